@@ -1,0 +1,1 @@
+//! Pure functions of the scheduler, each with its derivation.

@@ -1,0 +1,1 @@
+//! Augmented balanced tree.
