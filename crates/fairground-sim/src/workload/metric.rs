@@ -1,0 +1,227 @@
+//! What a run leaves behind for its workload ([`Marks`]), and how a reported value is made of it
+//! ([`MetricDef`]). Times are in nanoseconds; values are in the unit that the metric names.
+use super::program::{Ns, Workload};
+use hdrhistogram::Histogram;
+
+/// Which direction of a metric is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Lower is better (time, latency).
+    Lower,
+    /// Higher is better (throughput).
+    Higher,
+    /// Neither: a fact, no verdict.
+    Neither,
+}
+
+/// A reported value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricDef {
+    /// Name with the workload in front ("hackbench.time_s").
+    pub name: String,
+    /// Unit as printed ("s", "us", "1/s", "1").
+    pub unit: String,
+    /// Which direction is good.
+    pub better: Better,
+    /// How it is computed.
+    pub from: From,
+}
+
+/// Source of a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum From {
+    /// From the first pass of one mark to the last pass of another, in seconds.
+    SpanS {
+        /// Begin: its first time.
+        start: u32,
+        /// End: its last time.
+        end: u32,
+    },
+    /// The same span in microseconds, divided by a number of operations.
+    SpanUsPer {
+        /// Begin: its first time.
+        start: u32,
+        /// End: its last time.
+        end: u32,
+        /// Operations in the span.
+        ops: u64,
+    },
+    /// Operations per second of the span.
+    OpsPerSpanS {
+        /// Begin: its first time.
+        start: u32,
+        /// End: its last time.
+        end: u32,
+        /// Operations in the span.
+        ops: u64,
+    },
+    /// Passes of a mark.
+    Count(u32),
+    /// Passes of a mark per second of the measured time.
+    CountPerS(u32),
+    /// Requests of a kind per second of the measured time.
+    RequestsPerS(u32),
+    /// Mean duration of a kind of request, in microseconds.
+    RequestMeanUs(u32),
+    /// A quantile of the duration of a kind of request, in microseconds.
+    RequestQuantileUs {
+        /// Kind of request.
+        request: u32,
+        /// Quantile in 1/1000: 990 is the 99th percentile, 1000 the maximum.
+        permille: u32,
+    },
+    /// CPU time of all tasks of the workload in seconds.
+    CpuS,
+    /// CPU time of the tasks made from templates `first..end`, as a share of that of all.
+    CpuShare {
+        /// First template.
+        first: u32,
+        /// One past the last template.
+        end: u32,
+    },
+    /// Jain's index of the CPU times of the tasks from templates `first..end`: 1 is equal shares,
+    /// 1/n is one task that has all.
+    Fairness {
+        /// First template.
+        first: u32,
+        /// One past the last template.
+        end: u32,
+    },
+    /// Measured time in seconds: from the end of the warm-up to the end of the run.
+    ElapsedS,
+}
+
+/// Passes of one mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MarkStat {
+    /// Passes since the warm-up.
+    pub count: u64,
+    /// Time of the first pass of all (warm-up included).
+    pub first_ns: Ns,
+    /// Time of the last pass.
+    pub last_ns: Ns,
+    /// Passes of all time; 0 says that the times above mean nothing.
+    pub seen: u64,
+}
+
+/// CPU time of one task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskTime {
+    /// Template that it was made from.
+    pub template: u32,
+    /// Time that the task was charged since the warm-up (its `sum_exec_runtime`).
+    pub cpu_ns: Ns,
+}
+
+/// What a run measured, filled by the machine.
+#[derive(Clone, Debug)]
+pub struct Marks {
+    /// One per mark of the workload.
+    pub marks: Vec<MarkStat>,
+    /// One histogram of durations in nanoseconds per kind of request.
+    pub requests: Vec<Histogram<u64>>,
+    /// One per task that ever existed, in the order of creation.
+    pub tasks: Vec<TaskTime>,
+    /// From the end of the warm-up to the end of the run.
+    pub elapsed_ns: Ns,
+    warmup_ns: Ns,
+}
+
+impl Marks {
+    /// Empty tables of the right size for `workload`.
+    pub fn new(workload: &Workload) -> Self {
+        let histogram = || {
+            // 3 digits: 0.1 % error. Resizing, so a histogram of short requests stays small.
+            let mut h = Histogram::new(3).expect("3 digits are valid");
+            h.auto(true);
+            h
+        };
+        Self {
+            marks: vec![MarkStat::default(); workload.marks.len()],
+            requests: workload.requests.iter().map(|_| histogram()).collect(),
+            tasks: Vec::new(),
+            elapsed_ns: 0,
+            warmup_ns: workload.warmup_ns,
+        }
+    }
+
+    /// A task passed mark `k` at `now`.
+    pub fn mark(&mut self, k: u32, now: Ns) {
+        let m = &mut self.marks[k as usize];
+        if m.seen == 0 {
+            m.first_ns = now;
+        }
+        m.seen += 1;
+        m.last_ns = now;
+        m.count += u64::from(now >= self.warmup_ns);
+    }
+
+    /// A request of kind `k` ended. Those that began in the warm-up do not count.
+    pub fn request(&mut self, k: u32, start: Ns, end: Ns) {
+        if start >= self.warmup_ns {
+            self.requests[k as usize].saturating_record(end.saturating_sub(start));
+        }
+    }
+}
+
+impl MetricDef {
+    /// Shorthand.
+    pub fn new(name: impl Into<String>, unit: &str, better: Better, from: From) -> Self {
+        Self {
+            name: name.into(),
+            unit: unit.into(),
+            better,
+            from,
+        }
+    }
+
+    /// The value, `None` if the run has nothing to say (the mark was never passed, no request
+    /// ended, no time went by).
+    pub fn value(&self, marks: &Marks) -> Option<f64> {
+        let elapsed_s = marks.elapsed_ns as f64 / 1e9;
+        let value = match self.from {
+            From::SpanS { start, end } => span_ns(marks, start, end)? / 1e9,
+            From::SpanUsPer { start, end, ops } => span_ns(marks, start, end)? / 1e3 / ops as f64,
+            From::OpsPerSpanS { start, end, ops } => {
+                ops as f64 / (span_ns(marks, start, end)? / 1e9)
+            }
+            From::Count(k) => marks.marks.get(k as usize)?.count as f64,
+            From::CountPerS(k) => marks.marks.get(k as usize)?.count as f64 / elapsed_s,
+            From::RequestsPerS(k) => marks.requests.get(k as usize)?.len() as f64 / elapsed_s,
+            From::RequestMeanUs(k) => ended(marks, k)?.mean() / 1e3,
+            From::RequestQuantileUs { request, permille } => {
+                ended(marks, request)?.value_at_quantile(f64::from(permille) / 1e3) as f64 / 1e3
+            }
+            From::CpuS => marks.tasks.iter().map(|t| t.cpu_ns as f64).sum::<f64>() / 1e9,
+            From::CpuShare { first, end } => {
+                let all: f64 = marks.tasks.iter().map(|t| t.cpu_ns as f64).sum();
+                times(marks, first, end).sum::<f64>() / all
+            }
+            From::Fairness { first, end } => {
+                let sum: f64 = times(marks, first, end).sum();
+                let squares: f64 = times(marks, first, end).map(|t| t * t).sum();
+                sum * sum / (squares * times(marks, first, end).count() as f64)
+            }
+            From::ElapsedS => elapsed_s,
+        };
+        value.is_finite().then_some(value)
+    }
+}
+
+fn span_ns(marks: &Marks, start: u32, end: u32) -> Option<f64> {
+    let (a, b) = (
+        marks.marks.get(start as usize)?,
+        marks.marks.get(end as usize)?,
+    );
+    let passed = a.seen > 0 && b.seen > 0 && b.last_ns >= a.first_ns;
+    passed.then(|| (b.last_ns - a.first_ns) as f64)
+}
+
+fn ended(marks: &Marks, k: u32) -> Option<&Histogram<u64>> {
+    marks.requests.get(k as usize).filter(|h| !h.is_empty())
+}
+
+fn times(marks: &Marks, first: u32, end: u32) -> impl Iterator<Item = f64> + '_ {
+    let of = move |t: &&TaskTime| (first..end).contains(&t.template);
+    marks.tasks.iter().filter(of).map(|t| t.cpu_ns as f64)
+}

@@ -1,0 +1,508 @@
+//! The intermediate form that every workload becomes and that the simulated machine interprets.
+//!
+//! Units: time is in nanoseconds of simulated time, data in bytes. Every `u32` that names a thing
+//! (channel, mutex, mask, ...) is an index into the table of that thing in [`Workload`]; index 0 of
+//! `cgroups` is the root. [`Workload::validate`] proves all of them in range, every loop
+//! closed and every table entry usable, so an interpreter may index without asking again.
+//!
+//! The form is flat: one array of small `Copy` operations per program and a counter stack of at most
+//! [`LOOP_DEPTH_MAX`] per task, because a 224-CPU hackbench interprets tens of millions of them.
+use super::metric::MetricDef;
+
+/// Nanoseconds of simulated time.
+pub type Ns = u64;
+
+/// How deep `LoopStart` may nest; the interpreter's counter stack has this many places.
+pub const LOOP_DEPTH_MAX: usize = 8;
+
+/// Count of [`Op::LoopStart`] that never runs out.
+pub const FOREVER: u64 = u64::MAX;
+
+/// One step of a program. What "blocks" says is a sleep of the task: it leaves its run queue and a
+/// cause (a timer, another task) wakes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Op {
+    /// Computes until this much time of its own progress is over (waiting does not count).
+    Run(Dur),
+    /// Computes until the simulation ends.
+    Hog,
+    /// Blocks for this long from now. Zero is no system call and returns at once.
+    Sleep(Dur),
+    /// Blocks until the next point of a grid of this period. The grid begins when the task first
+    /// runs an operation. A task that arrives after its point goes on at once and the grid moves:
+    /// the next point is one period after the arrival.
+    Period(Ns),
+    /// Blocks until this long after the task's start; a time that is over returns at once.
+    SleepUntil(Ns),
+    /// Opens a loop of `count` >= 1 turns, [`FOREVER`] for ever.
+    LoopStart {
+        /// Number of turns.
+        count: u64,
+    },
+    /// Closes the loop that was opened at `start` (index of the `LoopStart` in `ops`).
+    LoopEnd {
+        /// Where to go back to: the operation after this index.
+        start: u32,
+    },
+    /// Writes all `bytes` to the channel; blocks while it is full (see [`ChanKind`]).
+    Write {
+        /// Channel.
+        chan: u32,
+        /// Bytes of one message.
+        bytes: u32,
+    },
+    /// Reads until `bytes` have arrived; blocks while the channel is empty.
+    Read {
+        /// Channel.
+        chan: u32,
+        /// Bytes to be read in all.
+        bytes: u32,
+    },
+    /// Blocks until the channel can be read, and reads nothing. All pollers of a channel are woken
+    /// by the write that makes it readable (they wait without `WQ_FLAG_EXCLUSIVE`).
+    Poll {
+        /// Channel.
+        chan: u32,
+    },
+    /// Takes one from a counting semaphore, blocks at zero. Waiters are served first come first.
+    SemWait(u32),
+    /// Adds one to a semaphore; wakes one waiter if there is one.
+    SemPost(u32),
+    /// Blocks on a futex until a wake-up reaches this task; wake-ups before it are lost.
+    FutexWait(u32),
+    /// Wakes up to `n` waiters, in the order in which they came.
+    FutexWake {
+        /// Futex.
+        futex: u32,
+        /// Most waiters to wake.
+        n: u32,
+    },
+    /// Locks a mutex: without a system call if it is free, else blocks in `futex(2)`.
+    Lock(u32),
+    /// Unlocks; a system call and one wake-up only if somebody waits. The woken task has to try
+    /// again, so another may get the mutex first (as with a pthread mutex).
+    Unlock(u32),
+    /// Blocks until as many tasks as the barrier has parties are here; the last one wakes the rest.
+    Barrier(u32),
+    /// `sched_yield(2)`.
+    Yield,
+    /// Creates a task from a template, a child of this one. Its `start_ns` counts from now.
+    Fork {
+        /// Template of the child.
+        template: u32,
+    },
+    /// Blocks until all children of this task have exited; at once if it has none.
+    Join,
+    /// Sets the nice value of this task.
+    SetNice(i8),
+    /// Restricts this task to the CPUs of a mask.
+    SetAffinity(u32),
+    /// Moves this task to a cgroup.
+    SetCgroup(u32),
+    /// Sets the task's own slice, 0 for the default.
+    SetSlice(Ns),
+    /// Counts a point of the program: number of passes, first and last time.
+    Mark(u32),
+    /// A request of kind `k` begins now, for this task.
+    ReqStart(u32),
+    /// A request of kind `k` begins at the time at which the task's last timed wait (`Period`,
+    /// `Sleep`, `SleepUntil`) was due, so waiting for a CPU after the timer is part of it; at the
+    /// end of a wait that did not block, and before any wait, it is now.
+    ReqStartDue(u32),
+    /// The request of kind `k` that this task began is over; its duration goes to histogram `k`.
+    ReqEnd(u32),
+    /// Sends a request of `bytes` to a service and blocks until it is answered. Wakes one server
+    /// that waits in `Accept`.
+    Call {
+        /// Service.
+        service: u32,
+        /// Bytes of the request.
+        bytes: u32,
+    },
+    /// Takes the oldest request of a service; blocks while there is none. The task keeps it until
+    /// its `Reply`.
+    Accept(u32),
+    /// Answers the request that this task took last from the service and wakes its caller.
+    Reply {
+        /// Service.
+        service: u32,
+        /// Bytes of the answer.
+        bytes: u32,
+    },
+    /// The task ends. The end of `ops` means the same.
+    Exit,
+}
+
+/// A length of time: a constant or a seeded distribution, drawn anew at each use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Dur {
+    /// Always this.
+    Const(Ns),
+    /// Every value from `lo` to `hi` equally likely.
+    Uniform {
+        /// Smallest.
+        lo: Ns,
+        /// Largest.
+        hi: Ns,
+    },
+    /// Exponential.
+    Exp {
+        /// Mean.
+        mean: Ns,
+    },
+    /// Normal; negative draws count as 0.
+    Normal {
+        /// Mean.
+        mean: Ns,
+        /// Standard deviation.
+        sd: Ns,
+    },
+    /// Log-normal, told by its median and the standard deviation of the logarithm in 1/1000.
+    LogNormal {
+        /// Median.
+        median: Ns,
+        /// Sigma times 1000: 1000 puts the 84th percentile at e times the median.
+        sigma_milli: u32,
+    },
+}
+
+/// A named list of operations. Tasks of one program share it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// Name for messages ("sender").
+    pub name: String,
+    /// Operations, executed from index 0.
+    pub ops: Vec<Op>,
+}
+
+/// A byte stream between tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chan {
+    /// Rules of capacity and waking.
+    pub kind: ChanKind,
+}
+
+/// Rules of a channel, as far as they decide who sleeps and who is woken. All wake-ups by writers
+/// and readers carry the hint that the waker is about to sleep (`WF_SYNC`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChanKind {
+    /// `pipe(2)`, as since Linux 5.5. The pipe is a ring of `slots` buffers of `page_bytes`.
+    ///
+    /// - A write to a pipe that is not empty merges into the last buffer if all of it fits there;
+    ///   otherwise it takes a new buffer. A write to an empty pipe always takes a new one.
+    ///   So 100-byte messages come 40 to a page, 640 to a pipe.
+    /// - A buffer is free again when its last byte has been read.
+    /// - The reader is woken only by a write that found the pipe empty; the writer only by a read
+    ///   that freed a buffer of a pipe whose ring was full.
+    /// - Readers and writers wait exclusively: one is woken. A reader that leaves data behind wakes
+    ///   the next reader, a writer that leaves room wakes the next writer. Pollers are all woken.
+    Pipe {
+        /// Buffers in the ring (16).
+        slots: u32,
+        /// Bytes of one buffer (4096).
+        page_bytes: u32,
+    },
+    /// A connected pair of `AF_UNIX` stream sockets.
+    ///
+    /// - A message is charged its [`ChanKind::socket_truesize`] against the send buffer. A write may
+    ///   proceed while the charge *before* it is below `sndbuf` (278 small messages with defaults).
+    /// - A message is uncharged when its last byte has been read. A blocked writer is woken when
+    ///   the charge has fallen to a quarter of `sndbuf`, not before.
+    /// - The reader is woken by each message, if it sleeps.
+    Socket {
+        /// Send buffer in bytes of truesize (212992).
+        sndbuf: u32,
+    },
+}
+
+/// Scheduling policy of a task of the fair class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// `SCHED_NORMAL`, also called `SCHED_OTHER`.
+    #[default]
+    Normal,
+    /// `SCHED_BATCH`.
+    Batch,
+    /// `SCHED_IDLE`.
+    Idle,
+}
+
+/// Which placement a new task goes through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForkPlacement {
+    /// As `fork(2)` and `clone(2)` do: once, at its creation (`SD_BALANCE_FORK`).
+    #[default]
+    Fork,
+    /// And again as `execve(2)` does (`SD_BALANCE_EXEC`), before its first operation.
+    ForkExec,
+}
+
+/// What a task is made from. An initial task is one instance; `Fork` makes more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskTemplate {
+    /// Name (`comm`). Instances of one template share it.
+    pub name: String,
+    /// Program.
+    pub program: u32,
+    /// Nice value, -20..=19.
+    pub nice: i8,
+    /// Policy.
+    pub policy: Policy,
+    /// Own slice (`sched_setattr` runtime), `None` for the default.
+    pub slice_ns: Option<Ns>,
+    /// Mask of the CPUs it may use, `None` for all.
+    pub affinity: Option<u32>,
+    /// Cgroup. `None`: that of its parent, the root for an initial task.
+    pub cgroup: Option<u32>,
+    /// Sleeps this long after its creation before its first operation.
+    pub start_ns: Ns,
+    /// Address space. Tasks with the same number share one, and a switch between them keeps the
+    /// page tables. A template with `thread == false` that is forked again makes a new one each time.
+    pub process: u32,
+    /// Whether it is made as a thread of its process (`CLONE_VM | CLONE_THREAD`), which is cheaper.
+    pub thread: bool,
+    /// Bytes of distinct user memory that a microsecond of running pulls through the CPU's caches.
+    pub footprint_bytes_per_us: u32,
+    /// Placement at creation.
+    pub placement: ForkPlacement,
+}
+
+/// A control group with the cpu controller enabled. Parents stand before their children.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cgroup {
+    /// Absolute path below the cgroup mount, `/` for the root.
+    pub path: String,
+    /// Index of the parent; that of the root is 0, itself.
+    pub parent: u32,
+    /// Weight in units of cgroup v1 `cpu.shares` (1024 is `cpu.weight` 100), 2..=262144.
+    pub shares: u64,
+    /// `cpu.idle`: the group is scheduled as if it were `SCHED_IDLE`.
+    pub idle: bool,
+    /// CPU time per period, `None` for no limit.
+    pub quota_ns: Option<Ns>,
+    /// Period of the quota.
+    pub period_ns: Ns,
+    /// Unused quota that may be kept for later periods (`cpu.max.burst`).
+    pub burst_ns: Ns,
+    /// Mask of `cpuset.cpus`, `None` for the parent's.
+    pub cpuset: Option<u32>,
+}
+
+/// An attribute of a group that is written while the workload runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, from the start of the simulation.
+    pub at_ns: Ns,
+    /// Which group.
+    pub cgroup: u32,
+    /// What is written.
+    pub write: CgroupWrite,
+}
+
+/// A write to a file of a cgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CgroupWrite {
+    /// `cpu.max`.
+    Max {
+        /// `None` for "max".
+        quota_ns: Option<Ns>,
+        /// Period.
+        period_ns: Ns,
+    },
+    /// `cpu.max.burst`.
+    Burst(Ns),
+    /// `cpu.weight`, in units of shares.
+    Shares(u64),
+    /// `cpu.idle`.
+    Idle(bool),
+}
+
+/// When the run is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// When all initial tasks have exited.
+    AllExit,
+    /// At this time from the start.
+    Time(Ns),
+}
+
+/// A workload, complete: nothing else is needed to run it on a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Name ("hackbench", or the name of the scenario).
+    pub name: String,
+    /// The command line that gives this workload.
+    pub argv: Vec<String>,
+    /// Groups; entry 0 is the root.
+    pub cgroups: Vec<Cgroup>,
+    /// Programs.
+    pub programs: Vec<Program>,
+    /// Pipes and sockets.
+    pub chans: Vec<Chan>,
+    /// Semaphores with their values at the start.
+    pub sems: Vec<u32>,
+    /// Number of futexes.
+    pub n_futexes: u32,
+    /// Number of mutexes.
+    pub n_mutexes: u32,
+    /// Barriers with their parties.
+    pub barriers: Vec<u32>,
+    /// Names of request/reply services.
+    pub services: Vec<String>,
+    /// Sets of CPUs, each sorted and not empty.
+    pub masks: Vec<Vec<u32>>,
+    /// Templates.
+    pub templates: Vec<TaskTemplate>,
+    /// Templates of the tasks that exist at the start, in the order of their creation.
+    pub initial: Vec<u32>,
+    /// End of the run.
+    pub duration: Until,
+    /// Marks, requests and CPU times count from here on. Time marks are kept as they are.
+    pub warmup_ns: Ns,
+    /// Writes to cgroup files, in order of time.
+    pub events: Vec<Event>,
+    /// Names of the marks.
+    pub marks: Vec<String>,
+    /// Names of the kinds of request.
+    pub requests: Vec<String>,
+    /// What is reported.
+    pub metrics: Vec<MetricDef>,
+    /// Which tool's words to print.
+    pub words: super::words::Words,
+}
+
+impl ChanKind {
+    /// A pipe with the default capacity.
+    pub const PIPE: Self = Self::Pipe {
+        slots: 16,
+        page_bytes: 4096,
+    };
+    /// A socket pair with the default send buffer (`net.core.wmem_default`).
+    pub const SOCKET: Self = Self::Socket { sndbuf: 212_992 };
+
+    /// What a message of `bytes` is charged in a socket: the buffer descriptor (256 bytes), and
+    /// the data rounded up to cache lines plus its trailer (320 bytes) in an allocation of the next
+    /// power of two. 768 for up to 192 bytes, which makes the known 278 messages of a default
+    /// socket. Large messages are kept in pages, whose rounding is not modelled.
+    pub fn socket_truesize(bytes: u32) -> u32 {
+        const DESCRIPTOR: u32 = 256;
+        const TRAILER: u32 = 320;
+        let data = bytes.clamp(1, 1 << 28).next_multiple_of(64);
+        let buffer = data + TRAILER;
+        let bucket = if buffer <= 8192 {
+            buffer.next_power_of_two()
+        } else {
+            buffer
+        };
+        DESCRIPTOR + bucket
+    }
+}
+
+impl Dur {
+    /// Draws a value; `bits` gives uniformly distributed words from the task's own generator.
+    /// A constant takes none. Uses a portable libm, so every platform draws the same.
+    pub fn draw(self, mut bits: impl FnMut() -> u64) -> Ns {
+        // 53 bits, never 0: the logarithm below must be finite.
+        let mut unit = || ((bits() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64);
+        match self {
+            Self::Const(ns) => ns,
+            Self::Uniform { lo, hi } => {
+                let span = hi.saturating_sub(lo).saturating_add(1);
+                // Multiply and shift: unbiased to within span / 2^64.
+                lo + ((u128::from(bits()) * u128::from(span)) >> 64) as u64
+            }
+            Self::Exp { mean } => to_ns(-libm::log(unit()) * mean as f64),
+            Self::Normal { mean, sd } => {
+                let (a, b) = (unit(), unit());
+                to_ns(mean as f64 + sd as f64 * standard_normal(a, b))
+            }
+            Self::LogNormal {
+                median,
+                sigma_milli,
+            } => {
+                let (a, b) = (unit(), unit());
+                let exponent = f64::from(sigma_milli) / 1000.0 * standard_normal(a, b);
+                to_ns(median as f64 * libm::exp(exponent))
+            }
+        }
+    }
+}
+
+/// Box-Muller: two uniform numbers in (0, 1] make one standard normal.
+fn standard_normal(a: f64, b: f64) -> f64 {
+    libm::sqrt(-2.0 * libm::log(a)) * libm::cos(2.0 * core::f64::consts::PI * b)
+}
+
+/// Rounds; draws below 0 are 0, above the range are its end (the cast saturates).
+fn to_ns(x: f64) -> Ns {
+    libm::round(x) as Ns
+}
+
+impl Cgroup {
+    /// A group with the kernel's defaults: weight 100, no limit, period 100 ms.
+    pub fn new(path: impl Into<String>, parent: u32) -> Self {
+        Self {
+            path: path.into(),
+            parent,
+            shares: 1024,
+            idle: false,
+            quota_ns: None,
+            period_ns: 100_000_000,
+            burst_ns: 0,
+            cpuset: None,
+        }
+    }
+
+    /// The `cpu.shares` that a `cpu.weight` (1..=10000) stands for, rounded to nearest.
+    pub fn shares_of_weight(weight: u64) -> u64 {
+        ((weight * 1024 + 50) / 100).max(2)
+    }
+}
+
+impl TaskTemplate {
+    /// A task with nice 0, no affinity, in its own process.
+    pub fn new(name: impl Into<String>, program: u32, process: u32) -> Self {
+        Self {
+            name: name.into(),
+            program,
+            nice: 0,
+            policy: Policy::Normal,
+            slice_ns: None,
+            affinity: None,
+            cgroup: None,
+            start_ns: 0,
+            process,
+            thread: false,
+            footprint_bytes_per_us: 0,
+            placement: ForkPlacement::Fork,
+        }
+    }
+}
+
+impl Workload {
+    /// A workload with the root group and nothing to do.
+    pub fn new(name: impl Into<String>, argv: Vec<String>) -> Self {
+        Self {
+            name: name.into(),
+            argv,
+            cgroups: vec![Cgroup::new("/", 0)],
+            programs: Vec::new(),
+            chans: Vec::new(),
+            sems: Vec::new(),
+            n_futexes: 0,
+            n_mutexes: 0,
+            barriers: Vec::new(),
+            services: Vec::new(),
+            masks: Vec::new(),
+            templates: Vec::new(),
+            initial: Vec::new(),
+            duration: Until::AllExit,
+            warmup_ns: 0,
+            events: Vec::new(),
+            marks: Vec::new(),
+            requests: Vec::new(),
+            metrics: Vec::new(),
+            words: super::words::Words::None,
+        }
+    }
+}
