@@ -1,1 +1,41 @@
-//! Statistics and verdicts.
+//! Results of Fairground, and every number that is computed from them.
+//!
+//! ```text
+//!   Run (one seed) ─► Variant (base | patch) ─► RunResult ──► JSON, CSV, text
+//!                                         └──► Compare   ──► JSON, CSV, text, FailOn
+//! ```
+//!
+//! Data goes in by value: this crate knows neither the simulator nor the command line, reads no
+//! clock and no file. Same input, same bytes out: only `Vec` and `BTreeMap`, and fields are
+//! written in the order in which they are declared.
+//!
+//! A number that is not finite is never written. It becomes `null`, is left out of the
+//! statistics, and the result's `notes` say so.
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod compare;
+mod fail_on;
+mod flat;
+mod latency;
+mod redo;
+mod result;
+mod saved;
+mod schema;
+mod stats;
+mod text;
+
+pub use catalogue::{ALWAYS, Better, Catalogue, Metric, MetricInfo, UnknownMetric, nearest};
+pub use compare::{compare_metrics, compare_saved};
+pub use fail_on::{FailOn, FailOnError, Met};
+pub use flat::{csv_of_compare, csv_of_run};
+pub use latency::Latency;
+pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
+pub use result::{
+    Compare, Comparison, FunctionCost, LineTraffic, MachineId, Method, Number, Run, RunResult,
+    Setup, Variant, Verdict,
+};
+pub use saved::{LoadError, Saved};
+pub use schema::{compare_schema, run_schema};
+pub use stats::{Change, Summary, paired_change, summary, welch_change};
+pub use text::{Style, compare_text, run_text};

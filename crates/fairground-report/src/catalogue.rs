@@ -1,0 +1,259 @@
+//! The metrics that every run has, and those that a workload adds.
+//!
+//! One row per metric: its name is its key in the JSON, its column in the CSV and what
+//! `--fail-on` and `list metrics` call it. Units are in the names where a unit is needed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which direction of a metric users want.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Less is better: time, waiting, traffic.
+    Lower,
+    /// More is better: throughput.
+    Higher,
+}
+
+/// A row of the catalogue of metrics that are always present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Key in results, e.g. `wakeup_latency_us.p99`.
+    pub name: &'static str,
+    /// Unit, or `count`.
+    pub unit: &'static str,
+    /// Direction; `None` where neither is better by itself.
+    pub better: Option<Better>,
+    /// One sentence.
+    pub description: &'static str,
+}
+
+/// What is known about a metric that appears in a result; owned, so that saved results carry it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricInfo {
+    /// Key in results, e.g. `hackbench.time_s`.
+    pub name: String,
+    /// Unit, or `count`.
+    pub unit: String,
+    /// Direction; `null` where neither is better by itself.
+    pub better: Option<Better>,
+    /// One sentence.
+    pub description: String,
+}
+
+impl From<Metric> for MetricInfo {
+    fn from(metric: Metric) -> Self {
+        Self {
+            name: metric.name.into(),
+            unit: metric.unit.into(),
+            better: metric.better,
+            description: metric.description.into(),
+        }
+    }
+}
+
+/// A name that no metric has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown metric `{name}`{}", hint(.nearest))]
+pub struct UnknownMetric {
+    /// What was asked for.
+    pub name: String,
+    /// The known name that looks most like it, if any looks like it at all.
+    pub nearest: Option<String>,
+}
+
+fn hint(nearest: &Option<String>) -> String {
+    nearest
+        .as_ref()
+        .map_or(String::new(), |n| format!("; did you mean `{n}`?"))
+}
+
+/// Metrics in the order in which tables show them: the workload's own, then [`ALWAYS`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalogue {
+    rows: Vec<MetricInfo>,
+}
+
+impl Catalogue {
+    /// The metrics that are always present, preceded by those of the workload. A workload that
+    /// names an always-present metric redefines it.
+    pub fn new(workload: impl IntoIterator<Item = MetricInfo>) -> Self {
+        let mut rows: Vec<MetricInfo> = Vec::new();
+        for info in workload.into_iter().chain(ALWAYS.iter().map(|&m| m.into())) {
+            if rows.iter().all(|row| row.name != info.name) {
+                rows.push(info);
+            }
+        }
+        Self { rows }
+    }
+
+    /// All rows, in table order.
+    pub fn rows(&self) -> &[MetricInfo] {
+        &self.rows
+    }
+
+    /// The row called `name`.
+    ///
+    /// # Errors
+    /// If there is none; the error names the nearest one.
+    pub fn get(&self, name: &str) -> Result<&MetricInfo, UnknownMetric> {
+        self.rows
+            .iter()
+            .find(|row| row.name == name)
+            .ok_or_else(|| UnknownMetric {
+                name: name.into(),
+                nearest: nearest(name, self.rows.iter().map(|row| row.name.as_str())),
+            })
+    }
+}
+
+/// The name among `known` that is most like `name`, by Jaro-Winkler similarity; none below 0.7,
+/// which is where suggestions begin to mislead.
+///
+/// Good for names of machines, patches and workloads as well.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let mut best: Option<(f64, &str)> = None;
+    for candidate in known {
+        let score = strsim::jaro_winkler(name, candidate);
+        if score >= 0.7 && best.is_none_or(|(top, _)| score > top) {
+            best = Some((score, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate.into())
+}
+
+const fn count(name: &'static str, better: Option<Better>, description: &'static str) -> Metric {
+    Metric {
+        name,
+        unit: "count",
+        better,
+        description,
+    }
+}
+
+const fn lower(name: &'static str, unit: &'static str, description: &'static str) -> Metric {
+    Metric {
+        name,
+        unit,
+        better: Some(Better::Lower),
+        description,
+    }
+}
+
+/// The metrics of every run, in table order.
+pub const ALWAYS: &[Metric] = &[
+    lower(
+        "wakeup_latency_us.p50",
+        "us",
+        "Median time from a wake-up until the task runs.",
+    ),
+    lower(
+        "wakeup_latency_us.p99",
+        "us",
+        "99th percentile of the time from a wake-up until the task runs.",
+    ),
+    lower(
+        "sched_pct",
+        "%",
+        "Share of all CPU time that was spent in scheduler functions, waiting for their locks and \
+         cache lines included.",
+    ),
+    Metric {
+        name: "busy_pct",
+        unit: "%",
+        better: None,
+        description: "Share of all CPU time in which a CPU was not idle.",
+    },
+    lower(
+        "lock_wait_ns",
+        "ns",
+        "Time that CPUs waited for run-queue and other scheduler locks.",
+    ),
+    count(
+        "line_transfers",
+        Some(Better::Lower),
+        "Times a scheduler cache line moved from one private cache to another.",
+    ),
+    count(
+        "llc_misses",
+        Some(Better::Lower),
+        "Touches of scheduler state that missed the LLC.",
+    ),
+    count(
+        "wakeups",
+        None,
+        "Tasks made runnable by another task, a timer or an interrupt.",
+    ),
+    count(
+        "migrations",
+        None,
+        "Times a task came to another CPU, by wake-up or by balancing.",
+    ),
+    count(
+        "switches",
+        None,
+        "Context switches, those from and to idle included.",
+    ),
+    count(
+        "ipis",
+        None,
+        "Interrupts sent from CPU to CPU for rescheduling, wake-ups and kicks.",
+    ),
+    Metric {
+        name: "sim_time_s",
+        unit: "s",
+        better: None,
+        description: "Simulated time from the first event to the end of the workload.",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hackbench() -> MetricInfo {
+        MetricInfo {
+            name: "hackbench.time_s".into(),
+            unit: "s".into(),
+            better: Some(Better::Lower),
+            description: "What hackbench prints as Time.".into(),
+        }
+    }
+
+    #[test]
+    fn workload_metrics_come_first_and_names_are_unique() {
+        let catalogue = Catalogue::new([hackbench(), hackbench()]);
+        assert_eq!(catalogue.rows().len(), ALWAYS.len() + 1);
+        assert_eq!(catalogue.rows()[0].name, "hackbench.time_s");
+    }
+
+    #[test]
+    fn every_name_the_issue_promises_is_there() {
+        for name in [
+            "wakeups",
+            "migrations",
+            "switches",
+            "line_transfers",
+            "lock_wait_ns",
+            "busy_pct",
+            "sched_pct",
+            "wakeup_latency_us.p50",
+            "wakeup_latency_us.p99",
+        ] {
+            assert!(ALWAYS.iter().any(|m| m.name == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_metric_names_its_neighbour() {
+        let catalogue = Catalogue::new([hackbench()]);
+        let error = catalogue.get("hackbench.tme_s").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "unknown metric `hackbench.tme_s`; did you mean `hackbench.time_s`?"
+        );
+        let error = catalogue.get("qqq").unwrap_err();
+        assert_eq!(error.to_string(), "unknown metric `qqq`");
+    }
+}

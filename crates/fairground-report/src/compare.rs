@@ -1,0 +1,194 @@
+//! From runs to rows: pairs the runs of base and patch by seed, and says what came of it.
+
+use std::collections::BTreeMap;
+
+use crate::catalogue::{Better, MetricInfo};
+use crate::redo::Redo;
+use crate::result::{Compare, Comparison, Method, Setup, Variant, Verdict};
+use crate::saved::Saved;
+use crate::stats::{Change, Summary, paired_change, summary, welch_change};
+
+/// Compares two variants in every metric of `info` that either has.
+///
+/// Runs are paired when both variants have the same seeds, each once; else the samples are taken
+/// as independent. What a reader must know about a row is pushed to `notes`.
+pub fn compare_metrics(
+    info: &[MetricInfo],
+    base: &Variant,
+    patch: &Variant,
+    notes: &mut Vec<String>,
+) -> Vec<Comparison> {
+    if base.runs.len() < 2 || patch.runs.len() < 2 {
+        notes.push(
+            "one run per variant has no spread, so there is no interval and every verdict is \
+             noise; give more seeds"
+                .into(),
+        );
+    }
+    if !same_seeds(base, patch) {
+        notes.push("base and patch ran with different seeds: independent samples, Welch".into());
+    }
+    info.iter()
+        .map(|row| compare_metric(row, base, patch, notes))
+        .collect()
+}
+
+/// Compares two saved results, say of two builds of a changed engine.
+///
+/// Of a saved comparison, `base` gives its base and `patch` its patch; so a comparison held
+/// against itself is that comparison. Differences of machine, profile, workload and version are
+/// noted, not refused.
+pub fn compare_saved(base: Saved, patch: Saved) -> Compare {
+    let (base_setup, base_variant) = base.into_variant("base");
+    let (patch_setup, patch_variant) = patch.into_variant("patch");
+    let notes = setup_notes(&base_setup, &patch_setup);
+    let mut metrics = base_setup.workload_metrics.clone();
+    metrics.extend(patch_setup.workload_metrics);
+    let setup = Setup {
+        workload_metrics: metrics,
+        ..base_setup
+    };
+    let mut compare = Compare::new(setup, base_variant, patch_variant);
+    compare.redo = Redo {
+        command: format!("{}\n{}", compare.redo.command, patch_setup.redo.command),
+        ..compare.redo
+    };
+    compare.notes.splice(0..0, notes);
+    compare
+}
+
+fn setup_notes(base: &Setup, patch: &Setup) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut differ = |what: &str, b: String, p: String| {
+        if b != p {
+            notes.push(format!("the results differ in {what}: base {b}, patch {p}"));
+        }
+    };
+    let machine = |s: &Setup| format!("{} ({})", s.machine.id, s.machine.hash);
+    differ("machine", machine(base), machine(patch));
+    differ("profile", base.profile.clone(), patch.profile.clone());
+    differ(
+        "workload",
+        base.workload.join(" "),
+        patch.workload.join(" "),
+    );
+    differ("version", base.fairground.clone(), patch.fairground.clone());
+    notes
+}
+
+fn compare_metric(
+    info: &MetricInfo,
+    base: &Variant,
+    patch: &Variant,
+    notes: &mut Vec<String>,
+) -> Comparison {
+    let (base_values, patch_values) = (values(base, &info.name), values(patch, &info.name));
+    let base_summary = summary(&to_vec(&base_values));
+    let patch_summary = summary(&to_vec(&patch_values));
+    let paired = same_seeds(base, patch);
+    let change = if paired {
+        let pairs: Vec<(f64, f64)> = base_values
+            .iter()
+            .filter_map(|(seed, &b)| patch_values.get(seed).map(|&p| (b, p)))
+            .collect();
+        note_dropped(info, pairs.len(), base, notes);
+        paired_change(&pairs)
+    } else {
+        welch_change(&to_vec(&base_values), &to_vec(&patch_values))
+    };
+    note_zero_base(info, change, notes);
+    let method = match change.and_then(|c| c.ci95) {
+        None => Method::None,
+        Some(_) if paired => Method::PairedT,
+        Some(_) => Method::WelchT,
+    };
+    row(info, base_summary, patch_summary, change, method)
+}
+
+fn row(
+    info: &MetricInfo,
+    base: Option<Summary>,
+    patch: Option<Summary>,
+    change: Option<Change>,
+    method: Method,
+) -> Comparison {
+    let ends = |ci: Option<[f64; 2]>| ci.map_or([None; 2], |[lo, hi]| [Some(lo), Some(hi)]);
+    Comparison {
+        metric: info.name.clone(),
+        unit: info.unit.clone(),
+        base: base.map(|s| s.mean),
+        patch: patch.map(|s| s.mean),
+        change_pct: change.and_then(|c| c.pct),
+        ci95_pct: ends(change.and_then(|c| c.ci95_pct)),
+        better: info.better,
+        verdict: verdict(info.better, change),
+        differs: change.is_some_and(|c| c.excludes_zero()),
+        diff: change.map(|c| c.diff),
+        ci95_diff: ends(change.and_then(|c| c.ci95)),
+        base_sd: base.and_then(|s| s.sd),
+        patch_sd: patch.and_then(|s| s.sd),
+        method,
+    }
+}
+
+fn verdict(better: Option<Better>, change: Option<Change>) -> Verdict {
+    let Some(change) = change.filter(Change::excludes_zero) else {
+        return Verdict::Noise;
+    };
+    match (better, change.diff < 0.0) {
+        (None, _) => Verdict::Noise,
+        (Some(Better::Lower), true) | (Some(Better::Higher), false) => Verdict::Better,
+        (Some(Better::Lower), false) | (Some(Better::Higher), true) => Verdict::Worse,
+    }
+}
+
+/// The finite values of a metric by the run's key: the seed, and which run of that seed it is.
+fn values(variant: &Variant, metric: &str) -> BTreeMap<(u64, usize), f64> {
+    let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut values = BTreeMap::new();
+    for run in &variant.runs {
+        let nth = seen.entry(run.seed).or_default();
+        if let Some(value) = run.metric(metric) {
+            values.insert((run.seed, *nth), value);
+        }
+        *nth += 1;
+    }
+    values
+}
+
+fn to_vec(values: &BTreeMap<(u64, usize), f64>) -> Vec<f64> {
+    values.values().copied().collect()
+}
+
+/// Whether both have the same seeds, each of them once.
+fn same_seeds(base: &Variant, patch: &Variant) -> bool {
+    let seeds = |variant: &Variant| {
+        let mut seeds: Vec<u64> = variant.runs.iter().map(|run| run.seed).collect();
+        seeds.sort_unstable();
+        seeds
+    };
+    let (b, p) = (seeds(base), seeds(patch));
+    b == p && b.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+fn note_dropped(info: &MetricInfo, pairs: usize, base: &Variant, notes: &mut Vec<String>) {
+    if pairs != base.runs.len() {
+        notes.push(format!(
+            "`{}` is compared over {pairs} of {} seeds; the others have no value on both sides",
+            info.name,
+            base.runs.len()
+        ));
+    }
+}
+
+fn note_zero_base(info: &MetricInfo, change: Option<Change>, notes: &mut Vec<String>) {
+    if let Some(Change {
+        pct: None, diff, ..
+    }) = change
+    {
+        notes.push(format!(
+            "`{}` is 0 in base, so its change of {diff} {} has no percentage",
+            info.name, info.unit
+        ));
+    }
+}

@@ -1,0 +1,49 @@
+//! CSV: one line per run, one column per metric.
+
+use crate::result::{Compare, RunResult, Variant};
+
+/// `variant,seed,METRIC...` with one line per run. A missing number is an empty field.
+pub fn csv_of_run(result: &RunResult) -> String {
+    let names = result
+        .metric_info
+        .iter()
+        .map(|info| info.name.as_str())
+        .collect::<Vec<_>>();
+    rows(&names, &result.variants)
+}
+
+/// As [`csv_of_run`], base first.
+pub fn csv_of_compare(result: &Compare) -> String {
+    let names = result
+        .metric_info
+        .iter()
+        .map(|info| info.name.as_str())
+        .collect::<Vec<_>>();
+    rows(&names, &result.variants)
+}
+
+fn rows(metrics: &[&str], variants: &[Variant]) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut put = |record: Vec<String>| {
+        let written = writer.write_record(record);
+        debug_assert!(
+            written.is_ok(),
+            "all records have one length and a Vec takes all bytes"
+        );
+    };
+    put(["variant", "seed"]
+        .iter()
+        .chain(metrics)
+        .map(|&s| s.into())
+        .collect());
+    for variant in variants {
+        for run in &variant.runs {
+            let mut record = vec![variant.name.clone(), run.seed.to_string()];
+            let value = |name: &&str| run.metric(name).map_or(String::new(), |v| v.to_string());
+            record.extend(metrics.iter().map(value));
+            put(record);
+        }
+    }
+    let bytes = writer.into_inner().unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}

@@ -1,0 +1,376 @@
+//! Results as data: what `--json` writes and what saved results are read into.
+//!
+//! Fields are declared in the order in which they are written. Extra keys in a file are ignored,
+//! missing ones refused (`saved.rs`), so that a newer Fairground reads what an older one wrote
+//! and the other way round, as long as the keys here keep their meaning.
+//!
+//! Units are in the names; `share` is a fraction from 0 to 1.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::catalogue::{Better, Catalogue, MetricInfo};
+use crate::compare::compare_metrics;
+use crate::redo::Redo;
+use crate::stats::finite;
+
+/// A number, or `None` (`null` in JSON) where there is none that is finite.
+pub type Number = Option<f64>;
+
+/// Which machine was simulated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineId {
+    /// Name of the machine file.
+    pub id: String,
+    /// Hash of the machine file's content.
+    pub hash: String,
+}
+
+/// What all variants of a result have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// Version of Fairground.
+    pub fairground: String,
+    /// The simulated machine.
+    pub machine: MachineId,
+    /// Profile, e.g. `linux-6.18`.
+    pub profile: String,
+    /// The workload's command line.
+    pub workload: Vec<String>,
+    /// The metrics that the workload adds to [`crate::ALWAYS`].
+    pub workload_metrics: Vec<MetricInfo>,
+    /// What is needed to get this result again.
+    pub redo: Redo,
+}
+
+/// The result of `fairground run`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// Version of Fairground.
+    pub fairground: String,
+    /// The simulated machine.
+    pub machine: MachineId,
+    /// Profile, e.g. `linux-6.18`.
+    pub profile: String,
+    /// The workload's command line.
+    pub workload: Vec<String>,
+    /// One variant, named `base`.
+    pub variants: Vec<Variant>,
+    /// Unit, direction and meaning of each metric in `runs`.
+    #[serde(default)]
+    pub metric_info: Vec<MetricInfo>,
+    /// What is needed to get this result again.
+    #[serde(default)]
+    pub redo: Redo,
+    /// What a reader must know before believing the numbers.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// The result of `fairground compare`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Compare {
+    /// Version of Fairground.
+    pub fairground: String,
+    /// The simulated machine.
+    pub machine: MachineId,
+    /// Profile, e.g. `linux-6.18`.
+    pub profile: String,
+    /// The workload's command line.
+    pub workload: Vec<String>,
+    /// Two variants, `base` and `patch`.
+    pub variants: Vec<Variant>,
+    /// One row per metric: the workload's own first.
+    pub comparison: Vec<Comparison>,
+    /// Unit, direction and meaning of each metric in `runs`.
+    #[serde(default)]
+    pub metric_info: Vec<MetricInfo>,
+    /// What is needed to get this result again.
+    #[serde(default)]
+    pub redo: Redo,
+    /// What a reader must know before believing the numbers.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// One set of decisions and its runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Variant {
+    /// `base` or `patch`.
+    pub name: String,
+    /// Every decision point with its value.
+    pub decisions: BTreeMap<String, String>,
+    /// One run per seed, in the order of the seeds.
+    pub runs: Vec<Run>,
+}
+
+/// One simulation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// What all random numbers of the run come from.
+    pub seed: u64,
+    /// Value per metric; `null` where the run has none that is finite.
+    pub metrics: BTreeMap<String, Number>,
+    /// CPU time per scheduler function.
+    pub functions: BTreeMap<String, FunctionCost>,
+    /// Traffic per shared place, most waiting first.
+    pub lines: Vec<LineTraffic>,
+    /// What the real tool would have printed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub output: Vec<String>,
+}
+
+/// What one scheduler function cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FunctionCost {
+    /// Time in the function itself, without its callees.
+    pub self_ns: u64,
+    /// `self_ns` as a fraction (0 to 1) of the time in which CPUs were not idle.
+    #[serde(deserialize_with = "present")]
+    #[schemars(required)]
+    pub share: Number,
+    /// How often it was entered.
+    pub calls: u64,
+}
+
+/// Traffic of one shared place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LineTraffic {
+    /// Struct that the field is in, e.g. `task_group`.
+    pub object: String,
+    /// Field, e.g. `load_avg`.
+    pub field: String,
+    /// Plain loads.
+    pub reads: u64,
+    /// Plain stores.
+    pub writes: u64,
+    /// Atomic read-modify-writes.
+    pub rmws: u64,
+    /// Touches for which the line had to come from another cache.
+    pub transfers: u64,
+    /// Time that CPUs waited for the line.
+    pub wait_ns: u64,
+}
+
+/// How base and patch of one metric differ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Name of the metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Mean over the runs of base.
+    #[serde(deserialize_with = "present")]
+    #[schemars(required)]
+    pub base: Number,
+    /// Mean over the runs of patch.
+    #[serde(deserialize_with = "present")]
+    #[schemars(required)]
+    pub patch: Number,
+    /// `100 * (patch - base) / |base|`; `null` if base is 0 and patch is not.
+    #[serde(deserialize_with = "present")]
+    #[schemars(required)]
+    pub change_pct: Number,
+    /// 95 % interval of `change_pct`, low end first; both `null` where there is none.
+    pub ci95_pct: [Number; 2],
+    /// Direction that users want; `null` where neither is better by itself.
+    #[serde(deserialize_with = "present")]
+    #[schemars(required)]
+    pub better: Option<Better>,
+    /// The sentence.
+    pub verdict: Verdict,
+    /// Whether the interval excludes 0. A metric without a direction can differ and still has
+    /// the verdict `noise`, because it is neither better nor worse.
+    #[serde(default)]
+    pub differs: bool,
+    /// `patch - base` in the metric's unit.
+    #[serde(default)]
+    pub diff: Number,
+    /// 95 % interval of `diff`.
+    #[serde(default)]
+    pub ci95_diff: [Number; 2],
+    /// Standard deviation over the runs of base.
+    #[serde(default)]
+    pub base_sd: Number,
+    /// Standard deviation over the runs of patch.
+    #[serde(default)]
+    pub patch_sd: Number,
+    /// Where the interval comes from.
+    #[serde(default)]
+    pub method: Method,
+}
+
+/// What a comparison says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The interval excludes 0 on the side that users want.
+    Better,
+    /// The interval excludes 0 on the other side.
+    Worse,
+    /// Neither: the interval holds 0, or there is none, or the metric has no direction.
+    Noise,
+}
+
+/// How an interval was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Differences of runs with the same seed, Student t.
+    PairedT,
+    /// Independent samples, Welch's t.
+    WelchT,
+    /// Too few runs for an interval.
+    #[default]
+    None,
+}
+
+impl RunResult {
+    /// Completes `base` (whatever its name was) to a result.
+    pub fn new(setup: Setup, base: Variant) -> Self {
+        let mut variants = vec![base];
+        let (metric_info, notes) = complete(&setup, &mut variants, &["base"]);
+        Self {
+            fairground: setup.fairground,
+            machine: setup.machine,
+            profile: setup.profile,
+            workload: setup.workload,
+            variants,
+            metric_info,
+            redo: setup.redo,
+            notes,
+        }
+    }
+}
+
+impl Compare {
+    /// Names the variants `base` and `patch` and compares them, metric by metric.
+    pub fn new(setup: Setup, base: Variant, patch: Variant) -> Self {
+        let mut variants = vec![base, patch];
+        let (metric_info, mut notes) = complete(&setup, &mut variants, &["base", "patch"]);
+        let comparison = compare_metrics(&metric_info, &variants[0], &variants[1], &mut notes);
+        Self {
+            fairground: setup.fairground,
+            machine: setup.machine,
+            profile: setup.profile,
+            workload: setup.workload,
+            variants,
+            comparison,
+            metric_info,
+            redo: setup.redo,
+            notes,
+        }
+    }
+}
+
+impl Variant {
+    /// All metrics that one of the runs has.
+    pub(crate) fn metric_names(&self) -> BTreeSet<&str> {
+        self.runs
+            .iter()
+            .flat_map(|run| run.metrics.keys().map(String::as_str))
+            .collect()
+    }
+}
+
+impl Run {
+    /// An empty run.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            ..Self::default()
+        }
+    }
+
+    /// Sets a metric; a value that is not finite becomes `None`.
+    pub fn set_metric(&mut self, name: impl Into<String>, value: f64) {
+        self.metrics.insert(name.into(), finite(value));
+    }
+
+    /// Adds what a function cost. `busy_ns` is the time in which CPUs were not idle, summed over
+    /// all CPUs of the run.
+    pub fn add_function(
+        &mut self,
+        name: impl Into<String>,
+        self_ns: u64,
+        calls: u64,
+        busy_ns: u64,
+    ) {
+        let share = finite(self_ns as f64 / busy_ns as f64);
+        self.functions.insert(
+            name.into(),
+            FunctionCost {
+                self_ns,
+                share,
+                calls,
+            },
+        );
+    }
+
+    /// The metric's value, if it is there and finite.
+    pub fn metric(&self, name: &str) -> Number {
+        self.metrics.get(name).copied().flatten().and_then(finite)
+    }
+}
+
+/// Names and sorts the variants; gives the catalogue rows they use and what to note about them.
+fn complete(
+    setup: &Setup,
+    variants: &mut [Variant],
+    names: &[&str],
+) -> (Vec<MetricInfo>, Vec<String>) {
+    let mut notes = Vec::new();
+    let mut used = BTreeSet::new();
+    for (variant, &name) in variants.iter_mut().zip(names) {
+        variant.name = name.into();
+        for run in &mut variant.runs {
+            run.lines.sort_by(|a, b| {
+                let key = |l: &LineTraffic| (std::cmp::Reverse(l.wait_ns), l.transfers);
+                key(a)
+                    .cmp(&key(b))
+                    .then_with(|| (&a.object, &a.field).cmp(&(&b.object, &b.field)))
+            });
+            note_missing_numbers(run, name, &mut notes);
+        }
+        used.extend(variant.metric_names().into_iter().map(String::from));
+    }
+    let catalogue = Catalogue::new(setup.workload_metrics.iter().cloned());
+    let mut info: Vec<MetricInfo> = catalogue
+        .rows()
+        .iter()
+        .filter(|row| used.remove(&row.name))
+        .cloned()
+        .collect();
+    info.extend(used.into_iter().map(|name| MetricInfo {
+        name,
+        unit: String::new(),
+        better: None,
+        description: "Not in the catalogue.".into(),
+    }));
+    (info, notes)
+}
+
+fn note_missing_numbers(run: &mut Run, variant: &str, notes: &mut Vec<String>) {
+    for (name, value) in &mut run.metrics {
+        *value = value.and_then(finite);
+        if value.is_none() {
+            notes.push(format!(
+                "`{name}` of {variant}, seed {}, is not a finite number; null, and left out of \
+                 the statistics",
+                run.seed
+            ));
+        }
+    }
+    for cost in run.functions.values_mut() {
+        cost.share = cost.share.and_then(finite);
+    }
+}
+
+/// Reads an optional value whose key must be there.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    input: D,
+) -> Result<Option<T>, D::Error> {
+    Option::deserialize(input)
+}

@@ -1,0 +1,111 @@
+//! Reading results back.
+
+use serde::de::DeserializeOwned;
+
+use crate::result::{Compare, RunResult, Setup, Variant};
+
+/// A result that was written with `--json`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Saved {
+    /// Of `fairground run`.
+    Run(RunResult),
+    /// Of `fairground compare`.
+    Compare(Compare),
+}
+
+/// Why a file is not a result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// Not JSON at all.
+    #[error("not JSON: {0}")]
+    NotJson(String),
+    /// JSON, but not a result: what is wrong, and at which key.
+    #[error("not a fairground result: {problem} at `{place}`")]
+    NotAResult {
+        /// Path of keys, `.` for the whole file.
+        place: String,
+        /// What was expected.
+        problem: String,
+    },
+}
+
+impl Saved {
+    /// Parses the text of a result of `run` or `compare`.
+    ///
+    /// # Errors
+    /// [`LoadError`] names the key that is missing or wrong, and where it is.
+    pub fn parse(text: &str) -> Result<Self, LoadError> {
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|e| LoadError::NotJson(e.to_string()))?;
+        if value.get("comparison").is_some() {
+            let compare: Compare = read(value)?;
+            check(&compare.variants, &["base", "patch"])?;
+            Ok(Self::Compare(compare))
+        } else {
+            let run: RunResult = read(value)?;
+            check(&run.variants, &["base"])?;
+            Ok(Self::Run(run))
+        }
+    }
+
+    /// The variant called `name`, or the only one there is.
+    pub(crate) fn into_variant(self, name: &str) -> (Setup, Variant) {
+        let (run, variants) = match self {
+            Self::Run(run) => (run.clone(), run.variants),
+            Self::Compare(c) => {
+                let run = RunResult {
+                    fairground: c.fairground,
+                    machine: c.machine,
+                    profile: c.profile,
+                    workload: c.workload,
+                    variants: Vec::new(),
+                    metric_info: c.metric_info,
+                    redo: c.redo,
+                    notes: Vec::new(),
+                };
+                (run, c.variants)
+            }
+        };
+        let setup = Setup {
+            fairground: run.fairground,
+            machine: run.machine,
+            profile: run.profile,
+            workload: run.workload,
+            workload_metrics: run.metric_info,
+            redo: run.redo,
+        };
+        let found = variants.iter().position(|v| v.name == name).unwrap_or(0);
+        let variant = variants.into_iter().nth(found).unwrap_or_else(|| Variant {
+            name: name.into(),
+            decisions: Default::default(),
+            runs: Vec::new(),
+        });
+        (setup, variant)
+    }
+}
+
+fn read<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, LoadError> {
+    serde_path_to_error::deserialize(value).map_err(|error| LoadError::NotAResult {
+        place: error.path().to_string(),
+        problem: error.inner().to_string(),
+    })
+}
+
+/// What the types cannot say: the right variants, and a run in each.
+fn check(variants: &[Variant], names: &[&str]) -> Result<(), LoadError> {
+    let fault = |place: String, problem: String| Err(LoadError::NotAResult { place, problem });
+    let found: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
+    if found != names {
+        let problem = format!("expected the variants {names:?}, found {found:?}");
+        return fault("variants".into(), problem);
+    }
+    for (index, variant) in variants.iter().enumerate() {
+        if variant.runs.is_empty() {
+            return fault(
+                format!("variants[{index}].runs"),
+                "expected at least one run".into(),
+            );
+        }
+    }
+    Ok(())
+}

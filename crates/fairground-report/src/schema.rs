@@ -1,0 +1,19 @@
+//! JSON schemas of the results, made from the types; committed under `schemas/`.
+
+use schemars::{JsonSchema, schema_for};
+
+use crate::result::{Compare, RunResult};
+
+/// Schema of the result of `fairground run`, as JSON text.
+pub fn run_schema() -> String {
+    text::<RunResult>()
+}
+
+/// Schema of the result of `fairground compare`, as JSON text.
+pub fn compare_schema() -> String {
+    text::<Compare>()
+}
+
+fn text<T: JsonSchema>() -> String {
+    format!("{:#}\n", schema_for!(T).to_value())
+}

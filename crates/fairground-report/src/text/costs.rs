@@ -1,0 +1,157 @@
+//! The tables that explain a comparison: which words were fought over, and which scheduler
+//! functions took the time.
+
+use std::collections::BTreeMap;
+
+use super::table::{Align, number, render};
+use crate::result::{LineTraffic, Variant};
+
+/// Means over the runs of a variant, per place.
+#[derive(Clone, Copy, Default)]
+struct Traffic {
+    reads: f64,
+    writes: f64,
+    rmws: f64,
+    transfers: f64,
+    wait_ns: f64,
+}
+
+/// Shared places by waiting, in the spirit of `perf c2c`. `wait` is the place's part of all the
+/// waiting for cache lines in its variant; `wait ns` is that of one touch.
+pub fn lines_text(variants: &[Variant], most: usize) -> String {
+    let tables: Vec<_> = variants.iter().map(traffic).collect();
+    let mut places: Vec<(&str, &str)> = tables.iter().flat_map(|t| t.keys().copied()).collect();
+    let wait = |place: &(&str, &str)| {
+        tables
+            .iter()
+            .filter_map(|t| t.get(place))
+            .map(|t| t.wait_ns)
+            .fold(0.0, f64::max)
+    };
+    places.sort_unstable();
+    places.dedup();
+    places.sort_by(|a, b| wait(b).total_cmp(&wait(a)));
+    let dropped = places.len().saturating_sub(most);
+    let mut rows = Vec::new();
+    for place in places.iter().take(most) {
+        for (index, (variant, table)) in variants.iter().zip(&tables).enumerate() {
+            let all: f64 = table.values().map(|t| t.wait_ns).sum();
+            let t = table.get(place).copied().unwrap_or_default();
+            let name = if index == 0 {
+                format!("{}.{}", place.0, place.1)
+            } else {
+                String::new()
+            };
+            rows.push(line_row(name, &variant.name, t, all));
+        }
+    }
+    const HEADER: [&str; 8] = [
+        "cache line of",
+        "",
+        "reads",
+        "writes",
+        "rmws",
+        "transfers",
+        "wait ns",
+        "wait",
+    ];
+    let mut align = [Align::Right; 8];
+    align[..2].fill(Align::Left);
+    let mut text = render(&HEADER, &rows, &align);
+    if dropped > 0 {
+        text += &format!("... and {dropped} more\n");
+    }
+    text
+}
+
+fn line_row(place: String, variant: &str, t: Traffic, all_wait_ns: f64) -> Vec<String> {
+    let touches = t.reads + t.writes + t.rmws;
+    let each = if touches > 0.0 {
+        t.wait_ns / touches
+    } else {
+        0.0
+    };
+    let share = if all_wait_ns > 0.0 {
+        100.0 * t.wait_ns / all_wait_ns
+    } else {
+        0.0
+    };
+    let mut row = vec![place, variant.into()];
+    row.extend([t.reads, t.writes, t.rmws, t.transfers].map(|v| number(Some(v))));
+    row.extend([format!("{each:.1}"), format!("{share:.1}%")]);
+    row
+}
+
+fn traffic(variant: &Variant) -> BTreeMap<(&str, &str), Traffic> {
+    let mut sums: BTreeMap<(&str, &str), Traffic> = BTreeMap::new();
+    let part = 1.0 / variant.runs.len().max(1) as f64;
+    for line in variant.runs.iter().flat_map(|run| &run.lines) {
+        let LineTraffic {
+            object,
+            field,
+            reads,
+            writes,
+            rmws,
+            transfers,
+            wait_ns,
+        } = line;
+        let sum = sums.entry((object, field)).or_default();
+        sum.reads += *reads as f64 * part;
+        sum.writes += *writes as f64 * part;
+        sum.rmws += *rmws as f64 * part;
+        sum.transfers += *transfers as f64 * part;
+        sum.wait_ns += *wait_ns as f64 * part;
+    }
+    sums
+}
+
+/// Share of the busy CPU time per scheduler function, in the shape of `perf top`; for two
+/// variants also the difference in points, largest share first.
+pub fn functions_text(variants: &[Variant], most: usize) -> String {
+    let tables: Vec<BTreeMap<&str, f64>> = variants.iter().map(shares).collect();
+    let mut names: Vec<&str> = tables.iter().flat_map(|t| t.keys().copied()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let share = |table: &BTreeMap<&str, f64>, name: &str| table.get(name).copied().unwrap_or(0.0);
+    let top = |name: &str| tables.iter().map(|t| share(t, name)).fold(0.0, f64::max);
+    names.sort_by(|a, b| top(b).total_cmp(&top(a)));
+    let dropped = names.len().saturating_sub(most);
+    let rows: Vec<Vec<String>> = names
+        .iter()
+        .take(most)
+        .map(|name| {
+            let shares: Vec<f64> = tables.iter().map(|t| share(t, name)).collect();
+            let mut row: Vec<String> = shares
+                .iter()
+                .map(|s| format!("{:.2}%", s * 100.0))
+                .collect();
+            if let [base, patch] = shares[..] {
+                row.push(format!("{:+.2}", (patch - base) * 100.0));
+            }
+            row.push((*name).into());
+            row
+        })
+        .collect();
+    let (header, align): (&[&str], &[Align]) = if variants.len() == 2 {
+        (
+            &["base", "patch", "diff", "function"],
+            &[Align::Right, Align::Right, Align::Right, Align::Left],
+        )
+    } else {
+        (&["share", "function"], &[Align::Right, Align::Left])
+    };
+    let mut text = render(header, &rows, align);
+    if dropped > 0 {
+        text += &format!("... and {dropped} more\n");
+    }
+    text
+}
+
+fn shares(variant: &Variant) -> BTreeMap<&str, f64> {
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    let part = 1.0 / variant.runs.len().max(1) as f64;
+    for (name, cost) in variant.runs.iter().flat_map(|run| &run.functions) {
+        *sums.entry(name).or_default() += cost.share.unwrap_or(0.0) * part;
+    }
+    sums
+}

@@ -1,0 +1,184 @@
+//! Results as text that pastes into a changelog: plain ASCII, under 100 columns, colour only on
+//! request. Counts are means over the seeds.
+
+mod costs;
+mod head;
+mod table;
+
+use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
+use crate::stats::{Summary, summary};
+use costs::{functions_text, lines_text};
+use head::{foot, head};
+use table::{Align, change, number, render};
+
+/// How a result is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// ANSI colours for the verdicts; for terminals.
+    pub colour: bool,
+    /// How many places the table of cache lines shows at most.
+    pub lines: usize,
+    /// How many functions the profile shows at most.
+    pub functions: usize,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self {
+            colour: false,
+            lines: 8,
+            functions: 16,
+        }
+    }
+}
+
+/// The result of `compare`: what it was, the comparison, the cache lines and the profile by
+/// scheduler function that explain it, and how to redo it.
+pub fn compare_text(result: &Compare, style: Style) -> String {
+    let variants = &result.variants;
+    let about = head(
+        &result.fairground,
+        &result.machine,
+        &result.profile,
+        &result.workload,
+    );
+    let parts = [
+        about + &head::variants_text(variants),
+        comparison_text(&result.comparison, style),
+        lines_text(variants, style.lines),
+        functions_text(variants, style.functions),
+        foot(&result.redo, &result.notes) + INTERVALS,
+    ];
+    join(&parts)
+}
+
+/// The result of `run`: the same without a second variant.
+pub fn run_text(result: &RunResult, style: Style) -> String {
+    let variants = &result.variants;
+    let about = head(
+        &result.fairground,
+        &result.machine,
+        &result.profile,
+        &result.workload,
+    );
+    let metrics: Vec<&str> = result
+        .metric_info
+        .iter()
+        .map(|info| info.name.as_str())
+        .collect();
+    let parts = [
+        about + &head::variants_text(variants),
+        variants.iter().map(|v| metrics_text(v, &metrics)).collect(),
+        lines_text(variants, style.lines),
+        functions_text(variants, style.functions),
+        foot(&result.redo, &result.notes),
+    ];
+    join(&parts)
+}
+
+const INTERVALS: &str = "Each interval holds at 95 % by itself: of 20 rows without any effect, \
+                         about one excludes 0.\n";
+
+fn join(parts: &[String]) -> String {
+    parts
+        .iter()
+        .filter(|p| !p.is_empty())
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn comparison_text(rows: &[Comparison], style: Style) -> String {
+    const HEADER: [&str; 6] = [
+        "metric",
+        "base +- sd",
+        "patch +- sd",
+        "change",
+        "95 % CI",
+        "verdict",
+    ];
+    let body: Vec<Vec<String>> = rows.iter().map(comparison_row).collect();
+    let plain = render(
+        &HEADER,
+        &body,
+        &[
+            Align::Left,
+            Align::Right,
+            Align::Right,
+            Align::Right,
+            Align::Right,
+            Align::Left,
+        ],
+    );
+    if !style.colour {
+        return plain;
+    }
+    // Colour after layout: escape codes have no width.
+    let mut lines = plain.lines();
+    let mut text = format!("{}\n", lines.next().unwrap_or_default());
+    for (line, row) in lines.zip(rows) {
+        let colour = match row.verdict {
+            Verdict::Better => "32",
+            Verdict::Worse => "31",
+            Verdict::Noise => "2",
+        };
+        let at = line.rfind(' ').map_or(0, |at| at + 1);
+        let (start, verdict) = line.split_at(at);
+        text += &format!("{start}\x1b[{colour}m{verdict}\x1b[0m\n");
+    }
+    text
+}
+
+fn comparison_row(row: &Comparison) -> Vec<String> {
+    let [lo, hi] = row.ci95_pct.map(|end| end.map(|pct| change(Some(pct))));
+    let verdict = match (row.verdict, row.differs) {
+        (Verdict::Better, _) => "better",
+        (Verdict::Worse, _) => "worse",
+        // Beyond noise, but nobody can say whether it is good.
+        (Verdict::Noise, true) => "differs",
+        (Verdict::Noise, false) => "noise",
+    };
+    vec![
+        row.metric.clone(),
+        with_sd(row.base, row.base_sd),
+        with_sd(row.patch, row.patch_sd),
+        change(row.change_pct),
+        lo.zip(hi)
+            .map_or("-".into(), |(lo, hi)| format!("[{lo}, {hi}]")),
+        verdict.into(),
+    ]
+}
+
+fn metrics_text(variant: &Variant, metrics: &[&str]) -> String {
+    let body: Vec<Vec<String>> = metrics
+        .iter()
+        .map(|&name| {
+            let values: Vec<f64> = variant.runs.iter().filter_map(|r| r.metric(name)).collect();
+            let found = summary(&values);
+            let ci = found.and_then(|s| s.ci95);
+            vec![
+                name.into(),
+                with_sd(found.map(|s| s.mean), found.and_then(|s: Summary| s.sd)),
+                ci.map_or("-".into(), |[lo, hi]| {
+                    format!("[{}, {}]", number(Some(lo)), number(Some(hi)))
+                }),
+            ]
+        })
+        .collect();
+    render(
+        &["metric", "mean +- sd", "95 % CI"],
+        &body,
+        &[Align::Left, Align::Right, Align::Right],
+    )
+}
+
+/// `12.34 +- 1.2%`: the deviation in percent of the mean, as `perf stat` writes it.
+fn with_sd(mean: Option<f64>, sd: Option<f64>) -> String {
+    match (mean, sd) {
+        (Some(mean), Some(sd)) if mean != 0.0 => {
+            format!("{} +- {:4.1}%", number(Some(mean)), 100.0 * sd / mean.abs())
+        }
+        (Some(mean), Some(_)) => format!("{} +-  0.0%", number(Some(mean))),
+        _ => number(mean),
+    }
+}

@@ -1,0 +1,114 @@
+//! Columns and numbers.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+/// Side of a column that its cells keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table without lines, two spaces between columns, no space at line ends.
+pub fn render(header: &[&str], rows: &[Vec<String>], align: &[Align]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(header.to_vec());
+    for row in rows {
+        table.add_row(row.clone());
+    }
+    for (index, &side) in align.iter().enumerate() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_padding((0, 2));
+            column.set_cell_alignment(match side {
+                Align::Left => CellAlignment::Left,
+                Align::Right => CellAlignment::Right,
+            });
+        }
+    }
+    table
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
+/// Four significant digits, `k`, `M`, `G` from 100 000 on; `-` where there is no number.
+pub fn number(value: Option<f64>) -> String {
+    let Some(value) = value.filter(|v| v.is_finite()) else {
+        return "-".into();
+    };
+    let size = value.abs();
+    let (scaled, suffix) = match size {
+        s if s >= 1e14 => return format!("{value:.3e}"),
+        s if s >= 1e11 => (value / 1e9, "G"),
+        s if s >= 1e8 => (value / 1e6, "M"),
+        s if s >= 1e5 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let decimals = match scaled.abs() {
+        0.0 => 0,
+        s if s < 1e-3 => return format!("{value:.3e}"),
+        s if s < 1.0 => 4,
+        s if s < 10.0 => 3,
+        s if s < 100.0 => 2,
+        s if s < 1000.0 => 1,
+        _ => 0,
+    };
+    format!("{scaled:.decimals$}{suffix}")
+}
+
+/// A change in percent with its sign; `-` where there is none.
+pub fn change(pct: Option<f64>) -> String {
+    let Some(pct) = pct.filter(|v| v.is_finite()) else {
+        return "-".into();
+    };
+    match pct.abs() {
+        size if size >= 1e5 => format!("{pct:+.1e}%"),
+        size if size >= 1000.0 => format!("{pct:+.0}%"),
+        // No "-0.00%".
+        size if size < 0.005 => "+0.00%".into(),
+        _ => format!("{pct:+.2}%"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_four_digits() {
+        let cases = [
+            (0.0, "0"),
+            (0.00001234, "1.234e-5"),
+            (0.1234, "0.1234"),
+            (1.2345, "1.234"),
+            (99.994, "99.99"),
+            (123.44, "123.4"),
+            (99_999.0, "99999"),
+            (123_456.0, "123.5k"),
+            (12_345_678.0, "12346k"),
+            (-2.5e9, "-2500M"),
+            (3e15, "3.000e15"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(number(Some(value)), text);
+        }
+        assert_eq!(number(None), "-");
+        assert_eq!(number(Some(f64::NAN)), "-");
+    }
+
+    #[test]
+    fn changes_have_a_sign() {
+        assert_eq!(change(Some(-12.345)), "-12.35%");
+        assert_eq!(change(Some(-0.001)), "+0.00%");
+        assert_eq!(change(Some(123_456.0)), "+1.2e5%");
+        assert_eq!(change(None), "-");
+    }
+}
