@@ -1,0 +1,473 @@
+//! Per-entity load tracking: averages in which what happened `n` ms ago counts `y^n`.
+//!
+//! Read first: "Per-entity load tracking" (J. Corbet, LWN 531853, 2013) and the kernel's
+//! `Documentation/scheduler/schedutil.rst`. The rules are those of Linux 5.7 to 6.18.
+//! Older trackers (separate runnable sums, capacity scaling inside) are not modelled.
+//!
+//! Units. Time arrives in ns of the PELT clock (which stands still while idle and runs slower on
+//! a slow CPU), is counted in units of 1024 ns ("us") and in periods of 1024 units ("ms").
+//! `*_sum` are decayed sums of units, `*_avg` are 0..=1024 per entity of nice 0 (capacity
+//! scale), except `load_avg`, which is multiplied by the unscaled weight.
+//!
+//! # Definitions
+//!
+//! Let `u_n` in 0..=1024 be how many units of the `n`-th period back an entity was active; `u_0`
+//! belongs to the present period, of which `p` units have gone. With `y^32 = 1/2`:
+//!
+//! ```text
+//!     sum = u_0 + u_1 y + u_2 y^2 + ...        avg = sum / (sum with u_0 = p, all others 1024)
+//! ```
+//!
+//! In integers, the largest sum that repeated decaying and adding 1024 comes to is
+//! [`LOAD_AVG_MAX`]. Of it, `LOAD_AVG_MAX - 1024` is past, so the divisor of the average is
+//! `LOAD_AVG_MAX - 1024 + p`: see [`get_pelt_divider`]. Dividing by the full maximum would make an
+//! always-running task's average saw up and down by 2 % within each period.
+
+use super::mul_shift;
+
+/// Shift of one full CPU (1024) in `runnable_sum` and `util_sum`.
+pub const CAPACITY_SHIFT: u32 = 10;
+
+/// Capacity of the biggest CPU.
+pub const CAPACITY_SCALE: u64 = 1 << CAPACITY_SHIFT;
+
+/// Units of 1024 ns per period.
+pub const PERIOD: u64 = 1024;
+
+/// Periods after which an activity counts half.
+pub const HALF_LIFE: u64 = 32;
+
+/// Largest decayed sum that integer arithmetic reaches (47742; exact would be 47788).
+pub const LOAD_AVG_MAX: u64 = load_avg_max();
+
+/// Smallest divisor of an average.
+pub const PELT_MIN_DIVIDER: u64 = LOAD_AVG_MAX - PERIOD;
+
+/// `y^n` for n in 0..32, times 2^32 - 1, rounded down.
+pub const DECAY: [u32; HALF_LIFE as usize] = decay_table();
+
+/// Flag in [`SchedAvg::util_est`]: `util_avg` has not changed since the estimate was made.
+pub const UTIL_AVG_UNCHANGED: u32 = 1 << 31;
+
+/// Differences of the utilisation estimate below this (about 1 % of a CPU) are not followed.
+pub const UTIL_EST_MARGIN: u64 = CAPACITY_SCALE / 100;
+
+const UTIL_EST_WEIGHT_SHIFT: u32 = 2;
+
+/// Load-tracking state of a task, a group entity or a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SchedAvg {
+    /// PELT clock (ns, a multiple of 1024 behind `now`) up to which the sums are complete.
+    pub last_update_time: u64,
+    /// Decayed units on a queue; of a queue: times its unscaled weight.
+    pub load_sum: u64,
+    /// Decayed units on a queue, running or waiting, times 1024 (and the number of tasks).
+    pub runnable_sum: u64,
+    /// Decayed units running, times 1024.
+    pub util_sum: u32,
+    /// Units of the present period that have gone: 0..1024.
+    pub period_contrib: u32,
+    /// Load: unscaled weight times the part of time on a queue.
+    pub load_avg: u64,
+    /// Part of time on a queue, capacity scale; of a queue: mean number of tasks * 1024.
+    pub runnable_avg: u64,
+    /// Part of time running, capacity scale.
+    pub util_avg: u64,
+    /// Estimate of the utilisation when the task next wakes, with [`UTIL_AVG_UNCHANGED`] in the
+    /// top bit; of a queue: the sum over its tasks, no flag.
+    pub util_est: u32,
+}
+
+/// Divisor that turns sums into averages: the sum of somebody who was always active.
+#[inline]
+pub const fn get_pelt_divider(sa: &SchedAvg) -> u64 {
+    PELT_MIN_DIVIDER + sa.period_contrib as u64
+}
+
+/// `value * y^periods`.
+///
+/// Every 32 periods halve, which is a shift; the rest is one product with [`DECAY`]. After 2016
+/// periods (2 s) nothing of a 64-bit value is left.
+#[inline]
+pub const fn decay_load(value: u64, periods: u64) -> u64 {
+    if periods > HALF_LIFE * 63 {
+        return 0;
+    }
+    let halved = value >> (periods / HALF_LIFE);
+    mul_shift(halved, DECAY[(periods % HALF_LIFE) as usize], 32)
+}
+
+/// Brings the sums up to `now` (PELT clock, ns). True if at least one period ended, so that the
+/// averages need to follow.
+///
+/// `load` is the unscaled weight (of a task: 1) while on a queue, else 0; `runnable` the number
+/// of tasks there; `running` whether it has the CPU. They hold for all the time since the last
+/// update. An entity that is on no queue is neither runnable nor running, whatever is passed: a
+/// task being dequeued can still be the current one.
+///
+/// If time ran backwards (the clocks of two CPUs at a migration), only the stamp follows.
+#[inline]
+pub fn update_load_sum(
+    now: u64,
+    sa: &mut SchedAvg,
+    load: u64,
+    runnable: u64,
+    running: bool,
+) -> bool {
+    let delta_ns = now.wrapping_sub(sa.last_update_time);
+    if (delta_ns as i64) < 0 {
+        sa.last_update_time = now;
+        return false;
+    }
+    let delta = delta_ns >> 10;
+    if delta == 0 {
+        return false;
+    }
+    sa.last_update_time = sa.last_update_time.wrapping_add(delta << 10);
+    if load == 0 {
+        accumulate_sum(delta, sa, 0, 0, false) != 0
+    } else {
+        accumulate_sum(delta, sa, load, runnable, running) != 0
+    }
+}
+
+/// Computes the averages from the sums. `load` is the unscaled weight that `load_sum` has not
+/// been multiplied with: of an entity its weight, of a queue 1.
+#[inline]
+pub fn update_load_avg(sa: &mut SchedAvg, load: u64) {
+    let divider = get_pelt_divider(sa);
+    sa.load_avg = load.wrapping_mul(sa.load_sum) / divider;
+    sa.runnable_avg = sa.runnable_sum / divider;
+    sa.util_avg = sa.util_sum as u64 / divider;
+}
+
+/// Update of an entity that is on no queue: only decay. `weight` unscaled. True if the averages
+/// changed.
+#[inline]
+pub fn update_load_avg_blocked_se(now: u64, sa: &mut SchedAvg, weight: u64) -> bool {
+    let decayed = update_load_sum(now, sa, 0, 0, false);
+    if decayed {
+        update_load_avg(sa, weight);
+    }
+    decayed
+}
+
+/// Update of a task or group entity. True if the averages changed.
+///
+/// - `on_rq`: it is queued or running. `running`: it is its queue's current entity.
+/// - `runnable`: a task counts 1 while it is queued and not in delayed dequeue, a group entity
+///   counts the runnable tasks below it.
+/// - `weight`: unscaled.
+///
+/// A change also clears [`UTIL_AVG_UNCHANGED`], so that the next dequeue makes a new estimate.
+#[inline]
+pub fn update_load_avg_se(
+    now: u64,
+    sa: &mut SchedAvg,
+    on_rq: bool,
+    runnable: u64,
+    running: bool,
+    weight: u64,
+) -> bool {
+    let decayed = update_load_sum(now, sa, on_rq as u64, runnable, running);
+    if decayed {
+        update_load_avg(sa, weight);
+        sa.util_est &= !UTIL_AVG_UNCHANGED;
+    }
+    decayed
+}
+
+/// Update of a queue. `weight_scaled_down` is its unscaled weight, `h_nr_runnable` the number of
+/// runnable tasks in it and below, `running` whether it has a current entity. True if the
+/// averages changed.
+#[inline]
+pub fn update_load_avg_cfs_rq(
+    now: u64,
+    sa: &mut SchedAvg,
+    weight_scaled_down: u64,
+    h_nr_runnable: u64,
+    running: bool,
+) -> bool {
+    let decayed = update_load_sum(now, sa, weight_scaled_down, h_nr_runnable, running);
+    if decayed {
+        update_load_avg(sa, 1);
+    }
+    decayed
+}
+
+/// The utilisation estimate of a task that has just been dequeued to sleep; `None` if it stays
+/// as it is. The rules of Linux 6.12 to 6.18.
+///
+/// - `util_est`: the estimate with its flag. `util_avg`, `runnable_avg`: of the task.
+/// - `capacity`: capacity of the CPU it ran on, 0..=1024.
+///
+/// `util_avg` falls while a task sleeps, so a task with long periods would look small at each
+/// wake-up. The estimate `e` remembers what it was at the end of each activation, `u`:
+///
+/// - nothing if `u` has not been updated since the last estimate (flag);
+/// - `e <= u`: jump up to `u`, as being too small costs more than being too big;
+/// - otherwise it goes down as `e + (u - e) / 4`, but not for less than the margin, not if `u`
+///   is above the CPU's capacity (then it is no measure), and not if the task wanted more than it
+///   got (runnable more than it ran).
+#[inline]
+pub const fn util_est_update(
+    util_est: u32,
+    util_avg: u64,
+    runnable_avg: u64,
+    capacity: u64,
+) -> Option<u32> {
+    if util_est & UTIL_AVG_UNCHANGED != 0 {
+        return None;
+    }
+    let ewma = util_est as u64;
+    if ewma <= util_avg {
+        return Some(util_avg as u32 | UTIL_AVG_UNCHANGED);
+    }
+    let above = ewma - util_avg;
+    if above < UTIL_EST_MARGIN {
+        return Some(util_est | UTIL_AVG_UNCHANGED);
+    }
+    if util_avg > capacity {
+        return None;
+    }
+    if util_avg + UTIL_EST_MARGIN < runnable_avg {
+        return Some(util_est | UTIL_AVG_UNCHANGED);
+    }
+    let next = ((ewma << UTIL_EST_WEIGHT_SHIFT) - above) >> UTIL_EST_WEIGHT_SHIFT;
+    Some(next as u32 | UTIL_AVG_UNCHANGED)
+}
+
+/// Utilisation that a task is expected to have: the greater of the average and the estimate.
+#[inline]
+pub const fn task_util_est(sa: &SchedAvg) -> u64 {
+    let estimate = util_est_value(sa.util_est);
+    if sa.util_avg > estimate {
+        sa.util_avg
+    } else {
+        estimate
+    }
+}
+
+/// The estimate without its flag.
+#[inline]
+pub const fn util_est_value(util_est: u32) -> u64 {
+    (util_est & !UTIL_AVG_UNCHANGED) as u64
+}
+
+/// Running average: moves an eighth of the way to `sample`. For the mean idle time (`avg_idle`).
+#[inline]
+pub const fn update_avg(average: &mut u64, sample: u64) {
+    let diff = sample.wrapping_sub(*average) as i64;
+    *average = average.wrapping_add((diff / 8) as u64);
+}
+
+/// Adds `delta` units of activity; returns how many periods ended.
+///
+/// # Derivation
+///
+/// The time since the last update falls into three parts: what completes the old period (`d1`),
+/// whole periods, and the beginning of the present one (`d3`):
+///
+/// ```text
+///      last update                                           now
+///           v                                                 v
+///     |--p--|--d1--|----1024----|----1024----| ... |----d3----|
+///      oldest                                       present
+///              p' = number of period borders in between
+/// ```
+///
+/// All old sums fall by `y^p'`, and the new activity is, seen from the present period,
+///
+/// ```text
+///     d1 * y^p'  +  1024 * (y^(p'-1) + ... + y)  +  d3
+/// ```
+///
+/// The middle is a difference of two endless tails, and an endless tail from 0 is the maximum
+/// `M`: `1024 (y^1 + ... + y^(p'-1)) = M - M y^p' - 1024`. So no loop and no second table.
+#[inline]
+fn accumulate_sum(delta: u64, sa: &mut SchedAvg, load: u64, runnable: u64, running: bool) -> u64 {
+    let old_contrib = sa.period_contrib as u64;
+    let total = old_contrib + delta;
+    let periods = total / PERIOD;
+    let mut contrib = delta;
+    if periods != 0 {
+        sa.load_sum = decay_load(sa.load_sum, periods);
+        sa.runnable_sum = decay_load(sa.runnable_sum, periods);
+        sa.util_sum = decay_load(sa.util_sum as u64, periods) as u32;
+        if load != 0 {
+            contrib = accumulate_segments(periods, PERIOD - old_contrib, total % PERIOD);
+        }
+    }
+    sa.period_contrib = (total % PERIOD) as u32;
+    if load != 0 {
+        sa.load_sum = sa.load_sum.wrapping_add(load.wrapping_mul(contrib));
+    }
+    if runnable != 0 {
+        let runnable_contrib = runnable.wrapping_mul(contrib) << CAPACITY_SHIFT;
+        sa.runnable_sum = sa.runnable_sum.wrapping_add(runnable_contrib);
+    }
+    if running {
+        sa.util_sum = sa.util_sum.wrapping_add((contrib << CAPACITY_SHIFT) as u32);
+    }
+    periods
+}
+
+/// The three parts of [`accumulate_sum`], for at least one border.
+#[inline]
+const fn accumulate_segments(periods: u64, d1: u64, d3: u64) -> u64 {
+    let oldest = decay_load(d1, periods);
+    let whole = LOAD_AVG_MAX - decay_load(LOAD_AVG_MAX, periods) - PERIOD;
+    oldest + whole + d3
+}
+
+/// Decays and adds a full period until it changes nothing.
+const fn load_avg_max() -> u64 {
+    let mut sum = 0;
+    loop {
+        let next = decay_load(sum, 1) + PERIOD;
+        if next == sum {
+            return sum;
+        }
+        sum = next;
+    }
+}
+
+/// `y = 2^(-1/32)` is five square roots of 1/2. In 62-bit fixed point, so that 31 products in a
+/// row are still good to 2^-56, and rounding down to 32 bits meets no border.
+const fn decay_table() -> [u32; HALF_LIFE as usize] {
+    const ONE: u128 = 1 << 62;
+    let mut y = ONE / 2;
+    let mut root = 0;
+    while root < 5 {
+        y = (y << 62).isqrt();
+        root += 1;
+    }
+    let mut table = [0; HALF_LIFE as usize];
+    let mut power = ONE;
+    let mut n = 0;
+    while n < table.len() {
+        table[n] = ((power * u32::MAX as u128) >> 62) as u32;
+        power = (power * y) >> 62;
+        n += 1;
+    }
+    table
+}
+
+const _: () = {
+    assert!(LOAD_AVG_MAX == 47_742);
+    assert!(DECAY[0] == 0xffff_ffff);
+    assert!(DECAY[1] == 0xfa83_b2da);
+    assert!(DECAY[16] == 0xb504_f333);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The well-known inverse powers, as published.
+    const PUBLISHED: [u32; 32] = [
+        0xffffffff, 0xfa83b2da, 0xf5257d14, 0xefe4b99a, 0xeac0c6e6, 0xe5b906e6, 0xe0ccdeeb,
+        0xdbfbb796, 0xd744fcc9, 0xd2a81d91, 0xce248c14, 0xc9b9bd85, 0xc5672a10, 0xc12c4cc9,
+        0xbd08a39e, 0xb8fbaf46, 0xb504f333, 0xb123f581, 0xad583ee9, 0xa9a15ab4, 0xa5fed6a9,
+        0xa2704302, 0x9ef5325f, 0x9b8d39b9, 0x9837f050, 0x94f4efa8, 0x91c3d373, 0x8ea4398a,
+        0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
+    ];
+
+    #[test]
+    fn the_computed_table_is_the_published_one() {
+        assert_eq!(DECAY, PUBLISHED);
+    }
+
+    #[test]
+    fn half_is_gone_after_32_periods_and_all_after_two_seconds() {
+        assert_eq!(decay_load(1000, 0), 999); // 2^32 - 1 of 2^32: the table's 1 is a bit less
+        assert_eq!(decay_load(100_000, 32), 49_999);
+        assert_eq!(decay_load(u64::MAX, 32 * 63), 0);
+        assert_eq!(decay_load(u64::MAX, 32 * 63 + 1), 0);
+    }
+
+    #[test]
+    fn always_running_comes_to_rest_at_full_capacity() {
+        let mut sa = SchedAvg::default();
+        for tick in 1..=1000 {
+            update_load_avg_se(tick * 4_000_000, &mut sa, true, 1, true, 1024);
+            assert!(sa.util_avg <= 1024);
+        }
+        assert!(sa.util_avg >= 1023, "{sa:?}");
+        assert!(sa.load_avg >= 1023, "{sa:?}");
+        assert_eq!(sa.runnable_avg, sa.util_avg);
+    }
+
+    #[test]
+    fn time_that_runs_back_only_moves_the_stamp() {
+        let before = SchedAvg {
+            last_update_time: 5 << 20,
+            util_sum: 77,
+            ..SchedAvg::default()
+        };
+        let mut sa = before;
+        assert!(!update_load_sum(4 << 20, &mut sa, 1, 1, true));
+        assert_eq!(
+            sa,
+            SchedAvg {
+                last_update_time: 4 << 20,
+                ..before
+            }
+        );
+    }
+
+    #[test]
+    fn less_than_a_unit_waits() {
+        let mut sa = SchedAvg::default();
+        assert!(!update_load_sum(1023, &mut sa, 1, 1, true));
+        assert_eq!(sa, SchedAvg::default());
+        assert!(!update_load_sum(1030, &mut sa, 1, 1, true));
+        assert_eq!(
+            (sa.last_update_time, sa.load_sum, sa.util_sum),
+            (1024, 1, 1024)
+        );
+    }
+
+    #[test]
+    fn off_the_queue_nothing_is_added() {
+        let mut sa = SchedAvg::default();
+        assert!(update_load_sum(10 << 20, &mut sa, 0, 3, true));
+        assert_eq!((sa.load_sum, sa.runnable_sum, sa.util_sum), (0, 0, 0));
+    }
+
+    #[test]
+    fn estimate_jumps_up_and_glides_down() {
+        let flag = UTIL_AVG_UNCHANGED;
+        assert_eq!(util_est_update(100 | flag, 900, 900, 1024), None);
+        assert_eq!(util_est_update(100, 500, 500, 1024), Some(500 | flag));
+        assert_eq!(util_est_update(500, 100, 100, 1024), Some(400 | flag));
+        assert_eq!(util_est_update(500, 491, 491, 1024), Some(500 | flag)); // 9 < margin
+        assert_eq!(util_est_update(500, 490, 490, 1024), Some(497 | flag)); // 497.5
+        assert_eq!(util_est_update(500, 400, 400, 399), None);
+        assert_eq!(util_est_update(500, 400, 411, 1024), Some(500 | flag));
+        assert_eq!(util_est_update(500, 400, 410, 1024), Some(475 | flag));
+    }
+
+    #[test]
+    fn an_update_clears_the_unchanged_flag_with_the_first_period() {
+        let mut sa = SchedAvg {
+            util_est: 300 | UTIL_AVG_UNCHANGED,
+            ..SchedAvg::default()
+        };
+        update_load_avg_se(512 << 10, &mut sa, true, 1, true, 1024);
+        assert_eq!(sa.util_est, 300 | UTIL_AVG_UNCHANGED);
+        update_load_avg_se(1024 << 10, &mut sa, true, 1, true, 1024);
+        assert_eq!((sa.util_est, task_util_est(&sa)), (300, 300));
+    }
+
+    #[test]
+    fn running_average_truncates_to_zero() {
+        let mut avg = 1000;
+        update_avg(&mut avg, 1800);
+        assert_eq!(avg, 1100);
+        update_avg(&mut avg, 1093);
+        assert_eq!(avg, 1100); // -7 / 8
+        update_avg(&mut avg, 0);
+        assert_eq!(avg, 963); // -137.5
+    }
+}
