@@ -1,1 +1,614 @@
-//! Augmented balanced tree.
+//! The queue of entities: a balanced binary search tree, augmented, in an arena, by index.
+//!
+//! What it must do: keep the entities of one queue in the order of their deadline (EEVDF) or
+//! vruntime (CFS) and answer "the earliest deadline among those whose vruntime is at most V". For
+//! that each node keeps the smallest vruntime of its subtree (see [`Nodes::pick_earliest_eligible`]),
+//! and the smallest slice, which preemption by shorter slices asks for.
+//!
+//! # Choice
+//!
+//! - **By index, many trees in one arena.** An entity is on at most one queue, so the node's
+//!   number is the entity's slot, a queue is three words, and to move an entity to another queue
+//!   allocates nothing. A `BTreeMap` would allocate, cannot be augmented, and needs a search to
+//!   find an entity's successor.
+//! - **AVL.** Each change has to go up anyhow, to repair the augmented values; heights
+//!   ride along in the same loop, with one kind of repair for inserting and removing. A
+//!   red-black tree saves rotations when removing, but here each rotation is four
+//!   stores, while its greater depth is paid in every descent. A skip list, a treap or a pairing
+//!   heap have no worst case per operation; a sorted array is faster up to about ten
+//!   entities and moves kilobytes at 500.
+//! - **Going up stops early**: as soon as a node's height and minima come out as they were.
+//!   When inserting, the minima are lowered on the way down, so only heights are left to repair.
+//! - **Slot 0 is a stand-in for "no child"** with height 0; so links need no sentinel
+//!   values, and heights are read without a branch. Entity `id` is node `id + 1`.
+//! - A node is one cache line of 64 bytes.
+//!
+//! Units: `order` and `vruntime` are virtual time in ns on a ring (only differences below 2^63
+//! mean anything), `slice` is real time in ns.
+
+use alloc::vec::Vec;
+
+use crate::math::eevdf::{vruntime_before, vruntime_min};
+
+/// What the tree knows of an entity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Key {
+    /// What the tree is sorted by: the deadline (EEVDF) or the vruntime (CFS); wraps.
+    pub order: u64,
+    /// Virtual time received; wraps. Its minimum is kept per subtree.
+    pub vruntime: u64,
+    /// Slice in ns. Its minimum is kept per subtree.
+    pub slice: u64,
+}
+
+/// The tree of one queue. Its nodes are in a [`Nodes`], always the same one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    root: u32,
+    leftmost: u32,
+    len: u32,
+}
+
+/// The arena: one node for each scheduling entity, by its slot.
+#[derive(Clone, Debug)]
+pub struct Nodes {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Node {
+    key: Key,
+    /// Smallest vruntime of this subtree.
+    min_vruntime: u64,
+    /// Smallest slice of this subtree.
+    min_slice: u64,
+    left: u32,
+    right: u32,
+    parent: u32,
+    /// Longest way down, counted in nodes; 0 = not in a tree. AVL: at most 46 for 2^32 nodes.
+    height: u8,
+}
+
+/// No node: the stand-in in slot 0.
+const NIL: u32 = 0;
+
+impl Tree {
+    /// Number of entities.
+    #[inline]
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether nobody is queued.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl Default for Nodes {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Nodes {
+    /// An arena without entities.
+    pub fn new() -> Self {
+        Self {
+            nodes: alloc::vec![Node::default()],
+        }
+    }
+
+    /// Makes room for entity `id` (below `u32::MAX - 1`). The only call that allocates.
+    pub fn ensure(&mut self, id: u32) {
+        debug_assert!(id < u32::MAX - 1);
+        let len = id as usize + 2;
+        if self.nodes.len() < len {
+            self.nodes.resize(len, Node::default());
+        }
+    }
+
+    /// Adds entity `id`, which must have room and be in no tree. Among equal `order` it is the
+    /// last: first come, first served.
+    #[inline]
+    pub fn insert(&mut self, t: &mut Tree, id: u32, key: Key) {
+        debug_assert!(!self.contains(id));
+        let (node, mut parent, mut at) = (id + 1, NIL, t.root);
+        let (mut before, mut leftmost) = (false, true);
+        while at != NIL {
+            let n = self.at_mut(at);
+            n.min_vruntime = vruntime_min(n.min_vruntime, key.vruntime);
+            n.min_slice = n.min_slice.min(key.slice);
+            parent = at;
+            before = vruntime_before(key.order, n.key.order);
+            leftmost &= before;
+            at = if before { n.left } else { n.right };
+        }
+        *self.at_mut(node) = Node {
+            key,
+            min_vruntime: key.vruntime,
+            min_slice: key.slice,
+            left: NIL,
+            right: NIL,
+            parent,
+            height: 1,
+        };
+        t.len += 1;
+        if leftmost {
+            t.leftmost = node;
+        }
+        if parent == NIL {
+            t.root = node;
+            return;
+        }
+        let p = self.at_mut(parent);
+        let link = if before { &mut p.left } else { &mut p.right };
+        *link = node;
+        self.grown(t, parent);
+    }
+
+    /// Takes entity `id` out of `t`, where it must be.
+    #[inline]
+    pub fn remove(&mut self, t: &mut Tree, id: u32) {
+        debug_assert!(self.contains(id));
+        let node = id + 1;
+        if t.leftmost == node {
+            t.leftmost = self.successor(node);
+        }
+        t.len -= 1;
+        let Node {
+            left,
+            right,
+            parent,
+            ..
+        } = *self.at(node);
+        if left != NIL && right != NIL {
+            self.replace_by_successor(t, node);
+        } else {
+            let child = if left != NIL { left } else { right };
+            self.replace_child(t, parent, node, child);
+            if child != NIL {
+                self.at_mut(child).parent = parent;
+            }
+            self.repair(t, parent, NIL);
+        }
+        self.at_mut(node).height = 0;
+    }
+
+    /// Whether entity `id` is in a tree.
+    #[inline]
+    pub fn contains(&self, id: u32) -> bool {
+        self.nodes
+            .get(id as usize + 1)
+            .is_some_and(|n| n.height != 0)
+    }
+
+    /// The entity with the smallest `order`.
+    #[inline]
+    pub fn first(&self, t: &Tree) -> Option<u32> {
+        to_id(t.leftmost)
+    }
+
+    /// The entity with the largest `order`. O(log n).
+    #[inline]
+    pub fn last(&self, t: &Tree) -> Option<u32> {
+        let (mut last, mut at) = (NIL, t.root);
+        while at != NIL {
+            last = at;
+            at = self.at(at).right;
+        }
+        to_id(last)
+    }
+
+    /// The entity after `id`, which must be in a tree.
+    #[inline]
+    pub fn next(&self, id: u32) -> Option<u32> {
+        debug_assert!(self.contains(id));
+        to_id(self.successor(id + 1))
+    }
+
+    /// The entity before `id`, which must be in a tree.
+    #[inline]
+    pub fn prev(&self, id: u32) -> Option<u32> {
+        debug_assert!(self.contains(id));
+        let mut node = id + 1;
+        let mut at = self.at(node).left;
+        if at != NIL {
+            while self.at(at).right != NIL {
+                at = self.at(at).right;
+            }
+            return to_id(at);
+        }
+        at = self.at(node).parent;
+        while at != NIL && self.at(at).left == node {
+            node = at;
+            at = self.at(at).parent;
+        }
+        to_id(at)
+    }
+
+    /// The smallest vruntime.
+    #[inline]
+    pub fn min_vruntime(&self, t: &Tree) -> Option<u64> {
+        (t.root != NIL).then(|| self.at(t.root).min_vruntime)
+    }
+
+    /// The smallest slice.
+    #[inline]
+    pub fn min_slice(&self, t: &Tree) -> Option<u64> {
+        (t.root != NIL).then(|| self.at(t.root).min_slice)
+    }
+
+    /// The key with which `id` was last inserted.
+    #[inline]
+    pub fn key(&self, id: u32) -> &Key {
+        &self.at(id + 1).key
+    }
+
+    /// The entity of smallest `order` among those whose vruntime is `eligible`. O(log n).
+    ///
+    /// `eligible` must be monotone: true for all smaller vruntimes where it is true for one.
+    ///
+    /// # Derivation
+    ///
+    /// At a node, all of the left subtree has an earlier deadline. It holds an eligible entity if
+    /// and only if the one with its smallest vruntime is eligible, and that is known without
+    /// looking. So: go left if there is one; else take the node if it is eligible; else go right.
+    /// One way down, no way back.
+    #[inline]
+    pub fn pick_earliest_eligible(&self, t: &Tree, eligible: impl Fn(u64) -> bool) -> Option<u32> {
+        let mut at = t.leftmost;
+        // Often the very first one is eligible; it is the answer then.
+        if at != NIL && eligible(self.at(at).key.vruntime) {
+            return to_id(at);
+        }
+        at = t.root;
+        while at != NIL {
+            let n = self.at(at);
+            if n.left != NIL && eligible(self.at(n.left).min_vruntime) {
+                at = n.left;
+            } else if eligible(n.key.vruntime) {
+                break;
+            } else {
+                at = n.right;
+            }
+        }
+        to_id(at)
+    }
+
+    /// The entities in order.
+    pub fn iter(&self, t: &Tree) -> impl Iterator<Item = u32> + '_ {
+        core::iter::successors(self.first(t), |&id| self.next(id))
+    }
+
+    #[inline]
+    fn at(&self, node: u32) -> &Node {
+        &self.nodes[node as usize]
+    }
+
+    #[inline]
+    fn at_mut(&mut self, node: u32) -> &mut Node {
+        &mut self.nodes[node as usize]
+    }
+
+    #[inline]
+    fn successor(&self, mut node: u32) -> u32 {
+        let mut at = self.at(node).right;
+        if at != NIL {
+            while self.at(at).left != NIL {
+                at = self.at(at).left;
+            }
+            return at;
+        }
+        at = self.at(node).parent;
+        while at != NIL && self.at(at).right == node {
+            node = at;
+            at = self.at(at).parent;
+        }
+        at
+    }
+
+    /// Puts the successor of `node`, which has two children, in its place.
+    ///
+    /// The successor inherits height and minima, as the nodes above know them: this way the
+    /// repair can see whether they change. But they contain the leaving node, so the repair
+    /// must not stop before it has been there.
+    #[inline]
+    fn replace_by_successor(&mut self, t: &mut Tree, node: u32) {
+        let gone = *self.at(node);
+        let heir = self.successor(node);
+        let Node {
+            parent: heir_parent,
+            right: heir_right,
+            ..
+        } = *self.at(heir);
+        let mut from = heir;
+        if heir != gone.right {
+            from = heir_parent;
+            self.at_mut(heir_parent).left = heir_right;
+            if heir_right != NIL {
+                self.at_mut(heir_right).parent = heir_parent;
+            }
+            self.at_mut(heir).right = gone.right;
+            self.at_mut(gone.right).parent = heir;
+        }
+        let h = self.at_mut(heir);
+        h.left = gone.left;
+        h.parent = gone.parent;
+        h.height = gone.height;
+        h.min_vruntime = gone.min_vruntime;
+        h.min_slice = gone.min_slice;
+        self.at_mut(gone.left).parent = heir;
+        self.replace_child(t, gone.parent, node, heir);
+        self.repair(t, from, heir);
+    }
+
+    #[inline]
+    fn replace_child(&mut self, t: &mut Tree, parent: u32, old: u32, new: u32) {
+        if parent == NIL {
+            t.root = new;
+            return;
+        }
+        let p = self.at_mut(parent);
+        let link = if p.left == old {
+            &mut p.left
+        } else {
+            &mut p.right
+        };
+        *link = new;
+    }
+
+    /// After inserting: restores heights from `at` upwards. The minima are right already.
+    #[inline]
+    fn grown(&mut self, t: &mut Tree, mut at: u32) {
+        while at != NIL {
+            let n = *self.at(at);
+            let (left, right) = (self.at(n.left).height, self.at(n.right).height);
+            if left.abs_diff(right) > 1 {
+                // One rotation gives the subtree its old height back: nothing to do above.
+                self.rebalance(t, at);
+                return;
+            }
+            let height = 1 + left.max(right);
+            if height == n.height {
+                return;
+            }
+            self.at_mut(at).height = height;
+            at = n.parent;
+        }
+    }
+
+    /// After removing: restores heights and minima from `at` upwards, until a node at or above
+    /// `through` comes out as it was.
+    #[inline]
+    fn repair(&mut self, t: &mut Tree, mut at: u32, through: u32) {
+        let mut passed = through == NIL;
+        while at != NIL {
+            passed |= at == through;
+            let old = *self.at(at);
+            let (left, right) = (self.at(old.left).height, self.at(old.right).height);
+            let top = if left.abs_diff(right) > 1 {
+                self.rebalance(t, at)
+            } else {
+                self.update(at);
+                at
+            };
+            let new = self.at(top);
+            let same = new.height == old.height
+                && new.min_vruntime == old.min_vruntime
+                && new.min_slice == old.min_slice;
+            if same && passed {
+                return;
+            }
+            at = new.parent;
+        }
+    }
+
+    /// Turns the subtree at `at`, one of whose sides is two higher, and returns its new top.
+    /// Heights and minima of the turned nodes are right afterwards.
+    #[cold]
+    fn rebalance(&mut self, t: &mut Tree, at: u32) -> u32 {
+        let n = *self.at(at);
+        if self.at(n.left).height > self.at(n.right).height {
+            let l = *self.at(n.left);
+            if self.at(l.right).height > self.at(l.left).height {
+                self.rotate_left(t, n.left);
+            }
+            self.rotate_right(t, at)
+        } else {
+            let r = *self.at(n.right);
+            if self.at(r.left).height > self.at(r.right).height {
+                self.rotate_right(t, n.right);
+            }
+            self.rotate_left(t, at)
+        }
+    }
+
+    /// Lifts the left child of `at` above it.
+    #[inline]
+    fn rotate_right(&mut self, t: &mut Tree, at: u32) -> u32 {
+        let Node {
+            left: top, parent, ..
+        } = *self.at(at);
+        let moved = self.at(top).right;
+        self.at_mut(at).left = moved;
+        self.at_mut(top).right = at;
+        self.lifted(t, at, top, moved, parent);
+        top
+    }
+
+    /// Lifts the right child of `at` above it.
+    #[inline]
+    fn rotate_left(&mut self, t: &mut Tree, at: u32) -> u32 {
+        let Node {
+            right: top, parent, ..
+        } = *self.at(at);
+        let moved = self.at(top).left;
+        self.at_mut(at).right = moved;
+        self.at_mut(top).left = at;
+        self.lifted(t, at, top, moved, parent);
+        top
+    }
+
+    /// The part of a rotation that both directions share.
+    #[inline]
+    fn lifted(&mut self, t: &mut Tree, at: u32, top: u32, moved: u32, parent: u32) {
+        if moved != NIL {
+            self.at_mut(moved).parent = at;
+        }
+        self.at_mut(at).parent = top;
+        self.at_mut(top).parent = parent;
+        self.replace_child(t, parent, at, top);
+        self.update(at);
+        self.update(top);
+    }
+
+    /// Recomputes height and minima of `at` from its children.
+    #[inline]
+    fn update(&mut self, at: u32) {
+        let n = *self.at(at);
+        let (mut min_vruntime, mut min_slice) = (n.key.vruntime, n.key.slice);
+        let mut height = 0;
+        for child in [n.left, n.right] {
+            if child != NIL {
+                let c = self.at(child);
+                min_vruntime = vruntime_min(min_vruntime, c.min_vruntime);
+                min_slice = min_slice.min(c.min_slice);
+                height = height.max(c.height);
+            }
+        }
+        let n = self.at_mut(at);
+        n.min_vruntime = min_vruntime;
+        n.min_slice = min_slice;
+        n.height = height + 1;
+    }
+}
+
+#[inline]
+fn to_id(node: u32) -> Option<u32> {
+    node.checked_sub(1)
+}
+
+const _: () = assert!(size_of::<Node>() == 64);
+
+impl Nodes {
+    /// Checks links, order, balance and minima of `t`; says what is wrong. For tests and the
+    /// simulator's checkers; O(n).
+    pub fn check(&self, t: &Tree) -> Result<(), &'static str> {
+        let (mut count, mut previous) = (0, None::<u64>);
+        for id in self.iter(t) {
+            let n = self.at(id + 1);
+            let (left, right) = (self.at(n.left), self.at(n.right));
+            if previous.is_some_and(|p| vruntime_before(n.key.order, p)) {
+                return Err("not sorted");
+            }
+            if left.height.abs_diff(right.height) > 1 {
+                return Err("not balanced");
+            }
+            if n.height != 1 + left.height.max(right.height) {
+                return Err("wrong height");
+            }
+            let (mut min_vruntime, mut min_slice) = (n.key.vruntime, n.key.slice);
+            for child in [n.left, n.right].into_iter().filter(|&c| c != NIL) {
+                let c = self.at(child);
+                if c.parent != id + 1 {
+                    return Err("a child with another parent");
+                }
+                min_vruntime = vruntime_min(min_vruntime, c.min_vruntime);
+                min_slice = min_slice.min(c.min_slice);
+            }
+            if (n.min_vruntime, n.min_slice) != (min_vruntime, min_slice) {
+                return Err("wrong minimum");
+            }
+            previous = Some(n.key.order);
+            count += 1;
+        }
+        if t.len != count {
+            return Err("wrong number");
+        }
+        if t.root != NIL && self.at(t.root).parent != NIL {
+            return Err("the root has a parent");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(order: u64) -> Key {
+        Key {
+            order,
+            vruntime: order,
+            slice: 1000,
+        }
+    }
+
+    #[test]
+    fn first_come_first_served() {
+        let (mut nodes, mut t) = (Nodes::new(), Tree::default());
+        for id in 0..10 {
+            nodes.ensure(id);
+            nodes.insert(&mut t, id, key(7));
+        }
+        assert!(nodes.iter(&t).eq(0..10));
+        assert_eq!(
+            (nodes.first(&t), nodes.last(&t), t.len()),
+            (Some(0), Some(9), 10)
+        );
+    }
+
+    #[test]
+    fn two_trees_share_the_arena() {
+        let mut nodes = Nodes::new();
+        nodes.ensure(3);
+        let (mut a, mut b) = (Tree::default(), Tree::default());
+        nodes.insert(&mut a, 0, key(1));
+        nodes.insert(&mut b, 1, key(2));
+        nodes.insert(&mut b, 3, key(1));
+        nodes.remove(&mut a, 0);
+        nodes.insert(&mut b, 0, key(0));
+        assert!(a.is_empty() && nodes.first(&a).is_none() && nodes.last(&a).is_none());
+        assert_eq!((nodes.min_vruntime(&a), nodes.min_slice(&a)), (None, None));
+        assert!(nodes.iter(&b).eq([0, 3, 1]));
+        assert_eq!((nodes.prev(3), nodes.next(3)), (Some(0), Some(1)));
+        assert!(!nodes.contains(2) && !nodes.contains(77));
+        nodes.check(&b).unwrap();
+    }
+
+    #[test]
+    fn order_across_the_wrap() {
+        let (mut nodes, mut t) = (Nodes::new(), Tree::default());
+        nodes.ensure(2);
+        nodes.insert(&mut t, 0, key(3));
+        nodes.insert(&mut t, 1, key(u64::MAX - 5));
+        nodes.insert(&mut t, 2, key(0));
+        assert!(nodes.iter(&t).eq([1, 2, 0]));
+        assert_eq!(nodes.min_vruntime(&t), Some(u64::MAX - 5));
+    }
+
+    #[test]
+    fn the_earliest_deadline_waits_until_it_is_eligible() {
+        let (mut nodes, mut t) = (Nodes::new(), Tree::default());
+        for (id, (order, vruntime)) in [(10, 9), (20, 5), (30, 1)].into_iter().enumerate() {
+            nodes.ensure(id as u32);
+            nodes.insert(
+                &mut t,
+                id as u32,
+                Key {
+                    order,
+                    vruntime,
+                    slice: 1,
+                },
+            );
+        }
+        let pick = |v| nodes.pick_earliest_eligible(&t, |vruntime| vruntime <= v);
+        assert_eq!(
+            [pick(9), pick(8), pick(4), pick(0)],
+            [Some(0), Some(1), Some(2), None]
+        );
+    }
+}
