@@ -1,9 +1,14 @@
 //! Workloads: the intermediate form that the machine interprets ([`program`]), what is measured
-//! ([`metric`]), and the models of benchmarks that people know by their command lines.
+//! ([`metric`]), and the models of benchmarks that people know by their command lines ([`bench`]).
+pub mod bench;
+pub mod duration;
 pub mod metric;
+pub mod nearest;
 pub mod program;
+pub mod validate;
 pub mod words;
 
+pub use bench::{Env, Error, Known};
 pub use metric::{Better, From, MarkStat, Marks, MetricDef, TaskTime};
 pub use program::{
     Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, ForkPlacement, Ns, Op, Policy, Program,

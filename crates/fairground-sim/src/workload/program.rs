@@ -20,6 +20,10 @@ pub const FOREVER: u64 = u64::MAX;
 
 /// One step of a program. What "blocks" says is a sleep of the task: it leaves its run queue and a
 /// cause (a timer, another task) wakes it.
+///
+/// An operation for which [`Op::takes_time`] holds must cost its task at least a nanosecond (a lock
+/// without contention is still an atomic instruction); every loop holds such an operation, so
+/// the clock moves. Time that no operation names (system calls, copying) is the machine's to charge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Op {
     /// Computes until this much time of its own progress is over (waiting does not count).
@@ -28,11 +32,12 @@ pub enum Op {
     Hog,
     /// Blocks for this long from now. Zero is no system call and returns at once.
     Sleep(Dur),
-    /// Blocks until the next point of a grid of this period. The grid begins when the task first
-    /// runs an operation. A task that arrives after its point goes on at once and the grid moves:
-    /// the next point is one period after the arrival.
+    /// Blocks until the next point of a grid of this period (> 0). The grid begins at the task's
+    /// start (creation + `start_ns`). A task that arrives after its point goes on at once and the
+    /// grid moves: the next point is one period after the arrival.
     Period(Ns),
-    /// Blocks until this long after the task's start; a time that is over returns at once.
+    /// Blocks until this long after the task's start (creation + `start_ns`); a time that is over
+    /// returns at once.
     SleepUntil(Ns),
     /// Opens a loop of `count` >= 1 turns, [`FOREVER`] for ever.
     LoopStart {
@@ -59,7 +64,8 @@ pub enum Op {
         bytes: u32,
     },
     /// Blocks until the channel can be read, and reads nothing. All pollers of a channel are woken
-    /// by the write that makes it readable (they wait without `WQ_FLAG_EXCLUSIVE`).
+    /// by the write that makes it readable (they wait without `WQ_FLAG_EXCLUSIVE`), the one that
+    /// came last first (non-exclusive waiters are put at the head of the wait queue).
     Poll {
         /// Channel.
         chan: u32,
@@ -91,7 +97,9 @@ pub enum Op {
         /// Template of the child.
         template: u32,
     },
-    /// Blocks until all children of this task have exited; at once if it has none.
+    /// Blocks until all children of this task have exited; at once if it has none. Each exit of a
+    /// child process wakes the parent, which sleeps again until the last (`wait` in a loop).
+    /// Threads are joined in the order of their creation: only the exit that it waits for wakes it.
     Join,
     /// Sets the nice value of this task.
     SetNice(i8),
@@ -371,6 +379,23 @@ pub struct Workload {
     pub words: super::words::Words,
 }
 
+impl Op {
+    /// Whether the operation always moves the clock.
+    pub fn takes_time(self) -> bool {
+        match self {
+            Self::Run(d) | Self::Sleep(d) => !d.is_zero(),
+            Self::Mark(_)
+            | Self::ReqStart(_)
+            | Self::ReqStartDue(_)
+            | Self::ReqEnd(_)
+            | Self::SleepUntil(_)
+            | Self::LoopStart { .. }
+            | Self::LoopEnd { .. } => false,
+            _ => true,
+        }
+    }
+}
+
 impl ChanKind {
     /// A pipe with the default capacity.
     pub const PIPE: Self = Self::Pipe {
@@ -399,6 +424,17 @@ impl ChanKind {
 }
 
 impl Dur {
+    /// Whether every draw is 0.
+    pub fn is_zero(self) -> bool {
+        match self {
+            Self::Const(ns) | Self::Exp { mean: ns } | Self::LogNormal { median: ns, .. } => {
+                ns == 0
+            }
+            Self::Uniform { hi, .. } => hi == 0,
+            Self::Normal { mean, sd } => mean == 0 && sd == 0,
+        }
+    }
+
     /// Draws a value; `bits` gives uniformly distributed words from the task's own generator.
     /// A constant takes none. Uses a portable libm, so every platform draws the same.
     pub fn draw(self, mut bits: impl FnMut() -> u64) -> Ns {

@@ -42,16 +42,16 @@ impl Words {
             Self::Hackbench { head } => format!("{head}\nTime: {s}.{:03}", us_rest / 1000),
             Self::PerfMessaging { head } => {
                 format!(
-                    "{head}\n\n{:>14}: {s}.{:03} [sec]",
+                    "{head}\n\n{:>15}: {s}.{:03} [sec]",
                     "Total time",
                     us_rest / 1000
                 )
             }
             Self::PerfPipe { head, loops } => {
                 let per_op = us as f64 / *loops as f64;
-                let per_s = *loops as f64 / (us.max(1) as f64 / 1e6);
+                let per_s = (*loops as f64 / (us.max(1) as f64 / 1e6)).floor();
                 format!(
-                    "{head}\n\n{:>14}: {s}.{:03} [sec]\n\n{per_op:>14.6} usecs/op\n{per_s:>14.0} \
+                    "{head}\n\n{:>15}: {s}.{:03} [sec]\n\n{per_op:>15.6} usecs/op\n{per_s:>15.0} \
                      ops/sec",
                     "Total time",
                     us_rest / 1000,

@@ -1,0 +1,185 @@
+//! Models of benchmarks, named by the command lines that people type. What each one models, and
+//! from which source, is in `docs/workloads/`.
+//!
+//! [`Workload::from_argv`] finds the tool and gives its arguments to a clap parser; a tool turns its
+//! options into a [`Workload`].
+mod common;
+mod hackbench;
+mod hogs;
+mod perf;
+mod sleepers;
+
+use super::{nearest::nearest, program::Workload};
+use clap::{Parser, error::ContextKind, error::ContextValue, error::ErrorKind};
+
+/// What a workload has to know of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Env {
+    /// Number of CPUs.
+    pub cpus: u32,
+}
+
+/// A workload that has a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// First words of its command line ("perf bench sched pipe").
+    pub name: &'static str,
+    /// Its options.
+    pub synopsis: &'static str,
+    /// What it does, in a sentence.
+    pub what: &'static str,
+    parse: fn(&[String], Env) -> Result<Workload, Error>,
+}
+
+/// Why a command line is no workload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// No such tool.
+    #[error("unknown workload '{given}'{}; `fairground list workloads` shows all", did_you_mean(.nearest))]
+    Unknown {
+        /// What was typed.
+        given: String,
+        /// A known name that is like it.
+        nearest: Option<String>,
+    },
+    /// Its options are wrong.
+    #[error("{tool}: {message}")]
+    Options {
+        /// The tool.
+        tool: &'static str,
+        /// What is wrong, with the nearest known option or the expected values.
+        message: String,
+    },
+    /// No error: `--help` was asked for, and this is the answer.
+    #[error("{0}")]
+    Help(String),
+}
+
+static KNOWN: [Known; 5] = [
+    Known {
+        name: "hackbench",
+        synopsis: "[-p] [-s BYTES] [-l LOOPS] [-g GROUPS] [-f FDS] [-T|-P] [--tree D:W]",
+        what: "groups of senders and receivers; every sender writes to every receiver of its group",
+        parse: hackbench::parse,
+    },
+    Known {
+        name: "perf bench sched pipe",
+        synopsis: "[-l LOOPS] [-T] [--tree D:W]",
+        what: "two tasks pass a word back and forth over two pipes",
+        parse: perf::parse_pipe,
+    },
+    Known {
+        name: "perf bench sched messaging",
+        synopsis: "[-g GROUPS] [-l LOOPS] [-p] [-t] [--tree D:W]",
+        what: "hackbench as it is built into perf",
+        parse: perf::parse_messaging,
+    },
+    Known {
+        name: "hogs",
+        synopsis: "--tasks N [--duration 1s] [--nice N,..] [--weight W,..] [--tree D:W]",
+        what: "tasks that compute all the time",
+        parse: hogs::parse,
+    },
+    Known {
+        name: "sleepers",
+        synopsis: "--tasks N [--period 1ms] [--run 20us] [--duration 1s] [--in-phase] [--tree D:W]",
+        what: "tasks that wake up by a periodic timer, compute a little and sleep again",
+        parse: sleepers::parse,
+    },
+];
+
+impl Workload {
+    /// All workloads that have a name.
+    pub fn known() -> &'static [Known] {
+        &KNOWN
+    }
+
+    /// Makes a workload from the command line of a known benchmark.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, [`Error::Options`] for options; [`Error::Help`] if help was
+    /// asked for.
+    pub fn from_argv<S: AsRef<str>>(argv: &[S], env: &Env) -> Result<Self, Error> {
+        let argv: Vec<String> = argv.iter().map(|a| a.as_ref().to_owned()).collect();
+        let is_it = |k: &&Known| {
+            let words = k.name.split(' ').count();
+            argv.len() >= words
+                && k.name
+                    .split(' ')
+                    .eq(argv[..words].iter().map(String::as_str))
+        };
+        let known = KNOWN.iter().find(is_it).ok_or_else(|| unknown(&argv))?;
+        let workload = (known.parse)(&argv, *env)?;
+        debug_assert_eq!(workload.validate(), Ok(()));
+        Ok(workload)
+    }
+}
+
+fn unknown(argv: &[String]) -> Error {
+    let words = |n: usize| {
+        argv.iter()
+            .take(n)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let is_perf = argv.first().is_some_and(|a| a == "perf");
+    let given = if is_perf { words(4) } else { words(1) };
+    let nearest = nearest(&given, KNOWN.iter().map(|k| k.name)).map(str::to_owned);
+    Error::Unknown { given, nearest }
+}
+
+fn did_you_mean(name: &Option<String>) -> String {
+    name.as_ref()
+        .map(|n| format!("; did you mean '{n}'?"))
+        .unwrap_or_default()
+}
+
+/// Parses the options of `tool`, whose name takes the first words of `argv`.
+fn options<P: Parser>(tool: &'static str, argv: &[String]) -> Result<P, Error> {
+    let rest = argv.iter().skip(tool.split(' ').count()).cloned();
+    let all = std::iter::once(tool.to_owned()).chain(rest);
+    P::try_parse_from(all).map_err(|e| match e.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Error::Help(e.to_string()),
+        kind => Error::Options {
+            tool,
+            message: sentence(&e, kind),
+        },
+    })
+}
+
+/// One sentence from an error of clap, whose own text has many lines.
+fn sentence(e: &clap::Error, kind: ErrorKind) -> String {
+    let text = |k: ContextKind| match e.get(k) {
+        Some(ContextValue::String(s)) => Some(s.clone()),
+        Some(ContextValue::Strings(s)) => Some(s.join(", ")),
+        _ => None,
+    };
+    let arg = text(ContextKind::InvalidArg).unwrap_or_default();
+    match kind {
+        ErrorKind::UnknownArgument => {
+            let hint = text(ContextKind::SuggestedArg);
+            let hint = hint
+                .map(|s| format!("; did you mean '{s}'?"))
+                .unwrap_or_default();
+            format!("unknown option '{arg}'{hint}")
+        }
+        ErrorKind::MissingRequiredArgument => format!("{arg} is required"),
+        _ => {
+            let all = e.to_string();
+            let first = all.lines().next().unwrap_or_default();
+            first.strip_prefix("error: ").unwrap_or(first).to_owned()
+        }
+    }
+}
+
+/// An error about a value that only became wrong together with others.
+fn bad(tool: &'static str, message: impl Into<String>) -> Error {
+    Error::Options {
+        tool,
+        message: message.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! Proves a workload sound before the machine interprets it: every index in range, loops closed
+//! and able to move the clock, tables usable. [`Workload::validate`] is the only public item.
+//!
+//! What is wrong with a scenario file is found earlier, with the line (`spec`); an error from
+//! here is about a workload that was built by code.
+use super::program::{
+    CgroupWrite, Chan, ChanKind, LOOP_DEPTH_MAX, Op, Program, TaskTemplate, Workload,
+};
+
+/// Shortest quota and period that the kernel takes, in nanoseconds.
+pub const QUOTA_NS_MIN: u64 = 1_000_000;
+/// Longest period that the kernel takes, in nanoseconds.
+pub const PERIOD_NS_MAX: u64 = 1_000_000_000;
+/// Range of `cpu.shares`.
+pub const SHARES: core::ops::RangeInclusive<u64> = 2..=262_144;
+
+impl Workload {
+    /// Checks everything that an interpreter relies on.
+    ///
+    /// # Errors
+    /// A sentence that names the first thing that is wrong.
+    pub fn validate(&self) -> Result<(), String> {
+        self.check_tables()?;
+        for (i, group) in self.cgroups.iter().enumerate() {
+            let is_root = i == 0 && group.parent == 0 && group.path == "/";
+            if !is_root && group.parent as usize >= i {
+                return Err(format!("cgroup '{}' stands before its parent", group.path));
+            }
+            check_bandwidth(group.quota_ns, group.period_ns, group.burst_ns)
+                .and_then(|()| check_shares(group.shares))
+                .map_err(|e| format!("cgroup '{}': {e}", group.path))?;
+            self.index("mask", group.cpuset.unwrap_or(0), self.masks.len().max(1))?;
+        }
+        for program in &self.programs {
+            check_loops(program).map_err(|e| format!("program '{}': {e}", program.name))?;
+            for op in &program.ops {
+                self.check_op(*op)
+                    .map_err(|e| format!("program '{}': {e}", program.name))?;
+            }
+        }
+        for template in &self.templates {
+            self.check_template(template)
+                .map_err(|e| format!("task '{}': {e}", template.name))?;
+        }
+        self.initial
+            .iter()
+            .try_for_each(|&t| self.index("template", t, self.templates.len()))?;
+        self.check_events()
+    }
+
+    fn check_tables(&self) -> Result<(), String> {
+        if self.cgroups.first().is_none_or(|g| g.path != "/") {
+            return Err("cgroup 0 is not the root".into());
+        }
+        if self.initial.is_empty() {
+            return Err("there is no task to start".into());
+        }
+        if self.masks.iter().any(|m| m.is_empty() || !m.is_sorted()) {
+            return Err("a CPU mask is empty or not sorted".into());
+        }
+        if self.barriers.contains(&0) {
+            return Err("a barrier has no parties".into());
+        }
+        let usable = |c: &Chan| match c.kind {
+            ChanKind::Pipe { slots, page_bytes } => slots > 0 && page_bytes > 0,
+            ChanKind::Socket { sndbuf } => sndbuf > 0,
+        };
+        if self.chans.iter().all(usable) {
+            Ok(())
+        } else {
+            Err("a channel has no capacity".into())
+        }
+    }
+
+    fn check_template(&self, template: &TaskTemplate) -> Result<(), String> {
+        self.index("program", template.program, self.programs.len())?;
+        self.index("cgroup", template.cgroup.unwrap_or(0), self.cgroups.len())?;
+        if let Some(mask) = template.affinity {
+            self.index("mask", mask, self.masks.len())?;
+        }
+        check_nice(template.nice)
+    }
+
+    fn check_op(&self, op: Op) -> Result<(), String> {
+        match op {
+            Op::Write { chan, .. } | Op::Read { chan, .. } | Op::Poll { chan } => {
+                self.index("channel", chan, self.chans.len())
+            }
+            Op::SemWait(k) | Op::SemPost(k) => self.index("semaphore", k, self.sems.len()),
+            Op::FutexWait(k) | Op::FutexWake { futex: k, .. } => {
+                self.index("futex", k, self.n_futexes as usize)
+            }
+            Op::Lock(k) | Op::Unlock(k) => self.index("mutex", k, self.n_mutexes as usize),
+            Op::Barrier(k) => self.index("barrier", k, self.barriers.len()),
+            Op::Fork { template } => self.index("template", template, self.templates.len()),
+            Op::SetNice(nice) => check_nice(nice),
+            Op::SetAffinity(k) => self.index("mask", k, self.masks.len()),
+            Op::SetCgroup(k) => self.index("cgroup", k, self.cgroups.len()),
+            Op::Mark(k) => self.index("mark", k, self.marks.len()),
+            Op::ReqStart(k) | Op::ReqStartDue(k) | Op::ReqEnd(k) => {
+                self.index("request", k, self.requests.len())
+            }
+            Op::Call { service, .. } | Op::Accept(service) | Op::Reply { service, .. } => {
+                self.index("service", service, self.services.len())
+            }
+            Op::Period(0) => Err("a period of 0".into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_events(&self) -> Result<(), String> {
+        if !self.events.is_sorted_by_key(|e| e.at_ns) {
+            return Err("events are not in order of time".into());
+        }
+        for event in &self.events {
+            self.index("cgroup", event.cgroup, self.cgroups.len())?;
+            match event.write {
+                CgroupWrite::Max {
+                    quota_ns,
+                    period_ns,
+                } => check_bandwidth(quota_ns, period_ns, 0),
+                CgroupWrite::Shares(shares) => check_shares(shares),
+                CgroupWrite::Burst(_) | CgroupWrite::Idle(_) => Ok(()),
+            }?;
+        }
+        Ok(())
+    }
+
+    fn index(&self, what: &str, k: u32, len: usize) -> Result<(), String> {
+        if (k as usize) < len {
+            Ok(())
+        } else {
+            Err(format!("{what} {k} of {len} does not exist"))
+        }
+    }
+}
+
+fn check_nice(nice: i8) -> Result<(), String> {
+    if (-20..=19).contains(&nice) {
+        Ok(())
+    } else {
+        Err(format!("nice {nice}"))
+    }
+}
+
+fn check_shares(shares: u64) -> Result<(), String> {
+    if SHARES.contains(&shares) {
+        Ok(())
+    } else {
+        Err(format!("{shares} shares"))
+    }
+}
+
+fn check_bandwidth(quota_ns: Option<u64>, period_ns: u64, burst_ns: u64) -> Result<(), String> {
+    if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&period_ns) {
+        return Err(format!("period of {period_ns} ns"));
+    }
+    match quota_ns {
+        Some(quota) if quota < QUOTA_NS_MIN => Err(format!("quota of {quota} ns")),
+        Some(quota) if burst_ns > quota => Err("burst above the quota".into()),
+        _ => Ok(()),
+    }
+}
+
+/// Loops are properly nested, not too deep, make at least one turn, and move the clock.
+fn check_loops(program: &Program) -> Result<(), String> {
+    let mut open: Vec<(usize, bool)> = Vec::new();
+    for (at, op) in program.ops.iter().enumerate() {
+        match *op {
+            Op::LoopStart { count: 0 } => return Err("a loop of 0 turns".into()),
+            Op::LoopStart { .. } if open.len() == LOOP_DEPTH_MAX => {
+                return Err(format!("loops nest deeper than {LOOP_DEPTH_MAX}"));
+            }
+            Op::LoopStart { .. } => open.push((at, false)),
+            Op::LoopEnd { start } => match open.pop() {
+                Some((opened, true)) if opened == start as usize => {
+                    open.iter_mut().for_each(|(_, moves)| *moves = true);
+                }
+                Some((opened, false)) if opened == start as usize => {
+                    return Err("a loop whose steps take no time".into());
+                }
+                _ => return Err("the end of a loop that was not opened".into()),
+            },
+            op => open
+                .iter_mut()
+                .for_each(|(_, moves)| *moves |= op.takes_time()),
+        }
+    }
+    if open.is_empty() {
+        Ok(())
+    } else {
+        Err("a loop without an end".into())
+    }
+}
