@@ -1,5 +1,21 @@
-//! The Linux fair scheduler as a library.
+//! The Linux fair scheduler as a library that owns no clock, no thread and no file.
 #![no_std]
+#![forbid(unsafe_code)]
 extern crate alloc;
+
+pub mod balance;
+pub mod cx;
+pub mod event;
+pub mod fair;
+pub mod host;
 pub mod math;
+pub mod place;
+pub mod policy;
+pub mod rq;
+pub mod select;
+pub mod shared;
+pub mod system;
+pub mod task;
+pub mod topology;
 pub mod tree;
+pub mod value;

@@ -1,0 +1,85 @@
+//! The context of one call into the engine.
+
+use alloc::vec::Vec;
+
+use crate::host::{Host, Rqs};
+use crate::place::{Access, Fields, Func, Kind, Lock, Object, rq as f};
+use crate::policy::Features;
+use crate::rq::Rq;
+use crate::system::System;
+use crate::task::Task;
+use crate::value::Cpu;
+
+/// Who calls: the shared system, the host, and the CPU that executes.
+pub struct Cx<'a, H: Host> {
+    /// Everything that several CPUs reach.
+    pub sys: &'a System,
+    /// The way out.
+    pub host: &'a mut H,
+    /// The executing CPU (`smp_processor_id()`).
+    pub cpu: Cpu,
+    /// Room for tasks on their way between two queues; empty between calls.
+    pub moving: &'a mut Vec<Task>,
+}
+
+impl<H: Host> Cx<'_, H> {
+    /// The chosen behaviour.
+    #[inline]
+    #[must_use]
+    pub fn features(&self) -> &Features {
+        &self.sys.features
+    }
+
+    /// Runs `f` with the run queue of `cpu` locked, and publishes its words at the end.
+    #[inline]
+    pub fn with_rq<R: Rqs + ?Sized, T>(
+        &mut self,
+        rqs: &mut R,
+        cpu: Cpu,
+        f: impl FnOnce(&mut Self, &mut Rq) -> T,
+    ) -> T {
+        self.host.lock(Lock::Rq(cpu));
+        let rq = rqs.rq(cpu);
+        let out = f(self, rq);
+        rq.publish(self.sys);
+        self.host.unlock(Lock::Rq(cpu));
+        out
+    }
+
+    /// Reports a touch.
+    #[inline]
+    pub fn touch(&mut self, object: Object, fields: Fields, access: Access) {
+        self.host.touch(object, fields, access);
+    }
+
+    /// Reports that words of `cpu`'s `rq` are read.
+    #[inline]
+    pub fn read_rq(&mut self, cpu: Cpu, fields: Fields) {
+        self.touch(
+            Object {
+                kind: Kind::Rq,
+                a: cpu.0,
+                b: 0,
+            },
+            fields,
+            Access::Read,
+        );
+    }
+
+    /// Runs `f` inside the named function.
+    #[inline]
+    pub fn span<T>(&mut self, func: Func, f: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.host.enter(func);
+        let out = f(self);
+        self.host.leave(outer);
+        out
+    }
+
+    /// Updates the clocks of `rq` from the host's clock (`update_rq_clock`).
+    #[inline]
+    pub fn update_rq_clock(&mut self, rq: &mut Rq) {
+        let now = self.host.clock();
+        self.touch(rq.object(), f::CLOCK, Access::Update);
+        rq.clock.advance(now, rq.curr.is_none());
+    }
+}

@@ -1,0 +1,73 @@
+//! What the engine reports while it works: the scheduler's tracepoints as plain data.
+
+use crate::value::{Cpu, TaskId};
+
+/// One tracepoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// `sched_waking`: a wake-up of `task` was asked for.
+    Waking {
+        /// The task.
+        task: TaskId,
+        /// Where it last ran.
+        prev_cpu: Cpu,
+    },
+    /// `sched_wakeup`: `task` is runnable on `cpu`.
+    Wakeup {
+        /// The task.
+        task: TaskId,
+        /// Its queue.
+        cpu: Cpu,
+    },
+    /// `sched_wakeup_new`: a new task is runnable on `cpu`.
+    WakeupNew {
+        /// The task.
+        task: TaskId,
+        /// Its queue.
+        cpu: Cpu,
+    },
+    /// `sched_switch`; an idle side is `None`.
+    Switch {
+        /// The CPU.
+        cpu: Cpu,
+        /// Who stops running.
+        prev: Option<TaskId>,
+        /// Whether `prev` is still runnable.
+        prev_runnable: bool,
+        /// Who starts to run.
+        next: Option<TaskId>,
+    },
+    /// `sched_migrate_task`.
+    Migrate {
+        /// The task.
+        task: TaskId,
+        /// From where.
+        from: Cpu,
+        /// To where.
+        to: Cpu,
+        /// What moved it.
+        why: Migration,
+    },
+    /// A group's queue on `cpu` ran out of quota or got some again.
+    Throttle {
+        /// The CPU.
+        cpu: Cpu,
+        /// The group.
+        tg: crate::value::TgId,
+        /// True when throttled, false when unthrottled.
+        throttled: bool,
+    },
+}
+
+/// What moved a task to another CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Migration {
+    /// The choice of a CPU at wake-up, fork or exec.
+    Placement,
+    /// Periodic or newly-idle balancing.
+    Balance,
+    /// Active balancing by the stopper.
+    Active,
+    /// A change of the task's affinity.
+    Affinity,
+}

@@ -1,0 +1,1 @@
+//! The fair class on one CPU: everything here works on one `&mut Rq`.

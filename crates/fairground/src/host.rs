@@ -1,0 +1,135 @@
+//! What the engine asks of whoever runs it.
+
+use crate::event::Event;
+use crate::place::{Access, Fields, Func, Lock, Object};
+use crate::rq::Rq;
+use crate::task::Task;
+use crate::value::{Cpu, TgId};
+
+/// The engine's only way out. All calls go down and return; none calls the engine.
+///
+/// The host calls an entry point of [`sched`](crate::sched) on behalf of one CPU, the one in
+/// [`Cx::cpu`](crate::cx::Cx). While that call lasts
+///
+/// 1. `clock` may be read at any time; it never runs backwards on one CPU;
+/// 2. `enter`/`leave` bracket functions, properly nested; `touch` happens inside one of them;
+/// 3. `lock`/`unlock` bracket the time in which a queue is held; at most one `Lock::Rq` is held;
+/// 4. `resched`, `start_timer`, `raise_softirq`, `kick` are requests: they take effect after the
+///    entry point has returned, when the host calls the matching entry point.
+///
+/// A live kernel implements `clock`, the requests and `park`; everything else has an empty
+/// default that compiles to nothing.
+pub trait Host {
+    /// The scheduler clock of the calling CPU, ns.
+    fn clock(&mut self) -> u64;
+
+    /// The CPU should call [`schedule`](crate::sched::schedule) soon; an IPI if it is another one.
+    fn resched(&mut self, cpu: Cpu);
+
+    /// Takes back a task that has finally left its queue to sleep or because it exited.
+    fn park(&mut self, task: Task);
+
+    /// Asks for `timer` to be delivered at or after `at_ns`; replaces an earlier request.
+    fn start_timer(&mut self, timer: Timer, at_ns: u64);
+
+    /// Withdraws a request.
+    fn cancel_timer(&mut self, timer: Timer);
+
+    /// Asks for work on `cpu`, by IPI if it is another one.
+    fn kick(&mut self, cpu: Cpu, work: Kick);
+
+    /// A random number, for the decisions of the kernel that are random.
+    fn random(&mut self) -> u32;
+
+    /// A place is touched.
+    #[inline]
+    fn touch(&mut self, object: Object, fields: Fields, access: Access) {
+        let _ = (object, fields, access);
+    }
+
+    /// A function is entered; the answer goes to `leave`.
+    #[inline]
+    fn enter(&mut self, func: Func) -> Func {
+        func
+    }
+
+    /// The function entered by the matching `enter` is left.
+    #[inline]
+    fn leave(&mut self, outer: Func) {
+        let _ = outer;
+    }
+
+    /// `n` turns of a loop whose turns cost about the same (a scan over CPUs or groups), beyond
+    /// what its touches cost.
+    #[inline]
+    fn work(&mut self, turns: u32) {
+        let _ = turns;
+    }
+
+    /// A lock is taken.
+    #[inline]
+    fn lock(&mut self, lock: Lock) {
+        let _ = lock;
+    }
+
+    /// A lock is released.
+    #[inline]
+    fn unlock(&mut self, lock: Lock) {
+        let _ = lock;
+    }
+
+    /// A tracepoint.
+    #[inline]
+    fn event(&mut self, event: Event) {
+        let _ = event;
+    }
+}
+
+/// Timers that the engine asks for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Timer {
+    /// The end of a group's bandwidth period.
+    Period(TgId),
+    /// The return of unused runtime to waiting queues.
+    Slack(TgId),
+}
+
+/// Work for another CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kick {
+    /// Tasks were put on its remote wake-up list.
+    Wakeups,
+    /// Balance on behalf of the idle CPUs (`nohz_csd`).
+    IdleBalance,
+    /// Run the balancing softirq soon (on the own CPU).
+    BalanceSoftirq,
+    /// Stop the running task and push one to `push_cpu` (the stopper).
+    ActiveBalance,
+    /// Move tasks that are not allowed here any more (the stopper).
+    Migrate,
+    /// Give unthrottled queues their runtime (`__cfsb_csd_unthrottle`).
+    Unthrottle,
+}
+
+/// Where the host keeps the run queues, one for each CPU.
+///
+/// `rq` is called with the queue's lock held (by [`Cx::with_rq`](crate::cx::Cx::with_rq)) or for
+/// the calling CPU's own words. A simulator indexes a vector; a kernel hands out a lock guard.
+pub trait Rqs {
+    /// The run queue of `cpu`.
+    fn rq(&mut self, cpu: Cpu) -> &mut Rq;
+}
+
+impl Rqs for alloc::vec::Vec<Rq> {
+    #[inline]
+    fn rq(&mut self, cpu: Cpu) -> &mut Rq {
+        &mut self[cpu.idx()]
+    }
+}
+
+impl Rqs for [Rq] {
+    #[inline]
+    fn rq(&mut self, cpu: Cpu) -> &mut Rq {
+        &mut self[cpu.idx()]
+    }
+}

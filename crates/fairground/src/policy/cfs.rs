@@ -1,0 +1,55 @@
+//! Slices, latency and granularity, scaled by the number of CPUs.
+//!
+//! Source: Documentation/scheduler/sched-design-CFS.rst; debugfs `sched/tunable_scaling`.
+
+/// How tunables grow with the number of CPUs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TunableScaling {
+    /// Not at all.
+    None,
+    /// By `1 + log2(cpus)`, at most 8 CPUs counted: the default.
+    Log,
+    /// By the number of CPUs.
+    Linear,
+}
+
+/// The tunables before scaling, ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CfsTunables {
+    /// `base_slice` of EEVDF.
+    pub base_slice_ns: u64,
+    /// `sched_latency` of CFS.
+    pub latency_ns: u64,
+    /// `sched_min_granularity` of CFS.
+    pub min_granularity_ns: u64,
+    /// `sched_wakeup_granularity` of CFS.
+    pub wakeup_granularity_ns: u64,
+    /// Scaling rule.
+    pub scaling: TunableScaling,
+}
+
+impl CfsTunables {
+    /// The factor for `cpus` CPUs.
+    #[must_use]
+    pub fn factor(&self, cpus: usize) -> u64 {
+        let cpus = (cpus.max(1) as u64).min(8);
+        match self.scaling {
+            TunableScaling::None => 1,
+            TunableScaling::Log => 1 + u64::from(cpus.ilog2()),
+            TunableScaling::Linear => cpus,
+        }
+    }
+
+    /// The values in effect on a machine of `cpus` CPUs.
+    #[must_use]
+    pub fn scaled(&self, cpus: usize) -> Self {
+        let by = self.factor(cpus);
+        Self {
+            base_slice_ns: self.base_slice_ns * by,
+            latency_ns: self.latency_ns * by,
+            min_granularity_ns: self.min_granularity_ns * by,
+            wakeup_granularity_ns: self.wakeup_granularity_ns * by,
+            scaling: TunableScaling::None,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What happens to an entity that goes to sleep owing service.
+
+/// `DELAY_DEQUEUE` and `DELAY_ZERO`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DelayDequeue {
+    /// It leaves at once (up to 6.11).
+    Off,
+    /// It stays on the queue until it is picked, and leaves with its lag.
+    Keep,
+    /// The same, and a positive lag earned meanwhile is cut to zero (6.12 and later default).
+    KeepZero,
+}
+
+impl DelayDequeue {
+    /// Whether an ineligible sleeper stays queued.
+    #[inline]
+    #[must_use]
+    pub const fn delays(self) -> bool {
+        !matches!(self, Self::Off)
+    }
+
+    /// Whether lag earned while delayed is cut.
+    #[inline]
+    #[must_use]
+    pub const fn cuts_lag(self) -> bool {
+        matches!(self, Self::KeepZero)
+    }
+}

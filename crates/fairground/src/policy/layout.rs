@@ -1,0 +1,15 @@
+//! Field order of `cfs_rq` and `sched_entity` (founding change 004).
+//!
+//! Source: "sched/fair: Reorder scheduling related structs to reduce cache misses", Zecheng Li,
+//! 2025.
+
+/// Which layout table is in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LayoutId {
+    /// As in Linux 6.15.
+    Linux615,
+    /// Hot fields together.
+    Reordered,
+    /// The engine's own structures.
+    Engine,
+}

@@ -1,0 +1,112 @@
+//! Decision points: what differs between kernels, each in its own file with the one method that
+//! mechanism calls.
+//!
+//! [`Features`] holds one value of each. A profile (a kernel version) and a patch are rows of
+//! [`CATALOGUE`] that set values; nothing outside this module asks which one is on.
+
+mod balancing;
+mod catalogue;
+mod cfs;
+mod delay_dequeue;
+mod h_load;
+mod idlest;
+mod ilb;
+mod layout;
+mod newidle;
+mod pick;
+mod place_entity;
+mod protect;
+mod select;
+mod tg_load_avg;
+mod throttle;
+mod wakeup;
+
+pub use balancing::LoadBalance;
+pub use catalogue::{
+    CATALOGUE, Decision, PROFILES, Patch, Profile, SetError, decisions, find_patch, find_profile,
+};
+pub use cfs::{CfsTunables, TunableScaling};
+pub use delay_dequeue::DelayDequeue;
+pub use h_load::HLoad;
+pub use idlest::IdlestTie;
+pub use ilb::{IlbKick, IlbPick};
+pub use layout::LayoutId;
+pub use newidle::Newidle;
+pub use pick::Pick;
+pub use place_entity::PlaceEntity;
+pub use protect::RunToParity;
+pub use select::{ScanBudget, WakeAffine};
+pub use tg_load_avg::TgLoadAvg;
+pub use throttle::Throttle;
+pub use wakeup::{NextBuddy, TtwuQueue, WakeupPreemption};
+
+/// One value of every decision point: a complete behaviour. `Default` is Linux 6.18.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Features {
+    /// Whom to pick: EEVDF or CFS.
+    pub pick: Pick,
+    /// Where an entity is placed in virtual time.
+    pub place: PlaceEntity,
+    /// How long a picked entity is protected.
+    pub run_to_parity: RunToParity,
+    /// What happens to an entity that sleeps with negative lag.
+    pub delay_dequeue: DelayDequeue,
+    /// Whether and how a wake-up preempts.
+    pub wakeup_preemption: WakeupPreemption,
+    /// Whether a woken or yielded-to entity is remembered.
+    pub next_buddy: NextBuddy,
+    /// Slices and granularities.
+    pub tunables: CfsTunables,
+    /// When a queue's load is published to the group (founding change 000).
+    pub tg_load_avg: TgLoadAvg,
+    /// When the hierarchical load is computed (003).
+    pub h_load: HLoad,
+    /// Whether redundant idle-balancer flags are written (001).
+    pub ilb_kick: IlbKick,
+    /// Which idle CPU balances for the others.
+    pub ilb_pick: IlbPick,
+    /// How the slow path breaks ties between groups (002).
+    pub idlest_tie: IdlestTie,
+    /// How a queue out of quota is kept from running.
+    pub throttle: Throttle,
+    /// Wake-ups across caches through a remote list.
+    pub ttwu_queue: TtwuQueue,
+    /// Where the wake-affine choice comes from.
+    pub wake_affine: WakeAffine,
+    /// How many CPUs a wake-up looks at.
+    pub scan_budget: ScanBudget,
+    /// Newly-idle balancing's limits.
+    pub newidle: Newidle,
+    /// Details of load balancing that changed.
+    pub load_balance: LoadBalance,
+    /// `UTIL_EST`.
+    pub util_est: bool,
+    /// `ATTACH_AGE_LOAD`.
+    pub attach_age_load: bool,
+    /// Field order of the hot structures (004).
+    pub layout: LayoutId,
+    /// Ticks a second.
+    pub hz: u32,
+}
+
+impl Features {
+    /// Length of a tick, ns.
+    #[inline]
+    #[must_use]
+    pub const fn tick_ns(&self) -> u64 {
+        1_000_000_000 / self.hz as u64
+    }
+
+    /// Jiffies at `now`.
+    #[inline]
+    #[must_use]
+    pub const fn jiffies(&self, now: u64) -> u64 {
+        now / self.tick_ns()
+    }
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        catalogue::linux_6_18()
+    }
+}

@@ -1,0 +1,34 @@
+//! When a `cfs_rq` folds its load into `TaskGroup::load_avg` (founding change 000).
+//!
+//! Source: "sched/fair: ratelimit update to tg->load_avg", Aaron Lu, 2023, merged for 6.7.
+
+/// The publish rate of a group's load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TgLoadAvg {
+    /// Shortest time between two updates by one queue, ns. 0 = every change beyond 1/64.
+    pub period_ns: u64,
+}
+
+impl TgLoadAvg {
+    /// Every change beyond 1/64, up to 6.6.
+    pub const ON_CHANGE: Self = Self { period_ns: 0 };
+    /// At most once a millisecond, from 6.7.
+    pub const RATE_LIMITED: Self = Self {
+        period_ns: 1_000_000,
+    };
+
+    /// Whether an update may be made at `now`, the last one being at `last` (ns).
+    #[inline]
+    #[must_use]
+    pub const fn is_due(self, now: u64, last: u64) -> bool {
+        self.period_ns == 0 || now.wrapping_sub(last) >= self.period_ns
+    }
+
+    /// Whether the rule looks at the clock at all: the rate limit reads the scheduler clock, the
+    /// old rule does not.
+    #[inline]
+    #[must_use]
+    pub const fn reads_clock(self) -> bool {
+        self.period_ns != 0
+    }
+}

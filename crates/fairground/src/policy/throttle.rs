@@ -1,0 +1,21 @@
+//! How a queue that is out of quota is kept from running.
+//!
+//! Source: "Defer throttle when task exits to user", for 6.18.
+
+/// The way of throttling.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Throttle {
+    /// The whole queue is taken off its parent at once (up to 6.17).
+    WholeQueue,
+    /// Each task takes itself off when it returns to user space.
+    AtUserReturn,
+}
+
+impl Throttle {
+    /// Whether throttling is left to the tasks.
+    #[inline]
+    #[must_use]
+    pub const fn is_per_task(self) -> bool {
+        matches!(self, Self::AtUserReturn)
+    }
+}

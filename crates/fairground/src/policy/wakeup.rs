@@ -1,0 +1,30 @@
+//! Whether and how a wake-up preempts, and how it reaches another CPU.
+
+/// `WAKEUP_PREEMPTION` and `PREEMPT_SHORT`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WakeupPreemption {
+    /// Never.
+    Off,
+    /// When the woken entity is the better pick.
+    On,
+    /// Also against slice protection if its slice is shorter (6.12 and later).
+    OnShorterSlice,
+}
+
+/// `NEXT_BUDDY`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NextBuddy {
+    /// Off, the default.
+    Off,
+    /// A woken entity is preferred at the next pick.
+    On,
+}
+
+/// `TTWU_QUEUE`: wake-ups of CPUs that share no cache go through a remote list and an IPI.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TtwuQueue {
+    /// The waker always takes the remote queue's lock.
+    Direct,
+    /// Across caches, or to an idle CPU, the remote CPU enqueues.
+    Remote,
+}

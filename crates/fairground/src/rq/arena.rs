@@ -1,0 +1,79 @@
+//! Slots of a run queue: where tasks and group entities are kept.
+
+use alloc::boxed::Box;
+
+use super::{CfsRq, Rq};
+use crate::task::{SchedEntity, Task, TaskBody};
+use crate::value::{CfsId, SeId, TgId};
+
+impl Rq {
+    /// Makes room, so that holding up to `tasks` tasks at once allocates nothing.
+    pub fn reserve(&mut self, tasks: usize) {
+        let more = tasks.saturating_sub(self.se.len());
+        self.se.reserve(more);
+        self.body.reserve(more);
+        self.free.reserve(tasks);
+        self.lb_order.reserve(tasks);
+        if let Some(last) = (self.se.len() + more).checked_sub(1) {
+            self.nodes.ensure(last as u32);
+        }
+    }
+
+    /// Takes a task into keeping. The caller enqueues it.
+    pub fn take_in(&mut self, task: Task) -> SeId {
+        let slot = self.new_slot(task.se, Some(task.body));
+        self.lb_order.push(slot);
+        slot
+    }
+
+    /// Gives a task, which is on no queue, out of keeping; `None` if the slot holds no task.
+    #[must_use]
+    pub fn give_out(&mut self, slot: SeId) -> Option<Task> {
+        let body = self.body[slot.idx()].take()?;
+        let se = core::mem::take(&mut self.se[slot.idx()]);
+        debug_assert!(!se.on_rq, "a queued task cannot leave");
+        if let Some(at) = self.lb_order.iter().position(|s| *s == slot) {
+            self.lb_order.remove(at);
+        }
+        self.free.push(slot);
+        Some(Task { se, body })
+    }
+
+    /// The queue of `tg` on this CPU, if anything of the group was ever here.
+    #[inline]
+    #[must_use]
+    pub fn cfs_of(&self, tg: TgId) -> Option<CfsId> {
+        self.cfs_of_tg.get(tg.idx()).copied().flatten()
+    }
+
+    /// Enters a new queue for `tg` below `parent`, with an entity `se` that stands for it.
+    /// `fair/group.rs` calls this once for each group and CPU.
+    pub fn add_cfs(&mut self, tg: TgId, parent: CfsId, mut se: SchedEntity) -> CfsId {
+        debug_assert!(self.cfs_of(tg).is_none());
+        let id = CfsId(self.cfs.len() as u32);
+        se.cfs_rq = parent;
+        se.parent = self.cfs[parent.idx()].se;
+        se.my_q = Some(id);
+        se.depth = se.parent.map_or(0, |p| self.se[p.idx()].depth + 1);
+        let slot = self.new_slot(se, None);
+        self.cfs.push(CfsRq::new(tg, parent, slot));
+        if self.cfs_of_tg.len() <= tg.idx() {
+            self.cfs_of_tg.resize(tg.idx() + 1, None);
+        }
+        self.cfs_of_tg[tg.idx()] = Some(id);
+        id
+    }
+
+    fn new_slot(&mut self, se: SchedEntity, body: Option<Box<TaskBody>>) -> SeId {
+        if let Some(slot) = self.free.pop() {
+            self.se[slot.idx()] = se;
+            self.body[slot.idx()] = body;
+            return slot;
+        }
+        let slot = SeId(self.se.len() as u32);
+        self.se.push(se);
+        self.body.push(body);
+        self.nodes.ensure(slot.0);
+        slot
+    }
+}

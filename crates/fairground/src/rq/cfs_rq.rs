@@ -1,0 +1,115 @@
+//! One group's queue on one CPU.
+
+use crate::math::eevdf::AvgVruntime;
+use crate::math::pelt::SchedAvg;
+use crate::math::weight::LoadWeight;
+use crate::tree::Tree;
+use crate::value::{CfsId, SeId, TgId};
+
+/// A fair queue: a tree of entities by virtual deadline (EEVDF) or virtual run time (CFS).
+#[derive(Clone, Debug, Default)]
+pub struct CfsRq {
+    /// Its group.
+    pub tg: TgId,
+    /// The queue above; the root has itself.
+    pub parent: CfsId,
+    /// The entity that stands for it above; `None` for the root.
+    pub se: Option<SeId>,
+    /// Sum of the weights of the queued entities, the running one included.
+    pub load: LoadWeight,
+    /// Queued entities, the running one included.
+    pub nr_queued: u32,
+    /// Queued tasks at or below, delayed ones included.
+    pub h_nr_queued: u32,
+    /// Runnable tasks at or below: without delayed ones.
+    pub h_nr_runnable: u32,
+    /// Queued tasks of `SCHED_IDLE` or of idle groups at or below.
+    pub h_nr_idle: u32,
+    /// Weighted sum of keys of the entities in the tree, relative to `zero_vruntime`.
+    pub avg_vruntime: AvgVruntime,
+    /// Reference point of virtual time (`zero_vruntime`; `min_vruntime` before 6.18 and in CFS).
+    pub zero_vruntime: u64,
+    /// Monotonic floor of virtual time (CFS, and EEVDF before 6.18).
+    pub min_vruntime: u64,
+    /// The queued entities, without the running one.
+    pub tree: Tree,
+    /// The running entity.
+    pub curr: Option<SeId>,
+    /// Buddy that was asked to run next.
+    pub next: Option<SeId>,
+    /// Buddy that was preempted last (CFS).
+    pub last: Option<SeId>,
+    /// Buddy that yielded (CFS).
+    pub skip: Option<SeId>,
+    /// Load tracking of the queue.
+    pub avg: SchedAvg,
+    /// When its load was last published to the group, ns of the scheduler clock.
+    pub last_update_tg_load_avg: u64,
+    /// What it has published.
+    pub tg_load_avg_contrib: u64,
+    /// Change below that the entity must take over.
+    pub propagate: bool,
+    /// Runnable sum to propagate with it.
+    pub prop_runnable_sum: i64,
+    /// Hierarchical load.
+    pub h_load: u64,
+    /// Stamp of `h_load`: jiffy (or clock, by decision) + 1; 0 = never.
+    pub last_h_load_update: u64,
+    /// Path down to the queue being refreshed.
+    pub h_load_next: Option<SeId>,
+    /// `cpu.idle` of the group.
+    pub idle: bool,
+    /// On the list of leaf queues.
+    pub on_list: bool,
+    /// Links of that list.
+    pub leaf_prev: Option<CfsId>,
+    /// Links of that list.
+    pub leaf_next: Option<CfsId>,
+    /// The group has a quota.
+    pub runtime_enabled: bool,
+    /// Local runtime left, ns; negative = debt.
+    pub runtime_remaining: i64,
+    /// Out of runtime.
+    pub throttled: bool,
+    /// Throttled queues at or above.
+    pub throttle_count: u32,
+    /// Its load-tracking clock stands still (throttled and empty).
+    pub pelt_clock_throttled: bool,
+    /// `rq` clock when it was throttled; 0 = not.
+    pub throttled_clock: u64,
+    /// The same for time in which it was throttled itself and had tasks.
+    pub throttled_clock_self: u64,
+    /// Sum of the latter, ns.
+    pub throttled_clock_self_time: u64,
+    /// PELT clock when throttled.
+    pub throttled_clock_pelt: u64,
+    /// Sum of PELT time spent throttled.
+    pub throttled_clock_pelt_time: u64,
+    /// Tasks dequeued by throttling, first of a list through `TaskBody::limbo_next`.
+    pub limbo: Option<SeId>,
+}
+
+impl CfsRq {
+    /// The root queue of a CPU.
+    #[must_use]
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// A queue of `tg`, below `parent`, represented by `se`.
+    #[must_use]
+    pub fn new(tg: TgId, parent: CfsId, se: SeId) -> Self {
+        Self {
+            tg,
+            parent,
+            se: Some(se),
+            ..Self::default()
+        }
+    }
+
+    /// Whether tasks at or below are kept from running by a quota (`throttled_hierarchy`).
+    #[must_use]
+    pub fn throttled_hierarchy(&self) -> bool {
+        self.throttle_count > 0
+    }
+}

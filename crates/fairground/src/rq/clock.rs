@@ -1,0 +1,84 @@
+//! The clocks of a run queue: wall, task and load-tracking time.
+
+use crate::math::pelt::{LOAD_AVG_MAX, SchedAvg};
+use crate::value::SCHED_CAPACITY_SCALE;
+
+/// Clocks of one run queue, ns.
+///
+/// ```text
+/// clock       follows the scheduler clock
+/// task        clock without time spent in interrupts (equal here: see docs, not modelled)
+/// pelt        task scaled by the CPU's capacity and frequency; while the CPU is idle it jumps to
+///             task, and what a slow CPU did not deliver before is lost idle time
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RqClock {
+    /// `rq->clock`.
+    pub clock: u64,
+    /// `rq->clock_task`.
+    pub task: u64,
+    /// `rq->clock_pelt`.
+    pub pelt: u64,
+    /// Idle time that did not advance `pelt` because the CPU was overloaded before.
+    pub lost_idle_time: u64,
+    /// `clock` at the last entry into idle.
+    pub idle: u64,
+    /// `pelt` at the last entry into idle.
+    pub pelt_idle: u64,
+    /// Capacity of the CPU, 1024 = biggest.
+    pub capacity: u64,
+}
+
+impl RqClock {
+    /// Clocks of a CPU of the given capacity at `now`.
+    #[must_use]
+    pub fn new(now: u64, capacity: u64) -> Self {
+        Self {
+            clock: now,
+            task: now,
+            pelt: now,
+            capacity,
+            ..Self::default()
+        }
+    }
+
+    /// Advances all clocks to `now`; `idle` = no task runs.
+    #[inline]
+    pub fn advance(&mut self, now: u64, idle: bool) {
+        let delta = now.saturating_sub(self.clock);
+        if delta == 0 {
+            return;
+        }
+        self.clock = now;
+        self.task += delta;
+        if idle {
+            self.stamp_idle();
+        } else {
+            self.pelt += delta * self.capacity / SCHED_CAPACITY_SCALE;
+        }
+    }
+
+    /// The load-tracking time without the lost idle time (`rq_clock_pelt`).
+    #[inline]
+    #[must_use]
+    pub fn pelt(&self) -> u64 {
+        self.pelt - self.lost_idle_time
+    }
+
+    /// Entry into idle: a CPU that was busy for a whole window had no idle time to give, so the
+    /// difference between `task` and `pelt` is lost rather than counted as idle
+    /// (`update_idle_rq_clock_pelt`).
+    pub fn enter_idle(&mut self, cfs: &SchedAvg) {
+        let saturated = ((LOAD_AVG_MAX - 1024) << 10) - LOAD_AVG_MAX;
+        if u64::from(cfs.util_sum) >= saturated {
+            self.lost_idle_time += self.task - self.pelt;
+        }
+        self.stamp_idle();
+    }
+
+    fn stamp_idle(&mut self) {
+        self.pelt = self.task;
+        self.idle = self.clock;
+        self.pelt_idle = self.pelt();
+    }
+}

@@ -1,0 +1,179 @@
+//! The run queue of one CPU: everything that only the holder of its lock may change.
+//!
+//! A scheduling entity lives in a slot: `se[slot]` for what is scheduled, `body[slot]` for the
+//! rest of a task (`None` for a group's entity), and node `slot` of `nodes` for its place in a
+//! tree. Queues are `cfs[id]`; `CfsId::ROOT` is the root, the others are made when a group first
+//! has something on this CPU. What other CPUs may read is in
+//! [`CpuShared`](crate::shared::CpuShared), written by [`Rq::publish`].
+
+mod arena;
+mod cfs_rq;
+mod clock;
+
+pub use cfs_rq::CfsRq;
+pub use clock::RqClock;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::place::{Kind, Object};
+use crate::system::System;
+use crate::task::{SchedEntity, TaskBody};
+use crate::tree::Nodes;
+use crate::value::{CfsId, Cpu, SeId, TaskId};
+
+/// One CPU's run queue. All fields are `[own]`: touched only by the holder of its lock.
+#[derive(Debug)]
+pub struct Rq {
+    /// Whose queue it is.
+    pub cpu: Cpu,
+    /// Its clocks.
+    pub clock: RqClock,
+    /// Entities by slot.
+    pub se: Vec<SchedEntity>,
+    /// Task bodies by slot; `None` for group entities and free slots.
+    pub body: Vec<Option<Box<TaskBody>>>,
+    /// Tree nodes by slot.
+    pub nodes: Nodes,
+    free: Vec<SeId>,
+    /// Queues; 0 is the root.
+    pub cfs: Vec<CfsRq>,
+    /// For each task group, its queue here, once made.
+    cfs_of_tg: Vec<Option<CfsId>>,
+    /// The running task; `None` = idle.
+    pub curr: Option<SeId>,
+    /// Queued fair tasks, running one and throttled ones' exclusion included
+    /// (`rq->nr_running`).
+    pub nr_running: u32,
+    /// Head of the list of queues that have load to decay, children before parents.
+    pub leaf_head: Option<CfsId>,
+    /// `need_resched` is set for the running task.
+    pub need_resched: bool,
+    /// Running average of the length of idle periods, ns.
+    pub avg_idle: u64,
+    /// Since when the CPU is idle, ns; 0 = not.
+    pub idle_stamp: u64,
+    /// Longest recent cost of a newly-idle balance over all levels, ns.
+    pub max_idle_balance_cost: u64,
+    /// Next periodic balance, jiffies.
+    pub next_balance: u64,
+    /// Some queue's load has not decayed away.
+    pub has_blocked_load: bool,
+    /// The stopper is asked to push a task to `push_cpu`.
+    pub active_balance: bool,
+    /// Target of active balancing.
+    pub push_cpu: Cpu,
+    /// Load of a task too big for this CPU's capacity; 0 = none.
+    pub misfit_task_load: u64,
+    /// The tick was stopped and the CPU counted in `nohz`.
+    pub nohz_tick_stopped: bool,
+    /// Jiffy of the last update of the blocked load of this CPU.
+    pub last_blocked_update: u64,
+    /// Jiffy of the eager h_load walk (founding change 003, old behaviour).
+    pub h_load_throttle: u64,
+    /// Context switches.
+    pub nr_switches: u64,
+    /// A task here must leave because of its affinity.
+    pub migrate_pending: bool,
+    /// Cursor of the rotation over `cfs_tasks` for load balancing: tasks in the order in which
+    /// they were last looked at.
+    pub lb_order: Vec<SeId>,
+}
+
+impl Rq {
+    /// An empty run queue at time `now`, of a CPU with `capacity` (1024 = biggest).
+    #[must_use]
+    pub fn new(cpu: Cpu, now: u64, capacity: u64) -> Self {
+        Self {
+            cpu,
+            clock: RqClock::new(now, capacity),
+            se: Vec::new(),
+            body: Vec::new(),
+            nodes: Nodes::default(),
+            free: Vec::new(),
+            cfs: alloc::vec![CfsRq::root()],
+            cfs_of_tg: alloc::vec![Some(CfsId::ROOT)],
+            curr: None,
+            nr_running: 0,
+            leaf_head: None,
+            need_resched: false,
+            avg_idle: 1_000_000,
+            idle_stamp: 0,
+            max_idle_balance_cost: 500_000,
+            next_balance: 0,
+            has_blocked_load: false,
+            active_balance: false,
+            push_cpu: cpu,
+            misfit_task_load: 0,
+            nohz_tick_stopped: false,
+            last_blocked_update: 0,
+            h_load_throttle: 0,
+            nr_switches: 0,
+            migrate_pending: false,
+            lb_order: Vec::new(),
+        }
+    }
+
+    /// This run queue as a place.
+    #[inline]
+    #[must_use]
+    pub fn object(&self) -> Object {
+        Object {
+            kind: Kind::Rq,
+            a: self.cpu.0,
+            b: 0,
+        }
+    }
+
+    /// A queue as a place.
+    #[inline]
+    #[must_use]
+    pub fn cfs_object(&self, cfs: CfsId) -> Object {
+        Object {
+            kind: Kind::CfsRq,
+            a: self.cpu.0,
+            b: cfs.0,
+        }
+    }
+
+    /// An entity as a place.
+    #[inline]
+    #[must_use]
+    pub fn se_object(&self, se: SeId) -> Object {
+        match (&self.body[se.idx()], self.se[se.idx()].my_q) {
+            (Some(body), _) => Object {
+                kind: Kind::TaskSe,
+                a: body.id.0,
+                b: 0,
+            },
+            (None, my_q) => {
+                let cfs = my_q.unwrap_or_default();
+                Object {
+                    kind: Kind::GroupSe,
+                    a: self.cpu.0,
+                    b: cfs.0,
+                }
+            }
+        }
+    }
+
+    /// Who runs.
+    #[inline]
+    #[must_use]
+    pub fn curr_task(&self) -> Option<TaskId> {
+        self.curr.map(|se| self.task_id(se))
+    }
+
+    /// Which task is in a slot; [`TaskId::NONE`] for a group.
+    #[inline]
+    #[must_use]
+    pub fn task_id(&self, se: SeId) -> TaskId {
+        self.body[se.idx()].as_ref().map_or(TaskId::NONE, |b| b.id)
+    }
+
+    /// Writes the words that other CPUs may read.
+    pub fn publish(&self, sys: &System) {
+        let cfs = &self.cfs[0];
+        sys.cpu[self.cpu.idx()].publish(self, cfs);
+    }
+}

@@ -1,0 +1,1 @@
+//! Choosing a CPU for a task: reads, changes nothing.

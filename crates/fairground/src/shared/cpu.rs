@@ -1,0 +1,98 @@
+//! What a CPU publishes about itself.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+use super::Relaxed;
+use crate::rq::{CfsRq, Rq};
+
+/// One CPU's words that others read; written by the holder of its queue, except where a field
+/// says so. `load_avg` and its companions are those of the root `cfs_rq`.
+#[derive(Debug, Default)]
+pub struct CpuShared {
+    /// `rq->nr_running`.
+    pub nr_running: AtomicU32,
+    /// Root `h_nr_queued`.
+    pub h_nr_queued: AtomicU32,
+    /// Root `h_nr_runnable`.
+    pub h_nr_runnable: AtomicU32,
+    /// Root `h_nr_idle`.
+    pub h_nr_idle: AtomicU32,
+    /// The idle task is current.
+    pub curr_is_idle: AtomicBool,
+    /// Root load average.
+    pub load_avg: AtomicU64,
+    /// Root runnable average.
+    pub runnable_avg: AtomicU64,
+    /// Root utilisation average.
+    pub util_avg: AtomicU64,
+    /// Root estimated utilisation.
+    pub util_est: AtomicU32,
+    /// Capacity left for fair tasks.
+    pub capacity: AtomicU64,
+    /// Since when idle, ns; 0 = not.
+    pub idle_stamp: AtomicU64,
+    /// Average idle period, ns.
+    pub avg_idle: AtomicU64,
+    /// Next periodic balance, jiffies.
+    pub next_balance: AtomicU64,
+    /// Load of a misfit task.
+    pub misfit_task_load: AtomicU64,
+    /// `rq->clock`, for the lag between load tracking clocks of a migrating task.
+    pub clock_idle: AtomicU64,
+    /// `rq->clock_pelt_idle`.
+    pub clock_pelt_idle: AtomicU64,
+    /// Some load has not decayed.
+    pub has_blocked_load: AtomicBool,
+    /// Jiffy of the last update of the blocked load.
+    pub last_blocked_update: AtomicU64,
+    /// A remote wake-up is on its way (written by the waker).
+    pub ttwu_pending: AtomicBool,
+    /// `nohz_flags` (written by whoever kicks).
+    pub nohz_flags: AtomicU32,
+    /// The tick is stopped and the CPU is in `nohz.idle_cpus_mask`.
+    pub nohz_tick_stopped: AtomicBool,
+}
+
+impl CpuShared {
+    /// Writes the owner's words.
+    #[inline]
+    pub(crate) fn publish(&self, rq: &Rq, cfs: &CfsRq) {
+        self.nr_running.store(rq.nr_running, Relaxed);
+        self.h_nr_queued.store(cfs.h_nr_queued, Relaxed);
+        self.h_nr_runnable.store(cfs.h_nr_runnable, Relaxed);
+        self.h_nr_idle.store(cfs.h_nr_idle, Relaxed);
+        self.curr_is_idle.store(rq.curr.is_none(), Relaxed);
+        self.load_avg.store(cfs.avg.load_avg, Relaxed);
+        self.runnable_avg.store(cfs.avg.runnable_avg, Relaxed);
+        self.util_avg.store(cfs.avg.util_avg, Relaxed);
+        self.util_est.store(cfs.avg.util_est, Relaxed);
+        self.capacity.store(rq.clock.capacity, Relaxed);
+        self.idle_stamp.store(rq.idle_stamp, Relaxed);
+        self.avg_idle.store(rq.avg_idle, Relaxed);
+        self.next_balance.store(rq.next_balance, Relaxed);
+        self.misfit_task_load.store(rq.misfit_task_load, Relaxed);
+        self.clock_idle.store(rq.clock.idle, Relaxed);
+        self.clock_pelt_idle.store(rq.clock.pelt_idle, Relaxed);
+        self.has_blocked_load.store(rq.has_blocked_load, Relaxed);
+        self.last_blocked_update
+            .store(rq.last_blocked_update, Relaxed);
+        self.nohz_tick_stopped.store(rq.nohz_tick_stopped, Relaxed);
+    }
+
+    /// The kernel's idle test: the idle task runs, nothing is queued and nothing is on its way.
+    #[inline]
+    #[must_use]
+    pub fn idle_cpu(&self) -> bool {
+        self.curr_is_idle.load(Relaxed)
+            && self.nr_running.load(Relaxed) == 0
+            && !self.ttwu_pending.load(Relaxed)
+    }
+
+    /// Only `SCHED_IDLE` work is queued.
+    #[inline]
+    #[must_use]
+    pub fn sched_idle_cpu(&self) -> bool {
+        let n = self.nr_running.load(Relaxed);
+        n != 0 && n == self.h_nr_idle.load(Relaxed)
+    }
+}

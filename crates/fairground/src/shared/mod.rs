@@ -1,0 +1,20 @@
+//! Words that several CPUs reach, each in a struct of one kind (see [`System`](crate::system)).
+//!
+//! All atomics are relaxed: the kernel reads most of these without ordering, and where it does
+//! order, the lock of the queue does it here.
+
+mod cfs_bandwidth;
+mod cpu;
+mod llc;
+mod nohz;
+mod task;
+mod task_group;
+
+pub use cfs_bandwidth::{CfsBandwidth, RUNTIME_INF};
+pub use cpu::CpuShared;
+pub use llc::LlcShared;
+pub use nohz::{Nohz, RootDomain};
+pub use task::TaskShared;
+pub use task_group::{TaskGroup, TgCpu};
+
+pub(crate) use core::sync::atomic::Ordering::Relaxed;

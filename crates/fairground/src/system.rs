@@ -1,0 +1,99 @@
+//! Everything that more than one CPU reaches: built once, then changed only through atomics.
+//!
+//! | part | kind | who writes |
+//! | --- | --- | --- |
+//! | `features`, `topology` | fixed `[set]` | the builder |
+//! | `cpu` | published `[pub]` | the CPU's queue holder (`Rq::publish`), flags by anyone |
+//! | `tg`, `llc`, `rd`, `nohz`, `task` | shared `[any]` | any CPU |
+
+use alloc::vec::Vec;
+
+use crate::policy::Features;
+use crate::shared::{CpuShared, LlcShared, Nohz, RootDomain, TaskGroup, TaskShared};
+use crate::topology::Topology;
+use crate::value::{CpuMask, TaskId, TgId};
+
+/// The shared state of one machine. `Sync`, and no lock inside.
+#[derive(Debug)]
+pub struct System {
+    /// The chosen behaviour.
+    pub features: Features,
+    /// CPUs and domains.
+    pub topology: Topology,
+    /// Words of each CPU that others read.
+    pub cpu: Vec<CpuShared>,
+    /// Task groups; 0 is the root.
+    pub tg: Vec<TaskGroup>,
+    /// Words of each task that others read.
+    pub task: Vec<TaskShared>,
+    /// Last-level caches.
+    pub llc: Vec<LlcShared>,
+    /// The root domain.
+    pub rd: RootDomain,
+    /// Idle balancing.
+    pub nohz: Nohz,
+}
+
+impl System {
+    /// A machine with the root group and no tasks; scales the tunables by its number of CPUs.
+    #[must_use]
+    pub fn new(mut features: Features, topology: Topology) -> Self {
+        let n = topology.nr_cpus();
+        features.tunables = features.tunables.scaled(n);
+        let llcs = topology.nr_llcs();
+        Self {
+            features,
+            cpu: (0..n).map(|_| CpuShared::default()).collect(),
+            tg: alloc::vec![TaskGroup::root(n)],
+            task: Vec::new(),
+            llc: (0..llcs).map(|_| LlcShared::default()).collect(),
+            rd: RootDomain::default(),
+            nohz: Nohz::new(),
+            topology,
+        }
+    }
+
+    /// Number of CPUs.
+    #[must_use]
+    pub fn nr_cpus(&self) -> usize {
+        self.cpu.len()
+    }
+
+    /// All CPUs.
+    #[must_use]
+    pub fn cpus(&self) -> CpuMask {
+        CpuMask::first_n(self.nr_cpus())
+    }
+
+    /// Adds a group below `parent` with the default weight.
+    pub fn add_group(&mut self, parent: TgId) -> TgId {
+        let id = TgId(self.tg.len() as u32);
+        let depth = self.tg[parent.idx()].depth + 1;
+        self.tg.push(TaskGroup::new(parent, depth));
+        self.tg[parent.idx()].children.push(id);
+        id
+    }
+
+    /// Adds the shared words of a new task of `tg`, and the per-CPU words of that group and of
+    /// those above it if it is the first.
+    pub fn add_task(&mut self, tg: TgId) -> TaskId {
+        let id = TaskId(self.task.len() as u32);
+        self.task.push(TaskShared::default());
+        self.open_group(tg);
+        id
+    }
+
+    /// Makes the per-CPU words of `tg` and of the groups above it, before a task enters it.
+    pub fn open_group(&mut self, tg: TgId) {
+        let n = self.nr_cpus();
+        let mut tg = tg;
+        loop {
+            let group = &mut self.tg[tg.idx()];
+            group.open(n);
+            match group.parent {
+                Some(parent) => tg = parent,
+                None => return,
+            }
+        }
+    }
+}

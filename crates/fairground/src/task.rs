@@ -1,0 +1,222 @@
+//! Tasks and scheduling entities: plain data that travels by value.
+//!
+//! A [`Task`] is in one keeping: an `Rq` (its entity in `Rq::se`, its body in `Rq::body`, at the
+//! same slot) or the host. Read `rq/mod.rs` next.
+
+use alloc::boxed::Box;
+
+use crate::math::pelt::SchedAvg;
+use crate::math::weight::LoadWeight;
+use crate::value::{CfsId, Cpu, CpuMask, SeId, TaskId, TgId};
+
+/// Scheduling policy of a fair task.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Policy {
+    /// `SCHED_OTHER`.
+    #[default]
+    Normal,
+    /// `SCHED_BATCH`: does not preempt at wake-up.
+    Batch,
+    /// `SCHED_IDLE`: weight 3, preempted by everyone else.
+    Idle,
+}
+
+/// What is scheduled: a task or, on one CPU, a group.
+#[derive(Clone, Debug, Default)]
+pub struct SchedEntity {
+    /// Weight among the entities of its queue.
+    pub load: LoadWeight,
+    /// Load tracking.
+    pub avg: SchedAvg,
+    /// Virtual run time, ns at nice 0.
+    pub vruntime: u64,
+    /// Virtual deadline of the current request (EEVDF).
+    pub deadline: u64,
+    /// Lag when not queued, virtual ns; positive = is owed service.
+    pub vlag: i64,
+    /// While running: virtual time until which it is protected from preemption.
+    pub vprot: u64,
+    /// Request size, ns.
+    pub slice_ns: u64,
+    /// When its current stretch of execution was last charged, `clock_task` ns.
+    pub exec_start: u64,
+    /// Total execution, ns.
+    pub sum_exec_runtime: u64,
+    /// `sum_exec_runtime` when it was last picked.
+    pub prev_sum_exec_runtime: u64,
+    /// Weight of a group entity's runnable part: `h_nr_runnable` of its queue when last updated.
+    pub runnable_weight: u64,
+    /// Number of moves between CPUs.
+    pub nr_migrations: u64,
+    /// Queued (in the tree, or running).
+    pub on_rq: bool,
+    /// Asleep, but kept on the queue until its lag is spent.
+    pub sched_delayed: bool,
+    /// `deadline` is relative to `vruntime` (it was dequeued by a move).
+    pub rel_deadline: bool,
+    /// `slice_ns` was set by the user.
+    pub custom_slice: bool,
+    /// Depth in the hierarchy; 0 = on the root queue.
+    pub depth: u32,
+    /// The queue that this entity is on.
+    pub cfs_rq: CfsId,
+    /// The queue that this entity stands for; `None` for a task.
+    pub my_q: Option<CfsId>,
+    /// The group entity above.
+    pub parent: Option<SeId>,
+}
+
+/// A task: its entity and everything else that belongs to it.
+#[derive(Debug)]
+pub struct Task {
+    /// The scheduling entity.
+    pub se: SchedEntity,
+    /// The rest, which stays where it is when the task moves.
+    pub body: Box<TaskBody>,
+}
+
+/// The part of a task that the hot paths rarely read.
+#[derive(Debug)]
+pub struct TaskBody {
+    /// Who it is.
+    pub id: TaskId,
+    /// Its group.
+    pub tg: TgId,
+    /// Its policy.
+    pub policy: Policy,
+    /// Nice value, -20..=19.
+    pub nice: i8,
+    /// CPUs it may use: its own affinity within its cpuset.
+    pub cpus_allowed: CpuMask,
+    /// Throttled at the return to user space: kept off the queue, in its queue's limbo list.
+    pub throttled: bool,
+    /// A throttle check is due at the next return to user space.
+    pub throttle_work: bool,
+    /// Next task of the same limbo list.
+    pub limbo_next: Option<SeId>,
+    /// What it waits for when it left the queue by sleeping is none of the engine's business;
+    /// whether it was sleeping or moved decides about lag and util_est at the next enqueue.
+    pub sleeping: bool,
+    /// Times it was switched to.
+    pub nr_switches: u64,
+    /// Time stamp of when it became runnable or was preempted, for wait statistics.
+    pub wait_start: u64,
+}
+
+impl Task {
+    /// A new task that is nowhere yet, with `base_slice_ns` as its request size; its load
+    /// averages are set when it is forked.
+    #[must_use]
+    pub fn new(id: TaskId, tg: TgId, base_slice_ns: u64) -> Self {
+        let se = SchedEntity {
+            slice_ns: base_slice_ns,
+            load: LoadWeight::from_nice(0),
+            ..SchedEntity::default()
+        };
+        let body = Box::new(TaskBody {
+            id,
+            tg,
+            policy: Policy::Normal,
+            nice: 0,
+            cpus_allowed: CpuMask::empty(),
+            throttled: false,
+            throttle_work: false,
+            limbo_next: None,
+            sleeping: false,
+            nr_switches: 0,
+            wait_start: 0,
+        });
+        Self { se, body }
+    }
+
+    /// Sets policy and nice value of a task that is on no queue.
+    pub fn set_scheduler(&mut self, policy: Policy, nice: i8) {
+        self.body.policy = policy;
+        self.body.nice = nice.clamp(-20, 19);
+        self.se.load = match policy {
+            Policy::Idle => LoadWeight::idle_prio(),
+            Policy::Normal | Policy::Batch => LoadWeight::from_nice(self.body.nice),
+        };
+    }
+
+    /// Gives the task its own slice (`sched_setattr`, `sched_runtime`), clamped to 0.1 .. 100 ms;
+    /// `None` returns to the default `base_slice_ns`.
+    pub fn set_slice(&mut self, slice_ns: Option<u64>, base_slice_ns: u64) {
+        self.se.custom_slice = slice_ns.is_some();
+        self.se.slice_ns = slice_ns.map_or(base_slice_ns, |s| s.clamp(100_000, 100_000_000));
+    }
+}
+
+/// How a CPU is chosen and a task is woken; the kernel's `WF_*`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WakeKind {
+    /// An ordinary wake-up.
+    Wake,
+    /// The waker says that it will sleep soon (`WF_SYNC`).
+    Sync,
+    /// A new task.
+    Fork,
+    /// A task that replaces its image.
+    Exec,
+}
+
+impl WakeKind {
+    /// Whether this is a wake-up of a sleeping task.
+    #[must_use]
+    pub fn is_wakeup(self) -> bool {
+        matches!(self, Self::Wake | Self::Sync)
+    }
+}
+
+/// Answer of a function that may want the CPU to choose anew.
+#[must_use = "a run queue that should reschedule must be told"]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resched {
+    /// Go on.
+    No,
+    /// The running task should give way.
+    Yes,
+}
+
+impl Resched {
+    /// `Yes` if either says so.
+    pub fn or(self, other: Self) -> Self {
+        if self == Self::Yes { self } else { other }
+    }
+
+    /// Whether it is `Yes`.
+    #[must_use]
+    pub fn is_yes(self) -> bool {
+        self == Self::Yes
+    }
+}
+
+/// Why `schedule` is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Prev {
+    /// The running task goes on being runnable (preempted).
+    Runnable,
+    /// The running task goes to sleep.
+    Sleeps,
+    /// The running task has exited.
+    Exits,
+}
+
+/// Who runs after `schedule`. `None` is the idle task.
+#[must_use = "the host has to switch"]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Switch {
+    /// Who ran.
+    pub prev: Option<TaskId>,
+    /// Who runs now.
+    pub next: Option<TaskId>,
+}
+
+/// The CPU a new or woken task was last on, and where it is now, while it is with the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Placed {
+    /// Chosen CPU.
+    pub cpu: Cpu,
+    /// Whether it differs from where the task was.
+    pub migrated: bool,
+}

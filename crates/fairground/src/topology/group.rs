@@ -1,0 +1,51 @@
+//! A sched group: the CPUs of a child domain, seen as one unit of balancing.
+
+use core::sync::atomic::{AtomicBool, AtomicU64};
+
+use crate::value::{Cpu, CpuMask};
+
+/// One group of a domain.
+#[derive(Debug)]
+pub struct SchedGroup {
+    /// Its CPUs.
+    pub span: CpuMask,
+    /// Number of CPUs (`group_weight`).
+    pub weight: u32,
+    /// Number of cores (`cores`).
+    pub cores: u32,
+    /// CPUs that may balance on behalf of the group (`group_balance_mask`).
+    pub balance_mask: CpuMask,
+    /// The group is one core's threads.
+    pub smt: bool,
+    /// The words that change.
+    pub state: GroupState,
+}
+
+impl SchedGroup {
+    /// The CPU that balances for the group if none of it is idle (`group_balance_cpu`).
+    #[must_use]
+    pub fn balance_cpu(&self) -> Cpu {
+        self.balance_mask.first().unwrap_or_default()
+    }
+
+    /// Lowest CPU, by which records name a group.
+    #[must_use]
+    pub fn first_cpu(&self) -> Cpu {
+        self.span.first().unwrap_or_default()
+    }
+}
+
+/// `sched_group_capacity`.
+#[derive(Debug, Default)]
+pub struct GroupState {
+    /// Sum of the CPUs' capacities.
+    pub capacity: AtomicU64,
+    /// Smallest and largest capacity of a CPU.
+    pub min_capacity: AtomicU64,
+    /// See `min_capacity`.
+    pub max_capacity: AtomicU64,
+    /// When to compute it again, jiffies.
+    pub next_update: AtomicU64,
+    /// Affinity kept a task from being moved out of the group below (`sgc->imbalance`).
+    pub imbalance: AtomicBool,
+}
