@@ -1,1 +1,440 @@
-//! machine_file
+//! Machine descriptions: topology, latencies and costs, every figure with its origin.
+//!
+//! The format is described in `machines/README.md`. The files of that directory are compiled
+//! in; a path overrides. Output of `lstopo --of xml` gives a topology, see [`hwloc`].
+//! Times are nanoseconds as `f64` here; the cache model rounds them to integers once.
+
+mod error;
+mod figure;
+pub mod hwloc;
+mod parse;
+mod raw;
+mod topology;
+
+use std::collections::BTreeMap;
+
+pub use error::{BadFile, MachineError};
+pub use figure::{Conf, Figure};
+pub use topology::{CpuPlace, Distance, Topology};
+
+/// The most CPUs that a machine may have.
+pub const MAX_CPUS: usize = 512;
+/// The largest machine file, in bytes.
+pub const MAX_FILE_BYTES: u64 = 1 << 20;
+
+const BUILTIN: &[(&str, &str)] = &[
+    (
+        "genoa-9654-2s",
+        include_str!("../../../../machines/genoa-9654-2s.toml"),
+    ),
+    (
+        "gnr-6972p-2s",
+        include_str!("../../../../machines/gnr-6972p-2s.toml"),
+    ),
+    (
+        "icx-8358-2s",
+        include_str!("../../../../machines/icx-8358-2s.toml"),
+    ),
+    (
+        "kunpeng920-6426-2s",
+        include_str!("../../../../machines/kunpeng920-6426-2s.toml"),
+    ),
+    (
+        "spr-8480-2s",
+        include_str!("../../../../machines/spr-8480-2s.toml"),
+    ),
+    (
+        "spr-guest-2cpu",
+        include_str!("../../../../machines/spr-guest-2cpu.toml"),
+    ),
+    (
+        "xeon-8cpu-2013",
+        include_str!("../../../../machines/xeon-8cpu-2013.toml"),
+    ),
+];
+
+/// Size and geometry of one cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheLevel {
+    /// 1, 2 or 3.
+    pub level: u8,
+    /// Size of one instance, bytes.
+    pub size_bytes: u64,
+    /// Associativity.
+    pub ways: u32,
+    /// Line size, bytes.
+    pub line_bytes: u32,
+    /// `core`, `die` or `socket`.
+    pub shared_by: String,
+}
+
+impl CacheLevel {
+    /// Capacity in lines.
+    pub fn lines(&self) -> u32 {
+        u32::try_from(self.size_bytes / u64::from(self.line_bytes)).unwrap_or(u32::MAX)
+    }
+}
+
+/// A CPU idle state, as the governor knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdleState {
+    /// `POLL`, `C1`, `C6`, `WFI`, ...
+    pub name: String,
+    /// Worst-case exit latency that the governor believes, ns.
+    pub exit_latency_ns: u64,
+    /// Shortest stay that pays, ns.
+    pub target_residency_ns: u64,
+}
+
+/// A machine to simulate.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Short name, unique among the built-in machines.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// Microarchitecture.
+    pub uarch: String,
+    /// `x86_64`, `aarch64`.
+    pub arch: String,
+    /// Where the CPUs sit.
+    pub topology: Topology,
+    /// Private levels first, last-level cache last.
+    pub caches: Vec<CacheLevel>,
+    /// Source keys and what they stand for.
+    pub sources: BTreeMap<String, String>,
+    idle_names: Vec<String>,
+    figures: BTreeMap<String, Figure>,
+    hash: u64,
+}
+
+impl Machine {
+    /// A machine that is compiled in.
+    ///
+    /// # Errors
+    /// [`MachineError::UnknownId`], which names the nearest known id.
+    pub fn builtin(id: &str) -> Result<Self, MachineError> {
+        match BUILTIN.iter().find(|(known, _)| *known == id) {
+            Some((_, text)) => Self::from_toml(&format!("{id}.toml"), text),
+            None => Err(unknown(id)),
+        }
+    }
+
+    /// Ids of the machines that are compiled in, in alphabetical order.
+    pub fn builtin_ids() -> impl Iterator<Item = &'static str> {
+        BUILTIN.iter().map(|(id, _)| *id)
+    }
+
+    /// Reads a built-in id, the path of a machine file (`.toml`), or the path of `lstopo --of xml`
+    /// output (`.xml`, or `FILE.xml@ID` to take the latencies from a built-in machine).
+    ///
+    /// # Errors
+    /// Any [`MachineError`].
+    pub fn from_path_or_id(arg: &str) -> Result<Self, MachineError> {
+        if BUILTIN.iter().any(|(id, _)| *id == arg) {
+            return Self::builtin(arg);
+        }
+        let (path, base) = match arg.rsplit_once('@') {
+            Some((path, base)) if path.ends_with(".xml") => (path, Some(Self::builtin(base)?)),
+            _ => (arg, None),
+        };
+        let looks_like_path = path.contains(['/', '.']) || std::path::Path::new(path).exists();
+        if !looks_like_path {
+            return Err(unknown(arg));
+        }
+        let text = read_limited(path)?;
+        if path.ends_with(".xml") || text.trim_start().starts_with('<') {
+            hwloc::from_xml(path, &text, base.as_ref())
+        } else {
+            Self::from_toml(path, &text)
+        }
+    }
+
+    /// Parses the text of a machine file; `path` is used in messages only.
+    ///
+    /// # Errors
+    /// [`MachineError::Bad`] with line and what was expected, [`MachineError::Empty`],
+    /// [`MachineError::TooLarge`].
+    pub fn from_toml(path: &str, text: &str) -> Result<Self, MachineError> {
+        check_size(path, text.len() as u64)?;
+        if text.trim().is_empty() {
+            return Err(MachineError::Empty { path: path.into() });
+        }
+        parse::machine(path, text)
+    }
+
+    /// Hash of the file's bytes (64-bit FNV-1a, 16 hex digits). Figures replaced by
+    /// [`Machine::with_figure`] and shrinking are folded in.
+    pub fn hash(&self) -> String {
+        format!("{:016x}", self.hash)
+    }
+
+    /// Clock at which cycle counts are converted, GHz.
+    pub fn ghz(&self) -> f64 {
+        self.value("machine.model_ghz").unwrap_or(1.0)
+    }
+
+    /// Every figure by path (`transfer.same_socket`, `cache.l2.latency`, `idle.C6.exit_latency_us`;
+    /// members of lists as `memory.snc4_local.0`).
+    pub fn figures(&self) -> impl Iterator<Item = (&str, &Figure)> {
+        self.figures.iter().map(|(path, f)| (path.as_str(), f))
+    }
+
+    /// One figure by path.
+    pub fn figure(&self, path: &str) -> Option<&Figure> {
+        self.figures.get(path)
+    }
+
+    /// Figures that rest on memory or judgement: print them with every result.
+    pub fn assumed(&self) -> Vec<(&str, &Figure)> {
+        self.figures()
+            .filter(|(_, f)| f.conf >= Conf::Recalled)
+            .collect()
+    }
+
+    /// A copy with one figure replaced, for sensitivity runs.
+    ///
+    /// # Errors
+    /// [`MachineError::Request`] for an unknown path, a negative or a non-finite value.
+    pub fn with_figure(&self, path: &str, value: f64) -> Result<Self, MachineError> {
+        if !value.is_finite() || value < 0.0 {
+            return Err(self.refuse(format!("{path} = {value}"), "a finite value of at least 0"));
+        }
+        let mut copy = self.clone();
+        let Some(figure) = copy.figures.get_mut(path) else {
+            let near = nearest(path, self.figures.keys().map(String::as_str));
+            let hint = near.map_or("a path of `figures()`".into(), |n| {
+                format!("for example `{n}`")
+            });
+            return Err(self.refuse(format!("no figure `{path}`"), hint));
+        };
+        figure.v = value;
+        copy.hash = fnv1a(copy.hash, format!("{path}={value:?}").as_bytes());
+        Ok(copy)
+    }
+
+    /// A copy with `cpus` CPUs in whole cores, on as few sockets as hold them, evenly spread
+    /// over these sockets (growth studies). Cache sizes and latencies stay.
+    ///
+    /// # Errors
+    /// [`MachineError::Request`] if it cannot be done evenly.
+    pub fn shrunk(&self, cpus: usize) -> Result<Self, MachineError> {
+        let t = &self.topology;
+        let per_core = t.nr_cpus() / t.nr_cores().max(1);
+        let cores = cpus / per_core.max(1);
+        let per_socket = t.nr_cores() / t.nr_sockets().max(1);
+        let sockets = cores.div_ceil(per_socket.max(1)).max(1);
+        if cpus == 0 || !cpus.is_multiple_of(per_core) || !cores.is_multiple_of(sockets) {
+            let e = format!(
+                "a multiple of {}, at most {}",
+                per_core * sockets,
+                t.nr_cpus()
+            );
+            return Err(self.refuse(format!("cannot be shrunk to {cpus} CPUs"), e));
+        }
+        self.with_cpus_limited(sockets as u32, (cores / sockets) as u32)
+    }
+
+    /// A copy with the first `cores_per_socket` cores of the first `sockets` sockets.
+    ///
+    /// # Errors
+    /// [`MachineError::Request`] if the machine has fewer.
+    pub fn with_cpus_limited(&self, sockets: u32, cores: u32) -> Result<Self, MachineError> {
+        let Some(topology) = self.topology.limited(sockets, cores) else {
+            let t = &self.topology;
+            let have = format!("at most {} sockets, {} cores", t.nr_sockets(), t.nr_cores());
+            return Err(self.refuse(format!("has no {cores} cores on {sockets} sockets"), have));
+        };
+        let mut copy = self.clone();
+        copy.topology = topology;
+        copy.hash = fnv1a(copy.hash, format!("limited {sockets} {cores}").as_bytes());
+        Ok(copy)
+    }
+
+    /// Line size of the private caches, bytes: the unit of coherence.
+    pub fn line_bytes(&self) -> u32 {
+        self.caches.first().map_or(64, |c| c.line_bytes)
+    }
+
+    /// The cache of one level (1, 2), if described.
+    pub fn cache(&self, level: u8) -> Option<&CacheLevel> {
+        self.caches.iter().find(|c| c.level == level)
+    }
+
+    /// The last-level cache: one instance.
+    pub fn llc(&self) -> Option<&CacheLevel> {
+        self.caches.last()
+    }
+
+    /// Load-to-use latency of a cache level, ns.
+    pub fn cache_latency_ns(&self, level: u8) -> f64 {
+        self.value(&format!("cache.l{level}.latency"))
+            .unwrap_or(0.0)
+    }
+
+    /// Idle states, shallow first.
+    pub fn idle_states(&self) -> Vec<IdleState> {
+        let ns = |name: &str, key: &str| {
+            (self.value(&format!("idle.{name}.{key}")).unwrap_or(0.0) * 1000.0).round() as u64
+        };
+        let state = |name: &String| IdleState {
+            name: name.clone(),
+            exit_latency_ns: ns(name, "exit_latency_us"),
+            target_residency_ns: ns(name, "target_residency_us"),
+        };
+        self.idle_names.iter().map(state).collect()
+    }
+
+    /// Cost of a kernel operation, ns: `syscall`, `switch_to_hw`, `ipi_to_handler`, `ipi_send_cpu`,
+    /// `irq_entry_exit`, `tick_handler`, `sched_clock` are always there (a generic estimate
+    /// stands in, and shows in [`Machine::assumed`], where a file has none).
+    pub fn kernel_op_ns(&self, name: &str) -> Option<f64> {
+        self.value(&format!("kernel_ops.{name}"))
+    }
+
+    /// Cycles of a 64-bit division, in ns; 0 if the file has none.
+    pub fn div64_ns(&self) -> f64 {
+        self.value("alu.div64").unwrap_or(0.0) / self.ghz()
+    }
+
+    /// Memory latency, ns, from a CPU on node `from` to memory on node `to`.
+    pub fn memory_ns(&self, from: u32, to: u32) -> f64 {
+        let local = self.value("memory.local").unwrap_or(0.0);
+        if from == to {
+            return local;
+        }
+        let socket = |node| self.topology.cpus.iter().find(|p| p.numa_node == node);
+        let same = match (socket(from), socket(to)) {
+            (Some(a), Some(b)) => a.socket == b.socket,
+            _ => false,
+        };
+        let other_die = self.value("memory.same_socket_other_die");
+        let remote = self.value("memory.remote");
+        if same {
+            other_die.or(Some(local))
+        } else {
+            remote.or(other_die)
+        }
+        .unwrap_or(local)
+    }
+
+    /// Hand-over of a modified line for an atomic update, ns, by distance.
+    pub fn transfer_ns(&self, d: Distance) -> f64 {
+        self.by_class("transfer.", d).unwrap_or(0.0)
+    }
+
+    /// Plain load of a line that another core has modified, ns. Without a figure for this or a
+    /// farther class: the hand-over.
+    pub fn load_hitm_ns(&self, d: Distance) -> f64 {
+        self.exact_or_transfer("transfer.load_hitm_", d)
+    }
+
+    /// Plain load of a line that another core holds clean, ns. Without a figure: as if modified.
+    pub fn load_hit_ns(&self, d: Distance) -> f64 {
+        self.by_class_within("transfer.load_hit_", d)
+            .unwrap_or_else(|| self.load_hitm_ns(d))
+    }
+
+    /// How long one update keeps the line busy when others wait, ns. Without a figure for the
+    /// class: 0.9 of its hand-over if that is given, as in the files, else the next farther class.
+    pub fn rmw_service_ns(&self, d: Distance) -> f64 {
+        for class in Distance::ALL.iter().filter(|c| **c >= d) {
+            if let Some(v) = self.value(&format!("atomics.rmw_service_{}", class.key())) {
+                return v;
+            }
+            if let Some(v) = self.value(&format!("transfer.{}", class.key())) {
+                return 0.9 * v;
+            }
+        }
+        0.9 * self.transfer_ns(d)
+    }
+
+    /// The value of a figure.
+    pub fn value(&self, path: &str) -> Option<f64> {
+        self.figures.get(path).map(|f| f.v)
+    }
+
+    /// The class itself or the next farther one; beyond the farthest, the nearest below.
+    fn by_class(&self, prefix: &str, d: Distance) -> Option<f64> {
+        let get = |c: &Distance| self.value(&format!("{prefix}{}", c.key()));
+        let farther = Distance::ALL.iter().filter(|c| **c >= d).find_map(get);
+        farther.or_else(|| Distance::ALL.iter().rev().filter(|c| **c < d).find_map(get))
+    }
+
+    /// As `by_class`, but a figure across sockets never stands for one inside.
+    fn by_class_within(&self, prefix: &str, d: Distance) -> Option<f64> {
+        Distance::ALL
+            .iter()
+            .filter(|c| **c >= d && (**c == Distance::CrossSocket) == (d == Distance::CrossSocket))
+            .find_map(|c| self.value(&format!("{prefix}{}", c.key())))
+    }
+
+    /// A load figure of this very class; where a nearer hand-over is given but no load figure, the
+    /// hand-over is the better evidence.
+    fn exact_or_transfer(&self, prefix: &str, d: Distance) -> f64 {
+        for c in Distance::ALL.iter().filter(|c| **c >= d) {
+            if let Some(v) = self.value(&format!("{prefix}{}", c.key())) {
+                return v;
+            }
+            if let Some(v) = self.value(&format!("transfer.{}", c.key())) {
+                return v;
+            }
+        }
+        self.transfer_ns(d)
+    }
+
+    fn refuse(&self, message: String, expected: impl Into<String>) -> MachineError {
+        MachineError::Request {
+            id: self.id.clone(),
+            message,
+            expected: expected.into(),
+        }
+    }
+}
+
+fn read_limited(path: &str) -> Result<String, MachineError> {
+    let io = |source| MachineError::Io {
+        path: path.into(),
+        source,
+    };
+    check_size(path, std::fs::metadata(path).map_err(io)?.len())?;
+    let text = std::fs::read_to_string(path).map_err(io)?;
+    if text.trim().is_empty() {
+        return Err(MachineError::Empty { path: path.into() });
+    }
+    Ok(text)
+}
+
+fn check_size(path: &str, bytes: u64) -> Result<(), MachineError> {
+    if bytes <= MAX_FILE_BYTES {
+        return Ok(());
+    }
+    Err(MachineError::TooLarge {
+        path: path.into(),
+        bytes,
+        limit: MAX_FILE_BYTES,
+    })
+}
+
+fn unknown(name: &str) -> MachineError {
+    MachineError::UnknownId {
+        name: name.into(),
+        nearest: nearest(name, Machine::builtin_ids()).map(str::to_owned),
+        known: Machine::builtin_ids().collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.map(|k| (strsim::jaro_winkler(name, k), k));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 > 0.6).then_some(best.1)
+}
+
+/// FNV-1a (Fowler, Noll, Vo), continued from `hash`.
+fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |h, b| {
+        (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;

@@ -1,0 +1,2 @@
+//! Host cost of one touch.
+fn main() {}

@@ -1,0 +1,353 @@
+//! From the file as written to a checked [`Machine`].
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+
+use super::error::Text;
+use super::raw::{RawFigure, RawFile, RawTable, RawTopology, RawValue};
+use super::topology::{CpuPlace, Topology};
+use super::{CacheLevel, Conf, FNV_START, Figure, MAX_CPUS, Machine, MachineError, fnv1a};
+
+/// Stand-ins for kernel operations that a file leaves out: generic figures of the other files.
+const GENERIC_OPS: [(&str, f64); 7] = [
+    ("syscall", 60.0),
+    ("switch_to_hw", 150.0),
+    ("ipi_to_handler", 1243.0),
+    ("ipi_send_cpu", 200.0),
+    ("irq_entry_exit", 300.0),
+    ("tick_handler", 1500.0),
+    ("sched_clock", 8.0),
+];
+
+pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
+    let t = Text { path, text };
+    let raw: RawFile = toml::from_str(text).map_err(|e| {
+        let expected = "a machine description, schema = 1 (see machines/README.md)";
+        t.bad(e.span().unwrap_or(0..0), e.message(), expected)
+    })?;
+    if *raw.schema.get_ref() != 1 {
+        return Err(t.bad(raw.schema.span(), "unknown schema", "schema = 1"));
+    }
+    let topology = topology(&t, &raw.topology)?;
+    let mut figures = Figures {
+        t: &t,
+        map: BTreeMap::new(),
+    };
+    figures.add("machine.model_ghz", &raw.machine.model_ghz)?;
+    if figures.map["machine.model_ghz"].v <= 0.0 {
+        let at = raw.machine.model_ghz.span();
+        return Err(t.bad(at, "clock of 0 GHz", "a clock above 0"));
+    }
+    let caches = caches(&t, &raw, &mut figures)?;
+    for (name, table) in [
+        ("memory", raw.memory.get_ref()),
+        ("transfer", raw.transfer.get_ref()),
+        ("transfer_2s", &raw.transfer_2s),
+        ("atomics", raw.atomics.get_ref()),
+        ("alu", &raw.alu),
+        ("kernel_ops", &raw.kernel_ops),
+        ("idle_note", &raw.idle_note),
+    ] {
+        figures.table(name, table)?;
+    }
+    let mut idle_names = Vec::new();
+    for state in &raw.idle {
+        let (s, at) = (state.get_ref(), state.span());
+        for (key, v) in [
+            ("exit_latency_us", s.exit_latency_us),
+            ("target_residency_us", s.target_residency_us),
+        ] {
+            check_value(&t, &at, &format!("idle.{}.{key}", s.name), v)?;
+            let conf = if s.src == "estimate" {
+                Conf::Estimate
+            } else {
+                Conf::Vendor
+            };
+            let figure = Figure {
+                src: s.src.clone(),
+                ..Figure::made(v, "us", conf, "")
+            };
+            figures.map.insert(format!("idle.{}.{key}", s.name), figure);
+        }
+        idle_names.push(s.name.clone());
+    }
+    required(&t, &raw, &topology, &figures.map)?;
+    let mut figures = figures.map;
+    fill_in(&mut figures);
+    let id = raw.machine.id.get_ref();
+    if id.is_empty() {
+        return Err(t.bad(raw.machine.id.span(), "empty id", "a short name"));
+    }
+    Ok(Machine {
+        id: id.clone(),
+        name: raw.machine.name,
+        uarch: raw.machine.uarch,
+        arch: raw.machine.arch,
+        topology,
+        caches,
+        sources: raw.sources,
+        idle_names,
+        figures,
+        hash: fnv1a(FNV_START, text.as_bytes()),
+    })
+}
+
+struct Figures<'a> {
+    t: &'a Text<'a>,
+    map: BTreeMap<String, Figure>,
+}
+
+impl Figures<'_> {
+    fn table(&mut self, name: &str, table: &RawTable) -> Result<(), MachineError> {
+        table
+            .iter()
+            .try_for_each(|(key, f)| self.add(&format!("{name}.{key}"), f))
+    }
+
+    fn add(&mut self, path: &str, raw: &Spanned<RawFigure>) -> Result<(), MachineError> {
+        let (f, at) = (raw.get_ref(), raw.span());
+        for v in [f.lo, f.hi].into_iter().flatten() {
+            check_value(self.t, &at, path, v)?;
+        }
+        let mut put = |path: String, v: f64| {
+            check_value(self.t, &at, &path, v)?;
+            if f.lo.is_some_and(|lo| lo > v) || f.hi.is_some_and(|hi| hi < v) {
+                return Err(self.t.bad(
+                    at.clone(),
+                    format!("{path}: v outside lo..hi"),
+                    "lo <= v <= hi",
+                ));
+            }
+            let figure = Figure {
+                v,
+                lo: f.lo,
+                hi: f.hi,
+                unit: f.unit.clone(),
+                conf: f.conf,
+                src: f.src.clone(),
+                note: f.note.clone(),
+            };
+            self.map.insert(path, figure);
+            Ok(())
+        };
+        match &f.v {
+            RawValue::One(v) => put(path.to_owned(), *v),
+            RawValue::Many(list) => list
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, v)| put(format!("{path}.{i}"), *v)),
+            // Words explain; only idle_note has them.
+            RawValue::Words(_) if path.starts_with("idle_note.") => Ok(()),
+            RawValue::Words(w) => Err(self.t.bad(at, format!("{path} is `{w}`"), "a number")),
+        }
+    }
+}
+
+fn check_value(t: &Text, at: &Range<usize>, path: &str, v: f64) -> Result<(), MachineError> {
+    if v.is_finite() && v >= 0.0 {
+        return Ok(());
+    }
+    Err(t.bad(
+        at.clone(),
+        format!("{path} is {v}"),
+        "a finite value of at least 0",
+    ))
+}
+
+fn topology(t: &Text, raw: &Spanned<RawTopology>) -> Result<Topology, MachineError> {
+    let r = raw.get_ref();
+    for (key, n) in [
+        ("sockets", &r.sockets),
+        ("dies_per_socket", &r.dies_per_socket),
+        ("cores_per_die", &r.cores_per_die),
+        ("threads_per_core", &r.threads_per_core),
+        ("cpus", &r.cpus),
+        ("llc_domains_per_socket", &r.llc_domains_per_socket),
+        ("numa_nodes_per_socket", &r.numa_nodes_per_socket),
+    ] {
+        if *n.get_ref() == 0 {
+            return Err(t.bad(n.span(), format!("{key} is 0"), "at least 1"));
+        }
+    }
+    let (sockets, dies) = (*r.sockets.get_ref(), *r.dies_per_socket.get_ref());
+    let (cores, threads) = (*r.cores_per_die.get_ref(), *r.threads_per_core.get_ref());
+    let product: u64 = [sockets, dies, cores, threads]
+        .iter()
+        .map(|n| u64::from(*n))
+        .product();
+    let cpus = *r.cpus.get_ref();
+    if cpus as usize > MAX_CPUS {
+        return Err(t.bad(
+            r.cpus.span(),
+            format!("{cpus} CPUs"),
+            format!("at most {MAX_CPUS}"),
+        ));
+    }
+    if product != u64::from(cpus) {
+        let expected = format!(
+            "cpus = sockets x dies_per_socket x cores_per_die x threads_per_core = {product}"
+        );
+        return Err(t.bad(
+            r.cpus.span(),
+            format!("cpus = {cpus} does not fit"),
+            expected,
+        ));
+    }
+    let per_socket = dies * cores;
+    for (key, n) in [
+        ("llc_domains_per_socket", &r.llc_domains_per_socket),
+        ("numa_nodes_per_socket", &r.numa_nodes_per_socket),
+    ] {
+        if !per_socket.is_multiple_of(*n.get_ref()) {
+            let m = format!("{key} does not divide the {per_socket} cores of a socket");
+            return Err(t.bad(n.span(), m, "a divisor"));
+        }
+    }
+    let siblings_apart = numbering(t, r, sockets * per_socket)?;
+    let places = (0..cpus).map(|cpu| place(r, cpu, siblings_apart)).collect();
+    let nodes = (sockets * r.numa_nodes_per_socket.get_ref()) as usize;
+    let slit = r.slit.get_ref().clone();
+    if slit.len() != nodes
+        || slit
+            .iter()
+            .any(|row| row.len() != nodes || row.contains(&0))
+    {
+        let e = format!("{nodes} rows of {nodes} distances above 0");
+        return Err(t.bad(r.slit.span(), "slit does not fit the NUMA nodes", e));
+    }
+    Ok(Topology {
+        cpus: places,
+        slit,
+        siblings_apart,
+    })
+}
+
+/// `linux: siblings are cpu and cpu+N ...` or `linear ...`.
+fn numbering(t: &Text, r: &RawTopology, cores: u32) -> Result<bool, MachineError> {
+    let words = r.cpu_numbering.get_ref();
+    if words.starts_with("linear") {
+        return Ok(false);
+    }
+    let wanted = format!("linux: siblings are cpu and cpu+{cores}");
+    if words.starts_with(&wanted)
+        && !words[wanted.len()..].starts_with(|c: char| c.is_ascii_digit())
+    {
+        return Ok(true);
+    }
+    let at = r.cpu_numbering.span();
+    Err(t.bad(
+        at,
+        "unknown CPU numbering",
+        format!("`linear` or `{wanted}`"),
+    ))
+}
+
+fn place(r: &RawTopology, cpu: u32, siblings_apart: bool) -> CpuPlace {
+    let threads = *r.threads_per_core.get_ref();
+    let cores_per_socket = r.dies_per_socket.get_ref() * r.cores_per_die.get_ref();
+    let cores = r.sockets.get_ref() * cores_per_socket;
+    let (core, thread) = if siblings_apart {
+        (cpu % cores, cpu / cores)
+    } else {
+        (cpu / threads, cpu % threads)
+    };
+    let socket = core / cores_per_socket;
+    let within = core % cores_per_socket;
+    let part = |n: u32| socket * n + within / (cores_per_socket / n);
+    let per_cluster = (r.cluster_cpus / threads).max(1);
+    CpuPlace {
+        socket,
+        die: part(*r.dies_per_socket.get_ref()),
+        llc: part(*r.llc_domains_per_socket.get_ref()),
+        numa_node: part(*r.numa_nodes_per_socket.get_ref()),
+        cluster: core / per_cluster,
+        core,
+        thread,
+    }
+}
+
+fn caches(t: &Text, raw: &RawFile, figures: &mut Figures) -> Result<Vec<CacheLevel>, MachineError> {
+    let mut levels = Vec::new();
+    for cache in raw.cache.get_ref() {
+        let c = cache.get_ref();
+        if c.level == 0 || c.level > 3 || levels.iter().any(|l: &CacheLevel| l.level == c.level) {
+            return Err(t.bad(
+                cache.span(),
+                format!("cache level {}", c.level),
+                "1, 2, 3, once each",
+            ));
+        }
+        for (key, n) in [("size_kib", &c.size_kib), ("ways", &c.ways)] {
+            if *n.get_ref() == 0 {
+                return Err(t.bad(n.span(), format!("{key} is 0"), "at least 1"));
+            }
+        }
+        let line_bytes = *c.line.get_ref();
+        if !line_bytes.is_power_of_two() || !(16..=1024).contains(&line_bytes) {
+            return Err(t.bad(
+                c.line.span(),
+                "odd line size",
+                "a power of two from 16 to 1024",
+            ));
+        }
+        figures.add(&format!("cache.l{}.latency", c.level), &c.latency)?;
+        levels.push(CacheLevel {
+            level: c.level,
+            size_bytes: u64::from(*c.size_kib.get_ref()) * 1024,
+            ways: *c.ways.get_ref(),
+            line_bytes,
+            shared_by: c.shared_by.clone(),
+        });
+    }
+    levels.sort_by_key(|l| l.level);
+    if !levels.iter().map(|l| l.level).eq(1..=3) {
+        return Err(t.bad(
+            raw.cache.span(),
+            "a cache level is missing",
+            "levels 1, 2 and 3",
+        ));
+    }
+    Ok(levels)
+}
+
+fn required(
+    t: &Text,
+    raw: &RawFile,
+    topology: &Topology,
+    figures: &BTreeMap<String, Figure>,
+) -> Result<(), MachineError> {
+    let cross = topology.nr_sockets() > 1;
+    let inside = topology.nr_cores() > topology.nr_sockets();
+    for (path, at, needed) in [
+        ("memory.local", raw.memory.span(), true),
+        ("memory.remote", raw.memory.span(), cross),
+        ("transfer.same_socket", raw.transfer.span(), inside),
+        ("transfer.cross_socket", raw.transfer.span(), cross),
+        ("atomics.rmw_uncontended", raw.atomics.span(), true),
+        ("atomics.cas_loop_uncontended", raw.atomics.span(), true),
+    ] {
+        if needed && !figures.contains_key(path) {
+            let key = path.split('.').next_back().unwrap_or(path);
+            let e = format!("{key} = {{ v = .., unit = \"ns\", conf = \"..\", src = \"..\" }}");
+            return Err(t.bad(at, format!("missing latency: {path}"), e));
+        }
+    }
+    Ok(())
+}
+
+fn fill_in(figures: &mut BTreeMap<String, Figure>) {
+    for (name, v) in GENERIC_OPS {
+        figures
+            .entry(format!("kernel_ops.{name}"))
+            .or_insert_with(|| {
+                Figure::made(
+                    v,
+                    "ns",
+                    Conf::Estimate,
+                    "absent from the file; generic value",
+                )
+            });
+    }
+}

@@ -1,0 +1,279 @@
+//! Every machine file loads and agrees with itself; bad files say what is wrong and where.
+
+use fairground_sim::machine_file::{Conf, Distance, Machine, MachineError};
+
+const SPR: &str = include_str!("../../../machines/spr-8480-2s.toml");
+
+fn data(name: &str) -> String {
+    format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn all_machines_of_the_directory_are_built_in() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+    let mut files: Vec<String> = std::fs::read_dir(dir)
+        .unwrap()
+        .filter_map(|e| e.unwrap().file_name().into_string().ok())
+        .filter_map(|n| n.strip_suffix(".toml").map(str::to_owned))
+        .collect();
+    files.sort();
+    assert_eq!(files, Machine::builtin_ids().collect::<Vec<_>>());
+    for id in &files {
+        let m = Machine::builtin(id).unwrap_or_else(|e| panic!("{id}: {e}"));
+        assert_eq!(&m.id, id);
+        assert_eq!(m.hash().len(), 16);
+        assert!(m.llc().unwrap().lines() > 0 && m.cache(2).unwrap().lines() > 0);
+        let ns: Vec<f64> = Distance::ALL.iter().map(|d| m.transfer_ns(*d)).collect();
+        assert!(ns.windows(2).all(|w| w[0] <= w[1]), "{id}: {ns:?}");
+        for op in [
+            "syscall",
+            "switch_to_hw",
+            "ipi_to_handler",
+            "ipi_send_cpu",
+            "tick_handler",
+        ] {
+            assert!(m.kernel_op_ns(op).unwrap() > 0.0);
+        }
+        assert!(!m.idle_states().is_empty());
+    }
+}
+
+#[test]
+fn numbering_and_domains() {
+    let spr = Machine::builtin("spr-8480-2s").unwrap();
+    let t = &spr.topology;
+    assert_eq!(
+        (t.nr_cpus(), t.nr_cores(), t.nr_sockets(), t.nr_llcs()),
+        (224, 112, 2, 2)
+    );
+    assert_eq!(t.siblings(3), [3, 115]);
+    assert_eq!(t.cpus[0].distance(&t.cpus[112]), Distance::Smt);
+    assert_eq!(t.cpus[0].distance(&t.cpus[55]), Distance::SameSocket);
+    assert_eq!(t.cpus[0].distance(&t.cpus[56]), Distance::CrossSocket);
+    let genoa = Machine::builtin("genoa-9654-2s").unwrap();
+    let t = &genoa.topology;
+    assert_eq!(
+        (t.nr_cpus(), t.nr_llcs(), t.cpus[8].llc, t.cpus[191].die),
+        (384, 24, 1, 23)
+    );
+    assert_eq!(genoa.transfer_ns(t.cpus[0].distance(&t.cpus[7])), 27.1);
+    let kunpeng = Machine::builtin("kunpeng920-6426-2s").unwrap();
+    let t = &kunpeng.topology;
+    assert_eq!(
+        (t.nr_nodes(), t.cpus[127].numa_node, t.cpus[7].cluster),
+        (4, 3, 1)
+    );
+    assert_eq!(t.slit[1][2], 22);
+    assert_eq!(kunpeng.memory_ns(0, 1), 135.3);
+    assert_eq!(kunpeng.memory_ns(1, 3), 208.6);
+}
+
+#[test]
+fn a_missing_class_falls_back_to_the_next_farther() {
+    let spr = Machine::builtin("spr-8480-2s").unwrap();
+    assert_eq!(
+        spr.transfer_ns(Distance::SameDie),
+        spr.transfer_ns(Distance::SameSocket)
+    );
+    assert_eq!(spr.rmw_service_ns(Distance::SameDie), 62.0);
+    let guest = Machine::builtin("spr-guest-2cpu").unwrap();
+    assert_eq!(guest.transfer_ns(Distance::Smt), 71.0);
+    let genoa = Machine::builtin("genoa-9654-2s").unwrap();
+    assert_eq!(genoa.load_hitm_ns(Distance::SameSocket), 99.3);
+}
+
+#[test]
+fn figures_keep_their_origin() {
+    let spr = Machine::builtin("spr-8480-2s").unwrap();
+    let assumed = spr.assumed();
+    assert!(
+        assumed
+            .iter()
+            .any(|(path, _)| *path == "atomics.ingress_limit")
+    );
+    assert!(assumed.iter().all(|(_, f)| f.conf >= Conf::Recalled));
+    let f = spr.figure("transfer.same_socket").unwrap();
+    let low = spr
+        .with_figure("transfer.same_socket", f.lo.unwrap())
+        .unwrap();
+    assert_eq!(low.transfer_ns(Distance::SameSocket), 36.4);
+    assert_ne!(low.hash(), spr.hash());
+    let e = spr.with_figure("transfer.same_sockets", 1.0).unwrap_err();
+    assert!(e.to_string().contains("same_sockets"), "{e}");
+    assert!(spr.with_figure("transfer.smt", f64::NAN).is_err());
+    // An operation that the file lacks is there, and admitted.
+    let guest = Machine::builtin("spr-guest-2cpu").unwrap();
+    assert!(
+        guest
+            .assumed()
+            .iter()
+            .any(|(path, _)| *path == "kernel_ops.ipi_send_cpu")
+    );
+}
+
+#[test]
+fn shrinking_keeps_whole_cores() {
+    let spr = Machine::builtin("spr-8480-2s").unwrap();
+    let m = spr.shrunk(128).unwrap();
+    let t = &m.topology;
+    assert_eq!((t.nr_cpus(), t.nr_cores(), t.nr_sockets()), (128, 64, 2));
+    assert_eq!(t.siblings(0), [0, 64]);
+    assert_eq!(t.cpus[32].socket, 1);
+    assert_ne!(m.hash(), spr.hash());
+    let one = spr.shrunk(8).unwrap();
+    assert_eq!((one.topology.nr_cpus(), one.topology.nr_sockets()), (8, 1));
+    assert_eq!(one.topology.slit, [[10]]);
+    for bad in [0, 7, 226] {
+        assert!(spr.shrunk(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn an_unknown_id_names_the_nearest() {
+    let Err(MachineError::UnknownId { nearest, .. }) = Machine::from_path_or_id("spr-8480") else {
+        panic!("accepted")
+    };
+    assert_eq!(nearest.as_deref(), Some("spr-8480-2s"));
+    assert!(matches!(
+        Machine::from_path_or_id("no/such.toml"),
+        Err(MachineError::Io { .. })
+    ));
+}
+
+/// Replaces `from` in the Sapphire Rapids file and returns line and message of the complaint.
+fn complaint(from: &str, to: &str) -> (usize, String) {
+    assert!(SPR.contains(from), "{from}");
+    match Machine::from_toml("m.toml", &SPR.replacen(from, to, 1)) {
+        Err(MachineError::Bad(b)) => (b.line, format!("{} | {}", b.message, b.expected)),
+        other => panic!("{from} -> {to}: {other:?}"),
+    }
+}
+
+fn line_of(needle: &str) -> usize {
+    1 + SPR[..SPR.find(needle).unwrap()].matches('\n').count()
+}
+
+#[test]
+fn bad_files_are_refused_with_line_and_expectation() {
+    let cases = [
+        ("cpus = 224", "cpus = 0", "cpus is 0"),
+        ("cpus = 224", "cpus = 223", "= 224"),
+        ("cpus = 224", "cpus = 1024", "at most 512"),
+        ("sockets = 2", "sockets = -2", ""),
+        ("cpu+112", "cpu+56", "cpu+112"),
+        ("[10, 21],\n", "[10],\n", "slit"),
+        ("schema = 1", "schema = 2", "schema = 1"),
+        (
+            "same_socket = { v = 65.0",
+            "same_socket = { v = -65.0",
+            "transfer.same_socket is -65",
+        ),
+        (
+            "local = { v = 109.0",
+            "local = { v = nan",
+            "memory.local is NaN",
+        ),
+        (
+            "local = { v = 109.0",
+            "local = { v = inf",
+            "memory.local is inf",
+        ),
+        (
+            "local = { v = 109.0",
+            "lokal = { v = 109.0",
+            "missing latency: memory.local",
+        ),
+        (
+            "v = 145.0, lo = 125, hi = 165",
+            "v = 245.0, lo = 125, hi = 165",
+            "lo <= v <= hi",
+        ),
+        ("level = 2", "level = 4", "1, 2, 3"),
+        ("conf = \"vendor\"", "conf = \"rumour\"", "rumour"),
+        ("[atomics]", "[atomix]", "atomix"),
+    ];
+    for (from, to, expected) in cases {
+        let (line, message) = complaint(from, to);
+        assert!(message.contains(expected), "{from} -> {to}: {message}");
+        assert!(line > 0);
+    }
+    assert_eq!(
+        complaint("cpus = 224", "cpus = 223").0,
+        line_of("cpus = 224")
+    );
+    assert_eq!(complaint("v = 65.0", "v = -65.0").0, line_of("v = 65.0"));
+    assert!(matches!(
+        Machine::from_toml("m", "  \n"),
+        Err(MachineError::Empty { .. })
+    ));
+    let huge = format!("{SPR}\n#{}", "x".repeat(1 << 20));
+    assert!(matches!(
+        Machine::from_toml("m", &huge),
+        Err(MachineError::TooLarge { .. })
+    ));
+}
+
+#[test]
+fn hwloc_two_packages() {
+    let m = Machine::from_path_or_id(&data("lstopo-2x4x2.xml")).unwrap();
+    let t = &m.topology;
+    assert_eq!(
+        (t.nr_cpus(), t.nr_cores(), t.nr_sockets(), t.nr_llcs()),
+        (16, 8, 2, 2)
+    );
+    assert_eq!(t.siblings(1), [1, 9]);
+    assert!(t.siblings_apart);
+    assert_eq!(t.slit, [[10, 21], [21, 10]]);
+    assert_eq!((t.cpus[3].numa_node, t.cpus[4].numa_node), (0, 1));
+    assert_eq!(m.cache(2).unwrap().size_bytes, 1 << 20);
+    assert_eq!(m.llc().unwrap().size_bytes, 12 << 20);
+    assert_eq!(m.name, "Example two-package server");
+    // No latency in the file: all are admitted to be estimates.
+    assert_eq!(m.assumed().len(), m.figures().count());
+    let based =
+        Machine::from_path_or_id(&format!("{}@icx-8358-2s", data("lstopo-2x4x2.xml"))).unwrap();
+    assert_eq!(based.transfer_ns(Distance::SameSocket), 51.1);
+}
+
+#[test]
+fn hwloc_several_l3_per_package() {
+    let m = Machine::from_path_or_id(&data("lstopo-2x4l3.xml")).unwrap();
+    let t = &m.topology;
+    assert_eq!(
+        (t.nr_cpus(), t.nr_cores(), t.nr_llcs(), t.nr_nodes()),
+        (16, 16, 8, 8)
+    );
+    assert_eq!(t.cpus[3].llc, 1);
+    assert_eq!(t.cpus[15].numa_node, 7);
+    assert_eq!(t.slit[0][3], 12);
+    assert_eq!(t.slit[0][4], 32);
+    assert_eq!(t.cpus[0].distance(&t.cpus[2]), Distance::SameSocket);
+    assert_eq!(t.cpus[0].distance(&t.cpus[1]), Distance::SameDie);
+}
+
+#[test]
+fn hwloc_bad_files() {
+    let text = std::fs::read_to_string(data("lstopo-2x4x2.xml")).unwrap();
+    let refuse = |text: &str, what: &str| match fairground_sim::machine_file::hwloc::from_xml(
+        "x.xml", text, None,
+    ) {
+        Err(MachineError::Bad(b)) => {
+            assert!(b.message.contains(what), "{}", b.message);
+            b.line
+        }
+        other => panic!("{what}: {other:?}"),
+    };
+    refuse(&text.replace("type=\"PU\"", "type=\"Misc\""), "0 CPUs");
+    refuse(
+        &text.replace("version=\"2.0\"", "version=\"1.0\""),
+        "version",
+    );
+    refuse(
+        &text.replacen("os_index=\"9\"", "os_index=\"99\"", 1),
+        "os_index",
+    );
+    refuse("<html></html>", "topology");
+    let broken = text.replacen("</object>", "</objekt>", 1);
+    assert!(refuse(&broken, "") > 1);
+    refuse(&text.replace(">10 21 21 10 <", ">10 21 21 <"), "matrix");
+}
