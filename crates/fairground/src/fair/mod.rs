@@ -1,1 +1,20 @@
-//! The fair class on one CPU: everything here works on one `&mut Rq`.
+//! The fair class on one CPU: everything here works on one `&mut Rq` whose clock was updated.
+//!
+//! `task` walks the levels, `entity` works on one of them; `load`, `group` and `throttle` are
+//! what an entity's change means for load tracking, group weight and quota; `preempt` answers
+//! whether the running task should give way.
+
+pub mod bandwidth;
+pub mod blocked;
+pub mod entity;
+mod flags;
+pub mod group;
+pub mod h_load;
+pub mod leaf;
+pub mod load;
+pub mod preempt;
+pub mod task;
+pub mod throttle;
+pub mod util_est;
+
+pub use flags::{Dequeue, Enqueue, UpdateLoad};
