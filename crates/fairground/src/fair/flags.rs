@@ -73,7 +73,8 @@ flags!(
         SPECIAL = 3,
         /// It is throttled.
         THROTTLE = 4,
-        /// It moves to another group or CPU.
+        /// It moves: with `SAVE` to another group, without it to another CPU (its load average
+        /// is then detached here: `TASK_ON_RQ_MIGRATING`).
         MOVE = 5,
     }
 );
