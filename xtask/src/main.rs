@@ -1,2 +1,56 @@
-//! Repository checks.
-fn main() {}
+//! `cargo xtask tidy` checks the repository's own rules, `cargo xtask ci` everything.
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use xtask::tidy;
+
+fn main() -> ExitCode {
+    let root = tidy::root();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tidy"] => tidy_and_print(&root),
+        ["tidy", "--ratchet"] => rewrite_ratchet(&root),
+        ["ci"] => status(Command::new(root.join(".ci/run")).current_dir(&root)),
+        _ => {
+            eprintln!("usage: cargo xtask tidy [--ratchet] | ci");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn tidy_and_print(root: &Path) -> ExitCode {
+    let findings = tidy::check(root);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if findings.is_empty() {
+        println!("tidy");
+        return ExitCode::SUCCESS;
+    }
+    eprintln!(
+        "{} findings; the rules are in CONTRIBUTING.md",
+        findings.len()
+    );
+    ExitCode::FAILURE
+}
+
+fn rewrite_ratchet(root: &Path) -> ExitCode {
+    match tidy::write_ratchet(root) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn status(command: &mut Command) -> ExitCode {
+    match command.status() {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -10,7 +10,6 @@ pub const NOT_MODELLED: &[&str] = &[
     "memory bandwidth",
     "TLB",
     "device interrupts",
-    "other sched classes",
 ];
 
 /// How to get the same bytes again.

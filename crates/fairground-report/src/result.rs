@@ -124,12 +124,12 @@ pub struct Run {
 
 /// What one scheduler function cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = require_keys)]
 pub struct FunctionCost {
     /// Time in the function itself, without its callees.
     pub self_ns: u64,
     /// `self_ns` as a fraction (0 to 1) of the time in which CPUs were not idle.
     #[serde(deserialize_with = "present")]
-    #[schemars(required)]
     pub share: Number,
     /// How often it was entered.
     pub calls: u64,
@@ -156,6 +156,7 @@ pub struct LineTraffic {
 
 /// How base and patch of one metric differ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = require_keys)]
 pub struct Comparison {
     /// Name of the metric.
     pub metric: String,
@@ -163,21 +164,17 @@ pub struct Comparison {
     pub unit: String,
     /// Mean over the runs of base.
     #[serde(deserialize_with = "present")]
-    #[schemars(required)]
     pub base: Number,
     /// Mean over the runs of patch.
     #[serde(deserialize_with = "present")]
-    #[schemars(required)]
     pub patch: Number,
     /// `100 * (patch - base) / |base|`; `null` if base is 0 and patch is not.
     #[serde(deserialize_with = "present")]
-    #[schemars(required)]
     pub change_pct: Number,
     /// 95 % interval of `change_pct`, low end first; both `null` where there is none.
     pub ci95_pct: [Number; 2],
     /// Direction that users want; `null` where neither is better by itself.
     #[serde(deserialize_with = "present")]
-    #[schemars(required)]
     pub better: Option<Better>,
     /// The sentence.
     pub verdict: Verdict,
@@ -373,4 +370,18 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     input: D,
 ) -> Result<Option<T>, D::Error> {
     Option::deserialize(input)
+}
+
+/// Makes every key required that has no default: `null` is a value, a missing key a mistake.
+fn require_keys(schema: &mut schemars::Schema) {
+    let Some(properties) = schema.get("properties").and_then(|p| p.as_object()) else {
+        return;
+    };
+    let has_default = |rule: &serde_json::Value| rule.get("default").is_some();
+    let keys = properties
+        .iter()
+        .filter(|(_, rule)| !has_default(rule))
+        .map(|(key, _)| key.clone());
+    let keys: Vec<String> = keys.collect();
+    schema.insert("required".into(), keys.into());
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::table::{Align, number, render};
+use super::table::{Align, count, render};
 use crate::result::{LineTraffic, Variant};
 
 /// Means over the runs of a variant, per place.
@@ -77,7 +77,7 @@ fn line_row(place: String, variant: &str, t: Traffic, all_wait_ns: f64) -> Vec<S
         0.0
     };
     let mut row = vec![place, variant.into()];
-    row.extend([t.reads, t.writes, t.rmws, t.transfers].map(|v| number(Some(v))));
+    row.extend([t.reads, t.writes, t.rmws, t.transfers].map(count));
     row.extend([format!("{each:.1}"), format!("{share:.1}%")]);
     row
 }

@@ -6,7 +6,7 @@ use crate::redo::Redo;
 use crate::result::{MachineId, Variant};
 
 /// Columns that nothing may reach.
-pub const WIDTH: usize = 99;
+const WIDTH: usize = 99;
 
 /// What was simulated.
 pub fn head(version: &str, machine: &MachineId, profile: &str, workload: &[String]) -> String {
@@ -81,7 +81,7 @@ pub fn foot(redo: &Redo, notes: &[String]) -> String {
 }
 
 /// `label     words ...`, wrapped, further lines indented.
-fn labelled(label: &str, words: &str) -> String {
+pub fn labelled(label: &str, words: &str) -> String {
     const INDENT: usize = 10;
     let mut text = String::new();
     let mut line = format!("{label:<INDENT$}");

@@ -8,7 +8,7 @@ mod table;
 use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
 use costs::{functions_text, lines_text};
-use head::{foot, head};
+use head::{foot, head, labelled};
 use table::{Align, change, number, render};
 
 /// How a result is shown.
@@ -47,7 +47,7 @@ pub fn compare_text(result: &Compare, style: Style) -> String {
         comparison_text(&result.comparison, style),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
-        foot(&result.redo, &result.notes) + INTERVALS,
+        foot(&result.redo, &result.notes) + &legend(&result.comparison),
     ];
     join(&parts)
 }
@@ -76,8 +76,23 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
     join(&parts)
 }
 
-const INTERVALS: &str = "Each interval holds at 95 % by itself: of 20 rows without any effect, \
-                         about one excludes 0.\n";
+/// What the words of the comparison mean, where they need it.
+fn legend(rows: &[Comparison]) -> String {
+    let mut text = labelled(
+        "",
+        "each interval holds at 95 % by itself: of 20 rows without effect, about one excludes 0",
+    );
+    if rows
+        .iter()
+        .any(|row| row.differs && row.verdict == Verdict::Noise)
+    {
+        text += &labelled(
+            "",
+            "differs: the interval excludes 0, but neither direction is better",
+        );
+    }
+    text
+}
 
 fn join(parts: &[String]) -> String {
     parts

@@ -64,6 +64,15 @@ pub fn number(value: Option<f64>) -> String {
     format!("{scaled:.decimals$}{suffix}")
 }
 
+/// A mean of counts: whole where [`number`] would add decimals.
+pub fn count(value: f64) -> String {
+    if value < 1e5 {
+        format!("{value:.0}")
+    } else {
+        number(Some(value))
+    }
+}
+
 /// A change in percent with its sign; `-` where there is none.
 pub fn change(pct: Option<f64>) -> String {
     let Some(pct) = pct.filter(|v| v.is_finite()) else {

@@ -1,0 +1,521 @@
+//! Results as users meet them: JSON, schema, text, CSV, saved files, `--fail-on`.
+
+use std::collections::BTreeMap;
+
+use fairground_report::*;
+use serde_json::Value;
+
+/// A patch that halves the time, moves `migrations` (no direction) and leaves `wakeups` alone.
+fn sample(seeds: u64) -> Compare {
+    Compare::new(
+        setup(),
+        variant("on-change", seeds, 2.0),
+        variant("rate-limited", seeds, 1.0),
+    )
+}
+
+fn setup() -> Setup {
+    let argv = [
+        "fg",
+        "compare",
+        "--jobs",
+        "2",
+        "--seeds",
+        "5",
+        "--",
+        "hackbench",
+        "-g",
+        "16",
+    ];
+    let assumed = AssumedFigure {
+        key: "cache[2].latency".into(),
+        value: "3.5 ns".into(),
+    };
+    Setup {
+        fairground: "0.1.0".into(),
+        machine: MachineId {
+            id: "spr-8480-2s".into(),
+            hash: "0123456789abcdef".into(),
+        },
+        profile: "linux-6.18".into(),
+        workload: ["hackbench", "-g", "16"].map(String::from).to_vec(),
+        workload_metrics: vec![MetricInfo {
+            name: "hackbench.time_s".into(),
+            unit: "s".into(),
+            better: Some(Better::Lower),
+            description: "What hackbench prints as Time.".into(),
+        }],
+        redo: Redo::new(&argv.map(String::from), vec![1, 2, 3], vec![assumed]),
+    }
+}
+
+fn variant(tg_load_avg: &str, seeds: u64, scale: f64) -> Variant {
+    let decisions = [("hz", "1000"), ("tg_load_avg", tg_load_avg)];
+    Variant {
+        name: String::new(),
+        decisions: decisions
+            .map(|(k, v)| (k.to_string(), v.to_string()))
+            .into(),
+        runs: (1..=seeds).map(|seed| run(seed, scale)).collect(),
+    }
+}
+
+fn run(seed: u64, scale: f64) -> Run {
+    let mut run = Run::new(seed);
+    for metric in ALWAYS {
+        run.set_metric(metric.name, 0.0);
+    }
+    run.set_metric("hackbench.time_s", scale * (1.0 + 0.01 * seed as f64));
+    run.set_metric("migrations", 1000.0 * scale + seed as f64);
+    run.set_metric("wakeups", 123_456.0);
+    let update_ns = (300_000.0 * scale) as u64;
+    run.add_function("update_tg_load_avg", update_ns, 50_000, 1_000_000);
+    run.add_function("pick_next_task", 40_000, 90_000, 1_000_000);
+    let line = |object: &str, field: &str, wait_ns| LineTraffic {
+        object: object.into(),
+        field: field.into(),
+        reads: 10_000,
+        writes: 20,
+        rmws: 30_000,
+        transfers: 25_000,
+        wait_ns,
+    };
+    run.lines = vec![
+        line("rq", "lock", 1_000),
+        line("task_group", "load_avg", update_ns),
+    ];
+    run
+}
+
+fn row<'a>(compare: &'a Compare, metric: &str) -> &'a Comparison {
+    compare
+        .comparison
+        .iter()
+        .find(|row| row.metric == metric)
+        .unwrap()
+}
+
+fn json(compare: &Compare) -> String {
+    serde_json::to_string_pretty(compare).unwrap()
+}
+
+#[test]
+fn verdicts_follow_interval_and_direction() {
+    let compare = sample(5);
+    let time = row(&compare, "hackbench.time_s");
+    assert_eq!(
+        (time.verdict, time.method),
+        (Verdict::Better, Method::PairedT)
+    );
+    assert!((time.change_pct.unwrap() + 50.0).abs() < 1e-9);
+    let migrations = row(&compare, "migrations");
+    assert_eq!(
+        (migrations.verdict, migrations.differs),
+        (Verdict::Noise, true)
+    );
+    let wakeups = row(&compare, "wakeups");
+    assert_eq!((wakeups.verdict, wakeups.differs), (Verdict::Noise, false));
+    assert_eq!(
+        (wakeups.change_pct, wakeups.ci95_pct),
+        (Some(0.0), [Some(0.0), Some(0.0)])
+    );
+    assert_eq!(compare.comparison[0].metric, "hackbench.time_s");
+    assert!(compare.notes.is_empty(), "{:?}", compare.notes);
+}
+
+#[test]
+fn one_seed_is_noise_and_says_so() {
+    let compare = sample(1);
+    let time = row(&compare, "hackbench.time_s");
+    assert_eq!(
+        (time.verdict, time.ci95_pct),
+        (Verdict::Noise, [None, None])
+    );
+    assert!(
+        compare.notes[0].contains("no interval"),
+        "{:?}",
+        compare.notes
+    );
+}
+
+#[test]
+fn different_seeds_are_independent_samples() {
+    let mut patch = variant("rate-limited", 5, 1.0);
+    patch.runs.iter_mut().for_each(|run| run.seed += 100);
+    let compare = Compare::new(setup(), variant("on-change", 5, 2.0), patch);
+    assert_eq!(row(&compare, "hackbench.time_s").method, Method::WelchT);
+    assert_eq!(row(&compare, "hackbench.time_s").verdict, Verdict::Better);
+    assert!(compare.notes[0].contains("Welch"), "{:?}", compare.notes);
+}
+
+#[test]
+fn a_number_that_is_not_finite_is_null_and_noted() {
+    let mut patch = variant("rate-limited", 3, 1.0);
+    patch.runs[1].set_metric("hackbench.time_s", f64::NAN);
+    patch.runs[2]
+        .metrics
+        .insert("wakeups".into(), Some(f64::INFINITY));
+    patch.runs[0].add_function("division_by_zero", 0, 0, 0);
+    let compare = Compare::new(setup(), variant("on-change", 3, 2.0), patch);
+    assert_eq!(
+        compare.variants[1].runs[1].metrics["hackbench.time_s"],
+        None
+    );
+    assert_eq!(compare.notes.len(), 4, "{:?}", compare.notes);
+    assert!(compare.notes[0].contains("seed 2"));
+    let text =
+        json(&compare) + &compare_text(&compare, Style::default()) + &csv_of_compare(&compare);
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
+    assert!(
+        words.into_iter().all(|word| word != "nan" && word != "inf"),
+        "{text}"
+    );
+    assert_eq!(
+        Saved::parse(&json(&compare)).unwrap(),
+        Saved::Compare(compare)
+    );
+}
+
+#[test]
+fn json_has_the_promised_keys_in_their_order() {
+    let text = json(&sample(2));
+    let mut at = 0;
+    for key in [
+        "fairground",
+        "machine",
+        "id",
+        "hash",
+        "profile",
+        "workload",
+        "variants",
+        "name",
+        "decisions",
+        "runs",
+        "seed",
+        "metrics",
+        "functions",
+        "self_ns",
+        "share",
+        "calls",
+        "lines",
+        "object",
+        "field",
+        "reads",
+        "writes",
+        "rmws",
+        "transfers",
+        "wait_ns",
+        "comparison",
+        "metric",
+        "unit",
+        "base",
+        "patch",
+        "change_pct",
+        "ci95_pct",
+        "better",
+        "verdict",
+    ] {
+        let found = text[at..].find(&format!("\"{key}\":"));
+        at += found.unwrap_or_else(|| panic!("`{key}` is missing or out of order"));
+    }
+    assert_eq!(text, json(&sample(2)), "same input, same bytes");
+}
+
+#[test]
+fn saved_results_come_back_as_they_were() {
+    let compare = sample(3);
+    assert_eq!(
+        Saved::parse(&json(&compare)).unwrap(),
+        Saved::Compare(compare)
+    );
+    let run = RunResult::new(setup(), variant("on-change", 3, 2.0));
+    let text = serde_json::to_string(&run).unwrap();
+    assert_eq!(Saved::parse(&text).unwrap(), Saved::Run(run));
+}
+
+#[test]
+fn two_saved_results_compare_like_two_variants() {
+    let compare = sample(4);
+    let saved = || Saved::parse(&json(&compare)).unwrap();
+    assert_eq!(
+        compare_saved(saved(), saved()).comparison,
+        compare.comparison
+    );
+
+    let base = RunResult::new(setup(), variant("on-change", 4, 2.0));
+    let other = Setup {
+        profile: "linux-6.5".into(),
+        ..setup()
+    };
+    let patch = RunResult::new(other, variant("rate-limited", 4, 1.0));
+    let both = compare_saved(Saved::Run(base), Saved::Run(patch));
+    assert_eq!(both.comparison, compare.comparison);
+    assert_eq!(
+        both.notes,
+        ["the results differ in profile: base linux-6.18, patch linux-6.5"]
+    );
+}
+
+#[test]
+fn a_file_that_is_no_result_is_refused_with_the_place() {
+    let error = |text: &str| Saved::parse(text).unwrap_err().to_string();
+    assert!(error("").starts_with("not JSON: "));
+    assert!(error("[1]").contains("not a fairground result"));
+    assert_eq!(
+        error("{}"),
+        "not a fairground result: missing field `fairground` at `.`"
+    );
+
+    let without = |pointer: &str, key: &str| {
+        let mut value: Value = serde_json::from_str(&json(&sample(2))).unwrap();
+        value
+            .pointer_mut(pointer)
+            .unwrap()
+            .as_object_mut()
+            .unwrap()
+            .remove(key)
+            .unwrap();
+        error(&value.to_string())
+    };
+    assert_eq!(
+        without("/variants/1/runs/0", "seed"),
+        "not a fairground result: missing field `seed` at `variants[1].runs[0]`"
+    );
+    assert_eq!(
+        without("/comparison/2", "better"),
+        "not a fairground result: missing field `better` at `comparison[2]`"
+    );
+    let mut value: Value = serde_json::from_str(&json(&sample(2))).unwrap();
+    value["variants"][0]["runs"] = Value::Array(Vec::new());
+    assert!(error(&value.to_string()).ends_with("at least one run at `variants[0].runs`"));
+}
+
+#[test]
+fn fail_on_is_parsed_and_decided() {
+    let compare = sample(5);
+    let met = |text: &str| {
+        FailOn::parse(text)
+            .unwrap()
+            .evaluate(&compare)
+            .map(|m| m.is_some())
+    };
+    assert_eq!(met("hackbench.time_s<-49%"), Ok(true));
+    assert_eq!(met("hackbench.time_s < -51 %"), Ok(false));
+    assert_eq!(met("hackbench.time_s>5%"), Ok(false));
+    assert_eq!(met("hackbench.time_s:better"), Ok(true));
+    assert_eq!(met("hackbench.time_s:worse"), Ok(false));
+    assert_eq!(met("migrations:worse"), Ok(false));
+    let error = met("hackbench.time>5%").unwrap_err().to_string();
+    assert!(
+        error.ends_with("did you mean `hackbench.time_s`?"),
+        "{error}"
+    );
+    for text in [
+        "", ">5%", "a>5", "a>%", "a>nan%", "a>inf%", "a:bad", "a=5%", "worse",
+    ] {
+        assert!(
+            matches!(FailOn::parse(text), Err(FailOnError::Syntax(_))),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn fail_on_sees_a_change_from_zero() {
+    let mut patch = variant("rate-limited", 3, 1.0);
+    patch
+        .runs
+        .iter_mut()
+        .for_each(|run| run.set_metric("ipis", 7.0));
+    let compare = Compare::new(setup(), variant("on-change", 3, 2.0), patch);
+    assert_eq!(row(&compare, "ipis").change_pct, None);
+    assert!(
+        compare.notes[0].contains("`ipis` is 0 in base"),
+        "{:?}",
+        compare.notes
+    );
+    assert!(
+        FailOn::parse("ipis>5%")
+            .unwrap()
+            .evaluate(&compare)
+            .unwrap()
+            .is_some()
+    );
+    assert!(
+        FailOn::parse("ipis<5%")
+            .unwrap()
+            .evaluate(&compare)
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[test]
+fn csv_has_a_line_per_run_and_a_column_per_metric() {
+    let text = csv_of_compare(&sample(2));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[0].starts_with("variant,seed,hackbench.time_s,wakeup_latency_us.p50,"));
+    assert!(lines[1].starts_with("base,1,2.02,0,"));
+    assert!(lines[4].starts_with("patch,2,1.02,0,"));
+    let columns = lines.iter().map(|line| line.split(',').count());
+    assert!(columns.into_iter().all(|n| n == ALWAYS.len() + 3));
+}
+
+/// `FAIRGROUND_BLESS=1` rewrites the committed file.
+fn golden(path: &str, text: &str) {
+    let file = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("FAIRGROUND_BLESS").is_some() {
+        std::fs::write(&file, text).unwrap();
+    }
+    let committed = std::fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(
+        committed, text,
+        "{path} is stale; FAIRGROUND_BLESS=1 rewrites it"
+    );
+}
+
+#[test]
+fn text_is_plain_ascii_under_100_columns() {
+    let compare = compare_text(&sample(5), Style::default());
+    let run = RunResult::new(setup(), variant("on-change", 5, 2.0));
+    let run = run_text(&run, Style::default());
+    for line in compare.lines().chain(run.lines()) {
+        assert!(line.is_ascii() && line.len() < 100, "{line}");
+        assert_eq!(line, line.trim_end());
+    }
+    golden("tests/golden/compare.txt", &compare);
+    golden("tests/golden/run.txt", &run);
+}
+
+#[test]
+fn colour_only_adds_colour() {
+    let plain = compare_text(&sample(5), Style::default());
+    let colour = compare_text(
+        &sample(5),
+        Style {
+            colour: true,
+            ..Style::default()
+        },
+    );
+    assert!(colour.contains("\x1b[32mbetter\x1b[0m"));
+    let mut stripped = colour;
+    for code in ["\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"] {
+        stripped = stripped.replace(code, "");
+    }
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn committed_schemas_are_those_of_the_types() {
+    golden("../../schemas/run.schema.json", &run_schema());
+    golden("../../schemas/compare.schema.json", &compare_schema());
+}
+
+#[test]
+fn results_fit_their_schema_and_broken_ones_do_not() {
+    let schema: Value = serde_json::from_str(&compare_schema()).unwrap();
+    let good: Value = serde_json::from_str(&json(&sample(1))).unwrap();
+    fits(&schema, &schema, &good).unwrap();
+    let run = RunResult::new(setup(), variant("on-change", 2, 2.0));
+    let run_schema: Value = serde_json::from_str(&run_schema()).unwrap();
+    fits(
+        &run_schema,
+        &run_schema,
+        &serde_json::to_value(run).unwrap(),
+    )
+    .unwrap();
+
+    let broken = |pointer: &str, value: Value| {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).unwrap() = value;
+        assert!(fits(&schema, &schema, &bad).is_err(), "{pointer}");
+    };
+    broken("/comparison/0/verdict", "maybe".into());
+    broken("/comparison/0/base", "2.0".into());
+    broken("/comparison/0/ci95_pct", Value::Array(vec![1.into()]));
+    broken("/variants/0/runs/0/seed", (-1).into());
+    broken("/variants/0/runs/0/metrics", Value::Array(Vec::new()));
+    broken(
+        "/machine",
+        Value::Object(BTreeMap::<String, Value>::new().into_iter().collect()),
+    );
+}
+
+/// The part of JSON Schema that the generated schemas use; any other keyword is an error.
+fn fits(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    let Some(object) = schema.as_object() else {
+        return Ok(());
+    };
+    let items = || value.as_array().into_iter().flatten();
+    for (keyword, rule) in object {
+        let fits_all = |rules: &Value| {
+            rules
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|r| fits(root, r, value))
+                .collect::<Vec<_>>()
+        };
+        let good = match keyword.as_str() {
+            "$schema" | "title" | "description" | "$defs" | "format" | "default" => true,
+            "$ref" => {
+                let pointer = rule.as_str().unwrap().trim_start_matches('#');
+                return fits(root, root.pointer(pointer).unwrap(), value);
+            }
+            "type" => match rule {
+                Value::Array(types) => types.iter().any(|t| has_type(t, value)),
+                one => has_type(one, value),
+            },
+            "required" => rule
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|k| value.get(k.as_str().unwrap()).is_some()),
+            "properties" => {
+                for (key, rule) in rule.as_object().unwrap() {
+                    value.get(key).map_or(Ok(()), |v| fits(root, rule, v))?;
+                }
+                true
+            }
+            "additionalProperties" => {
+                value
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .try_for_each(|(_, v)| fits(root, rule, v))?;
+                true
+            }
+            "items" => {
+                items().try_for_each(|v| fits(root, rule, v))?;
+                true
+            }
+            "minItems" => items().count() as u64 >= rule.as_u64().unwrap(),
+            "maxItems" => items().count() as u64 <= rule.as_u64().unwrap(),
+            "minimum" => value.as_f64().is_none_or(|v| v >= rule.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|v| v <= rule.as_f64().unwrap()),
+            "const" => rule == value,
+            "enum" => rule.as_array().unwrap().contains(value),
+            "anyOf" | "oneOf" => fits_all(rule).iter().any(Result::is_ok),
+            other => return Err(format!("keyword `{other}` is not known here")),
+        };
+        if !good {
+            return Err(format!("{value} breaks {keyword}: {rule}"));
+        }
+    }
+    Ok(())
+}
+
+fn has_type(name: &Value, value: &Value) -> bool {
+    match name.as_str().unwrap() {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "string" => value.is_string(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => false,
+    }
+}

@@ -1,0 +1,4 @@
+//! Checks of the repository, as a library so that a test can run them.
+#![forbid(unsafe_code)]
+
+pub mod tidy;
