@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairground::tree::{Key, Nodes, Tree};
 use proptest::prelude::*;
 
-const IDS: u32 = 96;
+const IDS: u32 = 192;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -24,16 +24,24 @@ enum Op {
     },
 }
 
-fn op(spread: i64) -> impl Strategy<Value = Op> {
+/// `inserts` against 4 removals and 2 picks.
+fn op(spread: i64, inserts: u32) -> impl Strategy<Value = Op> {
     let v = -spread..spread;
     prop_oneof![
-        4 => (0..IDS, 0usize..2, v.clone(), v.clone(), 1u64..20).prop_map(
+        inserts => (0..IDS, 0usize..2, v.clone(), v.clone(), 1u64..20).prop_map(
             |(id, tree, order, vruntime, slice)| Op::Insert { id, tree, order, vruntime, slice }
         ),
         2 => (0..IDS).prop_map(Op::Remove),
-        1 => (0usize..2).prop_map(Op::RemoveFirst),
+        2 => (0usize..2).prop_map(Op::RemoveFirst),
         2 => (0usize..2, v).prop_map(|(tree, limit)| Op::Pick { tree, limit }),
     ]
+}
+
+/// Phases that grow, shrink and hold, so that trees pass the sizes at which they change form.
+fn ops(spread: i64) -> impl Strategy<Value = Vec<Op>> {
+    let phase = prop_oneof![Just(24u32), Just(1), Just(4)]
+        .prop_flat_map(move |inserts| prop::collection::vec(op(spread, inserts), 1..400));
+    prop::collection::vec(phase, 1..8).prop_map(|phases| phases.concat())
 }
 
 /// One queue, slow and obvious: sorted by order, then by arrival.
@@ -147,15 +155,38 @@ proptest! {
     #[test]
     fn does_what_a_btreemap_does(
         base in prop_oneof![any::<u64>(), Just(u64::MAX - 3), Just(0)],
-        ops in prop_oneof![
-            prop::collection::vec(op(8), 1..2000),
-            prop::collection::vec(op(1 << 40), 1..2000),
-        ],
+        ops in prop_oneof![ops(8), ops(1 << 40)],
     ) {
         let mut pair = Pair::new(base);
         for op in &ops {
             pair.apply(op);
             pair.check();
+        }
+    }
+}
+
+/// The sizes go up and down so often that both changes of form happen at every phase.
+#[test]
+fn breathing_tree() {
+    let mut pair = Pair::new(u64::MAX - 50);
+    for round in 0..20 {
+        for id in 0..IDS {
+            let (order, vruntime) = (i64::from(id * 37 % 101), i64::from(id * 53 % 97) + round);
+            let slice = u64::from(id * 7 % 13);
+            pair.apply(&Op::Insert {
+                id,
+                tree: 0,
+                order,
+                vruntime,
+                slice,
+            });
+            pair.check();
+            pair.check_pick(0, round * 5);
+        }
+        for step in 0..IDS - round as u32 % 18 {
+            pair.apply(&Op::Remove((step * 71 + round as u32) % IDS));
+            pair.check();
+            pair.check_pick(0, round * 5);
         }
     }
 }

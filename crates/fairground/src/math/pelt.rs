@@ -138,7 +138,7 @@ pub fn update_load_avg(sa: &mut SchedAvg, load: u64) {
     let divider = get_pelt_divider(sa);
     sa.load_avg = load.wrapping_mul(sa.load_sum) / divider;
     sa.runnable_avg = sa.runnable_sum / divider;
-    sa.util_avg = sa.util_sum as u64 / divider;
+    sa.util_avg = (sa.util_sum / divider as u32) as u64;
 }
 
 /// Update of an entity that is on no queue: only decay. `weight` unscaled. True if the averages
