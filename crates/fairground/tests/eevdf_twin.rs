@@ -1,7 +1,11 @@
 //! Virtual time, eligibility and placement against exact rationals.
 
+use std::collections::BTreeSet;
+
 use fairground::math::eevdf::{AvgVruntime, entity_eligible, place_lag, rescale};
-use fairground::math::weight::{LoadWeight, calc_delta, nice_to_weight, scale_load};
+use fairground::math::weight::{
+    LoadWeight, calc_delta, calc_delta_fair, nice_to_weight, scale_load,
+};
 use proptest::prelude::*;
 
 /// Keys within some seconds of the reference, weights of tasks and groups.
@@ -102,4 +106,41 @@ proptest! {
         prop_assert!(u128::from(got) <= exact, "{} > {}", got, exact);
         prop_assert!(u128::from(got) + slack >= exact, "{} << {}", got, exact);
     }
+}
+
+/// A deadline just set is one slice of virtual time away: `calc_delta_fair` for tasks (inverse
+/// from the table) and group entities (inverse computed), against a recorded 6.18 kernel.
+#[test]
+fn every_recorded_deadline() {
+    let (mut equal, mut moved_since, mut weights) = (0, 0, BTreeSet::new());
+    for line in include_str!("data/eevdf/deadlines.csv").lines().skip(1) {
+        let columns: Vec<&str> = line.split(',').collect();
+        let n: Vec<u64> = columns[2..]
+            .iter()
+            .map(|column| column.parse().unwrap())
+            .collect();
+        let [weight, slice, ahead, times] = n[..] else {
+            panic!("{line}")
+        };
+        let load = match columns[1] {
+            "task_se" => task_load(weight),
+            _ => LoadWeight::new(weight),
+        };
+        weights.insert(weight);
+        if ahead == calc_delta_fair(slice, &load) {
+            equal += times;
+        } else {
+            moved_since += times;
+        }
+    }
+    assert_eq!((equal, moved_since), (5336, 14));
+    assert_eq!(weights.len(), 186);
+}
+
+fn task_load(weight: u64) -> LoadWeight {
+    (-20..20)
+        .map(LoadWeight::from_nice)
+        .chain([LoadWeight::idle_prio()])
+        .find(|load| load.weight == weight)
+        .unwrap()
 }
