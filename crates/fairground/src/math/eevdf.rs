@@ -112,8 +112,8 @@ impl AvgVruntime {
 
     /// `V - v0`, rounded down (towards earlier, also when negative); 0 of nothing.
     ///
-    /// Down, so that an entity exactly at the mean stays eligible: with `V` rounded up, all
-    /// entities of a queue could be found to be ahead.
+    /// Down, so that an entity placed at this `V`, with lag 0, is eligible by the exact test of
+    /// [`entity_eligible`]: rounded up it would stand just ahead of the mean.
     #[inline]
     pub const fn mean_key(&self) -> i64 {
         if self.load <= 0 {
