@@ -1,6 +1,6 @@
 //! From runs to rows: pairs the runs of base and patch by seed, and says what came of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{Better, MetricInfo};
 use crate::redo::Redo;
@@ -10,8 +10,8 @@ use crate::stats::{Change, Summary, paired_change, summary, welch_change};
 
 /// Compares two variants in every metric of `info` that either has.
 ///
-/// Runs are paired when both variants have the same seeds, each once; else the samples are taken
-/// as independent. What a reader must know about a row is pushed to `notes`.
+/// Runs are paired when both variants have the same seeds; else the samples are taken as
+/// independent. A seed counts once. What a reader must know about a row is pushed to `notes`.
 pub fn compare_metrics(
     info: &[MetricInfo],
     base: &Variant,
@@ -142,33 +142,23 @@ fn verdict(better: Option<Better>, change: Option<Change>) -> Verdict {
     }
 }
 
-/// The finite values of a metric by the run's key: the seed, and which run of that seed it is.
-fn values(variant: &Variant, metric: &str) -> BTreeMap<(u64, usize), f64> {
-    let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
-    let mut values = BTreeMap::new();
-    for run in &variant.runs {
-        let nth = seen.entry(run.seed).or_default();
-        if let Some(value) = run.metric(metric) {
-            values.insert((run.seed, *nth), value);
-        }
-        *nth += 1;
-    }
-    values
+/// The finite values of a metric by seed.
+fn values(variant: &Variant, metric: &str) -> BTreeMap<u64, f64> {
+    variant
+        .runs
+        .iter()
+        .filter_map(|run| Some((run.seed, run.metric(metric)?)))
+        .collect()
 }
 
-fn to_vec(values: &BTreeMap<(u64, usize), f64>) -> Vec<f64> {
+fn to_vec(values: &BTreeMap<u64, f64>) -> Vec<f64> {
     values.values().copied().collect()
 }
 
-/// Whether both have the same seeds, each of them once.
 fn same_seeds(base: &Variant, patch: &Variant) -> bool {
-    let seeds = |variant: &Variant| {
-        let mut seeds: Vec<u64> = variant.runs.iter().map(|run| run.seed).collect();
-        seeds.sort_unstable();
-        seeds
-    };
-    let (b, p) = (seeds(base), seeds(patch));
-    b == p && b.windows(2).all(|pair| pair[0] != pair[1])
+    let seeds =
+        |variant: &Variant| -> BTreeSet<u64> { variant.runs.iter().map(|run| run.seed).collect() };
+    seeds(base) == seeds(patch)
 }
 
 fn note_dropped(info: &MetricInfo, pairs: usize, base: &Variant, notes: &mut Vec<String>) {

@@ -322,6 +322,7 @@ fn complete(
     let mut used = BTreeSet::new();
     for (variant, &name) in variants.iter_mut().zip(names) {
         variant.name = name.into();
+        drop_repeated_seeds(variant, &mut notes);
         for run in &mut variant.runs {
             run.lines.sort_by(|a, b| {
                 let key = |l: &LineTraffic| (std::cmp::Reverse(l.wait_ns), l.transfers);
@@ -347,6 +348,22 @@ fn complete(
         description: "Not in the catalogue.".into(),
     }));
     (info, notes)
+}
+
+/// A seed's second run is the first one again. Kept, it would narrow the interval for nothing.
+fn drop_repeated_seeds(variant: &mut Variant, notes: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    let name = &variant.name;
+    variant.runs.retain(|run| {
+        let is_new = seen.insert(run.seed);
+        if !is_new {
+            notes.push(format!(
+                "{name} ran seed {} more than once; it counts once",
+                run.seed
+            ));
+        }
+        is_new
+    });
 }
 
 fn note_missing_numbers(run: &mut Run, variant: &str, notes: &mut Vec<String>) {

@@ -149,6 +149,15 @@ fn different_seeds_are_independent_samples() {
 }
 
 #[test]
+fn a_seed_counts_once() {
+    let mut base = variant("on-change", 2, 2.0);
+    base.runs.extend([run(1, 2.0), run(2, 2.0)]);
+    let twice = Compare::new(setup(), base, variant("rate-limited", 2, 1.0));
+    assert_eq!(twice.comparison, sample(2).comparison);
+    assert_eq!(twice.notes.len(), 2, "{:?}", twice.notes);
+}
+
+#[test]
 fn a_number_that_is_not_finite_is_null_and_noted() {
     let mut patch = variant("rate-limited", 3, 1.0);
     patch.runs[1].set_metric("hackbench.time_s", f64::NAN);
@@ -387,6 +396,49 @@ fn text_is_plain_ascii_under_100_columns() {
     }
     golden("tests/golden/compare.txt", &compare);
     golden("tests/golden/run.txt", &run);
+}
+
+/// Long names, large numbers, wide intervals, one seed.
+#[test]
+fn text_stays_narrow_and_total() {
+    let long = "perf_bench_pipe.usecs_per_op";
+    let wide = |scale: f64| {
+        let mut variant = variant("on-change", 4, 1.0);
+        for run in &mut variant.runs {
+            run.set_metric(long, scale * 12_345.6 * run.seed as f64);
+            run.set_metric("line_transfers", scale * 9.87e9 * (run.seed % 3) as f64);
+        }
+        variant
+    };
+    let text = compare_text(
+        &Compare::new(setup(), wide(1.0), wide(97.5)),
+        Style::default(),
+    );
+    assert!(text.lines().all(|line| line.len() < 100), "{text}");
+    let text = compare_text(&sample(1), Style::default());
+    let time = text
+        .lines()
+        .find(|line| line.starts_with("hackbench.time_s"))
+        .unwrap();
+    let words: Vec<&str> = time.split_whitespace().collect();
+    assert_eq!(
+        words,
+        [
+            "hackbench.time_s",
+            "2.020",
+            "1.010",
+            "-50.00%",
+            "-",
+            "noise"
+        ]
+    );
+    let none = Variant {
+        runs: Vec::new(),
+        ..variant("on-change", 0, 1.0)
+    };
+    let empty = Compare::new(setup(), none.clone(), none);
+    assert!(empty.comparison.is_empty());
+    assert!(compare_text(&empty, Style::default()).contains("redo"));
 }
 
 #[test]

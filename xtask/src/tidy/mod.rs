@@ -280,6 +280,24 @@ mod tests {
     }
 
     #[test]
+    fn the_simulator_looks_at_no_clock() {
+        let path = "crates/fairground-sim/src/machine.rs";
+        assert_eq!(
+            broken(path, "use std::time::Instant;"),
+            [("banned-word", 1)]
+        );
+        assert_eq!(
+            broken(path, "use std::collections::HashMap;"),
+            [("banned-word", 1)]
+        );
+        assert_eq!(broken(path, "use rustc_hash::FxHashMap;"), []);
+        assert_eq!(
+            broken("crates/fairground-cli/src/a.rs", "use std::time::Instant;"),
+            []
+        );
+    }
+
+    #[test]
     fn layers_point_down() {
         let cases = [
             ("fair/pick.rs", "use crate::value::Time;", 0),

@@ -30,6 +30,21 @@ const ENGINE: &[(&str, &str)] = &[
     ("f64", "fixed point; floats belong to reports"),
 ];
 
+/// Words that the simulator may not hold outside tests: its results must not depend on the hour,
+/// nor on a hasher that is seeded by the system.
+const SIMULATOR: &[(&str, &str)] = &[
+    ("HashMap", "FxHashMap that is never iterated, or BTreeMap"),
+    ("HashSet", "FxHashSet that is never iterated, or BTreeSet"),
+    (
+        "Instant",
+        "simulated time; the command line may look at a clock",
+    ),
+    (
+        "SystemTime",
+        "simulated time; the command line may look at a clock",
+    ),
+];
+
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Ok(stream) = source.text.parse::<TokenStream>() {
@@ -64,6 +79,8 @@ fn judge(
     rest: &[TokenTree],
 ) -> Option<(&'static str, String)> {
     let in_engine = source.is_engine() && !source.is_test_line(line);
+    let in_simulator =
+        source.path.starts_with("crates/fairground-sim/src/") && !source.is_test_line(line);
     let next = |c| matches!(rest.first(), Some(TokenTree::Punct(p)) if p.as_char() == c);
     let lookup = |list: &[(&str, &'static str)]| {
         list.iter()
@@ -72,7 +89,8 @@ fn judge(
     };
     let instead = lookup(EVERYWHERE)
         .or_else(|| lookup(MACROS).filter(|_| next('!')))
-        .or_else(|| lookup(ENGINE).filter(|_| in_engine));
+        .or_else(|| lookup(ENGINE).filter(|_| in_engine))
+        .or_else(|| lookup(SIMULATOR).filter(|_| in_simulator));
     if let Some(instead) = instead {
         return Some(("banned-word", format!("`{word}`; use {instead}")));
     }

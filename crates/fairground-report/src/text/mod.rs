@@ -9,7 +9,7 @@ use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
 use costs::{functions_text, lines_text};
 use head::{foot, head, labelled};
-use table::{Align, change, number, render};
+use table::{Align, bare_change, change, number, render};
 
 /// How a result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ fn comparison_text(rows: &[Comparison], style: Style) -> String {
         "base +- sd",
         "patch +- sd",
         "change",
-        "95 % CI",
+        "95 % CI (%)",
         "verdict",
     ];
     let body: Vec<Vec<String>> = rows.iter().map(comparison_row).collect();
@@ -145,7 +145,7 @@ fn comparison_text(rows: &[Comparison], style: Style) -> String {
 }
 
 fn comparison_row(row: &Comparison) -> Vec<String> {
-    let [lo, hi] = row.ci95_pct.map(|end| end.map(|pct| change(Some(pct))));
+    let [lo, hi] = row.ci95_pct.map(|end| end.map(bare_change));
     let verdict = match (row.verdict, row.differs) {
         (Verdict::Better, _) => "better",
         (Verdict::Worse, _) => "worse",

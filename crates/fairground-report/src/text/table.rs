@@ -75,15 +75,20 @@ pub fn count(value: f64) -> String {
 
 /// A change in percent with its sign; `-` where there is none.
 pub fn change(pct: Option<f64>) -> String {
-    let Some(pct) = pct.filter(|v| v.is_finite()) else {
-        return "-".into();
-    };
+    match pct.filter(|v| v.is_finite()) {
+        Some(pct) => bare_change(pct) + "%",
+        None => "-".into(),
+    }
+}
+
+/// A change in percent with its sign, without the unit.
+pub fn bare_change(pct: f64) -> String {
     match pct.abs() {
-        size if size >= 1e5 => format!("{pct:+.1e}%"),
-        size if size >= 1000.0 => format!("{pct:+.0}%"),
-        // No "-0.00%".
-        size if size < 0.005 => "+0.00%".into(),
-        _ => format!("{pct:+.2}%"),
+        size if size >= 1e5 => format!("{pct:+.1e}"),
+        size if size >= 1000.0 => format!("{pct:+.0}"),
+        // No "-0.00".
+        size if size < 0.005 => "+0.00".into(),
+        _ => format!("{pct:+.2}"),
     }
 }
 
