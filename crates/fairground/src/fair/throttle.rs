@@ -12,7 +12,9 @@ pub fn account_cfs_rq_runtime<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, 
     let _ = (cx, rq, cfs, delta);
 }
 
-/// A queue that was empty gets its first entity.
+/// A queue that was empty has got its first entity (call with `nr_queued == 1`, before
+/// `list_add_leaf_cfs_rq`): throttles it if there is no runtime, and lets its load-tracking clock
+/// go on.
 pub fn check_enqueue_throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     let _ = (cx, rq, cfs);
 }
@@ -45,18 +47,34 @@ pub fn cfs_rq_clock_pelt(rq: &Rq, cfs: CfsId) -> u64 {
     0
 }
 
-/// A new queue takes over the throttle state of its parent.
-pub fn init_throttle(rq: &mut Rq, cfs: CfsId) {
+/// The last entity has left a queue (call with `nr_queued == 0`, at the end of
+/// `dequeue_entity`): publishes the idle time stamp of its load-tracking clock, which stops if the
+/// queue is throttled, and takes it off the leaf list then.
+pub fn queue_emptied<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    let _ = (cx, rq, cfs);
+}
+
+/// A task is dequeued from a throttled hierarchy by `Dequeue::THROTTLE`: its throttled time
+/// begins. Called for each level that the task leaves.
+pub fn record_throttle_clock(rq: &mut Rq, cfs: CfsId) {
     let _ = (rq, cfs);
 }
 
-/// A task is enqueued into a throttled hierarchy: true if it was put in limbo instead (6.18).
+/// A new queue takes over the quota of its group and the throttle state of its parent.
+pub fn init_throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    let _ = (cx, rq, cfs);
+}
+
+/// A task whose `body.throttled` is set is enqueued: true if its hierarchy is throttled too, so
+/// that it was put in limbo instead (6.18). Any other task is enqueued as usual, and throttles
+/// itself when it is picked.
 pub fn enqueue_throttled_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> bool {
     let _ = (cx, rq, task);
     false
 }
 
-/// A task that is in limbo leaves (6.18).
+/// A task that is in limbo (`body.throttled`) leaves: `dequeue_task_fair` calls this instead of
+/// everything else (6.18).
 pub fn dequeue_throttled_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Dequeue) {
     let _ = (cx, rq, task, flags);
 }
