@@ -12,6 +12,7 @@ pub mod math;
 pub mod place;
 pub mod policy;
 pub mod rq;
+pub mod sched;
 pub mod select;
 pub mod shared;
 pub mod system;

@@ -1,1 +1,9 @@
-//! Load balancing.
+//! Load balancing: which queue gives tasks to which, when, and how many.
+//!
+//! Decisions read what CPUs publish and change nothing; moving is detaching from one queue, then
+//! attaching to another, each under its own lock.
+
+pub mod active;
+pub mod domains;
+pub mod newidle;
+pub mod nohz;

@@ -28,3 +28,15 @@ pub enum TtwuQueue {
     /// Across caches, or to an idle CPU, the remote CPU enqueues.
     Remote,
 }
+
+impl TtwuQueue {
+    /// Whether the target CPU enqueues the task itself: `share_cache` with the waker's CPU,
+    /// `same` CPU, `empty` queue there (`ttwu_queue_cond`).
+    #[inline]
+    pub fn queues(self, share_cache: bool, same: bool, empty: impl FnOnce() -> bool) -> bool {
+        match self {
+            Self::Direct => false,
+            Self::Remote => !share_cache || (!same && empty()),
+        }
+    }
+}

@@ -73,8 +73,12 @@ pub struct Rq {
     pub h_load_throttle: u64,
     /// Context switches.
     pub nr_switches: u64,
-    /// A task here must leave because of its affinity.
-    pub migrate_pending: bool,
+    /// A task that replaces its image wants to go to another CPU.
+    pub exec_dest: Option<(SeId, Cpu)>,
+    /// Where the last task that had to leave went, so that the next goes elsewhere.
+    pub distribute_prev: Cpu,
+    /// The stopper runs: no fair task is current, but the CPU is not idle.
+    pub stopped: bool,
     /// Cursor of the rotation over `cfs_tasks` for load balancing: tasks in the order in which
     /// they were last looked at.
     pub lb_order: Vec<SeId>,
@@ -109,7 +113,9 @@ impl Rq {
             last_blocked_update: 0,
             h_load_throttle: 0,
             nr_switches: 0,
-            migrate_pending: false,
+            exec_dest: None,
+            distribute_prev: cpu,
+            stopped: false,
             lb_order: Vec::new(),
         }
     }

@@ -61,7 +61,8 @@ impl CpuShared {
         self.h_nr_queued.store(cfs.h_nr_queued, Relaxed);
         self.h_nr_runnable.store(cfs.h_nr_runnable, Relaxed);
         self.h_nr_idle.store(cfs.h_nr_idle, Relaxed);
-        self.curr_is_idle.store(rq.curr.is_none(), Relaxed);
+        self.curr_is_idle
+            .store(rq.curr.is_none() && !rq.stopped, Relaxed);
         self.load_avg.store(cfs.avg.load_avg, Relaxed);
         self.runnable_avg.store(cfs.avg.runnable_avg, Relaxed);
         self.util_avg.store(cfs.avg.util_avg, Relaxed);

@@ -1,0 +1,163 @@
+//! System calls and control files that change how tasks and groups are scheduled.
+
+use super::stop::{attach_moved, detach_for_move, next_allowed};
+use super::{resched_curr, resched_if};
+use crate::cx::Cx;
+use crate::event::Migration;
+use crate::fair::{group, load, task};
+use crate::host::{Host, Kick, Rqs};
+use crate::place::{Access, Func, Kind, Object, task as ftask, tg as ftg};
+use crate::shared::Relaxed;
+use crate::task::{Policy, Task};
+use crate::value::{Cpu, CpuMask, SeId, TaskId, TgId};
+
+/// What a change of affinity did to a task that an `Rq` keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moved {
+    /// It may stay.
+    Stays,
+    /// It was queued, and is on another CPU now.
+    To(Cpu),
+    /// It runs; the stopper of its CPU was asked to move it.
+    Asked,
+}
+
+/// Sets the allowed CPUs of a task that is with the host. The mask holds a CPU of the machine.
+pub fn set_affinity_parked(task: &mut Task, allowed: CpuMask) {
+    task.body.cpus_allowed = allowed;
+}
+
+/// Sets the allowed CPUs of a task that an `Rq` keeps (`set_cpus_allowed_ptr`).
+pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    id: TaskId,
+    allowed: CpuMask,
+) -> Moved {
+    let outer = cx.host.enter(Func::SetAffinity);
+    let from = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
+    let moving = cx.with_rq(rqs, from, |cx, rq| {
+        cx.update_rq_clock(rq);
+        let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
+        super::switch::touch_task(cx, id, ftask::ALLOWED, Access::Write);
+        if let Some(body) = rq.body[slot.idx()].as_mut() {
+            body.cpus_allowed = allowed;
+        }
+        if allowed.has(from) {
+            return Err(Moved::Stays);
+        }
+        if rq.curr == Some(slot) || !rq.se[slot.idx()].on_rq {
+            cx.host.kick(from, Kick::Migrate);
+            return Err(Moved::Asked);
+        }
+        let to = next_allowed(rq, &allowed.and(&cx.sys.cpus())).ok_or(Moved::Stays)?;
+        detach_for_move(cx, rq, slot, to)
+            .map(|task| (task, to))
+            .ok_or(Moved::Stays)
+    });
+    let out = match moving {
+        Err(answer) => answer,
+        Ok((task, to)) => {
+            cx.with_rq(rqs, to, |cx, rq| {
+                cx.update_rq_clock(rq);
+                attach_moved(cx, rq, task, from, Migration::Affinity);
+            });
+            Moved::To(to)
+        }
+    };
+    cx.host.leave(outer);
+    out
+}
+
+/// Sets policy and nice value of a task that an `Rq` keeps; for one with the host use
+/// [`Task::set_scheduler`].
+pub fn set_nice<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    id: TaskId,
+    policy: Policy,
+    nice: i8,
+) {
+    on_its_queue(cx, rqs, id, |cx, rq, slot| {
+        let answer = task::set_task_weight(cx, rq, slot, policy, nice);
+        resched_if(cx, rq, answer);
+    });
+}
+
+/// Sets the slice (ns; `None` = default) of a task that an `Rq` keeps, from its next request on.
+pub fn set_slice<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    id: TaskId,
+    slice_ns: Option<u64>,
+) {
+    let base = cx.features().tunables.base_slice_ns;
+    on_its_queue(cx, rqs, id, |_, rq, slot| {
+        let se = &mut rq.se[slot.idx()];
+        se.custom_slice = slice_ns.is_some();
+        se.slice_ns = slice_ns.map_or(base, |s| s.clamp(100_000, 100_000_000));
+    });
+}
+
+/// Moves a task that an `Rq` keeps to another group, which is open (`System::open_group`).
+pub fn set_group<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, id: TaskId, to: TgId) {
+    let outer = cx.host.enter(Func::MoveGroup);
+    on_its_queue(cx, rqs, id, |cx, rq, slot| {
+        let answer = group::move_task(cx, rq, slot, to);
+        if rq.curr == Some(slot) {
+            resched_curr(cx, rq);
+        }
+        resched_if(cx, rq, answer);
+    });
+    cx.host.leave(outer);
+}
+
+/// Moves a task that is with the host to another group: its load leaves the old group's queue.
+pub fn set_group_parked<H: Host>(cx: &mut Cx<H>, task: &mut Task, to: TgId) {
+    let cpu = Cpu(cx.sys.task[task.body.id.idx()].cpu.load(Relaxed));
+    if task.se.avg.last_update_time != 0 {
+        load::remove_entity_load_avg(cx, task, cpu);
+        task.se.avg.last_update_time = 0;
+    }
+    task.body.tg = to;
+}
+
+/// Writes a group's weight (load units, see [`math::weight`](crate::math::weight)) and refreshes
+/// its entities, one CPU after the other.
+pub fn set_shares<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgId, shares: u64) {
+    let outer = cx.host.enter(Func::SetShares);
+    cx.touch(
+        Object {
+            kind: Kind::Tg,
+            a: tg.0,
+            b: 0,
+        },
+        ftg::SHARES,
+        Access::Write,
+    );
+    cx.sys.tg[tg.idx()].shares.store(shares, Relaxed);
+    for cpu in cx.sys.cpus().iter() {
+        if rqs.rq(cpu).cfs_of(tg).is_none() {
+            continue;
+        }
+        cx.with_rq(rqs, cpu, |cx, rq| {
+            cx.update_rq_clock(rq);
+            group::set_shares(cx, rq, tg);
+        });
+    }
+    cx.host.leave(outer);
+}
+
+fn on_its_queue<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    id: TaskId,
+    f: impl FnOnce(&mut Cx<H>, &mut crate::rq::Rq, SeId),
+) {
+    let cpu = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
+    cx.with_rq(rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
+        f(cx, rq, slot);
+    });
+}

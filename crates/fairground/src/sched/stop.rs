@@ -1,0 +1,157 @@
+//! The stopper: work that needs the running task out of the way.
+
+use super::switch::{switch_to, touch_task};
+use super::wake::adopt;
+use crate::balance::active;
+use crate::cx::Cx;
+use crate::event::{Event, Migration};
+use crate::fair::{Dequeue, Enqueue, load, preempt, task};
+use crate::host::{Host, Kick, Rqs};
+use crate::place::{Access, Func, task as ftask};
+use crate::rq::Rq;
+use crate::shared::Relaxed;
+use crate::task::{Placed, Switch, Task, WakeKind};
+use crate::value::{Cpu, SeId};
+
+/// Runs the stopper on the executing CPU: puts the running task back into its queue, does
+/// `work` ([`Kick::ActiveBalance`] or [`Kick::Migrate`]), and picks anew.
+pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kick) -> Switch {
+    let cpu = cx.cpu;
+    let prev = cx.with_rq(rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        let prev = rq.curr;
+        if let Some(slot) = prev {
+            task::put_prev_task_fair(cx, rq, slot);
+        }
+        prev.map(|slot| {
+            let out = (slot, rq.task_id(slot));
+            rq.curr = None;
+            rq.stopped = true;
+            out
+        })
+    });
+    match work {
+        Kick::ActiveBalance => active::active_load_balance_push(cx, rqs),
+        _ => migrate_disallowed(cx, rqs),
+    }
+    cx.with_rq(rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        rq.stopped = false;
+        let next = if rq.nr_running > 0 {
+            task::pick_next_task_fair(cx, rq, None)
+        } else {
+            None
+        };
+        // The one that ran may have left for another CPU; if it is here, this is its switch.
+        let here =
+            prev.filter(|(slot, id)| rq.body[slot.idx()].as_ref().is_some_and(|b| b.id == *id));
+        let mut out = switch_to(cx, rq, here.map(|(slot, _)| slot), next);
+        out.prev = prev.map(|(_, id)| id);
+        if next.is_none() {
+            rq.clock.enter_idle(&rq.cfs[0].avg);
+        }
+        out
+    })
+}
+
+/// Takes a queued (not running) task off `rq` for another CPU; the caller attaches it there.
+pub(crate) fn detach_for_move<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    slot: SeId,
+    to: Cpu,
+) -> Option<Task> {
+    task::dequeue_task_fair(cx, rq, slot, Dequeue::MOVE);
+    let mut out = rq.give_out(slot)?;
+    let id = out.body.id;
+    load::migrate_task_rq_fair(cx, &mut out, rq.cpu, false);
+    out.se.nr_migrations += 1;
+    touch_task(cx, id, ftask::CPU.and(ftask::SCHED_GROUP), Access::Write);
+    let shared = &cx.sys.task[id.idx()];
+    shared.queued.store(false, Relaxed);
+    shared.on_cpu.store(false, Relaxed);
+    shared.cpu.store(to.0, Relaxed);
+    Some(out)
+}
+
+/// Puts a moved task on `rq` (`attach_task`): enqueues it, and preempts if it is the better pick.
+pub(crate) fn attach_moved<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    task: Task,
+    from: Cpu,
+    why: Migration,
+) {
+    let id = task.body.id;
+    cx.host.event(Event::Migrate {
+        task: id,
+        from,
+        to: rq.cpu,
+        why,
+    });
+    let delayed = task.se.sched_delayed;
+    let slot = adopt(cx, rq, task);
+    task::enqueue_task_fair(cx, rq, slot, Enqueue::MIGRATED);
+    if delayed {
+        return;
+    }
+    if rq.curr.is_none() {
+        if !rq.stopped {
+            super::resched_curr(cx, rq);
+        }
+        return;
+    }
+    let answer = preempt::wakeup_preempt_fair(cx, rq, slot, WakeKind::Wake);
+    super::resched_if(cx, rq, answer);
+}
+
+/// Moves away every task of the executing CPU that is not allowed here any more, or that wants to
+/// replace its image elsewhere.
+fn migrate_disallowed<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
+    let outer = cx.host.enter(Func::SetAffinity);
+    let from = cx.cpu;
+    loop {
+        let moved = cx.with_rq(rqs, from, |cx, rq| {
+            let (slot, to) = next_to_move(cx, rq)?;
+            if !rq.se[slot.idx()].on_rq {
+                return None;
+            }
+            detach_for_move(cx, rq, slot, to).map(|task| (task, to))
+        });
+        let Some((task, to)) = moved else { break };
+        let placed = Placed {
+            cpu: to,
+            migrated: true,
+        };
+        cx.with_rq(rqs, placed.cpu, |cx, rq| {
+            cx.update_rq_clock(rq);
+            attach_moved(cx, rq, task, from, Migration::Affinity);
+        });
+    }
+    cx.host.leave(outer);
+}
+
+fn next_to_move<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<(SeId, Cpu)> {
+    if let Some(dest) = rq.exec_dest.take() {
+        return Some(dest);
+    }
+    let cpu = rq.cpu;
+    let slot = *rq.lb_order.iter().find(|slot| {
+        let allowed = rq.body[slot.idx()]
+            .as_ref()
+            .map(|b| b.cpus_allowed.has(cpu));
+        allowed == Some(false) && rq.se[slot.idx()].on_rq
+    })?;
+    let allowed = rq.body[slot.idx()]
+        .as_ref()?
+        .cpus_allowed
+        .and(&cx.sys.cpus());
+    Some((slot, next_allowed(rq, &allowed)?))
+}
+
+/// A CPU of `allowed`, a different one each time (`cpumask_any_and_distribute`).
+pub(super) fn next_allowed(rq: &mut Rq, allowed: &crate::value::CpuMask) -> Option<Cpu> {
+    let cpu = allowed.iter_wrap(Cpu(rq.distribute_prev.0 + 1)).next()?;
+    rq.distribute_prev = cpu;
+    Some(cpu)
+}

@@ -1,0 +1,185 @@
+//! `schedule`: from the task that runs to the one that runs next.
+
+use super::resched_if;
+use crate::balance::newidle;
+use crate::cx::Cx;
+use crate::event::Event;
+use crate::fair::{Dequeue, preempt, task, throttle};
+use crate::host::{Host, Rqs};
+use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
+use crate::rq::Rq;
+use crate::shared::Relaxed;
+use crate::task::{Prev, Switch};
+use crate::value::{SeId, TaskId};
+
+/// Chooses who runs next on the executing CPU; `prev` says what becomes of the one that runs now.
+///
+/// A task that sleeps or exits goes back to the host (`Host::park`), unless it stays queued as a
+/// delayed sleeper; then it goes back when it is picked, or is found by
+/// [`wake_queued`](super::wake_queued). A CPU that would run dry first looks for work elsewhere,
+/// with its queue unlocked.
+pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Prev) -> Switch {
+    let outer = cx.host.enter(Func::Schedule);
+    let cpu = cx.cpu;
+    let first = cx.with_rq(rqs, cpu, |cx, rq| begin(cx, rq, prev));
+    let done = match first {
+        First::Switched(switch) => switch,
+        First::Dry { look_elsewhere } => {
+            if look_elsewhere {
+                newidle::sched_balance_newidle(cx, rqs);
+            }
+            cx.with_rq(rqs, cpu, |cx, rq| finish(cx, rq))
+        }
+    };
+    cx.host.leave(outer);
+    done
+}
+
+/// The running task offers its place (`sched_yield`). The host calls [`schedule`] next.
+pub fn sched_yield<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
+    let cpu = cx.cpu;
+    cx.span(Func::YieldTask, |cx| {
+        cx.with_rq(rqs, cpu, |cx, rq| {
+            cx.update_rq_clock(rq);
+            if rq.curr.is_some() {
+                preempt::yield_task_fair(cx, rq);
+            }
+        });
+    });
+}
+
+/// The running task is about to return to user space: a task of a throttled group takes itself
+/// off the queue now (6.18) and asks for a switch.
+pub fn exit_to_user<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
+    let cpu = cx.cpu;
+    let pending = {
+        let rq = rqs.rq(cpu);
+        rq.curr
+            .and_then(|c| rq.body[c.idx()].as_ref())
+            .is_some_and(|b| b.throttle_work)
+    };
+    if !pending {
+        return;
+    }
+    cx.span(Func::ThrottleWork, |cx| {
+        cx.with_rq(rqs, cpu, |cx, rq| {
+            cx.update_rq_clock(rq);
+            let answer = throttle::throttle_cfs_rq_work(cx, rq);
+            resched_if(cx, rq, answer);
+        });
+    });
+}
+
+enum First {
+    Switched(Switch),
+    Dry { look_elsewhere: bool },
+}
+
+fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
+    cx.update_rq_clock(rq);
+    rq.need_resched = false;
+    cx.touch(
+        rq.object(),
+        frq::CURR | frq::NR_RUNNING | frq::NR_SWITCHES,
+        Access::Update,
+    );
+    if let Some(curr) = rq.curr {
+        let flags = match prev {
+            Prev::Runnable => None,
+            Prev::Sleeps => Some(Dequeue::SLEEP),
+            Prev::Exits => Some(Dequeue::SLEEP | Dequeue::SPECIAL),
+        };
+        if let Some(flags) = flags {
+            let id = rq.task_id(curr);
+            touch_task(cx, id, ftask::STATE, Access::Update);
+            task::dequeue_task_fair(cx, rq, curr, flags);
+        }
+    }
+    if rq.nr_running > 0 {
+        let before = rq.curr;
+        if let Some(next) = task::pick_next_task_fair(cx, rq, before) {
+            return First::Switched(switch_to(cx, rq, before, Some(next)));
+        }
+    }
+    First::Dry {
+        look_elsewhere: newidle::newidle_wanted(cx, rq),
+    }
+}
+
+fn finish<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Switch {
+    cx.update_rq_clock(rq);
+    let prev = rq.curr;
+    let next = if rq.nr_running > 0 {
+        task::pick_next_task_fair(cx, rq, prev)
+    } else {
+        None
+    };
+    if next.is_none() {
+        if let Some(prev) = prev {
+            task::put_prev_task_fair(cx, rq, prev);
+        }
+        rq.clock.enter_idle(&rq.cfs[0].avg);
+    }
+    switch_to(cx, rq, prev, next)
+}
+
+/// Makes `next` current, and gives `prev` to the host if it left the queue.
+pub(super) fn switch_to<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    prev: Option<SeId>,
+    next: Option<SeId>,
+) -> Switch {
+    let out = Switch {
+        prev: prev.map(|s| rq.task_id(s)),
+        next: next.map(|s| rq.task_id(s)),
+    };
+    rq.curr = next;
+    if next.is_some() {
+        rq.idle_stamp = 0;
+    }
+    if prev == next {
+        return out;
+    }
+    rq.nr_switches += 1;
+    let runnable = prev.is_some_and(|p| {
+        let throttled = rq.body[p.idx()].as_ref().is_some_and(|b| b.throttled);
+        throttled || (rq.se[p.idx()].on_rq && !rq.se[p.idx()].sched_delayed)
+    });
+    cx.host.event(Event::Switch {
+        cpu: rq.cpu,
+        prev: out.prev,
+        prev_runnable: runnable,
+        next: out.next,
+    });
+    if let Some(id) = out.next {
+        cx.sys.task[id.idx()].on_cpu.store(true, Relaxed);
+        touch_task(cx, id, ftask::ON_CPU.and(ftask::THREAD), Access::Write);
+    }
+    if let (Some(slot), Some(id)) = (prev, out.prev) {
+        cx.sys.task[id.idx()].on_cpu.store(false, Relaxed);
+        touch_task(cx, id, ftask::ON_CPU.and(ftask::THREAD), Access::Write);
+        if !rq.se[slot.idx()].on_rq && !runnable {
+            task::block_task(cx, rq, slot);
+        }
+    }
+    out
+}
+
+/// Reports a touch of a task's own words.
+pub(super) fn touch_task<H: Host>(
+    cx: &mut Cx<H>,
+    id: TaskId,
+    fields: crate::place::Fields,
+    access: Access,
+) {
+    cx.touch(
+        Object {
+            kind: Kind::Task,
+            a: id.0,
+            b: 0,
+        },
+        fields,
+        access,
+    );
+}

@@ -1,0 +1,291 @@
+//! Waking a task, and starting a new one: choose a CPU, then enqueue there.
+
+use super::switch::touch_task;
+use super::{resched_curr, resched_if};
+use crate::cx::Cx;
+use crate::event::{Event, Migration};
+use crate::fair::{Enqueue, group, load, preempt, task};
+use crate::host::{Host, Kick, Rqs};
+use crate::math::pelt::update_avg;
+use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
+use crate::rq::Rq;
+use crate::select::select_task_rq_fair;
+use crate::shared::Relaxed;
+use crate::task::{Placed, Task, WakeKind};
+use crate::value::{Cpu, SeId, TaskId};
+
+/// Who enqueues a woken task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EnqueueAt {
+    /// The waker, by [`enqueue_woken`].
+    Waker,
+    /// The target CPU, by [`sched_ttwu_pending`]: the host keeps the task on that CPU's list.
+    Target,
+}
+
+/// A wake-up of a task that an `Rq` keeps (`ttwu_runnable`): a delayed sleeper becomes runnable
+/// where it is, for a running or queued one nothing happens. False if no `Rq` keeps it: then the
+/// host has the task and goes on with [`select_cpu`].
+pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    id: TaskId,
+    kind: WakeKind,
+) -> bool {
+    let shared = &cx.sys.task[id.idx()];
+    touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
+    if !shared.queued.load(Relaxed) {
+        return false;
+    }
+    let outer = cx.host.enter(Func::TryToWakeUp);
+    let cpu = Cpu(shared.cpu.load(Relaxed));
+    cx.with_rq(rqs, cpu, |cx, rq| {
+        let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
+        if rq.se[slot.idx()].sched_delayed {
+            cx.update_rq_clock(rq);
+            cx.host.event(Event::Waking {
+                task: id,
+                prev_cpu: cpu,
+            });
+            task::enqueue_task_fair(cx, rq, slot, Enqueue::DELAYED);
+            if !cx.sys.task[id.idx()].on_cpu.load(Relaxed) {
+                wakeup_preempt(cx, rq, slot, kind);
+            }
+            cx.host.event(Event::Wakeup { task: id, cpu });
+        }
+    });
+    cx.host.leave(outer);
+    true
+}
+
+/// The CPU for a task that is with the host: asleep (`Wake`, `Sync`), new (`Fork`), or replacing
+/// its image (`Exec`). `waker` is the task on whose behalf the executing CPU acts, `None` for an
+/// interrupt. The task's load leaves the CPU it slept on if another one is chosen.
+pub fn select_cpu<H: Host>(
+    cx: &mut Cx<H>,
+    task: &mut Task,
+    waker: Option<TaskId>,
+    kind: WakeKind,
+) -> Placed {
+    let outer = cx.host.enter(Func::TryToWakeUp);
+    let id = task.body.id;
+    let prev = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
+    touch_task(cx, id, ftask::CPU.and(ftask::ALLOWED), Access::Read);
+    if kind.is_wakeup() {
+        cx.host.event(Event::Waking {
+            task: id,
+            prev_cpu: prev,
+        });
+    }
+    let cpu = cx.span(Func::SelectTaskRq, |cx| {
+        select_task_rq_fair(cx, task, prev, waker, kind)
+    });
+    let migrated = cpu != prev;
+    if migrated {
+        set_task_cpu(cx, task, prev, cpu, kind);
+    }
+    cx.host.leave(outer);
+    Placed { cpu, migrated }
+}
+
+/// Whether the waker or the chosen CPU enqueues (`ttwu_queue_wakelist`). With
+/// [`EnqueueAt::Target`] the target has been asked by [`Kick::Wakeups`].
+pub fn ttwu_queue_wakelist<H: Host>(cx: &mut Cx<H>, id: TaskId, cpu: Cpu) -> EnqueueAt {
+    let share = cx.sys.topology.share_cache(cx.cpu, cpu);
+    let queue = cx.features().ttwu_queue.queues(share, cpu == cx.cpu, || {
+        cx.sys.cpu[cpu.idx()].nr_running.load(Relaxed) == 0
+    });
+    if !queue {
+        return EnqueueAt::Waker;
+    }
+    let outer = cx.host.enter(Func::TtwuQueue);
+    let rq = Object {
+        kind: Kind::Rq,
+        a: cpu.0,
+        b: 0,
+    };
+    cx.touch(rq, frq::NR_RUNNING, Access::Read);
+    cx.touch(rq, frq::TTWU_PENDING, Access::Write);
+    cx.touch(rq, frq::WAKE_LIST, Access::CasLoop);
+    touch_task(cx, id, ftask::WAKE_ENTRY, Access::Write);
+    cx.sys.cpu[cpu.idx()].ttwu_pending.store(true, Relaxed);
+    cx.host.kick(cpu, Kick::Wakeups);
+    cx.host.leave(outer);
+    EnqueueAt::Target
+}
+
+/// Enqueues a task that was placed on `cpu`, from the executing CPU.
+pub fn enqueue_woken<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    task: Task,
+    placed: Placed,
+    kind: WakeKind,
+) {
+    let new = kind == WakeKind::Fork;
+    let outer = cx.host.enter(if new {
+        Func::WakeUpNewTask
+    } else {
+        Func::TtwuDoActivate
+    });
+    cx.with_rq(rqs, placed.cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        activate_woken(cx, rq, task, placed, kind);
+    });
+    cx.host.leave(outer);
+}
+
+/// The executing CPU enqueues the tasks of its remote wake-up list, under one lock.
+pub fn sched_ttwu_pending<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    tasks: &mut alloc::collections::VecDeque<(Task, Placed, WakeKind)>,
+) {
+    let outer = cx.host.enter(Func::TtwuPending);
+    let cpu = cx.cpu;
+    cx.with_rq(rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        cx.touch(rq.object(), frq::WAKE_LIST, Access::Rmw);
+        while let Some((task, placed, kind)) = tasks.pop_front() {
+            touch_task(cx, task.body.id, ftask::WAKE_ENTRY, Access::Read);
+            activate_woken(cx, rq, task, placed, kind);
+        }
+        cx.touch(rq.object(), frq::TTWU_PENDING, Access::Write);
+        cx.sys.cpu[cpu.idx()].ttwu_pending.store(false, Relaxed);
+    });
+    cx.host.leave(outer);
+}
+
+/// Prepares a new task as a child of the task that runs on the executing CPU (or of nobody):
+/// first averages, and that CPU as where it comes from. The host sets policy, nice value, slice
+/// and affinity before, and calls [`select_cpu`] and [`enqueue_woken`] with `Fork` after.
+pub fn sched_fork<H: Host>(cx: &mut Cx<H>, child: &mut Task) {
+    let outer = cx.host.enter(Func::Fork);
+    load::init_entity_runnable_average(&mut child.se);
+    let shared = &cx.sys.task[child.body.id.idx()];
+    shared.cpu.store(cx.cpu.0, Relaxed);
+    shared.recent_used_cpu.store(cx.cpu.0, Relaxed);
+    touch_task(
+        cx,
+        child.body.id,
+        ftask::CPU.and(ftask::PRIO).and(ftask::STATE),
+        Access::Write,
+    );
+    cx.host.leave(outer);
+}
+
+/// `execve` of the running task: the CPU it had better run on, if another one. The stopper is
+/// asked to move it there.
+pub fn sched_exec<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<Cpu> {
+    let cpu = cx.cpu;
+    let (slot, mut task) = {
+        let rq = rqs.rq(cpu);
+        let slot = rq.curr?;
+        let body = rq.body[slot.idx()].take()?;
+        (
+            slot,
+            Task {
+                se: rq.se[slot.idx()].clone(),
+                body,
+            },
+        )
+    };
+    let id = task.body.id;
+    let to = cx.span(Func::SelectTaskRq, |cx| {
+        select_task_rq_fair(cx, &mut task, cpu, Some(id), WakeKind::Exec)
+    });
+    let rq = rqs.rq(cpu);
+    rq.body[slot.idx()] = Some(task.body);
+    if to == cpu {
+        return None;
+    }
+    rq.exec_dest = Some((slot, to));
+    cx.host.kick(cpu, Kick::Migrate);
+    Some(to)
+}
+
+/// Takes a task into the keeping of `rq`, on its group's queue.
+pub(super) fn adopt<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, mut task: Task) -> SeId {
+    let cfs = group::ensure_cfs(cx, rq, task.body.tg);
+    let parent = rq.cfs[cfs.idx()].se;
+    task.se.cfs_rq = cfs;
+    task.se.parent = parent;
+    task.se.depth = parent.map_or(0, |p| rq.se[p.idx()].depth + 1);
+    let shared = &cx.sys.task[task.body.id.idx()];
+    let slot = rq.take_in(task);
+    shared.cpu.store(rq.cpu.0, Relaxed);
+    shared.slot.store(slot.0, Relaxed);
+    shared.queued.store(true, Relaxed);
+    slot
+}
+
+fn set_task_cpu<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, to: Cpu, kind: WakeKind) {
+    let id = task.body.id;
+    if kind.is_wakeup() {
+        load::migrate_task_rq_fair(cx, task, from, true);
+        task.se.nr_migrations += 1;
+        cx.host.event(Event::Migrate {
+            task: id,
+            from,
+            to,
+            why: Migration::Placement,
+        });
+    }
+    touch_task(cx, id, ftask::CPU.and(ftask::SCHED_GROUP), Access::Write);
+    cx.sys.task[id.idx()].cpu.store(to.0, Relaxed);
+}
+
+fn activate_woken<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    task: Task,
+    placed: Placed,
+    kind: WakeKind,
+) {
+    let id = task.body.id;
+    let slot = adopt(cx, rq, task);
+    touch_task(cx, id, ftask::STATE, Access::Write);
+    if kind == WakeKind::Fork {
+        load::post_init_entity_util_avg(cx, rq, slot);
+        task::enqueue_task_fair(cx, rq, slot, Enqueue::INITIAL);
+        cx.host.event(Event::WakeupNew {
+            task: id,
+            cpu: rq.cpu,
+        });
+        wakeup_preempt(cx, rq, slot, kind);
+        return;
+    }
+    let mut flags = Enqueue::WAKEUP;
+    if placed.migrated {
+        flags = flags | Enqueue::MIGRATED;
+    }
+    task::enqueue_task_fair(cx, rq, slot, flags);
+    wakeup_preempt(cx, rq, slot, kind);
+    cx.host.event(Event::Wakeup {
+        task: id,
+        cpu: rq.cpu,
+    });
+    account_idle_period(cx, rq);
+}
+
+fn wakeup_preempt<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, woken: SeId, kind: WakeKind) {
+    if rq.curr.is_none() {
+        resched_curr(cx, rq);
+        return;
+    }
+    let answer = preempt::wakeup_preempt_fair(cx, rq, woken, kind);
+    resched_if(cx, rq, answer);
+}
+
+/// A wake-up ends an idle period: take it into the average, which newly-idle balancing compares
+/// with its cost.
+fn account_idle_period<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
+    if rq.idle_stamp == 0 {
+        return;
+    }
+    cx.touch(rq.object(), frq::AVG_IDLE, Access::Update);
+    let idle_ns = rq.clock.clock.saturating_sub(rq.idle_stamp);
+    update_avg(&mut rq.avg_idle, idle_ns);
+    rq.avg_idle = rq.avg_idle.min(2 * rq.max_idle_balance_cost);
+    rq.idle_stamp = 0;
+}
