@@ -330,8 +330,8 @@ fn complete(
                     .cmp(&key(b))
                     .then_with(|| (&a.object, &a.field).cmp(&(&b.object, &b.field)))
             });
-            note_missing_numbers(run, name, &mut notes);
         }
+        note_missing_numbers(variant, &mut notes);
         used.extend(variant.metric_names().into_iter().map(String::from));
     }
     let catalogue = Catalogue::new(setup.workload_metrics.iter().cloned());
@@ -366,19 +366,26 @@ fn drop_repeated_seeds(variant: &mut Variant, notes: &mut Vec<String>) {
     });
 }
 
-fn note_missing_numbers(run: &mut Run, variant: &str, notes: &mut Vec<String>) {
-    for (name, value) in &mut run.metrics {
-        *value = value.and_then(finite);
-        if value.is_none() {
-            notes.push(format!(
-                "`{name}` of {variant}, seed {}, is not a finite number; null, and left out of \
-                 the statistics",
-                run.seed
-            ));
+/// Turns what is not finite into `None`, and says once per metric how often that was.
+fn note_missing_numbers(variant: &mut Variant, notes: &mut Vec<String>) {
+    let mut missing: BTreeMap<String, u32> = BTreeMap::new();
+    for run in &mut variant.runs {
+        for (name, value) in &mut run.metrics {
+            *value = value.and_then(finite);
+            if value.is_none() {
+                *missing.entry(name.clone()).or_default() += 1;
+            }
+        }
+        for cost in run.functions.values_mut() {
+            cost.share = cost.share.and_then(finite);
         }
     }
-    for cost in run.functions.values_mut() {
-        cost.share = cost.share.and_then(finite);
+    for (name, count) in missing {
+        notes.push(format!(
+            "`{name}` of {} is no finite number in {count} of {} runs: null, and left out",
+            variant.name,
+            variant.runs.len()
+        ));
     }
 }
 

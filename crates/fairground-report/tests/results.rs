@@ -171,7 +171,7 @@ fn a_number_that_is_not_finite_is_null_and_noted() {
         None
     );
     assert_eq!(compare.notes.len(), 4, "{:?}", compare.notes);
-    assert!(compare.notes[0].contains("seed 2"));
+    assert!(compare.notes[0].contains("in 1 of 3 runs"));
     let text =
         json(&compare) + &compare_text(&compare, Style::default()) + &csv_of_compare(&compare);
     let lower = text.to_lowercase();
