@@ -13,6 +13,29 @@ use crate::shared::{CpuShared, LlcShared, Nohz, RootDomain, TaskGroup, TaskShare
 use crate::topology::Topology;
 use crate::value::{CpuMask, TaskId, TgId};
 
+/// Properties of the machine that decide which code runs, the kernel's static keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MachineTraits {
+    /// Cores have several threads (`sched_smt_active`).
+    pub smt: bool,
+    /// There are clusters of cores (`sched_cluster_active`).
+    pub clusters: bool,
+    /// CPUs differ in capacity (`sched_asym_cpucap_active`).
+    pub asym_capacity: bool,
+}
+
+impl MachineTraits {
+    fn of(topology: &Topology) -> Self {
+        let first = topology.places.first().map(|p| p.capacity);
+        let mut domains = topology.domains.iter().flatten();
+        Self {
+            smt: topology.smt_active(),
+            clusters: domains.any(|sd| sd.flags.cluster),
+            asym_capacity: topology.places.iter().any(|p| Some(p.capacity) != first),
+        }
+    }
+}
+
 /// The shared state of one machine. `Sync`, and no lock inside.
 #[derive(Debug)]
 pub struct System {
@@ -20,6 +43,8 @@ pub struct System {
     pub features: Features,
     /// CPUs and domains.
     pub topology: Topology,
+    /// What kind of machine that is.
+    pub traits: MachineTraits,
     /// Words of each CPU that others read.
     pub cpu: Vec<CpuShared>,
     /// Task groups; 0 is the root.
@@ -40,13 +65,15 @@ impl System {
     pub fn new(mut features: Features, topology: Topology) -> Self {
         let n = topology.nr_cpus();
         features.tunables = features.tunables.scaled(n);
-        let llcs = topology.nr_llcs();
+        let traits = MachineTraits::of(&topology);
+        let llc = |span: &CpuMask| LlcShared::new(span.weight(), traits.smt);
         Self {
             features,
             cpu: (0..n).map(|_| CpuShared::default()).collect(),
             tg: alloc::vec![TaskGroup::root(n)],
             task: Vec::new(),
-            llc: (0..llcs).map(|_| LlcShared::default()).collect(),
+            llc: topology.llc_span.iter().map(llc).collect(),
+            traits,
             rd: RootDomain::default(),
             nohz: Nohz::new(),
             topology,

@@ -20,7 +20,7 @@ use crate::place::{Kind, Object};
 use crate::system::System;
 use crate::task::{SchedEntity, TaskBody};
 use crate::tree::Nodes;
-use crate::value::{CfsId, Cpu, SeId, TaskId};
+use crate::value::{CfsId, Cpu, SeId, TaskId, TgId};
 
 /// One CPU's run queue. All fields are `[own]`: touched only by the holder of its lock.
 #[derive(Debug)]
@@ -175,6 +175,13 @@ impl Rq {
     #[must_use]
     pub fn task_id(&self, se: SeId) -> TaskId {
         self.body[se.idx()].as_ref().map_or(TaskId::NONE, |b| b.id)
+    }
+
+    /// The group of the task in a slot; the root for a group entity.
+    #[inline]
+    #[must_use]
+    pub fn task_group_of(&self, se: SeId) -> TgId {
+        self.body[se.idx()].as_ref().map_or(TgId::ROOT, |b| b.tg)
     }
 
     /// Writes the words that other CPUs may read.

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-use super::Relaxed;
+use super::{Relaxed, TaskShared};
 use crate::rq::{CfsRq, Rq};
 
 /// One CPU's words that others read; written by the holder of its queue, except where a field
@@ -19,6 +19,16 @@ pub struct CpuShared {
     pub h_nr_idle: AtomicU32,
     /// The idle task is current.
     pub curr_is_idle: AtomicBool,
+    /// Load average of the running task; 0 while idle.
+    pub curr_load_avg: AtomicU64,
+    /// Group of the running task.
+    pub curr_tg: AtomicU32,
+    /// The idle task's words as a waker: wake-ups from interrupts count as its own (written by
+    /// this CPU while idle).
+    pub idle_task: TaskShared,
+    /// Exit latency of the idle state the CPU is in, ns, plus one; 0 = not in one (written by
+    /// the host).
+    pub idle_exit_latency: AtomicU64,
     /// Root load average.
     pub load_avg: AtomicU64,
     /// Root runnable average.

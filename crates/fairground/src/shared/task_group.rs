@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
 use super::{CfsBandwidth, Relaxed};
 use crate::host::Host;
 use crate::place::{Access, Kind, Object, tg as f};
-use crate::value::{Cpu, TgId};
+use crate::value::{CfsId, Cpu, TgId};
 
 /// A task group (`cpu` cgroup).
 #[derive(Debug)]
@@ -47,6 +47,27 @@ pub struct TgCpu {
     pub throttled_seq: AtomicU64,
     /// Runtime granted by an unthrottle that the owner has not yet seen, ns; 0 = none.
     pub granted: AtomicI64,
+    /// Id of the queue in its CPU's `Rq`, by which its touches are named; written by the owner.
+    pub cfs: AtomicU32,
+    /// `cfs_rq.avg.load_avg` of a group below the root, written by the owner.
+    pub queue_load_avg: AtomicU64,
+    /// `load_avg` of the entity that stands for the queue above, written by the owner.
+    pub se_load_avg: AtomicU64,
+    /// `h_load` as a waker on any CPU last computed it; see [`select`](crate::select).
+    pub h_load: AtomicU64,
+    /// Jiffy of that, plus one; 0 = never.
+    pub h_load_stamp: AtomicU64,
+}
+
+impl TgCpu {
+    /// What wakers need for the hierarchical load of a task that last ran here. To be called by
+    /// the owner whenever either average changes.
+    #[inline]
+    pub fn publish_load(&self, cfs: CfsId, queue_load_avg: u64, se_load_avg: u64) {
+        self.cfs.store(cfs.0, Relaxed);
+        self.queue_load_avg.store(queue_load_avg, Relaxed);
+        self.se_load_avg.store(se_load_avg, Relaxed);
+    }
 }
 
 impl TaskGroup {

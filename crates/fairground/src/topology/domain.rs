@@ -120,6 +120,9 @@ pub struct SdState {
     pub newidle_success: AtomicU32,
     /// Success ratio of newly-idle balancing, of 1024.
     pub newidle_ratio: AtomicU32,
+    /// Mean time of a scan for an idle CPU, ns; kept only where the scan is limited by it
+    /// (`SIS_PROP`).
+    pub avg_scan_cost: AtomicU64,
     /// `SD_SERIALIZE` in progress (on CPU 0's domain of the level).
     pub balancing: AtomicBool,
     /// Statistics as in `/proc/schedstat`: attempts, balanced, failed, gained, by idle type
