@@ -82,6 +82,7 @@ pub fn parse_dur(text: &str) -> Result<Dur, String> {
                 sigma_milli,
             })
         }
+        ["nan" | "inf" | "infinity"] => parse_ns(text).map(Dur::Const),
         [first, ..] if first.starts_with(|c: char| c.is_ascii_alphabetic()) => {
             let known = ["exp", "uniform", "normal", "lognormal"];
             let hint = super::nearest::nearest(first, known)

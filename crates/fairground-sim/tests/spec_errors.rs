@@ -1,0 +1,488 @@
+//! Every mistake in a scenario gets one message with the file, the line, what was expected and the nearest
+//! known name; and no input makes the reader panic.
+use fairground_sim::spec::{BYTES_MAX, Scenario};
+use fairground_sim::workload::{Dur, Env, Op, Until};
+use proptest::prelude::*;
+
+const ENV: Env = Env { cpus: 64 };
+const HOG: &str = "duration = \"1s\"\n[[task]]\nname = \"a\"\nsteps = [\"hog\"]\n";
+
+/// Each text has an error, of one line, that contains the other text.
+fn assert_errors(cases: &[(String, &str)]) {
+    for (text, expected) in cases {
+        let file = if text.starts_with('{') {
+            "s.json"
+        } else {
+            "s.toml"
+        };
+        match Scenario::parse(file, text).and_then(|s| s.workload(&ENV)) {
+            Ok(_) => panic!("no error in\n{text}"),
+            Err(e) => {
+                let message = e.to_string();
+                assert!(
+                    message.contains(expected),
+                    "{message}\nbut expected: {expected}"
+                );
+                assert_eq!(message.lines().count(), 1, "{message}");
+            }
+        }
+    }
+}
+
+/// A scenario with one task that has these steps, in line 10.
+fn steps(steps: &str) -> String {
+    format!(
+        "duration = \"1s\"\npipes = [\"in\", \"out\"]\nmutexes = [\"door\"]\nfutexes = [\"f\"]\n\
+         services = [\"web\"]\nbarriers = {{ start = 2 }}\nsemaphores = {{ room = 1 }}\n\
+         [[task]]\nname = \"a\"\nsteps = {steps}\n"
+    )
+}
+
+/// A scenario with a cgroup that has these attributes, in line 7.
+fn cgroup(attributes: &str) -> String {
+    format!("{HOG}[[cgroup]]\npath = \"/a\"\n{attributes}\n")
+}
+
+#[test]
+fn the_frame_around_the_cases_is_right() {
+    for text in [
+        HOG.to_owned(),
+        steps("[\"hog\"]"),
+        cgroup("\"cpu.weight\" = 1"),
+    ] {
+        Scenario::parse("s.toml", &text)
+            .unwrap()
+            .workload(&ENV)
+            .unwrap();
+    }
+}
+
+#[test]
+fn files() {
+    assert_errors(&[
+        (String::new(), "s.toml:1: the file is empty"),
+        (" \n\n".into(), "the file is empty"),
+        ("name = ".into(), "s.toml:1:"),
+        (
+            "name = \"a\"\nname = \"b\"".into(),
+            "s.toml:2: duplicate key",
+        ),
+        ("duration = \"1s\"".into(), "there is no task"),
+        ("#".repeat(BYTES_MAX + 1), "the file has more than 8 MiB"),
+        (format!("hz = 17\n{HOG}"), "expected 100, 250, 300 or 1000"),
+        (format!("seeds = []\n{HOG}"), "no seeds"),
+        (HOG.replace("duration", "warmup"), "the task 'a' never ends"),
+    ]);
+}
+
+#[test]
+fn keys_and_names() {
+    let more = |more: &str| format!("{HOG}{more}");
+    let group = |line: &str| format!("{HOG}[[cgroup]]\npath = \"/b\"\n{line}");
+    assert_errors(&[
+        (
+            more("nise = 5"),
+            "s.toml:5: unknown key 'nise' in a task; expected one of name",
+        ),
+        (more("nise = 5"), "did you mean 'nice'?"),
+        (more("[[tusk]]\nname = \"b\""), "did you mean 'task'?"),
+        (
+            group("cpu.weight = 5"),
+            "write the kernel's file names in quotes",
+        ),
+        (group("\"cpu.wieght\" = 5"), "did you mean 'cpu.weight'?"),
+        (
+            more("cgroup = \"/web\""),
+            "s.toml:5: unknown cgroup '/web'; known: /",
+        ),
+        (more("policy = \"batsh\""), "did you mean 'batch'?"),
+        (
+            more("[[task]]\nname = \"a\"\nsteps = [\"hog\"]"),
+            "declared twice",
+        ),
+        (more("[[task]]\nname = \"b\"\n"), "a task needs 'steps'"),
+        (more("[[task]]\nname = \"b\"\nsteps = []"), "no steps"),
+    ]);
+}
+
+#[test]
+fn values_of_tasks() {
+    let more = |more: &str| format!("{HOG}{more}");
+    assert_errors(&[
+        (
+            more("count = 0"),
+            "0 is out of range; expected an integer from 1",
+        ),
+        (more("count = -4"), "-4 is out of range"),
+        (more("count = 1000001"), "out of range"),
+        (more("count = 99999999999999999999"), "too large"),
+        (more("count = 1.5"), "found a number that is no integer"),
+        (
+            more("nice = 20"),
+            "20 is out of range; expected an integer from -20 to 19",
+        ),
+        (more("start = \"-1ms\""), "is negative"),
+        (more("slice = \"nan\""), "not a finite duration"),
+        (more("slice = nan"), "expected a duration"),
+        (
+            more("affinity = \"64-70\""),
+            "no CPU of the machine, which has CPUs 0-63",
+        ),
+        (more("affinity = \"\""), "no CPU"),
+        (more("affinity = [-1]"), "-1 is out of range"),
+        (more("affinity = \"3-1\""), "is no range of CPUs"),
+    ]);
+}
+
+#[test]
+fn attributes_of_cgroups() {
+    let event = |write: &str| format!("[[event]]\nat = \"1ms\"\ncgroup = \"/a\"\n{write}");
+    let burst = cgroup("\"cpu.max.burst\" = 3000") + &event("\"cpu.max\" = \"2000 10000\"");
+    assert_errors(&[
+        (
+            cgroup("\"cpu.weight\" = 0"),
+            "0 is out of range; expected an integer from 1 to 10000",
+        ),
+        (
+            cgroup("\"cpu.weight\" = 10001"),
+            "s.toml:7: 10001 is out of range",
+        ),
+        (
+            cgroup("\"cpu.max\" = \"999 100000\""),
+            "a quota of 999 us; expected at least 1000",
+        ),
+        (cgroup("\"cpu.max\" = \"20000 999\""), "a period of 999 us"),
+        (
+            cgroup("\"cpu.max\" = \"20000 1000001\""),
+            "a period of 1000001 us",
+        ),
+        (cgroup("\"cpu.max\" = \"-1 100000\""), "'-1' is no time"),
+        (cgroup("\"cpu.max\" = \"a b c\""), "is no cpu.max"),
+        (
+            cgroup("\"cpu.max\" = \"20000\"\n\"cpu.max.burst\" = 20001"),
+            "above the quota of 20000",
+        ),
+        (cgroup("\"cpu.max.burst\" = -1"), "-1 is out of range"),
+        (cgroup("\"cpuset.cpus\" = \"64\""), "no CPU of the machine"),
+        (cgroup("\"cpu.idle\" = 2"), "2 is out of range"),
+        (cgroup("count = 0"), "0 is out of range"),
+        (cgroup(&event("")), "writes nothing"),
+        (burst, "the burst of 3000 us is above the quota of 2000 us"),
+    ]);
+}
+
+#[test]
+fn the_tree_of_cgroups() {
+    let groups = |all: &[(&str, &str)]| {
+        let one = |(path, parent): &(&str, &str)| match *parent {
+            "" => format!("[[cgroup]]\npath = \"{path}\"\n"),
+            _ => format!("[[cgroup]]\npath = \"{path}\"\nparent = \"{parent}\"\n"),
+        };
+        format!("{HOG}{}", all.iter().map(one).collect::<String>())
+    };
+    let event = |cgroup: &str| {
+        format!("{HOG}[[event]]\nat = \"1ms\"\ncgroup = \"{cgroup}\"\n\"cpu.idle\" = 1")
+    };
+    assert_errors(&[
+        (
+            groups(&[("/b/c", "")]),
+            "s.toml:6: unknown parent cgroup '/b'",
+        ),
+        (groups(&[("b", "c")]), "unknown parent cgroup 'c'"),
+        (
+            groups(&[("b", "c"), ("c", "b")]),
+            "the cgroup tree has a cycle: b -> c -> b",
+        ),
+        (groups(&[("b", "b")]), "the cgroup tree has a cycle: b -> b"),
+        (groups(&[("/b", ""), ("/b", "")]), "declared twice"),
+        (groups(&[("/b", ""), ("b", "")]), "declared twice"),
+        (
+            groups(&[("/b", "/c")]),
+            "an absolute path says its parent already",
+        ),
+        (groups(&[("/", "")]), "the root cgroup is always there"),
+        (groups(&[("/a/../b", "")]), "is no path"),
+        (event("/"), "the root cgroup has no"),
+        (event("/b"), "unknown cgroup '/b'"),
+    ]);
+}
+
+#[test]
+fn programs() {
+    let looped = |body: &str| steps(&format!("[{{ loop = \"forever\", steps = [{body}] }}]"));
+    let one = |step: &str| steps(&format!("[{step}]"));
+    assert_errors(&[
+        (one("{ runn = \"1ms\" }"), "s.toml:10: unknown step 'runn'"),
+        (one("{ runn = \"1ms\" }"), "did you mean 'run'?"),
+        (one("\"hogg\""), "did you mean 'hog'?"),
+        (one("{}"), "an empty step"),
+        (
+            one("{ run = \"1ms\", sleep = \"1ms\" }"),
+            "two verbs, 'run' and 'sleep'",
+        ),
+        (
+            one("{ run = \"1ms\", bytes = 3 }"),
+            "unknown key 'bytes' in the step 'run'",
+        ),
+        (one("{ run = \"-1ms\" }"), "'-1ms' is negative"),
+        (one("{ run = \"inf\" }"), "not a finite duration"),
+        (one("{ run = \"exp -1ms\" }"), "is negative"),
+        (one("{ run = \"1e300s\" }"), "is no duration"),
+        (
+            one("{ run = \"uniform 3ms 1ms\" }"),
+            "the lower end is above the upper end",
+        ),
+        (one("{ run = 5 }"), "expected a duration like"),
+        (one("{ period = \"0\" }"), "expected a duration above 0"),
+        (
+            one("{ read = \"inn\" }"),
+            "unknown pipe 'inn'; known: in, out; did you mean 'in'?",
+        ),
+        (
+            one("{ lock = \"dor\" }"),
+            "unknown mutex 'dor'; known: door; did you mean 'door'?",
+        ),
+        (one("{ barrier = \"strat\" }"), "did you mean 'start'?"),
+        (one("{ wait = \"x\" }"), "unknown semaphore 'x'"),
+        (one("{ futex_wait = \"x\" }"), "unknown futex 'x'"),
+        (one("{ request = \"x\" }"), "unknown service 'x'"),
+        (
+            one("{ fork = \"x\" }"),
+            "unknown task template 'x'; known: none is declared",
+        ),
+        (one("{ cgroup = \"/x\" }"), "unknown cgroup '/x'"),
+        (one("{ affinity = \"99\" }"), "no CPU of the machine"),
+        (one("{ nice = -21 }"), "-21 is out of range"),
+        (one("{ read = \"in\", bytes = 0 }"), "0 is out of range"),
+        (one("{ unlock = \"door\" }"), "unlock without lock"),
+        (
+            one("{ lock = \"door\" }, { lock = \"door\" }"),
+            "holds the mutex already",
+        ),
+        (
+            looped("{ lock = \"door\" }, { run = \"1ms\" }"),
+            "a turn of the loop ends",
+        ),
+        (one("{ reply = \"web\" }"), "a reply without a request"),
+        (one("{ end = \"r\" }"), "a request that was not begun"),
+        (
+            one("{ begin = \"r\", from = \"then\" }"),
+            "expected \"now\" or \"due\"",
+        ),
+        (
+            one("{ loop = 0, steps = [\"yield\"] }"),
+            "0 is out of range",
+        ),
+        (
+            one("{ loop = \"ever\", steps = [\"yield\"] }"),
+            "a number of turns or \"forever\"",
+        ),
+        (one("{ loop = 2 }"), "a loop needs 'steps'"),
+        (
+            looped("{ mark = \"m\" }"),
+            "a loop whose steps take no time",
+        ),
+        (looped("{ run = \"0\" }"), "a loop whose steps take no time"),
+        (one("{ hog = false }"), "expected true"),
+    ]);
+}
+
+#[test]
+fn loops_nest_within_limits() {
+    let deep = |n| {
+        format!(
+            "[{}\"yield\"{}]",
+            "{ loop = 2, steps = [".repeat(n),
+            "] }".repeat(n)
+        )
+    };
+    Scenario::parse("s.toml", &steps(&deep(8))).unwrap();
+    // The TOML reader has a limit of its own; no stack overflows here.
+    assert_errors(&[
+        (steps(&deep(9)), "nest deeper than 8"),
+        (steps(&deep(5000)), "s.toml:10:"),
+    ]);
+}
+
+#[test]
+fn rt_app() {
+    let task = |t: &str| format!("{{\"global\":{{\"duration\":1}},\n\"tasks\":{{\"a\":{{{t}}}}}}}");
+    let absolute = task("\"timer\": {\"ref\": \"t\", \"period\": 5, \"mode\": \"absolute\"}");
+    let both = task("\"phases\": {\"p\": {\"run\": 1}}, \"run\": 1");
+    let fifo = task("\"run\": 1, \"policy\": \"SCHED_FIFO\"");
+    assert_errors(&[
+        (
+            task("\"run\": 10, \"slep\": 5"),
+            "s.json:2: unknown key 'slep' in a phase",
+        ),
+        (task("\"run\": 10, \"slep\": 5"), "did you mean 'sleep'?"),
+        (task("\"runtime\": 10"), "unknown key 'runtime'"),
+        (task("\"run\": -1"), "-1 is out of range"),
+        (task("\"run\": 1.5"), "no integer"),
+        (task("\"run\": 0"), "take no time"),
+        (task("\"loop\": 5"), "no events"),
+        (task("\"run\": 1, \"run\": 2"), "is here twice"),
+        (fifo, "unknown policy of the fair class 'SCHED_FIFO'"),
+        (task("\"run\": 1, \"cpus\": [64]"), "no CPU of the machine"),
+        (task("\"run\": 1, \"unlock\": \"m\""), "unlock of 'm'"),
+        (both, "unknown key 'run' in a task with phases"),
+        (absolute, "relative"),
+        (
+            "{\"tasks\":{\"a\":{\"run\":1}}}".into(),
+            "the task 'a' never ends",
+        ),
+        ("{\"tasks\":{}}".into(), "there is no task"),
+        ("{\"tasks\":{},}".into(), "a key in quotes"),
+        ("{\"tasks".into(), "a text without an end"),
+        (
+            format!("{{\"tasks\":{}", "[".repeat(100_000)),
+            "levels of nesting",
+        ),
+    ]);
+    let text = task("\"loop\": 1, \"run\": 10, \"barrier\": \"b\", \"instance\": 3");
+    let w = Scenario::parse("s.json", &text)
+        .unwrap()
+        .workload(&ENV)
+        .unwrap();
+    assert_eq!((w.barriers, w.initial.len()), (vec![3], 3));
+}
+
+fn examples() -> Vec<(String, String)> {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    let mut files: Vec<_> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    files.sort();
+    let read = |p: &std::path::PathBuf| {
+        let name = p.file_name().unwrap().to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(p).unwrap())
+    };
+    files.iter().map(read).collect()
+}
+
+fn example(name: &str) -> String {
+    examples().into_iter().find(|(n, _)| n == name).unwrap().1
+}
+
+#[test]
+fn the_examples_and_the_manual_are_right() {
+    let all = examples();
+    assert!(all.len() >= 5);
+    for (name, text) in &all {
+        let scenario = Scenario::parse(name, text).unwrap_or_else(|e| panic!("{e}"));
+        let w = scenario.workload(&ENV).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(w.validate(), Ok(()), "{name}");
+    }
+    let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+    let manual = std::fs::read_to_string(manual).unwrap();
+    let blocks: Vec<&str> = manual.split("```toml\n").skip(1).collect();
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let block = block.split("```").next().unwrap();
+        Scenario::parse("scenario.md", block).unwrap_or_else(|e| panic!("{e}\n{block}"));
+    }
+}
+
+#[test]
+fn a_scenario_becomes_what_it_says() {
+    let scenario = Scenario::parse("n.toml", &example("nested-groups.toml")).unwrap();
+    assert_eq!(scenario.machine.as_ref().unwrap().name, "icx-8358-2s");
+    let w = scenario.workload(&ENV).unwrap();
+    assert_eq!(w.cgroups.len(), 1 + 1 + 8 + 1 + 2 + 1 + 200);
+    let of = |t: usize| &w.cgroups[w.templates[t].cgroup.unwrap() as usize];
+    assert_eq!(of(0).path, "/guaranteed/pod.0");
+    assert_eq!(of(9).path, "/guaranteed/pod.1");
+    assert_eq!(of(64).shares, 10_240);
+    assert_eq!(of(160).path, "/burstable/light/sidecar");
+    assert_eq!(w.duration, Until::Time(1_100_000_000));
+    assert_eq!(w.initial.len(), 164);
+}
+
+#[test]
+fn rt_app_runs_events_in_the_order_of_the_file() {
+    let scenario = Scenario::parse("r.json", &example("rt-app.json")).unwrap();
+    let w = scenario.workload(&ENV).unwrap();
+    let run = |us: u64| Op::Run(Dur::Const(us * 1000));
+    let at = |op: Op| w.programs[1].ops.iter().position(|o| *o == op).unwrap();
+    assert!(at(run(200)) < at(run(5000)) && at(run(5000)) < at(run(3000)));
+}
+
+const PIECES: &[&str] = &[
+    "",
+    "0",
+    "-1",
+    "99999999999",
+    "nan",
+    "\"",
+    "[",
+    "]",
+    "{",
+    "}",
+    "=",
+    "\n",
+    "\"forever\"",
+    "µ",
+    "/*",
+    "exp 1ms",
+    "-5s",
+    "1e999",
+    "[[task]]\n",
+    "[[cgroup]]\n",
+    "\"/a\"",
+    "loop",
+    "steps",
+    "count = 3\n",
+    "parent = \"/web\"\n",
+    "\\",
+    "\u{10ffff}",
+    "true",
+    "\"cpu.max\" = \"max\"\n",
+];
+
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(400)
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Cuts, repeats and changes pieces of valid files: an error or a workload, never a panic.
+    #[test]
+    fn no_input_panics(
+        which in 0usize..6,
+        edits in prop::collection::vec(
+            (0usize..4096, 0usize..40, prop::sample::select(PIECES)), 1..6),
+        cpus in 1u32..300,
+    ) {
+        let all = examples();
+        let (name, text) = &all[which % all.len()];
+        let mut text = text.clone();
+        for (at, cut, piece) in edits {
+            let start = floor(&text, at % (text.len() + 1));
+            let end = floor(&text, start + cut).max(start);
+            text.replace_range(start..end, piece);
+        }
+        if let Ok(scenario) = Scenario::parse(name, &text)
+            && let Ok(w) = scenario.workload(&Env { cpus })
+        {
+            prop_assert_eq!(w.validate(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn no_noise_panics(text in "\\PC{0,200}", json in any::<bool>()) {
+        let _ = Scenario::parse(if json { "x.json" } else { "x.toml" }, &text);
+    }
+}
+
+/// The nearest place at or before `at` where a character begins.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len()))
+        .rev()
+        .find(|&i| text.is_char_boundary(i))
+        .unwrap_or(0)
+}
