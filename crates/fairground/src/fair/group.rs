@@ -1,35 +1,206 @@
 //! Groups on one CPU: their queue, their weight, their share.
 
+use super::entity::reweight_entity;
+use super::load::{attach_task_cfs_rq, detach_task_cfs_rq, publish_load, update_load_avg};
+use super::task::{dequeue_task_fair, enqueue_task_fair, put_prev_task_fair, set_next_task_fair};
+use super::throttle::init_throttle;
 use crate::cx::Cx;
+use crate::fair::{Dequeue, Enqueue, UpdateLoad};
 use crate::host::Host;
+use crate::math::shares::calc_group_shares;
+use crate::math::weight::{LoadWeight, NICE_0_LOAD};
+use crate::place::{Access, Func, Kind, Object, cfs_rq as q, se as e, task as t, tg as g};
 use crate::rq::Rq;
-use crate::task::Resched;
+use crate::shared::{RUNTIME_INF, Relaxed};
+use crate::task::{Resched, SchedEntity};
 use crate::value::{CfsId, SeId, TgId};
 
 /// The queue of `tg` on this CPU, made now (with those above it) if it is the first use.
+///
+/// The kernel makes it when the group is made, and its entity has been ageing with nothing to
+/// decay since then. So the entity starts attached, in the phase of its queue.
 pub fn ensure_cfs<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) -> CfsId {
-    let _ = (cx, rq, tg);
-    CfsId::ROOT
+    // The topmost that is missing first.
+    loop {
+        if let Some(cfs) = rq.cfs_of(tg) {
+            return cfs;
+        }
+        let sys = cx.sys;
+        let mut missing = tg;
+        let parent = loop {
+            let above = sys.tg[missing.idx()].parent.unwrap_or(TgId::ROOT);
+            match rq.cfs_of(above) {
+                Some(cfs) => break cfs,
+                None => missing = above,
+            }
+        };
+        make_cfs(cx, rq, missing, parent);
+    }
 }
 
 /// Recomputes the weight of a group entity from the group load that was published; nothing for a
 /// task.
 pub fn update_cfs_group<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId) {
-    let _ = (cx, rq, se);
+    let Some(below) = rq.se[se.idx()].my_q else {
+        return;
+    };
+    let outer = cx.host.enter(Func::UpdateCfsGroup);
+    let object = rq.cfs_object(below);
+    let features = cx.features();
+    let keeps_empty = features.delay_dequeue.keeps_weight_of_empty_group();
+    let freezes = features.throttle.freezes_group_weight();
+    let queue = &rq.cfs[below.idx()];
+    let kept = (keeps_empty && queue.load.weight == 0) || (freezes && queue.throttled_hierarchy());
+    if kept {
+        cx.touch(object, q::LOAD | q::THROTTLE_COUNT, Access::Read);
+        cx.host.leave(outer);
+        return;
+    }
+    let reads = q::LOAD | q::THROTTLE_COUNT | q::TG | q::AVG | q::TG_CONTRIB;
+    cx.touch(object, reads, Access::Read);
+    let (tg, sys) = (queue.tg, cx.sys);
+    let (shares, tg_load_avg) = sys.tg[tg.idx()].shares_and_load(tg, cx.host);
+    let shares = calc_group_shares(
+        shares,
+        queue.load.weight,
+        queue.avg.load_avg,
+        tg_load_avg as u64,
+        queue.tg_load_avg_contrib,
+    );
+    cx.touch(rq.se_object(se), e::LOAD | e::MY_Q, Access::Read);
+    if rq.se[se.idx()].load.weight != shares {
+        let cfs = rq.se[se.idx()].cfs_rq;
+        reweight_entity(cx, rq, cfs, se, shares);
+        publish_load(cx, rq, se);
+    }
+    cx.host.leave(outer);
 }
 
-/// A group weight has changed: refresh its entities on this CPU, up to the root.
+/// A group weight has changed (in [`TaskGroup::shares`](crate::shared::TaskGroup)): refresh its
+/// entities on this CPU, up to the root.
 pub fn set_shares<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
-    let _ = (cx, rq, tg);
+    let outer = cx.host.enter(Func::SetShares);
+    let mut at = rq.cfs_of(tg);
+    while let Some(se) = at.and_then(|cfs| rq.cfs[cfs.idx()].se) {
+        let cfs = rq.se[se.idx()].cfs_rq;
+        update_load_avg(cx, rq, cfs, se, UpdateLoad::TG);
+        update_cfs_group(cx, rq, se);
+        at = Some(cfs);
+    }
+    cx.host.leave(outer);
 }
 
-/// `cpu.idle` of a group has changed: fix the counts of idle tasks of the queues above.
+/// `cpu.idle` of a group has changed ([`TaskGroup::set_idle`](crate::shared::TaskGroup::set_idle)
+/// was called): fix the counts of idle tasks of the queues above, and the weights.
+///
+/// An idle group's tasks all count as idle above it, whatever their policy.
 pub fn set_idle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, idle: bool) {
-    let _ = (cx, rq, tg, idle);
+    let Some(own) = rq.cfs_of(tg) else {
+        return;
+    };
+    if rq.cfs[own.idx()].idle == idle {
+        return;
+    }
+    cx.touch(rq.cfs_object(own), q::IDLE | q::NR_QUEUED, Access::Update);
+    let queue = &mut rq.cfs[own.idx()];
+    queue.idle = idle;
+    let not_idle = queue.h_nr_queued - queue.h_nr_idle;
+    let mut at = own;
+    while let Some(se) = rq.cfs[at.idx()].se {
+        if !rq.se[se.idx()].on_rq {
+            break;
+        }
+        at = rq.se[se.idx()].cfs_rq;
+        cx.touch(rq.cfs_object(at), q::IDLE | q::NR_QUEUED, Access::Update);
+        let above = &mut rq.cfs[at.idx()];
+        above.h_nr_idle = if idle {
+            above.h_nr_idle + not_idle
+        } else {
+            above.h_nr_idle.saturating_sub(not_idle)
+        };
+        if above.idle {
+            break; // counted as idle above that anyway
+        }
+    }
+    set_shares(cx, rq, tg);
 }
 
-/// Moves a task, running, queued or delayed, to another group (`sched_move_task`).
+/// Moves a task, running, queued, delayed or asleep in the keeping of `rq`, to another group
+/// (`sched_move_task`).
 pub fn move_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) -> Resched {
-    let _ = (cx, rq, task, to);
-    Resched::No
+    let Some(body) = &rq.body[task.idx()] else {
+        return Resched::No;
+    };
+    let (id, throttled) = (body.id, body.throttled);
+    let outer = cx.host.enter(Func::MoveGroup);
+    let queued = rq.se[task.idx()].on_rq || throttled;
+    let running = rq.curr == Some(task);
+    if queued {
+        dequeue_task_fair(cx, rq, task, Dequeue::SAVE | Dequeue::MOVE);
+    }
+    if running {
+        put_prev_task_fair(cx, rq, task);
+    }
+    let object = Object {
+        kind: Kind::Task,
+        a: id.0,
+        b: 0,
+    };
+    cx.touch(object, t::SCHED_GROUP, Access::Update);
+    detach_task_cfs_rq(cx, rq, task);
+    rq.se[task.idx()].avg.last_update_time = 0;
+    set_task_rq(cx, rq, task, to);
+    attach_task_cfs_rq(cx, rq, task);
+    if queued {
+        enqueue_task_fair(cx, rq, task, Enqueue::RESTORE);
+    }
+    if running {
+        set_next_task_fair(cx, rq, task, false);
+    }
+    cx.host.leave(outer);
+    if running { Resched::Yes } else { Resched::No }
+}
+
+/// Points a task, which is on no queue, at the queue of its group `to` on this CPU.
+pub(crate) fn set_task_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) {
+    let group = Object {
+        kind: Kind::Tg,
+        a: to.0,
+        b: 0,
+    };
+    cx.touch(group, g::CFS_ARRAYS, Access::Read);
+    let cfs = ensure_cfs(cx, rq, to);
+    let parent = rq.cfs[cfs.idx()].se;
+    let depth = parent.map_or(0, |p| rq.se[p.idx()].depth + 1);
+    if let Some(body) = &mut rq.body[task.idx()] {
+        body.tg = to;
+    }
+    let entity = &mut rq.se[task.idx()];
+    entity.cfs_rq = cfs;
+    entity.parent = parent;
+    entity.depth = depth;
+    let written = e::CFS_RQ | e::PARENT | e::DEPTH;
+    cx.touch(rq.se_object(task), written, Access::Write);
+}
+
+fn make_cfs<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, parent: CfsId) {
+    let above = &rq.cfs[parent.idx()].avg;
+    let mut se = SchedEntity {
+        // Groups have a weight from the start; their share follows with the first task.
+        load: LoadWeight::new(NICE_0_LOAD),
+        slice_ns: cx.features().tunables.base_slice_ns,
+        ..SchedEntity::default()
+    };
+    se.avg.last_update_time = above.last_update_time;
+    se.avg.period_contrib = above.period_contrib;
+    let cfs = rq.add_cfs(tg, parent, se);
+    let sys = cx.sys;
+    let group = &sys.tg[tg.idx()];
+    let queue = &mut rq.cfs[cfs.idx()];
+    queue.idle = group.idle.load(Relaxed);
+    queue.runtime_enabled = group.bandwidth.quota.load(Relaxed) != RUNTIME_INF;
+    if let Some(words) = group.cpus().get(rq.cpu.idx()) {
+        words.publish_load(cfs, 0, 0);
+    }
+    init_throttle(cx, rq, cfs);
 }

@@ -1,17 +1,137 @@
 //! Hierarchical load: what a task weighs at the root.
+//!
+//! Units: unscaled load. The root's `h_load` is its load average; a group's queue has the part of
+//! its parent's that its entity has there (`math/shares.rs`).
 
 use crate::cx::Cx;
 use crate::host::Host;
+use crate::math::shares;
+use crate::place::{Access, Func, Kind, Object, cfs_rq as q, se as e, tg as t};
 use crate::rq::Rq;
-use crate::value::SeId;
+use crate::value::{CfsId, SeId, TgId};
+
+/// Marks, in an [`Object`]'s `b`, a queue or entity of a group that has none here yet: the kernel
+/// allocates them for every group on every CPU, so walking over them costs their lines.
+const NEVER_USED: u32 = 0x8000_0000;
 
 /// Load of a task seen from the root.
+///
+/// On demand, it refreshes the queue's share first; else it uses what [`update_h_load`] left.
 pub fn task_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> u64 {
-    let _ = (cx, rq, task);
-    0
+    let cfs = rq.se[task.idx()].cfs_rq;
+    if cx.features().h_load.is_on_demand() {
+        update_cfs_rq_h_load(cx, rq, cfs);
+    }
+    cx.touch(rq.se_object(task), e::AVG, Access::Read);
+    cx.touch(rq.cfs_object(cfs), q::AVG | q::H_LOAD, Access::Read);
+    let queue = &rq.cfs[cfs.idx()];
+    shares::task_h_load(
+        rq.se[task.idx()].avg.load_avg,
+        queue.h_load,
+        queue.avg.load_avg,
+    )
 }
 
-/// The walk over all groups before a balance, where the decision asks for it.
+/// The walk over all groups before a balance, where the decision asks for it: once a jiffy.
 pub fn update_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
-    let _ = (cx, rq);
+    if !cx.features().h_load.walks_all_groups() {
+        return;
+    }
+    let now = cx.features().jiffies(rq.clock.clock) + 1;
+    if rq.h_load_throttle == now {
+        return;
+    }
+    rq.h_load_throttle = now;
+    walk_down(cx, rq, TgId::ROOT);
+}
+
+/// Refreshes the share of `cfs`: up to the first queue that was refreshed in this jiffy, leaving a
+/// trail, and down again along it.
+fn update_cfs_rq_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    let now = cx.features().jiffies(rq.clock.clock) + 1;
+    let outer = cx.host.enter(Func::UpdateCfsRqHLoad);
+    cx.touch(rq.cfs_object(cfs), q::H_LOAD, Access::Read);
+    if rq.cfs[cfs.idx()].last_h_load_update == now {
+        cx.host.leave(outer);
+        return;
+    }
+    let mut at = cfs;
+    rq.cfs[at.idx()].h_load_next = None;
+    while rq.cfs[at.idx()].last_h_load_update != now {
+        let Some(se) = rq.cfs[at.idx()].se else {
+            let root = &mut rq.cfs[at.idx()];
+            root.h_load = root.avg.load_avg;
+            root.last_h_load_update = now;
+            break;
+        };
+        at = rq.se[se.idx()].cfs_rq;
+        rq.cfs[at.idx()].h_load_next = Some(se);
+        cx.touch(rq.cfs_object(at), q::H_LOAD | q::AVG, Access::Update);
+    }
+    while let Some(se) = rq.cfs[at.idx()].h_load_next {
+        let queue = &rq.cfs[at.idx()];
+        let entity = &rq.se[se.idx()];
+        cx.touch(rq.se_object(se), e::AVG | e::MY_Q, Access::Read);
+        let load = shares::h_load_child(queue.h_load, entity.avg.load_avg, queue.avg.load_avg);
+        let Some(below) = entity.my_q else { break };
+        let queue = &mut rq.cfs[below.idx()];
+        queue.h_load = load;
+        queue.last_h_load_update = now;
+        cx.touch(rq.cfs_object(below), q::H_LOAD, Access::Write);
+        at = below;
+    }
+    cx.host.leave(outer);
+}
+
+/// Visits `tg`, then the groups below it, in tree order.
+fn walk_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
+    let outer = cx.host.enter(Func::TgLoadDown);
+    tg_load_down(cx, rq, tg);
+    cx.host.leave(outer);
+    let sys = cx.sys;
+    for &child in &sys.tg[tg.idx()].children {
+        walk_down(cx, rq, child);
+    }
+}
+
+fn tg_load_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
+    let group = Object {
+        kind: Kind::Tg,
+        a: tg.0,
+        b: 0,
+    };
+    cx.touch(group, t::TREE | t::CFS_ARRAYS, Access::Read);
+    if let Some(parent) = cx.sys.tg[tg.idx()].parent {
+        let (queue, _) = places(rq, parent);
+        cx.touch(queue, q::H_LOAD | q::AVG, Access::Read);
+    }
+    let (queue, entity) = places(rq, tg);
+    if tg != TgId::ROOT {
+        cx.touch(entity, e::AVG, Access::Read);
+    }
+    cx.touch(queue, q::H_LOAD, Access::Write);
+    let Some(cfs) = rq.cfs_of(tg) else {
+        return; // no load, and nobody who could ask for it
+    };
+    let queue = &rq.cfs[cfs.idx()];
+    let load = match queue.se {
+        None => queue.avg.load_avg,
+        Some(se) => {
+            let parent = &rq.cfs[queue.parent.idx()];
+            let load = rq.se[se.idx()].avg.load_avg;
+            shares::h_load_child(parent.h_load, load, parent.avg.load_avg)
+        }
+    };
+    rq.cfs[cfs.idx()].h_load = load;
+}
+
+/// Queue and entity of a group on this CPU, whether they are in use or not.
+fn places(rq: &Rq, tg: TgId) -> (Object, Object) {
+    let place = |kind, b| Object {
+        kind,
+        a: rq.cpu.0,
+        b,
+    };
+    let b = rq.cfs_of(tg).map_or(NEVER_USED | tg.0, |cfs| cfs.0);
+    (place(Kind::CfsRq, b), place(Kind::GroupSe, b))
 }

@@ -1,16 +1,119 @@
 //! The list of queues with load, children before parents (`leaf_cfs_rq_list`).
+//!
+//! A queue whose load has not decayed is on the list, and so are all queues above it. A new one is
+//! put directly before its parent, which makes the list a post-order walk of the tree: whatever
+//! is below a queue stands in one piece directly before it. So one look at the neighbour says
+//! whether a queue has children on the list.
 
 use crate::cx::Cx;
 use crate::host::Host;
+use crate::math::pelt::SchedAvg;
+use crate::place::{Access, cfs_rq as q, rq as r};
 use crate::rq::Rq;
 use crate::value::CfsId;
 
 /// Adds a queue and those above it.
 pub fn list_add_leaf_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let _ = (cx, rq, cfs);
+    cx.touch(rq.cfs_object(cfs), q::ON_LIST, Access::Read);
+    // The topmost that is missing first: its parent, if it has one, is there.
+    while !rq.cfs[cfs.idx()].on_list {
+        let mut missing = cfs;
+        loop {
+            let parent = rq.cfs[missing.idx()].parent;
+            if missing == CfsId::ROOT || rq.cfs[parent.idx()].on_list {
+                break;
+            }
+            missing = parent;
+        }
+        insert(cx, rq, missing);
+    }
 }
 
 /// Removes a queue.
 pub fn list_del_leaf_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let _ = (cx, rq, cfs);
+    let queue = &mut rq.cfs[cfs.idx()];
+    if !queue.on_list {
+        return;
+    }
+    queue.on_list = false;
+    let (prev, next) = (queue.leaf_prev.take(), queue.leaf_next.take());
+    cx.touch(
+        rq.cfs_object(cfs),
+        q::ON_LIST | q::LEAF_NODE,
+        Access::Update,
+    );
+    set_next(cx, rq, prev, next);
+    set_prev(cx, rq, next, prev);
+}
+
+/// Whether nothing of the queue's load is left, so that it may leave the list.
+///
+/// What it has published counts too: it is only taken back by an update, which a queue off the
+/// list does not get (rule of 2025, in 6.12 stable and 6.18; the only one here).
+pub(crate) fn cfs_rq_is_decayed(rq: &Rq, cfs: CfsId) -> bool {
+    let queue = &rq.cfs[cfs.idx()];
+    queue.load.weight == 0
+        && load_avg_is_decayed(&queue.avg)
+        && !child_on_list(rq, cfs)
+        && queue.tg_load_avg_contrib == 0
+}
+
+fn load_avg_is_decayed(avg: &SchedAvg) -> bool {
+    let decayed = avg.load_sum == 0 && avg.util_sum == 0 && avg.runnable_sum == 0;
+    debug_assert!(
+        !decayed || (avg.load_avg == 0 && avg.util_avg == 0 && avg.runnable_avg == 0),
+        "an average without a sum"
+    );
+    decayed
+}
+
+fn child_on_list(rq: &Rq, cfs: CfsId) -> bool {
+    let before = rq.cfs[cfs.idx()].leaf_prev;
+    before.is_some_and(|child| rq.cfs[child.idx()].parent == cfs)
+}
+
+/// Puts `cfs` before its parent; the root at the end.
+fn insert<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    let (prev, next) = if cfs == CfsId::ROOT {
+        (last(rq), None)
+    } else {
+        let parent = rq.cfs[cfs.idx()].parent;
+        (rq.cfs[parent.idx()].leaf_prev, Some(parent))
+    };
+    cx.touch(rq.cfs_object(cfs), q::ON_LIST | q::LEAF_NODE, Access::Write);
+    let queue = &mut rq.cfs[cfs.idx()];
+    queue.on_list = true;
+    queue.leaf_prev = prev;
+    queue.leaf_next = next;
+    set_next(cx, rq, prev, Some(cfs));
+    set_prev(cx, rq, next, Some(cfs));
+}
+
+fn set_next<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, of: Option<CfsId>, next: Option<CfsId>) {
+    match of {
+        Some(of) => {
+            cx.touch(rq.cfs_object(of), q::LEAF_NODE, Access::Write);
+            rq.cfs[of.idx()].leaf_next = next;
+        }
+        None => {
+            cx.touch(rq.object(), r::LEAF_LIST, Access::Write);
+            rq.leaf_head = next;
+        }
+    }
+}
+
+fn set_prev<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, of: Option<CfsId>, prev: Option<CfsId>) {
+    if let Some(of) = of {
+        cx.touch(rq.cfs_object(of), q::LEAF_NODE, Access::Write);
+        rq.cfs[of.idx()].leaf_prev = prev;
+    }
+}
+
+/// The last of the list. The root is there whenever anything is; without it, a walk.
+fn last(rq: &Rq) -> Option<CfsId> {
+    let mut last = rq.leaf_head?;
+    while let Some(next) = rq.cfs[last.idx()].leaf_next {
+        last = next;
+    }
+    Some(last)
 }

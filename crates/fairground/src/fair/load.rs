@@ -1,13 +1,33 @@
-//! Load averages of entities and queues: update, attach, detach, remove.
+//! Load averages of entities and queues: update, attach, detach.
+//!
+//! Read `math/pelt.rs` first. A queue's averages are the sum of those of its entities, kept as one
+//! number that ages by itself; so an entity that comes or goes is added or subtracted once, and
+//! then both age in step. What this file adds to the arithmetic is *when*: see
+//! [`update_load_avg`]. How a group's change reaches the levels above is in `propagate.rs`, how
+//! a task leaves that is asleep in `removed.rs`.
+//!
+//! Units as in `math/pelt.rs`; times are the PELT clock of the queue, ns.
 
+use super::propagate::{add_tg_cfs_propagate, propagate_entity_cfs_rq, propagate_entity_load_avg};
+use super::throttle::cfs_rq_clock_pelt;
 use crate::cx::Cx;
 use crate::fair::UpdateLoad;
 use crate::host::Host;
-use crate::rq::Rq;
-use crate::task::{SchedEntity, Task};
-use crate::value::{CfsId, Cpu, SeId};
+use crate::math::pelt::{self, PELT_MIN_DIVIDER, SchedAvg, get_pelt_divider};
+use crate::math::weight::scale_load_down;
+use crate::place::{Access, Fields, Func, cfs_rq as q, se as e};
+use crate::rq::{CfsRq, Rq};
+use crate::shared::Removed;
+use crate::task::SchedEntity;
+use crate::value::{CfsId, SCHED_CAPACITY_SCALE, SeId};
+
+pub use super::propagate::update_tg_load_avg;
+pub use super::removed::{migrate_task_rq_fair, remove_entity_load_avg, sync_entity_load_avg};
 
 /// Ages entity and queue to now, takes over what the group below changed, attaches or detaches.
+///
+/// An entity whose `last_update_time` is 0 is on no queue's account: it is new, or came from
+/// another CPU or group. It is not aged, and [`UpdateLoad::ATTACH`] attaches it.
 pub fn update_load_avg<H: Host>(
     cx: &mut Cx<H>,
     rq: &mut Rq,
@@ -15,66 +35,280 @@ pub fn update_load_avg<H: Host>(
     se: SeId,
     flags: UpdateLoad,
 ) {
-    let _ = (cx, rq, cfs, se, flags);
+    let outer = cx.host.enter(Func::UpdateLoadAvg);
+    let now = cfs_rq_clock_pelt(rq, cfs);
+    let attached = rq.se[se.idx()].avg.last_update_time != 0;
+    if attached && !flags.has(UpdateLoad::SKIP_AGE) {
+        age_entity(cx, rq, now, cfs, se);
+    }
+    let mut changed = update_cfs_rq_load_avg(cx, rq, now, cfs);
+    changed |= propagate_entity_load_avg(cx, rq, cfs, se);
+    if !attached && flags.has(UpdateLoad::ATTACH) {
+        attach_entity_load_avg(cx, rq, cfs, se);
+        update_tg_load_avg(cx, rq, cfs);
+    } else if flags.has(UpdateLoad::DETACH) {
+        detach_entity_load_avg(cx, rq, cfs, se);
+        update_tg_load_avg(cx, rq, cfs);
+    } else if changed && flags.has(UpdateLoad::TG) {
+        update_tg_load_avg(cx, rq, cfs);
+    }
+    publish_load(cx, rq, se);
+    cx.host.leave(outer);
+}
+
+/// Lets wakers see the load averages of a group's entity and of the queue that it stands for.
+/// No touch: they are words of structures that were just reported as written.
+#[inline]
+pub(crate) fn publish_load<H: Host>(cx: &Cx<H>, rq: &Rq, se: SeId) {
+    let entity = &rq.se[se.idx()];
+    let Some(below) = entity.my_q else {
+        return;
+    };
+    let queue = &rq.cfs[below.idx()];
+    if let Some(words) = cx.sys.tg[queue.tg.idx()].cpus().get(rq.cpu.idx()) {
+        words.publish_load(below, queue.avg.load_avg, entity.avg.load_avg);
+    }
+}
+
+/// Ages a queue to `now` and subtracts what left it asleep. True if its averages changed.
+pub(crate) fn update_cfs_rq_load_avg<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    now: u64,
+    cfs: CfsId,
+) -> bool {
+    const READS: Fields = q::AVG.and(q::LOAD).and(q::NR_QUEUED).and(q::CURR);
+    let object = rq.cfs_object(cfs);
+    let queue = &mut rq.cfs[cfs.idx()];
+    let sys = cx.sys;
+    let Some(words) = sys.tg[queue.tg.idx()].cpus().get(rq.cpu.idx()) else {
+        debug_assert!(false, "a queue of a group that nobody opened");
+        return false;
+    };
+    let before = queue.avg.last_update_time;
+    let mut changed = false;
+    if let Some(removed) = words.take_removed(object, READS, cx.host) {
+        subtract_removed(queue, removed);
+        changed = true;
+    }
+    let weight = scale_load_down(queue.load.weight);
+    let runnable = u64::from(queue.h_nr_runnable);
+    let running = queue.curr.is_some();
+    changed |= pelt::update_load_avg_cfs_rq(now, &mut queue.avg, weight, runnable, running);
+    if changed || queue.avg.last_update_time != before {
+        words.set_last_update_time(queue.avg.last_update_time);
+        cx.touch(object, q::AVG | q::AVG_LAST_UPDATE, Access::Update);
+    }
+    changed
 }
 
 /// Adds the averages of `se` to its queue.
+///
+/// Its sums were counted from another queue's periods. They are made anew from the averages, in
+/// the phase of this queue, so that from now on both divide by the same number.
 pub fn attach_entity_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId) {
-    let _ = (cx, rq, cfs, se);
+    cx.touch(rq.se_object(se), e::AVG, Access::Update);
+    cx.touch(rq.cfs_object(cfs), q::AVG | q::PROPAGATE, Access::Update);
+    let queue = &rq.cfs[cfs.idx()].avg;
+    let divider = get_pelt_divider(queue);
+    let entity = &mut rq.se[se.idx()];
+    let weight = se_weight(entity);
+    let avg = &mut entity.avg;
+    avg.last_update_time = queue.last_update_time;
+    avg.period_contrib = queue.period_contrib;
+    avg.util_sum = (avg.util_avg * divider) as u32;
+    avg.runnable_sum = avg.runnable_avg * divider;
+    let load_sum = avg.load_avg * divider;
+    // At least 1: an entity that is attached has some load, however light it is.
+    avg.load_sum = if weight < load_sum {
+        load_sum / weight
+    } else {
+        1
+    };
+    let added = *avg;
+    enqueue_load_avg(rq, cfs, se);
+    let queue = &mut rq.cfs[cfs.idx()];
+    queue.avg.util_avg += added.util_avg;
+    queue.avg.util_sum = queue.avg.util_sum.wrapping_add(added.util_sum);
+    queue.avg.runnable_avg += added.runnable_avg;
+    queue.avg.runnable_sum += added.runnable_sum;
+    add_tg_cfs_propagate(queue, added.load_sum as i64);
 }
 
 /// Subtracts them.
 pub fn detach_entity_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId) {
-    let _ = (cx, rq, cfs, se);
+    cx.touch(rq.se_object(se), e::AVG, Access::Read);
+    cx.touch(rq.cfs_object(cfs), q::AVG | q::PROPAGATE, Access::Update);
+    dequeue_load_avg(rq, cfs, se);
+    let gone = rq.se[se.idx()].avg;
+    let queue = &mut rq.cfs[cfs.idx()];
+    sub_util(&mut queue.avg, gone.util_avg, gone.util_sum);
+    sub_runnable(&mut queue.avg, gone.runnable_avg, gone.runnable_sum);
+    add_tg_cfs_propagate(queue, -(gone.load_sum as i64));
 }
 
 /// Adds only the load part (reweighting).
 pub fn enqueue_load_avg(rq: &mut Rq, cfs: CfsId, se: SeId) {
-    let _ = (rq, cfs, se);
+    let entity = &rq.se[se.idx()];
+    let queue = &mut rq.cfs[cfs.idx()].avg;
+    queue.load_avg += entity.avg.load_avg;
+    queue.load_sum += se_weight(entity) * entity.avg.load_sum;
 }
 
 /// Subtracts only the load part.
 pub fn dequeue_load_avg(rq: &mut Rq, cfs: CfsId, se: SeId) {
-    let _ = (rq, cfs, se);
+    let entity = &rq.se[se.idx()];
+    let sum = se_weight(entity) * entity.avg.load_sum;
+    sub_load(&mut rq.cfs[cfs.idx()].avg, entity.avg.load_avg, sum);
 }
 
 /// Refreshes `runnable_weight` of a group entity from its queue.
+#[inline]
 pub fn se_update_runnable(rq: &mut Rq, se: SeId) {
-    let _ = (rq, se);
-}
-
-/// Ages a sleeping task, which is with the host, to the last update of its queue on `cpu`.
-pub fn sync_entity_load_avg<H: Host>(cx: &mut Cx<H>, task: &mut Task, cpu: Cpu) {
-    let _ = (cx, task, cpu);
-}
-
-/// Leaves the averages of a sleeping task to be removed by the queue it slept on.
-pub fn remove_entity_load_avg<H: Host>(cx: &mut Cx<H>, task: &mut Task, cpu: Cpu) {
-    let _ = (cx, task, cpu);
-}
-
-/// A task that is with the host changes its CPU: removes its load there, and forgets its time
-/// stamp.
-pub fn migrate_task_rq_fair<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, waking: bool) {
-    let _ = (cx, task, from, waking);
+    if let Some(below) = rq.se[se.idx()].my_q {
+        rq.se[se.idx()].runnable_weight = u64::from(rq.cfs[below.idx()].h_nr_runnable);
+    }
 }
 
 /// First averages of a new task.
+///
+/// Its load starts full, or it would be taken for weightless; its utilisation follows in
+/// [`post_init_entity_util_avg`]. A group starts with nothing, as its queue is empty.
 pub fn init_entity_runnable_average(se: &mut SchedEntity) {
-    let _ = se;
+    se.avg = SchedAvg::default();
+    if se.my_q.is_none() {
+        se.avg.load_avg = scale_load_down(se.load.weight);
+    }
 }
 
-/// First utilisation of a new task, from what its queue has left; attaches it.
+/// First utilisation of a new task, from what its queue has left.
+///
+/// It is half of what the CPU has spare, so that a series of forks comes to 1/2, 3/4, 7/8 of
+/// the CPU and not to more than it has; but not above the task's share, by weight, of what the
+/// others of its queue use. The averages are attached when it is enqueued, as its
+/// `last_update_time` is 0.
 pub fn post_init_entity_util_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
-    let _ = (cx, rq, task);
+    let entity = &rq.se[task.idx()];
+    let cfs = entity.cfs_rq;
+    cx.touch(rq.cfs_object(cfs), q::AVG, Access::Read);
+    cx.touch(rq.se_object(task), e::AVG, Access::Update);
+    let queue = &rq.cfs[cfs.idx()].avg;
+    let weight = se_weight(entity);
+    let spare = (rq.clock.capacity as i64 - queue.util_avg as i64) / 2;
+    let avg = &mut rq.se[task.idx()].avg;
+    if spare > 0 {
+        avg.util_avg = if queue.util_avg == 0 {
+            spare as u64
+        } else {
+            (queue.util_avg * weight / (queue.load_avg + 1)).min(spare as u64)
+        };
+    }
+    avg.runnable_avg = avg.util_avg;
 }
 
-/// A task joins a group.
+/// A task joins the group that its `cfs_rq` belongs to.
 pub fn attach_task_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
-    let _ = (cx, rq, task);
+    let cfs = rq.se[task.idx()].cfs_rq;
+    let flags = if cx.features().attach_age_load {
+        UpdateLoad::NONE
+    } else {
+        UpdateLoad::SKIP_AGE
+    };
+    update_load_avg(cx, rq, cfs, task, flags);
+    attach_entity_load_avg(cx, rq, cfs, task);
+    update_tg_load_avg(cx, rq, cfs);
+    propagate_entity_cfs_rq(cx, rq, task);
 }
 
-/// A task leaves its group.
+/// A task leaves its group; nothing to do if it was never attached.
 pub fn detach_task_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
-    let _ = (cx, rq, task);
+    if rq.se[task.idx()].avg.last_update_time == 0 {
+        return;
+    }
+    let cfs = rq.se[task.idx()].cfs_rq;
+    update_load_avg(cx, rq, cfs, task, UpdateLoad::NONE);
+    detach_entity_load_avg(cx, rq, cfs, task);
+    update_tg_load_avg(cx, rq, cfs);
+    propagate_entity_cfs_rq(cx, rq, task);
 }
+
+/// Unscaled weight of an entity (`se_weight`).
+#[inline]
+pub(crate) fn se_weight(se: &SchedEntity) -> u64 {
+    scale_load_down(se.load.weight)
+}
+
+/// Ages one entity.
+#[inline]
+fn age_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, now: u64, cfs: CfsId, se: SeId) {
+    const READS: Fields = e::AVG.and(e::LOAD).and(e::ON_RQ).and(e::RUNNABLE_WEIGHT);
+    let object = rq.se_object(se);
+    let running = rq.cfs[cfs.idx()].curr == Some(se);
+    let entity = &mut rq.se[se.idx()];
+    let weight = se_weight(entity);
+    let runnable = match entity.my_q {
+        _ if entity.sched_delayed => 0,
+        None => u64::from(entity.on_rq),
+        Some(_) => entity.runnable_weight,
+    };
+    let before = entity.avg.last_update_time;
+    let on_rq = entity.on_rq;
+    pelt::update_load_avg_se(now, &mut entity.avg, on_rq, runnable, running, weight);
+    let advanced = entity.avg.last_update_time != before;
+    cx.touch(object, READS, Access::Read);
+    if advanced {
+        cx.touch(object, e::AVG, Access::Update);
+    }
+}
+
+/// Takes tasks that left asleep off the averages. Their sums are not known any more, only their
+/// averages: a sum is about the average times the divider.
+fn subtract_removed(queue: &mut CfsRq, removed: Removed) {
+    let avg = &mut queue.avg;
+    let divider = get_pelt_divider(avg);
+    sub_load(avg, removed.load, removed.load * divider);
+    sub_util(avg, removed.util, (removed.util * divider) as u32);
+    sub_runnable(avg, removed.runnable, removed.runnable * divider);
+    // The load sum of the group's entity counts time, not weight: their part of it is estimated
+    // by the time they were runnable.
+    let runnable_sum = (removed.runnable * divider) as i64;
+    add_tg_cfs_propagate(queue, (-runnable_sum) >> pelt::CAPACITY_SHIFT);
+}
+
+/// `load -= ...`, not below zero; then see [`at_least`].
+#[inline]
+pub(crate) fn sub_load(avg: &mut SchedAvg, load_avg: u64, load_sum: u64) {
+    avg.load_avg = avg.load_avg.saturating_sub(load_avg);
+    avg.load_sum = avg.load_sum.saturating_sub(load_sum);
+    avg.load_sum = at_least(avg.load_sum, avg.load_avg);
+}
+
+/// The same for utilisation.
+#[inline]
+pub(crate) fn sub_util(avg: &mut SchedAvg, util_avg: u64, util_sum: u32) {
+    avg.util_avg = avg.util_avg.saturating_sub(util_avg);
+    avg.util_sum = avg.util_sum.saturating_sub(util_sum);
+    avg.util_sum = at_least(u64::from(avg.util_sum), avg.util_avg) as u32;
+}
+
+/// The same for the runnable part.
+#[inline]
+pub(crate) fn sub_runnable(avg: &mut SchedAvg, runnable_avg: u64, runnable_sum: u64) {
+    avg.runnable_avg = avg.runnable_avg.saturating_sub(runnable_avg);
+    avg.runnable_sum = avg.runnable_sum.saturating_sub(runnable_sum);
+    avg.runnable_sum = at_least(avg.runnable_sum, avg.runnable_avg);
+}
+
+/// A sum is not below what its average stands for.
+///
+/// Rounding can make the sum of the parts greater than the sum of the whole. A sum that reaches 0
+/// before its average would let a queue count as decayed which still has load. The kernel
+/// compares in 32 bits, for sums of 64 bits too: above 2^32 (some 88 nice-0 tasks on one queue)
+/// the upper half is lost, and this does the same.
+#[inline]
+pub(crate) fn at_least(sum: u64, avg: u64) -> u64 {
+    let least = avg.wrapping_mul(PELT_MIN_DIVIDER) as u32;
+    u64::from((sum as u32).max(least))
+}
+
+const _: () = assert!(SCHED_CAPACITY_SCALE == 1 << pelt::CAPACITY_SHIFT);

@@ -13,6 +13,8 @@ pub mod h_load;
 pub mod leaf;
 pub mod load;
 pub mod preempt;
+mod propagate;
+mod removed;
 pub mod task;
 pub mod throttle;
 pub mod util_est;

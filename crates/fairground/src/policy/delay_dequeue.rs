@@ -25,4 +25,12 @@ impl DelayDequeue {
     pub const fn cuts_lag(self) -> bool {
         matches!(self, Self::KeepZero)
     }
+
+    /// Whether the entity of a group that became empty keeps its weight: it can be a delayed
+    /// sleeper, whose lag is counted in that weight.
+    #[inline]
+    #[must_use]
+    pub const fn keeps_weight_of_empty_group(self) -> bool {
+        self.delays()
+    }
 }

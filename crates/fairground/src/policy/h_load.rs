@@ -18,4 +18,11 @@ impl HLoad {
     pub const fn walks_all_groups(self) -> bool {
         matches!(self, Self::Eager)
     }
+
+    /// Whether the load of a task is asked for where it is needed, rather than remembered.
+    #[inline]
+    #[must_use]
+    pub const fn is_on_demand(self) -> bool {
+        matches!(self, Self::OnDemand)
+    }
 }

@@ -31,4 +31,11 @@ impl TgLoadAvg {
     pub const fn reads_clock(self) -> bool {
         self.period_ns != 0
     }
+
+    /// Whether `load` differs enough from what was published, `contrib`: by more than 1/64.
+    #[inline]
+    #[must_use]
+    pub const fn is_worth(self, load: u64, contrib: u64) -> bool {
+        load.abs_diff(contrib) > contrib / 64
+    }
 }

@@ -18,4 +18,12 @@ impl Throttle {
     pub const fn is_per_task(self) -> bool {
         matches!(self, Self::AtUserReturn)
     }
+
+    /// Whether the entities of throttled groups keep their weight: nothing in them can run, so
+    /// there is nothing to weigh.
+    #[inline]
+    #[must_use]
+    pub const fn freezes_group_weight(self) -> bool {
+        matches!(self, Self::WholeQueue)
+    }
 }

@@ -15,6 +15,6 @@ pub use cpu::CpuShared;
 pub use llc::LlcShared;
 pub use nohz::{Nohz, RootDomain};
 pub use task::TaskShared;
-pub use task_group::{TaskGroup, TgCpu};
+pub use task_group::{Removed, TaskGroup, TgCpu};
 
 pub(crate) use core::sync::atomic::Ordering::Relaxed;

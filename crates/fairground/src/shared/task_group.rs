@@ -6,7 +6,8 @@ use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
 
 use super::{CfsBandwidth, Relaxed};
 use crate::host::Host;
-use crate::place::{Access, Kind, Object, tg as f};
+use crate::math::weight::{NICE_0_LOAD, WEIGHT_IDLEPRIO, scale_load};
+use crate::place::{Access, Fields, Kind, Object, cfs_rq as q, tg as f};
 use crate::value::{CfsId, Cpu, TgId};
 
 /// A task group (`cpu` cgroup).
@@ -32,17 +33,14 @@ pub struct TaskGroup {
 #[derive(Debug, Default)]
 pub struct TgCpu {
     /// `cfs_rq.avg.last_update_time`, for tasks that leave asleep.
-    pub last_update_time: AtomicU64,
-    /// Accumulated PELT time throttled while idle (`throttled_pelt_idle`).
+    last_update_time: AtomicU64,
+    /// PELT time for which the queue was throttled, as of when it last became empty
+    /// (`throttled_pelt_idle`); `u64::MAX` = its clock stands still.
     pub throttled_pelt_idle: AtomicU64,
-    /// Tasks that left asleep since the queue last looked.
-    pub removed_nr: AtomicU32,
-    /// Their load.
-    pub removed_load: AtomicU64,
-    /// Their utilisation.
-    pub removed_util: AtomicU64,
-    /// Their runnable average.
-    pub removed_runnable: AtomicU64,
+    removed_nr: AtomicU32,
+    removed_load: AtomicU64,
+    removed_util: AtomicU64,
+    removed_runnable: AtomicU64,
     /// Order in which the queue was throttled; 0 = it is not.
     pub throttled_seq: AtomicU64,
     /// Runtime granted by an unthrottle that the owner has not yet seen, ns; 0 = none.
@@ -67,6 +65,94 @@ impl TgCpu {
         self.cfs.store(cfs.0, Relaxed);
         self.queue_load_avg.store(queue_load_avg, Relaxed);
         self.se_load_avg.store(se_load_avg, Relaxed);
+    }
+}
+
+/// Averages of tasks that left asleep (`cfs_rq->removed`): unscaled load, capacity scale.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Removed {
+    /// Sum of their `load_avg`.
+    pub load: u64,
+    /// Sum of their `util_avg`.
+    pub util: u64,
+    /// Sum of their `runnable_avg`.
+    pub runnable: u64,
+}
+
+impl TgCpu {
+    /// The queue of the group on `cpu`, as a place. Only of a queue that was made.
+    #[inline]
+    #[must_use]
+    pub fn queue(&self, cpu: Cpu) -> Object {
+        Object {
+            kind: Kind::CfsRq,
+            a: cpu.0,
+            b: self.cfs.load(Relaxed),
+        }
+    }
+
+    /// The owner has aged its queue to `now` (PELT clock, ns). Part of its store to
+    /// `avg.last_update_time`, which it reports itself.
+    #[inline]
+    pub(crate) fn set_last_update_time(&self, now: u64) {
+        self.last_update_time.store(now, Relaxed);
+    }
+
+    /// PELT clock up to which the queue was aged, ns.
+    #[inline]
+    pub fn last_update_time<H: Host + ?Sized>(&self, queue: Object, host: &mut H) -> u64 {
+        host.touch(queue, q::AVG_LAST_UPDATE, Access::Read);
+        self.last_update_time.load(Relaxed)
+    }
+
+    /// The owner's queue has become empty with `throttled` ns of PELT time spent throttled.
+    #[inline]
+    pub(crate) fn set_throttled_pelt_idle<H: Host + ?Sized>(
+        &self,
+        queue: Object,
+        throttled: u64,
+        host: &mut H,
+    ) {
+        host.touch(queue, q::THROTTLED_PELT_IDLE, Access::Write);
+        self.throttled_pelt_idle.store(throttled, Relaxed);
+    }
+
+    /// PELT time for which the queue was throttled, ns; `u64::MAX` = its clock stands still.
+    #[inline]
+    pub fn throttled_pelt_idle<H: Host + ?Sized>(&self, queue: Object, host: &mut H) -> u64 {
+        host.touch(queue, q::THROTTLED_PELT_IDLE, Access::Read);
+        self.throttled_pelt_idle.load(Relaxed)
+    }
+
+    /// Leaves the averages of a sleeping task for the owner to subtract. Any CPU may write.
+    pub fn add_removed<H: Host + ?Sized>(&self, queue: Object, task: Removed, host: &mut H) {
+        host.touch(queue, q::REMOVED, Access::Rmw);
+        self.removed_load.fetch_add(task.load, Relaxed);
+        self.removed_util.fetch_add(task.util, Relaxed);
+        self.removed_runnable.fetch_add(task.runnable, Relaxed);
+        self.removed_nr.fetch_add(1, Relaxed);
+    }
+
+    /// What was left since the last look. `also` are fields of the queue that the owner reads
+    /// with it: one report for all, as every update of a queue comes by here.
+    #[inline]
+    pub(crate) fn take_removed<H: Host + ?Sized>(
+        &self,
+        queue: Object,
+        also: Fields,
+        host: &mut H,
+    ) -> Option<Removed> {
+        host.touch(queue, also | q::REMOVED, Access::Read);
+        if self.removed_nr.load(Relaxed) == 0 {
+            return None;
+        }
+        host.touch(queue, q::REMOVED, Access::Rmw);
+        self.removed_nr.store(0, Relaxed);
+        Some(Removed {
+            load: self.removed_load.swap(0, Relaxed),
+            util: self.removed_util.swap(0, Relaxed),
+            runnable: self.removed_runnable.swap(0, Relaxed),
+        })
     }
 }
 
@@ -145,6 +231,34 @@ impl TaskGroup {
             Access::Read,
         );
         self.load_avg.load(Relaxed)
+    }
+
+    /// `cpu.idle` is written: the group weighs as little as a `SCHED_IDLE` task, or as much as a
+    /// new group again. Every CPU has to take it up then ([`set_idle`](crate::fair::group)).
+    pub fn set_idle(&self, idle: bool) {
+        let weight = if idle {
+            scale_load(WEIGHT_IDLEPRIO as u64)
+        } else {
+            NICE_0_LOAD
+        };
+        self.idle.store(idle, Relaxed);
+        self.shares.store(weight, Relaxed);
+    }
+
+    /// The group's weight (scaled) and its published load.
+    #[inline]
+    #[must_use]
+    pub fn shares_and_load<H: Host + ?Sized>(&self, id: TgId, host: &mut H) -> (u64, i64) {
+        host.touch(
+            Object {
+                kind: Kind::Tg,
+                a: id.0,
+                b: 0,
+            },
+            f::SHARES | f::LOAD_AVG,
+            Access::Read,
+        );
+        (self.shares.load(Relaxed), self.load_avg.load(Relaxed))
     }
 
     /// The published load, for reports and checkers: not a touch of the scheduler.

@@ -1,0 +1,252 @@
+//! How a change of load below reaches the levels above, and the group.
+//!
+//! A group's entity `se` on this CPU stands for the queue below it, `gcfs`. Utilisation and
+//! runnable time are the same thing for both, so the entity takes over the queue's averages. Load
+//! is not: the queue's is a sum of its tasks' weights, the entity's is the entity's own weight
+//! times the part of time in which at least one of them was runnable. That part cannot be
+//! known from the sums, as the tasks' times may overlap or not; it is estimated, see
+//! [`update_tg_cfs_load`].
+
+use super::leaf::list_add_leaf_cfs_rq;
+use super::load::{at_least, se_weight, update_load_avg};
+use super::throttle::cfs_rq_clock_pelt;
+use crate::cx::Cx;
+use crate::fair::UpdateLoad;
+use crate::host::Host;
+use crate::math::pelt::{CAPACITY_SHIFT, SchedAvg, get_pelt_divider};
+use crate::math::weight::scale_load_down;
+use crate::place::{Access, cfs_rq as q, se as e};
+use crate::rq::{CfsRq, Rq};
+use crate::task::SchedEntity;
+use crate::value::{CfsId, SeId, TgId};
+
+/// Notes that the load of `queue` changed by something else than time: by `runnable_sum` units.
+#[inline]
+pub(crate) fn add_tg_cfs_propagate(queue: &mut CfsRq, runnable_sum: i64) {
+    queue.propagate = true;
+    queue.prop_runnable_sum = queue.prop_runnable_sum.wrapping_add(runnable_sum);
+}
+
+/// Takes a noted change of the queue below `se` over into `se` and its queue `cfs`, and notes it
+/// there for the level above. True if there was one.
+#[inline]
+pub(crate) fn propagate_entity_load_avg<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    cfs: CfsId,
+    se: SeId,
+) -> bool {
+    let Some(below) = rq.se[se.idx()].my_q else {
+        return false;
+    };
+    cx.touch(rq.cfs_object(below), q::PROPAGATE, Access::Read);
+    if !rq.cfs[below.idx()].propagate {
+        return false;
+    }
+    cx.touch(rq.cfs_object(below), q::PROPAGATE, Access::Update);
+    cx.touch(rq.cfs_object(below), q::AVG | q::LOAD, Access::Read);
+    cx.touch(rq.cfs_object(cfs), q::AVG | q::PROPAGATE, Access::Update);
+    cx.touch(rq.se_object(se), e::AVG, Access::Update);
+    let gcfs = &mut rq.cfs[below.idx()];
+    let runnable_sum = core::mem::take(&mut gcfs.prop_runnable_sum);
+    gcfs.propagate = false;
+    let Below { avg, weight } = Below {
+        avg: gcfs.avg,
+        weight: scale_load_down(gcfs.load.weight),
+    };
+    let queue = &mut rq.cfs[cfs.idx()];
+    let entity = &mut rq.se[se.idx()];
+    add_tg_cfs_propagate(queue, runnable_sum);
+    update_tg_cfs_util(&mut queue.avg, &mut entity.avg, &avg);
+    update_tg_cfs_runnable(&mut queue.avg, &mut entity.avg, &avg);
+    update_tg_cfs_load(&mut queue.avg, entity, &Below { avg, weight }, runnable_sum);
+    true
+}
+
+/// A task was attached to, or detached from, its queue without being enqueued: takes the change
+/// up to the root, and has the queues aged from now on.
+pub(crate) fn propagate_entity_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId) {
+    let whole_queue = !cx.features().throttle.is_per_task();
+    let mut cfs = rq.se[se.idx()].cfs_rq;
+    if whole_queue && rq.cfs[cfs.idx()].throttled {
+        return;
+    }
+    if !pelt_clock_stopped(cx, rq, cfs) {
+        list_add_leaf_cfs_rq(cx, rq, cfs);
+    }
+    while let Some(above) = rq.cfs[cfs.idx()].se {
+        cfs = rq.se[above.idx()].cfs_rq;
+        update_load_avg(cx, rq, cfs, above, UpdateLoad::TG);
+        if whole_queue && rq.cfs[cfs.idx()].throttled {
+            return;
+        }
+        if !pelt_clock_stopped(cx, rq, cfs) {
+            list_add_leaf_cfs_rq(cx, rq, cfs);
+        }
+    }
+}
+
+/// Publishes the queue's load to its group, if the rule of the day lets it
+/// ([`TgLoadAvg`](crate::policy::TgLoadAvg)).
+///
+/// The sum is one word for all CPUs: each addition takes its line from whoever wrote last.
+#[inline]
+pub fn update_tg_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    let queue = &rq.cfs[cfs.idx()];
+    let tg = queue.tg;
+    if tg == TgId::ROOT {
+        return;
+    }
+    let object = rq.cfs_object(cfs);
+    let rule = cx.features().tg_load_avg;
+    let mut now = 0;
+    if rule.reads_clock() {
+        cx.touch(object, q::TG | q::LAST_UPDATE_TG, Access::Read);
+        now = cx.host.clock();
+        if !rule.is_due(now, queue.last_update_tg_load_avg) {
+            return;
+        }
+    }
+    cx.touch(object, q::TG | q::TG_CONTRIB | q::AVG, Access::Read);
+    let (load, contrib) = (queue.avg.load_avg, queue.tg_load_avg_contrib);
+    if !rule.is_worth(load, contrib) {
+        return;
+    }
+    let sys = cx.sys;
+    sys.tg[tg.idx()].add_load_avg(tg, load.wrapping_sub(contrib) as i64, cx.host);
+    let queue = &mut rq.cfs[cfs.idx()];
+    queue.tg_load_avg_contrib = load;
+    let mut written = q::TG_CONTRIB;
+    if rule.reads_clock() {
+        queue.last_update_tg_load_avg = now;
+        written = written | q::LAST_UPDATE_TG;
+    }
+    cx.touch(object, written, Access::Write);
+}
+
+/// The queue has become empty, or was aged while empty: tells those who leave it asleep how far
+/// its clock is behind (`update_idle_cfs_rq_clock_pelt`).
+pub(crate) fn update_idle_cfs_rq_clock_pelt<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) {
+    let queue = &rq.cfs[cfs.idx()];
+    let throttled = if pelt_clock_stopped(cx, rq, cfs) {
+        u64::MAX
+    } else {
+        queue.throttled_clock_pelt_time
+    };
+    let sys = cx.sys;
+    if let Some(words) = sys.tg[queue.tg.idx()].cpus().get(rq.cpu.idx()) {
+        words.set_throttled_pelt_idle(rq.cfs_object(cfs), throttled, cx.host);
+    }
+}
+
+/// Whether the load of the queue does not age now because it is throttled.
+#[inline]
+pub(crate) fn pelt_clock_stopped<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId) -> bool {
+    let queue = &rq.cfs[cfs.idx()];
+    if cx.features().throttle.is_per_task() {
+        queue.pelt_clock_throttled
+    } else {
+        queue.throttled_hierarchy()
+    }
+}
+
+/// What is needed of the queue below an entity.
+struct Below {
+    avg: SchedAvg,
+    /// Unscaled weight.
+    weight: u64,
+}
+
+/// The entity's utilisation becomes the queue's; the queue above changes by the difference.
+fn update_tg_cfs_util(queue: &mut SchedAvg, se: &mut SchedAvg, below: &SchedAvg) {
+    let delta_avg = below.util_avg as i64 - se.util_avg as i64;
+    if delta_avg == 0 {
+        return;
+    }
+    se.util_avg = below.util_avg;
+    let new_sum = (se.util_avg * get_pelt_divider(queue)) as u32;
+    let delta_sum = i64::from(new_sum) - i64::from(se.util_sum);
+    se.util_sum = new_sum;
+    queue.util_avg = add_positive(queue.util_avg, delta_avg);
+    queue.util_sum = add_positive(u64::from(queue.util_sum), delta_sum) as u32;
+    queue.util_sum = at_least(u64::from(queue.util_sum), queue.util_avg) as u32;
+}
+
+/// The same for the runnable part. The kernel has the new sum in 32 bits, and so has this.
+fn update_tg_cfs_runnable(queue: &mut SchedAvg, se: &mut SchedAvg, below: &SchedAvg) {
+    let delta_avg = below.runnable_avg as i64 - se.runnable_avg as i64;
+    if delta_avg == 0 {
+        return;
+    }
+    se.runnable_avg = below.runnable_avg;
+    let new_sum = u64::from((se.runnable_avg * get_pelt_divider(queue)) as u32);
+    let delta_sum = new_sum.wrapping_sub(se.runnable_sum) as i64;
+    se.runnable_sum = new_sum;
+    queue.runnable_avg = add_positive(queue.runnable_avg, delta_avg);
+    queue.runnable_sum = add_positive(queue.runnable_sum, delta_sum);
+    queue.runnable_sum = at_least(queue.runnable_sum, queue.runnable_avg);
+}
+
+/// The entity's load after the queue below changed by `change` units of runnable time.
+///
+/// # Derivation
+///
+/// Let `r` be the decayed time in which the entity was runnable (its `load_sum`), `M` the most it
+/// can be (the divider). Entities `i` below, of weights `w_i`, were runnable for `r_i`.
+///
+/// ```text
+///     max r_i  <=  r  <=  min(sum r_i, M)
+/// ```
+///
+/// - Somebody came (`change > 0`): assume that its time did not overlap: `r + change`, at most
+///   `M`.
+/// - Somebody left: the queue has `sum w_i r_i` and `sum w_i` of those that are queued; assume
+///   that all were runnable for the same time, then it is the quotient; but leaving cannot make
+///   `r` greater.
+/// - It was runnable at least while it was running, and that is known.
+fn update_tg_cfs_load(queue: &mut SchedAvg, se: &mut SchedEntity, below: &Below, change: i64) {
+    if change == 0 {
+        return;
+    }
+    let weight = se_weight(se);
+    let avg = &mut se.avg;
+    let divider = get_pelt_divider(queue);
+    let estimate = if change >= 0 {
+        (avg.load_sum as i64)
+            .wrapping_add(change)
+            .min(divider as i64) as u64
+    } else {
+        let mean = below.avg.load_sum.checked_div(below.weight).unwrap_or(0);
+        avg.load_sum.min(mean)
+    };
+    let running_sum = u64::from(avg.util_sum) >> CAPACITY_SHIFT;
+    let runnable_sum = estimate.max(running_sum);
+    let load_sum = weight * runnable_sum;
+    let load_avg = load_sum / divider;
+    let delta_avg = load_avg as i64 - avg.load_avg as i64;
+    if delta_avg == 0 {
+        return;
+    }
+    let delta_sum = load_sum as i64 - (weight * avg.load_sum) as i64;
+    avg.load_sum = runnable_sum;
+    avg.load_avg = load_avg;
+    queue.load_avg = add_positive(queue.load_avg, delta_avg);
+    queue.load_sum = add_positive(queue.load_sum, delta_sum);
+    queue.load_sum = at_least(queue.load_sum, queue.load_avg);
+}
+
+/// `value + delta`, not below zero.
+#[inline]
+fn add_positive(value: u64, delta: i64) -> u64 {
+    if delta < 0 {
+        value.saturating_sub(delta.unsigned_abs())
+    } else {
+        value.wrapping_add(delta as u64)
+    }
+}
+
+/// Ages `cfs` to its own clock (blocked update): see [`super::load::update_cfs_rq_load_avg`].
+pub(crate) fn age_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
+    let now = cfs_rq_clock_pelt(rq, cfs);
+    super::load::update_cfs_rq_load_avg(cx, rq, now, cfs)
+}

@@ -1,0 +1,114 @@
+//! A task that sleeps changes its CPU: its load leaves the old queue without that queue's lock.
+//!
+//! The waker ages the task to the queue's last update and leaves the averages in a box that
+//! several CPUs reach ([`TgCpu`](crate::shared::TgCpu)); the queue subtracts them when it is next
+//! updated. All functions work on a [`Task`] that is with the host.
+
+use crate::cx::Cx;
+use crate::host::Host;
+use crate::math::pelt;
+use crate::place::{Access, Kind, Object, rq as r, se as e};
+use crate::shared::{Relaxed, Removed, TgCpu};
+use crate::task::Task;
+use crate::value::Cpu;
+
+use super::load::se_weight;
+
+/// Ages a sleeping task, which is with the host, to the last update of its queue on `cpu`.
+pub fn sync_entity_load_avg<H: Host>(cx: &mut Cx<H>, task: &mut Task, cpu: Cpu) {
+    if let Some((words, queue)) = queue_of(cx, task, cpu) {
+        let now = words.last_update_time(queue, cx.host);
+        age_blocked(cx, task, now);
+    }
+}
+
+/// Leaves the averages of a sleeping task to be removed by the queue it slept on.
+///
+/// A task that is on no queue's account (new, or already removed) has nothing to leave.
+pub fn remove_entity_load_avg<H: Host>(cx: &mut Cx<H>, task: &mut Task, cpu: Cpu) {
+    if task.se.avg.last_update_time == 0 {
+        return;
+    }
+    sync_entity_load_avg(cx, task, cpu);
+    if let Some((words, queue)) = queue_of(cx, task, cpu) {
+        let avg = &task.se.avg;
+        let removed = Removed {
+            load: avg.load_avg,
+            util: avg.util_avg,
+            runnable: avg.runnable_avg,
+        };
+        words.add_removed(queue, removed, cx.host);
+    }
+}
+
+/// A task that is with the host changes its CPU, away from `from`.
+///
+/// `waking`: it was asleep, and its load is still on the account of its queue there. Otherwise it
+/// was queued until now, and dequeueing has detached it already.
+pub fn migrate_task_rq_fair<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, waking: bool) {
+    if waking && task.se.avg.last_update_time != 0 {
+        remove_entity_load_avg(cx, task, from);
+        migrate_se_pelt_lag(cx, task, from);
+    }
+    // Tells the queue to come that this is not on its account.
+    task.se.avg.last_update_time = 0;
+}
+
+/// Ages a task to what the time is on the queue that it leaves, if that CPU is idle.
+///
+/// An idle CPU updates nothing, so its last update can be long ago; without this the task would
+/// arrive as busy as it was then.
+///
+/// ```text
+///     queue updated     CPU became idle                                    now
+///          lut --------------- pelt_idle ............................. ?
+///                              clock_idle ------------------------- sched clock
+///     now_pelt = pelt_idle - throttled + (clock - clock_idle)
+/// ```
+///
+/// If the queue was updated after the CPU became idle, that update is taken.
+fn migrate_se_pelt_lag<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu) {
+    let sys = cx.sys;
+    let shared = &sys.cpu[from.idx()];
+    cx.read_rq(from, r::CURR);
+    if !shared.curr_is_idle.load(Relaxed) {
+        return;
+    }
+    let Some((words, queue)) = queue_of(cx, task, from) else {
+        return;
+    };
+    let throttled = words.throttled_pelt_idle(queue, cx.host);
+    if throttled == u64::MAX {
+        return; // its clock stands still
+    }
+    cx.read_rq(from, r::CLOCK);
+    let idle_since = shared.clock_pelt_idle.load(Relaxed).wrapping_sub(throttled);
+    let updated = words.last_update_time(queue, cx.host);
+    let now = if idle_since < updated {
+        updated
+    } else {
+        let idle_for = cx.host.clock() - shared.clock_idle.load(Relaxed);
+        idle_since.wrapping_add(idle_for)
+    };
+    age_blocked(cx, task, now);
+}
+
+/// The words of the queue that the task sleeps on, and the queue as a place.
+#[inline]
+fn queue_of<'a, H: Host>(cx: &Cx<'a, H>, task: &Task, cpu: Cpu) -> Option<(&'a TgCpu, Object)> {
+    let words = cx.sys.tg[task.body.tg.idx()].cpus().get(cpu.idx())?;
+    Some((words, words.queue(cpu)))
+}
+
+/// Decays a task that is on no queue.
+#[inline]
+fn age_blocked<H: Host>(cx: &mut Cx<H>, task: &mut Task, now: u64) {
+    let object = Object {
+        kind: Kind::TaskSe,
+        a: task.body.id.0,
+        b: 0,
+    };
+    cx.touch(object, e::AVG, Access::Update);
+    let weight = se_weight(&task.se);
+    pelt::update_load_avg_blocked_se(now, &mut task.se.avg, weight);
+}
