@@ -79,7 +79,6 @@ pub fn update_cfs_group<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId) {
 /// A group weight has changed (in [`TaskGroup::shares`](crate::shared::TaskGroup)): refresh its
 /// entities on this CPU, up to the root.
 pub fn set_shares<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
-    let outer = cx.host.enter(Func::SetShares);
     let mut at = rq.cfs_of(tg);
     while let Some(se) = at.and_then(|cfs| rq.cfs[cfs.idx()].se) {
         let cfs = rq.se[se.idx()].cfs_rq;
@@ -87,7 +86,6 @@ pub fn set_shares<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
         update_cfs_group(cx, rq, se);
         at = Some(cfs);
     }
-    cx.host.leave(outer);
 }
 
 /// `cpu.idle` of a group has changed ([`TaskGroup::set_idle`](crate::shared::TaskGroup::set_idle)
@@ -132,7 +130,6 @@ pub fn move_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) -> 
         return Resched::No;
     };
     let (id, throttled) = (body.id, body.throttled);
-    let outer = cx.host.enter(Func::MoveGroup);
     let queued = rq.se[task.idx()].on_rq || throttled;
     let running = rq.curr == Some(task);
     if queued {
@@ -157,7 +154,6 @@ pub fn move_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) -> 
     if running {
         set_next_task_fair(cx, rq, task, false);
     }
-    cx.host.leave(outer);
     if running { Resched::Yes } else { Resched::No }
 }
 
