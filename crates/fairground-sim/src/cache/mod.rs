@@ -1,1 +1,424 @@
-//! cache
+//! Cache lines: what a touch of a shared word costs, and why.
+//!
+//! Read `docs/cache-model.md` first; it has the model, its sources and its known misses. This module
+//! knows nothing of schedulers: lines are dense numbers that the caller allocates, CPUs are those
+//! of the machine's topology, and SMT siblings share their core's private caches.
+//!
+//! Times are integer picoseconds ([`Ps`]): the figures have tenths of nanoseconds, and a `u64` lasts
+//! 213 days. Floating point is used while the model is built, never by a touch. The dice of
+//! capacity misses are a seeded hash, so equal calls give equal answers on every platform.
+//!
+//! Calls may come out of time order by up to a handler's length: each line remembers its last
+//! busy intervals, and a request takes the first gap that fits.
+
+mod age;
+mod cas;
+mod coherence;
+mod params;
+mod reuse;
+mod ring;
+mod shared;
+mod store_buffer;
+
+use age::{Ages, Place};
+pub use params::{Options, STORE_BUFFER};
+use params::{Params, kind};
+pub use ring::Resource;
+use shared::{NONE, SharedLines};
+use store_buffer::StoreBuffers;
+
+use crate::machine_file::Machine;
+
+/// Picoseconds.
+pub type Ps = u64;
+/// A cache line; dense, from [`Cache::alloc_lines`].
+pub type LineId = u32;
+/// One nanosecond.
+pub const NS: Ps = 1000;
+
+/// How a word is touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Access {
+    /// A plain load.
+    Load = 0,
+    /// A plain store; retires through the store buffer.
+    Store = 1,
+    /// One atomic update: `lock add`, `xadd`, `ldadd`, a lock's swap.
+    Rmw = 2,
+    /// Load, compute, compare-and-swap, again until it succeeds: `atomic_fetch_or` on x86.
+    CasLoop = 3,
+}
+
+/// Why a touch was not a hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum MissClass {
+    /// In the core's own caches.
+    Hit = 0,
+    /// The core never had the line.
+    Cold = 1,
+    /// It had, and other lines took the place.
+    Capacity = 2,
+    /// Another core wrote a word that this touch uses.
+    TrueSharing = 3,
+    /// Another core wrote the line, but none of the words that this touch uses.
+    FalseSharing = 4,
+    /// The copy was current but not exclusive: a write had to invalidate the others.
+    Upgrade = 5,
+}
+
+/// The price of one touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// When the core goes on.
+    pub done_at: Ps,
+    /// Time spent queueing for the line (part of `done_at - now` unless a store buffer hid it).
+    pub wait: Ps,
+    /// Unloaded latency of the access, before anything is hidden.
+    pub latency: Ps,
+    /// Hit, or the reason of the miss. For a CAS loop: of its first transaction.
+    pub class: MissClass,
+    /// The data came from another core's cache or another L3 domain.
+    pub transfer: bool,
+    /// The core's L3 domain had no copy.
+    pub llc_miss: bool,
+    /// Failed attempts of a CAS loop.
+    pub retries: u8,
+}
+
+/// Counters of one line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineStats {
+    /// Loads.
+    pub reads: u32,
+    /// Plain stores.
+    pub writes: u32,
+    /// Atomic updates; a CAS loop counts once.
+    pub rmws: u32,
+    /// Times the data came from another core or L3 domain.
+    pub transfers: u32,
+    /// Invalidations of other copies without data.
+    pub upgrades: u32,
+    /// Misses because a used word was written elsewhere.
+    pub true_sharing: u32,
+    /// Misses because another word of the line was written elsewhere.
+    pub false_sharing: u32,
+    /// Misses because the line had been displaced.
+    pub capacity: u32,
+    /// Failed CAS attempts.
+    pub cas_failures: u32,
+    /// Time spent queueing for the line.
+    pub wait: Ps,
+}
+
+/// Counters of one L3 domain, as `perf stat` would see them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DomainStats {
+    /// Loads that found no copy in the domain.
+    pub llc_load_misses: u64,
+    /// Writes that found no copy in the domain.
+    pub llc_store_misses: u64,
+    /// Loads that left the private caches.
+    pub llc_loads: u64,
+    /// Writes that left the private caches.
+    pub llc_stores: u64,
+}
+
+/// All lines and private caches of a machine.
+pub struct Cache {
+    p: Params,
+    lines: Vec<Line>,
+    shared: SharedLines,
+    ages: Ages,
+    stores: StoreBuffers,
+    domains: Vec<DomainStats>,
+    /// Touches by [`MissClass`].
+    classes: [u64; 6],
+}
+
+/// A line that one core only has touched; moves to `SharedLines` with the second. Most lines
+/// never get there, so 32 bytes is what a line costs.
+#[derive(Clone, Copy)]
+struct Line {
+    /// Index into `SharedLines`, or `NONE`.
+    link: u32,
+    core: u16,
+    home: u8,
+    dirty: bool,
+    /// Fill counter of the core at the last touch.
+    stamp: u32,
+    /// Fill counter of the core's L3 domain at the last private miss.
+    l3_stamp: u32,
+    /// Reads, writes, atomic updates.
+    ops: [u32; 3],
+    /// Capacity misses (20 bits) and the thread of the last atomic update (12 bits).
+    misc: u32,
+}
+
+const UNTOUCHED: u16 = u16::MAX;
+
+impl Line {
+    fn thread(&self) -> u32 {
+        self.misc & 0xfff
+    }
+    fn set_thread(&mut self, thread: u32) {
+        self.misc = (self.misc & !0xfff) | thread;
+    }
+}
+
+/// One request, unpacked once.
+#[derive(Clone, Copy)]
+struct Req {
+    core: usize,
+    thread: u32,
+    line: LineId,
+    words: u8,
+    access: Access,
+    now: Ps,
+    /// When the touch began: `now` moves on in a CAS loop.
+    arrived: Ps,
+}
+
+impl Cache {
+    /// A machine with cold caches. `seed` feeds the dice of capacity misses.
+    pub fn new(machine: &Machine, seed: u64) -> Self {
+        Self::with_options(machine, seed, Options::default())
+    }
+
+    /// As [`Cache::new`], with the model's switches.
+    pub fn with_options(machine: &Machine, seed: u64, options: Options) -> Self {
+        let p = Params::new(machine, options);
+        Self {
+            ages: Ages::new(&p, seed),
+            stores: StoreBuffers::new(p.cores.len()),
+            shared: SharedLines::new(p.cores.len(), p.nr_llcs),
+            domains: vec![DomainStats::default(); p.nr_llcs],
+            lines: Vec::new(),
+            classes: [0; 6],
+            p,
+        }
+    }
+
+    /// Makes `n` untouched lines with memory on `home_node`; returns the first.
+    pub fn alloc_lines(&mut self, n: u32, home_node: u32) -> LineId {
+        let first = self.lines.len() as u32;
+        let line = Line {
+            link: NONE,
+            core: UNTOUCHED,
+            home: home_node.min(self.p.nr_nodes as u32 - 1) as u8,
+            dirty: false,
+            stamp: 0,
+            l3_stamp: 0,
+            ops: [0; 3],
+            misc: 0,
+        };
+        self.lines.resize(self.lines.len() + n as usize, line);
+        first
+    }
+
+    /// `cpu` touches the 8-byte `words` (bit 0 the first) of `line` at `now`.
+    ///
+    /// On lines of 128 bytes, bit `i` stands for words `2i` and `2i + 1`.
+    #[inline]
+    pub fn touch(&mut self, cpu: u32, line: LineId, words: u8, access: Access, now: Ps) -> Cost {
+        let (core, thread) = self.p.cpu[cpu as usize];
+        let l = &mut self.lines[line as usize];
+        if l.link == NONE && l.core == core {
+            let fills = self.ages.core_fills(core as usize);
+            let recent = fills.wrapping_sub(l.stamp) <= self.p.recent;
+            if recent && (access < Access::Rmw || l.thread() == u32::from(thread)) {
+                l.ops[kind(access)] += 1;
+                l.dirty |= access != Access::Load;
+                self.classes[MissClass::Hit as usize] += 1;
+                return self.p.hit(access, now);
+            }
+        }
+        let core = usize::from(core);
+        self.slow(Req {
+            core,
+            thread: u32::from(thread),
+            line,
+            words,
+            access,
+            now,
+            arrived: now,
+        })
+    }
+
+    /// `cpu` ran code that went through `bytes` of other memory: its cached lines age.
+    pub fn advance_footprint(&mut self, cpu: u32, bytes: u64) {
+        let core = usize::from(self.p.cpu[cpu as usize].0);
+        let lines = (bytes / self.p.line_bytes) as u32;
+        self.ages
+            .advance(core, self.p.cores[core].llc as usize, lines);
+    }
+
+    /// Counters of a line.
+    pub fn line_stats(&self, line: LineId) -> LineStats {
+        let l = &self.lines[line as usize];
+        let mut s = match l.link {
+            NONE => LineStats::default(),
+            i => self.shared.line(i).stats,
+        };
+        [s.reads, s.writes, s.rmws] = l.ops;
+        s.capacity = l.misc >> 12;
+        s
+    }
+
+    /// Counters of an L3 domain.
+    pub fn domain_stats(&self, llc: u32) -> DomainStats {
+        self.domains[llc as usize]
+    }
+
+    /// Touches of one class so far.
+    pub fn touches(&self, class: MissClass) -> u64 {
+        self.classes[class as usize]
+    }
+
+    /// Number of lines allocated.
+    pub fn nr_lines(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Host memory in use, bytes, to compare with a budget.
+    pub fn host_bytes(&self) -> usize {
+        self.lines.capacity() * size_of::<Line>() + self.shared.host_bytes()
+    }
+
+    /// Everything but a recent hit on a private line.
+    fn slow(&mut self, r: Req) -> Cost {
+        let l = &mut self.lines[r.line as usize];
+        l.ops[kind(r.access)] += 1;
+        let cost = if l.link == NONE && (l.core == UNTOUCHED || usize::from(l.core) == r.core) {
+            self.private(r)
+        } else {
+            if l.link == NONE {
+                l.link = self
+                    .shared
+                    .adopt(l, self.p.cores[usize::from(l.core)].llc as usize);
+            }
+            match r.access {
+                Access::CasLoop => self.cas_loop(r),
+                _ => self.coherent(r),
+            }
+        };
+        self.classes[cost.class as usize] += 1;
+        cost
+    }
+
+    /// A line that no other core has touched.
+    fn private(&mut self, r: Req) -> Cost {
+        let llc = self.p.cores[r.core].llc as usize;
+        let l = &mut self.lines[r.line as usize];
+        let cold = l.core == UNTOUCHED;
+        let place = match cold {
+            true => self.ages.miss(r.core),
+            false => self.ages.look(r.core, l.stamp, r.line),
+        };
+        let other_thread = !cold && r.access >= Access::Rmw && l.thread() != r.thread;
+        l.stamp = self.ages.core_fills(r.core);
+        l.core = r.core as u16;
+        l.dirty |= r.access != Access::Load;
+        if r.access >= Access::Rmw {
+            l.set_thread(r.thread);
+        }
+        if place != Place::Gone {
+            let mut cost = self.p.hit(r.access, r.now);
+            let extra = match place {
+                Place::L2 => self.p.l2.saturating_sub(self.p.l1),
+                _ if other_thread => self.p.smt_extra,
+                _ => 0,
+            };
+            cost.latency += extra;
+            cost.done_at += if r.access == Access::Store { 0 } else { extra };
+            return cost;
+        }
+        let in_l3 = !cold && self.ages.l3_has(llc, l.l3_stamp, r.line);
+        self.ages.l3_touch(llc, l.l3_stamp, cold);
+        l.l3_stamp = self.ages.l3_fills(llc);
+        if !cold {
+            l.misc = l.misc.saturating_add(1 << 12);
+        }
+        let home = usize::from(l.home);
+        let latency = if in_l3 {
+            self.p.llc
+        } else {
+            self.p.dram(r.core, home)
+        };
+        let class = if cold {
+            MissClass::Cold
+        } else {
+            MissClass::Capacity
+        };
+        self.count_llc(llc, r.access, !in_l3);
+        self.finish(
+            r,
+            Ready {
+                start: r.now,
+                latency,
+                class,
+                transfer: false,
+                llc_miss: !in_l3,
+            },
+            1,
+        )
+    }
+
+    /// What the core pays for a miss that starts at `m.start`.
+    fn finish(&mut self, r: Req, m: Ready, version: u32) -> Cost {
+        let wait = m.start - r.now;
+        let mut latency = m.latency;
+        let done_at = match r.access {
+            Access::Load => r.now + self.p.load_stall(wait + latency),
+            Access::Store => {
+                self.stores
+                    .push(r.core, r.line, version, r.now, m.start + latency)
+                    + Ps::from(self.p.hit_ps[Access::Store as usize])
+            }
+            Access::Rmw | Access::CasLoop => {
+                // A hand-over is measured with the update inside; a fetch from L3 or memory is not.
+                if !m.transfer && m.class != MissClass::Upgrade {
+                    latency += Ps::from(self.p.hit_ps[r.access as usize]);
+                }
+                m.start + latency
+            }
+        };
+        Cost {
+            done_at,
+            wait,
+            latency,
+            class: m.class,
+            transfer: m.transfer,
+            llc_miss: m.llc_miss,
+            retries: 0,
+        }
+    }
+
+    fn count_llc(&mut self, llc: usize, access: Access, miss: bool) {
+        let d = &mut self.domains[llc];
+        if access == Access::Load {
+            d.llc_loads += 1;
+            d.llc_load_misses += u64::from(miss);
+        } else {
+            d.llc_stores += 1;
+            d.llc_store_misses += u64::from(miss);
+        }
+    }
+}
+
+/// A miss whose place in the queue and latency are known.
+#[derive(Clone, Copy)]
+struct Ready {
+    start: Ps,
+    latency: Ps,
+    class: MissClass,
+    transfer: bool,
+    llc_miss: bool,
+}
+
+impl PartialOrd for Access {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        (*self as u8).partial_cmp(&(*other as u8))
+    }
+}

@@ -1,0 +1,224 @@
+//! Capacity: which lines are still there.
+//!
+//! No cache content is kept. Each core, and each L3 domain, has one counter; a line remembers its
+//! value at the last touch. The difference is the line's *age*, from which [`Reuse`] estimates
+//! the LRU stack distance `d`, the number of different lines touched since. The counter advances
+//!
+//! * at each fill, for a new line goes on top of the stack, and
+//! * at each hit on a line older than `recent`, which moves to the top from far below.
+//!
+//! Hits near the top do not advance it: they do not push others down, by more than `recent`.
+//! (Counting fills only would let more lines be resident than there is room for: a cycle over 1.2 C
+//! lines would settle at no misses at all.)
+//!
+//! A cache of `S` sets and `W` ways, lines placed at random, has lost a line of stack distance `d`
+//! if `W` or more of the `d` lines fell into its set:
+//!
+//!   P(gone | d) = P(X >= W),  X ~ Binomial(d, 1/S)      (Smith 1978; Hill and Smith 1989)
+//!
+//! For `W` = 1 that is close to `1 - exp(-d/C)`, for large `W` a cliff at `C`. A seeded hash throws
+//! the dice.
+
+use super::params::Params;
+use super::reuse::Reuse;
+
+/// Where a line was found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    L1,
+    L2,
+    Gone,
+}
+
+pub(super) struct Ages {
+    cores: Vec<u32>,
+    l3s: Vec<u32>,
+    core_reuse: Vec<Reuse>,
+    l3_reuse: Vec<Reuse>,
+    l1_lines: u32,
+    recent: u32,
+    l3_recent: u32,
+    l2: Survival,
+    l3: Survival,
+    seed: u64,
+}
+
+impl Ages {
+    pub fn new(p: &Params, seed: u64) -> Self {
+        Self {
+            cores: vec![0; p.cores.len()],
+            l3s: vec![0; p.nr_llcs],
+            core_reuse: vec![Reuse::new(); p.cores.len()],
+            l3_reuse: vec![Reuse::new(); p.nr_llcs],
+            l1_lines: p.l1_lines,
+            recent: p.recent,
+            l3_recent: p.l3_lines / 16,
+            l2: Survival::new(p.l2_lines, p.l2_ways),
+            l3: Survival::new(p.l3_lines, p.l3_ways),
+            seed,
+        }
+    }
+
+    #[inline]
+    pub fn core_fills(&self, core: usize) -> u32 {
+        self.cores[core]
+    }
+
+    pub fn l3_fills(&self, llc: usize) -> u32 {
+        self.l3s[llc]
+    }
+
+    pub fn advance(&mut self, core: usize, llc: usize, lines: u32) {
+        self.cores[core] = self.cores[core].wrapping_add(lines);
+        self.l3s[llc] = self.l3s[llc].wrapping_add(lines);
+        self.core_reuse[core].saw_new(lines);
+        self.l3_reuse[llc].saw_new(lines);
+    }
+
+    /// A fill of the core's caches with a line that it never had.
+    pub fn miss(&mut self, core: usize) -> Place {
+        self.cores[core] = self.cores[core].wrapping_add(1);
+        self.core_reuse[core].saw_new(1);
+        Place::Gone
+    }
+
+    /// A fill with a line that another core took away.
+    pub fn refill(&mut self, core: usize, stamp: u32) {
+        let age = self.cores[core].wrapping_sub(stamp);
+        if age > self.recent {
+            self.cores[core] = self.cores[core].wrapping_add(1);
+            self.core_reuse[core].saw(age);
+        }
+    }
+
+    /// Looks for a line in the core's caches, and puts it on top of the stack.
+    #[inline]
+    pub fn look(&mut self, core: usize, stamp: u32, line: u32) -> Place {
+        let age = self.cores[core].wrapping_sub(stamp);
+        if age <= self.recent {
+            return Place::L1;
+        }
+        self.cores[core] = self.cores[core].wrapping_add(1);
+        self.core_reuse[core].saw(age);
+        let distance = self.core_reuse[core].distance(age);
+        let dice = self.dice(line, core as u64, self.cores[core]);
+        if distance < self.l1_lines {
+            Place::L1
+        } else if self.l2.gone(distance, dice) {
+            Place::Gone
+        } else {
+            Place::L2
+        }
+    }
+
+    /// Whether a core's private caches still hold a line (seen from outside: nothing moves).
+    pub fn core_has(&self, core: usize, stamp: u32, line: u32) -> bool {
+        let age = self.cores[core].wrapping_sub(stamp);
+        let distance = self.core_reuse[core].distance(age);
+        age <= self.recent || !self.l2.gone(distance, self.dice(line, core as u64, stamp))
+    }
+
+    /// Whether an L3 domain still holds a line.
+    pub fn l3_has(&self, llc: usize, stamp: u32, line: u32) -> bool {
+        let age = self.l3s[llc].wrapping_sub(stamp);
+        let distance = self.l3_reuse[llc].distance(age);
+        age <= self.l3_recent
+            || !self
+                .l3
+                .gone(distance, self.dice(line, !(llc as u64), self.l3s[llc]))
+    }
+
+    /// The line goes on top of the domain's stack; `new` if the domain never had it.
+    pub fn l3_touch(&mut self, llc: usize, stamp: u32, new: bool) {
+        let age = self.l3s[llc].wrapping_sub(stamp);
+        if new {
+            self.l3_reuse[llc].saw_new(1);
+        } else if age > self.l3_recent {
+            self.l3_reuse[llc].saw(age);
+        } else {
+            return;
+        }
+        self.l3s[llc] = self.l3s[llc].wrapping_add(1);
+    }
+
+    /// 16 bits by a 64-bit finalizer (Steele, Lea, Flood 2014: SplitMix).
+    fn dice(&self, line: u32, place: u64, counter: u32) -> u32 {
+        let mut z = self.seed ^ (u64::from(line) << 32 | u64::from(counter));
+        z = z.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z >> 48) as u32
+    }
+}
+
+/// P(gone | stack distance), tabulated: in steps of capacity / 32, probabilities in 1/65536.
+struct Survival {
+    lines: u32,
+    table: [u32; Self::STEPS],
+}
+
+impl Survival {
+    const STEPS: usize = 128;
+
+    fn new(lines: u32, ways: u32) -> Self {
+        let ways = ways.min(lines).max(1);
+        let sets = f64::from((lines / ways).max(1));
+        let mut table = [0; Self::STEPS];
+        for (i, gone) in table.iter_mut().enumerate() {
+            let d = ((i as f64 + 0.5) * f64::from(lines) / 32.0).floor();
+            *gone = ((1.0 - stays(d, sets, ways)) * 65536.0)
+                .round()
+                .clamp(0.0, 65536.0) as u32;
+        }
+        Self { lines, table }
+    }
+
+    fn gone(&self, distance: u32, dice: u32) -> bool {
+        let step = (u64::from(distance) * 32 / u64::from(self.lines)) as usize;
+        self.table.get(step).is_none_or(|p| dice < *p)
+    }
+}
+
+/// P(X < ways), X ~ Binomial(d, 1/sets). Only + - * / , so equal on every platform.
+fn stays(d: f64, sets: f64, ways: u32) -> f64 {
+    if sets <= 1.0 {
+        return f64::from(u8::from(d < f64::from(ways)));
+    }
+    let (p, q) = (1.0 / sets, 1.0 - 1.0 / sets);
+    let (mut term, mut base, mut n) = (1.0, q, d as u64);
+    while n > 0 {
+        if n & 1 == 1 {
+            term *= base;
+        }
+        base *= base;
+        n >>= 1;
+    }
+    let mut sum = 0.0;
+    for k in 0..ways {
+        let k = f64::from(k);
+        if k > d {
+            break;
+        }
+        sum += term;
+        term *= (d - k) / (k + 1.0) * (p / q);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn survival_is_a_smoothed_cliff_at_the_capacity() {
+        let s = Survival::new(32768, 16);
+        assert!(s.table.windows(2).all(|w| w[0] <= w[1]));
+        let p = |x: f64| f64::from(s.table[(x * 32.0) as usize]) / 65536.0;
+        assert!(p(0.4) < 0.01 && p(1.6) > 0.95, "{} {}", p(0.4), p(1.6));
+        assert!((0.4..0.65).contains(&p(1.0)));
+        // One way: 1 - (1 - 1/C)^d.
+        let direct = Survival::new(1024, 1);
+        let one = f64::from(direct.table[32]) / 65536.0;
+        assert!((one - (1.0 - (-1.016f64).exp())).abs() < 0.01, "{one}");
+    }
+}

@@ -1,0 +1,234 @@
+//! The machine's figures, rounded once to integers.
+
+use super::{Access, Cost, MissClass, Ps};
+use crate::machine_file::{CpuPlace, Distance, Machine};
+
+/// Store misses that a core can have outstanding before it stalls. An assumption: current cores
+/// have 44 to 112 entries, shared by two threads.
+pub const STORE_BUFFER: usize = 50;
+
+/// Switches and free parameters of the model. The defaults are used for every experiment;
+/// others are for sensitivity runs and for checks of single mechanisms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Longer service when very many requests queue on one line, where the machine file has
+    /// `atomics.ingress_limit`.
+    pub knee: bool,
+    /// How long a load keeps a line busy, in thousandths of an update. Chosen, not measured.
+    pub load_occupancy_permille: u32,
+    /// Part of a load miss that out-of-order execution hides, ns. Measured on one machine.
+    pub load_overlap_ns: f64,
+    /// The same for atomic updates.
+    pub rmw_overlap_ns: f64,
+    /// Capacity of private caches in thousandths of their size.
+    pub private_capacity_permille: u32,
+    /// Capacity of the L3 in thousandths of its size.
+    pub l3_capacity_permille: u32,
+    /// Charge updates as LL/SC loops (`atomics.llsc_service`), for aarch64 without LSE.
+    pub llsc: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            knee: true,
+            load_occupancy_permille: 400,
+            load_overlap_ns: 30.0,
+            rmw_overlap_ns: 0.0,
+            private_capacity_permille: 1000,
+            l3_capacity_permille: 1000,
+            llsc: false,
+        }
+    }
+}
+
+pub(super) struct Core {
+    place: CpuPlace,
+    pub llc: u32,
+    node: u32,
+}
+
+/// See the accessors of [`Machine`] for the fallback rules.
+pub(super) struct Params {
+    /// Core and thread of each CPU.
+    pub cpu: Vec<(u16, u8)>,
+    pub cores: Vec<Core>,
+    /// One core of each L3 domain.
+    pub llc_core: Vec<usize>,
+    pub nr_llcs: usize,
+    pub nr_nodes: usize,
+    pub line_bytes: u64,
+    pub l1: Ps,
+    pub l2: Ps,
+    pub llc: Ps,
+    /// Cost of a hit by `Access`.
+    pub hit_ps: [u32; 4],
+    /// Added to an atomic update of a line that the sibling thread updated last.
+    pub smt_extra: Ps,
+    /// By `Distance`.
+    pub transfer: [Ps; 5],
+    pub load_hit: [Ps; 5],
+    pub load_hitm: [Ps; 5],
+    pub service: [Ps; 5],
+    pub load_service: [Ps; 5],
+    /// Extra when the line's home is the reader's node and the writer is on another socket.
+    pub home_at_reader: Ps,
+    /// Updates execute at the home, with this service time.
+    pub far_atomic: Option<Ps>,
+    /// Outstanding requests at the knee (0 = none) and slope in thousandths.
+    pub knee_limit: u64,
+    pub knee_slope_permille: u64,
+    load_overlap: Ps,
+    rmw_overlap: Ps,
+    dram: Vec<Ps>,
+    /// Fills since the last touch below which a line counts as near the top of the LRU stack.
+    pub recent: u32,
+    pub l1_lines: u32,
+    pub l2_lines: u32,
+    pub l2_ways: u32,
+    pub l3_lines: u32,
+    pub l3_ways: u32,
+}
+
+fn ps(ns: f64) -> Ps {
+    (ns * 1000.0).round() as Ps
+}
+
+/// Index of the per-line counter.
+pub(super) fn kind(access: Access) -> usize {
+    (access as usize).min(2)
+}
+
+impl Params {
+    pub fn new(m: &Machine, o: Options) -> Self {
+        let t = &m.topology;
+        let cpu = t
+            .cpus
+            .iter()
+            .map(|p| (p.core as u16, p.thread as u8))
+            .collect();
+        let mut cores: Vec<Core> = Vec::new();
+        for id in 0..t.nr_cores() as u32 {
+            let place = t
+                .cpus
+                .iter()
+                .find(|p| p.core == id)
+                .copied()
+                .unwrap_or_default();
+            cores.push(Core {
+                place,
+                llc: place.llc,
+                node: place.numa_node,
+            });
+        }
+        let nr_llcs = t.nr_llcs();
+        let in_llc = |d| cores.iter().position(|c| c.llc == d).unwrap_or(0);
+        let by = |f: &dyn Fn(Distance) -> f64| Distance::ALL.map(|d| ps(f(d)));
+        let service = match m.value("atomics.llsc_service") {
+            Some(v) if o.llsc => [ps(v); 5],
+            _ => by(&|d| m.rmw_service_ns(d)),
+        };
+        let lines = |level: u8, permille: u32| {
+            let lines = m
+                .cache(level)
+                .map_or(1, super::super::machine_file::CacheLevel::lines);
+            (u64::from(lines) * u64::from(permille) / 1000).max(16) as u32
+        };
+        let l1 = m.cache_latency_ns(1);
+        let value = |path: &str, or: f64| m.value(path).unwrap_or(or);
+        let rmw = value("atomics.rmw_uncontended", l1);
+        let hit = [
+            l1,
+            value("atomics.store_uncontended", l1),
+            rmw,
+            value("atomics.cas_loop_uncontended", rmw + l1),
+        ];
+        let nr_nodes = t.nr_nodes();
+        let pairs = (0..nr_nodes * nr_nodes).map(|i| (i / nr_nodes, i % nr_nodes));
+        Self {
+            cpu,
+            llc_core: (0..nr_llcs as u32).map(in_llc).collect(),
+            cores,
+            nr_llcs,
+            nr_nodes,
+            line_bytes: u64::from(m.line_bytes()),
+            l1: ps(l1),
+            l2: ps(m.cache_latency_ns(2)),
+            llc: ps(m.cache_latency_ns(3)),
+            hit_ps: hit.map(|v| ps(v) as u32),
+            smt_extra: ps((m.transfer_ns(Distance::Smt) - rmw).max(0.0)),
+            transfer: by(&|d| m.transfer_ns(d)),
+            load_hit: by(&|d| m.load_hit_ns(d)),
+            load_hitm: by(&|d| m.load_hitm_ns(d)),
+            service,
+            load_service: service.map(|s| s * Ps::from(o.load_occupancy_permille) / 1000),
+            home_at_reader: ps(value("transfer.home_at_reader_extra", 0.0)),
+            far_atomic: m.value("atomics.far_atomic_service").map(ps),
+            knee_limit: if o.knee {
+                value("atomics.ingress_limit", 0.0) as u64
+            } else {
+                0
+            },
+            knee_slope_permille: ps(value("atomics.ingress_slope", 0.0)),
+            load_overlap: ps(o.load_overlap_ns),
+            rmw_overlap: ps(o.rmw_overlap_ns),
+            dram: pairs
+                .map(|(a, b)| ps(m.memory_ns(a as u32, b as u32)))
+                .collect(),
+            recent: lines(1, o.private_capacity_permille) / 4,
+            l1_lines: lines(1, o.private_capacity_permille),
+            l2_lines: lines(2, o.private_capacity_permille),
+            l2_ways: m.cache(2).map_or(8, |c| c.ways),
+            l3_lines: lines(3, o.l3_capacity_permille),
+            l3_ways: m.cache(3).map_or(16, |c| c.ways),
+        }
+    }
+
+    pub fn distance(&self, a: usize, b: usize) -> Distance {
+        self.cores[a].place.distance(&self.cores[b].place)
+    }
+
+    pub fn node(&self, core: usize) -> usize {
+        self.cores[core].node as usize
+    }
+
+    pub fn dram(&self, core: usize, home: usize) -> Ps {
+        self.dram[self.node(core) * self.nr_nodes + home]
+    }
+
+    /// What a load pays of `total`, the queueing included: a miss never less than an L2 hit.
+    pub fn load_stall(&self, total: Ps) -> Ps {
+        total
+            .saturating_sub(self.load_overlap)
+            .max(total.min(self.l2))
+    }
+
+    /// What an update pays of `total`.
+    pub fn rmw_stall(&self, total: Ps) -> Ps {
+        let least = Ps::from(self.hit_ps[Access::Rmw as usize]);
+        total.saturating_sub(self.rmw_overlap).max(total.min(least))
+    }
+
+    #[inline]
+    pub fn hit(&self, access: Access, now: Ps) -> Cost {
+        let latency = Ps::from(self.hit_ps[access as usize]);
+        Cost {
+            done_at: now + latency,
+            wait: 0,
+            latency,
+            class: MissClass::Hit,
+            transfer: false,
+            llc_miss: false,
+            retries: 0,
+        }
+    }
+
+    /// Service time of a request that `wait`s behind others of `last` each.
+    pub fn knee(&self, service: Ps, wait: Ps, last: Ps) -> Ps {
+        if self.knee_limit == 0 || last == 0 {
+            return service;
+        }
+        let over = (wait / last).saturating_sub(self.knee_limit);
+        service + service * over * self.knee_slope_permille / (self.knee_limit * 1000)
+    }
+}

@@ -1,0 +1,122 @@
+//! From reuse time to stack distance, by the distribution of reuse times.
+//!
+//! Of the `t` touches since a line's last one, some went to lines that were touched twice. A touch
+//! made `i` steps ago was the last one of its line iff that line's next reuse takes more than `i`
+//! steps. So the expected number of different lines, the stack distance, is
+//!
+//!   D(t) = sum over i = 1..t of P(reuse time > i)       (StatStack: Eklov and Hagersten 2010)
+//!
+//! The distribution is a histogram with four buckets to each power of two, halved at every
+//! rebuild so that it follows the load. Integers only.
+
+/// Buckets: reuse times from 4 to 2^28.
+const BUCKETS: usize = 104;
+/// Touches between two rebuilds.
+const REBUILD: u32 = 2048;
+
+#[derive(Clone)]
+pub(super) struct Reuse {
+    seen: [u32; BUCKETS],
+    /// Lines never seen before: infinite reuse time.
+    never: u32,
+    since: u32,
+    /// D at the lower edge of each bucket.
+    distance: [u32; BUCKETS],
+}
+
+impl Reuse {
+    /// Without history every touch counts: D(t) = t.
+    pub fn new() -> Self {
+        let distance = std::array::from_fn(edge);
+        Self {
+            seen: [0; BUCKETS],
+            never: 0,
+            since: 0,
+            distance,
+        }
+    }
+
+    /// A touch after `age` others.
+    pub fn saw(&mut self, age: u32) {
+        self.seen[bucket(age)] += 1;
+        self.tick(1);
+    }
+
+    /// `n` touches of lines that were never seen.
+    pub fn saw_new(&mut self, n: u32) {
+        self.never = self.never.saturating_add(n).min(1 << 30);
+        self.tick(n);
+    }
+
+    /// Expected stack distance of a line touched `age` steps ago.
+    pub fn distance(&self, age: u32) -> u32 {
+        let b = bucket(age);
+        let Some(next) = self.distance.get(b + 1) else {
+            return u32::MAX;
+        };
+        let (low, high) = (edge(b), edge(b + 1));
+        let part = u64::from(age.saturating_sub(low)) * u64::from(next - self.distance[b]);
+        self.distance[b] + (part / u64::from(high - low)) as u32
+    }
+
+    fn tick(&mut self, n: u32) {
+        self.since = self.since.saturating_add(n);
+        if self.since < REBUILD {
+            return;
+        }
+        self.since = 0;
+        let seen: u64 = self.seen.iter().map(|n| u64::from(*n)).sum();
+        let total = (seen + u64::from(self.never)).max(1);
+        let mut longer = total;
+        for b in 0..BUCKETS - 1 {
+            let here = u64::from(self.seen[b]);
+            // Reuse times are even within a bucket: on average half of them are longer.
+            let tail = longer - here / 2;
+            let width = u64::from(edge(b + 1) - edge(b));
+            self.distance[b + 1] = self.distance[b] + (width * tail / total) as u32;
+            longer -= here;
+        }
+        self.never /= 2;
+        self.seen.iter_mut().for_each(|n| *n /= 2);
+    }
+}
+
+fn bucket(age: u32) -> usize {
+    let age = age.max(4);
+    let log = 31 - age.leading_zeros();
+    let index = (log as usize - 2) * 4 + (age >> (log - 2) & 3) as usize;
+    index.min(BUCKETS - 1)
+}
+
+/// Lower end of a bucket.
+fn edge(b: usize) -> u32 {
+    (4 + (b & 3) as u32) << (b >> 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_and_edges_agree() {
+        for age in (4..5000).chain([1 << 20, (1 << 24) + 12345]) {
+            let b = bucket(age);
+            assert!(edge(b) <= age && age < edge(b + 1), "{age}");
+        }
+    }
+
+    #[test]
+    fn a_cycle_has_the_distance_of_its_length() {
+        let mut r = Reuse::new();
+        (0..20_000).for_each(|_| r.saw(1000));
+        assert!(
+            (900..=1050).contains(&r.distance(1000)),
+            "{}",
+            r.distance(1000)
+        );
+        // Beyond the cycle nothing new comes.
+        assert!(r.distance(100_000) < 1300);
+        (0..100_000).for_each(|_| r.saw_new(1));
+        assert!(r.distance(100_000) > 95_000);
+    }
+}

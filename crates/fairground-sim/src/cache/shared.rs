@@ -1,0 +1,166 @@
+//! Lines that two or more cores have touched.
+//!
+//! A copy is valid iff its version equals the line's, so invalidating all of them is one increment.
+//! The first four cores are kept in the record; with the fifth the line gets a row with an
+//! entry for each core.
+
+use super::ring::Ring;
+use super::{Line, LineStats, Ps};
+
+/// No record, no owner, no row.
+pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NO_OWNER: u16 = u16::MAX;
+const INLINE: usize = 4;
+
+/// A copy in a core's private caches or in an L3 domain. Version 0: never had one.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Copy {
+    pub version: u32,
+    pub stamp: u32,
+}
+
+pub(super) struct Shared {
+    pub ring: Ring,
+    /// Version at the last write of each word.
+    pub words: [u32; 8],
+    pub version: u32,
+    /// The core that wrote last, or has it exclusively.
+    pub owner: u16,
+    pub exclusive: bool,
+    pub dirty: bool,
+    /// Farthest distance between the owner and a reader since the last write.
+    pub span: u8,
+    inline_len: u8,
+    /// Thread of the last update.
+    pub thread: u16,
+    inline_cores: [u16; INLINE],
+    inline: [Copy; INLINE],
+    row: u32,
+    /// Service time of the last request, ps.
+    pub last_service: u32,
+    /// Start of the latest write booked.
+    pub last_write: Ps,
+    pub stats: LineStats,
+}
+
+pub(super) struct SharedLines {
+    lines: Vec<Shared>,
+    rows: Vec<Copy>,
+    l3: Vec<Copy>,
+    cores: usize,
+    llcs: usize,
+}
+
+impl SharedLines {
+    pub fn new(cores: usize, llcs: usize) -> Self {
+        Self {
+            lines: Vec::new(),
+            rows: Vec::new(),
+            l3: Vec::new(),
+            cores,
+            llcs,
+        }
+    }
+
+    pub fn line(&self, i: u32) -> &Shared {
+        &self.lines[i as usize]
+    }
+
+    pub fn line_mut(&mut self, i: u32) -> &mut Shared {
+        &mut self.lines[i as usize]
+    }
+
+    /// Takes over a private line; its core has L3 domain `llc`.
+    pub fn adopt(&mut self, l: &Line, llc: usize) -> u32 {
+        let i = self.lines.len() as u32;
+        let mut inline_cores = [0; INLINE];
+        let mut inline = [Copy::default(); INLINE];
+        inline_cores[0] = l.core;
+        inline[0] = Copy {
+            version: 1,
+            stamp: l.stamp,
+        };
+        self.lines.push(Shared {
+            ring: Ring::default(),
+            words: [0; 8],
+            version: 1,
+            owner: l.core,
+            exclusive: true,
+            dirty: l.dirty,
+            span: 0,
+            inline_len: 1,
+            thread: l.thread() as u16,
+            inline_cores,
+            inline,
+            row: NONE,
+            last_service: 0,
+            last_write: 0,
+            stats: LineStats::default(),
+        });
+        self.l3.resize(self.l3.len() + self.llcs, Copy::default());
+        self.l3_set(
+            i,
+            llc,
+            Copy {
+                version: 1,
+                stamp: l.l3_stamp,
+            },
+        );
+        i
+    }
+
+    /// The core's copy, valid or not; version 0 if it never had one.
+    #[inline]
+    pub fn copy(&self, i: u32, core: usize) -> Copy {
+        let s = &self.lines[i as usize];
+        if s.row != NONE {
+            return self.rows[s.row as usize * self.cores + core];
+        }
+        let at = s.inline_cores[..usize::from(s.inline_len)]
+            .iter()
+            .position(|c| usize::from(*c) == core);
+        at.map_or(Copy::default(), |at| s.inline[at])
+    }
+
+    pub fn set_copy(&mut self, i: u32, core: usize, copy: Copy) {
+        let s = &mut self.lines[i as usize];
+        if s.row != NONE {
+            self.rows[s.row as usize * self.cores + core] = copy;
+            return;
+        }
+        let n = usize::from(s.inline_len);
+        match s.inline_cores[..n]
+            .iter()
+            .position(|c| usize::from(*c) == core)
+        {
+            Some(at) => s.inline[at] = copy,
+            None if n < INLINE => {
+                s.inline_cores[n] = core as u16;
+                s.inline[n] = copy;
+                s.inline_len += 1;
+            }
+            None => {
+                s.row = (self.rows.len() / self.cores) as u32;
+                let first = self.rows.len();
+                self.rows.resize(first + self.cores, Copy::default());
+                for (c, old) in s.inline_cores.iter().zip(s.inline) {
+                    self.rows[first + usize::from(*c)] = old;
+                }
+                self.rows[first + core] = copy;
+            }
+        }
+    }
+
+    pub fn l3(&self, i: u32, llc: usize) -> Copy {
+        self.l3[i as usize * self.llcs + llc]
+    }
+
+    pub fn l3_set(&mut self, i: u32, llc: usize, copy: Copy) {
+        self.l3[i as usize * self.llcs + llc] = copy;
+    }
+
+    pub fn host_bytes(&self) -> usize {
+        self.lines.capacity() * size_of::<Shared>()
+            + (self.rows.capacity() + self.l3.capacity()) * size_of::<Copy>()
+    }
+}
