@@ -65,6 +65,8 @@ pub struct SdFlags {
     pub overlap: bool,
     /// `SD_NUMA`.
     pub numa: bool,
+    /// `SD_ASYM_CPUCAPACITY`: CPUs of the domain differ in capacity.
+    pub asym_cpucapacity: bool,
 }
 
 /// One level of one CPU's hierarchy.

@@ -6,6 +6,9 @@
 mod build;
 mod domain;
 mod group;
+mod levels;
+mod limits;
+mod rings;
 
 pub use build::{CpuPlace, Machine};
 pub use domain::{DomainKind, SchedDomain, SdFlags, SdState};

@@ -1,0 +1,269 @@
+//! Domains and groups against those of a real Linux 6.12 on three machines, and on shapes whose
+//! domains are known from their documentation.
+
+use fairground::topology::{CpuPlace, Machine, SchedDomain, SdFlags, Topology};
+use fairground::value::{Cpu, CpuMask};
+use serde_json::Value;
+
+/// `0-3,8` as the kernel prints masks.
+fn mask(text: &str) -> CpuMask {
+    let number = |s: &str| s.parse::<u32>().expect("a CPU number");
+    text.split(',')
+        .flat_map(|part| match part.split_once('-') {
+            Some((a, b)) => number(a)..=number(b),
+            None => number(part)..=number(part),
+        })
+        .map(Cpu)
+        .collect()
+}
+
+fn number(v: &Value, key: &str) -> u64 {
+    v[key].as_u64().unwrap_or_else(|| panic!("{key} in {v}"))
+}
+
+/// The kernel's bits of `SD_*` in 6.12, in the order of its flag table.
+fn bits(f: &SdFlags) -> u64 {
+    [
+        (f.balance_newidle, 0),
+        (f.balance_exec, 1),
+        (f.balance_fork, 2),
+        (f.wake_affine, 4),
+        (f.asym_cpucapacity, 5),
+        (f.share_cpucapacity, 7),
+        (f.cluster, 8),
+        (f.share_llc, 9),
+        (f.serialize, 10),
+        (f.prefer_sibling, 12),
+        (f.overlap, 13),
+        (f.numa, 14),
+    ]
+    .iter()
+    .map(|(on, bit)| u64::from(*on) << bit)
+    .sum()
+}
+
+fn flag_names(f: &SdFlags) -> String {
+    let names = [
+        (f.balance_newidle, "SD_BALANCE_NEWIDLE"),
+        (f.balance_exec, "SD_BALANCE_EXEC"),
+        (f.balance_fork, "SD_BALANCE_FORK"),
+        (f.wake_affine, "SD_WAKE_AFFINE"),
+        (f.asym_cpucapacity, "SD_ASYM_CPUCAPACITY"),
+        (f.share_cpucapacity, "SD_SHARE_CPUCAPACITY"),
+        (f.cluster, "SD_CLUSTER"),
+        (f.share_llc, "SD_SHARE_LLC"),
+        (f.serialize, "SD_SERIALIZE"),
+        (f.prefer_sibling, "SD_PREFER_SIBLING"),
+        (f.overlap, "SD_OVERLAP"),
+        (f.numa, "SD_NUMA"),
+    ];
+    let on: Vec<_> = names.iter().filter(|n| n.0).map(|n| n.1).collect();
+    on.join(" ")
+}
+
+fn check_domain(top: &Topology, sd: &SchedDomain, truth: &Value) {
+    assert_eq!(sd.kind.name(), truth["name"].as_str().unwrap());
+    assert_eq!(sd.span, mask(truth["span"].as_str().unwrap()));
+    assert_eq!(u64::from(sd.weight), number(truth, "weight"));
+    assert_eq!(bits(&sd.flags), number(truth, "flags"), "{:?}", sd.kind);
+    assert_eq!(sd.min_interval_ms, number(truth, "min_interval"));
+    assert_eq!(sd.max_interval_ms, number(truth, "max_interval"));
+    assert_eq!(u64::from(sd.busy_factor), number(truth, "busy_factor"));
+    assert_eq!(u64::from(sd.imbalance_pct), number(truth, "imbalance_pct"));
+    assert_eq!(
+        u64::from(sd.cache_nice_tries),
+        number(truth, "cache_nice_tries")
+    );
+    assert_eq!(u64::from(sd.imb_numa_nr), number(truth, "imb_numa_nr"));
+    let groups = truth["groups"].as_array().unwrap();
+    assert_eq!(sd.groups.len(), groups.len());
+    for (id, group) in sd.groups.iter().zip(groups) {
+        let ours = top.group(*id);
+        assert_eq!(ours.span, mask(group["span"].as_str().unwrap()));
+        assert_eq!(ours.balance_mask, mask(group["mask"].as_str().unwrap()));
+        assert_eq!(u64::from(ours.weight), number(group, "weight"));
+        assert_eq!(u64::from(ours.cores), number(group, "cores"));
+        let capacity = ours
+            .state
+            .capacity
+            .load(std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(capacity, number(group, "capacity"));
+        assert_eq!(ours.smt, number(group, "flags") & 1 << 7 != 0);
+    }
+}
+
+/// Every value of every domain and group of the recording; the number of domains compared.
+fn check(text: &str, nodes: u32, threads: u32) -> usize {
+    let truth: Value = serde_json::from_str(text).unwrap();
+    let cpus = truth["cpus"].as_array().unwrap();
+    let top = Topology::build(&even(cpus.len() as u32, nodes, nodes, threads));
+    let mut compared = 0;
+    for (i, cpu) in cpus.iter().enumerate() {
+        let id = Cpu(i as u32);
+        assert_eq!(u64::from(top.places[i].node), number(cpu, "node"));
+        let llc = top.llc_span[top.llc_of[i].idx()];
+        assert_eq!(u64::from(llc.first().unwrap().0), number(cpu, "llc_id"));
+        assert_eq!(u64::from(llc.weight()), number(cpu, "llc_size"));
+        let domains = cpu["domains"].as_array().unwrap();
+        assert_eq!(top.domains(id).len(), domains.len());
+        for (sd, truth) in top.domains(id).iter().zip(domains) {
+            check_domain(&top, sd, truth);
+            compared += 1;
+        }
+    }
+    for (at, named) in truth["flag_names"].as_object().unwrap() {
+        let (cpu, level) = at[3..].split_once("/domain").unwrap();
+        let sd = &top.domains(Cpu(cpu.parse().unwrap()))[level.parse::<usize>().unwrap()];
+        assert_eq!(sd.kind.name(), named["name"].as_str().unwrap());
+        assert_eq!(flag_names(&sd.flags), named["flags"].as_str().unwrap());
+    }
+    compared
+}
+
+/// CPUs spread evenly over nodes and caches, siblings side by side.
+fn even(cpus: u32, nodes: u32, caches: u32, threads: u32) -> Machine {
+    let places = (0..cpus).map(|cpu| CpuPlace {
+        core: cpu / threads,
+        cluster: cpu / threads,
+        llc: cpu * caches / cpus,
+        package: cpu * nodes / cpus,
+        node: cpu * nodes / cpus,
+        capacity: 1024,
+    });
+    Machine {
+        cpus: places.collect(),
+        ..Machine::default()
+    }
+}
+
+fn names(top: &Topology, cpu: u32) -> Vec<(&'static str, u32)> {
+    let domains = top.domains(Cpu(cpu)).iter();
+    domains.map(|sd| (sd.kind.name(), sd.weight)).collect()
+}
+
+#[test]
+fn domains_of_the_recorded_kernels() {
+    assert_eq!(check(include_str!("data/topology/2x8.json"), 2, 1), 32);
+    assert_eq!(check(include_str!("data/topology/1x16.json"), 1, 1), 16);
+    assert_eq!(check(include_str!("data/topology/2x8x2.json"), 2, 2), 96);
+}
+
+#[test]
+fn one_cpu_has_no_domain_and_two_have_one() {
+    let one = Topology::build(&even(1, 1, 1, 1));
+    assert!(names(&one, 0).is_empty());
+    assert_eq!((one.nr_llcs(), one.sd_llc[0]), (1, None));
+    assert_eq!(names(&Topology::build(&even(2, 1, 1, 1)), 1), [("MC", 2)]);
+    let threads = Topology::build(&even(2, 1, 1, 2));
+    assert_eq!(names(&threads, 0), [("SMT", 2)]);
+    assert_eq!(threads.sd_llc[0], Some(0));
+    assert_eq!(Topology::build(&Machine::default()).nr_cpus(), 0);
+}
+
+#[test]
+fn a_desktop_stops_at_its_cache() {
+    let top = Topology::build(&even(8, 1, 1, 2));
+    assert_eq!(names(&top, 5), [("SMT", 2), ("MC", 8)]);
+    assert!(top.group(top.domains(Cpu(5))[1].groups[0]).smt);
+    assert_eq!(top.domains(Cpu(5))[1].imb_numa_nr, 0);
+}
+
+/// 2 sockets of 12 caches of 8 cores of 2 threads.
+#[test]
+fn many_caches_in_a_node_make_a_package_level() {
+    let mut machine = even(384, 2, 24, 2);
+    machine.distance = vec![vec![10, 32], vec![32, 10]];
+    let top = Topology::build(&machine);
+    let levels = [("SMT", 2), ("MC", 16), ("PKG", 192), ("NUMA", 384)];
+    assert_eq!(names(&top, 200), levels);
+    let [_, mc, pkg, numa] = top.domains(Cpu(200)) else {
+        panic!("four levels");
+    };
+    assert_eq!(
+        (mc.groups.len(), pkg.groups.len(), numa.groups.len()),
+        (8, 12, 2)
+    );
+    assert_eq!((pkg.imb_numa_nr, numa.imb_numa_nr), (12, 12));
+    assert!(pkg.flags.prefer_sibling && !pkg.flags.share_llc);
+    assert_eq!(top.nr_llcs(), 24);
+    assert!(!numa.flags.wake_affine && !numa.flags.balance_fork);
+    machine.reclaim_distance = 32; // what the kernel sets on these machines
+    let top = Topology::build(&machine);
+    let numa = &top.domains(Cpu(200))[3];
+    assert!(numa.flags.wake_affine && numa.flags.balance_fork && numa.flags.balance_exec);
+}
+
+/// Kunpeng 920: four nodes of 32 cores in clusters of 4; two sockets.
+#[test]
+fn four_nodes_make_a_level_for_each_distance() {
+    let mut machine = even(128, 4, 4, 1);
+    for place in &mut machine.cpus {
+        place.cluster = place.core / 4;
+    }
+    machine.distance = [
+        [10, 12, 20, 22],
+        [12, 10, 22, 24],
+        [20, 22, 10, 12],
+        [22, 24, 12, 10],
+    ]
+    .map(|row| row.to_vec())
+    .to_vec();
+    let top = Topology::build(&machine);
+    let near = [
+        ("CLS", 4),
+        ("MC", 32),
+        ("NUMA", 64),
+        ("NUMA", 96),
+        ("NUMA", 128),
+    ];
+    assert_eq!(names(&top, 33), near);
+    // Node 0 reaches everything within 22.
+    assert_eq!(names(&top, 0), near);
+    assert_eq!(top.domains(Cpu(0))[4].distance, 22);
+    assert_eq!(top.domains(Cpu(33))[4].distance, 24);
+    assert_eq!(top.cluster_of[5], mask("4-7"));
+    let third = &top.domains(Cpu(0))[3];
+    assert_eq!(third.span, mask("0-95"));
+    let rings: Vec<_> = third.groups.iter().map(|g| top.group(*g).span).collect();
+    // Node 1 is in node 0's group; node 2 comes with its neighbour at distance 12 only where
+    // that stays inside the domain, so it comes alone.
+    assert_eq!(rings, [mask("0-63"), mask("64-95")]);
+    for sd in (0..128).flat_map(|c| top.domains(Cpu(c))) {
+        let covered = sd.groups.iter().map(|g| top.group(*g).span);
+        assert_eq!(covered.fold(CpuMask::empty(), |a, b| a.or(&b)), sd.span);
+        for id in &sd.groups {
+            let group = top.group(*id);
+            assert!(group.balance_mask.is_subset(&group.span));
+            assert!(!group.balance_mask.is_empty());
+        }
+    }
+}
+
+/// Three nodes in a row: the middle one is near to both ends, so groups overlap.
+#[test]
+fn groups_overlap_where_nodes_form_a_line() {
+    let mut machine = even(6, 3, 3, 1);
+    machine.distance = vec![vec![10, 20, 30], vec![20, 10, 20], vec![30, 20, 10]];
+    let top = Topology::build(&machine);
+    assert_eq!(names(&top, 2), [("MC", 2), ("NUMA", 6)]);
+    assert_eq!(names(&top, 0), [("MC", 2), ("NUMA", 4), ("NUMA", 6)]);
+    let ends = &top.domains(Cpu(0))[2];
+    let rings: Vec<_> = ends.groups.iter().map(|g| top.group(*g)).collect();
+    assert_eq!(rings[0].span, mask("0-3"));
+    assert_eq!(rings[1].span, mask("2-5"));
+    assert_eq!(rings[1].balance_mask, mask("4-5"));
+}
+
+#[test]
+fn threads_apart_by_half_the_machine_keep_their_groups() {
+    let mut machine = even(8, 1, 1, 1);
+    for (i, place) in machine.cpus.iter_mut().enumerate() {
+        place.core = i as u32 % 4;
+        place.cluster = place.core;
+    }
+    let top = Topology::build(&machine);
+    assert_eq!(names(&top, 6), [("SMT", 2), ("MC", 8)]);
+    let mc = &top.domains(Cpu(6))[1];
+    let rings: Vec<_> = mc.groups.iter().map(|g| top.group(*g).span).collect();
+    assert_eq!(rings, [mask("2,6"), mask("3,7"), mask("0,4"), mask("1,5")]);
+}
