@@ -7,9 +7,10 @@
 //! | `tg`, `llc`, `rd`, `nohz`, `task` | shared `[any]` | any CPU |
 
 use alloc::vec::Vec;
+use core::sync::atomic::AtomicU32;
 
 use crate::policy::Features;
-use crate::shared::{CpuShared, LlcShared, Nohz, RootDomain, TaskGroup, TaskShared};
+use crate::shared::{CpuShared, LlcShared, Nohz, Relaxed, RootDomain, TaskGroup, TaskShared};
 use crate::topology::Topology;
 use crate::value::{CpuMask, TaskId, TgId};
 
@@ -57,6 +58,9 @@ pub struct System {
     pub rd: RootDomain,
     /// Idle balancing.
     pub nohz: Nohz,
+    /// Groups with a quota. While there are none, nothing of bandwidth control is looked at: the
+    /// kernel patches its code (a static key), so that reading this is not a touch.
+    bandwidth_users: AtomicU32,
 }
 
 impl System {
@@ -76,6 +80,7 @@ impl System {
             traits,
             rd: RootDomain::default(),
             nohz: Nohz::new(),
+            bandwidth_users: AtomicU32::new(0),
             topology,
         }
     }
@@ -90,6 +95,21 @@ impl System {
     #[must_use]
     pub fn cpus(&self) -> CpuMask {
         CpuMask::first_n(self.nr_cpus())
+    }
+
+    /// Whether any group has a quota (`cfs_bandwidth_used`).
+    #[inline]
+    #[must_use]
+    pub fn bandwidth_used(&self) -> bool {
+        self.bandwidth_users.load(Relaxed) > 0
+    }
+
+    pub(crate) fn bandwidth_usage_inc(&self) {
+        self.bandwidth_users.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn bandwidth_usage_dec(&self) {
+        self.bandwidth_users.fetch_sub(1, Relaxed);
     }
 
     /// Adds a group below `parent` with the default weight.

@@ -1,10 +1,21 @@
-//! Quota: the pool of a group, its period and slack timers.
+//! Quota of a group over all CPUs: setting it, the period and slack timers, distribution.
+//!
+//! None of these is called with a run queue held; they take one after the other. Distribution
+//! goes through the throttled queues in the order in which they were throttled and gives each
+//! just enough to run; the queue of another CPU is asked to unthrottle itself there
+//! ([`Kick::Unthrottle`]), so that the walk over its groups is not done by the timer.
 
+use super::throttle::unthrottle_cfs_rq;
+use super::throttle_walk::NEVER_USED;
 use crate::cx::Cx;
-use crate::host::{Host, Rqs};
-use crate::value::TgId;
+use crate::host::{Host, Kick, Rqs};
+use crate::place::{Access, Func, Kind, Object, cfs_rq as f};
+use crate::rq::Rq;
+use crate::shared::{PeriodEnd, RUNTIME_INF};
+use crate::value::{CfsId, Cpu, TgId};
 
-/// `cpu.max` and `cpu.max.burst` (ns) are written.
+/// `cpu.max` and `cpu.max.burst` (ns) are written; `quota` `None` = `max`. The caller has checked
+/// them: quota and period between 1 ms and 1 s, burst not above the quota.
 pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -13,20 +24,214 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     period: u64,
     burst: u64,
 ) {
-    let _ = (cx, rqs, tg, quota, period, burst);
+    let sys = cx.sys;
+    let group = &sys.tg[tg.idx()];
+    let was_limited = group.bandwidth.is_limited();
+    if quota.is_some() && !was_limited {
+        sys.bandwidth_usage_inc();
+    }
+    let phase = u64::from(cx.host.random()) % PHASE_SPAN;
+    group.with_pool(tg, cx.host, |pool| {
+        pool.set_phase(phase);
+        pool.configure(quota.unwrap_or(RUNTIME_INF), period, burst);
+    });
+    for cpu in 0..sys.nr_cpus() as u32 {
+        with_rq_resched(cx, rqs, Cpu(cpu), |cx, rq| {
+            set_runtime_enabled(cx, rq, tg, quota.is_some());
+        });
+    }
+    if quota.is_none() && was_limited {
+        sys.bandwidth_usage_dec();
+    }
 }
+
+/// The phase of a new group's period timer is drawn from its first period, which is the default.
+const PHASE_SPAN: u64 = 100_000_000;
 
 /// The period timer of a group has fired: refill, count, distribute, restart or stop.
 pub fn period_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgId) {
-    let _ = (cx, rqs, tg);
+    let outer = cx.host.enter(Func::PeriodTimer);
+    let (sys, mut rest) = (cx.sys, false);
+    let group = &sys.tg[tg.idx()];
+    // Distribution may take so long that the next period has ended meanwhile.
+    let mut turns = 0;
+    loop {
+        let end = group.with_pool(tg, cx.host, |pool| match pool.forward_period() {
+            0 => None,
+            overrun => Some(pool.end_period(overrun)),
+        });
+        let Some(end) = end else { break };
+        rest = end == PeriodEnd::Rest;
+        if end == PeriodEnd::Distribute {
+            while group.bandwidth.peek_runtime() > 0 && distribute_cfs_runtime(cx, rqs, tg) {}
+            group.with_pool(tg, cx.host, |pool| pool.end_distribution());
+        }
+        turns += 1;
+        if turns > MOST_TURNS {
+            group.with_pool(tg, cx.host, |pool| pool.stretch_period());
+            turns = 0;
+        }
+    }
+    group.with_pool(tg, cx.host, |pool| pool.rearm_period(rest));
+    cx.host.leave(outer);
 }
+
+/// Turns of the period timer's handler after which quota and period are stretched.
+const MOST_TURNS: u32 = 3;
 
 /// The slack timer of a group has fired: distribute what was returned.
 pub fn slack_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgId) {
-    let _ = (cx, rqs, tg);
+    let outer = cx.host.enter(Func::SlackTimer);
+    let sys = cx.sys;
+    let slack = sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| pool.end_slack());
+    if slack > 0 {
+        distribute_cfs_runtime(cx, rqs, tg);
+    }
+    cx.host.leave(outer);
 }
 
-/// Takes up runtime that another CPU has granted to queues of this one (`Kick::Unthrottle`).
+/// Unthrottles the queues of this CPU that another one has given runtime (`Kick::Unthrottle`).
 pub fn unthrottle_kicked<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    let _ = (cx, rqs);
+    let cpu = cx.cpu;
+    with_rq_resched(cx, rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        while let Some(cfs) = pop_unthrottle(rq) {
+            if rq.cfs[cfs.idx()].throttled {
+                unthrottle_cfs_rq(cx, rq, cfs);
+            }
+        }
+    });
+}
+
+/// Gives runtime to throttled queues; true if some are left without.
+fn distribute_cfs_runtime<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgId) -> bool {
+    let group = &cx.sys.tg[tg.idx()];
+    let (mut throttled, mut exhausted, mut own) = (false, false, false);
+    let mut at = group.next_throttled(None);
+    while let Some(cpu) = at {
+        if exhausted {
+            throttled = true;
+            break;
+        }
+        cx.with_rq(rqs, cpu, |cx, rq| match grant(cx, rq, tg) {
+            Grant::None => {}
+            Grant::TooLittle => (exhausted, throttled) = (true, true),
+            Grant::Enough { cfs, left } => {
+                exhausted = left == 0;
+                if cpu == cx.cpu {
+                    own = true;
+                } else {
+                    push_unthrottle(cx, rq, cfs);
+                }
+            }
+        });
+        at = group.next_throttled(Some(cpu));
+    }
+    // Not while walking along the list: unthrottling takes the queue off it.
+    if own {
+        let cpu = cx.cpu;
+        with_rq_resched(cx, rqs, cpu, |cx, rq| {
+            cx.update_rq_clock(rq);
+            if let Some(cfs) = rq.cfs_of(tg)
+                && rq.cfs[cfs.idx()].throttled
+            {
+                unthrottle_cfs_rq(cx, rq, cfs);
+            }
+        });
+    }
+    throttled
+}
+
+enum Grant {
+    /// It needs nothing (any more).
+    None,
+    /// The pool is empty.
+    TooLittle,
+    /// It can run; `left` is in the pool.
+    Enough { cfs: CfsId, left: u64 },
+}
+
+fn grant<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) -> Grant {
+    let Some(cfs) = rq.cfs_of(tg) else {
+        return Grant::None;
+    };
+    cx.touch(
+        rq.cfs_object(cfs),
+        f::THROTTLED | f::THROTTLED_LIST | f::RUNTIME_REMAINING,
+        Access::Update,
+    );
+    let queue = &mut rq.cfs[cfs.idx()];
+    if !queue.throttled || queue.unthrottle_queued {
+        return Grant::None;
+    }
+    debug_assert!(queue.runtime_remaining <= 0);
+    let (sys, remaining) = (cx.sys, queue.runtime_remaining);
+    let (amount, left) = sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| pool.grant(remaining));
+    queue.runtime_remaining += amount as i64;
+    if queue.runtime_remaining > 0 {
+        Grant::Enough { cfs, left }
+    } else {
+        Grant::TooLittle
+    }
+}
+
+fn push_unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    rq.cfs[cfs.idx()].unthrottle_queued = true;
+    match rq.unthrottle_last.replace(cfs) {
+        Some(last) => rq.cfs[last.idx()].unthrottle_next = Some(cfs),
+        None => {
+            rq.unthrottle_first = Some(cfs);
+            cx.host.kick(rq.cpu, Kick::Unthrottle);
+        }
+    }
+}
+
+fn pop_unthrottle(rq: &mut Rq) -> Option<CfsId> {
+    let cfs = rq.unthrottle_first?;
+    let queue = &mut rq.cfs[cfs.idx()];
+    queue.unthrottle_queued = false;
+    rq.unthrottle_first = queue.unthrottle_next.take();
+    if rq.unthrottle_first.is_none() {
+        rq.unthrottle_last = None;
+    }
+    Some(cfs)
+}
+
+fn set_runtime_enabled<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, enabled: bool) {
+    let cfs = rq.cfs_of(tg);
+    let object = cfs.map_or(
+        Object {
+            kind: Kind::CfsRq,
+            a: rq.cpu.0,
+            b: NEVER_USED | tg.0,
+        },
+        |cfs| rq.cfs_object(cfs),
+    );
+    let fields = f::RUNTIME_ENABLED | f::RUNTIME_REMAINING | f::THROTTLED;
+    cx.touch(object, fields, Access::Update);
+    let Some(cfs) = cfs else { return };
+    let queue = &mut rq.cfs[cfs.idx()];
+    queue.runtime_enabled = enabled;
+    queue.runtime_remaining = cx.sys.features.throttle.first_runtime();
+    if queue.throttled {
+        cx.update_rq_clock(rq);
+        unthrottle_cfs_rq(cx, rq, cfs);
+    }
+}
+
+/// `with_rq`, and tells the CPU to reschedule if that came to be needed.
+fn with_rq_resched<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    cpu: Cpu,
+    f: impl FnOnce(&mut Cx<H>, &mut Rq),
+) {
+    let needed = cx.with_rq(rqs, cpu, |cx, rq| {
+        let already = rq.need_resched;
+        f(cx, rq);
+        rq.need_resched && !already
+    });
+    if needed {
+        cx.host.resched(cpu);
+    }
 }

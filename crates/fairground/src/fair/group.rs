@@ -11,7 +11,7 @@ use crate::math::shares::calc_group_shares;
 use crate::math::weight::{LoadWeight, NICE_0_LOAD};
 use crate::place::{Access, Func, Kind, Object, cfs_rq as q, se as e, task as t, tg as g};
 use crate::rq::Rq;
-use crate::shared::{RUNTIME_INF, Relaxed};
+use crate::shared::Relaxed;
 use crate::task::{Resched, SchedEntity};
 use crate::value::{CfsId, SeId, TgId};
 
@@ -194,7 +194,6 @@ fn make_cfs<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, parent: CfsId) {
     let group = &sys.tg[tg.idx()];
     let queue = &mut rq.cfs[cfs.idx()];
     queue.idle = group.idle.load(Relaxed);
-    queue.runtime_enabled = group.bandwidth.quota.load(Relaxed) != RUNTIME_INF;
     if let Some(words) = group.cpus().get(rq.cpu.idx()) {
         words.publish_load(cfs, 0, 0);
     }

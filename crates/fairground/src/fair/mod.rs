@@ -11,12 +11,16 @@ mod flags;
 pub mod group;
 pub mod h_load;
 pub mod leaf;
+mod limbo;
 pub mod load;
 pub mod preempt;
 mod propagate;
 mod removed;
+mod runtime;
 pub mod task;
 pub mod throttle;
+mod throttle_clock;
+mod throttle_walk;
 pub mod util_est;
 
 pub use flags::{Dequeue, Enqueue, UpdateLoad};

@@ -1,92 +1,265 @@
 //! Throttling: what one queue does when its runtime is spent, and when it has some again.
+//!
+//! Two ways ([`Throttle`](crate::policy::Throttle)). Up to 6.17 the whole queue leaves the tree:
+//! its group entity is dequeued, and those above that have nothing else. Since 6.18 the queue is
+//! only marked: each of its tasks dequeues itself at its next return to user space and waits in
+//! limbo (`limbo.rs`), so that no task is stopped while it holds a kernel lock. Runtime is in
+//! `runtime.rs`, the queues below in `throttle_walk.rs`, pool and timers in `bandwidth.rs`.
+//!
+//! Sources: `Documentation/scheduler/sched-bwc.rst`; changelogs of "Defer throttle when task exits
+//! to user" (6.18).
 
+pub use super::limbo::{
+    dequeue_throttled_task, enqueue_throttled_task, task_throttle_setup_work, throttle_cfs_rq_work,
+};
+pub use super::runtime::{account_cfs_rq_runtime, check_cfs_rq_runtime, return_cfs_rq_runtime};
+pub use super::throttle_clock::{cfs_rq_clock_pelt, queue_emptied, record_throttle_clock};
+
+use super::throttle_walk::{tg_throttle_down, tg_unthrottle_up};
+use super::{Dequeue, Enqueue, UpdateLoad, entity, leaf, load, runtime, throttle_clock};
 use crate::cx::Cx;
-use crate::fair::Dequeue;
+use crate::event::Event;
 use crate::host::Host;
+use crate::place::{Access, Func, cfs_rq as f};
 use crate::rq::Rq;
-use crate::task::Resched;
-use crate::value::{CfsId, SeId};
-
-/// Charges `delta` ns of execution to the queue.
-pub fn account_cfs_rq_runtime<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, delta: u64) {
-    let _ = (cx, rq, cfs, delta);
-}
+use crate::value::{CfsId, Cpu, SeId, TgId};
 
 /// A queue that was empty has got its first entity (call with `nr_queued == 1`, before
 /// `list_add_leaf_cfs_rq`): throttles it if there is no runtime, and lets its load-tracking clock
 /// go on.
 pub fn check_enqueue_throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let _ = (cx, rq, cfs);
-}
-
-/// Throttles the queue if it is out of runtime; true if it is throttled now.
-pub fn check_cfs_rq_runtime<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
-    let _ = (cx, rq, cfs);
-    false
-}
-
-/// An idle queue gives back what it does not need.
-pub fn return_cfs_rq_runtime<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let _ = (cx, rq, cfs);
+    if !cx.sys.bandwidth_used() && rq.cfs[cfs.idx()].throttle_count == 0 {
+        return;
+    }
+    runtime::check_first_runtime(cx, rq, cfs);
+    throttle_clock::queue_filled(cx, rq, cfs);
 }
 
 /// Throttles a queue; false if it found runtime after all.
 pub fn throttle_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
-    let _ = (cx, rq, cfs);
-    false
+    let outer = cx.host.enter(Func::ThrottleCfsRq);
+    let throttled = throttle(cx, rq, cfs);
+    cx.host.leave(outer);
+    throttled
 }
 
-/// Lets a queue run again.
+/// Lets a queue run again, unless its new runtime is already spent. If the CPU is idle and has
+/// something to run now, `rq.need_resched` is set.
 pub fn unthrottle_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let _ = (cx, rq, cfs);
-}
-
-/// The load-tracking clock of a queue: stands still while it is throttled.
-pub fn cfs_rq_clock_pelt(rq: &Rq, cfs: CfsId) -> u64 {
-    let _ = (rq, cfs);
-    0
-}
-
-/// The last entity has left a queue (call with `nr_queued == 0`, at the end of
-/// `dequeue_entity`): publishes the idle time stamp of its load-tracking clock, which stops if the
-/// queue is throttled, and takes it off the leaf list then.
-pub fn queue_emptied<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let _ = (cx, rq, cfs);
-}
-
-/// A task is dequeued from a throttled hierarchy by `Dequeue::THROTTLE`: its throttled time
-/// begins. Called for each level that the task leaves.
-pub fn record_throttle_clock(rq: &mut Rq, cfs: CfsId) {
-    let _ = (rq, cfs);
+    let outer = cx.host.enter(Func::UnthrottleCfsRq);
+    unthrottle(cx, rq, cfs);
+    cx.host.leave(outer);
 }
 
 /// A new queue takes over the quota of its group and the throttle state of its parent.
 pub fn init_throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let _ = (cx, rq, cfs);
+    let now = rq.clock.pelt();
+    let parent = rq.cfs[cfs.idx()].parent;
+    let above = rq.cfs[parent.idx()].throttle_count;
+    let queue = &mut rq.cfs[cfs.idx()];
+    let tg = &cx.sys.tg[queue.tg.idx()];
+    queue.runtime_enabled = tg.bandwidth.is_limited();
+    queue.runtime_remaining = cx.sys.features.throttle.first_runtime();
+    queue.throttle_count = above;
+    queue.throttled_clock_pelt = now;
+    queue.pelt_clock_throttled = above > 0;
+    if let Some(words) = tg.cpus().get(rq.cpu.idx()) {
+        words.publish_throttle(above);
+    }
 }
 
-/// A task whose `body.throttled` is set is enqueued: true if its hierarchy is throttled too, so
-/// that it was put in limbo instead (6.18). Any other task is enqueued as usual, and throttles
-/// itself when it is picked.
-pub fn enqueue_throttled_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> bool {
-    let _ = (cx, rq, task);
+/// Whether the hierarchy of `tg` is throttled on `cpu`, any CPU (`throttled_hierarchy`, asked by
+/// load balancing before it moves a task there).
+#[must_use]
+pub fn is_throttled_on<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu) -> bool {
+    if !cx.sys.bandwidth_used() {
+        return false;
+    }
+    let (sys, mut at) = (cx.sys, Some(tg));
+    while let Some(tg) = at {
+        let tg = &sys.tg[tg.idx()];
+        if let Some(throttled) = tg.throttled_hierarchy(cpu, cx.host) {
+            return throttled;
+        }
+        at = tg.parent;
+    }
     false
 }
 
-/// A task that is in limbo (`body.throttled`) leaves: `dequeue_task_fair` calls this instead of
-/// everything else (6.18).
-pub fn dequeue_throttled_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Dequeue) {
-    let _ = (cx, rq, task, flags);
+fn throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
+    let (sys, cpu) = (cx.sys, rq.cpu);
+    let queue = &mut rq.cfs[cfs.idx()];
+    let (tg, remaining) = (queue.tg, queue.runtime_remaining);
+    debug_assert!(!queue.throttled);
+    // Runtime may have become available just now; and this starts the timer that will end it.
+    let found = sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| {
+        let amount = pool.draw(remaining, 1) as i64;
+        if remaining + amount <= 0 {
+            pool.push_throttled(cpu);
+        }
+        amount
+    });
+    queue.runtime_remaining += found;
+    cx.touch(
+        rq.cfs_object(cfs),
+        f::RUNTIME_REMAINING | f::THROTTLED | f::THROTTLED_LIST,
+        Access::Update,
+    );
+    if remaining + found > 0 {
+        return false;
+    }
+    tg_throttle_down(cx, rq, tg);
+    if !sys.features.throttle.is_per_task() {
+        leave_parents(cx, rq, cfs);
+    }
+    let clock = rq.clock.clock;
+    let queue = &mut rq.cfs[cfs.idx()];
+    queue.throttled = true;
+    debug_assert_eq!(queue.throttled_clock, 0);
+    if !sys.features.throttle.is_per_task() && queue.nr_queued > 0 {
+        queue.throttled_clock = clock;
+    }
+    let throttled = true;
+    cx.host.event(Event::Throttle { cpu, tg, throttled });
+    true
 }
 
-/// A task of a throttled hierarchy was picked: it shall throttle itself at the return to user
-/// space (6.18).
-pub fn task_throttle_setup_work<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
-    let _ = (cx, rq, task);
+fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    let (sys, cpu, clock) = (cx.sys, rq.cpu, rq.clock.clock);
+    let per_task = sys.features.throttle.is_per_task();
+    let queue = &mut rq.cfs[cfs.idx()];
+    debug_assert!(queue.throttled);
+    // What another CPU has granted may be spent by tasks that were still in the kernel.
+    if per_task && queue.runtime_enabled && queue.runtime_remaining <= 0 {
+        return;
+    }
+    let tg = queue.tg;
+    queue.throttled = false;
+    let since = core::mem::take(&mut queue.throttled_clock);
+    let time = if since == 0 { 0 } else { clock - since };
+    sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| pool.remove_throttled(cpu, time));
+    cx.touch(
+        rq.cfs_object(cfs),
+        f::THROTTLED | f::THROTTLED_CLOCK | f::THROTTLED_LIST,
+        Access::Update,
+    );
+    let throttled = false;
+    cx.host.event(Event::Throttle { cpu, tg, throttled });
+    tg_unthrottle_up(cx, rq, tg);
+    if rq.cfs[cfs.idx()].load.weight == 0 {
+        // Nothing to run, but something to decay: the leaf list needs the whole branch.
+        if rq.cfs[cfs.idx()].on_list {
+            leaf::list_add_leaf_cfs_rq(cx, rq, cfs);
+        }
+    } else if !per_task {
+        join_parents(cx, rq, cfs);
+    }
+    if rq.curr.is_none() && rq.cfs[CfsId::ROOT.idx()].nr_queued > 0 {
+        rq.need_resched = true;
+    }
 }
 
-/// The running task returns to user space with that work pending.
-pub fn throttle_cfs_rq_work<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Resched {
-    let _ = (cx, rq);
-    Resched::No
+/// Tasks that come or go with a whole queue.
+#[derive(Clone, Copy)]
+struct Count {
+    queued: u32,
+    runnable: u32,
+    idle: u32,
+}
+
+impl Count {
+    fn of(rq: &Rq, cfs: CfsId) -> Self {
+        let queue = &rq.cfs[cfs.idx()];
+        Self {
+            queued: queue.h_nr_queued,
+            runnable: queue.h_nr_runnable,
+            idle: queue.h_nr_idle,
+        }
+    }
+
+    /// As the queue above counts them: below an idle group all are idle.
+    fn seen_through(self, rq: &Rq, se: SeId) -> Self {
+        let idle_group = rq.se[se.idx()].my_q.is_some_and(|q| rq.cfs[q.idx()].idle);
+        let idle = if idle_group { self.queued } else { self.idle };
+        Self { idle, ..self }
+    }
+
+    fn leave(self, rq: &mut Rq, cfs: CfsId) {
+        let queue = &mut rq.cfs[cfs.idx()];
+        queue.h_nr_queued -= self.queued;
+        queue.h_nr_runnable -= self.runnable;
+        queue.h_nr_idle -= self.idle;
+    }
+
+    fn join(self, rq: &mut Rq, cfs: CfsId) {
+        let queue = &mut rq.cfs[cfs.idx()];
+        queue.h_nr_queued += self.queued;
+        queue.h_nr_runnable += self.runnable;
+        queue.h_nr_idle += self.idle;
+    }
+}
+
+/// The group entity of a throttled queue leaves its parent, and so on up to the first parent that
+/// has something else. Above, only counts change.
+fn leave_parents<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    let mut count = Count::of(rq, cfs);
+    let mut se = rq.cfs[cfs.idx()].se;
+    let mut leaving = true;
+    while let Some(at) = se {
+        let entity = &rq.se[at.idx()];
+        let above = entity.cfs_rq;
+        if !entity.on_rq {
+            // Throttled further up, or about to be enqueued: the walk that does it counts.
+            return;
+        }
+        if leaving {
+            // SPECIAL: a throttled entity must not stay as a delayed sleeper.
+            let delayed = entity.sched_delayed;
+            let flags = Dequeue::SLEEP | Dequeue::SPECIAL;
+            let flags = if delayed {
+                flags | Dequeue::DELAYED
+            } else {
+                flags
+            };
+            entity::dequeue_entity(cx, rq, above, at, flags);
+        } else {
+            load::update_load_avg(cx, rq, above, at, UpdateLoad::NONE);
+            load::se_update_runnable(rq, at);
+        }
+        count = count.seen_through(rq, at);
+        count.leave(rq, above);
+        cx.touch(rq.cfs_object(above), f::NR_QUEUED, Access::Update);
+        leaving &= rq.cfs[above.idx()].load.weight == 0;
+        se = rq.se[at.idx()].parent;
+    }
+    rq.nr_running -= count.queued;
+}
+
+/// The reverse: joins all parents, or those up to one that is throttled itself.
+fn join_parents<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    let mut count = Count::of(rq, cfs);
+    let mut se = rq.cfs[cfs.idx()].se;
+    let mut joining = true;
+    while let Some(at) = se {
+        let above = rq.se[at.idx()].cfs_rq;
+        if joining && rq.se[at.idx()].sched_delayed {
+            let flags = Dequeue::SLEEP | Dequeue::DELAYED;
+            entity::dequeue_entity(cx, rq, above, at, flags);
+        }
+        joining &= !rq.se[at.idx()].on_rq;
+        if joining {
+            entity::enqueue_entity(cx, rq, above, at, Enqueue::WAKEUP);
+        } else {
+            load::update_load_avg(cx, rq, above, at, UpdateLoad::TG);
+            load::se_update_runnable(rq, at);
+        }
+        count = count.seen_through(rq, at);
+        count.join(rq, above);
+        cx.touch(rq.cfs_object(above), f::NR_QUEUED, Access::Update);
+        if rq.cfs[above.idx()].throttled {
+            return;
+        }
+        se = rq.se[at.idx()].parent;
+    }
+    rq.nr_running += count.queued;
 }

@@ -26,4 +26,23 @@ impl Throttle {
     pub const fn freezes_group_weight(self) -> bool {
         matches!(self, Self::WholeQueue)
     }
+
+    /// Runtime of a queue whose group gets a quota, ns. Since 6.18 a queue without runtime cannot
+    /// be unthrottled, so it starts with one.
+    #[inline]
+    #[must_use]
+    pub const fn first_runtime(self) -> i64 {
+        match self {
+            Self::WholeQueue => 0,
+            Self::AtUserReturn => 1,
+        }
+    }
+
+    /// Whether a queue joins the list of leaf queues when it gets its first entity; `throttled` =
+    /// its hierarchy is throttled.
+    #[inline]
+    #[must_use]
+    pub const fn joins_leaf_list(self, throttled: bool) -> bool {
+        self.is_per_task() || !throttled
+    }
 }

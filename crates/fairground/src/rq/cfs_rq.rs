@@ -87,6 +87,10 @@ pub struct CfsRq {
     pub throttled_clock_pelt_time: u64,
     /// Tasks dequeued by throttling, first of a list through `TaskBody::limbo_next`.
     pub limbo: Option<SeId>,
+    /// On the list `Rq::unthrottle_first` of those that have got runtime from another CPU.
+    pub unthrottle_queued: bool,
+    /// Next of that list.
+    pub unthrottle_next: Option<CfsId>,
 }
 
 impl CfsRq {

@@ -82,6 +82,10 @@ pub struct Rq {
     /// Cursor of the rotation over `cfs_tasks` for load balancing: tasks in the order in which
     /// they were last looked at.
     pub lb_order: Vec<SeId>,
+    /// First of the queues to unthrottle (`cfsb_csd_list`).
+    pub unthrottle_first: Option<CfsId>,
+    /// Last of them.
+    pub unthrottle_last: Option<CfsId>,
 }
 
 impl Rq {
@@ -117,6 +121,8 @@ impl Rq {
             distribute_prev: cpu,
             stopped: false,
             lb_order: Vec::new(),
+            unthrottle_first: None,
+            unthrottle_last: None,
         }
     }
 

@@ -1,72 +1,445 @@
-//! A group's quota: the global pool that its queues draw from.
+//! A group's quota: the global pool that its queues draw from. Times in ns.
 //!
-//! Changed only while `Lock::Bandwidth` of the group is held, so plain load-then-store on the
-//! atomics is enough.
+//! Read first: `Documentation/scheduler/sched-bwc.rst`. Per period the pool gets `quota`; what
+//! was left over stays, up to `burst` more than one quota. Queues take slices out of it and give
+//! back what they do not need. Everything here changes only while `Lock::Bandwidth` of the group
+//! is held, that is through [`Pool`]; so a load and a store of the atomics are enough.
+//!
+//! ```text
+//!      quota              cpu.max: (quota, period); cpu.max.burst: burst
+//!        | every period
+//!        v
+//!   [ runtime ] --draw--> cfs_rq.runtime_remaining on each CPU --charged while tasks run--> gone
+//!        ^                      |
+//!        +------give_back-------+   when the queue empties, above what it may keep
+//! ```
 
-use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-/// `cfs_bandwidth` of a task group. Times in ns.
-#[derive(Debug)]
-pub struct CfsBandwidth {
-    /// Runtime of each period; `u64::MAX` = no limit.
-    pub quota: AtomicU64,
-    /// Length of a period.
-    pub period: AtomicU64,
-    /// Unused runtime that may be carried over.
-    pub burst: AtomicU64,
-    /// Runtime left in the pool.
-    pub runtime: AtomicI64,
-    /// Runtime at the last refill, to see how much of a burst was used.
-    pub runtime_snap: AtomicI64,
-    /// The period timer runs.
-    pub period_active: AtomicBool,
-    /// Nobody used runtime in the last period.
-    pub idle: AtomicBool,
-    /// The slack timer runs.
-    pub slack_started: AtomicBool,
-    /// When the current period ends.
-    pub period_expires: AtomicU64,
-    /// Source of `TgCpu::throttled_seq`.
-    pub next_seq: AtomicU64,
-    /// Queues that are throttled now.
-    pub nr_throttled_cpus: AtomicU64,
-    /// `cpu.stat`: periods in which the group was active.
-    pub nr_periods: AtomicU64,
-    /// `cpu.stat`: periods with throttling.
-    pub nr_throttled: AtomicU64,
-    /// `cpu.stat`: sum of the throttled time of all queues.
-    pub throttled_time: AtomicU64,
-    /// `cpu.stat`: periods in which a burst was used.
-    pub nr_burst: AtomicU64,
-    /// `cpu.stat`: runtime used beyond the quota.
-    pub burst_time: AtomicU64,
-    /// `cpu.stat` `usage`: runtime charged to the group's tasks.
-    pub usage: AtomicU64,
-}
+use super::{Relaxed, TgCpu};
+use crate::host::{Host, Timer};
+use crate::place::{Access, Fields, Kind, Lock, Object, tg as f};
+use crate::value::{Cpu, TgId};
 
 /// `quota` of a group without a limit.
 pub const RUNTIME_INF: u64 = u64::MAX;
+
+/// What a queue draws at once (`sched_cfs_bandwidth_slice_us`, default 5 ms).
+pub const BANDWIDTH_SLICE: u64 = 5_000_000;
+
+/// What a queue that has emptied may keep, so that a task that comes back soon need not draw.
+pub const MIN_CFS_RQ_RUNTIME: u64 = 1_000_000;
+
+/// How long returned runtime is gathered before it is distributed.
+pub const SLACK_PERIOD: u64 = 5_000_000;
+
+/// Slack is not distributed if the next refill is nearer than this.
+pub const MIN_EXPIRATION: u64 = 2_000_000;
+
+/// Period of a group before one is set.
+const DEFAULT_PERIOD: u64 = 100_000_000;
+
+/// The period is not stretched to or beyond this.
+const MAX_PERIOD: u64 = 1_000_000_000;
+
+/// `cfs_bandwidth` of a task group.
+#[derive(Debug)]
+pub struct CfsBandwidth {
+    quota: AtomicU64,
+    period: AtomicU64,
+    burst: AtomicU64,
+    runtime: AtomicU64,
+    runtime_snap: AtomicU64,
+    period_active: AtomicBool,
+    period_expires: AtomicU64,
+    idle: AtomicBool,
+    slack_started: AtomicBool,
+    /// First and last queue of the list of throttled ones, as CPU + 1; 0 = none.
+    first: AtomicU32,
+    last: AtomicU32,
+    stat: Stat,
+}
+
+#[derive(Debug, Default)]
+struct Stat {
+    nr_periods: AtomicU64,
+    nr_throttled: AtomicU64,
+    throttled_time: AtomicU64,
+    nr_burst: AtomicU64,
+    burst_time: AtomicU64,
+}
+
+/// A group's `cpu.stat`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CpuStat {
+    /// Periods in which the group was active.
+    pub nr_periods: u64,
+    /// Periods at whose end a queue was throttled.
+    pub nr_throttled: u64,
+    /// Sum of the throttled time of all queues, ns.
+    pub throttled_ns: u64,
+    /// Periods in which more than the quota was used.
+    pub nr_bursts: u64,
+    /// Runtime used beyond the quota, ns.
+    pub burst_ns: u64,
+    /// Execution of the group's tasks and of those below, ns.
+    pub usage_ns: u64,
+}
 
 impl Default for CfsBandwidth {
     fn default() -> Self {
         Self {
             quota: AtomicU64::new(RUNTIME_INF),
-            period: AtomicU64::new(100_000_000),
+            period: AtomicU64::new(DEFAULT_PERIOD),
             burst: AtomicU64::new(0),
-            runtime: AtomicI64::new(0),
-            runtime_snap: AtomicI64::new(0),
+            runtime: AtomicU64::new(0),
+            runtime_snap: AtomicU64::new(0),
             period_active: AtomicBool::new(false),
+            period_expires: AtomicU64::new(0),
             idle: AtomicBool::new(false),
             slack_started: AtomicBool::new(false),
-            period_expires: AtomicU64::new(0),
-            next_seq: AtomicU64::new(1),
-            nr_throttled_cpus: AtomicU64::new(0),
-            nr_periods: AtomicU64::new(0),
-            nr_throttled: AtomicU64::new(0),
-            throttled_time: AtomicU64::new(0),
-            nr_burst: AtomicU64::new(0),
-            burst_time: AtomicU64::new(0),
-            usage: AtomicU64::new(0),
+            first: AtomicU32::new(0),
+            last: AtomicU32::new(0),
+            stat: Stat::default(),
         }
     }
+}
+
+impl CfsBandwidth {
+    /// Runs `f` with the pool of group `tg` locked. `cpus` are the group's per-CPU words.
+    pub fn locked<H: Host, T>(
+        &self,
+        tg: TgId,
+        cpus: &[TgCpu],
+        host: &mut H,
+        f: impl FnOnce(&mut Pool<'_, H>) -> T,
+    ) -> T {
+        host.lock(Lock::Bandwidth(tg));
+        let out = f(&mut Pool {
+            bw: self,
+            cpus,
+            tg,
+            host,
+        });
+        host.unlock(Lock::Bandwidth(tg));
+        out
+    }
+
+    /// Whether the group has a limit. Not a touch: those who ask in a hot path keep a copy.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.quota.load(Relaxed) != RUNTIME_INF
+    }
+
+    /// Runtime in the pool, for reports and checkers.
+    #[must_use]
+    pub fn peek_runtime(&self) -> u64 {
+        self.runtime.load(Relaxed)
+    }
+
+    /// Whether the period timer runs, for reports and checkers.
+    #[must_use]
+    pub fn peek_period_active(&self) -> bool {
+        self.period_active.load(Relaxed)
+    }
+
+    /// The first throttled queue's CPU, for reports and checkers.
+    #[must_use]
+    pub fn peek_first_throttled(&self) -> Option<Cpu> {
+        to_cpu(self.first.load(Relaxed))
+    }
+
+    /// `cpu.stat` without the usage, which is counted on each CPU.
+    pub(super) fn stat(&self) -> CpuStat {
+        CpuStat {
+            nr_periods: self.stat.nr_periods.load(Relaxed),
+            nr_throttled: self.stat.nr_throttled.load(Relaxed),
+            throttled_ns: self.stat.throttled_time.load(Relaxed),
+            nr_bursts: self.stat.nr_burst.load(Relaxed),
+            burst_ns: self.stat.burst_time.load(Relaxed),
+            usage_ns: 0,
+        }
+    }
+}
+
+/// What the end of a period asks of the timer's handler.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PeriodEnd {
+    /// Nobody used runtime for a whole period, or there is no limit any more: let the timer rest.
+    Rest,
+    /// Go on; nobody waits.
+    Continue,
+    /// Queues are throttled: hand out the refilled runtime.
+    Distribute,
+}
+
+/// The pool with its lock held. Each method reports the places it touches.
+pub struct Pool<'a, H: Host> {
+    bw: &'a CfsBandwidth,
+    cpus: &'a [TgCpu],
+    tg: TgId,
+    host: &'a mut H,
+}
+
+impl<H: Host> Pool<'_, H> {
+    /// `cpu.max` and `cpu.max.burst` are written: sets them and refills; starts the period timer if
+    /// there is a limit. A timer that runs keeps its time.
+    pub fn configure(&mut self, quota: u64, period: u64, burst: u64) {
+        self.touch(f::BW_CONFIG, Access::Write);
+        self.bw.period.store(period, Relaxed);
+        self.bw.quota.store(quota, Relaxed);
+        self.bw.burst.store(burst, Relaxed);
+        self.refill();
+        if quota != RUNTIME_INF {
+            self.start_period();
+        }
+    }
+
+    /// Sets the phase of the period timer, once; ns since the clock's zero. The kernel draws it at
+    /// random when a group is made, so that the timers of many groups do not fire at once (6.3).
+    pub fn set_phase(&mut self, phase: u64) {
+        if self.bw.period_expires.load(Relaxed) == 0 {
+            self.bw.period_expires.store(phase, Relaxed);
+        }
+    }
+
+    /// A queue with `remaining` ns wants to have `target` ns: takes what it lacks, or what is left.
+    /// Starts the period timer if it rests.
+    #[must_use]
+    pub fn draw(&mut self, remaining: i64, target: u64) -> u64 {
+        let lacks = (target as i64).saturating_sub(remaining).max(0) as u64;
+        if !self.bw.is_limited() {
+            return lacks;
+        }
+        self.start_period();
+        self.touch(f::BW_RUNTIME, Access::Update);
+        let runtime = self.bw.runtime.load(Relaxed);
+        if runtime == 0 {
+            return 0;
+        }
+        let amount = runtime.min(lacks);
+        self.bw.runtime.store(runtime - amount, Relaxed);
+        self.bw.idle.store(false, Relaxed);
+        amount
+    }
+
+    /// The period timer's share for a throttled queue with `remaining` <= 0: what makes it
+    /// positive, if there is enough. Also says what is left afterwards.
+    #[must_use]
+    pub fn grant(&mut self, remaining: i64) -> (u64, u64) {
+        self.touch(f::BW_RUNTIME, Access::Update);
+        let runtime = self.bw.runtime.load(Relaxed);
+        let amount = ((1 - remaining).max(0) as u64).min(runtime);
+        self.bw.runtime.store(runtime - amount, Relaxed);
+        (amount, runtime - amount)
+    }
+
+    /// A queue gives back `amount`. If that is enough for somebody who waits, it will be
+    /// distributed by the slack timer.
+    pub fn give_back(&mut self, amount: u64) {
+        if !self.bw.is_limited() {
+            return;
+        }
+        self.touch(f::BW_RUNTIME, Access::Update);
+        let runtime = self.bw.runtime.load(Relaxed).saturating_add(amount);
+        self.bw.runtime.store(runtime, Relaxed);
+        if runtime > BANDWIDTH_SLICE && self.is_anyone_throttled() {
+            self.start_slack();
+        }
+    }
+
+    /// Adds a quota, counts what the last period used beyond its own, and cuts what is above
+    /// quota + burst.
+    pub fn refill(&mut self) {
+        let quota = self.bw.quota.load(Relaxed);
+        if quota == RUNTIME_INF {
+            return;
+        }
+        self.touch(f::BW_RUNTIME | f::BW_CONFIG, Access::Update);
+        let runtime = self.bw.runtime.load(Relaxed).saturating_add(quota);
+        // `runtime_snap` is what there was after the last refill: more than what there is after
+        // this one only if more than a quota has been used.
+        let burst_used = self.bw.runtime_snap.load(Relaxed).saturating_sub(runtime);
+        if burst_used > 0 {
+            self.touch(f::BW_STATS, Access::Update);
+            add(&self.bw.stat.burst_time, burst_used);
+            add(&self.bw.stat.nr_burst, 1);
+        }
+        let most = quota.saturating_add(self.bw.burst.load(Relaxed));
+        self.bw.runtime.store(runtime.min(most), Relaxed);
+        self.bw.runtime_snap.store(runtime.min(most), Relaxed);
+    }
+
+    /// `overrun` periods have ended since the timer was last handled. However many there were,
+    /// the pool is refilled once.
+    pub fn end_period(&mut self, overrun: u64) -> PeriodEnd {
+        self.touch(f::BW_CONFIG | f::BW_LIST, Access::Read);
+        if !self.bw.is_limited() {
+            return PeriodEnd::Rest;
+        }
+        let throttled = self.is_anyone_throttled();
+        self.touch(f::BW_STATS, Access::Update);
+        add(&self.bw.stat.nr_periods, overrun);
+        self.refill();
+        if self.bw.idle.load(Relaxed) && !throttled {
+            return PeriodEnd::Rest;
+        }
+        if !throttled {
+            // Set back by the first draw of the period that begins.
+            self.bw.idle.store(true, Relaxed);
+            return PeriodEnd::Continue;
+        }
+        add(&self.bw.stat.nr_throttled, overrun);
+        PeriodEnd::Distribute
+    }
+
+    /// What was refilled has been handed out. While a queue waits, the timer does not rest.
+    pub fn end_distribution(&mut self) {
+        self.bw.idle.store(false, Relaxed);
+    }
+
+    /// Moves the end of the period behind now; answers how many periods have ended.
+    #[must_use]
+    pub fn forward_period(&mut self) -> u64 {
+        let (expires, overrun) = forward(
+            self.bw.period_expires.load(Relaxed),
+            self.bw.period.load(Relaxed),
+            self.host.clock(),
+        );
+        self.touch(f::BW_TIMERS, Access::Update);
+        self.bw.period_expires.store(expires, Relaxed);
+        overrun
+    }
+
+    /// The handler of the period timer cannot keep up with the period: doubles quota, burst and
+    /// period, which keeps the share.
+    pub fn stretch_period(&mut self) {
+        let period = self.bw.period.load(Relaxed) * 2;
+        if period >= MAX_PERIOD {
+            return;
+        }
+        self.touch(f::BW_CONFIG, Access::Update);
+        self.bw.period.store(period, Relaxed);
+        for word in [&self.bw.quota, &self.bw.burst] {
+            word.store(word.load(Relaxed).saturating_mul(2), Relaxed);
+        }
+    }
+
+    /// Starts the timer for the present end of period again, or lets it rest.
+    pub fn rearm_period(&mut self, rest: bool) {
+        self.touch(f::BW_TIMERS, Access::Update);
+        self.bw.period_active.store(!rest, Relaxed);
+        if !rest {
+            let at = self.bw.period_expires.load(Relaxed);
+            self.host.start_timer(Timer::Period(self.tg), at);
+        }
+    }
+
+    /// The slack timer has fired: what there is to distribute, 0 if the refill is near or there
+    /// is not a slice.
+    #[must_use]
+    pub fn end_slack(&mut self) -> u64 {
+        self.touch(f::BW_TIMERS | f::BW_RUNTIME, Access::Update);
+        self.bw.slack_started.store(false, Relaxed);
+        let runtime = self.bw.runtime.load(Relaxed);
+        let enough = self.bw.is_limited() && runtime > BANDWIDTH_SLICE;
+        if enough && !self.refresh_within(MIN_EXPIRATION) {
+            runtime
+        } else {
+            0
+        }
+    }
+
+    /// A queue is out of runtime: last in the order of distribution.
+    pub fn push_throttled(&mut self, cpu: Cpu) {
+        self.touch(f::BW_LIST, Access::Update);
+        let (id, last) = (cpu.0 + 1, self.bw.last.load(Relaxed));
+        self.cpus[cpu.idx()].throttled_prev.store(last, Relaxed);
+        self.cpus[cpu.idx()].throttled_next.store(0, Relaxed);
+        self.link_after(last).store(id, Relaxed);
+        self.bw.last.store(id, Relaxed);
+    }
+
+    /// A queue that was throttled for `throttled_time` ns may run again.
+    pub fn remove_throttled(&mut self, cpu: Cpu, throttled_time: u64) {
+        self.touch(f::BW_LIST | f::BW_STATS, Access::Update);
+        add(&self.bw.stat.throttled_time, throttled_time);
+        let own = &self.cpus[cpu.idx()];
+        let (prev, next) = (
+            own.throttled_prev.load(Relaxed),
+            own.throttled_next.load(Relaxed),
+        );
+        self.link_after(prev).store(next, Relaxed);
+        let back = match to_cpu(next) {
+            Some(next) => &self.cpus[next.idx()].throttled_prev,
+            None => &self.bw.last,
+        };
+        back.store(prev, Relaxed);
+    }
+
+    /// Whether a queue is throttled.
+    #[must_use]
+    pub fn is_anyone_throttled(&self) -> bool {
+        self.bw.first.load(Relaxed) != 0
+    }
+
+    fn link_after(&self, prev: u32) -> &AtomicU32 {
+        match to_cpu(prev) {
+            Some(prev) => &self.cpus[prev.idx()].throttled_next,
+            None => &self.bw.first,
+        }
+    }
+
+    fn start_period(&mut self) {
+        self.touch(f::BW_RUNTIME, Access::Read);
+        if !self.bw.period_active.load(Relaxed) {
+            let _ = self.forward_period();
+            self.rearm_period(false);
+        }
+    }
+
+    fn start_slack(&mut self) {
+        // A refill that is near will do the same for everybody.
+        if self.refresh_within(SLACK_PERIOD + MIN_EXPIRATION) {
+            return;
+        }
+        if !self.bw.slack_started.swap(true, Relaxed) {
+            self.touch(f::BW_TIMERS, Access::Update);
+            let at = self.host.clock() + SLACK_PERIOD;
+            self.host.start_timer(Timer::Slack(self.tg), at);
+        }
+    }
+
+    fn refresh_within(&mut self, ns: u64) -> bool {
+        self.bw.period_expires.load(Relaxed) < self.host.clock() + ns
+    }
+
+    fn touch(&mut self, fields: Fields, access: Access) {
+        let object = Object {
+            kind: Kind::Tg,
+            a: self.tg.0,
+            b: 0,
+        };
+        self.host.touch(object, fields, access);
+    }
+}
+
+/// The first time after `now` that is a whole number of periods after `expires`, and that number.
+fn forward(expires: u64, period: u64, now: u64) -> (u64, u64) {
+    match now.checked_sub(expires) {
+        None => (expires, 0),
+        Some(late) => {
+            let n = late / period.max(1) + 1;
+            (expires + n * period.max(1), n)
+        }
+    }
+}
+
+pub(super) fn to_cpu(link: u32) -> Option<Cpu> {
+    link.checked_sub(1).map(Cpu)
+}
+
+fn add(word: &AtomicU64, n: u64) {
+    word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
 }

@@ -10,7 +10,9 @@ mod nohz;
 mod task;
 mod task_group;
 
-pub use cfs_bandwidth::{CfsBandwidth, RUNTIME_INF};
+pub use cfs_bandwidth::{
+    BANDWIDTH_SLICE, CfsBandwidth, CpuStat, MIN_CFS_RQ_RUNTIME, PeriodEnd, Pool, RUNTIME_INF,
+};
 pub use cpu::CpuShared;
 pub use llc::LlcShared;
 pub use nohz::{Nohz, RootDomain};

@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
 
-use super::{CfsBandwidth, Relaxed};
+use super::cfs_bandwidth::to_cpu;
+use super::{CfsBandwidth, CpuStat, Pool, Relaxed};
 use crate::host::Host;
 use crate::math::weight::{NICE_0_LOAD, WEIGHT_IDLEPRIO, scale_load};
 use crate::place::{Access, Fields, Kind, Object, cfs_rq as q, tg as f};
@@ -41,10 +42,14 @@ pub struct TgCpu {
     removed_load: AtomicU64,
     removed_util: AtomicU64,
     removed_runnable: AtomicU64,
-    /// Order in which the queue was throttled; 0 = it is not.
-    pub throttled_seq: AtomicU64,
-    /// Runtime granted by an unthrottle that the owner has not yet seen, ns; 0 = none.
-    pub granted: AtomicI64,
+    /// List of throttled queues, as CPU + 1; changed under the group's bandwidth lock.
+    pub(super) throttled_prev: AtomicU32,
+    /// The same, forwards.
+    pub(super) throttled_next: AtomicU32,
+    /// `cfs_rq.throttle_count` + 1, as the owner has published it; 0 = there is no queue yet.
+    throttle_count: AtomicU32,
+    /// Execution of the group's tasks, and of those below, on this CPU, ns.
+    usage: AtomicU64,
     /// Id of the queue in its CPU's `Rq`, by which its touches are named; written by the owner.
     pub cfs: AtomicU32,
     /// `cfs_rq.avg.load_avg` of a group below the root, written by the owner.
@@ -80,6 +85,18 @@ pub struct Removed {
 }
 
 impl TgCpu {
+    /// The owner publishes how many throttled queues there are at or above.
+    pub(crate) fn publish_throttle(&self, throttle_count: u32) {
+        self.throttle_count.store(throttle_count + 1, Relaxed);
+    }
+
+    /// The owner counts execution.
+    #[inline]
+    pub(crate) fn charge(&self, delta: u64) {
+        let usage = self.usage.load(Relaxed);
+        self.usage.store(usage.wrapping_add(delta), Relaxed);
+    }
+
     /// The queue of the group on `cpu`, as a place. Only of a queue that was made.
     #[inline]
     #[must_use]
@@ -200,6 +217,44 @@ impl TaskGroup {
     #[must_use]
     pub fn cpus(&self) -> &[TgCpu] {
         &self.cpu
+    }
+
+    /// Whether the group's queue on `cpu` is throttled itself or by one above it; `None` if there
+    /// is no such queue yet, and those above decide. Any CPU may ask.
+    #[must_use]
+    pub fn throttled_hierarchy<H: Host>(&self, cpu: Cpu, host: &mut H) -> Option<bool> {
+        let own = self.cpu.get(cpu.idx())?;
+        let count = own.throttle_count.load(Relaxed).checked_sub(1)?;
+        host.touch(own.queue(cpu), q::THROTTLE_COUNT, Access::Read);
+        Some(count > 0)
+    }
+
+    /// Runs `f` with the group's pool locked.
+    pub fn with_pool<H: Host, T>(
+        &self,
+        id: TgId,
+        host: &mut H,
+        f: impl FnOnce(&mut Pool<'_, H>) -> T,
+    ) -> T {
+        self.bandwidth.locked(id, &self.cpu, host, f)
+    }
+
+    /// The throttled queue after that on `after`, first of all if `None`.
+    #[must_use]
+    pub fn next_throttled(&self, after: Option<Cpu>) -> Option<Cpu> {
+        match after {
+            None => self.bandwidth.peek_first_throttled(),
+            Some(cpu) => to_cpu(self.cpu[cpu.idx()].throttled_next.load(Relaxed)),
+        }
+    }
+
+    /// `cpu.stat`, for reports: not a touch of the scheduler.
+    #[must_use]
+    pub fn cpu_stat(&self) -> CpuStat {
+        CpuStat {
+            usage_ns: self.cpu.iter().map(|c| c.usage.load(Relaxed)).sum(),
+            ..self.bandwidth.stat()
+        }
     }
 
     /// Adds `delta` to the group's published load. Any CPU may write.
