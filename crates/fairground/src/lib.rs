@@ -17,6 +17,8 @@ pub mod select;
 pub mod shared;
 pub mod system;
 pub mod task;
+#[cfg(test)]
+mod testing;
 pub mod topology;
 pub mod tree;
 pub mod value;

@@ -50,16 +50,16 @@ pub(crate) fn propagate_entity_load_avg<H: Host>(
     let gcfs = &mut rq.cfs[below.idx()];
     let runnable_sum = core::mem::take(&mut gcfs.prop_runnable_sum);
     gcfs.propagate = false;
-    let Below { avg, weight } = Below {
+    let below = Below {
         avg: gcfs.avg,
         weight: scale_load_down(gcfs.load.weight),
     };
     let queue = &mut rq.cfs[cfs.idx()];
     let entity = &mut rq.se[se.idx()];
     add_tg_cfs_propagate(queue, runnable_sum);
-    update_tg_cfs_util(&mut queue.avg, &mut entity.avg, &avg);
-    update_tg_cfs_runnable(&mut queue.avg, &mut entity.avg, &avg);
-    update_tg_cfs_load(&mut queue.avg, entity, &Below { avg, weight }, runnable_sum);
+    update_tg_cfs_util(&mut queue.avg, &mut entity.avg, &below.avg);
+    update_tg_cfs_runnable(&mut queue.avg, &mut entity.avg, &below.avg);
+    update_tg_cfs_load(&mut queue.avg, entity, &below, runnable_sum);
     true
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn propagate_entity_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: 
     if whole_queue && rq.cfs[cfs.idx()].throttled {
         return;
     }
-    if !pelt_clock_stopped(cx, rq, cfs) {
+    if !rq.cfs[cfs.idx()].pelt_clock_throttled {
         list_add_leaf_cfs_rq(cx, rq, cfs);
     }
     while let Some(above) = rq.cfs[cfs.idx()].se {
@@ -80,7 +80,7 @@ pub(crate) fn propagate_entity_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: 
         if whole_queue && rq.cfs[cfs.idx()].throttled {
             return;
         }
-        if !pelt_clock_stopped(cx, rq, cfs) {
+        if !rq.cfs[cfs.idx()].pelt_clock_throttled {
             list_add_leaf_cfs_rq(cx, rq, cfs);
         }
     }
@@ -124,11 +124,11 @@ pub fn update_tg_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     cx.touch(object, written, Access::Write);
 }
 
-/// The queue has become empty, or was aged while empty: tells those who leave it asleep how far
-/// its clock is behind (`update_idle_cfs_rq_clock_pelt`).
+/// The queue was aged while empty: tells those who leave it asleep how far its clock is behind
+/// (`update_idle_cfs_rq_clock_pelt`).
 pub(crate) fn update_idle_cfs_rq_clock_pelt<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) {
     let queue = &rq.cfs[cfs.idx()];
-    let throttled = if pelt_clock_stopped(cx, rq, cfs) {
+    let throttled = if queue.pelt_clock_throttled {
         u64::MAX
     } else {
         queue.throttled_clock_pelt_time
@@ -136,17 +136,6 @@ pub(crate) fn update_idle_cfs_rq_clock_pelt<H: Host>(cx: &mut Cx<H>, rq: &Rq, cf
     let sys = cx.sys;
     if let Some(words) = sys.tg[queue.tg.idx()].cpus().get(rq.cpu.idx()) {
         words.set_throttled_pelt_idle(rq.cfs_object(cfs), throttled, cx.host);
-    }
-}
-
-/// Whether the load of the queue does not age now because it is throttled.
-#[inline]
-pub(crate) fn pelt_clock_stopped<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId) -> bool {
-    let queue = &rq.cfs[cfs.idx()];
-    if cx.features().throttle.is_per_task() {
-        queue.pelt_clock_throttled
-    } else {
-        queue.throttled_hierarchy()
     }
 }
 
