@@ -49,3 +49,391 @@ impl Layout {
         Fields(set)
     }
 }
+
+/// The layout of Linux 6.15, x86-64, with group scheduling and bandwidth control.
+///
+/// `cfs_rq`, `sched_entity`: member by member from the structures' public definition, natural
+/// alignment, `avg` and `removed` aligned to a cache line. The other structures are too large and
+/// too dependent on the configuration for that: which of their members share a line is kept,
+/// unused lines between are left out.
+pub const LINUX_6_15: Layout = Layout {
+    name: "linux-6.15",
+    structs: [
+        RQ,
+        CFS_RQ_6_15,
+        SE_6_15,
+        SE_6_15,
+        TASK,
+        TG,
+        LLC,
+        RD,
+        NOHZ,
+        SD,
+        SG,
+    ],
+};
+
+/// Linux 6.15 with `cfs_rq` and `sched_entity` in the order of founding change 004.
+///
+/// From the description of the change: `curr`, `rq`, `tg`, `throttle_count` and `runtime_enabled`
+/// move to the first lines; `propagate` and `idle` share one; `on_list` stands beside the
+/// throttled clocks; `runtime_remaining` and `throttled_pelt_idle` move out of the hot lines.
+pub const REORDERED: Layout = Layout {
+    name: "reordered",
+    structs: [
+        RQ,
+        CFS_RQ_REORDERED,
+        SE_REORDERED,
+        SE_REORDERED,
+        TASK,
+        TG,
+        LLC,
+        RD,
+        NOHZ,
+        SD,
+        SG,
+    ],
+};
+
+/// The engine's own structures: what one CPU owns packed, what others read on lines of its own.
+pub const ENGINE: Layout = Layout {
+    name: "engine",
+    structs: [
+        RQ,
+        CFS_RQ_ENGINE,
+        SE_ENGINE,
+        SE_ENGINE,
+        TASK,
+        TG,
+        LLC,
+        RD,
+        NOHZ,
+        SD,
+        SG,
+    ],
+};
+
+impl Layout {
+    /// All tables.
+    pub const ALL: [&'static Layout; 3] = [&LINUX_6_15, &REORDERED, &ENGINE];
+}
+
+impl crate::policy::LayoutId {
+    /// The table.
+    #[must_use]
+    pub const fn layout(self) -> &'static Layout {
+        match self {
+            Self::Linux615 => &LINUX_6_15,
+            Self::Reordered => &REORDERED,
+            Self::Engine => &ENGINE,
+        }
+    }
+}
+
+const CFS_RQ_6_15: StructLayout = StructLayout {
+    size: 512,
+    fields: &[
+        (0, 16),   // load
+        (16, 16),  // nr_queued
+        (32, 16),  // avg_vruntime
+        (48, 8),   // min_vruntime
+        (72, 16),  // tasks_timeline
+        (88, 8),   // curr
+        (96, 8),   // next
+        (136, 52), // avg
+        (128, 8),  // avg_last_update
+        (192, 32), // removed
+        (256, 8),  // last_update_tg
+        (264, 8),  // tg_contrib
+        (272, 16), // propagate
+        (288, 24), // h_load
+        (312, 8),  // rq
+        (320, 4),  // on_list
+        (328, 16), // leaf_node
+        (344, 8),  // tg
+        (352, 4),  // idle
+        (356, 4),  // runtime_enabled
+        (360, 8),  // runtime_remaining
+        (368, 8),  // throttled_pelt_idle
+        (376, 8),  // throttled_clock
+        (384, 32), // throttled_clock_pelt
+        (416, 4),  // throttled
+        (420, 4),  // throttle_count
+        (424, 32), // throttled_list
+        (104, 8),  // nr_spread
+    ],
+};
+
+const CFS_RQ_REORDERED: StructLayout = StructLayout {
+    size: 448,
+    fields: &[
+        (0, 16),   // load
+        (16, 16),  // nr_queued
+        (64, 16),  // avg_vruntime
+        (80, 8),   // min_vruntime
+        (88, 16),  // tasks_timeline
+        (32, 8),   // curr
+        (104, 8),  // next
+        (136, 52), // avg
+        (128, 8),  // avg_last_update
+        (192, 32), // removed
+        (256, 8),  // last_update_tg
+        (264, 8),  // tg_contrib
+        (112, 12), // propagate
+        (272, 24), // h_load
+        (40, 8),   // rq
+        (320, 4),  // on_list
+        (296, 16), // leaf_node
+        (48, 8),   // tg
+        (124, 4),  // idle
+        (60, 4),   // runtime_enabled
+        (368, 8),  // runtime_remaining
+        (376, 8),  // throttled_pelt_idle
+        (328, 8),  // throttled_clock
+        (336, 32), // throttled_clock_pelt
+        (324, 4),  // throttled
+        (56, 4),   // throttle_count
+        (384, 32), // throttled_list
+        (416, 8),  // nr_spread
+    ],
+};
+
+const CFS_RQ_ENGINE: StructLayout = StructLayout {
+    size: 384,
+    fields: &[
+        (0, 16),   // load
+        (16, 16),  // nr_queued
+        (40, 16),  // avg_vruntime
+        (56, 8),   // min_vruntime
+        (64, 16),  // tasks_timeline
+        (32, 8),   // curr
+        (80, 8),   // next
+        (136, 52), // avg
+        (128, 8),  // avg_last_update
+        (320, 32), // removed
+        (200, 8),  // last_update_tg
+        (192, 8),  // tg_contrib
+        (104, 16), // propagate
+        (208, 24), // h_load
+        (92, 4),   // rq
+        (102, 1),  // on_list
+        (232, 16), // leaf_node
+        (88, 4),   // tg
+        (103, 1),  // idle
+        (100, 1),  // runtime_enabled
+        (120, 8),  // runtime_remaining
+        (296, 8),  // throttled_pelt_idle
+        (256, 8),  // throttled_clock
+        (264, 32), // throttled_clock_pelt
+        (101, 1),  // throttled
+        (96, 4),   // throttle_count
+        (248, 8),  // throttled_list
+        (352, 8),  // nr_spread
+    ],
+};
+
+const SE_6_15: StructLayout = StructLayout {
+    size: 256,
+    fields: &[
+        (0, 16),   // load
+        (16, 24),  // run_node
+        (40, 8),   // deadline
+        (48, 16),  // min_vruntime
+        (64, 16),  // group_node
+        (80, 4),   // on_rq
+        (88, 8),   // exec_start
+        (96, 16),  // sum_exec
+        (112, 8),  // vruntime
+        (120, 8),  // vlag
+        (128, 8),  // slice
+        (136, 8),  // nr_migrations
+        (144, 4),  // depth
+        (152, 8),  // parent
+        (160, 8),  // cfs_rq
+        (168, 8),  // my_q
+        (176, 8),  // runnable_weight
+        (192, 60), // avg
+    ],
+};
+
+const SE_REORDERED: StructLayout = StructLayout {
+    size: 256,
+    fields: &[
+        (40, 16),  // load
+        (64, 24),  // run_node
+        (88, 8),   // deadline
+        (96, 16),  // min_vruntime
+        (152, 16), // group_node
+        (36, 4),   // on_rq
+        (128, 8),  // exec_start
+        (136, 16), // sum_exec
+        (56, 8),   // vruntime
+        (112, 8),  // vlag
+        (120, 8),  // slice
+        (168, 8),  // nr_migrations
+        (32, 4),   // depth
+        (0, 8),    // parent
+        (8, 8),    // cfs_rq
+        (16, 8),   // my_q
+        (24, 8),   // runnable_weight
+        (192, 60), // avg
+    ],
+};
+
+const SE_ENGINE: StructLayout = StructLayout {
+    size: 256,
+    fields: &[
+        (0, 12),   // load
+        (192, 16), // run_node
+        (24, 8),   // deadline
+        (208, 16), // min_vruntime
+        (112, 8),  // group_node
+        (56, 4),   // on_rq
+        (48, 8),   // exec_start
+        (64, 16),  // sum_exec
+        (16, 8),   // vruntime
+        (32, 8),   // vlag
+        (40, 8),   // slice
+        (104, 8),  // nr_migrations
+        (60, 4),   // depth
+        (88, 4),   // parent
+        (80, 4),   // cfs_rq
+        (84, 4),   // my_q
+        (96, 8),   // runnable_weight
+        (128, 60), // avg
+    ],
+};
+
+const RQ: StructLayout = StructLayout {
+    size: 640,
+    fields: &[
+        (0, 4),    // lock
+        (4, 4),    // nr_running
+        (256, 56), // clock
+        (192, 24), // curr
+        (384, 24), // avg_idle
+        (224, 8),  // next_balance
+        (100, 4),  // nohz_flags
+        (16, 24),  // nohz_state
+        (320, 8),  // capacity
+        (104, 4),  // ttwu_pending
+        (448, 8),  // wake_list
+        (128, 32), // leaf_list
+        (344, 8),  // active_balance
+        (336, 8),  // misfit
+        (112, 8),  // nr_switches
+        (512, 8),  // need_resched
+    ],
+};
+
+const TASK: StructLayout = StructLayout {
+    size: 512,
+    fields: &[
+        (0, 8),     // state
+        (32, 4),    // on_cpu
+        (40, 16),   // cpu
+        (64, 24),   // wakee
+        (192, 24),  // allowed
+        (96, 16),   // prio
+        (256, 8),   // pi_lock
+        (240, 8),   // util_est
+        (128, 8),   // sched_group
+        (264, 8),   // wake_entry
+        (320, 128), // thread
+    ],
+};
+
+const TG: StructLayout = StructLayout {
+    size: 640,
+    fields: &[
+        (16, 12),   // shares
+        (64, 8),    // load_avg
+        (128, 64),  // tree
+        (0, 16),    // cfs_arrays
+        (256, 4),   // bw_lock
+        (264, 24),  // bw_config
+        (288, 32),  // bw_runtime
+        (336, 128), // bw_timers
+        (320, 16),  // bw_list
+        (480, 32),  // bw_stats
+    ],
+};
+
+const LLC: StructLayout = StructLayout {
+    size: 64,
+    fields: &[
+        (4, 4),  // nr_busy_cpus
+        (8, 4),  // has_idle_cores
+        (12, 4), // nr_idle_scan
+    ],
+};
+
+const RD: StructLayout = StructLayout {
+    size: 128,
+    fields: &[
+        (0, 1),   // overload
+        (1, 1),   // overutilized
+        (64, 64), // span
+    ],
+};
+
+const NOHZ: StructLayout = StructLayout {
+    size: 128,
+    fields: &[
+        (0, 64), // idle_cpus_mask
+        (64, 4), // nr_cpus
+        (68, 8), // has_blocked
+        (80, 8), // next_balance
+        (88, 8), // next_blocked
+    ],
+};
+
+const SD: StructLayout = StructLayout {
+    size: 320,
+    fields: &[
+        (0, 64),    // fixed
+        (64, 16),   // last_balance
+        (80, 24),   // newidle
+        (128, 192), // stats
+    ],
+};
+
+const SG: StructLayout = StructLayout {
+    size: 128,
+    fields: &[
+        (0, 64),  // fixed
+        (64, 32), // capacity
+        (96, 4),  // imbalance
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::field_names;
+
+    #[test]
+    fn fields_lie_inside_and_apart() {
+        for layout in Layout::ALL {
+            for kind in Kind::ALL {
+                let row = layout.of(kind);
+                assert_eq!(row.fields.len(), field_names(kind).len(), "{kind:?}");
+                for (i, (from, len)) in row.fields.iter().enumerate() {
+                    assert!(*len > 0 && from + len <= row.size, "{kind:?} field {i}");
+                    for (other, l) in &row.fields[i + 1..] {
+                        assert!(
+                            from + len <= *other || other + l <= *from,
+                            "{kind:?} field {i}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_group_load_has_a_line_of_its_own() {
+        use crate::place::tg;
+        assert_eq!(LINUX_6_15.fields_on_line(Kind::Tg, 1, 64), tg::LOAD_AVG);
+    }
+}

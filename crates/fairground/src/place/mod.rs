@@ -10,7 +10,7 @@ mod layout;
 
 pub use fields::{FieldName, Fields, cfs_rq, field_names, llc, nohz, rd, rq, sd, se, sg, task, tg};
 pub use func::Func;
-pub use layout::{Layout, StructLayout};
+pub use layout::{ENGINE, LINUX_6_15, Layout, REORDERED, StructLayout};
 
 /// What kind of structure an [`Object`] is an instance of; a [`Layout`] has one row a kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -80,7 +80,7 @@ impl Kind {
 /// | kind | `a` | `b` |
 /// | --- | --- | --- |
 /// | `Rq` | CPU | 0 |
-/// | `CfsRq`, `GroupSe` | CPU | `CfsId` on that CPU |
+/// | `CfsRq`, `GroupSe` | CPU | group |
 /// | `TaskSe`, `Task` | task | 0 |
 /// | `Tg` | group | 0 |
 /// | `Llc`, `Sg` | id | 0 |
