@@ -27,6 +27,10 @@ const GLOBAL_KEYS: &[&str] = &[
     "ftrace",
     "gnuplot",
     "lock_pages",
+    "io_device",
+    "mem_buffer_size",
+    "cumulative_slack",
+    "pi_enabled",
 ];
 const TASK_KEYS: &[&str] = &[
     "instance", "loop", "delay", "policy", "priority", "cpus", "phases",
@@ -65,13 +69,20 @@ pub(super) fn build(scenario: &Scenario, cpus: Option<u32>) -> Result<Workload, 
         source,
         &scenario.root,
         "an rt-app file",
-        &["global", "tasks"],
+        &["global", "tasks", "resources"],
     )?;
     let mut w = Workload::new(scenario.name.clone(), vec![source.name().to_owned()]);
     let global = top
         .get("global")
         .map(|n| Fields::open(source, n, "global", GLOBAL_KEYS));
     let global = global.transpose()?;
+    let inherits = global.as_ref().and_then(|g| g.get("pi_enabled"));
+    if let Some(node) = inherits
+        && node.bool(source)?
+    {
+        let message = "priority inheritance is not modelled; expected false";
+        return Err(source.error(node.span.clone(), message));
+    }
     let default_policy = global.as_ref().and_then(|g| g.get("default_policy"));
     let default_policy = default_policy.map_or(Ok(Policy::Normal), |n| policy(source, n))?;
     let tasks = top.need("tasks", "an rt-app file")?;

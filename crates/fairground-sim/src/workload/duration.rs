@@ -1,6 +1,41 @@
 //! Durations as people write them: "20us", "1.5ms", "exp 1ms", "uniform 1ms 3ms",
-//! "normal 1ms 200us" (mean, standard deviation), "lognormal 1ms 0.5" (median, sigma).
-use super::program::{Dur, Ns};
+//! "normal 1ms 200us" (mean, standard deviation), "lognormal 1ms 0.5" (median, sigma); and drawing
+//! from them. Inverse transform and Box-Muller with a portable libm, so that every platform draws
+//! the same.
+use super::program::Ns;
+
+/// A length of time: a constant or a seeded distribution, drawn anew at each use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Dur {
+    /// Always this.
+    Const(Ns),
+    /// Every value from `lo` to `hi` equally likely.
+    Uniform {
+        /// Smallest.
+        lo: Ns,
+        /// Largest.
+        hi: Ns,
+    },
+    /// Exponential.
+    Exp {
+        /// Mean.
+        mean: Ns,
+    },
+    /// Normal; negative draws count as 0.
+    Normal {
+        /// Mean.
+        mean: Ns,
+        /// Standard deviation.
+        sd: Ns,
+    },
+    /// Log-normal, told by its median and the standard deviation of the logarithm in 1/1000.
+    LogNormal {
+        /// Median.
+        median: Ns,
+        /// Sigma times 1000: 1000 puts the 84th percentile at e times the median.
+        sigma_milli: u32,
+    },
+}
 
 /// Longest duration that is taken: about 11.5 days. Sums of a few stay far from overflow.
 pub const DURATION_NS_MAX: Ns = 1_000_000_000_000_000;
@@ -98,6 +133,57 @@ pub fn parse_dur(text: &str) -> Result<Dur, String> {
     }
 }
 
+impl Dur {
+    /// Whether every draw is 0.
+    pub fn is_zero(self) -> bool {
+        match self {
+            Self::Const(ns) | Self::Exp { mean: ns } | Self::LogNormal { median: ns, .. } => {
+                ns == 0
+            }
+            Self::Uniform { hi, .. } => hi == 0,
+            Self::Normal { mean, sd } => mean == 0 && sd == 0,
+        }
+    }
+
+    /// Draws a value; `bits` gives uniformly distributed words from the task's own generator.
+    /// A constant takes none. Uses a portable libm, so every platform draws the same.
+    pub fn draw(self, mut bits: impl FnMut() -> u64) -> Ns {
+        // 53 bits, never 0: the logarithm below must be finite.
+        let mut unit = || ((bits() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64);
+        match self {
+            Self::Const(ns) => ns,
+            Self::Uniform { lo, hi } => {
+                let span = hi.saturating_sub(lo).saturating_add(1);
+                // Multiply and shift: unbiased to within span / 2^64.
+                lo + ((u128::from(bits()) * u128::from(span)) >> 64) as u64
+            }
+            Self::Exp { mean } => to_ns(-libm::log(unit()) * mean as f64),
+            Self::Normal { mean, sd } => {
+                let (a, b) = (unit(), unit());
+                to_ns(mean as f64 + sd as f64 * standard_normal(a, b))
+            }
+            Self::LogNormal {
+                median,
+                sigma_milli,
+            } => {
+                let (a, b) = (unit(), unit());
+                let exponent = f64::from(sigma_milli) / 1000.0 * standard_normal(a, b);
+                to_ns(median as f64 * libm::exp(exponent))
+            }
+        }
+    }
+}
+
+/// Box-Muller: two uniform numbers in (0, 1] make one standard normal.
+fn standard_normal(a: f64, b: f64) -> f64 {
+    libm::sqrt(-2.0 * libm::log(a)) * libm::cos(2.0 * core::f64::consts::PI * b)
+}
+
+/// Rounds; draws below 0 are 0, above the range are its end (the cast saturates).
+fn to_ns(x: f64) -> Ns {
+    libm::round(x) as Ns
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +219,62 @@ mod tests {
             parse_dur("unifrm 1ms 3ms")
                 .unwrap_err()
                 .contains("did you mean 'uniform'")
+        );
+    }
+
+    /// splitmix64.
+    fn bits(mut state: u64) -> impl FnMut() -> u64 {
+        move || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ (z >> 31)
+        }
+    }
+
+    #[test]
+    fn draws_have_their_mean() {
+        let ms = 1_000_000.0;
+        for (text, mean) in [
+            ("2ms", 2.0),
+            ("exp 2ms", 2.0),
+            ("uniform 1ms 3ms", 2.0),
+            ("normal 2ms 100us", 2.0),
+            ("lognormal 2ms 0.5", 2.0 * 1.133_148),
+        ] {
+            let (dur, mut bits) = (parse_dur(text).unwrap(), bits(7));
+            let n = 20_000;
+            let sum: f64 = (0..n).map(|_| dur.draw(&mut bits) as f64).sum();
+            let found = sum / f64::from(n) / ms;
+            // Four standard errors of the widest of them, the exponential.
+            assert!(
+                (found - mean).abs() < 4.0 * 2.0 / f64::from(n).sqrt(),
+                "{text}: {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn draws_stay_in_range() {
+        let mut bits = bits(1);
+        let (narrow, wide) = (
+            Dur::Uniform { lo: 5, hi: 7 },
+            Dur::Normal { mean: 0, sd: 1000 },
+        );
+        let mut seen = [false; 8];
+        for _ in 0..1000 {
+            seen[narrow.draw(&mut bits) as usize] = true;
+            assert!(wide.draw(&mut bits) < 10_000);
+        }
+        assert_eq!(seen, [false, false, false, false, false, true, true, true]);
+        assert_eq!(Dur::Exp { mean: 0 }.draw(|| 0), 0);
+        assert!(
+            Dur::Exp {
+                mean: DURATION_NS_MAX
+            }
+            .draw(|| 0)
+                < u64::MAX,
+            "the smallest number"
         );
     }
 }

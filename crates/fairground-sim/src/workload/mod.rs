@@ -1,6 +1,7 @@
 //! Workloads: the intermediate form that the machine interprets ([`program`]), what is measured
 //! ([`metric`]), and the models of benchmarks that people know by their command lines ([`bench`]).
 pub mod bench;
+pub mod chan;
 pub mod duration;
 pub mod metric;
 pub mod nearest;

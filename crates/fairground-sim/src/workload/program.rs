@@ -7,6 +7,8 @@
 //!
 //! The form is flat: one array of small `Copy` operations per program and a counter stack of at most
 //! [`LOOP_DEPTH_MAX`] per task, because a 224-CPU hackbench interprets tens of millions of them.
+pub use super::chan::{Chan, ChanKind};
+pub use super::duration::Dur;
 use super::metric::MetricDef;
 
 /// Nanoseconds of simulated time.
@@ -32,8 +34,8 @@ pub enum Op {
     Hog,
     /// Blocks for this long from now. Zero is no system call and returns at once.
     Sleep(Dur),
-    /// Blocks until the next point of a grid of this period (> 0). The grid begins at the task's
-    /// start (creation + `start_ns`). A task that arrives after its point goes on at once and the
+    /// Blocks until the next point of a grid of this period (> 0): one period after the point
+    /// before. The task has one grid, which begins at its start (creation + `start_ns`). A task that arrives after its point goes on at once and the
     /// grid moves: the next point is one period after the arrival.
     Period(Ns),
     /// Blocks until this long after the task's start (creation + `start_ns`); a time that is over
@@ -141,39 +143,6 @@ pub enum Op {
     Exit,
 }
 
-/// A length of time: a constant or a seeded distribution, drawn anew at each use.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Dur {
-    /// Always this.
-    Const(Ns),
-    /// Every value from `lo` to `hi` equally likely.
-    Uniform {
-        /// Smallest.
-        lo: Ns,
-        /// Largest.
-        hi: Ns,
-    },
-    /// Exponential.
-    Exp {
-        /// Mean.
-        mean: Ns,
-    },
-    /// Normal; negative draws count as 0.
-    Normal {
-        /// Mean.
-        mean: Ns,
-        /// Standard deviation.
-        sd: Ns,
-    },
-    /// Log-normal, told by its median and the standard deviation of the logarithm in 1/1000.
-    LogNormal {
-        /// Median.
-        median: Ns,
-        /// Sigma times 1000: 1000 puts the 84th percentile at e times the median.
-        sigma_milli: u32,
-    },
-}
-
 /// A named list of operations. Tasks of one program share it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
@@ -181,46 +150,6 @@ pub struct Program {
     pub name: String,
     /// Operations, executed from index 0.
     pub ops: Vec<Op>,
-}
-
-/// A byte stream between tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chan {
-    /// Rules of capacity and waking.
-    pub kind: ChanKind,
-}
-
-/// Rules of a channel, as far as they decide who sleeps and who is woken. All wake-ups by writers
-/// and readers carry the hint that the waker is about to sleep (`WF_SYNC`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChanKind {
-    /// `pipe(2)`, as since Linux 5.5. The pipe is a ring of `slots` buffers of `page_bytes`.
-    ///
-    /// - A write to a pipe that is not empty merges into the last buffer if all of it fits there;
-    ///   otherwise it takes a new buffer. A write to an empty pipe always takes a new one.
-    ///   So 100-byte messages come 40 to a page, 640 to a pipe.
-    /// - A buffer is free again when its last byte has been read.
-    /// - The reader is woken only by a write that found the pipe empty; the writer only by a read
-    ///   that freed a buffer of a pipe whose ring was full.
-    /// - Readers and writers wait exclusively: one is woken. A reader that leaves data behind wakes
-    ///   the next reader, a writer that leaves room wakes the next writer. Pollers are all woken.
-    Pipe {
-        /// Buffers in the ring (16).
-        slots: u32,
-        /// Bytes of one buffer (4096).
-        page_bytes: u32,
-    },
-    /// A connected pair of `AF_UNIX` stream sockets.
-    ///
-    /// - A message is charged its [`ChanKind::socket_truesize`] against the send buffer. A write may
-    ///   proceed while the charge *before* it is below `sndbuf` (278 small messages with defaults).
-    /// - A message is uncharged when its last byte has been read. A blocked writer is woken when
-    ///   the charge has fallen to a quarter of `sndbuf`, not before.
-    /// - The reader is woken by each message, if it sleeps.
-    Socket {
-        /// Send buffer in bytes of truesize (212992).
-        sndbuf: u32,
-    },
 }
 
 /// Scheduling policy of a task of the fair class.
@@ -394,84 +323,6 @@ impl Op {
             _ => true,
         }
     }
-}
-
-impl ChanKind {
-    /// A pipe with the default capacity.
-    pub const PIPE: Self = Self::Pipe {
-        slots: 16,
-        page_bytes: 4096,
-    };
-    /// A socket pair with the default send buffer (`net.core.wmem_default`).
-    pub const SOCKET: Self = Self::Socket { sndbuf: 212_992 };
-
-    /// What a message of `bytes` is charged in a socket: the buffer descriptor (256 bytes), and
-    /// the data rounded up to cache lines plus its trailer (320 bytes) in an allocation of the next
-    /// power of two. 768 for up to 192 bytes, which makes the known 278 messages of a default
-    /// socket. Large messages are kept in pages, whose rounding is not modelled.
-    pub fn socket_truesize(bytes: u32) -> u32 {
-        const DESCRIPTOR: u32 = 256;
-        const TRAILER: u32 = 320;
-        let data = bytes.clamp(1, 1 << 28).next_multiple_of(64);
-        let buffer = data + TRAILER;
-        let bucket = if buffer <= 8192 {
-            buffer.next_power_of_two()
-        } else {
-            buffer
-        };
-        DESCRIPTOR + bucket
-    }
-}
-
-impl Dur {
-    /// Whether every draw is 0.
-    pub fn is_zero(self) -> bool {
-        match self {
-            Self::Const(ns) | Self::Exp { mean: ns } | Self::LogNormal { median: ns, .. } => {
-                ns == 0
-            }
-            Self::Uniform { hi, .. } => hi == 0,
-            Self::Normal { mean, sd } => mean == 0 && sd == 0,
-        }
-    }
-
-    /// Draws a value; `bits` gives uniformly distributed words from the task's own generator.
-    /// A constant takes none. Uses a portable libm, so every platform draws the same.
-    pub fn draw(self, mut bits: impl FnMut() -> u64) -> Ns {
-        // 53 bits, never 0: the logarithm below must be finite.
-        let mut unit = || ((bits() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64);
-        match self {
-            Self::Const(ns) => ns,
-            Self::Uniform { lo, hi } => {
-                let span = hi.saturating_sub(lo).saturating_add(1);
-                // Multiply and shift: unbiased to within span / 2^64.
-                lo + ((u128::from(bits()) * u128::from(span)) >> 64) as u64
-            }
-            Self::Exp { mean } => to_ns(-libm::log(unit()) * mean as f64),
-            Self::Normal { mean, sd } => {
-                let (a, b) = (unit(), unit());
-                to_ns(mean as f64 + sd as f64 * standard_normal(a, b))
-            }
-            Self::LogNormal {
-                median,
-                sigma_milli,
-            } => {
-                let (a, b) = (unit(), unit());
-                let exponent = f64::from(sigma_milli) / 1000.0 * standard_normal(a, b);
-                to_ns(median as f64 * libm::exp(exponent))
-            }
-        }
-    }
-}
-
-/// Box-Muller: two uniform numbers in (0, 1] make one standard normal.
-fn standard_normal(a: f64, b: f64) -> f64 {
-    libm::sqrt(-2.0 * libm::log(a)) * libm::cos(2.0 * core::f64::consts::PI * b)
-}
-
-/// Rounds; draws below 0 are 0, above the range are its end (the cast saturates).
-fn to_ns(x: f64) -> Ns {
-    libm::round(x) as Ns
 }
 
 impl Cgroup {
