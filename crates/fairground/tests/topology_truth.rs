@@ -88,7 +88,9 @@ fn check_domain(top: &Topology, sd: &SchedDomain, truth: &Value) {
             .capacity
             .load(std::sync::atomic::Ordering::Relaxed);
         assert_eq!(capacity, number(group, "capacity"));
-        assert_eq!(ours.smt, number(group, "flags") & 1 << 7 != 0);
+        let flags = number(group, "flags");
+        assert_eq!(ours.smt, flags >> 7 & 1 == 1);
+        assert_eq!(ours.prefer_sibling, flags >> 12 & 1 == 1);
     }
 }
 

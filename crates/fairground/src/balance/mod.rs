@@ -5,5 +5,10 @@
 
 pub mod active;
 pub mod domains;
+pub mod env;
 pub mod newidle;
 pub mod nohz;
+
+pub use env::{
+    BusiestGroup, GroupType, IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK, SdLbStats, SgLbStats,
+};

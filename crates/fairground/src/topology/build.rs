@@ -165,12 +165,12 @@ pub(super) const fn overlaps(kind: DomainKind) -> bool {
     matches!(kind, DomainKind::Numa)
 }
 
-/// A group over `span`.
+/// A group over `span`: one core's threads or not, preferring siblings or not.
 pub(super) fn group(
     span: CpuMask,
     balance_mask: CpuMask,
     smt_of: &[CpuMask],
-    smt: bool,
+    [smt, prefer_sibling]: [bool; 2],
 ) -> SchedGroup {
     let cores = span
         .iter()
@@ -182,6 +182,7 @@ pub(super) fn group(
         cores: cores as u32,
         balance_mask,
         smt,
+        prefer_sibling,
         state: super::GroupState::default(),
     }
 }

@@ -15,8 +15,10 @@ pub struct SchedGroup {
     pub cores: u32,
     /// CPUs that may balance on behalf of the group (`group_balance_mask`).
     pub balance_mask: CpuMask,
-    /// The group is one core's threads.
+    /// The group is one core's threads (`SD_SHARE_CPUCAPACITY` of its own domain).
     pub smt: bool,
+    /// The group's own domain wants its tasks spread to siblings (`SD_PREFER_SIBLING`).
+    pub prefer_sibling: bool,
     /// The words that change.
     pub state: GroupState,
 }

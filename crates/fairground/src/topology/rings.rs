@@ -42,7 +42,7 @@ impl<'a> Rings<'a> {
             if covered.has(i) {
                 continue;
             }
-            let Some((from, span)) = self.member(&sd.span, i, level) else {
+            let Some((from, span, prefer)) = self.member(&sd.span, i, level) else {
                 continue;
             };
             covered = covered.or(&span);
@@ -51,14 +51,15 @@ impl<'a> Rings<'a> {
             } else {
                 span
             };
-            ring.push(self.intern(level, span, balance, overlap));
+            let smt = !overlap && span.weight() > 1 && self.smt_of[i.idx()] == span;
+            ring.push(self.intern(level, span, balance, [smt, prefer]));
         }
         ring
     }
 
-    /// The group that holds `i` in a domain over `span`: the level it is the child of, and its
-    /// CPUs. `None` where the chain of `i` ends below, because it spans the machine already.
-    fn member(&self, span: &CpuMask, i: Cpu, level: usize) -> Option<(usize, CpuMask)> {
+    /// The group that holds `i` in a domain over `span`: the level it is the child of, its CPUs,
+    /// and whether it prefers siblings (one CPU has no domain to prefer anything). `None` where the chain of `i` ends below, because it spans the machine already.
+    fn member(&self, span: &CpuMask, i: Cpu, level: usize) -> Option<(usize, CpuMask, bool)> {
         let chain = &self.raw[i.idx()];
         let mut at = level;
         if at >= chain.len() {
@@ -75,9 +76,13 @@ impl<'a> Rings<'a> {
             }
         }
         Some(match at.checked_sub(1) {
-            Some(child) => (at, chain[child].span),
-            None if level > 0 => (at, chain[at].span),
-            None => (at, CpuMask::of(i)),
+            Some(child) => {
+                let prefer = chain[child].flags.prefer_sibling;
+                let span = chain[child].span;
+                (at, span, prefer && span.weight() > 1)
+            }
+            None if level > 0 => (at, chain[at].span, false),
+            None => (at, CpuMask::of(i), false),
         })
     }
 
@@ -92,7 +97,8 @@ impl<'a> Rings<'a> {
         if mask.is_empty() { *span } else { mask }
     }
 
-    fn intern(&mut self, level: usize, span: CpuMask, mask: CpuMask, overlap: bool) -> GroupId {
+    /// The group, made if it is new; `is` = one core's threads, prefers siblings.
+    fn intern(&mut self, level: usize, span: CpuMask, mask: CpuMask, is: [bool; 2]) -> GroupId {
         let first = span.first().unwrap_or_default();
         let slot = level * self.raw.len() + first.idx();
         let same = |id: &&GroupId| {
@@ -102,9 +108,8 @@ impl<'a> Rings<'a> {
         if let Some(id) = self.known[slot].iter().find(same) {
             return *id;
         }
-        let smt = !overlap && span.weight() > 1 && self.smt_of[first.idx()] == span;
         let id = GroupId(self.groups.len() as u32);
-        self.groups.push(group(span, mask, &self.smt_of, smt));
+        self.groups.push(group(span, mask, &self.smt_of, is));
         self.known[slot].push(id);
         id
     }
