@@ -76,6 +76,20 @@ fn files() {
 }
 
 #[test]
+fn files_that_cannot_be_read() {
+    let scenarios = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    Scenario::load(&scenarios.join("burst.toml")).unwrap();
+    let missing = Scenario::load(&scenarios.join("brust.toml"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        missing.contains("brust.toml:1: the file cannot be read"),
+        "{missing}"
+    );
+    assert!(Scenario::load(&scenarios).is_err(), "a directory");
+}
+
+#[test]
 fn keys_and_names() {
     let more = |more: &str| format!("{HOG}{more}");
     let group = |line: &str| format!("{HOG}[[cgroup]]\npath = \"/b\"\n{line}");

@@ -10,6 +10,8 @@ use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{FOREVER, Op, Policy, Program, TaskTemplate, Until, Workload};
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::Path;
 
 /// Keys at the top.
 pub const TOP_KEYS: &[&str] = &[
@@ -80,6 +82,23 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Reads a scenario from a file; no more of it than is allowed.
+    ///
+    /// # Errors
+    /// It cannot be read, is no UTF-8, or as [`Scenario::parse`].
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let file = path.to_string_lossy();
+        let fail = |e: std::io::Error| {
+            Source::new(&file, "").error(0..0, format!("the file cannot be read: {e}"))
+        };
+        let bytes_max = BYTES_MAX as u64;
+        let mut text = String::new();
+        // One byte more than is allowed, so that `parse` sees that there is too much.
+        let mut limited = std::fs::File::open(path).map_err(fail)?.take(bytes_max + 1);
+        limited.read_to_string(&mut text).map_err(fail)?;
+        Self::parse(&file, &text)
+    }
+
     /// Reads a scenario; `file` is for messages. A name that ends in `.json` is an rt-app file.
     ///
     /// # Errors
