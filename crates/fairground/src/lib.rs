@@ -2,12 +2,19 @@
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;
+#[cfg(test)]
+extern crate self as fairground;
+#[cfg(test)]
+extern crate std;
 
 pub mod balance;
 pub mod cx;
 pub mod event;
 pub mod fair;
 pub mod host;
+#[cfg(test)]
+#[path = "../tests/lab/mod.rs"]
+mod lab;
 pub mod math;
 pub mod place;
 pub mod policy;

@@ -142,8 +142,15 @@ impl Task {
     /// Gives the task its own slice (`sched_setattr`, `sched_runtime`), clamped to 0.1 .. 100 ms;
     /// `None` returns to the default `base_slice_ns`.
     pub fn set_slice(&mut self, slice_ns: Option<u64>, base_slice_ns: u64) {
-        self.se.custom_slice = slice_ns.is_some();
-        self.se.slice_ns = slice_ns.map_or(base_slice_ns, |s| s.clamp(100_000, 100_000_000));
+        self.se.set_slice(slice_ns, base_slice_ns);
+    }
+}
+
+impl SchedEntity {
+    /// Sets the slice of an entity that is in no tree; see [`Task::set_slice`].
+    pub(crate) fn set_slice(&mut self, slice_ns: Option<u64>, base_slice_ns: u64) {
+        self.custom_slice = slice_ns.is_some();
+        self.slice_ns = slice_ns.map_or(base_slice_ns, |s| s.clamp(100_000, 100_000_000));
     }
 }
 

@@ -160,6 +160,21 @@ impl Nodes {
         self.at_mut(node).height = 0;
     }
 
+    /// Gives entity `id`, which must be in a tree, another slice. Its place stays the same.
+    pub fn set_slice(&mut self, id: u32, slice: u64) {
+        debug_assert!(self.contains(id));
+        let mut at = id + 1;
+        self.at_mut(at).key.slice = slice;
+        while at != NIL {
+            let before = self.at(at).min_slice;
+            self.update(at);
+            if self.at(at).min_slice == before {
+                return;
+            }
+            at = self.at(at).parent;
+        }
+    }
+
     /// Whether entity `id` is in a tree.
     #[inline]
     pub fn contains(&self, id: u32) -> bool {

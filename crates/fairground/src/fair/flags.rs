@@ -65,7 +65,7 @@ flags!(
     Dequeue {
         /// It goes to sleep.
         SLEEP = 0,
-        /// It leaves for a change of its parameters, or for another CPU.
+        /// It leaves for a change of its parameters or of its group, and returns to this CPU.
         SAVE = 1,
         /// A delayed sleeper leaves for good.
         DELAYED = 2,

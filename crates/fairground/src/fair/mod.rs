@@ -6,6 +6,11 @@
 
 pub mod bandwidth;
 pub mod blocked;
+mod buddy;
+pub mod cfs_rules;
+mod change;
+mod curr;
+mod dequeue;
 pub mod entity;
 mod flags;
 pub mod group;
@@ -13,14 +18,18 @@ pub mod h_load;
 pub mod leaf;
 mod limbo;
 pub mod load;
+mod pick;
+mod place;
 pub mod preempt;
 mod propagate;
 mod removed;
+mod reweight;
 mod runtime;
 pub mod task;
 pub mod throttle;
 mod throttle_clock;
 mod throttle_walk;
 pub mod util_est;
+mod vtime;
 
 pub use flags::{Dequeue, Enqueue, UpdateLoad};

@@ -1,10 +1,24 @@
 //! Whether the running task gives way: wake-up, tick, yield, fork.
+//!
+//! `Resched::Yes` means that `rq.need_resched` is set, by this call or before; the host has to
+//! know.
 
+use super::buddy::{Buddy, clear_buddies, se_is_idle, set_buddy};
+use super::entity::update_curr;
+use super::group::update_cfs_group;
+use super::load::update_load_avg;
+use super::pick::pick_eevdf;
+use super::vtime::{avg_vruntime, cfs_rq_min_slice, entity_eligible};
+use super::{cfs_rules, task::touch_task};
 use crate::cx::Cx;
+use crate::fair::UpdateLoad;
 use crate::host::Host;
+use crate::math::eevdf::deadline_before;
+use crate::math::weight::calc_delta_fair;
+use crate::place::{Access, Func, cfs_rq as fq, rq as frq, se as fse, task as ft};
 use crate::rq::Rq;
-use crate::task::{Resched, WakeKind};
-use crate::value::SeId;
+use crate::task::{Policy, Resched, WakeKind};
+use crate::value::{CfsId, SeId};
 
 /// Whether a task that was just enqueued preempts the running one (`check_preempt_wakeup_fair`).
 pub fn wakeup_preempt_fair<H: Host>(
@@ -13,23 +27,198 @@ pub fn wakeup_preempt_fair<H: Host>(
     woken: SeId,
     kind: WakeKind,
 ) -> Resched {
-    let _ = (cx, rq, woken, kind);
-    Resched::No
+    let Some(curr) = rq.curr.filter(|c| *c != woken) else {
+        return answer(rq);
+    };
+    let outer = cx.host.enter(Func::WakeupPreempt);
+    touch_preempt(cx, rq, curr, woken);
+    if wants_preemption(cx, rq, curr, woken, kind) {
+        rq.need_resched = true;
+    }
+    cx.host.leave(outer);
+    answer(rq)
+}
+
+#[inline]
+fn answer(rq: &Rq) -> Resched {
+    if rq.need_resched {
+        Resched::Yes
+    } else {
+        Resched::No
+    }
+}
+
+fn wants_preemption<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    curr: SeId,
+    woken: SeId,
+    kind: WakeKind,
+) -> bool {
+    if is_throttled(cx, rq, woken) {
+        return false;
+    }
+    let features = &cx.sys.features;
+    let marks = features.next_buddy.marks_woken() && kind != WakeKind::Fork;
+    if marks && !rq.se[woken.idx()].sched_delayed {
+        set_buddy(rq, woken, Buddy::Next);
+    }
+    if rq.need_resched || !features.wakeup_preemption.is_on() {
+        return false;
+    }
+    let (se, pse) = matching_entities(rq, curr, woken);
+    match (se_is_idle(rq, se), se_is_idle(rq, pse)) {
+        (true, false) => {
+            features.run_to_parity.cancel(&mut rq.se[se.idx()]);
+            return true;
+        }
+        (false, true) => return false,
+        _ => {}
+    }
+    let normal = |b: &crate::task::TaskBody| b.policy == Policy::Normal;
+    if !rq.body[woken.idx()].as_deref().is_some_and(normal) {
+        return false;
+    }
+    let cfs = rq.se[se.idx()].cfs_rq;
+    update_curr(cx, rq, cfs);
+    if features.pick.by_deadline() {
+        return is_best_pick(cx, rq, cfs, se, pse);
+    }
+    let preempts = cfs_rules::preempts(cx, rq, se, pse);
+    if preempts {
+        cfs_rules::mark_preemption(cx, rq, cfs, se, pse);
+    }
+    preempts
+}
+
+/// Whether the woken entity is whom the queue would pick now; a shorter slice of it may lift the
+/// protection of the running one.
+fn is_best_pick<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId, pse: SeId) -> bool {
+    let features = &cx.sys.features;
+    let parity = features.run_to_parity;
+    let (curr, woken) = (&rq.se[se.idx()], &rq.se[pse.idx()]);
+    let lifts = features.wakeup_preemption.by_slice()
+        && woken.slice_ns < curr.slice_ns
+        && parity.is_lifted(|| {
+            entity_eligible(rq, cfs, pse)
+                && (deadline_before(woken.deadline, curr.deadline) || !entity_eligible(rq, cfs, se))
+        });
+    if lifts && parity.loses_at_once() {
+        parity.cancel(&mut rq.se[se.idx()]);
+    }
+    if pick_eevdf(cx, rq, cfs, !lifts) == Some(pse) {
+        if lifts {
+            parity.cancel(&mut rq.se[se.idx()]);
+        }
+        return true;
+    }
+    if lifts {
+        let min_slice = cfs_rq_min_slice(rq, cfs);
+        parity.shorten(&mut rq.se[se.idx()], min_slice);
+    }
+    false
+}
+
+/// A throttled task has not really been enqueued.
+fn is_throttled<H: Host>(cx: &Cx<H>, rq: &Rq, woken: SeId) -> bool {
+    if cx.features().throttle.is_per_task() {
+        return rq.body[woken.idx()].as_ref().is_some_and(|b| b.throttled);
+    }
+    rq.cfs[rq.se[woken.idx()].cfs_rq.idx()].throttled_hierarchy()
+}
+
+/// The two entities, above or at the given ones, that compete on one queue.
+fn matching_entities(rq: &Rq, mut a: SeId, mut b: SeId) -> (SeId, SeId) {
+    let up = |id: SeId| rq.se[id.idx()].parent.unwrap_or(id);
+    let depth = |id: SeId| rq.se[id.idx()].depth;
+    while depth(a) > depth(b) {
+        a = up(a);
+    }
+    while depth(b) > depth(a) {
+        b = up(b);
+    }
+    while rq.se[a.idx()].cfs_rq != rq.se[b.idx()].cfs_rq {
+        (a, b) = (up(a), up(b));
+    }
+    (a, b)
+}
+
+fn touch_preempt<H: Host>(cx: &mut Cx<H>, rq: &Rq, curr: SeId, woken: SeId) {
+    cx.touch(rq.object(), frq::CURR | frq::NEED_RESCHED, Access::Read);
+    touch_task(cx, rq.task_id(woken), ft::PRIO, Access::Read);
+    let fields = fse::CFS_RQ | fse::DEPTH | fse::PARENT | fse::DEADLINE | fse::SLICE;
+    cx.touch(rq.se_object(curr), fields | fse::VLAG, Access::Read);
+    cx.touch(rq.se_object(woken), fields, Access::Read);
+    let cfs = rq.se[curr.idx()].cfs_rq;
+    cx.touch(
+        rq.cfs_object(cfs),
+        fq::AVG_VRUNTIME | fq::TASKS_TIMELINE | fq::MIN_VRUNTIME | fq::CURR,
+        Access::Read,
+    );
 }
 
 /// The tick for the running task at every level.
 pub fn task_tick_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Resched {
-    let _ = (cx, rq);
-    Resched::No
+    let outer = cx.host.enter(Func::TaskTick);
+    let mut at = rq.curr;
+    while let Some(id) = at {
+        let cfs = rq.se[id.idx()].cfs_rq;
+        entity_tick(cx, rq, cfs, id);
+        at = rq.se[id.idx()].parent;
+    }
+    cx.host.leave(outer);
+    answer(rq)
 }
 
-/// `sched_yield` of the running task.
+fn entity_tick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId) {
+    update_curr(cx, rq, cfs);
+    update_load_avg(cx, rq, cfs, curr, UpdateLoad::TG);
+    update_cfs_group(cx, rq, curr);
+    // Pulls the reference of the keys along, also while nobody joins or leaves.
+    avg_vruntime(rq, cfs);
+    let by_deadline = cx.features().pick.by_deadline();
+    if !by_deadline
+        && rq.cfs[cfs.idx()].nr_queued > 1
+        && cfs_rules::check_preempt_tick(cx, rq, cfs, curr)
+    {
+        rq.need_resched = true;
+    }
+}
+
+/// `sched_yield` of the running task: it gives up the rest of its request, and what it is ahead
+/// of the queue's virtual time if it is not ahead already. The caller reschedules.
 pub fn yield_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
-    let _ = (cx, rq);
+    let Some(curr) = rq.curr.filter(|_| rq.nr_running > 1) else {
+        return;
+    };
+    let cfs = rq.se[curr.idx()].cfs_rq;
+    clear_buddies(rq, cfs, curr);
+    update_curr(cx, rq, cfs);
+    cx.touch(
+        rq.se_object(curr),
+        fse::VRUNTIME | fse::DEADLINE,
+        Access::Update,
+    );
+    if !cx.features().pick.by_deadline() {
+        set_buddy(rq, curr, Buddy::Skip);
+        return;
+    }
+    if entity_eligible(rq, cfs, curr) {
+        let se = &mut rq.se[curr.idx()];
+        se.vruntime = se.deadline;
+        let request = calc_delta_fair(se.slice_ns, &se.load);
+        se.deadline = se.deadline.wrapping_add(request);
+    }
 }
 
 /// After a change of weight.
 pub fn prio_changed_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> Resched {
-    let _ = (cx, rq, task);
-    Resched::No
+    if !rq.se[task.idx()].on_rq || rq.cfs[0].nr_queued == 1 {
+        return answer(rq);
+    }
+    if rq.curr == Some(task) {
+        rq.need_resched = true;
+        return Resched::Yes;
+    }
+    wakeup_preempt_fair(cx, rq, task, WakeKind::Wake)
 }

@@ -160,7 +160,11 @@ pub static PROFILES: &[Profile] = &[
     Profile {
         name: "linux-6.12-lts",
         what: "Linux 6.12.117 with its backports",
-        sets: &[("run_to_parity", "own-slice"), ("throttle", "whole-queue")],
+        sets: &[
+            ("run_to_parity", "own-slice"),
+            ("throttle", "whole-queue"),
+            ("next_buddy", "off"),
+        ],
     },
     Profile {
         name: "linux-6.9",
@@ -168,6 +172,7 @@ pub static PROFILES: &[Profile] = &[
         sets: &[
             ("run_to_parity", "own-slice"),
             ("throttle", "whole-queue"),
+            ("next_buddy", "off"),
             ("delay_dequeue", "off"),
             ("place_rel_deadline", "off"),
             ("wakeup_preemption", "on"),
@@ -232,9 +237,10 @@ pub(super) fn linux_6_18() -> Features {
         run_to_parity: RunToParity::ShortestSlice,
         delay_dequeue: DelayDequeue::KeepZero,
         wakeup_preemption: WakeupPreemption::OnShorterSlice,
-        next_buddy: NextBuddy::Off,
+        next_buddy: NextBuddy::Group,
         tunables: CfsTunables {
             base_slice_ns: 700_000,
+            quantum_ns: 700_000,
             latency_ns: 6_000_000,
             min_granularity_ns: 750_000,
             wakeup_granularity_ns: 1_000_000,
@@ -381,8 +387,9 @@ static DECISIONS: [Decision; 32] = [
         f, f.wakeup_preemption,
         "off" => WakeupPreemption::Off, "on" => WakeupPreemption::On,
         "on-shorter-slice" => WakeupPreemption::OnShorterSlice),
-    named!("next_buddy", "prefer a woken entity at the next pick", "off, on", f, f.next_buddy,
-        "off" => NextBuddy::Off, "on" => NextBuddy::On),
+    named!("next_buddy", "who is preferred at the next pick of its queue", "off, group, on",
+        f, f.next_buddy,
+        "off" => NextBuddy::Off, "group" => NextBuddy::Group, "on" => NextBuddy::On),
     number!(
         "base_slice_ns",
         "request size before scaling, ns",

@@ -18,6 +18,8 @@ pub enum TunableScaling {
 pub struct CfsTunables {
     /// `base_slice` of EEVDF.
     pub base_slice_ns: u64,
+    /// `base_slice` before scaling, set by [`scaled`](Self::scaled).
+    pub quantum_ns: u64,
     /// `sched_latency` of CFS.
     pub latency_ns: u64,
     /// `sched_min_granularity` of CFS.
@@ -29,6 +31,25 @@ pub struct CfsTunables {
 }
 
 impl CfsTunables {
+    /// The period in which each of `nr` entities shall run once, ns: the latency, until that would
+    /// cut slices below the granularity.
+    #[inline]
+    #[must_use]
+    pub const fn period_ns(&self, nr: u64) -> u64 {
+        if nr > self.nr_latency() {
+            nr * self.min_granularity_ns
+        } else {
+            self.latency_ns
+        }
+    }
+
+    /// How many entities fit into the latency (`sched_nr_latency`).
+    #[inline]
+    #[must_use]
+    pub const fn nr_latency(&self) -> u64 {
+        self.latency_ns.div_ceil(self.min_granularity_ns)
+    }
+
     /// The factor for `cpus` CPUs.
     #[must_use]
     pub fn factor(&self, cpus: usize) -> u64 {
@@ -46,6 +67,7 @@ impl CfsTunables {
         let by = self.factor(cpus);
         Self {
             base_slice_ns: self.base_slice_ns * by,
+            quantum_ns: self.base_slice_ns,
             latency_ns: self.latency_ns * by,
             min_granularity_ns: self.min_granularity_ns * by,
             wakeup_granularity_ns: self.wakeup_granularity_ns * by,

@@ -1,4 +1,6 @@
 //! What happens to an entity that goes to sleep owing service.
+//!
+//! It needs lag, so it has no effect on the CFS pick.
 
 /// `DELAY_DEQUEUE` and `DELAY_ZERO`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +19,13 @@ impl DelayDequeue {
     #[must_use]
     pub const fn delays(self) -> bool {
         !matches!(self, Self::Off)
+    }
+
+    /// The lag with which a delayed sleeper leaves, having `vlag` (virtual ns).
+    #[inline]
+    #[must_use]
+    pub fn lag_after(self, vlag: i64) -> i64 {
+        if self.cuts_lag() { vlag.min(0) } else { vlag }
     }
 
     /// Whether lag earned while delayed is cut.

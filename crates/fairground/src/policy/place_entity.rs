@@ -25,3 +25,27 @@ impl PlaceEntity {
         start_debit: true,
     };
 }
+
+impl PlaceEntity {
+    /// CFS: where a new entity starts, virtual ns; `debit` is its slice.
+    #[inline]
+    #[must_use]
+    pub const fn initial_vruntime(self, floor: u64, debit: u64) -> u64 {
+        if self.start_debit {
+            floor.wrapping_add(debit)
+        } else {
+            floor
+        }
+    }
+
+    /// CFS: how far before the floor a sleeper may start, virtual ns.
+    #[inline]
+    #[must_use]
+    pub const fn sleeper_credit(self, latency_ns: u64) -> u64 {
+        if self.gentle_sleepers {
+            latency_ns / 2
+        } else {
+            latency_ns
+        }
+    }
+}

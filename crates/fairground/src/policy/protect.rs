@@ -1,13 +1,116 @@
 //! How long a picked entity is protected from better-placed ones.
+//!
+//! Source: changelogs of `RUN_TO_PARITY` (6.6), `PREEMPT_SHORT` (6.12) and of "Fix NO_RUN_TO_PARITY
+//! case" and "Limit run to parity to the min slice of enqueued entities" (Vincent Guittot, 6.17).
+
+use crate::math::eevdf::{vruntime_before, vruntime_min};
+use crate::math::weight::calc_delta_fair;
+use crate::task::SchedEntity;
 
 /// `RUN_TO_PARITY` and its history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunToParity {
-    /// No protection beyond the tick.
+    /// Only for the base slice as it is before scaling by CPUs, so that a picked entity does
+    /// something before it is preempted.
     Off,
     /// Until the deadline it had when picked is reached or it becomes ineligible
-    /// (6.6 to 6.16: `vlag == deadline` marks the protected stretch).
+    /// (6.6 to 6.16: a mark equal to the deadline, which any new deadline ends).
     OwnSlice,
     /// For the shortest slice on the queue (6.17 and later).
     ShortestSlice,
+}
+
+impl RunToParity {
+    /// Starts the protection of an entity that was picked. `quantum_ns` is the base slice before
+    /// scaling, `min_slice` (ns) the shortest slice on its queue.
+    #[inline]
+    pub fn protect(self, se: &mut SchedEntity, quantum_ns: u64, min_slice: u64) {
+        let slice = match self {
+            Self::Off => quantum_ns,
+            Self::OwnSlice => u64::MAX,
+            Self::ShortestSlice => min_slice,
+        };
+        se.vprot = se.deadline;
+        if slice < se.slice_ns {
+            let end = se.vruntime.wrapping_add(calc_delta_fair(slice, &se.load));
+            se.vprot = vruntime_min(se.vprot, end);
+        }
+    }
+
+    /// Whether the running entity is protected.
+    #[inline]
+    #[must_use]
+    pub const fn protects(self, se: &SchedEntity) -> bool {
+        match self {
+            Self::OwnSlice => se.vprot == se.deadline,
+            Self::Off | Self::ShortestSlice => vruntime_before(se.vruntime, se.vprot),
+        }
+    }
+
+    /// Ends the protection.
+    #[inline]
+    pub fn cancel(self, se: &mut SchedEntity) {
+        if self.protects(se) {
+            se.vprot = match self {
+                Self::OwnSlice => se.deadline.wrapping_add(1),
+                Self::Off | Self::ShortestSlice => se.vruntime,
+            };
+        }
+    }
+
+    /// The entity has a new weight and place; `rest` is what was left of its protection, rescaled,
+    /// virtual ns. The old mark does not survive a new deadline.
+    #[inline]
+    pub fn reweighted(self, se: &mut SchedEntity, rest: Option<i64>) {
+        match (self, rest) {
+            (Self::OwnSlice, _) => se.vprot = se.deadline.wrapping_add(1),
+            (Self::Off | Self::ShortestSlice, Some(rest)) => {
+                se.vprot = se.vruntime.wrapping_add(rest as u64);
+            }
+            (Self::Off | Self::ShortestSlice, None) => {}
+        }
+    }
+
+    /// Whether the running entity, with its request unfinished, should let the queue choose anew.
+    /// `by_slice` = short slices preempt; `eligible` answers for the running entity.
+    #[inline]
+    pub fn gives_way(
+        self,
+        se: &SchedEntity,
+        by_slice: bool,
+        eligible: impl FnOnce() -> bool,
+    ) -> bool {
+        match self {
+            Self::OwnSlice => by_slice && !self.protects(se) && !eligible(),
+            Self::Off | Self::ShortestSlice => !self.protects(se),
+        }
+    }
+
+    /// Whether a woken entity with a shorter slice lifts the protection. Up to 6.16 only if it is
+    /// eligible and either earlier or the running one is not eligible: `better` answers that.
+    #[inline]
+    pub fn is_lifted(self, better: impl FnOnce() -> bool) -> bool {
+        match self {
+            Self::OwnSlice => better(),
+            Self::Off | Self::ShortestSlice => true,
+        }
+    }
+
+    /// Whether lifted protection is lost even if the woken entity is not picked.
+    #[inline]
+    #[must_use]
+    pub const fn loses_at_once(self) -> bool {
+        matches!(self, Self::OwnSlice)
+    }
+
+    /// A shorter slice has joined without preempting: protection ends after that slice at most.
+    #[inline]
+    pub fn shorten(self, se: &mut SchedEntity, min_slice: u64) {
+        if matches!(self, Self::ShortestSlice) {
+            let end = se
+                .vruntime
+                .wrapping_add(calc_delta_fair(min_slice, &se.load));
+            se.vprot = vruntime_min(se.vprot, end);
+        }
+    }
 }

@@ -11,13 +11,49 @@ pub enum WakeupPreemption {
     OnShorterSlice,
 }
 
-/// `NEXT_BUDDY`.
+impl WakeupPreemption {
+    /// Whether a wake-up preempts at all.
+    #[inline]
+    #[must_use]
+    pub const fn is_on(self) -> bool {
+        !matches!(self, Self::Off)
+    }
+
+    /// Whether a shorter slice counts against protection (`PREEMPT_SHORT`).
+    #[inline]
+    #[must_use]
+    pub const fn by_slice(self) -> bool {
+        matches!(self, Self::OnShorterSlice)
+    }
+}
+
+/// `NEXT_BUDDY` and `PICK_BUDDY`: who is preferred at the next pick of a queue, if eligible.
+///
+/// Source: "sched/fair: Untangle NEXT_BUDDY and pick_next_task()", Peter Zijlstra, 6.14.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NextBuddy {
-    /// Off, the default.
+    /// Nobody (6.6 to 6.13).
     Off,
-    /// A woken entity is preferred at the next pick.
+    /// A group one of whose tasks has gone to sleep (6.14 and later, and CFS).
+    Group,
+    /// That, and a woken entity.
     On,
+}
+
+impl NextBuddy {
+    /// Whether the pick looks at the buddy.
+    #[inline]
+    #[must_use]
+    pub const fn is_picked(self) -> bool {
+        !matches!(self, Self::Off)
+    }
+
+    /// Whether a wake-up makes its entity the buddy.
+    #[inline]
+    #[must_use]
+    pub const fn marks_woken(self) -> bool {
+        matches!(self, Self::On)
+    }
 }
 
 /// `TTWU_QUEUE`: wake-ups of CPUs that share no cache go through a remote list and an IPI.

@@ -35,6 +35,8 @@ pub struct TaskGroup {
 pub struct TgCpu {
     /// `cfs_rq.avg.last_update_time`, for tasks that leave asleep.
     last_update_time: AtomicU64,
+    /// CFS only: `cfs_rq.min_vruntime`, for tasks that leave asleep.
+    pub min_vruntime: AtomicU64,
     /// PELT time for which the queue was throttled, as of when it last became empty
     /// (`throttled_pelt_idle`); `u64::MAX` = its clock stands still.
     pub throttled_pelt_idle: AtomicU64,

@@ -223,7 +223,7 @@ impl Nodes {
 
     /// Recomputes height and minima of `at` from its children.
     #[inline]
-    fn update(&mut self, at: u32) {
+    pub(super) fn update(&mut self, at: u32) {
         let n = *self.at(at);
         let (mut min_vruntime, mut min_slice) = (n.key.vruntime, n.key.slice);
         let mut height = 0;

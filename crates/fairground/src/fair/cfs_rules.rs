@@ -1,0 +1,186 @@
+//! The rules of CFS (up to 6.5): slices by latency, credit for sleepers, buddies.
+//!
+//! Sources: Documentation/scheduler/sched-design-CFS.rst; changelogs of `GENTLE_FAIR_SLEEPERS`,
+//! `START_DEBIT`, `LAST_BUDDY`, `NEXT_BUDDY`; debugfs `sched/` of Linux 5.8 to 6.5.
+//!
+//! A queue's `min_vruntime` never goes back; what joins is placed near it, and what leaves for
+//! another queue leaves relative to it.
+
+use super::buddy::{Buddy, clear_buddies, se_is_idle, set_buddy};
+use super::vtime::queued_curr;
+use crate::cx::Cx;
+use crate::fair::Enqueue;
+use crate::host::Host;
+use crate::math::eevdf::{vruntime_before, vruntime_max, vruntime_min};
+use crate::math::weight::{LoadWeight, calc_delta, calc_delta_fair};
+use crate::policy::CfsTunables;
+use crate::rq::Rq;
+use crate::shared::Relaxed;
+use crate::task::Task;
+use crate::value::{CfsId, Cpu, SeId};
+
+/// Advances the floor of virtual time to the least of the queued, never back.
+pub(crate) fn update_min_vruntime<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    let q = &rq.cfs[cfs.idx()];
+    let first = rq.nodes.first(&q.tree).map(|id| rq.nodes.key(id).vruntime);
+    let curr = queued_curr(rq, cfs).map(|c| rq.se[c.idx()].vruntime);
+    let least = match (curr, first) {
+        (Some(a), Some(b)) => vruntime_min(a, b),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => return,
+    };
+    let q = &mut rq.cfs[cfs.idx()];
+    q.min_vruntime = vruntime_max(q.min_vruntime, least);
+    // Who leaves this queue asleep for another CPU looks here, without a lock.
+    let word = &cx.sys.tg[q.tg.idx()].cpu(rq.cpu).min_vruntime;
+    word.store(q.min_vruntime, Relaxed);
+}
+
+/// Places an entity: where it was relative to the floor if it comes from elsewhere; with some
+/// credit if it slept; one slice late if it is new.
+pub(crate) fn place<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, flags: Enqueue) {
+    let features = &cx.sys.features;
+    let floor = rq.cfs[cfs.idx()].min_vruntime;
+    if !flags.has(Enqueue::WAKEUP) || flags.has(Enqueue::MIGRATED) {
+        let se = &mut rq.se[id.idx()];
+        se.vruntime = se.vruntime.wrapping_add(floor);
+    }
+    let at = if flags.has(Enqueue::INITIAL) {
+        let slice = sched_slice(&features.tunables, rq, id);
+        let debit = calc_delta_fair(slice, &rq.se[id.idx()].load);
+        features.place.initial_vruntime(floor, debit)
+    } else if flags.has(Enqueue::WAKEUP) {
+        let credit = if se_is_idle(rq, id) {
+            features.tunables.min_granularity_ns
+        } else {
+            features.tunables.latency_ns
+        };
+        floor.wrapping_sub(features.place.sleeper_credit(credit))
+    } else {
+        return;
+    };
+    let se = &mut rq.se[id.idx()];
+    se.vruntime = vruntime_max(se.vruntime, at);
+}
+
+/// An entity leaves awake: what it takes along is its distance from the floor.
+pub(crate) fn make_relative(rq: &mut Rq, cfs: CfsId, id: SeId) {
+    let se = &mut rq.se[id.idx()];
+    se.vruntime = se.vruntime.wrapping_sub(rq.cfs[cfs.idx()].min_vruntime);
+}
+
+/// A sleeping task, which is with the host, leaves `from` for another CPU
+/// (`migrate_task_rq_fair`). Nothing where entities are placed by lag.
+pub fn migrate_asleep<H: Host>(cx: &Cx<H>, task: &mut Task, from: Cpu) {
+    let tg = &cx.sys.tg[task.body.tg.idx()];
+    if cx.features().pick.by_deadline() || !tg.is_open() {
+        return;
+    }
+    let floor = tg.cpu(from).min_vruntime.load(Relaxed);
+    task.se.vruntime = task.se.vruntime.wrapping_sub(floor);
+}
+
+/// The real time that an entity gets within a period, ns: by weight on each level.
+pub(crate) fn sched_slice(tunables: &CfsTunables, rq: &Rq, id: SeId) -> u64 {
+    let joins = u64::from(!rq.se[id.idx()].on_rq);
+    let mut slice = tunables.period_ns(u64::from(rq.cfs[0].h_nr_queued) + joins);
+    let mut at = Some(id);
+    while let Some(id) = at {
+        let se = &rq.se[id.idx()];
+        let mut load: LoadWeight = rq.cfs[se.cfs_rq.idx()].load;
+        if !se.on_rq {
+            load.add(se.load.weight);
+        }
+        slice = calc_delta(slice, se.load.weight, &load);
+        at = se.parent;
+    }
+    slice.max(tunables.min_granularity_ns)
+}
+
+/// Whether the running entity has had its slice, or somebody is a slice behind it.
+pub(crate) fn check_preempt_tick<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId) -> bool {
+    let tunables = &cx.sys.features.tunables;
+    let se = &rq.se[curr.idx()];
+    let ideal = sched_slice(tunables, rq, curr).min(tunables.latency_ns);
+    let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
+    if ran > ideal {
+        clear_buddies(rq, cfs, curr);
+        return true;
+    }
+    if ran < tunables.min_granularity_ns {
+        return false;
+    }
+    let first = rq.nodes.first(&rq.cfs[cfs.idx()].tree);
+    first.is_some_and(|first| {
+        let ahead = se.vruntime.wrapping_sub(rq.nodes.key(first).vruntime) as i64;
+        ahead > ideal as i64
+    })
+}
+
+/// Whether `se` is so far behind `curr` that it should run instead.
+pub(crate) fn preempts<H: Host>(cx: &Cx<H>, rq: &Rq, curr: SeId, se: SeId) -> bool {
+    let behind = behind(rq, curr, se);
+    behind > 0 && behind > wakeup_gran(cx, rq, se)
+}
+
+/// Remembers the woken entity, so that it is picked, and the preempted task, so that it goes on
+/// if the other one sleeps soon.
+pub(crate) fn mark_preemption<H: Host>(
+    cx: &Cx<H>,
+    rq: &mut Rq,
+    cfs: CfsId,
+    curr: SeId,
+    woken: SeId,
+) {
+    set_buddy(rq, woken, Buddy::Next);
+    let crowded = u64::from(rq.cfs[cfs.idx()].nr_queued) >= cx.features().tunables.nr_latency();
+    if crowded && rq.se[curr.idx()].on_rq && rq.se[curr.idx()].my_q.is_none() {
+        set_buddy(rq, curr, Buddy::Last);
+    }
+}
+
+/// The next to run: least vruntime, unless a buddy is near enough.
+pub(crate) fn pick_next<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId) -> Option<SeId> {
+    let q = &rq.cfs[cfs.idx()];
+    let curr = queued_curr(rq, cfs);
+    let left = earlier(rq, curr, rq.nodes.first(&q.tree).map(SeId))?;
+    let near = |se: &SeId| !preempts(cx, rq, *se, left);
+    if let Some(buddy) = q.next.filter(near) {
+        return Some(buddy);
+    }
+    if let Some(buddy) = q.last.filter(near) {
+        return Some(buddy);
+    }
+    if q.skip != Some(left) {
+        return Some(left);
+    }
+    let second = if curr == Some(left) {
+        rq.nodes.first(&q.tree).map(SeId)
+    } else {
+        earlier(rq, curr, rq.nodes.next(left.0).map(SeId))
+    };
+    second.filter(near).or(Some(left))
+}
+
+/// `curr` if its vruntime is less than that of `queued`, or nothing is queued.
+fn earlier(rq: &Rq, curr: Option<SeId>, queued: Option<SeId>) -> Option<SeId> {
+    match (curr, queued) {
+        (Some(c), Some(q))
+            if !vruntime_before(rq.se[c.idx()].vruntime, rq.se[q.idx()].vruntime) =>
+        {
+            Some(q)
+        }
+        (Some(c), _) => Some(c),
+        (None, q) => q,
+    }
+}
+
+fn behind(rq: &Rq, curr: SeId, se: SeId) -> i64 {
+    let (curr, se) = (&rq.se[curr.idx()], &rq.se[se.idx()]);
+    curr.vruntime.wrapping_sub(se.vruntime) as i64
+}
+
+fn wakeup_gran<H: Host>(cx: &Cx<H>, rq: &Rq, se: SeId) -> i64 {
+    let gran = cx.features().tunables.wakeup_granularity_ns;
+    calc_delta_fair(gran, &rq.se[se.idx()].load) as i64
+}

@@ -1,0 +1,76 @@
+//! Changes of a task's parameters while an `Rq` keeps it.
+
+use super::preempt::prio_changed_fair;
+use super::reweight::reweight_entity;
+use super::task::{dequeue_task_fair, enqueue_task_fair, put_prev_task_fair, set_next_task_fair};
+use crate::cx::Cx;
+use crate::fair::{Dequeue, Enqueue};
+use crate::host::Host;
+use crate::math::weight::LoadWeight;
+use crate::rq::Rq;
+use crate::task::{Policy, Resched};
+use crate::value::SeId;
+
+/// Changes policy and nice value of a task in the keeping of `rq` (`reweight_task`,
+/// `set_user_nice`).
+pub fn set_task_weight<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    task: SeId,
+    policy: Policy,
+    nice: i8,
+) -> Resched {
+    let nice = nice.clamp(-20, 19);
+    let load = match policy {
+        Policy::Idle => LoadWeight::idle_prio(),
+        Policy::Normal | Policy::Batch => LoadWeight::from_nice(nice),
+    };
+    let before = rq.body[task.idx()].as_ref().map_or(nice, |b| b.nice);
+    while_off_queue(cx, rq, task, |cx, rq| {
+        if let Some(body) = rq.body[task.idx()].as_mut() {
+            body.policy = policy;
+            body.nice = nice;
+        }
+        let cfs = rq.se[task.idx()].cfs_rq;
+        reweight_entity(cx, rq, cfs, task, load.weight);
+        rq.se[task.idx()].load = load;
+    });
+    if rq.curr == Some(task) && nice <= before {
+        return Resched::No;
+    }
+    prio_changed_fair(cx, rq, task)
+}
+
+/// Gives a task in the keeping of `rq` its own slice (`sched_setattr`, `sched_runtime`), clamped
+/// to 0.1 .. 100 ms; `None` returns to the default. It counts from the next request on.
+pub fn set_task_slice<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, slice_ns: Option<u64>) {
+    let base = cx.features().tunables.base_slice_ns;
+    while_off_queue(cx, rq, task, |_, rq| {
+        rq.se[task.idx()].set_slice(slice_ns, base);
+    });
+}
+
+/// Takes a task, which may run, off its queue, changes it, and puts it back.
+fn while_off_queue<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    task: SeId,
+    change: impl FnOnce(&mut Cx<H>, &mut Rq),
+) {
+    let throttled = rq.body[task.idx()].as_ref().is_some_and(|b| b.throttled);
+    let queued = rq.se[task.idx()].on_rq || throttled;
+    let running = rq.curr == Some(task);
+    if queued {
+        dequeue_task_fair(cx, rq, task, Dequeue::SAVE);
+    }
+    if running {
+        put_prev_task_fair(cx, rq, task);
+    }
+    change(cx, rq);
+    if queued {
+        enqueue_task_fair(cx, rq, task, Enqueue::RESTORE);
+    }
+    if running {
+        set_next_task_fair(cx, rq, task, false);
+    }
+}

@@ -1,0 +1,105 @@
+//! Charging the running entity: execution, virtual time, deadline.
+
+use super::vtime::{cfs_rq_min_slice, entity_eligible};
+use super::{buddy, cfs_rules, throttle};
+use crate::cx::Cx;
+use crate::host::Host;
+use crate::math::eevdf::vruntime_before;
+use crate::math::weight::calc_delta_fair;
+use crate::place::{Access, Func, cfs_rq as fq, se as fse};
+use crate::rq::Rq;
+use crate::task::SchedEntity;
+use crate::value::{CfsId, SeId};
+
+/// Charges the running entity of `cfs` up to `rq.clock.task`; may set `rq.need_resched`.
+///
+/// With deadlines, a request that is used up, or a protection that has ended, calls for a new
+/// choice if somebody else is queued. At a group's queue this is as at the root: the entity of
+/// the group that runs is charged, and may have to give way on its level.
+pub fn update_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    let Some(curr) = rq.cfs[cfs.idx()].curr else {
+        return;
+    };
+    let now = rq.clock.task;
+    let se = &mut rq.se[curr.idx()];
+    let delta = now.wrapping_sub(se.exec_start);
+    if delta as i64 <= 0 {
+        return;
+    }
+    se.exec_start = now;
+    se.sum_exec_runtime += delta;
+    se.vruntime = se.vruntime.wrapping_add(calc_delta_fair(delta, &se.load));
+    let outer = cx.host.enter(Func::UpdateCurr);
+    cx.touch(
+        rq.cfs_object(cfs),
+        fq::CURR | fq::NR_QUEUED | fq::RUNTIME_ENABLED,
+        Access::Read,
+    );
+    cx.touch(
+        rq.se_object(curr),
+        fse::EXEC_START | fse::SUM_EXEC | fse::VRUNTIME | fse::DEADLINE | fse::LOAD,
+        Access::Update,
+    );
+    throttle::account_cfs_rq_runtime(cx, rq, cfs, delta);
+    if cx.features().pick.by_deadline() {
+        end_of_request(cx, rq, cfs, curr);
+    } else {
+        cx.touch(
+            rq.cfs_object(cfs),
+            fq::MIN_VRUNTIME | fq::TASKS_TIMELINE,
+            Access::Update,
+        );
+        cfs_rules::update_min_vruntime(cx, rq, cfs);
+    }
+    cx.host.leave(outer);
+}
+
+/// A new deadline if the old one is reached; a new choice if that or the end of protection says
+/// so.
+#[inline]
+fn end_of_request<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId) {
+    let features = &cx.sys.features;
+    let used_up = update_deadline(&mut rq.se[curr.idx()], features.tunables.base_slice_ns);
+    if rq.cfs[cfs.idx()].nr_queued <= 1 {
+        return;
+    }
+    let gives_way = used_up || {
+        let by_slice = features.wakeup_preemption.by_slice();
+        features
+            .run_to_parity
+            .gives_way(&rq.se[curr.idx()], by_slice, || {
+                entity_eligible(rq, cfs, curr)
+            })
+    };
+    if gives_way {
+        rq.need_resched = true;
+        buddy::clear_buddies(rq, cfs, curr);
+    }
+}
+
+/// Starts the next request when the vruntime has reached the deadline.
+#[inline]
+fn update_deadline(se: &mut SchedEntity, base_slice_ns: u64) -> bool {
+    if vruntime_before(se.vruntime, se.deadline) {
+        return false;
+    }
+    if !se.custom_slice {
+        se.slice_ns = base_slice_ns;
+    }
+    se.deadline = se
+        .vruntime
+        .wrapping_add(calc_delta_fair(se.slice_ns, &se.load));
+    true
+}
+
+/// Protects the entity that was just picked, by the decision.
+#[inline]
+pub(crate) fn set_protect_slice<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId) {
+    let features = &cx.sys.features;
+    let min_slice = cfs_rq_min_slice(rq, cfs);
+    features.run_to_parity.protect(
+        &mut rq.se[se.idx()],
+        features.tunables.quantum_ns,
+        min_slice,
+    );
+}

@@ -1,0 +1,67 @@
+//! Where an entity joins a queue in virtual time.
+
+use super::cfs_rules;
+use super::vtime::{avg_vruntime, sums};
+use crate::cx::Cx;
+use crate::fair::Enqueue;
+use crate::host::Host;
+use crate::math::eevdf::place_lag;
+use crate::math::weight::{calc_delta_fair, scale_load_down};
+use crate::place::{Access, Func, cfs_rq as fq, se as fse};
+use crate::rq::Rq;
+use crate::value::{CfsId, SeId};
+
+/// Gives an entity that is about to join `cfs` its vruntime (and deadline).
+pub(crate) fn place_entity<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    cfs: CfsId,
+    id: SeId,
+    flags: Enqueue,
+) {
+    let outer = cx.host.enter(Func::PlaceEntity);
+    cx.touch(
+        rq.cfs_object(cfs),
+        fq::AVG_VRUNTIME | fq::MIN_VRUNTIME | fq::LOAD | fq::NR_QUEUED | fq::CURR,
+        Access::Read,
+    );
+    cx.touch(
+        rq.se_object(id),
+        fse::VRUNTIME | fse::DEADLINE | fse::VLAG | fse::SLICE | fse::LOAD,
+        Access::Update,
+    );
+    if cx.features().pick.by_deadline() {
+        place_by_lag(cx, rq, cfs, id, flags);
+    } else {
+        cfs_rules::place(cx, rq, cfs, id, flags);
+    }
+    cx.host.leave(outer);
+}
+
+/// With deadlines: at the lag it left with, as it will be measured once the entity has joined;
+/// then one request ahead, or what was left of the request when it was interrupted.
+fn place_by_lag<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, flags: Enqueue) {
+    let features = &cx.sys.features;
+    let v = avg_vruntime(rq, cfs);
+    let load = sums(rq, cfs).load;
+    let queued = rq.cfs[cfs.idx()].nr_queued;
+    let se = &mut rq.se[id.idx()];
+    if !se.custom_slice {
+        se.slice_ns = features.tunables.base_slice_ns;
+    }
+    let mut lag = 0;
+    if features.place.lag && queued > 0 && se.vlag != 0 {
+        lag = place_lag(se.vlag, load, scale_load_down(se.load.weight));
+    }
+    se.vruntime = v.wrapping_sub(lag as u64);
+    if se.rel_deadline {
+        se.rel_deadline = false;
+        se.deadline = se.deadline.wrapping_add(se.vruntime);
+        return;
+    }
+    let mut request = calc_delta_fair(se.slice_ns, &se.load);
+    if features.place.deadline_initial && flags.has(Enqueue::INITIAL) {
+        request /= 2;
+    }
+    se.deadline = se.vruntime.wrapping_add(request);
+}

@@ -1,0 +1,103 @@
+//! A queue's virtual time, and its tree.
+//!
+//! Read `math/eevdf.rs` first. The reference `zero_vruntime` of the keys follows the mean
+//! whenever the mean is computed, and at each tick, so keys stay small. The answers do not depend
+//! on where it is: kernels before 6.18 keep it at their `min_vruntime` with equal results.
+
+use crate::math::eevdf::{self, AvgVruntime, entity_key};
+use crate::math::weight::scale_load_down;
+use crate::policy::Pick;
+use crate::rq::Rq;
+use crate::task::SchedEntity;
+use crate::tree::Key;
+use crate::value::{CfsId, SeId};
+
+/// Unscaled weight of an entity in virtual-time sums.
+#[inline]
+fn weight(se: &SchedEntity) -> u64 {
+    scale_load_down(se.load.weight)
+}
+
+/// The running entity of `cfs` if it is still queued.
+#[inline]
+pub(crate) fn queued_curr(rq: &Rq, cfs: CfsId) -> Option<SeId> {
+    rq.cfs[cfs.idx()].curr.filter(|c| rq.se[c.idx()].on_rq)
+}
+
+/// The sums of a queue with its running entity.
+#[inline]
+pub(crate) fn sums(rq: &Rq, cfs: CfsId) -> AvgVruntime {
+    let q = &rq.cfs[cfs.idx()];
+    match queued_curr(rq, cfs) {
+        Some(curr) => {
+            let se = &rq.se[curr.idx()];
+            q.avg_vruntime
+                .with(entity_key(se.vruntime, q.zero_vruntime), weight(se))
+        }
+        None => q.avg_vruntime,
+    }
+}
+
+/// The queue's virtual time; moves the reference there.
+#[inline]
+pub(crate) fn avg_vruntime(rq: &mut Rq, cfs: CfsId) -> u64 {
+    let mean = sums(rq, cfs).mean_key();
+    let q = &mut rq.cfs[cfs.idx()];
+    q.avg_vruntime.shift(mean);
+    q.zero_vruntime = q.zero_vruntime.wrapping_add(mean as u64);
+    q.zero_vruntime
+}
+
+/// Whether `se` of `cfs` has received no more than its due.
+#[inline]
+pub(crate) fn entity_eligible(rq: &Rq, cfs: CfsId, se: SeId) -> bool {
+    let v0 = rq.cfs[cfs.idx()].zero_vruntime;
+    eevdf::entity_eligible(&sums(rq, cfs), v0, rq.se[se.idx()].vruntime)
+}
+
+/// Puts an entity that does not run into the tree.
+#[inline]
+pub(crate) fn tree_insert(rq: &mut Rq, cfs: CfsId, id: SeId, pick: Pick) {
+    let se = &rq.se[id.idx()];
+    let q = &mut rq.cfs[cfs.idx()];
+    q.avg_vruntime
+        .add(entity_key(se.vruntime, q.zero_vruntime), weight(se));
+    let key = Key {
+        order: pick.order(se),
+        vruntime: se.vruntime,
+        slice: se.slice_ns,
+    };
+    rq.nodes.insert(&mut q.tree, id.0, key);
+}
+
+/// Takes an entity out of the tree; its vruntime and weight must be those of the insertion.
+#[inline]
+pub(crate) fn tree_remove(rq: &mut Rq, cfs: CfsId, id: SeId) {
+    let se = &rq.se[id.idx()];
+    let q = &mut rq.cfs[cfs.idx()];
+    rq.nodes.remove(&mut q.tree, id.0);
+    q.avg_vruntime
+        .remove(entity_key(se.vruntime, q.zero_vruntime), weight(se));
+}
+
+/// Gives a queued entity, running or not, another slice (ns).
+#[inline]
+pub(crate) fn set_slice(rq: &mut Rq, id: SeId, slice_ns: u64) {
+    let se = &mut rq.se[id.idx()];
+    if se.slice_ns == slice_ns {
+        return;
+    }
+    se.slice_ns = slice_ns;
+    if rq.nodes.contains(id.0) {
+        rq.nodes.set_slice(id.0, slice_ns);
+    }
+}
+
+/// Shortest slice among the queued entities, running one included, ns; `u64::MAX` of none.
+#[inline]
+#[must_use]
+pub fn cfs_rq_min_slice(rq: &Rq, cfs: CfsId) -> u64 {
+    let tree = rq.nodes.min_slice(&rq.cfs[cfs.idx()].tree);
+    let curr = queued_curr(rq, cfs).map(|c| rq.se[c.idx()].slice_ns);
+    tree.unwrap_or(u64::MAX).min(curr.unwrap_or(u64::MAX))
+}
