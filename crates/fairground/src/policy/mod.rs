@@ -35,7 +35,7 @@ pub use newidle::Newidle;
 pub use pick::Pick;
 pub use place_entity::PlaceEntity;
 pub use protect::RunToParity;
-pub use select::{ScanBudget, WakeAffine};
+pub use select::{ScanBudget, ScanLimit, WakeAffine};
 pub use tg_load_avg::TgLoadAvg;
 pub use throttle::Throttle;
 pub use wakeup::{NextBuddy, TtwuQueue, WakeupPreemption};

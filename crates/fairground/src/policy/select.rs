@@ -11,6 +11,20 @@ pub struct WakeAffine {
     pub bias: bool,
 }
 
+impl WakeAffine {
+    /// Factors for the loads of the waking and of the previous CPU: half of what the domain
+    /// tolerates as imbalance speaks for staying (`WA_BIAS`).
+    #[inline]
+    #[must_use]
+    pub fn load_factors(self, imbalance_pct: u32) -> (i64, i64) {
+        if self.bias {
+            (100, 100 + (i64::from(imbalance_pct) - 100) / 2)
+        } else {
+            (1, 1)
+        }
+    }
+}
+
 /// How many CPUs `select_idle_cpu` looks at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScanBudget {
@@ -20,4 +34,54 @@ pub enum ScanBudget {
     Prop,
     /// The whole domain.
     All,
+}
+
+/// What a scan is to be limited by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScanLimit {
+    /// The cache domain's own limit, kept up to date by load balancing.
+    OfCache,
+    /// This many CPUs.
+    Cpus(u32),
+}
+
+impl ScanBudget {
+    /// Whether the time of a scan is measured, for [`limit`](Self::limit).
+    #[inline]
+    #[must_use]
+    pub const fn measures_scans(self) -> bool {
+        matches!(self, Self::Prop)
+    }
+
+    /// The limit for a CPU whose idle periods last `avg_idle_ns`, in a domain of `weight` CPUs
+    /// where scans take `avg_cost_ns`: of the time until the next idle period only a small part
+    /// (1/512) may be spent. The count starts at four or more, and the last one ends the scan
+    /// without a look.
+    #[inline]
+    #[must_use]
+    pub fn limit(self, weight: u32, avg_idle_ns: u64, avg_cost_ns: u64) -> ScanLimit {
+        match self {
+            Self::Util => ScanLimit::OfCache,
+            Self::All => ScanLimit::Cpus(u32::MAX),
+            Self::Prop => {
+                let cost = avg_cost_ns + 1;
+                let span = u64::from(weight) * (avg_idle_ns / 512);
+                let cpus = if span > 4 * cost { span / cost } else { 4 };
+                ScanLimit::Cpus(u32::try_from(cpus - 1).unwrap_or(u32::MAX))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scans_of_old_kernels_get_longer_with_idle_time_and_never_short_of_three() {
+        let limit = |idle, cost| ScanBudget::Prop.limit(16, idle, cost);
+        assert_eq!(limit(0, 0), ScanLimit::Cpus(3));
+        assert_eq!(limit(512_000, 999), ScanLimit::Cpus(15));
+        assert_eq!(limit(512_000, 3_999), ScanLimit::Cpus(3));
+    }
 }

@@ -1,0 +1,84 @@
+//! Placement where CPUs differ in capacity.
+//!
+//! Source: Documentation/scheduler/sched-capacity.rst. Clamps (uclamp) are not modelled, so a
+//! task either fits a CPU or does not.
+
+use super::Wakee;
+use super::probe::{capacity_of, runs_at_once};
+use crate::cx::Cx;
+use crate::host::Host;
+use crate::topology::{SchedDomain, Topology};
+use crate::value::{Cpu, CpuMask};
+
+/// A task fits if this many per 1024 of it, i.e. 25 % more than it needs, are there.
+const MARGIN: u64 = 1280;
+
+/// Whether utilisation `util` leaves a fifth of `capacity` free.
+#[inline]
+pub(super) const fn fits_capacity(util: u64, capacity: u64) -> bool {
+    util * MARGIN < capacity * 1024
+}
+
+/// Whether the task fits `cpu`; always where all CPUs are the same.
+pub(super) fn asym_fits_cpu<H: Host>(cx: &mut Cx<H>, wakee: &Wakee, cpu: Cpu) -> bool {
+    !cx.sys.traits.asym_capacity || fits_capacity(wakee.util_est(), capacity_of(cx, cpu))
+}
+
+/// Whether CPUs of the set differ in capacity (`SD_ASYM_CPUCAPACITY`).
+pub(super) fn is_asym(topology: &Topology, span: &CpuMask) -> bool {
+    let capacity = |cpu: Cpu| topology.places[cpu.idx()].capacity;
+    let first = span.first().map(capacity);
+    span.iter().any(|cpu| Some(capacity(cpu)) != first)
+}
+
+/// The smallest domain of `cpu` in which every capacity of the machine is found
+/// (`sd_asym_cpucapacity`).
+pub(super) fn asym_domain(topology: &Topology, cpu: Cpu) -> Option<&SchedDomain> {
+    let capacity = |cpu: Cpu| topology.places[cpu.idx()].capacity;
+    let full = |span: &CpuMask| {
+        CpuMask::first_n(topology.nr_cpus())
+            .and_not(span)
+            .iter()
+            .all(|out| span.iter().any(|within| capacity(within) == capacity(out)))
+    };
+    let mut domains = topology.domains(cpu).iter();
+    domains.find(|sd| is_asym(topology, &sd.span) && full(&sd.span))
+}
+
+/// The first idle CPU that the task fits, from `target` on; else the idle one with the most
+/// capacity.
+pub(super) fn select_idle_capacity<H: Host>(
+    cx: &mut Cx<H>,
+    wakee: &Wakee,
+    sd: &SchedDomain,
+    target: Cpu,
+) -> Option<Cpu> {
+    let util = wakee.util_est();
+    let (mut best, mut best_capacity) = (None, 0);
+    for cpu in sd.span.and(wakee.allowed).iter_wrap(target) {
+        cx.host.work(1);
+        let capacity = capacity_of(cx, cpu);
+        if !runs_at_once(cx, cpu) {
+            continue;
+        }
+        if fits_capacity(util, capacity) {
+            return Some(cpu);
+        }
+        if capacity > best_capacity {
+            (best, best_capacity) = (Some(cpu), capacity);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifth_must_stay_free() {
+        assert!(fits_capacity(819, 1024));
+        assert!(!fits_capacity(820, 1024));
+        assert!(!fits_capacity(0, 0));
+    }
+}

@@ -1,0 +1,299 @@
+//! An idle CPU near a target: the fast path of a wake-up (`select_idle_sibling`).
+//!
+//! Read first: "Improving the scheduler's CPU selection" (LWN) and the changelogs of 4.5
+//! (`recent_used_cpu` 4.16), 5.11 (one pass for cores and CPUs), 5.19 (`SIS_UTIL`), 6.8
+//! (clusters).
+
+use super::Wakee;
+use super::capacity::{asym_domain, asym_fits_cpu, select_idle_capacity};
+use super::idle_core::{set_idle_cores, test_idle_cores};
+use super::probe::{available_idle_cpu, runs_at_once, sched_idle_cpu};
+use super::touch_domain;
+use crate::cx::Cx;
+use crate::host::Host;
+use crate::place::{Access, Func, Kind, Object, rq, sd as sd_f};
+use crate::policy::ScanLimit;
+use crate::shared::Relaxed;
+use crate::topology::SchedDomain;
+use crate::value::{Cpu, CpuMask};
+
+/// The best CPU in the cache domain of `target`; `target` itself if none is idle.
+pub(super) fn select_idle_sibling<H: Host>(
+    cx: &mut Cx<H>,
+    wakee: &Wakee,
+    prev: Cpu,
+    target: Cpu,
+) -> Cpu {
+    cx.span(Func::SelectIdleSibling, |cx| {
+        if runs_at_once(cx, target) && asym_fits_cpu(cx, wakee, target) {
+            return target;
+        }
+        let shares_cache = cx.sys.topology.share_cache(prev, target);
+        let mut near_prev = None;
+        if prev != target
+            && shares_cache
+            && runs_at_once(cx, prev)
+            && asym_fits_cpu(cx, wakee, prev)
+        {
+            if share_cluster(cx, prev, target) {
+                return prev;
+            }
+            near_prev = Some(prev);
+        }
+        // Here a per-CPU kernel thread would let its wakee stack on top of it.
+        let recent = recent_used_cpu(cx, wakee, prev, target);
+        if let Some(recent) = recent
+            && share_cluster(cx, recent, target)
+        {
+            return recent;
+        }
+        if cx.sys.traits.asym_capacity
+            && let Some(sd) = asym_domain(&cx.sys.topology, target)
+        {
+            return select_idle_capacity(cx, wakee, sd, target).unwrap_or(target);
+        }
+        let Some(sd) = cx.sys.topology.llc_domain(target) else {
+            return target;
+        };
+        let mut idle_cores = false;
+        if cx.sys.traits.smt {
+            idle_cores = test_idle_cores(cx, target);
+            if !idle_cores
+                && shares_cache
+                && let Some(cpu) = select_idle_smt(cx, wakee, sd, prev)
+            {
+                return cpu;
+            }
+        }
+        let found = select_idle_cpu(cx, wakee, sd, idle_cores, target);
+        found.or(near_prev).or(recent).unwrap_or(target)
+    })
+}
+
+/// The CPU used before `prev`, if the task could run there at once; `prev` takes its place.
+fn recent_used_cpu<H: Host>(cx: &mut Cx<H>, wakee: &Wakee, prev: Cpu, target: Cpu) -> Option<Cpu> {
+    let words = &cx.sys.task[wakee.id.idx()];
+    let recent = Cpu(words.recent_used_cpu.load(Relaxed));
+    words.recent_used_cpu.store(prev.0, Relaxed);
+    let object = Object {
+        kind: Kind::Task,
+        a: wakee.id.0,
+        b: 0,
+    };
+    cx.touch(object, crate::place::task::CPU, Access::Update);
+    (recent != prev
+        && recent != target
+        && recent.idx() < cx.sys.nr_cpus()
+        && cx.sys.topology.share_cache(recent, target)
+        && runs_at_once(cx, recent)
+        && wakee.allowed.has(recent)
+        && asym_fits_cpu(cx, wakee, recent))
+    .then_some(recent)
+}
+
+/// Whether an idle CPU near the target is as good as the target: always, but where clusters
+/// within the cache domain share something closer.
+fn share_cluster<H: Host>(cx: &Cx<H>, cpu: Cpu, target: Cpu) -> bool {
+    let topology = &cx.sys.topology;
+    let clustered = |cpu: Cpu| topology.cluster_of[cpu.idx()].weight() > 1;
+    !cx.sys.traits.clusters
+        || topology.cluster_of[target.idx()].has(cpu)
+        || !clustered(cpu) && !clustered(target)
+}
+
+/// An idle thread of the core of `cpu`, other than `cpu`.
+fn select_idle_smt<H: Host>(
+    cx: &mut Cx<H>,
+    wakee: &Wakee,
+    sd: &SchedDomain,
+    cpu: Cpu,
+) -> Option<Cpu> {
+    let siblings = cx.sys.topology.smt_of[cpu.idx()].and(wakee.allowed);
+    let mut siblings = siblings.iter().filter(|&c| c != cpu && sd.span.has(c));
+    siblings.find(|&c| runs_at_once(cx, c))
+}
+
+/// An idle core, if there is said to be one, or an idle CPU among those that the budget allows
+/// to look at, from `target + 1` on, the target's cluster first.
+fn select_idle_cpu<H: Host>(
+    cx: &mut Cx<H>,
+    wakee: &Wakee,
+    sd: &SchedDomain,
+    idle_cores: bool,
+    target: Cpu,
+) -> Option<Cpu> {
+    let outer = cx.host.enter(Func::SelectIdleCpu);
+    touch_domain(cx, target, sd);
+    let cpus = sd.span.and(wakee.allowed);
+    let found = match scan_limit(cx, sd, target, idle_cores) {
+        Some(left) if !cpus.is_empty() => {
+            let scan = Scan {
+                cpus,
+                left,
+                idle_cores,
+                spare: None,
+                looked_at: 0,
+            };
+            scan_domain(cx, scan, target)
+        }
+        _ => None,
+    };
+    cx.host.leave(outer);
+    found
+}
+
+/// How many CPUs may be looked at; `None` = not worth looking.
+fn scan_limit<H: Host>(
+    cx: &mut Cx<H>,
+    sd: &SchedDomain,
+    target: Cpu,
+    idle_cores: bool,
+) -> Option<u32> {
+    let budget = cx.features().scan_budget;
+    let (mut avg_idle, mut avg_cost) = (0, 0);
+    if budget.measures_scans() {
+        if idle_cores {
+            return Some(u32::MAX);
+        }
+        let this = cx.cpu;
+        cx.read_rq(this, rq::AVG_IDLE);
+        avg_idle = cx.sys.cpu[this.idx()].avg_idle.load(Relaxed);
+        let own = cx.sys.topology.llc_domain(this);
+        avg_cost = own.map_or(0, |sd| sd.state.avg_scan_cost.load(Relaxed));
+    }
+    match budget.limit(sd.weight, avg_idle, avg_cost) {
+        ScanLimit::Cpus(n) => Some(n),
+        ScanLimit::OfCache => {
+            let llc = cx.sys.topology.llc_of[target.idx()];
+            let n = cx.sys.llc[llc.idx()].nr_idle_scan(llc, cx.host);
+            (n > 0).then_some(n)
+        }
+    }
+}
+
+/// State of one scan.
+struct Scan {
+    /// CPUs not yet ruled out.
+    cpus: CpuMask,
+    /// CPUs that may still be looked at; cores are not counted.
+    left: u32,
+    /// Look for whole cores.
+    idle_cores: bool,
+    /// An idle thread of a busy core, in case there is no idle core.
+    spare: Option<Cpu>,
+    /// Turns of the loop, for the host.
+    looked_at: u32,
+}
+
+/// End of a part of a scan.
+enum Scanned {
+    Found(Cpu),
+    OutOfBudget,
+    Nothing,
+}
+
+fn scan_domain<H: Host>(cx: &mut Cx<H>, mut scan: Scan, target: Cpu) -> Option<Cpu> {
+    let measured = cx.features().scan_budget.measures_scans() && !scan.idle_cores;
+    let start = if measured { cx.host.clock() } else { 0 };
+    let mut end = Scanned::Nothing;
+    if let Some(cluster) = target_cluster(cx, target) {
+        end = scan_cpus(cx, &mut scan, cluster, target);
+        scan.cpus = scan.cpus.and_not(cluster);
+    }
+    if matches!(end, Scanned::Nothing) {
+        let all = scan.cpus;
+        end = scan_cpus(cx, &mut scan, &all, target);
+    }
+    cx.host.work(scan.looked_at);
+    if measured {
+        account_scan(cx, start);
+    }
+    match end {
+        Scanned::Found(cpu) => Some(cpu),
+        Scanned::OutOfBudget => None,
+        Scanned::Nothing => {
+            if scan.idle_cores {
+                set_idle_cores(cx, target, false);
+            }
+            scan.spare
+        }
+    }
+}
+
+/// The target's cluster, where its cache domain consists of clusters.
+fn target_cluster<'a, H: Host>(cx: &Cx<'a, H>, target: Cpu) -> Option<&'a CpuMask> {
+    let topology = &cx.sys.topology;
+    let below = topology.sd_llc[target.idx()]?.checked_sub(1)?;
+    let child = &topology.domains[target.idx()][below];
+    (cx.sys.traits.clusters && child.flags.cluster).then_some(&child.span)
+}
+
+/// Looks at the CPUs of `among` that are left, in ascending order from after `target`.
+fn scan_cpus<H: Host>(cx: &mut Cx<H>, scan: &mut Scan, among: &CpuMask, target: Cpu) -> Scanned {
+    for cpu in among.iter_wrap(Cpu(target.0 + 1)) {
+        // The threads of a core that was looked at are ruled out together.
+        if !scan.cpus.has(cpu) {
+            continue;
+        }
+        scan.looked_at += 1;
+        if scan.idle_cores {
+            if select_idle_core(cx, scan, cpu) {
+                return Scanned::Found(cpu);
+            }
+            continue;
+        }
+        // Ends at the limit itself, without another look: a limit of n means n CPUs.
+        if scan.left == 0 {
+            return Scanned::OutOfBudget;
+        }
+        scan.left -= 1;
+        if runs_at_once(cx, cpu) {
+            return Scanned::Found(cpu);
+        }
+    }
+    Scanned::Nothing
+}
+
+/// Whether all threads of the core of `cpu` are idle. If not, remembers the first that could be
+/// used, and rules out the others.
+fn select_idle_core<H: Host>(cx: &mut Cx<H>, scan: &mut Scan, cpu: Cpu) -> bool {
+    let threads = &cx.sys.topology.smt_of[cpu.idx()];
+    let mut idle = true;
+    for thread in threads.iter() {
+        if available_idle_cpu(cx, thread) {
+            if scan.spare.is_none() && scan.cpus.has(thread) {
+                scan.spare = Some(thread);
+            }
+            continue;
+        }
+        idle = false;
+        if scan.spare.is_some() {
+            break;
+        }
+        if sched_idle_cpu(cx, thread) && scan.cpus.has(thread) {
+            scan.spare = Some(thread);
+            break;
+        }
+    }
+    if !idle {
+        scan.cpus = scan.cpus.and_not(threads);
+    }
+    idle
+}
+
+/// Follows the time of a scan with an eighth of the difference (`update_avg`).
+fn account_scan<H: Host>(cx: &mut Cx<H>, start: u64) {
+    let took = cx.host.clock().saturating_sub(start);
+    if let Some(sd) = cx.sys.topology.llc_domain(cx.cpu) {
+        let cost = &sd.state.avg_scan_cost;
+        let old = cost.load(Relaxed);
+        let diff = (took as i64).wrapping_sub(old as i64) / 8;
+        cost.store(old.wrapping_add_signed(diff), Relaxed);
+        let object = Object {
+            kind: Kind::Sd,
+            a: cx.cpu.0,
+            b: sd.level,
+        };
+        cx.touch(object, sd_f::NEWIDLE, Access::Update);
+    }
+}

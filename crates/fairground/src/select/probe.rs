@@ -1,0 +1,56 @@
+//! Looking at one CPU: the tests for idleness, and the touches they cost.
+
+use crate::cx::Cx;
+use crate::host::Host;
+use crate::place::{Access, Fields, Kind, Object, cfs_rq, rq as f};
+use crate::shared::Relaxed;
+use crate::value::Cpu;
+
+/// Words of a run queue that the idle test reads.
+const IDLE_TEST: Fields = f::CURR.and(f::NR_RUNNING).and(f::TTWU_PENDING);
+
+/// The root `cfs_rq` of `cpu` is read.
+#[inline]
+pub(super) fn read_root_cfs<H: Host>(cx: &mut Cx<H>, cpu: Cpu, fields: Fields) {
+    let object = Object {
+        kind: Kind::CfsRq,
+        a: cpu.0,
+        b: 0,
+    };
+    cx.touch(object, fields, Access::Read);
+}
+
+/// Whether `cpu` is idle and nothing is on its way to it. (A preempted virtual CPU would not
+/// count as available; machines under a hypervisor are not modelled.)
+#[inline]
+pub(super) fn available_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
+    cx.read_rq(cpu, IDLE_TEST);
+    cx.sys.cpu[cpu.idx()].idle_cpu()
+}
+
+/// Whether `cpu` runs nothing but `SCHED_IDLE` work, which gives way at once.
+#[inline]
+pub(super) fn sched_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
+    read_root_cfs(cx, cpu, cfs_rq::NR_QUEUED);
+    cx.sys.cpu[cpu.idx()].sched_idle_cpu()
+}
+
+/// Whether a task would run on `cpu` at once.
+#[inline]
+pub(super) fn runs_at_once<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
+    available_idle_cpu(cx, cpu) || sched_idle_cpu(cx, cpu)
+}
+
+/// Load of the root queue of `cpu`.
+#[inline]
+pub(super) fn cpu_load<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> u64 {
+    read_root_cfs(cx, cpu, cfs_rq::AVG);
+    cx.sys.cpu[cpu.idx()].load_avg.load(Relaxed)
+}
+
+/// Capacity of `cpu` for fair tasks.
+#[inline]
+pub(super) fn capacity_of<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> u64 {
+    cx.read_rq(cpu, f::CAPACITY);
+    cx.sys.cpu[cpu.idx()].capacity.load(Relaxed)
+}
