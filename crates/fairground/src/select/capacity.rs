@@ -24,13 +24,6 @@ pub(super) fn asym_fits_cpu<H: Host>(cx: &mut Cx<H>, wakee: &Wakee, cpu: Cpu) ->
     !cx.sys.traits.asym_capacity || fits_capacity(wakee.util_est(), capacity_of(cx, cpu))
 }
 
-/// Whether CPUs of the set differ in capacity (`SD_ASYM_CPUCAPACITY`).
-pub(super) fn is_asym(topology: &Topology, span: &CpuMask) -> bool {
-    let capacity = |cpu: Cpu| topology.places[cpu.idx()].capacity;
-    let first = span.first().map(capacity);
-    span.iter().any(|cpu| Some(capacity(cpu)) != first)
-}
-
 /// The smallest domain of `cpu` in which every capacity of the machine is found
 /// (`sd_asym_cpucapacity`).
 pub(super) fn asym_domain(topology: &Topology, cpu: Cpu) -> Option<&SchedDomain> {
@@ -42,7 +35,7 @@ pub(super) fn asym_domain(topology: &Topology, cpu: Cpu) -> Option<&SchedDomain>
             .all(|out| span.iter().any(|within| capacity(within) == capacity(out)))
     };
     let mut domains = topology.domains(cpu).iter();
-    domains.find(|sd| is_asym(topology, &sd.span) && full(&sd.span))
+    domains.find(|sd| sd.flags.asym_cpucapacity && full(&sd.span))
 }
 
 /// The first idle CPU that the task fits, from `target` on; else the idle one with the most

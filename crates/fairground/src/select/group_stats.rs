@@ -4,7 +4,7 @@
 //! 2019, for 5.5 (changelogs).
 
 use super::Wakee;
-use super::capacity::{fits_capacity, is_asym};
+use super::capacity::fits_capacity;
 use super::h_load::task_h_load;
 use super::probe::{capacity_of, read_root_cfs};
 use crate::cx::Cx;
@@ -95,7 +95,7 @@ pub(super) fn group_load<H: Host>(
     let group = cx.sys.topology.group(id);
     let mut out = GroupLoad {
         weight: group.weight,
-        misfit: cx.sys.traits.asym_capacity && is_asym(&cx.sys.topology, &sd.span),
+        misfit: sd.flags.asym_cpucapacity,
         ..GroupLoad::default()
     };
     for cpu in group.span.iter() {

@@ -37,7 +37,7 @@ use crate::place::{Access, Func, Kind, Object, sd as f, task as task_f};
 use crate::shared::Relaxed;
 use crate::task::{SchedEntity, Task, TaskBody, WakeKind};
 use crate::topology::{SchedDomain, SdFlags};
-use crate::value::{Cpu, CpuMask, TaskId, TgId};
+use crate::value::{Cpu, CpuMask, GroupId, TaskId, TgId};
 
 /// What choosing needs to know of the task.
 struct Wakee<'a> {
@@ -153,6 +153,17 @@ pub fn affine_target<H: Host>(
         Route::Fast(target) => Some(target),
         Route::Slow(_) | Route::Stay => None,
     }
+}
+
+/// How busy the slow path finds a group of `sd`, without `task`.
+pub fn group_load<H: Host>(
+    cx: &mut Cx<H>,
+    sd: &SchedDomain,
+    group: GroupId,
+    task: &Task,
+) -> GroupLoad {
+    let wakee = Wakee::of(cx, &task.se, &task.body);
+    group_stats::group_load(cx, sd, group, &wakee)
 }
 
 /// Walks the domains of the calling CPU upwards, to the first that spans the previous CPU and
