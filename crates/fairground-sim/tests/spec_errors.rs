@@ -1,5 +1,5 @@
-//! Every mistake in a scenario gets one message with the file, the line, what was expected and the nearest
-//! known name; and no input makes the reader panic.
+//! Every mistake in a scenario gets one message with the file, the line, what was expected and the
+//! nearest known name; and no input makes the reader panic.
 use fairground_sim::spec::{BYTES_MAX, Scenario};
 use fairground_sim::workload::{Dur, Env, Op, Until};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! The cgroup tree of a scenario: paths and parents resolved, attributes checked as the kernel checks
-//! them (`Documentation/admin-guide/cgroup-v2.rst` and `scheduler/sched-bwc.rst`).
+//! The cgroup tree of a scenario: paths and parents resolved, attributes checked as the kernel
+//! checks them (`Documentation/admin-guide/cgroup-v2.rst` and `scheduler/sched-bwc.rst`).
 use super::error::{Error, Source};
 use super::names::mask;
 use super::node::{Fields, Node, unknown_name};

@@ -1,6 +1,6 @@
-//! JSON into the tree of [`super::node`]: with places, and with keys in the order of the file, because rt-app
-//! runs the events of a phase in that order. Comments are skipped, as rt-app does. The grammar is
-//! RFC 8259; numbers are checked by Rust's own parsers.
+//! JSON into the tree of [`super::node`]: with places, and with keys in the order of the file,
+//! because rt-app runs the events of a phase in that order. Comments are skipped, as rt-app does.
+//! The grammar is RFC 8259; numbers are checked by Rust's own parsers.
 use super::error::{Error, Source};
 use super::node::{Key, Node, Value};
 use core::ops::Range;

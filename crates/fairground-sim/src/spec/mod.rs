@@ -1,7 +1,7 @@
 //! Scenario files: TOML, or JSON of rt-app, into a [`crate::workload::Workload`].
 //!
-//! A file becomes a tree of values that know their place ([`node`], [`json`]); [`scenario`] reads it and
-//! leaves cgroups to [`groups`], names and CPU sets to [`names`], programs to [`steps`]. Nothing in a
+//! A file becomes a tree of values that know their place (`node`, `json`); `scenario` reads it and
+//! leaves cgroups to `groups`, names and CPU sets to `names`, programs to `steps`. Nothing in a
 //! file can make this panic; the first mistake is an [`Error`] with its line.
 mod error;
 mod groups;

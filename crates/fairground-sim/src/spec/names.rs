@@ -1,5 +1,5 @@
-//! Names of things that programs use (pipes, mutexes, ...) and sets of CPUs, resolved to indices of a
-//! [`Workload`].
+//! Names of things that programs use (pipes, mutexes, ...) and sets of CPUs, resolved to indices
+//! of a [`Workload`].
 use super::error::{Error, Source};
 use super::node::{Fields, Node, Value, unknown_name};
 use crate::workload::program::{Chan, ChanKind, Workload};

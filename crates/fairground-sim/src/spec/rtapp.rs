@@ -1,6 +1,6 @@
-//! rt-app files: the basic set of its JSON grammar (rt-app's own `doc/tutorial.txt`). Anything else is
-//! an error, because a workload without some of its events is another workload. Times are in
-//! microseconds, as rt-app has them.
+//! rt-app files: the basic set of its JSON grammar (rt-app's own `doc/tutorial.txt`). Anything
+//! else is an error, because a workload without some of its events is another workload. Times are
+//! in microseconds, as rt-app has them.
 //!
 //! Not modelled: deadline and real-time policies, shared timer references (each task has its own
 //! grid), `runtime` (busy for an elapsed time), memory and I/O events.

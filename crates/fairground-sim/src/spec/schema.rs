@@ -1,6 +1,6 @@
 //! The shape of a scenario file as types, only for its JSON schema. Reading is done by hand
-//! ([`super::scenario`]), because a message should name the place, what was expected and the nearest
-//! known name; a test holds the keys of both against each other.
+//! ([`super::scenario`]), because a message should name the place, what was expected and the
+//! nearest known name; a test holds the keys of both against each other.
 #![allow(dead_code, missing_docs)]
 use schemars::JsonSchema;
 use std::collections::BTreeMap;
@@ -13,7 +13,8 @@ pub fn json() -> String {
     text
 }
 
-/// A fairground scenario: a machine, cgroups, tasks with their programs, and what happens meanwhile.
+/// A fairground scenario: a machine, cgroups, tasks with their programs, and what happens
+/// meanwhile.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(super) struct Scenario {
@@ -179,7 +180,8 @@ enum Turns {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(super) struct Verbs {
-    /// Computes: a duration or "exp 1ms", "uniform 1ms 3ms", "normal 1ms 200us", "lognormal 1ms 0.5".
+    /// Computes: a duration or "exp 1ms", "uniform 1ms 3ms", "normal 1ms 200us", "lognormal 1ms
+    /// 0.5".
     run: Option<String>,
     /// Computes until the end.
     hog: Option<bool>,

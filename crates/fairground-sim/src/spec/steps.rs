@@ -1,6 +1,6 @@
-//! The steps of a task become operations of the intermediate form. A step is a table with one verb and its
-//! options, or one of a few words. What a program takes and gives back (mutexes, requests) is
-//! followed through it, so that a give without a take is an error with its line.
+//! The steps of a task become operations of the intermediate form. A step is a table with one verb
+//! and its options, or one of a few words. What a program takes and gives back (mutexes, requests)
+//! is followed through it, so that a give without a take is an error with its line.
 use super::error::{Error, Source};
 use super::groups::{self, Groups};
 use super::names::{Names, find, mask};

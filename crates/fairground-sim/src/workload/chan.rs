@@ -1,7 +1,8 @@
-//! Channels between tasks, and the rules of the kernel that decide who sleeps on them and who is woken.
+//! Channels between tasks, and the rules of the kernel that decide who sleeps on them and who is
+//! woken.
 //!
-//! Learned from pipe(7), unix(7), changelogs of the pipe rework of Linux 5.5, and measurement: how many
-//! messages fit, and when a full channel can be written again.
+//! Learned from pipe(7), unix(7), changelogs of the pipe rework of Linux 5.5, and measurement: how
+//! many messages fit, and when a full channel can be written again.
 
 /// A byte stream between tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +36,9 @@ pub enum ChanKind {
     /// A connected pair of `AF_UNIX` stream sockets.
     ///
     /// - A message above `sndbuf` / 2 - 64 or 36544 bytes is written as several of that size.
-    /// - A message is charged its [`ChanKind::socket_truesize`] against the send buffer. A write may
-    ///   proceed while the charge *before* it is below `sndbuf` (278 small messages with defaults).
+    /// - A message is charged its [`ChanKind::socket_truesize`] against the send buffer. A write
+    ///   may proceed while the charge *before* it is below `sndbuf` (278 small messages with
+    ///   defaults).
     /// - A message is uncharged when its last byte has been read. A blocked writer is woken when
     ///   the charge has fallen to a quarter of `sndbuf`, not before.
     /// - The reader is woken by each message, if it sleeps.

@@ -125,7 +125,8 @@ pub fn parse_dur(text: &str) -> Result<Dur, String> {
                 .map(|k| format!("did you mean '{k}'? "))
                 .unwrap_or_default();
             Err(format!(
-                "'{text}' is no duration; {hint}expected \"20us\", \"exp MEAN\", \"uniform LO HI\", \
+                "'{text}' is no duration; {hint}expected \"20us\", \"exp MEAN\", \
+                 \"uniform LO HI\", \
                  \"normal MEAN SD\" or \"lognormal MEDIAN SIGMA\""
             ))
         }

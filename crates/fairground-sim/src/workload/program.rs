@@ -5,8 +5,9 @@
 //! `cgroups` is the root. [`Workload::validate`] proves all of them in range, every loop
 //! closed and every table entry usable, so an interpreter may index without asking again.
 //!
-//! The form is flat: one array of small `Copy` operations per program and a counter stack of at most
-//! [`LOOP_DEPTH_MAX`] per task, because a 224-CPU hackbench interprets tens of millions of them.
+//! The form is flat: one array of small `Copy` operations per program and a counter stack of at
+//! most [`LOOP_DEPTH_MAX`] per task, because a 224-CPU hackbench interprets tens of millions of
+//! them.
 pub use super::chan::{Chan, ChanKind};
 pub use super::duration::Dur;
 use super::metric::MetricDef;
@@ -25,7 +26,8 @@ pub const FOREVER: u64 = u64::MAX;
 ///
 /// An operation for which [`Op::takes_time`] holds must cost its task at least a nanosecond (a lock
 /// without contention is still an atomic instruction); every loop holds such an operation, so
-/// the clock moves. Time that no operation names (system calls, copying) is the machine's to charge.
+/// the clock moves. Time that no operation names (system calls, copying) is the machine's to
+/// charge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Op {
     /// Computes until this much time of its own progress is over (waiting does not count).
@@ -35,8 +37,9 @@ pub enum Op {
     /// Blocks for this long from now. Zero is no system call and returns at once.
     Sleep(Dur),
     /// Blocks until the next point of a grid of this period (> 0): one period after the point
-    /// before. The task has one grid, which begins at its start (creation + `start_ns`). A task that arrives after its point goes on at once and the
-    /// grid moves: the next point is one period after the arrival.
+    /// before. The task has one grid, which begins at its start (creation + `start_ns`). A task
+    /// that arrives after its point goes on at once and the grid moves: the next point is one
+    /// period after the arrival.
     Period(Ns),
     /// Blocks until this long after the task's start (creation + `start_ns`); a time that is over
     /// returns at once.
@@ -194,7 +197,8 @@ pub struct TaskTemplate {
     /// Sleeps this long after its creation before its first operation.
     pub start_ns: Ns,
     /// Address space. Tasks with the same number share one, and a switch between them keeps the
-    /// page tables. A template with `thread == false` that is forked again makes a new one each time.
+    /// page tables. A template with `thread == false` that is forked again makes a new one each
+    /// time.
     pub process: u32,
     /// Whether it is made as a thread of its process (`CLONE_VM | CLONE_THREAD`), which is cheaper.
     pub thread: bool,

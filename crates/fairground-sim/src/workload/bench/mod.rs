@@ -1,8 +1,8 @@
 //! Models of benchmarks, named by the command lines that people type. What each one models, and
 //! from which source, is in `docs/workloads/`.
 //!
-//! [`Workload::from_argv`] finds the tool and gives its arguments to a clap parser; a tool turns its
-//! options into a [`Workload`].
+//! [`Workload::from_argv`] finds the tool and gives its arguments to a clap parser; a tool turns
+//! its options into a [`Workload`].
 mod common;
 mod hackbench;
 mod hogs;
@@ -35,7 +35,10 @@ pub struct Known {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// No such tool.
-    #[error("unknown workload '{given}'{}; `fairground list workloads` shows all", did_you_mean(.nearest))]
+    #[error(
+        "unknown workload '{given}'{}; `fairground list workloads` shows all",
+        did_you_mean(.nearest)
+    )]
     Unknown {
         /// What was typed.
         given: String,
