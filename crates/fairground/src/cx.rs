@@ -30,7 +30,9 @@ impl<H: Host> Cx<'_, H> {
         &self.sys.features
     }
 
-    /// Runs `f` with the run queue of `cpu` locked, and publishes its words at the end.
+    /// Runs `f` with the run queue of `cpu` locked, and publishes its words at the end. If
+    /// `need_resched` has come to be set, by whatever was done to the queue, tells the host: once,
+    /// until the CPU has switched.
     #[inline]
     pub fn with_rq<R: Rqs + ?Sized, T>(
         &mut self,
@@ -42,7 +44,12 @@ impl<H: Host> Cx<'_, H> {
         let rq = rqs.rq(cpu);
         let out = f(self, rq);
         rq.publish(self.sys);
+        let asks = rq.need_resched && !rq.resched_sent;
+        rq.resched_sent |= asks;
         self.host.unlock(Lock::Rq(cpu));
+        if asks {
+            self.host.resched(cpu);
+        }
         out
     }
 

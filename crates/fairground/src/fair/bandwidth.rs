@@ -36,7 +36,7 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
         pool.configure(quota.unwrap_or(RUNTIME_INF), period, burst);
     });
     for cpu in 0..sys.nr_cpus() as u32 {
-        with_rq_resched(cx, rqs, Cpu(cpu), |cx, rq| {
+        cx.with_rq(rqs, Cpu(cpu), |cx, rq| {
             set_runtime_enabled(cx, rq, tg, quota.is_some());
         });
     }
@@ -93,7 +93,7 @@ pub fn slack_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: Tg
 /// Unthrottles the queues of this CPU that another one has given runtime (`Kick::Unthrottle`).
 pub fn unthrottle_kicked<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let cpu = cx.cpu;
-    with_rq_resched(cx, rqs, cpu, |cx, rq| {
+    cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
         while let Some(cfs) = pop_unthrottle(rq) {
             if rq.cfs[cfs.idx()].throttled {
@@ -130,7 +130,7 @@ fn distribute_cfs_runtime<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R,
     // Not while walking along the list: unthrottling takes the queue off it.
     if own {
         let cpu = cx.cpu;
-        with_rq_resched(cx, rqs, cpu, |cx, rq| {
+        cx.with_rq(rqs, cpu, |cx, rq| {
             cx.update_rq_clock(rq);
             if let Some(cfs) = rq.cfs_of(tg)
                 && rq.cfs[cfs.idx()].throttled
@@ -216,22 +216,5 @@ fn set_runtime_enabled<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, enabled: 
     if queue.throttled {
         cx.update_rq_clock(rq);
         unthrottle_cfs_rq(cx, rq, cfs);
-    }
-}
-
-/// `with_rq`, and tells the CPU to reschedule if that came to be needed.
-fn with_rq_resched<H: Host, R: Rqs + ?Sized>(
-    cx: &mut Cx<H>,
-    rqs: &mut R,
-    cpu: Cpu,
-    f: impl FnOnce(&mut Cx<H>, &mut Rq),
-) {
-    let needed = cx.with_rq(rqs, cpu, |cx, rq| {
-        let already = rq.need_resched;
-        f(cx, rq);
-        rq.need_resched && !already
-    });
-    if needed {
-        cx.host.resched(cpu);
     }
 }

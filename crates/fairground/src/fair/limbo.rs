@@ -7,7 +7,7 @@
 use super::{Dequeue, load, task};
 use crate::cx::Cx;
 use crate::host::Host;
-use crate::place::{Access, Fields, Func, Kind, Object, cfs_rq as f, task as task_f};
+use crate::place::{Access, Fields, Kind, Object, cfs_rq as f, task as task_f};
 use crate::rq::Rq;
 use crate::task::Resched;
 use crate::value::{CfsId, SeId};
@@ -25,15 +25,12 @@ pub fn task_throttle_setup_work<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId
 }
 
 /// The running task returns to user space with that work pending (the caller has updated the
-/// clock). If it is dequeued, the CPU has to choose anew; the task stays in keeping.
+/// clock and opened the span). If it is dequeued, the CPU has to choose anew; the task stays in keeping.
 pub fn throttle_cfs_rq_work<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Resched {
-    let outer = cx.host.enter(Func::ThrottleWork);
-    let resched = match rq.curr {
+    match rq.curr {
         Some(task) => throttle_task(cx, rq, task),
         None => Resched::No,
-    };
-    cx.host.leave(outer);
-    resched
+    }
 }
 
 /// A task whose `body.throttled` is set is enqueued: true if its hierarchy is throttled too, so
@@ -100,7 +97,6 @@ fn throttle_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> Resched {
     push(cx, rq, cfs, task);
     // Not before, or it would be taken for one that is in limbo already.
     set_throttled(rq, task, true);
-    rq.need_resched = true;
     Resched::Yes
 }
 

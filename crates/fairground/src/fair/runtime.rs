@@ -6,6 +6,7 @@ use crate::cx::Cx;
 use crate::host::Host;
 use crate::place::{Access, Func, cfs_rq as f};
 use crate::rq::Rq;
+use crate::sched::resched_curr;
 use crate::shared::{BANDWIDTH_SLICE, MIN_CFS_RQ_RUNTIME};
 use crate::value::CfsId;
 
@@ -86,7 +87,7 @@ fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, delta: u64) {
             sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| pool.draw(remaining, BANDWIDTH_SLICE));
         queue.runtime_remaining += amount as i64;
         if queue.runtime_remaining <= 0 && queue.curr.is_some() {
-            rq.need_resched = true;
+            resched_curr(cx, rq);
         }
     }
     cx.host.leave(outer);

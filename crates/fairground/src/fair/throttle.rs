@@ -22,6 +22,7 @@ use crate::event::Event;
 use crate::host::Host;
 use crate::place::{Access, Func, cfs_rq as f};
 use crate::rq::Rq;
+use crate::sched::resched_curr;
 use crate::value::{CfsId, Cpu, SeId, TgId};
 
 /// A queue that was empty has got its first entity (call with `nr_queued == 1`, before
@@ -154,8 +155,9 @@ fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     } else if !per_task {
         join_parents(cx, rq, cfs);
     }
-    if rq.curr.is_none() && rq.cfs[CfsId::ROOT.idx()].nr_queued > 0 {
-        rq.need_resched = true;
+    let idle = rq.curr.is_none() && !rq.stopped;
+    if idle && rq.cfs[CfsId::ROOT.idx()].nr_queued > 0 {
+        resched_curr(cx, rq);
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Rq {
     pub leaf_head: Option<CfsId>,
     /// `need_resched` is set for the running task.
     pub need_resched: bool,
+    /// The host has been told so.
+    pub resched_sent: bool,
     /// Running average of the length of idle periods, ns.
     pub avg_idle: u64,
     /// Since when the CPU is idle, ns; 0 = not.
@@ -105,6 +107,7 @@ impl Rq {
             nr_running: 0,
             leaf_head: None,
             need_resched: false,
+            resched_sent: false,
             avg_idle: 1_000_000,
             idle_stamp: 0,
             max_idle_balance_cost: 500_000,

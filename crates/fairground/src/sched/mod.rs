@@ -87,7 +87,8 @@ pub fn nohz_exit_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     nohz::nohz_tick_restart(cx, rqs);
 }
 
-/// Asks for a switch on the CPU of `rq` (`resched_curr`): once, until it happens.
+/// Asks for a switch on the CPU of `rq` (`resched_curr`): once, until it happens. The host is told
+/// when the queue is released ([`Cx::with_rq`]).
 pub(crate) fn resched_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     use crate::place::{Access, rq as f};
     cx.touch(rq.object(), f::NEED_RESCHED, Access::Read);
@@ -96,7 +97,6 @@ pub(crate) fn resched_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     }
     rq.need_resched = true;
     cx.touch(rq.object(), f::NEED_RESCHED, Access::Rmw);
-    cx.host.resched(rq.cpu);
 }
 
 /// Acts on an answer about the queue that gave it.

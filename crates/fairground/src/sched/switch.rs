@@ -77,7 +77,6 @@ enum First {
 
 fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
     cx.update_rq_clock(rq);
-    rq.need_resched = false;
     cx.touch(
         rq.object(),
         frq::CURR | frq::NR_RUNNING | frq::NR_SWITCHES,
@@ -101,6 +100,7 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
             return First::Switched(switch_to(cx, rq, before, Some(next)));
         }
     }
+    clear_need_resched(rq);
     First::Dry {
         look_elsewhere: newidle::newidle_wanted(cx, rq),
     }
@@ -134,6 +134,7 @@ pub(super) fn switch_to<H: Host>(
         prev: prev.map(|s| rq.task_id(s)),
         next: next.map(|s| rq.task_id(s)),
     };
+    clear_need_resched(rq);
     rq.curr = next;
     if next.is_some() {
         rq.idle_stamp = 0;
@@ -164,6 +165,13 @@ pub(super) fn switch_to<H: Host>(
         }
     }
     out
+}
+
+/// After the choice (`clear_tsk_need_resched`): what was asked for until now has been heeded, and
+/// what was noticed while choosing was noticed in time.
+fn clear_need_resched(rq: &mut Rq) {
+    rq.need_resched = false;
+    rq.resched_sent = false;
 }
 
 /// Reports a touch of a task's own words.
