@@ -19,11 +19,11 @@ pub(super) struct Copy {
     pub stamp: u32,
 }
 
+/// In the order of use: the first host line decides about hits.
+#[repr(C, align(64))]
 pub(super) struct Shared {
-    pub ring: Ring,
-    /// Version at the last write of each word.
-    pub words: [u32; 8],
     pub version: u32,
+    row: u32,
     /// The core that wrote last, or has it exclusively.
     pub owner: u16,
     pub exclusive: bool,
@@ -35,11 +35,13 @@ pub(super) struct Shared {
     pub thread: u16,
     inline_cores: [u16; INLINE],
     inline: [Copy; INLINE],
-    row: u32,
+    /// Version at the last write of each word.
+    pub words: [u32; 8],
     /// Service time of the last request, ps.
     pub last_service: u32,
     /// Start of the latest write booked.
     pub last_write: Ps,
+    pub ring: Ring,
     pub stats: LineStats,
 }
 
