@@ -158,7 +158,7 @@ pub fn move_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) -> 
 }
 
 /// Points a task, which is on no queue, at the queue of its group `to` on this CPU.
-pub(crate) fn set_task_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) {
+pub fn set_task_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) {
     let group = Object {
         kind: Kind::Tg,
         a: to.0,
