@@ -1,8 +1,10 @@
 //! Laws of load tracking in a tree of groups on several CPUs, and a slow twin.
 //!
 //! Verified after each step: what the queues have published sums up to what the group has; a group
-//! entity's utilisation is its queue's; no queue holds load that its list does not show. At the
-//! end, with nobody queued, everything decays to zero and the lists are empty.
+//! entity's utilisation is its queue's, but for one period of running (22 of 1024), which
+//! propagation forgets as it makes sums anew from averages that are up to a period old; no queue
+//! holds load that its list does not show. At the end, with nobody queued, everything decays to
+//! zero and the lists are empty.
 
 use fairground::cx::Cx;
 use fairground::event::Event;
@@ -17,6 +19,9 @@ use fairground::value::{CfsId, Cpu, SeId, TgId};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
+
+/// A period of load tracking, so that each step makes new averages.
+const PERIOD: u64 = 1 << 20;
 
 struct Clock(u64);
 
@@ -183,7 +188,7 @@ impl World {
                 {
                     let entity = &rq.se[se.idx()].avg;
                     let off = entity.util_avg.abs_diff(avg.util_avg);
-                    assert!(off <= 1, "{off}: {entity:?} {avg:?}");
+                    assert!(off <= 23, "{off}: {entity:?} {avg:?}");
                 }
             }
         }
@@ -341,19 +346,19 @@ proptest! {
     }
 }
 
-/// Decayed part of time since the beginning that is in `busy` (ns), straight from the definition:
-/// each unit of 1024 ns counts `y^n`, n the periods of 1024 units since.
+/// Decayed part of time that is in `busy` (ns), straight from the definition: each unit of 1024 ns
+/// counts `y^n`, n the periods of 1024 units since. Time before 0 was idle.
 fn exact_part(busy: &[(u64, u64)], now: u64) -> f64 {
     let y = 0.5f64.powf(1.0 / 32.0);
     let period = 1 << 20;
-    let (mut sum, mut most) = (0.0, 0.0);
-    for n in 0..=(now / period).min(2000) {
-        let from = (now / period - n) * period;
+    let present = now / period;
+    let most = (now % period) as f64 + period as f64 * y / (1.0 - y);
+    let mut sum = 0.0;
+    for n in 0..=present {
+        let from = (present - n) * period;
         let to = (from + period).min(now);
-        let weight = y.powi(n as i32);
         let inside = |&(a, b): &(u64, u64)| b.min(to).saturating_sub(a.max(from));
-        sum += weight * busy.iter().map(inside).sum::<u64>() as f64;
-        most += weight * (to - from) as f64;
+        sum += y.powi(n as i32) * busy.iter().map(inside).sum::<u64>() as f64;
     }
     sum / most
 }
@@ -371,20 +376,20 @@ fn two_levels_of_groups_equal_direct_arithmetic() {
         world.wake(0, 0);
         let start = world.clock.0;
         for _ in 0..run {
-            world.clock.0 += MS;
+            world.clock.0 += PERIOD;
             world.tick();
         }
         world.sleep(0);
         busy.push((start, world.clock.0));
         for _ in 0..sleep {
-            world.clock.0 += MS;
+            world.clock.0 += PERIOD;
             world.blocked();
         }
         let part = exact_part(&busy, world.clock.0);
         for cfs in [0, 1, 2].map(CfsId) {
             let util = world.avg(0, cfs).util_avg as f64;
             assert!(
-                (util - 1024.0 * part).abs() < 8.0,
+                (util - 1024.0 * part).abs() < 3.0,
                 "{cfs:?}: {util}, {part}"
             );
         }
@@ -393,7 +398,7 @@ fn two_levels_of_groups_equal_direct_arithmetic() {
         if busy.len() > 20 {
             for cfs in [0, 1, 2].map(CfsId) {
                 let load = world.avg(0, cfs).load_avg as f64;
-                assert!((load - 1024.0 * part).abs() < 16.0, "{cfs:?}: {load}");
+                assert!((load - 1024.0 * part).abs() < 3.0, "{cfs:?}: {load}");
             }
         }
     }
@@ -445,7 +450,7 @@ fn a_long_sleeper_on_an_idle_cpu_arrives_decayed() {
         panic!("asleep");
     };
     let at_sleep = task.se.avg.util_avg;
-    world.clock.0 += 32 * (1 << 20); // a half-life
+    world.clock.0 += 32 * PERIOD; // a half-life
     world.wake(0, 1);
     let arrived = world.avg(1, CfsId::ROOT).util_avg;
     assert!(

@@ -26,8 +26,9 @@ pub use super::removed::{migrate_task_rq_fair, remove_entity_load_avg, sync_enti
 
 /// Ages entity and queue to now, takes over what the group below changed, attaches or detaches.
 ///
-/// An entity whose `last_update_time` is 0 is on no queue's account: it is new, or came from
-/// another CPU or group. It is not aged, and [`UpdateLoad::ATTACH`] attaches it.
+/// A task whose `last_update_time` is 0 is on no queue's account: it is new, or came from another
+/// CPU or group. It is not aged, and [`UpdateLoad::ATTACH`] attaches it. A group's entity is
+/// attached, with nothing, when it is made.
 pub fn update_load_avg<H: Host>(
     cx: &mut Cx<H>,
     rq: &mut Rq,
@@ -37,7 +38,8 @@ pub fn update_load_avg<H: Host>(
 ) {
     let outer = cx.host.enter(Func::UpdateLoadAvg);
     let now = cfs_rq_clock_pelt(rq, cfs);
-    let attached = rq.se[se.idx()].avg.last_update_time != 0;
+    let entity = &rq.se[se.idx()];
+    let attached = entity.avg.last_update_time != 0 || entity.my_q.is_some();
     if attached && !flags.has(UpdateLoad::SKIP_AGE) {
         age_entity(cx, rq, now, cfs, se);
     }
