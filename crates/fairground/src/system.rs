@@ -136,7 +136,7 @@ impl System {
         let mut tg = tg;
         loop {
             let group = &mut self.tg[tg.idx()];
-            group.open(n);
+            group.open(tg, n);
             match group.parent {
                 Some(parent) => tg = parent,
                 None => return,

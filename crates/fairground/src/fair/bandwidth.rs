@@ -6,7 +6,6 @@
 //! ([`Kick::Unthrottle`]), so that the walk over its groups is not done by the timer.
 
 use super::throttle::unthrottle_cfs_rq;
-use super::throttle_walk::NEVER_USED;
 use crate::cx::Cx;
 use crate::host::{Host, Kick, Rqs};
 use crate::place::{Access, Func, Kind, Object, cfs_rq as f};
@@ -199,14 +198,11 @@ fn pop_unthrottle(rq: &mut Rq) -> Option<CfsId> {
 
 fn set_runtime_enabled<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, enabled: bool) {
     let cfs = rq.cfs_of(tg);
-    let object = cfs.map_or(
-        Object {
-            kind: Kind::CfsRq,
-            a: rq.cpu.0,
-            b: NEVER_USED | tg.0,
-        },
-        |cfs| rq.cfs_object(cfs),
-    );
+    let object = Object {
+        kind: Kind::CfsRq,
+        a: rq.cpu.0,
+        b: tg.0,
+    };
     let fields = f::RUNTIME_ENABLED | f::RUNTIME_REMAINING | f::THROTTLED;
     cx.touch(object, fields, Access::Update);
     let Some(cfs) = cfs else { return };

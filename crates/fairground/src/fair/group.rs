@@ -195,7 +195,7 @@ fn make_cfs<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, parent: CfsId) {
     let queue = &mut rq.cfs[cfs.idx()];
     queue.idle = group.idle.load(Relaxed);
     if let Some(words) = group.cpus().get(rq.cpu.idx()) {
-        words.publish_load(cfs, 0, 0);
+        words.publish_load(0, 0);
     }
     init_throttle(cx, rq, cfs);
 }

@@ -10,10 +10,6 @@ use crate::place::{Access, Func, Kind, Object, cfs_rq as q, se as e, tg as t};
 use crate::rq::Rq;
 use crate::value::{CfsId, SeId, TgId};
 
-/// Marks, in an [`Object`]'s `b`, a queue or entity of a group that has none here yet: the kernel
-/// allocates them for every group on every CPU, so walking over them costs their lines.
-const NEVER_USED: u32 = 0x8000_0000;
-
 /// Load of a task seen from the root.
 ///
 /// On demand, it refreshes the queue's share first; else it uses what [`update_h_load`] left.
@@ -125,13 +121,13 @@ fn tg_load_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
     rq.cfs[cfs.idx()].h_load = load;
 }
 
-/// Queue and entity of a group on this CPU, whether they are in use or not.
+/// Queue and entity of a group on this CPU, whether they are in use or not: the kernel allocates
+/// them for every group on every CPU, so walking over them costs their lines.
 fn places(rq: &Rq, tg: TgId) -> (Object, Object) {
     let place = |kind, b| Object {
         kind,
         a: rq.cpu.0,
         b,
     };
-    let b = rq.cfs_of(tg).map_or(NEVER_USED | tg.0, |cfs| cfs.0);
-    (place(Kind::CfsRq, b), place(Kind::GroupSe, b))
+    (place(Kind::CfsRq, tg.0), place(Kind::GroupSe, tg.0))
 }

@@ -68,7 +68,7 @@ pub(crate) fn publish_load<H: Host>(cx: &Cx<H>, rq: &Rq, se: SeId) {
     };
     let queue = &rq.cfs[below.idx()];
     if let Some(words) = cx.sys.tg[queue.tg.idx()].cpus().get(rq.cpu.idx()) {
-        words.publish_load(below, queue.avg.load_avg, entity.avg.load_avg);
+        words.publish_load(queue.avg.load_avg, entity.avg.load_avg);
     }
 }
 

@@ -48,21 +48,16 @@ fn visit<H: Host>(cx: &mut Cx<H>, rq: &Rq, id: TgId) -> Option<CfsId> {
     let group = Object { kind, a, b };
     cx.touch(group, tg::TREE | tg::CFS_ARRAYS, Access::Read);
     let cfs = rq.cfs_of(id);
-    let queue = cfs.map_or(
-        Object {
-            kind: Kind::CfsRq,
-            a: rq.cpu.0,
-            b: NEVER_USED | id.0,
-        },
-        |cfs| rq.cfs_object(cfs),
-    );
+    // In the kernel the queue exists whether it was ever used or not.
+    let queue = Object {
+        kind: Kind::CfsRq,
+        a: rq.cpu.0,
+        b: id.0,
+    };
     cx.touch(queue, f::TG | f::RQ, Access::Read);
     cx.touch(queue, VISITED, Access::Update);
     cfs
 }
-
-/// Set in `Object::b` for a queue that exists in the kernel only.
-pub(super) const NEVER_USED: u32 = 1 << 31;
 
 fn throttle_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     let per_task = cx.sys.features.throttle.is_per_task();

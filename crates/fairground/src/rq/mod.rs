@@ -147,7 +147,7 @@ impl Rq {
         Object {
             kind: Kind::CfsRq,
             a: self.cpu.0,
-            b: cfs.0,
+            b: self.cfs[cfs.idx()].tg.0,
         }
     }
 
@@ -166,7 +166,7 @@ impl Rq {
                 Object {
                     kind: Kind::GroupSe,
                     a: self.cpu.0,
-                    b: cfs.0,
+                    b: self.cfs[cfs.idx()].tg.0,
                 }
             }
         }

@@ -46,7 +46,8 @@ fn refresh_h_load<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu, stamp: u64) -> u6
         None => cx.sys.cpu[cpu.idx()].load_avg.load(Relaxed),
         Some(parent) => {
             let above = refresh_h_load(cx, parent, cpu, stamp);
-            touch_entity(cx, words, cpu);
+            let entity = place(Kind::GroupSe, tg, cpu);
+            cx.touch(entity, se::AVG, Access::Read);
             part_of_parent(cx, words, parent, cpu, above)
         }
     };
@@ -72,7 +73,7 @@ fn part_of_parent<H: Host>(cx: &Cx<H>, words: &TgCpu, parent: TgId, cpu: Cpu, ab
 }
 
 fn queue_load<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu) -> u64 {
-    let object = queue(words(cx, tg, cpu), tg, cpu);
+    let object = place(Kind::CfsRq, tg, cpu);
     cx.touch(object, f::AVG, Access::Read);
     peek_queue_load(cx, tg, cpu)
 }
@@ -91,28 +92,14 @@ fn words<'a, H: Host>(cx: &Cx<'a, H>, tg: TgId, cpu: Cpu) -> &'a TgCpu {
 }
 
 fn touch_queue<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu, access: Access) {
-    let object = queue(words(cx, tg, cpu), tg, cpu);
+    let object = place(Kind::CfsRq, tg, cpu);
     cx.touch(object, f::H_LOAD, access);
 }
 
-fn touch_entity<H: Host>(cx: &mut Cx<H>, words: &TgCpu, cpu: Cpu) {
-    let object = Object {
-        kind: Kind::GroupSe,
-        a: cpu.0,
-        b: words.cfs.load(Relaxed),
-    };
-    cx.touch(object, se::AVG, Access::Read);
-}
-
-fn queue(words: &TgCpu, tg: TgId, cpu: Cpu) -> Object {
-    let id = if tg == TgId::ROOT {
-        0
-    } else {
-        words.cfs.load(Relaxed)
-    };
+fn place(kind: Kind, tg: TgId, cpu: Cpu) -> Object {
     Object {
-        kind: Kind::CfsRq,
+        kind,
         a: cpu.0,
-        b: id,
+        b: tg.0,
     }
 }

@@ -9,7 +9,7 @@ use super::{CfsBandwidth, CpuStat, Pool, Relaxed};
 use crate::host::Host;
 use crate::math::weight::{NICE_0_LOAD, WEIGHT_IDLEPRIO, scale_load};
 use crate::place::{Access, Fields, Kind, Object, cfs_rq as q, tg as f};
-use crate::value::{CfsId, Cpu, TgId};
+use crate::value::{Cpu, TgId};
 
 /// A task group (`cpu` cgroup).
 #[derive(Debug)]
@@ -52,8 +52,8 @@ pub struct TgCpu {
     throttle_count: AtomicU32,
     /// Execution of the group's tasks, and of those below, on this CPU, ns.
     usage: AtomicU64,
-    /// Id of the queue in its CPU's `Rq`, by which its touches are named; written by the owner.
-    pub cfs: AtomicU32,
+    /// The group.
+    tg: TgId,
     /// `cfs_rq.avg.load_avg` of a group below the root, written by the owner.
     pub queue_load_avg: AtomicU64,
     /// `load_avg` of the entity that stands for the queue above, written by the owner.
@@ -68,8 +68,7 @@ impl TgCpu {
     /// What wakers need for the hierarchical load of a task that last ran here. To be called by
     /// the owner whenever either average changes.
     #[inline]
-    pub fn publish_load(&self, cfs: CfsId, queue_load_avg: u64, se_load_avg: u64) {
-        self.cfs.store(cfs.0, Relaxed);
+    pub fn publish_load(&self, queue_load_avg: u64, se_load_avg: u64) {
         self.queue_load_avg.store(queue_load_avg, Relaxed);
         self.se_load_avg.store(se_load_avg, Relaxed);
     }
@@ -99,14 +98,14 @@ impl TgCpu {
         self.usage.store(usage.wrapping_add(delta), Relaxed);
     }
 
-    /// The queue of the group on `cpu`, as a place. Only of a queue that was made.
+    /// The queue of the group on `cpu`, as a place.
     #[inline]
     #[must_use]
     pub fn queue(&self, cpu: Cpu) -> Object {
         Object {
             kind: Kind::CfsRq,
             a: cpu.0,
-            b: self.cfs.load(Relaxed),
+            b: self.tg.0,
         }
     }
 
@@ -179,7 +178,7 @@ impl TaskGroup {
     pub(crate) fn root(nr_cpus: usize) -> Self {
         let mut tg = Self::new(TgId::ROOT, 0);
         tg.parent = None;
-        tg.open(nr_cpus);
+        tg.open(TgId::ROOT, nr_cpus);
         tg
     }
 
@@ -196,9 +195,13 @@ impl TaskGroup {
         }
     }
 
-    pub(crate) fn open(&mut self, nr_cpus: usize) {
+    pub(crate) fn open(&mut self, id: TgId, nr_cpus: usize) {
         if self.cpu.is_empty() {
-            self.cpu = (0..nr_cpus).map(|_| TgCpu::default()).collect();
+            let words = |_| TgCpu {
+                tg: id,
+                ..TgCpu::default()
+            };
+            self.cpu = (0..nr_cpus).map(words).collect();
         }
     }
 
