@@ -3,6 +3,7 @@
 //! Loads are in units of unscaled weight (1024 = nice 0), utilisation and runnable time in
 //! capacity units (1024 = one CPU at full speed), counts in tasks or CPUs.
 
+use crate::shared::Relaxed;
 use crate::system::System;
 use crate::topology::{SchedDomain, SchedGroup};
 use crate::value::{Cpu, CpuMask, GroupId};
@@ -164,9 +165,9 @@ pub struct BusiestGroup {
     pub group: GroupId,
     /// What the imbalance counts.
     pub migration_type: MigrationType,
-    /// How much to move. As in the kernel the unsigned difference of idle CPUs can wrap, and is
-    /// then huge.
-    pub imbalance: u64,
+    /// How much to move. As in the kernel a difference of idle CPUs can wrap: it is then huge, or
+    /// -1 between NUMA nodes.
+    pub imbalance: i64,
 }
 
 /// One balancing attempt (`lb_env`).
@@ -180,14 +181,16 @@ pub struct LbEnv<'a> {
     pub dst_cpu: Cpu,
     /// The CPU pulled from; means something once a busiest queue was found.
     pub src_cpu: Cpu,
+    /// Its capacity for fair tasks.
+    pub dst_capacity: u64,
     /// CPUs that take part.
     pub cpus: CpuMask,
     /// Why the CPU pulls.
     pub idle: IdleType,
     /// What `imbalance` counts.
     pub migration_type: MigrationType,
-    /// What is left to move.
-    pub imbalance: u64,
+    /// What is left to move; can be negative.
+    pub imbalance: i64,
     /// CPUs of the local group that could take a task whose affinity excludes `dst_cpu`; empty
     /// while newly idle.
     pub dst_grpmask: CpuMask,
@@ -230,6 +233,7 @@ impl<'a> LbEnv<'a> {
             at_root: level + 1 == domains.len(),
             dst_cpu,
             src_cpu: dst_cpu,
+            dst_capacity: capacity_of(sys, dst_cpu),
             cpus: sd.span.and(allowed),
             idle,
             migration_type: MigrationType::Load,
@@ -251,4 +255,37 @@ impl<'a> LbEnv<'a> {
     pub fn local_group(&self, sys: &'a System) -> &'a SchedGroup {
         sys.topology.group(self.sd.groups[0])
     }
+}
+
+/// Capacity of `cpu` for fair tasks (`capacity_of`).
+#[inline]
+pub(super) fn capacity_of(sys: &System, cpu: Cpu) -> u64 {
+    sys.cpu[cpu.idx()].capacity.load(Relaxed)
+}
+
+/// Whether a capacity is noticeably (by more than 5 %) greater than another.
+#[inline]
+pub(super) const fn capacity_greater(one: u64, other: u64) -> bool {
+    one * 1024 > other * 1078
+}
+
+/// Whether the capacity of `cpu` for fair tasks is noticeably below its full one
+/// (`check_cpu_capacity`).
+#[inline]
+pub(super) fn reduced_capacity(sys: &System, cpu: Cpu, sd: &SchedDomain) -> bool {
+    let full = u64::from(sys.topology.places[cpu.idx()].capacity);
+    capacity_of(sys, cpu) * u64::from(sd.imbalance_pct) < full * 100
+}
+
+/// Utilisation of `cpu` by fair tasks, running or expected, at most its capacity
+/// (`cpu_util_cfs`). `boost` counts waiting time too.
+#[inline]
+pub(super) fn cpu_util_cfs(sys: &System, cpu: Cpu, boost: bool) -> u64 {
+    let words = &sys.cpu[cpu.idx()];
+    let mut util = words.util_avg.load(Relaxed);
+    if boost {
+        util = util.max(words.runnable_avg.load(Relaxed));
+    }
+    let util = util.max(u64::from(words.util_est.load(Relaxed)));
+    util.min(u64::from(sys.topology.places[cpu.idx()].capacity))
 }

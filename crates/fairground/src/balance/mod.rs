@@ -4,11 +4,21 @@
 //! attaching to another, each under its own lock.
 
 pub mod active;
+pub mod busiest;
 pub mod domains;
 pub mod env;
+pub mod imbalance;
+pub mod interval;
 pub mod newidle;
 pub mod nohz;
+pub mod stats;
 
+pub use busiest::{
+    find_busiest, need_active_balance, sched_balance_find_src_group, sched_balance_find_src_rq,
+    should_we_balance,
+};
 pub use env::{
     BusiestGroup, GroupType, IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK, SdLbStats, SgLbStats,
 };
+pub use interval::{get_sd_balance_interval, update_next_balance};
+pub use stats::{update_group_capacity, update_sd_lb_stats};

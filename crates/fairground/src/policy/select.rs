@@ -46,6 +46,13 @@ pub enum ScanLimit {
 }
 
 impl ScanBudget {
+    /// Whether balancing publishes a limit for each cache.
+    #[inline]
+    #[must_use]
+    pub const fn is_published(self) -> bool {
+        matches!(self, Self::Util)
+    }
+
     /// Whether the time of a scan is measured, for [`limit`](Self::limit).
     #[inline]
     #[must_use]
