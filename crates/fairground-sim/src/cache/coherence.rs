@@ -145,7 +145,7 @@ impl Cache {
         if owner != NO_OWNER && usize::from(owner) != r.core && exclusive {
             let copy = self.shared.copy(i, usize::from(owner));
             if self.ages.core_has(usize::from(owner), copy.stamp, r.line) {
-                return self.from_core(r, usize::from(owner), dirty, home);
+                return self.supplied_by(r, usize::from(owner), dirty, home);
             }
         }
         let in_l3 = |llc: usize| {
@@ -161,13 +161,13 @@ impl Cache {
         };
         let others = std::iter::once(owner_llc).chain(0..self.p.nr_llcs);
         if let Some(other) = others.into_iter().find(|d| *d != llc && in_l3(*d)) {
-            return self.from_core(r, self.p.llc_core[other], dirty, home);
+            return self.supplied_by(r, self.p.llc_core[other], dirty, home);
         }
         if owner != NO_OWNER && usize::from(owner) != r.core {
             let copy = self.shared.copy(i, usize::from(owner));
             let has = self.ages.core_has(usize::from(owner), copy.stamp, r.line);
             if copy.version == version && has {
-                return self.from_core(r, usize::from(owner), dirty, home);
+                return self.supplied_by(r, usize::from(owner), dirty, home);
             }
         }
         Supplier {
@@ -178,7 +178,7 @@ impl Cache {
     }
 
     /// Another core's caches, or the L3 slice beside it.
-    fn from_core(&self, r: Req, other: usize, dirty: bool, home: usize) -> Supplier {
+    fn supplied_by(&self, r: Req, other: usize, dirty: bool, home: usize) -> Supplier {
         let distance = self.p.distance(r.core, other);
         let d = distance as usize;
         let mut latency = match r.access {

@@ -157,6 +157,7 @@ struct Line {
 }
 
 const UNTOUCHED: u16 = u16::MAX;
+const _: () = assert!(size_of::<Line>() == 32);
 
 impl Line {
     fn thread(&self) -> u32 {

@@ -94,6 +94,35 @@ fn ps(ns: f64) -> Ps {
     (ns * 1000.0).round() as Ps
 }
 
+fn cores(cpus: &[CpuPlace], n: usize) -> Vec<Core> {
+    let first = |id| {
+        cpus.iter()
+            .find(|p| p.core == id)
+            .copied()
+            .unwrap_or_default()
+    };
+    let core = |place: CpuPlace| Core {
+        place,
+        llc: place.llc,
+        node: place.numa_node,
+    };
+    (0..n as u32).map(|id| core(first(id))).collect()
+}
+
+/// Costs of a hit by [`Access`], ns. A store retires like an L1 hit unless measured.
+fn hits(m: &Machine) -> [f64; 4] {
+    let l1 = m.cache_latency_ns(1);
+    let value = |path: &str, or: f64| m.value(path).unwrap_or(or);
+    let rmw = value("atomics.rmw_uncontended", l1);
+    let store = value("atomics.store_uncontended", l1);
+    [
+        l1,
+        store,
+        rmw,
+        value("atomics.cas_loop_uncontended", rmw + l1),
+    ]
+}
+
 /// Index of the per-line counter.
 pub(super) fn kind(access: Access) -> usize {
     (access as usize).min(2)
@@ -107,20 +136,7 @@ impl Params {
             .iter()
             .map(|p| (p.core as u16, p.thread as u8))
             .collect();
-        let mut cores: Vec<Core> = Vec::new();
-        for id in 0..t.nr_cores() as u32 {
-            let place = t
-                .cpus
-                .iter()
-                .find(|p| p.core == id)
-                .copied()
-                .unwrap_or_default();
-            cores.push(Core {
-                place,
-                llc: place.llc,
-                node: place.numa_node,
-            });
-        }
+        let cores = cores(&t.cpus, t.nr_cores());
         let nr_llcs = t.nr_llcs();
         let in_llc = |d| cores.iter().position(|c| c.llc == d).unwrap_or(0);
         let by = |f: &dyn Fn(Distance) -> f64| Distance::ALL.map(|d| ps(f(d)));
@@ -134,15 +150,8 @@ impl Params {
                 .map_or(1, super::super::machine_file::CacheLevel::lines);
             (u64::from(lines) * u64::from(permille) / 1000).max(16) as u32
         };
-        let l1 = m.cache_latency_ns(1);
         let value = |path: &str, or: f64| m.value(path).unwrap_or(or);
-        let rmw = value("atomics.rmw_uncontended", l1);
-        let hit = [
-            l1,
-            value("atomics.store_uncontended", l1),
-            rmw,
-            value("atomics.cas_loop_uncontended", rmw + l1),
-        ];
+        let hit = hits(m);
         let nr_nodes = t.nr_nodes();
         let pairs = (0..nr_nodes * nr_nodes).map(|i| (i / nr_nodes, i % nr_nodes));
         Self {
@@ -152,11 +161,11 @@ impl Params {
             nr_llcs,
             nr_nodes,
             line_bytes: u64::from(m.line_bytes()),
-            l1: ps(l1),
+            l1: ps(m.cache_latency_ns(1)),
             l2: ps(m.cache_latency_ns(2)),
             llc: ps(m.cache_latency_ns(3)),
             hit_ps: hit.map(|v| ps(v) as u32),
-            smt_extra: ps((m.transfer_ns(Distance::Smt) - rmw).max(0.0)),
+            smt_extra: ps((m.transfer_ns(Distance::Smt) - hit[2]).max(0.0)),
             transfer: by(&|d| m.transfer_ns(d)),
             load_hit: by(&|d| m.load_hit_ns(d)),
             load_hitm: by(&|d| m.load_hitm_ns(d)),
