@@ -199,3 +199,130 @@ fn make_cfs<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, parent: CfsId) {
     }
     init_throttle(cx, rq, cfs);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fair::blocked::update_blocked_averages;
+    use crate::fair::preempt::task_tick_fair;
+    use crate::fair::task::pick_next_task_fair;
+    use crate::math::weight::{WEIGHT_IDLEPRIO, scale_load};
+    use crate::policy::Features;
+    use crate::task::Policy;
+    use crate::testing::Bench;
+
+    fn start(bench: &mut Bench, cpu: u32, tg: TgId) -> SeId {
+        let mut task = bench.task(tg);
+        crate::fair::load::init_entity_runnable_average(&mut task.se);
+        bench.on(cpu, |cx, rq| {
+            let slot = rq.take_in(task);
+            set_task_rq(cx, rq, slot, tg);
+            enqueue_task_fair(cx, rq, slot, Enqueue::INITIAL);
+            slot
+        })
+    }
+
+    fn run(bench: &mut Bench, ms: u64) {
+        for _ in 0..ms {
+            bench.host.now += 1_000_000;
+            for cpu in 0..bench.rqs.len() as u32 {
+                bench.on(cpu, |cx, rq| {
+                    let tick = match rq.curr {
+                        Some(_) => task_tick_fair(cx, rq),
+                        None => Resched::Yes,
+                    };
+                    if tick.is_yes() || rq.need_resched {
+                        rq.need_resched = false;
+                        rq.curr = pick_next_task_fair(cx, rq, rq.curr);
+                    }
+                });
+            }
+        }
+    }
+
+    fn entity(bench: &Bench, cpu: usize, tg: TgId) -> &SchedEntity {
+        let rq = &bench.rqs[cpu];
+        let cfs = rq.cfs_of(tg).expect("made");
+        let se = rq.cfs[cfs.idx()].se.expect("a group");
+        &rq.se[se.idx()]
+    }
+
+    #[test]
+    fn the_weight_follows_the_load_on_other_cpus() {
+        let mut bench = Bench::new(2, Features::default());
+        let a = bench.sys.add_group(TgId::ROOT);
+        let b = bench.sys.add_group(a);
+        for cpu in [0, 0, 1] {
+            start(&mut bench, cpu, b);
+        }
+        run(&mut bench, 1000);
+        let weights = [0, 1].map(|cpu| entity(&bench, cpu, b).load.weight as i64);
+        for (weight, thirds) in weights.into_iter().zip([2, 1]) {
+            let off = weight - NICE_0_LOAD as i64 * thirds / 3;
+            assert!(off.abs() < 20 << 10, "{weights:?}");
+        }
+        // a sees b's two entities, and has the same problem once more.
+        let above = [0, 1].map(|cpu| entity(&bench, cpu, a).load.weight as i64);
+        assert!((above[0] - above[1] * 2).abs() < 40 << 10, "{above:?}");
+        assert_eq!(bench.sys.tg[b.idx()].peek_load_avg() / 100, 30);
+    }
+
+    #[test]
+    fn a_running_and_a_queued_task_change_their_group() {
+        let mut bench = Bench::new(1, Features::default());
+        let a = bench.sys.add_group(TgId::ROOT);
+        let b = bench.sys.add_group(TgId::ROOT);
+        bench.sys.open_group(b);
+        let tasks = [start(&mut bench, 0, a), start(&mut bench, 0, a)];
+        run(&mut bench, 500);
+        let util = bench.rqs[0].cfs[0].avg.util_avg;
+        for task in tasks {
+            let running = bench.rqs[0].curr == Some(task);
+            let answer = bench.on(0, |cx, rq| move_task(cx, rq, task, b));
+            assert_eq!(answer.is_yes(), running);
+        }
+        let rq = &bench.rqs[0];
+        let [from, to] = [a, b].map(|tg| &rq.cfs[rq.cfs_of(tg).expect("made").idx()]);
+        assert_eq!(
+            (from.nr_queued, from.h_nr_queued, from.load.weight),
+            (0, 0, 0)
+        );
+        assert_eq!((to.nr_queued, to.h_nr_queued, rq.nr_running), (2, 2, 2));
+        // Each leaves at most one unit by rounding.
+        assert!(
+            from.avg.util_avg <= 2 && from.avg.load_avg <= 2,
+            "{:?}",
+            from.avg
+        );
+        assert!(to.avg.util_avg.abs_diff(util) <= 2, "{:?}", to.avg);
+        assert!(rq.cfs[0].avg.util_avg.abs_diff(util) <= 2);
+        run(&mut bench, 10);
+        bench.on(0, update_blocked_averages);
+        assert_eq!(bench.sys.tg[a.idx()].peek_load_avg(), 0);
+        assert!(bench.sys.tg[b.idx()].peek_load_avg() > 1900);
+    }
+
+    #[test]
+    fn an_idle_group_weighs_little_and_counts_as_idle() {
+        let mut bench = Bench::new(1, Features::default());
+        let a = bench.sys.add_group(TgId::ROOT);
+        let b = bench.sys.add_group(a);
+        start(&mut bench, 0, b);
+        let idle = start(&mut bench, 0, b);
+        bench.on(0, |cx, rq| {
+            let _ = crate::fair::task::set_task_weight(cx, rq, idle, Policy::Idle, 0);
+        });
+        run(&mut bench, 10);
+        let idle_counts = |bench: &Bench| [0, 1, 2].map(|cfs| bench.rqs[0].cfs[cfs].h_nr_idle);
+        assert_eq!(idle_counts(&bench), [1, 1, 1]);
+        bench.sys.tg[b.idx()].set_idle(true);
+        bench.on(0, |cx, rq| set_idle(cx, rq, b, true));
+        assert_eq!(idle_counts(&bench), [2, 2, 1]);
+        let weight = entity(&bench, 0, b).load.weight;
+        assert!(weight <= scale_load(u64::from(WEIGHT_IDLEPRIO)), "{weight}");
+        bench.sys.tg[b.idx()].set_idle(false);
+        bench.on(0, |cx, rq| set_idle(cx, rq, b, false));
+        assert_eq!(idle_counts(&bench), [1, 1, 1]);
+        assert!(entity(&bench, 0, b).load.weight > 1000 << 10);
+    }
+}

@@ -131,3 +131,78 @@ fn places(rq: &Rq, tg: TgId) -> (Object, Object) {
     };
     (place(Kind::CfsRq, tg.0), place(Kind::GroupSe, tg.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fair::group::set_task_rq;
+    use crate::policy::{Features, HLoad};
+    use crate::testing::Bench;
+
+    /// Root with a task and group a; a with a task and group b; b with a task. Averages by hand.
+    fn bench(h_load: HLoad) -> (Bench, SeId) {
+        let features = Features {
+            h_load,
+            ..Features::default()
+        };
+        let mut bench = Bench::new(1, features);
+        let a = bench.sys.add_group(TgId::ROOT);
+        let b = bench.sys.add_group(a);
+        bench.sys.add_group(a);
+        let task = bench.task(b);
+        let task = bench.on(0, |cx, rq| {
+            let slot = rq.take_in(task);
+            set_task_rq(cx, rq, slot, b);
+            slot
+        });
+        let rq = &mut bench.rqs[0];
+        rq.cfs[0].avg.load_avg = 2047;
+        rq.cfs[1].avg.load_avg = 1535;
+        rq.cfs[2].avg.load_avg = 299;
+        for (cfs, load) in [(1, 1024), (2, 512)] {
+            if let Some(se) = rq.cfs[cfs].se {
+                rq.se[se.idx()].avg.load_avg = load;
+            }
+        }
+        rq.se[task.idx()].avg.load_avg = 100;
+        (bench, task)
+    }
+
+    #[test]
+    fn eager_and_on_demand_agree() {
+        // 2047 * 1024 / 2048 = 1023; 1023 * 512 / 1536 = 341; 341 * 100 / 300 = 113
+        let (mut bench, task) = bench(HLoad::OnDemand);
+        assert_eq!(bench.on(0, |cx, rq| task_h_load(cx, rq, task)), 113);
+        let (mut bench, task) = self::bench(HLoad::Eager);
+        assert_eq!(bench.on(0, |cx, rq| task_h_load(cx, rq, task)), 0);
+        bench.on(0, update_h_load);
+        assert_eq!(bench.on(0, |cx, rq| task_h_load(cx, rq, task)), 113);
+    }
+
+    #[test]
+    fn eager_visits_all_groups_once_a_jiffy() {
+        let (mut bench, _) = bench(HLoad::Eager);
+        let visits = |bench: &Bench| {
+            let is_visit = |f: &&Func| **f == Func::TgLoadDown;
+            bench.host.entered.iter().filter(is_visit).count()
+        };
+        bench.on(0, update_h_load);
+        bench.on(0, update_h_load);
+        assert_eq!(visits(&bench), 4); // the unused group too
+        bench.host.now += bench.sys.features.tick_ns();
+        bench.on(0, update_h_load);
+        assert_eq!(visits(&bench), 8);
+        let unused = |o: &Object| o.kind == Kind::CfsRq && o.b == NEVER_USED | 3;
+        assert!(bench.host.touches.iter().any(|(o, ..)| unused(o)));
+    }
+
+    #[test]
+    fn on_demand_refreshes_only_once_a_jiffy() {
+        let (mut bench, task) = bench(HLoad::OnDemand);
+        bench.on(0, |cx, rq| task_h_load(cx, rq, task));
+        bench.rqs[0].cfs[0].avg.load_avg = 1;
+        assert_eq!(bench.on(0, |cx, rq| task_h_load(cx, rq, task)), 113);
+        bench.host.now += bench.sys.features.tick_ns();
+        assert_eq!(bench.on(0, |cx, rq| task_h_load(cx, rq, task)), 56);
+    }
+}

@@ -117,3 +117,56 @@ fn last(rq: &Rq) -> Option<CfsId> {
     }
     Some(last)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fair::group::ensure_cfs;
+    use crate::policy::Features;
+    use crate::testing::Bench;
+    use crate::value::TgId;
+    use alloc::vec::Vec;
+
+    fn list(rq: &Rq) -> Vec<u32> {
+        let next = |cfs: &CfsId| rq.cfs[cfs.idx()].leaf_next;
+        core::iter::successors(rq.leaf_head, next)
+            .map(|cfs| cfs.0)
+            .collect()
+    }
+
+    #[test]
+    fn children_stand_directly_before_their_parent() {
+        let mut bench = Bench::new(1, Features::default());
+        let a = bench.sys.add_group(TgId::ROOT);
+        let (b, c) = (bench.sys.add_group(a), bench.sys.add_group(a));
+        let d = bench.sys.add_group(TgId::ROOT);
+        for tg in [b, c, d] {
+            bench.sys.open_group(tg);
+        }
+        bench.on(0, |cx, rq| {
+            let [b, c, d] = [b, c, d].map(|tg| ensure_cfs(cx, rq, tg));
+            let a = rq.cfs[b.idx()].parent;
+            list_add_leaf_cfs_rq(cx, rq, b);
+            assert_eq!(list(rq), [b.0, a.0, 0]);
+            list_add_leaf_cfs_rq(cx, rq, d);
+            list_add_leaf_cfs_rq(cx, rq, c);
+            list_add_leaf_cfs_rq(cx, rq, c);
+            assert_eq!(list(rq), [b.0, c.0, a.0, d.0, 0]);
+            assert!(!cfs_rq_is_decayed(rq, a) && cfs_rq_is_decayed(rq, c));
+            list_del_leaf_cfs_rq(cx, rq, c);
+            assert!(!cfs_rq_is_decayed(rq, a));
+            list_del_leaf_cfs_rq(cx, rq, b);
+            assert!(cfs_rq_is_decayed(rq, a));
+            assert_eq!(list(rq), [a.0, d.0, 0]);
+        });
+    }
+
+    #[test]
+    fn a_published_contribution_keeps_it_on_the_list() {
+        let mut bench = Bench::new(1, Features::default());
+        bench.rqs[0].cfs[0].tg_load_avg_contrib = 1;
+        assert!(!cfs_rq_is_decayed(&bench.rqs[0], CfsId::ROOT));
+        bench.rqs[0].cfs[0].tg_load_avg_contrib = 0;
+        assert!(cfs_rq_is_decayed(&bench.rqs[0], CfsId::ROOT));
+    }
+}

@@ -239,3 +239,87 @@ pub(crate) fn age_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> boo
     let now = cfs_rq_clock_pelt(rq, cfs);
     super::load::update_cfs_rq_load_avg(cx, rq, now, cfs)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fair::group::ensure_cfs;
+    use crate::place::Kind;
+    use crate::policy::{Features, TgLoadAvg};
+    use crate::testing::Bench;
+
+    fn publish(bench: &mut Bench, load: u64) -> (i64, u32, usize) {
+        let (reads, touches) = (bench.host.clock_reads, bench.host.touches.len());
+        bench.on(0, |cx, rq| {
+            let cfs = ensure_cfs(cx, rq, TgId(1));
+            rq.cfs[cfs.idx()].avg.load_avg = load;
+            update_tg_load_avg(cx, rq, cfs);
+        });
+        let published = bench.sys.tg[1].peek_load_avg();
+        let shared = bench.host.touches[touches..].iter();
+        let shared = shared.filter(|(o, _, access)| o.kind == Kind::Tg && *access == Access::Rmw);
+        // One read of the clock is for the run queue.
+        (
+            published,
+            bench.host.clock_reads - reads - 1,
+            shared.count(),
+        )
+    }
+
+    fn bench(tg_load_avg: TgLoadAvg) -> Bench {
+        let features = Features {
+            tg_load_avg,
+            ..Features::default()
+        };
+        let mut bench = Bench::new(1, features);
+        let tg = bench.sys.add_group(TgId::ROOT);
+        bench.sys.open_group(tg);
+        bench
+    }
+
+    #[test]
+    fn publishes_every_change_beyond_a_64th() {
+        let mut bench = bench(TgLoadAvg::ON_CHANGE);
+        assert_eq!(publish(&mut bench, 640), (640, 0, 1));
+        assert_eq!(publish(&mut bench, 650), (640, 0, 0));
+        assert_eq!(publish(&mut bench, 651), (651, 0, 1));
+        assert_eq!(publish(&mut bench, 0), (0, 0, 1));
+    }
+
+    #[test]
+    fn publishes_at_most_once_a_millisecond() {
+        let mut bench = bench(TgLoadAvg::RATE_LIMITED);
+        assert_eq!(publish(&mut bench, 640), (640, 1, 1));
+        bench.host.now += 999_999;
+        assert_eq!(publish(&mut bench, 700), (640, 1, 0));
+        bench.host.now += 1;
+        assert_eq!(publish(&mut bench, 700), (700, 1, 1));
+    }
+
+    #[test]
+    fn the_runnable_sum_stays_between_its_bounds() {
+        let mut queue = SchedAvg::default();
+        let divider = get_pelt_divider(&queue);
+        let mut se = SchedEntity::default();
+        se.load.set(1 << 20);
+        let below = Below {
+            avg: SchedAvg {
+                load_sum: 3000 * 1024,
+                ..SchedAvg::default()
+            },
+            weight: 1024,
+        };
+        let mut change = |se: &mut SchedEntity, by| {
+            update_tg_cfs_load(&mut queue, se, &below, by);
+            (se.avg.load_sum, queue.load_avg)
+        };
+        assert_eq!(change(&mut se, 0), (0, 0));
+        assert_eq!(change(&mut se, 5000), (5000, 5000 * 1024 / divider));
+        assert_eq!(change(&mut se, i64::MAX / 2), (divider, 1024));
+        // Somebody left: what is below was runnable for 3000 on average.
+        assert_eq!(change(&mut se, -1), (3000, 3000 * 1024 / divider));
+        // But it ran for 4000.
+        se.avg.util_sum = 4000 << CAPACITY_SHIFT;
+        assert_eq!(change(&mut se, -1), (4000, 4000 * 1024 / divider));
+    }
+}
