@@ -296,7 +296,7 @@ mod tests {
         );
         assert!(to.avg.util_avg.abs_diff(util) <= 2, "{:?}", to.avg);
         assert!(rq.cfs[0].avg.util_avg.abs_diff(util) <= 2);
-        run(&mut bench, 10);
+        run(&mut bench, 100);
         bench.on(0, update_blocked_averages);
         assert_eq!(bench.sys.tg[a.idx()].peek_load_avg(), 0);
         assert!(bench.sys.tg[b.idx()].peek_load_avg() > 1900);

@@ -192,7 +192,7 @@ mod tests {
         bench.host.now += bench.sys.features.tick_ns();
         bench.on(0, update_h_load);
         assert_eq!(visits(&bench), 8);
-        let unused = |o: &Object| o.kind == Kind::CfsRq && o.b == NEVER_USED | 3;
+        let unused = |o: &Object| o.kind == Kind::CfsRq && o.b == 3;
         assert!(bench.host.touches.iter().any(|(o, ..)| unused(o)));
     }
 
