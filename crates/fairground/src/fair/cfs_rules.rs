@@ -184,3 +184,120 @@ fn wakeup_gran<H: Host>(cx: &Cx<H>, rq: &Rq, se: SeId) -> i64 {
     let gran = cx.features().tunables.wakeup_granularity_ns;
     calc_delta_fair(gran, &rq.se[se.idx()].load) as i64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::{Lab, Spec, nice};
+    use crate::policy::{DelayDequeue, Features, Pick};
+    use crate::value::TaskId;
+
+    fn cfs(hz: u32) -> Lab {
+        Lab::new(Features {
+            hz,
+            pick: Pick::Cfs,
+            delay_dequeue: DelayDequeue::Off,
+            ..Features::default()
+        })
+    }
+
+    fn share(lab: &Lab, of: usize) -> f64 {
+        lab.ran[of] as f64 / lab.ran.iter().sum::<u64>() as f64
+    }
+
+    #[test]
+    fn weights_share_by_ratio() {
+        let mut lab = cfs(1000);
+        lab.spawn(nice(0), Enqueue::INITIAL);
+        lab.spawn(nice(5), Enqueue::INITIAL);
+        lab.run(10_000_000_000);
+        let ratio = 1024.0 / (1024.0 + 335.0);
+        assert!((share(&lab, 0) - ratio).abs() < 0.005, "{}", share(&lab, 0));
+    }
+
+    #[test]
+    fn latency_is_divided_until_the_granularity_stops_it() {
+        let tunables = cfs(1000).sys.features.tunables;
+        assert_eq!(tunables.latency_ns, 12_000_000); // two CPUs: factor 2
+        assert_eq!(tunables.period_ns(8), 12_000_000);
+        assert_eq!(tunables.period_ns(9), 9 * 1_500_000);
+        let mut lab = cfs(1000);
+        let a = lab.spawn(nice(0), Enqueue::INITIAL);
+        lab.spawn(nice(0), Enqueue::INITIAL);
+        lab.spawn(nice(0), Enqueue::INITIAL);
+        assert_eq!(sched_slice(&tunables, &lab.rq, a), 3_999_999);
+    }
+
+    #[test]
+    fn a_sleeper_gets_half_the_latency_and_no_more() {
+        let mut lab = cfs(1000);
+        lab.spawn(nice(0), Enqueue::INITIAL);
+        let late = lab.spawn(nice(0), Enqueue::WAKEUP);
+        lab.run(1);
+        while lab.rq.curr != Some(late) {
+            lab.run(1_000_000);
+        }
+        let id = lab.rq.task_id(late);
+        assert!(lab.sleep(), "nobody is delayed");
+        lab.run(500_000_000);
+        lab.with(|cx, rq| super::super::entity::update_curr(cx, rq, CfsId::ROOT));
+        let floor = lab.rq.cfs[0].min_vruntime;
+        let slot = lab.wake(id);
+        let credit = floor.wrapping_sub(lab.rq.se[slot.idx()].vruntime);
+        assert_eq!(credit, 6_000_000);
+        assert_eq!(
+            lab.rq.curr,
+            Some(slot),
+            "6 ms behind is beyond the granularity"
+        );
+    }
+
+    #[test]
+    fn who_yields_is_skipped_once() {
+        let mut lab = cfs(1000);
+        lab.spawn(nice(0), Enqueue::WAKEUP);
+        lab.spawn(nice(0), Enqueue::WAKEUP);
+        lab.with(crate::fair::preempt::yield_task_fair);
+        lab.schedule();
+        assert_eq!(lab.rq.curr_task(), Some(TaskId(1)));
+        assert_eq!(lab.rq.cfs[0].skip, Some(SeId(0)));
+    }
+
+    #[test]
+    fn the_floor_never_goes_back() {
+        let mut lab = cfs(250);
+        for n in [0, 3, -4] {
+            lab.spawn(nice(n), Enqueue::INITIAL);
+        }
+        let mut floor = 0;
+        for _ in 0..300 {
+            lab.run(3_700_000);
+            assert!(lab.rq.cfs[0].min_vruntime >= floor);
+            floor = lab.rq.cfs[0].min_vruntime;
+            let id = lab.rq.curr_task().expect("hogs");
+            lab.sleep();
+            lab.run(900_000);
+            lab.wake(id);
+        }
+        assert!(floor > 0);
+    }
+
+    #[test]
+    fn a_move_keeps_the_distance_from_the_floor() {
+        let mut lab = cfs(1000);
+        let a = lab.spawn(nice(0), Enqueue::WAKEUP);
+        lab.spawn(Spec::default(), Enqueue::WAKEUP);
+        lab.run(50_000_000);
+        let before = lab.rq.se[a.idx()]
+            .vruntime
+            .wrapping_sub(lab.rq.cfs[0].min_vruntime);
+        let ran = lab.rq.curr == Some(a);
+        let _ = lab.with(|cx, rq| {
+            super::super::task::set_task_weight(cx, rq, a, crate::task::Policy::Batch, 0)
+        });
+        let after = lab.rq.se[a.idx()]
+            .vruntime
+            .wrapping_sub(lab.rq.cfs[0].min_vruntime);
+        assert_eq!((before, lab.rq.curr == Some(a)), (after, ran));
+    }
+}

@@ -277,3 +277,111 @@ pub fn put_prev_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
     rq.cfs[cfs.idx()].curr = None;
     cx.host.leave(outer);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::{Lab, nice};
+    use crate::policy::{DelayDequeue, Features};
+    use crate::value::TaskId;
+
+    const MS: u64 = 1_000_000;
+
+    fn delay(delay_dequeue: DelayDequeue) -> Lab {
+        Lab::new(Features {
+            delay_dequeue,
+            ..Features::default()
+        })
+    }
+
+    /// Task 0 runs `ms` while task 1 waits, then sleeps; whether it left at once.
+    fn overdraw(lab: &mut Lab, ms: u64) -> bool {
+        lab.spawn(nice(0), Enqueue::WAKEUP);
+        lab.spawn(nice(0), Enqueue::WAKEUP);
+        lab.host.now += ms * MS; // no tick in between
+        lab.tick_at += ms * MS;
+        assert_eq!(lab.rq.curr_task(), Some(TaskId(0)));
+        lab.sleep()
+    }
+
+    #[test]
+    fn lag_survives_sleep() {
+        let mut lab = delay(DelayDequeue::Off);
+        assert!(overdraw(&mut lab, 1));
+        let lag = lab.host.parked[0].se.vlag;
+        assert_eq!(lag, -(MS as i64) / 2, "1 ms ahead of one that has had none");
+        lab.run(100 * MS);
+        let slot = lab.wake(TaskId(0));
+        assert_eq!(lab.rq.curr_task(), Some(TaskId(1)));
+        lab.with(|cx, rq| update_entity_lag(cx, rq, CfsId::ROOT, slot));
+        let kept = lab.rq.se[slot.idx()].vlag;
+        assert!((kept - lag).abs() <= 1, "{kept} for {lag}");
+    }
+
+    #[test]
+    fn a_delayed_sleeper_leaves_when_it_is_picked() {
+        let mut lab = delay(DelayDequeue::KeepZero);
+        assert!(!overdraw(&mut lab, 1));
+        assert_eq!((lab.rq.nr_running, lab.rq.cfs[0].h_nr_queued), (2, 2));
+        assert_eq!(lab.rq.cfs[0].h_nr_runnable, 1);
+        assert!(lab.host.parked.is_empty());
+        lab.run(20 * MS);
+        assert_eq!((lab.rq.nr_running, lab.rq.cfs[0].h_nr_queued), (1, 1));
+        assert_eq!(lab.rq.cfs[0].h_nr_runnable, 1);
+        let se = &lab.host.parked[0].se;
+        assert!(!se.sched_delayed && se.vlag <= 0);
+        assert!(lab.slot(TaskId(0)).is_none());
+    }
+
+    #[test]
+    fn a_delayed_sleeper_that_wakes_goes_on_where_it_is() {
+        let mut lab = delay(DelayDequeue::KeepZero);
+        overdraw(&mut lab, 1);
+        let slot = lab.wake(TaskId(0));
+        let se = &lab.rq.se[slot.idx()];
+        assert!(se.on_rq && !se.sched_delayed);
+        assert_eq!(lab.rq.cfs[0].h_nr_runnable, 2);
+    }
+
+    #[test]
+    fn the_last_one_to_sleep_is_not_delayed() {
+        let mut lab = delay(DelayDequeue::KeepZero);
+        lab.spawn(nice(0), Enqueue::WAKEUP);
+        lab.run(10 * MS);
+        assert!(lab.sleep());
+        assert_eq!((lab.rq.nr_running, lab.rq.curr), (0, None));
+        assert_eq!(lab.host.parked.len(), 1);
+    }
+
+    #[test]
+    fn two_delayed_sleepers_leave_with_the_running_one() {
+        // Task 1 sleeps with lag left, so task 0, delayed, is all that is queued: it is picked,
+        // and leaves.
+        let mut lab = delay(DelayDequeue::KeepZero);
+        overdraw(&mut lab, 2);
+        lab.sleep();
+        assert_eq!((lab.rq.nr_running, lab.rq.curr), (0, None));
+        assert_eq!(lab.host.parked.len(), 2);
+    }
+
+    #[test]
+    fn lags_sum_to_zero() {
+        let mut lab = Lab::new(Features::default());
+        for n in [0, 5, -5, 10, 19, -20] {
+            lab.spawn(nice(n), Enqueue::INITIAL);
+        }
+        for _ in 0..200 {
+            lab.run(2_345_678);
+            lab.with(|cx, rq| update_curr(cx, rq, CfsId::ROOT));
+            let v = avg_vruntime(&mut lab.rq, CfsId::ROOT);
+            let (mut lags, mut load) = (0i128, 0i128);
+            for se in lab.rq.se.iter().filter(|se| se.on_rq) {
+                let weight = i128::from(se.load.weight >> 10);
+                lags += weight * i128::from(v.wrapping_sub(se.vruntime) as i64);
+                load += weight;
+            }
+            // V is rounded down, by less than one.
+            assert!(lags <= 0 && lags > -load, "{lags} of {load}");
+        }
+    }
+}

@@ -222,3 +222,124 @@ pub fn prio_changed_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> Re
     }
     wakeup_preempt_fair(cx, rq, task, WakeKind::Wake)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::fair::Enqueue;
+    use crate::lab::{Lab, Spec, nice};
+    use crate::policy::{Features, RunToParity, WakeupPreemption};
+    use crate::task::Policy;
+    use crate::value::TaskId;
+
+    const MS: u64 = 1_000_000;
+
+    fn own_slice(us: u64) -> Spec {
+        Spec {
+            slice_ns: Some(us * 1000),
+            ..Spec::default()
+        }
+    }
+
+    fn lab(parity: RunToParity, preemption: WakeupPreemption) -> Lab {
+        Lab::new(Features {
+            run_to_parity: parity,
+            wakeup_preemption: preemption,
+            ..Features::default()
+        })
+    }
+
+    /// A hog with a slice of 10 ms has run 1 ms; a task with `slice_us` wakes. Who runs?
+    fn woken(mut lab: Lab, slice_us: u64) -> u32 {
+        lab.spawn(own_slice(10_000), Enqueue::WAKEUP);
+        lab.run(MS);
+        lab.spawn(own_slice(slice_us), Enqueue::WAKEUP);
+        lab.rq.curr_task().expect("two hogs").0
+    }
+
+    #[test]
+    fn a_shorter_slice_preempts_where_that_counts() {
+        use {RunToParity as P, WakeupPreemption as W};
+        assert_eq!(woken(lab(P::ShortestSlice, W::OnShorterSlice), 500), 1);
+        assert_eq!(woken(lab(P::OwnSlice, W::OnShorterSlice), 500), 1);
+        assert_eq!(woken(lab(P::OwnSlice, W::On), 500), 0);
+        assert_eq!(woken(lab(P::ShortestSlice, W::Off), 500), 0);
+        assert_eq!(woken(lab(P::ShortestSlice, W::OnShorterSlice), 20_000), 0);
+    }
+
+    #[test]
+    fn protection_lasts_for_the_shortest_slice_queued() {
+        // Picked while alone, then somebody with a later deadline and a slice of 3 ms joins.
+        let mut lab = lab(RunToParity::ShortestSlice, WakeupPreemption::OnShorterSlice);
+        lab.spawn(own_slice(3_000), Enqueue::WAKEUP);
+        lab.spawn(own_slice(10_000), Enqueue::WAKEUP);
+        let slot = lab.rq.curr.expect("two hogs");
+        let se = &lab.rq.se[slot.idx()];
+        assert_eq!(se.vprot.wrapping_sub(se.vruntime), 3 * MS);
+        lab.run(20 * MS);
+        // Its own 10 ms end in the third stretch: before, its deadline is the earlier one.
+        assert_eq!(lab.stretches[1], [3 * MS, 3 * MS, 4 * MS]);
+    }
+
+    #[test]
+    fn a_yield_gives_up_the_request() {
+        let mut lab = lab(RunToParity::ShortestSlice, WakeupPreemption::OnShorterSlice);
+        let a = lab.spawn(nice(0), Enqueue::WAKEUP);
+        lab.spawn(nice(0), Enqueue::WAKEUP);
+        let deadline = lab.rq.se[a.idx()].deadline;
+        lab.with(super::yield_task_fair);
+        assert_eq!(lab.rq.se[a.idx()].vruntime, deadline);
+        lab.schedule();
+        assert_eq!(lab.rq.curr_task(), Some(TaskId(1)));
+        // Not eligible any more, so the next yield takes nothing.
+        lab.with(super::yield_task_fair);
+        lab.schedule();
+        let before = lab.rq.se[a.idx()].vruntime;
+        if lab.rq.curr == Some(a) {
+            lab.with(super::yield_task_fair);
+        }
+        assert!(lab.rq.se[a.idx()].vruntime.wrapping_sub(before) <= 2 * MS);
+    }
+
+    #[test]
+    fn idle_work_gives_way_and_never_takes() {
+        let mut lab = Lab::new(Features::default());
+        let idle = Spec {
+            policy: Policy::Idle,
+            ..Spec::default()
+        };
+        lab.spawn(idle, Enqueue::WAKEUP);
+        lab.spawn(nice(19), Enqueue::WAKEUP);
+        assert_eq!(lab.rq.curr_task(), Some(TaskId(1)));
+        lab.spawn(idle, Enqueue::WAKEUP);
+        assert_eq!(lab.rq.curr_task(), Some(TaskId(1)));
+        assert_eq!(lab.rq.cfs[0].h_nr_idle, 2);
+    }
+
+    #[test]
+    fn batch_does_not_preempt() {
+        let mut lab = Lab::new(Features::default());
+        let batch = Spec {
+            policy: Policy::Batch,
+            ..own_slice(200)
+        };
+        lab.spawn(own_slice(10_000), Enqueue::WAKEUP);
+        lab.run(MS / 2);
+        lab.spawn(batch, Enqueue::WAKEUP);
+        assert_eq!(lab.rq.curr_task(), Some(TaskId(0)));
+    }
+
+    #[test]
+    fn a_new_nice_value_counts_from_now_on() {
+        let mut lab = Lab::new(Features::default());
+        let a = lab.spawn(nice(0), Enqueue::WAKEUP);
+        lab.spawn(nice(0), Enqueue::WAKEUP);
+        lab.run(1000 * MS);
+        let _ =
+            lab.with(|cx, rq| crate::fair::task::set_task_weight(cx, rq, a, Policy::Normal, -5));
+        let before = lab.ran.clone();
+        lab.run(8000 * MS);
+        let (x, y) = (lab.ran[0] - before[0], lab.ran[1] - before[1]);
+        let share = x as f64 / (x + y) as f64;
+        assert!((share - 3121.0 / 4145.0).abs() < 0.005, "{share}");
+    }
+}

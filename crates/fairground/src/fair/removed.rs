@@ -4,6 +4,7 @@
 //! several CPUs reach ([`TgCpu`](crate::shared::TgCpu)); the queue subtracts them when it is next
 //! updated. All functions work on a [`Task`] that is with the host.
 
+use super::cfs_rules;
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::math::pelt;
@@ -49,6 +50,9 @@ pub fn migrate_task_rq_fair<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu,
     if waking && task.se.avg.last_update_time != 0 {
         remove_entity_load_avg(cx, task, from);
         migrate_se_pelt_lag(cx, task, from);
+    }
+    if waking {
+        cfs_rules::migrate_asleep(cx, task, from);
     }
     // Tells the queue to come that this is not on its account.
     task.se.avg.last_update_time = 0;

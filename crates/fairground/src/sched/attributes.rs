@@ -91,11 +91,8 @@ pub fn set_slice<H: Host, R: Rqs + ?Sized>(
     id: TaskId,
     slice_ns: Option<u64>,
 ) {
-    let base = cx.features().tunables.base_slice_ns;
-    on_its_queue(cx, rqs, id, |_, rq, slot| {
-        let se = &mut rq.se[slot.idx()];
-        se.custom_slice = slice_ns.is_some();
-        se.slice_ns = slice_ns.map_or(base, |s| s.clamp(100_000, 100_000_000));
+    on_its_queue(cx, rqs, id, |cx, rq, slot| {
+        task::set_task_slice(cx, rq, slot, slice_ns);
     });
 }
 
