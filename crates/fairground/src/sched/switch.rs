@@ -8,6 +8,7 @@ use crate::fair::{Dequeue, preempt, task, throttle};
 use crate::host::{Host, Rqs};
 use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
 use crate::rq::Rq;
+use crate::select::update_idle_core;
 use crate::shared::Relaxed;
 use crate::task::{Prev, Switch};
 use crate::value::{SeId, TaskId};
@@ -141,6 +142,9 @@ pub(super) fn switch_to<H: Host>(
     }
     if prev == next {
         return out;
+    }
+    if next.is_none() {
+        update_idle_core(cx, rq.cpu);
     }
     rq.nr_switches += 1;
     let runnable = prev.is_some_and(|p| {

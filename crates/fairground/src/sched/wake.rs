@@ -9,7 +9,7 @@ use crate::host::{Host, Kick, Rqs};
 use crate::math::pelt::update_avg;
 use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
 use crate::rq::Rq;
-use crate::select::select_task_rq_fair;
+use crate::select::{select_task_rq, select_task_rq_fair};
 use crate::shared::Relaxed;
 use crate::task::{Placed, Task, WakeKind};
 use crate::value::{Cpu, SeId, TaskId};
@@ -70,16 +70,13 @@ pub fn select_cpu<H: Host>(
     let outer = cx.host.enter(Func::TryToWakeUp);
     let id = task.body.id;
     let prev = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
-    touch_task(cx, id, ftask::CPU.and(ftask::ALLOWED), Access::Read);
     if kind.is_wakeup() {
         cx.host.event(Event::Waking {
             task: id,
             prev_cpu: prev,
         });
     }
-    let cpu = cx.span(Func::SelectTaskRq, |cx| {
-        select_task_rq_fair(cx, task, prev, waker, kind)
-    });
+    let cpu = select_task_rq(cx, task, prev, waker, kind);
     let migrated = cpu != prev;
     if migrated {
         set_task_cpu(cx, task, prev, cpu, kind);
@@ -191,9 +188,7 @@ pub fn sched_exec<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Opti
         )
     };
     let id = task.body.id;
-    let to = cx.span(Func::SelectTaskRq, |cx| {
-        select_task_rq_fair(cx, &mut task, cpu, Some(id), WakeKind::Exec)
-    });
+    let to = select_task_rq_fair(cx, &mut task, cpu, Some(id), WakeKind::Exec);
     let rq = rqs.rq(cpu);
     rq.body[slot.idx()] = Some(task.body);
     if to == cpu {

@@ -85,7 +85,7 @@ pub fn select_task_rq<H: Host>(
 }
 
 /// The CPU on which a task shall run, by the rules of the fair class alone; see
-/// [`select_task_rq`].
+/// [`select_task_rq`]. With `Exec` the task is the running one, or a copy of it, on its queue.
 pub fn select_task_rq_fair<H: Host>(
     cx: &mut Cx<H>,
     task: &mut Task,
@@ -94,13 +94,10 @@ pub fn select_task_rq_fair<H: Host>(
     kind: WakeKind,
 ) -> Cpu {
     cx.span(Func::SelectTaskRq, |cx| {
-        let id = task.body.id;
-        if kind == WakeKind::Fork {
-            cx.sys.task[id.idx()].recent_used_cpu.store(prev.0, Relaxed);
-        }
         match route(cx, &Wakee::of(cx, &task.se, &task.body), prev, waker, kind) {
             Route::Slow(sd) => {
-                if kind != WakeKind::Fork {
+                // A new task has no averages to age; one that execs is as old as its queue.
+                if kind != WakeKind::Fork && !task.se.on_rq {
                     sync_entity_load_avg(cx, task, prev);
                 }
                 let wakee = Wakee::of(cx, &task.se, &task.body);
@@ -116,27 +113,6 @@ pub fn select_task_rq_fair<H: Host>(
             Route::Stay => prev,
         }
     })
-}
-
-/// The CPU for a running task that replaces its image, which stays in its queue meanwhile.
-pub fn select_task_rq_exec<H: Host>(
-    cx: &mut Cx<H>,
-    se: &SchedEntity,
-    body: &TaskBody,
-    prev: Cpu,
-) -> Cpu {
-    touch_task(cx, body.id, task_f::ALLOWED.and(task_f::CPU));
-    if body.cpus_allowed.weight() <= 1 {
-        return allowed_or_fallback(cx, &body.cpus_allowed, prev);
-    }
-    let cpu = cx.span(Func::SelectTaskRq, |cx| {
-        let wakee = Wakee::of(cx, se, body);
-        match route(cx, &wakee, prev, None, WakeKind::Exec) {
-            Route::Slow(sd) => idlest::find_dst_cpu(cx, sd, &wakee, prev, WakeKind::Exec),
-            Route::Fast(_) | Route::Stay => prev,
-        }
-    });
-    allowed_or_fallback(cx, &body.cpus_allowed, cpu)
 }
 
 /// The CPU around which a wake-up looks for an idle one: the first half of

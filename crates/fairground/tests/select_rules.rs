@@ -1,0 +1,331 @@
+//! Rules of placement that the recorded choices do not reach, each on a small machine.
+
+#[allow(dead_code, reason = "only the counting host is used here")]
+mod recorded;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use fairground::cx::Cx;
+use fairground::place::Kind;
+use fairground::policy::Features;
+use fairground::select::{affine_target, select_task_rq, update_idle_core};
+use fairground::system::System;
+use fairground::task::{Task, WakeKind};
+use fairground::topology::{CpuPlace, Machine, Topology};
+use fairground::value::{Cpu, CpuMask, LlcId, TaskId, TgId};
+use recorded::CountingHost;
+
+struct World {
+    sys: System,
+    host: CountingHost,
+    task: Task,
+    waker: TaskId,
+}
+
+/// 8 CPUs, one cache; `place` changes where CPUs are.
+fn world(place: impl Fn(u32, &mut CpuPlace)) -> World {
+    let cpus = (0..8).map(|cpu| {
+        let mut p = CpuPlace {
+            core: cpu,
+            cluster: cpu,
+            capacity: 1024,
+            ..CpuPlace::default()
+        };
+        place(cpu, &mut p);
+        p
+    });
+    let topology = Topology::build(&Machine {
+        cpus: cpus.collect(),
+        ..Machine::default()
+    });
+    let mut sys = System::new(Features::default(), topology);
+    let waker = sys.add_task(TgId::ROOT);
+    let id = sys.add_task(TgId::ROOT);
+    let mut task = Task::new(id, TgId::ROOT, 2_800_000);
+    task.body.cpus_allowed = sys.cpus();
+    for (words, place) in sys.cpu.iter().zip(&sys.topology.places) {
+        words.curr_is_idle.store(true, Relaxed);
+        words.capacity.store(u64::from(place.capacity), Relaxed);
+    }
+    let host = CountingHost {
+        now: 10_000_000_000,
+        ..CountingHost::default()
+    };
+    World {
+        sys,
+        host,
+        task,
+        waker,
+    }
+}
+
+impl World {
+    fn busy(self, cpus: impl IntoIterator<Item = u32>) -> Self {
+        for cpu in cpus {
+            let words = &self.sys.cpu[cpu as usize];
+            words.curr_is_idle.store(false, Relaxed);
+            words.nr_running.store(1, Relaxed);
+            words.h_nr_queued.store(1, Relaxed);
+            words.h_nr_runnable.store(1, Relaxed);
+            words.load_avg.store(1024, Relaxed);
+            words.util_avg.store(1024, Relaxed);
+            words.runnable_avg.store(1024, Relaxed);
+        }
+        self
+    }
+
+    fn cx(&mut self, cpu: u32, f: impl FnOnce(&mut Cx<CountingHost>, &mut Task)) {
+        let mut cx = Cx {
+            sys: &self.sys,
+            host: &mut self.host,
+            cpu: Cpu(cpu),
+            moving: &mut Vec::new(),
+        };
+        f(&mut cx, &mut self.task);
+    }
+
+    /// The CPU chosen when the waker on `this` wakes the task that was on `prev`.
+    fn choose(&mut self, kind: WakeKind, this: u32, prev: u32) -> u32 {
+        let id = self.task.body.id;
+        self.sys.task[id.idx()].cpu.store(prev, Relaxed);
+        let (mut out, waker) = (Cpu(0), self.waker);
+        self.cx(this, |cx, task| {
+            out = select_task_rq(cx, task, Cpu(prev), Some(waker), kind);
+        });
+        out.0
+    }
+
+    /// The run queues looked at, in order, without repetition.
+    fn queues_read(&self) -> Vec<u32> {
+        let queues = self.host.touches.iter().filter(|t| t.0.kind == Kind::Rq);
+        let mut seen = Vec::new();
+        for (object, ..) in queues {
+            if !seen.contains(&object.a) {
+                seen.push(object.a);
+            }
+        }
+        seen
+    }
+
+    fn idle_cores(&mut self) -> bool {
+        self.sys.llc[0].has_idle_cores(LlcId(0), &mut self.host)
+    }
+}
+
+fn plain() -> World {
+    world(|_, _| ())
+}
+
+fn threads() -> World {
+    world(|cpu, p| {
+        p.core = cpu / 2;
+        p.cluster = cpu / 2;
+    })
+}
+
+#[test]
+fn one_allowed_cpu_leaves_no_choice() {
+    let mut w = plain();
+    w.task.body.cpus_allowed = CpuMask::of(Cpu(5));
+    assert_eq!(w.choose(WakeKind::Wake, 0, 1), 5);
+    assert!(w.queues_read().is_empty());
+    assert_eq!(w.sys.task[w.waker.idx()].wakee_flips.load(Relaxed), 0);
+}
+
+#[test]
+fn a_previous_cpu_out_of_bounds_falls_back_to_an_allowed_one() {
+    let mut w = world(|cpu, p| {
+        (p.node, p.package, p.llc) = (cpu / 4, cpu / 4, cpu / 4);
+    })
+    .busy(0..8);
+    w.task.body.cpus_allowed = [2, 3, 6, 7].map(Cpu).into_iter().collect();
+    assert_eq!(w.choose(WakeKind::Wake, 0, 4), 6);
+    assert_eq!(w.choose(WakeKind::Wake, 4, 0), 2);
+}
+
+#[test]
+fn a_scan_looks_at_as_many_cpus_as_the_cache_allows() {
+    let mut w = plain().busy(0..8);
+    w.sys.llc[0].set_nr_idle_scan(LlcId(0), 3, &mut w.host);
+    assert_eq!(w.choose(WakeKind::Wake, 6, 6), 6);
+    // The target and the recently used CPU 0, then three from 7 on, wrapped.
+    assert_eq!(w.queues_read(), [6, 0, 7, 1]);
+    assert_eq!(w.host.turns, 4, "the turn that finds the budget used up");
+
+    let mut w = plain().busy(0..8);
+    w.sys.llc[0].set_nr_idle_scan(LlcId(0), 0, &mut w.host);
+    assert_eq!(w.choose(WakeKind::Wake, 6, 6), 6);
+    assert_eq!(w.queues_read(), [6, 0]);
+}
+
+#[test]
+fn an_idle_core_beats_an_idle_thread() {
+    // Threads 2k and 2k+1; only CPUs 3 and 6, 7 are idle.
+    let mut w = threads().busy([0, 1, 2, 4, 5]);
+    w.sys.task[1].recent_used_cpu.store(4, Relaxed);
+    assert_eq!(w.choose(WakeKind::Wake, 0, 0), 6);
+    assert!(w.idle_cores());
+
+    let mut w = threads().busy([0, 1, 2, 4, 5, 6]);
+    w.sys.task[1].recent_used_cpu.store(4, Relaxed);
+    assert_eq!(w.choose(WakeKind::Wake, 0, 0), 3, "the first spare thread");
+    assert!(!w.idle_cores(), "the search has found none");
+    // From now on the previous CPU's sibling comes first.
+    assert_eq!(w.choose(WakeKind::Wake, 0, 6), 7);
+}
+
+#[test]
+fn a_core_is_known_to_be_idle_when_its_last_thread_goes_idle() {
+    let mut w = threads().busy([3]);
+    w.sys.llc[0].set_idle_cores(LlcId(0), false, &mut w.host);
+    w.cx(2, |cx, _| update_idle_core(cx, Cpu(2)));
+    assert!(!w.idle_cores());
+    w.cx(4, |cx, _| update_idle_core(cx, Cpu(4)));
+    assert!(w.idle_cores());
+}
+
+#[test]
+fn the_targets_cluster_comes_first() {
+    let clusters = || world(|cpu, p| p.cluster = cpu / 4).busy([0, 1, 2, 4, 5, 6]);
+    let mut w = clusters();
+    assert_eq!(w.choose(WakeKind::Wake, 4, 4), 7);
+    assert_eq!(w.choose(WakeKind::Wake, 1, 1), 3);
+    // An idle previous CPU in another cluster waits for the search of the target's cluster.
+    let mut w = clusters();
+    w.sys.cpu[0].nr_running.store(1, Relaxed);
+    assert_eq!(w.choose(WakeKind::Sync, 0, 7), 3);
+    let mut w = clusters().busy([3]);
+    assert_eq!(w.choose(WakeKind::Sync, 0, 7), 7);
+}
+
+#[test]
+fn a_big_task_goes_to_a_big_cpu() {
+    let mut w = world(|cpu, p| p.capacity = if cpu < 4 { 512 } else { 1024 });
+    w.task.se.avg.util_avg = 600;
+    assert_eq!(w.choose(WakeKind::Wake, 1, 1), 4);
+    w.task.se.avg.util_avg = 100;
+    assert_eq!(w.choose(WakeKind::Wake, 1, 1), 1);
+    // The largest idle one if it fits none.
+    let mut w = world(|cpu, p| p.capacity = 512 + cpu * 64).busy([7]);
+    w.task.se.avg.util_avg = 1000;
+    assert_eq!(w.choose(WakeKind::Wake, 1, 1), 6);
+}
+
+#[test]
+fn cpus_with_idle_policy_work_only_are_as_good_as_idle() {
+    let mut w = plain().busy(0..8);
+    w.sys.cpu[5].h_nr_idle.store(1, Relaxed);
+    assert_eq!(w.choose(WakeKind::Wake, 2, 2), 5);
+    assert_eq!(
+        w.choose(WakeKind::Fork, 2, 2),
+        2,
+        "no group has more idle CPUs"
+    );
+}
+
+#[test]
+fn a_lone_task_that_execs_stays_where_it_is() {
+    let mut w = plain().busy([3]);
+    w.task.se.on_rq = true;
+    w.task.se.avg.last_update_time = 1;
+    (w.task.se.avg.load_avg, w.task.se.avg.util_avg) = (1024, 1024);
+    assert_eq!(w.choose(WakeKind::Exec, 3, 3), 3);
+    // Not with another one beside it.
+    w.sys.cpu[3].nr_running.store(2, Relaxed);
+    assert_ne!(w.choose(WakeKind::Exec, 3, 3), 3);
+}
+
+#[test]
+fn a_new_task_goes_to_the_cpu_that_wakes_up_fastest() {
+    let nodes = || {
+        let w = world(|cpu, p| {
+            (p.node, p.package, p.llc) = (cpu / 4, cpu / 4, cpu / 4);
+        })
+        .busy(0..4);
+        for cpu in 4..8 {
+            w.sys.cpu[cpu].idle_stamp.store(100 + cpu as u64, Relaxed);
+        }
+        w
+    };
+    assert_eq!(
+        nodes().choose(WakeKind::Fork, 0, 0),
+        7,
+        "the last to become idle"
+    );
+    let mut w = nodes();
+    for (cpu, latency) in [(4, 201), (5, 3), (6, 3), (7, 201)] {
+        w.sys.cpu[cpu].idle_exit_latency.store(latency, Relaxed);
+    }
+    assert_eq!(
+        w.choose(WakeKind::Fork, 0, 0),
+        6,
+        "of two equals the later one"
+    );
+}
+
+#[test]
+fn flips_count_changes_of_the_wakee_and_halve_each_second() {
+    let mut w = plain();
+    let words = |w: &World| w.sys.task[0].wakee_flips.load(Relaxed);
+    w.sys.task[0].wakee_flip_decay.store(w.host.now, Relaxed);
+    for _ in 0..3 {
+        w.choose(WakeKind::Wake, 0, 1);
+    }
+    assert_eq!(words(&w), 1);
+    w.sys.task[0].wakee_flips.store(9, Relaxed);
+    w.host.now += 1_000_000_000;
+    w.choose(WakeKind::Wake, 0, 1);
+    assert_eq!(words(&w), 9, "a second is not yet over");
+    w.host.now += 1_000_000;
+    w.choose(WakeKind::Wake, 0, 1);
+    assert_eq!(words(&w), 4);
+}
+
+#[test]
+fn a_synchronous_waker_does_not_count_delayed_sleepers() {
+    let start = |queued: u32, runnable: u32| {
+        let mut w = world(|cpu, p| {
+            (p.node, p.package, p.llc) = (cpu / 4, cpu / 4, cpu / 4);
+        })
+        .busy([0]);
+        w.sys.cpu[0].nr_running.store(queued, Relaxed);
+        w.sys.cpu[0].h_nr_queued.store(queued, Relaxed);
+        w.sys.cpu[0].h_nr_runnable.store(runnable, Relaxed);
+        let (mut out, waker) = (None, w.waker);
+        w.cx(0, |cx, task| {
+            out = affine_target(cx, task, Cpu(5), Some(waker), WakeKind::Sync);
+        });
+        out
+    };
+    assert_eq!(start(3, 1), Some(Cpu(0)));
+    assert_eq!(start(3, 2), Some(Cpu(5)));
+}
+
+#[test]
+fn a_task_of_a_group_weighs_its_part_of_the_group() {
+    let mut w = world(|cpu, p| {
+        (p.node, p.package, p.llc) = (cpu / 4, cpu / 4, cpu / 4);
+    })
+    .busy(0..8);
+    // CPU 0 has 900, CPU 5 has 1400 with the task.
+    w.sys.cpu[0].load_avg.store(900, Relaxed);
+    w.sys.cpu[5].load_avg.store(1400, Relaxed);
+    w.task.se.avg.load_avg = 1023;
+    w.sys.task[1].cpu.store(5, Relaxed);
+    let target = |w: &mut World| {
+        let (mut out, waker) = (None, w.waker);
+        w.cx(0, |cx, task| {
+            out = affine_target(cx, task, Cpu(5), Some(waker), WakeKind::Wake);
+        });
+        out
+    };
+    // At full weight, leaving would load CPU 0 with 1900 against 400 that remain.
+    assert_eq!(target(&mut w), Some(Cpu(5)));
+    // In a group that weighs 128 in all, it would be 1028 against 1272.
+    let tg = w.sys.add_group(TgId::ROOT);
+    w.sys.open_group(tg);
+    w.task.body.tg = tg;
+    w.sys.tg[tg.idx()].cpu(Cpu(5)).publish_load(1023, 128);
+    w.host.now += 1_000_000_000;
+    assert_eq!(target(&mut w), Some(Cpu(0)));
+}
