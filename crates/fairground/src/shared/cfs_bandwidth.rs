@@ -150,7 +150,8 @@ impl CfsBandwidth {
     }
 
     /// `cpu.stat` without the usage, which is counted on each CPU.
-    pub(super) fn stat(&self) -> CpuStat {
+    #[must_use]
+    pub fn stat(&self) -> CpuStat {
         CpuStat {
             nr_periods: self.stat.nr_periods.load(Relaxed),
             nr_throttled: self.stat.nr_throttled.load(Relaxed),
