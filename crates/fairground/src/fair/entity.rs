@@ -61,7 +61,10 @@ pub fn enqueue_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId
     }
     if first {
         throttle::check_enqueue_throttle(cx, rq, cfs);
-        list_add_leaf_cfs_rq(cx, rq, cfs);
+        let throttled = rq.cfs[cfs.idx()].throttled_hierarchy();
+        if cx.features().throttle.joins_leaf_list(throttled) {
+            list_add_leaf_cfs_rq(cx, rq, cfs);
+        }
     }
 }
 

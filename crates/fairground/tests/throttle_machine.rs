@@ -1,0 +1,341 @@
+//! Hogs in groups with quotas on a machine of two CPUs that ticks: what they get, what `cpu.stat`
+//! says, and that every queue's state follows from that of its parent, for both ways of throttling.
+//! The cases are those of the recordings e1 to e8 of a 6.18 kernel, without its filler task.
+
+use fairground::cx::Cx;
+use fairground::fair::bandwidth::set_bandwidth;
+use fairground::host::{Host, Kick, Timer};
+use fairground::policy::{Features, Throttle};
+use fairground::rq::Rq;
+use fairground::sched;
+use fairground::shared::CpuStat;
+use fairground::system::System;
+use fairground::task::{Placed, Prev, Task, WakeKind};
+use fairground::topology::{CpuPlace, Machine, Topology};
+use fairground::value::{CfsId, Cpu, TaskId, TgId};
+
+const MS: u64 = 1_000_000;
+const STEP: u64 = MS / 5;
+const TICK: u64 = 4 * MS;
+const BOTH: [Throttle; 2] = [Throttle::WholeQueue, Throttle::AtUserReturn];
+
+#[derive(Default)]
+struct Requests {
+    now: u64,
+    timers: Vec<(Timer, u64)>,
+    kicks: Vec<(Cpu, Kick)>,
+    parked: Vec<Task>,
+}
+
+impl Host for Requests {
+    fn clock(&mut self) -> u64 {
+        self.now
+    }
+    fn resched(&mut self, _: Cpu) {}
+    fn park(&mut self, task: Task) {
+        self.parked.push(task);
+    }
+    fn start_timer(&mut self, timer: Timer, at_ns: u64) {
+        self.cancel_timer(timer);
+        self.timers.push((timer, at_ns));
+    }
+    fn cancel_timer(&mut self, timer: Timer) {
+        self.timers.retain(|(t, _)| *t != timer);
+    }
+    fn kick(&mut self, cpu: Cpu, work: Kick) {
+        self.kicks.push((cpu, work));
+    }
+    fn random(&mut self) -> u32 {
+        7_000_000
+    }
+}
+
+struct Box2 {
+    sys: System,
+    rqs: Vec<Rq>,
+    host: Requests,
+    moving: Vec<Task>,
+}
+
+impl Box2 {
+    fn new(throttle: Throttle) -> Self {
+        let features = Features {
+            throttle,
+            ..Features::default()
+        };
+        let place = |core| CpuPlace {
+            core,
+            cluster: core,
+            capacity: 1024,
+            ..CpuPlace::default()
+        };
+        let machine = Machine {
+            cpus: vec![place(0), place(1)],
+            ..Machine::default()
+        };
+        let now = 1000 * MS;
+        Self {
+            sys: System::new(features, Topology::build(&machine)),
+            rqs: (0..2).map(|c| Rq::new(Cpu(c), now, 1024)).collect(),
+            host: Requests {
+                now,
+                ..Requests::default()
+            },
+            moving: Vec::new(),
+        }
+    }
+
+    fn on<T>(&mut self, cpu: u32, f: impl FnOnce(&mut Cx<Requests>, &mut Vec<Rq>) -> T) -> T {
+        let mut cx = Cx {
+            sys: &self.sys,
+            host: &mut self.host,
+            cpu: Cpu(cpu),
+            moving: &mut self.moving,
+        };
+        f(&mut cx, &mut self.rqs)
+    }
+
+    fn hog(&mut self, tg: TgId, cpu: u32) -> TaskId {
+        let id = self.sys.add_task(tg);
+        let base_slice_ns = self.sys.features.tunables.base_slice_ns;
+        let mut task = Task::new(id, tg, base_slice_ns);
+        task.body.cpus_allowed = self.sys.cpus();
+        let placed = Placed {
+            cpu: Cpu(cpu),
+            migrated: false,
+        };
+        self.on(cpu, |cx, rqs| {
+            sched::sched_fork(cx, &mut task);
+            sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+        });
+        id
+    }
+
+    fn set_quota(&mut self, tg: TgId, quota: Option<u64>, period: u64) {
+        self.on(0, |cx, rqs| {
+            set_bandwidth(cx, rqs, tg, quota, period, 0);
+        });
+    }
+
+    fn run(&mut self, ns: u64) {
+        let until = self.host.now + ns;
+        while self.host.now < until {
+            self.host.now += STEP;
+            let now = self.host.now;
+            while let Some(at) = self.host.timers.iter().position(|(_, at)| *at <= now) {
+                let (timer, _) = self.host.timers.remove(at);
+                self.on(0, |cx, rqs| sched::run_timer(cx, rqs, timer));
+            }
+            for cpu in 0..2 {
+                if now.is_multiple_of(TICK) {
+                    self.on(cpu, |cx, rqs| sched::sched_tick(cx, rqs));
+                }
+            }
+            self.settle();
+            self.check();
+        }
+    }
+
+    /// Kicks, switches and returns to user space, until nothing is left to do.
+    fn settle(&mut self) {
+        loop {
+            if let Some((cpu, kick)) = self.host.kicks.pop() {
+                if kick == Kick::Unthrottle {
+                    self.on(cpu.0, |cx, rqs| sched::run_kick(cx, rqs, kick));
+                }
+                continue;
+            }
+            let Some(cpu) = (0..2).find(|c| self.has_work(*c)) else {
+                return;
+            };
+            if self.rqs[cpu].need_resched {
+                let _ = self.on(cpu as u32, |cx, rqs| {
+                    sched::schedule(cx, rqs, Prev::Runnable)
+                });
+            } else {
+                self.on(cpu as u32, |cx, rqs| sched::exit_to_user(cx, rqs));
+            }
+        }
+    }
+
+    fn has_work(&self, cpu: usize) -> bool {
+        let rq = &self.rqs[cpu];
+        let curr = rq.curr.and_then(|c| rq.body[c.idx()].as_ref());
+        rq.need_resched || curr.is_some_and(|b| b.throttle_work)
+    }
+
+    /// The running task of `cpu` sleeps.
+    fn sleep(&mut self, cpu: u32) {
+        let _ = self.on(cpu, |cx, rqs| sched::schedule(cx, rqs, Prev::Sleeps));
+        self.settle();
+    }
+
+    fn stat(&self, tg: TgId) -> CpuStat {
+        self.sys.tg[tg.idx()].cpu_stat()
+    }
+
+    /// Verifies: throttle counts add up along the tree; a whole throttled queue is not counted
+    /// above; the load-tracking clock stands only while throttled; limbo only holds tasks that are
+    /// not queued; nobody waits in limbo of a queue that may run.
+    fn check(&self) {
+        for rq in &self.rqs {
+            let mut counted = vec![0; rq.cfs.len()];
+            for (i, q) in rq.cfs.iter().enumerate().skip(1) {
+                let above = &rq.cfs[q.parent.idx()];
+                let count = above.throttle_count + u32::from(q.throttled);
+                assert_eq!(q.throttle_count, count);
+                assert!(q.throttle_count > 0 || !q.pelt_clock_throttled);
+                assert!(q.throttle_count > 0 || q.limbo.is_none());
+                assert!(!q.throttled || q.runtime_remaining <= 0 || q.unthrottle_queued);
+                let whole = self.sys.features.throttle == Throttle::WholeQueue;
+                if !(whole && q.throttled) {
+                    counted[q.parent.idx()] += q.h_nr_queued;
+                }
+                let se = q.se.expect("a group has an entity");
+                let off = q.nr_queued == 0 || (whole && q.throttled);
+                assert_eq!(rq.se[se.idx()].on_rq, !off, "queue {i}");
+                let mut at = q.limbo;
+                while let Some(task) = at {
+                    let body = rq.body[task.idx()].as_ref().expect("a task");
+                    assert!(body.throttled && !rq.se[task.idx()].on_rq);
+                    assert_eq!(rq.se[task.idx()].cfs_rq, CfsId(i as u32));
+                    at = body.limbo_next;
+                }
+            }
+            for (slot, se) in rq.se.iter().enumerate() {
+                if rq.body[slot].is_some() && se.on_rq {
+                    counted[se.cfs_rq.idx()] += 1;
+                }
+            }
+            for (q, counted) in rq.cfs.iter().zip(counted) {
+                assert_eq!(q.h_nr_queued, counted);
+            }
+            assert_eq!(rq.nr_running, rq.cfs[0].h_nr_queued);
+        }
+    }
+}
+
+fn near(ns: u64, expect_ms: u64, within_ms: u64) {
+    let off = ns.abs_diff(expect_ms * MS);
+    assert!(off <= within_ms * MS, "{ns} ns, not {expect_ms} ms");
+}
+
+#[test]
+fn one_hog_gets_its_quota() {
+    for throttle in BOTH {
+        let mut m = Box2::new(throttle);
+        let above = m.sys.add_group(TgId::ROOT);
+        let tg = m.sys.add_group(above);
+        m.set_quota(tg, Some(50 * MS), 100 * MS);
+        m.hog(tg, 1);
+        m.run(2000 * MS);
+        let stat = m.stat(tg);
+        near(stat.usage_ns, 1000, 54);
+        assert!((19..=20).contains(&stat.nr_periods), "{stat:?}");
+        assert!((19..=20).contains(&stat.nr_throttled), "{stat:?}");
+        near(stat.throttled_ns, 944, 60);
+        assert_eq!(m.stat(above).usage_ns, stat.usage_ns);
+    }
+}
+
+#[test]
+fn two_cpus_share_one_quota_to_the_millisecond() {
+    for throttle in BOTH {
+        let mut m = Box2::new(throttle);
+        let tg = m.sys.add_group(TgId::ROOT);
+        m.set_quota(tg, Some(50 * MS), 100 * MS);
+        m.hog(tg, 0);
+        m.hog(tg, 1);
+        m.hog(tg, 1);
+        m.run(2000 * MS);
+        let stat = m.stat(tg);
+        near(stat.usage_ns, 1000, 58);
+        assert!(stat.nr_throttled >= 19, "{stat:?}");
+        near(stat.throttled_ns, 2900, 150);
+    }
+}
+
+#[test]
+fn each_level_has_its_own_pool() {
+    for throttle in BOTH {
+        let mut m = Box2::new(throttle);
+        let p = m.sys.add_group(TgId::ROOT);
+        let (k, l) = (m.sys.add_group(p), m.sys.add_group(p));
+        m.set_quota(p, Some(80 * MS), 100 * MS);
+        m.set_quota(k, Some(30 * MS), 50 * MS);
+        m.hog(k, 1);
+        m.hog(l, 0);
+        m.run(2000 * MS);
+        near(m.stat(p).usage_ns, 1600, 90);
+        assert!(m.stat(k).usage_ns <= 40 * 30 * MS + 34 * MS);
+        assert_eq!(m.stat(l).nr_periods, 0);
+        assert!(m.stat(p).nr_throttled >= 18);
+    }
+}
+
+#[test]
+fn without_quota_again_everybody_runs() {
+    for throttle in BOTH {
+        let mut m = Box2::new(throttle);
+        let tg = m.sys.add_group(TgId::ROOT);
+        let below = m.sys.add_group(tg);
+        m.set_quota(tg, Some(5 * MS), 100 * MS);
+        m.hog(below, 0);
+        m.hog(below, 1);
+        m.run(50 * MS);
+        assert!(
+            m.rqs
+                .iter()
+                .all(|rq| rq.curr.is_none() && rq.cfs[1].throttled)
+        );
+        let before = m.stat(tg).usage_ns;
+        m.set_quota(tg, None, 100 * MS);
+        m.run(100 * MS);
+        near(m.stat(tg).usage_ns - before, 200, 10);
+        assert!(!m.sys.bandwidth_used());
+        assert!(m.host.timers.is_empty(), "the timer rests without a limit");
+    }
+}
+
+#[test]
+fn the_period_timer_rests_while_nobody_runs() {
+    for throttle in BOTH {
+        let mut m = Box2::new(throttle);
+        let tg = m.sys.add_group(TgId::ROOT);
+        m.set_quota(tg, Some(50 * MS), 100 * MS);
+        m.hog(tg, 1);
+        m.run(20 * MS);
+        m.sleep(1);
+        m.run(1000 * MS);
+        assert!(m.host.timers.is_empty());
+        assert!(m.stat(tg).nr_periods <= 3);
+        assert_eq!(m.stat(tg).nr_throttled, 0);
+        let left = m.rqs[1].cfs[1].runtime_remaining;
+        assert!(left <= MS as i64, "{left} ns kept by an empty queue");
+    }
+}
+
+#[test]
+fn a_task_in_limbo_can_change_its_group() {
+    let mut m = Box2::new(Throttle::AtUserReturn);
+    let (tg, other) = (m.sys.add_group(TgId::ROOT), m.sys.add_group(TgId::ROOT));
+    m.set_quota(tg, Some(5 * MS), 100 * MS);
+    m.set_quota(other, Some(90 * MS), 100 * MS);
+    m.sys.open_group(other);
+    // Somebody outside keeps the CPU busy: a change of group alone does not wake an idle CPU.
+    let (a, b, filler) = (m.hog(tg, 0), m.hog(tg, 0), m.hog(TgId::ROOT, 0));
+    m.run(50 * MS);
+    assert_eq!(m.rqs[0].curr_task(), Some(filler));
+    assert_eq!(m.rqs[0].nr_running, 1);
+    m.on(0, |cx, rqs| sched::set_group(cx, rqs, a, other));
+    m.settle();
+    m.check();
+    assert_eq!(m.rqs[0].nr_running, 2);
+    m.run(40 * MS);
+    near(m.stat(other).usage_ns, 20, 4);
+    m.on(0, |cx, rqs| sched::set_group(cx, rqs, b, other));
+    m.run(40 * MS);
+    m.on(0, |cx, rqs| sched::set_group(cx, rqs, b, tg));
+    m.run(300 * MS);
+    assert!(m.stat(tg).usage_ns > 10 * MS);
+}
