@@ -1,41 +1,28 @@
 //! Balancing decisions and intervals against those of a real Linux 6.12.117: the recorded numbers
 //! of each group go in, the decision must come out.
 
-use std::io::Read;
+mod recorded;
+
 use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::balance::interval::sd_balance_interval;
 use fairground::balance::{
     BusiestGroup, GroupType, IdleType, LbEnv, MigrationType, SdLbStats, SgLbStats, find_busiest,
+    sched_balance_find_src_group, sched_balance_find_src_rq, should_we_balance,
 };
-use fairground::policy::Features;
+use fairground::cx::Cx;
 use fairground::system::System;
-use fairground::topology::{CpuPlace, Machine, Topology};
 use fairground::value::{Cpu, GroupId};
+use recorded::{CountingHost, features, num, read_gz, topology};
 use serde_json::Value;
 
-fn unpack(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    let mut reader = flate2::read::GzDecoder::new(bytes);
-    reader.read_to_string(&mut text).expect("a gzip file");
-    text
-}
-
-/// Two nodes of eight cores.
+/// Two nodes of eight cores, all at full capacity.
 fn system(threads: u32) -> System {
-    let cpus = (0..16 * threads).map(|cpu| CpuPlace {
-        core: cpu / threads,
-        cluster: cpu / threads,
-        llc: cpu / (8 * threads),
-        package: cpu / (8 * threads),
-        node: cpu / (8 * threads),
-        capacity: 1024,
-    });
-    let machine = Machine {
-        cpus: cpus.collect(),
-        ..Machine::default()
-    };
-    System::new(Features::default(), Topology::build(&machine))
+    let sys = System::new(features(), topology(16 * threads, 2, threads));
+    for cpu in &sys.cpu {
+        cpu.capacity.store(1024, Relaxed);
+    }
+    sys
 }
 
 /// One recorded group.
@@ -115,15 +102,20 @@ struct Tally {
     decision_differs: u32,
 }
 
-/// Replays one record.
-fn replay(sys: &System, record: &Value, tally: &mut Tally) {
-    let dst = Cpu(record["dst_cpu"].as_u64().unwrap() as u32);
-    let idle = [IdleType::Busy, IdleType::Idle, IdleType::NewlyIdle]
-        [record["idle"].as_u64().unwrap() as usize];
+/// The attempt that a record is about.
+fn attempt<'a>(sys: &'a System, record: &Value) -> LbEnv<'a> {
+    let dst = recorded::cpu(&record["dst_cpu"]);
+    let idle = [IdleType::Busy, IdleType::Idle, IdleType::NewlyIdle];
     let name = record["sd"].as_str().unwrap();
     let domains = sys.topology.domains(dst);
     let level = domains.iter().position(|sd| sd.kind.name() == name);
-    let mut env = LbEnv::new(sys, level.unwrap(), dst, idle, &sys.cpus());
+    let idle = idle[num(&record["idle"]) as usize];
+    LbEnv::new(sys, level.unwrap(), dst, idle, &sys.cpus())
+}
+
+/// Replays one record.
+fn replay(sys: &System, record: &Value, tally: &mut Tally) {
+    let mut env = attempt(sys, record);
     let mut sds = SdLbStats::default();
     let mut given = None;
     for mut group in groups(sys, &env, record) {
@@ -187,13 +179,10 @@ fn compare(
     }
 }
 
-fn replay_all(bytes: &[u8], threads: u32) -> Tally {
+fn replay_all(name: &str, threads: u32) -> Tally {
     let sys = system(threads);
-    for cpu in &sys.cpu {
-        cpu.capacity.store(1024, Relaxed);
-    }
     let mut tally = Tally::default();
-    for line in unpack(bytes).lines() {
+    for line in read_gz(name).lines() {
         let record: Value = serde_json::from_str(line).unwrap();
         replay(&sys, &record, &mut tally);
     }
@@ -202,7 +191,7 @@ fn replay_all(bytes: &[u8], threads: u32) -> Tally {
 
 #[test]
 fn decisions_without_threads() {
-    let bytes = include_bytes!("data/balance/lb_decisions_2x8.jsonl.gz");
+    let name = "balance/lb_decisions_2x8.jsonl.gz";
     let expect = Tally {
         records: 3177,
         balanced: 2339,
@@ -213,12 +202,12 @@ fn decisions_without_threads() {
         amount_unknown: 1,
         ..Tally::default()
     };
-    assert_eq!(replay_all(bytes, 1), expect);
+    assert_eq!(replay_all(name, 1), expect);
 }
 
 #[test]
 fn decisions_with_threads() {
-    let bytes = include_bytes!("data/balance/lb_decisions_2x8x2.jsonl.gz");
+    let name = "balance/lb_decisions_2x8x2.jsonl.gz";
     let expect = Tally {
         records: 4749,
         balanced: 4531,
@@ -226,12 +215,134 @@ fn decisions_with_threads() {
         task: 217,
         ..Tally::default()
     };
-    assert_eq!(replay_all(bytes, 2), expect);
+    assert_eq!(replay_all(name, 2), expect);
+}
+
+/// Where every group is one CPU, the record tells the words of all CPUs of the domain: they are
+/// stored, and the whole way from there is taken, down to the queue that is chosen.
+fn from_words(sys: &System, record: &Value) -> Way {
+    let rows = record["groups"].as_array().unwrap();
+    for row in rows {
+        let n = |i: usize| num(&row[i]);
+        let words = &sys.cpu[n(1) as usize];
+        words.nr_running.store(n(9) as u32, Relaxed);
+        words.h_nr_runnable.store(n(10) as u32, Relaxed);
+        words.curr_is_idle.store(n(4) == 1, Relaxed);
+        words.load_avg.store(n(5), Relaxed);
+        words.capacity.store(n(6), Relaxed);
+        words.util_avg.store(n(7), Relaxed);
+        words.runnable_avg.store(n(8), Relaxed);
+    }
+    let mut env = attempt(sys, record);
+    for (id, row) in env.sd.groups.iter().zip(rows) {
+        let state = &sys.topology.group(*id).state;
+        state.capacity.store(num(&row[6]), Relaxed);
+        state.imbalance.store(num(&row[12]) == 1, Relaxed);
+    }
+    let mut host = CountingHost::default();
+    let mut cx = Cx {
+        sys,
+        host: &mut host,
+        cpu: env.dst_cpu,
+        moving: &mut Vec::new(),
+    };
+    let busiest = sched_balance_find_src_group(&mut cx, &mut env);
+    let src = busiest.and_then(|b| sched_balance_find_src_rq(&mut cx, &env, b.group));
+    let theirs = &record["busiest"];
+    let Some(busiest) = busiest else {
+        return if theirs.is_null() {
+            Way::Balanced
+        } else {
+            Way::Different
+        };
+    };
+    let same_amount = theirs["imbalance"].as_i64() == Some(busiest.imbalance);
+    match theirs["src_cpu"].as_i64() {
+        Some(-1) if same_amount => Way::TasksGone,
+        cpu if same_amount && cpu == src.map(|cpu| i64::from(cpu.0)) => Way::SameQueue,
+        _ => Way::Different,
+    }
+}
+
+/// How a whole way through the decision compares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Balanced,
+    SameQueue,
+    /// The kernel looked at the queues a moment after the groups, and found the tasks gone.
+    TasksGone,
+    Different,
+}
+
+#[test]
+fn from_the_words_of_each_cpu_to_the_queue() {
+    let mut ways = Vec::new();
+    for (name, threads) in [("2x8", 1), ("2x8x2", 2)] {
+        let sys = system(threads);
+        for line in read_gz(&format!("balance/lb_decisions_{name}.jsonl.gz")).lines() {
+            let record: Value = serde_json::from_str(line).unwrap();
+            let single = |row: &Value| num(&row[2]) == 1;
+            if record["groups"].as_array().unwrap().iter().all(single) {
+                ways.push(from_words(&sys, &record));
+            }
+        }
+    }
+    let count = |way| ways.iter().filter(|w| **w == way).count();
+    assert_eq!(count(Way::Balanced), 5991);
+    assert_eq!(count(Way::SameQueue), 666);
+    assert_eq!(count(Way::TasksGone), 4);
+    assert_eq!(count(Way::Different), 0);
+}
+
+/// Only attempts that passed the test were recorded. Where the record tells that all CPUs of the
+/// local group idle, or none does, it must have been the group's first CPU.
+#[test]
+fn the_right_cpu_balanced() {
+    let mut checked = 0;
+    for (name, threads) in [("2x8", 1), ("2x8x2", 2)] {
+        let sys = system(threads);
+        for line in read_gz(&format!("balance/lb_decisions_{name}.jsonl.gz")).lines() {
+            let record: Value = serde_json::from_str(line).unwrap();
+            let local = &record["groups"][0];
+            let (idle, weight) = (num(&local[4]), num(&local[2]));
+            let env = attempt(&sys, &record);
+            let told = weight > 1 && (idle == 0 || idle == weight);
+            if env.idle == IdleType::NewlyIdle || !told {
+                continue;
+            }
+            let group = env.local_group(&sys);
+            if idle == 0 && env.idle == IdleType::Idle {
+                continue; // the CPU stopped idling between the test and the count
+            }
+            for cpu in group.span.iter() {
+                let words = &sys.cpu[cpu.idx()];
+                words.curr_is_idle.store(idle != 0, Relaxed);
+                words.nr_running.store(u32::from(idle == 0), Relaxed);
+            }
+            for cpu in group.span.iter() {
+                let mut host = CountingHost::default();
+                let mut cx = Cx {
+                    sys: &sys,
+                    host: &mut host,
+                    cpu,
+                    moving: &mut Vec::new(),
+                };
+                let other = LbEnv {
+                    dst_cpu: cpu,
+                    ..env
+                };
+                let it = should_we_balance(&mut cx, &other);
+                assert_eq!(it, cpu == env.dst_cpu, "CPU {} of {record}", cpu.0);
+            }
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 372);
 }
 
 #[test]
 fn intervals() {
-    let text = unpack(include_bytes!("data/balance/intervals.csv.gz"));
+    let text = read_gz("balance/intervals.csv.gz");
     let mut compared = 0;
     for line in text.lines().skip(1) {
         let cells: Vec<_> = line.split(',').collect();
@@ -248,7 +359,7 @@ fn intervals() {
 #[test]
 fn a_wrong_record_is_noticed() {
     let sys = system(1);
-    let text = unpack(include_bytes!("data/balance/lb_decisions_2x8.jsonl.gz"));
+    let text = read_gz("balance/lb_decisions_2x8.jsonl.gz");
     let line = text
         .lines()
         .find(|l| l.contains("\"imbalance\":1,"))

@@ -76,20 +76,20 @@ fn update_sg_lb_stats<H: Host>(
         sgs.group_runnable += words.runnable_avg.load(Relaxed);
         sgs.sum_h_nr_running += h_nr;
         sgs.sum_nr_running += nr_running;
-        if nr_running == 0 {
-            cx.read_rq(cpu, f::NR_RUNNING | f::CURR | f::TTWU_PENDING);
-            if words.idle_cpu() {
-                sgs.idle_cpus += 1;
-                continue;
-            }
-        } else {
-            cx.read_rq(cpu, f::NR_RUNNING);
+        let reads = rq_reads(env, local, nr_running, h_nr);
+        cx.read_rq(cpu, reads);
+        if nr_running == 0 && words.idle_cpu() {
+            sgs.idle_cpus += 1;
+            continue;
         }
         *overloaded |= nr_running > 1;
-        if !local {
-            let misfit = misfit_load(cx, env, cpu, h_nr, load);
-            *overloaded |= misfit.is_some() && env.sd.flags.asym_cpucapacity;
-            sgs.misfit_task_load = sgs.misfit_task_load.max(misfit.unwrap_or(0));
+        if reads.intersects(f::MISFIT) {
+            let misfit = words.misfit_task_load.load(Relaxed);
+            *overloaded |= misfit > sgs.misfit_task_load;
+            sgs.misfit_task_load = sgs.misfit_task_load.max(misfit);
+        } else if reads.intersects(f::CAPACITY) && reduced_capacity(sys, cpu, env.sd) {
+            // The only task of a CPU that another class or interrupts use too.
+            sgs.misfit_task_load = sgs.misfit_task_load.max(load);
         }
     }
     let imbalanced = group.state.imbalance.load(Relaxed);
@@ -97,25 +97,21 @@ fn update_sg_lb_stats<H: Host>(
     sgs
 }
 
-/// Load of a task on `cpu` that does not get what it wants there: it is too big, or the only one
-/// on a CPU that another class or interrupts use.
-fn misfit_load<H: Host>(
-    cx: &mut Cx<H>,
-    env: &LbEnv<'_>,
-    cpu: Cpu,
-    h_nr: u32,
-    load: u64,
-) -> Option<u64> {
-    if env.sd.flags.asym_cpucapacity {
-        cx.read_rq(cpu, f::MISFIT);
-        let misfit = cx.sys.cpu[cpu.idx()].misfit_task_load.load(Relaxed);
-        return (misfit != 0).then_some(misfit);
+/// Which words of a CPU's `rq` are read: the idle test only of a CPU without tasks, and of others
+/// whether a task there does not get what it wants.
+#[inline]
+fn rq_reads(env: &LbEnv<'_>, local: bool, nr_running: u32, h_nr: u32) -> Fields {
+    if nr_running == 0 {
+        f::NR_RUNNING | f::CURR | f::TTWU_PENDING
+    } else if local {
+        f::NR_RUNNING
+    } else if env.sd.flags.asym_cpucapacity {
+        f::NR_RUNNING | f::MISFIT
+    } else if env.idle.is_idle() && h_nr == 1 {
+        f::NR_RUNNING | f::CAPACITY
+    } else {
+        f::NR_RUNNING
     }
-    if !env.idle.is_idle() || h_nr != 1 {
-        return None;
-    }
-    cx.read_rq(cpu, f::CAPACITY);
-    reduced_capacity(cx.sys, cpu, env.sd).then_some(load)
 }
 
 impl SgLbStats {

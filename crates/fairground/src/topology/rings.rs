@@ -58,7 +58,8 @@ impl<'a> Rings<'a> {
     }
 
     /// The group that holds `i` in a domain over `span`: the level it is the child of, its CPUs,
-    /// and whether it prefers siblings (one CPU has no domain to prefer anything). `None` where the chain of `i` ends below, because it spans the machine already.
+    /// and whether it prefers siblings (one CPU has no domain to prefer anything). `None` where
+    /// the chain of `i` ends below, because it spans the machine already.
     fn member(&self, span: &CpuMask, i: Cpu, level: usize) -> Option<(usize, CpuMask, bool)> {
         let chain = &self.raw[i.idx()];
         let mut at = level;

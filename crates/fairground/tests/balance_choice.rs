@@ -1,0 +1,190 @@
+//! Which CPU balances, which queue gives, what is worth pushing: cases that no recording shows,
+//! each small enough to be checked by eye.
+
+mod recorded;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use fairground::balance::{
+    IdleType, LbEnv, MigrationType, need_active_balance, sched_balance_find_src_rq,
+    should_we_balance, update_group_capacity, update_sd_lb_stats,
+};
+use fairground::cx::Cx;
+use fairground::place::Kind;
+use fairground::policy::Features;
+use fairground::system::System;
+use fairground::value::Cpu;
+use recorded::CountingHost;
+
+/// One node of `cpus` CPUs, all idle.
+fn machine(cpus: u32, nodes: u32, threads: u32) -> System {
+    let topology = recorded::topology(cpus, nodes, threads);
+    let sys = System::new(Features::default(), topology);
+    for words in &sys.cpu {
+        words.capacity.store(1024, Relaxed);
+        words.curr_is_idle.store(true, Relaxed);
+    }
+    sys
+}
+
+/// Gives a CPU `tasks` tasks that load and use it so much in all.
+fn busy(sys: &System, cpu: usize, tasks: u32, load: u64, util: u64) {
+    let words = &sys.cpu[cpu];
+    words.curr_is_idle.store(tasks == 0, Relaxed);
+    words.nr_running.store(tasks, Relaxed);
+    words.h_nr_runnable.store(tasks, Relaxed);
+    words.load_avg.store(load, Relaxed);
+    words.util_avg.store(util, Relaxed);
+    words.runnable_avg.store(util, Relaxed);
+}
+
+fn with<T>(sys: &System, f: impl FnOnce(&mut Cx<CountingHost>) -> T) -> (T, CountingHost) {
+    let mut host = CountingHost::default();
+    let mut cx = Cx {
+        sys,
+        host: &mut host,
+        cpu: Cpu(0),
+        moving: &mut Vec::new(),
+    };
+    let out = f(&mut cx);
+    (out, host)
+}
+
+/// The CPU among all that balances domain `level` of CPU 0's group.
+fn balancer(sys: &System, level: usize) -> Vec<u32> {
+    let may = |cpu: &u32| {
+        let env = LbEnv::new(sys, level, Cpu(*cpu), IdleType::Idle, &sys.cpus());
+        with(sys, |cx| should_we_balance(cx, &env)).0
+    };
+    let group = LbEnv::new(sys, level, Cpu(0), IdleType::Idle, &sys.cpus()).local_group(sys);
+    group.span.iter().map(|cpu| cpu.0).filter(may).collect()
+}
+
+#[test]
+fn an_idle_core_balances_before_an_idle_thread() {
+    let sys = machine(16, 2, 2);
+    assert_eq!(balancer(&sys, 2), [0]);
+    busy(&sys, 0, 1, 1024, 1024); // its sibling 1 idles in a busy core
+    assert_eq!(balancer(&sys, 2), [2]);
+    for core in 1..4 {
+        busy(&sys, core * 2 + 1, 1, 1024, 1024);
+    }
+    assert_eq!(balancer(&sys, 2), [1]); // no idle core: the first idle thread
+    for cpu in 0..8 {
+        busy(&sys, cpu, 1, 1024, 1024);
+    }
+    assert_eq!(balancer(&sys, 2), [0]); // nobody idles: the group's own balancer
+}
+
+#[test]
+fn a_newly_idle_cpu_balances_unless_work_came() {
+    let sys = machine(4, 1, 1);
+    let env = LbEnv::new(&sys, 0, Cpu(3), IdleType::NewlyIdle, &sys.cpus());
+    assert!(with(&sys, |cx| should_we_balance(cx, &env)).0);
+    sys.cpu[3].ttwu_pending.store(true, Relaxed);
+    assert!(!with(&sys, |cx| should_we_balance(cx, &env)).0);
+    let mut others = sys.cpus();
+    others.clear(Cpu(3));
+    sys.cpu[3].ttwu_pending.store(false, Relaxed);
+    let env = LbEnv::new(&sys, 0, Cpu(3), IdleType::NewlyIdle, &others);
+    assert!(!with(&sys, |cx| should_we_balance(cx, &env)).0);
+}
+
+#[test]
+fn the_queue_depends_on_what_is_moved() {
+    let sys = machine(16, 2, 1);
+    busy(&sys, 8, 2, 3000, 900);
+    busy(&sys, 9, 3, 2000, 1000);
+    busy(&sys, 10, 1, 9000, 1024);
+    sys.cpu[11].misfit_task_load.store(700, Relaxed);
+    busy(&sys, 11, 1, 700, 700);
+    let mut env = LbEnv::new(&sys, 1, Cpu(0), IdleType::Idle, &sys.cpus());
+    let far = env.sd.groups[1];
+    let mut queue = |unit, imbalance| {
+        env.migration_type = unit;
+        env.imbalance = imbalance;
+        let env = env;
+        with(&sys, |cx| sched_balance_find_src_rq(cx, &env, far)).0
+    };
+    assert_eq!(queue(MigrationType::Task, 1), Some(Cpu(9)));
+    assert_eq!(queue(MigrationType::Util, 100), Some(Cpu(9)));
+    // CPU 10's only task is more than may be moved, unless its CPU has lost capacity.
+    assert_eq!(queue(MigrationType::Load, 1000), Some(Cpu(8)));
+    assert_eq!(queue(MigrationType::Load, 9000), Some(Cpu(10)));
+    sys.cpu[10].capacity.store(800, Relaxed);
+    assert_eq!(queue(MigrationType::Load, 1000), Some(Cpu(10)));
+    assert_eq!(queue(MigrationType::Misfit, 1), Some(Cpu(11)));
+}
+
+#[test]
+fn the_running_task_is_pushed_after_failures_or_from_a_reduced_cpu() {
+    let sys = machine(4, 1, 1);
+    busy(&sys, 2, 1, 1024, 1024);
+    let mut env = LbEnv::new(&sys, 0, Cpu(0), IdleType::Idle, &sys.cpus());
+    env.src_cpu = Cpu(2);
+    env.migration_type = MigrationType::Task;
+    let pushed = |env: &LbEnv<'_>| with(&sys, |cx| need_active_balance(cx, env)).0;
+    env.sd.state.nr_balance_failed.store(3, Relaxed);
+    assert!(!pushed(&env)); // cache_nice_tries + 2
+    env.sd.state.nr_balance_failed.store(4, Relaxed);
+    assert!(pushed(&env));
+    env.migration_type = MigrationType::Load;
+    assert!(!pushed(&env));
+    sys.cpu[2].capacity.store(875, Relaxed); // 1024 / 1.17 = 875.2
+    assert!(pushed(&env));
+    env.idle = IdleType::Busy;
+    assert!(!pushed(&env));
+}
+
+#[test]
+fn capacity_adds_up_from_the_domain_below() {
+    let sys = machine(16, 2, 2);
+    sys.cpu[1].capacity.store(600, Relaxed);
+    let sum = |level: usize| {
+        let sd = &sys.topology.domains(Cpu(1))[level];
+        with(&sys, |cx| update_group_capacity(cx, sd, Cpu(1), 100));
+        let state = &sys.topology.group(sd.groups[0]).state;
+        let [a, b, c] = [&state.capacity, &state.min_capacity, &state.max_capacity];
+        (a.load(Relaxed), b.load(Relaxed), c.load(Relaxed))
+    };
+    assert_eq!(sum(0), (600, 600, 600));
+    assert_eq!(sum(1), (1624, 600, 1024));
+    assert_eq!(sum(2), (7768, 600, 1024));
+}
+
+#[test]
+fn looking_at_a_domain_reads_each_cpu_once_and_publishes_what_others_need() {
+    let sys = machine(16, 2, 1);
+    busy(&sys, 12, 2, 2048, 1024);
+    let env = LbEnv::new(&sys, 1, Cpu(0), IdleType::Idle, &sys.cpus());
+    let (sds, host) = with(&sys, |cx| update_sd_lb_stats(cx, &env));
+    assert_eq!(sds.busiest, Some(env.sd.groups[1]));
+    assert_eq!((sds.total_load, sds.total_capacity), (2048, 16 * 1024));
+    assert!(sds.prefer_sibling);
+    assert!(sys.rd.overloaded.load(Relaxed));
+    for kind in [Kind::Rq, Kind::CfsRq] {
+        let touched = host.touches.iter().filter(|t| t.0.kind == kind);
+        let mut cpus: Vec<u32> = touched.map(|t| t.0.a).collect();
+        cpus.sort_unstable();
+        assert_eq!(cpus, (0..16).collect::<Vec<_>>());
+    }
+    busy(&sys, 12, 0, 0, 0);
+    let _ = with(&sys, |cx| update_sd_lb_stats(cx, &env));
+    assert!(!sys.rd.overloaded.load(Relaxed));
+}
+
+#[test]
+fn the_cache_domain_publishes_how_far_to_search() {
+    let sys = machine(16, 2, 1);
+    for cpu in 0..8 {
+        busy(&sys, cpu, 1, 512, 512);
+    }
+    let mut host = CountingHost::default();
+    let limit = |host: &mut CountingHost| sys.llc[0].nr_idle_scan(sys.topology.llc_of[0], host);
+    assert_eq!(limit(&mut host), 8);
+    for (idle, expect) in [(IdleType::NewlyIdle, 8), (IdleType::Idle, 5)] {
+        let env = LbEnv::new(&sys, 0, Cpu(0), idle, &sys.cpus());
+        let _ = with(&sys, |cx| update_sd_lb_stats(cx, &env));
+        assert_eq!(limit(&mut host), expect);
+    }
+}
