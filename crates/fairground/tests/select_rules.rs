@@ -1,6 +1,5 @@
 //! Rules of placement that the recorded choices do not reach, each on a small machine.
 
-#[allow(dead_code, reason = "only the counting host is used here")]
 mod recorded;
 
 use std::sync::atomic::Ordering::Relaxed;

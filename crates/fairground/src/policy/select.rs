@@ -28,9 +28,9 @@ impl WakeAffine {
 /// How many CPUs `select_idle_cpu` looks at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScanBudget {
-    /// `SIS_UTIL`: from the utilisation of the cache domain (5.19 and later).
+    /// `SIS_UTIL`: from the utilisation of the cache domain (6.0 and later).
     Util,
-    /// `SIS_PROP`: from the average idle time and the cost of a scan (up to 5.18).
+    /// `SIS_PROP`: from the average idle time and the cost of a scan (up to 5.19).
     Prop,
     /// The whole domain.
     All,
