@@ -2,7 +2,7 @@
 
 use fairground::host::{Host, Kick, Timer};
 use fairground::place::Lock;
-use fairground::shared::{CfsBandwidth, PeriodEnd, Pool};
+use fairground::shared::{CfsBandwidth, PeriodEnd, Pool, TgCpu};
 use fairground::task::Task;
 use fairground::value::{Cpu, TgId};
 use proptest::prelude::*;
@@ -289,4 +289,55 @@ fn without_a_limit_there_is_always_enough() {
     let bw = CfsBandwidth::default();
     let got = bw.locked(TG, &[], &mut host, |p| p.draw(-7, 5 * MS));
     assert_eq!((got, host.period_at), (5 * MS + 7, None));
+}
+
+#[test]
+fn slack_waits_for_enough_and_not_for_a_refill_that_is_near() {
+    let (mut host, bw) = (Clock::default(), CfsBandwidth::default());
+    let cpus: Vec<TgCpu> = (0..3).map(|_| TgCpu::default()).collect();
+    let mut at = |now: u64, f: &mut dyn FnMut(&mut Pool<'_, Clock>)| {
+        host.now = now;
+        host.slack_at = None;
+        bw.locked(TG, &cpus, &mut host, |p| f(p));
+        host.slack_at
+    };
+    at(0, &mut |p| p.configure(20 * MS, 100 * MS, 0));
+    at(0, &mut |p| assert_eq!(p.draw(0, 20 * MS), 20 * MS));
+    let back = |ms: u64| move |p: &mut Pool<'_, Clock>| p.give_back(ms * MS);
+    assert_eq!(at(MS, &mut back(6)), None, "nobody waits");
+    at(MS, &mut |p| assert_eq!(p.draw(0, 6 * MS), 6 * MS));
+    at(MS, &mut |p| p.push_throttled(Cpu(1)));
+    assert_eq!(at(MS, &mut back(5)), None, "not more than a slice");
+    assert_eq!(at(2 * MS, &mut back(1)), Some(7 * MS));
+    assert_eq!(at(3 * MS, &mut back(1)), None, "it is on its way");
+    at(7 * MS, &mut |p| assert_eq!(p.end_slack(), 7 * MS));
+    assert_eq!(
+        at(94 * MS, &mut back(1)),
+        None,
+        "the refill comes within 7 ms"
+    );
+    assert_eq!(at(92 * MS, &mut back(1)), Some(97 * MS));
+    at(99 * MS, &mut |p| {
+        assert_eq!(p.end_slack(), 0, "it comes within 2 ms")
+    });
+}
+
+#[test]
+fn queues_wait_in_the_order_in_which_they_were_throttled() {
+    let (mut host, bw) = (Clock::default(), CfsBandwidth::default());
+    let cpus: Vec<TgCpu> = (0..4).map(|_| TgCpu::default()).collect();
+    bw.locked(TG, &cpus, &mut host, |p| {
+        for cpu in [2, 0, 3, 1] {
+            p.push_throttled(Cpu(cpu));
+        }
+        assert_eq!(bw.peek_first_throttled(), Some(Cpu(2)));
+        for (cpu, first) in [(0, Some(2)), (2, Some(3)), (1, Some(3)), (3, None)] {
+            p.remove_throttled(Cpu(cpu), MS);
+            assert_eq!(bw.peek_first_throttled(), first.map(Cpu));
+        }
+        p.push_throttled(Cpu(0));
+        p.remove_throttled(Cpu(0), 0);
+        assert!(!p.is_anyone_throttled());
+    });
+    assert_eq!(bw.stat().throttled_ns, 4 * MS);
 }

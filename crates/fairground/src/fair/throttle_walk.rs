@@ -1,8 +1,7 @@
 //! What throttling means for the queues below: all of a hierarchy on one CPU are visited.
 //!
 //! The kernel has a queue for every group and CPU, used or not, and visits all of them; here only
-//! those exist in which something was once queued. For the others the touches are reported, at
-//! objects of their own (the group's number with the top bit set).
+//! those exist in which something was once queued. For the others only the touches are reported.
 
 use super::throttle_clock::{go_on, stop};
 use super::{Enqueue, leaf, limbo, task};
