@@ -102,7 +102,9 @@ fn tg_load_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
         cx.touch(queue, q::H_LOAD | q::AVG, Access::Read);
     }
     let (queue, entity) = places(rq, tg);
-    if tg != TgId::ROOT {
+    if tg == TgId::ROOT {
+        cx.touch(queue, q::AVG, Access::Read);
+    } else {
         cx.touch(entity, e::AVG, Access::Read);
     }
     cx.touch(queue, q::H_LOAD, Access::Write);

@@ -91,7 +91,11 @@ fn migrate_se_pelt_lag<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu) {
     let now = if idle_since < updated {
         updated
     } else {
-        let idle_for = cx.host.clock() - shared.clock_idle.load(Relaxed);
+        // The clocks of two CPUs can differ a little.
+        let idle_for = cx
+            .host
+            .clock()
+            .saturating_sub(shared.clock_idle.load(Relaxed));
         idle_since.wrapping_add(idle_for)
     };
     age_blocked(cx, task, now);
