@@ -13,7 +13,7 @@ impl Rq {
         self.se.reserve(more);
         self.body.reserve(more);
         self.free.reserve(tasks);
-        self.lb_order.reserve(tasks);
+        self.lb_order.reserve(self.se.len() + more);
         if let Some(last) = (self.se.len() + more).checked_sub(1) {
             self.nodes.ensure(last as u32);
         }
@@ -22,7 +22,7 @@ impl Rq {
     /// Takes a task into keeping. The caller enqueues it.
     pub fn take_in(&mut self, task: Task) -> SeId {
         let slot = self.new_slot(task.se, Some(task.body));
-        self.lb_order.push(slot);
+        self.lb_order.push_front(slot);
         slot
     }
 
@@ -32,9 +32,7 @@ impl Rq {
         let body = self.body[slot.idx()].take()?;
         let se = core::mem::take(&mut self.se[slot.idx()]);
         debug_assert!(!se.on_rq, "a queued task cannot leave");
-        if let Some(at) = self.lb_order.iter().position(|s| *s == slot) {
-            self.lb_order.remove(at);
-        }
+        self.lb_order.remove(slot);
         self.free.push(slot);
         Some(Task { se, body })
     }

@@ -9,9 +9,11 @@
 mod arena;
 mod cfs_rq;
 mod clock;
+mod lb_list;
 
 pub use cfs_rq::CfsRq;
 pub use clock::RqClock;
+pub use lb_list::LbList;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -81,13 +83,16 @@ pub struct Rq {
     pub distribute_prev: Cpu,
     /// The stopper runs: no fair task is current, but the CPU is not idle.
     pub stopped: bool,
-    /// Cursor of the rotation over `cfs_tasks` for load balancing: tasks in the order in which
-    /// they were last looked at.
-    pub lb_order: Vec<SeId>,
     /// First of the queues to unthrottle (`cfsb_csd_list`).
     pub unthrottle_first: Option<CfsId>,
     /// Last of them.
     pub unthrottle_last: Option<CfsId>,
+    /// The tasks kept here in the order of load balancing (`cfs_tasks`).
+    pub lb_order: LbList,
+    /// The CPU was idle at its last tick or idle-balancing kick.
+    pub idle_balance: bool,
+    /// Idle balancing that the softirq shall do (`NOHZ_*` bits).
+    pub nohz_idle_balance: u32,
 }
 
 impl Rq {
@@ -123,9 +128,11 @@ impl Rq {
             exec_dest: None,
             distribute_prev: cpu,
             stopped: false,
-            lb_order: Vec::new(),
             unthrottle_first: None,
             unthrottle_last: None,
+            lb_order: LbList::new(),
+            idle_balance: false,
+            nohz_idle_balance: 0,
         }
     }
 

@@ -136,7 +136,7 @@ fn next_to_move<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<(SeId, Cpu)> {
         return Some(dest);
     }
     let cpu = rq.cpu;
-    let slot = *rq.lb_order.iter().find(|slot| {
+    let slot = rq.lb_order.iter().find(|slot| {
         let allowed = rq.body[slot.idx()]
             .as_ref()
             .map(|b| b.cpus_allowed.has(cpu));

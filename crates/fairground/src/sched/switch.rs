@@ -137,8 +137,9 @@ pub(super) fn switch_to<H: Host>(
     };
     clear_need_resched(rq);
     rq.curr = next;
-    if next.is_some() {
+    if let Some(next) = next {
         rq.idle_stamp = 0;
+        rq.lb_order.move_front(next);
     }
     if prev == next {
         return out;
