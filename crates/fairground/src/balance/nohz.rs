@@ -1,19 +1,315 @@
-//! Balancing on behalf of idle CPUs whose tick is stopped.
+//! Balancing on behalf of idle CPUs whose tick is stopped (`CONFIG_NO_HZ_COMMON`).
+//!
+//! ```text
+//! a CPU stops its tick            nohz_balance_enter_idle: joins nohz.idle_cpus_mask
+//! its first busy tick after that  nohz_balancer_kick -> nohz_balance_exit_idle: leaves it
+//! any busy tick                   nohz_balancer_kick: is there reason to balance for the idle?
+//!                                 kick_ilb: flags for one idle CPU, and an IPI if it had none
+//! that CPU                        nohz_csd_func, softirq, nohz_idle_balance: the domains of
+//!                                 every idle CPU, its own last
+//! ```
+//!
+//! Not modelled: capacity taken by interrupts or real-time tasks (`check_cpu_capacity` never
+//! fires), asymmetric packing, housekeeping masks.
 
+use super::blocked_update;
+use super::domains::sched_balance_domains;
+use super::env::Idle;
 use crate::cx::Cx;
-use crate::host::{Host, Rqs};
+use crate::host::{Host, Kick, Rqs};
+use crate::place::{Access, Func, Kind, Object, rq as frq};
+use crate::rq::Rq;
+use crate::shared::{Relaxed, nohz_kick};
+use crate::value::Cpu;
+
+/// Time after which blocked load is decayed again, ms (the half-life of load tracking).
+const LOAD_AVG_PERIOD_MS: u64 = 32;
 
 /// The CPU stops its tick: it joins `nohz.idle_cpus_mask`.
 pub fn nohz_balance_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    let _ = (cx, rqs);
+    let (sys, cpu) = (cx.sys, cx.cpu);
+    if sys.topology.domains(cpu).is_empty() {
+        return;
+    }
+    let rq = rqs.rq(cpu);
+    cx.touch(rq.object(), frq::NOHZ_STATE, Access::Update);
+    rq.has_blocked_load = true;
+    let entered = !core::mem::replace(&mut rq.nohz_tick_stopped, true);
+    rq.publish(sys);
+    if entered {
+        sys.nohz.set_idle(cpu, true, cx.host);
+        count_busy(cx, cpu, false);
+        sys.nohz.set_needs_update(true, cx.host);
+    }
+    sys.nohz.set_has_blocked(true, cx.host);
 }
 
-/// The CPU starts its tick again (it leaves the mask at its first busy tick).
+/// The CPU starts its tick again. It stays in the mask until its first busy tick
+/// ([`nohz_balancer_kick`]), so that short bursts of work do not move the shared words.
 pub fn nohz_tick_restart<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let _ = (cx, rqs);
 }
 
-/// The kicked CPU takes over: raises the softirq with its flags.
+/// At a tick: is there reason to balance for the idle CPUs, and whom to ask.
+pub(crate) fn nohz_balancer_kick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
+    if rq.idle_balance {
+        return;
+    }
+    let (sys, now) = (cx.sys, jiffies(cx));
+    nohz_balance_exit_idle(cx, rq);
+    if sys.nohz.nr_cpus(cx.host) == 0 {
+        return;
+    }
+    let mut flags = 0;
+    if sys.nohz.has_blocked(cx.host) && now > sys.nohz.next_blocked(cx.host) {
+        flags = nohz_kick::STATS;
+    }
+    if now >= sys.nohz.next_balance(cx.host) && wants_balance(cx, rq) {
+        flags = nohz_kick::STATS | nohz_kick::BALANCE;
+    }
+    if sys.nohz.needs_update(cx.host) {
+        flags |= nohz_kick::NEXT;
+    }
+    if flags != 0 {
+        cx.span(Func::KickIlb, |cx| kick_ilb(cx, flags));
+    }
+}
+
+/// The kicked CPU takes its flags, and raises the softirq if it is still idle.
 pub fn nohz_csd_func<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    let _ = (cx, rqs);
+    let (sys, cpu) = (cx.sys, cx.cpu);
+    let all = nohz_kick::MASK | nohz_kick::NEWILB;
+    let flags = sys.cpu[cpu.idx()].clear_nohz_flags(cpu, all, cx.host);
+    debug_assert!(flags & nohz_kick::MASK != 0, "an IPI comes with flags");
+    let rq = rqs.rq(cpu);
+    cx.touch(
+        rq.object(),
+        frq::CURR | frq::NR_RUNNING | frq::TTWU_PENDING,
+        Access::Read,
+    );
+    rq.idle_balance = sys.cpu[cpu.idx()].idle_cpu();
+    if rq.idle_balance {
+        rq.nohz_idle_balance = flags;
+        cx.host.kick(cpu, Kick::BalanceSoftirq);
+    }
+}
+
+/// In the softirq: balances on behalf of others if this CPU was asked to. True if so.
+pub(super) fn nohz_idle_balance<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> bool {
+    let rq = rqs.rq(cx.cpu);
+    let flags = core::mem::take(&mut rq.nohz_idle_balance);
+    if flags == 0 || !rq.idle_balance {
+        return false;
+    }
+    cx.span(Func::NohzIdleBalance, |cx| {
+        balance_idle_cpus(cx, rqs, flags)
+    });
+    true
+}
+
+/// In the idle loop: decays the blocked load of the idle CPUs if this one promised to when it
+/// ran dry, and nobody has asked for more.
+pub(crate) fn nohz_run_idle_balance<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
+    let cpu = cx.cpu;
+    let flags = cx.sys.cpu[cpu.idx()].clear_nohz_flags(cpu, nohz_kick::NEWILB, cx.host);
+    if flags == nohz_kick::NEWILB && !rqs.rq(cpu).need_resched {
+        cx.span(Func::NohzIdleBalance, |cx| {
+            balance_idle_cpus(cx, rqs, nohz_kick::STATS);
+        });
+    }
+}
+
+/// A CPU goes idle without having found work: it promises to decay blocked load if that is due
+/// and it expects to be idle long enough.
+pub(super) fn nohz_newidle_balance<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
+    let sys = cx.sys;
+    if rq.avg_idle < sys.features.newidle.migration_cost_ns {
+        return;
+    }
+    if !sys.nohz.has_blocked(cx.host) || jiffies(cx) < sys.nohz.next_blocked(cx.host) {
+        return;
+    }
+    let _ = sys.cpu[rq.cpu.idx()].or_nohz_flags(rq.cpu, nohz_kick::NEWILB, cx.host);
+}
+
+/// The first busy tick after idling: leaves the mask.
+fn nohz_balance_exit_idle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
+    cx.touch(rq.object(), frq::NOHZ_STATE, Access::Read);
+    if !rq.nohz_tick_stopped {
+        return;
+    }
+    rq.nohz_tick_stopped = false;
+    cx.touch(rq.object(), frq::NOHZ_STATE, Access::Write);
+    cx.sys.nohz.set_idle(rq.cpu, false, cx.host);
+    count_busy(cx, rq.cpu, true);
+}
+
+/// Keeps `nr_busy_cpus` of the last-level cache; a CPU with a cache of its own has none.
+fn count_busy<H: Host>(cx: &mut Cx<H>, cpu: Cpu, busy: bool) {
+    let topology = &cx.sys.topology;
+    if topology.llc_domain(cpu).is_some() {
+        let llc = topology.llc_of[cpu.idx()];
+        cx.sys.llc[llc.idx()].count_busy(llc, busy, cx.host);
+    }
+}
+
+/// Whether the state of this CPU is reason for a balance for the idle ones; in the kernel's order.
+fn wants_balance<H: Host>(cx: &mut Cx<H>, rq: &Rq) -> bool {
+    cx.touch(rq.object(), frq::NR_RUNNING, Access::Read);
+    if rq.nr_running >= 2 {
+        return true;
+    }
+    if cx.sys.traits.asym_capacity {
+        // Cache use does not matter there, only whether a task is too big for its CPU.
+        cx.touch(rq.object(), frq::MISFIT, Access::Read);
+        return rq.misfit_task_load != 0;
+    }
+    let topology = &cx.sys.topology;
+    if topology.llc_domain(rq.cpu).is_none() {
+        return false;
+    }
+    let llc = topology.llc_of[rq.cpu.idx()];
+    cx.sys.llc[llc.idx()].nr_busy_cpus(llc, cx.host) > 1
+}
+
+/// Gives `flags` to an idle CPU (founding change 001), with an IPI if it had none.
+fn kick_ilb<H: Host>(cx: &mut Cx<H>, flags: u32) {
+    let sys = cx.sys;
+    if flags & nohz_kick::BALANCE != 0 {
+        // No other CPU asks before the next jiffy; refreshing statistics does not count.
+        let next = jiffies(cx) + 1;
+        sys.nohz.set_next_balance(next, cx.host);
+    }
+    let Some(ilb) = find_new_ilb(cx) else { return };
+    let words = &sys.cpu[ilb.idx()];
+    sys.nohz.kicks.fetch_add(1, Relaxed);
+    if sys.features.ilb_kick.looks_first() && words.nohz_flags(ilb, cx.host) & flags == flags {
+        sys.nohz.redundant_kicks.fetch_add(1, Relaxed);
+        return;
+    }
+    let before = words.or_nohz_flags(ilb, flags, cx.host);
+    if before & flags == flags {
+        sys.nohz.redundant_kicks.fetch_add(1, Relaxed);
+    }
+    if before & nohz_kick::MASK == 0 {
+        cx.host.kick(ilb, Kick::IdleBalance);
+    }
+}
+
+/// An idle CPU of the mask other than this one.
+fn find_new_ilb<H: Host>(cx: &mut Cx<H>) -> Option<Cpu> {
+    let sys = cx.sys;
+    let mask = sys.nohz.idle_cpus(cx.host);
+    let start = sys.features.ilb_pick.start(cx.cpu);
+    for cpu in mask.iter_wrap(start) {
+        if cpu == cx.cpu {
+            continue;
+        }
+        if read_idle_cpu(cx, cpu) {
+            return Some(cpu);
+        }
+    }
+    None
+}
+
+/// Balances, as `flags` say, for every idle CPU of the mask, this one last so that the others
+/// get a chance to pull; stops when this CPU gets work to do (`_nohz_idle_balance`).
+fn balance_idle_cpus<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, flags: u32) {
+    let (sys, this_cpu, now) = (cx.sys, cx.cpu, jiffies(cx));
+    let stats = flags & nohz_kick::STATS != 0;
+    // Cleared first: a CPU that becomes idle from now on sets them again.
+    if stats {
+        sys.nohz.set_has_blocked(false, cx.host);
+    }
+    if flags & nohz_kick::NEXT != 0 {
+        sys.nohz.set_needs_update(false, cx.host);
+    }
+    let mut has_blocked = false;
+    let mut next_balance = None;
+    let mask = sys.nohz.idle_cpus(cx.host);
+    for cpu in mask.iter_wrap(Cpu(this_cpu.0 + 1)) {
+        if !read_idle_cpu(cx, cpu) {
+            continue;
+        }
+        if !sys.cpu[this_cpu.idx()].idle_cpu() && rqs.rq(this_cpu).need_resched {
+            if flags & nohz_kick::NEXT != 0 {
+                sys.nohz.set_needs_update(true, cx.host);
+            }
+            if stats || has_blocked {
+                sys.nohz.set_has_blocked(true, cx.host);
+            }
+            return;
+        }
+        if stats {
+            has_blocked |= update_nohz_stats(cx, rqs, cpu);
+        }
+        let due = balance_one(cx, rqs, cpu, flags);
+        next_balance = Some(next_balance.map_or(due, |next: u64| next.min(due)));
+    }
+    if let Some(next) = next_balance {
+        sys.nohz.set_next_balance(next.min(now + 60 * u64::from(sys.features.hz)), cx.host);
+    }
+    if stats {
+        let later = ms_to_jiffies(cx, LOAD_AVG_PERIOD_MS);
+        sys.nohz.set_next_blocked(now + later, cx.host);
+    }
+    if has_blocked {
+        sys.nohz.set_has_blocked(true, cx.host);
+    }
+}
+
+/// Balances for one idle CPU if that is due; when the next one is, jiffies.
+fn balance_one<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    cpu: Cpu,
+    flags: u32,
+) -> u64 {
+    cx.read_rq(cpu, frq::NEXT_BALANCE);
+    let words = &cx.sys.cpu[cpu.idx()];
+    if jiffies(cx) >= words.next_balance.load(Relaxed) {
+        cx.with_rq(rqs, cpu, |cx, rq| cx.update_rq_clock(rq));
+        if flags & nohz_kick::BALANCE != 0 {
+            sched_balance_domains(cx, rqs, cpu, Idle::Idle);
+        }
+    }
+    words.next_balance.load(Relaxed)
+}
+
+/// Decays the blocked load of an idle CPU; whether some is left.
+fn update_nohz_stats<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu: Cpu) -> bool {
+    cx.read_rq(cpu, frq::NOHZ_STATE);
+    let words = &cx.sys.cpu[cpu.idx()];
+    if !words.has_blocked_load.load(Relaxed) || !words.nohz_tick_stopped.load(Relaxed) {
+        return false;
+    }
+    if jiffies(cx) <= words.last_blocked_update.load(Relaxed) {
+        return true;
+    }
+    blocked_update(cx, rqs, cpu);
+    words.has_blocked_load.load(Relaxed)
+}
+
+fn read_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
+    let object = Object {
+        kind: Kind::Rq,
+        a: cpu.0,
+        b: 0,
+    };
+    cx.touch(
+        object,
+        frq::CURR | frq::NR_RUNNING | frq::TTWU_PENDING,
+        Access::Read,
+    );
+    cx.sys.cpu[cpu.idx()].idle_cpu()
+}
+
+pub(super) fn jiffies<H: Host>(cx: &mut Cx<H>) -> u64 {
+    let now = cx.host.clock();
+    cx.sys.features.jiffies(now)
+}
+
+/// Jiffies that last at least `ms`.
+pub(super) fn ms_to_jiffies<H: Host>(cx: &Cx<H>, ms: u64) -> u64 {
+    (ms * u64::from(cx.sys.features.hz)).div_ceil(1000)
 }

@@ -662,6 +662,8 @@ pub mod nohz {
     pub const NEXT_BALANCE: Fields = Fields::bit(3);
     /// next_blocked
     pub const NEXT_BLOCKED: Fields = Fields::bit(4);
+    /// sched_balance_running, a static variable outside the structure
+    pub const BALANCE_RUNNING: Fields = Fields::bit(5);
 
     pub(super) const NAMES: &[FieldName] = &[
         FieldName {
@@ -683,6 +685,10 @@ pub mod nohz {
         FieldName {
             name: "next_blocked",
             what: "next_blocked",
+        },
+        FieldName {
+            name: "balance_running",
+            what: "sched_balance_running, a static variable outside the structure",
         },
     ];
 }

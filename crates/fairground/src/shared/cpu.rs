@@ -58,7 +58,7 @@ pub struct CpuShared {
     /// A remote wake-up is on its way (written by the waker).
     pub ttwu_pending: AtomicBool,
     /// `nohz_flags` (written by whoever kicks).
-    pub nohz_flags: AtomicU32,
+    pub(super) nohz_flags: AtomicU32,
     /// The tick is stopped and the CPU is in `nohz.idle_cpus_mask`.
     pub nohz_tick_stopped: AtomicBool,
 }

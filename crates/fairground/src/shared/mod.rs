@@ -15,7 +15,7 @@ pub use cfs_bandwidth::{
 };
 pub use cpu::CpuShared;
 pub use llc::LlcShared;
-pub use nohz::{Nohz, RootDomain};
+pub use nohz::{Nohz, RootDomain, nohz_kick};
 pub use task::TaskShared;
 pub use task_group::{Removed, TaskGroup, TgCpu};
 

@@ -1,25 +1,50 @@
 //! Idle balancing's machine-wide words, and the root domain's.
+//!
+//! Every accessor of a scheduler word takes the host and reports the touch; the counts for
+//! reports are not words of the kernel and touch nothing.
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-use super::Relaxed;
+use super::{CpuShared, Relaxed};
+use crate::host::Host;
+use crate::place::{Access, Fields, Kind, Object, nohz as f, rd as frd, rq as frq};
 use crate::value::{Cpu, CpuMask, MAX_CPUS};
+
+/// What an idle balancer is asked to do; the kernel's `NOHZ_*` bits of `rq->nohz_flags`.
+pub mod nohz_kick {
+    /// Balance the domains of the idle CPUs.
+    pub const BALANCE: u32 = 1;
+    /// Decay their blocked load.
+    pub const STATS: u32 = 1 << 1;
+    /// Decay it from the own idle loop (set by a newly idle CPU for itself).
+    pub const NEWILB: u32 = 1 << 2;
+    /// Compute `nohz.next_balance` anew.
+    pub const NEXT: u32 = 1 << 3;
+    /// What comes with an IPI; who sets the first of these owns the IPI.
+    pub const MASK: u32 = BALANCE | STATS | NEXT;
+}
 
 /// The `nohz` structure: CPUs whose tick is stopped, and when somebody must balance for them.
 #[derive(Debug)]
 pub struct Nohz {
     mask: Vec<AtomicU64>,
-    /// Number of CPUs in the mask.
-    pub nr_cpus: AtomicU32,
-    /// Some idle CPU has load to decay.
-    pub has_blocked: AtomicBool,
-    /// `next_balance` must be computed anew.
-    pub needs_update: AtomicBool,
-    /// When the next balance on behalf of idle CPUs is due, jiffies.
-    pub next_balance: AtomicU64,
-    /// When the blocked load should next be decayed, jiffies.
-    pub next_blocked: AtomicU64,
+    /// Number of CPUs in the mask `[any]`.
+    nr_cpus: AtomicU32,
+    /// Some idle CPU has load to decay `[any]`.
+    has_blocked: AtomicBool,
+    /// `next_balance` must be computed anew `[any]`.
+    needs_update: AtomicBool,
+    /// When the next balance on behalf of idle CPUs is due, jiffies `[any]`.
+    next_balance: AtomicU64,
+    /// When the blocked load should next be decayed, jiffies `[any]`.
+    next_blocked: AtomicU64,
+    /// `sched_balance_running`: somebody balances a level that only one CPU may at a time `[any]`.
+    balance_running: AtomicBool,
+    /// Kicks that found an idle CPU, since the start: for reports.
+    pub kicks: AtomicU64,
+    /// Those of them whose bits were all set already: for reports.
+    pub redundant_kicks: AtomicU64,
 }
 
 impl Nohz {
@@ -33,29 +58,146 @@ impl Nohz {
             needs_update: AtomicBool::new(false),
             next_balance: AtomicU64::new(0),
             next_blocked: AtomicU64::new(0),
+            balance_running: AtomicBool::new(false),
+            kicks: AtomicU64::new(0),
+            redundant_kicks: AtomicU64::new(0),
         }
     }
 
     /// The idle CPUs.
     #[must_use]
-    pub fn idle_cpus(&self) -> CpuMask {
+    pub fn idle_cpus<H: Host + ?Sized>(&self, host: &mut H) -> CpuMask {
+        touch(f::IDLE_CPUS_MASK, Access::Read, host);
         CpuMask::from_words(|i| self.mask[i].load(Relaxed))
     }
 
-    /// Adds or removes `cpu`.
-    pub fn set_idle(&self, cpu: Cpu, idle: bool) {
+    /// Adds or removes `cpu`, and counts it.
+    pub fn set_idle<H: Host + ?Sized>(&self, cpu: Cpu, idle: bool, host: &mut H) {
+        touch(f::IDLE_CPUS_MASK, Access::Rmw, host);
+        touch(f::NR_CPUS, Access::Rmw, host);
         let (word, bit) = (&self.mask[cpu.idx() / 64], 1 << (cpu.0 % 64));
         if idle {
             word.fetch_or(bit, Relaxed);
+            self.nr_cpus.fetch_add(1, Relaxed);
         } else {
             word.fetch_and(!bit, Relaxed);
+            self.nr_cpus.fetch_sub(1, Relaxed);
         }
+    }
+
+    /// Number of CPUs in tickless idle.
+    #[inline]
+    #[must_use]
+    pub fn nr_cpus<H: Host + ?Sized>(&self, host: &mut H) -> u32 {
+        touch(f::NR_CPUS, Access::Read, host);
+        self.nr_cpus.load(Relaxed)
+    }
+
+    /// Whether some idle CPU has load to decay.
+    #[inline]
+    #[must_use]
+    pub fn has_blocked<H: Host + ?Sized>(&self, host: &mut H) -> bool {
+        touch(f::HAS_BLOCKED, Access::Read, host);
+        self.has_blocked.load(Relaxed)
+    }
+
+    /// See [`Nohz::has_blocked`].
+    #[inline]
+    pub fn set_has_blocked<H: Host + ?Sized>(&self, value: bool, host: &mut H) {
+        touch(f::HAS_BLOCKED, Access::Write, host);
+        self.has_blocked.store(value, Relaxed);
+    }
+
+    /// Whether `next_balance` must be computed anew.
+    #[inline]
+    #[must_use]
+    pub fn needs_update<H: Host + ?Sized>(&self, host: &mut H) -> bool {
+        touch(f::HAS_BLOCKED, Access::Read, host);
+        self.needs_update.load(Relaxed)
+    }
+
+    /// See [`Nohz::needs_update`].
+    #[inline]
+    pub fn set_needs_update<H: Host + ?Sized>(&self, value: bool, host: &mut H) {
+        touch(f::HAS_BLOCKED, Access::Write, host);
+        self.needs_update.store(value, Relaxed);
+    }
+
+    /// When the next balance on behalf of idle CPUs is due, jiffies.
+    #[inline]
+    #[must_use]
+    pub fn next_balance<H: Host + ?Sized>(&self, host: &mut H) -> u64 {
+        touch(f::NEXT_BALANCE, Access::Read, host);
+        self.next_balance.load(Relaxed)
+    }
+
+    /// See [`Nohz::next_balance`].
+    #[inline]
+    pub fn set_next_balance<H: Host + ?Sized>(&self, jiffies: u64, host: &mut H) {
+        touch(f::NEXT_BALANCE, Access::Write, host);
+        self.next_balance.store(jiffies, Relaxed);
+    }
+
+    /// When the blocked load should next be decayed, jiffies.
+    #[inline]
+    #[must_use]
+    pub fn next_blocked<H: Host + ?Sized>(&self, host: &mut H) -> u64 {
+        touch(f::NEXT_BLOCKED, Access::Read, host);
+        self.next_blocked.load(Relaxed)
+    }
+
+    /// See [`Nohz::next_blocked`].
+    #[inline]
+    pub fn set_next_blocked<H: Host + ?Sized>(&self, jiffies: u64, host: &mut H) {
+        touch(f::NEXT_BLOCKED, Access::Write, host);
+        self.next_blocked.store(jiffies, Relaxed);
+    }
+
+    /// Becomes the only one that balances a serialized level; false if somebody is at it.
+    #[inline]
+    #[must_use]
+    pub fn try_start_serialized<H: Host + ?Sized>(&self, host: &mut H) -> bool {
+        touch(f::BALANCE_RUNNING, Access::Rmw, host);
+        !self.balance_running.swap(true, Relaxed)
+    }
+
+    /// Lets the next one balance.
+    #[inline]
+    pub fn end_serialized<H: Host + ?Sized>(&self, host: &mut H) {
+        touch(f::BALANCE_RUNNING, Access::Write, host);
+        self.balance_running.store(false, Relaxed);
     }
 }
 
 impl Default for Nohz {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// `rq->nohz_flags`, reached by every kicker.
+impl CpuShared {
+    /// Looks at the flags of `cpu`, whose words these are.
+    #[inline]
+    #[must_use]
+    pub fn nohz_flags<H: Host + ?Sized>(&self, cpu: Cpu, host: &mut H) -> u32 {
+        touch_flags(cpu, Access::Read, host);
+        self.nohz_flags.load(Relaxed)
+    }
+
+    /// Sets `bits`; the flags before. On x86 a loop of compare-and-swap that writes even if
+    /// nothing changes.
+    #[inline]
+    pub fn or_nohz_flags<H: Host + ?Sized>(&self, cpu: Cpu, bits: u32, host: &mut H) -> u32 {
+        touch_flags(cpu, Access::CasLoop, host);
+        self.nohz_flags.fetch_or(bits, Relaxed)
+    }
+
+    /// Clears `bits`; the flags before.
+    #[inline]
+    pub fn clear_nohz_flags<H: Host + ?Sized>(&self, cpu: Cpu, bits: u32, host: &mut H) -> u32 {
+        touch_flags(cpu, Access::CasLoop, host);
+        self.nohz_flags.fetch_and(!bits, Relaxed)
     }
 }
 
@@ -66,4 +208,54 @@ pub struct RootDomain {
     pub overloaded: AtomicBool,
     /// Some CPU is used beyond its capacity (energy awareness; kept for misfit).
     pub overutilized: AtomicBool,
+}
+
+impl RootDomain {
+    /// Whether some CPU has tasks that another could run.
+    #[inline]
+    #[must_use]
+    pub fn is_overloaded<H: Host + ?Sized>(&self, host: &mut H) -> bool {
+        touch_rd(frd::OVERLOAD, Access::Read, host);
+        self.overloaded.load(Relaxed)
+    }
+
+    /// Remembers it; writes only if it differs, as the kernel does (`set_rd_overloaded`).
+    #[inline]
+    pub fn set_overloaded<H: Host + ?Sized>(&self, value: bool, host: &mut H) {
+        touch_rd(frd::OVERLOAD, Access::Read, host);
+        if self.overloaded.load(Relaxed) != value {
+            touch_rd(frd::OVERLOAD, Access::Write, host);
+            self.overloaded.store(value, Relaxed);
+        }
+    }
+}
+
+#[inline]
+fn touch<H: Host + ?Sized>(fields: Fields, access: Access, host: &mut H) {
+    let object = Object {
+        kind: Kind::Nohz,
+        a: 0,
+        b: 0,
+    };
+    host.touch(object, fields, access);
+}
+
+#[inline]
+fn touch_flags<H: Host + ?Sized>(cpu: Cpu, access: Access, host: &mut H) {
+    let object = Object {
+        kind: Kind::Rq,
+        a: cpu.0,
+        b: 0,
+    };
+    host.touch(object, frq::NOHZ_FLAGS, access);
+}
+
+#[inline]
+fn touch_rd<H: Host + ?Sized>(fields: Fields, access: Access, host: &mut H) {
+    let object = Object {
+        kind: Kind::Rd,
+        a: 0,
+        b: 0,
+    };
+    host.touch(object, fields, access);
 }
