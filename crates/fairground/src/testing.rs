@@ -103,6 +103,12 @@ impl Bench {
             places: alloc::vec![place; cpus],
             ..Topology::default()
         };
+        Self::with(topology, features)
+    }
+
+    /// The CPUs of `topology`, 1 ms after the beginning of time.
+    pub fn with(topology: Topology, features: Features) -> Self {
+        let cpus = topology.nr_cpus();
         let now = 1_000_000;
         let rqs = (0..cpus as u32).map(|cpu| Rq::new(Cpu(cpu), now, 1024));
         Self {
@@ -122,6 +128,17 @@ impl Bench {
         let mut task = Task::new(id, tg, self.sys.features.tunables.base_slice_ns);
         task.body.cpus_allowed = self.sys.cpus();
         task
+    }
+
+    /// Runs `f` on `cpu`, with all queues.
+    pub fn call<T>(&mut self, cpu: u32, f: impl FnOnce(&mut Cx<TestHost>, &mut Vec<Rq>) -> T) -> T {
+        let mut cx = Cx {
+            sys: &self.sys,
+            host: &mut self.host,
+            cpu: Cpu(cpu),
+            moving: &mut self.moving,
+        };
+        f(&mut cx, &mut self.rqs)
     }
 
     /// Runs `f` on `cpu`, with its queue.

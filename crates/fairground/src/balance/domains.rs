@@ -1,14 +1,156 @@
 //! Periodic balancing of one CPU over its domains.
+//!
+//! The tick asks for the softirq when the earliest domain is due; the softirq balances every
+//! domain that is, from the smallest up. Jiffies are those of [`Features`](crate::policy).
 
+use super::balance_rq::{sched_balance_rq, touch_sd};
+use super::env::IdleType;
+use super::interval::get_sd_balance_interval;
+use super::newidle::update_newidle_cost;
+use super::nohz::{self, jiffies};
 use crate::cx::Cx;
-use crate::host::{Host, Rqs};
+use crate::fair::blocked::update_blocked_averages;
+use crate::host::{Host, Kick, Rqs};
+use crate::place::{Access, Func, rq as frq, sd as fsd};
+use crate::shared::Relaxed;
+use crate::topology::SchedDomain;
+use crate::value::Cpu;
 
 /// At the tick: asks for the softirq when a balance is due, and kicks the idle balancer.
 pub fn sched_balance_trigger<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    let _ = (cx, rqs);
+    let (sys, cpu) = (cx.sys, cx.cpu);
+    let outer = cx.host.enter(Func::BalanceTrigger);
+    let rq = rqs.rq(cpu);
+    cx.touch(
+        rq.object(),
+        frq::CURR | frq::NR_RUNNING | frq::NEXT_BALANCE,
+        Access::Read,
+    );
+    rq.idle_balance = sys.cpu[cpu.idx()].idle_cpu();
+    if !sys.topology.domains(cpu).is_empty() {
+        if jiffies(cx) >= rq.next_balance {
+            cx.host.kick(cpu, Kick::BalanceSoftirq);
+        }
+        nohz::nohz_balancer_kick(cx, rq);
+    }
+    cx.host.leave(outer);
 }
 
-/// The softirq: idle balancing on behalf of others if asked for, then the own domains.
+/// The softirq: idle balancing on behalf of others if asked for (then this CPU's own domains are
+/// among them), else the own domains.
 pub fn sched_balance_softirq<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    let _ = (cx, rqs);
+    let cpu = cx.cpu;
+    let idle = if rqs.rq(cpu).idle_balance {
+        IdleType::Idle
+    } else {
+        IdleType::Busy
+    };
+    // First for the others: once this CPU has pulled something it stops.
+    if nohz::nohz_idle_balance(cx, rqs) {
+        return;
+    }
+    update_blocked(cx, rqs, cpu);
+    sched_balance_domains(cx, rqs, cpu, idle);
+}
+
+/// Balances every domain of `cpu` that is due.
+pub(super) fn sched_balance_domains<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    cpu: Cpu,
+    idle: IdleType,
+) {
+    let outer = cx.host.enter(Func::BalanceDomains);
+    let sys = cx.sys;
+    let mut turn = Turn {
+        idle,
+        busy: !idle.is_idle() && !sys.cpu[cpu.idx()].sched_idle_cpu(),
+        goes_on: true,
+        next_balance: jiffies(cx) + 60 * u64::from(sys.features.hz),
+        due_found: false,
+    };
+    let mut need_decay = false;
+    let mut max_cost_ns = 0;
+    for sd in sys.topology.domains(cpu) {
+        touch_sd(cx, cpu, sd.level as usize, fsd::NEWIDLE, Access::Update);
+        let now = jiffies(cx);
+        need_decay = update_newidle_cost(sd, 0, 0, now, sys.features.hz);
+        max_cost_ns += sd.state.max_newidle_lb_cost.load(Relaxed);
+        // Another CPU of the group balances this level; but the costs go on decaying.
+        if !turn.goes_on {
+            if need_decay {
+                continue;
+            }
+            break;
+        }
+        balance_level(cx, rqs, cpu, sd, &mut turn);
+    }
+    let rq = rqs.rq(cpu);
+    if need_decay {
+        cx.touch(rq.object(), frq::AVG_IDLE, Access::Write);
+        rq.max_idle_balance_cost = sys.features.newidle.migration_cost_ns.max(max_cost_ns);
+    }
+    if turn.due_found {
+        cx.touch(rq.object(), frq::NEXT_BALANCE, Access::Write);
+        rq.next_balance = turn.next_balance;
+        sys.cpu[cpu.idx()]
+            .next_balance
+            .store(turn.next_balance, Relaxed);
+    }
+    cx.host.leave(outer);
+}
+
+/// Ages the load of what sleeps on `cpu` (`sched_balance_update_blocked_averages`).
+pub(super) fn update_blocked<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu: Cpu) {
+    cx.with_rq(rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        update_blocked_averages(cx, rq);
+    });
+}
+
+/// State of one walk over the domains.
+struct Turn {
+    idle: IdleType,
+    busy: bool,
+    goes_on: bool,
+    next_balance: u64,
+    due_found: bool,
+}
+
+fn balance_level<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    cpu: Cpu,
+    sd: &SchedDomain,
+    turn: &mut Turn,
+) {
+    let sys = cx.sys;
+    let level = sd.level as usize;
+    touch_sd(cx, cpu, level, fsd::FIXED | fsd::LAST_BALANCE, Access::Read);
+    let last = &sd.state.last_balance;
+    let mut interval = get_sd_balance_interval(sys, sd, turn.busy);
+    if !sd.flags.serialize || sys.nohz.try_start_serialized(cx.host) {
+        if jiffies(cx) >= last.load(Relaxed) + interval {
+            let attempt = sched_balance_rq(cx, rqs, cpu, level, turn.idle);
+            turn.goes_on = attempt.goes_on;
+            if attempt.pulled > 0 {
+                // Tasks may have gone to another CPU of the group, so look again.
+                let words = &sys.cpu[cpu.idx()];
+                let idle = words.idle_cpu();
+                turn.idle = if idle { IdleType::Idle } else { IdleType::Busy };
+                turn.busy = !idle && !words.sched_idle_cpu();
+            }
+            last.store(jiffies(cx), Relaxed);
+            touch_sd(cx, cpu, level, fsd::LAST_BALANCE, Access::Write);
+            interval = get_sd_balance_interval(sys, sd, turn.busy);
+        }
+        if sd.flags.serialize {
+            sys.nohz.end_serialized(cx.host);
+        }
+    }
+    let next = last.load(Relaxed) + interval;
+    if next < turn.next_balance {
+        turn.next_balance = next;
+        turn.due_found = true;
+    }
 }

@@ -4,11 +4,13 @@
 //! attaching to another, each under its own lock.
 
 pub mod active;
+mod balance_rq;
 pub mod busiest;
 pub mod domains;
 pub mod env;
 pub mod imbalance;
 pub mod interval;
+mod moving;
 pub mod newidle;
 pub mod nohz;
 pub mod stats;

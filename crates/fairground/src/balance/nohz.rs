@@ -12,9 +12,8 @@
 //! Not modelled: capacity taken by interrupts or real-time tasks (`check_cpu_capacity` never
 //! fires), asymmetric packing, housekeeping masks.
 
-use super::blocked_update;
-use super::domains::sched_balance_domains;
-use super::env::Idle;
+use super::domains::{sched_balance_domains, update_blocked};
+use super::env::IdleType;
 use crate::cx::Cx;
 use crate::host::{Host, Kick, Rqs};
 use crate::place::{Access, Func, Kind, Object, rq as frq};
@@ -142,6 +141,7 @@ fn nohz_balance_exit_idle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     cx.touch(rq.object(), frq::NOHZ_STATE, Access::Write);
     cx.sys.nohz.set_idle(rq.cpu, false, cx.host);
     count_busy(cx, rq.cpu, true);
+    rq.publish(cx.sys);
 }
 
 /// Keeps `nr_busy_cpus` of the last-level cache; a CPU with a cache of its own has none.
@@ -247,7 +247,8 @@ fn balance_idle_cpus<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, flag
         next_balance = Some(next_balance.map_or(due, |next: u64| next.min(due)));
     }
     if let Some(next) = next_balance {
-        sys.nohz.set_next_balance(next.min(now + 60 * u64::from(sys.features.hz)), cx.host);
+        sys.nohz
+            .set_next_balance(next.min(now + 60 * u64::from(sys.features.hz)), cx.host);
     }
     if stats {
         let later = ms_to_jiffies(cx, LOAD_AVG_PERIOD_MS);
@@ -259,18 +260,13 @@ fn balance_idle_cpus<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, flag
 }
 
 /// Balances for one idle CPU if that is due; when the next one is, jiffies.
-fn balance_one<H: Host, R: Rqs + ?Sized>(
-    cx: &mut Cx<H>,
-    rqs: &mut R,
-    cpu: Cpu,
-    flags: u32,
-) -> u64 {
+fn balance_one<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu: Cpu, flags: u32) -> u64 {
     cx.read_rq(cpu, frq::NEXT_BALANCE);
     let words = &cx.sys.cpu[cpu.idx()];
     if jiffies(cx) >= words.next_balance.load(Relaxed) {
         cx.with_rq(rqs, cpu, |cx, rq| cx.update_rq_clock(rq));
         if flags & nohz_kick::BALANCE != 0 {
-            sched_balance_domains(cx, rqs, cpu, Idle::Idle);
+            sched_balance_domains(cx, rqs, cpu, IdleType::Idle);
         }
     }
     words.next_balance.load(Relaxed)
@@ -286,7 +282,7 @@ fn update_nohz_stats<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu:
     if jiffies(cx) <= words.last_blocked_update.load(Relaxed) {
         return true;
     }
-    blocked_update(cx, rqs, cpu);
+    update_blocked(cx, rqs, cpu);
     words.has_blocked_load.load(Relaxed)
 }
 
@@ -312,4 +308,114 @@ pub(super) fn jiffies<H: Host>(cx: &mut Cx<H>) -> u64 {
 /// Jiffies that last at least `ms`.
 pub(super) fn ms_to_jiffies<H: Host>(cx: &Cx<H>, ms: u64) -> u64 {
     (ms * u64::from(cx.sys.features.hz)).div_ceil(1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Features, IlbKick, IlbPick};
+    use crate::testing::Bench;
+    use crate::topology::{CpuPlace, Machine, Topology};
+
+    const FLAGS: u32 = nohz_kick::STATS | nohz_kick::BALANCE;
+
+    /// Four CPUs with one cache; 1 and 3 are in tickless idle, 0 is busy.
+    fn bench(features: Features) -> Bench {
+        let cpus = (0..4).map(|core| CpuPlace {
+            core,
+            cluster: core,
+            capacity: 1024,
+            ..CpuPlace::default()
+        });
+        let topology = Topology::build(&Machine {
+            cpus: cpus.collect(),
+            ..Machine::default()
+        });
+        let mut bench = Bench::with(topology, features);
+        for cpu in 0..4 {
+            bench.on(cpu, |_, _| ());
+        }
+        for cpu in [1, 3] {
+            bench.call(cpu, nohz_balance_enter_idle);
+        }
+        bench
+    }
+
+    fn count(bench: &Bench, access: Access) -> usize {
+        let flags = |t: &&(Object, crate::place::Fields, Access)| {
+            t.0.kind == Kind::Rq && t.1 == frq::NOHZ_FLAGS && t.2 == access
+        };
+        bench.host.touches.iter().filter(flags).count()
+    }
+
+    fn kick_three_times(ilb_kick: IlbKick) -> Bench {
+        let mut bench = bench(Features {
+            ilb_kick,
+            ..Features::default()
+        });
+        bench.host.touches.clear();
+        for _ in 0..3 {
+            bench.on(0, |cx, _| kick_ilb(cx, FLAGS));
+        }
+        assert_eq!(bench.host.kicks, [(Cpu(1), Kick::IdleBalance)], "one IPI");
+        assert_eq!(bench.sys.nohz.kicks.load(Relaxed), 3);
+        assert_eq!(bench.sys.nohz.redundant_kicks.load(Relaxed), 2);
+        bench
+    }
+
+    #[test]
+    fn redundant_kicks_are_written_always() {
+        let bench = kick_three_times(IlbKick::Always);
+        assert_eq!(count(&bench, Access::CasLoop), 3);
+        assert_eq!(count(&bench, Access::Read), 0);
+    }
+
+    #[test]
+    fn redundant_kicks_are_skipped() {
+        let bench = kick_three_times(IlbKick::SkipRedundant);
+        assert_eq!(count(&bench, Access::CasLoop), 1);
+        assert_eq!(count(&bench, Access::Read), 3);
+    }
+
+    #[test]
+    fn a_kick_that_adds_a_bit_is_written() {
+        let mut bench = bench(Features::default());
+        bench.on(0, |cx, _| kick_ilb(cx, nohz_kick::STATS));
+        bench.on(0, |cx, _| kick_ilb(cx, FLAGS));
+        assert_eq!(bench.sys.nohz.redundant_kicks.load(Relaxed), 0);
+        assert_eq!(bench.host.kicks.len(), 1, "the first owns the IPI");
+        bench.call(1, nohz_csd_func);
+        assert_eq!(bench.rqs[1].nohz_idle_balance, FLAGS);
+        assert_eq!(bench.host.kicks[1], (Cpu(1), Kick::BalanceSoftirq));
+    }
+
+    #[test]
+    fn the_search_may_start_at_the_kicker() {
+        let mut bench = bench(Features {
+            ilb_pick: IlbPick::Wrap,
+            ..Features::default()
+        });
+        bench.on(2, |cx, _| kick_ilb(cx, FLAGS));
+        assert_eq!(bench.host.kicks, [(Cpu(3), Kick::IdleBalance)]);
+    }
+
+    #[test]
+    fn idle_cpus_are_counted_once_each_way() {
+        let mut bench = bench(Features::default());
+        let busy = |b: &mut Bench| b.sys.llc[0].nr_busy_cpus(LLC, &mut b.host);
+        bench.call(1, nohz_balance_enter_idle);
+        assert_eq!(bench.sys.nohz.nr_cpus(&mut bench.host), 2);
+        assert_eq!(busy(&mut bench), 2);
+        for _ in 0..2 {
+            bench.on(1, nohz_balance_exit_idle);
+        }
+        assert_eq!(bench.sys.nohz.nr_cpus(&mut bench.host), 1);
+        assert_eq!(busy(&mut bench), 3);
+        assert_eq!(
+            bench.sys.nohz.idle_cpus(&mut bench.host).first(),
+            Some(Cpu(3))
+        );
+    }
+
+    const LLC: crate::value::LlcId = crate::value::LlcId(0);
 }

@@ -60,6 +60,8 @@ pub fn enqueue_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId
         tree_insert(rq, cfs, id, cx.sys.features.pick);
     }
     if first {
+        let tg = rq.cfs[cfs.idx()].tg;
+        cx.sys.tg[tg.idx()].cpu(rq.cpu).publish_queued(true);
         throttle::check_enqueue_throttle(cx, rq, cfs);
         let throttled = rq.cfs[cfs.idx()].throttled_hierarchy();
         if cx.features().throttle.joins_leaf_list(throttled) {
@@ -156,6 +158,9 @@ fn account_dequeue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {
     let q = &mut rq.cfs[cfs.idx()];
     q.load.sub(se.load.weight);
     q.nr_queued -= 1;
+    if q.nr_queued == 0 {
+        cx.sys.tg[q.tg.idx()].cpu(rq.cpu).publish_queued(false);
+    }
 }
 
 /// Notes the lag of a queued entity, within its limits.

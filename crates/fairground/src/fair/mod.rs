@@ -30,6 +30,6 @@ pub mod throttle;
 mod throttle_clock;
 mod throttle_walk;
 pub mod util_est;
-mod vtime;
+pub(crate) mod vtime;
 
 pub use flags::{Dequeue, Enqueue, UpdateLoad};

@@ -18,9 +18,7 @@ use super::{throttle, vtime};
 use crate::cx::Cx;
 use crate::fair::{Enqueue, UpdateLoad};
 use crate::host::Host;
-use crate::place::{
-    Access, Func, Kind, Object, cfs_rq as fq, rd, rq as frq, se as fse, task as ft,
-};
+use crate::place::{Access, Func, Kind, Object, cfs_rq as fq, rq as frq, se as fse, task as ft};
 use crate::rq::Rq;
 use crate::shared::Relaxed;
 use crate::value::{CfsId, SeId, TaskId};
@@ -167,16 +165,7 @@ fn add_nr_running<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     if rq.nr_running != 2 {
         return;
     }
-    let root_domain = Object {
-        kind: Kind::Rd,
-        a: 0,
-        b: 0,
-    };
-    cx.touch(root_domain, rd::OVERLOAD, Access::Read);
-    if !cx.sys.rd.overloaded.load(Relaxed) {
-        cx.touch(root_domain, rd::OVERLOAD, Access::Write);
-        cx.sys.rd.overloaded.store(true, Relaxed);
-    }
+    cx.sys.rd.set_overloaded(true, cx.host);
 }
 
 /// Picks the next task, puts `prev` and sets the new one (common levels are left alone); `None`,

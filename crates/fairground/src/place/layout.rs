@@ -378,13 +378,14 @@ const RD: StructLayout = StructLayout {
 };
 
 const NOHZ: StructLayout = StructLayout {
-    size: 128,
+    size: 192,
     fields: &[
-        (0, 64), // idle_cpus_mask
-        (64, 4), // nr_cpus
-        (68, 8), // has_blocked
-        (80, 8), // next_balance
-        (88, 8), // next_blocked
+        (0, 64),  // idle_cpus_mask
+        (64, 4),  // nr_cpus
+        (68, 8),  // has_blocked
+        (80, 8),  // next_balance
+        (88, 8),  // next_blocked
+        (128, 4), // balance_running
     ],
 };
 

@@ -161,6 +161,7 @@ pub static PROFILES: &[Profile] = &[
         name: "linux-6.12-lts",
         what: "Linux 6.12.117 with its backports",
         sets: &[
+            ("lb_eligible_first", "off"),
             ("run_to_parity", "own-slice"),
             ("throttle", "whole-queue"),
             ("next_buddy", "off"),
@@ -170,6 +171,7 @@ pub static PROFILES: &[Profile] = &[
         name: "linux-6.9",
         what: "Linux 6.9: EEVDF without delayed dequeue, idle-balancer flags always written",
         sets: &[
+            ("lb_eligible_first", "off"),
             ("run_to_parity", "own-slice"),
             ("throttle", "whole-queue"),
             ("next_buddy", "off"),
@@ -185,6 +187,7 @@ pub static PROFILES: &[Profile] = &[
         name: "linux-6.5",
         what: "Linux 6.5: CFS, group load published at every change",
         sets: &[
+            ("lb_eligible_first", "off"),
             ("pick", "cfs"),
             ("throttle", "whole-queue"),
             ("delay_dequeue", "off"),
@@ -198,6 +201,7 @@ pub static PROFILES: &[Profile] = &[
         name: "linux-5.8",
         what: "Linux 5.8: CFS, no tie-break in the slow path, scan by average idle time",
         sets: &[
+            ("lb_eligible_first", "off"),
             ("pick", "cfs"),
             ("throttle", "whole-queue"),
             ("delay_dequeue", "off"),
@@ -214,6 +218,7 @@ pub static PROFILES: &[Profile] = &[
         what: "Linux 3.10: CFS, h_load of all groups before each balance (decisions named here \
                only; load tracking and balancing are those of the newer kernels)",
         sets: &[
+            ("lb_eligible_first", "off"),
             ("pick", "cfs"),
             ("throttle", "whole-queue"),
             ("delay_dequeue", "off"),
@@ -263,7 +268,11 @@ pub(super) fn linux_6_18() -> Features {
             migration_cost_ns: 500_000,
             proportional: true,
         },
-        load_balance: LoadBalance { nr_migrate: 32 },
+        load_balance: LoadBalance {
+            nr_migrate: 32,
+            newidle_moves_one: true,
+            eligible_first: true,
+        },
         util_est: true,
         attach_age_load: true,
         layout: LayoutId::Linux615,
@@ -344,7 +353,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 32] = [
+static DECISIONS: [Decision; 34] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -489,6 +498,18 @@ static DECISIONS: [Decision; 32] = [
         (1..=1024),
         f,
         f.load_balance.nr_migrate
+    ),
+    flag!(
+        "newidle_moves_one",
+        "a newly idle CPU pulls one task at most (CONFIG_PREEMPTION)",
+        f,
+        f.load_balance.newidle_moves_one
+    ),
+    flag!(
+        "lb_eligible_first",
+        "balancing moves tasks with lag left first",
+        f,
+        f.load_balance.eligible_first
     ),
     flag!("util_est", "estimated utilisation", f, f.util_est),
     named!("layout", "field order", "linux-6.15, reordered, engine", f, f.layout,

@@ -26,6 +26,7 @@ pub use attributes::{
     set_slice,
 };
 pub use stop::run_stopper;
+pub(crate) use stop::{attach_moved, detach_for_move};
 pub use switch::{exit_to_user, sched_yield, schedule};
 pub use wake::{
     EnqueueAt, enqueue_woken, sched_exec, sched_fork, sched_ttwu_pending, select_cpu,

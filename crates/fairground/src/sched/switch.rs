@@ -1,7 +1,7 @@
 //! `schedule`: from the task that runs to the one that runs next.
 
 use super::resched_if;
-use crate::balance::newidle;
+use crate::balance::{newidle, nohz};
 use crate::cx::Cx;
 use crate::event::Event;
 use crate::fair::{Dequeue, preempt, task, throttle};
@@ -18,7 +18,7 @@ use crate::value::{SeId, TaskId};
 /// A task that sleeps or exits goes back to the host (`Host::park`), unless it stays queued as a
 /// delayed sleeper; then it goes back when it is picked, or is found by
 /// [`wake_queued`](super::wake_queued). A CPU that would run dry first looks for work elsewhere,
-/// with its queue unlocked.
+/// with its queue unlocked; if it idles, the idle loop begins with what that search has left.
 pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Prev) -> Switch {
     let outer = cx.host.enter(Func::Schedule);
     let cpu = cx.cpu;
@@ -33,6 +33,9 @@ pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Pre
         }
     };
     cx.host.leave(outer);
+    if done.next.is_none() {
+        nohz::nohz_run_idle_balance(cx, rqs);
+    }
     done
 }
 

@@ -54,6 +54,8 @@ pub struct TgCpu {
     usage: AtomicU64,
     /// The group.
     tg: TgId,
+    /// Something is on the queue (`nr_queued != 0`), written by the owner.
+    queued: AtomicBool,
     /// `cfs_rq.avg.load_avg` of a group below the root, written by the owner.
     pub queue_load_avg: AtomicU64,
     /// `load_avg` of the entity that stands for the queue above, written by the owner.
@@ -89,6 +91,12 @@ impl TgCpu {
     /// The owner publishes how many throttled queues there are at or above.
     pub(crate) fn publish_throttle(&self, throttle_count: u32) {
         self.throttle_count.store(throttle_count + 1, Relaxed);
+    }
+
+    /// The owner publishes that the queue has got its first entity, or lost its last.
+    #[inline]
+    pub(crate) fn publish_queued(&self, queued: bool) {
+        self.queued.store(queued, Relaxed);
     }
 
     /// The owner counts execution.
@@ -222,6 +230,16 @@ impl TaskGroup {
     #[must_use]
     pub fn cpus(&self) -> &[TgCpu] {
         &self.cpu
+    }
+
+    /// Whether something is on the group's queue on `cpu`. Any CPU may ask.
+    #[must_use]
+    pub fn queued_on<H: Host>(&self, cpu: Cpu, host: &mut H) -> bool {
+        let Some(own) = self.cpu.get(cpu.idx()) else {
+            return false;
+        };
+        host.touch(own.queue(cpu), q::NR_QUEUED, Access::Read);
+        own.queued.load(Relaxed)
     }
 
     /// Whether the group's queue on `cpu` is throttled itself or by one above it; `None` if there

@@ -136,4 +136,10 @@ pub struct SdState {
     pub lb_failed: [AtomicU64; 3],
     /// See `lb_count`.
     pub lb_gained: [AtomicU64; 3],
+    /// Active balancing: times the stopper looked for a task to push here, found one, found none.
+    pub alb_count: AtomicU64,
+    /// See `alb_count`.
+    pub alb_pushed: AtomicU64,
+    /// See `alb_count`.
+    pub alb_failed: AtomicU64,
 }

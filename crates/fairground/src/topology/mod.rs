@@ -66,7 +66,7 @@ impl Topology {
     #[inline]
     #[must_use]
     pub fn domains(&self, cpu: Cpu) -> &[SchedDomain] {
-        &self.domains[cpu.idx()]
+        self.domains.get(cpu.idx()).map_or(&[], Vec::as_slice)
     }
 
     /// The smallest domain that spans both, if any does.
