@@ -81,7 +81,8 @@ fn check_laws(lab: &Lab) {
 enum Step {
     Spawn(u32, Policy, i8),
     Run(u64),
-    Sleep,
+    /// Runs for so long, then sleeps: ahead of the others by then, it is delayed.
+    Sleep(u64),
     Wake(usize),
     Yield,
     Renice(usize, Policy, i8),
@@ -96,7 +97,7 @@ fn steps() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (0..GROUPS, policy(), -20i8..20).prop_map(|(g, p, n)| Step::Spawn(g, p, n)),
         8 => (1u64..9_000_000).prop_map(Step::Run),
-        5 => Just(Step::Sleep),
+        5 => (0u64..5_000_000).prop_map(Step::Sleep),
         6 => (0usize..64).prop_map(Step::Wake),
         1 => Just(Step::Yield),
         1 => (0usize..64, policy(), -20i8..20).prop_map(|(i, p, n)| Step::Renice(i, p, n)),
@@ -119,8 +120,11 @@ fn apply(lab: &mut Lab, step: &Step) {
             lab.spawn(spec, Enqueue::INITIAL);
         }
         Step::Run(ns) => lab.run(ns),
-        Step::Sleep if lab.rq.curr.is_some() => {
-            lab.sleep();
+        Step::Sleep(ns) => {
+            lab.run(ns);
+            if lab.rq.curr.is_some() {
+                lab.sleep();
+            }
         }
         Step::Wake(i) if tasks > 0 => {
             lab.wake(TaskId((i % tasks) as u32));

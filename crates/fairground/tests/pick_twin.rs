@@ -125,7 +125,8 @@ fn check_laws(lab: &Lab) {
 enum Step {
     Spawn(i8, Option<u64>, bool),
     Run(u64),
-    Sleep,
+    /// Runs for so long, then sleeps: ahead of the others by then, it is delayed.
+    Sleep(u64),
     Wake(usize),
     Yield,
     Renice(usize, Policy, i8),
@@ -145,7 +146,7 @@ fn steps() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (-20i8..20, slices(), any::<bool>()).prop_map(|(n, s, new)| Step::Spawn(n, s, new)),
         8 => (1u64..9_000_000).prop_map(Step::Run),
-        4 => Just(Step::Sleep),
+        4 => (0u64..5_000_000).prop_map(Step::Sleep),
         5 => any::<prop::sample::Index>().prop_map(|i| Step::Wake(i.index(64))),
         1 => Just(Step::Yield),
         1 => (0usize..64, policy, -20i8..20).prop_map(|(i, p, n)| Step::Renice(i, p, n)),
@@ -171,8 +172,11 @@ fn apply(lab: &mut Lab, step: &Step) {
             lab.spawn(spec, flags);
         }
         Step::Run(ns) => lab.run(ns),
-        Step::Sleep if lab.rq.curr.is_some() => {
-            lab.sleep();
+        Step::Sleep(ns) => {
+            lab.run(ns);
+            if lab.rq.curr.is_some() {
+                lab.sleep();
+            }
         }
         Step::Wake(i) if tasks > 0 => {
             lab.wake(TaskId((i % tasks) as u32));
