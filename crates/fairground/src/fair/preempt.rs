@@ -4,6 +4,7 @@
 //! know.
 
 use super::buddy::{Buddy, clear_buddies, se_is_idle, set_buddy};
+use super::curr::resched_curr;
 use super::entity::update_curr;
 use super::group::update_cfs_group;
 use super::load::update_load_avg;
@@ -33,7 +34,7 @@ pub fn wakeup_preempt_fair<H: Host>(
     let outer = cx.host.enter(Func::WakeupPreempt);
     touch_preempt(cx, rq, curr, woken);
     if wants_preemption(cx, rq, curr, woken, kind) {
-        rq.need_resched = true;
+        resched_curr(cx, rq);
     }
     cx.host.leave(outer);
     answer(rq)
@@ -181,7 +182,7 @@ fn entity_tick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId) {
         && rq.cfs[cfs.idx()].nr_queued > 1
         && cfs_rules::check_preempt_tick(cx, rq, cfs, curr)
     {
-        rq.need_resched = true;
+        resched_curr(cx, rq);
     }
 }
 
@@ -217,7 +218,7 @@ pub fn prio_changed_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> Re
         return answer(rq);
     }
     if rq.curr == Some(task) {
-        rq.need_resched = true;
+        resched_curr(cx, rq);
         return Resched::Yes;
     }
     wakeup_preempt_fair(cx, rq, task, WakeKind::Wake)
