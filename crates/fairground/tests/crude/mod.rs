@@ -1,0 +1,205 @@
+//! A crude machine for runs of hogs: every busy CPU ticks, nothing costs time, and what the engine
+//! asks for happens at once.
+#![allow(dead_code, reason = "each test uses what it needs")]
+
+use std::collections::VecDeque;
+
+use fairground::cx::Cx;
+use fairground::event::Event;
+use fairground::host::{Host, Kick, Timer};
+use fairground::policy::Features;
+use fairground::rq::Rq;
+use fairground::sched;
+use fairground::system::System;
+use fairground::task::{Placed, Prev, Task, WakeKind};
+use fairground::topology::{CpuPlace, Machine, Topology};
+use fairground::value::{Cpu, CpuMask, TaskId, TgId};
+
+#[derive(Default)]
+pub struct Asked {
+    pub now: u64,
+    random: u32,
+    due: VecDeque<(Cpu, Option<Kick>)>,
+    parked: Vec<Task>,
+    pub migrations: u32,
+    /// Ticks of CPUs that were not idle.
+    pub busy_ticks: u32,
+    /// Softirqs that balanced for idle CPUs, and idle CPUs that they had to look at.
+    pub idle_balances: u32,
+}
+
+impl Host for Asked {
+    fn clock(&mut self) -> u64 {
+        self.now
+    }
+    fn resched(&mut self, cpu: Cpu) {
+        self.due.push_back((cpu, None));
+    }
+    fn park(&mut self, task: Task) {
+        self.parked.push(task);
+    }
+    fn start_timer(&mut self, _: Timer, _: u64) {}
+    fn cancel_timer(&mut self, _: Timer) {}
+    fn kick(&mut self, cpu: Cpu, work: Kick) {
+        self.due.push_back((cpu, Some(work)));
+    }
+    fn random(&mut self) -> u32 {
+        self.random = self
+            .random
+            .wrapping_mul(1_664_525)
+            .wrapping_add(1_013_904_223);
+        self.random >> 16
+    }
+    fn event(&mut self, event: Event) {
+        if let Event::Migrate { .. } = event {
+            self.migrations += 1;
+        }
+    }
+}
+
+pub struct Crude {
+    pub sys: System,
+    pub rqs: Vec<Rq>,
+    pub host: Asked,
+    moving: Vec<Task>,
+    tickless: Vec<bool>,
+}
+
+impl Crude {
+    /// 250 ticks a second, and the newest kernel.
+    pub fn new(machine: &Machine) -> Self {
+        Self::with(machine, Features::default())
+    }
+
+    /// 250 ticks a second.
+    pub fn with(machine: &Machine, mut features: Features) -> Self {
+        features.hz = 250;
+        let topology = Topology::build(machine);
+        let n = topology.nr_cpus();
+        let now = 1_000_000_000;
+        Self {
+            sys: System::new(features, topology),
+            rqs: (0..n as u32).map(|c| Rq::new(Cpu(c), now, 1024)).collect(),
+            host: Asked {
+                now,
+                random: 1,
+                ..Asked::default()
+            },
+            moving: Vec::with_capacity(64),
+            tickless: vec![false; n],
+        }
+    }
+
+    pub fn on<T>(&mut self, cpu: Cpu, f: impl FnOnce(&mut Cx<Asked>, &mut Vec<Rq>) -> T) -> T {
+        let mut cx = Cx {
+            sys: &self.sys,
+            host: &mut self.host,
+            cpu,
+            moving: &mut self.moving,
+        };
+        f(&mut cx, &mut self.rqs)
+    }
+
+    /// A task that never sleeps, put on `cpu` without asking where it should go.
+    pub fn hog(&mut self, cpu: Cpu, allowed: CpuMask) -> TaskId {
+        let id = self.sys.add_task(TgId::ROOT);
+        let mut task = Task::new(id, TgId::ROOT, self.sys.features.tunables.base_slice_ns);
+        task.body.cpus_allowed = allowed;
+        let placed = Placed {
+            cpu,
+            migrated: false,
+        };
+        self.on(cpu, |cx, rqs| {
+            sched::sched_fork(cx, &mut task);
+            sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+        });
+        self.settle();
+        id
+    }
+
+    /// Does everything that was asked for.
+    pub fn settle(&mut self) {
+        while let Some((cpu, work)) = self.host.due.pop_front() {
+            match work {
+                None => self.schedule(cpu, Prev::Runnable),
+                Some(work @ (Kick::ActiveBalance | Kick::Migrate)) => {
+                    self.on(cpu, |cx, rqs| {
+                        let _ = sched::run_stopper(cx, rqs, work);
+                    });
+                }
+                Some(Kick::IdleBalance) => {
+                    self.host.idle_balances += 1;
+                    self.on(cpu, |cx, rqs| sched::run_kick(cx, rqs, Kick::IdleBalance));
+                }
+                Some(work) => self.on(cpu, |cx, rqs| sched::run_kick(cx, rqs, work)),
+            }
+        }
+    }
+
+    pub fn schedule(&mut self, cpu: Cpu, prev: Prev) {
+        let idle = self.on(cpu, |cx, rqs| sched::schedule(cx, rqs, prev).next.is_none());
+        if idle && !self.tickless[cpu.idx()] {
+            self.on(cpu, sched::nohz_enter_idle);
+        } else if !idle && self.tickless[cpu.idx()] {
+            self.on(cpu, sched::nohz_exit_idle);
+        }
+        self.tickless[cpu.idx()] = idle;
+    }
+
+    /// `n` ticks of each CPU, spread evenly over the period.
+    pub fn ticks(&mut self, n: u32) {
+        let cpus = self.sys.nr_cpus() as u64;
+        for _ in 0..n {
+            for cpu in self.sys.cpus().iter() {
+                self.host.now += self.sys.features.tick_ns() / cpus;
+                if !self.tickless[cpu.idx()] {
+                    self.host.busy_ticks += 1;
+                    self.on(cpu, sched::sched_tick);
+                    self.settle();
+                }
+            }
+        }
+    }
+
+    /// All CPUs go idle first.
+    pub fn idle(mut self) -> Self {
+        for cpu in self.sys.cpus().iter() {
+            self.schedule(cpu, Prev::Runnable);
+        }
+        self.settle();
+        self
+    }
+
+    pub fn nr_running(&self) -> Vec<u32> {
+        self.rqs.iter().map(|rq| rq.nr_running).collect()
+    }
+}
+
+pub fn places(n: u32, place: impl Fn(u32) -> CpuPlace) -> Machine {
+    Machine {
+        cpus: (0..n).map(place).collect(),
+        ..Machine::default()
+    }
+}
+
+pub fn flat(n: u32) -> Machine {
+    places(n, |cpu| CpuPlace {
+        core: cpu,
+        cluster: cpu,
+        capacity: 1024,
+        ..CpuPlace::default()
+    })
+}
+
+/// Two packages with a cache each, two threads a core.
+pub fn two_packages(n: u32) -> Machine {
+    let half = n / 2;
+    places(n, |cpu| CpuPlace {
+        core: cpu / 2,
+        cluster: cpu / 2,
+        llc: cpu / half,
+        package: cpu / half,
+        capacity: 1024,
+        ..CpuPlace::default()
+    })
+}
