@@ -70,10 +70,12 @@ impl System {
         let n = topology.nr_cpus();
         features.tunables = features.tunables.scaled(n);
         let traits = MachineTraits::of(&topology);
+        let cost_ns = features.newidle.migration_cost_ns;
+        let words = || CpuShared::default().init_max_idle_balance_cost(cost_ns);
         let llc = |span: &CpuMask| LlcShared::new(span.weight(), traits.smt);
         Self {
             features,
-            cpu: (0..n).map(|_| CpuShared::default()).collect(),
+            cpu: (0..n).map(|_| words()).collect(),
             tg: alloc::vec![TaskGroup::root(n)],
             task: Vec::new(),
             llc: topology.llc_span.iter().map(llc).collect(),

@@ -48,8 +48,7 @@ fn kicks(busy: u32, phases: u64) -> u64 {
         for sd in m.sys.topology.domains(cpu) {
             sd.state.last_balance.store(jiffies, Relaxed);
         }
-        m.rqs[cpu.idx()].next_balance = jiffies;
-        m.rqs[cpu.idx()].publish(&m.sys);
+        m.sys.cpu[cpu.idx()].set_next_balance(cpu, jiffies, &mut m.host);
     }
     for cpu in 0..busy {
         for _ in 0..2 {

@@ -21,14 +21,11 @@ pub fn sched_balance_trigger<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut
     let (sys, cpu) = (cx.sys, cx.cpu);
     let outer = cx.host.enter(Func::BalanceTrigger);
     let rq = rqs.rq(cpu);
-    cx.touch(
-        rq.object(),
-        frq::CURR | frq::NR_RUNNING | frq::NEXT_BALANCE,
-        Access::Read,
-    );
-    rq.idle_balance = sys.cpu[cpu.idx()].idle_cpu();
+    let words = &sys.cpu[cpu.idx()];
+    cx.touch(rq.object(), frq::CURR | frq::NR_RUNNING, Access::Read);
+    rq.idle_balance = words.idle_cpu();
     if !sys.topology.domains(cpu).is_empty() {
-        if jiffies(cx) >= rq.next_balance {
+        if jiffies(cx) >= words.next_balance(cpu, cx.host) {
             cx.host.kick(cpu, Kick::BalanceSoftirq);
         }
         nohz::nohz_balancer_kick(cx, rq);
@@ -85,17 +82,13 @@ pub(super) fn sched_balance_domains<H: Host, R: Rqs + ?Sized>(
         }
         balance_level(cx, rqs, cpu, sd, &mut turn);
     }
-    let rq = rqs.rq(cpu);
+    let words = &sys.cpu[cpu.idx()];
     if need_decay {
-        cx.touch(rq.object(), frq::AVG_IDLE, Access::Write);
-        rq.max_idle_balance_cost = sys.features.newidle.migration_cost_ns.max(max_cost_ns);
+        let cost_ns = sys.features.newidle.migration_cost_ns.max(max_cost_ns);
+        words.set_max_idle_balance_cost(cpu, cost_ns, cx.host);
     }
     if turn.due_found {
-        cx.touch(rq.object(), frq::NEXT_BALANCE, Access::Write);
-        rq.next_balance = turn.next_balance;
-        sys.cpu[cpu.idx()]
-            .next_balance
-            .store(turn.next_balance, Relaxed);
+        words.set_next_balance(cpu, turn.next_balance, cx.host);
     }
     cx.host.leave(outer);
 }

@@ -265,3 +265,205 @@ const fn shr_bound(value: u64, shift: u32) -> u64 {
 const fn fits_capacity(util: u64, capacity: u64) -> bool {
     util * 1280 < capacity * 1024
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::host::Kick;
+    use crate::policy::Features;
+    use crate::sched;
+    use crate::task::{Placed, Prev, WakeKind};
+    use crate::testing::Bench;
+    use crate::topology::{CpuPlace, Machine, Topology};
+    use crate::value::CpuMask;
+
+    /// Four CPUs with one cache; CPU 0 runs the first of `allowed.len()` hogs.
+    fn bench(features: Features, allowed: &[CpuMask]) -> Bench {
+        let cpus = (0..4).map(|core| CpuPlace {
+            core,
+            cluster: core,
+            capacity: 1024,
+            ..CpuPlace::default()
+        });
+        let topology = Topology::build(&Machine {
+            cpus: cpus.collect(),
+            ..Machine::default()
+        });
+        let mut bench = Bench::with(topology, features);
+        for mask in allowed {
+            let mut task = bench.task(TgId::ROOT);
+            task.body.cpus_allowed = *mask;
+            let placed = Placed {
+                cpu: Cpu(0),
+                migrated: false,
+            };
+            bench.call(0, |cx, rqs| {
+                sched::sched_fork(cx, &mut task);
+                sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+                if rqs[0].curr.is_none() {
+                    let _ = sched::schedule(cx, rqs, Prev::Runnable);
+                }
+            });
+        }
+        bench.host.now += 10_000_000; // nobody is hot
+        bench
+    }
+
+    fn free(n: usize) -> Vec<CpuMask> {
+        alloc::vec![CpuMask::first_n(4); n]
+    }
+
+    /// Detaches for CPU 1; ids of the tasks taken, and what the attempt has noted.
+    fn detach(
+        bench: &mut Bench,
+        idle: IdleType,
+        set: impl Fn(&mut LbEnv<'_>),
+    ) -> (Vec<u32>, Noted) {
+        bench.on(0, |cx, rq| {
+            let sys = cx.sys;
+            let mut env = LbEnv::new(sys, 0, Cpu(1), idle, &sys.cpus());
+            env.dst_grpmask = CpuMask::first_n(4).and_not(&CpuMask::of(Cpu(0)));
+            env.loop_max = 32;
+            env.all_pinned = true;
+            env.migration_type = MigrationType::Task;
+            set(&mut env);
+            let n = detach_tasks(cx, rq, &mut env);
+            let ids: Vec<u32> = cx.moving.drain(..).map(|t| t.body.id.0).collect();
+            assert_eq!(ids.len(), n as usize);
+            let noted = Noted {
+                all_pinned: env.all_pinned,
+                new_dst: env.new_dst_cpu.map(|c| c.0),
+                left: env.imbalance,
+            };
+            (ids, noted)
+        })
+    }
+
+    #[derive(PartialEq, Eq, Debug)]
+    struct Noted {
+        all_pinned: bool,
+        new_dst: Option<u32>,
+        left: i64,
+    }
+
+    #[test]
+    fn the_oldest_waiting_tasks_go_and_the_running_one_stays() {
+        let mut bench = bench(Features::default(), &free(5));
+        let (ids, noted) = detach(&mut bench, IdleType::Idle, |env| env.imbalance = 2);
+        assert_eq!(ids, [1, 2]);
+        assert!(!noted.all_pinned && noted.left == 0);
+    }
+
+    #[test]
+    fn an_idle_cpu_leaves_one_task_behind() {
+        let mut bench = bench(Features::default(), &free(3));
+        let (ids, noted) = detach(&mut bench, IdleType::Idle, |env| env.imbalance = 9);
+        assert_eq!((ids.len(), noted.left), (2, 7));
+    }
+
+    #[test]
+    fn a_newly_idle_cpu_takes_one_by_decision() {
+        for (moves_one, taken) in [(true, 1), (false, 3)] {
+            let mut features = Features::default();
+            features.load_balance.newidle_moves_one = moves_one;
+            let mut bench = bench(features, &free(5));
+            let (ids, _) = detach(&mut bench, IdleType::NewlyIdle, |env| env.imbalance = 3);
+            assert_eq!(ids.len(), taken);
+        }
+    }
+
+    #[test]
+    fn load_is_consumed_and_too_much_is_not_taken() {
+        let mut bench = bench(Features::default(), &free(5));
+        let load = |env: &mut LbEnv<'_>| {
+            env.migration_type = MigrationType::Load;
+            env.imbalance = 2400;
+        };
+        let (ids, noted) = detach(&mut bench, IdleType::Idle, load);
+        // The hierarchical load is that of the jiffy, so the second of five weighs 5/4 of the first.
+        assert_eq!(ids.len(), 2, "{noted:?}");
+        assert!((0..200).contains(&noted.left), "{noted:?}");
+    }
+
+    #[test]
+    fn failures_make_big_tasks_look_small() {
+        let mut bench = bench(Features::default(), &free(5));
+        let load = |env: &mut LbEnv<'_>| {
+            env.migration_type = MigrationType::Load;
+            env.imbalance = 300;
+        };
+        assert_eq!(detach(&mut bench, IdleType::Idle, load).0.len(), 0);
+        let sd = &bench.sys.topology.domains(Cpu(1))[0];
+        sd.state.nr_balance_failed.store(2, Relaxed);
+        let (ids, noted) = detach(&mut bench, IdleType::Idle, load);
+        assert_eq!(ids.len(), 1);
+        assert!(noted.left < 0);
+    }
+
+    #[test]
+    fn hot_tasks_stay_until_attempts_have_failed() {
+        let mut bench = bench(Features::default(), &free(3));
+        bench.host.now += 1_000_000;
+        bench.call(0, |cx, rqs| {
+            // The running task is put back now, and is hot; it is the last to be looked at.
+            let _ = sched::schedule(cx, rqs, Prev::Runnable);
+        });
+        let (cold, _) = detach(&mut bench, IdleType::Busy, |env| env.imbalance = 3);
+        assert_eq!(cold.len(), 1);
+        let sd = &bench.sys.topology.domains(Cpu(1))[0];
+        sd.state
+            .nr_balance_failed
+            .store(sd.cache_nice_tries + 1, Relaxed);
+        let (hot, _) = detach(&mut bench, IdleType::Busy, |env| env.imbalance = 3);
+        assert_eq!(hot.len(), 1);
+    }
+
+    #[test]
+    fn pinned_tasks_name_another_cpu_of_the_group_or_nobody() {
+        let two = CpuMask::of(Cpu(0)).or(&CpuMask::of(Cpu(2)));
+        let mut bench1 = bench(Features::default(), &[two; 3]);
+        let (ids, noted) = detach(&mut bench1, IdleType::Idle, |env| env.imbalance = 1);
+        assert_eq!(ids, [0; 0]);
+        let expected = Noted {
+            all_pinned: true,
+            new_dst: Some(2),
+            left: 1,
+        };
+        assert_eq!(noted, expected);
+        let (_, noted) = detach(&mut bench1, IdleType::NewlyIdle, |env| env.imbalance = 1);
+        assert_eq!(
+            noted.new_dst, None,
+            "a newly idle CPU pulls for itself alone"
+        );
+    }
+
+    #[test]
+    fn a_pause_comes_after_thirty_two() {
+        let mut bench = bench(Features::default(), &free(40));
+        let all = |env: &mut LbEnv<'_>| {
+            env.imbalance = 100;
+            env.loop_max = 39;
+        };
+        let (ids, noted) = detach(&mut bench, IdleType::Idle, all);
+        // One of the 32 that were looked at runs.
+        assert_eq!((ids.len(), noted.left), (31, 69));
+    }
+
+    #[test]
+    fn the_stopper_pushes_what_ran() {
+        let mut bench = bench(Features::default(), &free(1));
+        bench.rqs[0].active_balance = true;
+        bench.rqs[0].push_cpu = Cpu(3);
+        let switch = bench.call(0, |cx, rqs| {
+            sched::run_stopper(cx, rqs, Kick::ActiveBalance)
+        });
+        assert_eq!(switch.next, None);
+        assert_eq!((bench.rqs[0].nr_running, bench.rqs[3].nr_running), (0, 1));
+        assert!(!bench.rqs[0].active_balance);
+        assert!(bench.host.rescheds.contains(&Cpu(3)));
+        let sd = &bench.sys.topology.domains(Cpu(3))[0];
+        assert_eq!(sd.state.alb_pushed.load(Relaxed), 1);
+    }
+}

@@ -148,8 +148,10 @@ fn try_level<H: Host, R: Rqs + ?Sized>(
 
 /// With the queue locked again: what the search cost and whether the CPU still goes idle.
 fn conclude<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, search: &Search, next_balance: u64) -> u32 {
-    cx.touch(rq.object(), frq::AVG_IDLE, Access::Update);
-    rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(search.cost_ns);
+    let words = &cx.sys.cpu[rq.cpu.idx()];
+    if search.cost_ns > words.max_idle_balance_cost(rq.cpu, cx.host) {
+        words.set_max_idle_balance_cost(rq.cpu, search.cost_ns, cx.host);
+    }
     let mut pulled = search.pulled;
     if pulled == 0 && rq.cfs[0].h_nr_queued > 0 {
         pulled = 1;
@@ -163,11 +165,10 @@ fn conclude<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, search: &Search, next_balance:
     pulled
 }
 
-fn advance_next_balance<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, next_balance: u64) {
-    cx.touch(rq.object(), frq::NEXT_BALANCE, Access::Read);
-    if rq.next_balance > next_balance {
-        rq.next_balance = next_balance;
-        cx.touch(rq.object(), frq::NEXT_BALANCE, Access::Write);
+fn advance_next_balance<H: Host>(cx: &mut Cx<H>, rq: &Rq, next_balance: u64) {
+    let words = &cx.sys.cpu[rq.cpu.idx()];
+    if words.next_balance(rq.cpu, cx.host) > next_balance {
+        words.set_next_balance(rq.cpu, next_balance, cx.host);
     }
 }
 

@@ -261,15 +261,14 @@ fn balance_idle_cpus<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, flag
 
 /// Balances for one idle CPU if that is due; when the next one is, jiffies.
 fn balance_one<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu: Cpu, flags: u32) -> u64 {
-    cx.read_rq(cpu, frq::NEXT_BALANCE);
     let words = &cx.sys.cpu[cpu.idx()];
-    if jiffies(cx) >= words.next_balance.load(Relaxed) {
+    if jiffies(cx) >= words.next_balance(cpu, cx.host) {
         cx.with_rq(rqs, cpu, |cx, rq| cx.update_rq_clock(rq));
         if flags & nohz_kick::BALANCE != 0 {
             sched_balance_domains(cx, rqs, cpu, IdleType::Idle);
         }
     }
-    words.next_balance.load(Relaxed)
+    words.next_balance(cpu, cx.host)
 }
 
 /// Decays the blocked load of an idle CPU; whether some is left.

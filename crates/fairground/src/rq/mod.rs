@@ -57,10 +57,6 @@ pub struct Rq {
     pub avg_idle: u64,
     /// Since when the CPU is idle, ns; 0 = not.
     pub idle_stamp: u64,
-    /// Longest recent cost of a newly-idle balance over all levels, ns.
-    pub max_idle_balance_cost: u64,
-    /// Next periodic balance, jiffies.
-    pub next_balance: u64,
     /// Some queue's load has not decayed away.
     pub has_blocked_load: bool,
     /// The stopper is asked to push a task to `push_cpu`.
@@ -115,8 +111,6 @@ impl Rq {
             resched_sent: false,
             avg_idle: 1_000_000,
             idle_stamp: 0,
-            max_idle_balance_cost: 500_000,
-            next_balance: 0,
             has_blocked_load: false,
             active_balance: false,
             push_cpu: cpu,

@@ -281,6 +281,7 @@ fn account_idle_period<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     cx.touch(rq.object(), frq::AVG_IDLE, Access::Update);
     let idle_ns = rq.clock.clock.saturating_sub(rq.idle_stamp);
     update_avg(&mut rq.avg_idle, idle_ns);
-    rq.avg_idle = rq.avg_idle.min(2 * rq.max_idle_balance_cost);
+    let cost_ns = cx.sys.cpu[rq.cpu.idx()].max_idle_balance_cost(rq.cpu, cx.host);
+    rq.avg_idle = rq.avg_idle.min(2 * cost_ns);
     rq.idle_stamp = 0;
 }

@@ -43,8 +43,11 @@ pub struct CpuShared {
     pub idle_stamp: AtomicU64,
     /// Average idle period, ns.
     pub avg_idle: AtomicU64,
-    /// Next periodic balance, jiffies.
-    pub next_balance: AtomicU64,
+    /// Next periodic balance, jiffies (written by whoever balances for this CPU).
+    pub(super) next_balance: AtomicU64,
+    /// Longest recent cost of a newly-idle balance over all levels, ns (written by whoever balances
+    /// for this CPU).
+    pub(super) max_idle_balance_cost: AtomicU64,
     /// Load of a misfit task.
     pub misfit_task_load: AtomicU64,
     /// `rq->clock`, for the lag between load tracking clocks of a migrating task.
@@ -80,7 +83,6 @@ impl CpuShared {
         self.capacity.store(rq.clock.capacity, Relaxed);
         self.idle_stamp.store(rq.idle_stamp, Relaxed);
         self.avg_idle.store(rq.avg_idle, Relaxed);
-        self.next_balance.store(rq.next_balance, Relaxed);
         self.misfit_task_load.store(rq.misfit_task_load, Relaxed);
         self.clock_idle.store(rq.clock.idle, Relaxed);
         self.clock_pelt_idle.store(rq.clock.pelt_idle, Relaxed);

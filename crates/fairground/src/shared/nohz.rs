@@ -175,13 +175,52 @@ impl Default for Nohz {
     }
 }
 
+/// When this CPU balances next and what that costs: written without its lock by whoever balances
+/// on its behalf.
+impl CpuShared {
+    /// Next periodic balance of `cpu`, whose words these are, jiffies.
+    #[inline]
+    #[must_use]
+    pub fn next_balance<H: Host + ?Sized>(&self, cpu: Cpu, host: &mut H) -> u64 {
+        touch_rq(cpu, frq::NEXT_BALANCE, Access::Read, host);
+        self.next_balance.load(Relaxed)
+    }
+
+    /// See [`CpuShared::next_balance`].
+    #[inline]
+    pub fn set_next_balance<H: Host + ?Sized>(&self, cpu: Cpu, jiffies: u64, host: &mut H) {
+        touch_rq(cpu, frq::NEXT_BALANCE, Access::Write, host);
+        self.next_balance.store(jiffies, Relaxed);
+    }
+
+    /// Longest recent cost of a newly-idle balance of `cpu` over all levels, ns.
+    #[inline]
+    #[must_use]
+    pub fn max_idle_balance_cost<H: Host + ?Sized>(&self, cpu: Cpu, host: &mut H) -> u64 {
+        touch_rq(cpu, frq::AVG_IDLE, Access::Read, host);
+        self.max_idle_balance_cost.load(Relaxed)
+    }
+
+    /// See [`CpuShared::max_idle_balance_cost`].
+    #[inline]
+    pub fn set_max_idle_balance_cost<H: Host + ?Sized>(&self, cpu: Cpu, ns: u64, host: &mut H) {
+        touch_rq(cpu, frq::AVG_IDLE, Access::Write, host);
+        self.max_idle_balance_cost.store(ns, Relaxed);
+    }
+
+    pub(crate) fn init_max_idle_balance_cost(mut self, ns: u64) -> Self {
+        self.max_idle_balance_cost = AtomicU64::new(ns);
+        self
+    }
+}
+
 /// `rq->nohz_flags`, reached by every kicker.
 impl CpuShared {
     /// Looks at the flags of `cpu`, whose words these are.
     #[inline]
     #[must_use]
     pub fn nohz_flags<H: Host + ?Sized>(&self, cpu: Cpu, host: &mut H) -> u32 {
-        touch_flags(cpu, Access::Read, host);
+        touch_rq(cpu, frq::NOHZ_FLAGS, Access::Read, host);
         self.nohz_flags.load(Relaxed)
     }
 
@@ -189,14 +228,14 @@ impl CpuShared {
     /// nothing changes.
     #[inline]
     pub fn or_nohz_flags<H: Host + ?Sized>(&self, cpu: Cpu, bits: u32, host: &mut H) -> u32 {
-        touch_flags(cpu, Access::CasLoop, host);
+        touch_rq(cpu, frq::NOHZ_FLAGS, Access::CasLoop, host);
         self.nohz_flags.fetch_or(bits, Relaxed)
     }
 
     /// Clears `bits`; the flags before.
     #[inline]
     pub fn clear_nohz_flags<H: Host + ?Sized>(&self, cpu: Cpu, bits: u32, host: &mut H) -> u32 {
-        touch_flags(cpu, Access::CasLoop, host);
+        touch_rq(cpu, frq::NOHZ_FLAGS, Access::CasLoop, host);
         self.nohz_flags.fetch_and(!bits, Relaxed)
     }
 }
@@ -241,13 +280,13 @@ fn touch<H: Host + ?Sized>(fields: Fields, access: Access, host: &mut H) {
 }
 
 #[inline]
-fn touch_flags<H: Host + ?Sized>(cpu: Cpu, access: Access, host: &mut H) {
+fn touch_rq<H: Host + ?Sized>(cpu: Cpu, fields: Fields, access: Access, host: &mut H) {
     let object = Object {
         kind: Kind::Rq,
         a: cpu.0,
         b: 0,
     };
-    host.touch(object, frq::NOHZ_FLAGS, access);
+    host.touch(object, fields, access);
 }
 
 #[inline]
