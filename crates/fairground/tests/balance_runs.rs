@@ -3,8 +3,9 @@
 mod crude;
 
 use crude::{Crude, flat, two_packages};
+use fairground::policy::{Features, PROFILES};
 use fairground::task::Prev;
-use fairground::value::{Cpu, CpuMask};
+use fairground::value::{Cpu, CpuMask, TgId};
 
 const TICKS_400_MS: u32 = 100;
 
@@ -92,4 +93,98 @@ fn a_cpu_that_runs_dry_pulls_at_once() {
     m.schedule(Cpu(1), Prev::Sleeps);
     m.settle();
     assert_eq!(m.nr_running(), [1, 1]);
+}
+
+#[test]
+fn hogs_in_groups_spread_whenever_their_load_is_computed() {
+    for h_load in ["eager", "on-demand"] {
+        let mut features = Features::default();
+        features.set_all(&[("h_load", h_load)]);
+        let mut m = Crude::with(&two_packages(16), features).idle();
+        let outer = m.sys.add_group(TgId::ROOT);
+        let inner = m.sys.add_group(outer);
+        for n in 0..24 {
+            let tg = [TgId::ROOT, outer, inner][n % 3];
+            m.hog_of(tg, Cpu(0), CpuMask::first_n(16));
+        }
+        m.ticks(2 * TICKS_400_MS);
+        let running = m.nr_running();
+        assert!(running.iter().all(|n| *n >= 1), "{h_load}: {running:?}");
+        assert_eq!(running.iter().sum::<u32>(), 24);
+    }
+}
+
+/// Tasks of several groups sleep and wake at random on a machine that balances: nobody is lost,
+/// and the counts of every queue stay those of its tasks.
+#[test]
+fn random_lives_lose_nobody() {
+    for profile in PROFILES {
+        let mut features = Features::default();
+        features.set_all(profile.sets);
+        let mut m = Crude::with(&two_packages(8), features).idle();
+        let outer = m.sys.add_group(TgId::ROOT);
+        let inner = m.sys.add_group(outer);
+        for n in 0..24 {
+            let tg = [TgId::ROOT, outer, inner][n as usize % 3];
+            let few = CpuMask::of(Cpu(n % 8)).or(&CpuMask::of(Cpu(n * 5 % 8)));
+            let allowed = if n % 4 == 0 { few } else { CpuMask::first_n(8) };
+            m.hog_of(tg, Cpu(n % 8), allowed);
+        }
+        let mut asleep = Vec::new();
+        let mut seed = 7_u32;
+        let mut random = |n: usize| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) as usize % n
+        };
+        for _ in 0..3000 {
+            m.host.now += 1000 * random(3000) as u64;
+            let cpu = Cpu(random(8) as u32);
+            match random(4) {
+                0 => m.ticks(1),
+                1 if !asleep.is_empty() => {
+                    let id = asleep.swap_remove(random(asleep.len()));
+                    m.wake(cpu, id);
+                }
+                _ => asleep.extend(m.sleep(cpu)),
+            }
+            check_counts(&m, profile.name);
+        }
+        for id in asleep.drain(..) {
+            m.wake(Cpu(0), id);
+        }
+        m.ticks(TICKS_400_MS);
+        let running = m.nr_running();
+        assert_eq!(
+            running.iter().sum::<u32>(),
+            24,
+            "{}: {running:?}",
+            profile.name
+        );
+        assert!(
+            running.iter().all(|n| *n >= 1),
+            "{}: {running:?}",
+            profile.name
+        );
+        assert!(m.host.parked.is_empty());
+        assert!(m.host.migrations > 200, "{} moves", m.host.migrations);
+    }
+}
+
+fn check_counts(m: &Crude, profile: &str) {
+    let mut kept = m.host.parked.len();
+    for rq in &m.rqs {
+        let tasks = || rq.body.iter().zip(&rq.se).filter(|(b, _)| b.is_some());
+        kept += tasks().count();
+        let queued = tasks().filter(|(_, se)| se.on_rq).count();
+        assert_eq!(rq.nr_running as usize, queued, "{profile}: {:?}", rq.cpu);
+        assert_eq!(
+            rq.cfs[0].h_nr_queued as usize, queued,
+            "{profile}: {:?}",
+            rq.cpu
+        );
+        assert_eq!(rq.lb_order.iter().count(), tasks().count());
+        let allowed = |b: &fairground::task::TaskBody| b.cpus_allowed.has(rq.cpu);
+        assert!(rq.body.iter().flatten().all(|b| allowed(b)), "{profile}");
+    }
+    assert_eq!(kept, 24, "{profile}: each task is in one keeping");
 }

@@ -20,7 +20,7 @@ pub struct Asked {
     pub now: u64,
     random: u32,
     due: VecDeque<(Cpu, Option<Kick>)>,
-    parked: Vec<Task>,
+    pub parked: Vec<Task>,
     pub migrations: u32,
     /// Ticks of CPUs that were not idle.
     pub busy_ticks: u32,
@@ -102,8 +102,13 @@ impl Crude {
 
     /// A task that never sleeps, put on `cpu` without asking where it should go.
     pub fn hog(&mut self, cpu: Cpu, allowed: CpuMask) -> TaskId {
-        let id = self.sys.add_task(TgId::ROOT);
-        let mut task = Task::new(id, TgId::ROOT, self.sys.features.tunables.base_slice_ns);
+        self.hog_of(TgId::ROOT, cpu, allowed)
+    }
+
+    /// The same, in a group.
+    pub fn hog_of(&mut self, tg: TgId, cpu: Cpu, allowed: CpuMask) -> TaskId {
+        let id = self.sys.add_task(tg);
+        let mut task = Task::new(id, tg, self.sys.features.tunables.base_slice_ns);
         task.body.cpus_allowed = allowed;
         let placed = Placed {
             cpu,
@@ -115,6 +120,31 @@ impl Crude {
         });
         self.settle();
         id
+    }
+
+    /// The task that runs on `cpu` goes to sleep.
+    pub fn sleep(&mut self, cpu: Cpu) -> Option<TaskId> {
+        let id = self.rqs[cpu.idx()].curr_task()?;
+        self.schedule(cpu, Prev::Sleeps);
+        self.settle();
+        Some(id)
+    }
+
+    /// A sleeping task wakes, by an interrupt on `cpu`.
+    pub fn wake(&mut self, cpu: Cpu, id: TaskId) {
+        let kind = WakeKind::Wake;
+        if !self.on(cpu, |cx, rqs| sched::wake_queued(cx, rqs, id, kind)) {
+            let at = self.host.parked.iter().position(|t| t.body.id == id);
+            let mut task = self
+                .host
+                .parked
+                .remove(at.expect("asleep tasks are with the host"));
+            self.on(cpu, |cx, rqs| {
+                let placed = sched::select_cpu(cx, &mut task, None, kind);
+                sched::enqueue_woken(cx, rqs, task, placed, kind);
+            });
+        }
+        self.settle();
     }
 
     /// Does everything that was asked for.
