@@ -1,0 +1,69 @@
+//! The shortest program: one workload on one machine, once.
+use fairground::policy::{Features, find_patch};
+use fairground_sim::{
+    machine::Setup,
+    machine_file::Machine,
+    outcome,
+    workload::{Env, Workload},
+};
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let machine = Machine::from_path_or_id(&args[0]).expect("a machine");
+    let env = Env {
+        cpus: machine.topology.nr_cpus(),
+    };
+    let workload = Workload::from_argv(&args[2..], &env).expect("a workload");
+    let mut features = Features::default();
+    if args[1] != "-" {
+        let (name, base) = match args[1].strip_prefix('!') {
+            Some(n) => (n, true),
+            None => (args[1].as_str(), false),
+        };
+        let p = find_patch(name).expect("a patch");
+        features.set_all(if base { p.base } else { p.sets });
+    }
+    let setup = Setup {
+        machine: &machine,
+        features,
+        workload: &workload,
+        seed: 1,
+        trace: false,
+    };
+    let t = std::time::Instant::now();
+    let out = outcome::run(&setup).unwrap_or_else(|e| panic!("{e}"));
+    let wall = t.elapsed().as_secs_f64();
+    for (name, value) in &out.metrics {
+        println!("{name} = {value:?}");
+    }
+    let mut f = out.functions.clone();
+    f.sort_by_key(|r| std::cmp::Reverse(r.1));
+    for (name, ns, calls) in f.iter().take(30) {
+        println!(
+            "{:6.2} % {:>10} calls {:>7.0} ns/call {name}",
+            100.0 * *ns as f64 / out.busy_ns as f64,
+            calls,
+            *ns as f64 / (*calls).max(1) as f64
+        );
+    }
+    for l in out.lines.iter().take(12) {
+        println!(
+            "{:>9} tr {:>9} rd {:>9} wr {:>9} rmw {:>9} us wait {} [{}]",
+            l.transfers,
+            l.reads,
+            l.writes,
+            l.rmws,
+            l.wait_ns / 1000,
+            l.object,
+            l.field
+        );
+    }
+    println!("{}", out.words);
+    println!(
+        "wall {wall:.3} s, {} events {:.2} M/s, {} switches {:.3} M/s",
+        out.events,
+        out.events as f64 / wall / 1e6,
+        out.switches,
+        out.switches as f64 / wall / 1e6
+    );
+}

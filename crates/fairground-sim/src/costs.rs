@@ -1,0 +1,162 @@
+//! What kernel code costs apart from the places it touches: one table for every experiment.
+//!
+//! Figures are cycles, converted by the machine's clock. They are estimates from the length of
+//! the code paths (instructions of a 6.x x86-64 build at about two a cycle, rounded), since no
+//! published table of these exists; `docs/calibration.md` compares their sums with measured
+//! operations. Latencies of cache lines, locks, system-call entry, interrupts and switches are
+//! not here: they come from the machine file and the cache model.
+
+use fairground::place::Func;
+
+/// Operations of the kernel outside the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum KernelOp {
+    /// `write` to a pipe: file lookup, locking, bookkeeping, without copying.
+    PipeWrite,
+    /// `read` from a pipe.
+    PipeRead,
+    /// `send` on a stream socket: buffer allocation included.
+    SocketSend,
+    /// `recv` from a stream socket: buffer release included.
+    SocketRecv,
+    /// `poll` on one descriptor.
+    Poll,
+    /// `futex(FUTEX_WAIT)` up to sleeping.
+    FutexWait,
+    /// `futex(FUTEX_WAKE)` without the wake-ups.
+    FutexWake,
+    /// An atomic fast path in user space (mutex, semaphore) apart from its line.
+    UserAtomic,
+    /// Putting itself on a wait queue and taking itself off again.
+    WaitQueue,
+    /// `nanosleep` up to sleeping: timer set-up.
+    Nanosleep,
+    /// A high-resolution timer that fires: its interrupt body.
+    HrtimerFire,
+    /// `clone` of a thread.
+    CloneThread,
+    /// `fork` of a small process: page tables copied.
+    ForkProcess,
+    /// `execve`.
+    Exec,
+    /// `exit` of a thread.
+    ExitThread,
+    /// `exit` of a process: address space torn down.
+    ExitProcess,
+    /// `wait` or `join` that finds a child.
+    Wait,
+    /// `sched_yield` apart from scheduling.
+    Yield,
+    /// `sched_setattr`, `setpriority`, `sched_setaffinity` apart from scheduling.
+    SetSched,
+    /// Moving itself to another cgroup apart from scheduling.
+    CgroupAttach,
+    /// The receiver's part of a message that starts a queued function (IPI body).
+    IpiBody,
+    /// Entering and leaving the idle loop.
+    IdleLoop,
+    /// Switching the address space in addition to a switch of threads.
+    SwitchMm,
+}
+
+/// Names and figures by operation.
+pub const KERNEL_OPS: [(KernelOp, &str, u32); 23] = [
+    (KernelOp::PipeWrite, "pipe_write", 330),
+    (KernelOp::PipeRead, "pipe_read", 300),
+    (KernelOp::SocketSend, "unix_stream_sendmsg", 900),
+    (KernelOp::SocketRecv, "unix_stream_recvmsg", 750),
+    (KernelOp::Poll, "do_poll", 450),
+    (KernelOp::FutexWait, "futex_wait", 300),
+    (KernelOp::FutexWake, "futex_wake", 200),
+    (KernelOp::UserAtomic, "[user atomic]", 12),
+    (KernelOp::WaitQueue, "prepare_to_wait", 90),
+    (KernelOp::Nanosleep, "hrtimer_nanosleep", 350),
+    (KernelOp::HrtimerFire, "hrtimer_interrupt", 450),
+    (KernelOp::CloneThread, "copy_process(thread)", 24_000),
+    (KernelOp::ForkProcess, "copy_process(process)", 150_000),
+    (KernelOp::Exec, "do_execveat_common", 600_000),
+    (KernelOp::ExitThread, "do_exit(thread)", 15_000),
+    (KernelOp::ExitProcess, "do_exit(process)", 90_000),
+    (KernelOp::Wait, "do_wait", 1_200),
+    (KernelOp::Yield, "sys_sched_yield", 30),
+    (KernelOp::SetSched, "sched_setattr", 900),
+    (KernelOp::CgroupAttach, "cgroup_attach_task", 6_000),
+    (KernelOp::IpiBody, "flush_smp_call_function_queue", 120),
+    (KernelOp::IdleLoop, "do_idle", 250),
+    (KernelOp::SwitchMm, "switch_mm_irqs_off", 220),
+];
+
+/// Cycles for copying one byte between user and kernel memory (`rep movsb` and warm lines: about
+/// 16 bytes a cycle, plus start-up, which is in the operation's own figure).
+pub const COPY_CYCLES_PER_BYTE: f64 = 0.0625;
+
+/// Cycles of one turn of a scan loop of the scheduler (bit search, compare, branch), beyond touches.
+pub const SCAN_CYCLES: u32 = 6;
+
+/// Cycles of a scheduler function, without those it calls and without its touches.
+#[must_use]
+pub const fn func_cycles(func: Func) -> u32 {
+    match func {
+        Func::Schedule => 130,
+        Func::PickNextTask => 45,
+        Func::EnqueueTask | Func::DequeueTask => 55,
+        Func::UpdateCurr => 35,
+        Func::PlaceEntity => 30,
+        Func::PickEevdf => 20,
+        Func::SetNextEntity | Func::PutPrevEntity => 25,
+        Func::WakeupPreempt => 45,
+        Func::TaskTick => 40,
+        Func::SchedTick => 90,
+        Func::UpdateLoadAvg => 55,
+        Func::UpdateCfsGroup => 20,
+        Func::ReweightEntity => 60,
+        Func::UpdateBlockedAverages => 60,
+        Func::UpdateCfsRqHLoad => 25,
+        Func::TgLoadDown => 12,
+        Func::TryToWakeUp => 110,
+        Func::SelectTaskRq => 60,
+        Func::WakeAffine => 25,
+        Func::SelectIdleSibling => 35,
+        Func::SelectIdleCpu => 30,
+        Func::FindIdlestCpu => 80,
+        Func::TtwuQueue => 50,
+        Func::TtwuPending => 50,
+        Func::TtwuDoActivate => 45,
+        Func::BalanceTrigger => 30,
+        Func::KickIlb => 20,
+        Func::NohzIdleBalance => 80,
+        Func::BalanceDomains => 60,
+        Func::BalanceRq => 120,
+        Func::UpdateSdLbStats => 60,
+        Func::DetachTasks => 60,
+        Func::AttachTasks => 30,
+        Func::Newidle => 70,
+        Func::ActiveBalance => 100,
+        Func::AccountRuntime => 15,
+        Func::ThrottleCfsRq | Func::UnthrottleCfsRq => 90,
+        Func::TgThrottleDown | Func::TgUnthrottleUp => 15,
+        Func::PeriodTimer | Func::SlackTimer => 120,
+        Func::ThrottleWork => 80,
+        Func::YieldTask => 40,
+        Func::Fork => 400,
+        Func::WakeUpNewTask => 150,
+        Func::SetAffinity => 300,
+        Func::MoveGroup => 300,
+        Func::SetShares => 200,
+        Func::SpinLock => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_operations() {
+        for (i, (op, _, cycles)) in KERNEL_OPS.iter().enumerate() {
+            assert_eq!(*op as usize, i);
+            assert!(*cycles > 0);
+        }
+    }
+}

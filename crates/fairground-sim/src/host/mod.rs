@@ -1,0 +1,288 @@
+//! The simulated machine as the engine's host: time passes as the engine touches, locks and works.
+//!
+//! One call into the engine happens on one CPU, from [`SimHost::begin`] on; [`SimHost::at`] is that
+//! CPU's time and moves with everything the engine reports. What the engine asks for is collected in
+//! `requests` and acted on by the machine when the call has returned.
+
+mod locks;
+mod places;
+mod profile;
+mod trace;
+
+pub use places::Places;
+pub use profile::{Place, Profile};
+pub use trace::{Counters, TraceLine};
+
+use fairground::event::Event;
+use fairground::host::{Host, Kick, Timer};
+use fairground::place::{Access, Fields, Func, Lock, Object};
+use fairground::task::Task;
+use fairground::value::{Cpu, TaskId};
+
+use crate::cache::{self, Cache, NS, Ps};
+use crate::costs::{self, KERNEL_OPS, KernelOp};
+use crate::machine_file::Machine;
+use crate::rng::Generator;
+use locks::Locks;
+
+/// What the engine asked for, with the time at which it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Switch on a CPU.
+    Resched(Cpu),
+    /// Work for a CPU.
+    Kick(Cpu, Kick),
+    /// Set a timer, ns.
+    Start(Timer, u64),
+    /// Withdraw a timer.
+    Cancel(Timer),
+}
+
+/// Costs of the machine and the scheduler's functions, in picoseconds.
+#[derive(Clone, Debug)]
+pub struct Prices {
+    func: [Ps; Func::COUNT],
+    op: [Ps; KERNEL_OPS.len()],
+    scan: Ps,
+    copy_per_kib: Ps,
+    clock: Ps,
+    /// Entry into and return from a system call.
+    pub syscall: Ps,
+    /// Hardware part of a switch.
+    pub switch: Ps,
+    /// Entry into and return from an interrupt.
+    pub irq: Ps,
+    /// The tick outside the scheduler.
+    pub tick: Ps,
+    /// Sender's part of an interrupt to another CPU.
+    pub ipi_send: Ps,
+}
+
+impl Prices {
+    fn new(machine: &Machine) -> Self {
+        let cycles = |n: f64| (n * 1000.0 / machine.ghz()).round() as Ps;
+        let op_ns =
+            |name: &str| (machine.kernel_op_ns(name).unwrap_or(0.0) * NS as f64).round() as Ps;
+        let mut func = [0; Func::COUNT];
+        for f in Func::ALL {
+            func[f as usize] = cycles(f64::from(costs::func_cycles(f)));
+        }
+        let mut op = [0; KERNEL_OPS.len()];
+        for (slot, (_, _, n)) in op.iter_mut().zip(KERNEL_OPS) {
+            *slot = cycles(f64::from(n));
+        }
+        Self {
+            func,
+            op,
+            scan: cycles(f64::from(costs::SCAN_CYCLES)),
+            copy_per_kib: cycles(costs::COPY_CYCLES_PER_BYTE * 1024.0),
+            clock: op_ns("sched_clock"),
+            syscall: op_ns("syscall"),
+            switch: op_ns("switch_to_hw"),
+            irq: op_ns("irq_entry_exit"),
+            tick: op_ns("tick_handler"),
+            ipi_send: op_ns("ipi_send_cpu"),
+        }
+    }
+}
+
+/// The engine's view of the simulated machine.
+pub struct SimHost {
+    /// Time on the executing CPU.
+    pub at: Ps,
+    /// The executing CPU.
+    pub cpu: u32,
+    /// Cache lines.
+    pub cache: Cache,
+    /// Where each object is.
+    pub places: Places,
+    /// Who used the time.
+    pub profile: Profile,
+    /// Prices.
+    pub prices: Prices,
+    /// What the engine asked for since it was last drained.
+    pub requests: Vec<(Ps, Request)>,
+    /// Tasks in the host's keeping, with the time since when, by task.
+    pub parked: Vec<Option<Task>>,
+    /// Counters and, if wanted, the trace.
+    pub counters: Counters,
+    locks: Locks,
+    rng: Generator,
+}
+
+impl SimHost {
+    /// The host for `machine`.
+    #[must_use]
+    pub fn new(machine: &Machine, layout: &'static fairground::place::Layout, seed: u64) -> Self {
+        let cpus = machine.topology.nr_cpus();
+        let mut cache = Cache::new(machine, seed);
+        let places = Places::new(machine, layout, &mut cache);
+        Self {
+            at: 0,
+            cpu: 0,
+            cache,
+            places,
+            profile: Profile::default(),
+            prices: Prices::new(machine),
+            requests: Vec::new(),
+            parked: Vec::new(),
+            counters: Counters::new(cpus),
+            locks: Locks::new(cpus),
+            rng: crate::rng::generator(seed, crate::rng::Purpose::Scheduler),
+        }
+    }
+
+    /// `cpu` begins to execute kernel code at `at`.
+    #[inline]
+    pub fn begin(&mut self, cpu: u32, at: Ps) {
+        self.cpu = cpu;
+        self.at = at;
+        self.profile.resume(at);
+    }
+
+    /// The executing CPU spends `ps` in `place`.
+    #[inline]
+    pub fn spend(&mut self, place: Place, ps: Ps) {
+        self.profile.add(place, self.at, ps);
+        self.at += ps;
+    }
+
+    /// The executing CPU performs a kernel operation.
+    #[inline]
+    pub fn op(&mut self, op: KernelOp) {
+        self.spend(Place::Op(op), self.prices.op[op as usize]);
+    }
+
+    /// The executing CPU copies `bytes` in the course of `op`.
+    #[inline]
+    pub fn copy(&mut self, op: KernelOp, bytes: u32) {
+        let ps = u64::from(bytes) * self.prices.copy_per_kib / 1024;
+        self.profile.add_time(Place::Op(op), self.at, ps);
+        self.at += ps;
+    }
+
+    /// The executing CPU touches a line that is no scheduler object, in the course of `op`.
+    #[inline]
+    pub fn touch_line(&mut self, op: KernelOp, line: u32, words: u8, access: cache::Access) {
+        let done = self
+            .cache
+            .touch(self.cpu, line, words, access, self.at)
+            .done_at;
+        self.profile
+            .add_time(Place::Op(op), self.at, done - self.at);
+        self.at = done;
+    }
+
+    /// Price of a kernel operation.
+    #[must_use]
+    pub fn op_price(&self, op: KernelOp) -> Ps {
+        self.prices.op[op as usize]
+    }
+
+    /// Sum of the time spent waiting for locks.
+    #[must_use]
+    pub fn lock_wait(&self) -> Ps {
+        self.locks.wait()
+    }
+}
+
+impl Host for SimHost {
+    #[inline]
+    fn clock(&mut self) -> u64 {
+        self.at += self.prices.clock;
+        self.at / NS
+    }
+
+    fn resched(&mut self, cpu: Cpu) {
+        self.requests.push((self.at, Request::Resched(cpu)));
+    }
+
+    fn park(&mut self, task: Task) {
+        let slot = task.body.id.idx();
+        self.parked[slot] = Some(task);
+    }
+
+    fn start_timer(&mut self, timer: Timer, at_ns: u64) {
+        self.requests.push((self.at, Request::Start(timer, at_ns)));
+    }
+
+    fn cancel_timer(&mut self, timer: Timer) {
+        self.requests.push((self.at, Request::Cancel(timer)));
+    }
+
+    fn kick(&mut self, cpu: Cpu, work: Kick) {
+        self.requests.push((self.at, Request::Kick(cpu, work)));
+    }
+
+    fn random(&mut self) -> u32 {
+        self.rng.bits() as u32
+    }
+
+    #[inline]
+    fn touch(&mut self, object: Object, fields: Fields, access: Access) {
+        let (first, lines) = self.places.lines(object, fields, &mut self.cache);
+        for (offset, words) in lines.iter() {
+            let line = first + u32::from(*offset);
+            let kind = match access {
+                Access::Read => cache::Access::Load,
+                Access::Write => cache::Access::Store,
+                Access::Rmw => cache::Access::Rmw,
+                Access::CasLoop => cache::Access::CasLoop,
+                Access::Update => {
+                    let cost =
+                        self.cache
+                            .touch(self.cpu, line, *words, cache::Access::Load, self.at);
+                    self.at = cost.done_at;
+                    cache::Access::Store
+                }
+            };
+            self.at = self
+                .cache
+                .touch(self.cpu, line, *words, kind, self.at)
+                .done_at;
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, func: Func) -> Func {
+        let outer = self.profile.enter(func, self.at);
+        self.at += self.prices.func[func as usize];
+        outer
+    }
+
+    #[inline]
+    fn leave(&mut self, outer: Func) {
+        self.profile.leave(outer, self.at);
+    }
+
+    #[inline]
+    fn work(&mut self, turns: u32) {
+        self.at += u64::from(turns) * self.prices.scan;
+    }
+
+    fn lock(&mut self, lock: Lock) {
+        let outer = self.profile.enter(Func::SpinLock, self.at);
+        self.at += self.prices.func[Func::SpinLock as usize];
+        self.at = self.locks.lock(lock, self.at);
+        let (object, fields) = places::lock_word(lock);
+        self.touch(object, fields, Access::Rmw);
+        self.profile.leave(outer, self.at);
+    }
+
+    fn unlock(&mut self, lock: Lock) {
+        let (object, fields) = places::lock_word(lock);
+        self.touch(object, fields, Access::Write);
+        self.locks.unlock(lock, self.at);
+    }
+
+    #[inline]
+    fn event(&mut self, event: Event) {
+        self.counters.event(self.at / NS, self.cpu, event);
+    }
+}
+
+/// A task that nobody has is a defect of the machine.
+#[must_use]
+pub fn no_task(id: TaskId) -> String {
+    format!("task {} is in nobody's keeping", id.0)
+}

@@ -1,0 +1,102 @@
+//! Tracepoints as counters, wake-up latencies and, if wanted, lines.
+
+use fairground::event::{Event, Migration};
+use hdrhistogram::Histogram;
+
+/// One traced event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceLine {
+    /// When, ns.
+    pub at_ns: u64,
+    /// The CPU that executed it.
+    pub cpu: u32,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Counters of a run.
+#[derive(Debug)]
+pub struct Counters {
+    /// Wake-ups that made a task runnable, first ones of new tasks included.
+    pub wakeups: u64,
+    /// Moves to another CPU, by what moved the task: placement, balance, active, affinity.
+    pub migrations: [u64; 4],
+    /// Context switches, those from and to idle included.
+    pub switches: u64,
+    /// Interrupts sent to other CPUs.
+    pub ipis: u64,
+    /// Throttlings of a group's queue.
+    pub throttles: u64,
+    /// From being runnable to running, ns.
+    pub latency: Histogram<u64>,
+    /// All events in order, if they are kept.
+    pub trace: Option<Vec<TraceLine>>,
+    /// Count from here on, ns.
+    pub from_ns: u64,
+    woken_at: Vec<u64>,
+}
+
+impl Counters {
+    /// All zero.
+    #[must_use]
+    pub fn new(_cpus: usize) -> Self {
+        let latency = Histogram::new_with_bounds(1, 60_000_000_000, 3);
+        Self {
+            wakeups: 0,
+            migrations: [0; 4],
+            switches: 0,
+            ipis: 0,
+            throttles: 0,
+            latency: latency.unwrap_or_else(|_| unreachable!("valid bounds")),
+            trace: None,
+            from_ns: 0,
+            woken_at: Vec::new(),
+        }
+    }
+
+    /// Sum of all moves.
+    #[must_use]
+    pub fn all_migrations(&self) -> u64 {
+        self.migrations.iter().sum()
+    }
+
+    #[inline]
+    pub(super) fn event(&mut self, at_ns: u64, cpu: u32, event: Event) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(TraceLine { at_ns, cpu, event });
+        }
+        let counts = at_ns >= self.from_ns;
+        match event {
+            Event::Wakeup { task, .. } | Event::WakeupNew { task, .. } => {
+                self.wakeups += u64::from(counts);
+                if self.woken_at.len() <= task.idx() {
+                    self.woken_at.resize(task.idx() + 1, 0);
+                }
+                self.woken_at[task.idx()] = at_ns + 1;
+            }
+            Event::Switch { next, .. } => {
+                self.switches += u64::from(counts);
+                let Some(next) = next else { return };
+                let Some(woken) = self.woken_at.get_mut(next.idx()) else {
+                    return;
+                };
+                let at = core::mem::take(woken);
+                if at > self.from_ns {
+                    self.latency
+                        .saturating_record((at_ns + 1).saturating_sub(at).max(1));
+                }
+            }
+            Event::Migrate { why, .. } => {
+                let kind = match why {
+                    Migration::Placement => 0,
+                    Migration::Balance => 1,
+                    Migration::Active => 2,
+                    Migration::Affinity => 3,
+                };
+                self.migrations[kind] += u64::from(counts);
+            }
+            Event::Throttle { throttled, .. } => self.throttles += u64::from(throttled && counts),
+            Event::Waking { .. } => {}
+        }
+    }
+}

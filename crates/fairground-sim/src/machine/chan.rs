@@ -1,0 +1,251 @@
+//! Pipes and stream sockets: who sleeps, who is woken, and which lines move.
+//!
+//! The rules are those of [`ChanKind`]. A channel has one line for its lock and ring positions and a
+//! few for the data, which a writer fills and a reader fetches.
+
+use std::collections::VecDeque;
+
+use fairground::task::WakeKind;
+use fairground::value::TaskId;
+
+use super::Sim;
+use super::task::{Stage, Wait};
+use crate::cache::{Access, Cache, LineId};
+use crate::costs::KernelOp;
+use crate::workload::program::{Chan, ChanKind};
+
+/// Lines for data; a message takes the next ones, round and round.
+const DATA_LINES: u32 = 16;
+
+/// One channel.
+#[derive(Debug)]
+pub struct ChanState {
+    kind: ChanKind,
+    /// Bytes in each pipe buffer or message, oldest first.
+    parts: VecDeque<u32>,
+    /// Socket: truesize charged for each message, and their sum.
+    charges: VecDeque<u32>,
+    charged: u32,
+    readers: VecDeque<TaskId>,
+    writers: VecDeque<TaskId>,
+    pollers: Vec<TaskId>,
+    line: LineId,
+    written: u32,
+    fetched: u32,
+}
+
+impl ChanState {
+    /// An empty channel.
+    pub fn new(chan: &Chan, cache: &mut Cache) -> Self {
+        Self {
+            kind: chan.kind,
+            parts: VecDeque::new(),
+            charges: VecDeque::new(),
+            charged: 0,
+            readers: VecDeque::new(),
+            writers: VecDeque::new(),
+            pollers: Vec::new(),
+            line: cache.alloc_lines(1 + DATA_LINES, 0),
+            written: 0,
+            fetched: 0,
+        }
+    }
+
+    fn has_room(&self, bytes: u32) -> bool {
+        match self.kind {
+            ChanKind::Pipe { slots, page_bytes } => {
+                (self.parts.len() as u32) < slots || self.merges(bytes, page_bytes)
+            }
+            ChanKind::Socket { sndbuf } => self.charged < sndbuf,
+        }
+    }
+
+    fn merges(&self, bytes: u32, page_bytes: u32) -> bool {
+        self.parts
+            .back()
+            .is_some_and(|last| last + bytes <= page_bytes)
+    }
+
+    /// Puts in as much of `bytes` as there is room for; the number of bytes.
+    fn put(&mut self, bytes: u32) -> u32 {
+        match self.kind {
+            ChanKind::Pipe { slots, page_bytes } => {
+                if self.merges(bytes, page_bytes) {
+                    if let Some(last) = self.parts.back_mut() {
+                        *last += bytes;
+                    }
+                    return bytes;
+                }
+                let mut done = 0;
+                while done < bytes && (self.parts.len() as u32) < slots {
+                    let part = (bytes - done).min(page_bytes);
+                    self.parts.push_back(part);
+                    done += part;
+                }
+                done
+            }
+            ChanKind::Socket { .. } => {
+                let charge = ChanKind::socket_truesize(bytes);
+                self.parts.push_back(bytes);
+                self.charges.push_back(charge);
+                self.charged += charge;
+                bytes
+            }
+        }
+    }
+
+    /// Takes up to `bytes` out; the number of bytes.
+    fn take(&mut self, bytes: u32) -> u32 {
+        let mut done = 0;
+        while done < bytes {
+            let Some(first) = self.parts.front_mut() else {
+                break;
+            };
+            let part = (*first).min(bytes - done);
+            *first -= part;
+            done += part;
+            if *first == 0 {
+                self.parts.pop_front();
+                self.charged -= self.charges.pop_front().unwrap_or(0);
+            }
+        }
+        done
+    }
+
+    fn is_full(&self) -> bool {
+        match self.kind {
+            ChanKind::Pipe { slots, .. } => self.parts.len() as u32 >= slots,
+            ChanKind::Socket { sndbuf } => self.charged >= sndbuf,
+        }
+    }
+
+    fn ops(&self) -> (KernelOp, KernelOp) {
+        match self.kind {
+            ChanKind::Pipe { .. } => (KernelOp::PipeWrite, KernelOp::PipeRead),
+            ChanKind::Socket { .. } => (KernelOp::SocketSend, KernelOp::SocketRecv),
+        }
+    }
+}
+
+impl Sim<'_> {
+    pub(super) fn write(&mut self, cpu: u32, id: TaskId, chan: u32, bytes: u32) {
+        let c = chan as usize;
+        let (op, _) = self.chans[c].ops();
+        self.enter_syscall(id, op);
+        if self.tasks[id.idx()].stage == Stage::Start {
+            self.tasks[id.idx()].left = bytes;
+        }
+        self.lock_chan(c, op);
+        let left = self.tasks[id.idx()].left;
+        if !self.chans[c].has_room(left) {
+            self.chans[c].writers.push_back(id);
+            return self.block(cpu, id, Wait::Room(chan), Stage::Again);
+        }
+        let was_empty = self.chans[c].parts.is_empty();
+        let done = self.chans[c].put(left);
+        self.data(c, op, done, Access::Store);
+        self.touch(op, self.chans[c].line, 1, Access::Rmw);
+        let pipe = matches!(self.chans[c].kind, ChanKind::Pipe { .. });
+        if was_empty || !pipe {
+            if let Some(reader) = self.chans[c].readers.pop_front() {
+                self.queue_wake(cpu, reader, WakeKind::Sync);
+            }
+        }
+        if was_empty {
+            // Those that came last stand first in the wait queue.
+            while let Some(poller) = self.chans[c].pollers.pop() {
+                self.queue_wake(cpu, poller, WakeKind::Sync);
+            }
+        }
+        self.tasks[id.idx()].left -= done;
+        if self.tasks[id.idx()].left > 0 {
+            self.chans[c].writers.push_back(id);
+            return self.block(cpu, id, Wait::Room(chan), Stage::Again);
+        }
+        // Whoever waited for room behind this writer may find some.
+        if self.tasks[id.idx()].stage == Stage::Again && self.chans[c].has_room(1) {
+            if let Some(next) = self.chans[c].writers.pop_front() {
+                self.queue_wake(cpu, next, WakeKind::Sync);
+            }
+        }
+        self.advance(id);
+    }
+
+    pub(super) fn read(&mut self, cpu: u32, id: TaskId, chan: u32, bytes: u32) {
+        let c = chan as usize;
+        let (_, op) = self.chans[c].ops();
+        self.enter_syscall(id, op);
+        if self.tasks[id.idx()].stage == Stage::Start {
+            self.tasks[id.idx()].left = bytes;
+        }
+        self.lock_chan(c, op);
+        let was_full = self.chans[c].is_full();
+        let left = self.tasks[id.idx()].left;
+        let done = self.chans[c].take(left);
+        if done > 0 {
+            self.data(c, op, done, Access::Load);
+            self.touch(op, self.chans[c].line, 1, Access::Rmw);
+            self.wake_writers(cpu, c, was_full);
+        }
+        self.tasks[id.idx()].left -= done;
+        if self.tasks[id.idx()].left > 0 {
+            self.chans[c].readers.push_back(id);
+            return self.block(cpu, id, Wait::Data(chan), Stage::Again);
+        }
+        if !self.chans[c].parts.is_empty() && self.tasks[id.idx()].stage == Stage::Again {
+            if let Some(next) = self.chans[c].readers.pop_front() {
+                self.queue_wake(cpu, next, WakeKind::Sync);
+            }
+        }
+        self.advance(id);
+    }
+
+    pub(super) fn poll(&mut self, cpu: u32, id: TaskId, chan: u32) {
+        let c = chan as usize;
+        self.enter_syscall(id, KernelOp::Poll);
+        self.touch(KernelOp::Poll, self.chans[c].line, 0b110, Access::Load);
+        if self.chans[c].parts.is_empty() {
+            self.chans[c].pollers.push(id);
+            return self.block(cpu, id, Wait::Poll(chan), Stage::Again);
+        }
+        self.advance(id);
+    }
+
+    fn wake_writers(&mut self, cpu: u32, c: usize, was_full: bool) {
+        let wakes = match self.chans[c].kind {
+            ChanKind::Pipe { .. } => was_full && !self.chans[c].is_full(),
+            ChanKind::Socket { sndbuf } => self.chans[c].charged <= sndbuf / 4,
+        };
+        if !wakes {
+            return;
+        }
+        if let Some(writer) = self.chans[c].writers.pop_front() {
+            self.queue_wake(cpu, writer, WakeKind::Sync);
+        }
+    }
+
+    fn lock_chan(&mut self, c: usize, op: KernelOp) {
+        let line = self.chans[c].line;
+        self.touch(op, line, 1, Access::Rmw);
+        self.touch(op, line, 0b1110, Access::Store);
+    }
+
+    /// Copies `bytes` through the channel's data lines.
+    fn data(&mut self, c: usize, op: KernelOp, bytes: u32, access: Access) {
+        self.host.copy(op, bytes);
+        let chan = &mut self.chans[c];
+        let at = if access == Access::Load {
+            &mut chan.fetched
+        } else {
+            &mut chan.written
+        };
+        let from = *at;
+        *at = (*at + bytes) % (DATA_LINES * 64);
+        let first = chan.line + 1;
+        let lines = (from % 64 + bytes).div_ceil(64).min(DATA_LINES);
+        for i in 0..lines {
+            let line = first + (from / 64 + i) % DATA_LINES;
+            self.touch(op, line, 0xff, access);
+        }
+    }
+}

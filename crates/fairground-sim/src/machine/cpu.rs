@@ -1,0 +1,102 @@
+//! One CPU of the simulated machine, outside the scheduler: what it is doing and what waits for it.
+
+use std::collections::VecDeque;
+
+use fairground::host::Kick;
+use fairground::task::{Placed, Prev, Task, WakeKind};
+use fairground::value::TaskId;
+
+use crate::cache::Ps;
+
+/// A step of kernel code that is still to be done on a CPU. Each is one event, so that other CPUs
+/// can act between two of them.
+#[derive(Debug)]
+pub enum Todo {
+    /// Wakes a task: decides where it goes.
+    Wake {
+        /// Whom.
+        task: TaskId,
+        /// How.
+        kind: WakeKind,
+        /// On whose behalf; `None` = an interrupt.
+        waker: Option<TaskId>,
+    },
+    /// Enqueues a task where it was placed.
+    Enqueue {
+        /// The task.
+        task: Task,
+        /// Where.
+        placed: Placed,
+        /// How it was woken.
+        kind: WakeKind,
+    },
+    /// Gives up the CPU.
+    Schedule(Prev),
+    /// The balancing softirq.
+    Softirq(Kick),
+    /// The stopper.
+    Stop(Kick),
+}
+
+/// What an idle CPU is in.
+#[derive(Clone, Copy, Debug)]
+pub struct IdleStay {
+    /// Index of the idle state.
+    pub state: u8,
+    /// Since when.
+    pub since: Ps,
+}
+
+/// Kinds of work that an interrupt has brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pending {
+    /// `need_resched` was set from another CPU.
+    pub resched: bool,
+    /// The remote wake-up list is not empty.
+    pub wakeups: bool,
+    /// Balance for idle CPUs.
+    pub idle_balance: bool,
+    /// Unthrottle.
+    pub unthrottle: bool,
+    /// An interrupt (or polling wake-up) is on its way already.
+    pub in_flight: bool,
+}
+
+/// State of one CPU.
+#[derive(Debug, Default)]
+pub struct CpuState {
+    /// Kernel code runs until then.
+    pub busy_until: Ps,
+    /// Latest `Due::Work`.
+    pub work_stamp: u32,
+    /// Latest `Due::Tick`.
+    pub tick_stamp: u32,
+    /// A tick is programmed.
+    pub tick_on: bool,
+    /// Steps to be done before user code goes on.
+    pub todo: VecDeque<Todo>,
+    /// The running task.
+    pub curr: Option<TaskId>,
+    /// The running task computes in user mode since then.
+    pub user_since: Option<Ps>,
+    /// The CPU is idle.
+    pub idle: Option<IdleStay>,
+    /// The scheduler was told that the tick is stopped.
+    pub nohz: bool,
+    /// Work brought by interrupts.
+    pub pending: Pending,
+    /// Woken tasks that this CPU shall enqueue itself.
+    pub wake_list: VecDeque<(Task, Placed, WakeKind)>,
+    /// Lengths of the last idle stays, ns, for the governor.
+    pub idle_history: [u32; 8],
+    /// Where the next goes.
+    pub idle_next: u8,
+    /// Earliest timed wait that this CPU has to serve, as far as known.
+    pub next_timer: Ps,
+    /// Time spent not idle.
+    pub busy: Ps,
+    /// End of the last stretch that is counted in `busy`.
+    pub counted_to: Ps,
+    /// Process whose address space is loaded.
+    pub mm: u32,
+}

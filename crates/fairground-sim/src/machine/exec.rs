@@ -1,0 +1,260 @@
+//! One operation of a program.
+
+use fairground::sched::{self, Moved};
+use fairground::task::Prev;
+use fairground::value::{Cpu, CpuMask, TaskId};
+
+use super::Sim;
+use super::cpu::Todo;
+use super::task::{Stage, Wait};
+use crate::cache::{NS, Ps};
+use crate::costs::KernelOp;
+use crate::host::Place;
+use crate::workload::program::{FOREVER, Op};
+
+impl Sim<'_> {
+    /// The running task of `cpu` returns to user space and goes on with its program, up to the next
+    /// stretch of computing or the next operation of the kernel.
+    pub(super) fn run_task(&mut self, cpu: u32) {
+        let c = cpu as usize;
+        let Some(id) = self.cpus[c].curr else { return };
+        self.engine(|cx, rqs| sched::exit_to_user(cx, rqs));
+        if self.rqs[c].need_resched {
+            self.step_done(cpu);
+            self.go_on(cpu);
+            return;
+        }
+        loop {
+            let task = &mut self.tasks[id.idx()];
+            if task.run_left > 0 {
+                self.start_user(cpu, id);
+                return;
+            }
+            if self.host.at / NS < task.born_ns && task.pc == 0 && task.stage == Stage::Start {
+                self.sleep_until(cpu, id, self.tasks[id.idx()].born_ns, Stage::Start);
+                break;
+            }
+            let ops = &self.workload.programs[task.program as usize].ops;
+            let Some(op) = ops.get(task.pc as usize).copied() else {
+                self.exit(cpu, id);
+                break;
+            };
+            if !self.bookkeeping(id, op) {
+                self.operation(cpu, id, op);
+                break;
+            }
+        }
+        self.step_done(cpu);
+        self.go_on(cpu);
+    }
+
+    fn start_user(&mut self, cpu: u32, id: TaskId) {
+        self.step_done(cpu);
+        let at = self.cpus[cpu as usize].busy_until;
+        self.cpus[cpu as usize].user_since = Some(at);
+        let left = self.tasks[id.idx()].run_left;
+        if left == Ps::MAX {
+            let state = &mut self.cpus[cpu as usize];
+            state.work_stamp = state.work_stamp.wrapping_add(1);
+        } else {
+            self.push_work(cpu, at + left);
+        }
+        // Requests of the last steps (a switch asked for, a step left behind) come first.
+        let pending = !self.cpus[cpu as usize].todo.is_empty();
+        if pending || self.rqs[cpu as usize].need_resched {
+            self.push_work(cpu, at);
+        }
+    }
+
+    /// Operations that are only bookkeeping; true if `op` was one.
+    fn bookkeeping(&mut self, id: TaskId, op: Op) -> bool {
+        let now = self.now_ns();
+        let task = &mut self.tasks[id.idx()];
+        match op {
+            Op::Run(dur) => task.run_left = dur.draw(|| task.rng.bits()) * NS,
+            Op::Hog => {
+                task.run_left = Ps::MAX;
+                return true;
+            }
+            Op::LoopStart { count } => {
+                task.loops[usize::from(task.depth)] = count;
+                task.depth += 1;
+            }
+            Op::LoopEnd { start } => {
+                let left = &mut task.loops[usize::from(task.depth) - 1];
+                if *left != FOREVER {
+                    *left -= 1;
+                }
+                if *left > 0 {
+                    task.pc = start;
+                } else {
+                    task.depth -= 1;
+                }
+            }
+            Op::Mark(k) => self.marks.mark(k, now),
+            Op::ReqStart(k) => task.requests[k as usize] = now,
+            Op::ReqStartDue(k) => task.requests[k as usize] = task.due_ns.min(now),
+            Op::ReqEnd(k) => {
+                let start = task.requests[k as usize];
+                self.marks.request(k, start, now);
+            }
+            _ => return false,
+        }
+        self.tasks[id.idx()].pc += 1;
+        true
+    }
+
+    /// The operation of `id` is complete.
+    pub(super) fn advance(&mut self, id: TaskId) {
+        let task = &mut self.tasks[id.idx()];
+        task.pc += 1;
+        task.stage = Stage::Start;
+    }
+
+    /// A system call begins, unless the task comes back from a wait inside it.
+    pub(super) fn enter_syscall(&mut self, id: TaskId, op: KernelOp) {
+        if self.tasks[id.idx()].stage == Stage::Start {
+            self.host.spend(Place::Syscall, self.host.prices.syscall);
+            self.host.op(op);
+        } else {
+            self.host.op(KernelOp::WaitQueue);
+        }
+    }
+
+    fn operation(&mut self, cpu: u32, id: TaskId, op: Op) {
+        let now = self.now_ns();
+        let stage = self.tasks[id.idx()].stage;
+        match op {
+            Op::Sleep(dur) => {
+                if stage != Stage::Start {
+                    return self.advance(id);
+                }
+                let task = &mut self.tasks[id.idx()];
+                let ns = dur.draw(|| task.rng.bits());
+                self.wait_until(cpu, id, now + ns);
+            }
+            Op::SleepUntil(ns) => {
+                if stage != Stage::Start {
+                    return self.advance(id);
+                }
+                let due = self.tasks[id.idx()].born_ns + ns;
+                self.wait_until(cpu, id, due);
+            }
+            Op::Period(ns) => self.period(cpu, id, ns),
+            Op::Write { chan, bytes } => self.write(cpu, id, chan, bytes),
+            Op::Read { chan, bytes } => self.read(cpu, id, chan, bytes),
+            Op::Poll { chan } => self.poll(cpu, id, chan),
+            Op::SemWait(s) => self.sem_wait(cpu, id, s),
+            Op::SemPost(s) => self.sem_post(cpu, id, s),
+            Op::FutexWait(f) => self.futex_wait(cpu, id, f),
+            Op::FutexWake { futex, n } => self.futex_wake(cpu, id, futex, n),
+            Op::Lock(m) => self.mutex_lock(cpu, id, m),
+            Op::Unlock(m) => self.mutex_unlock(cpu, id, m),
+            Op::Barrier(b) => self.barrier(cpu, id, b),
+            Op::Call { service, bytes } => self.call(cpu, id, service, bytes),
+            Op::Accept(s) => self.accept(cpu, id, s),
+            Op::Reply { service, bytes } => self.reply(cpu, id, service, bytes),
+            Op::Yield => {
+                self.enter_syscall(id, KernelOp::Yield);
+                self.engine(|cx, rqs| sched::sched_yield(cx, rqs));
+                self.cpus[cpu as usize]
+                    .todo
+                    .push_back(Todo::Schedule(Prev::Runnable));
+                self.advance(id);
+            }
+            Op::Fork { template } => self.fork(cpu, id, template),
+            Op::Join => self.join(cpu, id),
+            Op::SetNice(_) | Op::SetAffinity(_) | Op::SetCgroup(_) | Op::SetSlice(_) => {
+                self.set_attribute(cpu, id, op);
+            }
+            Op::Exit => self.exit(cpu, id),
+            Op::Run(_)
+            | Op::Hog
+            | Op::LoopStart { .. }
+            | Op::LoopEnd { .. }
+            | Op::Mark(_)
+            | Op::ReqStart(_)
+            | Op::ReqStartDue(_)
+            | Op::ReqEnd(_) => debug_assert!(false, "{op:?} is bookkeeping"),
+        }
+    }
+
+    fn period(&mut self, cpu: u32, id: TaskId, ns: u64) {
+        if self.tasks[id.idx()].stage != Stage::Start {
+            return self.advance(id);
+        }
+        let now = self.now_ns();
+        let task = &mut self.tasks[id.idx()];
+        let due = task.grid_ns + ns;
+        if due > now {
+            task.grid_ns = due;
+            self.wait_until(cpu, id, due);
+        } else {
+            task.grid_ns = now;
+            task.due_ns = now;
+            self.host.op(KernelOp::UserAtomic);
+            self.advance(id);
+        }
+    }
+
+    fn wait_until(&mut self, cpu: u32, id: TaskId, due_ns: u64) {
+        let now = self.now_ns();
+        self.tasks[id.idx()].due_ns = due_ns.max(now);
+        if due_ns <= now {
+            self.host.op(KernelOp::UserAtomic);
+            return self.advance(id);
+        }
+        self.sleep_until(cpu, id, due_ns, Stage::Granted);
+    }
+
+    fn sleep_until(&mut self, cpu: u32, id: TaskId, due_ns: u64, then: Stage) {
+        self.enter_syscall(id, KernelOp::Nanosleep);
+        self.arm(cpu, id, due_ns);
+        self.block(cpu, id, Wait::Time, then);
+    }
+
+    fn set_attribute(&mut self, cpu: u32, id: TaskId, op: Op) {
+        self.enter_syscall(id, KernelOp::SetSched);
+        match op {
+            Op::SetNice(nice) => {
+                let template = self.tasks[id.idx()].template;
+                let policy = super::life::policy(self.workload.templates[template as usize].policy);
+                self.engine(|cx, rqs| sched::set_nice(cx, rqs, id, policy, nice));
+            }
+            Op::SetSlice(ns) => {
+                let slice = (ns > 0).then_some(ns);
+                self.engine(|cx, rqs| sched::set_slice(cx, rqs, id, slice));
+            }
+            Op::SetAffinity(mask) => {
+                let allowed = self.mask(mask, self.tasks[id.idx()].cgroup);
+                let moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
+                debug_assert!(!matches!(moved, Moved::To(_)), "the caller runs");
+            }
+            Op::SetCgroup(group) => {
+                self.host.op(KernelOp::CgroupAttach);
+                let tg = self.groups[group as usize];
+                self.sys.open_group(tg);
+                self.tasks[id.idx()].cgroup = group;
+                self.engine(|cx, rqs| sched::set_group(cx, rqs, id, tg));
+            }
+            _ => debug_assert!(false, "{op:?} sets nothing"),
+        }
+        let _ = cpu;
+        self.advance(id);
+    }
+
+    /// The CPUs of a mask that a group may use; the group's, if that leaves none.
+    pub(super) fn mask(&self, mask: u32, group: u32) -> CpuMask {
+        let own: CpuMask = self.workload.masks[mask as usize]
+            .iter()
+            .filter(|c| (**c as usize) < self.cpus.len())
+            .map(|c| Cpu(*c))
+            .collect();
+        let both = own.and(&self.cpuset[group as usize]);
+        if both.is_empty() {
+            self.cpuset[group as usize]
+        } else {
+            both
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Idle states: which one, how long the way out takes, and whether the tick stops.
+//!
+//! The governor predicts the length of the stay as the `menu` governor does in essence: the next
+//! timer at most, and less if the last stays were shorter and alike. It takes the deepest state
+//! whose target residency fits. Exit latencies of the machine file are the worst cases that the
+//! governor believes; COSTMODEL's rule for the real cost is the table value for shallow states
+//! and 40 % of it for those of 100 us and more.
+
+use fairground::sched;
+
+use super::Sim;
+use super::cpu::IdleStay;
+use crate::cache::{NS, Ps};
+use crate::host::Place;
+use crate::machine_file::{IdleState, Machine};
+
+/// The idle states of a machine.
+#[derive(Debug)]
+pub struct IdleTable {
+    states: Vec<IdleState>,
+    /// Whether idle CPUs watch `need_resched` (monitor/mwait), so that no interrupt is needed.
+    polls: bool,
+}
+
+impl IdleTable {
+    /// From the machine file. x86 states entered by `mwait` (POLL, C1 and deeper) watch the flag;
+    /// `HLT` of a guest and `WFI` need an interrupt.
+    pub fn new(machine: &Machine) -> Self {
+        let states = machine.idle_states();
+        let polls = machine.arch == "x86_64"
+            && !states
+                .iter()
+                .any(|s| s.name.starts_with("HLT") || s.name.starts_with("WFI"));
+        Self { states, polls }
+    }
+
+    /// Whether a polling idle CPU is woken by a store.
+    pub fn polls(&self) -> bool {
+        self.polls
+    }
+
+    /// Time from the wake-up to the first instruction, for a state.
+    fn exit(&self, state: u8) -> Ps {
+        let worst = self
+            .states
+            .get(state as usize)
+            .map_or(0, |s| s.exit_latency_ns);
+        let real = if worst >= 100_000 {
+            worst * 2 / 5
+        } else {
+            worst
+        };
+        real * NS
+    }
+
+    fn deepest(&self, predicted_ns: u64) -> u8 {
+        let fits = |s: &IdleState| s.target_residency_ns <= predicted_ns;
+        self.states.iter().rposition(fits).unwrap_or(0) as u8
+    }
+}
+
+impl Sim<'_> {
+    /// The executing CPU found nothing to run and goes idle.
+    pub(super) fn enter_idle(&mut self, cpu: u32) {
+        self.host.op(crate::costs::KernelOp::IdleLoop);
+        let at = self.host.at;
+        let timer_ns = self.cpus[cpu as usize].next_timer.saturating_sub(at) / NS;
+        let predicted = self.typical_idle(cpu).min(timer_ns);
+        let stop_tick = predicted >= self.tick / NS;
+        let state = self.idle.deepest(predicted);
+        if stop_tick {
+            let c = &mut self.cpus[cpu as usize];
+            c.tick_on = false;
+            if !c.nohz {
+                c.nohz = true;
+                self.engine(|cx, rqs| sched::nohz_enter_idle(cx, rqs));
+            }
+        }
+        let c = &mut self.cpus[cpu as usize];
+        c.idle = Some(IdleStay {
+            state,
+            since: self.host.at,
+        });
+        c.work_stamp = c.work_stamp.wrapping_add(1);
+    }
+
+    /// Something wakes an idle CPU at the host's time: pays the way out.
+    pub(super) fn leave_idle(&mut self, cpu: u32) {
+        let Some(stay) = self.cpus[cpu as usize].idle.take() else {
+            return;
+        };
+        let at = self.host.at;
+        let c = &mut self.cpus[cpu as usize];
+        c.counted_to = c.counted_to.max(at);
+        let length = (at.saturating_sub(stay.since) / NS).min(u64::from(u32::MAX)) as u32;
+        c.idle_history[usize::from(c.idle_next)] = length;
+        c.idle_next = (c.idle_next + 1) % 8;
+        let exit = self.idle.exit(stay.state);
+        self.host.spend(Place::IdleExit, exit);
+    }
+
+    /// The tick goes on when a CPU has a task again.
+    pub(super) fn restart_tick(&mut self, cpu: u32) {
+        if self.cpus[cpu as usize].nohz {
+            self.cpus[cpu as usize].nohz = false;
+            self.engine(|cx, rqs| sched::nohz_exit_idle(cx, rqs));
+        }
+        if !self.cpus[cpu as usize].tick_on {
+            self.cpus[cpu as usize].tick_on = true;
+            self.program_tick(cpu, self.host.at);
+        }
+    }
+
+    /// The typical length of the last eight stays, ns: their mean, or, if they scatter, the mean
+    /// without the longest, and so on (as `menu` does); none = no pattern.
+    fn typical_idle(&self, cpu: u32) -> u64 {
+        let mut seen = self.cpus[cpu as usize].idle_history;
+        seen.sort_unstable();
+        if seen[0] == 0 {
+            return u64::MAX;
+        }
+        for n in (6..=8).rev() {
+            let kept = &seen[..n];
+            let mean = kept.iter().map(|v| u64::from(*v)).sum::<u64>() / n as u64;
+            let square = |v: &u32| u128::from(u64::from(*v).abs_diff(mean)).pow(2);
+            let variance = kept.iter().map(square).sum::<u128>() / n as u128;
+            if variance * 36 <= u128::from(mean).pow(2) || variance <= 400_000_000 {
+                return mean;
+            }
+        }
+        u64::MAX
+    }
+}

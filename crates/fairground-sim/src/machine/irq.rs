@@ -1,0 +1,280 @@
+//! Interrupts: the tick, messages from other CPUs, timers.
+
+use fairground::fair::bandwidth;
+use fairground::host::{Kick, Timer};
+use fairground::sched;
+use fairground::task::WakeKind;
+use fairground::value::{Cpu, TaskId};
+
+use super::Sim;
+use super::cpu::Todo;
+use super::due::Due;
+use super::task::{Life, Wait};
+use crate::cache::{self, NS, Ps};
+use crate::costs::KernelOp;
+use crate::host::{Place, Request};
+
+/// A group's `cpu.max` and `cpu.max.burst` as last written.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// Runtime of a period; `None` = no limit.
+    pub quota_ns: Option<u64>,
+    /// Length of a period.
+    pub period_ns: u64,
+    /// Unused runtime that may be kept.
+    pub burst_ns: u64,
+}
+
+impl Sim<'_> {
+    /// An interrupt arrives at `cpu`. It waits for the end of a running step.
+    pub(super) fn interrupt(&mut self, cpu: u32, at: Ps, due: Due) {
+        if let Some(later) = self.busy_after(cpu, at) {
+            self.queue.push(later, due);
+            return;
+        }
+        self.stop_user(cpu, at);
+        let was_idle = self.cpus[cpu as usize].idle.is_some();
+        self.host.begin(cpu, at);
+        if was_idle {
+            self.leave_idle(cpu);
+        }
+        let polled = was_idle && self.idle.polls() && matches!(due, Due::Ipi { .. });
+        if !polled {
+            self.host.spend(Place::Irq, self.host.prices.irq);
+        }
+        match due {
+            Due::Tick { .. } => self.tick(cpu),
+            Due::Ipi { .. } => self.ipi(cpu),
+            Due::Wait { task, .. } => self.timed_wait(cpu, TaskId(task)),
+            Due::Timer { timer, .. } => self.engine_timer(timer),
+            Due::Write { event } => self.control_write(event),
+            Due::Work { .. } | Due::End => debug_assert!(false, "{due:?} is no interrupt"),
+        }
+        self.step_done(cpu);
+        self.go_on(cpu);
+    }
+
+    /// After an interrupt or a step: more steps, a switch, user code, or back to idle.
+    pub(super) fn go_on(&mut self, cpu: u32) {
+        let state = &self.cpus[cpu as usize];
+        let at = state.busy_until;
+        let idle = state.curr.is_none() && state.todo.is_empty();
+        if idle && !self.rqs[cpu as usize].need_resched && !state.pending.wakeups {
+            self.host.begin(cpu, at);
+            self.enter_idle(cpu);
+            self.step_done(cpu);
+            return;
+        }
+        self.push_work(cpu, at);
+    }
+
+    /// Sets the next tick of `cpu` after `at`; ticks of all CPUs fall on one grid.
+    pub(super) fn program_tick(&mut self, cpu: u32, at: Ps) {
+        let after = at.saturating_sub(self.tick_phase) / self.tick + 1;
+        let state = &mut self.cpus[cpu as usize];
+        state.tick_stamp = state.tick_stamp.wrapping_add(1);
+        let stamp = state.tick_stamp;
+        self.queue.push(
+            self.tick_phase + after * self.tick,
+            Due::Tick { cpu, stamp },
+        );
+    }
+
+    fn tick(&mut self, cpu: u32) {
+        self.host.spend(Place::Tick, self.host.prices.tick);
+        self.engine(|cx, rqs| sched::sched_tick(cx, rqs));
+        self.program_tick(cpu, self.host.at);
+    }
+
+    fn ipi(&mut self, cpu: u32) {
+        self.host.op(KernelOp::IpiBody);
+        let pending = std::mem::take(&mut self.cpus[cpu as usize].pending);
+        if pending.wakeups {
+            let mut list = std::mem::take(&mut self.cpus[cpu as usize].wake_list);
+            for (task, ..) in &list {
+                self.tasks[task.body.id.idx()].life = Life::Runnable;
+            }
+            self.engine(|cx, rqs| sched::sched_ttwu_pending(cx, rqs, &mut list));
+            self.cpus[cpu as usize].wake_list = list;
+        }
+        if pending.unthrottle {
+            self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::Unthrottle));
+        }
+        if pending.idle_balance {
+            self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::IdleBalance));
+        }
+    }
+
+    fn timed_wait(&mut self, cpu: u32, id: TaskId) {
+        self.host.op(KernelOp::HrtimerFire);
+        self.cpus[cpu as usize].next_timer = Ps::MAX;
+        let task = &mut self.tasks[id.idx()];
+        if task.wait == Wait::Time || task.life == Life::New {
+            task.wait = Wait::None;
+            let todo = Todo::Wake {
+                task: id,
+                kind: WakeKind::Wake,
+                waker: None,
+            };
+            self.cpus[cpu as usize].todo.push_front(todo);
+        }
+    }
+
+    fn engine_timer(&mut self, timer: Timer) {
+        self.host.op(KernelOp::HrtimerFire);
+        self.timers.remove(&timer);
+        self.engine(|cx, rqs| sched::run_timer(cx, rqs, timer));
+    }
+
+    /// Acts on what the engine asked for during the last call.
+    pub(super) fn drain_requests(&mut self, cpu: u32) {
+        if self.host.requests.is_empty() {
+            return;
+        }
+        let mut requests = std::mem::take(&mut self.host.requests);
+        for (at, request) in requests.drain(..) {
+            match request {
+                Request::Resched(to) if to.0 == cpu => {}
+                Request::Resched(to) => {
+                    self.cpus[to.idx()].pending.resched = true;
+                    self.send(cpu, to.0, at);
+                }
+                Request::Kick(to, work) => self.kick(cpu, to, work, at),
+                Request::Start(timer, at_ns) => {
+                    let stamp = self.timer_stamp(timer);
+                    let at = (at_ns * NS).max(at);
+                    self.queue.push(at, Due::Timer { timer, stamp, cpu });
+                }
+                Request::Cancel(timer) => {
+                    self.timers.remove(&timer);
+                }
+            }
+        }
+        self.host.requests = requests;
+    }
+
+    fn timer_stamp(&mut self, timer: Timer) -> u32 {
+        self.sync.stamps = self.sync.stamps.wrapping_add(1);
+        self.timers.insert(timer, self.sync.stamps);
+        self.sync.stamps
+    }
+
+    fn kick(&mut self, from: u32, to: Cpu, work: Kick, at: Ps) {
+        let state = &mut self.cpus[to.idx()];
+        match work {
+            Kick::Wakeups => state.pending.wakeups = true,
+            Kick::IdleBalance => state.pending.idle_balance = true,
+            Kick::Unthrottle => state.pending.unthrottle = true,
+            Kick::BalanceSoftirq => {
+                state.todo.push_front(Todo::Softirq(work));
+                return;
+            }
+            Kick::ActiveBalance | Kick::Migrate => {
+                state.todo.push_back(Todo::Stop(work));
+                state.pending.resched = true;
+            }
+        }
+        self.send(from, to.0, at);
+    }
+
+    /// Sends an interrupt, or lets an idle CPU that watches its flag see it.
+    fn send(&mut self, from: u32, to: u32, at: Ps) {
+        if self.cpus[to as usize].pending.in_flight {
+            return;
+        }
+        self.cpus[to as usize].pending.in_flight = true;
+        if from == to {
+            self.queue.push(at, Due::Ipi { cpu: to });
+            return;
+        }
+        let places = &self.distance.cpus;
+        let distance = places[from as usize].distance(&places[to as usize]) as usize;
+        if self.idle.polls() && self.cpus[to as usize].idle.is_some() {
+            self.queue
+                .push(at + self.transfer[distance], Due::Ipi { cpu: to });
+            return;
+        }
+        self.host.counters.ipis += 1;
+        self.host.spend(Place::IpiSend, self.host.prices.ipi_send);
+        self.queue
+            .push(at + self.ipi[distance], Due::Ipi { cpu: to });
+    }
+
+    /// Sets the timer of a task's timed wait on the executing CPU.
+    pub(super) fn arm(&mut self, cpu: u32, id: TaskId, due_ns: u64) {
+        let at = (due_ns * NS).max(self.host.at);
+        let state = &mut self.cpus[cpu as usize];
+        let soonest = if state.next_timer > self.host.at {
+            state.next_timer
+        } else {
+            Ps::MAX
+        };
+        state.next_timer = soonest.min(at);
+        self.queue.push(at, Due::Wait { cpu, task: id.0 });
+    }
+
+    fn control_write(&mut self, event: u32) {
+        use crate::workload::program::CgroupWrite;
+        let event = self.workload.events[event as usize];
+        let tg = self.groups[event.cgroup as usize];
+        self.host.op(KernelOp::CgroupAttach);
+        match event.write {
+            CgroupWrite::Max {
+                quota_ns,
+                period_ns,
+            } => {
+                let limit = &mut self.limits[event.cgroup as usize];
+                (limit.quota_ns, limit.period_ns) = (quota_ns, period_ns);
+                // The kernel refuses a burst beyond the quota; a smaller quota takes it along.
+                limit.burst_ns = quota_ns.map_or(0, |q| limit.burst_ns.min(q));
+            }
+            CgroupWrite::Burst(ns) => self.limits[event.cgroup as usize].burst_ns = ns,
+            CgroupWrite::Shares(shares) => {
+                let shares = fairground::math::weight::group_shares(shares);
+                self.engine(|cx, rqs| sched::set_shares(cx, rqs, tg, shares));
+                return;
+            }
+            CgroupWrite::Idle(idle) => {
+                self.engine(|cx, rqs| set_idle(cx, rqs, tg, idle));
+                return;
+            }
+        }
+        self.set_limit(event.cgroup);
+    }
+
+    /// Writes a group's quota to the scheduler.
+    pub(super) fn set_limit(&mut self, group: u32) {
+        let tg = self.groups[group as usize];
+        let Limit {
+            quota_ns,
+            period_ns,
+            burst_ns,
+        } = self.limits[group as usize];
+        self.engine(|cx, rqs| {
+            bandwidth::set_bandwidth(cx, rqs, tg, quota_ns, period_ns, burst_ns);
+        });
+    }
+
+    /// Touches a line of the machine's own (a channel, a futex) for `op`.
+    pub(super) fn touch(&mut self, op: KernelOp, line: u32, words: u8, access: cache::Access) {
+        self.host.touch_line(op, line, words, access);
+    }
+}
+
+fn set_idle(
+    cx: &mut fairground::cx::Cx<'_, crate::host::SimHost>,
+    rqs: &mut Vec<fairground::rq::Rq>,
+    tg: fairground::value::TgId,
+    idle: bool,
+) {
+    use std::sync::atomic::Ordering::Relaxed;
+    cx.sys.tg[tg.idx()].idle.store(idle, Relaxed);
+    for cpu in cx.sys.cpus().iter() {
+        if rqs[cpu.idx()].cfs_of(tg).is_some() {
+            cx.with_rq(rqs, cpu, |cx, rq| {
+                cx.update_rq_clock(rq);
+                fairground::fair::group::set_idle(cx, rq, tg, idle);
+            });
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The event loop of the simulated machine.
+//!
+//! Every CPU is in one of three states: it runs kernel code, which is atomic in steps of at most a
+//! few microseconds (one step = one event); it runs user code until a point in time; or it is idle.
+//! An interrupt waits for the end of the running step, stops the clock of user code, and may leave
+//! further steps behind. Only this module and its children know the whole state.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `due` | what can become due, in order |
+//! | `cpu`, `task` | state of one CPU, of one task |
+//! | `setup` | from a workload to groups, tasks and first events |
+//! | `step` | one step of kernel code: switch, wake-up, softirq |
+//! | `irq` | tick, interrupts, timers |
+//! | `idle` | idle states and the tick that stops |
+//! | `exec` | one operation of a program |
+//! | `chan`, `sync` | pipes and sockets; futexes, mutexes, semaphores, barriers, services |
+//! | `life` | fork, exec, exit, join |
+//! | `stuck` | who waits for what when nothing can happen any more |
+
+mod chan;
+mod cpu;
+mod due;
+mod exec;
+mod idle;
+mod irq;
+mod life;
+mod setup;
+mod step;
+mod stuck;
+mod sync;
+mod task;
+
+pub use setup::SetupError;
+pub use stuck::Stuck;
+
+use fairground::cx::Cx;
+use fairground::host::Timer;
+use fairground::policy::Features;
+use fairground::rq::Rq;
+use fairground::system::System;
+use fairground::task::Task;
+use fairground::value::{Cpu, CpuMask, TaskId};
+use rustc_hash::FxHashMap;
+
+use crate::cache::{NS, Ps};
+use crate::host::{Place, SimHost};
+use crate::machine_file;
+use crate::rng::Generator;
+use crate::workload::metric::Marks;
+use crate::workload::program::Workload;
+use cpu::CpuState;
+use due::{Due, Queue};
+use idle::IdleTable;
+use task::SimTask;
+
+/// What a run is made of.
+#[derive(Clone, Debug)]
+pub struct Setup<'a> {
+    /// The machine.
+    pub machine: &'a machine_file::Machine,
+    /// The scheduler's behaviour.
+    pub features: Features,
+    /// What runs.
+    pub workload: &'a Workload,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Keep every tracepoint.
+    pub trace: bool,
+}
+
+/// The simulated machine with a workload on it.
+pub struct Sim<'a> {
+    pub(crate) sys: System,
+    pub(crate) rqs: Vec<Rq>,
+    pub(crate) host: SimHost,
+    pub(crate) workload: &'a Workload,
+    pub(crate) marks: Marks,
+    pub(crate) tasks: Vec<SimTask>,
+    cpus: Vec<CpuState>,
+    queue: Queue,
+    now: Ps,
+    moving: Vec<Task>,
+    timers: FxHashMap<Timer, u32>,
+    chans: Vec<chan::ChanState>,
+    sync: sync::Sync,
+    idle: IdleTable,
+    distance: machine_file::Topology,
+    ipi: [Ps; 5],
+    transfer: [Ps; 5],
+    tick: Ps,
+    tick_phase: Ps,
+    groups: Vec<fairground::value::TgId>,
+    limits: Vec<irq::Limit>,
+    cpuset: Vec<CpuMask>,
+    start_rng: Generator,
+    living: u32,
+    next_mm: u32,
+    warm: bool,
+    seed: u64,
+    ended: bool,
+    /// Events processed.
+    pub events: u64,
+}
+
+impl<'a> Sim<'a> {
+    /// Runs until the workload's end; the time of that end.
+    ///
+    /// # Errors
+    /// [`Stuck`] when nothing can happen any more but tasks still wait.
+    pub fn run(&mut self) -> Result<Ps, Stuck> {
+        while !self.ended {
+            let Some((at, due)) = self.queue.pop() else {
+                return Err(self.stuck());
+            };
+            debug_assert!(at >= self.now, "time does not run back");
+            self.now = at;
+            self.events += 1;
+            if !self.warm && at >= self.workload.warmup_ns * NS {
+                self.end_warmup();
+            }
+            self.handle(at, due);
+        }
+        self.finish();
+        Ok(self.now)
+    }
+
+    fn handle(&mut self, at: Ps, due: Due) {
+        match due {
+            Due::Work { cpu, stamp } => {
+                if self.cpus[cpu as usize].work_stamp != stamp {
+                    return;
+                }
+                if let Some(later) = self.busy_after(cpu, at) {
+                    self.queue.push(later, due);
+                    return;
+                }
+                self.work(cpu, at);
+            }
+            Due::Tick { cpu, stamp } => {
+                let state = &self.cpus[cpu as usize];
+                if state.tick_stamp == stamp && state.tick_on {
+                    self.interrupt(cpu, at, due);
+                }
+            }
+            Due::Timer { timer, stamp, cpu } => {
+                if self.timers.get(&timer) == Some(&stamp) {
+                    self.interrupt(cpu, at, due);
+                }
+            }
+            Due::Ipi { cpu } | Due::Wait { cpu, .. } => self.interrupt(cpu, at, due),
+            Due::Write { event } => self.interrupt(0, at, Due::Write { event }),
+            Due::End => self.ended = true,
+        }
+    }
+
+    /// When the kernel code that runs on `cpu` at `at` is over, if it does.
+    fn busy_after(&self, cpu: u32, at: Ps) -> Option<Ps> {
+        let until = self.cpus[cpu as usize].busy_until;
+        (until > at).then_some(until)
+    }
+
+    /// Calls into the engine on behalf of `cpu`, at the host's time.
+    #[inline]
+    pub(crate) fn engine<T>(
+        &mut self,
+        f: impl FnOnce(&mut Cx<'_, SimHost>, &mut Vec<Rq>) -> T,
+    ) -> T {
+        let mut cx = Cx {
+            sys: &self.sys,
+            cpu: Cpu(self.host.cpu),
+            host: &mut self.host,
+            moving: &mut self.moving,
+        };
+        f(&mut cx, &mut self.rqs)
+    }
+
+    /// The executing CPU is done with a step at the host's time: act on what the engine asked for
+    /// and go on with the next step, unless user code or idling has been started.
+    fn step_done(&mut self, cpu: u32) {
+        self.drain_requests(cpu);
+        let at = self.host.at;
+        self.cpus[cpu as usize].busy_until = at;
+        self.count_busy(cpu, at);
+    }
+
+    fn push_work(&mut self, cpu: u32, at: Ps) {
+        let state = &mut self.cpus[cpu as usize];
+        state.work_stamp = state.work_stamp.wrapping_add(1);
+        let stamp = state.work_stamp;
+        self.queue.push(at, Due::Work { cpu, stamp });
+    }
+
+    fn count_busy(&mut self, cpu: u32, to: Ps) {
+        let state = &mut self.cpus[cpu as usize];
+        if to > state.counted_to {
+            let from = state.counted_to.max(self.workload.warmup_ns * NS);
+            state.busy += to.saturating_sub(from);
+            state.counted_to = to;
+        }
+    }
+
+    /// User code of `cpu` has run up to `at`: charge it and remember what is left of it.
+    fn stop_user(&mut self, cpu: u32, at: Ps) {
+        let Some(since) = self.cpus[cpu as usize].user_since.take() else {
+            return;
+        };
+        let ran = at - since;
+        self.host.profile.add_time(Place::User, since, ran);
+        self.count_busy(cpu, at);
+        let Some(id) = self.cpus[cpu as usize].curr else {
+            debug_assert!(false, "user code without a task");
+            return;
+        };
+        let task = &mut self.tasks[id.idx()];
+        if task.run_left != Ps::MAX {
+            task.run_left = task.run_left.saturating_sub(ran);
+        }
+        let footprint =
+            u64::from(self.workload.templates[task.template as usize].footprint_bytes_per_us);
+        if footprint > 0 {
+            self.host
+                .cache
+                .advance_footprint(cpu, footprint * ran / (1000 * NS));
+        }
+    }
+
+    /// What was charged so far does not count.
+    fn end_warmup(&mut self) {
+        self.warm = true;
+        for id in 0..self.tasks.len() {
+            self.tasks[id].warm_ns = self.charged_ns(TaskId(id as u32));
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.host.at / NS
+    }
+
+    fn finish(&mut self) {
+        for cpu in 0..self.cpus.len() as u32 {
+            if self.cpus[cpu as usize].user_since.is_some() {
+                self.stop_user(cpu, self.now);
+            }
+        }
+        self.marks.elapsed_ns = (self.now / NS).saturating_sub(self.workload.warmup_ns);
+        for id in 0..self.tasks.len() {
+            let charged = self.charged_ns(TaskId(id as u32));
+            let task = &self.tasks[id];
+            self.marks.tasks.push(crate::workload::metric::TaskTime {
+                template: task.template,
+                cpu_ns: charged.saturating_sub(task.warm_ns),
+            });
+        }
+    }
+
+    /// CPU time that a task was charged so far, ns.
+    fn charged_ns(&self, id: TaskId) -> u64 {
+        use std::sync::atomic::Ordering::Relaxed;
+        if self.tasks[id.idx()].life == task::Life::Exited {
+            return self.tasks[id.idx()].cpu_ns;
+        }
+        if let Some(task) = &self.host.parked[id.idx()] {
+            return task.se.sum_exec_runtime;
+        }
+        let shared = &self.sys.task[id.idx()];
+        if !shared.queued.load(Relaxed) {
+            return 0;
+        }
+        let (cpu, slot) = (shared.cpu.load(Relaxed), shared.slot.load(Relaxed));
+        self.rqs[cpu as usize]
+            .se
+            .get(slot as usize)
+            .map_or(0, |se| se.sum_exec_runtime)
+    }
+
+    /// Path of a group.
+    #[must_use]
+    pub fn group_path(&self, tg: fairground::value::TgId) -> &str {
+        self.workload
+            .cgroups
+            .get(tg.idx())
+            .map_or("/", |g| g.path.as_str())
+    }
+
+    /// Busy time of all CPUs since the warm-up.
+    #[must_use]
+    pub fn busy(&self) -> Ps {
+        self.cpus.iter().map(|c| c.busy).sum()
+    }
+}

@@ -1,0 +1,194 @@
+//! One step of kernel code on a CPU, then the next.
+
+use fairground::sched::{self, EnqueueAt};
+use fairground::task::{Placed, Prev, Task, WakeKind};
+use fairground::value::{Cpu, TaskId};
+
+use super::Sim;
+use super::cpu::Todo;
+use super::task::{Life, Stage, Wait};
+use crate::cache::Ps;
+use crate::costs::KernelOp;
+use crate::host::Place;
+
+impl Sim<'_> {
+    /// `cpu` goes on at `at`: with a step that waits, with a switch, with user code, or idle.
+    pub(super) fn work(&mut self, cpu: u32, at: Ps) {
+        self.stop_user(cpu, at);
+        self.host.begin(cpu, at);
+        let c = cpu as usize;
+        if self.cpus[c].idle.is_some() {
+            self.leave_idle(cpu);
+        }
+        if let Some(todo) = self.cpus[c].todo.pop_front() {
+            self.do_todo(cpu, todo);
+        } else if self.rqs[c].need_resched || self.cpus[c].curr.is_none() {
+            self.switch(cpu, Prev::Runnable);
+        } else {
+            self.run_task(cpu);
+            return;
+        }
+        self.step_done(cpu);
+        self.go_on(cpu);
+    }
+
+    fn do_todo(&mut self, cpu: u32, todo: Todo) {
+        match todo {
+            Todo::Wake { task, kind, waker } => self.wake(cpu, task, kind, waker),
+            Todo::Enqueue { task, placed, kind } => self.enqueue(task, placed, kind),
+            Todo::Schedule(prev) => self.give_up(cpu, prev),
+            Todo::Softirq(kick) => self.engine(|cx, rqs| sched::run_kick(cx, rqs, kick)),
+            Todo::Stop(kick) => {
+                // In, and out again: the stopper is a thread of its own.
+                self.host
+                    .spend(Place::SwitchTo, 2 * self.host.prices.switch);
+                let switch = self.engine(|cx, rqs| sched::run_stopper(cx, rqs, kick));
+                self.switched(cpu, switch.prev, switch.next);
+            }
+        }
+    }
+
+    /// The running task blocks or exits, unless it was woken meanwhile.
+    fn give_up(&mut self, cpu: u32, prev: Prev) {
+        let Some(id) = self.cpus[cpu as usize].curr else {
+            debug_assert!(false, "nobody to give up the CPU");
+            return;
+        };
+        let task = &mut self.tasks[id.idx()];
+        if prev == Prev::Sleeps && task.woken {
+            task.woken = false;
+            task.life = Life::Runnable;
+            return;
+        }
+        self.switch(cpu, prev);
+    }
+
+    fn switch(&mut self, cpu: u32, prev: Prev) {
+        let switch = self.engine(|cx, rqs| sched::schedule(cx, rqs, prev));
+        self.switched(cpu, switch.prev, switch.next);
+    }
+
+    /// The scheduler has chosen `next`.
+    fn switched(&mut self, cpu: u32, prev: Option<TaskId>, next: Option<TaskId>) {
+        let c = cpu as usize;
+        self.cpus[c].pending.resched = false;
+        if prev == next {
+            self.cpus[c].curr = next;
+            return;
+        }
+        self.host.spend(Place::SwitchTo, self.host.prices.switch);
+        if let Some(id) = next {
+            let mm = self.tasks[id.idx()].mm;
+            if self.cpus[c].mm != mm {
+                self.cpus[c].mm = mm;
+                self.host.op(KernelOp::SwitchMm);
+            }
+        }
+        if let Some(id) = prev {
+            let at = self.host.at;
+            self.tasks[id.idx()].off_cpu_at = at;
+            self.tasks[id.idx()].on_cpu = None;
+            if self.tasks[id.idx()].life == Life::Exited {
+                self.bury(id);
+            }
+        }
+        self.cpus[c].curr = next;
+        if let Some(id) = next {
+            self.tasks[id.idx()].on_cpu = Some(cpu);
+            self.restart_tick(cpu);
+        }
+    }
+
+    /// Wakes a task: finds out where it is and, if it sleeps, where it shall run.
+    fn wake(&mut self, cpu: u32, id: TaskId, kind: WakeKind, waker: Option<TaskId>) {
+        let task = &mut self.tasks[id.idx()];
+        match task.life {
+            Life::Blocked if task.on_cpu.is_some() => {
+                // Still on its way to sleep: it will see that it need not.
+                task.woken = true;
+                task.wait = Wait::None;
+                return;
+            }
+            Life::Blocked => {}
+            Life::New => {
+                task.life = Life::Waking;
+                self.start_new(id);
+                return;
+            }
+            Life::Runnable | Life::Waking | Life::Exited => return,
+        }
+        task.life = Life::Waking;
+        task.wait = Wait::None;
+        // A task that is being switched out on another CPU is waited for (`p->on_cpu`).
+        self.host.at = self.host.at.max(task.off_cpu_at);
+        if self.engine(|cx, rqs| sched::wake_queued(cx, rqs, id, kind)) {
+            self.tasks[id.idx()].life = Life::Runnable;
+            return;
+        }
+        let Some(mut task) = self.host.parked[id.idx()].take() else {
+            debug_assert!(false, "{}", crate::host::no_task(id));
+            return;
+        };
+        let placed = self.engine(|cx, _| sched::select_cpu(cx, &mut task, waker, kind));
+        self.cpus[cpu as usize]
+            .todo
+            .push_front(Todo::Enqueue { task, placed, kind });
+    }
+
+    fn start_new(&mut self, id: TaskId) {
+        let Some(mut task) = self.host.parked[id.idx()].take() else {
+            debug_assert!(false, "{}", crate::host::no_task(id));
+            return;
+        };
+        let kind = WakeKind::Fork;
+        let waker = self.tasks[id.idx()].parent;
+        let placed = self.engine(|cx, _| sched::select_cpu(cx, &mut task, waker, kind));
+        let cpu = self.host.cpu as usize;
+        self.cpus[cpu]
+            .todo
+            .push_front(Todo::Enqueue { task, placed, kind });
+    }
+
+    fn enqueue(&mut self, task: Task, placed: Placed, kind: WakeKind) {
+        let id = task.body.id;
+        if kind != WakeKind::Fork {
+            let at = self.engine(|cx, _| sched::ttwu_queue_wakelist(cx, id, placed.cpu));
+            if at == EnqueueAt::Target {
+                self.cpus[placed.cpu.idx()]
+                    .wake_list
+                    .push_back((task, placed, kind));
+                return;
+            }
+        }
+        self.tasks[id.idx()].life = Life::Runnable;
+        self.engine(|cx, rqs| sched::enqueue_woken(cx, rqs, task, placed, kind));
+    }
+
+    /// Sends a wake-up to `id` as a step of the executing CPU, after those that wait already.
+    pub(super) fn queue_wake(&mut self, cpu: u32, id: TaskId, kind: WakeKind) {
+        let waker = self.cpus[cpu as usize].curr;
+        self.cpus[cpu as usize].todo.push_back(Todo::Wake {
+            task: id,
+            kind,
+            waker,
+        });
+    }
+
+    /// The running task goes to sleep for `wait`; the operation goes on at stage `then`.
+    pub(super) fn block(&mut self, cpu: u32, id: TaskId, wait: Wait, then: Stage) {
+        let task = &mut self.tasks[id.idx()];
+        task.life = Life::Blocked;
+        task.wait = wait;
+        task.stage = then;
+        self.cpus[cpu as usize]
+            .todo
+            .push_back(Todo::Schedule(Prev::Sleeps));
+    }
+
+    /// The CPU on which a task was last.
+    pub(super) fn task_cpu(&self, id: TaskId) -> Cpu {
+        Cpu(self.sys.task[id.idx()]
+            .cpu
+            .load(std::sync::atomic::Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,92 @@
+//! Nothing can happen any more, but tasks still wait: who waits for what.
+
+use std::fmt;
+
+use super::Sim;
+use super::task::{Life, Wait};
+use crate::cache::NS;
+
+/// A run that cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub struct Stuck {
+    /// When nothing more became due, ns.
+    pub at_ns: u64,
+    /// One sentence for each kind of waiting task, with how many there are.
+    pub waiting: Vec<String>,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.at_ns as f64 / 1e6;
+        write!(
+            f,
+            "deadlock: after {ms:.3} ms nothing can happen any more, but"
+        )?;
+        for line in &self.waiting {
+            write!(f, "\n  {line}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Sim<'_> {
+    pub(super) fn stuck(&self) -> Stuck {
+        let mut counts: Vec<(String, u32)> = Vec::new();
+        for task in self.tasks.iter().filter(|t| t.life != Life::Exited) {
+            let name = &self.workload.templates[task.template as usize].name;
+            let program = &self.workload.programs[task.program as usize].name;
+            let what = format!(
+                "`{name}` at step {} of `{program}` waits for {}",
+                task.pc + 1,
+                self.wait_words(task.wait)
+            );
+            match counts.iter_mut().find(|(w, _)| *w == what) {
+                Some((_, n)) => *n += 1,
+                None => counts.push((what, 1)),
+            }
+        }
+        let more = counts.len().saturating_sub(20);
+        let sentence = |(what, n): &(String, u32)| match n {
+            1 => format!("task {what}"),
+            n => format!("{n} tasks {what}"),
+        };
+        let mut waiting: Vec<String> = counts.iter().take(20).map(sentence).collect();
+        if more > 0 {
+            waiting.push(format!("and {more} more kinds of waiting tasks"));
+        }
+        Stuck {
+            at_ns: self.now / NS,
+            waiting,
+        }
+    }
+
+    fn wait_words(&self, wait: Wait) -> String {
+        match wait {
+            Wait::None => "nothing (it is runnable: a defect of the simulator)".into(),
+            Wait::Time => "a time that never comes (a defect of the simulator)".into(),
+            Wait::Data(c) => format!("data in channel {c}, which nobody writes any more"),
+            Wait::Room(c) => format!("room in channel {c}, which nobody reads any more"),
+            Wait::Poll(c) => format!("data in channel {c} (poll), which nobody writes any more"),
+            Wait::Sem(s) => format!("semaphore {s}, which nobody posts any more"),
+            Wait::Futex(x) => format!("futex {x}, which nobody wakes any more"),
+            Wait::Mutex(m) => format!("mutex {m}, whose holder does not unlock it"),
+            Wait::Barrier(b) => {
+                let parties = self.workload.barriers[b as usize];
+                format!("barrier {b}, which {parties} tasks have to reach")
+            }
+            Wait::Children => "children that do not exit".into(),
+            Wait::Request(s) => {
+                format!(
+                    "requests to `{}`, which nobody calls any more",
+                    self.workload.services[s as usize]
+                )
+            }
+            Wait::Answer(s) => {
+                format!(
+                    "an answer of `{}`, which nobody gives",
+                    self.workload.services[s as usize]
+                )
+            }
+        }
+    }
+}

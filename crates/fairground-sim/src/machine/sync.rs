@@ -1,0 +1,226 @@
+//! Semaphores, futexes, mutexes, barriers and services.
+//!
+//! All live on a line each in user memory; only who has to wait or to wake enters the kernel.
+
+use std::collections::VecDeque;
+
+use fairground::task::WakeKind;
+use fairground::value::TaskId;
+
+use super::Sim;
+use super::task::{Stage, Wait};
+use crate::cache::{Access, LineId};
+use crate::costs::KernelOp;
+use crate::host::Place;
+use crate::workload::program::Workload;
+
+/// One object that tasks wait on.
+#[derive(Debug, Default)]
+pub struct Waitable {
+    /// Semaphore: its value. Mutex: 1 = locked. Barrier: arrived.
+    value: u32,
+    waiters: VecDeque<TaskId>,
+    line: Option<LineId>,
+}
+
+/// All of them, by the workload's tables.
+#[derive(Debug, Default)]
+pub struct Sync {
+    sems: Vec<Waitable>,
+    futexes: Vec<Waitable>,
+    mutexes: Vec<Waitable>,
+    barriers: Vec<Waitable>,
+    services: Vec<Waitable>,
+    requests: Vec<VecDeque<TaskId>>,
+    /// Source of timer stamps.
+    pub stamps: u32,
+}
+
+impl Sync {
+    /// Everything free.
+    pub fn new(workload: &Workload) -> Self {
+        let many = |n: usize| (0..n).map(|_| Waitable::default()).collect::<Vec<_>>();
+        let sems = workload.sems.iter().map(|v| Waitable {
+            value: *v,
+            ..Waitable::default()
+        });
+        Self {
+            sems: sems.collect(),
+            futexes: many(workload.n_futexes as usize),
+            mutexes: many(workload.n_mutexes as usize),
+            barriers: many(workload.barriers.len()),
+            services: many(workload.services.len()),
+            requests: workload.services.iter().map(|_| VecDeque::new()).collect(),
+            stamps: 0,
+        }
+    }
+}
+
+/// Which table.
+#[derive(Clone, Copy)]
+enum Table {
+    Sem,
+    Futex,
+    Mutex,
+    Barrier,
+    Service,
+}
+
+impl Sim<'_> {
+    fn waitable(&mut self, table: Table, index: u32) -> &mut Waitable {
+        let table = match table {
+            Table::Sem => &mut self.sync.sems,
+            Table::Futex => &mut self.sync.futexes,
+            Table::Mutex => &mut self.sync.mutexes,
+            Table::Barrier => &mut self.sync.barriers,
+            Table::Service => &mut self.sync.services,
+        };
+        &mut table[index as usize]
+    }
+
+    /// The task's atomic operation on the object's word.
+    fn atomic(&mut self, table: Table, index: u32) {
+        let line = match self.waitable(table, index).line {
+            Some(line) => line,
+            None => {
+                let line = self.host.cache.alloc_lines(1, 0);
+                self.waitable(table, index).line = Some(line);
+                line
+            }
+        };
+        self.host.op(KernelOp::UserAtomic);
+        self.touch(KernelOp::UserAtomic, line, 1, Access::Rmw);
+    }
+
+    fn enter_futex(&mut self, op: KernelOp) {
+        self.host.spend(Place::Syscall, self.host.prices.syscall);
+        self.host.op(op);
+    }
+
+    fn wait_on(&mut self, cpu: u32, id: TaskId, table: Table, index: u32, wait: Wait, then: Stage) {
+        self.enter_futex(KernelOp::FutexWait);
+        self.waitable(table, index).waiters.push_back(id);
+        self.block(cpu, id, wait, then);
+    }
+
+    fn wake_one(&mut self, cpu: u32, table: Table, index: u32) -> bool {
+        let Some(next) = self.waitable(table, index).waiters.pop_front() else {
+            return false;
+        };
+        self.queue_wake(cpu, next, WakeKind::Wake);
+        true
+    }
+
+    pub(super) fn sem_wait(&mut self, cpu: u32, id: TaskId, s: u32) {
+        self.atomic(Table::Sem, s);
+        let sem = self.waitable(Table::Sem, s);
+        if sem.value > 0 {
+            sem.value -= 1;
+            return self.advance(id);
+        }
+        self.wait_on(cpu, id, Table::Sem, s, Wait::Sem(s), Stage::Again);
+    }
+
+    pub(super) fn sem_post(&mut self, cpu: u32, id: TaskId, s: u32) {
+        self.atomic(Table::Sem, s);
+        self.waitable(Table::Sem, s).value += 1;
+        if !self.waitable(Table::Sem, s).waiters.is_empty() {
+            self.enter_futex(KernelOp::FutexWake);
+            self.wake_one(cpu, Table::Sem, s);
+        }
+        self.advance(id);
+    }
+
+    pub(super) fn futex_wait(&mut self, cpu: u32, id: TaskId, f: u32) {
+        if self.tasks[id.idx()].stage != Stage::Start {
+            return self.advance(id);
+        }
+        self.atomic(Table::Futex, f);
+        self.wait_on(cpu, id, Table::Futex, f, Wait::Futex(f), Stage::Granted);
+    }
+
+    pub(super) fn futex_wake(&mut self, cpu: u32, id: TaskId, f: u32, n: u32) {
+        self.atomic(Table::Futex, f);
+        self.enter_futex(KernelOp::FutexWake);
+        for _ in 0..n {
+            if !self.wake_one(cpu, Table::Futex, f) {
+                break;
+            }
+        }
+        self.advance(id);
+    }
+
+    pub(super) fn mutex_lock(&mut self, cpu: u32, id: TaskId, m: u32) {
+        self.atomic(Table::Mutex, m);
+        let mutex = self.waitable(Table::Mutex, m);
+        if mutex.value == 0 {
+            mutex.value = 1;
+            return self.advance(id);
+        }
+        self.wait_on(cpu, id, Table::Mutex, m, Wait::Mutex(m), Stage::Again);
+    }
+
+    pub(super) fn mutex_unlock(&mut self, cpu: u32, id: TaskId, m: u32) {
+        self.atomic(Table::Mutex, m);
+        let mutex = self.waitable(Table::Mutex, m);
+        mutex.value = 0;
+        if !mutex.waiters.is_empty() {
+            self.enter_futex(KernelOp::FutexWake);
+            self.wake_one(cpu, Table::Mutex, m);
+        }
+        self.advance(id);
+    }
+
+    pub(super) fn barrier(&mut self, cpu: u32, id: TaskId, b: u32) {
+        if self.tasks[id.idx()].stage != Stage::Start {
+            return self.advance(id);
+        }
+        self.atomic(Table::Barrier, b);
+        let parties = self.workload.barriers[b as usize];
+        let barrier = self.waitable(Table::Barrier, b);
+        barrier.value += 1;
+        if barrier.value < parties {
+            return self.wait_on(cpu, id, Table::Barrier, b, Wait::Barrier(b), Stage::Granted);
+        }
+        barrier.value = 0;
+        if parties > 1 {
+            self.enter_futex(KernelOp::FutexWake);
+            while self.wake_one(cpu, Table::Barrier, b) {}
+        }
+        self.advance(id);
+    }
+
+    pub(super) fn call(&mut self, cpu: u32, id: TaskId, service: u32, bytes: u32) {
+        if self.tasks[id.idx()].stage != Stage::Start {
+            self.host.copy(KernelOp::SocketRecv, bytes);
+            return self.advance(id);
+        }
+        self.enter_syscall(id, KernelOp::SocketSend);
+        self.host.copy(KernelOp::SocketSend, bytes);
+        self.atomic(Table::Service, service);
+        self.sync.requests[service as usize].push_back(id);
+        self.wake_one(cpu, Table::Service, service);
+        self.block(cpu, id, Wait::Answer(service), Stage::Granted);
+    }
+
+    pub(super) fn accept(&mut self, cpu: u32, id: TaskId, service: u32) {
+        self.enter_syscall(id, KernelOp::SocketRecv);
+        self.atomic(Table::Service, service);
+        if let Some(caller) = self.sync.requests[service as usize].pop_front() {
+            self.tasks[id.idx()].serving = Some(caller);
+            return self.advance(id);
+        }
+        self.waitable(Table::Service, service).waiters.push_back(id);
+        self.block(cpu, id, Wait::Request(service), Stage::Again);
+    }
+
+    pub(super) fn reply(&mut self, cpu: u32, id: TaskId, service: u32, bytes: u32) {
+        self.enter_syscall(id, KernelOp::SocketSend);
+        self.host.copy(KernelOp::SocketSend, bytes);
+        self.atomic(Table::Service, service);
+        if let Some(caller) = self.tasks[id.idx()].serving.take() {
+            self.queue_wake(cpu, caller, WakeKind::Sync);
+        }
+        self.advance(id);
+    }
+}

@@ -1,0 +1,118 @@
+//! A task as the machine sees it: where its program stands and what it waits for.
+
+use fairground::value::TaskId;
+
+use crate::cache::Ps;
+use crate::rng::Generator;
+use crate::workload::program::LOOP_DEPTH_MAX;
+
+/// Whether it can run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    /// Created, not yet started.
+    New,
+    /// Runnable or running.
+    Runnable,
+    /// Asleep (its wait says for what), or about to sleep.
+    Blocked,
+    /// A wake-up has begun.
+    Waking,
+    /// Gone.
+    Exited,
+}
+
+/// What a task waits for; index into the workload's table of such things.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// Nothing.
+    None,
+    /// A point in time.
+    Time,
+    /// Data in a channel.
+    Data(u32),
+    /// Room in a channel.
+    Room(u32),
+    /// A channel that can be read.
+    Poll(u32),
+    /// A semaphore.
+    Sem(u32),
+    /// A futex.
+    Futex(u32),
+    /// A mutex.
+    Mutex(u32),
+    /// A barrier.
+    Barrier(u32),
+    /// The exit of children.
+    Children,
+    /// A request to a service.
+    Request(u32),
+    /// The answer of a service.
+    Answer(u32),
+}
+
+/// How far an operation that can block has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stage {
+    /// Not begun.
+    #[default]
+    Start,
+    /// It has waited, or is a later part.
+    Again,
+    /// What it waited for was handed over by whoever woke it.
+    Granted,
+}
+
+/// One task.
+#[derive(Debug)]
+pub struct SimTask {
+    /// Its template.
+    pub template: u32,
+    /// Its program.
+    pub program: u32,
+    /// Next operation.
+    pub pc: u32,
+    /// Turns left of each open loop.
+    pub loops: [u64; LOOP_DEPTH_MAX],
+    /// Number of open loops.
+    pub depth: u8,
+    /// How far the operation at `pc` is.
+    pub stage: Stage,
+    /// Bytes that the operation still has to move.
+    pub left: u32,
+    /// Whether it can run.
+    pub life: Life,
+    /// What it waits for.
+    pub wait: Wait,
+    /// It was woken before it had gone to sleep.
+    pub woken: bool,
+    /// Computing left of the current `Run`; `Ps::MAX` for a hog.
+    pub run_left: Ps,
+    /// Its own random numbers.
+    pub rng: Generator,
+    /// Start of its time, ns: creation + `start_ns`.
+    pub born_ns: u64,
+    /// Next point of its periodic grid, ns.
+    pub grid_ns: u64,
+    /// When its last timed wait was due, ns.
+    pub due_ns: u64,
+    /// Begin of open requests, by kind, ns.
+    pub requests: Vec<u64>,
+    /// Caller whose request it serves.
+    pub serving: Option<TaskId>,
+    /// Who created it.
+    pub parent: Option<TaskId>,
+    /// Children that live.
+    pub children: Vec<TaskId>,
+    /// Address space.
+    pub mm: u32,
+    /// Group in the workload's table.
+    pub cgroup: u32,
+    /// CPU time charged before the end of the warm-up, ns.
+    pub warm_ns: u64,
+    /// When it was switched out for the last time.
+    pub off_cpu_at: Ps,
+    /// CPU time charged in all, ns, filled when it exits.
+    pub cpu_ns: u64,
+    /// First of the lines that hold its user-space hand-over words.
+    pub on_cpu: Option<u32>,
+}

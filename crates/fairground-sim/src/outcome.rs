@@ -1,0 +1,162 @@
+//! What a run leaves behind, as plain data for reports.
+
+use fairground::value::TgId;
+
+use crate::cache::NS;
+use crate::host::Places;
+use crate::machine::{Setup, SetupError, Sim, Stuck};
+use crate::workload::metric::MetricDef;
+
+/// The result of one run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Metrics in order: the workload's own, then those that every run has. `None`: the run has
+    /// nothing to say about it.
+    pub metrics: Vec<(String, Option<f64>)>,
+    /// Self time (ns) and calls by function, of the whole kernel and user code.
+    pub functions: Vec<(&'static str, u64, u64)>,
+    /// Time of all CPUs that was not idle, ns.
+    pub busy_ns: u64,
+    /// Traffic by structure and line, most transfers first.
+    pub lines: Vec<Traffic>,
+    /// What the real tool would print.
+    pub words: String,
+    /// Simulated time, ns.
+    pub elapsed_ns: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// Tracepoints, if they were kept.
+    pub trace: Vec<crate::host::TraceLine>,
+}
+
+/// Traffic of one line of one kind of structure, summed over instances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    /// The structure; a group by its path.
+    pub object: String,
+    /// Fields on the line, comma-separated.
+    pub field: String,
+    /// Plain loads.
+    pub reads: u64,
+    /// Plain stores.
+    pub writes: u64,
+    /// Atomic updates.
+    pub rmws: u64,
+    /// Times the line came from another core.
+    pub transfers: u64,
+    /// Time spent queueing for it, ns.
+    pub wait_ns: u64,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The workload does not fit the machine.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The run came to a standstill.
+    #[error(transparent)]
+    Stuck(#[from] Stuck),
+}
+
+/// Runs `setup` once.
+///
+/// # Errors
+/// When the workload does not fit the machine or deadlocks.
+pub fn run(setup: &Setup<'_>) -> Result<Outcome, RunError> {
+    let mut sim = Sim::new(setup)?;
+    let end = sim.run()?;
+    Ok(outcome(&sim, setup, end / NS))
+}
+
+fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome {
+    let counters = &sim.host.counters;
+    let elapsed_ns = end_ns.saturating_sub(setup.workload.warmup_ns);
+    let busy_ns = sim.busy() / NS;
+    let capacity = elapsed_ns as f64 * setup.machine.topology.nr_cpus() as f64;
+    let lines = traffic(sim);
+    let transfers: u64 = lines.iter().map(|l| l.transfers).sum();
+    let llcs = setup.machine.topology.nr_llcs() as u32;
+    let misses: u64 = (0..llcs)
+        .map(|l| sim.host.cache.domain_stats(l).llc_load_misses)
+        .sum();
+    let latency = |q: f64| {
+        (!counters.latency.is_empty()).then(|| counters.latency.value_at_quantile(q) as f64 / 1e3)
+    };
+    let total = sim.host.profile.total_ps();
+    let sched = sim.host.profile.scheduler_ps();
+    let percent = |part: f64, whole: f64| (whole > 0.0).then(|| 100.0 * part / whole);
+    let own = |m: &MetricDef| (m.name.clone(), m.value(&sim.marks));
+    let mut metrics: Vec<_> = setup.workload.metrics.iter().map(own).collect();
+    let always: [(&str, Option<f64>); 12] = [
+        ("wakeups", Some(counters.wakeups as f64)),
+        ("migrations", Some(counters.all_migrations() as f64)),
+        ("switches", Some(counters.switches as f64)),
+        ("line_transfers", Some(transfers as f64)),
+        (
+            "lock_wait_ns",
+            Some(sim.host.lock_wait() as f64 / NS as f64),
+        ),
+        ("busy_pct", percent(busy_ns as f64, capacity)),
+        ("sched_pct", percent(sched as f64, total as f64)),
+        ("wakeup_latency_us.p50", latency(0.5)),
+        ("wakeup_latency_us.p99", latency(0.99)),
+        ("llc_misses", Some(misses as f64)),
+        ("ipis", Some(counters.ipis as f64)),
+        ("sim_time_s", Some(elapsed_ns as f64 / 1e9)),
+    ];
+    metrics.extend(always.map(|(name, value)| (name.to_string(), value)));
+    Outcome {
+        seed: setup.seed,
+        metrics,
+        functions: sim
+            .host
+            .profile
+            .rows()
+            .map(|(n, ps, calls)| (n, ps / NS, calls))
+            .collect(),
+        busy_ns: total / NS,
+        lines,
+        words: setup.workload.words.print(&sim.marks),
+        elapsed_ns,
+        events: sim.events,
+        switches: counters.switches,
+        trace: counters.trace.clone().unwrap_or_default(),
+    }
+}
+
+/// Traffic of all scheduler structures by kind and line; groups by their path.
+fn traffic(sim: &Sim<'_>) -> Vec<Traffic> {
+    use std::collections::BTreeMap;
+    let mut sums: BTreeMap<(String, String), Traffic> = BTreeMap::new();
+    for (object, fields, stats) in sim.host.places.traffic(&sim.host.cache) {
+        let name = match object.kind {
+            fairground::place::Kind::Tg => format!("task_group {}", sim.group_path(TgId(object.a))),
+            kind => kind.name().to_string(),
+        };
+        let field = Places::names(object.kind, fields);
+        let row = sums
+            .entry((name.clone(), field.clone()))
+            .or_insert_with(|| Traffic {
+                object: name,
+                field,
+                reads: 0,
+                writes: 0,
+                rmws: 0,
+                transfers: 0,
+                wait_ns: 0,
+            });
+        row.reads += u64::from(stats.reads);
+        row.writes += u64::from(stats.writes);
+        row.rmws += u64::from(stats.rmws);
+        row.transfers += u64::from(stats.transfers);
+        row.wait_ns += stats.wait / NS;
+    }
+    let mut rows: Vec<_> = sums.into_values().collect();
+    rows.sort_by_key(|r| std::cmp::Reverse((r.transfers, r.reads + r.writes + r.rmws)));
+    rows
+}

@@ -1,0 +1,46 @@
+//! Seeded generators, one for each purpose, so that drawing more in one place changes nothing
+//! elsewhere.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What a generator is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Random decisions of the scheduler.
+    Scheduler,
+    /// Phases at the start: tick against workload, CPU of the first task.
+    Start,
+    /// Durations drawn by one task.
+    Task(u32),
+}
+
+/// The generator for `purpose` in the run with `seed`.
+#[must_use]
+pub fn generator(seed: u64, purpose: Purpose) -> Generator {
+    let stream = match purpose {
+        Purpose::Scheduler => 1,
+        Purpose::Start => 2,
+        Purpose::Task(id) => 16 + u64::from(id),
+    };
+    // `seed_from_u64` spreads its argument; an odd multiplier keeps (seed, stream) pairs apart.
+    let mixed =
+        seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03);
+    Generator(Xoshiro256PlusPlus::seed_from_u64(mixed))
+}
+
+/// A stream of random words.
+#[derive(Clone, Debug)]
+pub struct Generator(Xoshiro256PlusPlus);
+
+impl Generator {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// A number below `n` (> 0).
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
+    }
+}
