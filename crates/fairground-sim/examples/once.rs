@@ -11,7 +11,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let machine = Machine::from_path_or_id(&args[0]).expect("a machine");
     let env = Env {
-        cpus: machine.topology.nr_cpus(),
+        cpus: machine.topology.nr_cpus() as u32,
     };
     let workload = Workload::from_argv(&args[2..], &env).expect("a workload");
     let mut features = Features::default();
