@@ -56,12 +56,14 @@ pub enum KernelOp {
     IpiBody,
     /// Entering and leaving the idle loop.
     IdleLoop,
+    /// Spinning for a sleeping lock whose owner runs (optimistic spinning); its time is the wait.
+    MutexSpin,
     /// Switching the address space in addition to a switch of threads.
     SwitchMm,
 }
 
 /// Names and figures by operation.
-pub const KERNEL_OPS: [(KernelOp, &str, u32); 23] = [
+pub const KERNEL_OPS: [(KernelOp, &str, u32); 24] = [
     (KernelOp::PipeWrite, "pipe_write", 330),
     (KernelOp::PipeRead, "pipe_read", 300),
     (KernelOp::SocketSend, "unix_stream_sendmsg", 900),
@@ -84,6 +86,7 @@ pub const KERNEL_OPS: [(KernelOp, &str, u32); 23] = [
     (KernelOp::CgroupAttach, "cgroup_attach_task", 6_000),
     (KernelOp::IpiBody, "flush_smp_call_function_queue", 120),
     (KernelOp::IdleLoop, "do_idle", 250),
+    (KernelOp::MutexSpin, "osq_lock", 10),
     (KernelOp::SwitchMm, "switch_mm_irqs_off", 220),
 ];
 

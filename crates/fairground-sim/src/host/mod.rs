@@ -25,6 +25,10 @@ use crate::machine_file::Machine;
 use crate::rng::Generator;
 use locks::Locks;
 
+/// The scheduler clock at the start of a run: the machine was booted some time ago, and a load
+/// average that was updated at time zero would count as new.
+pub const BOOT_NS: u64 = 1_000_000_000;
+
 /// What the engine asked for, with the time at which it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
@@ -153,6 +157,14 @@ impl SimHost {
         self.spend(Place::Op(op), self.prices.op[op as usize]);
     }
 
+    /// The executing CPU waits in `op` until `until`.
+    #[inline]
+    pub fn spin_until(&mut self, op: KernelOp, until: Ps) {
+        let ps = until.saturating_sub(self.at);
+        self.profile.add_time(Place::Op(op), self.at, ps);
+        self.at += ps;
+    }
+
     /// The executing CPU copies `bytes` in the course of `op`.
     #[inline]
     pub fn copy(&mut self, op: KernelOp, bytes: u32) {
@@ -190,7 +202,7 @@ impl Host for SimHost {
     #[inline]
     fn clock(&mut self) -> u64 {
         self.at += self.prices.clock;
-        self.at / NS
+        self.at / NS + BOOT_NS
     }
 
     fn resched(&mut self, cpu: Cpu) {

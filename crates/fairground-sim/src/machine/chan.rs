@@ -10,7 +10,7 @@ use fairground::value::TaskId;
 
 use super::Sim;
 use super::task::{Stage, Wait};
-use crate::cache::{Access, Cache, LineId};
+use crate::cache::{Access, Cache, LineId, Ps, Resource};
 use crate::costs::KernelOp;
 use crate::workload::program::{Chan, ChanKind};
 
@@ -32,6 +32,11 @@ pub struct ChanState {
     line: LineId,
     written: u32,
     fetched: u32,
+    /// The pipe's mutex or the socket's lock: whoever finds it taken spins while the owner runs,
+    /// first come first served (`osq_lock`). Owners are never preempted inside (no kernel
+    /// preemption), so nobody goes to sleep for it.
+    mutex: Resource,
+    held_since: Ps,
 }
 
 impl ChanState {
@@ -48,6 +53,8 @@ impl ChanState {
             line: cache.alloc_lines(1 + DATA_LINES, 0),
             written: 0,
             fetched: 0,
+            mutex: Resource::default(),
+            held_since: 0,
         }
     }
 
@@ -138,13 +145,14 @@ impl Sim<'_> {
         self.lock_chan(c, op);
         let left = self.tasks[id.idx()].left;
         if !self.chans[c].has_room(left) {
+            self.unlock_chan(c, op);
             self.chans[c].writers.push_back(id);
             return self.block(cpu, id, Wait::Room(chan), Stage::Again);
         }
         let was_empty = self.chans[c].parts.is_empty();
         let done = self.chans[c].put(left);
         self.data(c, op, done, Access::Store);
-        self.touch(op, self.chans[c].line, 1, Access::Rmw);
+        self.unlock_chan(c, op);
         let pipe = matches!(self.chans[c].kind, ChanKind::Pipe { .. });
         if was_empty || !pipe {
             if let Some(reader) = self.chans[c].readers.pop_front() {
@@ -184,7 +192,9 @@ impl Sim<'_> {
         let done = self.chans[c].take(left);
         if done > 0 {
             self.data(c, op, done, Access::Load);
-            self.touch(op, self.chans[c].line, 1, Access::Rmw);
+        }
+        self.unlock_chan(c, op);
+        if done > 0 {
             self.wake_writers(cpu, c, was_full);
         }
         self.tasks[id.idx()].left -= done;
@@ -224,8 +234,24 @@ impl Sim<'_> {
         }
     }
 
+    fn unlock_chan(&mut self, c: usize, op: KernelOp) {
+        self.touch(op, self.chans[c].line, 1, Access::Rmw);
+        let chan = &mut self.chans[c];
+        chan.mutex
+            .acquire(chan.held_since, self.host.at - chan.held_since);
+    }
+
     fn lock_chan(&mut self, c: usize, op: KernelOp) {
         let line = self.chans[c].line;
+        let mutex = &self.chans[c].mutex;
+        let mean = mutex.held.checked_div(mutex.acquisitions).unwrap_or(0);
+        let start = mutex.earliest(self.host.at, mean);
+        if start > self.host.at {
+            self.host.op(KernelOp::MutexSpin);
+            let start = start.max(self.host.at);
+            self.host.spin_until(KernelOp::MutexSpin, start);
+        }
+        self.chans[c].held_since = self.host.at;
         self.touch(op, line, 1, Access::Rmw);
         self.touch(op, line, 0b1110, Access::Store);
     }

@@ -6,6 +6,7 @@ use fairground::host::Kick;
 use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::value::TaskId;
 
+use super::due::Due;
 use crate::cache::Ps;
 
 /// A step of kernel code that is still to be done on a CPU. Each is one event, so that other CPUs
@@ -75,6 +76,8 @@ pub struct CpuState {
     pub tick_on: bool,
     /// Steps to be done before user code goes on.
     pub todo: VecDeque<Todo>,
+    /// Interrupts that wait for the end of the running step.
+    pub irqs: VecDeque<Due>,
     /// The running task.
     pub curr: Option<TaskId>,
     /// The running task computes in user mode since then.

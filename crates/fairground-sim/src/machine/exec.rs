@@ -60,7 +60,8 @@ impl Sim<'_> {
             self.push_work(cpu, at + left);
         }
         // Requests of the last steps (a switch asked for, a step left behind) come first.
-        let pending = !self.cpus[cpu as usize].todo.is_empty();
+        let state = &self.cpus[cpu as usize];
+        let pending = !state.todo.is_empty() || !state.irqs.is_empty();
         if pending || self.rqs[cpu as usize].need_resched {
             self.push_work(cpu, at);
         }

@@ -6,6 +6,8 @@
 //! governor believes; COSTMODEL's rule for the real cost is the table value for shallow states
 //! and 40 % of it for those of 100 us and more.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use fairground::sched;
 
 use super::Sim;
@@ -53,6 +55,18 @@ impl IdleTable {
         real * NS
     }
 
+    /// What placement sees of a state: 0 without an idle driver (a guest that halts), else the
+    /// table's exit latency plus one, ns.
+    fn shown_latency(&self, state: u8) -> u64 {
+        if self.polls {
+            self.states
+                .get(state as usize)
+                .map_or(0, |s| s.exit_latency_ns + 1)
+        } else {
+            0
+        }
+    }
+
     fn deepest(&self, predicted_ns: u64) -> u8 {
         let fits = |s: &IdleState| s.target_residency_ns <= predicted_ns;
         self.states.iter().rposition(fits).unwrap_or(0) as u8
@@ -81,6 +95,10 @@ impl Sim<'_> {
             state,
             since: self.host.at,
         });
+        let shown = self.idle.shown_latency(state);
+        self.sys.cpu[cpu as usize]
+            .idle_exit_latency
+            .store(shown, Relaxed);
         c.work_stamp = c.work_stamp.wrapping_add(1);
     }
 
@@ -95,6 +113,9 @@ impl Sim<'_> {
         let length = (at.saturating_sub(stay.since) / NS).min(u64::from(u32::MAX)) as u32;
         c.idle_history[usize::from(c.idle_next)] = length;
         c.idle_next = (c.idle_next + 1) % 8;
+        self.sys.cpu[cpu as usize]
+            .idle_exit_latency
+            .store(0, Relaxed);
         let exit = self.idle.exit(stay.state);
         self.host.spend(Place::IdleExit, exit);
     }

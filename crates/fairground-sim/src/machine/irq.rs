@@ -12,7 +12,7 @@ use super::due::Due;
 use super::task::{Life, Wait};
 use crate::cache::{self, NS, Ps};
 use crate::costs::KernelOp;
-use crate::host::{Place, Request};
+use crate::host::{BOOT_NS, Place, Request};
 
 /// A group's `cpu.max` and `cpu.max.burst` as last written.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,12 @@ impl Sim<'_> {
     /// An interrupt arrives at `cpu`. It waits for the end of a running step.
     pub(super) fn interrupt(&mut self, cpu: u32, at: Ps, due: Due) {
         if let Some(later) = self.busy_after(cpu, at) {
-            self.queue.push(later, due);
+            // It comes first at the end of the step, before whatever else the CPU would do.
+            let state = &mut self.cpus[cpu as usize];
+            state.irqs.push_back(due);
+            if state.idle.is_some() || state.user_since.is_some() {
+                self.push_work(cpu, later);
+            }
             return;
         }
         self.stop_user(cpu, at);
@@ -58,7 +63,7 @@ impl Sim<'_> {
     pub(super) fn go_on(&mut self, cpu: u32) {
         let state = &self.cpus[cpu as usize];
         let at = state.busy_until;
-        let idle = state.curr.is_none() && state.todo.is_empty();
+        let idle = state.curr.is_none() && state.todo.is_empty() && state.irqs.is_empty();
         if idle && !self.rqs[cpu as usize].need_resched && !state.pending.wakeups {
             self.host.begin(cpu, at);
             self.enter_idle(cpu);
@@ -111,10 +116,12 @@ impl Sim<'_> {
         let task = &mut self.tasks[id.idx()];
         if task.wait == Wait::Time || task.life == Life::New {
             task.wait = Wait::None;
+            let waker = self.cpus[cpu as usize].curr;
+            let kind = WakeKind::Wake;
             let todo = Todo::Wake {
                 task: id,
-                kind: WakeKind::Wake,
-                waker: None,
+                kind,
+                waker,
             };
             self.cpus[cpu as usize].todo.push_front(todo);
         }
@@ -142,7 +149,7 @@ impl Sim<'_> {
                 Request::Kick(to, work) => self.kick(cpu, to, work, at),
                 Request::Start(timer, at_ns) => {
                     let stamp = self.timer_stamp(timer);
-                    let at = (at_ns * NS).max(at);
+                    let at = (at_ns.saturating_sub(BOOT_NS) * NS).max(at);
                     self.queue.push(at, Due::Timer { timer, stamp, cpu });
                 }
                 Request::Cancel(timer) => {
@@ -267,8 +274,7 @@ fn set_idle(
     tg: fairground::value::TgId,
     idle: bool,
 ) {
-    use std::sync::atomic::Ordering::Relaxed;
-    cx.sys.tg[tg.idx()].idle.store(idle, Relaxed);
+    cx.sys.tg[tg.idx()].set_idle(idle);
     for cpu in cx.sys.cpus().iter() {
         if rqs[cpu.idx()].cfs_of(tg).is_some() {
             cx.with_rq(rqs, cpu, |cx, rq| {

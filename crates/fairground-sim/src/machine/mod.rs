@@ -31,7 +31,7 @@ mod stuck;
 mod sync;
 mod task;
 
-pub use setup::SetupError;
+pub use setup::{SetupError, topology_of};
 pub use stuck::Stuck;
 
 use fairground::cx::Cx;

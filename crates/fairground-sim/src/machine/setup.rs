@@ -18,7 +18,7 @@ use super::irq::Limit;
 use super::sync::Sync;
 use super::{Setup, Sim};
 use crate::cache::{NS, Ps};
-use crate::host::SimHost;
+use crate::host::{BOOT_NS, SimHost};
 use crate::machine_file::{self, Distance};
 use crate::rng::{Purpose, generator};
 use crate::workload::metric::Marks;
@@ -62,9 +62,12 @@ impl<'a> Sim<'a> {
         );
         let mut start_rng = generator(setup.seed, Purpose::Start);
         let tick = sys.features.tick_ns() * NS;
-        // Boot was some time ago: clocks and jiffies do not begin at zero.
         let mut sim = Self {
-            rqs: sys.cpus().iter().map(|c| Rq::new(c, 0, 1024)).collect(),
+            rqs: sys
+                .cpus()
+                .iter()
+                .map(|c| Rq::new(c, BOOT_NS, 1024))
+                .collect(),
             sys,
             host,
             workload,
@@ -108,7 +111,9 @@ impl<'a> Sim<'a> {
             .iter()
             .map(|c| ChanState::new(c, &mut sim.host.cache))
             .collect();
-        for rq in &sim.rqs {
+        for rq in &mut sim.rqs {
+            // Idle since boot, all CPUs alike.
+            rq.idle_stamp = 1;
             rq.publish(&sim.sys);
         }
         sim.make_groups();
@@ -128,7 +133,9 @@ impl<'a> Sim<'a> {
             self.sys.tg[tg.idx()]
                 .shares
                 .store(group_shares(group.shares), Relaxed);
-            self.sys.tg[tg.idx()].idle.store(group.idle, Relaxed);
+            if group.idle {
+                self.sys.tg[tg.idx()].set_idle(true);
+            }
             let limit = Limit {
                 quota_ns: group.quota_ns,
                 period_ns: group.period_ns,
@@ -198,7 +205,7 @@ fn check_masks(machine: &machine_file::Machine, workload: &Workload) -> Result<(
 }
 
 /// The scheduler's view of a machine file.
-fn topology_of(machine: &machine_file::Machine) -> Machine {
+pub fn topology_of(machine: &machine_file::Machine) -> Machine {
     let place = |p: &machine_file::CpuPlace| CpuPlace {
         core: p.core,
         cluster: p.cluster,

@@ -14,6 +14,9 @@ use crate::host::Place;
 impl Sim<'_> {
     /// `cpu` goes on at `at`: with a step that waits, with a switch, with user code, or idle.
     pub(super) fn work(&mut self, cpu: u32, at: Ps) {
+        if let Some(due) = self.cpus[cpu as usize].irqs.pop_front() {
+            return self.interrupt(cpu, at, due);
+        }
         self.stop_user(cpu, at);
         self.host.begin(cpu, at);
         let c = cpu as usize;
