@@ -15,6 +15,13 @@ fn main() {
     };
     let workload = Workload::from_argv(&args[2..], &env).expect("a workload");
     let mut features = Features::default();
+    if let Ok(p) = std::env::var("PROFILE") {
+        features.set_all(
+            fairground::policy::find_profile(&p)
+                .expect("a profile")
+                .sets,
+        );
+    }
     if args[1] != "-" {
         let (name, base) = match args[1].strip_prefix('!') {
             Some(n) => (n, true),

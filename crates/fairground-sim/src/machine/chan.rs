@@ -154,10 +154,10 @@ impl Sim<'_> {
         self.data(c, op, done, Access::Store);
         self.unlock_chan(c, op);
         let pipe = matches!(self.chans[c].kind, ChanKind::Pipe { .. });
-        if was_empty || !pipe {
-            if let Some(reader) = self.chans[c].readers.pop_front() {
-                self.queue_wake(cpu, reader, WakeKind::Sync);
-            }
+        if (was_empty || !pipe)
+            && let Some(reader) = self.chans[c].readers.pop_front()
+        {
+            self.queue_wake(cpu, reader, WakeKind::Sync);
         }
         if was_empty {
             // Those that came last stand first in the wait queue.
@@ -171,10 +171,11 @@ impl Sim<'_> {
             return self.block(cpu, id, Wait::Room(chan), Stage::Again);
         }
         // Whoever waited for room behind this writer may find some.
-        if self.tasks[id.idx()].stage == Stage::Again && self.chans[c].has_room(1) {
-            if let Some(next) = self.chans[c].writers.pop_front() {
-                self.queue_wake(cpu, next, WakeKind::Sync);
-            }
+        if self.tasks[id.idx()].stage == Stage::Again
+            && self.chans[c].has_room(1)
+            && let Some(next) = self.chans[c].writers.pop_front()
+        {
+            self.queue_wake(cpu, next, WakeKind::Sync);
         }
         self.advance(id);
     }
@@ -202,10 +203,11 @@ impl Sim<'_> {
             self.chans[c].readers.push_back(id);
             return self.block(cpu, id, Wait::Data(chan), Stage::Again);
         }
-        if !self.chans[c].parts.is_empty() && self.tasks[id.idx()].stage == Stage::Again {
-            if let Some(next) = self.chans[c].readers.pop_front() {
-                self.queue_wake(cpu, next, WakeKind::Sync);
-            }
+        if !self.chans[c].parts.is_empty()
+            && self.tasks[id.idx()].stage == Stage::Again
+            && let Some(next) = self.chans[c].readers.pop_front()
+        {
+            self.queue_wake(cpu, next, WakeKind::Sync);
         }
         self.advance(id);
     }

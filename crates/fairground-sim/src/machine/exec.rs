@@ -18,7 +18,7 @@ impl Sim<'_> {
     pub(super) fn run_task(&mut self, cpu: u32) {
         let c = cpu as usize;
         let Some(id) = self.cpus[c].curr else { return };
-        self.engine(|cx, rqs| sched::exit_to_user(cx, rqs));
+        self.engine(sched::exit_to_user);
         if self.rqs[c].need_resched {
             self.step_done(cpu);
             self.go_on(cpu);
@@ -157,7 +157,7 @@ impl Sim<'_> {
             Op::Reply { service, bytes } => self.reply(cpu, id, service, bytes),
             Op::Yield => {
                 self.enter_syscall(id, KernelOp::Yield);
-                self.engine(|cx, rqs| sched::sched_yield(cx, rqs));
+                self.engine(sched::sched_yield);
                 self.cpus[cpu as usize]
                     .todo
                     .push_back(Todo::Schedule(Prev::Runnable));

@@ -87,7 +87,7 @@ impl Sim<'_> {
             c.tick_on = false;
             if !c.nohz {
                 c.nohz = true;
-                self.engine(|cx, rqs| sched::nohz_enter_idle(cx, rqs));
+                self.engine(sched::nohz_enter_idle);
             }
         }
         let c = &mut self.cpus[cpu as usize];
@@ -124,7 +124,7 @@ impl Sim<'_> {
     pub(super) fn restart_tick(&mut self, cpu: u32) {
         if self.cpus[cpu as usize].nohz {
             self.cpus[cpu as usize].nohz = false;
-            self.engine(|cx, rqs| sched::nohz_exit_idle(cx, rqs));
+            self.engine(sched::nohz_exit_idle);
         }
         if !self.cpus[cpu as usize].tick_on {
             self.cpus[cpu as usize].tick_on = true;

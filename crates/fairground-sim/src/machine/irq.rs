@@ -87,7 +87,7 @@ impl Sim<'_> {
 
     fn tick(&mut self, cpu: u32) {
         self.host.spend(Place::Tick, self.host.prices.tick);
-        self.engine(|cx, rqs| sched::sched_tick(cx, rqs));
+        self.engine(sched::sched_tick);
         self.program_tick(cpu, self.host.at);
     }
 

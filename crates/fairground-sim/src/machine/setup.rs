@@ -171,7 +171,7 @@ impl<'a> Sim<'a> {
             self.host.begin(cpu, 0);
             self.cpus[cpu as usize].idle = Some(super::cpu::IdleStay { state: 0, since: 0 });
             self.cpus[cpu as usize].nohz = true;
-            self.engine(|cx, rqs| sched::nohz_enter_idle(cx, rqs));
+            self.engine(sched::nohz_enter_idle);
         }
         self.host.requests.clear();
         let first = self.start_rng.below(cpus) as u32;
