@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use crate::host::{Host, Rqs};
+use crate::host::Host;
 use crate::place::{Access, Fields, Func, Kind, Lock, Object, rq as f};
 use crate::policy::Features;
-use crate::rq::Rq;
+use crate::rq::{Rq, Rqs};
 use crate::system::System;
 use crate::task::Task;
 use crate::value::Cpu;

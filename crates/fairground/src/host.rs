@@ -2,7 +2,6 @@
 
 use crate::event::Event;
 use crate::place::{Access, Fields, Func, Lock, Object};
-use crate::rq::Rq;
 use crate::task::Task;
 use crate::value::{Cpu, TgId};
 
@@ -109,27 +108,4 @@ pub enum Kick {
     Migrate,
     /// Give unthrottled queues their runtime (`__cfsb_csd_unthrottle`).
     Unthrottle,
-}
-
-/// Where the host keeps the run queues, one for each CPU.
-///
-/// `rq` is called with the queue's lock held (by [`Cx::with_rq`](crate::cx::Cx::with_rq)) or for
-/// the calling CPU's own words. A simulator indexes a vector; a kernel hands out a lock guard.
-pub trait Rqs {
-    /// The run queue of `cpu`.
-    fn rq(&mut self, cpu: Cpu) -> &mut Rq;
-}
-
-impl Rqs for alloc::vec::Vec<Rq> {
-    #[inline]
-    fn rq(&mut self, cpu: Cpu) -> &mut Rq {
-        &mut self[cpu.idx()]
-    }
-}
-
-impl Rqs for [Rq] {
-    #[inline]
-    fn rq(&mut self, cpu: Cpu) -> &mut Rq {
-        &mut self[cpu.idx()]
-    }
 }

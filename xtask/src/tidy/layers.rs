@@ -21,6 +21,7 @@ const ENGINE: &[&[&str]] = &[
     &["select"],
     &["balance"],
     &["sched"],
+    &["testing"],
 ];
 
 /// For each crate, the crates of this workspace that it must not name.

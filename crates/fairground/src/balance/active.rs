@@ -4,8 +4,9 @@ use super::env::{IdleType, LbEnv};
 use super::moving::{attach_tasks, detach_one_task};
 use crate::cx::Cx;
 use crate::event::Migration;
-use crate::host::{Host, Rqs};
+use crate::host::Host;
 use crate::place::{Access, Func, rq as frq};
+use crate::rq::Rqs;
 use crate::shared::Relaxed;
 use crate::value::Cpu;
 

@@ -5,14 +5,14 @@
 use super::env::{IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK};
 use crate::cx::Cx;
 use crate::event::Migration;
+use crate::fair::keep::{attach_moved, detach_for_move};
 use crate::fair::{h_load, vtime};
-use crate::host::{Host, Rqs};
+use crate::host::Host;
 use crate::math::pelt::task_util_est;
 use crate::place::{
     Access, Func, Kind, Object, cfs_rq as fcfs, rq as frq, se as fse, task as ftask,
 };
-use crate::rq::Rq;
-use crate::sched::{attach_moved, detach_for_move};
+use crate::rq::{Rq, Rqs};
 use crate::shared::Relaxed;
 use crate::task::{Policy, Task};
 use crate::value::{Cpu, SeId, TgId};
@@ -382,7 +382,8 @@ mod tests {
             env.imbalance = 2400;
         };
         let (ids, noted) = detach(&mut bench, IdleType::Idle, load);
-        // The hierarchical load is that of the jiffy, so the second of five weighs 5/4 of the first.
+        // The hierarchical load is that of the jiffy, so the second of five
+        // weighs 5/4 of the first.
         assert_eq!(ids.len(), 2, "{noted:?}");
         assert!((0..200).contains(&noted.left), "{noted:?}");
     }

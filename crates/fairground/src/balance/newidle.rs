@@ -9,9 +9,9 @@ use super::env::IdleType;
 use super::interval::update_next_balance;
 use super::nohz::{jiffies, nohz_newidle_balance};
 use crate::cx::Cx;
-use crate::host::{Host, Rqs};
+use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, sd as fsd};
-use crate::rq::Rq;
+use crate::rq::{Rq, Rqs};
 use crate::shared::Relaxed;
 use crate::topology::SchedDomain;
 

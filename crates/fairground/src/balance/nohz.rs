@@ -15,9 +15,9 @@
 use super::domains::{sched_balance_domains, update_blocked};
 use super::env::IdleType;
 use crate::cx::Cx;
-use crate::host::{Host, Kick, Rqs};
+use crate::host::{Host, Kick};
 use crate::place::{Access, Func, Kind, Object, rq as frq};
-use crate::rq::Rq;
+use crate::rq::{Rq, Rqs};
 use crate::shared::{Relaxed, nohz_kick};
 use crate::value::Cpu;
 

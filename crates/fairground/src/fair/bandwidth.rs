@@ -7,9 +7,9 @@
 
 use super::throttle::unthrottle_cfs_rq;
 use crate::cx::Cx;
-use crate::host::{Host, Kick, Rqs};
+use crate::host::{Host, Kick};
 use crate::place::{Access, Func, Kind, Object, cfs_rq as f};
-use crate::rq::Rq;
+use crate::rq::{Rq, Rqs};
 use crate::shared::{PeriodEnd, RUNTIME_INF};
 use crate::value::{CfsId, Cpu, TgId};
 

@@ -1,12 +1,13 @@
 //! Charging the running entity: execution, virtual time, deadline.
 
+use super::resched::resched_curr;
 use super::vtime::{cfs_rq_min_slice, entity_eligible};
 use super::{buddy, cfs_rules, throttle};
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::math::eevdf::vruntime_before;
 use crate::math::weight::calc_delta_fair;
-use crate::place::{Access, Func, cfs_rq as fq, rq as frq, se as fse};
+use crate::place::{Access, Func, cfs_rq as fq, se as fse};
 use crate::rq::Rq;
 use crate::task::SchedEntity;
 use crate::value::{CfsId, SeId};
@@ -74,15 +75,6 @@ fn end_of_request<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId) 
     if gives_way {
         resched_curr(cx, rq);
         buddy::clear_buddies(rq, cfs, curr);
-    }
-}
-
-/// Asks the running task to give way. The flag is in words of that task, which its own CPU reads
-/// all the time, so it is written only once.
-pub(crate) fn resched_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
-    if !rq.need_resched {
-        rq.need_resched = true;
-        cx.touch(rq.object(), frq::NEED_RESCHED, Access::Rmw);
     }
 }
 

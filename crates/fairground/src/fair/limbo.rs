@@ -25,7 +25,8 @@ pub fn task_throttle_setup_work<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId
 }
 
 /// The running task returns to user space with that work pending (the caller has updated the
-/// clock and opened the span). If it is dequeued, the CPU has to choose anew; the task stays in keeping.
+/// clock and opened the span). If it is dequeued, the CPU has to choose anew; the task stays in
+/// keeping.
 pub fn throttle_cfs_rq_work<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Resched {
     match rq.curr {
         Some(task) => throttle_task(cx, rq, task),

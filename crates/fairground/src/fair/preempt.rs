@@ -4,11 +4,11 @@
 //! know.
 
 use super::buddy::{Buddy, clear_buddies, se_is_idle, set_buddy};
-use super::curr::resched_curr;
 use super::entity::update_curr;
 use super::group::update_cfs_group;
 use super::load::update_load_avg;
 use super::pick::pick_eevdf;
+use super::resched::resched_curr;
 use super::vtime::{avg_vruntime, cfs_rq_min_slice, entity_eligible};
 use super::{cfs_rules, task::touch_task};
 use crate::cx::Cx;

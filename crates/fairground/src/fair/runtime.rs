@@ -1,12 +1,12 @@
 //! A queue's own runtime: charged while its tasks run, drawn from the pool in slices, given back
 //! when the queue empties. All in ns.
 
+use super::resched::resched_curr;
 use super::throttle::throttle_cfs_rq;
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::place::{Access, Func, cfs_rq as f};
 use crate::rq::Rq;
-use crate::sched::resched_curr;
 use crate::shared::{BANDWIDTH_SLICE, MIN_CFS_RQ_RUNTIME};
 use crate::value::CfsId;
 

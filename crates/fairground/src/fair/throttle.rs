@@ -15,6 +15,7 @@ pub use super::limbo::{
 pub use super::runtime::{account_cfs_rq_runtime, check_cfs_rq_runtime, return_cfs_rq_runtime};
 pub use super::throttle_clock::{cfs_rq_clock_pelt, queue_emptied, record_throttle_clock};
 
+use super::resched::resched_curr;
 use super::throttle_walk::{tg_throttle_down, tg_unthrottle_up};
 use super::{Dequeue, Enqueue, UpdateLoad, entity, leaf, load, runtime, throttle_clock};
 use crate::cx::Cx;
@@ -22,7 +23,6 @@ use crate::event::Event;
 use crate::host::Host;
 use crate::place::{Access, Func, cfs_rq as f};
 use crate::rq::Rq;
-use crate::sched::resched_curr;
 use crate::value::{CfsId, Cpu, SeId, TgId};
 
 /// A queue that was empty has got its first entity (call with `nr_queued == 1`, before

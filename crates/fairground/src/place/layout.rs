@@ -118,18 +118,6 @@ impl Layout {
     pub const ALL: [&'static Layout; 3] = [&LINUX_6_15, &REORDERED, &ENGINE];
 }
 
-impl crate::policy::LayoutId {
-    /// The table.
-    #[must_use]
-    pub const fn layout(self) -> &'static Layout {
-        match self {
-            Self::Linux615 => &LINUX_6_15,
-            Self::Reordered => &REORDERED,
-            Self::Engine => &ENGINE,
-        }
-    }
-}
-
 const CFS_RQ_6_15: StructLayout = StructLayout {
     size: 512,
     fields: &[

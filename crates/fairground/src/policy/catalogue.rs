@@ -1,26 +1,11 @@
-//! Every switch, patch and profile as one row each: the command line, the documentation, the
-//! manifest of a result and the tests are made from these.
+//! Every patch and profile as one row each: the command line, the documentation, the manifest of
+//! a result and the tests are made from these, and from the decisions of `decisions.rs`.
 
 use super::{
     CfsTunables, DelayDequeue, Features, HLoad, IdlestTie, IlbKick, IlbPick, LayoutId, LoadBalance,
     Newidle, NextBuddy, Pick, PlaceEntity, RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuQueue,
     TunableScaling, WakeAffine, WakeupPreemption,
 };
-use alloc::string::{String, ToString};
-
-/// One decision point as a named value.
-pub struct Decision {
-    /// Name for `--set NAME=VALUE`.
-    pub name: &'static str,
-    /// What it decides.
-    pub what: &'static str,
-    /// The values it takes, for messages.
-    pub values: &'static str,
-    /// Reads it.
-    pub get: fn(&Features) -> String,
-    /// Sets it; false if the value is not one of `values`.
-    pub set: fn(&mut Features, &str) -> bool,
-}
 
 /// A published change: the decisions it sets on top of a profile.
 pub struct Patch {
@@ -47,51 +32,6 @@ pub struct Profile {
     pub what: &'static str,
     /// What it sets on top of `linux-6.18`.
     pub sets: &'static [(&'static str, &'static str)],
-}
-
-/// Why a setting was refused.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum SetError {
-    /// No decision has this name.
-    UnknownDecision(String),
-    /// The decision does not take this value.
-    BadValue {
-        /// The decision.
-        decision: &'static str,
-        /// The value given.
-        value: String,
-        /// The values it takes.
-        values: &'static str,
-    },
-}
-
-impl Features {
-    /// Sets one decision by name.
-    ///
-    /// # Errors
-    /// When the name or the value is unknown.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), SetError> {
-        let decision = decisions()
-            .iter()
-            .find(|d| d.name == name)
-            .ok_or_else(|| SetError::UnknownDecision(name.to_string()))?;
-        if (decision.set)(self, value) {
-            return Ok(());
-        }
-        Err(SetError::BadValue {
-            decision: decision.name,
-            value: value.to_string(),
-            values: decision.values,
-        })
-    }
-
-    /// Sets a row of pairs, which the tests know to be valid.
-    pub fn set_all(&mut self, pairs: &[(&str, &str)]) {
-        for (name, value) in pairs {
-            let done = self.set(name, value);
-            debug_assert!(done.is_ok(), "catalogue rows are valid: {done:?}");
-        }
-    }
 }
 
 /// The patch called `name`.
@@ -280,247 +220,10 @@ pub(super) fn linux_6_18() -> Features {
     }
 }
 
-fn switch(value: &str) -> Option<bool> {
-    match value {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    }
-}
-
-const fn on_off(value: bool) -> &'static str {
-    if value { "on" } else { "off" }
-}
-
-/// A decision that is one of a few named values.
-macro_rules! named {
-    ($name:literal, $what:literal, $values:literal, $f:ident, $place:expr,
-     $($text:literal => $value:expr),+ $(,)?) => {
-        Decision {
-            name: $name,
-            what: $what,
-            values: $values,
-            get: |$f| {
-                $(if $place == $value { return $text.to_string(); })+
-                String::new()
-            },
-            set: |$f, v| {
-                match v {
-                    $($text => $place = $value,)+
-                    _ => return false,
-                }
-                true
-            },
-        }
-    };
-}
-
-/// A decision that is a switch.
-macro_rules! flag {
-    ($name:literal, $what:literal, $f:ident, $place:expr) => {
-        Decision {
-            name: $name,
-            what: $what,
-            values: "on, off",
-            get: |$f| on_off($place).to_string(),
-            set: |$f, v| switch(v).map(|on| $place = on).is_some(),
-        }
-    };
-}
-
-/// A decision that is a number within limits.
-macro_rules! number {
-    ($name:literal, $what:literal, $values:literal, $range:expr, $f:ident, $place:expr) => {
-        Decision {
-            name: $name,
-            what: $what,
-            values: $values,
-            get: |$f| $place.to_string(),
-            set: |$f, v| match v.parse() {
-                Ok(n) if $range.contains(&n) => {
-                    $place = n;
-                    true
-                }
-                _ => false,
-            },
-        }
-    };
-}
-
-/// All decision points by name.
-#[must_use]
-pub fn decisions() -> &'static [Decision] {
-    &DECISIONS
-}
-
-static DECISIONS: [Decision; 34] = [
-    named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
-        "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
-    flag!(
-        "place_lag",
-        "keep lag over sleep (PLACE_LAG)",
-        f,
-        f.place.lag
-    ),
-    flag!(
-        "place_deadline_initial",
-        "half a slice for new tasks",
-        f,
-        f.place.deadline_initial
-    ),
-    flag!(
-        "place_rel_deadline",
-        "keep the rest of the deadline over a move",
-        f,
-        f.place.rel_deadline
-    ),
-    flag!(
-        "gentle_fair_sleepers",
-        "half the latency as sleeper credit (CFS)",
-        f,
-        f.place.gentle_sleepers
-    ),
-    flag!(
-        "start_debit",
-        "new tasks start one slice late (CFS)",
-        f,
-        f.place.start_debit
-    ),
-    named!("run_to_parity", "slice protection", "off, own-slice, shortest-slice", f, f.run_to_parity,
-        "off" => RunToParity::Off, "own-slice" => RunToParity::OwnSlice,
-        "shortest-slice" => RunToParity::ShortestSlice),
-    named!("delay_dequeue", "sleepers that owe service", "off, keep, keep-zero", f, f.delay_dequeue,
-        "off" => DelayDequeue::Off, "keep" => DelayDequeue::Keep,
-        "keep-zero" => DelayDequeue::KeepZero),
-    named!("wakeup_preemption", "preemption by a wake-up", "off, on, on-shorter-slice",
-        f, f.wakeup_preemption,
-        "off" => WakeupPreemption::Off, "on" => WakeupPreemption::On,
-        "on-shorter-slice" => WakeupPreemption::OnShorterSlice),
-    named!("next_buddy", "who is preferred at the next pick of its queue", "off, group, on",
-        f, f.next_buddy,
-        "off" => NextBuddy::Off, "group" => NextBuddy::Group, "on" => NextBuddy::On),
-    number!(
-        "base_slice_ns",
-        "request size before scaling, ns",
-        "100000..=100000000",
-        (100_000..=100_000_000),
-        f,
-        f.tunables.base_slice_ns
-    ),
-    number!(
-        "sched_latency_ns",
-        "CFS latency before scaling, ns",
-        "100000..=1000000000",
-        (100_000..=1_000_000_000),
-        f,
-        f.tunables.latency_ns
-    ),
-    number!(
-        "sched_min_granularity_ns",
-        "CFS granularity before scaling, ns",
-        "100000..=1000000000",
-        (100_000..=1_000_000_000),
-        f,
-        f.tunables.min_granularity_ns
-    ),
-    number!(
-        "sched_wakeup_granularity_ns",
-        "CFS wake-up granularity before scaling, ns",
-        "0..=1000000000",
-        (0..=1_000_000_000),
-        f,
-        f.tunables.wakeup_granularity_ns
-    ),
-    named!("tunable_scaling", "growth of the tunables with CPUs", "none, log, linear",
-        f, f.tunables.scaling,
-        "none" => TunableScaling::None, "log" => TunableScaling::Log,
-        "linear" => TunableScaling::Linear),
-    number!(
-        "tg_load_avg_period_ns",
-        "shortest time between two publications of a queue's load",
-        "0..=1000000000 (0 = every change)",
-        (0..=1_000_000_000),
-        f,
-        f.tg_load_avg.period_ns
-    ),
-    named!("h_load", "when hierarchical load is computed", "eager, on-demand", f, f.h_load,
-        "eager" => HLoad::Eager, "on-demand" => HLoad::OnDemand),
-    named!("ilb_kick", "writing idle-balancer flags", "always, skip-redundant", f, f.ilb_kick,
-        "always" => IlbKick::Always, "skip-redundant" => IlbKick::SkipRedundant),
-    named!("ilb_pick", "which idle CPU balances", "first, wrap", f, f.ilb_pick,
-        "first" => IlbPick::First, "wrap" => IlbPick::Wrap),
-    named!("idlest_tie", "tie-break of the fork path", "first-group, group-util, nr-running",
-        f, f.idlest_tie,
-        "first-group" => IdlestTie::FirstGroup, "group-util" => IdlestTie::GroupUtil,
-        "nr-running" => IdlestTie::NrRunning),
-    named!("throttle", "how quota is enforced", "whole-queue, at-user-return", f, f.throttle,
-        "whole-queue" => Throttle::WholeQueue, "at-user-return" => Throttle::AtUserReturn),
-    named!("ttwu_queue", "remote wake-up list", "direct, remote", f, f.ttwu_queue,
-        "direct" => TtwuQueue::Direct, "remote" => TtwuQueue::Remote),
-    flag!(
-        "wa_idle",
-        "wake-affine: idle CPUs first",
-        f,
-        f.wake_affine.idle
-    ),
-    flag!(
-        "wa_weight",
-        "wake-affine: compare loads",
-        f,
-        f.wake_affine.weight
-    ),
-    flag!(
-        "wa_bias",
-        "wake-affine: bias to the previous CPU",
-        f,
-        f.wake_affine.bias
-    ),
-    named!("scan_budget", "CPUs looked at for an idle one", "util, prop, all", f, f.scan_budget,
-        "util" => ScanBudget::Util, "prop" => ScanBudget::Prop, "all" => ScanBudget::All),
-    number!(
-        "migration_cost_ns",
-        "sched_migration_cost",
-        "0..=100000000",
-        (0..=100_000_000),
-        f,
-        f.newidle.migration_cost_ns
-    ),
-    flag!(
-        "newidle_proportional",
-        "newly-idle attempts in proportion to success",
-        f,
-        f.newidle.proportional
-    ),
-    number!(
-        "nr_migrate",
-        "tasks looked at under one lock",
-        "1..=1024",
-        (1..=1024),
-        f,
-        f.load_balance.nr_migrate
-    ),
-    flag!(
-        "newidle_moves_one",
-        "a newly idle CPU pulls one task at most (CONFIG_PREEMPTION)",
-        f,
-        f.load_balance.newidle_moves_one
-    ),
-    flag!(
-        "lb_eligible_first",
-        "balancing moves tasks with lag left first",
-        f,
-        f.load_balance.eligible_first
-    ),
-    flag!("util_est", "estimated utilisation", f, f.util_est),
-    named!("layout", "field order", "linux-6.15, reordered, engine", f, f.layout,
-        "linux-6.15" => LayoutId::Linux615, "reordered" => LayoutId::Reordered,
-        "engine" => LayoutId::Engine),
-    number!("hz", "ticks a second", "100..=1000", (100..=1000), f, f.hz),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::decisions;
 
     #[test]
     fn rows_set_what_they_say() {
@@ -531,16 +234,6 @@ mod tests {
             let d = decisions().iter().find(|d| d.name == *name).unwrap();
             assert_eq!((d.get)(&f), *value);
         }
-    }
-
-    #[test]
-    fn every_decision_reads_back_its_default() {
-        let mut f = Features::default();
-        for d in decisions() {
-            let value = (d.get)(&f);
-            assert!((d.set)(&mut f, &value), "{} = {value}", d.name);
-        }
-        assert_eq!(f, Features::default());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! Source: "sched/fair: Reorder scheduling related structs to reduce cache misses", Zecheng Li,
 //! 2025.
 
+use crate::place::{ENGINE, LINUX_6_15, Layout, REORDERED};
+
 /// Which layout table is in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LayoutId {
@@ -12,4 +14,16 @@ pub enum LayoutId {
     Reordered,
     /// The engine's own structures.
     Engine,
+}
+
+impl LayoutId {
+    /// The table.
+    #[must_use]
+    pub const fn layout(self) -> &'static Layout {
+        match self {
+            Self::Linux615 => &LINUX_6_15,
+            Self::Reordered => &REORDERED,
+            Self::Engine => &ENGINE,
+        }
+    }
 }

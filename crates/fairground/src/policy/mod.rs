@@ -7,6 +7,7 @@
 mod balancing;
 mod catalogue;
 mod cfs;
+mod decisions;
 mod delay_dequeue;
 mod h_load;
 mod idlest;
@@ -22,10 +23,9 @@ mod throttle;
 mod wakeup;
 
 pub use balancing::LoadBalance;
-pub use catalogue::{
-    CATALOGUE, Decision, PROFILES, Patch, Profile, SetError, decisions, find_patch, find_profile,
-};
+pub use catalogue::{CATALOGUE, PROFILES, Patch, Profile, find_patch, find_profile};
 pub use cfs::{CfsTunables, TunableScaling};
+pub use decisions::{Decision, SetError, decisions};
 pub use delay_dequeue::DelayDequeue;
 pub use h_load::HLoad;
 pub use idlest::IdlestTie;

@@ -10,15 +10,18 @@ mod arena;
 mod cfs_rq;
 mod clock;
 mod lb_list;
+mod lookup;
 
 pub use cfs_rq::CfsRq;
 pub use clock::RqClock;
 pub use lb_list::LbList;
+pub use lookup::Rqs;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::place::{Kind, Object};
+use crate::shared::Relaxed;
 use crate::system::System;
 use crate::task::{SchedEntity, TaskBody};
 use crate::tree::Nodes;
@@ -195,8 +198,33 @@ impl Rq {
     }
 
     /// Writes the words that other CPUs may read.
+    #[inline]
     pub fn publish(&self, sys: &System) {
         let cfs = &self.cfs[0];
-        sys.cpu[self.cpu.idx()].publish(self, cfs);
+        let words = &sys.cpu[self.cpu.idx()];
+        words.nr_running.store(self.nr_running, Relaxed);
+        words.h_nr_queued.store(cfs.h_nr_queued, Relaxed);
+        words.h_nr_runnable.store(cfs.h_nr_runnable, Relaxed);
+        words.h_nr_idle.store(cfs.h_nr_idle, Relaxed);
+        words
+            .curr_is_idle
+            .store(self.curr.is_none() && !self.stopped, Relaxed);
+        words.load_avg.store(cfs.avg.load_avg, Relaxed);
+        words.runnable_avg.store(cfs.avg.runnable_avg, Relaxed);
+        words.util_avg.store(cfs.avg.util_avg, Relaxed);
+        words.util_est.store(cfs.avg.util_est, Relaxed);
+        words.capacity.store(self.clock.capacity, Relaxed);
+        words.idle_stamp.store(self.idle_stamp, Relaxed);
+        words.avg_idle.store(self.avg_idle, Relaxed);
+        words.misfit_task_load.store(self.misfit_task_load, Relaxed);
+        words.clock_idle.store(self.clock.idle, Relaxed);
+        words.clock_pelt_idle.store(self.clock.pelt_idle, Relaxed);
+        words.has_blocked_load.store(self.has_blocked_load, Relaxed);
+        words
+            .last_blocked_update
+            .store(self.last_blocked_update, Relaxed);
+        words
+            .nohz_tick_stopped
+            .store(self.nohz_tick_stopped, Relaxed);
     }
 }

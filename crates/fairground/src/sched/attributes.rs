@@ -1,12 +1,14 @@
 //! System calls and control files that change how tasks and groups are scheduled.
 
-use super::stop::{attach_moved, detach_for_move, next_allowed};
+use super::stop::next_allowed;
 use super::{resched_curr, resched_if};
 use crate::cx::Cx;
 use crate::event::Migration;
+use crate::fair::keep::{attach_moved, detach_for_move};
 use crate::fair::{group, load, task};
-use crate::host::{Host, Kick, Rqs};
+use crate::host::{Host, Kick};
 use crate::place::{Access, Func, Kind, Object, task as ftask, tg as ftg};
+use crate::rq::Rqs;
 use crate::shared::Relaxed;
 use crate::task::{Policy, Task};
 use crate::value::{Cpu, CpuMask, SeId, TaskId, TgId};
@@ -39,7 +41,7 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
     let moving = cx.with_rq(rqs, from, |cx, rq| {
         cx.update_rq_clock(rq);
         let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
-        super::switch::touch_task(cx, id, ftask::ALLOWED, Access::Write);
+        task::touch_task(cx, id, ftask::ALLOWED, Access::Write);
         if let Some(body) = rq.body[slot.idx()].as_mut() {
             body.cpus_allowed = allowed;
         }

@@ -8,7 +8,8 @@
 //! IPI or softirq that was asked for          run_kick
 //! timer that was asked for                   run_timer
 //! return to user space                       exit_to_user
-//! system calls on scheduling                 sched_yield, set_affinity, set_nice, set_slice, set_group
+//! system calls on scheduling                 sched_yield, set_affinity, set_nice, set_slice,
+//!                                            set_group
 //! the tick stops, or goes on                 nohz_enter_idle, nohz_exit_idle
 //! ```
 //!
@@ -26,7 +27,6 @@ pub use attributes::{
     set_slice,
 };
 pub use stop::run_stopper;
-pub(crate) use stop::{attach_moved, detach_for_move};
 pub use switch::{exit_to_user, sched_yield, schedule};
 pub use wake::{
     EnqueueAt, enqueue_woken, sched_exec, sched_fork, sched_ttwu_pending, select_cpu,
@@ -35,11 +35,11 @@ pub use wake::{
 
 use crate::balance::{domains, nohz};
 use crate::cx::Cx;
+use crate::fair::resched::{resched_curr, resched_if};
 use crate::fair::{bandwidth, preempt};
-use crate::host::{Host, Kick, Rqs, Timer};
+use crate::host::{Host, Kick, Timer};
 use crate::place::Func;
-use crate::rq::Rq;
-use crate::task::Resched;
+use crate::rq::Rqs;
 
 /// The periodic tick of the executing CPU: charges the running task, asks for a switch if its
 /// time is up, and starts periodic and idle balancing when due.
@@ -86,23 +86,4 @@ pub fn nohz_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
 /// The executing CPU starts its tick again.
 pub fn nohz_exit_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     nohz::nohz_tick_restart(cx, rqs);
-}
-
-/// Asks for a switch on the CPU of `rq` (`resched_curr`): once, until it happens. The host is told
-/// when the queue is released ([`Cx::with_rq`]).
-pub(crate) fn resched_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
-    use crate::place::{Access, rq as f};
-    cx.touch(rq.object(), f::NEED_RESCHED, Access::Read);
-    if rq.need_resched {
-        return;
-    }
-    rq.need_resched = true;
-    cx.touch(rq.object(), f::NEED_RESCHED, Access::Rmw);
-}
-
-/// Acts on an answer about the queue that gave it.
-pub(crate) fn resched_if<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, answer: Resched) {
-    if answer.is_yes() {
-        resched_curr(cx, rq);
-    }
 }

@@ -1,16 +1,15 @@
 //! The stopper: work that needs the running task out of the way.
 
-use super::switch::{switch_to, touch_task};
-use super::wake::adopt;
+use super::switch::switch_to;
 use crate::balance::active;
 use crate::cx::Cx;
-use crate::event::{Event, Migration};
-use crate::fair::{Dequeue, Enqueue, load, preempt, task};
-use crate::host::{Host, Kick, Rqs};
-use crate::place::{Access, Func, task as ftask};
-use crate::rq::Rq;
-use crate::shared::Relaxed;
-use crate::task::{Placed, Switch, Task, WakeKind};
+use crate::event::Migration;
+use crate::fair::keep::{attach_moved, detach_for_move};
+use crate::fair::task;
+use crate::host::{Host, Kick};
+use crate::place::Func;
+use crate::rq::{Rq, Rqs};
+use crate::task::{Placed, Switch};
 use crate::value::{Cpu, SeId};
 
 /// Runs the stopper on the executing CPU: puts the running task back into its queue, does
@@ -52,57 +51,6 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: 
         }
         out
     })
-}
-
-/// Takes a queued (not running) task off `rq` for another CPU; the caller attaches it there.
-pub(crate) fn detach_for_move<H: Host>(
-    cx: &mut Cx<H>,
-    rq: &mut Rq,
-    slot: SeId,
-    to: Cpu,
-) -> Option<Task> {
-    task::dequeue_task_fair(cx, rq, slot, Dequeue::MOVE);
-    let mut out = rq.give_out(slot)?;
-    let id = out.body.id;
-    load::migrate_task_rq_fair(cx, &mut out, rq.cpu, false);
-    out.se.nr_migrations += 1;
-    touch_task(cx, id, ftask::CPU.and(ftask::SCHED_GROUP), Access::Write);
-    let shared = &cx.sys.task[id.idx()];
-    shared.queued.store(false, Relaxed);
-    shared.on_cpu.store(false, Relaxed);
-    shared.cpu.store(to.0, Relaxed);
-    Some(out)
-}
-
-/// Puts a moved task on `rq` (`attach_task`): enqueues it, and preempts if it is the better pick.
-pub(crate) fn attach_moved<H: Host>(
-    cx: &mut Cx<H>,
-    rq: &mut Rq,
-    task: Task,
-    from: Cpu,
-    why: Migration,
-) {
-    let id = task.body.id;
-    cx.host.event(Event::Migrate {
-        task: id,
-        from,
-        to: rq.cpu,
-        why,
-    });
-    let delayed = task.se.sched_delayed;
-    let slot = adopt(cx, rq, task);
-    task::enqueue_task_fair(cx, rq, slot, Enqueue::MIGRATED);
-    if delayed {
-        return;
-    }
-    if rq.curr.is_none() {
-        if !rq.stopped {
-            super::resched_curr(cx, rq);
-        }
-        return;
-    }
-    let answer = preempt::wakeup_preempt_fair(cx, rq, slot, WakeKind::Wake);
-    super::resched_if(cx, rq, answer);
 }
 
 /// Moves away every task of the executing CPU that is not allowed here any more, or that wants to

@@ -4,14 +4,15 @@ use super::resched_if;
 use crate::balance::{newidle, nohz};
 use crate::cx::Cx;
 use crate::event::Event;
+use crate::fair::task::touch_task;
 use crate::fair::{Dequeue, preempt, task, throttle};
-use crate::host::{Host, Rqs};
-use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
-use crate::rq::Rq;
+use crate::host::Host;
+use crate::place::{Access, Func, rq as frq, task as ftask};
+use crate::rq::{Rq, Rqs};
 use crate::select::update_idle_core;
 use crate::shared::Relaxed;
 use crate::task::{Prev, Switch};
-use crate::value::{SeId, TaskId};
+use crate::value::SeId;
 
 /// Chooses who runs next on the executing CPU; `prev` says what becomes of the one that runs now.
 ///
@@ -180,22 +181,4 @@ pub(super) fn switch_to<H: Host>(
 fn clear_need_resched(rq: &mut Rq) {
     rq.need_resched = false;
     rq.resched_sent = false;
-}
-
-/// Reports a touch of a task's own words.
-pub(super) fn touch_task<H: Host>(
-    cx: &mut Cx<H>,
-    id: TaskId,
-    fields: crate::place::Fields,
-    access: Access,
-) {
-    cx.touch(
-        Object {
-            kind: Kind::Task,
-            a: id.0,
-            b: 0,
-        },
-        fields,
-        access,
-    );
 }

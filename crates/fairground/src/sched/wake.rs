@@ -1,14 +1,15 @@
 //! Waking a task, and starting a new one: choose a CPU, then enqueue there.
 
-use super::switch::touch_task;
 use super::{resched_curr, resched_if};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
-use crate::fair::{Enqueue, group, load, preempt, task};
-use crate::host::{Host, Kick, Rqs};
+use crate::fair::keep::adopt;
+use crate::fair::task::touch_task;
+use crate::fair::{Enqueue, load, preempt, task};
+use crate::host::{Host, Kick};
 use crate::math::pelt::update_avg;
 use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
-use crate::rq::Rq;
+use crate::rq::{Rq, Rqs};
 use crate::select::{select_task_rq, select_task_rq_fair};
 use crate::shared::Relaxed;
 use crate::task::{Placed, Task, WakeKind};
@@ -197,21 +198,6 @@ pub fn sched_exec<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Opti
     rq.exec_dest = Some((slot, to));
     cx.host.kick(cpu, Kick::Migrate);
     Some(to)
-}
-
-/// Takes a task into the keeping of `rq`, on its group's queue.
-pub(super) fn adopt<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, mut task: Task) -> SeId {
-    let cfs = group::ensure_cfs(cx, rq, task.body.tg);
-    let parent = rq.cfs[cfs.idx()].se;
-    task.se.cfs_rq = cfs;
-    task.se.parent = parent;
-    task.se.depth = parent.map_or(0, |p| rq.se[p.idx()].depth + 1);
-    let shared = &cx.sys.task[task.body.id.idx()];
-    let slot = rq.take_in(task);
-    shared.cpu.store(rq.cpu.0, Relaxed);
-    shared.slot.store(slot.0, Relaxed);
-    shared.queued.store(true, Relaxed);
-    slot
 }
 
 fn set_task_cpu<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, to: Cpu, kind: WakeKind) {

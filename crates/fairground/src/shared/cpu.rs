@@ -3,7 +3,6 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use super::{Relaxed, TaskShared};
-use crate::rq::{CfsRq, Rq};
 
 /// One CPU's words that others read; written by the holder of its queue, except where a field
 /// says so. `load_avg` and its companions are those of the root `cfs_rq`.
@@ -67,31 +66,6 @@ pub struct CpuShared {
 }
 
 impl CpuShared {
-    /// Writes the owner's words.
-    #[inline]
-    pub(crate) fn publish(&self, rq: &Rq, cfs: &CfsRq) {
-        self.nr_running.store(rq.nr_running, Relaxed);
-        self.h_nr_queued.store(cfs.h_nr_queued, Relaxed);
-        self.h_nr_runnable.store(cfs.h_nr_runnable, Relaxed);
-        self.h_nr_idle.store(cfs.h_nr_idle, Relaxed);
-        self.curr_is_idle
-            .store(rq.curr.is_none() && !rq.stopped, Relaxed);
-        self.load_avg.store(cfs.avg.load_avg, Relaxed);
-        self.runnable_avg.store(cfs.avg.runnable_avg, Relaxed);
-        self.util_avg.store(cfs.avg.util_avg, Relaxed);
-        self.util_est.store(cfs.avg.util_est, Relaxed);
-        self.capacity.store(rq.clock.capacity, Relaxed);
-        self.idle_stamp.store(rq.idle_stamp, Relaxed);
-        self.avg_idle.store(rq.avg_idle, Relaxed);
-        self.misfit_task_load.store(rq.misfit_task_load, Relaxed);
-        self.clock_idle.store(rq.clock.idle, Relaxed);
-        self.clock_pelt_idle.store(rq.clock.pelt_idle, Relaxed);
-        self.has_blocked_load.store(rq.has_blocked_load, Relaxed);
-        self.last_blocked_update
-            .store(rq.last_blocked_update, Relaxed);
-        self.nohz_tick_stopped.store(rq.nohz_tick_stopped, Relaxed);
-    }
-
     /// The kernel's idle test: the idle task runs, nothing is queued and nothing is on its way.
     #[inline]
     #[must_use]

@@ -1,0 +1,80 @@
+//! Tasks that come into a queue's keeping, and those that leave it for another CPU.
+
+use super::preempt::wakeup_preempt_fair;
+use super::resched::{resched_curr, resched_if};
+use super::task::{dequeue_task_fair, enqueue_task_fair, touch_task};
+use super::{Dequeue, Enqueue, group, load};
+use crate::cx::Cx;
+use crate::event::{Event, Migration};
+use crate::host::Host;
+use crate::place::{Access, task as ftask};
+use crate::rq::Rq;
+use crate::shared::Relaxed;
+use crate::task::{Task, WakeKind};
+use crate::value::{Cpu, SeId};
+
+/// Takes a task into the keeping of `rq`, on its group's queue.
+pub(crate) fn adopt<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, mut task: Task) -> SeId {
+    let cfs = group::ensure_cfs(cx, rq, task.body.tg);
+    let parent = rq.cfs[cfs.idx()].se;
+    task.se.cfs_rq = cfs;
+    task.se.parent = parent;
+    task.se.depth = parent.map_or(0, |p| rq.se[p.idx()].depth + 1);
+    let shared = &cx.sys.task[task.body.id.idx()];
+    let slot = rq.take_in(task);
+    shared.cpu.store(rq.cpu.0, Relaxed);
+    shared.slot.store(slot.0, Relaxed);
+    shared.queued.store(true, Relaxed);
+    slot
+}
+
+/// Takes a queued (not running) task off `rq` for another CPU; the caller attaches it there.
+pub(crate) fn detach_for_move<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    slot: SeId,
+    to: Cpu,
+) -> Option<Task> {
+    dequeue_task_fair(cx, rq, slot, Dequeue::MOVE);
+    let mut out = rq.give_out(slot)?;
+    let id = out.body.id;
+    load::migrate_task_rq_fair(cx, &mut out, rq.cpu, false);
+    out.se.nr_migrations += 1;
+    touch_task(cx, id, ftask::CPU.and(ftask::SCHED_GROUP), Access::Write);
+    let shared = &cx.sys.task[id.idx()];
+    shared.queued.store(false, Relaxed);
+    shared.on_cpu.store(false, Relaxed);
+    shared.cpu.store(to.0, Relaxed);
+    Some(out)
+}
+
+/// Puts a moved task on `rq` (`attach_task`): enqueues it, and preempts if it is the better pick.
+pub(crate) fn attach_moved<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    task: Task,
+    from: Cpu,
+    why: Migration,
+) {
+    let id = task.body.id;
+    cx.host.event(Event::Migrate {
+        task: id,
+        from,
+        to: rq.cpu,
+        why,
+    });
+    let delayed = task.se.sched_delayed;
+    let slot = adopt(cx, rq, task);
+    enqueue_task_fair(cx, rq, slot, Enqueue::MIGRATED);
+    if delayed {
+        return;
+    }
+    if rq.curr.is_none() {
+        if !rq.stopped {
+            resched_curr(cx, rq);
+        }
+        return;
+    }
+    let answer = wakeup_preempt_fair(cx, rq, slot, WakeKind::Wake);
+    resched_if(cx, rq, answer);
+}
