@@ -7,4 +7,5 @@ pub mod machine_file;
 pub mod outcome;
 pub mod rng;
 pub mod spec;
+pub mod truth;
 pub mod workload;

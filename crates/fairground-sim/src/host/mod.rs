@@ -110,6 +110,8 @@ pub struct SimHost {
     pub parked: Vec<Option<Task>>,
     /// Counters and, if wanted, the trace.
     pub counters: Counters,
+    /// What a tracer costs at each tracepoint; zero when nobody traces.
+    pub tracer: Ps,
     locks: Locks,
     rng: Generator,
 }
@@ -131,6 +133,7 @@ impl SimHost {
             requests: Vec::new(),
             parked: Vec::new(),
             counters: Counters::new(cpus),
+            tracer: 0,
             locks: Locks::new(cpus),
             rng: crate::rng::generator(seed, crate::rng::Purpose::Scheduler),
         }
@@ -290,6 +293,7 @@ impl Host for SimHost {
     #[inline]
     fn event(&mut self, event: Event) {
         self.counters.event(self.at / NS, self.cpu, event);
+        self.at += self.tracer;
     }
 }
 

@@ -90,6 +90,11 @@ impl Queue {
         self.heap.push(Reverse((at, self.next, Slot(due))));
     }
 
+    /// When the earliest is due.
+    pub fn next_at(&self) -> Option<Ps> {
+        self.heap.peek().map(|Reverse((at, ..))| *at)
+    }
+
     /// The earliest.
     #[inline]
     pub fn pop(&mut self) -> Option<(Ps, Due)> {

@@ -16,9 +16,11 @@
 //! | `exec` | one operation of a program |
 //! | `chan`, `sync` | pipes and sockets; futexes, mutexes, semaphores, barriers, services |
 //! | `life` | fork, exec, exit, join |
+//! | `control` | exact times for runs beside a recording |
 //! | `stuck` | who waits for what when nothing can happen any more |
 
 mod chan;
+mod control;
 mod cpu;
 mod due;
 mod exec;
@@ -110,19 +112,25 @@ impl<'a> Sim<'a> {
     /// [`Stuck`] when nothing can happen any more but tasks still wait.
     pub fn run(&mut self) -> Result<Ps, Stuck> {
         while !self.ended {
-            let Some((at, due)) = self.queue.pop() else {
-                return Err(self.stuck());
-            };
-            debug_assert!(at >= self.now, "time does not run back");
-            self.now = at;
-            self.events += 1;
-            if !self.warm && at >= self.workload.warmup_ns * NS {
-                self.end_warmup();
-            }
-            self.handle(at, due);
+            self.one_event()?;
         }
         self.finish();
         Ok(self.now)
+    }
+
+    #[inline]
+    fn one_event(&mut self) -> Result<(), Stuck> {
+        let Some((at, due)) = self.queue.pop() else {
+            return Err(self.stuck());
+        };
+        debug_assert!(at >= self.now, "time does not run back");
+        self.now = at;
+        self.events += 1;
+        if !self.warm && at >= self.workload.warmup_ns * NS {
+            self.end_warmup();
+        }
+        self.handle(at, due);
+        Ok(())
     }
 
     fn handle(&mut self, at: Ps, due: Due) {

@@ -1,0 +1,407 @@
+//! From a case to a workload for the simulated machine, with the times at which its tasks start.
+//!
+//! What the recorder itself does around the case (`ktmain`) is part of it: a helper that keeps
+//! CPU 1 busy before the window of a one-CPU case, and the thread that takes samples.
+
+use std::collections::BTreeMap;
+
+use super::case::{Case, Flag, PolicyWords, Sampled, Shares, Spawn, Step, TaskWords, Write};
+use crate::workload::program::{
+    Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, FOREVER, Ns, Op, Policy, Program,
+    TaskTemplate, Until, Workload,
+};
+
+const US: Ns = 1_000;
+const MS: Ns = 1_000_000;
+
+/// How long the recorder's sampler needs to read one task's `/proc/TID/sched`, or the scheduler's
+/// debugfs dump of two CPUs, ns. From the time of strangers on the sampler's CPU
+/// (`other_tasks_us`) by the number of samples, less that of cases without a sampler.
+const READ_TASK_NS: Ns = 11 * US;
+const READ_DEBUG_NS: Ns = 150 * US;
+
+/// A case as the machine takes it.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The workload; it ends with the window.
+    pub workload: Workload,
+    /// Start of the window.
+    pub t0_ns: Ns,
+    /// When each initial task starts.
+    pub starts_ns: Vec<Ns>,
+    /// Name in the results by template; `None` for the recorder's own threads.
+    pub names: Vec<Option<String>>,
+    /// By name: the mark that counts the turns of its loops.
+    pub turns: BTreeMap<String, u32>,
+}
+
+/// Name of all spawned threads in the results.
+pub const KIDS: &str = "kids";
+
+struct Builder<'a> {
+    case: &'a Case,
+    workload: Workload,
+    names: Vec<Option<String>>,
+    pipes: BTreeMap<u32, u32>,
+    sems: BTreeMap<u32, u32>,
+    barriers: BTreeMap<u32, u32>,
+    t0_ns: Ns,
+}
+
+/// Turns a step-program case into a workload.
+///
+/// # Errors
+/// A sentence that names the task, group or event that makes no sense.
+pub fn prepare(case: &Case) -> Result<Prepared, String> {
+    let duration_us = case.duration_us.ok_or("no duration_us")?;
+    let tick_ns = case.machine.tick_ns.unwrap_or(4 * MS).max(1);
+    // All threads are there and asleep at time zero; the recorder rounds T0 up to a tick.
+    let t0_ns = (case.settle_ms * MS).next_multiple_of(tick_ns);
+    let mut b = Builder {
+        case,
+        workload: Workload::new(&case.name, Vec::new()),
+        names: Vec::new(),
+        pipes: BTreeMap::new(),
+        sems: BTreeMap::new(),
+        barriers: BTreeMap::new(),
+        t0_ns,
+    };
+    b.workload.duration = Until::Time(t0_ns + duration_us * US);
+    b.groups()?;
+    b.events()?;
+    for (number, parties) in &case.barriers {
+        let next = b.barriers.len() as u32;
+        b.barriers.insert(*number, next);
+        b.workload.barriers.push(*parties);
+    }
+    let mut starts_ns = Vec::new();
+    let mut turns = BTreeMap::new();
+    for task in &case.tasks {
+        let mark = b.workload.marks.len() as u32;
+        b.workload.marks.push(format!("turns of {}", task.name));
+        if turns.insert(task.name.clone(), mark).is_some() {
+            return Err(format!("two tasks are called '{}'", task.name));
+        }
+        b.task(task, mark)
+            .map_err(|e| format!("task '{}': {e}", task.name))?;
+        let start = t0_ns as i64 + task.start_us * US as i64;
+        if start < 0 {
+            return Err(format!("task '{}' starts before the settling", task.name));
+        }
+        starts_ns.push(start as Ns);
+    }
+    if case.tasks.is_empty() {
+        return Err("no tasks".into());
+    }
+    b.recorder(&mut starts_ns);
+    b.workload.validate()?;
+    Ok(Prepared {
+        workload: b.workload,
+        t0_ns,
+        starts_ns,
+        names: b.names,
+        turns,
+    })
+}
+
+impl Builder<'_> {
+    fn groups(&mut self) -> Result<(), String> {
+        for group in &self.case.cgroups {
+            let at = |e: String| format!("cgroup '{}': {e}", group.path);
+            let parent = match group.path.rsplit_once('/') {
+                Some(("", name)) if !name.is_empty() => 0,
+                Some((above, name)) if !name.is_empty() => {
+                    self.group(above).map_err(|_| at("no parent".into()))?
+                }
+                _ => return Err(at("not a path".into())),
+            };
+            let mut to = Cgroup::new(&group.path, parent);
+            match &group.shares {
+                None => {}
+                Some(Shares::Number(n)) => to.shares = *n,
+                Some(Shares::Idle(words)) if words.starts_with("idle") => to.idle = true,
+                Some(Shares::Idle(words)) => return Err(at(format!("shares '{words}'"))),
+            }
+            to.idle |= group.idle.is_some_and(Flag::is_set);
+            to.quota_ns = quota(group.quota_us.unwrap_or(-1));
+            to.period_ns = group.period_us.map_or(100 * MS, |us| us * US);
+            to.burst_ns = group.burst_us.unwrap_or(0) * US;
+            self.workload.cgroups.push(to);
+        }
+        Ok(())
+    }
+
+    fn group(&self, path: &str) -> Result<u32, String> {
+        let place = self.workload.cgroups.iter().position(|g| g.path == path);
+        place
+            .map(|i| i as u32)
+            .ok_or_else(|| format!("no group '{path}'"))
+    }
+
+    fn events(&mut self) -> Result<(), String> {
+        let mut writes: Vec<&Write> = self.case.events.iter().collect();
+        writes.sort_by_key(|w| w.at_us);
+        // Period and quota are two files of cgroup v1 but one write here.
+        let mut limits: Vec<_> = self
+            .workload
+            .cgroups
+            .iter()
+            .map(|g| (g.quota_ns, g.period_ns))
+            .collect();
+        for w in writes {
+            let at = |e: String| format!("event at {} us, {}/{}: {e}", w.at_us, w.cgroup, w.file);
+            let cgroup = self.group(&w.cgroup).map_err(at)?;
+            let write =
+                file_write(&w.file, &w.value.text(), &mut limits[cgroup as usize]).map_err(at)?;
+            self.workload.events.push(Event {
+                at_ns: self.t0_ns + w.at_us * US,
+                cgroup,
+                write,
+            });
+        }
+        Ok(())
+    }
+
+    fn mask(&mut self, cpus: &[u32]) -> u32 {
+        let mut mask = cpus.to_vec();
+        mask.sort_unstable();
+        mask.dedup();
+        let masks = &mut self.workload.masks;
+        let known = masks.iter().position(|m| *m == mask);
+        known.unwrap_or_else(|| {
+            masks.push(mask);
+            masks.len() - 1
+        }) as u32
+    }
+
+    fn task(&mut self, task: &TaskWords, mark: u32) -> Result<(), String> {
+        let mut ops = Vec::new();
+        let state = Inherited {
+            nice: task.nice,
+            policy: policy(task.policy),
+            slice_ns: task.slice_us.filter(|us| *us > 0).map(|us| us * US),
+            affinity: task.affinity.clone().filter(|cpus| !cpus.is_empty()),
+        };
+        // Its own template goes in before those of the threads that it creates.
+        let cgroup = self.group(&task.cgroup)?;
+        let index = self.template(&task.name, &state, Some(task.name.clone()));
+        self.workload.templates[index as usize].cgroup = Some(cgroup);
+        self.workload.initial.push(index);
+        let mut state = state;
+        self.steps(&task.program, &mut ops, &mut state, mark)?;
+        let program = self.workload.templates[index as usize].program;
+        self.workload.programs[program as usize].ops = ops;
+        Ok(())
+    }
+
+    /// A template with an empty program.
+    fn template(&mut self, name: &str, state: &Inherited, shown: Option<String>) -> u32 {
+        let program = self.workload.programs.len() as u32;
+        self.workload.programs.push(Program {
+            name: name.to_string(),
+            ops: Vec::new(),
+        });
+        let mut template = TaskTemplate::new(name, program, 1);
+        template.thread = true;
+        template.nice = state.nice;
+        template.policy = state.policy;
+        template.slice_ns = state.slice_ns;
+        template.affinity = state.affinity.as_deref().map(|cpus| self.mask(cpus));
+        self.workload.templates.push(template);
+        self.names.push(shown);
+        self.workload.templates.len() as u32 - 1
+    }
+
+    fn steps(
+        &mut self,
+        steps: &[Step],
+        ops: &mut Vec<Op>,
+        state: &mut Inherited,
+        mark: u32,
+    ) -> Result<(), String> {
+        for step in steps {
+            let op = match step {
+                Step::Loop(0, _) => continue,
+                Step::Loop(turns, body) => {
+                    let start = ops.len() as u32;
+                    let count = u64::try_from(*turns).unwrap_or(FOREVER);
+                    ops.push(Op::LoopStart { count });
+                    self.steps(body, ops, state, mark)?;
+                    ops.push(Op::Mark(mark));
+                    Op::LoopEnd { start }
+                }
+                Step::Hog => Op::Hog,
+                Step::Run(us) => Op::Run(computing(*us)?),
+                Step::Sleep(us) => Op::Sleep(Dur::Const(us * US)),
+                Step::Period(us) => Op::Period(us * US),
+                Step::Until(us) => Op::SleepUntil(us * US),
+                Step::Write(p) => Op::Write {
+                    chan: self.pipe(*p),
+                    bytes: 1,
+                },
+                Step::Read(p) => Op::Read {
+                    chan: self.pipe(*p),
+                    bytes: 1,
+                },
+                Step::Wait(s) => Op::SemWait(self.sem(*s)),
+                Step::Post(s) => Op::SemPost(self.sem(*s)),
+                Step::Barrier(b) => Op::Barrier(
+                    *self
+                        .barriers
+                        .get(b)
+                        .ok_or_else(|| format!("no barrier {b} in 'barriers'"))?,
+                ),
+                Step::Yield => Op::Yield,
+                Step::Exit => Op::Exit,
+                Step::SetNice(nice) => {
+                    state.nice = *nice;
+                    Op::SetNice(*nice)
+                }
+                Step::SetAffinity(cpus) if cpus.is_empty() => {
+                    return Err("set_affinity without a CPU".into());
+                }
+                Step::SetAffinity(cpus) => {
+                    state.affinity = Some(cpus.clone());
+                    Op::SetAffinity(self.mask(cpus))
+                }
+                Step::SetCgroup(path) => Op::SetCgroup(self.group(path)?),
+                Step::Spawn(spawn) => self.spawn(spawn, state)?,
+            };
+            ops.push(op);
+        }
+        Ok(())
+    }
+
+    /// A new thread has its creator's nice value, policy and CPUs as of this step of the text.
+    fn spawn(&mut self, spawn: &Spawn, state: &Inherited) -> Result<Op, String> {
+        let template = self.template("kid", state, Some(KIDS.to_string()));
+        let program = self.workload.templates[template as usize].program;
+        let ops = &mut self.workload.programs[program as usize].ops;
+        if spawn.run_us > 0.0 {
+            ops.push(Op::Run(computing(spawn.run_us)?));
+        }
+        if spawn.sleep_us > 0 {
+            ops.push(Op::Sleep(Dur::Const(spawn.sleep_us * US)));
+        }
+        Ok(Op::Fork { template })
+    }
+
+    fn pipe(&mut self, number: u32) -> u32 {
+        let next = self.workload.chans.len() as u32;
+        let at = *self.pipes.entry(number).or_insert(next);
+        if at == next {
+            let kind = ChanKind::PIPE;
+            self.workload.chans.push(Chan { kind });
+        }
+        at
+    }
+
+    fn sem(&mut self, number: u32) -> u32 {
+        let next = self.workload.sems.len() as u32;
+        let at = *self.sems.entry(number).or_insert(next);
+        if at == next {
+            self.workload.sems.push(0);
+        }
+        at
+    }
+
+    /// The recorder's own threads.
+    fn recorder(&mut self, starts_ns: &mut Vec<Ns>) {
+        if self.case.cpus_used() == [1] && self.t0_ns >= 60 * MS {
+            let ops = vec![Op::Run(Dur::Const(54 * MS)), Op::SleepUntil(60_000 * MS)];
+            self.own_thread("ktmain", 1, ops);
+            starts_ns.push(self.t0_ns - 60 * MS);
+        }
+        if let Some(sampler) = self.case.sampler {
+            let read = match sampler.what {
+                Sampled::Task => READ_TASK_NS * self.case.tasks.len() as Ns,
+                Sampled::Debug => READ_DEBUG_NS,
+            };
+            let ops = vec![
+                Op::LoopStart { count: FOREVER },
+                Op::Run(Dur::Const(read)),
+                Op::Period(sampler.every_us.max(1) * US),
+                Op::LoopEnd { start: 0 },
+            ];
+            self.own_thread("sampler", sampler.cpu, ops);
+            starts_ns.push(self.t0_ns + 500 * US);
+        }
+    }
+
+    fn own_thread(&mut self, name: &str, cpu: u32, ops: Vec<Op>) {
+        let state = Inherited {
+            affinity: Some(vec![cpu]),
+            ..Inherited::default()
+        };
+        let template = self.template(name, &state, None);
+        let program = self.workload.templates[template as usize].program;
+        self.workload.programs[program as usize].ops = ops;
+        self.workload.initial.push(template);
+    }
+}
+
+/// What a new thread has from its creator.
+#[derive(Clone, Debug, Default)]
+struct Inherited {
+    nice: i8,
+    policy: Policy,
+    slice_ns: Option<Ns>,
+    affinity: Option<Vec<u32>>,
+}
+
+fn policy(words: PolicyWords) -> Policy {
+    match words {
+        PolicyWords::Other => Policy::Normal,
+        PolicyWords::Batch => Policy::Batch,
+        PolicyWords::Idle => Policy::Idle,
+    }
+}
+
+fn computing(us: f64) -> Result<Dur, String> {
+    if !(0.0..1e12).contains(&us) {
+        return Err(format!("run_us {us}"));
+    }
+    Ok(Dur::Const((us * US as f64).round() as Ns))
+}
+
+fn quota(us: i64) -> Option<Ns> {
+    u64::try_from(us).ok().map(|us| us * US)
+}
+
+/// A write of `text` to a control file, cgroup v1 or v2; `limit` is quota and period so far.
+fn file_write(file: &str, text: &str, limit: &mut (Option<Ns>, Ns)) -> Result<CgroupWrite, String> {
+    let number = |t: &str| t.parse::<i64>().map_err(|_| format!("'{t}' is no number"));
+    let positive = |t: &str| {
+        let n = number(t)?;
+        u64::try_from(n).map_err(|_| format!("{n} is negative"))
+    };
+    match file {
+        "cpu.shares" => return Ok(CgroupWrite::Shares(positive(text)?)),
+        "cpu.weight" => {
+            let shares = Cgroup::shares_of_weight(positive(text)?);
+            return Ok(CgroupWrite::Shares(shares));
+        }
+        "cpu.idle" => return Ok(CgroupWrite::Idle(positive(text)? != 0)),
+        "cpu.cfs_burst_us" | "cpu.max.burst" => {
+            return Ok(CgroupWrite::Burst(positive(text)? * US));
+        }
+        "cpu.cfs_quota_us" => limit.0 = quota(number(text)?),
+        "cpu.cfs_period_us" => limit.1 = positive(text)? * US,
+        "cpu.max" => {
+            let mut words = text.split_whitespace();
+            limit.0 = match words.next() {
+                Some("max") => None,
+                Some(us) => Some(positive(us)? * US),
+                None => return Err("nothing is written".into()),
+            };
+            if let Some(us) = words.next() {
+                limit.1 = positive(us)? * US;
+            }
+        }
+        _ => return Err("a file that is not known".into()),
+    }
+    Ok(CgroupWrite::Max {
+        quota_ns: limit.0,
+        period_ns: limit.1,
+    })
+}

@@ -1,0 +1,289 @@
+//! What the format defines, measured in a simulated run from its tracepoints.
+//!
+//! The rules are those of the recorder, word for word: which stretch counts when it crosses the
+//! start of the window, which wake-up gives a latency, what is a wait after a preemption.
+
+use std::collections::BTreeMap;
+
+use fairground::event::Event;
+use fairground::value::TaskId;
+
+use super::recorded::{CpuRun, Dist, GroupRun, Run, TaskRun};
+use crate::host::TraceLine;
+
+/// What a trace does not say.
+pub struct Context<'a> {
+    /// Name of each task by number; `None` for those that are not part of the case.
+    pub names: &'a [Option<String>],
+    /// Names that the result shall have, also if they never run.
+    pub all: Vec<String>,
+    /// Group in which each named task starts; empty without groups.
+    pub groups: BTreeMap<String, String>,
+    /// Window, ns.
+    pub window: (u64, u64),
+    /// Lower edges of the bins of histograms, us.
+    pub edges_us: &'a [f64],
+    /// Number of CPUs.
+    pub cpus: usize,
+}
+
+#[derive(Default)]
+struct Tally {
+    run: TaskRun,
+    latency: Vec<f64>,
+    stretches: Vec<f64>,
+    waits: Vec<f64>,
+    preempted_at: Option<u64>,
+}
+
+struct Analysis<'a> {
+    cx: &'a Context<'a>,
+    tally: BTreeMap<&'a str, Tally>,
+    cpus: BTreeMap<u32, CpuRun>,
+    /// Running task and since when, by CPU.
+    running: Vec<(Option<TaskId>, u64)>,
+    woken_at: BTreeMap<TaskId, u64>,
+}
+
+/// Measures one run.
+#[must_use]
+pub fn measure(trace: &[TraceLine], cx: &Context<'_>) -> Run {
+    let mut a = Analysis {
+        cx,
+        tally: cx
+            .all
+            .iter()
+            .map(|n| (n.as_str(), Tally::default()))
+            .collect(),
+        cpus: (0..cx.cpus as u32)
+            .map(|c| (c, CpuRun::default()))
+            .collect(),
+        running: vec![(None, 0); cx.cpus],
+        woken_at: BTreeMap::new(),
+    };
+    for line in trace {
+        a.event(line.at_ns, line.event);
+    }
+    for cpu in 0..cx.cpus {
+        a.charge(cpu, cx.window.1.max(a.running[cpu].1));
+    }
+    a.finish()
+}
+
+impl<'a> Analysis<'a> {
+    fn inside(&self, at: u64) -> bool {
+        (self.cx.window.0..self.cx.window.1).contains(&at)
+    }
+
+    fn of(&mut self, task: TaskId) -> Option<&mut Tally> {
+        let name = self.cx.names.get(task.idx())?.as_deref()?;
+        Some(self.tally.entry(name).or_default())
+    }
+
+    /// The stretch of the task on `cpu` up to `to` is charged.
+    fn charge(&mut self, cpu: usize, to: u64) {
+        let (task, since) = self.running[cpu];
+        let from = since.max(self.cx.window.0);
+        let us = us(to.min(self.cx.window.1).saturating_sub(from));
+        if us <= 0.0 {
+            return;
+        }
+        let number = cpu as u32;
+        let whose = match task {
+            None => &mut self.cpus.entry(number).or_default().idle_us,
+            Some(task) => match self.of(task) {
+                Some(tally) => {
+                    tally.run.cpu_us += us;
+                    *tally.run.cpu_us_by_cpu.entry(number).or_default() += us;
+                    &mut self.cpus.entry(number).or_default().workload_us
+                }
+                None => &mut self.cpus.entry(number).or_default().other_us,
+            },
+        };
+        *whose += us;
+    }
+
+    fn event(&mut self, at: u64, event: Event) {
+        let inside = self.inside(at);
+        match event {
+            Event::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            } => self.switch(at, cpu.idx(), prev, prev_runnable, next),
+            Event::Wakeup { task, cpu } | Event::WakeupNew { task, cpu } => {
+                self.woken_at.entry(task).or_insert(at);
+                let Some(tally) = self.of(task).filter(|_| inside) else {
+                    return;
+                };
+                tally.run.wakeups += 1;
+                let by_cpu = match event {
+                    Event::Wakeup { .. } => &mut tally.run.wakeup_target_cpu,
+                    _ => &mut tally.run.wakeup_new_target_cpu,
+                };
+                *by_cpu.entry(cpu.0).or_default() += 1;
+            }
+            Event::Migrate { task, .. } => {
+                if let Some(tally) = self.of(task).filter(|_| inside) {
+                    tally.run.migrations += 1;
+                }
+            }
+            Event::Waking { .. } | Event::Throttle { .. } => {}
+        }
+    }
+
+    fn switch(
+        &mut self,
+        at: u64,
+        cpu: usize,
+        prev: Option<TaskId>,
+        prev_runnable: bool,
+        next: Option<TaskId>,
+    ) {
+        let inside = self.inside(at);
+        let (t0, t1) = self.cx.window;
+        self.charge(cpu, at);
+        let since = self.running[cpu].1;
+        if let Some(tally) = prev.and_then(|p| self.of(p)) {
+            if inside {
+                if prev_runnable {
+                    tally.run.switches_involuntary += 1;
+                } else {
+                    tally.run.switches_voluntary += 1;
+                }
+                if since >= t0 {
+                    tally.stretches.push(us(at - since));
+                }
+            }
+            tally.preempted_at = prev_runnable.then_some(at);
+        }
+        if inside {
+            self.cpus.entry(cpu as u32).or_default().switches += 1;
+        }
+        if let Some(next) = next {
+            let woken = self.woken_at.remove(&next);
+            if let Some(tally) = self.of(next) {
+                match (woken, tally.preempted_at) {
+                    (Some(woken), _) if woken >= t0 && at < t1 => {
+                        tally.latency.push(us(at - woken));
+                    }
+                    (None, Some(out)) if inside => tally.waits.push(us(at - out)),
+                    _ => {}
+                }
+            }
+        }
+        self.running[cpu] = (next, at);
+    }
+
+    fn finish(self) -> Run {
+        let cx = self.cx;
+        let total: f64 = self.tally.values().map(|t| t.run.cpu_us).sum();
+        let share = |us: f64| if total > 0.0 { us / total } else { 0.0 };
+        let mut run = Run {
+            window_us: us(cx.window.1 - cx.window.0),
+            cpus: self.cpus,
+            ..Run::default()
+        };
+        for (name, tally) in self.tally {
+            let mut task = tally.run;
+            task.cpu_share_of_workload = share(task.cpu_us);
+            task.on_cpu_hist = histogram(&tally.stretches, cx.edges_us);
+            task.wakeup_latency_us = Dist::of(tally.latency);
+            task.on_cpu_us = Dist::of(tally.stretches);
+            task.preempted_wait_us = Dist::of(tally.waits);
+            if let Some(path) = cx.groups.get(name) {
+                for path in above(path) {
+                    let group = run.groups.entry(path).or_insert_with(GroupRun::default);
+                    group.cpu_us += task.cpu_us;
+                    group.cpu_share_of_workload = share(group.cpu_us);
+                }
+            }
+            run.tasks.insert(name.to_string(), task);
+        }
+        run
+    }
+}
+
+/// A group's path and those above it; the root is called `(all)` in results.
+fn above(path: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut path = path;
+    while let Some((up, name)) = path.rsplit_once('/') {
+        if name.is_empty() {
+            break;
+        }
+        paths.push(path.to_string());
+        path = up;
+    }
+    paths.push("(all)".to_string());
+    paths
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+fn histogram(sample: &[f64], edges: &[f64]) -> Vec<u64> {
+    let mut bins = vec![0; edges.len()];
+    for value in sample {
+        let bin = edges.partition_point(|edge| edge <= value);
+        if let Some(count) = bins.get_mut(bin.saturating_sub(1)) {
+            *count += 1;
+        }
+    }
+    bins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairground::value::Cpu;
+
+    #[test]
+    fn a_wait_after_a_preemption_and_a_latency_are_told_apart() {
+        let (a, b) = (TaskId(0), TaskId(1));
+        let switch = |at_ns, prev, prev_runnable, next| TraceLine {
+            at_ns,
+            cpu: 0,
+            event: Event::Switch {
+                cpu: Cpu(0),
+                prev,
+                prev_runnable,
+                next,
+            },
+        };
+        let wake = |at_ns, task| TraceLine {
+            at_ns,
+            cpu: 0,
+            event: Event::Wakeup { task, cpu: Cpu(0) },
+        };
+        let trace = [
+            switch(0, None, true, Some(a)),
+            wake(2_000, b),
+            switch(5_000, Some(a), true, Some(b)),
+            switch(7_000, Some(b), false, Some(a)),
+        ];
+        let names = [Some("a".to_string()), Some("b".to_string())];
+        let cx = Context {
+            names: &names,
+            all: vec!["a".into(), "b".into()],
+            groups: [("a".to_string(), "/g/h".to_string())].into(),
+            window: (1_000, 10_000),
+            edges_us: &[0.0, 2.0],
+            cpus: 1,
+        };
+        let run = measure(&trace, &cx);
+        let (a, b) = (&run.tasks["a"], &run.tasks["b"]);
+        // The first stretch began before the window: its time counts, its length does not.
+        assert_eq!(
+            (a.cpu_us, a.on_cpu_us.n, a.switches_involuntary),
+            (7.0, 0, 1)
+        );
+        assert_eq!(a.preempted_wait_us.p50, Some(2.0));
+        assert_eq!(b.wakeup_latency_us.p50, Some(3.0));
+        assert_eq!(b.on_cpu_hist, [0, 1]);
+        assert_eq!(run.groups["/g"].cpu_us, 7.0);
+        assert_eq!(run.groups["(all)"].cpu_us, 7.0);
+    }
+}

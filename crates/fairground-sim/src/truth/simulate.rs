@@ -1,0 +1,147 @@
+//! A case on the simulated machine: one run, measured as the recorder measures.
+
+use std::collections::BTreeMap;
+
+use fairground::policy::{Features, find_profile};
+use fairground::value::TgId;
+
+use super::case::Case;
+use super::into_workload::{KIDS, Prepared, prepare};
+use super::measure::{Context, measure};
+use super::recorded::Run;
+use crate::cache::NS;
+use crate::machine::{Setup, Sim};
+use crate::machine_file::Machine;
+
+/// The profile of the recorded kernel.
+pub const PROFILE: &str = "linux-6.18";
+/// The recorded machine.
+pub const MACHINE: &str = "spr-guest-2cpu";
+
+/// What recording costs at each event, ns (README of the recordings, "Blind spots").
+const TRACER_NS: u64 = 130;
+
+/// `cpu.stat` is read for the first time so long before the window.
+const STAT_BEFORE_NS: u64 = 3_000_000;
+
+/// A case, ready to be run with any seed.
+pub struct Bench {
+    prepared: Prepared,
+    machine: Machine,
+    features: Features,
+    groups: BTreeMap<String, String>,
+    edges_us: Vec<f64>,
+}
+
+impl Bench {
+    /// Prepares `case` on `machine`.
+    ///
+    /// # Errors
+    /// A sentence that says what in the case cannot be run.
+    pub fn new(case: &Case, machine: Machine, edges_us: &[f64]) -> Result<Self, String> {
+        let prepared = prepare(case)?;
+        let mut features = Features::default();
+        let profile = find_profile(PROFILE).ok_or("the profile is missing")?;
+        features.set_all(profile.sets);
+        if let Some(hz) = case.machine.hz {
+            features.hz = hz;
+        }
+        let cpus = machine.topology.nr_cpus() as u32;
+        if case.machine.cpus != cpus {
+            return Err(format!(
+                "machine.cpus: {} has {cpus} CPUs, the case {}",
+                machine.id, case.machine.cpus
+            ));
+        }
+        let grouped = !case.cgroups.is_empty() && !prepared.spawns();
+        let groups = case.tasks.iter().filter(|_| grouped);
+        Ok(Self {
+            groups: groups.map(|t| (t.name.clone(), t.cgroup.clone())).collect(),
+            prepared,
+            machine,
+            features,
+            edges_us: edges_us.to_vec(),
+        })
+    }
+
+    /// Runs it once and measures.
+    ///
+    /// # Errors
+    /// When the case deadlocks.
+    pub fn run(&self, seed: u64) -> Result<Run, String> {
+        let setup = Setup {
+            machine: &self.machine,
+            features: self.features.clone(),
+            workload: &self.prepared.workload,
+            seed,
+            trace: true,
+        };
+        let mut sim = Sim::new(&setup).map_err(|e| e.to_string())?;
+        sim.align_ticks(0);
+        sim.host.tracer = TRACER_NS * NS;
+        for (task, at_ns) in self.prepared.starts_ns.iter().enumerate() {
+            sim.start_at(task, *at_ns);
+        }
+        sim.run_to(self.prepared.t0_ns - STAT_BEFORE_NS)
+            .map_err(|e| e.to_string())?;
+        let before = self.stats(&sim);
+        let end = sim.run().map_err(|e| e.to_string())?;
+        let after = self.stats(&sim);
+        let names: Vec<_> = sim
+            .templates()
+            .iter()
+            .map(|t| self.prepared.names[*t as usize].clone())
+            .collect();
+        let mut all: Vec<String> = self.prepared.turns.keys().cloned().collect();
+        if self.prepared.spawns() {
+            all.push(KIDS.to_string());
+        }
+        let cx = Context {
+            names: &names,
+            all,
+            groups: self.groups.clone(),
+            window: (self.prepared.t0_ns, end / NS),
+            edges_us: &self.edges_us,
+            cpus: self.machine.topology.nr_cpus(),
+        };
+        let trace = sim.host.counters.trace.as_deref().unwrap_or_default();
+        let mut run = measure(trace, &cx);
+        for (name, mark) in &self.prepared.turns {
+            if let Some(task) = run.tasks.get_mut(name) {
+                task.iterations = Some(sim.marks.marks[*mark as usize].count);
+            }
+        }
+        for (path, after) in after {
+            let before = &before[&path];
+            let stat = after.iter().map(|(k, v)| (k.to_string(), v - before[k]));
+            run.groups.entry(path).or_default().cpu_stat = stat.collect();
+        }
+        Ok(run)
+    }
+
+    /// `cpu.stat` of every group of the case.
+    fn stats(&self, sim: &Sim<'_>) -> BTreeMap<String, BTreeMap<&'static str, f64>> {
+        let groups = self.prepared.workload.cgroups.iter().enumerate().skip(1);
+        groups
+            .map(|(i, group)| {
+                let stat = sim.sys.tg[TgId(i as u32).idx()].cpu_stat();
+                let rows = [
+                    ("nr_periods", stat.nr_periods as f64),
+                    ("nr_throttled", stat.nr_throttled as f64),
+                    ("throttled_time_ns", stat.throttled_ns as f64),
+                    ("nr_bursts", stat.nr_bursts as f64),
+                    ("burst_time_ns", stat.burst_ns as f64),
+                ];
+                (group.path.clone(), rows.into())
+            })
+            .collect()
+    }
+}
+
+impl Prepared {
+    /// Whether any task creates threads.
+    #[must_use]
+    pub fn spawns(&self) -> bool {
+        self.names.iter().any(|n| n.as_deref() == Some(KIDS))
+    }
+}

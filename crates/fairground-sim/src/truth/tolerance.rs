@@ -1,0 +1,331 @@
+//! How far a simulated value may be from the recorded one: one table for all cases, a reason each.
+//!
+//! A recording does not repeat exactly. The figures called "spread of the recordings" are the 90th
+//! percentile over all recorded numbers of that kind of the standard deviation between runs.
+
+/// A tolerance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tolerance {
+    /// This much, in the unit of the metric.
+    Absolute(f64),
+    /// This part of the recorded value, or this much if that is more.
+    Relative(f64, f64),
+    /// This part of the window, for times on a CPU.
+    OfWindow(f64),
+    /// The same number of whole ticks; below one tick also within 10 % or 2 us.
+    Ticks,
+    /// Between 1/x and x times the recorded value, or this much apart if that is more.
+    Factor(f64, f64),
+    /// Not compared, and why.
+    Skipped(&'static str),
+}
+
+/// A row of the table.
+pub struct Rule {
+    /// Name of the metric; of a group of metrics if it ends with a dot.
+    pub metric: &'static str,
+    /// Cases that use one CPU.
+    pub one_cpu: Tolerance,
+    /// Cases on two CPUs.
+    pub two_cpus: Tolerance,
+    /// Why.
+    pub reason: &'static str,
+}
+
+use Tolerance::{Absolute, Factor, OfWindow, Relative, Skipped, Ticks};
+
+const EXTREME: Tolerance = Skipped("the largest of a sample hangs on one late event");
+
+const fn rule(
+    metric: &'static str,
+    one_cpu: Tolerance,
+    two_cpus: Tolerance,
+    reason: &'static str,
+) -> Rule {
+    Rule {
+        metric,
+        one_cpu,
+        two_cpus,
+        reason,
+    }
+}
+
+/// The table.
+pub const RULES: &[Rule] = &[
+    rule(
+        "cpu_share_of_workload",
+        Absolute(0.005),
+        Absolute(0.03),
+        "what the scheduler promises; two CPUs: spread of the recordings 0.024",
+    ),
+    rule(
+        "cpu_us",
+        OfWindow(0.005),
+        OfWindow(0.03),
+        "as cpu_share_of_workload",
+    ),
+    rule(
+        "cpu_us_by_cpu.",
+        OfWindow(0.005),
+        OfWindow(0.03),
+        "as cpu_us",
+    ),
+    rule(
+        "switches_involuntary",
+        Relative(0.10, 1.0),
+        Relative(0.30, 1.0),
+        "spread of the recordings 15 and 50 %",
+    ),
+    rule(
+        "switches_voluntary",
+        Relative(0.03, 1.0),
+        Relative(0.10, 1.0),
+        "given by the program; spread of the recordings 9 and 10 %",
+    ),
+    rule(
+        "wakeups",
+        Relative(0.03, 1.0),
+        Relative(0.10, 1.0),
+        "as switches_voluntary",
+    ),
+    rule(
+        "wakeup_target_cpu.",
+        Relative(0.03, 1.0),
+        Relative(0.30, 3.0),
+        "as wakeups; two \
+        CPUs: the choice between alike CPUs falls as the first one fell",
+    ),
+    rule(
+        "wakeup_new_target_cpu.",
+        Relative(0.03, 1.0),
+        Relative(0.30, 3.0),
+        "as above",
+    ),
+    rule(
+        "migrations",
+        Absolute(0.0),
+        Factor(1.5, 3.0),
+        "none on one CPU; two CPUs: spread of the recordings 3",
+    ),
+    rule(
+        "wakeup_latency_us.p50",
+        Absolute(2.0),
+        Absolute(2.0),
+        "a wake-up preempts within 2 us or waits for a tick",
+    ),
+    rule(
+        "wakeup_latency_us.p90",
+        Relative(0.10, 2.0),
+        Relative(0.40, 2.0),
+        "spread of the \
+        recordings 7 % and 26 %",
+    ),
+    rule(
+        "wakeup_latency_us.p99",
+        Relative(0.10, 2.0),
+        Relative(0.40, 2.0),
+        "as p90",
+    ),
+    rule(
+        "wakeup_latency_us.mean",
+        Relative(0.10, 2.0),
+        Relative(0.40, 2.0),
+        "as p90",
+    ),
+    rule("wakeup_latency_us.max", EXTREME, EXTREME, ""),
+    rule(
+        "on_cpu_us.p50",
+        Ticks,
+        Relative(0.45, 2.0),
+        "without a high-resolution tick stretches are whole ticks; two CPUs: spread of the \
+         recordings 45 %",
+    ),
+    rule("on_cpu_us.p90", Ticks, Relative(0.45, 2.0), "as p50"),
+    rule("on_cpu_us.p99", Ticks, Relative(0.45, 2.0), "as p50"),
+    rule(
+        "on_cpu_us.mean",
+        Relative(0.10, 2.0),
+        Relative(0.25, 2.0),
+        "spread of the recordings \
+        9 % and 55 %",
+    ),
+    rule("on_cpu_us.max", EXTREME, EXTREME, ""),
+    rule(
+        "on_cpu_hist",
+        Absolute(0.05),
+        Skipped("sequences on two CPUs do not repeat"),
+        "total variation distance to the recorded distribution",
+    ),
+    rule(
+        "preempted_wait_us.p50",
+        Ticks,
+        Relative(0.30, 2.0),
+        "as on_cpu_us; two CPUs: spread of \
+        the recordings 16 %",
+    ),
+    rule(
+        "preempted_wait_us.p90",
+        Ticks,
+        Relative(0.30, 2.0),
+        "as p50",
+    ),
+    rule(
+        "preempted_wait_us.p99",
+        Ticks,
+        Relative(0.30, 2.0),
+        "as p50",
+    ),
+    rule(
+        "preempted_wait_us.mean",
+        Relative(0.10, 2.0),
+        Relative(0.30, 2.0),
+        "as p50",
+    ),
+    rule("preempted_wait_us.max", EXTREME, EXTREME, ""),
+    rule(
+        "iterations",
+        Relative(0.03, 1.0),
+        Relative(0.10, 1.0),
+        "as switches_voluntary",
+    ),
+    rule(
+        "group.cpu_us",
+        Relative(0.02, 1.0),
+        OfWindow(0.03),
+        "2 % of a group's time; two CPUs \
+        as cpu_us",
+    ),
+    rule(
+        "group.cpu_share_of_workload",
+        Absolute(0.005),
+        Absolute(0.03),
+        "as a task's",
+    ),
+    rule(
+        "cpu_stat.nr_periods",
+        Relative(0.03, 1.0),
+        Relative(0.03, 1.0),
+        "window over period",
+    ),
+    rule(
+        "cpu_stat.nr_throttled",
+        Relative(0.10, 1.0),
+        Relative(0.10, 1.0),
+        "spread of the \
+        recordings 3 %, with a free phase of the period timer",
+    ),
+    rule(
+        "cpu_stat.throttled_time_ns",
+        Relative(0.15, 1e6),
+        Relative(0.15, 1e6),
+        "spread of the \
+        recordings 15 %",
+    ),
+    rule(
+        "cpu_stat.nr_bursts",
+        Relative(0.10, 1.0),
+        Relative(0.10, 1.0),
+        "as nr_throttled",
+    ),
+    rule(
+        "cpu_stat.burst_time_ns",
+        Relative(0.15, 1e6),
+        Relative(0.15, 1e6),
+        "as throttled time",
+    ),
+    rule(
+        "cpus.switches",
+        Relative(0.10, 2.0),
+        Relative(0.30, 2.0),
+        "as switches_involuntary",
+    ),
+    rule(
+        "cpus.workload_us",
+        OfWindow(0.005),
+        OfWindow(0.03),
+        "as cpu_us",
+    ),
+    rule("cpus.idle_us", OfWindow(0.005), OfWindow(0.03), "as cpu_us"),
+    rule(
+        "phases",
+        Absolute(0.01),
+        Absolute(0.03),
+        "share within a shorter window",
+    ),
+];
+
+/// The rule for a metric.
+#[must_use]
+pub fn rule_for(metric: &str) -> Option<&'static Rule> {
+    let fits = |r: &&Rule| match r.metric.strip_suffix('.') {
+        Some(_) => metric.starts_with(r.metric),
+        None => metric == r.metric,
+    };
+    RULES.iter().find(fits)
+}
+
+impl Tolerance {
+    /// Largest difference that is allowed at the recorded value, in the metric's unit; `None` if
+    /// it is not compared.
+    #[must_use]
+    pub fn allowed(self, recorded: f64, window_us: f64, tick_us: f64) -> Option<f64> {
+        Some(match self {
+            Absolute(x) => x,
+            Relative(part, least) => (recorded.abs() * part).max(least),
+            OfWindow(part) => window_us * part,
+            Ticks => tick_us / 2.0,
+            Factor(x, least) => (recorded * (x - 1.0)).max(least),
+            Skipped(_) => return None,
+        })
+    }
+
+    /// Whether `simulated` is near enough to `recorded`.
+    #[must_use]
+    pub fn holds(self, recorded: f64, simulated: f64, window_us: f64, tick_us: f64) -> bool {
+        let apart = (simulated - recorded).abs();
+        match self {
+            Ticks => {
+                let ticks = |us: f64| (us / tick_us).round();
+                let near = apart <= (recorded * 0.1).max(2.0);
+                ticks(recorded) == ticks(simulated) && (ticks(recorded) > 0.0 || near)
+            }
+            Factor(x, least) => {
+                apart <= least || (simulated <= recorded * x && simulated * x >= recorded)
+            }
+            Skipped(_) => false,
+            _ => self
+                .allowed(recorded, window_us, tick_us)
+                .is_some_and(|allowed| apart <= allowed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_counted_whole() {
+        assert!(Ticks.holds(4002.0, 3990.0, 0.0, 4000.0));
+        assert!(!Ticks.holds(4002.0, 8000.0, 0.0, 4000.0));
+        assert!(!Ticks.holds(500.0, 900.0, 0.0, 4000.0));
+        assert!(Ticks.holds(500.0, 510.0, 0.0, 4000.0));
+    }
+
+    #[test]
+    fn a_factor_is_taken_both_ways() {
+        let t = Factor(1.5, 3.0);
+        assert!(t.holds(20.0, 29.0, 0.0, 0.0) && t.holds(20.0, 14.0, 0.0, 0.0));
+        assert!(!t.holds(20.0, 31.0, 0.0, 0.0) && !t.holds(20.0, 13.0, 0.0, 0.0));
+        assert!(t.holds(0.0, 3.0, 0.0, 0.0) && !t.holds(0.0, 4.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn every_rule_has_a_reason_or_says_why_not() {
+        for rule in RULES {
+            let skipped = matches!(rule.one_cpu, Skipped(_));
+            assert!(skipped || !rule.reason.is_empty(), "{}", rule.metric);
+            assert!(rule_for(rule.metric).is_some());
+        }
+    }
+}
