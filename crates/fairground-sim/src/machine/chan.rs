@@ -17,12 +17,21 @@ use crate::workload::program::{Chan, ChanKind};
 /// Lines for data; a message takes the next ones, round and round.
 const DATA_LINES: u32 = 16;
 
+/// A pipe buffer or a message.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Bytes ever put in: where the next would go.
+    end: u32,
+    /// Bytes not yet read.
+    left: u32,
+}
+
 /// One channel.
 #[derive(Debug)]
 pub struct ChanState {
     kind: ChanKind,
-    /// Bytes in each pipe buffer or message, oldest first.
-    parts: VecDeque<u32>,
+    /// Pipe buffers or messages, oldest first.
+    parts: VecDeque<Part>,
     /// Socket: truesize charged for each message, and their sum.
     charges: VecDeque<u32>,
     charged: u32,
@@ -58,42 +67,53 @@ impl ChanState {
         }
     }
 
-    fn has_room(&self, bytes: u32) -> bool {
-        match self.kind {
-            ChanKind::Pipe { slots, page_bytes } => {
-                (self.parts.len() as u32) < slots || self.merges(bytes, page_bytes)
-            }
-            ChanKind::Socket { sndbuf } => self.charged < sndbuf,
-        }
+    /// Whether a write of `bytes` can put something in now. Only a write that has not waited yet
+    /// may merge into the last buffer.
+    fn has_room(&self, bytes: u32, stage: Stage) -> bool {
+        !self.is_full() || stage == Stage::Start && self.merges(bytes)
     }
 
-    fn merges(&self, bytes: u32, page_bytes: u32) -> bool {
-        self.parts
-            .back()
-            .is_some_and(|last| last + bytes <= page_bytes)
+    /// Whether the part of a write beyond whole pages fits behind the data of the last buffer.
+    fn merges(&self, bytes: u32) -> bool {
+        let ChanKind::Pipe { page_bytes, .. } = self.kind else {
+            return false;
+        };
+        let rest = bytes % page_bytes;
+        rest > 0
+            && self
+                .parts
+                .back()
+                .is_some_and(|last| last.end + rest <= page_bytes)
     }
 
     /// Puts in as much of `bytes` as there is room for; the number of bytes.
-    fn put(&mut self, bytes: u32) -> u32 {
+    fn put(&mut self, bytes: u32, stage: Stage) -> u32 {
         match self.kind {
             ChanKind::Pipe { slots, page_bytes } => {
-                if self.merges(bytes, page_bytes) {
-                    if let Some(last) = self.parts.back_mut() {
-                        *last += bytes;
-                    }
-                    return bytes;
-                }
                 let mut done = 0;
+                if stage == Stage::Start && self.merges(bytes) {
+                    done = bytes % page_bytes;
+                    if let Some(last) = self.parts.back_mut() {
+                        last.end += done;
+                        last.left += done;
+                    }
+                }
                 while done < bytes && (self.parts.len() as u32) < slots {
                     let part = (bytes - done).min(page_bytes);
-                    self.parts.push_back(part);
+                    self.parts.push_back(Part {
+                        end: part,
+                        left: part,
+                    });
                     done += part;
                 }
                 done
             }
             ChanKind::Socket { .. } => {
                 let charge = ChanKind::socket_truesize(bytes);
-                self.parts.push_back(bytes);
+                self.parts.push_back(Part {
+                    end: bytes,
+                    left: bytes,
+                });
                 self.charges.push_back(charge);
                 self.charged += charge;
                 bytes
@@ -108,10 +128,10 @@ impl ChanState {
             let Some(first) = self.parts.front_mut() else {
                 break;
             };
-            let part = (*first).min(bytes - done);
-            *first -= part;
+            let part = first.left.min(bytes - done);
+            first.left -= part;
             done += part;
-            if *first == 0 {
+            if first.left == 0 {
                 self.parts.pop_front();
                 self.charged -= self.charges.pop_front().unwrap_or(0);
             }
@@ -139,43 +159,30 @@ impl Sim<'_> {
         let c = chan as usize;
         let (op, _) = self.chans[c].ops();
         self.enter_syscall(id, op);
-        if self.tasks[id.idx()].stage == Stage::Start {
+        let stage = self.tasks[id.idx()].stage;
+        if stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
         }
         self.lock_chan(c, op);
         let left = self.tasks[id.idx()].left;
-        if !self.chans[c].has_room(left) {
+        if !self.chans[c].has_room(left, stage) {
             self.unlock_chan(c, op);
             self.chans[c].writers.push_back(id);
             return self.block(cpu, id, Wait::Room(chan), Stage::Again);
         }
         let was_empty = self.chans[c].parts.is_empty();
-        let done = self.chans[c].put(left);
+        let done = self.chans[c].put(left, stage);
         self.data(c, op, done, Access::Store);
         self.unlock_chan(c, op);
-        let pipe = matches!(self.chans[c].kind, ChanKind::Pipe { .. });
-        if (was_empty || !pipe)
-            && let Some(reader) = self.chans[c].readers.pop_front()
-        {
-            self.queue_wake(cpu, reader, WakeKind::Sync);
-        }
-        if was_empty {
-            // Those that came last stand first in the wait queue.
-            while let Some(poller) = self.chans[c].pollers.pop() {
-                self.queue_wake(cpu, poller, WakeKind::Sync);
-            }
-        }
+        self.wake_readers(cpu, c, was_empty);
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
             self.chans[c].writers.push_back(id);
             return self.block(cpu, id, Wait::Room(chan), Stage::Again);
         }
-        // Whoever waited for room behind this writer may find some.
-        if self.tasks[id.idx()].stage == Stage::Again
-            && self.chans[c].has_room(1)
-            && let Some(next) = self.chans[c].writers.pop_front()
-        {
-            self.queue_wake(cpu, next, WakeKind::Sync);
+        // Whoever waits for room behind a writer that had to wait may find some.
+        if stage == Stage::Again && !self.chans[c].is_full() {
+            self.wake_writer(cpu, c);
         }
         self.advance(id);
     }
@@ -196,7 +203,7 @@ impl Sim<'_> {
         }
         self.unlock_chan(c, op);
         if done > 0 {
-            self.wake_writers(cpu, c, was_full);
+            self.room_made(cpu, c, was_full);
         }
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
@@ -223,14 +230,35 @@ impl Sim<'_> {
         self.advance(id);
     }
 
-    fn wake_writers(&mut self, cpu: u32, c: usize, was_full: bool) {
+    /// Data has come: one reader is woken by each message of a socket, and by a write that found a
+    /// pipe empty; pollers when there was nothing before.
+    fn wake_readers(&mut self, cpu: u32, c: usize, was_empty: bool) {
+        let socket = matches!(self.chans[c].kind, ChanKind::Socket { .. });
+        if (was_empty || socket)
+            && let Some(reader) = self.chans[c].readers.pop_front()
+        {
+            self.queue_wake(cpu, reader, WakeKind::Sync);
+        }
+        if was_empty {
+            // Those that came last stand first in the wait queue.
+            while let Some(poller) = self.chans[c].pollers.pop() {
+                self.queue_wake(cpu, poller, WakeKind::Sync);
+            }
+        }
+    }
+
+    /// Room has come: by a buffer freed of a full pipe, or a socket down to a quarter.
+    fn room_made(&mut self, cpu: u32, c: usize, was_full: bool) {
         let wakes = match self.chans[c].kind {
             ChanKind::Pipe { .. } => was_full && !self.chans[c].is_full(),
             ChanKind::Socket { sndbuf } => self.chans[c].charged <= sndbuf / 4,
         };
-        if !wakes {
-            return;
+        if wakes {
+            self.wake_writer(cpu, c);
         }
+    }
+
+    fn wake_writer(&mut self, cpu: u32, c: usize) {
         if let Some(writer) = self.chans[c].writers.pop_front() {
             self.queue_wake(cpu, writer, WakeKind::Sync);
         }
