@@ -78,7 +78,12 @@ impl Sim<'_> {
     pub(super) fn enter_idle(&mut self, cpu: u32) {
         self.host.op(crate::costs::KernelOp::IdleLoop);
         let at = self.host.at;
-        let timer_ns = self.cpus[cpu as usize].next_timer.saturating_sub(at) / NS;
+        let next = self.cpus[cpu as usize].next_timer;
+        let timer_ns = if next > at {
+            (next - at) / NS
+        } else {
+            u64::MAX
+        };
         let predicted = self.typical_idle(cpu).min(timer_ns);
         let stop_tick = predicted >= self.tick / NS;
         let state = self.idle.deepest(predicted);
