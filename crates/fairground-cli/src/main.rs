@@ -1,2 +1,97 @@
-//! The command line of fairground.
-fn main() {}
+//! The command line of Fairground: the only part that parses arguments, prints and exits.
+//!
+//! ```text
+//!   args ─► plan (machine, workload, decisions) ─► simulate ─► glue ─► run | compare ─► output
+//! ```
+#![forbid(unsafe_code)]
+
+mod args;
+mod compare;
+mod failure;
+mod glue;
+mod list;
+mod output;
+mod plan;
+mod run;
+mod simulate;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, error::ErrorKind};
+
+use args::{Cli, Color, Command};
+use failure::Failure;
+
+/// A difference that `--fail-on` asked for.
+const DIFFERS: u8 = 1;
+/// No result.
+const FAILED: u8 = 2;
+
+fn main() -> ExitCode {
+    let command_line: Vec<String> = std::env::args_os()
+        .map(|a| a.to_string_lossy().into_owned())
+        .collect();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, &command_line),
+    };
+    let color = match &cli.command {
+        Command::Run(args) => args.how.color,
+        Command::Compare(args) => args.how.color,
+        _ => Color::Auto,
+    };
+    match dispatch(&cli.command, &command_line) {
+        Ok(reasons) if reasons.is_empty() => ExitCode::SUCCESS,
+        Ok(reasons) => {
+            for reason in reasons {
+                stderr(&format!("fail-on: {reason}\n"));
+            }
+            ExitCode::from(DIFFERS)
+        }
+        Err(Failure::Help(text)) => match output::stdout(&text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(FAILED),
+        },
+        Err(failure) => {
+            stderr(&failure.text(output::colour(color, &std::io::stderr())));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn dispatch(command: &Command, command_line: &[String]) -> Result<Vec<String>, Failure> {
+    match command {
+        Command::Run(args) => run::run(args, command_line).map(|()| Vec::new()),
+        Command::Compare(args) => compare::compare(args, command_line),
+        Command::List(args) => list::list(args).map(|()| Vec::new()),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "fairground", &mut script);
+            output::stdout(&String::from_utf8_lossy(&script)).map(|()| Vec::new())
+        }
+    }
+}
+
+/// Prints an error of clap, or the help that was asked for.
+fn usage(error: &clap::Error, command_line: &[String]) -> ExitCode {
+    if error.use_stderr() {
+        // A terminal that is gone is nobody's loss.
+        let _ = error.print();
+        let forgotten = error.kind() == ErrorKind::UnknownArgument
+            && command_line.iter().all(|word| word != "--");
+        if forgotten && matches!(command_line.get(1).map(String::as_str), Some("run" | "compare")) {
+            stderr("\n  help: a workload's command line stands behind `--`\n");
+        }
+        return ExitCode::from(FAILED);
+    }
+    match output::stdout(&error.to_string()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(FAILED),
+    }
+}
+
+fn stderr(text: &str) {
+    // A terminal that is gone is nobody's loss.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,183 @@
+//! The command line as data. What it means is decided elsewhere.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Linux's fair scheduler on machines you do not own.
+#[derive(Debug, Parser)]
+#[command(
+    name = "fairground",
+    version,
+    about,
+    after_help = "Exit codes: 0 done, 1 a --fail-on condition was met, 2 an error."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a workload, or a scenario file, on a machine
+    Run(RunArgs),
+    /// Run a workload with and without a change, and say what the change does
+    Compare(CompareArgs),
+    /// Show what can be named on the command line
+    List(ListArgs),
+    /// Write a completion script for a shell to standard output
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// `fairground run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A scenario: TOML (docs/scenario.md), or JSON of rt-app
+    #[arg(value_name = "SCENARIO", conflicts_with = "workload")]
+    pub scenario: Option<PathBuf>,
+    #[command(flatten)]
+    pub what: What,
+    #[command(flatten)]
+    pub how: How,
+    /// The benchmark's command line, as people type it
+    #[arg(last = true, value_name = "WORKLOAD")]
+    pub workload: Vec<String>,
+}
+
+/// `fairground compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// One scenario, or two results saved with --json: base and patch
+    #[arg(value_name = "FILE", num_args = 0..=2, conflicts_with = "workload")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub what: What,
+    /// Set a decision of base only [repeatable]
+    #[arg(long, value_name = "DECISION=VALUE", value_parser = setting)]
+    pub base: Vec<Setting>,
+    /// Profile of base [default: that of patch]
+    #[arg(long, value_name = "PROFILE")]
+    pub base_profile: Option<String>,
+    /// End with exit code 1 if METRIC>N%, METRIC<N%, METRIC:worse or METRIC:better [repeatable]
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_on: Vec<String>,
+    #[command(flatten)]
+    pub how: How,
+    /// The benchmark's command line, as people type it
+    #[arg(last = true, value_name = "WORKLOAD")]
+    pub workload: Vec<String>,
+}
+
+/// What is simulated: everything here can change the result.
+#[derive(Debug, Args)]
+pub struct What {
+    /// Machine: a name of `list machines`, a machine file, or output of `lstopo --of xml`
+    #[arg(long, value_name = "MACHINE")]
+    pub machine: Option<String>,
+    /// Use only so many CPUs of it, in whole cores
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<usize>,
+    /// Kernel version: a name of `list profiles` [default: linux-6.18]
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
+    /// Switch a published change on: a name of `list patches` [repeatable]
+    #[arg(long, value_name = "PATCH")]
+    pub patch: Vec<String>,
+    /// Set a decision of `list decisions`, after the patches [repeatable]
+    #[arg(long, value_name = "DECISION=VALUE", value_parser = setting)]
+    pub set: Vec<Setting>,
+    /// Run with the seeds 1 to N [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub seeds: Option<u64>,
+    /// Run with this seed only
+    #[arg(long, value_name = "SEED", conflicts_with = "seeds")]
+    pub seed: Option<u64>,
+}
+
+/// How it is computed and shown: nothing here can change the result.
+#[derive(Debug, Args)]
+pub struct How {
+    /// Threads [default: one per CPU of this computer]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub jobs: Option<u16>,
+    /// Write the result as JSON (schemas/); `-` is standard output, tables then go to standard error
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the metrics of each run as CSV; `-` as for --json
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Most cache lines to show
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub lines: usize,
+    /// Most functions to show
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub functions: usize,
+    /// When to colour
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// No tables and no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// `fairground list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// What to list
+    pub what: Listing,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Yes
+    Always,
+    /// No
+    Never,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listing {
+    /// Machines that are compiled in
+    Machines,
+    /// Benchmarks with a model
+    Workloads,
+    /// Published changes and what they set
+    Patches,
+    /// Kernel versions
+    Profiles,
+    /// What is measured
+    Metrics,
+    /// Every switch of the scheduler
+    Decisions,
+}
+
+/// `NAME=VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// A decision, not checked yet.
+    pub name: String,
+    /// Its value, not checked yet.
+    pub value: String,
+}
+
+fn setting(text: &str) -> Result<Setting, String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok(Setting {
+            name: name.trim().into(),
+            value: value.trim().into(),
+        }),
+        _ => Err("expected DECISION=VALUE, e.g. ilb_kick=always".into()),
+    }
+}

@@ -1,0 +1,109 @@
+//! What goes wrong, and how it is told: one message, the nearest known name, exit code 2.
+
+use std::fmt::Display;
+
+use fairground_report::nearest;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
+
+/// Why there is no result.
+pub enum Failure {
+    /// Not a failure: help was asked for.
+    Help(String),
+    /// A sentence, and perhaps what to do.
+    Text {
+        /// What is wrong.
+        message: String,
+        /// What would be right.
+        help: Option<String>,
+    },
+    /// Something in a file, with its place.
+    File(Box<dyn Diagnostic + Send + Sync>),
+}
+
+impl Failure {
+    /// A sentence.
+    pub fn new(message: impl Display) -> Self {
+        Self::Text {
+            message: message.to_string(),
+            help: None,
+        }
+    }
+
+    /// A sentence, and what to do.
+    pub fn with_help(message: impl Display, help: impl Into<String>) -> Self {
+        Self::Text {
+            message: message.to_string(),
+            help: Some(help.into()),
+        }
+    }
+
+    /// A name that does not exist.
+    pub fn unknown<'a>(
+        kind: &str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+        listing: &str,
+    ) -> Self {
+        Self::Text {
+            message: format!("unknown {kind} `{name}`"),
+            help: Some(unknown_help(name, known, listing)),
+        }
+    }
+
+    /// The message as shown on standard error.
+    pub fn text(&self, colour: bool) -> String {
+        match self {
+            Self::Help(text) => text.clone(),
+            Self::Text { message, help } => plain(message, help.as_deref()),
+            Self::File(diagnostic) => excerpt(diagnostic.as_ref(), colour).unwrap_or_else(|| {
+                let help = diagnostic.help().map(|h| h.to_string());
+                plain(&diagnostic.to_string(), help.as_deref())
+            }),
+        }
+    }
+}
+
+impl<D: Diagnostic + Send + Sync + 'static> From<D> for Failure {
+    fn from(diagnostic: D) -> Self {
+        Self::File(Box::new(diagnostic))
+    }
+}
+
+/// The nearest name, or where to find them all.
+pub fn unknown_help<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    listing: &str,
+) -> String {
+    let all = format!("`fairground list {listing}` shows all");
+    match nearest(name, known) {
+        Some(near) => format!("did you mean `{near}`? {all}"),
+        None => all,
+    }
+}
+
+fn plain(message: &str, help: Option<&str>) -> String {
+    let help = help.map_or(String::new(), |h| format!("  help: {h}\n"));
+    format!("error: {message}\n{help}")
+}
+
+/// The message with the lines of the file that it is about; none if the file has no lines worth
+/// showing (it is empty, or all in one long line).
+fn excerpt(diagnostic: &dyn Diagnostic, colour: bool) -> Option<String> {
+    const BYTES_MAX: usize = 2000;
+    let label = diagnostic.labels()?.next()?;
+    let code = diagnostic.source_code()?;
+    let span = code.read_span(label.inner(), 1, 1).ok()?;
+    if span.data().trim_ascii().is_empty() || span.data().len() > BYTES_MAX {
+        return None;
+    }
+    let theme = if colour {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(99);
+    let mut text = String::new();
+    handler.render_report(&mut text, diagnostic).ok()?;
+    Some(format!("error: {}\n", text.trim()))
+}

@@ -1,0 +1,142 @@
+//! From what the simulator leaves behind to what reports are made of.
+
+use fairground::policy::{Features, decisions};
+use fairground_report::{
+    AssumedFigure, Better, LineTraffic, MachineId, MetricInfo, Redo, Run, Setup, Variant,
+};
+use fairground_sim::machine_file::Machine;
+use fairground_sim::outcome::Outcome;
+use fairground_sim::workload::{self, Workload};
+
+use crate::plan::Plan;
+
+/// Most cache lines that a result keeps per run.
+const LINES_MAX: usize = 200;
+
+/// What base and patch have in common.
+pub fn setup(plan: &Plan, profile: String, command_line: &[String]) -> Setup {
+    Setup {
+        fairground: env!("CARGO_PKG_VERSION").into(),
+        machine: MachineId {
+            id: plan.machine.id.clone(),
+            hash: plan.machine.hash(),
+        },
+        profile,
+        workload: plan.workload.argv.clone(),
+        workload_metrics: metric_info(&plan.workload),
+        redo: Redo::new(command_line, plan.seeds.clone(), assumed(&plan.machine)),
+    }
+}
+
+/// The decisions and runs of one side.
+pub fn variant(features: &Features, outcomes: Vec<Outcome>) -> Variant {
+    let value = |d: &fairground::policy::Decision| (d.name.to_string(), (d.get)(features));
+    Variant {
+        name: String::new(),
+        decisions: decisions().iter().map(value).collect(),
+        runs: outcomes.into_iter().map(run).collect(),
+    }
+}
+
+/// What a workload measures by itself.
+pub fn metric_info(workload: &Workload) -> Vec<MetricInfo> {
+    let info = |m: &workload::MetricDef| MetricInfo {
+        name: m.name.clone(),
+        unit: m.unit.clone(),
+        better: match m.better {
+            workload::Better::Lower => Some(Better::Lower),
+            workload::Better::Higher => Some(Better::Higher),
+            workload::Better::Neither => None,
+        },
+        description: describe(m.from, workload),
+    };
+    workload.metrics.iter().map(info).collect()
+}
+
+fn describe(from: workload::From, w: &Workload) -> String {
+    use workload::From;
+    let mark = |k: u32| w.marks.get(k as usize).map_or("?", String::as_str);
+    let request = |k: u32| w.requests.get(k as usize).map_or("?", String::as_str);
+    match from {
+        From::SpanS { start, end } => {
+            format!("Time from `{}` to `{}`.", mark(start), mark(end))
+        }
+        From::SpanUsPer { start, end, ops } => format!(
+            "Time from `{}` to `{}` per operation, of {ops}.",
+            mark(start),
+            mark(end)
+        ),
+        From::OpsPerSpanS { start, end, ops } => format!(
+            "Operations per second from `{}` to `{}`, of {ops}.",
+            mark(start),
+            mark(end)
+        ),
+        From::Count(k) => format!("How often `{}` was passed.", mark(k)),
+        From::CountPerS(k) => format!("How often `{}` was passed per second.", mark(k)),
+        From::RequestsPerS(k) => format!("`{}` that ended per second.", request(k)),
+        From::RequestMeanUs(k) => format!("Mean duration of `{}`.", request(k)),
+        From::RequestQuantileUs {
+            request: k,
+            permille: 1000,
+        } => format!("Longest duration of `{}`.", request(k)),
+        From::RequestQuantileUs {
+            request: k,
+            permille,
+        } => format!(
+            "{} % quantile of the duration of `{}`.",
+            f64::from(permille) / 10.0,
+            request(k)
+        ),
+        From::CpuS => "CPU time of all tasks of the workload.".into(),
+        From::CpuShare { .. } => "CPU time of these tasks as a share of that of all.".into(),
+        From::Fairness { .. } => {
+            "Jain's index of the tasks' CPU times: 1 is equal shares, 1/n one task that has all."
+                .into()
+        }
+        From::ElapsedS => "Measured time, from the end of the warm-up.".into(),
+    }
+}
+
+fn run(outcome: Outcome) -> Run {
+    let mut run = Run::new(outcome.seed);
+    for (name, value) in outcome.metrics {
+        run.set_metric(name, value.unwrap_or(f64::NAN));
+    }
+    for (name, self_ns, calls) in outcome.functions {
+        if self_ns > 0 || calls > 0 {
+            run.add_function(name, self_ns, calls, outcome.busy_ns);
+        }
+    }
+    let mut lines: Vec<LineTraffic> = outcome
+        .lines
+        .into_iter()
+        .filter(|l| l.reads + l.writes + l.rmws > 0)
+        .map(|l| LineTraffic {
+            object: l.object,
+            field: l.field,
+            reads: l.reads,
+            writes: l.writes,
+            rmws: l.rmws,
+            transfers: l.transfers,
+            wait_ns: l.wait_ns,
+        })
+        .collect();
+    // What matters most must survive the cut: waiting, then traffic between cores.
+    lines.sort_by(|a, b| {
+        (b.wait_ns, b.transfers)
+            .cmp(&(a.wait_ns, a.transfers))
+            .then_with(|| (&a.object, &a.field).cmp(&(&b.object, &b.field)))
+    });
+    lines.truncate(LINES_MAX);
+    run.lines = lines;
+    run.output = outcome.words.lines().map(String::from).collect();
+    run
+}
+
+fn assumed(machine: &Machine) -> Vec<AssumedFigure> {
+    let figure = |(key, f): (&str, &fairground_sim::machine_file::Figure)| AssumedFigure {
+        key: key.into(),
+        value: format!("{} {}", f.v, f.unit).trim_end().into(),
+    };
+    machine.assumed().into_iter().map(figure).collect()
+}

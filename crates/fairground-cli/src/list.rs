@@ -1,0 +1,216 @@
+//! `fairground list`: what can be named, from the same rows in which the other commands look
+//! names up.
+
+use fairground::policy::{CATALOGUE, Features, PROFILES, decisions};
+use fairground_report::{Better, Catalogue, MetricInfo};
+use fairground_sim::machine_file::Machine;
+use fairground_sim::workload::{Env, Workload};
+use serde_json::{Value, json};
+
+use crate::args::{ListArgs, Listing};
+use crate::failure::Failure;
+use crate::glue;
+use crate::output::stdout;
+
+/// Columns that nothing may reach.
+const WIDTH: usize = 99;
+
+/// One thing that has a name.
+struct Row {
+    /// Its cells; the last may have several lines, and is wrapped.
+    cells: Vec<String>,
+    json: Value,
+}
+
+type Pairs = &'static [(&'static str, &'static str)];
+
+/// Prints a listing.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn list(args: &ListArgs) -> Result<(), Failure> {
+    let (header, rows): (&[&str], Vec<Row>) = match args.what {
+        Listing::Machines => (
+            &["machine", "CPUs", "sockets", "nodes", "LLCs", "name"],
+            machines()?,
+        ),
+        Listing::Workloads => (&["workload", "what it does, and its options"], workloads()),
+        Listing::Patches => (
+            &["patch", "what it does, where it is from, and what it sets"],
+            patches(),
+        ),
+        Listing::Profiles => (
+            &["profile", "what it is, and what it sets on top of the default"],
+            profiles(),
+        ),
+        Listing::Metrics => (&["metric", "unit", "better", "what it is"], metrics()),
+        Listing::Decisions => (
+            &["decision", "default", "what it decides, and its values"],
+            all_decisions(),
+        ),
+    };
+    stdout(&if args.json {
+        let rows = rows.into_iter().map(|row| row.json).collect();
+        format!("{:#}\n", Value::Array(rows))
+    } else {
+        table(header, &rows)
+    })
+}
+
+fn machines() -> Result<Vec<Row>, Failure> {
+    let row = |id| {
+        let m = Machine::builtin(id)?;
+        let t = &m.topology;
+        let counts = [t.nr_cpus(), t.nr_sockets(), t.nr_nodes(), t.nr_llcs()];
+        let mut cells = vec![m.id.clone()];
+        cells.extend(counts.map(|n| n.to_string()));
+        cells.push(m.name.clone());
+        Ok(Row {
+            cells,
+            json: json!({
+                "name": m.id, "what": m.name, "uarch": m.uarch, "arch": m.arch,
+                "hash": m.hash(), "cpus": t.nr_cpus(), "cores": t.nr_cores(),
+                "sockets": t.nr_sockets(), "nodes": t.nr_nodes(), "llcs": t.nr_llcs(),
+                "assumed_figures": m.assumed().len(), "figures": m.figures().count(),
+            }),
+        })
+    };
+    Machine::builtin_ids().map(row).collect()
+}
+
+fn workloads() -> Vec<Row> {
+    let row = |k: &fairground_sim::workload::Known| Row {
+        cells: vec![k.name.into(), format!("{}\n{}", k.what, k.synopsis)],
+        json: json!({ "name": k.name, "what": k.what, "options": k.synopsis }),
+    };
+    Workload::known().iter().map(row).collect()
+}
+
+fn patches() -> Vec<Row> {
+    let row = |p: &fairground::policy::Patch| {
+        let change = |(name, value): &(&str, &str)| {
+            let base = p.base.iter().find(|(n, _)| n == name);
+            let base = base.map_or(String::new(), |(_, v)| format!(" (base: {v})"));
+            format!("{name} = {value}{base}")
+        };
+        let sets: Vec<String> = p.sets.iter().map(change).collect();
+        Row {
+            cells: vec![
+                p.name.into(),
+                format!("{}\n{}\n{}", p.what, p.origin, sets.join(", ")),
+            ],
+            json: json!({
+                "name": p.name, "what": p.what, "origin": p.origin, "seed": p.seed,
+                "sets": pairs(p.sets), "base": pairs(p.base),
+            }),
+        }
+    };
+    CATALOGUE.iter().map(row).collect()
+}
+
+fn profiles() -> Vec<Row> {
+    let row = |p: &fairground::policy::Profile| {
+        let sets: Vec<String> = p.sets.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        Row {
+            cells: vec![p.name.into(), format!("{}\n{}", p.what, sets.join(" "))],
+            json: json!({ "name": p.name, "what": p.what, "sets": pairs(p.sets) }),
+        }
+    };
+    PROFILES.iter().map(row).collect()
+}
+
+fn metrics() -> Vec<Row> {
+    let own: Vec<MetricInfo> = Workload::known().iter().flat_map(own_metrics).collect();
+    let row = |m: &MetricInfo| {
+        let better = match m.better {
+            Some(Better::Lower) => "lower",
+            Some(Better::Higher) => "higher",
+            None => "-",
+        };
+        let cells = vec![
+            m.name.clone(),
+            m.unit.clone(),
+            better.into(),
+            m.description.clone(),
+        ];
+        Row {
+            cells,
+            json: json!({
+                "name": m.name, "unit": m.unit, "better": m.better, "what": m.description,
+            }),
+        }
+    };
+    Catalogue::new(own).rows().iter().map(row).collect()
+}
+
+/// What a benchmark measures, asked of the smallest one: some need a number of tasks.
+fn own_metrics(known: &fairground_sim::workload::Known) -> Vec<MetricInfo> {
+    let env = Env { cpus: 1 };
+    let mut argv: Vec<&str> = known.name.split(' ').collect();
+    let workload = Workload::from_argv(&argv, &env).or_else(|_| {
+        argv.extend(["--tasks", "1"]);
+        Workload::from_argv(&argv, &env)
+    });
+    workload.map_or(Vec::new(), |w| glue::metric_info(&w))
+}
+
+fn all_decisions() -> Vec<Row> {
+    let default = Features::default();
+    let row = |d: &fairground::policy::Decision| {
+        let value = (d.get)(&default);
+        Row {
+            json: json!({
+                "name": d.name, "what": d.what, "values": d.values, "default": value,
+            }),
+            cells: vec![d.name.into(), value, format!("{}\n{}", d.what, d.values)],
+        }
+    };
+    decisions().iter().map(row).collect()
+}
+
+fn pairs(pairs: Pairs) -> Value {
+    pairs.iter().map(|(n, v)| (*n, json!(v))).collect()
+}
+
+/// Columns two spaces apart; the last one wrapped.
+fn table(header: &[&str], rows: &[Row]) -> String {
+    let head: Vec<String> = header.iter().map(|h| (*h).into()).collect();
+    let last = header.len() - 1;
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| &row.cells[column]);
+        cells.chain([&head[column]]).map(String::len).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..last).map(width).collect();
+    let indent = widths.iter().map(|w| w + 2).sum::<usize>();
+    let mut text = String::new();
+    for cells in std::iter::once(&head).chain(rows.iter().map(|row| &row.cells)) {
+        for (cell, width) in cells.iter().zip(&widths) {
+            text += &format!("{cell:<width$}  ");
+        }
+        let lines = cells[last].lines().flat_map(|line| wrap(line, WIDTH - indent));
+        for (number, line) in lines.enumerate() {
+            if number > 0 {
+                text += &" ".repeat(indent);
+            }
+            text += &line;
+            text += "\n";
+        }
+    }
+    text
+}
+
+fn wrap(line: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in line.split_whitespace() {
+        let line = lines.last_mut().expect("begins with one line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.len() + 1 + word.len() <= width {
+            *line += " ";
+            *line += word;
+        } else {
+            lines.push(word.into());
+        }
+    }
+    lines
+}

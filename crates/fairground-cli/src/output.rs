@@ -1,0 +1,165 @@
+//! Where results go: tables to the terminal, JSON and CSV to files, never half a file.
+
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use fairground_report::Style;
+
+use crate::args::{Color, How};
+use crate::failure::Failure;
+
+/// The places that the user asked for.
+pub struct Output<'a> {
+    how: &'a How,
+    json: Option<Target>,
+    csv: Option<Target>,
+}
+
+enum Target {
+    Stdout,
+    /// A regular file, made in one step.
+    File {
+        path: PathBuf,
+        temporary: PathBuf,
+    },
+    /// A pipe or device: there is nothing to replace.
+    Special(PathBuf),
+}
+
+impl<'a> Output<'a> {
+    /// Checks the places before anything is simulated.
+    ///
+    /// # Errors
+    /// A place that cannot be written, or standard output twice.
+    pub fn new(how: &'a How) -> Result<Self, Failure> {
+        let json = how.json.as_deref().map(Target::new).transpose()?;
+        let csv = how.csv.as_deref().map(Target::new).transpose()?;
+        if let (Some(Target::Stdout), Some(Target::Stdout)) = (&json, &csv) {
+            return Err(Failure::new(
+                "--json and --csv cannot both go to standard output",
+            ));
+        }
+        if let (Some(Target::File { path: a, .. }), Some(Target::File { path: b, .. })) =
+            (&json, &csv)
+            && a == b
+        {
+            return Err(Failure::new(format!(
+                "--json and --csv both name `{}`",
+                a.display()
+            )));
+        }
+        Ok(Self { how, json, csv })
+    }
+
+    /// Writes the result: `text` for people, the others where they were asked for.
+    ///
+    /// # Errors
+    /// A place that cannot be written.
+    pub fn write(
+        &self,
+        json: &impl Fn() -> serde_json::Result<String>,
+        csv: &dyn Fn() -> String,
+        text: &dyn Fn(Style) -> String,
+    ) -> Result<(), Failure> {
+        if let Some(target) = &self.json {
+            let body = json().map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
+            target.write(&(body + "\n"))?;
+        }
+        if let Some(target) = &self.csv {
+            target.write(&csv())?;
+        }
+        if self.how.quiet {
+            return Ok(());
+        }
+        let taken = [&self.json, &self.csv]
+            .iter()
+            .any(|t| matches!(t, Some(Target::Stdout)));
+        let colour = if taken {
+            colour(self.how.color, &std::io::stderr())
+        } else {
+            colour(self.how.color, &std::io::stdout())
+        };
+        let body = text(Style {
+            colour,
+            lines: self.how.lines,
+            functions: self.how.functions,
+        });
+        if taken {
+            // Standard error that is gone is nobody's loss.
+            let _ = std::io::stderr().write_all(body.as_bytes());
+            Ok(())
+        } else {
+            stdout(&body)
+        }
+    }
+}
+
+/// Writes to standard output. A reader who has seen enough (`| head`) is no error.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn stdout(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether to colour what goes to `stream`.
+pub fn colour(when: Color, stream: &impl IsTerminal) -> bool {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    match when {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => stream.is_terminal() && !no_color,
+    }
+}
+
+impl Target {
+    fn new(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdout);
+        }
+        let fail = |e: &dyn std::fmt::Display| {
+            Failure::new(format!("cannot write `{}`: {e}", path.display()))
+        };
+        // Through a link, so that the link stays and its file is replaced.
+        let path = path.canonicalize().unwrap_or_else(|_| path.into());
+        if path.is_dir() {
+            return Err(fail(&"it is a directory"));
+        }
+        if path.exists() && !path.is_file() {
+            return Ok(Self::Special(path));
+        }
+        let name = path.file_name().ok_or_else(|| fail(&"it has no name"))?;
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.tmp", std::process::id()));
+        let temporary = path.with_file_name(hidden);
+        // Better now than after minutes of simulating.
+        std::fs::write(&temporary, b"")
+            .and_then(|()| std::fs::remove_file(&temporary))
+            .map_err(|e| fail(&e))?;
+        Ok(Self::File { path, temporary })
+    }
+
+    fn write(&self, text: &str) -> Result<(), Failure> {
+        match self {
+            Self::Stdout => stdout(text),
+            Self::Special(path) => std::fs::write(path, text)
+                .map_err(|e| Failure::new(format!("cannot write `{}`: {e}", path.display()))),
+            Self::File { path, temporary } => {
+                let done = std::fs::write(temporary, text)
+                    .and_then(|()| std::fs::rename(temporary, path));
+                done.map_err(|e| {
+                    // The first error is the one to tell.
+                    let _ = std::fs::remove_file(temporary);
+                    Failure::new(format!("cannot write `{}`: {e}", path.display()))
+                })
+            }
+        }
+    }
+}

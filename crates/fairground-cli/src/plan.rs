@@ -1,0 +1,241 @@
+//! From arguments and scenario file to what is simulated. Everything that can be wrong is refused
+//! here, before minutes are spent.
+
+use std::path::Path;
+
+use fairground::policy::{CATALOGUE, Features, PROFILES, Patch, Profile, SetError, decisions};
+use fairground::policy::{find_patch, find_profile};
+use fairground_sim::machine_file::Machine;
+use fairground_sim::spec::{self, Scenario};
+use fairground_sim::workload::{Env, Error as WorkloadError, Workload};
+
+use crate::args::{Setting, What};
+use crate::failure::{Failure, unknown_help};
+
+/// Seeds per variant where nobody says: enough for an interval, few enough to wait for.
+pub const SEEDS: u64 = 5;
+
+/// What is simulated, whatever the decisions.
+pub struct Plan {
+    /// The machine.
+    pub machine: Machine,
+    /// The workload.
+    pub workload: Workload,
+    /// The profile of base and patch.
+    pub profile: &'static Profile,
+    /// Seeds, in order.
+    pub seeds: Vec<u64>,
+    hz: Option<u32>,
+}
+
+/// Which of a patch's rows count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The kernel without the patches.
+    Base,
+    /// The kernel with them.
+    Patch,
+}
+
+impl Plan {
+    /// Of a workload's command line, or of a scenario file.
+    ///
+    /// # Errors
+    /// Anything unknown, contradictory or unreadable.
+    pub fn new(what: &What, file: Option<&Path>, argv: &[String]) -> Result<Self, Failure> {
+        let scenario = file.map(load).transpose()?;
+        let scenario = scenario.as_ref();
+        if scenario.is_none() && argv.is_empty() {
+            return Err(Failure::with_help(
+                "no workload",
+                "put it behind `--`, as in `-- hackbench -g 4`, or name a scenario file; \
+                 `fairground list workloads` shows all",
+            ));
+        }
+        let machine = machine(what, scenario)?;
+        let env = Env {
+            cpus: machine.topology.nr_cpus() as u32,
+        };
+        let workload = match scenario {
+            Some(scenario) => scenario.workload(&env)?,
+            None => Workload::from_argv(argv, &env).map_err(workload_failure)?,
+        };
+        let seeds = match (what.seed, what.seeds) {
+            (Some(seed), _) => vec![seed],
+            (None, Some(n)) => (1..=n).collect(),
+            (None, None) => scenario
+                .map(|s| s.seeds.clone())
+                .filter(|seeds| !seeds.is_empty())
+                .unwrap_or_else(|| (1..=SEEDS).collect()),
+        };
+        Ok(Self {
+            machine,
+            workload,
+            profile: profile(what, scenario)?,
+            seeds,
+            hz: scenario.and_then(|s| s.hz),
+        })
+    }
+
+    /// The decisions of one side: the profile, the scenario's tick, the patches, then `settings`.
+    ///
+    /// # Errors
+    /// An unknown decision or value.
+    pub fn features(
+        &self,
+        profile: &Profile,
+        patches: &[&Patch],
+        side: Side,
+        settings: &[Setting],
+    ) -> Result<Features, Failure> {
+        let mut features = Features::default();
+        features.set_all(profile.sets);
+        if let Some(hz) = self.hz {
+            set(&mut features, "hz", &hz.to_string())?;
+        }
+        for patch in patches {
+            features.set_all(match side {
+                Side::Base => patch.base,
+                Side::Patch => patch.sets,
+            });
+        }
+        for Setting { name, value } in settings {
+            set(&mut features, name, value)?;
+        }
+        Ok(features)
+    }
+}
+
+/// The patches by name, each once.
+///
+/// # Errors
+/// A name that no patch has.
+pub fn patches(names: &[String]) -> Result<Vec<&'static Patch>, Failure> {
+    let mut found: Vec<&'static Patch> = Vec::new();
+    for name in names {
+        let known = || CATALOGUE.iter().map(|p| p.name);
+        let patch =
+            find_patch(name).ok_or_else(|| Failure::unknown("patch", name, known(), "patches"))?;
+        if found.iter().all(|p| p.name != patch.name) {
+            found.push(patch);
+        }
+    }
+    Ok(found)
+}
+
+/// The profile called `name`.
+///
+/// # Errors
+/// A name that no profile has.
+pub fn profile_named(name: &str) -> Result<&'static Profile, Failure> {
+    find_profile(name)
+        .ok_or_else(|| Failure::unknown("profile", name, profile_names(), "profiles"))
+}
+
+fn profile_names() -> impl Iterator<Item = &'static str> {
+    PROFILES.iter().map(|p| p.name)
+}
+
+fn profile(what: &What, scenario: Option<&Scenario>) -> Result<&'static Profile, Failure> {
+    match (&what.profile, scenario) {
+        (Some(name), _) => profile_named(name),
+        (
+            None,
+            Some(Scenario {
+                profile: Some(named),
+                source,
+                ..
+            }),
+        ) => find_profile(&named.name).ok_or_else(|| {
+            let message = format!("unknown profile `{}`", named.name);
+            let help = unknown_help(&named.name, profile_names(), "profiles");
+            source
+                .error(named.span.clone(), message)
+                .help(Some(help))
+                .into()
+        }),
+        (None, _) => Ok(&PROFILES[0]),
+    }
+}
+
+fn machine(what: &What, scenario: Option<&Scenario>) -> Result<Machine, Failure> {
+    let named = scenario.and_then(|s| s.machine.as_ref().map(|m| (s, m)));
+    let machine = match (&what.machine, named) {
+        (Some(arg), _) => Machine::from_path_or_id(arg)?,
+        (None, Some((scenario, named))) => machine_of(scenario, named)?,
+        (None, None) => {
+            let help = "give --machine; `fairground list machines` shows those that are built in";
+            return Err(Failure::with_help("no machine", help));
+        }
+    };
+    match what.cpus {
+        Some(cpus) if cpus != machine.topology.nr_cpus() => Ok(machine.shrunk(cpus)?),
+        _ => Ok(machine),
+    }
+}
+
+/// A scenario's machine: built in, or a file whose path begins at the scenario.
+fn machine_of(scenario: &Scenario, named: &spec::Named) -> Result<Machine, Failure> {
+    let beside = Path::new(scenario.source.name())
+        .parent()
+        .map(|dir| dir.join(&named.name))
+        .filter(|path| path.is_file());
+    let arg = beside.map_or(named.name.clone(), |p| p.to_string_lossy().into_owned());
+    Machine::from_path_or_id(&arg).map_err(|error| match error {
+        fairground_sim::machine_file::MachineError::Bad(_) => error.into(),
+        other => {
+            let help = miette::Diagnostic::help(&other).map(|h| h.to_string());
+            let place = scenario
+                .source
+                .error(named.span.clone(), other.to_string())
+                .help(help);
+            place.into()
+        }
+    })
+}
+
+fn load(path: &Path) -> Result<Scenario, Failure> {
+    let words = path.to_string_lossy();
+    let is_tool = |w: &str| {
+        Workload::known()
+            .iter()
+            .any(|k| k.name.split(' ').next() == Some(w))
+    };
+    if !path.exists() && is_tool(&words) {
+        return Err(Failure::with_help(
+            format!("no scenario file `{words}`"),
+            format!("a workload stands behind `--`, as in `-- {words} ...`"),
+        ));
+    }
+    Ok(Scenario::load(path)?)
+}
+
+fn workload_failure(error: WorkloadError) -> Failure {
+    match error {
+        WorkloadError::Help(text) => Failure::Help(text),
+        other => Failure::new(other),
+    }
+}
+
+fn set(features: &mut Features, name: &str, value: &str) -> Result<(), Failure> {
+    features.set(name, value).map_err(|error| match error {
+        SetError::UnknownDecision(name) => Failure::unknown(
+            "decision",
+            &name,
+            decisions().iter().map(|d| d.name),
+            "decisions",
+        ),
+        SetError::BadValue {
+            decision,
+            value,
+            values,
+        } => {
+            let near = fairground_report::nearest(&value, values.split(", "));
+            let help = near.filter(|_| values.contains(", ")).map_or_else(
+                || format!("it takes {values}"),
+                |near| format!("did you mean `{near}`? it takes {values}"),
+            );
+            Failure::with_help(format!("`{decision}` cannot be `{value}`"), help)
+        }
+    })
+}

@@ -1,0 +1,29 @@
+//! `fairground run`.
+
+use fairground_report::{RunResult, csv_of_run, run_text};
+
+use crate::args::RunArgs;
+use crate::failure::Failure;
+use crate::glue;
+use crate::output::Output;
+use crate::plan::{Plan, Side, patches};
+use crate::simulate::simulate;
+
+/// Runs a workload and writes what came of it.
+///
+/// # Errors
+/// Anything that keeps it from running or writing.
+pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
+    let plan = Plan::new(&args.what, args.scenario.as_deref(), &args.workload)?;
+    let patches = patches(&args.what.patch)?;
+    let features = plan.features(plan.profile, &patches, Side::Patch, &args.what.set)?;
+    let output = Output::new(&args.how)?;
+    let mut outcomes = simulate(&plan, &[&features], &args.how)?;
+    let setup = glue::setup(&plan, plan.profile.name.into(), command_line);
+    let result = RunResult::new(setup, glue::variant(&features, outcomes.remove(0)));
+    output.write(
+        &|| serde_json::to_string_pretty(&result),
+        &|| csv_of_run(&result),
+        &|style| run_text(&result, style),
+    )
+}
