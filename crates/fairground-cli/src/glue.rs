@@ -61,13 +61,13 @@ fn describe(from: workload::From, w: &Workload) -> String {
         From::SpanS { start, end } => {
             format!("Time from `{}` to `{}`.", mark(start), mark(end))
         }
-        From::SpanUsPer { start, end, ops } => format!(
-            "Time from `{}` to `{}` per operation, of {ops}.",
+        From::SpanUsPer { start, end, .. } => format!(
+            "Time from `{}` to `{}` per operation.",
             mark(start),
             mark(end)
         ),
-        From::OpsPerSpanS { start, end, ops } => format!(
-            "Operations per second from `{}` to `{}`, of {ops}.",
+        From::OpsPerSpanS { start, end, .. } => format!(
+            "Operations per second from `{}` to `{}`.",
             mark(start),
             mark(end)
         ),

@@ -40,7 +40,10 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
             patches(),
         ),
         Listing::Profiles => (
-            &["profile", "what it is, and what it sets on top of the default"],
+            &[
+                "profile",
+                "what it is, and what it sets on top of the default",
+            ],
             profiles(),
         ),
         Listing::Metrics => (&["metric", "unit", "better", "what it is"], metrics()),
@@ -178,7 +181,11 @@ fn table(header: &[&str], rows: &[Row]) -> String {
     let last = header.len() - 1;
     let width = |column: usize| {
         let cells = rows.iter().map(|row| &row.cells[column]);
-        cells.chain([&head[column]]).map(String::len).max().unwrap_or(0)
+        cells
+            .chain([&head[column]])
+            .map(String::len)
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..last).map(width).collect();
     let indent = widths.iter().map(|w| w + 2).sum::<usize>();
@@ -187,7 +194,9 @@ fn table(header: &[&str], rows: &[Row]) -> String {
         for (cell, width) in cells.iter().zip(&widths) {
             text += &format!("{cell:<width$}  ");
         }
-        let lines = cells[last].lines().flat_map(|line| wrap(line, WIDTH - indent));
+        let lines = cells[last]
+            .lines()
+            .flat_map(|line| wrap(line, WIDTH - indent));
         for (number, line) in lines.enumerate() {
             if number > 0 {
                 text += &" ".repeat(indent);

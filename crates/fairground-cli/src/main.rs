@@ -80,7 +80,12 @@ fn usage(error: &clap::Error, command_line: &[String]) -> ExitCode {
         let _ = error.print();
         let forgotten = error.kind() == ErrorKind::UnknownArgument
             && command_line.iter().all(|word| word != "--");
-        if forgotten && matches!(command_line.get(1).map(String::as_str), Some("run" | "compare")) {
+        if forgotten
+            && matches!(
+                command_line.get(1).map(String::as_str),
+                Some("run" | "compare")
+            )
+        {
             stderr("\n  help: a workload's command line stands behind `--`\n");
         }
         return ExitCode::from(FAILED);

@@ -152,8 +152,8 @@ impl Target {
             Self::Special(path) => std::fs::write(path, text)
                 .map_err(|e| Failure::new(format!("cannot write `{}`: {e}", path.display()))),
             Self::File { path, temporary } => {
-                let done = std::fs::write(temporary, text)
-                    .and_then(|()| std::fs::rename(temporary, path));
+                let done =
+                    std::fs::write(temporary, text).and_then(|()| std::fs::rename(temporary, path));
                 done.map_err(|e| {
                     // The first error is the one to tell.
                     let _ = std::fs::remove_file(temporary);

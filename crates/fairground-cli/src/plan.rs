@@ -128,8 +128,7 @@ pub fn patches(names: &[String]) -> Result<Vec<&'static Patch>, Failure> {
 /// # Errors
 /// A name that no profile has.
 pub fn profile_named(name: &str) -> Result<&'static Profile, Failure> {
-    find_profile(name)
-        .ok_or_else(|| Failure::unknown("profile", name, profile_names(), "profiles"))
+    find_profile(name).ok_or_else(|| Failure::unknown("profile", name, profile_names(), "profiles"))
 }
 
 fn profile_names() -> impl Iterator<Item = &'static str> {

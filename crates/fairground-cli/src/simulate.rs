@@ -49,8 +49,13 @@ pub fn simulate(
         progress.inc(1);
         Some(result)
     };
-    let results: Vec<_> =
-        pool.install(|| (0..total).into_par_iter().with_max_len(1).map(one).collect());
+    let results: Vec<_> = pool.install(|| {
+        (0..total)
+            .into_par_iter()
+            .with_max_len(1)
+            .map(one)
+            .collect()
+    });
     progress.finish_and_clear();
     let mut outcomes: Vec<Vec<Outcome>> = variants.iter().map(|_| Vec::new()).collect();
     for (number, result) in results.into_iter().enumerate() {

@@ -48,12 +48,21 @@ impl Redo {
 
 /// A command line that repeats the result, quoted for a shell.
 ///
-/// Options before `--` that say where results go or how many threads compute them (`--jobs`,
-/// `-j`, `--json`, `--csv`, `--color`, `--fail-on`, `--quiet`, `-q`) are left out: they cannot
-/// change a result, and a result must be the same bytes with any of them. `argv[0]` is written
-/// as `fairground`.
+/// Options before `--` that say where results go, how much of them is shown or how many threads
+/// compute them (`--jobs`, `-j`, `--json`, `--csv`, `--lines`, `--functions`, `--color`,
+/// `--fail-on`, `--quiet`, `-q`) are left out: they cannot change a result, and a result must be
+/// the same bytes with any of them. `argv[0]` is written as `fairground`.
 pub fn redo_command(argv: &[String]) -> String {
-    const WITH_VALUE: &[&str] = &["--jobs", "-j", "--json", "--csv", "--color", "--fail-on"];
+    const WITH_VALUE: &[&str] = &[
+        "--jobs",
+        "-j",
+        "--json",
+        "--csv",
+        "--lines",
+        "--functions",
+        "--color",
+        "--fail-on",
+    ];
     const ALONE: &[&str] = &["--quiet", "-q"];
     let mut words = vec!["fairground".to_string()];
     let mut rest = argv.iter().skip(1);
