@@ -46,6 +46,8 @@ pub struct IdleStay {
     pub state: u8,
     /// Since when.
     pub since: Ps,
+    /// Time to the next timer at the beginning, ns.
+    pub timer_ns: u64,
 }
 
 /// Kinds of work that an interrupt has brought.
@@ -94,6 +96,9 @@ pub struct CpuState {
     pub idle_history: [u32; 8],
     /// Where the next goes.
     pub idle_next: u8,
+    /// How much of the time to the next timer stays have lasted, by its order of magnitude, of
+    /// [`UNITY`](super::idle::UNITY).
+    pub idle_correction: [u32; 6],
     /// Earliest timed wait that this CPU has to serve, as far as known.
     pub next_timer: Ps,
     /// Time spent not idle.
@@ -102,4 +107,14 @@ pub struct CpuState {
     pub counted_to: Ps,
     /// Process whose address space is loaded.
     pub mm: u32,
+}
+
+impl CpuState {
+    /// A CPU that has done nothing yet.
+    pub fn new() -> Self {
+        Self {
+            idle_correction: [super::idle::UNITY; 6],
+            ..Self::default()
+        }
+    }
 }

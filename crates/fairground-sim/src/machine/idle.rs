@@ -1,7 +1,8 @@
 //! Idle states: which one, how long the way out takes, and whether the tick stops.
 //!
-//! The governor predicts the length of the stay as the `menu` governor does in essence: the next
-//! timer at most, and less if the last stays were shorter and alike. It takes the deepest state
+//! The governor predicts the length of the stay as the `menu` governor does: the typical length of
+//! the last eight stays if they are alike, and at most the time to the next timer, corrected by
+//! how much of that time stays of this order have lasted before. It takes the deepest state
 //! whose target residency fits. Exit latencies of the machine file are the worst cases that the
 //! governor believes; COSTMODEL's rule for the real cost is the table value for shallow states
 //! and 40 % of it for those of 100 us and more.
@@ -15,6 +16,18 @@ use super::cpu::IdleStay;
 use crate::cache::{NS, Ps};
 use crate::host::Place;
 use crate::machine_file::{IdleState, Machine};
+
+/// One, for correction factors.
+pub const UNITY: u32 = 1 << 16;
+/// Weight of the past in a correction factor, as in the governor.
+const CORRECTION_DECAY: u32 = 8;
+/// A CPU without a timer of a task still has those of the kernel (watchdogs run every half second).
+const NO_TIMER_NS: u64 = 500_000_000;
+
+/// The order of magnitude of a time to the next timer: below 10 us, 100 us, ... 100 ms, more.
+fn bucket(timer_ns: u64) -> usize {
+    (timer_ns.max(1000).ilog10() as usize - 3).min(5)
+}
 
 /// The idle states of a machine.
 #[derive(Debug)]
@@ -82,9 +95,11 @@ impl Sim<'_> {
         let timer_ns = if next > at {
             (next - at) / NS
         } else {
-            u64::MAX
+            NO_TIMER_NS
         };
-        let predicted = self.typical_idle(cpu).min(timer_ns);
+        let factor = self.cpus[cpu as usize].idle_correction[bucket(timer_ns)];
+        let corrected = timer_ns.saturating_mul(u64::from(factor)) / u64::from(UNITY);
+        let predicted = self.typical_idle(cpu).min(corrected);
         let stop_tick = predicted >= self.tick / NS;
         let state = self.idle.deepest(predicted);
         if stop_tick {
@@ -99,6 +114,7 @@ impl Sim<'_> {
         c.idle = Some(IdleStay {
             state,
             since: self.host.at,
+            timer_ns,
         });
         let shown = self.idle.shown_latency(state);
         self.sys.cpu[cpu as usize]
@@ -121,6 +137,10 @@ impl Sim<'_> {
         self.sys.cpu[cpu as usize]
             .idle_exit_latency
             .store(0, Relaxed);
+        let measured = u64::from(length).min(stay.timer_ns);
+        let share = (measured * u64::from(UNITY) / stay.timer_ns.max(1)) as u32;
+        let factor = &mut self.cpus[cpu as usize].idle_correction[bucket(stay.timer_ns)];
+        *factor = (*factor - *factor / CORRECTION_DECAY + share / CORRECTION_DECAY).max(1);
         let exit = self.idle.exit(stay.state);
         self.host.spend(Place::IdleExit, exit);
     }

@@ -73,7 +73,7 @@ impl<'a> Sim<'a> {
             workload,
             marks: Marks::new(workload),
             tasks: Vec::new(),
-            cpus: (0..cpus).map(|_| CpuState::default()).collect(),
+            cpus: (0..cpus).map(|_| CpuState::new()).collect(),
             queue: Queue::default(),
             now: 0,
             moving: Vec::with_capacity(64),
@@ -169,7 +169,11 @@ impl<'a> Sim<'a> {
         let cpus = self.cpus.len() as u64;
         for cpu in 0..self.cpus.len() as u32 {
             self.host.begin(cpu, 0);
-            self.cpus[cpu as usize].idle = Some(super::cpu::IdleStay { state: 0, since: 0 });
+            self.cpus[cpu as usize].idle = Some(super::cpu::IdleStay {
+                state: 0,
+                since: 0,
+                timer_ns: 1,
+            });
             self.cpus[cpu as usize].nohz = true;
             self.engine(sched::nohz_enter_idle);
         }
