@@ -94,7 +94,8 @@ pub const KERNEL_OPS: [(KernelOp, &str, u32); 24] = [
 /// 16 bytes a cycle, plus start-up, which is in the operation's own figure).
 pub const COPY_CYCLES_PER_BYTE: f64 = 0.0625;
 
-/// Cycles of one turn of a scan loop of the scheduler (bit search, compare, branch), beyond touches.
+/// Cycles of one turn of a scan loop of the scheduler (bit search, compare, branch), beyond
+/// touches.
 pub const SCAN_CYCLES: u32 = 6;
 
 /// Cycles of a scheduler function, without those it calls and without its touches.

@@ -1,9 +1,9 @@
 //! Step 2 of the validation ladder: measured curves of contended operations.
 //!
 //! The machines are built from figures that do not come from the curves they are checked on,
-//! except where the text says so; no constant is fitted to a row. Rows that the model does not meet are
-//! listed as known misses, and must stay misses: a row that starts to fit fails the test too,
-//! so that the list is looked at again.
+//! except where the text says so; no constant is fitted to a row. Rows that the model does not
+//! meet are listed as known misses, and must stay misses: a row that starts to fit fails the test
+//! too, so that the list is looked at again.
 
 use fairground_sim::cache::{Access, Cache, NS, Options, Ps};
 use fairground_sim::machine_file::Machine;
@@ -68,7 +68,8 @@ fn machine(cores: usize, cluster: usize, c: &Curves, transfer: &str, atomics: &s
         )
     };
     let text = format!(
-        "schema = 1\n[machine]\nid = \"calibration\"\nname = \"c\"\narch = \"any\"\nmodel_ghz = {}\n\
+        "schema = 1\n[machine]\nid = \"calibration\"\nname = \"c\"\narch = \"any\"\n\
+         model_ghz = {}\n\
          [topology]\nsockets = 1\ndies_per_socket = 1\ncores_per_die = {cores}\n\
          threads_per_core = 1\ncpus = {cores}\nllc_domains_per_socket = 1\n\
          numa_nodes_per_socket = 1\ncluster_cpus = {cluster}\nslit = [[10]]\n\
@@ -175,9 +176,9 @@ fn ice_lake_client() {
 }
 
 /// No hand-over is published: two rows of the fetch_add curve (2 threads: one cluster, 15.4 ns;
-/// 8 threads: two clusters) are used for the two classes; the others are predictions, and most are misses: within
-/// the first cluster the measured cost nearly doubles from 2 to 3 threads, and from 9 on it grows
-/// with the square of the threads. LL/SC that fails and repeats is not modelled.
+/// 8 threads: two clusters) are used for the two classes; the others are predictions, and most are
+/// misses: within the first cluster the measured cost nearly doubles from 2 to 3 threads, and from
+/// 9 on it grows with the square of the threads. LL/SC that fails and repeats is not modelled.
 #[test]
 fn cortex_a72() {
     let c = Curves::of("A72");
@@ -207,8 +208,8 @@ fn neoverse_n1() {
     check("N1", &m, &c, [&[], &from_two, &from_two, &[]]);
 }
 
-/// The guest of whose measurements the file `spr-guest-2cpu` is made. In a tight loop the owner fits
-/// about three updates into one tenure; the model lets a waiting request through after one, as
+/// The guest of whose measurements the file `spr-guest-2cpu` is made. In a tight loop the owner
+/// fits about three updates into one tenure; the model lets a waiting request through after one, as
 /// kernel paths, which touch once, do. So it says twice as much for the tight loop.
 #[test]
 fn sapphire_rapids_guest() {

@@ -3,7 +3,8 @@
 //! What it must do: keep the entities of one queue in the order of their deadline (EEVDF) or
 //! vruntime (CFS) and answer "the earliest deadline among those whose vruntime is at most V". For
 //! that each node keeps the smallest vruntime of its subtree (see
-//! [`Nodes::pick_earliest_eligible`]), and the smallest slice, which preemption by shorter slices asks for.
+//! [`Nodes::pick_earliest_eligible`]), and the smallest slice, which preemption by
+//! shorter slices asks for.
 //!
 //! # Choice
 //!

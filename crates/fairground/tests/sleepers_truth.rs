@@ -1,9 +1,9 @@
 //! Tasks that sleep beside hogs on one CPU, against a recorded 6.18.44 kernel (HZ 250, two CPUs,
 //! base slice 1.4 ms).
 //!
-//! The recordings are the cases b1 to b5 and c5 of `kernel-truth`, `summary` of `result.json`. Compared
-//! are the share of the sleeper and whether its median wake-up preempts at once (recorded: about
-//! 2 us) or waits for a tick: the distribution has these two modes. Switching costs nothing here.
+//! The recordings are the cases b1 to b5 and c5 of `kernel-truth`, `summary` of `result.json`.
+//! Compared are the share of the sleeper and whether its median wake-up preempts at once (recorded:
+//! about 2 us) or waits for a tick: the distribution has these two modes. Switching costs nothing here.
 
 mod lab;
 
@@ -208,8 +208,8 @@ fn c5_a_sleeper_in_a_group() {
             tg: TgId(2),
             ..Spec::default()
         },
-        // As measured: median on the CPU 1010 us, a sleep ends 2 to 4 us late. Without that, 7 ms lock
-        // into a phase with the ticks of 4 ms, and the share is 0.115 or 0.125 for good.
+        // As measured: median on the CPU 1010 us, a sleep ends 2 to 4 us late. Without that, 7 ms
+        // lock into a phase with the ticks of 4 ms, and the share is 0.115 or 0.125 for good.
         run_us: 1010,
         sleep_us: 6004,
         periodic: false,

@@ -1,11 +1,11 @@
 //! Cache lines: what a touch of a shared word costs, and why.
 //!
-//! Read `docs/cache-model.md` first; it has the model, its sources and its known misses. This module
-//! knows nothing of schedulers: lines are dense numbers that the caller allocates, CPUs are those
-//! of the machine's topology, and SMT siblings share their core's private caches.
+//! Read `docs/cache-model.md` first; it has the model, its sources and its known misses. This
+//! module knows nothing of schedulers: lines are dense numbers that the caller allocates, CPUs are
+//! those of the machine's topology, and SMT siblings share their core's private caches.
 //!
-//! Times are integer picoseconds ([`Ps`]): the figures have tenths of nanoseconds, and a `u64` lasts
-//! 213 days. Floating point is used while the model is built, never by a touch. The dice of
+//! Times are integer picoseconds ([`Ps`]): the figures have tenths of nanoseconds, and a `u64`
+//! lasts 213 days. Floating point is used while the model is built, never by a touch. The dice of
 //! capacity misses are a seeded hash, so equal calls give equal answers on every platform.
 //!
 //! Calls may come out of time order by up to a handler's length: each line remembers its last

@@ -8,7 +8,8 @@ const KEPT: usize = 4;
 /// The last busy intervals of a server, in time order, not overlapping.
 ///
 /// A plain "free at" would make a request that arrives out of order wait for one that is later
-/// in simulated time. A request older than what is remembered is served at once (history lists of Graphite and Sniper do the same).
+/// in simulated time. A request older than what is remembered is served at once (history lists of
+/// Graphite and Sniper do the same).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ring {
     n: u8,

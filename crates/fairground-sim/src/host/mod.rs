@@ -1,8 +1,8 @@
 //! The simulated machine as the engine's host: time passes as the engine touches, locks and works.
 //!
 //! One call into the engine happens on one CPU, from [`SimHost::begin`] on; [`SimHost::at`] is that
-//! CPU's time and moves with everything the engine reports. What the engine asks for is collected in
-//! `requests` and acted on by the machine when the call has returned.
+//! CPU's time and moves with everything the engine reports. What the engine asks for is collected
+//! in `requests` and acted on by the machine when the call has returned.
 
 mod locks;
 mod places;

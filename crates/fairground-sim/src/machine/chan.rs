@@ -1,7 +1,7 @@
 //! Pipes and stream sockets: who sleeps, who is woken, and which lines move.
 //!
-//! The rules are those of [`ChanKind`]. A channel has one line for its lock and ring positions and a
-//! few for the data, which a writer fills and a reader fetches.
+//! The rules are those of [`ChanKind`]. A channel has one line for its lock and ring positions and
+//! a few for the data, which a writer fills and a reader fetches.
 
 use std::collections::VecDeque;
 

@@ -42,6 +42,12 @@ pub enum SetupError {
     },
 }
 
+/// The first address space that no template names.
+fn first_free_mm(workload: &Workload) -> u32 {
+    let named = workload.templates.iter().map(|t| t.process + 1);
+    named.max().unwrap_or(1)
+}
+
 impl<'a> Sim<'a> {
     /// The machine with the workload's groups, and its first tasks about to be created.
     ///
@@ -95,12 +101,7 @@ impl<'a> Sim<'a> {
             cpuset: vec![CpuMask::first_n(cpus)],
             start_rng,
             living: 0,
-            next_mm: workload
-                .templates
-                .iter()
-                .map(|t| t.process + 1)
-                .max()
-                .unwrap_or(1),
+            next_mm: first_free_mm(workload),
             warm: workload.warmup_ns == 0,
             seed: setup.seed,
             ended: false,

@@ -254,12 +254,19 @@ fn open(
         }
         _ => {}
     }
-    let level = match kind.as_str() {
+    cache(&kind, e, found);
+    Ok(scope)
+}
+
+/// Records the size of the first cache of each level.
+fn cache(kind: &str, e: &BytesStart, found: &mut Found) {
+    let level = match kind {
         "L1Cache" => 1,
         "L2Cache" => 2,
         "L3Cache" => 3,
-        _ => return Ok(scope),
+        _ => return,
     };
+    let number = |name: &str| attr(e, name).and_then(|v| v.parse::<u64>().ok());
     let (size, line) = (number("cache_size"), number("cache_linesize"));
     if let (Some(size @ 1..), Some(line @ 16..=1024)) = (size, line)
         && found.caches.iter().all(|c| c.0 != level)
@@ -269,7 +276,6 @@ fn open(
             .unwrap_or(0);
         found.caches.push((level, size, line as u32, ways));
     }
-    Ok(scope)
 }
 
 /// An empty `<object .../>` has no end event: a NUMA node then applies to its parent at once.

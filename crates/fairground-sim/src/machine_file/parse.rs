@@ -52,27 +52,7 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
     ] {
         figures.table(name, table)?;
     }
-    let mut idle_names = Vec::new();
-    for state in &raw.idle {
-        let (s, at) = (state.get_ref(), state.span());
-        for (key, v) in [
-            ("exit_latency_us", s.exit_latency_us),
-            ("target_residency_us", s.target_residency_us),
-        ] {
-            check_value(&t, &at, &format!("idle.{}.{key}", s.name), v)?;
-            let conf = if s.src == "estimate" {
-                Conf::Estimate
-            } else {
-                Conf::Vendor
-            };
-            let figure = Figure {
-                src: s.src.clone(),
-                ..Figure::made(v, "us", conf, "")
-            };
-            figures.map.insert(format!("idle.{}.{key}", s.name), figure);
-        }
-        idle_names.push(s.name.clone());
-    }
+    let idle_names = idle_states(&raw, &mut figures)?;
     required(&t, &raw, &topology, &figures.map)?;
     let mut figures = figures.map;
     fill_in(&mut figures);
@@ -92,6 +72,32 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
         figures,
         hash: fnv1a(FNV_START, text.as_bytes()),
     })
+}
+
+/// Takes the idle states in; their names, shallowest first.
+fn idle_states(raw: &RawFile, figures: &mut Figures<'_>) -> Result<Vec<String>, MachineError> {
+    let mut idle_names = Vec::new();
+    for state in &raw.idle {
+        let (s, at) = (state.get_ref(), state.span());
+        for (key, v) in [
+            ("exit_latency_us", s.exit_latency_us),
+            ("target_residency_us", s.target_residency_us),
+        ] {
+            check_value(figures.t, &at, &format!("idle.{}.{key}", s.name), v)?;
+            let conf = if s.src == "estimate" {
+                Conf::Estimate
+            } else {
+                Conf::Vendor
+            };
+            let figure = Figure {
+                src: s.src.clone(),
+                ..Figure::made(v, "us", conf, "")
+            };
+            figures.map.insert(format!("idle.{}.{key}", s.name), figure);
+        }
+        idle_names.push(s.name.clone());
+    }
+    Ok(idle_names)
 }
 
 struct Figures<'a> {

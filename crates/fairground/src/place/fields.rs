@@ -80,7 +80,8 @@ fields! {
         AVG_IDLE "avg_idle": "avg_idle, idle_stamp, max_idle_balance_cost",
         NEXT_BALANCE "next_balance": "next_balance",
         NOHZ_FLAGS "nohz_flags": "nohz_flags, reached by every kicker",
-        NOHZ_STATE "nohz_state": "nohz_tick_stopped, has_blocked_load, last_blocked_load_update_tick",
+        NOHZ_STATE "nohz_state":
+            "nohz_tick_stopped, has_blocked_load, last_blocked_load_update_tick",
         CAPACITY "capacity": "cpu_capacity",
         TTWU_PENDING "ttwu_pending": "ttwu_pending",
         WAKE_LIST "wake_list": "the list of queued remote wake-ups",
@@ -209,7 +210,8 @@ fields! {
         HAS_BLOCKED "has_blocked": "has_blocked, needs_update",
         NEXT_BALANCE "next_balance": "next_balance",
         NEXT_BLOCKED "next_blocked": "next_blocked",
-        BALANCE_RUNNING "balance_running": "sched_balance_running, a static variable outside the structure",
+        BALANCE_RUNNING "balance_running":
+            "sched_balance_running, a static variable outside the structure",
     }
 }
 

@@ -1,8 +1,8 @@
 //! Names of the places in memory that scheduler code touches, and on which line each is.
 //!
 //! The engine says *what* it touches ([`Object`], [`Fields`], [`Access`]); a [`Layout`] says
-//! *where* that is. The host decides what it costs: nothing in a real kernel, a trip through the cache
-//! model in the simulator.
+//! *where* that is. The host decides what it costs: nothing in a real kernel, a trip through the
+//! cache model in the simulator.
 
 mod fields;
 mod func;

@@ -122,20 +122,18 @@ pub(super) fn parse_pipe(argv: &[String], _env: Env) -> Result<Workload, Error> 
     w.initial = vec![w.templates.len() as u32];
     w.templates.push(parent);
 
-    let what = if args.threaded {
-        "threads"
-    } else {
-        "processes"
-    };
+    pipe_results(&mut w, args.loops, args.threaded);
+    Ok(w)
+}
+
+/// What the tool prints, and the metrics it means.
+fn pipe_results(w: &mut Workload, loops: u64, threaded: bool) {
+    let what = if threaded { "threads" } else { "processes" };
     let head = format!(
-        "# Running 'sched/pipe' benchmark:\n# Executed {} pipe operations between two {what}",
-        args.loops
+        "# Running 'sched/pipe' benchmark:\n# Executed {loops} pipe operations between two {what}"
     );
-    w.words = Words::PerfPipe {
-        head,
-        loops: args.loops,
-    };
-    let (start, end, ops) = (MARK_START, MARK_END, args.loops);
+    w.words = Words::PerfPipe { head, loops };
+    let (start, end, ops) = (MARK_START, MARK_END, loops);
     let us_per = From::SpanUsPer { start, end, ops };
     let per_s = From::OpsPerSpanS { start, end, ops };
     w.metrics = vec![
@@ -143,5 +141,4 @@ pub(super) fn parse_pipe(argv: &[String], _env: Env) -> Result<Workload, Error> 
         MetricDef::new("sched-pipe.ops_per_s", "1/s", Better::Higher, per_s),
         time_metric("sched-pipe.time_s"),
     ];
-    Ok(w)
 }
