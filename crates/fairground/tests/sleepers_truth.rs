@@ -2,8 +2,9 @@
 //! base slice 1.4 ms).
 //!
 //! The recordings are the cases b1 to b5 and c5 of `kernel-truth`, `summary` of `result.json`.
-//! Compared are the share of the sleeper and whether its median wake-up preempts at once (recorded:
-//! about 2 us) or waits for a tick: the distribution has these two modes. Switching costs nothing here.
+//! Compared are the share of the sleeper and whether its median wake-up preempts at once
+//! (recorded: about 2 us) or waits for a tick: the distribution has these two modes. Switching
+//! costs nothing here.
 
 mod lab;
 
