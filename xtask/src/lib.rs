@@ -1,4 +1,5 @@
 //! Checks of the repository, as a library so that a test can run them.
 #![forbid(unsafe_code)]
 
+pub mod docs;
 pub mod tidy;

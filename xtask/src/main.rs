@@ -1,18 +1,20 @@
-//! `cargo xtask tidy` checks the repository's own rules, `cargo xtask ci` everything.
+//! `cargo xtask tidy` checks the repository's own rules, `docs` writes the pages that are made from
+//! tables, `ci` runs everything.
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use xtask::tidy;
+use xtask::{docs, tidy};
 
 fn main() -> ExitCode {
     let root = tidy::root();
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy_and_print(&root),
-        ["tidy", "--ratchet"] => rewrite_ratchet(&root),
+        ["tidy", "--ratchet"] => written(tidy::write_ratchet(&root)),
+        ["docs"] => written(docs::write(&root)),
         ["ci"] => status(Command::new(root.join(".ci/run")).current_dir(&root)),
         _ => {
-            eprintln!("usage: cargo xtask tidy [--ratchet] | ci");
+            eprintln!("usage: cargo xtask tidy [--ratchet] | docs | ci");
             ExitCode::from(2)
         }
     }
@@ -34,8 +36,8 @@ fn tidy_and_print(root: &Path) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn rewrite_ratchet(root: &Path) -> ExitCode {
-    match tidy::write_ratchet(root) {
+fn written(result: std::io::Result<()>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");

@@ -1,4 +1,16 @@
-//! The simulated machine.
+//! The simulated machine: runs the scheduler of `fairground` on a machine that is a file, and
+//! charges it for every function, line and lock.
+//!
+//! ```text
+//!   machine file ─┐
+//!   Features      ├─► machine::Sim ─► run ─► outcome: metrics, functions, lines, trace
+//!   workload      │      │    ▲
+//!   seed ─────────┘      ▼    │ requests, touches
+//!                     fairground (as its Host: host::SimHost, prices: cache, costs)
+//! ```
+//!
+//! Same input, same result, on every platform: integer picoseconds, one seeded generator per
+//! purpose, no clock and no hasher of the system.
 pub mod cache;
 pub mod costs;
 pub mod host;

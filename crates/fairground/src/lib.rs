@@ -1,4 +1,97 @@
 //! The Linux fair scheduler as a library that owns no clock, no thread and no file.
+//!
+//! ```text
+//!   a task is woken, a tick,         ┌───────────┐   Switch { prev, next }, Placed, Resched
+//!   a switch, a timer that fires ──► │ sched::*  │ ──► (the answer: who runs, where)
+//!   on behalf of one CPU: Cx         └─────┬─────┘
+//!                 System (shared), Rqs     │ Host: clock, resched, park, kick, start_timer;
+//!                 (one queue per CPU)      ▼ touch, enter, lock, event (empty in a real kernel)
+//! ```
+//!
+//! The behaviour is a value, [`Features`](policy::Features): Linux 6.18 by default, older kernels
+//! and published changes by name ([`PROFILES`](policy::PROFILES),
+//! [`CATALOGUE`](policy::CATALOGUE)). Start reading at [`sched`] (what a host calls), [`host`]
+//! (what it answers), [`rq`] (what a CPU owns) and [`system`] (what all share); ARCHITECTURE.md
+//! in the repository has the map.
+//!
+//! The shortest host, `examples/two_tasks.rs`, shares one CPU between two tasks by weight:
+//!
+//! ```
+//! use fairground::cx::Cx;
+//! use fairground::host::{Host, Kick, Timer};
+//! use fairground::policy::Features;
+//! use fairground::rq::Rq;
+//! use fairground::sched;
+//! use fairground::system::System;
+//! use fairground::task::{Policy, Prev, Task, WakeKind};
+//! use fairground::topology::{CpuPlace, Machine, Topology};
+//! use fairground::value::{Cpu, TgId};
+//!
+//! #[derive(Default)]
+//! struct OneCpu {
+//!     now_ns: u64,
+//!     resched: bool,
+//! }
+//!
+//! impl Host for OneCpu {
+//!     fn clock(&mut self) -> u64 {
+//!         self.now_ns
+//!     }
+//!     fn resched(&mut self, _: Cpu) {
+//!         self.resched = true;
+//!     }
+//!     fn park(&mut self, _: Task) {} // nobody sleeps here
+//!     fn start_timer(&mut self, _: Timer, _: u64) {}
+//!     fn cancel_timer(&mut self, _: Timer) {}
+//!     fn kick(&mut self, _: Cpu, _: Kick) {}
+//!     fn random(&mut self) -> u32 {
+//!         0
+//!     }
+//! }
+//!
+//! fn main() {
+//!     let topology = Topology::build(&Machine {
+//!         cpus: vec![CpuPlace::default()],
+//!         ..Machine::default()
+//!     });
+//!     let mut sys = System::new(Features::default(), topology);
+//!     let ids = [0, -3].map(|nice| (sys.add_task(TgId::ROOT), nice));
+//!     let mut rqs = vec![Rq::new(Cpu(0), 0, 1024)];
+//!     let (mut host, mut moving) = (OneCpu::default(), Vec::new());
+//!     let mut cx = Cx {
+//!         sys: &sys,
+//!         host: &mut host,
+//!         cpu: Cpu(0),
+//!         moving: &mut moving,
+//!     };
+//!     for (id, nice) in ids {
+//!         let mut task = Task::new(id, TgId::ROOT, sys.features.tunables.base_slice_ns);
+//!         task.body.cpus_allowed = sys.cpus();
+//!         task.set_scheduler(Policy::Normal, nice);
+//!         sched::sched_fork(&mut cx, &mut task);
+//!         let placed = sched::select_cpu(&mut cx, &mut task, None, WakeKind::Fork);
+//!         sched::enqueue_woken(&mut cx, &mut rqs, task, placed, WakeKind::Fork);
+//!     }
+//!     let tick_ns = sys.features.tick_ns();
+//!     let mut ran_ns = [0, 0];
+//!     let mut running = None;
+//!     while cx.host.now_ns < 3_000_000_000 {
+//!         if core::mem::take(&mut cx.host.resched) {
+//!             running = sched::schedule(&mut cx, &mut rqs, Prev::Runnable).next;
+//!         }
+//!         cx.host.now_ns += tick_ns;
+//!         if let Some(id) = running {
+//!             ran_ns[id.idx()] += tick_ns;
+//!         }
+//!         sched::sched_tick(&mut cx, &mut rqs);
+//!     }
+//!     for ((id, nice), ns) in ids.iter().zip(ran_ns) {
+//!         println!("task {} at nice {nice} ran {} ms", id.0, ns / 1_000_000);
+//!     }
+//!     // Weights 1024 and 1991: shares 34 % and 66 %.
+//!     assert!((1000..1040).contains(&(ran_ns[0] / 1_000_000)));
+//! }
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;

@@ -1,7 +1,7 @@
 //! Waker or previous CPU: around which of the two a woken task is looked for a place.
 //!
 //! Sources: changelogs of 3.12 and 4.3 (flips of the wakee) and of 4.14 (`WA_IDLE`, `WA_WEIGHT`,
-//! `WA_BIAS`); titles in `docs/sources/select.md`.
+//! `WA_BIAS`); titles in `SOURCES.md`.
 
 use super::Wakee;
 use super::h_load::task_h_load;

@@ -1,7 +1,7 @@
 //! An idle CPU near a target: the fast path of a wake-up (`select_idle_sibling`).
 //!
 //! Sources: changelogs of 4.9 (the search), 4.16 (`recent_used_cpu`), 5.12 (one pass for cores
-//! and CPUs), 6.0 (`SIS_UTIL`), 6.7 (clusters); titles in `docs/sources/select.md`.
+//! and CPUs), 6.0 (`SIS_UTIL`), 6.7 (clusters); titles in `SOURCES.md`.
 
 use super::Wakee;
 use super::capacity::{asym_domain, asym_fits_cpu, select_idle_capacity};

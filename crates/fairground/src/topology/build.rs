@@ -44,7 +44,7 @@ impl Topology {
     /// [`MAX_CPUS`](crate::value::MAX_CPUS) CPUs.
     ///
     /// Source: "Scheduler Domains" in the kernel's documentation, the changelogs named in
-    /// `docs/sources/balance.md`, and `/sys/kernel/debug/sched/domains` of three machines.
+    /// `SOURCES.md`, and `/sys/kernel/debug/sched/domains` of three machines.
     #[must_use]
     pub fn build(machine: &Machine) -> Self {
         debug_assert!(machine.cpus.len() <= crate::value::MAX_CPUS);
