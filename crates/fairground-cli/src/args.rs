@@ -105,7 +105,7 @@ pub struct How {
     /// Threads [default: one per CPU of this computer]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub jobs: Option<u16>,
-    /// Write the result as JSON (schemas/); `-` is standard output, tables then go to standard error
+    /// Write the result as JSON (schemas/); `-` is standard output, then tables go to stderr
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write the metrics of each run as CSV; `-` as for --json

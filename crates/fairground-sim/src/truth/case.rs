@@ -1,5 +1,5 @@
-//! `case.json` of kernel-truth: a workload in exact words. The whole vocabulary is here; a key, step
-//! or value outside it is refused with its place.
+//! `case.json` of kernel-truth: a workload in exact words. The whole vocabulary is here; a key,
+//! step or value outside it is refused with its place.
 //!
 //! Read `docs/truth.md` before changing this. Times are in the unit of the key's suffix. Durations
 //! of computing may have fractions (`run_us: 0.5`).

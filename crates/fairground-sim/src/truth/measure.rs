@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use fairground::event::Event;
 use fairground::value::TaskId;
 
-use super::recorded::{CpuRun, Dist, GroupRun, Run, TaskRun};
+use super::recorded::{CpuRun, Dist, Run, TaskRun};
 use crate::host::TraceLine;
 
 /// What a trace does not say.
@@ -194,7 +194,7 @@ impl<'a> Analysis<'a> {
             task.preempted_wait_us = Dist::of(tally.waits);
             if let Some(path) = cx.groups.get(name) {
                 for path in above(path) {
-                    let group = run.groups.entry(path).or_insert_with(GroupRun::default);
+                    let group = run.groups.entry(path).or_default();
                     group.cpu_us += task.cpu_us;
                     group.cpu_share_of_workload = share(group.cpu_us);
                 }

@@ -44,7 +44,7 @@ pub fn nohz_balance_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &m
 }
 
 /// The CPU starts its tick again. It stays in the mask until its first busy tick
-/// ([`nohz_balancer_kick`]), so that short bursts of work do not move the shared words.
+/// (`nohz_balancer_kick`), so that short bursts of work do not move the shared words.
 pub fn nohz_tick_restart<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let _ = (cx, rqs);
 }
