@@ -1,4 +1,5 @@
-//! Recorded cases beside simulated ones: `truth DIR [GLOB] [-v]`; with `-v` every row, else misses.
+//! Recorded cases beside simulated ones: `truth DIR [GLOB] [-v] [-t]`; with `-v` every row, else
+//! misses; with `-t` the tracepoints of the first seed.
 use std::path::Path;
 
 use fairground_sim::machine_file::Machine;
@@ -13,6 +14,10 @@ fn main() {
     let mut table = Vec::new();
     for name in truth::names(dir, glob).unwrap_or_else(|e| panic!("{e}")) {
         let truth = truth::load(dir, &name).unwrap_or_else(|e| panic!("{e}"));
+        if args.iter().any(|a| a == "-t") {
+            trace(&truth, &machine);
+            continue;
+        }
         let rows = truth::check(&truth, &machine, &[1, 2, 3, 4, 5]);
         let rows = rows.unwrap_or_else(|e| panic!("{name}: {e}"));
         for row in &rows {
@@ -34,6 +39,16 @@ fn main() {
     }
     for (name, [spread, tolerance, miss, skipped]) in table {
         println!("{name:<28} {spread:>4} {tolerance:>4} {miss:>4} {skipped:>4}");
+    }
+}
+
+fn trace(truth: &truth::Truth, machine: &Machine) {
+    let edges = &truth.recorded.hist_edges_us;
+    let bench = truth::Bench::new(&truth.case, machine.clone(), edges);
+    let bench = bench.unwrap_or_else(|e| panic!("{e}"));
+    let lines = bench.trace(1).unwrap_or_else(|e| panic!("{e}"));
+    for (us, cpu, what) in lines {
+        println!("{us:>14.3} [{cpu}] {what}");
     }
 }
 

@@ -58,6 +58,10 @@ pub struct Prices {
     pub irq: Ps,
     /// The tick outside the scheduler.
     pub tick: Ps,
+    /// From a timer's time to its interrupt, beyond `irq`: what a hypervisor needs to deliver it.
+    pub timer_irq: Ps,
+    /// Setting the hardware's next timer; a guest leaves to its hypervisor for it.
+    pub timer_program: Ps,
     /// Sender's part of an interrupt to another CPU.
     pub ipi_send: Ps,
 }
@@ -85,6 +89,8 @@ impl Prices {
             switch: op_ns("switch_to_hw"),
             irq: op_ns("irq_entry_exit"),
             tick: op_ns("tick_handler"),
+            timer_irq: op_ns("timer_irq"),
+            timer_program: op_ns("timer_program"),
             ipi_send: op_ns("ipi_send_cpu"),
         }
     }

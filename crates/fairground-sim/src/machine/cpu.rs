@@ -37,6 +37,8 @@ pub enum Todo {
     Softirq(Kick),
     /// The stopper.
     Stop(Kick),
+    /// The end of a timer interrupt whose wake-ups came before.
+    TimerTail,
 }
 
 /// What an idle CPU is in.
@@ -107,6 +109,8 @@ pub struct CpuState {
     pub counted_to: Ps,
     /// Process whose address space is loaded.
     pub mm: u32,
+    /// Time that a hypervisor takes.
+    pub gaps: super::gaps::Gaps,
 }
 
 impl CpuState {

@@ -54,6 +54,17 @@ pub enum Due {
     End,
 }
 
+impl Due {
+    /// Whether it is an interrupt of the executing CPU's own timer.
+    #[inline]
+    pub fn is_timer(self) -> bool {
+        matches!(
+            self,
+            Self::Tick { .. } | Self::Timer { .. } | Self::Wait { .. }
+        )
+    }
+}
+
 /// The queue.
 #[derive(Debug, Default)]
 pub struct Queue {

@@ -57,7 +57,8 @@ impl Sim<'_> {
             let state = &mut self.cpus[cpu as usize];
             state.work_stamp = state.work_stamp.wrapping_add(1);
         } else {
-            self.push_work(cpu, at + left);
+            let done = self.cpus[cpu as usize].gaps.after(at, left);
+            self.push_work(cpu, done);
         }
         // Requests of the last steps (a switch asked for, a step left behind) come first.
         let state = &self.cpus[cpu as usize];

@@ -47,6 +47,9 @@ impl Sim<'_> {
         if !polled {
             self.host.spend(Place::Irq, self.host.prices.irq);
         }
+        if due.is_timer() {
+            self.host.spend(Place::Irq, self.host.prices.timer_irq);
+        }
         match due {
             Due::Tick { .. } => self.tick(cpu),
             Due::Ipi { .. } => self.ipi(cpu),
@@ -55,8 +58,25 @@ impl Sim<'_> {
             Due::Write { event } => self.control_write(event),
             Due::Work { .. } | Due::End => debug_assert!(false, "{due:?} is no interrupt"),
         }
+        if due.is_timer() {
+            self.timer_tail(cpu);
+        }
         self.step_done(cpu);
         self.go_on(cpu);
+    }
+
+    /// A timer interrupt ends with setting the hardware to the next timer, after the wake-ups that
+    /// it has left behind.
+    fn timer_tail(&mut self, cpu: u32) {
+        let price = self.host.prices.timer_program;
+        if price == 0 {
+            return;
+        }
+        let todo = &mut self.cpus[cpu as usize].todo;
+        match todo.front() {
+            Some(Todo::Wake { .. }) => todo.insert(1, Todo::TimerTail),
+            _ => self.host.spend(Place::Irq, price),
+        }
     }
 
     /// After an interrupt or a step: more steps, a switch, user code, or back to idle.
@@ -217,6 +237,12 @@ impl Sim<'_> {
             Ps::MAX
         };
         state.next_timer = soonest.min(at);
+        let tick_on = state.tick_on;
+        let since_tick = self.host.at.saturating_sub(self.tick_phase) % self.tick;
+        let next_tick = self.host.at - since_tick + self.tick;
+        if at < soonest && !(tick_on && next_tick <= at) {
+            self.host.spend(Place::Irq, self.host.prices.timer_program);
+        }
         self.queue.push(at, Due::Wait { cpu, task: id.0 });
     }
 

@@ -16,6 +16,7 @@
 //! | `exec` | one operation of a program |
 //! | `chan`, `sync` | pipes and sockets; futexes, mutexes, semaphores, barriers, services |
 //! | `life` | fork, exec, exit, join |
+//! | `gaps` | time that a hypervisor takes |
 //! | `control` | exact times for runs beside a recording |
 //! | `stuck` | who waits for what when nothing can happen any more |
 
@@ -24,6 +25,7 @@ mod control;
 mod cpu;
 mod due;
 mod exec;
+mod gaps;
 mod idle;
 mod irq;
 mod life;
@@ -220,9 +222,10 @@ impl<'a> Sim<'a> {
             debug_assert!(false, "user code without a task");
             return;
         };
+        let advanced = self.cpus[cpu as usize].gaps.advance(since, at);
         let task = &mut self.tasks[id.idx()];
         if task.run_left != Ps::MAX {
-            task.run_left = task.run_left.saturating_sub(ran);
+            task.run_left = task.run_left.saturating_sub(advanced);
         }
         let footprint =
             u64::from(self.workload.templates[task.template as usize].footprint_bytes_per_us);

@@ -40,6 +40,9 @@ impl Sim<'_> {
             Todo::Wake { task, kind, waker } => self.wake(cpu, task, kind, waker),
             Todo::Enqueue { task, placed, kind } => self.enqueue(task, placed, kind),
             Todo::Schedule(prev) => self.give_up(cpu, prev),
+            Todo::TimerTail => {
+                self.host.spend(Place::Irq, self.host.prices.timer_program);
+            }
             Todo::Softirq(kick) => self.engine(|cx, rqs| sched::run_kick(cx, rqs, kick)),
             Todo::Stop(kick) => {
                 // In, and out again: the stopper is a thread of its own.

@@ -373,7 +373,12 @@ fn by_cpu<T>(
     }
 }
 
+/// A sample of one or two values has no percentiles of its own: its mean says it all.
 fn distribution(out: &mut Vec<(String, f64)>, name: &str, d: &Dist) {
+    if d.n < SMALL {
+        out.extend(d.mean.map(|mean| (format!("{name}.few"), mean)));
+        return;
+    }
     let parts = [
         ("mean", d.mean),
         ("p50", d.p50),
@@ -418,6 +423,9 @@ fn in_spread(recorded: &[f64], sample: Sample, simulated: f64) -> bool {
     // Values were rounded to 1e-6 when they were written.
     (simulated - sample.mean).abs() <= 3.0 * sample.sd + 1e-6 || (least..=most).contains(&simulated)
 }
+
+/// Samples below this have no percentiles.
+const SMALL: u64 = 3;
 
 /// The histogram of a task over several runs, each run with the same weight.
 fn pool(runs: &[Run], name: &str) -> Vec<f64> {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use fairground::event::Event;
 use fairground::policy::{Features, find_profile};
-use fairground::value::TgId;
+use fairground::value::{TaskId, TgId};
 
 use super::case::Case;
 use super::into_workload::{KIDS, Prepared, prepare};
@@ -64,11 +65,8 @@ impl Bench {
         })
     }
 
-    /// Runs it once and measures.
-    ///
-    /// # Errors
-    /// When the case deadlocks.
-    pub fn run(&self, seed: u64) -> Result<Run, String> {
+    /// The machine with the case on it, nothing run yet.
+    fn sim(&self, seed: u64) -> Result<Sim<'_>, String> {
         let setup = Setup {
             machine: &self.machine,
             features: self.features.clone(),
@@ -82,6 +80,62 @@ impl Bench {
         for (task, at_ns) in self.prepared.starts_ns.iter().enumerate() {
             sim.start_at(task, *at_ns);
         }
+        Ok(sim)
+    }
+
+    /// The tracepoints of one run: time since T0 in us, CPU, text with task names.
+    ///
+    /// # Errors
+    /// When the case deadlocks.
+    pub fn trace(&self, seed: u64) -> Result<Vec<(f64, u32, String)>, String> {
+        let mut sim = self.sim(seed)?;
+        sim.run().map_err(|e| e.to_string())?;
+        let templates = sim.templates();
+        let name = |task: TaskId| {
+            let template = templates[task.idx()] as usize;
+            self.prepared.workload.templates[template].name.as_str()
+        };
+        let or_idle = |task: Option<TaskId>| task.map_or("idle", name);
+        let text = |event: Event| match event {
+            Event::Waking { task, prev_cpu } => {
+                format!("waking {} from {}", name(task), prev_cpu.0)
+            }
+            Event::Wakeup { task, cpu } => format!("wakeup {} on {}", name(task), cpu.0),
+            Event::WakeupNew { task, cpu } => format!("wakeup_new {} on {}", name(task), cpu.0),
+            Event::Switch {
+                prev,
+                prev_runnable,
+                next,
+                ..
+            } => {
+                let state = if prev_runnable { "R" } else { "S" };
+                format!("switch {} {state} ==> {}", or_idle(prev), or_idle(next))
+            }
+            Event::Migrate {
+                task,
+                from,
+                to,
+                why,
+            } => {
+                format!("migrate {} {} -> {} {why:?}", name(task), from.0, to.0)
+            }
+            Event::Throttle { tg, throttled, .. } => {
+                let what = if throttled { "throttle" } else { "unthrottle" };
+                format!("{what} {}", sim.group_path(tg))
+            }
+        };
+        let lines = sim.host.counters.trace.as_deref().unwrap_or_default();
+        let since_t0 = |at_ns: u64| (at_ns as f64 - self.prepared.t0_ns as f64) / 1e3;
+        let line = |l: &crate::host::TraceLine| (since_t0(l.at_ns), l.cpu, text(l.event));
+        Ok(lines.iter().map(line).collect())
+    }
+
+    /// Runs it once and measures.
+    ///
+    /// # Errors
+    /// When the case deadlocks.
+    pub fn run(&self, seed: u64) -> Result<Run, String> {
+        let mut sim = self.sim(seed)?;
         sim.run_to(self.prepared.t0_ns - STAT_BEFORE_NS)
             .map_err(|e| e.to_string())?;
         let before = self.stats(&sim);

@@ -50,6 +50,9 @@ const fn rule(
     }
 }
 
+const FEW: Tolerance =
+    Skipped("one or two values a run: the start of a task, which is often not seen (blind spot 1)");
+
 /// The table.
 pub const RULES: &[Rule] = &[
     rule(
@@ -182,6 +185,9 @@ pub const RULES: &[Rule] = &[
         "as p50",
     ),
     rule("preempted_wait_us.max", EXTREME, EXTREME, ""),
+    rule("wakeup_latency_us.few", FEW, FEW, ""),
+    rule("on_cpu_us.few", FEW, FEW, ""),
+    rule("preempted_wait_us.few", FEW, FEW, ""),
     rule(
         "iterations",
         Relative(0.03, 1.0),
