@@ -107,6 +107,9 @@ impl<'a> Sim<'a> {
             ended: false,
             events: 0,
         };
+        for cpu in &mut sim.cpus {
+            cpu.gaps = super::gaps::Gaps::new(machine, &mut sim.start_rng);
+        }
         sim.chans = workload
             .chans
             .iter()
@@ -147,7 +150,8 @@ impl<'a> Sim<'a> {
                 self.set_limit(i as u32);
             }
         }
-        self.host.requests.clear();
+        // A limited group's period timer runs from the write of its quota on.
+        self.drain_requests(0);
     }
 
     fn allowed_in(&self, group: &Cgroup) -> CpuMask {
