@@ -1,5 +1,6 @@
 //! Workloads: the intermediate form that the machine interprets ([`program`]), what is measured
-//! ([`metric`]), and the models of benchmarks that people know by their command lines ([`mod@bench`]).
+//! ([`metric`]), and the models of benchmarks that people know by their command lines
+//! ([`mod@bench`]).
 pub mod bench;
 pub mod chan;
 pub mod duration;

@@ -6,7 +6,7 @@ use crate::math::weight::LoadWeight;
 use crate::tree::Tree;
 use crate::value::{CfsId, SeId, TgId};
 
-/// A fair queue: a tree of entities by virtual deadline (EEVDF) or virtual run time (CFS).
+/// `[own]` A fair queue: a tree of entities by virtual deadline (EEVDF) or virtual run time (CFS).
 #[derive(Clone, Debug, Default)]
 pub struct CfsRq {
     /// Its group.

@@ -42,7 +42,7 @@ const DEFAULT_PERIOD: u64 = 100_000_000;
 /// The period is not stretched to or beyond this.
 const MAX_PERIOD: u64 = 1_000_000_000;
 
-/// `cfs_bandwidth` of a task group.
+/// `[any]` `cfs_bandwidth` of a task group.
 #[derive(Debug)]
 pub struct CfsBandwidth {
     quota: AtomicU64,

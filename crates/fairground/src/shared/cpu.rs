@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use super::{Relaxed, TaskShared};
 
-/// One CPU's words that others read; written by the holder of its queue, except where a field
-/// says so. `load_avg` and its companions are those of the root `cfs_rq`.
+/// `[pub]` One CPU's words that others read; written by the holder of its queue, except where a
+/// field says so. `load_avg` and its companions are those of the root `cfs_rq`.
 #[derive(Debug, Default)]
 pub struct CpuShared {
     /// `rq->nr_running`.

@@ -7,7 +7,8 @@ use crate::host::Host;
 use crate::place::{Access, Fields, Kind, Object, llc as f};
 use crate::value::LlcId;
 
-/// Words of one last-level cache domain. The accessors take the cache's id, to report the touch.
+/// `[any]` Words of one last-level cache domain. The accessors take the cache's id, to report the
+/// touch.
 #[derive(Debug, Default)]
 pub struct LlcShared {
     /// CPUs that are not in tickless idle `[any]`.

@@ -25,7 +25,8 @@ pub mod nohz_kick {
     pub const MASK: u32 = BALANCE | STATS | NEXT;
 }
 
-/// The `nohz` structure: CPUs whose tick is stopped, and when somebody must balance for them.
+/// `[any]` The `nohz` structure: CPUs whose tick is stopped, and when somebody must balance for
+/// them.
 #[derive(Debug)]
 pub struct Nohz {
     mask: Vec<AtomicU64>,
@@ -240,7 +241,7 @@ impl CpuShared {
     }
 }
 
-/// The root domain's words.
+/// `[any]` The root domain's words.
 #[derive(Debug, Default)]
 pub struct RootDomain {
     /// Some CPU has more than one task: newly-idle balancing is worth a try.

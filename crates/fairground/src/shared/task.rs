@@ -4,7 +4,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use crate::value::TaskId;
 
-/// One task's words that wakers read and write.
+/// `[any]` One task's words that wakers read and write. Whoever uses them reports the touch, of
+/// several at once.
 #[derive(Debug)]
 pub struct TaskShared {
     /// The CPU it is on or last was on (`task_cpu`).

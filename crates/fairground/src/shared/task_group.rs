@@ -11,7 +11,7 @@ use crate::math::weight::{NICE_0_LOAD, WEIGHT_IDLEPRIO, scale_load};
 use crate::place::{Access, Fields, Kind, Object, cfs_rq as q, tg as f};
 use crate::value::{Cpu, TgId};
 
-/// A task group (`cpu` cgroup).
+/// A task group (`cpu` cgroup): its place in the tree `[set]`, the rest `[any]`.
 #[derive(Debug)]
 pub struct TaskGroup {
     /// The group above; `None` for the root.
@@ -30,7 +30,8 @@ pub struct TaskGroup {
     cpu: Box<[TgCpu]>,
 }
 
-/// What other CPUs leave for, or read of, one group's queue on one CPU.
+/// `[pub]`, or `[any]` where an accessor says so: what other CPUs leave for, or read of, one
+/// group's queue on one CPU.
 #[derive(Debug, Default)]
 pub struct TgCpu {
     /// `cfs_rq.avg.last_update_time`, for tasks that leave asleep.
