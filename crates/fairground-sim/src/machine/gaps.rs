@@ -1,11 +1,12 @@
-//! Time that a guest does not get: the hypervisor takes each CPU away for a moment at a steady rate.
+//! Time that a guest does not get: the hypervisor takes each CPU away for a moment at a steady
+//! rate.
 //!
 //! The guest's clock runs on, so the scheduler charges the moment to the running task, but its
 //! program does not advance. Only computing is stretched here; kernel code is not.
 //!
-//! With a gap of length L at the begin of each period G, progress since the grid's begin is
-//! P(t) = floor(t / G) (G - L) + max(0, t mod G - L); both directions are closed forms, so gaps cost
-//! no events.
+//! With a gap of length L at the begin of each period G, progress since the grid's begin is P(t) =
+//! floor(t / G) (G - L) + max(0, t mod G - L); both directions are closed forms, so gaps cost no
+//! events.
 
 use crate::cache::{NS, Ps};
 use crate::machine_file::Machine;

@@ -42,6 +42,13 @@ pub enum SetupError {
     },
 }
 
+/// `cpu.max` of a new group.
+const NO_LIMIT: Limit = Limit {
+    quota_ns: None,
+    period_ns: 100_000_000,
+    burst_ns: 0,
+};
+
 /// The first address space that no template names.
 fn first_free_mm(workload: &Workload) -> u32 {
     let named = workload.templates.iter().map(|t| t.process + 1);
@@ -93,11 +100,7 @@ impl<'a> Sim<'a> {
             tick,
             tick_phase: start_rng.below(tick),
             groups: vec![TgId::ROOT],
-            limits: vec![Limit {
-                quota_ns: None,
-                period_ns: 100_000_000,
-                burst_ns: 0,
-            }],
+            limits: vec![NO_LIMIT],
             cpuset: vec![CpuMask::first_n(cpus)],
             start_rng,
             living: 0,
