@@ -12,6 +12,7 @@
 //! Same input, same result, on every platform: integer picoseconds, one seeded generator per
 //! purpose, no clock and no hasher of the system.
 pub mod cache;
+pub mod check;
 pub mod costs;
 pub mod host;
 pub mod machine;

@@ -35,8 +35,6 @@ pub enum Todo {
     Schedule(Prev),
     /// The balancing softirq.
     Softirq(Kick),
-    /// The stopper.
-    Stop(Kick),
     /// The end of a timer interrupt whose wake-ups came before.
     TimerTail,
 }
@@ -80,6 +78,9 @@ pub struct CpuState {
     pub tick_on: bool,
     /// Steps to be done before user code goes on.
     pub todo: VecDeque<Todo>,
+    /// Work for the stopper. It takes over where the task would return to user space, not between
+    /// the steps of a system call: these belong to the task that runs.
+    pub stops: VecDeque<Kick>,
     /// Interrupts that wait for the end of the running step.
     pub irqs: VecDeque<Due>,
     /// The running task.

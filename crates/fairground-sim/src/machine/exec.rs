@@ -62,7 +62,8 @@ impl Sim<'_> {
         }
         // Requests of the last steps (a switch asked for, a step left behind) come first.
         let state = &self.cpus[cpu as usize];
-        let pending = !state.todo.is_empty() || !state.irqs.is_empty();
+        let steps = !state.todo.is_empty() || !state.stops.is_empty();
+        let pending = steps || !state.irqs.is_empty();
         if pending || self.rqs[cpu as usize].need_resched {
             self.push_work(cpu, at);
         }

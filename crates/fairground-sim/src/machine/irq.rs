@@ -83,7 +83,8 @@ impl Sim<'_> {
     pub(super) fn go_on(&mut self, cpu: u32) {
         let state = &self.cpus[cpu as usize];
         let at = state.busy_until;
-        let idle = state.curr.is_none() && state.todo.is_empty() && state.irqs.is_empty();
+        let steps = !state.todo.is_empty() || !state.stops.is_empty();
+        let idle = state.curr.is_none() && !steps && state.irqs.is_empty();
         if idle && !self.rqs[cpu as usize].need_resched && !state.pending.wakeups {
             self.host.begin(cpu, at);
             self.enter_idle(cpu);
@@ -197,7 +198,7 @@ impl Sim<'_> {
                 return;
             }
             Kick::ActiveBalance | Kick::Migrate => {
-                state.todo.push_back(Todo::Stop(work));
+                state.stops.push_back(work);
                 state.pending.resched = true;
             }
         }

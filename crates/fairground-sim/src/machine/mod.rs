@@ -22,18 +22,18 @@
 
 mod chan;
 mod control;
-mod cpu;
+pub(crate) mod cpu;
 mod due;
 mod exec;
 mod gaps;
 mod idle;
-mod irq;
+pub(crate) mod irq;
 mod life;
 mod setup;
 mod step;
 mod stuck;
 mod sync;
-mod task;
+pub(crate) mod task;
 
 pub use setup::{SetupError, topology_of};
 pub use stuck::Stuck;
@@ -81,21 +81,21 @@ pub struct Sim<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) marks: Marks,
     pub(crate) tasks: Vec<SimTask>,
-    cpus: Vec<CpuState>,
+    pub(crate) cpus: Vec<CpuState>,
     queue: Queue,
-    now: Ps,
-    moving: Vec<Task>,
-    timers: FxHashMap<Timer, u32>,
+    pub(crate) now: Ps,
+    pub(crate) moving: Vec<Task>,
+    pub(crate) timers: FxHashMap<Timer, u32>,
     chans: Vec<chan::ChanState>,
     sync: sync::Sync,
     idle: IdleTable,
     distance: machine_file::Topology,
     ipi: [Ps; 5],
     transfer: [Ps; 5],
-    tick: Ps,
+    pub(crate) tick: Ps,
     tick_phase: Ps,
-    groups: Vec<fairground::value::TgId>,
-    limits: Vec<irq::Limit>,
+    pub(crate) groups: Vec<fairground::value::TgId>,
+    pub(crate) limits: Vec<irq::Limit>,
     cpuset: Vec<CpuMask>,
     start_rng: Generator,
     living: u32,
@@ -120,8 +120,19 @@ impl<'a> Sim<'a> {
         Ok(self.now)
     }
 
+    /// Whether the workload's end is reached.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Settles the accounts at the end.
+    pub(crate) fn settle(&mut self) {
+        self.finish();
+    }
+
+    /// Processes one event.
     #[inline]
-    fn one_event(&mut self) -> Result<(), Stuck> {
+    pub(crate) fn one_event(&mut self) -> Result<(), Stuck> {
         let Some((at, due)) = self.queue.pop() else {
             return Err(self.stuck());
         };
@@ -276,13 +287,28 @@ impl<'a> Sim<'a> {
         }
         let shared = &self.sys.task[id.idx()];
         if !shared.queued.load(Relaxed) {
-            return 0;
+            return self.on_its_way(id).map_or(0, |t| t.se.sum_exec_runtime);
         }
         let (cpu, slot) = (shared.cpu.load(Relaxed), shared.slot.load(Relaxed));
-        self.rqs[cpu as usize]
-            .se
-            .get(slot as usize)
-            .map_or(0, |se| se.sum_exec_runtime)
+        let rq = &self.rqs[cpu as usize];
+        let Some(se) = rq.se.get(slot as usize) else {
+            return 0;
+        };
+        // What it has run since it was last charged counts too (`task_sched_runtime`).
+        let runs = rq.curr.is_some_and(|c| c.0 == slot);
+        let since = (self.now / NS + crate::host::BOOT_NS).saturating_sub(se.exec_start);
+        se.sum_exec_runtime + if runs { since } else { 0 }
+    }
+
+    /// A woken task that no queue has taken in yet.
+    fn on_its_way(&self, id: TaskId) -> Option<&Task> {
+        let steps = self.cpus.iter().flat_map(|c| &c.todo);
+        let placed = steps.filter_map(|todo| match todo {
+            cpu::Todo::Enqueue { task, .. } => Some(task),
+            _ => None,
+        });
+        let sent = self.cpus.iter().flat_map(|c| &c.wake_list).map(|w| &w.0);
+        placed.chain(sent).find(|t| t.body.id == id)
     }
 
     /// Path of a group.

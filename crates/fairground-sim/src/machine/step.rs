@@ -1,5 +1,6 @@
 //! One step of kernel code on a CPU, then the next.
 
+use fairground::host::Kick;
 use fairground::sched::{self, EnqueueAt};
 use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::value::{Cpu, TaskId};
@@ -25,6 +26,8 @@ impl Sim<'_> {
         }
         if let Some(todo) = self.cpus[c].todo.pop_front() {
             self.do_todo(cpu, todo);
+        } else if let Some(kick) = self.cpus[c].stops.pop_front() {
+            self.stop(cpu, kick);
         } else if self.rqs[c].need_resched || self.cpus[c].curr.is_none() {
             self.switch(cpu, Prev::Runnable);
         } else {
@@ -44,14 +47,15 @@ impl Sim<'_> {
                 self.host.spend(Place::Irq, self.host.prices.timer_program);
             }
             Todo::Softirq(kick) => self.engine(|cx, rqs| sched::run_kick(cx, rqs, kick)),
-            Todo::Stop(kick) => {
-                // In, and out again: the stopper is a thread of its own.
-                self.host
-                    .spend(Place::SwitchTo, 2 * self.host.prices.switch);
-                let switch = self.engine(|cx, rqs| sched::run_stopper(cx, rqs, kick));
-                self.switched(cpu, switch.prev, switch.next);
-            }
         }
+    }
+
+    fn stop(&mut self, cpu: u32, kick: Kick) {
+        // In, and out again: the stopper is a thread of its own.
+        self.host
+            .spend(Place::SwitchTo, 2 * self.host.prices.switch);
+        let switch = self.engine(|cx, rqs| sched::run_stopper(cx, rqs, kick));
+        self.switched(cpu, switch.prev, switch.next);
     }
 
     /// The running task blocks or exits, unless it was woken meanwhile.

@@ -209,6 +209,12 @@ impl Rq {
         words
             .curr_is_idle
             .store(self.curr.is_none() && !self.stopped, Relaxed);
+        let (load_avg, tg) = self.curr.map_or((0, 0), |curr| {
+            let se = &self.se[curr.idx()];
+            (se.avg.load_avg, self.cfs[se.cfs_rq.idx()].tg.0)
+        });
+        words.curr_load_avg.store(load_avg, Relaxed);
+        words.curr_tg.store(tg, Relaxed);
         words.load_avg.store(cfs.avg.load_avg, Relaxed);
         words.runnable_avg.store(cfs.avg.runnable_avg, Relaxed);
         words.util_avg.store(cfs.avg.util_avg, Relaxed);

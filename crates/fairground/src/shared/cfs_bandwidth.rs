@@ -137,6 +137,13 @@ impl CfsBandwidth {
         self.runtime.load(Relaxed)
     }
 
+    /// Quota and burst of a group with a limit, ns, for reports and checkers.
+    #[must_use]
+    pub fn peek_limit(&self) -> Option<(u64, u64)> {
+        let quota = self.quota.load(Relaxed);
+        (quota != RUNTIME_INF).then(|| (quota, self.burst.load(Relaxed)))
+    }
+
     /// Whether the period timer runs, for reports and checkers.
     #[must_use]
     pub fn peek_period_active(&self) -> bool {

@@ -1,0 +1,122 @@
+//! Verifies load tracking: what the queues of a group have published is the group's load; the list
+//! of queues with load is whole, children first; the words for wakers are the owner's; and the
+//! averages of a queue are not below the sum of those of its queued entities, brought to the same
+//! time, within what rounding can take.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use fairground::math::pelt::update_load_avg_se;
+use fairground::math::weight::scale_load_down;
+use fairground::rq::Rq;
+use fairground::value::{CfsId, TgId};
+
+use super::queues::members;
+use super::{Verdict, holds};
+use crate::machine::Sim;
+
+const PUBLISHED: &str = "published contributions sum to the group's load";
+const LEAVES: &str = "the list of queues with load is whole";
+const WORDS: &str = "a group's words for wakers are its queue's";
+const PELT: &str = "a queue is not below the sum of its members";
+
+pub(super) fn check_groups(sim: &Sim<'_>) -> Verdict {
+    for (tg, group) in sim.sys.tg.iter().enumerate().skip(1) {
+        let contributions: u64 = sim
+            .rqs
+            .iter()
+            .filter_map(|rq| Some(&rq.cfs[rq.cfs_of(TgId(tg as u32))?.idx()]))
+            .map(|q| q.tg_load_avg_contrib)
+            .sum();
+        let load = group.peek_load_avg();
+        holds!(
+            PUBLISHED,
+            contributions as i64 == load,
+            "group {tg}: {contributions}, {load}"
+        );
+    }
+    Ok(())
+}
+
+pub(super) fn check_queues(sim: &Sim<'_>, rq: &Rq) -> Verdict {
+    leaves(rq)?;
+    for (n, queue) in rq.cfs.iter().enumerate() {
+        let of = (rq.cpu.0, queue.tg.0);
+        let avg = &queue.avg;
+        let loaded = avg.load_avg > 0 || avg.util_avg > 0 || queue.nr_queued > 0;
+        // A throttled queue is off the list: its load stands still.
+        let listed = queue.on_list || queue.throttle_count > 0 || !loaded;
+        holds!(LEAVES, listed, "{of:?} has load, but is not on the list");
+        if let Some(slot) = queue.se {
+            let words = &sim.sys.tg[queue.tg.idx()].cpus()[rq.cpu.idx()];
+            let told = (
+                words.queue_load_avg.load(Relaxed),
+                words.se_load_avg.load(Relaxed),
+            );
+            let is = (avg.load_avg, rq.se[slot.idx()].avg.load_avg);
+            holds!(WORDS, told == is, "{of:?}: {told:?}, not {is:?}");
+        }
+        sums(rq, n, of)?;
+    }
+    Ok(())
+}
+
+fn leaves(rq: &Rq) -> Verdict {
+    let (mut seen, mut prev, mut at) = (Vec::new(), None, rq.leaf_head);
+    while let Some(id) = at {
+        let queue = &rq.cfs[id.idx()];
+        let of = (rq.cpu.0, queue.tg.0);
+        let linked = queue.on_list && queue.leaf_prev == prev;
+        holds!(LEAVES, linked, "{of:?}: its links");
+        let first = id == CfsId::ROOT || !seen.contains(&queue.parent);
+        holds!(LEAVES, first, "{of:?} stands behind its parent");
+        seen.push(id);
+        (prev, at) = (at, queue.leaf_next);
+    }
+    let listed = rq.cfs.iter().filter(|q| q.on_list).count();
+    holds!(
+        LEAVES,
+        seen.len() == listed,
+        "CPU {}: {} of {listed}",
+        rq.cpu.0,
+        seen.len()
+    );
+    Ok(())
+}
+
+fn sums(rq: &Rq, n: usize, of: (u32, u32)) -> Verdict {
+    let queue = &rq.cfs[n];
+    let now = queue.avg.last_update_time;
+    let (mut load, mut util, mut count) = (0, 0, 0);
+    for slot in members(rq, CfsId(n as u32)) {
+        let se = &rq.se[slot.idx()];
+        let mut avg = se.avg;
+        // Ahead of its queue only by less than a window, which changes no average.
+        if avg.last_update_time == 0 || avg.last_update_time > now {
+            continue;
+        }
+        let runnable = match se.my_q {
+            Some(_) => se.runnable_weight,
+            None => u64::from(!se.sched_delayed),
+        };
+        let weight = scale_load_down(se.load.weight);
+        let running = queue.curr == Some(slot);
+        update_load_avg_se(now, &mut avg, true, runnable, running, weight);
+        load += avg.load_avg;
+        util += avg.util_avg;
+        count += 1;
+    }
+    let is = (queue.avg.load_avg, queue.avg.util_avg);
+    let slack = (slack_load(count, load), 8 + 2 * count);
+    let fits = is.0 + slack.0 >= load && is.1 + slack.1 >= util;
+    holds!(
+        PELT,
+        fits,
+        "{of:?}: (load, util) {is:?}, members {:?}",
+        (load, util)
+    );
+    Ok(())
+}
+
+const fn slack_load(count: u64, load: u64) -> u64 {
+    8 + 2 * count + load / 64
+}

@@ -1,0 +1,121 @@
+//! Every workload of every size that is small enough, on small machines of each shape, under every
+//! profile, with all checkers of `check/` beside it.
+
+use fairground::policy::{Features, PROFILES};
+use fairground_sim::machine::{Setup, Sim};
+use fairground_sim::machine_file::Machine;
+use fairground_sim::spec::Scenario;
+use fairground_sim::workload::{Env, Workload};
+
+/// Events after which a run of these sizes has gone wrong.
+const MOST: u64 = 20_000_000;
+
+fn machine(cpus: usize) -> Machine {
+    let id = if cpus == 1 {
+        "kunpeng920-6426-2s"
+    } else {
+        "spr-8480-2s"
+    };
+    let machine = Machine::builtin(id).unwrap();
+    machine.shrunk(cpus).unwrap()
+}
+
+fn features(profile: &str) -> Features {
+    let mut features = Features::default();
+    let profile = fairground::policy::find_profile(profile).unwrap();
+    features.set_all(profile.sets);
+    features
+}
+
+/// Runs `workload` with a look at all laws every `every` events, under all profiles.
+fn lawful(what: &str, cpus: usize, workload: &Workload, every: u64) {
+    let machine = machine(cpus);
+    for profile in PROFILES {
+        let setup = Setup {
+            machine: &machine,
+            features: features(profile.name),
+            workload,
+            seed: 1,
+            trace: false,
+        };
+        let mut sim = Sim::new(&setup).unwrap();
+        if let Err(e) = sim.run_checked(every, MOST) {
+            panic!("{what}, {cpus} CPUs, {}: {e}", profile.name);
+        }
+    }
+}
+
+fn tool(argv: &str, cpus: usize, every: u64) {
+    let argv: Vec<&str> = argv.split(' ').collect();
+    let env = Env { cpus: cpus as u32 };
+    let workload = Workload::from_argv(&argv, &env).unwrap();
+    lawful(&argv.join(" "), cpus, &workload, every);
+}
+
+fn scenario(name: &str, text: &str, cpus: usize, every: u64) {
+    let env = Env { cpus: cpus as u32 };
+    let workload = Scenario::parse(name, text).and_then(|s| s.workload(&env));
+    let workload = workload.unwrap_or_else(|e| panic!("{name}: {e:?}"));
+    lawful(name, cpus, &workload, every);
+}
+
+const SIZES: [usize; 4] = [1, 2, 8, 16];
+
+#[test]
+fn hackbench_of_every_kind() {
+    for cpus in SIZES {
+        for kind in [
+            "--pipe --threads",
+            "--pipe --process",
+            "--threads",
+            "--process",
+        ] {
+            tool(&format!("hackbench {kind} -g 2 -f 3 -l 4"), cpus, 17);
+        }
+        tool(
+            "hackbench --pipe --threads -g 2 -f 3 -l 4 --tree 2:3",
+            cpus,
+            17,
+        );
+    }
+}
+
+#[test]
+fn perf_bench_of_every_kind() {
+    for cpus in SIZES {
+        tool("perf bench sched pipe -l 60", cpus, 3);
+        tool("perf bench sched pipe -T -l 60 --tree 2:3", cpus, 3);
+        tool("perf bench sched messaging -g 1 -l 1", cpus, 41);
+        tool("perf bench sched messaging -g 1 -l 1 -p -t", cpus, 41);
+    }
+}
+
+#[test]
+fn hogs_alone_and_in_trees() {
+    for cpus in SIZES {
+        tool(
+            &format!("hogs --tasks {} --duration 60ms", cpus + 1),
+            cpus,
+            5,
+        );
+        tool("hogs --tasks 9 --duration 60ms --tree 2:3", cpus, 5);
+        tool("hogs --tasks 4 --duration 60ms --nice -10,0,5,19", cpus, 5);
+        tool(
+            "hogs --tasks 5 --duration 60ms --weight 1,100,10000",
+            cpus,
+            5,
+        );
+    }
+}
+
+#[test]
+fn sleepers_alone_and_in_trees() {
+    for cpus in SIZES {
+        tool("sleepers --tasks 6 --duration 30ms", cpus, 5);
+        tool(
+            "sleepers --tasks 12 --run 300us --duration 30ms --in-phase --tree 2:3",
+            cpus,
+            5,
+        );
+    }
+}
