@@ -119,3 +119,143 @@ fn sleepers_alone_and_in_trees() {
         );
     }
 }
+
+const MIXED: &str = r#"
+name = "mixed"
+duration = "250ms"
+warmup = "20ms"
+services = ["db"]
+mutexes = ["m"]
+pipes = ["p"]
+sockets = ["s"]
+semaphores = { sem = 0 }
+futexes = ["f"]
+barriers = { b = 3 }
+
+[[cgroup]]
+path = "/a"
+"cpu.weight" = 300
+[[cgroup]]
+path = "/a/limited"
+"cpu.max" = "2000 10000"
+"cpu.max.burst" = 1000
+[[cgroup]]
+path = "/a/limited/below"
+[[cgroup]]
+path = "/idle"
+"cpu.idle" = true
+[[cgroup]]
+path = "/idle/in"
+"cpu.max" = "5000 20000"
+[[cgroup]]
+path = "/empty"
+count = 5
+
+[[task]]
+name = "hog"
+count = 3
+cgroup = "/a/limited"
+steps = ["hog"]
+[[task]]
+name = "nicehog"
+nice = 19
+cgroup = "/a/limited/below"
+steps = ["hog"]
+[[task]]
+name = "batch"
+policy = "batch"
+nice = -5
+cgroup = "/idle/in"
+steps = [{ loop = "forever", steps = [{ run = "exp 400us" }, { sleep = "exp 600us" }] }]
+[[task]]
+name = "idlers"
+count = 2
+policy = "idle"
+steps = [{ loop = "forever", steps = [{ run = "700us" }, "yield"] }]
+[[task]]
+name = "locker"
+count = 4
+cgroup = "/a"
+process = "L"
+steps = [{ loop = "forever", steps = [
+  { lock = "m" }, { run = "uniform 5us 40us" }, { unlock = "m" }, { run = "exp 30us" }, { sleep = "exp 100us" } ] }]
+[[task]]
+name = "poster"
+slice = "3ms"
+steps = [{ loop = "forever", steps = [{ period = "1ms" }, { post = "sem" }, { futex_wake = "f", n = 2 }, { write = "p", bytes = 3000 }, { write = "s", bytes = 500 }] }]
+[[task]]
+name = "taker"
+count = 2
+cgroup = "/idle"
+steps = [{ loop = "forever", steps = [{ wait = "sem" }, { run = "50us" }] }]
+[[task]]
+name = "futexer"
+count = 2
+cgroup = "/a/limited/below"
+steps = [{ loop = "forever", steps = [{ futex_wait = "f" }, { run = "20us" }] }]
+[[task]]
+name = "reader"
+steps = [{ loop = "forever", steps = [{ poll = "p" }, { read = "p", bytes = 1500 }, { read = "s", bytes = 250 }, { read = "s", bytes = 250 }, { read = "p", bytes = 1500 }] }]
+[[task]]
+name = "party"
+count = 3
+steps = [{ loop = "forever", steps = [{ run = "exp 200us" }, { barrier = "b" }] }]
+[[task]]
+name = "server"
+count = 2
+cgroup = "/a"
+steps = [{ loop = "forever", steps = [{ serve = "db" }, { run = "exp 60us" }, { reply = "db", bytes = 100 }] }]
+[[task]]
+name = "client"
+count = 4
+steps = [{ loop = "forever", steps = [{ request = "db", bytes = 64 }, { sleep = "exp 300us" }] }]
+[[task]]
+name = "child"
+template = true
+cgroup = "/a/limited"
+steps = [{ run = "exp 100us" }, { sleep = "50us" }]
+[[task]]
+name = "forker"
+steps = [{ loop = "forever", steps = [{ fork = "child", n = 4 }, "join", { sleep = "3ms" }] }]
+[[task]]
+name = "chameleon"
+steps = [{ loop = "forever", steps = [
+  { run = "500us" }, { nice = 10 }, { run = "500us" }, { cgroup = "/idle/in" }, { run = "300us" }, { sleep = "200us" },
+  { affinity = "0" }, { run = "400us" }, { slice = "500us" }, { cgroup = "/a/limited" }, { run = "300us" },
+  { nice = -10 }, { affinity = "0-63" }, { cgroup = "/a" }, { run = "1ms" }, { slice = "0ms" } ] }]
+[[task]]
+name = "pinned"
+affinity = "0"
+count = 2
+steps = [{ loop = "forever", steps = [{ run = "2ms" }, { sleep = "1ms" }] }]
+
+[[event]]
+at = "60ms"
+cgroup = "/a/limited"
+"cpu.max" = "max"
+[[event]]
+at = "90ms"
+cgroup = "/a/limited"
+"cpu.max" = "1000 5000"
+[[event]]
+at = "120ms"
+cgroup = "/idle"
+"cpu.idle" = false
+"cpu.weight" = 50
+[[event]]
+at = "150ms"
+cgroup = "/a"
+"cpu.idle" = true
+[[event]]
+at = "180ms"
+cgroup = "/a"
+"cpu.idle" = false
+"cpu.max" = "3000 10000"
+"#;
+
+#[test]
+fn everything_at_once() {
+    for cpus in SIZES {
+        scenario("mixed", MIXED, cpus, 29);
+    }
+}

@@ -1,7 +1,7 @@
 //! Groups on one CPU: their queue, their weight, their share.
 
 use super::entity::reweight_entity;
-use super::load::{attach_task_cfs_rq, detach_task_cfs_rq, publish_load, update_load_avg};
+use super::load::{attach_task_cfs_rq, detach_task_cfs_rq, update_load_avg};
 use super::task::{dequeue_task_fair, enqueue_task_fair, put_prev_task_fair, set_next_task_fair};
 use super::throttle::init_throttle;
 use crate::cx::Cx;
@@ -71,7 +71,6 @@ pub fn update_cfs_group<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId) {
     if rq.se[se.idx()].load.weight != shares {
         let cfs = rq.se[se.idx()].cfs_rq;
         reweight_entity(cx, rq, cfs, se, shares);
-        publish_load(cx, rq, se);
     }
     cx.host.leave(outer);
 }

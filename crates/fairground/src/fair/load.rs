@@ -54,21 +54,30 @@ pub fn update_load_avg<H: Host>(
     } else if changed && flags.has(UpdateLoad::TG) {
         update_tg_load_avg(cx, rq, cfs);
     }
-    publish_load(cx, rq, se);
+    publish_load(cx, rq, cfs, se);
     cx.host.leave(outer);
 }
 
-/// Lets wakers see the load averages of a group's entity and of the queue that it stands for.
+/// Lets wakers see the load averages that a change of `se` on its queue `cfs` may have touched: the
+/// queue's, and, of a group, its entity's.
+#[inline]
+pub(crate) fn publish_load<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId, se: SeId) {
+    publish_queue_load(cx, rq, cfs);
+    if let Some(below) = rq.se[se.idx()].my_q {
+        publish_queue_load(cx, rq, below);
+    }
+}
+
+/// Lets wakers see the load averages of a group's queue and of the entity that stands for it.
 /// No touch: they are words of structures that were just reported as written.
 #[inline]
-pub(crate) fn publish_load<H: Host>(cx: &Cx<H>, rq: &Rq, se: SeId) {
-    let entity = &rq.se[se.idx()];
-    let Some(below) = entity.my_q else {
+pub(crate) fn publish_queue_load<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId) {
+    let queue = &rq.cfs[cfs.idx()];
+    let Some(se) = queue.se else {
         return;
     };
-    let queue = &rq.cfs[below.idx()];
     if let Some(words) = cx.sys.tg[queue.tg.idx()].cpus().get(rq.cpu.idx()) {
-        words.publish_load(queue.avg.load_avg, entity.avg.load_avg);
+        words.publish_load(queue.avg.load_avg, rq.se[se.idx()].avg.load_avg);
     }
 }
 

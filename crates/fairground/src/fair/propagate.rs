@@ -237,7 +237,9 @@ fn add_positive(value: u64, delta: i64) -> u64 {
 /// Ages `cfs` to its own clock (blocked update): see [`super::load::update_cfs_rq_load_avg`].
 pub(crate) fn age_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
     let now = cfs_rq_clock_pelt(rq, cfs);
-    super::load::update_cfs_rq_load_avg(cx, rq, now, cfs)
+    let changed = super::load::update_cfs_rq_load_avg(cx, rq, now, cfs);
+    super::load::publish_queue_load(cx, rq, cfs);
+    changed
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Changing the weight of an entity.
 
-use super::load::{dequeue_load_avg, enqueue_load_avg};
+use super::load::{dequeue_load_avg, enqueue_load_avg, publish_load};
 use super::place::place_entity;
 use super::vtime::{tree_insert, tree_remove};
 use super::{curr, entity};
@@ -55,6 +55,7 @@ pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
     let divider = get_pelt_divider(&se.avg);
     se.avg.load_avg = scale_load_down(weight) * se.avg.load_sum / divider;
     enqueue_load_avg(rq, cfs, id);
+    publish_load(cx, rq, cfs, id);
     if queued {
         if pick.by_deadline() {
             place_entity(cx, rq, cfs, id, Enqueue::NONE);
