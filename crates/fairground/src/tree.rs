@@ -167,12 +167,21 @@ impl Nodes {
         let mut at = id + 1;
         self.at_mut(at).key.slice = slice;
         while at != NIL {
-            let before = self.at(at).min_slice;
-            self.update(at);
-            if self.at(at).min_slice == before {
+            // Not `update`: the nodes of a chain have no heights.
+            let n = self.at(at);
+            let (left, right, before) = (n.left, n.right, n.min_slice);
+            let mut min_slice = n.key.slice;
+            for child in [left, right] {
+                if child != NIL {
+                    min_slice = min_slice.min(self.at(child).min_slice);
+                }
+            }
+            if min_slice == before {
                 return;
             }
-            at = self.at(at).parent;
+            let n = self.at_mut(at);
+            n.min_slice = min_slice;
+            at = n.parent;
         }
     }
 
@@ -392,6 +401,22 @@ mod tests {
             (nodes.first(&t), nodes.last(&t), t.len()),
             (Some(0), Some(9), 10)
         );
+    }
+
+    #[test]
+    fn another_slice_leaves_a_sound_tree() {
+        for n in [5, 40] {
+            let (mut nodes, mut t) = (Nodes::new(), Tree::default());
+            for id in 0..n {
+                nodes.ensure(id);
+                nodes.insert(&mut t, id, key(u64::from(id)));
+            }
+            for (id, slice) in [(n - 1, 7), (2, 9), (0, 5), (0, 5000), (n - 1, 3)] {
+                nodes.set_slice(id, slice);
+                nodes.check(&t).unwrap();
+            }
+            assert_eq!(nodes.min_slice(&t), Some(3));
+        }
     }
 
     #[test]

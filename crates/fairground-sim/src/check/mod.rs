@@ -21,6 +21,7 @@ mod queues;
 mod waiting;
 
 use crate::cache::{NS, Ps};
+use crate::host::TraceLine;
 use crate::machine::{Sim, Stuck};
 
 /// A law that does not hold.
@@ -87,7 +88,7 @@ impl Checker {
             law,
             event: sim.events,
             at_ns: sim.now / NS,
-            what,
+            what: what + &last_events(sim),
         })
     }
 
@@ -104,6 +105,14 @@ impl Checker {
         self.clocks.check(sim)?;
         self.waiting.check(sim)
     }
+}
+
+/// The last tracepoints, if they are kept.
+fn last_events(sim: &Sim<'_>) -> String {
+    let trace = sim.host.counters.trace.as_deref().unwrap_or_default();
+    let last = &trace[trace.len().saturating_sub(24)..];
+    let line = |l: &TraceLine| format!("\n{} CPU {} {:?}", l.at_ns, l.cpu, l.event);
+    last.iter().map(line).collect()
 }
 
 impl Sim<'_> {

@@ -227,6 +227,7 @@ pub fn attach_task_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     };
     update_load_avg(cx, rq, cfs, task, flags);
     attach_entity_load_avg(cx, rq, cfs, task);
+    publish_queue_load(cx, rq, cfs);
     update_tg_load_avg(cx, rq, cfs);
     propagate_entity_cfs_rq(cx, rq, task);
 }
@@ -239,6 +240,7 @@ pub fn detach_task_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     let cfs = rq.se[task.idx()].cfs_rq;
     update_load_avg(cx, rq, cfs, task, UpdateLoad::NONE);
     detach_entity_load_avg(cx, rq, cfs, task);
+    publish_queue_load(cx, rq, cfs);
     update_tg_load_avg(cx, rq, cfs);
     propagate_entity_cfs_rq(cx, rq, task);
 }
