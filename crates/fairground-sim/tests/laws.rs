@@ -256,6 +256,6 @@ cgroup = "/a"
 #[test]
 fn everything_at_once() {
     for cpus in SIZES {
-        scenario("mixed", MIXED, cpus, 1);
+        scenario("mixed", MIXED, cpus, 13);
     }
 }

@@ -6,13 +6,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::math::pelt::update_load_avg_se;
-use fairground::math::weight::scale_load_down;
+use fairground::math::weight::{LoadWeight, scale_load_down};
 use fairground::rq::Rq;
 use fairground::value::{CfsId, TgId};
 
 use super::queues::members;
 use super::{Verdict, holds};
 use crate::machine::Sim;
+use crate::workload::program::Op;
 
 const PUBLISHED: &str = "published contributions sum to the group's load";
 const LEAVES: &str = "the list of queues with load is whole";
@@ -39,6 +40,7 @@ pub(super) fn check_groups(sim: &Sim<'_>) -> Verdict {
 
 pub(super) fn check_queues(sim: &Sim<'_>, rq: &Rq) -> Verdict {
     leaves(rq)?;
+    let greatest = greatest_weight(sim);
     for (n, queue) in rq.cfs.iter().enumerate() {
         let of = (rq.cpu.0, queue.tg.0);
         let avg = &queue.avg;
@@ -55,7 +57,7 @@ pub(super) fn check_queues(sim: &Sim<'_>, rq: &Rq) -> Verdict {
             let is = (avg.load_avg, rq.se[slot.idx()].avg.load_avg);
             holds!(WORDS, told == is, "{of:?}: {told:?}, not {is:?}");
         }
-        sums(rq, n, of)?;
+        sums(rq, n, greatest, of)?;
     }
     Ok(())
 }
@@ -83,7 +85,7 @@ fn leaves(rq: &Rq) -> Verdict {
     Ok(())
 }
 
-fn sums(rq: &Rq, n: usize, of: (u32, u32)) -> Verdict {
+fn sums(rq: &Rq, n: usize, greatest: u64, of: (u32, u32)) -> Verdict {
     let queue = &rq.cfs[n];
     let now = queue.avg.last_update_time;
     let (mut load, mut util, mut count) = (0, 0, 0);
@@ -106,7 +108,7 @@ fn sums(rq: &Rq, n: usize, of: (u32, u32)) -> Verdict {
         count += 1;
     }
     let is = (queue.avg.load_avg, queue.avg.util_avg);
-    let slack = (slack_load(count, load), 8 + 2 * count);
+    let slack = (slack(count, greatest), slack(count, 1024));
     let fits = is.0 + slack.0 >= load && is.1 + slack.1 >= util;
     holds!(
         PELT,
@@ -117,6 +119,25 @@ fn sums(rq: &Rq, n: usize, of: (u32, u32)) -> Verdict {
     Ok(())
 }
 
-const fn slack_load(count: u64, load: u64) -> u64 {
-    8 + 2 * count + load / 64
+/// What rounding can take from a queue. An average is a sum divided by 46718 to 47742, depending on
+/// how much of the present window is over; where one is made from the other at different points
+/// of the window (a sleeper that is removed, a group's entity that follows its queue), the result is
+/// off by up to 1024 / 46718 of it, and that halves only every 32 ms. Four such of a full entity
+/// of the greatest weight that the workload knows are allowed for, and two units for each member.
+const fn slack(count: u64, greatest: u64) -> u64 {
+    8 + 2 * count + 4 * greatest * 1024 / 46718
+}
+
+/// Unscaled weight of the heaviest entity that there may be.
+fn greatest_weight(sim: &Sim<'_>) -> u64 {
+    let tasks = sim.workload.templates.iter().map(|t| t.nice);
+    let steps = sim.workload.programs.iter().flat_map(|p| &p.ops);
+    let set = steps.filter_map(|op| match op {
+        Op::SetNice(nice) => Some(*nice),
+        _ => None,
+    });
+    let nice = tasks.chain(set).min().unwrap_or(0);
+    let groups = sim.sys.tg.iter().map(|tg| tg.shares.load(Relaxed));
+    let task = LoadWeight::from_nice(nice).weight;
+    scale_load_down(groups.fold(task, u64::max))
 }

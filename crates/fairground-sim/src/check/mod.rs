@@ -136,3 +136,106 @@ impl Sim<'_> {
         Ok(self.now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Setup;
+    use crate::machine_file::Machine;
+    use crate::workload::{Env, Workload};
+    use fairground::policy::Features;
+    use fairground::value::Cpu;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    /// A machine in the middle of its work, with one thing put wrong: the law that notices.
+    fn noticed(sabotage: impl FnOnce(&mut Sim<'_>)) -> &'static str {
+        let machine = Machine::builtin("spr-8480-2s").unwrap().shrunk(4).unwrap();
+        let argv = [
+            "hogs",
+            "--tasks",
+            "12",
+            "--duration",
+            "50ms",
+            "--tree",
+            "2:2",
+        ];
+        let workload = Workload::from_argv(&argv, &Env { cpus: 4 }).unwrap();
+        let setup = Setup {
+            machine: &machine,
+            features: Features::default(),
+            workload: &workload,
+            seed: 3,
+            trace: false,
+        };
+        let mut sim = Sim::new(&setup).unwrap();
+        while sim.now < 30_000_000 * NS {
+            assert!(sim.step().unwrap());
+        }
+        let mut checker = Checker::default();
+        checker.check(&sim).unwrap();
+        sabotage(&mut sim);
+        let broken = checker.check(&sim).unwrap_err();
+        assert!(broken.to_string().contains(broken.law));
+        broken.law
+    }
+
+    /// A queued entity of CPU 0 that does not run.
+    fn waiting(sim: &Sim<'_>) -> usize {
+        let rq = &sim.rqs[0];
+        let waits = |s: &usize| rq.nodes.contains(*s as u32);
+        (0..rq.se.len()).find(waits).unwrap()
+    }
+
+    #[test]
+    fn every_law_can_be_broken() {
+        let law = noticed(|s| s.rqs[0].nr_running += 1);
+        assert_eq!(law, "counts equal a recount");
+        let law = noticed(|s| s.rqs[1].cfs[0].load.add(1024));
+        assert_eq!(law, "a queue weighs as much as its entities");
+        let law = noticed(|s| {
+            let slot = waiting(s);
+            s.rqs[0].se[slot].vruntime += 5;
+        });
+        assert_eq!(law, "the tree holds the queued entities");
+        let law = noticed(|s| s.rqs[0].cfs[0].avg_vruntime.sum += 1);
+        assert_eq!(law, "virtual time is the weighted mean");
+        let law = noticed(|s| s.rqs[0].cfs[1].tg_load_avg_contrib += 1);
+        assert_eq!(law, "published contributions sum to the group's load");
+        let law = noticed(|s| s.rqs[0].cfs[0].avg.load_avg = 0);
+        assert_eq!(law, "a queue is not below the sum of its members");
+        let law = noticed(|s| s.rqs[0].cfs[1].avg.load_avg += 1);
+        assert_eq!(law, "a group's words for wakers are its queue's");
+        let law = noticed(|s| s.rqs[0].leaf_head = None);
+        assert_eq!(law, "the list of queues with load is whole");
+        let law = noticed(|s| s.rqs[0].cfs[1].throttle_count += 1);
+        assert_eq!(law, "lists and counts of throttled queues agree");
+        let law = noticed(|s| s.rqs[0].cfs[1].limbo = s.rqs[0].curr);
+        assert_eq!(law, "throttled tasks wait in the limbo of their queue");
+        let law = noticed(|s| s.sys.cpu[2].nr_running.store(77, Relaxed));
+        assert_eq!(law, "published words are the owner's");
+        let law = noticed(|s| s.sys.nohz.set_idle(Cpu(1), true, &mut s.host));
+        assert_eq!(law, "the idle mask is the CPUs whose tick is stopped");
+        let law = noticed(|s| s.rqs[2].clock.task -= 1);
+        assert_eq!(law, "no clock runs back");
+        let law = noticed(|s| s.sys.task[0].queued.store(false, Relaxed));
+        assert_eq!(law, "every task is in one keeping");
+        let law = noticed(|s| s.cpus[0].curr = None);
+        assert_eq!(law, "machine and engine agree on who runs");
+    }
+
+    #[test]
+    fn an_idle_cpu_beside_waiting_tasks_is_noticed() {
+        let law = noticed(|s| {
+            // The last CPU of the cache looks idle for half a second.
+            let mut seen = waiting::Waiting::default();
+            seen.check(s).unwrap();
+            s.rqs[3].curr = None;
+            s.cpus[3].curr = None;
+            seen.check(s).unwrap();
+            s.now += 500_000_000 * NS;
+            let (law, what) = seen.check(s).unwrap_err();
+            assert!(law.contains("idle"), "{what}");
+        });
+        assert!(!law.is_empty());
+    }
+}

@@ -161,7 +161,7 @@ fn lags(rq: &Rq, n: usize, members: &[SeId], of: (u32, u32)) -> Verdict {
     let mean = i128::from(all.mean_key());
     let lags: i128 = members
         .iter()
-        .map(|s| key(s))
+        .map(key)
         .map(|(k, w)| i128::from(w) * (mean - i128::from(k)))
         .sum();
     let zero = lags <= 0 && lags > -load.max(1);
