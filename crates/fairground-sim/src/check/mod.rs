@@ -124,7 +124,8 @@ impl Sim<'_> {
     pub fn run_checked(&mut self, every: u64, most: u64) -> Result<Ps, CheckedError> {
         let mut checker = Checker::default();
         checker.check(self)?;
-        while self.step()? {
+        while !self.has_ended() {
+            self.one_event()?;
             if self.events.is_multiple_of(every) {
                 checker.check(self)?;
             }
@@ -133,6 +134,7 @@ impl Sim<'_> {
             }
         }
         checker.check(self)?;
+        self.settle();
         Ok(self.now)
     }
 }
@@ -169,7 +171,7 @@ mod tests {
         };
         let mut sim = Sim::new(&setup).unwrap();
         while sim.now < 30_000_000 * NS {
-            assert!(sim.step().unwrap());
+            sim.one_event().unwrap();
         }
         let mut checker = Checker::default();
         checker.check(&sim).unwrap();
