@@ -64,7 +64,7 @@ impl Cache {
         let s = self.shared.line_mut(i);
         if usize::from(owner) != r.core {
             s.version += 1;
-            super::coherence::mark(&mut s.words, r.words, s.version);
+            super::shared::mark(&mut s.words, r.words, s.version);
             s.owner = owner;
         }
     }

@@ -1,7 +1,7 @@
 //! Touches of lines that several cores share: one function per step of a transaction.
 
 use super::age::Place;
-use super::shared::{Copy, NO_OWNER};
+use super::shared::{Copy, NO_OWNER, mark};
 use super::{Access, Cache, Cost, MissClass, Ps, Ready, Req};
 use crate::machine_file::Distance;
 
@@ -91,9 +91,7 @@ impl Cache {
             0
         };
         if r.access != Access::Load {
-            s.dirty = true;
-            s.last_write = s.last_write.max(r.now);
-            mark(&mut s.words, r.words, version);
+            s.written(r.words, r.now);
             if r.access == Access::Store {
                 extra = 0;
             } else {
@@ -342,14 +340,6 @@ impl Cache {
             transfer: false,
             llc_miss: false,
             retries: 0,
-        }
-    }
-}
-
-pub(super) fn mark(words: &mut [u32; 8], mask: u8, version: u32) {
-    for (w, last) in words.iter_mut().enumerate() {
-        if mask >> w & 1 == 1 {
-            *last = (*last).max(version);
         }
     }
 }

@@ -24,7 +24,7 @@ use age::{Ages, Place};
 pub use params::{Options, STORE_BUFFER};
 use params::{Params, kind};
 pub use ring::Resource;
-use shared::{NONE, SharedLines};
+use shared::{Copy, NONE, SharedLines};
 use store_buffer::StoreBuffers;
 
 use crate::machine_file::Machine;
@@ -139,6 +139,9 @@ pub struct Cache {
 
 /// A line that one core only has touched; moves to `SharedLines` with the second. Most lines
 /// never get there, so 32 bytes is what a line costs.
+///
+/// Of a line with a record there, `core` is the core that has it exclusively and current, and
+/// `stamp` that core's (newer than in the record); `UNTOUCHED` if nobody has.
 #[derive(Clone, Copy)]
 struct Line {
     /// Index into `SharedLines`, or `NONE`.
@@ -223,28 +226,53 @@ impl Cache {
     /// On lines of 128 bytes, bit `i` stands for words `2i` and `2i + 1`.
     #[inline]
     pub fn touch(&mut self, cpu: u32, line: LineId, words: u8, access: Access, now: Ps) -> Cost {
-        let (core, thread) = self.p.cpu[cpu as usize];
-        let l = &mut self.lines[line as usize];
-        if l.link == NONE && l.core == core {
-            let fills = self.ages.core_fills(core as usize);
-            let recent = fills.wrapping_sub(l.stamp) <= self.p.recent;
-            if recent && (access < Access::Rmw || l.thread() == u32::from(thread)) {
-                l.ops[kind(access)] += 1;
-                l.dirty |= access != Access::Load;
-                self.classes[MissClass::Hit as usize] += 1;
-                return self.p.hit(access, now);
-            }
+        let at = self.p.cpu[cpu as usize];
+        if self.quick(at, line, words, access, now) {
+            return self.p.hit(access, now);
         }
-        let core = usize::from(core);
-        self.slow(Req {
-            core,
-            thread: u32::from(thread),
-            line,
-            words,
-            access,
-            now,
-            arrived: now,
-        })
+        self.slow(at, line, words, access, now)
+    }
+
+    /// [`Cache::touch`], for callers that want to know only when the core goes on.
+    #[inline]
+    pub fn pass(&mut self, cpu: u32, line: LineId, words: u8, access: Access, now: Ps) -> Ps {
+        let at = self.p.cpu[cpu as usize];
+        if self.quick(at, line, words, access, now) {
+            return now + Ps::from(self.p.hit_ps[access as usize]);
+        }
+        self.slow(at, line, words, access, now).done_at
+    }
+
+    /// A hit near the top of the stack, on a line that this core has for itself: true if it was.
+    #[inline]
+    fn quick(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> bool {
+        let (core, thread) = at;
+        let l = &mut self.lines[line as usize];
+        if l.core != core {
+            return false;
+        }
+        let fills = self.ages.core_fills(usize::from(core));
+        if fills.wrapping_sub(l.stamp) > self.p.recent {
+            return false;
+        }
+        if l.link == NONE {
+            if access >= Access::Rmw && l.thread() != u32::from(thread) {
+                return false;
+            }
+            l.dirty |= access != Access::Load;
+        } else {
+            if access != Access::Load {
+                let s = self.shared.line_mut(l.link);
+                if access >= Access::Rmw && s.thread != u16::from(thread) {
+                    return false;
+                }
+                s.written(words, now);
+            }
+            l.stamp = fills;
+        }
+        l.ops[kind(access)] += 1;
+        self.classes[MissClass::Hit as usize] += 1;
+        true
     }
 
     /// `cpu` ran code that went through `bytes` of other memory: its cached lines age.
@@ -287,25 +315,81 @@ impl Cache {
         self.lines.capacity() * size_of::<Line>() + self.shared.host_bytes()
     }
 
-    /// Everything but a recent hit on a private line.
-    fn slow(&mut self, r: Req) -> Cost {
-        let l = &mut self.lines[r.line as usize];
-        l.ops[kind(r.access)] += 1;
-        let cost = if l.link == NONE && (l.core == UNTOUCHED || usize::from(l.core) == r.core) {
+    /// Everything but a [`Cache::quick`] hit.
+    #[inline(never)]
+    fn slow(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> Cost {
+        let r = Req {
+            core: usize::from(at.0),
+            thread: u32::from(at.1),
+            line,
+            words,
+            access,
+            now,
+            arrived: now,
+        };
+        let l = &mut self.lines[line as usize];
+        l.ops[kind(access)] += 1;
+        let cost = if l.link == NONE && (l.core == UNTOUCHED || l.core == at.0) {
             self.private(r)
         } else {
-            if l.link == NONE {
-                l.link = self
-                    .shared
-                    .adopt(l, self.p.cores[usize::from(l.core)].llc as usize);
-            }
-            match r.access {
+            self.give_up_line(line);
+            let cost = match access {
+                Access::Load if self.read_hit(r) => self.p.hit(access, now),
                 Access::CasLoop => self.cas_loop(r),
                 _ => self.coherent(r),
-            }
+            };
+            self.keep_line(line, at.0);
+            cost
         };
         self.classes[cost.class as usize] += 1;
         cost
+    }
+
+    /// Writes back what [`Cache::quick`] has noted in the line instead of in the shared record.
+    #[inline]
+    fn give_up_line(&mut self, line: LineId) {
+        let l = &mut self.lines[line as usize];
+        if l.core == UNTOUCHED {
+            return;
+        }
+        let core = usize::from(l.core);
+        if l.link == NONE {
+            l.link = self.shared.adopt(l, self.p.cores[core].llc as usize);
+        } else {
+            let version = self.shared.line(l.link).version;
+            let stamp = l.stamp;
+            self.shared.set_copy(l.link, core, Copy { version, stamp });
+        }
+        l.core = UNTOUCHED;
+    }
+
+    /// Lets [`Cache::quick`] have the line if `core` has it exclusively and current.
+    #[inline]
+    fn keep_line(&mut self, line: LineId, core: u16) {
+        let l = &mut self.lines[line as usize];
+        let s = self.shared.line(l.link);
+        if s.exclusive && s.owner == core {
+            let copy = self.shared.copy(l.link, usize::from(core));
+            if copy.version == s.version {
+                l.core = core;
+                l.stamp = copy.stamp;
+            }
+        }
+    }
+
+    /// A load of a current copy near the top of the stack: true if it was one.
+    #[inline]
+    fn read_hit(&mut self, r: Req) -> bool {
+        let fills = self.ages.core_fills(r.core);
+        let recent = self.p.recent;
+        self.shared
+            .refresh(self.lines[r.line as usize].link, r.core, |copy, version| {
+                let hit = copy.version == version && fills.wrapping_sub(copy.stamp) <= recent;
+                if hit {
+                    copy.stamp = fills;
+                }
+                hit
+            })
     }
 
     /// A line that no other core has touched.

@@ -43,7 +43,6 @@ impl Default for Options {
 }
 
 pub(super) struct Core {
-    place: CpuPlace,
     pub llc: u32,
     node: u32,
 }
@@ -53,6 +52,8 @@ pub(super) struct Params {
     /// Core and thread of each CPU.
     pub cpu: Vec<(u16, u8)>,
     pub cores: Vec<Core>,
+    /// From core to core, row by row.
+    distances: Vec<Distance>,
     /// One core of each L3 domain.
     pub llc_core: Vec<usize>,
     pub nr_llcs: usize,
@@ -94,19 +95,15 @@ fn ps(ns: f64) -> Ps {
     (ns * 1000.0).round() as Ps
 }
 
-fn cores(cpus: &[CpuPlace], n: usize) -> Vec<Core> {
+/// Where each core is: as its first CPU.
+fn cores(cpus: &[CpuPlace], n: usize) -> Vec<CpuPlace> {
     let first = |id| {
         cpus.iter()
             .find(|p| p.core == id)
             .copied()
             .unwrap_or_default()
     };
-    let core = |place: CpuPlace| Core {
-        place,
-        llc: place.llc,
-        node: place.numa_node,
-    };
-    (0..n as u32).map(|id| core(first(id))).collect()
+    (0..n as u32).map(first).collect()
 }
 
 /// Costs of a hit by [`Access`], ns. A store retires like an L1 hit unless measured.
@@ -136,7 +133,13 @@ impl Params {
             .iter()
             .map(|p| (p.core as u16, p.thread as u8))
             .collect();
-        let cores = cores(&t.cpus, t.nr_cores());
+        let places = cores(&t.cpus, t.nr_cores());
+        let core = |place: &CpuPlace| Core {
+            llc: place.llc,
+            node: place.numa_node,
+        };
+        let cores: Vec<Core> = places.iter().map(core).collect();
+        let row = |a: &CpuPlace| places.iter().map(|b| a.distance(b)).collect::<Vec<_>>();
         let nr_llcs = t.nr_llcs();
         let in_llc = |d| cores.iter().position(|c| c.llc == d).unwrap_or(0);
         let by = |f: &dyn Fn(Distance) -> f64| Distance::ALL.map(|d| ps(f(d)));
@@ -157,6 +160,7 @@ impl Params {
         Self {
             cpu,
             llc_core: (0..nr_llcs as u32).map(in_llc).collect(),
+            distances: places.iter().flat_map(row).collect(),
             cores,
             nr_llcs,
             nr_nodes,
@@ -193,8 +197,9 @@ impl Params {
         }
     }
 
+    #[inline]
     pub fn distance(&self, a: usize, b: usize) -> Distance {
-        self.cores[a].place.distance(&self.cores[b].place)
+        self.distances[a * self.cores.len() + b]
     }
 
     pub fn node(&self, core: usize) -> usize {

@@ -33,16 +33,36 @@ pub(super) struct Shared {
     inline_len: u8,
     /// Thread of the last update.
     pub thread: u16,
-    inline_cores: [u16; INLINE],
-    inline: [Copy; INLINE],
-    /// Version at the last write of each word.
-    pub words: [u32; 8],
-    /// Service time of the last request, ps.
-    pub last_service: u32,
     /// Start of the latest write booked.
     pub last_write: Ps,
+    /// Version at the last write of each word.
+    pub words: [u32; 8],
+    inline_cores: [u16; INLINE],
+    inline: [Copy; INLINE],
+    /// Service time of the last request, ps.
+    pub last_service: u32,
     pub ring: Ring,
     pub stats: LineStats,
+}
+
+impl Shared {
+    /// The core that has the line exclusively writes `words` at `now`.
+    #[inline]
+    pub fn written(&mut self, words: u8, now: Ps) {
+        self.dirty = true;
+        self.last_write = self.last_write.max(now);
+        mark(&mut self.words, words, self.version);
+    }
+}
+
+/// Notes that the words of `mask` were written in `version`.
+#[inline]
+pub(super) fn mark(words: &mut [u32; 8], mut mask: u8, version: u32) {
+    while mask != 0 {
+        let last = &mut words[mask.trailing_zeros() as usize & 7];
+        *last = (*last).max(version);
+        mask &= mask - 1;
+    }
 }
 
 pub(super) struct SharedLines {
@@ -122,6 +142,27 @@ impl SharedLines {
             .iter()
             .position(|c| usize::from(*c) == core);
         at.map_or(Copy::default(), |at| s.inline[at])
+    }
+
+    /// Lets `f` see and change the core's copy, if it ever had one, with the line's version; what
+    /// it says, or false.
+    #[inline]
+    pub fn refresh(
+        &mut self,
+        i: u32,
+        core: usize,
+        f: impl FnOnce(&mut Copy, u32) -> bool,
+    ) -> bool {
+        let s = &mut self.lines[i as usize];
+        if s.row != NONE {
+            return f(&mut self.rows[s.row as usize * self.cores + core], s.version);
+        }
+        let n = usize::from(s.inline_len);
+        let is = |c: &u16| usize::from(*c) == core;
+        match s.inline_cores[..n].iter().position(is) {
+            Some(at) => f(&mut s.inline[at], s.version),
+            None => false,
+        }
     }
 
     pub fn set_copy(&mut self, i: u32, core: usize, copy: Copy) {

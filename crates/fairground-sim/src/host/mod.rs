@@ -242,26 +242,24 @@ impl Host for SimHost {
     #[inline]
     fn touch(&mut self, object: Object, fields: Fields, access: Access) {
         let (first, lines) = self.places.lines(object, fields, &mut self.cache);
+        let (reads, kind) = match access {
+            Access::Read => (false, cache::Access::Load),
+            Access::Write => (false, cache::Access::Store),
+            Access::Rmw => (false, cache::Access::Rmw),
+            Access::CasLoop => (false, cache::Access::CasLoop),
+            Access::Update => (true, cache::Access::Store),
+        };
+        let mut at = self.at;
         for (offset, words) in lines.iter() {
             let line = first + u32::from(*offset);
-            let kind = match access {
-                Access::Read => cache::Access::Load,
-                Access::Write => cache::Access::Store,
-                Access::Rmw => cache::Access::Rmw,
-                Access::CasLoop => cache::Access::CasLoop,
-                Access::Update => {
-                    let cost =
-                        self.cache
-                            .touch(self.cpu, line, *words, cache::Access::Load, self.at);
-                    self.at = cost.done_at;
-                    cache::Access::Store
-                }
-            };
-            self.at = self
-                .cache
-                .touch(self.cpu, line, *words, kind, self.at)
-                .done_at;
+            if reads {
+                at = self
+                    .cache
+                    .pass(self.cpu, line, *words, cache::Access::Load, at);
+            }
+            at = self.cache.pass(self.cpu, line, *words, kind, at);
         }
+        self.at = at;
     }
 
     #[inline]
