@@ -243,6 +243,78 @@ impl Cache {
         self.slow(at, line, words, access, now).done_at
     }
 
+    /// [`Cache::pass`] of several lines one after another, given as offset from a first line and
+    /// words; each with a load before if `reads`.
+    #[inline]
+    pub fn pass_run(
+        &mut self,
+        cpu: u32,
+        run: (LineId, &[(u8, u8)]),
+        reads: bool,
+        access: Access,
+        now: Ps,
+    ) -> Ps {
+        match (reads, access) {
+            (false, Access::Load) => self.run::<true, false>(cpu, run, now),
+            (false, Access::Store) => self.run::<false, true>(cpu, run, now),
+            (true, Access::Store) => self.run::<true, true>(cpu, run, now),
+            _ => {
+                let mut now = now;
+                for (offset, words) in run.1 {
+                    let line = run.0 + u32::from(*offset);
+                    if reads {
+                        now = self.pass(cpu, line, *words, Access::Load, now);
+                    }
+                    now = self.pass(cpu, line, *words, access, now);
+                }
+                now
+            }
+        }
+    }
+
+    /// Loads, stores, or both; the loop that most of a simulation's time is spent in.
+    #[inline(always)]
+    fn run<const LOAD: bool, const STORE: bool>(
+        &mut self,
+        cpu: u32,
+        (first, run): (LineId, &[(u8, u8)]),
+        mut now: Ps,
+    ) -> Ps {
+        let at = self.p.cpu[cpu as usize];
+        let load = if LOAD { Ps::from(self.p.hit_ps[0]) } else { 0 };
+        let store = if STORE { Ps::from(self.p.hit_ps[1]) } else { 0 };
+        let mut fills = self.ages.core_fills(usize::from(at.0));
+        let mut hits = 0;
+        for (offset, words) in run {
+            let line = first + u32::from(*offset);
+            let l = &mut self.lines[line as usize];
+            if l.core == at.0 && fills.wrapping_sub(l.stamp) <= self.p.recent {
+                l.ops[0] += u32::from(LOAD);
+                l.ops[1] += u32::from(STORE);
+                if l.link == NONE {
+                    l.dirty |= STORE;
+                } else {
+                    l.stamp = fills;
+                    if STORE {
+                        self.shared.line_mut(l.link).written(*words, now + load);
+                    }
+                }
+                now += load + store;
+                hits += u64::from(LOAD) + u64::from(STORE);
+            } else {
+                if LOAD {
+                    now = self.slow(at, line, *words, Access::Load, now).done_at;
+                }
+                if STORE {
+                    now = self.pass(cpu, line, *words, Access::Store, now);
+                }
+                fills = self.ages.core_fills(usize::from(at.0));
+            }
+        }
+        self.classes[MissClass::Hit as usize] += hits;
+        now
+    }
+
     /// A hit near the top of the stack, on a line that this core has for itself: true if it was.
     #[inline]
     fn quick(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> bool {

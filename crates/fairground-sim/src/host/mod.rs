@@ -127,12 +127,11 @@ impl SimHost {
     #[must_use]
     pub fn new(machine: &Machine, layout: &'static fairground::place::Layout, seed: u64) -> Self {
         let cpus = machine.topology.nr_cpus();
-        let mut cache = Cache::new(machine, seed);
-        let places = Places::new(machine, layout, &mut cache);
+        let places = Places::new(machine, layout);
         Self {
             at: 0,
             cpu: 0,
-            cache,
+            cache: Cache::new(machine, seed),
             places,
             profile: Profile::default(),
             prices: Prices::new(machine),
@@ -249,17 +248,9 @@ impl Host for SimHost {
             Access::CasLoop => (false, cache::Access::CasLoop),
             Access::Update => (true, cache::Access::Store),
         };
-        let mut at = self.at;
-        for (offset, words) in lines.iter() {
-            let line = first + u32::from(*offset);
-            if reads {
-                at = self
-                    .cache
-                    .pass(self.cpu, line, *words, cache::Access::Load, at);
-            }
-            at = self.cache.pass(self.cpu, line, *words, kind, at);
-        }
-        self.at = at;
+        self.at = self
+            .cache
+            .pass_run(self.cpu, (first, lines), reads, kind, self.at);
     }
 
     #[inline]

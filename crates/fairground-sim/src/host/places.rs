@@ -3,18 +3,26 @@
 use std::collections::BTreeMap;
 
 use fairground::place::{Fields, Kind, Layout, Lock, Object, field_names, rq, tg};
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use crate::cache::{Cache, LineId, LineStats};
 use crate::machine_file::Machine;
 
-/// Lines of one structure that a set of fields is on: offset from the first line, and the 8-byte
-/// words of that line that are used.
-type Lines = SmallVec<[(u8, u8); 8]>;
+/// Lines of one structure that a set of fields is on.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    fields: Fields,
+    kind: Kind,
+    /// 0 = this place of the table is free.
+    nr: u8,
+    /// Offset from the first line, and the 8-byte words of that line that are used.
+    lines: [(u8, u8); LINES],
+}
 
+/// Most lines of one structure that a set of fields is on.
+const LINES: usize = 19;
 const NONE: u32 = u32::MAX;
-const MEMO: usize = 1024;
+/// Places of the table of sets; a power of two, many more than there are sets in the engine.
+const SPREADS: usize = 4096;
 
 /// Where each structure is.
 #[derive(Debug)]
@@ -23,13 +31,13 @@ pub struct Places {
     line_bytes: u32,
     size: [u32; Kind::ALL.len()],
     nodes: Vec<u32>,
-    /// First line by kind and the object's first id; for the kinds with two ids `pairs`.
-    single: Vec<Vec<u32>>,
-    /// By CPU, then by second id.
-    cfs_rq: Vec<Vec<u32>>,
-    group_se: Vec<Vec<u32>>,
-    sd: FxHashMap<(u32, u32), u32>,
-    memo: Vec<(Kind, Fields, Lines)>,
+    /// First line by kind, and by `b * stride + a` of the object's ids. The stride is the number
+    /// of CPUs for what each CPU has several of, else 0: such an object's second id says nothing.
+    first: [Vec<u32>; Kind::ALL.len()],
+    stride: [usize; Kind::ALL.len()],
+    /// Open addressing; nothing is ever removed.
+    spreads: Vec<Spread>,
+    nr_spreads: usize,
     /// First line and object of everything that was made, in order of lines.
     made: Vec<(u32, Object)>,
     /// Node on which objects without a CPU of their own are made.
@@ -38,36 +46,55 @@ pub struct Places {
 
 impl Places {
     /// Nothing is placed yet; structures are made when first touched, those of a CPU on its node.
-    pub fn new(machine: &Machine, layout: &'static Layout, cache: &mut Cache) -> Self {
-        let _ = cache;
+    pub fn new(machine: &Machine, layout: &'static Layout) -> Self {
         let line_bytes = machine.line_bytes();
         let cpus = machine.topology.nr_cpus();
-        let empty: Lines = SmallVec::new();
+        let free = Spread {
+            fields: Fields(0),
+            kind: Kind::Rq,
+            nr: 0,
+            lines: [(0, 0); LINES],
+        };
+        let of_cpu = |kind| matches!(kind, Kind::CfsRq | Kind::GroupSe | Kind::Sd);
         Self {
             layout,
             line_bytes,
             size: Kind::ALL.map(|k| layout.lines(k, line_bytes)),
             nodes: machine.topology.cpus.iter().map(|c| c.numa_node).collect(),
-            single: vec![Vec::new(); Kind::ALL.len()],
-            cfs_rq: vec![Vec::new(); cpus],
-            group_se: vec![Vec::new(); cpus],
-            sd: FxHashMap::default(),
-            memo: vec![(Kind::Rq, Fields(0), empty); MEMO],
+            first: Default::default(),
+            stride: Kind::ALL.map(|k| if of_cpu(k) { cpus } else { 0 }),
+            spreads: vec![free; SPREADS],
+            nr_spreads: 0,
             made: Vec::new(),
             alloc_node: 0,
         }
     }
 
-    /// The first line of `object`, and the lines that `fields` are on.
+    /// The first line of `object`, and the lines that `fields` are on: offset from the first, and
+    /// words used.
     #[inline]
-    pub fn lines(&mut self, object: Object, fields: Fields, cache: &mut Cache) -> (LineId, &Lines) {
+    pub fn lines(
+        &mut self,
+        object: Object,
+        fields: Fields,
+        cache: &mut Cache,
+    ) -> (LineId, &[(u8, u8)]) {
         let first = self.first_line(object, cache);
         let hash = (fields.0 ^ ((object.kind as u64) << 58)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = (hash >> 54) as usize;
-        if self.memo[slot].0 != object.kind || self.memo[slot].1 != fields {
-            self.memo[slot] = (object.kind, fields, self.spread(object.kind, fields));
+        let mut at = (hash >> 52) as usize % SPREADS;
+        loop {
+            let seen = &self.spreads[at];
+            if seen.fields == fields && seen.kind == object.kind && seen.nr > 0 {
+                break;
+            }
+            if seen.nr == 0 {
+                self.enter_spread(at, object.kind, fields);
+                break;
+            }
+            at = (at + 1) % SPREADS;
         }
-        (first, &self.memo[slot].2)
+        let spread = &self.spreads[at];
+        (first, &spread.lines[..usize::from(spread.nr).min(LINES)])
     }
 
     /// Traffic by structure: kind, instance, the fields of one line, and its counters. Lines
@@ -111,18 +138,14 @@ impl Places {
     }
 
     #[inline]
+    fn index(&self, object: Object) -> usize {
+        (object.b & 0x7fff_ffff) as usize * self.stride[object.kind as usize] + object.a as usize
+    }
+
+    #[inline]
     fn first_line(&mut self, object: Object, cache: &mut Cache) -> LineId {
-        let a = object.a as usize;
-        let b = (object.b & 0x7fff_ffff) as usize;
-        let known = match object.kind {
-            Kind::CfsRq => self.cfs_rq[a].get(b).copied(),
-            Kind::GroupSe => self.group_se[a].get(b).copied(),
-            Kind::Sd => self.sd.get(&(object.a, object.b)).copied(),
-            // A task's entity is part of its task_struct, but has its own lines.
-            kind => self.single[kind as usize].get(a).copied(),
-        };
-        match known {
-            Some(line) if line != NONE => line,
+        match self.first[object.kind as usize].get(self.index(object)) {
+            Some(line) if *line != NONE => *line,
             _ => self.make(object, cache),
         }
     }
@@ -136,17 +159,8 @@ impl Places {
             _ => self.alloc_node,
         };
         let first = cache.alloc_lines(self.size[object.kind as usize].max(1), node);
-        let b = (object.b & 0x7fff_ffff) as usize;
-        let (table, index) = match object.kind {
-            Kind::CfsRq => (&mut self.cfs_rq[object.a as usize], b),
-            Kind::GroupSe => (&mut self.group_se[object.a as usize], b),
-            Kind::Sd => {
-                self.sd.insert((object.a, object.b), first);
-                self.made.push((first, object));
-                return first;
-            }
-            kind => (&mut self.single[kind as usize], object.a as usize),
-        };
+        let index = self.index(object);
+        let table = &mut self.first[object.kind as usize];
         if table.len() <= index {
             table.resize(index + 1, NONE);
         }
@@ -155,8 +169,11 @@ impl Places {
         first
     }
 
-    fn spread(&self, kind: Kind, fields: Fields) -> Lines {
-        let mut words = [0u8; 64];
+    /// Puts a set of fields that was not seen before into the table, at the free place `at`.
+    #[cold]
+    fn enter_spread(&mut self, at: usize, kind: Kind, fields: Fields) {
+        debug_assert!(self.nr_spreads < SPREADS / 2, "the table is too small");
+        let mut words = [0u8; LINES];
         let unit = self.line_bytes / 8;
         let mut left = fields.0;
         while left != 0 {
@@ -168,12 +185,18 @@ impl Places {
             let mut byte = *offset;
             while byte < offset + len.max(&1) {
                 let (line, word) = (byte / self.line_bytes, byte % self.line_bytes / unit);
-                words[(line as usize).min(63)] |= 1 << word;
+                words[(line as usize).min(LINES - 1)] |= 1 << word;
                 byte = (byte / unit + 1) * unit;
             }
         }
         let used = words.iter().enumerate().filter(|(_, w)| **w != 0);
-        used.map(|(line, w)| (line as u8, *w)).collect()
+        let spread = &mut self.spreads[at];
+        (spread.fields, spread.kind) = (fields, kind);
+        for (line, w) in used.take(LINES) {
+            spread.lines[usize::from(spread.nr)] = (line as u8, *w);
+            spread.nr += 1;
+        }
+        self.nr_spreads += usize::from(spread.nr > 0);
     }
 }
 
