@@ -211,7 +211,7 @@ impl Cache {
         let start = s.ring.book(r.now, slowed, r.arrived);
         s.last_service = slowed as u32;
         let latency = from.latency + (slowed - service);
-        self.account(r, i, start - r.now, class, from.transfer);
+        self.account(i, start - r.now, class, from.transfer);
         if class != MissClass::Upgrade {
             let llc = self.p.cores[r.core].llc as usize;
             self.count_llc(llc, r.access, from.llc_miss);
@@ -240,7 +240,7 @@ impl Cache {
         cost
     }
 
-    fn account(&mut self, r: Req, i: u32, wait: Ps, class: MissClass, transfer: bool) {
+    fn account(&mut self, i: u32, wait: Ps, class: MissClass, transfer: bool) {
         let stats = &mut self.shared.line_mut(i).stats;
         stats.wait += wait;
         stats.transfers += u32::from(transfer);
@@ -248,10 +248,7 @@ impl Cache {
             MissClass::Upgrade => stats.upgrades += 1,
             MissClass::TrueSharing => stats.true_sharing += 1,
             MissClass::FalseSharing => stats.false_sharing += 1,
-            MissClass::Capacity => {
-                let l = &mut self.lines[r.line as usize];
-                l.misc = l.misc.saturating_add(1 << 12);
-            }
+            MissClass::Capacity => stats.capacity += 1,
             MissClass::Hit | MissClass::Cold => {}
         }
     }
@@ -331,7 +328,7 @@ impl Cache {
             s.last_write = s.last_write.max(start);
         }
         self.l3_fill(i, llc, version);
-        self.account(r, i, start - r.now, class, false);
+        self.account(i, start - r.now, class, false);
         Cost {
             done_at: start + service,
             wait: start - r.now,

@@ -140,34 +140,49 @@ pub struct Cache {
 /// A line that one core only has touched; moves to `SharedLines` with the second. Most lines
 /// never get there, so 32 bytes is what a line costs.
 ///
-/// Of a line with a record there, `core` is the core that has it exclusively and current, and
-/// `stamp` that core's (newer than in the record); `UNTOUCHED` if nobody has.
+/// Of a line with a record there, `core` is the core that has it exclusively and current, or,
+/// with `SHARES` added, one of those that have it current; `stamp` is that core's (newer than in
+/// the record). `UNTOUCHED` if nobody is noted.
 #[derive(Clone, Copy)]
 struct Line {
     /// Index into `SharedLines`, or `NONE`.
     link: u32,
     core: u16,
     home: u8,
-    dirty: bool,
+    /// Words written: ever; of a linked line, since `core` has it and not yet in the record.
+    written: u8,
     /// Fill counter of the core at the last touch.
     stamp: u32,
-    /// Fill counter of the core's L3 domain at the last private miss.
-    l3_stamp: u32,
     /// Reads, writes, atomic updates.
     ops: [u32; 3],
-    /// Capacity misses (20 bits) and the thread of the last atomic update (12 bits).
-    misc: u32,
+    /// Of a linked line, the start of the latest write that is not yet in the record. Else, from
+    /// the lowest bit: fill counter of the core's L3 domain at the last private miss (32 bits),
+    /// thread of the last atomic update (12), capacity misses (20).
+    tail: u64,
 }
 
 const UNTOUCHED: u16 = u16::MAX;
+const SHARES: u16 = 1 << 15;
 const _: () = assert!(size_of::<Line>() == 32);
 
 impl Line {
     fn thread(&self) -> u32 {
-        self.misc & 0xfff
+        (self.tail >> 32) as u32 & 0xfff
     }
     fn set_thread(&mut self, thread: u32) {
-        self.misc = (self.misc & !0xfff) | thread;
+        self.tail = self.tail & !(0xfff << 32) | u64::from(thread) << 32;
+    }
+    fn l3_stamp(&self) -> u32 {
+        self.tail as u32
+    }
+    fn set_l3_stamp(&mut self, stamp: u32) {
+        self.tail = self.tail >> 32 << 32 | u64::from(stamp);
+    }
+    fn capacity_misses(&self) -> u32 {
+        (self.tail >> 44) as u32
+    }
+    fn count_capacity_miss(&mut self) {
+        self.tail = self.tail.saturating_add(1 << 44);
     }
 }
 
@@ -211,11 +226,10 @@ impl Cache {
             link: NONE,
             core: UNTOUCHED,
             home: home_node.min(self.p.nr_nodes as u32 - 1) as u8,
-            dirty: false,
+            written: 0,
             stamp: 0,
-            l3_stamp: 0,
             ops: [0; 3],
-            misc: 0,
+            tail: 0,
         };
         self.lines.resize(self.lines.len() + n as usize, line);
         first
@@ -288,15 +302,20 @@ impl Cache {
         for (offset, words) in run {
             let line = first + u32::from(*offset);
             let l = &mut self.lines[line as usize];
-            if l.core == at.0 && fills.wrapping_sub(l.stamp) <= self.p.recent {
+            let own = match STORE {
+                true => l.core == at.0,
+                false => l.core & !SHARES == at.0,
+            };
+            if own && fills.wrapping_sub(l.stamp) <= self.p.recent {
                 l.ops[0] += u32::from(LOAD);
                 l.ops[1] += u32::from(STORE);
-                if l.link == NONE {
-                    l.dirty |= STORE;
-                } else {
+                if STORE {
+                    l.written |= words;
+                }
+                if l.link != NONE {
                     l.stamp = fills;
                     if STORE {
-                        self.shared.line_mut(l.link).written(*words, now + load);
+                        l.tail = l.tail.max(now + load);
                     }
                 }
                 now += load + store;
@@ -320,27 +339,31 @@ impl Cache {
     fn quick(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> bool {
         let (core, thread) = at;
         let l = &mut self.lines[line as usize];
-        if l.core != core {
+        let own = l.core == core || access == Access::Load && l.core == core | SHARES;
+        if !own {
             return false;
         }
         let fills = self.ages.core_fills(usize::from(core));
         if fills.wrapping_sub(l.stamp) > self.p.recent {
             return false;
         }
-        if l.link == NONE {
-            if access >= Access::Rmw && l.thread() != u32::from(thread) {
+        if access >= Access::Rmw {
+            let last = match l.link {
+                NONE => l.thread(),
+                i => u32::from(self.shared.line(i).thread),
+            };
+            if last != u32::from(thread) {
                 return false;
             }
-            l.dirty |= access != Access::Load;
-        } else {
-            if access != Access::Load {
-                let s = self.shared.line_mut(l.link);
-                if access >= Access::Rmw && s.thread != u16::from(thread) {
-                    return false;
-                }
-                s.written(words, now);
-            }
+        }
+        if access != Access::Load {
+            l.written |= words;
+        }
+        if l.link != NONE {
             l.stamp = fills;
+            if access != Access::Load {
+                l.tail = l.tail.max(now);
+            }
         }
         l.ops[kind(access)] += 1;
         self.classes[MissClass::Hit as usize] += 1;
@@ -359,11 +382,13 @@ impl Cache {
     pub fn line_stats(&self, line: LineId) -> LineStats {
         let l = &self.lines[line as usize];
         let mut s = match l.link {
-            NONE => LineStats::default(),
+            NONE => LineStats {
+                capacity: l.capacity_misses(),
+                ..LineStats::default()
+            },
             i => self.shared.line(i).stats,
         };
         [s.reads, s.writes, s.rmws] = l.ops;
-        s.capacity = l.misc >> 12;
         s
     }
 
@@ -404,9 +429,13 @@ impl Cache {
         let cost = if l.link == NONE && (l.core == UNTOUCHED || l.core == at.0) {
             self.private(r)
         } else {
+            let noted = l.core & !SHARES == at.0;
+            if access == Access::Load && l.link != NONE && !noted && self.read_hit(r) {
+                self.classes[MissClass::Hit as usize] += 1;
+                return self.p.hit(access, now);
+            }
             self.give_up_line(line);
             let cost = match access {
-                Access::Load if self.read_hit(r) => self.p.hit(access, now),
                 Access::CasLoop => self.cas_loop(r),
                 _ => self.coherent(r),
             };
@@ -424,44 +453,58 @@ impl Cache {
         if l.core == UNTOUCHED {
             return;
         }
-        let core = usize::from(l.core);
+        let core = usize::from(l.core & !SHARES);
         if l.link == NONE {
             l.link = self.shared.adopt(l, self.p.cores[core].llc as usize);
         } else {
-            let version = self.shared.line(l.link).version;
-            let stamp = l.stamp;
+            let s = self.shared.line_mut(l.link);
+            if l.written != 0 {
+                s.written(l.written, l.tail);
+            }
+            let (version, stamp) = (s.version, l.stamp);
             self.shared.set_copy(l.link, core, Copy { version, stamp });
         }
         l.core = UNTOUCHED;
+        l.tail = 0;
     }
 
-    /// Lets [`Cache::quick`] have the line if `core` has it exclusively and current.
+    /// Lets [`Cache::quick`] have the line if `core` has it current.
     #[inline]
     fn keep_line(&mut self, line: LineId, core: u16) {
         let l = &mut self.lines[line as usize];
         let s = self.shared.line(l.link);
-        if s.exclusive && s.owner == core {
-            let copy = self.shared.copy(l.link, usize::from(core));
-            if copy.version == s.version {
-                l.core = core;
-                l.stamp = copy.stamp;
-            }
+        let copy = self.shared.copy(l.link, usize::from(core));
+        if copy.version == s.version {
+            let exclusive = s.exclusive && s.owner == core;
+            l.core = if exclusive { core } else { core | SHARES };
+            l.stamp = copy.stamp;
+            (l.written, l.tail) = (0, 0);
         }
     }
 
-    /// A load of a current copy near the top of the stack: true if it was one.
+    /// A load of a current copy near the top of the stack: true if it was one. The core that is
+    /// noted in the line has lost nothing; but who reads oftener than that one takes its place.
     #[inline]
     fn read_hit(&mut self, r: Req) -> bool {
         let fills = self.ages.core_fills(r.core);
         let recent = self.p.recent;
-        self.shared
-            .refresh(self.lines[r.line as usize].link, r.core, |copy, version| {
-                let hit = copy.version == version && fills.wrapping_sub(copy.stamp) <= recent;
-                if hit {
-                    copy.stamp = fills;
-                }
-                hit
-            })
+        let link = self.lines[r.line as usize].link;
+        let hit = self.shared.refresh(link, r.core, |copy, version| {
+            let hit = copy.version == version && fills.wrapping_sub(copy.stamp) <= recent;
+            if hit {
+                copy.stamp = fills;
+            }
+            hit
+        });
+        let l = &mut self.lines[r.line as usize];
+        if hit && l.core & SHARES != 0 {
+            l.tail += 1;
+            if l.tail >= 4 {
+                self.give_up_line(r.line);
+                self.keep_line(r.line, r.core as u16);
+            }
+        }
+        hit
     }
 
     /// A line that no other core has touched.
@@ -476,7 +519,9 @@ impl Cache {
         let other_thread = !cold && r.access >= Access::Rmw && l.thread() != r.thread;
         l.stamp = self.ages.core_fills(r.core);
         l.core = r.core as u16;
-        l.dirty |= r.access != Access::Load;
+        if r.access != Access::Load {
+            l.written |= r.words;
+        }
         if r.access >= Access::Rmw {
             l.set_thread(r.thread);
         }
@@ -491,11 +536,11 @@ impl Cache {
             cost.done_at += if r.access == Access::Store { 0 } else { extra };
             return cost;
         }
-        let in_l3 = !cold && self.ages.l3_has(llc, l.l3_stamp, r.line);
-        self.ages.l3_touch(llc, l.l3_stamp, cold);
-        l.l3_stamp = self.ages.l3_fills(llc);
+        let in_l3 = !cold && self.ages.l3_has(llc, l.l3_stamp(), r.line);
+        self.ages.l3_touch(llc, l.l3_stamp(), cold);
+        l.set_l3_stamp(self.ages.l3_fills(llc));
         if !cold {
-            l.misc = l.misc.saturating_add(1 << 12);
+            l.count_capacity_miss();
         }
         let home = usize::from(l.home);
         let latency = if in_l3 {

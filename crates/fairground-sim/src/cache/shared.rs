@@ -108,7 +108,7 @@ impl SharedLines {
             version: 1,
             owner: l.core,
             exclusive: true,
-            dirty: l.dirty,
+            dirty: l.written != 0,
             span: 0,
             inline_len: 1,
             thread: l.thread() as u16,
@@ -117,7 +117,10 @@ impl SharedLines {
             row: NONE,
             last_service: 0,
             last_write: 0,
-            stats: LineStats::default(),
+            stats: LineStats {
+                capacity: l.capacity_misses(),
+                ..LineStats::default()
+            },
         });
         self.l3.resize(self.l3.len() + self.llcs, Copy::default());
         self.l3_set(
@@ -125,7 +128,7 @@ impl SharedLines {
             llc,
             Copy {
                 version: 1,
-                stamp: l.l3_stamp,
+                stamp: l.l3_stamp(),
             },
         );
         i

@@ -36,7 +36,7 @@ pub struct Places {
     first: [Vec<u32>; Kind::ALL.len()],
     stride: [usize; Kind::ALL.len()],
     /// Open addressing; nothing is ever removed.
-    spreads: Vec<Spread>,
+    spreads: Box<[Spread; SPREADS]>,
     nr_spreads: usize,
     /// First line and object of everything that was made, in order of lines.
     made: Vec<(u32, Object)>,
@@ -63,7 +63,7 @@ impl Places {
             nodes: machine.topology.cpus.iter().map(|c| c.numa_node).collect(),
             first: Default::default(),
             stride: Kind::ALL.map(|k| if of_cpu(k) { cpus } else { 0 }),
-            spreads: vec![free; SPREADS],
+            spreads: Box::new([free; SPREADS]),
             nr_spreads: 0,
             made: Vec::new(),
             alloc_node: 0,

@@ -66,11 +66,21 @@ impl Due {
 }
 
 /// The queue.
-#[derive(Debug, Default)]
+///
+/// A CPU has at most one step of work and one tick to come: the later setting of either replaces
+/// the earlier. These are most of all events; they are leaves of a tree of which each node
+/// is the smaller of the two below. Everything else is in a heap.
+#[derive(Debug)]
 pub struct Queue {
     heap: QuaternaryHeap<Reverse<(Ps, u64, Slot)>>,
     next: u64,
+    /// Root at 1, leaves in the second half: time (64 bits), sequence number (48), leaf (16).
+    tree: Vec<u128>,
+    /// Stamps by leaf: twice the CPU, plus 1 for its tick.
+    stamps: Vec<u32>,
 }
+
+const NEVER: u128 = u128::MAX;
 
 /// Keeps `Due` out of the comparison: the sequence number is unique.
 #[derive(Clone, Copy, Debug)]
@@ -94,11 +104,30 @@ impl Ord for Slot {
 }
 
 impl Queue {
+    /// Nothing is due on any of `cpus` CPUs.
+    pub fn new(cpus: usize) -> Self {
+        let leaves = (2 * cpus).next_power_of_two();
+        debug_assert!(leaves <= 1 << 16);
+        Self {
+            heap: QuaternaryHeap::new(),
+            next: 0,
+            tree: vec![NEVER; 2 * leaves],
+            stamps: vec![0; leaves],
+        }
+    }
+
     /// Enters `due` at `at`.
     #[inline]
     pub fn push(&mut self, at: Ps, due: Due) {
         self.next += 1;
-        self.heap.push(Reverse((at, self.next, Slot(due))));
+        let (leaf, stamp) = match due {
+            Due::Work { cpu, stamp } => (2 * cpu, stamp),
+            Due::Tick { cpu, stamp } => (2 * cpu + 1, stamp),
+            _ => return self.heap.push(Reverse((at, self.next, Slot(due)))),
+        };
+        self.stamps[leaf as usize] = stamp;
+        let key = u128::from(at) << 64 | u128::from(self.next) << 16 | u128::from(leaf);
+        self.set(leaf as usize, key);
     }
 
     /// When the earliest is due.
@@ -109,7 +138,37 @@ impl Queue {
     /// The earliest.
     #[inline]
     pub fn pop(&mut self) -> Option<(Ps, Due)> {
-        self.heap.pop().map(|Reverse((at, _, slot))| (at, slot.0))
+        let first = self.tree[1];
+        if let Some(Reverse((at, seq, _))) = self.heap.peek()
+            && u128::from(*at) << 64 | u128::from(*seq) << 16 < first
+        {
+            return self.heap.pop().map(|Reverse((at, _, slot))| (at, slot.0));
+        }
+        if first == NEVER {
+            return None;
+        }
+        let leaf = first as usize & 0xffff;
+        self.set(leaf, NEVER);
+        let (cpu, stamp) = (leaf as u32 / 2, self.stamps[leaf]);
+        let due = match leaf % 2 {
+            0 => Due::Work { cpu, stamp },
+            _ => Due::Tick { cpu, stamp },
+        };
+        Some(((first >> 64) as Ps, due))
+    }
+
+    #[inline]
+    fn set(&mut self, leaf: usize, key: u128) {
+        let mut at = self.tree.len() / 2 + leaf;
+        self.tree[at] = key;
+        while at > 1 {
+            let smaller = self.tree[at].min(self.tree[at ^ 1]);
+            at /= 2;
+            if self.tree[at] == smaller {
+                return;
+            }
+            self.tree[at] = smaller;
+        }
     }
 }
 
@@ -119,12 +178,33 @@ mod tests {
 
     #[test]
     fn equal_times_come_out_in_order_of_insertion() {
-        let mut q = Queue::default();
+        let mut q = Queue::new(100);
+        let due = |cpu: u32| match cpu % 3 {
+            0 => Due::Ipi { cpu },
+            1 => Due::Work { cpu, stamp: 1 },
+            _ => Due::Tick { cpu, stamp: 1 },
+        };
         for cpu in 0..100 {
-            q.push(u64::from(cpu / 10), Due::Ipi { cpu });
+            q.push(u64::from(cpu / 10), due(cpu));
         }
         let order: Vec<_> = std::iter::from_fn(|| q.pop()).map(|(_, d)| d).collect();
-        let want: Vec<_> = (0..100).map(|cpu| Due::Ipi { cpu }).collect();
+        let want: Vec<_> = (0..100).map(due).collect();
+        assert_eq!(order, want);
+    }
+
+    #[test]
+    fn a_later_setting_replaces_the_earlier() {
+        let mut q = Queue::new(3);
+        for (at, stamp) in [(5, 1), (9, 2)] {
+            q.push(at, Due::Work { cpu: 2, stamp });
+            q.push(at + 1, Due::Tick { cpu: 2, stamp });
+        }
+        let order: Vec<_> = std::iter::from_fn(|| q.pop()).collect();
+        let (cpu, stamp) = (2, 2);
+        let want = [
+            (9, Due::Work { cpu, stamp }),
+            (10, Due::Tick { cpu, stamp }),
+        ];
         assert_eq!(order, want);
     }
 }

@@ -325,4 +325,10 @@ impl<'a> Sim<'a> {
     pub fn busy(&self) -> Ps {
         self.cpus.iter().map(|c| c.busy).sum()
     }
+
+    /// Queues of groups on CPUs that came to be.
+    #[must_use]
+    pub fn nr_group_queues(&self) -> usize {
+        self.rqs.iter().map(|rq| rq.cfs.len() - 1).sum()
+    }
 }

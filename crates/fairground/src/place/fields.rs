@@ -17,6 +17,7 @@ impl Fields {
     }
 
     /// Both sets together.
+    #[inline]
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -37,6 +38,7 @@ impl Fields {
 
 impl core::ops::BitOr for Fields {
     type Output = Self;
+    #[inline]
     fn bitor(self, other: Self) -> Self {
         self.and(other)
     }
