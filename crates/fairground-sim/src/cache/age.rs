@@ -64,6 +64,7 @@ impl Ages {
         self.cores[core]
     }
 
+    #[inline]
     pub fn l3_fills(&self, llc: usize) -> u32 {
         self.l3s[llc]
     }
@@ -76,6 +77,7 @@ impl Ages {
     }
 
     /// A fill of the core's caches with a line that it never had.
+    #[inline]
     pub fn miss(&mut self, core: usize) -> Place {
         self.cores[core] = self.cores[core].wrapping_add(1);
         self.core_reuse[core].saw_new(1);
@@ -83,6 +85,7 @@ impl Ages {
     }
 
     /// A fill with a line that another core took away.
+    #[inline]
     pub fn refill(&mut self, core: usize, stamp: u32) {
         let age = self.cores[core].wrapping_sub(stamp);
         if age > self.recent {
@@ -112,23 +115,28 @@ impl Ages {
     }
 
     /// Whether a core's private caches still hold a line (seen from outside: nothing moves).
+    #[inline]
     pub fn core_has(&self, core: usize, stamp: u32, line: u32) -> bool {
         let age = self.cores[core].wrapping_sub(stamp);
-        let distance = self.core_reuse[core].distance(age);
-        age <= self.recent || !self.l2.gone(distance, self.dice(line, core as u64, stamp))
+        age <= self.recent || {
+            let distance = self.core_reuse[core].distance(age);
+            !self.l2.gone(distance, self.dice(line, core as u64, stamp))
+        }
     }
 
     /// Whether an L3 domain still holds a line.
+    #[inline]
     pub fn l3_has(&self, llc: usize, stamp: u32, line: u32) -> bool {
         let age = self.l3s[llc].wrapping_sub(stamp);
-        let distance = self.l3_reuse[llc].distance(age);
-        age <= self.l3_recent
-            || !self
-                .l3
-                .gone(distance, self.dice(line, !(llc as u64), self.l3s[llc]))
+        age <= self.l3_recent || {
+            let distance = self.l3_reuse[llc].distance(age);
+            let dice = self.dice(line, !(llc as u64), self.l3s[llc]);
+            !self.l3.gone(distance, dice)
+        }
     }
 
     /// The line goes on top of the domain's stack; `new` if the domain never had it.
+    #[inline]
     pub fn l3_touch(&mut self, llc: usize, stamp: u32, new: bool) {
         let age = self.l3s[llc].wrapping_sub(stamp);
         if new {
@@ -142,6 +150,7 @@ impl Ages {
     }
 
     /// 16 bits by a 64-bit finalizer (Steele, Lea, Flood 2014: SplitMix).
+    #[inline]
     fn dice(&self, line: u32, place: u64, counter: u32) -> u32 {
         let mut z = self.seed ^ (u64::from(line) << 32 | u64::from(counter));
         z = z.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -173,6 +182,7 @@ impl Survival {
         Self { lines, table }
     }
 
+    #[inline]
     fn gone(&self, distance: u32, dice: u32) -> bool {
         let step = (u64::from(distance) * 32 / u64::from(self.lines)) as usize;
         self.table.get(step).is_none_or(|p| dice < *p)

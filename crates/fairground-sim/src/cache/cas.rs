@@ -13,6 +13,7 @@ const ATTEMPTS: u8 = 16;
 
 impl Cache {
     pub(super) fn cas_loop(&mut self, r: Req) -> Cost {
+        self.give_up_line(r.line);
         let i = self.lines[r.line as usize].link;
         let s = self.shared.line(i);
         let owned = s.exclusive && usize::from(s.owner) == r.core;
@@ -61,8 +62,9 @@ impl Cache {
 
     /// After a failed swap the line goes back to where it came from.
     fn lose_again(&mut self, r: Req, i: u32, owner: u16) {
-        let s = self.shared.line_mut(i);
         if usize::from(owner) != r.core {
+            self.give_up_line(r.line);
+            let s = self.shared.line_mut(i);
             s.version += 1;
             super::shared::mark(&mut s.words, r.words, s.version);
             s.owner = owner;

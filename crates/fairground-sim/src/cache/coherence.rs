@@ -24,6 +24,7 @@ enum Own {
 impl Cache {
     /// One load, store or update of a shared line.
     pub(super) fn coherent(&mut self, r: Req) -> Cost {
+        self.give_up_line(r.line);
         let i = self.lines[r.line as usize].link;
         let own = self.own_copy(r, i);
         let s = self.shared.line(i);
@@ -84,7 +85,6 @@ impl Cache {
         let mut cost = self.p.hit(r.access, r.now);
         let stamp = self.ages.core_fills(r.core);
         let s = self.shared.line_mut(i);
-        let version = s.version;
         let mut extra = if place == Place::L2 {
             self.p.l2.saturating_sub(self.p.l1)
         } else {
@@ -103,7 +103,7 @@ impl Cache {
         }
         cost.latency += extra;
         cost.done_at += extra;
-        self.shared.set_copy(i, r.core, Copy { version, stamp });
+        self.keep_line(r, stamp);
         cost
     }
 
@@ -273,7 +273,7 @@ impl Cache {
             }
         }
         self.l3_fill(i, llc, version);
-        self.shared.set_copy(i, r.core, Copy { version, stamp });
+        self.keep_line(r, stamp);
     }
 
     fn take_ownership(&mut self, r: Req, i: u32, start: Ps) {
@@ -293,7 +293,7 @@ impl Cache {
             s.last_write = s.last_write.max(start);
         }
         self.l3_fill(i, llc, version);
-        self.shared.set_copy(i, r.core, Copy { version, stamp });
+        self.keep_line(r, stamp);
     }
 
     fn l3_fill(&mut self, i: u32, llc: usize, version: u32) {

@@ -434,13 +434,10 @@ impl Cache {
                 self.classes[MissClass::Hit as usize] += 1;
                 return self.p.hit(access, now);
             }
-            self.give_up_line(line);
-            let cost = match access {
+            match access {
                 Access::CasLoop => self.cas_loop(r),
                 _ => self.coherent(r),
-            };
-            self.keep_line(line, at.0);
-            cost
+            }
         };
         self.classes[cost.class as usize] += 1;
         cost
@@ -468,18 +465,17 @@ impl Cache {
         l.tail = 0;
     }
 
-    /// Lets [`Cache::quick`] have the line if `core` has it current.
+    /// The requester has the line current now, as of `stamp`: noted in the line, for
+    /// [`Cache::quick`], instead of in the record.
     #[inline]
-    fn keep_line(&mut self, line: LineId, core: u16) {
-        let l = &mut self.lines[line as usize];
+    fn keep_line(&mut self, r: Req, stamp: u32) {
+        let l = &mut self.lines[r.line as usize];
+        debug_assert_eq!(l.core, UNTOUCHED);
         let s = self.shared.line(l.link);
-        let copy = self.shared.copy(l.link, usize::from(core));
-        if copy.version == s.version {
-            let exclusive = s.exclusive && s.owner == core;
-            l.core = if exclusive { core } else { core | SHARES };
-            l.stamp = copy.stamp;
-            (l.written, l.tail) = (0, 0);
-        }
+        let exclusive = s.exclusive && usize::from(s.owner) == r.core;
+        l.core = r.core as u16 | if exclusive { 0 } else { SHARES };
+        l.stamp = stamp;
+        (l.written, l.tail) = (0, 0);
     }
 
     /// A load of a current copy near the top of the stack: true if it was one. The core that is
@@ -501,7 +497,7 @@ impl Cache {
             l.tail += 1;
             if l.tail >= 4 {
                 self.give_up_line(r.line);
-                self.keep_line(r.line, r.core as u16);
+                self.keep_line(r, fills);
             }
         }
         hit

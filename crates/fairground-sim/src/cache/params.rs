@@ -121,6 +121,7 @@ fn hits(m: &Machine) -> [f64; 4] {
 }
 
 /// Index of the per-line counter.
+#[inline]
 pub(super) fn kind(access: Access) -> usize {
     (access as usize).min(2)
 }
@@ -202,15 +203,18 @@ impl Params {
         self.distances[a * self.cores.len() + b]
     }
 
+    #[inline]
     pub fn node(&self, core: usize) -> usize {
         self.cores[core].node as usize
     }
 
+    #[inline]
     pub fn dram(&self, core: usize, home: usize) -> Ps {
         self.dram[self.node(core) * self.nr_nodes + home]
     }
 
     /// What a load pays of `total`, the queueing included: a miss never less than an L2 hit.
+    #[inline]
     pub fn load_stall(&self, total: Ps) -> Ps {
         total
             .saturating_sub(self.load_overlap)
@@ -218,6 +222,7 @@ impl Params {
     }
 
     /// What an update pays of `total`.
+    #[inline]
     pub fn rmw_stall(&self, total: Ps) -> Ps {
         let least = Ps::from(self.hit_ps[Access::Rmw as usize]);
         total.saturating_sub(self.rmw_overlap).max(total.min(least))
@@ -238,6 +243,7 @@ impl Params {
     }
 
     /// Service time of a request that `wait`s behind others of `last` each.
+    #[inline]
     pub fn knee(&self, service: Ps, wait: Ps, last: Ps) -> Ps {
         if self.knee_limit == 0 || last == 0 {
             return service;

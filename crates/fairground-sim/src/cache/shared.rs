@@ -84,10 +84,12 @@ impl SharedLines {
         }
     }
 
+    #[inline]
     pub fn line(&self, i: u32) -> &Shared {
         &self.lines[i as usize]
     }
 
+    #[inline]
     pub fn line_mut(&mut self, i: u32) -> &mut Shared {
         &mut self.lines[i as usize]
     }
@@ -150,15 +152,13 @@ impl SharedLines {
     /// Lets `f` see and change the core's copy, if it ever had one, with the line's version; what
     /// it says, or false.
     #[inline]
-    pub fn refresh(
-        &mut self,
-        i: u32,
-        core: usize,
-        f: impl FnOnce(&mut Copy, u32) -> bool,
-    ) -> bool {
+    pub fn refresh(&mut self, i: u32, core: usize, f: impl FnOnce(&mut Copy, u32) -> bool) -> bool {
         let s = &mut self.lines[i as usize];
         if s.row != NONE {
-            return f(&mut self.rows[s.row as usize * self.cores + core], s.version);
+            return f(
+                &mut self.rows[s.row as usize * self.cores + core],
+                s.version,
+            );
         }
         let n = usize::from(s.inline_len);
         let is = |c: &u16| usize::from(*c) == core;
@@ -168,6 +168,7 @@ impl SharedLines {
         }
     }
 
+    #[inline]
     pub fn set_copy(&mut self, i: u32, core: usize, copy: Copy) {
         let s = &mut self.lines[i as usize];
         if s.row != NONE {
@@ -197,10 +198,12 @@ impl SharedLines {
         }
     }
 
+    #[inline]
     pub fn l3(&self, i: u32, llc: usize) -> Copy {
         self.l3[i as usize * self.llcs + llc]
     }
 
+    #[inline]
     pub fn l3_set(&mut self, i: u32, llc: usize, copy: Copy) {
         self.l3[i as usize * self.llcs + llc] = copy;
     }
