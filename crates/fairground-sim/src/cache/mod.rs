@@ -133,7 +133,7 @@ pub struct Cache {
     ages: Ages,
     stores: StoreBuffers,
     domains: Vec<DomainStats>,
-    /// Touches by [`MissClass`].
+    /// Misses by [`MissClass`].
     classes: [u64; 6],
 }
 
@@ -258,37 +258,10 @@ impl Cache {
     }
 
     /// [`Cache::pass`] of several lines one after another, given as offset from a first line and
-    /// words; each with a load before if `reads`.
+    /// words: loads, stores, or of each line a load and then a store. Most of a simulation's time
+    /// is spent in this loop.
     #[inline]
-    pub fn pass_run(
-        &mut self,
-        cpu: u32,
-        run: (LineId, &[(u8, u8)]),
-        reads: bool,
-        access: Access,
-        now: Ps,
-    ) -> Ps {
-        match (reads, access) {
-            (false, Access::Load) => self.run::<true, false>(cpu, run, now),
-            (false, Access::Store) => self.run::<false, true>(cpu, run, now),
-            (true, Access::Store) => self.run::<true, true>(cpu, run, now),
-            _ => {
-                let mut now = now;
-                for (offset, words) in run.1 {
-                    let line = run.0 + u32::from(*offset);
-                    if reads {
-                        now = self.pass(cpu, line, *words, Access::Load, now);
-                    }
-                    now = self.pass(cpu, line, *words, access, now);
-                }
-                now
-            }
-        }
-    }
-
-    /// Loads, stores, or both; the loop that most of a simulation's time is spent in.
-    #[inline(always)]
-    fn run<const LOAD: bool, const STORE: bool>(
+    pub fn pass_run<const LOAD: bool, const STORE: bool>(
         &mut self,
         cpu: u32,
         (first, run): (LineId, &[(u8, u8)]),
@@ -298,7 +271,6 @@ impl Cache {
         let load = if LOAD { Ps::from(self.p.hit_ps[0]) } else { 0 };
         let store = if STORE { Ps::from(self.p.hit_ps[1]) } else { 0 };
         let mut fills = self.ages.core_fills(usize::from(at.0));
-        let mut hits = 0;
         for (offset, words) in run {
             let line = first + u32::from(*offset);
             let l = &mut self.lines[line as usize];
@@ -319,7 +291,6 @@ impl Cache {
                     }
                 }
                 now += load + store;
-                hits += u64::from(LOAD) + u64::from(STORE);
             } else {
                 if LOAD {
                     now = self.slow(at, line, *words, Access::Load, now).done_at;
@@ -330,7 +301,6 @@ impl Cache {
                 fills = self.ages.core_fills(usize::from(at.0));
             }
         }
-        self.classes[MissClass::Hit as usize] += hits;
         now
     }
 
@@ -366,7 +336,6 @@ impl Cache {
             }
         }
         l.ops[kind(access)] += 1;
-        self.classes[MissClass::Hit as usize] += 1;
         true
     }
 
@@ -399,7 +368,13 @@ impl Cache {
 
     /// Touches of one class so far.
     pub fn touches(&self, class: MissClass) -> u64 {
-        self.classes[class as usize]
+        if class != MissClass::Hit {
+            return self.classes[class as usize];
+        }
+        // Hits are not counted one by one: they are what was no miss.
+        let ops = |l: &Line| l.ops.iter().map(|n| u64::from(*n)).sum::<u64>();
+        let all: u64 = self.lines.iter().map(ops).sum();
+        all - self.classes[1..].iter().sum::<u64>()
     }
 
     /// Number of lines allocated.
@@ -431,7 +406,6 @@ impl Cache {
         } else {
             let noted = l.core & !SHARES == at.0;
             if access == Access::Load && l.link != NONE && !noted && self.read_hit(r) {
-                self.classes[MissClass::Hit as usize] += 1;
                 return self.p.hit(access, now);
             }
             match access {

@@ -15,7 +15,7 @@ pub use trace::{Counters, TraceLine};
 
 use fairground::event::Event;
 use fairground::host::{Host, Kick, Timer};
-use fairground::place::{Access, Fields, Func, Lock, Object};
+use fairground::place::{Access, Fields, Func, Kind, Lock, Object};
 use fairground::task::Task;
 use fairground::value::{Cpu, TaskId};
 
@@ -204,6 +204,30 @@ impl SimHost {
     pub fn lock_wait(&self) -> Ps {
         self.locks.wait()
     }
+
+    /// A load, a store, or both one after the other, of each line that `fields` are on.
+    #[inline(never)]
+    fn touch_plain<const LOAD: bool, const STORE: bool>(
+        &mut self,
+        kind: Kind,
+        a: u32,
+        b: u32,
+        fields: Fields,
+    ) {
+        let object = Object { kind, a, b };
+        let run = self.places.lines(object, fields, &mut self.cache);
+        self.at = self.cache.pass_run::<LOAD, STORE>(self.cpu, run, self.at);
+    }
+
+    #[inline(never)]
+    fn touch_atomic(&mut self, kind: Kind, a: u32, b: u32, fields: Fields, how: cache::Access) {
+        let object = Object { kind, a, b };
+        let (first, lines) = self.places.lines(object, fields, &mut self.cache);
+        for (offset, words) in lines {
+            let line = first + u32::from(*offset);
+            self.at = self.cache.pass(self.cpu, line, *words, how, self.at);
+        }
+    }
 }
 
 impl Host for SimHost {
@@ -238,19 +262,17 @@ impl Host for SimHost {
         self.rng.bits() as u32
     }
 
-    #[inline]
+    // Always inlined: the access is known where it is reported, and the ids go in registers.
+    #[inline(always)]
     fn touch(&mut self, object: Object, fields: Fields, access: Access) {
-        let (first, lines) = self.places.lines(object, fields, &mut self.cache);
-        let (reads, kind) = match access {
-            Access::Read => (false, cache::Access::Load),
-            Access::Write => (false, cache::Access::Store),
-            Access::Rmw => (false, cache::Access::Rmw),
-            Access::CasLoop => (false, cache::Access::CasLoop),
-            Access::Update => (true, cache::Access::Store),
-        };
-        self.at = self
-            .cache
-            .pass_run(self.cpu, (first, lines), reads, kind, self.at);
+        let Object { kind, a, b } = object;
+        match access {
+            Access::Read => self.touch_plain::<true, false>(kind, a, b, fields),
+            Access::Write => self.touch_plain::<false, true>(kind, a, b, fields),
+            Access::Update => self.touch_plain::<true, true>(kind, a, b, fields),
+            Access::Rmw => self.touch_atomic(kind, a, b, fields, cache::Access::Rmw),
+            Access::CasLoop => self.touch_atomic(kind, a, b, fields, cache::Access::CasLoop),
+        }
     }
 
     #[inline]

@@ -132,7 +132,10 @@ impl Queue {
 
     /// When the earliest is due.
     pub fn next_at(&self) -> Option<Ps> {
-        self.heap.peek().map(|Reverse((at, ..))| *at)
+        let first = self.tree[1];
+        let of_cpus = (first != NEVER).then_some((first >> 64) as Ps);
+        let other = self.heap.peek().map(|Reverse((at, ..))| *at);
+        of_cpus.into_iter().chain(other).min()
     }
 
     /// The earliest.

@@ -87,7 +87,7 @@ impl<'a> Sim<'a> {
             marks: Marks::new(workload),
             tasks: Vec::new(),
             cpus: (0..cpus).map(|_| CpuState::new()).collect(),
-            queue: Queue::new(cpus as usize),
+            queue: Queue::new(cpus),
             now: 0,
             moving: Vec::with_capacity(64),
             timers: FxHashMap::default(),
