@@ -105,5 +105,6 @@ fn excerpt(diagnostic: &dyn Diagnostic, colour: bool) -> Option<String> {
     let handler = GraphicalReportHandler::new_themed(theme).with_width(99);
     let mut text = String::new();
     handler.render_report(&mut text, diagnostic).ok()?;
-    Some(format!("error: {}\n", text.trim()))
+    // Like all other errors: no cross in front of the message, and one line break at the end.
+    Some(format!("error: {}\n", text.trim().trim_start_matches("× ")))
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::table::{Align, count, render};
-use crate::result::{LineTraffic, Variant};
+use crate::result::{LineTraffic, Run, Variant};
 
 /// Means over the runs of a variant, per place.
 #[derive(Clone, Copy, Default)]
@@ -38,7 +38,7 @@ pub fn lines_text(variants: &[Variant], most: usize) -> String {
             let all: f64 = table.values().map(|t| t.wait_ns).sum();
             let t = table.get(place).copied().unwrap_or_default();
             let name = if index == 0 {
-                format!("{}.{}", place.0, place.1)
+                place_name(place.0, place.1)
             } else {
                 String::new()
             };
@@ -58,10 +58,29 @@ pub fn lines_text(variants: &[Variant], most: usize) -> String {
     let mut align = [Align::Right; 8];
     align[..2].fill(Align::Left);
     let mut text = render(&HEADER, &rows, &align);
-    if dropped > 0 {
+    // Who wants no table wants no words about it either.
+    if dropped > 0 && most > 0 {
         text += &format!("... and {dropped} more\n");
     }
     text
+}
+
+/// `object.field,field`, cut to what the table has room for; `,+3` stands for three more fields
+/// of the line.
+fn place_name(object: &str, fields: &str) -> String {
+    const WIDTH: usize = 38;
+    let fields: Vec<&str> = fields.split(',').collect();
+    for shown in (1..=fields.len()).rev() {
+        let mut name = format!("{object}.{}", fields[..shown].join(","));
+        if shown < fields.len() {
+            name += &format!(",+{}", fields.len() - shown);
+        }
+        // One field is shown whatever its length: a line must have a name.
+        if name.chars().count() <= WIDTH || shown == 1 {
+            return name;
+        }
+    }
+    object.into()
 }
 
 fn line_row(place: String, variant: &str, t: Traffic, all_wait_ns: f64) -> Vec<String> {
@@ -141,7 +160,7 @@ pub fn functions_text(variants: &[Variant], most: usize) -> String {
         (&["share", "function"], &[Align::Right, Align::Left])
     };
     let mut text = render(header, &rows, align);
-    if dropped > 0 {
+    if dropped > 0 && most > 0 {
         text += &format!("... and {dropped} more\n");
     }
     text
@@ -154,4 +173,41 @@ fn shares(variant: &Variant) -> BTreeMap<&str, f64> {
         *sums.entry(name).or_default() += cost.share.unwrap_or(0.0) * part;
     }
     sums
+}
+
+/// What the real tool would have printed: of each variant's first seed.
+pub fn words_text(variants: &[Variant]) -> String {
+    let mut told: Vec<(&str, &Run)> = Vec::new();
+    for variant in variants {
+        let run = variant.runs.first().filter(|run| !run.output.is_empty());
+        told.extend(run.map(|run| (variant.name.as_str(), run)));
+    }
+    let mut text = String::new();
+    for (name, run) in &told {
+        text += &format!("{name}, seed {}:\n", run.seed);
+        for line in &run.output {
+            text += format!("  {line}").trim_end();
+            text += "\n";
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_keeps_its_first_fields() {
+        assert_eq!(place_name("rq", "lock"), "rq.lock");
+        assert_eq!(
+            place_name("sched_entity(task)", "slice,nr_migrations,depth,parent"),
+            "sched_entity(task).slice,+3"
+        );
+        let long = "a_field_name_that_no_table_has_room_for";
+        assert_eq!(
+            place_name("rq", &format!("{long},b")),
+            format!("rq.{long},+1")
+        );
+    }
 }

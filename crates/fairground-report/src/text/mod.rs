@@ -7,7 +7,7 @@ mod table;
 
 use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
-use costs::{functions_text, lines_text};
+use costs::{functions_text, lines_text, words_text};
 use head::{foot, head, labelled};
 use table::{Align, bare_change, change, number, render};
 
@@ -47,6 +47,7 @@ pub fn compare_text(result: &Compare, style: Style) -> String {
         comparison_text(&result.comparison, style),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
+        words_text(variants),
         foot(&result.redo, &result.notes) + &legend(&result.comparison),
     ];
     join(&parts)
@@ -71,6 +72,7 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
         variants.iter().map(|v| metrics_text(v, &metrics)).collect(),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
+        words_text(variants),
         foot(&result.redo, &result.notes),
     ];
     join(&parts)

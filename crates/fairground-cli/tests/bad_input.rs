@@ -1,0 +1,243 @@
+//! Bad input: one message that names what is wrong and what would be right, exit code 2.
+
+mod common;
+
+use common::{SHORT, SMALL, fails, file, place, words};
+
+#[test]
+fn unknown_names_have_a_nearest_one() {
+    let run = |more: &[&'static str]| words(&[&["run"], SMALL, more, SHORT]);
+    fails(
+        words(&[&["run", "--machine", "spr-8480-s2"], SHORT]),
+        &[
+            "unknown machine `spr-8480-s2`",
+            "did you mean `spr-8480-2s`?",
+        ],
+    );
+    fails(
+        words(&[&["run"], SMALL, &["--", "hackbnech"]]),
+        &["unknown workload 'hackbnech'", "did you mean 'hackbench'?"],
+    );
+    fails(
+        run(&["--patch", "tg-load-avg-ratelimits"]),
+        &["unknown patch", "did you mean `tg-load-avg-ratelimit`?"],
+    );
+    fails(
+        run(&["--profile", "linux-6.81"]),
+        &["unknown profile `linux-6.81`", "did you mean `linux-6.18`?"],
+    );
+    fails(
+        run(&["--set", "ilb_kik=always"]),
+        &["unknown decision `ilb_kik`", "did you mean `ilb_kick`?"],
+    );
+    fails(
+        run(&["--set", "ilb_kick=alway"]),
+        &["`ilb_kick` cannot be `alway`", "did you mean `always`?"],
+    );
+    fails(run(&["--set", "ilb_kick"]), &["expected DECISION=VALUE"]);
+    fails(
+        run(&["--set", "hz=0"]),
+        &["`hz` cannot be `0`", "100..=1000"],
+    );
+    fails(run(&["--machin", "x"]), &["--machin", "--machine"]);
+    fails(["list", "machine"], &["machines"]);
+}
+
+#[test]
+fn an_unknown_metric_is_refused_before_anything_runs() {
+    let compare = |condition: &'static str| {
+        let condition = ["--patch", "ilb-skip-redundant", "--fail-on", condition];
+        // Minutes, if it ran.
+        let long = ["--", "hackbench", "-g", "50", "-l", "100000"];
+        words(&[&["compare"], SMALL, &condition, &long])
+    };
+    fails(
+        compare("hackbench.time>5%"),
+        &[
+            "unknown metric `hackbench.time`",
+            "did you mean `hackbench.time_s`?",
+        ],
+    );
+    fails(compare("migrations=5"), &["is no condition", "METRIC>N%"]);
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    fails(words(&[&["run"], SHORT]), &["no machine", "--machine"]);
+    fails(
+        words(&[&["run"], SMALL]),
+        &["no workload", "list workloads"],
+    );
+    fails(
+        words(&[&["compare"], SMALL, SHORT]),
+        &["nothing to compare", "--patch"],
+    );
+    fails(
+        words(&[&["run"], SMALL, &["hackbench"]]),
+        &["a workload stands behind `--`"],
+    );
+    fails(
+        words(&[&["run"], SMALL, &["hackbench", "-g", "1"]]),
+        &["-g", "behind `--`"],
+    );
+    fails(
+        words(&[&["run"], SMALL, &["--", "hackbench", "-z"]]),
+        &["hackbench", "-z"],
+    );
+    fails(
+        words(&[&["run"], SMALL, &["--cpus", "7"], SHORT]),
+        &["7 CPUs"],
+    );
+    fails(
+        words(&[&["run"], SMALL, &["--jobs", "0"], SHORT]),
+        &["0", "--jobs"],
+    );
+    fails(words(&[&["run", "--seeds", "0"], SHORT]), &["--seeds"]);
+}
+
+/// A scenario with `extra` at the top and `task` in its task.
+fn scenario(extra: &str, task: &str) -> String {
+    format!("duration = \"1ms\"\n{extra}\n[[task]]\nname = \"t\"\n{task}\n")
+}
+
+#[test]
+fn scenarios_are_refused_with_their_line() {
+    const STEPS: &str = "steps = [{ run = \"10us\" }]";
+    let group = |keys: &str| scenario(&format!("[[cgroup]]\npath = \"/a\"\n{keys}"), STEPS);
+    let cycle =
+        "[[cgroup]]\nname = \"a\"\nparent = \"b\"\n[[cgroup]]\nname = \"b\"\nparent = \"a\"";
+    let cases: [(&str, String, &[&str]); 12] = [
+        (
+            "key",
+            scenario("durration = 1", STEPS),
+            &[":2: ", "durration", "duration"],
+        ),
+        ("cycle", scenario(cycle, STEPS), &["cycle"]),
+        ("weight0", group("\"cpu.weight\" = 0"), &[":4: ", "10000"]),
+        (
+            "weight10001",
+            group("\"cpu.weight\" = 10001"),
+            &[":4: ", "10000"],
+        ),
+        (
+            "quota",
+            group("\"cpu.max\" = \"999 100000\""),
+            &[":4: ", "1 ms"],
+        ),
+        (
+            "mask",
+            scenario("", &format!("affinity = \"8-9\"\n{STEPS}")),
+            &["no CPU", "0-7"],
+        ),
+        (
+            "negative",
+            scenario("", "steps = [{ run = \"-1us\" }]"),
+            &["-1us"],
+        ),
+        (
+            "infinite",
+            scenario("", "steps = [{ run = \"inf\" }]"),
+            &["inf"],
+        ),
+        (
+            "machine",
+            scenario("machine = \"xeon\"", STEPS),
+            &[":2: ", "unknown machine `xeon`"],
+        ),
+        (
+            "profile",
+            scenario("profile = \"linux-7\"", STEPS),
+            &[":2: ", "unknown profile"],
+        ),
+        ("empty", String::new(), &["empty"]),
+        ("syntax", "[[task".into(), &[":1: "]),
+    ];
+    for (name, text, parts) in cases {
+        let path = file(&format!("scenario-{name}"), "s.toml", text);
+        let machine: &[&str] = if name == "machine" { &[] } else { &SMALL[..2] };
+        fails(words(&[&["run", &path], machine]), parts);
+    }
+}
+
+#[test]
+fn a_deadlock_says_who_waits_for_what() {
+    let text =
+        "pipes = [\"p\"]\n[[task]]\nname = \"reader\"\nsteps = [{ read = \"p\", bytes = 1 }]\n";
+    let path = file("deadlock", "s.toml", text);
+    fails(
+        words(&[&["run", &path], SMALL]),
+        &["deadlock", "`reader`", "waits for data"],
+    );
+}
+
+#[test]
+fn huge_files_are_not_read_and_not_shown() {
+    let path = file("huge-scenario", "s.toml", vec![b'a'; (8 << 20) + 1]);
+    fails(words(&[&["run", &path], SMALL]), &["more than 8 MiB"]);
+    let path = file("huge-machine", "m.toml", vec![b'a'; (1 << 20) + 1]);
+    fails(
+        words(&[&["run", "--machine", &path], SHORT]),
+        &["more than the limit"],
+    );
+    // One long line is named, not printed.
+    let path = file("long-line", "s.toml", vec![b'='; 100_000]);
+    let output = common::fairground(words(&[&["run", &path], SMALL]));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stderr.len() < 1000);
+    let path = file("no-text", "s.toml", [0xff, 0xfe, 0]);
+    fails(words(&[&["run", &path], SMALL]), &["cannot be read"]);
+    fails(words(&[&["run", "no/such.toml"], SMALL]), &["no/such.toml"]);
+}
+
+#[test]
+fn machine_files_are_refused_with_their_line() {
+    let good = include_str!("../../../machines/spr-guest-2cpu.toml");
+    let machine = |name: &str, text: String, parts: &[&str]| {
+        let path = file(&format!("machine-{name}"), "m.toml", text);
+        fails(words(&[&["run", "--machine", &path], SHORT]), parts);
+    };
+    machine("empty", String::new(), &["empty"]);
+    let none = good.replace("cores_per_die = 2", "cores_per_die = 0");
+    machine("no-cpus", none, &["m.toml:"]);
+    let latency = good.lines().find(|l| l.starts_with("same_socket"));
+    let without = good.replace(latency.expect("a transfer latency"), "");
+    machine("no-latency", without, &["m.toml:", "same_socket"]);
+    let xml = file("xml", "m.xml", "<topology></topology>");
+    fails(words(&[&["run", "--machine", &xml], SHORT]), &["m.xml"]);
+}
+
+#[test]
+fn saved_results_are_read_with_care() {
+    let good = file("saved-good", "good.json", "{}");
+    fails(
+        ["compare", &good, "no-such.json"],
+        &["good.json", "missing field"],
+    );
+    let empty = file("saved-empty", "empty.json", "");
+    fails(["compare", &empty, &empty], &["empty.json", "empty"]);
+    let text = file("saved-text", "text.json", "hello");
+    fails(["compare", &text, &text], &["not JSON"]);
+    fails(
+        ["compare", &text, &text, "--patch", "lazy-h-load"],
+        &["--patch says what to simulate"],
+    );
+    fails(["compare", &text, &text, &text], &["unexpected"]);
+}
+
+#[test]
+fn places_that_cannot_be_written_are_refused_first() {
+    let dir = place("unwritable");
+    let dir = dir.to_str().expect("UTF-8");
+    // Minutes, if it ran.
+    let long = ["--", "hackbench", "-g", "50", "-l", "100000"];
+    let run = |json: &'static str, path: &str| {
+        let words = words(&[&["run"], SMALL, &[json], &[path], &long]);
+        fails(words, &["cannot write"]);
+    };
+    run("--json", dir);
+    run("--csv", "no/such/directory/x.csv");
+    fails(
+        words(&[&["run"], SMALL, &["--json", "-", "--csv", "-"], &long]),
+        &["standard output"],
+    );
+}
