@@ -122,7 +122,7 @@ fn scenarios_are_refused_with_their_line() {
         (
             "quota",
             group("\"cpu.max\" = \"999 100000\""),
-            &[":4: ", "1 ms"],
+            &[":4: ", "at least 1000"],
         ),
         (
             "mask",

@@ -86,6 +86,7 @@ pub fn bare_change(pct: f64) -> String {
     match pct.abs() {
         size if size >= 1e5 => format!("{pct:+.1e}"),
         size if size >= 1000.0 => format!("{pct:+.0}"),
+        size if size >= 100.0 => format!("{pct:+.1}"),
         // No "-0.00".
         size if size < 0.005 => "+0.00".into(),
         _ => format!("{pct:+.2}"),
@@ -122,6 +123,7 @@ mod tests {
     fn changes_have_a_sign() {
         assert_eq!(change(Some(-12.345)), "-12.35%");
         assert_eq!(change(Some(-0.001)), "+0.00%");
+        assert_eq!(change(Some(-123.46)), "-123.5%");
         assert_eq!(change(Some(123_456.0)), "+1.2e5%");
         assert_eq!(change(None), "-");
     }
