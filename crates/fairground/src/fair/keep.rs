@@ -1,7 +1,7 @@
 //! Tasks that come into a queue's keeping, and those that leave it for another CPU.
 
 use super::preempt::wakeup_preempt_fair;
-use super::resched::{resched_curr, resched_if};
+use super::resched::{resched_curr, resched_if, skip_clock};
 use super::task::{dequeue_task_fair, enqueue_task_fair, touch_task};
 use super::{Dequeue, Enqueue, group, load};
 use crate::cx::Cx;
@@ -73,8 +73,9 @@ pub(crate) fn attach_moved<H: Host>(
         if !rq.stopped {
             resched_curr(cx, rq);
         }
-        return;
+    } else {
+        let answer = wakeup_preempt_fair(cx, rq, slot, WakeKind::Wake);
+        resched_if(cx, rq, answer);
     }
-    let answer = wakeup_preempt_fair(cx, rq, slot, WakeKind::Wake);
-    resched_if(cx, rq, answer);
+    skip_clock(rq);
 }

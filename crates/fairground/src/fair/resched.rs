@@ -24,3 +24,9 @@ pub(crate) fn resched_if<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, answer: Resched) 
         resched_curr(cx, rq);
     }
 }
+
+/// After a queue event with a fresh clock that asked for a switch: the switch need not read the
+/// clock again (`rq_clock_skip_update` in `wakeup_preempt`).
+pub(crate) fn skip_clock(rq: &mut Rq) {
+    rq.skip_clock |= rq.need_resched;
+}

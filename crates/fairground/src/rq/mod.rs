@@ -54,6 +54,9 @@ pub struct Rq {
     pub leaf_head: Option<CfsId>,
     /// `need_resched` is set for the running task.
     pub need_resched: bool,
+    /// The next switch takes the clock as it is (`RQCF_REQ_SKIP`): whoever asked for it has just
+    /// updated it. So the time from a wake-up that preempts to the switch is the woken task's.
+    pub skip_clock: bool,
     /// The host has been told so.
     pub resched_sent: bool,
     /// Running average of the length of idle periods, ns.
@@ -111,6 +114,7 @@ impl Rq {
             nr_running: 0,
             leaf_head: None,
             need_resched: false,
+            skip_clock: false,
             resched_sent: false,
             avg_idle: 1_000_000,
             idle_stamp: 0,

@@ -35,7 +35,7 @@ pub use wake::{
 
 use crate::balance::{domains, nohz};
 use crate::cx::Cx;
-use crate::fair::resched::{resched_curr, resched_if};
+use crate::fair::resched::{resched_curr, resched_if, skip_clock};
 use crate::fair::{bandwidth, preempt};
 use crate::host::{Host, Kick, Timer};
 use crate::place::Func;

@@ -48,6 +48,7 @@ pub fn sched_yield<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
             cx.update_rq_clock(rq);
             if rq.curr.is_some() {
                 preempt::yield_task_fair(cx, rq);
+                rq.skip_clock = rq.nr_running > 1;
             }
         });
     });
@@ -81,7 +82,9 @@ enum First {
 }
 
 fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
-    cx.update_rq_clock(rq);
+    if !core::mem::take(&mut rq.skip_clock) {
+        cx.update_rq_clock(rq);
+    }
     cx.touch(
         rq.object(),
         frq::CURR | frq::NR_RUNNING | frq::NR_SWITCHES,

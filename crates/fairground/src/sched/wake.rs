@@ -1,6 +1,6 @@
 //! Waking a task, and starting a new one: choose a CPU, then enqueue there.
 
-use super::{resched_curr, resched_if};
+use super::{resched_curr, resched_if, skip_clock};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::fair::keep::adopt;
@@ -252,10 +252,11 @@ fn activate_woken<H: Host>(
 fn wakeup_preempt<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, woken: SeId, kind: WakeKind) {
     if rq.curr.is_none() {
         resched_curr(cx, rq);
-        return;
+    } else {
+        let answer = preempt::wakeup_preempt_fair(cx, rq, woken, kind);
+        resched_if(cx, rq, answer);
     }
-    let answer = preempt::wakeup_preempt_fair(cx, rq, woken, kind);
-    resched_if(cx, rq, answer);
+    skip_clock(rq);
 }
 
 /// A wake-up ends an idle period: take it into the average, which newly-idle balancing compares
