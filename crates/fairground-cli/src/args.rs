@@ -25,6 +25,8 @@ pub enum Command {
     Run(RunArgs),
     /// Run a workload with and without a change, and say what the change does
     Compare(CompareArgs),
+    /// Hold the simulator against recordings of a real kernel (docs/truth.md)
+    Truth(crate::truth::TruthArgs),
     /// Show what can be named on the command line
     List(ListArgs),
     /// Write a completion script for a shell to standard output

@@ -14,6 +14,7 @@ mod output;
 mod plan;
 mod run;
 mod simulate;
+mod truth;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -65,6 +66,7 @@ fn dispatch(command: &Command, command_line: &[String]) -> Result<Vec<String>, F
         Command::Run(args) => run::run(args, command_line).map(|()| Vec::new()),
         Command::Compare(args) => compare::compare(args, command_line),
         Command::List(args) => list::list(args).map(|()| Vec::new()),
+        Command::Truth(args) => truth::truth(args).map(|()| Vec::new()),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "fairground", &mut script);

@@ -94,6 +94,32 @@ impl<'a> Output<'a> {
     }
 }
 
+/// One place for a command with no other choice of outputs.
+pub struct Place(Target);
+
+impl Place {
+    /// Checks the place before anything is simulated.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn new(path: &Path) -> Result<Self, Failure> {
+        Target::new(path).map(Self)
+    }
+
+    /// Whether it is standard output.
+    pub fn is_stdout(&self) -> bool {
+        matches!(self.0, Target::Stdout)
+    }
+
+    /// Writes `text`.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, text: &str) -> Result<(), Failure> {
+        self.0.write(text)
+    }
+}
+
 /// Writes to standard output. A reader who has seen enough (`| head`) is no error.
 ///
 /// # Errors

@@ -33,6 +33,68 @@ pub enum Verdict {
     Skipped,
 }
 
+impl Verdict {
+    /// Its name, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Spread => "spread",
+            Self::Tolerance => "tolerance",
+            Self::Miss => "miss",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// Numbers of rows by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Inside the recorded spread.
+    pub spread: usize,
+    /// Inside the tolerance.
+    pub tolerance: usize,
+    /// Neither.
+    pub miss: usize,
+    /// Not compared.
+    pub skipped: usize,
+}
+
+impl Tally {
+    /// Of some rows.
+    #[must_use]
+    pub fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
+        let mut tally = Self::default();
+        for row in rows {
+            *match row.verdict {
+                Verdict::Spread => &mut tally.spread,
+                Verdict::Tolerance => &mut tally.tolerance,
+                Verdict::Miss => &mut tally.miss,
+                Verdict::Skipped => &mut tally.skipped,
+            } += 1;
+        }
+        tally
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let compared = self.spread + self.tolerance + self.miss;
+        let all = compared + self.skipped;
+        let percent = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
+        write!(
+            f,
+            "{all} metrics, {} spread, {} tolerance, {} miss, {} skipped; {:.1} % of those \
+             compared are not missed, {:.1} % of all are skipped",
+            self.spread,
+            self.tolerance,
+            self.miss,
+            self.skipped,
+            percent(compared - self.miss, compared),
+            percent(self.skipped, all),
+        )
+    }
+}
+
 /// A metric of a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
@@ -63,6 +125,28 @@ struct Key {
 }
 
 type Numbers = BTreeMap<Key, f64>;
+
+/// The numbers that a benchmark printed without a tracer, none of them compared.
+#[must_use]
+pub fn benchmark_rows(case: &Case, recorded: &super::Recorded) -> Vec<Row> {
+    let summary = recorded.own_untraced_summary.as_object();
+    let number = |v: &serde_json::Value, key: &str| v.get(key).and_then(|x| x.as_f64());
+    let row = |(name, value): (&String, &serde_json::Value)| Row {
+        case: case.name.clone(),
+        metric: format!("own.{name}"),
+        unit: "as printed",
+        recorded: Sample {
+            mean: number(value, "mean").unwrap_or(0.0),
+            sd: number(value, "stdev").unwrap_or(0.0),
+            n: number(value, "n").unwrap_or(0.0) as usize,
+        },
+        simulated: None,
+        tolerance: None,
+        verdict: Verdict::Skipped,
+        reason: Some("benchmark cases are not run".to_string()),
+    };
+    summary.into_iter().flatten().map(row).collect()
+}
 
 /// Compares all metrics of a case.
 #[must_use]
@@ -209,6 +293,7 @@ impl Scope<'_> {
     }
 
     fn row(&self, key: &Key, left: &[Numbers], right: &[Numbers], window_us: f64) -> Row {
+        let runs = left.len();
         let values = |of: &[Numbers]| -> Vec<f64> {
             of.iter().filter_map(|n| n.get(key)).copied().collect()
         };
@@ -218,6 +303,11 @@ impl Scope<'_> {
             Some(rule) if self.one_cpu => rule.one_cpu,
             Some(rule) => rule.two_cpus,
             None => Tolerance::Skipped("no rule for this number"),
+        };
+        let tolerance = if 2 * left.len() < runs {
+            Tolerance::Skipped("not in most of the recorded runs")
+        } else {
+            tolerance
         };
         let mut row = Row {
             case: self.case.name.clone(),

@@ -1,0 +1,105 @@
+//! `fairground truth`: recorded cases beside simulated ones.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use fairground_sim::machine_file::Machine;
+use fairground_sim::truth::{self, Row, Sample, Tally, Verdict};
+use rayon::prelude::*;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// `fairground truth`.
+#[derive(Debug, Args)]
+pub struct TruthArgs {
+    /// Directory with recorded cases (docs/truth.md): DIR/cases/NAME/{case,result}.json
+    pub dir: PathBuf,
+    /// Only cases whose name fits (`*` any text, `?` one character)
+    #[arg(long, value_name = "GLOB", default_value = "*")]
+    pub case: String,
+    /// Write all rows as JSON; `-` is standard output, then the table goes nowhere
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Simulate with the seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: u64,
+    /// Show only what is missed
+    #[arg(long)]
+    pub misses: bool,
+}
+
+/// Runs the cases, prints the table and writes the JSON.
+///
+/// # Errors
+/// A file that is not in the format, with its place; a case that cannot be run.
+pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
+    let place = args.json.as_deref().map(output::Place::new).transpose()?;
+    let machine = Machine::from_path_or_id(truth::simulate::MACHINE).map_err(Failure::new)?;
+    let names = truth::names(&args.dir, &args.case).map_err(Failure::new)?;
+    let seeds: Vec<u64> = (1..=args.seeds).collect();
+    let cases: Result<Vec<(bool, Vec<Row>)>, Failure> = names
+        .par_iter()
+        .map(|name| {
+            let case = truth::load(&args.dir, name).map_err(Failure::new)?;
+            let rows = truth::check(&case, &machine, &seeds)
+                .map_err(|e| Failure::new(format!("{name}: {e}")))?;
+            Ok((case.case.cpus_used().len() == 1, rows))
+        })
+        .collect();
+    let cases = cases?;
+    let rows: Vec<&Row> = cases.iter().flat_map(|(_, rows)| rows).collect();
+    let to_stdout = place.as_ref().is_some_and(output::Place::is_stdout);
+    if let Some(place) = &place {
+        let json = serde_json::to_string_pretty(&rows)
+            .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
+        place.write(&(json + "\n"))?;
+    }
+    if to_stdout {
+        return Ok(());
+    }
+    let shown = rows
+        .iter()
+        .filter(|row| !args.misses || row.verdict == Verdict::Miss);
+    let mut text = table(shown.copied());
+    for (title, one_cpu) in [("one CPU", true), ("two CPUs", false)] {
+        let these = cases.iter().filter(|(one, _)| *one == one_cpu);
+        let tally = Tally::of(these.flat_map(|(_, rows)| rows));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{title}: {tally}");
+    }
+    output::stdout(&text)
+}
+
+fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    let mut text = format!(
+        "{:<9} {:<26} {:<44} {:>25} {:>25} {:>10} {}\n",
+        "verdict", "case", "metric", "recorded", "simulated", "tolerance", "unit"
+    );
+    for row in rows {
+        let sample = |s: Sample| format!("{} ± {}", number(s.mean), number(s.sd));
+        let _ = writeln!(
+            text,
+            "{:<9} {:<26} {:<44} {:>25} {:>25} {:>10} {}",
+            row.verdict.name(),
+            row.case,
+            row.metric,
+            sample(row.recorded),
+            row.simulated.map_or("-".to_string(), sample),
+            row.tolerance.map_or("-".to_string(), number),
+            row.unit,
+        );
+    }
+    text
+}
+
+/// About four digits, also of small and large numbers.
+fn number(x: f64) -> String {
+    match x.abs() {
+        a if a >= 1000.0 || a.fract() == 0.0 => format!("{x:.0}"),
+        a if a >= 10.0 => format!("{x:.1}"),
+        _ => format!("{x:.4}"),
+    }
+}

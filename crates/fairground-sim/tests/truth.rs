@@ -1,0 +1,61 @@
+//! The recorded cases against the simulator: misses may only fall.
+//!
+//! `tests/data/kernel-truth.jsonl.gz` has `case.json` and `result.json` of each case, one case a
+//! line. `tests/data/truth-misses.txt` is the ratchet: name and misses of each case. After an
+//! improvement: `UPDATE_TRUTH=1 cargo test -p fairground-sim --test truth`.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use fairground_sim::machine_file::Machine;
+use fairground_sim::truth::{Tally, Truth, check, simulate::MACHINE};
+
+const CASES: &[u8] = include_bytes!("data/kernel-truth.jsonl.gz");
+const RATCHET: &str = "tests/data/truth-misses.txt";
+
+fn cases() -> Vec<Truth> {
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(CASES)
+        .read_to_string(&mut text)
+        .expect("the recorded cases");
+    let truth = |line: &str| {
+        let both: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        Truth::parse(&both["case"].to_string(), &both["result"].to_string())
+            .unwrap_or_else(|(_, e)| panic!("{}: {e}", both["case"]["name"]))
+    };
+    text.lines().map(truth).collect()
+}
+
+#[test]
+fn misses_only_fall() {
+    let machine = Machine::from_path_or_id(MACHINE).expect("the recorded machine");
+    let mut misses = BTreeMap::new();
+    let mut sums = [Tally::default(); 2];
+    for truth in cases() {
+        let rows = check(&truth, &machine, &[1, 2, 3, 4, 5])
+            .unwrap_or_else(|e| panic!("{}: {e}", truth.case.name));
+        let tally = Tally::of(rows.iter());
+        misses.insert(truth.case.name.clone(), tally.miss);
+        let sum = &mut sums[usize::from(truth.case.cpus_used().len() != 1)];
+        sum.spread += tally.spread;
+        sum.tolerance += tally.tolerance;
+        sum.miss += tally.miss;
+        sum.skipped += tally.skipped;
+    }
+    println!("one CPU: {}\ntwo CPUs: {}", sums[0], sums[1]);
+    if std::env::var_os("UPDATE_TRUTH").is_some() {
+        let lines: Vec<_> = misses.iter().map(|(c, n)| format!("{c} {n}\n")).collect();
+        std::fs::write(RATCHET, lines.concat()).expect("the ratchet can be written");
+        return;
+    }
+    let golden = std::fs::read_to_string(RATCHET).expect("the ratchet");
+    let golden: BTreeMap<&str, usize> = golden
+        .lines()
+        .filter_map(|l| l.split_once(' '))
+        .map(|(case, n)| (case, n.parse().expect("a number")))
+        .collect();
+    for (case, now) in &misses {
+        let before = golden.get(case.as_str()).copied().unwrap_or(0);
+        assert!(*now <= before, "{case}: {now} misses, were {before}");
+    }
+}
