@@ -67,9 +67,9 @@ pub(super) fn mark(words: &mut [u32; 8], mut mask: u8, version: u32) {
 
 pub(super) struct SharedLines {
     lines: Vec<Shared>,
-    rows: Vec<Copy>,
+    /// By core, then by row: a core that scans many lines goes through neighbours.
+    rows: Vec<Vec<Copy>>,
     l3: Vec<Copy>,
-    cores: usize,
     llcs: usize,
 }
 
@@ -77,9 +77,8 @@ impl SharedLines {
     pub fn new(cores: usize, llcs: usize) -> Self {
         Self {
             lines: Vec::new(),
-            rows: Vec::new(),
+            rows: vec![Vec::new(); cores],
             l3: Vec::new(),
-            cores,
             llcs,
         }
     }
@@ -141,7 +140,7 @@ impl SharedLines {
     pub fn copy(&self, i: u32, core: usize) -> Copy {
         let s = &self.lines[i as usize];
         if s.row != NONE {
-            return self.rows[s.row as usize * self.cores + core];
+            return self.rows[core][s.row as usize];
         }
         let at = s.inline_cores[..usize::from(s.inline_len)]
             .iter()
@@ -155,10 +154,7 @@ impl SharedLines {
     pub fn refresh(&mut self, i: u32, core: usize, f: impl FnOnce(&mut Copy, u32) -> bool) -> bool {
         let s = &mut self.lines[i as usize];
         if s.row != NONE {
-            return f(
-                &mut self.rows[s.row as usize * self.cores + core],
-                s.version,
-            );
+            return f(&mut self.rows[core][s.row as usize], s.version);
         }
         let n = usize::from(s.inline_len);
         let is = |c: &u16| usize::from(*c) == core;
@@ -172,7 +168,7 @@ impl SharedLines {
     pub fn set_copy(&mut self, i: u32, core: usize, copy: Copy) {
         let s = &mut self.lines[i as usize];
         if s.row != NONE {
-            self.rows[s.row as usize * self.cores + core] = copy;
+            self.rows[core][s.row as usize] = copy;
             return;
         }
         let n = usize::from(s.inline_len);
@@ -187,13 +183,15 @@ impl SharedLines {
                 s.inline_len += 1;
             }
             None => {
-                s.row = (self.rows.len() / self.cores) as u32;
-                let first = self.rows.len();
-                self.rows.resize(first + self.cores, Copy::default());
-                for (c, old) in s.inline_cores.iter().zip(s.inline) {
-                    self.rows[first + usize::from(*c)] = old;
+                let row = self.rows[0].len();
+                s.row = row as u32;
+                for column in &mut self.rows {
+                    column.push(Copy::default());
                 }
-                self.rows[first + core] = copy;
+                for (c, old) in s.inline_cores.iter().zip(s.inline) {
+                    self.rows[usize::from(*c)][row] = old;
+                }
+                self.rows[core][row] = copy;
             }
         }
     }
@@ -209,7 +207,8 @@ impl SharedLines {
     }
 
     pub fn host_bytes(&self) -> usize {
+        let rows: usize = self.rows.iter().map(Vec::capacity).sum();
         self.lines.capacity() * size_of::<Shared>()
-            + (self.rows.capacity() + self.l3.capacity()) * size_of::<Copy>()
+            + (rows + self.l3.capacity()) * size_of::<Copy>()
     }
 }
