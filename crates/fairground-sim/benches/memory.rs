@@ -1,4 +1,4 @@
-//! Peak memory of 10 000 groups on 224 CPUs, each group used on many CPUs.
+//! Peak memory of 10 000 groups on 224 CPUs, each group used.
 //!
 //! `cargo bench -p fairground-sim --bench memory`. A group's state on a CPU is made when it first
 //! has a task there, so groups without tasks would measure nothing: here every group has a task
