@@ -255,11 +255,23 @@ impl Scope<'_> {
                 insert(&mut out, place.clone(), &format!("cpu_stat.{name}"), *value);
             }
         }
-        for cpu in &self.used {
-            let Some(run) = run.cpus.get(cpu) else {
-                continue;
+        let mut cpus: Vec<_> = self
+            .used
+            .iter()
+            .map(|cpu| (*cpu, run.cpus.get(cpu)))
+            .collect();
+        let free = self.case.tasks.iter().any(|t| self.spans_cpus(&t.name));
+        if free {
+            // Which of two alike CPUs it is was decided before the case.
+            cpus.sort_by_key(|(_, run)| std::cmp::Reverse(run.map_or(0, |r| r.switches)));
+        }
+        for (rank, (cpu, run)) in cpus.into_iter().enumerate() {
+            let Some(run) = run else { continue };
+            let place = if free {
+                format!("cpus.[{rank}]")
+            } else {
+                format!("cpus.{cpu}")
             };
-            let place = format!("cpus.{cpu}");
             insert(
                 &mut out,
                 place.clone(),

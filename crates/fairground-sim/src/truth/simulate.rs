@@ -32,6 +32,8 @@ pub struct Bench {
     features: Features,
     groups: BTreeMap<String, String>,
     edges_us: Vec<f64>,
+    /// From and to of each phase, us after T0.
+    phases: Vec<(u64, u64)>,
 }
 
 impl Bench {
@@ -56,7 +58,14 @@ impl Bench {
         }
         let grouped = !case.cgroups.is_empty() && !prepared.spawns();
         let groups = case.tasks.iter().filter(|_| grouped);
+        let starts = &case.phase_starts_us;
+        let ends = starts.iter().skip(1).copied().chain(case.duration_us);
+        let phases: Vec<_> = starts.iter().copied().zip(ends).collect();
+        if phases.iter().any(|(from, to)| from >= to) {
+            return Err("phase_starts_us: not in order, or beyond the end".into());
+        }
         Ok(Self {
+            phases,
             groups: groups.map(|t| (t.name.clone(), t.cgroup.clone())).collect(),
             prepared,
             machine,
@@ -150,7 +159,7 @@ impl Bench {
         if self.prepared.spawns() {
             all.push(KIDS.to_string());
         }
-        let cx = Context {
+        let mut cx = Context {
             names: &names,
             all,
             groups: self.groups.clone(),
@@ -160,6 +169,13 @@ impl Bench {
         };
         let trace = sim.host.counters.trace.as_deref().unwrap_or_default();
         let mut run = measure(trace, &cx);
+        for (phase, (from_us, to_us)) in self.phases.iter().enumerate() {
+            let t0 = self.prepared.t0_ns;
+            cx.window = (t0 + from_us * 1000, t0 + to_us * 1000);
+            let tasks = measure(trace, &cx).tasks.into_iter();
+            let shares = tasks.map(|(name, task)| (name, task.cpu_share_of_workload));
+            run.phases.insert(phase as u32, shares.collect());
+        }
         for (name, mark) in &self.prepared.turns {
             if let Some(task) = run.tasks.get_mut(name) {
                 task.iterations = Some(sim.marks.marks[*mark as usize].count);
