@@ -261,7 +261,9 @@ impl<'a> Sim<'a> {
 
     fn finish(&mut self) {
         for cpu in 0..self.cpus.len() as u32 {
-            if self.cpus[cpu as usize].user_since.is_some() {
+            // A CPU whose last step ends after the run has not come to its user code yet.
+            let since = self.cpus[cpu as usize].user_since;
+            if since.is_some_and(|since| since <= self.now) {
                 self.stop_user(cpu, self.now);
             }
         }
@@ -279,15 +281,15 @@ impl<'a> Sim<'a> {
     /// CPU time that a task was charged so far, ns.
     fn charged_ns(&self, id: TaskId) -> u64 {
         use std::sync::atomic::Ordering::Relaxed;
-        if self.tasks[id.idx()].life == task::Life::Exited {
-            return self.tasks[id.idx()].cpu_ns;
-        }
         if let Some(task) = &self.host.parked[id.idx()] {
             return task.se.sum_exec_runtime;
         }
         let shared = &self.sys.task[id.idx()];
         if !shared.queued.load(Relaxed) {
-            return self.on_its_way(id).map_or(0, |t| t.se.sum_exec_runtime);
+            let buried = self.tasks[id.idx()].cpu_ns;
+            return self
+                .on_its_way(id)
+                .map_or(buried, |t| t.se.sum_exec_runtime);
         }
         let (cpu, slot) = (shared.cpu.load(Relaxed), shared.slot.load(Relaxed));
         let rq = &self.rqs[cpu as usize];
