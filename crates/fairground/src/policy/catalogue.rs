@@ -151,6 +151,7 @@ pub static PROFILES: &[Profile] = &[
             ("tg_load_avg_period_ns", "0"),
             ("idlest_tie", "first-group"),
             ("scan_budget", "prop"),
+            ("ttwu_queue", "cross-cache"),
         ],
     },
     Profile {
@@ -168,6 +169,7 @@ pub static PROFILES: &[Profile] = &[
             ("tg_load_avg_period_ns", "0"),
             ("idlest_tie", "first-group"),
             ("scan_budget", "all"),
+            ("ttwu_queue", "cross-cache"),
             ("h_load", "eager"),
             ("util_est", "off"),
         ],

@@ -241,8 +241,9 @@ static DECISIONS: [Decision; 34] = [
         "nr-running" => IdlestTie::NrRunning),
     named!("throttle", "how quota is enforced", "whole-queue, at-user-return", f, f.throttle,
         "whole-queue" => Throttle::WholeQueue, "at-user-return" => Throttle::AtUserReturn),
-    named!("ttwu_queue", "remote wake-up list", "direct, remote", f, f.ttwu_queue,
-        "direct" => TtwuQueue::Direct, "remote" => TtwuQueue::Remote),
+    named!("ttwu_queue", "remote wake-up list", "direct, cross-cache, remote", f, f.ttwu_queue,
+        "direct" => TtwuQueue::Direct, "cross-cache" => TtwuQueue::CrossCache,
+        "remote" => TtwuQueue::Remote),
     flag!(
         "wa_idle",
         "wake-affine: idle CPUs first",

@@ -6,7 +6,9 @@
 /// When a CPU that runs dry looks for work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Newidle {
-    /// `sched_migration_cost`, ns: a CPU that idles shorter than this on average does not look.
+    /// `sched_migration_cost`, ns: how long a task counts as cache-hot after it ran, the least
+    /// upper bound of the idle periods that are averaged, and the average below which a CPU that
+    /// runs dry does not promise to decay blocked load.
     pub migration_cost_ns: u64,
     /// Attempts are made in proportion to their recent success, by a random number
     /// (`NI_RANDOM`, 6.19 and stable kernels since).

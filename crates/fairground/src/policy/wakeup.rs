@@ -61,7 +61,9 @@ impl NextBuddy {
 pub enum TtwuQueue {
     /// The waker always takes the remote queue's lock.
     Direct,
-    /// Across caches, or to an idle CPU, the remote CPU enqueues.
+    /// Across caches the remote CPU enqueues (up to 5.19).
+    CrossCache,
+    /// Across caches, or to an idle CPU, the remote CPU enqueues (6.0 and later).
     Remote,
 }
 
@@ -72,6 +74,7 @@ impl TtwuQueue {
     pub fn queues(self, share_cache: bool, same: bool, empty: impl FnOnce() -> bool) -> bool {
         match self {
             Self::Direct => false,
+            Self::CrossCache => !share_cache,
             Self::Remote => !share_cache || (!same && empty()),
         }
     }
