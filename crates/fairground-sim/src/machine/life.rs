@@ -130,7 +130,13 @@ impl Sim<'_> {
             children.retain(|c| *c != id);
             let waits = self.tasks[parent.idx()].wait == Wait::Children;
             if waits && (first || !thread) {
-                self.queue_wake(cpu, parent, WakeKind::Wake);
+                // A joining thread sleeps on a futex; `wait` is woken as by one who will sleep.
+                let kind = if thread {
+                    WakeKind::Wake
+                } else {
+                    WakeKind::Sync
+                };
+                self.queue_wake(cpu, parent, kind);
             }
         } else {
             self.living -= 1;

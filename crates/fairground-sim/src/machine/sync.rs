@@ -199,7 +199,10 @@ impl Sim<'_> {
         self.host.copy(KernelOp::SocketSend, bytes);
         self.atomic(Table::Service, service);
         self.sync.requests[service as usize].push_back(id);
-        self.wake_one(cpu, Table::Service, service);
+        // As data that arrives in a socket wakes its reader.
+        if let Some(server) = self.waitable(Table::Service, service).waiters.pop_front() {
+            self.queue_wake(cpu, server, WakeKind::Sync);
+        }
         self.block(cpu, id, Wait::Answer(service), Stage::Granted);
     }
 
