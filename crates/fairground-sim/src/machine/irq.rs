@@ -54,7 +54,7 @@ impl Sim<'_> {
             Due::Tick { .. } => self.tick(cpu),
             Due::Ipi { .. } => self.ipi(cpu),
             Due::Wait { task, .. } => self.timed_wait(cpu, TaskId(task)),
-            Due::Timer { timer, .. } => self.engine_timer(timer),
+            Due::Timer { timer, stamp, .. } => self.engine_timer(timer, stamp),
             Due::Write { event } => self.control_write(event),
             Due::Work { .. } | Due::End => debug_assert!(false, "{due:?} is no interrupt"),
         }
@@ -148,8 +148,12 @@ impl Sim<'_> {
         }
     }
 
-    fn engine_timer(&mut self, timer: Timer) {
+    fn engine_timer(&mut self, timer: Timer, stamp: u32) {
         self.host.op(KernelOp::HrtimerFire);
+        // It may have been set anew, or withdrawn, while its interrupt waited.
+        if self.timers.get(&timer) != Some(&stamp) {
+            return;
+        }
         self.timers.remove(&timer);
         self.engine(|cx, rqs| sched::run_timer(cx, rqs, timer));
     }
