@@ -2,9 +2,8 @@
 //!
 //! Figures are cycles, converted by the machine's clock. They are estimates from the length of
 //! the code paths (instructions of a 6.x x86-64 build at about two a cycle, rounded), since no
-//! published table of these exists; `docs/calibration.md` compares their sums with measured
-//! operations. Latencies of cache lines, locks, system-call entry, interrupts and switches are
-//! not here: they come from the machine file and the cache model.
+//! published table of these exists. Latencies of cache lines, locks, system-call entry, interrupts
+//! and switches are not here: they come from the machine file and the cache model.
 
 use fairground::place::Func;
 

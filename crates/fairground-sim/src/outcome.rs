@@ -160,3 +160,48 @@ fn traffic(sim: &Sim<'_>) -> Vec<Traffic> {
     rows.sort_by_key(|r| std::cmp::Reverse((r.transfers, r.reads + r.writes + r.rmws)));
     rows
 }
+
+#[cfg(test)]
+mod tests {
+    use fairground::policy::Features;
+
+    use super::*;
+    use crate::machine_file::Machine;
+    use crate::workload::{Env, Workload};
+
+    /// Busy time of all CPUs and the sum of the profile, ps, and the run's length, ns.
+    fn account(argv: &[&str]) -> (u64, u64, u64) {
+        let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
+        let argv: Vec<String> = argv.iter().map(|a| (*a).to_string()).collect();
+        let workload = Workload::from_argv(&argv, &Env { cpus: 2 }).unwrap();
+        let setup = Setup {
+            machine: &machine,
+            features: Features::default(),
+            workload: &workload,
+            seed: 1,
+            trace: false,
+        };
+        let mut sim = Sim::new(&setup).unwrap();
+        sim.run().unwrap();
+        let total = sim.host.profile.total_ps();
+        (sim.busy(), total, sim.marks.elapsed_ns)
+    }
+
+    #[test]
+    fn the_profile_has_all_busy_time_and_no_other() {
+        let hackbench = ["hackbench", "-g", "1", "-f", "3", "-l", "20"];
+        for argv in [&hackbench[..], &["hogs", "-t", "3", "-d", "7ms"]] {
+            let (busy, total, _) = account(argv);
+            assert_eq!(busy, total, "{argv:?}");
+        }
+    }
+
+    #[test]
+    fn the_warmup_is_not_in_the_profile() {
+        let (busy, total, elapsed_ns) =
+            account(&["hogs", "-t", "3", "-d", "50ms", "--warmup", "70ms"]);
+        assert_eq!(elapsed_ns, 50_000_000);
+        let off = busy.abs_diff(total) as f64 / busy as f64;
+        assert!(off < 1e-3, "{busy} {total}");
+    }
+}

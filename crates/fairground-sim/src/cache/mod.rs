@@ -361,6 +361,17 @@ impl Cache {
         s
     }
 
+    /// All counters start again at zero; what the caches hold stays.
+    pub fn clear_counters(&mut self) {
+        for line in &mut self.lines {
+            line.ops = [0; 3];
+            line.misc &= 0xfff;
+        }
+        self.shared.clear_counters();
+        self.domains.fill(DomainStats::default());
+        self.classes = [0; 6];
+    }
+
     /// Counters of an L3 domain.
     pub fn domain_stats(&self, llc: u32) -> DomainStats {
         self.domains[llc as usize]

@@ -135,6 +135,12 @@ impl SharedLines {
         i
     }
 
+    pub fn clear_counters(&mut self) {
+        for line in &mut self.lines {
+            line.stats = LineStats::default();
+        }
+    }
+
     /// The core's copy, valid or not; version 0 if it never had one.
     #[inline]
     pub fn copy(&self, i: u32, core: usize) -> Copy {

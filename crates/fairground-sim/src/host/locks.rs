@@ -52,6 +52,11 @@ impl Locks {
         self.of(lock).acquire(start, now - start);
     }
 
+    /// The sum of the waits starts again at zero.
+    pub fn clear_counters(&mut self) {
+        self.wait = 0;
+    }
+
     /// Sum of the waits, queue and bandwidth locks together.
     pub fn wait(&self) -> Ps {
         self.wait

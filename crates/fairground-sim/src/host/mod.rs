@@ -165,11 +165,11 @@ impl SimHost {
         self.spend(Place::Op(op), self.prices.op[op as usize]);
     }
 
-    /// The executing CPU waits in `op` until `until`.
+    /// The executing CPU waits in `place` until `until`.
     #[inline]
-    pub fn spin_until(&mut self, op: KernelOp, until: Ps) {
+    pub fn wait_until(&mut self, place: Place, until: Ps) {
         let ps = until.saturating_sub(self.at);
-        self.profile.add_time(Place::Op(op), self.at, ps);
+        self.profile.add_time(place, self.at, ps);
         self.at += ps;
     }
 
@@ -197,6 +197,14 @@ impl SimHost {
     #[must_use]
     pub fn op_price(&self, op: KernelOp) -> Ps {
         self.prices.op[op as usize]
+    }
+
+    /// Times and traffic so far do not count: they are of the set-up, or of the warm-up.
+    pub fn clear_counters(&mut self) {
+        self.profile.clear();
+        self.locks.clear_counters();
+        self.cache.clear_counters();
+        self.counters.ipis = 0;
     }
 
     /// Sum of the time spent waiting for locks.

@@ -104,7 +104,7 @@ impl Places {
         for (first, object) in &self.made {
             for offset in 0..self.size[object.kind as usize] {
                 let stats = cache.line_stats(first + offset);
-                if stats.reads + stats.writes + stats.rmws > 0 {
+                if stats.reads | stats.writes | stats.rmws != 0 {
                     let fields = self
                         .layout
                         .fields_on_line(object.kind, offset, self.line_bytes);

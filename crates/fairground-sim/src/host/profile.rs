@@ -26,10 +26,12 @@ pub enum Place {
     IpiSend,
     /// Leaving an idle state.
     IdleExit,
+    /// Between the functions above: entry points that have no name of their own.
+    Other,
 }
 
 const OPS: usize = KERNEL_OPS.len();
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 8] = [
     "[user]",
     "entry_SYSCALL_64",
     "irq_entry_exit",
@@ -37,6 +39,7 @@ const OTHERS: [&str; 7] = [
     "__switch_to",
     "send_IPI",
     "[idle exit]",
+    "[kernel, other]",
 ];
 const PLACES: usize = Func::COUNT + OPS + OTHERS.len();
 
@@ -52,6 +55,7 @@ impl Place {
             Place::SwitchTo => Func::COUNT + OPS + 4,
             Place::IpiSend => Func::COUNT + OPS + 5,
             Place::IdleExit => Func::COUNT + OPS + 6,
+            Place::Other => Func::COUNT + OPS + 7,
         }
     }
 }
@@ -89,9 +93,7 @@ impl Profile {
     /// `func` is entered.
     #[inline]
     pub fn enter(&mut self, func: Func, at: Ps) -> Func {
-        if self.depth > 0 {
-            self.self_ps[self.now as usize] += at - self.since;
-        }
+        self.self_ps[self.place()] += at - self.since;
         self.depth += 1;
         self.since = at;
         self.calls[func as usize] += 1;
@@ -118,8 +120,37 @@ impl Profile {
     #[inline]
     pub fn add_time(&mut self, place: Place, at: Ps, ps: Ps) {
         debug_assert_eq!(self.depth, 0, "time outside the engine while inside it");
+        self.rest(at);
         self.self_ps[place.index()] += ps;
         self.since = at + ps;
+    }
+
+    /// A CPU has spent `ps` in `place`, before what it does now.
+    #[inline]
+    pub fn add_elsewhere(&mut self, place: Place, ps: Ps) {
+        self.self_ps[place.index()] += ps;
+    }
+
+    /// Kernel code of this CPU ends at `at`, outside any function.
+    #[inline]
+    pub fn rest(&mut self, at: Ps) {
+        debug_assert_eq!(self.depth, 0, "inside a function");
+        self.self_ps[Place::Other.index()] += at - self.since;
+        self.since = at;
+    }
+
+    fn place(&self) -> usize {
+        if self.depth > 0 {
+            self.now as usize
+        } else {
+            Place::Other.index()
+        }
+    }
+
+    /// Everything starts again at zero, outside any function.
+    pub fn clear(&mut self) {
+        debug_assert_eq!(self.depth, 0, "inside the engine");
+        *self = Self::default();
     }
 
     /// Self time of everything together.

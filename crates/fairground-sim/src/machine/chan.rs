@@ -12,6 +12,7 @@ use super::Sim;
 use super::task::{Stage, Wait};
 use crate::cache::{Access, Cache, LineId, Ps, Resource};
 use crate::costs::KernelOp;
+use crate::host::Place;
 use crate::workload::program::{Chan, ChanKind};
 
 /// Lines for data; a message takes the next ones, round and round.
@@ -279,7 +280,7 @@ impl Sim<'_> {
         if start > self.host.at {
             self.host.op(KernelOp::MutexSpin);
             let start = start.max(self.host.at);
-            self.host.spin_until(KernelOp::MutexSpin, start);
+            self.host.wait_until(Place::Op(KernelOp::MutexSpin), start);
         }
         self.chans[c].held_since = self.host.at;
         self.touch(op, line, 1, Access::Rmw);

@@ -1,7 +1,8 @@
 //! The event loop of the simulated machine.
 //!
-//! Every CPU is in one of three states: it runs kernel code, which is atomic in steps of at most a
-//! few microseconds (one step = one event); it runs user code until a point in time; or it is idle.
+//! Every CPU is in one of three states: it runs kernel code, which is atomic in steps of a few
+//! microseconds (one step = one event; fork, exec and exit of a process are tens to hundreds); it
+//! runs user code until a point in time; or it is idle.
 //! An interrupt waits for the end of the running step, stops the clock of user code, and may leave
 //! further steps behind. Only this module and its children know the whole state.
 //!
@@ -201,6 +202,7 @@ impl<'a> Sim<'a> {
     fn step_done(&mut self, cpu: u32) {
         self.drain_requests(cpu);
         let at = self.host.at;
+        self.host.profile.rest(at);
         self.cpus[cpu as usize].busy_until = at;
         self.count_busy(cpu, at);
     }
@@ -227,7 +229,8 @@ impl<'a> Sim<'a> {
             return;
         };
         let ran = at - since;
-        self.host.profile.add_time(Place::User, since, ran);
+        let counted = at.saturating_sub(since.max(self.workload.warmup_ns * NS));
+        self.host.profile.add_elsewhere(Place::User, counted);
         self.count_busy(cpu, at);
         let Some(id) = self.cpus[cpu as usize].curr else {
             debug_assert!(false, "user code without a task");
@@ -250,6 +253,7 @@ impl<'a> Sim<'a> {
     /// What was charged so far does not count.
     fn end_warmup(&mut self) {
         self.warm = true;
+        self.host.clear_counters();
         for id in 0..self.tasks.len() {
             self.tasks[id].warm_ns = self.charged_ns(TaskId(id as u32));
         }

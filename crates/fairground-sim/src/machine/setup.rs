@@ -125,6 +125,7 @@ impl<'a> Sim<'a> {
         }
         sim.make_groups();
         sim.first_events();
+        sim.host.clear_counters();
         Ok(sim)
     }
 

@@ -1,6 +1,7 @@
 //! One step of kernel code on a CPU, then the next.
 
 use fairground::host::Kick;
+use fairground::place::Func;
 use fairground::sched::{self, EnqueueAt};
 use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::value::{Cpu, TaskId};
@@ -130,7 +131,9 @@ impl Sim<'_> {
         task.life = Life::Waking;
         task.wait = Wait::None;
         // A task that is being switched out on another CPU is waited for (`p->on_cpu`).
-        self.host.at = self.host.at.max(task.off_cpu_at);
+        let off_cpu_at = task.off_cpu_at;
+        self.host
+            .wait_until(Place::Func(Func::TryToWakeUp), off_cpu_at);
         if self.engine(|cx, rqs| sched::wake_queued(cx, rqs, id, kind)) {
             self.tasks[id.idx()].life = Life::Runnable;
             return;

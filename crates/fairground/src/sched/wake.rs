@@ -34,11 +34,11 @@ pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
     kind: WakeKind,
 ) -> bool {
     let shared = &cx.sys.task[id.idx()];
-    touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
     if !shared.queued.load(Relaxed) {
         return false;
     }
     let outer = cx.host.enter(Func::TryToWakeUp);
+    touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
     let cpu = Cpu(shared.cpu.load(Relaxed));
     cx.with_rq(rqs, cpu, |cx, rq| {
         let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
@@ -72,6 +72,7 @@ pub fn select_cpu<H: Host>(
     let id = task.body.id;
     let prev = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
     if kind.is_wakeup() {
+        touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
         cx.host.event(Event::Waking {
             task: id,
             prev_cpu: prev,
