@@ -181,6 +181,9 @@ impl Line {
     fn capacity_misses(&self) -> u32 {
         (self.tail >> 44) as u32
     }
+    fn clear_capacity_misses(&mut self) {
+        self.tail &= (1 << 44) - 1;
+    }
     fn count_capacity_miss(&mut self) {
         self.tail = self.tail.saturating_add(1 << 44);
     }
@@ -365,7 +368,9 @@ impl Cache {
     pub fn clear_counters(&mut self) {
         for line in &mut self.lines {
             line.ops = [0; 3];
-            line.misc &= 0xfff;
+            if line.link == NONE {
+                line.clear_capacity_misses();
+            }
         }
         self.shared.clear_counters();
         self.domains.fill(DomainStats::default());
