@@ -61,6 +61,14 @@ pub enum RunError {
     /// The run came to a standstill.
     #[error(transparent)]
     Stuck(#[from] Stuck),
+    /// It was still going on when the allowed number of events was used up.
+    #[error("the workload was not at its end after {events} events, at {at_ns} ns")]
+    Budget {
+        /// Events allowed.
+        events: u64,
+        /// How far it came, ns.
+        at_ns: u64,
+    },
 }
 
 /// Runs `setup` once.
@@ -70,6 +78,19 @@ pub enum RunError {
 pub fn run(setup: &Setup<'_>) -> Result<Outcome, RunError> {
     let mut sim = Sim::new(setup)?;
     let end = sim.run()?;
+    Ok(outcome(&sim, setup, end / NS))
+}
+
+/// Runs `setup` once, for at most `events` events.
+///
+/// # Errors
+/// As [`run`], and when that is not enough.
+pub fn run_within(setup: &Setup<'_>, events: u64) -> Result<Outcome, RunError> {
+    let mut sim = Sim::new(setup)?;
+    let end = sim.run_within(events)?.ok_or(RunError::Budget {
+        events,
+        at_ns: sim.now / NS,
+    })?;
     Ok(outcome(&sim, setup, end / NS))
 }
 

@@ -73,6 +73,7 @@ use holds;
 pub struct Checker {
     clocks: published::Clocks,
     waiting: waiting::Waiting,
+    overflowed: load::Overflowed,
     /// Looks so far.
     pub looks: u64,
 }
@@ -96,7 +97,7 @@ impl Checker {
         keeping::check(sim)?;
         for rq in &sim.rqs {
             queues::check(sim, rq)?;
-            load::check_queues(sim, rq)?;
+            load::check_queues(sim, rq, &mut self.overflowed)?;
             bandwidth::check_queues(sim, rq)?;
         }
         load::check_groups(sim)?;

@@ -121,6 +121,21 @@ impl<'a> Sim<'a> {
         Ok(self.now)
     }
 
+    /// Like [`Sim::run`], for at most `events` events; `None` if that is not enough.
+    ///
+    /// # Errors
+    /// [`Stuck`] when nothing can happen any more but tasks still wait.
+    pub fn run_within(&mut self, events: u64) -> Result<Option<Ps>, Stuck> {
+        while !self.ended {
+            if self.events >= events {
+                return Ok(None);
+            }
+            self.one_event()?;
+        }
+        self.finish();
+        Ok(Some(self.now))
+    }
+
     /// Whether the workload's end is reached.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended

@@ -1,0 +1,190 @@
+//! What programs mean on the simulated machine: the order of fork and join, pipes, periods, mutexes,
+//! warm-up, and the shares that weights and quotas promise.
+
+use fairground::policy::{Features, find_profile};
+use fairground_sim::machine::Setup;
+use fairground_sim::machine_file::Machine;
+use fairground_sim::outcome::{self, Outcome};
+use fairground_sim::spec::Scenario;
+use fairground_sim::workload::Env;
+
+fn run(cpus: usize, profile: &str, text: &str) -> Outcome {
+    let id = if cpus == 1 {
+        "kunpeng920-6426-2s"
+    } else {
+        "spr-8480-2s"
+    };
+    let machine = Machine::builtin(id).unwrap().shrunk(cpus).unwrap();
+    let env = Env { cpus: cpus as u32 };
+    let text = format!("name = \"s\"\n{text}");
+    let workload = Scenario::parse("s", &text).and_then(|s| s.workload(&env));
+    let workload = workload.unwrap_or_else(|e| panic!("{e:?}"));
+    let mut features = Features::default();
+    features.set_all(find_profile(profile).unwrap().sets);
+    let setup = Setup {
+        machine: &machine,
+        features,
+        workload: &workload,
+        seed: 1,
+        trace: false,
+    };
+    outcome::run_within(&setup, 20_000_000).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn metric(out: &Outcome, name: &str) -> f64 {
+    let found = out.metrics.iter().find(|(n, _)| n == name);
+    let names: Vec<_> = out.metrics.iter().map(|m| &m.0).collect();
+    found
+        .and_then(|m| m.1)
+        .unwrap_or_else(|| panic!("no {name} in {names:?}"))
+}
+
+/// How often a mark was passed.
+fn passes(out: &Outcome, mark: &str) -> f64 {
+    (metric(out, &format!("{mark}.marks_per_s")) * out.elapsed_ns as f64 / 1e9).round()
+}
+
+fn close(what: &str, is: f64, want: f64, tolerance: f64) {
+    assert!(
+        (is - want).abs() <= tolerance,
+        "{what}: {is}, not {want} +- {tolerance}"
+    );
+}
+
+#[test]
+fn nice_values_share_a_cpu_by_their_weights() {
+    for profile in ["linux-6.18", "linux-6.12-lts", "linux-6.5"] {
+        for cpus in [1, 4] {
+            let mut text = String::from("duration = \"4s\"\nwarmup = \"500ms\"\n");
+            for cpu in 0..cpus {
+                for (name, nice) in [("a", 0), ("b", 5)] {
+                    text += &format!(
+                        "[[task]]\nname = \"{name}{cpu}\"\nnice = {nice}\naffinity = \"{cpu}\"\n\
+                         steps = [\"hog\"]\n"
+                    );
+                }
+            }
+            let out = run(cpus, profile, &text);
+            for cpu in 0..cpus {
+                let [a, b] = ["a", "b"].map(|n| metric(&out, &format!("{n}{cpu}.cpu_share")));
+                let what = format!("{profile}, CPU {cpu} of {cpus}");
+                close(&what, a / (a + b), 1024.0 / (1024.0 + 335.0), 0.01);
+            }
+        }
+    }
+}
+
+#[test]
+fn groups_share_the_machine_by_their_weights() {
+    for profile in ["linux-6.18", "linux-6.5"] {
+        for cpus in [1, 4] {
+            let text = format!(
+                "duration = \"4s\"\nwarmup = \"1s\"\n\
+                 [[cgroup]]\npath = \"/a\"\n\"cpu.weight\" = 300\n[[cgroup]]\npath = \"/b\"\n\
+                 [[task]]\nname = \"a\"\ncgroup = \"/a\"\ncount = {cpus}\nsteps = [\"hog\"]\n\
+                 [[task]]\nname = \"b\"\ncgroup = \"/b\"\ncount = {cpus}\nsteps = [\"hog\"]\n"
+            );
+            let out = run(cpus, profile, &text);
+            let [a, b] = ["a.cpu_share", "b.cpu_share"].map(|n| metric(&out, n));
+            close(&format!("{profile}, {cpus} CPUs"), a / (a + b), 0.75, 0.01);
+        }
+    }
+}
+
+#[test]
+fn a_quota_limits_a_hog() {
+    for profile in ["linux-6.18", "linux-6.12-lts", "linux-6.5", "linux-5.8"] {
+        for cpus in [1, 2] {
+            // Besides a hog on each CPU, so that the sum of all CPU time is known.
+            let text = "duration = \"10s\"\nwarmup = \"1s\"\n\
+                 [[cgroup]]\npath = \"/a\"\n\"cpu.max\" = \"20000 100000\"\n\
+                 [[task]]\nname = \"a\"\ncgroup = \"/a\"\nsteps = [\"hog\"]\n";
+            let mut text = String::from(text);
+            for cpu in 0..cpus {
+                text += &format!(
+                    "[[task]]\nname = \"other{cpu}\"\naffinity = \"{cpu}\"\nsteps = [\"hog\"]\n"
+                );
+            }
+            let out = run(cpus, profile, &text);
+            let share = metric(&out, "a.cpu_share") * cpus as f64;
+            close(&format!("{profile}, {cpus} CPUs"), share, 0.2, 0.005);
+        }
+    }
+}
+
+#[test]
+fn the_warm_up_does_not_count() {
+    let text = "duration = \"1s\"\nwarmup = \"700ms\"\n\
+         [[task]]\nname = \"hog\"\naffinity = \"0\"\nsteps = [\"hog\"]\n\
+         [[task]]\nname = \"late\"\naffinity = \"1\"\nsteps = [{ sleep = \"1200ms\" }, \"hog\"]\n\
+         [[task]]\nname = \"early\"\nsteps = [{ run = \"300ms\" }]\n";
+    let out = run(2, "linux-6.18", text);
+    close(
+        "all the time",
+        metric(&out, "hog.cpu_share"),
+        2.0 / 3.0,
+        0.005,
+    );
+    close(
+        "half of it",
+        metric(&out, "late.cpu_share"),
+        1.0 / 3.0,
+        0.005,
+    );
+    close("none of it", metric(&out, "early.cpu_share"), 0.0, 1e-9);
+    assert_eq!(out.elapsed_ns, 1_000_000_000);
+}
+
+#[test]
+fn a_writer_stops_when_the_pipe_is_full_and_goes_on_when_there_is_room() {
+    // 16 buffers of a page each, as a new pipe has; the reader comes half-way.
+    let text = |reader: &str| {
+        format!(
+            "duration = \"100ms\"\npipes = [\"p\"]\n\
+             [[task]]\nname = \"writer\"\nsteps = [{{ loop = \"forever\", steps = [\
+             {{ write = \"p\", bytes = 4096 }}, {{ mark = \"written\" }}] }}]\n\
+             [[task]]\nname = \"reader\"\nsteps = [{{ sleep = \"50ms\" }}, {reader} {{ sleep = \"10s\" }}]\n"
+        )
+    };
+    let out = run(2, "linux-6.18", &text(""));
+    close("nobody reads", passes(&out, "written"), 16.0, 0.0);
+    let out = run(2, "linux-6.18", &text("{ read = \"p\", bytes = 100 },"));
+    close(
+        "part of a buffer is no room",
+        passes(&out, "written"),
+        16.0,
+        0.0,
+    );
+    let out = run(2, "linux-6.18", &text("{ read = \"p\", bytes = 12288 },"));
+    close("three are free", passes(&out, "written"), 19.0, 0.0);
+}
+
+#[test]
+fn a_period_is_a_grid_and_a_late_arrival_moves_it() {
+    let text = "duration = \"1s\"\n\
+         [[task]]\nname = \"a\"\nsteps = [{ loop = \"forever\", steps = [\
+         { period = \"10ms\" }, { run = \"3ms\" }, { mark = \"in-time\" }] }]\n\
+         [[task]]\nname = \"b\"\nsteps = [{ loop = \"forever\", steps = [\
+         { period = \"10ms\" }, { run = \"15ms\" }, { mark = \"late\" }] }]\n";
+    let out = run(2, "linux-6.18", text);
+    // The last one is under way: its point is at 990 ms, or it begins at 985 ms.
+    close("on the grid", passes(&out, "in-time"), 99.0, 0.0);
+    close("back to back", passes(&out, "late"), 66.0, 1.0);
+}
+
+#[test]
+fn join_waits_for_the_last_child_and_a_mutex_admits_one() {
+    let text = "duration = \"exit\"\nmutexes = [\"m\"]\n\
+         [[task]]\nname = \"child\"\ntemplate = true\n\
+         steps = [{ lock = \"m\" }, { run = \"2ms\" }, { unlock = \"m\" }, { mark = \"done\" }]\n\
+         [[task]]\nname = \"parent\"\n\
+         steps = [{ fork = \"child\", n = 5 }, \"join\", { mark = \"joined\" }]\n";
+    for cpus in [1, 8] {
+        let out = run(cpus, "linux-6.18", text);
+        close("children", passes(&out, "done"), 5.0, 0.0);
+        close("parent", passes(&out, "joined"), 1.0, 0.0);
+        // One after the other, however many CPUs there are.
+        let ms = out.elapsed_ns as f64 / 1e6;
+        assert!((10.0..13.0).contains(&ms), "{cpus} CPUs: {ms} ms");
+    }
+}
