@@ -1,4 +1,4 @@
-//! What programs mean on the simulated machine: the order of fork and join, pipes, periods, mutexes,
+//! What programs mean on the simulated machine: order of fork and join, pipes, periods, mutexes,
 //! warm-up, and the shares that weights and quotas promise.
 
 use fairground::policy::{Features, find_profile};
@@ -143,7 +143,8 @@ fn a_writer_stops_when_the_pipe_is_full_and_goes_on_when_there_is_room() {
             "duration = \"100ms\"\npipes = [\"p\"]\n\
              [[task]]\nname = \"writer\"\nsteps = [{{ loop = \"forever\", steps = [\
              {{ write = \"p\", bytes = 4096 }}, {{ mark = \"written\" }}] }}]\n\
-             [[task]]\nname = \"reader\"\nsteps = [{{ sleep = \"50ms\" }}, {reader} {{ sleep = \"10s\" }}]\n"
+             [[task]]\nname = \"reader\"\n\
+             steps = [{{ sleep = \"50ms\" }}, {reader} {{ sleep = \"10s\" }}]\n"
         )
     };
     let out = run(2, "linux-6.18", &text(""));

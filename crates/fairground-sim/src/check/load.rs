@@ -141,7 +141,7 @@ fn sums(rq: &Rq, n: usize, greatest: u64, cut: bool, of: (u32, u32)) -> Verdict 
 
 /// What rounding can take from a queue. An average is a sum divided by 46718 to 47742, depending on
 /// how much of the present window is over; where one is made from the other at different points
-/// of the window (a sleeper that is removed, a group's entity that follows its queue), the result is
+/// of the window (a sleeper that is removed, an entity that follows its queue), the result is
 /// off by up to 1024 / 46718 of it, and that halves only every 32 ms. Four such of a full entity
 /// of the greatest weight that the workload knows are allowed for, and two units for each member.
 const fn slack(count: u64, greatest: u64) -> u64 {
