@@ -194,9 +194,9 @@ impl World {
                 self.call(cpu, sched::sched_tick);
             }
             // Now and then many sleep, so that CPUs become idle and look for work elsewhere.
-            let drowsy = if n / 64 % 2 == 0 { 3 } else { 12 };
+            let drowsy = if (n / 64).is_multiple_of(2) { 3 } else { 12 };
             let running = self.rqs[cpu as usize].curr.is_some();
-            if running && dice % drowsy == 0 {
+            if running && dice.is_multiple_of(drowsy) {
                 self.schedule(cpu, Prev::Sleeps);
             } else if self.rqs[cpu as usize].need_resched || !running {
                 self.schedule(cpu, Prev::Runnable);
