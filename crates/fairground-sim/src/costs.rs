@@ -65,8 +65,8 @@ pub enum KernelOp {
 
 /// Names and figures by operation.
 pub const KERNEL_OPS: [(KernelOp, &str, u32); 24] = [
-    // Measured together: one thread that writes a byte to a pipe and reads it back takes 370.7 ns on
-    // the guest (Sapphire Rapids, 3.0 GHz). Less two system calls of 109.6 ns and 36 ns that the
+    // Measured together: one thread that writes a byte to a pipe and reads it back takes 370.7 ns
+    // on the guest (Sapphire Rapids, 3.0 GHz). Less two system calls of 109.6 ns and 36 ns that the
     // model charges for their lines and the copies, 115.5 ns or 347 cycles are left; divided as
     // 330 to 300, the estimates of before.
     (KernelOp::PipeWrite, "pipe_write", 182),

@@ -185,7 +185,8 @@ impl Line {
         self.tail &= (1 << 44) - 1;
     }
     fn count_capacity_miss(&mut self) {
-        self.tail = self.tail.saturating_add(1 << 44);
+        // Saturates at the top 20 bits; the others are not the counter's.
+        self.tail = self.tail.checked_add(1 << 44).unwrap_or(self.tail);
     }
 }
 
@@ -282,8 +283,8 @@ impl Cache {
                 false => l.core & !SHARES == at.0,
             };
             if own && fills.wrapping_sub(l.stamp) <= self.p.recent {
-                l.ops[0] += u32::from(LOAD);
-                l.ops[1] += u32::from(STORE);
+                l.ops[0] = l.ops[0].saturating_add(u32::from(LOAD));
+                l.ops[1] = l.ops[1].saturating_add(u32::from(STORE));
                 if STORE {
                     l.written |= words;
                 }
@@ -338,7 +339,7 @@ impl Cache {
                 l.tail = l.tail.max(now);
             }
         }
-        l.ops[kind(access)] += 1;
+        l.ops[kind(access)] = l.ops[kind(access)].saturating_add(1);
         true
     }
 
@@ -416,7 +417,7 @@ impl Cache {
             arrived: now,
         };
         let l = &mut self.lines[line as usize];
-        l.ops[kind(access)] += 1;
+        l.ops[kind(access)] = l.ops[kind(access)].saturating_add(1);
         let cost = if l.link == NONE && (l.core == UNTOUCHED || l.core == at.0) {
             self.private(r)
         } else {

@@ -19,7 +19,7 @@ pub enum Todo {
         task: TaskId,
         /// How.
         kind: WakeKind,
-        /// On whose behalf; `None` = an interrupt.
+        /// Who ran on the waking CPU; `None` = it was idle.
         waker: Option<TaskId>,
     },
     /// Enqueues a task where it was placed.

@@ -113,6 +113,6 @@ pub struct SimTask {
     pub off_cpu_at: Ps,
     /// CPU time charged in all, ns, filled when it exits.
     pub cpu_ns: u64,
-    /// First of the lines that hold its user-space hand-over words.
+    /// The CPU on which it is current.
     pub on_cpu: Option<u32>,
 }
