@@ -290,7 +290,7 @@ proptest! {
         features.set_all(PROFILES[profile].sets);
         let setup = Setup { machine: &machine, features, workload: &workload, seed, trace: true };
         let mut sim = Sim::new(&setup).unwrap();
-        match sim.run_checked(3, 2_000_000) {
+        match sim.run_checked(1, 2_000_000) {
             Ok(_) => {}
             Err(CheckedError::Stuck(stuck)) => {
                 let text = stuck.to_string();
