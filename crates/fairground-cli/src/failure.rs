@@ -102,7 +102,9 @@ fn excerpt(diagnostic: &dyn Diagnostic, colour: bool) -> Option<String> {
     } else {
         GraphicalTheme::unicode_nocolor()
     };
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(99);
+    // The terminal wraps; a message that is cut into lines cannot be searched for, and where it was
+    // cut would depend on the length of the path in it.
+    let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
     let mut text = String::new();
     handler.render_report(&mut text, diagnostic).ok()?;
     // Like all other errors: no cross in front of the message, and one line break at the end.
