@@ -8,7 +8,9 @@
 //! | `simulate` | one run on the simulated machine |
 //! | `measure` | from tracepoints to the format's metrics |
 //! | `tolerance` | how far apart is near enough, and why |
-//! | `compare` | a row and a verdict for each metric |
+//! | `numbers` | the numbers of a run, each under the place where it is compared |
+//! | `row` | a row and its verdict |
+//! | `compare` | recorded beside simulated |
 //!
 //! `docs/truth.md` describes the format, `docs/fidelity.md` what is missed and why.
 
@@ -16,15 +18,18 @@ pub mod case;
 pub mod compare;
 pub mod into_workload;
 pub mod measure;
+mod numbers;
 pub mod recorded;
+pub mod row;
 pub mod simulate;
 pub mod tolerance;
 
 use std::path::Path;
 
 pub use case::Case;
-pub use compare::{Row, Sample, Tally, Verdict, compare};
+pub use compare::compare;
 pub use recorded::Recorded;
+pub use row::{Row, Sample, Tally, Verdict};
 pub use simulate::Bench;
 
 use crate::machine_file::Machine;

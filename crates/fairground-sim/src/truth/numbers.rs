@@ -1,0 +1,281 @@
+//! The numbers of a run, each under the place where it is compared.
+//!
+//! Tasks that are alike, and CPUs that may be chosen freely, are ranked: which of them it is was
+//! decided before the case.
+
+use std::collections::BTreeMap;
+
+use super::case::Case;
+use super::recorded::{Dist, Run, TaskRun};
+
+/// Where a number stands and what kind of number it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) path: String,
+    pub(super) metric: String,
+}
+
+pub(super) type Numbers = BTreeMap<Key, f64>;
+
+/// What of a case the places of its numbers depend on.
+pub(super) struct Scope<'a> {
+    pub(super) case: &'a Case,
+    pub(super) one_cpu: bool,
+    used: Vec<u32>,
+    pub(super) tick_us: f64,
+    /// Name of the class of alike tasks, by task.
+    alike: BTreeMap<String, String>,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(case: &'a Case) -> Self {
+        let used = case.cpus_used();
+        Self {
+            case,
+            one_cpu: used.len() == 1,
+            used,
+            tick_us: case.machine.tick_ns.unwrap_or(4_000_000) as f64 / 1e3,
+            alike: alike(case),
+        }
+    }
+
+    /// All numbers of a run.
+    pub(super) fn numbers(&self, run: &Run) -> Numbers {
+        let mut out = Numbers::new();
+        self.tasks(run, &mut out);
+        self.groups(run, &mut out);
+        self.cpus(run, &mut out);
+        for (phase, shares) in &run.phases {
+            for (task, share) in shares {
+                insert(&mut out, format!("phases.{phase}.{task}"), "phases", *share);
+            }
+        }
+        out
+    }
+
+    fn tasks(&self, run: &Run, out: &mut Numbers) {
+        let mut classes: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
+        for (name, task) in &run.tasks {
+            let class = self
+                .alike
+                .get(name)
+                .filter(|c| c.contains('+') && !self.one_cpu);
+            for (metric, value) in task_numbers(task, self.spans_cpus(name)) {
+                match class {
+                    Some(class) => {
+                        classes
+                            .entry((class.clone(), metric))
+                            .or_default()
+                            .push(value);
+                    }
+                    None => insert(out, format!("tasks.{name}"), &metric, value),
+                }
+            }
+        }
+        for ((class, metric), mut values) in classes {
+            values.sort_by(|a, b| b.total_cmp(a));
+            for (rank, value) in values.into_iter().enumerate() {
+                insert(out, format!("tasks.{class}[{rank}]"), &metric, value);
+            }
+        }
+    }
+
+    fn groups(&self, run: &Run, out: &mut Numbers) {
+        for (path, group) in &run.groups {
+            let place = format!("groups.{path}");
+            insert(out, place.clone(), "group.cpu_us", group.cpu_us);
+            let share = group.cpu_share_of_workload;
+            insert(out, place.clone(), "group.cpu_share_of_workload", share);
+            let limited = self.has_quota(path);
+            for (name, value) in group.cpu_stat.iter().filter(|_| limited) {
+                insert(out, place.clone(), &format!("cpu_stat.{name}"), *value);
+            }
+        }
+    }
+
+    fn cpus(&self, run: &Run, out: &mut Numbers) {
+        let mut cpus: Vec<_> = self
+            .used
+            .iter()
+            .map(|cpu| (*cpu, run.cpus.get(cpu)))
+            .collect();
+        let free = self.case.tasks.iter().any(|t| self.spans_cpus(&t.name));
+        if free {
+            // Which of two alike CPUs it is was decided before the case.
+            cpus.sort_by_key(|(_, run)| std::cmp::Reverse(run.map_or(0, |r| r.switches)));
+        }
+        for (rank, (cpu, run)) in cpus.into_iter().enumerate() {
+            let Some(run) = run else { continue };
+            let place = if free {
+                format!("cpus.[{rank}]")
+            } else {
+                format!("cpus.{cpu}")
+            };
+            insert(out, place.clone(), "cpus.switches", run.switches as f64);
+            insert(out, place.clone(), "cpus.workload_us", run.workload_us);
+            insert(out, place, "cpus.idle_us", run.idle_us);
+        }
+    }
+
+    /// Whether a task may use several CPUs, so that which one is not its own property.
+    fn spans_cpus(&self, name: &str) -> bool {
+        let task = self.case.tasks.iter().find(|t| t.name == name);
+        !self.one_cpu && task.is_none_or(|t| t.affinity.as_ref().is_none_or(|a| a.len() != 1))
+    }
+
+    fn has_quota(&self, path: &str) -> bool {
+        let group = self.case.cgroups.iter().find(|g| g.path == path);
+        let writes = &self.case.events;
+        group.is_some_and(|g| g.quota_us.is_some_and(|q| q > 0))
+            || writes
+                .iter()
+                .any(|w| w.cgroup == path && w.file != "cpu.shares")
+    }
+}
+
+/// Tasks that differ in name and start only.
+fn alike(case: &Case) -> BTreeMap<String, String> {
+    let same = |a: &super::case::TaskWords, b: &super::case::TaskWords| {
+        (
+            a.policy,
+            a.nice,
+            a.slice_us,
+            &a.affinity,
+            &a.cgroup,
+            &a.program,
+        ) == (
+            b.policy,
+            b.nice,
+            b.slice_us,
+            &b.affinity,
+            &b.cgroup,
+            &b.program,
+        )
+    };
+    let class = |t: &super::case::TaskWords| {
+        let members = case.tasks.iter().filter(|o| same(t, o));
+        members
+            .map(|o| o.name.as_str())
+            .collect::<Vec<_>>()
+            .join("+")
+    };
+    case.tasks
+        .iter()
+        .map(|t| (t.name.clone(), class(t)))
+        .collect()
+}
+
+pub(super) fn place(key: &Key) -> String {
+    let metric = key.metric.strip_prefix("group.").unwrap_or(&key.metric);
+    let metric = metric.strip_prefix("cpus.").unwrap_or(metric);
+    if metric == "phases" {
+        key.path.clone()
+    } else {
+        format!("{}.{metric}", key.path)
+    }
+}
+
+fn insert(out: &mut Numbers, path: String, metric: &str, value: f64) {
+    let metric = metric.to_string();
+    out.insert(Key { path, metric }, value);
+}
+
+fn task_numbers(task: &TaskRun, spans_cpus: bool) -> Vec<(String, f64)> {
+    let mut out: Vec<(String, f64)> = vec![
+        ("cpu_us".into(), task.cpu_us),
+        ("cpu_share_of_workload".into(), task.cpu_share_of_workload),
+        ("switches_voluntary".into(), task.switches_voluntary as f64),
+        (
+            "switches_involuntary".into(),
+            task.switches_involuntary as f64,
+        ),
+        ("migrations".into(), task.migrations as f64),
+        ("wakeups".into(), task.wakeups as f64),
+    ];
+    if let Some(turns) = task.iterations {
+        out.push(("iterations".into(), turns as f64));
+    }
+    let counts = |map: &BTreeMap<u32, u64>| map.values().map(|n| *n as f64).collect();
+    let times = task.cpu_us_by_cpu.values().copied().collect();
+    by_cpu(
+        &mut out,
+        "cpu_us_by_cpu",
+        &task.cpu_us_by_cpu,
+        times,
+        spans_cpus,
+    );
+    let targets = counts(&task.wakeup_target_cpu);
+    by_cpu(
+        &mut out,
+        "wakeup_target_cpu",
+        &task.wakeup_target_cpu,
+        targets,
+        spans_cpus,
+    );
+    let targets = counts(&task.wakeup_new_target_cpu);
+    by_cpu(
+        &mut out,
+        "wakeup_new_target_cpu",
+        &task.wakeup_new_target_cpu,
+        targets,
+        spans_cpus,
+    );
+    distribution(&mut out, "wakeup_latency_us", &task.wakeup_latency_us);
+    distribution(&mut out, "on_cpu_us", &task.on_cpu_us);
+    distribution(&mut out, "preempted_wait_us", &task.preempted_wait_us);
+    out
+}
+
+/// Numbers by CPU. Where alike CPUs are free to be chosen, the larger one comes first: which of
+/// them it is was decided by what ran before the case.
+fn by_cpu<T>(
+    out: &mut Vec<(String, f64)>,
+    name: &str,
+    map: &BTreeMap<u32, T>,
+    mut values: Vec<f64>,
+    spans_cpus: bool,
+) {
+    if spans_cpus {
+        values.resize(values.len().max(2), 0.0);
+        values.sort_by(|a, b| b.total_cmp(a));
+        let ranked = values.into_iter().enumerate();
+        out.extend(ranked.map(|(rank, v)| (format!("{name}.[{rank}]"), v)));
+    } else {
+        let named = map.keys().zip(values);
+        out.extend(named.map(|(cpu, v)| (format!("{name}.{cpu}"), v)));
+    }
+}
+
+/// A sample of one or two values has no percentiles of its own: its mean says it all.
+fn distribution(out: &mut Vec<(String, f64)>, name: &str, d: &Dist) {
+    if d.n < SMALL {
+        out.extend(d.mean.map(|mean| (format!("{name}.few"), mean)));
+        return;
+    }
+    let parts = [
+        ("mean", d.mean),
+        ("p50", d.p50),
+        ("p90", d.p90),
+        ("p99", d.p99),
+        ("max", d.max),
+    ];
+    let known = parts
+        .into_iter()
+        .filter_map(|(part, v)| v.map(|v| (part, v)));
+    out.extend(known.map(|(part, v)| (format!("{name}.{part}"), v)));
+}
+
+pub(super) fn unit(metric: &str) -> &'static str {
+    if metric.contains("share") || metric == "phases" {
+        "1"
+    } else if metric.contains("_us") {
+        "us"
+    } else if metric.ends_with("_ns") {
+        "ns"
+    } else {
+        "count"
+    }
+}
+
+/// Samples below this have no percentiles.
+const SMALL: u64 = 3;

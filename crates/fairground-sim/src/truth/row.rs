@@ -1,0 +1,128 @@
+//! What a comparison says: a row for each metric, with a verdict, and sums of verdicts.
+
+use serde::Serialize;
+
+/// A sample of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation (n-1), 0 for one run.
+    pub sd: f64,
+    /// Number of runs.
+    pub n: usize,
+}
+
+impl Sample {
+    /// Of some values.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Self {
+        let n = values.len();
+        let mean = values.iter().sum::<f64>() / n.max(1) as f64;
+        let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+        let sd = if n > 1 {
+            (squares / (n - 1) as f64).sqrt()
+        } else {
+            0.0
+        };
+        Self { mean, sd, n }
+    }
+}
+
+/// What the comparison says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Inside three recorded standard deviations or the recorded range.
+    Spread,
+    /// Inside the tolerance.
+    Tolerance,
+    /// Neither.
+    Miss,
+    /// Not compared.
+    Skipped,
+}
+
+impl Verdict {
+    /// Its name, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Spread => "spread",
+            Self::Tolerance => "tolerance",
+            Self::Miss => "miss",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// Numbers of rows by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Inside the recorded spread.
+    pub spread: usize,
+    /// Inside the tolerance.
+    pub tolerance: usize,
+    /// Neither.
+    pub miss: usize,
+    /// Not compared.
+    pub skipped: usize,
+}
+
+impl Tally {
+    /// Of some rows.
+    #[must_use]
+    pub fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
+        let mut tally = Self::default();
+        for row in rows {
+            *match row.verdict {
+                Verdict::Spread => &mut tally.spread,
+                Verdict::Tolerance => &mut tally.tolerance,
+                Verdict::Miss => &mut tally.miss,
+                Verdict::Skipped => &mut tally.skipped,
+            } += 1;
+        }
+        tally
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let compared = self.spread + self.tolerance + self.miss;
+        let all = compared + self.skipped;
+        let percent = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
+        write!(
+            f,
+            "{all} metrics, {} spread, {} tolerance, {} miss, {} skipped; {:.1} % of those \
+             compared are not missed, {:.1} % of all are skipped",
+            self.spread,
+            self.tolerance,
+            self.miss,
+            self.skipped,
+            percent(compared - self.miss, compared),
+            percent(self.skipped, all),
+        )
+    }
+}
+
+/// A metric of a case.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Name of the case.
+    pub case: String,
+    /// Path of the number in a run; tasks that are alike in a case on two CPUs are ranked.
+    pub metric: String,
+    /// Unit.
+    pub unit: &'static str,
+    /// The kernel.
+    pub recorded: Sample,
+    /// The simulator.
+    pub simulated: Option<Sample>,
+    /// Allowed difference, in the unit.
+    pub tolerance: Option<f64>,
+    /// Verdict.
+    pub verdict: Verdict,
+    /// Why it is not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
