@@ -6,6 +6,7 @@ pub mod chan;
 pub mod duration;
 pub mod metric;
 pub mod nearest;
+pub mod op;
 pub mod program;
 pub mod validate;
 pub mod words;

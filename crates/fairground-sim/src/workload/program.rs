@@ -11,6 +11,7 @@
 pub use super::chan::{Chan, ChanKind};
 pub use super::duration::Dur;
 use super::metric::MetricDef;
+pub use super::op::Op;
 
 /// Nanoseconds of simulated time.
 pub type Ns = u64;
@@ -20,131 +21,6 @@ pub const LOOP_DEPTH_MAX: usize = 8;
 
 /// Count of [`Op::LoopStart`] that never runs out.
 pub const FOREVER: u64 = u64::MAX;
-
-/// One step of a program. What "blocks" says is a sleep of the task: it leaves its run queue and a
-/// cause (a timer, another task) wakes it.
-///
-/// An operation for which [`Op::takes_time`] holds must cost its task at least a nanosecond (a lock
-/// without contention is still an atomic instruction); every loop holds such an operation, so
-/// the clock moves. Time that no operation names (system calls, copying) is the machine's to
-/// charge.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Op {
-    /// Computes until this much time of its own progress is over (waiting does not count).
-    Run(Dur),
-    /// Computes until the simulation ends.
-    Hog,
-    /// Blocks for this long from now. Zero is no system call and returns at once.
-    Sleep(Dur),
-    /// Blocks until the next point of a grid of this period (> 0): one period after the point
-    /// before. The task has one grid, which begins at its start (creation + `start_ns`). A task
-    /// that arrives after its point goes on at once and the grid moves: the next point is one
-    /// period after the arrival.
-    Period(Ns),
-    /// Blocks until this long after the task's start (creation + `start_ns`); a time that is over
-    /// returns at once.
-    SleepUntil(Ns),
-    /// Opens a loop of `count` >= 1 turns, [`FOREVER`] for ever.
-    LoopStart {
-        /// Number of turns.
-        count: u64,
-    },
-    /// Closes the loop that was opened at `start` (index of the `LoopStart` in `ops`).
-    LoopEnd {
-        /// Where to go back to: the operation after this index.
-        start: u32,
-    },
-    /// Writes all `bytes` to the channel; blocks while it is full (see [`ChanKind`]).
-    Write {
-        /// Channel.
-        chan: u32,
-        /// Bytes of one message.
-        bytes: u32,
-    },
-    /// Reads until `bytes` have arrived; blocks while the channel is empty.
-    Read {
-        /// Channel.
-        chan: u32,
-        /// Bytes to be read in all.
-        bytes: u32,
-    },
-    /// Blocks until the channel can be read, and reads nothing. All pollers of a channel are woken
-    /// by the write that makes it readable (they wait without `WQ_FLAG_EXCLUSIVE`), the one that
-    /// came last first (non-exclusive waiters are put at the head of the wait queue).
-    Poll {
-        /// Channel.
-        chan: u32,
-    },
-    /// Takes one from a counting semaphore, blocks at zero. Waiters are served first come first.
-    SemWait(u32),
-    /// Adds one to a semaphore; wakes one waiter if there is one.
-    SemPost(u32),
-    /// Blocks on a futex until a wake-up reaches this task; wake-ups before it are lost.
-    FutexWait(u32),
-    /// Wakes up to `n` waiters, in the order in which they came.
-    FutexWake {
-        /// Futex.
-        futex: u32,
-        /// Most waiters to wake.
-        n: u32,
-    },
-    /// Locks a mutex: without a system call if it is free, else blocks in `futex(2)`.
-    Lock(u32),
-    /// Unlocks; a system call and one wake-up only if somebody waits. The woken task has to try
-    /// again, so another may get the mutex first (as with a pthread mutex).
-    Unlock(u32),
-    /// Blocks until as many tasks as the barrier has parties are here; the last one wakes the rest.
-    Barrier(u32),
-    /// `sched_yield(2)`.
-    Yield,
-    /// Creates a task from a template, a child of this one. Its `start_ns` counts from now.
-    Fork {
-        /// Template of the child.
-        template: u32,
-    },
-    /// Blocks until all children of this task have exited; at once if it has none. Each exit of a
-    /// child process wakes the parent, which sleeps again until the last (`wait` in a loop).
-    /// Threads are joined in the order of their creation: only the exit that it waits for wakes it.
-    Join,
-    /// Sets the nice value of this task.
-    SetNice(i8),
-    /// Restricts this task to the CPUs of a mask.
-    SetAffinity(u32),
-    /// Moves this task to a cgroup.
-    SetCgroup(u32),
-    /// Sets the task's own slice, 0 for the default.
-    SetSlice(Ns),
-    /// Counts a point of the program: number of passes, first and last time.
-    Mark(u32),
-    /// A request of kind `k` begins now, for this task.
-    ReqStart(u32),
-    /// A request of kind `k` begins at the time at which the task's last timed wait (`Period`,
-    /// `Sleep`, `SleepUntil`) was due, so waiting for a CPU after the timer is part of it; at the
-    /// end of a wait that did not block, and before any wait, it is now.
-    ReqStartDue(u32),
-    /// The request of kind `k` that this task began is over; its duration goes to histogram `k`.
-    ReqEnd(u32),
-    /// Sends a request of `bytes` to a service and blocks until it is answered. Wakes one server
-    /// that waits in `Accept`.
-    Call {
-        /// Service.
-        service: u32,
-        /// Bytes of the request.
-        bytes: u32,
-    },
-    /// Takes the oldest request of a service; blocks while there is none. The task keeps it until
-    /// its `Reply`.
-    Accept(u32),
-    /// Answers the request that this task took last from the service and wakes its caller.
-    Reply {
-        /// Service.
-        service: u32,
-        /// Bytes of the answer.
-        bytes: u32,
-    },
-    /// The task ends. The end of `ops` means the same.
-    Exit,
-}
 
 /// A named list of operations. Tasks of one program share it.
 #[derive(Clone, Debug, PartialEq)]
@@ -310,23 +186,6 @@ pub struct Workload {
     pub metrics: Vec<MetricDef>,
     /// Which tool's words to print.
     pub words: super::words::Words,
-}
-
-impl Op {
-    /// Whether the operation always moves the clock.
-    pub fn takes_time(self) -> bool {
-        match self {
-            Self::Run(d) | Self::Sleep(d) => !d.is_zero(),
-            Self::Mark(_)
-            | Self::ReqStart(_)
-            | Self::ReqStartDue(_)
-            | Self::ReqEnd(_)
-            | Self::SleepUntil(_)
-            | Self::LoopStart { .. }
-            | Self::LoopEnd { .. } => false,
-            _ => true,
-        }
-    }
 }
 
 impl Cgroup {
