@@ -15,6 +15,7 @@ impl Cache {
     pub(super) fn cas_loop(&mut self, r: Req) -> Cost {
         self.give_up_line(r.line);
         let i = self.lines[r.line as usize].link;
+        self.shared.line_mut(i).swapped = true;
         let s = self.shared.line(i);
         let owned = s.exclusive && usize::from(s.owner) == r.core;
         if owned && self.shared.copy(i, r.core).version == s.version {

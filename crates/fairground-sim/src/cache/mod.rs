@@ -14,6 +14,7 @@
 mod age;
 mod cas;
 mod coherence;
+mod memo;
 mod params;
 mod reuse;
 mod ring;
@@ -21,6 +22,8 @@ mod shared;
 mod store_buffer;
 
 use age::{Ages, Place};
+pub use memo::Key;
+use memo::{Known, Memo, Uses, WINDOW};
 pub use params::{Options, STORE_BUFFER};
 use params::{Params, kind};
 pub use ring::Resource;
@@ -129,6 +132,12 @@ pub struct DomainStats {
 pub struct Cache {
     p: Params,
     lines: Vec<Line>,
+    /// By line, apart from the rest so that several can be compared at once, and a few more than
+    /// there are lines. The core that alone has touched the line. Of a line with a shared record:
+    /// the core that has it exclusively and current, or, with `SHARES` added, one of those that
+    /// have it current. `UNTOUCHED` if nobody is noted.
+    holders: Vec<u16>,
+    memo: Memo,
     shared: SharedLines,
     ages: Ages,
     stores: StoreBuffers,
@@ -140,16 +149,13 @@ pub struct Cache {
 /// A line that one core only has touched; moves to `SharedLines` with the second. Most lines
 /// never get there, so 32 bytes is what a line costs.
 ///
-/// Of a line with a record there, `core` is the core that has it exclusively and current, or,
-/// with `SHARES` added, one of those that have it current; `stamp` is that core's (newer than in
-/// the record). `UNTOUCHED` if nobody is noted.
+/// Of a line with a record there, `stamp` is that of its holder (newer than in the record).
 #[derive(Clone, Copy)]
 struct Line {
     /// Index into `SharedLines`, or `NONE`.
     link: u32,
-    core: u16,
     home: u8,
-    /// Words written: ever; of a linked line, since `core` has it and not yet in the record.
+    /// Words written: ever; of a linked line, since its holder has it and not yet in the record.
     written: u8,
     /// Fill counter of the core at the last touch.
     stamp: u32,
@@ -218,6 +224,8 @@ impl Cache {
             shared: SharedLines::new(p.cores.len(), p.nr_llcs),
             domains: vec![DomainStats::default(); p.nr_llcs],
             lines: Vec::new(),
+            holders: vec![UNTOUCHED; WINDOW],
+            memo: Memo::new(p.cores.len(), p.recent),
             classes: [0; 6],
             p,
         }
@@ -228,7 +236,6 @@ impl Cache {
         let first = self.lines.len() as u32;
         let line = Line {
             link: NONE,
-            core: UNTOUCHED,
             home: home_node.min(self.p.nr_nodes as u32 - 1) as u8,
             written: 0,
             stamp: 0,
@@ -236,6 +243,7 @@ impl Cache {
             tail: 0,
         };
         self.lines.resize(self.lines.len() + n as usize, line);
+        self.holders.resize(self.lines.len() + WINDOW, UNTOUCHED);
         first
     }
 
@@ -261,13 +269,25 @@ impl Cache {
         self.slow(at, line, words, access, now).done_at
     }
 
+    /// The price of a touch that the core has made before and that is all hits still; see
+    /// [`Cache::pass_run`], which has to be called with the same `key` where this gives `None`.
+    #[inline(always)]
+    pub fn known<const LOAD: bool, const STORE: bool>(&mut self, cpu: u32, key: Key) -> Option<Ps> {
+        let core = self.p.cpu[cpu as usize].0;
+        let fills = self.ages.core_fills(usize::from(core));
+        let cost = self
+            .memo
+            .known::<LOAD, STORE>(core, key, &self.holders, fills)?;
+        Some(Ps::from(cost))
+    }
+
     /// [`Cache::pass`] of several lines one after another, given as offset from a first line and
-    /// words: loads, stores, or of each line a load and then a store. Most of a simulation's time
-    /// is spent in this loop.
-    #[inline]
+    /// words: loads, stores, or of each line a load and then a store. `key` stands for just this
+    /// first line and run, on every call.
     pub fn pass_run<const LOAD: bool, const STORE: bool>(
         &mut self,
         cpu: u32,
+        key: Key,
         (first, run): (LineId, &[(u8, u8)]),
         mut now: Ps,
     ) -> Ps {
@@ -275,27 +295,29 @@ impl Cache {
         let load = if LOAD { Ps::from(self.p.hit_ps[0]) } else { 0 };
         let store = if STORE { Ps::from(self.p.hit_ps[1]) } else { 0 };
         let mut fills = self.ages.core_fills(usize::from(at.0));
+        let mut all_hits = true;
         for (offset, words) in run {
             let line = first + u32::from(*offset);
+            let holder = self.holders[line as usize];
             let l = &mut self.lines[line as usize];
             let own = match STORE {
-                true => l.core == at.0,
-                false => l.core & !SHARES == at.0,
+                true => holder == at.0,
+                false => holder & !SHARES == at.0,
             };
             if own && fills.wrapping_sub(l.stamp) <= self.p.recent {
                 l.ops[0] = l.ops[0].saturating_add(u32::from(LOAD));
                 l.ops[1] = l.ops[1].saturating_add(u32::from(STORE));
+                l.stamp = fills;
                 if STORE {
                     l.written |= words;
-                }
-                if l.link != NONE {
-                    l.stamp = fills;
-                    if STORE {
+                    if l.link != NONE {
                         l.tail = l.tail.max(now + load);
+                        all_hits &= !self.shared.line(l.link).swapped;
                     }
                 }
                 now += load + store;
             } else {
+                all_hits = false;
                 if LOAD {
                     now = self.slow(at, line, *words, Access::Load, now).done_at;
                 }
@@ -305,19 +327,33 @@ impl Cache {
                 fills = self.ages.core_fills(usize::from(at.0));
             }
         }
+        if all_hits
+            && let Some(known) = Known::new::<LOAD, STORE>(key, first, run, (load + store) as u32)
+            && let Some(uses) = self.memo.learn(at.0, &known, fills)
+        {
+            count_uses(&mut self.lines, &uses);
+        }
         now
+    }
+
+    /// Brings the counters of all lines up to date; call it before they are read.
+    pub fn settle(&mut self) {
+        for uses in self.memo.take() {
+            count_uses(&mut self.lines, &uses);
+        }
     }
 
     /// A hit near the top of the stack, on a line that this core has for itself: true if it was.
     #[inline]
     fn quick(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> bool {
         let (core, thread) = at;
-        let l = &mut self.lines[line as usize];
-        let own = l.core == core || access == Access::Load && l.core == core | SHARES;
+        let holder = self.holders[line as usize];
+        let own = holder == core || access == Access::Load && holder == core | SHARES;
         if !own {
             return false;
         }
         let fills = self.ages.core_fills(usize::from(core));
+        let l = &mut self.lines[line as usize];
         if fills.wrapping_sub(l.stamp) > self.p.recent {
             return false;
         }
@@ -333,11 +369,9 @@ impl Cache {
         if access != Access::Load {
             l.written |= words;
         }
-        if l.link != NONE {
-            l.stamp = fills;
-            if access != Access::Load {
-                l.tail = l.tail.max(now);
-            }
+        l.stamp = fills;
+        if l.link != NONE && access != Access::Load {
+            l.tail = l.tail.max(now);
         }
         l.ops[kind(access)] = l.ops[kind(access)].saturating_add(1);
         true
@@ -367,6 +401,7 @@ impl Cache {
 
     /// All counters start again at zero; what the caches hold stays.
     pub fn clear_counters(&mut self) {
+        self.settle();
         for line in &mut self.lines {
             line.ops = [0; 3];
             if line.link == NONE {
@@ -418,10 +453,11 @@ impl Cache {
         };
         let l = &mut self.lines[line as usize];
         l.ops[kind(access)] = l.ops[kind(access)].saturating_add(1);
-        let cost = if l.link == NONE && (l.core == UNTOUCHED || l.core == at.0) {
+        let holder = self.holders[line as usize];
+        let cost = if l.link == NONE && (holder == UNTOUCHED || holder == at.0) {
             self.private(r)
         } else {
-            let noted = l.core & !SHARES == at.0;
+            let noted = holder & !SHARES == at.0;
             if access == Access::Load && l.link != NONE && !noted && self.read_hit(r) {
                 return self.p.hit(access, now);
             }
@@ -437,13 +473,16 @@ impl Cache {
     /// Writes back what [`Cache::quick`] has noted in the line instead of in the shared record.
     #[inline]
     fn give_up_line(&mut self, line: LineId) {
-        let l = &mut self.lines[line as usize];
-        if l.core == UNTOUCHED {
+        let holder = std::mem::replace(&mut self.holders[line as usize], UNTOUCHED);
+        if holder == UNTOUCHED {
             return;
         }
-        let core = usize::from(l.core & !SHARES);
+        let core = usize::from(holder & !SHARES);
+        let l = &mut self.lines[line as usize];
         if l.link == NONE {
-            l.link = self.shared.adopt(l, self.p.cores[core].llc as usize);
+            l.link = self
+                .shared
+                .adopt(l, holder, self.p.cores[core].llc as usize);
         } else {
             let s = self.shared.line_mut(l.link);
             if l.written != 0 {
@@ -452,7 +491,6 @@ impl Cache {
             let (version, stamp) = (s.version, l.stamp);
             self.shared.set_copy(l.link, core, Copy { version, stamp });
         }
-        l.core = UNTOUCHED;
         l.tail = 0;
     }
 
@@ -461,10 +499,11 @@ impl Cache {
     #[inline]
     fn keep_line(&mut self, r: Req, stamp: u32) {
         let l = &mut self.lines[r.line as usize];
-        debug_assert_eq!(l.core, UNTOUCHED);
+        let holder = &mut self.holders[r.line as usize];
+        debug_assert_eq!(*holder, UNTOUCHED);
         let s = self.shared.line(l.link);
         let exclusive = s.exclusive && usize::from(s.owner) == r.core;
-        l.core = r.core as u16 | if exclusive { 0 } else { SHARES };
+        *holder = r.core as u16 | if exclusive { 0 } else { SHARES };
         l.stamp = stamp;
         (l.written, l.tail) = (0, 0);
     }
@@ -484,7 +523,7 @@ impl Cache {
             hit
         });
         let l = &mut self.lines[r.line as usize];
-        if hit && l.core & SHARES != 0 {
+        if hit && self.holders[r.line as usize] & SHARES != 0 {
             l.tail += 1;
             if l.tail >= 4 {
                 self.give_up_line(r.line);
@@ -498,14 +537,15 @@ impl Cache {
     fn private(&mut self, r: Req) -> Cost {
         let llc = self.p.cores[r.core].llc as usize;
         let l = &mut self.lines[r.line as usize];
-        let cold = l.core == UNTOUCHED;
+        let holder = &mut self.holders[r.line as usize];
+        let cold = *holder == UNTOUCHED;
+        *holder = r.core as u16;
         let place = match cold {
             true => self.ages.miss(r.core),
             false => self.ages.look(r.core, l.stamp, r.line),
         };
         let other_thread = !cold && r.access >= Access::Rmw && l.thread() != r.thread;
         l.stamp = self.ages.core_fills(r.core);
-        l.core = r.core as u16;
         if r.access != Access::Load {
             l.written |= r.words;
         }
@@ -592,6 +632,17 @@ impl Cache {
         } else {
             d.llc_stores += 1;
             d.llc_store_misses += u64::from(miss);
+        }
+    }
+}
+
+fn count_uses(lines: &mut [Line], uses: &Uses) {
+    for (i, lane) in uses.lanes.iter().enumerate() {
+        if *lane != 0
+            && let Some(l) = lines.get_mut(uses.first as usize + i)
+        {
+            l.ops[0] = l.ops[0].saturating_add(uses.loads);
+            l.ops[1] = l.ops[1].saturating_add(uses.stores);
         }
     }
 }

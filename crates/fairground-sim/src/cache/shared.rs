@@ -28,6 +28,8 @@ pub(super) struct Shared {
     pub owner: u16,
     pub exclusive: bool,
     pub dirty: bool,
+    /// A compare-and-swap loop has gone through it.
+    pub swapped: bool,
     /// Farthest distance between the owner and a reader since the last write.
     pub span: u8,
     inline_len: u8,
@@ -93,12 +95,12 @@ impl SharedLines {
         &mut self.lines[i as usize]
     }
 
-    /// Takes over a private line; its core has L3 domain `llc`.
-    pub fn adopt(&mut self, l: &Line, llc: usize) -> u32 {
+    /// Takes over a private line of `core`, which has L3 domain `llc`.
+    pub fn adopt(&mut self, l: &Line, core: u16, llc: usize) -> u32 {
         let i = self.lines.len() as u32;
         let mut inline_cores = [0; INLINE];
         let mut inline = [Copy::default(); INLINE];
-        inline_cores[0] = l.core;
+        inline_cores[0] = core;
         inline[0] = Copy {
             version: 1,
             stamp: l.stamp,
@@ -107,9 +109,10 @@ impl SharedLines {
             ring: Ring::default(),
             words: [0; 8],
             version: 1,
-            owner: l.core,
+            owner: core,
             exclusive: true,
             dirty: l.written != 0,
+            swapped: false,
             span: 0,
             inline_len: 1,
             thread: l.thread() as u16,

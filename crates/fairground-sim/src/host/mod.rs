@@ -222,9 +222,29 @@ impl SimHost {
         b: u32,
         fields: Fields,
     ) {
+        let key = (places::key(kind, a, b), fields.0);
+        if let Some(ps) = self.cache.known::<LOAD, STORE>(self.cpu, key) {
+            self.at += ps;
+        } else {
+            self.touch_anew::<LOAD, STORE>(kind, a, b, fields);
+        }
+    }
+
+    /// As [`SimHost::touch_plain`], line by line; apart, for it needs registers of its own.
+    #[inline(never)]
+    fn touch_anew<const LOAD: bool, const STORE: bool>(
+        &mut self,
+        kind: Kind,
+        a: u32,
+        b: u32,
+        fields: Fields,
+    ) {
+        let key = (places::key(kind, a, b), fields.0);
         let object = Object { kind, a, b };
         let run = self.places.lines(object, fields, &mut self.cache);
-        self.at = self.cache.pass_run::<LOAD, STORE>(self.cpu, run, self.at);
+        self.at = self
+            .cache
+            .pass_run::<LOAD, STORE>(self.cpu, key, run, self.at);
     }
 
     #[inline(never)]

@@ -200,6 +200,13 @@ impl Places {
     }
 }
 
+/// A number for each object. That of two tasks of which one is the 2^28th after the other would be
+/// the same.
+#[inline]
+pub fn key(kind: Kind, a: u32, b: u32) -> u64 {
+    u64::from(b) << 33 | (kind as u64) << 28 | u64::from(a)
+}
+
 /// The word of a lock.
 pub fn lock_word(lock: Lock) -> (Object, Fields) {
     match lock {
