@@ -159,8 +159,8 @@ impl Memo {
         Some(e.cost)
     }
 
-    /// Remembers that `core` holds all lines of `key`: those from `first` on that have a lane. Gives
-    /// back the uses of what had its place.
+    /// Remembers that `core` holds all lines of `key`: those from `first` on that have a lane.
+    /// Gives back the uses of what had its place.
     pub fn learn(&mut self, core: u16, new: &Known, fills: u32) -> Option<Uses> {
         let entries = &mut self.cores[usize::from(core)];
         let slot = Self::slot(new.key);

@@ -14,16 +14,20 @@
 mod age;
 mod cas;
 mod coherence;
+mod kinds;
 mod memo;
 mod params;
+mod private;
 mod reuse;
 mod ring;
+mod run;
 mod shared;
 mod store_buffer;
 
-use age::{Ages, Place};
+use age::Ages;
+pub use kinds::{Access, Cost, DomainStats, LineStats, MissClass};
 pub use memo::Key;
-use memo::{Known, Memo, Uses, WINDOW};
+use memo::{Memo, WINDOW};
 pub use params::{Options, STORE_BUFFER};
 use params::{Params, kind};
 pub use ring::Resource;
@@ -38,95 +42,6 @@ pub type Ps = u64;
 pub type LineId = u32;
 /// One nanosecond.
 pub const NS: Ps = 1000;
-
-/// How a word is touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Access {
-    /// A plain load.
-    Load = 0,
-    /// A plain store; retires through the store buffer.
-    Store = 1,
-    /// One atomic update: `lock add`, `xadd`, `ldadd`, a lock's swap.
-    Rmw = 2,
-    /// Load, compute, compare-and-swap, again until it succeeds: `atomic_fetch_or` on x86.
-    CasLoop = 3,
-}
-
-/// Why a touch was not a hit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum MissClass {
-    /// In the core's own caches.
-    Hit = 0,
-    /// The core never had the line.
-    Cold = 1,
-    /// It had, and other lines took the place.
-    Capacity = 2,
-    /// Another core wrote a word that this touch uses.
-    TrueSharing = 3,
-    /// Another core wrote the line, but none of the words that this touch uses.
-    FalseSharing = 4,
-    /// The copy was current but not exclusive: a write had to invalidate the others.
-    Upgrade = 5,
-}
-
-/// The price of one touch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cost {
-    /// When the core goes on.
-    pub done_at: Ps,
-    /// Time spent queueing for the line (part of `done_at - now` unless a store buffer hid it).
-    pub wait: Ps,
-    /// Unloaded latency of the access, before anything is hidden.
-    pub latency: Ps,
-    /// Hit, or the reason of the miss. For a CAS loop: of its first transaction.
-    pub class: MissClass,
-    /// The data came from another core's cache or another L3 domain.
-    pub transfer: bool,
-    /// The core's L3 domain had no copy.
-    pub llc_miss: bool,
-    /// Failed attempts of a CAS loop.
-    pub retries: u8,
-}
-
-/// Counters of one line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LineStats {
-    /// Loads.
-    pub reads: u32,
-    /// Plain stores.
-    pub writes: u32,
-    /// Atomic updates; a CAS loop counts once.
-    pub rmws: u32,
-    /// Times the data came from another core or L3 domain.
-    pub transfers: u32,
-    /// Invalidations of other copies without data.
-    pub upgrades: u32,
-    /// Misses because a used word was written elsewhere.
-    pub true_sharing: u32,
-    /// Misses because another word of the line was written elsewhere.
-    pub false_sharing: u32,
-    /// Misses because the line had been displaced.
-    pub capacity: u32,
-    /// Failed CAS attempts.
-    pub cas_failures: u32,
-    /// Time spent queueing for the line.
-    pub wait: Ps,
-}
-
-/// Counters of one L3 domain, as `perf stat` would see them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DomainStats {
-    /// Loads that found no copy in the domain.
-    pub llc_load_misses: u64,
-    /// Writes that found no copy in the domain.
-    pub llc_store_misses: u64,
-    /// Loads that left the private caches.
-    pub llc_loads: u64,
-    /// Writes that left the private caches.
-    pub llc_stores: u64,
-}
 
 /// All lines and private caches of a machine.
 pub struct Cache {
@@ -267,80 +182,6 @@ impl Cache {
             return now + Ps::from(self.p.hit_ps[access as usize]);
         }
         self.slow(at, line, words, access, now).done_at
-    }
-
-    /// The price of a touch that the core has made before and that is all hits still; see
-    /// [`Cache::pass_run`], which has to be called with the same `key` where this gives `None`.
-    #[inline(always)]
-    pub fn known<const LOAD: bool, const STORE: bool>(&mut self, cpu: u32, key: Key) -> Option<Ps> {
-        let core = self.p.cpu[cpu as usize].0;
-        let fills = self.ages.core_fills(usize::from(core));
-        let cost = self
-            .memo
-            .known::<LOAD, STORE>(core, key, &self.holders, fills)?;
-        Some(Ps::from(cost))
-    }
-
-    /// [`Cache::pass`] of several lines one after another, given as offset from a first line and
-    /// words: loads, stores, or of each line a load and then a store. `key` stands for just this
-    /// first line and run, on every call.
-    pub fn pass_run<const LOAD: bool, const STORE: bool>(
-        &mut self,
-        cpu: u32,
-        key: Key,
-        (first, run): (LineId, &[(u8, u8)]),
-        mut now: Ps,
-    ) -> Ps {
-        let at = self.p.cpu[cpu as usize];
-        let load = if LOAD { Ps::from(self.p.hit_ps[0]) } else { 0 };
-        let store = if STORE { Ps::from(self.p.hit_ps[1]) } else { 0 };
-        let mut fills = self.ages.core_fills(usize::from(at.0));
-        let mut all_hits = true;
-        for (offset, words) in run {
-            let line = first + u32::from(*offset);
-            let holder = self.holders[line as usize];
-            let l = &mut self.lines[line as usize];
-            let own = match STORE {
-                true => holder == at.0,
-                false => holder & !SHARES == at.0,
-            };
-            if own && fills.wrapping_sub(l.stamp) <= self.p.recent {
-                l.ops[0] = l.ops[0].saturating_add(u32::from(LOAD));
-                l.ops[1] = l.ops[1].saturating_add(u32::from(STORE));
-                l.stamp = fills;
-                if STORE {
-                    l.written |= words;
-                    if l.link != NONE {
-                        l.tail = l.tail.max(now + load);
-                        all_hits &= !self.shared.line(l.link).swapped;
-                    }
-                }
-                now += load + store;
-            } else {
-                all_hits = false;
-                if LOAD {
-                    now = self.slow(at, line, *words, Access::Load, now).done_at;
-                }
-                if STORE {
-                    now = self.pass(cpu, line, *words, Access::Store, now);
-                }
-                fills = self.ages.core_fills(usize::from(at.0));
-            }
-        }
-        if all_hits
-            && let Some(known) = Known::new::<LOAD, STORE>(key, first, run, (load + store) as u32)
-            && let Some(uses) = self.memo.learn(at.0, &known, fills)
-        {
-            count_uses(&mut self.lines, &uses);
-        }
-        now
-    }
-
-    /// Brings the counters of all lines up to date; call it before they are read.
-    pub fn settle(&mut self) {
-        for uses in self.memo.take() {
-            count_uses(&mut self.lines, &uses);
-        }
     }
 
     /// A hit near the top of the stack, on a line that this core has for itself: true if it was.
@@ -533,67 +374,6 @@ impl Cache {
         hit
     }
 
-    /// A line that no other core has touched.
-    fn private(&mut self, r: Req) -> Cost {
-        let llc = self.p.cores[r.core].llc as usize;
-        let l = &mut self.lines[r.line as usize];
-        let holder = &mut self.holders[r.line as usize];
-        let cold = *holder == UNTOUCHED;
-        *holder = r.core as u16;
-        let place = match cold {
-            true => self.ages.miss(r.core),
-            false => self.ages.look(r.core, l.stamp, r.line),
-        };
-        let other_thread = !cold && r.access >= Access::Rmw && l.thread() != r.thread;
-        l.stamp = self.ages.core_fills(r.core);
-        if r.access != Access::Load {
-            l.written |= r.words;
-        }
-        if r.access >= Access::Rmw {
-            l.set_thread(r.thread);
-        }
-        if place != Place::Gone {
-            let mut cost = self.p.hit(r.access, r.now);
-            let extra = match place {
-                Place::L2 => self.p.l2.saturating_sub(self.p.l1),
-                _ if other_thread => self.p.smt_extra,
-                _ => 0,
-            };
-            cost.latency += extra;
-            cost.done_at += if r.access == Access::Store { 0 } else { extra };
-            return cost;
-        }
-        let in_l3 = !cold && self.ages.l3_has(llc, l.l3_stamp(), r.line);
-        self.ages.l3_touch(llc, l.l3_stamp(), cold);
-        l.set_l3_stamp(self.ages.l3_fills(llc));
-        if !cold {
-            l.count_capacity_miss();
-        }
-        let home = usize::from(l.home);
-        let latency = if in_l3 {
-            self.p.llc
-        } else {
-            self.p.dram(r.core, home)
-        };
-        let class = if cold {
-            MissClass::Cold
-        } else {
-            MissClass::Capacity
-        };
-        self.count_llc(llc, r.access, !in_l3);
-        self.finish(
-            r,
-            Ready {
-                start: r.now,
-                latency,
-                class,
-                transfer: false,
-                llc_miss: !in_l3,
-            },
-            1,
-        )
-    }
-
     /// What the core pays for a miss that starts at `m.start`.
     fn finish(&mut self, r: Req, m: Ready, version: u32) -> Cost {
         let wait = m.start - r.now;
@@ -636,17 +416,6 @@ impl Cache {
     }
 }
 
-fn count_uses(lines: &mut [Line], uses: &Uses) {
-    for (i, lane) in uses.lanes.iter().enumerate() {
-        if *lane != 0
-            && let Some(l) = lines.get_mut(uses.first as usize + i)
-        {
-            l.ops[0] = l.ops[0].saturating_add(uses.loads);
-            l.ops[1] = l.ops[1].saturating_add(uses.stores);
-        }
-    }
-}
-
 /// A miss whose place in the queue and latency are known.
 #[derive(Clone, Copy)]
 struct Ready {
@@ -655,10 +424,4 @@ struct Ready {
     class: MissClass,
     transfer: bool,
     llc_miss: bool,
-}
-
-impl PartialOrd for Access {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        (*self as u8).partial_cmp(&(*other as u8))
-    }
 }

@@ -1,0 +1,67 @@
+//! Touches of lines that one core only has touched.
+
+use super::age::Place;
+use super::{Access, Cache, Cost, MissClass, Ready, Req, UNTOUCHED};
+
+impl Cache {
+    /// A line that no other core has touched.
+    pub(super) fn private(&mut self, r: Req) -> Cost {
+        let llc = self.p.cores[r.core].llc as usize;
+        let l = &mut self.lines[r.line as usize];
+        let holder = &mut self.holders[r.line as usize];
+        let cold = *holder == UNTOUCHED;
+        *holder = r.core as u16;
+        let place = match cold {
+            true => self.ages.miss(r.core),
+            false => self.ages.look(r.core, l.stamp, r.line),
+        };
+        let other_thread = !cold && r.access >= Access::Rmw && l.thread() != r.thread;
+        l.stamp = self.ages.core_fills(r.core);
+        if r.access != Access::Load {
+            l.written |= r.words;
+        }
+        if r.access >= Access::Rmw {
+            l.set_thread(r.thread);
+        }
+        if place != Place::Gone {
+            let mut cost = self.p.hit(r.access, r.now);
+            let extra = match place {
+                Place::L2 => self.p.l2.saturating_sub(self.p.l1),
+                _ if other_thread => self.p.smt_extra,
+                _ => 0,
+            };
+            cost.latency += extra;
+            cost.done_at += if r.access == Access::Store { 0 } else { extra };
+            return cost;
+        }
+        let in_l3 = !cold && self.ages.l3_has(llc, l.l3_stamp(), r.line);
+        self.ages.l3_touch(llc, l.l3_stamp(), cold);
+        l.set_l3_stamp(self.ages.l3_fills(llc));
+        if !cold {
+            l.count_capacity_miss();
+        }
+        let home = usize::from(l.home);
+        let latency = if in_l3 {
+            self.p.llc
+        } else {
+            self.p.dram(r.core, home)
+        };
+        let class = if cold {
+            MissClass::Cold
+        } else {
+            MissClass::Capacity
+        };
+        self.count_llc(llc, r.access, !in_l3);
+        self.finish(
+            r,
+            Ready {
+                start: r.now,
+                latency,
+                class,
+                transfer: false,
+                llc_miss: !in_l3,
+            },
+            1,
+        )
+    }
+}
