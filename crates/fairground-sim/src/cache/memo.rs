@@ -149,8 +149,8 @@ impl Memo {
         }
         let window: &[u16; WINDOW] = holders.get(e.first as usize..)?.first_chunk()?;
         let mut others = 0;
-        for i in 0..WINDOW {
-            others |= (window[i] ^ core) & e.lanes[i];
+        for (i, holder) in window.iter().enumerate() {
+            others |= (holder ^ core) & e.lanes[i];
         }
         if others != 0 {
             return None;
