@@ -73,6 +73,9 @@ fn describe(from: workload::From, w: &Workload) -> String {
         ),
         From::Count(k) => format!("How often `{}` was passed.", mark(k)),
         From::CountPerS(k) => format!("How often `{}` was passed per second.", mark(k)),
+        From::ScaledPerS { mark: k, factor } => {
+            format!("`{}` per second, each counted as {factor}.", mark(k))
+        }
         From::RequestsPerS(k) => format!("`{}` that ended per second.", request(k)),
         From::RequestMeanUs(k) => format!("Mean duration of `{}`.", request(k)),
         From::RequestQuantileUs {

@@ -147,6 +147,8 @@ impl Sim<'_> {
             Op::Write { chan, bytes } => self.write(cpu, id, chan, bytes),
             Op::Read { chan, bytes } => self.read(cpu, id, chan, bytes),
             Op::Poll { chan } => self.poll(cpu, id, chan),
+            Op::Send { inet, bytes } => self.send_inet(cpu, id, inet, bytes),
+            Op::Recv { inet, bytes } => self.recv_inet(cpu, id, inet, bytes),
             Op::SemWait(s) => self.sem_wait(cpu, id, s),
             Op::SemPost(s) => self.sem_post(cpu, id, s),
             Op::FutexWait(f) => self.futex_wait(cpu, id, f),

@@ -16,6 +16,7 @@
 //! | `idle` | idle states and the tick that stops |
 //! | `exec` | one operation of a program |
 //! | `chan`, `sync` | pipes and sockets; futexes, mutexes, semaphores, barriers, services |
+//! | `inet` | UDP and TCP over the loopback interface |
 //! | `life` | fork, exec, exit, join |
 //! | `gaps` | time that a hypervisor takes |
 //! | `control` | exact times for runs beside a recording |
@@ -28,6 +29,7 @@ mod due;
 mod exec;
 mod gaps;
 mod idle;
+mod inet;
 pub(crate) mod irq;
 mod life;
 mod setup;
@@ -88,6 +90,7 @@ pub struct Sim<'a> {
     pub(crate) moving: Vec<Task>,
     pub(crate) timers: FxHashMap<Timer, u32>,
     chans: Vec<chan::ChanState>,
+    inets: Vec<inet::InetState>,
     sync: sync::Sync,
     idle: IdleTable,
     distance: machine_file::Topology,

@@ -14,6 +14,7 @@ use super::chan::ChanState;
 use super::cpu::CpuState;
 use super::due::{Due, Queue};
 use super::idle::IdleTable;
+use super::inet::InetState;
 use super::irq::Limit;
 use super::sync::Sync;
 use super::{Setup, Sim};
@@ -92,6 +93,7 @@ impl<'a> Sim<'a> {
             moving: Vec::with_capacity(64),
             timers: FxHashMap::default(),
             chans: Vec::new(),
+            inets: Vec::new(),
             sync: Sync::new(workload),
             idle: IdleTable::new(machine),
             distance: machine.topology.clone(),
@@ -113,11 +115,7 @@ impl<'a> Sim<'a> {
         for cpu in &mut sim.cpus {
             cpu.gaps = super::gaps::Gaps::new(machine, &mut sim.start_rng);
         }
-        sim.chans = workload
-            .chans
-            .iter()
-            .map(|c| ChanState::new(c, &mut sim.host.cache))
-            .collect();
+        sim.make_channels();
         for rq in &mut sim.rqs {
             // Idle since boot, all CPUs alike.
             rq.idle_stamp = 1;
@@ -127,6 +125,14 @@ impl<'a> Sim<'a> {
         sim.first_events();
         sim.host.clear_counters();
         Ok(sim)
+    }
+
+    fn make_channels(&mut self) {
+        let cache = &mut self.host.cache;
+        let chans = self.workload.chans.iter();
+        self.chans = chans.map(|c| ChanState::new(c, cache)).collect();
+        let inets = self.workload.inets.iter();
+        self.inets = inets.map(|kind| InetState::new(*kind, cache)).collect();
     }
 
     fn make_groups(&mut self) {

@@ -67,6 +67,8 @@ impl Sim<'_> {
             Wait::Data(c) => format!("data in channel {c}, which nobody writes any more"),
             Wait::Room(c) => format!("room in channel {c}, which nobody reads any more"),
             Wait::Poll(c) => format!("data in channel {c} (poll), which nobody writes any more"),
+            Wait::Received(s) => format!("data in socket {s}, to which nobody sends any more"),
+            Wait::Sendable(s) => format!("room in socket {s}, which nobody reads any more"),
             Wait::Sem(s) => format!("semaphore {s}, which nobody posts any more"),
             Wait::Futex(x) => format!("futex {x}, which nobody wakes any more"),
             Wait::Mutex(m) => format!("mutex {m}, whose holder does not unlock it"),

@@ -34,6 +34,10 @@ pub enum Wait {
     Room(u32),
     /// A channel that can be read.
     Poll(u32),
+    /// Data in a socket.
+    Received(u32),
+    /// Room in the send buffer of a socket.
+    Sendable(u32),
     /// A semaphore.
     Sem(u32),
     /// A futex.

@@ -59,6 +59,14 @@ pub enum From {
     Count(u32),
     /// Passes of a mark per second of the measured time.
     CountPerS(u32),
+    /// Passes of a mark per second of the measured time, times a factor: rates of one of many
+    /// clients, or of what one pass moves.
+    ScaledPerS {
+        /// Mark.
+        mark: u32,
+        /// What one pass counts.
+        factor: f64,
+    },
     /// Requests of a kind per second of the measured time.
     RequestsPerS(u32),
     /// Mean duration of a kind of request, in microseconds.
@@ -188,6 +196,9 @@ impl MetricDef {
             }
             From::Count(k) => marks.marks.get(k as usize)?.count as f64,
             From::CountPerS(k) => marks.marks.get(k as usize)?.count as f64 / elapsed_s,
+            From::ScaledPerS { mark, factor } => {
+                factor * marks.marks.get(mark as usize)?.count as f64 / elapsed_s
+            }
             From::RequestsPerS(k) => marks.requests.get(k as usize)?.len() as f64 / elapsed_s,
             From::RequestMeanUs(k) => ended(marks, k)?.mean() / 1e3,
             From::RequestQuantileUs { request, permille } => {

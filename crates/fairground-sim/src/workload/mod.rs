@@ -4,6 +4,7 @@
 pub mod bench;
 pub mod chan;
 pub mod duration;
+pub mod inet;
 pub mod metric;
 pub mod nearest;
 pub mod op;
@@ -14,6 +15,6 @@ pub mod words;
 pub use bench::{Env, Error, Known};
 pub use metric::{Better, From, MarkStat, Marks, MetricDef, TaskTime};
 pub use program::{
-    Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, ForkPlacement, Ns, Op, Policy, Program,
+    Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, ForkPlacement, Inet, Ns, Op, Policy, Program,
     TaskTemplate, Until, Workload,
 };

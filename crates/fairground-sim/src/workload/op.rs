@@ -57,6 +57,22 @@ pub enum Op {
         /// Channel.
         chan: u32,
     },
+    /// Sends `bytes` to a socket of the loopback interface: a datagram, or bytes of a stream (see
+    /// [`Inet`](super::inet::Inet) for when it blocks).
+    Send {
+        /// Socket of the receiver.
+        inet: u32,
+        /// Bytes.
+        bytes: u32,
+    },
+    /// Receives from a socket: the oldest datagram, or what there is of a stream, at most `bytes`.
+    /// Blocks while there is nothing.
+    Recv {
+        /// Socket.
+        inet: u32,
+        /// Most bytes.
+        bytes: u32,
+    },
     /// Takes one from a counting semaphore, blocks at zero. Waiters are served first come first.
     SemWait(u32),
     /// Adds one to a semaphore; wakes one waiter if there is one.

@@ -10,6 +10,7 @@
 //! them.
 pub use super::chan::{Chan, ChanKind};
 pub use super::duration::Dur;
+pub use super::inet::Inet;
 use super::metric::MetricDef;
 pub use super::op::Op;
 
@@ -156,6 +157,8 @@ pub struct Workload {
     pub programs: Vec<Program>,
     /// Pipes and sockets.
     pub chans: Vec<Chan>,
+    /// Sockets of the loopback interface, each with one direction of data.
+    pub inets: Vec<Inet>,
     /// Semaphores with their values at the start.
     pub sems: Vec<u32>,
     /// Number of futexes.
@@ -238,6 +241,7 @@ impl Workload {
             cgroups: vec![Cgroup::new("/", 0)],
             programs: Vec::new(),
             chans: Vec::new(),
+            inets: Vec::new(),
             sems: Vec::new(),
             n_futexes: 0,
             n_mutexes: 0,

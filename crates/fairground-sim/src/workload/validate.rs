@@ -4,7 +4,7 @@
 //! What is wrong with a scenario file is found earlier, with the line (`spec`); an error from
 //! here is about a workload that was built by code.
 use super::program::{
-    CgroupWrite, Chan, ChanKind, LOOP_DEPTH_MAX, Op, Program, TaskTemplate, Workload,
+    CgroupWrite, Chan, ChanKind, Inet, LOOP_DEPTH_MAX, Op, Program, TaskTemplate, Workload,
 };
 
 /// Shortest quota and period that the kernel takes, in nanoseconds.
@@ -65,10 +65,17 @@ impl Workload {
             ChanKind::Pipe { slots, page_bytes } => slots > 0 && page_bytes > 0,
             ChanKind::Socket { sndbuf } => sndbuf > 0,
         };
-        if self.chans.iter().all(usable) {
+        if !self.chans.iter().all(usable) {
+            return Err("a channel has no capacity".into());
+        }
+        let usable = |s: &Inet| match *s {
+            Inet::Udp { rcvbuf } => rcvbuf > 0,
+            Inet::Tcp { sndbuf, window, .. } => sndbuf > 0 && window >= Inet::MSS,
+        };
+        if self.inets.iter().all(usable) {
             Ok(())
         } else {
-            Err("a channel has no capacity".into())
+            Err("a socket has no capacity".into())
         }
     }
 
@@ -85,6 +92,9 @@ impl Workload {
         match op {
             Op::Write { chan, .. } | Op::Read { chan, .. } | Op::Poll { chan } => {
                 self.index("channel", chan, self.chans.len())
+            }
+            Op::Send { inet, .. } | Op::Recv { inet, .. } => {
+                self.index("socket", inet, self.inets.len())
             }
             Op::SemWait(k) | Op::SemPost(k) => self.index("semaphore", k, self.sems.len()),
             Op::FutexWait(k) | Op::FutexWake { futex: k, .. } => {

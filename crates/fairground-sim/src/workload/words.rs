@@ -18,6 +18,15 @@ pub enum Words {
         /// Number of round trips.
         loops: u64,
     },
+    /// `netperf`: one line of results, for the mean client.
+    Netperf {
+        /// Its test ("UDP_RR").
+        test: &'static str,
+        /// Bytes of a request and of an answer; of a send and 0 for a stream.
+        sizes: (u32, u32),
+        /// Clients.
+        pairs: u32,
+    },
     /// `perf bench sched messaging`.
     PerfMessaging {
         /// The lines before the total time.
@@ -33,12 +42,15 @@ pub const MARK_END: u32 = 1;
 impl Words {
     /// The tool's output, without the final line break; empty if it has none or never finished.
     pub fn print(&self, marks: &Marks) -> String {
+        if let Self::Netperf { test, sizes, pairs } = self {
+            return netperf(test, *sizes, *pairs, marks);
+        }
         let Some(us) = elapsed_us(marks) else {
             return String::new();
         };
         let (s, us_rest) = (us / 1_000_000, us % 1_000_000);
         match self {
-            Self::None => String::new(),
+            Self::None | Self::Netperf { .. } => String::new(),
             Self::Hackbench { head } => format!("{head}\nTime: {s}.{:03}", us_rest / 1000),
             Self::PerfMessaging { head } => {
                 format!(
@@ -59,6 +71,45 @@ impl Words {
             }
         }
     }
+}
+
+/// Results as netperf prints them for one client, here for the mean of all.
+fn netperf(test: &str, sizes: (u32, u32), pairs: u32, marks: &Marks) -> String {
+    let elapsed_s = marks.elapsed_ns as f64 / 1e9;
+    let Some(mark) = marks.marks.first().filter(|m| m.count > 0) else {
+        return String::new();
+    };
+    let each_s = mark.count as f64 / elapsed_s / f64::from(pairs);
+    let clients = match pairs {
+        1 => String::new(),
+        n => format!(" : mean of {n} clients"),
+    };
+    let title = match test {
+        "UDP_RR" => "UDP REQUEST/RESPONSE TEST",
+        "TCP_RR" => "TCP REQUEST/RESPONSE TEST",
+        "UDP_STREAM" => "UDP STREAM TEST",
+        _ => "TCP STREAM TEST",
+    };
+    let head = format!("MIGRATED {title} from 0.0.0.0 to 127.0.0.1 () port 0 AF_INET{clients}");
+    let (a, b) = sizes;
+    if test.ends_with("_RR") {
+        return format!(
+            "{head}\nRequest  Resp.   Elapsed  Trans.\nSize     Size    Time     Rate\n\
+             bytes    bytes   secs.    per sec\n\n{a:<8} {b:<7} {elapsed_s:<8.2} {each_s:.2}"
+        );
+    }
+    // Datagrams count where they arrive.
+    let arrived = if test == "UDP_STREAM" {
+        marks.marks.get(1)
+    } else {
+        Some(mark)
+    };
+    let count = arrived.map_or(0, |m| m.count);
+    let mbit = count as f64 / elapsed_s / f64::from(pairs) * f64::from(a) * 8.0 / 1e6;
+    format!(
+        "{head}\nSend\nMessage  Elapsed\nSize     Time     Throughput\nbytes    secs.    \
+         10^6bits/sec\n\n{a:<8} {elapsed_s:<8.2} {mbit:.2}"
+    )
 }
 
 fn elapsed_us(marks: &Marks) -> Option<u64> {

@@ -6,6 +6,7 @@
 mod common;
 mod hackbench;
 mod hogs;
+mod netperf;
 mod perf;
 mod sleepers;
 
@@ -58,7 +59,7 @@ pub enum Error {
     Help(String),
 }
 
-static KNOWN: [Known; 5] = [
+static KNOWN: [Known; 6] = [
     Known {
         name: "hackbench",
         synopsis: "[-p] [-s BYTES] [-l LOOPS] [-g GROUPS] [-f FDS] [-T|-P] [--tree D:W]",
@@ -76,6 +77,13 @@ static KNOWN: [Known; 5] = [
         synopsis: "[-g GROUPS] [-l LOOPS] [-p] [-t] [--tree D:W]",
         what: "hackbench as it is built into perf",
         parse: perf::parse_messaging,
+    },
+    Known {
+        name: "netperf",
+        synopsis: "[-t TEST] [-l SECONDS] [-r REQ,RESP] [-m BYTES] [-M BYTES] [--pairs N] \
+                   [--tree D:W]",
+        what: "pairs of client and server over the loopback interface: UDP_RR, TCP_STREAM, ...",
+        parse: netperf::parse,
     },
     Known {
         name: "hogs",

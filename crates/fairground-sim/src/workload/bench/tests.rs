@@ -5,14 +5,14 @@ use crate::workload::words::{MARK_END, MARK_START};
 
 const ENV: Env = Env { cpus: 8 };
 
-fn make(line: &str) -> Workload {
+pub(super) fn make(line: &str) -> Workload {
     let argv: Vec<&str> = line.split(' ').collect();
     let workload = Workload::from_argv(&argv, &ENV).unwrap_or_else(|e| panic!("{line}: {e}"));
     assert_eq!(workload.validate(), Ok(()), "{line}");
     workload
 }
 
-fn error(line: &str) -> String {
+pub(super) fn error(line: &str) -> String {
     let argv: Vec<&str> = line.split(' ').collect();
     Workload::from_argv(&argv, &ENV)
         .expect_err(line)

@@ -1,0 +1,295 @@
+//! UDP and TCP over the loopback interface.
+//!
+//! The rules are those of [`Inet`]. `send` does everything on the sender's CPU: the transmit path,
+//! and the receive softirq that runs when it enables softirqs again, up to the receiver's queue
+//! and the wake-up. Each socket has a line for its queue, for its accounting, for its wait queue
+//! and for the sender's side, and a ring of packet buffers.
+
+use std::collections::VecDeque;
+
+use fairground::task::WakeKind;
+use fairground::value::TaskId;
+
+use super::Sim;
+use super::task::{Stage, Wait};
+use crate::cache::{Access, Cache, LineId};
+use crate::costs::{COPY_LINES_IN_FLIGHT, KernelOp};
+use crate::host::Place;
+use crate::workload::program::{ChanKind, Inet};
+
+/// Lines of a socket, from its first.
+const QUEUE: u32 = 0;
+const ACCOUNTS: u32 = 1;
+const WAIT_QUEUE: u32 = 2;
+const SENDER: u32 = 3;
+/// Free list of the packet buffers; a receiver on another CPU gives them back through it.
+const SLAB: u32 = 4;
+const BUFFERS: u32 = 5;
+
+/// Packet buffers of the ring.
+const BUFFER_SLOTS: u32 = 8;
+/// A descriptor (`struct sk_buff`, 232 bytes) and up to a KiB of headers and data.
+const DESCRIPTOR_LINES: u32 = 4;
+const BUFFER_LINES: u32 = DESCRIPTOR_LINES + 16;
+
+/// Beyond this many bytes a message is copied as a stream of lines, not line by line.
+const BULK_BYTES: u32 = 1000;
+
+/// One socket.
+#[derive(Debug)]
+pub struct InetState {
+    kind: Inet,
+    /// UDP: bytes of each datagram that was not yet received.
+    datagrams: VecDeque<u32>,
+    /// UDP: their truesize.
+    charged: u32,
+    /// TCP: bytes in the receive queue, in the send queue, sent without an acknowledgement, and
+    /// read since the last one.
+    unread: u32,
+    unsent: u32,
+    in_flight: u32,
+    read_since_ack: u32,
+    readers: VecDeque<TaskId>,
+    writers: VecDeque<TaskId>,
+    line: LineId,
+    sent: u32,
+    received: u32,
+    /// Where bulk data was last written and read.
+    writer_cpu: u32,
+    reader_cpu: u32,
+}
+
+impl InetState {
+    /// A socket with nothing in it.
+    pub fn new(kind: Inet, cache: &mut Cache) -> Self {
+        Self {
+            kind,
+            datagrams: VecDeque::new(),
+            charged: 0,
+            unread: 0,
+            unsent: 0,
+            in_flight: 0,
+            read_since_ack: 0,
+            readers: VecDeque::new(),
+            writers: VecDeque::new(),
+            line: cache.alloc_lines(BUFFERS + BUFFER_SLOTS * BUFFER_LINES, 0),
+            sent: 0,
+            received: 0,
+            writer_cpu: 0,
+            reader_cpu: 0,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.datagrams.is_empty() && self.unread == 0
+    }
+
+    /// Bytes in the send buffer.
+    fn queued(&self) -> u32 {
+        self.unsent + self.in_flight
+    }
+}
+
+impl Sim<'_> {
+    /// `send` of the running task.
+    pub(super) fn send_inet(&mut self, cpu: u32, id: TaskId, inet: u32, bytes: u32) {
+        match self.inets[inet as usize].kind {
+            Inet::Udp { rcvbuf } => {
+                self.enter_syscall(id, KernelOp::UdpSend);
+                let s = inet as usize;
+                self.inet_touch(s, KernelOp::UdpSend, SENDER, Access::Rmw);
+                self.fill_buffer(s, KernelOp::UdpSend, bytes);
+                self.host.op(KernelOp::UdpRcv);
+                self.inet_touch(s, KernelOp::UdpRcv, ACCOUNTS, Access::Rmw);
+                let size = ChanKind::socket_truesize(bytes);
+                if self.inets[s].charged < rcvbuf {
+                    self.inets[s].charged += size;
+                    self.inets[s].datagrams.push_back(bytes);
+                    self.received(cpu, s, KernelOp::UdpRcv, WakeKind::Sync);
+                }
+                self.advance(id);
+            }
+            Inet::Tcp { sndbuf, .. } => self.send_tcp(cpu, id, inet, bytes, sndbuf),
+        }
+    }
+
+    fn send_tcp(&mut self, cpu: u32, id: TaskId, inet: u32, bytes: u32, sndbuf: u32) {
+        let s = inet as usize;
+        self.enter_syscall(id, KernelOp::TcpSend);
+        if self.tasks[id.idx()].stage == Stage::Start {
+            self.tasks[id.idx()].left = bytes;
+        }
+        self.inet_touch(s, KernelOp::TcpSend, SENDER, Access::Rmw);
+        let room = sndbuf.saturating_sub(self.inets[s].queued());
+        let part = self.tasks[id.idx()].left.min(room);
+        if part > 0 {
+            self.fill_buffer(s, KernelOp::TcpSend, part);
+            self.inets[s].unsent += part;
+            self.tasks[id.idx()].left -= part;
+            self.transmit(cpu, s);
+        }
+        if self.tasks[id.idx()].left > 0 {
+            self.inets[s].writers.push_back(id);
+            return self.block(cpu, id, Wait::Sendable(inet), Stage::Again);
+        }
+        self.advance(id);
+    }
+
+    /// `recv` of the running task.
+    pub(super) fn recv_inet(&mut self, cpu: u32, id: TaskId, inet: u32, bytes: u32) {
+        let s = inet as usize;
+        let op = match self.inets[s].kind {
+            Inet::Udp { .. } => KernelOp::UdpRecv,
+            Inet::Tcp { .. } => KernelOp::TcpRecv,
+        };
+        self.enter_syscall(id, op);
+        self.inet_touch(s, op, QUEUE, Access::Rmw);
+        if self.inets[s].is_empty() {
+            self.inet_touch(s, op, WAIT_QUEUE, Access::Rmw);
+            self.inets[s].readers.push_back(id);
+            return self.block(cpu, id, Wait::Received(inet), Stage::Again);
+        }
+        match self.inets[s].kind {
+            Inet::Udp { .. } => {
+                let datagram = self.inets[s].datagrams.pop_front().unwrap_or(0);
+                self.inets[s].charged -= ChanKind::socket_truesize(datagram);
+                self.drain_buffer(s, op, datagram.min(bytes));
+            }
+            Inet::Tcp { piggyback, .. } => {
+                let part = self.inets[s].unread.min(bytes);
+                self.drain_buffer(s, op, part);
+                let sock = &mut self.inets[s];
+                sock.unread -= part;
+                sock.read_since_ack += part;
+                if piggyback {
+                    sock.in_flight -= sock.read_since_ack;
+                    sock.read_since_ack = 0;
+                } else if sock.read_since_ack >= Inet::MSS || sock.unread == 0 {
+                    self.acknowledge(cpu, s);
+                }
+            }
+        }
+        self.advance(id);
+    }
+
+    /// Sends what the window and Nagle's rule allow, each segment with its receive softirq.
+    fn transmit(&mut self, cpu: u32, s: usize) {
+        let Inet::Tcp {
+            window,
+            epoll,
+            piggyback,
+            ..
+        } = self.inets[s].kind
+        else {
+            return;
+        };
+        let kind = if epoll {
+            WakeKind::Wake
+        } else {
+            WakeKind::Sync
+        };
+        loop {
+            let sock = &self.inets[s];
+            let segment = sock.unsent.min(Inet::MSS);
+            let waits = !piggyback && segment < Inet::MSS && sock.in_flight > 0;
+            if segment == 0 || waits || sock.unread + segment > window {
+                return;
+            }
+            self.host.op(KernelOp::TcpXmit);
+            self.host.op(KernelOp::TcpRcv);
+            let sock = &mut self.inets[s];
+            sock.unsent -= segment;
+            sock.in_flight += segment;
+            sock.unread += segment;
+            self.inet_touch(s, KernelOp::TcpRcv, ACCOUNTS, Access::Rmw);
+            self.received(cpu, s, KernelOp::TcpRcv, kind);
+        }
+    }
+
+    /// The reader's acknowledgement, with the softirq on the reader's CPU that frees the sender's
+    /// buffers, sends what waited, and wakes a writer once a third of its buffer is free.
+    fn acknowledge(&mut self, cpu: u32, s: usize) {
+        self.host.op(KernelOp::TcpAck);
+        self.inet_touch(s, KernelOp::TcpAck, SENDER, Access::Rmw);
+        let sock = &mut self.inets[s];
+        sock.in_flight -= sock.read_since_ack;
+        sock.read_since_ack = 0;
+        self.transmit(cpu, s);
+        let sock = &mut self.inets[s];
+        let Inet::Tcp { sndbuf, .. } = sock.kind else {
+            return;
+        };
+        if sock.queued() <= sndbuf / 3 * 2
+            && let Some(writer) = sock.writers.pop_front()
+        {
+            self.queue_wake(cpu, writer, WakeKind::Wake);
+        }
+    }
+
+    /// A packet has come to the receiver's queue: its reader is woken, if it sleeps.
+    fn received(&mut self, cpu: u32, s: usize, op: KernelOp, kind: WakeKind) {
+        self.inet_touch(s, op, QUEUE, Access::Rmw);
+        if self.inets[s].readers.is_empty() {
+            self.inet_touch(s, op, WAIT_QUEUE, Access::Load);
+        } else {
+            self.inet_touch(s, op, WAIT_QUEUE, Access::Rmw);
+        }
+        if let Some(reader) = self.inets[s].readers.pop_front() {
+            self.queue_wake(cpu, reader, kind);
+        }
+    }
+
+    fn inet_touch(&mut self, s: usize, op: KernelOp, line: u32, access: Access) {
+        let line = self.inets[s].line + line;
+        self.touch(op, line, 1, access);
+    }
+
+    /// Allocates buffers and copies the caller's bytes into them.
+    fn fill_buffer(&mut self, s: usize, op: KernelOp, bytes: u32) {
+        let slot = self.inets[s].sent % BUFFER_SLOTS;
+        self.inets[s].sent += 1;
+        let far = self.inets[s].reader_cpu;
+        self.inets[s].writer_cpu = self.host.cpu;
+        self.copy_message(s, op, bytes, slot, far, Access::Store);
+    }
+
+    /// Copies to the caller and frees the buffers.
+    fn drain_buffer(&mut self, s: usize, op: KernelOp, bytes: u32) {
+        let slot = self.inets[s].received % BUFFER_SLOTS;
+        self.inets[s].received += 1;
+        let far = self.inets[s].writer_cpu;
+        self.inets[s].reader_cpu = self.host.cpu;
+        self.copy_message(s, op, bytes, slot, far, Access::Load);
+        self.inet_touch(s, op, ACCOUNTS, Access::Rmw);
+        self.inet_touch(s, op, SLAB, Access::Rmw);
+    }
+
+    /// The lines of a small message move one by one. Those of a bulk transfer come as fast as the
+    /// core can have them on their way, from where CPU `far` left them: pages go round between the
+    /// two, so the writer fetches what the reader had as the reader fetches what the writer had.
+    fn copy_message(
+        &mut self,
+        s: usize,
+        op: KernelOp,
+        bytes: u32,
+        slot: u32,
+        far: u32,
+        access: Access,
+    ) {
+        self.host.copy(op, bytes);
+        let first = self.inets[s].line + BUFFERS + slot * BUFFER_LINES;
+        let small = if bytes > BULK_BYTES { 0 } else { bytes };
+        for line in first..first + DESCRIPTOR_LINES + small.div_ceil(64) {
+            self.touch(op, line, 0xff, access);
+        }
+        let places = &self.distance.cpus;
+        let cpu = self.host.cpu;
+        if small == bytes || places[far as usize].core == places[cpu as usize].core {
+            return;
+        }
+        let class = places[far as usize].distance(&places[cpu as usize]) as usize;
+        let ps = u64::from(bytes.div_ceil(64)) * self.transfer[class] / COPY_LINES_IN_FLIGHT;
+        let until = self.host.at + ps;
+        self.host.wait_until(Place::Op(op), until);
+    }
+}

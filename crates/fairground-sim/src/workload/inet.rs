@@ -1,0 +1,63 @@
+//! Sockets of the loopback interface: which rules decide who sleeps and who is woken.
+//!
+//! Learned from udp(7), tcp(7), `Documentation/networking/ip-sysctl.rst` (sizes of buffers),
+//! netdev's talks on the loopback path, and measurement.
+
+/// One direction of a connection over 127.0.0.1: where the sent bytes arrive.
+///
+/// `send` runs the whole way up to the queue of the receiver on the sender's CPU: the loopback
+/// interface puts the packet on that CPU's backlog, and the receive softirq takes it from there
+/// when `send` enables softirqs again. So the receiver is woken by the sender, with the hint that
+/// the waker is about to sleep (`WF_SYNC`), as `sock_def_readable` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inet {
+    /// Datagrams. Sending never blocks: the loopback interface gives the send buffer back at once.
+    /// One that finds the receive buffer full is dropped.
+    Udp {
+        /// Receive buffer in bytes of truesize (212992).
+        rcvbuf: u32,
+    },
+    /// A byte stream in segments of at most [`Inet::MSS`].
+    ///
+    /// - Bytes go to the send buffer. Full segments are sent while the receive window has room; a
+    ///   part of a segment only if nothing is unacknowledged (Nagle).
+    /// - What was sent stays in the send buffer until it is acknowledged. A writer sleeps while the
+    ///   buffer is full, and is woken when it has fallen to two thirds, without the `WF_SYNC` hint
+    ///   (`sk_stream_write_space`).
+    /// - The receiver acknowledges when it has read a segment's worth, or all there is. The
+    ///   acknowledgement runs in the softirq on the receiver's CPU, frees the send buffer and sends
+    ///   what waited for the window.
+    Tcp {
+        /// Send buffer (`net.ipv4.tcp_wmem`, its maximum: streams grow there by autotuning).
+        sndbuf: u32,
+        /// Receive window (half of the maximum of `net.ipv4.tcp_rmem`).
+        window: u32,
+        /// Answers in the other direction carry the acknowledgements, so none is sent alone, and
+        /// `TCP_NODELAY` is set: nothing waits for one.
+        piggyback: bool,
+        /// The reader waits in `epoll_wait`, whose callback wakes without the `WF_SYNC` hint (up
+        /// to 6.12; later it passes the hint on).
+        epoll: bool,
+    },
+}
+
+impl Inet {
+    /// UDP with the default receive buffer (`net.core.rmem_default`).
+    pub const UDP: Self = Self::Udp { rcvbuf: 212_992 };
+    /// TCP with default limits, for a bulk transfer.
+    pub const STREAM: Self = Self::Tcp {
+        sndbuf: 4 << 20,
+        window: 3 << 20,
+        piggyback: false,
+        epoll: false,
+    };
+    /// TCP with default limits, for requests and answers.
+    pub const REQUEST: Self = Self::Tcp {
+        sndbuf: 4 << 20,
+        window: 3 << 20,
+        piggyback: true,
+        epoll: false,
+    };
+    /// Bytes in a segment: the interface's MTU of 65536 without 52 bytes of headers.
+    pub const MSS: u32 = 65_483;
+}
