@@ -77,6 +77,16 @@ fn describe(from: workload::From, w: &Workload) -> String {
             format!("`{}` per second, each counted as {factor}.", mark(k))
         }
         From::RequestsPerS(k) => format!("`{}` that ended per second.", request(k)),
+        From::Requests(k) => format!("`{}` that ended.", request(k)),
+        From::RequestsPerSpanS { request: k, .. } => {
+            format!(
+                "`{}` that ended, per second of the tool's own time.",
+                request(k)
+            )
+        }
+        From::RequestsStddev { .. } => {
+            "Standard deviation of the number of requests of the workers.".to_string()
+        }
         From::RequestMeanUs(k) => format!("Mean duration of `{}`.", request(k)),
         From::RequestQuantileUs {
             request: k,

@@ -77,10 +77,12 @@ pub enum KernelOp {
     TcpRecv,
     /// Sending an acknowledgement, and the receive softirq with it.
     TcpAck,
+    /// `clock_gettime` in the vDSO apart from reading the counter.
+    ReadClock,
 }
 
 /// Names and figures by operation.
-pub const KERNEL_OPS: [(KernelOp, &str, u32); 32] = [
+pub const KERNEL_OPS: [(KernelOp, &str, u32); 33] = [
     // Measured together: one thread that writes a byte to a pipe and reads it back takes 370.7 ns
     // on the guest (Sapphire Rapids, 3.0 GHz). Less two system calls of 109.6 ns and 36 ns that the
     // model charges for their lines and the copies, 115.5 ns or 347 cycles are left; divided as
@@ -123,6 +125,7 @@ pub const KERNEL_OPS: [(KernelOp, &str, u32); 32] = [
     (KernelOp::TcpRcv, "tcp_v4_rcv", 1_545),
     (KernelOp::TcpRecv, "tcp_recvmsg", 447),
     (KernelOp::TcpAck, "tcp_send_ack", 3_300),
+    (KernelOp::ReadClock, "[vdso] clock_gettime", 25),
 ];
 
 /// Cycles for copying one byte between user and kernel memory (`rep movsb` and warm lines: about

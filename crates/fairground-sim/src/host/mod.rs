@@ -49,7 +49,8 @@ pub struct Prices {
     op: [Ps; KERNEL_OPS.len()],
     scan: Ps,
     copy_per_kib: Ps,
-    clock: Ps,
+    /// Reading the time-stamp counter.
+    pub clock: Ps,
     /// Entry into and return from a system call.
     pub syscall: Ps,
     /// Hardware part of a switch.

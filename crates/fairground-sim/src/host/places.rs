@@ -115,6 +115,12 @@ impl Places {
         out
     }
 
+    /// Size of a cache line.
+    #[must_use]
+    pub fn line_bytes(&self) -> u32 {
+        self.line_bytes
+    }
+
     /// Names of the fields of a set, joined.
     #[must_use]
     pub fn names(kind: Kind, fields: Fields) -> String {

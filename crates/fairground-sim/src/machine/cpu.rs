@@ -31,6 +31,11 @@ pub enum Todo {
         /// How it was woken.
         kind: WakeKind,
     },
+    /// `futex(FUTEX_WAIT)` of the running task on a mutex: compares its word, then waits.
+    FutexWait {
+        /// The mutex.
+        mutex: u32,
+    },
     /// Gives up the CPU.
     Schedule(Prev),
     /// The balancing softirq.

@@ -1,16 +1,18 @@
 //! One operation of a program.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use fairground::sched::{self, Moved};
 use fairground::task::Prev;
 use fairground::value::{Cpu, CpuMask, TaskId};
 
 use super::Sim;
 use super::cpu::Todo;
-use super::task::{Stage, Wait};
+use super::task::{Life, Stage, Wait};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
-use crate::workload::program::{FOREVER, Op};
+use crate::workload::program::{FOREVER, Op, PickBy, When};
 
 impl Sim<'_> {
     /// The running task of `cpu` returns to user space and goes on with its program, up to the next
@@ -71,6 +73,10 @@ impl Sim<'_> {
 
     /// Operations that are only bookkeeping; true if `op` was one.
     fn bookkeeping(&mut self, id: TaskId, op: Op) -> bool {
+        if let Op::Work { unit, n } = op {
+            self.user_work(id, unit, n);
+            return true;
+        }
         let now = self.now_ns();
         let task = &mut self.tasks[id.idx()];
         match op {
@@ -99,8 +105,26 @@ impl Sim<'_> {
             Op::ReqStartDue(k) => task.requests[k as usize] = task.due_ns.min(now),
             Op::ReqEnd(k) => {
                 let start = task.requests[k as usize];
-                self.marks.request(k, start, now);
+                if self.marks.request(k, start, now) {
+                    task.ended += 1;
+                    task.ended_ns += now.saturating_sub(start);
+                }
             }
+            Op::Pick { first, of, by } => {
+                let nth = match by {
+                    PickBy::Random => task.rng.below(u64::from(of)),
+                    PickBy::Ticket => task.ticket % u64::from(of),
+                };
+                task.picked = first + nth as u32;
+            }
+            Op::Leave {
+                end,
+                when: When::Passed(mark),
+            } if self.marks.marks[mark as usize].seen > 0 => task.leave_loop(end),
+            Op::Leave {
+                when: When::Passed(_),
+                ..
+            } => {}
             _ => return false,
         }
         self.tasks[id.idx()].pc += 1;
@@ -144,6 +168,13 @@ impl Sim<'_> {
                 self.wait_until(cpu, id, due);
             }
             Op::Period(ns) => self.period(cpu, id, ns),
+            Op::ReadClock => self.clock_gettime(id),
+            Op::Touch { first, of, how } => self.touch_word(id, first, of, how),
+            Op::Leave { end, when } => self.leave(id, end, when),
+            Op::LockPicked => self.mutex_lock(cpu, id, self.tasks[id.idx()].picked),
+            Op::UnlockPicked => self.mutex_unlock(cpu, id, self.tasks[id.idx()].picked),
+            Op::CondBarrier { barrier, mutex } => self.cond_barrier(cpu, id, barrier, mutex),
+            Op::PinChild { mask } => self.pin_child(id, mask),
             Op::Write { chan, bytes } => self.write(cpu, id, chan, bytes),
             Op::Read { chan, bytes } => self.read(cpu, id, chan, bytes),
             Op::Poll { chan } => self.poll(cpu, id, chan),
@@ -175,6 +206,8 @@ impl Sim<'_> {
             Op::Exit => self.exit(cpu, id),
             Op::Run(_)
             | Op::Hog
+            | Op::Work { .. }
+            | Op::Pick { .. }
             | Op::LoopStart { .. }
             | Op::LoopEnd { .. }
             | Op::Mark(_)
@@ -246,6 +279,39 @@ impl Sim<'_> {
         }
         let _ = cpu;
         self.advance(id);
+    }
+
+    /// Restricts the child that `id` created last to the CPUs of a mask.
+    fn pin_child(&mut self, id: TaskId, mask: u32) {
+        self.enter_syscall(id, KernelOp::SetSched);
+        if let Some(&child) = self.tasks[id.idx()].children.last() {
+            let allowed = self.mask(mask, self.tasks[child.idx()].cgroup);
+            self.allow(child, allowed);
+        }
+        self.advance(id);
+    }
+
+    /// Sets where a task may run; it moves at once if it is runnable, else when it wakes up.
+    fn allow(&mut self, id: TaskId, allowed: CpuMask) {
+        if let Some(task) = &mut self.host.parked[id.idx()] {
+            return sched::set_affinity_parked(task, allowed);
+        }
+        let shared = &self.sys.task[id.idx()];
+        if !shared.queued.load(Relaxed) {
+            if let Some(task) = self.on_its_way(id) {
+                sched::set_affinity_parked(task, allowed);
+            }
+            return;
+        }
+        if self.tasks[id.idx()].life == Life::Blocked {
+            // Its dequeue is delayed.
+            let (cpu, slot) = (shared.cpu.load(Relaxed), shared.slot.load(Relaxed));
+            if let Some(body) = self.rqs[cpu as usize].body[slot as usize].as_mut() {
+                body.cpus_allowed = allowed;
+            }
+            return;
+        }
+        self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
     }
 
     /// The CPUs of a mask that a group may use; the group's, if that leaves none.

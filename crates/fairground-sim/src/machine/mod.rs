@@ -15,7 +15,9 @@
 //! | `irq` | tick, interrupts, timers |
 //! | `idle` | idle states and the tick that stops |
 //! | `exec` | one operation of a program |
-//! | `chan`, `sync` | pipes and sockets; futexes, mutexes, semaphores, barriers, services |
+//! | `user` | what programs do in user space: work, shared words, the clock |
+//! | `chan`, `sync` | pipes and sockets; futexes, semaphores, barriers, services |
+//! | `mutex` | mutexes, and the barrier that is made of one |
 //! | `inet` | UDP and TCP over the loopback interface |
 //! | `life` | fork, exec, exit, join |
 //! | `gaps` | time that a hypervisor takes |
@@ -32,11 +34,13 @@ mod idle;
 mod inet;
 pub(crate) mod irq;
 mod life;
+mod mutex;
 mod setup;
 mod step;
 mod stuck;
 mod sync;
 pub(crate) mod task;
+mod user;
 
 pub use setup::{SetupError, topology_of};
 pub use stuck::Stuck;
@@ -92,6 +96,7 @@ pub struct Sim<'a> {
     chans: Vec<chan::ChanState>,
     inets: Vec<inet::InetState>,
     sync: sync::Sync,
+    user: user::Shared,
     idle: IdleTable,
     distance: machine_file::Topology,
     ipi: [Ps; 5],
@@ -297,12 +302,14 @@ impl<'a> Sim<'a> {
             self.marks.tasks.push(crate::workload::metric::TaskTime {
                 template: task.template,
                 cpu_ns: charged.saturating_sub(task.warm_ns),
+                requests: task.ended,
+                request_ns: task.ended_ns,
             });
         }
     }
 
     /// CPU time that a task was charged so far, ns.
-    fn charged_ns(&self, id: TaskId) -> u64 {
+    fn charged_ns(&mut self, id: TaskId) -> u64 {
         use std::sync::atomic::Ordering::Relaxed;
         if let Some(task) = &self.host.parked[id.idx()] {
             return task.se.sum_exec_runtime;
@@ -326,14 +333,18 @@ impl<'a> Sim<'a> {
     }
 
     /// A woken task that no queue has taken in yet.
-    fn on_its_way(&self, id: TaskId) -> Option<&Task> {
-        let steps = self.cpus.iter().flat_map(|c| &c.todo);
-        let placed = steps.filter_map(|todo| match todo {
-            cpu::Todo::Enqueue { task, .. } => Some(task),
+    fn on_its_way(&mut self, id: TaskId) -> Option<&mut Task> {
+        let placed = |todo| match todo {
+            &mut cpu::Todo::Enqueue { ref mut task, .. } => Some(task),
             _ => None,
-        });
-        let sent = self.cpus.iter().flat_map(|c| &c.wake_list).map(|w| &w.0);
-        placed.chain(sent).find(|t| t.body.id == id)
+        };
+        self.cpus
+            .iter_mut()
+            .flat_map(|c| {
+                let sent = c.wake_list.iter_mut().map(|w| &mut w.0);
+                c.todo.iter_mut().filter_map(placed).chain(sent)
+            })
+            .find(|t| t.body.id == id)
     }
 
     /// Path of a group.

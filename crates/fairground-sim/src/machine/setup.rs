@@ -95,6 +95,7 @@ impl<'a> Sim<'a> {
             chans: Vec::new(),
             inets: Vec::new(),
             sync: Sync::new(workload),
+            user: super::user::Shared::new(workload, machine),
             idle: IdleTable::new(machine),
             distance: machine.topology.clone(),
             ipi: Distance::ALL.map(|d| ipi_latency(machine, d)),

@@ -43,6 +43,7 @@ impl Sim<'_> {
         match todo {
             Todo::Wake { task, kind, waker } => self.wake(cpu, task, kind, waker),
             Todo::Enqueue { task, placed, kind } => self.enqueue(task, placed, kind),
+            Todo::FutexWait { mutex } => self.futex_wait_setup(cpu, mutex),
             Todo::Schedule(prev) => self.give_up(cpu, prev),
             Todo::TimerTail => {
                 self.host.spend(Place::Irq, self.host.prices.timer_program);

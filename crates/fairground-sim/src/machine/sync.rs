@@ -1,6 +1,7 @@
-//! Semaphores, futexes, mutexes, barriers and services.
+//! Semaphores, futexes, barriers and services; what mutexes share with them.
 //!
-//! All live on a line each in user memory; only who has to wait or to wake enters the kernel.
+//! All live on a line each in user memory; only who has to wait or to wake enters the kernel, and
+//! there touches the line of the object's hash bucket.
 
 use std::collections::VecDeque;
 
@@ -17,10 +18,12 @@ use crate::workload::program::Workload;
 /// One object that tasks wait on.
 #[derive(Debug, Default)]
 pub struct Waitable {
-    /// Semaphore: its value. Mutex: 1 = locked. Barrier: arrived.
-    value: u32,
-    waiters: VecDeque<TaskId>,
+    /// Semaphore: its value. Mutex: its state. Barrier: arrived.
+    pub(super) value: u32,
+    pub(super) waiters: VecDeque<TaskId>,
     line: Option<LineId>,
+    /// The futex hash bucket: its lock and count of waiters.
+    bucket: Option<LineId>,
 }
 
 /// All of them, by the workload's tables.
@@ -29,6 +32,8 @@ pub struct Sync {
     sems: Vec<Waitable>,
     futexes: Vec<Waitable>,
     mutexes: Vec<Waitable>,
+    /// Lines of the mutexes, by offset from the first.
+    pub(super) mutex_lines: Vec<Option<LineId>>,
     barriers: Vec<Waitable>,
     services: Vec<Waitable>,
     requests: Vec<VecDeque<TaskId>>,
@@ -48,6 +53,7 @@ impl Sync {
             sems: sems.collect(),
             futexes: many(workload.n_futexes as usize),
             mutexes: many(workload.n_mutexes as usize),
+            mutex_lines: Vec::new(),
             barriers: many(workload.barriers.len()),
             services: many(workload.services.len()),
             requests: workload.services.iter().map(|_| VecDeque::new()).collect(),
@@ -58,7 +64,7 @@ impl Sync {
 
 /// Which table.
 #[derive(Clone, Copy)]
-enum Table {
+pub(super) enum Table {
     Sem,
     Futex,
     Mutex,
@@ -67,7 +73,7 @@ enum Table {
 }
 
 impl Sim<'_> {
-    fn waitable(&mut self, table: Table, index: u32) -> &mut Waitable {
+    pub(super) fn waitable(&mut self, table: Table, index: u32) -> &mut Waitable {
         let table = match table {
             Table::Sem => &mut self.sync.sems,
             Table::Futex => &mut self.sync.futexes,
@@ -79,7 +85,7 @@ impl Sim<'_> {
     }
 
     /// The task's atomic operation on the object's word.
-    fn atomic(&mut self, table: Table, index: u32) {
+    pub(super) fn atomic(&mut self, table: Table, index: u32) {
         let line = match self.waitable(table, index).line {
             Some(line) => line,
             None => {
@@ -92,15 +98,53 @@ impl Sim<'_> {
         self.touch(KernelOp::UserAtomic, line, 1, Access::Rmw);
     }
 
-    fn enter_futex(&mut self, op: KernelOp) {
+    pub(super) fn enter_futex(&mut self, op: KernelOp) {
         self.host.spend(Place::Syscall, self.host.prices.syscall);
         self.host.op(op);
     }
 
-    fn wait_on(&mut self, cpu: u32, id: TaskId, table: Table, index: u32, wait: Wait, then: Stage) {
+    /// Touches the hash bucket of the object: a waiter counts itself and takes the lock, a waker
+    /// looks at the count first.
+    pub(super) fn bucket(&mut self, op: KernelOp, table: Table, index: u32, access: Access) {
+        let line = match self.waitable(table, index).bucket {
+            Some(line) => line,
+            None => {
+                let line = self.host.cache.alloc_lines(1, 0);
+                self.waitable(table, index).bucket = Some(line);
+                line
+            }
+        };
+        self.touch(op, line, 1, access);
+    }
+
+    pub(super) fn wait_on(
+        &mut self,
+        cpu: u32,
+        id: TaskId,
+        table: Table,
+        index: u32,
+        wait: Wait,
+        then: Stage,
+    ) {
         self.enter_futex(KernelOp::FutexWait);
+        self.bucket(KernelOp::FutexWait, table, index, Access::Rmw);
         self.waitable(table, index).waiters.push_back(id);
         self.block(cpu, id, wait, then);
+    }
+
+    /// `futex(FUTEX_WAKE)` for up to `n` waiters.
+    pub(super) fn wake_some(&mut self, cpu: u32, table: Table, index: u32, n: u32) {
+        self.enter_futex(KernelOp::FutexWake);
+        self.bucket(KernelOp::FutexWake, table, index, Access::Load);
+        if self.waitable(table, index).waiters.is_empty() {
+            return;
+        }
+        self.bucket(KernelOp::FutexWake, table, index, Access::Rmw);
+        for _ in 0..n {
+            if !self.wake_one(cpu, table, index) {
+                break;
+            }
+        }
     }
 
     fn wake_one(&mut self, cpu: u32, table: Table, index: u32) -> bool {
@@ -125,8 +169,7 @@ impl Sim<'_> {
         self.atomic(Table::Sem, s);
         self.waitable(Table::Sem, s).value += 1;
         if !self.waitable(Table::Sem, s).waiters.is_empty() {
-            self.enter_futex(KernelOp::FutexWake);
-            self.wake_one(cpu, Table::Sem, s);
+            self.wake_some(cpu, Table::Sem, s, 1);
         }
         self.advance(id);
     }
@@ -141,33 +184,7 @@ impl Sim<'_> {
 
     pub(super) fn futex_wake(&mut self, cpu: u32, id: TaskId, f: u32, n: u32) {
         self.atomic(Table::Futex, f);
-        self.enter_futex(KernelOp::FutexWake);
-        for _ in 0..n {
-            if !self.wake_one(cpu, Table::Futex, f) {
-                break;
-            }
-        }
-        self.advance(id);
-    }
-
-    pub(super) fn mutex_lock(&mut self, cpu: u32, id: TaskId, m: u32) {
-        self.atomic(Table::Mutex, m);
-        let mutex = self.waitable(Table::Mutex, m);
-        if mutex.value == 0 {
-            mutex.value = 1;
-            return self.advance(id);
-        }
-        self.wait_on(cpu, id, Table::Mutex, m, Wait::Mutex(m), Stage::Again);
-    }
-
-    pub(super) fn mutex_unlock(&mut self, cpu: u32, id: TaskId, m: u32) {
-        self.atomic(Table::Mutex, m);
-        let mutex = self.waitable(Table::Mutex, m);
-        mutex.value = 0;
-        if !mutex.waiters.is_empty() {
-            self.enter_futex(KernelOp::FutexWake);
-            self.wake_one(cpu, Table::Mutex, m);
-        }
+        self.wake_some(cpu, Table::Futex, f, n);
         self.advance(id);
     }
 
@@ -184,8 +201,7 @@ impl Sim<'_> {
         }
         barrier.value = 0;
         if parties > 1 {
-            self.enter_futex(KernelOp::FutexWake);
-            while self.wake_one(cpu, Table::Barrier, b) {}
+            self.wake_some(cpu, Table::Barrier, b, u32::MAX);
         }
         self.advance(id);
     }

@@ -101,6 +101,14 @@ pub struct SimTask {
     pub due_ns: u64,
     /// Begin of open requests, by kind, ns.
     pub requests: Vec<u64>,
+    /// Requests ended since the warm-up.
+    pub ended: u64,
+    /// Sum of their durations, ns.
+    pub ended_ns: u64,
+    /// How many units the budget had given before the one that this task took last.
+    pub ticket: u64,
+    /// The mutex that it picked.
+    pub picked: u32,
     /// Caller whose request it serves.
     pub serving: Option<TaskId>,
     /// Who created it.
@@ -119,4 +127,13 @@ pub struct SimTask {
     pub cpu_ns: u64,
     /// The CPU on which it is current.
     pub on_cpu: Option<u32>,
+}
+
+impl SimTask {
+    /// Goes on behind the `LoopEnd` at `end`, which closes the innermost open loop. The caller adds
+    /// one to `pc`.
+    pub fn leave_loop(&mut self, end: u32) {
+        self.depth -= 1;
+        self.pc = end;
+    }
 }

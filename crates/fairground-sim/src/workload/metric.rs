@@ -69,6 +69,25 @@ pub enum From {
     },
     /// Requests of a kind per second of the measured time.
     RequestsPerS(u32),
+    /// Requests of a kind that ended.
+    Requests(u32),
+    /// Requests of a kind per second of a span.
+    RequestsPerSpanS {
+        /// Begin: its first time.
+        start: u32,
+        /// End: its last time.
+        end: u32,
+        /// Kind of request.
+        request: u32,
+    },
+    /// Standard deviation of the number of requests, of all kinds, that the tasks made from
+    /// templates `first..end` ended.
+    RequestsStddev {
+        /// First template.
+        first: u32,
+        /// One past the last template.
+        end: u32,
+    },
     /// Mean duration of a kind of request, in microseconds.
     RequestMeanUs(u32),
     /// A quantile of the duration of a kind of request, in microseconds.
@@ -119,7 +138,14 @@ pub struct TaskTime {
     pub template: u32,
     /// Time that the task was charged since the warm-up (its `sum_exec_runtime`).
     pub cpu_ns: Ns,
+    /// Requests that it ended since the warm-up.
+    pub requests: u64,
+    /// Sum of their durations.
+    pub request_ns: Ns,
 }
+
+/// How many requests [`Marks::order`] keeps.
+pub const ORDER_MAX: usize = 1000;
 
 /// What a run measured, filled by the machine.
 #[derive(Clone, Debug)]
@@ -128,6 +154,8 @@ pub struct Marks {
     pub marks: Vec<MarkStat>,
     /// One histogram of durations in nanoseconds per kind of request.
     pub requests: Vec<Histogram<u64>>,
+    /// Durations of the first [`ORDER_MAX`] requests of kind 0 in the order of their ends, ns.
+    pub order: Vec<Ns>,
     /// One per task that ever existed, in the order of creation.
     pub tasks: Vec<TaskTime>,
     /// From the end of the warm-up to the end of the run.
@@ -147,6 +175,7 @@ impl Marks {
         Self {
             marks: vec![MarkStat::default(); workload.marks.len()],
             requests: workload.requests.iter().map(|_| histogram()).collect(),
+            order: Vec::new(),
             tasks: Vec::new(),
             elapsed_ns: 0,
             warmup_ns: workload.warmup_ns,
@@ -164,12 +193,25 @@ impl Marks {
         m.count += u64::from(now >= self.warmup_ns);
     }
 
-    /// A request of kind `k` ended. Those that began in the warm-up do not count.
-    pub fn request(&mut self, k: u32, start: Ns, end: Ns) {
-        if start >= self.warmup_ns {
+    /// A request of kind `k` ended. Those that began in the warm-up do not count; whether it did.
+    pub fn request(&mut self, k: u32, start: Ns, end: Ns) -> bool {
+        let counts = start >= self.warmup_ns;
+        if counts {
+            if k == 0 && self.order.len() < ORDER_MAX {
+                self.order.push(end.saturating_sub(start));
+            }
             let recorded = self.requests[k as usize].record(end.saturating_sub(start));
             debug_assert!(recorded.is_ok(), "a resizing histogram takes every value");
         }
+        counts
+    }
+}
+
+impl Marks {
+    /// The tasks that were made from templates `first..end`.
+    pub(super) fn of(&self, first: u32, end: u32) -> impl Iterator<Item = &TaskTime> + Clone {
+        let of = move |t: &&TaskTime| (first..end).contains(&t.template);
+        self.tasks.iter().filter(of)
     }
 }
 
@@ -200,6 +242,18 @@ impl MetricDef {
                 factor * marks.marks.get(mark as usize)?.count as f64 / elapsed_s
             }
             From::RequestsPerS(k) => marks.requests.get(k as usize)?.len() as f64 / elapsed_s,
+            From::Requests(k) => marks.requests.get(k as usize)?.len() as f64,
+            From::RequestsPerSpanS {
+                start,
+                end,
+                request,
+            } => {
+                let ended = marks.requests.get(request as usize)?.len() as f64;
+                ended / (span_ns(marks, start, end)? / 1e9)
+            }
+            From::RequestsStddev { first, end } => {
+                stddev(marks.of(first, end).map(|t| t.requests as f64))?
+            }
             From::RequestMeanUs(k) => ended(marks, k)?.mean() / 1e3,
             From::RequestQuantileUs { request, permille } => {
                 ended(marks, request)?.value_at_quantile(f64::from(permille) / 1e3) as f64 / 1e3
@@ -220,6 +274,14 @@ impl MetricDef {
     }
 }
 
+/// Standard deviation of a whole population.
+pub(super) fn stddev(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let n = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / n;
+    let squares: f64 = values.map(|v| (v - mean) * (v - mean)).sum();
+    (n > 0.0).then(|| (squares / n).sqrt())
+}
+
 fn span_ns(marks: &Marks, start: u32, end: u32) -> Option<f64> {
     let (a, b) = (
         marks.marks.get(start as usize)?,
@@ -234,6 +296,5 @@ fn ended(marks: &Marks, k: u32) -> Option<&Histogram<u64>> {
 }
 
 fn times(marks: &Marks, first: u32, end: u32) -> impl Iterator<Item = f64> + '_ {
-    let of = move |t: &&TaskTime| (first..end).contains(&t.template);
-    marks.tasks.iter().filter(of).map(|t| t.cpu_ns as f64)
+    marks.of(first, end).map(|t| t.cpu_ns as f64)
 }

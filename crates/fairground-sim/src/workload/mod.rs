@@ -9,6 +9,7 @@ pub mod metric;
 pub mod nearest;
 pub mod op;
 pub mod program;
+pub mod sysbench_words;
 pub mod validate;
 pub mod words;
 

@@ -15,6 +15,25 @@ pub enum Op {
     Run(Dur),
     /// Computes until the simulation ends.
     Hog,
+    /// Computes `n` units of work, whose length the machine knows.
+    Work {
+        /// What one unit is.
+        unit: Unit,
+        /// How many.
+        n: u64,
+    },
+    /// Reads the clock in user space (`clock_gettime` in the vDSO).
+    ReadClock,
+    /// Touches one of the shared words `first..first + of` of user memory, drawn anew if there
+    /// are several. Each word has a cache line of its own.
+    Touch {
+        /// First word.
+        first: u32,
+        /// How many to draw from, at least 1.
+        of: u32,
+        /// How.
+        how: Touch,
+    },
     /// Blocks for this long from now. Zero is no system call and returns at once.
     Sleep(Dur),
     /// Blocks until the next point of a grid of this period (> 0): one period after the point
@@ -34,6 +53,14 @@ pub enum Op {
     LoopEnd {
         /// Where to go back to: the operation after this index.
         start: u32,
+    },
+    /// Leaves the innermost open loop, whose `LoopEnd` is at `end`, when it is time to; else goes
+    /// on.
+    Leave {
+        /// Index of the `LoopEnd`; the task goes on behind it.
+        end: u32,
+        /// On which condition.
+        when: When,
     },
     /// Writes all `bytes` to the channel; blocks while it is full (see
     /// [`ChanKind`](super::chan::ChanKind)).
@@ -91,6 +118,30 @@ pub enum Op {
     /// Unlocks; a system call and one wake-up only if somebody waits. The woken task has to try
     /// again, so another may get the mutex first (as with a pthread mutex).
     Unlock(u32),
+    /// Chooses the mutex `first..first + of` that `LockPicked` and `UnlockPicked` of this task mean
+    /// from now on. Takes no time.
+    Pick {
+        /// First mutex.
+        first: u32,
+        /// How many to choose from, at least 1.
+        of: u32,
+        /// How.
+        by: PickBy,
+    },
+    /// [`Op::Lock`] of the mutex that was picked.
+    LockPicked,
+    /// [`Op::Unlock`] of the mutex that was picked.
+    UnlockPicked,
+    /// A barrier as it is made of a mutex, a counter and a condition variable. The caller holds the
+    /// mutex and holds it afterwards. All but the last release it, sleep, and take it again when
+    /// they are woken; the last wakes all the others and keeps the mutex, so what it does before it
+    /// unlocks is done before anybody else goes on.
+    CondBarrier {
+        /// Barrier.
+        barrier: u32,
+        /// Mutex.
+        mutex: u32,
+    },
     /// Blocks until as many tasks as the barrier has parties are here; the last one wakes the rest.
     Barrier(u32),
     /// `sched_yield(2)`.
@@ -99,6 +150,12 @@ pub enum Op {
     Fork {
         /// Template of the child.
         template: u32,
+    },
+    /// `sched_setaffinity(2)` of the child that this task created last: it was placed at its
+    /// creation as its parent may run, and is moved now if it stands elsewhere.
+    PinChild {
+        /// Mask.
+        mask: u32,
     },
     /// Blocks until all children of this task have exited; at once if it has none. Each exit of a
     /// child process wakes the parent, which sleeps again until the last (`wait` in a loop).
@@ -144,12 +201,76 @@ pub enum Op {
     Exit,
 }
 
+/// A unit of work of [`Op::Work`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A clock cycle.
+    Cycle,
+    /// A division of 64-bit integers that waits for the one before.
+    Div64,
+    /// Writing a cache line, or reading one and writing another, many in a row, out of a working
+    /// set of this many bytes. If the set is larger than the private caches, the core has
+    /// [`FILL_BUFFERS`] misses in flight to the last-level cache or to memory.
+    Line {
+        /// Bytes that are used over and over.
+        set_bytes: u64,
+    },
+}
+
+/// Line fill buffers of a core: misses that it has in flight. 10 to 16 on Intel cores since 2008
+/// (optimization reference manual); one figure for all machines.
+pub const FILL_BUFFERS: u64 = 12;
+
+/// Bytes that a core stores in a cycle while the lines are in its private caches (vectors of 256
+/// bits, one store a cycle).
+pub const STORE_BYTES_PER_CYCLE: u64 = 32;
+
+/// How [`Op::Touch`] touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// A load.
+    Load,
+    /// A plain store.
+    Store,
+    /// An atomic update.
+    Rmw,
+}
+
+/// Condition of [`Op::Leave`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// The shared budget is used up; otherwise takes one from it (an atomic operation on its line).
+    /// How many were taken before is the task's ticket.
+    Empty(u32),
+    /// This many nanoseconds have passed since the first pass of a mark. Reads the clock.
+    Over {
+        /// Mark.
+        mark: u32,
+        /// Time.
+        ns: Ns,
+    },
+    /// A mark has been passed by anybody. Takes no time.
+    Passed(u32),
+}
+
+/// How [`Op::Pick`] chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PickBy {
+    /// All equally likely.
+    Random,
+    /// By the task's ticket modulo their number.
+    Ticket,
+}
+
 impl Op {
     /// Whether the operation always moves the clock.
     pub fn takes_time(self) -> bool {
         match self {
             Self::Run(d) | Self::Sleep(d) => !d.is_zero(),
-            Self::Mark(_)
+            Self::Work { n, .. } => n > 0,
+            Self::Leave { when, .. } => !matches!(when, When::Passed(_)),
+            Self::Pick { .. }
+            | Self::Mark(_)
             | Self::ReqStart(_)
             | Self::ReqStartDue(_)
             | Self::ReqEnd(_)

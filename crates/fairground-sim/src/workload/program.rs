@@ -12,7 +12,7 @@ pub use super::chan::{Chan, ChanKind};
 pub use super::duration::Dur;
 pub use super::inet::Inet;
 use super::metric::MetricDef;
-pub use super::op::Op;
+pub use super::op::{Op, PickBy, Touch, Unit, When};
 
 /// Nanoseconds of simulated time.
 pub type Ns = u64;
@@ -165,6 +165,12 @@ pub struct Workload {
     pub n_futexes: u32,
     /// Number of mutexes.
     pub n_mutexes: u32,
+    /// Bytes from one mutex to the next, at most 64; below, mutexes share cache lines.
+    pub mutex_stride: u32,
+    /// Number of shared words of user memory.
+    pub n_words: u32,
+    /// Shared counters that tasks take from, with what is in them at the start.
+    pub budgets: Vec<u64>,
     /// Barriers with their parties.
     pub barriers: Vec<u32>,
     /// Names of request/reply services.
@@ -245,6 +251,9 @@ impl Workload {
             sems: Vec::new(),
             n_futexes: 0,
             n_mutexes: 0,
+            mutex_stride: 64,
+            n_words: 0,
+            budgets: Vec::new(),
             barriers: Vec::new(),
             services: Vec::new(),
             masks: Vec::new(),

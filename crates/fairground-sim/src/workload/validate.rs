@@ -4,7 +4,7 @@
 //! What is wrong with a scenario file is found earlier, with the line (`spec`); an error from
 //! here is about a workload that was built by code.
 use super::program::{
-    CgroupWrite, Chan, ChanKind, Inet, LOOP_DEPTH_MAX, Op, Program, TaskTemplate, Workload,
+    CgroupWrite, Chan, ChanKind, Inet, LOOP_DEPTH_MAX, Op, Program, TaskTemplate, When, Workload,
 };
 
 /// Shortest quota and period that the kernel takes, in nanoseconds.
@@ -61,6 +61,9 @@ impl Workload {
         if self.barriers.contains(&0) {
             return Err("a barrier has no parties".into());
         }
+        if !(8..=64).contains(&self.mutex_stride) || !self.mutex_stride.is_multiple_of(8) {
+            return Err(format!("mutexes {} bytes apart", self.mutex_stride));
+        }
         let usable = |c: &Chan| match c.kind {
             ChanKind::Pipe { slots, page_bytes } => slots > 0 && page_bytes > 0,
             ChanKind::Socket { sndbuf } => sndbuf > 0,
@@ -101,6 +104,19 @@ impl Workload {
                 self.index("futex", k, self.n_futexes as usize)
             }
             Op::Lock(k) | Op::Unlock(k) => self.index("mutex", k, self.n_mutexes as usize),
+            Op::Pick { first, of, .. } => self.range("mutex", first, of, self.n_mutexes as usize),
+            Op::Touch { first, of, .. } => self.range("word", first, of, self.n_words as usize),
+            Op::CondBarrier { barrier, mutex } => self
+                .index("barrier", barrier, self.barriers.len())
+                .and_then(|()| self.index("mutex", mutex, self.n_mutexes as usize)),
+            Op::Leave { when, .. } => match when {
+                When::Empty(k) => self.index("budget", k, self.budgets.len()),
+                When::Over { mark, .. } | When::Passed(mark) => {
+                    self.index("mark", mark, self.marks.len())
+                }
+            },
+            Op::PinChild { mask } => self.index("mask", mask, self.masks.len()),
+            Op::LockPicked | Op::UnlockPicked => self.index("mutex", 0, self.n_mutexes as usize),
             Op::Barrier(k) => self.index("barrier", k, self.barriers.len()),
             Op::Fork { template } => self.index("template", template, self.templates.len()),
             Op::SetNice(nice) => check_nice(nice),
@@ -134,6 +150,13 @@ impl Workload {
             }?;
         }
         Ok(())
+    }
+
+    fn range(&self, what: &str, first: u32, of: u32, len: usize) -> Result<(), String> {
+        match first.checked_add(of) {
+            Some(end) if of > 0 && end as usize <= len => Ok(()),
+            _ => Err(format!("{what} {first} and {of} from there, of {len}")),
+        }
     }
 
     fn index(&self, what: &str, k: u32, len: usize) -> Result<(), String> {
@@ -182,6 +205,17 @@ fn check_loops(program: &Program) -> Result<(), String> {
                 return Err(format!("loops nest deeper than {LOOP_DEPTH_MAX}"));
             }
             Op::LoopStart { .. } => open.push((at, false)),
+            Op::Leave { end, .. } => {
+                let leaves = open.last().is_some_and(|(opened, _)| {
+                    let start = *opened as u32;
+                    program.ops.get(end as usize) == Some(&Op::LoopEnd { start })
+                });
+                if !leaves {
+                    return Err("leaves a loop that is not the innermost".into());
+                }
+                open.iter_mut()
+                    .for_each(|(_, moves)| *moves |= op.takes_time());
+            }
             Op::LoopEnd { start } => match open.pop() {
                 Some((opened, true)) if opened == start as usize => {
                     open.iter_mut().for_each(|(_, moves)| *moves = true);

@@ -1,5 +1,6 @@
 //! What the real tool prints, from what the simulated run measured.
 use super::metric::Marks;
+use super::sysbench_words::SysbenchWords;
 
 /// Whose words a workload speaks.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +33,26 @@ pub enum Words {
         /// The lines before the total time.
         head: String,
     },
+    /// sysbench.
+    Sysbench(SysbenchWords),
+    /// `perf bench futex wake`.
+    PerfFutexWake {
+        /// The lines before the runs.
+        head: String,
+        /// Threads.
+        threads: u32,
+        /// No line for each run.
+        silent: bool,
+    },
+    /// `perf bench mem memset`.
+    PerfMem {
+        /// The lines before the speed.
+        head: String,
+        /// Bytes written.
+        bytes: u64,
+    },
+    /// ebizzy.
+    Ebizzy,
 }
 
 /// Marks 0 and 1 of every workload that has words are the start and the end of its own clock.
@@ -42,15 +63,40 @@ pub const MARK_END: u32 = 1;
 impl Words {
     /// The tool's output, without the final line break; empty if it has none or never finished.
     pub fn print(&self, marks: &Marks) -> String {
-        if let Self::Netperf { test, sizes, pairs } = self {
-            return netperf(test, *sizes, *pairs, marks);
+        match self {
+            Self::Sysbench(words) => return words.print(marks),
+            Self::PerfFutexWake {
+                head,
+                threads,
+                silent,
+            } => return futex_wake(marks, head, *threads, *silent),
+            Self::Netperf { test, sizes, pairs } => return netperf(test, *sizes, *pairs, marks),
+            _ => {}
         }
         let Some(us) = elapsed_us(marks) else {
             return String::new();
         };
         let (s, us_rest) = (us / 1_000_000, us % 1_000_000);
         match self {
-            Self::None | Self::Netperf { .. } => String::new(),
+            Self::None | Self::Sysbench(_) | Self::PerfFutexWake { .. } | Self::Netperf { .. } => {
+                String::new()
+            }
+            Self::Ebizzy => {
+                let records = marks.requests.first().map_or(0, |h| h.len());
+                let elapsed_s = us.max(1) as f64 / 1e6;
+                let per_s = (records as f64 / elapsed_s).floor();
+                format!("{per_s:.0} records/s\nreal {elapsed_s:>5.2} s")
+            }
+            Self::PerfMem { head, bytes } => {
+                let per_s = *bytes as f64 / (us.max(1) as f64 / 1e6);
+                let (scale, unit) = match per_s {
+                    s if s < 1024.0 => (1.0, "bytes"),
+                    s if s < 1_048_576.0 => (1024.0, "KB"),
+                    s if s < 1_073_741_824.0 => (1_048_576.0, "MB"),
+                    _ => (1_073_741_824.0, "GB"),
+                };
+                format!("{head}\n\n {:>14.6} {unit}/sec", per_s / scale)
+            }
             Self::Hackbench { head } => format!("{head}\nTime: {s}.{:03}", us_rest / 1000),
             Self::PerfMessaging { head } => {
                 format!(
@@ -110,6 +156,32 @@ fn netperf(test: &str, sizes: (u32, u32), pairs: u32, marks: &Marks) -> String {
         "{head}\nSend\nMessage  Elapsed\nSize     Time     Throughput\nbytes    secs.    \
          10^6bits/sec\n\n{a:<8} {elapsed_s:<8.2} {mbit:.2}"
     )
+}
+
+/// Times in whole microseconds, as `gettimeofday` gives them.
+fn futex_wake(marks: &Marks, head: &str, threads: u32, silent: bool) -> String {
+    let ms: Vec<f64> = marks
+        .order
+        .iter()
+        .map(|ns| (ns / 1000) as f64 / 1e3)
+        .collect();
+    let n = ms.len() as f64;
+    let mut out = head.to_owned();
+    if ms.is_empty() {
+        return String::new();
+    }
+    for (i, ms) in ms.iter().enumerate().filter(|_| !silent) {
+        let run = i + 1;
+        out += &format!("[Run {run}]: Wokeup {threads} of {threads} threads in {ms:.4} ms\n");
+    }
+    // Of the mean, in per cent of it, as perf's stddev_stats.
+    let mean = ms.iter().sum::<f64>() / n;
+    let squares: f64 = ms.iter().map(|v| (v - mean) * (v - mean)).sum();
+    let off = match ms.len() {
+        1 => 0.0,
+        _ => 100.0 * (squares / (n - 1.0) / n).sqrt() / mean,
+    };
+    out + &format!("Wokeup {threads} of {threads} threads in {mean:.4} ms (+-{off:.2}%)")
 }
 
 fn elapsed_us(marks: &Marks) -> Option<u64> {

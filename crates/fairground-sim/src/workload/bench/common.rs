@@ -118,6 +118,34 @@ pub fn positive(text: &str) -> Result<Ns, String> {
     }
 }
 
+/// Parser of a time limit: seconds, or a duration with a unit; 0 is none.
+pub fn seconds(text: &str) -> Result<Ns, String> {
+    let number: Result<f64, _> = text.trim().parse();
+    match number {
+        Ok(s) if s.is_finite() => duration::parse_ns(&format!("{s}s")),
+        _ => duration::parse_ns(text),
+    }
+}
+
+/// Parser of a size in bytes: a number with K, M, G or T (powers of 1024), with or without a B.
+pub fn size(text: &str) -> Result<u64, String> {
+    let expected = || format!("'{text}' is no size; expected a number with K, M, G or T, like 1K");
+    let lower = text.trim().to_ascii_lowercase();
+    let lower = lower.strip_suffix('b').unwrap_or(&lower);
+    let (number, shift) = match lower.char_indices().last() {
+        Some((at, 'k')) => (&lower[..at], 10),
+        Some((at, 'm')) => (&lower[..at], 20),
+        Some((at, 'g')) => (&lower[..at], 30),
+        Some((at, 't')) => (&lower[..at], 40),
+        _ => (lower, 0),
+    };
+    let value: u64 = number.trim().parse().map_err(|_| expected())?;
+    match value.checked_mul(1 << shift) {
+        Some(bytes) if bytes > 0 && bytes <= 1 << 50 => Ok(bytes),
+        _ => Err(format!("{text}: expected 1 byte to 1024T")),
+    }
+}
+
 fn cgroup_path(text: &str) -> Result<String, String> {
     let bad_part = |p: &str| p.is_empty() || p == "." || p == "..";
     let parts = || text.trim_start_matches('/').split('/');

@@ -4,11 +4,16 @@
 //! [`Workload::from_argv`] finds the tool and gives its arguments to a clap parser; a tool turns
 //! its options into a [`Workload`].
 mod common;
+mod ebizzy;
 mod hackbench;
 mod hogs;
 mod netperf;
 mod perf;
+mod perf_futex;
+mod perf_mem;
 mod sleepers;
+mod sysbench;
+mod sysbench_frame;
 
 use super::{nearest::nearest, program::Workload};
 use clap::{Parser, error::ContextKind, error::ContextValue, error::ErrorKind};
@@ -59,7 +64,7 @@ pub enum Error {
     Help(String),
 }
 
-static KNOWN: [Known; 6] = [
+static KNOWN: [Known; 13] = [
     Known {
         name: "hackbench",
         synopsis: "[-p] [-s BYTES] [-l LOOPS] [-g GROUPS] [-f FDS] [-T|-P] [--tree D:W]",
@@ -84,6 +89,51 @@ static KNOWN: [Known; 6] = [
                    [--tree D:W]",
         what: "pairs of client and server over the loopback interface: UDP_RR, TCP_STREAM, ...",
         parse: netperf::parse,
+    },
+    Known {
+        name: "perf bench futex wake",
+        synopsis: "[-t THREADS] [-w NWAKES] [-s] [-S] [-r REPEATS] [--tree D:W]",
+        what: "threads block on one futex and are woken a few at a time",
+        parse: perf_futex::parse_wake,
+    },
+    Known {
+        name: "perf bench mem memset",
+        synopsis: "[-s SIZE] [-l LOOPS] [-f default] [--tree D:W]",
+        what: "one process fills a buffer; user space only",
+        parse: perf_mem::parse_memset,
+    },
+    Known {
+        name: "sysbench threads",
+        synopsis: "[--threads=1] [--thread-yields=1000] [--thread-locks=8] [--events=0] \
+                   [--time=10] [--tree D:W]",
+        what: "threads take turns with few mutexes and yield while they hold one",
+        parse: sysbench::parse_threads,
+    },
+    Known {
+        name: "sysbench mutex",
+        synopsis: "[--threads=1] [--mutex-num=4096] [--mutex-locks=50000] [--mutex-loops=10000] \
+                   [--tree D:W]",
+        what: "each thread locks random mutexes, with an empty loop before each lock",
+        parse: sysbench::parse_mutex,
+    },
+    Known {
+        name: "sysbench cpu",
+        synopsis: "[--threads=1] [--cpu-max-prime=10000] [--events=0] [--time=10] [--tree D:W]",
+        what: "threads look for prime numbers; user space only",
+        parse: sysbench::parse_cpu,
+    },
+    Known {
+        name: "sysbench memory",
+        synopsis: "[--threads=1] [--memory-block-size=1K] [--memory-total-size=100G] \
+                   [--memory-oper=write] [--memory-scope=global] [--time=10] [--tree D:W]",
+        what: "threads read or write a block over and over; user space only",
+        parse: sysbench::parse_memory,
+    },
+    Known {
+        name: "ebizzy",
+        synopsis: "[-t THREADS] [-S SECONDS] [-n CHUNKS] [-s BYTES] [--tree D:W]",
+        what: "threads copy chunks of memory and search in the copy; user space only",
+        parse: ebizzy::parse,
     },
     Known {
         name: "hogs",
@@ -112,6 +162,7 @@ impl Workload {
     /// asked for.
     pub fn from_argv<S: AsRef<str>>(argv: &[S], env: &Env) -> Result<Self, Error> {
         let argv: Vec<String> = argv.iter().map(|a| a.as_ref().to_owned()).collect();
+        let argv = in_order(argv);
         let is_it = |k: &&Known| {
             let words = k.name.split(' ').count();
             argv.len() >= words
@@ -126,6 +177,28 @@ impl Workload {
     }
 }
 
+/// The words of the tool's name in front: `sysbench --threads=4 cpu` has an option between, and so
+/// has `perf bench -r 5 futex wake`.
+fn in_order(mut argv: Vec<String>) -> Vec<String> {
+    let word = |i: usize| argv.get(i).map_or("", String::as_str);
+    match word(0) {
+        "sysbench" => {
+            let is_option = |arg: &String| arg.starts_with('-');
+            if let Some(test) = argv.iter().skip(1).position(|arg| !is_option(arg)) {
+                argv[1..=test + 1].rotate_right(1);
+            }
+        }
+        "perf" if word(1) == "bench" && matches!(word(2), "-r" | "--repeat") => {
+            let end = argv.len().min(6);
+            if end == 6 {
+                argv[2..end].rotate_left(2);
+            }
+        }
+        _ => {}
+    }
+    argv
+}
+
 fn unknown(argv: &[String]) -> Error {
     let words = |n: usize| {
         argv.iter()
@@ -134,8 +207,11 @@ fn unknown(argv: &[String]) -> Error {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    let is_perf = argv.first().is_some_and(|a| a == "perf");
-    let given = if is_perf { words(4) } else { words(1) };
+    let given = match argv.first().map(String::as_str) {
+        Some("perf") => words(4),
+        Some("sysbench") => words(2),
+        _ => words(1),
+    };
     let nearest = nearest(&given, KNOWN.iter().map(|k| k.name)).map(str::to_owned);
     Error::Unknown { given, nearest }
 }
@@ -179,7 +255,16 @@ fn sentence(e: &clap::Error, kind: ErrorKind) -> String {
         _ => {
             let all = e.to_string();
             let first = all.lines().next().unwrap_or_default();
-            first.strip_prefix("error: ").unwrap_or(first).to_owned()
+            let first = first.strip_prefix("error: ").unwrap_or(first);
+            let expected = match (
+                text(ContextKind::SuggestedValue),
+                text(ContextKind::ValidValue),
+            ) {
+                (Some(near), _) => format!("; did you mean '{near}'?"),
+                (None, Some(values)) if !values.is_empty() => format!("; expected '{values}'"),
+                _ => String::new(),
+            };
+            format!("{first}{expected}")
         }
     }
 }

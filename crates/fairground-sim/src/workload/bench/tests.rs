@@ -61,6 +61,46 @@ fn hackbench_has_the_structure_of_the_tool() {
 }
 
 #[test]
+fn sysbench_has_the_structure_of_the_tool() {
+    let w = make("sysbench --threads=3 threads --thread-locks=2 --events=9 run");
+    assert_eq!(w.argv[..2], ["sysbench", "threads"]);
+    assert_eq!((w.templates.len(), w.initial.len()), (2, 1));
+    assert!(w.templates[0].thread && w.templates.iter().all(|t| t.process == 0));
+    // Everybody and the first thread meet at the start; events and requests are counted apart.
+    assert_eq!((&w.barriers, &w.budgets), (&vec![4], &vec![9, u64::MAX]));
+    assert_eq!(w.mutex_stride, 40);
+    let worker = &w.programs[0].ops;
+    let count = |op| worker.iter().filter(|o| **o == op).count();
+    assert_eq!((count(Op::Yield), count(Op::LockPicked)), (1, 1));
+    assert!(worker.contains(&Op::LoopStart { count: 1000 }));
+    assert!(w.programs[1].ops.contains(&Op::LoopStart { count: 3 }));
+    assert_eq!(w.duration, Until::AllExit);
+
+    let w = make("sysbench mutex --threads=2 --tree 1:3");
+    assert_eq!((w.templates.len(), w.initial.len()), (6, 3));
+    assert_eq!((w.barriers.len(), w.marks.len()), (3, 2 + 3));
+    assert_ne!(w.templates[0].cgroup, w.templates[1].cgroup);
+    assert!(w.programs[0].ops.contains(&Op::LoopStart { count: 50_000 }));
+}
+
+#[test]
+fn futex_wake_pins_its_threads_in_turn() {
+    let w = make("perf bench -r 2 futex wake -t 10 -w 3");
+    assert_eq!(w.argv[4..6], ["-r", "2"]);
+    let main = &w.programs.last().unwrap().ops;
+    let pins: Vec<u32> = main
+        .iter()
+        .filter_map(|op| match op {
+            Op::PinChild { mask } => Some(*mask),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(pins, [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]);
+    assert!(main.contains(&Op::LoopStart { count: 4 }));
+    assert!(main.contains(&Op::LoopStart { count: 2 }));
+}
+
+#[test]
 fn a_tree_has_its_leaves() {
     let w = make("hogs --tasks 12 --tree 3:2 --idle-groups 5");
     assert_eq!(w.cgroups.len(), 1 + 2 + 4 + 8 + 5);
@@ -110,15 +150,65 @@ fn mistakes_get_one_sentence_with_the_nearest_name() {
         ("sleepers --run -1ms", "unknown option"),
         ("sleepers --run=-1ms", "is negative"),
     ] {
-        let message = error(line);
-        assert!(message.contains(expected), "{line}: {message}");
-        assert_eq!(message.lines().count(), 1, "{message}");
+        assert_mistake(line, expected);
     }
     assert!(Workload::from_argv::<&str>(&[], &ENV).is_err());
     assert!(matches!(
         Workload::from_argv(&["hogs", "--help"], &ENV),
         Err(Error::Help(_))
     ));
+}
+
+fn assert_mistake(line: &str, expected: &str) {
+    let message = error(line);
+    assert!(message.contains(expected), "{line}: {message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+}
+
+#[test]
+fn mistakes_in_benchmarks_of_threads() {
+    for (line, expected) in [
+        ("sysbench", "unknown workload 'sysbench'"),
+        ("sysbench thread", "did you mean 'sysbench threads'?"),
+        ("sysbench oltp", "unknown workload 'sysbench oltp'"),
+        (
+            "sysbench threads --thread-lock=2",
+            "sysbench threads: unknown option '--thread-lock'; did you mean '--thread-locks'?",
+        ),
+        ("sysbench threads --threads=0", "1..=100000"),
+        ("sysbench threads --time=0", "the test never ends"),
+        ("sysbench cpu --time=-1", "is negative"),
+        ("sysbench cpu --time=ten", "is no duration"),
+        ("sysbench threads prepare", "; expected 'run'"),
+        (
+            "sysbench memory --memory-oper=wirte",
+            "did you mean 'write'?",
+        ),
+        ("sysbench memory --memory-block-size=1000", "a power of two"),
+        ("sysbench memory --memory-block-size=x", "is no size"),
+        (
+            "sysbench memory --memory-total-size=1K --threads=2",
+            "a block for each thread",
+        ),
+        (
+            "sysbench mutex --mutex-num=1000000 --tree 1:2",
+            "mutexes are more than",
+        ),
+        ("perf bench futex wake -t 0", "1..=100000"),
+        (
+            "perf bench futex wake -t 100000 -r 100",
+            "more than 1000000",
+        ),
+        (
+            "perf bench futex wak",
+            "did you mean 'perf bench futex wake'?",
+        ),
+        ("perf bench mem memset -s 1XB", "is no size"),
+        ("ebizzy -S 0", "expected more than 0"),
+        ("ebizzy -m", "unknown option '-m'"),
+    ] {
+        assert_mistake(line, expected);
+    }
 }
 
 #[test]
@@ -153,12 +243,71 @@ fn the_words_of_the_tools() {
 }
 
 #[test]
+fn the_words_of_sysbench_and_perf_futex() {
+    let w = make("sysbench threads --threads=2");
+    let mut marks = Marks::new(&w);
+    assert_eq!(w.words.print(&marks), "", "not finished");
+    marks.mark(MARK_START, 1_000);
+    marks.request(0, 1_000, 91_000);
+    marks.request(0, 91_000, 331_000);
+    marks.mark(MARK_END, 9_501_000);
+    marks.tasks = vec![
+        TaskTime {
+            template: 0,
+            requests: 2,
+            request_ns: 330_000,
+            ..TaskTime::default()
+        },
+        TaskTime::default(),
+        TaskTime {
+            template: 1,
+            ..TaskTime::default()
+        },
+    ];
+    assert_eq!(
+        w.words.print(&marks),
+        "Running the test with following options:\nNumber of threads: 2\n\n\
+         Initializing worker threads...\n\nThreads started!\n\n\nGeneral statistics:\n    \
+         total time:                          0.0095s\n    \
+         total number of events:              2\n\nLatency (ms):\n         \
+         min:                                  0.09\n         \
+         avg:                                  0.17\n         \
+         max:                                  0.24\n         \
+         95th percentile:                      0.24\n         \
+         sum:                                  0.33\n\nThreads fairness:\n    \
+         events (avg/stddev):           1.0000/1.00\n    \
+         execution time (avg/stddev):   0.0002/0.00"
+    );
+    let value = |name: &str| {
+        let metric = w.metrics.iter().find(|m| m.name.ends_with(name)).unwrap();
+        metric.value(&marks).unwrap()
+    };
+    assert_eq!((value(".events"), value("events_stddev")), (2.0, 1.0));
+    assert_eq!(value("events_per_s").round(), 211.0);
+
+    let w = make("perf bench futex wake -t 8 -r 2");
+    let mut marks = Marks::new(&w);
+    marks.request(0, 0, 120_999);
+    marks.request(0, 0, 130_000);
+    assert_eq!(
+        w.words.print(&marks),
+        "# Running 'futex/wake' benchmark:\nRun summary: blocking on 8 threads (at [private] \
+         futex), waking up 1 at a time.\n\n[Run 1]: Wokeup 8 of 8 threads in 0.1200 ms\n[Run 2]: \
+         Wokeup 8 of 8 threads in 0.1300 ms\nWokeup 8 of 8 threads in 0.1250 ms (+-4.00%)"
+    );
+}
+
+#[test]
 fn metrics_of_hogs_and_sleepers() {
     let w = make("hogs --tasks 2");
     let mut marks = Marks::new(&w);
     marks.elapsed_ns = 1_000_000_000;
     assert_eq!(w.metrics[1].value(&marks), None);
-    let task = |template, cpu_ns| TaskTime { template, cpu_ns };
+    let task = |template, cpu_ns| TaskTime {
+        template,
+        cpu_ns,
+        ..TaskTime::default()
+    };
     marks.tasks = vec![task(0, 300_000_000), task(1, 100_000_000)];
     assert_eq!(w.metrics[0].value(&marks), Some(0.4));
     assert_eq!(w.metrics[1].value(&marks), Some(0.8));

@@ -1,0 +1,141 @@
+//! Mutexes as the C library makes them of a word and a futex, and the barrier that is made of one.
+//!
+//! The word is free, locked, or locked with somebody who may wait. Locking is one
+//! compare-and-swap if it is free. Whoever finds it taken marks it contended and calls
+//! `futex(FUTEX_WAIT)`, which compares the word once more under the lock of the hash bucket: an
+//! owner that has unlocked meanwhile makes it return at once (`EAGAIN`), so short critical
+//! sections cost system calls but hardly any sleep. A task that comes back from the wait takes
+//! the mutex as contended, so its unlock calls `futex(FUTEX_WAKE)` even if nobody waits any more.
+//! Nothing is handed over: a woken task competes with those that run, and there is no spinning
+//! (`PTHREAD_MUTEX_TIMED_NP`).
+
+use fairground::value::TaskId;
+
+use super::Sim;
+use super::cpu::Todo;
+use super::sync::Table;
+use super::task::{Stage, Wait};
+use crate::cache::{Access, LineId};
+use crate::costs::KernelOp;
+
+const FREE: u32 = 0;
+const LOCKED: u32 = 1;
+const CONTENDED: u32 = 2;
+
+impl Sim<'_> {
+    pub(super) fn mutex_lock(&mut self, cpu: u32, id: TaskId, m: u32) {
+        if self.tasks[id.idx()].stage != Stage::Start {
+            return self.lock_contended(cpu, id, m);
+        }
+        self.mutex_atomic(m);
+        let word = &mut self.waitable(Table::Mutex, m).value;
+        match *word {
+            FREE => {
+                *word = LOCKED;
+                self.advance(id);
+            }
+            CONTENDED => self.futex_wait_begin(cpu, id, m),
+            _ => self.lock_contended(cpu, id, m),
+        }
+    }
+
+    /// Exchanges the word for "contended": the mutex is the caller's if it was free.
+    fn lock_contended(&mut self, cpu: u32, id: TaskId, m: u32) {
+        self.mutex_atomic(m);
+        let word = &mut self.waitable(Table::Mutex, m).value;
+        if std::mem::replace(word, CONTENDED) == FREE {
+            return self.advance(id);
+        }
+        self.futex_wait_begin(cpu, id, m);
+    }
+
+    /// Enters the kernel; the word is compared in a step of its own, so that the owner can unlock
+    /// meanwhile.
+    fn futex_wait_begin(&mut self, cpu: u32, id: TaskId, m: u32) {
+        self.enter_futex(KernelOp::FutexWait);
+        self.tasks[id.idx()].stage = Stage::Again;
+        self.cpus[cpu as usize]
+            .todo
+            .push_back(Todo::FutexWait { mutex: m });
+    }
+
+    /// Compares the word under the bucket's lock and goes to sleep, or returns.
+    pub(super) fn futex_wait_setup(&mut self, cpu: u32, m: u32) {
+        self.bucket(KernelOp::FutexWait, Table::Mutex, m, Access::Rmw);
+        self.touch_mutex(KernelOp::FutexWait, m, Access::Load);
+        let Some(id) = self.cpus[cpu as usize].curr else {
+            debug_assert!(false, "nobody to wait");
+            return;
+        };
+        let mutex = self.waitable(Table::Mutex, m);
+        if mutex.value == CONTENDED {
+            mutex.waiters.push_back(id);
+            self.block(cpu, id, Wait::Mutex(m), Stage::Again);
+        }
+    }
+
+    pub(super) fn mutex_unlock(&mut self, cpu: u32, id: TaskId, m: u32) {
+        self.release(cpu, m);
+        self.advance(id);
+    }
+
+    fn release(&mut self, cpu: u32, m: u32) {
+        self.mutex_atomic(m);
+        let word = &mut self.waitable(Table::Mutex, m).value;
+        if std::mem::replace(word, FREE) == CONTENDED {
+            self.wake_some(cpu, Table::Mutex, m, 1);
+        }
+    }
+
+    pub(super) fn cond_barrier(&mut self, cpu: u32, id: TaskId, b: u32, m: u32) {
+        if self.tasks[id.idx()].stage != Stage::Start {
+            return self.lock_contended(cpu, id, m);
+        }
+        self.atomic(Table::Barrier, b);
+        let parties = self.workload.barriers[b as usize];
+        let barrier = self.waitable(Table::Barrier, b);
+        barrier.value += 1;
+        if barrier.value >= parties {
+            barrier.value = 0;
+            self.wake_some(cpu, Table::Barrier, b, u32::MAX);
+            return self.advance(id);
+        }
+        self.release(cpu, m);
+        self.wait_on(cpu, id, Table::Barrier, b, Wait::Barrier(b), Stage::Granted);
+    }
+
+    fn mutex_atomic(&mut self, m: u32) {
+        self.host.op(KernelOp::UserAtomic);
+        self.touch_mutex(KernelOp::UserAtomic, m, Access::Rmw);
+    }
+
+    fn touch_mutex(&mut self, op: KernelOp, m: u32, access: Access) {
+        let (line, word) = self.mutex_line(m);
+        self.touch(op, line, 1 << word, access);
+    }
+
+    /// The line of a mutex, and which eighth of it.
+    fn mutex_line(&mut self, m: u32) -> (LineId, u8) {
+        let line_bytes = self.host.places.line_bytes();
+        let stride = match self.workload.mutex_stride {
+            64 => line_bytes,
+            stride => stride,
+        };
+        let at = u64::from(m) * u64::from(stride);
+        let nth = (at / u64::from(line_bytes)) as usize;
+        let word = (at % u64::from(line_bytes) * 8 / u64::from(line_bytes)) as u8;
+        let lines = &mut self.sync.mutex_lines;
+        if lines.len() <= nth {
+            lines.resize(nth + 1, None);
+        }
+        let line = match lines[nth] {
+            Some(line) => line,
+            None => {
+                let line = self.host.cache.alloc_lines(1, 0);
+                self.sync.mutex_lines[nth] = Some(line);
+                line
+            }
+        };
+        (line, word)
+    }
+}

@@ -1,0 +1,192 @@
+//! What a program does in user space: work of a length that the machine knows, shared words, the
+//! clock, and the conditions on which it leaves a loop.
+
+use fairground::value::TaskId;
+
+use super::Sim;
+use crate::cache::{Access, LineId, NS, Ps};
+use crate::costs::KernelOp;
+use crate::host::Place;
+use crate::machine_file::Machine;
+use crate::workload::op::{FILL_BUFFERS, STORE_BYTES_PER_CYCLE};
+use crate::workload::program::{Touch, Unit, When, Workload};
+
+/// Lengths of the units of work, picoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitPrices {
+    cycle: Ps,
+    div64: Ps,
+    private_line: Ps,
+    llc_line: Ps,
+    memory_line: Ps,
+    /// Size of the private and of the last-level cache, bytes.
+    private: u64,
+    llc: u64,
+    line_bytes: u64,
+}
+
+impl UnitPrices {
+    /// From the machine's figures: latency divided by the misses in flight for lines.
+    pub fn new(machine: &Machine) -> Self {
+        let cycle = (1000.0 / machine.ghz()).round() as Ps;
+        let figure = |path: &str| machine.figure(path).map_or(0.0, |f| f.v);
+        let line = |ns: f64| (ns * NS as f64).round() as Ps / FILL_BUFFERS;
+        let line_bytes = u64::from(machine.line_bytes());
+        let private_line = line_bytes.div_ceil(STORE_BYTES_PER_CYCLE) * cycle;
+        let of_core = machine.caches.iter().filter(|c| c.shared_by == "core");
+        let last = machine.caches.last();
+        let latency = last.map_or(0.0, |c| figure(&format!("cache.l{}.latency", c.level)));
+        Self {
+            cycle,
+            div64: ((figure("alu.div64") * cycle as f64).round() as Ps).max(cycle),
+            private_line,
+            llc_line: line(latency).max(private_line),
+            memory_line: line(figure("memory.local")).max(private_line),
+            private: of_core.map(|c| c.size_bytes).max().unwrap_or(0),
+            llc: last.map_or(0, |c| c.size_bytes),
+            line_bytes,
+        }
+    }
+
+    fn of(&self, unit: Unit) -> Ps {
+        match unit {
+            Unit::Cycle => self.cycle,
+            Unit::Div64 => self.div64,
+            Unit::Line { set_bytes } if set_bytes <= self.private => self.private_line,
+            Unit::Line { set_bytes } if set_bytes <= self.llc => self.llc_line,
+            Unit::Line { .. } => self.memory_line,
+        }
+    }
+
+    /// Bytes that `n` units pull into the private caches.
+    fn fills(&self, unit: Unit, n: u64) -> u64 {
+        match unit {
+            Unit::Line { set_bytes } if set_bytes > self.private => {
+                n.saturating_mul(self.line_bytes)
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// A shared counter that tasks take from.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    taken: u64,
+    limit: u64,
+    line: Option<LineId>,
+}
+
+/// Shared words and budgets.
+#[derive(Debug)]
+pub struct Shared {
+    words: Vec<Option<LineId>>,
+    budgets: Vec<Budget>,
+    /// Lengths of units of work.
+    pub units: UnitPrices,
+}
+
+impl Shared {
+    /// All words untouched, all budgets full.
+    pub fn new(workload: &Workload, machine: &Machine) -> Self {
+        let full = |limit: &u64| Budget {
+            taken: 0,
+            limit: *limit,
+            line: None,
+        };
+        Self {
+            words: vec![None; workload.n_words as usize],
+            budgets: workload.budgets.iter().map(full).collect(),
+            units: UnitPrices::new(machine),
+        }
+    }
+}
+
+impl Sim<'_> {
+    /// The task computes; lines that it writes push others out of its caches.
+    pub(super) fn user_work(&mut self, id: TaskId, unit: Unit, n: u64) {
+        let units = self.user.units;
+        let fills = units.fills(unit, n);
+        if fills > 0 {
+            self.host.cache.advance_footprint(self.host.cpu, fills);
+        }
+        self.tasks[id.idx()].run_left = n.saturating_mul(units.of(unit)).min(Ps::MAX - 1);
+        self.advance(id);
+    }
+
+    pub(super) fn clock_gettime(&mut self, id: TaskId) {
+        self.read_clock();
+        self.advance(id);
+    }
+
+    fn read_clock(&mut self) {
+        self.host.op(KernelOp::ReadClock);
+        self.host
+            .spend(Place::Op(KernelOp::ReadClock), self.host.prices.clock);
+    }
+
+    pub(super) fn touch_word(&mut self, id: TaskId, first: u32, of: u32, how: Touch) {
+        let nth = match of {
+            1 => 0,
+            of => self.tasks[id.idx()].rng.below(u64::from(of)) as u32,
+        };
+        let word = (first + nth) as usize;
+        let line = match self.user.words[word] {
+            Some(line) => line,
+            None => {
+                let line = self.host.cache.alloc_lines(1, 0);
+                self.user.words[word] = Some(line);
+                line
+            }
+        };
+        let access = match how {
+            Touch::Load => Access::Load,
+            Touch::Store => Access::Store,
+            Touch::Rmw => Access::Rmw,
+        };
+        self.touch(KernelOp::UserAtomic, line, 1, access);
+        self.advance(id);
+    }
+
+    /// Leaves the innermost loop, or not.
+    pub(super) fn leave(&mut self, id: TaskId, end: u32, when: When) {
+        let leaves = match when {
+            When::Empty(budget) => !self.take(id, budget),
+            When::Over { mark, ns } => {
+                self.read_clock();
+                let mark = self.marks.marks[mark as usize];
+                mark.seen > 0 && self.now_ns() >= mark.first_ns.saturating_add(ns)
+            }
+            When::Passed(_) => {
+                debug_assert!(false, "{when:?} is bookkeeping");
+                false
+            }
+        };
+        if leaves {
+            self.tasks[id.idx()].leave_loop(end);
+        }
+        self.advance(id);
+    }
+
+    /// Takes one from a budget; false if nothing is left.
+    fn take(&mut self, id: TaskId, budget: u32) -> bool {
+        let b = budget as usize;
+        let line = match self.user.budgets[b].line {
+            Some(line) => line,
+            None => {
+                let line = self.host.cache.alloc_lines(1, 0);
+                self.user.budgets[b].line = Some(line);
+                line
+            }
+        };
+        self.host.op(KernelOp::UserAtomic);
+        self.touch(KernelOp::UserAtomic, line, 1, Access::Rmw);
+        let budget = &mut self.user.budgets[b];
+        if budget.taken >= budget.limit {
+            return false;
+        }
+        self.tasks[id.idx()].ticket = budget.taken;
+        budget.taken += 1;
+        true
+    }
+}
