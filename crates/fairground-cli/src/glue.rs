@@ -106,6 +106,14 @@ fn describe(from: workload::From, w: &Workload) -> String {
             "Jain's index of the tasks' CPU times: 1 is equal shares, 1/n one task that has all."
                 .into()
         }
+        From::CpuTime(part) => {
+            let what = match part {
+                workload::CpuTime::User => "user code",
+                workload::CpuTime::System => "kernel code",
+                workload::CpuTime::Idle => "idle",
+            };
+            format!("Share of all CPUs' time: {what}.")
+        }
         From::ElapsedS => "Measured time, from the end of the warm-up.".into(),
     }
 }

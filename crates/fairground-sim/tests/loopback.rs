@@ -4,6 +4,7 @@ use fairground::policy::{Features, find_profile};
 use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::{self, Outcome};
+use fairground_sim::workload::inet::Reader;
 use fairground_sim::workload::program::Program;
 use fairground_sim::workload::{
     Better, Env, From, Inet, MetricDef, Op, TaskTemplate, Until, Workload,
@@ -104,7 +105,7 @@ fn tcp(sndbuf: u32, window: u32) -> Inet {
         sndbuf,
         window,
         piggyback: false,
-        epoll: false,
+        reader: Reader::Recv,
     }
 }
 

@@ -159,6 +159,12 @@ impl Profile {
         self.self_ps.iter().sum()
     }
 
+    /// Time in user code.
+    #[must_use]
+    pub fn user_ps(&self) -> u64 {
+        self.self_ps[Place::User.index()]
+    }
+
     /// Self time of the scheduler's functions.
     #[must_use]
     pub fn scheduler_ps(&self) -> u64 {

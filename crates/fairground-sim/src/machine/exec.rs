@@ -103,6 +103,11 @@ impl Sim<'_> {
             Op::Mark(k) => self.marks.mark(k, now),
             Op::ReqStart(k) => task.requests[k as usize] = now,
             Op::ReqStartDue(k) => task.requests[k as usize] = task.due_ns.min(now),
+            Op::ReqStartCaller(k) => {
+                if let Some(caller) = task.serving {
+                    self.tasks[caller.idx()].requests[k as usize] = now;
+                }
+            }
             Op::ReqEnd(k) => {
                 let start = task.requests[k as usize];
                 if self.marks.request(k, start, now) {
@@ -184,20 +189,15 @@ impl Sim<'_> {
             Op::SemPost(s) => self.sem_post(cpu, id, s),
             Op::FutexWait(f) => self.futex_wait(cpu, id, f),
             Op::FutexWake { futex, n } => self.futex_wake(cpu, id, futex, n),
+            Op::LockCpu(set) => self.lock_cpu(cpu, id, set),
+            Op::UnlockCpu(set) => self.unlock_cpu(id, set),
             Op::Lock(m) => self.mutex_lock(cpu, id, m),
             Op::Unlock(m) => self.mutex_unlock(cpu, id, m),
             Op::Barrier(b) => self.barrier(cpu, id, b),
             Op::Call { service, bytes } => self.call(cpu, id, service, bytes),
             Op::Accept(s) => self.accept(cpu, id, s),
             Op::Reply { service, bytes } => self.reply(cpu, id, service, bytes),
-            Op::Yield => {
-                self.enter_syscall(id, KernelOp::Yield);
-                self.engine(sched::sched_yield);
-                self.cpus[cpu as usize]
-                    .todo
-                    .push_back(Todo::Schedule(Prev::Runnable));
-                self.advance(id);
-            }
+            Op::Yield => self.sys_sched_yield(cpu, id),
             Op::Fork { template } => self.fork(cpu, id, template),
             Op::Join => self.join(cpu, id),
             Op::SetNice(_) | Op::SetAffinity(_) | Op::SetCgroup(_) | Op::SetSlice(_) => {
@@ -213,8 +213,18 @@ impl Sim<'_> {
             | Op::Mark(_)
             | Op::ReqStart(_)
             | Op::ReqStartDue(_)
+            | Op::ReqStartCaller(_)
             | Op::ReqEnd(_) => debug_assert!(false, "{op:?} is bookkeeping"),
         }
+    }
+
+    fn sys_sched_yield(&mut self, cpu: u32, id: TaskId) {
+        self.enter_syscall(id, KernelOp::Yield);
+        self.engine(sched::sched_yield);
+        self.cpus[cpu as usize]
+            .todo
+            .push_back(Todo::Schedule(Prev::Runnable));
+        self.advance(id);
     }
 
     fn period(&mut self, cpu: u32, id: TaskId, ns: u64) {

@@ -15,6 +15,7 @@ use super::task::{Stage, Wait};
 use crate::cache::{Access, Cache, LineId};
 use crate::costs::{COPY_LINES_IN_FLIGHT, KernelOp};
 use crate::host::Place;
+use crate::workload::inet::Reader;
 use crate::workload::program::{ChanKind, Inet};
 
 /// Lines of a socket, from its first.
@@ -144,6 +145,7 @@ impl Sim<'_> {
         };
         self.enter_syscall(id, op);
         self.inet_touch(s, op, QUEUE, Access::Rmw);
+        self.other_calls(id, s);
         if self.inets[s].is_empty() {
             self.inet_touch(s, op, WAIT_QUEUE, Access::Rmw);
             self.inets[s].readers.push_back(id);
@@ -172,21 +174,37 @@ impl Sim<'_> {
         self.advance(id);
     }
 
+    /// The calls beside the one `recv` of a reader that has to wait: `poll` or `epoll_wait` before
+    /// it sleeps, and after `epoll_wait` the second `recv`, the first having found nothing.
+    fn other_calls(&mut self, id: TaskId, s: usize) {
+        let Inet::Tcp { reader, .. } = self.inets[s].kind else {
+            return;
+        };
+        let waits = self.inets[s].is_empty();
+        let op = match (reader, self.tasks[id.idx()].stage) {
+            (Reader::Poll, Stage::Start) => KernelOp::Poll,
+            (Reader::Epoll, Stage::Start) if waits => KernelOp::Poll,
+            (Reader::Epoll, Stage::Again) if !waits => KernelOp::TcpRecv,
+            _ => return,
+        };
+        self.host.spend(Place::Syscall, self.host.prices.syscall);
+        self.host.op(op);
+    }
+
     /// Sends what the window and Nagle's rule allow, each segment with its receive softirq.
     fn transmit(&mut self, cpu: u32, s: usize) {
         let Inet::Tcp {
             window,
-            epoll,
+            reader,
             piggyback,
             ..
         } = self.inets[s].kind
         else {
             return;
         };
-        let kind = if epoll {
-            WakeKind::Wake
-        } else {
-            WakeKind::Sync
+        let kind = match reader {
+            Reader::Epoll => WakeKind::Wake,
+            Reader::Recv | Reader::Poll => WakeKind::Sync,
         };
         loop {
             let sock = &self.inets[s];

@@ -102,6 +102,7 @@ impl Sim<'_> {
             ticket: 0,
             picked: 0,
             serving: None,
+            locked_cpu: 0,
             parent,
             children: Vec::new(),
             mm,

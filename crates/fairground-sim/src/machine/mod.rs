@@ -19,6 +19,7 @@
 //! | `chan`, `sync` | pipes and sockets; futexes, semaphores, barriers, services |
 //! | `mutex` | mutexes, and the barrier that is made of one |
 //! | `inet` | UDP and TCP over the loopback interface |
+//! | `spin` | spin locks of user code, one for each CPU |
 //! | `life` | fork, exec, exit, join |
 //! | `gaps` | time that a hypervisor takes |
 //! | `control` | exact times for runs beside a recording |
@@ -36,6 +37,7 @@ pub(crate) mod irq;
 mod life;
 mod mutex;
 mod setup;
+mod spin;
 mod step;
 mod stuck;
 mod sync;
@@ -95,6 +97,7 @@ pub struct Sim<'a> {
     pub(crate) timers: FxHashMap<Timer, u32>,
     chans: Vec<chan::ChanState>,
     inets: Vec<inet::InetState>,
+    cpu_locks: Vec<spin::CpuLocks>,
     sync: sync::Sync,
     user: user::Shared,
     idle: IdleTable,
@@ -296,6 +299,9 @@ impl<'a> Sim<'a> {
             }
         }
         self.marks.elapsed_ns = (self.now / NS).saturating_sub(self.workload.warmup_ns);
+        self.marks.user_ns = self.host.profile.user_ps() / NS;
+        self.marks.busy_ns = self.busy() / NS;
+        self.marks.capacity_ns = self.marks.elapsed_ns * self.cpus.len() as u64;
         for id in 0..self.tasks.len() {
             let charged = self.charged_ns(TaskId(id as u32));
             let task = &self.tasks[id];

@@ -16,6 +16,7 @@ use super::due::{Due, Queue};
 use super::idle::IdleTable;
 use super::inet::InetState;
 use super::irq::Limit;
+use super::spin::CpuLocks;
 use super::sync::Sync;
 use super::{Setup, Sim};
 use crate::cache::{NS, Ps};
@@ -94,6 +95,7 @@ impl<'a> Sim<'a> {
             timers: FxHashMap::default(),
             chans: Vec::new(),
             inets: Vec::new(),
+            cpu_locks: Vec::new(),
             sync: Sync::new(workload),
             user: super::user::Shared::new(workload, machine),
             idle: IdleTable::new(machine),
@@ -134,6 +136,8 @@ impl<'a> Sim<'a> {
         self.chans = chans.map(|c| ChanState::new(c, cache)).collect();
         let inets = self.workload.inets.iter();
         self.inets = inets.map(|kind| InetState::new(*kind, cache)).collect();
+        let sets = 0..self.workload.n_cpu_locks;
+        self.cpu_locks = sets.map(|_| CpuLocks::default()).collect();
     }
 
     fn make_groups(&mut self) {

@@ -207,6 +207,9 @@ impl Sim<'_> {
     }
 
     pub(super) fn call(&mut self, cpu: u32, id: TaskId, service: u32, bytes: u32) {
+        if self.by_futex(service) {
+            return self.call_by_futex(cpu, id, service);
+        }
         if self.tasks[id.idx()].stage != Stage::Start {
             self.host.copy(KernelOp::SocketRecv, bytes);
             return self.advance(id);
@@ -223,17 +226,50 @@ impl Sim<'_> {
     }
 
     pub(super) fn accept(&mut self, cpu: u32, id: TaskId, service: u32) {
-        self.enter_syscall(id, KernelOp::SocketRecv);
+        let by_futex = self.by_futex(service);
+        if !by_futex {
+            self.enter_syscall(id, KernelOp::SocketRecv);
+        }
         self.atomic(Table::Service, service);
         if let Some(caller) = self.sync.requests[service as usize].pop_front() {
             self.tasks[id.idx()].serving = Some(caller);
             return self.advance(id);
         }
+        if by_futex {
+            self.enter_futex(KernelOp::FutexWait);
+        }
         self.waitable(Table::Service, service).waiters.push_back(id);
         self.block(cpu, id, Wait::Request(service), Stage::Again);
     }
 
+    fn by_futex(&self, service: u32) -> bool {
+        self.workload.futex_services.binary_search(&service).is_ok()
+    }
+
+    /// The request goes to a list in shared memory; the server is woken if it waits, and the caller
+    /// waits on a futex of its own.
+    fn call_by_futex(&mut self, cpu: u32, id: TaskId, service: u32) {
+        if self.tasks[id.idx()].stage != Stage::Start {
+            return self.advance(id);
+        }
+        self.atomic(Table::Service, service);
+        self.sync.requests[service as usize].push_back(id);
+        if !self.waitable(Table::Service, service).waiters.is_empty() {
+            self.enter_futex(KernelOp::FutexWake);
+            self.wake_one(cpu, Table::Service, service);
+        }
+        self.enter_futex(KernelOp::FutexWait);
+        self.block(cpu, id, Wait::Answer(service), Stage::Granted);
+    }
+
     pub(super) fn reply(&mut self, cpu: u32, id: TaskId, service: u32, bytes: u32) {
+        if self.by_futex(service) {
+            self.enter_futex(KernelOp::FutexWake);
+            if let Some(caller) = self.tasks[id.idx()].serving.take() {
+                self.queue_wake(cpu, caller, WakeKind::Wake);
+            }
+            return self.advance(id);
+        }
         self.enter_syscall(id, KernelOp::SocketSend);
         self.host.copy(KernelOp::SocketSend, bytes);
         self.atomic(Table::Service, service);

@@ -111,6 +111,8 @@ pub struct SimTask {
     pub picked: u32,
     /// Caller whose request it serves.
     pub serving: Option<TaskId>,
+    /// The CPU whose lock (`Op::LockCpu`) it holds.
+    pub locked_cpu: u32,
     /// Who created it.
     pub parent: Option<TaskId>,
     /// Children that live.

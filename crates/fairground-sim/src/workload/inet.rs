@@ -35,10 +35,21 @@ pub enum Inet {
         /// Answers in the other direction carry the acknowledgements, so none is sent alone, and
         /// `TCP_NODELAY` is set: nothing waits for one.
         piggyback: bool,
-        /// The reader waits in `epoll_wait`, whose callback wakes without the `WF_SYNC` hint (up
-        /// to 6.12; later it passes the hint on).
-        epoll: bool,
+        /// In which call the reader waits.
+        reader: Reader,
     },
+}
+
+/// In which call the reader of a socket waits for data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// `recv`.
+    Recv,
+    /// `poll`, then `recv`.
+    Poll,
+    /// `recv` that does not block, `epoll_wait`, then `recv`. The callback of epoll wakes without
+    /// the `WF_SYNC` hint (up to 6.12; later it passes the hint on).
+    Epoll,
 }
 
 impl Inet {
@@ -49,14 +60,14 @@ impl Inet {
         sndbuf: 4 << 20,
         window: 3 << 20,
         piggyback: false,
-        epoll: false,
+        reader: Reader::Recv,
     };
     /// TCP with default limits, for requests and answers.
     pub const REQUEST: Self = Self::Tcp {
         sndbuf: 4 << 20,
         window: 3 << 20,
         piggyback: true,
-        epoll: false,
+        reader: Reader::Recv,
     };
     /// Bytes in a segment: the interface's MTU of 65536 without 52 bytes of headers.
     pub const MSS: u32 = 65_483;

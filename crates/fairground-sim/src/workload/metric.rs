@@ -114,8 +114,21 @@ pub enum From {
         /// One past the last template.
         end: u32,
     },
+    /// Share of all CPUs' time in percent, as `top` shows it.
+    CpuTime(CpuTime),
     /// Measured time in seconds: from the end of the warm-up to the end of the run.
     ElapsedS,
+}
+
+/// What a CPU does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuTime {
+    /// "us": user code.
+    User,
+    /// "sy": kernel code, interrupts included.
+    System,
+    /// "id": idle.
+    Idle,
 }
 
 /// Passes of one mark.
@@ -160,6 +173,12 @@ pub struct Marks {
     pub tasks: Vec<TaskTime>,
     /// From the end of the warm-up to the end of the run.
     pub elapsed_ns: Ns,
+    /// Time of all CPUs together since the warm-up: in user code, not idle, and all of it.
+    pub user_ns: Ns,
+    /// See `user_ns`.
+    pub busy_ns: Ns,
+    /// See `user_ns`.
+    pub capacity_ns: Ns,
     warmup_ns: Ns,
 }
 
@@ -178,6 +197,9 @@ impl Marks {
             order: Vec::new(),
             tasks: Vec::new(),
             elapsed_ns: 0,
+            user_ns: 0,
+            busy_ns: 0,
+            capacity_ns: 0,
             warmup_ns: workload.warmup_ns,
         }
     }
@@ -267,6 +289,14 @@ impl MetricDef {
                 let sum: f64 = times(marks, first, end).sum();
                 let squares: f64 = times(marks, first, end).map(|t| t * t).sum();
                 sum * sum / (squares * times(marks, first, end).count() as f64)
+            }
+            From::CpuTime(part) => {
+                let ns = match part {
+                    CpuTime::User => marks.user_ns,
+                    CpuTime::System => marks.busy_ns.saturating_sub(marks.user_ns),
+                    CpuTime::Idle => marks.capacity_ns.saturating_sub(marks.busy_ns),
+                };
+                100.0 * ns as f64 / marks.capacity_ns as f64
             }
             From::ElapsedS => elapsed_s,
         };

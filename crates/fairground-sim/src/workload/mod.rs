@@ -9,12 +9,13 @@ pub mod metric;
 pub mod nearest;
 pub mod op;
 pub mod program;
+mod rates;
 pub mod sysbench_words;
 pub mod validate;
 pub mod words;
 
 pub use bench::{Env, Error, Known};
-pub use metric::{Better, From, MarkStat, Marks, MetricDef, TaskTime};
+pub use metric::{Better, CpuTime, From, MarkStat, Marks, MetricDef, TaskTime};
 pub use program::{
     Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, ForkPlacement, Inet, Ns, Op, Policy, Program,
     TaskTemplate, Until, Workload,

@@ -113,6 +113,11 @@ pub enum Op {
         /// Most waiters to wake.
         n: u32,
     },
+    /// Locks the spin lock of the CPU that the task runs on, of a set with one for each CPU. While
+    /// it is taken the task spins in user mode. It keeps the lock when it is moved.
+    LockCpu(u32),
+    /// Unlocks the lock that `LockCpu` took.
+    UnlockCpu(u32),
     /// Locks a mutex: without a system call if it is free, else blocks in `futex(2)`.
     Lock(u32),
     /// Unlocks; a system call and one wake-up only if somebody waits. The woken task has to try
@@ -177,6 +182,8 @@ pub enum Op {
     /// `Sleep`, `SleepUntil`) was due, so waiting for a CPU after the timer is part of it; at the
     /// end of a wait that did not block, and before any wait, it is now.
     ReqStartDue(u32),
+    /// A request of kind `k` begins now for the task whose request to a service this one serves.
+    ReqStartCaller(u32),
     /// The request of kind `k` that this task began is over; its duration goes to histogram `k`.
     ReqEnd(u32),
     /// Sends a request of `bytes` to a service and blocks until it is answered. Wakes one server
@@ -273,6 +280,7 @@ impl Op {
             | Self::Mark(_)
             | Self::ReqStart(_)
             | Self::ReqStartDue(_)
+            | Self::ReqStartCaller(_)
             | Self::ReqEnd(_)
             | Self::SleepUntil(_)
             | Self::LoopStart { .. }

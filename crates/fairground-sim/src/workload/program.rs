@@ -173,8 +173,13 @@ pub struct Workload {
     pub budgets: Vec<u64>,
     /// Barriers with their parties.
     pub barriers: Vec<u32>,
+    /// Number of sets of a lock for each CPU.
+    pub n_cpu_locks: u32,
     /// Names of request/reply services.
     pub services: Vec<String>,
+    /// Services that are a list in shared memory and a futex for each who waits, sorted; the others
+    /// are sockets.
+    pub futex_services: Vec<u32>,
     /// Sets of CPUs, each sorted and not empty.
     pub masks: Vec<Vec<u32>>,
     /// Templates.
@@ -255,7 +260,9 @@ impl Workload {
             n_words: 0,
             budgets: Vec::new(),
             barriers: Vec::new(),
+            n_cpu_locks: 0,
             services: Vec::new(),
+            futex_services: Vec::new(),
             masks: Vec::new(),
             templates: Vec::new(),
             initial: Vec::new(),

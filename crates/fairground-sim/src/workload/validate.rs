@@ -103,6 +103,9 @@ impl Workload {
             Op::FutexWait(k) | Op::FutexWake { futex: k, .. } => {
                 self.index("futex", k, self.n_futexes as usize)
             }
+            Op::LockCpu(k) | Op::UnlockCpu(k) => {
+                self.index("set of locks", k, self.n_cpu_locks as usize)
+            }
             Op::Lock(k) | Op::Unlock(k) => self.index("mutex", k, self.n_mutexes as usize),
             Op::Pick { first, of, .. } => self.range("mutex", first, of, self.n_mutexes as usize),
             Op::Touch { first, of, .. } => self.range("word", first, of, self.n_words as usize),
@@ -123,7 +126,7 @@ impl Workload {
             Op::SetAffinity(k) => self.index("mask", k, self.masks.len()),
             Op::SetCgroup(k) => self.index("cgroup", k, self.cgroups.len()),
             Op::Mark(k) => self.index("mark", k, self.marks.len()),
-            Op::ReqStart(k) | Op::ReqStartDue(k) | Op::ReqEnd(k) => {
+            Op::ReqStart(k) | Op::ReqStartDue(k) | Op::ReqStartCaller(k) | Op::ReqEnd(k) => {
                 self.index("request", k, self.requests.len())
             }
             Op::Call { service, .. } | Op::Accept(service) | Op::Reply { service, .. } => {

@@ -1,5 +1,6 @@
 //! What the real tool prints, from what the simulated run measured.
 use super::metric::Marks;
+use super::rates;
 use super::sysbench_words::SysbenchWords;
 
 /// Whose words a workload speaks.
@@ -27,6 +28,20 @@ pub enum Words {
         sizes: (u32, u32),
         /// Clients.
         pairs: u32,
+    },
+    /// `sysbench oltp_read_only`.
+    SysbenchOltp {
+        /// Client threads.
+        threads: u32,
+        /// Statements of a transaction that read.
+        reads: u32,
+        /// BEGIN and COMMIT.
+        other: u32,
+    },
+    /// `schbench`.
+    Schbench {
+        /// Length of the run.
+        runtime_s: f64,
     },
     /// `perf bench sched messaging`.
     PerfMessaging {
@@ -70,7 +85,15 @@ impl Words {
                 threads,
                 silent,
             } => return futex_wake(marks, head, *threads, *silent),
-            Self::Netperf { test, sizes, pairs } => return netperf(test, *sizes, *pairs, marks),
+            Self::Netperf { test, sizes, pairs } => {
+                return rates::netperf(test, *sizes, *pairs, marks);
+            }
+            Self::SysbenchOltp {
+                threads,
+                reads,
+                other,
+            } => return rates::sysbench_oltp(*threads, *reads, *other, marks),
+            Self::Schbench { runtime_s } => return rates::schbench(*runtime_s, marks),
             _ => {}
         }
         let Some(us) = elapsed_us(marks) else {
@@ -78,9 +101,12 @@ impl Words {
         };
         let (s, us_rest) = (us / 1_000_000, us % 1_000_000);
         match self {
-            Self::None | Self::Sysbench(_) | Self::PerfFutexWake { .. } | Self::Netperf { .. } => {
-                String::new()
-            }
+            Self::None
+            | Self::Sysbench(_)
+            | Self::PerfFutexWake { .. }
+            | Self::Netperf { .. }
+            | Self::SysbenchOltp { .. }
+            | Self::Schbench { .. } => String::new(),
             Self::Ebizzy => {
                 let records = marks.requests.first().map_or(0, |h| h.len());
                 let elapsed_s = us.max(1) as f64 / 1e6;
@@ -117,45 +143,6 @@ impl Words {
             }
         }
     }
-}
-
-/// Results as netperf prints them for one client, here for the mean of all.
-fn netperf(test: &str, sizes: (u32, u32), pairs: u32, marks: &Marks) -> String {
-    let elapsed_s = marks.elapsed_ns as f64 / 1e9;
-    let Some(mark) = marks.marks.first().filter(|m| m.count > 0) else {
-        return String::new();
-    };
-    let each_s = mark.count as f64 / elapsed_s / f64::from(pairs);
-    let clients = match pairs {
-        1 => String::new(),
-        n => format!(" : mean of {n} clients"),
-    };
-    let title = match test {
-        "UDP_RR" => "UDP REQUEST/RESPONSE TEST",
-        "TCP_RR" => "TCP REQUEST/RESPONSE TEST",
-        "UDP_STREAM" => "UDP STREAM TEST",
-        _ => "TCP STREAM TEST",
-    };
-    let head = format!("MIGRATED {title} from 0.0.0.0 to 127.0.0.1 () port 0 AF_INET{clients}");
-    let (a, b) = sizes;
-    if test.ends_with("_RR") {
-        return format!(
-            "{head}\nRequest  Resp.   Elapsed  Trans.\nSize     Size    Time     Rate\n\
-             bytes    bytes   secs.    per sec\n\n{a:<8} {b:<7} {elapsed_s:<8.2} {each_s:.2}"
-        );
-    }
-    // Datagrams count where they arrive.
-    let arrived = if test == "UDP_STREAM" {
-        marks.marks.get(1)
-    } else {
-        Some(mark)
-    };
-    let count = arrived.map_or(0, |m| m.count);
-    let mbit = count as f64 / elapsed_s / f64::from(pairs) * f64::from(a) * 8.0 / 1e6;
-    format!(
-        "{head}\nSend\nMessage  Elapsed\nSize     Time     Throughput\nbytes    secs.    \
-         10^6bits/sec\n\n{a:<8} {elapsed_s:<8.2} {mbit:.2}"
-    )
 }
 
 /// Times in whole microseconds, as `gettimeofday` gives them.

@@ -3,6 +3,7 @@
 use super::{Error, bad};
 use crate::workload::duration;
 use crate::workload::program::{Cgroup, Ns, Op, Program, Workload};
+use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
 
 /// Most tasks of one workload, and most cgroups.
 pub const TASKS_MAX: u64 = 1_000_000;
@@ -22,6 +23,9 @@ pub struct Groups {
     #[arg(long, value_name = "W,..", value_delimiter = ',',
           value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub weight: Vec<u64>,
+    /// `cpu.max` of each leaf (of the one group without --tree), like 2ms/10ms.
+    #[arg(long, value_name = "QUOTA/PERIOD", value_parser = cpu_max)]
+    pub cpu_max: Option<(Ns, Ns)>,
     /// Number of further cgroups without tasks, below the root.
     #[arg(long, value_name = "N", default_value_t = 0,
           value_parser = clap::value_parser!(u32).range(0..=100_000))]
@@ -58,6 +62,15 @@ impl Groups {
             }
             let weight = self.weight[i % self.weight.len()];
             workload.cgroups[leaf as usize].shares = Cgroup::shares_of_weight(weight);
+        }
+        if let Some((quota_ns, period_ns)) = self.cpu_max {
+            for &leaf in &leaves {
+                if leaf == 0 {
+                    return Err(bad(tool, "the root cgroup has no limit"));
+                }
+                let group = &mut workload.cgroups[leaf as usize];
+                (group.quota_ns, group.period_ns) = (Some(quota_ns), period_ns);
+            }
         }
         let idle = (0..self.idle_groups).map(|i| Cgroup::new(format!("/idle-{i}"), 0));
         workload.cgroups.extend(idle);
@@ -144,6 +157,21 @@ pub fn size(text: &str) -> Result<u64, String> {
         Some(bytes) if bytes > 0 && bytes <= 1 << 50 => Ok(bytes),
         _ => Err(format!("{text}: expected 1 byte to 1024T")),
     }
+}
+
+/// A quota and its period, within the limits of the kernel.
+fn cpu_max(text: &str) -> Result<(Ns, Ns), String> {
+    let Some((quota, period)) = text.split_once('/') else {
+        return Err("expected QUOTA/PERIOD, like 2ms/10ms".into());
+    };
+    let (quota, period) = (duration::parse_ns(quota)?, duration::parse_ns(period)?);
+    if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&period) {
+        return Err("expected a period from 1ms to 1s".into());
+    }
+    if quota < QUOTA_NS_MIN {
+        return Err("expected a quota of at least 1ms".into());
+    }
+    Ok((quota, period))
 }
 
 fn cgroup_path(text: &str) -> Result<String, String> {

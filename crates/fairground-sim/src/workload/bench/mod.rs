@@ -11,9 +11,11 @@ mod netperf;
 mod perf;
 mod perf_futex;
 mod perf_mem;
+mod schbench;
 mod sleepers;
 mod sysbench;
 mod sysbench_frame;
+mod sysbench_oltp;
 
 use super::{nearest::nearest, program::Workload};
 use clap::{Parser, error::ContextKind, error::ContextValue, error::ErrorKind};
@@ -64,7 +66,7 @@ pub enum Error {
     Help(String),
 }
 
-static KNOWN: [Known; 13] = [
+static KNOWN: [Known; 15] = [
     Known {
         name: "hackbench",
         synopsis: "[-p] [-s BYTES] [-l LOOPS] [-g GROUPS] [-f FDS] [-T|-P] [--tree D:W]",
@@ -134,6 +136,19 @@ static KNOWN: [Known; 13] = [
         synopsis: "[-t THREADS] [-S SECONDS] [-n CHUNKS] [-s BYTES] [--tree D:W]",
         what: "threads copy chunks of memory and search in the copy; user space only",
         parse: ebizzy::parse,
+    },
+    Known {
+        name: "sysbench oltp_read_only",
+        synopsis: "--threads=N [--tables=N] [--time=SECONDS] [--point-selects=N] \
+                   [--skip-trx=on] [--tree D:W]",
+        what: "read-only transactions against PostgreSQL on the same machine",
+        parse: sysbench_oltp::parse,
+    },
+    Known {
+        name: "schbench",
+        synopsis: "[-m N] [-t N] [-r SECONDS] [-n OPS] [-F KIB] [-s USEC] [-L] [--tree D:W]",
+        what: "message threads hand requests to workers by futex, which sleep and compute",
+        parse: schbench::parse,
     },
     Known {
         name: "hogs",

@@ -78,7 +78,7 @@ fn this_host(text: &str) -> Result<String, String> {
 }
 
 /// A length as netperf takes it, in whole seconds, or with a unit.
-fn seconds(text: &str) -> Result<Ns, String> {
+pub(super) fn seconds(text: &str) -> Result<Ns, String> {
     match text.parse::<u32>() {
         Ok(s) if s > 0 => Ok(Ns::from(s) * 1_000_000_000),
         Ok(_) => Err("expected more than 0".into()),

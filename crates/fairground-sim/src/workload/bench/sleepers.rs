@@ -2,7 +2,7 @@
 use super::common::{Groups, add_program, positive, repeat};
 use super::{Env, Error, options};
 use crate::workload::duration::{parse_dur, parse_ns};
-use crate::workload::metric::{Better, From, MetricDef};
+use crate::workload::metric::{Better, CpuTime, From, MetricDef};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, TaskTemplate, Until, Workload};
 
 /// sleepers: tasks that wake up by a periodic timer, compute a little and sleep again.
@@ -84,6 +84,10 @@ fn metrics() -> Vec<MetricDef> {
             from,
         )
     };
+    let share = |name: &str, part| {
+        let name = format!("sleepers.{name}_pct");
+        MetricDef::new(name, "%", Better::Neither, From::CpuTime(part))
+    };
     vec![
         latency("mean", From::RequestMeanUs(0)),
         latency("p50", quantile(500)),
@@ -96,5 +100,8 @@ fn metrics() -> Vec<MetricDef> {
             From::CountPerS(0),
         ),
         MetricDef::new("sleepers.cpu_s", "s", Better::Neither, From::CpuS),
+        share("us", CpuTime::User),
+        share("sy", CpuTime::System),
+        share("id", CpuTime::Idle),
     ]
 }
