@@ -29,6 +29,32 @@ pub struct TruthArgs {
     /// Show only what is missed
     #[arg(long)]
     pub misses: bool,
+    /// Print the fidelity table (kind of case by metric: numbers that are not missed, median error)
+    /// in Markdown instead
+    #[arg(long, conflicts_with = "misses")]
+    pub markdown: bool,
+}
+
+/// Cases that are summed up together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    OneCpu,
+    TwoCpus,
+    Benchmarks,
+    Costs,
+}
+
+const GROUPS: [(Group, &str); 4] = [
+    (Group::OneCpu, "one CPU"),
+    (Group::TwoCpus, "two CPUs"),
+    (Group::Benchmarks, "benchmarks"),
+    (Group::Costs, "unit costs"),
+];
+
+struct Done {
+    group: Group,
+    kind: String,
+    rows: Vec<Row>,
 }
 
 /// Runs the cases, prints the table and writes the JSON.
@@ -38,19 +64,42 @@ pub struct TruthArgs {
 pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     let place = args.json.as_deref().map(output::Place::new).transpose()?;
     let machine = Machine::from_path_or_id(truth::simulate::MACHINE).map_err(Failure::new)?;
-    let names = truth::names(&args.dir, &args.case).map_err(Failure::new)?;
+    let costs = truth::load_costs(&args.dir).map_err(Failure::new)?;
+    let costs = costs.filter(|_| truth::asks_for(&args.case, truth::costs::CASE));
+    let names = match truth::names(&args.dir, &args.case) {
+        Err(truth::TruthError::NoCase { .. }) if costs.is_some() => Vec::new(),
+        names => names.map_err(Failure::new)?,
+    };
     let seeds: Vec<u64> = (1..=args.seeds).collect();
-    let cases: Result<Vec<(bool, Vec<Row>)>, Failure> = names
-        .par_iter()
-        .map(|name| {
-            let case = truth::load(&args.dir, name).map_err(Failure::new)?;
-            let rows = truth::check(&case, &machine, &seeds)
-                .map_err(|e| Failure::new(format!("{name}: {e}")))?;
-            Ok((case.case.cpus_used().len() == 1, rows))
+    let run = |name: &String| {
+        let case = truth::load(&args.dir, name).map_err(Failure::new)?;
+        let rows = truth::check(&case, &machine, &seeds)
+            .map_err(|e| Failure::new(format!("{name}: {e}")))?;
+        let group = if case.case.is_benchmark() {
+            Group::Benchmarks
+        } else if case.case.cpus_used().len() == 1 {
+            Group::OneCpu
+        } else {
+            Group::TwoCpus
+        };
+        Ok(Done {
+            group,
+            kind: case.case.kind,
+            rows,
         })
-        .collect();
-    let cases = cases?;
-    let rows: Vec<&Row> = cases.iter().flat_map(|(_, rows)| rows).collect();
+    };
+    let cases: Result<Vec<Done>, Failure> = names.par_iter().map(run).collect();
+    let mut cases = cases?;
+    if let Some(costs) = &costs {
+        let rows = truth::costs::check(costs, &machine, &seeds)
+            .map_err(|e| Failure::new(format!("costs.json: {e}")))?;
+        cases.push(Done {
+            group: Group::Costs,
+            kind: truth::costs::CASE.to_string(),
+            rows,
+        });
+    }
+    let rows: Vec<&Row> = cases.iter().flat_map(|done| &done.rows).collect();
     let to_stdout = place.as_ref().is_some_and(output::Place::is_stdout);
     if let Some(place) = &place {
         let json = serde_json::to_string_pretty(&rows)
@@ -60,15 +109,21 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     if to_stdout {
         return Ok(());
     }
+    if args.markdown {
+        let all = cases.iter().map(|d| (d.kind.as_str(), d.rows.as_slice()));
+        return output::stdout(&truth::table::markdown(all));
+    }
     let shown = rows
         .iter()
         .filter(|row| !args.misses || row.verdict == Verdict::Miss);
     let mut text = table(shown.copied());
-    for (title, one_cpu) in [("one CPU", true), ("two CPUs", false)] {
-        let these = cases.iter().filter(|(one, _)| *one == one_cpu);
-        let tally = Tally::of(these.flat_map(|(_, rows)| rows));
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{title}: {tally}");
+    for (group, title) in GROUPS {
+        let these = cases.iter().filter(|done| done.group == group);
+        let tally = Tally::of(these.flat_map(|done| &done.rows));
+        if tally != Tally::default() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{title}: {tally}");
+        }
     }
     output::stdout(&text)
 }
@@ -91,6 +146,9 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
             row.tolerance.map_or("-".to_string(), number),
             row.unit,
         );
+        if let (Verdict::Miss, Some(reason)) = (row.verdict, &row.reason) {
+            let _ = writeln!(text, "{:<9} {reason}", "");
+        }
     }
     text
 }

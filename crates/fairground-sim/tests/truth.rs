@@ -1,23 +1,30 @@
 //! The recorded cases against the simulator: misses may only fall.
 //!
 //! `tests/data/kernel-truth.jsonl.gz` has `case.json` and `result.json` of each case, one case a
-//! line. `tests/data/truth-misses.txt` is the ratchet: name and misses of each case. After an
+//! line, `tests/data/kernel-truth-costs.json.gz` the unit costs without the single runs.
+//! `tests/data/truth-misses.txt` is the ratchet: name and misses of each case. After an
 //! improvement: `UPDATE_TRUTH=1 cargo test -p fairground-sim --test truth`.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
 use fairground_sim::machine_file::Machine;
-use fairground_sim::truth::{Tally, Truth, check, simulate::MACHINE};
+use fairground_sim::truth::{Tally, Truth, check, costs, simulate::MACHINE};
 
 const CASES: &[u8] = include_bytes!("data/kernel-truth.jsonl.gz");
+const COSTS: &[u8] = include_bytes!("data/kernel-truth-costs.json.gz");
 const RATCHET: &str = "tests/data/truth-misses.txt";
 
-fn cases() -> Vec<Truth> {
+fn unpacked(bytes: &[u8]) -> String {
     let mut text = String::new();
-    flate2::read::GzDecoder::new(CASES)
+    flate2::read::GzDecoder::new(bytes)
         .read_to_string(&mut text)
-        .expect("the recorded cases");
+        .expect("a recording");
+    text
+}
+
+fn cases() -> Vec<Truth> {
+    let text = unpacked(CASES);
     let truth = |line: &str| {
         let both: serde_json::Value = serde_json::from_str(line).expect("JSON");
         Truth::parse(&both["case"].to_string(), &both["result"].to_string())
@@ -30,19 +37,31 @@ fn cases() -> Vec<Truth> {
 fn misses_only_fall() {
     let machine = Machine::from_path_or_id(MACHINE).expect("the recorded machine");
     let mut misses = BTreeMap::new();
-    let mut sums = [Tally::default(); 2];
+    let mut sums = [Tally::default(); 3];
     for truth in cases() {
         let rows = check(&truth, &machine, &[1, 2, 3, 4, 5])
             .unwrap_or_else(|e| panic!("{}: {e}", truth.case.name));
         let tally = Tally::of(rows.iter());
         misses.insert(truth.case.name.clone(), tally.miss);
-        let sum = &mut sums[usize::from(truth.case.cpus_used().len() != 1)];
+        let group = match truth.case.is_benchmark() {
+            true => 2,
+            false => usize::from(truth.case.cpus_used().len() != 1),
+        };
+        let sum = &mut sums[group];
         sum.spread += tally.spread;
         sum.tolerance += tally.tolerance;
         sum.miss += tally.miss;
         sum.skipped += tally.skipped;
     }
-    println!("one CPU: {}\ntwo CPUs: {}", sums[0], sums[1]);
+    println!(
+        "one CPU: {}\ntwo CPUs: {}\nbenchmarks: {}",
+        sums[0], sums[1], sums[2]
+    );
+    let measured = costs::Costs::parse(&unpacked(COSTS)).expect("unit costs");
+    let rows = costs::check(&measured, &machine, &[1]).expect("unit costs");
+    let tally = Tally::of(rows.iter());
+    println!("unit costs: {tally}");
+    misses.insert(costs::CASE.to_string(), tally.miss);
     if std::env::var_os("UPDATE_TRUTH").is_some() {
         let lines: Vec<_> = misses.iter().map(|(c, n)| format!("{c} {n}\n")).collect();
         std::fs::write(RATCHET, lines.concat()).expect("the ratchet can be written");

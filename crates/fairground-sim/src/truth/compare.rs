@@ -5,30 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::case::Case;
 use super::numbers::{Key, Numbers, Scope, place, unit};
 use super::recorded::Run;
-use super::row::{Row, Sample, Verdict};
+use super::row::{Row, Sample, Verdict, in_spread};
 use super::tolerance::{Tolerance, rule_for};
-
-/// The numbers that a benchmark printed without a tracer, none of them compared.
-#[must_use]
-pub fn benchmark_rows(case: &Case, recorded: &super::Recorded) -> Vec<Row> {
-    let summary = recorded.own_untraced_summary.as_object();
-    let number = |v: &serde_json::Value, key: &str| v.get(key).and_then(|x| x.as_f64());
-    let row = |(name, value): (&String, &serde_json::Value)| Row {
-        case: case.name.clone(),
-        metric: format!("own.{name}"),
-        unit: "as printed",
-        recorded: Sample {
-            mean: number(value, "mean").unwrap_or(0.0),
-            sd: number(value, "stdev").unwrap_or(0.0),
-            n: number(value, "n").unwrap_or(0.0) as usize,
-        },
-        simulated: None,
-        tolerance: None,
-        verdict: Verdict::Skipped,
-        reason: Some("benchmark cases are not run".to_string()),
-    };
-    summary.into_iter().flatten().map(row).collect()
-}
 
 /// Compares all metrics of a case.
 #[must_use]
@@ -137,14 +115,6 @@ impl Scope<'_> {
     }
 }
 
-/// Inside three standard deviations of the recorded mean, or between the recorded extremes.
-fn in_spread(recorded: &[f64], sample: Sample, simulated: f64) -> bool {
-    let least = recorded.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = recorded.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Values were rounded to 1e-6 when they were written.
-    (simulated - sample.mean).abs() <= 3.0 * sample.sd + 1e-6 || (least..=most).contains(&simulated)
-}
-
 /// The histogram of a task over several runs, each run with the same weight.
 fn pool(runs: &[Run], name: &str) -> Vec<f64> {
     let mut sum = Vec::new();
@@ -179,15 +149,5 @@ mod tests {
     fn distance_is_one_for_distributions_apart() {
         assert_eq!(total_variation(&[1.0, 0.0], &[0.0, 1.0]), 1.0);
         assert_eq!(total_variation(&[0.5, 0.5], &[0.5, 0.5]), 0.0);
-    }
-
-    #[test]
-    fn spread_is_three_deviations_or_the_range() {
-        let values = [1.0, 1.0, 1.0, 5.0];
-        let s = Sample::of(&values);
-        assert!(in_spread(&values, s, 4.9));
-        assert!(in_spread(&values, s, 8.0) && !in_spread(&values, s, 8.1));
-        let one = Sample::of(&[2.0]);
-        assert!(in_spread(&[2.0], one, 2.0) && !in_spread(&[2.0], one, 2.1));
     }
 }

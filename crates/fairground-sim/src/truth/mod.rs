@@ -9,21 +9,30 @@
 //! | `measure` | from tracepoints to the format's metrics |
 //! | `tolerance` | how far apart is near enough, and why |
 //! | `numbers` | the numbers of a run, each under the place where it is compared |
+//! | `replay` | recorded load tracking through the engine's own functions |
 //! | `row` | a row and its verdict |
 //! | `compare` | recorded beside simulated |
+//! | `benchmark` | cases that are a benchmark's command line |
+//! | `table` | the fidelity table |
+//! | `costs` | `costs.json`: small operations without a tracer |
 //!
 //! `docs/truth.md` describes the format, `docs/fidelity.md` what is missed and why.
 
+pub mod benchmark;
 pub mod case;
 pub mod compare;
+pub mod costs;
 pub mod into_workload;
 pub mod measure;
 mod numbers;
 pub mod recorded;
+pub mod replay;
 pub mod row;
 pub mod simulate;
+pub mod table;
 pub mod tolerance;
 
+use std::io::Read as _;
 use std::path::Path;
 
 pub use case::Case;
@@ -70,6 +79,8 @@ pub struct Truth {
     pub case: Case,
     /// What the kernel did.
     pub recorded: Recorded,
+    /// Its load tracking in a run of its own, if that was recorded.
+    pub pelt: Option<replay::Files>,
 }
 
 /// Names of the cases below `dir/cases` that fit `glob` (`*` and `?`), sorted.
@@ -121,10 +132,65 @@ pub fn load(dir: &Path, name: &str) -> Result<Truth, TruthError> {
     };
     let (case_path, case) = read("case.json")?;
     let (recorded_path, recorded) = read("result.json")?;
-    Truth::parse(&case, &recorded).map_err(|(of_case, what)| TruthError::Format {
-        path: if of_case { case_path } else { recorded_path },
-        what,
-    })
+    let mut truth =
+        Truth::parse(&case, &recorded).map_err(|(of_case, what)| TruthError::Format {
+            path: if of_case { case_path } else { recorded_path },
+            what,
+        })?;
+    if dir
+        .join("cases")
+        .join(name)
+        .join("run-pelt.csv.gz")
+        .exists()
+    {
+        truth.pelt = Some(replay::Files {
+            records: unpacked(dir, name, "run-pelt.csv.gz")?,
+            script: unpacked(dir, name, "run-pelt.script.txt.gz")?,
+            window: read("run-pelt.window.json")?.1,
+        });
+    }
+    Ok(truth)
+}
+
+/// Whether `--case GLOB` asks for a name.
+#[must_use]
+pub fn asks_for(glob: &str, name: &str) -> bool {
+    fits(glob.as_bytes(), name.as_bytes())
+}
+
+/// The unit costs below `dir`, if they were recorded.
+///
+/// # Errors
+/// When the file cannot be read or is not in the format.
+pub fn load_costs(dir: &Path) -> Result<Option<costs::Costs>, TruthError> {
+    let path = dir.join("costs.json");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(&path).map_err(|source| TruthError::Read {
+        path: shown.clone(),
+        source,
+    })?;
+    let costs = costs::Costs::parse(&text);
+    costs
+        .map(Some)
+        .map_err(|what| TruthError::Format { path: shown, what })
+}
+
+/// The text of a compressed file of a case.
+fn unpacked(dir: &Path, name: &str, file: &str) -> Result<String, TruthError> {
+    let path = dir.join("cases").join(name).join(file);
+    let mut text = String::new();
+    let read = std::fs::File::open(&path)
+        .and_then(|file| flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text));
+    match read {
+        Ok(_) => Ok(text),
+        Err(source) => Err(TruthError::Read {
+            path: path.display().to_string(),
+            source,
+        }),
+    }
 }
 
 impl Truth {
@@ -136,23 +202,29 @@ impl Truth {
         Ok(Self {
             case: Case::parse(case).map_err(|e| (true, e))?,
             recorded: Recorded::parse(recorded).map_err(|e| (false, e))?,
+            pelt: None,
         })
     }
 }
 
-/// Runs a case with each seed and compares. The numbers of a benchmark case (`command`) are not
-/// compared yet: each gives a row that says so.
+/// Runs a case with each seed and compares.
 ///
 /// # Errors
 /// A sentence that says what in the case cannot be run.
 pub fn check(truth: &Truth, machine: &Machine, seeds: &[u64]) -> Result<Vec<Row>, String> {
     if truth.case.is_benchmark() {
-        return Ok(compare::benchmark_rows(&truth.case, &truth.recorded));
+        return benchmark::check(&truth.case, &truth.recorded, machine, seeds);
     }
     let edges = &truth.recorded.hist_edges_us;
     let bench = Bench::new(&truth.case, machine.clone(), edges)?;
     let simulated: Result<Vec<_>, _> = seeds.iter().map(|seed| bench.run(*seed)).collect();
-    Ok(compare(&truth.case, &truth.recorded.runs, &simulated?))
+    let mut rows = compare(&truth.case, &truth.recorded.runs, &simulated?);
+    if let Some(files) = &truth.pelt {
+        let report = replay::replay(&truth.case, files)
+            .map_err(|wrong| format!("{}: {}", wrong.file, wrong.what))?;
+        rows.extend(replay::rows(&truth.case.name, &report));
+    }
+    Ok(rows)
 }
 
 /// Whether `text` fits a pattern with `*` (any text) and `?` (any character).

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::tolerance::Tolerance;
+
 /// A sample of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
@@ -125,4 +127,82 @@ pub struct Row {
     /// Why it is not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl Row {
+    /// A number that is not compared, and why.
+    #[must_use]
+    pub fn skipped(
+        case: &str,
+        metric: &str,
+        unit: &'static str,
+        recorded: Sample,
+        reason: String,
+    ) -> Self {
+        Self {
+            case: case.to_string(),
+            metric: metric.to_string(),
+            unit,
+            recorded,
+            simulated: None,
+            tolerance: None,
+            verdict: Verdict::Skipped,
+            reason: Some(reason),
+        }
+    }
+
+    /// A number that hangs on no window and no tick; `values` are those of the recorded runs, or
+    /// the least and the most of them.
+    #[must_use]
+    pub fn judged(
+        case: &str,
+        metric: &str,
+        unit: &'static str,
+        values: &[f64],
+        recorded: Sample,
+        simulated: Sample,
+        tolerance: Tolerance,
+    ) -> Self {
+        let verdict = if in_spread(values, recorded, simulated.mean) {
+            Verdict::Spread
+        } else if tolerance.holds(recorded.mean, simulated.mean, 0.0, 0.0) {
+            Verdict::Tolerance
+        } else {
+            Verdict::Miss
+        };
+        Self {
+            case: case.to_string(),
+            metric: metric.to_string(),
+            unit,
+            recorded,
+            simulated: Some(simulated),
+            tolerance: tolerance.allowed(recorded.mean, 0.0, 0.0),
+            verdict,
+            reason: None,
+        }
+    }
+}
+
+/// Inside three standard deviations of the recorded mean, or between the recorded extremes.
+#[must_use]
+pub fn in_spread(recorded: &[f64], sample: Sample, simulated: f64) -> bool {
+    let least = recorded.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = recorded.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // Values were rounded to 1e-6 when they were written.
+    (simulated - sample.mean).abs() <= 3.0 * sample.sd + 1e-6 || (least..=most).contains(&simulated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_is_three_deviations_or_the_range() {
+        let values = [1.0, 1.0, 1.0, 5.0];
+        let s = Sample::of(&values);
+        assert!(in_spread(&values, s, 4.9));
+        assert!(in_spread(&values, s, 8.0) && !in_spread(&values, s, 8.1));
+        let one = Sample::of(&[2.0]);
+        assert!(in_spread(&[2.0], one, 2.0) && !in_spread(&[2.0], one, 2.1));
+    }
 }

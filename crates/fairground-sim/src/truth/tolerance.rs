@@ -36,6 +36,9 @@ use Tolerance::{Absolute, Factor, OfWindow, Relative, Skipped, Ticks};
 
 const EXTREME: Tolerance = Skipped("the largest of a sample hangs on one late event");
 
+const PROCESS: Tolerance =
+    Skipped("the start and the end of the process, which are not part of the model");
+
 const fn rule(
     metric: &'static str,
     one_cpu: Tolerance,
@@ -257,6 +260,22 @@ pub const RULES: &[Rule] = &[
         Absolute(0.01),
         Absolute(0.03),
         "share within a shorter window",
+    ),
+    rule("own.wall_s", PROCESS, PROCESS, ""),
+    rule("own.lat_max_ms", EXTREME, EXTREME, ""),
+    rule("own.wakeup_us_p99.9", EXTREME, EXTREME, ""),
+    rule("own.request_us_p99.9", EXTREME, EXTREME, ""),
+    rule(
+        "own.",
+        Relative(0.20, 0.0),
+        Relative(0.20, 0.0),
+        "what a benchmark prints without a tracer; their spread is 2 to 30 %",
+    ),
+    rule(
+        "cost",
+        Relative(0.15, 0.0),
+        Relative(0.15, 0.0),
+        "unit costs repeat within 1 %, but each is a sum of estimates of code length",
     ),
 ];
 

@@ -1,0 +1,235 @@
+//! Every word of `case.json` in odd combinations: each case comes to its end, and what it measures
+//! adds up; what makes no sense is refused in a sentence.
+
+use fairground_sim::machine_file::Machine;
+use fairground_sim::truth::Case;
+use fairground_sim::truth::recorded::Run;
+use fairground_sim::truth::simulate::{Bench, MACHINE};
+
+/// A case of 400 ms on two CPUs; `more` are further keys.
+fn text(tasks: &str, more: &str) -> String {
+    let comma = if more.is_empty() { "" } else { "," };
+    format!(
+        r#"{{"format": "kernel-truth/1", "name": "n", "kind": "k", "what": "w",
+        "machine": {{"cpus": 2, "hz": 250, "tick_ns": 4000000}}, "duration_us": 400000,
+        "tasks": [{tasks}]{comma} {more}}}"#
+    )
+}
+
+fn runs(tasks: &str, more: &str) -> Result<Vec<Run>, String> {
+    let case = Case::parse(&text(tasks, more))?;
+    let machine = Machine::from_path_or_id(MACHINE).expect("the recorded machine");
+    let bench = Bench::new(&case, machine, &[0.0, 10.0, 100.0, 1000.0])?;
+    [1, 2].into_iter().map(|seed| bench.run(seed)).collect()
+}
+
+/// Runs a case; what is measured must add up.
+fn check(tasks: &str, more: &str) -> Vec<Run> {
+    let runs = runs(tasks, more).unwrap_or_else(|e| panic!("{e}\n{tasks}\n{more}"));
+    for run in &runs {
+        for (number, cpu) in &run.cpus {
+            let sum = cpu.idle_us + cpu.workload_us + cpu.other_us;
+            assert!((sum - run.window_us).abs() < 1.0, "CPU {number}: {cpu:?}");
+        }
+        let of_cpus: f64 = run.cpus.values().map(|c| c.workload_us).sum();
+        let of_tasks: f64 = run.tasks.values().map(|t| t.cpu_us).sum();
+        assert!((of_cpus - of_tasks).abs() < 1.0, "{of_cpus} {of_tasks}");
+        for (name, task) in &run.tasks {
+            let by_cpu: f64 = task.cpu_us_by_cpu.values().sum();
+            assert!((by_cpu - task.cpu_us).abs() < 1.0, "{name}");
+            let d = task.wakeup_latency_us;
+            assert!(
+                d.mean.is_none_or(|m| m >= 0.0 && m <= run.window_us),
+                "{name}: {d:?}"
+            );
+            assert!(d.n <= task.wakeups + 1, "{name}: {d:?}");
+        }
+        for (path, group) in &run.groups {
+            let stat = |key: &str| group.cpu_stat.get(key).copied().unwrap_or(0.0);
+            assert!(
+                stat("nr_throttled") <= stat("nr_periods"),
+                "{path}: {:?}",
+                group.cpu_stat
+            );
+            assert!(
+                group.cpu_stat.values().all(|v| *v >= 0.0),
+                "{path}: {:?}",
+                group.cpu_stat
+            );
+        }
+    }
+    runs
+}
+
+fn task(name: &str, more: &str, steps: &str) -> String {
+    format!(r#"{{"name": "{name}", {more} "program": [{steps}]}}"#)
+}
+
+#[test]
+fn every_step_together() {
+    let a = task(
+        "a",
+        r#""nice": -20, "start_us": -1000,"#,
+        r#"{"run_us": 0.5}, {"barrier": 3}, {"loop": 5, "body": [{"loop": 2, "body":
+        [{"run_us": 300}, {"write": 7}, {"post": 1}]}, {"set_nice": 19}, {"yield": true},
+        {"set_affinity": [0]}, {"set_affinity": [0, 1]}, {"set_cgroup": "/g/q"},
+        {"period_us": 9000}, {"set_cgroup": "/"}, {"set_nice": -5}]}, {"until_us": 120000},
+        {"spawn": {"sleep_us": 100, "run_us": 50}}, {"exit": true}"#,
+    );
+    let b = task(
+        "b",
+        r#""cgroup": "/g", "policy": "batch", "slice_us": 100, "affinity": [1],"#,
+        r#"{"barrier": 3}, {"loop": 10, "body": [{"read": 7}, {"run_us": 100}]},
+        {"set_affinity": [0]}, {"spawn": {"sleep_us": 0, "run_us": 2000}}, {"hog": true}"#,
+    );
+    let c = task(
+        "c",
+        r#""cgroup": "/g/q", "policy": "idle", "slice_us": 100000, "nice": 3,"#,
+        r#"{"barrier": 3}, {"loop": -1, "body": [{"wait": 1}, {"sleep_us": 0}, {"run_us": 0}]}"#,
+    );
+    let more = r#""barriers": {"3": 3}, "settle_ms": 120, "phase_starts_us": [0, 1, 399999],
+        "cgroups": [{"path": "/g", "shares": 2}, {"path": "/g/q", "shares": 262144,
+        "quota_us": 1000, "period_us": 20000, "burst_us": 500}],
+        "sampler": {"cpu": 0, "every_us": 1000, "what": "task"},
+        "events": [{"at_us": 0, "cgroup": "/g", "file": "cpu.shares", "value": 1024},
+        {"at_us": 50000, "cgroup": "/g/q", "file": "cpu.cfs_quota_us", "value": -1},
+        {"at_us": 50000, "cgroup": "/g/q", "file": "cpu.max", "value": "3000 10000"},
+        {"at_us": 60000, "cgroup": "/g/q", "file": "cpu.cfs_burst_us", "value": 3000},
+        {"at_us": 70000, "cgroup": "/g/q", "file": "cpu.max.burst", "value": "0"},
+        {"at_us": 80000, "cgroup": "/g", "file": "cpu.weight", "value": "10000"},
+        {"at_us": 90000, "cgroup": "/g", "file": "cpu.idle", "value": 1},
+        {"at_us": 100000, "cgroup": "/g", "file": "cpu.idle", "value": 0},
+        {"at_us": 399999, "cgroup": "/g/q", "file": "cpu.max", "value": "max"}]"#;
+    for run in check(&format!("{a}, {b}, {c}"), more) {
+        assert_eq!(run.tasks["a"].iterations, Some(15));
+        assert_eq!(run.tasks["b"].iterations, Some(10));
+        assert_eq!(run.tasks["c"].iterations, Some(10));
+        assert!(run.tasks["b"].cpu_us > 100_000.0);
+        assert!(run.tasks["kids"].cpu_us > 2000.0, "{:?}", run.tasks["kids"]);
+    }
+}
+
+#[test]
+fn what_waits_for_ever_ends_with_the_window() {
+    let reader = task("r", "", r#"{"run_us": 5}, {"read": 0}, {"hog": true}"#);
+    let waiter = task(
+        "w",
+        r#""affinity": [1],"#,
+        r#"{"run_us": 5}, {"wait": 0}, {"hog": true}"#,
+    );
+    let alone = task("s", "", r#"{"run_us": 5}, {"barrier": 0}, {"hog": true}"#);
+    let nothing = task("n", r#""start_us": 900000,"#, r#"{"hog": true}"#);
+    let empty = task("e", "", "");
+    for one in [&reader, &waiter, &alone, &nothing, &empty] {
+        for run in check(one, r#""barriers": {"0": 2}"#) {
+            let ran: f64 = run.tasks.values().map(|t| t.cpu_us).sum();
+            assert!(ran < 100.0, "{one}: {ran}");
+        }
+    }
+}
+
+#[test]
+fn quotas_that_hardly_let_anything_run() {
+    let hog = |name: &str, group: &str| {
+        task(
+            name,
+            &format!(r#""cgroup": "{group}","#),
+            r#"{"hog": true}"#,
+        )
+    };
+    let tasks = [
+        hog("a", "/p/a"),
+        hog("b", "/p/a"),
+        hog("c", "/p/b"),
+        hog("d", "/i"),
+    ];
+    let groups = r#""cgroups": [{"path": "/p", "quota_us": 1000, "period_us": 100000},
+        {"path": "/p/a", "quota_us": 1000, "period_us": 1000000, "burst_us": 1000},
+        {"path": "/p/b", "quota_us": 90000, "period_us": 100000, "shares": 2},
+        {"path": "/i", "shares": "idle (weight 3)"}],
+        "sampler": {"cpu": 1, "every_us": 20000, "what": "debug"}"#;
+    for run in check(&tasks.join(", "), groups) {
+        let limited: f64 = ["a", "b", "c"].iter().map(|t| run.tasks[*t].cpu_us).sum();
+        // Four periods and the overrun of each, up to a tick on each CPU.
+        assert!(limited < 5.0 * 1000.0 + 5.0 * 8000.0, "{limited}");
+        assert!(
+            run.tasks["d"].cpu_us > 300_000.0,
+            "{}",
+            run.tasks["d"].cpu_us
+        );
+        assert!(run.groups["/p"].cpu_stat["nr_throttled"] >= 2.0);
+    }
+}
+
+#[test]
+fn threads_that_make_threads() {
+    let maker = task(
+        "m",
+        r#""nice": 5, "affinity": [0, 1],"#,
+        r#"{"loop": 300, "body": [{"spawn": {"sleep_us": 1, "run_us": 0.5}},
+        {"spawn": {"sleep_us": 0, "run_us": 0}}, {"set_nice": 6}, {"yield": true}]},
+        {"set_affinity": [1]}, {"spawn": {"sleep_us": 1000, "run_us": 3000}}"#,
+    );
+    for run in check(&maker, "") {
+        assert_eq!(run.tasks["m"].iterations, Some(300));
+        let made: u64 = run.tasks["kids"].wakeup_new_target_cpu.values().sum();
+        assert_eq!(made, 601);
+    }
+}
+
+#[test]
+fn nonsense_is_refused_in_a_sentence() {
+    let good = task("a", "", r#"{"hog": true}"#);
+    let with = |steps: &str| task("a", "", steps);
+    let deep = (0..80).fold(r#"{"run_us": 1}"#.to_string(), |body, _| {
+        format!(r#"{{"loop": 2, "body": [{body}]}}"#)
+    });
+    let group = |keys: &str| format!(r#""cgroups": [{{"path": "/g", {keys}}}]"#);
+    let event = |keys: &str| {
+        format!(
+            r#"{}, "events": [{{"at_us": 1, "cgroup": "/g", {keys}}}]"#,
+            group(r#""shares": 9"#)
+        )
+    };
+    for (tasks, more) in [
+        (with(r#"{"barrier": 0}"#), String::new()),
+        (with(r#"{"set_affinity": []}"#), String::new()),
+        (with(r#"{"set_affinity": [2]}"#), String::new()),
+        (with(r#"{"set_cgroup": "/x"}"#), String::new()),
+        (with(r#"{"set_nice": 20}"#), String::new()),
+        (with(r#"{"run_us": -1}"#), String::new()),
+        (with(&deep), String::new()),
+        (task("a", r#""cgroup": "/x","#, ""), String::new()),
+        (task("a", r#""affinity": [0, 7],"#, ""), String::new()),
+        (task("a", r#""nice": -21,"#, ""), String::new()),
+        (task("a", r#""start_us": -900000,"#, ""), String::new()),
+        (format!("{good}, {good}"), String::new()),
+        (String::new(), String::new()),
+        (good.clone(), r#""cgroups": [{"path": "/a/b"}]"#.to_string()),
+        (good.clone(), r#""cgroups": [{"path": "a"}]"#.to_string()),
+        (
+            good.clone(),
+            r#""cgroups": [{"path": "/a"}, {"path": "/a"}]"#.to_string(),
+        ),
+        (good.clone(), group(r#""shares": "heavy""#)),
+        (good.clone(), group(r#""quota_us": 0"#)),
+        (good.clone(), group(r#""quota_us": 5000, "period_us": 0"#)),
+        (good.clone(), event(r#""file": "cpu.share", "value": 2"#)),
+        (good.clone(), event(r#""file": "cpu.shares", "value": -2"#)),
+        (good.clone(), event(r#""file": "cpu.max", "value": """#)),
+        (
+            good.clone(),
+            r#""events": [{"at_us": 1, "cgroup": "/x", "file": "cpu.idle", "value": 1}]"#.into(),
+        ),
+        (good.clone(), r#""phase_starts_us": [5, 4]"#.to_string()),
+        (good.clone(), r#""phase_starts_us": [400000]"#.to_string()),
+        (
+            good.clone(),
+            r#""sampler": {"cpu": 9, "every_us": 100, "what": "task"}"#.to_string(),
+        ),
+        (good.clone(), r#""barriers": {"0": 0}"#.to_string()),
+    ] {
+        let error = runs(&tasks, &more).expect_err(&format!("{tasks} {more}"));
+        assert!(error.contains(' '), "{error}");
+    }
+}
