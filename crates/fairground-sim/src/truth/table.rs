@@ -82,7 +82,7 @@ fn column(row: &Row) -> usize {
     };
     let found = COLUMNS
         .iter()
-        .position(|(_, starts)| starts.iter().any(|s| is(&s)));
+        .position(|(_, starts)| starts.iter().any(is));
     found.unwrap_or(COLUMNS.len())
 }
 
