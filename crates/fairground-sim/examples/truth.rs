@@ -44,7 +44,12 @@ fn main() {
 
 fn trace(truth: &truth::Truth, machine: &Machine) {
     let edges = &truth.recorded.hist_edges_us;
-    let bench = truth::Bench::new(&truth.case, machine.clone(), edges);
+    let bench = truth::Bench::new(
+        &truth.case,
+        &truth.recorded.others(),
+        machine.clone(),
+        edges,
+    );
     let bench = bench.unwrap_or_else(|e| panic!("{e}"));
     let lines = bench.trace(1).unwrap_or_else(|e| panic!("{e}"));
     for (us, cpu, what) in lines {

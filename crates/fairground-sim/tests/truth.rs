@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use fairground_sim::machine_file::Machine;
-use fairground_sim::truth::{Tally, Truth, check, costs, simulate::MACHINE};
+use fairground_sim::truth::{Tally, Truth, Verdict, check, costs, simulate::MACHINE, table};
 
 const CASES: &[u8] = include_bytes!("data/kernel-truth.jsonl.gz");
 const COSTS: &[u8] = include_bytes!("data/kernel-truth-costs.json.gz");
@@ -38,6 +38,7 @@ fn misses_only_fall() {
     let machine = Machine::from_path_or_id(MACHINE).expect("the recorded machine");
     let mut misses = BTreeMap::new();
     let mut sums = [Tally::default(); 3];
+    let mut kinds = Vec::new();
     for truth in cases() {
         let rows = check(&truth, &machine, &[1, 2, 3, 4, 5])
             .unwrap_or_else(|e| panic!("{}: {e}", truth.case.name));
@@ -52,6 +53,7 @@ fn misses_only_fall() {
         sum.tolerance += tally.tolerance;
         sum.miss += tally.miss;
         sum.skipped += tally.skipped;
+        kinds.push((truth.case.kind, rows));
     }
     println!(
         "one CPU: {}\ntwo CPUs: {}\nbenchmarks: {}",
@@ -65,6 +67,22 @@ fn misses_only_fall() {
     if std::env::var_os("UPDATE_TRUTH").is_some() {
         let lines: Vec<_> = misses.iter().map(|(c, n)| format!("{c} {n}\n")).collect();
         std::fs::write(RATCHET, lines.concat()).expect("the ratchet can be written");
+        kinds.push((costs::CASE.to_string(), rows));
+        let all = kinds
+            .iter()
+            .map(|(kind, rows)| (kind.as_str(), rows.as_slice()));
+        println!("{}", table::markdown(all));
+        for row in kinds.iter().flat_map(|k| &k.1) {
+            let simulated = row.simulated.map_or(f64::NAN, |s| s.mean);
+            if row.verdict == Verdict::Miss || row.metric.starts_with("own.") {
+                let verdict = row.verdict.name();
+                let (case, metric) = (&row.case, &row.metric);
+                println!(
+                    "{verdict} {case} {metric} {} {simulated}",
+                    row.recorded.mean
+                );
+            }
+        }
         return;
     }
     let golden = std::fs::read_to_string(RATCHET).expect("the ratchet");

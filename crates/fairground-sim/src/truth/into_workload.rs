@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{Case, Flag, PolicyWords, Sampled, Shares, Spawn, Step, TaskWords, Write};
+use super::case::{Case, Flag, PolicyWords, Shares, Spawn, Step, TaskWords, Write};
 use crate::workload::program::{
     Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, FOREVER, Ns, Op, Policy, Program,
     TaskTemplate, Until, Workload,
@@ -15,23 +15,16 @@ use crate::workload::program::{
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
 
-/// How long the recorder's sampler needs to read one task's `/proc/TID/sched`, or the scheduler's
-/// debugfs dump of two CPUs, ns. From the time of strangers on the sampler's CPU
-/// (`other_tasks_us`) by the number of samples, less that of cases without a sampler.
-const READ_TASK_NS: Ns = 11 * US;
-const READ_DEBUG_NS: Ns = 150 * US;
+/// How long other threads of the recorded machine run at a time, ns: kernel threads on a CPU of a
+/// case on one CPU, where nothing else was; and whatever came to cases on both. Means over the
+/// stretches of others in all traces (8 and 35 us). How much time they took, a case says itself
+/// ([`Others`]).
+const KTHREAD_NS: Ns = 8 * US;
+const STRANGER_NS: Ns = 35 * US;
 
-/// Threads of the kernel that run on a CPU whatever the case does (kworker, rcu, migration), ns:
-/// mean time between two, and how long one runs. Over the 35 s of all recorded cases on one CPU
-/// there are 3.8 a second, with a median of 7 us.
-const HOUSEKEEPING_EVERY_NS: Ns = 260 * MS;
-const HOUSEKEEPING_NS: Ns = 7 * US;
-
-/// The management task of the recorded machine and what it starts, ns. It may run anywhere, and
-/// was pushed away from cases on one CPU. Over the 22 s of cases on two CPUs other tasks than the
-/// kernel's run 23 times a second on both CPUs together, with medians of 5 to 30 us.
-const STRANGER_EVERY_NS: Ns = 44 * MS;
-const STRANGER_NS: Ns = 20 * US;
+/// Share of each CPU that tasks outside the case took in the recording: an input of the case, as
+/// the machine was not idle.
+pub type Others = BTreeMap<u32, f64>;
 
 /// A case as the machine takes it.
 #[derive(Clone, Debug)]
@@ -53,6 +46,7 @@ pub const KIDS: &str = "kids";
 
 struct Builder<'a> {
     case: &'a Case,
+    others: &'a Others,
     workload: Workload,
     names: Vec<Option<String>>,
     pipes: BTreeMap<u32, u32>,
@@ -61,17 +55,18 @@ struct Builder<'a> {
     t0_ns: Ns,
 }
 
-/// Turns a step-program case into a workload.
+/// Turns a step-program case into a workload, beside which others take their share of the CPUs.
 ///
 /// # Errors
 /// A sentence that names the task, group or event that makes no sense.
-pub fn prepare(case: &Case) -> Result<Prepared, String> {
+pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
     let duration_us = case.duration_us.ok_or("no duration_us")?;
     let tick_ns = case.machine.tick_ns.unwrap_or(4 * MS).max(1);
     // All threads are there and asleep at time zero; the recorder rounds T0 up to a tick.
     let t0_ns = (case.settle_ms * MS).next_multiple_of(tick_ns);
     let mut b = Builder {
         case,
+        others,
         workload: Workload::new(&case.name, Vec::new()),
         names: Vec::new(),
         pipes: BTreeMap::new(),
@@ -106,6 +101,15 @@ pub fn prepare(case: &Case) -> Result<Prepared, String> {
     if case.tasks.is_empty() {
         return Err("no tasks".into());
     }
+    let sampled = case.sampler.map(|s| s.cpu);
+    if let Some(cpu) = case
+        .cpus_used()
+        .into_iter()
+        .chain(sampled)
+        .find(|c| *c >= case.machine.cpus)
+    {
+        return Err(format!("CPU {cpu}: the machine has {}", case.machine.cpus));
+    }
     b.recorder(&mut starts_ns);
     b.strangers(&mut starts_ns);
     b.workload.validate()?;
@@ -129,6 +133,9 @@ impl Builder<'_> {
                 }
                 _ => return Err(at("not a path".into())),
             };
+            if self.group(&group.path).is_ok() {
+                return Err(at("is there twice".into()));
+            }
             let mut to = Cgroup::new(&group.path, parent);
             match &group.shares {
                 None => {}
@@ -319,28 +326,38 @@ impl Builder<'_> {
         at
     }
 
-    /// Tasks outside the case that a live system has; their times are random.
+    /// Tasks outside the case that a live system has. Their times are random, the time that they
+    /// take is the recorded one. On the sampler's CPU it is the sampler's reading.
     fn strangers(&mut self, starts_ns: &mut Vec<Ns>) {
-        let now_and_then = |every: Ns, run: Ns| {
-            vec![
-                Op::LoopStart { count: FOREVER },
-                Op::Sleep(Dur::Exp { mean: every }),
-                Op::Run(Dur::Const(run)),
-                Op::LoopEnd { start: 0 },
-            ]
-        };
         let used = self.case.cpus_used();
-        let start = self.t0_ns - (3 * MS).min(self.t0_ns);
-        for cpu in &used {
-            let ops = now_and_then(HOUSEKEEPING_EVERY_NS, HOUSEKEEPING_NS);
-            self.own_thread("kworker", Some(*cpu), ops);
-            starts_ns.push(start);
+        let sampled = |cpu: &u32| self.case.sampler.is_some_and(|s| s.cpu == *cpu);
+        let share: f64 = used
+            .iter()
+            .filter(|c| !sampled(c))
+            .map(|c| self.share(*c))
+            .sum();
+        if share <= 0.0 {
+            return;
         }
-        if used.len() > 1 {
-            let ops = now_and_then(STRANGER_EVERY_NS, STRANGER_NS);
-            self.own_thread("stranger", None, ops);
-            starts_ns.push(start);
-        }
+        let (cpu, run) = match used[..] {
+            [one] => (Some(one), KTHREAD_NS),
+            _ => (None, STRANGER_NS),
+        };
+        let ops = vec![
+            Op::LoopStart { count: FOREVER },
+            Op::Sleep(Dur::Exp {
+                mean: (run as f64 / share) as Ns,
+            }),
+            Op::Run(Dur::Exp { mean: run }),
+            Op::LoopEnd { start: 0 },
+        ];
+        self.own_thread("other", cpu, ops);
+        starts_ns.push(self.t0_ns - (3 * MS).min(self.t0_ns));
+    }
+
+    /// What others took of a CPU; at most half of it.
+    fn share(&self, cpu: u32) -> f64 {
+        self.others.get(&cpu).copied().unwrap_or(0.0).min(0.5)
     }
 
     /// The recorder's own threads.
@@ -351,14 +368,12 @@ impl Builder<'_> {
             starts_ns.push(self.t0_ns - 60 * MS);
         }
         if let Some(sampler) = self.case.sampler {
-            let read = match sampler.what {
-                Sampled::Task => READ_TASK_NS * self.case.tasks.len() as Ns,
-                Sampled::Debug => READ_DEBUG_NS,
-            };
+            let every = sampler.every_us.max(1) * US;
+            let read = (self.share(sampler.cpu) * every as f64) as Ns;
             let ops = vec![
                 Op::LoopStart { count: FOREVER },
                 Op::Run(Dur::Const(read)),
-                Op::Period(sampler.every_us.max(1) * US),
+                Op::Period(every),
                 Op::LoopEnd { start: 0 },
             ];
             self.own_thread("sampler", Some(sampler.cpu), ops);

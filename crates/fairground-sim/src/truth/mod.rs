@@ -216,7 +216,8 @@ pub fn check(truth: &Truth, machine: &Machine, seeds: &[u64]) -> Result<Vec<Row>
         return benchmark::check(&truth.case, &truth.recorded, machine, seeds);
     }
     let edges = &truth.recorded.hist_edges_us;
-    let bench = Bench::new(&truth.case, machine.clone(), edges)?;
+    let others = truth.recorded.others();
+    let bench = Bench::new(&truth.case, &others, machine.clone(), edges)?;
     let simulated: Result<Vec<_>, _> = seeds.iter().map(|seed| bench.run(*seed)).collect();
     let mut rows = compare(&truth.case, &truth.recorded.runs, &simulated?);
     if let Some(files) = &truth.pelt {

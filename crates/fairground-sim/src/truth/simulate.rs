@@ -7,7 +7,7 @@ use fairground::policy::{Features, find_profile};
 use fairground::value::{TaskId, TgId};
 
 use super::case::Case;
-use super::into_workload::{KIDS, Prepared, prepare};
+use super::into_workload::{KIDS, Others, Prepared, prepare};
 use super::measure::{Context, measure};
 use super::recorded::Run;
 use crate::cache::NS;
@@ -37,12 +37,17 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Prepares `case` on `machine`.
+    /// Prepares `case` on `machine`, beside which `others` take their share.
     ///
     /// # Errors
     /// A sentence that says what in the case cannot be run.
-    pub fn new(case: &Case, machine: Machine, edges_us: &[f64]) -> Result<Self, String> {
-        let prepared = prepare(case)?;
+    pub fn new(
+        case: &Case,
+        others: &Others,
+        machine: Machine,
+        edges_us: &[f64],
+    ) -> Result<Self, String> {
+        let prepared = prepare(case, others)?;
         let mut features = Features::default();
         let profile = find_profile(PROFILE).ok_or("the profile is missing")?;
         features.set_all(profile.sets);

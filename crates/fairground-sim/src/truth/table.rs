@@ -80,9 +80,7 @@ fn column(row: &Row) -> usize {
     let is = |start: &&str| {
         row.metric.starts_with(*start) || row.metric.split('.').any(|part| part.starts_with(*start))
     };
-    let found = COLUMNS
-        .iter()
-        .position(|(_, starts)| starts.iter().any(is));
+    let found = COLUMNS.iter().position(|(_, starts)| starts.iter().any(is));
     found.unwrap_or(COLUMNS.len())
 }
 
