@@ -99,6 +99,38 @@ fn knee_is_off_where_it_should_be() {
     assert!(with > without * 1.02);
 }
 
+/// However loads and updates mix, no more requests are outstanding than there are CPUs.
+#[test]
+fn knee_of_mixed_requests_is_that_of_the_requests_there_are() {
+    let m = Machine::builtin("spr-8480-2s").unwrap();
+    let gap = |knee: bool| {
+        let options = Options {
+            knee,
+            ..Options::default()
+        };
+        let mut cache = Cache::with_options(&m, 1, options);
+        let line = cache.alloc_lines(1, 0);
+        let cpus: Vec<u32> = (0..224).collect();
+        let mut turn = 0u32;
+        closed(&mut cache, &cpus, 0, 20_000, |c, cpu, now| {
+            turn += 1;
+            let access = if turn.is_multiple_of(4) {
+                Access::Rmw
+            } else {
+                Access::Load
+            };
+            c.touch(cpu, line, 1, access, now).done_at
+        })
+    };
+    let (with, without) = (gap(true), gap(false));
+    println!("224 CPUs, 3 loads an update: {without:.1} ns, with the knee {with:.1} ns");
+    let most = 1.0 + (224.0 - 96.0) / 96.0;
+    assert!(
+        with > without && with < without * most * 1.1,
+        "{with} {without}"
+    );
+}
+
 /// Counters of 8 CPUs on one line, and padded to a line each.
 #[test]
 fn step_7_false_sharing() {

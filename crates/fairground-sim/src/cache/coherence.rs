@@ -207,9 +207,9 @@ impl Cache {
         let service = table[from.distance as usize];
         let s = self.shared.line_mut(i);
         let wait = s.ring.first_gap(r.now, service) - r.now;
-        let slowed = self.p.knee(service, wait, Ps::from(s.last_service));
+        let slowed = self.p.knee(service, wait, Ps::from(s.mean_service));
         let start = s.ring.book(r.now, slowed, r.arrived);
-        s.last_service = slowed as u32;
+        s.note_service(slowed);
         let latency = from.latency + (slowed - service);
         self.account(i, start - r.now, class, from.transfer);
         if class != MissClass::Upgrade {

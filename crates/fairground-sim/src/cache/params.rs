@@ -242,13 +242,15 @@ impl Params {
         }
     }
 
-    /// Service time of a request that `wait`s behind others of `last` each.
+    /// Service time of a request that `wait`s behind others of `mean` each on average: so many are
+    /// outstanding. The time of the last one alone would not do: loads are short and updates long,
+    /// and what is taken for a long queue makes the next service longer still.
     #[inline]
-    pub fn knee(&self, service: Ps, wait: Ps, last: Ps) -> Ps {
-        if self.knee_limit == 0 || last == 0 {
+    pub fn knee(&self, service: Ps, wait: Ps, mean: Ps) -> Ps {
+        if self.knee_limit == 0 || mean == 0 {
             return service;
         }
-        let over = (wait / last).saturating_sub(self.knee_limit);
+        let over = (wait / mean).saturating_sub(self.knee_limit);
         service + service * over * self.knee_slope_permille / (self.knee_limit * 1000)
     }
 }

@@ -41,13 +41,24 @@ pub(super) struct Shared {
     pub words: [u32; 8],
     inline_cores: [u16; INLINE],
     inline: [Copy; INLINE],
-    /// Service time of the last request, ps.
-    pub last_service: u32,
+    /// Mean service time of the last dozen requests, ps.
+    pub mean_service: u32,
     pub ring: Ring,
     pub stats: LineStats,
 }
 
 impl Shared {
+    /// A request holds the line for `service`.
+    #[inline]
+    pub fn note_service(&mut self, service: Ps) {
+        let mean = i64::from(self.mean_service);
+        let service = service.min(Ps::from(u32::MAX)) as i64;
+        self.mean_service = match mean {
+            0 => service,
+            _ => mean + (service - mean) / 16,
+        } as u32;
+    }
+
     /// The core that has the line exclusively writes `words` at `now`.
     #[inline]
     pub fn written(&mut self, words: u8, now: Ps) {
@@ -119,7 +130,7 @@ impl SharedLines {
             inline_cores,
             inline,
             row: NONE,
-            last_service: 0,
+            mean_service: 0,
             last_write: 0,
             stats: LineStats {
                 capacity: l.capacity_misses(),
