@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::math::weight::group_shares;
+use fairground::policy::Features;
 use fairground::rq::Rq;
 use fairground::sched;
 use fairground::system::System;
@@ -73,7 +74,7 @@ impl<'a> Sim<'a> {
         host.counters.trace = setup.trace.then(Vec::new);
         let sys = System::new(
             setup.features.clone(),
-            Topology::build(&topology_of(machine)),
+            Topology::build(&topology_seen(machine, &setup.features)),
         );
         let mut start_rng = generator(setup.seed, Purpose::Start);
         let tick = sys.features.tick_ns() * NS;
@@ -248,6 +249,15 @@ pub fn topology_of(machine: &machine_file::Machine) -> Machine {
             30
         },
     }
+}
+
+/// The places of the CPUs as a kernel with these features sees them.
+fn topology_seen(machine: &machine_file::Machine, features: &Features) -> Machine {
+    let mut seen = topology_of(machine);
+    for place in &mut seen.cpus {
+        place.cluster = features.cluster_of(place.cluster, place.core);
+    }
+    seen
 }
 
 /// From sending an interrupt to its handler. The one public figure mixes distances; its note gives

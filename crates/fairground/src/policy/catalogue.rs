@@ -152,6 +152,7 @@ pub static PROFILES: &[Profile] = &[
             ("idlest_tie", "first-group"),
             ("scan_budget", "prop"),
             ("ttwu_queue", "cross-cache"),
+            ("sched_cluster", "off"),
         ],
     },
     Profile {
@@ -170,6 +171,7 @@ pub static PROFILES: &[Profile] = &[
             ("idlest_tie", "first-group"),
             ("scan_budget", "all"),
             ("ttwu_queue", "cross-cache"),
+            ("sched_cluster", "off"),
             ("h_load", "eager"),
             ("util_est", "off"),
         ],
@@ -217,6 +219,7 @@ pub(super) fn linux_6_18() -> Features {
         },
         util_est: true,
         attach_age_load: true,
+        sched_cluster: true,
         layout: LayoutId::Linux615,
         hz: 1000,
     }

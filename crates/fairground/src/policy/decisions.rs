@@ -138,7 +138,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 34] = [
+static DECISIONS: [Decision; 35] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -299,6 +299,12 @@ static DECISIONS: [Decision; 34] = [
         f.load_balance.eligible_first
     ),
     flag!("util_est", "estimated utilisation", f, f.util_est),
+    flag!(
+        "sched_cluster",
+        "a domain of the cores of a cluster",
+        f,
+        f.sched_cluster
+    ),
     named!("layout", "field order", "linux-6.15, reordered, engine", f, f.layout,
         "linux-6.15" => LayoutId::Linux615, "reordered" => LayoutId::Reordered,
         "engine" => LayoutId::Engine),

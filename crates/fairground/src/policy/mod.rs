@@ -83,6 +83,8 @@ pub struct Features {
     pub util_est: bool,
     /// `ATTACH_AGE_LOAD`.
     pub attach_age_load: bool,
+    /// Whether clusters of cores are a level of sched domains (`CONFIG_SCHED_CLUSTER`, since 5.16).
+    pub sched_cluster: bool,
     /// Field order of the hot structures (004).
     pub layout: LayoutId,
     /// Ticks a second.
@@ -95,6 +97,16 @@ impl Features {
     #[must_use]
     pub const fn tick_ns(&self) -> u64 {
         1_000_000_000 / self.hz as u64
+    }
+
+    /// The cluster of a core as the domains see it: without clusters each core is its own.
+    ///
+    /// Source: "topology: Represent clusters of CPUs within a die" and "sched: Add cluster
+    /// scheduler level for x86", Barry Song, Jonathan Cameron and Tim Chen, 2021, for 5.16.
+    #[inline]
+    #[must_use]
+    pub const fn cluster_of(&self, cluster: u32, core: u32) -> u32 {
+        if self.sched_cluster { cluster } else { core }
     }
 
     /// Jiffies at `now`.
