@@ -25,6 +25,8 @@ pub enum Command {
     Run(RunArgs),
     /// Run a workload with and without a change, and say what the change does
     Compare(CompareArgs),
+    /// The published tables of the founding changes beside simulated ones
+    Reproduce(crate::reproduce::ReproduceArgs),
     /// Hold the simulator against recordings of a real kernel (docs/truth.md)
     Truth(crate::truth::TruthArgs),
     /// Show what can be named on the command line

@@ -118,7 +118,8 @@ fn describe(from: workload::From, w: &Workload) -> String {
     }
 }
 
-fn run(outcome: Outcome) -> Run {
+/// One run as reports know it.
+pub fn run(outcome: Outcome) -> Run {
     let mut run = Run::new(outcome.seed);
     for (name, value) in outcome.metrics {
         run.set_metric(name, value.unwrap_or(f64::NAN));

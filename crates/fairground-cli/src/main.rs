@@ -12,6 +12,7 @@ mod glue;
 mod list;
 mod output;
 mod plan;
+mod reproduce;
 mod run;
 mod simulate;
 mod truth;
@@ -66,6 +67,7 @@ fn dispatch(command: &Command, command_line: &[String]) -> Result<Vec<String>, F
         Command::Run(args) => run::run(args, command_line).map(|()| Vec::new()),
         Command::Compare(args) => compare::compare(args, command_line),
         Command::List(args) => list::list(args).map(|()| Vec::new()),
+        Command::Reproduce(args) => reproduce::reproduce(args).map(|()| Vec::new()),
         Command::Truth(args) => truth::truth(args).map(|()| Vec::new()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

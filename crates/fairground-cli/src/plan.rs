@@ -216,7 +216,11 @@ fn workload_failure(error: WorkloadError) -> Failure {
     }
 }
 
-fn set(features: &mut Features, name: &str, value: &str) -> Result<(), Failure> {
+/// Sets a decision by name.
+///
+/// # Errors
+/// An unknown decision or value, with the nearest one.
+pub fn set(features: &mut Features, name: &str, value: &str) -> Result<(), Failure> {
     features.set(name, value).map_err(|error| match error {
         SetError::UnknownDecision(name) => Failure::unknown(
             "decision",

@@ -19,6 +19,7 @@ mod fail_on;
 mod flat;
 mod latency;
 mod redo;
+pub mod reproduce;
 mod result;
 mod saved;
 mod schema;
@@ -38,4 +39,4 @@ pub use result::{
 pub use saved::{LoadError, Saved};
 pub use schema::{compare_schema, run_schema};
 pub use stats::{Change, Summary, paired_change, summary, welch_change};
-pub use text::{Style, compare_text, run_text};
+pub use text::{Style, compare_text, costs_text, run_text};

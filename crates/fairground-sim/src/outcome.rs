@@ -1,5 +1,7 @@
 //! What a run leaves behind, as plain data for reports.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use fairground::value::TgId;
 
 use crate::cache::NS;
@@ -29,6 +31,12 @@ pub struct Outcome {
     pub events: u64,
     /// Context switches.
     pub switches: u64,
+    /// Requests to an idle CPU to balance for the others (`kick_ilb`).
+    pub ilb_kicks: u64,
+    /// Those of them that asked for nothing that was not already asked for.
+    pub ilb_redundant: u64,
+    /// Time of `kick_ilb` in the atomic update of those flags, ns: in its load, and in its swaps.
+    pub ilb_cas_ns: [u64; 2],
     /// Tracepoints, if they were kept.
     pub trace: Vec<crate::host::TraceLine>,
 }
@@ -146,6 +154,9 @@ fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome {
         elapsed_ns,
         events: sim.events,
         switches: counters.switches,
+        ilb_kicks: sim.sys.nohz.kicks.load(Relaxed),
+        ilb_redundant: sim.sys.nohz.redundant_kicks.load(Relaxed),
+        ilb_cas_ns: sim.host.ilb_cas.map(|ps| ps / NS),
         trace: counters.trace.clone().unwrap_or_default(),
     }
 }

@@ -9,7 +9,9 @@ use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
 use costs::{functions_text, lines_text, words_text};
 use head::{foot, head, labelled};
-use table::{Align, bare_change, change, number, render};
+pub use table::number;
+pub(crate) use table::{Align, render};
+use table::{bare_change, change};
 
 /// How a result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,15 @@ pub fn compare_text(result: &Compare, style: Style) -> String {
         foot(&result.redo, &result.notes) + &legend(&result.comparison),
     ];
     join(&parts)
+}
+
+/// Cache lines and profile of a base and a patch: what explains their difference.
+pub fn costs_text(base: &Variant, patch: &Variant, style: Style) -> String {
+    let variants = [base.clone(), patch.clone()];
+    join(&[
+        lines_text(&variants, style.lines),
+        functions_text(&variants, style.functions),
+    ])
 }
 
 /// The result of `run`: the same without a second variant.

@@ -59,6 +59,8 @@ pub struct Cache {
     domains: Vec<DomainStats>,
     /// Misses by [`MissClass`].
     classes: [u64; 6],
+    /// The last compare-and-swap loop that was no hit: time of its load and of its swaps.
+    pub(crate) cas_parts: [Ps; 2],
 }
 
 /// A line that one core only has touched; moves to `SharedLines` with the second. Most lines
@@ -142,6 +144,7 @@ impl Cache {
             holders: vec![UNTOUCHED; WINDOW],
             memo: Memo::new(p.cores.len(), p.recent),
             classes: [0; 6],
+            cas_parts: [0; 2],
             p,
         }
     }

@@ -10,7 +10,7 @@ mod profile;
 mod trace;
 
 pub use places::Places;
-pub use profile::{Place, Profile};
+pub use profile::{Place, Profile, function_names};
 pub use trace::{Counters, TraceLine};
 
 use fairground::event::Event;
@@ -70,20 +70,21 @@ pub struct Prices {
 impl Prices {
     fn new(machine: &Machine) -> Self {
         let cycles = |n: f64| (n * 1000.0 / machine.ghz()).round() as Ps;
+        let scale = machine.cost_scale();
         let op_ns =
             |name: &str| (machine.kernel_op_ns(name).unwrap_or(0.0) * NS as f64).round() as Ps;
         let mut func = [0; Func::COUNT];
         for f in Func::ALL {
-            func[f as usize] = cycles(f64::from(costs::func_cycles(f)));
+            func[f as usize] = cycles(f64::from(costs::func_cycles(f)) * scale.scheduler);
         }
         let mut op = [0; KERNEL_OPS.len()];
         for (slot, (_, _, n)) in op.iter_mut().zip(KERNEL_OPS) {
-            *slot = cycles(f64::from(n));
+            *slot = cycles(f64::from(n) * scale.kernel);
         }
         Self {
             func,
             op,
-            scan: cycles(f64::from(costs::SCAN_CYCLES)),
+            scan: cycles(f64::from(costs::SCAN_CYCLES) * scale.scheduler),
             copy_per_kib: cycles(costs::COPY_CYCLES_PER_BYTE * 1024.0),
             clock: op_ns("sched_clock"),
             syscall: op_ns("syscall"),
@@ -119,6 +120,8 @@ pub struct SimHost {
     pub counters: Counters,
     /// What a tracer costs at each tracepoint; zero when nobody traces.
     pub tracer: Ps,
+    /// Time of `kick_ilb` in the compare-and-swap loop on the flags: in its load, in its swaps.
+    pub ilb_cas: [Ps; 2],
     locks: Locks,
     rng: Generator,
 }
@@ -140,6 +143,7 @@ impl SimHost {
             parked: Vec::new(),
             counters: Counters::new(cpus),
             tracer: 0,
+            ilb_cas: [0; 2],
             locks: Locks::new(cpus),
             rng: crate::rng::generator(seed, crate::rng::Purpose::Scheduler),
         }
@@ -206,6 +210,7 @@ impl SimHost {
         self.locks.clear_counters();
         self.cache.clear_counters();
         self.counters.ipis = 0;
+        self.ilb_cas = [0; 2];
     }
 
     /// Sum of the time spent waiting for locks.
@@ -250,11 +255,16 @@ impl SimHost {
 
     #[inline(never)]
     fn touch_atomic(&mut self, kind: Kind, a: u32, b: u32, fields: Fields, how: cache::Access) {
+        self.cache.cas_parts = [0; 2];
         let object = Object { kind, a, b };
         let (first, lines) = self.places.lines(object, fields, &mut self.cache);
         for (offset, words) in lines {
             let line = first + u32::from(*offset);
             self.at = self.cache.pass(self.cpu, line, *words, how, self.at);
+        }
+        if how == cache::Access::CasLoop && self.profile.is_in(Func::KickIlb) {
+            let (sum, last) = (&mut self.ilb_cas, self.cache.cas_parts);
+            *sum = [sum[0] + last[0], sum[1] + last[1]];
         }
     }
 }

@@ -60,6 +60,12 @@ impl Place {
     }
 }
 
+/// Names of all places that a profile can have, in its order.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    let funcs = Func::ALL.iter().map(|f| f.name());
+    funcs.chain(KERNEL_OPS.iter().map(|o| o.1)).chain(OTHERS)
+}
+
 /// Self time and calls by place.
 #[derive(Clone, Debug)]
 pub struct Profile {
@@ -139,6 +145,12 @@ impl Profile {
         self.since = at;
     }
 
+    /// Whether `func` is the innermost function.
+    #[must_use]
+    pub fn is_in(&self, func: Func) -> bool {
+        self.depth > 0 && self.now == func
+    }
+
     fn place(&self) -> usize {
         if self.depth > 0 {
             self.now as usize
@@ -173,9 +185,7 @@ impl Profile {
 
     /// Name, self time and calls of every place that was used.
     pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64, u64)> + '_ {
-        let funcs = Func::ALL.iter().map(|f| f.name());
-        let names = funcs.chain(KERNEL_OPS.iter().map(|o| o.1)).chain(OTHERS);
-        names
+        function_names()
             .zip(self.self_ps.iter().zip(&self.calls))
             .filter(|(_, (ps, calls))| **ps + **calls > 0)
             .map(|(name, (ps, calls))| (name, *ps, *calls))

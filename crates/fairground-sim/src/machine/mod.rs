@@ -280,6 +280,7 @@ impl<'a> Sim<'a> {
     fn end_warmup(&mut self) {
         self.warm = true;
         self.host.clear_counters();
+        self.sys.nohz.clear_counters();
         for id in 0..self.tasks.len() {
             self.tasks[id].warm_ns = self.charged_ns(TaskId(id as u32));
         }

@@ -105,7 +105,26 @@ pub struct Machine {
     pub sources: BTreeMap<String, String>,
     idle_names: Vec<String>,
     figures: BTreeMap<String, Figure>,
+    /// Factors on the two tables of `costs.rs`, for sensitivity runs.
+    cost_scale: CostScale,
     hash: u64,
+}
+
+/// Factors on the base costs of kernel code.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CostScale {
+    /// On those of scheduler functions and their scans.
+    pub scheduler: f64,
+    /// On those of the rest of the kernel.
+    pub kernel: f64,
+}
+
+impl CostScale {
+    /// The tables as they are.
+    pub const NONE: Self = Self {
+        scheduler: 1.0,
+        kernel: 1.0,
+    };
 }
 
 impl Machine {
@@ -211,6 +230,20 @@ impl Machine {
         figure.v = value;
         copy.hash = fnv1a(copy.hash, format!("{path}={value:?}").as_bytes());
         Ok(copy)
+    }
+
+    /// A copy on which kernel code costs `scale` times what `costs.rs` says, for sensitivity runs.
+    #[must_use]
+    pub fn with_cost_scale(&self, scale: CostScale) -> Self {
+        let mut copy = self.clone();
+        copy.cost_scale = scale;
+        copy.hash = fnv1a(copy.hash, format!("{scale:?}").as_bytes());
+        copy
+    }
+
+    /// Factors on the base costs of kernel code.
+    pub fn cost_scale(&self) -> CostScale {
+        self.cost_scale
     }
 
     /// A copy with `cpus` CPUs in whole cores, on as few sockets as hold them, evenly spread

@@ -70,6 +70,7 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
         sources: raw.sources,
         idle_names,
         figures,
+        cost_scale: super::CostScale::NONE,
         hash: fnv1a(FNV_START, text.as_bytes()),
     })
 }

@@ -65,6 +65,12 @@ impl Nohz {
         }
     }
 
+    /// Counts from here on.
+    pub fn clear_counters(&self) {
+        self.kicks.store(0, Relaxed);
+        self.redundant_kicks.store(0, Relaxed);
+    }
+
     /// The idle CPUs.
     #[must_use]
     pub fn idle_cpus<H: Host + ?Sized>(&self, host: &mut H) -> CpuMask {

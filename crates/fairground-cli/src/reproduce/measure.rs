@@ -1,0 +1,227 @@
+//! How a published quantity is computed from a run.
+//!
+//! Written in the experiment files as `KIND:ARGUMENT`. Rates are per second of simulated time.
+
+use fairground_sim::outcome::Outcome;
+use fairground_sim::workload::Workload;
+use serde::Deserialize;
+
+/// A way from a run to a number.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Measure {
+    /// `metric:NAME`: a metric of the run.
+    Metric(String),
+    /// `calls_per_s:FUNCTION`: calls of a function.
+    CallsPerS(String),
+    /// `kbytes_per_s:FUNCTION:BYTES`: messages of so many bytes, one per call of a function.
+    KbytesPerS(String, f64),
+    /// `share:FUNCTION+FUNCTION`: self time in percent of the cycles of all CPUs that do not halt,
+    /// as `perf top` shows it.
+    Share(Vec<String>),
+    /// `per_5s:METRIC`: a counter, in millions per 5 s.
+    Per5s(String),
+    /// `line:OBJECT.FIELD:reads|writes`: accesses of a field's line in millions a second.
+    Line(String, bool),
+    /// `top:us|sy|id`: percent of the CPUs' time.
+    Top(Mode),
+    /// `redundant_flags`: percent of the requests to an idle balancer that change nothing.
+    RedundantFlags,
+    /// `kick:load|swap`: part of the balance trigger's time in the flags' load or swap, percent.
+    Kick(usize),
+    /// `llc_misses`: LLC load misses of the scheduler's data, millions in 30 s.
+    LlcMisses,
+    /// `placement:N`: CPU of the N-th task that is created in the window, counted from 1.
+    Placement(usize),
+}
+
+/// Where `top` counts time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// User code.
+    User,
+    /// Kernel code.
+    System,
+    /// Halted, on the way into and out of it included.
+    Idle,
+}
+
+impl TryFrom<String> for Measure {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (kind, rest) = text.split_once(':').unwrap_or((&text, ""));
+        let bad = || format!("`{text}` is no measure");
+        Ok(match (kind, rest) {
+            ("metric", name) => Self::Metric(name.into()),
+            ("calls_per_s", name) => Self::CallsPerS(name.into()),
+            ("kbytes_per_s", _) => {
+                let (name, bytes) = rest.rsplit_once(':').ok_or_else(bad)?;
+                Self::KbytesPerS(name.into(), bytes.parse().map_err(|_| bad())?)
+            }
+            ("share", names) => Self::Share(names.split('+').map(String::from).collect()),
+            ("per_5s", name) => Self::Per5s(name.into()),
+            ("line", _) => {
+                let (place, what) = rest.rsplit_once(':').ok_or_else(bad)?;
+                match what {
+                    "reads" => Self::Line(place.into(), false),
+                    "writes" => Self::Line(place.into(), true),
+                    _ => return Err(bad()),
+                }
+            }
+            ("top", "us") => Self::Top(Mode::User),
+            ("top", "sy") => Self::Top(Mode::System),
+            ("top", "id") => Self::Top(Mode::Idle),
+            ("redundant_flags", "") => Self::RedundantFlags,
+            ("kick", "load") => Self::Kick(0),
+            ("kick", "swap") => Self::Kick(1),
+            ("llc_misses", "") => Self::LlcMisses,
+            ("placement", n) => Self::Placement(n.parse().map_err(|_| bad())?),
+            _ => return Err(bad()),
+        })
+    }
+}
+
+impl Measure {
+    /// Whether it needs the tracepoints.
+    pub fn needs_trace(&self) -> bool {
+        matches!(self, Self::Placement(_))
+    }
+
+    /// The functions that it names.
+    #[cfg(test)]
+    pub fn functions(&self) -> Vec<&str> {
+        match self {
+            Self::CallsPerS(name) | Self::KbytesPerS(name, _) => vec![name],
+            Self::Share(names) => names.iter().map(String::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The value for a run on `cpus` CPUs; `None` if the run has nothing to say about it.
+    pub fn value(&self, run: &Outcome, cpus: usize) -> Option<f64> {
+        let seconds = run.elapsed_ns as f64 / 1e9;
+        let value = match self {
+            Self::Metric(name) => metric(run, name)?,
+            Self::CallsPerS(name) => calls(run, name) / seconds,
+            Self::KbytesPerS(name, bytes) => calls(run, name) * bytes / 1024.0 / seconds,
+            Self::Share(names) => {
+                let time: f64 = names.iter().map(|name| self_ns(run, name)).sum();
+                100.0 * time / awake_ns(run)
+            }
+            Self::Per5s(name) => metric(run, name)? * 5.0 / seconds / 1e6,
+            Self::Line(place, writes) => accesses(run, place, *writes) / seconds / 1e6,
+            Self::Top(mode) => {
+                let all = run.elapsed_ns as f64 * cpus as f64;
+                let user = self_ns(run, "[user]");
+                let awake = awake_ns(run);
+                100.0 / all
+                    * match mode {
+                        Mode::User => user,
+                        Mode::System => awake - user,
+                        Mode::Idle => all - awake,
+                    }
+            }
+            Self::RedundantFlags => 100.0 * run.ilb_redundant as f64 / run.ilb_kicks as f64,
+            Self::Kick(part) => {
+                let trigger = self_ns(run, "kick_ilb") + self_ns(run, "sched_balance_trigger");
+                100.0 * run.ilb_cas_ns[*part] as f64 / trigger
+            }
+            Self::LlcMisses => metric(run, "llc_misses")? * 30.0 / seconds / 1e6,
+            Self::Placement(n) => placement(run).nth(n - 1)?,
+        };
+        value.is_finite().then_some(value)
+    }
+}
+
+/// The measured window of a workload: from `from` on for `span`, whatever its own length.
+pub fn window(workload: &mut Workload, from_ns: u64, span_ns: u64) {
+    workload.warmup_ns = from_ns;
+    workload.duration = fairground_sim::workload::Until::Time(from_ns + span_ns);
+}
+
+fn metric(run: &Outcome, name: &str) -> Option<f64> {
+    run.metrics.iter().find(|(n, _)| n == name)?.1
+}
+
+fn function(run: &Outcome, name: &str) -> Option<(u64, u64)> {
+    let row = run.functions.iter().find(|(n, _, _)| *n == name)?;
+    Some((row.1, row.2))
+}
+
+fn self_ns(run: &Outcome, name: &str) -> f64 {
+    function(run, name).map_or(0.0, |(ns, _)| ns as f64)
+}
+
+fn calls(run: &Outcome, name: &str) -> f64 {
+    function(run, name).map_or(0.0, |(_, calls)| calls as f64)
+}
+
+/// Time of all CPUs in which they execute instructions.
+fn awake_ns(run: &Outcome) -> f64 {
+    run.busy_ns as f64 - self_ns(run, "[idle exit]")
+}
+
+/// Accesses of the lines that hold `OBJECT.FIELD`; of groups, those of the busiest one.
+fn accesses(run: &Outcome, place: &str, writes: bool) -> f64 {
+    let (object, field) = place.split_once('.').unwrap_or((place, ""));
+    let here = run.lines.iter().filter(|l| {
+        let kind = l.object.split(' ').next().unwrap_or(&l.object);
+        kind == object && l.field.split(',').any(|f| f == field)
+    });
+    let count = |l: &fairground_sim::outcome::Traffic| {
+        if writes { l.writes + l.rmws } else { l.reads }
+    };
+    here.map(count).max().unwrap_or(0) as f64
+}
+
+/// The CPUs of the tasks that were created in the run, in the order of their first wake-up.
+fn placement(run: &Outcome) -> impl Iterator<Item = f64> + '_ {
+    use fairground::event::Event;
+    run.trace.iter().filter_map(|line| match line.event {
+        Event::WakeupNew { cpu, .. } => Some(cpu.idx() as f64),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Measure, String> {
+        Measure::try_from(text.to_string())
+    }
+
+    #[test]
+    fn measures_are_read() {
+        assert_eq!(parse("metric:a.b"), Ok(Measure::Metric("a.b".into())));
+        assert_eq!(
+            parse("share:a+b"),
+            Ok(Measure::Share(vec!["a".into(), "b".into()]))
+        );
+        assert_eq!(
+            parse("kbytes_per_s:pipe_write:100"),
+            Ok(Measure::KbytesPerS("pipe_write".into(), 100.0))
+        );
+        assert_eq!(
+            parse("line:task_group.load_avg:writes"),
+            Ok(Measure::Line("task_group.load_avg".into(), true))
+        );
+        assert_eq!(parse("placement:2"), Ok(Measure::Placement(2)));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "",
+            "share",
+            "top:xx",
+            "line:a.b:seen",
+            "kbytes_per_s:a",
+            "placement:x",
+        ] {
+            let read = parse(text);
+            assert!(read.is_err() || text == "share", "{text}: {read:?}");
+        }
+    }
+}

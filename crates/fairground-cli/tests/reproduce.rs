@@ -1,0 +1,89 @@
+//! `fairground reproduce`: names, rows, and the golden table of its cheapest runs.
+//!
+//! The whole of `--quick` takes minutes; the runs here are those of it that take seconds, and stand
+//! for every kind of row that they have.
+
+mod common;
+
+use common::{fails, json, succeeds};
+
+/// The runs of `--quick` that a test can wait for.
+const CHEAP: &[&str] = &["reproduce", "idlest-util-tiebreak", "--only", "placement*"];
+
+#[test]
+fn an_unknown_change_names_its_neighbour() {
+    fails(
+        ["reproduce", "tg-load-avg-ratelimt"],
+        &[
+            "unknown change `tg-load-avg-ratelimt`",
+            "did you mean `tg-load-avg-ratelimit`?",
+        ],
+    );
+    fails(["reproduce"], &["required", "NAME"]);
+    fails(
+        ["reproduce", "--all", "lazy-h-load"],
+        &["cannot be used with"],
+    );
+}
+
+#[test]
+fn an_unknown_run_is_refused() {
+    fails(
+        ["reproduce", "--all", "--only", "nothing*"],
+        &["no run is called `nothing*`"],
+    );
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_refused_before_the_runs() {
+    fails(
+        ["reproduce", "--all", "--json", "no/such/dir/rows.json"],
+        &["cannot write"],
+    );
+}
+
+#[test]
+fn the_placement_trace_is_exact() {
+    let text = succeeds(CHEAP.iter().copied());
+    let base = text.split("placement, base:").nth(1).expect("a trace");
+    let (base, patch) = base.split_once("placement, patch:").expect("two traces");
+    let cpus = |lines: &str| -> Vec<String> {
+        let cpu = |line: &str| line.rsplit_once("CPU:").map(|(_, cpu)| cpu.to_string());
+        lines.lines().filter_map(cpu).take(4).collect()
+    };
+    assert_eq!(cpus(base), ["007", "007", "007", "007"]);
+    assert_eq!(cpus(patch), ["008", "009", "010", "011"]);
+    assert!(base.contains("[006]"), "{base}");
+    assert!(
+        text.contains("in band  the placement trace exact"),
+        "{text}"
+    );
+}
+
+#[test]
+fn rows_are_the_same_for_any_number_of_threads_and_have_all_keys() {
+    let with = |jobs: &'static str| {
+        let words = CHEAP.iter().copied().chain(["--jobs", jobs, "--json", "-"]);
+        succeeds(words)
+    };
+    let one = with("1");
+    assert_eq!(one, with("3"));
+    let rows = json(&one);
+    let row = &rows.as_array().expect("an array")[0];
+    let keys: Vec<&String> = row.as_object().expect("an object").keys().collect();
+    let wanted = [
+        "change",
+        "class",
+        "load",
+        "machine",
+        "metric",
+        "published",
+        "simulated",
+        "workload",
+    ];
+    assert_eq!(keys, wanted);
+    assert_eq!(row["published"]["base"], 7.0);
+    assert_eq!(row["simulated"]["patch"], 8.0);
+    assert!(row["simulated"]["ci95_pct"].is_array());
+    assert_eq!(row["class"], "factor2");
+}

@@ -1,0 +1,297 @@
+//! Published tables beside simulated ones, row by row, and what the difference is called.
+//!
+//! ```text
+//!   published (base, patch, change)  ─┐
+//!                                     ├─► classify ─► Class
+//!   simulated (base, patch, change,  ─┘
+//!              95 % interval)
+//! ```
+//!
+//! The rules are those of a reader who wants to be convinced: a change must have the sign that
+//! was published, and its size within a factor of two, to count as reproduced. A value that is
+//! itself published (a share, a count) must be within a factor of two. What was published as
+//! noise must be noise here as well.
+
+mod headline;
+mod text;
+
+use schemars::{JsonSchema, schema_for};
+use serde::{Deserialize, Serialize};
+
+use crate::result::Number;
+use crate::stats::{Change, paired_change, summary};
+
+pub use crate::text::number;
+pub use headline::{Headline, Of};
+pub use text::{reproduce_text, tally_line};
+
+/// Changes smaller than this (percent) are noise where noise was published.
+const NOISE_PCT: f64 = 5.0;
+/// How far apart two numbers may be and still agree.
+const FACTOR: f64 = 2.0;
+
+/// What of a row is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The change from base to patch.
+    Change,
+    /// The change, which was published as noise or as "unchanged".
+    Noise,
+    /// The values themselves: shares and counts.
+    Value,
+    /// The values are published as upper limits.
+    AtMost,
+    /// The values must be equal: the number of a CPU.
+    Exact,
+}
+
+/// How a simulated row agrees with the published one.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Same sign, and the change within a factor of two; for shares and counts the values.
+    Factor2,
+    /// Same sign, another size.
+    Sign,
+    /// Noise was published, and the simulated change is below 5 % or its interval holds 0.
+    Noise,
+    /// Anything else, and what is not simulated.
+    Miss,
+}
+
+/// What was published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Published {
+    /// Without the change; `null` where only the words "no change" were published.
+    pub base: Number,
+    /// With the change.
+    pub patch: Number,
+    /// From base to patch in percent of base.
+    pub change_pct: Number,
+}
+
+/// What the simulator says.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Simulated {
+    /// Mean over the seeds without the change.
+    pub base: Number,
+    /// Mean over the seeds with it.
+    pub patch: Number,
+    /// From base to patch in percent of base.
+    pub change_pct: Number,
+    /// 95 % interval of `change_pct`; both `null` for one seed.
+    pub ci95_pct: [Number; 2],
+}
+
+/// One row of a published table, and its simulation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Name of the patch.
+    pub change: String,
+    /// Machine that was simulated, with the number of CPUs if only a part of it.
+    pub machine: String,
+    /// Command line of the workload.
+    pub workload: String,
+    /// Load of the table's row: share of the CPUs, number of groups or threads.
+    pub load: String,
+    /// What was measured, with its unit.
+    pub metric: String,
+    /// The table's row.
+    pub published: Published,
+    /// The simulated row.
+    pub simulated: Simulated,
+    /// Whether they agree.
+    pub class: Class,
+}
+
+impl Published {
+    /// The change is computed from the two values.
+    pub fn new(base: Number, patch: Number) -> Self {
+        let change = base.zip(patch).filter(|(b, _)| *b != 0.0);
+        Self {
+            base,
+            patch,
+            change_pct: change.map(|(b, p)| 100.0 * (p - b) / b.abs()),
+        }
+    }
+}
+
+impl Simulated {
+    /// Nothing: the row is not simulated.
+    pub const NONE: Self = Self {
+        base: None,
+        patch: None,
+        change_pct: None,
+        ci95_pct: [None; 2],
+    };
+
+    /// Of the values of base and patch, in the order of the seeds. A seed without a value on
+    /// either side does not count.
+    pub fn of(base: &[Number], patch: &[Number]) -> Self {
+        let pairs: Vec<(f64, f64)> = base
+            .iter()
+            .zip(patch)
+            .filter_map(|(b, p)| (*b).zip(*p))
+            .collect();
+        let mean = |values: Vec<f64>| summary(&values).map(|s| s.mean);
+        let change: Option<Change> = paired_change(&pairs);
+        let ends = change.and_then(|c| c.ci95_pct);
+        Self {
+            base: mean(pairs.iter().map(|p| p.0).collect()),
+            patch: mean(pairs.iter().map(|p| p.1).collect()),
+            change_pct: change.and_then(|c| c.pct),
+            ci95_pct: ends.map_or([None; 2], |[lo, hi]| [Some(lo), Some(hi)]),
+        }
+    }
+
+    /// Whether an interval is known and excludes 0.
+    pub fn excludes_zero(&self) -> bool {
+        matches!(self.ci95_pct, [Some(lo), Some(hi)] if lo > 0.0 || hi < 0.0)
+    }
+
+    /// Whether an interval is known and holds 0.
+    pub fn holds_zero(&self) -> bool {
+        matches!(self.ci95_pct, [Some(lo), Some(hi)] if lo <= 0.0 && hi >= 0.0)
+    }
+}
+
+/// How `simulated` agrees with `published`.
+pub fn classify(kind: Kind, published: &Published, simulated: &Simulated) -> Class {
+    let sides = [
+        (published.base, simulated.base),
+        (published.patch, simulated.patch),
+    ];
+    let all = |fits: &dyn Fn(f64, f64) -> bool| {
+        let asked = || sides.iter().filter(|(want, _)| want.is_some());
+        let ok = |(want, got): &(Number, Number)| want.zip(*got).is_some_and(|(w, g)| fits(w, g));
+        if asked().next().is_some() && asked().all(ok) {
+            Class::Factor2
+        } else {
+            Class::Miss
+        }
+    };
+    match kind {
+        Kind::Change => change_class(published.change_pct, simulated.change_pct),
+        Kind::Noise => match simulated.change_pct {
+            Some(change) if change.abs() < NOISE_PCT || simulated.holds_zero() => Class::Noise,
+            _ => Class::Miss,
+        },
+        Kind::Value => all(&|want, got| got == want || near(want, got)),
+        Kind::AtMost => all(&|limit, got| got <= limit * FACTOR),
+        Kind::Exact => all(&|want, got| want == got),
+    }
+}
+
+fn change_class(published: Number, simulated: Number) -> Class {
+    match published.zip(simulated) {
+        Some((want, got)) if near(want, got) => Class::Factor2,
+        Some((want, got)) if want * got > 0.0 => Class::Sign,
+        _ => Class::Miss,
+    }
+}
+
+/// Same sign and within a factor of two.
+fn near(want: f64, got: f64) -> bool {
+    want * got > 0.0 && (1.0 / FACTOR..=FACTOR).contains(&(got / want))
+}
+
+/// Schema of the rows that `fairground reproduce --json` writes, as JSON text.
+pub fn reproduce_schema() -> String {
+    format!("{:#}\n", schema_for!(Vec<Row>).to_value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn published(base: f64, patch: f64) -> Published {
+        Published::new(Some(base), Some(patch))
+    }
+
+    fn simulated(base: f64, patch: f64) -> Simulated {
+        Simulated::of(&[Some(base)], &[Some(patch)])
+    }
+
+    #[test]
+    fn a_change_needs_the_sign_and_half_to_twice_the_size() {
+        let want = published(100.0, 120.0);
+        let class = |patch| classify(Kind::Change, &want, &simulated(100.0, patch));
+        assert_eq!(class(110.0), Class::Factor2);
+        assert_eq!(class(140.0), Class::Factor2);
+        assert_eq!(class(109.9), Class::Sign);
+        assert_eq!(class(140.1), Class::Sign);
+        assert_eq!(class(100.0), Class::Miss);
+        assert_eq!(class(99.0), Class::Miss);
+        let falls = published(100.0, 80.0);
+        let class = |patch| classify(Kind::Change, &falls, &simulated(100.0, patch));
+        assert_eq!(class(85.0), Class::Factor2);
+        assert_eq!(class(98.0), Class::Sign);
+        assert_eq!(class(101.0), Class::Miss);
+    }
+
+    #[test]
+    fn noise_is_small_or_holds_zero() {
+        let want = published(100.0, 101.0);
+        let noise = |s: &Simulated| classify(Kind::Noise, &want, s);
+        assert_eq!(noise(&simulated(100.0, 104.9)), Class::Noise);
+        assert_eq!(noise(&simulated(100.0, 95.1)), Class::Noise);
+        assert_eq!(noise(&simulated(100.0, 105.0)), Class::Miss);
+        let spread = Simulated::of(&[Some(100.0), Some(90.0)], &[Some(100.0), Some(120.0)]);
+        assert!(spread.change_pct.unwrap() > 5.0 && spread.holds_zero());
+        assert_eq!(noise(&spread), Class::Noise);
+        let clear = Simulated::of(&[Some(100.0), Some(90.0)], &[Some(120.0), Some(110.0)]);
+        assert!(clear.excludes_zero());
+        assert_eq!(noise(&clear), Class::Miss);
+    }
+
+    #[test]
+    fn values_are_compared_themselves() {
+        let share = published(0.7, 0.2);
+        let class = |b, p| classify(Kind::Value, &share, &simulated(b, p));
+        assert_eq!(class(0.4, 0.4), Class::Factor2);
+        assert_eq!(class(0.7, 0.41), Class::Miss);
+        assert_eq!(class(0.3, 0.2), Class::Miss);
+        let base_only = Published::new(Some(81.0), None);
+        let got = simulated(70.0, 0.0);
+        assert_eq!(classify(Kind::Value, &base_only, &got), Class::Factor2);
+        let none = Published::new(Some(0.0), None);
+        let zero = simulated(0.0, 9.0);
+        assert_eq!(classify(Kind::Value, &none, &zero), Class::Factor2);
+    }
+
+    #[test]
+    fn limits_and_exact_values() {
+        let limit = Published::new(Some(0.1), None);
+        let class = |b| classify(Kind::AtMost, &limit, &simulated(b, 0.0));
+        assert_eq!(class(0.001), Class::Factor2);
+        assert_eq!(class(0.21), Class::Miss);
+        let cpus = published(7.0, 8.0);
+        let class = |b, p| classify(Kind::Exact, &cpus, &simulated(b, p));
+        assert_eq!(class(7.0, 8.0), Class::Factor2);
+        assert_eq!(class(7.0, 9.0), Class::Miss);
+    }
+
+    #[test]
+    fn what_is_not_simulated_is_a_miss() {
+        for kind in [
+            Kind::Change,
+            Kind::Noise,
+            Kind::Value,
+            Kind::AtMost,
+            Kind::Exact,
+        ] {
+            let want = published(1.0, 2.0);
+            assert_eq!(classify(kind, &want, &Simulated::NONE), Class::Miss);
+        }
+    }
+
+    #[test]
+    fn a_seed_without_a_value_does_not_count() {
+        let s = Simulated::of(&[Some(1.0), None], &[Some(2.0), Some(9.0)]);
+        assert_eq!((s.base, s.patch), (Some(1.0), Some(2.0)));
+        assert_eq!(s.ci95_pct, [None; 2]);
+    }
+}
