@@ -111,10 +111,8 @@ fn knee_of_mixed_requests_is_that_of_the_requests_there_are() {
         let mut cache = Cache::with_options(&m, 1, options);
         let line = cache.alloc_lines(1, 0);
         let cpus: Vec<u32> = (0..224).collect();
-        let mut turn = 0u32;
         closed(&mut cache, &cpus, 0, 20_000, |c, cpu, now| {
-            turn += 1;
-            let access = if turn.is_multiple_of(4) {
+            let access = if cpu.is_multiple_of(4) {
                 Access::Rmw
             } else {
                 Access::Load
