@@ -88,6 +88,15 @@ impl Measure {
         matches!(self, Self::Placement(_))
     }
 
+    /// The metric that it names, if the run has none of this name.
+    pub fn missing<'a>(&'a self, run: &Outcome) -> Option<&'a str> {
+        let (Self::Metric(name) | Self::Per5s(name)) = self else {
+            return None;
+        };
+        let known = run.metrics.iter().any(|(n, _)| n == name);
+        (!known).then_some(name)
+    }
+
     /// The functions that it names.
     #[cfg(test)]
     pub fn functions(&self) -> Vec<&str> {

@@ -80,6 +80,12 @@ pub fn simulate_varied(
                 numbers.iter().map(|&n| &outcomes[n]).collect()
             };
             let (base, patch) = (of(&sides.base), of(&sides.patch));
+            for spec in &run.rows {
+                if let Some(name) = spec.measure.missing(base[0]) {
+                    let message = format!("{}: no metric is called `{name}`", run.name);
+                    return Err(Failure::new(message));
+                }
+            }
             rows.push((
                 run.clone(),
                 rows_of(&experiment, run, &base, &patch, sides.cpus),
@@ -91,14 +97,14 @@ pub fn simulate_varied(
                 explained.push((run.name.clone(), explanation(&base, &patch)));
             }
         }
-        Reproduced {
+        Ok(Reproduced {
             experiment,
             rows,
             traces,
             explained,
-        }
+        })
     };
-    Ok(experiments.into_iter().map(gather).collect())
+    experiments.into_iter().map(gather).collect()
 }
 
 /// Name of a run's machine, with the number of CPUs where it is a part.
