@@ -27,6 +27,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// The published tables of the founding changes beside simulated ones
     Reproduce(crate::reproduce::ReproduceArgs),
+    /// Run a recorded trace again: on the machine it is from, and on another one (docs/replay.md)
+    Replay(crate::replay::ReplayArgs),
     /// Hold the simulator against recordings of a real kernel (docs/truth.md)
     Truth(crate::truth::TruthArgs),
     /// Show what can be named on the command line
@@ -48,6 +50,9 @@ pub struct RunArgs {
     pub what: What,
     #[command(flatten)]
     pub how: How,
+    /// Write the first seed's tracepoints: .pftrace (Perfetto), .txt (perf script), .jsonl, .csv
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// The benchmark's command line, as people type it
     #[arg(last = true, value_name = "WORKLOAD")]
     pub workload: Vec<String>,
@@ -78,7 +83,7 @@ pub struct CompareArgs {
 }
 
 /// What is simulated: everything here can change the result.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct What {
     /// Machine: a name of `list machines`, a machine file, or output of `lstopo --of xml`
     #[arg(long, value_name = "MACHINE")]

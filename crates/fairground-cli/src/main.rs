@@ -12,9 +12,13 @@ mod glue;
 mod list;
 mod output;
 mod plan;
+mod replay;
+mod replay_cases;
+mod replay_text;
 mod reproduce;
 mod run;
 mod simulate;
+mod traced;
 mod truth;
 
 use std::io::Write;
@@ -68,6 +72,7 @@ fn dispatch(command: &Command, command_line: &[String]) -> Result<Vec<String>, F
         Command::Compare(args) => compare::compare(args, command_line),
         Command::List(args) => list::list(args).map(|()| Vec::new()),
         Command::Reproduce(args) => reproduce::reproduce(args).map(|()| Vec::new()),
+        Command::Replay(args) => replay::replay(args).map(|()| Vec::new()),
         Command::Truth(args) => truth::truth(args).map(|()| Vec::new()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

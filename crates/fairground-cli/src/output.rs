@@ -63,10 +63,10 @@ impl<'a> Output<'a> {
     ) -> Result<(), Failure> {
         if let Some(target) = &self.json {
             let body = json().map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
-            target.write(&(body + "\n"))?;
+            target.write((body + "\n").as_bytes())?;
         }
         if let Some(target) = &self.csv {
-            target.write(&csv())?;
+            target.write(csv().as_bytes())?;
         }
         if self.how.quiet {
             return Ok(());
@@ -116,7 +116,15 @@ impl Place {
     /// # Errors
     /// It cannot be written.
     pub fn write(&self, text: &str) -> Result<(), Failure> {
-        self.0.write(text)
+        self.0.write(text.as_bytes())
+    }
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        self.0.write(bytes)
     }
 }
 
@@ -125,8 +133,12 @@ impl Place {
 /// # Errors
 /// Standard output cannot be written.
 pub fn stdout(text: &str) -> Result<(), Failure> {
+    stdout_bytes(text.as_bytes())
+}
+
+fn stdout_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::new(format!("cannot write standard output: {e}")))
         }
@@ -172,9 +184,9 @@ impl Target {
         Ok(Self::File { path, temporary })
     }
 
-    fn write(&self, text: &str) -> Result<(), Failure> {
+    fn write(&self, text: &[u8]) -> Result<(), Failure> {
         match self {
-            Self::Stdout => stdout(text),
+            Self::Stdout => stdout_bytes(text),
             Self::Special(path) => std::fs::write(path, text)
                 .map_err(|e| Failure::new(format!("cannot write `{}`: {e}", path.display()))),
             Self::File { path, temporary } => {

@@ -8,6 +8,7 @@ use crate::glue;
 use crate::output::Output;
 use crate::plan::{Plan, Side, patches};
 use crate::simulate::simulate;
+use crate::traced::Traced;
 
 /// Runs a workload and writes what came of it.
 ///
@@ -18,7 +19,11 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
     let patches = patches(&args.what.patch)?;
     let features = plan.features(plan.profile, &patches, Side::Patch, &args.what.set)?;
     let output = Output::new(&args.how)?;
+    let trace = args.trace.as_deref().map(Traced::new).transpose()?;
     let mut outcomes = simulate(&plan, &[&features], &args.how)?;
+    if let Some(trace) = trace {
+        trace.write(&plan, &features)?;
+    }
     let setup = glue::setup(&plan, plan.profile.name.into(), command_line);
     let result = RunResult::new(setup, glue::variant(&features, outcomes.remove(0)));
     output.write(

@@ -14,6 +14,7 @@
 pub mod cache;
 pub mod check;
 pub mod costs;
+pub mod exact;
 pub mod host;
 pub mod machine;
 pub mod machine_file;

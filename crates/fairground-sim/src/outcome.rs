@@ -102,7 +102,7 @@ pub fn run_within(setup: &Setup<'_>, events: u64) -> Result<Outcome, RunError> {
     Ok(outcome(&sim, setup, end / NS))
 }
 
-fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome {
+pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome {
     let counters = &sim.host.counters;
     let elapsed_ns = end_ns.saturating_sub(setup.workload.warmup_ns);
     let busy_ns = sim.busy() / NS;

@@ -48,6 +48,18 @@ pub enum Event {
         /// What moved it.
         why: Migration,
     },
+    /// `sched_process_fork`. The host reports it: creating tasks is its business.
+    Fork {
+        /// Who creates; `None` for the host itself.
+        parent: Option<TaskId>,
+        /// Who is created.
+        child: TaskId,
+    },
+    /// `sched_process_exit`. The host reports it.
+    Exit {
+        /// Who ends.
+        task: TaskId,
+    },
     /// A group's queue on `cpu` ran out of quota or got some again.
     Throttle {
         /// The CPU.

@@ -96,7 +96,7 @@ impl Counters {
                 self.migrations[kind] += u64::from(counts);
             }
             Event::Throttle { throttled, .. } => self.throttles += u64::from(throttled && counts),
-            Event::Waking { .. } => {}
+            Event::Waking { .. } | Event::Fork { .. } | Event::Exit { .. } => {}
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Birth and death of tasks.
 
+use fairground::event::Event;
 use fairground::fair::load;
 use fairground::sched;
 use fairground::task::{Policy, Prev, Task, WakeKind};
@@ -41,6 +42,10 @@ impl Sim<'_> {
             self.host.op(KernelOp::Exec);
         }
         self.tasks[parent.idx()].children.push(child);
+        self.host.note(Event::Fork {
+            parent: Some(parent),
+            child,
+        });
         self.queue_wake(cpu, child, WakeKind::Fork);
         self.advance(parent);
     }
@@ -129,6 +134,7 @@ impl Sim<'_> {
             },
         );
         self.tasks[id.idx()].life = Life::Exited;
+        self.host.note(Event::Exit { task: id });
         if let Some(parent) = parent {
             let children = &mut self.tasks[parent.idx()].children;
             let first = children.first() == Some(&id);

@@ -129,7 +129,10 @@ impl<'a> Analysis<'a> {
                     tally.run.migrations += 1;
                 }
             }
-            Event::Waking { .. } | Event::Throttle { .. } => {}
+            Event::Waking { .. }
+            | Event::Throttle { .. }
+            | Event::Fork { .. }
+            | Event::Exit { .. } => {}
         }
     }
 

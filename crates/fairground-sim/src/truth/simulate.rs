@@ -133,6 +133,10 @@ impl Bench {
             } => {
                 format!("migrate {} {} -> {} {why:?}", name(task), from.0, to.0)
             }
+            Event::Fork { parent, child } => {
+                format!("fork {} by {}", name(child), or_idle(parent))
+            }
+            Event::Exit { task } => format!("exit {}", name(task)),
             Event::Throttle { tg, throttled, .. } => {
                 let what = if throttled { "throttle" } else { "unthrottle" };
                 format!("{what} {}", sim.group_path(tg))

@@ -1,0 +1,303 @@
+//! `fairground replay`: a recorded trace, run again where it was made, and elsewhere.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use fairground::policy::Features;
+use fairground_sim::machine_file::Machine;
+use fairground_trace::derive::{Attributes, attributes};
+use fairground_trace::fidelity::Fidelity;
+use fairground_trace::replay::{Place, Replay, Run, hz_of};
+use fairground_trace::{Recording, save};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::args::{Setting, What};
+use crate::failure::Failure;
+use crate::output::{self, Place as Target};
+use crate::plan::{patches, profile_named, set};
+use crate::replay_text::{self, Sides};
+use crate::traced::Traced;
+
+/// `fairground replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// perf.data, trace.dat, or text of `perf script` or ftrace; also .gz or .xz
+    #[arg(value_name = "TRACE", required_unless_present = "cases")]
+    pub trace: Option<PathBuf>,
+    /// Machine that it was recorded on [default: a built-in one with as many CPUs]
+    #[arg(long, value_name = "MACHINE")]
+    pub recorded_on: Option<String>,
+    /// Kernel that it was recorded on: a name of `list profiles`
+    #[arg(long, value_name = "PROFILE", default_value = "linux-6.18")]
+    pub recorded_profile: String,
+    /// What the trace does not say: tick, groups, policies, affinity (docs/replay.md)
+    #[arg(long, value_name = "FILE")]
+    pub attributes: Option<PathBuf>,
+    /// What the recorder cost at each event, in nanoseconds
+    #[arg(long, value_name = "NS", default_value_t = 130,
+          value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub tracer_ns: u64,
+    #[command(flatten)]
+    pub what: What,
+    /// Write the derived scenario, for editing and `fairground run`
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Write the last replay's tracepoints: .pftrace (Perfetto), .txt (perf script), .jsonl, .csv
+    #[arg(long, value_name = "FILE")]
+    pub export: Option<PathBuf>,
+    /// Write what was measured as JSON; `-` is standard output, then the tables go nowhere
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Most threads to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub threads: usize,
+    /// Replay the traces of recorded cases (docs/truth.md) instead, and show how faithful it is
+    #[arg(long, value_name = "DIR", conflicts_with = "trace")]
+    pub cases: Option<PathBuf>,
+    /// With --cases: only cases whose name fits (`*` any text, `?` one character)
+    #[arg(long, value_name = "GLOB", default_value = "*", requires = "cases")]
+    pub case: String,
+    /// With --cases: write the table into this page, between its marks
+    #[arg(long, value_name = "FILE", requires = "cases")]
+    pub table: Option<PathBuf>,
+}
+
+/// Replays, prints and writes.
+///
+/// # Errors
+/// Anything that keeps it from reading, running or writing.
+pub fn replay(args: &ReplayArgs) -> Result<(), Failure> {
+    if let Some(dir) = &args.cases {
+        return crate::replay_cases::replay(args, dir);
+    }
+    let Some(path) = &args.trace else {
+        return Err(Failure::new("no trace"));
+    };
+    if args.what.seeds.is_some() {
+        let help = "choose one with --seed; a trace has one course of events";
+        return Err(Failure::with_help("a replay has one seed", help));
+    }
+    let save = args.save.as_deref().map(Target::new).transpose()?;
+    let export = args.export.as_deref().map(Traced::new).transpose()?;
+    let json = args.json.as_deref().map(Target::new).transpose()?;
+    let known = match &args.attributes {
+        Some(file) => read_attributes(file)?,
+        None => Attributes::default(),
+    };
+    let (decisions, files) = split(&args.what.set);
+    let with = changed(&known, &files)?;
+    let recording = open(path)?;
+    let home = home(args, &recording, &known)?;
+    let elsewhere = elsewhere(args, &home, &decisions)?;
+    let run_failed = |e: String| Failure::new(format!("{}: {e}", path.display()));
+    let seed = args.what.seed.unwrap_or(1);
+    let replay = Replay::new(&recording, &known, &home).map_err(run_failed)?;
+    let run = replay.run(&home, seed).map_err(run_failed)?;
+    let at_home = Fidelity::new(&replay.recorded, &run, &recording.names);
+    let what_if = if elsewhere.is_some() || !files.is_empty() {
+        let place = elsewhere.as_ref().unwrap_or(&home);
+        let other = replay.run_with(place, &with, seed).map_err(run_failed)?;
+        let sides = Fidelity::new(&run.measured, &other, &recording.names);
+        Some((place.machine.id.clone(), sides, other))
+    } else {
+        None
+    };
+    if let Some(export) = &export {
+        let last = what_if.as_ref().map_or(&run, |(_, _, other)| other);
+        export.put(&last.events)?;
+    }
+    if let Some(save) = save {
+        save.write(&scenario(args, path, &home, &run))?;
+    }
+    let sides = Sides {
+        path,
+        recording: &recording,
+        home: &home,
+        inferred: replay.recorded.inferred,
+        run: &run,
+        at_home: &at_home,
+        what_if: what_if.as_ref(),
+        threads: args.threads,
+    };
+    if let Some(json) = json {
+        json.write(&(replay_text::json(&sides)? + "\n"))?;
+        if json.is_stdout() {
+            return Ok(());
+        }
+    }
+    output::stdout(&replay_text::text(&sides))
+}
+
+fn scenario(args: &ReplayArgs, path: &Path, home: &Place, run: &Run) -> String {
+    let title = path.file_name().unwrap_or(path.as_os_str());
+    let title = title.to_string_lossy();
+    let profile = &args.recorded_profile;
+    let hz = home.features.hz;
+    save::scenario(&run.derived, &title, &home.machine.id, profile, hz)
+}
+
+/// Reads a trace, with a bar on a terminal.
+///
+/// # Errors
+/// With the name of the file.
+pub fn open(path: &Path) -> Result<Recording, Failure> {
+    let bytes = std::fs::metadata(path).map_or(0, |m| m.len());
+    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("reading {bytes}/{total_bytes} {wide_bar}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    let read = fairground_trace::open(path, &mut |at| bar.set_position(at.min(bytes)));
+    bar.finish_and_clear();
+    read.map_err(|e| Failure::new(format!("{}: {e}", path.display())))
+}
+
+fn read_attributes(file: &Path) -> Result<Attributes, Failure> {
+    let fail = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|e| fail(&e))?;
+    Attributes::parse(&text).map_err(|e| fail(&e))
+}
+
+/// The machine and setting of the recording.
+///
+/// # Errors
+/// An unknown machine or profile, or none with enough CPUs.
+pub fn home(
+    args: &ReplayArgs,
+    recording: &Recording,
+    known: &Attributes,
+) -> Result<Place, Failure> {
+    let machine = match &args.recorded_on {
+        Some(arg) => Machine::from_path_or_id(arg)?,
+        None => guess(recording.cpus as usize)?,
+    };
+    let cpus = machine.topology.nr_cpus();
+    if cpus < recording.cpus as usize {
+        let message = format!(
+            "the trace has {} CPUs, {} has {cpus}",
+            recording.cpus, machine.id
+        );
+        return Err(Failure::with_help(
+            message,
+            "name another with --recorded-on",
+        ));
+    }
+    let mut features = Features::default();
+    features.set_all(profile_named(&args.recorded_profile)?.sets);
+    if let Some(hz) = known.hz.or_else(|| hz_of(recording)) {
+        set(&mut features, "hz", &hz.to_string())?;
+    }
+    Ok(Place {
+        machine,
+        features,
+        tracer_ns: args.tracer_ns,
+    })
+}
+
+/// A built-in machine with so many CPUs, or the smallest larger one, cut down if that is possible.
+fn guess(cpus: usize) -> Result<Machine, Failure> {
+    let all: Result<Vec<Machine>, _> = Machine::builtin_ids().map(Machine::builtin).collect();
+    let large = all?.into_iter().filter(|m| m.topology.nr_cpus() >= cpus);
+    let machine = large.min_by_key(|m| m.topology.nr_cpus()).ok_or_else(|| {
+        let message = format!("no built-in machine has the {cpus} CPUs of the trace");
+        Failure::with_help(message, "name a machine file with --recorded-on")
+    })?;
+    if machine.topology.nr_cpus() == cpus {
+        return Ok(machine);
+    }
+    Ok(machine.shrunk(cpus).unwrap_or(machine))
+}
+
+/// Where else it shall run; `None`: nothing was said about that.
+fn elsewhere(
+    args: &ReplayArgs,
+    home: &Place,
+    decisions: &[&Setting],
+) -> Result<Option<Place>, Failure> {
+    let what = &args.what;
+    let patches = patches(&what.patch)?;
+    let same = what.machine.is_none() && what.cpus.is_none() && what.profile.is_none();
+    if same && patches.is_empty() && decisions.is_empty() {
+        return Ok(None);
+    }
+    let mut machine = match &what.machine {
+        Some(arg) => Machine::from_path_or_id(arg)?,
+        None => home.machine.clone(),
+    };
+    if let Some(cpus) = what.cpus.filter(|cpus| *cpus != machine.topology.nr_cpus()) {
+        machine = machine.shrunk(cpus)?;
+    }
+    let mut features = home.features.clone();
+    if let Some(name) = &what.profile {
+        let hz = features.hz;
+        features = Features::default();
+        features.hz = hz;
+        features.set_all(profile_named(name)?.sets);
+    }
+    for patch in patches {
+        features.set_all(patch.sets);
+    }
+    for Setting { name, value } in decisions {
+        set(&mut features, name, value)?;
+    }
+    Ok(Some(Place {
+        machine,
+        features,
+        tracer_ns: home.tracer_ns,
+    }))
+}
+
+/// Settings of decisions, and of files of groups (`/path/cpu.max`).
+fn split(settings: &[Setting]) -> (Vec<&Setting>, Vec<&Setting>) {
+    settings.iter().partition(|s| !s.name.contains('/'))
+}
+
+/// The attributes with files of groups written.
+fn changed(known: &Attributes, files: &[&Setting]) -> Result<Attributes, Failure> {
+    const FILES: [&str; 4] = ["cpu.max", "cpu.max.burst", "cpu.weight", "cpu.idle"];
+    let mut with = known.clone();
+    for Setting { name, value } in files {
+        let (path, file) = name.rsplit_once('/').unwrap_or((name, ""));
+        let paths: Vec<String> = with.cgroups.iter().map(|g| g.path.clone()).collect();
+        let same = |p: &str| p.trim_start_matches('/') == path.trim_start_matches('/');
+        let Some(group) = with.cgroups.iter_mut().find(|g| same(&g.path)) else {
+            let known = paths.iter().map(String::as_str);
+            let help = match fairground_report::nearest(path, known) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "groups come from --attributes".to_string(),
+            };
+            return Err(Failure::with_help(format!("no cgroup `{path}`"), help));
+        };
+        let bad =
+            |what: &str| Failure::new(format!("`{name}` cannot be `{value}`: expected {what}"));
+        match file {
+            "cpu.max" => {
+                attributes::limit(value).map_err(Failure::new)?;
+                group.max = Some(value.clone());
+            }
+            "cpu.max.burst" => {
+                group.burst_us = Some(value.parse().map_err(|_| bad("microseconds"))?);
+            }
+            "cpu.weight" => {
+                let weight = value.parse().ok().filter(|w| (1..=10_000).contains(w));
+                group.weight = Some(weight.ok_or_else(|| bad("1 to 10000"))?);
+                group.shares = None;
+            }
+            "cpu.idle" => match value.as_str() {
+                "0" => group.idle = false,
+                "1" => group.idle = true,
+                _ => return Err(bad("0 or 1")),
+            },
+            other => {
+                let near =
+                    fairground_report::nearest(other, FILES).unwrap_or_else(|| FILES[0].into());
+                let message = format!("a replay cannot set `{other}`");
+                return Err(Failure::with_help(
+                    message,
+                    format!("did you mean `{near}`?"),
+                ));
+            }
+        }
+    }
+    Ok(with)
+}

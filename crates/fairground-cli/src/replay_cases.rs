@@ -1,0 +1,174 @@
+//! `fairground replay --cases`: how faithful the replay of each recorded case is.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use fairground_sim::truth::{self, Case};
+use fairground_trace::derive::{Attributes, truth::of_case};
+use fairground_trace::fidelity::{Fidelity, Pair};
+use fairground_trace::replay::Replay;
+use rayon::prelude::*;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::replay::{ReplayArgs, home, open};
+use crate::replay_text::number;
+
+/// Traces of a case: what stands in the table, and the files that it may be in.
+const TRACES: [(&str, &[&str]); 3] = [
+    ("text", &["run1.script.txt.gz", "run1.script.txt"]),
+    ("perf.data", &["run-perf.data.xz", "run-perf.data"]),
+    (
+        "trace.dat",
+        &["run-ftrace.trace.dat.xz", "run-ftrace.trace.dat"],
+    ),
+];
+
+/// Between these the table stands in a page.
+const BEGIN: &str = "<!-- cases -->\n";
+const END: &str = "<!-- /cases -->\n";
+
+/// One trace, with and without what the case says beyond it.
+struct Row {
+    case: String,
+    kind: &'static str,
+    known: Fidelity,
+    alone: Fidelity,
+}
+
+/// Replays all and prints the table.
+///
+/// # Errors
+/// A case or trace that cannot be read or run.
+pub fn replay(args: &ReplayArgs, dir: &Path) -> Result<(), Failure> {
+    let names = truth::names(dir, &args.case).map_err(Failure::new)?;
+    let mut work = Vec::new();
+    for name in &names {
+        for (kind, files) in TRACES {
+            let path = files.iter().map(|f| dir.join("cases").join(name).join(f));
+            if let Some(path) = path.into_iter().find(|p| p.is_file()) {
+                work.push((name.clone(), kind, path));
+            }
+        }
+    }
+    if work.is_empty() {
+        return Err(Failure::new(format!("no trace in {}", dir.display())));
+    }
+    let rows: Result<Vec<Row>, Failure> = work
+        .into_par_iter()
+        .map(|(name, kind, path)| row(args, dir, name, kind, path))
+        .collect();
+    let table = table(&rows?);
+    match &args.table {
+        Some(page) => insert(page, &table),
+        None => output::stdout(&table),
+    }
+}
+
+fn row(
+    args: &ReplayArgs,
+    dir: &Path,
+    case: String,
+    kind: &'static str,
+    path: PathBuf,
+) -> Result<Row, Failure> {
+    let file = dir.join("cases").join(&case).join("case.json");
+    let fail = |e: String| Failure::new(format!("{}: {e}", file.display()));
+    let text = std::fs::read_to_string(&file).map_err(|e| fail(e.to_string()))?;
+    let attributes = of_case(&Case::parse(&text).map_err(fail)?);
+    let recording = open(&path)?;
+    let fidelity = |known: &Attributes| -> Result<Fidelity, Failure> {
+        let fail = |e: String| Failure::new(format!("{}: {e}", path.display()));
+        let home = home(args, &recording, known)?;
+        let replay = Replay::new(&recording, known, &home).map_err(fail)?;
+        let run = replay
+            .run(&home, args.what.seed.unwrap_or(1))
+            .map_err(fail)?;
+        Ok(Fidelity::new(&replay.recorded, &run, &recording.names))
+    };
+    Ok(Row {
+        known: fidelity(&attributes)?,
+        alone: fidelity(&Attributes::default())?,
+        case,
+        kind,
+    })
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "| case | trace | CPU time, worst thread | switches | latency p50, us | missed | missed \
+         by the trace alone |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for row in rows {
+        let f = &row.known;
+        let worst = f.worst().map_or("-".to_string(), |t| {
+            let share = t.cpu_ms.diff_pct();
+            format!("{share:+.2} % {}", t.name)
+        });
+        let sides = |p: Pair| {
+            let (a, b) = (number(p.recorded), number(p.replayed));
+            format!("{a} / {b}")
+        };
+        let latency = f.latency_us.map_or("-".into(), |l| sides(l[0]));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| {} | {} | {worst} | {} | {latency} | {} | {} |",
+            row.case,
+            row.kind,
+            sides(f.switches()),
+            missed(f),
+            missed(&row.alone),
+        );
+    }
+    text += "\n";
+    for (title, side) in [
+        (
+            "with what the case says",
+            (|r| &r.known) as fn(&Row) -> &Fidelity,
+        ),
+        ("by the trace alone", |r| &r.alone),
+    ] {
+        let count = |index: usize| {
+            let all: Vec<bool> = rows.iter().filter_map(|r| side(r).met()[index]).collect();
+            let met = all.iter().filter(|met| **met).count();
+            format!("{met} of {}", all.len())
+        };
+        let _ = writeln!(
+            text,
+            "Met {title}: CPU time {}, switches {}, latency {}.\n",
+            count(0),
+            count(1),
+            count(2)
+        );
+    }
+    text
+}
+
+fn missed(f: &Fidelity) -> String {
+    let names = ["CPU time", "switches", "latency"];
+    let missed = names
+        .iter()
+        .zip(f.met())
+        .filter(|(_, met)| *met == Some(false));
+    let names: Vec<&str> = missed.map(|(name, _)| *name).collect();
+    names.join(", ")
+}
+
+/// Puts the table between the marks of a page.
+fn insert(page: &Path, table: &str) -> Result<(), Failure> {
+    let fail = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", page.display()));
+    let text = std::fs::read_to_string(page).map_err(|e| fail(&e))?;
+    let begin = text.find(BEGIN).map(|at| at + BEGIN.len());
+    let end = text.find(END);
+    let (Some(begin), Some(end)) = (begin, end.filter(|end| begin.is_some_and(|b| b <= *end)))
+    else {
+        return Err(fail(&format!(
+            "no `{}` before `{}`",
+            BEGIN.trim(),
+            END.trim()
+        )));
+    };
+    let new = format!("{}{table}{}", &text[..begin], &text[end..]);
+    output::Place::new(page)?.write(&new)
+}

@@ -1,0 +1,188 @@
+//! What `fairground replay` prints and writes.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fairground_trace::Recording;
+use fairground_trace::fidelity::{CPU_PCT, Fidelity, LATENCY_PCT, Pair, SWITCHES_PCT};
+use fairground_trace::replay::{Place, Run};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// All that is known of a replay.
+pub struct Sides<'a> {
+    /// The trace.
+    pub path: &'a Path,
+    /// Read.
+    pub recording: &'a Recording,
+    /// Where it was made.
+    pub home: &'a Place,
+    /// Switches that the trace lacks.
+    pub inferred: u64,
+    /// The run there.
+    pub run: &'a Run,
+    /// Recorded against replayed.
+    pub at_home: &'a Fidelity,
+    /// Replayed against what if: machine, sides, the run.
+    pub what_if: Option<&'a (String, Fidelity, Run)>,
+    /// Most threads to show.
+    pub threads: usize,
+}
+
+/// For people.
+pub fn text(s: &Sides<'_>) -> String {
+    let mut text = String::new();
+    let r = s.recording;
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "{}: {}, {} events, {} CPUs, {:.3} ms",
+        s.path.display(),
+        r.format,
+        r.events.len(),
+        r.cpus,
+        s.at_home.elapsed_ms.recorded
+    );
+    for note in r.left_out.text().lines() {
+        let _ = writeln!(text, "  {note}");
+    }
+    if s.inferred > 0 {
+        let _ = writeln!(
+            text,
+            "  {} switches are missing and were filled in",
+            s.inferred
+        );
+    }
+    for note in &s.run.derived.notes {
+        let _ = writeln!(text, "  {note}");
+    }
+    let hz = s.home.features.hz;
+    let _ = writeln!(text, "\nreplayed on {} ({hz} Hz)", s.home.machine.id);
+    table(s.at_home, ["recorded", "replayed"], s.threads, &mut text);
+    let names = ["CPU time", "switches", "wake-up latency p50"];
+    let limits = [CPU_PCT, SWITCHES_PCT, LATENCY_PCT];
+    for ((name, limit), met) in names.iter().zip(limits).zip(s.at_home.met()) {
+        let verdict = match met {
+            Some(true) => "met",
+            Some(false) => "missed",
+            None => "nothing to compare",
+        };
+        let _ = writeln!(text, "fidelity: {name} within {limit} %: {verdict}");
+    }
+    unfinished(s.run.unfinished, &mut text);
+    if let Some((machine, sides, other)) = s.what_if {
+        let _ = writeln!(text, "\nwhat if, on {machine}");
+        table(sides, ["replayed", "what if"], s.threads, &mut text);
+        unfinished(other.unfinished, &mut text);
+    }
+    text
+}
+
+fn unfinished(threads: usize, text: &mut String) {
+    if threads > 0 {
+        let _ = writeln!(
+            text,
+            "{threads} threads had not done their recorded work at the end"
+        );
+    }
+}
+
+fn table(f: &Fidelity, heads: [&str; 2], threads: usize, text: &mut String) {
+    let [a, b] = heads;
+    let _ = writeln!(text, "{:<36} {a:>14} {b:>14} {:>10}", "", "difference");
+    let mut row = |name: &str, p: Pair| {
+        let diff = match p.diff_pct() {
+            d if d.is_finite() => format!("{d:+.1} %"),
+            _ => "-".to_string(),
+        };
+        let (a, b) = (number(p.recorded), number(p.replayed));
+        let _ = writeln!(text, "{name:<36} {a:>14} {b:>14} {diff:>10}");
+    };
+    row("elapsed, ms", f.elapsed_ms);
+    row("CPU time, ms", f.cpu_ms);
+    row("switches from sleepers", f.voluntary);
+    row("switches from runnable threads", f.involuntary);
+    if let Some(latency) = f.latency_us {
+        for (name, pair) in ["p50", "p90", "p99"].iter().zip(latency) {
+            row(&format!("wake-up latency {name}, us"), pair);
+        }
+    }
+    for (cpu, busy) in f.busy_pct.iter().enumerate() {
+        // On a large machine only CPUs that were used.
+        if f.busy_pct.len() <= 16 || busy.recorded + busy.replayed >= 1.0 {
+            row(&format!("CPU {cpu} busy, %"), *busy);
+        }
+    }
+    for t in f.threads.iter().take(threads) {
+        row(&format!("{}: CPU time, ms", t.name), t.cpu_ms);
+        row("  in the first half, ms", t.half_ms);
+        row("  switches", t.switches);
+    }
+}
+
+/// Four digits, or more where the number has them.
+pub fn number(x: f64) -> String {
+    match x.abs() {
+        a if a >= 1000.0 || a.fract() == 0.0 => format!("{x:.0}"),
+        a if a >= 10.0 => format!("{x:.2}"),
+        _ => format!("{x:.4}"),
+    }
+}
+
+/// For programs.
+///
+/// # Errors
+/// A number that JSON does not have.
+pub fn json(s: &Sides<'_>) -> Result<String, Failure> {
+    let left_out = &s.recording.left_out;
+    let value = json!({
+        "format": "fairground-replay/1",
+        "trace": s.path.display().to_string(),
+        "kind": s.recording.format,
+        "events": s.recording.events.len(),
+        "cpus": s.recording.cpus,
+        "lost": left_out.lost,
+        "bad": left_out.bad,
+        "backwards": left_out.backwards,
+        "skipped": left_out.other_events,
+        "cut": left_out.cut,
+        "inferred_switches": s.inferred,
+        "recorded_on": s.home.machine.id,
+        "unfinished": s.run.unfinished,
+        "replay": sides(s.at_home, ["recorded", "replayed"]),
+        "what_if": s.what_if.map(|(machine, f, other)| json!({
+            "machine": machine,
+            "unfinished": other.unfinished,
+            "sides": sides(f, ["replayed", "what_if"]),
+        })),
+    });
+    serde_json::to_string_pretty(&value)
+        .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))
+}
+
+fn sides(f: &Fidelity, [a, b]: [&str; 2]) -> Value {
+    let pair = |p: Pair| json!({ a: p.recorded, b: p.replayed });
+    let latency = f
+        .latency_us
+        .map(|[p50, p90, p99]| json!({ "p50": pair(p50), "p90": pair(p90), "p99": pair(p99) }));
+    let threads: Vec<Value> = f
+        .threads
+        .iter()
+        .map(|t| {
+            json!({
+                "name": t.name, "cpu_ms": pair(t.cpu_ms), "first_half_ms": pair(t.half_ms),
+                "switches": pair(t.switches),
+            })
+        })
+        .collect();
+    json!({
+        "elapsed_ms": pair(f.elapsed_ms),
+        "cpu_ms": pair(f.cpu_ms),
+        "voluntary_switches": pair(f.voluntary),
+        "involuntary_switches": pair(f.involuntary),
+        "wakeup_latency_us": latency,
+        "busy_pct": f.busy_pct.iter().map(|p| pair(*p)).collect::<Vec<_>>(),
+        "threads": threads,
+    })
+}

@@ -1,0 +1,116 @@
+//! `fairground replay` and the export of tracepoints.
+
+mod common;
+
+use common::{fails, file, json, place, succeeds, words};
+
+/// A recording of two threads on one of two CPUs, from a real kernel.
+fn trace(name: &str) -> String {
+    let data = "../fairground-trace/tests/data";
+    format!("{}/{data}/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn every_kind_of_trace_replays_and_says_how_faithful_it_is() {
+    for name in [
+        "sleeper.script.txt.xz",
+        "sleeper.perf.data.xz",
+        "sleeper.v6.dat.xz",
+        "sleeper.v7-zstd.dat.xz",
+    ] {
+        let trace = trace(name);
+        let text = succeeds(["replay", &trace]);
+        assert!(
+            text.contains("replayed on spr-guest-2cpu (250 Hz)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("fidelity: CPU time within 1 %: met"),
+            "{text}"
+        );
+        assert!(
+            text.contains("fidelity: switches within 10 %: met"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_group_setting_changes_the_second_run_and_the_numbers_are_in_the_json() {
+    let trace = trace("sleeper.script.txt.xz");
+    let attributes = "[[cgroup]]\npath = \"/a\"\n[[thread]]\ncomm = \"hog\"\n\
+                      cpus = [1]\ncgroup = \"/a\"\n";
+    let attributes = file("replay_group", "attributes.toml", attributes);
+    let known = ["replay", &trace, "--attributes", &attributes, "--json", "-"];
+    let limit = ["--set", "/a/cpu.max=20000 100000"];
+    let limited = json(&succeeds(words(&[&known, &limit])));
+    let sides = &limited["what_if"]["sides"];
+    let elapsed = &sides["elapsed_ms"];
+    let (before, after) = (&elapsed["replayed"], &elapsed["what_if"]);
+    // 1331 ms of computing at 20 % of a CPU.
+    assert!(before.as_f64().unwrap() < 1700.0, "{before}");
+    assert!(after.as_f64().unwrap() > 3000.0, "{after}");
+    let wrong = ["--set", "/b/cpu.max=20000 100000"];
+    fails(words(&[&known, &wrong]), &["no cgroup `/b`", "`/a`"]);
+    let wrong = ["--set", "/a/cpu.max=fast"];
+    fails(words(&[&known, &wrong]), &["`fast`", "QUOTA PERIOD"]);
+    let wrong = ["--set", "/a/cpu.mux=1"];
+    fails(
+        words(&[&known, &wrong]),
+        &["cpu.mux", "did you mean `cpu.max`"],
+    );
+}
+
+#[test]
+fn the_derived_scenario_runs() {
+    let trace = trace("sleeper.v6.dat.xz");
+    let scenario = place("replay_save").join("derived.toml");
+    let scenario = scenario.to_str().unwrap();
+    succeeds(["replay", &trace, "--save", scenario]);
+    let run = json(&succeeds(["run", scenario, "--json", "-", "--quiet"]));
+    let metrics = &run["runs"][0]["metrics"];
+    assert!(!run.to_string().contains("null,null"), "{metrics}");
+}
+
+#[test]
+fn exported_text_replays() {
+    let out = place("replay_export").join("run.txt");
+    let out = out.to_str().unwrap();
+    let machine = ["run", "--machine", "xeon-8cpu-2013", "--seed", "1"];
+    let workload = [
+        "--trace", out, "--", "sleepers", "--tasks", "4", "-d", "100ms",
+    ];
+    succeeds(words(&[&machine, &workload]));
+    let again = [
+        "replay",
+        out,
+        "--recorded-on",
+        "xeon-8cpu-2013",
+        "--tracer-ns",
+        "0",
+    ];
+    let text = succeeds(again);
+    assert!(text.contains("CPU time within 1 %: met"), "{text}");
+    fails(
+        words(&[&machine, &["--trace", "x.perf", "--", "hogs"]]),
+        &["x.perf", ".pftrace"],
+    );
+}
+
+#[test]
+fn what_is_no_trace_is_refused() {
+    let empty = file("replay_empty", "empty", "");
+    fails(["replay", &empty], &["it is empty", "perf.data"]);
+    fails(["replay", "no-such-file"], &["no-such-file"]);
+    let trace = trace("sleeper.v6.dat.xz");
+    let wrong = file("replay_attributes", "a.toml", "[[thread]]\ncommm = \"x\"\n");
+    fails(
+        ["replay", &trace, "--attributes", &wrong],
+        &["a.toml", "line 2", "comm"],
+    );
+    fails(["replay", &trace, "--seeds", "3"], &["one seed"]);
+    fails(
+        ["replay", &trace, "--recorded-profile", "linux-9"],
+        &["unknown profile `linux-9`"],
+    );
+}

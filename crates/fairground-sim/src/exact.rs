@@ -1,0 +1,52 @@
+//! A run beside a recording: with what the recording fixes and a benchmark leaves to chance, and
+//! with every tracepoint kept. Units: nanoseconds.
+
+use crate::cache::NS;
+use crate::machine::{Setup, Sim};
+use crate::outcome::{Outcome, RunError, outcome};
+
+/// What a recording fixes.
+#[derive(Clone, Debug, Default)]
+pub struct Exact {
+    /// When the ticks of all CPUs fall, modulo the tick; `None`: by chance.
+    pub tick_phase_ns: Option<u64>,
+    /// What the recorder costs at each tracepoint.
+    pub tracer_ns: u64,
+    /// When each initial task starts; those beyond the list start as in any run.
+    pub starts_ns: Vec<u64>,
+}
+
+/// A run and whose tasks its tracepoints are about.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// The run.
+    pub outcome: Outcome,
+    /// Template of each task, by task number.
+    pub templates: Vec<u32>,
+}
+
+/// Runs `setup` once, for at most `events_max` events, and keeps all tracepoints.
+///
+/// # Errors
+/// When the workload does not fit the machine, deadlocks, or needs more events.
+pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, RunError> {
+    let mut sim = Sim::new(&Setup {
+        trace: true,
+        ..setup.clone()
+    })?;
+    if let Some(phase_ns) = exact.tick_phase_ns {
+        sim.align_ticks(phase_ns);
+    }
+    sim.host.tracer = exact.tracer_ns * NS;
+    for (task, at_ns) in exact.starts_ns.iter().enumerate() {
+        sim.start_at(task, *at_ns);
+    }
+    let end = sim.run_within(events_max)?.ok_or(RunError::Budget {
+        events: events_max,
+        at_ns: sim.now / NS,
+    })?;
+    Ok(Traced {
+        outcome: outcome(&sim, setup, end / NS),
+        templates: sim.templates(),
+    })
+}

@@ -1,0 +1,162 @@
+//! `trace.dat` of trace-cmd, versions 6 and 7.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `sections` | version 7: sections, options, compression |
+//! | `page` | pages of the ring buffer |
+//!
+//! Layout: man pages trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5).
+
+mod page;
+mod sections;
+
+use crate::bytes::Bytes;
+use crate::error::TraceError;
+use crate::raw::decode::Decoder;
+use crate::raw::headers::{self, Headers};
+use crate::recording::{CPU_MAX, Recording};
+use page::Pages;
+
+const FORMAT: &str = "trace.dat";
+
+/// How a file begins.
+pub const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+
+/// Where one CPU's pages are in a file.
+#[derive(Clone, Copy, Debug)]
+struct CpuData {
+    cpu: u32,
+    offset: u64,
+    size: u64,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// When it is damaged before the first event. Later damage is told in the recording.
+pub fn read(data: &[u8], progress: &mut dyn FnMut(u64)) -> Result<Recording, TraceError> {
+    let mut bytes = Bytes::new(data, FORMAT);
+    let (version, page_size) = headers::beginning(&mut bytes)?;
+    let mut recording = Recording::new(FORMAT);
+    match version.as_str() {
+        "6" => v6(&mut bytes, page_size, &mut recording, progress)?,
+        "7" => sections::read(&mut bytes, page_size, &mut recording, progress)?,
+        other => {
+            return Err(TraceError::Unsupported {
+                what: format!("version {other} of trace.dat"),
+                help: "`trace-cmd convert --file-version 7` makes one that is",
+            });
+        }
+    }
+    recording.sort();
+    Ok(recording)
+}
+
+fn v6(
+    bytes: &mut Bytes<'_>,
+    page_size: u32,
+    recording: &mut Recording,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), TraceError> {
+    let headers = headers::all(bytes, true)?;
+    let cpus = bytes.u32()?;
+    if cpus > CPU_MAX {
+        return Err(bytes.damaged(format!("a number of CPUs, not {cpus}")));
+    }
+    let mut kind = bytes.take(10)?;
+    if kind == b"options  \0" {
+        while let id @ 1.. = bytes.u16()? {
+            let size = bytes.u32()?;
+            let text = bytes.take(size.into())?;
+            option(id, text, recording);
+        }
+        kind = bytes.take(10)?;
+    }
+    match kind {
+        b"flyrecord\0" => {}
+        b"latency  \0" => {
+            let text = bytes.take(bytes.left() as u64)?;
+            *recording = crate::text::read(text, progress)?;
+            recording.format = FORMAT;
+            return Ok(());
+        }
+        _ => return Err(bytes.damaged("`flyrecord` or `latency`".into())),
+    }
+    let mut places = Vec::new();
+    for cpu in 0..cpus {
+        let (offset, size) = (bytes.u64()?, bytes.u64()?);
+        places.push(CpuData { cpu, offset, size });
+    }
+    recording.cpus = cpus;
+    let decoder = begin(&headers, bytes.big, recording);
+    let mut budget = bytes.left() as u64;
+    for place in places {
+        let data = available(bytes, place, &mut budget, recording);
+        let pages = Pages {
+            header: headers.page,
+            size: page_size as usize,
+            big: bytes.big,
+            cpu: place.cpu,
+        };
+        if !pages.read(data, &decoder, recording) {
+            break;
+        }
+        progress(place.offset.saturating_add(place.size));
+    }
+    Ok(())
+}
+
+/// What of a CPU's data is in the file. `budget` is what all CPUs together can have: a file that
+/// names the same bytes again and again is damaged.
+fn available<'a>(
+    bytes: &Bytes<'a>,
+    place: CpuData,
+    budget: &mut u64,
+    recording: &mut Recording,
+) -> &'a [u8] {
+    let mut there = match bytes.seek(place.offset) {
+        Ok(there) => there,
+        Err(error) => {
+            recording.left_out.cut = Some(error.to_string());
+            return &[];
+        }
+    };
+    let left = (there.left() as u64).min(*budget);
+    *budget -= place.size.min(left);
+    if place.size > left {
+        let lacks = place.size - left;
+        recording.left_out.cut = Some(format!("CPU {} lacks {lacks} bytes", place.cpu));
+    }
+    there.take(place.size.min(left)).unwrap_or(&[])
+}
+
+/// Acts on an option: only the clock matters, and what the recorder lost.
+fn option(id: u16, text: &[u8], recording: &mut Recording) {
+    const CPUSTAT: u16 = 2;
+    const TRACECLOCK: u16 = 4;
+    let text = String::from_utf8_lossy(text);
+    match id {
+        TRACECLOCK => clock(text.split(['[', ']']).nth(1).unwrap_or(""), recording),
+        CPUSTAT => {
+            let lost = text
+                .lines()
+                .filter_map(|l| l.trim().strip_prefix("overrun:"));
+            let lost: u64 = lost.filter_map(|n| n.trim().parse::<u64>().ok()).sum();
+            recording.left_out.lost += lost;
+        }
+        _ => {}
+    }
+}
+
+/// Clocks that do not count nanoseconds give times of no use.
+fn clock(name: &str, recording: &mut Recording) {
+    if matches!(name, "counter" | "x86-tsc" | "uptime" | "ppc-tb") {
+        let note = format!("the clock `{name}` does not count nanoseconds; times are wrong");
+        recording.left_out.notes.push(note);
+    }
+}
+
+fn begin(headers: &Headers, big: bool, recording: &mut Recording) -> Decoder {
+    recording.names = headers.names.clone();
+    Decoder::new(headers, big, recording)
+}

@@ -1,0 +1,155 @@
+//! What a trace does not say, from a TOML file: the tick, groups, and policy, slice, affinity and
+//! group of threads by name. `docs/replay.md` describes the file.
+
+use serde::Deserialize;
+
+/// The file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attributes {
+    /// Ticks a second of the recorded kernel.
+    pub hz: Option<u32>,
+    /// Groups, parents before children.
+    #[serde(default, rename = "cgroup")]
+    pub cgroups: Vec<Group>,
+    /// Threads; the first that fits a name counts.
+    #[serde(default, rename = "thread")]
+    pub threads: Vec<ThreadWords>,
+}
+
+/// A group.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Absolute path.
+    pub path: String,
+    /// `cpu.weight`, 1 to 10000.
+    #[serde(rename = "cpu.weight")]
+    pub weight: Option<u64>,
+    /// cgroup v1 `cpu.shares`, instead of `cpu.weight`.
+    #[serde(rename = "cpu.shares")]
+    pub shares: Option<u64>,
+    /// `cpu.max`: quota and period in microseconds, or `max`.
+    #[serde(rename = "cpu.max")]
+    pub max: Option<String>,
+    /// `cpu.max.burst`, microseconds.
+    #[serde(rename = "cpu.max.burst")]
+    pub burst_us: Option<u64>,
+    /// `cpu.idle`.
+    #[serde(default, rename = "cpu.idle")]
+    pub idle: bool,
+}
+
+/// Threads of a name.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadWords {
+    /// Name; `*` stands for any text.
+    pub comm: String,
+    /// `normal`, `batch` or `idle`.
+    #[serde(default)]
+    pub policy: PolicyWords,
+    /// Own slice, microseconds.
+    pub slice_us: Option<u64>,
+    /// CPUs that it may use.
+    pub cpus: Option<Vec<u32>>,
+    /// Path of its group.
+    pub cgroup: Option<String>,
+}
+
+/// Policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PolicyWords {
+    /// `SCHED_OTHER`.
+    #[default]
+    Normal,
+    /// `SCHED_BATCH`.
+    Batch,
+    /// `SCHED_IDLE`.
+    Idle,
+}
+
+impl Attributes {
+    /// Reads a file's text.
+    ///
+    /// # Errors
+    /// What is wrong, with line and excerpt.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())
+    }
+
+    /// What is said about threads called `comm`.
+    #[must_use]
+    pub fn of(&self, comm: &str) -> Option<&ThreadWords> {
+        self.threads.iter().find(|t| fits(&t.comm, comm))
+    }
+}
+
+impl Group {
+    /// Quota (`None`: no limit) and period, ns.
+    ///
+    /// # Errors
+    /// What is wrong with the words.
+    pub fn limit(&self) -> Result<(Option<u64>, u64), String> {
+        self.max.as_deref().map_or(Ok((None, 100_000_000)), limit)
+    }
+}
+
+/// Reads `cpu.max`: `QUOTA [PERIOD]` in microseconds, or `max`.
+///
+/// # Errors
+/// What was expected.
+pub fn limit(text: &str) -> Result<(Option<u64>, u64), String> {
+    let bad = || format!("cpu.max `{text}`: expected `QUOTA PERIOD` in microseconds, or `max`");
+    let mut words = text.split_whitespace();
+    let us = |w: &str| {
+        w.parse::<u64>()
+            .ok()
+            .filter(|us| (1..=1 << 40).contains(us))
+    };
+    let quota = match words.next().ok_or_else(bad)? {
+        "max" => None,
+        word => Some(us(word).ok_or_else(bad)? * 1000),
+    };
+    let period = match words.next() {
+        None => 100_000,
+        Some(word) => us(word).ok_or_else(bad)?,
+    };
+    match words.next() {
+        None => Ok((quota, period * 1000)),
+        Some(_) => Err(bad()),
+    }
+}
+
+/// Whether `text` fits a pattern with `*`.
+fn fits(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((head, tail)) => text.strip_prefix(head).is_some_and(|rest| {
+            let mut starts = rest.char_indices().map(|(i, _)| i).chain([rest.len()]);
+            starts.any(|i| fits(tail, &rest[i..]))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_and_mistakes_are_told() {
+        let a = Attributes::parse(
+            "hz = 250\n[[cgroup]]\npath = \"/a\"\n\"cpu.max\" = \"20000 50000\"\n\
+             [[thread]]\ncomm = \"web*\"\npolicy = \"idle\"\ncgroup = \"/a\"\n",
+        )
+        .unwrap();
+        assert_eq!(a.cgroups[0].limit(), Ok((Some(20_000_000), 50_000_000)));
+        assert_eq!(a.of("webserver").unwrap().policy, PolicyWords::Idle);
+        assert!(a.of("db").is_none());
+        let error = Attributes::parse("[[thread]]\ncom = 1\n").unwrap_err();
+        assert!(error.contains("line 2") && error.contains("com"), "{error}");
+        assert!(limit("fast").unwrap_err().contains("QUOTA PERIOD"));
+        assert!(fits("a*c", "abc") && fits("*", "") && !fits("a*c", "ab"));
+    }
+}

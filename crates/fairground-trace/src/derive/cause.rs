@@ -1,0 +1,143 @@
+//! What wakes a sleeper, where the recording leaves it open.
+//!
+//! A timer's interrupt executes `sched_waking` while some thread is current that has nothing to do
+//! with it. Raw recordings have a flag for that; the text of `perf script` has not. What decides
+//! there is how regular the sleeps are, and whether one thread is always the one that wakes.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::log::{Block, Logs, Step};
+use crate::walk::{ThreadId, Waker};
+
+/// How a thread is woken when no thread does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// After a time from when it fell asleep, as `nanosleep` does.
+    AfterSleep,
+    /// At a point in time, whatever it did before: a period, or an event from outside.
+    AtTime,
+}
+
+/// What is known of one thread's wake-ups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Causes {
+    /// Wake-ups whose context is not known are a timer's.
+    pub perhaps_is_timer: bool,
+    /// What its timers do.
+    pub timer: Timer,
+}
+
+/// Sleeps whose lengths differ by less than this share are a timer's.
+const REGULAR: f64 = 0.02;
+/// Shorter sleeps are no evidence: they end soon whatever ends them, ns.
+const SHORT_NS: f64 = 20_000.0;
+/// Of so many releases one must be a wake-up that was seen.
+const PARTNER_SHARE: usize = 8;
+/// Fewer sleeps say nothing about regularity.
+const FEW: usize = 4;
+
+/// Pairs of threads that wake each other: what the first does before it sleeps releases the
+/// second even if that was only preempted and needed no wake-up. Without this, a partner that was
+/// preempted in the recording would run ahead on a machine with more CPUs.
+#[must_use]
+pub fn partners(logs: &Logs, causes: &[Causes]) -> FxHashSet<(ThreadId, ThreadId)> {
+    let mut wakes: FxHashMap<(ThreadId, ThreadId), (usize, usize)> = FxHashMap::default();
+    for (thread, log) in logs.logs.iter().enumerate() {
+        for step in &log.steps {
+            match step {
+                Step::Wake {
+                    thread: wakee,
+                    perhaps,
+                } if !perhaps || !causes[*wakee].perhaps_is_timer => {
+                    wakes.entry((thread, *wakee)).or_default().0 += 1;
+                }
+                Step::Release(other) => wakes.entry((thread, *other)).or_default().1 += 1,
+                _ => {}
+            }
+        }
+    }
+    let mutual = |seen: usize, released: usize| seen * PARTNER_SHARE >= released;
+    let pairs = wakes.into_iter();
+    pairs
+        .filter(|(_, (seen, released))| *seen > 0 && mutual(*seen, *released))
+        .map(|(pair, _)| pair)
+        .collect()
+}
+
+/// Decides for every thread.
+#[must_use]
+pub fn causes(logs: &Logs) -> Vec<Causes> {
+    (0..logs.logs.len()).map(|t| of_thread(logs, t)).collect()
+}
+
+fn of_thread(logs: &Logs, thread: ThreadId) -> Causes {
+    let log = &logs.logs[thread];
+    let ended: Vec<(&Block, u64, Waker)> = log
+        .blocks()
+        .filter_map(|b| b.woken.map(|(at, by)| (b, at, by)))
+        .collect();
+    let mut by_thread: FxHashMap<ThreadId, usize> = FxHashMap::default();
+    let (mut perhaps, mut interrupts) = (0, 0);
+    for (_, _, by) in &ended {
+        match by {
+            Waker::Perhaps(waker) => {
+                perhaps += 1;
+                *by_thread.entry(*waker).or_default() += 1;
+            }
+            Waker::Interrupt | Waker::Unseen => interrupts += 1,
+            Waker::Thread(_) => {}
+        }
+    }
+    let open = |by: &Waker| !matches!(by, Waker::Thread(_));
+    let timed: Vec<_> = ended.iter().filter(|(_, _, by)| open(by)).collect();
+    let sleeps = spread(timed.iter().map(|(b, at, _)| at - b.from).collect());
+    let periods = timed.windows(2).map(|w| w[1].1 - w[0].1).collect();
+    let periods = spread(periods);
+    let timer = if sleeps.width <= periods.width {
+        Timer::AfterSleep
+    } else {
+        Timer::AtTime
+    };
+    let regular = sleeps.is_regular() || periods.is_regular();
+    let main = by_thread
+        .iter()
+        .max_by_key(|(t, n)| (**n, usize::MAX - **t));
+    // One thread that always does it, and sleeps about as often itself, is the cause; a thread
+    // that computes throughout is only who happened to run.
+    let steady = main.is_some_and(|(waker, n)| {
+        let its_sleeps = logs.logs[*waker].blocks().count();
+        n * 10 >= (perhaps + interrupts) * 9 && its_sleeps * 2 >= *n
+    });
+    Causes {
+        perhaps_is_timer: perhaps > 0 && ((regular && !steady) || interrupts > perhaps),
+        timer,
+    }
+}
+
+/// The middle of a sample and how wide its middle half is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    n: usize,
+    median: f64,
+    width: f64,
+}
+
+impl Spread {
+    fn is_regular(self) -> bool {
+        self.n >= FEW && self.median > SHORT_NS && self.width < REGULAR * self.median
+    }
+}
+
+fn spread(mut sample: Vec<u64>) -> Spread {
+    let n = sample.len();
+    if n == 0 {
+        return Spread::default();
+    }
+    sample.sort_unstable();
+    let at = |quarter: usize| sample[(n - 1) * quarter / 4] as f64;
+    Spread {
+        n,
+        median: at(2),
+        width: at(3) - at(1),
+    }
+}

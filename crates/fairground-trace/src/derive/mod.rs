@@ -1,0 +1,24 @@
+//! From a recording to programs: what each thread computes between blockings, what wakes it, and
+//! whom it wakes. Times are in nanoseconds.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `log` | the recording, thread by thread |
+//! | `cause` | timer or thread: what wakes a sleeper, where the recording leaves it open |
+//! | `attributes` | what a trace does not say: groups, policies, affinity; from a file |
+//! | `tick` | the recorded kernel's tick, as far as it shows |
+//! | `pins` | affinity as far as it shows |
+//! | `truth` | attributes of a recorded case |
+//! | `workload` | a [`fairground_sim`] workload of it |
+
+pub mod attributes;
+pub mod cause;
+pub mod log;
+pub mod pins;
+pub mod tick;
+pub mod truth;
+pub mod workload;
+
+pub use attributes::Attributes;
+pub use log::{Log, Logs, Step};
+pub use workload::{Derived, Trim, derive};

@@ -1,0 +1,347 @@
+//! A workload of the simulator from the logs of a recording. Times are in nanoseconds.
+//!
+//! A thread's sleep that another one ended becomes a wait on a semaphore of its own, which that
+//! other one posts at the same point of its program; a sleep that a timer ended becomes a timed
+//! wait. So causes stay causes when the machine is another one. A semaphore keeps what is posted
+//! early, and every wait has its post earlier in the recording: nothing can stand still.
+
+use fairground_sim::workload::program::{
+    Cgroup, Dur, Op, Policy, Program, TaskTemplate, Until, Workload,
+};
+
+use rustc_hash::FxHashSet;
+
+use super::attributes::{Attributes, PolicyWords};
+use super::cause::{Causes, Timer};
+use super::log::{Block, Logs, Step};
+use super::pins::is_stopper;
+use crate::event::Names;
+use crate::walk::{ThreadId, Waker};
+
+/// What a recording gave.
+#[derive(Clone, Debug)]
+pub struct Derived {
+    /// The workload; its time zero is [`Derived::lead_ns`] before the recording's start.
+    pub workload: Workload,
+    /// When each initial task begins.
+    pub starts_ns: Vec<u64>,
+    /// Thread of each template.
+    pub threads: Vec<ThreadId>,
+    /// Operations of each thread that enter the kernel.
+    pub ops: Vec<u64>,
+    /// Computing of each thread that is in its program, ns.
+    pub demand_ns: Vec<u64>,
+    /// From the start of the simulation to that of the recording.
+    pub lead_ns: u64,
+    /// What was left out or stands for something else, for people.
+    pub notes: Vec<String>,
+}
+
+/// What the simulated kernel costs, to be taken off what was recorded: a program has only what the
+/// thread does itself.
+#[derive(Clone, Debug, Default)]
+pub struct Trim {
+    /// CPU time per operation, by thread.
+    pub per_op_ns: Vec<u64>,
+    /// From a sleep's end by the clock to its wake-up.
+    pub sleep_ns: u64,
+    /// From a point in time to the wake-up.
+    pub time_ns: u64,
+}
+
+/// What the derivation is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Threads.
+    pub logs: &'a Logs,
+    /// Names.
+    pub names: &'a Names,
+    /// What ended sleeps.
+    pub causes: &'a [Causes],
+    /// Who releases whom without a wake-up.
+    pub partners: &'a FxHashSet<(ThreadId, ThreadId)>,
+    /// Affinity as far as it shows.
+    pub pins: &'a [Option<u32>],
+    /// What the trace does not say.
+    pub attributes: &'a Attributes,
+    /// Length of a tick.
+    pub tick_ns: u64,
+}
+
+/// The end of a program: a sleep beyond the end of any run.
+const NEVER_NS: u64 = 1 << 50;
+/// Room before the recording in which threads come to where it finds them, and for each of them.
+const LEAD_NS: u64 = 20_000_000;
+const LEAD_EACH_NS: u64 = 100_000;
+/// The run ends at the latest after so many times the recording's length.
+pub const LENGTHS_MAX: u64 = 3;
+
+struct Builder<'a> {
+    from: Source<'a>,
+    trim: &'a Trim,
+    out: Derived,
+    template: Vec<Option<u32>>,
+    real_time: u64,
+}
+
+/// Derives a workload.
+///
+/// # Errors
+/// A sentence that says which attribute makes no sense.
+pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
+    let n = from.logs.logs.len();
+    let lead = (LEAD_NS + n as u64 * LEAD_EACH_NS).next_multiple_of(from.tick_ns.max(1));
+    let mut workload = Workload::new("replay", Vec::new());
+    let span = from.logs.span.1 - from.logs.span.0;
+    workload.duration = Until::Time(lead + span * LENGTHS_MAX + LEAD_NS);
+    workload.sems = vec![0; n];
+    let mut b = Builder {
+        from,
+        trim,
+        out: Derived {
+            workload,
+            starts_ns: Vec::new(),
+            threads: Vec::new(),
+            ops: vec![0; n],
+            demand_ns: vec![0; n],
+            lead_ns: lead,
+            notes: Vec::new(),
+        },
+        template: vec![None; n],
+        real_time: 0,
+    };
+    b.groups()?;
+    for thread in 0..n {
+        if b.is_used(thread) {
+            b.template(thread)?;
+        }
+    }
+    for thread in 0..n {
+        b.program(thread);
+    }
+    if b.real_time > 0 {
+        let note = format!("{} real-time threads run as nice -20", b.real_time);
+        b.out.notes.push(note);
+    }
+    b.out.workload.validate()?;
+    Ok(b.out)
+}
+
+impl Builder<'_> {
+    /// Stoppers are the machine's own, and a thread that did nothing is not needed.
+    fn is_used(&self, thread: ThreadId) -> bool {
+        let log = &self.from.logs.logs[thread];
+        !log.steps.is_empty() && !is_stopper(&self.name(thread))
+    }
+
+    fn name(&self, thread: ThreadId) -> String {
+        self.from.names.get(self.from.logs.threads[thread].tid)
+    }
+
+    fn groups(&mut self) -> Result<(), String> {
+        for words in &self.from.attributes.cgroups {
+            let at = |e: String| format!("cgroup `{}`: {e}", words.path);
+            let parent = match words.path.rsplit_once('/') {
+                Some(("", name)) if !name.is_empty() => 0,
+                Some((above, name)) if !name.is_empty() => self.group(above).map_err(at)?,
+                _ => return Err(at("expected a path that begins with `/`".into())),
+            };
+            let mut group = Cgroup::new(&words.path, parent);
+            if let Some(weight) = words.weight {
+                if !(1..=10_000).contains(&weight) {
+                    return Err(at(format!("cpu.weight {weight}: expected 1 to 10000")));
+                }
+                group.shares = Cgroup::shares_of_weight(weight);
+            }
+            group.shares = words.shares.unwrap_or(group.shares);
+            (group.quota_ns, group.period_ns) = words.limit().map_err(at)?;
+            group.burst_ns = words.burst_us.unwrap_or(0).saturating_mul(1000);
+            group.idle = words.idle;
+            self.out.workload.cgroups.push(group);
+        }
+        Ok(())
+    }
+
+    fn group(&self, path: &str) -> Result<u32, String> {
+        let groups = &self.out.workload.cgroups;
+        let found = groups.iter().position(|g| g.path == path);
+        found.map(|i| i as u32).ok_or_else(|| {
+            let known: Vec<&str> = groups.iter().map(|g| g.path.as_str()).collect();
+            format!("no cgroup `{path}`; there are {}", known.join(", "))
+        })
+    }
+
+    fn mask(&mut self, mut cpus: Vec<u32>) -> u32 {
+        cpus.sort_unstable();
+        cpus.dedup();
+        let masks = &mut self.out.workload.masks;
+        let known = masks.iter().position(|m| *m == cpus);
+        known.unwrap_or_else(|| {
+            masks.push(cpus);
+            masks.len() - 1
+        }) as u32
+    }
+
+    fn template(&mut self, thread: ThreadId) -> Result<(), String> {
+        let name = self.name(thread);
+        let log = &self.from.logs.logs[thread];
+        let prio = self.from.logs.threads[thread].prio;
+        let index = self.out.workload.templates.len() as u32;
+        let mut t = TaskTemplate::new(name.clone(), index, 1);
+        t.thread = true;
+        t.nice = (prio - 120).clamp(-20, 19) as i8;
+        self.real_time += u64::from(prio < 100);
+        if let Some(cpu) = self.from.pins[thread] {
+            t.affinity = Some(self.mask(vec![cpu]));
+        }
+        if let Some(words) = self.from.attributes.of(&name) {
+            t.policy = match words.policy {
+                PolicyWords::Normal => Policy::Normal,
+                PolicyWords::Batch => Policy::Batch,
+                PolicyWords::Idle => Policy::Idle,
+            };
+            t.slice_ns = words.slice_us.map(|us| us.saturating_mul(1000));
+            if let Some(cpus) = words.cpus.clone().filter(|c| !c.is_empty()) {
+                t.affinity = Some(self.mask(cpus));
+            }
+            if let Some(path) = &words.cgroup {
+                let group = self
+                    .group(path)
+                    .map_err(|e| format!("thread `{name}`: {e}"))?;
+                t.cgroup = Some(group);
+            }
+        }
+        let kept = log.parent.is_some_and(|p| self.is_used(p));
+        if !kept {
+            t.cgroup = t.cgroup.or(Some(0));
+            self.out.workload.initial.push(index);
+            let start = if log.awake_at_start || self.from.logs.threads[thread].forked {
+                let born = self.from.logs.threads[thread].born_ns;
+                let after = if log.awake_at_start {
+                    0
+                } else {
+                    born - self.from.logs.span.0
+                };
+                self.out.lead_ns + after
+            } else {
+                self.out.lead_ns / 2
+            };
+            self.out.starts_ns.push(start);
+        }
+        self.out.workload.templates.push(t);
+        self.out.workload.programs.push(Program {
+            name,
+            ops: Vec::new(),
+        });
+        self.out.threads.push(thread);
+        self.template[thread] = Some(index);
+        Ok(())
+    }
+
+    /// When the thread's own time begins, on the recording's clock.
+    fn born(&self, thread: ThreadId) -> i128 {
+        let log = &self.from.logs.logs[thread];
+        if self.from.logs.threads[thread].forked || log.awake_at_start {
+            let start = self.from.logs.span.0;
+            let born = self.from.logs.threads[thread].born_ns;
+            return if log.awake_at_start { start } else { born }.into();
+        }
+        i128::from(self.from.logs.span.0) - i128::from(self.out.lead_ns - self.out.lead_ns / 2)
+    }
+
+    fn program(&mut self, thread: ThreadId) {
+        let Some(template) = self.template[thread] else {
+            return;
+        };
+        let logs = self.from.logs;
+        let log = &logs.logs[thread];
+        let per_op = self.trim.per_op_ns.get(thread).copied().unwrap_or(0);
+        let mut ops: Vec<Op> = Vec::with_capacity(log.steps.len() + 1);
+        let (mut run, mut owed, mut entries, mut demand) = (0_u64, 0_u64, 0_u64, 0_u64);
+        // Computing goes in before the next operation, less what that operation will cost.
+        let mut push = |run: &mut u64, op: Option<Op>| {
+            owed += per_op;
+            let off = owed.min(*run);
+            owed -= off;
+            let left = std::mem::take(run) - off;
+            if left > 0 {
+                ops.push(Op::Run(Dur::Const(left)));
+                demand += left;
+            }
+            entries += 1;
+            ops.extend(op);
+        };
+        for step in &log.steps {
+            match *step {
+                Step::Run(ns) => run += ns,
+                Step::Wake {
+                    thread: wakee,
+                    perhaps,
+                } => {
+                    let timer = perhaps && self.from.causes[wakee].perhaps_is_timer;
+                    if !timer && self.template[wakee].is_some() {
+                        push(&mut run, Some(Op::SemPost(wakee as u32)));
+                    }
+                }
+                Step::Fork(child) => {
+                    if let Some(template) = self.template[child] {
+                        push(&mut run, Some(Op::Fork { template }));
+                    }
+                }
+                Step::Release(other) => {
+                    if self.is_partner(thread, other) {
+                        push(&mut run, Some(Op::SemPost(other as u32)));
+                    }
+                }
+                Step::Released(by) => {
+                    if self.is_partner(by, thread) {
+                        push(&mut run, Some(Op::SemWait(thread as u32)));
+                    }
+                }
+                Step::Block(block) => {
+                    let op = self.wait(thread, block);
+                    push(&mut run, Some(op));
+                }
+            }
+        }
+        let last = (!log.exited).then_some(Op::SleepUntil(NEVER_NS));
+        push(&mut run, last);
+        self.out.ops[thread] = entries;
+        self.out.demand_ns[thread] = demand;
+        self.out.workload.programs[template as usize].ops = ops;
+    }
+
+    fn is_partner(&self, thread: ThreadId, released: ThreadId) -> bool {
+        let both = self.template[thread].is_some() && self.template[released].is_some();
+        both && self.from.partners.contains(&(thread, released))
+    }
+
+    /// The operation that a sleep becomes.
+    fn wait(&self, thread: ThreadId, block: Block) -> Op {
+        let Some((at, by)) = block.woken else {
+            return Op::SleepUntil(NEVER_NS);
+        };
+        let causes = self.from.causes[thread];
+        let waker = match by {
+            Waker::Thread(waker) => Some(waker),
+            Waker::Perhaps(waker) if !causes.perhaps_is_timer => Some(waker),
+            _ => None,
+        };
+        if waker.is_some_and(|w| self.template[w].is_some()) {
+            return Op::SemWait(thread as u32);
+        }
+        // What was asleep at the start has slept since nobody knows when: only its end counts.
+        let first = block.from == self.from.logs.span.0;
+        match causes.timer {
+            Timer::AfterSleep if !first => {
+                let ns = (at - block.from).saturating_sub(self.trim.sleep_ns);
+                Op::Sleep(Dur::Const(ns.max(1)))
+            }
+            _ => {
+                let since_born = i128::from(at) - self.born(thread);
+                let ns = u64::try_from(since_born).unwrap_or(0);
+                Op::SleepUntil(ns.saturating_sub(self.trim.time_ns))
+            }
+        }
+    }
+}

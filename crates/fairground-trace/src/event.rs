@@ -1,0 +1,222 @@
+//! One form for the scheduler's tracepoints, whatever file they come from.
+//!
+//! Times are nanoseconds on the recording's clock. Thread ids are the kernel's; 0 is the idle task
+//! of whichever CPU.
+
+use rustc_hash::FxHashMap;
+
+/// One tracepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, ns.
+    pub at_ns: u64,
+    /// The CPU that executed it.
+    pub cpu: u32,
+    /// The thread that was current there.
+    pub tid: u32,
+    /// What that CPU was doing.
+    pub context: Context,
+    /// What happened.
+    pub kind: Kind,
+}
+
+/// On whose behalf a tracepoint was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// The current thread itself.
+    Task,
+    /// An interrupt, soft or hard, that merely met the current thread.
+    Interrupt,
+    /// The recording does not say.
+    Unknown,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `sched_switch`.
+    Switch {
+        /// Who stops running.
+        prev: u32,
+        /// Its priority as the kernel prints it: 120 is nice 0, below 100 real time.
+        prev_prio: i16,
+        /// How it leaves.
+        state: State,
+        /// Who starts.
+        next: u32,
+        /// Its priority.
+        next_prio: i16,
+    },
+    /// `sched_waking`: a wake-up was asked for.
+    Waking {
+        /// Of whom.
+        tid: u32,
+        /// Its priority.
+        prio: i16,
+        /// Where it was last.
+        cpu: u32,
+    },
+    /// `sched_wakeup`: the thread is runnable.
+    Wakeup {
+        /// Who.
+        tid: u32,
+        /// Its priority.
+        prio: i16,
+        /// On which CPU.
+        cpu: u32,
+    },
+    /// `sched_wakeup_new`: a new thread is runnable.
+    WakeupNew {
+        /// Who.
+        tid: u32,
+        /// Its priority.
+        prio: i16,
+        /// On which CPU.
+        cpu: u32,
+    },
+    /// `sched_migrate_task`.
+    Migrate {
+        /// Who.
+        tid: u32,
+        /// From where.
+        from: u32,
+        /// To where.
+        to: u32,
+    },
+    /// `sched_process_fork`.
+    Fork {
+        /// Who creates.
+        parent: u32,
+        /// Who is created.
+        child: u32,
+    },
+    /// `sched_process_exit`.
+    Exit {
+        /// Who.
+        tid: u32,
+    },
+}
+
+/// How a thread leaves its CPU (`prev_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Still runnable: `R` or `R+`.
+    Runnable,
+    /// Asleep in any way; the letter that the kernel prints.
+    Blocked(u8),
+    /// Dead: `X` or `Z`.
+    Dead,
+}
+
+impl State {
+    /// From the kernel's letters ("S", "R+", "D|W").
+    #[must_use]
+    pub fn from_letters(letters: &[u8]) -> Self {
+        match letters.first() {
+            None | Some(b'R') => Self::Runnable,
+            Some(b'X' | b'Z' | b'x') => Self::Dead,
+            Some(letter) => Self::Blocked(*letter),
+        }
+    }
+
+    /// From the number in the raw event. `letters` has the letter of each bit, zero where the
+    /// kernel prints none; the bit above all states only says that the thread was preempted.
+    #[must_use]
+    pub fn from_bits(bits: u64, letters: &[u8; 16]) -> Self {
+        let set = (0..16).filter(|bit| bits & (1 << bit) != 0);
+        let mut known = set.map(|bit| letters[bit]).filter(|l| *l != 0);
+        match known.next() {
+            None => Self::Runnable,
+            Some(letter) => Self::from_letters(&[letter]),
+        }
+    }
+
+    /// The letter that the kernel prints.
+    #[must_use]
+    pub fn letter(self) -> char {
+        match self {
+            Self::Runnable => 'R',
+            Self::Blocked(letter) => char::from(letter),
+            Self::Dead => 'X',
+        }
+    }
+}
+
+/// Names of threads (`comm`): the last one that was seen.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    by_tid: FxHashMap<u32, [u8; COMM]>,
+}
+
+/// Longest name in the kernel, with the terminating zero.
+pub const COMM: usize = 16;
+
+impl Names {
+    /// Remembers a name; empty ones and `<...>` say nothing.
+    #[inline]
+    pub fn see(&mut self, tid: u32, comm: &[u8]) {
+        if tid == 0 || comm.is_empty() || comm[0] == b'<' || comm[0] == b':' {
+            return;
+        }
+        let mut fixed = [0; COMM];
+        let n = comm.len().min(COMM - 1);
+        fixed[..n].copy_from_slice(&comm[..n]);
+        self.by_tid.insert(tid, fixed);
+    }
+
+    /// All names, by thread id.
+    #[must_use]
+    pub fn all(&self) -> Vec<(u32, String)> {
+        let mut tids: Vec<u32> = self.by_tid.keys().copied().collect();
+        tids.sort_unstable();
+        tids.into_iter().map(|tid| (tid, self.get(tid))).collect()
+    }
+
+    /// The name of a thread, `tid N` if it was never seen.
+    #[must_use]
+    pub fn get(&self, tid: u32) -> String {
+        if tid == 0 {
+            return "swapper".into();
+        }
+        let Some(comm) = self.by_tid.get(&tid) else {
+            return format!("tid {tid}");
+        };
+        let end = comm.iter().position(|b| *b == 0).unwrap_or(COMM);
+        let clean = |c: char| if c.is_control() { '?' } else { c };
+        String::from_utf8_lossy(&comm[..end])
+            .chars()
+            .map(clean)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_read_from_letters_and_bits() {
+        assert_eq!(State::from_letters(b"R+"), State::Runnable);
+        assert_eq!(State::from_letters(b"S"), State::Blocked(b'S'));
+        assert_eq!(State::from_letters(b"Z"), State::Dead);
+        let letters = b"SDTtXZPI\0\0\0\0\0\0\0\0";
+        assert_eq!(State::from_bits(0x100, letters), State::Runnable);
+        assert_eq!(State::from_bits(2, letters), State::Blocked(b'D'));
+        assert_eq!(State::from_bits(0x10, letters), State::Dead);
+        assert_eq!(State::from_bits(0x80, letters), State::Blocked(b'I'));
+    }
+
+    #[test]
+    fn a_name_is_the_last_one_that_was_seen() {
+        let mut names = Names::default();
+        names.see(7, b"bash");
+        names.see(7, b"<...>");
+        assert_eq!(names.get(7), "bash");
+        names.see(7, b"a name that is far too long");
+        assert_eq!(names.get(7), "a name that is ");
+        assert_eq!(
+            (names.get(8), names.get(0)),
+            ("tid 8".into(), "swapper".into())
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! A recording, or a simulated run in its form, for the tools that people use.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `text` | the layout of `perf script` |
+//! | `table` | JSON lines and CSV |
+//! | `perfetto`, `proto` | Perfetto's protobuf |
+//! | `load` | how many threads want each CPU |
+
+mod load;
+mod perfetto;
+mod proto;
+mod table;
+mod text;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::recording::Recording;
+
+/// A format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The layout of `perf script`.
+    Text,
+    /// Perfetto's protobuf.
+    Perfetto,
+    /// One JSON object a line.
+    JsonLines,
+    /// Comma-separated.
+    Csv,
+}
+
+/// Ends of file names.
+pub const ENDS: [&str; 4] = ["pftrace", "txt", "jsonl", "csv"];
+
+impl Format {
+    /// By the end of a file's name; `None` if it is none of [`ENDS`].
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "txt" => Some(Self::Text),
+            "pftrace" => Some(Self::Perfetto),
+            "jsonl" => Some(Self::JsonLines),
+            "csv" => Some(Self::Csv),
+            _ => None,
+        }
+    }
+}
+
+/// Writes a recording.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(recording: &Recording, format: Format, out: &mut impl Write) -> io::Result<()> {
+    match format {
+        Format::Text => text::write(recording, out),
+        Format::Perfetto => perfetto::write(recording, out),
+        Format::JsonLines => table::json_lines(recording, out),
+        Format::Csv => table::csv(recording, out),
+    }
+}

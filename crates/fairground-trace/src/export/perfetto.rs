@@ -1,0 +1,221 @@
+//! Perfetto: ftrace events of each CPU, names, and a counter track of the load of each CPU.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use prost::Message;
+
+use super::load;
+use super::proto::{
+    Bundle, Counter, Exit, Fork, FtraceEvent, Migrate, Packet, Process, ProcessTree, Switch,
+    Thread, TrackDescriptor, TrackEvent, Wake,
+};
+use crate::event::{Event, Kind, Names, State};
+use crate::recording::Recording;
+
+/// Events of one CPU in a packet.
+const BUNDLE: usize = 512;
+/// All packets are of one writer.
+const SEQUENCE: u32 = 1;
+/// Field `packet` of the file's message, as its key on the wire.
+const PACKET_KEY: u8 = 1 << 3 | 2;
+/// `TrackEvent.TYPE_COUNTER`.
+const COUNTER: i32 = 4;
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: nothing before this packet is needed.
+const CLEARED: u32 = 1;
+/// Counter tracks have numbers from here on.
+const TRACKS: u64 = 1 << 32;
+
+pub fn write(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
+    let mut packets = Packets {
+        out,
+        buffer: Vec::new(),
+    };
+    packets.put(Packet {
+        process_tree: Some(tree(recording)),
+        sequence_flags: Some(CLEARED),
+        ..Packet::default()
+    })?;
+    let mut waiting: Vec<Vec<FtraceEvent>> = vec![Vec::new(); recording.cpus as usize];
+    for event in &recording.events {
+        let cpu = event.cpu as usize;
+        waiting[cpu].push(one(event, &recording.names));
+        if waiting[cpu].len() >= BUNDLE {
+            packets.bundle(event.cpu, std::mem::take(&mut waiting[cpu]))?;
+        }
+    }
+    for (cpu, events) in (0..).zip(waiting) {
+        if !events.is_empty() {
+            packets.bundle(cpu, events)?;
+        }
+    }
+    for cpu in 0..recording.cpus {
+        let track = TrackDescriptor {
+            uuid: Some(TRACKS + u64::from(cpu)),
+            name: Some(format!("CPU {cpu} running and runnable")),
+            counter: Some(Counter {}),
+        };
+        packets.put(Packet {
+            track_descriptor: Some(track),
+            ..Packet::default()
+        })?;
+    }
+    for (at, cpu, count) in load::changes(recording) {
+        let value = TrackEvent {
+            r#type: Some(COUNTER),
+            track_uuid: Some(TRACKS + u64::from(cpu)),
+            counter_value: Some(count.into()),
+        };
+        packets.put(Packet {
+            timestamp: Some(at),
+            track_event: Some(value),
+            ..Packet::default()
+        })?;
+    }
+    Ok(())
+}
+
+struct Packets<'a, W> {
+    out: &'a mut W,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> Packets<'_, W> {
+    fn put(&mut self, mut packet: Packet) -> io::Result<()> {
+        packet.trusted_packet_sequence_id = Some(SEQUENCE);
+        self.buffer.clear();
+        self.buffer.push(PACKET_KEY);
+        packet.encode_length_delimited(&mut self.buffer)?;
+        self.out.write_all(&self.buffer)
+    }
+
+    fn bundle(&mut self, cpu: u32, event: Vec<FtraceEvent>) -> io::Result<()> {
+        let bundle = Bundle {
+            cpu: Some(cpu),
+            event,
+        };
+        self.put(Packet {
+            ftrace_events: Some(bundle),
+            ..Packet::default()
+        })
+    }
+}
+
+/// Threads, and a process for all of one name: which thread is of which process is not recorded.
+fn tree(recording: &Recording) -> ProcessTree {
+    let mut by_name: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (tid, name) in recording.names.all() {
+        by_name.entry(name).or_default().push(tid);
+    }
+    let mut tree = ProcessTree::default();
+    for (name, tids) in by_name {
+        let Some(first) = tids.first().map(|t| *t as i32) else {
+            continue;
+        };
+        tree.processes.push(Process {
+            pid: Some(first),
+            cmdline: vec![name.clone()],
+        });
+        let thread = |tid: &u32| Thread {
+            tid: Some(*tid as i32),
+            name: Some(name.clone()),
+            tgid: Some(first),
+        };
+        tree.threads.extend(tids.iter().map(thread));
+    }
+    tree
+}
+
+fn one(event: &Event, names: &Names) -> FtraceEvent {
+    let comm = |tid: u32| {
+        Some(match tid {
+            0 => format!("swapper/{}", event.cpu),
+            tid => names.get(tid),
+        })
+    };
+    let id = |tid: u32| Some(tid as i32);
+    let mut to = FtraceEvent {
+        timestamp: Some(event.at_ns),
+        pid: Some(event.tid),
+        ..FtraceEvent::default()
+    };
+    let wake = |tid: u32, prio: i16, cpu: u32| {
+        Some(Wake {
+            comm: comm(tid),
+            pid: id(tid),
+            prio: Some(prio.into()),
+            success: Some(1),
+            target_cpu: Some(cpu as i32),
+        })
+    };
+    match event.kind {
+        Kind::Switch { .. } => to.sched_switch = switch(event.kind, &comm),
+        Kind::Waking { tid, prio, cpu } => to.sched_waking = wake(tid, prio, cpu),
+        Kind::Wakeup { tid, prio, cpu } => to.sched_wakeup = wake(tid, prio, cpu),
+        Kind::WakeupNew { tid, prio, cpu } => to.sched_wakeup_new = wake(tid, prio, cpu),
+        Kind::Migrate {
+            tid,
+            from,
+            to: dest,
+        } => {
+            to.sched_migrate_task = Some(Migrate {
+                comm: comm(tid),
+                pid: id(tid),
+                prio: Some(120),
+                orig_cpu: id(from),
+                dest_cpu: id(dest),
+            });
+        }
+        Kind::Fork { parent, child } => {
+            to.sched_process_fork = Some(Fork {
+                parent_comm: comm(parent),
+                parent_pid: id(parent),
+                child_comm: comm(child),
+                child_pid: id(child),
+            });
+        }
+        Kind::Exit { tid } => {
+            to.sched_process_exit = Some(Exit {
+                comm: comm(tid),
+                pid: id(tid),
+                tgid: id(tid),
+                prio: Some(120),
+            });
+        }
+    }
+    to
+}
+
+fn switch(kind: Kind, comm: &dyn Fn(u32) -> Option<String>) -> Option<Switch> {
+    let Kind::Switch {
+        prev,
+        prev_prio,
+        state,
+        next,
+        next_prio,
+    } = kind
+    else {
+        return None;
+    };
+    Some(Switch {
+        prev_comm: comm(prev),
+        prev_pid: Some(prev as i32),
+        prev_prio: Some(prev_prio.into()),
+        prev_state: Some(bits(state)),
+        next_comm: comm(next),
+        next_pid: Some(next as i32),
+        next_prio: Some(next_prio.into()),
+    })
+}
+
+/// The kernel's bits of a state (`TASK_STATE_TO_CHAR_STR`).
+fn bits(state: State) -> i64 {
+    match state {
+        State::Runnable => 0,
+        State::Dead => 0x10,
+        State::Blocked(letter) => {
+            let place = b"SDTtXZPI".iter().position(|l| *l == letter);
+            1 << place.unwrap_or(0)
+        }
+    }
+}

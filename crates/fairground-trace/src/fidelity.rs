@@ -1,0 +1,203 @@
+//! Recorded against replayed: how faithful a replay is, by fixed rules. Units as named.
+
+use std::collections::BTreeMap;
+
+use crate::derive::pins::is_stopper;
+use crate::event::Names;
+use crate::measure::{Measured, ThreadTime};
+use crate::replay::Run;
+
+/// How near each must come.
+pub const CPU_PCT: f64 = 1.0;
+/// Switches.
+pub const SWITCHES_PCT: f64 = 10.0;
+/// Median of the wake-up latency.
+pub const LATENCY_PCT: f64 = 15.0;
+/// Threads with less than this share of all CPU time count together, by name.
+const SMALL_SHARE: f64 = 0.01;
+
+/// One value on both sides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// In the recording.
+    pub recorded: f64,
+    /// In the replay.
+    pub replayed: f64,
+}
+
+/// A thread, or all small ones of a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadRow {
+    /// Name, with the thread's id if it is one.
+    pub name: String,
+    /// CPU time, ms.
+    pub cpu_ms: Pair,
+    /// CPU time in the first half, ms.
+    pub half_ms: Pair,
+    /// Switches away.
+    pub switches: Pair,
+    /// Whether it must come near: it has a share of the CPU time that matters, and is no stopper
+    /// (`migration/N`), which a replay leaves to the simulated machine.
+    pub counts: bool,
+}
+
+/// A replay beside its recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fidelity {
+    /// Most CPU time first.
+    pub threads: Vec<ThreadRow>,
+    /// Length, ms.
+    pub elapsed_ms: Pair,
+    /// CPU time of all, ms.
+    pub cpu_ms: Pair,
+    /// Switches away from threads that sleep.
+    pub voluntary: Pair,
+    /// Switches away from runnable threads.
+    pub involuntary: Pair,
+    /// Wake-up latencies, us: 50, 90, 99 % and the number of them; `None` if either has none.
+    pub latency_us: Option<[Pair; 3]>,
+    /// Busy share of each CPU, %.
+    pub busy_pct: Vec<Pair>,
+}
+
+impl Pair {
+    /// The difference in per cent of the recorded value.
+    #[must_use]
+    pub fn diff_pct(self) -> f64 {
+        if self.recorded == self.replayed {
+            return 0.0;
+        }
+        100.0 * (self.replayed - self.recorded) / self.recorded
+    }
+
+    /// Whether the two are within `pct` per cent.
+    #[must_use]
+    pub fn within(self, pct: f64) -> bool {
+        self.diff_pct().abs() <= pct
+    }
+}
+
+impl Fidelity {
+    /// Of a recording and a run of it.
+    #[must_use]
+    pub fn new(recorded: &Measured, run: &Run, names: &Names) -> Self {
+        let replayed = &run.measured;
+        let pair = |recorded: f64, replayed: f64| Pair { recorded, replayed };
+        let of = |f: &dyn Fn(&Measured) -> f64| pair(f(recorded), f(replayed));
+        let length = |m: &Measured| (m.window.1 - m.window.0).max(1) as f64;
+        let latency = [50, 90, 99].map(|p| {
+            let us = |m: &Measured| m.latency(p).map(|ns| ns as f64 / 1e3);
+            Some(pair(us(recorded)?, us(replayed)?))
+        });
+        let latency_us = match latency {
+            [Some(a), Some(b), Some(c)] => Some([a, b, c]),
+            _ => None,
+        };
+        let cpus = recorded.busy_ns.len().max(replayed.busy_ns.len());
+        let busy = |m: &Measured, cpu: usize| {
+            let busy = m.busy_ns.get(cpu).copied().unwrap_or(0);
+            100.0 * busy as f64 / length(m)
+        };
+        Self {
+            threads: threads(recorded, replayed, names),
+            elapsed_ms: of(&|m| length(m) / 1e6),
+            cpu_ms: of(&|m| m.cpu_ns() as f64 / 1e6),
+            voluntary: of(&|m| m.switches().0 as f64),
+            involuntary: of(&|m| m.switches().1 as f64),
+            latency_us,
+            busy_pct: (0..cpus)
+                .map(|c| pair(busy(recorded, c), busy(replayed, c)))
+                .collect(),
+        }
+    }
+
+    /// The thread whose CPU time is furthest off.
+    #[must_use]
+    pub fn worst(&self) -> Option<&ThreadRow> {
+        let rows = self.threads.iter().filter(|t| t.counts);
+        rows.max_by(|a, b| {
+            let off = |t: &ThreadRow| t.cpu_ms.diff_pct().abs();
+            off(a).total_cmp(&off(b))
+        })
+    }
+
+    /// Switches of both kinds.
+    #[must_use]
+    pub fn switches(&self) -> Pair {
+        Pair {
+            recorded: self.voluntary.recorded + self.involuntary.recorded,
+            replayed: self.voluntary.replayed + self.involuntary.replayed,
+        }
+    }
+
+    /// What is not near enough: CPU time, switches, latency. `None`: nothing to compare.
+    #[must_use]
+    pub fn met(&self) -> [Option<bool>; 3] {
+        [
+            self.worst().map(|t| t.cpu_ms.within(CPU_PCT)),
+            Some(self.switches().within(SWITCHES_PCT)),
+            self.latency_us.map(|l| l[0].within(LATENCY_PCT)),
+        ]
+    }
+}
+
+fn threads(recorded: &Measured, replayed: &Measured, names: &Names) -> Vec<ThreadRow> {
+    let total = recorded.cpu_ns().max(1) as f64;
+    let mut rows: BTreeMap<(bool, String), (ThreadTime, ThreadTime)> = BTreeMap::new();
+    let tids = recorded.threads.keys().chain(replayed.threads.keys());
+    let mut tids: Vec<u32> = tids.copied().collect();
+    tids.sort_unstable();
+    tids.dedup();
+    let none = ThreadTime::default();
+    for tid in tids {
+        let a = recorded.threads.get(&tid).unwrap_or(&none);
+        let b = replayed.threads.get(&tid).unwrap_or(&none);
+        let small = (a.cpu_ns as f64) < SMALL_SHARE * total;
+        let name = names.get(tid);
+        let name = if small {
+            name
+        } else {
+            format!("{name} ({tid})")
+        };
+        let (into_a, into_b) = rows.entry((small, name)).or_default();
+        add(into_a, a);
+        add(into_b, b);
+    }
+    let mut rows: Vec<ThreadRow> = rows
+        .into_iter()
+        .map(|((_, name), (a, b))| {
+            let pair = |f: fn(&ThreadTime) -> f64| Pair {
+                recorded: f(&a),
+                replayed: f(&b),
+            };
+            ThreadRow {
+                cpu_ms: pair(|t| t.cpu_ns as f64 / 1e6),
+                half_ms: pair(|t| t.first_half_ns as f64 / 1e6),
+                switches: pair(|t| (t.voluntary + t.involuntary) as f64),
+                counts: a.cpu_ns as f64 >= SMALL_SHARE * total && !is_stopper(&name),
+                name,
+            }
+        })
+        .collect();
+    rows.sort_by(|a, b| b.cpu_ms.recorded.total_cmp(&a.cpu_ms.recorded));
+    rows
+}
+
+fn add(to: &mut ThreadTime, t: &ThreadTime) {
+    to.cpu_ns += t.cpu_ns;
+    to.first_half_ns += t.first_half_ns;
+    to.voluntary += t.voluntary;
+    to.involuntary += t.involuntary;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_in_per_cent_of_the_recorded_value() {
+        let pair = |recorded, replayed| Pair { recorded, replayed };
+        assert!(pair(100.0, 101.0).within(1.0) && !pair(100.0, 101.1).within(1.0));
+        assert!(pair(0.0, 0.0).within(0.0) && !pair(0.0, 1.0).within(50.0));
+    }
+}

@@ -1,0 +1,30 @@
+//! Scheduler traces, in and out.
+//!
+//! ```text
+//!   perf.data   ┐
+//!   trace.dat   ├─► open ─► Recording (events, what was left out) ─► walk ─► measure
+//!   text        ┘                                                      └──► derive ─► a Workload
+//! ```
+mod bytes;
+pub mod dat;
+pub mod derive;
+pub mod error;
+pub mod event;
+pub mod export;
+mod fact;
+pub mod fidelity;
+pub mod measure;
+pub mod open;
+pub mod perf_data;
+pub mod raw;
+pub mod recording;
+pub mod replay;
+pub mod save;
+pub mod simulated;
+pub mod text;
+pub mod walk;
+
+pub use error::TraceError;
+pub use event::{Context, Event, Kind, Names, State};
+pub use open::open;
+pub use recording::{LeftOut, Recording};

@@ -1,0 +1,231 @@
+//! What a recording says about CPU time, switches and waiting: the same rules for a recorded and a
+//! replayed run, so that they can be compared. Times are in nanoseconds.
+
+use std::collections::BTreeMap;
+
+use crate::event::{Event, State};
+use crate::walk::{Fact, Walk};
+
+/// One thread, or several of one name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// Time on CPUs.
+    pub cpu_ns: u64,
+    /// The same in the first half of the window.
+    pub first_half_ns: u64,
+    /// Switches away while asleep.
+    pub voluntary: u64,
+    /// Switches away while runnable.
+    pub involuntary: u64,
+    /// From `sched_wakeup` to the CPU, each.
+    pub latency_ns: Vec<u64>,
+}
+
+/// A run, measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// By the kernel's id.
+    pub threads: BTreeMap<u32, ThreadTime>,
+    /// Busy time by CPU.
+    pub busy_ns: Vec<u64>,
+    /// CPUs whose switches from idle to a thread are not in the recording.
+    pub blind: Vec<bool>,
+    /// Window.
+    pub window: (u64, u64),
+    /// Switches that were filled in.
+    pub inferred: u64,
+}
+
+/// Measures inside `window`. Latencies of threads that an idle CPU marked in `blind` took in are
+/// left out, as a recording that does not have these switches leaves them out.
+#[must_use]
+pub fn measure(
+    events: &[Event],
+    cpus: u32,
+    window: (u64, u64),
+    blind: Option<&[bool]>,
+) -> Measured {
+    let mut m = Measured {
+        busy_ns: vec![0; cpus as usize],
+        window,
+        ..Measured::default()
+    };
+    m.blind = match blind {
+        Some(blind) => blind.to_vec(),
+        None => blind_cpus(events, cpus),
+    };
+    m.blind.resize(cpus as usize, false);
+    let half = window.0 + (window.1 - window.0) / 2;
+    // Since when each CPU has nobody.
+    let mut free_since = vec![window.0; cpus as usize];
+    let walk = Walk::over(events, cpus, |threads, fact| match fact {
+        Fact::Ran {
+            thread,
+            cpu,
+            from,
+            to,
+        } => {
+            let inside = |a: u64, b: u64| to.min(b).saturating_sub(from.max(a));
+            let t = m.threads.entry(threads[thread].tid).or_default();
+            t.cpu_ns += inside(window.0, window.1);
+            t.first_half_ns += inside(window.0, half);
+            m.busy_ns[cpu as usize] += inside(window.0, window.1);
+        }
+        Fact::Out {
+            thread,
+            cpu,
+            at,
+            state,
+        } => {
+            free_since[cpu as usize] = at;
+            if (window.0..=window.1).contains(&at) {
+                let t = m.threads.entry(threads[thread].tid).or_default();
+                match state {
+                    State::Runnable => t.involuntary += 1,
+                    State::Blocked(_) | State::Dead => t.voluntary += 1,
+                }
+            }
+        }
+        Fact::In {
+            thread,
+            cpu,
+            at,
+            woken,
+            inferred,
+        } => {
+            let c = cpu as usize;
+            let unseen = inferred || (m.blind[c] && at > free_since[c]);
+            if let Some(since) = woken.filter(|since| *since >= window.0 && at <= window.1)
+                && !unseen
+            {
+                let t = m.threads.entry(threads[thread].tid).or_default();
+                t.latency_ns.push(at - since);
+            }
+        }
+        _ => {}
+    });
+    m.inferred = walk.inferred;
+    m
+}
+
+/// CPUs that are seen to become idle, and never to stop being so.
+fn blind_cpus(events: &[Event], cpus: u32) -> Vec<bool> {
+    use crate::event::Kind;
+    let mut seen = vec![(0_u64, 0_u64); cpus as usize];
+    for event in events {
+        if let Kind::Switch { prev, next, .. } = event.kind {
+            let (into, from) = &mut seen[event.cpu as usize];
+            *into += u64::from(next == 0);
+            *from += u64::from(prev == 0);
+        }
+    }
+    seen.iter()
+        .map(|(into, from)| *into > 2 && *from == 0)
+        .collect()
+}
+
+impl Measured {
+    /// Time of all threads.
+    #[must_use]
+    pub fn cpu_ns(&self) -> u64 {
+        self.threads.values().map(|t| t.cpu_ns).sum()
+    }
+
+    /// Switches of all threads: voluntary, involuntary.
+    #[must_use]
+    pub fn switches(&self) -> (u64, u64) {
+        let sum = |f: fn(&ThreadTime) -> u64| self.threads.values().map(f).sum();
+        (sum(|t| t.voluntary), sum(|t| t.involuntary))
+    }
+
+    /// The wake-up latency that `percent` of all do not exceed, ns.
+    #[must_use]
+    pub fn latency(&self, percent: usize) -> Option<u64> {
+        let all = self.threads.values().flat_map(|t| &t.latency_ns);
+        percentile(all.copied().collect(), percent)
+    }
+}
+
+/// The smallest value that reaches `percent` of the sample.
+#[must_use]
+pub fn percentile(mut sample: Vec<u64>, percent: usize) -> Option<u64> {
+    if sample.is_empty() {
+        return None;
+    }
+    sample.sort_unstable();
+    Some(sample[(percent * sample.len()).div_ceil(100).max(1) - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Context, Kind};
+
+    fn event(at_ns: u64, cpu: u32, tid: u32, kind: Kind) -> Event {
+        let context = Context::Unknown;
+        Event {
+            at_ns,
+            cpu,
+            tid,
+            context,
+            kind,
+        }
+    }
+
+    fn switch(at_ns: u64, cpu: u32, prev: u32, state: State, next: u32) -> Event {
+        let (prev_prio, next_prio) = (120, 120);
+        let kind = Kind::Switch {
+            prev,
+            prev_prio,
+            state,
+            next,
+            next_prio,
+        };
+        event(at_ns, cpu, prev, kind)
+    }
+
+    fn wakeup(at_ns: u64, cpu: u32, by: u32, tid: u32) -> Event {
+        event(
+            at_ns,
+            cpu,
+            by,
+            Kind::Wakeup {
+                tid,
+                prio: 120,
+                cpu,
+            },
+        )
+    }
+
+    #[test]
+    fn time_switches_and_latencies() {
+        let events = [
+            switch(0, 0, 0, State::Runnable, 1),
+            wakeup(20, 0, 1, 2),
+            switch(30, 0, 1, State::Runnable, 2),
+            switch(70, 0, 2, State::Blocked(b'S'), 1),
+            switch(100, 0, 1, State::Blocked(b'S'), 0),
+        ];
+        let m = measure(&events, 1, (0, 100), None);
+        let (one, two) = (&m.threads[&1], &m.threads[&2]);
+        assert_eq!((one.cpu_ns, one.first_half_ns), (60, 30));
+        assert_eq!((one.voluntary, one.involuntary), (1, 1));
+        assert_eq!((two.cpu_ns, &two.latency_ns[..]), (40, &[10][..]));
+        assert_eq!((m.busy_ns[0], m.inferred), (100, 0));
+    }
+
+    #[test]
+    fn a_switch_from_idle_that_is_missing_is_put_at_the_wake_up() {
+        let s = State::Blocked(b'S');
+        let mut events = vec![switch(5, 0, 1, s, 0)];
+        for round in 1..4 {
+            let at = round * 100;
+            events.push(wakeup(at, 0, 0, 1));
+            events.push(switch(at + 50, 0, 1, s, 0));
+        }
+        let m = measure(&events, 1, (5, 350), None);
+        assert_eq!((m.threads[&1].cpu_ns, m.inferred), (150, 3));
+        assert!(m.threads[&1].latency_ns.is_empty());
+        assert_eq!(m.blind, [true]);
+    }
+}

@@ -1,0 +1,117 @@
+//! Which kind of file it is: by its first bytes, never by its name.
+
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use crate::error::TraceError;
+use crate::event::Kind;
+use crate::recording::Recording;
+use crate::{dat, perf_data, text};
+
+const GZIP: &[u8] = b"\x1f\x8b";
+const XZ: &[u8] = b"\xfd7zXZ\0";
+/// What is looked at to find out.
+const HEAD: usize = 64 << 10;
+/// Most bytes that a compressed binary file may become: these are held in memory as a whole.
+const PLAIN_MAX: u64 = 2 << 30;
+/// Most memory for the dictionary of a compressed file, KiB.
+const DICTIONARY_KIB: u32 = 128 << 10;
+
+/// Reads a trace. `progress` is told how many bytes were read, now and then.
+///
+/// # Errors
+/// When it is no trace, has no `sched_switch`, or is damaged before its first event.
+pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Recording, TraceError> {
+    read(std::fs::File::open(path)?, progress)
+}
+
+/// Reads a trace from any source.
+///
+/// # Errors
+/// As [`open`].
+pub fn read(source: impl Read, progress: &mut dyn FnMut(u64)) -> Result<Recording, TraceError> {
+    let mut source = Source::new(source)?;
+    let recording = if source.head.starts_with(GZIP) {
+        let mut plain = Source::new(flate2::read::MultiGzDecoder::new(source))?;
+        by_kind(&mut plain, progress)
+    } else if source.head.starts_with(XZ) {
+        let plain = lzma_rust2::XzReader::new_mem_limit(source, true, DICTIONARY_KIB);
+        by_kind(&mut Source::new(plain)?, progress)
+    } else {
+        by_kind(&mut source, progress)
+    }?;
+    let switches = recording.events.iter();
+    if switches
+        .map(|e| e.kind)
+        .any(|k| matches!(k, Kind::Switch { .. }))
+    {
+        return Ok(recording);
+    }
+    Err(TraceError::NoSwitches {
+        format: recording.format,
+        also: match recording.left_out.text().trim_end() {
+            "" => String::new(),
+            text => format!("\n{text}"),
+        },
+    })
+}
+
+fn by_kind<R: Read>(
+    source: &mut Source<R>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Recording, TraceError> {
+    let head = &source.head[..];
+    let perf = perf_data::MAGICS.iter().any(|m| head.starts_with(m));
+    if perf || head.starts_with(dat::MAGIC) {
+        let mut data = Vec::new();
+        source.take(PLAIN_MAX + 1).read_to_end(&mut data)?;
+        if data.len() as u64 > PLAIN_MAX {
+            return Err(TraceError::Unsupported {
+                what: format!("a binary trace of more than {PLAIN_MAX} bytes"),
+                help: "record for a shorter time",
+            });
+        }
+        return if perf {
+            perf_data::read(data, progress)
+        } else {
+            dat::read(&data, progress)
+        };
+    }
+    if text::looks_like(head) {
+        return text::read(BufReader::with_capacity(1 << 20, source), progress);
+    }
+    let hint = if head.is_empty() {
+        "; it is empty".to_string()
+    } else {
+        let first = &head[..head.len().min(12)];
+        format!("; it begins with `{}`", first.escape_ascii())
+    };
+    Err(TraceError::Unknown { hint })
+}
+
+/// A source whose beginning can be looked at.
+struct Source<R> {
+    head: Vec<u8>,
+    at: usize,
+    rest: R,
+}
+
+impl<R: Read> Source<R> {
+    fn new(mut rest: R) -> std::io::Result<Self> {
+        let mut head = Vec::new();
+        rest.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+        Ok(Self { head, at: 0, rest })
+    }
+}
+
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let mut left = &self.head[self.at..];
+        if left.is_empty() {
+            return self.rest.read(buffer);
+        }
+        let n = left.read(buffer)?;
+        self.at += n;
+        Ok(n)
+    }
+}

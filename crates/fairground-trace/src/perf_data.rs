@@ -1,0 +1,191 @@
+//! `perf.data`, by the library `linux-perf-data`. What a damaged file could make it allocate or
+//! refuse as a whole is checked here first: sections beyond the end, records cut short.
+
+use std::io::Cursor;
+
+use linux_perf_data::linux_perf_event_reader::EventRecord;
+use linux_perf_data::{Feature, PerfFileReader, PerfFileRecord};
+
+use crate::bytes::Bytes;
+use crate::error::TraceError;
+use crate::raw::decode::Decoder;
+use crate::raw::headers::{self, Headers};
+use crate::recording::Recording;
+
+const FORMAT: &str = "perf.data";
+
+/// How a file begins, on a machine of either byte order.
+pub const MAGICS: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
+
+/// Record types that the check looks into.
+const AUXTRACE: u32 = 71;
+/// Bytes of a record's head: type, flags, size.
+const HEAD: u64 = 8;
+
+/// Reads a file.
+///
+/// # Errors
+/// When it is damaged before the first record, or has no formats of tracepoints.
+pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recording, TraceError> {
+    let mut recording = Recording::new(FORMAT);
+    check(&mut data, &mut recording)?;
+    let total = data.len() as u64;
+    let damaged = |e: linux_perf_data::Error| TraceError::Damaged {
+        format: FORMAT,
+        at: 0,
+        what: e.to_string(),
+    };
+    let reader = PerfFileReader::parse_file(Cursor::new(data)).map_err(damaged)?;
+    let PerfFileReader {
+        mut perf_file,
+        mut record_iter,
+    } = reader;
+    let Some(tracing) = perf_file.feature_section_data(Feature::TRACING_DATA) else {
+        return Err(TraceError::Unsupported {
+            what: "a perf.data without formats of tracepoints".into(),
+            help: "record tracepoints, as `perf sched record` does",
+        });
+    };
+    let mut bytes = Bytes::new(tracing, FORMAT);
+    let headers = tracing_data(&mut bytes)?;
+    recording.names = headers.names.clone();
+    let decoder = Decoder::new(&headers, bytes.big, &mut recording);
+    let mut count = 0_u64;
+    loop {
+        let record = match record_iter.next_record(&mut perf_file) {
+            Ok(Some(PerfFileRecord::EventRecord { record, .. })) => record,
+            Ok(Some(PerfFileRecord::UserRecord(_))) => continue,
+            Ok(None) => break,
+            Err(error) => {
+                recording.left_out.cut = Some(error.to_string());
+                break;
+            }
+        };
+        count += 1;
+        if count.is_multiple_of(1 << 14) {
+            progress(total.min(count * 128));
+        }
+        match record.parse() {
+            Ok(parsed) => {
+                if !take(&parsed, &decoder, &mut recording) {
+                    break;
+                }
+            }
+            Err(error) => recording.left_out.bad(|| error.to_string()),
+        }
+    }
+    recording.sort();
+    Ok(recording)
+}
+
+/// Takes in a record; false if no more can be kept.
+fn take(record: &EventRecord<'_>, decoder: &Decoder, recording: &mut Recording) -> bool {
+    match record {
+        EventRecord::Sample(sample) => {
+            let (Some(raw), Some(at_ns), Some(cpu)) = (&sample.raw, sample.timestamp, sample.cpu)
+            else {
+                recording
+                    .left_out
+                    .other("samples without data, time or CPU");
+                return true;
+            };
+            decoder.record(&raw.as_slice(), cpu, at_ns, recording)
+        }
+        EventRecord::Lost(lost) => {
+            recording.left_out.lost += lost.count;
+            true
+        }
+        EventRecord::Comm(comm) => {
+            let tid = u32::try_from(comm.tid).unwrap_or(0);
+            recording.names.see(tid, &comm.name.as_slice());
+            true
+        }
+        _ => true,
+    }
+}
+
+/// The tracing data begin as a trace.dat, with a version of their own.
+fn tracing_data(bytes: &mut Bytes<'_>) -> Result<Headers, TraceError> {
+    let (version, _) = headers::beginning(bytes)?;
+    headers::all(bytes, version.as_str() >= "0.6")
+}
+
+/// Proves that all sections are inside the file, and cuts the data after the last whole record.
+fn check(data: &mut [u8], recording: &mut Recording) -> Result<(), TraceError> {
+    let len = data.len() as u64;
+    let mut bytes = Bytes::new(data, FORMAT);
+    bytes.big = bytes.take(8)? == MAGICS[1];
+    let header_size = bytes.u64()?;
+    let attr_size = bytes.u64()?;
+    let mut sections = Vec::new();
+    for _ in 0..3 {
+        sections.push((bytes.u64()?, bytes.u64()?));
+    }
+    let (offset, size) = sections[1];
+    let mut features = 0;
+    for _ in 0..4 {
+        features += u64::from(bytes.u64()?.count_ones());
+    }
+    if header_size < bytes.at as u64 || !(16..=4096).contains(&attr_size) {
+        return Err(bytes.damaged("a header of perf's size".into()));
+    }
+    if size == 0 {
+        return Err(TraceError::Unsupported {
+            what: "a perf.data whose recording was not ended".into(),
+            help: "the formats of its events stand at its end, which is missing",
+        });
+    }
+    let end = offset
+        .checked_add(size)
+        .ok_or_else(|| bytes.damaged("a size".into()))?;
+    let mut table = bytes.seek(end)?;
+    for _ in 0..features {
+        sections.push((table.u64()?, table.u64()?));
+    }
+    for (at, n) in &sections {
+        if at.checked_add(*n).is_none_or(|end| end > len) {
+            return Err(bytes.damaged(format!("a section inside the file, not {n} bytes at {at}")));
+        }
+    }
+    let whole = whole_records(&bytes.seek(offset)?, size);
+    if whole < size {
+        let lacks = size - whole;
+        recording.left_out.cut = Some(format!("the last {lacks} bytes of the records are damaged"));
+        let big = bytes.big;
+        let new_end = whole.to_be_bytes();
+        let place = &mut data[48..56];
+        place.copy_from_slice(&if big { new_end } else { whole.to_le_bytes() });
+        let from = end as usize;
+        // The table of features follows the records, wherever these end.
+        data.copy_within(
+            from..from + 16 * features as usize,
+            (offset + whole) as usize,
+        );
+    }
+    Ok(())
+}
+
+/// Bytes of whole records from here on.
+fn whole_records(from: &Bytes<'_>, size: u64) -> u64 {
+    let mut done = 0;
+    loop {
+        let Ok(mut at) = from.seek(from.at as u64 + done) else {
+            return done;
+        };
+        let head = (at.u32(), at.u16(), at.u16());
+        let (Ok(kind), Ok(_), Ok(n)) = head else {
+            return done;
+        };
+        let mut n = u64::from(n);
+        if kind == AUXTRACE {
+            n = n.saturating_add(at.u64().unwrap_or(u64::MAX));
+        }
+        match done.checked_add(n) {
+            Some(next) if n >= HEAD && next <= size => done = next,
+            _ => return done,
+        }
+        if done == size {
+            return done;
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! A recording, read: its events in order of time, and what could not be used.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::event::{Event, Kind, Names};
+
+/// Most events that are kept; a longer recording is used up to there.
+pub const EVENTS_MAX: usize = 50_000_000;
+
+/// CPUs beyond this number are refused as damage.
+pub const CPU_MAX: u32 = 8191;
+
+/// A recording.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// In order of time.
+    pub events: Vec<Event>,
+    /// Names of threads.
+    pub names: Names,
+    /// Number of CPUs: the file's own, or the highest that is seen.
+    pub cpus: u32,
+    /// What could not be used.
+    pub left_out: LeftOut,
+    /// Kind of file, for people.
+    pub format: &'static str,
+}
+
+/// What was not used, and how often.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Events of other kinds, by name.
+    pub other_events: BTreeMap<String, u64>,
+    /// Events that the recorder reported as lost.
+    pub lost: u64,
+    /// Lines or records that make no sense.
+    pub bad: u64,
+    /// The first of these, for people.
+    pub first_bad: Option<String>,
+    /// Events that are older than the one before on the same CPU.
+    pub backwards: u64,
+    /// Why reading ended before the end of the file.
+    pub cut: Option<String>,
+    /// What else people should know.
+    pub notes: Vec<String>,
+}
+
+impl Recording {
+    /// Nothing read yet.
+    #[must_use]
+    pub fn new(format: &'static str) -> Self {
+        Self {
+            format,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in one event; false if no more can be kept.
+    #[inline]
+    pub fn push(&mut self, event: Event) -> bool {
+        if event.cpu > CPU_MAX || event.at_ns > i64::MAX as u64 {
+            self.left_out
+                .bad(|| format!("CPU {} at {} ns", event.cpu, event.at_ns));
+            return true;
+        }
+        if self.events.len() >= EVENTS_MAX {
+            self.left_out.cut = Some(format!("only the first {EVENTS_MAX} events are used"));
+            return false;
+        }
+        self.cpus = self.cpus.max(event.cpu + 1);
+        if let Kind::Migrate { to, .. } = event.kind
+            && to <= CPU_MAX
+        {
+            self.cpus = self.cpus.max(to + 1);
+        }
+        self.events.push(event);
+        true
+    }
+
+    /// Puts the events in order of time; those of one time stay in the order of the file.
+    pub fn sort(&mut self) {
+        let mut last = vec![0_u64; self.cpus as usize];
+        let mut sorted = true;
+        let mut before = 0;
+        for event in &self.events {
+            let last = &mut last[event.cpu as usize];
+            self.left_out.backwards += u64::from(event.at_ns < *last);
+            *last = (*last).max(event.at_ns);
+            sorted &= event.at_ns >= before;
+            before = event.at_ns;
+        }
+        if !sorted {
+            self.events.sort_by_key(|e| e.at_ns);
+        }
+    }
+
+    /// First and last time, ns.
+    #[must_use]
+    pub fn span(&self) -> (u64, u64) {
+        let at = |e: Option<&Event>| e.map_or(0, |e| e.at_ns);
+        (at(self.events.first()), at(self.events.last()))
+    }
+}
+
+impl LeftOut {
+    /// Counts an event that is not one of the scheduler's.
+    pub fn other(&mut self, name: &str) {
+        const NAMES_MAX: usize = 64;
+        if let Some(count) = self.other_events.get_mut(name) {
+            *count += 1;
+            return;
+        }
+        let full = self.other_events.len() >= NAMES_MAX;
+        let name = if full { "(others)" } else { name };
+        *self.other_events.entry(name.to_string()).or_default() += 1;
+    }
+
+    /// Counts a line or record that makes no sense; `what` is asked for the first one only.
+    pub fn bad(&mut self, what: impl FnOnce() -> String) {
+        self.bad += 1;
+        if self.first_bad.is_none() {
+            self.first_bad = Some(what());
+        }
+    }
+
+    /// What people should know, one sentence a line; empty if all was used.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        if let Some(cut) = &self.cut {
+            let _ = writeln!(
+                text,
+                "the file is cut short: {cut}; what came before is used"
+            );
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "{note}");
+        }
+        if self.lost > 0 {
+            let _ = writeln!(text, "the recorder lost {} events", self.lost);
+        }
+        if let Some(first) = &self.first_bad {
+            let _ = writeln!(text, "{} records make no sense, first: {first}", self.bad);
+        }
+        if self.backwards > 0 {
+            let _ = writeln!(
+                text,
+                "{} events are older than the one before on their CPU and were put in order",
+                self.backwards
+            );
+        }
+        if !self.other_events.is_empty() {
+            let all: u64 = self.other_events.values().sum();
+            let names: Vec<&str> = self.other_events.keys().map(String::as_str).collect();
+            let shown = &names[..names.len().min(5)];
+            let more = if names.len() > 5 { ", ..." } else { "" };
+            let names = shown.join(", ");
+            let _ = writeln!(
+                text,
+                "{all} events of other kinds were skipped: {names}{more}"
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Context;
+
+    fn at(at_ns: u64, cpu: u32) -> Event {
+        let kind = Kind::Exit { tid: at_ns as u32 };
+        Event {
+            at_ns,
+            cpu,
+            tid: 1,
+            context: Context::Unknown,
+            kind,
+        }
+    }
+
+    #[test]
+    fn events_are_put_in_order_and_those_that_ran_back_are_counted() {
+        let mut r = Recording::new("test");
+        for event in [at(5, 0), at(3, 1), at(4, 0), at(9, CPU_MAX + 1)] {
+            assert!(r.push(event));
+        }
+        r.sort();
+        let times: Vec<u64> = r.events.iter().map(|e| e.at_ns).collect();
+        assert_eq!(times, [3, 4, 5]);
+        assert_eq!((r.left_out.backwards, r.left_out.bad, r.cpus), (1, 1, 2));
+        assert!(r.left_out.text().contains("1 events are older"));
+    }
+}

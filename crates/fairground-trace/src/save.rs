@@ -1,0 +1,141 @@
+//! A derived workload as a scenario file, for editing (docs/scenario.md).
+
+use std::fmt::Write as _;
+
+use fairground_sim::workload::program::{Dur, Op, Policy, Workload};
+
+use crate::derive::Derived;
+
+/// The scenario's text.
+#[must_use]
+pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz: u32) -> String {
+    let w = &derived.workload;
+    let names = unique_names(w);
+    let mut text = format!(
+        "# Derived from a recording: {}\n# One semaphore for each thread that another one wakes: \
+         the waker posts it, the thread waits for it.\nname = \"replay\"\nmachine = {}\n\
+         profile = {}\nhz = {hz}\nduration = \"exit\"\nseeds = 1\n",
+        title.replace(|c: char| c.is_control(), " "),
+        quoted(machine),
+        quoted(profile),
+    );
+    let mut used: Vec<u32> = Vec::new();
+    for op in w.programs.iter().flat_map(|p| &p.ops) {
+        if let Op::SemWait(s) | Op::SemPost(s) = op {
+            used.push(*s);
+        }
+    }
+    used.sort_unstable();
+    used.dedup();
+    let sems: Vec<String> = used.iter().map(|s| format!("s{s} = 0")).collect();
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "semaphores = {{ {} }}", sems.join(", "));
+    groups(w, &mut text);
+    let mut starts = derived.starts_ns.iter();
+    let first = derived.starts_ns.iter().min().copied().unwrap_or(0);
+    for (index, template) in w.templates.iter().enumerate() {
+        let _ = write!(text, "\n[[task]]\nname = {}\n", quoted(&names[index]));
+        if w.initial.contains(&(index as u32)) {
+            let start = starts.next().copied().unwrap_or(0) - first;
+            if start > 0 {
+                let _ = writeln!(text, "start = \"{start}ns\"");
+            }
+        } else {
+            text += "template = true\n";
+        }
+        if template.nice != 0 {
+            let _ = writeln!(text, "nice = {}", template.nice);
+        }
+        match template.policy {
+            Policy::Normal => {}
+            Policy::Batch => text += "policy = \"batch\"\n",
+            Policy::Idle => text += "policy = \"idle\"\n",
+        }
+        if let Some(slice) = template.slice_ns {
+            let _ = writeln!(text, "slice = \"{slice}ns\"");
+        }
+        if let Some(mask) = template.affinity {
+            let _ = writeln!(text, "affinity = {:?}", w.masks[mask as usize]);
+        }
+        if let Some(group) = template.cgroup.filter(|g| *g != 0) {
+            let path = &w.cgroups[group as usize].path;
+            let _ = writeln!(text, "cgroup = {}", quoted(path));
+        }
+        text += "process = \"recorded\"\nsteps = [\n";
+        let ops = &w.programs[template.program as usize].ops;
+        steps(ops, &names, &mut text);
+        text += "]\n";
+    }
+    text
+}
+
+fn groups(w: &Workload, text: &mut String) {
+    for group in w.cgroups.iter().skip(1) {
+        let _ = write!(text, "\n[[cgroup]]\npath = {}\n", quoted(&group.path));
+        let weight = ((group.shares * 100 + 512) / 1024).clamp(1, 10_000);
+        let _ = writeln!(text, "\"cpu.weight\" = {weight}");
+        if let Some(quota) = group.quota_ns {
+            let (quota, period) = (quota / 1000, group.period_ns / 1000);
+            let _ = writeln!(text, "\"cpu.max\" = \"{quota} {period}\"");
+            let _ = writeln!(text, "\"cpu.max.burst\" = {}", group.burst_ns / 1000);
+        }
+        if group.idle {
+            text.push_str("\"cpu.idle\" = true\n");
+        }
+    }
+}
+
+/// Steps, equal turns as loops; the sleep at the end that stands for the recording's end is an
+/// exit.
+fn steps(ops: &[Op], names: &[String], text: &mut String) {
+    let words: Vec<String> = ops.iter().map_while(|op| step(*op, names)).collect();
+    for word in &words {
+        let _ = writeln!(text, "    {word},");
+    }
+    if words.is_empty() {
+        text.push_str("    \"exit\",\n");
+    }
+}
+
+/// One step; `None` where the recording ends.
+fn step(op: Op, names: &[String]) -> Option<String> {
+    const NEVER_NS: u64 = 1 << 49;
+    let ns = |d: Dur| match d {
+        Dur::Const(ns) => format!("\"{ns}ns\""),
+        other => format!("\"{other:?}\""),
+    };
+    Some(match op {
+        Op::Run(d) => format!("{{ run = {} }}", ns(d)),
+        Op::Sleep(d) => format!("{{ sleep = {} }}", ns(d)),
+        Op::SleepUntil(at) if at >= NEVER_NS => return None,
+        Op::SleepUntil(at) => format!("{{ until = \"{at}ns\" }}"),
+        Op::SemWait(s) => format!("{{ wait = \"s{s}\" }}"),
+        Op::SemPost(s) => format!("{{ post = \"s{s}\" }}"),
+        Op::Fork { template } => {
+            format!("{{ fork = {} }}", quoted(&names[template as usize]))
+        }
+        other => format!("# {other:?}"),
+    })
+}
+
+/// Names of tasks, each once: a second one of a name has its number behind it.
+fn unique_names(w: &Workload) -> Vec<String> {
+    let mut seen = rustc_hash::FxHashSet::default();
+    let unique = |(i, t): (usize, &fairground_sim::workload::program::TaskTemplate)| {
+        let clean = |c: char| if c.is_alphanumeric() { c } else { '-' };
+        let name: String = t.name.chars().map(clean).collect();
+        let name = name.trim_matches('-');
+        let name = if name.is_empty() { "thread" } else { name };
+        if seen.insert(name.to_string()) {
+            return name.to_string();
+        }
+        let numbered = format!("{name}-n{i}");
+        seen.insert(numbered.clone());
+        numbered
+    };
+    w.templates.iter().enumerate().map(unique).collect()
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_string()).to_string()
+}

@@ -1,0 +1,140 @@
+//! Tracepoints of a simulated run in the form of recorded ones.
+
+use fairground::event::Event as SimEvent;
+use fairground::value::TaskId;
+use fairground_sim::host::TraceLine;
+
+use crate::event::{Context, Event, Kind, Names, State};
+use crate::recording::Recording;
+
+/// Who a simulated task is to the outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Thread id.
+    pub tid: u32,
+    /// Priority, 120 for nice 0.
+    pub prio: i16,
+    /// Name.
+    pub comm: String,
+}
+
+/// The first thread id of simulated tasks: those below belong to the kernel on a real machine.
+pub const FIRST_TID: u32 = 1000;
+
+/// The events of `trace` on `cpus` CPUs; `who` has an identity for each task by number.
+#[must_use]
+pub fn recording(trace: &[TraceLine], cpus: u32, who: &[Identity]) -> Recording {
+    let mut names = Names::default();
+    for identity in who {
+        names.see(identity.tid, identity.comm.as_bytes());
+    }
+    let mut current: Vec<Option<TaskId>> = vec![None; cpus as usize];
+    let mut recording = Recording {
+        cpus,
+        names,
+        ..Recording::new("simulated run")
+    };
+    for line in trace {
+        let of = |task: TaskId| who.get(task.idx()).map_or((0, 120), |w| (w.tid, w.prio));
+        let on = current.get(line.cpu as usize).copied().flatten();
+        if let SimEvent::Switch { next, .. } = line.event
+            && let Some(slot) = current.get_mut(line.cpu as usize)
+        {
+            *slot = next;
+        }
+        let Some(kind) = kind(line.event, of) else {
+            continue;
+        };
+        recording.push(Event {
+            at_ns: line.at_ns,
+            cpu: line.cpu,
+            tid: on.map_or(0, |task| of(task).0),
+            context: Context::Unknown,
+            kind,
+        });
+    }
+    mark_exits(&mut recording.events);
+    recording.sort();
+    recording
+}
+
+/// What a simulated tracepoint is called outside; quota has none.
+fn kind(event: SimEvent, of: impl Fn(TaskId) -> (u32, i16)) -> Option<Kind> {
+    Some(match event {
+        SimEvent::Switch {
+            prev,
+            prev_runnable,
+            next,
+            ..
+        } => switch(prev.map(&of), prev_runnable, next.map(&of)),
+        SimEvent::Waking { task, prev_cpu } => {
+            let (tid, prio) = of(task);
+            Kind::Waking {
+                tid,
+                prio,
+                cpu: prev_cpu.0,
+            }
+        }
+        SimEvent::Wakeup { task, cpu } => {
+            let (tid, prio) = of(task);
+            Kind::Wakeup {
+                tid,
+                prio,
+                cpu: cpu.0,
+            }
+        }
+        SimEvent::WakeupNew { task, cpu } => {
+            let (tid, prio) = of(task);
+            Kind::WakeupNew {
+                tid,
+                prio,
+                cpu: cpu.0,
+            }
+        }
+        SimEvent::Migrate { task, from, to, .. } => Kind::Migrate {
+            tid: of(task).0,
+            from: from.0,
+            to: to.0,
+        },
+        SimEvent::Fork { parent, child } => Kind::Fork {
+            parent: parent.map_or(0, |p| of(p).0),
+            child: of(child).0,
+        },
+        SimEvent::Exit { task } => Kind::Exit { tid: of(task).0 },
+        SimEvent::Throttle { .. } => return None,
+    })
+}
+
+fn switch(prev: Option<(u32, i16)>, runnable: bool, next: Option<(u32, i16)>) -> Kind {
+    let (prev_tid, prev_prio) = prev.unwrap_or((0, 120));
+    let (next, next_prio) = next.unwrap_or((0, 120));
+    Kind::Switch {
+        prev: prev_tid,
+        prev_prio,
+        state: if runnable || prev.is_none() {
+            State::Runnable
+        } else {
+            State::Blocked(b'S')
+        },
+        next,
+        next_prio,
+    }
+}
+
+/// The switch away from a task that has exited says so.
+fn mark_exits(events: &mut [Event]) {
+    let mut exiting = rustc_hash::FxHashSet::default();
+    for event in events {
+        match &mut event.kind {
+            Kind::Exit { tid } => drop(exiting.insert(*tid)),
+            Kind::Switch {
+                prev,
+                state: state @ State::Blocked(_),
+                ..
+            } if exiting.remove(prev) => {
+                *state = State::Dead;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What an event says, in the kernel's own words (`comm=x pid=1 prio=120 target_cpu=000`) or in the
+//! short form that the plugins of libtraceevent print (`x:1 [120] CPU:000`).
+
+use super::line::number;
+use crate::event::{Kind, Names, State};
+
+/// What became of the fields.
+pub enum Parsed {
+    /// An event.
+    Event(Kind),
+    /// One of another kind.
+    Other,
+    /// One of ours without this field.
+    Missing(&'static str),
+}
+
+/// Reads the fields of the event `name`, executed by `current`.
+pub fn parse(name: &[u8], text: &[u8], current: u32, names: &mut Names) -> Parsed {
+    let result = match name {
+        b"sched_switch" => switch(text, names),
+        b"sched_waking" | b"sched_wakeup" | b"sched_wakeup_new" => wake(name, text, names),
+        b"sched_migrate_task" => migrate(text),
+        b"sched_process_fork" => fork(text, current, names),
+        b"sched_process_exit" => tid(text, b"pid=").map(|tid| Kind::Exit { tid }),
+        _ => return Parsed::Other,
+    };
+    match result {
+        Ok(kind) => Parsed::Event(kind),
+        Err(field) => Parsed::Missing(field),
+    }
+}
+
+type Field<T> = Result<T, &'static str>;
+
+fn switch(text: &[u8], names: &mut Names) -> Field<Kind> {
+    let arrow = memchr::memmem::find(text, b" ==> ").ok_or("==>")?;
+    let (from, to) = (&text[..arrow], &text[arrow + 5..]);
+    if !from.starts_with(b"prev_comm=") {
+        let (comm, prev, prev_prio, rest) = short(from)?;
+        names.see(prev, comm);
+        let (comm, next, next_prio, _) = short(to)?;
+        names.see(next, comm);
+        return Ok(Kind::Switch {
+            prev,
+            prev_prio,
+            state: State::from_letters(rest.trim_ascii_start()),
+            next,
+            next_prio,
+        });
+    }
+    let (comm, from) = comm(from, b"prev_comm=", b" prev_pid=")?;
+    let prev = tid_of(from).ok_or("prev_pid")?;
+    names.see(prev, comm);
+    let (next_comm, to) = self::comm(to, b"next_comm=", b" next_pid=")?;
+    let next = tid_of(to).ok_or("next_pid")?;
+    names.see(next, next_comm);
+    let at = memchr::memmem::find(from, b"prev_state=").ok_or("prev_state")?;
+    Ok(Kind::Switch {
+        prev,
+        prev_prio: prio(from, b"prev_prio="),
+        state: State::from_letters(&from[at + 11..]),
+        next,
+        next_prio: prio(to, b"next_prio="),
+    })
+}
+
+fn wake(name: &[u8], text: &[u8], names: &mut Names) -> Field<Kind> {
+    let (comm, tid, prio, cpu) = if text.starts_with(b"comm=") {
+        let (comm, rest) = comm(text, b"comm=", b" pid=")?;
+        let tid = tid_of(rest).ok_or("pid")?;
+        let cpu = tid_after(rest, b"target_cpu=").ok_or("target_cpu")?;
+        (comm, tid, self::prio(rest, b"prio="), cpu)
+    } else {
+        let (comm, tid, prio, rest) = short(text)?;
+        (comm, tid, prio, tid_after(rest, b"CPU:").ok_or("CPU")?)
+    };
+    names.see(tid, comm);
+    Ok(match name {
+        b"sched_waking" => Kind::Waking { tid, prio, cpu },
+        b"sched_wakeup" => Kind::Wakeup { tid, prio, cpu },
+        _ => Kind::WakeupNew { tid, prio, cpu },
+    })
+}
+
+fn migrate(text: &[u8]) -> Field<Kind> {
+    Ok(Kind::Migrate {
+        tid: tid(text, b" pid=")?,
+        from: tid_after(text, b"orig_cpu=").ok_or("orig_cpu")?,
+        to: tid_after(text, b"dest_cpu=").ok_or("dest_cpu")?,
+    })
+}
+
+/// `comm=a pid=1 child_comm=a child_pid=2`.
+fn fork(text: &[u8], current: u32, names: &mut Names) -> Field<Kind> {
+    let child = tid(text, b"child_pid=")?;
+    let at = memchr::memmem::find(text, b"child_comm=").unwrap_or(text.len());
+    if let Ok((comm, _)) = comm(&text[at..], b"child_comm=", b" child_pid=") {
+        names.see(child, comm);
+    }
+    let parent = tid_after(&text[..at], b" pid=").unwrap_or(current);
+    Ok(Kind::Fork { parent, child })
+}
+
+/// A name between two keys, and what follows the second.
+fn comm<'a>(text: &'a [u8], key: &[u8], next: &[u8]) -> Field<(&'a [u8], &'a [u8])> {
+    let text = text.strip_prefix(key).ok_or("comm")?;
+    let end = memchr::memmem::find(text, next).ok_or("pid")?;
+    Ok((&text[..end], &text[end + next.len()..]))
+}
+
+/// `comm:tid [prio] rest`.
+fn short(text: &[u8]) -> Field<(&[u8], u32, i16, &[u8])> {
+    let open = memchr::memmem::find(text, b" [").ok_or("pid")?;
+    let colon = memchr::memrchr(b':', &text[..open]).ok_or("pid")?;
+    let tid = tid_of(&text[colon + 1..]).ok_or("pid")?;
+    let (prio, rest) = number(&text[open + 2..]).ok_or("prio")?;
+    let rest = rest.strip_prefix(b"]").ok_or("prio")?;
+    Ok((
+        &text[..colon],
+        tid,
+        i16::try_from(prio).unwrap_or(120),
+        rest,
+    ))
+}
+
+fn tid(text: &[u8], key: &[u8]) -> Field<u32> {
+    tid_after(text, key).ok_or("pid")
+}
+
+fn tid_after(text: &[u8], key: &[u8]) -> Option<u32> {
+    let at = memchr::memmem::find(text, key)?;
+    tid_of(&text[at + key.len()..])
+}
+
+fn tid_of(text: &[u8]) -> Option<u32> {
+    u32::try_from(number(text)?.0).ok()
+}
+
+/// A priority; one that is missing or negative (deadline) is as the default.
+fn prio(text: &[u8], key: &[u8]) -> i16 {
+    let Some(at) = memchr::memmem::find(text, key) else {
+        return 120;
+    };
+    let text = &text[at + key.len()..];
+    if text.first() == Some(&b'-') {
+        return -1;
+    }
+    number(text).map_or(120, |(n, _)| i16::try_from(n).unwrap_or(120))
+}

@@ -1,0 +1,201 @@
+//! Text of `perf script`, `perf sched script`, ftrace (`trace`, `trace_pipe`) and
+//! `trace-cmd report`, told apart line by line.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `line` | who, where, when, which event |
+//! | `fields` | what the event says: the kernel's `key=value`, or the short form of plugins |
+
+mod fields;
+mod line;
+
+use std::io::BufRead;
+
+use crate::error::TraceError;
+use crate::event::Event;
+use crate::recording::Recording;
+
+/// Longest line that is looked at; the rest of a longer one is skipped.
+const LINE_MAX: usize = 4096;
+
+/// Reads text.
+///
+/// # Errors
+/// When the source cannot be read at all; one that breaks off is used up to there.
+pub fn read(
+    mut source: impl BufRead,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Recording, TraceError> {
+    let mut recording = Recording::new("text");
+    let mut line = Vec::with_capacity(LINE_MAX);
+    let (mut number, mut bytes) = (0_u64, 0_u64);
+    loop {
+        line.clear();
+        match next_line(&mut source, &mut line) {
+            Ok(0) => break,
+            Ok(n) => bytes += n as u64,
+            Err(e) if recording.events.is_empty() => return Err(e.into()),
+            Err(e) => {
+                recording.left_out.cut = Some(e.to_string());
+                break;
+            }
+        }
+        number += 1;
+        if number.is_multiple_of(1 << 14) {
+            progress(bytes);
+        }
+        if !one_line(&line, number, &mut recording) {
+            break;
+        }
+    }
+    recording.sort();
+    Ok(recording)
+}
+
+/// Whether `head`, the beginning of a file, has a line of a trace.
+#[must_use]
+pub fn looks_like(head: &[u8]) -> bool {
+    head.split(|b| *b == b'\n')
+        .any(|l| line::parse(l).is_some())
+}
+
+/// Reads up to a line break; keeps at most [`LINE_MAX`] bytes of it. The number of bytes read.
+fn next_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<usize> {
+    let mut read = 0;
+    loop {
+        let buffer = source.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(read);
+        }
+        let end = memchr::memchr(b'\n', buffer);
+        let part = &buffer[..end.unwrap_or(buffer.len())];
+        let room = LINE_MAX.saturating_sub(line.len());
+        line.extend_from_slice(&part[..part.len().min(room)]);
+        let used = part.len() + usize::from(end.is_some());
+        source.consume(used);
+        read += used;
+        if end.is_some() {
+            return Ok(read);
+        }
+    }
+}
+
+/// Takes in a line; false if no more events can be kept.
+fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
+    let text = text.trim_ascii_end();
+    if text.is_empty() || text[0] == b'#' {
+        return true;
+    }
+    let Some(head) = line::parse(text) else {
+        recording.left_out.lost += line::lost(text).unwrap_or(0);
+        if line::lost(text).is_none() && !line::is_heading(text) {
+            let shown = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
+            recording
+                .left_out
+                .bad(|| format!("line {number}, no event in `{shown}`"));
+        }
+        return true;
+    };
+    recording.names.see(head.tid, head.comm);
+    let name = head.event.strip_prefix(b"sched:").unwrap_or(head.event);
+    let kind = match fields::parse(name, head.fields, head.tid, &mut recording.names) {
+        fields::Parsed::Event(kind) => kind,
+        fields::Parsed::Other => {
+            recording
+                .left_out
+                .other(&String::from_utf8_lossy(&name[..name.len().min(40)]));
+            return true;
+        }
+        fields::Parsed::Missing(field) => {
+            let name = String::from_utf8_lossy(name).into_owned();
+            recording
+                .left_out
+                .bad(|| format!("line {number}, {name} has no {field}"));
+            return true;
+        }
+    };
+    recording.push(Event {
+        at_ns: head.at_ns,
+        cpu: head.cpu,
+        tid: head.tid,
+        context: head.context,
+        kind,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Context, Kind, State};
+
+    fn read_all(text: &str) -> Recording {
+        read(text.as_bytes(), &mut |_| {}).unwrap()
+    }
+
+    #[test]
+    fn the_layouts_of_perf_ftrace_and_trace_cmd_say_the_same() {
+        let kernel = "sched_switch: prev_comm=a b prev_pid=7 prev_prio=120 prev_state=R+ ==> \
+                      next_comm=c next_pid=8 next_prio=98";
+        let lines = [
+            format!("  a b     7 [001]  10.000002500: sched:{kernel}"),
+            format!("a b     7/7     [001]  10.000002500:      {kernel}"),
+            format!("  a b-7     [001] d..2.  10.000002500: {kernel}"),
+            format!("  a b-7     (  7) [001] d..2.  10.000002500: {kernel}"),
+            format!("  a b-7     [001]  10.000002500: {kernel}"),
+            "  a b-7 [001] 10.000002500: sched_switch: a b:7 [120] R+ ==> c:8 [98]".to_string(),
+        ];
+        for line in lines {
+            let r = read_all(&line);
+            assert_eq!(r.left_out.text(), "", "{line}");
+            let [event] = r.events[..] else {
+                panic!("{line}")
+            };
+            assert_eq!((event.at_ns, event.cpu, event.tid), (10_000_002_500, 1, 7));
+            let kind = Kind::Switch {
+                prev: 7,
+                prev_prio: 120,
+                state: State::Runnable,
+                next: 8,
+                next_prio: 98,
+            };
+            assert_eq!(event.kind, kind, "{line}");
+            assert_eq!((r.names.get(7), r.names.get(8)), ("a b".into(), "c".into()));
+        }
+    }
+
+    #[test]
+    fn flags_tell_an_interrupt_from_the_task() {
+        let wake = "10.5: sched_waking: comm=c pid=8 prio=120 target_cpu=003";
+        let context = |flags: &str| read_all(&format!("x-7 [0] {flags} {wake}")).events[0].context;
+        assert_eq!(context("d.h4."), Context::Interrupt);
+        assert_eq!(context("d.s4."), Context::Interrupt);
+        assert_eq!(context("d..3."), Context::Task);
+        let r = read_all(&format!("x 7 [0] {wake}"));
+        assert_eq!(r.events[0].context, Context::Unknown);
+        let kind = Kind::Waking {
+            tid: 8,
+            prio: 120,
+            cpu: 3,
+        };
+        assert_eq!(r.events[0].kind, kind);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_counted_and_the_first_is_told() {
+        let r = read_all(
+            "# tracer: nop\n\
+             CPU:1 [LOST 12 EVENTS]\n\
+             x-7 [0] 1.5: sched_stat_runtime: comm=x pid=7 runtime=5 [ns]\n\
+             x-7 [0] 1.5: sched_wakeup: comm=x prio=7\n\
+             nonsense\n\
+             x-7 [0] 1.6: sched_process_exit: comm=x pid=7 prio=120\n",
+        );
+        assert_eq!(
+            (r.events.len(), r.left_out.lost, r.left_out.bad),
+            (1, 12, 2)
+        );
+        assert_eq!(r.left_out.other_events["sched_stat_runtime"], 1);
+        let first = r.left_out.first_bad.unwrap();
+        assert_eq!(first, "line 4, sched_wakeup has no pid");
+    }
+}

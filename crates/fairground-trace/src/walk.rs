@@ -1,0 +1,395 @@
+//! Walks a recording once and says what each thread did: facts, in order.
+//!
+//! Switches that are missing (lost events; kernels that do not report the switch from idle of some
+//! CPU) are filled in: whoever executes an event is running, since its wake-up if its CPU was idle
+//! then, else since that event. Times are in nanoseconds on the recording's clock.
+
+use rustc_hash::FxHashMap;
+
+use crate::event::{Context, Event, Kind, State};
+pub use crate::fact::{Fact, ThreadId, Waker};
+
+/// A thread.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// The kernel's id.
+    pub tid: u32,
+    /// Priority as last seen: 120 is nice 0, below 100 real time.
+    pub prio: i16,
+    /// When it was first heard of.
+    pub born_ns: u64,
+    /// It was created inside the recording.
+    pub forked: bool,
+    state: At,
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// Not heard of since it was named.
+    Unknown,
+    /// On a CPU since then.
+    Running,
+    /// Waiting for a CPU: which, since when, and whether after a wake-up.
+    Runnable { cpu: u32, since: u64, woken: bool },
+    /// Asleep; whether its wake-up has begun.
+    Blocked { waking: bool },
+    /// Gone.
+    Dead,
+}
+
+/// What is known after the walk.
+#[derive(Clone, Debug, Default)]
+pub struct Walk {
+    /// All threads, in order of appearance.
+    pub threads: Vec<Thread>,
+    by_tid: FxHashMap<u32, ThreadId>,
+    cpus: Vec<CpuAt>,
+    start: u64,
+    /// Switches that were filled in.
+    pub inferred: u64,
+}
+
+/// What a CPU is doing.
+#[derive(Clone, Copy, Debug, Default)]
+struct CpuAt {
+    /// Anything is known.
+    known: bool,
+    /// Who runs; `None` is idle.
+    current: Option<ThreadId>,
+    since: u64,
+}
+
+impl Walk {
+    /// Walks over `events` and hands each fact to `sink`, with the threads as far as known.
+    pub fn over(events: &[Event], cpus: u32, mut sink: impl FnMut(&[Thread], Fact)) -> Self {
+        let start = events.first().map_or(0, |e| e.at_ns);
+        let mut walk = Self {
+            cpus: vec![CpuAt::default(); cpus as usize],
+            start,
+            ..Self::default()
+        };
+        for cpu in &mut walk.cpus {
+            cpu.since = start;
+        }
+        for event in events {
+            walk.event(event, &mut sink);
+        }
+        let end = events.last().map_or(0, |e| e.at_ns);
+        for cpu in 0..walk.cpus.len() {
+            walk.charge(cpu as u32, end, &mut sink);
+        }
+        walk
+    }
+
+    fn event(&mut self, event: &Event, sink: &mut impl FnMut(&[Thread], Fact)) {
+        let (at, cpu) = (event.at_ns, event.cpu);
+        match event.kind {
+            Kind::Switch {
+                prev,
+                state,
+                next,
+                prev_prio,
+                next_prio,
+            } => {
+                self.running(cpu, prev, at, sink);
+                if prev != 0 {
+                    let prev = self.thread(prev, prev_prio, at);
+                    self.out(prev, cpu, at, state, sink);
+                }
+                self.cpus[cpu as usize] = CpuAt {
+                    known: true,
+                    current: None,
+                    since: at,
+                };
+                if next != 0 {
+                    let next = self.thread(next, next_prio, at);
+                    self.switch_in(next, cpu, at, false, sink);
+                }
+            }
+            Kind::Waking { tid, prio, .. } => {
+                self.running(cpu, event.tid, at, sink);
+                let thread = self.thread(tid, prio, at);
+                self.woken(thread, event, sink);
+            }
+            Kind::Wakeup { tid, prio, cpu: to } => {
+                self.wakeup(event, (tid, prio, to), false, sink);
+            }
+            Kind::WakeupNew { tid, prio, cpu: to } => {
+                self.wakeup(event, (tid, prio, to), true, sink);
+            }
+            Kind::Migrate { tid, to, .. } => {
+                self.running(cpu, event.tid, at, sink);
+                let thread = self.thread(tid, 120, at);
+                if let At::Runnable { cpu, .. } = &mut self.threads[thread].state {
+                    *cpu = to;
+                }
+                sink(&self.threads, Fact::Migrated { thread, to, at });
+            }
+            Kind::Fork { parent, child } => {
+                self.running(cpu, event.tid, at, sink);
+                let parent = (parent != 0).then(|| self.thread(parent, 120, at));
+                let child = self.new_thread(child, 120, at);
+                self.threads[child].forked = true;
+                sink(&self.threads, Fact::Forked { parent, child, at });
+            }
+            Kind::Exit { tid } => self.running(cpu, tid, at, sink),
+        }
+    }
+
+    /// A thread, its priority and its CPU: it is runnable there.
+    fn wakeup(
+        &mut self,
+        event: &Event,
+        (tid, prio, to): (u32, i16, u32),
+        new: bool,
+        sink: &mut impl FnMut(&[Thread], Fact),
+    ) {
+        let at = event.at_ns;
+        self.running(event.cpu, event.tid, at, sink);
+        let thread = self.thread(tid, prio, at);
+        if new && !self.threads[thread].forked {
+            self.forked(thread, event, sink);
+        } else {
+            self.woken(thread, event, sink);
+        }
+        if matches!(self.threads[thread].state, At::Blocked { .. } | At::Unknown) {
+            self.threads[thread].state = At::Runnable {
+                cpu: to,
+                since: at,
+                woken: true,
+            };
+            let cpu = to;
+            sink(&self.threads, Fact::Runnable { thread, cpu, at });
+        }
+    }
+
+    /// A new thread is first seen when it becomes runnable.
+    fn forked(&mut self, child: ThreadId, event: &Event, sink: &mut impl FnMut(&[Thread], Fact)) {
+        let parent = (event.tid != 0).then(|| self.thread(event.tid, 120, event.at_ns));
+        self.threads[child].forked = true;
+        self.threads[child].state = At::Unknown;
+        let at = event.at_ns;
+        sink(&self.threads, Fact::Forked { parent, child, at });
+    }
+
+    fn woken(&mut self, thread: ThreadId, event: &Event, sink: &mut impl FnMut(&[Thread], Fact)) {
+        let unseen = self.threads[thread].state == At::Unknown && !self.threads[thread].forked;
+        let asleep = self.threads[thread].state == At::Blocked { waking: false };
+        if !unseen && !asleep {
+            return;
+        }
+        self.threads[thread].state = At::Blocked { waking: true };
+        let by = match (event.context, self.by_tid.get(&event.tid)) {
+            (Context::Interrupt, _) | (_, None) => Waker::Interrupt,
+            (Context::Task, Some(by)) => Waker::Thread(*by),
+            (Context::Unknown, Some(by)) => Waker::Perhaps(*by),
+        };
+        let (at, cpu) = (event.at_ns, event.cpu);
+        sink(
+            &self.threads,
+            Fact::Woken {
+                thread,
+                at,
+                by,
+                cpu,
+            },
+        );
+    }
+
+    /// `tid` is current on `cpu` at `at`: if nobody said that it got there, it is said now.
+    fn running(&mut self, cpu: u32, tid: u32, at: u64, sink: &mut impl FnMut(&[Thread], Fact)) {
+        let now = self.cpus[cpu as usize];
+        let current = (tid != 0).then(|| self.thread(tid, 120, at));
+        if now.known && now.current == current {
+            return;
+        }
+        if !now.known {
+            // The first that is heard of this CPU: a thread of which nothing is known has been
+            // there since the start, another one since it was woken or, at the least, now.
+            let since = match current {
+                None => self.start,
+                Some(t) if self.threads[t].state == At::Unknown && !self.threads[t].forked => {
+                    self.start
+                }
+                Some(t) => self.woken_on(t, cpu).unwrap_or(at),
+            };
+            self.cpus[cpu as usize] = CpuAt {
+                known: true,
+                current: None,
+                since,
+            };
+            if let Some(thread) = current {
+                self.switch_in(thread, cpu, since, since > self.start, sink);
+            }
+            return;
+        }
+        let Some(thread) = current else {
+            // Idle, though a thread was thought to run: when it left is not known.
+            if let Some(gone) = now.current {
+                self.inferred += 1;
+                self.out(gone, cpu, at, State::Blocked(b'?'), sink);
+            }
+            self.cpus[cpu as usize] = CpuAt {
+                known: true,
+                current: None,
+                since: at,
+            };
+            return;
+        };
+        let idle = now.current.is_none();
+        let woken = self
+            .woken_on(thread, cpu)
+            .filter(|since| idle && *since >= now.since);
+        let since = woken.unwrap_or(at);
+        if let Some(gone) = now.current {
+            self.out(gone, cpu, since, State::Runnable, sink);
+        }
+        self.inferred += 1;
+        self.switch_in(thread, cpu, since, true, sink);
+    }
+
+    /// Since when `thread` has waited for `cpu` after a wake-up.
+    fn woken_on(&self, thread: ThreadId, on: u32) -> Option<u64> {
+        match self.threads[thread].state {
+            At::Runnable {
+                cpu,
+                since,
+                woken: true,
+            } if cpu == on => Some(since),
+            _ => None,
+        }
+    }
+
+    fn switch_in(
+        &mut self,
+        thread: ThreadId,
+        cpu: u32,
+        at: u64,
+        inferred: bool,
+        sink: &mut impl FnMut(&[Thread], Fact),
+    ) {
+        let woken = match self.threads[thread].state {
+            At::Runnable {
+                since, woken: true, ..
+            } => Some(since),
+            At::Blocked { waking: false } => {
+                let by = Waker::Unseen;
+                sink(
+                    &self.threads,
+                    Fact::Woken {
+                        thread,
+                        at,
+                        by,
+                        cpu,
+                    },
+                );
+                None
+            }
+            _ => None,
+        };
+        // A thread runs in one place: if it was thought to run elsewhere, it has left there.
+        let runs = self.threads[thread].state == At::Running;
+        let mut cpus = self.cpus.iter().take(if runs { usize::MAX } else { 0 });
+        let elsewhere = cpus.position(|c| c.current == Some(thread));
+        if let Some(other) = elsewhere {
+            self.charge(other as u32, at, sink);
+            self.cpus[other].current = None;
+        }
+        self.threads[thread].state = At::Running;
+        self.cpus[cpu as usize] = CpuAt {
+            known: true,
+            current: Some(thread),
+            since: at,
+        };
+        sink(
+            &self.threads,
+            Fact::In {
+                thread,
+                cpu,
+                at,
+                woken,
+                inferred,
+            },
+        );
+    }
+
+    fn out(
+        &mut self,
+        thread: ThreadId,
+        cpu: u32,
+        at: u64,
+        state: State,
+        sink: &mut impl FnMut(&[Thread], Fact),
+    ) {
+        self.charge(cpu, at, sink);
+        self.cpus[cpu as usize].current = None;
+        self.threads[thread].state = match state {
+            State::Runnable => At::Runnable {
+                cpu,
+                since: at,
+                woken: false,
+            },
+            State::Blocked(_) => At::Blocked { waking: false },
+            State::Dead => At::Dead,
+        };
+        sink(
+            &self.threads,
+            Fact::Out {
+                thread,
+                cpu,
+                at,
+                state,
+            },
+        );
+        if state == State::Dead {
+            // The next thread with this number is another one.
+            self.by_tid.remove(&self.threads[thread].tid);
+        }
+    }
+
+    /// The thread on `cpu` has run up to `to`.
+    fn charge(&mut self, cpu: u32, to: u64, sink: &mut impl FnMut(&[Thread], Fact)) {
+        let now = &mut self.cpus[cpu as usize];
+        let from = std::mem::replace(&mut now.since, to);
+        if let Some(thread) = now.current
+            && to > from
+        {
+            sink(
+                &self.threads,
+                Fact::Ran {
+                    thread,
+                    cpu,
+                    from,
+                    to,
+                },
+            );
+        }
+    }
+
+    fn thread(&mut self, tid: u32, prio: i16, at: u64) -> ThreadId {
+        match self.by_tid.get(&tid) {
+            Some(thread) => {
+                if prio != 120 {
+                    self.threads[*thread].prio = prio;
+                }
+                *thread
+            }
+            None => self.new_thread(tid, prio, at),
+        }
+    }
+
+    fn new_thread(&mut self, tid: u32, prio: i16, at: u64) -> ThreadId {
+        let born_ns = at;
+        let (state, forked) = (At::Unknown, false);
+        self.threads.push(Thread {
+            tid,
+            prio,
+            born_ns,
+            forked,
+            state,
+        });
+        self.by_tid.insert(tid, self.threads.len() - 1);
+        self.threads.len() - 1
+    }
+}
