@@ -97,7 +97,7 @@
 extern crate alloc;
 #[cfg(test)]
 extern crate self as fairground;
-#[cfg(any(test, feature = "std"))]
+#[cfg(test)]
 extern crate std;
 
 pub mod balance;

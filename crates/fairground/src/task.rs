@@ -64,8 +64,6 @@ pub struct SchedEntity {
     pub my_q: Option<CfsId>,
     /// The group entity above.
     pub parent: Option<SeId>,
-    /// Number of the task, or of the group: its name among the places.
-    pub name: u32,
 }
 
 /// A task: its entity and everything else that belongs to it.
@@ -113,7 +111,6 @@ impl Task {
         let se = SchedEntity {
             slice_ns: base_slice_ns,
             load: LoadWeight::from_nice(0),
-            name: id.0,
             ..SchedEntity::default()
         };
         let body = Box::new(TaskBody {

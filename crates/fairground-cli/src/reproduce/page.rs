@@ -22,6 +22,9 @@ costs, and what of them is assumed, in [calibration.md](calibration.md).
 | `noise` | noise was published; the simulated change is below 5 % or its 95 % interval holds 0 |
 | `miss` | anything else |
 
+There is no experiment yet for `ilb-skip-redundant`, `cfs-rq-reorder` and the postgres rows of
+`tg-load-avg-ratelimit`. A row without an interval was run with one seed.
+
 ";
 
 /// Writes the page and its plots.
@@ -52,7 +55,14 @@ fn page(done: &[Reproduced]) -> String {
         .flat_map(Reproduced::all_rows)
         .cloned()
         .collect();
-    let _ = writeln!(text, "All rows: {}.\n", tally_line(&all));
+    let runs = done.iter().flat_map(|change| &change.experiment.runs);
+    let known: usize = runs.map(|run| run.rows.len()).sum();
+    let _ = writeln!(
+        text,
+        "Simulated are {} of {known} rows: {}.\n",
+        all.len(),
+        tally_line(&all)
+    );
     text += "| headline | simulated | |\n| --- | ---: | --- |\n";
     for (headline, row) in done.iter().flat_map(headlines) {
         let value = headline

@@ -44,7 +44,8 @@ impl Headline {
             Of::Base => s.base,
             Of::Patch => s.patch,
             Of::Diff => s.base.zip(s.patch).map(|(b, p)| p - b),
-            Of::IsNoise | Of::NoMiss => s.change_pct,
+            Of::IsNoise => s.change_pct,
+            Of::NoMiss => None,
         }
     }
 
