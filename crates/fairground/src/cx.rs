@@ -59,6 +59,12 @@ impl<H: Host> Cx<'_, H> {
         self.host.touch(object, fields, access);
     }
 
+    /// Reports that one function reads `reads` and updates `updates` of an object.
+    #[inline]
+    pub fn touch_mixed(&mut self, object: Object, reads: Fields, updates: Fields) {
+        self.host.touch_mixed(object, reads, updates);
+    }
+
     /// Reports that words of `cpu`'s `rq` are read.
     #[inline]
     pub fn read_rq(&mut self, cpu: Cpu, fields: Fields) {

@@ -46,6 +46,15 @@ pub trait Host {
         let _ = (object, fields, access);
     }
 
+    /// One function reads `reads` of a place, and reads and writes `updates`, as compiled code does
+    /// in one pass: a line that has fields of both is loaded once. The sets have no field in
+    /// common.
+    #[inline]
+    fn touch_mixed(&mut self, object: Object, reads: Fields, updates: Fields) {
+        self.touch(object, reads, Access::Read);
+        self.touch(object, updates, Access::Update);
+    }
+
     /// A function is entered; the answer goes to `leave`.
     #[inline]
     fn enter(&mut self, func: Func) -> Func {

@@ -97,7 +97,7 @@
 extern crate alloc;
 #[cfg(test)]
 extern crate self as fairground;
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
 
 pub mod balance;

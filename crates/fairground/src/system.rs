@@ -118,7 +118,7 @@ impl System {
     pub fn add_group(&mut self, parent: TgId) -> TgId {
         let id = TgId(self.tg.len() as u32);
         let depth = self.tg[parent.idx()].depth + 1;
-        self.tg.push(TaskGroup::new(parent, depth));
+        self.tg.push(TaskGroup::new(id, parent, depth));
         self.tg[parent.idx()].children.push(id);
         id
     }
@@ -138,7 +138,7 @@ impl System {
         let mut tg = tg;
         loop {
             let group = &mut self.tg[tg.idx()];
-            group.open(tg, n);
+            group.open(n);
             match group.parent {
                 Some(parent) => tg = parent,
                 None => return,

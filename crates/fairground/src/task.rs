@@ -64,6 +64,8 @@ pub struct SchedEntity {
     pub my_q: Option<CfsId>,
     /// The group entity above.
     pub parent: Option<SeId>,
+    /// Number of the task, or of the group: its name among the places.
+    pub name: u32,
 }
 
 /// A task: its entity and everything else that belongs to it.
@@ -111,6 +113,7 @@ impl Task {
         let se = SchedEntity {
             slice_ns: base_slice_ns,
             load: LoadWeight::from_nice(0),
+            name: id.0,
             ..SchedEntity::default()
         };
         let body = Box::new(TaskBody {

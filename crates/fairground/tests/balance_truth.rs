@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::balance::interval::sd_balance_interval;
 use fairground::balance::{
-    BusiestGroup, GroupType, IdleType, LbEnv, MigrationType, SdLbStats, SgLbStats, find_busiest,
+    BusiestGroup, IdleType, LbEnv, MigrationType, SdLbStats, SgLbStats, find_busiest,
     sched_balance_find_src_group, sched_balance_find_src_rq, should_we_balance,
 };
 use fairground::cx::Cx;
 use fairground::system::System;
+use fairground::topology::GroupType;
 use fairground::value::{Cpu, GroupId};
 use recorded::{CountingHost, features, num, read_gz, topology};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use fairground::host::{Host, Kick, Timer};
 use fairground::place::Lock;
-use fairground::shared::{CfsBandwidth, PeriodEnd, Pool, TgCpu};
+use fairground::shared::{CfsBandwidth, PeriodEnd, Pool, TgCpus};
 use fairground::task::Task;
 use fairground::value::{Cpu, TgId};
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ impl Twin {
     }
 
     fn pool<T>(&mut self, f: impl FnOnce(&mut Pool<'_, Clock>) -> T) -> T {
-        self.bw.locked(TG, &[], &mut self.host, f)
+        self.bw.locked(TG, &TgCpus::default(), &mut self.host, f)
     }
 
     fn draw(&mut self, remaining: i64, target: u64) -> u64 {
@@ -287,14 +287,14 @@ fn the_period_is_stretched_below_a_second() {
 fn without_a_limit_there_is_always_enough() {
     let mut host = Clock::default();
     let bw = CfsBandwidth::default();
-    let got = bw.locked(TG, &[], &mut host, |p| p.draw(-7, 5 * MS));
+    let got = bw.locked(TG, &TgCpus::default(), &mut host, |p| p.draw(-7, 5 * MS));
     assert_eq!((got, host.period_at), (5 * MS + 7, None));
 }
 
 #[test]
 fn slack_waits_for_enough_and_not_for_a_refill_that_is_near() {
     let (mut host, bw) = (Clock::default(), CfsBandwidth::default());
-    let cpus: Vec<TgCpu> = (0..3).map(|_| TgCpu::default()).collect();
+    let cpus = TgCpus::new(3);
     let mut at = |now: u64, f: &mut dyn FnMut(&mut Pool<'_, Clock>)| {
         host.now = now;
         host.slack_at = None;
@@ -325,7 +325,7 @@ fn slack_waits_for_enough_and_not_for_a_refill_that_is_near() {
 #[test]
 fn queues_wait_in_the_order_in_which_they_were_throttled() {
     let (mut host, bw) = (Clock::default(), CfsBandwidth::default());
-    let cpus: Vec<TgCpu> = (0..4).map(|_| TgCpu::default()).collect();
+    let cpus = TgCpus::new(4);
     bw.locked(TG, &cpus, &mut host, |p| {
         for cpu in [2, 0, 3, 1] {
             p.push_throttled(Cpu(cpu));

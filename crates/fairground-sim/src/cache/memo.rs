@@ -14,6 +14,11 @@ pub(super) const WINDOW: usize = 8;
 /// Entries of a core; a power of two, a few times as many as it uses between two switches.
 const ENTRIES: usize = 1024;
 
+/// Lane of a line that is stored to: its holder must be the core, for itself.
+pub(super) const STORED: u16 = u16::MAX;
+/// Lane of a line that is only loaded: the core may share it, as the top bit of its holder says.
+const LOADED: u16 = u16::MAX >> 1;
+
 /// What is touched, in two words that the caller makes unique: the structure and its fields.
 pub type Key = (u64, u64);
 
@@ -63,8 +68,7 @@ impl Known {
         run: &[(u8, u8)],
         price: u32,
     ) -> Option<Self> {
-        // A core that only loads may share the line: the top bit of its holder says so.
-        let lane = if STORE { u16::MAX } else { u16::MAX >> 1 };
+        let lane = if STORE { STORED } else { LOADED };
         let from = run.first()?.0;
         let mut lanes = [0; WINDOW];
         for (offset, _) in run {
@@ -75,6 +79,26 @@ impl Known {
             how: u8::from(LOAD) | u8::from(STORE) << 1,
             first: first + u32::from(from),
             cost: price * run.len() as u32,
+            lanes,
+        })
+    }
+
+    /// The same of a mixed touch: lines with words that are loaded, and words that are stored to;
+    /// `prices` of a line without and with such. Counts as a load and a store.
+    pub fn mixed(key: Key, first: u32, run: &[(u8, u8, u8)], prices: [u32; 2]) -> Option<Self> {
+        let from = run.first()?.0;
+        let (mut lanes, mut cost) = ([0; WINDOW], 0);
+        for (offset, _, stored) in run {
+            let stores = *stored != 0;
+            let lane = if stores { STORED } else { LOADED };
+            *lanes.get_mut(usize::from(offset.wrapping_sub(from)))? = lane;
+            cost += prices[usize::from(stores)];
+        }
+        Some(Self {
+            key,
+            how: 3,
+            first: first + u32::from(from),
+            cost,
             lanes,
         })
     }

@@ -68,7 +68,7 @@ pub(super) fn check_queues(sim: &Sim<'_>, rq: &Rq, overflowed: &mut Overflowed) 
         let listed = queue.on_list || queue.throttle_count > 0 || !loaded;
         holds!(LEAVES, listed, "{of:?} has load, but is not on the list");
         if let Some(slot) = queue.se {
-            let words = &sim.sys.tg[queue.tg.idx()].cpus()[rq.cpu.idx()];
+            let words = sim.sys.tg[queue.tg.idx()].cpu(rq.cpu);
             let told = (
                 words.queue_load_avg.load(Relaxed),
                 words.se_load_avg.load(Relaxed),

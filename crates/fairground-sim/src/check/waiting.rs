@@ -46,6 +46,7 @@ impl Waiting {
             let same = seen.filter(|(switches, _)| *switches == rq.nr_switches);
             *seen = idle.then_some(same.unwrap_or((rq.nr_switches, sim.now)));
         }
+        let mut queued = vec![false; sim.tasks.len()];
         for rq in &sim.rqs {
             let topology = &sim.sys.topology;
             let llc = topology.llc_span[topology.llc_of[rq.cpu.idx()].idx()];
@@ -57,6 +58,7 @@ impl Waiting {
                 let runs = rq.curr.is_some_and(|c| c.idx() == slot);
                 let waits = se.on_rq && !se.sched_delayed && !runs;
                 let halted = rq.cfs[se.cfs_rq.idx()].throttle_count > 0;
+                queued[body.id.idx()] = true;
                 let seen = &mut self.tasks[body.id.idx()];
                 if !waits || halted {
                     *seen = None;
@@ -77,6 +79,10 @@ impl Waiting {
                 self.elsewhere(sim, &there, wait.2, bound)
                     .map_err(|idle| (LAW, format!("task {} on {}, {idle}", body.id.0, rq.cpu.0)))?;
             }
+        }
+        // Who is asleep does not wait, and if it comes back its wait begins anew.
+        for (seen, queued) in self.tasks.iter_mut().zip(queued) {
+            *seen = seen.filter(|_| queued);
         }
         Ok(())
     }

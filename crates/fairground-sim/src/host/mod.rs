@@ -9,6 +9,7 @@ mod places;
 mod profile;
 mod trace;
 
+use places::MixedRun;
 pub use places::Places;
 pub use profile::{Place, Profile, function_names};
 pub use trace::{Counters, TraceLine};
@@ -253,6 +254,35 @@ impl SimHost {
             .pass_run::<LOAD, STORE>(self.cpu, key, run, self.at);
     }
 
+    /// A load of each line that `reads` or `updates` are on, and a store to those of `updates`.
+    #[inline(never)]
+    fn touch_both(&mut self, kind: Kind, a: u32, b: u32, reads: Fields, updates: Fields) {
+        // No structure has 32 fields, so the sets have room beside each other; no plain touch has
+        // anything in the upper half.
+        let fields = reads.and(updates).0 | updates.0 << 32;
+        let key = (places::key(kind, a, b), fields);
+        if let Some(ps) = self.cache.known::<true, true>(self.cpu, key) {
+            self.at += ps;
+        } else {
+            self.touch_both_anew(Object { kind, a, b }, key, reads.and(updates), updates);
+        }
+    }
+
+    #[inline(never)]
+    fn touch_both_anew(&mut self, object: Object, key: cache::Key, all: Fields, updates: Fields) {
+        let mut run = MixedRun::default();
+        let (first, lines) = self.places.lines(object, all, &mut self.cache);
+        for (offset, words) in lines {
+            run.push(*offset, *words);
+        }
+        for (offset, words) in self.places.lines(object, updates, &mut self.cache).1 {
+            run.store(*offset, *words);
+        }
+        self.at = self
+            .cache
+            .pass_mixed(self.cpu, key, first, run.lines(), self.at);
+    }
+
     #[inline(never)]
     fn touch_atomic(&mut self, kind: Kind, a: u32, b: u32, fields: Fields, how: cache::Access) {
         self.cache.cas_parts = [0; 2];
@@ -312,6 +342,12 @@ impl Host for SimHost {
             Access::Rmw => self.touch_atomic(kind, a, b, fields, cache::Access::Rmw),
             Access::CasLoop => self.touch_atomic(kind, a, b, fields, cache::Access::CasLoop),
         }
+    }
+
+    #[inline(always)]
+    fn touch_mixed(&mut self, object: Object, reads: Fields, updates: Fields) {
+        let Object { kind, a, b } = object;
+        self.touch_both(kind, a, b, reads, updates);
     }
 
     #[inline]

@@ -206,6 +206,36 @@ impl Places {
     }
 }
 
+/// The lines of a mixed touch: offset from the first line of the structure, the words used, and
+/// those of them that are stored to.
+#[derive(Default)]
+pub(super) struct MixedRun {
+    lines: [(u8, u8, u8); LINES],
+    nr: usize,
+}
+
+impl MixedRun {
+    pub(super) fn push(&mut self, offset: u8, words: u8) {
+        if let Some(line) = self.lines.get_mut(self.nr) {
+            *line = (offset, words, 0);
+            self.nr += 1;
+        }
+    }
+
+    /// `words` of a line that was pushed are stored to.
+    pub(super) fn store(&mut self, offset: u8, words: u8) {
+        for line in &mut self.lines[..self.nr] {
+            if line.0 == offset {
+                line.2 = words;
+            }
+        }
+    }
+
+    pub(super) fn lines(&self) -> &[(u8, u8, u8)] {
+        &self.lines[..self.nr]
+    }
+}
+
 /// A number for each object. That of two tasks of which one is the 2^28th after the other would be
 /// the same.
 #[inline]

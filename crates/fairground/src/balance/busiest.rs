@@ -6,8 +6,8 @@
 //! load balance for SMT sched groups", Tim Chen, 2023, for 6.6.
 
 use super::env::{
-    BusiestGroup, GroupType, IdleType, LbEnv, MigrationType, SdLbStats, SgLbStats,
-    capacity_greater, capacity_of, cpu_util_cfs, reduced_capacity,
+    BusiestGroup, IdleType, LbEnv, MigrationType, SdLbStats, SgLbStats, capacity_greater,
+    capacity_of, cpu_util_cfs, reduced_capacity,
 };
 use super::imbalance::{calculate_imbalance, domain_avg_load, sibling_imbalance};
 use super::stats::update_sd_lb_stats;
@@ -15,7 +15,7 @@ use crate::cx::Cx;
 use crate::host::Host;
 use crate::place::{Access, Fields, Kind, Object, cfs_rq as cf, rq as f};
 use crate::shared::Relaxed;
-use crate::topology::{SchedGroup, Topology};
+use crate::topology::{GroupType, SchedGroup, Topology};
 use crate::value::{Cpu, GroupId};
 
 /// Looks at all groups of the domain and names the one to pull from; `env` then holds the unit and

@@ -11,7 +11,7 @@ use super::nohz::{self, jiffies};
 use crate::cx::Cx;
 use crate::fair::blocked::update_blocked_averages;
 use crate::host::{Host, Kick};
-use crate::place::{Access, Func, rq as frq, sd as fsd};
+use crate::place::{Access, Fields, Func, rq as frq, sd as fsd};
 use crate::rq::Rqs;
 use crate::shared::Relaxed;
 use crate::topology::SchedDomain;
@@ -23,10 +23,19 @@ pub fn sched_balance_trigger<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut
     let outer = cx.host.enter(Func::BalanceTrigger);
     let rq = rqs.rq(cpu);
     let words = &sys.cpu[cpu.idx()];
-    cx.touch(rq.object(), frq::CURR | frq::NR_RUNNING, Access::Read);
+    let idle_test = frq::CURR | frq::NR_RUNNING;
     rq.idle_balance = words.idle_cpu();
-    if !sys.topology.domains(cpu).is_empty() {
-        if jiffies(cx) >= words.next_balance(cpu, cx.host) {
+    if sys.topology.domains(cpu).is_empty() {
+        cx.touch(rq.object(), idle_test, Access::Read);
+    } else {
+        // The state of the tick is looked at by a busy CPU only.
+        let tick = if rq.idle_balance {
+            Fields(0)
+        } else {
+            frq::NOHZ_STATE
+        };
+        let due = words.next_balance_and(cpu, idle_test | tick, cx.host);
+        if jiffies(cx) >= due {
             cx.host.kick(cpu, Kick::BalanceSoftirq);
         }
         nohz::nohz_balancer_kick(cx, rq);

@@ -5,7 +5,7 @@
 
 use crate::shared::Relaxed;
 use crate::system::System;
-use crate::topology::{SchedDomain, SchedGroup};
+use crate::topology::{GroupType, SchedDomain, SchedGroup};
 use crate::value::{Cpu, CpuMask, GroupId};
 
 /// Tasks looked at under one lock before a pause (`SCHED_NR_MIGRATE_BREAK`).
@@ -49,27 +49,6 @@ pub enum MigrationType {
     Task,
     /// One task that is too big for its CPU.
     Misfit,
-}
-
-/// How busy a group is, in the order in which others help it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[repr(u8)]
-pub enum GroupType {
-    /// Room for more tasks.
-    #[default]
-    HasSpare = 0,
-    /// All capacity is used and nobody is short of it.
-    FullyBusy = 1,
-    /// A task does not fit its CPU.
-    MisfitTask = 2,
-    /// One core with several busy threads, seen from an idle CPU.
-    SmtBalance = 3,
-    /// A preferred CPU is idle elsewhere. Never set here: priorities of CPUs are not modelled.
-    AsymPacking = 4,
-    /// Affinity spoilt an earlier attempt to spread tasks within the group.
-    Imbalanced = 5,
-    /// Tasks wait although they would not fit.
-    Overloaded = 6,
 }
 
 /// What a group looks like (`sg_lb_stats`).

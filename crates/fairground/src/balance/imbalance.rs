@@ -4,8 +4,8 @@
 //! "sched/fair: Implement prefer sibling imbalance calculation between asymmetric groups", Tim
 //! Chen, 2023, for 6.6.
 
-use super::env::{GroupType, LbEnv, MigrationType, SdLbStats, SgLbStats};
-use crate::topology::{SchedGroup, Topology};
+use super::env::{LbEnv, MigrationType, SdLbStats, SgLbStats};
+use crate::topology::{GroupType, SchedGroup, Topology};
 use crate::value::SCHED_CAPACITY_SCALE;
 
 /// An imbalance between nodes of at most this many tasks can be one communicating pair.

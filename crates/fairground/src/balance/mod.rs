@@ -20,7 +20,7 @@ pub use busiest::{
     should_we_balance,
 };
 pub use env::{
-    BusiestGroup, GroupType, IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK, SdLbStats, SgLbStats,
+    BusiestGroup, IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK, SdLbStats, SgLbStats,
 };
 pub use interval::{get_sd_balance_interval, update_next_balance};
 pub use stats::{update_group_capacity, update_sd_lb_stats};

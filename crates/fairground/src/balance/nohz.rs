@@ -131,9 +131,9 @@ pub(super) fn nohz_newidle_balance<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     let _ = sys.cpu[rq.cpu.idx()].or_nohz_flags(rq.cpu, nohz_kick::NEWILB, cx.host);
 }
 
-/// The first busy tick after idling: leaves the mask.
+/// The first busy tick after idling: leaves the mask. That `NOHZ_STATE` is read, the trigger has
+/// reported with what else it reads.
 fn nohz_balance_exit_idle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
-    cx.touch(rq.object(), frq::NOHZ_STATE, Access::Read);
     if !rq.nohz_tick_stopped {
         return;
     }

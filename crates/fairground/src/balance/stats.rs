@@ -6,7 +6,7 @@
 
 use super::busiest::touch_cfs;
 use super::env::{
-    GroupType, IdleType, LbEnv, SdLbStats, SgLbStats, capacity_of, cpu_util_cfs, reduced_capacity,
+    IdleType, LbEnv, SdLbStats, SgLbStats, capacity_of, cpu_util_cfs, reduced_capacity,
 };
 use super::imbalance::avg_load;
 use crate::cx::Cx;
@@ -15,7 +15,7 @@ use crate::place::{
     Access, Fields, Func, Kind, Object, cfs_rq as cf, rd, rq as f, sd as d, sg as s,
 };
 use crate::shared::Relaxed;
-use crate::topology::{SchedDomain, SchedGroup};
+use crate::topology::{GroupType, SchedDomain, SchedGroup};
 use crate::value::{Cpu, GroupId, SCHED_CAPACITY_SCALE};
 
 /// Looks at all groups (`update_sd_lb_stats`).

@@ -54,6 +54,9 @@ pub(crate) fn set_buddy(rq: &mut Rq, se: SeId, buddy: Buddy) {
 #[inline]
 pub(crate) fn clear_buddies(rq: &mut Rq, cfs: CfsId, se: SeId) {
     let q = &rq.cfs[cfs.idx()];
+    if q.next.is_none() && q.last.is_none() && q.skip.is_none() {
+        return;
+    }
     let se_is = Some(se);
     for (buddy, marked) in [
         (Buddy::Next, q.next),

@@ -32,8 +32,9 @@ pub(crate) fn update_min_vruntime<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId) 
     let q = &mut rq.cfs[cfs.idx()];
     q.min_vruntime = vruntime_max(q.min_vruntime, least);
     // Who leaves this queue asleep for another CPU looks here, without a lock.
-    let word = &cx.sys.tg[q.tg.idx()].cpu(rq.cpu).min_vruntime;
-    word.store(q.min_vruntime, Relaxed);
+    if let Some(words) = cx.sys.tg[q.tg.idx()].words(rq.cpu) {
+        words.min_vruntime.store(q.min_vruntime, Relaxed);
+    }
 }
 
 /// Places an entity: where it was relative to the floor if it comes from elsewhere; with some
@@ -73,10 +74,13 @@ pub(crate) fn make_relative(rq: &mut Rq, cfs: CfsId, id: SeId) {
 /// (`migrate_task_rq_fair`). Nothing where entities are placed by lag.
 pub fn migrate_asleep<H: Host>(cx: &Cx<H>, task: &mut Task, from: Cpu) {
     let tg = &cx.sys.tg[task.body.tg.idx()];
-    if cx.features().pick.by_deadline() || !tg.is_open() {
+    if cx.features().pick.by_deadline() {
         return;
     }
-    let floor = tg.cpu(from).min_vruntime.load(Relaxed);
+    let Some(words) = tg.words(from) else {
+        return;
+    };
+    let floor = words.min_vruntime.load(Relaxed);
     task.se.vruntime = task.se.vruntime.wrapping_sub(floor);
 }
 

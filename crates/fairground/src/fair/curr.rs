@@ -6,7 +6,7 @@ use super::{buddy, cfs_rules, throttle};
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::math::eevdf::vruntime_before;
-use crate::math::weight::calc_delta_fair;
+use crate::math::weight::{NICE_0_LOAD, calc_delta_fair};
 use crate::place::{Access, Func, cfs_rq as fq, se as fse};
 use crate::rq::Rq;
 use crate::task::SchedEntity;
@@ -29,13 +29,12 @@ pub fn update_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     }
     se.exec_start = now;
     se.sum_exec_runtime += delta;
+    if se.load.weight != NICE_0_LOAD {
+        se.load.fill_inverse();
+    }
     se.vruntime = se.vruntime.wrapping_add(calc_delta_fair(delta, &se.load));
     let outer = cx.host.enter(Func::UpdateCurr);
-    cx.touch(
-        rq.cfs_object(cfs),
-        fq::CURR | fq::NR_QUEUED | fq::RUNTIME_ENABLED,
-        Access::Read,
-    );
+    cx.touch(rq.cfs_object(cfs), fq::CURR | fq::NR_QUEUED, Access::Read);
     cx.touch(
         rq.se_object(curr),
         fse::EXEC_START | fse::SUM_EXEC | fse::VRUNTIME | fse::DEADLINE | fse::LOAD,

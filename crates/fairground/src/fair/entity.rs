@@ -21,7 +21,7 @@ use crate::host::Host;
 use crate::math::eevdf::entity_lag;
 use crate::place::{Access, Func, cfs_rq as fq, se as fse};
 use crate::rq::Rq;
-use crate::value::{CfsId, SeId};
+use crate::value::{CfsId, Cpu, SeId, TgId};
 
 /// Joins an entity to its queue.
 pub fn enqueue_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, flags: Enqueue) {
@@ -61,7 +61,7 @@ pub fn enqueue_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId
     }
     if first {
         let tg = rq.cfs[cfs.idx()].tg;
-        cx.sys.tg[tg.idx()].cpu(rq.cpu).publish_queued(true);
+        publish_queued(cx, rq.cpu, tg, true);
         throttle::check_enqueue_throttle(cx, rq, cfs);
         let throttled = rq.cfs[cfs.idx()].throttled_hierarchy();
         if cx.features().throttle.joins_leaf_list(throttled) {
@@ -159,7 +159,14 @@ fn account_dequeue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {
     q.load.sub(se.load.weight);
     q.nr_queued -= 1;
     if q.nr_queued == 0 {
-        cx.sys.tg[q.tg.idx()].cpu(rq.cpu).publish_queued(false);
+        publish_queued(cx, rq.cpu, q.tg, false);
+    }
+}
+
+#[inline]
+fn publish_queued<H: Host>(cx: &Cx<H>, cpu: Cpu, tg: TgId, queued: bool) {
+    if let Some(words) = cx.sys.tg[tg.idx()].words(cpu) {
+        words.publish_queued(queued);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::fair::{Dequeue, Enqueue, UpdateLoad};
 use crate::host::Host;
 use crate::math::shares::calc_group_shares;
 use crate::math::weight::{LoadWeight, NICE_0_LOAD};
-use crate::place::{Access, Func, Kind, Object, cfs_rq as q, se as e, task as t, tg as g};
+use crate::place::{Access, Fields, Func, Kind, Object, cfs_rq as q, se as e, task as t, tg as g};
 use crate::rq::Rq;
 use crate::shared::Relaxed;
 use crate::task::{Resched, SchedEntity};
@@ -48,15 +48,20 @@ pub fn update_cfs_group<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId) {
     let object = rq.cfs_object(below);
     let features = cx.features();
     let keeps_empty = features.delay_dequeue.keeps_weight_of_empty_group();
-    let freezes = features.throttle.freezes_group_weight();
+    let freezes = features.throttle.freezes_group_weight() && cx.sys.bandwidth_used();
+    let throttle_count = if freezes {
+        q::THROTTLE_COUNT
+    } else {
+        Fields(0)
+    };
     let queue = &rq.cfs[below.idx()];
     let kept = (keeps_empty && queue.load.weight == 0) || (freezes && queue.throttled_hierarchy());
     if kept {
-        cx.touch(object, q::LOAD | q::THROTTLE_COUNT, Access::Read);
+        cx.touch(object, q::LOAD | throttle_count, Access::Read);
         cx.host.leave(outer);
         return;
     }
-    let reads = q::LOAD | q::THROTTLE_COUNT | q::TG | q::AVG | q::TG_CONTRIB;
+    let reads = q::LOAD | throttle_count | q::TG | q::AVG | q::TG_CONTRIB;
     cx.touch(object, reads, Access::Read);
     let (tg, sys) = (queue.tg, cx.sys);
     let (shares, tg_load_avg) = sys.tg[tg.idx()].shares_and_load(tg, cx.host);
@@ -193,9 +198,7 @@ fn make_cfs<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, parent: CfsId) {
     let group = &sys.tg[tg.idx()];
     let queue = &mut rq.cfs[cfs.idx()];
     queue.idle = group.idle.load(Relaxed);
-    if let Some(words) = group.cpus().get(rq.cpu.idx()) {
-        words.publish_load(0, 0);
-    }
+    group.cpu(rq.cpu).publish_load(0, 0);
     init_throttle(cx, rq, cfs);
 }
 

@@ -15,7 +15,7 @@ use crate::fair::UpdateLoad;
 use crate::host::Host;
 use crate::math::pelt::{self, PELT_MIN_DIVIDER, SchedAvg, get_pelt_divider};
 use crate::math::weight::scale_load_down;
-use crate::place::{Access, Fields, Func, cfs_rq as q, se as e};
+use crate::place::{Access, Fields, Func, Object, cfs_rq as q, se as e};
 use crate::rq::{CfsRq, Rq};
 use crate::shared::Removed;
 use crate::task::SchedEntity;
@@ -38,13 +38,26 @@ pub fn update_load_avg<H: Host>(
 ) {
     let outer = cx.host.enter(Func::UpdateLoadAvg);
     let now = cfs_rq_clock_pelt(rq, cfs);
-    let entity = &rq.se[se.idx()];
-    let attached = entity.avg.last_update_time != 0 || entity.my_q.is_some();
+    let running = rq.cfs[cfs.idx()].curr == Some(se);
+    let object = rq.se_object(se);
+    let entity = &mut rq.se[se.idx()];
+    let below = entity.my_q;
+    let attached = entity.avg.last_update_time != 0 || below.is_some();
+    let mut entity_changed = false;
     if attached && !flags.has(UpdateLoad::SKIP_AGE) {
-        age_entity(cx, rq, now, cfs, se);
+        entity_changed = age_entity(cx, object, entity, now, running);
     }
     let mut changed = update_cfs_rq_load_avg(cx, rq, now, cfs);
-    changed |= propagate_entity_load_avg(cx, rq, cfs, se);
+    if let Some(below) = below {
+        if propagate_entity_load_avg(cx, rq, cfs, se, below) {
+            publish_queue_load(cx, rq, cfs);
+            changed = true;
+            entity_changed = true;
+        }
+        if entity_changed {
+            publish_entity_load(cx, rq, se, below);
+        }
+    }
     if !attached && flags.has(UpdateLoad::ATTACH) {
         attach_entity_load_avg(cx, rq, cfs, se);
         update_tg_load_avg(cx, rq, cfs);
@@ -54,7 +67,6 @@ pub fn update_load_avg<H: Host>(
     } else if changed && flags.has(UpdateLoad::TG) {
         update_tg_load_avg(cx, rq, cfs);
     }
-    publish_load(cx, rq, cfs, se);
     cx.host.leave(outer);
 }
 
@@ -64,20 +76,26 @@ pub fn update_load_avg<H: Host>(
 pub(crate) fn publish_load<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId, se: SeId) {
     publish_queue_load(cx, rq, cfs);
     if let Some(below) = rq.se[se.idx()].my_q {
-        publish_queue_load(cx, rq, below);
+        publish_entity_load(cx, rq, se, below);
     }
 }
 
-/// Lets wakers see the load averages of a group's queue and of the entity that stands for it.
-/// No touch: they are words of structures that were just reported as written.
+/// Lets wakers see the load average of a queue. No touch, here and below: it is a word of a
+/// structure that was just reported as written.
 #[inline]
-pub(crate) fn publish_queue_load<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId) {
+fn publish_queue_load<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId) {
     let queue = &rq.cfs[cfs.idx()];
-    let Some(se) = queue.se else {
-        return;
-    };
-    if let Some(words) = cx.sys.tg[queue.tg.idx()].cpus().get(rq.cpu.idx()) {
-        words.publish_load(queue.avg.load_avg, rq.se[se.idx()].avg.load_avg);
+    if let Some(words) = cx.sys.tg[queue.tg.idx()].words(rq.cpu) {
+        words.publish_queue_load(queue.avg.load_avg);
+    }
+}
+
+/// Lets wakers see the load average of the entity of a group, whose queue is `below`.
+#[inline]
+fn publish_entity_load<H: Host>(cx: &Cx<H>, rq: &Rq, se: SeId, below: CfsId) {
+    let tg = rq.cfs[below.idx()].tg;
+    if let Some(words) = cx.sys.tg[tg.idx()].words(rq.cpu) {
+        words.publish_entity_load(rq.se[se.idx()].avg.load_avg);
     }
 }
 
@@ -88,17 +106,18 @@ pub(crate) fn update_cfs_rq_load_avg<H: Host>(
     now: u64,
     cfs: CfsId,
 ) -> bool {
-    const READS: Fields = q::AVG.and(q::LOAD).and(q::NR_QUEUED).and(q::CURR);
+    const READS: Fields = q::LOAD.and(q::NR_QUEUED).and(q::CURR).and(q::REMOVED);
+    const AVG: Fields = q::AVG.and(q::AVG_LAST_UPDATE);
     let object = rq.cfs_object(cfs);
     let queue = &mut rq.cfs[cfs.idx()];
     let sys = cx.sys;
-    let Some(words) = sys.tg[queue.tg.idx()].cpus().get(rq.cpu.idx()) else {
+    let Some(words) = sys.tg[queue.tg.idx()].words(rq.cpu) else {
         debug_assert!(false, "a queue of a group that nobody opened");
         return false;
     };
     let before = queue.avg.last_update_time;
     let mut changed = false;
-    if let Some(removed) = words.take_removed(object, READS, cx.host) {
+    if let Some(removed) = words.take_removed(object, cx.host) {
         subtract_removed(queue, removed);
         changed = true;
     }
@@ -106,9 +125,14 @@ pub(crate) fn update_cfs_rq_load_avg<H: Host>(
     let runnable = u64::from(queue.h_nr_runnable);
     let running = queue.curr.is_some();
     changed |= pelt::update_load_avg_cfs_rq(now, &mut queue.avg, weight, runnable, running);
+    if changed {
+        words.publish_queue_load(queue.avg.load_avg);
+    }
     if changed || queue.avg.last_update_time != before {
         words.set_last_update_time(queue.avg.last_update_time);
-        cx.touch(object, q::AVG | q::AVG_LAST_UPDATE, Access::Update);
+        cx.touch_mixed(object, READS, AVG);
+    } else {
+        cx.touch(object, READS | q::AVG_LAST_UPDATE, Access::Read);
     }
     changed
 }
@@ -144,6 +168,7 @@ pub fn attach_entity_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, 
     queue.avg.runnable_avg += added.runnable_avg;
     queue.avg.runnable_sum += added.runnable_sum;
     add_tg_cfs_propagate(queue, added.load_sum as i64);
+    publish_queue_load(cx, rq, cfs);
 }
 
 /// Subtracts them.
@@ -156,6 +181,7 @@ pub fn detach_entity_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, 
     sub_util(&mut queue.avg, gone.util_avg, gone.util_sum);
     sub_runnable(&mut queue.avg, gone.runnable_avg, gone.runnable_sum);
     add_tg_cfs_propagate(queue, -(gone.load_sum as i64));
+    publish_queue_load(cx, rq, cfs);
 }
 
 /// Adds only the load part (reweighting).
@@ -227,7 +253,6 @@ pub fn attach_task_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     };
     update_load_avg(cx, rq, cfs, task, flags);
     attach_entity_load_avg(cx, rq, cfs, task);
-    publish_queue_load(cx, rq, cfs);
     update_tg_load_avg(cx, rq, cfs);
     propagate_entity_cfs_rq(cx, rq, task);
 }
@@ -240,7 +265,6 @@ pub fn detach_task_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     let cfs = rq.se[task.idx()].cfs_rq;
     update_load_avg(cx, rq, cfs, task, UpdateLoad::NONE);
     detach_entity_load_avg(cx, rq, cfs, task);
-    publish_queue_load(cx, rq, cfs);
     update_tg_load_avg(cx, rq, cfs);
     propagate_entity_cfs_rq(cx, rq, task);
 }
@@ -251,27 +275,31 @@ pub(crate) fn se_weight(se: &SchedEntity) -> u64 {
     scale_load_down(se.load.weight)
 }
 
-/// Ages one entity.
+/// Ages one entity; `running` = it is its queue's current one. True if its averages changed.
 #[inline]
-fn age_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, now: u64, cfs: CfsId, se: SeId) {
-    const READS: Fields = e::AVG.and(e::LOAD).and(e::ON_RQ).and(e::RUNNABLE_WEIGHT);
-    let object = rq.se_object(se);
-    let running = rq.cfs[cfs.idx()].curr == Some(se);
-    let entity = &mut rq.se[se.idx()];
-    let weight = se_weight(entity);
-    let runnable = match entity.my_q {
-        _ if entity.sched_delayed => 0,
-        None => u64::from(entity.on_rq),
-        Some(_) => entity.runnable_weight,
+fn age_entity<H: Host>(
+    cx: &mut Cx<H>,
+    object: Object,
+    se: &mut SchedEntity,
+    now: u64,
+    running: bool,
+) -> bool {
+    const READS: Fields = e::LOAD.and(e::ON_RQ).and(e::RUNNABLE_WEIGHT);
+    let weight = se_weight(se);
+    let runnable = match se.my_q {
+        _ if se.sched_delayed => 0,
+        None => u64::from(se.on_rq),
+        Some(_) => se.runnable_weight,
     };
-    let before = entity.avg.last_update_time;
-    let on_rq = entity.on_rq;
-    pelt::update_load_avg_se(now, &mut entity.avg, on_rq, runnable, running, weight);
-    let advanced = entity.avg.last_update_time != before;
-    cx.touch(object, READS, Access::Read);
-    if advanced {
-        cx.touch(object, e::AVG, Access::Update);
+    let before = se.avg.last_update_time;
+    let changed = pelt::update_load_avg_se(now, &mut se.avg, se.on_rq, runnable, running, weight);
+    if se.avg.last_update_time != before {
+        cx.touch_mixed(object, READS, e::AVG);
+    } else {
+        // Less than a unit of time has passed: nothing but the stamp is looked at.
+        cx.touch(object, e::AVG | e::ON_RQ | e::RUNNABLE_WEIGHT, Access::Read);
     }
+    changed
 }
 
 /// Takes tasks that left asleep off the averages. Their sums are not known any more, only their

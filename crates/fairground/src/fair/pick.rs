@@ -15,7 +15,6 @@ use crate::value::{CfsId, SeId};
 /// then somebody has to choose again from the root.
 pub(crate) fn pick_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<SeId> {
     let outer = cx.host.enter(Func::PickEevdf);
-    touch_pick(cx, rq, cfs);
     let by_deadline = cx.features().pick.by_deadline();
     let buddy = rq.cfs[cfs.idx()]
         .next
@@ -26,6 +25,7 @@ pub(crate) fn pick_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId)
         None if by_deadline => pick_eevdf(cx, rq, cfs, true),
         None => cfs_rules::pick_next(cx, rq, cfs),
     };
+    touch_pick(cx, rq, cfs, se);
     cx.host.leave(outer);
     let se = se?;
     if rq.se[se.idx()].sched_delayed {
@@ -64,7 +64,9 @@ pub(crate) fn pick_eevdf<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId, protect: bool
     }
 }
 
-fn touch_pick<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) {
+/// What the choice of `picked` has looked at. One entity alone is not compared with anybody, and a
+/// protected one stays without a look at the tree.
+fn touch_pick<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId, picked: Option<SeId>) {
     cx.touch(
         rq.cfs_object(cfs),
         fq::TASKS_TIMELINE
@@ -75,11 +77,22 @@ fn touch_pick<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) {
             | fq::NR_QUEUED,
         Access::Read,
     );
+    let q = &rq.cfs[cfs.idx()];
+    let by_deadline = cx.features().pick.by_deadline();
+    let alone = by_deadline && q.nr_queued == 1;
     let fields = fse::DEADLINE | fse::VRUNTIME | fse::LOAD | fse::MIN_VRUNTIME | fse::VLAG;
-    if let Some(curr) = rq.cfs[cfs.idx()].curr {
-        cx.touch(rq.se_object(curr), fields | fse::ON_RQ, Access::Read);
+    let mut stays = alone;
+    if let Some(curr) = q.curr {
+        let reads = if alone {
+            fse::ON_RQ
+        } else {
+            fields | fse::ON_RQ
+        };
+        cx.touch(rq.se_object(curr), reads, Access::Read);
+        let parity = cx.features().run_to_parity;
+        stays |= by_deadline && picked == Some(curr) && parity.protects(&rq.se[curr.idx()]);
     }
-    if let Some(first) = rq.nodes.first(&rq.cfs[cfs.idx()].tree) {
+    if let Some(first) = rq.nodes.first(&q.tree).filter(|_| !stays) {
         cx.touch(rq.se_object(SeId(first)), fields, Access::Read);
     }
 }

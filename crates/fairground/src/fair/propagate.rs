@@ -27,24 +27,21 @@ pub(crate) fn add_tg_cfs_propagate(queue: &mut CfsRq, runnable_sum: i64) {
     queue.prop_runnable_sum = queue.prop_runnable_sum.wrapping_add(runnable_sum);
 }
 
-/// Takes a noted change of the queue below `se` over into `se` and its queue `cfs`, and notes it
-/// there for the level above. True if there was one.
+/// Takes a noted change of the queue `below` that `se` stands for over into `se` and its queue
+/// `cfs`, and notes it there for the level above. True if there was one.
 #[inline]
 pub(crate) fn propagate_entity_load_avg<H: Host>(
     cx: &mut Cx<H>,
     rq: &mut Rq,
     cfs: CfsId,
     se: SeId,
+    below: CfsId,
 ) -> bool {
-    let Some(below) = rq.se[se.idx()].my_q else {
-        return false;
-    };
-    cx.touch(rq.cfs_object(below), q::PROPAGATE, Access::Read);
     if !rq.cfs[below.idx()].propagate {
+        cx.touch(rq.cfs_object(below), q::PROPAGATE, Access::Read);
         return false;
     }
-    cx.touch(rq.cfs_object(below), q::PROPAGATE, Access::Update);
-    cx.touch(rq.cfs_object(below), q::AVG | q::LOAD, Access::Read);
+    cx.touch_mixed(rq.cfs_object(below), q::AVG | q::LOAD, q::PROPAGATE);
     cx.touch(rq.cfs_object(cfs), q::AVG | q::PROPAGATE, Access::Update);
     cx.touch(rq.se_object(se), e::AVG, Access::Update);
     let gcfs = &mut rq.cfs[below.idx()];
@@ -100,14 +97,16 @@ pub fn update_tg_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     let object = rq.cfs_object(cfs);
     let rule = cx.features().tg_load_avg;
     let mut now = 0;
+    let mut reads = q::TG | q::TG_CONTRIB | q::AVG;
     if rule.reads_clock() {
-        cx.touch(object, q::TG | q::LAST_UPDATE_TG, Access::Read);
         now = cx.host.clock();
         if !rule.is_due(now, queue.last_update_tg_load_avg) {
+            cx.touch(object, q::TG | q::LAST_UPDATE_TG, Access::Read);
             return;
         }
+        reads = reads | q::LAST_UPDATE_TG;
     }
-    cx.touch(object, q::TG | q::TG_CONTRIB | q::AVG, Access::Read);
+    cx.touch(object, reads, Access::Read);
     let (load, contrib) = (queue.avg.load_avg, queue.tg_load_avg_contrib);
     if !rule.is_worth(load, contrib) {
         return;
@@ -134,7 +133,7 @@ pub(crate) fn update_idle_cfs_rq_clock_pelt<H: Host>(cx: &mut Cx<H>, rq: &Rq, cf
         queue.throttled_clock_pelt_time
     };
     let sys = cx.sys;
-    if let Some(words) = sys.tg[queue.tg.idx()].cpus().get(rq.cpu.idx()) {
+    if let Some(words) = sys.tg[queue.tg.idx()].words(rq.cpu) {
         words.set_throttled_pelt_idle(rq.cfs_object(cfs), throttled, cx.host);
     }
 }
@@ -237,9 +236,7 @@ fn add_positive(value: u64, delta: i64) -> u64 {
 /// Ages `cfs` to its own clock (blocked update): see [`super::load::update_cfs_rq_load_avg`].
 pub(crate) fn age_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
     let now = cfs_rq_clock_pelt(rq, cfs);
-    let changed = super::load::update_cfs_rq_load_avg(cx, rq, now, cfs);
-    super::load::publish_queue_load(cx, rq, cfs);
-    changed
+    super::load::update_cfs_rq_load_avg(cx, rq, now, cfs)
 }
 
 #[cfg(test)]

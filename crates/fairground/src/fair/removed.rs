@@ -104,8 +104,8 @@ fn migrate_se_pelt_lag<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu) {
 /// The words of the queue that the task sleeps on, and the queue as a place.
 #[inline]
 fn queue_of<'a, H: Host>(cx: &Cx<'a, H>, task: &Task, cpu: Cpu) -> Option<(&'a TgCpu, Object)> {
-    let words = cx.sys.tg[task.body.tg.idx()].cpus().get(cpu.idx())?;
-    Some((words, words.queue(cpu)))
+    let group = &cx.sys.tg[task.body.tg.idx()];
+    Some((group.words(cpu)?, group.queue(cpu)))
 }
 
 /// Decays a task that is on no queue.

@@ -108,7 +108,7 @@ fn unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
 
 fn publish<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId) {
     let queue = &rq.cfs[cfs.idx()];
-    if let Some(words) = cx.sys.tg[queue.tg.idx()].cpus().get(rq.cpu.idx()) {
+    if let Some(words) = cx.sys.tg[queue.tg.idx()].words(rq.cpu) {
         words.publish_throttle(queue.throttle_count);
     }
 }

@@ -90,11 +90,35 @@ pub const fn get_pelt_divider(sa: &SchedAvg) -> u64 {
 /// periods (2 s) nothing of a 64-bit value is left.
 #[inline]
 pub const fn decay_load(value: u64, periods: u64) -> u64 {
-    if periods > HALF_LIFE * 63 {
-        return 0;
+    Decay::of(periods).apply(value)
+}
+
+/// What [`decay_load`] does to a value, found once for all values of an update.
+#[derive(Clone, Copy)]
+struct Decay {
+    halvings: u32,
+    factor: u32,
+}
+
+impl Decay {
+    #[inline]
+    const fn of(periods: u64) -> Self {
+        if periods > HALF_LIFE * 63 {
+            return Self {
+                halvings: 0,
+                factor: 0,
+            };
+        }
+        Self {
+            halvings: (periods / HALF_LIFE) as u32,
+            factor: DECAY[(periods % HALF_LIFE) as usize],
+        }
     }
-    let halved = value >> (periods / HALF_LIFE);
-    mul_shift(halved, DECAY[(periods % HALF_LIFE) as usize], 32)
+
+    #[inline]
+    const fn apply(self, value: u64) -> u64 {
+        mul_shift(value >> self.halvings, self.factor, 32)
+    }
 }
 
 /// Brings the sums up to `now` (PELT clock, ns). True if at least one period ended, so that the
@@ -124,11 +148,9 @@ pub fn update_load_sum(
         return false;
     }
     sa.last_update_time = sa.last_update_time.wrapping_add(delta << 10);
-    if load == 0 {
-        accumulate_sum(delta, sa, 0, 0, false) != 0
-    } else {
-        accumulate_sum(delta, sa, load, runnable, running) != 0
-    }
+    let queued = load != 0;
+    let runnable = if queued { runnable } else { 0 };
+    accumulate_sum(delta, sa, load, runnable, running && queued) != 0
 }
 
 /// Computes the averages from the sums. `load` is the unscaled weight that `load_sum` has not
@@ -291,11 +313,12 @@ fn accumulate_sum(delta: u64, sa: &mut SchedAvg, load: u64, runnable: u64, runni
     let periods = total / PERIOD;
     let mut contrib = delta;
     if periods != 0 {
-        sa.load_sum = decay_load(sa.load_sum, periods);
-        sa.runnable_sum = decay_load(sa.runnable_sum, periods);
-        sa.util_sum = decay_load(sa.util_sum as u64, periods) as u32;
+        let decay = Decay::of(periods);
+        sa.load_sum = decay.apply(sa.load_sum);
+        sa.runnable_sum = decay.apply(sa.runnable_sum);
+        sa.util_sum = decay.apply(sa.util_sum as u64) as u32;
         if load != 0 {
-            contrib = accumulate_segments(periods, PERIOD - old_contrib, total % PERIOD);
+            contrib = accumulate_segments(decay, PERIOD - old_contrib, total % PERIOD);
         }
     }
     sa.period_contrib = (total % PERIOD) as u32;
@@ -314,9 +337,9 @@ fn accumulate_sum(delta: u64, sa: &mut SchedAvg, load: u64, runnable: u64, runni
 
 /// The three parts of [`accumulate_sum`], for at least one border.
 #[inline]
-const fn accumulate_segments(periods: u64, d1: u64, d3: u64) -> u64 {
-    let oldest = decay_load(d1, periods);
-    let whole = LOAD_AVG_MAX - decay_load(LOAD_AVG_MAX, periods) - PERIOD;
+const fn accumulate_segments(decay: Decay, d1: u64, d3: u64) -> u64 {
+    let oldest = decay.apply(d1);
+    let whole = LOAD_AVG_MAX - decay.apply(LOAD_AVG_MAX) - PERIOD;
     oldest + whole + d3
 }
 

@@ -52,6 +52,7 @@ impl Rq {
         se.cfs_rq = parent;
         se.parent = self.cfs[parent.idx()].se;
         se.my_q = Some(id);
+        se.name = tg.0;
         se.depth = se.parent.map_or(0, |p| self.se[p.idx()].depth + 1);
         let slot = self.new_slot(se, None);
         self.cfs.push(CfsRq::new(tg, parent, slot));

@@ -163,20 +163,18 @@ impl Rq {
     #[inline]
     #[must_use]
     pub fn se_object(&self, se: SeId) -> Object {
-        match (&self.body[se.idx()], self.se[se.idx()].my_q) {
-            (Some(body), _) => Object {
+        let entity = &self.se[se.idx()];
+        match entity.my_q {
+            None => Object {
                 kind: Kind::TaskSe,
-                a: body.id.0,
+                a: entity.name,
                 b: 0,
             },
-            (None, my_q) => {
-                let cfs = my_q.unwrap_or_default();
-                Object {
-                    kind: Kind::GroupSe,
-                    a: self.cpu.0,
-                    b: self.cfs[cfs.idx()].tg.0,
-                }
-            }
+            Some(_) => Object {
+                kind: Kind::GroupSe,
+                a: self.cpu.0,
+                b: entity.name,
+            },
         }
     }
 

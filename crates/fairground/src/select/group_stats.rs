@@ -11,29 +11,8 @@ use crate::cx::Cx;
 use crate::host::Host;
 use crate::place::{Access, Kind, Object, cfs_rq, rq, sg};
 use crate::shared::Relaxed;
-use crate::topology::{SchedDomain, SchedGroup};
+use crate::topology::{GroupType, SchedDomain, SchedGroup};
 use crate::value::{Cpu, GroupId, SCHED_CAPACITY_SCALE};
-
-/// How busy a group is, idlest first. The numbers are those of the kernel.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[repr(u8)]
-pub enum GroupType {
-    /// There is room for more.
-    #[default]
-    HasSpare = 0,
-    /// No room, but nobody waits.
-    FullyBusy = 1,
-    /// A task does not fit its CPU.
-    Misfit = 2,
-    /// Threads of a core compete while other cores are idle.
-    SmtBalance = 3,
-    /// Work should go to preferred CPUs.
-    AsymPacking = 4,
-    /// Affinity kept tasks from being spread below.
-    Imbalanced = 5,
-    /// Tasks wait.
-    Overloaded = 6,
-}
 
 /// Sums over the CPUs of a group, from which its type follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -76,7 +55,7 @@ impl GroupLoad {
         } else if imbalanced {
             GroupType::Imbalanced
         } else if self.misfit {
-            GroupType::Misfit
+            GroupType::MisfitTask
         } else if self.nr_running < self.weight || !crowded && room {
             GroupType::HasSpare
         } else {

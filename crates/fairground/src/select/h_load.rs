@@ -38,7 +38,7 @@ pub(super) fn task_h_load<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu, load_avg:
 /// Brings `h_load` of one queue and those above it up to this jiffy.
 fn refresh_h_load<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu, stamp: u64) -> u64 {
     let words = words(cx, tg, cpu);
-    if words.h_load_stamp.load(Relaxed) == stamp {
+    if let Some(words) = words.filter(|w| w.h_load_stamp.load(Relaxed) == stamp) {
         touch_queue(cx, tg, cpu, Access::Read);
         return words.h_load.load(Relaxed);
     }
@@ -52,8 +52,10 @@ fn refresh_h_load<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu, stamp: u64) -> u6
         }
     };
     touch_queue(cx, tg, cpu, Access::Update);
-    words.h_load.store(h_load, Relaxed);
-    words.h_load_stamp.store(stamp, Relaxed);
+    if let Some(words) = words {
+        words.h_load.store(h_load, Relaxed);
+        words.h_load_stamp.store(stamp, Relaxed);
+    }
     h_load
 }
 
@@ -67,8 +69,14 @@ fn current_h_load<H: Host>(cx: &Cx<H>, tg: TgId, cpu: Cpu) -> u64 {
     }
 }
 
-fn part_of_parent<H: Host>(cx: &Cx<H>, words: &TgCpu, parent: TgId, cpu: Cpu, above: u64) -> u64 {
-    let se_load_avg = words.se_load_avg.load(Relaxed);
+fn part_of_parent<H: Host>(
+    cx: &Cx<H>,
+    words: Option<&TgCpu>,
+    parent: TgId,
+    cpu: Cpu,
+    above: u64,
+) -> u64 {
+    let se_load_avg = words.map_or(0, |w| w.se_load_avg.load(Relaxed));
     shares::h_load_child(above, se_load_avg, peek_queue_load(cx, parent, cpu))
 }
 
@@ -82,13 +90,14 @@ fn peek_queue_load<H: Host>(cx: &Cx<H>, tg: TgId, cpu: Cpu) -> u64 {
     if tg == TgId::ROOT {
         cx.sys.cpu[cpu.idx()].load_avg.load(Relaxed)
     } else {
-        words(cx, tg, cpu).queue_load_avg.load(Relaxed)
+        words(cx, tg, cpu).map_or(0, |w| w.queue_load_avg.load(Relaxed))
     }
 }
 
+/// `None` where the group never had a queue: nothing there has any load.
 #[inline]
-fn words<'a, H: Host>(cx: &Cx<'a, H>, tg: TgId, cpu: Cpu) -> &'a TgCpu {
-    cx.sys.tg[tg.idx()].cpu(cpu)
+fn words<'a, H: Host>(cx: &Cx<'a, H>, tg: TgId, cpu: Cpu) -> Option<&'a TgCpu> {
+    cx.sys.tg[tg.idx()].words(cpu)
 }
 
 fn touch_queue<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu, access: Access) {

@@ -5,7 +5,7 @@
 //! `policy/idlest.rs`), 5.12 and 5.18 (`imb_numa_nr`: how many tasks a node keeps).
 
 use super::Wakee;
-use super::group_stats::{GroupLoad, GroupType, group_load, max_capacity};
+use super::group_stats::{GroupLoad, group_load, max_capacity};
 use super::probe::{available_idle_cpu, cpu_load, sched_idle_cpu};
 use super::{balances, touch_domain};
 use crate::cx::Cx;
@@ -14,7 +14,7 @@ use crate::place::{Func, rq};
 use crate::policy::IdlestTie;
 use crate::shared::Relaxed;
 use crate::task::WakeKind;
-use crate::topology::{SchedDomain, SchedGroup};
+use crate::topology::{GroupType, SchedDomain, SchedGroup};
 use crate::value::{Cpu, SCHED_CAPACITY_SCALE};
 
 /// Difference of idle CPUs between nodes that is left alone while a node has few tasks: a pair
@@ -115,7 +115,7 @@ fn find_dst_group<'a, H: Host>(
             GroupType::Overloaded | GroupType::FullyBusy => {
                 is_much_less_loaded(sd, &local_load, &idlest_load)
             }
-            GroupType::Misfit => max_capacity(local) < max_capacity(idlest),
+            GroupType::MisfitTask => max_capacity(local) < max_capacity(idlest),
             GroupType::HasSpare => {
                 let allowed_here = local.span.and(wakee.allowed).weight();
                 has_more_room(sd, &local_load, &idlest_load, allowed_here)
@@ -144,7 +144,7 @@ fn is_idler(
     }
     match load.group_type {
         GroupType::Overloaded | GroupType::FullyBusy => load.avg_load < best.avg_load,
-        GroupType::Misfit => max_capacity(group) > max_capacity(best_group),
+        GroupType::MisfitTask => max_capacity(group) > max_capacity(best_group),
         GroupType::HasSpare if load.idle_cpus == best.idle_cpus => {
             tie.replaces((best.util, best.nr_running), (load.util, load.nr_running))
         }

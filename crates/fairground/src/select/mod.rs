@@ -26,7 +26,7 @@ mod idle_core;
 mod idlest;
 mod probe;
 
-pub use group_stats::{GroupLoad, GroupType};
+pub use group_stats::GroupLoad;
 pub use idle_core::update_idle_core;
 
 use crate::cx::Cx;

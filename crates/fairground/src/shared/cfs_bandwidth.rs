@@ -16,7 +16,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-use super::{Relaxed, TgCpu};
+use super::{Relaxed, TgCpus};
 use crate::host::{Host, Timer};
 use crate::place::{Access, Fields, Kind, Lock, Object, tg as f};
 use crate::value::{Cpu, TgId};
@@ -110,7 +110,7 @@ impl CfsBandwidth {
     pub fn locked<H: Host, T>(
         &self,
         tg: TgId,
-        cpus: &[TgCpu],
+        cpus: &TgCpus,
         host: &mut H,
         f: impl FnOnce(&mut Pool<'_, H>) -> T,
     ) -> T {
@@ -185,7 +185,7 @@ pub enum PeriodEnd {
 /// The pool with its lock held. Each method reports the places it touches.
 pub struct Pool<'a, H: Host> {
     bw: &'a CfsBandwidth,
-    cpus: &'a [TgCpu],
+    cpus: &'a TgCpus,
     tg: TgId,
     host: &'a mut H,
 }
@@ -363,8 +363,9 @@ impl<H: Host> Pool<'_, H> {
     pub fn push_throttled(&mut self, cpu: Cpu) {
         self.touch(f::BW_LIST, Access::Update);
         let (id, last) = (cpu.0 + 1, self.bw.last.load(Relaxed));
-        self.cpus[cpu.idx()].throttled_prev.store(last, Relaxed);
-        self.cpus[cpu.idx()].throttled_next.store(0, Relaxed);
+        let own = self.cpus.at(cpu);
+        own.throttled_prev.store(last, Relaxed);
+        own.throttled_next.store(0, Relaxed);
         self.link_after(last).store(id, Relaxed);
         self.bw.last.store(id, Relaxed);
     }
@@ -373,14 +374,14 @@ impl<H: Host> Pool<'_, H> {
     pub fn remove_throttled(&mut self, cpu: Cpu, throttled_time: u64) {
         self.touch(f::BW_LIST | f::BW_STATS, Access::Update);
         add(&self.bw.stat.throttled_time, throttled_time);
-        let own = &self.cpus[cpu.idx()];
+        let own = self.cpus.at(cpu);
         let (prev, next) = (
             own.throttled_prev.load(Relaxed),
             own.throttled_next.load(Relaxed),
         );
         self.link_after(prev).store(next, Relaxed);
         let back = match to_cpu(next) {
-            Some(next) => &self.cpus[next.idx()].throttled_prev,
+            Some(next) => &self.cpus.at(next).throttled_prev,
             None => &self.bw.last,
         };
         back.store(prev, Relaxed);
@@ -394,7 +395,7 @@ impl<H: Host> Pool<'_, H> {
 
     fn link_after(&self, prev: u32) -> &AtomicU32 {
         match to_cpu(prev) {
-            Some(prev) => &self.cpus[prev.idx()].throttled_next,
+            Some(prev) => &self.cpus.at(prev).throttled_next,
             None => &self.bw.first,
         }
     }

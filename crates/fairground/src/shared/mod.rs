@@ -9,6 +9,7 @@ mod llc;
 mod nohz;
 mod task;
 mod task_group;
+mod tg_cpu;
 
 pub use cfs_bandwidth::{
     BANDWIDTH_SLICE, CfsBandwidth, CpuStat, MIN_CFS_RQ_RUNTIME, PeriodEnd, Pool, RUNTIME_INF,
@@ -17,6 +18,7 @@ pub use cpu::CpuShared;
 pub use llc::LlcShared;
 pub use nohz::{Nohz, RootDomain, nohz_kick};
 pub use task::TaskShared;
-pub use task_group::{Removed, TaskGroup, TgCpu};
+pub use task_group::TaskGroup;
+pub use tg_cpu::{Removed, TgCpu, TgCpus};
 
 pub(crate) use core::sync::atomic::Ordering::Relaxed;

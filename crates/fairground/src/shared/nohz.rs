@@ -189,7 +189,18 @@ impl CpuShared {
     #[inline]
     #[must_use]
     pub fn next_balance<H: Host + ?Sized>(&self, cpu: Cpu, host: &mut H) -> u64 {
-        touch_rq(cpu, frq::NEXT_BALANCE, Access::Read, host);
+        self.next_balance_and(cpu, Fields(0), host)
+    }
+
+    /// The same by a caller who reads other fields of the `rq` with it: one report for all.
+    #[inline]
+    pub(crate) fn next_balance_and<H: Host + ?Sized>(
+        &self,
+        cpu: Cpu,
+        also: Fields,
+        host: &mut H,
+    ) -> u64 {
+        touch_rq(cpu, frq::NEXT_BALANCE | also, Access::Read, host);
         self.next_balance.load(Relaxed)
     }
 

@@ -37,6 +37,28 @@ impl SchedGroup {
     }
 }
 
+/// How busy a group is: the idlest first, for placement; the one to help most last, for balancing.
+/// The numbers are those of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum GroupType {
+    /// Room for more tasks.
+    #[default]
+    HasSpare = 0,
+    /// All capacity is used and nobody is short of it.
+    FullyBusy = 1,
+    /// A task does not fit its CPU.
+    MisfitTask = 2,
+    /// One core with several busy threads, seen from an idle CPU.
+    SmtBalance = 3,
+    /// A preferred CPU is idle elsewhere. Never set here: priorities of CPUs are not modelled.
+    AsymPacking = 4,
+    /// Affinity spoilt an earlier attempt to spread tasks within the group.
+    Imbalanced = 5,
+    /// Tasks wait although they would not fit.
+    Overloaded = 6,
+}
+
 /// `sched_group_capacity`.
 #[derive(Debug, Default)]
 pub struct GroupState {

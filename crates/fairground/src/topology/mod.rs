@@ -12,7 +12,7 @@ mod rings;
 
 pub use build::{CpuPlace, Machine};
 pub use domain::{DomainKind, SchedDomain, SdFlags, SdState};
-pub use group::{GroupState, SchedGroup};
+pub use group::{GroupState, GroupType, SchedGroup};
 
 use alloc::vec::Vec;
 
