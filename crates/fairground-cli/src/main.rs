@@ -20,6 +20,7 @@ mod run;
 mod simulate;
 mod traced;
 mod truth;
+mod truth_smp;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -10,13 +10,15 @@ use rayon::prelude::*;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::truth_smp;
 
 /// `fairground truth`.
 #[derive(Debug, Args)]
 pub struct TruthArgs {
-    /// Directory with recorded cases (docs/truth.md): DIR/cases/NAME/{case,result}.json
+    /// Directory with recorded cases, DIR/cases/NAME/{case,result}.json, or with recorded
+    /// decisions, DIR/{topology,fork,wake,balance,pelt}/* (docs/truth.md)
     pub dir: PathBuf,
-    /// Only cases whose name fits (`*` any text, `?` one character)
+    /// Only cases (or files of decisions) whose name fits (`*` any text, `?` one character)
     #[arg(long, value_name = "GLOB", default_value = "*")]
     pub case: String,
     /// Write all rows as JSON; `-` is standard output, then the table goes nowhere
@@ -63,6 +65,9 @@ struct Done {
 /// A file that is not in the format, with its place; a case that cannot be run.
 pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     let place = args.json.as_deref().map(output::Place::new).transpose()?;
+    if let Some(done) = truth_smp::other_format(args, place.as_ref()) {
+        return done;
+    }
     let machine = Machine::from_path_or_id(truth::simulate::MACHINE).map_err(Failure::new)?;
     let costs = truth::load_costs(&args.dir).map_err(Failure::new)?;
     let costs = costs.filter(|_| truth::asks_for(&args.case, truth::costs::CASE));
@@ -128,7 +133,7 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     output::stdout(&text)
 }
 
-fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+pub fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     let mut text = format!(
         "{:<9} {:<26} {:<44} {:>25} {:>25} {:>10} {}\n",
         "verdict", "case", "metric", "recorded", "simulated", "tolerance", "unit"

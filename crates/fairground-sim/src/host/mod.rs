@@ -103,6 +103,8 @@ impl Prices {
 pub struct SimHost {
     /// Time on the executing CPU.
     pub at: Ps,
+    /// When the running step began.
+    pub begun: Ps,
     /// The executing CPU.
     pub cpu: u32,
     /// Cache lines.
@@ -135,6 +137,7 @@ impl SimHost {
         let places = Places::new(machine, layout);
         Self {
             at: 0,
+            begun: 0,
             cpu: 0,
             cache: Cache::new(machine, seed),
             places,
@@ -155,6 +158,7 @@ impl SimHost {
     pub fn begin(&mut self, cpu: u32, at: Ps) {
         self.cpu = cpu;
         self.at = at;
+        self.begun = at;
         self.profile.resume(at);
     }
 

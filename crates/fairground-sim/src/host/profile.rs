@@ -183,6 +183,12 @@ impl Profile {
         self.self_ps[..Func::COUNT].iter().sum()
     }
 
+    /// How often a place was entered.
+    #[must_use]
+    pub fn calls(&self, place: Place) -> u64 {
+        self.calls[place.index()]
+    }
+
     /// Name, self time and calls of every place that was used.
     pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64, u64)> + '_ {
         function_names()

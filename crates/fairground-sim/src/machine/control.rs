@@ -1,7 +1,10 @@
 //! Holding a run to exact times: what a recording fixes and a benchmark leaves to chance.
 
+use fairground::value::{CpuMask, TaskId};
+
 use super::{Sim, Stuck};
 use crate::cache::NS;
+use crate::host::Place;
 
 impl Sim<'_> {
     /// The ticks of all CPUs fall on `phase_ns` and multiples of the tick after it.
@@ -29,6 +32,27 @@ impl Sim<'_> {
             self.one_event()?;
         }
         Ok(())
+    }
+
+    /// Sets the CPUs of a task, as an interrupt on CPU 0 would.
+    pub(crate) fn open_affinity(&mut self, task: TaskId, mask: CpuMask) {
+        let at = self.now.max(self.cpus[0].busy_until);
+        self.stop_user(0, at);
+        self.host.begin(0, at);
+        if self.cpus[0].idle.is_some() {
+            self.leave_idle(0);
+        }
+        self.allow(task, mask);
+        self.step_done(0);
+        self.go_on(0);
+    }
+
+    /// In one stream of instructions that all busy CPUs share, a step takes as many times longer.
+    pub(super) fn wait_for_turns(&mut self) {
+        let busy = self.cpus.iter().filter(|c| c.idle.is_none()).count() as u64;
+        let own = self.host.at.saturating_sub(self.host.begun);
+        self.host.spend(Place::Other, own * busy.saturating_sub(1));
+        self.host.begun = self.host.at;
     }
 
     /// Template of each task that ever existed, by task number.

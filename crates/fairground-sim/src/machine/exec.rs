@@ -302,7 +302,7 @@ impl Sim<'_> {
     }
 
     /// Sets where a task may run; it moves at once if it is runnable, else when it wakes up.
-    fn allow(&mut self, id: TaskId, allowed: CpuMask) {
+    pub(super) fn allow(&mut self, id: TaskId, allowed: CpuMask) {
         if let Some(task) = &mut self.host.parked[id.idx()] {
             return sched::set_affinity_parked(task, allowed);
         }

@@ -105,6 +105,8 @@ pub struct Sim<'a> {
     ipi: [Ps; 5],
     transfer: [Ps; 5],
     pub(crate) tick: Ps,
+    /// All CPUs take turns in one stream of instructions (an emulator on one host thread).
+    shared_stream: bool,
     tick_phase: Ps,
     pub(crate) groups: Vec<fairground::value::TgId>,
     pub(crate) limits: Vec<irq::Limit>,
@@ -226,6 +228,9 @@ impl<'a> Sim<'a> {
     /// The executing CPU is done with a step at the host's time: act on what the engine asked for
     /// and go on with the next step, unless user code or idling has been started.
     fn step_done(&mut self, cpu: u32) {
+        if self.shared_stream {
+            self.wait_for_turns();
+        }
         self.drain_requests(cpu);
         let at = self.host.at;
         self.host.profile.rest(at);

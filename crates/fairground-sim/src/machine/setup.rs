@@ -104,6 +104,9 @@ impl<'a> Sim<'a> {
             ipi: Distance::ALL.map(|d| ipi_latency(machine, d)),
             transfer: Distance::ALL.map(|d| (machine.transfer_ns(d) * NS as f64) as Ps),
             tick,
+            shared_stream: machine
+                .kernel_op_ns("shared_stream")
+                .is_some_and(|v| v > 0.0),
             tick_phase: start_rng.below(tick),
             groups: vec![TgId::ROOT],
             limits: vec![NO_LIMIT],

@@ -29,6 +29,7 @@ pub mod recorded;
 pub mod replay;
 pub mod row;
 pub mod simulate;
+pub mod smp;
 pub mod table;
 pub mod tolerance;
 

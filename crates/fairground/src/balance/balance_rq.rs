@@ -245,7 +245,8 @@ fn start_active_balance<H: Host, R: Rqs + ?Sized>(
     Some(started)
 }
 
-fn reset_interval(sd: &SchedDomain) {
+/// After an attempt that found something to do, the domain balances as often as it may.
+pub fn reset_interval(sd: &SchedDomain) {
     sd.state
         .balance_interval_ms
         .store(sd.min_interval_ms, Relaxed);

@@ -15,6 +15,7 @@ pub mod newidle;
 pub mod nohz;
 pub mod stats;
 
+pub use balance_rq::reset_interval;
 pub use busiest::{
     find_busiest, need_active_balance, sched_balance_find_src_group, sched_balance_find_src_rq,
     should_we_balance,
@@ -23,4 +24,5 @@ pub use env::{
     BusiestGroup, IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK, SdLbStats, SgLbStats,
 };
 pub use interval::{get_sd_balance_interval, update_next_balance};
+pub use moving::detach_tasks;
 pub use stats::{update_group_capacity, update_sd_lb_stats};

@@ -1,54 +1,13 @@
-//! Machines and states as a real Linux 6.12 kernel recorded them.
+//! The machines on which a real Linux 6.12 kernel was recorded, and its features.
 #![allow(dead_code, reason = "each test uses a part")]
-
-use std::io::Read;
-use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::event::Event;
 use fairground::host::{Host, Kick, Timer};
 use fairground::place::{Access, Fields, Object};
 use fairground::policy::{Features, find_profile};
-use fairground::system::System;
 use fairground::task::Task;
 use fairground::topology::{CpuPlace, Machine, Topology};
-use fairground::value::{Cpu, CpuMask};
-use serde_json::Value;
-
-/// The text of a compressed file below `tests/data`.
-pub fn read_gz(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data")
-        .join(name);
-    let file = std::fs::File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(file)
-        .read_to_string(&mut text)
-        .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    text
-}
-
-/// A number of a record.
-pub fn num(v: &Value) -> u64 {
-    v.as_u64().unwrap_or_else(|| panic!("not a number: {v}"))
-}
-
-/// A CPU of a record.
-pub fn cpu(v: &Value) -> Cpu {
-    Cpu(num(v) as u32)
-}
-
-/// CPUs as in `0-3,8`.
-pub fn mask(v: &Value) -> CpuMask {
-    let text = v.as_str().expect("a list of CPUs");
-    let mut out = CpuMask::empty();
-    for part in text.split(',') {
-        let (a, b) = part.split_once('-').unwrap_or((part, part));
-        let end = |s: &str| s.parse::<u32>().expect("a CPU");
-        (end(a)..=end(b)).for_each(|c| out.set(Cpu(c)));
-    }
-    out
-}
+use fairground::value::Cpu;
 
 /// The features of the recorded kernel.
 pub fn features() -> Features {
@@ -60,7 +19,7 @@ pub fn features() -> Features {
 }
 
 /// The machine of a recording: `cpus` CPUs, one cache a node, siblings side by side. That its
-/// domains and groups are those of the recorded kernel is checked in `topology_truth.rs`.
+/// domains and groups are those of the recorded kernel is checked by `fairground truth`.
 pub fn topology(cpus: u32, nodes: u32, threads: u32) -> Topology {
     let places = (0..cpus).map(|cpu| {
         let node = cpu * nodes / cpus;
@@ -77,26 +36,6 @@ pub fn topology(cpus: u32, nodes: u32, threads: u32) -> Topology {
         cpus: places.collect(),
         ..Machine::default()
     })
-}
-
-/// Stores the recorded per-CPU words.
-pub fn store_cpus(sys: &System, cpus: &Value) {
-    for (words, row) in sys.cpu.iter().zip(cpus.as_array().expect("CPUs")) {
-        let at = |i: usize| num(&row[i]);
-        words.nr_running.store(at(0) as u32, Relaxed);
-        words.h_nr_queued.store(at(1) as u32, Relaxed);
-        words.h_nr_runnable.store(at(2) as u32, Relaxed);
-        words.curr_is_idle.store(at(3) == 1, Relaxed);
-        words.load_avg.store(at(4), Relaxed);
-        words.runnable_avg.store(at(5), Relaxed);
-        words.util_avg.store(at(6), Relaxed);
-        words.util_est.store(at(7) as u32, Relaxed);
-        words
-            .idle_stamp
-            .store(row[8].as_u64().unwrap_or(0), Relaxed);
-        words.capacity.store(1024, Relaxed);
-        words.ttwu_pending.store(false, Relaxed);
-    }
 }
 
 /// A host that does nothing but count.

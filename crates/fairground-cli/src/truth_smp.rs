@@ -1,0 +1,119 @@
+//! `fairground truth` on a recording of decisions on many CPUs (kernel-truth-smp).
+
+use std::fmt::Write as _;
+
+use fairground_sim::truth::smp::{self, DecisionRow, DecisionVerdict, Recording, SmpRow};
+use fairground_sim::truth::{Row, Tally, Verdict};
+use rayon::prelude::*;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::truth::{TruthArgs, table};
+
+/// What comes of a directory that is not in the format kernel-truth; `None` if it may be.
+pub fn other_format(
+    args: &TruthArgs,
+    place: Option<&output::Place>,
+) -> Option<Result<(), Failure>> {
+    if args.dir.join("cases").is_dir() || !args.dir.is_dir() {
+        return None;
+    }
+    if smp::is_recording(&args.dir) {
+        return Some(truth(args, place));
+    }
+    Some(Err(Failure::new(format!(
+        "{}: no recording: neither kernel-truth (cases/NAME/case.json) nor kernel-truth-smp \
+         (topology/, fork/, wake/, balance/, pelt/)",
+        args.dir.display()
+    ))))
+}
+
+/// Replays the files, prints the tables and writes the JSON.
+fn truth(args: &TruthArgs, place: Option<&output::Place>) -> Result<(), Failure> {
+    if args.markdown {
+        return Err(Failure::new(
+            "--markdown is for kernel-truth (DIR/cases) only",
+        ));
+    }
+    let recording = Recording::read(&args.dir).map_err(Failure::new)?;
+    let names = recording.names(&args.case).map_err(Failure::new)?;
+    let rows: Result<Vec<Vec<SmpRow>>, Failure> = names
+        .par_iter()
+        .map(|name| smp::check(&recording, name).map_err(Failure::new))
+        .collect();
+    let rows: Vec<SmpRow> = rows?.into_iter().flatten().collect();
+    if let Some(place) = place {
+        let json = serde_json::to_string_pretty(&rows)
+            .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
+        place.write(&(json + "\n"))?;
+    }
+    if place.is_some_and(output::Place::is_stdout) {
+        return Ok(());
+    }
+    output::stdout(&text(&rows, args.misses))
+}
+
+fn text(rows: &[SmpRow], misses: bool) -> String {
+    let mut decisions: Vec<&DecisionRow> = Vec::new();
+    let mut numbers: Vec<&Row> = Vec::new();
+    for row in rows {
+        match row {
+            SmpRow::Decisions(row) => decisions.push(row),
+            SmpRow::Number(row) => numbers.push(row),
+        }
+    }
+    let mut text = String::new();
+    let shown = decisions
+        .iter()
+        .filter(|row| !misses || row.verdict == DecisionVerdict::Miss);
+    decision_table(&mut text, shown.copied());
+    if !numbers.is_empty() {
+        let shown = numbers
+            .iter()
+            .filter(|row| !misses || row.verdict == Verdict::Miss);
+        text += "\n";
+        text += &table(shown.copied());
+    }
+    let sum = |of: fn(&DecisionRow) -> u64| decisions.iter().map(|row| of(row)).sum::<u64>();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "decisions: {} in {} rows, {} equal, {} different, {} skipped",
+        sum(|r| r.records),
+        decisions.len(),
+        sum(|r| r.equal),
+        sum(|r| r.different),
+        sum(|r| r.skipped),
+    );
+    if !numbers.is_empty() {
+        let _ = writeln!(text, "whole runs: {}", Tally::of(numbers.into_iter()));
+    }
+    text
+}
+
+fn decision_table<'a>(text: &mut String, rows: impl Iterator<Item = &'a DecisionRow>) {
+    let _ = writeln!(
+        text,
+        "{:<8} {:<46} {:<15} {:>8} {:>8} {:>9} {:>8}",
+        "verdict", "case", "metric", "records", "equal", "different", "skipped"
+    );
+    for row in rows {
+        let _ = writeln!(
+            text,
+            "{:<8} {:<46} {:<15} {:>8} {:>8} {:>9} {:>8}",
+            row.verdict.name(),
+            row.case,
+            row.metric,
+            row.records,
+            row.equal,
+            row.different,
+            row.skipped,
+        );
+        for (why, records) in &row.reasons {
+            let _ = writeln!(text, "         {records} skipped: {why}");
+        }
+        for difference in &row.differences {
+            let _ = writeln!(text, "         {difference}");
+        }
+    }
+}

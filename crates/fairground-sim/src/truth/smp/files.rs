@@ -1,0 +1,265 @@
+//! A directory of record files: the kind of each is told by its place and name.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::machine::Guest;
+use crate::truth::{TruthError, fits};
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `topology/NAME.json`
+    Topology,
+    /// `fork/decisions_*.jsonl`, `wake/decisions_*.jsonl`
+    Choice,
+    /// `fork/storm.csv`
+    Storm,
+    /// `balance/lb_decisions_*.jsonl`
+    Attempts,
+    /// `balance/intervals_*.csv`
+    Intervals,
+    /// `balance/run_*.json`
+    Run,
+    /// `pelt/updates_*.csv`
+    Updates,
+    /// `pelt/group_shares_*.csv`
+    GroupShares,
+    /// `pelt/events_*.csv`
+    Events,
+    /// `pelt/run_*.json`
+    PeltRun,
+    /// `tg_load_avg.csv`
+    TgLoadAvg,
+    /// `nohz_kick.csv`
+    NohzKick,
+    /// `h_load.csv`
+    HLoad,
+}
+
+/// Place, beginning and end of the names of each kind.
+const KINDS: &[(&str, &str, &str, Kind)] = &[
+    ("topology", "", ".json", Kind::Topology),
+    ("fork", "decisions_", ".jsonl", Kind::Choice),
+    ("wake", "decisions_", ".jsonl", Kind::Choice),
+    ("fork", "storm", ".csv", Kind::Storm),
+    ("balance", "lb_decisions_", ".jsonl", Kind::Attempts),
+    ("balance", "intervals_", ".csv", Kind::Intervals),
+    ("balance", "run_", ".json", Kind::Run),
+    ("pelt", "updates_", ".csv", Kind::Updates),
+    ("pelt", "group_shares_", ".csv", Kind::GroupShares),
+    ("pelt", "events_", ".csv", Kind::Events),
+    ("pelt", "run_", ".json", Kind::PeltRun),
+    ("", "tg_load_avg", ".csv", Kind::TgLoadAvg),
+    ("", "nohz_kick", ".csv", Kind::NohzKick),
+    ("", "h_load", ".csv", Kind::HLoad),
+];
+
+/// Directories of the format.
+const DIRS: [&str; 5] = ["topology", "fork", "wake", "balance", "pelt"];
+
+impl Kind {
+    /// The kind of the file at `name`, relative to the recording.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
+        let fits = |(d, start, end, _): &&(&str, &str, &str, Self)| {
+            let one = !start.is_empty() && !start.ends_with('_');
+            let long_enough = file.len() > start.len() + end.len();
+            *d == dir && file.starts_with(start) && file.ends_with(end) && (long_enough != one)
+        };
+        KINDS.iter().find(fits).map(|row| row.3)
+    }
+}
+
+fn file_stem(file: &str) -> &str {
+    file.split_once('.').map_or(file, |(stem, _)| stem)
+}
+
+/// Whether `dir` looks like a recording in this format.
+#[must_use]
+pub fn is_recording(dir: &Path) -> bool {
+    let tables = KINDS.iter().filter(|row| row.0.is_empty());
+    let table = |row: &(&str, &str, &str, Kind)| dir.join(format!("{}{}", row.1, row.2)).is_file();
+    DIRS.iter().any(|d| dir.join(d).is_dir()) || tables.into_iter().any(table)
+}
+
+/// All files of a recording.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// Shown before each name in messages.
+    prefix: String,
+    texts: BTreeMap<String, String>,
+}
+
+/// One file.
+pub(super) struct File<'a> {
+    /// Name relative to the recording.
+    pub name: &'a str,
+    /// Name in messages.
+    pub shown: String,
+    pub kind: Kind,
+    pub text: &'a str,
+}
+
+impl Recording {
+    /// From texts by name relative to the recording, such as `wake/decisions_2x8.jsonl`.
+    #[must_use]
+    pub fn new(texts: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self {
+            prefix: String::new(),
+            texts: texts.into_iter().collect(),
+        }
+    }
+
+    /// Reads all files below `dir`.
+    ///
+    /// # Errors
+    /// A file that cannot be read or has no place in the format. Texts for people (`*.md`) and
+    /// hidden files are passed by.
+    pub fn read(dir: &Path) -> Result<Self, TruthError> {
+        let mut recording = Self {
+            prefix: format!("{}/", dir.display()),
+            texts: BTreeMap::new(),
+        };
+        recording.read_dir(dir, "")?;
+        for sub in DIRS {
+            if dir.join(sub).is_dir() {
+                recording.read_dir(&dir.join(sub), sub)?;
+            }
+        }
+        Ok(recording)
+    }
+
+    fn read_dir(&mut self, dir: &Path, under: &str) -> Result<(), TruthError> {
+        let failed = |path: &Path, source| TruthError::Read {
+            path: path.display().to_string(),
+            source,
+        };
+        for entry in std::fs::read_dir(dir).map_err(|e| failed(dir, e))? {
+            let path = entry.map_err(|e| failed(dir, e))?.path();
+            let Some(file) = path.file_name().and_then(|f| f.to_str()) else {
+                return Err(unknown(&path));
+            };
+            let for_people = file.starts_with('.') || file.ends_with(".md");
+            if for_people || (under.is_empty() && DIRS.contains(&file) && path.is_dir()) {
+                continue;
+            }
+            let name = match under {
+                "" => file.to_string(),
+                under => format!("{under}/{file}"),
+            };
+            if Kind::of(&name).is_none() {
+                return Err(unknown(&path));
+            }
+            let text = std::fs::read_to_string(&path).map_err(|e| failed(&path, e))?;
+            self.texts.insert(name, text);
+        }
+        Ok(())
+    }
+
+    /// Names of the files that fit `glob` (`*` and `?`), as a whole or without the directory.
+    ///
+    /// # Errors
+    /// When none fits.
+    pub fn names(&self, glob: &str) -> Result<Vec<&str>, TruthError> {
+        let fit = |name: &&str| {
+            let last = name.rsplit('/').next().unwrap_or(name);
+            fits(glob.as_bytes(), name.as_bytes()) || fits(glob.as_bytes(), last.as_bytes())
+        };
+        let names: Vec<&str> = self.texts.keys().map(String::as_str).filter(fit).collect();
+        if names.is_empty() {
+            return Err(TruthError::NoCase {
+                dir: self.prefix.clone(),
+                glob: glob.to_string(),
+            });
+        }
+        Ok(names)
+    }
+
+    /// Text of a file.
+    pub(super) fn file<'a>(&'a self, name: &'a str) -> Result<File<'a>, TruthError> {
+        let shown = format!("{}{name}", self.prefix);
+        match (Kind::of(name), self.texts.get(name)) {
+            (Some(kind), Some(text)) => Ok(File {
+                name,
+                shown,
+                kind,
+                text,
+            }),
+            _ => Err(unknown(Path::new(&shown))),
+        }
+    }
+
+    /// The machine that a file was recorded on: its name is a part of the file's.
+    pub(super) fn machine(&self, file: &File<'_>) -> Result<Guest, TruthError> {
+        let stem = file_stem(file.name.rsplit('/').next().unwrap_or(file.name));
+        let mut parts = stem.split('_').rev();
+        let found = parts.find_map(|part| self.guest(part));
+        found.unwrap_or_else(|| {
+            let known: Vec<_> = self.topologies().collect();
+            Err(file.error(
+                1,
+                format!(
+                    "no part of the file's name is a machine of topology/ ({})",
+                    known.join(", ")
+                ),
+            ))
+        })
+    }
+
+    /// The machine called `name`; without a file of its own if the name says all (2x8x2: nodes,
+    /// cores, threads).
+    pub(super) fn guest(&self, name: &str) -> Option<Result<Guest, TruthError>> {
+        let path = format!("topology/{name}.json");
+        if self.texts.contains_key(&path) {
+            return Some(self.file(&path).and_then(|file| Guest::read(&file)));
+        }
+        Guest::by_name(name).map(Ok)
+    }
+
+    fn topologies(&self) -> impl Iterator<Item = &str> {
+        let names = self.texts.keys();
+        names.filter_map(|n| n.strip_prefix("topology/")?.strip_suffix(".json"))
+    }
+}
+
+fn unknown(path: &Path) -> TruthError {
+    let names: Vec<_> = KINDS
+        .iter()
+        .map(|(dir, start, end, _)| match (*dir, start.ends_with('_')) {
+            ("", _) => format!("{start}{end}"),
+            ("topology", _) => format!("{dir}/*{end}"),
+            (_, true) => format!("{dir}/{start}*{end}"),
+            _ => format!("{dir}/{start}{end}"),
+        })
+        .collect();
+    TruthError::Format {
+        path: path.display().to_string(),
+        what: format!("not a file of the format: expected {}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_tells_the_kind() {
+        for (name, kind) in [
+            ("topology/4x4.json", Some(Kind::Topology)),
+            ("fork/decisions_bg_2x8.jsonl", Some(Kind::Choice)),
+            ("fork/storm.csv", Some(Kind::Storm)),
+            ("balance/run_x_2x8.json", Some(Kind::Run)),
+            ("pelt/run_x_2x8.json", Some(Kind::PeltRun)),
+            ("tg_load_avg.csv", Some(Kind::TgLoadAvg)),
+            ("tg_load.csv", None),
+            ("tg_load_avg_2.csv", None),
+            ("fork/decisions_2x8.json", None),
+            ("fork/run_2x8.json", None),
+            ("topology/.json", None),
+        ] {
+            assert_eq!(Kind::of(name), kind, "{name}");
+        }
+    }
+}

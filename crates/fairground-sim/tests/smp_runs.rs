@@ -1,0 +1,139 @@
+//! Whole runs of kernel-truth-smp against the simulator: misses may only fall.
+//!
+//! `tests/data/truth-smp-misses.txt` is the ratchet: file and misses. After an improvement:
+//! `UPDATE_TRUTH=1 cargo test -p fairground-sim --test smp_runs`.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use fairground_sim::truth::Verdict;
+use fairground_sim::truth::smp::{Recording, SmpRow, check};
+
+const FILES: &[u8] = include_bytes!("data/kernel-truth-smp/runs.jsonl.gz");
+const RATCHET: &str = "tests/data/truth-smp-misses.txt";
+
+fn texts() -> BTreeMap<String, String> {
+    let mut lines = String::new();
+    flate2::read::GzDecoder::new(FILES)
+        .read_to_string(&mut lines)
+        .expect("the recording");
+    let file = |line: &str| {
+        let both: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let text = |key: &str| both[key].as_str().expect("a text").to_string();
+        (text("file"), text("text"))
+    };
+    lines.lines().map(file).collect()
+}
+
+/// Misses of a file, and how many numbers were compared.
+fn misses(recording: &Recording, name: &str) -> (usize, usize) {
+    let rows = check(recording, name).unwrap_or_else(|e| panic!("{e}"));
+    let mut of = [0, 0];
+    for row in rows {
+        let SmpRow::Number(row) = row else { continue };
+        of[0] += usize::from(row.verdict == Verdict::Miss);
+        of[1] += usize::from(row.verdict != Verdict::Skipped);
+        if row.verdict == Verdict::Miss {
+            println!(
+                "{} {}: {:?} for {:?}",
+                row.case, row.metric, row.simulated, row.recorded
+            );
+        }
+    }
+    (of[0], of[1])
+}
+
+#[test]
+fn misses_only_fall() {
+    let recording = Recording::new(texts());
+    let mut names = recording.names("run_bal*").expect("runs");
+    names.extend(["fork/storm.csv", "nohz_kick.csv"]);
+    let now: BTreeMap<&str, (usize, usize)> = names
+        .iter()
+        .map(|name| (*name, misses(&recording, name)))
+        .collect();
+    if std::env::var_os("UPDATE_TRUTH").is_some() {
+        let lines = now
+            .iter()
+            .map(|(name, (n, of))| format!("{name} {n} of {of}\n"));
+        std::fs::write(RATCHET, lines.collect::<String>()).expect("the ratchet can be written");
+        return;
+    }
+    let golden = std::fs::read_to_string(RATCHET).expect("the ratchet");
+    for (name, (n, of)) in now {
+        let line = golden.lines().find_map(|line| line.strip_prefix(name));
+        let words: Vec<&str> = line.unwrap_or(" 0").split_whitespace().collect();
+        let before: usize = words[0].parse().expect("a number");
+        assert!(n <= before, "{name}: {n} misses of {of}, were {before}");
+    }
+}
+
+#[test]
+fn a_run_that_makes_no_sense_is_refused() {
+    let name = "balance/run_bal_few_2x8.json";
+    for (from, to, says) in [
+        ("\"kind\":\"hog\"", "\"kind\":\"hug\"", "kind: 'hug'"),
+        ("\"kind\":\"hog\"", "\"kind\":\"d5\"", "kind: 'd5'"),
+        ("\"kind\":\"hog\"", "\"kind\":\"d0.5\"", "kind: 'd0.5'"),
+        ("\"allowed\":\"all\"", "\"allowed\":\"0-99\"", "allowed"),
+        (
+            "\"topology\":\"2x8\"",
+            "\"topology\":\"big\"",
+            "no machine 'big'",
+        ),
+        (
+            "\"forked_from_cpu\":0",
+            "\"forked_from_cpu\":99",
+            "no CPU 99",
+        ),
+        (
+            "\"forked_from_cpu\":0",
+            "\"forked_from_cpu\":\"fee\"",
+            "'fee'",
+        ),
+        ("\"count\":2", "\"count\":200000", "sets"),
+        ("\"start_cpu\":null", "\"start_cpu\":3", "release_t"),
+        ("\"nice\":0", "\"nice\":700", "nice"),
+        ("\"index\":0", "\"indices\":0", "indices"),
+        ("\"t1_ns\":", "\"t1_ns\":9", "windows"),
+    ] {
+        let mut texts = texts();
+        let text = texts[name].replacen(from, to, 1);
+        assert_ne!(text, texts[name], "{from} is not there");
+        texts.insert(name.to_string(), text);
+        let error = check(&Recording::new(texts), name)
+            .expect_err(to)
+            .to_string();
+        assert!(
+            error.starts_with(name) && error.contains(says),
+            "{to}: {error}"
+        );
+    }
+    for (name, from, to, says) in [
+        ("fork/storm.csv", "light", "dark", "dark"),
+        (
+            "fork/storm.csv",
+            "lowest_util",
+            "tallest_util",
+            "tallest_util",
+        ),
+        ("fork/storm.csv", ",2 3 4 5", ",2 3 4 4", "distinct_cpus"),
+        ("nohz_kick.csv", "busy=1", "bossy=1", "bossy"),
+        ("nohz_kick.csv", "busy=1,per=2", "busy=17,per=2", "busy=17"),
+        ("nohz_kick.csv", "early_check", "late_check", "late_check"),
+        ("tg_load_avg.csv", "mode=mig", "mode=mag", "mag"),
+        ("h_load.csv", "groups=4000", "groups=40000000", "groups"),
+    ] {
+        let mut texts = texts();
+        let text = texts[name].replacen(from, to, 1);
+        assert_ne!(text, texts[name], "{from} is not there");
+        texts.insert(name.to_string(), text);
+        let error = check(&Recording::new(texts), name)
+            .expect_err(to)
+            .to_string();
+        assert!(
+            error.starts_with(name) && error.contains(says),
+            "{to}: {error}"
+        );
+    }
+}
