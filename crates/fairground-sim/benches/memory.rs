@@ -3,9 +3,9 @@
 //! `cargo bench -p fairground-sim --bench memory`. A group's state on a CPU is made when it first
 //! has a task there, so groups without tasks would measure nothing: here every group has tasks
 //! that sleep and wake, and wake where the scheduler puts them. In the first case a CPU is mostly
-//! free, and a sleeper stays where it was; in the second the machine is so busy that tasks wander,
-//! and a group comes to have queues on many CPUs. The number of queues that came to be is printed,
-//! so that it can be seen how much was used. Each case runs in a process of its own, as the
+//! free, and a sleeper stays where it was; in the second the machine is busier, and tasks move
+//! now and then. The number of queues that came to be is printed, so that it can be seen how much
+//! was used: a group on many CPUs is not measured yet. Each case runs in a process of its own, as the
 //! highest memory of a process never falls.
 
 use fairground::policy::Features;
@@ -31,7 +31,7 @@ const CASES: [Case; 2] = [
         options: "--period 5ms --run 20us --duration 200ms",
     },
     Case {
-        name: "two wandering tasks a group",
+        name: "two busier tasks a group",
         tasks: 2,
         options: "--period 5ms --run 50us --duration 200ms",
     },
