@@ -264,7 +264,8 @@ fn changed(known: &Attributes, files: &[&Setting]) -> Result<Attributes, Failure
             let known = paths.iter().map(String::as_str);
             let help = match fairground_report::nearest(path, known) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "groups come from --attributes".to_string(),
+                None if paths.is_empty() => "groups come from --attributes".to_string(),
+                None => format!("there are `{}`", paths.join("`, `")),
             };
             return Err(Failure::with_help(format!("no cgroup `{path}`"), help));
         };

@@ -12,6 +12,10 @@ fn trace(name: &str) -> String {
 
 #[test]
 fn every_kind_of_trace_replays_and_says_how_faithful_it_is() {
+    // A trace does not say that both threads were held on CPU 1.
+    let held = "[[thread]]\ncomm = \"hog\"\ncpus = [1]\n\
+                [[thread]]\ncomm = \"sleeper\"\ncpus = [1]\n";
+    let held = file("replay_kinds", "attributes.toml", held);
     for name in [
         "sleeper.script.txt.xz",
         "sleeper.perf.data.xz",
@@ -19,7 +23,7 @@ fn every_kind_of_trace_replays_and_says_how_faithful_it_is() {
         "sleeper.v7-zstd.dat.xz",
     ] {
         let trace = trace(name);
-        let text = succeeds(["replay", &trace]);
+        let text = succeeds(["replay", &trace, "--attributes", &held]);
         assert!(
             text.contains("replayed on spr-guest-2cpu (250 Hz)"),
             "{text}"
