@@ -5,8 +5,8 @@
 //! that sleep and wake, and wake where the scheduler puts them. In the first case a CPU is mostly
 //! free, and a sleeper stays where it was; in the second the machine is busier, and tasks move
 //! now and then. The number of queues that came to be is printed, so that it can be seen how much
-//! was used: a group on many CPUs is not measured yet. Each case runs in a process of its own, as the
-//! highest memory of a process never falls.
+//! was used: a group on many CPUs is not measured yet. Each case runs in a process of its own, as
+//! the highest memory of a process never falls.
 
 use fairground::policy::Features;
 use fairground_sim::machine::{Setup, Sim};
