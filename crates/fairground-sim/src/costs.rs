@@ -172,6 +172,7 @@ pub const fn func_cycles(func: Func) -> u32 {
         Func::TtwuDoActivate => 45,
         Func::BalanceTrigger => 30,
         Func::KickIlb => 20,
+        Func::IdleCpu => 5,
         Func::NohzIdleBalance => 80,
         Func::BalanceDomains => 60,
         Func::BalanceRq => 120,

@@ -19,6 +19,8 @@ pub struct Outcome {
     pub metrics: Vec<(String, Option<f64>)>,
     /// Self time (ns) and calls by function, of the whole kernel and user code.
     pub functions: Vec<(&'static str, u64, u64)>,
+    /// Loads of the scheduler's data that missed the last-level cache, by function.
+    pub load_misses: Vec<(&'static str, u64)>,
     /// Time of all CPUs that was not idle, ns.
     pub busy_ns: u64,
     /// Traffic by structure and line, most transfers first.
@@ -148,6 +150,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
             .rows()
             .map(|(n, ps, calls)| (n, ps / NS, calls))
             .collect(),
+        load_misses: sim.host.profile.load_misses().collect(),
         busy_ns: total / NS,
         lines,
         words: setup.workload.words.print(&sim.marks),

@@ -11,10 +11,12 @@ use serde::Deserialize;
 use super::measure::Measure;
 use crate::failure::Failure;
 
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 5] = [
     ("000", include_str!("../../experiments/000.toml")),
+    ("001", include_str!("../../experiments/001.toml")),
     ("002", include_str!("../../experiments/002.toml")),
     ("003", include_str!("../../experiments/003.toml")),
+    ("004", include_str!("../../experiments/004.toml")),
 ];
 
 const SCENARIOS: [(&str, &str); 3] = [
@@ -71,6 +73,8 @@ pub struct RunSpec {
     pub machine: String,
     /// Only so many CPUs of it.
     pub cpus: Option<usize>,
+    /// Bytes of a cache line, where not those of the machine.
+    pub line_bytes: Option<u32>,
     /// Command line of the workload.
     pub workload: String,
     /// Another command line for base, where the table compares two loads.
@@ -78,6 +82,10 @@ pub struct RunSpec {
     /// Whether the old behaviour runs on both sides (tables that compare two loads).
     #[serde(default)]
     pub unpatched: bool,
+    /// Command line of a shorter run, for `--quick`.
+    pub quick_workload: Option<String>,
+    /// Begin and length of a shorter window, for `--quick`.
+    pub quick_window: Option<[String; 2]>,
     /// Load, as the table names it.
     pub load: String,
     /// Ticks a second, where not that of the profile.
@@ -136,6 +144,21 @@ pub struct HeadlineSpec {
     pub min: Option<f64>,
     /// Upper end.
     pub max: Option<f64>,
+}
+
+impl RunSpec {
+    /// The run as `--quick` makes it.
+    #[must_use]
+    pub fn shortened(mut self) -> Self {
+        self.seeds = self.quick;
+        if let Some(workload) = self.quick_workload.take() {
+            self.workload = workload;
+        }
+        if let Some([from, span]) = self.quick_window.take() {
+            (self.from, self.span) = (Some(from), Some(span));
+        }
+        self
+    }
 }
 
 impl RowSpec {

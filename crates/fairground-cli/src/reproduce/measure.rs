@@ -31,8 +31,11 @@ pub enum Measure {
     Kick(usize),
     /// `llc_misses`: LLC load misses of the scheduler's data, millions in 30 s.
     LlcMisses,
-    /// `placement:N`: CPU of the N-th task that is created in the window, counted from 1.
-    Placement(usize),
+    /// `llc_share:FUNCTION+FUNCTION`: part of these misses in functions, percent.
+    LlcShare(Vec<String>),
+    /// `placed:CPU,CPU,../CPU,CPU,..`: how many of the tasks that are created in the window are put
+    /// on these CPUs, in this order, by base and by patch.
+    Placed([Vec<u32>; 2]),
 }
 
 /// Where `top` counts time.
@@ -76,7 +79,16 @@ impl TryFrom<String> for Measure {
             ("kick", "load") => Self::Kick(0),
             ("kick", "swap") => Self::Kick(1),
             ("llc_misses", "") => Self::LlcMisses,
-            ("placement", n) => Self::Placement(n.parse().map_err(|_| bad())?),
+            ("llc_share", names) => Self::LlcShare(names.split('+').map(String::from).collect()),
+            ("placed", sides) => {
+                let (base, patch) = sides.split_once('/').ok_or_else(bad)?;
+                let cpus = |text: &str| -> Result<Vec<u32>, String> {
+                    text.split(',')
+                        .map(|n| n.parse().map_err(|_| bad()))
+                        .collect()
+                };
+                Self::Placed([cpus(base)?, cpus(patch)?])
+            }
             _ => return Err(bad()),
         })
     }
@@ -85,7 +97,7 @@ impl TryFrom<String> for Measure {
 impl Measure {
     /// Whether it needs the tracepoints.
     pub fn needs_trace(&self) -> bool {
-        matches!(self, Self::Placement(_))
+        matches!(self, Self::Placed(_))
     }
 
     /// The metric that it names, if the run has none of this name.
@@ -102,13 +114,15 @@ impl Measure {
     pub fn functions(&self) -> Vec<&str> {
         match self {
             Self::CallsPerS(name) | Self::KbytesPerS(name, _) => vec![name],
-            Self::Share(names) => names.iter().map(String::as_str).collect(),
+            Self::Share(names) | Self::LlcShare(names) => {
+                names.iter().map(String::as_str).collect()
+            }
             _ => Vec::new(),
         }
     }
 
-    /// The value for a run on `cpus` CPUs; `None` if the run has nothing to say about it.
-    pub fn value(&self, run: &Outcome, cpus: usize) -> Option<f64> {
+    /// The value for a run of one side on `cpus` CPUs; `None` if the run says nothing about it.
+    pub fn value(&self, run: &Outcome, cpus: usize, patched: bool) -> Option<f64> {
         let seconds = run.elapsed_ns as f64 / 1e9;
         let value = match self {
             Self::Metric(name) => metric(run, name)?,
@@ -136,8 +150,12 @@ impl Measure {
                 let trigger = self_ns(run, "kick_ilb") + self_ns(run, "sched_balance_trigger");
                 100.0 * run.ilb_cas_ns[*part] as f64 / trigger
             }
-            Self::LlcMisses => metric(run, "llc_misses")? * 30.0 / seconds / 1e6,
-            Self::Placement(n) => placement(run).nth(n - 1)?,
+            Self::LlcMisses => load_misses(run, None) * 30.0 / seconds / 1e6,
+            Self::LlcShare(names) => 100.0 * load_misses(run, Some(names)) / load_misses(run, None),
+            Self::Placed(sides) => {
+                let wanted = &sides[usize::from(patched)];
+                placement(run).zip(wanted).filter(|(a, b)| a == *b).count() as f64
+            }
         };
         value.is_finite().then_some(value)
     }
@@ -185,12 +203,28 @@ fn accesses(run: &Outcome, place: &str, writes: bool) -> f64 {
 }
 
 /// The CPUs of the tasks that were created in the run, in the order of their first wake-up.
-fn placement(run: &Outcome) -> impl Iterator<Item = f64> + '_ {
+///
+/// Tasks that are there at the start have no waker, and do not count.
+fn placement(run: &Outcome) -> impl Iterator<Item = u32> + '_ {
     use fairground::event::Event;
-    run.trace.iter().filter_map(|line| match line.event {
-        Event::WakeupNew { cpu, .. } => Some(cpu.idx() as f64),
+    let mut busy = std::collections::BTreeSet::new();
+    run.trace.iter().filter_map(move |line| match line.event {
+        Event::Switch { cpu, .. } => {
+            busy.insert(cpu.idx());
+            None
+        }
+        Event::WakeupNew { cpu, .. } if busy.contains(&(line.cpu as usize)) => {
+            Some(cpu.idx() as u32)
+        }
         _ => None,
     })
+}
+
+/// LLC load misses of the scheduler's data, of all functions or some.
+fn load_misses(run: &Outcome, of: Option<&[String]>) -> f64 {
+    let wanted = |name: &str| of.is_none_or(|names| names.iter().any(|n| n == name));
+    let rows = run.load_misses.iter().filter(|(name, _)| wanted(name));
+    rows.map(|(_, misses)| *misses as f64).sum()
 }
 
 #[cfg(test)]
@@ -216,7 +250,10 @@ mod tests {
             parse("line:task_group.load_avg:writes"),
             Ok(Measure::Line("task_group.load_avg".into(), true))
         );
-        assert_eq!(parse("placement:2"), Ok(Measure::Placement(2)));
+        assert_eq!(
+            parse("placed:7,7/8,9"),
+            Ok(Measure::Placed([vec![7, 7], vec![8, 9]]))
+        );
     }
 
     #[test]
@@ -227,7 +264,8 @@ mod tests {
             "top:xx",
             "line:a.b:seen",
             "kbytes_per_s:a",
-            "placement:x",
+            "placed:7,7",
+            "placed:7/x",
         ] {
             let read = parse(text);
             assert!(read.is_err() || text == "share", "{text}: {read:?}");

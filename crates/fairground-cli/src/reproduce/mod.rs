@@ -46,14 +46,15 @@ pub struct ReproduceArgs {
     /// Write the rows as JSON (schemas/); `-` is standard output, then without a table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write reproduction.md and a plot for each change to this directory
+    /// Write reproduction.md and a plot for each change to this directory; with --sensitivity its
+    /// table into calibration.md there
     #[arg(long, value_name = "DIR")]
     pub markdown: Option<PathBuf>,
     /// Show rows saved with --json instead of simulating
     #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "jobs", "json", "sensitivity"])]
     pub saved: Option<PathBuf>,
     /// Vary each assumed figure over its range and say which classes stay (the runs of --quick)
-    #[arg(long, conflicts_with_all = ["json", "markdown", "saved"])]
+    #[arg(long, conflicts_with_all = ["json", "saved"])]
     pub sensitivity: bool,
     /// Show counters, cache lines and functions of each run
     #[arg(long)]
@@ -86,9 +87,13 @@ impl Reproduced {
 /// An unknown name, a place that cannot be written, a run that fails.
 pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let mut experiments = experiment::select(&args.names)?;
+    let quick = args.quick || args.sensitivity;
     for e in &mut experiments {
-        let in_time = |r: &RunSpec| r.quick > 0 || !(args.quick || args.sensitivity);
-        e.runs.retain(|r| fits(&args.only, &r.name) && in_time(r));
+        e.runs
+            .retain(|r| fits(&args.only, &r.name) && (r.quick > 0 || !quick));
+        if quick {
+            e.runs = e.runs.drain(..).map(RunSpec::shortened).collect();
+        }
     }
     experiments.retain(|e| !e.runs.is_empty());
     if experiments.is_empty() {

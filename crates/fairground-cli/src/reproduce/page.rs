@@ -18,12 +18,12 @@ costs, and what of them is assumed, in [calibration.md](calibration.md).
 | class | meaning |
 | --- | --- |
 | `factor2` | same sign and the change within a factor of two; shares and counts: the values |
-| `sign` | the same sign, another size |
+| `sign` | the same sign, another size, but at least a tenth of it, and an interval without 0 |
 | `noise` | noise was published; the simulated change is below 5 % or its 95 % interval holds 0 |
 | `miss` | anything else |
 
-There is no experiment yet for `ilb-skip-redundant`, `cfs-rq-reorder` and the postgres rows of
-`tg-load-avg-ratelimit`. A row without an interval was run with one seed.
+A row without an interval was run with one seed. Simulated are tens of milliseconds after a warm-up;
+how many, and with how many seeds, is chosen by the time it takes, the same for base and patch.
 
 ";
 

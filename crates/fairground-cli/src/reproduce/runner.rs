@@ -65,9 +65,7 @@ pub fn simulate_varied(
     let mut plan = Vec::new();
     for e in &experiments {
         for run in &e.runs {
-            let few = args.quick || args.sensitivity;
-            let seeds = if few { run.quick } else { run.seeds };
-            plan.push(jobs.sides(e, run, seeds, vary)?);
+            plan.push(jobs.sides(e, run, vary)?);
         }
     }
     let outcomes = run_all(&jobs.list, args)?;
@@ -109,10 +107,13 @@ pub fn simulate_varied(
 
 /// Name of a run's machine, with the number of CPUs where it is a part.
 pub fn machine_name(run: &RunSpec) -> String {
-    match run.cpus {
-        Some(cpus) => format!("{} ({cpus} CPUs)", run.machine),
-        None => run.machine.clone(),
+    let cpus = run.cpus.map(|n| format!("{n} CPUs"));
+    let lines = run.line_bytes.map(|n| format!("lines of {n} bytes"));
+    let parts: Vec<String> = cpus.into_iter().chain(lines).collect();
+    if parts.is_empty() {
+        return run.machine.clone();
     }
+    format!("{} ({})", run.machine, parts.join(", "))
 }
 
 fn rows_of(
@@ -123,10 +124,11 @@ fn rows_of(
     cpus: usize,
 ) -> Vec<Row> {
     let row = |spec: &super::experiment::RowSpec| {
-        let values = |side: &[&Outcome]| -> Vec<Option<f64>> {
-            side.iter().map(|o| spec.measure.value(o, cpus)).collect()
+        let values = |side: &[&Outcome], patched: bool| -> Vec<Option<f64>> {
+            let value = |o: &&Outcome| spec.measure.value(o, cpus, patched);
+            side.iter().map(value).collect()
         };
-        let simulated = Simulated::of(&values(base), &values(patch));
+        let simulated = Simulated::of(&values(base, false), &values(patch, true));
         let published = spec.published();
         Row {
             change: experiment.change.clone(),
@@ -149,17 +151,15 @@ struct Jobs {
 }
 
 impl Jobs {
-    fn sides(
-        &mut self,
-        e: &Experiment,
-        run: &RunSpec,
-        seeds: u64,
-        vary: Vary<'_>,
-    ) -> Result<Sides, Failure> {
+    fn sides(&mut self, e: &Experiment, run: &RunSpec, vary: Vary<'_>) -> Result<Sides, Failure> {
         let failed = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", run.name));
         let machine = Machine::from_path_or_id(&run.machine).map_err(|e| failed(&e))?;
         let machine = match run.cpus {
             Some(cpus) => machine.shrunk(cpus).map_err(|e| failed(&e))?,
+            None => machine,
+        };
+        let machine = match run.line_bytes {
+            Some(bytes) => machine.with_line_bytes(bytes),
             None => machine,
         };
         let cpus = machine.topology.nr_cpus();
@@ -173,7 +173,7 @@ impl Jobs {
             let machine = vary(&machine, &mut features)?;
             let workload = workload(run, words, cpus)?;
             let trace = run.rows.iter().any(|r| r.measure.needs_trace());
-            for seed in 1..=seeds {
+            for seed in 1..=run.seeds {
                 numbers.push(self.number(Job {
                     machine: machine.clone(),
                     features: features.clone(),

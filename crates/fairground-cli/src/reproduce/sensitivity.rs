@@ -5,7 +5,8 @@
 //! are estimates as a whole, are halved and doubled; the tick runs at 250 and 1000 Hz. One
 //! thing at a time, all else as it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use fairground_sim::machine_file::{CostScale, Machine};
 
@@ -80,19 +81,95 @@ impl Varied {
     }
 }
 
-/// Runs the quick rows with each figure varied, and prints which classes change.
+/// A row's class with the usual figures, and where it is another.
+struct Verdict {
+    change: String,
+    row: String,
+    class: String,
+    /// `miss with kernel_ops.ipi_send low`, ...
+    others: Vec<String>,
+}
+
+impl Verdict {
+    fn others(&self) -> String {
+        if self.others.is_empty() {
+            return "the same over all ranges".into();
+        }
+        self.others.join(", ")
+    }
+}
+
+/// Runs the quick rows with each figure varied, and prints which classes change; with `--markdown`
+/// their table goes into `calibration.md` of that directory.
 ///
 /// # Errors
-/// A run that fails.
+/// A run that fails, a page that cannot be read or written or has no place for the table.
 pub fn sensitivity(experiments: &[Experiment], args: &ReproduceArgs) -> Result<(), Failure> {
+    let page = args.markdown.as_ref().map(|dir| dir.join(PAGE));
+    let old = page.as_deref().map(read).transpose()?;
     let mut text = String::new();
+    let mut all = Vec::new();
     for experiment in experiments {
-        text += &of_change(experiment, args)?;
+        let (variations, verdicts) = of_change(experiment, args)?;
+        text += &format!(
+            "{}: {} rows, {variations} variations\n",
+            experiment.change,
+            verdicts.len(),
+        );
+        for v in &verdicts {
+            text += &format!("  {:<8} {}: {}\n", v.class, v.row, v.others());
+        }
+        all.extend(verdicts);
+    }
+    if let (Some(path), Some(old)) = (&page, &old) {
+        let new = with_table(old, &table(&all)).ok_or_else(|| no_place(path))?;
+        std::fs::write(path, new)
+            .map_err(|e| Failure::new(format!("cannot write `{}`: {e}", path.display())))?;
     }
     output::stdout(&text)
 }
 
-fn of_change(experiment: &Experiment, args: &ReproduceArgs) -> Result<String, Failure> {
+const PAGE: &str = "calibration.md";
+const BEGIN: &str = "<!-- made by `fairground reproduce --all --sensitivity --markdown docs` -->\n";
+const END: &str = "<!-- end -->\n";
+
+/// The page, if it has a place for the table: asked before the runs, which take long.
+fn read(path: &Path) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::new(format!("cannot read `{}`: {e}", path.display())))?;
+    match with_table(&text, "") {
+        Some(_) => Ok(text),
+        None => Err(no_place(path)),
+    }
+}
+
+fn no_place(path: &Path) -> Failure {
+    let lines = format!("expected the lines `{}` and `{}`", BEGIN.trim(), END.trim());
+    Failure::new(format!("{}: {lines}", path.display()))
+}
+
+/// `page` with `table` between its two lines.
+fn with_table(page: &str, table: &str) -> Option<String> {
+    let (head, rest) = page.split_once(BEGIN)?;
+    let (_, tail) = rest.split_once(END)?;
+    Some(format!("{head}{BEGIN}{table}{END}{tail}"))
+}
+
+fn table(verdicts: &[Verdict]) -> String {
+    let mut text =
+        "| change | row | class | another class |\n| --- | --- | --- | --- |\n".to_string();
+    for v in verdicts {
+        let cells = [&v.change, &v.row, &v.class, &v.others()].map(|c| c.replace('|', "/"));
+        text += &format!("| {} |\n", cells.join(" | "));
+    }
+    text
+}
+
+/// The number of variations, and the rows with what they do to them.
+fn of_change(
+    experiment: &Experiment,
+    args: &ReproduceArgs,
+) -> Result<(usize, Vec<Verdict>), Failure> {
     let one = |varied: Option<&Varied>| -> Result<Vec<String>, Failure> {
         let done = simulate_varied(vec![experiment.clone()], args, &|machine, features| {
             if let Some(Varied::Hz(hz)) = varied {
@@ -102,36 +179,29 @@ fn of_change(experiment: &Experiment, args: &ReproduceArgs) -> Result<String, Fa
         })?;
         Ok(classes(&done))
     };
-    let usual = one(None)?;
-    let mut changed: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-    let all = varied(experiment)?;
-    for v in &all {
-        for (row, (was, is)) in usual.iter().zip(one(Some(v))?).enumerate() {
-            if *was != is {
-                changed
-                    .entry(row)
-                    .or_default()
-                    .push(format!("{is} with {}", v.name()));
-            }
-        }
-    }
-    let mut text = format!(
-        "{}: {} rows, {} variations\n",
-        experiment.change,
-        usual.len(),
-        all.len()
-    );
-    let names = experiment.runs.iter().flat_map(|run| {
+    let rows = experiment.runs.iter().flat_map(|run| {
         let name = |r: &super::experiment::RowSpec| format!("{} {}", run.name, r.metric);
         run.rows.iter().map(name)
     });
-    for (row, name) in names.enumerate() {
-        let what = changed
-            .get(&row)
-            .map_or("over the whole range".into(), |c| c.join(", "));
-        text += &format!("  {:<8} {name}: {what}\n", usual[row]);
+    let mut verdicts: Vec<Verdict> = one(None)?
+        .into_iter()
+        .zip(rows)
+        .map(|(class, row)| Verdict {
+            change: experiment.change.clone(),
+            row,
+            class,
+            others: Vec::new(),
+        })
+        .collect();
+    let all = varied(experiment)?;
+    for v in &all {
+        for (verdict, class) in verdicts.iter_mut().zip(one(Some(v))?) {
+            if verdict.class != class {
+                verdict.others.push(format!("{class} with {}", v.name()));
+            }
+        }
     }
-    Ok(text)
+    Ok((all.len(), verdicts))
 }
 
 fn classes(done: &[Reproduced]) -> Vec<String> {
@@ -158,4 +228,36 @@ fn varied(experiment: &Experiment) -> Result<Vec<Varied>, Failure> {
     }
     all.extend([Varied::Hz(250), Varied::Hz(1000)]);
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_goes_between_its_two_lines() {
+        let page = format!("above\n{BEGIN}old\n{END}below\n");
+        let new = with_table(&page, "new\n").expect("a place");
+        assert_eq!(new, format!("above\n{BEGIN}new\n{END}below\n"));
+        assert_eq!(with_table("no place", "new\n"), None);
+    }
+
+    #[test]
+    fn a_verdict_says_where_it_is_another() {
+        let verdict = |others: &[&str]| Verdict {
+            change: "c".into(),
+            row: "run | metric".into(),
+            class: "sign".into(),
+            others: others.iter().map(|o| (*o).to_string()).collect(),
+        };
+        let text = table(&[verdict(&[]), verdict(&["miss with HZ 250"])]);
+        let last: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(
+            last,
+            [
+                "| c | run / metric | sign | the same over all ranges |",
+                "| c | run / metric | sign | miss with HZ 250 |",
+            ]
+        );
+    }
 }

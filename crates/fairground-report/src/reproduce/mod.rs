@@ -27,6 +27,8 @@ pub use text::{reproduce_text, tally_line};
 
 /// Changes smaller than this (percent) are noise where noise was published.
 const NOISE_PCT: f64 = 5.0;
+/// A change of less than this part of the published one is not that change.
+const LEAST_PART: f64 = 0.1;
 /// How far apart two numbers may be and still agree.
 const FACTOR: f64 = 2.0;
 
@@ -42,6 +44,8 @@ pub enum Kind {
     Value,
     /// The values are published as upper limits.
     AtMost,
+    /// The value of base must be between the published ones, which are limits: least and most.
+    Range,
     /// The values must be equal: the number of a CPU.
     Exact,
 }
@@ -54,7 +58,7 @@ pub enum Kind {
 pub enum Class {
     /// Same sign, and the change within a factor of two; for shares and counts the values.
     Factor2,
-    /// Same sign, another size.
+    /// Same sign, at least a tenth of the size, and an interval without 0 if there is one.
     Sign,
     /// Noise was published, and the simulated change is below 5 % or its interval holds 0.
     Noise,
@@ -174,21 +178,27 @@ pub fn classify(kind: Kind, published: &Published, simulated: &Simulated) -> Cla
         }
     };
     match kind {
-        Kind::Change => change_class(published.change_pct, simulated.change_pct),
+        Kind::Change => change_class(published.change_pct, simulated),
         Kind::Noise => match simulated.change_pct {
             Some(change) if change.abs() < NOISE_PCT || simulated.holds_zero() => Class::Noise,
             _ => Class::Miss,
         },
         Kind::Value => all(&|want, got| got == want || near(want, got)),
-        Kind::AtMost => all(&|limit, got| got <= limit * FACTOR),
+        Kind::AtMost => all(&|limit, got| got <= limit),
+        Kind::Range => match (published.base, published.patch, simulated.base) {
+            (Some(least), Some(most), Some(got)) if (least..=most).contains(&got) => Class::Factor2,
+            _ => Class::Miss,
+        },
         Kind::Exact => all(&|want, got| want == got),
     }
 }
 
-fn change_class(published: Number, simulated: Number) -> Class {
-    match published.zip(simulated) {
+/// A change that its own interval does not tell from none, or that is a small part of the published
+/// one, has no sign to speak of.
+fn change_class(published: Number, simulated: &Simulated) -> Class {
+    match published.zip(simulated.change_pct) {
         Some((want, got)) if near(want, got) => Class::Factor2,
-        Some((want, got)) if want * got > 0.0 => Class::Sign,
+        Some((want, got)) if got / want >= LEAST_PART && !simulated.holds_zero() => Class::Sign,
         _ => Class::Miss,
     }
 }
@@ -228,8 +238,21 @@ mod tests {
         let falls = published(100.0, 80.0);
         let class = |patch| classify(Kind::Change, &falls, &simulated(100.0, patch));
         assert_eq!(class(85.0), Class::Factor2);
-        assert_eq!(class(98.0), Class::Sign);
+        assert_eq!(class(97.9), Class::Sign);
+        assert_eq!(class(98.1), Class::Miss, "less than a tenth of it");
         assert_eq!(class(101.0), Class::Miss);
+    }
+
+    #[test]
+    fn a_change_inside_its_own_interval_has_no_sign() {
+        let want = published(100.0, 120.0);
+        let class = |s: &Simulated| classify(Kind::Change, &want, s);
+        let unsure = Simulated::of(&[Some(100.0), Some(100.0)], &[Some(101.0), Some(107.0)]);
+        assert!(unsure.holds_zero() && unsure.change_pct.unwrap() > 2.0);
+        assert_eq!(class(&unsure), Class::Miss);
+        let sure = Simulated::of(&[Some(100.0), Some(100.0)], &[Some(104.0), Some(104.1)]);
+        assert!(sure.excludes_zero());
+        assert_eq!(class(&sure), Class::Sign);
     }
 
     #[test]
@@ -267,7 +290,13 @@ mod tests {
         let limit = Published::new(Some(0.1), None);
         let class = |b| classify(Kind::AtMost, &limit, &simulated(b, 0.0));
         assert_eq!(class(0.001), Class::Factor2);
-        assert_eq!(class(0.21), Class::Miss);
+        assert_eq!(class(0.1), Class::Factor2);
+        assert_eq!(class(0.11), Class::Miss);
+        let limits = published(7.0, 80.0);
+        let class = |b| classify(Kind::Range, &limits, &simulated(b, 0.0));
+        assert_eq!(class(7.0), Class::Factor2);
+        assert_eq!(class(80.1), Class::Miss);
+        assert_eq!(class(6.9), Class::Miss);
         let cpus = published(7.0, 8.0);
         let class = |b, p| classify(Kind::Exact, &cpus, &simulated(b, p));
         assert_eq!(class(7.0, 8.0), Class::Factor2);
@@ -281,6 +310,7 @@ mod tests {
             Kind::Noise,
             Kind::Value,
             Kind::AtMost,
+            Kind::Range,
             Kind::Exact,
         ] {
             let want = published(1.0, 2.0);

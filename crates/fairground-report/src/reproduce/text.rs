@@ -68,10 +68,17 @@ pub fn tally_line(rows: &[Row]) -> String {
     }
     let share = 100.0 * kept as f64 / rows.len().max(1) as f64;
     let _ = write!(line, "of {} rows: {share:.0} % not missed", rows.len());
-    let within = |r: &&Row| r.class == Class::Sign && r.simulated.holds_zero();
+    let within = |r: &&Row| {
+        let change = r.published.change_pct.zip(r.simulated.change_pct);
+        let in_size = change.is_some_and(|(want, got)| (0.5..=2.0).contains(&(got / want)));
+        r.class == Class::Factor2 && in_size && r.simulated.holds_zero()
+    };
     let unsure = rows.iter().filter(within).count();
     if unsure > 0 {
-        let _ = write!(line, " ({unsure} of `sign` with an interval that holds 0)");
+        let _ = write!(
+            line,
+            " ({unsure} of `factor2` with an interval that holds 0)"
+        );
     }
     line
 }

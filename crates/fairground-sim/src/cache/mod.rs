@@ -61,6 +61,8 @@ pub struct Cache {
     classes: [u64; 6],
     /// The last compare-and-swap loop that was no hit: time of its load and of its swaps.
     pub(crate) cas_parts: [Ps; 2],
+    /// Loads that missed the last-level cache, on all domains.
+    pub(crate) load_misses: u64,
 }
 
 /// A line that one core only has touched; moves to `SharedLines` with the second. Most lines
@@ -145,6 +147,7 @@ impl Cache {
             memo: Memo::new(p.cores.len(), p.recent),
             classes: [0; 6],
             cas_parts: [0; 2],
+            load_misses: 0,
             p,
         }
     }
@@ -412,6 +415,7 @@ impl Cache {
         if access == Access::Load {
             d.llc_loads += 1;
             d.llc_load_misses += u64::from(miss);
+            self.load_misses += u64::from(miss);
         } else {
             d.llc_stores += 1;
             d.llc_store_misses += u64::from(miss);

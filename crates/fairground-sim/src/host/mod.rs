@@ -253,9 +253,11 @@ impl SimHost {
         let key = (places::key(kind, a, b), fields.0);
         let object = Object { kind, a, b };
         let run = self.places.lines(object, fields, &mut self.cache);
+        let before = self.cache.load_misses;
         self.at = self
             .cache
             .pass_run::<LOAD, STORE>(self.cpu, key, run, self.at);
+        self.profile.missed(self.cache.load_misses - before);
     }
 
     /// A load of each line that `reads` or `updates` are on, and a store to those of `updates`.
@@ -282,9 +284,11 @@ impl SimHost {
         for (offset, words) in self.places.lines(object, updates, &mut self.cache).1 {
             run.store(*offset, *words);
         }
+        let before = self.cache.load_misses;
         self.at = self
             .cache
             .pass_mixed(self.cpu, key, first, run.lines(), self.at);
+        self.profile.missed(self.cache.load_misses - before);
     }
 
     #[inline(never)]

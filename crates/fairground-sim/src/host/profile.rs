@@ -71,6 +71,7 @@ pub fn function_names() -> impl Iterator<Item = &'static str> {
 pub struct Profile {
     self_ps: [u64; PLACES],
     calls: [u64; PLACES],
+    load_misses: [u64; PLACES],
     now: Func,
     since: Ps,
     depth: u32,
@@ -81,6 +82,7 @@ impl Default for Profile {
         Self {
             self_ps: [0; PLACES],
             calls: [0; PLACES],
+            load_misses: [0; PLACES],
             now: Func::Schedule,
             since: 0,
             depth: 0,
@@ -159,6 +161,13 @@ impl Profile {
         }
     }
 
+    /// `n` loads of the scheduler's data missed the last-level cache.
+    #[inline]
+    pub fn missed(&mut self, n: u64) {
+        let place = self.place();
+        self.load_misses[place] += n;
+    }
+
     /// Everything starts again at zero, outside any function.
     pub fn clear(&mut self) {
         debug_assert_eq!(self.depth, 0, "inside the engine");
@@ -187,6 +196,12 @@ impl Profile {
     #[must_use]
     pub fn calls(&self, place: Place) -> u64 {
         self.calls[place.index()]
+    }
+
+    /// Name and last-level cache load misses of every place that had any.
+    pub fn load_misses(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let rows = function_names().zip(self.load_misses);
+        rows.filter(|(_, misses)| *misses > 0)
     }
 
     /// Name, self time and calls of every place that was used.

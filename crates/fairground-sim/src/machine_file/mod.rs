@@ -284,6 +284,17 @@ impl Machine {
         Ok(copy)
     }
 
+    /// A copy whose caches have lines of `bytes`, a power of two; their sizes stay.
+    #[must_use]
+    pub fn with_line_bytes(&self, bytes: u32) -> Self {
+        let mut copy = self.clone();
+        for cache in &mut copy.caches {
+            cache.line_bytes = bytes;
+        }
+        copy.hash = fnv1a(copy.hash, format!("lines of {bytes}").as_bytes());
+        copy
+    }
+
     /// Line size of the private caches, bytes: the unit of coherence.
     pub fn line_bytes(&self) -> u32 {
         self.caches.first().map_or(64, |c| c.line_bytes)

@@ -64,6 +64,8 @@ pub enum Func {
     BalanceTrigger,
     /// `kick_ilb`
     KickIlb,
+    /// `idle_cpu`, where it is called and not inlined
+    IdleCpu,
     /// `nohz_idle_balance`
     NohzIdleBalance,
     /// `sched_balance_domains`
@@ -114,7 +116,7 @@ pub enum Func {
 
 impl Func {
     /// Number of functions.
-    pub const COUNT: usize = 52;
+    pub const COUNT: usize = 53;
 
     /// All functions in order.
     pub const ALL: [Func; Self::COUNT] = [
@@ -147,6 +149,7 @@ impl Func {
         Func::TtwuDoActivate,
         Func::BalanceTrigger,
         Func::KickIlb,
+        Func::IdleCpu,
         Func::NohzIdleBalance,
         Func::BalanceDomains,
         Func::BalanceRq,
@@ -205,6 +208,7 @@ impl Func {
             Func::TtwuDoActivate => "ttwu_do_activate",
             Func::BalanceTrigger => "sched_balance_trigger",
             Func::KickIlb => "kick_ilb",
+            Func::IdleCpu => "idle_cpu",
             Func::NohzIdleBalance => "nohz_idle_balance",
             Func::BalanceDomains => "sched_balance_domains",
             Func::BalanceRq => "sched_balance_rq",
