@@ -37,6 +37,9 @@ pub struct ReproduceArgs {
     /// A part of the rows, one or two seeds each: minutes instead of half an hour
     #[arg(long)]
     pub quick: bool,
+    /// At most so many seeds for each run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: Option<u64>,
     /// Only runs whose name fits (`*` any text), e.g. 'udp_rr-spr-*'
     #[arg(long, value_name = "GLOB", default_value = "*")]
     pub only: String,
@@ -51,7 +54,7 @@ pub struct ReproduceArgs {
     #[arg(long, value_name = "DIR")]
     pub markdown: Option<PathBuf>,
     /// Show rows saved with --json instead of simulating
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "jobs", "json", "sensitivity"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "jobs", "json", "seeds", "sensitivity"])]
     pub saved: Option<PathBuf>,
     /// Vary each assumed figure over its range and say which classes stay (the runs of --quick)
     #[arg(long, conflicts_with_all = ["json", "saved"])]
@@ -93,6 +96,9 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             .retain(|r| fits(&args.only, &r.name) && (r.quick > 0 || !quick));
         if quick {
             e.runs = e.runs.drain(..).map(RunSpec::shortened).collect();
+        }
+        for run in &mut e.runs {
+            run.seeds = run.seeds.min(args.seeds.unwrap_or(u64::MAX));
         }
     }
     experiments.retain(|e| !e.runs.is_empty());
