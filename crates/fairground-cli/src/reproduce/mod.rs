@@ -54,7 +54,8 @@ pub struct ReproduceArgs {
     #[arg(long, value_name = "DIR")]
     pub markdown: Option<PathBuf>,
     /// Show rows saved with --json instead of simulating
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "jobs", "json", "seeds", "sensitivity"])]
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["quick", "jobs", "json", "seeds", "sensitivity"])]
     pub saved: Option<PathBuf>,
     /// Vary each assumed figure over its range and say which classes stay (the runs of --quick)
     #[arg(long, conflicts_with_all = ["json", "saved"])]
