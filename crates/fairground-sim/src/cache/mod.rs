@@ -15,7 +15,6 @@ mod age;
 mod cas;
 mod coherence;
 mod kinds;
-mod memo;
 mod params;
 mod private;
 mod reuse;
@@ -23,16 +22,18 @@ mod ring;
 mod run;
 mod shared;
 mod store_buffer;
+mod tops;
 
 use age::Ages;
 pub use kinds::{Access, Cost, DomainStats, LineStats, MissClass};
-pub use memo::Key;
-use memo::{Memo, WINDOW};
+use params::Params;
 pub use params::{Options, STORE_BUFFER};
-use params::{Params, kind};
 pub use ring::Resource;
+pub use run::Part;
 use shared::{Copy, NONE, SharedLines};
 use store_buffer::StoreBuffers;
+pub use tops::ABREAST;
+use tops::{SHARES, Tops, UNTOUCHED};
 
 use crate::machine_file::Machine;
 
@@ -46,13 +47,10 @@ pub const NS: Ps = 1000;
 /// All lines and private caches of a machine.
 pub struct Cache {
     p: Params,
+    /// What hits need to know of each line.
+    tops: Tops,
+    /// The rest.
     lines: Vec<Line>,
-    /// By line, apart from the rest so that several can be compared at once, and a few more than
-    /// there are lines. The core that alone has touched the line. Of a line with a shared record:
-    /// the core that has it exclusively and current, or, with `SHARES` added, one of those that
-    /// have it current. `UNTOUCHED` if nobody is noted.
-    holders: Vec<u16>,
-    memo: Memo,
     shared: SharedLines,
     ages: Ages,
     stores: StoreBuffers,
@@ -65,30 +63,25 @@ pub struct Cache {
     pub(crate) load_misses: u64,
 }
 
-/// A line that one core only has touched; moves to `SharedLines` with the second. Most lines
-/// never get there, so 32 bytes is what a line costs.
-///
-/// Of a line with a record there, `stamp` is that of its holder (newer than in the record).
+/// What only misses need of a line that one core only has touched; moves to `SharedLines` with the
+/// second core. Most lines never get there.
 #[derive(Clone, Copy)]
 struct Line {
     /// Index into `SharedLines`, or `NONE`.
     link: u32,
-    home: u8,
-    /// Words written: ever; of a linked line, since its holder has it and not yet in the record.
-    written: u8,
-    /// Fill counter of the core at the last touch.
+    /// Fill counter of the core at the last touch; of a linked line, that of its holder (newer
+    /// than in the record). Up to `recent` behind, for hits near the top do not note it.
     stamp: u32,
-    /// Reads, writes, atomic updates.
-    ops: [u32; 3],
+    /// Atomic updates.
+    rmws: u32,
+    home: u8,
     /// Of a linked line, the start of the latest write that is not yet in the record. Else, from
     /// the lowest bit: fill counter of the core's L3 domain at the last private miss (32 bits),
     /// thread of the last atomic update (12), capacity misses (20).
     tail: u64,
 }
 
-const UNTOUCHED: u16 = u16::MAX;
-const SHARES: u16 = 1 << 15;
-const _: () = assert!(size_of::<Line>() == 32);
+const _: () = assert!(size_of::<Line>() == 24);
 
 impl Line {
     fn thread(&self) -> u32 {
@@ -143,8 +136,7 @@ impl Cache {
             shared: SharedLines::new(p.cores.len(), p.nr_llcs),
             domains: vec![DomainStats::default(); p.nr_llcs],
             lines: Vec::new(),
-            holders: vec![UNTOUCHED; WINDOW],
-            memo: Memo::new(p.cores.len(), p.recent),
+            tops: Tops::new(p.recent),
             classes: [0; 6],
             cas_parts: [0; 2],
             load_misses: 0,
@@ -158,14 +150,23 @@ impl Cache {
         let line = Line {
             link: NONE,
             home: home_node.min(self.p.nr_nodes as u32 - 1) as u8,
-            written: 0,
             stamp: 0,
-            ops: [0; 3],
+            rmws: 0,
             tail: 0,
         };
         self.lines.resize(self.lines.len() + n as usize, line);
-        self.holders.resize(self.lines.len() + WINDOW, UNTOUCHED);
+        self.tops.resize(self.lines.len());
         first
+    }
+
+    /// [`Cache::alloc_lines`] for a structure that [`Cache::pass_part`] goes through: its first
+    /// line is the first of those that lie abreast.
+    pub fn alloc_structure(&mut self, n: u32, home_node: u32) -> LineId {
+        let over = self.lines.len() % ABREAST;
+        if over != 0 {
+            self.alloc_lines((ABREAST - over) as u32, home_node);
+        }
+        self.alloc_lines(n, home_node)
     }
 
     /// `cpu` touches the 8-byte `words` (bit 0 the first) of `line` at `now`.
@@ -194,7 +195,7 @@ impl Cache {
     #[inline]
     fn quick(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> bool {
         let (core, thread) = at;
-        let holder = self.holders[line as usize];
+        let holder = self.tops.holder(line);
         let own = holder == core || access == Access::Load && holder == core | SHARES;
         if !own {
             return false;
@@ -213,15 +214,25 @@ impl Cache {
                 return false;
             }
         }
-        if access != Access::Load {
-            l.written |= words;
-        }
         l.stamp = fills;
-        if l.link != NONE && access != Access::Load {
-            l.tail = l.tail.max(now);
+        self.tops.note(line, holder, fills);
+        if access != Access::Load {
+            self.store_hit(line, words, now);
         }
-        l.ops[kind(access)] = l.ops[kind(access)].saturating_add(1);
+        self.count(line, access);
         true
+    }
+
+    #[inline]
+    fn count(&mut self, line: LineId, access: Access) {
+        match access {
+            Access::Load => self.tops.count(line, 1, 0),
+            Access::Store => self.tops.count(line, 0, 1),
+            Access::Rmw | Access::CasLoop => {
+                let l = &mut self.lines[line as usize];
+                l.rmws = l.rmws.saturating_add(1);
+            }
+        }
     }
 
     /// `cpu` ran code that went through `bytes` of other memory: its cached lines age.
@@ -242,15 +253,16 @@ impl Cache {
             },
             i => self.shared.line(i).stats,
         };
-        [s.reads, s.writes, s.rmws] = l.ops;
+        (s.reads, s.writes) = self.tops.counts(line);
+        s.rmws = l.rmws;
         s
     }
 
     /// All counters start again at zero; what the caches hold stays.
     pub fn clear_counters(&mut self) {
-        self.settle();
+        self.tops.clear_counters();
         for line in &mut self.lines {
-            line.ops = [0; 3];
+            line.rmws = 0;
             if line.link == NONE {
                 line.clear_capacity_misses();
             }
@@ -271,8 +283,8 @@ impl Cache {
             return self.classes[class as usize];
         }
         // Hits are not counted one by one: they are what was no miss.
-        let ops = |l: &Line| l.ops.iter().map(|n| u64::from(*n)).sum::<u64>();
-        let all: u64 = self.lines.iter().map(ops).sum();
+        let rmws: u64 = self.lines.iter().map(|l| u64::from(l.rmws)).sum();
+        let all = self.tops.touches() + rmws;
         all - self.classes[1..].iter().sum::<u64>()
     }
 
@@ -283,7 +295,9 @@ impl Cache {
 
     /// Host memory in use, bytes, to compare with a budget.
     pub fn host_bytes(&self) -> usize {
-        self.lines.capacity() * size_of::<Line>() + self.shared.host_bytes()
+        self.lines.capacity() * size_of::<Line>()
+            + self.tops.host_bytes()
+            + self.shared.host_bytes()
     }
 
     /// Everything but a [`Cache::quick`] hit.
@@ -298,9 +312,9 @@ impl Cache {
             now,
             arrived: now,
         };
-        let l = &mut self.lines[line as usize];
-        l.ops[kind(access)] = l.ops[kind(access)].saturating_add(1);
-        let holder = self.holders[line as usize];
+        self.count(line, access);
+        let l = &self.lines[line as usize];
+        let holder = self.tops.holder(line);
         let cost = if l.link == NONE && (holder == UNTOUCHED || holder == at.0) {
             self.private(r)
         } else {
@@ -317,23 +331,23 @@ impl Cache {
         cost
     }
 
-    /// Writes back what [`Cache::quick`] has noted in the line instead of in the shared record.
+    /// Writes back what hits have noted in the line instead of in the shared record.
     #[inline]
     fn give_up_line(&mut self, line: LineId) {
-        let holder = std::mem::replace(&mut self.holders[line as usize], UNTOUCHED);
+        let holder = self.tops.holder(line);
         if holder == UNTOUCHED {
             return;
         }
+        let written = self.tops.give_up(line);
         let core = usize::from(holder & !SHARES);
         let l = &mut self.lines[line as usize];
         if l.link == NONE {
-            l.link = self
-                .shared
-                .adopt(l, holder, self.p.cores[core].llc as usize);
+            let llc = self.p.cores[core].llc as usize;
+            l.link = self.shared.adopt(l, written != 0, holder, llc);
         } else {
             let s = self.shared.line_mut(l.link);
-            if l.written != 0 {
-                s.written(l.written, l.tail);
+            if written != 0 {
+                s.written(written, l.tail);
             }
             let (version, stamp) = (s.version, l.stamp);
             self.shared.set_copy(l.link, core, Copy { version, stamp });
@@ -341,18 +355,17 @@ impl Cache {
         l.tail = 0;
     }
 
-    /// The requester has the line current now, as of `stamp`: noted in the line, for
-    /// [`Cache::quick`], instead of in the record.
+    /// The requester has the line current now, as of `stamp`: noted in the line, for hits, instead
+    /// of in the record.
     #[inline]
     fn keep_line(&mut self, r: Req, stamp: u32) {
         let l = &mut self.lines[r.line as usize];
-        let holder = &mut self.holders[r.line as usize];
-        debug_assert_eq!(*holder, UNTOUCHED);
+        debug_assert_eq!(self.tops.holder(r.line), UNTOUCHED);
         let s = self.shared.line(l.link);
         let exclusive = s.exclusive && usize::from(s.owner) == r.core;
-        *holder = r.core as u16 | if exclusive { 0 } else { SHARES };
-        l.stamp = stamp;
-        (l.written, l.tail) = (0, 0);
+        let holder = r.core as u16 | if exclusive { 0 } else { SHARES };
+        self.tops.note(r.line, holder, stamp);
+        (l.stamp, l.tail) = (stamp, 0);
     }
 
     /// A load of a current copy near the top of the stack: true if it was one. The core that is
@@ -370,7 +383,7 @@ impl Cache {
             hit
         });
         let l = &mut self.lines[r.line as usize];
-        if hit && self.holders[r.line as usize] & SHARES != 0 {
+        if hit && self.tops.holder(r.line) & SHARES != 0 {
             l.tail += 1;
             if l.tail >= 4 {
                 self.give_up_line(r.line);

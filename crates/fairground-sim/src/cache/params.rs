@@ -120,12 +120,6 @@ fn hits(m: &Machine) -> [f64; 4] {
     ]
 }
 
-/// Index of the per-line counter.
-#[inline]
-pub(super) fn kind(access: Access) -> usize {
-    (access as usize).min(2)
-}
-
 impl Params {
     pub fn new(m: &Machine, o: Options) -> Self {
         let t = &m.topology;

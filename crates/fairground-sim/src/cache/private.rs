@@ -1,24 +1,24 @@
 //! Touches of lines that one core only has touched.
 
 use super::age::Place;
-use super::{Access, Cache, Cost, MissClass, Ready, Req, UNTOUCHED};
+use super::tops::UNTOUCHED;
+use super::{Access, Cache, Cost, MissClass, Ready, Req};
 
 impl Cache {
     /// A line that no other core has touched.
     pub(super) fn private(&mut self, r: Req) -> Cost {
         let llc = self.p.cores[r.core].llc as usize;
         let l = &mut self.lines[r.line as usize];
-        let holder = &mut self.holders[r.line as usize];
-        let cold = *holder == UNTOUCHED;
-        *holder = r.core as u16;
+        let cold = self.tops.holder(r.line) == UNTOUCHED;
         let place = match cold {
             true => self.ages.miss(r.core),
             false => self.ages.look(r.core, l.stamp, r.line),
         };
         let other_thread = !cold && r.access >= Access::Rmw && l.thread() != r.thread;
         l.stamp = self.ages.core_fills(r.core);
+        self.tops.note(r.line, r.core as u16, l.stamp);
         if r.access != Access::Load {
-            l.written |= r.words;
+            self.tops.write(r.line, r.words);
         }
         if r.access >= Access::Rmw {
             l.set_thread(r.thread);

@@ -1,142 +1,159 @@
 //! Touches of several lines of one structure.
 
-use super::memo::{Key, Known, STORED, Uses};
-use super::{Access, Cache, Line, LineId, NONE, Ps, SHARES};
+use super::tops::{ABREAST, SHARES};
+use super::{Access, Cache, LineId, NONE, Ps};
 
-impl Cache {
-    /// The price of a touch that the core has made before and that is all hits still; see
-    /// [`Cache::pass_run`], which has to be called with the same `key` where this gives `None`.
-    #[inline(always)]
-    pub fn known<const LOAD: bool, const STORE: bool>(&mut self, cpu: u32, key: Key) -> Option<Ps> {
-        let core = self.p.cpu[cpu as usize].0;
-        let fills = self.ages.core_fills(usize::from(core));
-        let cost = self
-            .memo
-            .known::<LOAD, STORE>(core, key, &self.holders, fills)?;
-        Some(Ps::from(cost))
+/// Lines abreast that one touch of a structure goes to, all of them loaded, stored to, or loaded
+/// and then in part stored to.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Which bits of each line's tag must be those of the core and its epoch; 0 for others' lines.
+    lanes: [u32; ABREAST],
+    /// All ones for the lines that are loaded.
+    loads: [u32; ABREAST],
+    /// All ones for the lines that are stored to.
+    stores: [u32; ABREAST],
+    /// Words touched, and words stored to, a byte each line.
+    words: u64,
+    stored: u64,
+    /// Price if all are hits, ps.
+    cost: u32,
+    /// Blocks from the structure's first on.
+    block: u32,
+}
+
+impl Part {
+    fn new(block: u32) -> Self {
+        Self {
+            lanes: [0; ABREAST],
+            loads: [0; ABREAST],
+            stores: [0; ABREAST],
+            words: 0,
+            stored: 0,
+            cost: 0,
+            block,
+        }
     }
 
-    /// [`Cache::pass`] of several lines one after another, given as offset from a first line and
-    /// words: loads, stores, or of each line a load and then a store. `key` stands for just this
-    /// first line and run, on every call.
-    pub fn pass_run<const LOAD: bool, const STORE: bool>(
-        &mut self,
-        cpu: u32,
-        key: Key,
-        (first, run): (LineId, &[(u8, u8)]),
-        mut now: Ps,
-    ) -> Ps {
-        let at = self.p.cpu[cpu as usize];
-        let load = if LOAD { Ps::from(self.p.hit_ps[0]) } else { 0 };
-        let store = if STORE { Ps::from(self.p.hit_ps[1]) } else { 0 };
-        let mut fills = self.ages.core_fills(usize::from(at.0));
-        let mut all_hits = true;
-        for (offset, words) in run {
-            let line = first + u32::from(*offset);
-            let holder = self.holders[line as usize];
-            let l = &mut self.lines[line as usize];
-            let own = match STORE {
-                true => holder == at.0,
-                false => holder & !SHARES == at.0,
-            };
-            if own && fills.wrapping_sub(l.stamp) <= self.p.recent {
-                l.ops[0] = l.ops[0].saturating_add(u32::from(LOAD));
-                l.ops[1] = l.ops[1].saturating_add(u32::from(STORE));
-                l.stamp = fills;
-                if STORE {
-                    l.written |= words;
-                    if l.link != NONE {
-                        l.tail = l.tail.max(now + load);
-                        all_hits &= !self.shared.line(l.link).swapped;
-                    }
-                }
-                now += load + store;
-            } else {
-                all_hits = false;
-                if LOAD {
-                    now = self.slow(at, line, *words, Access::Load, now).done_at;
-                }
-                if STORE {
-                    now = self.pass(cpu, line, *words, Access::Store, now);
-                }
-                fills = self.ages.core_fills(usize::from(at.0));
-            }
-        }
-        if all_hits
-            && let Some(known) = Known::new::<LOAD, STORE>(key, first, run, (load + store) as u32)
-            && let Some(uses) = self.memo.learn(at.0, &known, fills)
-        {
-            count_uses(&mut self.lines, &uses);
-        }
-        now
-    }
-
-    /// [`Cache::pass_run`] of lines that are all loaded, and of which some words, the last of each
-    /// triple, are stored to.
-    pub fn pass_mixed(
-        &mut self,
-        cpu: u32,
-        key: Key,
-        first: LineId,
-        run: &[(u8, u8, u8)],
-        mut now: Ps,
-    ) -> Ps {
-        let at = self.p.cpu[cpu as usize];
-        let prices = [self.p.hit_ps[0], self.p.hit_ps[0] + self.p.hit_ps[1]];
-        let load = Ps::from(self.p.hit_ps[0]);
-        let mut fills = self.ages.core_fills(usize::from(at.0));
-        let mut all_hits = true;
-        for (offset, words, stored) in run {
-            let line = first + u32::from(*offset);
-            let holder = self.holders[line as usize];
-            let l = &mut self.lines[line as usize];
-            let stores = *stored != 0;
-            let own = holder == at.0 || !stores && holder == at.0 | SHARES;
-            if own && fills.wrapping_sub(l.stamp) <= self.p.recent {
-                l.ops[0] = l.ops[0].saturating_add(1);
-                l.ops[1] = l.ops[1].saturating_add(u32::from(stores));
-                l.stamp = fills;
-                l.written |= stored;
-                if stores && l.link != NONE {
-                    l.tail = l.tail.max(now + load);
-                    all_hits &= !self.shared.line(l.link).swapped;
-                }
-                now += Ps::from(prices[usize::from(stores)]);
-            } else {
-                all_hits = false;
-                now = self.slow(at, line, *words, Access::Load, now).done_at;
-                if stores {
-                    now = self.pass(cpu, line, *stored, Access::Store, now);
-                }
-                fills = self.ages.core_fills(usize::from(at.0));
-            }
-        }
-        if all_hits
-            && let Some(known) = Known::mixed(key, first, run, prices)
-            && let Some(uses) = self.memo.learn(at.0, &known, fills)
-        {
-            count_uses(&mut self.lines, &uses);
-        }
-        now
-    }
-
-    /// Brings the counters of all lines up to date; call it before they are read.
-    pub fn settle(&mut self) {
-        for uses in self.memo.take() {
-            count_uses(&mut self.lines, &uses);
-        }
+    /// The lines, of the structure whose first line is `first`, and the words touched.
+    pub fn lines(&self, first: LineId) -> impl Iterator<Item = (LineId, u8)> + '_ {
+        let from = first + self.block * ABREAST as u32;
+        let lanes = (0..ABREAST).filter(|lane| self.lanes[*lane] != 0);
+        lanes.map(move |lane| (from + lane as u32, (self.words >> (lane * 8)) as u8))
     }
 }
 
-fn count_uses(lines: &mut [Line], uses: &Uses) {
-    for (i, lane) in uses.lanes.iter().enumerate() {
-        if *lane != 0
-            && let Some(l) = lines.get_mut(uses.first as usize + i)
-        {
-            l.ops[0] = l.ops[0].saturating_add(uses.loads);
-            if *lane == STORED {
-                l.ops[1] = l.ops[1].saturating_add(uses.stores);
+/// Adds one to the counters whose mask is all ones.
+#[inline(always)]
+fn count(counters: &mut [u32; ABREAST], masks: &[u32; ABREAST]) {
+    // Copies, so that the compiler may add them abreast.
+    let (mut new, masks) = (*counters, *masks);
+    for (n, mask) in new.iter_mut().zip(&masks) {
+        *n = n.wrapping_sub(*mask);
+    }
+    *counters = new;
+}
+
+impl Cache {
+    /// The parts of a touch of lines given as offset from a structure's first, words touched, and
+    /// words of them that are stored to; all lines are also loaded, unless `store_only`.
+    pub fn parts(&self, run: impl Iterator<Item = (u8, u8, u8)>, store_only: bool) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        for (offset, words, stored) in run {
+            let block = u32::from(offset) / ABREAST as u32;
+            if parts.last().is_none_or(|p| p.block != block) {
+                parts.push(Part::new(block));
             }
+            let Some(part) = parts.last_mut() else {
+                continue;
+            };
+            let lane = usize::from(offset) % ABREAST;
+            part.words |= u64::from(words) << (lane * 8);
+            part.stored |= u64::from(stored) << (lane * 8);
+            part.lanes[lane] = !u32::from(SHARES);
+            if !store_only {
+                part.loads[lane] = u32::MAX;
+                part.cost += self.p.hit_ps[0];
+            }
+            if stored != 0 {
+                (part.lanes[lane], part.stores[lane]) = (u32::MAX, u32::MAX);
+                part.cost += self.p.hit_ps[1];
+            }
+        }
+        parts
+    }
+
+    /// `cpu` touches the lines of `part`, one after another, of the structure whose first line is
+    /// `first`; says when the core goes on.
+    #[inline(always)]
+    pub fn pass_part(&mut self, cpu: u32, first: LineId, part: &Part, now: Ps) -> Ps {
+        let core = self.p.cpu[cpu as usize].0;
+        let fills = self.ages.core_fills(usize::from(core));
+        let tag = self.tops.tag(core, fills);
+        let block = first as usize / ABREAST + part.block as usize;
+        let top = self.tops.block_mut(block);
+        let mut others = 0;
+        for (i, lane) in part.lanes.iter().enumerate() {
+            others |= (top.tags[i] ^ tag) & lane;
+        }
+        // A word that its holder has not yet written must be noted.
+        if others != 0 || part.stored & !top.written != 0 {
+            return self.pass_lines(cpu, first, part, now);
+        }
+        count(&mut top.reads, &part.loads);
+        if part.stored != 0 {
+            count(&mut top.writes, &part.stores);
+        }
+        now + Ps::from(part.cost)
+    }
+
+    /// [`Cache::pass_part`], line by line.
+    #[inline(never)]
+    fn pass_lines(&mut self, cpu: u32, first: LineId, part: &Part, mut now: Ps) -> Ps {
+        let at = self.p.cpu[cpu as usize];
+        let block = first as usize / ABREAST + part.block as usize;
+        let prices = [self.p.hit_ps[0], self.p.hit_ps[1]].map(Ps::from);
+        for lane in (0..ABREAST).filter(|lane| part.lanes[*lane] != 0) {
+            let line = (block * ABREAST + lane) as LineId;
+            let of_line = |mask: u64| (mask >> (lane * 8)) as u8;
+            let (words, stored) = (of_line(part.words), of_line(part.stored));
+            let (loads, stores) = (part.loads[lane] & 1, part.stores[lane] & 1);
+            let holder = self.tops.holder(line);
+            let own = holder == at.0 || stores == 0 && holder == at.0 | SHARES;
+            let fills = self.ages.core_fills(usize::from(at.0));
+            let l = &mut self.lines[line as usize];
+            if own && fills.wrapping_sub(l.stamp) <= self.p.recent {
+                l.stamp = fills;
+                self.tops.note(line, holder, fills);
+                self.tops.count(line, loads, stores);
+                now += Ps::from(loads) * prices[0];
+                if stores != 0 {
+                    self.store_hit(line, stored, now);
+                }
+                now += Ps::from(stores) * prices[1];
+            } else {
+                if loads != 0 {
+                    now = self.slow(at, line, words, Access::Load, now).done_at;
+                }
+                if stores != 0 {
+                    now = self.pass(cpu, line, stored, Access::Store, now);
+                }
+            }
+        }
+        now
+    }
+
+    /// A store at `now` to a line that its core has for itself.
+    pub(super) fn store_hit(&mut self, line: LineId, words: u8, now: Ps) {
+        let l = &mut self.lines[line as usize];
+        if l.link == NONE {
+            self.tops.write(line, words);
+        } else if self.shared.line(l.link).swapped {
+            // A compare-and-swap loop asks when it was last written, so hits must not pass by here.
+            self.shared.line_mut(l.link).written(words, now);
+        } else {
+            l.tail = l.tail.max(now);
+            self.tops.write(line, words);
         }
     }
 }

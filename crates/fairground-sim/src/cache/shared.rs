@@ -106,8 +106,8 @@ impl SharedLines {
         &mut self.lines[i as usize]
     }
 
-    /// Takes over a private line of `core`, which has L3 domain `llc`.
-    pub fn adopt(&mut self, l: &Line, core: u16, llc: usize) -> u32 {
+    /// Takes over a private line of `core`, which has L3 domain `llc`; `dirty` if it was written.
+    pub fn adopt(&mut self, l: &Line, dirty: bool, core: u16, llc: usize) -> u32 {
         let i = self.lines.len() as u32;
         let mut inline_cores = [0; INLINE];
         let mut inline = [Copy::default(); INLINE];
@@ -122,7 +122,7 @@ impl SharedLines {
             version: 1,
             owner: core,
             exclusive: true,
-            dirty: l.written != 0,
+            dirty,
             swapped: false,
             span: 0,
             inline_len: 1,

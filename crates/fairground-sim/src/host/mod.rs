@@ -9,14 +9,14 @@ mod places;
 mod profile;
 mod trace;
 
-use places::MixedRun;
 pub use places::Places;
+use places::{How, Site};
 pub use profile::{Place, Profile, function_names};
 pub use trace::{Counters, TraceLine};
 
 use fairground::event::Event;
 use fairground::host::{Host, Kick, Timer};
-use fairground::place::{Access, Fields, Func, Kind, Lock, Object};
+use fairground::place::{Access, Fields, Func, Lock, Object};
 use fairground::task::Task;
 use fairground::value::{Cpu, TaskId};
 
@@ -224,81 +224,27 @@ impl SimHost {
         self.locks.wait()
     }
 
-    /// A load, a store, or both one after the other, of each line that `fields` are on.
+    /// The structure with ids `a` and `b` is touched as `site` says.
     #[inline(never)]
-    fn touch_plain<const LOAD: bool, const STORE: bool>(
-        &mut self,
-        kind: Kind,
-        a: u32,
-        b: u32,
-        fields: Fields,
-    ) {
-        let key = (places::key(kind, a, b), fields.0);
-        if let Some(ps) = self.cache.known::<LOAD, STORE>(self.cpu, key) {
-            self.at += ps;
-        } else {
-            self.touch_anew::<LOAD, STORE>(kind, a, b, fields);
-        }
-    }
-
-    /// As [`SimHost::touch_plain`], line by line; apart, for it needs registers of its own.
-    #[inline(never)]
-    fn touch_anew<const LOAD: bool, const STORE: bool>(
-        &mut self,
-        kind: Kind,
-        a: u32,
-        b: u32,
-        fields: Fields,
-    ) {
-        let key = (places::key(kind, a, b), fields.0);
-        let object = Object { kind, a, b };
-        let run = self.places.lines(object, fields, &mut self.cache);
+    fn touch_site(&mut self, site: Site, a: u32, b: u32) {
         let before = self.cache.load_misses;
-        self.at = self
-            .cache
-            .pass_run::<LOAD, STORE>(self.cpu, key, run, self.at);
-        self.profile.missed(self.cache.load_misses - before);
-    }
-
-    /// A load of each line that `reads` or `updates` are on, and a store to those of `updates`.
-    #[inline(never)]
-    fn touch_both(&mut self, kind: Kind, a: u32, b: u32, reads: Fields, updates: Fields) {
-        // No structure has 32 fields, so the sets have room beside each other; no plain touch has
-        // anything in the upper half.
-        let fields = reads.and(updates).0 | updates.0 << 32;
-        let key = (places::key(kind, a, b), fields);
-        if let Some(ps) = self.cache.known::<true, true>(self.cpu, key) {
-            self.at += ps;
-        } else {
-            self.touch_both_anew(Object { kind, a, b }, key, reads.and(updates), updates);
+        let (first, parts) = self.places.find(site, a, b, &mut self.cache);
+        for part in parts {
+            self.at = self.cache.pass_part(self.cpu, first, part, self.at);
+        }
+        if self.cache.load_misses != before {
+            self.profile.missed(self.cache.load_misses - before);
         }
     }
 
     #[inline(never)]
-    fn touch_both_anew(&mut self, object: Object, key: cache::Key, all: Fields, updates: Fields) {
-        let mut run = MixedRun::default();
-        let (first, lines) = self.places.lines(object, all, &mut self.cache);
-        for (offset, words) in lines {
-            run.push(*offset, *words);
-        }
-        for (offset, words) in self.places.lines(object, updates, &mut self.cache).1 {
-            run.store(*offset, *words);
-        }
-        let before = self.cache.load_misses;
-        self.at = self
-            .cache
-            .pass_mixed(self.cpu, key, first, run.lines(), self.at);
-        self.profile.missed(self.cache.load_misses - before);
-    }
-
-    #[inline(never)]
-    fn touch_atomic(&mut self, kind: Kind, a: u32, b: u32, fields: Fields, how: cache::Access) {
+    fn touch_atomic(&mut self, site: Site, a: u32, b: u32, how: cache::Access) {
         self.cache.cas_parts = [0; 2];
-        let object = Object { kind, a, b };
-        let (first, lines) = self.places.lines(object, fields, &mut self.cache);
-        for (offset, words) in lines {
-            let line = first + u32::from(*offset);
-            self.at = self.cache.pass(self.cpu, line, *words, how, self.at);
+        let (first, parts) = self.places.find(site, a, b, &mut self.cache);
+        for part in parts {
+            for (line, words) in part.lines(first) {
+                self.at = self.cache.pass(self.cpu, line, words, how, self.at);
+            }
         }
         if how == cache::Access::CasLoop && self.profile.is_in(Func::KickIlb) {
             let (sum, last) = (&mut self.ilb_cas, self.cache.cas_parts);
@@ -343,19 +289,24 @@ impl Host for SimHost {
     #[inline(always)]
     fn touch(&mut self, object: Object, fields: Fields, access: Access) {
         let Object { kind, a, b } = object;
+        let how = match access {
+            Access::Read => How::Load,
+            Access::Write => How::Store,
+            Access::Update => How::Update,
+            Access::Rmw | Access::CasLoop => How::Atomic,
+        };
+        let site = Site::new(kind, fields.0, how);
         match access {
-            Access::Read => self.touch_plain::<true, false>(kind, a, b, fields),
-            Access::Write => self.touch_plain::<false, true>(kind, a, b, fields),
-            Access::Update => self.touch_plain::<true, true>(kind, a, b, fields),
-            Access::Rmw => self.touch_atomic(kind, a, b, fields, cache::Access::Rmw),
-            Access::CasLoop => self.touch_atomic(kind, a, b, fields, cache::Access::CasLoop),
+            Access::Read | Access::Write | Access::Update => self.touch_site(site, a, b),
+            Access::Rmw => self.touch_atomic(site, a, b, cache::Access::Rmw),
+            Access::CasLoop => self.touch_atomic(site, a, b, cache::Access::CasLoop),
         }
     }
 
     #[inline(always)]
     fn touch_mixed(&mut self, object: Object, reads: Fields, updates: Fields) {
         let Object { kind, a, b } = object;
-        self.touch_both(kind, a, b, reads, updates);
+        self.touch_site(Site::mixed(kind, reads, updates), a, b);
     }
 
     #[inline]

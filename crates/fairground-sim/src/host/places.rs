@@ -4,25 +4,86 @@ use std::collections::BTreeMap;
 
 use fairground::place::{Fields, Kind, Layout, Lock, Object, field_names, rq, tg};
 
-use crate::cache::{Cache, LineId, LineStats};
+use crate::cache::{Cache, LineId, LineStats, Part};
 use crate::machine_file::Machine;
 
-/// Lines of one structure that a set of fields is on.
-#[derive(Clone, Copy, Debug)]
-struct Spread {
-    fields: Fields,
-    kind: Kind,
-    /// 0 = this place of the table is free.
-    nr: u8,
-    /// Offset from the first line, and the 8-byte words of that line that are used.
-    lines: [(u8, u8); LINES],
+/// How the lines of a set of fields are touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// Each line is loaded.
+    Load,
+    /// Each line is stored to.
+    Store,
+    /// Each line is loaded, then stored to.
+    Update,
+    /// Each line is loaded; those of the fields in the upper half of the set are then stored to.
+    Mixed,
+    /// Each line sees an atomic update.
+    Atomic,
 }
+
+/// A kind of structure, a set of its fields and how they are touched; what every place in the
+/// engine that reports a touch knows when it is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Site {
+    fields: u64,
+    /// From the lowest bit: how (8), kind (8), where in the table to look first (16).
+    id: u32,
+}
+
+impl Site {
+    #[inline(always)]
+    pub fn new(kind: Kind, fields: u64, how: How) -> Self {
+        let id = (kind as u32) << 8 | how as u32;
+        let hash = (fields ^ u64::from(id) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = (hash >> (64 - SITES.trailing_zeros())) as u32;
+        Self {
+            fields,
+            id: slot << 16 | id,
+        }
+    }
+
+    /// `updates` are stored to besides being loaded.
+    #[inline(always)]
+    pub fn mixed(kind: Kind, reads: Fields, updates: Fields) -> Self {
+        // No structure has 32 fields, so the sets have room beside each other.
+        Self::new(kind, reads.and(updates).0 | updates.0 << 32, How::Mixed)
+    }
+
+    #[inline(always)]
+    fn kind(self) -> usize {
+        (self.id >> 8) as usize % KINDS
+    }
+}
+
+/// What touching a site comes to.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    site: Site,
+    /// The first of its parts, and how many; 0 = this place of the table is free.
+    from: u32,
+    nr: u32,
+}
+
+/// Room for the kinds of structures; a power of two.
+const KINDS: usize = 64;
+const _: () = assert!(Kind::ALL.len() <= KINDS);
 
 /// Most lines of one structure that a set of fields is on.
 const LINES: usize = 19;
 const NONE: u32 = u32::MAX;
-/// Places of the table of sets; a power of two, many more than there are sets in the engine.
-const SPREADS: usize = 4096;
+/// Places of the table of sites; a power of two, many more than there are sites in the engine.
+const SITES: usize = 2048;
+
+/// The structures of one kind.
+#[derive(Debug, Default)]
+struct Made {
+    /// First line by `b * stride + a` of the object's ids.
+    first: Vec<u32>,
+    /// The number of CPUs for what each CPU has several of, else 0: such an object's second id
+    /// says nothing.
+    stride: usize,
+}
 
 /// Where each structure is.
 #[derive(Debug)]
@@ -31,13 +92,11 @@ pub struct Places {
     line_bytes: u32,
     size: [u32; Kind::ALL.len()],
     nodes: Vec<u32>,
-    /// First line by kind, and by `b * stride + a` of the object's ids. The stride is the number
-    /// of CPUs for what each CPU has several of, else 0: such an object's second id says nothing.
-    first: [Vec<u32>; Kind::ALL.len()],
-    stride: [usize; Kind::ALL.len()],
+    kinds: Box<[Made; KINDS]>,
     /// Open addressing; nothing is ever removed.
-    spreads: Box<[Spread; SPREADS]>,
-    nr_spreads: usize,
+    sites: Box<[Seen; SITES]>,
+    nr_sites: usize,
+    parts: Vec<Part>,
     /// First line and object of everything that was made, in order of lines.
     made: Vec<(u32, Object)>,
     /// Node on which objects without a CPU of their own are made.
@@ -49,52 +108,62 @@ impl Places {
     pub fn new(machine: &Machine, layout: &'static Layout) -> Self {
         let line_bytes = machine.line_bytes();
         let cpus = machine.topology.nr_cpus();
-        let free = Spread {
-            fields: Fields(0),
-            kind: Kind::Rq,
+        let free = Seen {
+            site: Site {
+                fields: 0,
+                id: u32::MAX,
+            },
+            from: 0,
             nr: 0,
-            lines: [(0, 0); LINES],
         };
-        let of_cpu = |kind| matches!(kind, Kind::CfsRq | Kind::GroupSe | Kind::Sd);
+        let mut kinds: Box<[Made; KINDS]> = Box::new(std::array::from_fn(|_| Made::default()));
+        for kind in [Kind::CfsRq, Kind::GroupSe, Kind::Sd] {
+            kinds[kind as usize].stride = cpus;
+        }
         Self {
             layout,
             line_bytes,
             size: Kind::ALL.map(|k| layout.lines(k, line_bytes)),
             nodes: machine.topology.cpus.iter().map(|c| c.numa_node).collect(),
-            first: Default::default(),
-            stride: Kind::ALL.map(|k| if of_cpu(k) { cpus } else { 0 }),
-            spreads: Box::new([free; SPREADS]),
-            nr_spreads: 0,
+            kinds,
+            sites: Box::new([free; SITES]),
+            nr_sites: 0,
+            parts: Vec::new(),
             made: Vec::new(),
             alloc_node: 0,
         }
     }
 
-    /// The first line of `object`, and the lines that `fields` are on: offset from the first, and
-    /// words used.
-    #[inline]
-    pub fn lines(
+    /// The first line of the structure with ids `a` and `b`, and the parts that `site` is on.
+    #[inline(always)]
+    pub(super) fn find(
         &mut self,
-        object: Object,
-        fields: Fields,
+        site: Site,
+        a: u32,
+        b: u32,
         cache: &mut Cache,
-    ) -> (LineId, &[(u8, u8)]) {
-        let first = self.first_line(object, cache);
-        let hash = (fields.0 ^ ((object.kind as u64) << 58)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut at = (hash >> 52) as usize % SPREADS;
-        loop {
-            let seen = &self.spreads[at];
-            if seen.fields == fields && seen.kind == object.kind && seen.nr > 0 {
-                break;
-            }
-            if seen.nr == 0 {
-                self.enter_spread(at, object.kind, fields);
-                break;
-            }
-            at = (at + 1) % SPREADS;
+    ) -> (LineId, &[Part]) {
+        let first = self.first_line(site.kind(), a, b, cache);
+        let mut at = (site.id >> 16) as usize % SITES;
+        if self.sites[at].site != site {
+            at = self.probe(at, site, cache);
         }
-        let spread = &self.spreads[at];
-        (first, &spread.lines[..usize::from(spread.nr).min(LINES)])
+        let seen = &self.sites[at];
+        let (from, nr) = (seen.from as usize, seen.nr as usize);
+        (first, self.parts.get(from..from + nr).unwrap_or(&[]))
+    }
+
+    /// The place of `site` in the table, which is not the one to look at first.
+    #[inline(never)]
+    fn probe(&mut self, mut at: usize, site: Site, cache: &Cache) -> usize {
+        while self.sites[at].site != site {
+            if self.sites[at].nr == 0 {
+                self.enter_site(at, site, cache);
+                break;
+            }
+            at = (at + 1) % SITES;
+        }
+        at
     }
 
     /// Traffic by structure: kind, instance, the fields of one line, and its counters. Lines
@@ -143,30 +212,29 @@ impl Places {
         out
     }
 
-    #[inline]
-    fn index(&self, object: Object) -> usize {
-        (object.b & 0x7fff_ffff) as usize * self.stride[object.kind as usize] + object.a as usize
-    }
-
-    #[inline]
-    fn first_line(&mut self, object: Object, cache: &mut Cache) -> LineId {
-        match self.first[object.kind as usize].get(self.index(object)) {
+    #[inline(always)]
+    fn first_line(&mut self, kind: usize, a: u32, b: u32, cache: &mut Cache) -> LineId {
+        let made = &self.kinds[kind];
+        let index = (b & 0x7fff_ffff) as usize * made.stride + a as usize;
+        match made.first.get(index) {
             Some(line) if *line != NONE => *line,
-            _ => self.make(object, cache),
+            _ => {
+                let kind = Kind::ALL[kind];
+                self.make(Object { kind, a, b }, index, cache)
+            }
         }
     }
 
     #[cold]
-    fn make(&mut self, object: Object, cache: &mut Cache) -> LineId {
+    fn make(&mut self, object: Object, index: usize, cache: &mut Cache) -> LineId {
         let node = match object.kind {
             Kind::Rq | Kind::CfsRq | Kind::GroupSe | Kind::Sd => {
                 self.nodes.get(object.a as usize).copied().unwrap_or(0)
             }
             _ => self.alloc_node,
         };
-        let first = cache.alloc_lines(self.size[object.kind as usize].max(1), node);
-        let index = self.index(object);
-        let table = &mut self.first[object.kind as usize];
+        let first = cache.alloc_structure(self.size[object.kind as usize].max(1), node);
+        let table = &mut self.kinds[object.kind as usize].first;
         if table.len() <= index {
             table.resize(index + 1, NONE);
         }
@@ -175,17 +243,38 @@ impl Places {
         first
     }
 
-    /// Puts a set of fields that was not seen before into the table, at the free place `at`.
+    /// Puts a site that was not seen before into the table, at the free place `at`.
     #[cold]
-    fn enter_spread(&mut self, at: usize, kind: Kind, fields: Fields) {
-        debug_assert!(self.nr_spreads < SPREADS / 2, "the table is too small");
+    fn enter_site(&mut self, at: usize, site: Site, cache: &Cache) {
+        debug_assert!(self.nr_sites < SITES / 2, "the table is too small");
+        let is = |how: How| site.id & 0xff == how as u32;
+        let words = self.words(site.kind(), site.fields & u64::from(u32::MAX));
+        let stored = match () {
+            () if is(How::Load) => [0; LINES],
+            () if is(How::Mixed) => self.words(site.kind(), site.fields >> 32),
+            () => words,
+        };
+        let lines = (0..LINES).filter(|line| words[*line] != 0);
+        let run = lines.map(|line| (line as u8, words[line], stored[line]));
+        let parts = cache.parts(run, is(How::Store));
+        self.sites[at] = Seen {
+            site,
+            from: self.parts.len() as u32,
+            nr: parts.len() as u32,
+        };
+        self.nr_sites += usize::from(!parts.is_empty());
+        self.parts.extend(parts);
+    }
+
+    /// The words of each line of a structure that a set of fields is on.
+    fn words(&self, kind: usize, fields: u64) -> [u8; LINES] {
         let mut words = [0u8; LINES];
         let unit = self.line_bytes / 8;
-        let mut left = fields.0;
+        let mut left = fields;
         while left != 0 {
             let bit = left.trailing_zeros() as usize;
             left &= left - 1;
-            let Some((offset, len)) = self.layout.of(kind).fields.get(bit) else {
+            let Some((offset, len)) = self.layout.of(Kind::ALL[kind]).fields.get(bit) else {
                 continue;
             };
             let mut byte = *offset;
@@ -195,52 +284,8 @@ impl Places {
                 byte = (byte / unit + 1) * unit;
             }
         }
-        let used = words.iter().enumerate().filter(|(_, w)| **w != 0);
-        let spread = &mut self.spreads[at];
-        (spread.fields, spread.kind) = (fields, kind);
-        for (line, w) in used.take(LINES) {
-            spread.lines[usize::from(spread.nr)] = (line as u8, *w);
-            spread.nr += 1;
-        }
-        self.nr_spreads += usize::from(spread.nr > 0);
+        words
     }
-}
-
-/// The lines of a mixed touch: offset from the first line of the structure, the words used, and
-/// those of them that are stored to.
-#[derive(Default)]
-pub(super) struct MixedRun {
-    lines: [(u8, u8, u8); LINES],
-    nr: usize,
-}
-
-impl MixedRun {
-    pub(super) fn push(&mut self, offset: u8, words: u8) {
-        if let Some(line) = self.lines.get_mut(self.nr) {
-            *line = (offset, words, 0);
-            self.nr += 1;
-        }
-    }
-
-    /// `words` of a line that was pushed are stored to.
-    pub(super) fn store(&mut self, offset: u8, words: u8) {
-        for line in &mut self.lines[..self.nr] {
-            if line.0 == offset {
-                line.2 = words;
-            }
-        }
-    }
-
-    pub(super) fn lines(&self) -> &[(u8, u8, u8)] {
-        &self.lines[..self.nr]
-    }
-}
-
-/// A number for each object. That of two tasks of which one is the 2^28th after the other would be
-/// the same.
-#[inline]
-pub fn key(kind: Kind, a: u32, b: u32) -> u64 {
-    u64::from(b) << 33 | (kind as u64) << 28 | u64::from(a)
 }
 
 /// The word of a lock.

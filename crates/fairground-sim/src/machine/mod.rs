@@ -296,7 +296,6 @@ impl<'a> Sim<'a> {
     }
 
     fn finish(&mut self) {
-        self.host.cache.settle();
         for cpu in 0..self.cpus.len() as u32 {
             // A CPU whose last step ends after the run has not come to its user code yet.
             let since = self.cpus[cpu as usize].user_since;

@@ -1,0 +1,142 @@
+//! What hits need to know of lines, eight lines abreast.
+//!
+//! Nearly all touches of a scheduler are of a few fields of a structure of the own CPU, and nearly
+//! all of them are hits. A structure's lines lie beside each other here, so that one comparison
+//! tells for up to eight of them that the core still has them, and one addition counts them.
+
+use super::LineId;
+
+/// Lines in one block.
+pub const ABREAST: usize = 8;
+
+/// Nobody is noted as the holder.
+pub(super) const UNTOUCHED: u16 = u16::MAX;
+/// Added to a holder that has the line current, but not for itself.
+pub(super) const SHARES: u16 = 1 << 15;
+
+/// Two host lines: the first decides, the second counts.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Top {
+    /// Lower half: the core that alone has touched the line. Of a line with a shared record: the
+    /// core that has it exclusively and current, or, with `SHARES` added, one of those that have it
+    /// current; or `UNTOUCHED`. Upper half: in which epoch of its fill counter the core touched it.
+    pub tags: [u32; ABREAST],
+    /// Words written, a byte each line: ever; of a line with a record, since its holder has it
+    /// and not yet in the record.
+    pub written: u64,
+    pub reads: [u32; ABREAST],
+    pub writes: [u32; ABREAST],
+}
+
+const EMPTY: Top = Top {
+    tags: [UNTOUCHED as u32; ABREAST],
+    written: 0,
+    reads: [0; ABREAST],
+    writes: [0; ABREAST],
+};
+
+/// All lines' tops.
+pub(super) struct Tops {
+    blocks: Vec<Top>,
+    /// Fills of an epoch, log2.
+    epoch_shift: u32,
+}
+
+#[inline]
+fn place(line: LineId) -> (usize, usize) {
+    (line as usize / ABREAST, line as usize % ABREAST)
+}
+
+impl Tops {
+    /// For lines that count as near the top of the stack for `recent` fills. An epoch is at most
+    /// half of that: a line in steady use is looked at again before it seems to have aged.
+    pub fn new(recent: u32) -> Self {
+        Self {
+            blocks: Vec::new(),
+            epoch_shift: (recent / 2).max(1).ilog2(),
+        }
+    }
+
+    pub fn resize(&mut self, lines: usize) {
+        self.blocks.resize(lines.div_ceil(ABREAST), EMPTY);
+    }
+
+    /// The tag of a line that `holder` touched at `fills` of its counter.
+    #[inline(always)]
+    pub fn tag(&self, holder: u16, fills: u32) -> u32 {
+        fills >> self.epoch_shift << 16 | u32::from(holder)
+    }
+
+    #[inline(always)]
+    pub fn block_mut(&mut self, block: usize) -> &mut Top {
+        &mut self.blocks[block]
+    }
+
+    #[inline]
+    pub fn holder(&self, line: LineId) -> u16 {
+        let (block, lane) = place(line);
+        self.blocks[block].tags[lane] as u16
+    }
+
+    /// Notes that `holder` touched the line at `fills`.
+    #[inline]
+    pub fn note(&mut self, line: LineId, holder: u16, fills: u32) {
+        let (block, lane) = place(line);
+        self.blocks[block].tags[lane] = self.tag(holder, fills);
+    }
+
+    /// Nobody holds the line any more; says which words the holder wrote.
+    #[inline]
+    pub fn give_up(&mut self, line: LineId) -> u8 {
+        let (block, lane) = place(line);
+        let top = &mut self.blocks[block];
+        top.tags[lane] = UNTOUCHED.into();
+        let written = (top.written >> (lane * 8)) as u8;
+        top.written &= !(0xff << (lane * 8));
+        written
+    }
+
+    #[inline]
+    pub fn write(&mut self, line: LineId, words: u8) {
+        let (block, lane) = place(line);
+        self.blocks[block].written |= u64::from(words) << (lane * 8);
+    }
+
+    #[inline]
+    pub fn count(&mut self, line: LineId, reads: u32, writes: u32) {
+        let (block, lane) = place(line);
+        let top = &mut self.blocks[block];
+        top.reads[lane] = top.reads[lane].wrapping_add(reads);
+        top.writes[lane] = top.writes[lane].wrapping_add(writes);
+    }
+
+    /// Reads and writes of a line.
+    pub fn counts(&self, line: LineId) -> (u32, u32) {
+        let (block, lane) = place(line);
+        let top = &self.blocks[block];
+        (top.reads[lane], top.writes[lane])
+    }
+
+    /// Reads and writes of all lines.
+    pub fn touches(&self) -> u64 {
+        let all = |t: &Top| {
+            t.reads
+                .into_iter()
+                .chain(t.writes)
+                .map(u64::from)
+                .sum::<u64>()
+        };
+        self.blocks.iter().map(all).sum()
+    }
+
+    pub fn clear_counters(&mut self) {
+        for top in &mut self.blocks {
+            (top.reads, top.writes) = ([0; ABREAST], [0; ABREAST]);
+        }
+    }
+
+    pub fn host_bytes(&self) -> usize {
+        self.blocks.capacity() * size_of::<Top>()
+    }
+}
