@@ -120,6 +120,9 @@ pub struct How {
     /// Write the metrics of each run as CSV; `-` as for --json
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write a page that opens in a browser without a network: tables, plots, timeline
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// Most cache lines to show
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub lines: usize,

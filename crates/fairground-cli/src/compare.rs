@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fairground::policy::Patch;
+use fairground_report::html::{Samples, compare_page};
 use fairground_report::{
     Catalogue, Compare, FailOn, Saved, compare_saved, compare_text, csv_of_compare,
 };
@@ -13,6 +14,7 @@ use crate::failure::Failure;
 use crate::glue;
 use crate::output::Output;
 use crate::plan::{Plan, Side, patches, profile_named};
+use crate::report;
 use crate::simulate::simulate;
 
 /// Largest saved result that is read: 10 000 runs are about half of it.
@@ -28,8 +30,8 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
         .iter()
         .map(|text| FailOn::parse(text).map_err(Failure::new))
         .collect::<Result<Vec<_>, _>>()?;
-    let (result, title) = match &args.files[..] {
-        [base, patch] => (saved(args, base, patch)?, String::new()),
+    let (result, title, samples) = match &args.files[..] {
+        [base, patch] => (saved(args, base, patch)?, String::new(), Vec::new()),
         files => simulated(args, files.first(), &conditions, command_line)?,
     };
     let output = Output::new(&args.how)?;
@@ -37,6 +39,7 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
         &|| serde_json::to_string_pretty(&result),
         &|| csv_of_compare(&result),
         &|style| title.clone() + &compare_text(&result, style),
+        &|style| compare_page(&result, &samples, style),
     )?;
     let mut reasons = Vec::new();
     for condition in &conditions {
@@ -51,7 +54,7 @@ fn simulated(
     file: Option<&PathBuf>,
     conditions: &[FailOn],
     command_line: &[String],
-) -> Result<(Compare, String), Failure> {
+) -> Result<(Compare, String, Vec<Samples>), Failure> {
     let what = &args.what;
     let patches = patches(&what.patch)?;
     if patches.is_empty()
@@ -78,14 +81,15 @@ fn simulated(
     }
     // Before the minutes, not after them.
     Output::new(&args.how)?;
-    let outcomes = simulate(&plan, &[&base, &patch], &args.how)?;
+    let simulated = simulate(&plan, &[&base, &patch], &args.how)?;
+    let samples = report::of_runs(&plan, &simulated, &["base", "patch"]);
     let profile = if base_profile.name == plan.profile.name {
         plan.profile.name.into()
     } else {
         format!("{} (base: {})", plan.profile.name, base_profile.name)
     };
     let setup = glue::setup(&plan, profile, command_line);
-    let [base_runs, patch_runs] = <[_; 2]>::try_from(outcomes)
+    let [base_runs, patch_runs] = <[_; 2]>::try_from(simulated.outcomes)
         .map_err(|_| Failure::new("two variants gave other than two lists of runs"))?;
     let (base, patch) = (
         glue::variant(&base, base_runs),
@@ -97,7 +101,7 @@ fn simulated(
         let note = "base and patch make the same decisions, so all differences are 0";
         result.notes.push(note.into());
     }
-    Ok((result, patches.iter().map(|p| title(p)).collect()))
+    Ok((result, patches.iter().map(|p| title(p)).collect(), samples))
 }
 
 /// What a patch is and where it comes from.

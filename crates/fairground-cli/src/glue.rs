@@ -140,6 +140,9 @@ pub fn run(outcome: Outcome) -> Run {
             writes: l.writes,
             rmws: l.rmws,
             transfers: l.transfers,
+            upgrades: l.upgrades,
+            true_sharing: l.true_sharing,
+            false_sharing: l.false_sharing,
             wait_ns: l.wait_ns,
         })
         .collect();

@@ -14,7 +14,9 @@ mod output;
 mod plan;
 mod replay;
 mod replay_cases;
+mod replay_report;
 mod replay_text;
+mod report;
 mod reproduce;
 mod run;
 mod simulate;
@@ -73,7 +75,7 @@ fn dispatch(command: &Command, command_line: &[String]) -> Result<Vec<String>, F
         Command::Compare(args) => compare::compare(args, command_line),
         Command::List(args) => list::list(args).map(|()| Vec::new()),
         Command::Reproduce(args) => reproduce::reproduce(args).map(|()| Vec::new()),
-        Command::Replay(args) => replay::replay(args).map(|()| Vec::new()),
+        Command::Replay(args) => replay::replay(args, command_line).map(|()| Vec::new()),
         Command::Truth(args) => truth::truth(args).map(|()| Vec::new()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use fairground_report::Style;
+use fairground_report::html::PageError;
 
 use crate::args::{Color, How};
 use crate::failure::Failure;
@@ -13,6 +14,7 @@ pub struct Output<'a> {
     how: &'a How,
     json: Option<Target>,
     csv: Option<Target>,
+    report: Option<Target>,
 }
 
 enum Target {
@@ -34,21 +36,19 @@ impl<'a> Output<'a> {
     pub fn new(how: &'a How) -> Result<Self, Failure> {
         let json = how.json.as_deref().map(Target::new).transpose()?;
         let csv = how.csv.as_deref().map(Target::new).transpose()?;
-        if let (Some(Target::Stdout), Some(Target::Stdout)) = (&json, &csv) {
-            return Err(Failure::new(
-                "--json and --csv cannot both go to standard output",
-            ));
+        let report = how.report.as_deref().map(Target::new).transpose()?;
+        let named = [("--json", &json), ("--csv", &csv), ("--report", &report)];
+        for (i, (a, first)) in named.iter().enumerate() {
+            for (b, second) in &named[i + 1..] {
+                clash(a, first.as_ref(), b, second.as_ref())?;
+            }
         }
-        if let (Some(Target::File { path: a, .. }), Some(Target::File { path: b, .. })) =
-            (&json, &csv)
-            && a == b
-        {
-            return Err(Failure::new(format!(
-                "--json and --csv both name `{}`",
-                a.display()
-            )));
-        }
-        Ok(Self { how, json, csv })
+        Ok(Self {
+            how,
+            json,
+            csv,
+            report,
+        })
     }
 
     /// Writes the result: `text` for people, the others where they were asked for.
@@ -60,7 +60,13 @@ impl<'a> Output<'a> {
         json: &impl Fn() -> serde_json::Result<String>,
         csv: &dyn Fn() -> String,
         text: &dyn Fn(Style) -> String,
+        page: &dyn Fn(Style) -> Result<String, PageError>,
     ) -> Result<(), Failure> {
+        let style = |colour| Style {
+            colour,
+            lines: self.how.lines,
+            functions: self.how.functions,
+        };
         if let Some(target) = &self.json {
             let body = json().map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
             target.write((body + "\n").as_bytes())?;
@@ -68,10 +74,14 @@ impl<'a> Output<'a> {
         if let Some(target) = &self.csv {
             target.write(csv().as_bytes())?;
         }
+        if let Some(target) = &self.report {
+            let page = page(style(false)).map_err(Failure::new)?;
+            target.write(page.as_bytes())?;
+        }
         if self.how.quiet {
             return Ok(());
         }
-        let taken = [&self.json, &self.csv]
+        let taken = [&self.json, &self.csv, &self.report]
             .iter()
             .any(|t| matches!(t, Some(Target::Stdout)));
         let colour = if taken {
@@ -79,11 +89,7 @@ impl<'a> Output<'a> {
         } else {
             colour(self.how.color, &std::io::stdout())
         };
-        let body = text(Style {
-            colour,
-            lines: self.how.lines,
-            functions: self.how.functions,
-        });
+        let body = text(style(colour));
         if taken {
             // Standard error that is gone is nobody's loss.
             let _ = std::io::stderr().write_all(body.as_bytes());
@@ -91,6 +97,24 @@ impl<'a> Output<'a> {
         } else {
             stdout(&body)
         }
+    }
+}
+
+/// Two outputs must not go to one place.
+fn clash(a: &str, first: Option<&Target>, b: &str, second: Option<&Target>) -> Result<(), Failure> {
+    match (first, second) {
+        (Some(Target::Stdout), Some(Target::Stdout)) => Err(Failure::new(format!(
+            "{a} and {b} cannot both go to standard output"
+        ))),
+        (Some(Target::File { path, .. }), Some(Target::File { path: other, .. }))
+            if path == other =>
+        {
+            Err(Failure::new(format!(
+                "{a} and {b} both name `{}`",
+                path.display()
+            )))
+        }
+        _ => Ok(()),
     }
 }
 

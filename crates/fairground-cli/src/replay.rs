@@ -15,6 +15,7 @@ use crate::args::{Setting, What};
 use crate::failure::Failure;
 use crate::output::{self, Place as Target};
 use crate::plan::{patches, profile_named, set};
+use crate::replay_report;
 use crate::replay_text::{self, Sides};
 use crate::traced::Traced;
 
@@ -48,6 +49,9 @@ pub struct ReplayArgs {
     /// Write what was measured as JSON; `-` is standard output, then the tables go nowhere
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write a page that opens in a browser without a network: tables, plots, timeline
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// Most threads to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub threads: usize,
@@ -66,7 +70,7 @@ pub struct ReplayArgs {
 ///
 /// # Errors
 /// Anything that keeps it from reading, running or writing.
-pub fn replay(args: &ReplayArgs) -> Result<(), Failure> {
+pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure> {
     if let Some(dir) = &args.cases {
         return crate::replay_cases::replay(args, dir);
     }
@@ -80,6 +84,7 @@ pub fn replay(args: &ReplayArgs) -> Result<(), Failure> {
     let save = args.save.as_deref().map(Target::new).transpose()?;
     let export = args.export.as_deref().map(Traced::new).transpose()?;
     let json = args.json.as_deref().map(Target::new).transpose()?;
+    let report = args.report.as_deref().map(Target::new).transpose()?;
     let known = match &args.attributes {
         Some(file) => read_attributes(file)?,
         None => Attributes::default(),
@@ -119,6 +124,10 @@ pub fn replay(args: &ReplayArgs) -> Result<(), Failure> {
         what_if: what_if.as_ref(),
         threads: args.threads,
     };
+    if let Some(report) = report {
+        let page = replay_report::text(&sides, &replay, &known, command_line)?;
+        report.write(&page)?;
+    }
     if let Some(json) = json {
         json.write(&(replay_text::json(&sides)? + "\n"))?;
         if json.is_stdout() {

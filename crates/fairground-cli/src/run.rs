@@ -1,5 +1,6 @@
 //! `fairground run`.
 
+use fairground_report::html::run_page;
 use fairground_report::{RunResult, csv_of_run, run_text};
 
 use crate::args::RunArgs;
@@ -7,6 +8,7 @@ use crate::failure::Failure;
 use crate::glue;
 use crate::output::Output;
 use crate::plan::{Plan, Side, patches};
+use crate::report;
 use crate::simulate::simulate;
 use crate::traced::Traced;
 
@@ -20,15 +22,20 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
     let features = plan.features(plan.profile, &patches, Side::Patch, &args.what.set)?;
     let output = Output::new(&args.how)?;
     let trace = args.trace.as_deref().map(Traced::new).transpose()?;
-    let mut outcomes = simulate(&plan, &[&features], &args.how)?;
+    let mut simulated = simulate(&plan, &[&features], &args.how)?;
     if let Some(trace) = trace {
         trace.write(&plan, &features)?;
     }
+    let samples = report::of_runs(&plan, &simulated, &["run"]);
     let setup = glue::setup(&plan, plan.profile.name.into(), command_line);
-    let result = RunResult::new(setup, glue::variant(&features, outcomes.remove(0)));
+    let result = RunResult::new(
+        setup,
+        glue::variant(&features, simulated.outcomes.remove(0)),
+    );
     output.write(
         &|| serde_json::to_string_pretty(&result),
         &|| csv_of_run(&result),
         &|style| run_text(&result, style),
+        &|style| run_page(&result, &samples, style),
     )
 }

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fairground::policy::Features;
+use fairground_sim::exact::{self, Exact};
+use fairground_sim::host::Stack;
 use fairground_sim::machine::Setup;
 use fairground_sim::outcome::{self, Outcome, RunError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,16 +15,28 @@ use crate::args::How;
 use crate::failure::Failure;
 use crate::plan::Plan;
 
-/// Runs every variant with every seed; the answer has one list per variant, in seed order.
+/// What came of it.
+pub struct Simulated {
+    /// One list per variant, in seed order.
+    pub outcomes: Vec<Vec<Outcome>>,
+    /// Of each variant's first seed, if there shall be a report; its outcome has the tracepoints.
+    pub kept: Vec<Option<Kept>>,
+}
+
+/// What a report needs beyond the outcome.
+pub struct Kept {
+    /// Template of each task, by task number.
+    pub templates: Vec<u32>,
+    /// Time by stack.
+    pub stacks: Vec<Stack>,
+}
+
+/// Runs every variant with every seed.
 ///
 /// # Errors
 /// The workload does not fit the machine, or a run comes to a standstill. Of several, the first
 /// in order of number, so that the message is the same for any number of threads.
-pub fn simulate(
-    plan: &Plan,
-    variants: &[&Features],
-    how: &How,
-) -> Result<Vec<Vec<Outcome>>, Failure> {
+pub fn simulate(plan: &Plan, variants: &[&Features], how: &How) -> Result<Simulated, Failure> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(how.jobs.map_or(0, usize::from))
         .build()
@@ -31,18 +45,28 @@ pub fn simulate(
     let total = plan.seeds.len() * variants.len();
     let progress = bar(total as u64, how.quiet);
     let failed = AtomicUsize::new(usize::MAX);
-    let one = |number: usize| -> Option<Result<Outcome, RunError>> {
+    let keep = if how.report.is_some() {
+        variants.len()
+    } else {
+        0
+    };
+    let one = |number: usize| -> Option<Result<(Outcome, Option<Kept>), RunError>> {
         // Runs before the first failure are always done, so which one is first is no accident.
         if number > failed.load(Ordering::Relaxed) {
             return None;
         }
-        let result = outcome::run(&Setup {
+        let setup = Setup {
             machine: &plan.machine,
             features: variants[number % variants.len()].clone(),
             workload: &plan.workload,
             seed: plan.seeds[number / variants.len()],
             trace: false,
-        });
+        };
+        let result = if number < keep {
+            kept(&setup)
+        } else {
+            outcome::run(&setup).map(|outcome| (outcome, None))
+        };
         if result.is_err() {
             failed.fetch_min(number, Ordering::Relaxed);
         }
@@ -57,16 +81,36 @@ pub fn simulate(
             .collect()
     });
     progress.finish_and_clear();
-    let mut outcomes: Vec<Vec<Outcome>> = variants.iter().map(|_| Vec::new()).collect();
+    let mut all = Simulated {
+        outcomes: variants.iter().map(|_| Vec::new()).collect(),
+        kept: Vec::new(),
+    };
     for (number, result) in results.into_iter().enumerate() {
-        let outcome = match result {
-            Some(Ok(outcome)) => outcome,
+        let (outcome, kept) = match result {
+            Some(Ok(done)) => done,
             Some(Err(error)) => return Err(Failure::new(error)),
             None => break,
         };
-        outcomes[number % variants.len()].push(outcome);
+        all.outcomes[number % variants.len()].push(outcome);
+        if number < variants.len() {
+            all.kept.push(kept);
+        }
     }
-    Ok(outcomes)
+    Ok(all)
+}
+
+/// The same run, with its tracepoints and stacks.
+fn kept(setup: &Setup<'_>) -> Result<(Outcome, Option<Kept>), RunError> {
+    let exact = Exact {
+        stacks: true,
+        ..Exact::default()
+    };
+    let traced = exact::run(setup, &exact, u64::MAX)?;
+    let kept = Kept {
+        templates: traced.templates,
+        stacks: traced.stacks,
+    };
+    Ok((traced.outcome, Some(kept)))
 }
 
 /// A bar on standard error if that is a terminal, else nothing.

@@ -7,7 +7,7 @@ use fairground_sim::exact::{self, Exact};
 use fairground_sim::machine::Setup;
 use fairground_trace::Recording;
 use fairground_trace::export::{self, ENDS, Format};
-use fairground_trace::simulated::{self, FIRST_TID, Identity};
+use fairground_trace::simulated;
 
 use crate::failure::Failure;
 use crate::output::Place;
@@ -47,18 +47,7 @@ impl Traced {
             trace: true,
         };
         let run = exact::run(&setup, &Exact::default(), u64::MAX).map_err(Failure::new)?;
-        let templates = &plan.workload.templates;
-        let who: Vec<Identity> = (FIRST_TID..)
-            .zip(&run.templates)
-            .map(|(tid, template)| {
-                let template = &templates[*template as usize];
-                Identity {
-                    tid,
-                    prio: 120 + i16::from(template.nice),
-                    comm: template.name.clone(),
-                }
-            })
-            .collect();
+        let who = crate::report::identities(&plan.workload, &run.templates);
         let cpus = plan.machine.topology.nr_cpus() as u32;
         self.put(&simulated::recording(&run.outcome.trace, cpus, &who))
     }

@@ -17,6 +17,7 @@ mod catalogue;
 mod compare;
 mod fail_on;
 mod flat;
+pub mod html;
 mod latency;
 mod redo;
 pub mod reproduce;

@@ -49,15 +49,20 @@ impl Redo {
 /// A command line that repeats the result, quoted for a shell.
 ///
 /// Options before `--` that say where results go, how much of them is shown or how many threads
-/// compute them (`--jobs`, `-j`, `--json`, `--csv`, `--lines`, `--functions`, `--color`,
-/// `--fail-on`, `--quiet`, `-q`) are left out: they cannot change a result, and a result must be
-/// the same bytes with any of them. `argv[0]` is written as `fairground`.
+/// compute them (`--jobs`, `-j`, `--json`, `--csv`, `--report`, `--trace`, `--export`, `--save`,
+/// `--lines`, `--functions`, `--color`, `--fail-on`, `--quiet`, `-q`) are left out: they cannot
+/// change a result, and a result must be the same bytes with any of them. `argv[0]` is written
+/// as `fairground`.
 pub fn redo_command(argv: &[String]) -> String {
     const WITH_VALUE: &[&str] = &[
         "--jobs",
         "-j",
         "--json",
         "--csv",
+        "--report",
+        "--trace",
+        "--export",
+        "--save",
         "--lines",
         "--functions",
         "--color",

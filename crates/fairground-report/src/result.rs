@@ -150,6 +150,15 @@ pub struct LineTraffic {
     pub rmws: u64,
     /// Touches for which the line had to come from another cache.
     pub transfers: u64,
+    /// Touches that only had to invalidate other copies.
+    #[serde(default)]
+    pub upgrades: u64,
+    /// Misses because a word that was used had been written elsewhere.
+    #[serde(default)]
+    pub true_sharing: u64,
+    /// Misses because only another word of the line had been written elsewhere.
+    #[serde(default)]
+    pub false_sharing: u64,
     /// Time that CPUs waited for the line.
     pub wait_ns: u64,
 }

@@ -82,6 +82,7 @@ fn run(seed: u64, scale: f64) -> Run {
         rmws: 30_000,
         transfers: 25_000,
         wait_ns,
+        ..LineTraffic::default()
     };
     run.lines = vec![
         line("rq", "lock", 1_000),

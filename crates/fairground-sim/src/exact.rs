@@ -2,6 +2,7 @@
 //! with every tracepoint kept. Units: nanoseconds.
 
 use crate::cache::NS;
+use crate::host::Stack;
 use crate::machine::{Setup, Sim};
 use crate::outcome::{Outcome, RunError, outcome};
 
@@ -14,6 +15,8 @@ pub struct Exact {
     pub tracer_ns: u64,
     /// When each initial task starts; those beyond the list start as in any run.
     pub starts_ns: Vec<u64>,
+    /// Keep time by stack of functions.
+    pub stacks: bool,
 }
 
 /// A run and whose tasks its tracepoints are about.
@@ -23,6 +26,8 @@ pub struct Traced {
     pub outcome: Outcome,
     /// Template of each task, by task number.
     pub templates: Vec<u32>,
+    /// Time by stack, if it was to be kept.
+    pub stacks: Vec<Stack>,
 }
 
 /// Runs `setup` once, for at most `events_max` events, and keeps all tracepoints.
@@ -41,6 +46,9 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
     for (task, at_ns) in exact.starts_ns.iter().enumerate() {
         sim.start_at(task, *at_ns);
     }
+    if exact.stacks {
+        sim.host.profile.keep_stacks();
+    }
     let end = sim.run_within(events_max)?.ok_or(RunError::Budget {
         events: events_max,
         at_ns: sim.now / NS,
@@ -48,5 +56,6 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
     Ok(Traced {
         outcome: outcome(&sim, setup, end / NS),
         templates: sim.templates(),
+        stacks: sim.host.profile.stacks(),
     })
 }

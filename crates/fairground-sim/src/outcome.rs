@@ -25,6 +25,8 @@ pub struct Outcome {
     pub busy_ns: u64,
     /// Traffic by structure and line, most transfers first.
     pub lines: Vec<Traffic>,
+    /// Wake-up latencies by value (ns, as the histogram rounds it) and number.
+    pub latency: Vec<(u64, u64)>,
     /// What the real tool would print.
     pub words: String,
     /// Simulated time, ns.
@@ -58,6 +60,12 @@ pub struct Traffic {
     pub rmws: u64,
     /// Times the line came from another core.
     pub transfers: u64,
+    /// Times other copies were invalidated without data.
+    pub upgrades: u64,
+    /// Misses because a word that was used had been written elsewhere.
+    pub true_sharing: u64,
+    /// Misses because only another word of the line had been written elsewhere.
+    pub false_sharing: u64,
     /// Time spent queueing for it, ns.
     pub wait_ns: u64,
 }
@@ -153,6 +161,11 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         load_misses: sim.host.profile.load_misses().collect(),
         busy_ns: total / NS,
         lines,
+        latency: counters
+            .latency
+            .iter_recorded()
+            .map(|v| (v.value_iterated_to(), v.count_since_last_iteration()))
+            .collect(),
         words: setup.workload.words.print(&sim.marks),
         elapsed_ns,
         events: sim.events,
@@ -183,12 +196,18 @@ fn traffic(sim: &Sim<'_>) -> Vec<Traffic> {
                 writes: 0,
                 rmws: 0,
                 transfers: 0,
+                upgrades: 0,
+                true_sharing: 0,
+                false_sharing: 0,
                 wait_ns: 0,
             });
         row.reads += u64::from(stats.reads);
         row.writes += u64::from(stats.writes);
         row.rmws += u64::from(stats.rmws);
         row.transfers += u64::from(stats.transfers);
+        row.upgrades += u64::from(stats.upgrades);
+        row.true_sharing += u64::from(stats.true_sharing);
+        row.false_sharing += u64::from(stats.false_sharing);
         row.wait_ns += stats.wait / NS;
     }
     let mut rows: Vec<_> = sums.into_values().collect();
@@ -229,6 +248,42 @@ mod tests {
             let (busy, total, _) = account(argv);
             assert_eq!(busy, total, "{argv:?}");
         }
+    }
+
+    #[test]
+    fn the_stacks_have_what_the_functions_have() {
+        let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
+        let argv = ["hackbench", "-g", "1", "-f", "2", "-l", "10"].map(String::from);
+        let workload = Workload::from_argv(&argv, &Env { cpus: 2 }).unwrap();
+        let setup = Setup {
+            machine: &machine,
+            features: Features::default(),
+            workload: &workload,
+            seed: 1,
+            trace: false,
+        };
+        let exact = crate::exact::Exact {
+            stacks: true,
+            ..Default::default()
+        };
+        let kept = crate::exact::run(&setup, &exact, u64::MAX).unwrap();
+        let plain = run(&setup).unwrap();
+        assert_eq!(kept.outcome.metrics, plain.metrics);
+        for (name, self_ns, calls) in plain.functions {
+            let ways = kept.stacks.iter();
+            let ways = ways.filter(|s| s.functions.last() == Some(&name));
+            let (mut ns, mut n, mut number) = (0, 0, 0);
+            for way in ways {
+                (ns, n, number) = (ns + way.self_ns, n + way.calls, number + 1);
+            }
+            // Each way is rounded down to a nanosecond.
+            assert!(
+                ns <= self_ns && self_ns - ns <= number,
+                "{name} {ns} {self_ns}"
+            );
+            assert_eq!(n, calls, "{name}");
+        }
+        assert!(kept.stacks.iter().any(|s| s.functions.len() > 3));
     }
 
     #[test]

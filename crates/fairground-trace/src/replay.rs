@@ -7,6 +7,7 @@
 
 use fairground::policy::Features;
 use fairground_sim::exact::{self, Exact, Traced};
+use fairground_sim::host::Stack;
 use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
 
@@ -72,6 +73,8 @@ pub struct Run {
     pub unfinished: usize,
     /// The run, as a recording.
     pub events: Recording,
+    /// Time of the kernel's functions by stack.
+    pub stacks: Vec<Stack>,
 }
 
 impl<'a> Replay<'a> {
@@ -150,6 +153,7 @@ impl<'a> Replay<'a> {
             tick_phase_ns: Some((phase + tick - start % tick) % tick),
             tracer_ns: place.tracer_ns,
             starts_ns: derived.starts_ns.clone(),
+            stacks: true,
         };
         let budget = (self.recording.events.len() as u64 * EVENTS_EACH).max(EVENTS_LEAST);
         let traced = exact::run(&setup, &exact, budget).map_err(|e| e.to_string())?;
@@ -215,6 +219,7 @@ impl<'a> Replay<'a> {
             elapsed_ns: end - lead,
             unfinished,
             events,
+            stacks: traced.stacks.clone(),
         }
     }
 

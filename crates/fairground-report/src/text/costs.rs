@@ -4,33 +4,62 @@
 use std::collections::BTreeMap;
 
 use super::table::{Align, count, render};
-use crate::result::{LineTraffic, Run, Variant};
+use crate::result::{Run, Variant};
 
 /// Means over the runs of a variant, per place.
 #[derive(Clone, Copy, Default)]
-struct Traffic {
-    reads: f64,
-    writes: f64,
-    rmws: f64,
-    transfers: f64,
-    wait_ns: f64,
+pub(crate) struct Traffic {
+    pub reads: f64,
+    pub writes: f64,
+    pub rmws: f64,
+    pub transfers: f64,
+    pub upgrades: f64,
+    pub false_sharing: f64,
+    pub wait_ns: f64,
+}
+
+impl Traffic {
+    /// The sum.
+    pub fn and(self, other: &Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+            rmws: self.rmws + other.rmws,
+            transfers: self.transfers + other.transfers,
+            upgrades: self.upgrades + other.upgrades,
+            false_sharing: self.false_sharing + other.false_sharing,
+            wait_ns: self.wait_ns + other.wait_ns,
+        }
+    }
+}
+
+/// Places of all tables, the one that was waited for most first.
+pub(crate) fn places_by_wait<'a>(
+    tables: &[BTreeMap<(&'a str, &'a str), Traffic>],
+) -> Vec<(&'a str, &'a str)> {
+    let mut places: Vec<(&str, &str)> = tables.iter().flat_map(|t| t.keys().copied()).collect();
+    let wait = |place: &(&str, &str)| {
+        let waits = tables.iter().filter_map(|t| t.get(place));
+        waits.map(|t| t.wait_ns).fold(0.0, f64::max)
+    };
+    let fetched = |place: &(&str, &str)| {
+        let fetches = tables.iter().filter_map(|t| t.get(place));
+        fetches.map(|t| t.transfers).fold(0.0, f64::max)
+    };
+    places.sort_unstable();
+    places.dedup();
+    places.sort_by(|a, b| {
+        let by_wait = wait(b).total_cmp(&wait(a));
+        by_wait.then_with(|| fetched(b).total_cmp(&fetched(a)))
+    });
+    places
 }
 
 /// Shared places by waiting, in the spirit of `perf c2c`. `wait` is the place's part of all the
 /// waiting for cache lines in its variant; `wait ns` is that of one touch.
 pub fn lines_text(variants: &[Variant], most: usize) -> String {
     let tables: Vec<_> = variants.iter().map(traffic).collect();
-    let mut places: Vec<(&str, &str)> = tables.iter().flat_map(|t| t.keys().copied()).collect();
-    let wait = |place: &(&str, &str)| {
-        tables
-            .iter()
-            .filter_map(|t| t.get(place))
-            .map(|t| t.wait_ns)
-            .fold(0.0, f64::max)
-    };
-    places.sort_unstable();
-    places.dedup();
-    places.sort_by(|a, b| wait(b).total_cmp(&wait(a)));
+    let places = places_by_wait(&tables);
     let dropped = places.len().saturating_sub(most);
     let mut rows = Vec::new();
     for place in places.iter().take(most) {
@@ -101,25 +130,22 @@ fn line_row(place: String, variant: &str, t: Traffic, all_wait_ns: f64) -> Vec<S
     row
 }
 
-fn traffic(variant: &Variant) -> BTreeMap<(&str, &str), Traffic> {
+pub(crate) fn traffic(variant: &Variant) -> BTreeMap<(&str, &str), Traffic> {
     let mut sums: BTreeMap<(&str, &str), Traffic> = BTreeMap::new();
     let part = 1.0 / variant.runs.len().max(1) as f64;
     for line in variant.runs.iter().flat_map(|run| &run.lines) {
-        let LineTraffic {
-            object,
-            field,
-            reads,
-            writes,
-            rmws,
-            transfers,
-            wait_ns,
-        } = line;
-        let sum = sums.entry((object, field)).or_default();
-        sum.reads += *reads as f64 * part;
-        sum.writes += *writes as f64 * part;
-        sum.rmws += *rmws as f64 * part;
-        sum.transfers += *transfers as f64 * part;
-        sum.wait_ns += *wait_ns as f64 * part;
+        let mean = |sum: u64| sum as f64 * part;
+        let one = Traffic {
+            reads: mean(line.reads),
+            writes: mean(line.writes),
+            rmws: mean(line.rmws),
+            transfers: mean(line.transfers),
+            upgrades: mean(line.upgrades),
+            false_sharing: mean(line.false_sharing),
+            wait_ns: mean(line.wait_ns),
+        };
+        let sum = sums.entry((&line.object, &line.field)).or_default();
+        *sum = sum.and(&one);
     }
     sums
 }
@@ -166,7 +192,7 @@ pub fn functions_text(variants: &[Variant], most: usize) -> String {
     text
 }
 
-fn shares(variant: &Variant) -> BTreeMap<&str, f64> {
+pub(crate) fn shares(variant: &Variant) -> BTreeMap<&str, f64> {
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     let part = 1.0 / variant.runs.len().max(1) as f64;
     for (name, cost) in variant.runs.iter().flat_map(|run| &run.functions) {

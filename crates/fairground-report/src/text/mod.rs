@@ -7,11 +7,11 @@ mod table;
 
 use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
-use costs::{functions_text, lines_text, words_text};
+pub(crate) use costs::{Traffic, places_by_wait, shares, traffic, words_text};
+use costs::{functions_text, lines_text};
 use head::{foot, head, labelled};
 pub use table::number;
-pub(crate) use table::{Align, render};
-use table::{bare_change, change};
+pub(crate) use table::{Align, bare_change, change, count, render};
 
 /// How a result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

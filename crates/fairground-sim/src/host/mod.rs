@@ -7,11 +7,13 @@
 mod locks;
 mod places;
 mod profile;
+mod stacks;
 mod trace;
 
 pub use places::Places;
 use places::{How, Site};
 pub use profile::{Place, Profile, function_names};
+pub use stacks::Stack;
 pub use trace::{Counters, TraceLine};
 
 use fairground::event::Event;

@@ -2,7 +2,8 @@
 
 use fairground::place::Func;
 
-use crate::cache::Ps;
+use super::stacks::{Stack, Stacks};
+use crate::cache::{NS, Ps};
 use crate::costs::{KERNEL_OPS, KernelOp};
 
 /// Where time can go.
@@ -74,8 +75,14 @@ pub struct Profile {
     load_misses: [u64; PLACES],
     now: Func,
     since: Ps,
-    depth: u32,
+    /// Functions that were entered and not left; from [`KEPT`] on if stacks are kept, so that the
+    /// usual path asks one question only.
+    depth: i32,
+    stacks: Option<Box<Stacks>>,
 }
+
+/// No function is entered, and stacks are kept.
+const KEPT: i32 = i32::MIN;
 
 impl Default for Profile {
     fn default() -> Self {
@@ -86,79 +93,126 @@ impl Default for Profile {
             now: Func::Schedule,
             since: 0,
             depth: 0,
+            stacks: None,
         }
     }
 }
 
 impl Profile {
+    /// Keeps time by stack from now on.
+    pub fn keep_stacks(&mut self) {
+        debug_assert!(self.is_outside(), "inside a function");
+        self.depth = KEPT;
+        self.stacks = Some(Box::default());
+    }
+
+    /// Time by stack, if it was kept.
+    #[must_use]
+    pub fn stacks(&self) -> Vec<Stack> {
+        self.stacks.as_ref().map_or(Vec::new(), |s| s.rows(NS))
+    }
+
     /// Kernel code begins at `at` on some CPU, outside any function.
     #[inline]
     pub fn resume(&mut self, at: Ps) {
-        debug_assert_eq!(self.depth, 0, "a call into the engine has not been left");
+        debug_assert!(
+            self.is_outside(),
+            "a call into the engine has not been left"
+        );
         self.since = at;
     }
 
     /// `func` is entered.
     #[inline]
     pub fn enter(&mut self, func: Func, at: Ps) -> Func {
-        self.self_ps[self.place()] += at - self.since;
+        if self.depth > 0 {
+            self.self_ps[self.now as usize] += at - self.since;
+        } else {
+            self.enter_rare(func, at - self.since);
+        }
         self.depth += 1;
         self.since = at;
         self.calls[func as usize] += 1;
         core::mem::replace(&mut self.now, func)
     }
 
+    /// A first function, or one whose stack is kept, after `ps` outside or in the one around it.
+    fn enter_rare(&mut self, func: Func, ps: Ps) {
+        if self.is_outside() {
+            self.charge_outside(Place::Other, ps, 0);
+        } else {
+            self.self_ps[self.now as usize] += ps;
+            if let Some(stacks) = &mut self.stacks {
+                stacks.charge(ps);
+            }
+        }
+        if let Some(stacks) = &mut self.stacks {
+            stacks.enter(func as usize);
+        }
+    }
+
     /// The innermost function is left for `outer`.
     #[inline]
     pub fn leave(&mut self, outer: Func, at: Ps) {
         self.self_ps[self.now as usize] += at - self.since;
+        self.depth -= 1;
+        if self.depth < 0
+            && let Some(stacks) = &mut self.stacks
+        {
+            stacks.charge(at - self.since);
+            stacks.leave();
+        }
         self.now = outer;
         self.since = at;
-        self.depth -= 1;
     }
 
     /// A call of `place` takes `ps` from `at` on, outside the engine.
     #[inline]
     pub fn add(&mut self, place: Place, at: Ps, ps: Ps) {
-        self.calls[place.index()] += 1;
-        self.add_time(place, at, ps);
+        self.rest(at);
+        self.charge_outside(place, ps, 1);
+        self.since = at + ps;
     }
 
     /// The same without counting a call.
     #[inline]
     pub fn add_time(&mut self, place: Place, at: Ps, ps: Ps) {
-        debug_assert_eq!(self.depth, 0, "time outside the engine while inside it");
         self.rest(at);
-        self.self_ps[place.index()] += ps;
+        self.charge_outside(place, ps, 0);
         self.since = at + ps;
     }
 
     /// A CPU has spent `ps` in `place`, before what it does now.
     #[inline]
     pub fn add_elsewhere(&mut self, place: Place, ps: Ps) {
-        self.self_ps[place.index()] += ps;
+        self.charge_outside(place, ps, 0);
     }
 
     /// Kernel code of this CPU ends at `at`, outside any function.
     #[inline]
     pub fn rest(&mut self, at: Ps) {
-        debug_assert_eq!(self.depth, 0, "inside a function");
-        self.self_ps[Place::Other.index()] += at - self.since;
+        debug_assert!(self.is_outside(), "inside a function");
+        self.charge_outside(Place::Other, at - self.since, 0);
         self.since = at;
+    }
+
+    #[inline]
+    fn charge_outside(&mut self, place: Place, ps: Ps, calls: u64) {
+        self.self_ps[place.index()] += ps;
+        self.calls[place.index()] += calls;
+        if let Some(stacks) = &mut self.stacks {
+            stacks.charge_outside(place.index(), ps, calls);
+        }
     }
 
     /// Whether `func` is the innermost function.
     #[must_use]
     pub fn is_in(&self, func: Func) -> bool {
-        self.depth > 0 && self.now == func
+        !self.is_outside() && self.now == func
     }
 
-    fn place(&self) -> usize {
-        if self.depth > 0 {
-            self.now as usize
-        } else {
-            Place::Other.index()
-        }
+    fn is_outside(&self) -> bool {
+        self.depth == 0 || self.depth == KEPT
     }
 
     /// `n` loads of the scheduler's data missed the last-level cache.
@@ -170,8 +224,12 @@ impl Profile {
 
     /// Everything starts again at zero, outside any function.
     pub fn clear(&mut self) {
-        debug_assert_eq!(self.depth, 0, "inside the engine");
+        debug_assert!(self.is_outside(), "inside the engine");
+        let kept = self.stacks.is_some();
         *self = Self::default();
+        if kept {
+            self.keep_stacks();
+        }
     }
 
     /// Self time of everything together.

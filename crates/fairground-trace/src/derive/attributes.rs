@@ -84,6 +84,24 @@ impl Attributes {
     pub fn of(&self, comm: &str) -> Option<&ThreadWords> {
         self.threads.iter().find(|t| fits(&t.comm, comm))
     }
+
+    /// Paths of all groups, the root first.
+    #[must_use]
+    pub fn groups(&self) -> Vec<String> {
+        let known = self.cgroups.iter().map(|g| g.path.clone());
+        let known = known.filter(|path| path != "/");
+        std::iter::once("/".to_string()).chain(known).collect()
+    }
+
+    /// The group of threads called `comm`, by its place in [`Attributes::groups`].
+    #[must_use]
+    pub fn group_of(&self, comm: &str) -> u32 {
+        let Some(path) = self.of(comm).and_then(|t| t.cgroup.as_ref()) else {
+            return 0;
+        };
+        let groups = self.groups();
+        groups.iter().position(|g| g == path).unwrap_or(0) as u32
+    }
 }
 
 impl Group {

@@ -1,0 +1,148 @@
+//! The page of a replay: recorded, replayed, and what if.
+
+use std::collections::BTreeMap;
+
+use fairground_report::html::{Cell, Column, Page, Row, Samples, Table, page};
+use fairground_report::redo_command;
+use fairground_sim::host::Stack;
+use fairground_trace::Recording;
+use fairground_trace::derive::Attributes;
+use fairground_trace::fidelity::{Fidelity, Pair};
+use fairground_trace::measure::Measured;
+use fairground_trace::replay::{Replay, Run};
+
+use crate::failure::Failure;
+use crate::replay_text::{self, Sides, number};
+use crate::report::{Source, samples};
+
+/// The page.
+///
+/// # Errors
+/// The page itself is at fault.
+pub fn text(
+    s: &Sides<'_>,
+    replay: &Replay<'_>,
+    known: &Attributes,
+    command_line: &[String],
+) -> Result<String, Failure> {
+    let trace = s.path.file_name().unwrap_or(s.path.as_os_str());
+    let trace = trace.to_string_lossy();
+    let mut tables = vec![table(
+        "replay-table",
+        "Recorded and replayed",
+        ["recorded", "replayed"],
+        s.at_home,
+    )];
+    if let Some((_, sides, _)) = s.what_if {
+        tables.push(table(
+            "what-if-table",
+            "Replayed and what if",
+            ["replayed", "what if"],
+            sides,
+        ));
+    }
+    let mut facts = vec![
+        (
+            "trace".to_string(),
+            format!("{trace} ({})", s.recording.format),
+        ),
+        ("events".into(), s.recording.events.len().to_string()),
+        ("replayed on".into(), s.home.machine.id.clone()),
+        ("tick".into(), format!("{} Hz", s.home.features.hz)),
+    ];
+    facts.extend(s.what_if.map(|w| ("what if, on".to_string(), w.0.clone())));
+    let mut notes: Vec<String> = s
+        .recording
+        .left_out
+        .text()
+        .lines()
+        .map(Into::into)
+        .collect();
+    notes.extend(s.run.derived.notes.iter().cloned());
+    let about = Page {
+        title: trace.to_string(),
+        lead: "fairground replay".into(),
+        facts,
+        tables,
+        text: replay_text::text(s),
+        notes,
+        redo: redo_command(command_line),
+        json: replay_text::json(s)?,
+        ..Page::default()
+    };
+    page(&about, &sides(s, replay, known)).map_err(Failure::new)
+}
+
+fn sides(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Vec<Samples> {
+    let one = |name: &str, r: &Recording, m: &Measured, stacks: &[Stack]| {
+        let group_of = |tid: u32| known.group_of(&r.names.get(tid));
+        samples(&Source {
+            variant: name,
+            about: format!("From the start of the recording: {name}"),
+            recording: r,
+            from_ns: m.window.0,
+            origin_ns: m.window.0,
+            groups: known.groups(),
+            group_of: &group_of,
+            throttles: Vec::new(),
+            stacks,
+            latency: latencies(m),
+        })
+    };
+    let run = |name: &str, run: &Run| one(name, &run.events, &run.measured, &run.stacks);
+    let mut all = vec![
+        one("recorded", s.recording, &replay.recorded, &[]),
+        run("replayed", s.run),
+    ];
+    all.extend(s.what_if.map(|(_, _, other)| run("what if", other)));
+    all
+}
+
+fn latencies(m: &Measured) -> Vec<(u64, u64)> {
+    let mut counts = BTreeMap::new();
+    for ns in m.threads.values().flat_map(|t| &t.latency_ns) {
+        *counts.entry(*ns).or_insert(0) += 1;
+    }
+    counts.into_iter().collect()
+}
+
+fn table(id: &str, caption: &str, [a, b]: [&str; 2], f: &Fidelity) -> Table {
+    let row = |name: String, p: Pair| {
+        let diff = Some(p.diff_pct()).filter(|d| d.is_finite());
+        let shown = diff.map_or("-".into(), |d| format!("{d:+.1} %"));
+        Row::from(vec![
+            Cell::text(&name),
+            Cell::number(Some(p.recorded), number(p.recorded)),
+            Cell::number(Some(p.replayed), number(p.replayed)),
+            Cell::number(diff, shown),
+        ])
+    };
+    let mut rows = vec![
+        row("elapsed, ms".into(), f.elapsed_ms),
+        row("CPU time, ms".into(), f.cpu_ms),
+        row("switches from sleepers".into(), f.voluntary),
+        row("switches from runnable threads".into(), f.involuntary),
+    ];
+    for (name, pair) in ["p50", "p90", "p99"]
+        .iter()
+        .zip(f.latency_us.into_iter().flatten())
+    {
+        rows.push(row(format!("wake-up latency {name}, µs"), pair));
+    }
+    for t in f.threads.iter().take(20) {
+        rows.push(row(format!("{}: CPU time, ms", t.name), t.cpu_ms));
+        rows.push(row(format!("{}: switches", t.name), t.switches));
+    }
+    Table {
+        id: id.into(),
+        caption: caption.into(),
+        note: String::new(),
+        columns: vec![
+            Column::left(""),
+            Column::right(a),
+            Column::right(b),
+            Column::right("difference"),
+        ],
+        rows,
+    }
+}

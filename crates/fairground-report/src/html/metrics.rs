@@ -1,0 +1,168 @@
+//! Tables of metrics.
+
+use super::table::{Bar, Cell, Column, Row, Table};
+use crate::catalogue::{ALWAYS, MetricInfo};
+use crate::result::{Compare, Comparison, RunResult, Verdict};
+use crate::stats::summary;
+use crate::text::{change, number};
+
+/// Widest change that the drawings of intervals tell from a wider one, percent.
+const BAR_MOST: f64 = 100.0;
+
+/// Metrics of a run: means over the seeds.
+pub fn of_run(result: &RunResult) -> Table {
+    let runs = result.variants.first().map_or(&[][..], |v| &v.runs);
+    let row = |info: &MetricInfo| {
+        let values: Vec<f64> = runs.iter().filter_map(|r| r.metric(&info.name)).collect();
+        let found = summary(&values);
+        let (mean, sd) = (found.map(|s| s.mean), found.and_then(|s| s.sd));
+        let ci = found.and_then(|s| s.ci95);
+        let interval = ci.map_or("-".into(), |[lo, hi]| {
+            format!("[{}, {}]", number(Some(lo)), number(Some(hi)))
+        });
+        Row::from(vec![
+            name(info),
+            Cell::number(mean, number(mean)),
+            Cell::text(&info.unit).class("unit"),
+            deviation(mean, sd),
+            Cell::text(&interval).class("num"),
+        ])
+    };
+    Table {
+        id: "metrics-table".into(),
+        caption: "Metrics".into(),
+        note: "Means over the seeds.".into(),
+        columns: vec![
+            Column::left("metric"),
+            Column::right("mean"),
+            Column::left("unit"),
+            Column::right("± sd").title("standard deviation over the seeds, in % of the mean"),
+            Column::right("95 % interval").wide(),
+        ],
+        rows: result.metric_info.iter().map(row).collect(),
+    }
+}
+
+/// Base against patch.
+pub fn of_compare(result: &Compare) -> Table {
+    let scale = scale(&result.comparison);
+    let info = |name: &str| result.metric_info.iter().find(|i| i.name == name);
+    let row = |c: &Comparison| {
+        let (word, class) = verdict(c);
+        let first = match info(&c.metric) {
+            Some(info) => name(info),
+            None => Cell::text(&c.metric).class("name"),
+        };
+        Row::from(vec![
+            first,
+            Cell::number(c.base, number(c.base)),
+            deviation(c.base, c.base_sd),
+            Cell::number(c.patch, number(c.patch)),
+            deviation(c.patch, c.patch_sd),
+            Cell::text(&c.unit).class("unit"),
+            Cell::number(c.change_pct, change(c.change_pct)).class(class),
+            bar(c, scale, class),
+            Cell::text(word).class(class),
+        ])
+    };
+    Table {
+        id: "metrics-table".into(),
+        caption: "Base and patch".into(),
+        note: format!(
+            "Means over the seeds. Intervals hold at 95 % each by itself; drawn from -{scale:.0} % \
+             to +{scale:.0} %."
+        ),
+        columns: vec![
+            Column::left("metric"),
+            Column::right("base"),
+            Column::right("± sd").wide(),
+            Column::right("patch"),
+            Column::right("± sd").wide(),
+            Column::left("unit"),
+            Column::right("change"),
+            Column::left("95 % interval"),
+            Column::left("verdict"),
+        ],
+        rows: result.comparison.iter().map(row).collect(),
+    }
+}
+
+/// What the workload itself measures.
+pub fn headlines_of_run(result: &RunResult) -> Vec<(String, String)> {
+    let runs = result.variants.first().map_or(&[][..], |v| &v.runs);
+    let own = result.metric_info.iter().filter(|i| is_own(&i.name));
+    let line = |info: &MetricInfo| {
+        let values: Vec<f64> = runs.iter().filter_map(|r| r.metric(&info.name)).collect();
+        let mean = summary(&values).map(|s| s.mean);
+        (info.name.clone(), format!("{} {}", number(mean), info.unit))
+    };
+    own.map(line).take(3).collect()
+}
+
+/// The same with what the patch does to it.
+pub fn headlines_of_compare(result: &Compare) -> Vec<(String, String)> {
+    let own = result.comparison.iter().filter(|c| is_own(&c.metric));
+    let line = |c: &Comparison| {
+        let text = format!(
+            "{} to {} {}: {}, {}",
+            number(c.base),
+            number(c.patch),
+            c.unit,
+            change(c.change_pct),
+            verdict(c).0
+        );
+        (c.metric.clone(), text)
+    };
+    own.map(line).take(3).collect()
+}
+
+fn is_own(name: &str) -> bool {
+    ALWAYS.iter().all(|m| m.name != name)
+}
+
+fn name(info: &MetricInfo) -> Cell {
+    Cell::text(&info.name)
+        .title(&info.description)
+        .class("name")
+}
+
+fn deviation(mean: Option<f64>, sd: Option<f64>) -> Cell {
+    let text = match (mean, sd) {
+        (Some(mean), Some(sd)) if mean != 0.0 => format!("{:.1} %", 100.0 * sd / mean.abs()),
+        (Some(_), Some(_)) => "0.0 %".into(),
+        _ => "-".into(),
+    };
+    Cell::number(sd, text).class("dim")
+}
+
+fn verdict(c: &Comparison) -> (&'static str, &'static str) {
+    match (c.verdict, c.differs) {
+        (Verdict::Better, _) => ("better", "better"),
+        (Verdict::Worse, _) => ("worse", "worse"),
+        (Verdict::Noise, true) => ("differs", "differs"),
+        (Verdict::Noise, false) => ("noise", "noise"),
+    }
+}
+
+/// The scale of the drawings: wide enough for all rows, if that is not too wide for the others.
+fn scale(rows: &[Comparison]) -> f64 {
+    let ends = rows.iter().flat_map(|c| c.ci95_pct);
+    let most = ends.flatten().map(f64::abs).fold(0.0, f64::max);
+    let steps = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0];
+    let fits = steps.into_iter().find(|step| most <= *step);
+    fits.unwrap_or(BAR_MOST)
+}
+
+fn bar(c: &Comparison, scale: f64, class: &str) -> Cell {
+    let [Some(lo), Some(hi)] = c.ci95_pct else {
+        return Cell::text("-").class("dim");
+    };
+    let mean = c.change_pct.unwrap_or((lo + hi) / 2.0);
+    let words = format!("[{}, {}] %", change(Some(lo)), change(Some(hi)));
+    Cell {
+        bar: Some(Bar::of([lo, hi], mean, scale)),
+        ..Cell::default()
+    }
+    .title(&words.replace("%,", ",").replace("%]", "]"))
+    .class(class)
+}
