@@ -143,10 +143,11 @@ fn browse(browser: &str, page: &str, width: u32) -> (String, String) {
 const PROBE: &str = r##"<script>
 addEventListener("load", () => setTimeout(() => {
   const colours = [...document.querySelectorAll("canvas")].map((c) => {
-    const data = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer);
-    return new Set(data).size;
+    const image = c.getContext("2d").getImageData(0, 0, c.width, c.height);
+    return new Set(new Uint32Array(image.data.buffer)).size;
   });
-  const cells = [...document.querySelectorAll("#latency-table td[data-value]")].map((c) => +c.dataset.value);
+  const table = document.querySelectorAll("#latency-table td[data-value]");
+  const cells = [...table].map((c) => +c.dataset.value);
   const probe = { colours, cells, flame: document.querySelectorAll(".flame button").length,
     curves: document.querySelectorAll("path.curve").length,
     wide: document.documentElement.scrollWidth - innerWidth };

@@ -39,9 +39,11 @@
       const words = q === 0 ? "fastest" : parseFloat((q * 100).toFixed(4)) + " %";
       chart.append(svg("text", { x: left - 8, y: y(q) + 4, "text-anchor": "end" }, words));
     }
+    const sparse = (W - left - right) / (hi - lo) < 52;
     for (let d = lo; d <= hi; d++) {
       chart.append(svg("path", { class: "grid", d: `M${x(10 ** d)} ${top}V${H - bottom}` }));
       const anchor = d === hi ? "end" : "middle";
+      if (sparse && (hi - d) % 2) continue;
       chart.append(svg("text", { x: x(10 ** d), y: H - bottom + 16, "text-anchor": anchor }, decade(d)));
     }
     curves.forEach((points, i) => {

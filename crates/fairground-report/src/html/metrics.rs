@@ -78,7 +78,7 @@ pub fn of_compare(result: &Compare) -> Table {
             Column::right("± sd").wide(),
             Column::right("patch"),
             Column::right("± sd").wide(),
-            Column::left("unit"),
+            Column::left("unit").wide(),
             Column::right("change"),
             Column::left("95 % interval"),
             Column::left("verdict"),
