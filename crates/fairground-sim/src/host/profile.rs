@@ -211,6 +211,14 @@ impl Profile {
         !self.is_outside() && self.now == func
     }
 
+    fn place(&self) -> usize {
+        if self.is_outside() {
+            Place::Other.index()
+        } else {
+            self.now as usize
+        }
+    }
+
     fn is_outside(&self) -> bool {
         self.depth == 0 || self.depth == KEPT
     }
