@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::host::Host;
-use crate::place::{Access, Fields, Func, Kind, Lock, Object, rq as f};
+use crate::place::{Access, Fields, Func, Kind, Lock, Object, rq as f, time as f_time};
 use crate::policy::Features;
 use crate::rq::{Rq, Rqs};
 use crate::system::System;
@@ -51,6 +51,18 @@ impl<H: Host> Cx<'_, H> {
             self.host.resched(cpu);
         }
         out
+    }
+
+    /// The kernel's count of ticks: a plain load of a word that one CPU writes at each tick.
+    #[inline]
+    pub fn jiffies(&mut self) -> u64 {
+        let time = Object {
+            kind: Kind::Time,
+            a: 0,
+            b: 0,
+        };
+        self.touch(time, f_time::JIFFIES, Access::Read);
+        self.host.jiffies(self.sys.features.tick_ns())
     }
 
     /// Reports a touch.

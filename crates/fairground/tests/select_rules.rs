@@ -266,7 +266,9 @@ fn a_new_task_goes_to_the_cpu_that_wakes_up_fastest() {
 fn flips_count_changes_of_the_wakee_and_halve_each_second() {
     let mut w = plain();
     let words = |w: &World| w.sys.task[0].wakee_flips.load(Relaxed);
-    w.sys.task[0].wakee_flip_decay.store(w.host.now, Relaxed);
+    w.sys.task[0]
+        .wakee_flip_decay
+        .store(w.sys.features.jiffies(w.host.now), Relaxed);
     for _ in 0..3 {
         w.choose(WakeKind::Wake, 0, 1);
     }

@@ -18,7 +18,7 @@ pub use trace::{Counters, TraceLine};
 
 use fairground::event::Event;
 use fairground::host::{Host, Kick, Timer};
-use fairground::place::{Access, Fields, Func, Lock, Object};
+use fairground::place::{Access, Fields, Func, Kind, Lock, Object, task};
 use fairground::task::Task;
 use fairground::value::{Cpu, TaskId};
 
@@ -127,6 +127,8 @@ pub struct SimHost {
     pub tracer: Ps,
     /// Time of `kick_ilb` in the compare-and-swap loop on the flags: in its load, in its swaps.
     pub ilb_cas: [Ps; 2],
+    /// When the first tick of the run is.
+    pub tick_phase: Ps,
     locks: Locks,
     rng: Generator,
 }
@@ -150,6 +152,7 @@ impl SimHost {
             counters: Counters::new(cpus),
             tracer: 0,
             ilb_cas: [0; 2],
+            tick_phase: 0,
             locks: Locks::new(cpus),
             rng: crate::rng::generator(seed, crate::rng::Purpose::Scheduler),
         }
@@ -203,6 +206,23 @@ impl SimHost {
         self.profile
             .add_time(Place::Op(op), self.at, done - self.at);
         self.at = done;
+    }
+
+    /// Kernel code outside the engine touches a place of the engine's, in the course of `place`.
+    pub fn touch_in(&mut self, place: Place, object: Object, fields: Fields, access: Access) {
+        let from = self.at;
+        self.touch(object, fields, access);
+        self.profile.add_time(place, from, self.at - from);
+    }
+
+    /// The same for the flags of the idle task of `cpu`.
+    pub fn touch_idle_flags(&mut self, place: Place, cpu: u32, access: Access) {
+        let idle = Object {
+            kind: Kind::IdleTask,
+            a: cpu,
+            b: 0,
+        };
+        self.touch_in(place, idle, task::THREAD_INFO, access);
     }
 
     /// Price of a kernel operation.
@@ -260,6 +280,13 @@ impl Host for SimHost {
     fn clock(&mut self) -> u64 {
         self.at += self.prices.clock;
         self.at / NS + BOOT_NS
+    }
+
+    /// Ticks lie on the machine's grid; the word is right at any time, without the lag of the CPU
+    /// that writes it.
+    #[inline]
+    fn jiffies(&mut self, tick_ns: u64) -> u64 {
+        (self.at.saturating_sub(self.tick_phase) / NS + BOOT_NS) / tick_ns
     }
 
     fn resched(&mut self, cpu: Cpu) {

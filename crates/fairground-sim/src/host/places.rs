@@ -228,7 +228,7 @@ impl Places {
     #[cold]
     fn make(&mut self, object: Object, index: usize, cache: &mut Cache) -> LineId {
         let node = match object.kind {
-            Kind::Rq | Kind::CfsRq | Kind::GroupSe | Kind::Sd => {
+            Kind::Rq | Kind::CfsRq | Kind::GroupSe | Kind::Sd | Kind::IdleTask => {
                 self.nodes.get(object.a as usize).copied().unwrap_or(0)
             }
             _ => self.alloc_node,

@@ -13,6 +13,7 @@ impl Sim<'_> {
     /// multiple of the tick has phase 0.
     pub fn align_ticks(&mut self, phase_ns: u64) {
         self.tick_phase = phase_ns * NS % self.tick;
+        self.host.tick_phase = self.tick_phase;
     }
 
     /// The initial task number `task` sleeps until `at_ns`, and its grid begins there.

@@ -55,19 +55,27 @@ pub struct IdleStay {
     pub timer_ns: u64,
 }
 
-/// Kinds of work that an interrupt has brought.
+/// What other CPUs have sent and this one has not seen yet. Messages of one kind that are on their
+/// way together arrive as one, as in the interrupt controller; kinds do not wait for each other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pending {
-    /// `need_resched` was set from another CPU.
-    pub resched: bool,
+    /// A reschedule interrupt is on its way.
+    pub reschedule: bool,
+    /// The idle loop's flags were written: it will see that without an interrupt.
+    pub polled: bool,
     /// The remote wake-up list is not empty.
     pub wakeups: bool,
     /// Balance for idle CPUs.
     pub idle_balance: bool,
     /// Unthrottle.
     pub unthrottle: bool,
-    /// An interrupt (or polling wake-up) is on its way already.
-    pub in_flight: bool,
+}
+
+impl Pending {
+    /// Whether the list of functions to call is not empty: whoever finds it so sends no interrupt.
+    pub fn calls(self) -> bool {
+        self.wakeups || self.idle_balance || self.unthrottle
+    }
 }
 
 /// State of one CPU.
@@ -96,7 +104,7 @@ pub struct CpuState {
     pub idle: Option<IdleStay>,
     /// The scheduler was told that the tick is stopped.
     pub nohz: bool,
-    /// Work brought by interrupts.
+    /// Sent by others, not yet seen.
     pub pending: Pending,
     /// Woken tasks that this CPU shall enqueue itself.
     pub wake_list: VecDeque<(Task, Placed, WakeKind)>,

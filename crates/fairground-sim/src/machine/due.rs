@@ -7,6 +7,17 @@ use fairground::host::Timer;
 
 use crate::cache::Ps;
 
+/// How a CPU is told that there is something for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ipi {
+    /// The interrupt that makes it look at its flags (`RESCHEDULE_VECTOR`).
+    Reschedule,
+    /// The interrupt that makes it call queued functions (`CALL_FUNCTION_SINGLE_VECTOR`).
+    CallFunction,
+    /// No interrupt: its idle loop sees that the flags were written.
+    Polled,
+}
+
 /// Something that becomes due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
@@ -24,10 +35,12 @@ pub enum Due {
         /// See [`super::cpu::CpuState`].
         stamp: u32,
     },
-    /// An interrupt from another CPU, or a wake-up of a polling idle loop, arrives.
+    /// A message from another CPU arrives.
     Ipi {
         /// The CPU.
         cpu: u32,
+        /// Which.
+        kind: Ipi,
     },
     /// A task's timed wait ends; the interrupt comes to the CPU that set the timer.
     Wait {
@@ -183,7 +196,10 @@ mod tests {
     fn equal_times_come_out_in_order_of_insertion() {
         let mut q = Queue::new(100);
         let due = |cpu: u32| match cpu % 3 {
-            0 => Due::Ipi { cpu },
+            0 => Due::Ipi {
+                cpu,
+                kind: Ipi::Reschedule,
+            },
             1 => Due::Work { cpu, stamp: 1 },
             _ => Due::Tick { cpu, stamp: 1 },
         };

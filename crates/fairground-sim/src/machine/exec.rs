@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use fairground::place::{Access, task as ftask};
 use fairground::sched::{self, Moved};
 use fairground::task::Prev;
 use fairground::value::{Cpu, CpuMask, TaskId};
@@ -20,6 +21,10 @@ impl Sim<'_> {
     pub(super) fn run_task(&mut self, cpu: u32) {
         let c = cpu as usize;
         let Some(id) = self.cpus[c].curr else { return };
+        // Whoever returns to user space looks at its flags, which another CPU may have written.
+        let curr = self.rqs[c].curr_object();
+        self.host
+            .touch_in(Place::Syscall, curr, ftask::THREAD_INFO, Access::Read);
         self.engine(sched::exit_to_user);
         if self.rqs[c].need_resched {
             self.step_done(cpu);

@@ -9,6 +9,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use fairground::place::Access;
 use fairground::sched;
 
 use super::Sim;
@@ -105,11 +106,16 @@ impl Sim<'_> {
         if stop_tick {
             let c = &mut self.cpus[cpu as usize];
             c.tick_on = false;
+            if self.do_timer == Some(cpu) {
+                self.do_timer = None;
+            }
+            let c = &mut self.cpus[cpu as usize];
             if !c.nohz {
                 c.nohz = true;
                 self.engine(sched::nohz_enter_idle);
             }
         }
+        self.touch_idle_flags(cpu);
         let c = &mut self.cpus[cpu as usize];
         c.idle = Some(IdleStay {
             state,
@@ -143,6 +149,21 @@ impl Sim<'_> {
         *factor = (*factor - *factor / CORRECTION_DECAY + share / CORRECTION_DECAY).max(1);
         let exit = self.idle.exit(stay.state);
         self.host.spend(Place::IdleExit, exit);
+        self.touch_idle_flags(cpu);
+        // Nobody may have counted while this CPU slept (`tick_nohz_update_jiffies`).
+        if !self.cpus[cpu as usize].tick_on {
+            self.count_jiffies();
+        }
+    }
+
+    /// The idle loop looks at `TIF_NEED_RESCHED` and sets or clears `TIF_POLLING_NRFLAG`, once for
+    /// the loop and once for the state, on the way in and on the way out. Whoever woke this CPU has
+    /// the line; it comes back with the first look on the way out.
+    fn touch_idle_flags(&mut self, cpu: u32) {
+        let place = Place::Op(crate::costs::KernelOp::IdleLoop);
+        self.host.touch_idle_flags(place, cpu, Access::Read);
+        self.host.touch_idle_flags(place, cpu, Access::Rmw);
+        self.host.touch_idle_flags(place, cpu, Access::Rmw);
     }
 
     /// The tick goes on when a CPU has a task again.

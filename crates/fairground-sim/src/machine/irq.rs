@@ -1,14 +1,15 @@
 //! Interrupts: the tick, messages from other CPUs, timers.
 
 use fairground::fair::bandwidth;
-use fairground::host::{Kick, Timer};
+use fairground::host::{Host, Timer};
+use fairground::place::{Access, Kind, Object, time};
 use fairground::sched;
 use fairground::task::WakeKind;
-use fairground::value::{Cpu, TaskId};
+use fairground::value::TaskId;
 
 use super::Sim;
 use super::cpu::Todo;
-use super::due::Due;
+use super::due::{Due, Ipi};
 use super::task::{Life, Wait};
 use crate::cache::{self, NS, Ps};
 use crate::costs::KernelOp;
@@ -43,16 +44,19 @@ impl Sim<'_> {
         if was_idle {
             self.leave_idle(cpu);
         }
-        let polled = was_idle && self.idle.polls() && matches!(due, Due::Ipi { .. });
+        let polled = matches!(due, Due::Ipi { kind, .. } if kind == Ipi::Polled);
         if !polled {
             self.host.spend(Place::Irq, self.host.prices.irq);
+        }
+        if was_idle {
+            self.see_polled(cpu);
         }
         if due.is_timer() {
             self.host.spend(Place::Irq, self.host.prices.timer_irq);
         }
         match due {
             Due::Tick { .. } => self.tick(cpu),
-            Due::Ipi { .. } => self.ipi(cpu),
+            Due::Ipi { kind, .. } => self.ipi(cpu, kind),
             Due::Wait { task, .. } => self.timed_wait(cpu, TaskId(task)),
             Due::Timer { timer, stamp, .. } => self.engine_timer(timer, stamp),
             Due::Write { event } => self.control_write(event),
@@ -108,26 +112,26 @@ impl Sim<'_> {
 
     fn tick(&mut self, cpu: u32) {
         self.host.spend(Place::Tick, self.host.prices.tick);
+        // One CPU has the duty, until it stops its tick; then the next that ticks takes it.
+        if *self.do_timer.get_or_insert(cpu) == cpu {
+            self.count_jiffies();
+        }
         self.engine(sched::sched_tick);
         self.program_tick(cpu, self.host.at);
     }
 
-    fn ipi(&mut self, cpu: u32) {
-        self.host.op(KernelOp::IpiBody);
-        let pending = std::mem::take(&mut self.cpus[cpu as usize].pending);
-        if pending.wakeups {
-            let mut list = std::mem::take(&mut self.cpus[cpu as usize].wake_list);
-            for (task, ..) in &list {
-                self.tasks[task.body.id.idx()].life = Life::Runnable;
-            }
-            self.engine(|cx, rqs| sched::sched_ttwu_pending(cx, rqs, &mut list));
-            self.cpus[cpu as usize].wake_list = list;
-        }
-        if pending.unthrottle {
-            self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::Unthrottle));
-        }
-        if pending.idle_balance {
-            self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::IdleBalance));
+    /// Writes the count of jiffies if it has moved on (`tick_do_update_jiffies64`).
+    pub(super) fn count_jiffies(&mut self) {
+        let now = self.host.jiffies(self.sys.features.tick_ns());
+        if now > self.jiffies {
+            self.jiffies = now;
+            let word = Object {
+                kind: Kind::Time,
+                a: 0,
+                b: 0,
+            };
+            self.host
+                .touch_in(Place::Tick, word, time::JIFFIES, Access::Update);
         }
     }
 
@@ -167,10 +171,7 @@ impl Sim<'_> {
         for (at, request) in requests.drain(..) {
             match request {
                 Request::Resched(to) if to.0 == cpu => {}
-                Request::Resched(to) => {
-                    self.cpus[to.idx()].pending.resched = true;
-                    self.send(cpu, to.0, at);
-                }
+                Request::Resched(to) => self.send_reschedule(cpu, to.0, at),
                 Request::Kick(to, work) => self.kick(cpu, to, work, at),
                 Request::Start(timer, at_ns) => {
                     let stamp = self.timer_stamp(timer);
@@ -189,47 +190,6 @@ impl Sim<'_> {
         self.sync.stamps = self.sync.stamps.wrapping_add(1);
         self.timers.insert(timer, self.sync.stamps);
         self.sync.stamps
-    }
-
-    fn kick(&mut self, from: u32, to: Cpu, work: Kick, at: Ps) {
-        let state = &mut self.cpus[to.idx()];
-        match work {
-            Kick::Wakeups => state.pending.wakeups = true,
-            Kick::IdleBalance => state.pending.idle_balance = true,
-            Kick::Unthrottle => state.pending.unthrottle = true,
-            Kick::BalanceSoftirq => {
-                state.todo.push_front(Todo::Softirq(work));
-                return;
-            }
-            Kick::ActiveBalance | Kick::Migrate => {
-                state.stops.push_back(work);
-                state.pending.resched = true;
-            }
-        }
-        self.send(from, to.0, at);
-    }
-
-    /// Sends an interrupt, or lets an idle CPU that watches its flag see it.
-    fn send(&mut self, from: u32, to: u32, at: Ps) {
-        if self.cpus[to as usize].pending.in_flight {
-            return;
-        }
-        self.cpus[to as usize].pending.in_flight = true;
-        if from == to {
-            self.queue.push(at, Due::Ipi { cpu: to });
-            return;
-        }
-        let places = &self.distance.cpus;
-        let distance = places[from as usize].distance(&places[to as usize]) as usize;
-        if self.idle.polls() && self.cpus[to as usize].idle.is_some() {
-            self.queue
-                .push(at + self.transfer[distance], Due::Ipi { cpu: to });
-            return;
-        }
-        self.host.counters.ipis += 1;
-        self.host.spend(Place::IpiSend, self.host.prices.ipi_send);
-        self.queue
-            .push(at + self.ipi[distance], Due::Ipi { cpu: to });
     }
 
     /// Sets the timer of a task's timed wait on the executing CPU.

@@ -12,7 +12,7 @@
 //! | `cpu`, `task` | state of one CPU, of one task |
 //! | `setup` | from a workload to groups, tasks and first events |
 //! | `step` | one step of kernel code: switch, wake-up, softirq |
-//! | `irq` | tick, interrupts, timers |
+//! | `irq`, `ipi` | tick, timers; messages from other CPUs |
 //! | `idle` | idle states and the tick that stops |
 //! | `exec` | one operation of a program |
 //! | `user` | what programs do in user space: work, shared words, the clock |
@@ -33,6 +33,7 @@ mod exec;
 mod gaps;
 mod idle;
 mod inet;
+mod ipi;
 pub(crate) mod irq;
 mod life;
 mod mutex;
@@ -63,7 +64,7 @@ use crate::rng::Generator;
 use crate::workload::metric::Marks;
 use crate::workload::program::Workload;
 use cpu::CpuState;
-use due::{Due, Queue};
+use due::{Due, Ipi, Queue};
 use idle::IdleTable;
 use task::SimTask;
 
@@ -108,6 +109,9 @@ pub struct Sim<'a> {
     /// All CPUs take turns in one stream of instructions (an emulator on one host thread).
     shared_stream: bool,
     tick_phase: Ps,
+    /// The CPU whose tick counts jiffies (`tick_do_timer_cpu`), and the last one written.
+    do_timer: Option<u32>,
+    jiffies: u64,
     pub(crate) groups: Vec<fairground::value::TgId>,
     pub(crate) limits: Vec<irq::Limit>,
     cpuset: Vec<CpuMask>,
@@ -198,7 +202,11 @@ impl<'a> Sim<'a> {
                     self.interrupt(cpu, at, due);
                 }
             }
-            Due::Ipi { cpu } | Due::Wait { cpu, .. } => self.interrupt(cpu, at, due),
+            Due::Ipi {
+                cpu,
+                kind: Ipi::Polled,
+            } if !self.cpus[cpu as usize].pending.polled => {}
+            Due::Ipi { cpu, .. } | Due::Wait { cpu, .. } => self.interrupt(cpu, at, due),
             Due::Write { event } => self.interrupt(0, at, Due::Write { event }),
             Due::End => self.ended = true,
         }

@@ -108,6 +108,8 @@ impl<'a> Sim<'a> {
                 .kernel_op_ns("shared_stream")
                 .is_some_and(|v| v > 0.0),
             tick_phase: start_rng.below(tick),
+            do_timer: None,
+            jiffies: 0,
             groups: vec![TgId::ROOT],
             limits: vec![NO_LIMIT],
             cpuset: vec![CpuMask::first_n(cpus)],
@@ -119,6 +121,7 @@ impl<'a> Sim<'a> {
             ended: false,
             events: 0,
         };
+        sim.host.tick_phase = sim.tick_phase;
         for cpu in &mut sim.cpus {
             cpu.gaps = super::gaps::Gaps::new(machine, &mut sim.start_rng);
         }

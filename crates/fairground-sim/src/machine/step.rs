@@ -24,6 +24,7 @@ impl Sim<'_> {
         let c = cpu as usize;
         if self.cpus[c].idle.is_some() {
             self.leave_idle(cpu);
+            self.see_polled(cpu);
         }
         if let Some(todo) = self.cpus[c].todo.pop_front() {
             self.do_todo(cpu, todo);
@@ -83,7 +84,6 @@ impl Sim<'_> {
     /// The scheduler has chosen `next`.
     fn switched(&mut self, cpu: u32, prev: Option<TaskId>, next: Option<TaskId>) {
         let c = cpu as usize;
-        self.cpus[c].pending.resched = false;
         if prev == next {
             self.cpus[c].curr = next;
             return;

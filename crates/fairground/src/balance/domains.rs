@@ -7,7 +7,7 @@ use super::balance_rq::{sched_balance_rq, touch_sd};
 use super::env::IdleType;
 use super::interval::get_sd_balance_interval;
 use super::newidle::update_newidle_cost;
-use super::nohz::{self, jiffies};
+use super::nohz;
 use crate::cx::Cx;
 use crate::fair::blocked::update_blocked_averages;
 use crate::host::{Host, Kick};
@@ -35,7 +35,7 @@ pub fn sched_balance_trigger<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut
             frq::NOHZ_STATE
         };
         let due = words.next_balance_and(cpu, idle_test | tick, cx.host);
-        if jiffies(cx) >= due {
+        if cx.jiffies() >= due {
             cx.host.kick(cpu, Kick::BalanceSoftirq);
         }
         nohz::nohz_balancer_kick(cx, rq);
@@ -73,14 +73,14 @@ pub(super) fn sched_balance_domains<H: Host, R: Rqs + ?Sized>(
         idle,
         busy: !idle.is_idle() && !sys.cpu[cpu.idx()].sched_idle_cpu(),
         goes_on: true,
-        next_balance: jiffies(cx) + 60 * u64::from(sys.features.hz),
+        next_balance: cx.jiffies() + 60 * u64::from(sys.features.hz),
         due_found: false,
     };
     let mut need_decay = false;
     let mut max_cost_ns = 0;
     for sd in sys.topology.domains(cpu) {
         touch_sd(cx, cpu, sd.level as usize, fsd::NEWIDLE, Access::Update);
-        let now = jiffies(cx);
+        let now = cx.jiffies();
         need_decay = update_newidle_cost(sd, 0, 0, now, sys.features.hz);
         max_cost_ns += sd.state.max_newidle_lb_cost.load(Relaxed);
         // Another CPU of the group balances this level; but the costs go on decaying.
@@ -133,7 +133,7 @@ fn balance_level<H: Host, R: Rqs + ?Sized>(
     let last = &sd.state.last_balance;
     let mut interval = get_sd_balance_interval(sys, sd, turn.busy);
     if !sd.flags.serialize || sys.nohz.try_start_serialized(cx.host) {
-        if jiffies(cx) >= last.load(Relaxed) + interval {
+        if cx.jiffies() >= last.load(Relaxed) + interval {
             let attempt = sched_balance_rq(cx, rqs, cpu, level, turn.idle);
             turn.goes_on = attempt.goes_on;
             if attempt.pulled > 0 {
@@ -143,7 +143,7 @@ fn balance_level<H: Host, R: Rqs + ?Sized>(
                 turn.idle = if idle { IdleType::Idle } else { IdleType::Busy };
                 turn.busy = !idle && !words.sched_idle_cpu();
             }
-            last.store(jiffies(cx), Relaxed);
+            last.store(cx.jiffies(), Relaxed);
             touch_sd(cx, cpu, level, fsd::LAST_BALANCE, Access::Write);
             interval = get_sd_balance_interval(sys, sd, turn.busy);
         }

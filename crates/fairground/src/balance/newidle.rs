@@ -7,7 +7,7 @@ use super::balance_rq::{sched_balance_rq, touch_sd};
 use super::domains::update_blocked;
 use super::env::IdleType;
 use super::interval::update_next_balance;
-use super::nohz::{jiffies, nohz_newidle_balance};
+use super::nohz::nohz_newidle_balance;
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, sd as fsd};
@@ -38,7 +38,7 @@ pub fn sched_balance_newidle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut
     let outer = cx.host.enter(Func::Newidle);
     let (sys, cpu) = (cx.sys, cx.cpu);
     let avg_idle_ns = rqs.rq(cpu).avg_idle;
-    let mut next_balance = jiffies(cx) + u64::from(sys.features.hz);
+    let mut next_balance = cx.jiffies() + u64::from(sys.features.hz);
     let mut search = Search {
         since: cx.host.clock(),
         cost_ns: 0,
@@ -103,7 +103,7 @@ struct Search {
 /// domain. If not, the CPU may still promise to decay blocked load.
 fn search_pays<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> bool {
     let sys = cx.sys;
-    let mut next_balance = jiffies(cx) + u64::from(sys.features.hz);
+    let mut next_balance = cx.jiffies() + u64::from(sys.features.hz);
     if let Some(sd) = sys.topology.domains(rq.cpu).first() {
         let worth = rq.avg_idle >= sd.state.max_newidle_lb_cost.load(Relaxed);
         if sys.rd.is_overloaded(cx.host) && worth {
@@ -141,7 +141,7 @@ fn try_level<H: Host, R: Rqs + ?Sized>(
     search.since = now_ns;
     search.cost_ns += cost_ns;
     let success = if attempt.pulled > 0 { weight } else { 0 };
-    let now = sys.features.jiffies(now_ns);
+    let now = cx.jiffies();
     update_newidle_cost(sd, cost_ns, success, now, sys.features.hz);
     touch_sd(cx, cpu, level, fsd::NEWIDLE, Access::Update);
 }

@@ -54,7 +54,7 @@ pub(crate) fn nohz_balancer_kick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     if rq.idle_balance {
         return;
     }
-    let (sys, now) = (cx.sys, jiffies(cx));
+    let (sys, now) = (cx.sys, cx.jiffies());
     nohz_balance_exit_idle(cx, rq);
     if sys.nohz.nr_cpus(cx.host) == 0 {
         return;
@@ -125,7 +125,7 @@ pub(super) fn nohz_newidle_balance<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     if rq.avg_idle < sys.features.newidle.migration_cost_ns {
         return;
     }
-    if !sys.nohz.has_blocked(cx.host) || jiffies(cx) < sys.nohz.next_blocked(cx.host) {
+    if !sys.nohz.has_blocked(cx.host) || cx.jiffies() < sys.nohz.next_blocked(cx.host) {
         return;
     }
     let _ = sys.cpu[rq.cpu.idx()].or_nohz_flags(rq.cpu, nohz_kick::NEWILB, cx.host);
@@ -177,7 +177,7 @@ fn kick_ilb<H: Host>(cx: &mut Cx<H>, flags: u32) {
     let sys = cx.sys;
     if flags & nohz_kick::BALANCE != 0 {
         // No other CPU asks before the next jiffy; refreshing statistics does not count.
-        let next = jiffies(cx) + 1;
+        let next = cx.jiffies() + 1;
         sys.nohz.set_next_balance(next, cx.host);
     }
     let Some(ilb) = find_new_ilb(cx) else { return };
@@ -215,7 +215,7 @@ fn find_new_ilb<H: Host>(cx: &mut Cx<H>) -> Option<Cpu> {
 /// Balances, as `flags` say, for every idle CPU of the mask, this one last so that the others
 /// get a chance to pull; stops when this CPU gets work to do (`_nohz_idle_balance`).
 fn balance_idle_cpus<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, flags: u32) {
-    let (sys, this_cpu, now) = (cx.sys, cx.cpu, jiffies(cx));
+    let (sys, this_cpu, now) = (cx.sys, cx.cpu, cx.jiffies());
     let stats = flags & nohz_kick::STATS != 0;
     // Cleared first: a CPU that becomes idle from now on sets them again.
     if stats {
@@ -262,7 +262,7 @@ fn balance_idle_cpus<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, flag
 /// Balances for one idle CPU if that is due; when the next one is, jiffies.
 fn balance_one<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu: Cpu, flags: u32) -> u64 {
     let words = &cx.sys.cpu[cpu.idx()];
-    if jiffies(cx) >= words.next_balance(cpu, cx.host) {
+    if cx.jiffies() >= words.next_balance(cpu, cx.host) {
         cx.with_rq(rqs, cpu, |cx, rq| cx.update_rq_clock(rq));
         if flags & nohz_kick::BALANCE != 0 {
             sched_balance_domains(cx, rqs, cpu, IdleType::Idle);
@@ -278,7 +278,7 @@ fn update_nohz_stats<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu:
     if !words.has_blocked_load.load(Relaxed) || !words.nohz_tick_stopped.load(Relaxed) {
         return false;
     }
-    if jiffies(cx) <= words.last_blocked_update.load(Relaxed) {
+    if cx.jiffies() <= words.last_blocked_update.load(Relaxed) {
         return true;
     }
     update_blocked(cx, rqs, cpu);
@@ -297,11 +297,6 @@ fn read_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
         cx.touch(object, fields, Access::Read);
         cx.sys.cpu[cpu.idx()].idle_cpu()
     })
-}
-
-pub(super) fn jiffies<H: Host>(cx: &mut Cx<H>) -> u64 {
-    let now = cx.host.clock();
-    cx.sys.features.jiffies(now)
 }
 
 /// Jiffies that last at least `ms`.

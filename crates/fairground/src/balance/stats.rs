@@ -158,8 +158,7 @@ impl SgLbStats {
 /// Computes the local group's capacity anew: at each balance of an idle or busy CPU, and when it
 /// is due for a newly idle one.
 fn refresh_capacity<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>, group: &SchedGroup) {
-    let now = cx.host.clock();
-    let jiffies = cx.features().jiffies(now);
+    let jiffies = cx.jiffies();
     let due = jiffies >= group.state.next_update.load(Relaxed);
     if env.idle != IdleType::NewlyIdle || due {
         update_group_capacity(cx, env.sd, env.dst_cpu, jiffies);

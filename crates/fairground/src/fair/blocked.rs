@@ -16,7 +16,7 @@ use crate::value::{CfsId, SeId};
 pub fn update_blocked_averages<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     let outer = cx.host.enter(Func::UpdateBlockedAverages);
     cx.touch(rq.object(), r::LEAF_LIST, Access::Read);
-    rq.last_blocked_update = cx.features().jiffies(rq.clock.clock);
+    rq.last_blocked_update = cx.jiffies();
     let mut blocked = false;
     let mut next = rq.leaf_head;
     while let Some(cfs) = next {

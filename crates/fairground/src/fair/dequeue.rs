@@ -95,7 +95,7 @@ pub(crate) fn dequeue_entities<H: Host>(
         rq.nr_running -= counts.queued;
         if !was_idle_only && is_idle_only(rq) {
             // Look early for something better to do.
-            let now = cx.features().jiffies(rq.clock.clock);
+            let now = cx.jiffies();
             cx.sys.cpu[rq.cpu.idx()].set_next_balance(rq.cpu, now, cx.host);
         }
     }

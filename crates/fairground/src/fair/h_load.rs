@@ -33,7 +33,7 @@ pub fn update_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     if !cx.features().h_load.walks_all_groups() {
         return;
     }
-    let now = cx.features().jiffies(rq.clock.clock) + 1;
+    let now = cx.jiffies() + 1;
     if rq.h_load_throttle == now {
         return;
     }
@@ -44,7 +44,7 @@ pub fn update_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
 /// Refreshes the share of `cfs`: up to the first queue that was refreshed in this jiffy, leaving a
 /// trail, and down again along it.
 fn update_cfs_rq_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let now = cx.features().jiffies(rq.clock.clock) + 1;
+    let now = cx.jiffies() + 1;
     let outer = cx.host.enter(Func::UpdateCfsRqHLoad);
     cx.touch(rq.cfs_object(cfs), q::H_LOAD, Access::Read);
     if rq.cfs[cfs.idx()].last_h_load_update == now {

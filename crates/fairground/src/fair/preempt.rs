@@ -145,7 +145,8 @@ fn matching_entities(rq: &Rq, mut a: SeId, mut b: SeId) -> (SeId, SeId) {
 }
 
 fn touch_preempt<H: Host>(cx: &mut Cx<H>, rq: &Rq, curr: SeId, woken: SeId) {
-    cx.touch(rq.object(), frq::CURR | frq::NEED_RESCHED, Access::Read);
+    cx.touch(rq.object(), frq::CURR, Access::Read);
+    cx.touch(rq.curr_object(), ft::THREAD_INFO, Access::Read);
     touch_task(cx, rq.task_id(woken), ft::PRIO, Access::Read);
     let fields = fse::CFS_RQ | fse::DEPTH | fse::PARENT | fse::DEADLINE | fse::SLICE;
     cx.touch(rq.se_object(curr), fields | fse::VLAG, Access::Read);

@@ -2,20 +2,28 @@
 
 use crate::cx::Cx;
 use crate::host::Host;
-use crate::place::{Access, rq as f};
+use crate::place::{Access, rq as f, task as ft};
 use crate::rq::Rq;
 use crate::task::Resched;
 
-/// Asks for a switch on the CPU of `rq` (`resched_curr`): once, until it happens. The flag is in
-/// words of the running task, which its own CPU reads all the time, so it is written only once.
-/// The host is told when the queue is released ([`Cx::with_rq`]).
+/// Asks for a switch on the CPU of `rq` (`resched_curr`): once, until it happens.
+///
+/// The flag is in the `thread_info` of the task that runs there, which its own CPU reads at every
+/// return to user space, so it is read before it is written. The own CPU sets the bit; another one
+/// has to know at the same moment whether the idle loop there polls the word
+/// (`set_nr_and_not_polling`), which on x86 is a loop around compare-and-exchange. The host is told
+/// when the queue is released ([`Cx::with_rq`]) and decides whether an interrupt is needed.
 pub(crate) fn resched_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
-    cx.touch(rq.object(), f::NEED_RESCHED, Access::Read);
+    cx.touch(rq.object(), f::CURR, Access::Read);
+    let curr = rq.curr_object();
+    cx.touch(curr, ft::THREAD_INFO, Access::Read);
     if rq.need_resched {
         return;
     }
     rq.need_resched = true;
-    cx.touch(rq.object(), f::NEED_RESCHED, Access::Rmw);
+    let own = rq.cpu == cx.cpu;
+    let how = if own { Access::Rmw } else { Access::CasLoop };
+    cx.touch(curr, ft::THREAD_INFO, how);
 }
 
 /// Acts on an answer about the queue that gave it.

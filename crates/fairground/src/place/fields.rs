@@ -91,7 +91,6 @@ fields! {
         ACTIVE_BALANCE "active_balance": "active_balance, push_cpu",
         MISFIT "misfit": "misfit_task_load",
         NR_SWITCHES "nr_switches": "nr_switches and other statistics",
-        NEED_RESCHED "need_resched": "thread flags of the running task: need_resched, polling",
     }
 }
 
@@ -167,6 +166,7 @@ fields! {
         SCHED_GROUP "sched_group": "sched_task_group",
         WAKE_ENTRY "wake_entry": "link of the remote wake-up list",
         THREAD "thread": "saved registers, stack, mm",
+        THREAD_INFO "thread_info": "thread_info.flags: TIF_NEED_RESCHED, TIF_POLLING_NRFLAG",
     }
 }
 
@@ -236,6 +236,13 @@ fields! {
     }
 }
 
+fields! {
+    /// The kernel's clock words that everybody reads.
+    time {
+        JIFFIES "jiffies": "jiffies_64, on a line of its own, written by one CPU at each tick",
+    }
+}
+
 /// The fields of a kind of structure, by bit index.
 #[must_use]
 pub const fn field_names(kind: Kind) -> &'static [FieldName] {
@@ -243,12 +250,13 @@ pub const fn field_names(kind: Kind) -> &'static [FieldName] {
         Kind::Rq => rq::NAMES,
         Kind::CfsRq => cfs_rq::NAMES,
         Kind::GroupSe | Kind::TaskSe => se::NAMES,
-        Kind::Task => task::NAMES,
+        Kind::Task | Kind::IdleTask => task::NAMES,
         Kind::Tg => tg::NAMES,
         Kind::Llc => llc::NAMES,
         Kind::Rd => rd::NAMES,
         Kind::Nohz => nohz::NAMES,
         Kind::Sd => sd::NAMES,
         Kind::Sg => sg::NAMES,
+        Kind::Time => time::NAMES,
     }
 }

@@ -20,7 +20,7 @@ pub struct Layout {
     /// Name as in `--set layout=NAME`.
     pub name: &'static str,
     /// One row for each kind.
-    pub structs: [StructLayout; 11],
+    pub structs: [StructLayout; 13],
 }
 
 impl Layout {
@@ -70,6 +70,8 @@ pub const LINUX_6_15: Layout = Layout {
         NOHZ,
         SD,
         SG,
+        TASK,
+        TIME,
     ],
 };
 
@@ -92,6 +94,8 @@ pub const REORDERED: Layout = Layout {
         NOHZ,
         SD,
         SG,
+        TASK,
+        TIME,
     ],
 };
 
@@ -110,6 +114,8 @@ pub const ENGINE: Layout = Layout {
         NOHZ,
         SD,
         SG,
+        TASK,
+        TIME,
     ],
 };
 
@@ -293,7 +299,7 @@ const SE_ENGINE: StructLayout = StructLayout {
 };
 
 const RQ: StructLayout = StructLayout {
-    size: 640,
+    size: 512,
     fields: &[
         (0, 4),    // lock
         (4, 4),    // nr_running
@@ -310,14 +316,13 @@ const RQ: StructLayout = StructLayout {
         (344, 8),  // active_balance
         (336, 8),  // misfit
         (112, 8),  // nr_switches
-        (512, 8),  // need_resched
     ],
 };
 
 const TASK: StructLayout = StructLayout {
     size: 512,
     fields: &[
-        (0, 8),     // state
+        (24, 8),    // state
         (32, 4),    // on_cpu
         (40, 16),   // cpu
         (64, 24),   // wakee
@@ -328,6 +333,7 @@ const TASK: StructLayout = StructLayout {
         (128, 8),   // sched_group
         (264, 8),   // wake_entry
         (320, 128), // thread
+        (0, 8),     // thread_info
     ],
 };
 
@@ -393,6 +399,13 @@ const SG: StructLayout = StructLayout {
         (0, 64),  // fixed
         (64, 32), // capacity
         (96, 4),  // imbalance
+    ],
+};
+
+const TIME: StructLayout = StructLayout {
+    size: 64,
+    fields: &[
+        (0, 8), // jiffies
     ],
 };
 

@@ -8,7 +8,9 @@ mod fields;
 mod func;
 mod layout;
 
-pub use fields::{FieldName, Fields, cfs_rq, field_names, llc, nohz, rd, rq, sd, se, sg, task, tg};
+pub use fields::{
+    FieldName, Fields, cfs_rq, field_names, llc, nohz, rd, rq, sd, se, sg, task, tg, time,
+};
 pub use func::Func;
 pub use layout::{ENGINE, LINUX_6_15, Layout, REORDERED, StructLayout};
 
@@ -38,11 +40,15 @@ pub enum Kind {
     Sd,
     /// A `sched_group` with its capacity.
     Sg,
+    /// The words of a CPU's idle task, which is current while the CPU idles.
+    IdleTask,
+    /// The words of timekeeping that the scheduler reads.
+    Time,
 }
 
 impl Kind {
     /// All kinds in order.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 13] = [
         Kind::Rq,
         Kind::CfsRq,
         Kind::GroupSe,
@@ -54,6 +60,8 @@ impl Kind {
         Kind::Nohz,
         Kind::Sd,
         Kind::Sg,
+        Kind::IdleTask,
+        Kind::Time,
     ];
 
     /// The name of the structure, as `pahole` or `perf c2c` would say it.
@@ -71,6 +79,8 @@ impl Kind {
             Kind::Nohz => "nohz",
             Kind::Sd => "sched_domain",
             Kind::Sg => "sched_group",
+            Kind::IdleTask => "task_struct(idle)",
+            Kind::Time => "timekeeping",
         }
     }
 }
@@ -85,7 +95,8 @@ impl Kind {
 /// | `Tg` | group | 0 |
 /// | `Llc`, `Sg` | id | 0 |
 /// | `Sd` | CPU | level |
-/// | `Rd`, `Nohz` | 0 | 0 |
+/// | `Rd`, `Nohz`, `Time` | 0 | 0 |
+/// | `IdleTask` | CPU | 0 |
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Object {
     /// The structure's kind.

@@ -52,7 +52,7 @@ pub struct Rq {
     pub nr_running: u32,
     /// Head of the list of queues that have load to decay, children before parents.
     pub leaf_head: Option<CfsId>,
-    /// `need_resched` is set for the running task.
+    /// `TIF_NEED_RESCHED` is set in the `thread_info` of the running task, or of the idle task.
     pub need_resched: bool,
     /// The next switch takes the clock as it is (`RQCF_REQ_SKIP`): whoever asked for it has just
     /// updated it. So the time from a wake-up that preempts to the switch is the woken task's.
@@ -145,6 +145,25 @@ impl Rq {
             kind: Kind::Rq,
             a: self.cpu.0,
             b: 0,
+        }
+    }
+
+    /// The `task_struct` of whoever runs, the idle task's if nobody does: whose `thread_info` has
+    /// the flags of this CPU.
+    #[inline]
+    #[must_use]
+    pub fn curr_object(&self) -> Object {
+        match self.curr_task().filter(|id| *id != TaskId::NONE) {
+            Some(id) => Object {
+                kind: Kind::Task,
+                a: id.0,
+                b: 0,
+            },
+            None => Object {
+                kind: Kind::IdleTask,
+                a: self.cpu.0,
+                b: 0,
+            },
         }
     }
 

@@ -7,7 +7,7 @@ use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move};
 use crate::fair::task;
 use crate::host::{Host, Kick};
-use crate::place::Func;
+use crate::place::{Access, Func, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::task::{Placed, Switch};
 use crate::value::{Cpu, SeId};
@@ -22,6 +22,8 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: 
         if let Some(slot) = prev {
             task::put_prev_task_fair(cx, rq, slot);
         }
+        // The switch to the stopper heeds what was asked of the task that ran.
+        cx.touch(rq.curr_object(), ftask::THREAD_INFO, Access::Rmw);
         prev.map(|slot| {
             let out = (slot, rq.task_id(slot));
             rq.curr = None;

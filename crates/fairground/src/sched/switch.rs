@@ -142,6 +142,8 @@ pub(super) fn switch_to<H: Host>(
         prev: prev.map(|s| rq.task_id(s)),
         next: next.map(|s| rq.task_id(s)),
     };
+    // `clear_tsk_need_resched`, whether it was set or not.
+    cx.touch(rq.curr_object(), ftask::THREAD_INFO, Access::Rmw);
     clear_need_resched(rq);
     rq.curr = next;
     if let Some(next) = next {

@@ -13,9 +13,6 @@ use crate::shared::{Relaxed, TaskShared};
 use crate::topology::SchedDomain;
 use crate::value::{Cpu, SCHED_CAPACITY_SCALE, TaskId, TgId};
 
-/// Flips are halved when this much time has gone, ns.
-const FLIP_HALVING_NS: u64 = 1_000_000_000;
-
 /// Load average of an idle task: it was forked like any other, with the load of nice 0, and is
 /// never updated. Counts when an interrupt on an idle CPU wakes synchronously.
 const IDLE_TASK_LOAD_AVG: u64 = SCHED_CAPACITY_SCALE;
@@ -41,18 +38,13 @@ fn touch_wakee<H: Host>(cx: &mut Cx<H>, task: TaskId, access: Access) {
 /// Counts how often the waker wakes somebody else than the last time.
 pub(super) fn record_wakee<H: Host>(cx: &mut Cx<H>, waker: Option<TaskId>, wakee: TaskId) {
     let words = waker_words(cx, waker);
-    let now = cx.host.clock();
-    let halved = words.wakee_flip_decay.load(Relaxed);
+    let now = cx.jiffies();
     let mut access = Access::Read;
-    // Jiffies only where it can matter: they cost two divisions.
-    if now.saturating_sub(halved) > FLIP_HALVING_NS {
-        let features = cx.features();
-        if features.jiffies(now) > features.jiffies(halved) + u64::from(features.hz) {
-            let flips = words.wakee_flips.load(Relaxed) >> 1;
-            words.wakee_flips.store(flips, Relaxed);
-            words.wakee_flip_decay.store(now, Relaxed);
-            access = Access::Update;
-        }
+    if now > words.wakee_flip_decay.load(Relaxed) + u64::from(cx.features().hz) {
+        let flips = words.wakee_flips.load(Relaxed) >> 1;
+        words.wakee_flips.store(flips, Relaxed);
+        words.wakee_flip_decay.store(now, Relaxed);
+        access = Access::Update;
     }
     if words.last_wakee.load(Relaxed) != wakee.0 {
         let flips = words.wakee_flips.load(Relaxed);

@@ -25,8 +25,7 @@ pub(super) fn task_h_load<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu, load_avg:
         touch_queue(cx, tg, cpu, Access::Read);
         current_h_load(cx, tg, cpu)
     } else {
-        let now = cx.host.clock();
-        let stamp = cx.features().jiffies(now) + 1;
+        let stamp = cx.jiffies() + 1;
         let outer = cx.host.enter(Func::UpdateCfsRqHLoad);
         let h_load = refresh_h_load(cx, tg, cpu, stamp);
         cx.host.leave(outer);

@@ -22,7 +22,7 @@ pub struct TaskShared {
     pub wakee_flips: AtomicU32,
     /// Whom it woke last.
     pub last_wakee: AtomicU32,
-    /// When `wakee_flips` was last halved, ns.
+    /// When `wakee_flips` was last halved, jiffies.
     pub wakee_flip_decay: AtomicU64,
 }
 

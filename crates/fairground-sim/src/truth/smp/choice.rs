@@ -386,7 +386,8 @@ fn store_flips(sys: &System, r: &Record) {
     waker.wakee_flips.store(r.waker_flips, Relaxed);
     wakee.wakee_flips.store(r.wakee_flips, Relaxed);
     waker.last_wakee.store(WAKEE.0, Relaxed);
-    waker.wakee_flip_decay.store(r.now(), Relaxed);
+    let jiffies = sys.features.jiffies(r.now());
+    waker.wakee_flip_decay.store(jiffies, Relaxed);
 }
 
 /// Sets the memos of hierarchical load, and the load of the running waker, such that the loads

@@ -1,0 +1,178 @@
+//! Messages between CPUs: who sends an interrupt, which, and what the receiver does.
+//!
+//! A CPU learns in three ways that there is something for it ([`Ipi`]). Its idle loop sees a write to
+//! its flags, if it watches them (monitor/mwait); otherwise one of two interrupts is sent. Of each
+//! only one is on its way at a time.
+
+use fairground::host::Kick;
+use fairground::place::{Access, task};
+use fairground::sched;
+use fairground::value::Cpu;
+
+use super::Sim;
+use super::cpu::Todo;
+use super::due::{Due, Ipi};
+use super::task::Life;
+use crate::cache::Ps;
+use crate::costs::KernelOp;
+use crate::host::Place;
+
+impl Sim<'_> {
+    pub(super) fn ipi(&mut self, cpu: u32, kind: Ipi) {
+        match kind {
+            Ipi::Reschedule => self.cpus[cpu as usize].pending.reschedule = false,
+            Ipi::CallFunction => self.call_functions(cpu),
+            // The idle loop has been left, or has not been entered.
+            Ipi::Polled => self.see_polled(cpu),
+        }
+    }
+
+    /// The idle loop that was woken by a write to its flags calls what is queued on its way out
+    /// (`flush_smp_call_function_queue`).
+    pub(super) fn see_polled(&mut self, cpu: u32) {
+        let polled = std::mem::take(&mut self.cpus[cpu as usize].pending.polled);
+        if polled && self.cpus[cpu as usize].pending.calls() {
+            self.call_functions(cpu);
+        }
+    }
+
+    fn call_functions(&mut self, cpu: u32) {
+        self.host.op(KernelOp::IpiBody);
+        let pending = &mut self.cpus[cpu as usize].pending;
+        let calls = *pending;
+        (pending.wakeups, pending.idle_balance, pending.unthrottle) = (false, false, false);
+        if calls.wakeups {
+            let mut list = std::mem::take(&mut self.cpus[cpu as usize].wake_list);
+            for (task, ..) in &list {
+                self.tasks[task.body.id.idx()].life = Life::Runnable;
+            }
+            self.engine(|cx, rqs| sched::sched_ttwu_pending(cx, rqs, &mut list));
+            self.cpus[cpu as usize].wake_list = list;
+        }
+        if calls.unthrottle {
+            self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::Unthrottle));
+        }
+        if calls.idle_balance {
+            self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::IdleBalance));
+        }
+    }
+
+    pub(super) fn kick(&mut self, from: u32, to: Cpu, work: Kick, at: Ps) {
+        let state = &mut self.cpus[to.idx()];
+        let first = !state.pending.calls();
+        match work {
+            Kick::Wakeups => state.pending.wakeups = true,
+            Kick::IdleBalance => state.pending.idle_balance = true,
+            Kick::Unthrottle => state.pending.unthrottle = true,
+            Kick::BalanceSoftirq => {
+                state.todo.push_front(Todo::Softirq(work));
+                return;
+            }
+            Kick::ActiveBalance | Kick::Migrate => {
+                state.stops.push_back(work);
+                if from != to.0 {
+                    let curr = self.rqs[to.idx()].curr_object();
+                    let flags = task::THREAD_INFO;
+                    self.host
+                        .touch_in(Place::IpiSend, curr, flags, Access::CasLoop);
+                }
+                return self.send_reschedule(from, to.0, self.host.at);
+            }
+        }
+        if first {
+            self.send_call(from, to.0, at);
+        }
+    }
+
+    /// `TIF_NEED_RESCHED` of what runs on `to` has been set: an interrupt makes it look, unless its
+    /// idle loop does anyway.
+    pub(super) fn send_reschedule(&mut self, from: u32, to: u32, at: Ps) {
+        if from == to {
+            return;
+        }
+        if self.idle.polls() && self.cpus[to as usize].idle.is_some() {
+            self.cpus[to as usize].pending.polled = true;
+            let kind = Ipi::Polled;
+            self.queue.push(at, Due::Ipi { cpu: to, kind });
+        } else if !self.cpus[to as usize].pending.reschedule {
+            self.cpus[to as usize].pending.reschedule = true;
+            self.send(from, to, at, Ipi::Reschedule);
+        }
+    }
+
+    /// The first function was queued for `to` (`send_call_function_single_ipi`): its idle task's
+    /// flags say whether it polls them; if so, they are written instead of an interrupt.
+    fn send_call(&mut self, from: u32, to: u32, at: Ps) {
+        let kind = Ipi::CallFunction;
+        if from == to {
+            return self.queue.push(at, Due::Ipi { cpu: to, kind });
+        }
+        if self.idle.polls() && self.cpus[to as usize].idle.is_some() {
+            self.host
+                .touch_idle_flags(Place::IpiSend, to, Access::CasLoop);
+            self.cpus[to as usize].pending.polled = true;
+            let kind = Ipi::Polled;
+            self.queue.push(self.host.at, Due::Ipi { cpu: to, kind });
+        } else {
+            self.host.touch_idle_flags(Place::IpiSend, to, Access::Read);
+            self.send(from, to, self.host.at, kind);
+        }
+    }
+
+    fn send(&mut self, from: u32, to: u32, at: Ps, kind: Ipi) {
+        let places = &self.distance.cpus;
+        let distance = places[from as usize].distance(&places[to as usize]) as usize;
+        self.host.counters.ipis += 1;
+        self.host.spend(Place::IpiSend, self.host.prices.ipi_send);
+        self.queue
+            .push(at + self.ipi[distance], Due::Ipi { cpu: to, kind });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairground::host::Kick;
+    use fairground::policy::Features;
+    use fairground::value::Cpu;
+
+    use crate::machine::{Setup, Sim};
+    use crate::machine_file::Machine;
+    use crate::workload::{Env, Workload};
+
+    /// Interrupts that CPU 0 sends for a list of messages to CPU 1, which runs a task.
+    fn sent(messages: &[Option<Kick>]) -> u64 {
+        let machine = Machine::builtin("spr-8480-2s").unwrap().shrunk(2).unwrap();
+        let argv = ["hogs", "--tasks", "2", "--duration", "10ms"].map(String::from);
+        let workload = Workload::from_argv(&argv, &Env { cpus: 2 }).unwrap();
+        let setup = Setup {
+            machine: &machine,
+            features: Features::default(),
+            workload: &workload,
+            seed: 1,
+            trace: false,
+        };
+        let mut sim = Sim::new(&setup).unwrap();
+        sim.run_to(5_000_000).unwrap();
+        assert!(sim.cpus[1].idle.is_none(), "the second hog runs");
+        let at = sim.now;
+        sim.host.begin(0, at);
+        let before = sim.host.counters.ipis;
+        for message in messages {
+            match message {
+                None => sim.send_reschedule(0, 1, at),
+                Some(work) => sim.kick(0, Cpu(1), *work, at),
+            }
+        }
+        sim.host.counters.ipis - before
+    }
+
+    #[test]
+    fn one_interrupt_of_each_kind_is_on_its_way() {
+        let (wake, unthrottle) = (Some(Kick::Wakeups), Some(Kick::Unthrottle));
+        assert_eq!(sent(&[None]), 1);
+        assert_eq!(sent(&[None, None]), 1);
+        assert_eq!(sent(&[wake, unthrottle, wake]), 1, "one list of functions");
+        assert_eq!(sent(&[wake, None]), 2, "kinds do not stand for each other");
+        assert_eq!(sent(&[None, wake, None, unthrottle]), 2);
+    }
+}
