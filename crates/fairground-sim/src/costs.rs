@@ -194,6 +194,16 @@ pub const fn func_cycles(func: Func) -> u32 {
         Func::MoveGroup => 300,
         Func::SetShares => 200,
         Func::SpinLock => 8,
+        Func::SchedExec => 40,
+        Func::MigrationStop => 60,
+        Func::NohzEnterIdle => 50,
+        Func::NohzRunIdle => 15,
+        Func::NohzCsd => 40,
+        Func::BalanceSoftirq => 30,
+        Func::SetNice => 150,
+        Func::SetScheduler => 250,
+        Func::CsdUnthrottle => 40,
+        Func::TaskDead => 30,
     }
 }
 

@@ -8,16 +8,14 @@ use fairground_sim::outcome::{self, Outcome, Traffic};
 use fairground_sim::spec::Scenario;
 use fairground_sim::workload::Env;
 
-fn run_on(machine: &Machine, set: &[(&str, &str)], text: &str) -> Outcome {
+fn run_on(machine: &Machine, text: &str) -> Outcome {
     let cpus = machine.topology.nr_cpus() as u32;
     let text = format!("name = \"s\"\n{text}");
     let workload = Scenario::parse("s", &text).and_then(|s| s.workload(&Env { cpus }));
     let workload = workload.unwrap_or_else(|e| panic!("{e:?}"));
-    let mut features = Features::default();
-    features.set_all(set);
     let setup = Setup {
         machine,
-        features,
+        features: Features::default(),
         workload: &workload,
         seed: 1,
         trace: true,
@@ -25,9 +23,15 @@ fn run_on(machine: &Machine, set: &[(&str, &str)], text: &str) -> Outcome {
     outcome::run_within(&setup, 5_000_000).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// On a machine whose idle CPUs watch their flags; for one CPU on one that has cores with one.
 fn run(cpus: usize, text: &str) -> Outcome {
-    let machine = Machine::builtin("spr-8480-2s").unwrap();
-    run_on(&machine.shrunk(cpus).unwrap(), &[], text)
+    let id = if cpus == 1 {
+        "kunpeng920-6426-2s"
+    } else {
+        "spr-8480-2s"
+    };
+    let machine = Machine::builtin(id).unwrap();
+    run_on(&machine.shrunk(cpus).unwrap(), text)
 }
 
 /// Traffic of the line of `object` that holds `field`.
@@ -50,19 +54,30 @@ pipes = ["there", "back"]
 [[task]]
 name = "a"
 affinity = "0"
-steps = [{ loop = "forever", steps = [{ run = "20us" }, { write = "there", bytes = 1 }, { read = "back", bytes = 1 }] }]
+steps = [{ loop = "forever", steps = [
+  { run = "20us" },
+  { write = "there", bytes = 1 },
+  { read = "back", bytes = 1 },
+] }]
 [[task]]
 name = "b"
 affinity = "1"
-steps = [{ loop = "forever", steps = [{ read = "there", bytes = 1 }, { write = "back", bytes = 1 }] }]
+steps = [{ loop = "forever", steps = [
+  { read = "there", bytes = 1 },
+  { write = "back", bytes = 1 },
+] }]
 "#;
 
 #[test]
 fn a_wake_up_of_an_idle_cpu_moves_the_flags_of_its_idle_task() {
-    let out = run(2, PING_PONG);
+    let machine = Machine::builtin("spr-8480-2s").unwrap().shrunk(4).unwrap();
+    let core = |cpu: usize| machine.topology.cpus[cpu].core;
+    let other = (1..4).find(|c| core(*c) != core(0)).expect("two cores");
+    let text = PING_PONG.replace("affinity = \"1\"", &format!("affinity = \"{other}\""));
+    let out = run_on(&machine, &text);
     let flags = line(&out, "task_struct(idle)", "thread_info");
     let woken = wakeups(&out);
-    assert!(woken > 500, "{woken}");
+    assert!(woken > 200, "{woken}");
     // To the waker that sets the flag, and back to the idle loop that looks.
     assert!(flags.transfers >= 2 * woken, "{flags:?}, {woken}");
     assert!(flags.rmws >= 3 * woken, "{flags:?}, {woken}");
@@ -107,4 +122,165 @@ steps = ["hog"]
     // After each write the others fetch the line once, however often they read it.
     assert!(jiffies.transfers > 90, "{jiffies:?}");
     assert!(jiffies.transfers <= 5 * jiffies.writes, "{jiffies:?}");
+}
+
+#[test]
+fn a_child_pays_for_its_exec_and_may_go_elsewhere_with_it() {
+    let out = run(
+        8,
+        r#"
+duration = "40ms"
+[[task]]
+name = "shell"
+steps = [{ loop = "forever", steps = [{ fork = "tool", n = 12 }, "join"] }]
+[[task]]
+name = "tool"
+template = true
+steps = [{ run = "exp 300us" }, "exec", { run = "exp 300us" }]
+"#,
+    );
+    let count = |f: &str| {
+        let row = out.functions.iter().find(|r| r.0 == f);
+        row.map_or((0, 0), |r| (r.1, r.2))
+    };
+    let (exec_ns, execs) = count("do_execveat_common");
+    assert!(execs > 50, "{execs}");
+    assert!(count("sched_exec").1 >= execs);
+    assert!(exec_ns > execs * 150_000);
+    // The parent is back from a fork in a third of the time that an image takes.
+    let born = |l: &fairground_sim::host::TraceLine| {
+        matches!(l.event, Event::WakeupNew { .. }).then_some(l.at_ns)
+    };
+    let births: Vec<u64> = out.trace.iter().filter_map(born).collect();
+    let shortest = births.windows(2).map(|w| w[1] - w[0]).min();
+    assert!(shortest.is_some_and(|gap| gap < 100_000), "{shortest:?}");
+    let moved = count("migration_cpu_stop").1;
+    assert!(moved > 0, "no child has gone elsewhere at its exec");
+}
+
+#[test]
+fn interrupts_come_during_long_system_calls() {
+    let out = run(
+        1,
+        r#"
+duration = "100ms"
+[[task]]
+name = "loader"
+steps = [{ loop = "forever", steps = ["exec", { run = "10us" }] }]
+[[task]]
+name = "sleeper"
+nice = -10
+steps = [{ loop = "forever", steps = [{ sleep = "500us" }] }]
+"#,
+    );
+    let mut asleep_since = None;
+    let mut longest = 0;
+    for line in &out.trace {
+        match line.event {
+            Event::Switch {
+                prev,
+                prev_runnable: false,
+                ..
+            } if prev.is_some_and(|t| t.0 == 1) => {
+                asleep_since = Some(line.at_ns);
+            }
+            Event::Wakeup { task, .. } if task.0 == 1 => {
+                longest = longest.max(line.at_ns - asleep_since.take().unwrap_or(line.at_ns));
+            }
+            _ => {}
+        }
+    }
+    assert!(longest > 490_000, "{longest}");
+    // With a slack of 50 us; an image takes 200 us.
+    assert!(longest < 570_000, "{longest}");
+}
+
+/// When each of two sleepers woke first, us after 1 ms.
+fn two_sleepers(slack: &str) -> [f64; 2] {
+    let out = run(
+        1,
+        &format!(
+            r#"
+duration = "3ms"
+[[task]]
+name = "early"
+{slack}
+steps = [{{ until = "1ms" }}, {{ sleep = "1s" }}]
+[[task]]
+name = "late"
+{slack}
+steps = [{{ until = "970us" }}, {{ sleep = "1s" }}]
+"#
+        ),
+    );
+    [0, 1].map(|n| {
+        let woken = |l: &&fairground_sim::host::TraceLine| {
+            let it = matches!(l.event, Event::Wakeup { task, .. } if task.0 == n);
+            it && l.at_ns > 900_000
+        };
+        let first = out.trace.iter().find(woken).expect("it wakes up");
+        first.at_ns as f64 / 1e3 - 1000.0
+    })
+}
+
+#[test]
+fn timers_with_slack_fire_together() {
+    let [early, late] = two_sleepers("timer_slack = \"1ns\"");
+    // The second task begins some 60 us later, and its time counts from there.
+    assert!((0.0..10.0).contains(&early), "{early}");
+    assert!((15.0..45.0).contains(&(late - early)), "{early} {late}");
+    let gap = late - early;
+    let [early, late] = two_sleepers("");
+    assert!((45.0..65.0).contains(&early), "{early}");
+    assert!(late - early < gap.min(10.0), "{early} {late}");
+}
+
+#[test]
+fn a_task_that_enters_a_group_goes_to_its_cpus() {
+    let out = run(
+        4,
+        r#"
+duration = "40ms"
+[[cgroup]]
+path = "/a"
+"cpuset.cpus" = "0-1"
+[[task]]
+name = "hog"
+count = 4
+steps = [{ run = "5ms" }, { cgroup = "/a" }, "hog"]
+"#,
+    );
+    let on = |from_ms: u64, to_ms: u64| {
+        let mut cpus: Vec<u32> = Vec::new();
+        for line in &out.trace {
+            let inside = (from_ms * 1_000_000..to_ms * 1_000_000).contains(&line.at_ns);
+            if let Event::Switch {
+                cpu, next: Some(_), ..
+            } = line.event
+                && inside
+            {
+                cpus.push(cpu.0);
+            }
+        }
+        cpus
+    };
+    assert!(on(0, 5).iter().any(|c| *c >= 2), "spread before");
+    let after = on(15, 40);
+    assert!(
+        !after.is_empty() && after.iter().all(|c| *c < 2),
+        "{after:?}"
+    );
+}
+
+#[test]
+fn scheduler_time_has_names() {
+    let out = run(4, PING_PONG);
+    let time = |name: &str| {
+        let row = out.functions.iter().find(|f| f.0 == name);
+        row.map_or(0, |f| f.1)
+    };
+    let all: u64 = out.functions.iter().map(|f| f.1).sum();
+    let other = time("[kernel, other]");
+    assert!(other * 200 < all, "{other} of {all} ns");
+    assert!(time("nohz_run_idle_balance") > 0);
 }

@@ -22,8 +22,8 @@ pub trait Host {
     /// The scheduler clock of the calling CPU, ns.
     fn clock(&mut self) -> u64;
 
-    /// The number of ticks of `tick_ns` since boot (`jiffies`), as last counted. A kernel reads a word
-    /// that it has, which is cheaper than a clock.
+    /// The number of ticks of `tick_ns` since boot (`jiffies`), as last counted. A kernel reads a
+    /// word that it has, which is cheaper than a clock.
     #[inline]
     fn jiffies(&mut self, tick_ns: u64) -> u64 {
         self.clock() / tick_ns

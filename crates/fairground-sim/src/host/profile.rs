@@ -174,7 +174,13 @@ impl Profile {
         self.since = at + ps;
     }
 
-    /// The same without counting a call.
+    /// A call of `place` begins; its time comes later.
+    #[inline]
+    pub fn count(&mut self, place: Place) {
+        self.calls[place.index()] += 1;
+    }
+
+    /// The same as [`add`](Self::add) without counting a call.
     #[inline]
     pub fn add_time(&mut self, place: Place, at: Ps, ps: Ps) {
         self.rest(at);
@@ -250,6 +256,12 @@ impl Profile {
     #[must_use]
     pub fn user_ps(&self) -> u64 {
         self.self_ps[Place::User.index()]
+    }
+
+    /// Self time of one place.
+    #[cfg(test)]
+    pub fn self_ps_of(&self, place: Place) -> u64 {
+        self.self_ps[place.index()]
     }
 
     /// Self time of the scheduler's functions.

@@ -33,8 +33,12 @@ pub struct Counters {
     pub trace: Option<Vec<TraceLine>>,
     /// Count from here on, ns.
     pub from_ns: u64,
+    /// By task: time of the wake-up that it has not run for yet, plus one; [`RUNS`] while it runs.
     woken_at: Vec<u64>,
 }
+
+/// In `woken_at`: the task runs, so a wake-up only keeps it from going to sleep, and nobody waits.
+const RUNS: u64 = u64::MAX;
 
 impl Counters {
     /// All zero.
@@ -72,16 +76,22 @@ impl Counters {
                 if self.woken_at.len() <= task.idx() {
                     self.woken_at.resize(task.idx() + 1, 0);
                 }
-                self.woken_at[task.idx()] = at_ns + 1;
+                let woken = &mut self.woken_at[task.idx()];
+                if *woken != RUNS {
+                    *woken = at_ns + 1;
+                }
             }
-            Event::Switch { next, .. } => {
+            Event::Switch { prev, next, .. } => {
                 self.switches += u64::from(counts);
+                if let Some(woken) = prev.and_then(|p| self.woken_at.get_mut(p.idx())) {
+                    *woken = 0;
+                }
                 let Some(next) = next else { return };
                 let Some(woken) = self.woken_at.get_mut(next.idx()) else {
                     return;
                 };
-                let at = core::mem::take(woken);
-                if at > self.from_ns {
+                let at = core::mem::replace(woken, RUNS);
+                if at > self.from_ns && at != RUNS {
                     self.latency
                         .saturating_record((at_ns + 1).saturating_sub(at).max(1));
                 }

@@ -41,7 +41,7 @@ impl Sim<'_> {
         self.stop_user(0, at);
         self.host.begin(0, at);
         if self.cpus[0].idle.is_some() {
-            self.leave_idle(0);
+            self.leave_idle(0, false);
         }
         self.allow(task, mask);
         self.step_done(0);

@@ -1,13 +1,15 @@
 //! One CPU of the simulated machine, outside the scheduler: what it is doing and what waits for it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use fairground::host::Kick;
 use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::value::TaskId;
 
 use super::due::Due;
+use super::hrtimer::Hrtimer;
 use crate::cache::Ps;
+use crate::costs::KernelOp;
 
 /// A step of kernel code that is still to be done on a CPU. Each is one event, so that other CPUs
 /// can act between two of them.
@@ -40,8 +42,28 @@ pub enum Todo {
     Schedule(Prev),
     /// The balancing softirq.
     Softirq(Kick),
+    /// Long work of a system call, a piece at a time: interrupts come between the pieces.
+    Long {
+        /// What it is.
+        op: KernelOp,
+        /// How much of it is left.
+        left: Ps,
+        /// What follows.
+        then: Then,
+    },
     /// The end of a timer interrupt whose wake-ups came before.
     TimerTail,
+}
+
+/// What follows the long part of a system call of the running task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Then {
+    /// A child, from this template, is there.
+    Forked(u32),
+    /// The new image is loaded.
+    Executed,
+    /// The task has nothing left.
+    Exited,
 }
 
 /// What an idle CPU is in.
@@ -115,8 +137,10 @@ pub struct CpuState {
     /// How much of the time to the next timer stays have lasted, by its order of magnitude, of
     /// [`UNITY`](super::idle::UNITY).
     pub idle_correction: [u32; 6],
-    /// Earliest timed wait that this CPU has to serve, as far as known.
-    pub next_timer: Ps,
+    /// Timers that this CPU has to serve, by when they must fire; with when they may.
+    pub hrtimers: BTreeMap<(Ps, Hrtimer), Ps>,
+    /// When its tick comes, if it is on.
+    pub tick_at: Ps,
     /// Time spent not idle.
     pub busy: Ps,
     /// End of the last stretch that is counted in `busy`.

@@ -42,12 +42,14 @@ pub enum Due {
         /// Which.
         kind: Ipi,
     },
-    /// A task's timed wait ends; the interrupt comes to the CPU that set the timer.
+    /// A task's timed wait must end; the interrupt comes to the CPU that set the timer.
     Wait {
         /// The CPU.
         cpu: u32,
         /// The task.
         task: u32,
+        /// When: a timer that was set anew is another one.
+        must: Ps,
     },
     /// A timer of the engine, if `stamp` is still its latest.
     Timer {

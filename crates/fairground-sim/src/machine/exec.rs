@@ -41,6 +41,10 @@ impl Sim<'_> {
                 self.sleep_until(cpu, id, self.tasks[id.idx()].born_ns, Stage::Start);
                 break;
             }
+            if task.execs {
+                self.execve(cpu, id);
+                break;
+            }
             let ops = &self.workload.programs[task.program as usize].ops;
             let Some(op) = ops.get(task.pc as usize).copied() else {
                 self.exit(cpu, id);
@@ -203,7 +207,8 @@ impl Sim<'_> {
             Op::Accept(s) => self.accept(cpu, id, s),
             Op::Reply { service, bytes } => self.reply(cpu, id, service, bytes),
             Op::Yield => self.sys_sched_yield(cpu, id),
-            Op::Fork { template } => self.fork(cpu, id, template),
+            Op::Fork { template } => self.fork(cpu, template),
+            Op::Exec => self.execve(cpu, id),
             Op::Join => self.join(cpu, id),
             Op::SetNice(_) | Op::SetAffinity(_) | Op::SetCgroup(_) | Op::SetSlice(_) => {
                 self.set_attribute(cpu, id, op);
@@ -279,7 +284,8 @@ impl Sim<'_> {
                 self.engine(|cx, rqs| sched::set_slice(cx, rqs, id, slice));
             }
             Op::SetAffinity(mask) => {
-                let allowed = self.mask(mask, self.tasks[id.idx()].cgroup);
+                self.tasks[id.idx()].affinity = Some(mask);
+                let allowed = self.allowed(id);
                 let moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
                 debug_assert!(!matches!(moved, Moved::To(_)), "the caller runs");
             }
@@ -287,8 +293,13 @@ impl Sim<'_> {
                 self.host.op(KernelOp::CgroupAttach);
                 let tg = self.groups[group as usize];
                 self.sys.open_group(tg);
+                let before = self.cpuset[self.tasks[id.idx()].cgroup as usize];
                 self.tasks[id.idx()].cgroup = group;
                 self.engine(|cx, rqs| sched::set_group(cx, rqs, id, tg));
+                if self.cpuset[group as usize] != before {
+                    let allowed = self.allowed(id);
+                    self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
+                }
             }
             _ => debug_assert!(false, "{op:?} sets nothing"),
         }
@@ -300,7 +311,8 @@ impl Sim<'_> {
     fn pin_child(&mut self, id: TaskId, mask: u32) {
         self.enter_syscall(id, KernelOp::SetSched);
         if let Some(&child) = self.tasks[id.idx()].children.last() {
-            let allowed = self.mask(mask, self.tasks[child.idx()].cgroup);
+            self.tasks[child.idx()].affinity = Some(mask);
+            let allowed = self.allowed(child);
             self.allow(child, allowed);
         }
         self.advance(id);
@@ -327,6 +339,15 @@ impl Sim<'_> {
             return;
         }
         self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
+    }
+
+    /// The CPUs that a task may use: its own choice, in its group's cpuset.
+    fn allowed(&self, id: TaskId) -> CpuMask {
+        let task = &self.tasks[id.idx()];
+        match task.affinity {
+            Some(mask) => self.mask(mask, task.cgroup),
+            None => self.cpuset[task.cgroup as usize],
+        }
     }
 
     /// The CPUs of a mask that a group may use; the group's, if that leaves none.

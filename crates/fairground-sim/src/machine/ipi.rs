@@ -1,8 +1,8 @@
 //! Messages between CPUs: who sends an interrupt, which, and what the receiver does.
 //!
-//! A CPU learns in three ways that there is something for it ([`Ipi`]). Its idle loop sees a write to
-//! its flags, if it watches them (monitor/mwait); otherwise one of two interrupts is sent. Of each
-//! only one is on its way at a time.
+//! A CPU learns in three ways that there is something for it ([`Ipi`]). Its idle loop sees a write
+//! to its flags, if it watches them (monitor/mwait); otherwise one of two interrupts is sent. Of
+//! each only one is on its way at a time.
 
 use fairground::host::Kick;
 use fairground::place::{Access, task};

@@ -1,19 +1,14 @@
 //! Interrupts: the tick, messages from other CPUs, timers.
 
 use fairground::fair::bandwidth;
-use fairground::host::{Host, Timer};
 use fairground::place::{Access, Kind, Object, time};
 use fairground::sched;
-use fairground::task::WakeKind;
-use fairground::value::TaskId;
 
 use super::Sim;
-use super::cpu::Todo;
 use super::due::{Due, Ipi};
-use super::task::{Life, Wait};
-use crate::cache::{self, NS, Ps};
+use crate::cache::{self, Ps};
 use crate::costs::KernelOp;
-use crate::host::{BOOT_NS, Place, Request};
+use crate::host::{Place, Request};
 
 /// A group's `cpu.max` and `cpu.max.burst` as last written.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +33,12 @@ impl Sim<'_> {
             }
             return;
         }
+        debug_assert!(!self.is_stale(due), "{due:?}");
         self.stop_user(cpu, at);
         let was_idle = self.cpus[cpu as usize].idle.is_some();
         self.host.begin(cpu, at);
         if was_idle {
-            self.leave_idle(cpu);
+            self.leave_idle(cpu, matches!(due, Due::Tick { .. }));
         }
         let polled = matches!(due, Due::Ipi { kind, .. } if kind == Ipi::Polled);
         if !polled {
@@ -57,30 +53,17 @@ impl Sim<'_> {
         match due {
             Due::Tick { .. } => self.tick(cpu),
             Due::Ipi { kind, .. } => self.ipi(cpu, kind),
-            Due::Wait { task, .. } => self.timed_wait(cpu, TaskId(task)),
-            Due::Timer { timer, stamp, .. } => self.engine_timer(timer, stamp),
+            Due::Wait { .. } | Due::Timer { .. } => {}
             Due::Write { event } => self.control_write(event),
             Due::Work { .. } | Due::End => debug_assert!(false, "{due:?} is no interrupt"),
         }
         if due.is_timer() {
-            self.timer_tail(cpu);
+            self.in_timer = true;
+            self.expire(cpu);
         }
         self.step_done(cpu);
+        self.in_timer = false;
         self.go_on(cpu);
-    }
-
-    /// A timer interrupt ends with setting the hardware to the next timer, after the wake-ups that
-    /// it has left behind.
-    fn timer_tail(&mut self, cpu: u32) {
-        let price = self.host.prices.timer_program;
-        if price == 0 {
-            return;
-        }
-        let todo = &mut self.cpus[cpu as usize].todo;
-        match todo.front() {
-            Some(Todo::Wake { .. }) => todo.insert(1, Todo::TimerTail),
-            _ => self.host.spend(Place::Irq, price),
-        }
     }
 
     /// After an interrupt or a step: more steps, a switch, user code, or back to idle.
@@ -104,10 +87,8 @@ impl Sim<'_> {
         let state = &mut self.cpus[cpu as usize];
         state.tick_stamp = state.tick_stamp.wrapping_add(1);
         let stamp = state.tick_stamp;
-        self.queue.push(
-            self.tick_phase + after * self.tick,
-            Due::Tick { cpu, stamp },
-        );
+        state.tick_at = self.tick_phase + after * self.tick;
+        self.queue.push(state.tick_at, Due::Tick { cpu, stamp });
     }
 
     fn tick(&mut self, cpu: u32) {
@@ -122,7 +103,7 @@ impl Sim<'_> {
 
     /// Writes the count of jiffies if it has moved on (`tick_do_update_jiffies64`).
     pub(super) fn count_jiffies(&mut self) {
-        let now = self.host.jiffies(self.sys.features.tick_ns());
+        let now = self.jiffies_now();
         if now > self.jiffies {
             self.jiffies = now;
             let word = Object {
@@ -133,33 +114,6 @@ impl Sim<'_> {
             self.host
                 .touch_in(Place::Tick, word, time::JIFFIES, Access::Update);
         }
-    }
-
-    fn timed_wait(&mut self, cpu: u32, id: TaskId) {
-        self.host.op(KernelOp::HrtimerFire);
-        self.cpus[cpu as usize].next_timer = Ps::MAX;
-        let task = &mut self.tasks[id.idx()];
-        if task.wait == Wait::Time || task.life == Life::New {
-            task.wait = Wait::None;
-            let waker = self.cpus[cpu as usize].curr;
-            let kind = WakeKind::Wake;
-            let todo = Todo::Wake {
-                task: id,
-                kind,
-                waker,
-            };
-            self.cpus[cpu as usize].todo.push_front(todo);
-        }
-    }
-
-    fn engine_timer(&mut self, timer: Timer, stamp: u32) {
-        self.host.op(KernelOp::HrtimerFire);
-        // It may have been set anew, or withdrawn, while its interrupt waited.
-        if self.timers.get(&timer) != Some(&stamp) {
-            return;
-        }
-        self.timers.remove(&timer);
-        self.engine(|cx, rqs| sched::run_timer(cx, rqs, timer));
     }
 
     /// Acts on what the engine asked for during the last call.
@@ -174,41 +128,12 @@ impl Sim<'_> {
                 Request::Resched(to) => self.send_reschedule(cpu, to.0, at),
                 Request::Kick(to, work) => self.kick(cpu, to, work, at),
                 Request::Start(timer, at_ns) => {
-                    let stamp = self.timer_stamp(timer);
-                    let at = (at_ns.saturating_sub(BOOT_NS) * NS).max(at);
-                    self.queue.push(at, Due::Timer { timer, stamp, cpu });
+                    self.start_engine_timer(cpu, timer, at_ns, self.in_timer);
                 }
-                Request::Cancel(timer) => {
-                    self.timers.remove(&timer);
-                }
+                Request::Cancel(timer) => self.cancel_engine_timer(timer),
             }
         }
         self.host.requests = requests;
-    }
-
-    fn timer_stamp(&mut self, timer: Timer) -> u32 {
-        self.sync.stamps = self.sync.stamps.wrapping_add(1);
-        self.timers.insert(timer, self.sync.stamps);
-        self.sync.stamps
-    }
-
-    /// Sets the timer of a task's timed wait on the executing CPU.
-    pub(super) fn arm(&mut self, cpu: u32, id: TaskId, due_ns: u64) {
-        let at = (due_ns * NS).max(self.host.at);
-        let state = &mut self.cpus[cpu as usize];
-        let soonest = if state.next_timer > self.host.at {
-            state.next_timer
-        } else {
-            Ps::MAX
-        };
-        state.next_timer = soonest.min(at);
-        let tick_on = state.tick_on;
-        let since_tick = self.host.at.saturating_sub(self.tick_phase) % self.tick;
-        let next_tick = self.host.at - since_tick + self.tick;
-        if at < soonest && !(tick_on && next_tick <= at) {
-            self.host.spend(Place::Irq, self.host.prices.timer_program);
-        }
-        self.queue.push(at, Due::Wait { cpu, task: id.0 });
     }
 
     fn control_write(&mut self, event: u32) {

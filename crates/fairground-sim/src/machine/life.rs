@@ -2,18 +2,25 @@
 
 use fairground::event::Event;
 use fairground::fair::load;
+use fairground::place::Func;
 use fairground::sched;
 use fairground::task::{Policy, Prev, Task, WakeKind};
 use fairground::value::TaskId;
 
 use super::Sim;
-use super::cpu::Todo;
+use super::cpu::{Then, Todo};
 use super::due::Due;
+use super::hrtimer::DEFAULT_SLACK_NS;
 use super::task::{Life, SimTask, Stage, Wait};
-use crate::cache::NS;
+use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
+use crate::host::Place;
 use crate::rng::{Purpose, generator};
 use crate::workload::program::{self, ForkPlacement, Until};
+
+/// How much of a long system call is done without a look at interrupts: about as long as the
+/// model's other steps. In the kernel they are let in nearly everywhere.
+const LONG_PIECE: Ps = 2_000 * NS;
 
 impl Sim<'_> {
     /// A task of the start, made by nobody in particular on `cpu`; they begin as far apart as a
@@ -22,25 +29,71 @@ impl Sim<'_> {
         self.host.begin(cpu, 0);
         let id = self.create(template, None);
         self.living += 1;
-        let at = u64::from(id.0) * self.clone_cost(template);
+        let at = u64::from(id.0) * self.host.op_price(self.clone_op(template));
         self.tasks[id.idx()].born_ns += at / NS;
         self.tasks[id.idx()].grid_ns += at / NS;
-        self.queue.push(at, Due::Wait { cpu, task: id.0 });
+        self.set_wait(cpu, id, at, at);
     }
 
-    pub(super) fn fork(&mut self, cpu: u32, parent: TaskId, template: u32) {
-        let spec = &self.workload.templates[template as usize];
-        let exec = spec.placement == ForkPlacement::ForkExec;
-        let op = if spec.thread {
-            KernelOp::CloneThread
-        } else {
-            KernelOp::ForkProcess
-        };
-        self.enter_syscall(parent, op);
-        let child = self.create(template, Some(parent));
-        if exec {
-            self.host.op(KernelOp::Exec);
+    pub(super) fn fork(&mut self, cpu: u32, template: u32) {
+        let op = self.clone_op(template);
+        self.begin_long(cpu, op, Then::Forked(template));
+    }
+
+    /// `execve`: first the CPU that is best for a task with nothing in caches (the stopper of this
+    /// one moves it there), then the new image.
+    pub(super) fn execve(&mut self, cpu: u32, id: TaskId) {
+        if self.tasks[id.idx()].stage == Stage::Start {
+            self.host.spend(Place::Syscall, self.host.prices.syscall);
+            self.tasks[id.idx()].stage = Stage::Again;
+            if self.engine(sched::sched_exec).is_some() {
+                return;
+            }
         }
+        self.push_long(cpu, KernelOp::Exec, Then::Executed);
+    }
+
+    fn begin_long(&mut self, cpu: u32, op: KernelOp, then: Then) {
+        self.host.spend(Place::Syscall, self.host.prices.syscall);
+        self.push_long(cpu, op, then);
+    }
+
+    fn push_long(&mut self, cpu: u32, op: KernelOp, then: Then) {
+        let left = self.host.op_price(op);
+        self.host.profile.count(Place::Op(op));
+        let todo = &mut self.cpus[cpu as usize].todo;
+        todo.push_back(Todo::Long { op, left, then });
+    }
+
+    /// A piece of the long part of a system call of the task that runs on `cpu`.
+    pub(super) fn long(&mut self, cpu: u32, op: KernelOp, left: Ps, then: Then) {
+        let piece = left.min(LONG_PIECE);
+        self.host.wait_until(Place::Op(op), self.host.at + piece);
+        let left = left - piece;
+        if left > 0 {
+            let todo = &mut self.cpus[cpu as usize].todo;
+            return todo.push_front(Todo::Long { op, left, then });
+        }
+        let Some(id) = self.cpus[cpu as usize].curr else {
+            debug_assert!(false, "{op:?} of nobody");
+            return;
+        };
+        match then {
+            Then::Forked(template) => self.forked(cpu, id, template),
+            Then::Executed => {
+                if !std::mem::take(&mut self.tasks[id.idx()].execs) {
+                    self.tasks[id.idx()].pc += 1;
+                }
+                self.tasks[id.idx()].stage = Stage::Start;
+            }
+            Then::Exited => self.exited(cpu, id),
+        }
+    }
+
+    fn forked(&mut self, cpu: u32, parent: TaskId, template: u32) {
+        let child = self.create(template, Some(parent));
+        let placement = self.workload.templates[template as usize].placement;
+        self.tasks[child.idx()].execs = placement == ForkPlacement::ForkExec;
         self.tasks[parent.idx()].children.push(child);
         self.host.note(Event::Fork {
             parent: Some(parent),
@@ -50,14 +103,12 @@ impl Sim<'_> {
         self.advance(parent);
     }
 
-    fn clone_cost(&self, template: u32) -> u64 {
-        let thread = self.workload.templates[template as usize].thread;
-        let op = if thread {
+    fn clone_op(&self, template: u32) -> KernelOp {
+        if self.workload.templates[template as usize].thread {
             KernelOp::CloneThread
         } else {
             KernelOp::ForkProcess
-        };
-        self.host.op_price(op)
+        }
     }
 
     fn create(&mut self, template: u32, parent: Option<TaskId>) -> TaskId {
@@ -71,6 +122,8 @@ impl Sim<'_> {
             }
             _ => spec.process,
         };
+        let inherited = of_parent.map_or(DEFAULT_SLACK_NS, |t| t.timer_slack_ns);
+        let timer_slack_ns = spec.timer_slack_ns.unwrap_or(inherited);
         let tg = self.groups[cgroup as usize];
         let id = self.sys.add_task(tg);
         let base = self.sys.features.tunables.base_slice_ns;
@@ -111,11 +164,14 @@ impl Sim<'_> {
             parent,
             children: Vec::new(),
             mm,
+            affinity: spec.affinity,
             cgroup,
             warm_ns: 0,
             off_cpu_at: 0,
             cpu_ns: 0,
             on_cpu: None,
+            execs: false,
+            timer_slack_ns,
         });
         debug_assert_eq!(self.tasks.len(), self.host.parked.len());
         id
@@ -123,16 +179,18 @@ impl Sim<'_> {
 
     pub(super) fn exit(&mut self, cpu: u32, id: TaskId) {
         let task = &self.tasks[id.idx()];
+        let op = if self.workload.templates[task.template as usize].thread {
+            KernelOp::ExitThread
+        } else {
+            KernelOp::ExitProcess
+        };
+        self.begin_long(cpu, op, Then::Exited);
+    }
+
+    fn exited(&mut self, cpu: u32, id: TaskId) {
+        let task = &self.tasks[id.idx()];
         let thread = self.workload.templates[task.template as usize].thread;
         let parent = task.parent;
-        self.enter_syscall(
-            id,
-            if thread {
-                KernelOp::ExitThread
-            } else {
-                KernelOp::ExitProcess
-            },
-        );
         self.tasks[id.idx()].life = Life::Exited;
         self.host.note(Event::Exit { task: id });
         if let Some(parent) = parent {
@@ -175,7 +233,11 @@ impl Sim<'_> {
             return;
         };
         let cpu = self.task_cpu(id);
-        self.engine(|cx, _| load::remove_entity_load_avg(cx, &mut task, cpu));
+        self.engine(|cx, _| {
+            cx.span(Func::TaskDead, |cx| {
+                load::remove_entity_load_avg(cx, &mut task, cpu);
+            });
+        });
         self.tasks[id.idx()].cpu_ns = task.se.sum_exec_runtime;
     }
 }

@@ -12,7 +12,7 @@
 //! | `cpu`, `task` | state of one CPU, of one task |
 //! | `setup` | from a workload to groups, tasks and first events |
 //! | `step` | one step of kernel code: switch, wake-up, softirq |
-//! | `irq`, `ipi` | tick, timers; messages from other CPUs |
+//! | `irq`, `hrtimer`, `ipi` | interrupts and the tick; timers; messages from other CPUs |
 //! | `idle` | idle states and the tick that stops |
 //! | `exec` | one operation of a program |
 //! | `user` | what programs do in user space: work, shared words, the clock |
@@ -31,6 +31,7 @@ pub(crate) mod cpu;
 mod due;
 mod exec;
 mod gaps;
+pub mod hrtimer;
 mod idle;
 mod inet;
 mod ipi;
@@ -95,7 +96,9 @@ pub struct Sim<'a> {
     queue: Queue,
     pub(crate) now: Ps,
     pub(crate) moving: Vec<Task>,
-    pub(crate) timers: FxHashMap<Timer, u32>,
+    pub(crate) timers: FxHashMap<Timer, hrtimer::Armed>,
+    /// A timer interrupt is being served, which will set the hardware at its end.
+    in_timer: bool,
     chans: Vec<chan::ChanState>,
     inets: Vec<inet::InetState>,
     cpu_locks: Vec<spin::CpuLocks>,
@@ -197,8 +200,8 @@ impl<'a> Sim<'a> {
                     self.interrupt(cpu, at, due);
                 }
             }
-            Due::Timer { timer, stamp, cpu } => {
-                if self.timers.get(&timer) == Some(&stamp) {
+            Due::Timer { cpu, .. } | Due::Wait { cpu, .. } => {
+                if !self.is_stale(due) {
                     self.interrupt(cpu, at, due);
                 }
             }
@@ -206,7 +209,7 @@ impl<'a> Sim<'a> {
                 cpu,
                 kind: Ipi::Polled,
             } if !self.cpus[cpu as usize].pending.polled => {}
-            Due::Ipi { cpu, .. } | Due::Wait { cpu, .. } => self.interrupt(cpu, at, due),
+            Due::Ipi { cpu, .. } => self.interrupt(cpu, at, due),
             Due::Write { event } => self.interrupt(0, at, Due::Write { event }),
             Due::End => self.ended = true,
         }

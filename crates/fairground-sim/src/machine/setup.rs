@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use fairground::balance::interval::start_intervals;
 use fairground::math::weight::group_shares;
 use fairground::policy::Features;
 use fairground::rq::Rq;
@@ -94,6 +95,7 @@ impl<'a> Sim<'a> {
             now: 0,
             moving: Vec::with_capacity(64),
             timers: FxHashMap::default(),
+            in_timer: false,
             chans: Vec::new(),
             inets: Vec::new(),
             cpu_locks: Vec::new(),
@@ -194,6 +196,9 @@ impl<'a> Sim<'a> {
     /// after the other on a CPU chosen at random, and the events of the workload.
     fn first_events(&mut self) {
         let cpus = self.cpus.len() as u64;
+        self.host.begin(0, 0);
+        let now = self.jiffies_now();
+        start_intervals(&self.sys, now, &mut self.host);
         for cpu in 0..self.cpus.len() as u32 {
             self.host.begin(cpu, 0);
             self.cpus[cpu as usize].idle = Some(super::cpu::IdleStay {

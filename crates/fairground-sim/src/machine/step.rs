@@ -16,14 +16,21 @@ use crate::host::Place;
 impl Sim<'_> {
     /// `cpu` goes on at `at`: with a step that waits, with a switch, with user code, or idle.
     pub(super) fn work(&mut self, cpu: u32, at: Ps) {
-        if let Some(due) = self.cpus[cpu as usize].irqs.pop_front() {
-            return self.interrupt(cpu, at, due);
+        let mut waited = false;
+        while let Some(due) = self.cpus[cpu as usize].irqs.pop_front() {
+            if !self.is_stale(due) {
+                return self.interrupt(cpu, at, due);
+            }
+            waited = true;
+        }
+        if waited && self.cpus[cpu as usize].idle.is_some() {
+            return;
         }
         self.stop_user(cpu, at);
         self.host.begin(cpu, at);
         let c = cpu as usize;
         if self.cpus[c].idle.is_some() {
-            self.leave_idle(cpu);
+            self.leave_idle(cpu, false);
             self.see_polled(cpu);
         }
         if let Some(todo) = self.cpus[c].todo.pop_front() {
@@ -31,6 +38,10 @@ impl Sim<'_> {
         } else if let Some(kick) = self.cpus[c].stops.pop_front() {
             self.stop(cpu, kick);
         } else if self.rqs[c].need_resched || self.cpus[c].curr.is_none() {
+            if self.rqs[c].need_resched && self.cpus[c].curr.is_none() {
+                // The idle loop ends (`tick_nohz_idle_exit`), then comes the switch.
+                self.restart_tick(cpu);
+            }
             self.switch(cpu, Prev::Runnable);
         } else {
             self.run_task(cpu);
@@ -46,9 +57,8 @@ impl Sim<'_> {
             Todo::Enqueue { task, placed, kind } => self.enqueue(task, placed, kind),
             Todo::FutexWait { mutex } => self.futex_wait_setup(cpu, mutex),
             Todo::Schedule(prev) => self.give_up(cpu, prev),
-            Todo::TimerTail => {
-                self.host.spend(Place::Irq, self.host.prices.timer_program);
-            }
+            Todo::Long { op, left, then } => self.long(cpu, op, left, then),
+            Todo::TimerTail => self.program_timer(),
             Todo::Softirq(kick) => self.engine(|cx, rqs| sched::run_kick(cx, rqs, kick)),
         }
     }
@@ -119,6 +129,8 @@ impl Sim<'_> {
                 // Still on its way to sleep: it will see that it need not.
                 task.woken = true;
                 task.wait = Wait::None;
+                let queued = self.engine(|cx, rqs| sched::wake_queued(cx, rqs, id, kind));
+                debug_assert!(queued, "task {} runs", id.0);
                 return;
             }
             Life::Blocked => {}
@@ -131,18 +143,28 @@ impl Sim<'_> {
         }
         task.life = Life::Waking;
         task.wait = Wait::None;
-        // A task that is being switched out on another CPU is waited for (`p->on_cpu`).
         let off_cpu_at = task.off_cpu_at;
-        self.host
-            .wait_until(Place::Func(Func::TryToWakeUp), off_cpu_at);
         if self.engine(|cx, rqs| sched::wake_queued(cx, rqs, id, kind)) {
             self.tasks[id.idx()].life = Life::Runnable;
             return;
         }
+        // It may still be about to be switched out on another CPU (`p->on_cpu`).
+        let leaves = off_cpu_at > self.host.at;
+        let asked = leaves && self.engine(|cx, _| sched::ttwu_on_cpu(cx, id)) == EnqueueAt::Target;
         let Some(mut task) = self.host.parked[id.idx()].take() else {
             debug_assert!(false, "{}", crate::host::no_task(id));
             return;
         };
+        if asked {
+            let placed = Placed {
+                cpu: self.task_cpu(id),
+                migrated: false,
+            };
+            let list = &mut self.cpus[placed.cpu.idx()].wake_list;
+            return list.push_back((task, placed, kind));
+        }
+        self.host
+            .wait_until(Place::Func(Func::TryToWakeUp), off_cpu_at);
         let placed = self.engine(|cx, _| sched::select_cpu(cx, &mut task, waker, kind));
         self.cpus[cpu as usize]
             .todo
@@ -204,5 +226,84 @@ impl Sim<'_> {
         Cpu(self.sys.task[id.idx()]
             .cpu
             .load(std::sync::atomic::Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairground::policy::Features;
+    use fairground::task::WakeKind;
+    use fairground::value::TaskId;
+
+    use super::*;
+    use crate::cache::NS;
+    use crate::machine::Setup;
+    use crate::machine_file::Machine;
+    use crate::workload::{Env, Workload};
+
+    /// CPU 0 of two begins a step at 5 ms of a run of `argv`, and `act` follows.
+    fn at_5ms<T>(argv: &str, set: &[(&str, &str)], act: impl FnOnce(&mut Sim<'_>) -> T) -> T {
+        let machine = Machine::builtin("spr-8480-2s").unwrap().shrunk(2).unwrap();
+        let argv: Vec<_> = argv.split(' ').map(String::from).collect();
+        let workload = Workload::from_argv(&argv, &Env { cpus: 2 }).unwrap();
+        let mut features = Features::default();
+        features.set_all(set);
+        let setup = Setup {
+            machine: &machine,
+            features,
+            workload: &workload,
+            seed: 1,
+            trace: false,
+        };
+        let mut sim = Sim::new(&setup).unwrap();
+        sim.run_to(5_000_000).unwrap();
+        let now = sim.now;
+        sim.host.begin(0, now);
+        act(&mut sim)
+    }
+
+    #[test]
+    fn a_wake_up_before_the_sleep_is_traced_and_takes_time() {
+        at_5ms("hogs --tasks 2 --duration 10ms", &[], |sim| {
+            for cpu in [0, 1] {
+                let id = sim.cpus[cpu].curr.expect("a hog");
+                sim.tasks[id.idx()].life = Life::Blocked;
+                let (at, wakeups) = (sim.host.at, sim.host.counters.wakeups);
+                sim.wake(0, id, WakeKind::Wake, sim.cpus[0].curr);
+                assert_eq!(sim.host.counters.wakeups, wakeups + 1);
+                assert!(sim.host.at > at + 10 * NS);
+                assert!(sim.tasks[id.idx()].woken);
+            }
+        });
+    }
+
+    /// How long a wake-up of a task takes that needs 20 us more to get off its CPU, and whether
+    /// that CPU is to enqueue it.
+    fn wake_one_that_leaves(how: &str) -> (Ps, bool) {
+        let set = [("ttwu_on_cpu", how)];
+        at_5ms(
+            "sleepers --tasks 1 --duration 20ms --period 100ms",
+            &set,
+            |sim| {
+                let id = TaskId(0);
+                assert!(sim.host.parked[0].is_some(), "it sleeps");
+                let cpu = sim.task_cpu(id);
+                let waker = 1 - cpu.0;
+                let at = sim.now;
+                sim.host.begin(waker, at);
+                sim.tasks[0].off_cpu_at = at + 20_000 * NS;
+                sim.wake(waker, id, WakeKind::Wake, None);
+                let listed = !sim.cpus[cpu.idx()].wake_list.is_empty();
+                (sim.host.at - at, listed)
+            },
+        )
+    }
+
+    #[test]
+    fn a_task_that_is_switched_out_is_left_to_its_cpu_or_waited_for() {
+        let (took, listed) = wake_one_that_leaves("wake-list");
+        assert!(listed && took < 5_000 * NS, "{took}");
+        let (took, listed) = wake_one_that_leaves("spin");
+        assert!(!listed && took >= 20_000 * NS, "{took}");
     }
 }

@@ -119,6 +119,8 @@ pub struct SimTask {
     pub children: Vec<TaskId>,
     /// Address space.
     pub mm: u32,
+    /// Mask in the workload's table that it has chosen.
+    pub affinity: Option<u32>,
     /// Group in the workload's table.
     pub cgroup: u32,
     /// CPU time charged before the end of the warm-up, ns.
@@ -127,6 +129,10 @@ pub struct SimTask {
     pub off_cpu_at: Ps,
     /// CPU time charged in all, ns, filled when it exits.
     pub cpu_ns: u64,
+    /// How much later than asked its timers may fire, ns.
+    pub timer_slack_ns: u64,
+    /// Its first operation is `execve`.
+    pub execs: bool,
     /// The CPU on which it is current.
     pub on_cpu: Option<u32>,
 }

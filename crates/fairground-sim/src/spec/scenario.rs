@@ -43,6 +43,7 @@ pub const TASK_KEYS: &[&str] = &[
     "affinity",
     "cgroup",
     "slice",
+    "timer_slack",
     "start",
     "process",
     "footprint",
@@ -337,10 +338,9 @@ impl Tasks<'_> {
         task.policy = fields
             .get("policy")
             .map_or(Ok(Policy::Normal), |n| policy(source, n))?;
-        task.slice_ns = fields
-            .get("slice")
-            .map(|n| n.positive_ns(source))
-            .transpose()?;
+        let ns = |key: &str| fields.get(key).map(|n| n.positive_ns(source));
+        task.slice_ns = ns("slice").transpose()?;
+        task.timer_slack_ns = ns("timer_slack").transpose()?;
         task.start_ns = fields.get("start").map_or(Ok(0), |n| n.ns(source))?;
         let footprint = fields
             .get("footprint")

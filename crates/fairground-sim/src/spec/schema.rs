@@ -124,6 +124,8 @@ pub(super) struct Task {
     cgroup: Option<String>,
     /// Own slice, like "3ms".
     slice: Option<String>,
+    /// How much later than asked its timers may fire, "50us" by default.
+    timer_slack: Option<String>,
     /// Sleeps this long before its first step.
     start: Option<String>,
     /// Tasks with the same name here are threads of one process; a process each by default.
@@ -166,6 +168,7 @@ enum Word {
     Hog,
     Yield,
     Join,
+    Exec,
     Exit,
 }
 
@@ -229,6 +232,8 @@ pub(super) struct Verbs {
     fork: Option<String>,
     /// Waits until all forked tasks have exited.
     join: Option<bool>,
+    /// Replaces its image.
+    exec: Option<bool>,
     /// Ends the task.
     exit: Option<bool>,
     /// Changes the nice value.

@@ -10,7 +10,7 @@ use crate::workload::program::{FOREVER, LOOP_DEPTH_MAX, Op, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps that are a word or a verb with the value `true`.
-pub const WORDS: &[&str] = &["hog", "yield", "join", "exit"];
+pub const WORDS: &[&str] = &["hog", "yield", "join", "exec", "exit"];
 /// Verbs and their options.
 pub const VERBS: &[(&str, &[&str])] = &[
     ("run", &[]),
@@ -33,6 +33,7 @@ pub const VERBS: &[(&str, &[&str])] = &[
     ("yield", &[]),
     ("fork", &["n"]),
     ("join", &[]),
+    ("exec", &[]),
     ("exit", &[]),
     ("nice", &[]),
     ("affinity", &[]),
@@ -413,6 +414,7 @@ fn word_op(word: &str) -> Op {
         "hog" => Op::Hog,
         "yield" => Op::Yield,
         "join" => Op::Join,
+        "exec" => Op::Exec,
         _ => Op::Exit,
     }
 }

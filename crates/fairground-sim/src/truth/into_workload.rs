@@ -227,6 +227,7 @@ impl Builder<'_> {
         template.nice = state.nice;
         template.policy = state.policy;
         template.slice_ns = state.slice_ns;
+        template.timer_slack_ns = Some(1);
         template.affinity = state.affinity.as_deref().map(|cpus| self.mask(cpus));
         self.workload.templates.push(template);
         self.names.push(shown);

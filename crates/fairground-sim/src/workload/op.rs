@@ -204,6 +204,9 @@ pub enum Op {
         /// Bytes of the answer.
         bytes: u32,
     },
+    /// Replaces the task's image as `execve(2)` does: it goes to the CPU that `SD_BALANCE_EXEC`
+    /// chooses, and loads there. The program goes on.
+    Exec,
     /// The task ends. The end of `ops` means the same.
     Exit,
 }

@@ -67,6 +67,8 @@ pub struct TaskTemplate {
     pub policy: Policy,
     /// Own slice (`sched_setattr` runtime), `None` for the default.
     pub slice_ns: Option<Ns>,
+    /// How much later than asked its timers may fire; `None` = the parent's, or 50 us.
+    pub timer_slack_ns: Option<Ns>,
     /// Mask of the CPUs it may use, `None` for all.
     pub affinity: Option<u32>,
     /// Cgroup. `None`: that of its parent, the root for an initial task.
@@ -232,6 +234,7 @@ impl TaskTemplate {
             nice: 0,
             policy: Policy::Normal,
             slice_ns: None,
+            timer_slack_ns: None,
             affinity: None,
             cgroup: None,
             start_ns: 0,

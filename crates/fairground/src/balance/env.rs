@@ -3,6 +3,7 @@
 //! Loads are in units of unscaled weight (1024 = nice 0), utilisation and runnable time in
 //! capacity units (1024 = one CPU at full speed), counts in tasks or CPUs.
 
+use crate::policy::NumaImbalance;
 use crate::shared::Relaxed;
 use crate::system::System;
 use crate::topology::{GroupType, SchedDomain, SchedGroup};
@@ -154,6 +155,8 @@ pub struct BusiestGroup {
 pub struct LbEnv<'a> {
     /// The domain, one of the pulling CPU's.
     pub sd: &'a SchedDomain,
+    /// What it tolerates if it spans nodes.
+    pub numa: NumaImbalance,
     /// It is the CPU's largest domain.
     pub at_root: bool,
     /// The pulling CPU.
@@ -209,6 +212,7 @@ impl<'a> LbEnv<'a> {
         };
         Self {
             sd,
+            numa: sys.features.numa_imbalance,
             at_root: level + 1 == domains.len(),
             dst_cpu,
             src_cpu: dst_cpu,

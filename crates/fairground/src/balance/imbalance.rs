@@ -8,9 +8,6 @@ use super::env::{LbEnv, MigrationType, SdLbStats, SgLbStats};
 use crate::topology::{GroupType, SchedGroup, Topology};
 use crate::value::SCHED_CAPACITY_SCALE;
 
-/// An imbalance between nodes of at most this many tasks can be one communicating pair.
-const NUMA_IMBALANCE_MIN: i64 = 2;
-
 /// Sets the unit and the amount to move from the busiest group; amount 0 = nothing
 /// (`calculate_imbalance`).
 pub(super) fn calculate_imbalance(env: &mut LbEnv<'_>, sds: &mut SdLbStats, top: &Topology) {
@@ -45,7 +42,7 @@ fn fill_spare(env: &LbEnv<'_>, sds: &SdLbStats, top: &Topology) -> (MigrationTyp
         i64::from(local.idle_cpus.wrapping_sub(busiest.idle_cpus))
     };
     if env.sd.flags.numa {
-        tasks = adjust_numa_imbalance(tasks, local.sum_nr_running + 1, env.sd.imb_numa_nr);
+        tasks = adjust_numa_imbalance(env, tasks, local, busiest);
     }
     (MigrationType::Task, tasks >> 1)
 }
@@ -112,14 +109,18 @@ fn top_group(top: &Topology, id: Option<crate::value::GroupId>) -> Option<&Sched
     id.map(|id| top.group(id))
 }
 
-/// What is left of an imbalance of `tasks` between nodes if the destination would have
-/// `dst_running` tasks: nothing, while few tasks run and a pair of them could be communicating
-/// (`adjust_numa_imbalance`). The kernel takes the imbalance as 32 bits, so a wrapped one is
-/// negative here.
-#[must_use]
-pub fn adjust_numa_imbalance(tasks: i64, dst_running: u32, imb_numa_nr: u32) -> i64 {
+/// What is left of an imbalance of `tasks` between nodes: nothing, while few tasks run and a pair
+/// of them could be communicating (`adjust_numa_imbalance`). The kernel takes the imbalance as 32
+/// bits, so a wrapped one is negative here.
+fn adjust_numa_imbalance(
+    env: &LbEnv<'_>,
+    tasks: i64,
+    local: &SgLbStats,
+    busiest: &SgLbStats,
+) -> i64 {
     let tasks = i64::from(tasks as i32);
-    if dst_running <= imb_numa_nr && tasks <= NUMA_IMBALANCE_MIN {
+    let (src, dst) = (busiest.sum_nr_running, local.sum_nr_running + 1);
+    if env.numa.tolerates(tasks, src, dst, env.sd.imb_numa_nr) {
         return 0;
     }
     tasks
@@ -128,20 +129,6 @@ pub fn adjust_numa_imbalance(tasks: i64, dst_running: u32, imb_numa_nr: u32) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pair_stays_together_while_few_run() {
-        assert_eq!(adjust_numa_imbalance(2, 1, 1), 0);
-        assert_eq!(adjust_numa_imbalance(3, 1, 1), 3);
-        assert_eq!(adjust_numa_imbalance(2, 2, 1), 2);
-    }
-
-    #[test]
-    fn a_wrapped_difference_is_minus_one_between_nodes() {
-        let wrapped = i64::from(3_u32.wrapping_sub(4));
-        assert_eq!(adjust_numa_imbalance(wrapped, 9, 1), -1);
-        assert_eq!(adjust_numa_imbalance(wrapped, 1, 1), 0);
-    }
 
     #[test]
     fn the_average_is_crossed_by_neither_side() {

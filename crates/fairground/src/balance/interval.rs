@@ -2,6 +2,7 @@
 //!
 //! Intervals are kept in ms and used in jiffies.
 
+use crate::host::Host;
 use crate::shared::Relaxed;
 use crate::system::System;
 use crate::topology::SchedDomain;
@@ -55,6 +56,21 @@ pub fn update_next_balance(sys: &System, sd: &SchedDomain, next_balance: &mut u6
     *next_balance = next.min(*next_balance);
 }
 
+/// The domains of all CPUs were built at jiffy `now`: the first balance of each is one interval
+/// later (`sd_init`, `rq_attach_root`).
+pub fn start_intervals<H: Host>(sys: &System, now: u64, host: &mut H) {
+    for cpu in sys.cpus().iter() {
+        let mut next = now + 60 * u64::from(sys.features.hz);
+        for sd in sys.topology.domains(cpu) {
+            sd.state.last_balance.store(now, Relaxed);
+            update_next_balance(sys, sd, &mut next);
+        }
+        sys.cpu[cpu.idx()].set_next_balance(cpu, next, host);
+    }
+    sys.nohz.set_next_balance(now, host);
+    sys.nohz.set_next_blocked(now, host);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,5 +88,36 @@ mod tests {
         assert_eq!(sd_balance_interval(16, 16, true, 250, 16), 63);
         assert_eq!(sd_balance_interval(16, 16, false, 250, 16), 4);
         assert_eq!(sd_balance_interval(512, 16, true, 250, 2), 50);
+    }
+
+    #[test]
+    fn a_machine_that_has_just_been_built_balances_an_interval_later() {
+        use crate::policy::Features;
+        use crate::testing::Bench;
+        use crate::topology::{CpuPlace, Machine, Topology};
+        let cpus = (0..8).map(|core| CpuPlace {
+            core,
+            cluster: core,
+            node: core / 4,
+            llc: core / 4,
+            capacity: 1024,
+            ..CpuPlace::default()
+        });
+        let topology = Topology::build(&Machine {
+            cpus: cpus.collect(),
+            ..Machine::default()
+        });
+        let mut bench = Bench::with(topology, Features::default());
+        start_intervals(&bench.sys, 1000, &mut bench.host);
+        for cpu in bench.sys.cpus().iter() {
+            let next = bench.sys.cpu[cpu.idx()].next_balance(cpu, &mut bench.host);
+            assert_eq!(
+                next, 1004,
+                "four CPUs in the first domain, 4 ms, 1000 ticks a second"
+            );
+            for sd in bench.sys.topology.domains(cpu) {
+                assert_eq!(sd.state.last_balance.load(Relaxed), 1000);
+            }
+        }
     }
 }

@@ -50,7 +50,12 @@ pub fn sched_balance_newidle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut
         let read = fsd::FIXED | fsd::LAST_BALANCE | fsd::NEWIDLE;
         touch_sd(cx, cpu, sd.level as usize, read, Access::Read);
         update_next_balance(sys, sd, &mut next_balance);
-        if avg_idle_ns < search.cost_ns + sd.state.max_newidle_lb_cost.load(Relaxed) {
+        let cost_ns = sd.state.max_newidle_lb_cost.load(Relaxed);
+        if !sys
+            .features
+            .newidle
+            .goes_on(avg_idle_ns, search.cost_ns, cost_ns)
+        {
             break;
         }
         if sd.flags.balance_newidle {
@@ -105,8 +110,9 @@ fn search_pays<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> bool {
     let sys = cx.sys;
     let mut next_balance = cx.jiffies() + u64::from(sys.features.hz);
     if let Some(sd) = sys.topology.domains(rq.cpu).first() {
-        let worth = rq.avg_idle >= sd.state.max_newidle_lb_cost.load(Relaxed);
-        if sys.rd.is_overloaded(cx.host) && worth {
+        let cost_ns = sd.state.max_newidle_lb_cost.load(Relaxed);
+        let overloaded = || sys.rd.is_overloaded(cx.host);
+        if sys.features.newidle.looks(rq.avg_idle, cost_ns, overloaded) {
             return true;
         }
         let read = fsd::LAST_BALANCE | fsd::NEWIDLE;

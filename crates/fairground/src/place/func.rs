@@ -112,11 +112,31 @@ pub enum Func {
     SetShares,
     /// `_raw_spin_lock`
     SpinLock,
+    /// `sched_exec`
+    SchedExec,
+    /// `migration_cpu_stop`
+    MigrationStop,
+    /// `nohz_balance_enter_idle`
+    NohzEnterIdle,
+    /// `nohz_run_idle_balance`
+    NohzRunIdle,
+    /// `nohz_csd_func`
+    NohzCsd,
+    /// `sched_balance_softirq`
+    BalanceSoftirq,
+    /// `set_user_nice`
+    SetNice,
+    /// `__sched_setscheduler`
+    SetScheduler,
+    /// `__cfsb_csd_unthrottle`
+    CsdUnthrottle,
+    /// `task_dead_fair`
+    TaskDead,
 }
 
 impl Func {
     /// Number of functions.
-    pub const COUNT: usize = 53;
+    pub const COUNT: usize = 63;
 
     /// All functions in order.
     pub const ALL: [Func; Self::COUNT] = [
@@ -173,6 +193,16 @@ impl Func {
         Func::MoveGroup,
         Func::SetShares,
         Func::SpinLock,
+        Func::SchedExec,
+        Func::MigrationStop,
+        Func::NohzEnterIdle,
+        Func::NohzRunIdle,
+        Func::NohzCsd,
+        Func::BalanceSoftirq,
+        Func::SetNice,
+        Func::SetScheduler,
+        Func::CsdUnthrottle,
+        Func::TaskDead,
     ];
 
     /// The kernel's name of the function.
@@ -232,6 +262,16 @@ impl Func {
             Func::MoveGroup => "sched_move_task",
             Func::SetShares => "sched_group_set_shares",
             Func::SpinLock => "_raw_spin_lock",
+            Func::SchedExec => "sched_exec",
+            Func::MigrationStop => "migration_cpu_stop",
+            Func::NohzEnterIdle => "nohz_balance_enter_idle",
+            Func::NohzRunIdle => "nohz_run_idle_balance",
+            Func::NohzCsd => "nohz_csd_func",
+            Func::BalanceSoftirq => "sched_balance_softirq",
+            Func::SetNice => "set_user_nice",
+            Func::SetScheduler => "__sched_setscheduler",
+            Func::CsdUnthrottle => "__cfsb_csd_unthrottle",
+            Func::TaskDead => "task_dead_fair",
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use super::{
     CfsTunables, DelayDequeue, Features, HLoad, IdlestTie, IlbKick, IlbPick, LayoutId, LoadBalance,
-    Newidle, NextBuddy, Pick, PlaceEntity, RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuQueue,
-    TunableScaling, WakeAffine, WakeupPreemption,
+    Newidle, NewidleGate, NextBuddy, NumaImbalance, Pick, PlaceEntity, RunToParity, ScanBudget,
+    TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine, WakeupPreemption,
 };
 
 /// A published change: the decisions it sets on top of a profile.
@@ -153,6 +153,8 @@ pub static PROFILES: &[Profile] = &[
             ("scan_budget", "prop"),
             ("ttwu_queue", "cross-cache"),
             ("sched_cluster", "off"),
+            ("newidle_gate", "migration-cost"),
+            ("numa_imbalance", "local-idle"),
         ],
     },
     Profile {
@@ -172,6 +174,9 @@ pub static PROFILES: &[Profile] = &[
             ("scan_budget", "all"),
             ("ttwu_queue", "cross-cache"),
             ("sched_cluster", "off"),
+            ("ttwu_on_cpu", "spin"),
+            ("newidle_gate", "migration-cost-only"),
+            ("numa_imbalance", "none"),
             ("h_load", "eager"),
             ("util_est", "off"),
         ],
@@ -202,14 +207,17 @@ pub(super) fn linux_6_18() -> Features {
         idlest_tie: IdlestTie::GroupUtil,
         throttle: Throttle::AtUserReturn,
         ttwu_queue: TtwuQueue::Remote,
+        ttwu_on_cpu: TtwuOnCpu::WakeList,
         wake_affine: WakeAffine {
             idle: true,
             weight: true,
             bias: true,
         },
         scan_budget: ScanBudget::Util,
+        numa_imbalance: NumaImbalance::ImbNumaNr,
         newidle: Newidle {
             migration_cost_ns: 500_000,
+            gate: NewidleGate::DomainCost,
             proportional: true,
         },
         load_balance: LoadBalance {

@@ -1,8 +1,9 @@
 //! Every switch as a named value, with the values it takes.
 
 use super::{
-    DelayDequeue, Features, HLoad, IdlestTie, IlbKick, IlbPick, LayoutId, NextBuddy, Pick,
-    RunToParity, ScanBudget, Throttle, TtwuQueue, TunableScaling, WakeupPreemption,
+    DelayDequeue, Features, HLoad, IdlestTie, IlbKick, IlbPick, LayoutId, NewidleGate, NextBuddy,
+    NumaImbalance, Pick, RunToParity, ScanBudget, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling,
+    WakeupPreemption,
 };
 use alloc::string::{String, ToString};
 
@@ -138,7 +139,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 35] = [
+static DECISIONS: [Decision; 38] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -244,6 +245,9 @@ static DECISIONS: [Decision; 35] = [
     named!("ttwu_queue", "remote wake-up list", "direct, cross-cache, remote", f, f.ttwu_queue,
         "direct" => TtwuQueue::Direct, "cross-cache" => TtwuQueue::CrossCache,
         "remote" => TtwuQueue::Remote),
+    named!("ttwu_on_cpu", "waking a task that is being switched out", "spin, wake-list",
+        f, f.ttwu_on_cpu,
+        "spin" => TtwuOnCpu::Spin, "wake-list" => TtwuOnCpu::WakeList),
     flag!(
         "wa_idle",
         "wake-affine: idle CPUs first",
@@ -272,6 +276,15 @@ static DECISIONS: [Decision; 35] = [
         f,
         f.newidle.migration_cost_ns
     ),
+    named!("newidle_gate", "what makes a newly idle CPU look for work",
+        "domain-cost, migration-cost, migration-cost-only", f, f.newidle.gate,
+        "domain-cost" => NewidleGate::DomainCost,
+        "migration-cost" => NewidleGate::MigrationCost,
+        "migration-cost-only" => NewidleGate::MigrationCostOnly),
+    named!("numa_imbalance", "imbalance tolerated between nodes", "imb-numa-nr, local-idle, none",
+        f, f.numa_imbalance,
+        "imb-numa-nr" => NumaImbalance::ImbNumaNr, "local-idle" => NumaImbalance::LocalIdle,
+        "none" => NumaImbalance::None),
     flag!(
         "newidle_proportional",
         "newly-idle attempts in proportion to success",

@@ -14,6 +14,7 @@ mod idlest;
 mod ilb;
 mod layout;
 mod newidle;
+mod numa;
 mod pick;
 mod place_entity;
 mod protect;
@@ -31,14 +32,15 @@ pub use h_load::HLoad;
 pub use idlest::IdlestTie;
 pub use ilb::{IlbKick, IlbPick};
 pub use layout::LayoutId;
-pub use newidle::Newidle;
+pub use newidle::{Newidle, NewidleGate};
+pub use numa::NumaImbalance;
 pub use pick::Pick;
 pub use place_entity::PlaceEntity;
 pub use protect::RunToParity;
 pub use select::{ScanBudget, ScanLimit, WakeAffine};
 pub use tg_load_avg::TgLoadAvg;
 pub use throttle::Throttle;
-pub use wakeup::{NextBuddy, TtwuQueue, WakeupPreemption};
+pub use wakeup::{NextBuddy, TtwuOnCpu, TtwuQueue, WakeupPreemption};
 
 /// One value of every decision point: a complete behaviour. `Default` is Linux 6.18.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,10 +69,14 @@ pub struct Features {
     pub ilb_pick: IlbPick,
     /// How the slow path breaks ties between groups (002).
     pub idlest_tie: IdlestTie,
+    /// How uneven nodes may be.
+    pub numa_imbalance: NumaImbalance,
     /// How a queue out of quota is kept from running.
     pub throttle: Throttle,
     /// Wake-ups across caches through a remote list.
     pub ttwu_queue: TtwuQueue,
+    /// Wake-ups of a task that is being switched out.
+    pub ttwu_on_cpu: TtwuOnCpu,
     /// Where the wake-affine choice comes from.
     pub wake_affine: WakeAffine,
     /// How many CPUs a wake-up looks at.

@@ -3,6 +3,22 @@
 //! Source: "sched/fair: Proportional newidle balance", Peter Zijlstra, 2025, for 6.19 and the
 //! stable kernels 6.18 and 6.12.
 
+/// What has to be worth the search of a CPU that runs dry.
+///
+/// Sources: "sched/balancing: Consider max cost of idle balance per sched domain", Jason Low, 3.13;
+/// "sched/fair: Implement fast idling of CPUs when the system is partially loaded", Tim Chen, 3.17;
+/// "sched/fair: Remove sysctl_sched_migration_cost condition", Vincent Guittot, 5.16.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NewidleGate {
+    /// The average idle period is not below the migration cost (up to 3.12).
+    MigrationCostOnly,
+    /// And some CPU of the machine is overloaded, and each level costs less than is left of the
+    /// average idle period (up to 5.15).
+    MigrationCost,
+    /// Only that: overload, and the levels' own costs (5.16 and later).
+    DomainCost,
+}
+
 /// When a CPU that runs dry looks for work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Newidle {
@@ -10,12 +26,37 @@ pub struct Newidle {
     /// upper bound of the idle periods that are averaged, and the average below which a CPU that
     /// runs dry does not promise to decay blocked load.
     pub migration_cost_ns: u64,
+    /// What has to be worth it.
+    pub gate: NewidleGate,
     /// Attempts are made in proportion to their recent success, by a random number
     /// (`NI_RANDOM`, 6.19 and stable kernels since).
     pub proportional: bool,
 }
 
 impl Newidle {
+    /// Whether a CPU whose idle periods last `avg_idle_ns` looks at all, where the first level
+    /// costs `first_cost_ns`.
+    #[inline]
+    pub fn looks(
+        self,
+        avg_idle_ns: u64,
+        first_cost_ns: u64,
+        overloaded: impl FnOnce() -> bool,
+    ) -> bool {
+        match self.gate {
+            NewidleGate::MigrationCostOnly => avg_idle_ns >= self.migration_cost_ns,
+            NewidleGate::MigrationCost => avg_idle_ns >= self.migration_cost_ns && overloaded(),
+            NewidleGate::DomainCost => overloaded() && avg_idle_ns >= first_cost_ns,
+        }
+    }
+
+    /// Whether a level that costs `cost_ns` at most, after `spent_ns`, is worth it.
+    #[inline]
+    #[must_use]
+    pub const fn goes_on(self, avg_idle_ns: u64, spent_ns: u64, cost_ns: u64) -> bool {
+        matches!(self.gate, NewidleGate::MigrationCostOnly) || avg_idle_ns >= spent_ns + cost_ns
+    }
+
     /// Whether to try a level whose attempts succeeded `ratio` times of 1024; if so, for how many
     /// attempts a success stands, because the others were not made.
     #[inline]
@@ -38,6 +79,7 @@ mod tests {
 
     const RANDOM: Newidle = Newidle {
         migration_cost_ns: 500_000,
+        gate: NewidleGate::DomainCost,
         proportional: true,
     };
 
@@ -57,5 +99,20 @@ mod tests {
             ..RANDOM
         };
         assert_eq!(always.dice(0, || unreachable!()), Some(1));
+    }
+
+    #[test]
+    fn short_idle_periods_do_not_search_where_the_migration_cost_counts() {
+        let of = |gate| Newidle { gate, ..RANDOM };
+        let looks = |gate, idle| of(gate).looks(idle, 20_000, || true);
+        assert!(looks(NewidleGate::DomainCost, 100_000));
+        assert!(!looks(NewidleGate::DomainCost, 19_000));
+        assert!(!looks(NewidleGate::MigrationCost, 100_000));
+        assert!(looks(NewidleGate::MigrationCost, 500_000));
+        let calm = |gate| of(gate).looks(900_000, 0, || false);
+        assert!(calm(NewidleGate::MigrationCostOnly));
+        assert!(!calm(NewidleGate::MigrationCost) && !calm(NewidleGate::DomainCost));
+        assert!(!of(NewidleGate::MigrationCost).goes_on(100, 60, 41));
+        assert!(of(NewidleGate::MigrationCostOnly).goes_on(100, 60, 41));
     }
 }

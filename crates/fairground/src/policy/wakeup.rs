@@ -79,3 +79,51 @@ impl TtwuQueue {
         }
     }
 }
+
+/// A wake-up of a task that is just being switched out on another CPU.
+///
+/// Source: "sched/core: Optimize ttwu() spinning on p->on_cpu", Peter Zijlstra, and
+/// "sched/core: Offload wakee task activation if it the wakee is descheduling", Mel Gorman, both
+/// 5.8; "sched: Fix the check of nr_running at queue wakelist", Tianchen Ding, 6.0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TtwuOnCpu {
+    /// The waker spins until the task is off its CPU (up to 5.7).
+    Spin,
+    /// The CPU that switches enqueues it, where remote wake-ups may do so (5.8 and later).
+    WakeList,
+}
+
+impl TtwuOnCpu {
+    /// Whether the CPU on which the task still is enqueues it: `nr_running` there, with the task
+    /// gone from its queue. Up to 5.19 one other task did not matter.
+    #[inline]
+    pub fn queues(
+        self,
+        list: TtwuQueue,
+        share_cache: bool,
+        same: bool,
+        nr_running: impl FnOnce() -> u32,
+    ) -> bool {
+        match (self, list) {
+            (Self::Spin, _) | (_, TtwuQueue::Direct) => false,
+            (_, TtwuQueue::CrossCache) => !share_cache || (!same && nr_running() <= 1),
+            (_, TtwuQueue::Remote) => list.queues(share_cache, same, || nr_running() == 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpu_that_switches_enqueues_if_it_has_nothing_else() {
+        let queues = |how: TtwuOnCpu, list, nr| how.queues(list, true, false, || nr);
+        assert!(!queues(TtwuOnCpu::Spin, TtwuQueue::Remote, 0));
+        assert!(queues(TtwuOnCpu::WakeList, TtwuQueue::Remote, 0));
+        assert!(!queues(TtwuOnCpu::WakeList, TtwuQueue::Remote, 1));
+        assert!(queues(TtwuOnCpu::WakeList, TtwuQueue::CrossCache, 1));
+        assert!(!queues(TtwuOnCpu::WakeList, TtwuQueue::CrossCache, 2));
+        assert!(!queues(TtwuOnCpu::WakeList, TtwuQueue::Direct, 0));
+    }
+}

@@ -80,10 +80,12 @@ pub fn set_nice<H: Host, R: Rqs + ?Sized>(
     policy: Policy,
     nice: i8,
 ) {
+    let outer = cx.host.enter(Func::SetNice);
     on_its_queue(cx, rqs, id, |cx, rq, slot| {
         let answer = task::set_task_weight(cx, rq, slot, policy, nice);
         resched_if(cx, rq, answer);
     });
+    cx.host.leave(outer);
 }
 
 /// Sets the slice (ns; `None` = default) of a task that an `Rq` keeps, from its next request on.
@@ -93,9 +95,11 @@ pub fn set_slice<H: Host, R: Rqs + ?Sized>(
     id: TaskId,
     slice_ns: Option<u64>,
 ) {
+    let outer = cx.host.enter(Func::SetScheduler);
     on_its_queue(cx, rqs, id, |cx, rq, slot| {
         task::set_task_slice(cx, rq, slot, slice_ns);
     });
+    cx.host.leave(outer);
 }
 
 /// Moves a task that an `Rq` keeps to another group, which is open (`System::open_group`).

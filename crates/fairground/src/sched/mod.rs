@@ -29,7 +29,7 @@ pub use attributes::{
 pub use stop::run_stopper;
 pub use switch::{exit_to_user, sched_yield, schedule};
 pub use wake::{
-    EnqueueAt, enqueue_woken, sched_exec, sched_fork, sched_ttwu_pending, select_cpu,
+    EnqueueAt, enqueue_woken, sched_exec, sched_fork, sched_ttwu_pending, select_cpu, ttwu_on_cpu,
     ttwu_queue_wakelist, wake_queued,
 };
 
@@ -61,9 +61,13 @@ pub fn sched_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
 /// [`sched_ttwu_pending`], instead.
 pub fn run_kick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kick) {
     match work {
-        Kick::IdleBalance => nohz::nohz_csd_func(cx, rqs),
-        Kick::BalanceSoftirq => domains::sched_balance_softirq(cx, rqs),
-        Kick::Unthrottle => bandwidth::unthrottle_kicked(cx, rqs),
+        Kick::IdleBalance => cx.span(Func::NohzCsd, |cx| nohz::nohz_csd_func(cx, rqs)),
+        Kick::BalanceSoftirq => cx.span(Func::BalanceSoftirq, |cx| {
+            domains::sched_balance_softirq(cx, rqs);
+        }),
+        Kick::Unthrottle => cx.span(Func::CsdUnthrottle, |cx| {
+            bandwidth::unthrottle_kicked(cx, rqs);
+        }),
         Kick::Wakeups | Kick::ActiveBalance | Kick::Migrate => {
             debug_assert!(false, "{work:?} has an entry point of its own");
         }
@@ -80,7 +84,9 @@ pub fn run_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, timer: T
 
 /// The executing CPU is idle and stops its tick.
 pub fn nohz_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    nohz::nohz_balance_enter_idle(cx, rqs);
+    cx.span(Func::NohzEnterIdle, |cx| {
+        nohz::nohz_balance_enter_idle(cx, rqs);
+    });
 }
 
 /// The executing CPU starts its tick again.

@@ -16,6 +16,7 @@ use crate::value::{Cpu, SeId};
 /// `work` ([`Kick::ActiveBalance`] or [`Kick::Migrate`]), and picks anew.
 pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kick) -> Switch {
     let cpu = cx.cpu;
+    let outer = cx.host.enter(Func::Schedule);
     let prev = cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
         let prev = rq.curr;
@@ -31,11 +32,13 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: 
             out
         })
     });
+    cx.host.leave(outer);
     match work {
         Kick::ActiveBalance => active::active_load_balance_push(cx, rqs),
         _ => migrate_disallowed(cx, rqs),
     }
-    cx.with_rq(rqs, cpu, |cx, rq| {
+    let outer = cx.host.enter(Func::Schedule);
+    let switch = cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
         rq.stopped = false;
         let next = if rq.nr_running > 0 {
@@ -52,38 +55,40 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: 
             rq.clock.enter_idle(&rq.cfs[0].avg);
         }
         out
-    })
+    });
+    cx.host.leave(outer);
+    switch
 }
 
 /// Moves away every task of the executing CPU that is not allowed here any more, or that wants to
 /// replace its image elsewhere.
 fn migrate_disallowed<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    let outer = cx.host.enter(Func::SetAffinity);
+    let outer = cx.host.enter(Func::MigrationStop);
     let from = cx.cpu;
     loop {
         let moved = cx.with_rq(rqs, from, |cx, rq| {
-            let (slot, to) = next_to_move(cx, rq)?;
+            let (slot, to, why) = next_to_move(cx, rq)?;
             if !rq.se[slot.idx()].on_rq {
                 return None;
             }
-            detach_for_move(cx, rq, slot, to).map(|task| (task, to))
+            detach_for_move(cx, rq, slot, to).map(|task| (task, to, why))
         });
-        let Some((task, to)) = moved else { break };
+        let Some((task, to, why)) = moved else { break };
         let placed = Placed {
             cpu: to,
             migrated: true,
         };
         cx.with_rq(rqs, placed.cpu, |cx, rq| {
             cx.update_rq_clock(rq);
-            attach_moved(cx, rq, task, from, Migration::Affinity);
+            attach_moved(cx, rq, task, from, why);
         });
     }
     cx.host.leave(outer);
 }
 
-fn next_to_move<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<(SeId, Cpu)> {
-    if let Some(dest) = rq.exec_dest.take() {
-        return Some(dest);
+fn next_to_move<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<(SeId, Cpu, Migration)> {
+    if let Some((slot, to)) = rq.exec_dest.take() {
+        return Some((slot, to, Migration::Placement));
     }
     let cpu = rq.cpu;
     let slot = rq.lb_order.iter().find(|slot| {
@@ -96,7 +101,7 @@ fn next_to_move<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<(SeId, Cpu)> {
         .as_ref()?
         .cpus_allowed
         .and(&cx.sys.cpus());
-    Some((slot, next_allowed(rq, &allowed)?))
+    Some((slot, next_allowed(rq, &allowed)?, Migration::Affinity))
 }
 
 /// A CPU of `allowed`, a different one each time (`cpumask_any_and_distribute`).

@@ -35,7 +35,7 @@ pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Pre
     };
     cx.host.leave(outer);
     if done.next.is_none() {
-        nohz::nohz_run_idle_balance(cx, rqs);
+        cx.span(Func::NohzRunIdle, |cx| nohz::nohz_run_idle_balance(cx, rqs));
     }
     done
 }
@@ -147,7 +147,6 @@ pub(super) fn switch_to<H: Host>(
     clear_need_resched(rq);
     rq.curr = next;
     if let Some(next) = next {
-        rq.idle_stamp = 0;
         rq.lb_order.move_front(next);
     }
     if prev == next {

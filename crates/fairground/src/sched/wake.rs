@@ -24,9 +24,10 @@ pub enum EnqueueAt {
     Target,
 }
 
-/// A wake-up of a task that an `Rq` keeps (`ttwu_runnable`): a delayed sleeper becomes runnable
-/// where it is, for a running or queued one nothing happens. False if no `Rq` keeps it: then the
-/// host has the task and goes on with [`select_cpu`].
+/// A wake-up of a task that an `Rq` keeps: a delayed sleeper becomes runnable where it is, and one
+/// that runs and is about to sleep will not (`ttwu_runnable`, or the short way if it is the
+/// waker's own CPU on which it runs). False if no `Rq` keeps it: then the host has the task and
+/// goes on with [`select_cpu`].
 pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -38,25 +39,62 @@ pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
         return false;
     }
     let outer = cx.host.enter(Func::TryToWakeUp);
-    touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
     let cpu = Cpu(shared.cpu.load(Relaxed));
+    let waking = Event::Waking {
+        task: id,
+        prev_cpu: cpu,
+    };
+    if cpu == cx.cpu && shared.on_cpu.load(Relaxed) {
+        // `p == current`: nobody else can see it half asleep, so no lock.
+        cx.host.event(waking);
+        touch_task(cx, id, ftask::STATE, Access::Update);
+        cx.host.event(Event::Wakeup { task: id, cpu });
+        cx.host.leave(outer);
+        return true;
+    }
+    touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
+    cx.host.event(waking);
     cx.with_rq(rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
         let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
         if rq.se[slot.idx()].sched_delayed {
-            cx.update_rq_clock(rq);
-            cx.host.event(Event::Waking {
-                task: id,
-                prev_cpu: cpu,
-            });
             task::enqueue_task_fair(cx, rq, slot, Enqueue::DELAYED);
-            if !cx.sys.task[id.idx()].on_cpu.load(Relaxed) {
-                wakeup_preempt(cx, rq, slot, kind);
-            }
-            cx.host.event(Event::Wakeup { task: id, cpu });
         }
+        if !cx.sys.task[id.idx()].on_cpu.load(Relaxed) {
+            wakeup_preempt(cx, rq, slot, kind);
+        }
+        touch_task(cx, id, ftask::STATE, Access::Write);
+        cx.host.event(Event::Wakeup { task: id, cpu });
     });
     cx.host.leave(outer);
     true
+}
+
+/// A wake-up of a task that has left its queue but is still being switched out on its CPU
+/// (`p->on_cpu`): that CPU may be asked to enqueue it when it is done, without choosing another
+/// one. [`EnqueueAt::Target`]: it has been asked, and the host keeps the task on its list.
+/// [`EnqueueAt::Waker`]: the waker has to wait until the task is off, then [`select_cpu`].
+pub fn ttwu_on_cpu<H: Host>(cx: &mut Cx<H>, id: TaskId) -> EnqueueAt {
+    let cpu = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
+    let share = cx.sys.topology.share_cache(cx.cpu, cpu);
+    let features = cx.features();
+    let (list, nr) = (features.ttwu_queue, &cx.sys.cpu[cpu.idx()].nr_running);
+    let queue = features
+        .ttwu_on_cpu
+        .queues(list, share, cpu == cx.cpu, || nr.load(Relaxed));
+    if !queue {
+        return EnqueueAt::Waker;
+    }
+    let outer = cx.host.enter(Func::TryToWakeUp);
+    touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
+    cx.host.event(Event::Waking {
+        task: id,
+        prev_cpu: cpu,
+    });
+    touch_task(cx, id, ftask::ON_CPU, Access::Read);
+    cx.span(Func::TtwuQueue, |cx| put_on_wake_list(cx, id, cpu));
+    cx.host.leave(outer);
+    EnqueueAt::Target
 }
 
 /// The CPU for a task that is with the host: asleep (`Wake`, `Sync`), new (`Fork`), or replacing
@@ -97,7 +135,11 @@ pub fn ttwu_queue_wakelist<H: Host>(cx: &mut Cx<H>, id: TaskId, cpu: Cpu) -> Enq
     if !queue {
         return EnqueueAt::Waker;
     }
-    let outer = cx.host.enter(Func::TtwuQueue);
+    cx.span(Func::TtwuQueue, |cx| put_on_wake_list(cx, id, cpu));
+    EnqueueAt::Target
+}
+
+fn put_on_wake_list<H: Host>(cx: &mut Cx<H>, id: TaskId, cpu: Cpu) {
     let rq = Object {
         kind: Kind::Rq,
         a: cpu.0,
@@ -109,8 +151,6 @@ pub fn ttwu_queue_wakelist<H: Host>(cx: &mut Cx<H>, id: TaskId, cpu: Cpu) -> Enq
     touch_task(cx, id, ftask::WAKE_ENTRY, Access::Write);
     cx.sys.cpu[cpu.idx()].ttwu_pending.store(true, Relaxed);
     cx.host.kick(cpu, Kick::Wakeups);
-    cx.host.leave(outer);
-    EnqueueAt::Target
 }
 
 /// Enqueues a task that was placed on `cpu`, from the executing CPU.
@@ -174,7 +214,7 @@ pub fn sched_fork<H: Host>(cx: &mut Cx<H>, child: &mut Task) {
 }
 
 /// `execve` of the running task: the CPU it had better run on, if another one. The stopper is
-/// asked to move it there.
+/// asked to move it there. It has nothing in caches to lose, having just given up its image.
 pub fn sched_exec<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<Cpu> {
     let cpu = cx.cpu;
     let (slot, mut task) = {
@@ -190,7 +230,10 @@ pub fn sched_exec<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Opti
         )
     };
     let id = task.body.id;
+    let outer = cx.host.enter(Func::SchedExec);
+    touch_task(cx, id, ftask::PI_LOCK, Access::Rmw);
     let to = select_task_rq_fair(cx, &mut task, cpu, Some(id), WakeKind::Exec);
+    cx.host.leave(outer);
     let rq = rqs.rq(cpu);
     rq.body[slot.idx()] = Some(task.body);
     if to == cpu {

@@ -11,15 +11,11 @@ use super::{balances, touch_domain};
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::place::{Func, rq};
-use crate::policy::IdlestTie;
+use crate::policy::{IdlestTie, NumaImbalance};
 use crate::shared::Relaxed;
 use crate::task::WakeKind;
 use crate::topology::{GroupType, SchedDomain, SchedGroup};
 use crate::value::{Cpu, SCHED_CAPACITY_SCALE};
-
-/// Difference of idle CPUs between nodes that is left alone while a node has few tasks: a pair
-/// of tasks that talk to each other.
-const NUMA_IMBALANCE_MIN: u32 = 2;
 
 /// The CPU for a task, from the domain `sd` of the calling CPU downwards.
 pub(super) fn find_dst_cpu<H: Host>(
@@ -89,7 +85,7 @@ fn find_dst_group<'a, H: Host>(
     this: Cpu,
 ) -> Option<&'a SchedGroup> {
     let topology = &cx.sys.topology;
-    let tie = cx.features().idlest_tie;
+    let (tie, numa) = (cx.features().idlest_tie, cx.features().numa_imbalance);
     let mut local: Option<(&SchedGroup, GroupLoad)> = None;
     let mut idlest: Option<(&SchedGroup, GroupLoad)> = None;
     for &id in &sd.groups {
@@ -118,7 +114,7 @@ fn find_dst_group<'a, H: Host>(
             GroupType::MisfitTask => max_capacity(local) < max_capacity(idlest),
             GroupType::HasSpare => {
                 let allowed_here = local.span.and(wakee.allowed).weight();
-                has_more_room(sd, &local_load, &idlest_load, allowed_here)
+                has_more_room(numa, sd, &local_load, &idlest_load, allowed_here)
             }
             GroupType::Imbalanced | GroupType::AsymPacking | GroupType::SmtBalance => false,
         },
@@ -166,12 +162,16 @@ fn is_much_less_loaded(sd: &SchedDomain, local: &GroupLoad, idlest: &GroupLoad) 
 
 /// Whether the other group has more idle CPUs; between nodes not while the local one has fewer
 /// tasks than it may keep, which is at most the CPUs of it that the task may use.
-fn has_more_room(sd: &SchedDomain, local: &GroupLoad, idlest: &GroupLoad, allowed: u32) -> bool {
+fn has_more_room(
+    numa: NumaImbalance,
+    sd: &SchedDomain,
+    local: &GroupLoad,
+    idlest: &GroupLoad,
+    allowed: u32,
+) -> bool {
     if sd.flags.numa {
         let keeps = allowed.min(sd.imb_numa_nr);
-        let imbalance = local.idle_cpus.abs_diff(idlest.idle_cpus);
-        let tolerated = local.nr_running < keeps && imbalance <= NUMA_IMBALANCE_MIN;
-        if tolerated || imbalance == 0 {
+        if numa.stays(local.idle_cpus, idlest.idle_cpus, local.nr_running, keeps) {
             return false;
         }
     }
