@@ -123,7 +123,6 @@ impl<'a> Sim<'a> {
             ended: false,
             events: 0,
         };
-        sim.host.tick_phase = sim.tick_phase;
         for cpu in &mut sim.cpus {
             cpu.gaps = super::gaps::Gaps::new(machine, &mut sim.start_rng);
         }
@@ -196,6 +195,7 @@ impl<'a> Sim<'a> {
     /// after the other on a CPU chosen at random, and the events of the workload.
     fn first_events(&mut self) {
         let cpus = self.cpus.len() as u64;
+        self.host.tick_phase = self.tick_phase;
         self.host.begin(0, 0);
         let now = self.jiffies_now();
         start_intervals(&self.sys, now, &mut self.host);
