@@ -11,6 +11,8 @@ pub enum Purpose {
     Scheduler,
     /// Phases at the start: tick against workload, CPU of the first task.
     Start,
+    /// When each domain was balanced last, at the start.
+    BalancePhase,
     /// Durations drawn by one task.
     Task(u32),
 }
@@ -21,6 +23,7 @@ pub fn generator(seed: u64, purpose: Purpose) -> Generator {
     let stream = match purpose {
         Purpose::Scheduler => 1,
         Purpose::Start => 2,
+        Purpose::BalancePhase => 3,
         Purpose::Task(id) => 16 + u64::from(id),
     };
     // `seed_from_u64` spreads its argument; an odd multiplier keeps (seed, stream) pairs apart.

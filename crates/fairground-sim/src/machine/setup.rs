@@ -198,7 +198,8 @@ impl<'a> Sim<'a> {
         self.host.tick_phase = self.tick_phase;
         self.host.begin(0, 0);
         let now = self.jiffies_now();
-        start_intervals(&self.sys, now, &mut self.host);
+        let mut phases = generator(self.seed, Purpose::BalancePhase);
+        start_intervals(&self.sys, now, &mut self.host, |n| phases.below(n));
         for cpu in 0..self.cpus.len() as u32 {
             self.host.begin(cpu, 0);
             self.cpus[cpu as usize].idle = Some(super::cpu::IdleStay {

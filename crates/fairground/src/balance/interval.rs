@@ -56,13 +56,20 @@ pub fn update_next_balance(sys: &System, sd: &SchedDomain, next_balance: &mut u6
     *next_balance = next.min(*next_balance);
 }
 
-/// The domains of all CPUs were built at jiffy `now`: the first balance of each is one interval
-/// later (`sd_init`, `rq_attach_root`).
-pub fn start_intervals<H: Host>(sys: &System, now: u64, host: &mut H) {
+/// The machine has run for long when jiffy `now` begins: each domain of each CPU was balanced
+/// `ago(n)` jiffies before, less than the `n` at which a busy CPU balances it.
+pub fn start_intervals<H: Host>(
+    sys: &System,
+    now: u64,
+    host: &mut H,
+    mut ago: impl FnMut(u64) -> u64,
+) {
     for cpu in sys.cpus().iter() {
         let mut next = now + 60 * u64::from(sys.features.hz);
         for sd in sys.topology.domains(cpu) {
-            sd.state.last_balance.store(now, Relaxed);
+            let since = ago(get_sd_balance_interval(sys, sd, true));
+            let last = now.saturating_sub(since);
+            sd.state.last_balance.store(last, Relaxed);
             update_next_balance(sys, sd, &mut next);
         }
         sys.cpu[cpu.idx()].set_next_balance(cpu, next, host);
@@ -91,10 +98,11 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_has_just_been_built_balances_an_interval_later() {
+    fn the_phases_of_balancing_are_those_of_a_machine_that_runs() {
         use crate::policy::Features;
         use crate::testing::Bench;
         use crate::topology::{CpuPlace, Machine, Topology};
+        use alloc::vec::Vec;
         let cpus = (0..8).map(|core| CpuPlace {
             core,
             cluster: core,
@@ -108,15 +116,26 @@ mod tests {
             ..Machine::default()
         });
         let mut bench = Bench::with(topology, Features::default());
-        start_intervals(&bench.sys, 1000, &mut bench.host);
+        let mut asked = Vec::new();
+        start_intervals(&bench.sys, 1000, &mut bench.host, |interval| {
+            asked.push(interval);
+            asked.len() as u64
+        });
+        assert_eq!(
+            asked[..2],
+            [63, 127],
+            "a busy CPU: 16 ms for each CPU of the domain"
+        );
         for cpu in bench.sys.cpus().iter() {
+            let nth = 2 * cpu.idx() as u64 + 1;
             let next = bench.sys.cpu[cpu.idx()].next_balance(cpu, &mut bench.host);
             assert_eq!(
-                next, 1004,
-                "four CPUs in the first domain, 4 ms, 1000 ticks a second"
+                next,
+                1000 - nth + 4,
+                "an idle CPU: 4 ms for the first domain"
             );
-            for sd in bench.sys.topology.domains(cpu) {
-                assert_eq!(sd.state.last_balance.load(Relaxed), 1000);
+            for (sd, ago) in bench.sys.topology.domains(cpu).iter().zip(nth..) {
+                assert_eq!(sd.state.last_balance.load(Relaxed), 1000 - ago);
             }
         }
     }
