@@ -61,9 +61,9 @@ fn a_request_of_schbench_is_three_wake_ups() {
     let each = metric(&out, "wakeups") / requests;
     // The message thread, the worker, and the worker's timer.
     assert!((2.9..=3.1).contains(&each), "{each}");
-    // 100 us of sleep and a product of 614 us.
+    // 100 us of sleep, 50 us of timer slack, and a product of 614 us.
     let us = metric(&out, "schbench.request_us.p50");
-    assert!((714.0..740.0).contains(&us), "{us}");
+    assert!((764.0..790.0).contains(&us), "{us}");
 }
 
 #[test]
