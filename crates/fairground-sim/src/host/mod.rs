@@ -29,9 +29,9 @@ use crate::rng::Generator;
 use locks::Locks;
 
 /// The scheduler clock at the start of a run: the machine was booted some time ago, and a load
-/// average that was updated at time zero would count as new, and no domain would have been balanced
-/// before. A multiple of 2^20 ns and of 10 ms more than a second: neither the periods of load tracking
-/// nor the ticks depend on how long ago.
+/// average that was updated at time zero would count as new, and no domain would have been
+/// balanced before. It is a second and a multiple of both 2^20 ns and 10 ms: neither the periods of
+/// load tracking nor the ticks depend on how long ago.
 pub const BOOT_NS: u64 = 82_920_000_000;
 
 /// What the engine asked for, with the time at which it did.

@@ -59,6 +59,14 @@ fn first_free_mm(workload: &Workload) -> u32 {
     named.max().unwrap_or(1)
 }
 
+fn new_host(setup: &Setup<'_>) -> SimHost {
+    let layout = setup.features.layout.layout();
+    let mut host = SimHost::new(setup.machine, layout, setup.seed);
+    host.counters.from_ns = setup.workload.warmup_ns;
+    host.counters.trace = setup.trace.then(Vec::new);
+    host
+}
+
 impl<'a> Sim<'a> {
     /// The machine with the workload's groups, and its first tasks about to be created.
     ///
@@ -69,10 +77,7 @@ impl<'a> Sim<'a> {
         workload.validate().map_err(SetupError::Workload)?;
         let cpus = machine.topology.nr_cpus();
         check_masks(machine, workload)?;
-        let layout = setup.features.layout.layout();
-        let mut host = SimHost::new(machine, layout, setup.seed);
-        host.counters.from_ns = workload.warmup_ns;
-        host.counters.trace = setup.trace.then(Vec::new);
+        let host = new_host(setup);
         let sys = System::new(
             setup.features.clone(),
             Topology::build(&topology_seen(machine, &setup.features)),
