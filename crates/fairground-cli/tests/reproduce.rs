@@ -1,7 +1,7 @@
 //! `fairground reproduce`: names, rows, and the golden table of its cheapest runs.
 //!
-//! The whole of `--quick` takes minutes; the runs here are those of it that take seconds, and stand
-//! for every kind of row that they have.
+//! The whole of `--quick` takes a minute or more; the runs here are those of it that take seconds,
+//! of each change at least one. `UPDATE_REPRODUCE=1` writes their table anew; look at what changed.
 
 mod common;
 
@@ -87,4 +87,62 @@ fn rows_are_the_same_for_any_number_of_threads_and_have_all_keys() {
     assert_eq!(rows.as_array().map(Vec::len), Some(2));
     assert!(row["simulated"]["ci95_pct"].is_array());
     assert_eq!(row["class"], "factor2");
+}
+
+/// Change and runs of `--quick` that the golden table has.
+const GOLDEN: [(&str, &str); 6] = [
+    ("tg-load-avg-ratelimit", "tcp_stream-spr-25"),
+    ("ilb-skip-redundant", "ilb-8"),
+    ("idlest-util-tiebreak", "placement*"),
+    ("idlest-util-tiebreak", "cpu-8"),
+    ("lazy-h-load", "*"),
+    ("cfs-rq-reorder", "hackbench-spr"),
+];
+
+#[test]
+fn the_quick_table_is_golden() {
+    let mut table = String::new();
+    for (change, only) in GOLDEN {
+        let words = ["reproduce", change, "--quick", "--only", only];
+        table += &succeeds(words.into_iter().chain(["--no-progress"]));
+    }
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/reproduce-quick.txt"
+    );
+    if std::env::var_os("UPDATE_REPRODUCE").is_some() {
+        std::fs::write(path, &table).expect("the golden table can be written");
+    }
+    let golden = std::fs::read_to_string(path).expect("tests/data/reproduce-quick.txt");
+    for (new, old) in table.lines().zip(golden.lines()) {
+        assert_eq!(new, old, "UPDATE_REPRODUCE=1 writes the table anew");
+    }
+    assert_eq!(table.len(), golden.len());
+}
+
+#[test]
+fn saved_rows_are_shown_again_without_simulating() {
+    let place = common::place("reproduce-saved");
+    let path = place.join("rows.json");
+    let path = path.to_str().expect("UTF-8");
+    let made = succeeds(CHEAP.iter().copied().chain(["--json", path]));
+    let shown = succeeds(["reproduce", "idlest-util-tiebreak", "--saved", path]);
+    let rows = |text: &str| -> Vec<String> {
+        let row = |l: &&str| l.starts_with("factor2");
+        text.lines().filter(row).map(String::from).collect()
+    };
+    assert_eq!(rows(&made).len(), 2);
+    assert_eq!(rows(&made), rows(&shown));
+}
+
+#[test]
+fn sensitivity_needs_a_place_for_its_table() {
+    let place = common::place("reproduce-sensitivity");
+    std::fs::write(place.join("calibration.md"), "# A page\n").expect("a page");
+    let dir = place.to_str().expect("UTF-8");
+    let words = ["--sensitivity", "--markdown", dir];
+    fails(
+        CHEAP.iter().copied().chain(words),
+        &["calibration.md", "expected the lines"],
+    );
 }

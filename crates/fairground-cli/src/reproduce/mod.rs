@@ -53,10 +53,10 @@ pub struct ReproduceArgs {
     /// table into calibration.md there
     #[arg(long, value_name = "DIR")]
     pub markdown: Option<PathBuf>,
-    /// Show rows saved with --json instead of simulating
+    /// Show rows saved with --json instead of simulating [repeatable]
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["quick", "jobs", "json", "seeds", "sensitivity"])]
-    pub saved: Option<PathBuf>,
+    pub saved: Vec<PathBuf>,
     /// Vary each assumed figure over its range and say which classes stay (the runs of --quick)
     #[arg(long, conflicts_with_all = ["json", "saved"])]
     pub sensitivity: bool,
@@ -114,9 +114,10 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if args.sensitivity {
         return sensitivity::sensitivity(&experiments, args);
     }
-    let done = match &args.saved {
-        Some(path) => saved(path, experiments)?,
-        None => runner::simulate(experiments, args)?,
+    let done = if args.saved.is_empty() {
+        runner::simulate(experiments, args)?
+    } else {
+        saved(&args.saved, experiments)?
     };
     let rows: Vec<&Row> = done.iter().flat_map(Reproduced::all_rows).collect();
     if let Some(place) = &json {
@@ -190,11 +191,15 @@ fn headlines(change: &Reproduced) -> Vec<(fairground_report::reproduce::Headline
     found.collect()
 }
 
-/// Rows of a file, put where they belong by change, load, workload and metric.
-fn saved(path: &std::path::Path, experiments: Vec<Experiment>) -> Result<Vec<Reproduced>, Failure> {
-    let fail = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|e| fail(&e))?;
-    let rows: Vec<Row> = serde_json::from_str(&text).map_err(|e| fail(&e))?;
+/// Rows of files, put where they belong by change, load, workload and metric.
+fn saved(paths: &[PathBuf], experiments: Vec<Experiment>) -> Result<Vec<Reproduced>, Failure> {
+    let mut rows: Vec<Row> = Vec::new();
+    for path in paths {
+        let fail = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|e| fail(&e))?;
+        let these: Vec<Row> = serde_json::from_str(&text).map_err(|e| fail(&e))?;
+        rows.extend(these);
+    }
     let place = |experiment: Experiment| -> Result<Reproduced, Failure> {
         let (mut found, mut runs) = (Vec::new(), experiment.runs.clone());
         for run in runs.drain(..) {
