@@ -164,7 +164,12 @@ impl RunSpec {
 impl RowSpec {
     /// What was published.
     pub fn published(&self) -> Published {
-        Published::new(self.base, self.patch)
+        let mut published = Published::new(self.base, self.patch);
+        if self.kind == Kind::Range {
+            // Two limits of one value, not two values.
+            published.change_pct = None;
+        }
+        published
     }
 }
 
