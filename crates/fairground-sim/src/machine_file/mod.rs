@@ -22,6 +22,9 @@ pub const MAX_CPUS: usize = 512;
 /// The largest machine file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
+/// The largest figure: a second, where the unit is ns. Sums of some of them fit a simulated clock.
+const LARGEST: f64 = 1e9;
+
 const BUILTIN: &[(&str, &str)] = &[
     (
         "genoa-9654-2s",
@@ -216,8 +219,9 @@ impl Machine {
     /// # Errors
     /// [`MachineError::Request`] for an unknown path, a negative or a non-finite value.
     pub fn with_figure(&self, path: &str, value: f64) -> Result<Self, MachineError> {
-        if !value.is_finite() || value < 0.0 {
-            return Err(self.refuse(format!("{path} = {value}"), "a finite value of at least 0"));
+        if !(0.0..=LARGEST).contains(&value) {
+            let expected = format!("a value from 0 to {LARGEST:e}");
+            return Err(self.refuse(format!("{path} = {value}"), expected));
         }
         let mut copy = self.clone();
         let Some(figure) = copy.figures.get_mut(path) else {

@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::error::Text;
 use super::raw::{RawFigure, RawFile, RawTable, RawTopology, RawValue};
 use super::topology::{CpuPlace, Topology};
-use super::{CacheLevel, Conf, FNV_START, Figure, MAX_CPUS, Machine, MachineError, fnv1a};
+use super::{CacheLevel, Conf, FNV_START, Figure, LARGEST, MAX_CPUS, Machine, MachineError, fnv1a};
 
 /// Stand-ins for kernel operations that a file leaves out: generic figures of the other files.
 const GENERIC_OPS: [(&str, f64); 7] = [
@@ -153,14 +153,11 @@ impl Figures<'_> {
 }
 
 fn check_value(t: &Text, at: &Range<usize>, path: &str, v: f64) -> Result<(), MachineError> {
-    if v.is_finite() && v >= 0.0 {
+    if (0.0..=LARGEST).contains(&v) {
         return Ok(());
     }
-    Err(t.bad(
-        at.clone(),
-        format!("{path} is {v}"),
-        "a finite value of at least 0",
-    ))
+    let expected = format!("a value from 0 to {LARGEST:e}");
+    Err(t.bad(at.clone(), format!("{path} is {v}"), expected))
 }
 
 fn topology(t: &Text, raw: &Spanned<RawTopology>) -> Result<Topology, MachineError> {

@@ -76,6 +76,9 @@ const LEAD_EACH_NS: u64 = 100_000;
 /// The run ends at the latest after so many times the recording's length.
 pub const LENGTHS_MAX: u64 = 3;
 
+/// Longest recording: the longest time that a scenario may name.
+const SPAN_MAX_NS: u64 = 1_000_000_000_000_000;
+
 struct Builder<'a> {
     from: Source<'a>,
     trim: &'a Trim,
@@ -93,6 +96,13 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
     let lead = (LEAD_NS + n as u64 * LEAD_EACH_NS).next_multiple_of(from.tick_ns.max(1));
     let mut workload = Workload::new("replay", Vec::new());
     let span = from.logs.span.1 - from.logs.span.0;
+    if span > SPAN_MAX_NS {
+        return Err(format!(
+            "the recording spans {} s, expected at most {}: a clock in it is damaged",
+            span / 1_000_000_000,
+            SPAN_MAX_NS / 1_000_000_000
+        ));
+    }
     workload.duration = Until::Time(lead + span * LENGTHS_MAX + LEAD_NS);
     workload.sems = vec![0; n];
     let mut b = Builder {

@@ -1,0 +1,189 @@
+//! The readers: each takes bytes and says whether it could use them.
+
+use fairground_report::Saved;
+use fairground_sim::machine_file::{Machine, hwloc};
+use fairground_sim::spec::Scenario;
+use fairground_sim::truth::smp::{self, Recording as Decisions};
+use fairground_sim::truth::{Case, Recorded, costs, into_workload};
+use fairground_sim::workload::Env;
+use fairground_trace::derive::workload::Source;
+use fairground_trace::derive::{Attributes, Logs, Trim, cause, derive, pins};
+use fairground_trace::measure::measure;
+use fairground_trace::{open, save};
+
+/// A reader under test.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader {
+    /// Its name, and that of its directory of findings.
+    pub name: &'static str,
+    /// Reads; true if the input was accepted.
+    pub read: fn(&[u8]) -> bool,
+}
+
+/// All of them.
+pub const READERS: &[Reader] = &[
+    Reader {
+        name: "trace",
+        read: trace,
+    },
+    Reader {
+        name: "machine",
+        read: machine,
+    },
+    Reader {
+        name: "hwloc",
+        read: topology,
+    },
+    Reader {
+        name: "scenario",
+        read: scenario,
+    },
+    Reader {
+        name: "case",
+        read: case,
+    },
+    Reader {
+        name: "recorded",
+        read: recorded,
+    },
+    Reader {
+        name: "costs",
+        read: unit_costs,
+    },
+    Reader {
+        name: "smp",
+        read: decisions,
+    },
+    Reader {
+        name: "saved",
+        read: saved,
+    },
+];
+
+/// perf.data, trace.dat and text: read, measured, turned into programs, and written as a scenario
+/// that can be read again.
+fn trace(data: &[u8]) -> bool {
+    let Ok(recording) = open::read(data, &mut |_| {}) else {
+        return false;
+    };
+    let m = measure(&recording.events, recording.cpus, recording.span(), None);
+    let logs = Logs::of(&recording.events, recording.cpus);
+    let causes = cause::causes(&logs);
+    let attributes = Attributes::default();
+    let source = Source {
+        partners: &cause::partners(&logs, &causes),
+        pins: &pins::pins(&logs, &recording.names, &m.busy_ns),
+        logs: &logs,
+        names: &recording.names,
+        causes: &causes,
+        attributes: &attributes,
+        tick_ns: 4_000_000,
+    };
+    let trim = Trim {
+        per_op_ns: vec![0; logs.logs.len()],
+        ..Trim::default()
+    };
+    let Ok(derived) = derive(source, &trim) else {
+        return true;
+    };
+    let text = save::scenario(&derived, "fuzz", "spr-guest-2cpu", "linux-6.18", 250);
+    if let Err(e) = Scenario::parse("saved.toml", &text) {
+        panic!("a saved scenario cannot be read: {}", e.message());
+    }
+    true
+}
+
+fn machine(data: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(data);
+    match Machine::from_toml("fuzz.toml", &text) {
+        Ok(machine) => use_machine(&machine),
+        Err(e) => told(&e),
+    }
+}
+
+fn topology(data: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(data);
+    match hwloc::from_xml("fuzz.xml", &text, None) {
+        Ok(machine) => use_machine(&machine),
+        Err(e) => told(&e),
+    }
+}
+
+/// A machine that was accepted can be asked anything.
+fn use_machine(machine: &Machine) -> bool {
+    let _ = (machine.hash(), machine.assumed(), machine.idle_states());
+    let cpus = machine.topology.nr_cpus();
+    let _ = (
+        machine.shrunk(cpus.div_ceil(2)),
+        machine.llc().map(|c| c.lines()),
+    );
+    let _ = fairground_sim::cache::Cache::new(machine, 1);
+    true
+}
+
+fn told(error: &dyn std::error::Error) -> bool {
+    assert!(!error.to_string().is_empty());
+    false
+}
+
+fn scenario(data: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(data);
+    let name = if data.first() == Some(&b'{') {
+        "fuzz.json"
+    } else {
+        "fuzz.toml"
+    };
+    let scenario = Scenario::parse(name, &text);
+    match scenario.and_then(|s| s.workload(&Env { cpus: 512 })) {
+        Ok(workload) => {
+            assert_eq!(workload.validate(), Ok(()));
+            true
+        }
+        Err(e) => told(&e),
+    }
+}
+
+fn case(data: &[u8]) -> bool {
+    match Case::parse(&String::from_utf8_lossy(data)) {
+        Ok(case) => {
+            if !case.is_benchmark() {
+                // A refusal is an answer.
+                drop(into_workload::prepare(&case, &into_workload::Others::new()));
+            }
+            true
+        }
+        Err(e) => {
+            assert!(!e.is_empty());
+            false
+        }
+    }
+}
+
+fn recorded(data: &[u8]) -> bool {
+    Recorded::parse(&String::from_utf8_lossy(data)).is_ok()
+}
+
+fn unit_costs(data: &[u8]) -> bool {
+    costs::Costs::parse(&String::from_utf8_lossy(data)).is_ok()
+}
+
+/// The first line is the name of the file.
+fn decisions(data: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(data);
+    let (name, text) = text.split_once('\n').unwrap_or((&text, ""));
+    let recording = Decisions::new([(name.to_string(), text.to_string())]);
+    match smp::check_decisions(&recording, name, &[]) {
+        Ok(_) => true,
+        Err(e) => told(&e),
+    }
+}
+
+fn saved(data: &[u8]) -> bool {
+    match Saved::parse(&String::from_utf8_lossy(data)) {
+        Ok(saved) => {
+            let _ = fairground_report::compare_saved(saved.clone(), saved);
+            true
+        }
+        Err(e) => told(&e),
+    }
+}

@@ -1,0 +1,83 @@
+//! Each reader against its findings of old and random edits of good files.
+//!
+//! `FUZZ_SECONDS=600 cargo test -p fairground-fuzz --test readers machine` looks for so long. A
+//! finding is written to the directory for temporary files of cargo's target directory; its file
+//! belongs into `corpus/READER/`, where it is a test from then on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fairground_fuzz::{Edit, READERS, Reader, edited, plain, seeds};
+
+/// Longest that a reader may take for a file of a few kilobytes, in an unoptimised build on a busy
+/// machine.
+const SLOWEST: Duration = Duration::from_secs(20);
+
+fn fuzz(name: &str) {
+    let reader = READERS.iter().find(|r| r.name == name).expect("a reader");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(name);
+    for entry in std::fs::read_dir(corpus).into_iter().flatten().flatten() {
+        (reader.read)(&plain(&entry.path()));
+    }
+    let seeds: Vec<Vec<u8>> = seeds(name).into_iter().map(|(_, data)| data).collect();
+    assert!(!seeds.is_empty());
+    let seconds = std::env::var("FUZZ_SECONDS")
+        .ok()
+        .map(|s| s.parse().expect("seconds"));
+    let check = bolero::check!();
+    let check = match seconds {
+        Some(seconds) => check.with_test_time(Duration::from_secs(seconds)),
+        None => check.with_iterations(60),
+    };
+    check
+        .with_type::<(u16, Vec<Edit>)>()
+        .for_each(|(which, edits)| {
+            let seed = &seeds[usize::from(*which) % seeds.len()];
+            survive(reader, &edited(seed, edits));
+        });
+}
+
+/// Reads; keeps the input if it is a finding.
+fn survive(reader: &Reader, data: &[u8]) {
+    let start = Instant::now();
+    let answer = catch_unwind(AssertUnwindSafe(|| (reader.read)(data)));
+    let slow = start.elapsed() > SLOWEST;
+    if slow || answer.is_err() {
+        let name = format!("{}-{:016x}", reader.name, hash(data));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, data).expect("the finding can be written");
+        eprintln!("finding: {}", path.display());
+    }
+    match answer {
+        Err(panic) => resume_unwind(panic),
+        Ok(_) => assert!(!slow, "{} took {:?}", reader.name, start.elapsed()),
+    }
+}
+
+/// FNV-1a, for the name of a file.
+fn hash(data: &[u8]) -> u64 {
+    data.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+        (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+macro_rules! targets {
+    ($($name:ident),* $(,)?) => {$(
+        #[test]
+        fn $name() {
+            fuzz(stringify!($name));
+        }
+    )*};
+}
+
+targets!(
+    trace, machine, hwloc, scenario, case, recorded, costs, smp, saved
+);
+
+#[test]
+fn no_reader_is_forgotten() {
+    assert_eq!(READERS.len(), 9);
+}
