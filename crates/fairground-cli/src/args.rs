@@ -31,6 +31,8 @@ pub enum Command {
     Replay(crate::replay::ReplayArgs),
     /// Hold the simulator against recordings of a real kernel (docs/truth.md)
     Truth(crate::truth::TruthArgs),
+    /// Measure this computer and write a machine file of it (docs/calibrate.md)
+    Calibrate(crate::calibrate::CalibrateArgs),
     /// Show what can be named on the command line
     List(ListArgs),
     /// Write a completion script for a shell to standard output

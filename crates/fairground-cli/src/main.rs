@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod calibrate;
 mod compare;
 mod failure;
 mod glue;
@@ -76,6 +77,7 @@ fn dispatch(command: &Command, command_line: &[String]) -> Result<Vec<String>, F
         Command::List(args) => list::list(args).map(|()| Vec::new()),
         Command::Reproduce(args) => reproduce::reproduce(args).map(|()| Vec::new()),
         Command::Replay(args) => replay::replay(args, command_line).map(|()| Vec::new()),
+        Command::Calibrate(args) => calibrate::calibrate(args).map(|()| Vec::new()),
         Command::Truth(args) => truth::truth(args).map(|()| Vec::new()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

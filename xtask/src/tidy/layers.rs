@@ -32,20 +32,45 @@ const CRATES: &[(&str, &[&str])] = &[
             "fairground_sim",
             "fairground_trace",
             "fairground_report",
+            "fairground_calibrate",
             "fairground_cli",
         ],
     ),
     (
         "crates/fairground-sim/",
-        &["fairground_trace", "fairground_report", "fairground_cli"],
+        &[
+            "fairground_trace",
+            "fairground_report",
+            "fairground_calibrate",
+            "fairground_cli",
+        ],
     ),
     (
         "crates/fairground-trace/",
-        &["fairground_report", "fairground_cli"],
+        &[
+            "fairground_report",
+            "fairground_calibrate",
+            "fairground_cli",
+        ],
     ),
     (
         "crates/fairground-report/",
-        &["fairground", "fairground_sim", "fairground_cli"],
+        &[
+            "fairground",
+            "fairground_sim",
+            "fairground_calibrate",
+            "fairground_cli",
+        ],
+    ),
+    (
+        "crates/fairground-calibrate/",
+        &[
+            "fairground",
+            "fairground_sim",
+            "fairground_trace",
+            "fairground_report",
+            "fairground_cli",
+        ],
     ),
 ];
 

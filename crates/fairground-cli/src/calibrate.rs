@@ -1,0 +1,154 @@
+//! `fairground calibrate`: measures this computer and writes a machine file of it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use fairground_calibrate::{Base, Calibration, Conf, Options};
+use fairground_sim::machine_file::Machine;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// `fairground calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// Write the machine file here; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub output: PathBuf,
+    /// Short name of the machine in the file
+    #[arg(long, value_name = "NAME", default_value = "calibrated")]
+    pub id: String,
+    /// Machine whose figures stand in for what cannot be measured: a name of `list machines`
+    /// [default: the one that is most alike]
+    #[arg(long, value_name = "MACHINE")]
+    pub base: Option<String>,
+    /// Seconds instead of a minute, and rougher
+    #[arg(long)]
+    pub quick: bool,
+    /// No summary and no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Measures, writes the file and says what was found.
+///
+/// # Errors
+/// An unknown base, a place that cannot be written, a system that cannot be understood.
+pub fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
+    if args.id.trim().is_empty() {
+        return Err(Failure::new("--id is empty; expected a short name"));
+    }
+    let place = output::Place::new(&args.output)?;
+    let base = base(args)?;
+    let bar = bar(args.quiet);
+    let mut progress = |step: &str, done: u32, all: u32| {
+        bar.set_length(u64::from(all));
+        bar.set_position(u64::from(done));
+        bar.set_message(step.to_string());
+    };
+    let options = Options { quick: args.quick };
+    let found = fairground_calibrate::calibrate(options, &base, &mut progress);
+    bar.finish_and_clear();
+    let found = found.map_err(Failure::new)?;
+    let text = fairground_calibrate::text(&found, &args.id, &base.id);
+    // A file that cannot be read back is a defect here; better said now than at the first run.
+    Machine::from_toml(&args.output.display().to_string(), &text)?;
+    place.write(&text)?;
+    if !args.quiet {
+        let summary = summary(&found, args);
+        if place.is_stdout() {
+            crate::stderr(&summary);
+        } else {
+            output::stdout(&summary)?;
+        }
+    }
+    Ok(())
+}
+
+/// The machine that was named, or one of the same kind.
+fn base(args: &CalibrateArgs) -> Result<Base, Failure> {
+    let guest = std::fs::read_to_string("/proc/cpuinfo")
+        .is_ok_and(|text| text.split_whitespace().any(|w| w == "hypervisor"));
+    let alike = match (std::env::consts::ARCH, guest) {
+        ("aarch64", _) => "kunpeng920-6426-2s",
+        (_, true) => "spr-guest-2cpu",
+        (_, false) => "spr-8480-2s",
+    };
+    let machine = Machine::from_path_or_id(args.base.as_deref().unwrap_or(alike))?;
+    let figures = machine.figures().map(|(path, f)| (path.to_string(), f.v));
+    Ok(Base {
+        id: machine.id.clone(),
+        figures: figures.collect(),
+    })
+}
+
+fn bar(hidden: bool) -> ProgressBar {
+    let target = if hidden {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr()
+    };
+    let bar = ProgressBar::with_draw_target(Some(1), target);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({elapsed})") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    bar
+}
+
+fn summary(found: &Calibration, args: &CalibrateArgs) -> String {
+    let shape = &found.shape;
+    let mut text = format!(
+        "{}: {} CPUs = {} x {} x {} x {} (packages, dies, cores, threads), {} NUMA nodes\n\n",
+        found.system.model,
+        shape.cpus(),
+        shape.sockets,
+        shape.dies_per_socket,
+        shape.cores_per_die,
+        shape.threads_per_core,
+        shape.slit.len(),
+    );
+    for f in found.figures.iter().filter(|f| f.conf != Conf::Estimate) {
+        let range = format!("{:.1} to {:.1}", f.value.lo, f.value.hi);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:<42} {:>10.1} {:<6} {:>22}  {}",
+            f.path,
+            f.value.v,
+            f.unit,
+            range,
+            f.conf.as_str()
+        );
+    }
+    if !found.not_measured.is_empty() {
+        text.push_str("\nNot measured:\n");
+        for (path, why) in &found.not_measured {
+            let _ = writeln!(text, "{path}: {why}");
+        }
+    }
+    for note in &shape.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    if found.is_disturbed() {
+        let _ = writeln!(
+            text,
+            "note: other programs were running (load {:.1}): times are too high; repeat it on a \
+             quiet machine",
+            found.load
+        );
+    }
+    if found.hz > 0 {
+        let _ = writeln!(text, "\nThe tick of this kernel: --set hz={}", found.hz);
+    }
+    if args.output != std::path::Path::new("-") {
+        let path = args.output.display();
+        let _ = writeln!(
+            text,
+            "Run on it: fairground run --machine {path} -- WORKLOAD"
+        );
+    }
+    text
+}
