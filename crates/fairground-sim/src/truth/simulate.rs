@@ -6,7 +6,7 @@ use fairground::event::Event;
 use fairground::policy::{Features, find_profile};
 use fairground::value::{TaskId, TgId};
 
-use super::case::Case;
+use super::case::{Case, Step, TaskWords, each_step};
 use super::into_workload::{KIDS, Others, Prepared, prepare};
 use super::measure::{Context, measure};
 use super::recorded::Run;
@@ -61,8 +61,10 @@ impl Bench {
                 machine.id, case.machine.cpus
             ));
         }
-        let grouped = !case.cgroups.is_empty() && !prepared.spawns();
-        let groups = case.tasks.iter().filter(|_| grouped);
+        let groups = match case.cgroups.is_empty() {
+            true => BTreeMap::new(),
+            false => groups(case),
+        };
         let starts = &case.phase_starts_us;
         let ends = starts.iter().skip(1).copied().chain(case.duration_us);
         let phases: Vec<_> = starts.iter().copied().zip(ends).collect();
@@ -71,7 +73,7 @@ impl Bench {
         }
         Ok(Self {
             phases,
-            groups: groups.map(|t| (t.name.clone(), t.cgroup.clone())).collect(),
+            groups,
             prepared,
             machine,
             features,
@@ -223,4 +225,25 @@ impl Prepared {
     pub fn spawns(&self) -> bool {
         self.names.iter().any(|n| n.as_deref() == Some(KIDS))
     }
+}
+
+/// The group in which each task starts; created threads start in that of the first task that
+/// creates some.
+fn groups(case: &Case) -> BTreeMap<String, String> {
+    let named = case
+        .tasks
+        .iter()
+        .map(|t| (t.name.clone(), t.cgroup.clone()));
+    let mut groups: BTreeMap<String, String> = named.collect();
+    let creates = |task: &&TaskWords| {
+        let mut found = false;
+        each_step(&task.program, &mut |step| {
+            found |= matches!(step, Step::Spawn(_));
+        });
+        found
+    };
+    if let Some(task) = case.tasks.iter().find(creates) {
+        groups.insert(KIDS.to_string(), task.cgroup.clone());
+    }
+    groups
 }

@@ -1,0 +1,31 @@
+//! A case that was written by hand and recorded with tools/record runs as those of the repository
+//! do.
+
+mod common;
+
+use common::{json, succeeds};
+
+#[test]
+fn a_case_from_the_recorder_runs() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/recorded");
+    let rows = json(&succeeds(["truth", dir, "--seeds", "2", "--json", "-"]));
+    let rows = rows.as_array().expect("rows");
+    assert!(rows.len() > 60, "{}", rows.len());
+    let mean = |metric: &str| {
+        let row = rows.iter().find(|r| r["metric"] == metric);
+        let row = row.unwrap_or_else(|| panic!("no {metric}"));
+        assert_eq!(row["case"], "own-mix");
+        row["simulated"]["mean"].as_f64().expect("a number")
+    };
+    // The machine was busy when it was recorded, so numbers are not held against it: shares of a
+    // group of weight 512, then 2048, beside two tasks, one of which sleeps.
+    let share = |task: &str| mean(&format!("tasks.{task}.cpu_share_of_workload"));
+    let sum: f64 = ["hog", "sleeper", "batch"].map(share).iter().sum();
+    assert!((sum - 1.0).abs() < 1e-6, "{sum}");
+    assert!(mean("phases.1.hog") > mean("phases.0.hog"));
+    let verdicts = ["spread", "tolerance", "miss", "skipped"];
+    for row in rows {
+        assert!(verdicts.contains(&row["verdict"].as_str().expect("a verdict")));
+        assert!((row["verdict"] == "skipped") == row["reason"].is_string());
+    }
+}
