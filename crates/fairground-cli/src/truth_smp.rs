@@ -30,11 +30,6 @@ pub fn other_format(
 
 /// Replays the files, prints the tables and writes the JSON.
 fn truth(args: &TruthArgs, place: Option<&output::Place>) -> Result<(), Failure> {
-    if args.markdown {
-        return Err(Failure::new(
-            "--markdown is for kernel-truth (DIR/cases) only",
-        ));
-    }
     let recording = Recording::read(&args.dir).map_err(Failure::new)?;
     let names = recording.names(&args.case).map_err(Failure::new)?;
     let rows: Result<Vec<Vec<SmpRow>>, Failure> = names
@@ -49,6 +44,9 @@ fn truth(args: &TruthArgs, place: Option<&output::Place>) -> Result<(), Failure>
     }
     if place.is_some_and(output::Place::is_stdout) {
         return Ok(());
+    }
+    if args.markdown {
+        return output::stdout(&smp::table::markdown(&rows));
     }
     output::stdout(&text(&rows, args.misses))
 }

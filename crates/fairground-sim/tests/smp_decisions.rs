@@ -78,7 +78,6 @@ fn every_decision_is_the_kernels() {
         ("chosen", [5353, 0, 11]),
         ("detached", [369, 0, 2]),
         ("domains", [144, 0, 0]),
-        ("dumps", [0, 0, 25]),
         ("events", [0, 0, 1066]),
         ("flag_names", [12, 0, 0]),
         ("group_type", [36_779, 0, 1]),

@@ -47,7 +47,13 @@ fn misses(recording: &Recording, name: &str) -> (usize, usize) {
 fn misses_only_fall() {
     let recording = Recording::new(texts());
     let mut names = recording.names("run_bal*").expect("runs");
-    names.extend(["fork/storm.csv", "nohz_kick.csv"]);
+    names.extend(recording.names("pelt/run_*").expect("runs"));
+    names.extend([
+        "fork/storm.csv",
+        "nohz_kick.csv",
+        "tg_load_avg.csv",
+        "h_load.csv",
+    ]);
     let now: BTreeMap<&str, (usize, usize)> = names
         .iter()
         .map(|name| (*name, misses(&recording, name)))

@@ -15,6 +15,7 @@ use crate::value::{CfsId, SeId, TgId};
 /// On demand, it refreshes the queue's share first; else it uses what [`update_h_load`] left.
 pub fn task_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> u64 {
     let cfs = rq.se[task.idx()].cfs_rq;
+    rq.h_load_calls += 1;
     if cx.features().h_load.is_on_demand() {
         update_cfs_rq_h_load(cx, rq, cfs);
     }
@@ -61,6 +62,7 @@ fn update_cfs_rq_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
             break;
         };
         at = rq.se[se.idx()].cfs_rq;
+        rq.h_load_walks += 1;
         rq.cfs[at.idx()].h_load_next = Some(se);
         cx.touch(rq.cfs_object(at), q::H_LOAD | q::AVG, Access::Update);
     }

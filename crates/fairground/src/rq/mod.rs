@@ -77,6 +77,10 @@ pub struct Rq {
     pub last_blocked_update: u64,
     /// Jiffy of the eager h_load walk (founding change 003, old behaviour).
     pub h_load_throttle: u64,
+    /// Tasks whose load at the root was asked for (`task_h_load`).
+    pub h_load_calls: u64,
+    /// Entities walked up for them.
+    pub h_load_walks: u64,
     /// Context switches.
     pub nr_switches: u64,
     /// A task that replaces its image wants to go to another CPU.
@@ -125,6 +129,8 @@ impl Rq {
             nohz_tick_stopped: false,
             last_blocked_update: 0,
             h_load_throttle: 0,
+            h_load_calls: 0,
+            h_load_walks: 0,
             nr_switches: 0,
             exec_dest: None,
             distribute_prev: cpu,

@@ -13,6 +13,7 @@
 //! | `detach` | which tasks are taken off the busiest queue |
 //! | `tables` | intervals, load tracking and group weights (CSV) |
 //! | `row` | what is told of a file |
+//! | `table` | the fidelity tables |
 //! | `runs` | whole runs, simulated on the emulated guest |
 //!
 //! The state that the kernel saw goes into the engine's published words, the engine's own functions
@@ -27,6 +28,7 @@ mod machine;
 mod row;
 mod runs;
 mod state;
+pub mod table;
 mod tables;
 mod text;
 mod words;
@@ -71,6 +73,7 @@ pub fn check(recording: &Recording, name: &str) -> Result<Vec<SmpRow>, TruthErro
         Kind::NohzKick => runs::kicks(recording, &file)?,
         Kind::TgLoadAvg => runs::tg_load_avg(recording, &file)?,
         Kind::HLoad => runs::h_load(recording, &file)?,
+        Kind::PeltRun => runs::pelt_runs(recording, &file)?,
         _ => Vec::new(),
     };
     let decisions = check_decisions(recording, name, &[])?;
@@ -99,7 +102,11 @@ pub fn check_decisions(
         Kind::Updates => tables::updates(&file),
         Kind::GroupShares => tables::group_shares(&file),
         Kind::Events => tables::events(&file),
-        Kind::PeltRun => tables::dumps(&file),
-        Kind::Run | Kind::Storm | Kind::TgLoadAvg | Kind::NohzKick | Kind::HLoad => Ok(Vec::new()),
+        Kind::Run
+        | Kind::Storm
+        | Kind::TgLoadAvg
+        | Kind::NohzKick
+        | Kind::HLoad
+        | Kind::PeltRun => Ok(Vec::new()),
     }
 }

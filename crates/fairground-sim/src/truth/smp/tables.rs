@@ -260,35 +260,6 @@ struct EventRow {
     _text: String,
 }
 
-/// `pelt/run_*.json`
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Dumped {
-    #[serde(rename = "case")]
-    _case: String,
-    #[serde(rename = "topology")]
-    _topology: String,
-    #[serde(rename = "spec")]
-    _spec: String,
-    #[serde(rename = "tasks")]
-    _tasks: Vec<serde_json::Value>,
-    dumps: Vec<serde_json::Value>,
-    #[serde(default, rename = "end")]
-    _end: serde_json::Value,
-    #[serde(default, rename = "go_ns")]
-    _go_ns: u64,
-}
-
-/// Set-up and dumps of all queues beside the updates: read, and not compared.
-pub(super) fn dumps(file: &File<'_>) -> Result<Vec<DecisionRow>, TruthError> {
-    let mut count = Count::new(file.name, "dumps");
-    let run: Dumped = file.json()?;
-    for _ in &run.dumps {
-        count.skip("values of one dump are not from one instant (README of the recording)");
-    }
-    Ok(rows([count]))
-}
-
 /// Tracepoints beside the updates: read, but no decision of theirs is compared.
 pub(super) fn events(file: &File<'_>) -> Result<Vec<DecisionRow>, TruthError> {
     let mut count = Count::new(file.name, "events");

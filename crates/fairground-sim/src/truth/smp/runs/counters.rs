@@ -1,4 +1,5 @@
-//! `nohz_kick.csv`, `tg_load_avg.csv`, `h_load.csv`: how often single functions did what.
+//! `nohz_kick.csv`: how often an idle CPU is kicked to balance. What `group_counts` shares with it:
+//! the words of a case, a workload in the making, and a counter over a window.
 //!
 //! What the tables do not tell (how long a task works and sleeps) is the same for all rows here.
 
@@ -18,15 +19,15 @@ const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
 
 /// Load has settled.
-const SETTLE_NS: Ns = 200 * MS;
+pub(super) const SETTLE_NS: Ns = 200 * MS;
 /// From one initial task to the next, at most.
-const BIRTH_NS: Ns = 60 * US;
+pub(super) const BIRTH_NS: Ns = 60 * US;
 /// Length of a simulated window; counts are per second.
-const WINDOW_NS: Ns = 500 * MS;
+pub(super) const WINDOW_NS: Ns = 500 * MS;
 /// How a short-running task works and sleeps.
 const SHORT_RUN_NS: Ns = 200 * US;
 const SHORT_SLEEP_NS: Ns = 800 * US;
-const TASKS_MAX: u64 = 20_000;
+pub(super) const TASKS_MAX: u64 = 20_000;
 
 /// `nohz_kick.csv`; of the counters two are compared.
 #[derive(Debug, Deserialize)]
@@ -52,55 +53,15 @@ struct Kicks {
     rqs_visited: u64,
 }
 
-/// `h_load.csv`
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(dead_code, reason = "every column of the format is read")]
-struct HLoad {
-    topology: String,
-    case: String,
-    step: u64,
-    window_ns: u64,
-    task_h_load_calls: u64,
-    refresh_calls: u64,
-    refresh_hits: u64,
-    entities_walked_up: u64,
-    cfs_rqs_recomputed: u64,
-    blocked_update_calls: u64,
-    leaf_cfs_rqs_visited: u64,
-    leaf_cfs_rqs_removed: u64,
-    balance_calls: u64,
-    tasks_moved: u64,
-    tg_load_avg_attempts: u64,
-    tg_load_avg_updates: u64,
-}
-
-/// `tg_load_avg.csv`
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(dead_code, reason = "every column of the format is read")]
-struct TgLoadAvg {
-    topology: String,
-    case: String,
-    ratelimit: Switch,
-    window_ns: u64,
-    iterations: u64,
-    attempts: u64,
-    ratelimited: u64,
-    delta_too_small: u64,
-    updates: u64,
-    group_share_calcs: u64,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Switch {
+pub(super) enum Switch {
     On,
     Off,
 }
 
 impl Switch {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::On => "on",
             Self::Off => "off",
@@ -109,10 +70,10 @@ impl Switch {
 }
 
 /// `a=1,b=2` with numbers; other values are words.
-struct Words<'a>(BTreeMap<&'a str, &'a str>);
+pub(super) struct Words<'a>(pub(super) BTreeMap<&'a str, &'a str>);
 
 impl<'a> Words<'a> {
-    fn parse(case: &'a str, known: &[&str]) -> Result<Self, String> {
+    pub(super) fn parse(case: &'a str, known: &[&str]) -> Result<Self, String> {
         let mut words = BTreeMap::new();
         for part in case.split(',') {
             let (key, value) = part
@@ -124,7 +85,7 @@ impl<'a> Words<'a> {
         Ok(Self(words))
     }
 
-    fn number(&self, key: &str, default: u64, max: u64) -> Result<u64, String> {
+    pub(super) fn number(&self, key: &str, default: u64, max: u64) -> Result<u64, String> {
         match self.0.get(key) {
             None => Ok(default),
             Some(text) => match text.parse() {
@@ -136,16 +97,16 @@ impl<'a> Words<'a> {
 }
 
 /// A workload in the making.
-struct Load(Workload);
+pub(super) struct Load(pub(super) Workload);
 
 impl Load {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut w = Workload::new("counters", Vec::new());
         w.n_futexes = 1;
         Self(w)
     }
 
-    fn task(&mut self, ops: Vec<Op>, cpu: Option<u32>) {
+    pub(super) fn task(&mut self, ops: Vec<Op>, cpu: Option<u32>) {
         let w = &mut self.0;
         let program = w.programs.len() as u32;
         w.programs.push(Program {
@@ -163,7 +124,7 @@ impl Load {
     }
 }
 
-fn forever(body: Vec<Op>) -> Vec<Op> {
+pub(super) fn forever(body: Vec<Op>) -> Vec<Op> {
     let mut ops = vec![Op::LoopStart { count: FOREVER }];
     ops.extend(body);
     ops.push(Op::LoopEnd { start: 0 });
@@ -180,7 +141,7 @@ fn short() -> Vec<Op> {
 }
 
 /// What `count` has grown by in the window that begins `settle_ns` after the last birth, by seed.
-fn counted(
+pub(super) fn counted(
     machine: &Machine,
     w: &Workload,
     changes: &[(&str, &str)],
@@ -204,7 +165,7 @@ fn counted(
     guest::SEEDS.map(run).collect()
 }
 
-fn machine_of(recording: &Recording, name: &str) -> Result<Machine, String> {
+pub(super) fn machine_of(recording: &Recording, name: &str) -> Result<Machine, String> {
     let guest = recording.guest(name);
     let guest = guest.ok_or_else(|| format!("topology: no machine '{name}'"))?;
     guest::machine(&guest.map_err(|e| e.to_string())?)
@@ -273,86 +234,5 @@ fn kicks_row(recording: &Recording, case: &str, r: &Kicks) -> Result<Vec<Row>, S
     let ours: Vec<f64> = again.iter().map(|n| any(*n)).collect();
     let theirs = [any(r.all_flags_already_set as f64)];
     rows.push(row(case, &format!("redundant_kicks{what}"), &theirs, &ours));
-    Ok(rows)
-}
-
-/// Depth of the groups of a row of `h_load.csv`.
-fn depth_of(case: &str) -> Result<u64, String> {
-    let known = ["groups", "active", "depth", "hogs", "step", "steps"];
-    let words = Words::parse(case, &known)?;
-    for key in ["groups", "active", "hogs"] {
-        words.number(key, 0, TASKS_MAX)?;
-    }
-    words.number("depth", 1, 8)
-}
-
-/// A case of `h_load.csv` over all its steps.
-struct HLoadCase {
-    line: usize,
-    topology: String,
-    depth: u64,
-    calls: u64,
-    walked: u64,
-}
-
-/// Rows of `h_load.csv`: the queues walked for each task considered and level, which is 1 if
-/// refreshes do not grow with the number of groups.
-pub(in crate::truth::smp) fn h_load(
-    recording: &Recording,
-    file: &File<'_>,
-) -> Result<Vec<Row>, TruthError> {
-    let mut cases: BTreeMap<String, HLoadCase> = BTreeMap::new();
-    for (line, r) in file.rows::<HLoad>()? {
-        let depth = depth_of(&r.case).map_err(|what| file.error(line, what))?;
-        let sum = cases.entry(r.case).or_insert(HLoadCase {
-            line,
-            topology: r.topology,
-            depth,
-            calls: 0,
-            walked: 0,
-        });
-        sum.calls = sum.calls.saturating_add(r.task_h_load_calls);
-        sum.walked = sum.walked.saturating_add(r.entities_walked_up);
-    }
-    let mut rows = Vec::new();
-    for (name, case) in &cases {
-        let error = |what: String| file.error(case.line, what);
-        machine_of(recording, &case.topology).map_err(error)?;
-        let metric = format!("h_load_walks[{} {name}]", case.topology);
-        let each = (case.calls as f64 * case.depth as f64).max(1.0);
-        let why = "a simulated run refreshes a few times only; see docs/fidelity.md";
-        rows.push(skipped(
-            file.name,
-            &metric,
-            &[case.walked as f64 / each],
-            why,
-        ));
-    }
-    Ok(rows)
-}
-
-/// Rows of `tg_load_avg.csv`: updates of the groups' sums.
-pub(in crate::truth::smp) fn tg_load_avg(
-    recording: &Recording,
-    file: &File<'_>,
-) -> Result<Vec<Row>, TruthError> {
-    let mut rows = Vec::new();
-    for (line, r) in file.rows::<TgLoadAvg>()? {
-        let known = ["tasks", "mode", "dur", "zmin", "zmax", "depth", "groups"];
-        let error = |what: String| file.error(line, what);
-        let words = Words::parse(&r.case, &known).map_err(error)?;
-        let mode = words.0.get("mode").copied().unwrap_or("");
-        if !["mig", "sleep", "pipe", "hog"].contains(&mode) {
-            return Err(error(format!(
-                "case: mode={mode}, expected mig, sleep, pipe or hog"
-            )));
-        }
-        machine_of(recording, &r.topology).map_err(error)?;
-        let (topology, case) = (&r.topology, &r.case);
-        let limit = r.ratelimit.name();
-        let metric = format!("tg_updates[{topology} {case} ratelimit={limit}]");
-        let why = "how long a turn works is not recorded; see docs/fidelity.md";
-        rows.push(skipped(file.name, &metric, &[r.updates as f64], why));
-    }
     Ok(rows)
 }

@@ -269,7 +269,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn add_mask(w: &mut Workload, cpus: Vec<u32>) -> u32 {
+pub(super) fn add_mask(w: &mut Workload, cpus: Vec<u32>) -> u32 {
     w.masks.push(cpus);
     w.masks.len() as u32 - 1
 }
@@ -284,7 +284,7 @@ fn shift_loops(ops: &mut [Op]) {
 }
 
 /// The group at a path like `pla/plb`, made with its parents where it is not there yet.
-fn group(w: &mut Workload, path: &str, shares: Option<u64>) -> Result<u32, String> {
+pub(super) fn group(w: &mut Workload, path: &str, shares: Option<u64>) -> Result<u32, String> {
     let mut at = 0;
     let mut full = String::new();
     for part in path.split('/').filter(|part| !part.is_empty()) {

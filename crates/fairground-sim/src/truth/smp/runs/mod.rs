@@ -4,7 +4,9 @@
 //! | --- | --- |
 //! | `guest` | the guest as a machine; `tcg-guest.toml` has its costs |
 //! | `recorded`, `hogs` | `balance/run_*.json`: as written; simulated and compared |
-//! | `counters` | `nohz_kick.csv`, `tg_load_avg.csv`, `h_load.csv` |
+//! | `counters` | `nohz_kick.csv`; counting over a window |
+//! | `group_counts` | `tg_load_avg.csv`, `h_load.csv` |
+//! | `pelt_runs` | `pelt/run_*.json`: load as it builds up |
 //! | `storm` | `fork/storm.csv`: how far new tasks spread |
 //! | `measure` | from tracepoints to numbers |
 //!
@@ -12,14 +14,18 @@
 //! of instructions, so kernel code takes as many times longer as CPUs are busy (`shared_stream`).
 
 mod counters;
+mod group_counts;
 mod guest;
 mod hogs;
 mod measure;
+mod pelt_runs;
 mod recorded;
 mod storm;
 
-pub(super) use counters::{h_load, kicks, tg_load_avg};
+pub(super) use counters::kicks;
+pub(super) use group_counts::{h_load, tg_load_avg};
 pub(super) use hogs::check as hogs;
+pub(super) use pelt_runs::check as pelt_runs;
 pub(super) use storm::check as storm;
 
 use crate::truth::tolerance::Tolerance;
@@ -92,6 +98,18 @@ pub const BANDS: &[Band] = &[
         unit: "1",
         tolerance: Tolerance::Absolute(0.25),
         reason: "1 if refreshes follow tasks, whatever the number of groups",
+    },
+    Band {
+        metric: "queue_load",
+        unit: "1",
+        tolerance: Tolerance::Relative(0.1, 85.0),
+        reason: "10 %, or a tick of phase, in which a running task gains or loses 85 of 1024",
+    },
+    Band {
+        metric: "queue_util",
+        unit: "1",
+        tolerance: Tolerance::Relative(0.1, 85.0),
+        reason: "as queue_load",
     },
     Band {
         metric: "tg_updates",
