@@ -390,7 +390,24 @@ impl Case {
         if case.format != FORMAT {
             return Err(format!("format: '{}' is not '{FORMAT}'", case.format));
         }
+        case.limits()?;
         Ok(case)
+    }
+
+    /// Numbers with which a run would not end.
+    fn limits(&self) -> Result<(), String> {
+        let every_us = self.sampler.as_ref().map_or(1, |s| s.every_us);
+        for (key, value, most) in [
+            ("machine.cpus", u64::from(self.machine.cpus), 512),
+            ("duration_us", self.duration_us.unwrap_or(0), 600_000_000),
+            ("settle_ms", self.settle_ms, 60_000),
+            ("sampler.every_us", every_us, 600_000_000),
+        ] {
+            if value > most {
+                return Err(format!("{key}: {value}, expected at most {most}"));
+            }
+        }
+        Ok(())
     }
 
     /// Whether the case is a benchmark, not a step program.
