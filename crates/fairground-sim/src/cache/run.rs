@@ -6,6 +6,7 @@ use super::{Access, Cache, LineId, NONE, Ps};
 /// Lines abreast that one touch of a structure goes to, all of them loaded, stored to, or loaded
 /// and then in part stored to.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct Part {
     /// Which bits of each line's tag must be those of the core and its epoch; 0 for others' lines.
     lanes: [u32; ABREAST],
@@ -19,11 +20,23 @@ pub struct Part {
     /// Price if all are hits, ps.
     cost: u32,
     /// Blocks from the structure's first on.
-    block: u32,
+    block: u16,
+    /// The lines touched, a bit each.
+    lines: u8,
+}
+
+/// The numbers of the bits of `mask`.
+#[inline]
+fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lowest = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (lowest < ABREAST).then_some(lowest)
+    })
 }
 
 impl Part {
-    fn new(block: u32) -> Self {
+    fn new(block: u16) -> Self {
         Self {
             lanes: [0; ABREAST],
             loads: [0; ABREAST],
@@ -32,14 +45,14 @@ impl Part {
             stored: 0,
             cost: 0,
             block,
+            lines: 0,
         }
     }
 
     /// The lines, of the structure whose first line is `first`, and the words touched.
     pub fn lines(&self, first: LineId) -> impl Iterator<Item = (LineId, u8)> + '_ {
-        let from = first + self.block * ABREAST as u32;
-        let lanes = (0..ABREAST).filter(|lane| self.lanes[*lane] != 0);
-        lanes.map(move |lane| (from + lane as u32, (self.words >> (lane * 8)) as u8))
+        let from = first + u32::from(self.block) * ABREAST as u32;
+        bits(self.lines).map(move |lane| (from + lane as u32, (self.words >> (lane * 8)) as u8))
     }
 }
 
@@ -60,7 +73,7 @@ impl Cache {
     pub fn parts(&self, run: impl Iterator<Item = (u8, u8, u8)>, store_only: bool) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
         for (offset, words, stored) in run {
-            let block = u32::from(offset) / ABREAST as u32;
+            let block = u16::from(offset) / ABREAST as u16;
             if parts.last().is_none_or(|p| p.block != block) {
                 parts.push(Part::new(block));
             }
@@ -68,6 +81,7 @@ impl Cache {
                 continue;
             };
             let lane = usize::from(offset) % ABREAST;
+            part.lines |= 1 << lane;
             part.words |= u64::from(words) << (lane * 8);
             part.stored |= u64::from(stored) << (lane * 8);
             part.lanes[lane] = !u32::from(SHARES);
@@ -90,7 +104,7 @@ impl Cache {
         let core = self.p.cpu[cpu as usize].0;
         let fills = self.ages.core_fills(usize::from(core));
         let tag = self.tops.tag(core, fills);
-        let block = first as usize / ABREAST + part.block as usize;
+        let block = first as usize / ABREAST + usize::from(part.block);
         let top = self.tops.block_mut(block);
         let mut others = 0;
         for (i, lane) in part.lanes.iter().enumerate() {
@@ -111,9 +125,9 @@ impl Cache {
     #[inline(never)]
     fn pass_lines(&mut self, cpu: u32, first: LineId, part: &Part, mut now: Ps) -> Ps {
         let at = self.p.cpu[cpu as usize];
-        let block = first as usize / ABREAST + part.block as usize;
+        let block = first as usize / ABREAST + usize::from(part.block);
         let prices = [self.p.hit_ps[0], self.p.hit_ps[1]].map(Ps::from);
-        for lane in (0..ABREAST).filter(|lane| part.lanes[*lane] != 0) {
+        for lane in bits(part.lines) {
             let line = (block * ABREAST + lane) as LineId;
             let of_line = |mask: u64| (mask >> (lane * 8)) as u8;
             let (words, stored) = (of_line(part.words), of_line(part.stored));

@@ -340,7 +340,7 @@ impl Host for SimHost {
         self.touch_site(Site::mixed(kind, reads, updates), a, b);
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, func: Func) -> Func {
         let outer = self.profile.enter(func, self.at);
         self.at += self.prices.func[func as usize];

@@ -73,7 +73,7 @@ const _: () = assert!(Kind::ALL.len() <= KINDS);
 const LINES: usize = 19;
 const NONE: u32 = u32::MAX;
 /// Places of the table of sites; a power of two, many more than there are sites in the engine.
-const SITES: usize = 2048;
+const SITES: usize = 8192;
 
 /// The structures of one kind.
 #[derive(Debug, Default)]

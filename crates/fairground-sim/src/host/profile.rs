@@ -123,7 +123,7 @@ impl Profile {
     }
 
     /// `func` is entered.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, func: Func, at: Ps) -> Func {
         if self.depth > 0 {
             self.self_ps[self.now as usize] += at - self.since;
@@ -137,6 +137,7 @@ impl Profile {
     }
 
     /// A first function, or one whose stack is kept, after `ps` outside or in the one around it.
+    #[inline(never)]
     fn enter_rare(&mut self, func: Func, ps: Ps) {
         if self.is_outside() {
             self.charge_outside(Place::Other, ps, 0);
