@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::explain::{Asked, time};
+
 /// Linux's fair scheduler on machines you do not own.
 #[derive(Debug, Parser)]
 #[command(
@@ -52,9 +54,18 @@ pub struct RunArgs {
     pub what: What,
     #[command(flatten)]
     pub how: How,
-    /// Write the first seed's tracepoints: .pftrace (Perfetto), .txt (perf script), .jsonl, .csv
+    /// Write the first seed's tracepoints: .pftrace (Perfetto), .txt (perf script), .jsonl, .csv;
+    /// .folded (time by stack); .schedstat, .debug (the kernel's files at one moment)
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// With --trace FILE.schedstat or FILE.debug: when, e.g. 12.5ms [default: at the end]
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "trace")]
+    pub at: Option<u64>,
+    /// Instead of results: why this task (name or thread id) runs where and when it does, e.g.
+    /// hackbench@1.5ms; of the first seed
+    #[arg(long, value_name = "TASK@TIME", value_parser = Asked::parse,
+          conflicts_with_all = ["trace", "json", "csv", "report"])]
+    pub explain: Option<Asked>,
     /// The benchmark's command line, as people type it
     #[arg(last = true, value_name = "WORKLOAD")]
     pub workload: Vec<String>,

@@ -8,6 +8,7 @@
 mod args;
 mod calibrate;
 mod compare;
+mod explain;
 mod failure;
 mod glue;
 mod list;

@@ -12,6 +12,7 @@ use fairground_trace::{Recording, save};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{Setting, What};
+use crate::explain::{self, Asked, Asking};
 use crate::failure::Failure;
 use crate::output::{self, Place as Target};
 use crate::plan::{patches, profile_named, set};
@@ -43,7 +44,8 @@ pub struct ReplayArgs {
     /// Write the derived scenario, for editing and `fairground run`
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Write the last replay's tracepoints: .pftrace (Perfetto), .txt (perf script), .jsonl, .csv
+    /// Write the last replay: .pftrace (Perfetto), .txt (perf script), .jsonl, .csv; .folded (time
+    /// by stack)
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
     /// Write what was measured as JSON; `-` is standard output, then the tables go nowhere
@@ -52,6 +54,11 @@ pub struct ReplayArgs {
     /// Write a page that opens in a browser without a network: tables, plots, timeline
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Instead of results: why this thread (name or id) runs where and when it does in the last
+    /// replay; the time counts from the recording's start
+    #[arg(long, value_name = "TASK@TIME", value_parser = Asked::parse,
+          conflicts_with_all = ["save", "export", "json", "report"])]
+    pub explain: Option<Asked>,
     /// Most threads to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub threads: usize,
@@ -81,10 +88,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         let help = "choose one with --seed; a trace has one course of events";
         return Err(Failure::with_help("a replay has one seed", help));
     }
-    let save = args.save.as_deref().map(Target::new).transpose()?;
-    let export = args.export.as_deref().map(Traced::new).transpose()?;
-    let json = args.json.as_deref().map(Target::new).transpose()?;
-    let report = args.report.as_deref().map(Target::new).transpose()?;
+    let outputs = Outputs::new(args)?;
     let known = match &args.attributes {
         Some(file) => read_attributes(file)?,
         None => Attributes::default(),
@@ -97,6 +101,17 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let run_failed = |e: String| Failure::new(format!("{}: {e}", path.display()));
     let seed = args.what.seed.unwrap_or(1);
     let replay = Replay::new(&recording, &known, &home).map_err(run_failed)?;
+    if let Some(asked) = &args.explain {
+        let place = elsewhere.as_ref().unwrap_or(&home);
+        let prepared = replay.prepared(place, &with).map_err(run_failed)?;
+        let asking = Asking {
+            setup: &prepared.setup(place, seed),
+            exact: &prepared.exact,
+            identities: &|templates| replay.identities(&prepared.derived, templates),
+            origin_ns: prepared.derived.lead_ns,
+        };
+        return output::stdout(&explain::answer(&asking, asked)?);
+    }
     let run = replay.run(&home, seed).map_err(run_failed)?;
     let at_home = Fidelity::new(&replay.recorded, &run, &recording.names);
     let what_if = if elsewhere.is_some() || !files.is_empty() {
@@ -107,13 +122,6 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     } else {
         None
     };
-    if let Some(export) = &export {
-        let last = what_if.as_ref().map_or(&run, |(_, _, other)| other);
-        export.put(&last.events)?;
-    }
-    if let Some(save) = save {
-        save.write(&scenario(args, path, &home, &run))?;
-    }
     let sides = Sides {
         path,
         recording: &recording,
@@ -124,17 +132,55 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         what_if: what_if.as_ref(),
         threads: args.threads,
     };
-    if let Some(report) = report {
-        let page = replay_report::text(&sides, &replay, &known, command_line)?;
-        report.write(&page)?;
+    outputs.write(args, &sides, &replay, &known, command_line)
+}
+
+/// Where it goes.
+struct Outputs {
+    save: Option<Target>,
+    export: Option<Traced>,
+    json: Option<Target>,
+    report: Option<Target>,
+}
+
+impl Outputs {
+    /// Checks the places before anything is simulated.
+    fn new(args: &ReplayArgs) -> Result<Self, Failure> {
+        let target = |path: &Option<PathBuf>| path.as_deref().map(Target::new).transpose();
+        Ok(Self {
+            save: target(&args.save)?,
+            export: args.export.as_deref().map(Traced::of_replay).transpose()?,
+            json: target(&args.json)?,
+            report: target(&args.report)?,
+        })
     }
-    if let Some(json) = json {
-        json.write(&(replay_text::json(&sides)? + "\n"))?;
-        if json.is_stdout() {
-            return Ok(());
+
+    fn write(
+        &self,
+        args: &ReplayArgs,
+        sides: &Sides<'_>,
+        replay: &Replay<'_>,
+        known: &Attributes,
+        command_line: &[String],
+    ) -> Result<(), Failure> {
+        if let Some(export) = &self.export {
+            let last = sides.what_if.map_or(sides.run, |(_, _, other)| other);
+            export.put(&last.events, &last.stacks)?;
         }
+        if let Some(save) = &self.save {
+            save.write(&scenario(args, sides.path, sides.home, sides.run))?;
+        }
+        if let Some(report) = &self.report {
+            report.write(&replay_report::text(sides, replay, known, command_line)?)?;
+        }
+        if let Some(json) = &self.json {
+            json.write(&(replay_text::json(sides)? + "\n"))?;
+            if json.is_stdout() {
+                return Ok(());
+            }
+        }
+        output::stdout(&replay_text::text(sides))
     }
-    output::stdout(&replay_text::text(&sides))
 }
 
 fn scenario(args: &ReplayArgs, path: &Path, home: &Place, run: &Run) -> String {

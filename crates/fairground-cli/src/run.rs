@@ -2,11 +2,13 @@
 
 use fairground_report::html::run_page;
 use fairground_report::{RunResult, csv_of_run, run_text};
+use fairground_sim::exact::Exact;
 
 use crate::args::RunArgs;
+use crate::explain::{self, Asking};
 use crate::failure::Failure;
 use crate::glue;
-use crate::output::Output;
+use crate::output::{Output, stdout};
 use crate::plan::{Plan, Side, patches};
 use crate::report;
 use crate::simulate::simulate;
@@ -20,11 +22,32 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
     let plan = Plan::new(&args.what, args.scenario.as_deref(), &args.workload)?;
     let patches = patches(&args.what.patch)?;
     let features = plan.features(plan.profile, &patches, Side::Patch, &args.what.set)?;
+    if let Some(asked) = &args.explain {
+        let setup = fairground_sim::machine::Setup {
+            machine: &plan.machine,
+            features: features.clone(),
+            workload: &plan.workload,
+            seed: plan.seeds.first().copied().unwrap_or(1),
+            trace: true,
+        };
+        let asking = Asking {
+            setup: &setup,
+            exact: &Exact::default(),
+            identities: &|templates| report::identities(&plan.workload, templates),
+            origin_ns: 0,
+        };
+        return stdout(&explain::answer(&asking, asked)?);
+    }
     let output = Output::new(&args.how)?;
     let trace = args.trace.as_deref().map(Traced::new).transpose()?;
+    if args.at.is_some() && trace.as_ref().is_some_and(|t| !t.is_instant()) {
+        let help = "tracepoints and stacks are of the whole run";
+        let message = "--at goes with --trace FILE.schedstat or FILE.debug";
+        return Err(Failure::with_help(message, help));
+    }
     let mut simulated = simulate(&plan, &[&features], &args.how)?;
     if let Some(trace) = trace {
-        trace.write(&plan, &features)?;
+        trace.write(&plan, &features, args.at)?;
     }
     let samples = report::of_runs(&plan, &simulated, &["run"]);
     let setup = glue::setup(&plan, plan.profile.name.into(), command_line);

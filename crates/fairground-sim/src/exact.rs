@@ -5,6 +5,7 @@ use crate::cache::NS;
 use crate::host::Stack;
 use crate::machine::{Setup, Sim};
 use crate::outcome::{Outcome, RunError, outcome};
+use crate::samples::{self, GroupState, Wait, Waits};
 
 /// What a recording fixes.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +18,29 @@ pub struct Exact {
     pub starts_ns: Vec<u64>,
     /// Keep time by stack of functions.
     pub stacks: bool,
+    /// Look at all groups whenever so much time has gone; 0: never.
+    pub groups_every_ns: u64,
+    /// Keep waits for locks, and for lines of atomic updates, that are as long as this.
+    pub waits_from_ns: Option<u64>,
+}
+
+impl Exact {
+    /// Holds a run that has not begun to it.
+    pub(crate) fn apply(&self, sim: &mut Sim<'_>) {
+        if let Some(phase_ns) = self.tick_phase_ns {
+            sim.align_ticks(phase_ns);
+        }
+        sim.host.tracer = self.tracer_ns * NS;
+        sim.host.waits = self.waits_from_ns.map(|ns| {
+            Box::new(Waits {
+                least: ns * NS,
+                ..Waits::default()
+            })
+        });
+        for (task, at_ns) in self.starts_ns.iter().enumerate() {
+            sim.start_at(task, *at_ns);
+        }
+    }
 }
 
 /// A run and whose tasks its tracepoints are about.
@@ -28,6 +52,10 @@ pub struct Traced {
     pub templates: Vec<u32>,
     /// Time by stack, if it was to be kept.
     pub stacks: Vec<Stack>,
+    /// States of the groups, in order of time, if they were to be kept.
+    pub groups: Vec<GroupState>,
+    /// Waits, if they were to be kept.
+    pub waits: Vec<Wait>,
 }
 
 /// Runs `setup` once, for at most `events_max` events, and keeps all tracepoints.
@@ -39,15 +67,18 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
         trace: true,
         ..setup.clone()
     })?;
-    if let Some(phase_ns) = exact.tick_phase_ns {
-        sim.align_ticks(phase_ns);
-    }
-    sim.host.tracer = exact.tracer_ns * NS;
-    for (task, at_ns) in exact.starts_ns.iter().enumerate() {
-        sim.start_at(task, *at_ns);
-    }
+    exact.apply(&mut sim);
     if exact.stacks {
         sim.host.profile.keep_stacks();
+    }
+    let mut groups = Vec::new();
+    let mut next = 0;
+    while exact.groups_every_ns > 0 && !sim.has_ended() && sim.events < events_max {
+        sim.one_event()?;
+        if sim.now / NS >= next {
+            samples::groups(&sim, &mut groups);
+            next = sim.now / NS + exact.groups_every_ns;
+        }
     }
     let end = sim.run_within(events_max)?.ok_or(RunError::Budget {
         events: events_max,
@@ -57,5 +88,7 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
         outcome: outcome(&sim, setup, end / NS),
         templates: sim.templates(),
         stacks: sim.host.profile.stacks(),
+        groups,
+        waits: sim.host.waits.take().map_or(Vec::new(), |w| w.all),
     })
 }

@@ -60,6 +60,29 @@ pub struct Replay<'a> {
     pub recorded: Measured,
 }
 
+/// What a run of it is made of.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// What runs.
+    pub derived: Derived,
+    /// What the recording fixes.
+    pub exact: Exact,
+}
+
+impl Prepared {
+    /// The run.
+    #[must_use]
+    pub fn setup<'a>(&'a self, place: &'a Place, seed: u64) -> Setup<'a> {
+        Setup {
+            machine: &place.machine,
+            features: place.features.clone(),
+            workload: &self.derived.workload,
+            seed,
+            trace: true,
+        }
+    }
+}
+
 /// A run of it.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -138,14 +161,20 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// As [`Replay::run`], and an attribute that makes no sense.
     pub fn run_with(&self, place: &Place, with: &Attributes, seed: u64) -> Result<Run, String> {
+        let prepared = self.prepared(place, with)?;
+        let setup = prepared.setup(place, seed);
+        let budget = (self.recording.events.len() as u64 * EVENTS_EACH).max(EVENTS_LEAST);
+        let traced = exact::run(&setup, &prepared.exact, budget).map_err(|e| e.to_string())?;
+        let cpus = place.machine.topology.nr_cpus() as u32;
+        Ok(self.measured(prepared.derived, &traced, cpus))
+    }
+
+    /// What would run at `place`, with what the recording fixes.
+    ///
+    /// # Errors
+    /// A sentence: an attribute makes no sense.
+    pub fn prepared(&self, place: &Place, with: &Attributes) -> Result<Prepared, String> {
         let derived = self.derived(with)?;
-        let setup = Setup {
-            machine: &place.machine,
-            features: place.features.clone(),
-            workload: &derived.workload,
-            seed,
-            trace: true,
-        };
         let (start, _) = self.logs.span;
         let tick = place.features.tick_ns();
         let phase = self.phase_ns.unwrap_or(0) + derived.lead_ns + tick;
@@ -154,11 +183,23 @@ impl<'a> Replay<'a> {
             tracer_ns: place.tracer_ns,
             starts_ns: derived.starts_ns.clone(),
             stacks: true,
+            ..Exact::default()
         };
-        let budget = (self.recording.events.len() as u64 * EVENTS_EACH).max(EVENTS_LEAST);
-        let traced = exact::run(&setup, &exact, budget).map_err(|e| e.to_string())?;
-        let cpus = place.machine.topology.nr_cpus() as u32;
-        Ok(self.measured(derived, &traced, cpus))
+        Ok(Prepared { derived, exact })
+    }
+
+    /// Who the tasks of a run are, from the template of each.
+    #[must_use]
+    pub fn identities(&self, derived: &Derived, templates: &[u32]) -> Vec<Identity> {
+        let identity = |template: &u32| {
+            let thread = &self.logs.threads[derived.threads[*template as usize]];
+            Identity {
+                tid: thread.tid,
+                prio: thread.prio,
+                comm: self.recording.names.get(thread.tid),
+            }
+        };
+        templates.iter().map(identity).collect()
     }
 
     /// The workload, with what the kernel costs at home taken off.
@@ -179,18 +220,7 @@ impl<'a> Replay<'a> {
     }
 
     fn measured(&self, derived: Derived, traced: &Traced, cpus: u32) -> Run {
-        let who: Vec<Identity> = traced
-            .templates
-            .iter()
-            .map(|template| {
-                let thread = &self.logs.threads[derived.threads[*template as usize]];
-                Identity {
-                    tid: thread.tid,
-                    prio: thread.prio,
-                    comm: self.recording.names.get(thread.tid),
-                }
-            })
-            .collect();
+        let who = self.identities(&derived, &traced.templates);
         let mut events = simulated::recording(&traced.outcome.trace, cpus, &who);
         let lead = derived.lead_ns;
         let end = last_work(&events).max(lead + 1);

@@ -26,6 +26,7 @@ use crate::cache::{self, Cache, NS, Ps};
 use crate::costs::{self, KERNEL_OPS, KernelOp};
 use crate::machine_file::Machine;
 use crate::rng::Generator;
+use crate::samples::{Waited, Waits};
 use locks::Locks;
 
 /// The scheduler clock at the start of a run: the machine was booted some time ago, and a load
@@ -127,6 +128,8 @@ pub struct SimHost {
     pub counters: Counters,
     /// What a tracer costs at each tracepoint; zero when nobody traces.
     pub tracer: Ps,
+    /// Waits, if they are kept.
+    pub waits: Option<Box<Waits>>,
     /// Time of `kick_ilb` in the compare-and-swap loop on the flags: in its load, in its swaps.
     pub ilb_cas: [Ps; 2],
     /// When the first tick of the run is.
@@ -153,6 +156,7 @@ impl SimHost {
             parked: Vec::new(),
             counters: Counters::new(cpus),
             tracer: 0,
+            waits: None,
             ilb_cas: [0; 2],
             tick_phase: 0,
             locks: Locks::new(cpus),
@@ -242,6 +246,14 @@ impl SimHost {
         self.ilb_cas = [0; 2];
     }
 
+    /// The executing CPU has waited since `from`.
+    #[cold]
+    fn waited(&mut self, from: Ps, what: Waited) {
+        if let Some(waits) = &mut self.waits {
+            waits.note(self.cpu, from, self.at, what);
+        }
+    }
+
     /// Sum of the time spent waiting for locks.
     #[must_use]
     pub fn lock_wait(&self) -> Ps {
@@ -264,11 +276,16 @@ impl SimHost {
     #[inline(never)]
     fn touch_atomic(&mut self, site: Site, a: u32, b: u32, how: cache::Access) {
         self.cache.cas_parts = [0; 2];
+        let from = self.at;
         let (first, parts) = self.places.find(site, a, b, &mut self.cache);
         for part in parts {
             for (line, words) in part.lines(first) {
                 self.at = self.cache.pass(self.cpu, line, words, how, self.at);
             }
+        }
+        if self.waits.is_some() {
+            let kind = fairground::place::Kind::ALL[site.kind()];
+            self.waited(from, Waited::Line(Object { kind, a, b }));
         }
         if how == cache::Access::CasLoop && self.profile.is_in(Func::KickIlb) {
             let (sum, last) = (&mut self.ilb_cas, self.cache.cas_parts);
@@ -360,7 +377,11 @@ impl Host for SimHost {
     fn lock(&mut self, lock: Lock) {
         let outer = self.profile.enter(Func::SpinLock, self.at);
         self.at += self.prices.func[Func::SpinLock as usize];
+        let asked = self.at;
         self.at = self.locks.lock(lock, self.at);
+        if self.at > asked {
+            self.waited(asked, Waited::Lock(lock));
+        }
         let (object, fields) = places::lock_word(lock);
         self.touch(object, fields, Access::Rmw);
         self.profile.leave(outer, self.at);

@@ -51,7 +51,7 @@ impl Site {
     }
 
     #[inline(always)]
-    fn kind(self) -> usize {
+    pub fn kind(self) -> usize {
         (self.id >> 8) as usize % KINDS
     }
 }

@@ -35,6 +35,11 @@ impl Sim<'_> {
         Ok(())
     }
 
+    /// Whether anything happens before `at_ns`.
+    pub(crate) fn is_due_before(&self, at_ns: u64) -> bool {
+        self.queue.next_at().is_some_and(|at| at / NS < at_ns)
+    }
+
     /// Sets the CPUs of a task, as an interrupt on CPU 0 would.
     pub(crate) fn open_affinity(&mut self, task: TaskId, mask: CpuMask) {
         let at = self.now.max(self.cpus[0].busy_until);

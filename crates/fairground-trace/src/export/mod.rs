@@ -6,7 +6,9 @@
 //! | `table` | JSON lines and CSV |
 //! | `perfetto`, `proto` | Perfetto's protobuf |
 //! | `load` | how many threads want each CPU |
+//! | `extras` | what a simulated run knows beyond tracepoints |
 
+mod extras;
 mod load;
 mod perfetto;
 mod proto;
@@ -15,6 +17,8 @@ mod text;
 
 use std::io::{self, Write};
 use std::path::Path;
+
+pub use extras::{CounterTrack, Extras, SliceTrack};
 
 use crate::recording::Recording;
 
@@ -53,9 +57,22 @@ impl Format {
 /// # Errors
 /// Those of `out`.
 pub fn write(recording: &Recording, format: Format, out: &mut impl Write) -> io::Result<()> {
+    write_with(recording, &Extras::default(), format, out)
+}
+
+/// Writes a recording, and what else is known where the format has room for it (Perfetto).
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_with(
+    recording: &Recording,
+    extras: &Extras,
+    format: Format,
+    out: &mut impl Write,
+) -> io::Result<()> {
     match format {
         Format::Text => text::write(recording, out),
-        Format::Perfetto => perfetto::write(recording, out),
+        Format::Perfetto => perfetto::write(recording, extras, out),
         Format::JsonLines => table::json_lines(recording, out),
         Format::Csv => table::csv(recording, out),
     }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use prost::Message;
 
+use super::extras::Extras;
 use super::load;
 use super::proto::{
     Bundle, Counter, Exit, Fork, FtraceEvent, Migrate, Packet, Process, ProcessTree, Switch,
@@ -23,10 +24,16 @@ const PACKET_KEY: u8 = 1 << 3 | 2;
 const COUNTER: i32 = 4;
 /// `SEQ_INCREMENTAL_STATE_CLEARED`: nothing before this packet is needed.
 const CLEARED: u32 = 1;
-/// Counter tracks have numbers from here on.
+/// `TrackEvent.TYPE_SLICE_BEGIN` and `_END`.
+const SLICE_BEGIN: i32 = 1;
+const SLICE_END: i32 = 2;
+/// Tracks have numbers from here on: loads of CPUs, groups, their counters, waits.
 const TRACKS: u64 = 1 << 32;
+const PARENTS: u64 = 2 << 32;
+const COUNTERS: u64 = 3 << 32;
+const SLICES: u64 = 4 << 32;
 
-pub fn write(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
+pub fn write(recording: &Recording, extras: &Extras, out: &mut impl Write) -> io::Result<()> {
     let mut packets = Packets {
         out,
         buffer: Vec::new(),
@@ -53,7 +60,8 @@ pub fn write(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
         let track = TrackDescriptor {
             uuid: Some(TRACKS + u64::from(cpu)),
             name: Some(format!("CPU {cpu} running and runnable")),
-            counter: Some(Counter {}),
+            counter: Some(Counter::default()),
+            ..TrackDescriptor::default()
         };
         packets.put(Packet {
             track_descriptor: Some(track),
@@ -65,6 +73,7 @@ pub fn write(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
             r#type: Some(COUNTER),
             track_uuid: Some(TRACKS + u64::from(cpu)),
             counter_value: Some(count.into()),
+            ..TrackEvent::default()
         };
         packets.put(Packet {
             timestamp: Some(at),
@@ -72,7 +81,7 @@ pub fn write(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
             ..Packet::default()
         })?;
     }
-    Ok(())
+    packets.extras(extras)
 }
 
 struct Packets<'a, W> {
@@ -81,6 +90,73 @@ struct Packets<'a, W> {
 }
 
 impl<W: Write> Packets<'_, W> {
+    fn extras(&mut self, extras: &Extras) -> io::Result<()> {
+        let used = |parent: usize| extras.counters.iter().any(|c| c.parent == parent);
+        for (number, name) in (0..).zip(&extras.parents) {
+            if used(number as usize) {
+                self.track(PARENTS + number, name, None, None)?;
+            }
+        }
+        for (number, track) in (0..).zip(&extras.counters) {
+            let (uuid, parent) = (COUNTERS + number, PARENTS + track.parent as u64);
+            let counter = Counter {
+                unit_name: Some(track.unit.into()),
+            };
+            self.track(uuid, track.name, Some(parent), Some(counter))?;
+            for (at, value) in &track.points {
+                let value = TrackEvent {
+                    r#type: Some(COUNTER),
+                    track_uuid: Some(uuid),
+                    counter_value: Some(*value),
+                    ..TrackEvent::default()
+                };
+                self.event(*at, value)?;
+            }
+        }
+        for (number, track) in (0..).zip(&extras.slices) {
+            let uuid = SLICES + number;
+            self.track(uuid, &track.name, None, None)?;
+            for (from, to, name) in &track.slices {
+                let edge = |kind: i32, name: Option<String>| TrackEvent {
+                    r#type: Some(kind),
+                    track_uuid: Some(uuid),
+                    name,
+                    ..TrackEvent::default()
+                };
+                self.event(*from, edge(SLICE_BEGIN, Some(name.clone())))?;
+                self.event(*to, edge(SLICE_END, None))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn track(
+        &mut self,
+        uuid: u64,
+        name: &str,
+        parent_uuid: Option<u64>,
+        counter: Option<Counter>,
+    ) -> io::Result<()> {
+        let track = TrackDescriptor {
+            uuid: Some(uuid),
+            name: Some(name.into()),
+            parent_uuid,
+            counter,
+        };
+        self.put(Packet {
+            track_descriptor: Some(track),
+            ..Packet::default()
+        })
+    }
+
+    fn event(&mut self, at: u64, event: TrackEvent) -> io::Result<()> {
+        self.put(Packet {
+            timestamp: Some(at),
+            track_event: Some(event),
+            ..Packet::default()
+        })
+    }
+
     fn put(&mut self, mut packet: Packet) -> io::Result<()> {
         packet.trusted_packet_sequence_id = Some(SEQUENCE);
         self.buffer.clear();

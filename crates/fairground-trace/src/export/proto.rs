@@ -153,19 +153,26 @@ pub struct TrackDescriptor {
     pub uuid: Option<u64>,
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
+    #[prost(uint64, optional, tag = "5")]
+    pub parent_uuid: Option<u64>,
     #[prost(message, optional, tag = "8")]
     pub counter: Option<Counter>,
 }
 
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Counter {}
+#[derive(Clone, PartialEq, Message)]
+pub struct Counter {
+    #[prost(string, optional, tag = "6")]
+    pub unit_name: Option<String>,
+}
 
-#[derive(Clone, Copy, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message)]
 pub struct TrackEvent {
     #[prost(int32, optional, tag = "9")]
     pub r#type: Option<i32>,
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
+    #[prost(string, optional, tag = "23")]
+    pub name: Option<String>,
     #[prost(int64, optional, tag = "30")]
     pub counter_value: Option<i64>,
 }

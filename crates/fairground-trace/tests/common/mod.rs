@@ -1,7 +1,8 @@
 //! A simulated run as a recording.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use fairground::policy::Features;
-use fairground_sim::exact::{self, Exact};
+use fairground_sim::exact::{self, Exact, Traced};
 use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
 use fairground_sim::workload::{Env, Workload};
@@ -15,6 +16,11 @@ pub fn machine() -> Machine {
 
 /// The tracepoints of a benchmark on it.
 pub fn simulated(words: &str) -> Recording {
+    traced(words, &Exact::default()).0
+}
+
+/// The same with what else was kept, and the paths of the groups.
+pub fn traced(words: &str, exact: &Exact) -> (Recording, Traced, Vec<String>) {
     let machine = machine();
     let argv: Vec<String> = words.split(' ').map(String::from).collect();
     let workload = Workload::from_argv(&argv, &Env { cpus: 8 }).unwrap();
@@ -25,7 +31,7 @@ pub fn simulated(words: &str) -> Recording {
         seed: 1,
         trace: true,
     };
-    let run = exact::run(&setup, &Exact::default(), u64::MAX).unwrap();
+    let run = exact::run(&setup, exact, u64::MAX).unwrap();
     let who: Vec<Identity> = (FIRST_TID..)
         .zip(&run.templates)
         .map(|(tid, template)| Identity {
@@ -34,5 +40,7 @@ pub fn simulated(words: &str) -> Recording {
             comm: workload.templates[*template as usize].name.clone(),
         })
         .collect();
-    simulated::recording(&run.outcome.trace, 8, &who)
+    let recording = simulated::recording(&run.outcome.trace, 8, &who);
+    let groups = workload.cgroups.iter().map(|g| g.path.clone()).collect();
+    (recording, run, groups)
 }

@@ -1,0 +1,420 @@
+//! `--explain TASK@TIME`: why this CPU, and why now.
+
+use std::fmt::Write as _;
+
+use fairground::event::Migration;
+use fairground::value::{TaskId, TgId};
+use fairground_sim::exact::Exact;
+use fairground_sim::explain::{
+    self, Choice, Episode, Explained, Level, Parts, Question, Route, Start,
+};
+use fairground_sim::machine::Setup;
+use fairground_trace::simulated::{FIRST_TID, Identity};
+
+use crate::failure::Failure;
+
+/// `TASK@TIME`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Name or thread id.
+    pub who: String,
+    /// From the start of the run.
+    pub at_ns: u64,
+}
+
+impl Asked {
+    /// Reads `TASK@TIME`; a number without a unit is in seconds, as in `perf script`.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected TASK@TIME, e.g. hackbench@1.5ms or 1003@0.0015";
+        let (who, at) = text.rsplit_once('@').ok_or(EXPECTED)?;
+        if who.is_empty() {
+            return Err(EXPECTED.into());
+        }
+        let at_ns = time(at)?;
+        Ok(Self {
+            who: who.into(),
+            at_ns,
+        })
+    }
+}
+
+/// Reads a time, ns; a number without a unit is in seconds, as in `perf script`.
+///
+/// # Errors
+/// What was expected.
+pub fn time(text: &str) -> Result<u64, String> {
+    const EXPECTED: &str = "expected a time, e.g. 1.5ms, 0.0015 (seconds) or 1500us";
+    let end = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let factor = match unit {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" | "" => 1e9,
+        other => return Err(format!("`{other}` is no unit of time: s, ms, us or ns")),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| EXPECTED)?;
+    let ns = number * factor;
+    if !(0.0..1e18).contains(&ns) {
+        return Err(EXPECTED.into());
+    }
+    Ok(ns.round() as u64)
+}
+
+/// A run that is asked about.
+pub struct Asking<'a> {
+    /// The run.
+    pub setup: &'a Setup<'a>,
+    /// What is fixed in it.
+    pub exact: &'a Exact,
+    /// Who the tasks are, from the template of each.
+    pub identities: &'a dyn Fn(&[u32]) -> Vec<Identity>,
+    /// Times are told from here on, ns.
+    pub origin_ns: u64,
+}
+
+/// The answer, for people.
+///
+/// # Errors
+/// Anything that keeps it from running; nobody is called that.
+pub fn answer(asking: &Asking<'_>, asked: &Asked) -> Result<String, Failure> {
+    let meant = |templates: &[u32]| -> Vec<TaskId> {
+        let all = (asking.identities)(templates);
+        let fits = |i: &Identity| i.comm == asked.who || i.tid.to_string() == asked.who;
+        (0..)
+            .zip(&all)
+            .filter(|(_, i)| fits(i))
+            .map(|(n, _)| TaskId(n))
+            .collect()
+    };
+    let question = Question {
+        who: &meant,
+        at_ns: asked.at_ns + asking.origin_ns,
+    };
+    let found = explain::explain(asking.setup, asking.exact, &question).map_err(Failure::new)?;
+    let Some(found) = found else {
+        let templates = &asking.setup.workload.templates;
+        let names: Vec<&str> = templates.iter().map(|t| t.name.as_str()).collect();
+        let help = match fairground_report::nearest(&asked.who, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("tasks have the thread ids from {FIRST_TID} on"),
+        };
+        return Err(Failure::with_help(
+            format!("no task `{}` ran", asked.who),
+            help,
+        ));
+    };
+    let names = Names {
+        who: (asking.identities)(&found.templates),
+        setup: asking.setup,
+        origin_ns: asking.origin_ns,
+    };
+    Ok(text(&found, &names))
+}
+
+struct Names<'a> {
+    who: Vec<Identity>,
+    setup: &'a Setup<'a>,
+    origin_ns: u64,
+}
+
+impl Names<'_> {
+    fn task(&self, task: Option<TaskId>) -> String {
+        match task.map(|t| self.who.get(t.idx())) {
+            None => "the idle task".into(),
+            Some(Some(i)) => format!("{} {}", i.comm, i.tid),
+            Some(None) => "?".into(),
+        }
+    }
+
+    fn group(&self, group: TgId) -> &str {
+        let groups = &self.setup.workload.cgroups;
+        groups.get(group.idx()).map_or("/", |g| g.path.as_str())
+    }
+
+    fn at(&self, ns: u64) -> String {
+        let ns = ns as i64 - self.origin_ns as i64;
+        format!("{:.6} ms", ns as f64 / 1e6)
+    }
+}
+
+fn us(ns: u64) -> String {
+    format!("{:.3} us", ns as f64 / 1e3)
+}
+
+fn text(e: &Explained, names: &Names<'_>) -> String {
+    let mut t = String::new();
+    let _ = writeln!(t, "{}", names.task(Some(e.task)));
+    course(&e.episode, names, &mut t);
+    match (&e.choice, e.episode.start) {
+        (Some(choice), _) => why_here(choice, &e.episode, &mut t),
+        (None, Start::Woken { .. }) => {
+            let _ = writeln!(
+                t,
+                "\nwhy here: it was still on its queue, asleep with lag to pay; a wake-up leaves \
+                 it where it is"
+            );
+        }
+        (None, _) => {
+            let _ = writeln!(t, "\nwhy here: it waits where it ran; no CPU was chosen");
+        }
+    }
+    if e.episode.switched_in.is_some() {
+        why_now(e, names, &mut t);
+    }
+    latency(&e.parts, names, &mut t);
+    t
+}
+
+/// What happened, line by line.
+fn course(e: &Episode, names: &Names<'_>, t: &mut String) {
+    let mut lines: Vec<(u64, String)> = Vec::new();
+    let mut line = |at: u64, words: String| lines.push((at, words));
+    let from = |by: Option<TaskId>, cpu: u32| match by {
+        Some(_) => format!("by {} on CPU {cpu}", names.task(by)),
+        None => format!("by an interrupt on idle CPU {cpu}"),
+    };
+    let start = match e.start {
+        Start::Woken { cpu, by, prev, .. } => {
+            format!("woken {}; was last on CPU {}", from(by, cpu), prev.0)
+        }
+        Start::New { cpu, by, .. } => format!("created {}", from(by, cpu)),
+        Start::Preempted { by, cpu } => {
+            format!("had to leave CPU {cpu} for {}", names.task(by))
+        }
+    };
+    line(e.start_ns, start);
+    if let Some((at, cpu)) = e.enqueued {
+        line(at, format!("on the queue of CPU {cpu}"));
+    }
+    for m in &e.moves {
+        let why = match m.why {
+            Migration::Placement => "placed",
+            Migration::Balance => "pulled by load balancing",
+            Migration::Active => "pushed by active balancing",
+            Migration::Affinity => "moved by a change of its affinity",
+        };
+        line(
+            m.at_ns,
+            format!("{why}: CPU {} to CPU {}", m.from.0, m.to.0),
+        );
+    }
+    if let Some((_, at, cpu)) = e.switched_in {
+        let how = if e.preempts {
+            ", which is still runnable"
+        } else {
+            ""
+        };
+        let instead = names.task(e.instead_of);
+        line(at, format!("runs on CPU {cpu}, after {instead}{how}"));
+    }
+    match e.out {
+        Some((at, true)) => line(at, "leaves the CPU, still runnable".into()),
+        Some((at, false)) => line(at, "leaves the CPU, to sleep or to exit".into()),
+        None => {}
+    }
+    lines.sort_by_key(|(at, _)| *at);
+    for (at, words) in lines {
+        let _ = writeln!(t, "{:>18}  {words}", names.at(at));
+    }
+}
+
+fn why_here(c: &Choice, e: &Episode, t: &mut String) {
+    let _ = writeln!(t, "\nwhy here: {}", rule(c));
+    let (first, later) = ("CPU  idle  running  load  util  looked at in", 6);
+    if !c.examined.is_empty() {
+        let _ = writeln!(t, "  {first}");
+    }
+    const MOST: usize = 32;
+    for x in c.examined.iter().take(MOST) {
+        let mark = if x.cpu == c.chosen.cpu {
+            "  <- chosen"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            t,
+            "  {:>3}  {:>4}  {:>7}  {:>4}  {:>4}  {}{mark}",
+            x.cpu,
+            if x.idle { "yes" } else { "no" },
+            x.nr_running,
+            x.load_avg,
+            x.util_avg,
+            x.by
+        );
+    }
+    if c.examined.len() > MOST {
+        let _ = writeln!(
+            t,
+            "  {:>later$} and {} more",
+            "...",
+            c.examined.len() - MOST
+        );
+    }
+    let _ = writeln!(t, "  through {}", c.functions.join(", "));
+    let placed = e.moves.iter().find(|m| m.why == Migration::Placement);
+    let came = placed.map(|m| m.to.0).or(e.enqueued.map(|(_, cpu)| cpu));
+    if came.is_some_and(|cpu| cpu != c.chosen.cpu) {
+        let _ = writeln!(
+            t,
+            "  made again the choice is CPU {}: something changed within the step",
+            c.chosen.cpu
+        );
+    }
+}
+
+/// The rule that decided, in words.
+fn rule(c: &Choice) -> String {
+    let at = c.chosen.cpu;
+    let found = c.examined.iter().rfind(|x| x.cpu == at && x.idle);
+    match c.route {
+        Route::Bound => format!("it may use CPU {at} only"),
+        Route::Slow => format!(
+            "CPU {at}: the idlest of the idlest group, level by level (a new task, or one that \
+             execs)"
+        ),
+        Route::Fast(target) => {
+            let near = if target == c.this && target == c.prev {
+                format!("CPU {target}, where waker and task were")
+            } else if target == c.this {
+                format!("CPU {target}, the waker's (it was last on {})", c.prev)
+            } else {
+                format!(
+                    "CPU {target}, where it was last (the waker is on {})",
+                    c.this
+                )
+            };
+            let how = match found.map(|x| x.by) {
+                _ if at == target && c.chosen.idle => "that is idle".to_string(),
+                _ if at == target => "no idle CPU was found near it".to_string(),
+                Some("select_idle_cpu") => {
+                    let looked = c.examined.iter().filter(|x| x.by == "select_idle_cpu");
+                    format!(
+                        "the scan of its cache found CPU {at} idle, after {} CPUs",
+                        looked.count()
+                    )
+                }
+                Some(_) if at == c.prev => {
+                    format!("CPU {at}, its previous one, is idle and shares the cache")
+                }
+                Some(_) => format!("CPU {at} is idle: used recently, or the same core"),
+                None => format!("CPU {at}, though not idle"),
+            };
+            let sync = if c.sync {
+                "; the waker said that it will sleep"
+            } else {
+                ""
+            };
+            format!("around {near}: {how}{sync}")
+        }
+    }
+}
+
+fn why_now(e: &Explained, names: &Names<'_>, t: &mut String) {
+    let Some((_, _, cpu)) = e.episode.switched_in else {
+        return;
+    };
+    let _ = writeln!(
+        t,
+        "\nwhy now: the queues of CPU {cpu} just before the switch"
+    );
+    for level in &e.levels {
+        level_text(level, e.task, names, t);
+    }
+    if e.levels.is_empty() {
+        let _ = writeln!(t, "  empty: it came with the switch");
+    }
+    let _ = writeln!(
+        t,
+        "  of the eligible ones (lag >= 0) the earliest deadline runs; what runs now is charged at \
+         the switch"
+    );
+}
+
+fn level_text(level: &Level, task: TaskId, names: &Names<'_>, t: &mut String) {
+    let group = names.group(level.group);
+    let throttled = if level.throttled { ", throttled" } else { "" };
+    let _ = writeln!(t, "  {group}{throttled}");
+    let _ = writeln!(
+        t,
+        "    {:>12} {:>12} {:>10} {:>7}  {:<9} who",
+        "lag us", "deadline us", "slice us", "weight", "eligible"
+    );
+    const MOST: usize = 16;
+    for x in level.entities.iter().take(MOST) {
+        let who = match x.group {
+            Some(group) => format!("group {}", names.group(group)),
+            None => names.task(x.task),
+        };
+        let mut marks = String::new();
+        for (is, word) in [
+            (x.current, "running"),
+            (x.delayed, "asleep, pays its lag"),
+            (x.task == Some(task), "<-"),
+        ] {
+            if is {
+                marks += "  ";
+                marks += word;
+            }
+        }
+        let _ = writeln!(
+            t,
+            "    {:>12.3} {:>12.3} {:>10.3} {:>7}  {:<9} {who}{marks}",
+            x.lag_ns as f64 / 1e3,
+            x.deadline_ns as f64 / 1e3,
+            x.slice_ns as f64 / 1e3,
+            x.weight,
+            if x.eligible { "yes" } else { "no" },
+        );
+    }
+    if level.entities.len() > MOST {
+        let _ = writeln!(t, "    ... and {} more", level.entities.len() - MOST);
+    }
+}
+
+fn latency(p: &Parts, names: &Names<'_>, t: &mut String) {
+    let whole = p.placing_ns + p.queued_ns;
+    let _ = writeln!(t, "\nlatency: {} from being runnable to running", us(whole));
+    let mut line = |ns: u64, words: &str| {
+        let _ = writeln!(t, "  {:>14}  {words}", us(ns));
+    };
+    line(p.placing_ns, "choosing a CPU and getting on its queue");
+    line(p.queued_ns, "on the queue");
+    for (task, ns) in p.others.iter().take(8) {
+        let what = match task {
+            None => "the CPU was idle, or on its way out of that".to_string(),
+            Some(_) => format!("{} ran", names.task(*task)),
+        };
+        line(*ns, &format!("  {what}"));
+    }
+    for (group, ns) in &p.throttled {
+        line(
+            *ns,
+            &format!("  group {} was throttled there", names.group(*group)),
+        );
+    }
+    line(
+        p.lock_ns,
+        "waiting for locks, in steps of its CPU and of the waker's",
+    );
+    line(p.line_ns, "waiting for cache lines, likewise");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        let at = |text: &str| Asked::parse(text).map(|a| (a.who, a.at_ns));
+        assert_eq!(at("hog@1.5ms"), Ok(("hog".into(), 1_500_000)));
+        assert_eq!(at("a@b@2"), Ok(("a@b".into(), 2_000_000_000)));
+        assert_eq!(at("1003@7us"), Ok(("1003".into(), 7_000)));
+        for bad in ["hog", "hog@", "@1s", "hog@-1s", "hog@1h", "hog@fast"] {
+            assert!(at(bad).is_err(), "{bad}");
+        }
+    }
+}

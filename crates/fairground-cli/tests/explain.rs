@@ -1,0 +1,42 @@
+//! `--explain`: why a task runs where and when it does.
+
+mod common;
+
+use common::{SHORT, SMALL, fails, succeeds, words};
+
+#[test]
+fn a_wake_up_is_explained() {
+    let ask = ["run", "--explain", "hackbench@700us"];
+    let text = succeeds(words(&[&ask, SMALL, SHORT]));
+    for part in [
+        "why here: ",
+        "why now: ",
+        "latency: ",
+        "on the queue of CPU ",
+        "through ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_thread_of_a_replay_is_explained() {
+    let data = "../fairground-trace/tests/data/sleeper.script.txt.xz";
+    let trace = format!("{}/{data}", env!("CARGO_MANIFEST_DIR"));
+    let text = succeeds(["replay", &trace, "--explain", "sleeper@500ms"]);
+    assert!(text.starts_with("sleeper "), "{text}");
+    assert!(text.contains("latency: "), "{text}");
+}
+
+#[test]
+fn questions_that_make_no_sense_are_refused() {
+    let ask = |question: &'static str| words(&[&["run", "--explain", question], SMALL, SHORT]);
+    fails(
+        ask("hackbensh@1ms"),
+        &["no task `hackbensh`", "did you mean `hackbench`?"],
+    );
+    let wrong = common::fairground(ask("hackbench@1parsec"));
+    assert_eq!(wrong.status.code(), Some(2));
+    let words = String::from_utf8(wrong.stderr).unwrap();
+    assert!(words.contains("`parsec` is no unit of time"), "{words}");
+}

@@ -1,0 +1,96 @@
+//! `run --trace` in the files of other tools that are no tracepoints.
+
+mod common;
+
+use common::{SHORT, SMALL, fails, json, place, succeeds, words};
+
+/// The file, and the first seed's metrics and functions.
+fn written(test: &str, name: &str, more: &[&str]) -> (String, serde_json::Value) {
+    let dir = place(test);
+    let file = dir.join(name).to_str().unwrap().to_string();
+    let out = ["run", "--trace", &file, "--json", "-", "-q"];
+    let all = json(&succeeds(words(&[&out, more, SMALL, SHORT])));
+    let first = all["variants"][0]["runs"][0].clone();
+    (std::fs::read_to_string(file).unwrap(), first)
+}
+
+#[test]
+fn folded_stacks_have_the_time_of_the_functions() {
+    let (text, run) = written("folded", "x.folded", &[]);
+    let mut sums = std::collections::BTreeMap::new();
+    for line in text.lines() {
+        let (stack, ns) = line.rsplit_once(' ').unwrap();
+        let last = stack.rsplit(';').next().unwrap();
+        *sums.entry(last.to_string()).or_insert(0_u64) += ns.parse::<u64>().unwrap();
+    }
+    for (name, cost) in run["functions"].as_object().unwrap() {
+        let self_ns = cost["self_ns"].as_u64().unwrap();
+        let sum = sums.get(name).copied().unwrap_or(0);
+        // Every stack is rounded down.
+        assert!(
+            sum <= self_ns && self_ns - sum < 100,
+            "{name}: {sum} of {self_ns}"
+        );
+    }
+    assert!(text.contains(";"), "{text}");
+}
+
+#[test]
+fn schedstat_has_nine_numbers_for_each_cpu_and_they_agree_with_the_run() {
+    let (text, run) = written("schedstat", "x.schedstat", &[]);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("version 17"));
+    assert!(lines.next().unwrap().starts_with("timestamp "));
+    let row = |line: &str| -> Vec<u64> {
+        line.split(' ')
+            .skip(1)
+            .map(|n| n.parse().unwrap())
+            .collect()
+    };
+    let rows: Vec<Vec<u64>> = lines.map(row).collect();
+    assert_eq!(rows.len(), 8);
+    assert!(rows.iter().all(|r| r.len() == 9 && r[1] == 0));
+    let sum = |field: usize| rows.iter().map(|r| r[field]).sum::<u64>() as f64;
+    let metric = |name: &str| run["metrics"][name].as_f64().unwrap();
+    // To idle, and to somebody.
+    assert_eq!(sum(3) + sum(8), metric("switches"));
+    assert!(sum(2) >= metric("switches"));
+    assert!(sum(4) <= metric("wakeups") && sum(5) <= sum(4));
+    let ns = metric("sim_time_s") * 1e9 * 8.0;
+    let busy = metric("busy_pct") / 100.0 * ns;
+    assert!(
+        sum(6) > 0.5 * busy && sum(6) < 1.05 * busy,
+        "{} {busy}",
+        sum(6)
+    );
+    assert!(sum(7) > 0.0);
+}
+
+#[test]
+fn the_debug_file_shows_the_moment_that_is_asked_for() {
+    let (early, _) = written("debug_early", "x.debug", &["--at", "100us"]);
+    let (later, _) = written("debug_later", "x.debug", &["--at", "300us"]);
+    for text in [&early, &later] {
+        assert!(text.starts_with("Sched Debug Version: "));
+        assert_eq!(text.matches("\ncpu#").count(), 8);
+        assert_eq!(text.matches("runnable tasks:").count(), 8);
+    }
+    let clock = |text: &str| -> f64 {
+        let line = text.lines().find(|l| l.starts_with("sched_clk")).unwrap();
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    assert!((clock(&later) - clock(&early) - 0.2).abs() < 0.05);
+    let running = |text: &str| text.lines().filter(|l| l.starts_with(">R")).count();
+    assert!(running(&early) + running(&later) > 0, "{later}");
+}
+
+#[test]
+fn an_instant_of_what_has_none_is_refused() {
+    let dir = place("no_instant");
+    let file = dir.join("x.txt").to_str().unwrap().to_string();
+    let ask = ["run", "--at", "1ms", "--trace", &file];
+    fails(
+        words(&[&ask, SMALL, SHORT]),
+        &["--at goes with --trace FILE.schedstat"],
+    );
+}

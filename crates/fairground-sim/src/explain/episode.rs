@@ -1,0 +1,272 @@
+//! What the tracepoints say about one stretch of a task: runnable, perhaps moved, running, away.
+
+use std::collections::BTreeMap;
+
+use fairground::event::{Event, Migration};
+use fairground::value::{Cpu, TaskId, TgId};
+
+use super::Parts;
+use crate::host::TraceLine;
+
+/// One stretch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Episode {
+    /// How it became runnable.
+    pub start: Start,
+    /// When.
+    pub start_ns: u64,
+    /// Number of the event in which it did.
+    pub start_event: u64,
+    /// When it was on a queue, and on which; `None` after a preemption.
+    pub enqueued: Option<(u64, u32)>,
+    /// Where it was moved to on the way.
+    pub moves: Vec<Move>,
+    /// Number of the event, time and CPU of the switch to it.
+    pub switched_in: Option<(u64, u64, u32)>,
+    /// Whom it took the place of; `None` is the idle task.
+    pub instead_of: Option<TaskId>,
+    /// Whether that one was still runnable.
+    pub preempts: bool,
+    /// When it left the CPU, and whether it was still runnable.
+    pub out: Option<(u64, bool)>,
+}
+
+/// How a task became runnable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// It was woken.
+    Woken {
+        /// Number of the event.
+        event: u64,
+        /// The CPU that did it.
+        cpu: u32,
+        /// Who ran there; `None`: nobody, an interrupt woke it.
+        by: Option<TaskId>,
+        /// Where it was last.
+        prev: Cpu,
+    },
+    /// It was created.
+    New {
+        /// Number of the event.
+        event: u64,
+        /// The CPU that did it.
+        cpu: u32,
+        /// Who ran there.
+        by: Option<TaskId>,
+    },
+    /// It had to leave its CPU.
+    Preempted {
+        /// For whom; `None` is the idle task.
+        by: Option<TaskId>,
+        /// Which.
+        cpu: u32,
+    },
+}
+
+/// A move to another CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// When.
+    pub at_ns: u64,
+    /// From where.
+    pub from: Cpu,
+    /// To where.
+    pub to: Cpu,
+    /// What moved it.
+    pub why: Migration,
+}
+
+impl Start {
+    /// The CPU that acted.
+    pub fn cpu(&self) -> Option<u32> {
+        match self {
+            Self::Woken { cpu, .. } | Self::New { cpu, .. } => Some(*cpu),
+            Self::Preempted { .. } => None,
+        }
+    }
+}
+
+/// Of the tasks that are meant, the first that is runnable or runs at the time in question, else
+/// the first at all; of that the last stretch that began by then, else its first.
+pub fn find(lines: &[(u64, TraceLine)], meant: &[TaskId], at_ns: u64) -> Option<(TaskId, Episode)> {
+    let mut some = None;
+    for task in meant {
+        let all = all(lines, *task);
+        let last = all.iter().rposition(|e| e.start_ns <= at_ns);
+        let Some(found) = all.into_iter().nth(last.unwrap_or(0)) else {
+            continue;
+        };
+        let lasts = found.out.is_none_or(|(out, _)| out >= at_ns);
+        if last.is_some() && lasts {
+            return Some((*task, found));
+        }
+        some = some.or(Some((*task, found)));
+    }
+    some
+}
+
+fn all(lines: &[(u64, TraceLine)], task: TaskId) -> Vec<Episode> {
+    let mut walk = Walk {
+        task,
+        all: Vec::new(),
+        current: BTreeMap::new(),
+    };
+    for (number, line) in lines {
+        walk.line(*number, line);
+    }
+    walk.all
+}
+
+struct Walk {
+    task: TaskId,
+    all: Vec<Episode>,
+    current: BTreeMap<u32, Option<TaskId>>,
+}
+
+impl Walk {
+    fn begin(&mut self, start: Start, number: u64, line: &TraceLine) -> &mut Episode {
+        self.all.push(Episode {
+            start,
+            start_ns: line.at_ns,
+            start_event: number,
+            enqueued: None,
+            moves: Vec::new(),
+            switched_in: None,
+            instead_of: None,
+            preempts: false,
+            out: None,
+        });
+        let last = self.all.len() - 1;
+        &mut self.all[last]
+    }
+
+    fn line(&mut self, number: u64, line: &TraceLine) {
+        let by = self.current.get(&line.cpu).copied().flatten();
+        let at_ns = line.at_ns;
+        let (event, on) = (number, line.cpu);
+        match line.event {
+            Event::Waking { task, prev_cpu } if task == self.task => {
+                let (cpu, prev) = (on, prev_cpu);
+                let start = Start::Woken {
+                    event,
+                    cpu,
+                    by,
+                    prev,
+                };
+                self.begin(start, number, line);
+            }
+            Event::WakeupNew { task, cpu } if task == self.task => {
+                let start = Start::New { event, cpu: on, by };
+                self.begin(start, number, line).enqueued = Some((at_ns, cpu.0));
+            }
+            Event::Wakeup { task, cpu } if task == self.task => {
+                if let Some(last) = self.all.last_mut() {
+                    last.enqueued = Some((at_ns, cpu.0));
+                }
+            }
+            Event::Migrate {
+                task,
+                from,
+                to,
+                why,
+            } if task == self.task => {
+                let last = self.all.last_mut();
+                if let Some(last) = last.filter(|l| l.switched_in.is_none()) {
+                    last.moves.push(Move {
+                        at_ns,
+                        from,
+                        to,
+                        why,
+                    });
+                }
+            }
+            Event::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            } => self.switch(number, line, cpu.0, (prev, prev_runnable), next),
+            _ => {}
+        }
+    }
+
+    fn switch(
+        &mut self,
+        number: u64,
+        line: &TraceLine,
+        cpu: u32,
+        (prev, runnable): (Option<TaskId>, bool),
+        next: Option<TaskId>,
+    ) {
+        self.current.insert(cpu, next);
+        if next == Some(self.task)
+            && let Some(last) = self.all.last_mut()
+        {
+            last.switched_in = Some((number, line.at_ns, cpu));
+            last.instead_of = prev;
+            last.preempts = runnable && prev.is_some();
+        }
+        if prev == Some(self.task) {
+            if let Some(last) = self.all.last_mut() {
+                last.out = Some((line.at_ns, runnable));
+            }
+            if runnable {
+                self.begin(Start::Preempted { by: next, cpu }, number, line);
+            }
+        }
+    }
+}
+
+/// What the tracepoints say about the time between; waits for locks and lines are not in it.
+pub fn parts(lines: &[(u64, TraceLine)], e: &Episode, groups: &[TgId]) -> Parts {
+    let mut parts = Parts::default();
+    let queued_at = e.enqueued.map_or(e.start_ns, |(at, _)| at.max(e.start_ns));
+    let end = match e.switched_in {
+        Some((_, at, _)) => at,
+        None => lines.last().map_or(queued_at, |(_, l)| l.at_ns),
+    };
+    parts.placing_ns = queued_at - e.start_ns;
+    parts.queued_ns = end.saturating_sub(queued_at);
+    let on = match (e.switched_in, e.enqueued) {
+        (Some((_, _, cpu)), _) | (None, Some((_, cpu))) => cpu,
+        (None, None) => return parts,
+    };
+    let inside = |from: u64, to: u64| to.min(end).saturating_sub(from.max(queued_at));
+    let mut running: (u64, Option<TaskId>) = (0, None);
+    let mut ran: BTreeMap<Option<TaskId>, u64> = BTreeMap::new();
+    let mut since: BTreeMap<TgId, u64> = BTreeMap::new();
+    let mut throttled: BTreeMap<TgId, u64> = BTreeMap::new();
+    for (_, line) in lines.iter().filter(|(_, l)| l.at_ns <= end) {
+        match line.event {
+            Event::Switch { cpu, next, .. } if cpu.0 == on => {
+                *ran.entry(running.1).or_default() += inside(running.0, line.at_ns);
+                running = (line.at_ns, next);
+            }
+            Event::Throttle {
+                cpu,
+                tg,
+                throttled: true,
+            } if cpu.0 == on && groups.contains(&tg) => {
+                since.entry(tg).or_insert(line.at_ns);
+            }
+            Event::Throttle { cpu, tg, .. } if cpu.0 == on => {
+                if let Some(from) = since.remove(&tg) {
+                    *throttled.entry(tg).or_default() += inside(from, line.at_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+    if e.switched_in.is_none() {
+        *ran.entry(running.1).or_default() += inside(running.0, end);
+    }
+    for (tg, from) in since {
+        *throttled.entry(tg).or_default() += inside(from, end);
+    }
+    parts.others = ran.into_iter().filter(|(_, ns)| *ns > 0).collect();
+    parts
+        .others
+        .sort_by_key(|(task, ns)| (std::cmp::Reverse(*ns), *task));
+    parts.throttled = throttled.into_iter().filter(|(_, ns)| *ns > 0).collect();
+    parts
+}

@@ -1,0 +1,231 @@
+//! Why a task runs where and when it does: the run, made again, stopped where it is decided, and
+//! looked at. Nothing is kept while it runs, so a run that nobody asks about costs nothing more.
+//!
+//! ```text
+//!   first run    every event about the task -> episodes: from being runnable to leaving the CPU
+//!   second run   stopped before the choice of a CPU; the choice, made by a host that writes down
+//!   third run    stopped before the switch; the queues. Up to there: locks and lines waited for
+//! ```
+//!
+//! Units: nanoseconds.
+
+mod choice;
+mod episode;
+mod pick;
+
+pub use choice::{Choice, Examined, Route};
+pub use episode::{Episode, Move, Start};
+pub(crate) use pick::eligible;
+pub use pick::{Entity, Level};
+
+use fairground::event::Event;
+use fairground::value::{TaskId, TgId};
+
+use crate::cache::NS;
+use crate::exact::Exact;
+use crate::host::TraceLine;
+use crate::machine::{Setup, Sim};
+use crate::outcome::RunError;
+
+/// Whom and when.
+pub struct Question<'a> {
+    /// Tasks that may be meant, from the template of each task by number.
+    pub who: &'a dyn Fn(&[u32]) -> Vec<TaskId>,
+    /// Time from the start of the simulation.
+    pub at_ns: u64,
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The task.
+    pub task: TaskId,
+    /// From being runnable to leaving the CPU.
+    pub episode: Episode,
+    /// Which CPUs were looked at; `None`: nothing was chosen (a preemption; a sleeper that was
+    /// still on its queue).
+    pub choice: Option<Choice>,
+    /// The queues of the CPU just before the switch, root first; empty if there was none.
+    pub levels: Vec<Level>,
+    /// Where the time between went.
+    pub parts: Parts,
+    /// Template of each task, by number.
+    pub templates: Vec<u32>,
+}
+
+/// What the time from being runnable to running is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// From the wake-up's begin to the queue: choosing, sending, enqueueing.
+    pub placing_ns: u64,
+    /// On the queue.
+    pub queued_ns: u64,
+    /// Who ran on the CPU meanwhile, and how long; `None` is the idle task.
+    pub others: Vec<(Option<TaskId>, u64)>,
+    /// Queues of the CPU at or above the task's that were throttled meanwhile, and how long.
+    pub throttled: Vec<(TgId, u64)>,
+    /// Waiting of all CPUs for locks of the scheduler in steps of that time that were about this
+    /// task's CPU or its waker's.
+    pub lock_ns: u64,
+    /// The same for cache lines.
+    pub line_ns: u64,
+}
+
+/// Answers a question about a run.
+///
+/// # Errors
+/// As a run; `Ok(None)` if there is no such task, or it never became runnable.
+pub fn explain(
+    setup: &Setup<'_>,
+    exact: &Exact,
+    question: &Question<'_>,
+) -> Result<Option<Explained>, RunError> {
+    let mut first = sim(setup, exact)?;
+    let mut lines: Vec<(u64, TraceLine)> = Vec::new();
+    let mut seen = 0;
+    while !first.has_ended() {
+        let number = first.events;
+        first.one_event()?;
+        let trace = first.host.counters.trace.as_deref().unwrap_or(&[]);
+        lines.extend(trace[seen..].iter().map(|line| (number, *line)));
+        seen = trace.len();
+    }
+    let templates = first.templates();
+    let meant = (question.who)(&templates);
+    let Some((task, episode)) = episode::find(&lines, &meant, question.at_ns) else {
+        return Ok(None);
+    };
+    let group = group_of(&first, &templates, &lines, task);
+    let choice = match episode.start {
+        Start::Woken { event, cpu, .. } => choice_at(setup, exact, task, cpu, event)?,
+        // Its tracepoint comes with the queue; the choice was a step before.
+        Start::New { event, cpu, .. } => match before(setup, exact, task, cpu, event)? {
+            Some(number) => choice_at(setup, exact, task, cpu, number)?,
+            None => None,
+        },
+        Start::Preempted { .. } => None,
+    };
+    let mut parts = episode::parts(&lines, &episode, &ancestors(setup, group));
+    let levels = pick_at(setup, exact, &episode, &mut parts)?;
+    Ok(Some(Explained {
+        task,
+        episode,
+        choice,
+        levels,
+        parts,
+        templates,
+    }))
+}
+
+fn sim<'a>(setup: &Setup<'a>, exact: &Exact) -> Result<Sim<'a>, RunError> {
+    let setup = Setup {
+        trace: true,
+        ..setup.clone()
+    };
+    let mut sim = Sim::new(&setup)?;
+    exact.apply(&mut sim);
+    Ok(sim)
+}
+
+/// Group of a task: its template's, else that of whoever forked it.
+fn group_of(sim: &Sim<'_>, templates: &[u32], lines: &[(u64, TraceLine)], task: TaskId) -> u32 {
+    let mut id = task;
+    loop {
+        let template = templates.get(id.idx()).map_or(0, |t| *t as usize);
+        if let Some(group) = sim.workload.templates[template].cgroup {
+            return group;
+        }
+        let parent = lines.iter().find_map(|(_, line)| match line.event {
+            Event::Fork { parent, child } if child == id => parent,
+            _ => None,
+        });
+        match parent {
+            Some(parent) if parent < id => id = parent,
+            _ => return 0,
+        }
+    }
+}
+
+/// A group and those above it.
+fn ancestors(setup: &Setup<'_>, group: u32) -> Vec<TgId> {
+    let groups = &setup.workload.cgroups;
+    let mut all = vec![TgId(group)];
+    let mut at = group;
+    while let Some(parent) = groups
+        .get(at as usize)
+        .map(|g| g.parent)
+        .filter(|p| *p < at)
+    {
+        all.push(TgId(parent));
+        at = parent;
+    }
+    all
+}
+
+fn choice_at(
+    setup: &Setup<'_>,
+    exact: &Exact,
+    task: TaskId,
+    cpu: u32,
+    number: u64,
+) -> Result<Option<Choice>, RunError> {
+    let mut sim = sim(setup, exact)?;
+    while sim.events < number && !sim.has_ended() {
+        sim.one_event()?;
+    }
+    Ok(choice::probe(&mut sim, cpu, task))
+}
+
+/// The number of the last event before `end` that found the wake-up of `task` next on `cpu`.
+fn before(
+    setup: &Setup<'_>,
+    exact: &Exact,
+    task: TaskId,
+    cpu: u32,
+    end: u64,
+) -> Result<Option<u64>, RunError> {
+    let mut sim = sim(setup, exact)?;
+    let mut found = None;
+    while sim.events < end && !sim.has_ended() {
+        if choice::is_next(&sim, cpu, task) {
+            found = Some(sim.events);
+        }
+        sim.one_event()?;
+    }
+    Ok(found)
+}
+
+/// The queues before the switch; on the way, what was waited for.
+fn pick_at(
+    setup: &Setup<'_>,
+    exact: &Exact,
+    episode: &Episode,
+    parts: &mut Parts,
+) -> Result<Vec<Level>, RunError> {
+    let Some((number, _, cpu)) = episode.switched_in else {
+        return Ok(Vec::new());
+    };
+    let mut sim = sim(setup, exact)?;
+    let waker = episode.start.cpu();
+    while sim.events < number && !sim.has_ended() {
+        let counts = sim.events >= episode.start_event;
+        let before = if counts { waits(&sim) } else { (0, 0) };
+        sim.one_event()?;
+        // A step is of one CPU, so what it has added is that CPU's.
+        if counts && (sim.host.cpu == cpu || Some(sim.host.cpu) == waker) {
+            let after = waits(&sim);
+            parts.lock_ns += (after.0 - before.0) / NS;
+            parts.line_ns += (after.1 - before.1) / NS;
+        }
+    }
+    Ok(pick::levels(&sim, cpu))
+}
+
+/// All waiting so far, for locks and for lines, ps.
+fn waits(sim: &Sim<'_>) -> (u64, u64) {
+    let lines = sim.host.places.traffic(&sim.host.cache);
+    (
+        sim.host.lock_wait(),
+        lines.iter().map(|(_, _, stats)| stats.wait).sum(),
+    )
+}

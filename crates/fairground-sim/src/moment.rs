@@ -1,0 +1,272 @@
+//! A run at one moment, in the words of the kernel's own files: `/proc/schedstat` and
+//! `/sys/kernel/debug/sched/debug`. Times in the latter are in milliseconds, as there.
+//!
+//! Rows that would need counters which the simulator does not have are left out: of schedstat the
+//! `domain` rows, as on a kernel without SMP.
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering::Relaxed;
+
+use fairground::event::Event;
+use fairground::math::weight::scale_load_down;
+use fairground::place::Func;
+use fairground::rq::{CfsRq, Rq};
+use fairground::value::{CfsId, SeId, TaskId, TgId};
+
+use crate::cache::NS;
+use crate::exact::Exact;
+use crate::host::{BOOT_NS, Place};
+use crate::machine::{Setup, Sim};
+use crate::outcome::RunError;
+
+/// The files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// `/proc/schedstat`, version 17.
+    pub schedstat: String,
+    /// `/sys/kernel/debug/sched/debug`.
+    pub debug: String,
+}
+
+/// Counters of a CPU's row in schedstat, in its order.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    yields: u64,
+    schedules: u64,
+    to_idle: u64,
+    wakeups: u64,
+    local: u64,
+    ran_ns: u64,
+    waited_ns: u64,
+    slices: u64,
+}
+
+/// Runs `setup` up to `at_ns` (its end if that is earlier). `name` has a name and a number for
+/// each task, from its template.
+///
+/// # Errors
+/// As a run.
+pub fn at(
+    setup: &Setup<'_>,
+    exact: &Exact,
+    at_ns: u64,
+    name: &dyn Fn(TaskId, u32) -> (String, u32),
+) -> Result<Moment, RunError> {
+    let mut sim = Sim::new(&Setup {
+        trace: true,
+        ..setup.clone()
+    })?;
+    exact.apply(&mut sim);
+    let mut rows = vec![Row::default(); sim.rqs.len()];
+    let calls = |sim: &Sim<'_>| {
+        let calls = |f: Func| sim.host.profile.calls(Place::Func(f));
+        (calls(Func::YieldTask), calls(Func::Schedule))
+    };
+    while !sim.has_ended() && sim.is_due_before(at_ns) {
+        let before = calls(&sim);
+        sim.one_event()?;
+        let after = calls(&sim);
+        // An event is of one CPU. (The end of a warm-up sets the counters back.)
+        let row = &mut rows[sim.host.cpu as usize];
+        row.yields += after.0.saturating_sub(before.0);
+        row.schedules += after.1.saturating_sub(before.1);
+    }
+    let at_ns = at_ns.min(sim.now / NS);
+    count(&sim, at_ns, &mut rows);
+    let templates = sim.templates();
+    let who = |task: TaskId| name(task, templates.get(task.idx()).copied().unwrap_or(0));
+    Ok(Moment {
+        schedstat: schedstat(&sim, &rows, at_ns),
+        debug: debug(&sim, &who, at_ns),
+    })
+}
+
+/// What the tracepoints say.
+fn count(sim: &Sim<'_>, at_ns: u64, rows: &mut [Row]) {
+    // Since when each CPU has run somebody; since when each task has waited.
+    let mut running: Vec<Option<u64>> = vec![None; rows.len()];
+    let mut waiting: Vec<Option<u64>> = vec![None; sim.tasks.len()];
+    let mut woken_by = vec![0; sim.tasks.len()];
+    for line in sim.host.counters.trace.as_deref().unwrap_or(&[]) {
+        match line.event {
+            Event::Waking { task, .. } => {
+                rows[line.cpu as usize].wakeups += 1;
+                woken_by[task.idx()] = line.cpu;
+            }
+            Event::Wakeup { task, cpu } => {
+                let by = woken_by[task.idx()];
+                rows[by as usize].local += u64::from(cpu.0 == by);
+                waiting[task.idx()] = Some(line.at_ns);
+            }
+            Event::WakeupNew { task, .. } => waiting[task.idx()] = Some(line.at_ns),
+            Event::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            } => {
+                let row = &mut rows[cpu.idx()];
+                if let Some(since) = running[cpu.idx()].take() {
+                    row.ran_ns += line.at_ns - since;
+                }
+                if let Some(prev) = prev.filter(|_| prev_runnable) {
+                    waiting[prev.idx()] = Some(line.at_ns);
+                }
+                match next {
+                    None => row.to_idle += 1,
+                    Some(next) => {
+                        row.slices += 1;
+                        running[cpu.idx()] = Some(line.at_ns);
+                        if let Some(since) = waiting[next.idx()].take() {
+                            row.waited_ns += line.at_ns.saturating_sub(since);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    for (row, since) in rows.iter_mut().zip(running) {
+        row.ran_ns += since.map_or(0, |since| at_ns.saturating_sub(since));
+    }
+}
+
+fn schedstat(sim: &Sim<'_>, rows: &[Row], at_ns: u64) -> String {
+    let jiffies = sim.sys.features.jiffies(at_ns + BOOT_NS);
+    let mut text = format!("version 17\ntimestamp {jiffies}\n");
+    for (cpu, r) in rows.iter().enumerate() {
+        // The second is a place that nothing has counted into for many versions.
+        let _ = writeln!(
+            text,
+            "cpu{cpu} {} 0 {} {} {} {} {} {} {}",
+            r.yields, r.schedules, r.to_idle, r.wakeups, r.local, r.ran_ns, r.waited_ns, r.slices
+        );
+    }
+    text
+}
+
+fn ms(ns: u64) -> String {
+    format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000)
+}
+
+fn signed_ms(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    format!("{sign}{}", ms(ns.unsigned_abs()))
+}
+
+fn field(text: &mut String, name: &str, value: impl std::fmt::Display) {
+    let _ = writeln!(text, "  .{name:<30}: {value}");
+}
+
+fn debug(sim: &Sim<'_>, who: &dyn Fn(TaskId) -> (String, u32), at_ns: u64) -> String {
+    let features = &sim.sys.features;
+    let clock = at_ns + BOOT_NS;
+    let mut text = String::from("Sched Debug Version: v0.11, fairground\n");
+    for (name, value) in [
+        ("ktime", ms(clock)),
+        ("sched_clk", ms(clock)),
+        ("cpu_clk", ms(clock)),
+        ("jiffies", features.jiffies(clock).to_string()),
+    ] {
+        let _ = writeln!(text, "{name:<40}: {value}");
+    }
+    for rq in &sim.rqs {
+        text.push('\n');
+        cpu(sim, rq, who, &mut text);
+    }
+    text
+}
+
+fn cpu(sim: &Sim<'_>, rq: &Rq, who: &dyn Fn(TaskId) -> (String, u32), text: &mut String) {
+    let n = rq.cpu.0;
+    let curr = rq.curr_task().map_or(0, |task| who(task).1);
+    let _ = writeln!(text, "cpu#{n}");
+    field(text, "nr_running", rq.nr_running);
+    field(text, "nr_switches", rq.nr_switches);
+    field(text, "curr->pid", curr);
+    field(text, "clock", ms(rq.clock.clock));
+    field(text, "avg_idle", rq.avg_idle);
+    for (id, queue) in (0..).map(CfsId).zip(&rq.cfs) {
+        if queue.nr_queued > 0 || id.0 == 0 || queue.on_list {
+            text.push('\n');
+            cfs_rq(sim, rq, queue, id, text);
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\nrunnable tasks:\n S            task   PID       vruntime   eligible    deadline      \
+         slice          sum-exec  prio   group-path\n{}",
+        "-".repeat(103)
+    );
+    for slot in 0..rq.se.len() {
+        let se = &rq.se[slot];
+        if !se.on_rq || se.my_q.is_some() {
+            continue;
+        }
+        let id = SeId(slot as u32);
+        let task = rq.task_id(id);
+        let (name, tid) = who(task);
+        let template = &sim.workload.templates[sim.tasks[task.idx()].template as usize];
+        let _ = writeln!(
+            text,
+            "{}{:>15} {tid:>5} {:>14} {:>10} {:>11} {:>10} {:>17} {:>5}   {}",
+            if rq.curr == Some(id) { ">R" } else { " R" },
+            name,
+            signed_ms(se.vruntime as i64),
+            if eligible(rq, id) { 'E' } else { 'N' },
+            signed_ms(se.deadline as i64),
+            ms(se.slice_ns),
+            ms(se.sum_exec_runtime),
+            120 + i32::from(template.nice),
+            sim.group_path(rq.cfs[se.cfs_rq.idx()].tg),
+        );
+    }
+}
+
+fn eligible(rq: &Rq, id: SeId) -> bool {
+    crate::explain::eligible(rq, id)
+}
+
+fn cfs_rq(sim: &Sim<'_>, rq: &Rq, q: &CfsRq, id: CfsId, text: &mut String) {
+    let on = |s: &&fairground::task::SchedEntity| s.on_rq && s.cfs_rq == id;
+    let keys: Vec<i64> = rq.se.iter().filter(on).map(|s| s.vruntime as i64).collect();
+    let (left, right) = (keys.iter().min(), keys.iter().max());
+    let _ = writeln!(text, "cfs_rq[{}]:{}", rq.cpu.0, sim.group_path(q.tg));
+    field(text, "left_vruntime", signed_ms(*left.unwrap_or(&0)));
+    field(text, "zero_vruntime", signed_ms(q.zero_vruntime as i64));
+    field(text, "right_vruntime", signed_ms(*right.unwrap_or(&0)));
+    let spread = right.zip(left).map_or(0, |(r, l)| r - l);
+    field(text, "spread", signed_ms(spread));
+    field(text, "nr_queued", q.nr_queued);
+    field(text, "h_nr_runnable", q.h_nr_runnable);
+    field(text, "h_nr_queued", q.h_nr_queued);
+    field(text, "h_nr_idle", q.h_nr_idle);
+    field(text, "load", q.load.weight);
+    field(text, "load_avg", q.avg.load_avg);
+    field(text, "runnable_avg", q.avg.runnable_avg);
+    field(text, "util_avg", q.avg.util_avg);
+    if id.0 == 0 {
+        field(
+            text,
+            "util_est",
+            sim.sys.cpu[rq.cpu.idx()].util_est.load(Relaxed),
+        );
+    }
+    field(text, "tg_load_avg_contrib", q.tg_load_avg_contrib);
+    field(
+        text,
+        "tg_load_avg",
+        sim.sys.tg[TgId::idx(q.tg)].peek_load_avg(),
+    );
+    field(text, "throttled", u32::from(q.throttled));
+    field(text, "throttle_count", q.throttle_count);
+    if let Some(se) = q.se.map(|se| &rq.se[se.idx()]) {
+        field(text, "se->exec_start", ms(se.exec_start));
+        field(text, "se->vruntime", signed_ms(se.vruntime as i64));
+        field(text, "se->sum_exec_runtime", ms(se.sum_exec_runtime));
+        field(text, "se->load.weight", scale_load_down(se.load.weight));
+        field(text, "se->avg.load_avg", se.avg.load_avg);
+        field(text, "se->avg.util_avg", se.avg.util_avg);
+        field(text, "se->avg.runnable_avg", se.avg.runnable_avg);
+    }
+}

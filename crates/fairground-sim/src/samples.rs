@@ -1,0 +1,102 @@
+//! What a run is asked for beside its tracepoints: groups at equal distances, and waits.
+
+use fairground::place::{Lock, Object};
+use fairground::value::TgId;
+
+use crate::cache::{NS, Ps};
+use crate::machine::Sim;
+
+/// A group at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupState {
+    /// When, ns.
+    pub at_ns: u64,
+    /// The group.
+    pub group: u32,
+    /// Published load.
+    pub load_avg: i64,
+    /// Utilisation of its queues on all CPUs.
+    pub util_avg: u64,
+    /// Weight of its entities on all CPUs, where they are queued: 1024 is nice 0.
+    pub weight: u64,
+    /// Runtime left in the pool, ns; `None` without a limit.
+    pub runtime_ns: Option<u64>,
+    /// Queues that are throttled.
+    pub throttled: u32,
+}
+
+/// A wait for a lock, or for the line of an atomic update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The CPU.
+    pub cpu: u32,
+    /// From, ns.
+    pub from_ns: u64,
+    /// To, ns.
+    pub to_ns: u64,
+    /// For what.
+    pub what: Waited,
+}
+
+/// What was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// A lock, until its holder let go.
+    Lock(Lock),
+    /// The lines of this structure.
+    Line(Object),
+}
+
+/// Waits that are kept.
+#[derive(Debug, Default)]
+pub struct Waits {
+    /// Shorter ones are not.
+    pub least: Ps,
+    /// In the order of their ends on each CPU.
+    pub all: Vec<Wait>,
+}
+
+impl Waits {
+    /// `cpu` waited.
+    pub fn note(&mut self, cpu: u32, from: Ps, to: Ps, what: Waited) {
+        if to - from >= self.least {
+            self.all.push(Wait {
+                cpu,
+                from_ns: from / NS,
+                to_ns: to / NS,
+                what,
+            });
+        }
+    }
+}
+
+/// All groups now.
+pub(crate) fn groups(sim: &Sim<'_>, to: &mut Vec<GroupState>) {
+    let at_ns = sim.now / NS;
+    let mut states: Vec<GroupState> = (0..)
+        .zip(&sim.sys.tg)
+        .map(|(group, tg)| GroupState {
+            at_ns,
+            group,
+            load_avg: tg.peek_load_avg(),
+            runtime_ns: tg
+                .bandwidth
+                .is_limited()
+                .then(|| tg.bandwidth.peek_runtime()),
+            ..GroupState::default()
+        })
+        .collect();
+    for rq in &sim.rqs {
+        for queue in &rq.cfs {
+            let Some(state) = states.get_mut(TgId::idx(queue.tg)) else {
+                continue;
+            };
+            state.util_avg += queue.avg.util_avg;
+            state.throttled += u32::from(queue.throttled);
+            if let Some(se) = queue.se.map(|se| &rq.se[se.idx()]).filter(|se| se.on_rq) {
+                state.weight += fairground::math::weight::scale_load_down(se.load.weight);
+            }
+        }
+    }
+    to.extend(states);
+}
