@@ -284,3 +284,47 @@ fn scheduler_time_has_names() {
     assert!(other * 200 < all, "{other} of {all} ns");
     assert!(time("nohz_run_idle_balance") > 0);
 }
+
+#[test]
+fn each_switch_to_a_task_ends_with_work_on_the_return_to_user_space() {
+    let out = run(2, PING_PONG);
+    let calls = |name: &str| {
+        let row = out.functions.iter().find(|f| f.0 == name);
+        row.map_or(0, |f| f.2)
+    };
+    let to_task = |l: &&fairground_sim::host::TraceLine| {
+        matches!(l.event, Event::Switch { next: Some(_), .. })
+    };
+    let switches = out.trace.iter().filter(to_task).count() as u64;
+    assert!(switches > 100);
+    assert_eq!(calls("__rseq_handle_notify_resume"), switches);
+}
+
+/// Mean length of a yield in a group so many levels down, beside nobody or somebody, ns.
+fn yield_ns(depth: usize, others: usize) -> f64 {
+    let group: String = (1..=depth).map(|d| format!("/g{d}")).collect();
+    let mut text = String::from("duration = \"20ms\"\n");
+    for level in 1..=depth {
+        let path: String = (1..=level).map(|d| format!("/g{d}")).collect();
+        text += &format!("[[cgroup]]\npath = \"{path}\"\n");
+    }
+    let group = if depth == 0 { "/" } else { &group };
+    for nth in 0..=others {
+        text += &format!(
+            "[[task]]\nname = \"t{nth}\"\ncgroup = \"{group}\"\nsteps = [{{ loop = \"forever\", \
+             steps = [\"yield\", {{ mark = \"turn\" }}] }}]\n"
+        );
+    }
+    let out = run(1, &text);
+    let rate = out.metrics.iter().find(|m| m.0 == "turn.marks_per_s");
+    1e9 / rate.and_then(|m| m.1).expect("turns")
+}
+
+#[test]
+fn a_level_of_groups_costs_a_fraction_of_a_yield() {
+    let (flat, deep) = (yield_ns(0, 1), yield_ns(6, 1));
+    let level = (deep - flat) / 6.0;
+    assert!(level > 0.0 && level < flat / 20.0, "{flat} and {deep}");
+    // Alone there is nobody to switch to.
+    assert!(yield_ns(0, 0) < flat / 1.5);
+}

@@ -191,6 +191,11 @@ impl Cache {
         self.slow(at, line, words, access, now).done_at
     }
 
+    /// What a hit of a load or store takes that no other figure contains; see [`Options::hits`].
+    pub fn user_hit(&self, access: Access) -> Ps {
+        self.p.free_hits[access as usize]
+    }
+
     /// A hit near the top of the stack, on a line that this core has for itself: true if it was.
     #[inline]
     fn quick(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> bool {

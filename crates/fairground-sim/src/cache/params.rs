@@ -24,6 +24,9 @@ pub struct Options {
     pub private_capacity_permille: u32,
     /// Capacity of the L3 in thousandths of its size.
     pub l3_capacity_permille: u32,
+    /// Charge hits of loads and stores. Code whose instructions are charged by themselves has its
+    /// hits there: they are pipelined, and what it waits for is the misses and atomic updates.
+    pub hits: bool,
     /// Charge updates as LL/SC loops (`atomics.llsc_service`), for aarch64 without LSE.
     pub llsc: bool,
 }
@@ -37,6 +40,7 @@ impl Default for Options {
             rmw_overlap_ns: 0.0,
             private_capacity_permille: 1000,
             l3_capacity_permille: 1000,
+            hits: true,
             llsc: false,
         }
     }
@@ -64,6 +68,8 @@ pub(super) struct Params {
     pub llc: Ps,
     /// Cost of a hit by `Access`.
     pub hit_ps: [u32; 4],
+    /// What a hit would cost beyond that.
+    pub free_hits: [Ps; 4],
     /// Added to an atomic update of a line that the sibling thread updated last.
     pub smt_extra: Ps,
     /// By `Distance`.
@@ -120,14 +126,19 @@ fn hits(m: &Machine) -> [f64; 4] {
     ]
 }
 
+/// Which of them a touch is charged.
+fn charged(hit: [f64; 4], o: Options) -> [f64; 4] {
+    match o.hits {
+        true => hit,
+        false => [0.0, 0.0, hit[2], hit[3]],
+    }
+}
+
 impl Params {
     pub fn new(m: &Machine, o: Options) -> Self {
         let t = &m.topology;
-        let cpu = t
-            .cpus
-            .iter()
-            .map(|p| (p.core as u16, p.thread as u8))
-            .collect();
+        let of = |p: &CpuPlace| (p.core as u16, p.thread as u8);
+        let cpu = t.cpus.iter().map(of).collect();
         let places = cores(&t.cpus, t.nr_cores());
         let core = |place: &CpuPlace| Core {
             llc: place.llc,
@@ -149,21 +160,22 @@ impl Params {
             (u64::from(lines) * u64::from(permille) / 1000).max(16) as u32
         };
         let value = |path: &str, or: f64| m.value(path).unwrap_or(or);
-        let hit = hits(m);
-        let nr_nodes = t.nr_nodes();
-        let pairs = (0..nr_nodes * nr_nodes).map(|i| (i / nr_nodes, i % nr_nodes));
+        let (hit, charged) = (hits(m), charged(hits(m), o));
+        let n = t.nr_nodes();
+        let pairs = (0..n * n).map(|i| (i / n, i % n));
         Self {
             cpu,
             llc_core: (0..nr_llcs as u32).map(in_llc).collect(),
             distances: places.iter().flat_map(row).collect(),
             cores,
             nr_llcs,
-            nr_nodes,
+            nr_nodes: n,
             line_bytes: u64::from(m.line_bytes()),
             l1: ps(m.cache_latency_ns(1)),
             l2: ps(m.cache_latency_ns(2)),
             llc: ps(m.cache_latency_ns(3)),
-            hit_ps: hit.map(|v| ps(v) as u32),
+            hit_ps: charged.map(|v| ps(v) as u32),
+            free_hits: [0, 1, 2, 3].map(|i| ps(hit[i] - charged[i])),
             smt_extra: ps((m.transfer_ns(Distance::Smt) - hit[2]).max(0.0)),
             transfer: by(&|d| m.transfer_ns(d)),
             load_hit: by(&|d| m.load_hit_ns(d)),

@@ -22,7 +22,7 @@ use fairground::place::{Access, Fields, Func, Kind, Lock, Object, task};
 use fairground::task::Task;
 use fairground::value::{Cpu, TaskId};
 
-use crate::cache::{self, Cache, NS, Ps};
+use crate::cache::{self, Access::Store, Cache, MissClass, NS, Ps};
 use crate::costs::{self, KERNEL_OPS, KernelOp};
 use crate::machine_file::Machine;
 use crate::rng::Generator;
@@ -144,11 +144,15 @@ impl SimHost {
     pub fn new(machine: &Machine, layout: &'static fairground::place::Layout, seed: u64) -> Self {
         let cpus = machine.topology.nr_cpus();
         let places = Places::new(machine, layout);
+        let in_code = cache::Options {
+            hits: false,
+            ..cache::Options::default()
+        };
         Self {
             at: 0,
             begun: 0,
             cpu: 0,
-            cache: Cache::new(machine, seed),
+            cache: Cache::with_options(machine, seed, in_code),
             places,
             profile: Profile::default(),
             prices: Prices::new(machine),
@@ -205,10 +209,12 @@ impl SimHost {
     /// The executing CPU touches a line that is no scheduler object, in the course of `op`.
     #[inline]
     pub fn touch_line(&mut self, op: KernelOp, line: u32, words: u8, access: cache::Access) {
-        let done = self
-            .cache
-            .touch(self.cpu, line, words, access, self.at)
-            .done_at;
+        let cost = self.cache.touch(self.cpu, line, words, access, self.at);
+        let mut done = cost.done_at;
+        // A program's own access has no other price than this.
+        if op == KernelOp::UserAtomic && (cost.class == MissClass::Hit || access == Store) {
+            done += self.cache.user_hit(access);
+        }
         self.profile
             .add_time(Place::Op(op), self.at, done - self.at);
         self.at = done;
@@ -219,6 +225,16 @@ impl SimHost {
         let from = self.at;
         self.touch(object, fields, access);
         self.profile.add_time(place, from, self.at - from);
+    }
+
+    /// The same for words of a task.
+    pub fn touch_task(&mut self, place: Place, id: TaskId, fields: Fields, access: Access) {
+        let object = Object {
+            kind: Kind::Task,
+            a: id.0,
+            b: 0,
+        };
+        self.touch_in(place, object, fields, access);
     }
 
     /// The same for the flags of the idle task of `cpu`.

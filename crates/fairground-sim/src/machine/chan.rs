@@ -168,6 +168,7 @@ impl Sim<'_> {
         let left = self.tasks[id.idx()].left;
         if !self.chans[c].has_room(left, stage) {
             self.unlock_chan(c, op);
+            self.lock_wait_queue(c);
             self.chans[c].writers.push_back(id);
             return self.block(cpu, id, Wait::Room(chan), Stage::Again);
         }
@@ -178,6 +179,7 @@ impl Sim<'_> {
         self.wake_readers(cpu, c, was_empty);
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
+            self.lock_wait_queue(c);
             self.chans[c].writers.push_back(id);
             return self.block(cpu, id, Wait::Room(chan), Stage::Again);
         }
@@ -208,6 +210,7 @@ impl Sim<'_> {
         }
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
+            self.lock_wait_queue(c);
             self.chans[c].readers.push_back(id);
             return self.block(cpu, id, Wait::Data(chan), Stage::Again);
         }
@@ -225,6 +228,7 @@ impl Sim<'_> {
         self.enter_syscall(id, KernelOp::Poll);
         self.touch(KernelOp::Poll, self.chans[c].line, 0b110, Access::Load);
         if self.chans[c].parts.is_empty() {
+            self.lock_wait_queue(c);
             self.chans[c].pollers.push(id);
             return self.block(cpu, id, Wait::Poll(chan), Stage::Again);
         }
@@ -235,6 +239,9 @@ impl Sim<'_> {
     /// pipe empty; pollers when there was nothing before.
     fn wake_readers(&mut self, cpu: u32, c: usize, was_empty: bool) {
         let socket = matches!(self.chans[c].kind, ChanKind::Socket { .. });
+        if was_empty || socket {
+            self.lock_wait_queue(c);
+        }
         if (was_empty || socket)
             && let Some(reader) = self.chans[c].readers.pop_front()
         {
@@ -260,9 +267,15 @@ impl Sim<'_> {
     }
 
     fn wake_writer(&mut self, cpu: u32, c: usize) {
+        self.lock_wait_queue(c);
         if let Some(writer) = self.chans[c].writers.pop_front() {
             self.queue_wake(cpu, writer, WakeKind::Sync);
         }
+    }
+
+    /// Takes the lock of a wait queue (`prepare_to_wait`, `__wake_up`), if anybody waits or not.
+    fn lock_wait_queue(&mut self, c: usize) {
+        self.touch(KernelOp::WaitQueue, self.chans[c].line, 1 << 4, Access::Rmw);
     }
 
     fn unlock_chan(&mut self, c: usize, op: KernelOp) {

@@ -1,7 +1,7 @@
 //! One step of kernel code on a CPU, then the next.
 
 use fairground::host::Kick;
-use fairground::place::Func;
+use fairground::place::{Access, Func, task};
 use fairground::sched::{self, EnqueueAt};
 use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::value::{Cpu, TaskId};
@@ -105,6 +105,7 @@ impl Sim<'_> {
                 self.cpus[c].mm = mm;
                 self.host.op(KernelOp::SwitchMm);
             }
+            self.host.op(KernelOp::NotifyResume);
         }
         if let Some(id) = prev {
             let at = self.host.at;
@@ -212,6 +213,9 @@ impl Sim<'_> {
 
     /// The running task goes to sleep for `wait`; the operation goes on at stage `then`.
     pub(super) fn block(&mut self, cpu: u32, id: TaskId, wait: Wait, then: Stage) {
+        // `set_current_state`: a waker must not see the condition as it was and the state as it is.
+        let place = Place::Op(KernelOp::WaitQueue);
+        self.host.touch_task(place, id, task::STATE, Access::Rmw);
         let task = &mut self.tasks[id.idx()];
         task.life = Life::Blocked;
         task.wait = wait;

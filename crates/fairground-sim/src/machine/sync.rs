@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use fairground::place::task;
 use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
@@ -127,6 +128,8 @@ impl Sim<'_> {
         then: Stage,
     ) {
         self.enter_futex(KernelOp::FutexWait);
+        // Counts itself, then the bucket's lock.
+        self.bucket(KernelOp::FutexWait, table, index, Access::Rmw);
         self.bucket(KernelOp::FutexWait, table, index, Access::Rmw);
         self.waitable(table, index).waiters.push_back(id);
         self.block(cpu, id, wait, then);
@@ -151,6 +154,18 @@ impl Sim<'_> {
         let Some(next) = self.waitable(table, index).waiters.pop_front() else {
             return false;
         };
+        // Off the bucket's count; a reference to the task, its place on the list of those to wake
+        // (`wake_q_add`), and the reference back when it is awake.
+        self.bucket(KernelOp::FutexWake, table, index, Access::Rmw);
+        for _ in 0..3 {
+            let place = Place::Op(KernelOp::FutexWake);
+            self.host.touch_task(
+                place,
+                next,
+                task::WAKE_ENTRY,
+                fairground::place::Access::Rmw,
+            );
+        }
         self.queue_wake(cpu, next, WakeKind::Wake);
         true
     }

@@ -124,7 +124,11 @@ pub(crate) fn update_cfs_rq_load_avg<H: Host>(
     let weight = scale_load_down(queue.load.weight);
     let runnable = u64::from(queue.h_nr_runnable);
     let running = queue.curr.is_some();
-    changed |= pelt::update_load_avg_cfs_rq(now, &mut queue.avg, weight, runnable, running);
+    let aged = pelt::update_load_avg_cfs_rq(now, &mut queue.avg, weight, runnable, running);
+    if aged {
+        cx.span(Func::AccumulateSum, |_| ());
+    }
+    changed |= aged;
     if changed {
         words.publish_queue_load(queue.avg.load_avg);
     }
@@ -293,6 +297,9 @@ fn age_entity<H: Host>(
     };
     let before = se.avg.last_update_time;
     let changed = pelt::update_load_avg_se(now, &mut se.avg, se.on_rq, runnable, running, weight);
+    if changed {
+        cx.span(Func::AccumulateSum, |_| ());
+    }
     if se.avg.last_update_time != before {
         cx.touch_mixed(object, READS, e::AVG);
     } else {

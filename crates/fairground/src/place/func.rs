@@ -132,11 +132,13 @@ pub enum Func {
     CsdUnthrottle,
     /// `task_dead_fair`
     TaskDead,
+    /// `accumulate_sum`, and the averages anew: once in a period of 1024 us
+    AccumulateSum,
 }
 
 impl Func {
     /// Number of functions.
-    pub const COUNT: usize = 63;
+    pub const COUNT: usize = 64;
 
     /// All functions in order.
     pub const ALL: [Func; Self::COUNT] = [
@@ -203,6 +205,7 @@ impl Func {
         Func::SetScheduler,
         Func::CsdUnthrottle,
         Func::TaskDead,
+        Func::AccumulateSum,
     ];
 
     /// The kernel's name of the function.
@@ -272,6 +275,7 @@ impl Func {
             Func::SetScheduler => "__sched_setscheduler",
             Func::CsdUnthrottle => "__cfsb_csd_unthrottle",
             Func::TaskDead => "task_dead_fair",
+            Func::AccumulateSum => "accumulate_sum",
         }
     }
 }

@@ -45,10 +45,11 @@ pub fn sched_yield<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let cpu = cx.cpu;
     cx.span(Func::YieldTask, |cx| {
         cx.with_rq(rqs, cpu, |cx, rq| {
-            cx.update_rq_clock(rq);
-            if rq.curr.is_some() {
+            // Nobody to give way to: not even the clock is read.
+            if rq.curr.is_some() && rq.nr_running > 1 {
+                cx.update_rq_clock(rq);
                 preempt::yield_task_fair(cx, rq);
-                rq.skip_clock = rq.nr_running > 1;
+                rq.skip_clock = true;
             }
         });
     });
