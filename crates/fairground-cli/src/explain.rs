@@ -324,8 +324,14 @@ fn why_now(e: &Explained, names: &Names<'_>, t: &mut String) {
     for level in &e.levels {
         level_text(level, e.task, names, t);
     }
+    let entities = e.levels.iter().flat_map(|level| &level.entities);
     if e.levels.is_empty() {
         let _ = writeln!(t, "  empty: it came with the switch");
+    } else if !entities.into_iter().any(|x| x.task == Some(e.task)) {
+        let _ = writeln!(
+            t,
+            "  it is not among them: it came in the step that switched to it (newly idle balance)"
+        );
     }
     let _ = writeln!(
         t,

@@ -93,8 +93,12 @@ fn whoever_runs_is_a_candidate() {
         if found.episode.switched_in.is_none() || found.levels.is_empty() {
             continue;
         }
-        let all = found.levels.iter().flat_map(|l| &l.entities);
-        assert!(all.clone().any(|x| x.task == Some(found.task)));
+        // A newly idle CPU pulls a task and switches to it in one step.
+        let on = found.episode.switched_in.map(|(_, _, cpu)| cpu);
+        let last = found.episode.moves.last();
+        let pulled = last.is_some_and(|m| Some(m.to.0) == on && m.why == Migration::Balance);
+        let mut all = found.levels.iter().flat_map(|l| &l.entities);
+        assert!(all.any(|x| x.task == Some(found.task)) || pulled);
         for level in &found.levels {
             assert!(level.entities.iter().any(|x| x.eligible), "{level:?}");
         }

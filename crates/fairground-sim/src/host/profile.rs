@@ -178,7 +178,7 @@ impl Profile {
     /// A call of `place` begins; its time comes later.
     #[inline]
     pub fn count(&mut self, place: Place) {
-        self.calls[place.index()] += 1;
+        self.charge_outside(place, 0, 1);
     }
 
     /// The same as [`add`](Self::add) without counting a call.
