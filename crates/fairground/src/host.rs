@@ -13,7 +13,7 @@ use crate::value::{Cpu, TgId};
 /// 1. `clock` may be read at any time; it never runs backwards on one CPU;
 /// 2. `enter`/`leave` bracket functions, properly nested; `touch` happens inside one of them;
 /// 3. `lock`/`unlock` bracket the time in which a queue is held; at most one `Lock::Rq` is held;
-/// 4. `resched`, `start_timer`, `raise_softirq`, `kick` are requests: they take effect after the
+/// 4. `resched`, `start_timer`, `cancel_timer`, `kick` are requests: they take effect after the
 ///    entry point has returned, when the host calls the matching entry point.
 ///
 /// A live kernel implements `clock`, the requests and `park`; everything else has an empty

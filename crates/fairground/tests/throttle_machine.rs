@@ -7,12 +7,12 @@ use fairground::fair::bandwidth::set_bandwidth;
 use fairground::host::{Host, Kick, Timer};
 use fairground::policy::{Features, Throttle};
 use fairground::rq::Rq;
-use fairground::sched;
+use fairground::sched::{self, Moved};
 use fairground::shared::CpuStat;
 use fairground::system::System;
 use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::topology::{CpuPlace, Machine, Topology};
-use fairground::value::{CfsId, Cpu, TaskId, TgId};
+use fairground::value::{CfsId, Cpu, CpuMask, TaskId, TgId};
 
 const MS: u64 = 1_000_000;
 const STEP: u64 = MS / 5;
@@ -312,6 +312,42 @@ fn the_period_timer_rests_while_nobody_runs() {
         assert_eq!(m.stat(tg).nr_throttled, 0);
         let left = m.rqs[1].cfs[1].runtime_remaining;
         assert!(left <= MS as i64, "{left} ns kept by an empty queue");
+    }
+}
+
+/// A hog in limbo that may not stay on its CPU goes at once, or, if it was running when it lost the
+/// permission, with the stopper; on the other CPU it waits for runtime like anybody.
+#[test]
+fn a_task_in_limbo_follows_its_affinity() {
+    let only = |cpu| {
+        let mut mask = CpuMask::empty();
+        mask.set(Cpu(cpu));
+        mask
+    };
+    for by_stopper in [false, true] {
+        let mut m = Box2::new(Throttle::AtUserReturn);
+        let tg = m.sys.add_group(TgId::ROOT);
+        m.set_quota(tg, Some(50 * MS), 100 * MS);
+        let task = m.hog(tg, 0);
+        if by_stopper {
+            m.run(20 * MS);
+            let moved = m.on(0, |cx, rqs| sched::set_affinity(cx, rqs, task, only(1)));
+            assert_eq!(moved, Moved::Asked);
+            m.host.kicks.clear();
+        }
+        m.run(80 * MS);
+        assert!(m.rqs[0].curr.is_none(), "it is in limbo");
+        if by_stopper {
+            let _ = m.on(0, |cx, rqs| sched::run_stopper(cx, rqs, Kick::Migrate));
+        } else {
+            let moved = m.on(0, |cx, rqs| sched::set_affinity(cx, rqs, task, only(1)));
+            assert_eq!(moved, Moved::To(Cpu(1)));
+        }
+        m.check();
+        m.run(1000 * MS);
+        assert!(m.rqs[0].body.iter().all(Option::is_none));
+        assert!(m.rqs[1].body.iter().flatten().any(|b| b.id == task));
+        near(m.stat(tg).usage_ns, 550, 54);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tasks that come into a queue's keeping, and those that leave it for another CPU.
 
+use super::limbo::is_throttled;
 use super::preempt::wakeup_preempt_fair;
 use super::resched::{resched_curr, resched_if, skip_clock};
 use super::task::{dequeue_task_fair, enqueue_task_fair, touch_task};
@@ -28,7 +29,14 @@ pub(crate) fn adopt<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, mut task: Task) -> SeI
     slot
 }
 
-/// Takes a queued (not running) task off `rq` for another CPU; the caller attaches it there.
+/// Whether a task that does not run can go to another CPU: it is queued, or waits in limbo for the
+/// runtime of its group, which counts as queued.
+pub(crate) fn is_movable(rq: &Rq, slot: SeId) -> bool {
+    rq.se[slot.idx()].on_rq || is_throttled(rq, slot)
+}
+
+/// Takes a task that is [movable](is_movable) off `rq` for another CPU; the caller attaches it
+/// there.
 pub(crate) fn detach_for_move<H: Host>(
     cx: &mut Cx<H>,
     rq: &mut Rq,
@@ -66,7 +74,7 @@ pub(crate) fn attach_moved<H: Host>(
     let delayed = task.se.sched_delayed;
     let slot = adopt(cx, rq, task);
     enqueue_task_fair(cx, rq, slot, Enqueue::MIGRATED);
-    if delayed {
+    if delayed || is_throttled(rq, slot) {
         return;
     }
     if rq.curr.is_none() {

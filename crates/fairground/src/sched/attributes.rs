@@ -4,7 +4,7 @@ use super::stop::next_allowed;
 use super::{resched_curr, resched_if};
 use crate::cx::Cx;
 use crate::event::Migration;
-use crate::fair::keep::{attach_moved, detach_for_move};
+use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::{group, load, task};
 use crate::host::{Host, Kick};
 use crate::place::{Access, Func, Kind, Object, task as ftask, tg as ftg};
@@ -48,7 +48,7 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
         if allowed.has(from) {
             return Err(Moved::Stays);
         }
-        if rq.curr == Some(slot) || !rq.se[slot.idx()].on_rq {
+        if rq.curr == Some(slot) || !is_movable(rq, slot) {
             cx.host.kick(from, Kick::Migrate);
             return Err(Moved::Asked);
         }
@@ -140,7 +140,8 @@ pub fn set_shares<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgI
     );
     cx.sys.tg[tg.idx()].shares.store(shares, Relaxed);
     for cpu in cx.sys.cpus().iter() {
-        if rqs.rq(cpu).cfs_of(tg).is_none() {
+        // A CPU on which nothing of the group ever was has nothing to refresh.
+        if cx.sys.tg[tg.idx()].words(cpu).is_none() {
             continue;
         }
         cx.with_rq(rqs, cpu, |cx, rq| {

@@ -4,7 +4,7 @@ use super::switch::switch_to;
 use crate::balance::active;
 use crate::cx::Cx;
 use crate::event::Migration;
-use crate::fair::keep::{attach_moved, detach_for_move};
+use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::task;
 use crate::host::{Host, Kick};
 use crate::place::{Access, Func, task as ftask};
@@ -68,7 +68,7 @@ fn migrate_disallowed<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     loop {
         let moved = cx.with_rq(rqs, from, |cx, rq| {
             let (slot, to, why) = next_to_move(cx, rq)?;
-            if !rq.se[slot.idx()].on_rq {
+            if !is_movable(rq, slot) {
                 return None;
             }
             detach_for_move(cx, rq, slot, to).map(|task| (task, to, why))
@@ -95,7 +95,7 @@ fn next_to_move<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<(SeId, Cpu, Migr
         let allowed = rq.body[slot.idx()]
             .as_ref()
             .map(|b| b.cpus_allowed.has(cpu));
-        allowed == Some(false) && rq.se[slot.idx()].on_rq
+        allowed == Some(false) && is_movable(rq, *slot)
     })?;
     let allowed = rq.body[slot.idx()]
         .as_ref()?

@@ -215,6 +215,9 @@ pub fn sched_fork<H: Host>(cx: &mut Cx<H>, child: &mut Task) {
 
 /// `execve` of the running task: the CPU it had better run on, if another one. The stopper is
 /// asked to move it there. It has nothing in caches to lose, having just given up its image.
+///
+/// The task's body is out of its slot while the CPU is chosen, so a host on which other CPUs run
+/// meanwhile holds this CPU's queue for the whole call.
 pub fn sched_exec<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<Cpu> {
     let cpu = cx.cpu;
     let (slot, mut task) = {
