@@ -35,17 +35,17 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
         files => simulated(args, files.first(), &conditions, command_line)?,
     };
     let output = Output::new(&args.how)?;
+    let mut reasons = Vec::new();
+    for condition in &conditions {
+        let met = condition.evaluate(&result).map_err(Failure::new)?;
+        reasons.extend(met.map(|m| m.reason));
+    }
     output.write(
         &|| serde_json::to_string_pretty(&result),
         &|| csv_of_compare(&result),
         &|style| title.clone() + &compare_text(&result, style),
         &|style| compare_page(&result, &samples, style),
     )?;
-    let mut reasons = Vec::new();
-    for condition in &conditions {
-        let met = condition.evaluate(&result).map_err(Failure::new)?;
-        reasons.extend(met.map(|m| m.reason));
-    }
     Ok(reasons)
 }
 
@@ -77,7 +77,9 @@ fn simulated(
     let patch = plan.features(plan.profile, &patches, Side::Patch, &what.set)?;
     let catalogue = Catalogue::new(glue::metric_info(&plan.workload));
     for condition in conditions {
-        condition.check(&catalogue).map_err(Failure::new)?;
+        condition
+            .check(&catalogue, plan.seeds.len())
+            .map_err(Failure::new)?;
     }
     // Before the minutes, not after them.
     Output::new(&args.how)?;

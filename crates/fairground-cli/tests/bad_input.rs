@@ -59,6 +59,10 @@ fn an_unknown_metric_is_refused_before_anything_runs() {
         ],
     );
     fails(compare("migrations=5"), &["is no condition", "METRIC>N%"]);
+    fails(
+        compare("migrations:worse"),
+        &["neither better nor worse", "migrations>N%"],
+    );
 }
 
 #[test]

@@ -44,6 +44,17 @@ pub enum FailOnError {
     /// The metric exists, but one side has no value.
     #[error("`{0}` cannot be decided: base or patch has no value")]
     NoValue(String),
+    /// The metric has no direction, so its verdict is never worse nor better.
+    #[error(
+        "`{0}` is neither better nor worse by itself, so the condition would never be met; \
+         use `{0}>N%` or `{0}<N%`"
+    )]
+    NoDirection(String),
+    /// One run each says nothing about noise, so no verdict is worse or better.
+    #[error(
+        "`{0}` has no verdict with one seed, so the condition would never be met; use `--seeds`"
+    )]
+    OneSeed(String),
 }
 
 impl FailOn {
@@ -80,13 +91,21 @@ impl FailOn {
         }
     }
 
-    /// Refuses an unknown metric, before minutes are spent on simulating.
+    /// Refuses an unknown metric, and a verdict that there cannot be, before minutes are spent on
+    /// simulating `seeds` runs of each variant.
     ///
     /// # Errors
-    /// [`FailOnError::Unknown`] with the nearest name.
-    pub fn check(&self, catalogue: &Catalogue) -> Result<(), FailOnError> {
-        catalogue.get(&self.metric)?;
-        Ok(())
+    /// [`FailOnError::Unknown`] with the nearest name; [`FailOnError::NoDirection`];
+    /// [`FailOnError::OneSeed`].
+    pub fn check(&self, catalogue: &Catalogue, seeds: usize) -> Result<(), FailOnError> {
+        let metric = catalogue.get(&self.metric)?;
+        match self.test {
+            Test::Verdict(_) if metric.better.is_none() => {
+                Err(FailOnError::NoDirection(self.metric.clone()))
+            }
+            Test::Verdict(_) if seeds < 2 => Err(FailOnError::OneSeed(self.metric.clone())),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the condition is met.
@@ -94,9 +113,11 @@ impl FailOn {
     /// A base of 0 counts as a change without limit, in the direction of the patch.
     ///
     /// # Errors
-    /// If the comparison has no such metric or no value for it.
+    /// As [`FailOn::check`], or if the comparison has no value for the metric.
     pub fn evaluate(&self, compare: &Compare) -> Result<Option<Met>, FailOnError> {
-        Catalogue::new(compare.metric_info.iter().cloned()).get(&self.metric)?;
+        let catalogue = Catalogue::new(compare.metric_info.iter().cloned());
+        let seeds = compare.variants.iter().map(|v| v.runs.len()).min();
+        self.check(&catalogue, seeds.unwrap_or(0))?;
         let row = compare
             .comparison
             .iter()

@@ -318,7 +318,11 @@ fn fail_on_is_parsed_and_decided() {
     assert_eq!(met("hackbench.time_s>5%"), Ok(false));
     assert_eq!(met("hackbench.time_s:better"), Ok(true));
     assert_eq!(met("hackbench.time_s:worse"), Ok(false));
-    assert_eq!(met("migrations:worse"), Ok(false));
+    let error = met("migrations:worse").unwrap_err();
+    assert!(matches!(error, FailOnError::NoDirection(_)), "{error}");
+    let one = FailOn::parse("hackbench.time_s:worse").unwrap();
+    let error = one.evaluate(&sample(1)).unwrap_err();
+    assert!(matches!(error, FailOnError::OneSeed(_)), "{error}");
     let error = met("hackbench.time>5%").unwrap_err().to_string();
     assert!(
         error.ends_with("did you mean `hackbench.time_s`?"),
