@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 
 use crate::math::pelt::SchedAvg;
 use crate::math::weight::LoadWeight;
+use crate::place::{Kind, Object};
 use crate::value::{CfsId, Cpu, CpuMask, SeId, TaskId, TgId};
 
 /// Scheduling policy of a fair task.
@@ -150,6 +151,17 @@ impl Task {
 }
 
 impl SchedEntity {
+    /// This entity as a place; of a group, that on `cpu`.
+    #[inline]
+    #[must_use]
+    pub fn object(&self, cpu: Cpu) -> Object {
+        let (kind, a, b) = match self.my_q {
+            None => (Kind::TaskSe, self.name, 0),
+            Some(_) => (Kind::GroupSe, cpu.0, self.name),
+        };
+        Object { kind, a, b }
+    }
+
     /// Sets the slice of an entity that is in no tree; see [`Task::set_slice`].
     pub(crate) fn set_slice(&mut self, slice_ns: Option<u64>, base_slice_ns: u64) {
         self.custom_slice = slice_ns.is_some();

@@ -21,6 +21,7 @@
 
 use super::params::Params;
 use super::reuse::Reuse;
+use super::tops;
 
 /// Where a line was found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,9 @@ pub(super) enum Place {
 
 pub(super) struct Ages {
     cores: Vec<u32>,
+    /// The tag of a line that the core touches now, by core; see [`tops`].
+    tags: Vec<u32>,
+    epoch_shift: u32,
     l3s: Vec<u32>,
     core_reuse: Vec<Reuse>,
     l3_reuse: Vec<Reuse>,
@@ -47,6 +51,8 @@ impl Ages {
     pub fn new(p: &Params, seed: u64) -> Self {
         Self {
             cores: vec![0; p.cores.len()],
+            tags: (0..p.cores.len() as u32).collect(),
+            epoch_shift: tops::epoch_shift(p.recent),
             l3s: vec![0; p.nr_llcs],
             core_reuse: vec![Reuse::new(); p.cores.len()],
             l3_reuse: vec![Reuse::new(); p.nr_llcs],
@@ -69,8 +75,20 @@ impl Ages {
         self.l3s[llc]
     }
 
+    /// The tag of a line that the core touches now.
+    #[inline(always)]
+    pub fn tag(&self, core: u16) -> Option<u32> {
+        self.tags.get(usize::from(core)).copied()
+    }
+
+    fn fill(&mut self, core: usize, lines: u32) {
+        let fills = self.cores[core].wrapping_add(lines);
+        self.cores[core] = fills;
+        self.tags[core] = tops::tag(core as u16, fills, self.epoch_shift);
+    }
+
     pub fn advance(&mut self, core: usize, llc: usize, lines: u32) {
-        self.cores[core] = self.cores[core].wrapping_add(lines);
+        self.fill(core, lines);
         self.l3s[llc] = self.l3s[llc].wrapping_add(lines);
         self.core_reuse[core].saw_new(lines);
         self.l3_reuse[llc].saw_new(lines);
@@ -79,7 +97,7 @@ impl Ages {
     /// A fill of the core's caches with a line that it never had.
     #[inline]
     pub fn miss(&mut self, core: usize) -> Place {
-        self.cores[core] = self.cores[core].wrapping_add(1);
+        self.fill(core, 1);
         self.core_reuse[core].saw_new(1);
         Place::Gone
     }
@@ -89,7 +107,7 @@ impl Ages {
     pub fn refill(&mut self, core: usize, stamp: u32) {
         let age = self.cores[core].wrapping_sub(stamp);
         if age > self.recent {
-            self.cores[core] = self.cores[core].wrapping_add(1);
+            self.fill(core, 1);
             self.core_reuse[core].saw(age);
         }
     }
@@ -101,7 +119,7 @@ impl Ages {
         if age <= self.recent {
             return Place::L1;
         }
-        self.cores[core] = self.cores[core].wrapping_add(1);
+        self.fill(core, 1);
         self.core_reuse[core].saw(age);
         let distance = self.core_reuse[core].distance(age);
         let dice = self.dice(line, core as u64, self.cores[core]);

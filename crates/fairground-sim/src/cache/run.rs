@@ -5,17 +5,14 @@ use super::{Access, Cache, LineId, NONE, Ps};
 
 /// Lines abreast that one touch of a structure goes to, all of them loaded, stored to, or loaded
 /// and then in part stored to.
+///
+/// What decides whether all are hits comes first, for the host's cache.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
+#[repr(C)]
 pub struct Part {
     /// Which bits of each line's tag must be those of the core and its epoch; 0 for others' lines.
     lanes: [u32; ABREAST],
-    /// All ones for the lines that are loaded.
-    loads: [u32; ABREAST],
-    /// All ones for the lines that are stored to.
-    stores: [u32; ABREAST],
-    /// Words touched, and words stored to, a byte each line.
-    words: u64,
+    /// Words stored to, a byte each line.
     stored: u64,
     /// Price if all are hits, ps.
     cost: u32,
@@ -23,6 +20,12 @@ pub struct Part {
     block: u16,
     /// The lines touched, a bit each.
     lines: u8,
+    /// All ones for the lines that are loaded.
+    loads: [u32; ABREAST],
+    /// All ones for the lines that are stored to.
+    stores: [u32; ABREAST],
+    /// Words touched, a byte each line.
+    words: u64,
 }
 
 /// The numbers of the bits of `mask`.
@@ -47,6 +50,11 @@ impl Part {
             block,
             lines: 0,
         }
+    }
+
+    /// Of no line.
+    pub fn none() -> Self {
+        Self::new(0)
     }
 
     /// The lines, of the structure whose first line is `first`, and the words touched.
@@ -97,32 +105,43 @@ impl Cache {
         parts
     }
 
-    /// `cpu` touches the lines of `part`, one after another, of the structure whose first line is
-    /// `first`; says when the core goes on.
+    /// The core of a CPU.
+    pub fn core_of(&self, cpu: u32) -> u16 {
+        self.p.cpu[cpu as usize].0
+    }
+
+    /// `core` touches the lines of `part` of the structure whose first line is `first`, if all are
+    /// hits: how long it takes; nothing is done if not.
     #[inline(always)]
-    pub fn pass_part(&mut self, cpu: u32, first: LineId, part: &Part, now: Ps) -> Ps {
-        let core = self.p.cpu[cpu as usize].0;
-        let fills = self.ages.core_fills(usize::from(core));
-        let tag = self.tops.tag(core, fills);
+    pub fn hit_part(&mut self, core: u16, first: LineId, part: &Part) -> Option<Ps> {
+        let tag = self.ages.tag(core)?;
         let block = first as usize / ABREAST + usize::from(part.block);
-        let top = self.tops.block_mut(block);
+        let top = self.tops.block_mut(block)?;
         let mut others = 0;
         for (i, lane) in part.lanes.iter().enumerate() {
             others |= (top.tags[i] ^ tag) & lane;
         }
         // A word that its holder has not yet written must be noted.
         if others != 0 || part.stored & !top.written != 0 {
-            return self.pass_lines(cpu, first, part, now);
+            return None;
         }
         count(&mut top.reads, &part.loads);
         if part.stored != 0 {
             count(&mut top.writes, &part.stores);
         }
-        now + Ps::from(part.cost)
+        Some(Ps::from(part.cost))
+    }
+
+    /// `cpu` touches the lines of `part`, one after another, of the structure whose first line is
+    /// `first`; says when the core goes on.
+    pub fn pass_part(&mut self, cpu: u32, first: LineId, part: &Part, now: Ps) -> Ps {
+        match self.hit_part(self.core_of(cpu), first, part) {
+            Some(cost) => now + cost,
+            None => self.pass_lines(cpu, first, part, now),
+        }
     }
 
     /// [`Cache::pass_part`], line by line.
-    #[inline(never)]
     fn pass_lines(&mut self, cpu: u32, first: LineId, part: &Part, mut now: Ps) -> Ps {
         let at = self.p.cpu[cpu as usize];
         let block = first as usize / ABREAST + usize::from(part.block);

@@ -36,6 +36,19 @@ const EMPTY: Top = Top {
     writes: [0; ABREAST],
 };
 
+/// Fills of an epoch, log2, where lines count as near the top of the stack for `recent` fills. An
+/// epoch is at most half of that: a line in steady use is looked at again before it seems to have
+/// aged.
+pub(super) fn epoch_shift(recent: u32) -> u32 {
+    (recent / 2).max(1).ilog2()
+}
+
+/// The tag of a line that `holder` touched at `fills` of its counter.
+#[inline(always)]
+pub(super) fn tag(holder: u16, fills: u32, epoch_shift: u32) -> u32 {
+    fills >> epoch_shift << 16 | u32::from(holder)
+}
+
 /// All lines' tops.
 pub(super) struct Tops {
     blocks: Vec<Top>,
@@ -49,12 +62,11 @@ fn place(line: LineId) -> (usize, usize) {
 }
 
 impl Tops {
-    /// For lines that count as near the top of the stack for `recent` fills. An epoch is at most
-    /// half of that: a line in steady use is looked at again before it seems to have aged.
+    /// For lines that count as near the top of the stack for `recent` fills.
     pub fn new(recent: u32) -> Self {
         Self {
             blocks: Vec::new(),
-            epoch_shift: (recent / 2).max(1).ilog2(),
+            epoch_shift: epoch_shift(recent),
         }
     }
 
@@ -62,15 +74,9 @@ impl Tops {
         self.blocks.resize(lines.div_ceil(ABREAST), EMPTY);
     }
 
-    /// The tag of a line that `holder` touched at `fills` of its counter.
     #[inline(always)]
-    pub fn tag(&self, holder: u16, fills: u32) -> u32 {
-        fills >> self.epoch_shift << 16 | u32::from(holder)
-    }
-
-    #[inline(always)]
-    pub fn block_mut(&mut self, block: usize) -> &mut Top {
-        &mut self.blocks[block]
+    pub fn block_mut(&mut self, block: usize) -> Option<&mut Top> {
+        self.blocks.get_mut(block)
     }
 
     #[inline]
@@ -83,7 +89,7 @@ impl Tops {
     #[inline]
     pub fn note(&mut self, line: LineId, holder: u16, fills: u32) {
         let (block, lane) = place(line);
-        self.blocks[block].tags[lane] = self.tag(holder, fills);
+        self.blocks[block].tags[lane] = tag(holder, fills, self.epoch_shift);
     }
 
     /// Nobody holds the line any more; says which words the holder wrote.

@@ -112,6 +112,7 @@ pub struct SimHost {
     pub begun: Ps,
     /// The executing CPU.
     pub cpu: u32,
+    core: u16,
     /// Cache lines.
     pub cache: Cache,
     /// Where each object is.
@@ -152,6 +153,7 @@ impl SimHost {
             at: 0,
             begun: 0,
             cpu: 0,
+            core: 0,
             cache: Cache::with_options(machine, seed, in_code),
             places,
             profile: Profile::default(),
@@ -172,6 +174,7 @@ impl SimHost {
     #[inline]
     pub fn begin(&mut self, cpu: u32, at: Ps) {
         self.cpu = cpu;
+        self.core = self.cache.core_of(cpu);
         self.at = at;
         self.begun = at;
         self.profile.resume(at);
@@ -279,6 +282,18 @@ impl SimHost {
     /// The structure with ids `a` and `b` is touched as `site` says.
     #[inline(never)]
     fn touch_site(&mut self, site: Site, a: u32, b: u32) {
+        if let Some((first, part)) = self.places.known(site, a, b)
+            && let Some(cost) = self.cache.hit_part(self.core, first, part)
+        {
+            self.at += cost;
+            return;
+        }
+        self.touch_slowly(site, a, b);
+    }
+
+    /// [`SimHost::touch_site`] where something is new, or not all are hits.
+    #[inline(never)]
+    fn touch_slowly(&mut self, site: Site, a: u32, b: u32) {
         let before = self.cache.load_misses;
         let (first, parts) = self.places.find(site, a, b, &mut self.cache);
         for part in parts {
@@ -293,9 +308,13 @@ impl SimHost {
     fn touch_atomic(&mut self, site: Site, a: u32, b: u32, how: cache::Access) {
         self.cache.cas_parts = [0; 2];
         let from = self.at;
-        let (first, parts) = self.places.find(site, a, b, &mut self.cache);
-        for part in parts {
+        if let Some((first, part)) = self.places.known(site, a, b) {
             for (line, words) in part.lines(first) {
+                self.at = self.cache.pass(self.cpu, line, words, how, self.at);
+            }
+        } else {
+            let (first, parts) = self.places.find(site, a, b, &mut self.cache);
+            for (line, words) in parts.flat_map(|part| part.lines(first)) {
                 self.at = self.cache.pass(self.cpu, line, words, how, self.at);
             }
         }

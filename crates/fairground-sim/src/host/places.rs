@@ -54,16 +54,38 @@ impl Site {
     pub fn kind(self) -> usize {
         (self.id >> 8) as usize % KINDS
     }
+
+    /// Where in the table to look first.
+    #[inline(always)]
+    fn slot(self) -> usize {
+        (self.id >> 16) as usize % SITES
+    }
+}
+
+impl Seen {
+    #[inline(always)]
+    fn is(&self, site: Site) -> bool {
+        self.fields == site.fields && self.id == site.id
+    }
 }
 
 /// What touching a site comes to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
+#[repr(C, align(64))]
 struct Seen {
-    site: Site,
-    /// The first of its parts, and how many; 0 = this place of the table is free.
-    from: u32,
-    nr: u32,
+    /// Of the site.
+    fields: u64,
+    /// Of the site.
+    id: u32,
+    /// Its parts after the first are `rest[from..from + nr]` of [`Places`].
+    from: u16,
+    nr: u16,
+    /// The first of its parts: nearly always the only one.
+    part: Part,
 }
+
+/// No place in the table of sites.
+const FREE: u16 = u16::MAX;
 
 /// Room for the kinds of structures; a power of two.
 const KINDS: usize = 64;
@@ -85,6 +107,13 @@ struct Made {
     stride: usize,
 }
 
+impl Made {
+    #[inline(always)]
+    fn index(&self, a: u32, b: u32) -> usize {
+        (b & 0x7fff_ffff) as usize * self.stride + a as usize
+    }
+}
+
 /// Where each structure is.
 #[derive(Debug)]
 pub struct Places {
@@ -93,10 +122,11 @@ pub struct Places {
     size: [u32; Kind::ALL.len()],
     nodes: Vec<u32>,
     kinds: Box<[Made; KINDS]>,
-    /// Open addressing; nothing is ever removed.
-    sites: Box<[Seen; SITES]>,
-    nr_sites: usize,
-    parts: Vec<Part>,
+    /// Places in `sites`, or `FREE`. Open addressing; nothing is ever removed.
+    slots: Box<[u16; SITES]>,
+    sites: Vec<Seen>,
+    /// Parts of sites after their first.
+    rest: Vec<Part>,
     /// First line and object of everything that was made, in order of lines.
     made: Vec<(u32, Object)>,
     /// Node on which objects without a CPU of their own are made.
@@ -108,14 +138,6 @@ impl Places {
     pub fn new(machine: &Machine, layout: &'static Layout) -> Self {
         let line_bytes = machine.line_bytes();
         let cpus = machine.topology.nr_cpus();
-        let free = Seen {
-            site: Site {
-                fields: 0,
-                id: u32::MAX,
-            },
-            from: 0,
-            nr: 0,
-        };
         let mut kinds: Box<[Made; KINDS]> = Box::new(std::array::from_fn(|_| Made::default()));
         for kind in [Kind::CfsRq, Kind::GroupSe, Kind::Sd] {
             kinds[kind as usize].stride = cpus;
@@ -126,44 +148,53 @@ impl Places {
             size: Kind::ALL.map(|k| layout.lines(k, line_bytes)),
             nodes: machine.topology.cpus.iter().map(|c| c.numa_node).collect(),
             kinds,
-            sites: Box::new([free; SITES]),
-            nr_sites: 0,
-            parts: Vec::new(),
+            slots: Box::new([FREE; SITES]),
+            sites: Vec::new(),
+            rest: Vec::new(),
             made: Vec::new(),
             alloc_node: 0,
         }
     }
 
-    /// The first line of the structure with ids `a` and `b`, and the parts that `site` is on.
+    /// [`Places::find`] where all is known already and the site has one part.
     #[inline(always)]
-    pub(super) fn find(
-        &mut self,
+    pub(super) fn known(&self, site: Site, a: u32, b: u32) -> Option<(LineId, &Part)> {
+        let made = &self.kinds[site.kind()];
+        let first = *made.first.get(made.index(a, b))?;
+        let seen = self.sites.get(usize::from(self.slots[site.slot()]))?;
+        (seen.is(site) && seen.nr == 0).then_some((first, &seen.part))
+    }
+
+    /// The first line of the structure with ids `a` and `b`, and the parts that `site` is on.
+    pub(super) fn find<'a>(
+        &'a mut self,
         site: Site,
         a: u32,
         b: u32,
         cache: &mut Cache,
-    ) -> (LineId, &[Part]) {
+    ) -> (LineId, impl Iterator<Item = &'a Part> + use<'a>) {
         let first = self.first_line(site.kind(), a, b, cache);
-        let mut at = (site.id >> 16) as usize % SITES;
-        if self.sites[at].site != site {
-            at = self.probe(at, site, cache);
-        }
+        let at = self.probe(site, cache);
         let seen = &self.sites[at];
-        let (from, nr) = (seen.from as usize, seen.nr as usize);
-        (first, self.parts.get(from..from + nr).unwrap_or(&[]))
+        let from = usize::from(seen.from);
+        let rest = self.rest.get(from..from + usize::from(seen.nr));
+        (
+            first,
+            std::iter::once(&seen.part).chain(rest.unwrap_or(&[])),
+        )
     }
 
-    /// The place of `site` in the table, which is not the one to look at first.
-    #[inline(never)]
-    fn probe(&mut self, mut at: usize, site: Site, cache: &Cache) -> usize {
-        while self.sites[at].site != site {
-            if self.sites[at].nr == 0 {
-                self.enter_site(at, site, cache);
-                break;
+    /// The place of `site` in the table.
+    fn probe(&mut self, site: Site, cache: &Cache) -> usize {
+        let mut slot = site.slot();
+        loop {
+            let at = usize::from(self.slots[slot]);
+            match self.sites.get(at) {
+                Some(seen) if seen.is(site) => return at,
+                Some(_) => slot = (slot + 1) % SITES,
+                None => return self.enter_site(slot, site, cache),
             }
-            at = (at + 1) % SITES;
         }
-        at
     }
 
     /// Traffic by structure: kind, instance, the fields of one line, and its counters. Lines
@@ -212,10 +243,9 @@ impl Places {
         out
     }
 
-    #[inline(always)]
     fn first_line(&mut self, kind: usize, a: u32, b: u32, cache: &mut Cache) -> LineId {
         let made = &self.kinds[kind];
-        let index = (b & 0x7fff_ffff) as usize * made.stride + a as usize;
+        let index = made.index(a, b);
         match made.first.get(index) {
             Some(line) if *line != NONE => *line,
             _ => {
@@ -243,10 +273,10 @@ impl Places {
         first
     }
 
-    /// Puts a site that was not seen before into the table, at the free place `at`.
+    /// Puts a site that was not seen before into the table, at the free `slot`.
     #[cold]
-    fn enter_site(&mut self, at: usize, site: Site, cache: &Cache) {
-        debug_assert!(self.nr_sites < SITES / 2, "the table is too small");
+    fn enter_site(&mut self, slot: usize, site: Site, cache: &Cache) -> usize {
+        debug_assert!(self.sites.len() < SITES / 2, "the table is too small");
         let is = |how: How| site.id & 0xff == how as u32;
         let words = self.words(site.kind(), site.fields & u64::from(u32::MAX));
         let stored = match () {
@@ -256,14 +286,21 @@ impl Places {
         };
         let lines = (0..LINES).filter(|line| words[*line] != 0);
         let run = lines.map(|line| (line as u8, words[line], stored[line]));
-        let parts = cache.parts(run, is(How::Store));
-        self.sites[at] = Seen {
-            site,
-            from: self.parts.len() as u32,
-            nr: parts.len() as u32,
-        };
-        self.nr_sites += usize::from(!parts.is_empty());
-        self.parts.extend(parts);
+        let mut parts = cache.parts(run, is(How::Store)).into_iter();
+        let at = self.sites.len();
+        let from = self.rest.len();
+        // A field that this layout does not have is on no line.
+        let part = parts.next().unwrap_or_else(Part::none);
+        self.rest.extend(parts);
+        self.sites.push(Seen {
+            fields: site.fields,
+            id: site.id,
+            from: from as u16,
+            nr: (self.rest.len() - from) as u16,
+            part,
+        });
+        self.slots[slot] = at as u16;
+        at
     }
 
     /// The words of each line of a structure that a set of fields is on.

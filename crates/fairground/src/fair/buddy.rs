@@ -57,13 +57,18 @@ pub(crate) fn clear_buddies(rq: &mut Rq, cfs: CfsId, se: SeId) {
     if q.next.is_none() && q.last.is_none() && q.skip.is_none() {
         return;
     }
-    let se_is = Some(se);
+    clear_marked(rq, cfs, se);
+}
+
+#[cold]
+fn clear_marked(rq: &mut Rq, cfs: CfsId, se: SeId) {
+    let q = &rq.cfs[cfs.idx()];
     for (buddy, marked) in [
         (Buddy::Next, q.next),
         (Buddy::Last, q.last),
         (Buddy::Skip, q.skip),
     ] {
-        if marked == se_is {
+        if marked == Some(se) {
             clear_chain(rq, se, buddy);
         }
     }

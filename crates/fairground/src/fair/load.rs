@@ -9,17 +9,16 @@
 //! Units as in `math/pelt.rs`; times are the PELT clock of the queue, ns.
 
 use super::propagate::{add_tg_cfs_propagate, propagate_entity_cfs_rq, propagate_entity_load_avg};
-use super::throttle::cfs_rq_clock_pelt;
 use crate::cx::Cx;
 use crate::fair::UpdateLoad;
 use crate::host::Host;
 use crate::math::pelt::{self, PELT_MIN_DIVIDER, SchedAvg, get_pelt_divider};
 use crate::math::weight::scale_load_down;
-use crate::place::{Access, Fields, Func, Object, cfs_rq as q, se as e};
+use crate::place::{Access, Fields, Func, cfs_rq as q, se as e};
 use crate::rq::{CfsRq, Rq};
 use crate::shared::Removed;
 use crate::task::SchedEntity;
-use crate::value::{CfsId, SCHED_CAPACITY_SCALE, SeId};
+use crate::value::{CfsId, Cpu, SCHED_CAPACITY_SCALE, SeId};
 
 pub use super::propagate::update_tg_load_avg;
 pub use super::removed::{migrate_task_rq_fair, remove_entity_load_avg, sync_entity_load_avg};
@@ -37,17 +36,16 @@ pub fn update_load_avg<H: Host>(
     flags: UpdateLoad,
 ) {
     let outer = cx.host.enter(Func::UpdateLoadAvg);
-    let now = cfs_rq_clock_pelt(rq, cfs);
-    let running = rq.cfs[cfs.idx()].curr == Some(se);
-    let object = rq.se_object(se);
-    let entity = &mut rq.se[se.idx()];
+    let (queue, entity) = (&mut rq.cfs[cfs.idx()], &mut rq.se[se.idx()]);
+    let now = queue.clock_pelt(&rq.clock);
     let below = entity.my_q;
     let attached = entity.avg.last_update_time != 0 || below.is_some();
     let mut entity_changed = false;
     if attached && !flags.has(UpdateLoad::SKIP_AGE) {
-        entity_changed = age_entity(cx, object, entity, now, running);
+        let running = queue.curr == Some(se);
+        entity_changed = age_entity(cx, rq.cpu, entity, now, running);
     }
-    let mut changed = update_cfs_rq_load_avg(cx, rq, now, cfs);
+    let mut changed = age_queue(cx, rq.cpu, queue, now);
     if let Some(below) = below {
         if propagate_entity_load_avg(cx, rq, cfs, se, below) {
             publish_queue_load(cx, rq, cfs);
@@ -100,26 +98,35 @@ fn publish_entity_load<H: Host>(cx: &Cx<H>, rq: &Rq, se: SeId, below: CfsId) {
 }
 
 /// Ages a queue to `now` and subtracts what left it asleep. True if its averages changed.
+#[inline]
 pub(crate) fn update_cfs_rq_load_avg<H: Host>(
     cx: &mut Cx<H>,
     rq: &mut Rq,
     now: u64,
     cfs: CfsId,
 ) -> bool {
+    age_queue(cx, rq.cpu, &mut rq.cfs[cfs.idx()], now)
+}
+
+/// [`update_cfs_rq_load_avg`] of a queue of `cpu`.
+#[inline]
+fn age_queue<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq, now: u64) -> bool {
     const READS: Fields = q::LOAD.and(q::NR_QUEUED).and(q::CURR).and(q::REMOVED);
     const AVG: Fields = q::AVG.and(q::AVG_LAST_UPDATE);
-    let object = rq.cfs_object(cfs);
-    let queue = &mut rq.cfs[cfs.idx()];
+    let object = queue.object(cpu);
     let sys = cx.sys;
-    let Some(words) = sys.tg[queue.tg.idx()].words(rq.cpu) else {
+    let Some(words) = sys.tg[queue.tg.idx()].words(cpu) else {
         debug_assert!(false, "a queue of a group that nobody opened");
         return false;
     };
-    let before = queue.avg.last_update_time;
-    let mut changed = false;
-    if let Some(removed) = words.take_removed(object, cx.host) {
+    let removed = words.take_removed(object, cx.host);
+    if removed.is_none() && !pelt::is_due(now, &queue.avg) {
+        cx.touch(object, READS | q::AVG_LAST_UPDATE, Access::Read);
+        return false;
+    }
+    let mut changed = removed.is_some();
+    if let Some(removed) = removed {
         subtract_removed(queue, removed);
-        changed = true;
     }
     let weight = scale_load_down(queue.load.weight);
     let runnable = u64::from(queue.h_nr_runnable);
@@ -132,19 +139,14 @@ pub(crate) fn update_cfs_rq_load_avg<H: Host>(
     if changed {
         words.publish_queue_load(queue.avg.load_avg);
     }
-    if changed || queue.avg.last_update_time != before {
-        words.set_last_update_time(queue.avg.last_update_time);
-        cx.touch_mixed(object, READS, AVG);
-    } else {
-        cx.touch(object, READS | q::AVG_LAST_UPDATE, Access::Read);
-    }
+    words.set_last_update_time(queue.avg.last_update_time);
+    cx.touch_mixed(object, READS, AVG);
     changed
 }
 
-/// Adds the averages of `se` to its queue.
-///
 /// Its sums were counted from another queue's periods. They are made anew from the averages, in
 /// the phase of this queue, so that from now on both divide by the same number.
+#[inline(never)]
 pub fn attach_entity_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId) {
     cx.touch(rq.se_object(se), e::AVG, Access::Update);
     cx.touch(rq.cfs_object(cfs), q::AVG | q::PROPAGATE, Access::Update);
@@ -176,6 +178,7 @@ pub fn attach_entity_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, 
 }
 
 /// Subtracts them.
+#[inline(never)]
 pub fn detach_entity_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId) {
     cx.touch(rq.se_object(se), e::AVG, Access::Read);
     cx.touch(rq.cfs_object(cfs), q::AVG | q::PROPAGATE, Access::Update);
@@ -283,34 +286,35 @@ pub(crate) fn se_weight(se: &SchedEntity) -> u64 {
 #[inline]
 fn age_entity<H: Host>(
     cx: &mut Cx<H>,
-    object: Object,
+    cpu: Cpu,
     se: &mut SchedEntity,
     now: u64,
     running: bool,
 ) -> bool {
     const READS: Fields = e::LOAD.and(e::ON_RQ).and(e::RUNNABLE_WEIGHT);
+    let object = se.object(cpu);
+    if !pelt::is_due(now, &se.avg) {
+        // Less than a unit of time has passed: nothing but the stamp is looked at.
+        cx.touch(object, e::AVG | e::ON_RQ | e::RUNNABLE_WEIGHT, Access::Read);
+        return false;
+    }
     let weight = se_weight(se);
     let runnable = match se.my_q {
         _ if se.sched_delayed => 0,
         None => u64::from(se.on_rq),
         Some(_) => se.runnable_weight,
     };
-    let before = se.avg.last_update_time;
     let changed = pelt::update_load_avg_se(now, &mut se.avg, se.on_rq, runnable, running, weight);
     if changed {
         cx.span(Func::AccumulateSum, |_| ());
     }
-    if se.avg.last_update_time != before {
-        cx.touch_mixed(object, READS, e::AVG);
-    } else {
-        // Less than a unit of time has passed: nothing but the stamp is looked at.
-        cx.touch(object, e::AVG | e::ON_RQ | e::RUNNABLE_WEIGHT, Access::Read);
-    }
+    cx.touch_mixed(object, READS, e::AVG);
     changed
 }
 
 /// Takes tasks that left asleep off the averages. Their sums are not known any more, only their
 /// averages: a sum is about the average times the divider.
+#[inline(never)]
 fn subtract_removed(queue: &mut CfsRq, removed: Removed) {
     let avg = &mut queue.avg;
     let divider = get_pelt_divider(avg);

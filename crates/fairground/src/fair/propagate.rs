@@ -41,6 +41,13 @@ pub(crate) fn propagate_entity_load_avg<H: Host>(
         cx.touch(rq.cfs_object(below), q::PROPAGATE, Access::Read);
         return false;
     }
+    propagate(cx, rq, cfs, se, below);
+    true
+}
+
+/// [`propagate_entity_load_avg`] of a noted change.
+#[inline(never)]
+fn propagate<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId, below: CfsId) {
     cx.touch_mixed(rq.cfs_object(below), q::AVG | q::LOAD, q::PROPAGATE);
     cx.touch(rq.cfs_object(cfs), q::AVG | q::PROPAGATE, Access::Update);
     cx.touch(rq.se_object(se), e::AVG, Access::Update);
@@ -57,7 +64,6 @@ pub(crate) fn propagate_entity_load_avg<H: Host>(
     update_tg_cfs_util(&mut queue.avg, &mut entity.avg, &below.avg);
     update_tg_cfs_runnable(&mut queue.avg, &mut entity.avg, &below.avg);
     update_tg_cfs_load(&mut queue.avg, entity, &below, runnable_sum);
-    true
 }
 
 /// A task was attached to, or detached from, its queue without being enqueued: takes the change

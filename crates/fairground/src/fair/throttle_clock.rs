@@ -16,13 +16,7 @@ use crate::value::CfsId;
 #[inline]
 #[must_use]
 pub fn cfs_rq_clock_pelt(rq: &Rq, cfs: CfsId) -> u64 {
-    let queue = &rq.cfs[cfs.idx()];
-    let now = if queue.pelt_clock_throttled {
-        queue.throttled_clock_pelt
-    } else {
-        rq.clock.pelt()
-    };
-    now - queue.throttled_clock_pelt_time
+    rq.cfs[cfs.idx()].clock_pelt(&rq.clock)
 }
 
 /// The last entity has left a queue (call with `nr_queued == 0`, at the end of

@@ -121,6 +121,13 @@ impl Decay {
     }
 }
 
+/// Whether anything is to do for [`update_load_sum`] at `now` (PELT clock, ns): a unit of time has
+/// gone since the last update, or time ran backwards.
+#[inline]
+pub const fn is_due(now: u64, sa: &SchedAvg) -> bool {
+    now.wrapping_sub(sa.last_update_time) >> 10 != 0
+}
+
 /// Brings the sums up to `now` (PELT clock, ns). True if at least one period ended, so that the
 /// averages need to follow.
 ///

@@ -1,10 +1,12 @@
 //! One group's queue on one CPU.
 
+use super::RqClock;
 use crate::math::eevdf::AvgVruntime;
 use crate::math::pelt::SchedAvg;
 use crate::math::weight::LoadWeight;
+use crate::place::{Kind, Object};
 use crate::tree::Tree;
-use crate::value::{CfsId, SeId, TgId};
+use crate::value::{CfsId, Cpu, SeId, TgId};
 
 /// `[own]` A fair queue: a tree of entities by virtual deadline (EEVDF) or virtual run time (CFS).
 #[derive(Clone, Debug, Default)]
@@ -98,6 +100,29 @@ impl CfsRq {
     #[must_use]
     pub fn root() -> Self {
         Self::default()
+    }
+
+    /// This queue, of `cpu`, as a place.
+    #[inline]
+    #[must_use]
+    pub fn object(&self, cpu: Cpu) -> Object {
+        Object {
+            kind: Kind::CfsRq,
+            a: cpu.0,
+            b: self.tg.0,
+        }
+    }
+
+    /// Its load-tracking clock, ns: that of its CPU without the time it spent throttled.
+    #[inline]
+    #[must_use]
+    pub fn clock_pelt(&self, clock: &RqClock) -> u64 {
+        let now = if self.pelt_clock_throttled {
+            self.throttled_clock_pelt
+        } else {
+            clock.pelt()
+        };
+        now - self.throttled_clock_pelt_time
     }
 
     /// A queue of `tg`, below `parent`, represented by `se`.

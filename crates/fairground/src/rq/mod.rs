@@ -177,30 +177,14 @@ impl Rq {
     #[inline]
     #[must_use]
     pub fn cfs_object(&self, cfs: CfsId) -> Object {
-        Object {
-            kind: Kind::CfsRq,
-            a: self.cpu.0,
-            b: self.cfs[cfs.idx()].tg.0,
-        }
+        self.cfs[cfs.idx()].object(self.cpu)
     }
 
     /// An entity as a place.
     #[inline]
     #[must_use]
     pub fn se_object(&self, se: SeId) -> Object {
-        let entity = &self.se[se.idx()];
-        match entity.my_q {
-            None => Object {
-                kind: Kind::TaskSe,
-                a: entity.name,
-                b: 0,
-            },
-            Some(_) => Object {
-                kind: Kind::GroupSe,
-                a: self.cpu.0,
-                b: entity.name,
-            },
-        }
+        self.se[se.idx()].object(self.cpu)
     }
 
     /// Who runs.
