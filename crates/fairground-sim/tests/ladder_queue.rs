@@ -1,7 +1,7 @@
 //! Steps 5 and 7 of the validation ladder: closed queues and the false-sharing classifier.
 
 use fairground_sim::cache::{Access, Cache, LineId, MissClass, NS, Options, Ps};
-use fairground_sim::machine_file::Machine;
+use fairground_sim::machine_file::{Distance, Machine};
 
 /// Event loop over CPUs that repeat `touch`, think; ns between two completions, machine-wide.
 fn closed(
@@ -75,6 +75,47 @@ fn step_5_closed_queue() {
             }
         }
     }
+}
+
+/// One CPU writes a line, then `readers` read it at the same time and `writer` updates it: the ns
+/// that each reader waits, and those that the update waits.
+fn reads_then_update(id: &str, readers: &[u32], writer: u32) -> (Vec<u64>, u64) {
+    let m = Machine::builtin(id).unwrap();
+    let mut cache = Cache::new(&m, 1);
+    let line = cache.alloc_lines(1, 0);
+    for cpu in [1, 0] {
+        cache.touch(cpu, line, 1, Access::Rmw, 0);
+    }
+    let now = 10_000 * NS;
+    let read = |cpu: &u32| cache.touch(*cpu, line, 1, Access::Load, now).wait;
+    let waits = readers.iter().map(read).collect();
+    let update = cache.touch(writer, line, 1, Access::Rmw, now);
+    (waits, update.wait)
+}
+
+/// The first load of an L3 domain after a write keeps the line busy; those that follow are served
+/// by the domain's copy as soon as it is there, all at once.
+#[test]
+fn loads_of_a_copy_in_the_own_l3_do_not_queue() {
+    let first_load = |id: &str, d: Distance| {
+        let m = Machine::builtin(id).unwrap();
+        ((m.rmw_service_ns(d) * 1000.0).round() as Ps) * 400 / 1000
+    };
+    // One domain: one transaction, however many readers.
+    let busy = first_load("spr-8480-2s", Distance::SameSocket);
+    let readers: Vec<u32> = (2..40).collect();
+    let (waits, update) = reads_then_update("spr-8480-2s", &readers, 40);
+    assert_eq!(waits[0], 0);
+    assert!(waits[1..].iter().all(|w| *w == busy), "{waits:?}");
+    assert_eq!(update, busy);
+    // Dies of eight cores with an L3 each: a transaction of each die, and nothing for the others.
+    let die = first_load("genoa-9654-2s", Distance::SameSocket);
+    let own = first_load("genoa-9654-2s", Distance::SameDie);
+    let (waits, update) = reads_then_update("genoa-9654-2s", &[2, 3, 4, 8, 9, 10, 16, 17], 5);
+    assert_eq!(waits[..3], [0, own, own]);
+    assert_eq!(waits[3..6], [own, own + die, own + die]);
+    assert_eq!(waits[6..], [own + die, own + 2 * die]);
+    assert_eq!(update, own + 2 * die);
 }
 
 /// The knee lengthens service only beyond the limit, and only where the file has one.

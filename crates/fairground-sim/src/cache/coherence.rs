@@ -1,7 +1,7 @@
 //! Touches of lines that several cores share: one function per step of a transaction.
 
 use super::age::Place;
-use super::shared::{Copy, NO_OWNER, mark};
+use super::shared::{Copy, L3Copy, NO_OWNER, mark};
 use super::{Access, Cache, Cost, MissClass, Ps, Ready, Req};
 use crate::machine_file::Distance;
 
@@ -53,7 +53,11 @@ impl Cache {
                     supplier.latency = supplier.latency.max(self.p.transfer[far as usize]);
                     supplier.distance = far;
                 }
-                self.transact(r, i, supplier, class)
+                let here = !supplier.transfer && !supplier.llc_miss;
+                match r.access == Access::Load && here {
+                    true => self.load_from_l3(r, i, supplier, class),
+                    false => self.transact(r, i, supplier, class),
+                }
             }
         }
     }
@@ -147,7 +151,7 @@ impl Cache {
             }
         }
         let in_l3 = |llc: usize| {
-            let c = self.shared.l3(i, llc);
+            let c = self.shared.l3(i, llc).copy;
             c.version == version && self.ages.l3_has(llc, c.stamp, r.line)
         };
         if in_l3(llc) {
@@ -196,6 +200,34 @@ impl Cache {
         }
     }
 
+    /// A load of a line that the own L3 domain has since its last write: the slice answers, and the
+    /// line's owner and other domains see nothing of it. If the copy is still on its way, the load
+    /// waits for it, unless it comes so much earlier that it is itself the domain's first.
+    fn load_from_l3(&mut self, r: Req, i: u32, from: Supplier, class: MissClass) -> Cost {
+        let llc = self.p.cores[r.core].llc as usize;
+        let ready = self.shared.l3(i, llc).ready;
+        if r.now < ready {
+            let service = self.p.load_service[from.distance as usize];
+            let gap = self.shared.line(i).ring.first_gap(r.now, service);
+            if gap + service < ready {
+                return self.transact(r, i, from, class);
+            }
+        }
+        let start = r.now.max(ready);
+        self.account(i, start - r.now, class, false);
+        self.count_llc(llc, Access::Load, false);
+        self.take_copy(r, i, ready);
+        let version = self.shared.line(i).version;
+        let ready = Ready {
+            start,
+            latency: from.latency,
+            class,
+            transfer: false,
+            llc_miss: false,
+        };
+        self.finish(r, ready, version)
+    }
+
     /// Queues for the line, moves it, and counts.
     fn transact(&mut self, r: Req, i: u32, from: Supplier, class: MissClass) -> Cost {
         let load = r.access == Access::Load;
@@ -217,9 +249,9 @@ impl Cache {
             self.count_llc(llc, r.access, from.llc_miss);
         }
         if load {
-            self.take_copy(r, i);
+            self.take_copy(r, i, start + slowed);
         } else {
-            self.take_ownership(r, i, start);
+            self.take_ownership(r, i, start, start + slowed);
         }
         let version = self.shared.line(i).version;
         let (transfer, llc_miss) = (from.transfer, from.llc_miss);
@@ -253,7 +285,8 @@ impl Cache {
         }
     }
 
-    fn take_copy(&mut self, r: Req, i: u32) {
+    /// The requester and its L3 domain have the line from `ready` on.
+    fn take_copy(&mut self, r: Req, i: u32, ready: Ps) {
         let llc = self.p.cores[r.core].llc as usize;
         let stamp = self.ages.core_fills(r.core);
         let s = self.shared.line_mut(i);
@@ -264,7 +297,7 @@ impl Cache {
             if s.exclusive && owner != NO_OWNER {
                 s.exclusive = false;
                 let d = self.p.cores[usize::from(owner)].llc as usize;
-                self.l3_fill(i, d, version);
+                self.l3_fill(i, d, version, ready);
             }
             let s = self.shared.line_mut(i);
             if owner != NO_OWNER {
@@ -272,11 +305,11 @@ impl Cache {
                 s.span = s.span.max(d);
             }
         }
-        self.l3_fill(i, llc, version);
+        self.l3_fill(i, llc, version, ready);
         self.keep_line(r, stamp);
     }
 
-    fn take_ownership(&mut self, r: Req, i: u32, start: Ps) {
+    fn take_ownership(&mut self, r: Req, i: u32, start: Ps, ready: Ps) {
         let llc = self.p.cores[r.core].llc as usize;
         let stamp = self.ages.core_fills(r.core);
         let s = self.shared.line_mut(i);
@@ -292,16 +325,17 @@ impl Cache {
         if r.words != 0 {
             s.last_write = s.last_write.max(start);
         }
-        self.l3_fill(i, llc, version);
+        self.l3_fill(i, llc, version, ready);
         self.keep_line(r, stamp);
     }
 
-    fn l3_fill(&mut self, i: u32, llc: usize, version: u32) {
-        let old = self.shared.l3(i, llc);
+    fn l3_fill(&mut self, i: u32, llc: usize, version: u32, ready: Ps) {
+        let old = self.shared.l3(i, llc).copy;
         // A line that was there, even an invalid one, keeps its place in the stack.
         self.ages.l3_touch(llc, old.stamp, old.version == 0);
         let stamp = self.ages.l3_fills(llc);
-        self.shared.l3_set(i, llc, Copy { version, stamp });
+        let copy = Copy { version, stamp };
+        self.shared.l3_set(i, llc, L3Copy { copy, ready });
     }
 
     fn far(&self, r: Req) -> bool {
@@ -327,7 +361,7 @@ impl Cache {
         if r.words != 0 {
             s.last_write = s.last_write.max(start);
         }
-        self.l3_fill(i, llc, version);
+        self.l3_fill(i, llc, version, start + service);
         self.account(i, start - r.now, class, false);
         Cost {
             done_at: start + service,

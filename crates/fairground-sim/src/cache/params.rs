@@ -14,7 +14,8 @@ pub struct Options {
     /// Longer service when very many requests queue on one line, where the machine file has
     /// `atomics.ingress_limit`.
     pub knee: bool,
-    /// How long a load keeps a line busy, in thousandths of an update. Chosen, not measured.
+    /// How long a load that another domain or core must answer keeps a line busy, in thousandths
+    /// of an update. Chosen, not measured. Loads of a copy in the own L3 do not.
     pub load_occupancy_permille: u32,
     /// Part of a load miss that out-of-order execution hides, ns. Measured on one machine.
     pub load_overlap_ns: f64,

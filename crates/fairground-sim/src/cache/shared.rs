@@ -19,6 +19,14 @@ pub(super) struct Copy {
     pub stamp: u32,
 }
 
+/// A copy in an L3 domain.
+#[derive(Clone, Copy, Default)]
+pub(super) struct L3Copy {
+    pub copy: Copy,
+    /// When the transaction that brings it is over; loads of the domain wait for that, not more.
+    pub ready: Ps,
+}
+
 /// In the order of use: the first host line decides about hits.
 #[repr(C, align(64))]
 pub(super) struct Shared {
@@ -82,7 +90,7 @@ pub(super) struct SharedLines {
     lines: Vec<Shared>,
     /// By core, then by row: a core that scans many lines goes through neighbours.
     rows: Vec<Vec<Copy>>,
-    l3: Vec<Copy>,
+    l3: Vec<L3Copy>,
     llcs: usize,
 }
 
@@ -137,15 +145,12 @@ impl SharedLines {
                 ..LineStats::default()
             },
         });
-        self.l3.resize(self.l3.len() + self.llcs, Copy::default());
-        self.l3_set(
-            i,
-            llc,
-            Copy {
-                version: 1,
-                stamp: l.l3_stamp(),
-            },
-        );
+        self.l3.resize(self.l3.len() + self.llcs, L3Copy::default());
+        let copy = Copy {
+            version: 1,
+            stamp: l.l3_stamp(),
+        };
+        self.l3_set(i, llc, L3Copy { copy, ready: 0 });
         i
     }
 
@@ -217,18 +222,19 @@ impl SharedLines {
     }
 
     #[inline]
-    pub fn l3(&self, i: u32, llc: usize) -> Copy {
+    pub fn l3(&self, i: u32, llc: usize) -> L3Copy {
         self.l3[i as usize * self.llcs + llc]
     }
 
     #[inline]
-    pub fn l3_set(&mut self, i: u32, llc: usize, copy: Copy) {
+    pub fn l3_set(&mut self, i: u32, llc: usize, copy: L3Copy) {
         self.l3[i as usize * self.llcs + llc] = copy;
     }
 
     pub fn host_bytes(&self) -> usize {
         let rows: usize = self.rows.iter().map(Vec::capacity).sum();
         self.lines.capacity() * size_of::<Shared>()
-            + (rows + self.l3.capacity()) * size_of::<Copy>()
+            + rows * size_of::<Copy>()
+            + self.l3.capacity() * size_of::<L3Copy>()
     }
 }
