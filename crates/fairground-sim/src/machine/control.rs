@@ -36,7 +36,7 @@ impl Sim<'_> {
     }
 
     /// Whether anything happens before `at_ns`.
-    pub(crate) fn is_due_before(&self, at_ns: u64) -> bool {
+    pub(crate) fn is_due_before(&mut self, at_ns: u64) -> bool {
         self.queue.next_at().is_some_and(|at| at / NS < at_ns)
     }
 

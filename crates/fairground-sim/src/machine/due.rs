@@ -93,6 +93,8 @@ pub struct Queue {
     tree: Vec<u128>,
     /// Stamps by leaf: twice the CPU, plus 1 for its tick.
     stamps: Vec<u32>,
+    /// The leaf that was taken out last and is still in the tree: mostly it is set again at once.
+    taken: Option<usize>,
 }
 
 const NEVER: u128 = u128::MAX;
@@ -128,6 +130,7 @@ impl Queue {
             next: 0,
             tree: vec![NEVER; 2 * leaves],
             stamps: vec![0; leaves],
+            taken: None,
         }
     }
 
@@ -141,12 +144,16 @@ impl Queue {
             _ => return self.heap.push(Reverse((at, self.next, Slot(due)))),
         };
         self.stamps[leaf as usize] = stamp;
+        if self.taken == Some(leaf as usize) {
+            self.taken = None;
+        }
         let key = u128::from(at) << 64 | u128::from(self.next) << 16 | u128::from(leaf);
         self.set(leaf as usize, key);
     }
 
     /// When the earliest is due.
-    pub fn next_at(&self) -> Option<Ps> {
+    pub fn next_at(&mut self) -> Option<Ps> {
+        self.clear_taken();
         let first = self.tree[1];
         let of_cpus = (first != NEVER).then_some((first >> 64) as Ps);
         let other = self.heap.peek().map(|Reverse((at, ..))| *at);
@@ -156,6 +163,7 @@ impl Queue {
     /// The earliest.
     #[inline]
     pub fn pop(&mut self) -> Option<(Ps, Due)> {
+        self.clear_taken();
         let first = self.tree[1];
         if let Some(Reverse((at, seq, _))) = self.heap.peek()
             && u128::from(*at) << 64 | u128::from(*seq) << 16 < first
@@ -166,13 +174,20 @@ impl Queue {
             return None;
         }
         let leaf = first as usize & 0xffff;
-        self.set(leaf, NEVER);
+        self.taken = Some(leaf);
         let (cpu, stamp) = (leaf as u32 / 2, self.stamps[leaf]);
         let due = match leaf % 2 {
             0 => Due::Work { cpu, stamp },
             _ => Due::Tick { cpu, stamp },
         };
         Some(((first >> 64) as Ps, due))
+    }
+
+    #[inline]
+    fn clear_taken(&mut self) {
+        if let Some(leaf) = self.taken.take() {
+            self.set(leaf, NEVER);
+        }
     }
 
     #[inline]
@@ -227,5 +242,45 @@ mod tests {
             (10, Due::Tick { cpu, stamp }),
         ];
         assert_eq!(order, want);
+    }
+
+    #[test]
+    fn events_come_as_from_a_sorted_list() {
+        let mut q = Queue::new(5);
+        // The list: time, number of insertion, what; a leaf's later setting replaces the earlier.
+        let mut list: Vec<(Ps, u64, Due)> = Vec::new();
+        let (mut seed, mut now) = (7u64, 0);
+        for number in 0..20_000u64 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let dice = seed >> 33;
+            if dice.is_multiple_of(2) {
+                list.sort_by_key(|(at, number, _)| (*at, *number));
+                let first = (!list.is_empty()).then(|| list.remove(0));
+                let first = first.map(|(at, _, due)| (at, due));
+                assert_eq!(q.next_at(), first.map(|(at, _)| at));
+                assert_eq!(q.pop(), first);
+                now = first.map_or(now, |(at, _)| at);
+                continue;
+            }
+            let (cpu, stamp) = (dice as u32 / 8 % 5, number as u32);
+            let due = match dice / 2 % 3 {
+                0 => Due::Work { cpu, stamp },
+                1 => Due::Tick { cpu, stamp },
+                _ => Due::Ipi {
+                    cpu,
+                    kind: Ipi::Polled,
+                },
+            };
+            list.retain(|(_, _, old)| match (old, due) {
+                (Due::Work { cpu: a, .. }, Due::Work { cpu: b, .. })
+                | (Due::Tick { cpu: a, .. }, Due::Tick { cpu: b, .. }) => *a != b,
+                _ => true,
+            });
+            let at = now + dice / 64 % 50;
+            list.push((at, number, due));
+            q.push(at, due);
+        }
     }
 }
