@@ -161,6 +161,9 @@ impl Places {
     pub(super) fn known(&self, site: Site, a: u32, b: u32) -> Option<(LineId, &Part)> {
         let made = &self.kinds[site.kind()];
         let first = *made.first.get(made.index(a, b))?;
+        if first == NONE {
+            return None;
+        }
         let seen = self.sites.get(usize::from(self.slots[site.slot()]))?;
         (seen.is(site) && seen.nr == 0).then_some((first, &seen.part))
     }
