@@ -75,6 +75,18 @@ fn a_quota_holds_schbench_back() {
     assert!((9.0..13.0).contains(&tenth), "{tenth}");
 }
 
+/// Writing the limits of many groups goes through all queues and takes tens of milliseconds, none
+/// of them of the run: the locks that it takes are free when the first process starts.
+#[test]
+fn limits_written_before_the_run_hold_nobody_up() {
+    let line = "schbench -m 1 -t 2 -n 1 -r 5ms -w 1ms --tree 2:14 --cpu-max 5ms/10ms";
+    let argv: Vec<&str> = line.split(' ').collect();
+    let machine = Machine::builtin("spr-8480-2s").unwrap();
+    let workload = Workload::from_argv(&argv, &Env { cpus: 224 }).unwrap();
+    let requests = metric(&run(&machine, &workload), "schbench.rps") * 0.005;
+    assert!(requests >= 5.0, "{requests}");
+}
+
 /// Two tasks of one CPU take its lock three times each and keep it while they sleep.
 #[test]
 fn whoever_finds_the_lock_of_its_cpu_taken_burns_the_cpu() {

@@ -170,6 +170,15 @@ impl SimHost {
         }
     }
 
+    /// This host with the numbers that `before` would draw next: what `before` did is forgotten.
+    #[must_use]
+    pub fn continuing(self, before: Self) -> Self {
+        Self {
+            rng: before.rng,
+            ..self
+        }
+    }
+
     /// `cpu` begins to execute kernel code at `at`.
     #[inline]
     pub fn begin(&mut self, cpu: u32, at: Ps) {
