@@ -17,6 +17,8 @@ pub struct Outcome {
     /// Metrics in order: the workload's own, then those that every run has. `None`: the run has
     /// nothing to say about it.
     pub metrics: Vec<(String, Option<f64>)>,
+    /// How many events of the window stand behind a metric of the workload that counts some.
+    pub counted: Vec<(String, u64)>,
     /// Self time (ns) and calls by function, of the whole kernel and user code.
     pub functions: Vec<(&'static str, u64, u64)>,
     /// Loads of the scheduler's data that missed the last-level cache, by function.
@@ -131,6 +133,8 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     let percent = |part: f64, whole: f64| (whole > 0.0).then(|| 100.0 * part / whole);
     let own = |m: &MetricDef| (m.name.clone(), m.value(&sim.marks));
     let mut metrics: Vec<_> = setup.workload.metrics.iter().map(own).collect();
+    let counted = |m: &MetricDef| Some((m.name.clone(), m.events(&sim.marks)?));
+    let counted = setup.workload.metrics.iter().filter_map(counted).collect();
     let always: [(&str, Option<f64>); 12] = [
         ("wakeups", Some(counters.wakeups as f64)),
         ("migrations", Some(counters.all_migrations() as f64)),
@@ -152,6 +156,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     Outcome {
         seed: setup.seed,
         metrics,
+        counted,
         functions: sim
             .host
             .profile

@@ -121,6 +121,22 @@ impl Measure {
         }
     }
 
+    /// How many events of a run the value counts; `None` where it counts none.
+    pub fn events(&self, run: &Outcome) -> Option<u64> {
+        let of = |names: &[String]| names.iter().map(|n| calls(run, n) as u64).sum();
+        match self {
+            Self::Metric(name) => run.counted.iter().find(|(n, _)| n == name).map(|(_, n)| *n),
+            Self::Per5s(name) => metric(run, name).map(|n| n as u64),
+            Self::CallsPerS(name) | Self::KbytesPerS(name, _) => Some(calls(run, name) as u64),
+            Self::Share(names) => Some(of(names)),
+            Self::Line(place, writes) => Some(accesses(run, place, *writes) as u64),
+            Self::RedundantFlags | Self::Kick(_) => Some(run.ilb_kicks),
+            Self::LlcMisses => Some(load_misses(run, None) as u64),
+            Self::LlcShare(names) => Some(load_misses(run, Some(names)) as u64),
+            Self::Top(_) | Self::Placed(_) => None,
+        }
+    }
+
     /// The value for a run of one side on `cpus` CPUs; `None` if the run says nothing about it.
     pub fn value(&self, run: &Outcome, cpus: usize, patched: bool) -> Option<f64> {
         let seconds = run.elapsed_ns as f64 / 1e9;

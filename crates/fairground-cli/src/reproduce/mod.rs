@@ -11,15 +11,16 @@ mod page;
 mod plot;
 mod runner;
 mod sensitivity;
+mod window;
 
 use std::path::PathBuf;
 
 use clap::Args;
-use fairground_report::reproduce::{Row, reproduce_text, tally_line};
+use fairground_report::reproduce::{Row, reproduce_text, tally_line, tells};
 
 use crate::failure::Failure;
 use crate::output;
-use experiment::{Experiment, RunSpec};
+use experiment::{Experiment, RowSpec, RunSpec};
 
 /// `fairground reproduce`.
 #[derive(Debug, Args)]
@@ -83,6 +84,24 @@ impl Reproduced {
     fn all_rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().flat_map(|(_, rows)| rows)
     }
+
+    /// The rows with what is compared in them.
+    fn asked(&self) -> impl Iterator<Item = (&RowSpec, &Row)> {
+        self.rows
+            .iter()
+            .flat_map(|(run, rows)| run.rows.iter().zip(rows))
+    }
+}
+
+/// How many of the rows can tell what they are asked, beside how they are classed.
+fn telling_line<'a>(done: impl IntoIterator<Item = &'a Reproduced>) -> String {
+    let asked = done.into_iter().flat_map(Reproduced::asked);
+    let (mut told, mut all) = (0, 0);
+    for (spec, row) in asked {
+        told += usize::from(tells(spec.kind, row));
+        all += 1;
+    }
+    format!("{told} of {all} rows can tell: events enough, and intervals narrow enough")
 }
 
 /// Simulates what is asked for, and prints and writes it.
@@ -162,7 +181,7 @@ fn text(done: &[Reproduced]) -> String {
                 .map_or("-".into(), |v| format!("{v:.1}"));
             text += &format!("{held}  {}: {value}\n", headline.text);
         }
-        text += &format!("{}\n\n", tally_line(&rows));
+        text += &format!("{}\n{}\n\n", tally_line(&rows), telling_line([change]));
         all.extend(rows);
     }
     if done.len() > 1 {
@@ -171,6 +190,7 @@ fn text(done: &[Reproduced]) -> String {
         };
         let headlines: Vec<_> = done.iter().flat_map(headlines).collect();
         text += &format!("all changes: {}\n", tally_line(&all));
+        text += &format!("{}\n", telling_line(done));
         let (held, asked) = (kept(&headlines), headlines.len());
         text += &format!("headlines in their bands: {held} of {asked}\n");
     }

@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairground_report::reproduce::{Class, Row, tally_line};
+use fairground_report::reproduce::{Class, Row, tally_line, tells};
 
-use super::{Reproduced, headlines, plot};
+use super::{Reproduced, headlines, plot, telling_line};
 use crate::failure::Failure;
 
 const HEAD: &str = "# The five published changes, reproduced
@@ -22,8 +22,11 @@ costs, and what of them is assumed, in [calibration.md](calibration.md).
 | `noise` | noise was published; the simulated change is below 5 % or its 95 % interval holds 0 |
 | `miss` | anything else |
 
-A row without an interval was run with one seed. Simulated are tens of milliseconds after a warm-up;
-how many, and with how many seeds, is chosen by the time it takes, the same for base and patch.
+A class with `?` is what the means say, but the interval is too wide to tell: of noise it is wider
+than 5 % on either side, of a change it is wider than the published change, or there is none (one
+seed). A row in whose window nothing or too little happened is a miss and says so. Simulated are
+tens of milliseconds after a warm-up; how many, and with how many seeds, is chosen by the time it
+takes, the same for base and patch.
 
 ";
 
@@ -59,9 +62,10 @@ fn page(done: &[Reproduced]) -> String {
     let known: usize = runs.map(|run| run.rows.len()).sum();
     let _ = writeln!(
         text,
-        "Simulated are {} of {known} rows: {}.\n",
+        "Simulated are {} of {known} rows: {}. {}.\n",
         all.len(),
-        tally_line(&all)
+        tally_line(&all),
+        telling_line(done)
     );
     text += "| headline | simulated | |\n| --- | ---: | --- |\n";
     for (headline, row) in done.iter().flat_map(headlines) {
@@ -92,12 +96,13 @@ fn section(change: &Reproduced) -> String {
         "| class | run | metric | published | | change | simulated | | change | 95 % interval |\n";
     text += "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
     for (run, rows) in &change.rows {
-        for row in rows {
-            let _ = writeln!(text, "{}", table_row(&run.load, row));
+        for (spec, row) in run.rows.iter().zip(rows) {
+            let told = tells(spec.kind, row);
+            let _ = writeln!(text, "{}", table_row(&run.load, row, told));
         }
     }
     let rows: Vec<Row> = change.all_rows().cloned().collect();
-    let _ = writeln!(text, "\n{}.", tally_line(&rows));
+    let _ = writeln!(text, "\n{}. {}.", tally_line(&rows), telling_line([change]));
     for (name, [base, patch]) in &change.traces {
         for (side, lines) in [("base", base), ("patch", patch)] {
             let _ = writeln!(
@@ -122,7 +127,7 @@ fn section(change: &Reproduced) -> String {
     text
 }
 
-fn table_row(load: &str, row: &Row) -> String {
+fn table_row(load: &str, row: &Row, told: bool) -> String {
     let number = fairground_report::reproduce::number;
     let percent = |c: Option<f64>| c.map_or("-".into(), |c| format!("{c:+.1} %"));
     let (p, s) = (&row.published, &row.simulated);
@@ -132,7 +137,8 @@ fn table_row(load: &str, row: &Row) -> String {
     };
     let class = match row.class {
         Class::Miss => "**miss**".into(),
-        class => class.name().to_string(),
+        class if told => class.name().to_string(),
+        class => format!("{} ?", class.name()),
     };
     format!(
         "| {class} | {}: `{}`, {load} | {} | {} | {} | {} | {} | {} | {} | {ends} |",
@@ -154,7 +160,8 @@ fn misses(change: &Reproduced) -> String {
     for (run, rows) in &change.rows {
         for (spec, row) in run.rows.iter().zip(rows) {
             if row.class == Class::Miss {
-                let why = spec.why.as_deref().unwrap_or("not explained yet");
+                let why = row.dead.as_deref().or(spec.why.as_deref());
+                let why = why.unwrap_or("not explained yet");
                 let _ = writeln!(text, "- {} {}: {}", run.name, row.metric, why.trim());
             }
         }

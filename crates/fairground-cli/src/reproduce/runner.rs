@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fairground::event::Event;
 use fairground::policy::{Features, find_patch, find_profile};
-use fairground_report::reproduce::{Row, Simulated, classify, number};
+use fairground_report::reproduce::{Class, Row, Simulated, classify, number};
 use fairground_report::{Style, Variant, costs_text};
 use fairground_sim::host::BOOT_NS;
 use fairground_sim::machine::Setup;
@@ -18,7 +18,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
 use super::experiment::{Experiment, RunSpec};
-use super::{ReproduceArgs, Reproduced, measure};
+use super::{ReproduceArgs, Reproduced, measure, window};
 use crate::failure::Failure;
 use crate::plan::set;
 
@@ -130,6 +130,11 @@ fn rows_of(
         };
         let simulated = Simulated::of(&values(base, false), &values(patch, true));
         let published = spec.published();
+        let dead = window::dead(run, spec, base, patch);
+        let class = match dead {
+            None => classify(spec.kind, &published, &simulated),
+            Some(_) => Class::Miss,
+        };
         Row {
             change: experiment.change.clone(),
             machine: machine_name(run),
@@ -138,7 +143,8 @@ fn rows_of(
             metric: spec.metric.clone(),
             published,
             simulated,
-            class: classify(spec.kind, &published, &simulated),
+            class,
+            dead,
         }
     };
     run.rows.iter().map(row).collect()

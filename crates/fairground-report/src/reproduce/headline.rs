@@ -49,8 +49,11 @@ impl Headline {
         }
     }
 
-    /// Whether the row keeps it.
+    /// Whether the row keeps it. One in whose window nothing happened does not.
     pub fn holds(&self, row: &Row) -> bool {
+        if row.dead.is_some() {
+            return false;
+        }
         match self.of {
             Of::IsNoise => row.class == Class::Noise,
             Of::NoMiss => row.class != Class::Miss,
@@ -58,5 +61,35 @@ impl Headline {
                 self.min.is_none_or(|min| v >= min) && self.max.is_none_or(|max| v <= max)
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Published, Simulated};
+    use super::*;
+
+    #[test]
+    fn a_dead_window_keeps_no_band() {
+        let headline = Headline {
+            text: "LLC misses: -11 to -44 %".into(),
+            of: Of::Change,
+            min: Some(-44.0),
+            max: Some(-11.0),
+        };
+        let mut row = Row {
+            change: String::new(),
+            machine: String::new(),
+            workload: String::new(),
+            load: String::new(),
+            metric: String::new(),
+            published: Published::new(Some(100.0), Some(79.0)),
+            simulated: Simulated::of(&[Some(100.0)], &[Some(79.0)]),
+            class: Class::Factor2,
+            dead: None,
+        };
+        assert!(headline.holds(&row));
+        row.dead = Some("no task ran".into());
+        assert!(!headline.holds(&row));
     }
 }

@@ -109,6 +109,10 @@ pub struct Row {
     pub simulated: Simulated,
     /// Whether they agree.
     pub class: Class,
+    /// Why the runs cannot tell, whatever their numbers: nothing happened in the window, or too
+    /// little. Such a row is a miss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead: Option<String>,
 }
 
 impl Published {
@@ -151,6 +155,12 @@ impl Simulated {
         }
     }
 
+    /// Whether base or patch is 0 or was not measured: nothing to compute a change of.
+    fn stands_still(&self) -> bool {
+        let still = |side: Number| side.is_none_or(|value| value == 0.0);
+        still(self.base) || still(self.patch)
+    }
+
     /// Whether an interval is known and excludes 0.
     pub fn excludes_zero(&self) -> bool {
         matches!(self.ci95_pct, [Some(lo), Some(hi)] if lo > 0.0 || hi < 0.0)
@@ -178,6 +188,8 @@ pub fn classify(kind: Kind, published: &Published, simulated: &Simulated) -> Cla
         }
     };
     match kind {
+        // A change of nothing is no change that was found, and no noise either.
+        Kind::Change | Kind::Noise if simulated.stands_still() => Class::Miss,
         Kind::Change => change_class(published.change_pct, simulated),
         Kind::Noise => match simulated.change_pct {
             Some(change) if change.abs() < NOISE_PCT || simulated.holds_zero() => Class::Noise,
@@ -191,6 +203,25 @@ pub fn classify(kind: Kind, published: &Published, simulated: &Simulated) -> Cla
         },
         Kind::Exact => all(&|want, got| want == got),
     }
+}
+
+/// Whether the runs can tell what the row asks, whatever its class says.
+///
+/// Of noise the interval must be no wider than the limit of noise on either side; of a change it
+/// must be narrower than the published change, so that it does not hold both that and none. Values
+/// that are compared themselves tell unless nothing happened, and so do exact ones.
+pub fn tells(kind: Kind, row: &Row) -> bool {
+    let half = match row.simulated.ci95_pct {
+        [Some(lo), Some(hi)] => Some((hi - lo) / 2.0),
+        _ => None,
+    };
+    let within = |limit: f64| half.is_some_and(|half| half <= limit);
+    row.dead.is_none()
+        && match kind {
+            Kind::Noise => within(NOISE_PCT),
+            Kind::Change => row.published.change_pct.is_some_and(|c| within(c.abs())),
+            Kind::Value | Kind::AtMost | Kind::Range | Kind::Exact => true,
+        }
 }
 
 /// A change that its own interval does not tell from none, or that is a small part of the published
@@ -271,6 +302,19 @@ mod tests {
     }
 
     #[test]
+    fn a_change_from_or_to_nothing_is_a_miss() {
+        let want = published(100.0, 101.0);
+        for (base, patch) in [(0.0, 0.0), (0.0, 5.0), (5.0, 0.0)] {
+            let got = simulated(base, patch);
+            for kind in [Kind::Noise, Kind::Change] {
+                assert_eq!(classify(kind, &want, &got), Class::Miss, "{base} {patch}");
+            }
+        }
+        let one_alive = Simulated::of(&[Some(0.0), Some(10.0)], &[Some(0.0), Some(10.0)]);
+        assert_eq!(classify(Kind::Noise, &want, &one_alive), Class::Noise);
+    }
+
+    #[test]
     fn values_are_compared_themselves() {
         let share = published(0.7, 0.2);
         let class = |b, p| classify(Kind::Value, &share, &simulated(b, p));
@@ -301,6 +345,34 @@ mod tests {
         let class = |b, p| classify(Kind::Exact, &cpus, &simulated(b, p));
         assert_eq!(class(7.0, 8.0), Class::Factor2);
         assert_eq!(class(7.0, 9.0), Class::Miss);
+    }
+
+    #[test]
+    fn a_wide_interval_cannot_tell() {
+        let row = |half: Option<f64>| Row {
+            change: String::new(),
+            machine: String::new(),
+            workload: String::new(),
+            load: String::new(),
+            metric: String::new(),
+            published: published(100.0, 112.0),
+            simulated: Simulated {
+                base: Some(100.0),
+                patch: Some(101.0),
+                change_pct: Some(1.0),
+                ci95_pct: [half.map(|h| 1.0 - h), half.map(|h| 1.0 + h)],
+            },
+            class: Class::Noise,
+            dead: None,
+        };
+        let told = |kind, half| tells(kind, &row(half));
+        assert!(told(Kind::Noise, Some(4.9)) && !told(Kind::Noise, Some(5.1)));
+        assert!(told(Kind::Change, Some(11.9)) && !told(Kind::Change, Some(12.1)));
+        assert!(!told(Kind::Noise, None) && !told(Kind::Change, None));
+        assert!(told(Kind::Value, None) && told(Kind::Exact, None));
+        let mut dead = row(Some(0.1));
+        dead.dead = Some("no task ran".into());
+        assert!(!tells(Kind::Noise, &dead) && !tells(Kind::Value, &dead));
     }
 
     #[test]

@@ -27,7 +27,12 @@ pub fn reproduce_text(rows: &[Row]) -> String {
         Left, Left, Left, Left, Left, Right, Right, Right, Right, Right, Right, Right,
     ];
     let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
-    render(&header, &cells, &align)
+    let mut text = render(&header, &cells, &align);
+    for (row, why) in rows.iter().filter_map(|r| Some((r, r.dead.as_ref()?))) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\n{}, {}: {why}", row.workload, row.metric);
+    }
+    text
 }
 
 fn cells(row: &Row) -> Vec<String> {
