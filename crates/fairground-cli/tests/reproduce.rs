@@ -136,6 +136,30 @@ fn saved_rows_are_shown_again_without_simulating() {
 }
 
 #[test]
+fn the_report_is_one_page_with_both_tables() {
+    let place = common::place("reproduce-report");
+    let path = place.join("page.html");
+    let words = ["--report", path.to_str().expect("UTF-8")];
+    let table = succeeds(CHEAP.iter().copied().chain(words));
+    assert!(table.contains("2 of 2 rows can tell"), "{table}");
+    let page = std::fs::read_to_string(&path).expect("the page");
+    for words in [
+        "id=\"idlest-util-tiebreak\"",
+        "new threads on the CPU of the published trace, of 4",
+        "placement-nr-running",
+        "in band",
+        "fairground reproduce idlest-util-tiebreak",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http"));
+    fails(
+        ["reproduce", "--all", "--report", "no/such/dir/page.html"],
+        &["cannot write"],
+    );
+}
+
+#[test]
 fn sensitivity_needs_a_place_for_its_table() {
     let place = common::place("reproduce-sensitivity");
     std::fs::write(place.join("calibration.md"), "# A page\n").expect("a page");

@@ -6,6 +6,7 @@
 //! ```
 
 mod experiment;
+mod html;
 mod measure;
 mod page;
 mod plot;
@@ -50,6 +51,9 @@ pub struct ReproduceArgs {
     /// Write the rows as JSON (schemas/); `-` is standard output, then without a table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write a page that opens in a browser without a network: the tables, and why rows are missed
+    #[arg(long, value_name = "FILE", conflicts_with = "sensitivity")]
+    pub report: Option<PathBuf>,
     /// Write reproduction.md and a plot for each change to this directory; with --sensitivity its
     /// table into calibration.md there
     #[arg(long, value_name = "DIR")]
@@ -129,7 +133,8 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             "leave out --only to see all names",
         ));
     }
-    let json = args.json.as_deref().map(output::Place::new).transpose()?;
+    let place = |path: &Option<PathBuf>| path.as_deref().map(output::Place::new).transpose();
+    let (json, report) = (place(&args.json)?, place(&args.report)?);
     if args.sensitivity {
         return sensitivity::sensitivity(&experiments, args);
     }
@@ -144,10 +149,19 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
         place.write(&(text + "\n"))?;
     }
+    if let Some(place) = &report {
+        let words = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+        let page = html::report(&done, &format!("fairground {words}"));
+        place.write(&page.map_err(Failure::new)?)?;
+    }
     if let Some(dir) = &args.markdown {
         page::write(dir, &done)?;
     }
-    if json.as_ref().is_some_and(output::Place::is_stdout) {
+    if [&json, &report]
+        .into_iter()
+        .flatten()
+        .any(output::Place::is_stdout)
+    {
         return Ok(());
     }
     output::stdout(&text(&done))

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fairground_report::reproduce::{Class, Row, tally_line, tells};
 
-use super::{Reproduced, headlines, plot, telling_line};
+use super::{Reproduced, headlines, html, plot, telling_line};
 use crate::failure::Failure;
 
 const HEAD: &str = "# The five published changes, reproduced
@@ -160,9 +160,8 @@ fn misses(change: &Reproduced) -> String {
     for (run, rows) in &change.rows {
         for (spec, row) in run.rows.iter().zip(rows) {
             if row.class == Class::Miss {
-                let why = row.dead.as_deref().or(spec.why.as_deref());
-                let why = why.unwrap_or("not explained yet");
-                let _ = writeln!(text, "- {} {}: {}", run.name, row.metric, why.trim());
+                let why = html::why(spec, row).unwrap_or("not explained yet");
+                let _ = writeln!(text, "- {} {}: {why}", run.name, row.metric);
             }
         }
     }
