@@ -66,8 +66,9 @@ pub struct System {
 impl System {
     /// A machine with the root group and no tasks; scales the tunables by its number of CPUs.
     #[must_use]
-    pub fn new(mut features: Features, topology: Topology) -> Self {
+    pub fn new(mut features: Features, mut topology: Topology) -> Self {
         let n = topology.nr_cpus();
+        topology.limit_domains(features.load_balance.limits);
         features.tunables = features.tunables.scaled(n);
         let traits = MachineTraits::of(&topology);
         let cost_ns = features.newidle.migration_cost_ns;

@@ -173,6 +173,58 @@ fn an_idle_core_beats_an_idle_thread() {
     assert_eq!(w.choose(WakeKind::Wake, 0, 6), 7);
 }
 
+/// The search of 4.8 and before, said slowly: the target, any core that idles as a whole, the
+/// target's other thread.
+fn core_or_target(idle: u32, allowed: u32, target: u32) -> u32 {
+    let is = |mask: u32, cpu: u32| mask >> cpu & 1 == 1;
+    if is(idle, target) {
+        return target;
+    }
+    for from_target in 1..8 {
+        let first = ((target + from_target) % 8) & !1;
+        let other_core = first != target & !1;
+        let threads = [first, first + 1];
+        if other_core && threads.iter().all(|t| is(idle, *t)) {
+            let thread = threads.into_iter().find(|t| is(allowed, *t));
+            if let Some(thread) = thread {
+                return thread;
+            }
+        }
+    }
+    let sibling = target ^ 1;
+    match is(idle & allowed, sibling) {
+        true => sibling,
+        false => target,
+    }
+}
+
+#[test]
+fn before_4_9_a_half_idle_core_is_found_only_beside_the_target() {
+    let old = [
+        ("scan_budget", "core-or-target"),
+        ("recent_used_cpu", "off"),
+    ];
+    for (idle, allowed) in (0..256).flat_map(|idle| [0xff, 0x0f, 0xb5].map(|a| (idle, a))) {
+        let mut w = threads().busy((0..8).filter(|cpu| idle >> cpu & 1 == 0));
+        w.sys.features.set_all(&old);
+        let cpus = (0..8).filter(|cpu| allowed >> cpu & 1 == 1);
+        w.task.body.cpus_allowed = cpus.clone().map(Cpu).collect();
+        for prev in cpus {
+            let want = core_or_target(idle, allowed, prev);
+            let got = w.choose(WakeKind::Wake, prev, prev);
+            assert_eq!(
+                got, want,
+                "idle {idle:#x}, allowed {allowed:#x}, from {prev}"
+            );
+        }
+    }
+    // The search of today finds the idle thread beside a busy one.
+    let mut w = threads().busy([0, 1, 2, 4, 5, 6, 7]);
+    assert_eq!(w.choose(WakeKind::Wake, 0, 0), 3);
+    w.sys.features.set_all(&old);
+    assert_eq!(w.choose(WakeKind::Wake, 0, 0), 0);
+}
+
 #[test]
 fn a_core_is_known_to_be_idle_when_its_last_thread_goes_idle() {
     let mut w = threads().busy([3]);

@@ -14,6 +14,7 @@ use super::env::{IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK};
 use super::moving::{attach_tasks, detach_tasks};
 use crate::cx::Cx;
 use crate::event::Migration;
+use crate::fair::h_load;
 use crate::host::{Host, Kick};
 use crate::place::{Access, Func, Kind, Object, rq as frq, sd as fsd, sg as fsg};
 use crate::rq::Rqs;
@@ -87,6 +88,8 @@ fn attempt<H: Host, R: Rqs + ?Sized>(
             return (End::Tried(0), true);
         }
         env.loop_max = cx.features().load_balance.nr_migrate.min(nr_running);
+        // Before the lock, so that the walk does not lengthen its holding.
+        h_load::update_h_load(cx, rqs.rq(src));
         let moved = pull(cx, rqs, env);
         if env.some_pinned && env.imbalance > 0 {
             // Affinity kept a task there: lets the level above see this group as imbalanced.

@@ -25,9 +25,6 @@ pub fn detach_tasks<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>) -
         env.all_pinned = false;
         return 0;
     }
-    if cx.features().h_load.walks_all_groups() {
-        h_load::update_h_load(cx, rq);
-    }
     let mut detached = 0;
     while env.imbalance > 0 {
         // Stealing all would make this queue the next victim.
@@ -346,6 +343,23 @@ mod tests {
         all_pinned: bool,
         new_dst: Option<u32>,
         left: i64,
+    }
+
+    #[test]
+    fn the_walk_over_all_groups_comes_before_the_lock() {
+        let features = Features {
+            h_load: crate::policy::HLoad::Eager,
+            ..Features::default()
+        };
+        let mut bench = bench(features, &free(3));
+        bench.host.entered.clear();
+        let attempt = bench.call(1, |cx, rqs| {
+            super::super::balance_rq::sched_balance_rq(cx, rqs, Cpu(1), 0, IdleType::Idle)
+        });
+        assert!(attempt.pulled > 0);
+        let at = |func| bench.host.entered.iter().position(|f| *f == func);
+        assert!(at(Func::TgLoadDown).is_some());
+        assert!(at(Func::TgLoadDown) < at(Func::DetachTasks));
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! a result and the tests are made from these, and from the decisions of `decisions.rs`.
 
 use super::{
-    CfsTunables, DelayDequeue, Features, HLoad, IdlestTie, IlbKick, IlbPick, LayoutId, LoadBalance,
-    Newidle, NewidleGate, NextBuddy, NumaImbalance, Pick, PlaceEntity, RunToParity, ScanBudget,
-    TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine, WakeupPreemption,
+    CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, IdlestTie, IlbKick, IlbPick,
+    LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy, NumaImbalance, Pick, PlaceEntity,
+    RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine,
+    WakeupPreemption,
 };
 
 /// A published change: the decisions it sets on top of a profile.
@@ -155,12 +156,13 @@ pub static PROFILES: &[Profile] = &[
             ("sched_cluster", "off"),
             ("newidle_gate", "migration-cost"),
             ("numa_imbalance", "local-idle"),
+            ("domain_limits", "weight-32"),
         ],
     },
     Profile {
         name: "linux-3.10",
         what: "Linux 3.10: CFS, h_load of all groups before each balance (decisions named here \
-               only; load tracking and balancing are those of the newer kernels)",
+               only; load tracking and the choice of the busiest are those of newer kernels)",
         sets: &[
             ("lb_eligible_first", "off"),
             ("pick", "cfs"),
@@ -171,7 +173,9 @@ pub static PROFILES: &[Profile] = &[
             ("ilb_kick", "always"),
             ("tg_load_avg_period_ns", "0"),
             ("idlest_tie", "first-group"),
-            ("scan_budget", "all"),
+            ("scan_budget", "core-or-target"),
+            ("recent_used_cpu", "off"),
+            ("domain_limits", "fixed"),
             ("ttwu_queue", "cross-cache"),
             ("sched_cluster", "off"),
             ("ttwu_on_cpu", "spin"),
@@ -214,6 +218,7 @@ pub(super) fn linux_6_18() -> Features {
             bias: true,
         },
         scan_budget: ScanBudget::Util,
+        recent_used_cpu: true,
         numa_imbalance: NumaImbalance::ImbNumaNr,
         newidle: Newidle {
             migration_cost_ns: 500_000,
@@ -224,6 +229,7 @@ pub(super) fn linux_6_18() -> Features {
             nr_migrate: 32,
             newidle_moves_one: true,
             eligible_first: true,
+            limits: DomainLimits::Weight16,
         },
         util_est: true,
         attach_age_load: true,

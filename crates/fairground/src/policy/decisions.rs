@@ -1,9 +1,9 @@
 //! Every switch as a named value, with the values it takes.
 
 use super::{
-    DelayDequeue, Features, HLoad, IdlestTie, IlbKick, IlbPick, LayoutId, NewidleGate, NextBuddy,
-    NumaImbalance, Pick, RunToParity, ScanBudget, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling,
-    WakeupPreemption,
+    DelayDequeue, DomainLimits, Features, HLoad, IdlestTie, IlbKick, IlbPick, LayoutId,
+    NewidleGate, NextBuddy, NumaImbalance, Pick, RunToParity, ScanBudget, Throttle, TtwuOnCpu,
+    TtwuQueue, TunableScaling, WakeupPreemption,
 };
 use alloc::string::{String, ToString};
 
@@ -139,7 +139,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 38] = [
+static DECISIONS: [Decision; 40] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -266,8 +266,16 @@ static DECISIONS: [Decision; 38] = [
         f,
         f.wake_affine.bias
     ),
-    named!("scan_budget", "CPUs looked at for an idle one", "util, prop, all", f, f.scan_budget,
-        "util" => ScanBudget::Util, "prop" => ScanBudget::Prop, "all" => ScanBudget::All),
+    named!("scan_budget", "CPUs looked at for an idle one", "util, prop, all, core-or-target",
+        f, f.scan_budget,
+        "util" => ScanBudget::Util, "prop" => ScanBudget::Prop, "all" => ScanBudget::All,
+        "core-or-target" => ScanBudget::CoreOrTarget),
+    flag!(
+        "recent_used_cpu",
+        "wake-ups try the CPU used before the previous one",
+        f,
+        f.recent_used_cpu
+    ),
     number!(
         "migration_cost_ns",
         "sched_migration_cost",
@@ -311,6 +319,10 @@ static DECISIONS: [Decision; 38] = [
         f,
         f.load_balance.eligible_first
     ),
+    named!("domain_limits", "intervals and margins of domains", "weight-16, weight-32, fixed",
+        f, f.load_balance.limits,
+        "weight-16" => DomainLimits::Weight16, "weight-32" => DomainLimits::Weight32,
+        "fixed" => DomainLimits::Fixed),
     flag!("util_est", "estimated utilisation", f, f.util_est),
     flag!(
         "sched_cluster",

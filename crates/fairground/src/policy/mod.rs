@@ -23,7 +23,7 @@ mod tg_load_avg;
 mod throttle;
 mod wakeup;
 
-pub use balancing::LoadBalance;
+pub use balancing::{DomainLimit, DomainLimits, LoadBalance};
 pub use catalogue::{CATALOGUE, PROFILES, Patch, Profile, find_patch, find_profile};
 pub use cfs::{CfsTunables, TunableScaling};
 pub use decisions::{Decision, SetError, decisions};
@@ -81,6 +81,9 @@ pub struct Features {
     pub wake_affine: WakeAffine,
     /// How many CPUs a wake-up looks at.
     pub scan_budget: ScanBudget,
+    /// A wake-up looks at the CPU used before the previous one too ("sched/fair: Use a
+    /// recently used CPU as an idle candidate and the basis for SIS", Mel Gorman, for 4.16).
+    pub recent_used_cpu: bool,
     /// Newly-idle balancing's limits.
     pub newidle: Newidle,
     /// Details of load balancing that changed.

@@ -3,14 +3,18 @@
 //! Source: "sched/fair: Proportional newidle balance", Peter Zijlstra, 2025, for 6.19 and the
 //! stable kernels 6.18 and 6.12.
 
+use crate::math::pelt::update_avg;
+
 /// What has to be worth the search of a CPU that runs dry.
 ///
 /// Sources: "sched/balancing: Consider max cost of idle balance per sched domain", Jason Low, 3.13;
 /// "sched/fair: Implement fast idling of CPUs when the system is partially loaded", Tim Chen, 3.17;
-/// "sched/fair: Remove sysctl_sched_migration_cost condition", Vincent Guittot, 5.16.
+/// "sched/fair: Remove sysctl_sched_migration_cost condition", Vincent Guittot, 5.16; the average
+/// "sched: Reduce overestimating rq->avg_idle", Jason Low, 3.13.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewidleGate {
-    /// The average idle period is not below the migration cost (up to 3.12).
+    /// The average idle period is not below the migration cost; an idle period of more than
+    /// twice that sets the average to that (up to 3.12).
     MigrationCostOnly,
     /// And some CPU of the machine is overloaded, and each level costs less than is left of the
     /// average idle period (up to 5.15).
@@ -48,6 +52,21 @@ impl Newidle {
             NewidleGate::MigrationCost => avg_idle_ns >= self.migration_cost_ns && overloaded(),
             NewidleGate::DomainCost => overloaded() && avg_idle_ns >= first_cost_ns,
         }
+    }
+
+    /// The average idle period after one of `idle_ns`, where a search costs `cost_ns` at most.
+    #[inline]
+    #[must_use]
+    pub fn average_idle(self, mut avg_idle_ns: u64, idle_ns: u64, cost_ns: u64) -> u64 {
+        let most = match self.gate {
+            NewidleGate::MigrationCostOnly => 2 * self.migration_cost_ns,
+            NewidleGate::MigrationCost | NewidleGate::DomainCost => 2 * cost_ns,
+        };
+        if self.gate == NewidleGate::MigrationCostOnly && idle_ns > most {
+            return most;
+        }
+        update_avg(&mut avg_idle_ns, idle_ns);
+        avg_idle_ns.min(most)
     }
 
     /// Whether a level that costs `cost_ns` at most, after `spent_ns`, is worth it.
@@ -99,6 +118,20 @@ mod tests {
             ..RANDOM
         };
         assert_eq!(always.dice(0, || unreachable!()), Some(1));
+    }
+
+    #[test]
+    fn one_long_idle_period_overestimated_the_average() {
+        let average = |gate, avg, idle, cost| {
+            let newidle = Newidle { gate, ..RANDOM };
+            newidle.average_idle(avg, idle, cost)
+        };
+        let old = NewidleGate::MigrationCostOnly;
+        assert_eq!(average(old, 10_000, 1_000_001, 0), 1_000_000);
+        assert_eq!(average(old, 10_000, 810_000, 0), 110_000);
+        let new = NewidleGate::DomainCost;
+        assert_eq!(average(new, 10_000, 1_610_000, 500_000), 210_000);
+        assert_eq!(average(new, 10_000, 16_000_000, 500_000), 1_000_000);
     }
 
     #[test]

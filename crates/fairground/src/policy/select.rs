@@ -34,6 +34,12 @@ pub enum ScanBudget {
     Prop,
     /// The whole domain.
     All,
+    /// A core that is idle as a whole, wherever, or else a thread of the target's core; without
+    /// SMT any CPU (up to 4.8).
+    ///
+    /// Source: "sched/fair: Rewrite select_idle_siblings()", Peter Zijlstra, 2016, for 4.9, whose
+    /// changelog says what came before.
+    CoreOrTarget,
 }
 
 /// What a scan is to be limited by.
@@ -53,6 +59,13 @@ impl ScanBudget {
         matches!(self, Self::Util)
     }
 
+    /// Whether of a core that is partly busy only the target's own is looked at.
+    #[inline]
+    #[must_use]
+    pub const fn wants_whole_cores(self) -> bool {
+        matches!(self, Self::CoreOrTarget)
+    }
+
     /// Whether the time of a scan is measured, for [`limit`](Self::limit).
     #[inline]
     #[must_use]
@@ -69,7 +82,7 @@ impl ScanBudget {
     pub fn limit(self, weight: u32, avg_idle_ns: u64, avg_cost_ns: u64) -> ScanLimit {
         match self {
             Self::Util => ScanLimit::OfCache,
-            Self::All => ScanLimit::Cpus(u32::MAX),
+            Self::All | Self::CoreOrTarget => ScanLimit::Cpus(u32::MAX),
             Self::Prop => {
                 let cost = avg_cost_ns + 1;
                 let span = u64::from(weight) * (avg_idle_ns / 512);

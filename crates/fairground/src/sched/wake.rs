@@ -7,7 +7,6 @@ use crate::fair::keep::adopt;
 use crate::fair::task::touch_task;
 use crate::fair::{Enqueue, load, preempt, task};
 use crate::host::{Host, Kick};
-use crate::math::pelt::update_avg;
 use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::{select_task_rq, select_task_rq_fair};
@@ -314,8 +313,8 @@ fn account_idle_period<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     }
     cx.touch(rq.object(), frq::AVG_IDLE, Access::Update);
     let idle_ns = rq.clock.clock.saturating_sub(rq.idle_stamp);
-    update_avg(&mut rq.avg_idle, idle_ns);
     let cost_ns = cx.sys.cpu[rq.cpu.idx()].max_idle_balance_cost(rq.cpu, cx.host);
-    rq.avg_idle = rq.avg_idle.min(2 * cost_ns);
+    let newidle = cx.features().newidle;
+    rq.avg_idle = newidle.average_idle(rq.avg_idle, idle_ns, cost_ns);
     rq.idle_stamp = 0;
 }

@@ -40,7 +40,10 @@ pub(super) fn select_idle_sibling<H: Host>(
             near_prev = Some(prev);
         }
         // Here a per-CPU kernel thread would let its wakee stack on top of it.
-        let recent = recent_used_cpu(cx, wakee, prev, target);
+        let recent = match cx.features().recent_used_cpu {
+            true => recent_used_cpu(cx, wakee, prev, target),
+            false => None,
+        };
         if let Some(recent) = recent
             && share_cluster(cx, recent, target)
         {
@@ -55,6 +58,10 @@ pub(super) fn select_idle_sibling<H: Host>(
             return target;
         };
         let mut idle_cores = false;
+        if cx.sys.traits.smt && cx.features().scan_budget.wants_whole_cores() {
+            let core = idle_core_or_thread(cx, wakee, sd, target);
+            return core.or(near_prev).or(recent).unwrap_or(target);
+        }
         if cx.sys.traits.smt {
             idle_cores = test_idle_cores(cx, target);
             if !idle_cores
@@ -110,6 +117,36 @@ fn select_idle_smt<H: Host>(
     let siblings = cx.sys.topology.smt_of[cpu.idx()].and(wakee.allowed);
     let mut siblings = siblings.iter().filter(|&c| c != cpu && sd.span.has(c));
     siblings.find(|&c| runs_at_once(cx, c))
+}
+
+/// The first CPU of a core that is idle as a whole, or else an idle thread of the target's core:
+/// nothing is remembered, and an idle thread beside a busy one elsewhere is not found.
+fn idle_core_or_thread<H: Host>(
+    cx: &mut Cx<H>,
+    wakee: &Wakee,
+    sd: &SchedDomain,
+    target: Cpu,
+) -> Option<Cpu> {
+    let outer = cx.host.enter(Func::SelectIdleCpu);
+    touch_domain(cx, target, sd);
+    let mut seen = CpuMask::empty();
+    let mut found = None;
+    for cpu in sd.span.iter_wrap(target) {
+        if seen.has(cpu) {
+            continue;
+        }
+        let threads = &cx.sys.topology.smt_of[cpu.idx()];
+        threads.iter().for_each(|c| seen.set(c));
+        cx.host.work(1);
+        let idle = !threads.has(target) && threads.iter().all(|c| available_idle_cpu(cx, c));
+        found = threads.and(wakee.allowed).first().filter(|_| idle);
+        if found.is_some() {
+            break;
+        }
+    }
+    let found = found.or_else(|| select_idle_smt(cx, wakee, sd, target));
+    cx.host.leave(outer);
+    found
 }
 
 /// An idle core, if there is said to be one, or an idle CPU among those that the budget allows

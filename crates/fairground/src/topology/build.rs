@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use super::levels::Raw;
 use super::{DomainKind, SchedDomain, SchedGroup, SdState, Topology, levels, limits, rings};
+use crate::policy::DomainLimits;
 use crate::value::{Cpu, CpuMask, GroupId, LlcId, SCHED_CAPACITY_SCALE};
 
 /// Where one CPU is. Ids are dense, machine-wide.
@@ -69,7 +70,21 @@ impl Topology {
         top.groups = rings.groups;
         top.fill_capacities();
         top.find_caches();
+        top.limit_domains(DomainLimits::Weight16);
         top
+    }
+
+    /// Gives all domains the intervals and margins of a kernel; they begin with the shortest
+    /// interval.
+    pub fn limit_domains(&mut self, limits: DomainLimits) {
+        for sd in self.domains.iter_mut().flatten() {
+            let flags = &sd.flags;
+            let level = [flags.share_cpucapacity, flags.share_llc, flags.numa];
+            let limit = limits.of(sd.weight, level);
+            [sd.min_interval_ms, sd.max_interval_ms] = limit.interval_ms;
+            (sd.busy_factor, sd.imbalance_pct) = (limit.busy_factor, limit.imbalance_pct);
+            sd.state.balance_interval_ms = sd.min_interval_ms.into();
+        }
     }
 
     /// First capacities of all groups, as if no CPU had ever been used by another class.
@@ -135,14 +150,14 @@ fn domains_of(raw: &[Vec<Raw>], cpu: Cpu, rings: &mut rings::Rings<'_>) -> Vec<S
                 weight,
                 groups,
                 flags,
-                min_interval_ms: u64::from(weight),
-                max_interval_ms: u64::from(weight) * 2,
-                busy_factor: limits::BUSY_FACTOR,
-                imbalance_pct: limits::imbalance_pct(&sd.flags),
+                min_interval_ms: 0,
+                max_interval_ms: 0,
+                busy_factor: 0,
+                imbalance_pct: 0,
                 cache_nice_tries: limits::cache_nice_tries(&sd.flags),
                 imb_numa_nr: imb[level],
                 distance: sd.distance,
-                state: first_state(weight),
+                state: first_state(),
             }
         })
         .collect()
@@ -150,9 +165,8 @@ fn domains_of(raw: &[Vec<Raw>], cpu: Cpu, rings: &mut rings::Rings<'_>) -> Vec<S
 
 /// The state of a domain that has never balanced; half of its newly-idle attempts count as
 /// successful.
-fn first_state(weight: u32) -> SdState {
+fn first_state() -> SdState {
     SdState {
-        balance_interval_ms: u64::from(weight).into(),
         newidle_call: 512.into(),
         newidle_success: 256.into(),
         newidle_ratio: 512.into(),

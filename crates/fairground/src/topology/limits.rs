@@ -5,14 +5,6 @@ use alloc::vec::Vec;
 use super::SdFlags;
 use super::levels::Raw;
 
-/// How much rarer a busy CPU balances (16 since 5.10).
-pub(super) const BUSY_FACTOR: u32 = 16;
-
-/// Imbalance that is left alone, per cent: threads of a core differ less before it hurts.
-pub(super) const fn imbalance_pct(flags: &SdFlags) -> u32 {
-    if flags.share_cpucapacity { 110 } else { 117 }
-}
-
 /// Failed attempts before cache-hot tasks are moved.
 pub(super) const fn cache_nice_tries(flags: &SdFlags) -> u32 {
     if flags.share_cpucapacity {
