@@ -43,7 +43,7 @@ fn misses_only_fall() {
         let rows = check(&truth, &machine, &[1, 2, 3, 4, 5])
             .unwrap_or_else(|e| panic!("{}: {e}", truth.case.name));
         let tally = Tally::of(rows.iter());
-        misses.insert(truth.case.name.clone(), tally.miss);
+        misses.insert(truth.case.name.clone(), missed_of(&tally));
         let group = match truth.case.is_benchmark() {
             true => 2,
             false => usize::from(truth.case.cpus_used().len() != 1),
@@ -63,9 +63,12 @@ fn misses_only_fall() {
     let rows = costs::check(&measured, &machine, &[1]).expect("unit costs");
     let tally = Tally::of(rows.iter());
     println!("unit costs: {tally}");
-    misses.insert(costs::CASE.to_string(), tally.miss);
+    misses.insert(costs::CASE.to_string(), missed_of(&tally));
     if std::env::var_os("UPDATE_TRUTH").is_some() {
-        let lines: Vec<_> = misses.iter().map(|(c, n)| format!("{c} {n}\n")).collect();
+        let lines: Vec<_> = misses
+            .iter()
+            .map(|(case, (missed, of))| format!("{case} {missed} of {of}\n"))
+            .collect();
         std::fs::write(RATCHET, lines.concat()).expect("the ratchet can be written");
         kinds.push((costs::CASE.to_string(), rows));
         let all = kinds
@@ -85,14 +88,35 @@ fn misses_only_fall() {
         }
         return;
     }
+    hold(&misses);
+}
+
+/// Compares with the ratchet.
+fn hold(misses: &BTreeMap<String, (usize, usize)>) {
     let golden = std::fs::read_to_string(RATCHET).expect("the ratchet");
-    let golden: BTreeMap<&str, usize> = golden
+    let golden: BTreeMap<&str, (usize, usize)> = golden
         .lines()
-        .filter_map(|l| l.split_once(' '))
-        .map(|(case, n)| (case, n.parse().expect("a number")))
+        .filter_map(|line| line.split_once(' '))
+        .filter_map(|(case, counts)| Some((case, counts.split_once(" of ")?)))
+        .map(|(case, (missed, of))| (case, (number(missed), number(of))))
         .collect();
-    for (case, now) in &misses {
-        let before = golden.get(case.as_str()).copied().unwrap_or(0);
+    assert!(
+        golden.keys().copied().eq(misses.keys().map(String::as_str)),
+        "a case came or went"
+    );
+    for (case, (now, of)) in misses {
+        let (before, compared) = golden[case.as_str()];
         assert!(*now <= before, "{case}: {now} misses, were {before}");
+        // What is skipped is no miss, so it must not be a way to have fewer.
+        assert!(*of >= compared, "{case}: {of} compared, were {compared}");
     }
+}
+
+fn missed_of(tally: &Tally) -> (usize, usize) {
+    let compared = tally.spread + tally.tolerance + tally.miss;
+    (tally.miss, compared)
+}
+
+fn number(text: &str) -> usize {
+    text.parse().expect("a number")
 }

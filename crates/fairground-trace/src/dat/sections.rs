@@ -178,7 +178,7 @@ fn one_buffer(
     }
     let (_, flags, _) = section_head(&mut file.seek(buffer.offset)?)?;
     for place in &buffer.cpus {
-        recording.cpus = recording.cpus.max((place.cpu + 1).min(CPU_MAX));
+        recording.cpus = recording.cpus.max(place.cpu.saturating_add(1).min(CPU_MAX));
         let pages = Pages {
             header: headers.page,
             size: buffer.page_size as usize,

@@ -199,7 +199,7 @@ impl Builder<'_> {
         let index = self.out.workload.templates.len() as u32;
         let mut t = TaskTemplate::new(name.clone(), index, 1);
         t.thread = true;
-        t.nice = (prio - 120).clamp(-20, 19) as i8;
+        t.nice = prio.saturating_sub(120).clamp(-20, 19) as i8;
         self.real_time += u64::from(prio < 100);
         if let Some(cpu) = self.from.pins[thread] {
             t.affinity = Some(self.mask(vec![cpu]));

@@ -286,10 +286,10 @@ impl Replay {
         // The search starts elsewhere where CPUs changed, too.
         let changed = !r.changed_cpus.is_empty();
         let count = |count: &mut Count, ours: Option<Cpu>, theirs: Option<u32>| {
-            let same = ours.map(|cpu| cpu.0) == theirs;
-            if changed && !same {
+            if changed {
                 count.skip(CHANGED);
             } else {
+                let same = ours.map(|cpu| cpu.0) == theirs;
                 count.compare(same, line, || format!("{ours:?} instead of {theirs:?}"));
             }
         };
