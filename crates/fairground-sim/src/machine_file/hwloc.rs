@@ -351,8 +351,9 @@ fn build(t: &Text, found: &Found) -> Result<(Topology, Vec<u32>), MachineError> 
 fn slit(t: &Text, found: &Found, order: &[u32]) -> Result<Vec<Vec<u32>>, MachineError> {
     let n = order.len().max(1);
     let os: Vec<u32> = order.iter().map(|i| found.nodes[*i as usize]).collect();
-    if found.slit.is_empty() {
-        // hwloc leaves the matrix out where the system has none: local and one hop.
+    if order.is_empty() || found.slit.is_empty() {
+        // hwloc leaves the matrix out where the system has none: local and one hop. One without
+        // nodes is about nothing: all CPUs are on one.
         let row = |a| (0..n).map(|b| if a == b { 10 } else { 20 }).collect();
         return Ok((0..n).map(row).collect());
     }

@@ -375,6 +375,32 @@ fn root() -> String {
     "/".into()
 }
 
+/// No number of a case may be larger, whatever it is: microseconds become nanoseconds, and sums.
+const NUMBER_MAX: u64 = 1_000_000_000_000;
+
+/// A number in what is written to a file.
+pub(super) fn number(text: &str) -> Result<i64, String> {
+    match text.parse::<i64>() {
+        Ok(n) if n.unsigned_abs() <= NUMBER_MAX => Ok(n),
+        Ok(n) => Err(format!("{n}: expected at most {NUMBER_MAX}")),
+        Err(_) => Err(format!("'{text}' is no number")),
+    }
+}
+
+fn small_numbers(value: &serde_json::Value) -> Result<(), String> {
+    use serde_json::Value;
+    match value {
+        Value::Number(n) if n.as_f64().is_none_or(|n| n.abs() > NUMBER_MAX as f64) => {
+            Err(format!("{n}: expected at most {NUMBER_MAX}"))
+        }
+        Value::Array(values) => values.iter().try_for_each(small_numbers),
+        Value::Object(members) => members
+            .iter()
+            .try_for_each(|(key, value)| small_numbers(value).map_err(|e| format!("{key}: {e}"))),
+        _ => Ok(()),
+    }
+}
+
 impl Case {
     /// Reads a case.
     ///
@@ -387,6 +413,8 @@ impl Case {
             format!("{path}: {}", e.into_inner())
         })?;
         json.end().map_err(|e| e.to_string())?;
+        let numbers = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        small_numbers(&numbers)?;
         if case.format != FORMAT {
             return Err(format!("format: '{}' is not '{FORMAT}'", case.format));
         }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{Case, Flag, PolicyWords, Shares, Spawn, Step, TaskWords, Write};
+use super::case::{Case, Flag, PolicyWords, Shares, Spawn, Step, TaskWords, Write, number};
 use crate::workload::program::{
     Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, FOREVER, Ns, Op, Policy, Program,
     TaskTemplate, Until, Workload,
@@ -424,7 +424,6 @@ fn quota(us: i64) -> Option<Ns> {
 
 /// A write of `text` to a control file, cgroup v1 or v2; `limit` is quota and period so far.
 fn file_write(file: &str, text: &str, limit: &mut (Option<Ns>, Ns)) -> Result<CgroupWrite, String> {
-    let number = |t: &str| t.parse::<i64>().map_err(|_| format!("'{t}' is no number"));
     let positive = |t: &str| {
         let n = number(t)?;
         u64::try_from(n).map_err(|_| format!("{n} is negative"))
