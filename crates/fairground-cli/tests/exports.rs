@@ -41,15 +41,16 @@ fn schedstat_has_nine_numbers_for_each_cpu_and_they_agree_with_the_run() {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("version 17"));
     assert!(lines.next().unwrap().starts_with("timestamp "));
-    let row = |line: &str| -> Vec<u64> {
-        line.split(' ')
-            .skip(1)
-            .map(|n| n.parse().unwrap())
-            .collect()
+    let numbers = |line: &str, names: usize| -> Vec<u64> {
+        let words = line.split(' ').skip(names);
+        words.map(|n| n.parse().unwrap()).collect()
     };
-    let rows: Vec<Vec<u64>> = lines.map(row).collect();
+    let all: Vec<&str> = lines.collect();
+    let rows = all.iter().filter(|l| l.starts_with("cpu"));
+    let rows: Vec<Vec<u64>> = rows.map(|l| numbers(l, 1)).collect();
     assert_eq!(rows.len(), 8);
     assert!(rows.iter().all(|r| r.len() == 9 && r[1] == 0));
+    domains(&all, &numbers);
     let sum = |field: usize| rows.iter().map(|r| r[field]).sum::<u64>() as f64;
     let metric = |name: &str| run["metrics"][name].as_f64().unwrap();
     // To idle, and to somebody.
@@ -64,6 +65,37 @@ fn schedstat_has_nine_numbers_for_each_cpu_and_they_agree_with_the_run() {
         sum(6)
     );
     assert!(sum(7) > 0.0);
+}
+
+/// Each CPU's row is followed by its domains, smallest first: name, CPUs, 45 counters.
+fn domains(lines: &[&str], numbers: &dyn Fn(&str, usize) -> Vec<u64>) {
+    let domains: Vec<&&str> = lines.iter().filter(|l| l.starts_with("domain")).collect();
+    assert!(domains.len() >= 8, "{lines:?}");
+    let mut totals = vec![0; 45];
+    for line in domains {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert!(["SMT", "MC", "PKG", "NUMA"].contains(&words[1]), "{line}");
+        assert!(
+            u32::from_str_radix(words[2], 16).unwrap().count_ones() >= 2,
+            "{line}"
+        );
+        let n = numbers(line, 3);
+        assert_eq!(n.len(), 45, "{line}");
+        for idle in n[..33].chunks(11) {
+            let [count, balanced, failed, .., gained, hot, no_queue, no_group] = idle[..] else {
+                panic!("{line}");
+            };
+            assert!(count >= balanced + failed && gained >= hot, "{line}");
+            assert!(balanced >= no_queue.max(no_group), "{line}");
+        }
+        assert!(
+            n[33] >= n[34] + n[35] && n[36..42].iter().all(|n| *n == 0),
+            "{line}"
+        );
+        totals.iter_mut().zip(n).for_each(|(sum, n)| *sum += n);
+    }
+    // Newly idle CPUs have looked, and wake-ups have gone elsewhere.
+    assert!(totals[22] > 0 && totals[42] > 0, "{totals:?}");
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub mod moment;
 pub mod outcome;
 pub mod rng;
 pub mod samples;
+mod schedstat;
 pub mod spec;
 pub mod truth;
 pub mod workload;

@@ -1,13 +1,8 @@
 //! A run at one moment, in the words of the kernel's own files: `/proc/schedstat` and
 //! `/sys/kernel/debug/sched/debug`. Times in the latter are in milliseconds, as there.
-//!
-//! Rows that would need counters which the simulator does not have are left out: of schedstat the
-//! `domain` rows, as on a kernel without SMP.
-
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 
-use fairground::event::Event;
 use fairground::math::weight::scale_load_down;
 use fairground::place::Func;
 use fairground::rq::{CfsRq, Rq};
@@ -18,6 +13,7 @@ use crate::exact::Exact;
 use crate::host::{BOOT_NS, Place};
 use crate::machine::{Setup, Sim};
 use crate::outcome::RunError;
+use crate::schedstat::SchedStats;
 
 /// The files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,19 +22,6 @@ pub struct Moment {
     pub schedstat: String,
     /// `/sys/kernel/debug/sched/debug`.
     pub debug: String,
-}
-
-/// Counters of a CPU's row in schedstat, in its order.
-#[derive(Clone, Copy, Debug, Default)]
-struct Row {
-    yields: u64,
-    schedules: u64,
-    to_idle: u64,
-    wakeups: u64,
-    local: u64,
-    ran_ns: u64,
-    waited_ns: u64,
-    slices: u64,
 }
 
 /// Runs `setup` up to `at_ns` (its end if that is earlier). `name` has a name and a number for
@@ -57,7 +40,7 @@ pub fn at(
         ..setup.clone()
     })?;
     exact.apply(&mut sim);
-    let mut rows = vec![Row::default(); sim.rqs.len()];
+    let mut stats = SchedStats::new(&sim);
     let calls = |sim: &Sim<'_>| {
         let calls = |f: Func| sim.host.profile.calls(Place::Func(f));
         (calls(Func::YieldTask), calls(Func::Schedule))
@@ -67,82 +50,18 @@ pub fn at(
         sim.one_event()?;
         let after = calls(&sim);
         // An event is of one CPU. (The end of a warm-up sets the counters back.)
-        let row = &mut rows[sim.host.cpu as usize];
+        let row = &mut stats.cpus[sim.host.cpu as usize];
         row.yields += after.0.saturating_sub(before.0);
         row.schedules += after.1.saturating_sub(before.1);
     }
     let at_ns = at_ns.min(sim.now / NS);
-    count(&sim, at_ns, &mut rows);
+    stats.count(&sim, at_ns);
     let templates = sim.templates();
     let who = |task: TaskId| name(task, templates.get(task.idx()).copied().unwrap_or(0));
     Ok(Moment {
-        schedstat: schedstat(&sim, &rows, at_ns),
+        schedstat: stats.text(&sim, at_ns),
         debug: debug(&sim, &who, at_ns),
     })
-}
-
-/// What the tracepoints say.
-fn count(sim: &Sim<'_>, at_ns: u64, rows: &mut [Row]) {
-    // Since when each CPU has run somebody; since when each task has waited.
-    let mut running: Vec<Option<u64>> = vec![None; rows.len()];
-    let mut waiting: Vec<Option<u64>> = vec![None; sim.tasks.len()];
-    let mut woken_by = vec![0; sim.tasks.len()];
-    for line in sim.host.counters.trace.as_deref().unwrap_or(&[]) {
-        match line.event {
-            Event::Waking { task, .. } => {
-                rows[line.cpu as usize].wakeups += 1;
-                woken_by[task.idx()] = line.cpu;
-            }
-            Event::Wakeup { task, cpu } => {
-                let by = woken_by[task.idx()];
-                rows[by as usize].local += u64::from(cpu.0 == by);
-                waiting[task.idx()] = Some(line.at_ns);
-            }
-            Event::WakeupNew { task, .. } => waiting[task.idx()] = Some(line.at_ns),
-            Event::Switch {
-                cpu,
-                prev,
-                prev_runnable,
-                next,
-            } => {
-                let row = &mut rows[cpu.idx()];
-                if let Some(since) = running[cpu.idx()].take() {
-                    row.ran_ns += line.at_ns - since;
-                }
-                if let Some(prev) = prev.filter(|_| prev_runnable) {
-                    waiting[prev.idx()] = Some(line.at_ns);
-                }
-                match next {
-                    None => row.to_idle += 1,
-                    Some(next) => {
-                        row.slices += 1;
-                        running[cpu.idx()] = Some(line.at_ns);
-                        if let Some(since) = waiting[next.idx()].take() {
-                            row.waited_ns += line.at_ns.saturating_sub(since);
-                        }
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    for (row, since) in rows.iter_mut().zip(running) {
-        row.ran_ns += since.map_or(0, |since| at_ns.saturating_sub(since));
-    }
-}
-
-fn schedstat(sim: &Sim<'_>, rows: &[Row], at_ns: u64) -> String {
-    let jiffies = sim.sys.features.jiffies(at_ns + BOOT_NS);
-    let mut text = format!("version 17\ntimestamp {jiffies}\n");
-    for (cpu, r) in rows.iter().enumerate() {
-        // The second is a place that nothing has counted into for many versions.
-        let _ = writeln!(
-            text,
-            "cpu{cpu} {} 0 {} {} {} {} {} {} {}",
-            r.yields, r.schedules, r.to_idle, r.wakeups, r.local, r.ran_ns, r.waited_ns, r.slices
-        );
-    }
-    text
 }
 
 fn ms(ns: u64) -> String {

@@ -74,12 +74,17 @@ fn attempt<H: Host, R: Rqs + ?Sized>(
         if !should_we_balance(cx, env) {
             return (End::Balanced, false);
         }
+        let (state, idle) = (&env.sd.state, env.idle.idx());
         let Some(busiest) = sched_balance_find_src_group(cx, env) else {
+            state.lb_nobusyg[idle].fetch_add(1, Relaxed);
             return (End::Balanced, true);
         };
         let Some(src) = sched_balance_find_src_rq(cx, env, busiest.group) else {
+            state.lb_nobusyq[idle].fetch_add(1, Relaxed);
             return (End::Balanced, true);
         };
+        let found = u64::try_from(env.imbalance).unwrap_or(0);
+        state.lb_imbalance[idle][env.migration_type as usize].fetch_add(found, Relaxed);
         debug_assert!(src != env.dst_cpu);
         env.src_cpu = src;
         env.all_pinned = true;

@@ -186,6 +186,8 @@ pub struct LbEnv<'a> {
     pub need_break: bool,
     /// The stopper moves one task (`LBF_ACTIVE_LB`).
     pub active_lb: bool,
+    /// The task looked at last is cache-hot.
+    pub hot: bool,
     /// Tasks looked at.
     pub loops: u32,
     /// Pause after this many.
@@ -227,6 +229,7 @@ impl<'a> LbEnv<'a> {
             some_pinned: false,
             need_break: false,
             active_lb: false,
+            hot: false,
             loops: 0,
             loop_break: NR_MIGRATE_BREAK,
             loop_max: 0,

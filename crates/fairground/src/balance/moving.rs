@@ -50,6 +50,9 @@ pub fn detach_tasks<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>) -
             continue;
         }
         detached += 1;
+        if env.hot {
+            env.sd.state.lb_hot_gained[env.idle.idx()].fetch_add(1, Relaxed);
+        }
         // Looking for work is a source of latency, so a preemptible kernel is content with one.
         if env.idle == IdleType::NewlyIdle && cx.features().load_balance.newidle_moves_one {
             break;
@@ -155,7 +158,8 @@ fn can_migrate_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>, s
     if rq.curr == Some(slot) {
         return false;
     }
-    env.active_lb || failed > env.sd.cache_nice_tries || !task_hot(cx, rq, env, slot, idle_policy)
+    env.hot = !env.active_lb && task_hot(cx, rq, env, slot, idle_policy);
+    !env.hot || failed > env.sd.cache_nice_tries
 }
 
 /// A task that may not go to `dst_cpu` may perhaps go to another CPU of the local group.

@@ -93,7 +93,11 @@ pub(super) fn wake_affine<H: Host>(
         if rules.weight && target.is_none() {
             target = wake_affine_weight(cx, sd, wakee, prev, waker, sync);
         }
-        if target == Some(this) { this } else { prev }
+        if target != Some(this) {
+            return prev;
+        }
+        sd.state.ttwu_move_affine.fetch_add(1, Relaxed);
+        this
     })
 }
 

@@ -136,6 +136,16 @@ pub struct SdState {
     pub lb_failed: [AtomicU64; 3],
     /// See `lb_count`.
     pub lb_gained: [AtomicU64; 3],
+    /// See `lb_count`: of the gained those whose data was likely still in caches.
+    pub lb_hot_gained: [AtomicU64; 3],
+    /// See `lb_count`: no group was busier; a group was, but none of its queues.
+    pub lb_nobusyg: [AtomicU64; 3],
+    /// See `lb_nobusyg`.
+    pub lb_nobusyq: [AtomicU64; 3],
+    /// See `lb_count`: sums of imbalances found, by what they count (`MigrationType`).
+    pub lb_imbalance: [[AtomicU64; 4]; 3],
+    /// Wake-ups that took the waking CPU as the better of two.
+    pub ttwu_move_affine: AtomicU64,
     /// Active balancing: times the stopper looked for a task to push here, found one, found none.
     pub alb_count: AtomicU64,
     /// See `alb_count`.
