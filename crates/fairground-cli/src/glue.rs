@@ -140,6 +140,7 @@ pub fn run(outcome: Outcome) -> Run {
             writes: l.writes,
             rmws: l.rmws,
             transfers: l.transfers,
+            remote: l.remote,
             upgrades: l.upgrades,
             true_sharing: l.true_sharing,
             false_sharing: l.false_sharing,

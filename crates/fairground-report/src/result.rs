@@ -150,6 +150,9 @@ pub struct LineTraffic {
     pub rmws: u64,
     /// Touches for which the line had to come from another cache.
     pub transfers: u64,
+    /// Those of them that crossed sockets: `perf c2c` calls them remote.
+    #[serde(default)]
+    pub remote: u64,
     /// Touches that only had to invalidate other copies.
     #[serde(default)]
     pub upgrades: u64,

@@ -62,6 +62,8 @@ pub struct Traffic {
     pub rmws: u64,
     /// Times the line came from another core.
     pub transfers: u64,
+    /// Those of them that crossed sockets.
+    pub remote: u64,
     /// Times other copies were invalidated without data.
     pub upgrades: u64,
     /// Misses because a word that was used had been written elsewhere.
@@ -201,6 +203,7 @@ fn traffic(sim: &Sim<'_>) -> Vec<Traffic> {
                 writes: 0,
                 rmws: 0,
                 transfers: 0,
+                remote: 0,
                 upgrades: 0,
                 true_sharing: 0,
                 false_sharing: 0,
@@ -210,6 +213,7 @@ fn traffic(sim: &Sim<'_>) -> Vec<Traffic> {
         row.writes += u64::from(stats.writes);
         row.rmws += u64::from(stats.rmws);
         row.transfers += u64::from(stats.transfers);
+        row.remote += u64::from(stats.remote);
         row.upgrades += u64::from(stats.upgrades);
         row.true_sharing += u64::from(stats.true_sharing);
         row.false_sharing += u64::from(stats.false_sharing);

@@ -4,8 +4,8 @@ use super::table::{Cell, Column, Row, Table};
 use crate::result::Variant;
 use crate::text::{Traffic, bare_change, count, places_by_wait, shares, traffic};
 
-/// Shared places by waiting. `perf c2c` counts loads that hit a modified line (HITM) and tells
-/// near from far ones; here each touch that had to fetch the line from another core counts.
+/// Shared places by waiting. `perf c2c` counts loads that hit a modified line (HITM), local and
+/// remote; here each touch that had to fetch the line from another core counts.
 pub fn lines(variants: &[Variant], most: usize) -> Option<Table> {
     let tables: Vec<_> = variants.iter().map(traffic).collect();
     let places = places_by_wait(&tables);
@@ -62,6 +62,8 @@ fn heads() -> Vec<Column> {
         Column::right("HITM")
             .title("the line's share of all touches that fetched from another core"),
         Column::right("transfers").title("touches that fetched the line from another core"),
+        Column::right("local").title("from a core of the same socket"),
+        Column::right("remote").title("from a core of another socket"),
         Column::right("loads"),
         Column::right("stores"),
         Column::right("atomics"),
@@ -91,6 +93,8 @@ fn numbers(t: &Traffic, all: &Traffic) -> Vec<Cell> {
     vec![
         percent(t.transfers, all.transfers),
         mean(t.transfers),
+        mean(t.transfers - t.remote),
+        mean(t.remote),
         mean(t.reads),
         mean(t.writes),
         mean(t.rmws),

@@ -244,6 +244,8 @@ impl Cache {
         s.note_service(slowed);
         let latency = from.latency + (slowed - service);
         self.account(i, start - r.now, class, from.transfer);
+        let remote = from.transfer && from.distance == Distance::CrossSocket;
+        self.shared.line_mut(i).stats.remote += u32::from(remote);
         if class != MissClass::Upgrade {
             let llc = self.p.cores[r.core].llc as usize;
             self.count_llc(llc, r.access, from.llc_miss);

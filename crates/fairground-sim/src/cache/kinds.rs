@@ -64,6 +64,8 @@ pub struct LineStats {
     pub rmws: u32,
     /// Times the data came from another core or L3 domain.
     pub transfers: u32,
+    /// Those of them that crossed sockets.
+    pub remote: u32,
     /// Invalidations of other copies without data.
     pub upgrades: u32,
     /// Misses because a used word was written elsewhere.
