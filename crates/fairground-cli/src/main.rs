@@ -16,6 +16,7 @@ mod output;
 mod plan;
 mod replay;
 mod replay_cases;
+mod replay_home;
 mod replay_report;
 mod replay_text;
 mod report;

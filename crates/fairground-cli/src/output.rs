@@ -143,12 +143,15 @@ impl Place {
         self.0.write(text.as_bytes())
     }
 
-    /// Writes bytes.
+    /// Lets `body` write, piece by piece.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn write_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
-        self.0.write(bytes)
+    pub fn stream(
+        &self,
+        body: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        self.0.stream(body)
     }
 }
 
@@ -161,13 +164,7 @@ pub fn stdout(text: &str) -> Result<(), Failure> {
 }
 
 fn stdout_bytes(bytes: &[u8]) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("cannot write standard output: {e}")))
-        }
-        _ => Ok(()),
-    }
+    Target::Stdout.write(bytes)
 }
 
 /// Whether to colour what goes to `stream`.
@@ -209,19 +206,50 @@ impl Target {
     }
 
     fn write(&self, text: &[u8]) -> Result<(), Failure> {
+        self.stream(|out| out.write_all(text))
+    }
+
+    fn stream(
+        &self,
+        body: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        let fail = |path: &Path, e: std::io::Error| {
+            Failure::new(format!("cannot write `{}`: {e}", path.display()))
+        };
         match self {
-            Self::Stdout => stdout_bytes(text),
-            Self::Special(path) => std::fs::write(path, text)
-                .map_err(|e| Failure::new(format!("cannot write `{}`: {e}", path.display()))),
+            Self::Stdout => {
+                let mut out = std::io::stdout().lock();
+                match body(&mut out).and_then(|()| out.flush()) {
+                    Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+                        Err(Failure::new(format!("cannot write standard output: {e}")))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Self::Special(path) => {
+                let file = std::fs::OpenOptions::new().write(true).open(path);
+                file.and_then(|file| fill(file, body))
+                    .map_err(|e| fail(path, e))
+            }
             Self::File { path, temporary } => {
-                let done =
-                    std::fs::write(temporary, text).and_then(|()| std::fs::rename(temporary, path));
-                done.map_err(|e| {
-                    // The first error is the one to tell.
-                    let _ = std::fs::remove_file(temporary);
-                    Failure::new(format!("cannot write `{}`: {e}", path.display()))
-                })
+                let file = std::fs::File::create(temporary);
+                let done = file.and_then(|file| fill(file, body));
+                done.and_then(|()| std::fs::rename(temporary, path))
+                    .map_err(|e| {
+                        // The first error is the one to tell.
+                        let _ = std::fs::remove_file(temporary);
+                        fail(path, e)
+                    })
             }
         }
     }
+}
+
+fn fill(
+    file: std::fs::File,
+    body: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let mut out = std::io::BufWriter::new(file);
+    body(&mut out)?;
+    out.flush()
 }

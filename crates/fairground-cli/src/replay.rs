@@ -7,7 +7,8 @@ use fairground::policy::Features;
 use fairground_sim::machine_file::Machine;
 use fairground_trace::derive::{Attributes, attributes};
 use fairground_trace::fidelity::Fidelity;
-use fairground_trace::replay::{Place, Replay, Run, hz_of};
+use fairground_trace::replay::{Place, Replay, Run};
+use fairground_trace::text::SAID;
 use fairground_trace::{Recording, save};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -16,6 +17,7 @@ use crate::explain::{self, Asked, Asking};
 use crate::failure::Failure;
 use crate::output::{self, Place as Target};
 use crate::plan::{patches, profile_named, set};
+use crate::replay_home::{NEWEST, home};
 use crate::replay_report;
 use crate::replay_text::{self, Sides};
 use crate::traced::Traced;
@@ -29,16 +31,17 @@ pub struct ReplayArgs {
     /// Machine that it was recorded on [default: a built-in one with as many CPUs]
     #[arg(long, value_name = "MACHINE")]
     pub recorded_on: Option<String>,
-    /// Kernel that it was recorded on: a name of `list profiles`
-    #[arg(long, value_name = "PROFILE", default_value = "linux-6.18")]
-    pub recorded_profile: String,
+    /// Kernel that it was recorded on: a name of `list profiles` [default: linux-6.18]
+    #[arg(long, value_name = "PROFILE")]
+    pub recorded_profile: Option<String>,
     /// What the trace does not say: tick, groups, policies, affinity (docs/replay.md)
     #[arg(long, value_name = "FILE")]
     pub attributes: Option<PathBuf>,
-    /// What the recorder cost at each event, in nanoseconds
-    #[arg(long, value_name = "NS", default_value_t = 130,
+    /// What the recorder cost at each event, in nanoseconds [default: 290 for perf.data, 130 for
+    /// others, 0 for a simulated run]
+    #[arg(long, value_name = "NS",
           value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
-    pub tracer_ns: u64,
+    pub tracer_ns: Option<u64>,
     #[command(flatten)]
     pub what: What,
     /// Write the derived scenario, for editing and `fairground run`
@@ -89,18 +92,20 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         return Err(Failure::with_help("a replay has one seed", help));
     }
     let outputs = Outputs::new(args)?;
-    let known = match &args.attributes {
-        Some(file) => read_attributes(file)?,
-        None => Attributes::default(),
+    let given = args.attributes.as_deref().map(read_attributes);
+    let given = given.transpose()?;
+    let recording = open(path)?;
+    let known = match given {
+        Some(given) => given,
+        None => said(path, &recording)?,
     };
     let (decisions, files) = split(&args.what.set);
     let with = changed(&known, &files)?;
-    let recording = open(path)?;
     let home = home(args, &recording, &known)?;
     let elsewhere = elsewhere(args, &home, &decisions)?;
     let run_failed = |e: String| Failure::new(format!("{}: {e}", path.display()));
-    let seed = args.what.seed.unwrap_or(1);
     let replay = Replay::new(&recording, &known, &home).map_err(run_failed)?;
+    let seed = args.what.seed.unwrap_or(replay.seed());
     if let Some(asked) = &args.explain {
         let place = elsewhere.as_ref().unwrap_or(&home);
         let prepared = replay.prepared(place, &with).map_err(run_failed)?;
@@ -186,7 +191,7 @@ impl Outputs {
 fn scenario(args: &ReplayArgs, path: &Path, home: &Place, run: &Run) -> String {
     let title = path.file_name().unwrap_or(path.as_os_str());
     let title = title.to_string_lossy();
-    let profile = &args.recorded_profile;
+    let profile = args.recorded_profile.as_deref().unwrap_or(NEWEST);
     let hz = home.features.hz;
     save::scenario(&run.derived, &title, &home.machine.id, profile, hz)
 }
@@ -207,60 +212,21 @@ pub fn open(path: &Path) -> Result<Recording, Failure> {
     read.map_err(|e| Failure::new(format!("{}: {e}", path.display())))
 }
 
+/// What a simulated run says about itself in its text.
+fn said(path: &Path, recording: &Recording) -> Result<Attributes, Failure> {
+    Attributes::parse(&recording.said).map_err(|e| {
+        let message = format!(
+            "{}: the lines that begin with `{SAID}`: {e}",
+            path.display()
+        );
+        Failure::with_help(message, "--attributes FILE is used instead of them")
+    })
+}
+
 fn read_attributes(file: &Path) -> Result<Attributes, Failure> {
     let fail = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|e| fail(&e))?;
     Attributes::parse(&text).map_err(|e| fail(&e))
-}
-
-/// The machine and setting of the recording.
-///
-/// # Errors
-/// An unknown machine or profile, or none with enough CPUs.
-pub fn home(
-    args: &ReplayArgs,
-    recording: &Recording,
-    known: &Attributes,
-) -> Result<Place, Failure> {
-    let machine = match &args.recorded_on {
-        Some(arg) => Machine::from_path_or_id(arg)?,
-        None => guess(recording.cpus as usize)?,
-    };
-    let cpus = machine.topology.nr_cpus();
-    if cpus < recording.cpus as usize {
-        let message = format!(
-            "the trace has {} CPUs, {} has {cpus}",
-            recording.cpus, machine.id
-        );
-        return Err(Failure::with_help(
-            message,
-            "name another with --recorded-on",
-        ));
-    }
-    let mut features = Features::default();
-    features.set_all(profile_named(&args.recorded_profile)?.sets);
-    if let Some(hz) = known.hz.or_else(|| hz_of(recording)) {
-        set(&mut features, "hz", &hz.to_string())?;
-    }
-    Ok(Place {
-        machine,
-        features,
-        tracer_ns: args.tracer_ns,
-    })
-}
-
-/// A built-in machine with so many CPUs, or the smallest larger one, cut down if that is possible.
-fn guess(cpus: usize) -> Result<Machine, Failure> {
-    let all: Result<Vec<Machine>, _> = Machine::builtin_ids().map(Machine::builtin).collect();
-    let large = all?.into_iter().filter(|m| m.topology.nr_cpus() >= cpus);
-    let machine = large.min_by_key(|m| m.topology.nr_cpus()).ok_or_else(|| {
-        let message = format!("no built-in machine has the {cpus} CPUs of the trace");
-        Failure::with_help(message, "name a machine file with --recorded-on")
-    })?;
-    if machine.topology.nr_cpus() == cpus {
-        return Ok(machine);
-    }
-    Ok(machine.shrunk(cpus).unwrap_or(machine))
 }
 
 /// Where else it shall run; `None`: nothing was said about that.

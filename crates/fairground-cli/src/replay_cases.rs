@@ -11,7 +11,8 @@ use rayon::prelude::*;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::replay::{ReplayArgs, home, open};
+use crate::replay::{ReplayArgs, open};
+use crate::replay_home::home;
 use crate::replay_text::number;
 
 /// Traces of a case: what stands in the table, and the files that it may be in.

@@ -10,6 +10,7 @@ use fairground_trace::derive::Attributes;
 use fairground_trace::fidelity::{Fidelity, Pair};
 use fairground_trace::measure::Measured;
 use fairground_trace::replay::{Replay, Run};
+use fairground_trace::simulated::Throttle;
 
 use crate::failure::Failure;
 use crate::replay_text::{self, Sides, number};
@@ -74,24 +75,33 @@ pub fn text(
 }
 
 fn sides(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Vec<Samples> {
-    let one = |name: &str, r: &Recording, m: &Measured, stacks: &[Stack]| {
-        let group_of = |tid: u32| known.group_of(&r.names.get(tid));
-        samples(&Source {
-            variant: name,
-            about: format!("From the start of the recording: {name}"),
-            recording: r,
-            from_ns: m.window.0,
-            origin_ns: m.window.0,
-            groups: known.groups(),
-            group_of: &group_of,
-            throttles: Vec::new(),
-            stacks,
-            latency: latencies(m),
-        })
+    let one =
+        |name: &str, r: &Recording, m: &Measured, stacks: &[Stack], throttles: &[Throttle]| {
+            let group_of = |tid: u32| known.group_of(tid, &r.names.get(tid));
+            samples(&Source {
+                variant: name,
+                about: format!("From the start of the recording: {name}"),
+                recording: r,
+                from_ns: m.window.0,
+                origin_ns: m.window.0,
+                groups: known.groups(),
+                group_of: &group_of,
+                throttles: throttles.to_vec(),
+                stacks,
+                latency: latencies(m),
+            })
+        };
+    let run = |name: &str, run: &Run| {
+        one(
+            name,
+            &run.events,
+            &run.measured,
+            &run.stacks,
+            &run.throttles,
+        )
     };
-    let run = |name: &str, run: &Run| one(name, &run.events, &run.measured, &run.stacks);
     let mut all = vec![
-        one("recorded", s.recording, &replay.recorded, &[]),
+        one("recorded", s.recording, &replay.recorded, &[], &[]),
         run("replayed", s.run),
     ];
     all.extend(s.what_if.map(|(_, _, other)| run("what if", other)));

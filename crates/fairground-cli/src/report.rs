@@ -7,7 +7,7 @@ use fairground_sim::host::{Stack, TraceLine};
 use fairground_sim::outcome::Outcome;
 use fairground_sim::workload::Workload;
 use fairground_trace::Recording;
-use fairground_trace::simulated::{self, FIRST_TID, Identity};
+use fairground_trace::simulated::{self, FIRST_TID, Throttle};
 use fairground_trace::walk::{Fact, Walk};
 
 use crate::plan::Plan;
@@ -35,7 +35,7 @@ pub struct Source<'a> {
     /// The number of a thread's group.
     pub group_of: &'a dyn Fn(u32) -> u32,
     /// Throttled queues: when, CPU, group, whether from then on.
-    pub throttles: Vec<(u64, u32, u32, bool)>,
+    pub throttles: Vec<Throttle>,
     /// Time by stack.
     pub stacks: &'a [Stack],
     /// Latencies of all seeds.
@@ -53,19 +53,13 @@ pub fn of_runs(plan: &Plan, simulated: &Simulated, names: &[&str]) -> Vec<Sample
 fn of_run(plan: &Plan, variant: &str, outcomes: &[Outcome], kept: &Kept) -> Option<Samples> {
     let first = outcomes.first()?;
     let cpus = plan.machine.topology.nr_cpus() as u32;
-    let who = identities(&plan.workload, &kept.templates);
+    let who = simulated::identities(&plan.workload, &kept.templates);
     let recording = simulated::recording(&first.trace, cpus, &who);
     let groups = groups(&plan.workload, &kept.templates, &first.trace);
     let group_of = |tid: u32| {
         let task = tid.wrapping_sub(FIRST_TID) as usize;
         groups.get(task).copied().unwrap_or(0)
     };
-    let throttles = first.trace.iter().filter_map(|line| match line.event {
-        SimEvent::Throttle { cpu, tg, throttled } => {
-            Some((line.at_ns, cpu.0, tg.idx() as u32, throttled))
-        }
-        _ => None,
-    });
     Some(samples(&Source {
         variant,
         about: format!("Seed {}", first.seed),
@@ -79,23 +73,10 @@ fn of_run(plan: &Plan, variant: &str, outcomes: &[Outcome], kept: &Kept) -> Opti
             .map(|g| g.path.clone())
             .collect(),
         group_of: &group_of,
-        throttles: throttles.collect(),
+        throttles: simulated::throttles(&first.trace),
         stacks: &kept.stacks,
         latency: merged(outcomes),
     }))
-}
-
-/// Who the tasks of a run are to the outside.
-pub fn identities(workload: &Workload, templates: &[u32]) -> Vec<Identity> {
-    let identity = |(tid, template): (u32, &u32)| {
-        let template = &workload.templates[*template as usize];
-        Identity {
-            tid,
-            prio: 120 + i16::from(template.nice),
-            comm: template.name.clone(),
-        }
-    };
-    (FIRST_TID..).zip(templates).map(identity).collect()
 }
 
 /// The group of each task: its template's, else its parent's.
@@ -255,7 +236,7 @@ impl<'a> Collect<'a> {
     }
 
     /// Throttled queues, as CPUs.
-    fn throttles(&mut self, changes: &[(u64, u32, u32, bool)]) {
+    fn throttles(&mut self, changes: &[Throttle]) {
         let mut since = std::collections::BTreeMap::new();
         let end = self.span.1;
         let mut ended = Vec::new();

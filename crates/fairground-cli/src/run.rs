@@ -33,7 +33,9 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
         let asking = Asking {
             setup: &setup,
             exact: &Exact::default(),
-            identities: &|templates| report::identities(&plan.workload, templates),
+            identities: &|templates| {
+                fairground_trace::simulated::identities(&plan.workload, templates)
+            },
             origin_ns: 0,
         };
         return stdout(&explain::answer(&asking, asked)?);

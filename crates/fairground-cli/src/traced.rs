@@ -9,6 +9,7 @@ use fairground_sim::host::Stack;
 use fairground_sim::machine::Setup;
 use fairground_sim::moment;
 use fairground_trace::Recording;
+use fairground_trace::derive::Attributes;
 use fairground_trace::export::{self, ENDS, Extras, Format};
 use fairground_trace::simulated::{self, FIRST_TID};
 
@@ -114,11 +115,12 @@ impl Traced {
             ..Exact::default()
         };
         let run = exact::run(&setup, &exact, u64::MAX).map_err(Failure::new)?;
-        let who = crate::report::identities(&plan.workload, &run.templates);
+        let who = simulated::identities(&plan.workload, &run.templates);
         let cpus = plan.machine.topology.nr_cpus() as u32;
         let groups = plan.workload.cgroups.iter().map(|g| g.path.clone());
         let extras = Extras::new(&groups.collect::<Vec<_>>(), &run.groups, &run.waits);
-        let recording = simulated::recording(&run.outcome.trace, cpus, &who);
+        let mut recording = simulated::recording(&run.outcome.trace, cpus, &who);
+        recording.said = Attributes::of_run(&setup, &run.templates).text();
         self.put_with(&recording, &extras, format)
     }
 
@@ -156,10 +158,8 @@ impl Traced {
         extras: &Extras,
         format: Format,
     ) -> Result<(), Failure> {
-        let mut bytes = Vec::new();
-        export::write_with(recording, extras, format, &mut bytes)
-            .map_err(|e| Failure::new(format!("cannot write a trace: {e}")))?;
-        self.place.write_bytes(&bytes)
+        self.place
+            .stream(|mut out| export::write_with(recording, extras, format, &mut out))
     }
 }
 

@@ -7,6 +7,23 @@ use crate::machine::{Setup, Sim};
 use crate::outcome::{Outcome, RunError, outcome};
 use crate::samples::{self, GroupState, Wait, Waits};
 
+/// How an initial task comes into a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// It was there before, and sleeps until then.
+    Asleep {
+        /// When, ns.
+        until_ns: u64,
+    },
+    /// It is created then, by nobody in particular: what places it is the choice for a new task.
+    Created {
+        /// When, ns.
+        at_ns: u64,
+        /// The CPU that creates it.
+        cpu: u32,
+    },
+}
+
 /// What a recording fixes.
 #[derive(Clone, Debug, Default)]
 pub struct Exact {
@@ -15,7 +32,7 @@ pub struct Exact {
     /// What the recorder costs at each tracepoint.
     pub tracer_ns: u64,
     /// When each initial task starts; those beyond the list start as in any run.
-    pub starts_ns: Vec<u64>,
+    pub starts: Vec<Start>,
     /// Keep time by stack of functions.
     pub stacks: bool,
     /// Look at all groups whenever so much time has gone; 0: never.
@@ -37,8 +54,11 @@ impl Exact {
                 ..Waits::default()
             })
         });
-        for (task, at_ns) in self.starts_ns.iter().enumerate() {
-            sim.start_at(task, *at_ns);
+        for (task, start) in self.starts.iter().enumerate() {
+            match *start {
+                Start::Asleep { until_ns } => sim.start_at(task, until_ns),
+                Start::Created { at_ns, cpu } => sim.create_at(task, at_ns, cpu),
+            }
         }
     }
 }

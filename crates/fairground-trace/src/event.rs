@@ -142,10 +142,12 @@ impl State {
     }
 }
 
-/// Names of threads (`comm`): the last one that was seen.
+/// Names of threads (`comm`): the last one that was seen. And of which process each is, where the
+/// recording says so.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     by_tid: FxHashMap<u32, [u8; COMM]>,
+    processes: FxHashMap<u32, u32>,
 }
 
 /// Longest name in the kernel, with the terminating zero.
@@ -161,7 +163,23 @@ impl Names {
         let mut fixed = [0; COMM];
         let n = comm.len().min(COMM - 1);
         fixed[..n].copy_from_slice(&comm[..n]);
-        self.by_tid.insert(tid, fixed);
+        // Nearly always the name is known.
+        if self.by_tid.get(&tid) != Some(&fixed) {
+            self.by_tid.insert(tid, fixed);
+        }
+    }
+
+    /// Remembers the process (thread group) of a thread.
+    pub fn see_process(&mut self, tid: u32, process: u32) {
+        if tid != 0 && process != 0 {
+            self.processes.insert(tid, process);
+        }
+    }
+
+    /// The process of a thread; `None` if the recording does not say.
+    #[must_use]
+    pub fn process(&self, tid: u32) -> Option<u32> {
+        self.processes.get(&tid).copied()
     }
 
     /// All names, by thread id.

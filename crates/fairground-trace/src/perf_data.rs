@@ -89,6 +89,7 @@ fn take(record: &EventRecord<'_>, decoder: &Decoder, recording: &mut Recording) 
                     .other("samples without data, time or CPU");
                 return true;
             };
+            see_process(sample.tid, sample.pid, recording);
             decoder.record(&raw.as_slice(), cpu, at_ns, recording)
         }
         EventRecord::Lost(lost) => {
@@ -98,10 +99,20 @@ fn take(record: &EventRecord<'_>, decoder: &Decoder, recording: &mut Recording) 
         EventRecord::Comm(comm) => {
             let tid = u32::try_from(comm.tid).unwrap_or(0);
             recording.names.see(tid, &comm.name.as_slice());
+            see_process(Some(comm.tid), Some(comm.pid), recording);
+            true
+        }
+        EventRecord::Fork(fork) => {
+            see_process(Some(fork.tid), Some(fork.pid), recording);
             true
         }
         _ => true,
     }
+}
+
+fn see_process(tid: Option<i32>, process: Option<i32>, recording: &mut Recording) {
+    let number = |n: Option<i32>| n.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+    recording.names.see_process(number(tid), number(process));
 }
 
 /// The tracing data begin as a trace.dat, with a version of their own.

@@ -24,6 +24,8 @@ pub struct Recording {
     pub left_out: LeftOut,
     /// Kind of file, for people.
     pub format: &'static str,
+    /// What events do not say, as TOML of [`crate::derive::Attributes`]: of a simulated run.
+    pub said: String,
 }
 
 /// What was not used, and how often.

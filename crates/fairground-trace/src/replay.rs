@@ -21,7 +21,7 @@ use crate::derive::{Attributes, Derived, Logs, Trim, derive, tick};
 use crate::event::Kind;
 use crate::measure::{Measured, measure};
 use crate::recording::Recording;
-use crate::simulated::{self, Identity};
+use crate::simulated::{self, Identity, Throttle};
 use crate::walk::{ThreadId, Waker};
 
 /// Simulations that find the [`Trim`]: at most, and at least.
@@ -96,6 +96,8 @@ pub struct Run {
     pub unfinished: usize,
     /// The run, as a recording.
     pub events: Recording,
+    /// Queues that were throttled.
+    pub throttles: Vec<Throttle>,
     /// Time of the kernel's functions by stack.
     pub stacks: Vec<Stack>,
 }
@@ -124,6 +126,7 @@ impl<'a> Replay<'a> {
             phase_ns: tick::phase(&logs.preempted_at, tick_ns),
             trim: Trim {
                 per_op_ns: vec![0; logs.logs.len()],
+                birth_ns: vec![0; logs.logs.len()],
                 ..Trim::default()
             },
             logs,
@@ -131,7 +134,7 @@ impl<'a> Replay<'a> {
         };
         let mut best: Option<(f64, Trim)> = None;
         for round in 0..ROUNDS {
-            let run = replay.run(home, 1)?;
+            let run = replay.run(home, replay.seed())?;
             let off = replay.off(&run);
             if best.as_ref().is_none_or(|(least, _)| off < *least) {
                 best = Some((off, replay.trim.clone()));
@@ -146,6 +149,12 @@ impl<'a> Replay<'a> {
             replay.trim = trim;
         }
         Ok(replay)
+    }
+
+    /// The seed of the run that the recording is of; 1 if it is of a real machine.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.attributes.run.as_ref().map_or(1, |run| run.seed)
     }
 
     /// Runs it at `place`.
@@ -178,10 +187,11 @@ impl<'a> Replay<'a> {
         let (start, _) = self.logs.span;
         let tick = place.features.tick_ns();
         let phase = self.phase_ns.unwrap_or(0) + derived.lead_ns + tick;
+        let phase = (phase + tick - start % tick) % tick;
         let exact = Exact {
-            tick_phase_ns: Some((phase + tick - start % tick) % tick),
+            tick_phase_ns: with.run.is_none().then_some(phase),
             tracer_ns: place.tracer_ns,
-            starts_ns: derived.starts_ns.clone(),
+            starts: derived.starts.clone(),
             stacks: true,
             ..Exact::default()
         };
@@ -197,6 +207,7 @@ impl<'a> Replay<'a> {
                 tid: thread.tid,
                 prio: thread.prio,
                 comm: self.recording.names.get(thread.tid),
+                process: self.recording.names.process(thread.tid),
             }
         };
         templates.iter().map(identity).collect()
@@ -249,6 +260,7 @@ impl<'a> Replay<'a> {
             elapsed_ns: end - lead,
             unfinished,
             events,
+            throttles: simulated::throttles(&traced.outcome.trace),
             stacks: traced.stacks.clone(),
         }
     }
@@ -276,9 +288,33 @@ impl<'a> Replay<'a> {
             *per_op = per_op.saturating_add_signed(over / part);
         }
         let again = Logs::of(&run.events.events, run.events.cpus);
+        self.births(&again, run.derived.lead_ns);
         let late = lateness(&self.logs, &again, &self.causes, run.derived.lead_ns);
         self.trim.sleep_ns = self.trim.sleep_ns.saturating_add_signed(late.0 / part);
         self.trim.time_ns = self.trim.time_ns.saturating_add_signed(late.1 / part);
+    }
+}
+
+impl Replay<'_> {
+    /// Threads that nobody creates come into being when an interrupt has been served.
+    fn births(&mut self, again: &Logs, lead: u64) {
+        let born = |logs: &Logs, from: u64| -> rustc_hash::FxHashMap<u32, i64> {
+            let mut born = rustc_hash::FxHashMap::default();
+            for (about, log) in logs.threads.iter().zip(&logs.logs) {
+                if about.forked && log.parent.is_none() {
+                    let at = about.born_ns as i64 - from as i64;
+                    born.entry(about.tid).or_insert(at);
+                }
+            }
+            born
+        };
+        let (recorded, replayed) = (born(&self.logs, self.logs.span.0), born(again, lead));
+        for (thread, about) in self.logs.threads.iter().enumerate() {
+            if let (Some(a), Some(b)) = (recorded.get(&about.tid), replayed.get(&about.tid)) {
+                let late = &mut self.trim.birth_ns[thread];
+                *late = late.saturating_add_signed(b - a);
+            }
+        }
     }
 }
 

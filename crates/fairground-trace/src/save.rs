@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use fairground_sim::workload::program::{Dur, Op, Policy, Workload};
+use fairground_sim::exact::Start;
+use fairground_sim::workload::program::{Dur, KERNEL_PROCESS, Op, Policy, Workload};
 
 use crate::derive::Derived;
 
@@ -31,12 +32,16 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
     // Writing to a string cannot fail.
     let _ = writeln!(text, "semaphores = {{ {} }}", sems.join(", "));
     groups(w, &mut text);
-    let mut starts = derived.starts_ns.iter();
-    let first = derived.starts_ns.iter().min().copied().unwrap_or(0);
+    let at_ns = |start: &Start| match *start {
+        Start::Asleep { until_ns } => until_ns,
+        Start::Created { at_ns, .. } => at_ns,
+    };
+    let mut starts = derived.starts.iter().map(at_ns);
+    let first = starts.clone().min().unwrap_or(0);
     for (index, template) in w.templates.iter().enumerate() {
         let _ = write!(text, "\n[[task]]\nname = {}\n", quoted(&names[index]));
         if w.initial.contains(&(index as u32)) {
-            let start = starts.next().copied().unwrap_or(0) - first;
+            let start = starts.next().unwrap_or(0) - first;
             if start > 0 {
                 let _ = writeln!(text, "start = \"{start}ns\"");
             }
@@ -61,7 +66,13 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
             let path = &w.cgroups[group as usize].path;
             let _ = writeln!(text, "cgroup = {}", quoted(path));
         }
-        text += "process = \"recorded\"\nsteps = [\n";
+        match (template.process, template.thread) {
+            (KERNEL_PROCESS, _) => text += "process = \"kernel\"\n",
+            (1, _) => text += "process = \"recorded\"\n",
+            (number, true) => drop(writeln!(text, "process = \"recorded {number}\"")),
+            (_, false) => {}
+        }
+        text += "steps = [\n";
         let ops = &w.programs[template.program as usize].ops;
         steps(ops, &names, &mut text);
         text += "]\n";

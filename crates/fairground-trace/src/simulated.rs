@@ -3,6 +3,8 @@
 use fairground::event::Event as SimEvent;
 use fairground::value::TaskId;
 use fairground_sim::host::TraceLine;
+use fairground_sim::workload::Workload;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::event::{Context, Event, Kind, Names, State};
 use crate::recording::Recording;
@@ -16,10 +18,33 @@ pub struct Identity {
     pub prio: i16,
     /// Name.
     pub comm: String,
+    /// The thread that its process is named by, if that is known.
+    pub process: Option<u32>,
 }
 
 /// The first thread id of simulated tasks: those below belong to the kernel on a real machine.
 pub const FIRST_TID: u32 = 1000;
+
+/// Who the tasks of a run of `workload` are, from the template of each.
+#[must_use]
+pub fn identities(workload: &Workload, templates: &[u32]) -> Vec<Identity> {
+    let mut leaders: FxHashMap<u32, u32> = FxHashMap::default();
+    let identity = |(tid, template): (u32, &u32)| {
+        let forked = (tid - FIRST_TID) as usize >= workload.initial.len();
+        let template = &workload.templates[*template as usize];
+        let leader = match template.thread || !forked {
+            true => *leaders.entry(template.process).or_insert(tid),
+            false => tid,
+        };
+        Identity {
+            tid,
+            prio: 120 + i16::from(template.nice),
+            comm: template.name.clone(),
+            process: Some(leader),
+        }
+    };
+    (FIRST_TID..).zip(templates).map(identity).collect()
+}
 
 /// The events of `trace` on `cpus` CPUs; `who` has an identity for each task by number.
 #[must_use]
@@ -27,8 +52,10 @@ pub fn recording(trace: &[TraceLine], cpus: u32, who: &[Identity]) -> Recording 
     let mut names = Names::default();
     for identity in who {
         names.see(identity.tid, identity.comm.as_bytes());
+        names.see_process(identity.tid, identity.process.unwrap_or(0));
     }
     let mut current: Vec<Option<TaskId>> = vec![None; cpus as usize];
+    let mut forked = FxHashSet::default();
     let mut recording = Recording {
         cpus,
         names,
@@ -42,20 +69,45 @@ pub fn recording(trace: &[TraceLine], cpus: u32, who: &[Identity]) -> Recording 
         {
             *slot = next;
         }
-        let Some(kind) = kind(line.event, of) else {
-            continue;
-        };
-        recording.push(Event {
+        let event = |kind: Kind| Event {
             at_ns: line.at_ns,
             cpu: line.cpu,
             tid: on.map_or(0, |task| of(task).0),
             context: Context::Unknown,
             kind,
-        });
+        };
+        match line.event {
+            SimEvent::Fork { child, .. } => drop(forked.insert(child)),
+            // Nobody that runs has created it.
+            SimEvent::WakeupNew { task, .. } if forked.insert(task) => {
+                let child = of(task).0;
+                recording.push(event(Kind::Fork { parent: 0, child }));
+            }
+            _ => {}
+        }
+        if let Some(kind) = kind(line.event, of) {
+            recording.push(event(kind));
+        }
     }
     mark_exits(&mut recording.events);
     recording.sort();
     recording
+}
+
+/// When a group's queue ran out of quota and got some again: time (ns), CPU, group, whether it is
+/// throttled from then on.
+pub type Throttle = (u64, u32, u32, bool);
+
+/// All of them in a run.
+#[must_use]
+pub fn throttles(trace: &[TraceLine]) -> Vec<Throttle> {
+    let throttle = |line: &TraceLine| match line.event {
+        SimEvent::Throttle { cpu, tg, throttled } => {
+            Some((line.at_ns, cpu.0, tg.idx() as u32, throttled))
+        }
+        _ => None,
+    };
+    trace.iter().filter_map(throttle).collect()
 }
 
 /// What a simulated tracepoint is called outside; quota has none.
@@ -123,7 +175,7 @@ fn switch(prev: Option<(u32, i16)>, runnable: bool, next: Option<(u32, i16)>) ->
 
 /// The switch away from a task that has exited says so.
 fn mark_exits(events: &mut [Event]) {
-    let mut exiting = rustc_hash::FxHashSet::default();
+    let mut exiting = FxHashSet::default();
     for event in events {
         match &mut event.kind {
             Kind::Exit { tid } => drop(exiting.insert(*tid)),

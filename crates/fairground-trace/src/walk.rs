@@ -20,6 +20,8 @@ pub struct Thread {
     pub born_ns: u64,
     /// It was created inside the recording.
     pub forked: bool,
+    /// The CPU that executed the event in which it was first heard of.
+    pub born_on: u32,
     state: At,
 }
 
@@ -46,6 +48,8 @@ pub struct Walk {
     by_tid: FxHashMap<u32, ThreadId>,
     cpus: Vec<CpuAt>,
     start: u64,
+    /// Where the event is from that is looked at.
+    cpu: u32,
     /// Switches that were filled in.
     pub inferred: u64,
 }
@@ -84,6 +88,7 @@ impl Walk {
 
     fn event(&mut self, event: &Event, sink: &mut impl FnMut(&[Thread], Fact)) {
         let (at, cpu) = (event.at_ns, event.cpu);
+        self.cpu = cpu;
         match event.kind {
             Kind::Switch {
                 prev,
@@ -381,12 +386,13 @@ impl Walk {
 
     fn new_thread(&mut self, tid: u32, prio: i16, at: u64) -> ThreadId {
         let born_ns = at;
-        let (state, forked) = (At::Unknown, false);
+        let (state, forked, born_on) = (At::Unknown, false, self.cpu);
         self.threads.push(Thread {
             tid,
             prio,
             born_ns,
             forked,
+            born_on,
             state,
         });
         self.by_tid.insert(tid, self.threads.len() - 1);

@@ -8,7 +8,7 @@ use fairground_trace::derive::Attributes;
 use fairground_trace::export::{self, Format};
 use fairground_trace::fidelity::Fidelity;
 use fairground_trace::replay::{Place, Replay};
-use fairground_trace::{Recording, open};
+use fairground_trace::{Event, Kind, Recording, State, open};
 
 fn exported(recording: &Recording, format: Format) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -26,29 +26,59 @@ fn text_that_was_exported_reads_the_same() {
     assert_eq!(again.names.all(), recording.names.all());
 }
 
+/// Exported, read and replayed: the fidelity, what was read, and the replay's events.
+fn there_and_back(words: &str) -> (Fidelity, Recording, Recording) {
+    let text = exported(&simulated(words), Format::Text);
+    let again = open::read(&text[..], &mut |_| {}).unwrap();
+    let attributes = Attributes::parse(&again.said).unwrap();
+    let home = Place {
+        machine: machine(),
+        features: Features::default(),
+        tracer_ns: 0,
+    };
+    let replay = Replay::new(&again, &attributes, &home).unwrap();
+    let run = replay.run(&home, replay.seed()).unwrap();
+    assert_eq!(run.unfinished, 0, "{words}");
+    let f = Fidelity::new(&replay.recorded, &run, &again.names);
+    (f, again, run.events)
+}
+
 #[test]
 fn a_replay_of_exported_text_gives_the_same_schedule() {
-    // Three hogs for each CPU: of fewer, where each starts decides how they are spread, and that
-    // turns on when a CPU was balanced last, which no trace says (docs/replay.md).
-    for words in ["sleepers --tasks 6 -d 400ms", "hogs -t 24 -d 400ms"] {
-        let recording = simulated(words);
-        let text = exported(&recording, Format::Text);
-        let again = open::read(&text[..], &mut |_| {}).unwrap();
-        let attributes = Attributes::default();
-        let home = Place {
-            machine: machine(),
-            features: Features::default(),
-            tracer_ns: 0,
+    for words in [
+        "hogs -t 12 -d 400ms",
+        "hogs -t 16 -d 400ms",
+        "hogs -t 24 -d 400ms",
+        "hogs -t 12 -d 300ms --nice 0,5,-3",
+        "hogs -t 12 -d 200ms --tree 1:2 --cpu-max 4ms/20ms",
+        "sleepers --tasks 6 -d 400ms",
+    ] {
+        let (f, ..) = there_and_back(words);
+        let met = f.met().map(|met| met == Some(true));
+        assert_eq!(met, [true; 3], "{words}: {f:?}");
+    }
+}
+
+/// Until the first thread has done what it did in the recording; those that were awake at its end
+/// sleep then, and the others have its CPU.
+#[test]
+fn hogs_get_the_same_cpus_at_the_same_times() {
+    /// Threads are created at whole nanoseconds.
+    const ROUNDED_NS: u64 = 2;
+    for tasks in [12, 16, 24] {
+        let (_, recorded, replayed) = there_and_back(&format!("hogs -t {tasks} -d 400ms"));
+        let done = |e: &Event| {
+            let state = State::Blocked(b'S');
+            matches!(e.kind, Kind::Switch { state: s, .. } if s == state)
         };
-        let replay = Replay::new(&again, &attributes, &home).unwrap();
-        let run = replay.run(&home, 1).unwrap();
-        assert_eq!(run.unfinished, 0, "{words}");
-        let f = Fidelity::new(&replay.recorded, &run, &again.names);
-        // Not the latency: hogs are woken once, and each sleeper is a process of its own, so a
-        // switch to it changes page tables; a trace does not say which threads share them.
-        let [cpu, switches, _] = f.met();
-        assert_eq!(cpu, Some(true), "{words}: {:?}", f.worst());
-        assert_eq!(switches, Some(true), "{words}: {:?}", f.switches());
+        let end = replayed.events.iter().position(done).unwrap();
+        let share = replayed.events[end].at_ns as f64 / recorded.span().1 as f64;
+        assert!(share > 0.95, "{tasks}: {share}");
+        for (a, b) in recorded.events.iter().zip(&replayed.events[..end]) {
+            let at = |e: &Event| (e.cpu, e.tid, e.kind);
+            assert_eq!(at(a), at(b), "{tasks}: {a:?} {b:?}");
+            assert!(a.at_ns.abs_diff(b.at_ns) <= ROUNDED_NS, "{a:?} {b:?}");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use fairground::value::{CpuMask, TaskId};
 
+use super::hrtimer::Hrtimer;
 use super::{Sim, Stuck};
 use crate::cache::NS;
 use crate::host::Place;
@@ -22,6 +23,18 @@ impl Sim<'_> {
         task.born_ns = at_ns;
         task.grid_ns = at_ns;
         task.due_ns = at_ns;
+    }
+
+    /// The initial task number `task`, which does not exist yet, is created at `at_ns` by `cpu`.
+    pub fn create_at(&mut self, task: usize, at_ns: u64, cpu: u32) {
+        self.start_at(task, at_ns);
+        let id = TaskId(task as u32);
+        for state in &mut self.cpus {
+            state.hrtimers.retain(|key, _| key.1 != Hrtimer::Wait(id));
+        }
+        let (cpu, at) = (cpu.min(self.cpus.len() as u32 - 1), at_ns * NS);
+        self.host.begin(cpu, 0);
+        self.set_wait(cpu, id, at, at);
     }
 
     /// Runs all events before `at_ns`.

@@ -26,7 +26,7 @@ use crate::host::{BOOT_NS, SimHost};
 use crate::machine_file::{self, Distance};
 use crate::rng::{Purpose, generator};
 use crate::workload::metric::Marks;
-use crate::workload::program::{Cgroup, Until, Workload};
+use crate::workload::program::{Cgroup, KERNEL_PROCESS, Until, Workload};
 
 /// Why a workload cannot run on a machine.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -55,8 +55,9 @@ const NO_LIMIT: Limit = Limit {
 
 /// The first address space that no template names.
 fn first_free_mm(workload: &Workload) -> u32 {
-    let named = workload.templates.iter().map(|t| t.process + 1);
-    named.max().unwrap_or(1)
+    let named = workload.templates.iter().map(|t| t.process);
+    let named = named.filter(|process| *process != KERNEL_PROCESS);
+    named.max().map_or(1, |last| last + 1)
 }
 
 fn new_host(setup: &Setup<'_>) -> SimHost {

@@ -12,6 +12,7 @@ use super::task::{Life, Stage, Wait};
 use crate::cache::Ps;
 use crate::costs::KernelOp;
 use crate::host::Place;
+use crate::workload::program::KERNEL_PROCESS;
 
 impl Sim<'_> {
     /// `cpu` goes on at `at`: with a step that waits, with a switch, with user code, or idle.
@@ -101,7 +102,7 @@ impl Sim<'_> {
         self.host.spend(Place::SwitchTo, self.host.prices.switch);
         if let Some(id) = next {
             let mm = self.tasks[id.idx()].mm;
-            if self.cpus[c].mm != mm {
+            if self.cpus[c].mm != mm && mm != KERNEL_PROCESS {
                 self.cpus[c].mm = mm;
                 self.host.op(KernelOp::SwitchMm);
             }

@@ -7,7 +7,9 @@ use super::node::{Fields, Node, from_toml};
 use super::steps::Lower;
 use crate::workload::bench::Env;
 use crate::workload::metric::{Better, From, MetricDef};
-use crate::workload::program::{FOREVER, Op, Policy, Program, TaskTemplate, Until, Workload};
+use crate::workload::program::{
+    FOREVER, KERNEL_PROCESS, Op, Policy, Program, TaskTemplate, Until, Workload,
+};
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -306,7 +308,7 @@ impl Tasks<'_> {
             let message = "there is no task to start; expected a [[task]]";
             return Err(self.source.error(0..0, message));
         }
-        let mut processes = BTreeMap::new();
+        let mut processes = BTreeMap::from([("kernel".to_owned(), KERNEL_PROCESS)]);
         for (fields, (name, range)) in opened.iter().zip(&ranges) {
             self.one(fields, name, range.clone(), &forked, &mut processes)?;
         }

@@ -225,6 +225,10 @@ impl Cgroup {
     }
 }
 
+/// The process of kernel threads: they have no address space of their own, and a CPU that switches
+/// to one keeps the page tables that it has.
+pub const KERNEL_PROCESS: u32 = u32::MAX;
+
 impl TaskTemplate {
     /// A task with nice 0, no affinity, in its own process.
     pub fn new(name: impl Into<String>, program: u32, process: u32) -> Self {

@@ -1,24 +1,44 @@
 //! What a trace does not say, from a TOML file: the tick, groups, and policy, slice, affinity and
 //! group of threads by name. `docs/replay.md` describes the file.
 
-use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 /// The file.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attributes {
     /// Ticks a second of the recorded kernel.
     pub hz: Option<u32>,
+    /// Of a simulated run: what it began with.
+    pub run: Option<RunWords>,
     /// Groups, parents before children.
     #[serde(default, rename = "cgroup")]
     pub cgroups: Vec<Group>,
-    /// Threads; the first that fits a name counts.
+    /// Threads; the first that fits a thread counts.
     #[serde(default, rename = "thread")]
     pub threads: Vec<ThreadWords>,
 }
 
+/// What a simulated run began with, at time 0 of its trace: its seed draws when ticks fall and when
+/// each CPU was balanced last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunWords {
+    /// Seed.
+    pub seed: u64,
+    /// Machine.
+    pub machine: String,
+    /// How many of its CPUs.
+    pub cpus: u32,
+    /// Decisions that are not those of the default profile.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+}
+
 /// A group.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
     /// Absolute path.
@@ -40,12 +60,16 @@ pub struct Group {
     pub idle: bool,
 }
 
-/// Threads of a name.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Threads of a name, or with these numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadWords {
     /// Name; `*` stands for any text.
+    #[serde(default = "any", skip_serializing_if = "is_any")]
     pub comm: String,
+    /// Thread ids; without them, all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tids: Vec<u32>,
     /// `normal`, `batch` or `idle`.
     #[serde(default)]
     pub policy: PolicyWords,
@@ -55,10 +79,23 @@ pub struct ThreadWords {
     pub cpus: Option<Vec<u32>>,
     /// Path of its group.
     pub cgroup: Option<String>,
+    /// Its process: threads of one name share an address space. `own`: nobody else is in it.
+    pub process: Option<String>,
+}
+
+/// [`ThreadWords::process`] of a thread that shares its address space with nobody.
+pub const OWN: &str = "own";
+
+fn any() -> String {
+    "*".into()
+}
+
+fn is_any(comm: &str) -> bool {
+    comm == "*"
 }
 
 /// Policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicyWords {
     /// `SCHED_OTHER`.
@@ -79,10 +116,12 @@ impl Attributes {
         toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())
     }
 
-    /// What is said about threads called `comm`.
+    /// What is said about the thread `tid` called `comm`.
     #[must_use]
-    pub fn of(&self, comm: &str) -> Option<&ThreadWords> {
-        self.threads.iter().find(|t| fits(&t.comm, comm))
+    pub fn of(&self, tid: u32, comm: &str) -> Option<&ThreadWords> {
+        let named = |t: &&ThreadWords| t.tids.is_empty() || t.tids.contains(&tid);
+        let mut threads = self.threads.iter();
+        threads.find(|t| named(t) && fits(&t.comm, comm))
     }
 
     /// Paths of all groups, the root first.
@@ -93,10 +132,10 @@ impl Attributes {
         std::iter::once("/".to_string()).chain(known).collect()
     }
 
-    /// The group of threads called `comm`, by its place in [`Attributes::groups`].
+    /// The group of the thread `tid` called `comm`, by its place in [`Attributes::groups`].
     #[must_use]
-    pub fn group_of(&self, comm: &str) -> u32 {
-        let Some(path) = self.of(comm).and_then(|t| t.cgroup.as_ref()) else {
+    pub fn group_of(&self, tid: u32, comm: &str) -> u32 {
+        let Some(path) = self.of(tid, comm).and_then(|t| t.cgroup.as_ref()) else {
             return 0;
         };
         let groups = self.groups();
@@ -163,8 +202,10 @@ mod tests {
         )
         .unwrap();
         assert_eq!(a.cgroups[0].limit(), Ok((Some(20_000_000), 50_000_000)));
-        assert_eq!(a.of("webserver").unwrap().policy, PolicyWords::Idle);
-        assert!(a.of("db").is_none());
+        assert_eq!(a.of(1, "webserver").unwrap().policy, PolicyWords::Idle);
+        assert!(a.of(1, "db").is_none());
+        let tids = Attributes::parse("[[thread]]\ntids = [7]\nslice_us = 3000\n").unwrap();
+        assert!(tids.of(7, "x").is_some() && tids.of(8, "x").is_none());
         let error = Attributes::parse("[[thread]]\ncom = 1\n").unwrap_err();
         assert!(error.contains("line 2") && error.contains("com"), "{error}");
         assert!(limit("fast").unwrap_err().contains("QUOTA PERIOD"));

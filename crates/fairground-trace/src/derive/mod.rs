@@ -6,8 +6,10 @@
 //! | `log` | the recording, thread by thread |
 //! | `cause` | timer or thread: what wakes a sleeper, where the recording leaves it open |
 //! | `attributes` | what a trace does not say: groups, policies, affinity; from a file |
+//! | `run` | attributes of a simulated run |
 //! | `tick` | the recorded kernel's tick, as far as it shows |
 //! | `pins` | affinity as far as it shows |
+//! | `process` | which threads share an address space |
 //! | `truth` | attributes of a recorded case |
 //! | `workload` | a [`fairground_sim`] workload of it |
 
@@ -15,6 +17,8 @@ pub mod attributes;
 pub mod cause;
 pub mod log;
 pub mod pins;
+pub mod process;
+mod run;
 pub mod tick;
 pub mod truth;
 pub mod workload;

@@ -31,10 +31,13 @@ pub fn of_case(case: &Case) -> Attributes {
         },
         slice_us: t.slice_us.filter(|us| *us > 0),
         cpus: t.affinity.clone().filter(|c| !c.is_empty()),
+        process: None,
+        tids: Vec::new(),
         cgroup: (t.cgroup != "/").then(|| t.cgroup.clone()),
     };
     Attributes {
         hz: case.machine.hz,
+        run: None,
         cgroups: case.cgroups.iter().map(group).collect(),
         threads: case.tasks.iter().map(thread).collect(),
     }

@@ -9,12 +9,14 @@ use fairground_sim::workload::program::{
     Cgroup, Dur, Op, Policy, Program, TaskTemplate, Until, Workload,
 };
 
+use fairground_sim::exact::Start;
 use rustc_hash::FxHashSet;
 
 use super::attributes::{Attributes, PolicyWords};
 use super::cause::{Causes, Timer};
 use super::log::{Block, Logs, Step};
 use super::pins::is_stopper;
+use super::process::Processes;
 use crate::event::Names;
 use crate::walk::{ThreadId, Waker};
 
@@ -24,7 +26,7 @@ pub struct Derived {
     /// The workload; its time zero is [`Derived::lead_ns`] before the recording's start.
     pub workload: Workload,
     /// When each initial task begins.
-    pub starts_ns: Vec<u64>,
+    pub starts: Vec<Start>,
     /// Thread of each template.
     pub threads: Vec<ThreadId>,
     /// Operations of each thread that enter the kernel.
@@ -47,6 +49,8 @@ pub struct Trim {
     pub sleep_ns: u64,
     /// From a point in time to the wake-up.
     pub time_ns: u64,
+    /// From when a thread that nobody created shall be to when it is, by thread.
+    pub birth_ns: Vec<u64>,
 }
 
 /// What the derivation is made from.
@@ -84,6 +88,7 @@ struct Builder<'a> {
     trim: &'a Trim,
     out: Derived,
     template: Vec<Option<u32>>,
+    processes: Processes,
     real_time: u64,
 }
 
@@ -93,7 +98,11 @@ struct Builder<'a> {
 /// A sentence that says which attribute makes no sense.
 pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
     let n = from.logs.logs.len();
-    let lead = (LEAD_NS + n as u64 * LEAD_EACH_NS).next_multiple_of(from.tick_ns.max(1));
+    let lead = match from.attributes.run {
+        // Its trace begins where it began.
+        Some(_) => from.logs.span.0,
+        None => (LEAD_NS + n as u64 * LEAD_EACH_NS).next_multiple_of(from.tick_ns.max(1)),
+    };
     let mut workload = Workload::new("replay", Vec::new());
     let span = from.logs.span.1 - from.logs.span.0;
     if span > SPAN_MAX_NS {
@@ -110,7 +119,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
         trim,
         out: Derived {
             workload,
-            starts_ns: Vec::new(),
+            starts: Vec::new(),
             threads: Vec::new(),
             ops: vec![0; n],
             demand_ns: vec![0; n],
@@ -118,6 +127,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
             notes: Vec::new(),
         },
         template: vec![None; n],
+        processes: Processes::new(from.logs, from.names, from.attributes),
         real_time: 0,
     };
     b.groups()?;
@@ -197,14 +207,18 @@ impl Builder<'_> {
         let log = &self.from.logs.logs[thread];
         let prio = self.from.logs.threads[thread].prio;
         let index = self.out.workload.templates.len() as u32;
-        let mut t = TaskTemplate::new(name.clone(), index, 1);
-        t.thread = true;
+        let mut t = TaskTemplate::new(name.clone(), index, self.processes.of(thread));
+        t.thread = !self.processes.is_alone(thread);
         t.nice = prio.saturating_sub(120).clamp(-20, 19) as i8;
         self.real_time += u64::from(prio < 100);
-        if let Some(cpu) = self.from.pins[thread] {
+        if let Some(cpu) = self.from.pins[thread].filter(|_| !self.says_cpus(thread)) {
             t.affinity = Some(self.mask(vec![cpu]));
         }
-        if let Some(words) = self.from.attributes.of(&name) {
+        if let Some(words) = self
+            .from
+            .attributes
+            .of(self.from.logs.threads[thread].tid, &name)
+        {
             t.policy = match words.policy {
                 PolicyWords::Normal => Policy::Normal,
                 PolicyWords::Batch => Policy::Batch,
@@ -225,18 +239,7 @@ impl Builder<'_> {
         if !kept {
             t.cgroup = t.cgroup.or(Some(0));
             self.out.workload.initial.push(index);
-            let start = if log.awake_at_start || self.from.logs.threads[thread].forked {
-                let born = self.from.logs.threads[thread].born_ns;
-                let after = if log.awake_at_start {
-                    0
-                } else {
-                    born - self.from.logs.span.0
-                };
-                self.out.lead_ns + after
-            } else {
-                self.out.lead_ns / 2
-            };
-            self.out.starts_ns.push(start);
+            self.out.starts.push(self.start(thread));
         }
         self.out.workload.templates.push(t);
         self.out.workload.programs.push(Program {
@@ -246,6 +249,36 @@ impl Builder<'_> {
         self.out.threads.push(thread);
         self.template[thread] = Some(index);
         Ok(())
+    }
+
+    /// Whether where a thread waited says nothing about its affinity: a simulated run says what
+    /// that is, and a thread whose group has no quota left waits beside idle CPUs.
+    fn says_cpus(&self, thread: ThreadId) -> bool {
+        let attributes = self.from.attributes;
+        let tid = self.from.logs.threads[thread].tid;
+        let words = attributes.of(tid, &self.name(thread));
+        let group = words.and_then(|w| w.cgroup.as_deref()).unwrap_or("/");
+        let above = |path: &str| path == group || group.starts_with(&format!("{path}/"));
+        let mut groups = attributes.cgroups.iter().filter(|g| above(&g.path));
+        attributes.run.is_some()
+            || groups.any(|g| g.limit().is_ok_and(|(quota, _)| quota.is_some()))
+    }
+
+    /// How a thread that no other one creates begins.
+    fn start(&self, thread: ThreadId) -> Start {
+        let (about, start_ns) = (&self.from.logs.threads[thread], self.from.logs.span.0);
+        let lead = self.out.lead_ns;
+        if self.from.logs.logs[thread].awake_at_start {
+            return Start::Asleep { until_ns: lead };
+        }
+        if !about.forked {
+            return Start::Asleep { until_ns: lead / 2 };
+        }
+        let late = self.trim.birth_ns.get(thread).copied().unwrap_or(0);
+        Start::Created {
+            at_ns: (lead + about.born_ns - start_ns).saturating_sub(late),
+            cpu: about.born_on,
+        }
     }
 
     /// When the thread's own time begins, on the recording's clock.

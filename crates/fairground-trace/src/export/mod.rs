@@ -5,6 +5,7 @@
 //! | `text` | the layout of `perf script` |
 //! | `table` | JSON lines and CSV |
 //! | `perfetto`, `proto` | Perfetto's protobuf |
+//! | `shown` | names of threads |
 //! | `load` | how many threads want each CPU |
 //! | `extras` | what a simulated run knows beyond tracepoints |
 
@@ -12,6 +13,7 @@ mod extras;
 mod load;
 mod perfetto;
 mod proto;
+mod shown;
 mod table;
 mod text;
 

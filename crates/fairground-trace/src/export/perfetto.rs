@@ -177,28 +177,30 @@ impl<W: Write> Packets<'_, W> {
     }
 }
 
-/// Threads, and a process for all of one name: which thread is of which process is not recorded.
+/// Threads and their processes; where these are not recorded, one for all threads of a name.
 fn tree(recording: &Recording) -> ProcessTree {
-    let mut by_name: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    for (tid, name) in recording.names.all() {
-        by_name.entry(name).or_default().push(tid);
-    }
+    let names = &recording.names;
+    let mut first_of: BTreeMap<String, u32> = BTreeMap::new();
+    let mut processes: BTreeMap<u32, String> = BTreeMap::new();
     let mut tree = ProcessTree::default();
-    for (name, tids) in by_name {
-        let Some(first) = tids.first().map(|t| *t as i32) else {
-            continue;
-        };
-        tree.processes.push(Process {
-            pid: Some(first),
-            cmdline: vec![name.clone()],
+    for (tid, name) in names.all() {
+        let known = names.process(tid);
+        let process = known.unwrap_or_else(|| *first_of.entry(name.clone()).or_insert(tid));
+        processes.entry(process).or_insert_with(|| match known {
+            Some(process) => names.get(process),
+            None => name.clone(),
         });
-        let thread = |tid: &u32| Thread {
-            tid: Some(*tid as i32),
-            name: Some(name.clone()),
-            tgid: Some(first),
-        };
-        tree.threads.extend(tids.iter().map(thread));
+        tree.threads.push(Thread {
+            tid: Some(tid as i32),
+            name: Some(name),
+            tgid: Some(process as i32),
+        });
     }
+    let process = |(pid, name): (u32, String)| Process {
+        pid: Some(pid as i32),
+        cmdline: vec![name],
+    };
+    tree.processes = processes.into_iter().map(process).collect();
     tree
 }
 

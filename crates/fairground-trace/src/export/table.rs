@@ -1,9 +1,11 @@
 //! JSON lines and CSV: one event a line, the same columns in both.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::shown::Shown;
 use super::text::name;
 use crate::event::{Event, Kind};
 use crate::recording::Recording;
@@ -17,32 +19,43 @@ struct Row<'a> {
     event: &'a str,
     /// Who it is about: of a switch, who leaves.
     subject: u32,
-    comm: String,
+    comm: &'a str,
     state: Option<char>,
     /// Of a switch, who comes; of a fork, the child.
     other: Option<u32>,
-    other_comm: Option<String>,
+    other_comm: Option<&'a str>,
     from_cpu: Option<u32>,
     to_cpu: Option<u32>,
 }
 
+/// So much is put together before it is written.
+const BUFFER: usize = 1 << 16;
+
 const HEAD: &str = "time_ns,cpu,tid,event,subject,comm,state,other,other_comm,from_cpu,to_cpu";
 
 pub fn json_lines(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
+    let shown = Shown::new(recording);
+    let mut lines = Vec::with_capacity(2 * BUFFER);
     for event in &recording.events {
-        serde_json::to_writer(&mut *out, &row(event, recording))?;
-        out.write_all(b"\n")?;
+        serde_json::to_writer(&mut lines, &row(event, &shown))?;
+        lines.push(b'\n');
+        if lines.len() >= BUFFER {
+            out.write_all(&lines)?;
+            lines.clear();
+        }
     }
-    Ok(())
+    out.write_all(&lines)
 }
 
 pub fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
     fn or_empty<T: ToString>(value: Option<T>) -> String {
         value.map_or(String::new(), |v| v.to_string())
     }
+    let shown = Shown::new(recording);
+    let mut out = io::BufWriter::with_capacity(BUFFER, out);
     writeln!(out, "{HEAD}")?;
     for event in &recording.events {
-        let r = row(event, recording);
+        let r = row(event, &shown);
         writeln!(
             out,
             "{},{},{},{},{},{},{},{},{},{},{}",
@@ -51,27 +64,26 @@ pub fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
             r.tid,
             r.event,
             r.subject,
-            quoted(&r.comm),
+            quoted(r.comm),
             or_empty(r.state),
             or_empty(r.other),
-            quoted(&r.other_comm.unwrap_or_default()),
+            quoted(r.other_comm.unwrap_or_default()),
             or_empty(r.from_cpu),
             or_empty(r.to_cpu),
         )?;
     }
-    Ok(())
+    out.flush()
 }
 
 /// A name may have a comma or quotes in it.
-fn quoted(text: &str) -> String {
+fn quoted(text: &str) -> Cow<'_, str> {
     if text.contains([',', '"']) {
-        return format!("\"{}\"", text.replace('"', "\"\""));
+        return format!("\"{}\"", text.replace('"', "\"\"")).into();
     }
-    text.to_string()
+    text.into()
 }
 
-fn row<'a>(event: &Event, recording: &Recording) -> Row<'a> {
-    let names = &recording.names;
+fn row<'a>(event: &Event, shown: &'a Shown) -> Row<'a> {
     let mut row = Row {
         time_ns: event.at_ns,
         cpu: event.cpu,
@@ -79,9 +91,9 @@ fn row<'a>(event: &Event, recording: &Recording) -> Row<'a> {
         event: name(event.kind),
         ..Row::default()
     };
-    let other = |row: &mut Row<'_>, tid: u32| {
+    let other = |row: &mut Row<'a>, tid: u32| {
         row.other = Some(tid);
-        row.other_comm = Some(names.get(tid));
+        row.other_comm = Some(&shown.thread(tid).comm);
     };
     row.subject = match event.kind {
         Kind::Switch {
@@ -107,6 +119,6 @@ fn row<'a>(event: &Event, recording: &Recording) -> Row<'a> {
         }
         Kind::Exit { tid } => tid,
     };
-    row.comm = names.get(row.subject);
+    row.comm = &shown.thread(row.subject).comm;
     row
 }

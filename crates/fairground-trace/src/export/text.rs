@@ -1,65 +1,151 @@
-//! The layout of `perf script --ns`, which `perf sched` scripts and this crate read.
+//! The layout of `perf script --ns`, which `perf sched` scripts and this crate read. Where the
+//! process of a thread is known it stands before the thread, as with `perf script -F +pid`.
 
 use std::io::{self, Write};
 
-use crate::event::{Event, Kind, Names};
+use super::shown::Shown;
+use crate::event::{Event, Kind};
 use crate::recording::Recording;
+use crate::text::SAID;
+
+/// So much is put together before it is written.
+const BUFFER: usize = 1 << 16;
 
 pub fn write(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
-    recording
-        .events
-        .iter()
-        .try_for_each(|event| line(event, &recording.names, out))
+    for line in recording.said.lines() {
+        writeln!(out, "{SAID}{line}")?;
+    }
+    let shown = Shown::new(recording);
+    let mut lines = Line(Vec::with_capacity(2 * BUFFER));
+    for event in &recording.events {
+        lines.event(event, &shown);
+        if lines.0.len() >= BUFFER {
+            out.write_all(&lines.0)?;
+            lines.0.clear();
+        }
+    }
+    out.write_all(&lines.0)
 }
 
-fn line(event: &Event, names: &Names, out: &mut impl Write) -> io::Result<()> {
-    let (s, ns) = (event.at_ns / 1_000_000_000, event.at_ns % 1_000_000_000);
-    let name = format!("sched:{}", name(event.kind));
-    write!(
-        out,
-        "{:>16} {:>5} [{:03}] {s:>5}.{ns:09}: {name:>24}: ",
-        names.get(event.tid),
-        event.tid,
-        event.cpu
-    )?;
-    let comm = |tid: u32| match tid {
-        0 => format!("swapper/{}", event.cpu),
-        tid => names.get(tid),
-    };
-    match event.kind {
-        Kind::Switch {
-            prev,
-            prev_prio,
-            state,
-            next,
-            next_prio,
-        } => writeln!(
-            out,
-            "prev_comm={} prev_pid={prev} prev_prio={prev_prio} prev_state={} ==> next_comm={} \
-             next_pid={next} next_prio={next_prio}",
-            comm(prev),
-            state.letter(),
-            comm(next)
-        ),
-        Kind::Waking { tid, prio, cpu }
-        | Kind::Wakeup { tid, prio, cpu }
-        | Kind::WakeupNew { tid, prio, cpu } => writeln!(
-            out,
-            "comm={} pid={tid} prio={prio} target_cpu={cpu:03}",
-            comm(tid)
-        ),
-        Kind::Migrate { tid, from, to } => writeln!(
-            out,
-            "comm={} pid={tid} prio=120 orig_cpu={from} dest_cpu={to}",
-            comm(tid)
-        ),
-        Kind::Fork { parent, child } => writeln!(
-            out,
-            "comm={} pid={parent} child_comm={} child_pid={child}",
-            comm(parent),
-            comm(child)
-        ),
-        Kind::Exit { tid } => writeln!(out, "comm={} pid={tid} prio=120", comm(tid)),
+/// Text, put together without the machinery of `format!`, which takes longer than all else here.
+struct Line(Vec<u8>);
+
+impl Line {
+    fn event(&mut self, event: &Event, shown: &Shown) {
+        let who = shown.thread(event.tid);
+        self.right(who.comm.as_bytes(), 16);
+        self.text(" ");
+        if let Some(process) = who.process {
+            self.number(process.into(), 5, b' ');
+            self.text("/");
+            let before = self.0.len();
+            self.number(event.tid.into(), 0, b' ');
+            let digits = self.0.len() - before;
+            self.0.resize(before + digits.max(5), b' ');
+        } else {
+            self.number(event.tid.into(), 5, b' ');
+        }
+        self.text(" [");
+        self.number(event.cpu.into(), 3, b'0');
+        self.text("] ");
+        self.number(event.at_ns / 1_000_000_000, 5, b' ');
+        self.text(".");
+        self.number(event.at_ns % 1_000_000_000, 9, b'0');
+        self.text(": ");
+        let name = name(event.kind);
+        self.0
+            .resize(self.0.len() + 18_usize.saturating_sub(name.len()), b' ');
+        self.text("sched:");
+        self.text(name);
+        self.text(": ");
+        self.fields(event, shown);
+        self.text("\n");
+    }
+
+    fn fields(&mut self, event: &Event, shown: &Shown) {
+        let comm = |tid: u32| shown.comm(tid, event.cpu);
+        match event.kind {
+            Kind::Switch {
+                prev,
+                prev_prio,
+                state,
+                next,
+                next_prio,
+            } => {
+                self.thread("prev_comm=", comm(prev), " prev_pid=", prev);
+                self.prio(" prev_prio=", prev_prio);
+                self.text(" prev_state=");
+                self.0.push(state.letter() as u8);
+                self.thread(" ==> next_comm=", comm(next), " next_pid=", next);
+                self.prio(" next_prio=", next_prio);
+            }
+            Kind::Waking { tid, prio, cpu }
+            | Kind::Wakeup { tid, prio, cpu }
+            | Kind::WakeupNew { tid, prio, cpu } => {
+                self.thread("comm=", comm(tid), " pid=", tid);
+                self.prio(" prio=", prio);
+                self.text(" target_cpu=");
+                self.number(cpu.into(), 3, b'0');
+            }
+            Kind::Migrate { tid, from, to } => {
+                self.thread("comm=", comm(tid), " pid=", tid);
+                self.text(" prio=120 orig_cpu=");
+                self.number(from.into(), 0, b' ');
+                self.text(" dest_cpu=");
+                self.number(to.into(), 0, b' ');
+            }
+            Kind::Fork { parent, child } => {
+                self.thread("comm=", comm(parent), " pid=", parent);
+                self.thread(" child_comm=", comm(child), " child_pid=", child);
+            }
+            Kind::Exit { tid } => {
+                self.thread("comm=", comm(tid), " pid=", tid);
+                self.text(" prio=120");
+            }
+        }
+    }
+
+    fn thread(&mut self, comm_key: &str, comm: &str, key: &str, tid: u32) {
+        self.text(comm_key);
+        self.text(comm);
+        self.text(key);
+        self.number(tid.into(), 0, b' ');
+    }
+
+    fn prio(&mut self, key: &str, prio: i16) {
+        self.text(key);
+        if prio < 0 {
+            self.text("-");
+        }
+        self.number(prio.unsigned_abs().into(), 0, b' ');
+    }
+
+    fn text(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    fn right(&mut self, text: &[u8], width: usize) {
+        let blanks = width.saturating_sub(text.len());
+        self.0.resize(self.0.len() + blanks, b' ');
+        self.0.extend_from_slice(text);
+    }
+
+    /// With `fill` before it up to `width`.
+    fn number(&mut self, mut value: u64, width: usize, fill: u8) {
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (value % 10) as u8;
+            value /= 10;
+            if value == 0 {
+                break;
+            }
+        }
+        let digits = &digits[at..];
+        let before = width.saturating_sub(digits.len());
+        self.0.resize(self.0.len() + before, fill);
+        self.0.extend_from_slice(digits);
     }
 }
 
@@ -73,5 +159,49 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Migrate { .. } => "sched_migrate_task",
         Kind::Fork { .. } => "sched_process_fork",
         Kind::Exit { .. } => "sched_process_exit",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Context, State};
+
+    #[test]
+    fn lines_are_those_of_perf_script() {
+        let mut r = Recording::new("test");
+        r.names.see(7, b"a");
+        r.names.see_process(7, 5);
+        let switch = Kind::Switch {
+            prev: 7,
+            prev_prio: 120,
+            state: State::Blocked(b'S'),
+            next: 0,
+            next_prio: -1,
+        };
+        let wakeup = Kind::WakeupNew {
+            tid: 7,
+            prio: 120,
+            cpu: 2,
+        };
+        for (tid, kind) in [(7, switch), (0, wakeup)] {
+            r.push(Event {
+                at_ns: 2_000_000_450,
+                cpu: 12,
+                tid,
+                context: Context::Unknown,
+                kind,
+            });
+        }
+        let mut out = Vec::new();
+        write(&r, &mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "               a     5/7     [012]     2.000000450:       sched:sched_switch: \
+             prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=swapper/12 \
+             next_pid=0 next_prio=-1\n         \
+             swapper     0 [012]     2.000000450:   sched:sched_wakeup_new: \
+             comm=a pid=7 prio=120 target_cpu=002\n"
+        );
     }
 }

@@ -33,6 +33,9 @@ pub fn parse(name: &[u8], text: &[u8], current: u32, names: &mut Names) -> Parse
 type Field<T> = Result<T, &'static str>;
 
 fn switch(text: &[u8], names: &mut Names) -> Field<Kind> {
+    if let Some(kind) = usual_switch(text, names) {
+        return Ok(kind);
+    }
     let arrow = memchr::memmem::find(text, b" ==> ").ok_or("==>")?;
     let (from, to) = (&text[..arrow], &text[arrow + 5..]);
     if !from.starts_with(b"prev_comm=") {
@@ -62,6 +65,29 @@ fn switch(text: &[u8], names: &mut Names) -> Field<Kind> {
         next,
         next_prio: prio(to, b"next_prio="),
     })
+}
+
+/// All fields, in the order in which every kernel has printed them so far.
+fn usual_switch(text: &[u8], names: &mut Names) -> Option<Kind> {
+    let (prev_comm, rest) = comm(text, b"prev_comm=", b" prev_pid=").ok()?;
+    let (prev, rest) = number(rest)?;
+    let (prev_prio, rest) = number(rest.strip_prefix(b" prev_prio=")?)?;
+    let letters = rest.strip_prefix(b" prev_state=")?;
+    let end = memchr::memchr(b' ', letters)?;
+    let rest = letters[end..].strip_prefix(b" ==> ")?;
+    let (next_comm, rest) = comm(rest, b"next_comm=", b" next_pid=").ok()?;
+    let (next, rest) = number(rest)?;
+    let (next_prio, _) = number(rest.strip_prefix(b" next_prio=")?)?;
+    let kind = Kind::Switch {
+        prev: u32::try_from(prev).ok()?,
+        prev_prio: i16::try_from(prev_prio).ok()?,
+        state: State::from_letters(&letters[..end]),
+        next: u32::try_from(next).ok()?,
+        next_prio: i16::try_from(next_prio).ok()?,
+    };
+    names.see(prev as u32, prev_comm);
+    names.see(next as u32, next_comm);
+    Some(kind)
 }
 
 fn wake(name: &[u8], text: &[u8], names: &mut Names) -> Field<Kind> {
@@ -104,7 +130,10 @@ fn fork(text: &[u8], current: u32, names: &mut Names) -> Field<Kind> {
 /// A name between two keys, and what follows the second.
 fn comm<'a>(text: &'a [u8], key: &[u8], next: &[u8]) -> Field<(&'a [u8], &'a [u8])> {
     let text = text.strip_prefix(key).ok_or("comm")?;
-    let end = memchr::memmem::find(text, next).ok_or("pid")?;
+    let mut blanks = memchr::memchr_iter(b' ', text);
+    let end = blanks
+        .find(|at| text[*at..].starts_with(next))
+        .ok_or("pid")?;
     Ok((&text[..end], &text[end + next.len()..]))
 }
 
@@ -128,8 +157,16 @@ fn tid(text: &[u8], key: &[u8]) -> Field<u32> {
 }
 
 fn tid_after(text: &[u8], key: &[u8]) -> Option<u32> {
-    let at = memchr::memmem::find(text, key)?;
-    tid_of(&text[at + key.len()..])
+    tid_of(after(text, key)?)
+}
+
+/// What follows `key`, wherever that is. Keys are few bytes and near, which a search that prepares
+/// itself for more would take longer to find.
+fn after<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+    let last = *key.last()?;
+    let mut ends = memchr::memchr_iter(last, text).map(|at| at + 1);
+    let end = ends.find(|end| text[..*end].ends_with(key))?;
+    Some(&text[end..])
 }
 
 fn tid_of(text: &[u8]) -> Option<u32> {
@@ -138,10 +175,9 @@ fn tid_of(text: &[u8]) -> Option<u32> {
 
 /// A priority; one that is missing or negative (deadline) is as the default.
 fn prio(text: &[u8], key: &[u8]) -> i16 {
-    let Some(at) = memchr::memmem::find(text, key) else {
+    let Some(text) = after(text, key) else {
         return 120;
     };
-    let text = &text[at + key.len()..];
     if text.first() == Some(&b'-') {
         return -1;
     }

@@ -9,6 +9,8 @@ pub struct Line<'a> {
     pub comm: &'a [u8],
     /// Its id.
     pub tid: u32,
+    /// Its process, where the layout has it.
+    pub process: Option<u32>,
     /// CPU.
     pub cpu: u32,
     /// ns.
@@ -45,10 +47,11 @@ fn from_cpu(text: &[u8], open: usize) -> Option<Line<'_>> {
         _ => rest,
     };
     let end = event_end(rest)?;
-    let (comm, tid) = thread(&text[..open])?;
+    let (comm, tid, process) = thread(&text[..open])?;
     Some(Line {
         comm,
         tid: u32::try_from(tid).ok()?,
+        process: process.and_then(|p| u32::try_from(p).ok()),
         cpu: u32::try_from(cpu).ok()?,
         at_ns,
         context,
@@ -67,25 +70,32 @@ fn event_end(text: &[u8]) -> Option<usize> {
 }
 
 /// `comm-tid`, `comm-tid (tgid)`, `comm tid` or `comm tgid/tid`.
-fn thread(text: &[u8]) -> Option<(&[u8], u64)> {
+fn thread(text: &[u8]) -> Option<(&[u8], u64, Option<u64>)> {
     let mut text = text.trim_ascii();
-    if text.last() == Some(&b')') {
-        text = text[..memchr::memrchr(b'(', text)?].trim_ascii_end();
+    let mut process = None;
+    if let Some(inside) = text.strip_suffix(b")") {
+        let open = memchr::memrchr(b'(', inside)?;
+        process = number(inside[open + 1..].trim_ascii()).map(|(n, _)| n);
+        text = text[..open].trim_ascii_end();
     }
-    let digits = text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
-    let (before, digits) = text.split_at(text.len() - digits);
+    let (before, digits) = text.split_at(text.len() - digits_at_end(text));
     let (tid, _) = number(digits)?;
     let before = match before.last()? {
         b'-' => &before[..before.len() - 1],
         b'/' => {
-            let process = before[..before.len() - 1].iter().rev();
-            let n = process.take_while(|b| b.is_ascii_digit()).count();
-            &before[..before.len() - 1 - n]
+            let n = digits_at_end(&before[..before.len() - 1]);
+            let (before, digits) = before[..before.len() - 1].split_at(before.len() - 1 - n);
+            process = number(digits).map(|(n, _)| n);
+            before
         }
         b if b.is_ascii_whitespace() => before,
         _ => return None,
     };
-    Some((before.trim_ascii(), tid))
+    Some((before.trim_ascii(), tid, process))
+}
+
+fn digits_at_end(text: &[u8]) -> usize {
+    text.iter().rev().take_while(|b| b.is_ascii_digit()).count()
 }
 
 /// `12345.678901:` in ns, with any number of digits behind the point.

@@ -15,6 +15,11 @@ use crate::error::TraceError;
 use crate::event::Event;
 use crate::recording::Recording;
 
+/// How lines begin that say what events do not ([`Recording::said`]).
+pub const SAID: &str = "#: ";
+/// Most of that.
+const SAID_MAX: usize = 4 << 20;
+
 /// Longest line that is looked at; the rest of a longer one is skipped.
 const LINE_MAX: usize = 4096;
 
@@ -30,21 +35,21 @@ pub fn read(
     let mut line = Vec::with_capacity(LINE_MAX);
     let (mut number, mut bytes) = (0_u64, 0_u64);
     loop {
-        line.clear();
-        match next_line(&mut source, &mut line) {
-            Ok(0) => break,
-            Ok(n) => bytes += n as u64,
+        number += 1;
+        let (read, more) = match next_line(&mut source, &mut line, number, &mut recording) {
+            Ok((0, _)) => break,
+            Ok(done) => done,
             Err(e) if recording.events.is_empty() => return Err(e.into()),
             Err(e) => {
                 recording.left_out.cut = Some(e.to_string());
                 break;
             }
-        }
-        number += 1;
+        };
+        bytes += read as u64;
         if number.is_multiple_of(1 << 14) {
             progress(bytes);
         }
-        if !one_line(&line, number, &mut recording) {
+        if !more {
             break;
         }
     }
@@ -55,17 +60,35 @@ pub fn read(
 /// Whether `head`, the beginning of a file, has a line of a trace.
 #[must_use]
 pub fn looks_like(head: &[u8]) -> bool {
+    if head.starts_with(SAID.as_bytes()) {
+        return true;
+    }
     head.split(|b| *b == b'\n')
         .any(|l| line::parse(l).is_some())
 }
 
-/// Reads up to a line break; keeps at most [`LINE_MAX`] bytes of it. The number of bytes read.
-fn next_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<usize> {
+/// Takes in the line up to the next line break, at most [`LINE_MAX`] bytes of it. The number of
+/// bytes read, and false if no more events can be kept.
+fn next_line(
+    source: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    number: u64,
+    recording: &mut Recording,
+) -> std::io::Result<(usize, bool)> {
+    let buffer = source.fill_buf()?;
+    if let Some(end) = memchr::memchr(b'\n', buffer) {
+        // Nearly always: no copy is needed.
+        let more = one_line(&buffer[..end.min(LINE_MAX)], number, recording);
+        source.consume(end + 1);
+        return Ok((end + 1, more));
+    }
+    line.clear();
     let mut read = 0;
     loop {
         let buffer = source.fill_buf()?;
         if buffer.is_empty() {
-            return Ok(read);
+            let more = read == 0 || one_line(line, number, recording);
+            return Ok((read, more));
         }
         let end = memchr::memchr(b'\n', buffer);
         let part = &buffer[..end.unwrap_or(buffer.len())];
@@ -75,7 +98,7 @@ fn next_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<u
         source.consume(used);
         read += used;
         if end.is_some() {
-            return Ok(read);
+            return Ok((read, one_line(line, number, recording)));
         }
     }
 }
@@ -84,6 +107,7 @@ fn next_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<u
 fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
     let text = text.trim_ascii_end();
     if text.is_empty() || text[0] == b'#' {
+        said(text, recording);
         return true;
     }
     let Some(head) = line::parse(text) else {
@@ -97,6 +121,9 @@ fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
         return true;
     };
     recording.names.see(head.tid, head.comm);
+    if let Some(process) = head.process {
+        recording.names.see_process(head.tid, process);
+    }
     let name = head.event.strip_prefix(b"sched:").unwrap_or(head.event);
     let kind = match fields::parse(name, head.fields, head.tid, &mut recording.names) {
         fields::Parsed::Event(kind) => kind,
@@ -121,6 +148,21 @@ fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
         context: head.context,
         kind,
     })
+}
+
+/// A comment: in what [`crate::export`] wrote, some have more to say.
+fn said(text: &[u8], recording: &mut Recording) {
+    let Some(line) = text.strip_prefix(SAID.as_bytes()) else {
+        return;
+    };
+    if recording.said.len() + line.len() < SAID_MAX {
+        recording.said += &String::from_utf8_lossy(line);
+        recording.said.push('\n');
+    } else {
+        recording
+            .left_out
+            .bad(|| format!("more than {SAID_MAX} bytes in lines of `{SAID}`"));
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
 use fairground_sim::workload::{Env, Workload};
 use fairground_trace::Recording;
-use fairground_trace::simulated::{self, FIRST_TID, Identity};
+use fairground_trace::derive::Attributes;
+use fairground_trace::simulated;
 
 /// 8 CPUs, so that a run takes milliseconds.
 pub fn machine() -> Machine {
@@ -32,15 +33,9 @@ pub fn traced(words: &str, exact: &Exact) -> (Recording, Traced, Vec<String>) {
         trace: true,
     };
     let run = exact::run(&setup, exact, u64::MAX).unwrap();
-    let who: Vec<Identity> = (FIRST_TID..)
-        .zip(&run.templates)
-        .map(|(tid, template)| Identity {
-            tid,
-            prio: 120,
-            comm: workload.templates[*template as usize].name.clone(),
-        })
-        .collect();
-    let recording = simulated::recording(&run.outcome.trace, 8, &who);
+    let who = simulated::identities(&workload, &run.templates);
+    let mut recording = simulated::recording(&run.outcome.trace, 8, &who);
+    recording.said = Attributes::of_run(&setup, &run.templates).text();
     let groups = workload.cgroups.iter().map(|g| g.path.clone()).collect();
     (recording, run, groups)
 }

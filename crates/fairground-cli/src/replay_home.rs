@@ -1,0 +1,94 @@
+//! Where a recording was made: the machine and the setting of its first replay.
+
+use fairground::policy::Features;
+use fairground_sim::machine_file::Machine;
+use fairground_trace::Recording;
+use fairground_trace::derive::Attributes;
+use fairground_trace::derive::attributes::RunWords;
+use fairground_trace::replay::{Place, hz_of};
+
+use crate::failure::Failure;
+use crate::plan::{profile_named, set};
+use crate::replay::ReplayArgs;
+
+/// The profile of recordings of which nothing else is said.
+pub const NEWEST: &str = "linux-6.18";
+/// What ftrace costs at each event on the machine of the recordings of docs/truth.md, and `perf
+/// record` (docs/replay.md, "What the recorder costs").
+const FTRACE_NS: u64 = 130;
+const PERF_NS: u64 = 290;
+
+/// The machine and setting of the recording.
+///
+/// # Errors
+/// An unknown machine or profile, or none with enough CPUs.
+pub fn home(
+    args: &ReplayArgs,
+    recording: &Recording,
+    known: &Attributes,
+) -> Result<Place, Failure> {
+    let run = known.run.as_ref();
+    let machine = match (&args.recorded_on, run) {
+        (Some(arg), _) => Machine::from_path_or_id(arg)?,
+        (None, Some(run)) => simulated_on(run)?,
+        (None, None) => guess(recording.cpus as usize)?,
+    };
+    let cpus = machine.topology.nr_cpus();
+    if cpus < recording.cpus as usize {
+        let message = format!(
+            "the trace has {} CPUs, {} has {cpus}",
+            recording.cpus, machine.id
+        );
+        return Err(Failure::with_help(
+            message,
+            "name another with --recorded-on",
+        ));
+    }
+    let mut features = Features::default();
+    let profile = args.recorded_profile.as_deref().unwrap_or(NEWEST);
+    features.set_all(profile_named(profile)?.sets);
+    if args.recorded_profile.is_none() {
+        for (name, value) in run.iter().flat_map(|run| &run.set) {
+            set(&mut features, name, value)?;
+        }
+    }
+    if let Some(hz) = known.hz.or_else(|| hz_of(recording)) {
+        set(&mut features, "hz", &hz.to_string())?;
+    }
+    Ok(Place {
+        machine,
+        features,
+        tracer_ns: args.tracer_ns.unwrap_or(match (run, recording.format) {
+            (Some(_), _) => 0,
+            (None, "perf.data") => PERF_NS,
+            (None, _) => FTRACE_NS,
+        }),
+    })
+}
+
+/// The machine of a simulated run.
+fn simulated_on(run: &RunWords) -> Result<Machine, Failure> {
+    let machine = Machine::from_path_or_id(&run.machine).map_err(|e| {
+        let message = format!("the trace is of a run on `{}`: {e}", run.machine);
+        Failure::with_help(message, "name its file with --recorded-on")
+    })?;
+    let cpus = run.cpus as usize;
+    if machine.topology.nr_cpus() == cpus {
+        return Ok(machine);
+    }
+    Ok(machine.shrunk(cpus)?)
+}
+
+/// A built-in machine with so many CPUs, or the smallest larger one, cut down if that is possible.
+fn guess(cpus: usize) -> Result<Machine, Failure> {
+    let all: Result<Vec<Machine>, _> = Machine::builtin_ids().map(Machine::builtin).collect();
+    let large = all?.into_iter().filter(|m| m.topology.nr_cpus() >= cpus);
+    let machine = large.min_by_key(|m| m.topology.nr_cpus()).ok_or_else(|| {
+        let message = format!("no built-in machine has the {cpus} CPUs of the trace");
+        Failure::with_help(message, "name a machine file with --recorded-on")
+    })?;
+    if machine.topology.nr_cpus() == cpus {
+        return Ok(machine);
+    }
+    Ok(machine.shrunk(cpus).unwrap_or(machine))
+}
