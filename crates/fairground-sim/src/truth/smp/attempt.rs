@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use super::files::File;
 use super::machine::Guest;
 use super::row::{DecisionRow, rows};
-use super::text::{Amount, Bit, amount, bit};
+use super::text::{Amount, Bit, Tasks, amount, bit};
 use super::{busiest, detach, state, words};
 use crate::truth::TruthError;
 
@@ -29,8 +29,8 @@ pub(super) struct GroupRow(
     pub Amount,
     pub Amount,
     pub Amount,
-    pub u32,
-    pub u32,
+    pub Tasks,
+    pub Tasks,
     pub u64,
     pub Bit,
 );

@@ -113,8 +113,8 @@ fn sums(row: &GroupRow) -> SgLbStats {
         group_capacity: row.6.0,
         group_util: row.7.0,
         group_runnable: row.8.0,
-        sum_nr_running: row.9,
-        sum_h_nr_running: row.10,
+        sum_nr_running: row.9.0,
+        sum_h_nr_running: row.10.0,
         ..SgLbStats::default()
     }
 }
@@ -124,7 +124,7 @@ fn sums(row: &GroupRow) -> SgLbStats {
 fn misfit_load(sys: &System, env: &LbEnv<'_>, row: &GroupRow) -> u64 {
     let full = u64::from(sys.topology.places[row.1 as usize].capacity);
     let reduced = row.6.0 * u64::from(env.sd.imbalance_pct) < full * 100;
-    let alone = row.2 == 1 && row.10 == 1;
+    let alone = row.2 == 1 && row.10.0 == 1;
     if alone && reduced && !row.0.0 && env.idle.is_idle() {
         row.5.0
     } else {

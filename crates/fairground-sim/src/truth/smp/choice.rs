@@ -21,7 +21,7 @@ use super::files::File;
 use super::machine::Guest;
 use super::row::{Count, DecisionRow, rows};
 use super::state;
-use super::text::{Amount, Bit, amount, bit, cpu_list};
+use super::text::{Amount, Bit, Tasks, amount, bit, cpu_list};
 use crate::truth::TruthError;
 
 const WAKER: TaskId = TaskId(0);
@@ -50,7 +50,17 @@ enum Path {
 /// `[nr_running, h_nr_queued, h_nr_runnable, idle, load_avg, runnable_avg, util_avg, util_est,
 /// idle_stamp or null]`
 #[derive(Clone, Copy, Debug, Deserialize)]
-struct CpuRow(u32, u32, u32, Bit, Amount, Amount, Amount, u32, Option<u64>);
+struct CpuRow(
+    Tasks,
+    Tasks,
+    Tasks,
+    Bit,
+    Amount,
+    Amount,
+    Amount,
+    u32,
+    Option<u64>,
+);
 
 /// `[domain, this_cpu at that level, is_local, first CPU, weight, group_type, idle_cpus, util,
 /// load, runnable, nr_running, h_nr_running, capacity, avg_load]`
@@ -338,9 +348,9 @@ impl Replay {
     ) -> Result<T, String> {
         let sys = &self.sys;
         for (words, row) in sys.cpu.iter().zip(&r.cpus) {
-            words.nr_running.store(row.0, Relaxed);
-            words.h_nr_queued.store(row.1, Relaxed);
-            words.h_nr_runnable.store(row.2, Relaxed);
+            words.nr_running.store(row.0.0, Relaxed);
+            words.h_nr_queued.store(row.1.0, Relaxed);
+            words.h_nr_runnable.store(row.2.0, Relaxed);
             words.curr_is_idle.store(row.3.0, Relaxed);
             words.load_avg.store(row.4.0, Relaxed);
             words.runnable_avg.store(row.5.0, Relaxed);

@@ -10,6 +10,7 @@ use crate::truth::TruthError;
 /// Largest number that a record may have where the engine multiplies it: far above every load
 /// average and capacity, and small enough that no product overflows.
 const AMOUNT_MAX: u64 = 1 << 36;
+const TASKS_MAX: u32 = 1 << 20;
 
 impl File<'_> {
     /// An error at a line (from 1) of this file.
@@ -113,6 +114,23 @@ pub(super) fn bit<'de, D: Deserializer<'de>>(d: D) -> Result<bool, D::Error> {
         n => Err(D::Error::invalid_value(Unexpected::Unsigned(n), &"0 or 1")),
     }
 }
+
+/// A number of tasks, of which those of all CPUs can be summed.
+pub(super) fn tasks<'de, D: Deserializer<'de>>(d: D) -> Result<u32, D::Error> {
+    let n = u32::deserialize(d)?;
+    if n > TASKS_MAX {
+        let most = format!("a number of tasks up to {TASKS_MAX}");
+        return Err(D::Error::invalid_value(
+            Unexpected::Unsigned(n.into()),
+            &most.as_str(),
+        ));
+    }
+    Ok(n)
+}
+
+/// A number of tasks in a row of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Tasks(#[serde(deserialize_with = "tasks")] pub u32);
 
 /// An amount in a row of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
