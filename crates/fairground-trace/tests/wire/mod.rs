@@ -55,6 +55,11 @@ impl Message {
         first
     }
 
+    /// Whether a field is there.
+    pub fn has(&self, field: u32) -> bool {
+        self.fields.iter().any(|(f, _)| *f == field)
+    }
+
     /// A number; zero if it is not there.
     pub fn number(&self, field: u32) -> u64 {
         let found = self.fields.iter().find_map(|(f, value)| match value {
