@@ -14,6 +14,9 @@ pub enum Measure {
     Metric(String),
     /// `calls_per_s:FUNCTION`: calls of a function.
     CallsPerS(String),
+    /// `us_per_call:FUNCTION`: the window's time divided by the calls, us: the time that a fixed
+    /// amount of work takes, on a scale of its own.
+    UsPerCall(String),
     /// `kbytes_per_s:FUNCTION:BYTES`: messages of so many bytes, one per call of a function.
     KbytesPerS(String, f64),
     /// `share:FUNCTION+FUNCTION`: self time in percent of the cycles of all CPUs that do not halt,
@@ -58,6 +61,7 @@ impl TryFrom<String> for Measure {
         Ok(match (kind, rest) {
             ("metric", name) => Self::Metric(name.into()),
             ("calls_per_s", name) => Self::CallsPerS(name.into()),
+            ("us_per_call", name) => Self::UsPerCall(name.into()),
             ("kbytes_per_s", _) => {
                 let (name, bytes) = rest.rsplit_once(':').ok_or_else(bad)?;
                 Self::KbytesPerS(name.into(), bytes.parse().map_err(|_| bad())?)
@@ -113,7 +117,7 @@ impl Measure {
     #[cfg(test)]
     pub fn functions(&self) -> Vec<&str> {
         match self {
-            Self::CallsPerS(name) | Self::KbytesPerS(name, _) => vec![name],
+            Self::CallsPerS(name) | Self::UsPerCall(name) | Self::KbytesPerS(name, _) => vec![name],
             Self::Share(names) | Self::LlcShare(names) => {
                 names.iter().map(String::as_str).collect()
             }
@@ -127,7 +131,9 @@ impl Measure {
         match self {
             Self::Metric(name) => run.counted.iter().find(|(n, _)| n == name).map(|(_, n)| *n),
             Self::Per5s(name) => metric(run, name).map(|n| n as u64),
-            Self::CallsPerS(name) | Self::KbytesPerS(name, _) => Some(calls(run, name) as u64),
+            Self::CallsPerS(name) | Self::UsPerCall(name) | Self::KbytesPerS(name, _) => {
+                Some(calls(run, name) as u64)
+            }
             Self::Share(names) => Some(of(names)),
             Self::Line(place, writes) => Some(accesses(run, place, *writes) as u64),
             Self::RedundantFlags | Self::Kick(_) => Some(run.ilb_kicks),
@@ -143,6 +149,7 @@ impl Measure {
         let value = match self {
             Self::Metric(name) => metric(run, name)?,
             Self::CallsPerS(name) => calls(run, name) / seconds,
+            Self::UsPerCall(name) => 1e6 * seconds / calls(run, name),
             Self::KbytesPerS(name, bytes) => calls(run, name) * bytes / 1024.0 / seconds,
             Self::Share(names) => {
                 let time: f64 = names.iter().map(|name| self_ns(run, name)).sum();
