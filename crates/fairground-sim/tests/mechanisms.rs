@@ -174,9 +174,12 @@ steps = [{ loop = "forever", steps = [{ sleep = "500us" }] }]
 "#,
     );
     let mut asleep_since = None;
-    let mut longest = 0;
+    let (mut longest, mut woken_at, mut waited) = (0, 0, 0);
     for line in &out.trace {
         match line.event {
+            Event::Switch { next, .. } if next.is_some_and(|t| t.0 == 1) && woken_at > 0 => {
+                waited = waited.max(line.at_ns - woken_at);
+            }
             Event::Switch {
                 prev,
                 prev_runnable: false,
@@ -186,6 +189,7 @@ steps = [{ loop = "forever", steps = [{ sleep = "500us" }] }]
             }
             Event::Wakeup { task, .. } if task.0 == 1 => {
                 longest = longest.max(line.at_ns - asleep_since.take().unwrap_or(line.at_ns));
+                woken_at = line.at_ns;
             }
             _ => {}
         }
@@ -193,6 +197,10 @@ steps = [{ loop = "forever", steps = [{ sleep = "500us" }] }]
     assert!(longest > 490_000, "{longest}");
     // With a slack of 50 us; an image takes 200 us.
     assert!(longest < 570_000, "{longest}");
+    // The loader gives way between two pieces (`cond_resched`), and goes on after.
+    assert!(waited < 5_000, "{waited}");
+    let exec = out.functions.iter().find(|f| f.0 == "do_execveat_common");
+    assert!(exec.is_some_and(|f| f.2 > 300), "{exec:?}");
 }
 
 /// When each of two sleepers woke first, us after 1 ms.

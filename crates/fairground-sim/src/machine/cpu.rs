@@ -43,16 +43,20 @@ pub enum Todo {
     /// The balancing softirq.
     Softirq(Kick),
     /// Long work of a system call, a piece at a time: interrupts come between the pieces.
-    Long {
-        /// What it is.
-        op: KernelOp,
-        /// How much of it is left.
-        left: Ps,
-        /// What follows.
-        then: Then,
-    },
+    Long(Long),
     /// The end of a timer interrupt whose wake-ups came before.
     TimerTail,
+}
+
+/// The long part of a system call of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Long {
+    /// What it is.
+    pub op: KernelOp,
+    /// How much of it is left.
+    pub left: Ps,
+    /// What follows.
+    pub then: Then,
 }
 
 /// What follows the long part of a system call of the running task.

@@ -21,6 +21,11 @@ impl Sim<'_> {
     pub(super) fn run_task(&mut self, cpu: u32) {
         let c = cpu as usize;
         let Some(id) = self.cpus[c].curr else { return };
+        if self.resume_long(cpu, id) {
+            self.step_done(cpu);
+            self.go_on(cpu);
+            return;
+        }
         // Whoever returns to user space looks at its flags, which another CPU may have written.
         let curr = self.rqs[c].curr_object();
         self.host

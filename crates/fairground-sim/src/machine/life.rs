@@ -8,7 +8,7 @@ use fairground::task::{Policy, Prev, Task, WakeKind};
 use fairground::value::TaskId;
 
 use super::Sim;
-use super::cpu::{Then, Todo};
+use super::cpu::{Long, Then, Todo};
 use super::due::Due;
 use super::hrtimer::DEFAULT_SLACK_NS;
 use super::task::{Life, SimTask, Stage, Wait};
@@ -62,22 +62,37 @@ impl Sim<'_> {
         let left = self.host.op_price(op);
         self.host.profile.count(Place::Op(op));
         let todo = &mut self.cpus[cpu as usize].todo;
-        todo.push_back(Todo::Long { op, left, then });
+        todo.push_back(Todo::Long(Long { op, left, then }));
+    }
+
+    /// The task that runs on `cpu` goes on with a long system call in which it had given up the
+    /// CPU; true if there was one.
+    pub(super) fn resume_long(&mut self, cpu: u32, id: TaskId) -> bool {
+        let Some(rest) = self.tasks[id.idx()].long.take() else {
+            return false;
+        };
+        self.cpus[cpu as usize].todo.push_back(Todo::Long(rest));
+        true
     }
 
     /// A piece of the long part of a system call of the task that runs on `cpu`.
-    pub(super) fn long(&mut self, cpu: u32, op: KernelOp, left: Ps, then: Then) {
+    pub(super) fn long(&mut self, cpu: u32, Long { op, left, then }: Long) {
         let piece = left.min(LONG_PIECE);
         self.host.wait_until(Place::Op(op), self.host.at + piece);
         let left = left - piece;
-        if left > 0 {
-            let todo = &mut self.cpus[cpu as usize].todo;
-            return todo.push_front(Todo::Long { op, left, then });
-        }
         let Some(id) = self.cpus[cpu as usize].curr else {
             debug_assert!(false, "{op:?} of nobody");
             return;
         };
+        if left > 0 {
+            let rest = Long { op, left, then };
+            let todo = &mut self.cpus[cpu as usize].todo;
+            if looks_at_resched(op) && self.rqs[cpu as usize].need_resched {
+                self.tasks[id.idx()].long = Some(rest);
+                return todo.push_back(Todo::Schedule(Prev::Runnable));
+            }
+            return todo.push_front(Todo::Long(rest));
+        }
         match then {
             Then::Forked(template) => self.forked(cpu, id, template),
             Then::Executed => {
@@ -171,6 +186,7 @@ impl Sim<'_> {
             cpu_ns: 0,
             on_cpu: None,
             execs: false,
+            long: None,
             timer_slack_ns,
         });
         debug_assert_eq!(self.tasks.len(), self.host.parked.len());
@@ -240,6 +256,15 @@ impl Sim<'_> {
         });
         self.tasks[id.idx()].cpu_ns = task.se.sum_exec_runtime;
     }
+}
+
+/// Whether a system call gives up the CPU between its pieces if it shall (`cond_resched`): copying
+/// and freeing page tables, and copying arguments, but not the work on a thread.
+fn looks_at_resched(op: KernelOp) -> bool {
+    matches!(
+        op,
+        KernelOp::ForkProcess | KernelOp::Exec | KernelOp::ExitProcess
+    )
 }
 
 /// The engine's name of a policy.

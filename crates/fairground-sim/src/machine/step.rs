@@ -58,7 +58,7 @@ impl Sim<'_> {
             Todo::Enqueue { task, placed, kind } => self.enqueue(task, placed, kind),
             Todo::FutexWait { mutex } => self.futex_wait_setup(cpu, mutex),
             Todo::Schedule(prev) => self.give_up(cpu, prev),
-            Todo::Long { op, left, then } => self.long(cpu, op, left, then),
+            Todo::Long(rest) => self.long(cpu, rest),
             Todo::TimerTail => self.program_timer(),
             Todo::Softirq(kick) => self.engine(|cx, rqs| sched::run_kick(cx, rqs, kick)),
         }

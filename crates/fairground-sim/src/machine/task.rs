@@ -2,6 +2,7 @@
 
 use fairground::value::TaskId;
 
+use super::cpu::Long;
 use crate::cache::Ps;
 use crate::rng::Generator;
 use crate::workload::program::LOOP_DEPTH_MAX;
@@ -133,6 +134,8 @@ pub struct SimTask {
     pub timer_slack_ns: u64,
     /// Its first operation is `execve`.
     pub execs: bool,
+    /// The rest of a long system call in which it gave up the CPU.
+    pub long: Option<Long>,
     /// The CPU on which it is current.
     pub on_cpu: Option<u32>,
 }
