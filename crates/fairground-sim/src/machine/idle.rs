@@ -4,8 +4,9 @@
 //! the last eight stays if they are alike, and at most the time to the next timer, corrected by
 //! how much of that time stays of this order have lasted before. It takes the deepest state
 //! whose target residency fits. Exit latencies of the machine file are the worst cases that the
-//! governor believes; COSTMODEL's rule for the real cost is the table value for shallow states
-//! and 40 % of it for those of 100 us and more.
+//! governor believes, worst cases by measurement; the real cost is taken to be the table value for
+//! shallow states and 40 % of it, an assumption, for those of 100 us and more
+//! (`docs/calibration.md`).
 //!
 //! The tick stops for stays that are predicted to last longer. So it does on the recorded guest
 //! too, which has one state: from `sched_wakeup` to the switch of a CPU that idles for a few
