@@ -55,6 +55,17 @@ def pingpong(a0, a1, dur=60000, work=0, extra=()):
     ]
 
 
+def one_against_four(name, shares):
+    return case(
+        name,
+        "balance-groups",
+        "Two CPUs; group A (%d) 1 hog, group B (1024) 4 hogs, all free to migrate." % shares,
+        [hog("a0", cg="/A")] + [hog("b%d" % i, cg="/B", start=1000 * (i + 1)) for i in range(4)],
+        dur=2400000,
+        cgroups=[dict(path="/A", shares=shares), dict(path="/B", shares=1024)],
+    )
+
+
 CASES = [
     case(
         "a1-hogs-0-0",
@@ -215,22 +226,8 @@ CASES = [
         [hog("hog%d" % i, start=1000 * i) for i in range(3)],
         dur=2400000,
     ),
-    case(
-        "d2-groups-1-4-equal",
-        "balance-groups",
-        "Two CPUs; group A (1024) 1 hog, group B (1024) 4 hogs, all free to migrate.",
-        [hog("a0", cg="/A")] + [hog("b%d" % i, cg="/B", start=1000 * (i + 1)) for i in range(4)],
-        dur=2400000,
-        cgroups=[dict(path="/A", shares=1024), dict(path="/B", shares=1024)],
-    ),
-    case(
-        "d3-groups-1-4-2to1",
-        "balance-groups",
-        "Two CPUs; group A (2048) 1 hog, group B (1024) 4 hogs, all free to migrate.",
-        [hog("a0", cg="/A")] + [hog("b%d" % i, cg="/B", start=1000 * (i + 1)) for i in range(4)],
-        dur=2400000,
-        cgroups=[dict(path="/A", shares=2048), dict(path="/B", shares=1024)],
-    ),
+    one_against_four("d2-groups-1-4-equal", 1024),
+    one_against_four("d3-groups-1-4-2to1", 2048),
     case(
         "d4-5hogs-nice-mix",
         "balance",

@@ -65,75 +65,71 @@ def p_fwake(t):
     return {"avg_wake_ms": num(r"Wokeup \d+ of \d+ threads in ([\d.]+) ms \(\+", t)}
 
 
+def bench(name, kind, command, parse, what, **more):
+    return dict(name=name, kind=kind, command=command, parse=parse, trace=True, what=what, **more)
+
+
 SHARED = [
-    dict(
-        name="x1-hackbench-g1-f4-l100",
-        kind="bench-hackbench",
-        command="hackbench -g 1 -f 4 -l 100",
-        parse=p_hack,
-        trace=True,
-        what="hackbench (rt-tests), one group of 4 sender and 4 receiver processes over unix socket pairs: each sender writes 100 messages of 100 bytes to each of the 4 receivers (round robin, one write per receiver per loop); each receiver reads 400 messages. Processes are forked by the parent and wait on a pipe until all are ready.",
+    bench(
+        "x1-hackbench-g1-f4-l100",
+        "bench-hackbench",
+        "hackbench -g 1 -f 4 -l 100",
+        p_hack,
+        "hackbench (rt-tests), one group of 4 sender and 4 receiver processes over unix socket pairs: each sender writes 100 messages of 100 bytes to each of the 4 receivers (round robin, one write per receiver per loop); each receiver reads 400 messages. Processes are forked by the parent and wait on a pipe until all are ready.",
     ),
-    dict(
-        name="x2-sysbench-threads",
-        kind="bench-sysbench",
-        command="sysbench threads --threads=4 --thread-locks=2 --thread-yields=20 --events=400 --time=10 run",
-        parse=p_sysb,
-        trace=True,
-        what="sysbench threads: 4 threads take events from one counter; per event 20 times: lock mutex (i mod 2), sched_yield, unlock.",
+    bench(
+        "x2-sysbench-threads",
+        "bench-sysbench",
+        "sysbench threads --threads=4 --thread-locks=2 --thread-yields=20 --events=400 --time=10 run",
+        p_sysb,
+        "sysbench threads: 4 threads take events from one counter; per event 20 times: lock mutex (i mod 2), sched_yield, unlock.",
     ),
-    dict(
-        name="x3-sysbench-mutex",
-        kind="bench-sysbench",
-        command="sysbench mutex --threads=4 --mutex-num=4 --mutex-locks=2000 --mutex-loops=2000 --time=10 run",
-        parse=p_sysb,
-        trace=True,
-        what="sysbench mutex: 4 threads, each 2000 times: run an empty loop of 2000 turns, lock a random one of 4 mutexes, increment, unlock.",
+    bench(
+        "x3-sysbench-mutex",
+        "bench-sysbench",
+        "sysbench mutex --threads=4 --mutex-num=4 --mutex-locks=2000 --mutex-loops=2000 --time=10 run",
+        p_sysb,
+        "sysbench mutex: 4 threads, each 2000 times: run an empty loop of 2000 turns, lock a random one of 4 mutexes, increment, unlock.",
     ),
-    dict(
-        name="x4-schbench-m1-t2",
-        kind="bench-schbench",
-        command="schbench -m 1 -t 2 -r 2 -i 1 -w 0 -n 2",
-        parse=p_sch,
-        trace=True,
+    bench(
+        "x4-schbench-m1-t2",
+        "bench-schbench",
+        "schbench -m 1 -t 2 -r 2 -i 1 -w 0 -n 2",
+        p_sch,
+        "schbench: 1 message thread wakes 2 worker threads by futex; a worker sleeps ~100 us twice (think time), then does 2 matrix multiplications under a per-CPU lock, and records wake-up and request latency.",
         cutms=400,
-        what="schbench: 1 message thread wakes 2 worker threads by futex; a worker sleeps ~100 us twice (think time), then does 2 matrix multiplications under a per-CPU lock, and records wake-up and request latency.",
     ),
-    dict(
-        name="x6-perf-bench-pipe",
-        kind="bench-pipe",
-        command="perf bench sched pipe -l 1500",
-        parse=p_pipe,
-        trace=True,
-        what="perf bench sched pipe: two processes, 1500 round trips of 4 bytes over two pipes, free to migrate.",
+    bench(
+        "x6-perf-bench-pipe",
+        "bench-pipe",
+        "perf bench sched pipe -l 1500",
+        p_pipe,
+        "perf bench sched pipe: two processes, 1500 round trips of 4 bytes over two pipes, free to migrate.",
     ),
 ]
 SHARED2 = [
-    dict(
-        name="x5-futex-wake-8",
-        kind="bench-futex",
-        command="perf bench -r 10 futex wake -t 8 -w 1",
-        parse=p_fwake,
-        trace=True,
-        what="perf bench futex wake: 8 threads block on one futex, the main thread wakes one per FUTEX_WAKE call until all are awake; 10 repeats.",
+    bench(
+        "x5-futex-wake-8",
+        "bench-futex",
+        "perf bench -r 10 futex wake -t 8 -w 1",
+        p_fwake,
+        "perf bench futex wake: 8 threads block on one futex, the main thread wakes one per FUTEX_WAKE call until all are awake; 10 repeats.",
     ),
-    dict(
-        name="x7-hackbench-g1-f4-l2000",
-        kind="bench-hackbench",
-        command="hackbench -g 1 -f 4 -l 2000",
-        parse=p_hack,
-        trace=True,
+    bench(
+        "x7-hackbench-g1-f4-l2000",
+        "bench-hackbench",
+        "hackbench -g 1 -f 4 -l 2000",
+        p_hack,
+        "As x1-hackbench-g1-f4-l100, with 2000 loops.",
         cutms=60,
-        what="As x1-hackbench-g1-f4-l100, with 2000 loops.",
     ),
-    dict(
-        name="x8-sysbench-mutex-20000",
-        kind="bench-sysbench",
-        command="sysbench mutex --threads=4 --mutex-num=1 --mutex-locks=20000 --mutex-loops=500 --time=10 run",
-        parse=p_sysb,
-        trace=True,
+    bench(
+        "x8-sysbench-mutex-20000",
+        "bench-sysbench",
+        "sysbench mutex --threads=4 --mutex-num=1 --mutex-locks=20000 --mutex-loops=500 --time=10 run",
+        p_sysb,
+        "sysbench mutex: 4 threads, each 20000 times: an empty loop of 500 turns, then lock the one mutex, increment, unlock.",
         cutms=100,
-        what="sysbench mutex: 4 threads, each 20000 times: an empty loop of 500 turns, then lock the one mutex, increment, unlock.",
     ),
 ]
 

@@ -1,28 +1,7 @@
 // Reads the scheduler's bare tracepoints pelt_se_tp / pelt_cfs_tp: one record per PELT update.
 // Build: clang -O2 -g -target bpf -D__TARGET_ARCH_x86 -c pelt.bpf.c -o pelt.bpf.o
-typedef unsigned long long u64;
-typedef unsigned int u32;
-typedef long long s64;
-typedef unsigned short u16;
-typedef unsigned char u8;
-typedef int s32;
-typedef u64 __u64;
-typedef u32 __u32;
-typedef s64 __s64;
-typedef u16 __u16;
-typedef u8 __u8;
-typedef s32 __s32;
-typedef short __s16;
-typedef signed char __s8;
-typedef u16 __be16;
-typedef u32 __be32;
-typedef u64 __be64;
-typedef u32 __wsum;
-typedef u16 __sum16;
+#include "core.bpf.h"
 #define BPF_MAP_TYPE_RINGBUF 27
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
-#define CORE __attribute__((preserve_access_index))
 struct load_weight {
     unsigned long weight;
 } CORE;
@@ -92,7 +71,6 @@ struct {
     __type(key, u32);
     __type(value, u64);
 } on SEC(".maps");
-char LICENSE[] SEC("license") = "GPL";
 static int enabled(void) {
     u32 k = 0;
     u64 *v = bpf_map_lookup_elem(&on, &k);

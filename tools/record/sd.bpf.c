@@ -1,26 +1,5 @@
 // Dumps the scheduler domains of each CPU once (read through the pelt_cfs_tp tracepoint).
-typedef unsigned long long u64;
-typedef unsigned int u32;
-typedef long long s64;
-typedef unsigned short u16;
-typedef unsigned char u8;
-typedef int s32;
-typedef u64 __u64;
-typedef u32 __u32;
-typedef s64 __s64;
-typedef u16 __u16;
-typedef u8 __u8;
-typedef s32 __s32;
-typedef short __s16;
-typedef signed char __s8;
-typedef u16 __be16;
-typedef u32 __be32;
-typedef u64 __be64;
-typedef u32 __wsum;
-typedef u16 __sum16;
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
-#define CORE __attribute__((preserve_access_index))
+#include "core.bpf.h"
 struct sched_domain {
     struct sched_domain *parent, *child;
     unsigned long min_interval, max_interval;
@@ -58,7 +37,6 @@ struct {
     __type(key, u32);
     __type(value, u64);
 } seen SEC(".maps");
-char LICENSE[] SEC("license") = "GPL";
 SEC("raw_tp/pelt_cfs_tp") int cfs(u64 *ctx) {
     struct cfs_rq *q = (void *)ctx[0];
     struct rq *rq = BPF_CORE_READ(q, rq);
