@@ -34,6 +34,12 @@ fn run(cpus: usize, text: &str) -> Outcome {
     run_on(&machine.shrunk(cpus).unwrap(), text)
 }
 
+/// `count` hogs on `cpus` CPUs.
+fn hogs(cpus: usize, count: u32, duration: &str) -> Outcome {
+    let task = format!("[[task]]\nname = \"hog\"\ncount = {count}\nsteps = [\"hog\"]\n");
+    run(cpus, &format!("duration = \"{duration}\"\n{task}"))
+}
+
 /// Traffic of the line of `object` that holds `field`.
 fn line<'a>(out: &'a Outcome, object: &str, field: &str) -> &'a Traffic {
     let found = out
@@ -85,16 +91,7 @@ fn a_wake_up_of_an_idle_cpu_moves_the_flags_of_its_idle_task() {
 
 #[test]
 fn a_switch_clears_the_flag_of_the_task_that_ran() {
-    let out = run(
-        1,
-        r#"
-duration = "20ms"
-[[task]]
-name = "hog"
-count = 2
-steps = ["hog"]
-"#,
-    );
+    let out = hogs(1, 2, "20ms");
     let flags = line(&out, "task_struct", "thread_info");
     assert!(out.switches > 3);
     assert!(
@@ -106,16 +103,7 @@ steps = ["hog"]
 
 #[test]
 fn one_cpu_writes_jiffies_and_all_read_them() {
-    let out = run(
-        4,
-        r#"
-duration = "100ms"
-[[task]]
-name = "hog"
-count = 4
-steps = ["hog"]
-"#,
-    );
+    let out = hogs(4, 4, "100ms");
     let jiffies = line(&out, "timekeeping", "jiffies");
     assert!((98..=101).contains(&jiffies.writes), "{jiffies:?}");
     assert!(jiffies.reads > 4 * jiffies.writes, "{jiffies:?}");

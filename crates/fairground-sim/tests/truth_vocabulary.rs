@@ -2,9 +2,9 @@
 //! adds up; what makes no sense is refused in a sentence.
 
 use fairground_sim::machine_file::Machine;
-use fairground_sim::truth::Case;
 use fairground_sim::truth::recorded::Run;
 use fairground_sim::truth::simulate::{Bench, MACHINE};
+use fairground_sim::truth::{Case, Truth};
 
 /// A case of 400 ms on two CPUs; `more` are further keys.
 fn text(tasks: &str, more: &str) -> String {
@@ -237,4 +237,42 @@ fn nonsense_is_refused_in_a_sentence() {
         }
     }
     assert!(accepted.is_empty(), "{accepted:#?}");
+}
+
+#[test]
+fn a_result_without_numbers_is_refused() {
+    let hog = r#"{"name": "a", "program": [{"hog": true}]}"#;
+    let case = text(hog, "");
+    let bench = text("", r#""command": "hackbench -g 1 -f 4 -l 100""#);
+    let result = |rest: &str| {
+        format!(r#"{{"format": "kernel-truth/1", "case": "n", "hist_edges_us": []{rest}}}"#)
+    };
+    let task = r#""tasks": {"a": {"cpu_us": 1.0}}"#;
+    for (case, rest, says) in [
+        (&case, "", "runs: none"),
+        (&case, r#", "runs": []"#, "runs: none"),
+        (
+            &case,
+            r#", "runs": [{"window_us": 5.0}]"#,
+            "runs[0].tasks: none",
+        ),
+        (
+            &case,
+            &format!(r#", "runs": [{{{task}}}]"#),
+            "runs[0].window_us: 0",
+        ),
+        (&bench, "", "own_untraced_runs: no number"),
+        (
+            &bench,
+            r#", "own_untraced_runs": []"#,
+            "own_untraced_runs: no number",
+        ),
+    ] {
+        let error = Truth::parse(case, &result(rest)).expect_err(says);
+        assert!(!error.0 && error.1.contains(says), "{error:?}");
+    }
+    let one = format!(r#", "runs": [{{"window_us": 5.0, {task}}}]"#);
+    Truth::parse(&case, &result(&one)).expect("a run");
+    let printed = r#", "own_untraced_runs": [{"time_s": 0.1}]"#;
+    Truth::parse(&bench, &result(printed)).expect("what it printed");
 }

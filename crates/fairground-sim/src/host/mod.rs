@@ -51,7 +51,7 @@ pub enum Request {
 /// Costs of the machine and the scheduler's functions, in picoseconds.
 #[derive(Clone, Debug)]
 pub struct Prices {
-    func: [Ps; Func::COUNT],
+    pub(crate) func: [Ps; Func::COUNT],
     op: [Ps; KERNEL_OPS.len()],
     scan: Ps,
     copy_per_kib: Ps,
@@ -71,6 +71,8 @@ pub struct Prices {
     pub timer_program: Ps,
     /// Sender's part of an interrupt to another CPU.
     pub ipi_send: Ps,
+    /// Writing down what balancing sees of a group, where a recorder does that.
+    pub group_record: Ps,
 }
 
 impl Prices {
@@ -87,6 +89,10 @@ impl Prices {
         for (slot, (_, _, n)) in op.iter_mut().zip(KERNEL_OPS) {
             *slot = cycles(f64::from(n) * scale.kernel);
         }
+        // A machine on which this was measured by itself.
+        if machine.kernel_op_ns("clone_thread").is_some() {
+            op[KernelOp::CloneThread as usize] = op_ns("clone_thread");
+        }
         Self {
             func,
             op,
@@ -100,6 +106,7 @@ impl Prices {
             timer_irq: op_ns("timer_irq"),
             timer_program: op_ns("timer_program"),
             ipi_send: op_ns("ipi_send_cpu"),
+            group_record: 0,
         }
     }
 }
@@ -108,8 +115,6 @@ impl Prices {
 pub struct SimHost {
     /// Time on the executing CPU.
     pub at: Ps,
-    /// When the running step began.
-    pub begun: Ps,
     /// The executing CPU.
     pub cpu: u32,
     core: u16,
@@ -151,7 +156,6 @@ impl SimHost {
         };
         Self {
             at: 0,
-            begun: 0,
             cpu: 0,
             core: 0,
             cache: Cache::with_options(machine, seed, in_code),
@@ -185,7 +189,6 @@ impl SimHost {
         self.cpu = cpu;
         self.core = self.cache.core_of(cpu);
         self.at = at;
-        self.begun = at;
         self.profile.resume(at);
     }
 
@@ -416,6 +419,9 @@ impl Host for SimHost {
     #[inline]
     fn work(&mut self, turns: u32) {
         self.at += u64::from(turns) * self.prices.scan;
+        if self.prices.group_record > 0 && self.profile.is_in(Func::UpdateSdLbStats) {
+            self.at += self.prices.group_record;
+        }
     }
 
     fn lock(&mut self, lock: Lock) {

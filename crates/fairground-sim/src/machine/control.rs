@@ -5,7 +5,6 @@ use fairground::value::{CpuMask, TaskId};
 use super::hrtimer::Hrtimer;
 use super::{Sim, Stuck};
 use crate::cache::NS;
-use crate::host::Place;
 
 impl Sim<'_> {
     /// The ticks of all CPUs fall on `phase_ns` and multiples of the tick after it.
@@ -64,14 +63,6 @@ impl Sim<'_> {
         self.allow(task, mask);
         self.step_done(0);
         self.go_on(0);
-    }
-
-    /// In one stream of instructions that all busy CPUs share, a step takes as many times longer.
-    pub(super) fn wait_for_turns(&mut self) {
-        let busy = self.cpus.iter().filter(|c| c.idle.is_none()).count() as u64;
-        let own = self.host.at.saturating_sub(self.host.begun);
-        self.host.spend(Place::Other, own * busy.saturating_sub(1));
-        self.host.begun = self.host.at;
     }
 
     /// Template of each task that ever existed, by task number.

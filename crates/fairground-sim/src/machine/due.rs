@@ -65,6 +65,11 @@ pub enum Due {
         /// Index into the workload's events.
         event: u32,
     },
+    /// A CPU's turn is over, if `stamp` is still the latest.
+    Turn {
+        /// See [`super::turns`].
+        stamp: u32,
+    },
     /// The run is over.
     End,
 }

@@ -45,6 +45,8 @@ pub struct IdleTable {
     states: Vec<IdleState>,
     /// Whether idle CPUs watch `need_resched` (monitor/mwait), so that no interrupt is needed.
     polls: bool,
+    /// There is no idle driver, so nobody predicts: every idle CPU stops its tick (`do_idle`).
+    no_driver: bool,
 }
 
 impl IdleTable {
@@ -56,7 +58,12 @@ impl IdleTable {
             && !states
                 .iter()
                 .any(|s| s.name.starts_with("HLT") || s.name.starts_with("WFI"));
-        Self { states, polls }
+        let flag = machine.kernel_op_ns("no_idle_driver");
+        Self {
+            states,
+            polls,
+            no_driver: flag.is_some_and(|v| v > 0.0),
+        }
     }
 
     /// Whether a polling idle CPU is woken by a store.
@@ -107,7 +114,7 @@ impl Sim<'_> {
         let corrected = timer_ns.saturating_mul(u64::from(factor)) / u64::from(UNITY);
         let predicted = self.typical_idle(cpu).min(corrected);
         let state = self.idle.deepest(predicted);
-        if predicted >= self.tick / NS {
+        if predicted >= self.tick / NS || self.idle.no_driver {
             self.stop_tick(cpu);
         }
         self.touch_idle_flags(cpu);

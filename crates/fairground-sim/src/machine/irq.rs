@@ -55,7 +55,9 @@ impl Sim<'_> {
             Due::Ipi { kind, .. } => self.ipi(cpu, kind),
             Due::Wait { .. } | Due::Timer { .. } => {}
             Due::Write { event } => self.control_write(event),
-            Due::Work { .. } | Due::End => debug_assert!(false, "{due:?} is no interrupt"),
+            Due::Work { .. } | Due::Turn { .. } | Due::End => {
+                debug_assert!(false, "{due:?} is no interrupt");
+            }
         }
         if due.is_timer() {
             self.in_timer = true;

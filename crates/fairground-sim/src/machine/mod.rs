@@ -22,6 +22,7 @@
 //! | `spin` | spin locks of user code, one for each CPU |
 //! | `life` | fork, exec, exit, join |
 //! | `gaps` | time that a hypervisor takes |
+//! | `turns` | an emulator that runs one CPU after the other |
 //! | `control` | exact times for runs beside a recording |
 //! | `stuck` | who waits for what when nothing can happen any more |
 
@@ -44,6 +45,7 @@ mod step;
 mod stuck;
 mod sync;
 pub(crate) mod task;
+mod turns;
 mod user;
 
 pub use setup::{SetupError, topology_of};
@@ -110,7 +112,7 @@ pub struct Sim<'a> {
     transfer: [Ps; 5],
     pub(crate) tick: Ps,
     /// All CPUs take turns in one stream of instructions (an emulator on one host thread).
-    shared_stream: bool,
+    turns: Option<turns::Turns>,
     tick_phase: Ps,
     /// The CPU whose tick counts jiffies (`tick_do_timer_cpu`), and the last one written.
     do_timer: Option<u32>,
@@ -183,6 +185,9 @@ impl<'a> Sim<'a> {
     }
 
     fn handle(&mut self, at: Ps, due: Due) {
+        if self.turns.is_some() && !self.has_turn(at, due) {
+            return;
+        }
         match due {
             Due::Work { cpu, stamp } => {
                 if self.cpus[cpu as usize].work_stamp != stamp {
@@ -212,6 +217,7 @@ impl<'a> Sim<'a> {
             Due::Ipi { cpu, .. } => self.interrupt(cpu, at, due),
             Due::Write { event } => self.interrupt(0, at, Due::Write { event }),
             Due::End => self.ended = true,
+            Due::Turn { .. } => {}
         }
     }
 
@@ -239,14 +245,14 @@ impl<'a> Sim<'a> {
     /// The executing CPU is done with a step at the host's time: act on what the engine asked for
     /// and go on with the next step, unless user code or idling has been started.
     fn step_done(&mut self, cpu: u32) {
-        if self.shared_stream {
-            self.wait_for_turns();
-        }
         self.drain_requests(cpu);
         let at = self.host.at;
         self.host.profile.rest(at);
         self.cpus[cpu as usize].busy_until = at;
         self.count_busy(cpu, at);
+        if self.turns.is_some() {
+            self.may_end_turn(cpu);
+        }
     }
 
     fn push_work(&mut self, cpu: u32, at: Ps) {

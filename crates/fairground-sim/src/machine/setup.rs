@@ -112,9 +112,10 @@ impl<'a> Sim<'a> {
             ipi: Distance::ALL.map(|d| ipi_latency(machine, d)),
             transfer: Distance::ALL.map(|d| (machine.transfer_ns(d) * NS as f64) as Ps),
             tick,
-            shared_stream: machine
+            turns: machine
                 .kernel_op_ns("shared_stream")
-                .is_some_and(|v| v > 0.0),
+                .filter(|v| *v > 0.0)
+                .map(|_| super::turns::Turns::new(cpus)),
             tick_phase: start_rng.below(tick),
             do_timer: None,
             jiffies: 0,

@@ -37,17 +37,11 @@ pub fn check(
         Err(e) => Err(e.to_string()),
     };
     let values = untraced(&recorded.own_untraced_runs);
-    let summary = recorded.own_untraced_summary.as_object();
-    let rows = summary.into_iter().flatten().map(|(name, of)| {
-        let field = |key: &str| of.get(key).and_then(Value::as_f64).unwrap_or(0.0);
-        let sample = Sample {
-            mean: field("mean"),
-            sd: field("stdev"),
-            n: field("n") as usize,
-        };
+    let rows = samples(&values, &recorded.own_untraced_summary);
+    let rows = rows.into_iter().map(|(name, sample)| {
         let metric = format!("own.{name}");
         let simulated = match &runs {
-            Ok(runs) => runs.iter().filter_map(|r| r.get(name)).copied().collect(),
+            Ok(runs) => runs.iter().filter_map(|r| r.get(&name)).copied().collect(),
             Err(_) => Vec::new(),
         };
         let tolerance = rule_for(&metric).map_or(Tolerance::Skipped("no rule"), |r| r.two_cpus);
@@ -61,7 +55,7 @@ pub fn check(
             return Row::skipped(&case.name, &metric, "as printed", sample, reason);
         }
         let simulated = Sample::of(&simulated);
-        let range = values.get(name).cloned().unwrap_or_default();
+        let range = values.get(&name).cloned().unwrap_or_default();
         Row::judged(
             &case.name,
             &metric,
@@ -77,8 +71,26 @@ pub fn check(
 
 type Numbers = BTreeMap<String, f64>;
 
+/// Mean and spread of each number: of the runs, or where there are only these, as recorded.
+fn samples(runs: &BTreeMap<String, Vec<f64>>, summary: &Value) -> BTreeMap<String, Sample> {
+    let mut all: BTreeMap<String, Sample> = BTreeMap::new();
+    for (name, of) in summary.as_object().into_iter().flatten() {
+        let field = |key: &str| of.get(key).and_then(Value::as_f64).unwrap_or(0.0);
+        let sample = Sample {
+            mean: field("mean"),
+            sd: field("stdev"),
+            n: field("n") as usize,
+        };
+        all.insert(name.clone(), sample);
+    }
+    for (name, values) in runs {
+        all.insert(name.clone(), Sample::of(values));
+    }
+    all
+}
+
 /// The values of each number over the untraced runs.
-fn untraced(runs: &Value) -> BTreeMap<String, Vec<f64>> {
+pub(super) fn untraced(runs: &Value) -> BTreeMap<String, Vec<f64>> {
     let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in runs
         .as_array()
@@ -102,21 +114,25 @@ fn printed(
     machine: &Machine,
     seed: u64,
 ) -> Result<Numbers, String> {
-    let mut features = Features::default();
-    let profile = find_profile(PROFILE).ok_or("the profile is missing")?;
-    features.set_all(profile.sets);
-    if let Some(hz) = case.machine.hz {
-        features.hz = hz;
-    }
     let setup = Setup {
         machine,
-        features,
+        features: features(case)?,
         workload,
         seed,
         trace: false,
     };
     let out = outcome::run(&setup).map_err(|e| e.to_string())?;
     Ok(read(&out.words))
+}
+
+fn features(case: &Case) -> Result<Features, String> {
+    let mut features = Features::default();
+    let profile = find_profile(PROFILE).ok_or("the profile is missing")?;
+    features.set_all(profile.sets);
+    if let Some(hz) = case.machine.hz {
+        features.hz = hz;
+    }
+    Ok(features)
 }
 
 /// The numbers in what a tool prints, by the names of the format.

@@ -156,7 +156,7 @@ impl<'a> Analysis<'a> {
                     tally.run.switches_voluntary += 1;
                 }
                 if since >= t0 {
-                    tally.stretches.push(us(at - since));
+                    tally.stretches.push(us(at.saturating_sub(since)));
                 }
             }
             tally.preempted_at = prev_runnable.then_some(at);
@@ -168,10 +168,11 @@ impl<'a> Analysis<'a> {
             let woken = self.woken_at.remove(&next);
             if let Some(tally) = self.of(next) {
                 match (woken, tally.preempted_at) {
+                    // The step of another CPU that woke it may be reckoned to end a little later.
                     (Some(woken), _) if woken >= t0 && at < t1 => {
-                        tally.latency.push(us(at - woken));
+                        tally.latency.push(us(at.saturating_sub(woken)));
                     }
-                    (None, Some(out)) if inside => tally.waits.push(us(at - out)),
+                    (None, Some(out)) if inside => tally.waits.push(us(at.saturating_sub(out))),
                     _ => {}
                 }
             }

@@ -200,9 +200,14 @@ impl Truth {
     /// # Errors
     /// Whether it is the case that is wrong, and what, with its place.
     pub fn parse(case: &str, recorded: &str) -> Result<Self, (bool, String)> {
+        let case = Case::parse(case).map_err(|e| (true, e))?;
+        let recorded = Recorded::parse(recorded).map_err(|e| (false, e))?;
+        recorded
+            .holds_numbers(case.is_benchmark())
+            .map_err(|e| (false, e))?;
         Ok(Self {
-            case: Case::parse(case).map_err(|e| (true, e))?,
-            recorded: Recorded::parse(recorded).map_err(|e| (false, e))?,
+            case,
+            recorded,
             pelt: None,
         })
     }

@@ -208,6 +208,35 @@ impl Recorded {
         cpus.map(share).collect()
     }
 
+    /// Whether there is something to compare with.
+    pub(super) fn holds_numbers(&self, benchmark: bool) -> Result<(), String> {
+        if benchmark {
+            let printed = super::benchmark::untraced(&self.own_untraced_runs);
+            let summary = self.own_untraced_summary.as_object();
+            return match printed.is_empty() && summary.is_none_or(|s| s.is_empty()) {
+                true => Err("own_untraced_runs: no number, expected what the benchmark \
+                             printed in at least one run"
+                    .into()),
+                false => Ok(()),
+            };
+        }
+        if self.runs.is_empty() {
+            return Err("runs: none, expected at least one recorded run".into());
+        }
+        for (i, run) in self.runs.iter().enumerate() {
+            if run.tasks.is_empty() {
+                return Err(format!(
+                    "runs[{i}].tasks: none, expected the tasks of the case"
+                ));
+            }
+            if !(run.window_us.is_finite() && run.window_us > 0.0) {
+                let us = run.window_us;
+                return Err(format!("runs[{i}].window_us: {us}, expected more than 0"));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads a result.
     ///
     /// # Errors

@@ -191,6 +191,11 @@ impl Recording {
         }
     }
 
+    /// The file `name`, if it was recorded.
+    pub(super) fn file_if_there<'a>(&'a self, name: &'a str) -> Option<File<'a>> {
+        self.file(name).ok()
+    }
+
     /// The machine that a file was recorded on: its name is a part of the file's.
     pub(super) fn machine(&self, file: &File<'_>) -> Result<Guest, TruthError> {
         let stem = file_stem(file.name.rsplit('/').next().unwrap_or(file.name));

@@ -250,14 +250,22 @@ pub(super) fn group_shares(file: &File<'_>) -> Result<Vec<DecisionRow>, TruthErr
 /// `pelt/events_*.csv`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EventRow {
+pub(super) struct EventRow {
     #[serde(rename = "t")]
     _t: f64,
     #[serde(rename = "cpu")]
     _cpu: u32,
-    event: String,
-    #[serde(rename = "text")]
-    _text: String,
+    pub event: String,
+    pub text: String,
+}
+
+impl EventRow {
+    /// Number after `KEY=` in the text.
+    pub(super) fn number(&self, key: &str) -> Option<u32> {
+        let mut words = self.text.split_whitespace();
+        let value = words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
+        value.parse().ok()
+    }
 }
 
 /// Tracepoints beside the updates: read, but no decision of theirs is compared.

@@ -168,7 +168,7 @@ pub(super) fn counted(
 pub(super) fn machine_of(recording: &Recording, name: &str) -> Result<Machine, String> {
     let guest = recording.guest(name);
     let guest = guest.ok_or_else(|| format!("topology: no machine '{name}'"))?;
-    guest::machine(&guest.map_err(|e| e.to_string())?)
+    guest::machine(name, &guest.map_err(|e| e.to_string())?)
 }
 
 /// Rows of `nohz_kick.csv`: are kicks redundant or not, and how many are there beside hogs alone.

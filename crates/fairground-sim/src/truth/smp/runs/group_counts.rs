@@ -26,6 +26,8 @@ const MS: Ns = 1_000_000;
 const WORK_NS: Ns = 5 * US;
 /// Turns of a task's loop until its sequence of CPUs begins again.
 const PLACES: usize = 64;
+/// Longest sleep of a turn.
+const SLEEP_MAX_US: u64 = 1_000_000;
 /// How an active task of `h_load.csv` runs and sleeps.
 const ACTIVE_RUN_NS: Ns = 2 * MS;
 const ACTIVE_SLEEP_NS: Ns = 4 * MS;
@@ -213,8 +215,23 @@ fn tg_row(recording: &Recording, case: &str, r: &TgLoadAvg) -> Result<Row, Strin
     let mut rng = generator(1, Purpose::Start);
     let cpus = machine.topology.nr_cpus() as u32;
     load.0.masks = (0..cpus).map(|cpu| vec![cpu]).collect();
+    let (zmin, zmax) = (
+        words.number("zmin", 0, SLEEP_MAX_US)?,
+        words.number("zmax", 0, SLEEP_MAX_US)?,
+    );
+    if zmin > zmax {
+        return Err(format!("case: zmin={zmin} is more than zmax={zmax}"));
+    }
+    // What it sleeps if that is recorded, else its turn is as long as the turns were.
+    let wait = match zmax {
+        0 => Op::Period(turn_ns.max(1)),
+        _ => Op::Sleep(Dur::Uniform {
+            lo: zmin * US,
+            hi: zmax * US,
+        }),
+    };
     for i in 0..tasks {
-        let ops = turns(mode, turn_ns, i, &mut load, &mut || {
+        let ops = turns(mode, wait, i, &mut load, &mut || {
             rng.below(u64::from(cpus)) as u32
         })?;
         load.task(ops, None);
@@ -239,12 +256,12 @@ fn tg_row(recording: &Recording, case: &str, r: &TgLoadAvg) -> Result<Row, Strin
 /// The program of task `number`.
 fn turns(
     mode: &str,
-    turn_ns: Ns,
+    wait: Op,
     number: u64,
     load: &mut Load,
     place: &mut impl FnMut() -> u32,
 ) -> Result<Vec<Op>, String> {
-    let (work, wait) = (Op::Run(Dur::Const(WORK_NS)), Op::Period(turn_ns.max(1)));
+    let work = Op::Run(Dur::Const(WORK_NS));
     Ok(match mode {
         "mig" => {
             let turn = |_| [Op::SetAffinity(place()), work, wait];

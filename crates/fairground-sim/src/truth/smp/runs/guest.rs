@@ -1,23 +1,81 @@
 //! The emulated guest as a machine of the simulator.
 
+use fairground::place::Func;
 use fairground::policy::Features;
 use fairground::topology::Machine as Places;
+use fairground::value::Cpu;
 
+use crate::cache::NS;
 use crate::machine::{Setup, Sim};
 use crate::machine_file::{CpuPlace, Machine, Topology};
 use crate::truth::smp::machine::Guest;
-use crate::workload::program::Workload;
+use crate::workload::program::{Ns, Workload};
 
 /// What is charged there, every figure with its origin.
 const COSTS: &str = include_str!("tcg-guest.toml");
 
+/// What a recorder of states adds, ns: for each record, for each CPU and each group in it. Storms
+/// with state have a thread every 194 us (16 CPUs, 16 groups), 156 (16, 10) and 231 (32, 12),
+/// without every 18; two attempts to balance in one turn are 62 us apart with 8 groups and 21 to 23
+/// with 2.
+const RECORD_NS: Ns = 8_000;
+const RECORD_CPU_NS: Ns = 3_900;
+const RECORD_GROUP_NS: Ns = 6_800;
+/// What tracing whole runs adds to a fork, ns: threads of a pinned parent are 65 us apart, 18
+/// without.
+pub(super) const TRACED_FORK_NS: Ns = 47_000;
+/// What of a recorded machine is tied to its tick, ns after it.
+struct Phases {
+    topology: &'static str,
+    /// Where a storm begins: the first record of each in `fork/decisions_*.jsonl` is at the same
+    /// point of a tick to some us.
+    storm_ns: Ns,
+    /// A timer of the emulator that no CPU has set: where ticks of busy CPUs come one after the
+    /// other (`balance/intervals_*.csv`), each is a turn after the last, so turns tell the time
+    /// that was left to the next timer. It is the same point of every tick, in all runs of a
+    /// machine.
+    timer_ns: Option<Ns>,
+}
+
+/// Of the trace clock modulo a tick, ticks of CPU 0 are at 0.87 ms (2x8) and 1.44 (2x8x2), storms
+/// at 1.68 and 3.18, the timer at 2.61 and 1.77. Of 1x16 there are no ticks; it is taken to be as
+/// 2x8, without the timer.
+const PHASES: &[Phases] = &[
+    Phases {
+        topology: "1x16",
+        storm_ns: 810_000,
+        timer_ns: None,
+    },
+    Phases {
+        topology: "2x8",
+        storm_ns: 810_000,
+        timer_ns: Some(1_735_000),
+    },
+    Phases {
+        topology: "2x8x2",
+        storm_ns: 1_740_000,
+        timer_ns: Some(330_000),
+    },
+];
+
+fn phases(topology: &str) -> &'static Phases {
+    let known = PHASES.iter().find(|p| p.topology == topology);
+    known.unwrap_or(&PHASES[0])
+}
+
+/// How long after a tick storms begin, ns.
+pub(super) fn storm_phase_ns(topology: &str) -> Ns {
+    phases(topology).storm_ns
+}
+
 /// Seeds of the simulated runs.
 pub(super) const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
 
-/// The costs of the emulator on the recorded topology.
-pub(super) fn machine(guest: &Guest) -> Result<Machine, String> {
+/// The costs of the emulator on the recorded topology. `name` is that of the topology.
+pub(super) fn machine(name: &str, guest: &Guest) -> Result<Machine, String> {
     let mut machine = Machine::from_toml("tcg-guest.toml", COSTS).map_err(|e| e.to_string())?;
     machine.topology = topology(guest.places());
+    machine.id = name.into();
     Ok(machine)
 }
 
@@ -47,6 +105,28 @@ fn topology(places: &Places) -> Topology {
     }
 }
 
+/// What recording the state adds to a fork: all CPUs, and the groups of each level.
+pub(super) fn state_record_ns(machine: &Machine) -> Ns {
+    let seen = fairground::topology::Topology::build(&crate::machine::topology_of(machine));
+    let levels = seen.domains(Cpu(0)).iter();
+    let groups: usize = levels.map(|sd| sd.groups.len()).sum();
+    let cpus = machine.topology.nr_cpus() as Ns;
+    RECORD_NS + cpus * RECORD_CPU_NS + groups as Ns * RECORD_GROUP_NS
+}
+
+/// Attempts to balance are recorded from now on, or not any more.
+pub(super) fn record_attempts(sim: &mut Sim<'_>, on: bool) {
+    let prices = &mut sim.host.prices;
+    let record = RECORD_NS * NS;
+    let attempt = &mut prices.func[Func::UpdateSdLbStats as usize];
+    *attempt = if on {
+        *attempt + record
+    } else {
+        *attempt - record
+    };
+    prices.group_record = if on { RECORD_GROUP_NS * NS } else { 0 };
+}
+
 /// A traced run of `workload`, nothing done yet.
 pub(super) fn sim<'a>(
     machine: &'a Machine,
@@ -63,5 +143,8 @@ pub(super) fn sim<'a>(
     };
     let mut sim = Sim::new(&setup).map_err(|e| e.to_string())?;
     sim.align_ticks(0);
+    if let Some(at_ns) = phases(&machine.id).timer_ns {
+        sim.set_timer_beside(at_ns);
+    }
     Ok(sim)
 }

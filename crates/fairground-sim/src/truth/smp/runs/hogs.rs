@@ -42,7 +42,7 @@ pub(in crate::truth::smp) fn check(
         let error = |what: String| file.error(1, format!("run {}: {what}", run.index));
         let guest = recording.guest(&run.topology);
         let guest = guest.ok_or_else(|| error(format!("no machine '{}'", run.topology)))??;
-        let machine = guest::machine(&guest).map_err(error)?;
+        let machine = guest::machine(&run.topology, &guest).map_err(error)?;
         run.validate(machine.topology.nr_cpus()).map_err(error)?;
         let bench = Bench::new(run, &machine).map_err(error)?;
         let simulated: Result<Vec<Numbers>, String> =
@@ -87,6 +87,7 @@ impl<'a> Bench<'a> {
                 forks.push(Op::Fork {
                     template: i as u32 + 1,
                 });
+                forks.push(Op::Run(Dur::Const(guest::TRACED_FORK_NS)));
                 set_of.push(i);
             }
             masks.push(allowed);
@@ -125,6 +126,7 @@ impl<'a> Bench<'a> {
     fn simulate(&self, seed: u64) -> Result<Numbers, String> {
         let features = crate::truth::smp::features(&[]);
         let mut sim = guest::sim(self.machine, features, &self.workload, seed)?;
+        guest::record_attempts(&mut sim, true);
         sim.start_at(0, self.run.start_ns());
         sim.run_to(self.run.start_ns() + TICK_NS)
             .map_err(|e| e.to_string())?;
@@ -139,10 +141,14 @@ impl<'a> Bench<'a> {
                 sim.open_affinity(TaskId(i as u32 + 1), self.masks[*set]);
             }
         }
+        let at = |ns: u64| first_ns + (self.run.since(ns).max(0.0) * 1e9) as u64;
+        if let Some(traced_ns) = self.run.traced_to_ns() {
+            sim.run_to(at(traced_ns)).map_err(|e| e.to_string())?;
+            guest::record_attempts(&mut sim, false);
+        }
         sim.run().map_err(|e| e.to_string())?;
         let trace = sim.host.counters.trace.take().unwrap_or_default();
         let tasks: Vec<TaskId> = (1..=self.set_of.len() as u32).map(TaskId).collect();
-        let at = |ns: u64| first_ns + (self.run.since(ns).max(0.0) * 1e9) as u64;
         let windows: Vec<(Vec<Ran>, u64)> = self
             .run
             .windows
@@ -275,7 +281,7 @@ pub(super) fn add_mask(w: &mut Workload, cpus: Vec<u32>) -> u32 {
 }
 
 /// Loops begin one operation later.
-fn shift_loops(ops: &mut [Op]) {
+pub(super) fn shift_loops(ops: &mut [Op]) {
     for op in ops {
         if let Op::LoopEnd { start } = op {
             *start += 1;

@@ -1,20 +1,22 @@
 //! `pelt/run_*.json`: the load of a few tasks and groups as it builds up, at several moments.
 //!
 //! A dump of all queues takes some ms, so what is compared is the sum of a group over its queues.
-//! All tasks sleep until one instant, and run from then on as their set says.
+//! All tasks sleep until one instant, and run from then on as their set says. Where each of them
+//! sleeps is taken from its first wake-up in `pelt/events_*.csv`, if there is that file.
 
 use std::collections::BTreeMap;
 
-use fairground::value::{CpuMask, TgId};
+use fairground::value::{Cpu, CpuMask, TgId};
 use serde::Deserialize;
 
-use super::hogs::{add_mask, group};
+use super::hogs::{add_mask, group, shift_loops};
 use super::recorded::{Set, TICK_NS};
-use super::{guest, row};
+use super::{guest, row, skipped};
 use crate::machine::Sim;
 use crate::truth::smp::files::{File, Recording};
+use crate::truth::smp::tables::EventRow;
 use crate::truth::{Row, TruthError};
-use crate::workload::program::{Ns, Program, TaskTemplate, Until, Workload};
+use crate::workload::program::{Ns, Op, Program, TaskTemplate, Until, Workload};
 
 const MS: Ns = 1_000_000;
 /// When the tasks begin: what their creation left has decayed.
@@ -31,12 +33,18 @@ struct Run {
     topology: String,
     /// Sets as `GROUP:SHARES:TASKS:CPUS:NICE:KIND`, joined by `+`; `~` stands for `/` in a path.
     spec: String,
-    #[serde(rename = "tasks")]
-    _tasks: Vec<serde_json::Value>,
+    tasks: Vec<Thread>,
     dumps: Vec<Dump>,
     #[serde(default, rename = "end")]
     _end: serde_json::Value,
     go_ns: u64,
+}
+
+/// A task; of what the set says already, nothing is used.
+#[derive(Debug, Deserialize)]
+struct Thread {
+    pid: u32,
+    set: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -55,6 +63,9 @@ struct Queue {
     load_avg: f64,
     util_avg: f64,
 }
+
+/// Why the root is not compared where tasks may use all CPUs.
+const OTHERS: &str = "tasks may use all CPUs, the sampler's too, and its load is in the root's";
 
 /// Load and utilisation of each group at each dump.
 type Sums = Vec<BTreeMap<String, [f64; 2]>>;
@@ -78,8 +89,9 @@ pub(in crate::truth::smp) fn check(
     let error = |what: String| file.error(1, what);
     let guest = recording.guest(&run.topology);
     let guest = guest.ok_or_else(|| error(format!("no machine '{}'", run.topology)))??;
-    let machine = guest::machine(&guest).map_err(error)?;
-    let bench = Bench::new(&run, machine.topology.nr_cpus()).map_err(error)?;
+    let machine = guest::machine(&run.topology, &guest).map_err(error)?;
+    let starts = starts(recording, file.name)?;
+    let bench = Bench::new(&run, machine.topology.nr_cpus(), &starts).map_err(error)?;
     let features = crate::truth::smp::features(&[]);
     let simulate = |seed| {
         let mut sim = guest::sim(&machine, features.clone(), &bench.workload, seed)?;
@@ -87,36 +99,89 @@ pub(in crate::truth::smp) fn check(
         bench.sums(&mut sim)
     };
     let ours: Result<Vec<Sums>, String> = guest::SEEDS.map(simulate).collect();
-    Ok(bench.rows(file.name, &run, &ours.map_err(error)?))
+    Ok(bench.rows(
+        file.name,
+        &run,
+        machine.topology.nr_cpus(),
+        &ours.map_err(error)?,
+    ))
+}
+
+/// The CPU on which each task wakes first, by its number.
+fn starts(recording: &Recording, run: &str) -> Result<BTreeMap<u32, u32>, TruthError> {
+    let name = run.replace("/run_", "/events_").replace(".json", ".csv");
+    let mut starts = BTreeMap::new();
+    let Some(file) = recording.file_if_there(&name) else {
+        return Ok(starts);
+    };
+    for (_, event) in file.rows::<EventRow>()? {
+        let both = (event.number("pid"), event.number("target_cpu"));
+        if let ("sched_wakeup", (Some(pid), Some(cpu))) = (event.event.as_str(), both) {
+            starts.entry(pid).or_insert(cpu);
+        }
+    }
+    Ok(starts)
+}
+
+/// Whether a dump shows the group at `path` at work on a CPU that neither its tasks nor those of
+/// groups below may use: more than the tenth of one that a task may have left behind where it was
+/// created.
+fn leaves(run: &Run, path: &str, sets: &[Set], cpus: usize) -> Result<bool, String> {
+    let mut mask = CpuMask::empty();
+    for set in sets.iter().filter(|set| set.count > 0) {
+        let below = set.cgroup.strip_prefix(path);
+        if below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+            mask = mask.or(&set.mask(cpus)?);
+        }
+    }
+    let mut queues = run.dumps.iter().flat_map(|d| &d.cfs_rqs);
+    Ok(queues.any(|q| {
+        let cpu = Cpu(q.cpu);
+        q.path.trim_start_matches('/') == path && !mask.has(cpu) && q.util_avg > 102.4
+    }))
 }
 
 impl Bench {
-    fn new(run: &Run, cpus: usize) -> Result<Self, String> {
+    fn new(run: &Run, cpus: usize, starts: &BTreeMap<u32, u32>) -> Result<Self, String> {
         let mut w = Workload::new("pelt", Vec::new());
         let mut used = CpuMask::empty();
-        for words in run.spec.split('+') {
-            let set = set(words)?;
+        let specs: Vec<&str> = run.spec.split('+').collect();
+        let sets: Result<Vec<Set>, String> = specs.iter().map(|words| set(words)).collect();
+        let sets = sets?;
+        for (i, (set, words)) in sets.iter().zip(&specs).enumerate() {
             let place = group(&mut w, &set.cgroup, set.shares)?;
             if set.count == 0 {
                 continue;
             }
-            let allowed = set.mask(cpus)?;
+            let mut allowed = set.mask(cpus)?;
+            // In one recording tasks were free although the specification has a list.
+            if !set.cgroup.is_empty() && leaves(run, &set.cgroup, &sets, cpus)? {
+                allowed = CpuMask::first_n(cpus);
+            }
             used = used.or(&allowed);
             let mask = add_mask(&mut w, allowed.iter().map(|c| c.0).collect());
-            let ops = set.ops()?;
+            let mut ops = set.ops()?;
+            // Each begins where it slept, and is free from then on.
+            ops.insert(0, Op::SetAffinity(mask));
+            shift_loops(&mut ops);
             let program = w.programs.len() as u32;
             w.programs.push(Program {
-                name: words.into(),
+                name: (*words).into(),
                 ops,
             });
-            let mut template = TaskTemplate::new(words, program, 1);
-            template.thread = true;
-            template.nice = set.nice;
-            template.affinity = Some(mask);
-            template.cgroup = Some(place);
-            w.templates.push(template);
-            let number = w.templates.len() as u32 - 1;
-            w.initial.extend((0..set.count).map(|_| number));
+            let pids = run.tasks.iter().filter(|t| t.set == i).map(|t| t.pid);
+            let mut pids = pids.collect::<Vec<_>>().into_iter();
+            for _ in 0..set.count.min(TASKS_MAX + 1) {
+                let start = pids.next().and_then(|pid| starts.get(&pid));
+                let start = start.filter(|cpu| allowed.has(Cpu(**cpu)));
+                let mut template = TaskTemplate::new(*words, program, 1);
+                template.thread = true;
+                template.nice = set.nice;
+                template.affinity = Some(start.map_or(mask, |cpu| add_mask(&mut w, vec![*cpu])));
+                template.cgroup = Some(place);
+                w.templates.push(template);
+                w.initial.push(w.templates.len() as u32 - 1);
+            }
         }
         if w.initial.is_empty() || w.initial.len() > TASKS_MAX as usize {
             return Err(format!(
@@ -168,12 +233,12 @@ impl Bench {
         Ok(sums)
     }
 
-    fn rows(&self, case: &str, run: &Run, ours: &[Sums]) -> Vec<Row> {
+    fn rows(&self, case: &str, run: &Run, cpus: usize, ours: &[Sums]) -> Vec<Row> {
         let mut rows = Vec::new();
         for (i, dump) in run.dumps.iter().enumerate() {
             for path in self.workload.cgroups.iter().map(|g| g.path.as_str()) {
                 let queues = dump.cfs_rqs.iter().filter(|q| {
-                    let cpu = fairground::value::Cpu(q.cpu);
+                    let cpu = Cpu(q.cpu);
                     q.path == path && (path != "/" || self.used.has(cpu))
                 });
                 let (mut load, mut util) = (0.0, 0.0);
@@ -188,7 +253,10 @@ impl Bench {
                         .map(|sums| sums[i].get(path).map_or(0.0, |sum| sum[kind]))
                         .collect();
                     let name = format!("{metric}[{path} after {ms} ms]");
-                    rows.push(row(case, &name, &[theirs], &each));
+                    rows.push(match path == "/" && self.used == CpuMask::first_n(cpus) {
+                        false => row(case, &name, &[theirs], &each),
+                        true => skipped(case, &name, &[theirs], OTHERS),
+                    });
                 }
             }
         }
@@ -241,6 +309,25 @@ fn set(words: &str) -> Result<Set, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tasks_start_where_they_woke_first() {
+        let events = "t,cpu,event,text\n\
+                      1.0,2,sched_waking,comm=a pid=7 prio=120 target_cpu=009\n\
+                      1.0,2,sched_wakeup,comm=a pid=7 prio=120 target_cpu=002\n\
+                      1.1,0,sched_switch,prev_comm=a prev_pid=7 ==> next_comm=b next_pid=8\n\
+                      1.2,3,sched_wakeup,comm=a pid=7 prio=120 target_cpu=003\n\
+                      1.2,5,sched_wakeup,comm=b pid=8 prio=120 target_cpu=005\n";
+        let name = "pelt/events_x_2x8.csv".to_string();
+        let recording = Recording::new([(name, events.to_string())]);
+        let found = starts(&recording, "pelt/run_x_2x8.json").unwrap();
+        assert_eq!(found, BTreeMap::from([(7, 2), (8, 5)]));
+        assert!(
+            starts(&recording, "pelt/run_y_2x8.json")
+                .unwrap()
+                .is_empty()
+        );
+    }
 
     #[test]
     fn sets_are_read() {

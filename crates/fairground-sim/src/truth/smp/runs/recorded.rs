@@ -40,8 +40,7 @@ pub(super) struct Run {
     pub _active_balance: Vec<(f64, u32, u32, String)>,
     pub trace_clock_offset_s: f64,
     pub release_t: Option<f64>,
-    #[serde(rename = "trace_covers_ms_of_window")]
-    pub _trace_covers: Covers,
+    pub trace_covers_ms_of_window: Covers,
     pub cpu_fraction_by_set_after_first_window: BTreeMap<String, f64>,
     pub final_cpu_load: BTreeMap<String, u32>,
     pub spread_ms_after_release: Option<f64>,
@@ -59,8 +58,8 @@ pub(super) enum Forked {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Covers {
-    Ms(#[allow(dead_code, reason = "read for its form")] f64),
-    Words(#[allow(dead_code, reason = "read for its form")] String),
+    Ms(f64),
+    Words(String),
 }
 
 #[derive(Debug, Deserialize)]
@@ -151,6 +150,14 @@ impl Run {
                 "forked_from_cpu: '{words}', expected a CPU or free"
             ));
         }
+        match &self.trace_covers_ms_of_window {
+            Covers::Ms(ms) if (0.0..LONGEST_S * 1e3).contains(ms) => {}
+            Covers::Words(words) if words == "all" => {}
+            other => {
+                let form = "expected ms of the first window, or all";
+                return Err(format!("trace_covers_ms_of_window: {other:?}, {form}"));
+            }
+        }
         let named = [self.start_cpu, self.pinned()].into_iter().flatten();
         if let Some(cpu) = named.into_iter().find(|cpu| *cpu as usize >= cpus) {
             return Err(format!("start_cpu, forked_from_cpu: no CPU {cpu}"));
@@ -173,6 +180,15 @@ impl Run {
             return Err("release_t: not between the first placement and the last window".into());
         }
         Ok(())
+    }
+
+    /// Until when the trace ran, on the windows' clock; `None` = to the end.
+    pub(super) fn traced_to_ns(&self) -> Option<u64> {
+        let first = self.windows.first()?;
+        match self.trace_covers_ms_of_window {
+            Covers::Ms(ms) => Some(first.t0_ns + (ms * 1e6) as u64),
+            Covers::Words(_) => None,
+        }
     }
 
     /// The CPU that the parent is pinned to.

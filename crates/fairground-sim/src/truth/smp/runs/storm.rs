@@ -14,10 +14,7 @@ const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
 
 /// When the storm begins: hogs beside it have settled.
-const START_NS: Ns = 150 * MS;
-
-/// What tracing with state adds between two forks, ns (README of the recording, "Noise").
-const STATE_NS: Ns = 100 * US;
+const START_NS: Ns = 148 * MS;
 
 const CHILDREN_MAX: u32 = 1024;
 
@@ -85,8 +82,8 @@ pub(in crate::truth::smp) fn check(
         let error = |what: String| file.error(*line, what);
         let guest = recording.guest(&storm.topology);
         let guest = guest.ok_or_else(|| error(format!("no machine '{}'", storm.topology)))??;
-        let machine = guest::machine(&guest).map_err(error)?;
-        let workload = storm.workload();
+        let machine = guest::machine(&storm.topology, &guest).map_err(error)?;
+        let workload = storm.workload(guest::state_record_ns(&machine));
         workload.validate().map_err(error)?;
         let tie = match storm.tie_break {
             Tie::LowestUtil => "group-util",
@@ -96,7 +93,7 @@ pub(in crate::truth::smp) fn check(
         let simulated: Result<Vec<f64>, String> = guest::SEEDS
             .map(|seed| {
                 let mut sim = guest::sim(&machine, features.clone(), &workload, seed)?;
-                sim.start_at(storm.background_hogs as usize, START_NS);
+                sim.start_at(storm.background_hogs as usize, storm.start_ns());
                 sim.run().map_err(|e| e.to_string())?;
                 let trace = sim.host.counters.trace.take().unwrap_or_default();
                 let before = storm.background_hogs;
@@ -167,8 +164,12 @@ impl Storm {
         format!("distinct_cpus[{series} {topology} n={n} work={work} hogs={hogs} {tie}]")
     }
 
+    fn start_ns(&self) -> Ns {
+        START_NS + guest::storm_phase_ns(&self.topology)
+    }
+
     /// Hogs first, then the parent, then its children.
-    fn workload(&self) -> Workload {
+    fn workload(&self, record_ns: Ns) -> Workload {
         let mut w = Workload::new("storm", Vec::new());
         w.n_futexes = 1;
         let mut child = Vec::new();
@@ -180,7 +181,7 @@ impl Storm {
         for _ in 0..self.n {
             parent.push(Op::Fork { template: 2 });
             if self.series == Series::WithState {
-                parent.push(Op::Run(Dur::Const(STATE_NS)));
+                parent.push(Op::Run(Dur::Const(record_ns)));
             }
         }
         parent.push(Op::FutexWait(0));
@@ -198,7 +199,7 @@ impl Storm {
         w.initial.push(1);
         // Every child is born, whatever a fork costs among busy CPUs.
         let each = 2 * MS + self.child_work_us * US;
-        w.duration = Until::Time(START_NS + u64::from(self.n) * each);
+        w.duration = Until::Time(self.start_ns() + u64::from(self.n) * each);
         w
     }
 }
