@@ -303,18 +303,16 @@ impl MetricDef {
         value.is_finite().then_some(value)
     }
 
-    /// How many events of the measured time the value counts or is a mean of; `None` if it is of
-    /// another kind.
+    /// How many events of the measured time the value counts; `None` if it is of another kind. A mean
+    /// is one: how far it spreads its samples say, not their number.
     pub fn events(&self, marks: &Marks) -> Option<u64> {
         let ended = |k: u32| marks.requests.get(k as usize).map(Histogram::len);
         match self.from {
             From::Count(k) | From::CountPerS(k) | From::ScaledPerS { mark: k, .. } => {
                 marks.marks.get(k as usize).map(|m| m.count)
             }
-            From::RequestsPerS(k) | From::Requests(k) | From::RequestMeanUs(k) => ended(k),
-            From::RequestsPerSpanS { request, .. } | From::RequestQuantileUs { request, .. } => {
-                ended(request)
-            }
+            From::RequestsPerS(k) | From::Requests(k) => ended(k),
+            From::RequestsPerSpanS { request, .. } => ended(request),
             _ => None,
         }
     }
