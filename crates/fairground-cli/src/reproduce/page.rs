@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 const HEAD: &str = "# The five published changes, reproduced
 
-Made by `fairground reproduce --markdown docs`; do not edit. The published tables and the words are
+Made by `fairground reproduce --all --markdown docs`; do not edit. The published tables and the words are
 those of `crates/fairground-cli/experiments/`; the workloads are described in `docs/workloads/`, the
 costs, and what of them is assumed, in [calibration.md](calibration.md).
 
