@@ -11,14 +11,14 @@ use crate::failure::Failure;
 
 const HEAD: &str = "# The five published changes, reproduced
 
-Made by `fairground reproduce --all --markdown docs`; do not edit. The published tables and the words are
-those of `crates/fairground-cli/experiments/`; the workloads are described in `docs/workloads/`, the
-costs, and what of them is assumed, in [calibration.md](calibration.md).
+Made by `fairground reproduce --all --markdown docs`; do not edit. The published tables and the
+words are those of `crates/fairground-cli/experiments/`; the workloads are described in
+`docs/workloads/`, the costs, and what of them is assumed, in [calibration.md](calibration.md).
 
 | class | meaning |
 | --- | --- |
 | `factor2` | same sign and the change within a factor of two; shares and counts: the values |
-| `sign` | the same sign, another size, but at least a tenth of it, and an interval without 0 |
+| `sign` | the same sign, another size, but at least a tenth of it, and no interval that holds 0 |
 | `noise` | noise was published; the simulated change is below 5 % or its 95 % interval holds 0 |
 | `miss` | anything else |
 
@@ -27,6 +27,13 @@ than 5 % on either side, of a change it is wider than the published change, or t
 seed). A row in whose window nothing or too little happened is a miss and says so. Simulated are
 tens of milliseconds after a warm-up; how many, and with how many seeds, is chosen by the time it
 takes, the same for base and patch.
+
+Read the counts with these in mind: some rows can hardly miss, and a sceptic leaves them out.
+Published writes of the group's line are arithmetic on published rates, and with the change its own
+limit; `us` of lazy-h-load is an input; rows of small machines in ilb-skip-redundant have an upper
+limit only; a share of 81 % is inside a factor of two from 41 % on (the headline holds it to 12
+points); the placement rows are one observation. A change can agree while the rates are far apart:
+compare the columns of base.
 
 ";
 

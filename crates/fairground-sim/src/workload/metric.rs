@@ -303,8 +303,8 @@ impl MetricDef {
         value.is_finite().then_some(value)
     }
 
-    /// How many events of the measured time the value counts; `None` if it is of another kind. A mean
-    /// is one: how far it spreads its samples say, not their number.
+    /// How many events of the measured time the value counts; `None` if it is of another kind, as
+    /// a mean is: how far that spreads its samples say, not their number.
     pub fn events(&self, marks: &Marks) -> Option<u64> {
         let ended = |k: u32| marks.requests.get(k as usize).map(Histogram::len);
         match self.from {
