@@ -19,6 +19,10 @@ pub const MAGICS: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 
 /// Record types that the check looks into.
 const AUXTRACE: u32 = 71;
+/// The bit of the feature that describes the events.
+const EVENT_DESC: u32 = 12;
+/// Bytes of the first published `perf_event_attr`.
+const ATTR_SIZE_VER0: u32 = 64;
 /// Bytes of a record's head: type, flags, size.
 const HEAD: u64 = 8;
 
@@ -133,8 +137,9 @@ fn check(data: &mut [u8], recording: &mut Recording) -> Result<(), TraceError> {
         sections.push((bytes.u64()?, bytes.u64()?));
     }
     let (offset, size) = sections[1];
-    let mut features = 0;
-    for _ in 0..4 {
+    let known = bytes.u64()?;
+    let mut features = u64::from(known.count_ones());
+    for _ in 1..4 {
         features += u64::from(bytes.u64()?.count_ones());
     }
     if header_size < bytes.at as u64 || !(16..=4096).contains(&attr_size) {
@@ -158,6 +163,18 @@ fn check(data: &mut [u8], recording: &mut Recording) -> Result<(), TraceError> {
             return Err(bytes.damaged(format!("a section inside the file, not {n} bytes at {at}")));
         }
     }
+    if known >> EVENT_DESC & 1 == 0 {
+        return Err(TraceError::Unsupported {
+            what: "a perf.data without a description of its events".into(),
+            help: "record with a perf of the last ten years, as `perf sched record` does",
+        });
+    }
+    // Their table is in the order of the features, after the three sections of the header.
+    let before = (known & ((1 << EVENT_DESC) - 1)).count_ones() as usize;
+    let (at, n) = sections[3 + before];
+    let mut events = Bytes::new(&data[..(at + n) as usize], FORMAT).seek(at)?;
+    events.big = bytes.big;
+    event_desc(&mut events)?;
     let whole = whole_records(&bytes.seek(offset)?, size);
     if whole < size {
         let lacks = size - whole;
@@ -172,6 +189,24 @@ fn check(data: &mut [u8], recording: &mut Recording) -> Result<(), TraceError> {
             from..from + 16 * features as usize,
             (offset + whole) as usize,
         );
+    }
+    Ok(())
+}
+
+/// Proves that as many events and ids are described as the section has room for
+/// (`HEADER_EVENT_DESC` of the kernel's `perf.data-file-format.txt`).
+fn event_desc(bytes: &mut Bytes<'_>) -> Result<(), TraceError> {
+    let (events, attr_size) = (bytes.u32()?, bytes.u32()?);
+    if attr_size < ATTR_SIZE_VER0 {
+        let what = format!("attributes of at least {ATTR_SIZE_VER0} bytes, not {attr_size}");
+        return Err(bytes.damaged(what));
+    }
+    for _ in 0..events {
+        bytes.take(attr_size.into())?;
+        let ids = bytes.u32()?;
+        let name = bytes.u32()?;
+        bytes.take(name.into())?;
+        bytes.take(8 * u64::from(ids))?;
     }
     Ok(())
 }
@@ -198,5 +233,32 @@ fn whole_records(from: &Bytes<'_>, size: u64) -> u64 {
         if done == size {
             return done;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_events_or_ids_than_there_is_room_for_are_refused() {
+        let section = |events: u32, attr_size: u32, ids: u32| {
+            let mut data = Vec::new();
+            for word in [events, attr_size] {
+                data.extend(word.to_le_bytes());
+            }
+            data.extend([0; ATTR_SIZE_VER0 as usize]);
+            for word in [ids, 2] {
+                data.extend(word.to_le_bytes());
+            }
+            data.extend(b"e\0");
+            data.extend([0; 8]);
+            data
+        };
+        let fits = |data: Vec<u8>| event_desc(&mut Bytes::new(&data, FORMAT)).is_ok();
+        assert!(fits(section(1, ATTR_SIZE_VER0, 1)));
+        assert!(!fits(section(1 << 30, ATTR_SIZE_VER0, 1)));
+        assert!(!fits(section(1, ATTR_SIZE_VER0, u32::MAX)));
+        assert!(!fits(section(1, 0, 1)));
     }
 }
