@@ -1,11 +1,13 @@
-//! `fairground reproduce`: names, rows, and the golden table of its cheapest runs.
+//! `fairground reproduce`: names, rows, and the golden table of `--quick`.
 //!
-//! The whole of `--quick` takes a minute or more; the runs here are those of it that take seconds,
-//! of each change at least one. `UPDATE_REPRODUCE=1` writes their table anew; look at what changed.
+//! The golden table has all rows of `--quick`. That takes minutes of a release build, so the test
+//! of the whole is ignored and .ci/run calls it by itself; rows that take seconds are always
+//! looked at.
 
 mod common;
 
 use common::{fails, json, succeeds};
+use fairground_report::reproduce::{Row, number};
 
 /// The runs of `--quick` that a test can wait for.
 const CHEAP: &[&str] = &["reproduce", "idlest-util-tiebreak", "--only", "placement*"];
@@ -74,8 +76,10 @@ fn rows_are_the_same_for_any_number_of_threads_and_have_all_keys() {
     let wanted = [
         "change",
         "class",
+        "level",
         "load",
         "machine",
+        "made",
         "metric",
         "published",
         "simulated",
@@ -87,11 +91,13 @@ fn rows_are_the_same_for_any_number_of_threads_and_have_all_keys() {
     assert_eq!(rows.as_array().map(Vec::len), Some(2));
     assert!(row["simulated"]["ci95_pct"].is_array());
     assert_eq!(row["class"], "factor2");
+    assert_eq!(row["made"]["seeds"], serde_json::json!([1]));
+    assert_eq!(row["made"]["profile"], "linux-5.8");
+    assert_eq!(rows[1]["evidence"], "repeated");
 }
 
-/// Change and runs of `--quick` that the golden table has.
-const GOLDEN: [(&str, &str); 6] = [
-    ("tg-load-avg-ratelimit", "tcp_stream-spr-25"),
+/// Changes and runs of `--quick` that take seconds also when they are not optimised.
+const CHEAP_ROWS: [(&str, &str); 5] = [
     ("ilb-skip-redundant", "ilb-8"),
     ("idlest-util-tiebreak", "placement*"),
     ("idlest-util-tiebreak", "cpu-8"),
@@ -99,23 +105,66 @@ const GOLDEN: [(&str, &str); 6] = [
     ("cfs-rq-reorder", "hackbench-spr"),
 ];
 
+const GOLDEN: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/data/reproduce-quick.txt"
+);
+
+/// The rows of `--quick` of a change, or of all: one line each, and below it what it says.
+fn quick_rows(change: &str, only: &str) -> Vec<String> {
+    let words = ["reproduce", change, "--quick", "--only", only];
+    let text = succeeds(words.into_iter().chain(["--no-progress", "--json", "-"]));
+    let rows: Vec<Row> = serde_json::from_str(&text).expect("rows");
+    let line = |row: &Row| {
+        let percent = |n: Option<f64>| n.map_or("-".into(), |n| format!("{n:+.1} %"));
+        let s = &row.simulated;
+        format!(
+            "{}; {}; {}; {}; {}\n  {}{}: {} -> {}, {}, {} .. {}",
+            row.change,
+            row.machine,
+            row.workload,
+            row.load,
+            row.metric,
+            row.class.name(),
+            row.evidence
+                .map_or(String::new(), |e| format!(" ({})", e.name())),
+            number(s.base),
+            number(s.patch),
+            percent(s.change_pct),
+            percent(s.ci95_pct[0]),
+            percent(s.ci95_pct[1]),
+        )
+    };
+    rows.iter().map(line).collect()
+}
+
 #[test]
+fn cheap_rows_of_quick_are_those_of_the_golden_table() {
+    let golden = std::fs::read_to_string(GOLDEN).expect("tests/data/reproduce-quick.txt");
+    for (change, only) in CHEAP_ROWS {
+        let rows = quick_rows(change, only);
+        assert!(!rows.is_empty(), "{change} {only}");
+        for row in rows {
+            let known = golden.contains(&format!("{row}\n"));
+            assert!(known, "not in the golden table ({HOW}):\n{row}");
+        }
+    }
+}
+
+/// The command that writes the golden table anew.
+const HOW: &str = "UPDATE_REPRODUCE=1 cargo test --release -p fairground-cli --test reproduce -- \
+                   --ignored";
+
+#[test]
+#[ignore = "minutes: cargo test --release -p fairground-cli --test reproduce -- --ignored"]
 fn the_quick_table_is_golden() {
-    let mut table = String::new();
-    for (change, only) in GOLDEN {
-        let words = ["reproduce", change, "--quick", "--only", only];
-        table += &succeeds(words.into_iter().chain(["--no-progress"]));
-    }
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/data/reproduce-quick.txt"
-    );
+    let table = quick_rows("--all", "*").join("\n") + "\n";
     if std::env::var_os("UPDATE_REPRODUCE").is_some() {
-        std::fs::write(path, &table).expect("the golden table can be written");
+        std::fs::write(GOLDEN, &table).expect("the golden table can be written");
     }
-    let golden = std::fs::read_to_string(path).expect("tests/data/reproduce-quick.txt");
+    let golden = std::fs::read_to_string(GOLDEN).expect("tests/data/reproduce-quick.txt");
     for (new, old) in table.lines().zip(golden.lines()) {
-        assert_eq!(new, old, "UPDATE_REPRODUCE=1 writes the table anew");
+        assert_eq!(new, old, "{HOW}");
     }
     assert_eq!(table.len(), golden.len());
 }
@@ -136,12 +185,80 @@ fn saved_rows_are_shown_again_without_simulating() {
 }
 
 #[test]
+fn rows_of_another_model_are_refused() {
+    let place = common::place("reproduce-other-model");
+    let path = place.join("rows.json");
+    let path = path.to_str().expect("UTF-8");
+    succeeds(CHEAP.iter().copied().chain(["--json", path]));
+    let rows = std::fs::read_to_string(path).expect("the rows");
+    let model = json(&rows)[1]["made"]["model"].clone();
+    let model = model.as_str().expect("a hash");
+    let (head, tail) = rows.rsplit_once(model).expect("the hash of the second row");
+    std::fs::write(path, format!("{head}0123456789abcdef{tail}")).expect("a file");
+    let other = format!("model 0123456789abcdef, this program has {model}");
+    let words = ["reproduce", "idlest-util-tiebreak", "--saved", path];
+    fails(words, &["rows.json: row 2:", &other, "simulate it again"]);
+    let mut without = json(&rows);
+    without[0].as_object_mut().expect("a row").remove("made");
+    std::fs::write(path, without.to_string()).expect("a file");
+    fails(words, &["rows.json: row 1:", "does not say which model"]);
+}
+
+#[test]
+fn a_run_that_was_stopped_goes_on() {
+    let place = common::place("reproduce-keep");
+    let dir = place.to_str().expect("UTF-8");
+    let words = |more: [&'static str; 2]| {
+        let run = [
+            "reproduce",
+            "idlest-util-tiebreak",
+            "--quick",
+            "--only",
+            "cpu-8",
+        ];
+        let keep = ["--no-progress", "--keep", dir];
+        succeeds(
+            run.into_iter()
+                .chain(keep)
+                .chain(more)
+                .filter(|w| !w.is_empty()),
+        )
+    };
+    let nothing = words(["--within", "0s"]);
+    assert!(nothing.contains("not run  cpu-8 (1 rows)"), "{nothing}");
+    let files = || -> Vec<_> {
+        let entries = std::fs::read_dir(&place).expect("the directory");
+        entries.map(|e| e.expect("an entry").path()).collect()
+    };
+    assert!(files().is_empty());
+    let made = words(["", ""]);
+    assert_eq!(files().len(), 2, "base and patch");
+    // Nothing is simulated any more, so no time is enough.
+    assert_eq!(words(["--within", "0s"]), made);
+    std::fs::write(&files()[0], "{").expect("a broken file");
+    let broken = files()[0]
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned());
+    let run = [
+        "reproduce",
+        "idlest-util-tiebreak",
+        "--quick",
+        "--only",
+        "cpu-8",
+    ];
+    fails(
+        run.into_iter().chain(["--keep", dir]),
+        &[&broken.expect("a name"), "EOF"],
+    );
+}
+
+#[test]
 fn the_report_is_one_page_with_both_tables() {
     let place = common::place("reproduce-report");
     let path = place.join("page.html");
     let words = ["--report", path.to_str().expect("UTF-8")];
     let table = succeeds(CHEAP.iter().copied().chain(words));
-    assert!(table.contains("2 of 2 rows can tell"), "{table}");
+    assert!(table.contains("1 of 1 rows can tell"), "{table}");
     let page = std::fs::read_to_string(&path).expect("the page");
     for words in [
         "id=\"idlest-util-tiebreak\"",
@@ -169,4 +286,31 @@ fn sensitivity_needs_a_place_for_its_table() {
         CHEAP.iter().copied().chain(words),
         &["calibration.md", "expected the lines"],
     );
+}
+
+#[test]
+fn sensitivity_says_which_verdicts_stay() {
+    let place = common::place("reproduce-sensitivity-table");
+    let page = place.join("calibration.md");
+    let (begin, end) = (
+        "<!-- made by `fairground reproduce --all --sensitivity --markdown docs` -->\n",
+        "<!-- end -->\n",
+    );
+    std::fs::write(&page, format!("above\n{begin}old\n{end}below\n")).expect("a page");
+    let words = [
+        "reproduce",
+        "idlest-util-tiebreak",
+        "--sensitivity",
+        "--no-progress",
+    ];
+    let markdown = ["--markdown", place.to_str().expect("UTF-8")];
+    let table = succeeds(words.into_iter().chain(markdown));
+    let row = table
+        .lines()
+        .find(|l| l.contains("headline: the placement trace exact"));
+    let row = row.expect("the headline");
+    assert!(row.contains("| in band |"), "{row}");
+    assert!(!row.contains("not run"), "{row}");
+    let page = std::fs::read_to_string(&page).expect("the page");
+    assert_eq!(page, format!("above\n{begin}{table}{end}below\n"));
 }

@@ -4,7 +4,7 @@
 //! window of simulated time in which it is measured; its rows are what was published of it.
 //! Nothing in these files is a cost: what is simulated comes from the machine files and `costs.rs`.
 
-use fairground_report::reproduce::{Headline, Kind, Of, Published};
+use fairground_report::reproduce::{Evidence, Headline, Kind, Of, Published};
 use fairground_sim::spec::Scenario;
 use serde::Deserialize;
 
@@ -124,8 +124,26 @@ pub struct RowSpec {
     pub base: Option<f64>,
     /// Published value with the change.
     pub patch: Option<f64>,
+    /// What simulated values are multiplied by: how often the run fits into the published one.
+    #[serde(default = "one")]
+    pub scale: f64,
+    /// Whether the published value is of the same work and the same quantity.
+    #[serde(default = "yes")]
+    pub comparable: bool,
     /// Why it is missed, if it is.
     pub why: Option<String>,
+    /// Why it is no evidence, if it is none; `caution` says it in words.
+    pub evidence: Option<Evidence>,
+    /// What a reader must know before believing it.
+    pub caution: Option<String>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A headline in the file.
@@ -244,6 +262,10 @@ mod tests {
                     run.name
                 );
                 assert_eq!(run.from.is_some(), run.span.is_some(), "{}", run.name);
+                for row in &run.rows {
+                    let said = row.evidence.is_none() || row.caution.is_some();
+                    assert!(said, "{} {}: no evidence, and why?", run.name, row.metric);
+                }
                 for function in run.rows.iter().flat_map(|r| r.measure.functions()) {
                     let known = fairground_sim::host::function_names().any(|n| n == function);
                     assert!(known, "{}: no function is called `{function}`", run.name);

@@ -1,10 +1,12 @@
 //! `--report`: both tables side by side on one page that opens without a network.
 
 use fairground_report::html::{Bar, Cell, Column, Page, PageError, Table, page};
-use fairground_report::reproduce::{Class, Row, number, reproduce_text, tally_line, tells};
+use fairground_report::reproduce::{
+    Class, Row, level_text, number, reproduce_text, tally_line, tells,
+};
 
 use super::experiment::{RowSpec, RunSpec};
-use super::{Reproduced, headlines, telling_line};
+use super::{Reproduced, headlines, runs_missing, telling_line, verdict};
 
 /// Changes in percent beyond this are cut in the drawings of intervals.
 const BAR_MOST: f64 = 100.0;
@@ -21,16 +23,8 @@ pub fn report(done: &[Reproduced], command: &str) -> Result<String, PageError> {
         ("certainty".to_string(), telling_line(done)),
     ];
     facts.extend(done.iter().flat_map(headlines).map(|(headline, row)| {
-        let held = if headline.holds(row) {
-            "in band"
-        } else {
-            "missed"
-        };
-        let value = headline.value(row).map(|v| format!(": {v:.1}"));
-        (
-            headline.text.clone(),
-            held.to_string() + &value.unwrap_or_default(),
-        )
+        let (value, held) = verdict(&headline, row);
+        (headline.text.clone(), format!("{held}: {value}"))
     }));
     let about = Page {
         title: "Published changes, reproduced".into(),
@@ -71,6 +65,7 @@ fn table(change: &Reproduced) -> Table {
             Column::right("simulated base"),
             Column::right("patch"),
             Column::right("change"),
+            Column::right("level"),
             Column::left("95 % interval"),
         ],
         rows: rows.map(Into::into).collect(),
@@ -84,11 +79,17 @@ fn line(run: &RunSpec, spec: &RowSpec, row: &Row) -> Vec<Cell> {
     let (p, s) = (&row.published, &row.simulated);
     let told = if tells(spec.kind, row) { "" } else { " ?" };
     let (class, look) = match row.class {
+        class if row.evidence.is_some() => (class.name().to_string(), "dim"),
         Class::Miss => ("miss".to_string(), "worse"),
         Class::Noise => (format!("noise{told}"), "noise"),
         class => (format!("{}{told}", class.name()), "better"),
     };
-    let why = why(spec, row).filter(|_| row.class == Class::Miss);
+    let apart = row.evidence.map(|e| format!(" ({})", e.name()));
+    let class = class + &apart.unwrap_or_default();
+    let why = match row.class {
+        Class::Miss => Some(why(spec, row)),
+        _ => spec.caution.as_deref(),
+    };
     vec![
         Cell::text(&class).class(look).title(why.unwrap_or("")),
         Cell::text(&run.name)
@@ -102,6 +103,7 @@ fn line(run: &RunSpec, spec: &RowSpec, row: &Row) -> Vec<Cell> {
         value(s.base),
         value(s.patch),
         change(s.change_pct),
+        Cell::text(&level_text(row)),
         interval(row),
     ]
 }
@@ -119,21 +121,27 @@ fn interval(row: &Row) -> Cell {
 }
 
 /// Why a row is missed.
-pub fn why<'a>(spec: &'a RowSpec, row: &'a Row) -> Option<&'a str> {
-    row.dead.as_deref().or(spec.why.as_deref()).map(str::trim)
+pub fn why<'a>(spec: &'a RowSpec, row: &'a Row) -> &'a str {
+    let why = row.dead.as_deref().or(spec.why.as_deref());
+    why.map_or("NOT EXPLAINED", str::trim)
 }
 
-/// The reasons of the misses, then what is assumed and left out.
+/// The reasons of the misses, and what to know of other rows; what is not simulated, assumed and
+/// left out.
 fn notes(change: &Reproduced) -> Vec<String> {
     let mut notes = Vec::new();
     for (run, rows) in &change.rows {
         for (spec, row) in run.rows.iter().zip(rows) {
+            let name = format!("{} {}", run.name, row.metric);
             if row.class == Class::Miss {
-                let why = why(spec, row).unwrap_or("not explained yet");
-                notes.push(format!("{} {}: {why}", run.name, row.metric));
+                notes.push(format!("{name}: {}", why(spec, row)));
+            }
+            if let Some(caution) = &spec.caution {
+                notes.push(format!("{name}: {caution}"));
             }
         }
     }
+    notes.extend(runs_missing(change).map(|run| format!("{}: not run", run.name)));
     let e = &change.experiment;
     let of_change = |text: &String| format!("{}: {text}", e.change);
     notes.extend(e.unknowns.iter().chain(&e.left_out).map(of_change));

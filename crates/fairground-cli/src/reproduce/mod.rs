@@ -1,23 +1,31 @@
 //! `fairground reproduce`: the published tables of the founding changes beside simulated ones.
 //!
 //! ```text
-//!   experiments/*.toml ─► experiment ─► runner (jobs, in parallel) ─► rows ─► text, JSON, page
-//!                                          └─ measure: a run as the published quantity
+//!   experiments/*.toml ─► experiment ─► jobs ─► runner (in parallel) ─► rows ─► text, JSON, page
+//!                                         keep ◄───┘ └─ measure: a run as the published quantity
 //! ```
 
 mod experiment;
+mod hash;
 mod html;
+mod jobs;
+mod keep;
 mod measure;
+mod model;
 mod page;
 mod plot;
 mod runner;
+mod saved;
 mod sensitivity;
+mod varied;
 mod window;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
-use fairground_report::reproduce::{Row, reproduce_text, tally_line, tells};
+use fairground_report::reproduce::{Headline, Row, reproduce_text, tally_line, tells};
+use fairground_sim::workload::duration;
 
 use crate::failure::Failure;
 use crate::output;
@@ -27,7 +35,7 @@ use experiment::{Experiment, RowSpec, RunSpec};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Changes are those of `fairground list patches`; docs/reproduction.md has the \
-                        result of --all with an explanation of every miss."
+                        result of --all, with the reason of every miss that has one."
 )]
 pub struct ReproduceArgs {
     /// Names of the changes
@@ -39,6 +47,17 @@ pub struct ReproduceArgs {
     /// A part of the rows, one or two seeds each: minutes instead of half an hour
     #[arg(long)]
     pub quick: bool,
+    /// Keep what each simulation gives in this directory, and take from there what it has of the
+    /// same model, machine, workload and seed: a run that was stopped goes on
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Start no simulation after this time (e.g. 1200s); rows without one are `not run`. Those that
+    /// a headline is about come first
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub within: Option<Duration>,
+    /// Say on standard error how much CPU time each run took
+    #[arg(long)]
+    pub times: bool,
     /// At most so many seeds for each run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: Option<u64>,
@@ -60,9 +79,11 @@ pub struct ReproduceArgs {
     pub markdown: Option<PathBuf>,
     /// Show rows saved with --json instead of simulating [repeatable]
     #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["quick", "jobs", "json", "seeds", "sensitivity"])]
+          conflicts_with_all = ["quick", "jobs", "json", "seeds", "sensitivity", "keep",
+                                "within", "times"])]
     pub saved: Vec<PathBuf>,
-    /// Vary each assumed figure over its range and say which classes stay (the runs of --quick)
+    /// Vary each assumed figure over its range and say which verdicts stay: one seed of the
+    /// runs that a headline is about
     #[arg(long, conflicts_with_all = ["json", "saved"])]
     pub sensitivity: bool,
     /// Show counters, cache lines and functions of each run
@@ -71,6 +92,11 @@ pub struct ReproduceArgs {
     /// No progress
     #[arg(long)]
     pub no_progress: bool,
+}
+
+/// A length of time on the command line.
+fn time(text: &str) -> Result<Duration, String> {
+    duration::parse_ns(text).map(Duration::from_nanos)
 }
 
 /// A change with its rows: run by run, in the order of the tables.
@@ -101,7 +127,7 @@ impl Reproduced {
 fn telling_line<'a>(done: impl IntoIterator<Item = &'a Reproduced>) -> String {
     let asked = done.into_iter().flat_map(Reproduced::asked);
     let (mut told, mut all) = (0, 0);
-    for (spec, row) in asked {
+    for (spec, row) in asked.filter(|(_, row)| row.evidence.is_none()) {
         told += usize::from(tells(spec.kind, row));
         all += 1;
     }
@@ -114,16 +140,8 @@ fn telling_line<'a>(done: impl IntoIterator<Item = &'a Reproduced>) -> String {
 /// An unknown name, a place that cannot be written, a run that fails.
 pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let mut experiments = experiment::select(&args.names)?;
-    let quick = args.quick || args.sensitivity;
     for e in &mut experiments {
-        e.runs
-            .retain(|r| fits(&args.only, &r.name) && (r.quick > 0 || !quick));
-        if quick {
-            e.runs = e.runs.drain(..).map(RunSpec::shortened).collect();
-        }
-        for run in &mut e.runs {
-            run.seeds = run.seeds.min(args.seeds.unwrap_or(u64::MAX));
-        }
+        choose(e, args);
     }
     experiments.retain(|e| !e.runs.is_empty());
     if experiments.is_empty() {
@@ -141,7 +159,7 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let done = if args.saved.is_empty() {
         runner::simulate(experiments, args)?
     } else {
-        saved(&args.saved, experiments)?
+        saved::saved(&args.saved, experiments)?
     };
     let rows: Vec<&Row> = done.iter().flat_map(Reproduced::all_rows).collect();
     if let Some(place) = &json {
@@ -167,6 +185,27 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     output::stdout(&text(&done))
 }
 
+/// Leaves the runs that are asked for, as they are asked for.
+fn choose(e: &mut Experiment, args: &ReproduceArgs) {
+    let asked = |run: &RunSpec| {
+        let headline = || e.headline.iter().any(|h| h.run == run.name);
+        fits(&args.only, &run.name)
+            && (run.quick > 0 || !args.quick)
+            && (!args.sensitivity || headline())
+    };
+    e.runs = e.runs.iter().filter(|run| asked(run)).cloned().collect();
+    if args.quick {
+        e.runs = e.runs.drain(..).map(RunSpec::shortened).collect();
+    }
+    let most = args.seeds.unwrap_or(match args.sensitivity {
+        true => 1,
+        false => u64::MAX,
+    });
+    for run in &mut e.runs {
+        run.seeds = run.seeds.min(most);
+    }
+}
+
 /// The tables, the traces, the headlines and the count of classes.
 fn text(done: &[Reproduced]) -> String {
     let mut text = String::new();
@@ -185,77 +224,65 @@ fn text(done: &[Reproduced]) -> String {
         }
         text += "\n";
         for (headline, row) in headlines(change) {
-            let held = if headline.holds(row) {
-                "in band"
-            } else {
-                "MISSED "
-            };
-            let value = headline
-                .value(row)
-                .map_or("-".into(), |v| format!("{v:.1}"));
-            text += &format!("{held}  {}: {value}\n", headline.text);
+            let (value, held) = verdict(&headline, row);
+            text += &format!("{held:<7}  {}: {value}\n", headline.text);
         }
+        text += &not_run(change);
         text += &format!("{}\n{}\n\n", tally_line(&rows), telling_line([change]));
         all.extend(rows);
     }
     if done.len() > 1 {
-        let kept = |of: &[(fairground_report::reproduce::Headline, &Row)]| {
-            of.iter().filter(|(h, row)| h.holds(row)).count()
-        };
         let headlines: Vec<_> = done.iter().flat_map(headlines).collect();
+        let held = |(h, row): &&(Headline, Option<&Row>)| row.is_some_and(|row| h.holds(row));
         text += &format!("all changes: {}\n", tally_line(&all));
         text += &format!("{}\n", telling_line(done));
-        let (held, asked) = (kept(&headlines), headlines.len());
+        let (held, asked) = (headlines.iter().filter(held).count(), headlines.len());
         text += &format!("headlines in their bands: {held} of {asked}\n");
     }
     text
 }
 
-/// The headlines whose rows were simulated.
-fn headlines(change: &Reproduced) -> Vec<(fairground_report::reproduce::Headline, &Row)> {
-    let found = change.experiment.headline.iter().filter_map(|h| {
-        let (_, rows) = change.rows.iter().find(|(run, _)| run.name == h.run)?;
+/// The number of a headline's row, and whether it is in its band.
+fn verdict(headline: &Headline, row: Option<&Row>) -> (String, &'static str) {
+    let Some(row) = row else {
+        return ("-".into(), "not run");
+    };
+    let value = headline.value(row).map(|v| format!("{v:.1}"));
+    let held = match headline.holds(row) {
+        true => "in band",
+        false => "MISSED",
+    };
+    (value.unwrap_or("-".into()), held)
+}
+
+/// The headlines of the runs that were asked for, with their rows if those were simulated.
+fn headlines(change: &Reproduced) -> Vec<(Headline, Option<&Row>)> {
+    let asked = change.experiment.headline.iter().filter_map(|h| {
+        let asked = change.experiment.runs.iter().any(|run| run.name == h.run);
+        if !asked {
+            return None;
+        }
+        let rows = change.rows.iter().find(|(run, _)| run.name == h.run);
+        let rows = rows.map_or(&[][..], |(_, rows)| rows);
         let fits = |r: &&Row| h.metric == "*" || r.metric == h.metric;
         // Of a headline about a whole table the row that breaks it, if there is one.
         let mut rows = rows.iter().filter(fits);
-        let first = rows.clone().next()?;
+        let first = rows.clone().next();
         let broken = rows.find(|row| !h.headline().holds(row));
-        Some((h.headline(), broken.unwrap_or(first)))
+        Some((h.headline(), broken.or(first)))
     });
-    found.collect()
+    asked.collect()
 }
 
-/// Rows of files, put where they belong by change, load, workload and metric.
-fn saved(paths: &[PathBuf], experiments: Vec<Experiment>) -> Result<Vec<Reproduced>, Failure> {
-    let mut rows: Vec<Row> = Vec::new();
-    for path in paths {
-        let fail = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|e| fail(&e))?;
-        let these: Vec<Row> = serde_json::from_str(&text).map_err(|e| fail(&e))?;
-        rows.extend(these);
-    }
-    let place = |experiment: Experiment| -> Result<Reproduced, Failure> {
-        let (mut found, mut runs) = (Vec::new(), experiment.runs.clone());
-        for run in runs.drain(..) {
-            let machine = runner::machine_name(&run);
-            let of_run = |r: &&Row| {
-                (&r.change, &r.machine, &r.workload, &r.load)
-                    == (&experiment.change, &machine, &run.workload, &run.load)
-            };
-            let known = |r: &&Row| run.rows.iter().any(|spec| spec.metric == r.metric);
-            let these: Vec<Row> = rows.iter().filter(of_run).filter(known).cloned().collect();
-            if these.len() == run.rows.len() {
-                found.push((run, these));
-            }
-        }
-        Ok(Reproduced {
-            experiment,
-            rows: found,
-            traces: Vec::new(),
-            explained: Vec::new(),
-        })
-    };
-    experiments.into_iter().map(place).collect()
+/// Runs that were asked for and have no rows, as the time was over or no file had them.
+fn runs_missing(change: &Reproduced) -> impl Iterator<Item = &RunSpec> {
+    let known = |run: &&RunSpec| change.rows.iter().all(|(done, _)| done.name != run.name);
+    change.experiment.runs.iter().filter(known)
+}
+
+fn not_run(change: &Reproduced) -> String {
+    let line = |run: &RunSpec| format!("not run  {} ({} rows)\n", run.name, run.rows.len());
+    runs_missing(change).map(line).collect()
 }
 
 /// Whether `name` fits `glob`, in which `*` stands for any text.

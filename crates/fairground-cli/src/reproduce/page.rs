@@ -1,17 +1,19 @@
 //! docs/reproduction.md: both tables side by side, a plot for each change, and the reason for
 //! every miss. Made from the rows and the experiment files only.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairground_report::reproduce::{Class, Row, tally_line, tells};
+use fairground_report::reproduce::{Class, Row, level_text, tally_line, tells};
 
-use super::{Reproduced, headlines, html, plot, telling_line};
+use super::{Reproduced, headlines, html, plot, runs_missing, telling_line, verdict};
 use crate::failure::Failure;
 
 const HEAD: &str = "# The five published changes, reproduced
 
-Made by `fairground reproduce --all --markdown docs`; do not edit. The published tables and the
+Made by `fairground reproduce --all --markdown docs`; do not edit. (With `--keep DIR --within 1200s`
+it ends after a while, and the same command goes on.) The published tables and the
 words are those of `crates/fairground-cli/experiments/`; the workloads are described in
 `docs/workloads/`, the costs, and what of them is assumed, in [calibration.md](calibration.md).
 
@@ -26,14 +28,13 @@ A class with `?` is what the means say, but the interval is too wide to tell: of
 than 5 % on either side, of a change it is wider than the published change, or there is none (one
 seed). A row in whose window nothing or too little happened is a miss and says so. Simulated are
 tens of milliseconds after a warm-up; how many, and with how many seeds, is chosen by the time it
-takes, the same for base and patch.
+takes, the same for base and patch: first the runs that a headline is about.
 
-Read the counts with these in mind: some rows can hardly miss, and a sceptic leaves them out.
-Published writes of the group's line are arithmetic on published rates, and with the change its own
-limit; `us` of lazy-h-load is an input; rows of small machines in ilb-skip-redundant have an upper
-limit only; a share of 81 % is inside a factor of two from 41 % on (the headline holds it to 12
-points); the placement rows are one observation. A change can agree while the rates are far apart:
-compare the columns of base.
+A class in brackets is not counted, as the row is no evidence: the published number is an input, was
+derived from others of the table, is a limit that can hardly be missed, or the row repeats the
+observation of another; which and why is said below each table. `level` is the simulated base
+divided by the published one: beyond a factor of two (**bold**) the machine works in another regime,
+and an agreeing change may have other reasons. Each miss has its reason, or says NOT EXPLAINED.
 
 ";
 
@@ -69,20 +70,18 @@ fn page(done: &[Reproduced]) -> String {
     let known: usize = runs.map(|run| run.rows.len()).sum();
     let _ = writeln!(
         text,
-        "Simulated are {} of {known} rows: {}. {}.\n",
+        "Simulated are {} of {known} rows: {}. {}.{}\n",
         all.len(),
         tally_line(&all),
-        telling_line(done)
+        telling_line(done),
+        made(&all),
     );
     text += "| headline | simulated | |\n| --- | ---: | --- |\n";
     for (headline, row) in done.iter().flat_map(headlines) {
-        let value = headline
-            .value(row)
-            .map_or("-".into(), |v| format!("{v:.1}"));
-        let held = if headline.holds(row) {
-            "in band"
-        } else {
-            "**missed**"
+        let (value, held) = verdict(&headline, row);
+        let held = match held {
+            "in band" => held.to_string(),
+            _ => format!("**{}**", held.to_lowercase()),
         };
         let _ = writeln!(text, "| {} | {value} | {held} |", headline.text);
     }
@@ -92,6 +91,17 @@ fn page(done: &[Reproduced]) -> String {
     text
 }
 
+/// What the rows were made with.
+fn made(rows: &[Row]) -> String {
+    let models: BTreeSet<(&str, &str)> = rows
+        .iter()
+        .filter_map(|r| r.made.as_ref())
+        .map(|made| (made.version.as_str(), made.model.as_str()))
+        .collect();
+    let say = |(version, model)| format!(" Made by fairground {version}, model `{model}`.");
+    models.into_iter().map(say).collect()
+}
+
 fn section(change: &Reproduced) -> String {
     let e = &change.experiment;
     let mut text = format!("\n## {}: {}\n\n{}\n\n", e.change, e.title, e.source);
@@ -99,9 +109,9 @@ fn section(change: &Reproduced) -> String {
         let _ = writeln!(text, "{}\n", e.mechanism.trim());
     }
     let _ = writeln!(text, "![change by row]({})\n", plot_name(change));
-    text +=
-        "| class | run | metric | published | | change | simulated | | change | 95 % interval |\n";
-    text += "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+    text += "| class | run | metric | published | | change | simulated | | change \
+             | 95 % interval | seeds | level |\n";
+    text += "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
     for (run, rows) in &change.rows {
         for (spec, row) in run.rows.iter().zip(rows) {
             let told = tells(spec.kind, row);
@@ -143,12 +153,21 @@ fn table_row(load: &str, row: &Row, told: bool) -> String {
         _ => "-".into(),
     };
     let class = match row.class {
+        class if row.evidence.is_some() => class.name().to_string(),
         Class::Miss => "**miss**".into(),
         class if told => class.name().to_string(),
         class => format!("{} ?", class.name()),
     };
+    let apart = row.evidence.map(|e| format!(" ({})", e.name()));
+    let seeds = row.made.as_ref().map_or(0, |made| made.seeds.len());
+    let level = match row.other_regime() {
+        true => format!("**{}**", level_text(row).trim_end_matches(" !")),
+        false => level_text(row),
+    };
     format!(
-        "| {class} | {}: `{}`, {load} | {} | {} | {} | {} | {} | {} | {} | {ends} |",
+        "| {class}{} | {}: `{}`, {load} | {} | {} | {} | {} | {} | {} | {} | {ends} | {seeds} \
+         | {level} |",
+        apart.unwrap_or_default(),
         row.machine,
         row.workload,
         row.metric,
@@ -161,20 +180,34 @@ fn table_row(load: &str, row: &Row, told: bool) -> String {
     )
 }
 
-/// Each miss with its reason.
+/// Each miss with its reason, what to know of other rows, and what was not simulated.
 fn misses(change: &Reproduced) -> String {
-    let mut text = String::new();
+    let (mut misses, mut cautions) = (Vec::new(), Vec::new());
     for (run, rows) in &change.rows {
         for (spec, row) in run.rows.iter().zip(rows) {
-            if row.class == Class::Miss {
-                let why = html::why(spec, row).unwrap_or("not explained yet");
-                let _ = writeln!(text, "- {} {}: {why}", run.name, row.metric);
+            let name = format!("{} {}", run.name, row.metric);
+            if row.class == Class::Miss && row.evidence.is_none() {
+                misses.push(format!("{name}: {}", html::why(spec, row)));
+            }
+            if let Some(caution) = &spec.caution {
+                let apart = row
+                    .evidence
+                    .map(|e| format!(" ({}, not counted)", e.name()));
+                let apart = apart.unwrap_or_default();
+                cautions.push(format!("{name}{apart}: {}", caution.trim()));
             }
         }
     }
-    if text.is_empty() {
-        text
-    } else {
-        format!("\nMisses:\n\n{text}")
+    let missing = runs_missing(change).map(|run| format!("{}, {} rows", run.name, run.rows.len()));
+    let mut text = String::new();
+    for (title, points) in [
+        ("Misses", misses),
+        ("To know before believing", cautions),
+        ("Not run", missing.collect()),
+    ] {
+        if !points.is_empty() {
+            let _ = writeln!(text, "\n{title}:\n\n- {}", points.join("\n- "));
+        }
     }
+    text
 }

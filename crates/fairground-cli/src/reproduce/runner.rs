@@ -1,45 +1,24 @@
-//! The runs: every side of every row with every seed, each different one once, in parallel, and
-//! gathered by number, so that the rows do not depend on who ended first.
+//! The simulations of all rows, in parallel, those first that tell most, and gathered by number, so
+//! that the rows do not depend on who ended first.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fairground::event::Event;
-use fairground::policy::{Features, find_patch, find_profile};
-use fairground_report::reproduce::{Class, Row, Simulated, classify, number};
+use fairground_report::reproduce::{Class, Made, Row, Simulated, classify, level, number};
 use fairground_report::{Style, Variant, costs_text};
 use fairground_sim::host::BOOT_NS;
 use fairground_sim::machine::Setup;
-use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::{self, Outcome};
-use fairground_sim::workload::{Env, Workload, duration};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rayon::prelude::*;
 
-use super::experiment::{Experiment, RunSpec};
-use super::{ReproduceArgs, Reproduced, measure, window};
+use super::experiment::{Experiment, RowSpec, RunSpec};
+use super::jobs::{Job, Jobs, Sides, Vary};
+use super::keep::{Done, Keep};
+use super::{ReproduceArgs, Reproduced, model, window};
 use crate::failure::Failure;
-use crate::plan::set;
-
-/// One simulation.
-pub struct Job {
-    machine: Machine,
-    features: Features,
-    workload: Workload,
-    seed: u64,
-    trace: bool,
-}
-
-/// Numbers of a run's jobs: base and patch by seed.
-struct Sides {
-    base: Vec<usize>,
-    patch: Vec<usize>,
-    cpus: usize,
-}
-
-/// What sensitivity runs change in a machine.
-pub type Vary<'a> = &'a dyn Fn(&Machine, &mut Features) -> Result<Machine, Failure>;
 
 /// Simulates all runs of the experiments.
 ///
@@ -49,60 +28,83 @@ pub fn simulate(
     experiments: Vec<Experiment>,
     args: &ReproduceArgs,
 ) -> Result<Vec<Reproduced>, Failure> {
-    simulate_varied(experiments, args, &|machine, _| Ok(machine.clone()))
-}
-
-/// The same on machines that `vary` has changed.
-///
-/// # Errors
-/// As [`simulate`].
-pub fn simulate_varied(
-    experiments: Vec<Experiment>,
-    args: &ReproduceArgs,
-    vary: Vary<'_>,
-) -> Result<Vec<Reproduced>, Failure> {
     let mut jobs = Jobs::default();
     let mut plan = Vec::new();
     for e in &experiments {
-        for run in &e.runs {
-            plan.push(jobs.sides(e, run, vary)?);
+        plan.push(plan_of(e, &mut jobs, &|machine, _| Ok(machine.clone()), 0)?);
+    }
+    let keep = Keep::open(args.keep.as_deref())?;
+    let done = run_all(&jobs, &jobs.order(), &keep, args)?;
+    if args.times {
+        times(&experiments, &plan, &done);
+    }
+    let plan = experiments.into_iter().zip(&plan);
+    plan.map(|(e, sides)| gather(e, sides, &done, args.explain))
+        .collect()
+}
+
+/// What the runs of an experiment need. First one seed of the runs that a headline is about, then
+/// one of the others, then two more of each, then the rest.
+///
+/// # Errors
+/// A run that cannot be set up.
+pub fn plan_of(
+    e: &Experiment,
+    jobs: &mut Jobs,
+    vary: Vary<'_>,
+    rank: u64,
+) -> Result<Vec<Sides>, Failure> {
+    let sides = |run: &RunSpec| {
+        let other = u64::from(e.headline.iter().all(|h| h.run != run.name));
+        let round = |seed| match seed {
+            1 => other,
+            2 | 3 => seed + 2 * other,
+            _ => seed + 4,
+        };
+        jobs.sides(e, run, vary, &|seed| (rank << 32) + round(seed))
+    };
+    e.runs.iter().map(sides).collect()
+}
+
+/// The rows of an experiment from the outcomes that there are. A run without a seed of which both
+/// sides are done has none.
+///
+/// # Errors
+/// A row that names a metric which its run has not.
+pub fn gather(
+    experiment: Experiment,
+    plan: &[Sides],
+    done: &[Option<Done>],
+    explain: bool,
+) -> Result<Reproduced, Failure> {
+    let (mut rows, mut traces, mut explained) = (Vec::new(), Vec::new(), Vec::new());
+    for (run, sides) in experiment.runs.iter().zip(plan) {
+        let outcome = |&n: &usize| done.get(n)?.as_ref().map(|d| &d.outcome);
+        let pairs = sides.base.iter().zip(&sides.patch);
+        let (base, patch): (Vec<&Outcome>, Vec<&Outcome>) = pairs
+            .filter_map(|(b, p)| outcome(b).zip(outcome(p)))
+            .unzip();
+        let Some(first) = base.first() else { continue };
+        for spec in &run.rows {
+            if let Some(name) = spec.measure.missing(first) {
+                let message = format!("{}: no metric is called `{name}`", run.name);
+                return Err(Failure::new(message));
+            }
+        }
+        rows.push((run.clone(), rows_of(&experiment, run, &base, &patch, sides)));
+        if run.rows.iter().any(|r| r.measure.needs_trace()) {
+            traces.push((run.name.clone(), [new_tasks(base[0]), new_tasks(patch[0])]));
+        }
+        if explain {
+            explained.push((run.name.clone(), explanation(&base, &patch)));
         }
     }
-    let outcomes = run_all(&jobs.list, args)?;
-    let mut plan = plan.into_iter();
-    let gather = |experiment: Experiment| {
-        let (mut rows, mut traces, mut explained) = (Vec::new(), Vec::new(), Vec::new());
-        for run in &experiment.runs {
-            let Some(sides) = plan.next() else { break };
-            let of = |numbers: &[usize]| -> Vec<&Outcome> {
-                numbers.iter().map(|&n| &outcomes[n]).collect()
-            };
-            let (base, patch) = (of(&sides.base), of(&sides.patch));
-            for spec in &run.rows {
-                if let Some(name) = spec.measure.missing(base[0]) {
-                    let message = format!("{}: no metric is called `{name}`", run.name);
-                    return Err(Failure::new(message));
-                }
-            }
-            rows.push((
-                run.clone(),
-                rows_of(&experiment, run, &base, &patch, sides.cpus),
-            ));
-            if run.rows.iter().any(|r| r.measure.needs_trace()) {
-                traces.push((run.name.clone(), [new_tasks(base[0]), new_tasks(patch[0])]));
-            }
-            if args.explain {
-                explained.push((run.name.clone(), explanation(&base, &patch)));
-            }
-        }
-        Ok(Reproduced {
-            experiment,
-            rows,
-            traces,
-            explained,
-        })
-    };
-    experiments.into_iter().map(gather).collect()
+    Ok(Reproduced {
+        experiment,
+        rows,
+        traces,
+        explained,
+    })
 }
 
 /// Name of a run's machine, with the number of CPUs where it is a part.
@@ -121,11 +123,19 @@ fn rows_of(
     run: &RunSpec,
     base: &[&Outcome],
     patch: &[&Outcome],
-    cpus: usize,
+    sides: &Sides,
 ) -> Vec<Row> {
-    let row = |spec: &super::experiment::RowSpec| {
+    let made = Made {
+        version: env!("CARGO_PKG_VERSION").into(),
+        model: model::hash().into(),
+        machine: sides.machine.clone(),
+        profile: experiment.profile.clone(),
+        seeds: base.iter().map(|o| o.seed).collect(),
+    };
+    let row = |spec: &RowSpec| {
         let values = |side: &[&Outcome], patched: bool| -> Vec<Option<f64>> {
-            let value = |o: &&Outcome| spec.measure.value(o, cpus, patched);
+            let measure = &spec.measure;
+            let value = |o: &&Outcome| Some(measure.value(o, sides.cpus, patched)? * spec.scale);
             side.iter().map(value).collect()
         };
         let simulated = Simulated::of(&values(base, false), &values(patch, true));
@@ -135,6 +145,7 @@ fn rows_of(
             None => classify(spec.kind, &published, &simulated),
             Some(_) => Class::Miss,
         };
+        let level = level(&published, &simulated).filter(|_| spec.comparable);
         Row {
             change: experiment.change.clone(),
             machine: machine_name(run),
@@ -143,149 +154,111 @@ fn rows_of(
             metric: spec.metric.clone(),
             published,
             simulated,
+            level,
             class,
+            evidence: spec.evidence,
             dead,
+            made: Some(made.clone()),
         }
     };
     run.rows.iter().map(row).collect()
 }
 
-#[derive(Default)]
-struct Jobs {
-    list: Vec<Job>,
-    known: BTreeMap<String, usize>,
-}
-
-impl Jobs {
-    fn sides(&mut self, e: &Experiment, run: &RunSpec, vary: Vary<'_>) -> Result<Sides, Failure> {
-        let failed = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", run.name));
-        let machine = Machine::from_path_or_id(&run.machine).map_err(|e| failed(&e))?;
-        let machine = match run.cpus {
-            Some(cpus) => machine.shrunk(cpus).map_err(|e| failed(&e))?,
-            None => machine,
-        };
-        let machine = match run.line_bytes {
-            Some(bytes) => machine.with_line_bytes(bytes),
-            None => machine,
-        };
-        let cpus = machine.topology.nr_cpus();
-        let base_words = run.base_workload.as_ref().unwrap_or(&run.workload);
-        let (mut base, mut patch) = (Vec::new(), Vec::new());
-        for (patched, words, numbers) in [
-            (false, base_words, &mut base),
-            (!run.unpatched, &run.workload, &mut patch),
-        ] {
-            let mut features = features(e, run, patched)?;
-            let machine = vary(&machine, &mut features)?;
-            let workload = workload(run, words, cpus)?;
-            let trace = run.rows.iter().any(|r| r.measure.needs_trace());
-            for seed in 1..=run.seeds {
-                numbers.push(self.number(Job {
-                    machine: machine.clone(),
-                    features: features.clone(),
-                    workload: workload.clone(),
-                    seed,
-                    trace,
-                }));
-            }
+/// Runs the jobs of these numbers, in this order, until the time is over; what was kept is read.
+///
+/// # Errors
+/// The first job that fails, or a kept file that cannot be used.
+pub fn run_all(
+    jobs: &Jobs,
+    order: &[usize],
+    keep: &Keep,
+    args: &ReproduceArgs,
+) -> Result<Vec<Option<Done>>, Failure> {
+    let mut done: Vec<Option<Done>> = Vec::new();
+    done.resize_with(jobs.list.len(), || None);
+    let mut open = Vec::new();
+    for &number in order {
+        done[number] = keep.read(&jobs.list[number])?;
+        if done[number].is_none() {
+            open.push(number);
         }
-        Ok(Sides { base, patch, cpus })
     }
-
-    /// The job's number; an equal one is simulated once.
-    fn number(&mut self, job: Job) -> usize {
-        let decisions: Vec<String> = fairground::policy::decisions()
-            .iter()
-            .map(|d| (d.get)(&job.features))
-            .collect();
-        let w = &job.workload;
-        let key = format!(
-            "{} {} {:?} {} {:?} {} {decisions:?} {}",
-            job.machine.hash(),
-            job.machine.topology.nr_cpus(),
-            w.argv,
-            w.warmup_ns,
-            w.duration,
-            job.seed,
-            job.trace,
-        );
-        let next = self.list.len();
-        let number = *self.known.entry(key).or_insert(next);
-        if number == next {
-            self.list.push(job);
-        }
-        number
-    }
-}
-
-fn features(e: &Experiment, run: &RunSpec, patched: bool) -> Result<Features, Failure> {
-    let profile = find_profile(&e.profile)
-        .ok_or_else(|| Failure::new(format!("{}: no profile `{}`", e.change, e.profile)))?;
-    let patch = find_patch(&e.change)
-        .ok_or_else(|| Failure::new(format!("no patch is called `{}`", e.change)))?;
-    let mut features = Features::default();
-    features.set_all(profile.sets);
-    features.set_all(match (patched, run.patch_set.is_empty()) {
-        (true, true) => patch.sets,
-        _ => patch.base,
-    });
-    let hz = run.hz.map(|hz| ("hz".to_string(), hz.to_string()));
-    let own = if patched { &run.patch_set[..] } else { &[] };
-    for (name, value) in hz.iter().chain(&run.set).chain(own) {
-        set(&mut features, name, value)?;
-    }
-    Ok(features)
-}
-
-fn workload(run: &RunSpec, words: &str, cpus: usize) -> Result<Workload, Failure> {
-    let env = Env { cpus: cpus as u32 };
-    let failed = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", run.name));
-    let mut workload = match words.strip_prefix("scenario ") {
-        Some(name) => super::experiment::scenario(name)?
-            .workload(&env)
-            .map_err(|e| failed(&e))?,
-        None => {
-            let argv: Vec<String> = words.split_whitespace().map(String::from).collect();
-            Workload::from_argv(&argv, &env).map_err(|e| failed(&e))?
-        }
-    };
-    if let (Some(from), Some(span)) = (&run.from, &run.span) {
-        let ns = |text: &str| duration::parse_ns(text).map_err(|e| failed(&e));
-        measure::window(&mut workload, ns(from)?, ns(span)?);
-    }
-    Ok(workload)
-}
-
-fn run_all(jobs: &[Job], args: &ReproduceArgs) -> Result<Vec<Outcome>, Failure> {
+    // Tracepoints are not kept, so without these few there is never a whole page.
+    open.sort_by_key(|&number| !jobs.list[number].trace);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(args.jobs.map_or(0, usize::from))
         .build()
         .map_err(|e| Failure::new(format!("cannot start the threads: {e}")))?;
-    let progress = bar(jobs.len() as u64, args.no_progress);
-    let failed = AtomicUsize::new(usize::MAX);
-    let one = |(number, job): (usize, &Job)| {
-        if number > failed.load(Ordering::Relaxed) {
-            return None;
+    let progress = bar(open.len() as u64, args.no_progress);
+    let (next, start) = (AtomicUsize::new(0), Instant::now());
+    let over = || args.within.is_some_and(|limit| start.elapsed() >= limit);
+    let results: Mutex<BTreeMap<usize, Result<Done, Failure>>> = Mutex::default();
+    pool.broadcast(|_| {
+        while let Some(&number) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if over() && !jobs.list[number].trace {
+                break;
+            }
+            let result = one(&jobs.list[number], keep);
+            if result.is_err() {
+                next.store(open.len(), Ordering::Relaxed);
+            }
+            // A thread that panicked has left the map whole.
+            let mut results = results.lock().unwrap_or_else(|e| e.into_inner());
+            results.insert(number, result);
+            progress.inc(1);
         }
-        let result = outcome::run(&Setup {
-            machine: &job.machine,
-            features: job.features.clone(),
-            workload: &job.workload,
-            seed: job.seed,
-            trace: job.trace,
-        });
-        if result.is_err() {
-            failed.fetch_min(number, Ordering::Relaxed);
-        }
-        progress.inc(1);
-        Some(result.map_err(|e| Failure::new(format!("{}: {e}", job.workload.argv.join(" ")))))
-    };
-    let results: Vec<_> = pool.install(|| {
-        let numbered: Vec<(usize, &Job)> = jobs.iter().enumerate().collect();
-        numbered.into_par_iter().with_max_len(1).map(one).collect()
     });
     progress.finish_and_clear();
-    results.into_iter().flatten().collect()
+    let results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    for (number, result) in results {
+        done[number] = Some(result?);
+    }
+    Ok(done)
+}
+
+fn one(job: &Job, keep: &Keep) -> Result<Done, Failure> {
+    let start = cpu_s();
+    let outcome = outcome::run(&Setup {
+        machine: &job.machine,
+        features: job.features.clone(),
+        workload: &job.workload,
+        seed: job.seed,
+        trace: job.trace,
+    })
+    .map_err(|e| Failure::new(format!("{}: {e}", job.workload.argv.join(" "))))?;
+    let cpu_s = cpu_s() - start;
+    let done = Done { outcome, cpu_s };
+    keep.write(job, &done)?;
+    Ok(done)
+}
+
+/// CPU time of this thread: on a busy computer wall time says little.
+fn cpu_s() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// CPU time of each run, to standard error.
+fn times(experiments: &[Experiment], plan: &[Vec<Sides>], done: &[Option<Done>]) {
+    let mut all = std::collections::BTreeSet::new();
+    for (run, sides) in experiments
+        .iter()
+        .flat_map(|e| &e.runs)
+        .zip(plan.iter().flatten())
+    {
+        let numbers = sides.base.iter().chain(&sides.patch);
+        all.extend(numbers.clone());
+        let (seeds, time) = (sides.base.len(), cpu_time(done, numbers));
+        eprintln!("{time:8.2} s of CPU time  {}, {seeds} seeds", run.name);
+    }
+    let (time, simulations) = (cpu_time(done, &all), all.len());
+    eprintln!("{time:8.2} s of CPU time in {simulations} simulations");
+}
+
+/// CPU time of the jobs of these numbers, seconds.
+pub fn cpu_time<'a>(done: &[Option<Done>], of: impl IntoIterator<Item = &'a usize>) -> f64 {
+    let each = of.into_iter().filter_map(|&n| done.get(n)?.as_ref());
+    each.map(|d| d.cpu_s).sum()
 }
 
 fn bar(total: u64, hidden: bool) -> ProgressBar {

@@ -1,105 +1,84 @@
-//! `--sensitivity`: each assumed figure over its plausible range, and which classes stay.
+//! `--sensitivity`: what is assumed over its plausible range, and which verdicts stay.
 //!
 //! A figure of a machine file that nobody measured is set to the ends of its range (`lo`, `hi`;
-//! half and twice where the file gives none). The two tables of base costs in `costs.rs`, which
-//! are estimates as a whole, are halved and doubled; the tick runs at 250 and 1000 Hz. One
-//! thing at a time, all else as it is.
+//! half and twice where the file gives none), so are the factors on what is assumed elsewhere
+//! ([`varied`]). One thing at a time, all else as it is. With `--keep` it goes on when stopped.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
-use fairground_sim::machine_file::{CostScale, Machine};
+use fairground_report::reproduce::{Row, number};
 
 use super::experiment::Experiment;
-use super::runner::simulate_varied;
-use super::{ReproduceArgs, Reproduced};
+use super::jobs::{Jobs, Sides};
+use super::keep::{Done, Keep};
+use super::varied::{self, Varied};
+use super::{ReproduceArgs, headlines, model, runner, verdict};
 use crate::failure::Failure;
 use crate::output;
 
-/// One figure at one end of its range.
+/// An experiment with the jobs of each variation; the first is as it is.
+struct Case {
+    experiment: Experiment,
+    plans: Vec<(Option<Varied>, Vec<Sides>)>,
+}
+
+/// What one variation makes of a row or a headline.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Varied {
-    /// A figure of the machine file by path.
-    Figure(String, End),
-    /// Ticks a second.
-    Hz(u32),
-    /// One of the tables of base costs, and its factor.
-    Costs(Table, f64),
+struct Said {
+    /// `factor2`, `in band`, ..
+    verdict: String,
+    /// The change or the value that it is about.
+    value: Option<f64>,
 }
 
-/// A table of `costs.rs`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Table {
-    /// Scheduler functions and scans.
-    Scheduler,
-    /// The rest of the kernel.
-    Kernel,
-}
-
-/// An end of a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The smallest plausible value.
-    Low,
-    /// The greatest.
-    High,
-}
-
-impl Varied {
-    fn name(&self) -> String {
-        match self {
-            Self::Figure(path, End::Low) => format!("{path} low"),
-            Self::Figure(path, End::High) => format!("{path} high"),
-            Self::Hz(hz) => format!("HZ {hz}"),
-            Self::Costs(Table::Scheduler, factor) => format!("scheduler costs x{factor}"),
-            Self::Costs(Table::Kernel, factor) => format!("other kernel costs x{factor}"),
-        }
-    }
-
-    fn machine(&self, machine: &Machine) -> Result<Machine, Failure> {
-        let (path, end) = match self {
-            Self::Figure(path, end) => (path, end),
-            Self::Hz(_) => return Ok(machine.clone()),
-            Self::Costs(table, factor) => {
-                let mut scale = CostScale::NONE;
-                match table {
-                    Table::Scheduler => scale.scheduler = *factor,
-                    Table::Kernel => scale.kernel = *factor,
-                }
-                return Ok(machine.with_cost_scale(scale));
-            }
-        };
-        // A machine without this figure is not concerned.
-        let Some(figure) = machine.figure(path) else {
-            return Ok(machine.clone());
-        };
-        let value = match end {
-            End::Low => figure.lo.unwrap_or(figure.v / 2.0),
-            End::High => figure.hi.unwrap_or(figure.v * 2.0),
-        };
-        machine.with_figure(path, value).map_err(Failure::new)
-    }
-}
-
-/// A row's class with the usual figures, and where it is another.
+/// A row's verdict with the usual figures, and those with others.
 struct Verdict {
     change: String,
     row: String,
-    class: String,
-    /// `miss with kernel_ops.ipi_send low`, ...
-    others: Vec<String>,
+    usual: Said,
+    /// What was varied, and what came of it; not those that the time was over for.
+    others: Vec<(String, Said)>,
+    /// Variations that were not run.
+    open: usize,
 }
 
 impl Verdict {
+    /// Where the verdict is another.
     fn others(&self) -> String {
-        if self.others.is_empty() {
-            return "the same over all ranges".into();
+        let other = |(name, said): &&(String, Said)| {
+            (said.verdict != self.usual.verdict).then(|| format!("{} with {name}", said.verdict))
+        };
+        let mut others: Vec<String> = self.others.iter().filter_map(|o| other(&o)).collect();
+        if others.is_empty() {
+            others.push(match self.others.len() {
+                0 => "-".into(),
+                _ => "the same over all ranges".into(),
+            });
         }
-        self.others.join(", ")
+        if self.open > 0 {
+            others.push(format!("{} not run", self.open));
+        }
+        others.join(", ")
+    }
+
+    /// Least and greatest value, and what was varied for it.
+    fn range(&self) -> [String; 2] {
+        let values = self
+            .others
+            .iter()
+            .filter_map(|(name, said)| Some((said.value?, name)));
+        let mut values: Vec<(f64, &String)> = values.collect();
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let text = |v: Option<&(f64, &String)>| {
+            v.map_or("-".into(), |(v, name)| {
+                format!("{} ({name})", number(Some(*v)))
+            })
+        };
+        [text(values.first()), text(values.last())]
     }
 }
 
-/// Runs the quick rows with each figure varied, and prints which classes change; with `--markdown`
+/// Runs the rows with each figure varied, and prints which verdicts change; with `--markdown`
 /// their table goes into `calibration.md` of that directory.
 ///
 /// # Errors
@@ -107,26 +86,138 @@ impl Verdict {
 pub fn sensitivity(experiments: &[Experiment], args: &ReproduceArgs) -> Result<(), Failure> {
     let page = args.markdown.as_ref().map(|dir| dir.join(PAGE));
     let old = page.as_deref().map(read).transpose()?;
-    let mut text = String::new();
-    let mut all = Vec::new();
-    for experiment in experiments {
-        let (variations, verdicts) = of_change(experiment, args)?;
-        text += &format!(
-            "{}: {} rows, {variations} variations\n",
-            experiment.change,
-            verdicts.len(),
-        );
-        for v in &verdicts {
-            text += &format!("  {:<8} {}: {}\n", v.class, v.row, v.others());
-        }
-        all.extend(verdicts);
+    let mut jobs = Jobs::default();
+    let cases: Vec<Case> = experiments
+        .iter()
+        .map(|e| case(e, &mut jobs))
+        .collect::<Result<_, _>>()?;
+    let done = simulate(&jobs, &cases, args)?;
+    let mut verdicts = Vec::new();
+    for case in &cases {
+        verdicts.extend(verdicts_of(case, &done)?);
     }
+    let text = table(&verdicts);
     if let (Some(path), Some(old)) = (&page, &old) {
-        let new = with_table(old, &table(&all)).ok_or_else(|| no_place(path))?;
+        let new = with_table(old, &text).ok_or_else(|| no_place(path))?;
         std::fs::write(path, new)
             .map_err(|e| Failure::new(format!("cannot write `{}`: {e}", path.display())))?;
     }
     output::stdout(&text)
+}
+
+fn case(experiment: &Experiment, jobs: &mut Jobs) -> Result<Case, Failure> {
+    let as_it_is = std::iter::once(None);
+    let all = as_it_is.chain(varied::all(experiment)?.into_iter().map(Some));
+    let plans = all.enumerate().map(|(rank, varied)| {
+        let vary = |machine: &_, features: &mut _| match &varied {
+            Some(varied) => varied.apply(machine, features),
+            None => Ok(Clone::clone(machine)),
+        };
+        let sides = runner::plan_of(experiment, jobs, &vary, rank as u64)?;
+        Ok((varied, sides))
+    });
+    let plans = plans.collect::<Result<Vec<_>, Failure>>()?;
+    let experiment = experiment.clone();
+    Ok(Case { experiment, plans })
+}
+
+/// All as it is first, which says how long the rest takes.
+fn simulate(
+    jobs: &Jobs,
+    cases: &[Case],
+    args: &ReproduceArgs,
+) -> Result<Vec<Option<Done>>, Failure> {
+    let keep = Keep::open(args.keep.as_deref())?;
+    let plain = cases.iter().filter_map(|c| c.plans.first());
+    let mut first: Vec<usize> = plain
+        .flat_map(|(_, plan)| plan)
+        .flat_map(|sides| sides.base.iter().chain(&sides.patch).copied())
+        .collect();
+    first.sort_unstable();
+    first.dedup();
+    let mut done = runner::run_all(jobs, &first, &keep, args)?;
+    let rest: Vec<usize> = jobs
+        .order()
+        .into_iter()
+        .filter(|n| done[*n].is_none())
+        .collect();
+    let each = runner::cpu_time(&done, &first) / first.len().max(1) as f64;
+    if !args.no_progress {
+        let minutes = each * rest.len() as f64 / 60.0;
+        let count = rest.len();
+        eprintln!("{count} simulations more: {minutes:.0} minutes of CPU time, less what is kept");
+    }
+    let more = runner::run_all(jobs, &rest, &keep, args)?;
+    for (slot, new) in done.iter_mut().zip(more) {
+        if new.is_some() {
+            *slot = new;
+        }
+    }
+    Ok(done)
+}
+
+fn verdicts_of(case: &Case, done: &[Option<Done>]) -> Result<Vec<Verdict>, Failure> {
+    let mut verdicts: Vec<Verdict> = Vec::new();
+    for (varied, plan) in &case.plans {
+        let said = said(&case.experiment, plan, done)?;
+        let Some(varied) = varied else {
+            verdicts = said
+                .into_iter()
+                .filter_map(|(row, said)| Some((row, said?)))
+                .map(|(row, usual)| Verdict {
+                    change: case.experiment.change.clone(),
+                    row,
+                    usual,
+                    others: Vec::new(),
+                    open: 0,
+                })
+                .collect();
+            continue;
+        };
+        for (row, said) in said {
+            let Some(verdict) = verdicts.iter_mut().find(|v| v.row == row) else {
+                continue;
+            };
+            match said {
+                Some(said) => verdict.others.push((varied.name(), said)),
+                None => verdict.open += 1,
+            }
+        }
+    }
+    Ok(verdicts)
+}
+
+/// The headlines, then the rows that are counted: what is said of each.
+fn said(
+    experiment: &Experiment,
+    plan: &[Sides],
+    done: &[Option<Done>],
+) -> Result<Vec<(String, Option<Said>)>, Failure> {
+    let reproduced = runner::gather(experiment.clone(), plan, done, false)?;
+    let of_headline = |(headline, row): (fairground_report::reproduce::Headline, Option<&Row>)| {
+        let said = row.map(|row| Said {
+            verdict: verdict(&headline, Some(row)).1.to_lowercase(),
+            value: headline.value(row),
+        });
+        (format!("headline: {}", headline.text), said)
+    };
+    let mut all: Vec<_> = headlines(&reproduced)
+        .into_iter()
+        .map(of_headline)
+        .collect();
+    for run in &experiment.runs {
+        let rows = reproduced.rows.iter().find(|(r, _)| r.name == run.name);
+        for (at, spec) in run.rows.iter().enumerate() {
+            let said = rows.map(|(_, rows)| Said {
+                verdict: rows[at].class.name().into(),
+                value: rows[at].simulated.change_pct,
+            });
+            if spec.evidence.is_none() {
+                all.push((format!("{} {}, change in %", run.name, spec.metric), said));
+            }
+        }
+    }
+    Ok(all)
 }
 
 const PAGE: &str = "calibration.md";
@@ -155,79 +246,29 @@ fn with_table(page: &str, table: &str) -> Option<String> {
     Some(format!("{head}{BEGIN}{table}{END}{tail}"))
 }
 
+/// The table, under what it was made with.
 fn table(verdicts: &[Verdict]) -> String {
-    let mut text =
-        "| change | row | class | another class |\n| --- | --- | --- | --- |\n".to_string();
+    let mut text = format!(
+        "Made by fairground {}, model `{}`, one thing varied at a time.\n\n",
+        env!("CARGO_PKG_VERSION"),
+        model::hash()
+    );
+    text += "| change | headline or row | verdict | value | least | greatest | another verdict |\n";
+    text += "| --- | --- | --- | ---: | --- | --- | --- |\n";
     for v in verdicts {
-        let cells = [&v.change, &v.row, &v.class, &v.others()].map(|c| c.replace('|', "/"));
-        text += &format!("| {} |\n", cells.join(" | "));
+        let [least, greatest] = v.range();
+        let cells = [
+            v.change.clone(),
+            v.row.clone(),
+            v.usual.verdict.clone(),
+            number(v.usual.value),
+            least,
+            greatest,
+            v.others(),
+        ];
+        text += &format!("| {} |\n", cells.map(|c| c.replace('|', "/")).join(" | "));
     }
     text
-}
-
-/// The number of variations, and the rows with what they do to them.
-fn of_change(
-    experiment: &Experiment,
-    args: &ReproduceArgs,
-) -> Result<(usize, Vec<Verdict>), Failure> {
-    let one = |varied: Option<&Varied>| -> Result<Vec<String>, Failure> {
-        let done = simulate_varied(vec![experiment.clone()], args, &|machine, features| {
-            if let Some(Varied::Hz(hz)) = varied {
-                crate::plan::set(features, "hz", &hz.to_string())?;
-            }
-            varied.map_or_else(|| Ok(machine.clone()), |v| v.machine(machine))
-        })?;
-        Ok(classes(&done))
-    };
-    let rows = experiment.runs.iter().flat_map(|run| {
-        let name = |r: &super::experiment::RowSpec| format!("{} {}", run.name, r.metric);
-        run.rows.iter().map(name)
-    });
-    let mut verdicts: Vec<Verdict> = one(None)?
-        .into_iter()
-        .zip(rows)
-        .map(|(class, row)| Verdict {
-            change: experiment.change.clone(),
-            row,
-            class,
-            others: Vec::new(),
-        })
-        .collect();
-    let all = varied(experiment)?;
-    for v in &all {
-        for (verdict, class) in verdicts.iter_mut().zip(one(Some(v))?) {
-            if verdict.class != class {
-                verdict.others.push(format!("{class} with {}", v.name()));
-            }
-        }
-    }
-    Ok((all.len(), verdicts))
-}
-
-fn classes(done: &[Reproduced]) -> Vec<String> {
-    let rows = done.iter().flat_map(Reproduced::all_rows);
-    rows.map(|row| row.class.name().to_string()).collect()
-}
-
-/// What is assumed of the experiment's machines, at both ends.
-fn varied(experiment: &Experiment) -> Result<Vec<Varied>, Failure> {
-    let mut paths = BTreeSet::new();
-    for run in &experiment.runs {
-        let machine = Machine::from_path_or_id(&run.machine).map_err(Failure::new)?;
-        paths.extend(
-            machine
-                .assumed()
-                .into_iter()
-                .map(|(path, _)| path.to_string()),
-        );
-    }
-    let both = |path: &String| [End::Low, End::High].map(|end| Varied::Figure(path.clone(), end));
-    let mut all: Vec<Varied> = paths.iter().flat_map(both).collect();
-    for table in [Table::Scheduler, Table::Kernel] {
-        all.extend([0.5, 2.0].map(|factor| Varied::Costs(table, factor)));
-    }
-    all.extend([Varied::Hz(250), Varied::Hz(1000)]);
-    Ok(all)
 }
 
 #[cfg(test)]
@@ -244,19 +285,34 @@ mod tests {
 
     #[test]
     fn a_verdict_says_where_it_is_another() {
-        let verdict = |others: &[&str]| Verdict {
+        let said = |verdict: &str, value: f64| Said {
+            verdict: verdict.into(),
+            value: Some(value),
+        };
+        let verdict = |others: &[(&str, Said)], open| Verdict {
             change: "c".into(),
             row: "run | metric".into(),
-            class: "sign".into(),
-            others: others.iter().map(|o| (*o).to_string()).collect(),
+            usual: said("sign", 20.0),
+            others: others
+                .iter()
+                .map(|(n, s)| (n.to_string(), s.clone()))
+                .collect(),
+            open,
         };
-        let text = table(&[verdict(&[]), verdict(&["miss with HZ 250"])]);
-        let last: Vec<&str> = text.lines().skip(2).collect();
+        let same = [
+            ("HZ 250", said("sign", 21.0)),
+            ("no knee", said("sign", 19.0)),
+        ];
+        let other = [("HZ 250", said("miss", 1.0))];
+        let text = table(&[verdict(&same, 0), verdict(&other, 2)]);
+        let last: Vec<&str> = text.lines().skip(4).collect();
         assert_eq!(
             last,
             [
-                "| c | run / metric | sign | the same over all ranges |",
-                "| c | run / metric | sign | miss with HZ 250 |",
+                "| c | run / metric | sign | 20.00 | 19.00 (no knee) | 21.00 (HZ 250) \
+                 | the same over all ranges |",
+                "| c | run / metric | sign | 20.00 | 1.000 (HZ 250) | 1.000 (HZ 250) \
+                 | miss with HZ 250, 2 not run |",
             ]
         );
     }

@@ -85,8 +85,11 @@ mod tests {
             metric: String::new(),
             published: Published::new(Some(100.0), Some(79.0)),
             simulated: Simulated::of(&[Some(100.0)], &[Some(79.0)]),
+            level: None,
             class: Class::Factor2,
+            evidence: None,
             dead: None,
+            made: None,
         };
         assert!(headline.holds(&row));
         row.dead = Some("no task ran".into());

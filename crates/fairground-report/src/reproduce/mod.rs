@@ -13,17 +13,18 @@
 //! noise must be noise here as well.
 
 mod headline;
+mod row;
 mod text;
 
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use crate::result::Number;
-use crate::stats::{Change, paired_change, summary};
 
 pub use crate::text::number;
 pub use headline::{Headline, Of};
-pub use text::{reproduce_text, tally_line};
+pub use row::{Evidence, Made, Published, Row, Simulated, level};
+pub use text::{level_text, reproduce_text, tally_line};
 
 /// Changes smaller than this (percent) are noise where noise was published.
 const NOISE_PCT: f64 = 5.0;
@@ -42,6 +43,9 @@ pub enum Kind {
     Noise,
     /// The values themselves: shares and counts.
     Value,
+    /// The values themselves, of which a factor of two says nothing (a share of 81 %): they must be
+    /// within so many units of the published ones.
+    Points(u32),
     /// The values are published as upper limits.
     AtMost,
     /// The value of base must be between the published ones, which are limits: least and most.
@@ -64,112 +68,6 @@ pub enum Class {
     Noise,
     /// Anything else, and what is not simulated.
     Miss,
-}
-
-/// What was published.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Published {
-    /// Without the change; `null` where only the words "no change" were published.
-    pub base: Number,
-    /// With the change.
-    pub patch: Number,
-    /// From base to patch in percent of base.
-    pub change_pct: Number,
-}
-
-/// What the simulator says.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Simulated {
-    /// Mean over the seeds without the change.
-    pub base: Number,
-    /// Mean over the seeds with it.
-    pub patch: Number,
-    /// From base to patch in percent of base.
-    pub change_pct: Number,
-    /// 95 % interval of `change_pct`; both `null` for one seed.
-    pub ci95_pct: [Number; 2],
-}
-
-/// One row of a published table, and its simulation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Row {
-    /// Name of the patch.
-    pub change: String,
-    /// Machine that was simulated, with the number of CPUs if only a part of it.
-    pub machine: String,
-    /// Command line of the workload.
-    pub workload: String,
-    /// Load of the table's row: share of the CPUs, number of groups or threads.
-    pub load: String,
-    /// What was measured, with its unit.
-    pub metric: String,
-    /// The table's row.
-    pub published: Published,
-    /// The simulated row.
-    pub simulated: Simulated,
-    /// Whether they agree.
-    pub class: Class,
-    /// Why the runs cannot tell, whatever their numbers: nothing happened in the window, or too
-    /// little. Such a row is a miss.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dead: Option<String>,
-}
-
-impl Published {
-    /// The change is computed from the two values.
-    pub fn new(base: Number, patch: Number) -> Self {
-        let change = base.zip(patch).filter(|(b, _)| *b != 0.0);
-        Self {
-            base,
-            patch,
-            change_pct: change.map(|(b, p)| 100.0 * (p - b) / b.abs()),
-        }
-    }
-}
-
-impl Simulated {
-    /// Nothing: the row is not simulated.
-    pub const NONE: Self = Self {
-        base: None,
-        patch: None,
-        change_pct: None,
-        ci95_pct: [None; 2],
-    };
-
-    /// Of the values of base and patch, in the order of the seeds. A seed without a value on
-    /// either side does not count.
-    pub fn of(base: &[Number], patch: &[Number]) -> Self {
-        let pairs: Vec<(f64, f64)> = base
-            .iter()
-            .zip(patch)
-            .filter_map(|(b, p)| (*b).zip(*p))
-            .collect();
-        let mean = |values: Vec<f64>| summary(&values).map(|s| s.mean);
-        let change: Option<Change> = paired_change(&pairs);
-        let ends = change.and_then(|c| c.ci95_pct);
-        Self {
-            base: mean(pairs.iter().map(|p| p.0).collect()),
-            patch: mean(pairs.iter().map(|p| p.1).collect()),
-            change_pct: change.and_then(|c| c.pct),
-            ci95_pct: ends.map_or([None; 2], |[lo, hi]| [Some(lo), Some(hi)]),
-        }
-    }
-
-    /// Whether base or patch is 0 or was not measured: nothing to compute a change of.
-    fn stands_still(&self) -> bool {
-        let still = |side: Number| side.is_none_or(|value| value == 0.0);
-        still(self.base) || still(self.patch)
-    }
-
-    /// Whether an interval is known and excludes 0.
-    pub fn excludes_zero(&self) -> bool {
-        matches!(self.ci95_pct, [Some(lo), Some(hi)] if lo > 0.0 || hi < 0.0)
-    }
-
-    /// Whether an interval is known and holds 0.
-    pub fn holds_zero(&self) -> bool {
-        matches!(self.ci95_pct, [Some(lo), Some(hi)] if lo <= 0.0 && hi >= 0.0)
-    }
 }
 
 /// How `simulated` agrees with `published`.
@@ -196,6 +94,7 @@ pub fn classify(kind: Kind, published: &Published, simulated: &Simulated) -> Cla
             _ => Class::Miss,
         },
         Kind::Value => all(&|want, got| got == want || near(want, got)),
+        Kind::Points(most) => all(&|want, got| (got - want).abs() <= f64::from(most)),
         Kind::AtMost => all(&|limit, got| got <= limit),
         Kind::Range => match (published.base, published.patch, simulated.base) {
             (Some(least), Some(most), Some(got)) if (least..=most).contains(&got) => Class::Factor2,
@@ -220,7 +119,7 @@ pub fn tells(kind: Kind, row: &Row) -> bool {
         && match kind {
             Kind::Noise => within(NOISE_PCT),
             Kind::Change => row.published.change_pct.is_some_and(|c| within(c.abs())),
-            Kind::Value | Kind::AtMost | Kind::Range | Kind::Exact => true,
+            Kind::Value | Kind::Points(_) | Kind::AtMost | Kind::Range | Kind::Exact => true,
         }
 }
 
@@ -330,6 +229,14 @@ mod tests {
     }
 
     #[test]
+    fn points_are_a_distance() {
+        let share = Published::new(Some(81.0), None);
+        let class = |b| classify(Kind::Points(12), &share, &simulated(b, 0.0));
+        assert_eq!([class(69.0), class(93.0)], [Class::Factor2; 2]);
+        assert_eq!([class(68.9), class(93.1)], [Class::Miss; 2]);
+    }
+
+    #[test]
     fn limits_and_exact_values() {
         let limit = Published::new(Some(0.1), None);
         let class = |b| classify(Kind::AtMost, &limit, &simulated(b, 0.0));
@@ -362,8 +269,11 @@ mod tests {
                 change_pct: Some(1.0),
                 ci95_pct: [half.map(|h| 1.0 - h), half.map(|h| 1.0 + h)],
             },
+            level: None,
             class: Class::Noise,
+            evidence: None,
             dead: None,
+            made: None,
         };
         let told = |kind, half| tells(kind, &row(half));
         assert!(told(Kind::Noise, Some(4.9)) && !told(Kind::Noise, Some(5.1)));
@@ -381,6 +291,7 @@ mod tests {
             Kind::Change,
             Kind::Noise,
             Kind::Value,
+            Kind::Points(12),
             Kind::AtMost,
             Kind::Range,
             Kind::Exact,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Class, Row};
+use super::{Class, Evidence, Row};
 use crate::result::Number;
 use crate::text::{Align, number, render};
 
@@ -20,11 +20,12 @@ pub fn reproduce_text(rows: &[Row]) -> String {
         "simulated",
         "->",
         "change",
+        "level",
         "95 % CI (%)",
     ];
     use Align::{Left, Right};
     let align = [
-        Left, Left, Left, Left, Left, Right, Right, Right, Right, Right, Right, Right,
+        Left, Left, Left, Left, Left, Right, Right, Right, Right, Right, Right, Right, Right,
     ];
     let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let mut text = render(&header, &cells, &align);
@@ -42,7 +43,7 @@ fn cells(row: &Row) -> Vec<String> {
         _ => "-".into(),
     };
     vec![
-        row.class.name().into(),
+        class_text(row),
         row.machine.clone(),
         row.workload.clone(),
         row.load.clone(),
@@ -53,6 +54,7 @@ fn cells(row: &Row) -> Vec<String> {
         number(s.base),
         number(s.patch),
         percent(s.change_pct),
+        level_text(row),
         ends,
     ]
 }
@@ -62,28 +64,60 @@ pub(super) fn percent(change: Number) -> String {
     change.map_or("-".into(), |c| format!("{c:+.1} %"))
 }
 
-/// How many rows of each class, and the share that is no miss.
+/// The class, and in brackets why the row is not counted if it is not.
+fn class_text(row: &Row) -> String {
+    let class = row.class.name();
+    row.evidence
+        .map_or(class.into(), |e| format!("{class} ({})", e.name()))
+}
+
+/// Simulated base by published base; `!` where it is another regime.
+pub fn level_text(row: &Row) -> String {
+    let mark = if row.other_regime() { " !" } else { "" };
+    row.level.map_or("-".into(), |level| {
+        format!("x{}{mark}", number(Some(level)))
+    })
+}
+
+/// How many rows of each class, and the share that is no miss; rows that are no evidence apart.
 pub fn tally_line(rows: &[Row]) -> String {
-    let count = |class| rows.iter().filter(|r| r.class == class).count();
-    let kept = rows.len() - count(Class::Miss);
+    let tests: Vec<&Row> = rows.iter().filter(|r| r.evidence.is_none()).collect();
+    let count = |class| tests.iter().filter(|r| r.class == class).count();
+    let kept = tests.len() - count(Class::Miss);
     let mut line = String::new();
     for class in [Class::Factor2, Class::Sign, Class::Noise, Class::Miss] {
         // Writing to a string cannot fail.
         let _ = write!(line, "{} {}, ", count(class), class.name());
     }
-    let share = 100.0 * kept as f64 / rows.len().max(1) as f64;
-    let _ = write!(line, "of {} rows: {share:.0} % not missed", rows.len());
-    let within = |r: &&Row| {
+    let share = 100.0 * kept as f64 / tests.len().max(1) as f64;
+    let _ = write!(line, "of {} rows: {share:.0} % not missed", tests.len());
+    let mut apart = Vec::new();
+    let elsewhere = |r: &&&Row| r.class != Class::Miss && r.other_regime();
+    let far = tests.iter().filter(elsewhere).count();
+    if far > 0 {
+        apart.push(format!("{far} of these with base at another level"));
+    }
+    let within = |r: &&&Row| {
         let change = r.published.change_pct.zip(r.simulated.change_pct);
         let in_size = change.is_some_and(|(want, got)| (0.5..=2.0).contains(&(got / want)));
         r.class == Class::Factor2 && in_size && r.simulated.holds_zero()
     };
-    let unsure = rows.iter().filter(within).count();
+    let unsure = tests.iter().filter(within).count();
     if unsure > 0 {
-        let _ = write!(
-            line,
-            " ({unsure} of `factor2` with an interval that holds 0)"
-        );
+        apart.push(format!(
+            "{unsure} of `factor2` with an interval that holds 0"
+        ));
+    }
+    if !apart.is_empty() {
+        let _ = write!(line, " ({})", apart.join("; "));
+    }
+    let kinds = Evidence::ALL.map(|kind| {
+        let n = rows.iter().filter(|r| r.evidence == Some(kind)).count();
+        (n > 0).then(|| format!("{n} {}", kind.name()))
+    });
+    let kinds: Vec<String> = kinds.into_iter().flatten().collect();
+    if !kinds.is_empty() {
+        let _ = write!(line, "; not counted: {}", kinds.join(", "));
     }
     line
 }
@@ -97,5 +131,43 @@ impl Class {
             Self::Noise => "noise",
             Self::Miss => "miss",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Published, Simulated};
+    use super::*;
+
+    #[test]
+    fn what_is_no_evidence_is_not_counted() {
+        let row = |class, evidence, got| Row {
+            change: String::new(),
+            machine: String::new(),
+            workload: String::new(),
+            load: String::new(),
+            metric: String::new(),
+            published: Published::new(Some(10.0), None),
+            simulated: Simulated::of(&[Some(got)], &[Some(got)]),
+            level: Some(got / 10.0),
+            class,
+            evidence,
+            dead: None,
+            made: None,
+        };
+        let rows = [
+            row(Class::Factor2, None, 10.0),
+            row(Class::Noise, None, 50.0),
+            row(Class::Miss, None, 50.0),
+            row(Class::Factor2, Some(Evidence::Input), 10.0),
+            row(Class::Miss, Some(Evidence::Limit), 50.0),
+        ];
+        assert_eq!(
+            tally_line(&rows),
+            "1 factor2, 0 sign, 1 noise, 1 miss, of 3 rows: 67 % not missed \
+             (1 of these with base at another level); not counted: 1 input, 1 limit"
+        );
+        assert_eq!(class_text(&rows[3]), "factor2 (input)");
+        assert_eq!(level_text(&rows[1]), "x5.000 !");
     }
 }

@@ -150,9 +150,13 @@ impl SimHost {
     pub fn new(machine: &Machine, layout: &'static fairground::place::Layout, seed: u64) -> Self {
         let cpus = machine.topology.nr_cpus();
         let places = Places::new(machine, layout);
+        let (plain, scale) = (cache::Options::default(), machine.cost_scale());
+        let occupancy = f64::from(plain.load_occupancy_permille) * scale.load_occupancy;
         let in_code = cache::Options {
             hits: false,
-            ..cache::Options::default()
+            load_occupancy_permille: occupancy.round() as u32,
+            load_overlap_ns: plain.load_overlap_ns * scale.load_overlap,
+            ..plain
         };
         Self {
             at: 0,

@@ -47,6 +47,8 @@ pub struct IdleTable {
     polls: bool,
     /// There is no idle driver, so nobody predicts: every idle CPU stops its tick (`do_idle`).
     no_driver: bool,
+    /// Factor on the way out of deep states, for sensitivity runs.
+    deep_exit_scale: f64,
 }
 
 impl IdleTable {
@@ -63,6 +65,7 @@ impl IdleTable {
             states,
             polls,
             no_driver: flag.is_some_and(|v| v > 0.0),
+            deep_exit_scale: machine.cost_scale().deep_idle_exit,
         }
     }
 
@@ -78,11 +81,11 @@ impl IdleTable {
             .get(state as usize)
             .map_or(0, |s| s.exit_latency_ns);
         let real = if worst >= 100_000 {
-            worst * 2 / 5
+            (worst * 2 / 5) as f64 * self.deep_exit_scale
         } else {
-            worst
+            worst as f64
         };
-        real * NS
+        real.round() as Ps * NS
     }
 
     /// What placement sees of a state: 0 without an idle driver (a guest that halts), else the

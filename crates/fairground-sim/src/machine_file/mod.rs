@@ -108,18 +108,24 @@ pub struct Machine {
     pub sources: BTreeMap<String, String>,
     idle_names: Vec<String>,
     figures: BTreeMap<String, Figure>,
-    /// Factors on the two tables of `costs.rs`, for sensitivity runs.
+    /// For sensitivity runs.
     cost_scale: CostScale,
     hash: u64,
 }
 
-/// Factors on the base costs of kernel code.
+/// Factors on what is assumed outside the machine files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostScale {
-    /// On those of scheduler functions and their scans.
+    /// On the base costs of scheduler functions and their scans.
     pub scheduler: f64,
     /// On those of the rest of the kernel.
     pub kernel: f64,
+    /// On the time for which a load that the owner must answer occupies its line.
+    pub load_occupancy: f64,
+    /// On the part of a load's miss that other work hides.
+    pub load_overlap: f64,
+    /// On the way out of idle states of 100 us and more.
+    pub deep_idle_exit: f64,
 }
 
 impl CostScale {
@@ -127,6 +133,9 @@ impl CostScale {
     pub const NONE: Self = Self {
         scheduler: 1.0,
         kernel: 1.0,
+        load_occupancy: 1.0,
+        load_overlap: 1.0,
+        deep_idle_exit: 1.0,
     };
 }
 
@@ -236,7 +245,7 @@ impl Machine {
         Ok(copy)
     }
 
-    /// A copy on which kernel code costs `scale` times what `costs.rs` says, for sensitivity runs.
+    /// A copy with `scale` times what is assumed outside the machine files, for sensitivity runs.
     #[must_use]
     pub fn with_cost_scale(&self, scale: CostScale) -> Self {
         let mut copy = self.clone();
@@ -245,7 +254,7 @@ impl Machine {
         copy
     }
 
-    /// Factors on the base costs of kernel code.
+    /// Factors on what is assumed outside the machine files.
     pub fn cost_scale(&self) -> CostScale {
         self.cost_scale
     }
@@ -479,10 +488,11 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
 }
 
 /// FNV-1a (Fowler, Noll, Vo), continued from `hash`.
-fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
+pub fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |h, b| {
         (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+/// Where [`fnv1a`] begins.
+pub const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;

@@ -1,0 +1,205 @@
+//! What has to be simulated: every side of every run with every seed, each different one once.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use fairground::policy::{Features, decisions, find_patch, find_profile};
+use fairground_sim::machine_file::Machine;
+use fairground_sim::workload::{Env, Workload, duration};
+
+use super::experiment::{Experiment, RunSpec};
+use super::hash::Hash;
+use super::measure;
+use crate::failure::Failure;
+use crate::plan::set;
+
+/// One simulation.
+pub struct Job {
+    /// The machine.
+    pub machine: Arc<Machine>,
+    /// The decisions.
+    pub features: Features,
+    /// The workload.
+    pub workload: Arc<Workload>,
+    /// The seed.
+    pub seed: u64,
+    /// Whether tracepoints are kept.
+    pub trace: bool,
+    /// All that the outcome depends on, the model apart: equal keys, equal outcomes.
+    pub key: String,
+}
+
+/// Numbers of a run's jobs: base and patch by seed, from 1 on.
+pub struct Sides {
+    /// Without the change.
+    pub base: Vec<usize>,
+    /// With it.
+    pub patch: Vec<usize>,
+    /// CPUs of the machine.
+    pub cpus: usize,
+    /// Hash of the machine.
+    pub machine: String,
+}
+
+/// What sensitivity runs change in a machine.
+pub type Vary<'a> = &'a dyn Fn(&Machine, &mut Features) -> Result<Machine, Failure>;
+
+/// The jobs, and in which order they are of most use.
+#[derive(Default)]
+pub struct Jobs {
+    /// By number.
+    pub list: Vec<Job>,
+    known: BTreeMap<String, usize>,
+    ranks: Vec<u64>,
+    workloads: BTreeMap<String, (Arc<Workload>, String)>,
+}
+
+impl Jobs {
+    /// Adds what a run of `experiment` needs. The job with the lower `rank`, which is given for a
+    /// seed, comes first.
+    ///
+    /// # Errors
+    /// A machine, workload or decision that does not exist.
+    pub fn sides(
+        &mut self,
+        experiment: &Experiment,
+        run: &RunSpec,
+        vary: Vary<'_>,
+        rank: &dyn Fn(u64) -> u64,
+    ) -> Result<Sides, Failure> {
+        let plain = machine(run)?;
+        let cpus = plain.topology.nr_cpus();
+        let base_words = run.base_workload.as_ref().unwrap_or(&run.workload);
+        let trace = run.rows.iter().any(|r| r.measure.needs_trace());
+        let (mut base, mut patch, mut hash) = (Vec::new(), Vec::new(), String::new());
+        for (patched, words, numbers) in [
+            (false, base_words, &mut base),
+            (!run.unpatched, &run.workload, &mut patch),
+        ] {
+            let mut features = features(experiment, run, patched)?;
+            let machine = Arc::new(vary(&plain, &mut features)?);
+            hash = machine.hash();
+            let (workload, program) = self.workload(run, words, cpus)?;
+            for seed in 1..=run.seeds {
+                let mut job = Job {
+                    machine: machine.clone(),
+                    features: features.clone(),
+                    workload: workload.clone(),
+                    seed,
+                    trace,
+                    key: String::new(),
+                };
+                job.key = key(&job, &program);
+                numbers.push(self.number(job, rank(seed)));
+            }
+        }
+        Ok(Sides {
+            base,
+            patch,
+            cpus,
+            machine: hash,
+        })
+    }
+
+    /// Numbers in the order in which the jobs are of most use.
+    pub fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.list.len()).collect();
+        order.sort_by_key(|&number| (self.ranks[number], number));
+        order
+    }
+
+    fn number(&mut self, job: Job, rank: u64) -> usize {
+        let next = self.list.len();
+        let number = *self.known.entry(job.key.clone()).or_insert(next);
+        if number == next {
+            self.list.push(job);
+            self.ranks.push(rank);
+        }
+        self.ranks[number] = self.ranks[number].min(rank);
+        number
+    }
+
+    /// The workload, and a hash of all its parts.
+    fn workload(
+        &mut self,
+        run: &RunSpec,
+        words: &str,
+        cpus: usize,
+    ) -> Result<(Arc<Workload>, String), Failure> {
+        let place = format!("{words} {cpus} {:?} {:?}", run.from, run.span);
+        if let Some(known) = self.workloads.get(&place) {
+            return Ok(known.clone());
+        }
+        let workload = workload(run, words, cpus)?;
+        let mut hash = Hash::default();
+        // Writing to a hash cannot fail.
+        let _ = write!(hash, "{workload:?}");
+        let made = (Arc::new(workload), hash.hex());
+        self.workloads.insert(place, made.clone());
+        Ok(made)
+    }
+}
+
+fn key(job: &Job, program: &str) -> String {
+    let features: Vec<String> = decisions().iter().map(|d| (d.get)(&job.features)).collect();
+    format!(
+        "{} {} {:?} {program} {} {features:?} {}",
+        job.machine.hash(),
+        job.machine.topology.nr_cpus(),
+        job.workload.argv,
+        job.seed,
+        job.trace,
+    )
+}
+
+fn machine(run: &RunSpec) -> Result<Machine, Failure> {
+    let failed = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", run.name));
+    let machine = Machine::from_path_or_id(&run.machine).map_err(|e| failed(&e))?;
+    let machine = match run.cpus {
+        Some(cpus) => machine.shrunk(cpus).map_err(|e| failed(&e))?,
+        None => machine,
+    };
+    Ok(match run.line_bytes {
+        Some(bytes) => machine.with_line_bytes(bytes),
+        None => machine,
+    })
+}
+
+fn features(e: &Experiment, run: &RunSpec, patched: bool) -> Result<Features, Failure> {
+    let profile = find_profile(&e.profile)
+        .ok_or_else(|| Failure::new(format!("{}: no profile `{}`", e.change, e.profile)))?;
+    let patch = find_patch(&e.change)
+        .ok_or_else(|| Failure::new(format!("no patch is called `{}`", e.change)))?;
+    let mut features = Features::default();
+    features.set_all(profile.sets);
+    features.set_all(match (patched, run.patch_set.is_empty()) {
+        (true, true) => patch.sets,
+        _ => patch.base,
+    });
+    let hz = run.hz.map(|hz| ("hz".to_string(), hz.to_string()));
+    let own = if patched { &run.patch_set[..] } else { &[] };
+    for (name, value) in hz.iter().chain(&run.set).chain(own) {
+        set(&mut features, name, value)?;
+    }
+    Ok(features)
+}
+
+fn workload(run: &RunSpec, words: &str, cpus: usize) -> Result<Workload, Failure> {
+    let env = Env { cpus: cpus as u32 };
+    let failed = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", run.name));
+    let mut workload = match words.strip_prefix("scenario ") {
+        Some(name) => super::experiment::scenario(name)?
+            .workload(&env)
+            .map_err(|e| failed(&e))?,
+        None => {
+            let argv: Vec<String> = words.split_whitespace().map(String::from).collect();
+            Workload::from_argv(&argv, &env).map_err(|e| failed(&e))?
+        }
+    };
+    if let (Some(from), Some(span)) = (&run.from, &run.span) {
+        let ns = |text: &str| duration::parse_ns(text).map_err(|e| failed(&e));
+        measure::window(&mut workload, ns(from)?, ns(span)?);
+    }
+    Ok(workload)
+}

@@ -1,0 +1,177 @@
+//! Which model a row was made with: a hash that is another when the model is.
+//!
+//! It is taken over the tables of base costs and the counters of short reference runs, one for each
+//! kind of workload, so it stays when code is written anew without another result.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use fairground::place::Func;
+use fairground::policy::{Features, find_profile};
+use fairground_sim::machine::Setup;
+use fairground_sim::machine_file::Machine;
+use fairground_sim::workload::{Env, Workload};
+use fairground_sim::{cache, costs, outcome};
+
+use super::hash::Hash;
+use super::measure;
+
+/// Machine, number of its CPUs, profile, workload, end of the run in us.
+const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
+    (
+        "spr-8480-2s",
+        16,
+        "linux-6.5",
+        "netperf -t UDP_RR --pairs 12 -l 1ms",
+        2000,
+    ),
+    (
+        "spr-8480-2s",
+        8,
+        "linux-6.5",
+        "netperf -t TCP_STREAM --pairs 4 -l 1ms",
+        2000,
+    ),
+    (
+        "icx-8358-2s",
+        16,
+        "linux-6.5",
+        "hackbench -g 1 -f 4 --threads --pipe -l 1000",
+        2000,
+    ),
+    (
+        "genoa-9654-2s",
+        32,
+        "linux-6.9",
+        "sysbench oltp_read_only --threads=16 --time=3ms",
+        4000,
+    ),
+    (
+        "kunpeng920-6426-2s",
+        16,
+        "linux-5.8",
+        "sysbench threads --threads=8 --time=9ms",
+        3000,
+    ),
+    (
+        "kunpeng920-6426-2s",
+        8,
+        "linux-5.8",
+        "sysbench mutex --mutex-num=1 --threads=8 --mutex-locks=5000",
+        2000,
+    ),
+    (
+        "kunpeng920-6426-2s",
+        16,
+        "linux-5.8",
+        "perf bench futex wake -s -t 16 -w 1",
+        3000,
+    ),
+    (
+        "kunpeng920-6426-2s",
+        16,
+        "linux-5.8",
+        "perf bench sched messaging -g 1 -l 100",
+        4000,
+    ),
+    (
+        "xeon-8cpu-2013",
+        8,
+        "linux-3.10",
+        "hackbench -g 1 -f 4 -l 100",
+        4000,
+    ),
+    (
+        "spr-8480-2s",
+        16,
+        "linux-6.12-lts",
+        "schbench -m 1 -t 2 -r 20ms --tree 2:2 --cpu-max 4ms/10ms",
+        12000,
+    ),
+    (
+        "genoa-9654-2s",
+        16,
+        "linux-6.18",
+        "ebizzy -S 2ms -t 16",
+        2000,
+    ),
+];
+
+static HASH: LazyLock<String> = LazyLock::new(|| {
+    let mut hash = Hash::default();
+    // Writing to a hash cannot fail.
+    let _ = tables(&mut hash);
+    for reference in REFERENCE {
+        let counters = run(reference);
+        let _ = write!(hash, "{reference:?} {counters:?}");
+    }
+    hash.hex()
+});
+
+/// The hash of this program's model.
+pub fn hash() -> &'static str {
+    &HASH
+}
+
+fn tables(hash: &mut Hash) -> std::fmt::Result {
+    let functions = Func::ALL.map(|f| (f.name(), costs::func_cycles(f)));
+    write!(hash, "{:?} {functions:?}", costs::KERNEL_OPS)?;
+    let scans = (costs::SCAN_CYCLES, costs::COPY_LINES_IN_FLIGHT);
+    let cache = (cache::Options::default(), cache::STORE_BUFFER);
+    write!(hash, "{scans:?} {cache:?}")
+}
+
+/// Counters of a reference run; a text if it fails, which is another model too.
+fn run(
+    (machine, cpus, profile, words, end_us): (&str, usize, &str, &str, u64),
+) -> Result<String, String> {
+    let text = |e: &dyn std::fmt::Display| e.to_string();
+    let machine = Machine::builtin(machine).map_err(|e| text(&e))?;
+    let all = machine.topology.nr_cpus();
+    let machine = match cpus < all {
+        true => machine.shrunk(cpus).map_err(|e| text(&e))?,
+        false => machine,
+    };
+    let argv: Vec<String> = words.split_whitespace().map(String::from).collect();
+    let env = Env { cpus: cpus as u32 };
+    let mut workload = Workload::from_argv(&argv, &env).map_err(|e| text(&e))?;
+    measure::window(&mut workload, 0, end_us * 1000);
+    let mut features = Features::default();
+    features.set_all(find_profile(profile).ok_or(profile)?.sets);
+    let o = outcome::run(&Setup {
+        machine: &machine,
+        features,
+        workload: &workload,
+        seed: 1,
+        trace: false,
+    })
+    .map_err(|e| text(&e))?;
+    Ok(format!(
+        "{} {:?} {:?} {:?} {:?}",
+        machine.hash(),
+        o.events,
+        o.metrics,
+        o.functions,
+        o.load_misses
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_run_does_something() {
+        for reference in REFERENCE {
+            let counters = run(reference).unwrap_or_else(|e| panic!("{reference:?}: {e}"));
+            let events: u64 = counters.split(' ').nth(1).unwrap().parse().unwrap();
+            assert!(events > 100, "{reference:?}: {events} events");
+        }
+    }
+
+    #[test]
+    fn the_hash_is_one_of_sixteen_digits_and_stays() {
+        assert_eq!(hash().len(), 16);
+        assert_eq!(run(REFERENCE[0]), run(REFERENCE[0]));
+    }
+}

@@ -1,0 +1,164 @@
+//! What is assumed, each at both ends of its range, for `--sensitivity`.
+
+use std::collections::BTreeSet;
+
+use fairground::policy::Features;
+use fairground_sim::machine_file::{CostScale, Machine};
+
+use super::experiment::Experiment;
+use crate::failure::Failure;
+
+/// One figure at one end of its range.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Varied {
+    /// A figure of the machine file by path.
+    Figure(String, End),
+    /// What is assumed outside the machine files: its name, and the factors on it.
+    Scaled(&'static str, CostScale),
+    /// No longer service when very many requests queue on one line.
+    NoKnee,
+    /// Ticks a second.
+    Hz(u32),
+}
+
+/// An end of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The smallest plausible value.
+    Low,
+    /// The greatest.
+    High,
+}
+
+/// The figure of the machine file that is the knee.
+const KNEE: &str = "atomics.ingress_limit";
+
+impl Varied {
+    /// As the table names it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Figure(path, End::Low) => format!("{path} low"),
+            Self::Figure(path, End::High) => format!("{path} high"),
+            Self::Scaled(name, _) => (*name).to_string(),
+            Self::NoKnee => "no knee".into(),
+            Self::Hz(hz) => format!("HZ {hz}"),
+        }
+    }
+
+    /// The machine with it. One without this figure is not concerned.
+    ///
+    /// # Errors
+    /// A value that the machine refuses.
+    pub fn apply(&self, machine: &Machine, features: &mut Features) -> Result<Machine, Failure> {
+        let (path, end) = match self {
+            Self::Figure(path, end) => (path.as_str(), *end),
+            Self::NoKnee if machine.figure(KNEE).is_some() => {
+                return machine.with_figure(KNEE, 0.0).map_err(Failure::new);
+            }
+            Self::NoKnee => return Ok(machine.clone()),
+            Self::Hz(hz) => {
+                crate::plan::set(features, "hz", &hz.to_string())?;
+                return Ok(machine.clone());
+            }
+            Self::Scaled(_, scale) => return Ok(machine.with_cost_scale(*scale)),
+        };
+        let Some(figure) = machine.figure(path) else {
+            return Ok(machine.clone());
+        };
+        let value = match end {
+            End::Low => figure.lo.unwrap_or(figure.v / 2.0),
+            End::High => figure.hi.unwrap_or(figure.v * 2.0),
+        };
+        machine.with_figure(path, value).map_err(Failure::new)
+    }
+}
+
+/// Factors on what no machine file has. Deep idle states: 30 to 50 % of the driver's table instead
+/// of 40.
+const SCALED: [(&str, CostScale); 10] = {
+    const ONE: CostScale = CostScale::NONE;
+    [
+        (
+            "scheduler costs x0.5",
+            CostScale {
+                scheduler: 0.5,
+                ..ONE
+            },
+        ),
+        (
+            "scheduler costs x2",
+            CostScale {
+                scheduler: 2.0,
+                ..ONE
+            },
+        ),
+        ("other kernel costs x0.5", CostScale { kernel: 0.5, ..ONE }),
+        ("other kernel costs x2", CostScale { kernel: 2.0, ..ONE }),
+        (
+            "occupancy of a load x0.5",
+            CostScale {
+                load_occupancy: 0.5,
+                ..ONE
+            },
+        ),
+        (
+            "occupancy of a load x2",
+            CostScale {
+                load_occupancy: 2.0,
+                ..ONE
+            },
+        ),
+        (
+            "hidden part of a miss x0.5",
+            CostScale {
+                load_overlap: 0.5,
+                ..ONE
+            },
+        ),
+        (
+            "hidden part of a miss x1.5",
+            CostScale {
+                load_overlap: 1.5,
+                ..ONE
+            },
+        ),
+        (
+            "way out of deep idle x0.75",
+            CostScale {
+                deep_idle_exit: 0.75,
+                ..ONE
+            },
+        ),
+        (
+            "way out of deep idle x1.25",
+            CostScale {
+                deep_idle_exit: 1.25,
+                ..ONE
+            },
+        ),
+    ]
+};
+
+/// Everything that is assumed of the experiment's machines: what concerns all code first, then
+/// the figures of their files.
+///
+/// # Errors
+/// A machine that does not exist.
+pub fn all(experiment: &Experiment) -> Result<Vec<Varied>, Failure> {
+    let mut paths = BTreeSet::new();
+    for run in &experiment.runs {
+        let machine = Machine::from_path_or_id(&run.machine).map_err(Failure::new)?;
+        let numbers = machine
+            .assumed()
+            .into_iter()
+            .filter(|(_, f)| f.v.is_finite() && f.v > 0.0);
+        paths.extend(numbers.map(|(path, _)| path.to_string()));
+    }
+    let mut all: Vec<Varied> = SCALED
+        .map(|(name, scale)| Varied::Scaled(name, scale))
+        .into();
+    all.extend([Varied::Hz(250), Varied::Hz(1000), Varied::NoKnee]);
+    let both = |path: &String| [End::Low, End::High].map(|end| Varied::Figure(path.clone(), end));
+    all.extend(paths.iter().flat_map(both));
+    Ok(all)
+}
