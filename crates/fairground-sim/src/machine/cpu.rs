@@ -134,13 +134,8 @@ pub struct CpuState {
     pub pending: Pending,
     /// Woken tasks that this CPU shall enqueue itself.
     pub wake_list: VecDeque<(Task, Placed, WakeKind)>,
-    /// Lengths of the last idle stays, ns, for the governor.
-    pub idle_history: [u32; 8],
-    /// Where the next goes.
-    pub idle_next: u8,
-    /// How much of the time to the next timer stays have lasted, by its order of magnitude, of
-    /// [`UNITY`](super::idle::UNITY).
-    pub idle_correction: [u32; 6],
+    /// The governor of its idle states.
+    pub menu: super::menu::Menu,
     /// Timers that this CPU has to serve, by when they must fire; with when they may.
     pub hrtimers: BTreeMap<(Ps, Hrtimer), Ps>,
     /// When its tick comes, if it is on.
@@ -158,9 +153,6 @@ pub struct CpuState {
 impl CpuState {
     /// A CPU that has done nothing yet.
     pub fn new() -> Self {
-        Self {
-            idle_correction: [super::idle::UNITY; 6],
-            ..Self::default()
-        }
+        Self::default()
     }
 }

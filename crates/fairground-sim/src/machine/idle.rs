@@ -1,12 +1,11 @@
-//! Idle states: which one, how long the way out takes, and whether the tick stops.
+//! Idle states: how long the way out takes, and whether the tick stops.
 //!
-//! The governor predicts the length of the stay as the `menu` governor does: the typical length of
-//! the last eight stays if they are alike, and at most the time to the next timer, corrected by
-//! how much of that time stays of this order have lasted before. It takes the deepest state
-//! whose target residency fits. Exit latencies of the machine file are the worst cases that the
-//! governor believes, worst cases by measurement; the real cost is taken to be the table value for
-//! shallow states and 40 % of it, an assumption, for those of 100 us and more
-//! (`docs/calibration.md`).
+//! Which state is the governor's choice (`menu`). Exit latencies of the machine file are the worst
+//! cases that the governor believes, worst cases by measurement; the real cost is taken to be the
+//! table value for shallow states and 40 % of it, an assumption, for those of 100 us and more
+//! (`docs/calibration.md`). Where the driver has two figures for a state, of the core and of the
+//! whole package, the table has the latter; a package sleeps only if all of its CPUs do, so else
+//! the way out is that of the core.
 //!
 //! The tick stops for stays that are predicted to last longer. So it does on the recorded guest
 //! too, which has one state: from `sched_wakeup` to the switch of a CPU that idles for a few
@@ -19,25 +18,14 @@ use fairground::sched;
 
 use super::Sim;
 use super::cpu::IdleStay;
+use super::menu::{Ahead, Choice, Stay};
 use crate::cache::{NS, Ps};
 use crate::host::Place;
 use crate::machine_file::{IdleState, Machine};
 
-/// One, for correction factors.
-pub const UNITY: u32 = 1 << 16;
-/// Weight of the past in a correction factor, as in the governor.
-const CORRECTION_DECAY: u32 = 8;
-/// A CPU without a timer of a task still has those of the kernel (watchdogs run every half second).
-const NO_TIMER_NS: u64 = 500_000_000;
-
-/// A stay that the tick ends counts as this long: without the tick it would have lasted longer than
-/// expected, nobody knows how much (nine tenths of what the governor calls interesting, 50 ms).
-const LONG_STAY_NS: u64 = 45_000_000;
-
-/// The order of magnitude of a time to the next timer: below 10 us, 100 us, ... 100 ms, more.
-fn bucket(timer_ns: u64) -> usize {
-    (timer_ns.max(1000).ilog10() as usize - 3).min(5)
-}
+/// A CPU without a timer of a task still has that of the lockup detector, ns: two fifths of
+/// `watchdog_thresh`, which is 10 s (Documentation/admin-guide/lockup-watchdogs.rst).
+const WATCHDOG_NS: u64 = 4_000_000_000;
 
 /// The idle states of a machine.
 #[derive(Debug)]
@@ -74,12 +62,12 @@ impl IdleTable {
         self.polls
     }
 
-    /// Time from the wake-up to the first instruction, for a state.
-    fn exit(&self, state: u8) -> Ps {
-        let worst = self
-            .states
-            .get(state as usize)
-            .map_or(0, |s| s.exit_latency_ns);
+    /// Time from the wake-up to the first instruction, for a state; `core` = of the core alone.
+    fn exit(&self, state: u8, core: bool) -> Ps {
+        let worst = self.states.get(state as usize).map_or(0, |s| match core {
+            true => s.core_exit_latency_ns.unwrap_or(s.exit_latency_ns),
+            false => s.exit_latency_ns,
+        });
         let real = if worst >= 100_000 {
             (worst * 2 / 5) as f64 * self.deep_exit_scale
         } else {
@@ -99,11 +87,6 @@ impl IdleTable {
             0
         }
     }
-
-    fn deepest(&self, predicted_ns: u64) -> u8 {
-        let fits = |s: &IdleState| s.target_residency_ns <= predicted_ns;
-        self.states.iter().rposition(fits).unwrap_or(0) as u8
-    }
 }
 
 impl Sim<'_> {
@@ -111,13 +94,15 @@ impl Sim<'_> {
     pub(super) fn enter_idle(&mut self, cpu: u32) {
         self.host.op(crate::costs::KernelOp::IdleLoop);
         let at = self.host.at;
-        let next = self.next_hrtimer(cpu);
-        let timer_ns = (next.saturating_sub(at) / NS).clamp(1, NO_TIMER_NS);
-        let factor = self.cpus[cpu as usize].idle_correction[bucket(timer_ns)];
-        let corrected = timer_ns.saturating_mul(u64::from(factor)) / u64::from(UNITY);
-        let predicted = self.typical_idle(cpu).min(corrected);
-        let state = self.idle.deepest(predicted);
-        if predicted >= self.tick / NS || self.idle.no_driver {
+        let timer_ns = self.next_timer_ns(cpu);
+        let c = &self.cpus[cpu as usize];
+        let ahead = Ahead {
+            timer_ns,
+            tick_ns: c.tick_on.then(|| c.tick_at.saturating_sub(at) / NS),
+            period_ns: self.tick / NS,
+        };
+        let Choice { state, stop_tick } = c.menu.choose(&self.idle.states, ahead);
+        if stop_tick || self.idle.no_driver {
             self.stop_tick(cpu);
         }
         self.touch_idle_flags(cpu);
@@ -132,6 +117,25 @@ impl Sim<'_> {
             .idle_exit_latency
             .store(shown, Relaxed);
         c.work_stamp = c.work_stamp.wrapping_add(1);
+    }
+
+    /// Time to the next timer of a CPU but the tick, ns. The lockup detectors of the CPUs are
+    /// spread evenly.
+    fn next_timer_ns(&self, cpu: u32) -> u64 {
+        let now = self.host.at / NS;
+        let phase = u64::from(cpu) * WATCHDOG_NS / self.cpus.len() as u64;
+        let watchdog = WATCHDOG_NS - (now + phase) % WATCHDOG_NS;
+        let next = self.next_hrtimer(cpu).saturating_sub(self.host.at) / NS;
+        next.clamp(1, watchdog)
+    }
+
+    /// Whether some CPU of the package of `cpu` is not in its state.
+    fn package_is_awake(&self, cpu: u32, state: u8) -> bool {
+        let places = &self.distance.cpus;
+        let socket = places[cpu as usize].socket;
+        let others = self.cpus.iter().zip(places).enumerate();
+        let mut package = others.filter(|(i, (_, p))| *i != cpu as usize && p.socket == socket);
+        package.any(|(_, (c, _))| c.idle.is_none_or(|stay| stay.state != state))
     }
 
     /// The tick stops, unless it has (`tick_nohz_stop_tick`): the hardware is set to the next timer
@@ -159,19 +163,20 @@ impl Sim<'_> {
         let at = self.host.at;
         let c = &mut self.cpus[cpu as usize];
         c.counted_to = c.counted_to.max(at);
-        let length = at.saturating_sub(stay.since) / NS;
-        let length = if tick { LONG_STAY_NS } else { length };
-        let measured = length.min(stay.timer_ns);
-        c.idle_history[usize::from(c.idle_next)] = measured as u32;
-        c.idle_next = (c.idle_next + 1) % 8;
-        let share = (measured * u64::from(UNITY) / stay.timer_ns) as u32;
-        let factor = &mut c.idle_correction[bucket(stay.timer_ns)];
-        *factor = (*factor - *factor / CORRECTION_DECAY + share / CORRECTION_DECAY).max(1);
         self.sys.cpu[cpu as usize]
             .idle_exit_latency
             .store(0, Relaxed);
-        let exit = self.idle.exit(stay.state);
-        self.host.spend(Place::IdleExit, exit);
+        let core = self.package_is_awake(cpu, stay.state);
+        self.host
+            .spend(Place::IdleExit, self.idle.exit(stay.state, core));
+        let states = &self.idle.states;
+        self.cpus[cpu as usize].menu.learn(Stay {
+            timer_ns: stay.timer_ns,
+            length_ns: self.host.at.saturating_sub(stay.since) / NS,
+            exit_ns: states.get(stay.state as usize).map_or(0, |s| s.exit_latency_ns),
+            by_tick: tick,
+            period_ns: self.tick / NS,
+        });
         self.touch_idle_flags(cpu);
         // Nobody may have counted while this CPU slept (`tick_nohz_update_jiffies`).
         if !self.cpus[cpu as usize].tick_on {
@@ -202,26 +207,6 @@ impl Sim<'_> {
             }
             self.cpus[cpu as usize].tick_on = true;
         }
-    }
-
-    /// The typical length of the last eight stays, ns: their mean, or, if they scatter, the mean
-    /// without the longest, and so on (as `menu` does); none = no pattern.
-    fn typical_idle(&self, cpu: u32) -> u64 {
-        let mut seen = self.cpus[cpu as usize].idle_history;
-        seen.sort_unstable();
-        if seen[0] == 0 {
-            return u64::MAX;
-        }
-        for n in (6..=8).rev() {
-            let kept = &seen[..n];
-            let mean = kept.iter().map(|v| u64::from(*v)).sum::<u64>() / n as u64;
-            let square = |v: &u32| u128::from(u64::from(*v).abs_diff(mean)).pow(2);
-            let variance = kept.iter().map(square).sum::<u128>() / n as u128;
-            if variance * 36 <= u128::from(mean).pow(2) || variance <= 400_000_000 {
-                return mean;
-            }
-        }
-        u64::MAX
     }
 }
 
@@ -295,16 +280,11 @@ mod tests {
                     timer_ns,
                 });
                 sim.leave_idle(0, tick);
-                let last = (sim.cpus[0].idle_next + 7) % 8;
-                sim.cpus[0].idle_history[usize::from(last)]
+                sim.cpus[0].menu.last_us()
             };
-            assert_eq!(stay(100_000_000, false), 1_000_000);
-            assert_eq!(stay(100_000_000, true), 45_000_000);
-            assert_eq!(
-                stay(3_000_000, true),
-                3_000_000,
-                "not beyond the next timer"
-            );
+            assert_eq!(stay(100_000_000, false), 1000);
+            assert_eq!(stay(100_000_000, true), 45_000);
+            assert_eq!(stay(3_000_000, true), 1000, "no later than a tick");
         });
     }
 }

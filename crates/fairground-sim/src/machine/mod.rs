@@ -13,7 +13,7 @@
 //! | `setup` | from a workload to groups, tasks and first events |
 //! | `step` | one step of kernel code: switch, wake-up, softirq |
 //! | `irq`, `hrtimer`, `ipi` | interrupts and the tick; timers; messages from other CPUs |
-//! | `idle` | idle states and the tick that stops |
+//! | `idle`, `menu` | idle states and the tick that stops; the governor that chooses |
 //! | `exec` | one operation of a program |
 //! | `user` | what programs do in user space: work, shared words, the clock |
 //! | `chan`, `sync` | pipes and sockets; futexes, semaphores, barriers, services |
@@ -38,6 +38,7 @@ mod inet;
 mod ipi;
 pub(crate) mod irq;
 mod life;
+mod menu;
 mod mutex;
 mod setup;
 mod spin;

@@ -85,6 +85,8 @@ pub struct IdleState {
     pub name: String,
     /// Worst-case exit latency that the governor believes, ns.
     pub exit_latency_ns: u64,
+    /// That of the core, where the former is of the whole package, ns.
+    pub core_exit_latency_ns: Option<u64>,
     /// Shortest stay that pays, ns.
     pub target_residency_ns: u64,
 }
@@ -331,12 +333,15 @@ impl Machine {
 
     /// Idle states, shallow first.
     pub fn idle_states(&self) -> Vec<IdleState> {
-        let ns = |name: &str, key: &str| {
-            (self.value(&format!("idle.{name}.{key}")).unwrap_or(0.0) * 1000.0).round() as u64
+        let given = |name: &str, key: &str| {
+            let us = self.value(&format!("idle.{name}.{key}"))?;
+            Some((us * 1000.0).round() as u64)
         };
+        let ns = |name: &str, key: &str| given(name, key).unwrap_or(0);
         let state = |name: &String| IdleState {
             name: name.clone(),
             exit_latency_ns: ns(name, "exit_latency_us"),
+            core_exit_latency_ns: given(name, "core_exit_latency_us"),
             target_residency_ns: ns(name, "target_residency_us"),
         };
         self.idle_names.iter().map(state).collect()

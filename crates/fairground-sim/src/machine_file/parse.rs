@@ -81,9 +81,11 @@ fn idle_states(raw: &RawFile, figures: &mut Figures<'_>) -> Result<Vec<String>, 
     for state in &raw.idle {
         let (s, at) = (state.get_ref(), state.span());
         for (key, v) in [
-            ("exit_latency_us", s.exit_latency_us),
-            ("target_residency_us", s.target_residency_us),
+            ("exit_latency_us", Some(s.exit_latency_us)),
+            ("core_exit_latency_us", s.core_exit_latency_us),
+            ("target_residency_us", Some(s.target_residency_us)),
         ] {
+            let Some(v) = v else { continue };
             check_value(figures.t, &at, &format!("idle.{}.{key}", s.name), v)?;
             let conf = if s.src == "estimate" {
                 Conf::Estimate

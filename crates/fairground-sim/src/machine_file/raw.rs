@@ -99,6 +99,7 @@ pub(super) struct RawCache {
 pub(super) struct RawIdle {
     pub name: String,
     pub exit_latency_us: f64,
+    pub core_exit_latency_us: Option<f64>,
     pub target_residency_us: f64,
     #[serde(default)]
     pub src: String,

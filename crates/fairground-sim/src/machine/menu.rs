@@ -1,0 +1,299 @@
+//! The `menu` governor: how long a CPU will idle, and in which state.
+//!
+//! Two guesses are made, and the shorter one is believed. One is the time to the next timer, times
+//! how much of such a time stays have lasted before. The other is the typical length of the last
+//! eight stays: their mean, if they differ by little, else the mean without the longest, down to
+//! three quarters of them. The deepest state follows whose target residency fits. Lengths are
+//! whole microseconds, so stays that are equally long are left out together.
+//!
+//! A length is what the kernel measures: from the way into the state to the end of the way out,
+//! less the exit latency that the table of the driver promises, or half of it if it is shorter
+//! than twice that.
+
+use crate::machine_file::IdleState;
+
+/// One, for correction factors: 1024 times the weight of the past, as in the governor.
+const UNITY: u32 = 1024 * DECAY;
+/// Weight of the past in a correction factor.
+const DECAY: u32 = 8;
+/// Stays of this length and more say that nothing but the timer came.
+const MAX_INTERESTING_NS: u64 = 50_000_000;
+/// Standard deviation, us, below which stays are alike, whatever their length.
+const ALIKE_US: u64 = 20;
+/// No pattern.
+const NONE_US: u64 = u32::MAX as u64;
+
+/// What one CPU's governor remembers.
+#[derive(Clone, Debug)]
+pub struct Menu {
+    /// Lengths of the last stays, us; 0 = there was none yet.
+    last_us: [u32; 8],
+    next: u8,
+    /// How much of the time to the next timer stays have lasted, by its order of magnitude.
+    correction: [u32; 6],
+}
+
+impl Default for Menu {
+    fn default() -> Self {
+        Self {
+            last_us: [0; 8],
+            next: 0,
+            correction: [UNITY; 6],
+        }
+    }
+}
+
+/// What a CPU knows when it goes idle.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead {
+    /// Time to the next timer, the tick left out, ns.
+    pub timer_ns: u64,
+    /// Time to the next tick, if it has not been stopped, ns.
+    pub tick_ns: Option<u64>,
+    /// Between two ticks, ns.
+    pub period_ns: u64,
+}
+
+/// A stay that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Stay {
+    /// Time to the next timer at its beginning, ns.
+    pub timer_ns: u64,
+    /// From the way in to the end of the way out, ns.
+    pub length_ns: u64,
+    /// The exit latency of its state by the table, ns.
+    pub exit_ns: u64,
+    /// The tick has ended it, which had been left on because something earlier was expected.
+    pub by_tick: bool,
+    /// Between two ticks, ns.
+    pub period_ns: u64,
+}
+
+/// What the governor says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// Index of the state.
+    pub state: u8,
+    /// Whether the tick shall be stopped.
+    pub stop_tick: bool,
+}
+
+/// The order of magnitude of a time to the next timer: below 10 us, 100 us, ... 100 ms, more.
+fn bucket(timer_ns: u64) -> usize {
+    (timer_ns.max(1000).ilog10() as usize - 3).min(5)
+}
+
+impl Menu {
+    /// The state for a stay that begins, and whether it is worth stopping the tick.
+    pub fn choose(&self, states: &[IdleState], ahead: Ahead) -> Choice {
+        let mut predicted = self.predict_ns(ahead.timer_ns);
+        let Some(shallowest) = states.get(1) else {
+            // Nothing to choose from.
+            let stop_tick = predicted >= ahead.period_ns;
+            return Choice { state: 0, stop_tick };
+        };
+        if ahead.timer_ns < shallowest.target_residency_ns {
+            // Polling is for timers that are as good as due, never for a mere guess.
+            return Choice {
+                state: 0,
+                stop_tick: false,
+            };
+        }
+        let Some(tick_ns) = ahead.tick_ns else {
+            // Nothing would correct a guess that is too short any more.
+            if predicted < ahead.period_ns {
+                predicted = ahead.timer_ns;
+            }
+            let state = deepest(states, predicted);
+            return Choice {
+                state,
+                stop_tick: true,
+            };
+        };
+        let stop_tick = predicted >= ahead.period_ns;
+        if !stop_tick {
+            // The tick that stays on is a timer, too.
+            predicted = predicted.min(tick_ns.min(ahead.timer_ns));
+        }
+        let state = deepest(states, predicted);
+        Choice { state, stop_tick }
+    }
+
+    /// How long a stay will last, ns.
+    fn predict_ns(&self, timer_ns: u64) -> u64 {
+        let factor = u64::from(self.correction[bucket(timer_ns)]);
+        let scale = u64::from(UNITY) * 1000;
+        let corrected = (timer_ns.saturating_mul(factor) + scale / 2) / scale;
+        self.typical_us().min(corrected) * 1000
+    }
+
+    /// The typical length of the last stays, us.
+    fn typical_us(&self) -> u64 {
+        if self.last_us.contains(&0) {
+            return NONE_US;
+        }
+        let mut limit = u32::MAX;
+        loop {
+            let kept = self.last_us.iter().filter(|v| **v <= limit);
+            let (n, sum) = kept
+                .clone()
+                .fold((0, 0), |(n, sum), v| (n + 1, sum + u64::from(*v)));
+            if n == 0 {
+                return NONE_US;
+            }
+            let mean = sum / n;
+            let square = |v: &u32| u128::from(u64::from(*v).abs_diff(mean)).pow(2);
+            let variance = kept.clone().map(square).sum::<u128>() / u128::from(n);
+            let close = u128::from(mean).pow(2) > 36 * variance && n >= 6;
+            if close || variance <= u128::from(ALIKE_US * ALIKE_US) {
+                return mean;
+            }
+            if n <= 6 {
+                return NONE_US;
+            }
+            limit = kept.max().map_or(0, |longest| longest - 1);
+        }
+    }
+
+    /// Learns from a stay.
+    pub fn learn(&mut self, stay: Stay) {
+        let timer_ns = stay.timer_ns.max(1);
+        let measured = if stay.by_tick && timer_ns > stay.period_ns {
+            // It would have lasted longer, nobody knows how much.
+            MAX_INTERESTING_NS / 10 * 9
+        } else if stay.length_ns > 2 * stay.exit_ns {
+            stay.length_ns - stay.exit_ns
+        } else {
+            stay.length_ns / 2
+        };
+        let measured = measured.min(timer_ns);
+        let share = if measured < MAX_INTERESTING_NS {
+            u64::from(UNITY / DECAY) * measured / timer_ns
+        } else {
+            u64::from(UNITY / DECAY)
+        };
+        let factor = &mut self.correction[bucket(timer_ns)];
+        *factor = (*factor - *factor / DECAY + share as u32).max(1);
+        // A stay shorter than the clock's unit is no missing one.
+        let us = (measured / 1000).clamp(1, NONE_US - 1);
+        self.last_us[usize::from(self.next)] = us as u32;
+        self.next = (self.next + 1) % 8;
+    }
+
+    /// The length of the last stay as remembered, us.
+    #[cfg(test)]
+    pub fn last_us(&self) -> u32 {
+        self.last_us[usize::from((self.next + 7) % 8)]
+    }
+}
+
+/// The deepest state but polling that is worth a stay of `ns`, or the shallowest.
+fn deepest(states: &[IdleState], ns: u64) -> u8 {
+    let fits = |s: &IdleState| s.target_residency_ns <= ns;
+    states.iter().rposition(fits).unwrap_or(1).max(1) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine_file::Machine;
+
+    const US: u64 = 1000;
+    const MS: u64 = 1000 * US;
+
+    fn states() -> Vec<IdleState> {
+        Machine::builtin("icx-8358-2s").unwrap().idle_states()
+    }
+
+    /// A governor that has seen stays of these lengths, us, in C1, a second before any timer.
+    fn after(stays_us: &[u64]) -> Menu {
+        let mut menu = Menu::default();
+        for us in stays_us {
+            menu.learn(Stay {
+                timer_ns: 1000 * MS,
+                length_ns: us * US,
+                exit_ns: 0,
+                by_tick: false,
+                period_ns: MS,
+            });
+        }
+        menu
+    }
+
+    fn choice(menu: &Menu, timer_ns: u64, tick_ns: Option<u64>) -> (u8, bool) {
+        let ahead = Ahead {
+            timer_ns,
+            tick_ns,
+            period_ns: MS,
+        };
+        let Choice { state, stop_tick } = menu.choose(&states(), ahead);
+        (state, stop_tick)
+    }
+
+    #[test]
+    fn alike_stays_are_believed_and_the_tick_stays_on() {
+        let menu = after(&[5; 8]);
+        assert_eq!(choice(&menu, 1000 * MS, Some(500 * US)), (2, false));
+        assert_eq!(choice(&menu, 3 * US, Some(500 * US)), (1, false));
+        let few = after(&[5; 7]);
+        assert_eq!(few.typical_us(), NONE_US, "eight have to be seen");
+    }
+
+    #[test]
+    fn a_timer_that_is_as_good_as_due_is_polled_for_and_nothing_else() {
+        let menu = after(&[1; 8]);
+        assert_eq!(choice(&menu, 900, Some(MS)), (0, false));
+        assert_eq!(choice(&menu, 1000 * MS, Some(MS)), (1, false));
+    }
+
+    #[test]
+    fn the_longest_are_left_out_and_equal_ones_together() {
+        assert_eq!(after(&[5, 5, 5, 5, 5, 5, 900, 400]).typical_us(), 5);
+        let three = [5, 5, 5, 5, 5, 900, 400, 300];
+        assert_eq!(after(&three).typical_us(), NONE_US);
+        assert_eq!(after(&[5, 5, 5, 118, 118, 118, 118, 118]).typical_us(), 5);
+        let apart = [5, 5, 5, 118, 119, 160, 220, 270];
+        assert_eq!(after(&apart).typical_us(), NONE_US);
+    }
+
+    #[test]
+    fn a_tick_that_stays_on_is_a_timer() {
+        // Predicted are 700 us, C6 takes 600.
+        let menu = after(&[700; 8]);
+        assert_eq!(choice(&menu, 1000 * MS, Some(900 * US)), (3, false));
+        assert_eq!(choice(&menu, 1000 * MS, Some(300 * US)), (2, false));
+    }
+
+    #[test]
+    fn without_a_tick_a_short_guess_is_not_believed() {
+        let menu = after(&[5; 8]);
+        assert_eq!(choice(&menu, 1000 * MS, None), (3, true));
+        assert_eq!(choice(&menu, 2 * US, None), (1, true));
+    }
+
+    #[test]
+    fn the_way_out_does_not_count_and_a_tick_says_that_it_was_long() {
+        let learn = |length_us: u64, timer_ns, by_tick| {
+            let mut menu = Menu::default();
+            menu.learn(Stay {
+                timer_ns,
+                length_ns: length_us * US,
+                exit_ns: 170 * US,
+                by_tick,
+                period_ns: MS,
+            });
+            menu.last_us()
+        };
+        assert_eq!(learn(1000, 100 * MS, false), 830);
+        assert_eq!(learn(300, 100 * MS, false), 150);
+        assert_eq!(learn(1000, 100 * MS, true), 45_000);
+        assert_eq!(learn(900, 900 * US, true), 730, "a timer as near as the tick");
+    }
+
+    #[test]
+    fn the_correction_does_not_fall_below_seven() {
+        let menu = after(&[5; 200]);
+        assert_eq!(menu.correction[5], 7, "an eighth of it is less than one");
+        assert_eq!(menu.correction[0], UNITY);
+    }
+}
