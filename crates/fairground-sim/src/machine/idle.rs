@@ -173,7 +173,9 @@ impl Sim<'_> {
         self.cpus[cpu as usize].menu.learn(Stay {
             timer_ns: stay.timer_ns,
             length_ns: self.host.at.saturating_sub(stay.since) / NS,
-            exit_ns: states.get(stay.state as usize).map_or(0, |s| s.exit_latency_ns),
+            exit_ns: states
+                .get(stay.state as usize)
+                .map_or(0, |s| s.exit_latency_ns),
             by_tick: tick,
             period_ns: self.tick / NS,
         });
@@ -284,7 +286,7 @@ mod tests {
             };
             assert_eq!(stay(100_000_000, false), 1000);
             assert_eq!(stay(100_000_000, true), 45_000);
-            assert_eq!(stay(3_000_000, true), 1000, "no later than a tick");
+            assert_eq!(stay(3_000_000, true), 3000, "not beyond the next timer");
         });
     }
 }

@@ -90,7 +90,10 @@ impl Menu {
         let Some(shallowest) = states.get(1) else {
             // Nothing to choose from.
             let stop_tick = predicted >= ahead.period_ns;
-            return Choice { state: 0, stop_tick };
+            return Choice {
+                state: 0,
+                stop_tick,
+            };
         };
         if ahead.timer_ns < shallowest.target_residency_ns {
             // Polling is for timers that are as good as due, never for a mere guess.
@@ -287,7 +290,11 @@ mod tests {
         assert_eq!(learn(1000, 100 * MS, false), 830);
         assert_eq!(learn(300, 100 * MS, false), 150);
         assert_eq!(learn(1000, 100 * MS, true), 45_000);
-        assert_eq!(learn(900, 900 * US, true), 730, "a timer as near as the tick");
+        assert_eq!(
+            learn(900, 900 * US, true),
+            730,
+            "a timer as near as the tick"
+        );
     }
 
     #[test]
