@@ -138,6 +138,8 @@ pub struct CpuState {
     pub menu: super::menu::Menu,
     /// Timers that this CPU has to serve, by when they must fire; with when they may.
     pub hrtimers: BTreeMap<(Ps, Hrtimer), Ps>,
+    /// When the last timer of TCP that was set here would fire.
+    pub tcp_timer: Ps,
     /// When its tick comes, if it is on.
     pub tick_at: Ps,
     /// Time spent not idle.

@@ -119,14 +119,16 @@ impl Sim<'_> {
         c.work_stamp = c.work_stamp.wrapping_add(1);
     }
 
-    /// Time to the next timer of a CPU but the tick, ns. The lockup detectors of the CPUs are
-    /// spread evenly.
+    /// Time to the next timer of a CPU but the tick, ns: of a task, of TCP, or of its lockup
+    /// detector. The detectors of the CPUs are spread evenly.
     fn next_timer_ns(&self, cpu: u32) -> u64 {
         let now = self.host.at / NS;
         let phase = u64::from(cpu) * WATCHDOG_NS / self.cpus.len() as u64;
         let watchdog = WATCHDOG_NS - (now + phase) % WATCHDOG_NS;
-        let next = self.next_hrtimer(cpu).saturating_sub(self.host.at) / NS;
-        next.clamp(1, watchdog)
+        let tcp = self.cpus[cpu as usize].tcp_timer;
+        let tcp = if tcp > self.host.at { tcp } else { Ps::MAX };
+        let next = self.next_hrtimer(cpu).min(tcp);
+        (next.saturating_sub(self.host.at) / NS).clamp(1, watchdog)
     }
 
     /// Whether some CPU of the package of `cpu` is not in its state.

@@ -12,7 +12,7 @@ use fairground::value::TaskId;
 
 use super::Sim;
 use super::task::{Stage, Wait};
-use crate::cache::{Access, Cache, LineId};
+use crate::cache::{Access, Cache, LineId, NS, Ps};
 use crate::costs::{COPY_LINES_IN_FLIGHT, KernelOp};
 use crate::host::Place;
 use crate::workload::inet::Reader;
@@ -35,6 +35,11 @@ const BUFFER_LINES: u32 = DESCRIPTOR_LINES + 16;
 
 /// Beyond this many bytes a message is copied as a stream of lines, not line by line.
 const BULK_BYTES: u32 = 1000;
+
+/// Least time to a retransmission (`net.ipv4.tcp_rto_min_us`).
+const RTO: Ps = 200_000_000 * NS;
+/// Least time for which an acknowledgement waits for an answer that can carry it.
+const DELAYED_ACK: Ps = 40_000_000 * NS;
 
 /// One socket.
 #[derive(Debug)]
@@ -219,6 +224,10 @@ impl Sim<'_> {
             sock.unsent -= segment;
             sock.in_flight += segment;
             sock.unread += segment;
+            // Both timers are on this CPU. What they were set for comes sooner, but that only says
+            // that they need not do anything: they stay set, and the next segment moves them on.
+            let timer = if piggyback { DELAYED_ACK } else { RTO };
+            self.cpus[cpu as usize].tcp_timer = self.host.at + timer;
             self.inet_touch(s, KernelOp::TcpRcv, ACCOUNTS, Access::Rmw);
             self.received(cpu, s, KernelOp::TcpRcv, kind);
         }
