@@ -1,8 +1,10 @@
 //! Each reader against its findings of old and random edits of good files.
 //!
-//! `FUZZ_SECONDS=600 cargo test -p fairground-fuzz --test readers machine` looks for so long. A
-//! finding is written to the directory for temporary files of cargo's target directory; its file
-//! belongs into `corpus/READER/`, where it is a test from then on.
+//! `cargo test` draws the same edits every time (`BOLERO_RANDOM_SEED` in `.cargo/config.toml`).
+//! `FUZZ_SECONDS=600 BOLERO_RANDOM_SEED=$RANDOM cargo test -p fairground-fuzz --test readers
+//! machine` looks at others, for so long. A finding is written to the directory for temporary
+//! files of cargo's target directory; its file belongs into `corpus/READER/`, where it is a test
+//! from then on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;

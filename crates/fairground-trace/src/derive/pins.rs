@@ -24,7 +24,10 @@ pub fn pins(logs: &Logs, names: &Names, busy_ns: &[u64]) -> Vec<Option<u32>> {
     (0..logs.logs.len())
         .map(|thread| {
             let name = names.get(logs.threads[thread].tid);
-            of_kernel_thread(&name).or_else(|| shown(logs, thread, &free))
+            // A name says whatever somebody wrote into it: only CPUs of the recording count.
+            of_kernel_thread(&name)
+                .filter(|cpu| (*cpu as usize) < free.len())
+                .or_else(|| shown(logs, thread, &free))
         })
         .collect()
 }
