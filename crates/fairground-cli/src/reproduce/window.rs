@@ -44,14 +44,13 @@ pub fn dead(run: &RunSpec, row: &RowSpec, base: &[&Outcome], patch: &[&Outcome])
 
 /// What does not happen at all in a run, though the workload consists of it.
 fn still(run: &RunSpec, outcome: &Outcome) -> Option<String> {
-    let user = outcome
-        .functions
-        .iter()
-        .find(|(name, ..)| *name == "[user]");
     // A program that only calls the kernel has no time of its own, and one that is alone on its CPU
     // is not switched to.
+    let of = |place| outcome.functions.iter().find(|(name, ..)| *name == place);
+    let computed = of("[user]").is_some_and(|(_, ns, _)| *ns > 0);
+    let called = of("entry_SYSCALL_64").is_some_and(|(.., calls)| *calls > 0);
     let counted = outcome.counted.iter().any(|(_, events)| *events > 0);
-    if !counted && outcome.switches == 0 && user.is_none_or(|(_, ns, _)| *ns == 0) {
+    if !counted && !computed && !called && outcome.switches == 0 {
         return Some("no task ran".into());
     }
     let rates = run.rows.iter().filter_map(|row| match &row.measure {

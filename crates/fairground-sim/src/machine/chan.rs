@@ -1,7 +1,6 @@
 //! Pipes and stream sockets: who sleeps, who is woken, and which lines move.
 //!
-//! The rules are those of [`ChanKind`]. A channel has one line for its lock and ring positions and
-//! a few for the data, which a writer fills and a reader fetches.
+//! The rules are those of [`ChanKind`]; the lines are in `chan_lines.rs`.
 
 use std::collections::VecDeque;
 
@@ -9,14 +8,11 @@ use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
 use super::Sim;
+use super::chan_lines::{End, Lines};
 use super::task::{Stage, Wait};
-use crate::cache::{Access, Cache, LineId, Ps, Resource};
+use crate::cache::{Access, Cache};
 use crate::costs::KernelOp;
-use crate::host::Place;
 use crate::workload::program::{Chan, ChanKind};
-
-/// Lines for data; a message takes the next ones, round and round.
-const DATA_LINES: u32 = 16;
 
 /// A pipe buffer or a message.
 #[derive(Clone, Copy, Debug)]
@@ -39,14 +35,10 @@ pub struct ChanState {
     readers: VecDeque<TaskId>,
     writers: VecDeque<TaskId>,
     pollers: Vec<TaskId>,
-    line: LineId,
-    written: u32,
-    fetched: u32,
-    /// The pipe's mutex or the socket's lock: whoever finds it taken spins while the owner runs,
-    /// first come first served (`osq_lock`). Owners are never preempted inside (no kernel
-    /// preemption), so nobody goes to sleep for it.
-    mutex: Resource,
-    held_since: Ps,
+    /// Buffers ever filled and ever emptied: the ring's positions.
+    head: u32,
+    tail: u32,
+    pub(super) lines: Lines,
 }
 
 impl ChanState {
@@ -60,11 +52,9 @@ impl ChanState {
             readers: VecDeque::new(),
             writers: VecDeque::new(),
             pollers: Vec::new(),
-            line: cache.alloc_lines(1 + DATA_LINES, 0),
-            written: 0,
-            fetched: 0,
-            mutex: Resource::default(),
-            held_since: 0,
+            head: 0,
+            tail: 0,
+            lines: Lines::new(chan, cache),
         }
     }
 
@@ -105,6 +95,7 @@ impl ChanState {
                         end: part,
                         left: part,
                     });
+                    self.head = self.head.wrapping_add(1);
                     done += part;
                 }
                 done
@@ -134,6 +125,7 @@ impl ChanState {
             done += part;
             if first.left == 0 {
                 self.parts.pop_front();
+                self.tail = self.tail.wrapping_add(1);
                 self.charged -= self.charges.pop_front().unwrap_or(0);
             }
         }
@@ -163,19 +155,22 @@ impl Sim<'_> {
         let stage = self.tasks[id.idx()].stage;
         if stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
+            self.use_file(id, c, End::Write, op);
         }
         self.lock_chan(c, op);
         let left = self.tasks[id.idx()].left;
         if !self.chans[c].has_room(left, stage) {
-            self.unlock_chan(c, op);
+            self.unlock_chan(cpu, c, op);
             self.lock_wait_queue(c);
             self.chans[c].writers.push_back(id);
             return self.block(cpu, id, Wait::Room(chan), Stage::Again);
         }
         let was_empty = self.chans[c].parts.is_empty();
+        let before = self.chans[c].head;
         let done = self.chans[c].put(left, stage);
+        self.touch_buffers(c, op, before, self.chans[c].head);
         self.data(c, op, done, Access::Store);
-        self.unlock_chan(c, op);
+        self.unlock_chan(cpu, c, op);
         self.wake_readers(cpu, c, was_empty);
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
@@ -187,6 +182,7 @@ impl Sim<'_> {
         if stage == Stage::Again && !self.chans[c].is_full() {
             self.wake_writer(cpu, c);
         }
+        self.use_file(id, c, End::Write, op);
         self.advance(id);
     }
 
@@ -196,15 +192,18 @@ impl Sim<'_> {
         self.enter_syscall(id, op);
         if self.tasks[id.idx()].stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
+            self.use_file(id, c, End::Read, op);
         }
         self.lock_chan(c, op);
         let was_full = self.chans[c].is_full();
         let left = self.tasks[id.idx()].left;
+        let before = self.chans[c].tail;
         let done = self.chans[c].take(left);
         if done > 0 {
+            self.touch_buffers(c, op, before, self.chans[c].tail);
             self.data(c, op, done, Access::Load);
         }
-        self.unlock_chan(c, op);
+        self.unlock_chan(cpu, c, op);
         if done > 0 {
             self.room_made(cpu, c, was_full);
         }
@@ -220,13 +219,14 @@ impl Sim<'_> {
         {
             self.queue_wake(cpu, next, WakeKind::Sync);
         }
+        self.use_file(id, c, End::Read, op);
         self.advance(id);
     }
 
     pub(super) fn poll(&mut self, cpu: u32, id: TaskId, chan: u32) {
         let c = chan as usize;
         self.enter_syscall(id, KernelOp::Poll);
-        self.touch(KernelOp::Poll, self.chans[c].line, 0b110, Access::Load);
+        self.read_ring(c, KernelOp::Poll);
         if self.chans[c].parts.is_empty() {
             self.lock_wait_queue(c);
             self.chans[c].pollers.push(id);
@@ -270,52 +270,6 @@ impl Sim<'_> {
         self.lock_wait_queue(c);
         if let Some(writer) = self.chans[c].writers.pop_front() {
             self.queue_wake(cpu, writer, WakeKind::Sync);
-        }
-    }
-
-    /// Takes the lock of a wait queue (`prepare_to_wait`, `__wake_up`), if anybody waits or not.
-    fn lock_wait_queue(&mut self, c: usize) {
-        self.touch(KernelOp::WaitQueue, self.chans[c].line, 1 << 4, Access::Rmw);
-    }
-
-    fn unlock_chan(&mut self, c: usize, op: KernelOp) {
-        self.touch(op, self.chans[c].line, 1, Access::Rmw);
-        let chan = &mut self.chans[c];
-        chan.mutex
-            .acquire(chan.held_since, self.host.at - chan.held_since);
-    }
-
-    fn lock_chan(&mut self, c: usize, op: KernelOp) {
-        let line = self.chans[c].line;
-        let mutex = &self.chans[c].mutex;
-        let mean = mutex.held.checked_div(mutex.acquisitions).unwrap_or(0);
-        let start = mutex.earliest(self.host.at, mean);
-        if start > self.host.at {
-            self.host.op(KernelOp::MutexSpin);
-            let start = start.max(self.host.at);
-            self.host.wait_until(Place::Op(KernelOp::MutexSpin), start);
-        }
-        self.chans[c].held_since = self.host.at;
-        self.touch(op, line, 1, Access::Rmw);
-        self.touch(op, line, 0b1110, Access::Store);
-    }
-
-    /// Copies `bytes` through the channel's data lines.
-    fn data(&mut self, c: usize, op: KernelOp, bytes: u32, access: Access) {
-        self.host.copy(op, bytes);
-        let chan = &mut self.chans[c];
-        let at = if access == Access::Load {
-            &mut chan.fetched
-        } else {
-            &mut chan.written
-        };
-        let from = *at;
-        *at = (*at + bytes) % (DATA_LINES * 64);
-        let first = chan.line + 1;
-        let lines = (from % 64 + bytes).div_ceil(64).min(DATA_LINES);
-        for i in 0..lines {
-            let line = first + (from / 64 + i) % DATA_LINES;
-            self.touch(op, line, 0xff, access);
         }
     }
 }

@@ -27,6 +27,7 @@
 //! | `stuck` | who waits for what when nothing can happen any more |
 
 mod chan;
+mod chan_lines;
 mod control;
 pub(crate) mod cpu;
 mod due;
@@ -103,6 +104,8 @@ pub struct Sim<'a> {
     /// A timer interrupt is being served, which will set the hardware at its end.
     in_timer: bool,
     chans: Vec<chan::ChanState>,
+    /// Whether tasks of a template share their table of open files with other threads.
+    shares_files: Vec<bool>,
     inets: Vec<inet::InetState>,
     cpu_locks: Vec<spin::CpuLocks>,
     sync: sync::Sync,

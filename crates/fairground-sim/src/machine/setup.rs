@@ -10,7 +10,7 @@ use fairground::sched;
 use fairground::system::System;
 use fairground::topology::{CpuPlace, Machine, Topology};
 use fairground::value::{Cpu, CpuMask, TgId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chan::ChanState;
 use super::cpu::CpuState;
@@ -52,6 +52,15 @@ const NO_LIMIT: Limit = Limit {
     period_ns: 100_000_000,
     burst_ns: 0,
 };
+
+/// By template, whether its process has threads (`CLONE_FILES`).
+fn shares_files(workload: &Workload) -> Vec<bool> {
+    let templates = &workload.templates;
+    let threads = templates.iter().filter(|t| t.thread);
+    let threaded: FxHashSet<u32> = threads.map(|t| t.process).collect();
+    let shares = templates.iter().map(|t| threaded.contains(&t.process));
+    shares.collect()
+}
 
 /// The first address space that no template names.
 fn first_free_mm(workload: &Workload) -> u32 {
@@ -103,6 +112,7 @@ impl<'a> Sim<'a> {
             timers: FxHashMap::default(),
             in_timer: false,
             chans: Vec::new(),
+            shares_files: shares_files(workload),
             inets: Vec::new(),
             cpu_locks: Vec::new(),
             sync: Sync::new(workload),
