@@ -6,7 +6,7 @@ use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::{self, Outcome, Traffic};
 use fairground_sim::spec::Scenario;
-use fairground_sim::workload::Env;
+use fairground_sim::workload::{Env, Workload};
 
 fn run_on(machine: &Machine, text: &str) -> Outcome {
     let cpus = machine.topology.nr_cpus() as u32;
@@ -323,4 +323,29 @@ fn a_level_of_groups_costs_a_fraction_of_a_yield() {
     assert!(level > 0.0 && level < flat / 20.0, "{flat} and {deep}");
     // Alone there is nobody to switch to.
     assert!(yield_ns(0, 0) < flat / 1.5);
+}
+
+/// Time of one write to a pipe of hackbench on 16 CPUs, without waiting for its mutex, ns.
+fn pipe_write_ns(mode: &str) -> f64 {
+    let machine = Machine::builtin("spr-8480-2s").unwrap();
+    let machine = machine.shrunk(16).unwrap();
+    let argv = ["hackbench", "--pipe", mode, "-g", "1", "-f", "4", "-l", "300"];
+    let argv: Vec<String> = argv.map(String::from).to_vec();
+    let workload = Workload::from_argv(&argv, &Env { cpus: 16 }).unwrap();
+    let setup = Setup {
+        machine: &machine,
+        features: Features::default(),
+        workload: &workload,
+        seed: 1,
+        trace: false,
+    };
+    let out = outcome::run(&setup).unwrap();
+    let row = out.functions.iter().find(|f| f.0 == "pipe_write").unwrap();
+    row.1 as f64 / row.2 as f64
+}
+
+#[test]
+fn threads_hand_the_count_of_an_open_file_around_and_processes_do_not() {
+    let (threads, processes) = (pipe_write_ns("--threads"), pipe_write_ns("--process"));
+    assert!(threads > processes + 30.0, "{threads} and {processes} ns");
 }
