@@ -329,7 +329,17 @@ fn a_level_of_groups_costs_a_fraction_of_a_yield() {
 fn pipe_write_ns(mode: &str) -> f64 {
     let machine = Machine::builtin("spr-8480-2s").unwrap();
     let machine = machine.shrunk(16).unwrap();
-    let argv = ["hackbench", "--pipe", mode, "-g", "1", "-f", "4", "-l", "300"];
+    let argv = [
+        "hackbench",
+        "--pipe",
+        mode,
+        "-g",
+        "1",
+        "-f",
+        "4",
+        "-l",
+        "300",
+    ];
     let argv: Vec<String> = argv.map(String::from).to_vec();
     let workload = Workload::from_argv(&argv, &Env { cpus: 16 }).unwrap();
     let setup = Setup {
