@@ -69,13 +69,15 @@ fn trace(data: &[u8]) -> bool {
     let m = measure(&recording.events, recording.cpus, recording.span(), None);
     let logs = Logs::of(&recording.events, recording.cpus);
     let causes = cause::causes(&logs);
-    let attributes = Attributes::default();
+    let mut attributes = Attributes::default();
+    attributes.take_groups(&recording.groups);
     let source = Source {
         partners: &cause::partners(&logs, &causes),
         pins: &pins::pins(&logs, &recording.names, &m.busy_ns),
         logs: &logs,
         names: &recording.names,
         causes: &causes,
+        places: &pins::places(&recording.events, recording.cpus),
         attributes: &attributes,
         tick_ns: 4_000_000,
     };

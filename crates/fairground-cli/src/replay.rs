@@ -95,10 +95,11 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let given = args.attributes.as_deref().map(read_attributes);
     let given = given.transpose()?;
     let recording = open(path)?;
-    let known = match given {
+    let mut known = match given {
         Some(given) => given,
         None => said(path, &recording)?,
     };
+    known.take_groups(&recording.groups);
     let (decisions, files) = split(&args.what.set);
     let with = changed(&known, &files)?;
     let home = home(args, &recording, &known)?;
@@ -259,6 +260,14 @@ fn elsewhere(
         features.set_all(patch.sets);
     }
     for Setting { name, value } in decisions {
+        if name.starts_with("cpu.") {
+            let near = fairground_report::nearest(name, FILES).unwrap_or_else(|| FILES[0].into());
+            let help = format!("write it as `--set /GROUP/{near}={value}`");
+            return Err(Failure::with_help(
+                format!("`{name}` is a file of a group"),
+                help,
+            ));
+        }
         set(&mut features, name, value)?;
     }
     Ok(Some(Place {
@@ -273,9 +282,11 @@ fn split(settings: &[Setting]) -> (Vec<&Setting>, Vec<&Setting>) {
     settings.iter().partition(|s| !s.name.contains('/'))
 }
 
+/// The files of groups that may be set.
+const FILES: [&str; 4] = ["cpu.max", "cpu.max.burst", "cpu.weight", "cpu.idle"];
+
 /// The attributes with files of groups written.
 fn changed(known: &Attributes, files: &[&Setting]) -> Result<Attributes, Failure> {
-    const FILES: [&str; 4] = ["cpu.max", "cpu.max.burst", "cpu.weight", "cpu.idle"];
     let mut with = known.clone();
     for Setting { name, value } in files {
         let (path, file) = name.rsplit_once('/').unwrap_or((name, ""));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fairground_sim::truth::{self, Case};
 use fairground_trace::derive::{Attributes, truth::of_case};
-use fairground_trace::fidelity::{Fidelity, Pair};
+use fairground_trace::fidelity::{Fidelity, LATENCY_PCT, Pair};
 use fairground_trace::replay::Replay;
 use rayon::prelude::*;
 
@@ -97,8 +97,9 @@ fn row(
 
 fn table(rows: &[Row]) -> String {
     let mut text = String::from(
-        "| case | trace | CPU time, worst thread | switches | latency p50, us | missed | missed \
-         by the trace alone |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+        "| case | trace | CPU time, worst thread | switches | latency p50, us | p50 of the \
+         second half | missed | missed by the trace alone |\n| --- | --- | --- | --- | --- | --- | \
+         --- | --- |\n",
     );
     for row in rows {
         let f = &row.known;
@@ -111,10 +112,11 @@ fn table(rows: &[Row]) -> String {
             format!("{a} / {b}")
         };
         let latency = f.latency_us.map_or("-".into(), |l| sides(l[0]));
+        let late = f.late_latency_us.map_or("-".into(), sides);
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "| {} | {} | {worst} | {} | {latency} | {} | {} |",
+            "| {} | {} | {worst} | {} | {latency} | {late} | {} | {} |",
             row.case,
             row.kind,
             sides(f.switches()),
@@ -123,6 +125,17 @@ fn table(rows: &[Row]) -> String {
         );
     }
     text += "\n";
+    let halves = rows.iter().filter_map(|r| r.known.halves_us);
+    let halves: Vec<Pair> = halves
+        .map(|(recorded, replayed)| Pair { recorded, replayed })
+        .collect();
+    let alike = halves.iter().filter(|p| p.within(LATENCY_PCT)).count();
+    let _ = writeln!(
+        text,
+        "The recording's own latency p50 in its second half is within {LATENCY_PCT} % of that in \
+         its first: {alike} of {}.\n",
+        halves.len()
+    );
     for (title, side) in [
         (
             "with what the case says",
@@ -137,17 +150,18 @@ fn table(rows: &[Row]) -> String {
         };
         let _ = writeln!(
             text,
-            "Met {title}: CPU time {}, switches {}, latency {}.\n",
+            "Met {title}: CPU time {}, switches {}, latency {}, latency in the second half {}.\n",
             count(0),
             count(1),
-            count(2)
+            count(2),
+            count(3)
         );
     }
     text
 }
 
 fn missed(f: &Fidelity) -> String {
-    let names = ["CPU time", "switches", "latency"];
+    let names = ["CPU time", "switches", "latency", "second half"];
     let missed = names
         .iter()
         .zip(f.met())

@@ -65,6 +65,61 @@ fn a_group_setting_changes_the_second_run_and_the_numbers_are_in_the_json() {
     );
 }
 
+/// A line of `perf script`: a switch at `us` on `cpu`.
+fn switch(us: u64, cpu: u32, from: (&str, u32, char), to: (&str, u32)) -> String {
+    format!(
+        "{} {} [{cpu:03}] 10.{us:06}: sched:sched_switch: prev_comm={} prev_pid={} prev_prio=120 \
+         prev_state={} ==> next_comm={} next_pid={} next_prio=120\n",
+        from.0, from.1, from.0, from.1, from.2, to.0, to.1
+    )
+}
+
+#[test]
+fn recordings_of_almost_nothing_are_replayed_or_refused_in_one_sentence() {
+    let one = switch(1, 0, ("hog", 7, 'R'), ("other", 8));
+    let one = file("replay_one", "one.txt", one);
+    fails(["replay", &one], &["no thread does anything", "0 ns"]);
+    let forks: String = (0..3)
+        .map(|i| {
+            format!(
+                "bash 70 [000] 10.00000{i}: sched:sched_process_fork: comm=bash pid=70 \
+                 child_comm=bash child_pid=8{i}\n"
+            )
+        })
+        .collect();
+    let forks = file("replay_forks", "forks.txt", forks);
+    fails(["replay", &forks], &["no sched_switch"]);
+    let far = |cpu| {
+        let idle = ("swapper", 0);
+        let mut text = switch(1, cpu, ("hog", 7, 'S'), idle);
+        text += &format!(
+            "swapper 0 [003] 10.001000: sched:sched_wakeup: comm=hog pid=7 prio=120 \
+             target_cpu={cpu}\n"
+        );
+        text += &switch(1_005, cpu, ("swapper", 0, 'R'), ("hog", 7));
+        text + &switch(3_005, cpu, ("hog", 7, 'S'), idle)
+    };
+    let here = file("replay_far", "far.txt", far(191));
+    let text = succeeds(["replay", &here]);
+    assert!(text.contains("192 CPUs"), "{text}");
+    let nowhere = file("replay_too_far", "far.txt", far(511));
+    fails(["replay", &nowhere], &["512 CPUs", "--recorded-on"]);
+    let two = trace("sleeper.v6.dat.xz");
+    let output = common::fairground(["replay", &two, &two]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn threads_that_were_bound_to_cpus_that_are_not_there_run_anywhere() {
+    let trace = trace("sleeper.script.txt.xz");
+    let text = succeeds(["replay", &trace, "--cpus", "1"]);
+    assert!(text.contains("bound to CPUs that are not there"), "{text}");
+    fails(
+        ["replay", &trace, "--set", "cpu.mx=max"],
+        &["file of a group", "/GROUP/cpu.max=max"],
+    );
+}
+
 #[test]
 fn the_derived_scenario_runs() {
     let trace = trace("sleeper.v6.dat.xz");

@@ -217,3 +217,36 @@ fn a_browser_draws_it_without_a_word_and_with_the_numbers_of_the_json() {
     let (_, console) = browse(&browser, &broken, 1280);
     assert!(console.contains("nobody is not defined"), "{console}");
 }
+
+#[test]
+fn the_page_of_a_replay_shows_what_a_quota_throttles() {
+    let data = "../fairground-trace/tests/data/sleeper.script.txt.xz";
+    let trace = format!("{}/{data}", env!("CARGO_MANIFEST_DIR"));
+    let attributes = "[[cgroup]]\npath = \"/a\"\n[[thread]]\ncomm = \"hog\"\n\
+                      cpus = [1]\ncgroup = \"/a\"\n";
+    let attributes = common::file("report_quota", "attributes.toml", attributes);
+    let page = Path::new(&attributes).with_file_name("page.html");
+    let page = page.to_str().unwrap();
+    let replay = [
+        "replay",
+        &trace,
+        "--attributes",
+        &attributes,
+        "--report",
+        page,
+    ];
+    succeeds(words(&[&replay, &["--set", "/a/cpu.max=20000 100000"]]));
+    let sides = embedded(&std::fs::read_to_string(page).unwrap(), "samples");
+    // Thousandths of a CPU, by group and part of the run.
+    let throttled = |side: usize| -> u64 {
+        let parts = sides[side]["heat"]["throttled"][1].as_array().unwrap();
+        parts.iter().map(|part| part.as_u64().unwrap()).sum()
+    };
+    assert_eq!(sides[2]["variant"], "what if");
+    assert_eq!(sides[2]["groups"], serde_json::json!(["/", "/a"]));
+    assert_eq!((throttled(0), throttled(1)), (0, 0));
+    let parts = sides[2]["heat"]["bins"].as_u64().unwrap();
+    // Four fifths of the time, until its computing is done.
+    let share = throttled(2) as f64 / parts as f64 / 1000.0;
+    assert!((0.6..0.9).contains(&share), "{share}");
+}

@@ -6,6 +6,7 @@ use crate::host::Stack;
 use crate::machine::{Setup, Sim};
 use crate::outcome::{Outcome, RunError, outcome};
 use crate::samples::{self, GroupState, Wait, Waits};
+use crate::tails::Tails;
 
 /// How an initial task comes into a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,23 +32,41 @@ pub struct Exact {
     pub tick_phase_ns: Option<u64>,
     /// What the recorder costs at each tracepoint.
     pub tracer_ns: u64,
+    /// When the quota periods of each group end, modulo the period; `None`, and beyond the list:
+    /// by chance.
+    pub period_phases_ns: Vec<Option<u64>>,
+    /// What wake-ups take beyond the model.
+    pub tails: Option<Tails>,
     /// When each initial task starts; those beyond the list start as in any run.
     pub starts: Vec<Start>,
+    /// The CPU on which each initial task is before it starts; `None`, and beyond the list: where
+    /// the scheduler places it.
+    pub places: Vec<Option<u32>>,
+    /// Until when they are held there, ns.
+    pub placed_until_ns: u64,
     /// Keep time by stack of functions.
     pub stacks: bool,
     /// Look at all groups whenever so much time has gone; 0: never.
     pub groups_every_ns: u64,
-    /// Keep waits for locks, and for lines of atomic updates, that are as long as this.
+    /// Keep waits for locks and lines that are as long as this.
     pub waits_from_ns: Option<u64>,
 }
 
 impl Exact {
     /// Holds a run that has not begun to it.
-    pub(crate) fn apply(&self, sim: &mut Sim<'_>) {
+    pub(crate) fn apply(&self, sim: &mut Sim<'_>) -> Result<(), RunError> {
         if let Some(phase_ns) = self.tick_phase_ns {
             sim.align_ticks(phase_ns);
         }
         sim.host.tracer = self.tracer_ns * NS;
+        for (group, phase_ns) in self.period_phases_ns.iter().enumerate() {
+            if let Some(phase_ns) = phase_ns {
+                sim.align_periods(group, *phase_ns);
+            }
+        }
+        if let Some(tails) = self.tails.clone() {
+            sim.hold_to(tails);
+        }
         sim.host.waits = self.waits_from_ns.map(|ns| {
             Box::new(Waits {
                 least: ns * NS,
@@ -60,6 +79,10 @@ impl Exact {
                 Start::Created { at_ns, cpu } => sim.create_at(task, at_ns, cpu),
             }
         }
+        if self.placed_until_ns > 0 {
+            sim.place(&self.places, self.placed_until_ns)?;
+        }
+        Ok(())
     }
 }
 
@@ -87,7 +110,7 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
         trace: true,
         ..setup.clone()
     })?;
-    exact.apply(&mut sim);
+    exact.apply(&mut sim)?;
     if exact.stacks {
         sim.host.profile.keep_stacks();
     }

@@ -25,5 +25,6 @@ pub mod rng;
 pub mod samples;
 mod schedstat;
 pub mod spec;
+pub mod tails;
 pub mod truth;
 pub mod workload;

@@ -39,7 +39,7 @@ pub fn at(
         trace: true,
         ..setup.clone()
     })?;
-    exact.apply(&mut sim);
+    exact.apply(&mut sim)?;
     let mut stats = SchedStats::new(&sim);
     let calls = |sim: &Sim<'_>| {
         let calls = |f: Func| sim.host.profile.calls(Place::Func(f));

@@ -4,6 +4,7 @@ use fairground::place::{Lock, Object};
 use fairground::value::TgId;
 
 use crate::cache::{NS, Ps};
+use crate::costs::KernelOp;
 use crate::machine::Sim;
 
 /// A group at one moment.
@@ -25,7 +26,7 @@ pub struct GroupState {
     pub throttled: u32,
 }
 
-/// A wait for a lock, or for the line of an atomic update.
+/// A wait for a lock, or for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// The CPU.
@@ -45,6 +46,8 @@ pub enum Waited {
     Lock(Lock),
     /// The lines of this structure.
     Line(Object),
+    /// A line that is no structure of the scheduler's, in the course of this.
+    Own(KernelOp),
 }
 
 /// Waits that are kept.

@@ -56,6 +56,10 @@ pub struct Fidelity {
     pub involuntary: Pair,
     /// Wake-up latencies, us: 50, 90, 99 % and the number of them; `None` if either has none.
     pub latency_us: Option<[Pair; 3]>,
+    /// The median of those in the second half, us: nothing is fitted to it.
+    pub late_latency_us: Option<Pair>,
+    /// The recording's medians of the first and the second half, us: how far it is like itself.
+    pub halves_us: Option<(f64, f64)>,
     /// Busy share of each CPU, %.
     pub busy_pct: Vec<Pair>,
 }
@@ -93,6 +97,11 @@ impl Fidelity {
             [Some(a), Some(b), Some(c)] => Some([a, b, c]),
             _ => None,
         };
+        let half = |m: &Measured, half: usize| {
+            let latency = m.half_latencies()[half];
+            latency.map(|ns| ns as f64 / 1e3)
+        };
+        let late = half(recorded, 1).zip(half(replayed, 1));
         let cpus = recorded.busy_ns.len().max(replayed.busy_ns.len());
         let busy = |m: &Measured, cpu: usize| {
             let busy = m.busy_ns.get(cpu).copied().unwrap_or(0);
@@ -105,6 +114,8 @@ impl Fidelity {
             voluntary: of(&|m| m.switches().0 as f64),
             involuntary: of(&|m| m.switches().1 as f64),
             latency_us,
+            late_latency_us: late.map(|(a, b)| pair(a, b)),
+            halves_us: half(recorded, 0).zip(half(recorded, 1)),
             busy_pct: (0..cpus)
                 .map(|c| pair(busy(recorded, c), busy(replayed, c)))
                 .collect(),
@@ -130,13 +141,15 @@ impl Fidelity {
         }
     }
 
-    /// What is not near enough: CPU time, switches, latency. `None`: nothing to compare.
+    /// Whether each is near enough: CPU time, switches, latency, latency in the second half.
+    /// `None`: nothing to compare.
     #[must_use]
-    pub fn met(&self) -> [Option<bool>; 3] {
+    pub fn met(&self) -> [Option<bool>; 4] {
         [
             self.worst().map(|t| t.cpu_ms.within(CPU_PCT)),
             Some(self.switches().within(SWITCHES_PCT)),
             self.latency_us.map(|l| l[0].within(LATENCY_PCT)),
+            self.late_latency_us.map(|l| l.within(LATENCY_PCT)),
         ]
     }
 }

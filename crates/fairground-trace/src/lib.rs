@@ -13,6 +13,7 @@ pub mod event;
 pub mod export;
 mod fact;
 pub mod fidelity;
+pub mod groups;
 pub mod measure;
 pub mod open;
 pub mod perf_data;

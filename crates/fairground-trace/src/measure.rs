@@ -19,6 +19,8 @@ pub struct ThreadTime {
     pub involuntary: u64,
     /// From `sched_wakeup` to the CPU, each.
     pub latency_ns: Vec<u64>,
+    /// Those of the first and the second half of the window.
+    pub half_latency_ns: [Vec<u64>; 2],
 }
 
 /// A run, measured.
@@ -55,7 +57,7 @@ pub fn measure(
         None => blind_cpus(events, cpus),
     };
     m.blind.resize(cpus as usize, false);
-    let half = window.0 + (window.1 - window.0) / 2;
+    let (_, half) = m.first_half();
     // Since when each CPU has nobody.
     let mut free_since = vec![window.0; cpus as usize];
     let walk = Walk::over(events, cpus, |threads, fact| match fact {
@@ -100,6 +102,7 @@ pub fn measure(
             {
                 let t = m.threads.entry(threads[thread].tid).or_default();
                 t.latency_ns.push(at - since);
+                t.half_latency_ns[usize::from(since >= half)].push(at - since);
             }
         }
         _ => {}
@@ -136,6 +139,23 @@ impl Measured {
     pub fn switches(&self) -> (u64, u64) {
         let sum = |f: fn(&ThreadTime) -> u64| self.threads.values().map(f).sum();
         (sum(|t| t.voluntary), sum(|t| t.involuntary))
+    }
+
+    /// The first half of the window.
+    #[must_use]
+    pub fn first_half(&self) -> (u64, u64) {
+        let (from, to) = self.window;
+        (from, from + (to - from) / 2)
+    }
+
+    /// The medians of the wake-up latencies in the first and in the second half, ns.
+    #[must_use]
+    pub fn half_latencies(&self) -> [Option<u64>; 2] {
+        [0, 1].map(|half| {
+            let threads = self.threads.values();
+            let all = threads.flat_map(|t| &t.half_latency_ns[half]);
+            percentile(all.copied().collect(), 50)
+        })
     }
 
     /// The wake-up latency that `percent` of all do not exceed, ns.

@@ -3,10 +3,12 @@
 
 use std::io::Cursor;
 
-use linux_perf_data::linux_perf_event_reader::EventRecord;
+use linux_perf_data::linux_perf_event_reader::{
+    Endianness, EventRecord, RawEventRecord, RecordType, SampleFormat,
+};
 use linux_perf_data::{Feature, PerfFileReader, PerfFileRecord};
 
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, u64_of};
 use crate::error::TraceError;
 use crate::raw::decode::Decoder;
 use crate::raw::headers::{self, Headers};
@@ -71,6 +73,7 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
         }
         match record.parse() {
             Ok(parsed) => {
+                group(&record, &parsed, &mut recording);
                 if !take(&parsed, &decoder, &mut recording) {
                     break;
                 }
@@ -111,6 +114,39 @@ fn take(record: &EventRecord<'_>, decoder: &Decoder, recording: &mut Recording) 
             true
         }
         _ => true,
+    }
+}
+
+/// Takes in what a record says about groups; the library leaves both to its users. The kernel
+/// writes the group of a sample behind its data, where only sizes of pages follow, and lengths of
+/// other traces, which nobody records beside tracepoints.
+fn group(raw: &RawEventRecord<'_>, parsed: &EventRecord<'_>, recording: &mut Recording) {
+    let big = raw.parse_info.endian == Endianness::BigEndian;
+    let number = |at: Option<usize>| {
+        let bytes = raw.data.get(at?..at? + 8)?;
+        Some(u64_of(&bytes.as_slice(), big))
+    };
+    if let EventRecord::Sample(sample) = parsed {
+        let has = raw.parse_info.sample_format;
+        if !has.contains(SampleFormat::CGROUP) || has.contains(SampleFormat::AUX) {
+            return;
+        }
+        let sizes = SampleFormat::DATA_PAGE_SIZE | SampleFormat::CODE_PAGE_SIZE;
+        let behind = 8 * (1 + has.intersection(sizes).bits().count_ones() as usize);
+        let id = number(raw.data.len().checked_sub(behind));
+        if let (Some(id), Some(Ok(tid))) = (id, sample.tid.map(u32::try_from)) {
+            recording.groups.see(tid, id);
+        }
+    } else if raw.record_type == RecordType::CGROUP {
+        let path = raw.data.get(8..raw.data.len());
+        let path = path.and_then(|mut rest| rest.read_string());
+        let path = path.map(|path| String::from_utf8_lossy(&path.as_slice()).into_owned());
+        let named = number(Some(0))
+            .zip(path)
+            .is_some_and(|(id, path)| recording.groups.name(id, &path));
+        if !named {
+            recording.left_out.bad(|| "a group without a path".into());
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::event::{Event, Kind, Names};
+use crate::groups::Groups;
 
 /// Most events that are kept; a longer recording is used up to there.
 pub const EVENTS_MAX: usize = 50_000_000;
@@ -18,6 +19,8 @@ pub struct Recording {
     pub events: Vec<Event>,
     /// Names of threads.
     pub names: Names,
+    /// Groups of threads, if the file has them.
+    pub groups: Groups,
     /// Number of CPUs: the file's own, or the highest that is seen.
     pub cpus: u32,
     /// What could not be used.

@@ -3,26 +3,31 @@
 //! What a thread computed in the recording has the kernel's own time in it: system calls,
 //! wake-ups, switches, the tick. The simulated kernel adds its own. So the recorded machine is
 //! simulated a few times first, and what the simulated kernel charged per operation is taken off
-//! the programs ([`Trim`]). Nothing else is fitted. Units: nanoseconds.
+//! the programs ([`Trim`]). What wake-ups of the first half took beyond the model is put in
+//! ([`crate::derive::tails`]). Nothing else is fitted. Units: nanoseconds.
+
+mod fit;
 
 use fairground::policy::Features;
 use fairground_sim::exact::{self, Exact, Traced};
 use fairground_sim::host::Stack;
 use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
+use fairground_sim::workload::program::Cgroup;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::derive::cause::{Causes, Timer, causes, partners};
-use crate::derive::log::Step;
-use crate::derive::pins::pins;
+use crate::derive::cause::{Causes, causes, partners};
+use crate::derive::period::Returns;
+use crate::derive::pins::{pins, places};
+use crate::derive::tails::Prompt;
 use crate::derive::workload::Source;
 use crate::derive::{Attributes, Derived, Logs, Trim, derive, tick};
 use crate::event::Kind;
 use crate::measure::{Measured, measure};
 use crate::recording::Recording;
 use crate::simulated::{self, Identity, Throttle};
-use crate::walk::{ThreadId, Waker};
+use crate::walk::ThreadId;
 
 /// Simulations that find the [`Trim`]: at most, and at least.
 const ROUNDS: usize = 7;
@@ -52,7 +57,12 @@ pub struct Replay<'a> {
     causes: Vec<Causes>,
     partners: FxHashSet<(ThreadId, ThreadId)>,
     pins: Vec<Option<u32>>,
+    places: FxHashMap<u32, u32>,
     tick_ns: u64,
+    /// When threads came back from preemption.
+    returns: Returns,
+    /// Wake-ups of the first half that caused a switch.
+    prompt: Prompt,
     /// When ticks fell, modulo the tick, if that shows.
     phase_ns: Option<u64>,
     trim: Trim,
@@ -115,14 +125,18 @@ impl<'a> Replay<'a> {
         let logs = Logs::of(&recording.events, recording.cpus);
         let recorded = measure(&recording.events, recording.cpus, recording.span(), None);
         let tick_ns = home.features.tick_ns();
+        let prompt = Prompt::of(&recording.events, recording.cpus, recorded.first_half());
         let causes = causes(&logs);
         let mut replay = Self {
             recording,
             attributes,
             partners: partners(&logs, &causes),
             causes,
+            places: places(&recording.events, recording.cpus),
             pins: pins(&logs, &recording.names, &recorded.busy_ns),
             tick_ns,
+            prompt,
+            returns: Returns::of(&recording.events, recording.cpus),
             phase_ns: tick::phase(&logs.preempted_at, tick_ns),
             trim: Trim {
                 per_op_ns: vec![0; logs.logs.len()],
@@ -136,14 +150,18 @@ impl<'a> Replay<'a> {
         for round in 0..ROUNDS {
             let run = replay.run(home, replay.seed())?;
             let off = replay.off(&run);
-            if best.as_ref().is_none_or(|(least, _)| off < *least) {
+            let fitted = round >= ROUNDS_LEAST;
+            if fitted && best.as_ref().is_none_or(|(least, _)| off < *least) {
                 best = Some((off, replay.trim.clone()));
             }
-            if off < GOOD && round >= ROUNDS_LEAST {
+            if off < GOOD && fitted {
                 break;
             }
+            if !fitted && attributes.run.is_none() {
+                replay.adjust_tails(&run);
+            }
             // Threads that take turns in more than one way would be chased from one to the other.
-            replay.adjust(&run, if round < ROUNDS_LEAST { 1 } else { 2 });
+            replay.adjust(&run, if fitted { 2 } else { 1 });
         }
         if let Some((_, trim)) = best {
             replay.trim = trim;
@@ -183,19 +201,64 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// A sentence: an attribute makes no sense.
     pub fn prepared(&self, place: &Place, with: &Attributes) -> Result<Prepared, String> {
-        let derived = self.derived(with)?;
-        let (start, _) = self.logs.span;
-        let tick = place.features.tick_ns();
-        let phase = self.phase_ns.unwrap_or(0) + derived.lead_ns + tick;
-        let phase = (phase + tick - start % tick) % tick;
+        let mut derived = self.derived(with)?;
+        let cpus = place.machine.topology.nr_cpus() as u32;
+        if cpus < self.recording.cpus {
+            derived.shrink(cpus);
+        }
+        // CPUs of another machine are others, and a simulated run begins as it began.
+        let here = cpus == self.recording.cpus && with.run.is_none();
+        let phase = self.at_place(
+            self.phase_ns.unwrap_or(0),
+            place.features.tick_ns(),
+            &derived,
+        );
         let exact = Exact {
             tick_phase_ns: with.run.is_none().then_some(phase),
+            period_phases_ns: self.period_phases(&derived, with),
             tracer_ns: place.tracer_ns,
             starts: derived.starts.clone(),
+            places: derived.places.clone(),
+            placed_until_ns: if here { derived.placed_until_ns() } else { 0 },
             stacks: true,
+            tails: with.run.is_none().then(|| self.trim.tails.clone()),
             ..Exact::default()
         };
         Ok(Prepared { derived, exact })
+    }
+
+    /// A phase of the recording, of something with this period, in a run.
+    fn at_place(&self, phase_ns: u64, period_ns: u64, derived: &Derived) -> u64 {
+        let start = self.logs.span.0 % period_ns;
+        (phase_ns + derived.lead_ns + period_ns - start) % period_ns
+    }
+
+    /// When the quota periods of each group end in a run, where the recording shows it.
+    fn period_phases(&self, derived: &Derived, with: &Attributes) -> Vec<Option<u64>> {
+        let ticks = (self.tick_ns, self.phase_ns.unwrap_or(0));
+        let of = |group: &Cgroup| {
+            let known = self
+                .attributes
+                .cgroups
+                .iter()
+                .find(|g| g.path == group.path)?;
+            // What is changed has nothing to do with the recording's periods.
+            let (quota_ns, period_ns) = known.limit().ok().filter(|l| l.1 == group.period_ns)?;
+            quota_ns?;
+            let below = format!("{}/", group.path);
+            let inside = |tid: &u32| {
+                let name = self.recording.names.get(*tid);
+                let path = self.attributes.path_of(*tid, &name).unwrap_or("/");
+                path == group.path || path.starts_with(&below)
+            };
+            let tids = self.recorded.threads.keys().copied().filter(inside);
+            let phase = self.returns.phase(tids, period_ns, ticks)?;
+            Some(self.at_place(phase, period_ns, derived))
+        };
+        match with.run {
+            Some(_) => Vec::new(),
+            None => derived.workload.cgroups.iter().map(of).collect(),
+        }
     }
 
     /// Who the tasks of a run are, from the template of each.
@@ -224,6 +287,7 @@ impl<'a> Replay<'a> {
             causes: &self.causes,
             partners: &self.partners,
             pins: &self.pins,
+            places: &self.places,
             attributes,
             tick_ns: self.tick_ns,
         };
@@ -264,106 +328,6 @@ impl<'a> Replay<'a> {
             stacks: traced.stacks.clone(),
         }
     }
-
-    /// How far the threads' CPU times are off, as a share of all.
-    fn off(&self, run: &Run) -> f64 {
-        let mut sum = 0;
-        for (tid, recorded) in &self.recorded.threads {
-            let replayed = run.measured.threads.get(tid).map_or(0, |t| t.cpu_ns);
-            sum += replayed.abs_diff(recorded.cpu_ns);
-        }
-        sum as f64 / self.recorded.cpu_ns().max(1) as f64
-    }
-
-    /// Takes off what the simulated kernel has charged beyond the recorded time, or a part of it.
-    fn adjust(&mut self, run: &Run, part: i64) {
-        for (thread, log) in self.logs.logs.iter().enumerate() {
-            let tid = self.logs.threads[thread].tid;
-            let Some(t) = run.measured.threads.get(&tid) else {
-                continue;
-            };
-            let ops = run.derived.ops[thread].max(1) as i64;
-            let over = (t.cpu_ns as i64 - log.cpu_ns as i64) / ops;
-            let per_op = &mut self.trim.per_op_ns[thread];
-            *per_op = per_op.saturating_add_signed(over / part);
-        }
-        let again = Logs::of(&run.events.events, run.events.cpus);
-        self.births(&again, run.derived.lead_ns);
-        let late = lateness(&self.logs, &again, &self.causes, run.derived.lead_ns);
-        self.trim.sleep_ns = self.trim.sleep_ns.saturating_add_signed(late.0 / part);
-        self.trim.time_ns = self.trim.time_ns.saturating_add_signed(late.1 / part);
-    }
-}
-
-impl Replay<'_> {
-    /// Threads that nobody creates come into being when an interrupt has been served.
-    fn births(&mut self, again: &Logs, lead: u64) {
-        let born = |logs: &Logs, from: u64| -> rustc_hash::FxHashMap<u32, i64> {
-            let mut born = rustc_hash::FxHashMap::default();
-            for (about, log) in logs.threads.iter().zip(&logs.logs) {
-                if about.forked && log.parent.is_none() {
-                    let at = about.born_ns as i64 - from as i64;
-                    born.entry(about.tid).or_insert(at);
-                }
-            }
-            born
-        };
-        let (recorded, replayed) = (born(&self.logs, self.logs.span.0), born(again, lead));
-        for (thread, about) in self.logs.threads.iter().enumerate() {
-            if let (Some(a), Some(b)) = (recorded.get(&about.tid), replayed.get(&about.tid)) {
-                let late = &mut self.trim.birth_ns[thread];
-                *late = late.saturating_add_signed(b - a);
-            }
-        }
-    }
-}
-
-/// How much later timed waits end in `again` than in `logs`: medians of those after a sleep, and of
-/// those at a time.
-fn lateness(logs: &Logs, again: &Logs, causes: &[Causes], lead: u64) -> (i64, i64) {
-    let mut by_tid = rustc_hash::FxHashMap::default();
-    for (i, thread) in again.threads.iter().enumerate() {
-        by_tid.insert(thread.tid, i);
-    }
-    let (mut sleeps, mut times) = (Vec::new(), Vec::new());
-    for (thread, log) in logs.logs.iter().enumerate() {
-        let Some(other) = by_tid.get(&logs.threads[thread].tid) else {
-            continue;
-        };
-        let waits = |log: &crate::derive::Log, from: u64| -> Vec<(u64, u64, Waker)> {
-            let ended = log.steps.iter().filter_map(|step| match step {
-                Step::Block(b) => b.woken.map(|(at, by)| (b.from, at, by)),
-                _ => None,
-            });
-            ended.filter(|(_, at, _)| *at > from).collect()
-        };
-        let start = logs.span.0;
-        let (recorded, replayed) = (waits(log, start), waits(&again.logs[*other], lead));
-        for (a, b) in recorded.iter().zip(&replayed) {
-            let timed = match a.2 {
-                Waker::Thread(_) => false,
-                Waker::Perhaps(_) => causes[thread].perhaps_is_timer,
-                Waker::Interrupt | Waker::Unseen => true,
-            };
-            if !timed {
-                continue;
-            }
-            if causes[thread].timer == Timer::AfterSleep && a.0 > start {
-                sleeps.push((b.1 - b.0) as i64 - (a.1 - a.0) as i64);
-            } else {
-                times.push((b.1 as i64 - lead as i64) - (a.1 as i64 - start as i64));
-            }
-        }
-    }
-    (median(sleeps), median(times))
-}
-
-fn median(mut sample: Vec<i64>) -> i64 {
-    if sample.is_empty() {
-        return 0;
-    }
-    sample.sort_unstable();
-    sample[(sample.len() - 1) / 2]
 }
 
 /// When the last thread left its CPU.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fairground_sim::exact::Start;
-use fairground_sim::workload::program::{Dur, KERNEL_PROCESS, Op, Policy, Workload};
+use fairground_sim::workload::program::{Dur, KERNEL_PROCESS, Op, Policy, TaskTemplate, Workload};
 
 use crate::derive::Derived;
 
@@ -48,20 +48,7 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
         } else {
             text += "template = true\n";
         }
-        if template.nice != 0 {
-            let _ = writeln!(text, "nice = {}", template.nice);
-        }
-        match template.policy {
-            Policy::Normal => {}
-            Policy::Batch => text += "policy = \"batch\"\n",
-            Policy::Idle => text += "policy = \"idle\"\n",
-        }
-        if let Some(slice) = template.slice_ns {
-            let _ = writeln!(text, "slice = \"{slice}ns\"");
-        }
-        if let Some(mask) = template.affinity {
-            let _ = writeln!(text, "affinity = {:?}", w.masks[mask as usize]);
-        }
+        scheduling(w, template, &mut text);
         if let Some(group) = template.cgroup.filter(|g| *g != 0) {
             let path = &w.cgroups[group as usize].path;
             let _ = writeln!(text, "cgroup = {}", quoted(path));
@@ -78,6 +65,27 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
         text += "]\n";
     }
     text
+}
+
+/// How a task is scheduled, as far as it is not the usual.
+fn scheduling(w: &Workload, template: &TaskTemplate, text: &mut String) {
+    if template.nice != 0 {
+        let _ = writeln!(text, "nice = {}", template.nice);
+    }
+    match template.policy {
+        Policy::Normal => {}
+        Policy::Batch => *text += "policy = \"batch\"\n",
+        Policy::Idle => *text += "policy = \"idle\"\n",
+    }
+    if let Some(slack) = template.timer_slack_ns {
+        let _ = writeln!(text, "timer_slack = \"{slack}ns\"");
+    }
+    if let Some(slice) = template.slice_ns {
+        let _ = writeln!(text, "slice = \"{slice}ns\"");
+    }
+    if let Some(mask) = template.affinity {
+        let _ = writeln!(text, "affinity = {:?}", w.masks[mask as usize]);
+    }
 }
 
 fn groups(w: &Workload, text: &mut String) {

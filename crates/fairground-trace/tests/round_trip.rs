@@ -55,7 +55,7 @@ fn a_replay_of_exported_text_gives_the_same_schedule() {
     ] {
         let (f, ..) = there_and_back(words);
         let met = f.met().map(|met| met == Some(true));
-        assert_eq!(met, [true; 3], "{words}: {f:?}");
+        assert_eq!(met[..3], [true; 3], "{words}: {f:?}");
     }
 }
 

@@ -78,6 +78,31 @@ pub enum PageError {
     Json(#[from] serde_json::Error),
 }
 
+/// What both kinds of results begin with.
+struct Head<'a> {
+    version: &'a str,
+    machine: &'a MachineId,
+    profile: &'a str,
+    workload: &'a [String],
+    variants: &'a [Variant],
+    redo: &'a Redo,
+    notes: &'a [String],
+}
+
+macro_rules! head {
+    ($result:expr) => {
+        Head {
+            version: &$result.fairground,
+            machine: &$result.machine,
+            profile: &$result.profile,
+            workload: &$result.workload,
+            variants: &$result.variants,
+            redo: &$result.redo,
+            notes: &$result.notes,
+        }
+    };
+}
+
 /// The page of a run.
 ///
 /// # Errors
@@ -87,25 +112,12 @@ pub fn run_page(
     samples: &[Samples],
     style: Style,
 ) -> Result<String, PageError> {
-    let mut facts = facts(
-        &result.fairground,
-        &result.machine,
-        &result.profile,
-        &result.variants,
-    );
-    facts.extend(metrics::headlines_of_run(result));
-    let shown = Style {
-        colour: false,
-        ..style
-    };
     let about = Page {
-        title: title(&result.workload),
         lead: format!("fairground run on {}", result.machine.id),
-        facts,
         tables: vec![metrics::of_run(result)],
-        text: run_text(result, shown),
+        text: run_text(result, plain(style)),
         json: serde_json::to_string(result)?,
-        ..common(&result.variants, &result.redo, &result.notes, style)
+        ..common(&head!(result), metrics::headlines_of_run(result), style)
     };
     page(&about, samples)
 }
@@ -119,28 +131,13 @@ pub fn compare_page(
     samples: &[Samples],
     style: Style,
 ) -> Result<String, PageError> {
-    let mut facts = facts(
-        &result.fairground,
-        &result.machine,
-        &result.profile,
-        &result.variants,
-    );
-    facts.extend(metrics::headlines_of_compare(result));
-    let shown = Style {
-        colour: false,
-        ..style
-    };
+    let machine = &result.machine.id;
     let about = Page {
-        title: title(&result.workload),
-        lead: format!(
-            "fairground compare on {}: base and patch",
-            result.machine.id
-        ),
-        facts,
+        lead: format!("fairground compare on {machine}: base and patch"),
         tables: vec![metrics::of_compare(result)],
-        text: compare_text(result, shown),
+        text: compare_text(result, plain(style)),
         json: serde_json::to_string(result)?,
-        ..common(&result.variants, &result.redo, &result.notes, style)
+        ..common(&head!(result), metrics::headlines_of_compare(result), style)
     };
     page(&about, samples)
 }
@@ -180,19 +177,24 @@ fn title(workload: &[String]) -> String {
     workload.join(" ")
 }
 
-fn facts(
-    version: &str,
-    machine: &MachineId,
-    profile: &str,
-    variants: &[Variant],
-) -> Vec<(String, String)> {
+fn plain(style: Style) -> Style {
+    Style {
+        colour: false,
+        ..style
+    }
+}
+
+fn facts(head: &Head<'_>) -> Vec<(String, String)> {
+    let Head {
+        machine, variants, ..
+    } = head;
     let hash: String = machine.hash.chars().take(12).collect();
     let runs: Vec<String> = variants.iter().map(|v| v.runs.len().to_string()).collect();
     let mut facts = vec![
         ("machine".into(), format!("{} ({hash})", machine.id)),
-        ("profile".into(), profile.into()),
+        ("profile".into(), head.profile.into()),
         ("seeds".into(), runs.join(" and ")),
-        ("fairground".into(), version.into()),
+        ("fairground".into(), head.version.into()),
     ];
     for (name, [base, patch]) in differing(variants) {
         facts.push((name, format!("{patch} (base: {base})")));
@@ -214,12 +216,17 @@ fn differing(variants: &[Variant]) -> Vec<(String, [String; 2])> {
     both.filter(|(_, [a, b])| a != b).collect()
 }
 
-fn common(variants: &[Variant], redo: &Redo, notes: &[String], style: Style) -> Page {
-    let mut notes = notes.to_vec();
+fn common(head: &Head<'_>, headlines: Vec<(String, String)>, style: Style) -> Page {
+    let Head { variants, redo, .. } = head;
+    let mut facts = facts(head);
+    facts.extend(headlines);
+    let mut notes = head.notes.to_vec();
     if !redo.not_modelled.is_empty() {
         notes.push(format!("not modelled: {}", redo.not_modelled.join(", ")));
     }
     Page {
+        title: title(head.workload),
+        facts,
         lines: costs::lines(variants, style.lines),
         functions: costs::functions(variants, style.functions),
         output: crate::text::words_text(variants),

@@ -24,7 +24,7 @@ use fairground::value::{TaskId, TgId};
 use crate::cache::NS;
 use crate::exact::Exact;
 use crate::host::TraceLine;
-use crate::machine::{Setup, Sim};
+use crate::machine::{Setup, Sim, Stuck};
 use crate::outcome::RunError;
 
 /// Whom and when.
@@ -123,7 +123,7 @@ fn sim<'a>(setup: &Setup<'a>, exact: &Exact) -> Result<Sim<'a>, RunError> {
         ..setup.clone()
     };
     let mut sim = Sim::new(&setup)?;
-    exact.apply(&mut sim);
+    exact.apply(&mut sim)?;
     Ok(sim)
 }
 
@@ -162,6 +162,20 @@ fn ancestors(setup: &Setup<'_>, group: u32) -> Vec<TgId> {
     all
 }
 
+/// The run before its event `number`; `step` makes each one before that.
+fn sim_at<'a>(
+    setup: &Setup<'a>,
+    exact: &Exact,
+    number: u64,
+    mut step: impl FnMut(&mut Sim<'a>) -> Result<(), Stuck>,
+) -> Result<Sim<'a>, RunError> {
+    let mut sim = sim(setup, exact)?;
+    while sim.events < number && !sim.has_ended() {
+        step(&mut sim)?;
+    }
+    Ok(sim)
+}
+
 fn choice_at(
     setup: &Setup<'_>,
     exact: &Exact,
@@ -169,10 +183,7 @@ fn choice_at(
     cpu: u32,
     number: u64,
 ) -> Result<Option<Choice>, RunError> {
-    let mut sim = sim(setup, exact)?;
-    while sim.events < number && !sim.has_ended() {
-        sim.one_event()?;
-    }
+    let mut sim = sim_at(setup, exact, number, |sim| sim.one_event())?;
     Ok(choice::probe(&mut sim, cpu, task))
 }
 
@@ -184,14 +195,13 @@ fn before(
     cpu: u32,
     end: u64,
 ) -> Result<Option<u64>, RunError> {
-    let mut sim = sim(setup, exact)?;
     let mut found = None;
-    while sim.events < end && !sim.has_ended() {
-        if choice::is_next(&sim, cpu, task) {
+    sim_at(setup, exact, end, |sim| {
+        if choice::is_next(sim, cpu, task) {
             found = Some(sim.events);
         }
-        sim.one_event()?;
-    }
+        sim.one_event()
+    })?;
     Ok(found)
 }
 
@@ -205,19 +215,19 @@ fn pick_at(
     let Some((number, _, cpu)) = episode.switched_in else {
         return Ok(Vec::new());
     };
-    let mut sim = sim(setup, exact)?;
     let waker = episode.start.cpu();
-    while sim.events < number && !sim.has_ended() {
+    let sim = sim_at(setup, exact, number, |sim| {
         let counts = sim.events >= episode.start_event;
-        let before = if counts { waits(&sim) } else { (0, 0) };
+        let before = if counts { waits(sim) } else { (0, 0) };
         sim.one_event()?;
         // A step is of one CPU, so what it has added is that CPU's.
         if counts && (sim.host.cpu == cpu || Some(sim.host.cpu) == waker) {
-            let after = waits(&sim);
+            let after = waits(sim);
             parts.lock_ns += (after.0 - before.0) / NS;
             parts.line_ns += (after.1 - before.1) / NS;
         }
-    }
+        Ok(())
+    })?;
     Ok(pick::levels(&sim, cpu))
 }
 

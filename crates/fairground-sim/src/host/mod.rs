@@ -27,6 +27,7 @@ use crate::costs::{self, KERNEL_OPS, KernelOp};
 use crate::machine_file::Machine;
 use crate::rng::Generator;
 use crate::samples::{Waited, Waits};
+use crate::tails::Held;
 use locks::Locks;
 
 /// The scheduler clock at the start of a run: the machine was booted some time ago, and a load
@@ -134,6 +135,8 @@ pub struct SimHost {
     pub counters: Counters,
     /// What a tracer costs at each tracepoint; zero when nobody traces.
     pub tracer: Ps,
+    /// What the way from a wake-up to the switch takes on a recorded machine.
+    pub(crate) held: Option<Box<Held>>,
     /// Waits, if they are kept.
     pub waits: Option<Box<Waits>>,
     /// Time of `kick_ilb` in the compare-and-swap loop on the flags: in its load, in its swaps.
@@ -170,6 +173,7 @@ impl SimHost {
             parked: Vec::new(),
             counters: Counters::new(cpus),
             tracer: 0,
+            held: None,
             waits: None,
             ilb_cas: [0; 2],
             tick_phase: 0,
@@ -234,9 +238,12 @@ impl SimHost {
         if op == KernelOp::UserAtomic && (cost.class == MissClass::Hit || access == Store) {
             done += self.cache.user_hit(access);
         }
-        self.profile
-            .add_time(Place::Op(op), self.at, done - self.at);
+        let from = self.at;
+        self.profile.add_time(Place::Op(op), from, done - from);
         self.at = done;
+        if self.waits.is_some() && done > from {
+            self.waited(from, Waited::Own(op));
+        }
     }
 
     /// Kernel code outside the engine touches a place of the engine's, in the course of `place`.
@@ -289,6 +296,15 @@ impl SimHost {
         }
     }
 
+    /// The executing CPU has touched lines of a structure since `from`.
+    #[inline]
+    fn waited_for_line(&mut self, from: Ps, site: Site, a: u32, b: u32) {
+        if self.waits.is_some() {
+            let kind = Kind::ALL[site.kind()];
+            self.waited(from, Waited::Line(Object { kind, a, b }));
+        }
+    }
+
     /// Sum of the time spent waiting for locks.
     #[must_use]
     pub fn lock_wait(&self) -> Ps {
@@ -312,9 +328,11 @@ impl SimHost {
     fn touch_slowly(&mut self, site: Site, a: u32, b: u32) {
         let before = self.cache.load_misses;
         let (first, parts) = self.places.find(site, a, b, &mut self.cache);
+        let from = self.at;
         for part in parts {
             self.at = self.cache.pass_part(self.cpu, first, part, self.at);
         }
+        self.waited_for_line(from, site, a, b);
         if self.cache.load_misses != before {
             self.profile.missed(self.cache.load_misses - before);
         }
@@ -334,10 +352,7 @@ impl SimHost {
                 self.at = self.cache.pass(self.cpu, line, words, how, self.at);
             }
         }
-        if self.waits.is_some() {
-            let kind = fairground::place::Kind::ALL[site.kind()];
-            self.waited(from, Waited::Line(Object { kind, a, b }));
-        }
+        self.waited_for_line(from, site, a, b);
         if how == cache::Access::CasLoop && self.profile.is_in(Func::KickIlb) {
             let (sum, last) = (&mut self.ilb_cas, self.cache.cas_parts);
             *sum = [sum[0] + last[0], sum[1] + last[1]];
@@ -450,6 +465,9 @@ impl Host for SimHost {
     #[inline]
     fn event(&mut self, event: Event) {
         self.counters.event(self.at / NS, self.cpu, event);
+        if let Some(held) = &mut self.held {
+            held.see(self.at, self.cpu, event);
+        }
         self.at += self.tracer;
     }
 }

@@ -1,10 +1,14 @@
 //! Holding a run to exact times: what a recording fixes and a benchmark leaves to chance.
 
-use fairground::value::{CpuMask, TaskId};
+use fairground::fair::bandwidth;
+use fairground::sched;
+use fairground::value::{Cpu, CpuMask, TaskId};
 
 use super::hrtimer::Hrtimer;
 use super::{Sim, Stuck};
 use crate::cache::NS;
+use crate::host::BOOT_NS;
+use crate::tails::{Held, Tails};
 
 impl Sim<'_> {
     /// The ticks of all CPUs fall on `phase_ns` and multiples of the tick after it.
@@ -14,6 +18,22 @@ impl Sim<'_> {
     pub fn align_ticks(&mut self, phase_ns: u64) {
         self.tick_phase = phase_ns * NS % self.tick;
         self.host.tick_phase = self.tick_phase;
+    }
+
+    /// The quota periods of `group` end at `phase_ns` and whole periods after it.
+    pub fn align_periods(&mut self, group: usize, phase_ns: u64) {
+        let (tg, limit) = (self.groups[group], self.limits[group]);
+        if limit.quota_ns.is_some() {
+            let phase = (phase_ns + BOOT_NS) % limit.period_ns.max(1);
+            self.host.begin(0, 0);
+            self.engine(|cx, _| bandwidth::align_period(cx, tg, phase));
+            self.drain_requests(0);
+        }
+    }
+
+    /// Wake-ups take so much beyond the model.
+    pub fn hold_to(&mut self, tails: Tails) {
+        self.host.held = Some(Box::new(Held::new(tails, self.cpus.len())));
     }
 
     /// The initial task number `task` sleeps until `at_ns`, and its grid begins there.
@@ -36,6 +56,26 @@ impl Sim<'_> {
         self.set_wait(cpu, id, at, at);
     }
 
+    /// The initial tasks come into being each on its CPU of `places`, if it may be there, and are
+    /// held there until `until_ns`.
+    ///
+    /// # Errors
+    /// [`Stuck`], as of any run.
+    pub fn place(&mut self, places: &[Option<u32>], until_ns: u64) -> Result<(), Stuck> {
+        let mut held = Vec::new();
+        for (task, place) in (0..).map(TaskId).zip(places) {
+            let allowed = self.allowed(task);
+            let here = place.map(Cpu).filter(|cpu| allowed.has(*cpu));
+            if let (Some(cpu), Some(parked)) = (here, &mut self.host.parked[task.idx()]) {
+                sched::set_affinity_parked(parked, CpuMask::of(cpu));
+                held.push((task, allowed));
+            }
+        }
+        self.run_to(until_ns)?;
+        self.open_affinity(held);
+        Ok(())
+    }
+
     /// Runs all events before `at_ns`.
     ///
     /// # Errors
@@ -52,15 +92,17 @@ impl Sim<'_> {
         self.queue.next_at().is_some_and(|at| at / NS < at_ns)
     }
 
-    /// Sets the CPUs of a task, as an interrupt on CPU 0 would.
-    pub(crate) fn open_affinity(&mut self, task: TaskId, mask: CpuMask) {
+    /// Sets the CPUs of tasks, as an interrupt on CPU 0 would.
+    pub(crate) fn open_affinity(&mut self, tasks: impl IntoIterator<Item = (TaskId, CpuMask)>) {
         let at = self.now.max(self.cpus[0].busy_until);
         self.stop_user(0, at);
         self.host.begin(0, at);
         if self.cpus[0].idle.is_some() {
             self.leave_idle(0, false);
         }
-        self.allow(task, mask);
+        for (task, mask) in tasks {
+            self.allow(task, mask);
+        }
         self.step_done(0);
         self.go_on(0);
     }

@@ -347,7 +347,7 @@ impl Sim<'_> {
     }
 
     /// The CPUs that a task may use: its own choice, in its group's cpuset.
-    fn allowed(&self, id: TaskId) -> CpuMask {
+    pub(super) fn allowed(&self, id: TaskId) -> CpuMask {
         let task = &self.tasks[id.idx()];
         match task.affinity {
             Some(mask) => self.mask(mask, task.cgroup),

@@ -116,7 +116,10 @@ impl Sim<'_> {
 
     /// Sets the hardware's timer, where that has a price.
     pub(super) fn program_timer(&mut self) {
-        let price = self.host.prices.timer_program;
+        let mut price = self.host.prices.timer_program;
+        if let Some(held) = &mut self.host.held {
+            price = held.cheaper(self.host.cpu, price);
+        }
         if price > 0 {
             self.host.spend(Place::Irq, price);
         }

@@ -43,8 +43,12 @@ impl Sim<'_> {
                 // The idle loop ends (`tick_nohz_idle_exit`), then comes the switch.
                 self.restart_tick(cpu);
             }
+            self.end_wake_up(cpu);
             self.switch(cpu, Prev::Runnable);
         } else {
+            if let Some(held) = &mut self.host.held {
+                held.take(cpu);
+            }
             self.run_task(cpu);
             return;
         }
@@ -85,6 +89,14 @@ impl Sim<'_> {
             return;
         }
         self.switch(cpu, prev);
+    }
+
+    /// What comes between a wake-up and the switch that follows, as a recorded machine shows it.
+    fn end_wake_up(&mut self, cpu: u32) {
+        if let Some(held) = &mut self.host.held {
+            let tail = held.take(cpu);
+            self.host.spend(Place::Other, tail);
+        }
     }
 
     fn switch(&mut self, cpu: u32, prev: Prev) {

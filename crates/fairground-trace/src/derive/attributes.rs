@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::groups::Groups;
+
 /// The file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attributes {
     /// Ticks a second of the recorded kernel.
@@ -19,6 +21,12 @@ pub struct Attributes {
     /// Threads; the first that fits a thread counts.
     #[serde(default, rename = "thread")]
     pub threads: Vec<ThreadWords>,
+    /// Whether the groups of the recording, if it has any, are used.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub recorded_cgroups: bool,
+    /// The group of each thread by the recording.
+    #[serde(skip)]
+    pub recorded: BTreeMap<u32, String>,
 }
 
 /// What a simulated run began with, at time 0 of its trace: its seed draws when ticks fall and when
@@ -86,6 +94,28 @@ pub struct ThreadWords {
 /// [`ThreadWords::process`] of a thread that shares its address space with nobody.
 pub const OWN: &str = "own";
 
+impl Default for Attributes {
+    fn default() -> Self {
+        Self {
+            hz: None,
+            run: None,
+            cgroups: Vec::new(),
+            threads: Vec::new(),
+            recorded_cgroups: true,
+            recorded: BTreeMap::new(),
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_yes(said: &bool) -> bool {
+    *said
+}
+
 fn any() -> String {
     "*".into()
 }
@@ -132,10 +162,43 @@ impl Attributes {
         std::iter::once("/".to_string()).chain(known).collect()
     }
 
+    /// Takes in the groups of a recording, with the groups above them: a thread is in the one that
+    /// is said here, else in the recorded one. Weights and limits are not recorded.
+    pub fn take_groups(&mut self, groups: &Groups) {
+        if !self.recorded_cgroups {
+            return;
+        }
+        for (tid, path) in groups.of_threads() {
+            let ends = path.match_indices('/').map(|(i, _)| i).skip(1);
+            for end in ends.chain([path.len()]) {
+                let known = self.cgroups.iter().any(|g| g.path == path[..end]);
+                if !known {
+                    let path = path[..end].to_string();
+                    self.cgroups.push(Group {
+                        path,
+                        ..Group::default()
+                    });
+                }
+            }
+            self.recorded.insert(tid, path.to_string());
+        }
+        if !self.recorded.is_empty() {
+            // Parents before children.
+            self.cgroups.sort_by_key(|g| g.path.matches('/').count());
+        }
+    }
+
+    /// The path of the group of the thread `tid` called `comm`, if it is in one.
+    #[must_use]
+    pub fn path_of(&self, tid: u32, comm: &str) -> Option<&str> {
+        let said = self.of(tid, comm).and_then(|t| t.cgroup.as_ref());
+        said.or_else(|| self.recorded.get(&tid)).map(String::as_str)
+    }
+
     /// The group of the thread `tid` called `comm`, by its place in [`Attributes::groups`].
     #[must_use]
     pub fn group_of(&self, tid: u32, comm: &str) -> u32 {
-        let Some(path) = self.of(tid, comm).and_then(|t| t.cgroup.as_ref()) else {
+        let Some(path) = self.path_of(tid, comm) else {
             return 0;
         };
         let groups = self.groups();

@@ -8,7 +8,9 @@
 //! | `attributes` | what a trace does not say: groups, policies, affinity; from a file |
 //! | `run` | attributes of a simulated run |
 //! | `tick` | the recorded kernel's tick, as far as it shows |
+//! | `period` | when quota periods end, as far as it shows |
 //! | `pins` | affinity as far as it shows |
+//! | `tails` | what a wake-up takes on the recorded machine beyond the model |
 //! | `process` | which threads share an address space |
 //! | `truth` | attributes of a recorded case |
 //! | `workload` | a [`fairground_sim`] workload of it |
@@ -16,9 +18,11 @@
 pub mod attributes;
 pub mod cause;
 pub mod log;
+pub mod period;
 pub mod pins;
 pub mod process;
 mod run;
+pub mod tails;
 pub mod tick;
 pub mod truth;
 pub mod workload;

@@ -1,8 +1,10 @@
 //! Affinity as far as it shows: kernel threads by name; other threads that waited for the only CPU
 //! on which they ever ran, or were woken there, though another was free.
 
+use rustc_hash::FxHashMap;
+
 use super::log::Logs;
-use crate::event::Names;
+use crate::event::{Event, Kind, Names};
 use crate::walk::ThreadId;
 
 /// Waiting so long beside a free CPU is no accident: periodic balancing would have moved it, ns.
@@ -30,6 +32,30 @@ pub fn pins(logs: &Logs, names: &Names, busy_ns: &[u64]) -> Vec<Option<u32>> {
                 .or_else(|| shown(logs, thread, &free))
         })
         .collect()
+}
+
+/// The CPU, one of `cpus`, on which each thread id was first heard of.
+#[must_use]
+pub fn places(events: &[Event], cpus: u32) -> FxHashMap<u32, u32> {
+    let mut places = FxHashMap::default();
+    let mut see = |tid: u32, cpu: u32| {
+        if tid != 0 && cpu < cpus {
+            places.entry(tid).or_insert(cpu);
+        }
+    };
+    for event in events {
+        match event.kind {
+            Kind::Waking { tid, cpu, .. } | Kind::Wakeup { tid, cpu, .. } => see(tid, cpu),
+            Kind::Migrate { tid, from, .. } => see(tid, from),
+            Kind::Switch { prev, next, .. } => {
+                see(prev, event.cpu);
+                see(next, event.cpu);
+            }
+            _ => {}
+        }
+        see(event.tid, event.cpu);
+    }
+    places
 }
 
 fn shown(logs: &Logs, thread: ThreadId, free: &[bool]) -> Option<u32> {
@@ -72,5 +98,24 @@ mod tests {
         assert_eq!(of_kernel_thread("kworker/u8:2"), None);
         assert_eq!(of_kernel_thread("nginx/3"), None);
         assert!(is_stopper("migration/1"));
+    }
+
+    #[test]
+    fn a_thread_is_where_it_is_first_mentioned() {
+        let waking = |at_ns, tid, cpu| Event {
+            at_ns,
+            cpu: 0,
+            tid: 5,
+            context: crate::event::Context::Unknown,
+            kind: Kind::Waking {
+                tid,
+                prio: 120,
+                cpu,
+            },
+        };
+        let events = [waking(1, 7, 1), waking(2, 7, 0), waking(3, 8, 4_000_000)];
+        let mut found: Vec<_> = places(&events, 2).into_iter().collect();
+        found.sort_unstable();
+        assert_eq!(found, [(5, 0), (7, 1)]);
     }
 }

@@ -51,6 +51,7 @@ impl Attributes {
             }),
             cgroups: workload.cgroups.iter().skip(1).map(group).collect(),
             threads,
+            ..Self::default()
         }
     }
 

@@ -40,5 +40,6 @@ pub fn of_case(case: &Case) -> Attributes {
         run: None,
         cgroups: case.cgroups.iter().map(group).collect(),
         threads: case.tasks.iter().map(thread).collect(),
+        ..Attributes::default()
     }
 }

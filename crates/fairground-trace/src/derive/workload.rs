@@ -10,7 +10,8 @@ use fairground_sim::workload::program::{
 };
 
 use fairground_sim::exact::Start;
-use rustc_hash::FxHashSet;
+use fairground_sim::tails::Tails;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attributes::{Attributes, PolicyWords};
 use super::cause::{Causes, Timer};
@@ -27,6 +28,8 @@ pub struct Derived {
     pub workload: Workload,
     /// When each initial task begins.
     pub starts: Vec<Start>,
+    /// The CPU on which each initial task was first heard of.
+    pub places: Vec<Option<u32>>,
     /// Thread of each template.
     pub threads: Vec<ThreadId>,
     /// Operations of each thread that enter the kernel.
@@ -39,6 +42,35 @@ pub struct Derived {
     pub notes: Vec<String>,
 }
 
+impl Derived {
+    /// When everybody has come to where the recording finds them.
+    #[must_use]
+    pub fn placed_until_ns(&self) -> u64 {
+        self.lead_ns + SETTLED_NS
+    }
+
+    /// Fits it to a machine of fewer CPUs than the recorded one: affinities lose those that are not
+    /// there, and who has none left may run anywhere, as when CPUs are taken offline.
+    pub fn shrink(&mut self, cpus: u32) {
+        let mut free = Vec::new();
+        for (mask, allowed) in (0..).zip(&mut self.workload.masks) {
+            allowed.retain(|cpu| *cpu < cpus);
+            if allowed.is_empty() {
+                allowed.extend(0..cpus);
+                free.push(mask);
+            }
+        }
+        let templates = self.workload.templates.iter();
+        let freed = templates.filter(|t| t.affinity.is_some_and(|m| free.contains(&m)));
+        let freed = freed.count();
+        if freed > 0 {
+            self.notes.push(format!(
+                "{freed} threads were bound to CPUs that are not there and may run anywhere"
+            ));
+        }
+    }
+}
+
 /// What the simulated kernel costs, to be taken off what was recorded: a program has only what the
 /// thread does itself.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +81,8 @@ pub struct Trim {
     pub sleep_ns: u64,
     /// From a point in time to the wake-up.
     pub time_ns: u64,
+    /// What wake-ups take beyond the model.
+    pub tails: Tails,
     /// From when a thread that nobody created shall be to when it is, by thread.
     pub birth_ns: Vec<u64>,
 }
@@ -66,6 +100,8 @@ pub struct Source<'a> {
     pub partners: &'a FxHashSet<(ThreadId, ThreadId)>,
     /// Affinity as far as it shows.
     pub pins: &'a [Option<u32>],
+    /// The CPU on which each thread id was first heard of.
+    pub places: &'a FxHashMap<u32, u32>,
     /// What the trace does not say.
     pub attributes: &'a Attributes,
     /// Length of a tick.
@@ -77,6 +113,8 @@ const NEVER_NS: u64 = 1 << 50;
 /// Room before the recording in which threads come to where it finds them, and for each of them.
 const LEAD_NS: u64 = 20_000_000;
 const LEAD_EACH_NS: u64 = 100_000;
+/// From the recording's start on, what was awake then gets its CPU.
+const SETTLED_NS: u64 = 20_000;
 /// The run ends at the latest after so many times the recording's length.
 pub const LENGTHS_MAX: u64 = 3;
 
@@ -120,6 +158,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
         out: Derived {
             workload,
             starts: Vec::new(),
+            places: Vec::new(),
             threads: Vec::new(),
             ops: vec![0; n],
             demand_ns: vec![0; n],
@@ -135,6 +174,18 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
         if b.is_used(thread) {
             b.template(thread)?;
         }
+    }
+    let recorded = from.attributes.recorded.len();
+    if recorded > 0 {
+        let note = format!(
+            "groups of {recorded} threads are from the recording, which has no weights and limits"
+        );
+        b.out.notes.push(note);
+    }
+    if b.out.workload.initial.is_empty() {
+        return Err(format!(
+            "no thread does anything in it; it lasts {span} ns from the first event to the last"
+        ));
     }
     for thread in 0..n {
         b.program(thread);
@@ -209,6 +260,8 @@ impl Builder<'_> {
         let index = self.out.workload.templates.len() as u32;
         let mut t = TaskTemplate::new(name.clone(), index, self.processes.of(thread));
         t.thread = !self.processes.is_alone(thread);
+        // A recorded sleep is as long as it was; whatever slack it had is in that.
+        t.timer_slack_ns = Some(1);
         t.nice = prio.saturating_sub(120).clamp(-20, 19) as i8;
         self.real_time += u64::from(prio < 100);
         if let Some(cpu) = self.from.pins[thread].filter(|_| !self.says_cpus(thread)) {
@@ -228,18 +281,22 @@ impl Builder<'_> {
             if let Some(cpus) = words.cpus.clone().filter(|c| !c.is_empty()) {
                 t.affinity = Some(self.mask(cpus));
             }
-            if let Some(path) = &words.cgroup {
-                let group = self
-                    .group(path)
-                    .map_err(|e| format!("thread `{name}`: {e}"))?;
-                t.cgroup = Some(group);
-            }
+        }
+        let tid = self.from.logs.threads[thread].tid;
+        if let Some(path) = self.from.attributes.path_of(tid, &name) {
+            let group = self
+                .group(path)
+                .map_err(|e| format!("thread `{name}`: {e}"))?;
+            t.cgroup = Some(group);
         }
         let kept = log.parent.is_some_and(|p| self.is_used(p));
         if !kept {
             t.cgroup = t.cgroup.or(Some(0));
             self.out.workload.initial.push(index);
             self.out.starts.push(self.start(thread));
+            let about = &self.from.logs.threads[thread];
+            let place = self.from.places.get(&about.tid).filter(|_| !about.forked);
+            self.out.places.push(place.copied());
         }
         self.out.workload.templates.push(t);
         self.out.workload.programs.push(Program {
@@ -256,8 +313,8 @@ impl Builder<'_> {
     fn says_cpus(&self, thread: ThreadId) -> bool {
         let attributes = self.from.attributes;
         let tid = self.from.logs.threads[thread].tid;
-        let words = attributes.of(tid, &self.name(thread));
-        let group = words.and_then(|w| w.cgroup.as_deref()).unwrap_or("/");
+        let name = self.name(thread);
+        let group = attributes.path_of(tid, &name).unwrap_or("/");
         let above = |path: &str| path == group || group.starts_with(&format!("{path}/"));
         let mut groups = attributes.cgroups.iter().filter(|g| above(&g.path));
         attributes.run.is_some()

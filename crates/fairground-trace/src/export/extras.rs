@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairground::place::Lock;
+use fairground_sim::costs::KERNEL_OPS;
 use fairground_sim::samples::{GroupState, Wait, Waited};
 
 /// A track of values.
@@ -91,6 +92,7 @@ fn slices(paths: &[String], waits: &[Wait]) -> Vec<SliceTrack> {
                 fairground::place::Kind::Tg => format!("line of task_group {}", path(o.a)),
                 kind => format!("line of {} {}", kind.name(), o.a),
             },
+            Waited::Own(op) => format!("line in {}", KERNEL_OPS[op as usize].1),
         };
         let track = by_cpu.entry(wait.cpu).or_default();
         // A wait inside another one, as of the line of a lock's own word, is a part of that.

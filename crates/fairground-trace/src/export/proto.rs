@@ -3,6 +3,39 @@
 
 use prost::Message;
 
+macro_rules! scalar {
+    (string) => {
+        String
+    };
+    (int32) => {
+        i32
+    };
+    (int64) => {
+        i64
+    };
+    (uint32) => {
+        u32
+    };
+    (uint64) => {
+        u64
+    };
+}
+
+/// Messages that have only optional scalars: number, kind and name of each field.
+macro_rules! flat {
+    ($($message:ident { $($tag:tt $kind:tt $field:ident,)* })*) => {
+        $(
+            #[derive(Clone, PartialEq, Message)]
+            pub struct $message {
+                $(
+                    #[prost($kind, optional, tag = $tag)]
+                    pub $field: Option<scalar!($kind)>,
+                )*
+            }
+        )*
+    };
+}
+
 #[derive(Clone, PartialEq, Message)]
 pub struct Packet {
     #[prost(message, optional, tag = "1")]
@@ -52,76 +85,6 @@ pub struct FtraceEvent {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub struct Switch {
-    #[prost(string, optional, tag = "1")]
-    pub prev_comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub prev_pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prev_prio: Option<i32>,
-    #[prost(int64, optional, tag = "4")]
-    pub prev_state: Option<i64>,
-    #[prost(string, optional, tag = "5")]
-    pub next_comm: Option<String>,
-    #[prost(int32, optional, tag = "6")]
-    pub next_pid: Option<i32>,
-    #[prost(int32, optional, tag = "7")]
-    pub next_prio: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Wake {
-    #[prost(string, optional, tag = "1")]
-    pub comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prio: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub success: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub target_cpu: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Migrate {
-    #[prost(string, optional, tag = "1")]
-    pub comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prio: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub orig_cpu: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub dest_cpu: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Fork {
-    #[prost(string, optional, tag = "1")]
-    pub parent_comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub parent_pid: Option<i32>,
-    #[prost(string, optional, tag = "3")]
-    pub child_comm: Option<String>,
-    #[prost(int32, optional, tag = "4")]
-    pub child_pid: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Exit {
-    #[prost(string, optional, tag = "1")]
-    pub comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub tgid: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub prio: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
 pub struct ProcessTree {
     #[prost(message, repeated, tag = "1")]
     pub processes: Vec<Process>,
@@ -138,16 +101,6 @@ pub struct Process {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub struct Thread {
-    #[prost(int32, optional, tag = "1")]
-    pub tid: Option<i32>,
-    #[prost(string, optional, tag = "2")]
-    pub name: Option<String>,
-    #[prost(int32, optional, tag = "3")]
-    pub tgid: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
 pub struct TrackDescriptor {
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
@@ -159,20 +112,54 @@ pub struct TrackDescriptor {
     pub counter: Option<Counter>,
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Counter {
-    #[prost(string, optional, tag = "6")]
-    pub unit_name: Option<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct TrackEvent {
-    #[prost(int32, optional, tag = "9")]
-    pub r#type: Option<i32>,
-    #[prost(uint64, optional, tag = "11")]
-    pub track_uuid: Option<u64>,
-    #[prost(string, optional, tag = "23")]
-    pub name: Option<String>,
-    #[prost(int64, optional, tag = "30")]
-    pub counter_value: Option<i64>,
+flat! {
+    Switch {
+        "1" string prev_comm,
+        "2" int32 prev_pid,
+        "3" int32 prev_prio,
+        "4" int64 prev_state,
+        "5" string next_comm,
+        "6" int32 next_pid,
+        "7" int32 next_prio,
+    }
+    Wake {
+        "1" string comm,
+        "2" int32 pid,
+        "3" int32 prio,
+        "4" int32 success,
+        "5" int32 target_cpu,
+    }
+    Migrate {
+        "1" string comm,
+        "2" int32 pid,
+        "3" int32 prio,
+        "4" int32 orig_cpu,
+        "5" int32 dest_cpu,
+    }
+    Fork {
+        "1" string parent_comm,
+        "2" int32 parent_pid,
+        "3" string child_comm,
+        "4" int32 child_pid,
+    }
+    Exit {
+        "1" string comm,
+        "2" int32 pid,
+        "3" int32 tgid,
+        "4" int32 prio,
+    }
+    Thread {
+        "1" int32 tid,
+        "2" string name,
+        "3" int32 tgid,
+    }
+    Counter {
+        "6" string unit_name,
+    }
+    TrackEvent {
+        "9" int32 r#type,
+        "11" uint64 track_uuid,
+        "23" string name,
+        "30" int64 counter_value,
+    }
 }

@@ -44,6 +44,13 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     }
 }
 
+/// The periods of `tg` end at `phase` (ns since the clock's zero) and multiples of the period after
+/// it: what a host does that follows a recording. Left alone, the phase is drawn at random.
+pub fn align_period<H: Host>(cx: &mut Cx<H>, tg: TgId, phase: u64) {
+    let group = &cx.sys.tg[tg.idx()];
+    group.with_pool(tg, cx.host, |pool| pool.align(phase));
+}
+
 /// The phase of a new group's period timer is drawn from its first period, which is the default.
 const PHASE_SPAN: u64 = 100_000_000;
 

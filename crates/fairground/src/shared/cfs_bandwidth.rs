@@ -212,6 +212,16 @@ impl<H: Host> Pool<'_, H> {
         }
     }
 
+    /// The period timer fires at `phase` (ns since the clock's zero) and whole periods after it:
+    /// for hosts that follow a recording.
+    pub fn align(&mut self, phase: u64) {
+        self.bw.period_expires.store(phase, Relaxed);
+        if self.bw.peek_period_active() {
+            let _ = self.forward_period();
+            self.rearm_period(false);
+        }
+    }
+
     /// A queue with `remaining` ns wants to have `target` ns: takes what it lacks, or what is left.
     /// Starts the period timer if it rests.
     #[must_use]

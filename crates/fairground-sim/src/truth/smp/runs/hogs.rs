@@ -138,7 +138,7 @@ impl<'a> Bench<'a> {
             let at_ns = first_ns + ((t - first_t) * 1e9) as u64;
             sim.run_to(at_ns).map_err(|e| e.to_string())?;
             for (i, set) in self.set_of.iter().enumerate() {
-                sim.open_affinity(TaskId(i as u32 + 1), self.masks[*set]);
+                sim.open_affinity([(TaskId(i as u32 + 1), self.masks[*set])]);
             }
         }
         let at = |ns: u64| first_ns + (self.run.since(ns).max(0.0) * 1e9) as u64;

@@ -1,0 +1,115 @@
+//! What is fitted: CPU time per operation, timers, births, the way from a wake-up to the switch.
+
+use crate::derive::cause::{Causes, Timer};
+use crate::derive::tails::{self, Prompt, median};
+use crate::derive::{Log, Logs, Step};
+use crate::walk::Waker;
+
+use super::{Replay, Run};
+
+/// A timer that fires later than this is another one.
+const LATE_NS: u64 = 200_000;
+
+impl Replay<'_> {
+    /// How far the threads' CPU times are off, as a share of all.
+    pub(super) fn off(&self, run: &Run) -> f64 {
+        let mut sum = 0;
+        for (tid, recorded) in &self.recorded.threads {
+            let replayed = run.measured.threads.get(tid).map_or(0, |t| t.cpu_ns);
+            sum += replayed.abs_diff(recorded.cpu_ns);
+        }
+        sum as f64 / self.recorded.cpu_ns().max(1) as f64
+    }
+
+    /// Takes off what the simulated kernel has charged beyond the recorded time, or a part of it.
+    pub(super) fn adjust(&mut self, run: &Run, part: i64) {
+        for (thread, log) in self.logs.logs.iter().enumerate() {
+            let tid = self.logs.threads[thread].tid;
+            let Some(t) = run.measured.threads.get(&tid) else {
+                continue;
+            };
+            let ops = run.derived.ops[thread].max(1) as i64;
+            let over = (t.cpu_ns as i64 - log.cpu_ns as i64) / ops;
+            let per_op = &mut self.trim.per_op_ns[thread];
+            *per_op = per_op.saturating_add_signed(over / part);
+        }
+        let again = Logs::of(&run.events.events, run.events.cpus);
+        self.births(&again, run.derived.lead_ns);
+        let late = lateness(&self.logs, &again, &self.causes, run.derived.lead_ns);
+        self.trim.sleep_ns = self.trim.sleep_ns.saturating_add_signed(late.0 / part);
+        self.trim.time_ns = self.trim.time_ns.saturating_add_signed(late.1 / part);
+    }
+
+    /// Puts in what wake-ups of the recording's first half took beyond those of `run`.
+    pub(super) fn adjust_tails(&mut self, run: &Run) {
+        let half = run.measured.first_half();
+        let replayed = Prompt::of(&run.events.events, run.events.cpus, half);
+        tails::adjust(&mut self.trim.tails, &self.prompt, &replayed);
+    }
+
+    /// Threads that nobody creates come into being when an interrupt has been served.
+    fn births(&mut self, again: &Logs, lead: u64) {
+        let born = |logs: &Logs, from: u64| -> rustc_hash::FxHashMap<u32, i64> {
+            let mut born = rustc_hash::FxHashMap::default();
+            for (about, log) in logs.threads.iter().zip(&logs.logs) {
+                if about.forked && log.parent.is_none() {
+                    let at = about.born_ns as i64 - from as i64;
+                    born.entry(about.tid).or_insert(at);
+                }
+            }
+            born
+        };
+        let (recorded, replayed) = (born(&self.logs, self.logs.span.0), born(again, lead));
+        for (thread, about) in self.logs.threads.iter().enumerate() {
+            if let (Some(a), Some(b)) = (recorded.get(&about.tid), replayed.get(&about.tid)) {
+                let late = &mut self.trim.birth_ns[thread];
+                *late = late.saturating_add_signed(b - a);
+            }
+        }
+    }
+}
+
+/// How much later timed waits end in `again` than in `logs`: medians of those after a sleep, and of
+/// those at a time.
+fn lateness(logs: &Logs, again: &Logs, causes: &[Causes], lead: u64) -> (i64, i64) {
+    let mut by_tid = rustc_hash::FxHashMap::default();
+    for (i, thread) in again.threads.iter().enumerate() {
+        by_tid.insert(thread.tid, i);
+    }
+    let (mut sleeps, mut times) = (Vec::new(), Vec::new());
+    for (thread, log) in logs.logs.iter().enumerate() {
+        let Some(other) = by_tid.get(&logs.threads[thread].tid) else {
+            continue;
+        };
+        let waits = |log: &Log, from: u64| -> Vec<(u64, u64, Waker)> {
+            let ended = log.steps.iter().filter_map(|step| match step {
+                Step::Block(b) => b.woken.map(|(at, by)| (b.from, at, by)),
+                _ => None,
+            });
+            ended.filter(|(_, at, _)| *at > from).collect()
+        };
+        let start = logs.span.0;
+        let (recorded, replayed) = (waits(log, start), waits(&again.logs[*other], lead));
+        for (a, b) in recorded.iter().zip(&replayed) {
+            let timed = match a.2 {
+                Waker::Thread(_) => false,
+                Waker::Perhaps(_) => causes[thread].perhaps_is_timer,
+                Waker::Interrupt | Waker::Unseen => true,
+            };
+            if !timed {
+                continue;
+            }
+            let (late, to) = if causes[thread].timer == Timer::AfterSleep && a.0 > start {
+                ((b.1 - b.0) as i64 - (a.1 - a.0) as i64, &mut sleeps)
+            } else {
+                let late = (b.1 as i64 - lead as i64) - (a.1 as i64 - start as i64);
+                (late, &mut times)
+            };
+            // No timer is so late: these are not the same two sleeps.
+            if late.unsigned_abs() <= LATE_NS {
+                to.push(late);
+            }
+        }
+    }
+    (median(&sleeps), median(&times))
+}
