@@ -165,6 +165,11 @@ pub struct HeadlineSpec {
 }
 
 impl RunSpec {
+    /// Begin and length of the measured window, where it is not that of the workload.
+    pub fn window(&self) -> Option<[String; 2]> {
+        Some([self.from.clone()?, self.span.clone()?])
+    }
+
     /// The run as `--quick` makes it.
     #[must_use]
     pub fn shortened(mut self) -> Self {

@@ -130,6 +130,7 @@ fn rows_of(
         model: model::hash().into(),
         machine: sides.machine.clone(),
         profile: experiment.profile.clone(),
+        window: run.window(),
         seeds: base.iter().map(|o| o.seed).collect(),
     };
     let row = |spec: &RowSpec| {

@@ -59,6 +59,9 @@ pub fn saved(paths: &[PathBuf], experiments: Vec<Experiment>) -> Result<Vec<Repr
             let of_run = |r: &&Row| {
                 (&r.change, &r.machine, &r.workload, &r.load)
                     == (&experiment.change, &machine, &run.workload, &run.load)
+                    && r.made
+                        .as_ref()
+                        .is_some_and(|made| made.window == run.window())
             };
             // Of the same row in two files the later one counts.
             let of_spec = |spec: &RowSpec| {

@@ -108,6 +108,9 @@ pub struct Made {
     pub machine: String,
     /// Kernel profile.
     pub profile: String,
+    /// Begin and length of the measured window, where it is not that of the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<[String; 2]>,
     /// Seeds of which the values are means.
     pub seeds: Vec<u64>,
 }

@@ -74,8 +74,9 @@ fn class_text(row: &Row) -> String {
 /// Simulated base by published base; `!` where it is another regime.
 pub fn level_text(row: &Row) -> String {
     let mark = if row.other_regime() { " !" } else { "" };
-    row.level.map_or("-".into(), |level| {
-        format!("x{}{mark}", number(Some(level)))
+    row.level.map_or("-".into(), |level| match level < 10.0 {
+        true => format!("x{level:.2}{mark}"),
+        false => format!("x{level:.0}{mark}"),
     })
 }
 
@@ -168,6 +169,6 @@ mod tests {
              (1 of these with base at another level); not counted: 1 input, 1 limit"
         );
         assert_eq!(class_text(&rows[3]), "factor2 (input)");
-        assert_eq!(level_text(&rows[1]), "x5.000 !");
+        assert_eq!(level_text(&rows[1]), "x5.00 !");
     }
 }
