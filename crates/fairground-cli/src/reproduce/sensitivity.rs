@@ -50,9 +50,10 @@ impl Verdict {
         };
         let mut others: Vec<String> = self.others.iter().filter_map(|o| other(&o)).collect();
         if others.is_empty() {
-            others.push(match self.others.len() {
-                0 => "-".into(),
-                _ => "the same over all ranges".into(),
+            others.push(match (self.others.len(), self.open) {
+                (0, _) => "-".into(),
+                (_, 0) => "the same over all ranges".into(),
+                (n, _) => format!("the same in {n} variations"),
             });
         }
         if self.open > 0 {
