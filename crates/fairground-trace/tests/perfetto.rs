@@ -288,6 +288,29 @@ fn groups_have_counters_and_waits_are_slices() {
     }
 }
 
+/// Lines of queues and entities are read and plainly written only; a pipe's line is no structure of
+/// the scheduler's.
+#[test]
+fn waits_for_lines_that_are_only_read_or_written_are_slices() {
+    let exact = Exact {
+        waits_from_ns: Some(40),
+        ..Exact::default()
+    };
+    let words = "hackbench --pipe -g 2 -f 4 -l 20";
+    let (_, run, groups) = common::traced(words, &exact);
+    let extras = Extras::new(&groups, &[], &run.waits);
+    let names = extras.slices.iter().flat_map(|track| &track.slices);
+    let names: Vec<&str> = names.map(|(_, _, name)| name.as_str()).collect();
+    for part in [
+        "line of cfs_rq ",
+        "line of sched_entity",
+        "line in pipe_write",
+    ] {
+        let found = names.iter().any(|name| name.starts_with(part));
+        assert!(found, "{part}: {names:?}");
+    }
+}
+
 #[test]
 #[ignore = "needs Perfetto's trace processor; the head of this file says how to run it"]
 fn the_trace_processor_finds_counters_of_groups_and_waits() {
