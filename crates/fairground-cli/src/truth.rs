@@ -151,7 +151,11 @@ pub fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
             row.tolerance.map_or("-".to_string(), number),
             row.unit,
         );
-        if let (Verdict::Miss, Some(reason)) = (row.verdict, &row.reason) {
+        if let Some(reason) = row
+            .reason
+            .as_ref()
+            .filter(|_| row.verdict != Verdict::Skipped)
+        {
             let _ = writeln!(text, "{:<9} {reason}", "");
         }
     }

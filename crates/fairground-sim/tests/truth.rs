@@ -112,6 +112,53 @@ fn hold(misses: &BTreeMap<String, (usize, usize)>) {
     }
 }
 
+/// Every case and file with misses stands in the first column of a table of `docs/fidelity.md`,
+/// which says what the kernel does there and what is missing here.
+#[test]
+fn every_miss_is_explained() {
+    let page = std::fs::read_to_string("../../docs/fidelity.md").expect("the page");
+    let cells = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split('|').next());
+    let cells: Vec<&str> = cells.collect();
+    for ratchet in [RATCHET, "tests/data/truth-smp-misses.txt"] {
+        let missed = std::fs::read_to_string(ratchet).expect("the ratchet");
+        let missed = missed.lines().filter(|line| !line.contains(" 0 of "));
+        for name in missed.filter_map(|line| line.split(' ').next()) {
+            let explained = cells.iter().any(|cell| explains(cell, name));
+            assert!(explained, "{name}: no row of docs/fidelity.md");
+        }
+    }
+    assert!(explains("f2, d6-fill", "d6-4-periodic-fill") && explains("x2", "x2-sysbench"));
+    assert!(!explains("f2, f3 without `-fill`", "f2-pipe-two-cpus-fill"));
+    assert!(explains(
+        "`bal_cg2#2`, storms `light`",
+        "balance/run_bal_cg2_2x8.json"
+    ));
+    assert!(!explains("`bal_cg#0`", "balance/run_bal_cg2_2x8.json"));
+}
+
+/// Whether a cell with short names (`f2`, `d6-fill`, `bal_cg2#2`, `storms`, `pelt/run_*.json`) is
+/// about a case or file.
+fn explains(cell: &str, name: &str) -> bool {
+    let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
+    let short = file.split('-').next().unwrap_or(file);
+    let fill = file.ends_with("-fill");
+    let words = cell.split([' ', ',']).map(|word| word.trim_matches('`'));
+    let mut words = words.filter_map(|word| word.split('#').next());
+    words.any(|word| match dir {
+        "" if fill && word == format!("{short}-fill") => true,
+        "" => word == short && !(fill && cell.contains("without")),
+        "fork" => word == "storms",
+        "pelt" => word == "pelt/run_*.json",
+        _ => {
+            let run = file.strip_prefix("run_").unwrap_or(file);
+            !word.is_empty() && run.starts_with(&format!("{word}_"))
+                || run.split('.').next() == Some(word)
+        }
+    })
+}
+
 fn missed_of(tally: &Tally) -> (usize, usize) {
     let compared = tally.spread + tally.tolerance + tally.miss;
     (tally.miss, compared)

@@ -2,6 +2,7 @@
 //! adds up; what makes no sense is refused in a sentence.
 
 use fairground_sim::machine_file::Machine;
+use fairground_sim::truth::into_workload::{Others, prepare};
 use fairground_sim::truth::recorded::Run;
 use fairground_sim::truth::simulate::{Bench, MACHINE};
 use fairground_sim::truth::{Case, Truth};
@@ -179,6 +180,62 @@ fn threads_that_make_threads() {
 }
 
 #[test]
+fn a_new_thread_has_what_its_creator_has_then() {
+    let maker = task(
+        "m",
+        r#""affinity": [1],"#,
+        r#"{"loop": 2, "body": [{"spawn": {"sleep_us": 0, "run_us": 3000}}, {"sleep_us": 9000},
+        {"set_affinity": [0]}]}"#,
+    );
+    for run in check(&maker, "") {
+        let by_cpu = &run.tasks["kids"].cpu_us_by_cpu;
+        assert_eq!(by_cpu.len(), 2, "{by_cpu:?}");
+        assert!(by_cpu.values().all(|us| *us > 3000.0), "{by_cpu:?}");
+    }
+}
+
+#[test]
+fn a_sampler_writes_events_when_it_has_woken() {
+    let hog = task("a", "", r#"{"hog": true}"#);
+    let at = |more: &str| -> Vec<u64> {
+        let groups = r#""cgroups": [{"path": "/g", "shares": 1000000}], "events": [
+            {"at_us": 100, "cgroup": "/g", "file": "cpu.shares", "value": 0},
+            {"at_us": 20500, "cgroup": "/g", "file": "cpu.shares", "value": 7},
+            {"at_us": 20501, "cgroup": "/g", "file": "cpu.weight", "value": 7}]"#;
+        let case = Case::parse(&text(&hog, &format!("{groups}{more}"))).expect("a case");
+        let prepared = prepare(&case, &Others::new()).expect("a workload");
+        let events = prepared.workload.events.iter();
+        events.map(|e| (e.at_ns - prepared.t0_ns) / 1000).collect()
+    };
+    assert_eq!(at(""), [100, 20_500, 20_501]);
+    let sampler = r#", "sampler": {"cpu": 0, "every_us": 20000, "what": "debug"}"#;
+    assert_eq!(at(sampler), [500, 20_500, 40_500]);
+}
+
+#[test]
+fn a_result_of_another_case_is_refused() {
+    let case = text(&task("a", "", r#"{"hog": true}"#), "");
+    let with = |name: &str, tasks: &str| {
+        let run = format!(r#"{{"window_us": 5.0, "tasks": {{{tasks}}}}}"#);
+        let text = format!(r#"{{"format": "kernel-truth/1", "case": "{name}", "runs": [{run}]}}"#);
+        Truth::parse(&case, &text).map_err(|(of_case, what)| {
+            assert!(!of_case);
+            what
+        })
+    };
+    let (a, b) = (r#""a": {"cpu_us": 1.0}"#, r#""b": {"cpu_us": 1.0}"#);
+    with("n", a).expect("its own");
+    for (name, tasks, says) in [
+        ("m", a.to_string(), "case: 'm'"),
+        ("n", b.to_string(), "no 'a'"),
+        ("n", format!("{a}, {b}"), "runs[0].tasks.b"),
+    ] {
+        let error = with(name, &tasks).expect_err(says);
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
 fn nonsense_is_refused_in_a_sentence() {
     let good = task("a", "", r#"{"hog": true}"#);
     let with = |steps: &str| task("a", "", steps);
@@ -219,6 +276,18 @@ fn nonsense_is_refused_in_a_sentence() {
         (good.clone(), event(r#""file": "cpu.share", "value": 2"#)),
         (good.clone(), event(r#""file": "cpu.shares", "value": -2"#)),
         (good.clone(), event(r#""file": "cpu.max", "value": """#)),
+        (good.clone(), event(r#""file": "cpu.weight", "value": 0"#)),
+        (good.clone(), event(r#""file": "cpu.idle", "value": 7"#)),
+        (
+            good.clone(),
+            r#""cgroups": [{"path": "/g", "quota_us": 5000, "period_us": 10000}], "events": [
+            {"at_us": 1, "cgroup": "/g", "file": "cpu.max.burst", "value": 5001}]"#
+                .into(),
+        ),
+        (
+            good.clone(),
+            r#""events": [{"at_us": 1, "cgroup": "/", "file": "cpu.shares", "value": 2}]"#.into(),
+        ),
         (
             good.clone(),
             r#""events": [{"at_us": 1, "cgroup": "/x", "file": "cpu.idle", "value": 1}]"#.into(),

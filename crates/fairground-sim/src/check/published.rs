@@ -3,13 +3,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use fairground::host::{Host, Kick, Timer};
 use fairground::rq::Rq;
-use fairground::task::Task;
-use fairground::value::{Cpu, CpuMask};
+use fairground::value::CpuMask;
 
 use super::{Verdict, holds};
 use crate::cache::Ps;
+use crate::host::Quiet;
 use crate::machine::Sim;
 
 const WORDS: &str = "published words are the owner's";
@@ -26,9 +25,9 @@ pub(super) fn check(sim: &Sim<'_>) -> Verdict {
         .filter(|rq| rq.nohz_tick_stopped)
         .map(|rq| rq.cpu)
         .collect();
-    let mask = sim.sys.nohz.idle_cpus(&mut Quiet);
+    let mask = sim.sys.nohz.idle_cpus(&mut Quiet::default());
     holds!(MASK, mask == stopped, "{mask:?}, not {stopped:?}");
-    let (nr, weight) = (sim.sys.nohz.nr_cpus(&mut Quiet), mask.weight());
+    let (nr, weight) = (sim.sys.nohz.nr_cpus(&mut Quiet::default()), mask.weight());
     holds!(
         MASK,
         nr as usize == weight as usize,
@@ -172,22 +171,5 @@ impl Clocks {
             *seen = now;
         }
         Ok(())
-    }
-}
-
-/// A host to whom nothing matters: reading for a checker is no touch.
-struct Quiet;
-
-impl Host for Quiet {
-    fn clock(&mut self) -> u64 {
-        0
-    }
-    fn resched(&mut self, _: Cpu) {}
-    fn park(&mut self, _: Task) {}
-    fn start_timer(&mut self, _: Timer, _: u64) {}
-    fn cancel_timer(&mut self, _: Timer) {}
-    fn kick(&mut self, _: Cpu, _: Kick) {}
-    fn random(&mut self) -> u32 {
-        0
     }
 }

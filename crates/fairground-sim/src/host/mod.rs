@@ -7,12 +7,14 @@
 mod locks;
 mod places;
 mod profile;
+mod quiet;
 mod stacks;
 mod trace;
 
 pub use places::Places;
 use places::{How, Site};
 pub use profile::{Place, Profile, function_names};
+pub(crate) use quiet::Quiet;
 pub use stacks::Stack;
 pub use trace::{Counters, TraceLine};
 

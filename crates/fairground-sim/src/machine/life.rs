@@ -1,5 +1,7 @@
 //! Birth and death of tasks.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use fairground::event::Event;
 use fairground::fair::load;
 use fairground::place::Func;
@@ -143,9 +145,22 @@ impl Sim<'_> {
         let id = self.sys.add_task(tg);
         let base = self.sys.features.tunables.base_slice_ns;
         let mut task = Task::new(id, tg, base);
-        task.set_scheduler(policy(spec.policy), spec.nice);
-        task.set_slice(spec.slice_ns, base);
-        task.body.cpus_allowed = match spec.affinity {
+        let creator = parent.filter(|_| spec.inherits);
+        match creator.and_then(|id| self.attributes(id)) {
+            Some((policy, nice, slice_ns)) => {
+                task.set_scheduler(policy, nice);
+                task.set_slice(slice_ns, base);
+            }
+            None => {
+                task.set_scheduler(policy(spec.policy), spec.nice);
+                task.set_slice(spec.slice_ns, base);
+            }
+        }
+        let affinity = match creator {
+            Some(id) => self.tasks[id.idx()].affinity,
+            None => spec.affinity,
+        };
+        task.body.cpus_allowed = match affinity {
             Some(mask) => self.mask(mask, cgroup),
             None => self.cpuset[cgroup as usize],
         };
@@ -179,7 +194,7 @@ impl Sim<'_> {
             parent,
             children: Vec::new(),
             mm,
-            affinity: spec.affinity,
+            affinity,
             cgroup,
             warm_ns: 0,
             off_cpu_at: 0,
@@ -191,6 +206,20 @@ impl Sim<'_> {
         });
         debug_assert_eq!(self.tasks.len(), self.host.parked.len());
         id
+    }
+
+    /// Policy, nice value and own slice of a task that is on a queue.
+    fn attributes(&self, id: TaskId) -> Option<(Policy, i8, Option<u64>)> {
+        let shared = &self.sys.task[id.idx()];
+        let (cpu, slot) = (shared.cpu.load(Relaxed), shared.slot.load(Relaxed) as usize);
+        let rq = self.rqs.get(cpu as usize)?;
+        let body = rq.body.get(slot)?.as_ref().filter(|b| b.id == id)?;
+        let se = rq.se.get(slot)?;
+        Some((
+            body.policy,
+            body.nice,
+            se.custom_slice.then_some(se.slice_ns),
+        ))
     }
 
     pub(super) fn exit(&mut self, cpu: u32, id: TaskId) {

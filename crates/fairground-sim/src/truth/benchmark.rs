@@ -8,15 +8,14 @@ use serde_json::Value;
 use super::case::Case;
 use super::recorded::Recorded;
 use super::row::{Row, Sample};
-use super::simulate::PROFILE;
 use super::tolerance::{Tolerance, rule_for};
+use super::traced;
 use crate::machine::Setup;
 use crate::machine_file::Machine;
 use crate::outcome;
 use crate::workload::{Env, Workload};
-use fairground::policy::{Features, find_profile};
 
-/// One row for each number that the tool printed in untraced runs.
+/// One row for each number that the tool printed in untraced runs, and those of the traced runs.
 ///
 /// # Errors
 /// A sentence that says why a run came to no end.
@@ -29,12 +28,14 @@ pub fn check(
     let command = case.command.as_deref().unwrap_or_default();
     let argv: Vec<&str> = command.split_whitespace().collect();
     let cpus = machine.topology.nr_cpus() as u32;
-    let runs: Result<Vec<Numbers>, String> = match Workload::from_argv(&argv, &Env { cpus }) {
+    let workload = Workload::from_argv(&argv, &Env { cpus });
+    let workload = workload.map_err(|e| format!("no model of this command: {e}"));
+    let runs: Result<Vec<Numbers>, &String> = match &workload {
         Ok(workload) => {
-            let run = |seed: &u64| printed(&workload, case, machine, *seed);
+            let run = |seed: &u64| printed(workload, case, machine, *seed);
             Ok(seeds.iter().map(run).collect::<Result<_, _>>()?)
         }
-        Err(e) => Err(e.to_string()),
+        Err(why) => Err(why),
     };
     let values = untraced(&recorded.own_untraced_runs);
     let rows = samples(&values, &recorded.own_untraced_summary);
@@ -47,7 +48,7 @@ pub fn check(
         let tolerance = rule_for(&metric).map_or(Tolerance::Skipped("no rule"), |r| r.two_cpus);
         let reason = match (&tolerance, &runs) {
             (Tolerance::Skipped(reason), _) => Some((*reason).to_string()),
-            (_, Err(e)) => Some(format!("no model of this command: {e}")),
+            (_, Err(why)) => Some((*why).clone()),
             (_, Ok(_)) if simulated.is_empty() => Some("the model does not print it".to_string()),
             _ => None,
         };
@@ -66,7 +67,10 @@ pub fn check(
             tolerance,
         )
     });
-    Ok(rows.collect())
+    let mut rows: Vec<Row> = rows.collect();
+    let workload = workload.as_ref().map_err(String::as_str);
+    rows.extend(traced::check(case, recorded, workload, machine, seeds)?);
+    Ok(rows)
 }
 
 type Numbers = BTreeMap<String, f64>;
@@ -116,23 +120,13 @@ fn printed(
 ) -> Result<Numbers, String> {
     let setup = Setup {
         machine,
-        features: features(case)?,
+        features: super::kernel::features(&case.machine, machine)?,
         workload,
         seed,
         trace: false,
     };
     let out = outcome::run(&setup).map_err(|e| e.to_string())?;
     Ok(read(&out.words))
-}
-
-fn features(case: &Case) -> Result<Features, String> {
-    let mut features = Features::default();
-    let profile = find_profile(PROFILE).ok_or("the profile is missing")?;
-    features.set_all(profile.sets);
-    if let Some(hz) = case.machine.hz {
-        features.hz = hz;
-    }
-    Ok(features)
 }
 
 /// The numbers in what a tool prints, by the names of the format.

@@ -98,6 +98,16 @@ pub struct MachineWords {
     pub autogroup: bool,
 }
 
+impl MachineWords {
+    /// Length of a tick, ns: as written, or as `hz` says.
+    #[must_use]
+    pub fn tick_ns(&self) -> u64 {
+        let of_hz = |hz: u32| 1_000_000_000 / u64::from(hz.max(1));
+        let told = self.tick_ns.or(self.hz.map(of_hz));
+        told.unwrap_or(4_000_000).max(1)
+    }
+}
+
 /// A control group.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{Case, Flag, PolicyWords, Shares, Spawn, Step, TaskWords, Write, number};
+use super::case::{Case, Flag, PolicyWords, Shares, Spawn, Step, TaskWords, Write};
+use super::control_files::{Files, quota, shares};
 use crate::workload::program::{
-    Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, FOREVER, Ns, Op, Policy, Program,
-    TaskTemplate, Until, Workload,
+    Cgroup, Chan, ChanKind, Dur, Event, FOREVER, Ns, Op, Policy, Program, TaskTemplate, Until,
+    Workload,
 };
 
 const US: Ns = 1_000;
@@ -21,6 +22,9 @@ const MS: Ns = 1_000_000;
 /// ([`Others`]).
 const KTHREAD_NS: Ns = 8 * US;
 const STRANGER_NS: Ns = 35 * US;
+
+/// When the sampler reads for the first time, us after T0.
+const FIRST_SAMPLE_US: u64 = 500;
 
 /// Share of each CPU that tasks outside the case took in the recording: an input of the case, as
 /// the machine was not idle.
@@ -61,7 +65,7 @@ struct Builder<'a> {
 /// A sentence that names the task, group or event that makes no sense.
 pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
     let duration_us = case.duration_us.ok_or("no duration_us")?;
-    let tick_ns = case.machine.tick_ns.unwrap_or(4 * MS).max(1);
+    let tick_ns = case.machine.tick_ns();
     // All threads are there and asleep at time zero; the recorder rounds T0 up to a tick.
     let t0_ns = (case.settle_ms * MS).next_multiple_of(tick_ns);
     let mut b = Builder {
@@ -139,7 +143,7 @@ impl Builder<'_> {
             let mut to = Cgroup::new(&group.path, parent);
             match &group.shares {
                 None => {}
-                Some(Shares::Number(n)) => to.shares = *n,
+                Some(Shares::Number(n)) => to.shares = shares(*n),
                 Some(Shares::Idle(words)) if words.starts_with("idle") => to.idle = true,
                 Some(Shares::Idle(words)) => return Err(at(format!("shares '{words}'"))),
             }
@@ -163,24 +167,31 @@ impl Builder<'_> {
         let mut writes: Vec<&Write> = self.case.events.iter().collect();
         writes.sort_by_key(|w| w.at_us);
         // Period and quota are two files of cgroup v1 but one write here.
-        let mut limits: Vec<_> = self
-            .workload
-            .cgroups
-            .iter()
-            .map(|g| (g.quota_ns, g.period_ns))
-            .collect();
+        let mut files: Vec<Files> = self.workload.cgroups.iter().map(Files::from).collect();
         for w in writes {
             let at = |e: String| format!("event at {} us, {}/{}: {e}", w.at_us, w.cgroup, w.file);
             let cgroup = self.group(&w.cgroup).map_err(at)?;
-            let write =
-                file_write(&w.file, &w.value.text(), &mut limits[cgroup as usize]).map_err(at)?;
+            if cgroup == 0 {
+                return Err(at("the root has no such file".into()));
+            }
+            let write = files[cgroup as usize].write(&w.file, &w.value.text());
             self.workload.events.push(Event {
-                at_ns: self.t0_ns + w.at_us * US,
+                at_ns: self.t0_ns + self.written_us(w.at_us) * US,
                 cgroup,
-                write,
+                write: write.map_err(at)?,
             });
         }
         Ok(())
+    }
+
+    /// When an event is written: by the recorder's main thread at its time, in a case with a
+    /// sampler by that one when it has woken next.
+    fn written_us(&self, at_us: u64) -> u64 {
+        let Some(sampler) = self.case.sampler else {
+            return at_us;
+        };
+        let turns = at_us.saturating_sub(FIRST_SAMPLE_US);
+        FIRST_SAMPLE_US + turns.next_multiple_of(sampler.every_us.max(1))
     }
 
     fn mask(&mut self, cpus: &[u32]) -> u32 {
@@ -197,7 +208,7 @@ impl Builder<'_> {
 
     fn task(&mut self, task: &TaskWords, mark: u32) -> Result<(), String> {
         let mut ops = Vec::new();
-        let state = Inherited {
+        let state = Own {
             nice: task.nice,
             policy: policy(task.policy),
             slice_ns: task.slice_us.filter(|us| *us > 0).map(|us| us * US),
@@ -208,15 +219,14 @@ impl Builder<'_> {
         let index = self.template(&task.name, &state, Some(task.name.clone()));
         self.workload.templates[index as usize].cgroup = Some(cgroup);
         self.workload.initial.push(index);
-        let mut state = state;
-        self.steps(&task.program, &mut ops, &mut state, mark)?;
+        self.steps(&task.program, &mut ops, mark)?;
         let program = self.workload.templates[index as usize].program;
         self.workload.programs[program as usize].ops = ops;
         Ok(())
     }
 
     /// A template with an empty program.
-    fn template(&mut self, name: &str, state: &Inherited, shown: Option<String>) -> u32 {
+    fn template(&mut self, name: &str, state: &Own, shown: Option<String>) -> u32 {
         let program = self.workload.programs.len() as u32;
         self.workload.programs.push(Program {
             name: name.to_string(),
@@ -234,13 +244,7 @@ impl Builder<'_> {
         self.workload.templates.len() as u32 - 1
     }
 
-    fn steps(
-        &mut self,
-        steps: &[Step],
-        ops: &mut Vec<Op>,
-        state: &mut Inherited,
-        mark: u32,
-    ) -> Result<(), String> {
+    fn steps(&mut self, steps: &[Step], ops: &mut Vec<Op>, mark: u32) -> Result<(), String> {
         for step in steps {
             let op = match step {
                 Step::Loop(0, _) => continue,
@@ -248,7 +252,7 @@ impl Builder<'_> {
                     let start = ops.len() as u32;
                     let count = u64::try_from(*turns).unwrap_or(FOREVER);
                     ops.push(Op::LoopStart { count });
-                    self.steps(body, ops, state, mark)?;
+                    self.steps(body, ops, mark)?;
                     ops.push(Op::Mark(mark));
                     Op::LoopEnd { start }
                 }
@@ -275,28 +279,23 @@ impl Builder<'_> {
                 ),
                 Step::Yield => Op::Yield,
                 Step::Exit => Op::Exit,
-                Step::SetNice(nice) => {
-                    state.nice = *nice;
-                    Op::SetNice(*nice)
-                }
+                Step::SetNice(nice) => Op::SetNice(*nice),
                 Step::SetAffinity(cpus) if cpus.is_empty() => {
                     return Err("set_affinity without a CPU".into());
                 }
-                Step::SetAffinity(cpus) => {
-                    state.affinity = Some(cpus.clone());
-                    Op::SetAffinity(self.mask(cpus))
-                }
+                Step::SetAffinity(cpus) => Op::SetAffinity(self.mask(cpus)),
                 Step::SetCgroup(path) => Op::SetCgroup(self.group(path)?),
-                Step::Spawn(spawn) => self.spawn(spawn, state)?,
+                Step::Spawn(spawn) => self.spawn(spawn)?,
             };
             ops.push(op);
         }
         Ok(())
     }
 
-    /// A new thread has its creator's nice value, policy and CPUs as of this step of the text.
-    fn spawn(&mut self, spawn: &Spawn, state: &Inherited) -> Result<Op, String> {
-        let template = self.template("kid", state, Some(KIDS.to_string()));
+    /// A new thread has its creator's nice value, policy, slice and CPUs.
+    fn spawn(&mut self, spawn: &Spawn) -> Result<Op, String> {
+        let template = self.template("kid", &Own::default(), Some(KIDS.to_string()));
+        self.workload.templates[template as usize].inherits = true;
         let program = self.workload.templates[template as usize].program;
         let ops = &mut self.workload.programs[program as usize].ops;
         if spawn.run_us > 0.0 {
@@ -378,14 +377,14 @@ impl Builder<'_> {
                 Op::LoopEnd { start: 0 },
             ];
             self.own_thread("sampler", Some(sampler.cpu), ops);
-            starts_ns.push(self.t0_ns + 500 * US);
+            starts_ns.push(self.t0_ns + FIRST_SAMPLE_US * US);
         }
     }
 
     fn own_thread(&mut self, name: &str, cpu: Option<u32>, ops: Vec<Op>) {
-        let state = Inherited {
+        let state = Own {
             affinity: cpu.map(|cpu| vec![cpu]),
-            ..Inherited::default()
+            ..Own::default()
         };
         let template = self.template(name, &state, None);
         let program = self.workload.templates[template as usize].program;
@@ -394,9 +393,9 @@ impl Builder<'_> {
     }
 }
 
-/// What a new thread has from its creator.
+/// What a thread has of its own.
 #[derive(Clone, Debug, Default)]
-struct Inherited {
+struct Own {
     nice: i8,
     policy: Policy,
     slice_ns: Option<Ns>,
@@ -416,45 +415,4 @@ fn computing(us: f64) -> Result<Dur, String> {
         return Err(format!("run_us {us}"));
     }
     Ok(Dur::Const((us * US as f64).round() as Ns))
-}
-
-fn quota(us: i64) -> Option<Ns> {
-    u64::try_from(us).ok().map(|us| us * US)
-}
-
-/// A write of `text` to a control file, cgroup v1 or v2; `limit` is quota and period so far.
-fn file_write(file: &str, text: &str, limit: &mut (Option<Ns>, Ns)) -> Result<CgroupWrite, String> {
-    let positive = |t: &str| {
-        let n = number(t)?;
-        u64::try_from(n).map_err(|_| format!("{n} is negative"))
-    };
-    match file {
-        "cpu.shares" => return Ok(CgroupWrite::Shares(positive(text)?)),
-        "cpu.weight" => {
-            let shares = Cgroup::shares_of_weight(positive(text)?);
-            return Ok(CgroupWrite::Shares(shares));
-        }
-        "cpu.idle" => return Ok(CgroupWrite::Idle(positive(text)? != 0)),
-        "cpu.cfs_burst_us" | "cpu.max.burst" => {
-            return Ok(CgroupWrite::Burst(positive(text)? * US));
-        }
-        "cpu.cfs_quota_us" => limit.0 = quota(number(text)?),
-        "cpu.cfs_period_us" => limit.1 = positive(text)? * US,
-        "cpu.max" => {
-            let mut words = text.split_whitespace();
-            limit.0 = match words.next() {
-                Some("max") => None,
-                Some(us) => Some(positive(us)? * US),
-                None => return Err("nothing is written".into()),
-            };
-            if let Some(us) = words.next() {
-                limit.1 = positive(us)? * US;
-            }
-        }
-        _ => return Err("a file that is not known".into()),
-    }
-    Ok(CgroupWrite::Max {
-        quota_ns: limit.0,
-        period_ns: limit.1,
-    })
 }

@@ -5,6 +5,8 @@
 //! | `case` | `case.json`: the workload |
 //! | `recorded` | `result.json`: what was measured |
 //! | `into_workload` | from a case to a workload, with its start times |
+//! | `control_files` | writes to files of groups, as the kernel takes them |
+//! | `kernel` | the kernel that a case names |
 //! | `simulate` | one run on the simulated machine |
 //! | `measure` | from tracepoints to the format's metrics |
 //! | `tolerance` | how far apart is near enough, and why |
@@ -13,6 +15,7 @@
 //! | `row` | a row and its verdict |
 //! | `compare` | recorded beside simulated |
 //! | `benchmark` | cases that are a benchmark's command line |
+//! | `traced` | what the tracer saw of benchmarks |
 //! | `table` | the fidelity table |
 //! | `costs` | `costs.json`: small operations without a tracer |
 //!
@@ -21,8 +24,10 @@
 pub mod benchmark;
 pub mod case;
 pub mod compare;
+mod control_files;
 pub mod costs;
 pub mod into_workload;
+mod kernel;
 pub mod measure;
 mod numbers;
 pub mod recorded;
@@ -32,6 +37,7 @@ pub mod simulate;
 pub mod smp;
 pub mod table;
 pub mod tolerance;
+mod traced;
 
 use std::io::Read as _;
 use std::path::Path;
@@ -84,7 +90,8 @@ pub struct Truth {
     pub pelt: Option<replay::Files>,
 }
 
-/// Names of the cases below `dir/cases` that fit `glob` (`*` and `?`), sorted.
+/// Names of the cases below `dir/cases` that fit `glob` (`*` and `?`), sorted; hidden files and
+/// texts for people (`*.md`) are none.
 ///
 /// # Errors
 /// When the directory cannot be read or nothing fits.
@@ -101,7 +108,8 @@ pub fn names(dir: &Path, glob: &str) -> Result<Vec<String>, TruthError> {
             .file_name()
             .to_string_lossy()
             .into_owned();
-        if fits(glob.as_bytes(), name.as_bytes()) {
+        let for_people = name.starts_with('.') || name.ends_with(".md");
+        if !for_people && fits(glob.as_bytes(), name.as_bytes()) {
             names.push(name);
         }
     }
@@ -202,9 +210,7 @@ impl Truth {
     pub fn parse(case: &str, recorded: &str) -> Result<Self, (bool, String)> {
         let case = Case::parse(case).map_err(|e| (true, e))?;
         let recorded = Recorded::parse(recorded).map_err(|e| (false, e))?;
-        recorded
-            .holds_numbers(case.is_benchmark())
-            .map_err(|e| (false, e))?;
+        recorded.fits(&case).map_err(|e| (false, e))?;
         Ok(Self {
             case,
             recorded,

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::case::Case;
+use super::control_files::LIMITS;
 use super::recorded::{Dist, Run, TaskRun};
 
 /// Where a number stands and what kind of number it is.
@@ -34,7 +35,7 @@ impl<'a> Scope<'a> {
             case,
             one_cpu: used.len() == 1,
             used,
-            tick_us: case.machine.tick_ns.unwrap_or(4_000_000) as f64 / 1e3,
+            tick_us: case.machine.tick_ns() as f64 / 1e3,
             alike: alike(case),
         }
     }
@@ -129,7 +130,7 @@ impl<'a> Scope<'a> {
         group.is_some_and(|g| g.quota_us.is_some_and(|q| q > 0))
             || writes
                 .iter()
-                .any(|w| w.cgroup == path && w.file != "cpu.shares")
+                .any(|w| w.cgroup == path && LIMITS.contains(&w.file.as_str()))
     }
 }
 

@@ -1,10 +1,13 @@
 //! `result.json`: what was measured, in every run. The simulated runs are brought into the same
 //! form, so this is also the form of both sides of a comparison.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
+
+use super::case::Case;
+use super::into_workload::KIDS;
 
 /// A `result.json`.
 #[derive(Clone, Debug, Deserialize)]
@@ -208,31 +211,31 @@ impl Recorded {
         cpus.map(share).collect()
     }
 
-    /// Whether there is something to compare with.
-    pub(super) fn holds_numbers(&self, benchmark: bool) -> Result<(), String> {
-        if benchmark {
+    /// Whether it is the result of `case`, and holds something to compare with.
+    pub(super) fn fits(&self, case: &Case) -> Result<(), String> {
+        if self.case != case.name {
+            let (ours, theirs) = (&self.case, &case.name);
+            return Err(format!("case: '{ours}', but case.json is of '{theirs}'"));
+        }
+        if case.is_benchmark() {
             let printed = super::benchmark::untraced(&self.own_untraced_runs);
             let summary = self.own_untraced_summary.as_object();
-            return match printed.is_empty() && summary.is_none_or(|s| s.is_empty()) {
-                true => Err("own_untraced_runs: no number, expected what the benchmark \
-                             printed in at least one run"
-                    .into()),
-                false => Ok(()),
-            };
-        }
-        if self.runs.is_empty() {
+            if printed.is_empty() && summary.is_none_or(|s| s.is_empty()) {
+                return Err(
+                    "own_untraced_runs: no number, expected what the benchmark printed \
+                            in at least one run"
+                        .into(),
+                );
+            }
+        } else if self.runs.is_empty() {
             return Err("runs: none, expected at least one recorded run".into());
         }
+        let of_case: BTreeSet<&str> = match case.is_benchmark() {
+            true => super::traced::TASKS.into(),
+            false => case.tasks.iter().map(|t| t.name.as_str()).collect(),
+        };
         for (i, run) in self.runs.iter().enumerate() {
-            if run.tasks.is_empty() {
-                return Err(format!(
-                    "runs[{i}].tasks: none, expected the tasks of the case"
-                ));
-            }
-            if !(run.window_us.is_finite() && run.window_us > 0.0) {
-                let us = run.window_us;
-                return Err(format!("runs[{i}].window_us: {us}, expected more than 0"));
-            }
+            run.fits(&of_case).map_err(|e| format!("runs[{i}].{e}"))?;
         }
         Ok(())
     }
@@ -252,6 +255,30 @@ impl Recorded {
             return Err(format!("format: '{}' is not known", recorded.format));
         }
         Ok(recorded)
+    }
+}
+
+impl Run {
+    /// Whether it has the tasks of its case, and no others but the threads that they create.
+    fn fits(&self, of_case: &BTreeSet<&str>) -> Result<(), String> {
+        if self.tasks.is_empty() {
+            return Err("tasks: none, expected the tasks of the case".into());
+        }
+        let here: BTreeSet<&str> = self.tasks.keys().map(String::as_str).collect();
+        if let Some(missing) = of_case.difference(&here).next() {
+            return Err(format!(
+                "tasks: no '{missing}', which is a task of the case"
+            ));
+        }
+        let strange = here.difference(of_case).find(|name| **name != KIDS);
+        if let Some(name) = strange {
+            return Err(format!("tasks.{name}: the case has no such task"));
+        }
+        if !(self.window_us.is_finite() && self.window_us > 0.0) {
+            let us = self.window_us;
+            return Err(format!("window_us: {us}, expected more than 0"));
+        }
+        Ok(())
     }
 }
 

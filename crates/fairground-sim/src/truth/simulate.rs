@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairground::event::Event;
-use fairground::policy::{Features, find_profile};
+use fairground::policy::Features;
 use fairground::value::{TaskId, TgId};
 
 use super::case::{Case, Step, TaskWords, each_step};
@@ -21,6 +21,11 @@ pub const MACHINE: &str = "spr-guest-2cpu";
 
 /// What recording costs at each event, ns (README of the recordings, "Blind spots").
 const TRACER_NS: u64 = 130;
+
+/// From now on the tracer runs.
+pub(super) fn record(sim: &mut Sim<'_>) {
+    sim.host.tracer = TRACER_NS * NS;
+}
 
 /// `cpu.stat` is read for the first time so long before the window.
 const STAT_BEFORE_NS: u64 = 3_000_000;
@@ -47,20 +52,8 @@ impl Bench {
         machine: Machine,
         edges_us: &[f64],
     ) -> Result<Self, String> {
+        let features = super::kernel::features(&case.machine, &machine)?;
         let prepared = prepare(case, others)?;
-        let mut features = Features::default();
-        let profile = find_profile(PROFILE).ok_or("the profile is missing")?;
-        features.set_all(profile.sets);
-        if let Some(hz) = case.machine.hz {
-            features.hz = hz;
-        }
-        let cpus = machine.topology.nr_cpus() as u32;
-        if case.machine.cpus != cpus {
-            return Err(format!(
-                "machine.cpus: {} has {cpus} CPUs, the case {}",
-                machine.id, case.machine.cpus
-            ));
-        }
         let groups = match case.cgroups.is_empty() {
             true => BTreeMap::new(),
             false => groups(case),
@@ -92,7 +85,7 @@ impl Bench {
         };
         let mut sim = Sim::new(&setup).map_err(|e| e.to_string())?;
         sim.align_ticks(0);
-        sim.host.tracer = TRACER_NS * NS;
+        record(&mut sim);
         for (task, at_ns) in self.prepared.starts_ns.iter().enumerate() {
             sim.start_at(task, *at_ns);
         }

@@ -81,6 +81,9 @@ pub struct TaskTemplate {
     pub process: u32,
     /// Whether it is made as a thread of its process (`CLONE_VM | CLONE_THREAD`), which is cheaper.
     pub thread: bool,
+    /// Whether nice value, policy, slice and CPUs are those that its creator has at the time, not
+    /// the ones here.
+    pub inherits: bool,
     /// Bytes of distinct user memory that a microsecond of running pulls through the CPU's caches.
     pub footprint_bytes_per_us: u32,
     /// Placement at creation.
@@ -244,6 +247,7 @@ impl TaskTemplate {
             start_ns: 0,
             process,
             thread: false,
+            inherits: false,
             footprint_bytes_per_us: 0,
             placement: ForkPlacement::Fork,
         }

@@ -3,21 +3,26 @@
 //! dequeues and switches of `run-pelt.script.txt`; and the weight of each group entity.
 //!
 //! A transition is equal to the last bit, or different, or undetermined: what decides it is not
-//! in the recording, and [`Why`] says what.
+//! in the recording, and [`Why`] says what. That is decided by what is recorded around it, before
+//! anything is compared.
 
 mod records;
 mod rows;
 mod script;
 mod solve;
+mod weights;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairground::math::pelt::{SchedAvg, UTIL_AVG_UNCHANGED, util_est_update};
-use fairground::math::shares::calc_group_shares;
-use fairground::math::weight::nice_to_weight;
+use fairground::fair::load;
+use fairground::math::pelt::{SchedAvg, UTIL_AVG_UNCHANGED, get_pelt_divider, util_est_update};
+use fairground::math::weight::LoadWeight;
+use fairground::rq::Rq;
+use fairground::task::SchedEntity;
+use fairground::value::{CfsId, Cpu, SeId};
 use serde::Deserialize;
 
-use super::case::{Case, PolicyWords, Shares, TaskWords};
+use super::case::{Case, Step, each_step};
 pub use records::Kind;
 use records::Record;
 pub use rows::rows;
@@ -67,8 +72,8 @@ pub enum Why {
     Clock,
     /// More changes between two records than instants can be told apart.
     Many,
-    /// Equal within one unit of 1024 ns: an update inside a period leaves no record, but rounds.
-    Unit,
+    /// Who is in the group is not in the events: a task changes its group, or creates threads.
+    Members,
 }
 
 impl Why {
@@ -78,7 +83,7 @@ impl Why {
             Self::Moved => "a task was created or moved in between: its load is not recorded",
             Self::Clock => "the clock of load tracking stood still in between (throttled, steal)",
             Self::Many => "more than four changes in between, whose instants are known to some us",
-            Self::Unit => "within one unit of 1024 ns: updates inside a period are not recorded",
+            Self::Members => "who is in the group is not in the events (set_cgroup, spawn)",
         }
     }
 }
@@ -88,9 +93,12 @@ impl Why {
 pub struct Count {
     /// To the last bit.
     pub equal: usize,
-    /// Lines of those that are not.
+    /// Lines of those within one unit of 1024 ns, where an update that left no record may have
+    /// rounded: it was inside a period, in which there is an event or a tick.
+    pub rounded: Vec<usize>,
+    /// Lines of those that are neither.
     pub different: Vec<usize>,
-    /// Lines of those that nobody can tell.
+    /// Lines of those that nobody can tell, which is decided before they are compared.
     pub undetermined: BTreeMap<Why, Vec<usize>>,
 }
 
@@ -116,6 +124,7 @@ pub fn replay(case: &Case, files: &Files) -> Result<Report, Wrong> {
             .into_iter()
             .map(|(name, tid)| (tid, name))
             .collect(),
+        changing: changing(case),
     };
     let mut report = Report::new();
     let mut last: BTreeMap<(Kind, &str, u32), &Record> = BTreeMap::new();
@@ -134,8 +143,10 @@ pub fn replay(case: &Case, files: &Files) -> Result<Report, Wrong> {
             Kind::Task => replay.estimate(from, to, report.entry("util_est").or_default()),
             Kind::Group => {
                 let count = report.entry("weight").or_default();
-                let equal = from.weight == to.weight || replay.weight(&records, index);
-                count.add(equal, to.line);
+                // One that stays tells nothing: it need not have been computed again.
+                if from.weight != to.weight {
+                    count.add(replay.weight(&records, index), to.line);
+                }
             }
             Kind::Queue => {}
         }
@@ -158,6 +169,27 @@ struct Replay<'a> {
     script: Script,
     /// Tasks of the case by thread number.
     names: BTreeMap<u32, String>,
+    /// Groups whose tasks change: tasks come and go by themselves, or are created there.
+    changing: BTreeSet<String>,
+}
+
+/// Whether the group at `path` is the one at `above`, or below it.
+fn below(path: &str, above: &str) -> bool {
+    let rest = path.strip_prefix(above);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Groups that tasks enter or leave, or in which they create threads.
+fn changing(case: &Case) -> BTreeSet<String> {
+    let mut groups = BTreeSet::new();
+    for task in &case.tasks {
+        each_step(&task.program, &mut |step| match step {
+            Step::SetCgroup(path) => groups.extend([task.cgroup.clone(), path.clone()]),
+            Step::Spawn(_) => groups.extend([task.cgroup.clone()]),
+            _ => {}
+        });
+    }
+    groups
 }
 
 impl Replay<'_> {
@@ -170,10 +202,7 @@ impl Replay<'_> {
             return *name == r.id;
         }
         let task = self.case.tasks.iter().find(|t| t.name == *name);
-        task.is_some_and(|t| {
-            let below = t.cgroup.strip_prefix(r.id.as_str());
-            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
+        task.is_some_and(|t| below(&t.cgroup, &r.id))
     }
 
     fn transition(&self, all: &[Record], index: usize, from: &Record, count: &mut Count) {
@@ -187,6 +216,10 @@ impl Replay<'_> {
             return;
         }
         let stretches = self.stretches(from, to);
+        if let Some(why) = self.why(from, to, stretches.len()) {
+            count.undetermined.entry(why).or_default().push(to.line);
+            return;
+        }
         let mut starts = vec![from.avg];
         if to.kind == Kind::Queue {
             starts.extend(reweighted(all, index, from));
@@ -202,18 +235,25 @@ impl Replay<'_> {
             transition.fit()
         };
         let best = starts.into_iter().map(fit).min().unwrap_or(Fit::No);
-        let why = match best {
-            Fit::Equal => None,
-            Fit::Unit => Some(Why::Unit),
-            Fit::No => self.why(from, to, stretches.len()),
-        };
-        match why {
-            Some(why) => count.undetermined.entry(why).or_default().push(to.line),
-            None => count.add(best == Fit::Equal, to.line),
+        match best {
+            Fit::Unit if self.may_round(from, to) => count.rounded.push(to.line),
+            _ => count.add(best == Fit::Equal, to.line),
         }
     }
 
-    /// What keeps a transition from being told; asked only of those that are not equal.
+    /// Whether an update that left no record may have rounded the sums: in the period that `from`
+    /// left open there is an event of the CPU, or a tick.
+    fn may_round(&self, from: &Record, to: &Record) -> bool {
+        let left_ns = (1024 - i64::from(from.avg.period_contrib)) << 10;
+        let open = from.t_ns - BEFORE_NS..(from.t_ns + left_ns + NEAR_NS).min(to.t_ns);
+        let tick_ns = self.case.machine.tick_ns().cast_signed();
+        let tick = (open.start + tick_ns - 1).div_euclid(tick_ns) * tick_ns;
+        let moments = self.script.moments.get(&to.cpu);
+        let mut events = moments.into_iter().flatten().map(|m| m.t_ns);
+        open.contains(&tick) || events.any(|t| open.contains(&t))
+    }
+
+    /// What keeps a transition from being told; asked before it is compared.
     fn why(&self, from: &Record, to: &Record, stretches: usize) -> Option<Why> {
         let moved = |(t, pid): &(i64, u32)| {
             (from.t_ns - NEAR_NS..to.t_ns).contains(t) && self.inside(*pid, to)
@@ -223,7 +263,9 @@ impl Replay<'_> {
             .last_update_time
             .wrapping_sub(from.avg.last_update_time);
         let wall = to.t_ns - from.t_ns;
-        if to.cpu != from.cpu || self.script.moves.iter().any(moved) {
+        if to.kind != Kind::Task && self.changing.iter().any(|group| below(group, &to.id)) {
+            Some(Why::Members)
+        } else if to.cpu != from.cpu || self.script.moves.iter().any(moved) {
             Some(Why::Moved)
         } else if clock == 0 && to.kind != Kind::Task {
             // A second line at the same time: something was attached or propagated.
@@ -320,12 +362,7 @@ impl Replay<'_> {
             let mut queued = moment.queued.iter().filter_map(|pid| self.names.get(pid));
             queued.any(|name| *name == t.name)
         });
-        let weight = |t: &TaskWords| match t.policy {
-            PolicyWords::Idle => IDLE_WEIGHT,
-            _ => u64::from(nice_to_weight(t.nice)),
-        };
-        let sum = here.map(weight).sum();
-        weights.insert(sum);
+        weights.extend(weights::sums(here));
         if !queued {
             weights.insert(0);
         }
@@ -354,47 +391,10 @@ impl Replay<'_> {
         let new = util_est_update(old, avg.util_avg, avg.runnable_avg, 1024);
         let new = new.map_or(old, |n| n & !UTIL_AVG_UNCHANGED);
         let equal = to.avg.util_est == if slept { new } else { old };
-        match self.why(from, to, 0).filter(|_| !equal) {
+        match self.why(from, to, 0) {
             Some(why) => count.undetermined.entry(why).or_default().push(to.line),
             None => count.add(equal, to.line),
         }
-    }
-
-    /// Whether the weight of a group entity follows from one of the last states of its queue, with
-    /// what another CPU had published, or was about to publish, then.
-    fn weight(&self, all: &[Record], index: usize) -> bool {
-        let to = &all[index];
-        let group = self.case.cgroups.iter().find(|g| g.path == to.id);
-        let shares = match group.and_then(|g| g.shares.as_ref()) {
-            Some(Shares::Idle(_)) => IDLE_WEIGHT,
-            Some(Shares::Number(n)) => *n,
-            None => 1024,
-        };
-        let queue = |r: &&Record| r.kind == Kind::Queue && r.id == to.id;
-        let own = |r: &&Record| r.cpu == to.cpu;
-        let before = || all[..index].iter().rev().filter(queue);
-        let mut after = all[index..].iter().filter(queue);
-        let recent: Vec<&Record> = before().filter(own).take(RECENT).collect();
-        let mut published: BTreeSet<u64> = recent
-            .iter()
-            .map(|r| r.tg_load_avg.wrapping_sub(r.contrib))
-            .collect();
-        let other = before()
-            .filter(|r| !own(r))
-            .take(2)
-            .chain(after.find(|r| !own(r)));
-        published.extend(other.flat_map(|r| [r.contrib, r.avg.load_avg]));
-        recent.iter().any(|r| {
-            let weight = |others: &u64| {
-                let total = others.wrapping_add(r.contrib);
-                [r.weight, 0].into_iter().any(|queue_weight| {
-                    let load = r.avg.load_avg;
-                    to.weight
-                        == calc_group_shares(shares << 10, queue_weight, load, total, r.contrib)
-                })
-            };
-            published.iter().any(weight)
-        })
     }
 }
 
@@ -402,11 +402,6 @@ impl Replay<'_> {
 const NEAR_NS: i64 = 15_000;
 /// A change is up to this much after its event (clock and event are read one after the other).
 const BEFORE_NS: i64 = 500;
-/// Weight of `SCHED_IDLE` and of a `cpu.idle` group.
-const IDLE_WEIGHT: u64 = 3;
-/// States of a queue from which a weight may follow.
-const RECENT: usize = 3;
-
 /// The units after `from` around an event. Clock and wall differ by what interrupts took.
 fn units(from: &Record, to: &Record, t_ns: i64) -> std::ops::RangeInclusive<i64> {
     let since = |r: &Record| {
@@ -436,9 +431,19 @@ fn reweighted(all: &[Record], index: usize, from: &Record) -> Option<SchedAvg> {
     if late || old.avg.last_update_time != from.avg.last_update_time {
         return None;
     }
-    let mut avg = from.avg;
-    let part = |weight: u64| (weight >> 10).wrapping_mul(old.avg.load_sum);
-    let sum = avg.load_sum.wrapping_sub(part(old.weight));
-    avg.load_sum = sum.wrapping_add(part(new.weight));
-    Some(avg)
+    // The engine's own functions, on a queue with that one entity.
+    let mut rq = Rq::new(Cpu(from.cpu), 0, 1024);
+    rq.cfs[0].avg = from.avg;
+    rq.se = vec![SchedEntity {
+        avg: old.avg,
+        load: LoadWeight::new(old.weight),
+        ..SchedEntity::default()
+    }];
+    let (queue, entity) = (CfsId(0), SeId(0));
+    load::dequeue_load_avg(&mut rq, queue, entity);
+    let se = &mut rq.se[0];
+    se.load = LoadWeight::new(new.weight);
+    se.avg.load_avg = (new.weight >> 10) * se.avg.load_sum / get_pelt_divider(&se.avg);
+    load::enqueue_load_avg(&mut rq, queue, entity);
+    Some(rq.cfs[0].avg)
 }

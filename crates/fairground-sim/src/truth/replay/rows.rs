@@ -3,8 +3,12 @@
 use super::Report;
 use crate::truth::row::{Row, Sample, Verdict};
 
+/// Why some may be a unit apart.
+const ROUNDED: &str =
+    "within one unit: in the open period is an event or a tick, whose update leaves no line";
+
 /// The rows of a report: recorded are the transitions that can be told, simulated those that are
-/// equal; and one row for each reason why some cannot be told.
+/// equal; those within a unit; and one row for each reason why some cannot be told.
 #[must_use]
 pub fn rows(case: &str, report: &Report) -> Vec<Row> {
     let one = |mean: usize| Sample {
@@ -50,9 +54,20 @@ pub fn rows(case: &str, report: &Report) -> Vec<Row> {
             ..row.clone()
         });
         let skipped: Vec<Row> = skipped.collect();
+        let rounded = count.rounded.len();
+        let rounded = (rounded > 0).then(|| Row {
+            metric: format!("run-pelt.{what}.rounded"),
+            recorded: one(rounded),
+            simulated: Some(one(rounded)),
+            tolerance: Some(1.0),
+            verdict: Verdict::Tolerance,
+            reason: Some(format!("{ROUNDED}: lines {}", lines(&count.rounded))),
+            ..row.clone()
+        });
         if told > 0 {
             rows.push(row);
         }
+        rows.extend(rounded);
         rows.extend(skipped);
     }
     rows

@@ -9,11 +9,10 @@ use fairground::system::System;
 use fairground::value::Cpu;
 use serde::{Deserialize, Deserializer};
 
-use super::files::File;
-use super::machine::Guest;
+use super::files::{File, Recording};
 use super::row::{DecisionRow, rows};
 use super::text::{Amount, Bit, Tasks, amount, bit};
-use super::{busiest, detach, state, words};
+use super::{busiest, detach, runs, state, words};
 use crate::truth::TruthError;
 
 /// `[is_local, first CPU, weight, group_type, idle_cpus, load, capacity, util, runnable,
@@ -90,8 +89,9 @@ pub(super) struct Detached {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
-    #[serde(default, rename = "case")]
-    pub _case: String,
+    /// The run and its number, as in `bal_few_2x8#0`.
+    #[serde(default)]
+    pub case: String,
     #[serde(rename = "t")]
     pub _t: f64,
     #[serde(rename = "by_cpu")]
@@ -189,14 +189,15 @@ impl Record {
 
 /// Replays a file.
 pub(super) fn check(
+    recording: &Recording,
     file: &File<'_>,
-    guest: &Guest,
     changes: &[(&str, &str)],
 ) -> Result<Vec<DecisionRow>, TruthError> {
+    let guest = &recording.machine(file)?;
     let sys = state::system(guest, changes);
     let mut from_sums = busiest::Counts::new(file.name);
     let mut from_words = words::Counts::new(file.name);
-    let mut taken = detach::Counts::new(file.name, guest, changes);
+    let mut taken = detach::Counts::new(file.name, guest, changes, runs::at_root(recording, file)?);
     for record in file.json_lines::<Record>() {
         let (line, r) = record?;
         let error = |what| file.error(line, what);

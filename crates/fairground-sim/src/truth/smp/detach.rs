@@ -4,6 +4,8 @@
 //! it tells nothing, so here they may not leave the queue. What the engine decides is what is left
 //! to decide: whether each may go at its size, what it takes off the amount, and when to stop.
 
+use std::collections::BTreeSet;
+
 use fairground::balance::{LbEnv, MigrationType, detach_tasks, reset_interval};
 use fairground::cx::Cx;
 use fairground::rq::Rq;
@@ -26,17 +28,25 @@ const NOW_NS: u64 = 2_000_000_000;
 
 const SEVERAL: &str = "tasks that may not go to the pulling CPU went to others of its group";
 const MISFIT: &str = "a misfit takes the whole amount, whatever it is";
-const QUEUE_LOAD: &str = "the load of the queue, or of the tasks' group there, is not recorded";
+const QUEUE_LOAD: &str = "the load of the queue is not recorded: it is one of a group's";
+const GROUPED: &str = "tasks are in groups, whose load there is not recorded, or no run tells it";
 
 /// Counts of a file.
 pub(super) struct Counts {
     detached: Count,
     interval: Count,
     sys: System,
+    /// Runs whose tasks are all at the root.
+    at_root: BTreeSet<String>,
 }
 
 impl Counts {
-    pub(super) fn new(case: &str, guest: &Guest, changes: &[(&str, &str)]) -> Self {
+    pub(super) fn new(
+        case: &str,
+        guest: &Guest,
+        changes: &[(&str, &str)],
+        at_root: BTreeSet<String>,
+    ) -> Self {
         let mut sys = state::system(guest, changes);
         for _ in 0..=TURNS_MAX {
             sys.add_task(TgId::ROOT);
@@ -45,6 +55,7 @@ impl Counts {
             detached: Count::new(case, "detached"),
             interval: Count::new(case, "interval_after"),
             sys,
+            at_root,
         }
     }
 
@@ -78,13 +89,15 @@ impl Counts {
         }
         let elsewhere = |d: &Detached| d.dst != r.dst_cpu;
         let load = match busiest.migration_type {
-            Unit::Load => queue_load(r, busiest, first),
+            Unit::Load => queue_load(r, busiest),
             _ => Some(0),
         };
+        let at_root = busiest.migration_type != Unit::Load || self.at_root.contains(&r.case);
         match (busiest.migration_type, load) {
             (Unit::Misfit, _) => self.detached.skip(MISFIT),
             _ if r.detached.iter().any(elsewhere) => self.detached.skip(SEVERAL),
             (_, None) => self.detached.skip(QUEUE_LOAD),
+            _ if !at_root => self.detached.skip(GROUPED),
             (_, Some(load)) => {
                 let attempt = Attempt {
                     r,
@@ -133,17 +146,11 @@ fn turns(r: &Record) -> Result<Turns, String> {
     })
 }
 
-/// Load of the queue that tasks are taken from, if it is recorded: its group is that one CPU. The
-/// part of the first task in it must be what was taken off; else the tasks are in groups.
-fn queue_load(r: &Record, busiest: &Busiest, first: &Detached) -> Option<u64> {
-    let row = r
-        .groups
-        .iter()
-        .find(|row| row.1 == busiest.group_first_cpu)?;
-    let load = row.5.0;
-    let taken = busiest.imbalance.wrapping_sub(first.imbalance_left);
-    let part = u128::from(first.load_avg) * u128::from(load) / u128::from(load + 1);
-    (row.2 == 1 && i128::from(taken) == part.max(1) as i128).then_some(load)
+/// Load of the queue that tasks are taken from, if it is recorded: its group is that one CPU.
+fn queue_load(r: &Record, busiest: &Busiest) -> Option<u64> {
+    let first = busiest.group_first_cpu;
+    let row = r.groups.iter().find(|row| row.1 == first)?;
+    (row.2 == 1).then_some(row.5.0)
 }
 
 /// What is replayed of one attempt.

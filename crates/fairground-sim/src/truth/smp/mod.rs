@@ -97,7 +97,7 @@ pub fn check_decisions(
     match file.kind {
         Kind::Topology => machine::check(&file),
         Kind::Choice => choice::check(&file, &recording.machine(&file)?, changes),
-        Kind::Attempts => attempt::check(&file, &recording.machine(&file)?, changes),
+        Kind::Attempts => attempt::check(recording, &file, changes),
         Kind::Intervals => tables::intervals(&file, &recording.machine(&file)?),
         Kind::Updates => tables::updates(&file),
         Kind::GroupShares => tables::group_shares(&file),

@@ -1,36 +1,14 @@
-//! A recorded state in the engine's published words, and a host that only knows the time.
+//! A recorded state in the engine's published words, with a host that only knows the time.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::cx::Cx;
-use fairground::host::{Host, Kick, Timer};
 use fairground::system::System;
-use fairground::task::Task;
 use fairground::topology::Topology;
 use fairground::value::Cpu;
 
 use super::machine::Guest;
-
-/// A host for decisions that read and answer.
-#[derive(Debug, Default)]
-pub(super) struct Quiet {
-    /// What the clock says, ns.
-    pub now: u64,
-}
-
-impl Host for Quiet {
-    fn clock(&mut self) -> u64 {
-        self.now
-    }
-    fn resched(&mut self, _: Cpu) {}
-    fn park(&mut self, _: Task) {}
-    fn start_timer(&mut self, _: Timer, _: u64) {}
-    fn cancel_timer(&mut self, _: Timer) {}
-    fn kick(&mut self, _: Cpu, _: Kick) {}
-    fn random(&mut self) -> u32 {
-        0
-    }
-}
+pub(super) use crate::host::Quiet;
 
 /// The machine of a recording with its kernel, some decisions changed, all CPUs at full capacity.
 pub(super) fn system(guest: &Guest, changes: &[(&str, &str)]) -> System {

@@ -253,8 +253,7 @@ pub(super) fn group_shares(file: &File<'_>) -> Result<Vec<DecisionRow>, TruthErr
 pub(super) struct EventRow {
     #[serde(rename = "t")]
     _t: f64,
-    #[serde(rename = "cpu")]
-    _cpu: u32,
+    pub cpu: u32,
     pub event: String,
     pub text: String,
 }

@@ -63,14 +63,12 @@ impl Counts {
             Some((src.map_or(-1, |cpu| i64::from(cpu.0)), busiest.imbalance))
         });
         let theirs = r.busiest.as_ref().map(|b| (b.src_cpu, b.imbalance));
-        match (ours, theirs) {
-            (Some(ours), Some((-1, amount))) if ours.1 == amount && ours.0 != -1 => {
-                self.src_cpu.skip(GONE);
-            }
-            _ => self.src_cpu.compare(ours == theirs, line, || {
-                format!("CPU and amount {ours:?} instead of {theirs:?}")
-            }),
+        if theirs.is_some_and(|(src, _)| src == -1) {
+            return self.src_cpu.skip(GONE);
         }
+        self.src_cpu.compare(ours == theirs, line, || {
+            format!("CPU and amount {ours:?} instead of {theirs:?}")
+        });
     }
 
     fn balancer(&mut self, sys: &System, env: LbEnv<'_>, line: usize, r: &Record) {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde::Deserialize;
 
-use super::{guest, row, skipped};
+use super::{guest, on, row, skipped};
 use crate::machine::Sim;
 use crate::machine_file::Machine;
 use crate::truth::smp::files::{File, Recording};
@@ -179,7 +179,8 @@ pub(in crate::truth::smp) fn kicks(
     let mut rows = Vec::new();
     for (line, r) in file.rows::<Kicks>()? {
         let of_row = kicks_row(recording, file.name, &r);
-        rows.extend(of_row.map_err(|what| file.error(line, what))?);
+        let of_row = of_row.map_err(|what| file.error(line, what))?.into_iter();
+        rows.extend(of_row.map(|row| on(&r.topology, row)));
     }
     Ok(rows)
 }

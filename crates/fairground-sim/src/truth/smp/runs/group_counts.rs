@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::counters::{
     BIRTH_NS, Load, SETTLE_NS, Switch, TASKS_MAX, WINDOW_NS, Words, counted, forever, machine_of,
 };
-use super::{guest, row, skipped};
+use super::{guest, on, row, skipped};
 use crate::machine::Sim;
 use crate::rng::{Purpose, generator};
 use crate::truth::smp::files::{File, Recording};
@@ -170,13 +170,14 @@ pub(in crate::truth::smp) fn h_load(
         let metric = format!("h_load_walks[{} {name}]", case.topology);
         let each = (case.calls as f64 * case.depth as f64).max(1.0);
         let theirs = [case.walked as f64 / each];
-        rows.push(match ours.is_empty() {
+        let row = match ours.is_empty() {
             false => row(file.name, &metric, &theirs, &ours),
             true => {
                 let why = "no simulated balancing asked for the load of a task";
                 skipped(file.name, &metric, &theirs, why)
             }
-        });
+        };
+        rows.push(on(&case.topology, row));
     }
     Ok(rows)
 }
@@ -189,7 +190,8 @@ pub(in crate::truth::smp) fn tg_load_avg(
     let mut rows = Vec::new();
     for (line, r) in file.rows::<TgLoadAvg>()? {
         let of_row = tg_row(recording, file.name, &r);
-        rows.push(of_row.map_err(|what| file.error(line, what))?);
+        let of_row = of_row.map_err(|what| file.error(line, what))?;
+        rows.push(on(&r.topology, of_row));
     }
     Ok(rows)
 }
@@ -239,6 +241,12 @@ fn tg_row(recording: &Recording, case: &str, r: &TgLoadAvg) -> Result<Row, Strin
         if let Some(template) = load.0.templates.last_mut() {
             template.cgroup = Some(group);
         }
+    }
+    if mode == "pipe" && tasks % 2 == 1 {
+        // The last one has nobody to answer it.
+        load.0.chans.push(Chan {
+            kind: ChanKind::PIPE,
+        });
     }
     let period = match r.ratelimit {
         Switch::On => "1000000",

@@ -38,14 +38,8 @@ struct Phases {
 }
 
 /// Of the trace clock modulo a tick, ticks of CPU 0 are at 0.87 ms (2x8) and 1.44 (2x8x2), storms
-/// at 1.68 and 3.18, the timer at 2.61 and 1.77. Of 1x16 there are no ticks; it is taken to be as
-/// 2x8, without the timer.
+/// at 1.68 and 3.18, the timer at 2.61 and 1.77.
 const PHASES: &[Phases] = &[
-    Phases {
-        topology: "1x16",
-        storm_ns: 810_000,
-        timer_ns: None,
-    },
     Phases {
         topology: "2x8",
         storm_ns: 810_000,
@@ -58,9 +52,31 @@ const PHASES: &[Phases] = &[
     },
 ];
 
+/// What is taken of machines of which these are not known: the storms of 2x8, and no timer. Of
+/// 1x16 there are storms, but no ticks to compare with.
+const OTHER: Phases = Phases {
+    topology: "",
+    storm_ns: 810_000,
+    timer_ns: None,
+};
+
+fn known(topology: &str) -> Option<&'static Phases> {
+    PHASES.iter().find(|p| p.topology == topology)
+}
+
 fn phases(topology: &str) -> &'static Phases {
-    let known = PHASES.iter().find(|p| p.topology == topology);
-    known.unwrap_or(&PHASES[0])
+    known(topology).unwrap_or(&OTHER)
+}
+
+/// What is assumed of a machine, if something is.
+pub(super) fn assumed(topology: &str) -> Option<String> {
+    known(topology).is_none().then(|| {
+        format!(
+            "assumed, since it is not known of {topology}: storms begin {} us after a tick, and no \
+             timer comes beside it",
+            OTHER.storm_ns / 1000
+        )
+    })
 }
 
 /// How long after a tick storms begin, ns.

@@ -4,7 +4,7 @@ use fairground::value::{CpuMask, TaskId};
 
 use super::measure::{Ran, all_busy, apart, load, placements, window};
 use super::recorded::{Run, START_NS, TICK_NS};
-use super::{guest, row, skipped};
+use super::{guest, on, row, skipped};
 use crate::machine_file::Machine;
 use crate::truth::smp::files::{File, Recording};
 use crate::truth::{Row, TruthError};
@@ -48,7 +48,8 @@ pub(in crate::truth::smp) fn check(
         let simulated: Result<Vec<Numbers>, String> =
             guest::SEEDS.map(|seed| bench.simulate(seed)).collect();
         let case = format!("{}#{}", file.name, run.index);
-        rows.extend(bench.rows(&case, &simulated.map_err(error)?));
+        let of_run = bench.rows(&case, &simulated.map_err(error)?).into_iter();
+        rows.extend(of_run.map(|row| on(&run.topology, row)));
     }
     Ok(rows)
 }

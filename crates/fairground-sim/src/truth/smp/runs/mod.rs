@@ -26,6 +26,7 @@ pub(super) use counters::kicks;
 pub(super) use group_counts::{h_load, tg_load_avg};
 pub(super) use hogs::check as hogs;
 pub(super) use pelt_runs::check as pelt_runs;
+pub(super) use recorded::at_root;
 pub(super) use storm::check as storm;
 
 use crate::truth::tolerance::Tolerance;
@@ -125,8 +126,8 @@ pub(super) fn row(case: &str, what: &str, recorded: &[f64], simulated: &[f64]) -
     let band = BANDS.iter().find(|band| band.metric == metric);
     debug_assert!(band.is_some(), "{metric} is not in the table");
     let tolerance = band.map_or(Tolerance::Skipped("no tolerance"), |b| b.tolerance);
-    let left = sample(recorded);
-    let right = sample(simulated);
+    let left = Sample::of(recorded);
+    let right = Sample::of(simulated);
     let near = tolerance.holds(left.mean, right.mean, 0.0, 0.0);
     let low = recorded.iter().copied().fold(f64::INFINITY, f64::min);
     let high = recorded.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -148,6 +149,14 @@ pub(super) fn row(case: &str, what: &str, recorded: &[f64], simulated: &[f64]) -
     }
 }
 
+/// A row of a run on the machine `topology`, with what is assumed of that.
+pub(super) fn on(topology: &str, row: Row) -> Row {
+    Row {
+        reason: row.reason.clone().or_else(|| guest::assumed(topology)),
+        ..row
+    }
+}
+
 /// A row that is not compared.
 pub(super) fn skipped(case: &str, what: &str, recorded: &[f64], why: &str) -> Row {
     Row {
@@ -156,18 +165,6 @@ pub(super) fn skipped(case: &str, what: &str, recorded: &[f64], why: &str) -> Ro
         reason: Some(why.to_string()),
         ..row(case, what, recorded, recorded)
     }
-}
-
-fn sample(values: &[f64]) -> Sample {
-    let n = values.len();
-    let mean = values.iter().sum::<f64>() / n.max(1) as f64;
-    let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
-    let sd = if n > 1 {
-        (square / (n - 1) as f64).sqrt()
-    } else {
-        0.0
-    };
-    Sample { mean, sd, n }
 }
 
 #[cfg(test)]
@@ -183,6 +180,15 @@ mod tests {
         assert_eq!(verdict(&[4.0, 4.0], 5.9), Verdict::Tolerance);
         assert_eq!(verdict(&[4.0, 4.0], 6.1), Verdict::Miss);
         assert_eq!(verdict(&[4.0], 4.0), Verdict::Tolerance);
+    }
+
+    #[test]
+    fn what_is_assumed_of_a_machine_is_told() {
+        let of = |topology| on(topology, row("c", "kicks_per_s[x]", &[4.0], &[4.0])).reason;
+        assert_eq!(of("2x8"), None);
+        assert!(of("1x8").is_some_and(|r| r.contains("assumed") && r.contains("1x8")));
+        let skipped = skipped("c", "kicks_per_s[x]", &[4.0], "why");
+        assert_eq!(on("1x8", skipped).reason.as_deref(), Some("why"));
     }
 
     #[test]

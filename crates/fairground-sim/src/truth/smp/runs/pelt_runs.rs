@@ -2,16 +2,17 @@
 //!
 //! A dump of all queues takes some ms, so what is compared is the sum of a group over its queues.
 //! All tasks sleep until one instant, and run from then on as their set says. Where each of them
-//! sleeps is taken from its first wake-up in `pelt/events_*.csv`, if there is that file.
+//! sleeps is taken from its first wake-up in `pelt/events_*.csv`, if there is that file; where that
+//! file shows one outside its list of CPUs, the lists of the run did not hold, and all are free.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairground::value::{Cpu, CpuMask, TgId};
 use serde::Deserialize;
 
 use super::hogs::{add_mask, group, shift_loops};
 use super::recorded::{Set, TICK_NS};
-use super::{guest, row, skipped};
+use super::{guest, on, row, skipped};
 use crate::machine::Sim;
 use crate::truth::smp::files::{File, Recording};
 use crate::truth::smp::tables::EventRow;
@@ -42,9 +43,20 @@ struct Run {
 
 /// A task; of what the set says already, nothing is used.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Thread {
     pid: u32,
     set: usize,
+    #[serde(default, rename = "cg")]
+    _cg: String,
+    #[serde(default, rename = "shares")]
+    _shares: u64,
+    #[serde(default, rename = "nice")]
+    _nice: i8,
+    #[serde(default, rename = "cpus")]
+    _cpus: serde_json::Value,
+    #[serde(default, rename = "kind")]
+    _kind: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -90,8 +102,8 @@ pub(in crate::truth::smp) fn check(
     let guest = recording.guest(&run.topology);
     let guest = guest.ok_or_else(|| error(format!("no machine '{}'", run.topology)))??;
     let machine = guest::machine(&run.topology, &guest).map_err(error)?;
-    let starts = starts(recording, file.name)?;
-    let bench = Bench::new(&run, machine.topology.nr_cpus(), &starts).map_err(error)?;
+    let seen = seen(recording, file.name)?;
+    let bench = Bench::new(&run, machine.topology.nr_cpus(), &seen).map_err(error)?;
     let features = crate::truth::smp::features(&[]);
     let simulate = |seed| {
         let mut sim = guest::sim(&machine, features.clone(), &bench.workload, seed)?;
@@ -99,65 +111,79 @@ pub(in crate::truth::smp) fn check(
         bench.sums(&mut sim)
     };
     let ours: Result<Vec<Sums>, String> = guest::SEEDS.map(simulate).collect();
-    Ok(bench.rows(
-        file.name,
-        &run,
-        machine.topology.nr_cpus(),
-        &ours.map_err(error)?,
-    ))
+    let cpus = machine.topology.nr_cpus();
+    let rows = bench.rows(file.name, &run, cpus, &ours.map_err(error)?);
+    Ok(rows.into_iter().map(|row| on(&run.topology, row)).collect())
 }
 
-/// The CPU on which each task wakes first, by its number.
-fn starts(recording: &Recording, run: &str) -> Result<BTreeMap<u32, u32>, TruthError> {
+/// Where the events show the tasks, by their numbers.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Seen {
+    /// The CPU on which each wakes first.
+    starts: BTreeMap<u32, u32>,
+    /// All CPUs on which each is woken, runs, or to which it moves.
+    places: BTreeMap<u32, BTreeSet<u32>>,
+}
+
+fn seen(recording: &Recording, run: &str) -> Result<Seen, TruthError> {
     let name = run.replace("/run_", "/events_").replace(".json", ".csv");
-    let mut starts = BTreeMap::new();
+    let mut seen = Seen::default();
     let Some(file) = recording.file_if_there(&name) else {
-        return Ok(starts);
+        return Ok(seen);
     };
     for (_, event) in file.rows::<EventRow>()? {
-        let both = (event.number("pid"), event.number("target_cpu"));
-        if let ("sched_wakeup", (Some(pid), Some(cpu))) = (event.event.as_str(), both) {
-            starts.entry(pid).or_insert(cpu);
+        let (who, place) = match event.event.as_str() {
+            "sched_wakeup" => (event.number("pid"), event.number("target_cpu")),
+            "sched_migrate_task" => (event.number("pid"), event.number("dest_cpu")),
+            "sched_switch" => (event.number("next_pid"), Some(event.cpu)),
+            _ => continue,
+        };
+        let (Some(pid), Some(cpu)) = (who, place) else {
+            continue;
+        };
+        if event.event == "sched_wakeup" {
+            seen.starts.entry(pid).or_insert(cpu);
         }
+        seen.places.entry(pid).or_default().insert(cpu);
     }
-    Ok(starts)
+    Ok(seen)
 }
 
-/// Whether a dump shows the group at `path` at work on a CPU that neither its tasks nor those of
-/// groups below may use: more than the tenth of one that a task may have left behind where it was
-/// created.
-fn leaves(run: &Run, path: &str, sets: &[Set], cpus: usize) -> Result<bool, String> {
-    let mut mask = CpuMask::empty();
-    for set in sets.iter().filter(|set| set.count > 0) {
-        let below = set.cgroup.strip_prefix(path);
-        if below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
-            mask = mask.or(&set.mask(cpus)?);
+impl Run {
+    /// Whether an event shows a task where its set's list of CPUs does not let it be: then the
+    /// lists did not hold in this run.
+    fn strays(&self, sets: &[Set], cpus: usize, seen: &Seen) -> Result<bool, String> {
+        for task in &self.tasks {
+            let set = sets
+                .get(task.set)
+                .ok_or_else(|| format!("tasks: no set {}", task.set))?;
+            let mask = set.mask(cpus)?;
+            let mut places = seen.places.get(&task.pid).into_iter().flatten();
+            if places.any(|cpu| !mask.has(Cpu(*cpu))) {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
-    let mut queues = run.dumps.iter().flat_map(|d| &d.cfs_rqs);
-    Ok(queues.any(|q| {
-        let cpu = Cpu(q.cpu);
-        q.path.trim_start_matches('/') == path && !mask.has(cpu) && q.util_avg > 102.4
-    }))
 }
 
 impl Bench {
-    fn new(run: &Run, cpus: usize, starts: &BTreeMap<u32, u32>) -> Result<Self, String> {
+    fn new(run: &Run, cpus: usize, seen: &Seen) -> Result<Self, String> {
         let mut w = Workload::new("pelt", Vec::new());
         let mut used = CpuMask::empty();
         let specs: Vec<&str> = run.spec.split('+').collect();
         let sets: Result<Vec<Set>, String> = specs.iter().map(|words| set(words)).collect();
         let sets = sets?;
+        let strays = run.strays(&sets, cpus, seen)?;
         for (i, (set, words)) in sets.iter().zip(&specs).enumerate() {
             let place = group(&mut w, &set.cgroup, set.shares)?;
             if set.count == 0 {
                 continue;
             }
-            let mut allowed = set.mask(cpus)?;
-            // In one recording tasks were free although the specification has a list.
-            if !set.cgroup.is_empty() && leaves(run, &set.cgroup, &sets, cpus)? {
-                allowed = CpuMask::first_n(cpus);
-            }
+            let allowed = match strays {
+                true => CpuMask::first_n(cpus),
+                false => set.mask(cpus)?,
+            };
             used = used.or(&allowed);
             let mask = add_mask(&mut w, allowed.iter().map(|c| c.0).collect());
             let mut ops = set.ops()?;
@@ -172,7 +198,7 @@ impl Bench {
             let pids = run.tasks.iter().filter(|t| t.set == i).map(|t| t.pid);
             let mut pids = pids.collect::<Vec<_>>().into_iter();
             for _ in 0..set.count.min(TASKS_MAX + 1) {
-                let start = pids.next().and_then(|pid| starts.get(&pid));
+                let start = pids.next().and_then(|pid| seen.starts.get(&pid));
                 let start = start.filter(|cpu| allowed.has(Cpu(**cpu)));
                 let mut template = TaskTemplate::new(*words, program, 1);
                 template.thread = true;
@@ -320,13 +346,12 @@ mod tests {
                       1.2,5,sched_wakeup,comm=b pid=8 prio=120 target_cpu=005\n";
         let name = "pelt/events_x_2x8.csv".to_string();
         let recording = Recording::new([(name, events.to_string())]);
-        let found = starts(&recording, "pelt/run_x_2x8.json").unwrap();
-        assert_eq!(found, BTreeMap::from([(7, 2), (8, 5)]));
-        assert!(
-            starts(&recording, "pelt/run_y_2x8.json")
-                .unwrap()
-                .is_empty()
-        );
+        let found = seen(&recording, "pelt/run_x_2x8.json").unwrap();
+        assert_eq!(found.starts, BTreeMap::from([(7, 2), (8, 5)]));
+        let places = [(7, [2, 3]), (8, [0, 5])].map(|(pid, cpus)| (pid, BTreeSet::from(cpus)));
+        assert_eq!(found.places, places.into());
+        let none = seen(&recording, "pelt/run_y_2x8.json").unwrap();
+        assert_eq!(none, Seen::default());
     }
 
     #[test]

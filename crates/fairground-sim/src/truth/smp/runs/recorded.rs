@@ -1,10 +1,12 @@
 //! `balance/run_*.json` as it is written: sets of tasks, windows, placements, migrations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairground::value::CpuMask;
 use serde::Deserialize;
 
+use crate::truth::TruthError;
+use crate::truth::smp::files::{File, Recording};
 use crate::truth::smp::text::cpu_list;
 use crate::workload::program::{Dur, FOREVER, Ns, Op};
 
@@ -23,8 +25,7 @@ const TASKS_MAX: u32 = 4096;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Run {
-    #[serde(rename = "case")]
-    pub _case: String,
+    pub case: String,
     pub index: u32,
     pub topology: String,
     pub sets: Vec<Set>,
@@ -80,6 +81,28 @@ pub(super) struct Window {
     pub t1_ns: u64,
     /// `[pid, run_ns, wait_ns, slices, cpu_at_end, nr_migrations_so_far]`
     pub tasks: Vec<(i64, u64, u64, u64, u32, u64)>,
+}
+
+/// Runs beside a file of attempts (`run_X.json` of `lb_decisions_X.jsonl`) in which no task is in a
+/// group, as `X#NUMBER`.
+pub(in crate::truth::smp) fn at_root(
+    recording: &Recording,
+    attempts: &File<'_>,
+) -> Result<BTreeSet<String>, TruthError> {
+    let name = attempts.name.replace("/lb_decisions_", "/run_");
+    let name = name.replace(".jsonl", ".json");
+    let Some(file) = recording.file_if_there(&name) else {
+        return Ok(BTreeSet::new());
+    };
+    let runs: Vec<Run> = file.json()?;
+    let free = runs.iter().filter(|run| {
+        run.sets
+            .iter()
+            .all(|set| set.cgroup.trim_matches('/').is_empty())
+    });
+    Ok(free
+        .map(|run| format!("{}#{}", run.case, run.index))
+        .collect())
 }
 
 impl Set {

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fairground::value::CpuMask;
 use serde::Deserialize;
 
 use super::measure::placements;
-use super::{guest, row};
+use super::{guest, on, row};
 use crate::truth::smp::files::{File, Recording};
+use crate::truth::smp::text::cpu_list;
 use crate::truth::{Row, TruthError};
 use crate::workload::program::{Dur, Ns, Op, Program, TaskTemplate, Until, Workload};
 
@@ -83,6 +85,12 @@ pub(in crate::truth::smp) fn check(
         let guest = recording.guest(&storm.topology);
         let guest = guest.ok_or_else(|| error(format!("no machine '{}'", storm.topology)))??;
         let machine = guest::machine(&storm.topology, &guest).map_err(error)?;
+        let cpus = machine.topology.nr_cpus();
+        let hogs = storm.background().map_err(error)?;
+        if hogs.is_some_and(|hogs| !hogs.is_subset(&CpuMask::first_n(cpus))) {
+            let list = &storm.background_cpus;
+            return Err(error(format!("background_cpus: '{list}' of {cpus} CPUs")));
+        }
         let workload = storm.workload(guest::state_record_ns(&machine));
         workload.validate().map_err(error)?;
         let tie = match storm.tie_break {
@@ -104,7 +112,8 @@ pub(in crate::truth::smp) fn check(
             })
             .collect();
         let ours = simulated.map_err(error)?;
-        rows.push(row(file.name, &storm.metric(), recorded, &ours));
+        let row = row(file.name, &storm.metric(), recorded, &ours);
+        rows.push(on(&storm.topology, row));
     }
     Ok(rows)
 }
@@ -117,12 +126,7 @@ impl Storm {
         if self.child_work_us > 10_000_000 {
             return Err("child_work_us: expected up to 10000000".into());
         }
-        if !matches!(self.background_cpus.as_str(), "" | "all") {
-            let cpus = &self.background_cpus;
-            return Err(format!(
-                "background_cpus: '{cpus}', expected all or nothing"
-            ));
-        }
+        self.background()?;
         let targets: Result<Vec<u32>, _> =
             self.targets.split_whitespace().map(str::parse).collect();
         let targets = targets.map_err(|e| format!("targets: {e}"))?;
@@ -135,6 +139,16 @@ impl Storm {
             ));
         }
         Ok(())
+    }
+
+    /// The CPUs of the hogs beside the storm, if not all.
+    fn background(&self) -> Result<Option<CpuMask>, String> {
+        match self.background_cpus.as_str() {
+            "" | "all" => Ok(None),
+            list => cpu_list(list)
+                .map(Some)
+                .map_err(|e| format!("background_cpus: {e}")),
+        }
     }
 
     fn config(&self) -> Config {
@@ -161,7 +175,16 @@ impl Storm {
         };
         let (topology, n, work) = (&self.topology, self.n, self.child_work_us);
         let hogs = self.background_hogs;
-        format!("distinct_cpus[{series} {topology} n={n} work={work} hogs={hogs} {tie}]")
+        let kind = match self.kind {
+            Kind::Thread => "",
+            Kind::Process => " process",
+        };
+        let cpus = match self.background_cpus.as_str() {
+            "" | "all" => String::new(),
+            cpus => format!(" on {cpus}"),
+        };
+        let what = format!("{topology} n={n} work={work}{kind} hogs={hogs}{cpus}");
+        format!("distinct_cpus[{series} {what} {tie}]")
     }
 
     fn start_ns(&self) -> Ns {
@@ -193,6 +216,10 @@ impl Storm {
             });
             let mut template = TaskTemplate::new(name, i as u32, 1);
             template.thread = name == "child" && self.kind == Kind::Thread;
+            if let ("hog", Ok(Some(cpus))) = (name, self.background()) {
+                w.masks = vec![cpus.iter().map(|cpu| cpu.0).collect()];
+                template.affinity = Some(0);
+            }
             w.templates.push(template);
         }
         w.initial = vec![0; self.background_hogs as usize];

@@ -1,0 +1,172 @@
+//! Writes to the control files of a case's groups, cgroup v1 or v2, as the kernel takes them: what
+//! it refuses is refused here, what it clamps is clamped.
+
+use super::case::number;
+use crate::workload::program::{Cgroup, CgroupWrite, Ns};
+use crate::workload::validate::SHARES;
+
+const US: Ns = 1_000;
+
+/// What a group's files hold, as far as later writes depend on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Files {
+    quota_ns: Option<Ns>,
+    period_ns: Ns,
+    burst_ns: Ns,
+    idle: bool,
+}
+
+impl From<&Cgroup> for Files {
+    fn from(group: &Cgroup) -> Self {
+        Self {
+            quota_ns: group.quota_ns,
+            period_ns: group.period_ns,
+            burst_ns: group.burst_ns,
+            idle: group.idle,
+        }
+    }
+}
+
+/// Names of the files that limit a group's time.
+pub(super) const LIMITS: [&str; 5] = [
+    "cpu.cfs_quota_us",
+    "cpu.cfs_period_us",
+    "cpu.cfs_burst_us",
+    "cpu.max",
+    "cpu.max.burst",
+];
+
+/// `cpu.shares` as the kernel keeps it: brought into its range, not refused.
+pub(super) fn shares(written: u64) -> u64 {
+    written.clamp(*SHARES.start(), *SHARES.end())
+}
+
+/// Quota of cgroup v1; a negative one is none.
+pub(super) fn quota(us: i64) -> Option<Ns> {
+    u64::try_from(us).ok().map(|us| us * US)
+}
+
+impl Files {
+    /// A write of `text` to `file`.
+    ///
+    /// # Errors
+    /// What the kernel would refuse, and why.
+    pub(super) fn write(&mut self, file: &str, text: &str) -> Result<CgroupWrite, String> {
+        match file {
+            "cpu.shares" | "cpu.weight" if self.idle => {
+                return Err("the kernel refuses a weight while cpu.idle is 1".into());
+            }
+            "cpu.shares" => return Ok(CgroupWrite::Shares(shares(positive(text)?))),
+            "cpu.weight" => {
+                let weight = positive(text)?;
+                if !(1..=10_000).contains(&weight) {
+                    return Err(format!("{weight}, expected 1 to 10000"));
+                }
+                return Ok(CgroupWrite::Shares(Cgroup::shares_of_weight(weight)));
+            }
+            "cpu.idle" => {
+                self.idle = match text {
+                    "0" => false,
+                    "1" => true,
+                    other => return Err(format!("'{other}', expected 0 or 1")),
+                };
+                return Ok(CgroupWrite::Idle(self.idle));
+            }
+            "cpu.cfs_burst_us" | "cpu.max.burst" => self.burst_ns = positive(text)? * US,
+            "cpu.cfs_quota_us" => self.quota_ns = quota(number(text)?),
+            "cpu.cfs_period_us" => self.period_ns = positive(text)? * US,
+            "cpu.max" => self.set_max(text)?,
+            other => {
+                let limits = LIMITS.join(", ");
+                return Err(format!(
+                    "'{other}' is not known, expected cpu.shares, cpu.weight, cpu.idle, {limits}"
+                ));
+            }
+        }
+        if self.quota_ns.is_some_and(|quota| self.burst_ns > quota) {
+            return Err("the kernel refuses a burst above the quota".into());
+        }
+        Ok(match file {
+            "cpu.cfs_burst_us" | "cpu.max.burst" => CgroupWrite::Burst(self.burst_ns),
+            _ => CgroupWrite::Max {
+                quota_ns: self.quota_ns,
+                period_ns: self.period_ns,
+            },
+        })
+    }
+
+    fn set_max(&mut self, text: &str) -> Result<(), String> {
+        let mut words = text.split_whitespace();
+        self.quota_ns = match words.next() {
+            Some("max") => None,
+            Some(us) => Some(positive(us)? * US),
+            None => return Err("nothing is written".into()),
+        };
+        if let Some(us) = words.next() {
+            self.period_ns = positive(us)? * US;
+        }
+        match words.next() {
+            Some(more) => Err(format!("'{more}' after quota and period")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn positive(text: &str) -> Result<u64, String> {
+    let n = number(text)?;
+    u64::try_from(n).map_err(|_| format!("{n} is negative"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files() -> Files {
+        Files::from(&Cgroup::new("/g", 0))
+    }
+
+    #[test]
+    fn shares_are_clamped_and_weights_refused() {
+        let mut f = files();
+        let shares = |n| Ok(CgroupWrite::Shares(n));
+        assert_eq!(f.write("cpu.shares", "0"), shares(2));
+        assert_eq!(f.write("cpu.shares", "999999"), shares(262_144));
+        assert_eq!(f.write("cpu.weight", "10000"), shares(102_400));
+        assert!(f.write("cpu.weight", "0").is_err());
+        assert!(f.write("cpu.weight", "10001").is_err());
+        assert_eq!(f.write("cpu.idle", "1"), Ok(CgroupWrite::Idle(true)));
+        assert!(f.write("cpu.idle", "7").is_err());
+        assert!(f.write("cpu.shares", "1024").is_err(), "the group is idle");
+        assert_eq!(f.write("cpu.idle", "0"), Ok(CgroupWrite::Idle(false)));
+        assert_eq!(f.write("cpu.shares", "1024"), shares(1024));
+    }
+
+    #[test]
+    fn limits_keep_what_other_files_hold() {
+        let mut f = files();
+        let max = |quota_ns, period_ns| {
+            Ok(CgroupWrite::Max {
+                quota_ns,
+                period_ns,
+            })
+        };
+        let ms = 1_000_000;
+        assert_eq!(
+            f.write("cpu.cfs_quota_us", "20000"),
+            max(Some(20 * ms), 100 * ms)
+        );
+        assert_eq!(
+            f.write("cpu.cfs_period_us", "50000"),
+            max(Some(20 * ms), 50 * ms)
+        );
+        assert!(f.write("cpu.max.burst", "20001").is_err());
+        f.burst_ns = 0;
+        assert_eq!(
+            f.write("cpu.max.burst", "5000"),
+            Ok(CgroupWrite::Burst(5 * ms))
+        );
+        assert_eq!(f.write("cpu.max", "max"), max(None, 50 * ms));
+        assert!(f.write("cpu.max", "1 2 3").is_err());
+        assert!(f.write("cpu.mux", "1").is_err());
+    }
+}
