@@ -16,7 +16,7 @@ const CASES: &[u8] = include_bytes!("data/kernel-truth-pelt.jsonl.gz");
 const LEAST: [(&str, usize, usize); 5] = [
     ("task_se", 4479, 15),
     ("group_se", 4231, 96),
-    ("cfs_rq", 4241, 172),
+    ("cfs_rq", 4291, 122),
     ("util_est", 4526, 3),
     ("weight", 622, 6),
 ];

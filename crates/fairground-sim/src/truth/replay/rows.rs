@@ -3,6 +3,9 @@
 use super::Report;
 use crate::truth::row::{Row, Sample, Verdict};
 
+/// Lines named of those that are no miss.
+const SHOWN: usize = 20;
+
 /// Why some may be a unit apart.
 const ROUNDED: &str =
     "within one unit: in the open period is an event or a tick, whose update leaves no line";
@@ -16,8 +19,8 @@ pub fn rows(case: &str, report: &Report) -> Vec<Row> {
         sd: 0.0,
         n: 1,
     };
-    let lines = |lines: &[usize]| {
-        let shown: Vec<String> = lines.iter().take(20).map(usize::to_string).collect();
+    let lines = |lines: &[usize], most: usize| {
+        let shown: Vec<String> = lines.iter().take(most).map(usize::to_string).collect();
         let more = if lines.len() > shown.len() {
             ", ..."
         } else {
@@ -29,7 +32,12 @@ pub fn rows(case: &str, report: &Report) -> Vec<Row> {
     for (what, count) in report {
         let told = count.equal + count.different.len();
         let differ = !count.different.is_empty();
-        let reason = || format!("run-pelt.csv, lines {}", lines(&count.different));
+        let reason = || {
+            format!(
+                "run-pelt.csv, lines {}",
+                lines(&count.different, usize::MAX)
+            )
+        };
         let row = Row {
             case: case.to_string(),
             metric: format!("run-pelt.{what}"),
@@ -50,7 +58,7 @@ pub fn rows(case: &str, report: &Report) -> Vec<Row> {
             simulated: None,
             tolerance: None,
             verdict: Verdict::Skipped,
-            reason: Some(format!("{}: lines {}", why.sentence(), lines(which))),
+            reason: Some(format!("{}: lines {}", why.sentence(), lines(which, SHOWN))),
             ..row.clone()
         });
         let skipped: Vec<Row> = skipped.collect();
@@ -61,7 +69,7 @@ pub fn rows(case: &str, report: &Report) -> Vec<Row> {
             simulated: Some(one(rounded)),
             tolerance: Some(1.0),
             verdict: Verdict::Tolerance,
-            reason: Some(format!("{ROUNDED}: lines {}", lines(&count.rounded))),
+            reason: Some(format!("{ROUNDED}: lines {}", lines(&count.rounded, SHOWN))),
             ..row.clone()
         });
         if told > 0 {
