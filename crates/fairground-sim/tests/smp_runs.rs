@@ -1,6 +1,7 @@
 //! Whole runs of kernel-truth-smp against the simulator: misses may only fall.
 //!
-//! `tests/data/truth-smp-misses.txt` is the ratchet: file, misses and numbers compared. After an improvement:
+//! `tests/data/truth-smp-misses.txt` is the ratchet: file, misses and numbers
+//! compared. After an improvement:
 //! `UPDATE_TRUTH=1 cargo test -p fairground-sim --test smp_runs`.
 
 use std::collections::BTreeMap;

@@ -286,10 +286,6 @@ fn nonsense_is_refused_in_a_sentence() {
         ),
         (
             good.clone(),
-            r#""events": [{"at_us": 1, "cgroup": "/", "file": "cpu.shares", "value": 2}]"#.into(),
-        ),
-        (
-            good.clone(),
             r#""events": [{"at_us": 1, "cgroup": "/x", "file": "cpu.idle", "value": 1}]"#.into(),
         ),
         (good.clone(), r#""phase_starts_us": [5, 4]"#.to_string()),

@@ -145,21 +145,7 @@ impl Sim<'_> {
         let id = self.sys.add_task(tg);
         let base = self.sys.features.tunables.base_slice_ns;
         let mut task = Task::new(id, tg, base);
-        let creator = parent.filter(|_| spec.inherits);
-        match creator.and_then(|id| self.attributes(id)) {
-            Some((policy, nice, slice_ns)) => {
-                task.set_scheduler(policy, nice);
-                task.set_slice(slice_ns, base);
-            }
-            None => {
-                task.set_scheduler(policy(spec.policy), spec.nice);
-                task.set_slice(spec.slice_ns, base);
-            }
-        }
-        let affinity = match creator {
-            Some(id) => self.tasks[id.idx()].affinity,
-            None => spec.affinity,
-        };
+        let affinity = self.attributes_of(spec, parent, &mut task);
         task.body.cpus_allowed = match affinity {
             Some(mask) => self.mask(mask, cgroup),
             None => self.cpuset[cgroup as usize],
@@ -206,6 +192,24 @@ impl Sim<'_> {
         });
         debug_assert_eq!(self.tasks.len(), self.host.parked.len());
         id
+    }
+
+    /// Sets policy, nice value and slice of a new task, its creator's or its own.
+    /// Answers the mask of its CPUs.
+    fn attributes_of(
+        &self,
+        spec: &program::TaskTemplate,
+        parent: Option<TaskId>,
+        task: &mut Task,
+    ) -> Option<u32> {
+        let base = self.sys.features.tunables.base_slice_ns;
+        let creator = parent.filter(|_| spec.inherits);
+        let own = (policy(spec.policy), spec.nice, spec.slice_ns);
+        let of_creator = creator.and_then(|id| self.attributes(id));
+        let (policy, nice, slice_ns) = of_creator.unwrap_or(own);
+        task.set_scheduler(policy, nice);
+        task.set_slice(slice_ns, base);
+        creator.map_or(spec.affinity, |id| self.tasks[id.idx()].affinity)
     }
 
     /// Policy, nice value and own slice of a task that is on a queue.

@@ -23,9 +23,8 @@ const CHILDREN: &str = "children";
 pub(super) const TASKS: [&str; 2] = [MAIN, CHILDREN];
 
 /// Why the others are not compared.
-const OTHERS: &str = "of tasks.main, cpus and shares: the start and the end of the process are in the \
-                      window, which are not part of the model; of tasks.children: the largest of \
-                      a sample, samples of one or two, what most of the runs do not have";
+const OTHERS: &str = "the start and the end of the process are in it, which are no part of the \
+                      model (main, cpus, shares), or extremes and small samples";
 
 /// Rows of the traced runs; `workload` is the model of the command, or why there is none.
 ///
