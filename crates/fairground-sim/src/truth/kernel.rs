@@ -112,7 +112,7 @@ mod tests {
             ("autogroup", |w| w.autogroup = true),
             ("hz", |w| w.hz = Some(0)),
             ("hz", |w| w.hz = Some(2000)),
-            ("tick_ns", |w| w.tick_ns = Some(1_000_000)),
+            ("tick_ns", |w| w.tick_ns = Some(4_000_000)),
             ("base_slice_ns", |w| w.base_slice_ns = Some(0)),
             ("base_slice_ns", |w| w.base_slice_ns = Some(1_400_001)),
             ("cfs_bandwidth_slice_us", |w| {
