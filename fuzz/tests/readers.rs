@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fairground_fuzz::{Edit, READERS, Reader, edited, plain, seeds};
+use fairground_sim::machine_file::{FNV_START, fnv1a};
 
 /// Longest that a reader may take for a file of a few kilobytes, in an unoptimised build on a busy
 /// machine.
@@ -48,7 +49,7 @@ fn survive(reader: &Reader, data: &[u8]) {
     let answer = catch_unwind(AssertUnwindSafe(|| (reader.read)(data)));
     let slow = start.elapsed() > SLOWEST;
     if slow || answer.is_err() {
-        let name = format!("{}-{:016x}", reader.name, hash(data));
+        let name = format!("{}-{:016x}", reader.name, fnv1a(FNV_START, data));
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::write(&path, data).expect("the finding can be written");
         eprintln!("finding: {}", path.display());
@@ -57,13 +58,6 @@ fn survive(reader: &Reader, data: &[u8]) {
         Err(panic) => resume_unwind(panic),
         Ok(_) => assert!(!slow, "{} took {:?}", reader.name, start.elapsed()),
     }
-}
-
-/// FNV-1a, for the name of a file.
-fn hash(data: &[u8]) -> u64 {
-    data.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| {
-        (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 macro_rules! targets {

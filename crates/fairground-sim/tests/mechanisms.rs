@@ -13,10 +13,14 @@ fn run_on(machine: &Machine, text: &str) -> Outcome {
     let text = format!("name = \"s\"\n{text}");
     let workload = Scenario::parse("s", &text).and_then(|s| s.workload(&Env { cpus }));
     let workload = workload.unwrap_or_else(|e| panic!("{e:?}"));
+    outcome_of(machine, &workload)
+}
+
+fn outcome_of(machine: &Machine, workload: &Workload) -> Outcome {
     let setup = Setup {
         machine,
         features: Features::default(),
-        workload: &workload,
+        workload,
         seed: 1,
         trace: true,
     };
@@ -342,14 +346,7 @@ fn pipe_write_ns(mode: &str) -> f64 {
     ];
     let argv: Vec<String> = argv.map(String::from).to_vec();
     let workload = Workload::from_argv(&argv, &Env { cpus: 16 }).unwrap();
-    let setup = Setup {
-        machine: &machine,
-        features: Features::default(),
-        workload: &workload,
-        seed: 1,
-        trace: false,
-    };
-    let out = outcome::run(&setup).unwrap();
+    let out = outcome_of(&machine, &workload);
     let row = out.functions.iter().find(|f| f.0 == "pipe_write").unwrap();
     row.1 as f64 / row.2 as f64
 }

@@ -18,8 +18,8 @@ const DATA_LINES: u32 = 16;
 /// Bytes of a `struct pipe_buffer`.
 const BUFFER_BYTES: u32 = 40;
 
-/// Words of the line of the lock: the owner, the tail of the spinners' queue, the locks of the
-/// wait queues.
+/// Words of the line of the lock: the owner, the tail of the spinners' queue, the lock of the
+/// readers' wait queue (that of the writers is on the line, too).
 const OWNER: u8 = 1;
 const SPINNERS: u8 = 1 << 1;
 const WAIT_QUEUE: u8 = 1 << 4;
@@ -46,8 +46,8 @@ pub struct Lines {
     files: LineId,
     written: u32,
     fetched: u32,
-    /// The pipe's mutex or the socket's lock: whoever finds it taken spins while the owner runs,
-    /// first come first served (`osq_lock`). Owners are never preempted inside (no kernel
+    /// The pipe's mutex or the socket's lock: whoever finds it taken spins while the owner runs, in
+    /// the order in which they came (`osq_lock`). Owners are never preempted inside (no kernel
     /// preemption), so nobody goes to sleep for it.
     mutex: Resource,
     held_since: Ps,

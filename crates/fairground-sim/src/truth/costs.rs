@@ -166,7 +166,7 @@ const LEVELS: &[(&str, &str)] = &[
 ];
 const DEEPEST: usize = 6;
 
-/// Compares every cost that the machine can repeat; the others are named in one row.
+/// Compares every cost that the machine can repeat; the others are skipped.
 ///
 /// # Errors
 /// When a machine has too few CPUs.
@@ -209,29 +209,40 @@ pub fn check(costs: &Costs, machine: &Machine, seeds: &[u64]) -> Result<Vec<Row>
             ));
         }
     }
-    let others = costs.summary.keys().filter(|k| !simulated.contains_key(*k));
-    let others: Vec<&str> = others.map(String::as_str).collect();
-    if !others.is_empty() {
-        let recorded = Sample {
-            mean: others.len() as f64,
-            sd: 0.0,
-            n: 1,
-        };
-        let reason = format!(
-            "inputs of the machine file, or not of the scheduler: {}",
-            others.join(", ")
-        );
-        rows.push(Row::skipped(CASE, "others", "count", recorded, reason));
+    let others = costs.summary.iter();
+    for (name, measured) in others.filter(|(name, _)| !simulated.contains_key(*name)) {
+        let reason = "an input of the machine file, or not of the scheduler".into();
+        rows.push(Row::skipped(
+            CASE,
+            name,
+            unit(name),
+            sample(measured),
+            reason,
+        ));
     }
     Ok(rows)
 }
 
-fn row(name: &str, measured: Measured, simulated: Sample) -> Row {
-    let recorded = Sample {
+/// The unit, which is in the name.
+fn unit(name: &str) -> &'static str {
+    match name {
+        _ if name.contains("_us_each") || name.contains("usecs_") => "us",
+        _ if name.ends_with("gaps_1s") => "%",
+        _ if name.ends_with("_s") => "s",
+        _ => "ns",
+    }
+}
+
+fn sample(measured: &Measured) -> Sample {
+    Sample {
         mean: measured.mean,
         sd: measured.stdev,
         n: measured.n,
-    };
+    }
+}
+
+fn row(name: &str, measured: Measured, simulated: Sample) -> Row {
+    let recorded = sample(&measured);
     let tolerance = rule_for("cost").map_or(Tolerance::Skipped("no rule"), |r| r.two_cpus);
     let range = [measured.min, measured.max];
     let sets = INPUTS.iter().find(|(input, _)| *input == name);

@@ -10,7 +10,7 @@ use super::case::Case;
 use super::compare::compare;
 use super::measure::{Context, measure};
 use super::recorded::{Recorded, Run};
-use super::row::{Row, Sample, Verdict};
+use super::row::{Row, Verdict};
 use super::simulate::record;
 use crate::cache::NS;
 use crate::machine::{Setup, Sim};
@@ -24,7 +24,7 @@ pub(super) const TASKS: [&str; 2] = [MAIN, CHILDREN];
 
 /// Why the others are not compared.
 const OTHERS: &str = "the start and the end of the process are in it, which are no part of the \
-                      model (main, cpus, shares), or extremes and small samples";
+                      model";
 
 /// Rows of the traced runs; `workload` is the model of the command, or why there is none.
 ///
@@ -40,38 +40,31 @@ pub(super) fn check(
     let workload = match workload {
         Ok(workload) => workload,
         Err(why) => {
-            let number = compare(case, &recorded.runs, &[]).len();
-            let number = Sample::of(&[number as f64]);
-            let name = &case.name;
-            let row = Row::skipped(name, "traced.others", "count", number, why.to_string());
-            return Ok(vec![row]);
+            let rows = compare(case, &recorded.runs, &[]);
+            return Ok(rows.into_iter().map(|row| untold(row, why)).collect());
         }
     };
     let run = |seed: &u64| simulate(workload, case, recorded, machine, *seed);
     let simulated: Result<Vec<Run>, String> = seeds.iter().map(run).collect();
     let rows = compare(case, &recorded.runs, &simulated?);
-    Ok(told(&case.name, rows))
+    let told = |row: Row| {
+        let tells = tells(&row.metric) || row.verdict == Verdict::Skipped;
+        if tells { row } else { untold(row, OTHERS) }
+    };
+    Ok(rows.into_iter().map(told).collect())
 }
 
-/// The rows that tell something, and one row for all others.
-fn told(case: &str, rows: Vec<Row>) -> Vec<Row> {
-    let of_children = format!("tasks.{CHILDREN}.");
-    let (mut told, others): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| {
-        let children = row.metric.starts_with(&of_children);
-        let share = row.metric.ends_with("cpu_share_of_workload");
-        children && !share && row.verdict != Verdict::Skipped
-    });
-    if !others.is_empty() {
-        let number = Sample::of(&[others.len() as f64]);
-        told.push(Row::skipped(
-            case,
-            "traced.others",
-            "count",
-            number,
-            OTHERS.into(),
-        ));
-    }
-    told
+/// Whether a number is of the model's tasks alone.
+fn tells(metric: &str) -> bool {
+    let of_children = metric
+        .strip_prefix("tasks.")
+        .and_then(|m| m.strip_prefix(CHILDREN));
+    of_children.is_some_and(|m| m.starts_with('.') && !m.ends_with("cpu_share_of_workload"))
+}
+
+/// The number is not compared.
+fn untold(row: Row, why: &str) -> Row {
+    Row::skipped(&row.case, &row.metric, row.unit, row.recorded, why.into())
 }
 
 /// One simulated run as the tracer sees it.
