@@ -139,6 +139,8 @@ pub struct SimHost {
     pub tracer: Ps,
     /// What the way from a wake-up to the switch takes on a recorded machine.
     pub(crate) held: Option<Box<Held>>,
+    /// What it does more at a switch, before it takes the time.
+    pub tracer_at_switch: Ps,
     /// Waits, if they are kept.
     pub waits: Option<Box<Waits>>,
     /// Time of `kick_ilb` in the compare-and-swap loop on the flags: in its load, in its swaps.
@@ -176,6 +178,7 @@ impl SimHost {
             counters: Counters::new(cpus),
             tracer: 0,
             held: None,
+            tracer_at_switch: 0,
             waits: None,
             ilb_cas: [0; 2],
             tick_phase: 0,
@@ -466,6 +469,9 @@ impl Host for SimHost {
 
     #[inline]
     fn event(&mut self, event: Event) {
+        if matches!(event, Event::Switch { .. }) {
+            self.at += self.tracer_at_switch;
+        }
         self.counters.event(self.at / NS, self.cpu, event);
         if let Some(held) = &mut self.held {
             held.see(self.at, self.cpu, event);

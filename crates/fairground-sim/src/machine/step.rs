@@ -145,6 +145,7 @@ impl Sim<'_> {
                 task.wait = Wait::None;
                 let queued = self.engine(|cx, rqs| sched::wake_queued(cx, rqs, id, kind));
                 debug_assert!(queued, "task {} runs", id.0);
+                self.host.op(KernelOp::WakeEnd);
                 return;
             }
             Life::Blocked => {}
@@ -160,6 +161,7 @@ impl Sim<'_> {
         let off_cpu_at = task.off_cpu_at;
         if self.engine(|cx, rqs| sched::wake_queued(cx, rqs, id, kind)) {
             self.tasks[id.idx()].life = Life::Runnable;
+            self.host.op(KernelOp::WakeEnd);
             return;
         }
         // It may still be about to be switched out on another CPU (`p->on_cpu`).
@@ -175,7 +177,8 @@ impl Sim<'_> {
                 migrated: false,
             };
             let list = &mut self.cpus[placed.cpu.idx()].wake_list;
-            return list.push_back((task, placed, kind));
+            list.push_back((task, placed, kind));
+            return self.host.op(KernelOp::WakeEnd);
         }
         self.host
             .wait_until(Place::Func(Func::TryToWakeUp), off_cpu_at);
@@ -207,11 +210,12 @@ impl Sim<'_> {
                 self.cpus[placed.cpu.idx()]
                     .wake_list
                     .push_back((task, placed, kind));
-                return;
+                return self.host.op(KernelOp::WakeEnd);
             }
         }
         self.tasks[id.idx()].life = Life::Runnable;
         self.engine(|cx, rqs| sched::enqueue_woken(cx, rqs, task, placed, kind));
+        self.host.op(KernelOp::WakeEnd);
     }
 
     /// Sends a wake-up to `id` as a step of the executing CPU, after those that wait already.
