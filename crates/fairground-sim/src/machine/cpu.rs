@@ -126,6 +126,8 @@ pub struct CpuState {
     pub curr: Option<TaskId>,
     /// The running task computes in user mode since then.
     pub user_since: Option<Ps>,
+    /// The tick has ended the turn of the idle loop before (`tick_nohz_idle_got_tick`).
+    pub got_tick: bool,
     /// The CPU is idle.
     pub idle: Option<IdleStay>,
     /// The scheduler was told that the tick is stopped.

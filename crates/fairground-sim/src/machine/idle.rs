@@ -7,9 +7,8 @@
 //! whole package, the table has the latter; a package sleeps only if all of its CPUs do, so else
 //! the way out is that of the core.
 //!
-//! The tick stops for stays that are predicted to last longer. So it does on the recorded guest
-//! too, which has one state: from `sched_wakeup` to the switch of a CPU that idles for a few
-//! microseconds it takes 0.59 us there, and setting the timer anew alone takes 1.3.
+//! The tick stops for stays that are predicted to last longer. Where there is nothing to choose, as
+//! in a guest that halts, the kernel's own rule holds (`IdleTick`).
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -33,8 +32,6 @@ pub struct IdleTable {
     states: Vec<IdleState>,
     /// Whether idle CPUs watch `need_resched` (monitor/mwait), so that no interrupt is needed.
     polls: bool,
-    /// There is no idle driver, so nobody predicts: every idle CPU stops its tick (`do_idle`).
-    no_driver: bool,
     /// Factor on the way out of deep states, for sensitivity runs.
     deep_exit_scale: f64,
 }
@@ -48,11 +45,9 @@ impl IdleTable {
             && !states
                 .iter()
                 .any(|s| s.name.starts_with("HLT") || s.name.starts_with("WFI"));
-        let flag = machine.kernel_op_ns("no_idle_driver");
         Self {
             states,
             polls,
-            no_driver: flag.is_some_and(|v| v > 0.0),
             deep_exit_scale: machine.cost_scale().deep_idle_exit,
         }
     }
@@ -101,8 +96,15 @@ impl Sim<'_> {
             tick_ns: c.tick_on.then(|| c.tick_at.saturating_sub(at) / NS),
             period_ns: self.tick / NS,
         };
-        let Choice { state, stop_tick } = c.menu.choose(&self.idle.states, ahead);
-        if stop_tick || self.idle.no_driver {
+        let Choice { state, stop_tick } = match self.idle.states.len() {
+            // Nothing to choose from (`cpuidle_idle_call`).
+            0 | 1 => Choice {
+                state: 0,
+                stop_tick: self.sys.features.idle_tick.stops(c.got_tick, !c.tick_on),
+            },
+            _ => c.menu.choose(&self.idle.states, ahead),
+        };
+        if stop_tick {
             self.stop_tick(cpu);
         }
         self.touch_idle_flags(cpu);
@@ -164,6 +166,7 @@ impl Sim<'_> {
         };
         let at = self.host.at;
         let c = &mut self.cpus[cpu as usize];
+        c.got_tick = tick;
         c.counted_to = c.counted_to.max(at);
         self.sys.cpu[cpu as usize]
             .idle_exit_latency
@@ -200,6 +203,7 @@ impl Sim<'_> {
 
     /// The tick goes on when a CPU has a task again.
     pub(super) fn restart_tick(&mut self, cpu: u32) {
+        self.cpus[cpu as usize].got_tick = false;
         if self.cpus[cpu as usize].nohz {
             self.cpus[cpu as usize].nohz = false;
             self.engine(sched::nohz_exit_idle);
@@ -289,6 +293,26 @@ mod tests {
             assert_eq!(stay(100_000_000, false), 1000);
             assert_eq!(stay(100_000_000, true), 45_000);
             assert_eq!(stay(3_000_000, true), 3000, "not beyond the next timer");
+        });
+    }
+
+    #[test]
+    fn without_a_choice_the_tick_goes_on_until_it_has_come_in_vain() {
+        on_guest(|sim| {
+            let idle = |sim: &mut Sim<'_>, by_tick| {
+                if let Some(by_tick) = by_tick {
+                    sim.leave_idle(0, by_tick);
+                }
+                sim.enter_idle(0);
+                sim.cpus[0].tick_on
+            };
+            assert!(idle(sim, None));
+            assert!(idle(sim, Some(false)), "something else has woken it");
+            assert!(!idle(sim, Some(true)));
+            assert!(!idle(sim, Some(false)), "it stays off");
+            sim.leave_idle(0, true);
+            sim.restart_tick(0);
+            assert!(idle(sim, None), "a task has run since");
         });
     }
 }

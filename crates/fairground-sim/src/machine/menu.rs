@@ -87,15 +87,7 @@ impl Menu {
     /// The state for a stay that begins, and whether it is worth stopping the tick.
     pub fn choose(&self, states: &[IdleState], ahead: Ahead) -> Choice {
         let mut predicted = self.predict_ns(ahead.timer_ns);
-        let Some(shallowest) = states.get(1) else {
-            // Nothing to choose from.
-            let stop_tick = predicted >= ahead.period_ns;
-            return Choice {
-                state: 0,
-                stop_tick,
-            };
-        };
-        if ahead.timer_ns < shallowest.target_residency_ns {
+        if ahead.timer_ns < states[1].target_residency_ns {
             // Polling is for timers that are as good as due, never for a mere guess.
             return Choice {
                 state: 0,

@@ -2,10 +2,10 @@
 //! a result and the tests are made from these, and from the decisions of `decisions.rs`.
 
 use super::{
-    CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, IdlestTie, IlbKick, IlbPick,
-    LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy, NumaImbalance, Pick, PlaceEntity,
-    RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine,
-    WakeupPreemption,
+    CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick,
+    IlbPick, LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy, NumaImbalance, Pick,
+    PlaceEntity, RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue,
+    TunableScaling, WakeAffine, WakeupPreemption,
 };
 
 /// A published change: the decisions it sets on top of a profile.
@@ -122,6 +122,7 @@ pub static PROFILES: &[Profile] = &[
             ("base_slice_ns", "750000"),
             ("newidle_proportional", "off"),
             ("ilb_kick", "always"),
+            ("idle_tick", "stop"),
         ],
     },
     Profile {
@@ -135,6 +136,7 @@ pub static PROFILES: &[Profile] = &[
             ("wakeup_preemption", "on"),
             ("newidle_proportional", "off"),
             ("ilb_kick", "always"),
+            ("idle_tick", "stop"),
             ("tg_load_avg_period_ns", "0"),
         ],
     },
@@ -149,6 +151,7 @@ pub static PROFILES: &[Profile] = &[
             ("wakeup_preemption", "on"),
             ("newidle_proportional", "off"),
             ("ilb_kick", "always"),
+            ("idle_tick", "stop"),
             ("tg_load_avg_period_ns", "0"),
             ("idlest_tie", "first-group"),
             ("scan_budget", "prop"),
@@ -171,6 +174,7 @@ pub static PROFILES: &[Profile] = &[
             ("wakeup_preemption", "on"),
             ("newidle_proportional", "off"),
             ("ilb_kick", "always"),
+            ("idle_tick", "stop"),
             ("tg_load_avg_period_ns", "0"),
             ("idlest_tie", "first-group"),
             ("scan_budget", "core-or-target"),
@@ -208,6 +212,7 @@ pub(super) fn linux_6_18() -> Features {
         h_load: HLoad::OnDemand,
         ilb_kick: IlbKick::SkipRedundant,
         ilb_pick: IlbPick::First,
+        idle_tick: IdleTick::AfterTick,
         idlest_tie: IdlestTie::GroupUtil,
         throttle: Throttle::AtUserReturn,
         ttwu_queue: TtwuQueue::Remote,

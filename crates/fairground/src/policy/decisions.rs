@@ -1,7 +1,7 @@
 //! Every switch as a named value, with the values it takes.
 
 use super::{
-    DelayDequeue, DomainLimits, Features, HLoad, IdlestTie, IlbKick, IlbPick, LayoutId,
+    DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick, IlbPick, LayoutId,
     NewidleGate, NextBuddy, NumaImbalance, Pick, RunToParity, ScanBudget, Throttle, TtwuOnCpu,
     TtwuQueue, TunableScaling, WakeupPreemption,
 };
@@ -139,7 +139,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 40] = [
+static DECISIONS: [Decision; 41] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -236,6 +236,9 @@ static DECISIONS: [Decision; 40] = [
         "always" => IlbKick::Always, "skip-redundant" => IlbKick::SkipRedundant),
     named!("ilb_pick", "which idle CPU balances", "first, wrap", f, f.ilb_pick,
         "first" => IlbPick::First, "wrap" => IlbPick::Wrap),
+    named!("idle_tick", "the tick of an idle CPU without a choice of states", "stop, after-tick",
+        f, f.idle_tick,
+        "stop" => IdleTick::Stop, "after-tick" => IdleTick::AfterTick),
     named!("idlest_tie", "tie-break of the fork path", "first-group, group-util, nr-running",
         f, f.idlest_tie,
         "first-group" => IdlestTie::FirstGroup, "group-util" => IdlestTie::GroupUtil,

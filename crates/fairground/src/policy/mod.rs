@@ -10,6 +10,7 @@ mod cfs;
 mod decisions;
 mod delay_dequeue;
 mod h_load;
+mod idle_tick;
 mod idlest;
 mod ilb;
 mod layout;
@@ -29,6 +30,7 @@ pub use cfs::{CfsTunables, TunableScaling};
 pub use decisions::{Decision, SetError, decisions};
 pub use delay_dequeue::DelayDequeue;
 pub use h_load::HLoad;
+pub use idle_tick::IdleTick;
 pub use idlest::IdlestTie;
 pub use ilb::{IlbKick, IlbPick};
 pub use layout::LayoutId;
@@ -67,6 +69,8 @@ pub struct Features {
     pub ilb_kick: IlbKick,
     /// Which idle CPU balances for the others.
     pub ilb_pick: IlbPick,
+    /// When the tick of an idle CPU stops where nothing is to be chosen.
+    pub idle_tick: IdleTick,
     /// How the slow path breaks ties between groups (002).
     pub idlest_tie: IdlestTie,
     /// How uneven nodes may be.
