@@ -17,7 +17,7 @@ impl Run<'_> {
             self.stand_in(&[&format!("kernel_ops.{key}")], "ns", why);
         }
         if self.out.system.guest {
-            for key in ["timer_irq", "timer_program"] {
+            for key in ["timer_irq", "timer_program", "idle_loop_exit"] {
                 self.stand_in(&[&format!("kernel_ops.{key}")], "ns", why);
             }
         }

@@ -92,16 +92,18 @@ pub enum KernelOp {
     NotifyResume,
     /// The waker's way out of a wake-up: the task's own lock and that of the wait queue let go.
     WakeEnd,
+    /// The way of a task that goes to sleep into `__schedule`, up to the reading of the clock.
+    SleepStart,
 }
 
 /// Names and figures by operation.
-pub const KERNEL_OPS: [(KernelOp, &str, u32); 35] = [
+pub const KERNEL_OPS: [(KernelOp, &str, u32); 36] = [
     // Measured together: one thread that writes a byte to a pipe and reads it back takes 370.7 ns
-    // on the guest (Sapphire Rapids, 3.0 GHz). Less two system calls of 109.6 ns and 31 ns that the
-    // model charges for atomic updates and the copies, 120 ns or 360 cycles are left; divided as
-    // 330 to 300, the estimates of before.
-    (KernelOp::PipeWrite, "pipe_write", 189),
-    (KernelOp::PipeRead, "pipe_read", 171),
+    // on the guest (Sapphire Rapids, 3.0 GHz). Less two system calls of 109.6 ns and 55 ns that the
+    // model charges for lines, atomic updates and the copies, 96 ns or 289 cycles are left; divided
+    // as 330 to 300, the estimates of before.
+    (KernelOp::PipeWrite, "pipe_write", 151),
+    (KernelOp::PipeRead, "pipe_read", 138),
     (KernelOp::SocketSend, "unix_stream_sendmsg", 900),
     (KernelOp::SocketRecv, "unix_stream_recvmsg", 750),
     (KernelOp::Poll, "do_poll", 450),
@@ -146,6 +148,8 @@ pub const KERNEL_OPS: [(KernelOp, &str, u32); 35] = [
     (KernelOp::NotifyResume, "__rseq_handle_notify_resume", 165),
     // Of a wake-up's sum what is not before `sched_waking`: see `TryToWakeUp`.
     (KernelOp::WakeEnd, "[end of a wake-up]", 165),
+    // Of a sleep's sum what is not after the reading of the clock: see `DequeueTask`.
+    (KernelOp::SleepStart, "schedule", 570),
 ];
 
 /// Cycles for copying one byte between user and kernel memory (`rep movsb` and warm lines: about
@@ -170,8 +174,9 @@ pub const fn func_cycles(func: Func) -> u32 {
         // Samples: the sum with `TryToWakeUp` and `WakeEnd`. The division follows the recorded
         // times from a switch to `sched_waking` and on to `sched_wakeup` (docs/calibration.md).
         Func::EnqueueTask => 358,
-        // Samples.
-        Func::DequeueTask => 800,
+        // Samples: the sum with `SleepStart`. The division follows from what recorded kernels have
+        // charged to tasks that sleep and to those that are preempted (docs/calibration.md).
+        Func::DequeueTask => 230,
         Func::UpdateCurr => 15,
         Func::PlaceEntity => 30,
         Func::PickEevdf => 8,

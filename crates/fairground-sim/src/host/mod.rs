@@ -72,6 +72,8 @@ pub struct Prices {
     pub timer_irq: Ps,
     /// Setting the hardware's next timer; a guest leaves to its hypervisor for it.
     pub timer_program: Ps,
+    /// From the end of the interrupt that woke an idle CPU to `schedule_idle`.
+    pub idle_loop_exit: Ps,
     /// Sender's part of an interrupt to another CPU.
     pub ipi_send: Ps,
     /// Writing down what balancing sees of a group, where a recorder does that.
@@ -108,6 +110,7 @@ impl Prices {
             tick: op_ns("tick_handler"),
             timer_irq: op_ns("timer_irq"),
             timer_program: op_ns("timer_program"),
+            idle_loop_exit: op_ns("idle_loop_exit"),
             ipi_send: op_ns("ipi_send_cpu"),
             group_record: 0,
         }

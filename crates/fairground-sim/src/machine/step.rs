@@ -41,6 +41,8 @@ impl Sim<'_> {
         } else if self.rqs[c].need_resched || self.cpus[c].curr.is_none() {
             if self.rqs[c].need_resched && self.cpus[c].curr.is_none() {
                 // The idle loop ends (`tick_nohz_idle_exit`), then comes the switch.
+                let out = self.host.prices.idle_loop_exit;
+                self.host.spend(Place::IdleExit, out);
                 self.restart_tick(cpu);
             }
             self.end_wake_up(cpu);
@@ -87,6 +89,9 @@ impl Sim<'_> {
             task.woken = false;
             task.life = Life::Runnable;
             return;
+        }
+        if prev == Prev::Sleeps {
+            self.host.op(KernelOp::SleepStart);
         }
         self.switch(cpu, prev);
     }
