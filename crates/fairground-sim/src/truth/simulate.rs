@@ -21,7 +21,7 @@ pub const MACHINE: &str = "spr-guest-2cpu";
 
 /// What recording costs at each event, ns (README of the recordings, "Blind spots").
 const TRACER_NS: u64 = 130;
-/// What it costs more at a `sched_switch`, before the time is taken (names of tasks are kept there):
+/// What it costs more at a `sched_switch`, before the time is taken (names of tasks are kept):
 /// in f1 it comes 339 ns after the `sched_wakeup` before it, 48 more than the kernel and 130 ns.
 const TRACER_AT_SWITCH_NS: u64 = 48;
 
