@@ -8,6 +8,7 @@ mod locks;
 mod places;
 mod profile;
 mod quiet;
+mod smt;
 mod stacks;
 mod trace;
 
@@ -15,6 +16,7 @@ pub use places::Places;
 use places::{How, Site};
 pub use profile::{Place, Profile, function_names};
 pub(crate) use quiet::Quiet;
+pub(crate) use smt::Smt;
 pub use stacks::Stack;
 pub use trace::{Counters, TraceLine};
 
@@ -150,6 +152,13 @@ pub struct SimHost {
     pub ilb_cas: [Ps; 2],
     /// When the first tick of the run is.
     pub tick_phase: Ps,
+    /// Threads that share a core, if they slow each other down.
+    pub(crate) smt: Option<Smt>,
+    /// By how much the running step is stretched by the sibling, in 65536ths.
+    stretch: u64,
+    /// When the running step began, and how long it has waited for lines, locks and messages.
+    began: Ps,
+    stalled: Ps,
     locks: Locks,
     rng: Generator,
 }
@@ -185,6 +194,10 @@ impl SimHost {
             waits: None,
             ilb_cas: [0; 2],
             tick_phase: 0,
+            smt: Smt::new(machine),
+            stretch: 1 << 16,
+            began: 0,
+            stalled: 0,
             locks: Locks::new(cpus),
             rng: crate::rng::generator(seed, crate::rng::Purpose::Scheduler),
         }
@@ -206,12 +219,48 @@ impl SimHost {
         self.core = self.cache.core_of(cpu);
         self.at = at;
         self.profile.resume(at);
+        if let Some(smt) = &self.smt {
+            self.stretch = smt.stretch(cpu, at);
+            (self.began, self.stalled) = (at, 0);
+        }
     }
 
-    /// The executing CPU spends `ps` in `place`.
+    /// The step of the executing CPU is over; `runs` = it goes on to execute. For how long it has
+    /// not executed where its sibling might have thought so; without end if it stops.
+    pub fn end_step(&mut self, runs: bool) -> Ps {
+        let Some(smt) = &mut self.smt else { return 0 };
+        smt.step(self.cpu, self.began, self.at, self.stalled, runs);
+        let stalled = if runs { self.stalled } else { Ps::MAX };
+        (self.began, self.stalled) = (self.at, 0);
+        stalled
+    }
+
+    /// How long the executing CPU takes for what takes `ps` on a core of its own.
+    #[inline(always)]
+    fn stretched(&self, ps: Ps) -> Ps {
+        ps * self.stretch >> 16
+    }
+
+    /// The executing CPU executes what takes `ps` on a core of its own, in `place`.
     #[inline]
     pub fn spend(&mut self, place: Place, ps: Ps) {
+        let ps = self.stretched(ps);
         self.profile.add(place, self.at, ps);
+        self.at += ps;
+    }
+
+    /// The executing CPU stands still for `ps` in `place`.
+    pub fn stall(&mut self, place: Place, ps: Ps) {
+        self.profile.add(place, self.at, ps);
+        self.at += ps;
+        self.stalled += ps;
+    }
+
+    /// The executing CPU goes on with `place`, of which it does a part that takes `ps` on a core of
+    /// its own.
+    pub fn go_on(&mut self, place: Place, ps: Ps) {
+        let ps = self.stretched(ps);
+        self.profile.add_time(place, self.at, ps);
         self.at += ps;
     }
 
@@ -227,14 +276,14 @@ impl SimHost {
         let ps = until.saturating_sub(self.at);
         self.profile.add_time(place, self.at, ps);
         self.at += ps;
+        self.stalled += ps;
     }
 
     /// The executing CPU copies `bytes` in the course of `op`.
     #[inline]
     pub fn copy(&mut self, op: KernelOp, bytes: u32) {
         let ps = u64::from(bytes) * self.prices.copy_per_kib / 1024;
-        self.profile.add_time(Place::Op(op), self.at, ps);
-        self.at += ps;
+        self.go_on(Place::Op(op), ps);
     }
 
     /// The executing CPU touches a line that is no scheduler object, in the course of `op`.
@@ -249,6 +298,7 @@ impl SimHost {
         let from = self.at;
         self.profile.add_time(Place::Op(op), from, done - from);
         self.at = done;
+        self.stalled += done - from;
         if self.waits.is_some() && done > from {
             self.waited(from, Waited::Own(op));
         }
@@ -340,6 +390,7 @@ impl SimHost {
         for part in parts {
             self.at = self.cache.pass_part(self.cpu, first, part, self.at);
         }
+        self.stalled += self.at - from;
         self.waited_for_line(from, site, a, b);
         if self.cache.load_misses != before {
             self.profile.missed(self.cache.load_misses - before);
@@ -360,6 +411,7 @@ impl SimHost {
                 self.at = self.cache.pass(self.cpu, line, words, how, self.at);
             }
         }
+        self.stalled += self.at - from;
         self.waited_for_line(from, site, a, b);
         if how == cache::Access::CasLoop && self.profile.is_in(Func::KickIlb) {
             let (sum, last) = (&mut self.ilb_cas, self.cache.cas_parts);
@@ -371,7 +423,7 @@ impl SimHost {
 impl Host for SimHost {
     #[inline]
     fn clock(&mut self) -> u64 {
-        self.at += self.prices.clock;
+        self.at += self.stretched(self.prices.clock);
         self.at / NS + BOOT_NS
     }
 
@@ -434,7 +486,7 @@ impl Host for SimHost {
     #[inline(always)]
     fn enter(&mut self, func: Func) -> Func {
         let outer = self.profile.enter(func, self.at);
-        self.at += self.prices.func[func as usize];
+        self.at += self.stretched(self.prices.func[func as usize]);
         outer
     }
 
@@ -445,7 +497,7 @@ impl Host for SimHost {
 
     #[inline]
     fn work(&mut self, turns: u32) {
-        self.at += u64::from(turns) * self.prices.scan;
+        self.at += self.stretched(u64::from(turns) * self.prices.scan);
         if self.prices.group_record > 0 && self.profile.is_in(Func::UpdateSdLbStats) {
             self.at += self.prices.group_record;
         }
@@ -453,9 +505,10 @@ impl Host for SimHost {
 
     fn lock(&mut self, lock: Lock) {
         let outer = self.profile.enter(Func::SpinLock, self.at);
-        self.at += self.prices.func[Func::SpinLock as usize];
+        self.at += self.stretched(self.prices.func[Func::SpinLock as usize]);
         let asked = self.at;
         self.at = self.locks.lock(lock, self.at);
+        self.stalled += self.at - asked;
         if self.at > asked {
             self.waited(asked, Waited::Lock(lock));
         }

@@ -128,6 +128,8 @@ pub struct CpuState {
     pub user_since: Option<Ps>,
     /// The tick has ended the turn of the idle loop before (`tick_nohz_idle_got_tick`).
     pub got_tick: bool,
+    /// How long the sibling had executed by then.
+    pub user_beside: Ps,
     /// The CPU is idle.
     pub idle: Option<IdleStay>,
     /// The scheduler was told that the tick is stopped.

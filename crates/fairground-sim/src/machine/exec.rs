@@ -73,7 +73,7 @@ impl Sim<'_> {
             let state = &mut self.cpus[cpu as usize];
             state.work_stamp = state.work_stamp.wrapping_add(1);
         } else {
-            let done = self.cpus[cpu as usize].gaps.after(at, left);
+            let done = self.done_at(cpu, at, left);
             self.push_work(cpu, done);
         }
         // Requests of the last steps (a switch asked for, a step left behind) come first.

@@ -173,7 +173,7 @@ impl Sim<'_> {
             .store(0, Relaxed);
         let core = self.package_is_awake(cpu, stay.state);
         self.host
-            .spend(Place::IdleExit, self.idle.exit(stay.state, core));
+            .stall(Place::IdleExit, self.idle.exit(stay.state, core));
         let states = &self.idle.states;
         self.cpus[cpu as usize].menu.learn(Stay {
             timer_ns: stay.timer_ns,

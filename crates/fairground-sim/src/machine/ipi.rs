@@ -123,7 +123,7 @@ impl Sim<'_> {
         let places = &self.distance.cpus;
         let distance = places[from as usize].distance(&places[to as usize]) as usize;
         self.host.counters.ipis += 1;
-        self.host.spend(Place::IpiSend, self.host.prices.ipi_send);
+        self.host.stall(Place::IpiSend, self.host.prices.ipi_send);
         self.queue
             .push(at + self.ipi[distance], Due::Ipi { cpu: to, kind });
     }

@@ -21,6 +21,7 @@
 //! | `inet` | UDP and TCP over the loopback interface |
 //! | `spin` | spin locks of user code, one for each CPU |
 //! | `life` | fork, exec, exit, join |
+//! | `siblings` | programs on the threads of one core |
 //! | `gaps` | time that a hypervisor takes |
 //! | `turns` | an emulator that runs one CPU after the other |
 //! | `control` | exact times for runs beside a recording |
@@ -42,6 +43,7 @@ mod life;
 mod menu;
 mod mutex;
 mod setup;
+mod siblings;
 mod spin;
 mod step;
 mod stuck;
@@ -254,6 +256,9 @@ impl<'a> Sim<'a> {
         self.host.profile.rest(at);
         self.cpus[cpu as usize].busy_until = at;
         self.count_busy(cpu, at);
+        if self.host.smt.is_some() {
+            self.tell_sibling(cpu);
+        }
         if self.turns.is_some() {
             self.may_end_turn(cpu);
         }
@@ -288,11 +293,17 @@ impl<'a> Sim<'a> {
             debug_assert!(false, "user code without a task");
             return;
         };
-        let advanced = self.cpus[cpu as usize].gaps.advance(since, at);
+        let advanced = self.advanced(cpu, since, at);
         let task = &mut self.tasks[id.idx()];
         if task.run_left != Ps::MAX {
             task.run_left = task.run_left.saturating_sub(advanced);
         }
+        // Who is slowed down goes through less memory; a hypervisor's gaps are not told apart.
+        let ran = if self.host.smt.is_some() {
+            advanced
+        } else {
+            ran
+        };
         let footprint =
             u64::from(self.workload.templates[task.template as usize].footprint_bytes_per_us);
         if footprint > 0 {

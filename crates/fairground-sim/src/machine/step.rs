@@ -27,6 +27,9 @@ impl Sim<'_> {
         if waited && self.cpus[cpu as usize].idle.is_some() {
             return;
         }
+        if self.still_computes(cpu, at) {
+            return;
+        }
         self.stop_user(cpu, at);
         self.host.begin(cpu, at);
         let c = cpu as usize;

@@ -10,6 +10,11 @@ use super::raw::{RawFigure, RawFile, RawTable, RawTopology, RawValue};
 use super::topology::{CpuPlace, Topology};
 use super::{CacheLevel, Conf, FNV_START, Figure, LARGEST, MAX_CPUS, Machine, MachineError, fnv1a};
 
+/// What two threads of a core do together over one alone, where a file does not say: as the files
+/// of the servers have it.
+const SMT: f64 = 1.22;
+const SMT_PATH: &str = "alu.smt_throughput";
+
 /// Stand-ins for kernel operations that a file leaves out: generic figures of the other files.
 const GENERIC_OPS: [(&str, f64); 7] = [
     ("syscall", 60.0),
@@ -56,6 +61,10 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
     required(&t, &raw, &topology, &figures.map)?;
     let mut figures = figures.map;
     fill_in(&mut figures);
+    if topology.nr_cpus() > topology.nr_cores() {
+        let generic = Figure::made(SMT, "ratio", Conf::Estimate, "absent from the file");
+        figures.entry(SMT_PATH.into()).or_insert(generic);
+    }
     let id = raw.machine.id.get_ref();
     if id.is_empty() {
         return Err(t.bad(raw.machine.id.span(), "empty id", "a short name"));

@@ -1,0 +1,220 @@
+//! Hardware threads that share a core: while both execute, each is slower.
+//!
+//! The machine file says what two threads of a core get done together, relative to one alone
+//! (`alu.smt_throughput`, 1 to 2). While its sibling executes, a thread has half of that. While the
+//! sibling is idle, spins with `PAUSE`, or waits for a line or a lock, it leaves the core to this
+//! one. What is slowed down is executing, of programs and of kernel functions; the latencies of
+//! lines are not of the core.
+//!
+//! A thread keeps how long it has executed so far. What a program has got done is a linear
+//! function of that of the sibling, so it is known at any time without an event for each change. A
+//! step of kernel code goes on at the pace at which it began.
+
+use crate::cache::Ps;
+use crate::machine_file::Machine;
+
+/// One, of a pace.
+const ONE: u64 = 1 << 16;
+const NOBODY: u32 = u32::MAX;
+
+/// One hardware thread.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    sibling: u32,
+    /// It executes from `to` on, for all that is known.
+    runs: bool,
+    /// The last step of kernel code: from, to, and how much of it was executing.
+    from: Ps,
+    to: Ps,
+    of_step: Ps,
+    /// Time spent executing up to `to`.
+    sum: Ps,
+}
+
+/// All threads of the machine.
+#[derive(Debug)]
+pub struct Smt {
+    threads: Vec<Thread>,
+    /// What a thread loses while its sibling executes, as a pace.
+    lost: u64,
+}
+
+impl Smt {
+    /// Of `machine`; `None` if no two of its threads share a core, or not to their loss.
+    pub fn new(machine: &Machine) -> Option<Self> {
+        if machine
+            .kernel_op_ns("shared_stream")
+            .is_some_and(|v| v > 0.0)
+        {
+            return None;
+        }
+        let together = machine.value("alu.smt_throughput")?.clamp(1.0, 2.0);
+        let lost = ((1.0 - together / 2.0) * ONE as f64).round() as u64;
+        let places = &machine.topology.cpus;
+        let sibling = |cpu: usize| {
+            let other = |(i, p): &(usize, &crate::machine_file::CpuPlace)| {
+                *i != cpu && p.core == places[cpu].core
+            };
+            let found = places.iter().enumerate().find(other);
+            found.map_or(NOBODY, |(i, _)| i as u32)
+        };
+        let thread = |cpu| Thread {
+            sibling: sibling(cpu),
+            runs: false,
+            from: 0,
+            to: 0,
+            of_step: 0,
+            sum: 0,
+        };
+        let threads: Vec<_> = (0..places.len()).map(thread).collect();
+        let some = lost > 0 && threads.iter().any(|t| t.sibling != NOBODY);
+        some.then_some(Self { threads, lost })
+    }
+
+    /// The thread that shares the core of `cpu`.
+    pub fn sibling(&self, cpu: u32) -> Option<u32> {
+        let sibling = self.threads[cpu as usize].sibling;
+        (sibling != NOBODY).then_some(sibling)
+    }
+
+    /// `cpu` has done a step of kernel code, of which it has waited for `waited`; then it executes
+    /// a program, or the next step, or nothing.
+    pub fn step(&mut self, cpu: u32, from: Ps, to: Ps, waited: Ps, runs: bool) {
+        let t = &mut self.threads[cpu as usize];
+        if t.runs {
+            t.sum += from.saturating_sub(t.to);
+        }
+        t.of_step = (to - from).saturating_sub(waited);
+        t.sum += t.of_step;
+        (t.from, t.to, t.runs) = (from, to, runs);
+    }
+
+    /// How long the sibling of `cpu` has executed up to `at`.
+    pub fn beside(&self, cpu: u32, at: Ps) -> Ps {
+        let sibling = self.threads[cpu as usize].sibling;
+        if sibling == NOBODY {
+            return 0;
+        }
+        let t = &self.threads[sibling as usize];
+        if at >= t.to {
+            return t.sum + if t.runs { at - t.to } else { 0 };
+        }
+        let (part, whole) = (t.to - at.max(t.from), t.to - t.from);
+        let not_yet = u128::from(t.of_step) * u128::from(part) / u128::from(whole.max(1));
+        t.sum - (not_yet as Ps).min(t.sum)
+    }
+
+    /// By how much a step of `cpu` that begins at `at` is stretched, in 65536ths.
+    pub fn stretch(&self, cpu: u32, at: Ps) -> u64 {
+        let sibling = self.threads[cpu as usize].sibling;
+        if sibling == NOBODY {
+            return ONE;
+        }
+        let t = &self.threads[sibling as usize];
+        let lost = if at >= t.to {
+            self.lost * u64::from(t.runs)
+        } else {
+            self.lost * t.of_step / (t.to - t.from).max(1)
+        };
+        ONE * ONE / (ONE - lost.min(ONE / 2))
+    }
+
+    /// What a program on `cpu` has got done from `since` to `at`, if its sibling had executed for
+    /// `beside` by then.
+    pub fn progress(&self, cpu: u32, since: Ps, beside: Ps, at: Ps) -> Ps {
+        let took = at.saturating_sub(since);
+        let shared = self.beside(cpu, at).saturating_sub(beside).min(took);
+        took - (u128::from(shared) * u128::from(self.lost) >> 16) as Ps
+    }
+
+    /// How long a program on `cpu` needs for `work` from `at` on, if its sibling goes on as it is
+    /// known to.
+    pub fn time_for(&self, cpu: u32, at: Ps, work: Ps) -> Ps {
+        let sibling = self.threads[cpu as usize].sibling;
+        if sibling == NOBODY {
+            return work;
+        }
+        let t = &self.threads[sibling as usize];
+        let slowly =
+            |work: Ps| (u128::from(work) * u128::from(ONE) / u128::from(ONE - self.lost)) as Ps + 2;
+        if t.runs {
+            return slowly(work);
+        }
+        let shared = t.to.saturating_sub(at);
+        let done = shared - (u128::from(shared) * u128::from(self.lost) >> 16) as Ps;
+        if work <= done {
+            slowly(work)
+        } else {
+            shared + work - done
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CPUs 0 and 1 of one core, which together do 5/4 of what one does alone.
+    fn pair() -> Smt {
+        let thread = |sibling| Thread {
+            sibling,
+            runs: false,
+            from: 0,
+            to: 0,
+            of_step: 0,
+            sum: 0,
+        };
+        Smt {
+            threads: vec![thread(1), thread(0)],
+            lost: ONE * 3 / 8,
+        }
+    }
+
+    #[test]
+    fn alone_a_thread_has_the_core_and_beside_another_its_part() {
+        let mut smt = pair();
+        assert_eq!(smt.stretch(0, 5), ONE);
+        assert_eq!(smt.time_for(0, 5, 1000), 1000);
+        smt.step(1, 100, 200, 0, true);
+        assert_eq!(smt.stretch(0, 200), ONE * 8 / 5);
+        assert_eq!(smt.time_for(0, 200, 1000), 1602);
+        assert_eq!(smt.progress(0, 200, smt.beside(0, 200), 1800), 1000);
+    }
+
+    #[test]
+    fn waiting_leaves_the_core_to_the_other() {
+        let mut smt = pair();
+        // Half of the step is waiting, so the other loses half as much.
+        smt.step(1, 1000, 2000, 500, false);
+        assert_eq!(smt.stretch(0, 1500), ONE * ONE / (ONE - ONE * 3 / 16));
+        assert_eq!(smt.beside(0, 1500) - smt.beside(0, 1000), 250);
+        assert_eq!(smt.progress(0, 1000, 0, 2000), 1000 - 187);
+        assert_eq!(smt.stretch(0, 2000), ONE, "it is idle then");
+        assert_eq!(smt.beside(0, 9000), 500);
+    }
+
+    #[test]
+    fn a_change_in_the_middle_of_a_stretch_is_known_afterwards() {
+        let mut smt = pair();
+        smt.step(1, 0, 100, 0, true);
+        let before = smt.beside(0, 100);
+        // It computes up to 900, then a step of 100, then it is idle.
+        smt.step(1, 900, 1000, 0, false);
+        let done = smt.progress(0, 100, before, 2000);
+        assert_eq!(done, 1900 - 900 * 3 / 8);
+        // A stretch that begins in its last step knows of its end.
+        assert_eq!(smt.time_for(0, 900, 1000), 100 + 1000 - 63);
+    }
+
+    #[test]
+    fn what_a_stretch_was_said_to_take_suffices() {
+        let mut smt = pair();
+        smt.step(1, 0, 70, 0, true);
+        for work in [1, 2, 3, 7, 999, 12_345, 1 << 40] {
+            let before = smt.beside(0, 70);
+            let took = smt.time_for(0, 70, work);
+            let done = smt.progress(0, 70, before, 70 + took);
+            assert!(done >= work && done <= work + 3, "{work}: {done}");
+        }
+    }
+}

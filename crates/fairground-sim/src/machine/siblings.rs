@@ -1,0 +1,89 @@
+//! Programs on the threads of one core: how fast they get on beside each other.
+//!
+//! The event at the end of a stretch of computing is set for a sibling that goes on as it does.
+//! If the sibling begins to execute meanwhile, the event comes too early and is set anew; if it
+//! goes idle or waits, the event is moved up there and then.
+
+use super::Sim;
+use super::task::Stage;
+use crate::cache::Ps;
+
+/// A stretch of computing whose end is known to be this much too late is left as it is.
+const LATE: Ps = 50_000;
+
+impl Sim<'_> {
+    /// When the task of `cpu` has computed for `left` on a core of its own, from `at` on.
+    pub(super) fn done_at(&mut self, cpu: u32, at: Ps, left: Ps) -> Ps {
+        let state = &mut self.cpus[cpu as usize];
+        match &self.host.smt {
+            Some(smt) => {
+                state.user_beside = smt.beside(cpu, at);
+                at + smt.time_for(cpu, at, left)
+            }
+            None => state.gaps.after(at, left),
+        }
+    }
+
+    /// What the task of `cpu` has got done from `since` to `at`.
+    pub(super) fn advanced(&self, cpu: u32, since: Ps, at: Ps) -> Ps {
+        let state = &self.cpus[cpu as usize];
+        match &self.host.smt {
+            Some(smt) => smt.progress(cpu, since, state.user_beside, at),
+            None => state.gaps.advance(since, at),
+        }
+    }
+
+    /// What the task of `cpu` has still to compute at `at`, if it computes and nothing else waits
+    /// for the CPU.
+    fn left_to_compute(&self, cpu: u32, at: Ps) -> Option<Ps> {
+        let state = &self.cpus[cpu as usize];
+        let since = state.user_since?;
+        let steps = !state.todo.is_empty() || !state.stops.is_empty() || !state.irqs.is_empty();
+        if steps || self.rqs[cpu as usize].need_resched {
+            return None;
+        }
+        let left = self.tasks[state.curr?.idx()].run_left;
+        (left != Ps::MAX).then(|| left.saturating_sub(self.advanced(cpu, since, at)))
+    }
+
+    /// The stretch of computing on `cpu` is not over at `at`, where it should be: the sibling came
+    /// in between. Its end is set anew.
+    pub(super) fn still_computes(&mut self, cpu: u32, at: Ps) -> bool {
+        let Some(smt) = &self.host.smt else {
+            return false;
+        };
+        match self.left_to_compute(cpu, at) {
+            None | Some(0) => false,
+            Some(left) => {
+                let done = at + smt.time_for(cpu, at, left);
+                self.push_work(cpu, done);
+                true
+            }
+        }
+    }
+
+    /// `cpu` has done a step: its sibling's program may be done earlier now.
+    pub(super) fn tell_sibling(&mut self, cpu: u32) {
+        let state = &self.cpus[cpu as usize];
+        let task = state.curr.map(|id| &self.tasks[id.idx()]);
+        // It spins in user mode for the lock of a CPU, with `PAUSE`.
+        let spins = task.is_some_and(|t| t.stage == Stage::Again && t.run_left == Ps::MAX);
+        let gained = self.host.end_step(state.idle.is_none() && !spins);
+        if gained < LATE {
+            return;
+        }
+        let at = self.host.at;
+        let sibling = self.host.smt.as_ref().and_then(|smt| smt.sibling(cpu));
+        let Some(other) = sibling else { return };
+        let Some(left) = self.left_to_compute(other, at) else {
+            return;
+        };
+        if left > 0
+            && let Some(smt) = &self.host.smt
+        {
+            let from = at.max(self.cpus[other as usize].user_since.unwrap_or(at));
+            let done = from + smt.time_for(other, from, left);
+            self.push_work(other, done);
+        }
+    }
+}
