@@ -15,7 +15,8 @@ pub struct Options {
     /// `atomics.ingress_limit`.
     pub knee: bool,
     /// How long a load that another domain or core must answer keeps a line busy, in thousandths
-    /// of an update. Chosen, not measured. Loads of a copy in the own L3 do not.
+    /// of an update: as long, for both wait for the same answer of the owner, and the directory
+    /// lets no other request for the line pass meanwhile. Loads of a copy in the own L3 do not.
     pub load_occupancy_permille: u32,
     /// Part of a load miss that out-of-order execution hides, ns. Measured on one machine.
     pub load_overlap_ns: f64,
@@ -36,7 +37,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             knee: true,
-            load_occupancy_permille: 400,
+            load_occupancy_permille: 1000,
             load_overlap_ns: 30.0,
             rmw_overlap_ns: 0.0,
             private_capacity_permille: 1000,

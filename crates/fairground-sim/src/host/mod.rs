@@ -6,6 +6,7 @@
 
 mod locks;
 mod places;
+mod prices;
 mod profile;
 mod quiet;
 mod smt;
@@ -14,6 +15,7 @@ mod trace;
 
 pub use places::Places;
 use places::{How, Site};
+pub use prices::Prices;
 pub use profile::{Place, Profile, function_names};
 pub(crate) use quiet::Quiet;
 pub(crate) use smt::Smt;
@@ -27,7 +29,7 @@ use fairground::task::Task;
 use fairground::value::{Cpu, TaskId};
 
 use crate::cache::{self, Access::Store, Cache, MissClass, NS, Ps};
-use crate::costs::{self, KERNEL_OPS, KernelOp};
+use crate::costs::KernelOp;
 use crate::machine_file::Machine;
 use crate::rng::Generator;
 use crate::samples::{Waited, Waits};
@@ -51,72 +53,6 @@ pub enum Request {
     Start(Timer, u64),
     /// Withdraw a timer.
     Cancel(Timer),
-}
-
-/// Costs of the machine and the scheduler's functions, in picoseconds.
-#[derive(Clone, Debug)]
-pub struct Prices {
-    pub(crate) func: [Ps; Func::COUNT],
-    op: [Ps; KERNEL_OPS.len()],
-    scan: Ps,
-    copy_per_kib: Ps,
-    /// Reading the time-stamp counter.
-    pub clock: Ps,
-    /// Entry into and return from a system call.
-    pub syscall: Ps,
-    /// Hardware part of a switch.
-    pub switch: Ps,
-    /// Entry into and return from an interrupt.
-    pub irq: Ps,
-    /// The tick outside the scheduler.
-    pub tick: Ps,
-    /// From a timer's time to its interrupt, beyond `irq`: what a hypervisor needs to deliver it.
-    pub timer_irq: Ps,
-    /// Setting the hardware's next timer; a guest leaves to its hypervisor for it.
-    pub timer_program: Ps,
-    /// From the end of the interrupt that woke an idle CPU to `schedule_idle`.
-    pub idle_loop_exit: Ps,
-    /// Sender's part of an interrupt to another CPU.
-    pub ipi_send: Ps,
-    /// Writing down what balancing sees of a group, where a recorder does that.
-    pub group_record: Ps,
-}
-
-impl Prices {
-    fn new(machine: &Machine) -> Self {
-        let cycles = |n: f64| (n * 1000.0 / machine.ghz()).round() as Ps;
-        let scale = machine.cost_scale();
-        let op_ns =
-            |name: &str| (machine.kernel_op_ns(name).unwrap_or(0.0) * NS as f64).round() as Ps;
-        let mut func = [0; Func::COUNT];
-        for f in Func::ALL {
-            func[f as usize] = cycles(f64::from(costs::func_cycles(f)) * scale.scheduler);
-        }
-        let mut op = [0; KERNEL_OPS.len()];
-        for (slot, (_, _, n)) in op.iter_mut().zip(KERNEL_OPS) {
-            *slot = cycles(f64::from(n) * scale.kernel);
-        }
-        // A machine on which this was measured by itself.
-        if machine.kernel_op_ns("clone_thread").is_some() {
-            op[KernelOp::CloneThread as usize] = op_ns("clone_thread");
-        }
-        Self {
-            func,
-            op,
-            scan: cycles(f64::from(costs::SCAN_CYCLES) * scale.scheduler),
-            copy_per_kib: cycles(costs::COPY_CYCLES_PER_BYTE * 1024.0),
-            clock: op_ns("sched_clock"),
-            syscall: op_ns("syscall"),
-            switch: op_ns("switch_to_hw"),
-            irq: op_ns("irq_entry_exit"),
-            tick: op_ns("tick_handler"),
-            timer_irq: op_ns("timer_irq"),
-            timer_program: op_ns("timer_program"),
-            idle_loop_exit: op_ns("idle_loop_exit"),
-            ipi_send: op_ns("ipi_send_cpu"),
-            group_record: 0,
-        }
-    }
 }
 
 /// The engine's view of the simulated machine.
@@ -299,6 +235,28 @@ impl SimHost {
         self.profile.add_time(Place::Op(op), from, done - from);
         self.at = done;
         self.stalled += done - from;
+        if self.waits.is_some() && done > from {
+            self.waited(from, Waited::Own(op));
+        }
+    }
+
+    /// The executing CPU copies from or to whole lines in the course of `op`. None of these waits
+    /// for another: a core has all the lines of a small message on their way at once.
+    pub fn copy_lines(
+        &mut self,
+        op: KernelOp,
+        lines: impl Iterator<Item = u32>,
+        access: cache::Access,
+    ) {
+        let from = self.at;
+        let mut done = from;
+        for line in lines {
+            let cost = self.cache.touch(self.cpu, line, 0xff, access, from);
+            done = done.max(cost.done_at);
+        }
+        self.profile.add_time(Place::Op(op), from, done - from);
+        self.stalled += done - from;
+        self.at = done;
         if self.waits.is_some() && done > from {
             self.waited(from, Waited::Own(op));
         }

@@ -22,6 +22,8 @@ const BUFFER_BYTES: u32 = 40;
 /// readers' wait queue (that of the writers is on the line, too).
 const OWNER: u8 = 1;
 const SPINNERS: u8 = 1 << 1;
+/// What a swap that fails writes.
+const NOTHING: u8 = 0;
 const WAIT_QUEUE: u8 = 1 << 4;
 /// Word of the second line of a pipe: head and tail.
 const RING: u8 = 1 << 2;
@@ -137,6 +139,10 @@ impl Sim<'_> {
 
     /// Takes the lock. The time from its release to the moment when the first of the spinners sees
     /// it is nobody's: whoever comes by then takes the lock before them, as the fast path does.
+    ///
+    /// Who finds it taken has tried to swap the owner, which takes the line although it fails, and
+    /// queues behind the other spinners by another update of that line. He leaves their queue when
+    /// he has the lock, so its line goes to and fro once more while he holds it.
     pub(super) fn lock_chan(&mut self, c: usize, op: KernelOp) {
         let lines = &self.chans[c].lines;
         let (line, mutex) = (lines.lock, &lines.mutex);
@@ -144,6 +150,7 @@ impl Sim<'_> {
         let start = mutex.earliest(self.host.at, mean);
         if start > self.host.at {
             self.host.op(KernelOp::MutexSpin);
+            self.touch(KernelOp::MutexSpin, line, NOTHING, Access::Rmw);
             self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
             let start = start.max(self.host.at);
             self.host.wait_until(Place::Op(KernelOp::MutexSpin), start);
@@ -152,9 +159,13 @@ impl Sim<'_> {
             let mutex = &self.chans[c].lines.mutex;
             let start = mutex.earliest(self.host.at, mean);
             self.host.wait_until(Place::Op(KernelOp::MutexSpin), start);
+            self.chans[c].lines.held_since = self.host.at;
+            self.touch(op, line, OWNER, Access::Rmw);
+            self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
+        } else {
+            self.chans[c].lines.held_since = self.host.at;
+            self.touch(op, line, OWNER, Access::Rmw);
         }
-        self.chans[c].lines.held_since = self.host.at;
-        self.touch(op, line, OWNER, Access::Rmw);
         self.read_ring(c, op);
     }
 
@@ -192,9 +203,7 @@ impl Sim<'_> {
         *at = (*at + bytes) % (DATA_LINES * 64);
         let first = lines.data;
         let touched = (from % 64 + bytes).div_ceil(64).min(DATA_LINES);
-        for i in 0..touched {
-            let line = first + (from / 64 + i) % DATA_LINES;
-            self.touch(op, line, 0xff, access);
-        }
+        let line = |i| first + (from / 64 + i) % DATA_LINES;
+        self.host.copy_lines(op, (0..touched).map(line), access);
     }
 }

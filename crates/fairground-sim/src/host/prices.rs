@@ -1,0 +1,73 @@
+//! What executing costs on a machine, rounded once to picoseconds.
+
+use fairground::place::Func;
+
+use crate::cache::{NS, Ps};
+use crate::costs::{self, KERNEL_OPS, KernelOp};
+use crate::machine_file::Machine;
+
+/// Costs of the machine and the scheduler's functions, in picoseconds.
+#[derive(Clone, Debug)]
+pub struct Prices {
+    pub(crate) func: [Ps; Func::COUNT],
+    pub(super) op: [Ps; KERNEL_OPS.len()],
+    pub(super) scan: Ps,
+    pub(super) copy_per_kib: Ps,
+    /// Reading the time-stamp counter.
+    pub clock: Ps,
+    /// Entry into and return from a system call.
+    pub syscall: Ps,
+    /// Hardware part of a switch.
+    pub switch: Ps,
+    /// Entry into and return from an interrupt.
+    pub irq: Ps,
+    /// The tick outside the scheduler.
+    pub tick: Ps,
+    /// From a timer's time to its interrupt, beyond `irq`: what a hypervisor needs to deliver it.
+    pub timer_irq: Ps,
+    /// Setting the hardware's next timer; a guest leaves to its hypervisor for it.
+    pub timer_program: Ps,
+    /// From the end of the interrupt that woke an idle CPU to `schedule_idle`.
+    pub idle_loop_exit: Ps,
+    /// Sender's part of an interrupt to another CPU.
+    pub ipi_send: Ps,
+    /// Writing down what balancing sees of a group, where a recorder does that.
+    pub group_record: Ps,
+}
+
+impl Prices {
+    pub(super) fn new(machine: &Machine) -> Self {
+        let cycles = |n: f64| (n * 1000.0 / machine.ghz()).round() as Ps;
+        let scale = machine.cost_scale();
+        let op_ns =
+            |name: &str| (machine.kernel_op_ns(name).unwrap_or(0.0) * NS as f64).round() as Ps;
+        let mut func = [0; Func::COUNT];
+        for f in Func::ALL {
+            func[f as usize] = cycles(f64::from(costs::func_cycles(f)) * scale.scheduler);
+        }
+        let mut op = [0; KERNEL_OPS.len()];
+        for (slot, (_, _, n)) in op.iter_mut().zip(KERNEL_OPS) {
+            *slot = cycles(f64::from(n) * scale.kernel);
+        }
+        // A machine on which this was measured by itself.
+        if machine.kernel_op_ns("clone_thread").is_some() {
+            op[KernelOp::CloneThread as usize] = op_ns("clone_thread");
+        }
+        Self {
+            func,
+            op,
+            scan: cycles(f64::from(costs::SCAN_CYCLES) * scale.scheduler),
+            copy_per_kib: cycles(costs::COPY_CYCLES_PER_BYTE * 1024.0),
+            clock: op_ns("sched_clock"),
+            syscall: op_ns("syscall"),
+            switch: op_ns("switch_to_hw"),
+            irq: op_ns("irq_entry_exit"),
+            tick: op_ns("tick_handler"),
+            timer_irq: op_ns("timer_irq"),
+            timer_program: op_ns("timer_program"),
+            idle_loop_exit: op_ns("idle_loop_exit"),
+            ipi_send: op_ns("ipi_send_cpu"),
+            group_record: 0,
+        }
+    }
+}
