@@ -116,7 +116,7 @@ impl Cache {
         if r.access != Access::Store {
             return false;
         }
-        let Some(version) = self.stores.pending(r.core, r.line, r.now) else {
+        let Some(version) = self.stores.pending(&r) else {
             return false;
         };
         mark(&mut self.shared.line_mut(i).words, r.words, version);

@@ -132,7 +132,7 @@ impl Cache {
         let p = Params::new(machine, options);
         Self {
             ages: Ages::new(&p, seed),
-            stores: StoreBuffers::new(p.cores.len()),
+            stores: StoreBuffers::new(p.cores.len(), p.threads()),
             shared: SharedLines::new(p.cores.len(), p.nr_llcs),
             domains: vec![DomainStats::default(); p.nr_llcs],
             lines: Vec::new(),
@@ -405,8 +405,7 @@ impl Cache {
         let done_at = match r.access {
             Access::Load => r.now + self.p.load_stall(wait + latency),
             Access::Store => {
-                self.stores
-                    .push(r.core, r.line, version, r.now, m.start + latency)
+                self.stores.push(&r, version, m.start + latency)
                     + Ps::from(self.p.hit_ps[Access::Store as usize])
             }
             Access::Rmw | Access::CasLoop => {

@@ -3,8 +3,8 @@
 use super::{Access, Cost, MissClass, Ps};
 use crate::machine_file::{CpuPlace, Distance, Machine};
 
-/// Store misses that a core can have outstanding before it stalls. An assumption: current cores
-/// have 44 to 112 entries, shared by two threads.
+/// Store misses that a hardware thread can have outstanding before it stalls. An assumption: current
+/// cores have 44 to 112 entries, which their two threads divide while both run.
 pub const STORE_BUFFER: usize = 50;
 
 /// Switches and free parameters of the model. The defaults are used for every experiment;
@@ -204,6 +204,16 @@ impl Params {
             l3_lines: lines(3, o.l3_capacity_permille),
             l3_ways: m.cache(3).map_or(16, |c| c.ways),
         }
+    }
+
+    /// Most hardware threads that a core has.
+    pub fn threads(&self) -> usize {
+        let last = self
+            .cpu
+            .iter()
+            .map(|(_, thread)| usize::from(*thread))
+            .max();
+        last.unwrap_or(0) + 1
     }
 
     #[inline]

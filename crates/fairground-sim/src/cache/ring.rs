@@ -49,8 +49,10 @@ impl Ring {
         start
     }
 
-    /// The oldest interval is forgotten if it is over. If none is over, the smallest gap is
-    /// closed: that over-charges small requests, but never serves two at once.
+    /// The oldest interval is forgotten if it is over. If none is over, the smaller error is made: the
+    /// smallest gap is closed, which makes who comes in it wait for nothing, or the shortest interval
+    /// is forgotten, which serves who comes in it at once. So no error is longer than a hold, and
+    /// handlers that book far ahead do not make the time between them seem busy.
     #[cold]
     fn insert_full(&mut self, horizon: Ps, at: usize, new: (Ps, Ps)) {
         if at > 0 && self.busy[0].1 <= horizon {
@@ -63,9 +65,15 @@ impl Ring {
         all[at] = new;
         all[at + 1..].copy_from_slice(&self.busy[at..]);
         let gap = |i: &usize| all[i + 1].0 - all[*i].1;
+        let length = |i: &usize| all[*i].1 - all[*i].0;
         let closed = (0..KEPT).min_by_key(gap).unwrap_or(0);
-        all[closed].1 = all[closed + 1].1;
-        all.copy_within(closed + 2.., closed + 1);
+        let forgotten = (0..=KEPT).min_by_key(length).unwrap_or(0);
+        if gap(&closed) <= length(&forgotten) {
+            all[closed].1 = all[closed + 1].1;
+            all.copy_within(closed + 2.., closed + 1);
+        } else {
+            all.copy_within(forgotten + 1.., forgotten);
+        }
         self.busy.copy_from_slice(&all[..KEPT]);
     }
 

@@ -1,12 +1,15 @@
-//! Store misses that the core does not wait for.
+//! Store misses that a hardware thread does not wait for.
+//!
+//! Each thread has its own part of its core's buffer: how far ahead in time the one has booked is
+//! nothing to the other.
 
 use super::params::STORE_BUFFER;
-use super::{LineId, Ps};
+use super::{LineId, Ps, Req};
 
 /// Lines whose pending store is remembered, so that further stores join it.
 const PENDING: usize = 4;
 
-/// A store on its way: later stores of the core to the same line write with it.
+/// A store on its way: later stores of the thread to the same line write with it.
 #[derive(Clone, Copy, Default)]
 struct Pending {
     line: LineId,
@@ -25,10 +28,14 @@ struct Buffer {
     next: usize,
 }
 
-pub(super) struct StoreBuffers(Vec<Buffer>);
+pub(super) struct StoreBuffers {
+    /// By core, then by thread.
+    buffers: Vec<Buffer>,
+    threads: usize,
+}
 
 impl StoreBuffers {
-    pub fn new(cores: usize) -> Self {
+    pub fn new(cores: usize, threads: usize) -> Self {
         let empty = Buffer {
             commits: [0; STORE_BUFFER],
             head: 0,
@@ -37,18 +44,27 @@ impl StoreBuffers {
             pending: [Pending::default(); PENDING],
             next: 0,
         };
-        Self(vec![empty; cores])
+        Self {
+            buffers: vec![empty; cores * threads],
+            threads,
+        }
     }
 
-    /// The version that a store of this core to `line`, still pending at `now`, will write.
-    pub fn pending(&self, core: usize, line: LineId, now: Ps) -> Option<u32> {
-        let hit = |p: &&Pending| p.line == line && p.done > now;
-        self.0[core].pending.iter().find(hit).map(|p| p.version)
+    /// The version that a store of `r`'s thread to its line, if one is still pending, will write.
+    pub fn pending(&self, r: &Req) -> Option<u32> {
+        let hit = |p: &&Pending| p.line == r.line && p.done > r.now;
+        let buffer = &self.buffers[self.index(r)];
+        buffer.pending.iter().find(hit).map(|p| p.version)
     }
 
-    /// Puts a store that completes at `done` into the buffer; returns when the core goes on.
-    pub fn push(&mut self, core: usize, line: LineId, version: u32, now: Ps, done: Ps) -> Ps {
-        let b = &mut self.0[core];
+    fn index(&self, r: &Req) -> usize {
+        r.core * self.threads + r.thread as usize
+    }
+
+    /// Puts the store of `r` that completes at `done` into the buffer; returns when the thread goes on.
+    pub fn push(&mut self, r: &Req, version: u32, done: Ps) -> Ps {
+        let (line, now, index) = (r.line, r.now, self.index(r));
+        let b = &mut self.buffers[index];
         while b.len > 0 && b.commits[b.head] <= now {
             b.pop();
         }
@@ -80,16 +96,40 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::Access;
+
+    fn store(thread: u32, line: LineId, now: Ps) -> Req {
+        Req {
+            core: 0,
+            thread,
+            line,
+            words: 1,
+            access: Access::Store,
+            now,
+            arrived: now,
+        }
+    }
 
     #[test]
     fn stalls_only_when_full() {
-        let mut s = StoreBuffers::new(1);
+        let mut s = StoreBuffers::new(1, 1);
         for i in 0..STORE_BUFFER as u64 {
-            assert_eq!(s.push(0, i as u32, 1, i, 1000 + i), i);
+            assert_eq!(s.push(&store(0, i as u32, i), 1, 1000 + i), i);
         }
-        assert_eq!(s.push(0, 99, 1, 60, 5000), 1000);
-        assert_eq!(s.pending(0, 99, 70), Some(1));
-        assert_eq!(s.pending(0, 99, 5000), None);
-        assert_eq!(s.push(0, 100, 1, 9000, 9100), 9000);
+        assert_eq!(s.push(&store(0, 99, 60), 1, 5000), 1000);
+        assert_eq!(s.pending(&store(0, 99, 70)), Some(1));
+        assert_eq!(s.pending(&store(0, 99, 5000)), None);
+        assert_eq!(s.push(&store(0, 100, 9000), 1, 9100), 9000);
+    }
+
+    #[test]
+    fn a_thread_that_has_booked_far_ahead_does_not_stall_the_other() {
+        let mut s = StoreBuffers::new(1, 2);
+        for i in 0..STORE_BUFFER as u64 {
+            s.push(&store(0, i as u32, 1_000_000), 1, 1_000_100 + i);
+        }
+        assert_eq!(s.push(&store(1, 99, 10), 1, 70), 10);
+        assert_eq!(s.pending(&store(0, 99, 20)), None);
+        assert_eq!(s.pending(&store(1, 99, 20)), Some(1));
     }
 }
