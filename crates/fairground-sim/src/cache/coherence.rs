@@ -15,7 +15,7 @@ struct Supplier {
 }
 
 /// The state of the requester's own copy.
-enum Own {
+pub(super) enum Own {
     /// Current; writes need no transaction if it is also exclusive.
     Valid(Place),
     Miss(MissClass),
@@ -25,8 +25,13 @@ impl Cache {
     /// One load, store or update of a shared line.
     pub(super) fn coherent(&mut self, r: Req) -> Cost {
         self.give_up_line(r.line);
+        let own = self.own_copy(r, self.lines[r.line as usize].link);
+        self.coherent_from(r, own)
+    }
+
+    /// [`Cache::coherent`], when nobody is noted in the line and the own copy is known.
+    pub(super) fn coherent_from(&mut self, r: Req, own: Own) -> Cost {
         let i = self.lines[r.line as usize].link;
-        let own = self.own_copy(r, i);
         let s = self.shared.line(i);
         let owned = s.exclusive && usize::from(s.owner) == r.core;
         match own {
@@ -89,11 +94,7 @@ impl Cache {
         let mut cost = self.p.hit(r.access, r.now);
         let stamp = self.ages.core_fills(r.core);
         let s = self.shared.line_mut(i);
-        let mut extra = if place == Place::L2 {
-            self.p.l2.saturating_sub(self.p.l1)
-        } else {
-            0
-        };
+        let mut extra = self.p.farther(place);
         if r.access != Access::Load {
             s.written(r.words, r.now);
             if r.access == Access::Store {

@@ -24,7 +24,8 @@ mod shared;
 mod store_buffer;
 mod tops;
 
-use age::Ages;
+use age::{Ages, Place};
+use coherence::Own;
 pub use kinds::{Access, Cost, DomainStats, LineStats, MissClass};
 use params::Params;
 pub use params::{Options, STORE_BUFFER};
@@ -324,11 +325,12 @@ impl Cache {
             self.private(r)
         } else {
             let noted = holder & !SHARES == at.0;
-            if access == Access::Load && l.link != NONE && !noted && self.read_hit(r) {
-                return self.p.hit(access, now);
-            }
             match access {
                 Access::CasLoop => self.cas_loop(r),
+                Access::Load if l.link != NONE && !noted => match self.read_copy(r) {
+                    Some(cost) => cost,
+                    None => self.coherent(r),
+                },
                 _ => self.coherent(r),
             }
         };
@@ -373,29 +375,33 @@ impl Cache {
         (l.stamp, l.tail) = (stamp, 0);
     }
 
-    /// A load of a current copy near the top of the stack: true if it was one. The core that is
-    /// noted in the line has lost nothing; but who reads oftener than that one takes its place.
+    /// A load of a copy that is current, and that the line does not note: what it costs. The core
+    /// that is noted has lost nothing; but who reads oftener than that one takes its place.
     #[inline]
-    fn read_hit(&mut self, r: Req) -> bool {
-        let fills = self.ages.core_fills(r.core);
-        let recent = self.p.recent;
+    fn read_copy(&mut self, r: Req) -> Option<Cost> {
         let link = self.lines[r.line as usize].link;
-        let hit = self.shared.refresh(link, r.core, |copy, version| {
-            let hit = copy.version == version && fills.wrapping_sub(copy.stamp) <= recent;
-            if hit {
-                copy.stamp = fills;
-            }
-            hit
-        });
+        let ages = &mut self.ages;
+        let (place, stamp) = self.shared.refresh(link, r.core, |copy, version| {
+            let place = (copy.version == version).then(|| ages.look(r.core, copy.stamp, r.line))?;
+            copy.stamp = ages.core_fills(r.core);
+            Some((place, copy.stamp))
+        })?;
+        if place == Place::Gone {
+            self.give_up_line(r.line);
+            return Some(self.coherent_from(r, Own::Miss(MissClass::Capacity)));
+        }
         let l = &mut self.lines[r.line as usize];
-        if hit && self.tops.holder(r.line) & SHARES != 0 {
+        if self.tops.holder(r.line) & SHARES != 0 {
             l.tail += 1;
             if l.tail >= 4 {
                 self.give_up_line(r.line);
-                self.keep_line(r, fills);
+                self.keep_line(r, stamp);
             }
         }
-        hit
+        let mut cost = self.p.hit(r.access, r.now);
+        cost.latency += self.p.farther(place);
+        cost.done_at += self.p.farther(place);
+        Some(cost)
     }
 
     /// What the core pays for a miss that starts at `m.start`.

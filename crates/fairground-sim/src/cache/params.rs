@@ -1,5 +1,6 @@
 //! The machine's figures, rounded once to integers.
 
+use super::age::Place;
 use super::{Access, Cost, MissClass, Ps};
 use crate::machine_file::{CpuPlace, Distance, Machine};
 
@@ -257,6 +258,15 @@ impl Params {
             transfer: false,
             llc_miss: false,
             retries: 0,
+        }
+    }
+
+    /// What a hit takes longer there than in the nearest cache.
+    #[inline]
+    pub fn farther(&self, place: Place) -> Ps {
+        match place {
+            Place::L2 => self.l2.saturating_sub(self.l1),
+            Place::L1 | Place::Gone => 0,
         }
     }
 

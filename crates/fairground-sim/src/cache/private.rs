@@ -26,7 +26,7 @@ impl Cache {
         if place != Place::Gone {
             let mut cost = self.p.hit(r.access, r.now);
             let extra = match place {
-                Place::L2 => self.p.l2.saturating_sub(self.p.l1),
+                Place::L2 => self.p.farther(place),
                 _ if other_thread => self.p.smt_extra,
                 _ => 0,
             };

@@ -173,10 +173,14 @@ impl SharedLines {
         at.map_or(Copy::default(), |at| s.inline[at])
     }
 
-    /// Lets `f` see and change the core's copy, if it ever had one, with the line's version; what
-    /// it says, or false.
+    /// Lets `f` see and change the core's copy, if it ever had one, with the line's version.
     #[inline]
-    pub fn refresh(&mut self, i: u32, core: usize, f: impl FnOnce(&mut Copy, u32) -> bool) -> bool {
+    pub fn refresh<T>(
+        &mut self,
+        i: u32,
+        core: usize,
+        f: impl FnOnce(&mut Copy, u32) -> Option<T>,
+    ) -> Option<T> {
         let s = &mut self.lines[i as usize];
         if s.row != NONE {
             return f(&mut self.rows[core][s.row as usize], s.version);
@@ -185,7 +189,7 @@ impl SharedLines {
         let is = |c: &u16| usize::from(*c) == core;
         match s.inline_cores[..n].iter().position(is) {
             Some(at) => f(&mut s.inline[at], s.version),
-            None => false,
+            None => None,
         }
     }
 
