@@ -4,8 +4,8 @@ use super::age::Place;
 use super::{Access, Cost, MissClass, Ps};
 use crate::machine_file::{CpuPlace, Distance, Machine};
 
-/// Store misses that a hardware thread can have outstanding before it stalls. An assumption: current
-/// cores have 44 to 112 entries, which their two threads divide while both run.
+/// Store misses that a hardware thread can have outstanding before it stalls. An assumption:
+/// current cores have 44 to 112 entries, which their two threads divide while both run.
 pub const STORE_BUFFER: usize = 50;
 
 /// Switches and free parameters of the model. The defaults are used for every experiment;

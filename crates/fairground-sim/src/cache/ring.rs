@@ -49,10 +49,10 @@ impl Ring {
         start
     }
 
-    /// The oldest interval is forgotten if it is over. If none is over, the smaller error is made: the
-    /// smallest gap is closed, which makes who comes in it wait for nothing, or the shortest interval
-    /// is forgotten, which serves who comes in it at once. So no error is longer than a hold, and
-    /// handlers that book far ahead do not make the time between them seem busy.
+    /// The oldest interval is forgotten if it is over. If none is over, the smaller error is made:
+    /// the smallest gap is closed, which makes who comes in it wait for nothing, or the shortest
+    /// interval is forgotten, which serves who comes in it at once. So no error is longer than a
+    /// hold, and handlers that book far ahead do not make the time between them seem busy.
     #[cold]
     fn insert_full(&mut self, horizon: Ps, at: usize, new: (Ps, Ps)) {
         if at > 0 && self.busy[0].1 <= horizon {

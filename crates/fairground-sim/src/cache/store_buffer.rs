@@ -61,7 +61,8 @@ impl StoreBuffers {
         r.core * self.threads + r.thread as usize
     }
 
-    /// Puts the store of `r` that completes at `done` into the buffer; returns when the thread goes on.
+    /// Puts the store of `r` that completes at `done` into the buffer; returns when the thread goes
+    /// on.
     pub fn push(&mut self, r: &Req, version: u32, done: Ps) -> Ps {
         let (line, now, index) = (r.line, r.now, self.index(r));
         let b = &mut self.buffers[index];
