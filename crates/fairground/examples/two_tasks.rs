@@ -40,7 +40,7 @@ fn main() {
     });
     let mut sys = System::new(Features::default(), topology);
     let ids = [0, -3].map(|nice| (sys.add_task(TgId::ROOT), nice));
-    let mut rqs = vec![Rq::new(Cpu(0), 0, 1024)];
+    let mut rqs = vec![Rq::new(&sys, Cpu(0), 0, 1024)];
     let (mut host, mut moving) = (OneCpu::default(), Vec::new());
     let mut cx = Cx {
         sys: &sys,

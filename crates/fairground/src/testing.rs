@@ -110,10 +110,11 @@ impl Bench {
     pub fn with(topology: Topology, features: Features) -> Self {
         let cpus = topology.nr_cpus();
         let now = 1_000_000;
-        let rqs = (0..cpus as u32).map(|cpu| Rq::new(Cpu(cpu), now, 1024));
+        let sys = System::new(features, topology);
+        let rqs = (0..cpus as u32).map(|cpu| Rq::new(&sys, Cpu(cpu), now, 1024));
         Self {
-            sys: System::new(features, topology),
             rqs: rqs.collect(),
+            sys,
             host: TestHost {
                 now,
                 ..TestHost::default()

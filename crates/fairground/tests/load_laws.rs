@@ -65,11 +65,12 @@ impl World {
             places: vec![place; cpus],
             ..Topology::default()
         };
+        let sys = System::new(features, topology);
         Self {
-            sys: System::new(features, topology),
             rqs: (0..cpus as u32)
-                .map(|cpu| Rq::new(Cpu(cpu), MS, 1024))
+                .map(|cpu| Rq::new(&sys, Cpu(cpu), MS, 1024))
                 .collect(),
+            sys,
             clock: Clock(MS),
             tasks: Vec::new(),
         }

@@ -84,7 +84,7 @@ impl World {
         };
         let mut world = Self {
             rqs: (0..CPUS)
-                .map(|c| Rq::new(Cpu(c), 1_000_000_000, 1024))
+                .map(|c| Rq::new(&sys, Cpu(c), 1_000_000_000, 1024))
                 .collect(),
             sys,
             host,

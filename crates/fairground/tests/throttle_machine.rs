@@ -74,9 +74,10 @@ impl Box2 {
             ..Machine::default()
         };
         let now = 1000 * MS;
+        let sys = System::new(features, Topology::build(&machine));
         Self {
-            sys: System::new(features, Topology::build(&machine)),
-            rqs: (0..2).map(|c| Rq::new(Cpu(c), now, 1024)).collect(),
+            rqs: (0..2).map(|c| Rq::new(&sys, Cpu(c), now, 1024)).collect(),
+            sys,
             host: Requests {
                 now,
                 ..Requests::default()

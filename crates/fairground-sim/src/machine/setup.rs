@@ -98,7 +98,7 @@ impl<'a> Sim<'a> {
             rqs: sys
                 .cpus()
                 .iter()
-                .map(|c| Rq::new(c, BOOT_NS, 1024))
+                .map(|c| Rq::new(&sys, c, BOOT_NS, 1024))
                 .collect(),
             sys,
             host,

@@ -20,7 +20,7 @@ use crate::task::Task;
 use crate::value::{CfsId, Cpu, SeId};
 
 /// Advances the floor of virtual time to the least of the queued, never back.
-pub(crate) fn update_min_vruntime<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId) {
+pub(crate) fn update_min_vruntime(rq: &mut Rq, cfs: CfsId) {
     let q = &rq.cfs[cfs.idx()];
     let first = rq.nodes.first(&q.tree).map(|id| rq.nodes.key(id).vruntime);
     let curr = queued_curr(rq, cfs).map(|c| rq.se[c.idx()].vruntime);
@@ -32,9 +32,7 @@ pub(crate) fn update_min_vruntime<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId) 
     let q = &mut rq.cfs[cfs.idx()];
     q.min_vruntime = vruntime_max(q.min_vruntime, least);
     // Who leaves this queue asleep for another CPU looks here, without a lock.
-    if let Some(words) = cx.sys.tg[q.tg.idx()].words(rq.cpu) {
-        words.min_vruntime.store(q.min_vruntime, Relaxed);
-    }
+    q.words.min_vruntime.store(q.min_vruntime, Relaxed);
 }
 
 /// Places an entity: where it was relative to the floor if it comes from elsewhere; with some

@@ -1,14 +1,15 @@
 //! Charging the running entity: execution, virtual time, deadline.
 
 use super::resched::resched_curr;
-use super::vtime::{cfs_rq_min_slice, entity_eligible};
+use super::vtime::{cfs_rq_min_slice, sums_with};
 use super::{buddy, cfs_rules, throttle};
 use crate::cx::Cx;
 use crate::host::Host;
-use crate::math::eevdf::vruntime_before;
+use crate::math::eevdf::{entity_eligible, vruntime_before};
 use crate::math::weight::{NICE_0_LOAD, calc_delta_fair};
 use crate::place::{Access, Func, cfs_rq as fq, se as fse};
-use crate::rq::Rq;
+use crate::policy::Features;
+use crate::rq::{CfsRq, Rq};
 use crate::task::SchedEntity;
 use crate::value::{CfsId, SeId};
 
@@ -17,64 +18,67 @@ use crate::value::{CfsId, SeId};
 /// With deadlines, a request that is used up, or a protection that has ended, calls for a new
 /// choice if somebody else is queued. At a group's queue this is as at the root: the entity of
 /// the group that runs is charged, and may have to give way on its level.
+#[inline]
 pub fn update_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     let Some(curr) = rq.cfs[cfs.idx()].curr else {
         return;
     };
-    let now = rq.clock.task;
-    let se = &mut rq.se[curr.idx()];
-    let delta = now.wrapping_sub(se.exec_start);
-    if delta as i64 <= 0 {
-        return;
+    let delta = rq.clock.task.wrapping_sub(rq.se[curr.idx()].exec_start);
+    if delta as i64 > 0 {
+        charge(cx, rq, cfs, curr, delta);
     }
-    se.exec_start = now;
+}
+
+/// [`update_curr`] of time that has passed: `delta` ns.
+#[inline(never)]
+fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u64) {
+    let outer = cx.host.enter(Func::UpdateCurr);
+    let (features, cpu) = (&cx.sys.features, rq.cpu);
+    let (queue, se) = (&rq.cfs[cfs.idx()], &mut rq.se[curr.idx()]);
+    se.exec_start = rq.clock.task;
     se.sum_exec_runtime += delta;
     if se.load.weight != NICE_0_LOAD {
         se.load.fill_inverse();
     }
     se.vruntime = se.vruntime.wrapping_add(calc_delta_fair(delta, &se.load));
-    let outer = cx.host.enter(Func::UpdateCurr);
-    cx.touch(rq.cfs_object(cfs), fq::CURR | fq::NR_QUEUED, Access::Read);
+    cx.touch(queue.object(cpu), fq::CURR | fq::NR_QUEUED, Access::Read);
     cx.touch(
-        rq.se_object(curr),
+        se.object(cpu),
         fse::EXEC_START | fse::SUM_EXEC | fse::VRUNTIME | fse::DEADLINE | fse::LOAD,
         Access::Update,
     );
+    let by_deadline = features.pick.by_deadline();
+    let gives_way = by_deadline && end_of_request(features, queue, se);
     throttle::account_cfs_rq_runtime(cx, rq, cfs, delta);
-    if cx.features().pick.by_deadline() {
-        end_of_request(cx, rq, cfs, curr);
-    } else {
+    if gives_way {
+        resched_curr(cx, rq);
+        buddy::clear_buddies(rq, cfs, curr);
+    }
+    if !by_deadline {
         cx.touch(
             rq.cfs_object(cfs),
             fq::MIN_VRUNTIME | fq::TASKS_TIMELINE,
             Access::Update,
         );
-        cfs_rules::update_min_vruntime(cx, rq, cfs);
+        cfs_rules::update_min_vruntime(rq, cfs);
     }
     cx.host.leave(outer);
 }
 
-/// A new deadline if the old one is reached; a new choice if that or the end of protection says
-/// so.
+/// A new deadline if the old one is reached. True if that or the end of protection calls for a new
+/// choice, and there is somebody else.
 #[inline]
-fn end_of_request<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId) {
-    let features = &cx.sys.features;
-    let used_up = update_deadline(&mut rq.se[curr.idx()], features.tunables.base_slice_ns);
-    if rq.cfs[cfs.idx()].nr_queued <= 1 {
-        return;
+fn end_of_request(features: &Features, queue: &CfsRq, curr: &mut SchedEntity) -> bool {
+    let used_up = update_deadline(curr, features.tunables.base_slice_ns);
+    if queue.nr_queued <= 1 {
+        return false;
     }
-    let gives_way = used_up || {
-        let by_slice = features.wakeup_preemption.by_slice();
-        features
-            .run_to_parity
-            .gives_way(&rq.se[curr.idx()], by_slice, || {
-                entity_eligible(rq, cfs, curr)
-            })
+    let by_slice = features.wakeup_preemption.by_slice();
+    let eligible = || {
+        let all = sums_with(queue, Some(&*curr).filter(|se| se.on_rq));
+        entity_eligible(&all, queue.zero_vruntime, curr.vruntime)
     };
-    if gives_way {
-        resched_curr(cx, rq);
-        buddy::clear_buddies(rq, cfs, curr);
-    }
+    used_up || features.run_to_parity.gives_way(curr, by_slice, eligible)
 }
 
 /// Starts the next request when the vruntime has reached the deadline.

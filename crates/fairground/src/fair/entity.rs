@@ -21,7 +21,7 @@ use crate::host::Host;
 use crate::math::eevdf::entity_lag;
 use crate::place::{Access, Func, cfs_rq as fq, se as fse};
 use crate::rq::Rq;
-use crate::value::{CfsId, Cpu, SeId, TgId};
+use crate::value::{CfsId, SeId};
 
 /// Joins an entity to its queue.
 pub fn enqueue_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, flags: Enqueue) {
@@ -60,8 +60,7 @@ pub fn enqueue_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId
         tree_insert(rq, cfs, id, cx.sys.features.pick);
     }
     if first {
-        let tg = rq.cfs[cfs.idx()].tg;
-        publish_queued(cx, rq.cpu, tg, true);
+        rq.cfs[cfs.idx()].words.publish_queued(true);
         throttle::check_enqueue_throttle(cx, rq, cfs);
         let throttled = rq.cfs[cfs.idx()].throttled_hierarchy();
         if cx.features().throttle.joins_leaf_list(throttled) {
@@ -110,7 +109,7 @@ pub fn dequeue_entity<H: Host>(
     throttle::return_cfs_rq_runtime(cx, rq, cfs);
     update_cfs_group(cx, rq, id);
     if !features.pick.by_deadline() && (!flags.has(Dequeue::SAVE) || flags.has(Dequeue::MOVE)) {
-        cfs_rules::update_min_vruntime(cx, rq, cfs);
+        cfs_rules::update_min_vruntime(rq, cfs);
     }
     if flags.has(Dequeue::DELAYED) {
         clear_delayed(cx, rq, id);
@@ -159,14 +158,7 @@ fn account_dequeue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {
     q.load.sub(se.load.weight);
     q.nr_queued -= 1;
     if q.nr_queued == 0 {
-        publish_queued(cx, rq.cpu, q.tg, false);
-    }
-}
-
-#[inline]
-fn publish_queued<H: Host>(cx: &Cx<H>, cpu: Cpu, tg: TgId, queued: bool) {
-    if let Some(words) = cx.sys.tg[tg.idx()].words(cpu) {
-        words.publish_queued(queued);
+        q.words.publish_queued(false);
     }
 }
 

@@ -193,12 +193,11 @@ fn make_cfs<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, parent: CfsId) {
     };
     se.avg.last_update_time = above.last_update_time;
     se.avg.period_contrib = above.period_contrib;
-    let cfs = rq.add_cfs(tg, parent, se);
-    let sys = cx.sys;
-    let group = &sys.tg[tg.idx()];
-    let queue = &mut rq.cfs[cfs.idx()];
-    queue.idle = group.idle.load(Relaxed);
-    group.cpu(rq.cpu).publish_load(0, 0);
+    let group = &cx.sys.tg[tg.idx()];
+    let words = group.cpu(rq.cpu).clone();
+    words.publish_load(0, 0);
+    let cfs = rq.add_cfs(tg, words, parent, se);
+    rq.cfs[cfs.idx()].idle = group.idle.load(Relaxed);
     init_throttle(cx, rq, cfs);
 }
 

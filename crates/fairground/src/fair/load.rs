@@ -48,12 +48,12 @@ pub fn update_load_avg<H: Host>(
     let mut changed = age_queue(cx, rq.cpu, queue, now);
     if let Some(below) = below {
         if propagate_entity_load_avg(cx, rq, cfs, se, below) {
-            publish_queue_load(cx, rq, cfs);
+            publish_queue_load(&rq.cfs[cfs.idx()]);
             changed = true;
             entity_changed = true;
         }
         if entity_changed {
-            publish_entity_load(cx, rq, se, below);
+            publish_entity_load(&rq.cfs[below.idx()], &rq.se[se.idx()]);
         }
     }
     if !attached && flags.has(UpdateLoad::ATTACH) {
@@ -71,30 +71,25 @@ pub fn update_load_avg<H: Host>(
 /// Lets wakers see the load averages that a change of `se` on its queue `cfs` may have touched: the
 /// queue's, and, of a group, its entity's.
 #[inline]
-pub(crate) fn publish_load<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId, se: SeId) {
-    publish_queue_load(cx, rq, cfs);
-    if let Some(below) = rq.se[se.idx()].my_q {
-        publish_entity_load(cx, rq, se, below);
+pub(crate) fn publish_load(rq: &Rq, cfs: CfsId, se: SeId) {
+    publish_queue_load(&rq.cfs[cfs.idx()]);
+    let entity = &rq.se[se.idx()];
+    if let Some(below) = entity.my_q {
+        publish_entity_load(&rq.cfs[below.idx()], entity);
     }
 }
 
 /// Lets wakers see the load average of a queue. No touch, here and below: it is a word of a
 /// structure that was just reported as written.
 #[inline]
-fn publish_queue_load<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId) {
-    let queue = &rq.cfs[cfs.idx()];
-    if let Some(words) = cx.sys.tg[queue.tg.idx()].words(rq.cpu) {
-        words.publish_queue_load(queue.avg.load_avg);
-    }
+fn publish_queue_load(queue: &CfsRq) {
+    queue.words.publish_queue_load(queue.avg.load_avg);
 }
 
 /// Lets wakers see the load average of the entity of a group, whose queue is `below`.
 #[inline]
-fn publish_entity_load<H: Host>(cx: &Cx<H>, rq: &Rq, se: SeId, below: CfsId) {
-    let tg = rq.cfs[below.idx()].tg;
-    if let Some(words) = cx.sys.tg[tg.idx()].words(rq.cpu) {
-        words.publish_entity_load(rq.se[se.idx()].avg.load_avg);
-    }
+fn publish_entity_load(below: &CfsRq, entity: &SchedEntity) {
+    below.words.publish_entity_load(entity.avg.load_avg);
 }
 
 /// Ages a queue to `now` and subtracts what left it asleep. True if its averages changed.
@@ -109,17 +104,12 @@ pub(crate) fn update_cfs_rq_load_avg<H: Host>(
 }
 
 /// [`update_cfs_rq_load_avg`] of a queue of `cpu`.
-#[inline]
+#[inline(never)]
 fn age_queue<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq, now: u64) -> bool {
     const READS: Fields = q::LOAD.and(q::NR_QUEUED).and(q::CURR).and(q::REMOVED);
     const AVG: Fields = q::AVG.and(q::AVG_LAST_UPDATE);
     let object = queue.object(cpu);
-    let sys = cx.sys;
-    let Some(words) = sys.tg[queue.tg.idx()].words(cpu) else {
-        debug_assert!(false, "a queue of a group that nobody opened");
-        return false;
-    };
-    let removed = words.take_removed(object, cx.host);
+    let removed = queue.words.take_removed(object, cx.host);
     if removed.is_none() && !pelt::is_due(now, &queue.avg) {
         cx.touch(object, READS | q::AVG_LAST_UPDATE, Access::Read);
         return false;
@@ -137,9 +127,9 @@ fn age_queue<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq, now: u64) -> 
     }
     changed |= aged;
     if changed {
-        words.publish_queue_load(queue.avg.load_avg);
+        publish_queue_load(queue);
     }
-    words.set_last_update_time(queue.avg.last_update_time);
+    queue.words.set_last_update_time(queue.avg.last_update_time);
     cx.touch_mixed(object, READS, AVG);
     changed
 }
@@ -167,14 +157,14 @@ pub fn attach_entity_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, 
         1
     };
     let added = *avg;
-    enqueue_load_avg(rq, cfs, se);
     let queue = &mut rq.cfs[cfs.idx()];
+    enqueue_load_avg(&mut queue.avg, entity);
     queue.avg.util_avg += added.util_avg;
     queue.avg.util_sum = queue.avg.util_sum.wrapping_add(added.util_sum);
     queue.avg.runnable_avg += added.runnable_avg;
     queue.avg.runnable_sum += added.runnable_sum;
     add_tg_cfs_propagate(queue, added.load_sum as i64);
-    publish_queue_load(cx, rq, cfs);
+    publish_queue_load(queue);
 }
 
 /// Subtracts them.
@@ -182,28 +172,25 @@ pub fn attach_entity_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, 
 pub fn detach_entity_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId) {
     cx.touch(rq.se_object(se), e::AVG, Access::Read);
     cx.touch(rq.cfs_object(cfs), q::AVG | q::PROPAGATE, Access::Update);
-    dequeue_load_avg(rq, cfs, se);
-    let gone = rq.se[se.idx()].avg;
-    let queue = &mut rq.cfs[cfs.idx()];
+    let (queue, entity) = (&mut rq.cfs[cfs.idx()], &rq.se[se.idx()]);
+    dequeue_load_avg(&mut queue.avg, entity);
+    let gone = &entity.avg;
     sub_util(&mut queue.avg, gone.util_avg, gone.util_sum);
     sub_runnable(&mut queue.avg, gone.runnable_avg, gone.runnable_sum);
     add_tg_cfs_propagate(queue, -(gone.load_sum as i64));
-    publish_queue_load(cx, rq, cfs);
+    publish_queue_load(queue);
 }
 
 /// Adds only the load part (reweighting).
-pub fn enqueue_load_avg(rq: &mut Rq, cfs: CfsId, se: SeId) {
-    let entity = &rq.se[se.idx()];
-    let queue = &mut rq.cfs[cfs.idx()].avg;
+pub fn enqueue_load_avg(queue: &mut SchedAvg, entity: &SchedEntity) {
     queue.load_avg += entity.avg.load_avg;
     queue.load_sum += se_weight(entity) * entity.avg.load_sum;
 }
 
 /// Subtracts only the load part.
-pub fn dequeue_load_avg(rq: &mut Rq, cfs: CfsId, se: SeId) {
-    let entity = &rq.se[se.idx()];
+pub fn dequeue_load_avg(queue: &mut SchedAvg, entity: &SchedEntity) {
     let sum = se_weight(entity) * entity.avg.load_sum;
-    sub_load(&mut rq.cfs[cfs.idx()].avg, entity.avg.load_avg, sum);
+    sub_load(queue, entity.avg.load_avg, sum);
 }
 
 /// Refreshes `runnable_weight` of a group entity from its queue.
@@ -283,7 +270,7 @@ pub(crate) fn se_weight(se: &SchedEntity) -> u64 {
 }
 
 /// Ages one entity; `running` = it is its queue's current one. True if its averages changed.
-#[inline]
+#[inline(never)]
 fn age_entity<H: Host>(
     cx: &mut Cx<H>,
     cpu: Cpu,

@@ -2,7 +2,7 @@
 
 use super::cfs_rules;
 use super::task::dequeue_entities;
-use super::vtime::{entity_eligible, queued_curr, sums};
+use super::vtime::{entity_eligible, sums_with};
 use crate::cx::Cx;
 use crate::fair::Dequeue;
 use crate::host::Host;
@@ -39,36 +39,39 @@ pub(crate) fn pick_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId)
 ///
 /// With `protect` the running entity is kept while it is eligible and protected. Of equal
 /// deadlines the one that was queued first wins, and any queued one wins over the running one.
+#[inline]
 pub(crate) fn pick_eevdf<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId, protect: bool) -> Option<SeId> {
     let q = &rq.cfs[cfs.idx()];
-    let curr = queued_curr(rq, cfs);
+    let curr = q.curr.map(|c| (c, &rq.se[c.idx()]));
+    let curr = curr.filter(|(_, se)| se.on_rq);
     let first = rq.nodes.first(&q.tree).map(SeId);
     if q.nr_queued == 1 {
-        return curr.or(first);
+        return curr.map(|c| c.0).or(first);
     }
-    let (all, v0) = (sums(rq, cfs), q.zero_vruntime);
-    let eligible = |vruntime: u64| eevdf::entity_eligible(&all, v0, vruntime);
-    let curr = curr.filter(|c| eligible(rq.se[c.idx()].vruntime));
-    let protects = |c: SeId| cx.features().run_to_parity.protects(&rq.se[c.idx()]);
-    if protect && curr.is_some_and(protects) {
-        return curr;
+    let all = sums_with(q, curr.map(|c| c.1));
+    let eligible = |vruntime: u64| eevdf::entity_eligible(&all, q.zero_vruntime, vruntime);
+    let curr = curr.filter(|(_, se)| eligible(se.vruntime));
+    let parity = cx.features().run_to_parity;
+    if let Some((c, _)) = curr.filter(|(_, se)| protect && parity.protects(se)) {
+        return Some(c);
     }
     let best = rq.nodes.pick_earliest_eligible(&q.tree, eligible).map(SeId);
     match (best, curr) {
-        (Some(b), Some(c)) if deadline_before(rq.se[c.idx()].deadline, rq.se[b.idx()].deadline) => {
-            curr
+        (Some(b), Some((c, se))) if deadline_before(se.deadline, rq.se[b.idx()].deadline) => {
+            Some(c)
         }
         (Some(_), _) => best,
         // The mean is never before all entities, so somebody is eligible; if not, take the first.
-        (None, _) => curr.or(first),
+        (None, _) => curr.map(|c| c.0).or(first),
     }
 }
 
 /// What the choice of `picked` has looked at. One entity alone is not compared with anybody, and a
 /// protected one stays without a look at the tree.
 fn touch_pick<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId, picked: Option<SeId>) {
+    let q = &rq.cfs[cfs.idx()];
     cx.touch(
-        rq.cfs_object(cfs),
+        q.object(rq.cpu),
         fq::TASKS_TIMELINE
             | fq::AVG_VRUNTIME
             | fq::MIN_VRUNTIME
@@ -77,20 +80,20 @@ fn touch_pick<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId, picked: Option<SeId>
             | fq::NR_QUEUED,
         Access::Read,
     );
-    let q = &rq.cfs[cfs.idx()];
     let by_deadline = cx.features().pick.by_deadline();
     let alone = by_deadline && q.nr_queued == 1;
     let fields = fse::DEADLINE | fse::VRUNTIME | fse::LOAD | fse::MIN_VRUNTIME | fse::VLAG;
     let mut stays = alone;
     if let Some(curr) = q.curr {
+        let se = &rq.se[curr.idx()];
         let reads = if alone {
             fse::ON_RQ
         } else {
             fields | fse::ON_RQ
         };
-        cx.touch(rq.se_object(curr), reads, Access::Read);
+        cx.touch(se.object(rq.cpu), reads, Access::Read);
         let parity = cx.features().run_to_parity;
-        stays |= by_deadline && picked == Some(curr) && parity.protects(&rq.se[curr.idx()]);
+        stays |= by_deadline && picked == Some(curr) && parity.protects(se);
     }
     if let Some(first) = rq.nodes.first(&q.tree).filter(|_| !stays) {
         cx.touch(rq.se_object(SeId(first)), fields, Access::Read);

@@ -138,10 +138,10 @@ pub(crate) fn update_idle_cfs_rq_clock_pelt<H: Host>(cx: &mut Cx<H>, rq: &Rq, cf
     } else {
         queue.throttled_clock_pelt_time
     };
-    let sys = cx.sys;
-    if let Some(words) = sys.tg[queue.tg.idx()].words(rq.cpu) {
-        words.set_throttled_pelt_idle(rq.cfs_object(cfs), throttled, cx.host);
-    }
+    let object = queue.object(rq.cpu);
+    queue
+        .words
+        .set_throttled_pelt_idle(object, throttled, cx.host);
 }
 
 /// What is needed of the queue below an entity.

@@ -43,8 +43,8 @@ pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
         let old = rq.se[id.idx()].load.weight;
         rq.cfs[cfs.idx()].load.sub(old);
     }
-    dequeue_load_avg(rq, cfs, id);
-    let se = &mut rq.se[id.idx()];
+    let (queue, se) = (&mut rq.cfs[cfs.idx()].avg, &mut rq.se[id.idx()]);
+    dequeue_load_avg(queue, se);
     let old = se.load.weight;
     se.vlag = rescale(se.vlag, old, weight);
     if se.rel_deadline {
@@ -54,8 +54,8 @@ pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
     se.load.set(weight);
     let divider = get_pelt_divider(&se.avg);
     se.avg.load_avg = scale_load_down(weight) * se.avg.load_sum / divider;
-    enqueue_load_avg(rq, cfs, id);
-    publish_load(cx, rq, cfs, id);
+    enqueue_load_avg(queue, se);
+    publish_load(rq, cfs, id);
     if queued {
         if pick.by_deadline() {
             place_entity(cx, rq, cfs, id, Enqueue::NONE);

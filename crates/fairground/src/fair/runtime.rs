@@ -14,9 +14,7 @@ use crate::value::CfsId;
 /// shall give way if nothing can be drawn: the queue is throttled when it is put.
 #[inline]
 pub fn account_cfs_rq_runtime<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, delta: u64) {
-    if let Some(words) = cx.sys.tg[rq.cfs[cfs.idx()].tg.idx()].words(rq.cpu) {
-        words.charge(delta);
-    }
+    rq.cfs[cfs.idx()].words.charge(delta);
     if is_enabled(cx, rq, cfs) {
         charge(cx, rq, cfs, delta);
     }

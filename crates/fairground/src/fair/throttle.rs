@@ -64,9 +64,7 @@ pub fn init_throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     queue.throttle_count = above;
     queue.throttled_clock_pelt = now;
     queue.pelt_clock_throttled = above > 0;
-    if let Some(words) = tg.words(rq.cpu) {
-        words.publish_throttle(above);
-    }
+    queue.words.publish_throttle(above);
 }
 
 /// Whether the hierarchy of `tg` is throttled on `cpu`, any CPU (`throttled_hierarchy`, asked by

@@ -64,7 +64,7 @@ fn throttle_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     let queue = &mut rq.cfs[cfs.idx()];
     queue.throttle_count += 1;
     let count = queue.throttle_count;
-    publish(cx, rq, cfs);
+    publish(rq, cfs);
     if count > 1 {
         return;
     }
@@ -88,7 +88,7 @@ fn unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     debug_assert!(queue.throttle_count > 0);
     queue.throttle_count = queue.throttle_count.saturating_sub(1);
     let count = queue.throttle_count;
-    publish(cx, rq, cfs);
+    publish(rq, cfs);
     if count > 0 {
         return;
     }
@@ -106,9 +106,7 @@ fn unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     }
 }
 
-fn publish<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId) {
+fn publish(rq: &Rq, cfs: CfsId) {
     let queue = &rq.cfs[cfs.idx()];
-    if let Some(words) = cx.sys.tg[queue.tg.idx()].words(rq.cpu) {
-        words.publish_throttle(queue.throttle_count);
-    }
+    queue.words.publish_throttle(queue.throttle_count);
 }

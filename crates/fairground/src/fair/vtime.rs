@@ -7,7 +7,7 @@
 use crate::math::eevdf::{self, AvgVruntime, entity_key};
 use crate::math::weight::scale_load_down;
 use crate::policy::Pick;
-use crate::rq::Rq;
+use crate::rq::{CfsRq, Rq};
 use crate::task::SchedEntity;
 use crate::tree::Key;
 use crate::value::{CfsId, SeId};
@@ -28,12 +28,16 @@ pub(crate) fn queued_curr(rq: &Rq, cfs: CfsId) -> Option<SeId> {
 #[inline]
 pub(crate) fn sums(rq: &Rq, cfs: CfsId) -> AvgVruntime {
     let q = &rq.cfs[cfs.idx()];
-    match queued_curr(rq, cfs) {
-        Some(curr) => {
-            let se = &rq.se[curr.idx()];
-            q.avg_vruntime
-                .with(entity_key(se.vruntime, q.zero_vruntime), weight(se))
-        }
+    sums_with(q, queued_curr(rq, cfs).map(|c| &rq.se[c.idx()]))
+}
+
+/// The sums of a queue with `curr`, its running entity if that is still queued.
+#[inline]
+pub(crate) fn sums_with(q: &CfsRq, curr: Option<&SchedEntity>) -> AvgVruntime {
+    match curr {
+        Some(se) => q
+            .avg_vruntime
+            .with(entity_key(se.vruntime, q.zero_vruntime), weight(se)),
         None => q.avg_vruntime,
     }
 }

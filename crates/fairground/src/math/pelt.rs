@@ -170,15 +170,29 @@ pub fn update_load_avg(sa: &mut SchedAvg, load: u64) {
     sa.util_avg = (sa.util_sum / divider as u32) as u64;
 }
 
-/// Update of an entity that is on no queue: only decay. `weight` unscaled. True if the averages
-/// changed.
+/// Sums, then averages: see [`update_load_sum`] and [`update_load_avg`], of which `weight` is the
+/// `load`. Compiled once, as the code of an update is long beside what callers do.
 #[inline]
-pub fn update_load_avg_blocked_se(now: u64, sa: &mut SchedAvg, weight: u64) -> bool {
-    let decayed = update_load_sum(now, sa, 0, 0, false);
+fn update(
+    now: u64,
+    sa: &mut SchedAvg,
+    load: u64,
+    runnable: u64,
+    running: bool,
+    weight: u64,
+) -> bool {
+    let decayed = update_load_sum(now, sa, load, runnable, running);
     if decayed {
         update_load_avg(sa, weight);
     }
     decayed
+}
+
+/// Update of an entity that is on no queue: only decay. `weight` unscaled. True if the averages
+/// changed.
+#[inline]
+pub fn update_load_avg_blocked_se(now: u64, sa: &mut SchedAvg, weight: u64) -> bool {
+    update(now, sa, 0, 0, false, weight)
 }
 
 /// Update of a task or group entity. True if the averages changed.
@@ -198,9 +212,8 @@ pub fn update_load_avg_se(
     running: bool,
     weight: u64,
 ) -> bool {
-    let decayed = update_load_sum(now, sa, on_rq as u64, runnable, running);
+    let decayed = update(now, sa, on_rq as u64, runnable, running, weight);
     if decayed {
-        update_load_avg(sa, weight);
         sa.util_est &= !UTIL_AVG_UNCHANGED;
     }
     decayed
@@ -217,11 +230,7 @@ pub fn update_load_avg_cfs_rq(
     h_nr_runnable: u64,
     running: bool,
 ) -> bool {
-    let decayed = update_load_sum(now, sa, weight_scaled_down, h_nr_runnable, running);
-    if decayed {
-        update_load_avg(sa, 1);
-    }
-    decayed
+    update(now, sa, weight_scaled_down, h_nr_runnable, running, 1)
 }
 
 /// The utilisation estimate of a task that has just been dequeued to sleep; `None` if it stays
@@ -318,27 +327,21 @@ fn accumulate_sum(delta: u64, sa: &mut SchedAvg, load: u64, runnable: u64, runni
     let old_contrib = sa.period_contrib as u64;
     let total = old_contrib + delta;
     let periods = total / PERIOD;
+    let (mut load_sum, mut runnable_sum) = (sa.load_sum, sa.runnable_sum);
+    let mut util_sum = sa.util_sum as u64;
     let mut contrib = delta;
     if periods != 0 {
         let decay = Decay::of(periods);
-        sa.load_sum = decay.apply(sa.load_sum);
-        sa.runnable_sum = decay.apply(sa.runnable_sum);
-        sa.util_sum = decay.apply(sa.util_sum as u64) as u32;
-        if load != 0 {
-            contrib = accumulate_segments(decay, PERIOD - old_contrib, total % PERIOD);
-        }
+        load_sum = decay.apply(load_sum);
+        runnable_sum = decay.apply(runnable_sum);
+        util_sum = decay.apply(util_sum);
+        contrib = accumulate_segments(decay, PERIOD - old_contrib, total % PERIOD);
     }
     sa.period_contrib = (total % PERIOD) as u32;
-    if load != 0 {
-        sa.load_sum = sa.load_sum.wrapping_add(load.wrapping_mul(contrib));
-    }
-    if runnable != 0 {
-        let runnable_contrib = runnable.wrapping_mul(contrib) << CAPACITY_SHIFT;
-        sa.runnable_sum = sa.runnable_sum.wrapping_add(runnable_contrib);
-    }
-    if running {
-        sa.util_sum = sa.util_sum.wrapping_add((contrib << CAPACITY_SHIFT) as u32);
-    }
+    sa.load_sum = load_sum.wrapping_add(load.wrapping_mul(contrib));
+    let scaled = contrib << CAPACITY_SHIFT;
+    sa.runnable_sum = runnable_sum.wrapping_add(runnable.wrapping_mul(scaled));
+    sa.util_sum = util_sum.wrapping_add(if running { scaled } else { 0 }) as u32;
     periods
 }
 

@@ -1,8 +1,10 @@
 //! Slots of a run queue: where tasks and group entities are kept.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 use super::{CfsRq, Rq};
+use crate::shared::TgCpu;
 use crate::task::{SchedEntity, Task, TaskBody};
 use crate::value::{CfsId, SeId, TgId};
 
@@ -44,9 +46,15 @@ impl Rq {
         self.cfs_of_tg.get(tg.idx()).copied().flatten()
     }
 
-    /// Enters a new queue for `tg` below `parent`, with an entity `se` that stands for it.
-    /// `fair/group.rs` calls this once for each group and CPU.
-    pub fn add_cfs(&mut self, tg: TgId, parent: CfsId, mut se: SchedEntity) -> CfsId {
+    /// Enters a new queue for `tg`, whose words are `words`, below `parent`, with an entity `se`
+    /// that stands for it. `fair/group.rs` calls this once for each group and CPU.
+    pub fn add_cfs(
+        &mut self,
+        tg: TgId,
+        words: Arc<TgCpu>,
+        parent: CfsId,
+        mut se: SchedEntity,
+    ) -> CfsId {
         debug_assert!(self.cfs_of(tg).is_none());
         let id = CfsId(self.cfs.len() as u32);
         se.cfs_rq = parent;
@@ -55,7 +63,7 @@ impl Rq {
         se.name = tg.0;
         se.depth = se.parent.map_or(0, |p| self.se[p.idx()].depth + 1);
         let slot = self.new_slot(se, None);
-        self.cfs.push(CfsRq::new(tg, parent, slot));
+        self.cfs.push(CfsRq::new(tg, words, parent, slot));
         if self.cfs_of_tg.len() <= tg.idx() {
             self.cfs_of_tg.resize(tg.idx() + 1, None);
         }

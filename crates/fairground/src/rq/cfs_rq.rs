@@ -1,18 +1,23 @@
 //! One group's queue on one CPU.
 
+use alloc::sync::Arc;
+
 use super::RqClock;
 use crate::math::eevdf::AvgVruntime;
 use crate::math::pelt::SchedAvg;
 use crate::math::weight::LoadWeight;
 use crate::place::{Kind, Object};
+use crate::shared::TgCpu;
 use crate::tree::Tree;
 use crate::value::{CfsId, Cpu, SeId, TgId};
 
 /// `[own]` A fair queue: a tree of entities by virtual deadline (EEVDF) or virtual run time (CFS).
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct CfsRq {
     /// Its group.
     pub tg: TgId,
+    /// What other CPUs leave for it or read of it: those of its group for this CPU.
+    pub words: Arc<TgCpu>,
     /// The queue above; the root has itself.
     pub parent: CfsId,
     /// The entity that stands for it above; `None` for the root.
@@ -98,8 +103,11 @@ pub struct CfsRq {
 impl CfsRq {
     /// The root queue of a CPU.
     #[must_use]
-    pub fn root() -> Self {
-        Self::default()
+    pub fn root(words: Arc<TgCpu>) -> Self {
+        Self {
+            words,
+            ..Self::default()
+        }
     }
 
     /// This queue, of `cpu`, as a place.
@@ -127,9 +135,10 @@ impl CfsRq {
 
     /// A queue of `tg`, below `parent`, represented by `se`.
     #[must_use]
-    pub fn new(tg: TgId, parent: CfsId, se: SeId) -> Self {
+    pub fn new(tg: TgId, words: Arc<TgCpu>, parent: CfsId, se: SeId) -> Self {
         Self {
             tg,
+            words,
             parent,
             se: Some(se),
             ..Self::default()

@@ -102,9 +102,10 @@ pub struct Rq {
 }
 
 impl Rq {
-    /// An empty run queue at time `now`, of a CPU with `capacity` (1024 = biggest).
+    /// An empty run queue of a CPU of `sys` at time `now`, with `capacity` (1024 = biggest).
     #[must_use]
-    pub fn new(cpu: Cpu, now: u64, capacity: u64) -> Self {
+    pub fn new(sys: &System, cpu: Cpu, now: u64, capacity: u64) -> Self {
+        let root = CfsRq::root(sys.tg[TgId::ROOT.idx()].cpu(cpu).clone());
         Self {
             cpu,
             clock: RqClock::new(now, capacity),
@@ -112,7 +113,7 @@ impl Rq {
             body: Vec::new(),
             nodes: Nodes::default(),
             free: Vec::new(),
-            cfs: alloc::vec![CfsRq::root()],
+            cfs: alloc::vec![root],
             cfs_of_tg: alloc::vec![Some(CfsId::ROOT)],
             curr: None,
             nr_running: 0,

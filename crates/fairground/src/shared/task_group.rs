@@ -1,5 +1,6 @@
 //! A task group: its weight, its published load, its quota.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 
@@ -70,7 +71,7 @@ impl TaskGroup {
 
     /// The words of `cpu`, in use from now on; only of a group that is open.
     #[must_use]
-    pub fn cpu(&self, cpu: Cpu) -> &TgCpu {
+    pub fn cpu(&self, cpu: Cpu) -> &Arc<TgCpu> {
         self.cpu.at(cpu)
     }
 

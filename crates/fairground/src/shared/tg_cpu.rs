@@ -8,6 +8,7 @@
 //! that are not yet in use are treated as if they did not: what the engine does is the same.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use super::Relaxed;
@@ -45,7 +46,7 @@ impl TgCpus {
 
     /// The words of `cpu`, in use from now on. `cpu` is one of the machine.
     #[must_use]
-    pub fn at(&self, cpu: Cpu) -> &TgCpu {
+    pub fn at(&self, cpu: Cpu) -> &Arc<TgCpu> {
         self.slots[cpu.idx()].make()
     }
 
@@ -57,7 +58,7 @@ impl TgCpus {
 
 #[cfg(feature = "std")]
 #[derive(Debug, Default)]
-struct Slot(std::sync::OnceLock<Box<TgCpu>>);
+struct Slot(std::sync::OnceLock<Arc<TgCpu>>);
 
 #[cfg(feature = "std")]
 impl Slot {
@@ -66,15 +67,15 @@ impl Slot {
         self.0.get().map(|words| &**words)
     }
 
-    fn make(&self) -> &TgCpu {
-        self.0.get_or_init(Box::default)
+    fn make(&self) -> &Arc<TgCpu> {
+        self.0.get_or_init(Arc::default)
     }
 }
 
 #[cfg(not(feature = "std"))]
 #[derive(Debug, Default)]
 struct Slot {
-    words: TgCpu,
+    words: Arc<TgCpu>,
     used: AtomicBool,
 }
 
@@ -82,17 +83,17 @@ struct Slot {
 impl Slot {
     #[inline]
     fn get(&self) -> Option<&TgCpu> {
-        self.used.load(Relaxed).then_some(&self.words)
+        self.used.load(Relaxed).then(|| &*self.words)
     }
 
-    fn make(&self) -> &TgCpu {
+    fn make(&self) -> &Arc<TgCpu> {
         self.used.store(true, Relaxed);
         &self.words
     }
 }
 
 /// `[pub]`, or `[any]` where an accessor says so: what other CPUs leave for, or read of, one
-/// group's queue on one CPU.
+/// group's queue on one CPU. The queue has a hand on it too ([`CfsRq::words`](crate::rq::CfsRq)).
 #[derive(Debug, Default)]
 pub struct TgCpu {
     /// `cfs_rq.avg.last_update_time`, for tasks that leave asleep.

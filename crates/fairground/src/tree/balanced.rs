@@ -1,11 +1,13 @@
 //! The long form: an AVL tree with subtree minima.
+//!
+//! Inserting and removing are not inlined: the callers' code is that of a short queue.
 
 use super::{Key, NIL, Node, Nodes, Tree};
 use crate::math::eevdf::{vruntime_before, vruntime_min};
 
 impl Nodes {
     /// Descends, lowering minima on the way, and hangs the node below a leaf.
-    #[inline]
+    #[inline(never)]
     pub(super) fn balanced_insert(&mut self, t: &mut Tree, node: u32, key: Key) {
         let (mut parent, mut at) = (NIL, t.root);
         let (mut before, mut leftmost) = (false, true);
@@ -42,7 +44,7 @@ impl Nodes {
         self.grown(t, parent);
     }
 
-    #[inline]
+    #[inline(never)]
     pub(super) fn balanced_remove(&mut self, t: &mut Tree, node: u32) {
         if t.leftmost == node {
             t.leftmost = self.successor(node);

@@ -77,9 +77,11 @@ impl Crude {
         let topology = Topology::build(machine);
         let n = topology.nr_cpus();
         let now = 1_000_000_000;
+        let sys = System::new(features, topology);
+        let rq = |c| Rq::new(&sys, Cpu(c), now, 1024);
         Self {
-            sys: System::new(features, topology),
-            rqs: (0..n as u32).map(|c| Rq::new(Cpu(c), now, 1024)).collect(),
+            rqs: (0..n as u32).map(rq).collect(),
+            sys,
             host: Asked {
                 now,
                 random: 1,

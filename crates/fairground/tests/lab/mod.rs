@@ -91,13 +91,14 @@ impl Lab {
             ..Topology::default()
         };
         let tick_at = 1_000_000_000 + features.tick_ns();
+        let sys = System::new(features, topology);
         Self {
-            sys: System::new(features, topology),
             host: TestHost {
                 now: 1_000_000_000,
                 ..TestHost::default()
             },
-            rq: Rq::new(Cpu(0), 1_000_000_000, 1024),
+            rq: Rq::new(&sys, Cpu(0), 1_000_000_000, 1024),
+            sys,
             tick_at,
             ran: Vec::new(),
             stretches: Vec::new(),

@@ -17,9 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairground::fair::load;
 use fairground::math::pelt::{SchedAvg, UTIL_AVG_UNCHANGED, get_pelt_divider, util_est_update};
 use fairground::math::weight::LoadWeight;
-use fairground::rq::Rq;
 use fairground::task::SchedEntity;
-use fairground::value::{CfsId, Cpu, SeId};
 use serde::Deserialize;
 
 use super::case::{Case, Step, each_step};
@@ -432,18 +430,15 @@ fn reweighted(all: &[Record], index: usize, from: &Record) -> Option<SchedAvg> {
         return None;
     }
     // The engine's own functions, on a queue with that one entity.
-    let mut rq = Rq::new(Cpu(from.cpu), 0, 1024);
-    rq.cfs[0].avg = from.avg;
-    rq.se = vec![SchedEntity {
+    let mut queue = from.avg;
+    let mut se = SchedEntity {
         avg: old.avg,
         load: LoadWeight::new(old.weight),
         ..SchedEntity::default()
-    }];
-    let (queue, entity) = (CfsId(0), SeId(0));
-    load::dequeue_load_avg(&mut rq, queue, entity);
-    let se = &mut rq.se[0];
+    };
+    load::dequeue_load_avg(&mut queue, &se);
     se.load = LoadWeight::new(new.weight);
     se.avg.load_avg = (new.weight >> 10) * se.avg.load_sum / get_pelt_divider(&se.avg);
-    load::enqueue_load_avg(&mut rq, queue, entity);
-    Some(rq.cfs[0].avg)
+    load::enqueue_load_avg(&mut queue, &se);
+    Some(queue)
 }
