@@ -83,6 +83,22 @@ struct Node {
     height: u8,
 }
 
+impl Node {
+    /// Without parent and children.
+    #[inline]
+    const fn alone(key: Key) -> Self {
+        Self {
+            key,
+            min_vruntime: key.vruntime,
+            min_slice: key.slice,
+            left: NIL,
+            right: NIL,
+            parent: NIL,
+            height: 1,
+        }
+    }
+}
+
 /// A chain that grows beyond this many entities is made a balanced tree.
 const CHAIN_MAX: u32 = 32;
 
@@ -132,26 +148,28 @@ impl Nodes {
 
     /// Adds entity `id`, which must have room and be in no tree. Among equal `order` it is the
     /// last: first come, first served.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, t: &mut Tree, id: u32, key: Key) {
         debug_assert!(!self.contains(id));
-        if t.root == NIL || t.chain_end != NIL {
-            self.chain_insert(t, id + 1, key);
-            if t.len > CHAIN_MAX {
-                self.chain_to_balanced(t);
-            }
-        } else {
-            self.balanced_insert(t, id + 1, key);
+        let node = id + 1;
+        *self.at_mut(node) = Node::alone(key);
+        if t.chain_end == NIL && t.root != NIL {
+            self.balanced_insert(t, node);
+            return;
+        }
+        chain::insert(&mut self.nodes, t, node, key);
+        if t.len > CHAIN_MAX {
+            self.chain_to_balanced(t);
         }
     }
 
     /// Takes entity `id` out of `t`, where it must be.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, t: &mut Tree, id: u32) {
         debug_assert!(self.contains(id));
         let node = id + 1;
         if t.chain_end != NIL {
-            self.chain_remove(t, node);
+            chain::remove(&mut self.nodes, t, node);
         } else {
             self.balanced_remove(t, node);
             if t.len == CHAIN_AGAIN {

@@ -1,8 +1,9 @@
 //! Charging the running entity: execution, virtual time, deadline.
 
 use super::resched::resched_curr;
-use super::vtime::{cfs_rq_min_slice, sums_with};
-use super::{buddy, cfs_rules, throttle};
+use super::throttle::account_cfs_rq_runtime;
+use super::vtime::sums_with;
+use super::{buddy, cfs_rules};
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::math::eevdf::{entity_eligible, vruntime_before};
@@ -49,7 +50,7 @@ fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u
     );
     let by_deadline = features.pick.by_deadline();
     let gives_way = by_deadline && end_of_request(features, queue, se);
-    throttle::account_cfs_rq_runtime(cx, rq, cfs, delta);
+    account_cfs_rq_runtime(cx, rq, cfs, delta);
     if gives_way {
         resched_curr(cx, rq);
         buddy::clear_buddies(rq, cfs, curr);
@@ -96,14 +97,10 @@ fn update_deadline(se: &mut SchedEntity, base_slice_ns: u64) -> bool {
     true
 }
 
-/// Protects the entity that was just picked, by the decision.
+/// Protects the entity that was just picked, by the decision. `min_slice` is the shortest slice
+/// (ns) of the others, `None` if there are none.
 #[inline]
-pub(crate) fn set_protect_slice<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId) {
-    let features = &cx.sys.features;
-    let min_slice = cfs_rq_min_slice(rq, cfs);
-    features.run_to_parity.protect(
-        &mut rq.se[se.idx()],
-        features.tunables.quantum_ns,
-        min_slice,
-    );
+pub(crate) fn set_protect_slice(features: &Features, se: &mut SchedEntity, min_slice: Option<u64>) {
+    let (quantum_ns, shortest) = (features.tunables.quantum_ns, min_slice.unwrap_or(u64::MAX));
+    features.run_to_parity.protect(se, quantum_ns, shortest);
 }

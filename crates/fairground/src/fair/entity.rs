@@ -251,16 +251,16 @@ pub fn set_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
     if queued {
         tree_remove(rq, cfs, id);
         update_load_avg(cx, rq, cfs, id, UpdateLoad::TG);
-        if first {
-            set_protect_slice(cx, rq, cfs, id);
-        }
     }
-    let now = rq.clock.task;
-    let se = &mut rq.se[id.idx()];
-    se.exec_start = now;
+    let (queue, se) = (&mut rq.cfs[cfs.idx()], &mut rq.se[id.idx()]);
+    debug_assert!(queue.curr.is_none());
+    if queued && first {
+        let min_slice = rq.nodes.min_slice(&queue.tree);
+        set_protect_slice(&cx.sys.features, se, min_slice);
+    }
+    se.exec_start = rq.clock.task;
     se.prev_sum_exec_runtime = se.sum_exec_runtime;
-    debug_assert!(rq.cfs[cfs.idx()].curr.is_none());
-    rq.cfs[cfs.idx()].curr = Some(id);
+    queue.curr = Some(id);
     cx.host.leave(outer);
 }
 

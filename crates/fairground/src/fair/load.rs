@@ -40,19 +40,18 @@ pub fn update_load_avg<H: Host>(
     let now = queue.clock_pelt(&rq.clock);
     let below = entity.my_q;
     let attached = entity.avg.last_update_time != 0 || below.is_some();
-    let mut entity_changed = false;
-    if attached && !flags.has(UpdateLoad::SKIP_AGE) {
+    let entity_changed = attached && !flags.has(UpdateLoad::SKIP_AGE) && {
         let running = queue.curr == Some(se);
-        entity_changed = age_entity(cx, rq.cpu, entity, now, running);
-    }
+        age_entity(cx, rq.cpu, entity, now, running)
+    };
     let mut changed = age_queue(cx, rq.cpu, queue, now);
     if let Some(below) = below {
-        if propagate_entity_load_avg(cx, rq, cfs, se, below) {
+        let propagated = propagate_entity_load_avg(cx, rq, cfs, se, below);
+        if propagated {
             publish_queue_load(&rq.cfs[cfs.idx()]);
             changed = true;
-            entity_changed = true;
         }
-        if entity_changed {
+        if propagated || entity_changed {
             publish_entity_load(&rq.cfs[below.idx()], &rq.se[se.idx()]);
         }
     }
@@ -103,8 +102,9 @@ pub(crate) fn update_cfs_rq_load_avg<H: Host>(
     age_queue(cx, rq.cpu, &mut rq.cfs[cfs.idx()], now)
 }
 
-/// [`update_cfs_rq_load_avg`] of a queue of `cpu`.
-#[inline(never)]
+/// [`update_cfs_rq_load_avg`] of a queue of `cpu`. Inlined, as [`age_entity`]: an update is both in
+/// a row, for each level, and most of what a tick or a switch does.
+#[inline(always)]
 fn age_queue<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq, now: u64) -> bool {
     const READS: Fields = q::LOAD.and(q::NR_QUEUED).and(q::CURR).and(q::REMOVED);
     const AVG: Fields = q::AVG.and(q::AVG_LAST_UPDATE);
@@ -270,7 +270,7 @@ pub(crate) fn se_weight(se: &SchedEntity) -> u64 {
 }
 
 /// Ages one entity; `running` = it is its queue's current one. True if its averages changed.
-#[inline(never)]
+#[inline(always)]
 fn age_entity<H: Host>(
     cx: &mut Cx<H>,
     cpu: Cpu,

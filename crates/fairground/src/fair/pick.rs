@@ -8,6 +8,7 @@ use crate::fair::Dequeue;
 use crate::host::Host;
 use crate::math::eevdf::{self, deadline_before};
 use crate::place::{Access, Func, cfs_rq as fq, se as fse};
+use crate::policy::Features;
 use crate::rq::Rq;
 use crate::value::{CfsId, SeId};
 
@@ -15,15 +16,14 @@ use crate::value::{CfsId, SeId};
 /// then somebody has to choose again from the root.
 pub(crate) fn pick_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<SeId> {
     let outer = cx.host.enter(Func::PickEevdf);
-    let by_deadline = cx.features().pick.by_deadline();
-    let buddy = rq.cfs[cfs.idx()]
-        .next
-        .filter(|_| by_deadline && cx.features().next_buddy.is_picked())
-        .filter(|next| entity_eligible(rq, cfs, *next));
-    let se = match buddy {
-        Some(next) => Some(next),
-        None if by_deadline => pick_eevdf(cx, rq, cfs, true),
-        None => cfs_rules::pick_next(cx, rq, cfs),
+    let features = &cx.sys.features;
+    let se = if features.pick.by_deadline() {
+        let buddy = rq.cfs[cfs.idx()].next;
+        buddy
+            .filter(|next| features.next_buddy.is_picked() && entity_eligible(rq, cfs, *next))
+            .or_else(|| pick_eevdf(features, rq, cfs, true))
+    } else {
+        cfs_rules::pick_next(cx, rq, cfs)
     };
     touch_pick(cx, rq, cfs, se);
     cx.host.leave(outer);
@@ -39,8 +39,8 @@ pub(crate) fn pick_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId)
 ///
 /// With `protect` the running entity is kept while it is eligible and protected. Of equal
 /// deadlines the one that was queued first wins, and any queued one wins over the running one.
-#[inline]
-pub(crate) fn pick_eevdf<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId, protect: bool) -> Option<SeId> {
+#[inline(always)]
+pub(crate) fn pick_eevdf(features: &Features, rq: &Rq, cfs: CfsId, protect: bool) -> Option<SeId> {
     let q = &rq.cfs[cfs.idx()];
     let curr = q.curr.map(|c| (c, &rq.se[c.idx()]));
     let curr = curr.filter(|(_, se)| se.on_rq);
@@ -50,20 +50,16 @@ pub(crate) fn pick_eevdf<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId, protect: bool
     }
     let all = sums_with(q, curr.map(|c| c.1));
     let eligible = |vruntime: u64| eevdf::entity_eligible(&all, q.zero_vruntime, vruntime);
-    let curr = curr.filter(|(_, se)| eligible(se.vruntime));
-    let parity = cx.features().run_to_parity;
-    if let Some((c, _)) = curr.filter(|(_, se)| protect && parity.protects(se)) {
+    let queued = || rq.nodes.pick_earliest_eligible(&q.tree, eligible).map(SeId);
+    let Some((c, se)) = curr.filter(|(_, se)| eligible(se.vruntime)) else {
+        // The mean is never before all entities, so somebody is eligible; if not, take the first.
+        return queued().or(first);
+    };
+    if protect && features.run_to_parity.protects(se) {
         return Some(c);
     }
-    let best = rq.nodes.pick_earliest_eligible(&q.tree, eligible).map(SeId);
-    match (best, curr) {
-        (Some(b), Some((c, se))) if deadline_before(se.deadline, rq.se[b.idx()].deadline) => {
-            Some(c)
-        }
-        (Some(_), _) => best,
-        // The mean is never before all entities, so somebody is eligible; if not, take the first.
-        (None, _) => curr.map(|c| c.0).or(first),
-    }
+    let better = |b: &SeId| !deadline_before(se.deadline, rq.se[b.idx()].deadline);
+    queued().filter(better).or(Some(c))
 }
 
 /// What the choice of `picked` has looked at. One entity alone is not compared with anybody, and a

@@ -107,7 +107,7 @@ fn is_best_pick<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId, pse: SeI
     if lifts && parity.loses_at_once() {
         parity.cancel(&mut rq.se[se.idx()]);
     }
-    if pick_eevdf(cx, rq, cfs, !lifts) == Some(pse) {
+    if pick_eevdf(features, rq, cfs, !lifts) == Some(pse) {
         if lifts {
             parity.cancel(&mut rq.se[se.idx()]);
         }
@@ -178,8 +178,7 @@ fn entity_tick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId) {
     update_cfs_group(cx, rq, curr);
     // Pulls the reference of the keys along, also while nobody joins or leaves.
     avg_vruntime(rq, cfs);
-    let by_deadline = cx.features().pick.by_deadline();
-    if !by_deadline
+    if !cx.features().pick.by_deadline()
         && rq.cfs[cfs.idx()].nr_queued > 1
         && cfs_rules::check_preempt_tick(cx, rq, cfs, curr)
     {

@@ -229,19 +229,22 @@ fn pick_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<SeId> {
 fn switch_levels<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: SeId, next: SeId) {
     stamp_wait(rq, prev);
     let (mut p, mut n) = (prev, next);
-    while rq.se[p.idx()].cfs_rq != rq.se[n.idx()].cfs_rq {
-        let (p_depth, n_depth) = (rq.se[p.idx()].depth, rq.se[n.idx()].depth);
+    loop {
+        let (put, set) = (&rq.se[p.idx()], &rq.se[n.idx()]);
+        let (from, to) = (put.cfs_rq, set.cfs_rq);
+        let (p_depth, n_depth) = (put.depth, set.depth);
         if n_depth <= p_depth {
-            put_prev_entity(cx, rq, rq.se[p.idx()].cfs_rq, p);
+            put_prev_entity(cx, rq, from, p);
             p = rq.se[p.idx()].parent.unwrap_or(p);
         }
         if n_depth >= p_depth {
-            set_next_entity(cx, rq, rq.se[n.idx()].cfs_rq, n, true);
+            set_next_entity(cx, rq, to, n, true);
             n = rq.se[n.idx()].parent.unwrap_or(n);
         }
+        if from == to {
+            return;
+        }
     }
-    put_prev_entity(cx, rq, rq.se[p.idx()].cfs_rq, p);
-    set_next_entity(cx, rq, rq.se[n.idx()].cfs_rq, n, true);
 }
 
 /// Puts `prev` at every level.

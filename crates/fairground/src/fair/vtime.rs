@@ -45,8 +45,9 @@ pub(crate) fn sums_with(q: &CfsRq, curr: Option<&SchedEntity>) -> AvgVruntime {
 /// The queue's virtual time; moves the reference there.
 #[inline]
 pub(crate) fn avg_vruntime(rq: &mut Rq, cfs: CfsId) -> u64 {
-    let mean = sums(rq, cfs).mean_key();
     let q = &mut rq.cfs[cfs.idx()];
+    let curr = q.curr.map(|c| &rq.se[c.idx()]).filter(|se| se.on_rq);
+    let mean = sums_with(q, curr).mean_key();
     q.avg_vruntime.shift(mean);
     q.zero_vruntime = q.zero_vruntime.wrapping_add(mean as u64);
     q.zero_vruntime
@@ -60,10 +61,9 @@ pub(crate) fn entity_eligible(rq: &Rq, cfs: CfsId, se: SeId) -> bool {
 }
 
 /// Puts an entity that does not run into the tree.
-#[inline]
+#[inline(always)]
 pub(crate) fn tree_insert(rq: &mut Rq, cfs: CfsId, id: SeId, pick: Pick) {
-    let se = &rq.se[id.idx()];
-    let q = &mut rq.cfs[cfs.idx()];
+    let (q, se) = (&mut rq.cfs[cfs.idx()], &rq.se[id.idx()]);
     q.avg_vruntime
         .add(entity_key(se.vruntime, q.zero_vruntime), weight(se));
     let key = Key {
@@ -75,10 +75,9 @@ pub(crate) fn tree_insert(rq: &mut Rq, cfs: CfsId, id: SeId, pick: Pick) {
 }
 
 /// Takes an entity out of the tree; its vruntime and weight must be those of the insertion.
-#[inline]
+#[inline(always)]
 pub(crate) fn tree_remove(rq: &mut Rq, cfs: CfsId, id: SeId) {
-    let se = &rq.se[id.idx()];
-    let q = &mut rq.cfs[cfs.idx()];
+    let (q, se) = (&mut rq.cfs[cfs.idx()], &rq.se[id.idx()]);
     rq.nodes.remove(&mut q.tree, id.0);
     q.avg_vruntime
         .remove(entity_key(se.vruntime, q.zero_vruntime), weight(se));

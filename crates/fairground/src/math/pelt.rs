@@ -46,6 +46,9 @@ pub const PELT_MIN_DIVIDER: u64 = LOAD_AVG_MAX - PERIOD;
 /// `y^n` for n in 0..32, times 2^32 - 1, rounded down.
 pub const DECAY: [u32; HALF_LIFE as usize] = decay_table();
 
+/// 2^47 by the divider of each [`SchedAvg::period_contrib`], rounded up: see [`average`].
+static RECIPROCAL: [u32; PERIOD as usize] = reciprocals();
+
 /// Flag in [`SchedAvg::util_est`]: `util_avg` has not changed since the estimate was made.
 pub const UTIL_AVG_UNCHANGED: u32 = 1 << 31;
 
@@ -154,7 +157,8 @@ pub fn update_load_sum(
     if delta == 0 {
         return false;
     }
-    sa.last_update_time = sa.last_update_time.wrapping_add(delta << 10);
+    // What is left of a unit waits for the next update.
+    sa.last_update_time = now.wrapping_sub(delta_ns % 1024);
     let queued = load != 0;
     let runnable = if queued { runnable } else { 0 };
     accumulate_sum(delta, sa, load, runnable, running && queued) != 0
@@ -164,15 +168,42 @@ pub fn update_load_sum(
 /// been multiplied with: of an entity its weight, of a queue 1.
 #[inline]
 pub fn update_load_avg(sa: &mut SchedAvg, load: u64) {
-    let divider = get_pelt_divider(sa);
-    sa.load_avg = load.wrapping_mul(sa.load_sum) / divider;
-    sa.runnable_avg = sa.runnable_sum / divider;
-    sa.util_avg = (sa.util_sum / divider as u32) as u64;
+    let contrib = sa.period_contrib;
+    sa.load_avg = average(load.wrapping_mul(sa.load_sum), contrib);
+    sa.runnable_avg = average(sa.runnable_sum, contrib);
+    sa.util_avg = average(sa.util_sum as u64, contrib);
+}
+
+/// `sum` by the divider of `period_contrib`, rounded down.
+///
+/// # Derivation
+///
+/// There are only 1024 dividers `d`, so `m = ceil(2^47 / d)` is a table. With `m d = 2^47 + e`,
+/// `0 <= e < d`,
+///
+/// ```text
+///     sum m / 2^47  =  sum / d  +  (sum e / 2^47) / d
+/// ```
+///
+/// which does not reach the next whole number while `sum e < 2^47`: for sums below 2^31, as
+/// `e < d < 2^16`. Greater ones (above 30 or so nice-0 tasks) are divided.
+#[inline]
+fn average(sum: u64, period_contrib: u32) -> u64 {
+    match RECIPROCAL.get(period_contrib as usize) {
+        Some(&m) if sum >> 31 == 0 => (sum * m as u64) >> 47,
+        _ => divide(sum, PELT_MIN_DIVIDER + period_contrib as u64),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn divide(sum: u64, divider: u64) -> u64 {
+    sum / divider
 }
 
 /// Sums, then averages: see [`update_load_sum`] and [`update_load_avg`], of which `weight` is the
 /// `load`. Compiled once, as the code of an update is long beside what callers do.
-#[inline]
+#[inline(always)]
 fn update(
     now: u64,
     sa: &mut SchedAvg,
@@ -353,6 +384,16 @@ const fn accumulate_segments(decay: Decay, d1: u64, d3: u64) -> u64 {
     oldest + whole + d3
 }
 
+const fn reciprocals() -> [u32; PERIOD as usize] {
+    let mut table = [0; PERIOD as usize];
+    let mut contrib = 0;
+    while contrib < table.len() {
+        table[contrib] = (1u64 << 47).div_ceil(PELT_MIN_DIVIDER + contrib as u64) as u32;
+        contrib += 1;
+    }
+    table
+}
+
 /// Decays and adds a full period until it changes nothing.
 const fn load_avg_max() -> u64 {
     let mut sum = 0;
@@ -409,6 +450,22 @@ mod tests {
     #[test]
     fn the_computed_table_is_the_published_one() {
         assert_eq!(DECAY, PUBLISHED);
+    }
+
+    #[test]
+    fn averages_are_quotients_rounded_down() {
+        for contrib in 0..PERIOD as u32 {
+            let divider = PELT_MIN_DIVIDER + u64::from(contrib);
+            let last = (1 << 31) / divider;
+            for quotient in (0..last).step_by(97).chain([last]) {
+                for sum in [quotient * divider, (quotient + 1) * divider - 1] {
+                    assert_eq!(average(sum, contrib), quotient, "{sum} / {divider}");
+                }
+            }
+            for sum in [(1 << 31) - 1, 1 << 31, u64::MAX] {
+                assert_eq!(average(sum, contrib), sum / divider);
+            }
+        }
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! The long form: an AVL tree with subtree minima.
 //!
-//! Inserting and removing are not inlined: the callers' code is that of a short queue.
+//! Inserting and removing are calls, so that the code around them is that of a short queue.
 
-use super::{Key, NIL, Node, Nodes, Tree};
+use super::{NIL, Node, Nodes, Tree};
 use crate::math::eevdf::{vruntime_before, vruntime_min};
 
 impl Nodes {
-    /// Descends, lowering minima on the way, and hangs the node below a leaf.
+    /// Descends, lowering minima on the way, and hangs the node, which has its key, below a leaf.
     #[inline(never)]
-    pub(super) fn balanced_insert(&mut self, t: &mut Tree, node: u32, key: Key) {
+    pub(super) fn balanced_insert(&mut self, t: &mut Tree, node: u32) {
+        let key = self.at(node).key;
         let (mut parent, mut at) = (NIL, t.root);
         let (mut before, mut leftmost) = (false, true);
         while at != NIL {
@@ -20,16 +21,7 @@ impl Nodes {
             leftmost &= before;
             at = if before { n.left } else { n.right };
         }
-        let (min_vruntime, min_slice) = (key.vruntime, key.slice);
-        *self.at_mut(node) = Node {
-            key,
-            min_vruntime,
-            min_slice,
-            left: NIL,
-            right: NIL,
-            parent,
-            height: 1,
-        };
+        self.at_mut(node).parent = parent;
         t.len += 1;
         if leftmost {
             t.leftmost = node;
