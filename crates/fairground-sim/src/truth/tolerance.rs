@@ -37,8 +37,6 @@ use Tolerance::{Absolute, Factor, OfWindow, Relative, Skipped, Ticks};
 /// What the tracer's clock and its own cost leave open in a wake-up latency, us.
 const CLOCK_US: f64 = 0.3;
 
-const EXTREME: Tolerance = Skipped("the largest of a sample hangs on one late event");
-
 const PROCESS: Tolerance =
     Skipped("the start and the end of the process, which are not part of the model");
 
@@ -141,7 +139,12 @@ pub const RULES: &[Rule] = &[
         Relative(0.40, CLOCK_US),
         "as p90",
     ),
-    rule("wakeup_latency_us.max", EXTREME, EXTREME, ""),
+    rule(
+        "wakeup_latency_us.max",
+        Relative(0.10, CLOCK_US),
+        Relative(0.40, CLOCK_US),
+        "as p99; one late event makes it, so mostly the spread of the recordings decides",
+    ),
     rule(
         "on_cpu_us.p50",
         Ticks,
@@ -158,12 +161,12 @@ pub const RULES: &[Rule] = &[
         "spread of the recordings \
         9 % and 55 %",
     ),
-    rule("on_cpu_us.max", EXTREME, EXTREME, ""),
+    rule("on_cpu_us.max", Ticks, Relative(0.45, 2.0), "as p99"),
     rule(
         "on_cpu_hist",
         Absolute(0.05),
-        Skipped("sequences on two CPUs do not repeat"),
-        "total variation distance to the recorded distribution",
+        Absolute(0.25),
+        "total variation distance to the recorded distribution; two CPUs as the mean of on_cpu_us",
     ),
     rule(
         "preempted_wait_us.p50",
@@ -190,7 +193,12 @@ pub const RULES: &[Rule] = &[
         Relative(0.30, 2.0),
         "as p50",
     ),
-    rule("preempted_wait_us.max", EXTREME, EXTREME, ""),
+    rule(
+        "preempted_wait_us.max",
+        Ticks,
+        Relative(0.30, 2.0),
+        "as p99",
+    ),
     rule("wakeup_latency_us.few", FEW, FEW, ""),
     rule("on_cpu_us.few", FEW, FEW, ""),
     rule("preempted_wait_us.few", FEW, FEW, ""),
@@ -265,9 +273,6 @@ pub const RULES: &[Rule] = &[
         "share within a shorter window",
     ),
     rule("own.wall_s", PROCESS, PROCESS, ""),
-    rule("own.lat_max_ms", EXTREME, EXTREME, ""),
-    rule("own.wakeup_us_p99.9", EXTREME, EXTREME, ""),
-    rule("own.request_us_p99.9", EXTREME, EXTREME, ""),
     rule(
         "own.",
         Relative(0.20, 0.0),
