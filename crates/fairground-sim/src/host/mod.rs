@@ -174,7 +174,7 @@ impl SimHost {
     /// How long the executing CPU takes for what takes `ps` on a core of its own.
     #[inline(always)]
     fn stretched(&self, ps: Ps) -> Ps {
-        ps * self.stretch >> 16
+        (ps * self.stretch) >> 16
     }
 
     /// The executing CPU executes what takes `ps` on a core of its own, in `place`.

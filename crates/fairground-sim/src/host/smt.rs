@@ -124,7 +124,7 @@ impl Smt {
     pub fn progress(&self, cpu: u32, since: Ps, beside: Ps, at: Ps) -> Ps {
         let took = at.saturating_sub(since);
         let shared = self.beside(cpu, at).saturating_sub(beside).min(took);
-        took - (u128::from(shared) * u128::from(self.lost) >> 16) as Ps
+        took - ((u128::from(shared) * u128::from(self.lost)) >> 16) as Ps
     }
 
     /// How long a program on `cpu` needs for `work` from `at` on, if its sibling goes on as it is
@@ -141,7 +141,7 @@ impl Smt {
             return slowly(work);
         }
         let shared = t.to.saturating_sub(at);
-        let done = shared - (u128::from(shared) * u128::from(self.lost) >> 16) as Ps;
+        let done = shared - ((u128::from(shared) * u128::from(self.lost)) >> 16) as Ps;
         if work <= done {
             slowly(work)
         } else {
