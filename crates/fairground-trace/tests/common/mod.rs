@@ -10,9 +10,11 @@ use fairground_trace::Recording;
 use fairground_trace::derive::Attributes;
 use fairground_trace::simulated;
 
-/// 8 CPUs, so that a run takes milliseconds.
+/// 8 CPUs, so that a run takes milliseconds. Threads of a core take nothing from each other: what a
+/// thread has done is what its time on a CPU says (`docs/replay.md`).
 pub fn machine() -> Machine {
-    Machine::from_path_or_id("xeon-8cpu-2013").unwrap()
+    let machine = Machine::from_path_or_id("xeon-8cpu-2013").unwrap();
+    machine.with_figure("alu.smt_throughput", 2.0).unwrap()
 }
 
 /// The tracepoints of a benchmark on it.
