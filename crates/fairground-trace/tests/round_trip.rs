@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{machine, simulated};
+use common::{machine_of_own_cores, simulated, traced_on};
 use fairground::policy::Features;
+use fairground_sim::exact::Exact;
 use fairground_trace::derive::Attributes;
 use fairground_trace::export::{self, Format};
 use fairground_trace::fidelity::Fidelity;
@@ -28,11 +29,13 @@ fn text_that_was_exported_reads_the_same() {
 
 /// Exported, read and replayed: the fidelity, what was read, and the replay's events.
 fn there_and_back(words: &str) -> (Fidelity, Recording, Recording) {
-    let text = exported(&simulated(words), Format::Text);
+    let machine = machine_of_own_cores();
+    let (recording, ..) = traced_on(&machine, words, &Exact::default());
+    let text = exported(&recording, Format::Text);
     let again = open::read(&text[..], &mut |_| {}).unwrap();
     let attributes = Attributes::parse(&again.said).unwrap();
     let home = Place {
-        machine: machine(),
+        machine,
         features: Features::default(),
         tracer_ns: 0,
     };

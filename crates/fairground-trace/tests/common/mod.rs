@@ -10,25 +10,37 @@ use fairground_trace::Recording;
 use fairground_trace::derive::Attributes;
 use fairground_trace::simulated;
 
-/// 8 CPUs, so that a run takes milliseconds. Threads of a core take nothing from each other: what a
-/// thread has done is what its time on a CPU says (`docs/replay.md`).
+/// 8 CPUs, so that a run takes milliseconds.
 pub fn machine() -> Machine {
-    let machine = Machine::from_path_or_id("xeon-8cpu-2013").unwrap();
-    machine.with_figure("alu.smt_throughput", 2.0).unwrap()
+    Machine::from_path_or_id("xeon-8cpu-2013").unwrap()
 }
 
-/// The tracepoints of a benchmark on it.
+/// The same, but threads of a core take nothing from each other: what a thread has done is what its
+/// time on a CPU says (`docs/replay.md`).
+pub fn machine_of_own_cores() -> Machine {
+    machine().with_figure("alu.smt_throughput", 2.0).unwrap()
+}
+
+/// The tracepoints of a benchmark on [`machine`].
 pub fn simulated(words: &str) -> Recording {
     traced(words, &Exact::default()).0
 }
 
 /// The same with what else was kept, and the paths of the groups.
 pub fn traced(words: &str, exact: &Exact) -> (Recording, Traced, Vec<String>) {
-    let machine = machine();
+    traced_on(&machine(), words, exact)
+}
+
+/// [`traced`] on another machine of 8 CPUs.
+pub fn traced_on(
+    machine: &Machine,
+    words: &str,
+    exact: &Exact,
+) -> (Recording, Traced, Vec<String>) {
     let argv: Vec<String> = words.split(' ').map(String::from).collect();
     let workload = Workload::from_argv(&argv, &Env { cpus: 8 }).unwrap();
     let setup = Setup {
-        machine: &machine,
+        machine,
         features: Features::default(),
         workload: &workload,
         seed: 1,
