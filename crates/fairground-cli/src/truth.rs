@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fairground_sim::machine_file::Machine;
-use fairground_sim::truth::{self, Row, Sample, Tally, Verdict};
+use fairground_sim::truth::{self, Row, Sample, Tally, Verdict, reasons};
 use rayon::prelude::*;
 
 use crate::failure::Failure;
@@ -107,7 +107,7 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     let rows: Vec<&Row> = cases.iter().flat_map(|done| &done.rows).collect();
     let to_stdout = place.as_ref().is_some_and(output::Place::is_stdout);
     if let Some(place) = &place {
-        let json = serde_json::to_string_pretty(&rows)
+        let json = serde_json::to_string_pretty(&reasons::told(rows.iter().copied()))
             .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
         place.write(&(json + "\n"))?;
     }
@@ -130,19 +130,24 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
             let _ = writeln!(text, "{title}: {tally}");
         }
     }
+    text += &reasons::summary(rows.iter().copied());
     output::stdout(&text)
 }
 
 pub fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     let mut text = format!(
-        "{:<9} {:<26} {:<44} {:>25} {:>25} {:>10} {}\n",
-        "verdict", "case", "metric", "recorded", "simulated", "tolerance", "unit"
+        "{:<9} {:<26} {:<44} {:>25} {:>25} {:>10} {:<7} {}\n",
+        "verdict", "case", "metric", "recorded", "simulated", "tolerance", "unit", "why missed"
     );
     for row in rows {
         let sample = |s: Sample| format!("{} ± {}", number(s.mean), number(s.sd));
-        let _ = writeln!(
-            text,
-            "{:<9} {:<26} {:<44} {:>25} {:>25} {:>10} {}",
+        let why = reasons::of(&row.case, &row.metric);
+        let why = match row.verdict {
+            Verdict::Miss => why.map_or(reasons::NOT_EXPLAINED, |r| &r.id),
+            _ => "",
+        };
+        let line = format!(
+            "{:<9} {:<26} {:<44} {:>25} {:>25} {:>10} {:<7} {why}",
             row.verdict.name(),
             row.case,
             row.metric,
@@ -151,6 +156,7 @@ pub fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
             row.tolerance.map_or("-".to_string(), number),
             row.unit,
         );
+        let _ = writeln!(text, "{}", line.trim_end());
         if let Some(reason) = row
             .reason
             .as_ref()

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fairground_sim::truth::smp::{self, DecisionRow, DecisionVerdict, Recording, SmpRow};
-use fairground_sim::truth::{Row, Tally, Verdict};
+use fairground_sim::truth::{Row, Tally, Verdict, reasons};
 use rayon::prelude::*;
 
 use crate::failure::Failure;
@@ -38,7 +38,11 @@ fn truth(args: &TruthArgs, place: Option<&output::Place>) -> Result<(), Failure>
         .collect();
     let rows: Vec<SmpRow> = rows?.into_iter().flatten().collect();
     if let Some(place) = place {
-        let json = serde_json::to_string_pretty(&rows)
+        let told = rows.iter().map(|row| match row {
+            SmpRow::Number(row) => SmpRow::Number(reasons::told([row]).remove(0)),
+            SmpRow::Decisions(_) => row.clone(),
+        });
+        let json = serde_json::to_string_pretty(&told.collect::<Vec<_>>())
             .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
         place.write(&(json + "\n"))?;
     }
@@ -84,7 +88,8 @@ fn text(rows: &[SmpRow], misses: bool) -> String {
         sum(|r| r.skipped),
     );
     if !numbers.is_empty() {
-        let _ = writeln!(text, "whole runs: {}", Tally::of(numbers.into_iter()));
+        let _ = writeln!(text, "whole runs: {}", Tally::of(numbers.iter().copied()));
+        text += &reasons::summary(numbers);
     }
     text
 }

@@ -1,4 +1,5 @@
-//! Whole runs of kernel-truth-smp against the simulator: misses may only fall.
+//! Whole runs of kernel-truth-smp against the simulator: misses may only fall, and each has its
+//! reason.
 //!
 //! `tests/data/truth-smp-misses.txt` is the ratchet: file, misses and numbers
 //! compared. After an improvement:
@@ -7,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use fairground_sim::truth::Verdict;
 use fairground_sim::truth::smp::{Recording, SmpRow, check, table};
+use fairground_sim::truth::{Row, Verdict, reasons};
 
 const FILES: &[u8] = include_bytes!("data/kernel-truth-smp/runs.jsonl.gz");
 const RATCHET: &str = "tests/data/truth-smp-misses.txt";
@@ -72,6 +73,14 @@ fn misses_only_fall() {
         return;
     }
     hold(&now);
+    let numbers = rows.iter().filter_map(|row| match row {
+        SmpRow::Number(row) => Some(row),
+        SmpRow::Decisions(_) => None,
+    });
+    let missed = numbers.filter(|row| row.verdict == Verdict::Miss);
+    let missed = missed.map(|row: &Row| (row.case.as_str(), row.metric.as_str()));
+    let wrong = reasons::wrong(reasons::Recording::ManyCpus, missed);
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Compares with the ratchet.

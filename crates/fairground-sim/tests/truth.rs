@@ -1,4 +1,4 @@
-//! The recorded cases against the simulator: misses may only fall.
+//! The recorded cases against the simulator: misses may only fall, and each has its reason.
 //!
 //! `tests/data/kernel-truth.jsonl.gz` has `case.json` and `result.json` of each case, one case a
 //! line, `tests/data/kernel-truth-costs.json.gz` the unit costs without the single runs.
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use fairground_sim::machine_file::Machine;
+use fairground_sim::truth::reasons::{self, Recording};
 use fairground_sim::truth::{Tally, Truth, Verdict, check, costs, simulate::MACHINE, table};
 
 const CASES: &[u8] = include_bytes!("data/kernel-truth.jsonl.gz");
@@ -64,13 +65,13 @@ fn misses_only_fall() {
     let tally = Tally::of(rows.iter());
     println!("unit costs: {tally}");
     misses.insert(costs::CASE.to_string(), missed_of(&tally));
+    kinds.push((costs::CASE.to_string(), rows));
     if std::env::var_os("UPDATE_TRUTH").is_some() {
         let lines: Vec<_> = misses
             .iter()
             .map(|(case, (missed, of))| format!("{case} {missed} of {of}\n"))
             .collect();
         std::fs::write(RATCHET, lines.concat()).expect("the ratchet can be written");
-        kinds.push((costs::CASE.to_string(), rows));
         let all = kinds
             .iter()
             .map(|(kind, rows)| (kind.as_str(), rows.as_slice()));
@@ -89,6 +90,11 @@ fn misses_only_fall() {
         return;
     }
     hold(&misses);
+    let rows = kinds.iter().flat_map(|k| &k.1);
+    let missed = rows.filter(|row| row.verdict == Verdict::Miss);
+    let missed = missed.map(|row| (row.case.as_str(), row.metric.as_str()));
+    let wrong = reasons::wrong(Recording::Workloads, missed);
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Compares with the ratchet.
@@ -110,53 +116,6 @@ fn hold(misses: &BTreeMap<String, (usize, usize)>) {
         // What is skipped is no miss, so it must not be a way to have fewer.
         assert!(*of >= compared, "{case}: {of} compared, were {compared}");
     }
-}
-
-/// Every case and file with misses stands in the first column of a table of `docs/fidelity.md`,
-/// which says what the kernel does there and what is missing here.
-#[test]
-fn every_miss_is_explained() {
-    let page = std::fs::read_to_string("../../docs/fidelity.md").expect("the page");
-    let cells = page
-        .lines()
-        .filter_map(|line| line.strip_prefix("| ")?.split('|').next());
-    let cells: Vec<&str> = cells.collect();
-    for ratchet in [RATCHET, "tests/data/truth-smp-misses.txt"] {
-        let missed = std::fs::read_to_string(ratchet).expect("the ratchet");
-        let missed = missed.lines().filter(|line| !line.contains(" 0 of "));
-        for name in missed.filter_map(|line| line.split(' ').next()) {
-            let explained = cells.iter().any(|cell| explains(cell, name));
-            assert!(explained, "{name}: no row of docs/fidelity.md");
-        }
-    }
-    assert!(explains("f2, d6-fill", "d6-4-periodic-fill") && explains("x2", "x2-sysbench"));
-    assert!(!explains("f2, f3 without `-fill`", "f2-pipe-two-cpus-fill"));
-    assert!(explains(
-        "`bal_cg2#2`, storms `light`",
-        "balance/run_bal_cg2_2x8.json"
-    ));
-    assert!(!explains("`bal_cg#0`", "balance/run_bal_cg2_2x8.json"));
-}
-
-/// Whether a cell with short names (`f2`, `d6-fill`, `bal_cg2#2`, `storms`, `pelt/run_*.json`) is
-/// about a case or file.
-fn explains(cell: &str, name: &str) -> bool {
-    let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
-    let short = file.split('-').next().unwrap_or(file);
-    let fill = file.ends_with("-fill");
-    let words = cell.split([' ', ',']).map(|word| word.trim_matches('`'));
-    let mut words = words.filter_map(|word| word.split('#').next());
-    words.any(|word| match dir {
-        "" if fill && word == format!("{short}-fill") => true,
-        "" => word == short && !(fill && cell.contains("without")),
-        "fork" => word == "storms",
-        "pelt" => word == "pelt/run_*.json",
-        _ => {
-            let run = file.strip_prefix("run_").unwrap_or(file);
-            !word.is_empty() && run.starts_with(&format!("{word}_"))
-                || run.split('.').next() == Some(word)
-        }
-    })
 }
 
 fn missed_of(tally: &Tally) -> (usize, usize) {

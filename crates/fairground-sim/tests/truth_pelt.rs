@@ -6,8 +6,9 @@
 
 use std::io::Read;
 
-use fairground_sim::truth::Case;
-use fairground_sim::truth::replay::{Count, Files, Report, replay};
+use fairground_sim::truth::reasons::{self, Recording};
+use fairground_sim::truth::replay::{Count, Files, Report, replay, rows};
+use fairground_sim::truth::{Case, Verdict};
 
 const CASES: &[u8] = include_bytes!("data/kernel-truth-pelt.jsonl.gz");
 
@@ -45,8 +46,11 @@ fn cases() -> Vec<(Case, Files)> {
 #[test]
 fn every_recorded_update() {
     let mut sum = Report::new();
+    let mut missed = Vec::new();
     for (case, files) in cases() {
         let report = replay(&case, &files).expect("a recording");
+        let rows = rows(&case.name, &report).into_iter();
+        missed.extend(rows.filter(|row| row.verdict == Verdict::Miss));
         for (what, count) in report {
             println!(
                 "{:<26} {what:<8} {:>4} equal, {} rounded, different {:?}, undetermined {:?}",
@@ -79,6 +83,9 @@ fn every_recorded_update() {
             "{what}: {now}, {differ}"
         );
     }
+    let missed = missed.iter().map(|r| (r.case.as_str(), r.metric.as_str()));
+    let wrong = reasons::wrong(Recording::LoadTracking, missed);
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //! | `numbers` | the numbers of a run, each under the place where it is compared |
 //! | `replay` | recorded load tracking through the engine's own functions |
 //! | `row` | a row and its verdict |
+//! | `reasons` | why a number is missed |
 //! | `compare` | recorded beside simulated |
 //! | `benchmark` | cases that are a benchmark's command line |
 //! | `traced` | what the tracer saw of benchmarks |
@@ -30,6 +31,7 @@ pub mod into_workload;
 mod kernel;
 pub mod measure;
 mod numbers;
+pub mod reasons;
 pub mod recorded;
 pub mod replay;
 pub mod row;
