@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fairground_sim::machine_file::Machine;
+use fairground_sim::truth::inputs::has_set;
 use fairground_sim::truth::{self, Row, Sample, Tally, Verdict, reasons};
 use rayon::prelude::*;
 
@@ -122,16 +123,30 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
         .iter()
         .filter(|row| !args.misses || row.verdict == Verdict::Miss);
     let mut text = table(shown.copied());
-    for (group, title) in GROUPS {
-        let these = cases.iter().filter(|done| done.group == group);
-        let tally = Tally::of(these.flat_map(|done| &done.rows));
-        if tally != Tally::default() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{title}: {tally}");
-        }
-    }
+    add_tallies(&mut text, &cases);
     text += &reasons::summary(rows.iter().copied());
     output::stdout(&text)
+}
+
+/// Appends how much of each group of cases agrees, and how much without the cases that have set
+/// figures of the model.
+fn add_tallies(text: &mut String, cases: &[Done]) {
+    for (group, title) in GROUPS {
+        let these = || cases.iter().filter(|done| done.group == group);
+        let rows = || these().flat_map(|done| &done.rows);
+        let tally = Tally::of(rows());
+        // Writing to a string cannot fail.
+        if tally != Tally::default() {
+            let _ = writeln!(text, "{title}: {tally}");
+        }
+        let tests = Tally::of(rows().filter(|row| has_set(&row.case).is_none()));
+        if tests != tally {
+            let _ = writeln!(
+                text,
+                "{title}, without cases that have set figures of the model: {tests}"
+            );
+        }
+    }
 }
 
 pub fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {

@@ -10,7 +10,9 @@ use std::io::Read;
 
 use fairground_sim::machine_file::Machine;
 use fairground_sim::truth::reasons::{self, Recording};
-use fairground_sim::truth::{Tally, Truth, Verdict, check, costs, simulate::MACHINE, table};
+use fairground_sim::truth::{
+    Tally, Truth, Verdict, check, costs, inputs, simulate::MACHINE, table,
+};
 
 const CASES: &[u8] = include_bytes!("data/kernel-truth.jsonl.gz");
 const COSTS: &[u8] = include_bytes!("data/kernel-truth-costs.json.gz");
@@ -32,6 +34,16 @@ fn cases() -> Vec<Truth> {
             .unwrap_or_else(|(_, e)| panic!("{}: {e}", both["case"]["name"]))
     };
     text.lines().map(truth).collect()
+}
+
+#[test]
+fn inputs_are_recorded_cases() {
+    let cases = cases();
+    for (input, figures) in inputs::INPUTS {
+        assert!(cases.iter().any(|c| c.case.name == *input), "{input}");
+        assert_eq!(inputs::has_set(input), Some(*figures));
+    }
+    assert_eq!(inputs::has_set("a1"), None);
 }
 
 #[test]

@@ -194,7 +194,7 @@ impl SimHost {
 
     /// The executing CPU goes on with `place`, of which it does a part that takes `ps` on a core of
     /// its own.
-    pub fn go_on(&mut self, place: Place, ps: Ps) {
+    pub fn spend_more(&mut self, place: Place, ps: Ps) {
         let ps = self.stretched(ps);
         self.profile.add_time(place, self.at, ps);
         self.at += ps;
@@ -219,7 +219,7 @@ impl SimHost {
     #[inline]
     pub fn copy(&mut self, op: KernelOp, bytes: u32) {
         let ps = u64::from(bytes) * self.prices.copy_per_kib / 1024;
-        self.go_on(Place::Op(op), ps);
+        self.spend_more(Place::Op(op), ps);
     }
 
     /// The executing CPU touches a line that is no scheduler object, in the course of `op`.

@@ -80,7 +80,7 @@ impl Sim<'_> {
     /// A piece of the long part of a system call of the task that runs on `cpu`.
     pub(super) fn long(&mut self, cpu: u32, Long { op, left, then }: Long) {
         let piece = left.min(LONG_PIECE);
-        self.host.go_on(Place::Op(op), piece);
+        self.host.spend_more(Place::Op(op), piece);
         let left = left - piece;
         let Some(id) = self.cpus[cpu as usize].curr else {
             debug_assert!(false, "{op:?} of nobody");

@@ -15,6 +15,7 @@
 //! | `row` | a row and its verdict |
 //! | `reasons` | why a number is missed |
 //! | `compare` | recorded beside simulated |
+//! | `inputs` | cases that have set figures of the model |
 //! | `benchmark` | cases that are a benchmark's command line |
 //! | `traced` | what the tracer saw of benchmarks |
 //! | `table` | the fidelity table |
@@ -27,6 +28,7 @@ pub mod case;
 pub mod compare;
 mod control_files;
 pub mod costs;
+pub mod inputs;
 pub mod into_workload;
 mod kernel;
 pub mod measure;
