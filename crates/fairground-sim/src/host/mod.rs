@@ -4,6 +4,7 @@
 //! CPU's time and moves with everything the engine reports. What the engine asks for is collected
 //! in `requests` and acted on by the machine when the call has returned.
 
+mod lines;
 mod locks;
 mod places;
 mod prices;
@@ -28,7 +29,7 @@ use fairground::place::{Access, Fields, Func, Kind, Lock, Object, task};
 use fairground::task::Task;
 use fairground::value::{Cpu, TaskId};
 
-use crate::cache::{self, Access::Store, Cache, MissClass, NS, Ps};
+use crate::cache::{self, Cache, NS, Ps};
 use crate::costs::KernelOp;
 use crate::machine_file::Machine;
 use crate::rng::Generator;
@@ -220,46 +221,6 @@ impl SimHost {
     pub fn copy(&mut self, op: KernelOp, bytes: u32) {
         let ps = u64::from(bytes) * self.prices.copy_per_kib / 1024;
         self.spend_more(Place::Op(op), ps);
-    }
-
-    /// The executing CPU touches a line that is no scheduler object, in the course of `op`.
-    #[inline]
-    pub fn touch_line(&mut self, op: KernelOp, line: u32, words: u8, access: cache::Access) {
-        let cost = self.cache.touch(self.cpu, line, words, access, self.at);
-        let mut done = cost.done_at;
-        // A program's own access has no other price than this.
-        if op == KernelOp::UserAtomic && (cost.class == MissClass::Hit || access == Store) {
-            done += self.cache.user_hit(access);
-        }
-        let from = self.at;
-        self.profile.add_time(Place::Op(op), from, done - from);
-        self.at = done;
-        self.stalled += done - from;
-        if self.waits.is_some() && done > from {
-            self.waited(from, Waited::Own(op));
-        }
-    }
-
-    /// The executing CPU copies from or to whole lines in the course of `op`. None of these waits
-    /// for another: a core has all the lines of a small message on their way at once.
-    pub fn copy_lines(
-        &mut self,
-        op: KernelOp,
-        lines: impl Iterator<Item = u32>,
-        access: cache::Access,
-    ) {
-        let from = self.at;
-        let mut done = from;
-        for line in lines {
-            let cost = self.cache.touch(self.cpu, line, 0xff, access, from);
-            done = done.max(cost.done_at);
-        }
-        self.profile.add_time(Place::Op(op), from, done - from);
-        self.stalled += done - from;
-        self.at = done;
-        if self.waits.is_some() && done > from {
-            self.waited(from, Waited::Own(op));
-        }
     }
 
     /// Kernel code outside the engine touches a place of the engine's, in the course of `place`.

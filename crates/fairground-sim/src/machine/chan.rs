@@ -10,6 +10,7 @@ use fairground::value::TaskId;
 use super::Sim;
 use super::chan_lines::{End, Lines};
 use super::task::{Stage, Wait};
+use super::unix_sock::UnixLines;
 use crate::cache::{Access, Cache};
 use crate::costs::KernelOp;
 use crate::workload::program::{Chan, ChanKind};
@@ -32,13 +33,15 @@ pub struct ChanState {
     /// Socket: truesize charged for each message, and their sum.
     charges: VecDeque<u32>,
     charged: u32,
-    readers: VecDeque<TaskId>,
-    writers: VecDeque<TaskId>,
-    pollers: Vec<TaskId>,
+    pub(super) readers: VecDeque<TaskId>,
+    pub(super) writers: VecDeque<TaskId>,
+    pub(super) pollers: Vec<TaskId>,
     /// Buffers ever filled and ever emptied: the ring's positions.
     head: u32,
     tail: u32,
     pub(super) lines: Lines,
+    /// Of a socket, what a pipe has not.
+    pub(super) unix: Option<Box<UnixLines>>,
 }
 
 impl ChanState {
@@ -55,6 +58,7 @@ impl ChanState {
             head: 0,
             tail: 0,
             lines: Lines::new(chan, cache),
+            unix: UnixLines::new(chan.kind, cache),
         }
     }
 
@@ -78,7 +82,7 @@ impl ChanState {
     }
 
     /// Puts in as much of `bytes` as there is room for; the number of bytes.
-    fn put(&mut self, bytes: u32, stage: Stage) -> u32 {
+    pub(super) fn put(&mut self, bytes: u32, stage: Stage) -> u32 {
         match self.kind {
             ChanKind::Pipe { slots, page_bytes } => {
                 let mut done = 0;
@@ -114,7 +118,7 @@ impl ChanState {
     }
 
     /// Takes up to `bytes` out; the number of bytes.
-    fn take(&mut self, bytes: u32) -> u32 {
+    pub(super) fn take(&mut self, bytes: u32) -> u32 {
         let mut done = 0;
         while done < bytes {
             let Some(first) = self.parts.front_mut() else {
@@ -132,11 +136,20 @@ impl ChanState {
         done
     }
 
-    fn is_full(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
         match self.kind {
             ChanKind::Pipe { slots, .. } => self.parts.len() as u32 >= slots,
             ChanKind::Socket { sndbuf } => self.charged >= sndbuf,
         }
+    }
+
+    /// Of a socket: a blocked writer may go on.
+    pub(super) fn is_quarter_full(&self) -> bool {
+        matches!(self.kind, ChanKind::Socket { sndbuf } if self.charged <= sndbuf / 4)
     }
 
     fn ops(&self) -> (KernelOp, KernelOp) {
@@ -150,6 +163,9 @@ impl ChanState {
 impl Sim<'_> {
     pub(super) fn write(&mut self, cpu: u32, id: TaskId, chan: u32, bytes: u32) {
         let c = chan as usize;
+        if self.chans[c].unix.is_some() {
+            return self.send_unix(cpu, id, chan, bytes);
+        }
         let (op, _) = self.chans[c].ops();
         self.enter_syscall(id, op);
         let stage = self.tasks[id.idx()].stage;
@@ -188,6 +204,9 @@ impl Sim<'_> {
 
     pub(super) fn read(&mut self, cpu: u32, id: TaskId, chan: u32, bytes: u32) {
         let c = chan as usize;
+        if self.chans[c].unix.is_some() {
+            return self.recv_unix(cpu, id, chan, bytes);
+        }
         let (_, op) = self.chans[c].ops();
         self.enter_syscall(id, op);
         if self.tasks[id.idx()].stage == Stage::Start {
@@ -248,10 +267,14 @@ impl Sim<'_> {
             self.queue_wake(cpu, reader, WakeKind::Sync);
         }
         if was_empty {
-            // Those that came last stand first in the wait queue.
-            while let Some(poller) = self.chans[c].pollers.pop() {
-                self.queue_wake(cpu, poller, WakeKind::Sync);
-            }
+            self.wake_pollers(cpu, c);
+        }
+    }
+
+    pub(super) fn wake_pollers(&mut self, cpu: u32, c: usize) {
+        // Those that came last stand first in the wait queue.
+        while let Some(poller) = self.chans[c].pollers.pop() {
+            self.queue_wake(cpu, poller, WakeKind::Sync);
         }
     }
 

@@ -3,7 +3,7 @@
 //! The rules are those of [`Inet`]. `send` does everything on the sender's CPU: the transmit path,
 //! and the receive softirq that runs when it enables softirqs again, up to the receiver's queue
 //! and the wake-up. Each socket has a line for its queue, for its accounting, for its wait queue
-//! and for the sender's side, and a ring of packet buffers.
+//! and for the sender's side; the lines of the packets are in `skb_lines.rs`.
 
 use std::collections::VecDeque;
 
@@ -11,6 +11,8 @@ use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
 use super::Sim;
+use super::skb_lines::Skb;
+use super::slab::Kind;
 use super::task::{Stage, Wait};
 use crate::cache::{Access, Cache, LineId, NS, Ps};
 use crate::costs::{COPY_LINES_IN_FLIGHT, KernelOp};
@@ -23,15 +25,10 @@ const QUEUE: u32 = 0;
 const ACCOUNTS: u32 = 1;
 const WAIT_QUEUE: u32 = 2;
 const SENDER: u32 = 3;
-/// Free list of the packet buffers; a receiver on another CPU gives them back through it.
-const SLAB: u32 = 4;
-const BUFFERS: u32 = 5;
+const LINES: u32 = 4;
 
-/// Packet buffers of the ring.
-const BUFFER_SLOTS: u32 = 8;
-/// A descriptor (`struct sk_buff`, 232 bytes) and up to a KiB of headers and data.
-const DESCRIPTOR_LINES: u32 = 4;
-const BUFFER_LINES: u32 = DESCRIPTOR_LINES + 16;
+/// Headers before the data of a packet: link, IP, and UDP or TCP without options.
+const HEADERS: u32 = 56;
 
 /// Beyond this many bytes a message is copied as a stream of lines, not line by line.
 const BULK_BYTES: u32 = 1000;
@@ -58,8 +55,8 @@ pub struct InetState {
     readers: VecDeque<TaskId>,
     writers: VecDeque<TaskId>,
     line: LineId,
-    sent: u32,
-    received: u32,
+    /// Packets in the receive queue.
+    skbs: VecDeque<Skb>,
     /// Where bulk data was last written and read.
     writer_cpu: u32,
     reader_cpu: u32,
@@ -78,9 +75,8 @@ impl InetState {
             read_since_ack: 0,
             readers: VecDeque::new(),
             writers: VecDeque::new(),
-            line: cache.alloc_lines(BUFFERS + BUFFER_SLOTS * BUFFER_LINES, 0),
-            sent: 0,
-            received: 0,
+            line: cache.alloc_lines(LINES, 0),
+            skbs: VecDeque::new(),
             writer_cpu: 0,
             reader_cpu: 0,
         }
@@ -103,15 +99,17 @@ impl Sim<'_> {
             Inet::Udp { rcvbuf } => {
                 self.enter_syscall(id, KernelOp::UdpSend);
                 let s = inet as usize;
-                self.inet_touch(s, KernelOp::UdpSend, SENDER, Access::Rmw);
-                self.fill_buffer(s, KernelOp::UdpSend, bytes);
+                let skb = self.new_packet(s, KernelOp::UdpSend, bytes);
+                self.copy_message(s, KernelOp::UdpSend, bytes, Access::Store);
                 self.host.op(KernelOp::UdpRcv);
                 self.inet_touch(s, KernelOp::UdpRcv, ACCOUNTS, Access::Rmw);
                 let size = ChanKind::socket_truesize(bytes);
                 if self.inets[s].charged < rcvbuf {
                     self.inets[s].charged += size;
                     self.inets[s].datagrams.push_back(bytes);
-                    self.received(cpu, s, KernelOp::UdpRcv, WakeKind::Sync);
+                    self.received(cpu, s, KernelOp::UdpRcv, skb, WakeKind::Sync);
+                } else {
+                    self.free_skb(KernelOp::UdpRcv, &skb);
                 }
                 self.advance(id);
             }
@@ -125,11 +123,11 @@ impl Sim<'_> {
         if self.tasks[id.idx()].stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
         }
-        self.inet_touch(s, KernelOp::TcpSend, SENDER, Access::Rmw);
+        self.inet_touch(s, KernelOp::TcpSend, SENDER, Access::Load);
         let room = sndbuf.saturating_sub(self.inets[s].queued());
         let part = self.tasks[id.idx()].left.min(room);
         if part > 0 {
-            self.fill_buffer(s, KernelOp::TcpSend, part);
+            self.copy_message(s, KernelOp::TcpSend, part, Access::Store);
             self.inets[s].unsent += part;
             self.tasks[id.idx()].left -= part;
             self.transmit(cpu, s);
@@ -160,11 +158,13 @@ impl Sim<'_> {
             Inet::Udp { .. } => {
                 let datagram = self.inets[s].datagrams.pop_front().unwrap_or(0);
                 self.inets[s].charged -= ChanKind::socket_truesize(datagram);
-                self.drain_buffer(s, op, datagram.min(bytes));
+                self.copy_message(s, op, datagram.min(bytes), Access::Load);
+                self.drain_packets(s, op, datagram);
             }
             Inet::Tcp { piggyback, .. } => {
                 let part = self.inets[s].unread.min(bytes);
-                self.drain_buffer(s, op, part);
+                self.copy_message(s, op, part, Access::Load);
+                self.drain_packets(s, op, part);
                 let sock = &mut self.inets[s];
                 sock.unread -= part;
                 sock.read_since_ack += part;
@@ -219,6 +219,7 @@ impl Sim<'_> {
                 return;
             }
             self.host.op(KernelOp::TcpXmit);
+            let skb = self.new_packet(s, KernelOp::TcpXmit, segment);
             self.host.op(KernelOp::TcpRcv);
             let sock = &mut self.inets[s];
             sock.unsent -= segment;
@@ -229,7 +230,7 @@ impl Sim<'_> {
             let timer = if piggyback { DELAYED_ACK } else { RTO };
             self.cpus[cpu as usize].tcp_timer = self.host.at + timer;
             self.inet_touch(s, KernelOp::TcpRcv, ACCOUNTS, Access::Rmw);
-            self.received(cpu, s, KernelOp::TcpRcv, kind);
+            self.received(cpu, s, KernelOp::TcpRcv, skb, kind);
         }
     }
 
@@ -254,8 +255,11 @@ impl Sim<'_> {
     }
 
     /// A packet has come to the receiver's queue: its reader is woken, if it sleeps.
-    fn received(&mut self, cpu: u32, s: usize, op: KernelOp, kind: WakeKind) {
+    fn received(&mut self, cpu: u32, s: usize, op: KernelOp, skb: Skb, kind: WakeKind) {
         self.inet_touch(s, op, QUEUE, Access::Rmw);
+        let last = self.inets[s].skbs.back().copied();
+        self.link_skb(op, last.as_ref());
+        self.inets[s].skbs.push_back(skb);
         if self.inets[s].readers.is_empty() {
             self.inet_touch(s, op, WAIT_QUEUE, Access::Load);
         } else {
@@ -271,50 +275,68 @@ impl Sim<'_> {
         self.touch(op, line, 1, access);
     }
 
-    /// Allocates buffers and copies the caller's bytes into them.
-    fn fill_buffer(&mut self, s: usize, op: KernelOp, bytes: u32) {
-        let slot = self.inets[s].sent % BUFFER_SLOTS;
-        self.inets[s].sent += 1;
-        let far = self.inets[s].reader_cpu;
-        self.inets[s].writer_cpu = self.host.cpu;
-        self.copy_message(s, op, bytes, slot, far, Access::Store);
+    /// A packet for `bytes`, written and charged to the sender. TCP keeps the original until it is
+    /// acknowledged and sends a clone; what is in pages is not written here.
+    fn new_packet(&mut self, s: usize, op: KernelOp, bytes: u32) -> Skb {
+        let head = match self.inets[s].kind {
+            Inet::Udp { .. } => Kind::SkbHead,
+            Inet::Tcp { .. } => Kind::SkbFclone,
+        };
+        let linear = HEADERS + if bytes > BULK_BYTES { 0 } else { bytes };
+        let data = match head {
+            Kind::SkbHead => Kind::for_packet(linear),
+            _ => Kind::SmallHead,
+        };
+        let skb = self.alloc_skb(op, (head, data), bytes, false);
+        self.inet_touch(s, op, SENDER, Access::Rmw);
+        self.fill_skb(op, &skb, linear);
+        skb
     }
 
-    /// Copies to the caller and frees the buffers.
-    fn drain_buffer(&mut self, s: usize, op: KernelOp, bytes: u32) {
-        let slot = self.inets[s].received % BUFFER_SLOTS;
-        self.inets[s].received += 1;
-        let far = self.inets[s].writer_cpu;
-        self.inets[s].reader_cpu = self.host.cpu;
-        self.copy_message(s, op, bytes, slot, far, Access::Load);
-        self.inet_touch(s, op, ACCOUNTS, Access::Rmw);
-        self.inet_touch(s, op, SLAB, Access::Rmw);
-    }
-
-    /// The lines of a small message move one by one. Those of a bulk transfer come as fast as the
-    /// core can have them on their way, from where CPU `far` left them: pages go round between the
-    /// two, so the writer fetches what the reader had as the reader fetches what the writer had.
-    fn copy_message(
-        &mut self,
-        s: usize,
-        op: KernelOp,
-        bytes: u32,
-        slot: u32,
-        far: u32,
-        access: Access,
-    ) {
-        self.host.copy(op, bytes);
-        let first = self.inets[s].line + BUFFERS + slot * BUFFER_LINES;
-        let small = if bytes > BULK_BYTES { 0 } else { bytes };
-        for line in first..first + DESCRIPTOR_LINES + small.div_ceil(64) {
-            self.touch(op, line, 0xff, access);
+    /// `bytes` of the first packets have been copied to the caller: the packets that are empty go.
+    fn drain_packets(&mut self, s: usize, op: KernelOp, bytes: u32) {
+        let mut left = bytes;
+        while left > 0
+            && let Some(first) = self.inets[s].skbs.front_mut()
+        {
+            let part = first.left.min(left);
+            first.left -= part;
+            left -= part;
+            let skb = *first;
+            let linear = HEADERS + if part > BULK_BYTES { 0 } else { part };
+            self.read_skb(op, &skb, linear, true);
+            if skb.left > 0 {
+                break;
+            }
+            self.inets[s].skbs.pop_front();
+            let next = self.inets[s].skbs.front().copied();
+            self.unlink_skb(op, &skb, next.as_ref());
+            self.inet_touch(s, op, ACCOUNTS, Access::Rmw);
+            self.free_skb(op, &skb);
         }
-        let places = &self.distance.cpus;
+    }
+
+    /// Copies between the caller and the packets. The lines of a small message are those of its
+    /// packet. Those of a bulk transfer come as fast as the core can have them on their way, from
+    /// where the other side left them: pages go round between the two, so the writer fetches what
+    /// the reader had as the reader fetches what the writer had.
+    fn copy_message(&mut self, s: usize, op: KernelOp, bytes: u32, access: Access) {
         let cpu = self.host.cpu;
-        if small == bytes || places[far as usize].core == places[cpu as usize].core {
+        let sock = &mut self.inets[s];
+        let far = if access == Access::Store {
+            sock.writer_cpu = cpu;
+            sock.reader_cpu
+        } else {
+            sock.reader_cpu = cpu;
+            sock.writer_cpu
+        };
+        self.host.copy(op, bytes);
+        let places = &self.distance.cpus;
+        let (here, there) = (&places[cpu as usize], &places[far as usize]);
+        if bytes <= BULK_BYTES || there.core == here.core {
             return;
         }
-        let class = places[far as usize].distance(&places[cpu as usize]) as usize;
+        let class = there.distance(here) as usize;
         let ps = u64::from(bytes.div_ceil(64)) * self.transfer[class] / COPY_LINES_IN_FLIGHT;
         let until = self.host.at + ps;
         self.host.wait_until(Place::Op(op), until);

@@ -16,7 +16,9 @@
 //! | `idle`, `menu` | idle states and the tick that stops; the governor that chooses |
 //! | `exec` | one operation of a program |
 //! | `user` | what programs do in user space: work, shared words, the clock |
-//! | `chan`, `sync` | pipes and sockets; futexes, semaphores, barriers, services |
+//! | `chan`, `unix_sock` | pipes; unix stream sockets |
+//! | `slab`, `skb_lines` | memory of messages in sockets, and who fetches which line of it |
+//! | `sync` | futexes, semaphores, barriers, services |
 //! | `mutex` | mutexes, and the barrier that is made of one |
 //! | `inet` | UDP and TCP over the loopback interface |
 //! | `spin` | spin locks of user code, one for each CPU |
@@ -44,12 +46,15 @@ mod menu;
 mod mutex;
 mod setup;
 mod siblings;
+mod skb_lines;
+mod slab;
 mod spin;
 mod step;
 mod stuck;
 mod sync;
 pub(crate) mod task;
 mod turns;
+mod unix_sock;
 mod user;
 
 pub use setup::{SetupError, topology_of};
@@ -109,6 +114,7 @@ pub struct Sim<'a> {
     /// Whether tasks of a template share their table of open files with other threads.
     shares_files: Vec<bool>,
     inets: Vec<inet::InetState>,
+    slabs: slab::Slabs,
     cpu_locks: Vec<spin::CpuLocks>,
     sync: sync::Sync,
     user: user::Shared,

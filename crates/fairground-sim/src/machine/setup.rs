@@ -114,6 +114,7 @@ impl<'a> Sim<'a> {
             chans: Vec::new(),
             shares_files: shares_files(workload),
             inets: Vec::new(),
+            slabs: super::slab::Slabs::default(),
             cpu_locks: Vec::new(),
             sync: Sync::new(workload),
             user: super::user::Shared::new(workload, machine),

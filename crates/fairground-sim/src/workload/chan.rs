@@ -63,14 +63,25 @@ impl ChanKind {
     /// fit into a page there in whole pages.
     pub fn socket_truesize(bytes: u32) -> u32 {
         const DESCRIPTOR: u32 = 256;
-        const TRAILER: u32 = 320;
-        const PAGE: u32 = 4096;
-        let bytes = bytes.clamp(1, 1 << 28);
-        let above = bytes.saturating_sub(PAGE - TRAILER).next_multiple_of(PAGE);
-        let paged = bytes.min(above);
-        let head = (bytes - paged).next_multiple_of(64) + TRAILER;
-        DESCRIPTOR + head.next_power_of_two() + paged.next_multiple_of(PAGE)
+        let paged = Self::socket_paged(bytes);
+        DESCRIPTOR + Self::socket_head(bytes) + paged.next_multiple_of(Self::PAGE)
     }
+
+    /// Bytes of the allocation with the first part of a message.
+    pub fn socket_head(bytes: u32) -> u32 {
+        let first = bytes.clamp(1, 1 << 28) - Self::socket_paged(bytes);
+        (first.next_multiple_of(64) + Self::TRAILER).next_power_of_two()
+    }
+
+    /// Bytes of a message that are in pages behind the first part.
+    pub fn socket_paged(bytes: u32) -> u32 {
+        let bytes = bytes.clamp(1, 1 << 28);
+        let above = bytes.saturating_sub(Self::PAGE - Self::TRAILER);
+        bytes.min(above.next_multiple_of(Self::PAGE))
+    }
+
+    const TRAILER: u32 = 320;
+    const PAGE: u32 = 4096;
 }
 
 #[cfg(test)]
