@@ -15,11 +15,11 @@ const CASES: &[u8] = include_bytes!("data/kernel-truth-pelt.jsonl.gz");
 /// What is replayed, updates that are equal to the last bit at least, that differ at most. More may
 /// only become equal: `docs/fidelity.md` says what is known of the others.
 const LEAST: [(&str, usize, usize); 5] = [
-    ("task_se", 4479, 15),
-    ("group_se", 4231, 96),
-    ("cfs_rq", 4291, 122),
-    ("util_est", 4526, 3),
-    ("weight", 622, 6),
+    ("task_se", 4515, 0),
+    ("group_se", 4388, 0),
+    ("cfs_rq", 4446, 3),
+    ("util_est", 4529, 0),
+    ("weight", 627, 0),
 ];
 
 fn cases() -> Vec<(Case, Files)> {
@@ -88,19 +88,53 @@ fn every_recorded_update() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// The instants of changes are looked for, so a replay could come out by chance. One in
+/// `SPOILT` lines is changed a little, its load or its utilisation: of the updates to them at most
+/// one in a hundred may be equal.
 #[test]
-fn a_wrong_sum_is_different() {
-    let (case, files) = cases().remove(0);
-    let before = replay(&case, &files).expect("a recording");
-    let lines: Vec<&str> = files.records.lines().collect();
-    let is_task = |n: &usize| lines[*n].contains(",task_se,");
-    let at = (100..lines.len()).find(is_task).expect("a task");
-    let mut columns: Vec<String> = lines[at].split(',').map(str::to_string).collect();
-    let sum: u64 = columns[8].parse().expect("a sum");
-    columns[8] = (sum + 3).to_string();
-    let records = files.records.replace(lines[at], &columns.join(","));
-    let after = replay(&case, &Files { records, ..files }).expect("a recording");
-    let (before, after) = (&before["task_se"], &after["task_se"]);
-    assert!(!before.different.contains(&(at + 1)));
-    assert!(after.different.contains(&(at + 1)), "{:?}", after.different);
+fn wrong_sums_are_different() {
+    const SPOILT: usize = 29;
+    let (mut spoilt, mut equal) = (0, 0);
+    let some = ["d2-", "e3-", "h4-"];
+    let some = |case: &Case| some.iter().any(|name| case.name.starts_with(name));
+    for (case, files) in cases().into_iter().filter(|(case, _)| some(case)) {
+        let before = replay(&case, &files).expect("a recording");
+        let mut wrong = Vec::new();
+        let spoil = |(i, line): (usize, &str)| {
+            let mut columns: Vec<String> = line.split(',').map(str::to_string).collect();
+            let since_t0: i64 = columns[0].parse().unwrap_or(-1);
+            if i % SPOILT == 0 && since_t0 > 30_000_000 && columns[3] != "/" {
+                let column = if i % (2 * SPOILT) == 0 { 8 } else { 9 };
+                let sum: u64 = columns[column].parse().expect("a sum");
+                columns[column] = (sum + 3 + (i % 400) as u64).to_string();
+                wrong.push(i + 1);
+            }
+            columns.join(",") + "\n"
+        };
+        let records: String = files.records.lines().enumerate().map(spoil).collect();
+        let after = replay(&case, &Files { records, ..files }).expect("a recording");
+        let told = |report: &Report, line: &usize| {
+            let averages = ["task_se", "group_se", "cfs_rq"];
+            let untold = averages
+                .iter()
+                .filter_map(|what| report.get(what))
+                .any(|count| {
+                    let cannot = count.undetermined.values().flatten();
+                    cannot
+                        .chain(&count.different)
+                        .chain(&count.rounded)
+                        .any(|l| l == line)
+                });
+            !untold
+        };
+        for line in wrong.iter().filter(|line| told(&before, line)) {
+            spoilt += 1;
+            if told(&after, line) {
+                equal += 1;
+                println!("{} line {line} is equal though spoilt", case.name);
+            }
+        }
+    }
+    println!("{equal} of {spoilt} spoilt updates are equal");
+    assert!(spoilt > 200 && equal * 100 <= spoilt, "{equal} of {spoilt}");
 }

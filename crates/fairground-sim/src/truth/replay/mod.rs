@@ -6,6 +6,8 @@
 //! in the recording, and [`Why`] says what. That is decided by what is recorded around it, before
 //! anything is compared.
 
+mod between;
+mod passes;
 mod records;
 mod rows;
 mod script;
@@ -14,18 +16,17 @@ mod weights;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairground::fair::load;
-use fairground::math::pelt::{SchedAvg, UTIL_AVG_UNCHANGED, get_pelt_divider, util_est_update};
-use fairground::math::weight::LoadWeight;
-use fairground::task::SchedEntity;
+use fairground::math::pelt::{UTIL_AVG_UNCHANGED, util_est_update};
 use serde::Deserialize;
 
 use super::case::{Case, Step, each_step};
+use between::AROUND;
+use passes::Leg;
 pub use records::Kind;
 use records::Record;
 pub use rows::rows;
 use script::Script;
-use solve::{Doing, Fit, LONGEST, Stretch, Transition};
+use solve::{Fit, LONGEST};
 
 /// The files of a recording of load tracking.
 #[derive(Clone, Debug)]
@@ -123,8 +124,10 @@ pub fn replay(case: &Case, files: &Files) -> Result<Report, Wrong> {
             .map(|(name, tid)| (tid, name))
             .collect(),
         changing: changing(case),
+        clocks: clocks(&records),
     };
     let mut report = Report::new();
+    let mut legs = Vec::new();
     let mut last: BTreeMap<(Kind, &str, u32), &Record> = BTreeMap::new();
     for (index, to) in records.iter().enumerate() {
         let cpu = if to.kind == Kind::Task { 0 } else { to.cpu };
@@ -135,21 +138,51 @@ pub fn replay(case: &Case, files: &Files) -> Result<Report, Wrong> {
         if from.t_ns < 0 {
             continue;
         }
-        let name = to.kind.name();
-        replay.transition(&records, index, from, report.entry(name).or_default());
+        let count = report.entry(to.kind.name()).or_default();
+        match replay.leg(&records, index, from) {
+            Ok(leg) => legs.push(leg),
+            Err(why) => count.undetermined.entry(why).or_default().push(to.line),
+        }
         match to.kind {
-            Kind::Task => replay.estimate(from, to, report.entry("util_est").or_default()),
+            Kind::Task => {
+                let count = report.entry("util_est").or_default();
+                replay.estimate(&records, (from, index), count);
+            }
             Kind::Group => {
                 let count = report.entry("weight").or_default();
                 // One that stays tells nothing: it need not have been computed again.
-                if from.weight != to.weight {
+                if from.weight == to.weight {
+                    continue;
+                }
+                let queue = |r: &&Record| (r.kind, &r.id, r.cpu) == (Kind::Queue, &to.id, to.cpu);
+                let state = records[..from.line - 2].iter().rev().find(queue);
+                if state.is_some_and(|state| between::propagated(&records, state)) {
+                    count
+                        .undetermined
+                        .entry(Why::Moved)
+                        .or_default()
+                        .push(to.line);
+                } else {
                     count.add(replay.weight(&records, index), to.line);
                 }
             }
             Kind::Queue => {}
         }
     }
+    settle(legs, case.machine.tick_ns().cast_signed(), &mut report);
     Ok(report)
+}
+
+/// Counts the ways from line to line, with the passes that make them come out.
+fn settle(mut legs: Vec<Leg>, tick_ns: i64, report: &mut Report) {
+    passes::settle(&mut legs, tick_ns);
+    for leg in legs {
+        let count = report.entry(leg.to.kind.name()).or_default();
+        match leg.fit {
+            Fit::Unit if leg.round => count.rounded.push(leg.to.line),
+            fit => count.add(fit == Fit::Equal, leg.to.line),
+        }
+    }
 }
 
 impl Count {
@@ -169,6 +202,20 @@ struct Replay<'a> {
     names: BTreeMap<u32, String>,
     /// Groups whose tasks change: tasks come and go by themselves, or are created there.
     changing: BTreeSet<String>,
+    /// By CPU: clocks of load tracking that lines were written with, in time.
+    clocks: BTreeMap<u32, Vec<(i64, u64)>>,
+}
+
+fn clocks(records: &[Record]) -> BTreeMap<u32, Vec<(i64, u64)>> {
+    let mut clocks: BTreeMap<u32, Vec<(i64, u64)>> = BTreeMap::new();
+    for r in records {
+        let of_cpu = clocks.entry(r.cpu).or_default();
+        of_cpu.push((r.t_ns, r.avg.last_update_time));
+    }
+    for of_cpu in clocks.values_mut() {
+        of_cpu.sort_unstable();
+    }
+    clocks
 }
 
 /// Whether the group at `path` is the one at `above`, or below it.
@@ -203,52 +250,35 @@ impl Replay<'_> {
         task.is_some_and(|t| below(&t.cgroup, &r.id))
     }
 
-    fn transition(&self, all: &[Record], index: usize, from: &Record, count: &mut Count) {
+    /// The way from a record to the next of its owner, or why it cannot be told.
+    fn leg<'a>(&self, all: &'a [Record], index: usize, from: &'a Record) -> Result<Leg<'a>, Why> {
         let to = &all[index];
         if to.id == "/" {
-            count
-                .undetermined
-                .entry(Why::Root)
-                .or_default()
-                .push(to.line);
-            return;
+            return Err(Why::Root);
         }
-        let stretches = self.stretches(from, to);
+        let mut stretches = self.stretches(from, to);
         if let Some(why) = self.why(from, to, stretches.len()) {
-            count.undetermined.entry(why).or_default().push(to.line);
-            return;
+            return Err(why);
         }
+        if between::propagated(all, from) {
+            return Err(Why::Moved);
+        }
+        stretches.extend(self.unreported(all, from, to));
+        stretches[1..].sort_by_key(|s| *s.begins.start());
         let mut starts = vec![from.avg];
         if to.kind == Kind::Queue {
-            starts.extend(reweighted(all, index, from));
+            starts.extend(between::reweighted(all, from));
         }
-        let fit = |start: SchedAvg| {
-            let transition = Transition {
-                kind: to.kind,
-                weight: to.weight >> 10,
-                from: start,
-                to: to.avg,
-                stretches: &stretches,
-            };
-            transition.fit()
+        let mut leg = Leg {
+            from,
+            to,
+            starts,
+            stretches,
+            round: self.may_round(from, to),
+            fit: Fit::No,
         };
-        let best = starts.into_iter().map(fit).min().unwrap_or(Fit::No);
-        match best {
-            Fit::Unit if self.may_round(from, to) => count.rounded.push(to.line),
-            _ => count.add(best == Fit::Equal, to.line),
-        }
-    }
-
-    /// Whether an update that left no record may have rounded the sums: in the period that `from`
-    /// left open there is an event of the CPU, or a tick.
-    fn may_round(&self, from: &Record, to: &Record) -> bool {
-        let left_ns = (1024 - i64::from(from.avg.period_contrib)) << 10;
-        let open = from.t_ns - BEFORE_NS..(from.t_ns + left_ns + NEAR_NS).min(to.t_ns);
-        let tick_ns = self.case.machine.tick_ns().cast_signed();
-        let tick = (open.start + tick_ns - 1).div_euclid(tick_ns) * tick_ns;
-        let moments = self.script.moments.get(&to.cpu);
-        let mut events = moments.into_iter().flatten().map(|m| m.t_ns);
-        open.contains(&tick) || events.any(|t| open.contains(&t))
+        leg.fit = leg.fit_with(&leg.stretches);
+        Ok(leg)
     }
 
     /// What keeps a transition from being told; asked before it is compared.
@@ -275,116 +305,28 @@ impl Replay<'_> {
         }
     }
 
-    /// What the events say was done between two records.
-    fn stretches(&self, from: &Record, to: &Record) -> Vec<Stretch> {
-        let mut out: Vec<Stretch> = Vec::new();
-        let mut first = vec![Doing {
-            load: 0,
-            running: false,
-        }];
-        // Who of those inside is queued, and who has the CPU.
-        let mut before = (BTreeSet::new(), 0);
-        let moments = self.script.moments.get(&to.cpu);
-        for moment in moments.into_iter().flatten() {
-            let queued = moment
-                .queued
-                .iter()
-                .copied()
-                .filter(|pid| self.inside(*pid, to));
-            let curr = if self.inside(moment.curr, to) {
-                moment.curr
-            } else {
-                0
-            };
-            let now = (queued.collect::<BTreeSet<u32>>(), curr);
-            let options = || self.options(from, to, moment, &now);
-            if moment.t_ns <= from.t_ns - BEFORE_NS {
-                first = options();
-            } else if moment.t_ns < to.t_ns {
-                // A delayed dequeue ends with a pick, which may be that of others.
-                let pick = moment.switch && now.0.is_empty() && (from.delayed || to.delayed);
-                let options = options();
-                let same = options == *out.last().map_or(&first, |s| &s.options);
-                if now != before || pick || !same {
-                    let begins = units(from, to, moment.t_ns);
-                    let optional = same || pick;
-                    out.push(Stretch {
-                        begins,
-                        options,
-                        optional,
-                    });
-                }
-            }
-            before = now;
-        }
-        let begins = 0..=0;
-        let first = Stretch {
-            begins,
-            options: first,
-            optional: false,
+    /// The estimate changes with the first sleep after an update, and with the dequeue of a
+    /// throttled task, which is one of a sleep.
+    fn estimate(&self, all: &[Record], leg: (&Record, usize), count: &mut Count) {
+        let (from, to) = (leg.0, &all[leg.1]);
+        // A dequeue that ends a period is recorded, of a queued task, just before its switch.
+        let own = |r: &&Record| r.kind == Kind::Task && r.id == to.id && r.on_rq;
+        let dequeued = |t: i64, most_ns: i64| {
+            let before = all[..leg.1 + AROUND.min(all.len() - leg.1)].iter().rev();
+            let last = before.filter(own).find(|r| r.t_ns <= t);
+            last.filter(|r| t - r.t_ns <= most_ns).map_or(t, |r| r.t_ns)
         };
-        // What changes nothing matters in the first period only: beyond, it would be a record.
-        let left = 1024 - i64::from(from.avg.period_contrib);
-        out.retain(|s| !s.optional || from.delayed || to.delayed || *s.begins.start() < left);
-        std::iter::once(first).chain(out).collect()
-    }
-
-    fn options(
-        &self,
-        from: &Record,
-        to: &Record,
-        moment: &script::Moment,
-        inside: &(BTreeSet<u32>, u32),
-    ) -> Vec<Doing> {
-        let (queued, running) = (!inside.0.is_empty(), inside.1 != 0);
-        let of = |load| Doing {
-            load,
-            running: running && load > 0,
-        };
-        if to.kind != Kind::Queue {
-            let mut options = vec![of(u64::from(queued))];
-            // A task in delayed dequeue is queued though asleep, one of a throttled group is not
-            // though runnable; of a group's entity, its own record says it.
-            let late = from.delayed || to.delayed || to.kind == Kind::Group;
-            if !queued && late {
-                options.push(of(1));
-            }
-            if queued && to.kind == Kind::Group && !(from.on_rq && to.on_rq) {
-                options.push(of(0));
-            }
-            return options;
-        }
-        let mut weights: BTreeSet<u64> = [from.weight, to.weight].map(|w| w >> 10).into();
-        let mine = self.case.tasks.iter().filter(|t| t.cgroup == to.id);
-        let here = mine.filter(|t| {
-            let mut queued = moment.queued.iter().filter_map(|pid| self.names.get(pid));
-            queued.any(|name| *name == t.name)
-        });
-        weights.extend(weights::sums(here));
-        if !queued {
-            weights.insert(0);
-        }
-        weights.into_iter().map(of).collect()
-    }
-
-    /// The estimate changes with the first sleep after an update.
-    fn estimate(&self, from: &Record, to: &Record, count: &mut Count) {
-        // A dequeue that ends a period is recorded just before the event of its switch.
-        let dequeued = |t: i64| {
-            let own = |r: &Record| (t - NEAR_NS..=t).contains(&r.t_ns);
-            if own(to) {
-                to.t_ns
-            } else if own(from) {
-                from.t_ns
-            } else {
-                t
-            }
-        };
-        let mut sleeps = self.script.sleeps.iter();
-        let slept = sleeps.any(|(t, pid)| {
-            let at = dequeued(*t);
+        let inside = |(t, pid): &(i64, u32), most_ns| {
+            let at = dequeued(*t, most_ns);
             from.t_ns < at && at <= to.t_ns && self.inside(*pid, to)
-        });
+        };
+        // A throttled task is dequeued on the way out of a tick: the last line may be the tick's.
+        let slept = self.script.sleeps.iter().any(|s| inside(s, NEAR_NS))
+            || self
+                .script
+                .throttled
+                .iter()
+                .any(|s| inside(s, AFTER_TICK_NS));
         let (old, avg) = (from.avg.util_est, &from.avg);
         let new = util_est_update(old, avg.util_avg, avg.runnable_avg, 1024);
         let new = new.map_or(old, |n| n & !UTIL_AVG_UNCHANGED);
@@ -398,47 +340,7 @@ impl Replay<'_> {
 
 /// A record follows its update, and an event the records of what it reports, by less than this.
 const NEAR_NS: i64 = 15_000;
+/// A throttled task's last update is done less than this before its switch.
+const AFTER_TICK_NS: i64 = 9_000;
 /// A change is up to this much after its event (clock and event are read one after the other).
 const BEFORE_NS: i64 = 500;
-/// The units after `from` around an event. Clock and wall differ by what interrupts took.
-fn units(from: &Record, to: &Record, t_ns: i64) -> std::ops::RangeInclusive<i64> {
-    let since = |r: &Record| {
-        let clock = r
-            .avg
-            .last_update_time
-            .wrapping_sub(from.avg.last_update_time);
-        t_ns - r.t_ns + clock.cast_signed()
-    };
-    let (a, b) = (since(from), since(to));
-    let least = (a.min(b) - 9_000) >> 10;
-    least.max(0)..=((a.max(b) + 2_500) >> 10).max(0)
-}
-
-/// States of a queue after the entities of groups in it took a new weight, which is just after
-/// their update: the sums change by the difference.
-fn reweighted(all: &[Record], index: usize, from: &Record) -> Option<SchedAvg> {
-    // Records are in the order of their lines, after the line of the columns.
-    let at = from.line - 2;
-    let child = |r: &&Record| {
-        let parent = r.id.rsplit_once('/').map(|(up, _)| up);
-        r.kind == Kind::Group && r.cpu == from.cpu && parent == Some(from.id.as_str())
-    };
-    let old = all[..at].iter().rev().find(child)?;
-    let new = all[at..].iter().filter(child).find(|r| r.id == old.id)?;
-    let late = new.line > all[index].line;
-    if late || old.avg.last_update_time != from.avg.last_update_time {
-        return None;
-    }
-    // The engine's own functions, on a queue with that one entity.
-    let mut queue = from.avg;
-    let mut se = SchedEntity {
-        avg: old.avg,
-        load: LoadWeight::new(old.weight),
-        ..SchedEntity::default()
-    };
-    load::dequeue_load_avg(&mut queue, &se);
-    se.load = LoadWeight::new(new.weight);
-    se.avg.load_avg = (new.weight >> 10) * se.avg.load_sum / get_pelt_divider(&se.avg);
-    load::enqueue_load_avg(&mut queue, &se);
-    Some(queue)
-}

@@ -37,6 +37,8 @@ struct Line {
 pub struct Moment {
     /// Since T0.
     pub t_ns: i64,
+    /// The same, but of a switch that is not reported: until when it may have been.
+    pub latest_ns: i64,
     /// Queued or running.
     pub queued: BTreeSet<u32>,
     /// Running; 0 is the idle task.
@@ -54,6 +56,10 @@ pub struct Script {
     pub moves: Vec<(i64, u32)>,
     /// Sleeps: when and who.
     pub sleeps: Vec<(i64, u32)>,
+    /// Switches of a runnable task to the idle task, which only throttling does: when and who.
+    pub throttled: Vec<(i64, u32)>,
+    /// Switches away from somebody that are not reported: the CPU, and from when to when.
+    pub unseen: Vec<(u32, i64, i64)>,
 }
 
 /// Reads the events; times become relative to `t0_ns`.
@@ -138,30 +144,39 @@ fn nanoseconds(text: &str) -> Option<i64> {
     s.checked_mul(1_000_000_000)?.checked_add(ns.parse().ok()?)
 }
 
-/// Follows the events. The recorded machine does not report switches from the idle task of CPU 1
-/// (blind spot 1 of the format): where the next switch of an idle CPU has somebody else as its
-/// previous task, that task has run since it was there.
+/// A switch from the idle task is done this long after the wake-up.
+const OUT_OF_IDLE_NS: i64 = 100_000;
+
+/// Who is on each CPU, and what is known of it.
+#[derive(Default)]
+struct Follow {
+    script: Script,
+    on: BTreeMap<u32, (BTreeSet<u32>, u32)>,
+}
+
+/// Follows the events. The recorded machine does not report some switches (blind spots 1 and 2 of
+/// the format: from the idle task of CPU 1, and away from a task of the host's management). They
+/// show where a switch has somebody else as its previous task than the one before put there.
 fn follow(lines: &[Line]) -> Script {
-    let mut script = Script::default();
-    let mut on: BTreeMap<u32, (BTreeSet<u32>, u32)> = BTreeMap::new();
+    let mut follow = Follow::default();
     for (i, line) in lines.iter().enumerate() {
         let mut changed = vec![];
         let mut switch = false;
         match line.what {
             What::Wakeup { pid, cpu } | What::New { pid, cpu } => {
-                for (queued, _) in on.values_mut() {
+                for (queued, _) in follow.on.values_mut() {
                     queued.remove(&pid);
                 }
-                on.entry(cpu).or_default().0.insert(pid);
+                follow.on.entry(cpu).or_default().0.insert(pid);
                 changed.push(cpu);
                 if matches!(line.what, What::New { .. }) {
-                    script.moves.push((line.t_ns, pid));
+                    follow.script.moves.push((line.t_ns, pid));
                 }
             }
             What::Migrate { pid, from, to } => {
-                script.moves.push((line.t_ns, pid));
-                if on.entry(from).or_default().0.remove(&pid) {
-                    on.entry(to).or_default().0.insert(pid);
+                follow.script.moves.push((line.t_ns, pid));
+                if follow.on.entry(from).or_default().0.remove(&pid) {
+                    follow.on.entry(to).or_default().0.insert(pid);
                 }
                 changed.extend([from, to]);
             }
@@ -170,12 +185,15 @@ fn follow(lines: &[Line]) -> Script {
                 runnable,
                 next,
             } => {
-                let (queued, curr) = on.entry(line.cpu).or_default();
+                let (queued, curr) = follow.on.entry(line.cpu).or_default();
                 if runnable && prev != 0 {
+                    if next == 0 {
+                        follow.script.throttled.push((line.t_ns, prev));
+                    }
                     queued.insert(prev);
                 } else if prev != 0 {
                     queued.remove(&prev);
-                    script.sleeps.push((line.t_ns, prev));
+                    follow.script.sleeps.push((line.t_ns, prev));
                 }
                 if next != 0 {
                     queued.insert(next);
@@ -186,25 +204,51 @@ fn follow(lines: &[Line]) -> Script {
             }
         }
         for cpu in changed {
-            let (queued, curr) = on.entry(cpu).or_default();
-            if *curr == 0 && !queued.is_empty() {
-                let unseen = lines[i + 1..].iter().find_map(|l| match l.what {
-                    What::Switch { prev, .. } if l.cpu == cpu => Some(prev),
-                    _ => None,
-                });
-                *curr = unseen.filter(|pid| queued.contains(pid)).unwrap_or(0);
+            follow.moment(cpu, line.t_ns, line.t_ns, switch);
+            let next = lines[i + 1..].iter().find_map(|l| match l.what {
+                What::Switch { prev, .. } if l.cpu == cpu => Some((prev, l.t_ns)),
+                _ => None,
+            });
+            if let Some((prev, t_ns)) = next {
+                follow.unseen(cpu, prev, line.t_ns, t_ns);
             }
-            let (queued, curr) = (queued.clone(), *curr);
-            let moment = Moment {
-                t_ns: line.t_ns,
-                queued,
-                curr,
-                switch,
-            };
-            script.moments.entry(cpu).or_default().push(moment);
         }
     }
-    script
+    follow.script
+}
+
+impl Follow {
+    fn moment(&mut self, cpu: u32, t_ns: i64, latest_ns: i64, switch: bool) {
+        let (queued, curr) = self.on.entry(cpu).or_default();
+        let (queued, curr) = (queued.clone(), *curr);
+        let moment = Moment {
+            t_ns,
+            latest_ns,
+            queued,
+            curr,
+            switch,
+        };
+        self.script.moments.entry(cpu).or_default().push(moment);
+    }
+
+    /// Whoever the next switch, at `next_ns`, has as its previous task has come on before it: on an
+    /// idle CPU soon after somebody woke there, else some time after the last switch.
+    fn unseen(&mut self, cpu: u32, prev: u32, t_ns: i64, next_ns: i64) {
+        let (queued, curr) = self.on.entry(cpu).or_default();
+        if *curr == prev || prev == 0 || (*curr == 0 && !queued.contains(&prev)) {
+            return;
+        }
+        let latest_ns = if *curr == 0 {
+            next_ns.min(t_ns + OUT_OF_IDLE_NS)
+        } else {
+            queued.remove(curr);
+            queued.insert(prev);
+            self.script.unseen.push((cpu, t_ns, next_ns));
+            next_ns
+        };
+        *curr = prev;
+        self.moment(cpu, t_ns, latest_ns, true);
+    }
 }
 
 #[cfg(test)]
@@ -220,10 +264,9 @@ mod tests {
                     prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120\n";
         let script = parse(&format!("{WAKE}{away}"), 2_000_000_000).expect("a script");
         let moments = &script.moments[&1];
-        assert_eq!(
-            (moments[0].t_ns, moments[0].curr, moments[1].curr),
-            (100, 8, 0)
-        );
+        let of = |m: &Moment| (m.t_ns, m.latest_ns, m.curr);
+        let all: Vec<_> = moments.iter().map(of).collect();
+        assert_eq!(all, [(100, 100, 0), (100, 5000, 8), (5000, 5000, 0)]);
         assert_eq!(script.sleeps, [(5000, 8)]);
     }
 

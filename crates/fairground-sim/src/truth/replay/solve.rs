@@ -6,9 +6,13 @@
 
 use std::ops::RangeInclusive;
 
+use fairground::fair::load;
 use fairground::math::pelt::{
-    SchedAvg, update_load_avg_blocked_se, update_load_avg_cfs_rq, update_load_avg_se,
+    SchedAvg, get_pelt_divider, update_load_avg_blocked_se, update_load_avg_cfs_rq,
+    update_load_avg_se,
 };
+use fairground::math::weight::LoadWeight;
+use fairground::task::SchedEntity;
 
 use super::records::Kind;
 
@@ -26,10 +30,51 @@ pub struct Doing {
 pub struct Stretch {
     /// Units after the first record at which it may begin; of the first stretch 0.
     pub begins: RangeInclusive<i64>,
-    /// What may be done in it.
+    /// What may be done in it; nothing: what was done before goes on after an update.
     pub options: Vec<Doing>,
     /// Whether it may be that nothing was updated at its beginning.
     pub optional: bool,
+    /// The entity of a group in the queue that takes a new weight at its beginning.
+    pub reweight: Option<Reweight>,
+}
+
+/// An entity in a queue, at the instant at which its weight changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Reweight {
+    /// Its averages.
+    pub avg: SchedAvg,
+    /// Scaled weight before.
+    pub old: u64,
+    /// Scaled weight after.
+    pub new: u64,
+}
+
+impl Reweight {
+    /// What becomes of the queue, by the engine's own functions.
+    pub fn apply(&self, mut queue: SchedAvg) -> SchedAvg {
+        let mut se = SchedEntity {
+            avg: self.avg,
+            load: LoadWeight::new(self.old),
+            ..SchedEntity::default()
+        };
+        load::dequeue_load_avg(&mut queue, &se);
+        se.load = LoadWeight::new(self.new);
+        se.avg.load_avg = (self.new >> 10) * se.avg.load_sum / get_pelt_divider(&se.avg);
+        load::enqueue_load_avg(&mut queue, &se);
+        queue
+    }
+}
+
+impl Stretch {
+    /// An update, or none, that changes nothing.
+    pub fn keep(begins: RangeInclusive<i64>) -> Self {
+        Self {
+            begins,
+            options: Vec::new(),
+            optional: true,
+            reweight: None,
+        }
+    }
 }
 
 /// How well a transition comes out.
@@ -61,9 +106,6 @@ impl Transition<'_> {
     /// Whether the engine's functions lead from the first state to the second.
     #[must_use]
     pub fn fit(&self) -> Fit {
-        if self.stretches.len() > LONGEST {
-            return Fit::No;
-        }
         let mut best = Fit::No;
         for doing in self.stretches.first().into_iter().flat_map(|s| &s.options) {
             self.search(self.from, *doing, 1, &mut best);
@@ -88,6 +130,10 @@ impl Transition<'_> {
             }
             if at >= now.last_update_time {
                 let then = self.update(now, at, doing);
+                let then = next.reweight.map_or(then, |r| r.apply(then));
+                if next.options.is_empty() || next.reweight.is_some() {
+                    self.search(then, doing, index + 1, best);
+                }
                 for option in &next.options {
                     self.search(then, *option, index + 1, best);
                 }
@@ -149,6 +195,7 @@ mod tests {
             begins,
             options: doing(1, running),
             optional: false,
+            reweight: None,
         };
         let stretches = [stretch(0..=0, true), stretch(297..=303, false)];
         let mut t = Transition {

@@ -6,7 +6,7 @@ use fairground::math::shares::calc_group_shares;
 use fairground::math::weight::nice_to_weight;
 
 use super::records::{Kind, Record};
-use super::{NEAR_NS, Replay};
+use super::{NEAR_NS, Replay, between};
 use crate::truth::case::{Case, PolicyWords, Shares, Step, TaskWords, each_step};
 use crate::workload::program::Cgroup;
 
@@ -106,8 +106,12 @@ impl Replay<'_> {
         recent.iter().any(|r| {
             let weight = |others: &u64| {
                 let total = others.wrapping_add(r.contrib);
-                [r.weight, 0].into_iter().any(|queue_weight| {
-                    let load = r.avg.load_avg;
+                let after = between::reweighted(all, r).unwrap_or(r.avg);
+                let loads = [r.avg.load_avg, after.load_avg];
+                let mut states = loads
+                    .iter()
+                    .flat_map(|load| [(r.weight, *load), (0, *load)]);
+                states.any(|(queue_weight, load)| {
                     let of = |shares: &u64| {
                         calc_group_shares(*shares << 10, queue_weight, load, total, r.contrib)
                     };
