@@ -219,7 +219,7 @@ impl Sim<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use fairground::policy::Features;
     use fairground::value::TaskId;
 
@@ -228,7 +228,7 @@ mod tests {
     use crate::workload::{Env, Workload};
 
     /// CPU 0 of the two-CPU guest, with two hogs running, begins a step at 5 ms.
-    fn on_guest(act: impl FnOnce(&mut Sim<'_>)) {
+    pub(in crate::machine) fn on_guest(act: impl FnOnce(&mut Sim<'_>)) {
         let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
         let argv = ["hogs", "--tasks", "2", "--duration", "10ms"].map(String::from);
         let workload = Workload::from_argv(&argv, &Env { cpus: 2 }).unwrap();
