@@ -23,10 +23,35 @@ pub enum Policy {
 }
 
 /// What is scheduled: a task or, on one CPU, a group.
+///
+/// In the order of use, its averages together.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct SchedEntity {
     /// Weight among the entities of its queue.
     pub load: LoadWeight,
+    /// The queue that this entity stands for; `None` for a task.
+    pub my_q: Option<CfsId>,
+    /// The group entity above.
+    pub parent: Option<SeId>,
+    /// The queue that this entity is on.
+    pub cfs_rq: CfsId,
+    /// Depth in the hierarchy; 0 = on the root queue.
+    pub depth: u32,
+    /// Number of the task, or of the group: its name among the places.
+    pub name: u32,
+    /// Queued (in the tree, or running).
+    pub on_rq: bool,
+    /// Asleep, but kept on the queue until its lag is spent.
+    pub sched_delayed: bool,
+    /// `deadline` is relative to `vruntime` (it was dequeued by a move).
+    pub rel_deadline: bool,
+    /// `slice_ns` was set by the user.
+    pub custom_slice: bool,
+    /// When its current stretch of execution was last charged, `clock_task` ns.
+    pub exec_start: u64,
+    /// Weight of a group entity's runnable part: `h_nr_runnable` of its queue when last updated.
+    pub runnable_weight: u64,
     /// Load tracking.
     pub avg: SchedAvg,
     /// Virtual run time, ns at nice 0.
@@ -39,34 +64,12 @@ pub struct SchedEntity {
     pub vprot: u64,
     /// Request size, ns.
     pub slice_ns: u64,
-    /// When its current stretch of execution was last charged, `clock_task` ns.
-    pub exec_start: u64,
     /// Total execution, ns.
     pub sum_exec_runtime: u64,
     /// `sum_exec_runtime` when it was last picked.
     pub prev_sum_exec_runtime: u64,
-    /// Weight of a group entity's runnable part: `h_nr_runnable` of its queue when last updated.
-    pub runnable_weight: u64,
     /// Number of moves between CPUs.
     pub nr_migrations: u64,
-    /// Queued (in the tree, or running).
-    pub on_rq: bool,
-    /// Asleep, but kept on the queue until its lag is spent.
-    pub sched_delayed: bool,
-    /// `deadline` is relative to `vruntime` (it was dequeued by a move).
-    pub rel_deadline: bool,
-    /// `slice_ns` was set by the user.
-    pub custom_slice: bool,
-    /// Depth in the hierarchy; 0 = on the root queue.
-    pub depth: u32,
-    /// The queue that this entity is on.
-    pub cfs_rq: CfsId,
-    /// The queue that this entity stands for; `None` for a task.
-    pub my_q: Option<CfsId>,
-    /// The group entity above.
-    pub parent: Option<SeId>,
-    /// Number of the task, or of the group: its name among the places.
-    pub name: u32,
 }
 
 /// A task: its entity and everything else that belongs to it.

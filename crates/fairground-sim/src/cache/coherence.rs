@@ -108,7 +108,7 @@ impl Cache {
         }
         cost.latency += extra;
         cost.done_at += extra;
-        self.keep_line(r, stamp);
+        self.keep_line(r.core, r.line, stamp);
         cost
     }
 
@@ -309,7 +309,7 @@ impl Cache {
             }
         }
         self.l3_fill(i, llc, version, ready);
-        self.keep_line(r, stamp);
+        self.keep_line(r.core, r.line, stamp);
     }
 
     fn take_ownership(&mut self, r: Req, i: u32, start: Ps, ready: Ps) {
@@ -329,7 +329,7 @@ impl Cache {
             s.last_write = s.last_write.max(start);
         }
         self.l3_fill(i, llc, version, ready);
-        self.keep_line(r, stamp);
+        self.keep_line(r.core, r.line, stamp);
     }
 
     fn l3_fill(&mut self, i: u32, llc: usize, version: u32, ready: Ps) {

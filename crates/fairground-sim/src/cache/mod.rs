@@ -15,6 +15,7 @@ mod age;
 mod cas;
 mod coherence;
 mod kinds;
+mod noted;
 mod params;
 mod private;
 mod reuse;
@@ -22,17 +23,18 @@ mod ring;
 mod run;
 mod shared;
 mod store_buffer;
+mod structures;
 mod tops;
 
-use age::{Ages, Place};
-use coherence::Own;
+use age::Ages;
 pub use kinds::{Access, Cost, DomainStats, LineStats, MissClass};
 use params::Params;
 pub use params::{Options, STORE_BUFFER};
 pub use ring::Resource;
 pub use run::Part;
-use shared::{Copy, NONE, SharedLines};
+use shared::{NONE, SharedLines};
 use store_buffer::StoreBuffers;
+pub use structures::{Family, Pattern, StructureId};
 pub use tops::ABREAST;
 use tops::{SHARES, Tops, UNTOUCHED};
 
@@ -48,8 +50,10 @@ pub const NS: Ps = 1000;
 /// All lines and private caches of a machine.
 pub struct Cache {
     p: Params,
-    /// What hits need to know of each line.
+    /// What hits need to know of each line, and of whole structures.
     tops: Tops,
+    /// Ways to touch structures, by family.
+    patterns: Vec<Vec<Box<[Part]>>>,
     /// The rest.
     lines: Vec<Line>,
     shared: SharedLines,
@@ -138,6 +142,7 @@ impl Cache {
             domains: vec![DomainStats::default(); p.nr_llcs],
             lines: Vec::new(),
             tops: Tops::new(p.recent),
+            patterns: Vec::new(),
             classes: [0; 6],
             cas_parts: [0; 2],
             load_misses: 0,
@@ -160,14 +165,15 @@ impl Cache {
         first
     }
 
-    /// [`Cache::alloc_lines`] for a structure that [`Cache::pass_part`] goes through: its first
-    /// line is the first of those that lie abreast.
-    pub fn alloc_structure(&mut self, n: u32, home_node: u32) -> LineId {
+    /// [`Cache::alloc_lines`] for a structure of `family`: its first line is the first of those
+    /// that lie abreast.
+    pub fn alloc_structure(&mut self, family: Family, n: u32, home_node: u32) -> StructureId {
         let over = self.lines.len() % ABREAST;
         if over != 0 {
             self.alloc_lines((ABREAST - over) as u32, home_node);
         }
-        self.alloc_lines(n, home_node)
+        let first = self.alloc_lines(n, home_node);
+        self.tops.add_structure(first, family)
     }
 
     /// `cpu` touches the 8-byte `words` (bit 0 the first) of `line` at `now`.
@@ -185,7 +191,12 @@ impl Cache {
     /// [`Cache::touch`], for callers that want to know only when the core goes on.
     #[inline]
     pub fn pass(&mut self, cpu: u32, line: LineId, words: u8, access: Access, now: Ps) -> Ps {
-        let at = self.p.cpu[cpu as usize];
+        self.pass_from(self.p.cpu[cpu as usize], line, words, access, now)
+    }
+
+    /// [`Cache::pass`] of a core's thread.
+    #[inline]
+    fn pass_from(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> Ps {
         if self.quick(at, line, words, access, now) {
             return now + Ps::from(self.p.hit_ps[access as usize]);
         }
@@ -259,9 +270,21 @@ impl Cache {
             },
             i => self.shared.line(i).stats,
         };
-        (s.reads, s.writes) = self.tops.counts(line);
+        (s.reads, s.writes) = self.counts(line);
         s.rmws = l.rmws;
         s
+    }
+
+    /// Loads and stores of a line.
+    fn counts(&self, line: LineId) -> (u32, u32) {
+        let (reads, writes) = self.tops.counts(line);
+        let structure = self.tops.structure(line);
+        let patterns = self.patterns.get(structure.family());
+        let (more_reads, more_writes) = structure.counts(patterns.map_or(&[], |p| &p[..]), line);
+        (
+            reads.wrapping_add(more_reads),
+            writes.wrapping_add(more_writes),
+        )
     }
 
     /// All counters start again at zero; what the caches hold stays.
@@ -290,7 +313,11 @@ impl Cache {
         }
         // Hits are not counted one by one: they are what was no miss.
         let rmws: u64 = self.lines.iter().map(|l| u64::from(l.rmws)).sum();
-        let all = self.tops.touches() + rmws;
+        let plain = (0..self.lines.len() as LineId).map(|line| {
+            let (reads, writes) = self.counts(line);
+            u64::from(reads) + u64::from(writes)
+        });
+        let all = plain.sum::<u64>() + rmws;
         all - self.classes[1..].iter().sum::<u64>()
     }
 
@@ -327,81 +354,15 @@ impl Cache {
             let noted = holder & !SHARES == at.0;
             match access {
                 Access::CasLoop => self.cas_loop(r),
-                Access::Load if l.link != NONE && !noted => match self.read_copy(r) {
-                    Some(cost) => cost,
-                    None => self.coherent(r),
-                },
+                Access::Load if l.link != NONE && !noted => {
+                    let found = self.read_copy(r.core, line);
+                    self.load_of(r, found)
+                }
                 _ => self.coherent(r),
             }
         };
         self.classes[cost.class as usize] += 1;
         cost
-    }
-
-    /// Writes back what hits have noted in the line instead of in the shared record.
-    #[inline]
-    fn give_up_line(&mut self, line: LineId) {
-        let holder = self.tops.holder(line);
-        if holder == UNTOUCHED {
-            return;
-        }
-        let written = self.tops.give_up(line);
-        let core = usize::from(holder & !SHARES);
-        let l = &mut self.lines[line as usize];
-        if l.link == NONE {
-            let llc = self.p.cores[core].llc as usize;
-            l.link = self.shared.adopt(l, written != 0, holder, llc);
-        } else {
-            let s = self.shared.line_mut(l.link);
-            if written != 0 {
-                s.written(written, l.tail);
-            }
-            let (version, stamp) = (s.version, l.stamp);
-            self.shared.set_copy(l.link, core, Copy { version, stamp });
-        }
-        l.tail = 0;
-    }
-
-    /// The requester has the line current now, as of `stamp`: noted in the line, for hits, instead
-    /// of in the record.
-    #[inline]
-    fn keep_line(&mut self, r: Req, stamp: u32) {
-        let l = &mut self.lines[r.line as usize];
-        debug_assert_eq!(self.tops.holder(r.line), UNTOUCHED);
-        let s = self.shared.line(l.link);
-        let exclusive = s.exclusive && usize::from(s.owner) == r.core;
-        let holder = r.core as u16 | if exclusive { 0 } else { SHARES };
-        self.tops.note(r.line, holder, stamp);
-        (l.stamp, l.tail) = (stamp, 0);
-    }
-
-    /// A load of a copy that is current, and that the line does not note: what it costs. The core
-    /// that is noted has lost nothing; but who reads oftener than that one takes its place.
-    #[inline]
-    fn read_copy(&mut self, r: Req) -> Option<Cost> {
-        let link = self.lines[r.line as usize].link;
-        let ages = &mut self.ages;
-        let (place, stamp) = self.shared.refresh(link, r.core, |copy, version| {
-            let place = (copy.version == version).then(|| ages.look(r.core, copy.stamp, r.line))?;
-            copy.stamp = ages.core_fills(r.core);
-            Some((place, copy.stamp))
-        })?;
-        if place == Place::Gone {
-            self.give_up_line(r.line);
-            return Some(self.coherent_from(r, Own::Miss(MissClass::Capacity)));
-        }
-        let l = &mut self.lines[r.line as usize];
-        if self.tops.holder(r.line) & SHARES != 0 {
-            l.tail += 1;
-            if l.tail >= 4 {
-                self.give_up_line(r.line);
-                self.keep_line(r, stamp);
-            }
-        }
-        let mut cost = self.p.hit(r.access, r.now);
-        cost.latency += self.p.farther(place);
-        cost.done_at += self.p.farther(place);
-        Some(cost)
     }
 
     /// What the core pays for a miss that starts at `m.start`.

@@ -27,6 +27,12 @@ impl Ring {
     #[inline]
     pub fn book(&mut self, now: Ps, hold: Ps, horizon: Ps) -> Ps {
         let n = usize::from(self.n);
+        let [first, second, third, last] = self.busy;
+        if n == KEPT && last.1 < now && first.1 <= horizon {
+            // As nearly always: it comes after all that is remembered, and the oldest is over.
+            self.busy = [second, third, last, (now, now + hold)];
+            return now;
+        }
         let (start, at) = self.find(now, hold);
         let end = start + hold;
         let joins_before = at > 0 && self.busy[at - 1].1 == start;
@@ -77,11 +83,19 @@ impl Ring {
         self.busy.copy_from_slice(&all[..KEPT]);
     }
 
+    /// Whether nothing is booked after `now`.
+    #[inline]
+    fn is_over(&self, now: Ps) -> bool {
+        let last = usize::from(self.n).checked_sub(1);
+        last.and_then(|last| self.busy.get(last))
+            .is_none_or(|busy| busy.1 <= now)
+    }
+
     /// Start of the first fitting gap, and the index of the interval behind it.
     #[inline]
     fn find(&self, now: Ps, hold: Ps) -> (Ps, usize) {
         let n = usize::from(self.n);
-        if n == 0 || self.busy[n - 1].1 <= now {
+        if self.is_over(now) {
             return (now, n);
         }
         let mut start = now;
@@ -121,9 +135,15 @@ impl Resource {
         start
     }
 
-    /// When a request at `now` for `hold` would start; books nothing.
-    pub fn earliest(&self, now: Ps, hold: Ps) -> Ps {
-        self.ring.first_gap(now, hold)
+    /// When a request at `now` would start that holds it for as long as others did on average;
+    /// books nothing.
+    #[inline]
+    pub fn earliest(&self, now: Ps) -> Ps {
+        if self.ring.is_over(now) {
+            return now;
+        }
+        let mean = self.held.checked_div(self.acquisitions).unwrap_or(0);
+        self.ring.first_gap(now, mean)
     }
 }
 

@@ -52,9 +52,28 @@ impl Part {
         }
     }
 
-    /// Of no line.
-    pub fn none() -> Self {
-        Self::new(0)
+    /// Its block, for a structure whose first line is `first`.
+    pub(super) fn block(&self, first: LineId) -> usize {
+        first as usize / ABREAST + usize::from(self.block)
+    }
+
+    /// How long a touch takes that hits.
+    pub(super) fn price(&self) -> Ps {
+        self.cost.into()
+    }
+
+    /// The line and its words, if only one is touched, and only loaded.
+    #[inline]
+    pub(super) fn loaded_line(&self, first: LineId) -> Option<(LineId, u8)> {
+        let lane = self.lines.trailing_zeros() as usize;
+        let one = self.stored == 0 && self.lines & self.lines.wrapping_sub(1) == 0;
+        let line = (self.block(first) * ABREAST + lane) as LineId;
+        (one && lane < ABREAST).then(|| (line, (self.words >> (lane * 8)) as u8))
+    }
+
+    /// Loads and stores of the line in `lane`.
+    pub(super) fn counts(&self, lane: usize) -> (u32, u32) {
+        (self.loads[lane] & 1, self.stores[lane] & 1)
     }
 
     /// The lines, of the structure whose first line is `first`, and the words touched.
@@ -110,47 +129,52 @@ impl Cache {
         self.p.cpu[cpu as usize].0
     }
 
-    /// `core` touches the lines of `part` of the structure whose first line is `first`, if all are
-    /// hits: how long it takes; nothing is done if not.
+    /// Whether all that a touch of `part` of the structure whose first line is `first` goes to are
+    /// hits for `core`.
     #[inline(always)]
-    pub fn hit_part(&mut self, core: u16, first: LineId, part: &Part) -> Option<Ps> {
-        let tag = self.ages.tag(core)?;
-        let block = first as usize / ABREAST + usize::from(part.block);
-        let top = self.tops.block_mut(block)?;
+    pub(super) fn all_hit(&self, core: u16, first: LineId, part: &Part) -> bool {
+        let Some((tag, top)) = self.ages.tag(core).zip(self.tops.block(part.block(first))) else {
+            return false;
+        };
         let mut others = 0;
         for (i, lane) in part.lanes.iter().enumerate() {
             others |= (top.tags[i] ^ tag) & lane;
         }
         // A word that its holder has not yet written must be noted.
-        if others != 0 || part.stored & !top.written != 0 {
+        others == 0 && part.stored & !top.written == 0
+    }
+
+    /// `core` touches the lines of `part` of the structure whose first line is `first`, if all are
+    /// hits: how long it takes; nothing is done if not.
+    #[inline(always)]
+    pub(super) fn hit_part(&mut self, core: u16, first: LineId, part: &Part) -> Option<Ps> {
+        if !self.all_hit(core, first, part) {
             return None;
         }
+        let top = self.tops.block_mut(part.block(first))?;
         count(&mut top.reads, &part.loads);
         if part.stored != 0 {
             count(&mut top.writes, &part.stores);
         }
-        Some(Ps::from(part.cost))
+        Some(part.price())
     }
 
-    /// `cpu` touches the lines of `part`, one after another, of the structure whose first line is
-    /// `first`; says when the core goes on.
-    pub fn pass_part(&mut self, cpu: u32, first: LineId, part: &Part, now: Ps) -> Ps {
-        match self.hit_part(self.core_of(cpu), first, part) {
-            Some(cost) => now + cost,
-            None => self.pass_lines(cpu, first, part, now),
-        }
-    }
-
-    /// [`Cache::pass_part`], line by line.
-    fn pass_lines(&mut self, cpu: u32, first: LineId, part: &Part, mut now: Ps) -> Ps {
-        let at = self.p.cpu[cpu as usize];
-        let block = first as usize / ABREAST + usize::from(part.block);
+    /// [`Cache::hit_part`] of lines that are not all hits, one after another; says when the core
+    /// goes on.
+    pub(super) fn pass_lines(
+        &mut self,
+        at: (u16, u8),
+        first: LineId,
+        part: &Part,
+        mut now: Ps,
+    ) -> Ps {
+        let block = part.block(first);
         let prices = [self.p.hit_ps[0], self.p.hit_ps[1]].map(Ps::from);
         for lane in bits(part.lines) {
             let line = (block * ABREAST + lane) as LineId;
             let of_line = |mask: u64| (mask >> (lane * 8)) as u8;
             let (words, stored) = (of_line(part.words), of_line(part.stored));
-            let (loads, stores) = (part.loads[lane] & 1, part.stores[lane] & 1);
+            let (loads, stores) = part.counts(lane);
             let holder = self.tops.holder(line);
             let own = holder == at.0 || stores == 0 && holder == at.0 | SHARES;
             let fills = self.ages.core_fills(usize::from(at.0));
@@ -166,10 +190,10 @@ impl Cache {
                 now += Ps::from(stores) * prices[1];
             } else {
                 if loads != 0 {
-                    now = self.slow(at, line, words, Access::Load, now).done_at;
+                    now = self.load(at, line, words, now);
                 }
                 if stores != 0 {
-                    now = self.pass(cpu, line, stored, Access::Store, now);
+                    now = self.pass_from(at, line, stored, Access::Store, now);
                 }
             }
         }

@@ -5,6 +5,7 @@
 //! tells for up to eight of them that the core still has them, and one addition counts them.
 
 use super::LineId;
+use super::structures::{Family, Structure, StructureId};
 
 /// Lines in one block.
 pub const ABREAST: usize = 8;
@@ -25,6 +26,8 @@ pub(super) struct Top {
     /// Words written, a byte each line: ever; of a line with a record, since its holder has it
     /// and not yet in the record.
     pub written: u64,
+    /// The structure that the lines make up; 0 of lines that are no structure's.
+    structure: StructureId,
     pub reads: [u32; ABREAST],
     pub writes: [u32; ABREAST],
 }
@@ -32,6 +35,7 @@ pub(super) struct Top {
 const EMPTY: Top = Top {
     tags: [UNTOUCHED as u32; ABREAST],
     written: 0,
+    structure: 0,
     reads: [0; ABREAST],
     writes: [0; ABREAST],
 };
@@ -49,9 +53,10 @@ pub(super) fn tag(holder: u16, fills: u32, epoch_shift: u32) -> u32 {
     fills >> epoch_shift << 16 | u32::from(holder)
 }
 
-/// All lines' tops.
+/// All lines' tops, and the structures that they make up.
 pub(super) struct Tops {
     blocks: Vec<Top>,
+    pub structures: Vec<Structure>,
     /// Fills of an epoch, log2.
     epoch_shift: u32,
 }
@@ -66,12 +71,43 @@ impl Tops {
     pub fn new(recent: u32) -> Self {
         Self {
             blocks: Vec::new(),
+            structures: vec![Structure::new(0, 0)],
             epoch_shift: epoch_shift(recent),
         }
     }
 
     pub fn resize(&mut self, lines: usize) {
         self.blocks.resize(lines.div_ceil(ABREAST), EMPTY);
+    }
+
+    /// The blocks from the one that begins with `first` on are a structure of `family`.
+    pub fn add_structure(&mut self, first: LineId, family: Family) -> StructureId {
+        let id = self.structures.len() as StructureId;
+        self.structures.push(Structure::new(first, family));
+        for top in &mut self.blocks[place(first).0..] {
+            top.structure = id;
+        }
+        id
+    }
+
+    /// The structure that a line belongs to.
+    pub fn structure(&self, line: LineId) -> &Structure {
+        &self.structures[self.blocks[place(line).0].structure as usize]
+    }
+
+    /// The tag of a line of `structure` was `old`.
+    #[inline]
+    fn changed(&mut self, structure: StructureId, old: u32) {
+        if structure != 0
+            && let Some(structure) = self.structures.get_mut(structure as usize)
+        {
+            structure.line_changed(old);
+        }
+    }
+
+    #[inline(always)]
+    pub fn block(&self, block: usize) -> Option<&Top> {
+        self.blocks.get(block)
     }
 
     #[inline(always)]
@@ -89,7 +125,13 @@ impl Tops {
     #[inline]
     pub fn note(&mut self, line: LineId, holder: u16, fills: u32) {
         let (block, lane) = place(line);
-        self.blocks[block].tags[lane] = tag(holder, fills, self.epoch_shift);
+        let tag = tag(holder, fills, self.epoch_shift);
+        let top = &mut self.blocks[block];
+        let old = std::mem::replace(&mut top.tags[lane], tag);
+        if old != tag {
+            let structure = top.structure;
+            self.changed(structure, old);
+        }
     }
 
     /// Nobody holds the line any more; says which words the holder wrote.
@@ -97,7 +139,17 @@ impl Tops {
     pub fn give_up(&mut self, line: LineId) -> u8 {
         let (block, lane) = place(line);
         let top = &mut self.blocks[block];
-        top.tags[lane] = UNTOUCHED.into();
+        let old = std::mem::replace(&mut top.tags[lane], UNTOUCHED.into());
+        let structure = top.structure;
+        self.changed(structure, old);
+        self.take_written(line)
+    }
+
+    /// Which words the holder wrote; none of them is from now on.
+    #[inline]
+    pub fn take_written(&mut self, line: LineId) -> u8 {
+        let (block, lane) = place(line);
+        let top = &mut self.blocks[block];
         let written = (top.written >> (lane * 8)) as u8;
         top.written &= !(0xff << (lane * 8));
         written
@@ -117,32 +169,24 @@ impl Tops {
         top.writes[lane] = top.writes[lane].wrapping_add(writes);
     }
 
-    /// Reads and writes of a line.
+    /// Reads and writes of a line, without those that its structure remembers.
     pub fn counts(&self, line: LineId) -> (u32, u32) {
         let (block, lane) = place(line);
         let top = &self.blocks[block];
         (top.reads[lane], top.writes[lane])
     }
 
-    /// Reads and writes of all lines.
-    pub fn touches(&self) -> u64 {
-        let all = |t: &Top| {
-            t.reads
-                .into_iter()
-                .chain(t.writes)
-                .map(u64::from)
-                .sum::<u64>()
-        };
-        self.blocks.iter().map(all).sum()
-    }
-
     pub fn clear_counters(&mut self) {
         for top in &mut self.blocks {
             (top.reads, top.writes) = ([0; ABREAST], [0; ABREAST]);
         }
+        self.structures
+            .iter_mut()
+            .for_each(Structure::clear_counters);
     }
 
     pub fn host_bytes(&self) -> usize {
         self.blocks.capacity() * size_of::<Top>()
+            + self.structures.capacity() * size_of::<Structure>()
     }
 }

@@ -32,11 +32,7 @@ impl Locks {
     /// Takes `lock` at or after `now`; the time at which it is taken.
     pub fn lock(&mut self, lock: Lock, now: Ps) -> Ps {
         let resource = self.of(lock);
-        let mean = resource
-            .held
-            .checked_div(resource.acquisitions)
-            .unwrap_or(0);
-        let start = resource.earliest(now, mean);
+        let start = resource.earliest(now);
         self.held.push((lock, start));
         self.wait += start - now;
         start

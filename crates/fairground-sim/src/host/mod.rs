@@ -4,6 +4,7 @@
 //! CPU's time and moves with everything the engine reports. What the engine asks for is collected
 //! in `requests` and acted on by the machine when the call has returned.
 
+mod jiffies;
 mod lines;
 mod locks;
 mod places;
@@ -14,6 +15,7 @@ mod smt;
 mod stacks;
 mod trace;
 
+pub(crate) use jiffies::Jiffies;
 pub use places::Places;
 use places::{How, Site};
 pub use prices::Prices;
@@ -87,8 +89,8 @@ pub struct SimHost {
     pub waits: Option<Box<Waits>>,
     /// Time of `kick_ilb` in the compare-and-swap loop on the flags: in its load, in its swaps.
     pub ilb_cas: [Ps; 2],
-    /// When the first tick of the run is.
-    pub tick_phase: Ps,
+    /// The count of ticks.
+    pub(crate) jiffies: Jiffies,
     /// Threads that share a core, if they slow each other down.
     pub(crate) smt: Option<Smt>,
     /// By how much the running step is stretched by the sibling, in 65536ths.
@@ -130,7 +132,7 @@ impl SimHost {
             tracer_at_switch: 0,
             waits: None,
             ilb_cas: [0; 2],
-            tick_phase: 0,
+            jiffies: Jiffies::default(),
             smt: Smt::new(machine),
             stretch: 1 << 16,
             began: 0,
@@ -291,10 +293,9 @@ impl SimHost {
     /// The structure with ids `a` and `b` is touched as `site` says.
     #[inline(never)]
     fn touch_site(&mut self, site: Site, a: u32, b: u32) {
-        if let Some((first, part)) = self.places.known(site, a, b)
-            && let Some(cost) = self.cache.hit_part(self.core, first, part)
+        if let Some((id, pattern)) = self.places.known(site, a, b)
+            && self.cache.hits_known(self.core, id, pattern)
         {
-            self.at += cost;
             return;
         }
         self.touch_slowly(site, a, b);
@@ -304,11 +305,9 @@ impl SimHost {
     #[inline(never)]
     fn touch_slowly(&mut self, site: Site, a: u32, b: u32) {
         let before = self.cache.load_misses;
-        let (first, parts) = self.places.find(site, a, b, &mut self.cache);
+        let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
         let from = self.at;
-        for part in parts {
-            self.at = self.cache.pass_part(self.cpu, first, part, self.at);
-        }
+        self.at = self.cache.pass_structure(self.cpu, id, pattern, from);
         self.stalled += self.at - from;
         self.waited_for_line(from, site, a, b);
         if self.cache.load_misses != before {
@@ -320,16 +319,8 @@ impl SimHost {
     fn touch_atomic(&mut self, site: Site, a: u32, b: u32, how: cache::Access) {
         self.cache.cas_parts = [0; 2];
         let from = self.at;
-        if let Some((first, part)) = self.places.known(site, a, b) {
-            for (line, words) in part.lines(first) {
-                self.at = self.cache.pass(self.cpu, line, words, how, self.at);
-            }
-        } else {
-            let (first, parts) = self.places.find(site, a, b, &mut self.cache);
-            for (line, words) in parts.flat_map(|part| part.lines(first)) {
-                self.at = self.cache.pass(self.cpu, line, words, how, self.at);
-            }
-        }
+        let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
+        self.at = self.cache.pass_atomic(self.cpu, id, pattern, how, from);
         self.stalled += self.at - from;
         self.waited_for_line(from, site, a, b);
         if how == cache::Access::CasLoop && self.profile.is_in(Func::KickIlb) {
@@ -350,7 +341,7 @@ impl Host for SimHost {
     /// that writes it.
     #[inline]
     fn jiffies(&mut self, tick_ns: u64) -> u64 {
-        (self.at.saturating_sub(self.tick_phase) / NS + BOOT_NS) / tick_ns
+        self.jiffies.at(self.at, tick_ns)
     }
 
     fn resched(&mut self, cpu: Cpu) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fairground::place::{Fields, Kind, Layout, Lock, Object, field_names, rq, tg};
 
-use crate::cache::{Cache, LineId, LineStats, Part};
+use crate::cache::{Cache, Family, LineStats, Pattern, StructureId};
 use crate::machine_file::Machine;
 
 /// How the lines of a set of fields are touched.
@@ -62,6 +62,20 @@ impl Site {
     }
 }
 
+/// A site that was seen, and what touching it comes to.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+struct Seen {
+    /// Of the site.
+    fields: u64,
+    /// Of the site; [`FREE`] where there is none.
+    id: u32,
+    pattern: Pattern,
+}
+
+/// No site has this number.
+const FREE: u32 = u32::MAX;
+
 impl Seen {
     #[inline(always)]
     fn is(&self, site: Site) -> bool {
@@ -69,39 +83,20 @@ impl Seen {
     }
 }
 
-/// What touching a site comes to.
-#[derive(Debug)]
-#[repr(C, align(64))]
-struct Seen {
-    /// Of the site.
-    fields: u64,
-    /// Of the site.
-    id: u32,
-    /// Its parts after the first are `rest[from..from + nr]` of [`Places`].
-    from: u16,
-    nr: u16,
-    /// The first of its parts: nearly always the only one.
-    part: Part,
-}
-
-/// No place in the table of sites.
-const FREE: u16 = u16::MAX;
-
 /// Room for the kinds of structures; a power of two.
 const KINDS: usize = 64;
 const _: () = assert!(Kind::ALL.len() <= KINDS);
 
 /// Most lines of one structure that a set of fields is on.
 const LINES: usize = 19;
-const NONE: u32 = u32::MAX;
 /// Places of the table of sites; a power of two, many more than there are sites in the engine.
 const SITES: usize = 8192;
 
 /// The structures of one kind.
 #[derive(Debug, Default)]
 struct Made {
-    /// First line by `b * stride + a` of the object's ids.
-    first: Vec<u32>,
+    /// By `b * stride + a` of the object's ids; 0 = not made.
+    ids: Vec<StructureId>,
     /// The number of CPUs for what each CPU has several of, else 0: such an object's second id
     /// says nothing.
     stride: usize,
@@ -122,13 +117,11 @@ pub struct Places {
     size: [u32; Kind::ALL.len()],
     nodes: Vec<u32>,
     kinds: Box<[Made; KINDS]>,
-    /// Places in `sites`, or `FREE`. Open addressing; nothing is ever removed.
-    slots: Box<[u16; SITES]>,
-    sites: Vec<Seen>,
-    /// Parts of sites after their first.
-    rest: Vec<Part>,
-    /// First line and object of everything that was made, in order of lines.
-    made: Vec<(u32, Object)>,
+    /// Open addressing; nothing is ever removed.
+    sites: Box<[Seen; SITES]>,
+    nr_sites: usize,
+    /// Everything that was made, in order of lines.
+    made: Vec<(StructureId, Object)>,
     /// Node on which objects without a CPU of their own are made.
     pub alloc_node: u32,
 }
@@ -142,60 +135,67 @@ impl Places {
         for kind in [Kind::CfsRq, Kind::GroupSe, Kind::Sd] {
             kinds[kind as usize].stride = cpus;
         }
+        let free = Seen {
+            fields: 0,
+            id: FREE,
+            pattern: 0,
+        };
         Self {
             layout,
             line_bytes,
             size: Kind::ALL.map(|k| layout.lines(k, line_bytes)),
             nodes: machine.topology.cpus.iter().map(|c| c.numa_node).collect(),
             kinds,
-            slots: Box::new([FREE; SITES]),
-            sites: Vec::new(),
-            rest: Vec::new(),
+            sites: Box::new([free; SITES]),
+            nr_sites: 0,
             made: Vec::new(),
             alloc_node: 0,
         }
     }
 
-    /// [`Places::find`] where all is known already and the site has one part.
+    /// [`Places::find`] where all is known already; else an answer that nothing is known about.
     #[inline(always)]
-    pub(super) fn known(&self, site: Site, a: u32, b: u32) -> Option<(LineId, &Part)> {
+    pub(super) fn known(&self, site: Site, a: u32, b: u32) -> Option<(StructureId, Pattern)> {
         let made = &self.kinds[site.kind()];
-        let first = *made.first.get(made.index(a, b))?;
-        if first == NONE {
-            return None;
-        }
-        let seen = self.sites.get(usize::from(self.slots[site.slot()]))?;
-        (seen.is(site) && seen.nr == 0).then_some((first, &seen.part))
+        let id = *made.ids.get(made.index(a, b))?;
+        let seen = &self.sites[site.slot()];
+        seen.is(site).then_some((id, seen.pattern))
     }
 
-    /// The first line of the structure with ids `a` and `b`, and the parts that `site` is on.
-    pub(super) fn find<'a>(
-        &'a mut self,
+    /// The structure with ids `a` and `b`, and how `site` touches it.
+    pub(super) fn find(
+        &mut self,
         site: Site,
         a: u32,
         b: u32,
         cache: &mut Cache,
-    ) -> (LineId, impl Iterator<Item = &'a Part> + use<'a>) {
-        let first = self.first_line(site.kind(), a, b, cache);
-        let at = self.probe(site, cache);
-        let seen = &self.sites[at];
-        let from = usize::from(seen.from);
-        let rest = self.rest.get(from..from + usize::from(seen.nr));
-        (
-            first,
-            std::iter::once(&seen.part).chain(rest.unwrap_or(&[])),
-        )
+    ) -> (StructureId, Pattern) {
+        if let Some((id, pattern)) = self.known(site, a, b)
+            && id != 0
+        {
+            return (id, pattern);
+        }
+        let kind = site.kind();
+        let made = &self.kinds[kind];
+        let index = made.index(a, b);
+        let id = match made.ids.get(index) {
+            Some(id) if *id != 0 => *id,
+            _ => {
+                let kind = Kind::ALL[kind];
+                self.make(Object { kind, a, b }, index, cache)
+            }
+        };
+        (id, self.probe(site, cache))
     }
 
-    /// The place of `site` in the table.
-    fn probe(&mut self, site: Site, cache: &Cache) -> usize {
+    /// How `site` touches a structure.
+    fn probe(&mut self, site: Site, cache: &mut Cache) -> Pattern {
         let mut slot = site.slot();
         loop {
-            let at = usize::from(self.slots[slot]);
-            match self.sites.get(at) {
-                Some(seen) if seen.is(site) => return at,
-                Some(_) => slot = (slot + 1) % SITES,
-                None => return self.enter_site(slot, site, cache),
+            match &self.sites[slot] {
+                seen if seen.is(site) => return seen.pattern,
+                seen if seen.id == FREE => return self.enter_site(slot, site, cache),
+                _ => slot = (slot + 1) % SITES,
             }
         }
     }
@@ -204,7 +204,8 @@ impl Places {
     /// without traffic are left out.
     pub fn traffic(&self, cache: &Cache) -> Vec<(Object, Fields, LineStats)> {
         let mut out = Vec::new();
-        for (first, object) in &self.made {
+        for (id, object) in &self.made {
+            let first = cache.first_line(*id);
             for offset in 0..self.size[object.kind as usize] {
                 let stats = cache.line_stats(first + offset);
                 if stats.reads | stats.writes | stats.rmws != 0 {
@@ -246,40 +247,30 @@ impl Places {
         out
     }
 
-    fn first_line(&mut self, kind: usize, a: u32, b: u32, cache: &mut Cache) -> LineId {
-        let made = &self.kinds[kind];
-        let index = made.index(a, b);
-        match made.first.get(index) {
-            Some(line) if *line != NONE => *line,
-            _ => {
-                let kind = Kind::ALL[kind];
-                self.make(Object { kind, a, b }, index, cache)
-            }
-        }
-    }
-
     #[cold]
-    fn make(&mut self, object: Object, index: usize, cache: &mut Cache) -> LineId {
+    fn make(&mut self, object: Object, index: usize, cache: &mut Cache) -> StructureId {
         let node = match object.kind {
             Kind::Rq | Kind::CfsRq | Kind::GroupSe | Kind::Sd | Kind::IdleTask => {
                 self.nodes.get(object.a as usize).copied().unwrap_or(0)
             }
             _ => self.alloc_node,
         };
-        let first = cache.alloc_structure(self.size[object.kind as usize].max(1), node);
-        let table = &mut self.kinds[object.kind as usize].first;
+        let kind = object.kind as usize;
+        let id = cache.alloc_structure(kind as Family, self.size[kind].max(1), node);
+        let table = &mut self.kinds[kind].ids;
         if table.len() <= index {
-            table.resize(index + 1, NONE);
+            table.resize(index + 1, 0);
         }
-        table[index] = first;
-        self.made.push((first, object));
-        first
+        table[index] = id;
+        self.made.push((id, object));
+        id
     }
 
     /// Puts a site that was not seen before into the table, at the free `slot`.
     #[cold]
-    fn enter_site(&mut self, slot: usize, site: Site, cache: &Cache) -> usize {
-        debug_assert!(self.sites.len() < SITES / 2, "the table is too small");
+    fn enter_site(&mut self, slot: usize, site: Site, cache: &mut Cache) -> Pattern {
+        self.nr_sites += 1;
+        debug_assert!(self.nr_sites < SITES / 2, "the table is too small");
         let is = |how: How| site.id & 0xff == how as u32;
         let words = self.words(site.kind(), site.fields & u64::from(u32::MAX));
         let stored = match () {
@@ -289,21 +280,15 @@ impl Places {
         };
         let lines = (0..LINES).filter(|line| words[*line] != 0);
         let run = lines.map(|line| (line as u8, words[line], stored[line]));
-        let mut parts = cache.parts(run, is(How::Store)).into_iter();
-        let at = self.sites.len();
-        let from = self.rest.len();
         // A field that this layout does not have is on no line.
-        let part = parts.next().unwrap_or_else(Part::none);
-        self.rest.extend(parts);
-        self.sites.push(Seen {
+        let parts = cache.parts(run, is(How::Store));
+        let pattern = cache.pattern(site.kind() as Family, parts);
+        self.sites[slot] = Seen {
             fields: site.fields,
             id: site.id,
-            from: from as u16,
-            nr: (self.rest.len() - from) as u16,
-            part,
-        });
-        self.slots[slot] = at as u16;
-        at
+            pattern,
+        };
+        pattern
     }
 
     /// The words of each line of a structure that a set of fields is on.

@@ -146,8 +146,7 @@ impl Sim<'_> {
     pub(super) fn lock_chan(&mut self, c: usize, op: KernelOp) {
         let lines = &self.chans[c].lines;
         let (line, mutex) = (lines.lock, &lines.mutex);
-        let mean = mutex.held.checked_div(mutex.acquisitions).unwrap_or(0);
-        let start = mutex.earliest(self.host.at, mean);
+        let start = mutex.earliest(self.host.at);
         if start > self.host.at {
             self.host.op(KernelOp::MutexSpin);
             self.touch(KernelOp::MutexSpin, line, NOTHING, Access::Rmw);
@@ -157,7 +156,7 @@ impl Sim<'_> {
             self.see_release(c);
             // Somebody else may have come between.
             let mutex = &self.chans[c].lines.mutex;
-            let start = mutex.earliest(self.host.at, mean);
+            let start = mutex.earliest(self.host.at);
             self.host.wait_until(Place::Op(KernelOp::MutexSpin), start);
             self.chans[c].lines.held_since = self.host.at;
             self.touch(op, line, OWNER, Access::Rmw);

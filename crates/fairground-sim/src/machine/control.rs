@@ -7,7 +7,7 @@ use fairground::value::{Cpu, CpuMask, TaskId};
 use super::hrtimer::Hrtimer;
 use super::{Sim, Stuck};
 use crate::cache::NS;
-use crate::host::BOOT_NS;
+use crate::host::{BOOT_NS, Jiffies};
 use crate::tails::{Held, Tails};
 
 impl Sim<'_> {
@@ -17,7 +17,7 @@ impl Sim<'_> {
     /// multiple of the tick has phase 0.
     pub fn align_ticks(&mut self, phase_ns: u64) {
         self.tick_phase = phase_ns * NS % self.tick;
-        self.host.tick_phase = self.tick_phase;
+        self.host.jiffies = Jiffies::from_phase(self.tick_phase);
     }
 
     /// The quota periods of `group` end at `phase_ns` and whole periods after it.

@@ -105,7 +105,10 @@ impl Pending {
 }
 
 /// State of one CPU.
+///
+/// In the order of use: what each event looks at comes first.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub struct CpuState {
     /// Kernel code runs until then.
     pub busy_until: Ps,
@@ -113,8 +116,30 @@ pub struct CpuState {
     pub work_stamp: u32,
     /// Latest `Due::Tick`.
     pub tick_stamp: u32,
+    /// The running task computes in user mode since then.
+    pub user_since: Option<Ps>,
+    /// How long the sibling had executed by then.
+    pub user_beside: Ps,
+    /// The running task.
+    pub curr: Option<TaskId>,
+    /// When its tick comes, if it is on.
+    pub tick_at: Ps,
+    /// Time spent not idle.
+    pub busy: Ps,
+    /// End of the last stretch that is counted in `busy`.
+    pub counted_to: Ps,
     /// A tick is programmed.
     pub tick_on: bool,
+    /// The tick has ended the turn of the idle loop before (`tick_nohz_idle_got_tick`).
+    pub got_tick: bool,
+    /// The scheduler was told that the tick is stopped.
+    pub nohz: bool,
+    /// Sent by others, not yet seen.
+    pub pending: Pending,
+    /// Process whose address space is loaded.
+    pub mm: u32,
+    /// The CPU is idle.
+    pub idle: Option<IdleStay>,
     /// Steps to be done before user code goes on.
     pub todo: VecDeque<Todo>,
     /// Work for the stopper. It takes over where the task would return to user space, not between
@@ -122,20 +147,6 @@ pub struct CpuState {
     pub stops: VecDeque<Kick>,
     /// Interrupts that wait for the end of the running step.
     pub irqs: VecDeque<Due>,
-    /// The running task.
-    pub curr: Option<TaskId>,
-    /// The running task computes in user mode since then.
-    pub user_since: Option<Ps>,
-    /// The tick has ended the turn of the idle loop before (`tick_nohz_idle_got_tick`).
-    pub got_tick: bool,
-    /// How long the sibling had executed by then.
-    pub user_beside: Ps,
-    /// The CPU is idle.
-    pub idle: Option<IdleStay>,
-    /// The scheduler was told that the tick is stopped.
-    pub nohz: bool,
-    /// Sent by others, not yet seen.
-    pub pending: Pending,
     /// Woken tasks that this CPU shall enqueue itself.
     pub wake_list: VecDeque<(Task, Placed, WakeKind)>,
     /// The governor of its idle states.
@@ -144,14 +155,6 @@ pub struct CpuState {
     pub hrtimers: BTreeMap<(Ps, Hrtimer), Ps>,
     /// When the last timer of TCP that was set here would fire.
     pub tcp_timer: Ps,
-    /// When its tick comes, if it is on.
-    pub tick_at: Ps,
-    /// Time spent not idle.
-    pub busy: Ps,
-    /// End of the last stretch that is counted in `busy`.
-    pub counted_to: Ps,
-    /// Process whose address space is loaded.
-    pub mm: u32,
     /// Time that a hypervisor takes.
     pub gaps: super::gaps::Gaps,
 }

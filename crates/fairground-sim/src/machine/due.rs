@@ -1,6 +1,7 @@
 //! Everything that can become due, in order of time, then of insertion.
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 
 use dary_heap::QuaternaryHeap;
 use fairground::host::Timer;
@@ -88,21 +89,41 @@ impl Due {
 /// The queue.
 ///
 /// A CPU has at most one step of work and one tick to come: the later setting of either replaces
-/// the earlier. These are most of all events; they are leaves of a tree of which each node
-/// is the smaller of the two below. Everything else is in a heap.
+/// the earlier. These are most of all events. Ticks are nearly always set in order of time, as
+/// they fall on one grid, so they wait in a row; those that are replaced, or would be out of
+/// order, say so by their number. Steps, and ticks out of order, are leaves of a tree of which each
+/// node is the smaller of the two below. Everything else is in a heap.
 #[derive(Debug)]
 pub struct Queue {
     heap: QuaternaryHeap<Reverse<(Ps, u64, Slot)>>,
     next: u64,
+    ticks: VecDeque<Tick>,
+    /// By CPU, the number of its tick in `ticks`; 0 if it has none there.
+    tick_of: Vec<u64>,
     /// Root at 1, leaves in the second half: time (64 bits), sequence number (48), leaf (16).
     tree: Vec<u128>,
-    /// Stamps by leaf: twice the CPU, plus 1 for its tick.
+    /// Stamps by leaf: the CPU, from the middle on its tick.
     stamps: Vec<u32>,
     /// The leaf that was taken out last and is still in the tree: mostly it is set again at once.
     taken: Option<usize>,
 }
 
+/// A tick in the row.
+#[derive(Clone, Copy, Debug)]
+struct Tick {
+    at: Ps,
+    number: u64,
+    cpu: u32,
+    stamp: u32,
+}
+
 const NEVER: u128 = u128::MAX;
+
+/// In order of time, then of insertion; room for a leaf is left.
+#[inline]
+fn key(at: Ps, number: u64) -> u128 {
+    u128::from(at) << 64 | u128::from(number) << 16
+}
 
 /// Keeps `Due` out of the comparison: the sequence number is unique.
 #[derive(Clone, Copy, Debug)]
@@ -128,11 +149,13 @@ impl Ord for Slot {
 impl Queue {
     /// Nothing is due on any of `cpus` CPUs.
     pub fn new(cpus: usize) -> Self {
-        let leaves = (2 * cpus).next_power_of_two();
+        let leaves = 2 * cpus.next_power_of_two();
         debug_assert!(leaves <= 1 << 16);
         Self {
             heap: QuaternaryHeap::new(),
             next: 0,
+            ticks: VecDeque::new(),
+            tick_of: vec![0; cpus],
             tree: vec![NEVER; 2 * leaves],
             stamps: vec![0; leaves],
             taken: None,
@@ -143,17 +166,40 @@ impl Queue {
     #[inline]
     pub fn push(&mut self, at: Ps, due: Due) {
         self.next += 1;
-        let (leaf, stamp) = match due {
-            Due::Work { cpu, stamp } => (2 * cpu, stamp),
-            Due::Tick { cpu, stamp } => (2 * cpu + 1, stamp),
-            _ => return self.heap.push(Reverse((at, self.next, Slot(due)))),
-        };
-        self.stamps[leaf as usize] = stamp;
-        if self.taken == Some(leaf as usize) {
+        match due {
+            Due::Work { cpu, stamp } => self.push_leaf(at, cpu as usize, stamp),
+            Due::Tick { cpu, stamp } => self.push_tick(at, cpu, stamp),
+            _ => self.heap.push(Reverse((at, self.next, Slot(due)))),
+        }
+    }
+
+    #[inline]
+    fn push_tick(&mut self, at: Ps, cpu: u32, stamp: u32) {
+        let leaf = self.stamps.len() / 2 + cpu as usize;
+        if self.ticks.back().is_some_and(|last| last.at > at) {
+            self.tick_of[cpu as usize] = 0;
+            return self.push_leaf(at, leaf, stamp);
+        }
+        if self.tree[self.stamps.len() + leaf] != NEVER {
+            self.set(leaf, NEVER);
+        }
+        let number = self.next;
+        self.tick_of[cpu as usize] = number;
+        self.ticks.push_back(Tick {
+            at,
+            number,
+            cpu,
+            stamp,
+        });
+    }
+
+    #[inline]
+    fn push_leaf(&mut self, at: Ps, leaf: usize, stamp: u32) {
+        self.stamps[leaf] = stamp;
+        if self.taken == Some(leaf) {
             self.taken = None;
         }
-        let key = u128::from(at) << 64 | u128::from(self.next) << 16 | u128::from(leaf);
-        self.set(leaf as usize, key);
+        self.set(leaf, key(at, self.next) | leaf as u128);
     }
 
     /// When the earliest is due.
@@ -161,31 +207,59 @@ impl Queue {
         self.clear_taken();
         let first = self.tree[1];
         let of_cpus = (first != NEVER).then_some((first >> 64) as Ps);
+        let tick = self.first_tick().map(|tick| tick.at);
         let other = self.heap.peek().map(|Reverse((at, ..))| *at);
-        of_cpus.into_iter().chain(other).min()
+        of_cpus.into_iter().chain(tick).chain(other).min()
     }
 
     /// The earliest.
     #[inline]
     pub fn pop(&mut self) -> Option<(Ps, Due)> {
         self.clear_taken();
-        let first = self.tree[1];
+        let mut first = self.tree[1];
+        let tick = self.first_tick();
+        let tick = tick.filter(|tick| key(tick.at, tick.number) < first);
+        if let Some(tick) = tick {
+            first = key(tick.at, tick.number);
+        }
         if let Some(Reverse((at, seq, _))) = self.heap.peek()
-            && u128::from(*at) << 64 | u128::from(*seq) << 16 < first
+            && key(*at, *seq) < first
         {
             return self.heap.pop().map(|Reverse((at, _, slot))| (at, slot.0));
+        }
+        if let Some(Tick { at, cpu, stamp, .. }) = tick {
+            self.ticks.pop_front();
+            return Some((at, Due::Tick { cpu, stamp }));
         }
         if first == NEVER {
             return None;
         }
         let leaf = first as usize & 0xffff;
         self.taken = Some(leaf);
-        let (cpu, stamp) = (leaf as u32 / 2, self.stamps[leaf]);
-        let due = match leaf % 2 {
-            0 => Due::Work { cpu, stamp },
-            _ => Due::Tick { cpu, stamp },
+        let (middle, stamp) = (self.stamps.len() / 2, self.stamps[leaf]);
+        let due = match leaf.checked_sub(middle) {
+            None => Due::Work {
+                cpu: leaf as u32,
+                stamp,
+            },
+            Some(cpu) => Due::Tick {
+                cpu: cpu as u32,
+                stamp,
+            },
         };
         Some(((first >> 64) as Ps, due))
+    }
+
+    /// The first of the row that nothing has replaced.
+    #[inline]
+    fn first_tick(&mut self) -> Option<Tick> {
+        while let Some(tick) = self.ticks.front() {
+            if self.tick_of[tick.cpu as usize] == tick.number {
+                return Some(*tick);
+            }
+            self.ticks.pop_front();
+        }
+        None
     }
 
     #[inline]
@@ -197,7 +271,7 @@ impl Queue {
 
     #[inline]
     fn set(&mut self, leaf: usize, key: u128) {
-        let mut at = self.tree.len() / 2 + leaf;
+        let mut at = self.stamps.len() + leaf;
         self.tree[at] = key;
         while at > 1 {
             let smaller = self.tree[at].min(self.tree[at ^ 1]);

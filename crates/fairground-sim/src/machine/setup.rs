@@ -22,7 +22,7 @@ use super::spin::CpuLocks;
 use super::sync::Sync;
 use super::{Setup, Sim};
 use crate::cache::{NS, Ps};
-use crate::host::{BOOT_NS, SimHost};
+use crate::host::{BOOT_NS, Jiffies, SimHost};
 use crate::machine_file::{self, Distance};
 use crate::rng::{Purpose, generator};
 use crate::workload::metric::Marks;
@@ -226,7 +226,7 @@ impl<'a> Sim<'a> {
     /// after the other on a CPU chosen at random, and the events of the workload.
     fn first_events(&mut self) {
         let cpus = self.cpus.len() as u64;
-        self.host.tick_phase = self.tick_phase;
+        self.host.jiffies = Jiffies::from_phase(self.tick_phase);
         self.host.begin(0, 0);
         let now = self.jiffies_now();
         let mut phases = generator(self.seed, Purpose::BalancePhase);

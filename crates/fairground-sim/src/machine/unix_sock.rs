@@ -175,9 +175,7 @@ impl Sim<'_> {
 
     fn lock_state(&mut self, c: usize, op: KernelOp) {
         let at = self.host.at;
-        let lock = &self.unix(c).state;
-        let mean = lock.held.checked_div(lock.acquisitions).unwrap_or(0);
-        let start = lock.earliest(at, mean);
+        let start = self.unix(c).state.earliest(at);
         self.host.wait_until(Place::Op(op), start);
         self.unix(c).held_since = self.host.at;
         self.unix_touch(c, op, STATE, Access::Rmw);

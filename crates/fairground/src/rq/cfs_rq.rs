@@ -12,16 +12,13 @@ use crate::tree::Tree;
 use crate::value::{CfsId, Cpu, SeId, TgId};
 
 /// `[own]` A fair queue: a tree of entities by virtual deadline (EEVDF) or virtual run time (CFS).
+///
+/// In the order of use: an update of its averages, or a choice, is on the first host lines.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub struct CfsRq {
-    /// Its group.
-    pub tg: TgId,
     /// What other CPUs leave for it or read of it: those of its group for this CPU.
     pub words: Arc<TgCpu>,
-    /// The queue above; the root has itself.
-    pub parent: CfsId,
-    /// The entity that stands for it above; `None` for the root.
-    pub se: Option<SeId>,
     /// Sum of the weights of the queued entities, the running one included.
     pub load: LoadWeight,
     /// Queued entities, the running one included.
@@ -32,70 +29,76 @@ pub struct CfsRq {
     pub h_nr_runnable: u32,
     /// Queued tasks of `SCHED_IDLE` or of idle groups at or below.
     pub h_nr_idle: u32,
+    /// Its group.
+    pub tg: TgId,
+    /// The queue above; the root has itself.
+    pub parent: CfsId,
+    /// The running entity.
+    pub curr: Option<SeId>,
+    /// The entity that stands for it above; `None` for the root.
+    pub se: Option<SeId>,
     /// Weighted sum of keys of the entities in the tree, relative to `zero_vruntime`.
     pub avg_vruntime: AvgVruntime,
     /// Reference point of virtual time (`zero_vruntime`; `min_vruntime` before 6.18 and in CFS).
     pub zero_vruntime: u64,
-    /// Monotonic floor of virtual time (CFS, and EEVDF before 6.18).
-    pub min_vruntime: u64,
     /// The queued entities, without the running one.
     pub tree: Tree,
-    /// The running entity.
-    pub curr: Option<SeId>,
     /// Buddy that was asked to run next.
     pub next: Option<SeId>,
-    /// Buddy that was preempted last (CFS).
-    pub last: Option<SeId>,
-    /// Buddy that yielded (CFS).
-    pub skip: Option<SeId>,
-    /// Load tracking of the queue.
-    pub avg: SchedAvg,
     /// When its load was last published to the group, ns of the scheduler clock.
     pub last_update_tg_load_avg: u64,
     /// What it has published.
     pub tg_load_avg_contrib: u64,
+    /// Load tracking of the queue.
+    pub avg: SchedAvg,
     /// Change below that the entity must take over.
     pub propagate: bool,
-    /// Runnable sum to propagate with it.
-    pub prop_runnable_sum: i64,
-    /// Hierarchical load.
-    pub h_load: u64,
-    /// Stamp of `h_load`: jiffy (or clock, by decision) + 1; 0 = never.
-    pub last_h_load_update: u64,
-    /// Path down to the queue being refreshed.
-    pub h_load_next: Option<SeId>,
     /// `cpu.idle` of the group.
     pub idle: bool,
     /// On the list of leaf queues.
     pub on_list: bool,
+    /// The group has a quota.
+    pub runtime_enabled: bool,
+    /// Out of runtime.
+    pub throttled: bool,
+    /// Its load-tracking clock stands still (throttled and empty).
+    pub pelt_clock_throttled: bool,
+    /// On the list `Rq::unthrottle_first` of those that have got runtime from another CPU.
+    pub unthrottle_queued: bool,
+    /// Throttled queues at or above.
+    pub throttle_count: u32,
+    /// PELT clock when throttled.
+    pub throttled_clock_pelt: u64,
+    /// Sum of PELT time spent throttled.
+    pub throttled_clock_pelt_time: u64,
+    /// Runnable sum to propagate with it.
+    pub prop_runnable_sum: i64,
+    /// Monotonic floor of virtual time (CFS, and EEVDF before 6.18).
+    pub min_vruntime: u64,
+    /// Local runtime left, ns; negative = debt.
+    pub runtime_remaining: i64,
+    /// Hierarchical load.
+    pub h_load: u64,
+    /// Buddy that was preempted last (CFS).
+    pub last: Option<SeId>,
+    /// Buddy that yielded (CFS).
+    pub skip: Option<SeId>,
+    /// Stamp of `h_load`: jiffy (or clock, by decision) + 1; 0 = never.
+    pub last_h_load_update: u64,
+    /// Path down to the queue being refreshed.
+    pub h_load_next: Option<SeId>,
     /// Links of that list.
     pub leaf_prev: Option<CfsId>,
     /// Links of that list.
     pub leaf_next: Option<CfsId>,
-    /// The group has a quota.
-    pub runtime_enabled: bool,
-    /// Local runtime left, ns; negative = debt.
-    pub runtime_remaining: i64,
-    /// Out of runtime.
-    pub throttled: bool,
-    /// Throttled queues at or above.
-    pub throttle_count: u32,
-    /// Its load-tracking clock stands still (throttled and empty).
-    pub pelt_clock_throttled: bool,
     /// `rq` clock when it was throttled; 0 = not.
     pub throttled_clock: u64,
     /// The same for time in which it was throttled itself and had tasks.
     pub throttled_clock_self: u64,
     /// Sum of the latter, ns.
     pub throttled_clock_self_time: u64,
-    /// PELT clock when throttled.
-    pub throttled_clock_pelt: u64,
-    /// Sum of PELT time spent throttled.
-    pub throttled_clock_pelt_time: u64,
     /// Tasks dequeued by throttling, first of a list through `TaskBody::limbo_next`.
     pub limbo: Option<SeId>,
-    /// On the list `Rq::unthrottle_first` of those that have got runtime from another CPU.
-    pub unthrottle_queued: bool,
     /// Next of that list.
     pub unthrottle_next: Option<CfsId>,
 }
