@@ -1,6 +1,7 @@
 //! `pelt/run_*.json`: the load of a few tasks and groups as it builds up, at several moments.
 //!
-//! A dump of all queues takes some ms, so what is compared is the sum of a group over its queues.
+//! What is compared is the sum of a group over its queues. A dump reads them CPU by CPU, which
+//! takes some ms each, the longer the more CPUs are busy, as the emulator lets one run at a time.
 //! All tasks sleep until one instant, and run from then on as their set says. Where each of them
 //! sleeps is taken from its first wake-up in `pelt/events_*.csv`, if there is that file; where that
 //! file shows one outside its list of CPUs, the lists of the run did not hold, and all are free.
@@ -20,8 +21,14 @@ use crate::truth::{Row, TruthError};
 use crate::workload::program::{Ns, Op, Program, TaskTemplate, Until, Workload};
 
 const MS: Ns = 1_000_000;
+/// After the last dump, all CPUs are read.
+const DUMPED_NS: Ns = 500 * MS;
 /// When the tasks begin: what their creation left has decayed.
 const GO_NS: Ns = 400 * MS;
+/// What the emulator needs to print one CPU, if it does nothing else. The second dump of
+/// `shares_2x8#1`, due after 100 ms, begins at 111.98, as the first has begun at 51.27 and is busy
+/// with its 16 CPUs until then; on average 7.75 CPUs are busy in that run, besides the dump's.
+const DUMP_NS: f64 = (111.976 - 51.275) * 1e6 / 16.0 / (7.75 + 1.0);
 /// Longest run that is simulated, and most tasks.
 const LONGEST_NS: Ns = 10_000 * MS;
 const TASKS_MAX: u32 = 1024;
@@ -223,7 +230,7 @@ impl Bench {
         }
         // Where between two ticks all begin is part of the recording.
         let go_ns = GO_NS + run.go_ns % TICK_NS;
-        w.duration = Until::Time(go_ns + last + MS);
+        w.duration = Until::Time(go_ns + last + DUMPED_NS);
         w.validate()?;
         Ok(Self {
             workload: w,
@@ -240,19 +247,23 @@ impl Bench {
         }
         let mut sums = Sums::new();
         for at in &self.at_ns {
-            sim.run_to(self.go_ns + at).map_err(|e| e.to_string())?;
-            let mut of = BTreeMap::new();
-            for (i, cgroup) in self.workload.cgroups.iter().enumerate() {
-                let tg = if i == 0 { TgId::ROOT } else { sim.groups[i] };
-                let mut sum = [0.0; 2];
-                for rq in sim.rqs.iter().filter(|rq| i > 0 || self.used.has(rq.cpu)) {
-                    if let Some(cfs) = rq.cfs_of(tg) {
+            let mut of: BTreeMap<String, [f64; 2]> = BTreeMap::new();
+            let mut now = self.go_ns + at;
+            for cpu in 0..sim.rqs.len() {
+                let busy = sim.rqs.iter().filter(|rq| rq.nr_running > 0).count();
+                now += (DUMP_NS * (busy + 1) as f64) as Ns;
+                sim.run_to(now).map_err(|e| e.to_string())?;
+                let rq = &sim.rqs[cpu];
+                for (i, cgroup) in self.workload.cgroups.iter().enumerate() {
+                    let tg = if i == 0 { TgId::ROOT } else { sim.groups[i] };
+                    let sum = of.entry(cgroup.path.clone()).or_default();
+                    let compared = i > 0 || self.used.has(rq.cpu);
+                    if let Some(cfs) = rq.cfs_of(tg).filter(|_| compared) {
                         let avg = &rq.cfs[cfs.idx()].avg;
                         sum[0] += avg.load_avg as f64;
                         sum[1] += avg.util_avg as f64;
                     }
                 }
-                of.insert(cgroup.path.clone(), sum);
             }
             sums.push(of);
         }
