@@ -118,10 +118,16 @@ fn loads_of_a_copy_in_the_own_l3_do_not_queue() {
     assert_eq!(update, own + 2 * die);
 }
 
+/// The server with the knee that its file leaves off.
+fn with_knee() -> Machine {
+    let m = Machine::builtin("spr-8480-2s").unwrap();
+    m.with_figure("atomics.ingress_slope", 1.0).unwrap()
+}
+
 /// The knee lengthens service only beyond the limit, and only where the file has one.
 #[test]
 fn knee_is_off_where_it_should_be() {
-    let m = Machine::builtin("spr-8480-2s").unwrap();
+    let m = with_knee();
     let gap = |cpus: usize, knee: bool| {
         let options = Options {
             knee,
@@ -143,7 +149,7 @@ fn knee_is_off_where_it_should_be() {
 /// However loads and updates mix, no more requests are outstanding than there are CPUs.
 #[test]
 fn knee_of_mixed_requests_is_that_of_the_requests_there_are() {
-    let m = Machine::builtin("spr-8480-2s").unwrap();
+    let m = with_knee();
     let gap = |knee: bool| {
         let options = Options {
             knee,

@@ -167,6 +167,13 @@ impl Ages {
         self.l3s[llc] = self.l3s[llc].wrapping_add(1);
     }
 
+    /// Two dice for `core` at `line` at this time.
+    pub fn throw(&self, line: u32, core: usize, now: u64) -> (u16, u16) {
+        let place = core as u64 | (now >> 32) << 16;
+        let one = |place| self.dice(line, place, now as u32) as u16;
+        (one(place), one(!place))
+    }
+
     /// 16 bits by a 64-bit finalizer (Steele, Lea, Flood 2014: SplitMix).
     #[inline]
     fn dice(&self, line: u32, place: u64, counter: u32) -> u32 {

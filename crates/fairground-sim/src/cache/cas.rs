@@ -83,8 +83,6 @@ impl Cache {
         if s.exclusive && usize::from(s.owner) == r.core {
             return r.now;
         }
-        // The service time by distance matters only for whether a gap fits: the nearest will do.
-        let service = self.p.far_atomic.unwrap_or(self.p.service[1]);
-        s.ring.first_gap(r.now, service)
+        s.ring.idle_at(r.now)
     }
 }

@@ -209,12 +209,13 @@ impl Cache {
         let ready = self.shared.l3(i, llc).ready;
         if r.now < ready {
             let service = self.p.load_service[from.distance as usize];
-            let gap = self.shared.line(i).ring.first_gap(r.now, service);
+            let gap = self.shared.line(i).ring.idle_at(r.now);
             if gap + service < ready {
                 return self.transact(r, i, from, class);
             }
         }
         let start = r.now.max(ready);
+        self.shared.line_mut(i).crowd.read();
         self.account(i, start - r.now, class, false);
         self.count_llc(llc, Access::Load, false);
         self.take_copy(r, i, ready);
@@ -231,7 +232,13 @@ impl Cache {
 
     /// Queues for the line, moves it, and counts.
     fn transact(&mut self, r: Req, i: u32, from: Supplier, class: MissClass) -> Cost {
+        let began = self.began;
         let load = r.access == Access::Load;
+        match load {
+            true => self.shared.line_mut(i).crowd.read(),
+            false if r.access >= Access::Rmw => self.join_crowd(r, i),
+            false => {}
+        }
         let table = if load {
             &self.p.load_service
         } else {
@@ -239,9 +246,9 @@ impl Cache {
         };
         let service = table[from.distance as usize];
         let s = self.shared.line_mut(i);
-        let wait = s.ring.first_gap(r.now, service) - r.now;
+        let wait = s.ring.idle_at(r.now) - r.now;
         let slowed = self.p.knee(service, wait, Ps::from(s.mean_service));
-        let start = s.ring.book(r.now, slowed, r.arrived);
+        let start = s.ring.work(r.now, slowed, began);
         s.note_service(slowed);
         let latency = from.latency + (slowed - service);
         self.account(i, start - r.now, class, from.transfer);
@@ -332,7 +339,7 @@ impl Cache {
         self.keep_line(r.core, r.line, stamp);
     }
 
-    fn l3_fill(&mut self, i: u32, llc: usize, version: u32, ready: Ps) {
+    pub(super) fn l3_fill(&mut self, i: u32, llc: usize, version: u32, ready: Ps) {
         let old = self.shared.l3(i, llc).copy;
         // A line that was there, even an invalid one, keeps its place in the stack.
         self.ages.l3_touch(llc, old.stamp, old.version == 0);
@@ -352,8 +359,9 @@ impl Cache {
         let near_home = |core: &usize| self.p.node(*core) == home;
         let core = (0..self.p.cores.len()).find(near_home).unwrap_or(0);
         let llc = self.p.cores[core].llc as usize;
+        let began = self.began;
         let s = self.shared.line_mut(i);
-        let start = s.ring.book(r.now, service, r.arrived);
+        let start = s.ring.work(r.now, service, began);
         s.version += 1;
         let version = s.version;
         mark(&mut s.words, r.words, version);

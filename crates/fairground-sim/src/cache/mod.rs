@@ -14,6 +14,7 @@
 mod age;
 mod cas;
 mod coherence;
+mod crowd;
 mod kinds;
 mod noted;
 mod params;
@@ -66,6 +67,8 @@ pub struct Cache {
     pub(crate) cas_parts: [Ps; 2],
     /// Loads that missed the last-level cache, on all domains.
     pub(crate) load_misses: u64,
+    /// When the step that is simulated began.
+    began: Ps,
 }
 
 /// What only misses need of a line that one core only has touched; moves to `SharedLines` with the
@@ -122,8 +125,6 @@ struct Req {
     words: u8,
     access: Access,
     now: Ps,
-    /// When the touch began: `now` moves on in a CAS loop.
-    arrived: Ps,
 }
 
 impl Cache {
@@ -146,6 +147,7 @@ impl Cache {
             classes: [0; 6],
             cas_parts: [0; 2],
             load_misses: 0,
+            began: 0,
             p,
         }
     }
@@ -343,9 +345,11 @@ impl Cache {
             words,
             access,
             now,
-            arrived: now,
         };
         self.count(line, access);
+        if self.is_crowded(line) {
+            self.see_crowd(r.core, line, access, now);
+        }
         let l = &self.lines[line as usize];
         let holder = self.tops.holder(line);
         let cost = if l.link == NONE && (holder == UNTOUCHED || holder == at.0) {

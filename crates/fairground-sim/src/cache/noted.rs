@@ -45,6 +45,10 @@ impl Cache {
         let l = &mut self.lines[line as usize];
         debug_assert_eq!(self.tops.holder(line), UNTOUCHED);
         let s = self.shared.line(l.link);
+        if s.crowd.is_one() {
+            let (version, link) = (s.version, l.link);
+            return self.shared.set_copy(link, core, Copy { version, stamp });
+        }
         let exclusive = s.exclusive && usize::from(s.owner) == core;
         let holder = core as u16 | if exclusive { 0 } else { SHARES };
         self.tops.note(line, holder, stamp);
@@ -56,7 +60,7 @@ impl Cache {
     pub(super) fn load(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
         if self.lines[line as usize].link == NONE {
             self.slow(at, line, words, Access::Load, now).done_at
-        } else if self.tops.holder(line) & !SHARES == at.0 {
+        } else if self.tops.holder(line) & !SHARES == at.0 && !self.is_crowded(line) {
             self.load_noted(at, line, words, now)
         } else {
             self.load_shared(at, line, words, now)
@@ -87,6 +91,9 @@ impl Cache {
     /// the core goes on.
     #[inline]
     pub(super) fn load_shared(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
+        if self.is_crowded(line) {
+            self.see_crowd(usize::from(at.0), line, Access::Load, now);
+        }
         match self.read_copy(usize::from(at.0), line) {
             Some(place) if place != Place::Gone => {
                 self.tops.count(line, 1, 0);
@@ -113,7 +120,6 @@ impl Cache {
             words,
             access: Access::Load,
             now,
-            arrived: now,
         };
         self.count(line, Access::Load);
         let cost = self.load_of(r, found);

@@ -1,19 +1,23 @@
 //! Servers that remember when they were busy.
 
+use smallvec::SmallVec;
+
 use super::Ps;
 
-/// Intervals kept. Adjacent ones are merged, so a saturated server needs one.
+/// Intervals kept in place. Adjacent ones are merged, so a saturated server needs one.
 const KEPT: usize = 4;
+/// Intervals kept at most.
+const MOST: usize = 256;
 
-/// The last busy intervals of a server, in time order, not overlapping.
+/// The busy intervals of a server that a request may still come before, in time order, not
+/// overlapping.
 ///
 /// A plain "free at" would make a request that arrives out of order wait for one that is later
 /// in simulated time. A request older than what is remembered is served at once (history lists of
 /// Graphite and Sniper do the same).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Ring {
-    n: u8,
-    busy: [(Ps, Ps); KEPT],
+    busy: SmallVec<[(Ps, Ps); KEPT]>,
 }
 
 impl Ring {
@@ -22,17 +26,11 @@ impl Ring {
         self.find(now, hold).0
     }
 
-    /// Books the first gap of `hold` at or after `now`; returns its start. What was over at
-    /// `horizon` may be forgotten.
+    /// Books the first gap of `hold` at or after `now`; returns its start. Nobody will ask for a
+    /// time before `horizon`, so what is over then may be forgotten.
     #[inline]
     pub fn book(&mut self, now: Ps, hold: Ps, horizon: Ps) -> Ps {
-        let n = usize::from(self.n);
-        let [first, second, third, last] = self.busy;
-        if n == KEPT && last.1 < now && first.1 <= horizon {
-            // As nearly always: it comes after all that is remembered, and the oldest is over.
-            self.busy = [second, third, last, (now, now + hold)];
-            return now;
-        }
+        let n = self.busy.len();
         let (start, at) = self.find(now, hold);
         let end = start + hold;
         let joins_before = at > 0 && self.busy[at - 1].1 == start;
@@ -40,66 +38,104 @@ impl Ring {
         match (joins_before, joins_after) {
             (true, true) => {
                 self.busy[at - 1].1 = self.busy[at].1;
-                self.busy.copy_within(at + 1..n, at);
-                self.n -= 1;
+                self.busy.remove(at);
             }
             (true, false) => self.busy[at - 1].1 = end,
             (false, true) => self.busy[at].0 = start,
-            (false, false) if n < KEPT => {
-                self.busy.copy_within(at..n, at + 1);
-                self.busy[at] = (start, end);
-                self.n += 1;
+            (false, false) => {
+                self.busy.insert(at, (start, end));
+                if n >= KEPT {
+                    self.forget(horizon);
+                }
             }
-            (false, false) => self.insert_full(horizon, at, (start, end)),
         }
         start
     }
 
-    /// The oldest interval is forgotten if it is over. If none is over, the smaller error is made:
+    /// The first time at or after `now` when the server is idle.
+    #[inline]
+    pub fn idle_at(&self, now: Ps) -> Ps {
+        if self.is_over(now) {
+            return now;
+        }
+        let at = self.busy.partition_point(|(_, to)| *to <= now);
+        match self.busy[at] {
+            (from, to) if from <= now => to,
+            _ => now,
+        }
+    }
+
+    /// The server works for `hold` on a request that comes at `now`, from when it is idle; returns
+    /// that time. Where a later request has been booked before this one is done, the rest is work
+    /// for the idle time behind it: requests come out of order, and no idle time is lost for it.
+    /// Nobody will ask for a time before `horizon`.
+    #[inline]
+    pub fn work(&mut self, now: Ps, hold: Ps, horizon: Ps) -> Ps {
+        let start = self.idle_at(now);
+        let at = self.busy.partition_point(|(_, to)| *to <= start);
+        // Without the intervals that the work reaches, and with one that covers them.
+        let (mut end, mut last) = (start + hold, at);
+        while let Some((from, to)) = self.busy.get(last)
+            && *from <= end
+        {
+            end += to - from;
+            last += 1;
+        }
+        let joins = at > 0 && self.busy[at - 1].1 == start;
+        let first = at - usize::from(joins);
+        let from = if joins { self.busy[first].0 } else { start };
+        if first < last {
+            self.busy[first] = (from, end);
+            self.busy.drain(first + 1..last);
+        } else {
+            self.busy.insert(first, (from, end));
+            if self.busy.len() > KEPT {
+                self.forget(horizon);
+            }
+        }
+        start
+    }
+
+    /// Forgets what is over. If there is still too much, the smaller error is made:
     /// the smallest gap is closed, which makes who comes in it wait for nothing, or the shortest
-    /// interval is forgotten, which serves who comes in it at once. So no error is longer than a
-    /// hold, and handlers that book far ahead do not make the time between them seem busy.
+    /// interval is forgotten, which serves who comes in it at once.
     #[cold]
-    fn insert_full(&mut self, horizon: Ps, at: usize, new: (Ps, Ps)) {
-        if at > 0 && self.busy[0].1 <= horizon {
-            self.busy.copy_within(1..at, 0);
-            self.busy[at - 1] = new;
+    fn forget(&mut self, horizon: Ps) {
+        let over = self.busy.partition_point(|(_, to)| *to <= horizon);
+        self.busy.drain(..over);
+        if self.busy.len() <= MOST {
             return;
         }
-        let mut all = [(0, 0); KEPT + 1];
-        all[..at].copy_from_slice(&self.busy[..at]);
-        all[at] = new;
-        all[at + 1..].copy_from_slice(&self.busy[at..]);
-        let gap = |i: &usize| all[i + 1].0 - all[*i].1;
-        let length = |i: &usize| all[*i].1 - all[*i].0;
-        let closed = (0..KEPT).min_by_key(gap).unwrap_or(0);
-        let forgotten = (0..=KEPT).min_by_key(length).unwrap_or(0);
-        if gap(&closed) <= length(&forgotten) {
-            all[closed].1 = all[closed + 1].1;
-            all.copy_within(closed + 2.., closed + 1);
+        let busy = &mut self.busy;
+        let gap = |busy: &[(Ps, Ps)], i: usize| busy[i + 1].0 - busy[i].1;
+        let length = |busy: &[(Ps, Ps)], i: usize| busy[i].1 - busy[i].0;
+        let closed = (0..busy.len() - 1).min_by_key(|i| gap(busy, *i));
+        let forgotten = (0..busy.len()).min_by_key(|i| length(busy, *i));
+        let (closed, forgotten) = (closed.unwrap_or(0), forgotten.unwrap_or(0));
+        if gap(busy, closed) <= length(busy, forgotten) {
+            busy[closed].1 = busy[closed + 1].1;
+            busy.remove(closed + 1);
         } else {
-            all.copy_within(forgotten + 1.., forgotten);
+            busy.remove(forgotten);
         }
-        self.busy.copy_from_slice(&all[..KEPT]);
     }
 
     /// Whether nothing is booked after `now`.
     #[inline]
     fn is_over(&self, now: Ps) -> bool {
-        let last = usize::from(self.n).checked_sub(1);
-        last.and_then(|last| self.busy.get(last))
-            .is_none_or(|busy| busy.1 <= now)
+        self.busy.last().is_none_or(|(_, to)| *to <= now)
     }
 
     /// Start of the first fitting gap, and the index of the interval behind it.
     #[inline]
     fn find(&self, now: Ps, hold: Ps) -> (Ps, usize) {
-        let n = usize::from(self.n);
+        let n = self.busy.len();
         if self.is_over(now) {
             return (now, n);
         }
+        let from = self.busy.partition_point(|(_, to)| *to <= now);
         let mut start = now;
-        for (i, (from, to)) in self.busy[..n].iter().enumerate() {
+        for (i, (from, to)) in self.busy.iter().enumerate().skip(from) {
             if start + hold <= *from {
                 return (start, i);
             }
@@ -110,7 +146,7 @@ impl Ring {
 }
 
 /// A first-come server, for locks and other things that one CPU holds at a time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Resource {
     ring: Ring,
     /// Requests served.
@@ -164,6 +200,30 @@ mod tests {
     }
 
     #[test]
+    fn no_idle_time_is_lost() {
+        let mut ring = Ring::default();
+        assert_eq!(ring.work(100, 10, 0), 100);
+        assert_eq!(ring.work(115, 10, 0), 115);
+        // Five fit between, five come behind the second.
+        assert_eq!(ring.work(100, 10, 0), 110);
+        assert_eq!(&ring.busy[..], [(100, 130)]);
+        assert_eq!(ring.work(90, 5, 0), 90);
+        assert_eq!(ring.work(120, 5, 0), 130);
+        let mut x = 1u64;
+        let (mut ring, mut sum) = (Ring::default(), 0);
+        for i in 0..10_000u64 {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1);
+            let (now, hold) = (i * 20 + (x >> 33) % 3000, 1 + (x >> 50) % 40);
+            assert!(ring.work(now, hold, 0) >= now);
+            sum += hold;
+            let b = &ring.busy;
+            assert!(b.iter().all(|i| i.0 < i.1) && b.windows(2).all(|w| w[0].1 < w[1].0));
+            let booked: u64 = b.iter().map(|i| i.1 - i.0).sum();
+            assert!(b.len() == MOST || booked == sum, "{booked} of {sum}");
+        }
+    }
+
+    #[test]
     fn intervals_never_overlap() {
         let mut x = 1u64;
         let mut ring = Ring::default();
@@ -174,7 +234,7 @@ mod tests {
             let now = i * 20 + (x >> 33) % 300;
             let hold = 1 + (x >> 50) % 40;
             assert!(ring.book(now, hold, now) >= now);
-            let b = &ring.busy[..usize::from(ring.n)];
+            let b = &ring.busy;
             assert!(
                 b.iter().all(|i| i.0 < i.1) && b.windows(2).all(|w| w[0].1 < w[1].0),
                 "{b:?}"

@@ -4,6 +4,7 @@
 //! The first four cores are kept in the record; with the fifth the line gets a row with an
 //! entry for each core.
 
+use super::crowd::Crowd;
 use super::ring::Ring;
 use super::{Line, LineStats, Ps};
 
@@ -53,6 +54,7 @@ pub(super) struct Shared {
     pub mean_service: u32,
     pub ring: Ring,
     pub stats: LineStats,
+    pub crowd: Crowd,
 }
 
 impl Shared {
@@ -126,6 +128,7 @@ impl SharedLines {
         };
         self.lines.push(Shared {
             ring: Ring::default(),
+            crowd: Crowd::default(),
             words: [0; 8],
             version: 1,
             owner: core,

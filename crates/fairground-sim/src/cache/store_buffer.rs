@@ -107,7 +107,6 @@ mod tests {
             words: 1,
             access: Access::Store,
             now,
-            arrived: now,
         }
     }
 

@@ -206,6 +206,15 @@ impl Cache {
         now
     }
 
+    /// The lines that a touch by `pattern` goes to have a lock: [`Cache::leave_line_to_lock`].
+    pub fn leave_to_lock(&mut self, id: StructureId, pattern: Pattern) {
+        self.each_part(id, pattern, |cache, first, part| {
+            for (line, _) in part.lines(first) {
+                cache.leave_line_to_lock(line);
+            }
+        });
+    }
+
     #[inline(always)]
     fn each_part(
         &mut self,

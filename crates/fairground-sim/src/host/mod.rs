@@ -157,6 +157,7 @@ impl SimHost {
         self.cpu = cpu;
         self.core = self.cache.core_of(cpu);
         self.at = at;
+        self.cache.begin_step(at);
         self.profile.resume(at);
         if let Some(smt) = &self.smt {
             self.stretch = smt.stretch(cpu, at);
@@ -424,6 +425,9 @@ impl Host for SimHost {
         }
         let (object, fields) = places::lock_word(lock);
         self.touch(object, fields, Access::Rmw);
+        let site = Site::new(object.kind, fields.0, How::Atomic);
+        let (id, pattern) = self.places.find(site, object.a, object.b, &mut self.cache);
+        self.cache.leave_to_lock(id, pattern);
         self.profile.leave(outer, self.at);
     }
 

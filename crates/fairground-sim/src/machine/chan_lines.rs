@@ -165,6 +165,7 @@ impl Sim<'_> {
             self.chans[c].lines.held_since = self.host.at;
             self.touch(op, line, OWNER, Access::Rmw);
         }
+        self.host.cache.leave_line_to_lock(line);
         self.read_ring(c, op);
     }
 

@@ -1,0 +1,240 @@
+//! What other CPUs do to a line while one is simulated.
+//!
+//! A step of a CPU is simulated as a whole: what other CPUs do up to its end comes afterwards. So a
+//! core that has updated a word would always find it unchanged when it reads it again in the same
+//! step, though with a hundred CPUs at that word the line is gone as soon as the update is done,
+//! and the read queues for it again. Whether somebody came in between is not known yet, but how
+//! often somebody comes is: [`Crowd`] counts, and dice decide with the probability of at least one
+//! update in that time, `1 - exp(-time / interval)`. The update itself is not booked here, but when
+//! it is simulated.
+//!
+//! Two are no crowd, for they mostly answer each other. Locks are none: nobody else writes what a lock protects, and whoever waits for one is
+//! simulated by the lock (`Cache::leave_line_to_lock`).
+
+use super::shared::{NO_OWNER, mark};
+use super::{Access, Cache, LineId, NONE, NS, Ps, Req};
+
+/// Updates in a window, of which the interval is the mean.
+const WINDOW: u8 = 16;
+/// A line that is updated more rarely stays with whoever has it: in a microsecond one in fifty
+/// would lose it.
+const RARELY: Ps = 50_000 * NS;
+
+/// The updates of a line, of all cores.
+#[derive(Clone, Copy)]
+pub(super) struct Crowd {
+    /// Begin of the window, and updates in it so far.
+    mark: Ps,
+    asks: u8,
+    /// Reads in the window that found somebody else's update.
+    reads: u16,
+    /// Reads for each update in the last full window, in 1/256.
+    ratio: u32,
+    /// The core that updated last with the words, and another one before.
+    last: (u16, u8),
+    prev: (u16, u8),
+    /// The core that touched last, and when.
+    toucher: u16,
+    touched: Ps,
+    /// Cores of the window, by number modulo 64.
+    cores: u64,
+    /// Mean interval between updates that others than a given core make, in the last full window.
+    interval: Ps,
+}
+
+impl Default for Crowd {
+    fn default() -> Self {
+        Self {
+            mark: 0,
+            asks: 0,
+            reads: 0,
+            ratio: 0,
+            last: (NO_OWNER, 0),
+            prev: (NO_OWNER, 0),
+            toucher: NO_OWNER,
+            touched: 0,
+            cores: 0,
+            interval: Ps::MAX,
+        }
+    }
+}
+
+impl Crowd {
+    /// `core` updates `words` of the line in a step that began at `began`.
+    fn ask(&mut self, core: usize, words: u8, began: Ps) {
+        if usize::from(self.last.0) != core {
+            self.prev = self.last;
+        }
+        self.last = (core as u16, words);
+        if self.asks == 0 {
+            (self.mark, self.cores, self.reads) = (began, 0, 0);
+        }
+        self.cores |= 1 << (core % 64);
+        self.asks += 1;
+        if self.asks > WINDOW {
+            let n = u64::from(self.cores.count_ones());
+            let window = began.saturating_sub(self.mark) * n;
+            self.interval = match n {
+                // Two who take turns: when the other comes hangs on what this one does.
+                1 | 2 => Ps::MAX,
+                _ => window / (u64::from(WINDOW) * (n - 1)),
+            };
+            self.ratio = (u32::from(self.reads) << 8) / u32::from(WINDOW);
+            self.asks = 0;
+        }
+    }
+
+    /// Somebody reads what another has updated.
+    pub fn read(&mut self) {
+        self.reads = self.reads.saturating_add(1);
+    }
+
+    /// Whether somebody in one of `domains` has read the line after its last update, with the
+    /// probability that of both kinds a read came last.
+    fn read_last(&self, domains: u32, dice: u16) -> bool {
+        let here = self.ratio / domains;
+        u32::from(dice) * (here + 256) < here << 16
+    }
+
+    /// The interval at `now`; longer than in the last window if this one has become so.
+    fn interval(&self, now: Ps) -> Ps {
+        let so_far = match self.asks {
+            0 => 0,
+            _ => now.saturating_sub(self.mark) / u64::from(WINDOW),
+        };
+        self.interval.max(so_far)
+    }
+
+    /// Whether the line stays with nobody.
+    #[inline]
+    pub fn is_one(&self) -> bool {
+        self.interval < RARELY
+    }
+}
+
+/// `-ln(u / 65536)` in 1/65536, for `u` from 1 to 65535: the time, in means, that an interval of an
+/// exponential distribution lasts. By squaring, bit by bit, so equal on every platform.
+fn exponential(u: u16) -> u64 {
+    let u = u32::from(u.max(1));
+    let whole = 31 - u.leading_zeros();
+    // The mantissa, from 1 to 2, in 1/2^31.
+    let mut x = u64::from(u) << (31 - whole);
+    let mut log2 = u64::from(whole) << 16;
+    for bit in (0..16).rev() {
+        x = (x * x) >> 31;
+        if x >> 32 != 0 {
+            x >>= 1;
+            log2 |= 1 << bit;
+        }
+    }
+    // ln 2 in 1/65536 is 45426.
+    (((16 << 16) - log2) * 45_426) >> 16
+}
+
+impl Cache {
+    /// A step begins at `at`; steps come in the order of their beginnings.
+    #[inline]
+    pub fn begin_step(&mut self, at: Ps) {
+        self.began = at;
+    }
+
+    /// The words of a lock, or of what explicitly waits for one, were updated last on `line`.
+    pub fn leave_line_to_lock(&mut self, line: LineId) {
+        let link = self.lines[line as usize].link;
+        if link != NONE {
+            self.shared.line_mut(link).crowd.asks = 0;
+        }
+    }
+
+    /// An update of a line that the requester does not have for itself.
+    #[inline]
+    pub(super) fn join_crowd(&mut self, r: Req, i: u32) {
+        let began = self.began;
+        self.shared.line_mut(i).crowd.ask(r.core, r.words, began);
+    }
+
+    /// Whether a line that several cores have touched stays with nobody.
+    #[inline]
+    pub(super) fn is_crowded(&self, line: LineId) -> bool {
+        match self.lines[line as usize].link {
+            NONE => false,
+            i => self.shared.line(i).crowd.is_one(),
+        }
+    }
+
+    /// Before `core` touches a crowded line: has anybody updated it since the own touch, or
+    /// since this step began? Then the line is his, whoever he is; the last of the others.
+    pub(super) fn see_crowd(&mut self, core: usize, line: LineId, access: Access, now: Ps) {
+        self.give_up_line(line);
+        let i = self.lines[line as usize].link;
+        let dice = self.ages.throw(line, core, now);
+        let domains = self.p.nr_llcs as u32;
+        let began = self.began;
+        let s = self.shared.line_mut(i);
+        let crowd = &mut s.crowd;
+        let from = match usize::from(crowd.toucher) == core {
+            true => crowd.touched.max(began),
+            false => began,
+        };
+        (crowd.toucher, crowd.touched) = (core as u16, now);
+        let interval = crowd.interval(began);
+        let waited = now.saturating_sub(from);
+        if interval >= RARELY || (waited << 16) / interval.max(1) < exponential(dice.0) {
+            return;
+        }
+        let (other, words) = match usize::from(crowd.last.0) == core {
+            true => crowd.prev,
+            false => crowd.last,
+        };
+        if other == NO_OWNER {
+            return;
+        }
+        s.version += 1;
+        let version = s.version;
+        mark(&mut s.words, words, version);
+        (s.owner, s.exclusive, s.dirty, s.span) = (other, true, true, 0);
+        let read = access == Access::Load && s.crowd.read_last(domains, dice.1);
+        if read {
+            s.exclusive = false;
+        }
+        let mut copy = self.shared.copy(i, usize::from(other));
+        copy.version = version;
+        copy.stamp = self.ages.core_fills(usize::from(other));
+        self.shared.set_copy(i, usize::from(other), copy);
+        if read {
+            let llc = self.p.cores[core].llc as usize;
+            self.l3_fill(i, llc, version, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_exponential() {
+        let all = (1..=u16::MAX).map(|u| exponential(u) as f64 / 65536.0);
+        for (u, e) in (1..=u16::MAX).zip(all.clone()) {
+            let exact = -(f64::from(u) / 65536.0).ln();
+            assert!((e - exact).abs() < 1e-4, "{u}: {e} for {exact}");
+        }
+        let mean = all.sum::<f64>() / 65535.0;
+        assert!((mean - 1.0).abs() < 1e-3, "{mean}");
+    }
+
+    #[test]
+    fn partners_are_no_crowd() {
+        let mut crowds = [Crowd::default(); 5];
+        for (cores, crowd) in (1..).zip(&mut crowds) {
+            for i in 0..=u64::from(WINDOW) {
+                crowd.ask(i as usize % cores, 1, i * 1000);
+            }
+        }
+        let intervals = crowds.map(|c| c.interval);
+        assert_eq!(intervals, [Ps::MAX, Ps::MAX, 1500, 1333, 1250]);
+        // Nobody came for a long time.
+        crowds[2].ask(0, 1, 100_000);
+        assert_eq!(crowds[2].interval(100_000 + 16 * 5000), 5000);
+    }
+}
