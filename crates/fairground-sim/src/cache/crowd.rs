@@ -8,8 +8,9 @@
 //! update in that time, `1 - exp(-time / interval)`. The update itself is not booked here, but when
 //! it is simulated.
 //!
-//! Two are no crowd, for they mostly answer each other. Locks are none: nobody else writes what a lock protects, and whoever waits for one is
-//! simulated by the lock (`Cache::leave_line_to_lock`).
+//! Two are no crowd, for they mostly answer each other. Locks are none: nobody else writes what
+//! a lock protects, and whoever waits for one is simulated by the lock
+//! (`Cache::leave_line_to_lock`).
 
 use super::shared::{NO_OWNER, mark};
 use super::{Access, Cache, LineId, NONE, NS, Ps, Req};
