@@ -235,13 +235,14 @@ mod tests {
     #[test]
     fn a_miss_without_a_reason_and_a_reason_without_a_miss_are_wrong() {
         let load = Recording::LoadTracking;
-        let wrong = wrong(
-            load,
-            [("b5-short", "run-pelt.task_se"), ("a1", "run-pelt.weight")],
-        );
-        assert!(wrong[0].starts_with("a1 run-pelt.weight: NOT EXPLAINED"));
-        let says = |text: &str| wrong.iter().any(|w| w.starts_with(text));
-        assert!(says("pelt-tasks: 'b1-*' has no miss") && !says("pelt-tasks: 'b5-*'"));
-        assert!(!says("pelt-tasks: 'run-pelt.task_se'") && !says("freed-task"));
+        let misses = [("c3-nested", "run-pelt.cfs_rq"), ("a1", "run-pelt.weight")];
+        let wrong_with = wrong(load, misses);
+        assert!(wrong_with[0].starts_with("a1 run-pelt.weight: NOT EXPLAINED"));
+        let says = |wrong: &[String], text: &str| wrong.iter().any(|w| w.starts_with(text));
+        assert!(!says(&wrong_with, "pelt-lost-update") && !says(&wrong_with, "freed-task"));
+        assert!(says(
+            &wrong(load, []),
+            "pelt-lost-update: 'c3-*' has no miss"
+        ));
     }
 }
