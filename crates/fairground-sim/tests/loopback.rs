@@ -2,7 +2,7 @@
 
 use fairground::policy::{Features, find_profile};
 use fairground_sim::machine::Setup;
-use fairground_sim::machine_file::Machine;
+use fairground_sim::machine_file::{Distance, Machine};
 use fairground_sim::outcome::{self, Outcome};
 use fairground_sim::workload::inet::Reader;
 use fairground_sim::workload::program::Program;
@@ -63,6 +63,50 @@ fn the_softirq_runs_on_the_senders_cpu() {
     let sends = calls("udp_sendmsg");
     assert!(sends.abs_diff(calls("udp_queue_rcv_one_skb")) <= 1);
     assert!(sends > 1000);
+}
+
+/// Datagrams that as many tasks, each on a core of its own, send in a millisecond. Nobody reads.
+fn datagrams(machine: &Machine, senders: u32, connected: bool) -> f64 {
+    let mut w = Workload::new("datagrams", Vec::new());
+    w.marks = vec!["sent".into()];
+    w.duration = Until::Time(2_000_000);
+    w.warmup_ns = 1_000_000;
+    for i in 0..senders {
+        w.inets.push(Inet::udp(connected));
+        w.masks.push(vec![i]);
+        let count = fairground_sim::workload::program::FOREVER;
+        let send = Op::Send { inet: i, bytes: 1 };
+        w.programs.push(Program {
+            name: "sender".into(),
+            ops: vec![
+                Op::LoopStart { count },
+                send,
+                Op::Mark(0),
+                Op::LoopEnd { start: 0 },
+            ],
+        });
+        let mut task = TaskTemplate::new("sender", i, i);
+        task.affinity = Some(i);
+        w.templates.push(task);
+    }
+    w.initial = (0..senders).collect();
+    w.metrics = vec![MetricDef::new("sent", "1", Better::Higher, From::Count(0))];
+    metric(&run(machine, &w), "sent")
+}
+
+#[test]
+fn unconnected_sockets_of_the_whole_machine_share_a_counter() {
+    let machine = Machine::builtin("spr-8480-2s").unwrap();
+    let sent = [1, 40].map(|n| [false, true].map(|c| datagrams(&machine, n, c)));
+    // One sender alone has the line to itself.
+    let [one, many] = sent;
+    assert!((one[1] / one[0] - 1.0).abs() < 0.05, "{one:?}");
+    // Many cannot have it more often than it can be handed over; sockets that are connected can
+    // send as often as their CPUs can.
+    let most = 1e6 / machine.rmw_service_ns(Distance::SameSocket);
+    assert!(many[0] < 1.05 * most, "{many:?}, {most}");
+    assert!(many[0] > 0.8 * most, "{many:?}, {most}");
+    assert!(many[1] > 25.0 * one[1], "{many:?}, {one:?}");
 }
 
 /// A sender of `messages` messages, and a reader that begins to read after `wait_ns`.

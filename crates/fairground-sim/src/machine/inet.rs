@@ -96,10 +96,11 @@ impl Sim<'_> {
     /// `send` of the running task.
     pub(super) fn send_inet(&mut self, cpu: u32, id: TaskId, inet: u32, bytes: u32) {
         match self.inets[inet as usize].kind {
-            Inet::Udp { rcvbuf } => {
+            Inet::Udp { rcvbuf, connected } => {
                 self.enter_syscall(id, KernelOp::UdpSend);
                 let s = inet as usize;
                 let skb = self.new_packet(s, KernelOp::UdpSend, bytes);
+                self.number_packet(KernelOp::UdpSend, connected);
                 self.copy_message(s, KernelOp::UdpSend, bytes, Access::Store);
                 self.host.op(KernelOp::UdpRcv);
                 self.inet_touch(s, KernelOp::UdpRcv, ACCOUNTS, Access::Rmw);

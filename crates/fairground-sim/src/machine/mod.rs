@@ -39,6 +39,7 @@ mod gaps;
 pub mod hrtimer;
 mod idle;
 mod inet;
+mod ip_id;
 mod ipi;
 pub(crate) mod irq;
 mod life;
@@ -114,6 +115,7 @@ pub struct Sim<'a> {
     /// Whether tasks of a template share their table of open files with other threads.
     shares_files: Vec<bool>,
     inets: Vec<inet::InetState>,
+    ip_idents: ip_id::IpIdents,
     slabs: slab::Slabs,
     cpu_locks: Vec<spin::CpuLocks>,
     sync: sync::Sync,

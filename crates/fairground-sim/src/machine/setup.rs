@@ -17,6 +17,7 @@ use super::cpu::CpuState;
 use super::due::{Due, Queue};
 use super::idle::IdleTable;
 use super::inet::InetState;
+use super::ip_id::IpIdents;
 use super::irq::Limit;
 use super::spin::CpuLocks;
 use super::sync::Sync;
@@ -26,7 +27,7 @@ use crate::host::{BOOT_NS, Jiffies, SimHost};
 use crate::machine_file::{self, Distance};
 use crate::rng::{Purpose, generator};
 use crate::workload::metric::Marks;
-use crate::workload::program::{Cgroup, KERNEL_PROCESS, Until, Workload};
+use crate::workload::program::{Cgroup, Inet, KERNEL_PROCESS, Until, Workload};
 
 /// Why a workload cannot run on a machine.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -114,6 +115,7 @@ impl<'a> Sim<'a> {
             chans: Vec::new(),
             shares_files: shares_files(workload),
             inets: Vec::new(),
+            ip_idents: IpIdents::default(),
             slabs: super::slab::Slabs::default(),
             cpu_locks: Vec::new(),
             sync: Sync::new(workload),
@@ -166,6 +168,8 @@ impl<'a> Sim<'a> {
         let cache = &mut self.host.cache;
         let chans = self.workload.chans.iter();
         self.chans = chans.map(|c| ChanState::new(c, cache)).collect();
+        let numbered = |i: &Inet| matches!(i, Inet::Udp { connected, .. } if !connected);
+        self.ip_idents = IpIdents::new(self.workload.inets.iter().any(numbered), cache);
         let inets = self.workload.inets.iter();
         self.inets = inets.map(|kind| InetState::new(*kind, cache)).collect();
         let sets = 0..self.workload.n_cpu_locks;

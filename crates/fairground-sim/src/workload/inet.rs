@@ -16,6 +16,9 @@ pub enum Inet {
     Udp {
         /// Receive buffer in bytes of truesize (212992).
         rcvbuf: u32,
+        /// The sender called `connect`, so its packets are numbered by a counter of its own. Those
+        /// of all others to the same address share one: see `machine/ip_id.rs`.
+        connected: bool,
     },
     /// A byte stream in segments of at most [`Inet::MSS`].
     ///
@@ -53,8 +56,9 @@ pub enum Reader {
 }
 
 impl Inet {
-    /// UDP with the default receive buffer (`net.core.rmem_default`).
-    pub const UDP: Self = Self::Udp { rcvbuf: 212_992 };
+    /// UDP with the default receive buffer (`net.core.rmem_default`), from `sendto` of a socket
+    /// that is not connected.
+    pub const UDP: Self = Self::udp(false);
     /// TCP with default limits, for a bulk transfer.
     pub const STREAM: Self = Self::Tcp {
         sndbuf: 4 << 20,
@@ -69,6 +73,13 @@ impl Inet {
         piggyback: true,
         reader: Reader::Recv,
     };
+    /// UDP with the default receive buffer from a socket that is connected, or not.
+    pub const fn udp(connected: bool) -> Self {
+        Self::Udp {
+            rcvbuf: 212_992,
+            connected,
+        }
+    }
     /// Bytes in a segment: the interface's MTU of 65536 without 52 bytes of headers.
     pub const MSS: u32 = 65_483;
 }

@@ -72,7 +72,7 @@ impl Workload {
             return Err("a channel has no capacity".into());
         }
         let usable = |s: &Inet| match *s {
-            Inet::Udp { rcvbuf } => rcvbuf > 0,
+            Inet::Udp { rcvbuf, .. } => rcvbuf > 0,
             Inet::Tcp { sndbuf, window, .. } => sndbuf > 0 && window >= Inet::MSS,
         };
         if self.inets.iter().all(usable) {

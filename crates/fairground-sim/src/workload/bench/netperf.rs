@@ -38,6 +38,12 @@ struct Args {
     #[arg(short = 'M', long = "recv-size", value_name = "BYTES", default_value_t = 131_072,
           value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     recv_size: u32,
+    /// The client's socket is connected (UDP).
+    #[arg(short = 'n', long)]
+    connected: bool,
+    /// The server's socket is connected (UDP).
+    #[arg(short = 'N', long)]
+    remote_connected: bool,
     /// Time before the measurement that does not count; by default until all processes are there,
     /// and 15 ms.
     #[arg(long, value_parser = parse_ns)]
@@ -136,17 +142,20 @@ fn add_pair(w: &mut Workload, args: &Args, pair: u32, leaf: u32, size: u32) {
     let back = there + 1;
     let (client, server) = match args.test {
         Test::UdpRr | Test::TcpRr => {
-            let kind = if args.test == Test::UdpRr {
-                Inet::UDP
+            w.inets.extend(if args.test == Test::UdpRr {
+                [Inet::udp(args.connected), Inet::udp(args.remote_connected)]
             } else {
-                Inet::REQUEST
-            };
-            w.inets.extend([kind, kind]);
+                [Inet::REQUEST; 2]
+            });
             request_response(there, back, args.request[0], args.request[1])
         }
         Test::UdpStream | Test::TcpStream => {
             let udp = args.test == Test::UdpStream;
-            w.inets.push(if udp { Inet::UDP } else { Inet::STREAM });
+            w.inets.push(if udp {
+                Inet::udp(args.connected)
+            } else {
+                Inet::STREAM
+            });
             let send = Op::Send {
                 inet: there,
                 bytes: size,
@@ -264,6 +273,8 @@ mod tests {
         assert!(client.contains(&Op::Send { inet: 0, bytes: 10 }));
         assert!(client.contains(&Op::Recv { inet: 1, bytes: 20 }));
         assert_eq!(w.duration, Until::Time(w.warmup_ns + 20_000_000));
+        let w = make("netperf -t UDP_RR -- -N");
+        assert_eq!(w.inets, [Inet::UDP, Inet::udp(true)]);
         let w = make("netperf -l 2 -m 1000");
         assert_eq!(w.inets, [Inet::STREAM]);
         assert_eq!(w.duration, Until::Time(w.warmup_ns + 2_000_000_000));
