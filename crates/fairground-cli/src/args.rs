@@ -113,6 +113,10 @@ pub struct What {
     /// Set a decision of `list decisions`, after the patches [repeatable]
     #[arg(long, value_name = "DECISION=VALUE", value_parser = setting)]
     pub set: Vec<Setting>,
+    /// Let balancing do the work of seconds in the warm-up, but for its last TIME, e.g. 10ms
+    /// (docs/settled-start.md)
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub settled: Option<u64>,
     /// Run with the seeds 1 to N [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,

@@ -56,10 +56,13 @@ impl Plan {
         let env = Env {
             cpus: machine.topology.nr_cpus() as u32,
         };
-        let workload = match scenario {
+        let mut workload = match scenario {
             Some(scenario) => scenario.workload(&env)?,
             None => Workload::from_argv(argv, &env).map_err(workload_failure)?,
         };
+        if let Some(before_ns) = what.settled {
+            settle(&mut workload, before_ns)?;
+        }
         let seeds = match (what.seed, what.seeds) {
             (Some(seed), _) => vec![seed],
             (None, Some(n)) => (1..=n).collect(),
@@ -104,6 +107,28 @@ impl Plan {
         }
         Ok(features)
     }
+}
+
+/// Lets balancing settle in the warm-up, but for its last `before_ns`.
+///
+/// # Errors
+/// A warm-up that is not longer than that.
+pub fn settle(workload: &mut Workload, before_ns: u64) -> Result<(), Failure> {
+    let warmup_ns = workload.warmup_ns;
+    if warmup_ns <= before_ns {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        return Err(Failure::with_help(
+            format!(
+                "the warm-up of `{}`, {} ms, leaves no time to settle before its last {} ms",
+                workload.name,
+                ms(warmup_ns),
+                ms(before_ns)
+            ),
+            "give a shorter --settled, or the workload a longer warm-up (`--warmup`)",
+        ));
+    }
+    workload.settle_ns = warmup_ns - before_ns;
+    Ok(())
 }
 
 /// The patches by name, each once.

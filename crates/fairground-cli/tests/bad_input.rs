@@ -36,6 +36,10 @@ fn unknown_names_have_a_nearest_one() {
     );
     fails(run(&["--set", "ilb_kick"]), &["expected DECISION=VALUE"]);
     fails(
+        run(&["--settled", "10ms"]),
+        &["leaves no time to settle", "--warmup"],
+    );
+    fails(
         run(&["--set", "hz=0"]),
         &["`hz` cannot be `0`", "100..=1000"],
     );

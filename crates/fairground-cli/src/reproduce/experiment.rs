@@ -55,6 +55,9 @@ pub struct Experiment {
     /// What the counters say, in words.
     #[serde(default)]
     pub mechanism: String,
+    /// The last part of each warm-up, before which balancing does the work of seconds; none where
+    /// this is not given (docs/settled-start.md).
+    pub settled: Option<String>,
     /// The runs, in the order of the tables.
     #[serde(rename = "run")]
     pub runs: Vec<RunSpec>,

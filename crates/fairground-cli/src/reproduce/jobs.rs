@@ -12,7 +12,7 @@ use super::experiment::{Experiment, RunSpec};
 use super::hash::Hash;
 use super::measure;
 use crate::failure::Failure;
-use crate::plan::set;
+use crate::plan::{set, settle};
 
 /// One simulation.
 pub struct Job {
@@ -80,7 +80,8 @@ impl Jobs {
             let mut features = features(experiment, run, patched)?;
             let machine = Arc::new(vary(&plain, &mut features)?);
             hash = machine.hash();
-            let (workload, program) = self.workload(run, words, cpus)?;
+            let (workload, program) =
+                self.workload(run, words, cpus, experiment.settled.as_deref())?;
             for seed in 1..=run.seeds {
                 let mut job = Job {
                     machine: machine.clone(),
@@ -126,12 +127,13 @@ impl Jobs {
         run: &RunSpec,
         words: &str,
         cpus: usize,
+        settled: Option<&str>,
     ) -> Result<(Arc<Workload>, String), Failure> {
-        let place = format!("{words} {cpus} {:?} {:?}", run.from, run.span);
+        let place = format!("{words} {cpus} {:?} {:?} {settled:?}", run.from, run.span);
         if let Some(known) = self.workloads.get(&place) {
             return Ok(known.clone());
         }
-        let workload = workload(run, words, cpus)?;
+        let workload = workload(run, words, cpus, settled)?;
         let mut hash = Hash::default();
         // Writing to a hash cannot fail.
         let _ = write!(hash, "{workload:?}");
@@ -185,7 +187,12 @@ fn features(e: &Experiment, run: &RunSpec, patched: bool) -> Result<Features, Fa
     Ok(features)
 }
 
-fn workload(run: &RunSpec, words: &str, cpus: usize) -> Result<Workload, Failure> {
+fn workload(
+    run: &RunSpec,
+    words: &str,
+    cpus: usize,
+    settled: Option<&str>,
+) -> Result<Workload, Failure> {
     let env = Env { cpus: cpus as u32 };
     let failed = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", run.name));
     let mut workload = match words.strip_prefix("scenario ") {
@@ -197,9 +204,12 @@ fn workload(run: &RunSpec, words: &str, cpus: usize) -> Result<Workload, Failure
             Workload::from_argv(&argv, &env).map_err(|e| failed(&e))?
         }
     };
+    let ns = |text: &str| duration::parse_ns(text).map_err(|e| failed(&e));
     if let (Some(from), Some(span)) = (&run.from, &run.span) {
-        let ns = |text: &str| duration::parse_ns(text).map_err(|e| failed(&e));
         measure::window(&mut workload, ns(from)?, ns(span)?);
+    }
+    if let Some(before) = settled {
+        settle(&mut workload, ns(before)?)?;
     }
     Ok(workload)
 }

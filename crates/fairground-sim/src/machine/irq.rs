@@ -99,6 +99,7 @@ impl Sim<'_> {
         if *self.do_timer.get_or_insert(cpu) == cpu {
             self.count_jiffies();
         }
+        self.settle_at_tick();
         self.engine(sched::sched_tick);
         self.program_tick(cpu, self.host.at);
     }

@@ -23,6 +23,7 @@
 //! | `inet` | UDP and TCP over the loopback interface |
 //! | `spin` | spin locks of user code, one for each CPU |
 //! | `life` | fork, exec, exit, join |
+//! | `settle` | a warm-up in which balancing does the work of seconds |
 //! | `siblings` | programs on the threads of one core |
 //! | `gaps` | time that a hypervisor takes |
 //! | `turns` | an emulator that runs one CPU after the other |
@@ -45,6 +46,7 @@ pub(crate) mod irq;
 mod life;
 mod menu;
 mod mutex;
+mod settle;
 mod setup;
 mod siblings;
 mod skb_lines;
@@ -138,6 +140,8 @@ pub struct Sim<'a> {
     living: u32,
     next_mm: u32,
     warm: bool,
+    /// Jiffy at which balancing was hurried last.
+    settled_at: u64,
     seed: u64,
     ended: bool,
     /// Events processed.

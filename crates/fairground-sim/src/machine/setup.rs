@@ -139,6 +139,7 @@ impl<'a> Sim<'a> {
             living: 0,
             next_mm: first_free_mm(workload),
             warm: workload.warmup_ns == 0,
+            settled_at: 0,
             seed: setup.seed,
             ended: false,
             events: 0,

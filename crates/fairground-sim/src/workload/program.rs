@@ -195,6 +195,9 @@ pub struct Workload {
     pub duration: Until,
     /// Marks, requests and CPU times count from here on. Time marks are kept as they are.
     pub warmup_ns: Ns,
+    /// Until then, within the warm-up, balancing does at each tick the work of an interval; 0 is
+    /// never (`machine/settle.rs`).
+    pub settle_ns: Ns,
     /// Writes to cgroup files, in order of time.
     pub events: Vec<Event>,
     /// Names of the marks.
@@ -279,6 +282,7 @@ impl Workload {
             initial: Vec::new(),
             duration: Until::AllExit,
             warmup_ns: 0,
+            settle_ns: 0,
             events: Vec::new(),
             marks: Vec::new(),
             requests: Vec::new(),

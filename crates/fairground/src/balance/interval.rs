@@ -78,6 +78,21 @@ pub fn start_intervals<H: Host>(
     sys.nohz.set_next_blocked(now, host);
 }
 
+/// Every domain of every CPU is due at jiffy `now`, and so is balancing on behalf of idle CPUs,
+/// whenever they were balanced last: a simulator's way to let the rules that decide where tasks are
+/// do in a tick what takes an interval. Who balances and what is moved is not touched.
+pub fn make_due<H: Host>(sys: &System, now: u64, host: &mut H) {
+    for cpu in sys.cpus().iter() {
+        for sd in sys.topology.domains(cpu) {
+            let interval = get_sd_balance_interval(sys, sd, true);
+            let last = now.saturating_sub(interval);
+            sd.state.last_balance.store(last, Relaxed);
+        }
+        sys.cpu[cpu.idx()].set_next_balance(cpu, now, host);
+    }
+    sys.nohz.set_next_balance(now, host);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,5 +153,42 @@ mod tests {
                 assert_eq!(sd.state.last_balance.load(Relaxed), 1000 - ago);
             }
         }
+    }
+
+    #[test]
+    fn what_is_made_due_is_due_for_busy_cpus_too() {
+        use crate::policy::Features;
+        use crate::testing::Bench;
+        use crate::topology::{CpuPlace, Machine, Topology};
+        let cpus = (0..4).map(|core| CpuPlace {
+            core,
+            cluster: core,
+            node: core / 2,
+            llc: core / 2,
+            capacity: 1024,
+            ..CpuPlace::default()
+        });
+        let topology = Topology::build(&Machine {
+            cpus: cpus.collect(),
+            ..Machine::default()
+        });
+        let mut bench = Bench::with(topology, Features::default());
+        start_intervals(&bench.sys, 1000, &mut bench.host, |_| 0);
+        let due = |bench: &mut Bench| {
+            let (sys, cpus) = (&bench.sys, bench.sys.cpus());
+            let mut domains = cpus.iter().flat_map(|c| sys.topology.domains(c));
+            let all = domains.all(|sd| {
+                let interval = get_sd_balance_interval(sys, sd, true);
+                sd.state.last_balance.load(Relaxed) + interval <= 1001
+            });
+            let host = &mut bench.host;
+            all && cpus
+                .iter()
+                .all(|c| sys.cpu[c.idx()].next_balance(c, host) <= 1001)
+        };
+        assert!(!due(&mut bench));
+        make_due(&bench.sys, 1001, &mut bench.host);
+        assert!(due(&mut bench));
+        assert!(bench.sys.nohz.next_balance(&mut bench.host) <= 1001);
     }
 }
