@@ -143,6 +143,7 @@ impl Sim<'_> {
             Touch::Load => Access::Load,
             Touch::Store => Access::Store,
             Touch::Rmw => Access::Rmw,
+            Touch::CasLoop => Access::CasLoop,
         };
         self.touch(KernelOp::UserAtomic, line, 1, access);
         self.advance(id);

@@ -244,6 +244,8 @@ pub enum Touch {
     Store,
     /// An atomic update.
     Rmw,
+    /// A load and a compare-and-swap, again until nobody was quicker.
+    CasLoop,
 }
 
 /// Condition of [`Op::Leave`].

@@ -169,8 +169,19 @@ const ROWS_MEASURED: u64 = 100;
 const SPREAD_PERCENT: u64 = 10;
 /// Transactions with tables of their own before a client's choices repeat.
 const TRANSACTIONS: u32 = 2;
-/// The word of the lock that a snapshot takes; the words of the index roots come after it.
+/// Words of shared memory: the lock that a snapshot takes, the locks of the partitions of the table
+/// of buffers, and the descriptors of buffers: the roots of the indexes, then all other pages.
 const PROC_ARRAY: u32 = 0;
+const MAPPING: u32 = 1;
+const MAPPING_PARTITIONS: u32 = 128;
+const BUFFERS: u32 = MAPPING + MAPPING_PARTITIONS;
+/// Snapshots of a statement that reads: one to bind its parameters, one to run it.
+const SNAPSHOTS: u32 = 2;
+/// Pages that it looks up beside the root of its index: 56 lookups in a transaction.
+const OTHER_PAGES: u32 = 3;
+/// Rows of a table in a page of it, and in a page of its index (226 bytes and 20 for each).
+const ROWS_OF_PAGE: u32 = 36;
+const KEYS_OF_PAGE: u32 = 367;
 /// A backend and a client thread are made one after the other.
 const START_NS: Ns = 70_000;
 const SETTLE_NS: Ns = 15_000_000;
@@ -186,7 +197,7 @@ pub(super) fn parse(argv: &[String], _env: Env) -> Result<Workload, Error> {
     let leaves = args.cgroups.build(TOOL, &mut w)?;
     w.marks = vec!["transaction".into()];
     w.requests = vec!["transaction".into()];
-    w.n_words = PROC_ARRAY + 1 + args.tables;
+    w.n_words = BUFFERS + args.tables + other_pages(&args);
     for client in 0..args.threads {
         let leaf = leaves[client as usize % leaves.len()];
         add_client(&mut w, &args, client, leaf);
@@ -249,13 +260,14 @@ fn add_client(w: &mut Workload, args: &Args, client: u32, leaf: u32) {
     w.inets.push(reader(Reader::Epoll));
     w.inets.push(reader(Reader::Poll));
     let (mut asks, mut answers) = (Vec::new(), Vec::new());
-    let mut table = Tables::new(client, args.tables);
+    let mut choice = Choice {
+        state: client.into(),
+    };
     for _ in 0..TRANSACTIONS {
         asks.push(Op::ReqStart(0));
         for statement in statements(args) {
             statement.ask(&mut asks, args, there);
-            let root = PROC_ARRAY + 1 + table.next();
-            statement.answer(&mut answers, args, there, root);
+            statement.answer(&mut answers, args, there, &mut choice);
         }
         asks.extend([Op::ReqEnd(0), Op::Mark(TRANSACTION)]);
     }
@@ -308,14 +320,17 @@ impl Statement {
         }
     }
 
-    fn answer(&self, ops: &mut Vec<Op>, args: &Args, there: u32, root: u32) {
+    fn answer(&self, ops: &mut Vec<Op>, args: &Args, there: u32, choice: &mut Choice) {
         let bytes = self.request;
         ops.push(Op::Recv { inet: there, bytes });
         if self.reads {
-            // ProcArrayLock in shared mode for the snapshot; the root page is pinned and its
-            // content lock taken, and both given back.
-            ops.extend([update(PROC_ARRAY); 2]);
-            ops.extend([update(root); 4]);
+            for _ in 0..SNAPSHOTS {
+                ops.extend(shared_lock(PROC_ARRAY));
+            }
+            ops.extend(read_page(choice.below(args.tables)));
+            for _ in 0..OTHER_PAGES {
+                ops.extend(read_page(args.tables + choice.below(other_pages(args))));
+            }
         }
         let ns = self.scaled(self.backend_ns, POINT.backend_ns, args);
         let pieces = self.pieces(args);
@@ -332,10 +347,27 @@ impl Statement {
     }
 }
 
-/// An atomic update of a shared word.
-fn update(first: u32) -> Op {
-    let (of, how) = (1, Touch::Rmw);
-    Op::Touch { first, of, how }
+/// Pages of all tables and their indexes, but the roots.
+fn other_pages(args: &Args) -> u32 {
+    let of_table = args.table_size.div_ceil(ROWS_OF_PAGE) + args.table_size.div_ceil(KEYS_OF_PAGE);
+    args.tables * of_table
+}
+
+/// A lock in shared mode: `LWLockAcquire` counts itself in by a compare-and-swap, `LWLockRelease`
+/// subtracts. Nobody has it exclusively, so nobody sleeps.
+fn shared_lock(first: u32) -> [Op; 2] {
+    [Touch::CasLoop, Touch::Rmw].map(|how| Op::Touch { first, of: 1, how })
+}
+
+/// A page is found by the table of buffers, pinned, its content locked, and all given back. Pin and
+/// unpin swap the word of state, on the line that has the content's lock.
+fn read_page(page: u32) -> impl Iterator<Item = Op> {
+    let (first, of, how) = (BUFFERS + page, 1, Touch::CasLoop);
+    let pin = Op::Touch { first, of, how };
+    let all = [pin].into_iter().chain(shared_lock(first)).chain([pin]);
+    shared_lock(MAPPING + page % MAPPING_PARTITIONS)
+        .into_iter()
+        .chain(all)
 }
 
 fn spread(ns: u64) -> Dur {
@@ -346,24 +378,18 @@ fn spread(ns: u64) -> Dur {
     }
 }
 
-/// Each statement reads a table chosen at random.
-struct Tables {
+/// Each statement reads a table and pages chosen at random.
+struct Choice {
     state: u64,
-    tables: u32,
 }
 
-impl Tables {
-    fn new(client: u32, tables: u32) -> Self {
-        let state = u64::from(client);
-        Self { state, tables }
-    }
-
-    /// SplitMix64.
-    fn next(&mut self) -> u32 {
+impl Choice {
+    /// SplitMix64, below `n`.
+    fn below(&mut self, n: u32) -> u32 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % u64::from(self.tables)) as u32
+        ((z ^ (z >> 31)) % u64::from(n)) as u32
     }
 }
 
@@ -415,6 +441,25 @@ mod tests {
         assert_ne!(w.templates[0].process, w.templates[2].process);
         let w = make("sysbench oltp_read_only --skip-trx=on --range-selects=off --point_selects=2");
         assert_eq!(sends(ops(&w, "postgres")), 2 * TRANSACTIONS as usize);
+    }
+
+    #[test]
+    fn a_transaction_takes_the_locks_that_were_counted() {
+        let w = make("sysbench oltp_read_only --tables=16");
+        let touches = |words: std::ops::Range<u32>, how| {
+            let is = |op: &&Op| match op {
+                Op::Touch { first, how: h, .. } => words.contains(first) && *h == how,
+                _ => false,
+            };
+            ops(&w, "postgres").iter().filter(is).count() / TRANSACTIONS as usize
+        };
+        let mapping = MAPPING..BUFFERS;
+        assert_eq!(touches(PROC_ARRAY..MAPPING, Touch::CasLoop), 28);
+        assert_eq!(touches(mapping.clone(), Touch::CasLoop), 56);
+        assert_eq!(touches(mapping, Touch::Rmw), 56);
+        // Pin, lock, unpin; the root of the index is one of four pages.
+        assert_eq!(touches(BUFFERS..w.n_words, Touch::CasLoop), 3 * 56);
+        assert_eq!(touches(BUFFERS..BUFFERS + 16, Touch::Rmw), 14);
     }
 
     #[test]
