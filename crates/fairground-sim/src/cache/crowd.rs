@@ -23,7 +23,11 @@ const RARELY: Ps = 50_000 * NS;
 
 /// The updates of a line, of all cores.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(super) struct Crowd {
+    /// Mean interval between updates that others than a given core make, in the last full window.
+    /// First: every load asks.
+    interval: Ps,
     /// Begin of the window, and updates in it so far.
     mark: Ps,
     asks: u8,
@@ -39,8 +43,6 @@ pub(super) struct Crowd {
     touched: Ps,
     /// Cores of the window, by number modulo 64.
     cores: u64,
-    /// Mean interval between updates that others than a given core make, in the last full window.
-    interval: Ps,
 }
 
 impl Default for Crowd {

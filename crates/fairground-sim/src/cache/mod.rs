@@ -232,13 +232,19 @@ impl Cache {
             if last != u32::from(thread) {
                 return false;
             }
+            l.rmws = l.rmws.saturating_add(1);
         }
         l.stamp = fills;
-        self.tops.note(line, holder, fills);
+        let counts = match access {
+            Access::Load => (1, 0),
+            Access::Store => (0, 1),
+            Access::Rmw | Access::CasLoop => (0, 0),
+        };
+        let (block, lane) = (line as usize / ABREAST, line as usize % ABREAST);
+        self.tops.touched_again(block, lane, fills, counts);
         if access != Access::Load {
             self.store_hit(line, words, now);
         }
-        self.count(line, access);
         true
     }
 

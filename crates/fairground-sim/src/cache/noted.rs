@@ -7,6 +7,9 @@ use super::shared::{Copy, NONE};
 use super::tops::{SHARES, UNTOUCHED};
 use super::{Access, Cache, Cost, LineId, MissClass, Ps, Req};
 
+/// Loads by others after which who loads takes the place of who is noted, and only shares the line.
+const OFTENER: u64 = 4;
+
 impl Cache {
     /// Whether a line has been touched by several cores, and notes another than `core`, or none.
     #[inline]
@@ -17,11 +20,9 @@ impl Cache {
     /// Writes back what hits have noted in the line instead of in the shared record.
     #[inline]
     pub(super) fn give_up_line(&mut self, line: LineId) {
-        let holder = self.tops.holder(line);
-        if holder == UNTOUCHED {
+        let Some((holder, written)) = self.tops.give_up(line) else {
             return;
-        }
-        let written = self.tops.give_up(line);
+        };
         let core = usize::from(holder & !SHARES);
         let l = &mut self.lines[line as usize];
         if l.link == NONE {
@@ -53,6 +54,35 @@ impl Cache {
         let holder = core as u16 | if exclusive { 0 } else { SHARES };
         self.tops.note(line, holder, stamp);
         (l.stamp, l.tail) = (stamp, 0);
+    }
+
+    /// Most loads of words that many cores read: `core` is not noted in the line, but has a current
+    /// copy near the top of its stack, and nobody crowds the line. Whether it was one; nothing is
+    /// done if not.
+    #[inline]
+    pub(super) fn load_near(&mut self, core: u16, line: LineId) -> bool {
+        let (c, holder) = (usize::from(core), self.tops.holder(line));
+        let fills = self.ages.core_fills(c);
+        let l = &mut self.lines[line as usize];
+        if holder & !SHARES == core || l.link == NONE {
+            return false;
+        }
+        let Some((copy, version)) = self.shared.calm_copy(l.link, c) else {
+            return false;
+        };
+        if copy.version != version || fills.wrapping_sub(copy.stamp) > self.p.recent {
+            return false;
+        }
+        copy.stamp = fills;
+        self.tops.count(line, 1, 0);
+        if holder & SHARES != 0 {
+            l.tail += 1;
+            if l.tail >= OFTENER {
+                self.give_up_line(line);
+                self.keep_line(c, line, fills);
+            }
+        }
+        true
     }
 
     /// A load that is no [`Cache::quick`] hit: when the core goes on.
@@ -169,7 +199,7 @@ impl Cache {
         if self.tops.holder(line) & SHARES != 0 {
             let l = &mut self.lines[line as usize];
             l.tail += 1;
-            if l.tail >= 4 {
+            if l.tail >= OFTENER {
                 self.give_up_line(line);
                 self.keep_line(core, line, stamp);
             }

@@ -177,24 +177,28 @@ impl Cache {
             let (loads, stores) = part.counts(lane);
             let holder = self.tops.holder(line);
             let own = holder == at.0 || stores == 0 && holder == at.0 | SHARES;
-            let fills = self.ages.core_fills(usize::from(at.0));
-            let l = &mut self.lines[line as usize];
-            if own && fills.wrapping_sub(l.stamp) <= self.p.recent {
-                l.stamp = fills;
-                self.tops.note(line, holder, fills);
-                self.tops.count(line, loads, stores);
-                now += Ps::from(loads) * prices[0];
-                if stores != 0 {
-                    self.store_hit(line, stored, now);
+            if own {
+                let fills = self.ages.core_fills(usize::from(at.0));
+                let l = &mut self.lines[line as usize];
+                if fills.wrapping_sub(l.stamp) <= self.p.recent {
+                    l.stamp = fills;
+                    self.tops.touched_again(block, lane, fills, (loads, stores));
+                    now += Ps::from(loads) * prices[0];
+                    if stores != 0 {
+                        self.store_hit(line, stored, now);
+                        now += Ps::from(stores) * prices[1];
+                    }
+                    continue;
                 }
-                now += Ps::from(stores) * prices[1];
-            } else {
-                if loads != 0 {
-                    now = self.load(at, line, words, now);
-                }
-                if stores != 0 {
-                    now = self.pass_from(at, line, stored, Access::Store, now);
-                }
+            } else if stores == 0 && self.load_near(at.0, line) {
+                now += prices[0];
+                continue;
+            }
+            if loads != 0 {
+                now = self.load(at, line, words, now);
+            }
+            if stores != 0 {
+                now = self.pass_from(at, line, stored, Access::Store, now);
             }
         }
         now

@@ -44,6 +44,7 @@ pub(super) struct Shared {
     inline_len: u8,
     /// Thread of the last update.
     pub thread: u16,
+    pub crowd: Crowd,
     /// Start of the latest write booked.
     pub last_write: Ps,
     /// Version at the last write of each word.
@@ -54,7 +55,6 @@ pub(super) struct Shared {
     pub mean_service: u32,
     pub ring: Ring,
     pub stats: LineStats,
-    pub crowd: Crowd,
 }
 
 impl Shared {
@@ -194,6 +194,23 @@ impl SharedLines {
             Some(at) => f(&mut s.inline[at], s.version),
             None => None,
         }
+    }
+
+    /// The core's copy, if it ever had one, with the line's version; `None` if it is crowded.
+    #[inline]
+    pub fn calm_copy(&mut self, i: u32, core: usize) -> Option<(&mut Copy, u32)> {
+        let s = self.lines.get_mut(i as usize)?;
+        if s.crowd.is_one() {
+            return None;
+        }
+        if s.row != NONE {
+            let copy = self.rows.get_mut(core)?.get_mut(s.row as usize)?;
+            return Some((copy, s.version));
+        }
+        let n = usize::from(s.inline_len);
+        let is = |c: &u16| usize::from(*c) == core;
+        let at = s.inline_cores.iter().take(n).position(is)?;
+        Some((&mut s.inline[at], s.version))
     }
 
     #[inline]

@@ -138,13 +138,19 @@ impl Cache {
         // One line, only loaded: words that many read, and scans of other CPUs.
         if let [part] = &*self.patterns[structure.family()][pattern as usize]
             && let Some((line, words)) = part.loaded_line(structure.first)
-            && self.is_noted_elsewhere(at.0, line)
         {
-            now = self.load_shared(at, line, words, now);
-            if !self.is_noted_elsewhere(at.0, line) {
-                self.remember(at.0, id, pattern);
+            let hit = Ps::from(self.p.hit_ps[Access::Load as usize]);
+            let near = self.load_near(at.0, line);
+            if near || self.is_noted_elsewhere(at.0, line) {
+                now = match near {
+                    true => now + hit,
+                    false => self.load_shared(at, line, words, now),
+                };
+                if self.tops.holder(line) & !SHARES == at.0 {
+                    self.remember(at.0, id, pattern);
+                }
+                return now;
             }
-            return now;
         }
         let mut hits = true;
         self.each_part(id, pattern, |cache, first, part| {
@@ -198,21 +204,26 @@ impl Cache {
         how: Access,
         mut now: Ps,
     ) -> Ps {
+        let at = self.p.cpu[cpu as usize];
         self.each_part(id, pattern, |cache, first, part| {
             for (line, words) in part.lines(first) {
-                now = cache.pass(cpu, line, words, how, now);
+                now = cache.pass_from(at, line, words, how, now);
             }
         });
         now
     }
 
-    /// The lines that a touch by `pattern` goes to have a lock: [`Cache::leave_line_to_lock`].
-    pub fn leave_to_lock(&mut self, id: StructureId, pattern: Pattern) {
+    /// [`Cache::pass_atomic`] of the word of a lock, which is then left to the lock:
+    /// [`Cache::leave_line_to_lock`].
+    pub fn pass_lock(&mut self, cpu: u32, id: StructureId, pattern: Pattern, mut now: Ps) -> Ps {
+        let at = self.p.cpu[cpu as usize];
         self.each_part(id, pattern, |cache, first, part| {
-            for (line, _) in part.lines(first) {
+            for (line, words) in part.lines(first) {
+                now = cache.pass_from(at, line, words, Access::Rmw, now);
                 cache.leave_line_to_lock(line);
             }
         });
+        now
     }
 
     #[inline(always)]

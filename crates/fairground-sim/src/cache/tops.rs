@@ -115,6 +115,24 @@ impl Tops {
         self.blocks.get_mut(block)
     }
 
+    /// The holder in `lane` of `block` touches the line at `fills`, as the counters say.
+    #[inline(always)]
+    pub fn touched_again(&mut self, block: usize, lane: usize, fills: u32, counts: (u32, u32)) {
+        let lane = lane % ABREAST;
+        let Some(top) = self.blocks.get_mut(block) else {
+            return;
+        };
+        top.reads[lane] = top.reads[lane].wrapping_add(counts.0);
+        top.writes[lane] = top.writes[lane].wrapping_add(counts.1);
+        let old = top.tags[lane];
+        let new = tag(old as u16, fills, self.epoch_shift);
+        if old != new {
+            top.tags[lane] = new;
+            let structure = top.structure;
+            self.changed(structure, old);
+        }
+    }
+
     #[inline]
     pub fn holder(&self, line: LineId) -> u16 {
         let (block, lane) = place(line);
@@ -134,15 +152,21 @@ impl Tops {
         }
     }
 
-    /// Nobody holds the line any more; says which words the holder wrote.
+    /// Nobody holds the line any more; says who did, and which words he wrote.
     #[inline]
-    pub fn give_up(&mut self, line: LineId) -> u8 {
+    pub fn give_up(&mut self, line: LineId) -> Option<(u16, u8)> {
         let (block, lane) = place(line);
         let top = &mut self.blocks[block];
-        let old = std::mem::replace(&mut top.tags[lane], UNTOUCHED.into());
+        let old = top.tags[lane];
+        if old as u16 == UNTOUCHED {
+            return None;
+        }
+        top.tags[lane] = UNTOUCHED.into();
+        let written = (top.written >> (lane * 8)) as u8;
+        top.written &= !(0xff << (lane * 8));
         let structure = top.structure;
         self.changed(structure, old);
-        self.take_written(line)
+        Some((old as u16, written))
     }
 
     /// Which words the holder wrote; none of them is from now on.

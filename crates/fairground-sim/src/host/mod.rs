@@ -31,7 +31,7 @@ use fairground::place::{Access, Fields, Func, Kind, Lock, Object, task};
 use fairground::task::Task;
 use fairground::value::{Cpu, TaskId};
 
-use crate::cache::{self, Cache, NS, Ps};
+use crate::cache::{self, Cache, NS, Pattern, Ps, StructureId};
 use crate::costs::KernelOp;
 use crate::machine_file::Machine;
 use crate::rng::Generator;
@@ -278,10 +278,11 @@ impl SimHost {
 
     /// The executing CPU has touched lines of a structure since `from`.
     #[inline]
-    fn waited_for_line(&mut self, from: Ps, site: Site, a: u32, b: u32) {
-        if self.waits.is_some() {
-            let kind = Kind::ALL[site.kind()];
-            self.waited(from, Waited::Line(Object { kind, a, b }));
+    fn waited_for_line(&mut self, from: Ps, id: StructureId) {
+        if self.waits.is_some()
+            && let Some(object) = self.places.object(id)
+        {
+            self.waited(from, Waited::Line(object));
         }
     }
 
@@ -294,23 +295,32 @@ impl SimHost {
     /// The structure with ids `a` and `b` is touched as `site` says.
     #[inline(never)]
     fn touch_site(&mut self, site: Site, a: u32, b: u32) {
-        if let Some((id, pattern)) = self.places.known(site, a, b)
-            && self.cache.hits_known(self.core, id, pattern)
-        {
-            return;
+        match self.places.known(site, a, b) {
+            // Number 0 is nobody's.
+            Some((id, pattern)) if id != 0 => {
+                if !self.cache.hits_known(self.core, id, pattern) {
+                    self.touch_known(id, pattern);
+                }
+            }
+            _ => self.touch_new(site, a, b),
         }
-        self.touch_slowly(site, a, b);
     }
 
-    /// [`SimHost::touch_site`] where something is new, or not all are hits.
-    #[inline(never)]
-    fn touch_slowly(&mut self, site: Site, a: u32, b: u32) {
-        let before = self.cache.load_misses;
+    /// [`SimHost::touch_site`] where something is new.
+    #[cold]
+    fn touch_new(&mut self, site: Site, a: u32, b: u32) {
         let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
+        self.touch_known(id, pattern);
+    }
+
+    /// [`SimHost::touch_site`] where not all is known to hit.
+    #[inline(never)]
+    fn touch_known(&mut self, id: StructureId, pattern: Pattern) {
+        let before = self.cache.load_misses;
         let from = self.at;
         self.at = self.cache.pass_structure(self.cpu, id, pattern, from);
         self.stalled += self.at - from;
-        self.waited_for_line(from, site, a, b);
+        self.waited_for_line(from, id);
         if self.cache.load_misses != before {
             self.profile.missed(self.cache.load_misses - before);
         }
@@ -323,7 +333,7 @@ impl SimHost {
         let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
         self.at = self.cache.pass_atomic(self.cpu, id, pattern, how, from);
         self.stalled += self.at - from;
-        self.waited_for_line(from, site, a, b);
+        self.waited_for_line(from, id);
         if how == cache::Access::CasLoop && self.profile.is_in(Func::KickIlb) {
             let (sum, last) = (&mut self.ilb_cas, self.cache.cas_parts);
             *sum = [sum[0] + last[0], sum[1] + last[1]];
@@ -423,11 +433,13 @@ impl Host for SimHost {
         if self.at > asked {
             self.waited(asked, Waited::Lock(lock));
         }
-        let (object, fields) = places::lock_word(lock);
-        self.touch(object, fields, Access::Rmw);
-        let site = Site::new(object.kind, fields.0, How::Atomic);
-        let (id, pattern) = self.places.find(site, object.a, object.b, &mut self.cache);
-        self.cache.leave_to_lock(id, pattern);
+        let (Object { kind, a, b }, fields) = places::lock_word(lock);
+        let site = Site::new(kind, fields.0, How::Atomic);
+        let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
+        let from = self.at;
+        self.at = self.cache.pass_lock(self.cpu, id, pattern, from);
+        self.stalled += self.at - from;
+        self.waited_for_line(from, id);
         self.profile.leave(outer, self.at);
     }
 

@@ -153,6 +153,12 @@ impl Places {
         }
     }
 
+    /// What a structure is.
+    pub(super) fn object(&self, id: StructureId) -> Option<Object> {
+        let at = self.made.binary_search_by_key(&id, |made| made.0).ok()?;
+        Some(self.made[at].1)
+    }
+
     /// [`Places::find`] where all is known already; else an answer that nothing is known about.
     #[inline(always)]
     pub(super) fn known(&self, site: Site, a: u32, b: u32) -> Option<(StructureId, Pattern)> {
@@ -163,6 +169,7 @@ impl Places {
     }
 
     /// The structure with ids `a` and `b`, and how `site` touches it.
+    #[inline]
     pub(super) fn find(
         &mut self,
         site: Site,
@@ -175,6 +182,18 @@ impl Places {
         {
             return (id, pattern);
         }
+        self.find_new(site, a, b, cache)
+    }
+
+    /// [`Places::find`] where something is new, or not where it is looked for first.
+    #[inline(never)]
+    fn find_new(
+        &mut self,
+        site: Site,
+        a: u32,
+        b: u32,
+        cache: &mut Cache,
+    ) -> (StructureId, Pattern) {
         let kind = site.kind();
         let made = &self.kinds[kind];
         let index = made.index(a, b);
