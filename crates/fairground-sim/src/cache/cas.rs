@@ -74,6 +74,7 @@ impl Cache {
             s.version += 1;
             super::shared::mark(&mut s.words, r.words, s.version);
             s.owner = owner;
+            self.renew_line(r.line);
         }
     }
 

@@ -372,6 +372,7 @@ impl Cache {
         if r.words != 0 {
             s.last_write = s.last_write.max(start);
         }
+        self.renew_line(r.line);
         self.l3_fill(i, llc, version, start + service);
         self.account(i, start - r.now, class, false);
         Cost {

@@ -200,6 +200,7 @@ impl Cache {
         if read {
             s.exclusive = false;
         }
+        self.renew_line(line);
         let mut copy = self.shared.copy(i, usize::from(other));
         copy.version = version;
         copy.stamp = self.ages.core_fills(usize::from(other));

@@ -27,6 +27,8 @@ mod store_buffer;
 mod structures;
 mod tops;
 
+use std::rc::Rc;
+
 use age::Ages;
 pub use kinds::{Access, Cost, DomainStats, LineStats, MissClass};
 use params::Params;
@@ -54,7 +56,7 @@ pub struct Cache {
     /// What hits need to know of each line, and of whole structures.
     tops: Tops,
     /// Ways to touch structures, by family.
-    patterns: Vec<Vec<Box<[Part]>>>,
+    patterns: Vec<Vec<Rc<[Part]>>>,
     /// The rest.
     lines: Vec<Line>,
     shared: SharedLines,
@@ -82,6 +84,10 @@ struct Line {
     stamp: u32,
     /// Atomic updates.
     rmws: u32,
+    /// Of a linked line, row and version of its record, for loads by others than its holder;
+    /// `NONE` if there is none, or if more is to be asked of the record.
+    row: u32,
+    version: u32,
     home: u8,
     /// Of a linked line, the start of the latest write that is not yet in the record. Else, from
     /// the lowest bit: fill counter of the core's L3 domain at the last private miss (32 bits),
@@ -89,7 +95,7 @@ struct Line {
     tail: u64,
 }
 
-const _: () = assert!(size_of::<Line>() == 24);
+const _: () = assert!(size_of::<Line>() == 32);
 
 impl Line {
     fn thread(&self) -> u32 {
@@ -160,6 +166,8 @@ impl Cache {
             home: home_node.min(self.p.nr_nodes as u32 - 1) as u8,
             stamp: 0,
             rmws: 0,
+            row: NONE,
+            version: 0,
             tail: 0,
         };
         self.lines.resize(self.lines.len() + n as usize, line);

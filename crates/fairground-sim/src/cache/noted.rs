@@ -11,12 +11,6 @@ use super::{Access, Cache, Cost, LineId, MissClass, Ps, Req};
 const OFTENER: u64 = 4;
 
 impl Cache {
-    /// Whether a line has been touched by several cores, and notes another than `core`, or none.
-    #[inline]
-    pub(super) fn is_noted_elsewhere(&self, core: u16, line: LineId) -> bool {
-        self.tops.holder(line) & !SHARES != core && self.lines[line as usize].link != NONE
-    }
-
     /// Writes back what hits have noted in the line instead of in the shared record.
     #[inline]
     pub(super) fn give_up_line(&mut self, line: LineId) {
@@ -46,6 +40,7 @@ impl Cache {
         let l = &mut self.lines[line as usize];
         debug_assert_eq!(self.tops.holder(line), UNTOUCHED);
         let s = self.shared.line(l.link);
+        (l.version, l.row) = (s.version, s.calm_row());
         if s.crowd.is_one() {
             let (version, link) = (s.version, l.link);
             return self.shared.set_copy(link, core, Copy { version, stamp });
@@ -56,18 +51,25 @@ impl Cache {
         (l.stamp, l.tail) = (stamp, 0);
     }
 
-    /// Most loads of words that many cores read: `core` is not noted in the line, but has a current
-    /// copy near the top of its stack, and nobody crowds the line. Whether it was one; nothing is
-    /// done if not.
+    /// Most loads of words that many cores read: `core` is not the `holder` noted in the line, but
+    /// has a current copy near the top of its stack, and nobody crowds the line. Whether it was
+    /// one; nothing is done if not.
     #[inline]
-    pub(super) fn load_near(&mut self, core: u16, line: LineId) -> bool {
-        let (c, holder) = (usize::from(core), self.tops.holder(line));
+    pub(super) fn load_near(&mut self, core: u16, line: LineId, holder: u16) -> bool {
+        let c = usize::from(core);
         let fills = self.ages.core_fills(c);
-        let l = &mut self.lines[line as usize];
-        if holder & !SHARES == core || l.link == NONE {
+        let Some(l) = self.lines.get_mut(line as usize) else {
             return false;
-        }
-        let Some((copy, version)) = self.shared.calm_copy(l.link, c) else {
+        };
+        let near = match (l.row, l.link) {
+            (NONE, NONE) => None,
+            (NONE, link) => self.shared.calm_copy(link, c),
+            (row, link) => {
+                debug_assert_eq!(self.shared.line(link).version, l.version);
+                self.shared.row_copy(row, c).map(|copy| (copy, l.version))
+            }
+        };
+        let Some((copy, version)) = near else {
             return false;
         };
         if copy.version != version || fills.wrapping_sub(copy.stamp) > self.p.recent {
@@ -83,6 +85,14 @@ impl Cache {
             }
         }
         true
+    }
+
+    /// The version and the row of the record have changed, or whether the line is crowded.
+    #[inline]
+    pub(super) fn renew_line(&mut self, line: LineId) {
+        let l = &mut self.lines[line as usize];
+        let s = self.shared.line(l.link);
+        (l.version, l.row) = (s.version, s.calm_row());
     }
 
     /// A load that is no [`Cache::quick`] hit: when the core goes on.

@@ -275,7 +275,7 @@ impl Params {
     /// and what is taken for a long queue makes the next service longer still.
     #[inline]
     pub fn knee(&self, service: Ps, wait: Ps, mean: Ps) -> Ps {
-        if self.knee_limit == 0 || mean == 0 {
+        if self.knee_limit == 0 || self.knee_slope_permille == 0 || mean == 0 {
             return service;
         }
         let over = (wait / mean).saturating_sub(self.knee_limit);

@@ -62,15 +62,6 @@ impl Part {
         self.cost.into()
     }
 
-    /// The line and its words, if only one is touched, and only loaded.
-    #[inline]
-    pub(super) fn loaded_line(&self, first: LineId) -> Option<(LineId, u8)> {
-        let lane = self.lines.trailing_zeros() as usize;
-        let one = self.stored == 0 && self.lines & self.lines.wrapping_sub(1) == 0;
-        let line = (self.block(first) * ABREAST + lane) as LineId;
-        (one && lane < ABREAST).then(|| (line, (self.words >> (lane * 8)) as u8))
-    }
-
     /// Loads and stores of the line in `lane`.
     pub(super) fn counts(&self, lane: usize) -> (u32, u32) {
         (self.loads[lane] & 1, self.stores[lane] & 1)
@@ -124,9 +115,9 @@ impl Cache {
         parts
     }
 
-    /// The core of a CPU.
-    pub fn core_of(&self, cpu: u32) -> u16 {
-        self.p.cpu[cpu as usize].0
+    /// The core of a CPU, and which of its threads it is.
+    pub fn thread_of(&self, cpu: u32) -> (u16, u8) {
+        self.p.cpu[cpu as usize]
     }
 
     /// Whether all that a touch of `part` of the structure whose first line is `first` goes to are
@@ -144,38 +135,44 @@ impl Cache {
         others == 0 && part.stored & !top.written == 0
     }
 
-    /// `core` touches the lines of `part` of the structure whose first line is `first`, if all are
-    /// hits: how long it takes; nothing is done if not.
-    #[inline(always)]
-    pub(super) fn hit_part(&mut self, core: u16, first: LineId, part: &Part) -> Option<Ps> {
-        if !self.all_hit(core, first, part) {
-            return None;
-        }
-        let top = self.tops.block_mut(part.block(first))?;
-        count(&mut top.reads, &part.loads);
-        if part.stored != 0 {
-            count(&mut top.writes, &part.stores);
-        }
-        Some(part.price())
-    }
-
-    /// [`Cache::hit_part`] of lines that are not all hits, one after another; says when the core
-    /// goes on.
-    pub(super) fn pass_lines(
+    /// A core's thread touches the lines of `part` of the structure whose first line is `first`,
+    /// from `now` on, which becomes the time when the core goes on. Whether all were known hits.
+    #[inline]
+    pub(super) fn pass_part(
         &mut self,
         at: (u16, u8),
         first: LineId,
         part: &Part,
-        mut now: Ps,
-    ) -> Ps {
+        now: &mut Ps,
+    ) -> bool {
+        if !self.all_hit(at.0, first, part) {
+            *now = self.pass_lines(at, first, part, *now);
+            return false;
+        }
+        if let Some(top) = self.tops.block_mut(part.block(first)) {
+            count(&mut top.reads, &part.loads);
+            if part.stored != 0 {
+                count(&mut top.writes, &part.stores);
+            }
+        }
+        *now += part.price();
+        true
+    }
+
+    /// [`Cache::pass_part`] of lines that are not all hits, one after another; says when the core
+    /// goes on.
+    fn pass_lines(&mut self, at: (u16, u8), first: LineId, part: &Part, mut now: Ps) -> Ps {
         let block = part.block(first);
         let prices = [self.p.hit_ps[0], self.p.hit_ps[1]].map(Ps::from);
-        for lane in bits(part.lines) {
+        let mut left = part.lines;
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize % ABREAST;
+            left &= left - 1;
             let line = (block * ABREAST + lane) as LineId;
             let of_line = |mask: u64| (mask >> (lane * 8)) as u8;
             let (words, stored) = (of_line(part.words), of_line(part.stored));
             let (loads, stores) = part.counts(lane);
-            let holder = self.tops.holder(line);
+            let holder = self.tops.block(block).map_or(0, |top| top.tags[lane]) as u16;
             let own = holder == at.0 || stores == 0 && holder == at.0 | SHARES;
             if own {
                 let fills = self.ages.core_fills(usize::from(at.0));
@@ -190,7 +187,7 @@ impl Cache {
                     }
                     continue;
                 }
-            } else if stores == 0 && self.load_near(at.0, line) {
+            } else if stores == 0 && self.load_near(at.0, line, holder) {
                 now += prices[0];
                 continue;
             }

@@ -69,6 +69,15 @@ impl Shared {
         } as u32;
     }
 
+    /// Its row, if it has one and is not crowded.
+    #[inline]
+    pub fn calm_row(&self) -> u32 {
+        match self.crowd.is_one() {
+            true => NONE,
+            false => self.row,
+        }
+    }
+
     /// The core that has the line exclusively writes `words` at `now`.
     #[inline]
     pub fn written(&mut self, words: u8, now: Ps) {
@@ -211,6 +220,12 @@ impl SharedLines {
         let is = |c: &u16| usize::from(*c) == core;
         let at = s.inline_cores.iter().take(n).position(is)?;
         Some((&mut s.inline[at], s.version))
+    }
+
+    /// The core's copy of the line with this row.
+    #[inline]
+    pub fn row_copy(&mut self, row: u32, core: usize) -> Option<&mut Copy> {
+        self.rows.get_mut(core)?.get_mut(row as usize)
     }
 
     #[inline]

@@ -7,6 +7,8 @@
 //! goes to. What could make one of them anything but a hit changes the tag of one of its lines
 //! (`tops.rs`), and with it the structure forgets.
 
+use std::rc::Rc;
+
 use super::run::Part;
 use super::tops::{ABREAST, SHARES};
 use super::{Access, Cache, LineId, Ps};
@@ -68,7 +70,7 @@ impl Structure {
     }
 
     /// Reads and writes of `line`, by touches of `patterns`, that its own counters do not have.
-    pub fn counts(&self, patterns: &[Box<[Part]>], line: LineId) -> (u32, u32) {
+    pub fn counts(&self, patterns: &[Rc<[Part]>], line: LineId) -> (u32, u32) {
         let (block, lane) = (line as usize / ABREAST, line as usize % ABREAST);
         let mut sum = (0u32, 0u32);
         let touched = patterns.iter().zip(self.touches).filter(|(_, n)| *n != 0);
@@ -117,73 +119,46 @@ impl Cache {
     /// `n` touches by `pattern`, in its lines' counters.
     #[cold]
     fn count_touches(&mut self, id: StructureId, pattern: Pattern, n: u32) {
-        self.each_part(id, pattern, |cache, first, part| {
+        let (first, parts) = self.parts_of(id, pattern);
+        for part in &*parts {
             for (line, _) in part.lines(first) {
                 let (loads, stores) = part.counts(line as usize % ABREAST);
-                cache.tops.count(line, n * loads, n * stores);
+                self.tops.count(line, n * loads, n * stores);
             }
-        });
+        }
     }
 
-    /// `cpu` touches a structure by `pattern`, line after line; says when the core goes on.
+    /// A core's thread touches a structure by `pattern`, line after line; says when the core
+    /// goes on.
     pub fn pass_structure(
         &mut self,
-        cpu: u32,
+        at: (u16, u8),
         id: StructureId,
         pattern: Pattern,
         mut now: Ps,
     ) -> Ps {
-        let at = self.p.cpu[cpu as usize];
-        let structure = &self.tops.structures[id as usize];
-        // One line, only loaded: words that many read, and scans of other CPUs.
-        if let [part] = &*self.patterns[structure.family()][pattern as usize]
-            && let Some((line, words)) = part.loaded_line(structure.first)
-        {
-            let hit = Ps::from(self.p.hit_ps[Access::Load as usize]);
-            let near = self.load_near(at.0, line);
-            if near || self.is_noted_elsewhere(at.0, line) {
-                now = match near {
-                    true => now + hit,
-                    false => self.load_shared(at, line, words, now),
-                };
-                if self.tops.holder(line) & !SHARES == at.0 {
-                    self.remember(at.0, id, pattern);
-                }
-                return now;
-            }
-        }
+        let (first, parts) = self.parts_of(id, pattern);
         let mut hits = true;
-        self.each_part(id, pattern, |cache, first, part| {
-            if let Some(price) = cache.hit_part(at.0, first, part) {
-                now += price;
-            } else {
-                now = cache.pass_lines(at, first, part, now);
-                hits = false;
-            }
-        });
-        if hits || self.is_one_that_hits(at.0, id, pattern) {
-            self.remember(at.0, id, pattern);
+        for part in &*parts {
+            let hit = self.pass_part(at, first, part, &mut now);
+            hits &= hit;
+        }
+        // One part that was no hit may be one from now on.
+        if hits || matches!(&*parts, [part] if self.all_hit(at.0, first, part)) {
+            self.remember(at.0, id, pattern, &parts);
         }
         now
     }
 
-    /// Whether a touch by `pattern` is of one part, which hits now.
+    /// All lines that a touch by `pattern`, of `parts`, goes to are hits for `core`. Hits that have
+    /// a price are not remembered.
     #[inline]
-    fn is_one_that_hits(&self, core: u16, id: StructureId, pattern: Pattern) -> bool {
-        let structure = &self.tops.structures[id as usize];
-        match &*self.patterns[structure.family()][pattern as usize] {
-            [part] => self.all_hit(core, structure.first, part),
-            _ => false,
-        }
-    }
-
-    /// All lines that a touch by `pattern` goes to are hits for `core`. Hits that have a price are
-    /// not remembered.
-    #[inline]
-    fn remember(&mut self, core: u16, id: StructureId, pattern: Pattern) {
-        let structure = &mut self.tops.structures[id as usize];
-        let parts = &self.patterns[structure.family()][pattern as usize];
-        let Some(tag) = self.ages.tag(core) else {
+    fn remember(&mut self, core: u16, id: StructureId, pattern: Pattern, parts: &[Part]) {
+        let (tag, structure) = (
+            self.ages.tag(core),
+            self.tops.structures.get_mut(id as usize),
+        );
+        let Some((tag, structure)) = tag.zip(structure) else {
             return;
         };
         if pattern as usize >= REMEMBERED || parts.iter().any(|part| part.price() != 0) {
@@ -198,48 +173,42 @@ impl Cache {
     /// [`Cache::pass_structure`] with an atomic update of each line.
     pub fn pass_atomic(
         &mut self,
-        cpu: u32,
+        at: (u16, u8),
         id: StructureId,
         pattern: Pattern,
         how: Access,
         mut now: Ps,
     ) -> Ps {
-        let at = self.p.cpu[cpu as usize];
-        self.each_part(id, pattern, |cache, first, part| {
-            for (line, words) in part.lines(first) {
-                now = cache.pass_from(at, line, words, how, now);
-            }
-        });
+        let (first, parts) = self.parts_of(id, pattern);
+        for (line, words) in parts.iter().flat_map(|part| part.lines(first)) {
+            now = self.pass_from(at, line, words, how, now);
+        }
         now
     }
 
     /// [`Cache::pass_atomic`] of the word of a lock, which is then left to the lock:
     /// [`Cache::leave_line_to_lock`].
-    pub fn pass_lock(&mut self, cpu: u32, id: StructureId, pattern: Pattern, mut now: Ps) -> Ps {
-        let at = self.p.cpu[cpu as usize];
-        self.each_part(id, pattern, |cache, first, part| {
-            for (line, words) in part.lines(first) {
-                now = cache.pass_from(at, line, words, Access::Rmw, now);
-                cache.leave_line_to_lock(line);
-            }
-        });
+    pub fn pass_lock(
+        &mut self,
+        at: (u16, u8),
+        id: StructureId,
+        pattern: Pattern,
+        mut now: Ps,
+    ) -> Ps {
+        let (first, parts) = self.parts_of(id, pattern);
+        for (line, words) in parts.iter().flat_map(|part| part.lines(first)) {
+            now = self.pass_from(at, line, words, Access::Rmw, now);
+            self.leave_line_to_lock(line);
+        }
         now
     }
 
+    /// The first line of a structure, and what a touch by `pattern` goes to.
     #[inline(always)]
-    fn each_part(
-        &mut self,
-        id: StructureId,
-        pattern: Pattern,
-        mut f: impl FnMut(&mut Self, LineId, &Part),
-    ) {
+    fn parts_of(&self, id: StructureId, pattern: Pattern) -> (LineId, Rc<[Part]>) {
         let structure = &self.tops.structures[id as usize];
-        let (first, family) = (structure.first, structure.family());
-        let parts = std::mem::take(&mut self.patterns[family][pattern as usize]);
-        for part in &parts {
-            f(self, first, part);
-        }
-        self.patterns[family][pattern as usize] = parts;
+        let parts = &self.patterns[structure.family()][pattern as usize];
+        (structure.first, Rc::clone(parts))
     }
 
     /// The first line of a structure.

@@ -31,7 +31,7 @@ use fairground::place::{Access, Fields, Func, Kind, Lock, Object, task};
 use fairground::task::Task;
 use fairground::value::{Cpu, TaskId};
 
-use crate::cache::{self, Cache, NS, Pattern, Ps, StructureId};
+use crate::cache::{self, Cache, NS, Ps, StructureId};
 use crate::costs::KernelOp;
 use crate::machine_file::Machine;
 use crate::rng::Generator;
@@ -64,7 +64,8 @@ pub struct SimHost {
     pub at: Ps,
     /// The executing CPU.
     pub cpu: u32,
-    core: u16,
+    /// Its core, and which of the core's threads it is.
+    thread: (u16, u8),
     /// Cache lines.
     pub cache: Cache,
     /// Where each object is.
@@ -119,7 +120,7 @@ impl SimHost {
         Self {
             at: 0,
             cpu: 0,
-            core: 0,
+            thread: (0, 0),
             cache: Cache::with_options(machine, seed, in_code),
             places,
             profile: Profile::default(),
@@ -155,7 +156,7 @@ impl SimHost {
     #[inline]
     pub fn begin(&mut self, cpu: u32, at: Ps) {
         self.cpu = cpu;
-        self.core = self.cache.core_of(cpu);
+        self.thread = self.cache.thread_of(cpu);
         self.at = at;
         self.cache.begin_step(at);
         self.profile.resume(at);
@@ -295,30 +296,21 @@ impl SimHost {
     /// The structure with ids `a` and `b` is touched as `site` says.
     #[inline(never)]
     fn touch_site(&mut self, site: Site, a: u32, b: u32) {
-        match self.places.known(site, a, b) {
-            // Number 0 is nobody's.
-            Some((id, pattern)) if id != 0 => {
-                if !self.cache.hits_known(self.core, id, pattern) {
-                    self.touch_known(id, pattern);
-                }
-            }
-            _ => self.touch_new(site, a, b),
+        if let Some((id, pattern)) = self.places.known(site, a, b)
+            && self.cache.hits_known(self.thread.0, id, pattern)
+        {
+            return;
         }
+        self.touch_slowly(site, a, b);
     }
 
-    /// [`SimHost::touch_site`] where something is new.
-    #[cold]
-    fn touch_new(&mut self, site: Site, a: u32, b: u32) {
-        let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
-        self.touch_known(id, pattern);
-    }
-
-    /// [`SimHost::touch_site`] where not all is known to hit.
+    /// [`SimHost::touch_site`] where something is new, or not all is known to hit.
     #[inline(never)]
-    fn touch_known(&mut self, id: StructureId, pattern: Pattern) {
+    fn touch_slowly(&mut self, site: Site, a: u32, b: u32) {
         let before = self.cache.load_misses;
+        let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
         let from = self.at;
-        self.at = self.cache.pass_structure(self.cpu, id, pattern, from);
+        self.at = self.cache.pass_structure(self.thread, id, pattern, from);
         self.stalled += self.at - from;
         self.waited_for_line(from, id);
         if self.cache.load_misses != before {
@@ -331,7 +323,7 @@ impl SimHost {
         self.cache.cas_parts = [0; 2];
         let from = self.at;
         let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
-        self.at = self.cache.pass_atomic(self.cpu, id, pattern, how, from);
+        self.at = self.cache.pass_atomic(self.thread, id, pattern, how, from);
         self.stalled += self.at - from;
         self.waited_for_line(from, id);
         if how == cache::Access::CasLoop && self.profile.is_in(Func::KickIlb) {
@@ -437,7 +429,7 @@ impl Host for SimHost {
         let site = Site::new(kind, fields.0, How::Atomic);
         let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
         let from = self.at;
-        self.at = self.cache.pass_lock(self.cpu, id, pattern, from);
+        self.at = self.cache.pass_lock(self.thread, id, pattern, from);
         self.stalled += self.at - from;
         self.waited_for_line(from, id);
         self.profile.leave(outer, self.at);
