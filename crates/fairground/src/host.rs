@@ -74,6 +74,13 @@ pub trait Host {
         let _ = outer;
     }
 
+    /// A function is entered and left again, with nothing to report in between.
+    #[inline]
+    fn call(&mut self, func: Func) {
+        let outer = self.enter(func);
+        self.leave(outer);
+    }
+
     /// `n` turns of a loop whose turns cost about the same (a scan over CPUs or groups), beyond
     /// what its touches cost.
     #[inline]

@@ -215,8 +215,9 @@ impl Cache {
             }
         }
         let start = r.now.max(ready);
-        self.shared.line_mut(i).crowd.read();
-        self.account(i, start - r.now, class, false);
+        let s = self.shared.line_mut(i);
+        s.crowd.read();
+        s.account(start - r.now, class, false);
         self.count_llc(llc, Access::Load, false);
         self.take_copy(r, i, ready);
         let version = self.shared.line(i).version;
@@ -246,14 +247,17 @@ impl Cache {
         };
         let service = table[from.distance as usize];
         let s = self.shared.line_mut(i);
-        let wait = s.ring.idle_at(r.now) - r.now;
-        let slowed = self.p.knee(service, wait, Ps::from(s.mean_service));
+        let mut slowed = service;
+        if self.p.has_knee() {
+            let wait = s.ring.idle_at(r.now) - r.now;
+            slowed = self.p.knee(service, wait, Ps::from(s.mean_service));
+            s.note_service(slowed);
+        }
         let start = s.ring.work(r.now, slowed, began);
-        s.note_service(slowed);
         let latency = from.latency + (slowed - service);
-        self.account(i, start - r.now, class, from.transfer);
+        s.account(start - r.now, class, from.transfer);
         let remote = from.transfer && from.distance == Distance::CrossSocket;
-        self.shared.line_mut(i).stats.remote += u32::from(remote);
+        s.stats.remote += u32::from(remote);
         if class != MissClass::Upgrade {
             let llc = self.p.cores[r.core].llc as usize;
             self.count_llc(llc, r.access, from.llc_miss);
@@ -280,19 +284,6 @@ impl Cache {
             cost.done_at = r.now + self.p.rmw_stall(cost.done_at - r.now);
         }
         cost
-    }
-
-    fn account(&mut self, i: u32, wait: Ps, class: MissClass, transfer: bool) {
-        let stats = &mut self.shared.line_mut(i).stats;
-        stats.wait += wait;
-        stats.transfers += u32::from(transfer);
-        match class {
-            MissClass::Upgrade => stats.upgrades += 1,
-            MissClass::TrueSharing => stats.true_sharing += 1,
-            MissClass::FalseSharing => stats.false_sharing += 1,
-            MissClass::Capacity => stats.capacity += 1,
-            MissClass::Hit | MissClass::Cold => {}
-        }
     }
 
     /// The requester and its L3 domain have the line from `ready` on.
@@ -374,7 +365,7 @@ impl Cache {
         }
         self.renew_line(r.line);
         self.l3_fill(i, llc, version, start + service);
-        self.account(i, start - r.now, class, false);
+        self.shared.line_mut(i).account(start - r.now, class, false);
         Cost {
             done_at: start + service,
             wait: start - r.now,

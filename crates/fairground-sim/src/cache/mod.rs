@@ -35,11 +35,11 @@ use params::Params;
 pub use params::{Options, STORE_BUFFER};
 pub use ring::Resource;
 pub use run::Part;
-use shared::{NONE, SharedLines};
+use shared::{NONE, Shared, SharedLines};
 use store_buffer::StoreBuffers;
 pub use structures::{Family, Pattern, StructureId};
 pub use tops::ABREAST;
-use tops::{SHARES, Tops, UNTOUCHED};
+use tops::{SHARES, Top, Tops, UNTOUCHED};
 
 use crate::machine_file::Machine;
 
@@ -98,6 +98,25 @@ struct Line {
 const _: () = assert!(size_of::<Line>() == 32);
 
 impl Line {
+    /// A store of `words` at `now` to a line that its core has for itself. Its top has it in
+    /// `lane`, and `shared` is its record.
+    #[inline(always)]
+    fn store_hit(
+        &mut self,
+        top: &mut Top,
+        lane: usize,
+        shared: Option<&mut Shared>,
+        words: u8,
+        now: Ps,
+    ) {
+        match shared {
+            // A compare-and-swap loop asks when it was last written, so hits must not pass by here.
+            Some(shared) if shared.swapped => return shared.written(words, now),
+            Some(_) => self.tail = self.tail.max(now),
+            None => {}
+        }
+        top.written |= u64::from(words) << (lane * 8);
+    }
     fn thread(&self) -> u32 {
         (self.tail >> 32) as u32 & 0xfff
     }
@@ -222,25 +241,33 @@ impl Cache {
     #[inline]
     fn quick(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> bool {
         let (core, thread) = at;
-        let holder = self.tops.holder(line);
-        let own = holder == core || access == Access::Load && holder == core | SHARES;
-        if !own {
-            return false;
-        }
         let fills = self.ages.core_fills(usize::from(core));
-        let l = &mut self.lines[line as usize];
-        if fills.wrapping_sub(l.stamp) > self.p.recent {
+        let (block, lane) = (line as usize / ABREAST, line as usize % ABREAST);
+        let (top, l) = (
+            self.tops.block_mut(block),
+            self.lines.get_mut(line as usize),
+        );
+        let Some((top, l)) = top.zip(l) else {
+            return false;
+        };
+        let holder = top.tags[lane] as u16;
+        let own = holder == core || access == Access::Load && holder == core | SHARES;
+        if !own || fills.wrapping_sub(l.stamp) > self.p.recent {
             return false;
         }
+        let shared = match l.link {
+            NONE => None,
+            i => Some(self.shared.line_mut(i)),
+        };
         if access >= Access::Rmw {
-            let last = match l.link {
-                NONE => l.thread(),
-                i => u32::from(self.shared.line(i).thread),
-            };
+            let last = shared.as_ref().map_or(l.thread(), |s| u32::from(s.thread));
             if last != u32::from(thread) {
                 return false;
             }
             l.rmws = l.rmws.saturating_add(1);
+        }
+        if access != Access::Load {
+            l.store_hit(top, lane, shared, words, now);
         }
         l.stamp = fills;
         let counts = match access {
@@ -248,11 +275,7 @@ impl Cache {
             Access::Store => (0, 1),
             Access::Rmw | Access::CasLoop => (0, 0),
         };
-        let (block, lane) = (line as usize / ABREAST, line as usize % ABREAST);
         self.tops.touched_again(block, lane, fills, counts);
-        if access != Access::Load {
-            self.store_hit(line, words, now);
-        }
         true
     }
 

@@ -270,12 +270,18 @@ impl Params {
         }
     }
 
+    /// Whether service grows with the requests that are outstanding.
+    #[inline]
+    pub fn has_knee(&self) -> bool {
+        self.knee_limit != 0 && self.knee_slope_permille != 0
+    }
+
     /// Service time of a request that `wait`s behind others of `mean` each on average: so many are
     /// outstanding. The time of the last one alone would not do: loads are short and updates long,
     /// and what is taken for a long queue makes the next service longer still.
     #[inline]
     pub fn knee(&self, service: Ps, wait: Ps, mean: Ps) -> Ps {
-        if self.knee_limit == 0 || self.knee_slope_permille == 0 || mean == 0 {
+        if !self.has_knee() || mean == 0 {
             return service;
         }
         let over = (wait / mean).saturating_sub(self.knee_limit);

@@ -71,6 +71,13 @@ impl Ring {
     /// Nobody will ask for a time before `horizon`.
     #[inline]
     pub fn work(&mut self, now: Ps, hold: Ps, horizon: Ps) -> Ps {
+        if self.is_over(now) {
+            match self.busy.last_mut() {
+                Some((_, to)) if *to == now => *to += hold,
+                _ => self.append(now, hold, horizon),
+            }
+            return now;
+        }
         let start = self.idle_at(now);
         let at = self.busy.partition_point(|(_, to)| *to <= start);
         // Without the intervals that the work reaches, and with one that covers them.
@@ -94,6 +101,15 @@ impl Ring {
             }
         }
         start
+    }
+
+    /// Adds an interval behind all others.
+    #[inline]
+    fn append(&mut self, from: Ps, hold: Ps, horizon: Ps) {
+        self.busy.push((from, from + hold));
+        if self.busy.len() > KEPT {
+            self.forget(horizon);
+        }
     }
 
     /// Forgets what is over. If there is still too much, the smaller error is made:

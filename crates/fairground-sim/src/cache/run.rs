@@ -67,6 +67,15 @@ impl Part {
         (self.loads[lane] & 1, self.stores[lane] & 1)
     }
 
+    /// The line and its words, if only one is touched.
+    #[inline]
+    pub(super) fn only_line(&self, first: LineId) -> Option<(LineId, u8)> {
+        let lane = self.lines.trailing_zeros() as usize;
+        let one = self.lines & self.lines.wrapping_sub(1) == 0;
+        let line = (self.block(first) * ABREAST + lane) as LineId;
+        (one && lane < ABREAST).then(|| (line, (self.words >> (lane * 8)) as u8))
+    }
+
     /// The lines, of the structure whose first line is `first`, and the words touched.
     pub fn lines(&self, first: LineId) -> impl Iterator<Item = (LineId, u8)> + '_ {
         let from = first + u32::from(self.block) * ABREAST as u32;
@@ -179,12 +188,18 @@ impl Cache {
                 let l = &mut self.lines[line as usize];
                 if fills.wrapping_sub(l.stamp) <= self.p.recent {
                     l.stamp = fills;
-                    self.tops.touched_again(block, lane, fills, (loads, stores));
                     now += Ps::from(loads) * prices[0];
-                    if stores != 0 {
-                        self.store_hit(line, stored, now);
+                    if stores != 0
+                        && let Some(top) = self.tops.block_mut(block)
+                    {
+                        let shared = match l.link {
+                            NONE => None,
+                            i => Some(self.shared.line_mut(i)),
+                        };
+                        l.store_hit(top, lane, shared, stored, now);
                         now += Ps::from(stores) * prices[1];
                     }
+                    self.tops.touched_again(block, lane, fills, (loads, stores));
                     continue;
                 }
             } else if stores == 0 && self.load_near(at.0, line, holder) {
@@ -199,19 +214,5 @@ impl Cache {
             }
         }
         now
-    }
-
-    /// A store at `now` to a line that its core has for itself.
-    pub(super) fn store_hit(&mut self, line: LineId, words: u8, now: Ps) {
-        let l = &mut self.lines[line as usize];
-        if l.link == NONE {
-            self.tops.write(line, words);
-        } else if self.shared.line(l.link).swapped {
-            // A compare-and-swap loop asks when it was last written, so hits must not pass by here.
-            self.shared.line_mut(l.link).written(words, now);
-        } else {
-            l.tail = l.tail.max(now);
-            self.tops.write(line, words);
-        }
     }
 }

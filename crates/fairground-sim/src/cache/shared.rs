@@ -6,7 +6,7 @@
 
 use super::crowd::Crowd;
 use super::ring::Ring;
-use super::{Line, LineStats, Ps};
+use super::{Line, LineStats, MissClass, Ps};
 
 /// No record, no owner, no row.
 pub(super) const NONE: u32 = u32::MAX;
@@ -75,6 +75,21 @@ impl Shared {
         match self.crowd.is_one() {
             true => NONE,
             false => self.row,
+        }
+    }
+
+    /// Counts a transaction that has waited for `wait`.
+    #[inline]
+    pub fn account(&mut self, wait: Ps, class: MissClass, transfer: bool) {
+        let stats = &mut self.stats;
+        stats.wait += wait;
+        stats.transfers += u32::from(transfer);
+        match class {
+            MissClass::Upgrade => stats.upgrades += 1,
+            MissClass::TrueSharing => stats.true_sharing += 1,
+            MissClass::FalseSharing => stats.false_sharing += 1,
+            MissClass::Capacity => stats.capacity += 1,
+            MissClass::Hit | MissClass::Cold => {}
         }
     }
 

@@ -179,6 +179,9 @@ impl Cache {
         how: Access,
         mut now: Ps,
     ) -> Ps {
+        if let Some((line, words)) = self.only_line(id, pattern) {
+            return self.pass_from(at, line, words, how, now);
+        }
         let (first, parts) = self.parts_of(id, pattern);
         for (line, words) in parts.iter().flat_map(|part| part.lines(first)) {
             now = self.pass_from(at, line, words, how, now);
@@ -188,19 +191,24 @@ impl Cache {
 
     /// [`Cache::pass_atomic`] of the word of a lock, which is then left to the lock:
     /// [`Cache::leave_line_to_lock`].
-    pub fn pass_lock(
-        &mut self,
-        at: (u16, u8),
-        id: StructureId,
-        pattern: Pattern,
-        mut now: Ps,
-    ) -> Ps {
-        let (first, parts) = self.parts_of(id, pattern);
-        for (line, words) in parts.iter().flat_map(|part| part.lines(first)) {
-            now = self.pass_from(at, line, words, Access::Rmw, now);
-            self.leave_line_to_lock(line);
-        }
+    pub fn pass_lock(&mut self, at: (u16, u8), id: StructureId, pattern: Pattern, now: Ps) -> Ps {
+        let Some((line, words)) = self.only_line(id, pattern) else {
+            debug_assert!(false, "a lock is one word");
+            return now;
+        };
+        let now = self.pass_from(at, line, words, Access::Rmw, now);
+        self.leave_line_to_lock(line);
         now
+    }
+
+    /// The line that a touch by `pattern` goes to, if it is only one, and its words.
+    #[inline]
+    fn only_line(&self, id: StructureId, pattern: Pattern) -> Option<(LineId, u8)> {
+        let structure = self.tops.structures.get(id as usize)?;
+        match &**self.patterns[structure.family()].get(pattern as usize)? {
+            [part] => part.only_line(structure.first),
+            _ => None,
+        }
     }
 
     /// The first line of a structure, and what a touch by `pattern` goes to.

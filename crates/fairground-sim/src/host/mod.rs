@@ -408,6 +408,13 @@ impl Host for SimHost {
         self.profile.leave(outer, self.at);
     }
 
+    #[inline(always)]
+    fn call(&mut self, func: Func) {
+        let ps = self.stretched(self.prices.func[func as usize]);
+        self.profile.call(func, self.at, ps);
+        self.at += ps;
+    }
+
     #[inline]
     fn work(&mut self, turns: u32) {
         self.at += self.stretched(u64::from(turns) * self.prices.scan);

@@ -167,6 +167,20 @@ impl Profile {
         self.since = at;
     }
 
+    /// `func` is entered at `at` and left after `ps`.
+    #[inline(always)]
+    pub fn call(&mut self, func: Func, at: Ps, ps: Ps) {
+        if self.depth > 0 {
+            self.calls[func as usize] += 1;
+            self.self_ps[func as usize] += ps;
+            // Not the time of the function around it.
+            self.since += ps;
+        } else {
+            let outer = self.enter(func, at);
+            self.leave(outer, at + ps);
+        }
+    }
+
     /// A call of `place` takes `ps` from `at` on, outside the engine.
     #[inline]
     pub fn add(&mut self, place: Place, at: Ps, ps: Ps) {

@@ -123,7 +123,7 @@ fn age_queue<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq, now: u64) -> 
     let running = queue.curr.is_some();
     let aged = pelt::update_load_avg_cfs_rq(now, &mut queue.avg, weight, runnable, running);
     if aged {
-        cx.span(Func::AccumulateSum, |_| ());
+        cx.host.call(Func::AccumulateSum);
     }
     changed |= aged;
     if changed {
@@ -293,7 +293,7 @@ fn age_entity<H: Host>(
     };
     let changed = pelt::update_load_avg_se(now, &mut se.avg, se.on_rq, runnable, running, weight);
     if changed {
-        cx.span(Func::AccumulateSum, |_| ());
+        cx.host.call(Func::AccumulateSum);
     }
     cx.touch_mixed(object, READS, e::AVG);
     changed
