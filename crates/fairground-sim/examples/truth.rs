@@ -1,5 +1,5 @@
 //! Recorded cases beside simulated ones: `truth DIR [GLOB] [-v] [-t]`; with `-v` every row, else
-//! misses; with `-t` the tracepoints of the first seed.
+//! misses; with `-t` the tracepoints of the first seed; with `-s=N` seed N alone.
 use std::path::Path;
 
 use fairground_sim::machine_file::Machine;
@@ -10,15 +10,18 @@ fn main() {
     let dir = Path::new(&args[0]);
     let glob = args.get(1).map_or("*", String::as_str);
     let all = args.iter().any(|a| a == "-v");
+    let seed = args.iter().find_map(|a| a.strip_prefix("-s="));
+    let seed: Option<u64> = seed.map(|n| n.parse().expect("-s=N: N a number"));
+    let seeds = seed.map_or_else(|| vec![1, 2, 3, 4, 5], |seed| vec![seed]);
     let machine = Machine::from_path_or_id(truth::simulate::MACHINE).expect("a machine");
     let mut table = Vec::new();
     for name in truth::names(dir, glob).unwrap_or_else(|e| panic!("{e}")) {
         let truth = truth::load(dir, &name).unwrap_or_else(|e| panic!("{e}"));
         if args.iter().any(|a| a == "-t") {
-            trace(&truth, &machine);
+            trace(&truth, &machine, seeds[0]);
             continue;
         }
-        let rows = truth::check(&truth, &machine, &[1, 2, 3, 4, 5]);
+        let rows = truth::check(&truth, &machine, &seeds);
         let rows = rows.unwrap_or_else(|e| panic!("{name}: {e}"));
         for row in &rows {
             if all || row.verdict == Verdict::Miss {
@@ -42,7 +45,7 @@ fn main() {
     }
 }
 
-fn trace(truth: &truth::Truth, machine: &Machine) {
+fn trace(truth: &truth::Truth, machine: &Machine, seed: u64) {
     let edges = &truth.recorded.hist_edges_us;
     let bench = truth::Bench::new(
         &truth.case,
@@ -51,7 +54,7 @@ fn trace(truth: &truth::Truth, machine: &Machine) {
         edges,
     );
     let bench = bench.unwrap_or_else(|e| panic!("{e}"));
-    let lines = bench.trace(1).unwrap_or_else(|e| panic!("{e}"));
+    let lines = bench.trace(seed).unwrap_or_else(|e| panic!("{e}"));
     for (us, cpu, what) in lines {
         println!("{us:>14.3} [{cpu}] {what}");
     }

@@ -13,6 +13,8 @@ pub enum Purpose {
     Start,
     /// When each domain was balanced last, at the start.
     BalancePhase,
+    /// How long a hypervisor takes each CPU away.
+    HostGaps,
     /// Durations drawn by one task.
     Task(u32),
 }
@@ -24,6 +26,7 @@ pub fn generator(seed: u64, purpose: Purpose) -> Generator {
         Purpose::Scheduler => 1,
         Purpose::Start => 2,
         Purpose::BalancePhase => 3,
+        Purpose::HostGaps => 4,
         Purpose::Task(id) => 16 + u64::from(id),
     };
     // `seed_from_u64` spreads its argument; an odd multiplier keeps (seed, stream) pairs apart.

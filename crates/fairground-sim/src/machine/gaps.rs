@@ -4,74 +4,127 @@
 //! The guest's clock runs on, so the scheduler charges the moment to the running task, but its
 //! program does not advance. Only computing is stretched here; kernel code is not.
 //!
-//! With a gap of length L at the begin of each period G, progress since the grid's begin is P(t) =
-//! floor(t / G) (G - L) + max(0, t mod G - L); both directions are closed forms, so gaps cost no
-//! events.
+//! Gaps begin on a grid and differ in length: a file with percentiles of the length has them drawn
+//! once for each CPU, [`DRAWN`] in turn. Sums over them are kept, so the way from work to time and
+//! back is a division and a search, and gaps cost no events.
 
 use crate::cache::{NS, Ps};
 use crate::machine_file::Machine;
 use crate::rng::Generator;
 
+/// How many lengths are drawn before they come again (a second of a host's tick of 1 ms).
+const DRAWN: u64 = 1024;
+
+/// Percentiles of the length in a machine file, and the share of gaps below each, in 1/1000.
+const PERCENTILES: [(&str, u64); 5] = [
+    ("host_gap_least", 0),
+    ("host_gap", 500),
+    ("host_gap_p90", 900),
+    ("host_gap_p99", 990),
+    ("host_gap_most", 1000),
+];
+
 /// The grid of gaps of one CPU.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Gaps {
     every: Ps,
-    length: Ps,
+    /// What a program has done when the first, second, ... period has passed; begins with 0. None
+    /// at all without gaps.
+    done: Vec<Ps>,
     /// Time since the grid's begin at time zero.
     phase: Ps,
 }
 
 impl Gaps {
     /// Of a CPU of `machine`; none unless its file says so (`kernel_ops.host_gap` in ns, once in
-    /// `kernel_ops.host_gap_every`).
-    pub fn new(machine: &Machine, rng: &mut Generator) -> Self {
-        let ps = |name: &str| {
-            let ns = machine.kernel_op_ns(name).unwrap_or(0.0);
-            (ns * NS as f64).round() as Ps
+    /// `kernel_ops.host_gap_every`). Lengths are drawn from `lengths`.
+    pub fn new(machine: &Machine, rng: &mut Generator, lengths: &mut Generator) -> Self {
+        let known = |name: &str| {
+            let ns = machine.kernel_op_ns(name)?;
+            Some((ns * NS as f64).round() as Ps)
         };
-        let (every, length) = (ps("host_gap_every"), ps("host_gap"));
-        if length == 0 || every <= length {
+        let (every, middle) = (known("host_gap_every"), known("host_gap"));
+        let (Some(every), Some(middle)) = (every, middle) else {
+            return Self::default();
+        };
+        if middle == 0 || every <= middle {
             return Self::default();
         }
         let phase = rng.below(every);
-        Self {
-            every,
-            length,
-            phase,
+        let points: Option<Vec<_>> = PERCENTILES
+            .iter()
+            .map(|(name, share)| known(name).map(|length| (*share, length)))
+            .collect();
+        match points {
+            None => Self::with(every, phase, std::iter::once(middle)),
+            Some(points) => {
+                let drawn = (0..DRAWN).map(|_| draw(&points, lengths).min(every - 1));
+                Self::with(every, phase, drawn)
+            }
         }
+    }
+
+    fn with(every: Ps, phase: Ps, lengths: impl Iterator<Item = Ps>) -> Self {
+        let mut done = vec![0];
+        let mut sum = 0;
+        for length in lengths {
+            sum += every - length;
+            done.push(sum);
+        }
+        Self { every, done, phase }
     }
 
     /// When a program that computes from `from` on has advanced by `work`.
     #[inline]
     pub fn after(&self, from: Ps, work: Ps) -> Ps {
-        if self.length == 0 {
+        let Some((&round, before)) = self.done.split_last() else {
             return from + work;
-        }
-        let goal = self.progress(from + self.phase) + work;
-        let each = self.every - self.length;
-        let (full, rest) = (goal / each, goal % each);
-        let at = if rest == 0 {
-            // Done just before the next gap, not after it.
-            full * self.every
-        } else {
-            full * self.every + self.length + rest
         };
+        let goal = self.progress(from + self.phase) + work;
+        let periods = before.len() as u64;
+        let (rounds, left) = (goal / round, goal % round);
+        // The last period that begins with less done; if none, it is done just before the next
+        // gap, not after it.
+        let within = match self.done.partition_point(|done| *done < left) {
+            0 => 0,
+            next => {
+                let gap = self.every - (self.done[next] - self.done[next - 1]);
+                (next - 1) as u64 * self.every + gap + (left - self.done[next - 1])
+            }
+        };
+        let at = rounds * periods * self.every + within;
         at.saturating_sub(self.phase).max(from)
     }
 
     /// How far a program advances between two points in time.
     #[inline]
     pub fn advance(&self, from: Ps, to: Ps) -> Ps {
-        if self.length == 0 {
+        if self.done.is_empty() {
             return to - from;
         }
         self.progress(to + self.phase) - self.progress(from + self.phase)
     }
 
     fn progress(&self, t: Ps) -> Ps {
+        let periods = self.done.len() as u64 - 1;
         let (full, rest) = (t / self.every, t % self.every);
-        full * (self.every - self.length) + rest.saturating_sub(self.length)
+        let (rounds, i) = (full / periods, (full % periods) as usize);
+        let (done, next) = (self.done[i], self.done[i + 1]);
+        let gap = self.every - (next - done);
+        rounds * self.done[self.done.len() - 1] + done + rest.saturating_sub(gap)
     }
+}
+
+/// A length from the distribution whose percentiles are `points`, straight lines between them.
+fn draw(points: &[(u64, Ps)], rng: &mut Generator) -> Ps {
+    const FINE: u64 = 1 << 10;
+    let at = rng.below(1000 * FINE);
+    let line = points
+        .windows(2)
+        .find(|line| at < line[1].0 * FINE)
+        .unwrap_or(&points[points.len() - 2..]);
+    let ((from, low), (to, high)) = (line[0], line[1]);
+    low + high.saturating_sub(low) * (at - from * FINE) / ((to - from) * FINE)
 }
 
 #[cfg(test)]
@@ -80,12 +133,9 @@ mod tests {
 
     #[test]
     fn the_time_for_work_is_the_time_in_which_it_is_done() {
-        let gaps = Gaps {
-            every: 1000,
-            length: 60,
-            phase: 130,
-        };
+        let alike = Gaps::with(1000, 130, std::iter::once(60));
         for from in 0..2500 {
+            let gaps = &alike;
             for work in [1, 7, 800, 939, 940, 941, 5000] {
                 let to = gaps.after(from, work);
                 assert_eq!(gaps.advance(from, to), work, "{from} {work}");
@@ -99,5 +149,32 @@ mod tests {
         let none = Gaps::default();
         assert_eq!(none.after(5, 10), 15);
         assert_eq!(none.advance(5, 15), 10);
+    }
+
+    #[test]
+    fn gaps_of_many_lengths_give_back_the_work_too() {
+        let gaps = Gaps::with(1000, 370, [60, 10, 400, 0, 90].into_iter());
+        for from in (0..12_000).step_by(7) {
+            for work in [1, 7, 590, 600, 601, 990, 4440, 4441, 30_000] {
+                let to = gaps.after(from, work);
+                assert_eq!(gaps.advance(from, to), work, "{from} {work}");
+                assert!(to == from || gaps.advance(from, to - 1) < work, "{from} {work}");
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_are_as_their_percentiles_say() {
+        let points = [(0, 2200), (500, 6100), (900, 8700), (990, 22_800), (1000, 80_000)];
+        let mut rng = crate::rng::generator(1, crate::rng::Purpose::HostGaps);
+        let mut drawn: Vec<_> = (0..20_000).map(|_| draw(&points, &mut rng)).collect();
+        drawn.sort_unstable();
+        let near = |share: usize, length: Ps| {
+            let got = drawn[drawn.len() * share / 1000];
+            assert!(got.abs_diff(length) * 20 < length, "{share}: {got} for {length}");
+        };
+        near(500, 6100);
+        near(900, 8700);
+        assert!(drawn[0] >= 2200 && drawn[drawn.len() - 1] <= 80_000);
     }
 }

@@ -156,8 +156,9 @@ impl<'a> Sim<'a> {
 
     /// All CPUs alike.
     fn idle_since_boot(&mut self, machine: &machine_file::Machine) {
+        let mut lengths = generator(self.seed, Purpose::HostGaps);
         for cpu in &mut self.cpus {
-            cpu.gaps = super::gaps::Gaps::new(machine, &mut self.start_rng);
+            cpu.gaps = super::gaps::Gaps::new(machine, &mut self.start_rng, &mut lengths);
         }
         for rq in &mut self.rqs {
             rq.idle_stamp = 1;
