@@ -4,7 +4,7 @@ use fairground_report::Saved;
 use fairground_sim::machine_file::{Machine, hwloc};
 use fairground_sim::spec::Scenario;
 use fairground_sim::truth::smp::{self, Recording as Decisions};
-use fairground_sim::truth::{Case, Recorded, costs, into_workload};
+use fairground_sim::truth::{Case, Others, Recorded, costs, into_workload};
 use fairground_sim::workload::Env;
 use fairground_trace::derive::workload::Source;
 use fairground_trace::derive::{Attributes, Logs, Trim, cause, derive, pins};
@@ -150,7 +150,7 @@ fn case(data: &[u8]) -> bool {
         Ok(case) => {
             if !case.is_benchmark() {
                 // A refusal is an answer.
-                drop(into_workload::prepare(&case, &into_workload::Others::new()));
+                drop(into_workload::prepare(&case, &Others::default()));
             }
             true
         }

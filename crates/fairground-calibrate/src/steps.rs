@@ -255,6 +255,11 @@ impl Run<'_> {
             let every = (1e9 / beyond).round();
             let figures = &mut self.out.figures;
             figures.derived("kernel_ops.host_gap_every", every, "ns", &note);
+            let kept = format!("as host_gap, of {} gaps", gaps.len());
+            for (name, share) in [("least", 0.0), ("p90", 0.9), ("p99", 0.99), ("most", 1.0)] {
+                let value = percentile(gaps, share);
+                figures.derived(&format!("kernel_ops.host_gap_{name}"), value, "ns", &kept);
+            }
         } else {
             let note = format!("{note}, {rate:.0} a second: the tick with all that it does");
             self.put("kernel_ops.busy_loop_gap", length, "ns", &note);

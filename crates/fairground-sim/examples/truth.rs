@@ -49,7 +49,7 @@ fn trace(truth: &truth::Truth, machine: &Machine, seed: u64) {
     let edges = &truth.recorded.hist_edges_us;
     let bench = truth::Bench::new(
         &truth.case,
-        &truth.recorded.others(),
+        &truth::Others::of(&truth.case, &truth.recorded),
         machine.clone(),
         edges,
     );

@@ -2,7 +2,8 @@
 //! adds up; what makes no sense is refused in a sentence.
 
 use fairground_sim::machine_file::Machine;
-use fairground_sim::truth::into_workload::{Others, prepare};
+use fairground_sim::truth::Others;
+use fairground_sim::truth::into_workload::prepare;
 use fairground_sim::truth::recorded::Run;
 use fairground_sim::truth::simulate::{Bench, MACHINE};
 use fairground_sim::truth::{Case, Truth};
@@ -203,7 +204,7 @@ fn a_sampler_writes_events_when_it_has_woken() {
             {"at_us": 20500, "cgroup": "/g", "file": "cpu.shares", "value": 7},
             {"at_us": 20501, "cgroup": "/g", "file": "cpu.weight", "value": 7}]"#;
         let case = Case::parse(&text(&hog, &format!("{groups}{more}"))).expect("a case");
-        let prepared = prepare(&case, &Others::new()).expect("a workload");
+        let prepared = prepare(&case, &Others::default()).expect("a workload");
         let events = prepared.workload.events.iter();
         events.map(|e| (e.at_ns - prepared.t0_ns) / 1000).collect()
     };

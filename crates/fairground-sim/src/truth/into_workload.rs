@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use super::case::{Case, Flag, PolicyWords, Shares, Spawn, Step, TaskWords, Write};
 use super::control_files::{Files, quota, shares};
+use super::others::Others;
 use crate::workload::program::{
     Cgroup, Chan, ChanKind, Dur, Event, FOREVER, Ns, Op, Policy, Program, TaskTemplate, Until,
     Workload,
@@ -16,19 +17,14 @@ use crate::workload::program::{
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
 
-/// How long other threads of the recorded machine run at a time, ns: kernel threads on a CPU of a
-/// case on one CPU, where nothing else was; and whatever came to cases on both. Means over the
-/// stretches of others in all traces (8 and 35 us). How much time they took, a case says itself
-/// ([`Others`]).
+/// How long other threads of the recorded machine run at a time, ns, where a case does not say it
+/// ([`Others`]): kernel threads on a CPU of a case on one CPU, where nothing else was; and whatever
+/// came to cases on both. Means over the stretches of others in all traces (8 and 35 us).
 const KTHREAD_NS: Ns = 8 * US;
 const STRANGER_NS: Ns = 35 * US;
 
 /// When the sampler reads for the first time, us after T0.
 const FIRST_SAMPLE_US: u64 = 500;
-
-/// Share of each CPU that tasks outside the case took in the recording: an input of the case, as
-/// the machine was not idle.
-pub type Others = BTreeMap<u32, f64>;
 
 /// A case as the machine takes it.
 #[derive(Clone, Debug)]
@@ -343,6 +339,8 @@ impl Builder<'_> {
             [one] => (Some(one), KTHREAD_NS),
             _ => (None, STRANGER_NS),
         };
+        let known = self.others.stretch_us;
+        let run = known.map_or(run, |us| ((us * US as f64) as Ns).max(1));
         let ops = vec![
             Op::LoopStart { count: FOREVER },
             Op::Sleep(Dur::Exp {
@@ -357,7 +355,7 @@ impl Builder<'_> {
 
     /// What others took of a CPU; at most half of it.
     fn share(&self, cpu: u32) -> f64 {
-        self.others.get(&cpu).copied().unwrap_or(0.0).min(0.5)
+        self.others.share.get(&cpu).copied().unwrap_or(0.0).min(0.5)
     }
 
     /// The recorder's own threads.

@@ -15,6 +15,7 @@
 //! | `row` | a row and its verdict |
 //! | `reasons` | why a number is missed |
 //! | `compare` | recorded beside simulated |
+//! | `others` | what ran beside a case |
 //! | `inputs` | cases that have set figures of the model |
 //! | `benchmark` | cases that are a benchmark's command line |
 //! | `traced` | what the tracer saw of benchmarks |
@@ -33,6 +34,7 @@ pub mod into_workload;
 mod kernel;
 pub mod measure;
 mod numbers;
+pub mod others;
 pub mod reasons;
 pub mod recorded;
 pub mod replay;
@@ -48,6 +50,7 @@ use std::path::Path;
 
 pub use case::Case;
 pub use compare::compare;
+pub use others::Others;
 pub use recorded::Recorded;
 pub use row::{Row, Sample, Tally, Verdict};
 pub use simulate::Bench;
@@ -232,10 +235,13 @@ pub fn check(truth: &Truth, machine: &Machine, seeds: &[u64]) -> Result<Vec<Row>
         return benchmark::check(&truth.case, &truth.recorded, machine, seeds);
     }
     let edges = &truth.recorded.hist_edges_us;
-    let others = truth.recorded.others();
+    let others = Others::of(&truth.case, &truth.recorded);
     let bench = Bench::new(&truth.case, &others, machine.clone(), edges)?;
     let simulated: Result<Vec<_>, _> = seeds.iter().map(|seed| bench.run(*seed)).collect();
     let mut rows = compare(&truth.case, &truth.recorded.runs, &simulated?);
+    if others.stretch_us.is_some() {
+        rows.iter_mut().for_each(skip_all_switches);
+    }
     if let Some(files) = &truth.pelt {
         let report = replay::replay(&truth.case, files)
             .map_err(|wrong| format!("{}: {}", wrong.file, wrong.what))?;
@@ -243,6 +249,18 @@ pub fn check(truth: &Truth, machine: &Machine, seeds: &[u64]) -> Result<Vec<Row>
     }
     Ok(rows)
 }
+
+/// Where others ran as often as recorded, the sum of their switches and those of the tasks, which
+/// are compared one by one, is no test.
+fn skip_all_switches(row: &mut Row) {
+    if row.metric.starts_with("cpus.") && row.metric.ends_with(".switches") {
+        row.verdict = Verdict::Skipped;
+        row.reason = Some(OTHERS_ARE_INPUT.into());
+    }
+}
+
+const OTHERS_ARE_INPUT: &str =
+    "how often others ran beside the case is an input; switches of the tasks are compared";
 
 /// Whether `text` fits a pattern with `*` (any text) and `?` (any character).
 fn fits(pattern: &[u8], text: &[u8]) -> bool {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::case::Case;
+use super::case::{Case, TaskWords};
 use super::control_files::LIMITS;
 use super::recorded::{Dist, Run, TaskRun};
 
@@ -100,7 +100,11 @@ impl<'a> Scope<'a> {
             .iter()
             .map(|cpu| (*cpu, run.cpus.get(cpu)))
             .collect();
-        let free = self.case.tasks.iter().any(|t| self.spans_cpus(&t.name));
+        let spans = |t: &TaskWords| self.spans_cpus(&t.name);
+        let pins = |t: &TaskWords| t.affinity.as_ref().is_some_and(|a| a.len() == 1);
+        let tasks = &self.case.tasks;
+        // A task that is bound to one of them tells CPUs apart.
+        let free = tasks.iter().any(spans) && !tasks.iter().any(pins);
         if free {
             // Which of two alike CPUs it is was decided before the case.
             cpus.sort_by_key(|(_, run)| std::cmp::Reverse(run.map_or(0, |r| r.switches)));
@@ -136,7 +140,7 @@ impl<'a> Scope<'a> {
 
 /// Tasks that differ in name and start only.
 fn alike(case: &Case) -> BTreeMap<String, String> {
-    let same = |a: &super::case::TaskWords, b: &super::case::TaskWords| {
+    let same = |a: &TaskWords, b: &TaskWords| {
         (
             a.policy,
             a.nice,
@@ -153,7 +157,7 @@ fn alike(case: &Case) -> BTreeMap<String, String> {
             &b.program,
         )
     };
-    let class = |t: &super::case::TaskWords| {
+    let class = |t: &TaskWords| {
         let members = case.tasks.iter().filter(|o| same(t, o));
         members
             .map(|o| o.name.as_str())

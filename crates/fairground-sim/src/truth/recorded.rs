@@ -190,27 +190,6 @@ pub struct CpuRun {
 }
 
 impl Recorded {
-    /// Share of each CPU that tasks outside the case took in the first run, which is the one that
-    /// was disturbed least; in the others the time of a management task is not exact.
-    #[must_use]
-    pub fn others(&self) -> BTreeMap<u32, f64> {
-        let run = self.runs.first();
-        let cpus = run
-            .into_iter()
-            .flat_map(|r| r.cpus.iter().map(move |c| (r.window_us, c)));
-        let share = |(window_us, (cpu, run)): (f64, (&u32, &CpuRun))| {
-            (
-                *cpu,
-                if window_us > 0.0 {
-                    run.other_us / window_us
-                } else {
-                    0.0
-                },
-            )
-        };
-        cpus.map(share).collect()
-    }
-
     /// Whether it is the result of `case`, and holds something to compare with.
     pub(super) fn fits(&self, case: &Case) -> Result<(), String> {
         if self.case != case.name {

@@ -7,8 +7,9 @@ use fairground::policy::Features;
 use fairground::value::{TaskId, TgId};
 
 use super::case::{Case, Step, TaskWords, each_step};
-use super::into_workload::{KIDS, Others, Prepared, prepare};
+use super::into_workload::{KIDS, Prepared, prepare};
 use super::measure::{Context, measure};
+use super::others::Others;
 use super::recorded::Run;
 use crate::cache::NS;
 use crate::machine::{Setup, Sim};
