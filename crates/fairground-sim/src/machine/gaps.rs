@@ -158,20 +158,32 @@ mod tests {
             for work in [1, 7, 590, 600, 601, 990, 4440, 4441, 30_000] {
                 let to = gaps.after(from, work);
                 assert_eq!(gaps.advance(from, to), work, "{from} {work}");
-                assert!(to == from || gaps.advance(from, to - 1) < work, "{from} {work}");
+                assert!(
+                    to == from || gaps.advance(from, to - 1) < work,
+                    "{from} {work}"
+                );
             }
         }
     }
 
     #[test]
     fn lengths_are_as_their_percentiles_say() {
-        let points = [(0, 2200), (500, 6100), (900, 8700), (990, 22_800), (1000, 80_000)];
+        let points = [
+            (0, 2200),
+            (500, 6100),
+            (900, 8700),
+            (990, 22_800),
+            (1000, 80_000),
+        ];
         let mut rng = crate::rng::generator(1, crate::rng::Purpose::HostGaps);
         let mut drawn: Vec<_> = (0..20_000).map(|_| draw(&points, &mut rng)).collect();
         drawn.sort_unstable();
         let near = |share: usize, length: Ps| {
             let got = drawn[drawn.len() * share / 1000];
-            assert!(got.abs_diff(length) * 20 < length, "{share}: {got} for {length}");
+            assert!(
+                got.abs_diff(length) * 20 < length,
+                "{share}: {got} for {length}"
+            );
         };
         near(500, 6100);
         near(900, 8700);

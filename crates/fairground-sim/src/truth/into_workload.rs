@@ -1,8 +1,8 @@
 //! From a case to a workload for the simulated machine, with the times at which its tasks start.
 //!
-//! What the recorder itself does around the case (`ktmain`) is part of it: a helper that keeps
-//! CPU 1 busy before the window of a one-CPU case, and the thread that takes samples. So are the
-//! threads of a live system that cut stretches and wake-ups short; they are not tasks of the case.
+//! What the recorder itself does is part of it: when it makes the threads and begins the window,
+//! and the thread that takes samples. So are the threads of a live system that cut stretches and
+//! wake-ups short; they are not tasks of the case.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use super::case::{Case, Flag, PolicyWords, Shares, Spawn, Step, TaskWords, Write
 use super::control_files::{Files, quota, shares};
 use super::others::Others;
 use crate::workload::program::{
-    Cgroup, Chan, ChanKind, Dur, Event, FOREVER, Ns, Op, Policy, Program, TaskTemplate, Until,
-    Workload,
+    Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, FOREVER, Ns, Op, Policy, Program,
+    TaskTemplate, Until, Workload,
 };
 
 const US: Ns = 1_000;
@@ -22,6 +22,10 @@ const MS: Ns = 1_000_000;
 /// came to cases on both. Means over the stretches of others in all traces (8 and 35 us).
 const KTHREAD_NS: Ns = 8 * US;
 const STRANGER_NS: Ns = 35 * US;
+
+/// The recorder makes its threads one by one, from a tick on, and naps for half a millisecond
+/// before it looks whether one is ready.
+const CREATION_NS: Ns = 550 * US;
 
 /// When the sampler reads for the first time, us after T0.
 const FIRST_SAMPLE_US: u64 = 500;
@@ -62,8 +66,12 @@ struct Builder<'a> {
 pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
     let duration_us = case.duration_us.ok_or("no duration_us")?;
     let tick_ns = case.machine.tick_ns();
-    // All threads are there and asleep at time zero; the recorder rounds T0 up to a tick.
-    let t0_ns = (case.settle_ms * MS).next_multiple_of(tick_ns);
+    // All threads are made from time zero on. The recorder takes `settle_ms` for microseconds, as
+    // its traces show: creations up to T0, naps of threads that wait for T0, and load averages of
+    // new tasks. It takes the next tick for T0, and only then do threads learn when to start.
+    let told_ns = case.tasks.len() as Ns * CREATION_NS;
+    let settled_ns = told_ns + case.settle_ms * US + 1;
+    let t0_ns = settled_ns.max(4 * MS).next_multiple_of(tick_ns);
     let mut b = Builder {
         case,
         others,
@@ -77,6 +85,7 @@ pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
     b.workload.duration = Until::Time(t0_ns + duration_us * US);
     b.groups()?;
     b.events()?;
+    b.bursts_after_quotas();
     for (number, parties) in &case.barriers {
         let next = b.barriers.len() as u32;
         b.barriers.insert(*number, next);
@@ -93,10 +102,7 @@ pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
         b.task(task, mark)
             .map_err(|e| format!("task '{}': {e}", task.name))?;
         let start = t0_ns as i64 + task.start_us * US as i64;
-        if start < 0 {
-            return Err(format!("task '{}' starts before the settling", task.name));
-        }
-        starts_ns.push(start as Ns);
+        starts_ns.push(start.max(told_ns as i64) as Ns);
     }
     if case.tasks.is_empty() {
         return Err("no tasks".into());
@@ -178,6 +184,22 @@ impl Builder<'_> {
             });
         }
         Ok(())
+    }
+
+    /// The recorder writes a burst after the quota, and each write fills the pool once more.
+    fn bursts_after_quotas(&mut self) {
+        for (cgroup, group) in (0..).zip(&mut self.workload.cgroups) {
+            let burst = std::mem::take(&mut group.burst_ns);
+            if burst > 0 {
+                let write = CgroupWrite::Burst(burst);
+                let write = Event {
+                    at_ns: 1,
+                    cgroup,
+                    write,
+                };
+                self.workload.events.push(write);
+            }
+        }
     }
 
     /// When an event is written: by the recorder's main thread at its time, in a case with a
@@ -360,11 +382,6 @@ impl Builder<'_> {
 
     /// The recorder's own threads.
     fn recorder(&mut self, starts_ns: &mut Vec<Ns>) {
-        if self.case.cpus_used() == [1] && self.t0_ns >= 60 * MS {
-            let ops = vec![Op::Run(Dur::Const(54 * MS)), Op::SleepUntil(60_000 * MS)];
-            self.own_thread("ktmain", Some(1), ops);
-            starts_ns.push(self.t0_ns - 60 * MS);
-        }
         if let Some(sampler) = self.case.sampler {
             let every = sampler.every_us.max(1) * US;
             let read = (self.share(sampler.cpu) * every as f64) as Ns;
