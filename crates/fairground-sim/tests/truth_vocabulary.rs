@@ -21,7 +21,10 @@ fn text(tasks: &str, more: &str) -> String {
 fn runs(tasks: &str, more: &str) -> Result<Vec<Run>, String> {
     let case = Case::parse(&text(tasks, more))?;
     let machine = Machine::from_path_or_id(MACHINE).expect("the recorded machine");
-    let others = [(0, 0.01), (1, 0.0001)].into();
+    let others = Others {
+        share: [(0, 0.01), (1, 0.0001)].into(),
+        stretch_us: None,
+    };
     let bench = Bench::new(&case, &others, machine, &[0.0, 10.0, 100.0, 1000.0])?;
     [1, 2].into_iter().map(|seed| bench.run(seed)).collect()
 }
@@ -262,7 +265,6 @@ fn nonsense_is_refused_in_a_sentence() {
         (task("a", r#""cgroup": "/x","#, ""), String::new()),
         (task("a", r#""affinity": [0, 7],"#, ""), String::new()),
         (task("a", r#""nice": -21,"#, ""), String::new()),
-        (task("a", r#""start_us": -900000,"#, ""), String::new()),
         (format!("{good}, {good}"), String::new()),
         (String::new(), String::new()),
         (good.clone(), r#""cgroups": [{"path": "/a/b"}]"#.to_string()),

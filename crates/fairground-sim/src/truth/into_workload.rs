@@ -85,7 +85,6 @@ pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
     b.workload.duration = Until::Time(t0_ns + duration_us * US);
     b.groups()?;
     b.events()?;
-    b.bursts_after_quotas();
     for (number, parties) in &case.barriers {
         let next = b.barriers.len() as u32;
         b.barriers.insert(*number, next);
@@ -118,6 +117,7 @@ pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
     }
     b.recorder(&mut starts_ns);
     b.strangers(&mut starts_ns);
+    b.bursts_after_quotas()?;
     b.workload.validate()?;
     Ok(Prepared {
         workload: b.workload,
@@ -187,19 +187,22 @@ impl Builder<'_> {
     }
 
     /// The recorder writes a burst after the quota, and each write fills the pool once more.
-    fn bursts_after_quotas(&mut self) {
+    fn bursts_after_quotas(&mut self) -> Result<(), String> {
+        self.workload.validate()?;
+        let mut writes = Vec::new();
         for (cgroup, group) in (0..).zip(&mut self.workload.cgroups) {
             let burst = std::mem::take(&mut group.burst_ns);
             if burst > 0 {
                 let write = CgroupWrite::Burst(burst);
-                let write = Event {
+                writes.push(Event {
                     at_ns: 1,
                     cgroup,
                     write,
-                };
-                self.workload.events.push(write);
+                });
             }
         }
+        self.workload.events.splice(0..0, writes);
+        Ok(())
     }
 
     /// When an event is written: by the recorder's main thread at its time, in a case with a

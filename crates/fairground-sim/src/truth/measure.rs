@@ -124,7 +124,11 @@ impl<'a> Analysis<'a> {
                 };
                 *by_cpu.entry(cpu.0).or_default() += 1;
             }
-            Event::Migrate { task, .. } => {
+            Event::Migrate { task, from, .. } => {
+                // The kernel's stopper takes the CPU from a task that it moves away.
+                if self.running[from.idx()].0 == Some(task) {
+                    self.switch(at, from.idx(), Some(task), true, None);
+                }
                 if let Some(tally) = self.of(task).filter(|_| inside) {
                     tally.run.migrations += 1;
                 }
