@@ -9,6 +9,9 @@ use super::recorded::{Recorded, TaskRun};
 /// Up to this part of its time a CPU counts as never idle: its first wait for the case.
 const IDLE_AT_START: f64 = 0.005;
 
+/// Between these a stretch of others is taken as it is, us: a switch takes half a microsecond.
+const STRETCH_US: (f64, f64) = (0.5, 1e6);
+
 /// What tasks outside the case took in the first recorded run, which was disturbed least; in the
 /// others the time of a management task is not exact.
 #[derive(Clone, Debug, Default)]
@@ -32,15 +35,51 @@ impl Others {
         let used = case.cpus_used();
         let cpus = || used.iter().filter_map(|cpu| run.cpus.get(cpu));
         let busy = cpus().all(|cpu| cpu.idle_us <= IDLE_AT_START * run.window_us);
-        let all: u64 = cpus().map(|cpu| cpu.switches).sum();
-        let away = |task: &TaskRun| task.switches_voluntary + task.switches_involuntary;
-        let own: u64 = run.tasks.values().map(away).sum();
+        let all = cpus().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.switches));
+        let own = run
+            .tasks
+            .values()
+            .flat_map(away)
+            .fold(0, u64::saturating_add);
         let took: f64 = cpus().map(|cpu| cpu.other_us).sum();
         let sampled = case.sampler.is_some_and(|s| used.contains(&s.cpu));
         let known = busy && !sampled && all > own && took > 0.0;
         Self {
             share: share.collect(),
-            stretch_us: known.then(|| took / (all - own) as f64),
+            stretch_us: known
+                .then(|| (took / (all - own) as f64).clamp(STRETCH_US.0, STRETCH_US.1)),
         }
+    }
+}
+
+/// Switches away from a task, by kind.
+fn away(task: &TaskRun) -> [u64; 2] {
+    [task.switches_voluntary, task.switches_involuntary]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(switches: u64, idle_us: f64) -> Option<f64> {
+        let case = r#"{"format": "kernel-truth/1", "name": "n", "kind": "k",
+            "machine": {"cpus": 2}, "duration_us": 1000000, "tasks": [{"name": "a",
+            "affinity": [1], "program": [{"hog": true}]}]}"#;
+        let result = format!(
+            r#"{{"format": "kernel-truth/1", "case": "n", "hist_edges_us": [], "runs": [{{
+            "window_us": 1000000, "cpus": {{"1": {{"switches": {switches}, "idle_us": {idle_us},
+            "other_us": 120}}}}, "tasks": {{"a": {{"switches_involuntary": 6}}}}}}]}}"#
+        );
+        let case = Case::parse(case).expect("a case");
+        let recorded = Recorded::parse(&result).expect("a result");
+        Others::of(&case, &recorded).stretch_us
+    }
+
+    #[test]
+    fn switches_that_are_not_of_the_tasks_say_how_often_others_ran() {
+        assert_eq!(of(16, 20.0), Some(12.0));
+        assert_eq!(of(16, 20_000.0), None, "some are of the idle task");
+        assert_eq!(of(6, 0.0), None);
+        assert_eq!(of(u64::MAX / 2, 0.0), Some(0.5));
     }
 }
