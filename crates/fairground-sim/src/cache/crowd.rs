@@ -130,8 +130,24 @@ fn exponential(u: u16) -> u64 {
             log2 |= 1 << bit;
         }
     }
+    of_log2(log2)
+}
+
+/// `-ln(u / 65536)` in 1/65536, for the logarithm of `u` to base 2 in 1/65536.
+#[inline]
+fn of_log2(log2: u64) -> u64 {
     // ln 2 in 1/65536 is 45426.
     (((16 << 16) - log2) * 45_426) >> 16
+}
+
+/// Whether `time` is less than [`exponential`] of `u`. Between which powers of two `u` is mostly
+/// says so already.
+fn is_shorter(time: u64, u: u16) -> bool {
+    let whole = u64::from(u.max(1).ilog2()) << 16;
+    if time >= of_log2(whole) {
+        return false;
+    }
+    time < of_log2(whole | 0xffff) || time < exponential(u)
 }
 
 impl Cache {
@@ -182,7 +198,7 @@ impl Cache {
         (crowd.toucher, crowd.touched) = (core as u16, now);
         let interval = crowd.interval(began);
         let waited = now.saturating_sub(from);
-        if interval >= RARELY || (waited << 16) / interval.max(1) < exponential(dice.0) {
+        if interval >= RARELY || is_shorter((waited << 16) / interval.max(1), dice.0) {
             return;
         }
         let (other, words) = match usize::from(crowd.last.0) == core {
@@ -225,6 +241,16 @@ mod tests {
         }
         let mean = all.sum::<f64>() / 65535.0;
         assert!((mean - 1.0).abs() < 1e-3, "{mean}");
+    }
+
+    #[test]
+    fn a_time_is_shorter_as_the_interval_says() {
+        for u in 0..=u16::MAX {
+            let e = exponential(u);
+            for time in [0, e / 2, e.saturating_sub(1), e, e + 1, 2 * e, 1 << 40] {
+                assert_eq!(is_shorter(time, u), time < e, "{u} {time}");
+            }
+        }
     }
 
     #[test]

@@ -117,8 +117,11 @@ impl Ring {
     /// interval is forgotten, which serves who comes in it at once.
     #[cold]
     fn forget(&mut self, horizon: Ps) {
-        let over = self.busy.partition_point(|(_, to)| *to <= horizon);
-        self.busy.drain(..over);
+        // In order, so if the first is not over none is.
+        if self.busy.first().is_some_and(|(_, to)| *to <= horizon) {
+            let over = self.busy.partition_point(|(_, to)| *to <= horizon);
+            self.busy.drain(..over);
+        }
         if self.busy.len() <= MOST {
             return;
         }

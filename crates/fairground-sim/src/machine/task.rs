@@ -67,35 +67,44 @@ pub enum Stage {
     Granted,
 }
 
-/// One task.
+/// One task, in the order of use.
 #[derive(Debug)]
+#[repr(C)]
 pub struct SimTask {
-    /// Its template.
-    pub template: u32,
+    /// Computing left of the current `Run`; `Ps::MAX` for a hog.
+    pub run_left: Ps,
+    /// Start of its time, ns: creation + `start_ns`.
+    pub born_ns: u64,
     /// Its program.
     pub program: u32,
     /// Next operation.
     pub pc: u32,
-    /// Turns left of each open loop.
-    pub loops: [u64; LOOP_DEPTH_MAX],
-    /// Number of open loops.
-    pub depth: u8,
-    /// How far the operation at `pc` is.
-    pub stage: Stage,
+    /// Its template.
+    pub template: u32,
     /// Bytes that the operation still has to move.
     pub left: u32,
-    /// Whether it can run.
-    pub life: Life,
     /// What it waits for.
     pub wait: Wait,
+    /// How far the operation at `pc` is.
+    pub stage: Stage,
+    /// Whether it can run.
+    pub life: Life,
     /// It was woken before it had gone to sleep.
     pub woken: bool,
-    /// Computing left of the current `Run`; `Ps::MAX` for a hog.
-    pub run_left: Ps,
+    /// Its first operation is `execve`.
+    pub execs: bool,
+    /// Number of open loops.
+    pub depth: u8,
+    /// Address space.
+    pub mm: u32,
+    /// The CPU on which it is current.
+    pub on_cpu: Option<u32>,
+    /// When it was switched out for the last time.
+    pub off_cpu_at: Ps,
+    /// Turns left of each open loop.
+    pub loops: [u64; LOOP_DEPTH_MAX],
     /// Its own random numbers.
     pub rng: Generator,
-    /// Start of its time, ns: creation + `start_ns`.
-    pub born_ns: u64,
     /// Next point of its periodic grid, ns.
     pub grid_ns: u64,
     /// When its last timed wait was due, ns.
@@ -118,26 +127,18 @@ pub struct SimTask {
     pub parent: Option<TaskId>,
     /// Children that live.
     pub children: Vec<TaskId>,
-    /// Address space.
-    pub mm: u32,
     /// Mask in the workload's table that it has chosen.
     pub affinity: Option<u32>,
     /// Group in the workload's table.
     pub cgroup: u32,
     /// CPU time charged before the end of the warm-up, ns.
     pub warm_ns: u64,
-    /// When it was switched out for the last time.
-    pub off_cpu_at: Ps,
     /// CPU time charged in all, ns, filled when it exits.
     pub cpu_ns: u64,
     /// How much later than asked its timers may fire, ns.
     pub timer_slack_ns: u64,
-    /// Its first operation is `execve`.
-    pub execs: bool,
     /// The rest of a long system call in which it gave up the CPU.
     pub long: Option<Long>,
-    /// The CPU on which it is current.
-    pub on_cpu: Option<u32>,
 }
 
 impl SimTask {

@@ -28,30 +28,18 @@ use crate::tree::Nodes;
 use crate::value::{CfsId, Cpu, SeId, TaskId, TgId};
 
 /// One CPU's run queue. All fields are `[own]`: touched only by the holder of its lock.
+///
+/// In the order of use: with hundreds of CPUs it matters how many host lines a tick goes to.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Rq {
     /// Whose queue it is.
     pub cpu: Cpu,
-    /// Its clocks.
-    pub clock: RqClock,
-    /// Entities by slot.
-    pub se: Vec<SchedEntity>,
-    /// Task bodies by slot; `None` for group entities and free slots.
-    pub body: Vec<Option<Box<TaskBody>>>,
-    /// Tree nodes by slot.
-    pub nodes: Nodes,
-    free: Vec<SeId>,
-    /// Queues; 0 is the root.
-    pub cfs: Vec<CfsRq>,
-    /// For each task group, its queue here, once made.
-    cfs_of_tg: Vec<Option<CfsId>>,
     /// The running task; `None` = idle.
     pub curr: Option<SeId>,
     /// Queued fair tasks, running one and throttled ones' exclusion included
     /// (`rq->nr_running`).
     pub nr_running: u32,
-    /// Head of the list of queues that have load to decay, children before parents.
-    pub leaf_head: Option<CfsId>,
     /// `TIF_NEED_RESCHED` is set in the `thread_info` of the running task, or of the idle task.
     pub need_resched: bool,
     /// The next switch takes the clock as it is (`RQCF_REQ_SKIP`): whoever asked for it has just
@@ -59,44 +47,59 @@ pub struct Rq {
     pub skip_clock: bool,
     /// The host has been told so.
     pub resched_sent: bool,
-    /// Running average of the length of idle periods, ns.
-    pub avg_idle: u64,
-    /// Since when the CPU is idle, ns; 0 = not.
-    pub idle_stamp: u64,
+    /// The CPU was idle at its last tick or idle-balancing kick.
+    pub idle_balance: bool,
+    /// The stopper runs: no fair task is current, but the CPU is not idle.
+    pub stopped: bool,
+    /// The tick was stopped and the CPU counted in `nohz`.
+    pub nohz_tick_stopped: bool,
     /// Some queue's load has not decayed away.
     pub has_blocked_load: bool,
     /// The stopper is asked to push a task to `push_cpu`.
     pub active_balance: bool,
-    /// Target of active balancing.
-    pub push_cpu: Cpu,
+    /// Entities by slot.
+    pub se: Vec<SchedEntity>,
+    /// Queues; 0 is the root.
+    pub cfs: Vec<CfsRq>,
+    /// Task bodies by slot; `None` for group entities and free slots.
+    pub body: Vec<Option<Box<TaskBody>>>,
+    /// Tree nodes by slot.
+    pub nodes: Nodes,
+    /// Its clocks.
+    pub clock: RqClock,
+    /// Since when the CPU is idle, ns; 0 = not.
+    pub idle_stamp: u64,
+    /// Running average of the length of idle periods, ns.
+    pub avg_idle: u64,
     /// Load of a task too big for this CPU's capacity; 0 = none.
     pub misfit_task_load: u64,
-    /// The tick was stopped and the CPU counted in `nohz`.
-    pub nohz_tick_stopped: bool,
     /// Jiffy of the last update of the blocked load of this CPU.
     pub last_blocked_update: u64,
+    /// The tasks kept here in the order of load balancing (`cfs_tasks`).
+    pub lb_order: LbList,
+    /// Context switches.
+    pub nr_switches: u64,
+    free: Vec<SeId>,
+    /// For each task group, its queue here, once made.
+    cfs_of_tg: Vec<Option<CfsId>>,
+    /// Head of the list of queues that have load to decay, children before parents.
+    pub leaf_head: Option<CfsId>,
+    /// Target of active balancing.
+    pub push_cpu: Cpu,
     /// Jiffy of the eager h_load walk (founding change 003, old behaviour).
     pub h_load_throttle: u64,
     /// Tasks whose load at the root was asked for (`task_h_load`).
     pub h_load_calls: u64,
     /// Entities walked up for them.
     pub h_load_walks: u64,
-    /// Context switches.
-    pub nr_switches: u64,
     /// A task that replaces its image wants to go to another CPU.
     pub exec_dest: Option<(SeId, Cpu)>,
     /// Where the last task that had to leave went, so that the next goes elsewhere.
     pub distribute_prev: Cpu,
-    /// The stopper runs: no fair task is current, but the CPU is not idle.
-    pub stopped: bool,
     /// First of the queues to unthrottle (`cfsb_csd_list`).
     pub unthrottle_first: Option<CfsId>,
     /// Last of them.
     pub unthrottle_last: Option<CfsId>,
-    /// The tasks kept here in the order of load balancing (`cfs_tasks`).
-    pub lb_order: LbList,
-    /// The CPU was idle at its last tick or idle-balancing kick.
-    pub idle_balance: bool,
     /// Idle balancing that the softirq shall do (`NOHZ_*` bits).
     pub nohz_idle_balance: u32,
 }

@@ -94,16 +94,27 @@ impl Slot {
 
 /// `[pub]`, or `[any]` where an accessor says so: what other CPUs leave for, or read of, one
 /// group's queue on one CPU. The queue has a hand on it too ([`CfsRq::words`](crate::rq::CfsRq)).
+///
+/// In the order of use: what each update of the queue writes is on one host line.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub struct TgCpu {
     /// `cfs_rq.avg.last_update_time`, for tasks that leave asleep.
     last_update_time: AtomicU64,
+    /// Execution of the group's tasks, and of those below, on this CPU, ns.
+    pub(super) usage: AtomicU64,
+    /// `cfs_rq.avg.load_avg` of a group below the root, written by the owner.
+    pub queue_load_avg: AtomicU64,
+    /// `load_avg` of the entity that stands for the queue above, written by the owner.
+    pub se_load_avg: AtomicU64,
+    removed_nr: AtomicU32,
+    /// Something is on the queue (`nr_queued != 0`), written by the owner.
+    pub(super) queued: AtomicBool,
     /// CFS only: `cfs_rq.min_vruntime`, for tasks that leave asleep.
     pub min_vruntime: AtomicU64,
     /// PELT time for which the queue was throttled, as of when it last became empty
     /// (`throttled_pelt_idle`); `u64::MAX` = its clock stands still.
     pub throttled_pelt_idle: AtomicU64,
-    removed_nr: AtomicU32,
     removed_load: AtomicU64,
     removed_util: AtomicU64,
     removed_runnable: AtomicU64,
@@ -113,14 +124,6 @@ pub struct TgCpu {
     pub(super) throttled_next: AtomicU32,
     /// `cfs_rq.throttle_count` + 1, as the owner has published it; 0 = there is no queue yet.
     pub(super) throttle_count: AtomicU32,
-    /// Execution of the group's tasks, and of those below, on this CPU, ns.
-    pub(super) usage: AtomicU64,
-    /// Something is on the queue (`nr_queued != 0`), written by the owner.
-    pub(super) queued: AtomicBool,
-    /// `cfs_rq.avg.load_avg` of a group below the root, written by the owner.
-    pub queue_load_avg: AtomicU64,
-    /// `load_avg` of the entity that stands for the queue above, written by the owner.
-    pub se_load_avg: AtomicU64,
     /// `h_load` as a waker on any CPU last computed it; see [`select`](crate::select).
     pub h_load: AtomicU64,
     /// Jiffy of that, plus one; 0 = never.
