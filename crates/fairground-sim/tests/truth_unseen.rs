@@ -13,7 +13,7 @@ use fairground_sim::truth::{Tally, Truth, Verdict, check, simulate::MACHINE};
 const CASES: &[u8] = include_bytes!("data/kernel-truth-unseen.jsonl.gz");
 
 /// Of the numbers compared, so many in a thousand are not missed at least.
-const NOT_MISSED: usize = 950;
+const NOT_MISSED: usize = 960;
 
 fn cases() -> Vec<Truth> {
     let mut text = String::new();
