@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn of(switches: u64, idle_us: f64) -> Option<f64> {
-        let case = r#"{"format": "kernel-truth/1", "name": "n", "kind": "k",
+        let case = r#"{"format": "kernel-truth/1", "name": "n", "kind": "k", "what": "w",
             "machine": {"cpus": 2}, "duration_us": 1000000, "tasks": [{"name": "a",
             "affinity": [1], "program": [{"hog": true}]}]}"#;
         let result = format!(
