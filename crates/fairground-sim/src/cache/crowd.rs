@@ -222,8 +222,10 @@ impl Cache {
         copy.stamp = self.ages.core_fills(usize::from(other));
         self.shared.set_copy(i, usize::from(other), copy);
         if read {
+            // The home answers in the order in which it was asked: behind all who wait there.
+            let answered = self.shared.line(i).ring.idle_at(now);
             let llc = self.p.cores[core].llc as usize;
-            self.l3_fill(i, llc, version, now);
+            self.l3_fill(i, llc, version, answered);
         }
     }
 }
