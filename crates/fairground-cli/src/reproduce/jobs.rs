@@ -52,6 +52,8 @@ pub struct Jobs {
     pub list: Vec<Job>,
     known: BTreeMap<String, usize>,
     ranks: Vec<u64>,
+    /// The first seed of both sides of the same run, of further seeds.
+    firsts: Vec<Option<[usize; 2]>>,
     workloads: BTreeMap<String, (Arc<Workload>, String)>,
 }
 
@@ -95,6 +97,11 @@ impl Jobs {
                 numbers.push(self.number(job, rank(seed)));
             }
         }
+        if let (Some(&b), Some(&p)) = (base.first(), patch.first()) {
+            for &number in base.iter().chain(&patch).filter(|&&n| n != b && n != p) {
+                self.firsts[number].get_or_insert([b, p]);
+            }
+        }
         Ok(Sides {
             base,
             patch,
@@ -110,12 +117,21 @@ impl Jobs {
         order
     }
 
+    /// When this job's turn is, `cost` being what finished ones took: by rank, and further seeds of
+    /// what takes least first, so that most rows get an interval.
+    pub fn turn(&self, number: usize, cost: impl Fn(usize) -> Option<f64>) -> (u64, f64) {
+        let sides = self.firsts[number].iter().flatten();
+        let cost: f64 = sides.map(|&n| cost(n).unwrap_or(f64::INFINITY)).sum();
+        (self.ranks[number], cost)
+    }
+
     fn number(&mut self, job: Job, rank: u64) -> usize {
         let next = self.list.len();
         let number = *self.known.entry(job.key.clone()).or_insert(next);
         if number == next {
             self.list.push(job);
             self.ranks.push(rank);
+            self.firsts.push(None);
         }
         self.ranks[number] = self.ranks[number].min(rank);
         number
@@ -212,4 +228,25 @@ fn workload(
         settle(&mut workload, ns(before)?)?;
     }
     Ok(workload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_took_least_comes_first_within_a_rank() {
+        let jobs = Jobs {
+            ranks: vec![2, 2, 4, 4, 4, 5],
+            firsts: vec![None, None, Some([0, 0]), Some([1, 1]), Some([6, 6]), None],
+            ..Jobs::default()
+        };
+        let cost = |n: usize| [3.0, 1.0].get(n).copied();
+        let turn = |n: usize| jobs.turn(n, cost);
+        assert_eq!([turn(0), turn(1)], [(2, 0.0), (2, 0.0)]);
+        assert_eq!([turn(2), turn(3)], [(4, 6.0), (4, 2.0)]);
+        // Not known yet: last of its rank.
+        assert_eq!(turn(4), (4, f64::INFINITY));
+        assert_eq!(turn(5), (5, 0.0));
+    }
 }

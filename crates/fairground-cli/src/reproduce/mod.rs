@@ -31,6 +31,9 @@ use crate::failure::Failure;
 use crate::output;
 use experiment::{Experiment, RowSpec, RunSpec};
 
+/// How long `--all` starts simulations, so that it ends within half an hour.
+const WHOLE: Duration = Duration::from_secs(1500);
+
 /// `fairground reproduce`.
 #[derive(Debug, Args)]
 #[command(
@@ -51,8 +54,9 @@ pub struct ReproduceArgs {
     /// same model, machine, workload and seed: a run that was stopped goes on
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
-    /// Start no simulation after this time (e.g. 1200s); rows without one are `not run`. Those that
-    /// a headline is about come first
+    /// Start no simulation after this time (e.g. 10h); rows without one are `not run`. Those that a
+    /// headline is about come first, then one seed of all, then more of what takes least [default:
+    /// 1500s with --all, but for --quick, --seeds and --sensitivity]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub within: Option<Duration>,
     /// Say on standard error how much CPU time each run took
@@ -92,6 +96,14 @@ pub struct ReproduceArgs {
     /// No progress
     #[arg(long)]
     pub no_progress: bool,
+}
+
+impl ReproduceArgs {
+    /// When no simulation is started any more: all seeds of all rows take longer than one waits.
+    fn limit(&self) -> Option<Duration> {
+        let whole = self.all && !self.quick && self.seeds.is_none() && !self.sensitivity;
+        self.within.or(whole.then_some(WHOLE))
+    }
 }
 
 /// A length of time on the command line.

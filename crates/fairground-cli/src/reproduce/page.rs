@@ -12,9 +12,9 @@ use crate::failure::Failure;
 
 const HEAD: &str = "# The five published changes, reproduced
 
-Made by `fairground reproduce --all --markdown docs`; do not edit. (With `--keep DIR --within 1200s`
-it ends after a while, and the same command goes on.) The published tables and the
-words are those of `crates/fairground-cli/experiments/`; the workloads are described in
+Made by `fairground reproduce --all --markdown docs`; do not edit. (It starts no
+simulation after 25 minutes; with `--keep DIR` the same command goes on.) The published tables and
+the words are those of `crates/fairground-cli/experiments/`; the workloads are described in
 `docs/workloads/`, the costs, and what of them is assumed, in [calibration.md](calibration.md).
 
 | class | meaning |

@@ -2,8 +2,7 @@
 //! that the rows do not depend on who ended first.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fairground::event::Event;
@@ -44,7 +43,7 @@ pub fn simulate(
 }
 
 /// What the runs of an experiment need. First one seed of the runs that a headline is about, then
-/// one of the others, then two more of each, then the rest.
+/// one of the others, then in turns another of each, then the rest.
 ///
 /// # Errors
 /// A run that cannot be set up.
@@ -57,9 +56,8 @@ pub fn plan_of(
     let sides = |run: &RunSpec| {
         let other = u64::from(e.headline.iter().all(|h| h.run != run.name));
         let round = |seed| match seed {
-            1 => other,
-            2 | 3 => seed + 2 * other,
-            _ => seed + 4,
+            1..=3 => 2 * seed + other,
+            _ => 8,
         };
         jobs.sides(e, run, vary, &|seed| (rank << 32) + round(seed))
     };
@@ -191,21 +189,26 @@ pub fn run_all(
         .build()
         .map_err(|e| Failure::new(format!("cannot start the threads: {e}")))?;
     let progress = bar(open.len() as u64, args.no_progress);
-    let (next, start) = (AtomicUsize::new(0), Instant::now());
-    let over = || args.within.is_some_and(|limit| start.elapsed() >= limit);
+    let start = Instant::now();
+    let limit = args.limit();
+    let over = || limit.is_some_and(|limit| start.elapsed() >= limit);
     let results: Mutex<BTreeMap<usize, Result<Done, Failure>>> = Mutex::default();
+    let open = Mutex::new(open);
+    let next = || {
+        let results = lock(&results);
+        let cost = |n: usize| match results.get(&n) {
+            Some(made) => made.as_ref().ok().map(|d| d.cpu_s),
+            None => done[n].as_ref().map(|d| d.cpu_s),
+        };
+        if results.values().any(Result::is_err) {
+            return None;
+        }
+        take(jobs, &mut lock(&open), cost).filter(|&n| !over() || jobs.list[n].trace)
+    };
     pool.broadcast(|_| {
-        while let Some(&number) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if over() && !jobs.list[number].trace {
-                break;
-            }
+        while let Some(number) = next() {
             let result = one(&jobs.list[number], keep);
-            if result.is_err() {
-                next.store(open.len(), Ordering::Relaxed);
-            }
-            // A thread that panicked has left the map whole.
-            let mut results = results.lock().unwrap_or_else(|e| e.into_inner());
-            results.insert(number, result);
+            lock(&results).insert(number, result);
             progress.inc(1);
         }
     });
@@ -215,6 +218,23 @@ pub fn run_all(
         done[number] = Some(result?);
     }
     Ok(done)
+}
+
+/// What a thread that panicked has left whole.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The job whose turn it is; those with tracepoints first, and equals in their order.
+fn take(jobs: &Jobs, open: &mut Vec<usize>, cost: impl Fn(usize) -> Option<f64>) -> Option<usize> {
+    let turn = |&n: &usize| (!jobs.list[n].trace, jobs.turn(n, &cost));
+    let earlier = |a: &(bool, (u64, f64)), b: &(bool, (u64, f64))| {
+        let rank = (a.0, a.1.0).cmp(&(b.0, b.1.0));
+        rank.then(a.1.1.total_cmp(&b.1.1))
+    };
+    let turns: Vec<_> = open.iter().map(turn).collect();
+    let at = (0..open.len()).min_by(|&a, &b| earlier(&turns[a], &turns[b]))?;
+    Some(open.remove(at))
 }
 
 fn one(job: &Job, keep: &Keep) -> Result<Done, Failure> {
