@@ -101,6 +101,14 @@ struct Update {
     util_avg: u64,
 }
 
+/// Whether a table has updates of entities, and of queues.
+pub(super) fn update_kinds(file: &File<'_>) -> Result<(bool, bool), TruthError> {
+    let rows = file.rows::<Update>()?;
+    let queues = rows.iter().filter(|(_, r)| r.kind == UpdateKind::CfsRq);
+    let queues = queues.count();
+    Ok((rows.len() > queues, queues > 0))
+}
+
 /// Whose state it is: kind, CPU, what, id and weight.
 type Entity = (String, u32, String, u64);
 
@@ -251,8 +259,7 @@ pub(super) fn group_shares(file: &File<'_>) -> Result<Vec<DecisionRow>, TruthErr
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventRow {
-    #[serde(rename = "t")]
-    _t: f64,
+    pub t: f64,
     pub cpu: u32,
     pub event: String,
     pub text: String,

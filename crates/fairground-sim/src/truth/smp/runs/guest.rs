@@ -24,6 +24,21 @@ const RECORD_GROUP_NS: Ns = 6_800;
 /// What tracing whole runs adds to a fork, ns: threads of a pinned parent are 65 us apart, 18
 /// without.
 pub(super) const TRACED_FORK_NS: Ns = 47_000;
+/// What a recorder of load tracking adds, ns: for each update of an entity or a queue, and for each
+/// weight of a group's entity. Two records that follow each other on a CPU are 10 us apart if the
+/// second is an update, 5 if it is a weight (medians of `pelt/updates_*.csv` and
+/// `pelt/group_shares_*.csv`).
+const UPDATE_RECORD_NS: Ns = 10_000;
+const WEIGHT_RECORD_NS: Ns = 5_000;
+
+/// What is recorded of load tracking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Records {
+    pub entities: bool,
+    pub queues: bool,
+    pub weights: bool,
+}
+
 /// What of a recorded machine is tied to its tick, ns after it.
 struct Phases {
     topology: &'static str,
@@ -141,6 +156,22 @@ pub(super) fn record_attempts(sim: &mut Sim<'_>, on: bool) {
         *attempt - record
     };
     prices.group_record = if on { RECORD_GROUP_NS * NS } else { 0 };
+}
+
+/// Updates of load tracking and weights of groups are recorded from now on, or not any more.
+pub(super) fn record_updates(sim: &mut Sim<'_>, records: Records, on: bool) {
+    let update = u64::from(records.entities) + u64::from(records.queues);
+    let prices = &mut sim.host.prices.func;
+    for (func, added) in [
+        (Func::UpdateLoadAvg, update * UPDATE_RECORD_NS * NS),
+        (
+            Func::UpdateCfsGroup,
+            u64::from(records.weights) * WEIGHT_RECORD_NS * NS,
+        ),
+    ] {
+        let price = &mut prices[func as usize];
+        *price = if on { *price + added } else { *price - added };
+    }
 }
 
 /// A traced run of `workload`, nothing done yet.

@@ -2,8 +2,8 @@
 //!
 //! What is compared is the sum of a group over its queues. A dump reads them CPU by CPU, which
 //! takes some ms each, the longer the more CPUs are busy, as the emulator lets one run at a time.
-//! All tasks sleep until one instant, and run from then on as their set says. Where each of them
-//! sleeps is taken from its first wake-up in `pelt/events_*.csv`, if there is that file; where that
+//! All tasks sleep until one instant, and run from then on as their set says. Where and when each of
+//! them wakes is taken from its first wake-up in `pelt/events_*.csv`, if there is that file; where that
 //! file shows one outside its list of CPUs, the lists of the run did not hold, and all are free.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,12 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairground::value::{Cpu, CpuMask, TgId};
 use serde::Deserialize;
 
+use super::guest::Records;
 use super::hogs::{add_mask, group, shift_loops};
 use super::recorded::{Set, TICK_NS};
 use super::{guest, on, row, skipped};
 use crate::machine::Sim;
 use crate::truth::smp::files::{File, Recording};
-use crate::truth::smp::tables::EventRow;
+use crate::truth::smp::tables::{EventRow, update_kinds};
 use crate::truth::{Row, TruthError};
 use crate::workload::program::{Ns, Op, Program, TaskTemplate, Until, Workload};
 
@@ -25,6 +26,8 @@ const MS: Ns = 1_000_000;
 const DUMPED_NS: Ns = 500 * MS;
 /// When the tasks begin: what their creation left has decayed.
 const GO_NS: Ns = 400 * MS;
+/// What follows the first event later than this is no part of the beginning.
+const START_NS: Ns = 4 * MS;
 /// What the emulator needs to print one CPU, if it does nothing else. The second dump of
 /// `shares_2x8#1`, due after 100 ms, begins at 111.98, as the first has begun at 51.27 and is busy
 /// with its 16 CPUs until then; on average 7.75 CPUs are busy in that run, besides the dump's.
@@ -97,6 +100,8 @@ struct Bench {
     /// Of the dumps, from the instant at which all begin.
     at_ns: Vec<Ns>,
     go_ns: Ns,
+    /// How long after that each task wakes.
+    after_ns: Vec<Ns>,
 }
 
 /// Rows of a file.
@@ -110,12 +115,13 @@ pub(in crate::truth::smp) fn check(
     let guest = guest.ok_or_else(|| error(format!("no machine '{}'", run.topology)))??;
     let machine = guest::machine(&run.topology, &guest).map_err(error)?;
     let seen = seen(recording, file.name)?;
+    let records = records(recording, file.name)?;
     let bench = Bench::new(&run, machine.topology.nr_cpus(), &seen).map_err(error)?;
     let features = crate::truth::smp::features(&[]);
     let simulate = |seed| {
         let mut sim = guest::sim(&machine, features.clone(), &bench.workload, seed)?;
         sim.host.counters.trace = None;
-        bench.sums(&mut sim)
+        bench.sums(&mut sim, records, seen.traced_ns)
     };
     let ours: Result<Vec<Sums>, String> = guest::SEEDS.map(simulate).collect();
     let cpus = machine.topology.nr_cpus();
@@ -126,10 +132,12 @@ pub(in crate::truth::smp) fn check(
 /// Where the events show the tasks, by their numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
-    /// The CPU on which each wakes first.
-    starts: BTreeMap<u32, u32>,
+    /// The CPU on which each wakes first, and how long after the first event.
+    starts: BTreeMap<u32, (u32, Ns)>,
     /// All CPUs on which each is woken, runs, or to which it moves.
     places: BTreeMap<u32, BTreeSet<u32>>,
+    /// How long the trace is; it begins with the tasks.
+    traced_ns: Ns,
 }
 
 fn seen(recording: &Recording, run: &str) -> Result<Seen, TruthError> {
@@ -138,7 +146,11 @@ fn seen(recording: &Recording, run: &str) -> Result<Seen, TruthError> {
     let Some(file) = recording.file_if_there(&name) else {
         return Ok(seen);
     };
-    for (_, event) in file.rows::<EventRow>()? {
+    let rows = file.rows::<EventRow>()?;
+    let first = rows.first().map_or(0.0, |(_, event)| event.t);
+    for (_, event) in rows {
+        let after_ns = ((event.t - first).max(0.0) * 1e9).round() as Ns;
+        seen.traced_ns = after_ns.min(LONGEST_NS);
         let (who, place) = match event.event.as_str() {
             "sched_wakeup" => (event.number("pid"), event.number("target_cpu")),
             "sched_migrate_task" => (event.number("pid"), event.number("dest_cpu")),
@@ -149,11 +161,25 @@ fn seen(recording: &Recording, run: &str) -> Result<Seen, TruthError> {
             continue;
         };
         if event.event == "sched_wakeup" {
-            seen.starts.entry(pid).or_insert(cpu);
+            let start = (cpu, after_ns.min(START_NS));
+            seen.starts.entry(pid).or_insert(start);
         }
         seen.places.entry(pid).or_default().insert(cpu);
     }
     Ok(seen)
+}
+
+/// What of load tracking was recorded beside a run: what there is a file of, and lines in it.
+fn records(recording: &Recording, run: &str) -> Result<Records, TruthError> {
+    let beside = |kind| run.replace("/run_", kind).replace(".json", ".csv");
+    let mut records = Records {
+        weights: recording.file_if_there(&beside("/group_shares_")).is_some(),
+        ..Records::default()
+    };
+    if let Some(file) = recording.file_if_there(&beside("/updates_")) {
+        (records.entities, records.queues) = update_kinds(&file)?;
+    }
+    Ok(records)
 }
 
 impl Run {
@@ -178,6 +204,7 @@ impl Bench {
     fn new(run: &Run, cpus: usize, seen: &Seen) -> Result<Self, String> {
         let mut w = Workload::new("pelt", Vec::new());
         let mut used = CpuMask::empty();
+        let mut after_ns = Vec::new();
         let specs: Vec<&str> = run.spec.split('+').collect();
         let sets: Result<Vec<Set>, String> = specs.iter().map(|words| set(words)).collect();
         let sets = sets?;
@@ -206,11 +233,13 @@ impl Bench {
             let mut pids = pids.collect::<Vec<_>>().into_iter();
             for _ in 0..set.count.min(TASKS_MAX + 1) {
                 let start = pids.next().and_then(|pid| seen.starts.get(&pid));
-                let start = start.filter(|cpu| allowed.has(Cpu(**cpu)));
+                after_ns.push(start.map_or(0, |(_, after)| *after));
+                let start = start.map(|(cpu, _)| *cpu);
+                let start = start.filter(|cpu| allowed.has(Cpu(*cpu)));
                 let mut template = TaskTemplate::new(*words, program, 1);
                 template.thread = true;
                 template.nice = set.nice;
-                template.affinity = Some(start.map_or(mask, |cpu| add_mask(&mut w, vec![*cpu])));
+                template.affinity = Some(start.map_or(mask, |cpu| add_mask(&mut w, vec![cpu])));
                 template.cgroup = Some(place);
                 w.templates.push(template);
                 w.initial.push(w.templates.len() as u32 - 1);
@@ -237,14 +266,19 @@ impl Bench {
             used,
             at_ns,
             go_ns,
+            after_ns,
         })
     }
 
     /// Runs to each dump and looks.
-    fn sums(&self, sim: &mut Sim<'_>) -> Result<Sums, String> {
-        for task in 0..self.workload.initial.len() {
-            sim.start_at(task, self.go_ns);
+    fn sums(&self, sim: &mut Sim<'_>, records: Records, traced_ns: Ns) -> Result<Sums, String> {
+        for (task, after_ns) in self.after_ns.iter().enumerate() {
+            sim.start_at(task, self.go_ns + after_ns);
         }
+        sim.run_to(self.go_ns).map_err(|e| e.to_string())?;
+        guest::record_updates(sim, records, true);
+        let traced_to = self.go_ns + traced_ns;
+        let mut traced = true;
         let mut sums = Sums::new();
         for at in &self.at_ns {
             let mut of: BTreeMap<String, [f64; 2]> = BTreeMap::new();
@@ -252,6 +286,11 @@ impl Bench {
             for cpu in 0..sim.rqs.len() {
                 let busy = sim.rqs.iter().filter(|rq| rq.nr_running > 0).count();
                 now += (DUMP_NS * (busy + 1) as f64) as Ns;
+                if traced && now >= traced_to {
+                    sim.run_to(traced_to).map_err(|e| e.to_string())?;
+                    guest::record_updates(sim, records, false);
+                    traced = false;
+                }
                 sim.run_to(now).map_err(|e| e.to_string())?;
                 let rq = &sim.rqs[cpu];
                 for (i, cgroup) in self.workload.cgroups.iter().enumerate() {
@@ -358,11 +397,34 @@ mod tests {
         let name = "pelt/events_x_2x8.csv".to_string();
         let recording = Recording::new([(name, events.to_string())]);
         let found = seen(&recording, "pelt/run_x_2x8.json").unwrap();
-        assert_eq!(found.starts, BTreeMap::from([(7, 2), (8, 5)]));
+        assert_eq!(
+            found.starts,
+            BTreeMap::from([(7, (2, 0)), (8, (5, 4 * MS))])
+        );
+        assert_eq!(found.traced_ns, 200 * MS);
         let places = [(7, [2, 3]), (8, [0, 5])].map(|(pid, cpus)| (pid, BTreeSet::from(cpus)));
         assert_eq!(found.places, places.into());
         let none = seen(&recording, "pelt/run_y_2x8.json").unwrap();
         assert_eq!(none, Seen::default());
+    }
+
+    #[test]
+    fn only_what_was_recorded_takes_time() {
+        let head = "t,kind,cpu,what,id,now,in_load,in_runnable,in_running,weight,pre_last_update,\
+                    pre_period_contrib,pre_load_sum,pre_runnable_sum,pre_util_sum,post_last_update,\
+                    post_period_contrib,post_load_sum,post_runnable_sum,post_util_sum,load_avg,\
+                    runnable_avg,util_avg\n";
+        let line =
+            |kind| format!("1.0,{kind},0,task,7,2048,0,0,0,1024,0,0,0,0,0,0,0,0,0,0,0,0,0\n");
+        let of = |text: String| {
+            let recording = Recording::new([("pelt/updates_x_2x8.csv".to_string(), text)]);
+            records(&recording, "pelt/run_x_2x8.json").unwrap()
+        };
+        let some = of(format!("{head}{}{}", line("se"), line("blocked_se")));
+        assert!(some.entities && !some.queues && !some.weights);
+        let both = of(format!("{head}{}{}", line("se"), line("cfs_rq")));
+        assert!(both.entities && both.queues);
+        assert_eq!(of(head.to_string()), Records::default());
     }
 
     #[test]
