@@ -2,9 +2,10 @@
 //!
 //! What is compared is the sum of a group over its queues. A dump reads them CPU by CPU, which
 //! takes some ms each, the longer the more CPUs are busy, as the emulator lets one run at a time.
-//! All tasks sleep until one instant, and run from then on as their set says. Where and when each of
-//! them wakes is taken from its first wake-up in `pelt/events_*.csv`, if there is that file; where that
-//! file shows one outside its list of CPUs, the lists of the run did not hold, and all are free.
+//! All tasks sleep until one instant, and run from then on as their set says. Where and when each
+//! of them wakes is taken from its first wake-up in `pelt/events_*.csv`, if there is that file;
+//! where that file shows one outside its list of CPUs, the lists of the run did not hold, and all
+//! are free.
 
 use std::collections::{BTreeMap, BTreeSet};
 
