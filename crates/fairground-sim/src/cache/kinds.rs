@@ -83,13 +83,13 @@ pub struct LineStats {
 /// Counters of one L3 domain, as `perf stat` would see them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DomainStats {
-    /// Loads that found no copy in the domain.
+    /// Loads, those of locked instructions too, that found no copy in the domain.
     pub llc_load_misses: u64,
-    /// Writes that found no copy in the domain.
+    /// Stores that found no copy in the domain.
     pub llc_store_misses: u64,
     /// Loads that left the private caches.
     pub llc_loads: u64,
-    /// Writes that left the private caches.
+    /// Stores that left the private caches.
     pub llc_stores: u64,
 }
 

@@ -437,7 +437,8 @@ impl Cache {
 
     fn count_llc(&mut self, llc: usize, access: Access, miss: bool) {
         let d = &mut self.domains[llc];
-        if access == Access::Load {
+        // A locked instruction loads its line too.
+        if access != Access::Store {
             d.llc_loads += 1;
             d.llc_load_misses += u64::from(miss);
             self.load_misses += u64::from(miss);

@@ -321,11 +321,12 @@ impl SimHost {
     #[inline(never)]
     fn touch_atomic(&mut self, site: Site, a: u32, b: u32, how: cache::Access) {
         self.cache.cas_parts = [0; 2];
-        let from = self.at;
+        let (from, before) = (self.at, self.cache.load_misses);
         let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
         self.at = self.cache.pass_atomic(self.thread, id, pattern, how, from);
         self.stalled += self.at - from;
         self.waited_for_line(from, id);
+        self.profile.missed(self.cache.load_misses - before);
         if how == cache::Access::CasLoop && self.profile.is_in(Func::KickIlb) {
             let (sum, last) = (&mut self.ilb_cas, self.cache.cas_parts);
             *sum = [sum[0] + last[0], sum[1] + last[1]];
@@ -435,10 +436,11 @@ impl Host for SimHost {
         let (Object { kind, a, b }, fields) = places::lock_word(lock);
         let site = Site::new(kind, fields.0, How::Atomic);
         let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
-        let from = self.at;
+        let (from, before) = (self.at, self.cache.load_misses);
         self.at = self.cache.pass_lock(self.thread, id, pattern, from);
         self.stalled += self.at - from;
         self.waited_for_line(from, id);
+        self.profile.missed(self.cache.load_misses - before);
         self.profile.leave(outer, self.at);
     }
 

@@ -132,7 +132,7 @@ impl Places {
         let line_bytes = machine.line_bytes();
         let cpus = machine.topology.nr_cpus();
         let mut kinds: Box<[Made; KINDS]> = Box::new(std::array::from_fn(|_| Made::default()));
-        for kind in [Kind::CfsRq, Kind::GroupSe, Kind::Sd] {
+        for kind in [Kind::CfsRq, Kind::GroupSe, Kind::Sd, Kind::TgArrays] {
             kinds[kind as usize].stride = cpus;
         }
         let free = Seen {

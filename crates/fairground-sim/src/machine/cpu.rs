@@ -138,6 +138,9 @@ pub struct CpuState {
     pub pending: Pending,
     /// Process whose address space is loaded.
     pub mm: u32,
+    /// The task that went through memory last, and how much of its working set it has gone through
+    /// since another did.
+    pub working_set: (Option<TaskId>, u64),
     /// The CPU is idle.
     pub idle: Option<IdleStay>,
     /// Steps to be done before user code goes on.

@@ -316,12 +316,17 @@ impl<'a> Sim<'a> {
         } else {
             ran
         };
-        let footprint =
-            u64::from(self.workload.templates[task.template as usize].footprint_bytes_per_us);
-        if footprint > 0 {
-            self.host
-                .cache
-                .advance_footprint(cpu, footprint * ran / (1000 * NS));
+        let template = &self.workload.templates[task.template as usize];
+        let bytes = u64::from(template.footprint_bytes_per_us) * ran / (1000 * NS);
+        if bytes > 0 {
+            let (last, seen) = &mut self.cpus[cpu as usize].working_set;
+            // What another has displaced meanwhile is fetched again.
+            if *last != Some(id) {
+                (*last, *seen) = (Some(id), 0);
+            }
+            let bytes = bytes.min(template.working_set_bytes - *seen);
+            *seen += bytes;
+            self.host.cache.advance_footprint(cpu, bytes);
         }
     }
 

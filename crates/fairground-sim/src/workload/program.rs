@@ -86,6 +86,8 @@ pub struct TaskTemplate {
     pub inherits: bool,
     /// Bytes of distinct user memory that a microsecond of running pulls through the CPU's caches.
     pub footprint_bytes_per_us: u32,
+    /// Bytes after which it is the same memory again.
+    pub working_set_bytes: u64,
     /// Placement at creation.
     pub placement: ForkPlacement,
 }
@@ -252,6 +254,7 @@ impl TaskTemplate {
             thread: false,
             inherits: false,
             footprint_bytes_per_us: 0,
+            working_set_bytes: u64::MAX,
             placement: ForkPlacement::Fork,
         }
     }

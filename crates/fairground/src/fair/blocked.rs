@@ -56,6 +56,9 @@ fn update_one<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
 /// Whether the entity of `cfs` has load to decay, or something to take over from it (the opposite
 /// of `skip_blocked_update`).
 fn has_load<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId, se: SeId) -> bool {
+    let tg = rq.cfs[cfs.idx()].tg;
+    cx.touch(rq.cfs_object(cfs), q::TG, Access::Read);
+    cx.sys.tg[tg.idx()].look_up_entity(rq.cpu, cx.host);
     cx.touch(rq.se_object(se), e::AVG, Access::Read);
     let avg = &rq.se[se.idx()].avg;
     avg.load_avg != 0 || avg.util_avg != 0 || rq.cfs[cfs.idx()].propagate

@@ -9,11 +9,11 @@ use crate::fair::{Dequeue, Enqueue, UpdateLoad};
 use crate::host::Host;
 use crate::math::shares::calc_group_shares;
 use crate::math::weight::{LoadWeight, NICE_0_LOAD};
-use crate::place::{Access, Fields, Func, Kind, Object, cfs_rq as q, se as e, task as t, tg as g};
+use crate::place::{Access, Fields, Func, Kind, Object, cfs_rq as q, se as e, task as t};
 use crate::rq::Rq;
 use crate::shared::Relaxed;
 use crate::task::{Resched, SchedEntity};
-use crate::value::{CfsId, SeId, TgId};
+use crate::value::{CfsId, Cpu, SeId, TgId};
 
 /// The queue of `tg` on this CPU, made now (with those above it) if it is the first use.
 ///
@@ -161,14 +161,16 @@ pub fn move_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) -> 
     if running { Resched::Yes } else { Resched::No }
 }
 
+/// A task is pointed at queue and entity of its group on `cpu` (`set_task_rq`).
+pub(crate) fn look_up<H: Host>(cx: &mut Cx<H>, cpu: Cpu, tg: TgId) {
+    let group = &cx.sys.tg[tg.idx()];
+    group.look_up_queue(cpu, cx.host);
+    group.look_up_entity(cpu, cx.host);
+}
+
 /// Points a task, which is on no queue, at the queue of its group `to` on this CPU.
 pub fn set_task_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) {
-    let group = Object {
-        kind: Kind::Tg,
-        a: to.0,
-        b: 0,
-    };
-    cx.touch(group, g::CFS_ARRAYS, Access::Read);
+    look_up(cx, rq.cpu, to);
     let cfs = ensure_cfs(cx, rq, to);
     let parent = rq.cfs[cfs.idx()].se;
     let depth = parent.map_or(0, |p| rq.se[p.idx()].depth + 1);

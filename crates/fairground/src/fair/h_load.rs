@@ -93,13 +93,11 @@ fn walk_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
 }
 
 fn tg_load_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
-    let group = Object {
-        kind: Kind::Tg,
-        a: tg.0,
-        b: 0,
-    };
-    cx.touch(group, t::TREE | t::CFS_ARRAYS, Access::Read);
-    if let Some(parent) = cx.sys.tg[tg.idx()].parent {
+    let group = &cx.sys.tg[tg.idx()];
+    cx.touch(group.object(), t::TREE | t::CHILDREN, Access::Read);
+    group.look_up_entity(rq.cpu, cx.host);
+    group.look_up_queue(rq.cpu, cx.host);
+    if let Some(parent) = group.parent {
         let (queue, _) = places(rq, parent);
         cx.touch(queue, q::H_LOAD | q::AVG, Access::Read);
     }

@@ -8,7 +8,7 @@
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::math::pelt::SchedAvg;
-use crate::place::{Access, cfs_rq as q, rq as r};
+use crate::place::{Access, cfs_rq as q, rq as r, tg as t};
 use crate::rq::Rq;
 use crate::value::CfsId;
 
@@ -20,13 +20,26 @@ pub fn list_add_leaf_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
         let mut missing = cfs;
         loop {
             let parent = rq.cfs[missing.idx()].parent;
-            if missing == CfsId::ROOT || rq.cfs[parent.idx()].on_list {
+            if missing == CfsId::ROOT {
+                break;
+            }
+            look_up_parent(cx, rq, missing, parent);
+            if rq.cfs[parent.idx()].on_list {
                 break;
             }
             missing = parent;
         }
         insert(cx, rq, missing);
     }
+}
+
+/// The way from a queue to the one above is `tg->parent->cfs_rq[cpu]`.
+fn look_up_parent<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId, parent: CfsId) {
+    let group = |cfs: CfsId| &cx.sys.tg[rq.cfs[cfs.idx()].tg.idx()];
+    cx.host.touch(rq.cfs_object(cfs), q::TG | q::RQ, Access::Read);
+    cx.host.touch(group(cfs).object(), t::TREE, Access::Read);
+    group(parent).look_up_queue(rq.cpu, cx.host);
+    cx.host.touch(rq.cfs_object(parent), q::ON_LIST, Access::Read);
 }
 
 /// Removes a queue.

@@ -106,7 +106,10 @@ pub(crate) fn update_cfs_rq_load_avg<H: Host>(
 /// a row, for each level, and most of what a tick or a switch does.
 #[inline(always)]
 fn age_queue<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq, now: u64) -> bool {
-    const READS: Fields = q::LOAD.and(q::NR_QUEUED).and(q::CURR).and(q::REMOVED);
+    const OWN: Fields = q::LOAD.and(q::NR_QUEUED).and(q::CURR).and(q::REMOVED);
+    // Of the clock, which stands still while the queue is throttled.
+    const CLOCK: Fields = q::RQ.and(q::THROTTLE_COUNT).and(q::THROTTLED_CLOCK_PELT);
+    const READS: Fields = OWN.and(CLOCK);
     const AVG: Fields = q::AVG.and(q::AVG_LAST_UPDATE);
     let object = queue.object(cpu);
     let removed = queue.words.take_removed(object, cx.host);

@@ -107,6 +107,7 @@ fn throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
     if remaining + found > 0 {
         return false;
     }
+    sys.tg[tg.idx()].look_up_entity(cpu, cx.host);
     tg_throttle_down(cx, rq, tg);
     if !sys.features.throttle.is_per_task() {
         leave_parents(cx, rq, cfs);
@@ -133,6 +134,7 @@ fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
         return;
     }
     let tg = queue.tg;
+    sys.tg[tg.idx()].look_up_entity(cpu, cx.host);
     queue.throttled = false;
     let since = core::mem::take(&mut queue.throttled_clock);
     let time = if since == 0 { 0 } else { clock - since };

@@ -7,58 +7,80 @@ use super::throttle_clock::{go_on, stop};
 use super::{Enqueue, leaf, limbo, task};
 use crate::cx::Cx;
 use crate::host::Host;
-use crate::place::{Access, Fields, Func, Kind, Object, cfs_rq as f, tg};
+use crate::place::{Access, Fields, Func, Kind, Object, cfs_rq as f, rq as r, tg};
 use crate::rq::Rq;
 use crate::value::{CfsId, TgId};
 
 /// Counts one more throttled queue above all queues at and below `tg`, parents first.
 pub(super) fn tg_throttle_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
-    let outer = cx.host.enter(Func::TgThrottleDown);
-    if let Some(cfs) = visit(cx, rq, tg) {
-        throttle_down(cx, rq, cfs);
-    }
-    cx.host.leave(outer);
-    let sys = cx.sys;
-    for &child in sys.tg[tg.idx()].children.iter().rev() {
-        tg_throttle_down(cx, rq, child);
-    }
+    walk_tg_tree_from(cx, rq, tg, Way::ThrottleDown);
 }
 
 /// Counts one less, children first; queues that may run again do.
 pub(super) fn tg_unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
-    let sys = cx.sys;
-    for &child in sys.tg[tg.idx()].children.iter().rev() {
-        tg_unthrottle_up(cx, rq, child);
+    walk_tg_tree_from(cx, rq, tg, Way::UnthrottleUp);
+}
+
+/// What is done with a group: before those below it, or after them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    ThrottleDown,
+    UnthrottleUp,
+}
+
+fn walk_tg_tree_from<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, from: TgId, way: Way) {
+    let outer = cx.host.enter(Func::WalkTgTree);
+    if way == Way::ThrottleDown {
+        throttle_down(cx, rq, from);
     }
-    let outer = cx.host.enter(Func::TgUnthrottleUp);
-    if let Some(cfs) = visit(cx, rq, tg) {
-        unthrottle_up(cx, rq, cfs);
+    let sys = cx.sys;
+    let group = &sys.tg[from.idx()];
+    cx.touch(group.object(), tg::CHILDREN, Access::Read);
+    for &child in group.children.iter().rev() {
+        walk_tg_tree_from(cx, rq, child, way);
+        // The next one, and the way up.
+        cx.touch(sys.tg[child.idx()].object(), tg::TREE, Access::Read);
+    }
+    if way == Way::UnthrottleUp {
+        unthrottle_up(cx, rq, from);
     }
     cx.host.leave(outer);
 }
 
-const VISITED: Fields = f::THROTTLE_COUNT
-    .and(f::ON_LIST)
-    .and(f::THROTTLED_CLOCK)
-    .and(f::THROTTLED_CLOCK_PELT);
+fn throttle_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, id: TgId) {
+    let outer = cx.host.enter(Func::TgThrottleDown);
+    let stopped = f::NR_QUEUED | f::ON_LIST;
+    if let Some(cfs) = visit(cx, rq, id, stopped) {
+        throttle_queue(cx, rq, cfs);
+    }
+    cx.host.leave(outer);
+}
 
-fn visit<H: Host>(cx: &mut Cx<H>, rq: &Rq, id: TgId) -> Option<CfsId> {
-    let (kind, a, b) = (Kind::Tg, id.0, 0);
-    let group = Object { kind, a, b };
-    cx.touch(group, tg::TREE | tg::CFS_ARRAYS, Access::Read);
-    let cfs = rq.cfs_of(id);
-    // In the kernel the queue exists whether it was ever used or not.
+fn unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, id: TgId) {
+    let outer = cx.host.enter(Func::TgUnthrottleUp);
+    // What says that a queue has decayed begins with its weight.
+    if let Some(cfs) = visit(cx, rq, id, f::LOAD | f::ON_LIST) {
+        unthrottle_queue(cx, rq, cfs);
+    }
+    cx.host.leave(outer);
+}
+
+/// A queue of the subtree is visited; its counts and clocks are updated, `reads` are read. In the
+/// kernel it exists whether it was ever used or not.
+fn visit<H: Host>(cx: &mut Cx<H>, rq: &Rq, id: TgId, reads: Fields) -> Option<CfsId> {
+    const UPDATES: Fields = f::THROTTLE_COUNT.and(f::THROTTLED_CLOCK_PELT);
+    cx.sys.tg[id.idx()].look_up_queue(rq.cpu, cx.host);
     let queue = Object {
         kind: Kind::CfsRq,
         a: rq.cpu.0,
         b: id.0,
     };
-    cx.touch(queue, f::TG | f::RQ, Access::Read);
-    cx.touch(queue, VISITED, Access::Update);
-    cfs
+    cx.touch(rq.object(), r::CLOCK, Access::Read);
+    cx.touch_mixed(queue, reads, UPDATES);
+    rq.cfs_of(id)
 }
 
-fn throttle_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+fn throttle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     let per_task = cx.sys.features.throttle.is_per_task();
     let now = rq.clock.clock;
     let queue = &mut rq.cfs[cfs.idx()];
@@ -81,7 +103,7 @@ fn throttle_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     }
 }
 
-fn unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+fn unthrottle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     let now = rq.clock.clock;
     let queue = &mut rq.cfs[cfs.idx()];
     // A queue that was made while its parent was throttled has taken over the count.

@@ -175,14 +175,25 @@ fields! {
     tg {
         SHARES "shares": "shares, idle",
         LOAD_AVG "load_avg": "load_avg",
-        TREE "tree": "parent, siblings, children",
-        CFS_ARRAYS "cfs_arrays": "the arrays of per-CPU queues and entities",
+        TREE "tree": "parent, siblings",
+        CFS_ARRAYS "cfs_arrays": "where the arrays of per-CPU queues and entities are",
         BW_LOCK "bw_lock": "cfs_bandwidth.lock",
         BW_CONFIG "bw_config": "quota, period, burst",
         BW_RUNTIME "bw_runtime": "runtime, runtime_snap, period_active",
         BW_TIMERS "bw_timers": "period_timer, slack_timer",
         BW_LIST "bw_list": "throttled_cfs_rq list",
         BW_STATS "bw_stats": "nr_periods, nr_throttled, throttled_time, nr_burst, burst_time",
+        CHILDREN "children": "children",
+    }
+}
+
+fields! {
+    /// Part of a group's two arrays of pointers, those of 16 CPUs.
+    tg_arrays {
+        CFS_RQ_LOW "cfs_rq": "cfs_rq[] of the first 8 of these CPUs",
+        CFS_RQ_HIGH "cfs_rq+8": "cfs_rq[] of the last 8",
+        SE_LOW "se": "se[] of the first 8 of these CPUs",
+        SE_HIGH "se+8": "se[] of the last 8",
     }
 }
 
@@ -252,6 +263,7 @@ pub const fn field_names(kind: Kind) -> &'static [FieldName] {
         Kind::GroupSe | Kind::TaskSe => se::NAMES,
         Kind::Task | Kind::IdleTask => task::NAMES,
         Kind::Tg => tg::NAMES,
+        Kind::TgArrays => tg_arrays::NAMES,
         Kind::Llc => llc::NAMES,
         Kind::Rd => rd::NAMES,
         Kind::Nohz => nohz::NAMES,

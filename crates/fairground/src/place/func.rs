@@ -134,11 +134,13 @@ pub enum Func {
     TaskDead,
     /// `accumulate_sum`, and the averages anew: once in a period of 1024 us
     AccumulateSum,
+    /// `walk_tg_tree_from`
+    WalkTgTree,
 }
 
 impl Func {
     /// Number of functions.
-    pub const COUNT: usize = 64;
+    pub const COUNT: usize = 65;
 
     /// All functions in order.
     pub const ALL: [Func; Self::COUNT] = [
@@ -206,6 +208,7 @@ impl Func {
         Func::CsdUnthrottle,
         Func::TaskDead,
         Func::AccumulateSum,
+        Func::WalkTgTree,
     ];
 
     /// The kernel's name of the function.
@@ -276,6 +279,7 @@ impl Func {
             Func::CsdUnthrottle => "__cfsb_csd_unthrottle",
             Func::TaskDead => "task_dead_fair",
             Func::AccumulateSum => "accumulate_sum",
+            Func::WalkTgTree => "walk_tg_tree_from",
         }
     }
 }

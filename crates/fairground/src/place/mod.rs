@@ -9,7 +9,8 @@ mod func;
 mod layout;
 
 pub use fields::{
-    FieldName, Fields, cfs_rq, field_names, llc, nohz, rd, rq, sd, se, sg, task, tg, time,
+    FieldName, Fields, cfs_rq, field_names, llc, nohz, rd, rq, sd, se, sg, task, tg, tg_arrays,
+    time,
 };
 pub use func::Func;
 pub use layout::{ENGINE, LINUX_6_15, Layout, REORDERED, StructLayout};
@@ -44,11 +45,13 @@ pub enum Kind {
     IdleTask,
     /// The words of timekeeping that the scheduler reads.
     Time,
+    /// The pointers to a group's queues and entities on 16 CPUs.
+    TgArrays,
 }
 
 impl Kind {
     /// All kinds in order.
-    pub const ALL: [Kind; 13] = [
+    pub const ALL: [Kind; 14] = [
         Kind::Rq,
         Kind::CfsRq,
         Kind::GroupSe,
@@ -62,6 +65,7 @@ impl Kind {
         Kind::Sg,
         Kind::IdleTask,
         Kind::Time,
+        Kind::TgArrays,
     ];
 
     /// The name of the structure, as `pahole` or `perf c2c` would say it.
@@ -81,6 +85,7 @@ impl Kind {
             Kind::Sg => "sched_group",
             Kind::IdleTask => "task_struct(idle)",
             Kind::Time => "timekeeping",
+            Kind::TgArrays => "task_group arrays",
         }
     }
 }
@@ -97,6 +102,7 @@ impl Kind {
 /// | `Sd` | CPU | level |
 /// | `Rd`, `Nohz`, `Time` | 0 | 0 |
 /// | `IdleTask` | CPU | 0 |
+/// | `TgArrays` | CPU / 16 | group |
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Object {
     /// The structure's kind.

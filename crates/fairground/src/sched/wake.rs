@@ -5,7 +5,7 @@ use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::fair::keep::adopt;
 use crate::fair::task::touch_task;
-use crate::fair::{Enqueue, load, preempt, task};
+use crate::fair::{Enqueue, group, load, preempt, task};
 use crate::host::{Host, Kick};
 use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
@@ -258,6 +258,7 @@ fn set_task_cpu<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, to: Cpu, ki
             why: Migration::Placement,
         });
     }
+    group::look_up(cx, to, task.body.tg);
     touch_task(cx, id, ftask::CPU.and(ftask::SCHED_GROUP), Access::Write);
     cx.sys.task[id.idx()].cpu.store(to.0, Relaxed);
 }

@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use super::{Relaxed, TgCpus};
 use crate::host::{Host, Timer};
-use crate::place::{Access, Fields, Kind, Lock, Object, tg as f};
+use crate::place::{Access, Fields, Kind, Lock, Object, cfs_rq as q, tg as f};
 use crate::value::{Cpu, TgId};
 
 /// `quota` of a group without a limit.
@@ -376,6 +376,7 @@ impl<H: Host> Pool<'_, H> {
         let own = self.cpus.at(cpu);
         own.throttled_prev.store(last, Relaxed);
         own.throttled_next.store(0, Relaxed);
+        self.touch_neighbour(last);
         self.link_after(last).store(id, Relaxed);
         self.bw.last.store(id, Relaxed);
     }
@@ -389,6 +390,8 @@ impl<H: Host> Pool<'_, H> {
             own.throttled_prev.load(Relaxed),
             own.throttled_next.load(Relaxed),
         );
+        self.touch_neighbour(prev);
+        self.touch_neighbour(next);
         self.link_after(prev).store(next, Relaxed);
         let back = match to_cpu(next) {
             Some(next) => &self.cpus.at(next).throttled_prev,
@@ -401,6 +404,18 @@ impl<H: Host> Pool<'_, H> {
     #[must_use]
     pub fn is_anyone_throttled(&self) -> bool {
         self.bw.first.load(Relaxed) != 0
+    }
+
+    /// The list is linked through the queues, those of other CPUs.
+    fn touch_neighbour(&mut self, link: u32) {
+        if let Some(cpu) = to_cpu(link) {
+            let queue = Object {
+                kind: Kind::CfsRq,
+                a: cpu.0,
+                b: self.tg.0,
+            };
+            self.host.touch(queue, q::THROTTLED_LIST, Access::Write);
+        }
     }
 
     fn link_after(&self, prev: u32) -> &AtomicU32 {

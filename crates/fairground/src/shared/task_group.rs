@@ -8,7 +8,7 @@ use super::cfs_bandwidth::to_cpu;
 use super::{CfsBandwidth, CpuStat, Pool, Relaxed, TgCpu, TgCpus};
 use crate::host::Host;
 use crate::math::weight::{NICE_0_LOAD, WEIGHT_IDLEPRIO, scale_load};
-use crate::place::{Access, Kind, Object, cfs_rq as q, tg as f};
+use crate::place::{Access, Fields, Kind, Object, cfs_rq as q, tg as f, tg_arrays as arrays};
 use crate::value::{Cpu, TgId};
 
 /// A task group (`cpu` cgroup): its place in the tree `[set]`, the rest `[any]`.
@@ -93,6 +93,40 @@ impl TaskGroup {
         }
     }
 
+    /// The group, as a place.
+    #[inline]
+    #[must_use]
+    pub const fn object(&self) -> Object {
+        Object {
+            kind: Kind::Tg,
+            a: self.id.0,
+            b: 0,
+        }
+    }
+
+    /// The group's queue on `cpu` is looked up (`tg->cfs_rq[cpu]`).
+    #[inline]
+    pub fn look_up_queue<H: Host + ?Sized>(&self, cpu: Cpu, host: &mut H) {
+        self.look_up(cpu, arrays::CFS_RQ_LOW, arrays::CFS_RQ_HIGH, host);
+    }
+
+    /// The group's entity on `cpu` is looked up (`tg->se[cpu]`).
+    #[inline]
+    pub fn look_up_entity<H: Host + ?Sized>(&self, cpu: Cpu, host: &mut H) {
+        self.look_up(cpu, arrays::SE_LOW, arrays::SE_HIGH, host);
+    }
+
+    fn look_up<H: Host + ?Sized>(&self, cpu: Cpu, low: Fields, high: Fields, host: &mut H) {
+        host.touch(self.object(), f::CFS_ARRAYS, Access::Read);
+        let part = Object {
+            kind: Kind::TgArrays,
+            a: cpu.0 / 16,
+            b: self.id.0,
+        };
+        let half = if cpu.0 % 16 < 8 { low } else { high };
+        host.touch(part, half, Access::Read);
+    }
+
     /// Whether something is on the group's queue on `cpu`. Any CPU may ask.
     #[must_use]
     pub fn queued_on<H: Host>(&self, cpu: Cpu, host: &mut H) -> bool {
@@ -109,6 +143,7 @@ impl TaskGroup {
     pub fn throttled_hierarchy<H: Host>(&self, cpu: Cpu, host: &mut H) -> Option<bool> {
         let count = self.words(cpu)?.throttle_count.load(Relaxed);
         let count = count.checked_sub(1)?;
+        self.look_up_queue(cpu, host);
         host.touch(self.queue(cpu), q::THROTTLE_COUNT, Access::Read);
         Some(count > 0)
     }

@@ -110,6 +110,7 @@ fn add_process(w: &mut Workload, args: &Args, process: u32, leaf: u32, workers: 
         task.thread = true;
         task.cgroup = Some(leaf);
         task.footprint_bytes_per_us = footprint(args);
+        task.working_set_bytes = u64::from(args.cache_footprint) * 1024;
         w.templates.push(task);
 
         let mut ops = vec![Op::Fork { template }; workers as usize];
@@ -166,7 +167,7 @@ fn multiplication_ns(args: &Args) -> u64 {
     elements.isqrt().pow(3) * MULTIPLY_ADD_PS / 1000
 }
 
-/// All three matrices pass through the caches in one multiplication.
+/// All three matrices pass through the caches in one multiplication, the same ones in the next.
 fn footprint(args: &Args) -> u32 {
     let us = (multiplication_ns(args) / 1000).max(1);
     (u64::from(args.cache_footprint) * 1024 / us) as u32
