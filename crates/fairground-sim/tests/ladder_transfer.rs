@@ -157,3 +157,19 @@ fn step_4_read_then_cas() {
         );
     }
 }
+
+#[test]
+fn a_locked_update_of_a_line_of_another_socket_is_a_load_miss() {
+    let m = Machine::builtin("spr-8480-2s").unwrap();
+    let socket = |cpu: usize| m.topology.cpus[cpu].socket;
+    let far = (0..m.topology.nr_cpus()).find(|c| socket(*c) != socket(0));
+    let far = far.expect("two sockets") as u32;
+    let mut cache = Cache::new(&m, 1);
+    let line = cache.alloc_lines(2, 0);
+    for (offset, access) in [(0, Access::Rmw), (1, Access::Store)] {
+        cache.touch(0, line + offset, 1, access, 1000 * NS);
+        cache.touch(far, line + offset, 1, access, 2000 * NS);
+    }
+    let stats = cache.domain_stats(1);
+    assert_eq!((stats.llc_load_misses, stats.llc_store_misses), (1, 1));
+}

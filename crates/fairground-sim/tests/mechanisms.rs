@@ -356,3 +356,36 @@ fn threads_hand_the_count_of_an_open_file_around_and_processes_do_not() {
     let (threads, processes) = (pipe_write_ns("--threads"), pipe_write_ns("--process"));
     assert!(threads > processes + 30.0, "{threads} and {processes} ns");
 }
+
+#[test]
+fn a_throttled_group_is_found_by_its_pointers() {
+    let out = run(
+        2,
+        r#"
+duration = "60ms"
+[[cgroup]]
+path = "/a"
+[[cgroup]]
+path = "/a/b"
+"cpu.max" = "2000 10000"
+[[task]]
+name = "hog"
+count = 2
+cgroup = "/a/b"
+steps = ["hog"]
+"#,
+    );
+    let calls = |name: &str| {
+        let found = out.functions.iter().find(|(n, ..)| *n == name);
+        found.map_or(0, |(.., calls)| *calls)
+    };
+    let walks = calls("tg_throttle_down") + calls("tg_unthrottle_up");
+    assert!(walks >= 10, "{walks}");
+    assert_eq!(
+        calls("walk_tg_tree_from"),
+        walks,
+        "nothing is below the group"
+    );
+    let queues = line(&out, "task_group arrays", "cfs_rq");
+    assert!(queues.reads >= walks && queues.writes == 0, "{queues:?}");
+}

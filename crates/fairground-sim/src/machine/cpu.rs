@@ -167,4 +167,32 @@ impl CpuState {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// `task` goes through `bytes` of a working set of `set` bytes, again and again; how much of
+    /// that is not in the caches from its last turn. After another task all of it is fetched again.
+    pub fn goes_through(&mut self, task: TaskId, bytes: u64, set: u64) -> u64 {
+        let (last, seen) = &mut self.working_set;
+        if *last != Some(task) {
+            (*last, *seen) = (Some(task), 0);
+        }
+        let fresh = bytes.min(set.saturating_sub(*seen));
+        *seen += fresh;
+        fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_working_set_is_fetched_once_until_another_runs() {
+        let mut cpu = CpuState::new();
+        let (a, b) = (TaskId(1), TaskId(2));
+        assert_eq!(cpu.goes_through(a, 60, 100), 60);
+        assert_eq!(cpu.goes_through(a, 60, 100), 40);
+        assert_eq!(cpu.goes_through(a, 60, 100), 0);
+        assert_eq!(cpu.goes_through(b, 60, u64::MAX), 60);
+        assert_eq!(cpu.goes_through(a, 60, 100), 60);
+    }
 }

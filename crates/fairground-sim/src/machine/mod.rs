@@ -319,14 +319,9 @@ impl<'a> Sim<'a> {
         let template = &self.workload.templates[task.template as usize];
         let bytes = u64::from(template.footprint_bytes_per_us) * ran / (1000 * NS);
         if bytes > 0 {
-            let (last, seen) = &mut self.cpus[cpu as usize].working_set;
-            // What another has displaced meanwhile is fetched again.
-            if *last != Some(id) {
-                (*last, *seen) = (Some(id), 0);
-            }
-            let bytes = bytes.min(template.working_set_bytes - *seen);
-            *seen += bytes;
-            self.host.cache.advance_footprint(cpu, bytes);
+            let state = &mut self.cpus[cpu as usize];
+            let fresh = state.goes_through(id, bytes, template.working_set_bytes);
+            self.host.cache.advance_footprint(cpu, fresh);
         }
     }
 

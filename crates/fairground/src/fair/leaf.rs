@@ -36,10 +36,12 @@ pub fn list_add_leaf_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
 /// The way from a queue to the one above is `tg->parent->cfs_rq[cpu]`.
 fn look_up_parent<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId, parent: CfsId) {
     let group = |cfs: CfsId| &cx.sys.tg[rq.cfs[cfs.idx()].tg.idx()];
-    cx.host.touch(rq.cfs_object(cfs), q::TG | q::RQ, Access::Read);
+    cx.host
+        .touch(rq.cfs_object(cfs), q::TG | q::RQ, Access::Read);
     cx.host.touch(group(cfs).object(), t::TREE, Access::Read);
     group(parent).look_up_queue(rq.cpu, cx.host);
-    cx.host.touch(rq.cfs_object(parent), q::ON_LIST, Access::Read);
+    cx.host
+        .touch(rq.cfs_object(parent), q::ON_LIST, Access::Read);
 }
 
 /// Removes a queue.
