@@ -340,8 +340,8 @@ const TASK: StructLayout = StructLayout {
     ],
 };
 
-// The words of `cgroup_subsys_state` are left out. `load_avg` begins a line; that nothing else is on
-// it nobody said.
+// The words of `cgroup_subsys_state` are left out. `load_avg` begins a line; that nothing else is
+// on it nobody said.
 const TG: StructLayout = StructLayout {
     size: 448,
     fields: &[
