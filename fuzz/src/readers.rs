@@ -1,15 +1,21 @@
 //! The readers: each takes bytes and says whether it could use them.
 
+use std::sync::OnceLock;
+
 use fairground_report::Saved;
 use fairground_sim::machine_file::{Machine, hwloc};
 use fairground_sim::spec::Scenario;
+use fairground_sim::truth::replay as load;
 use fairground_sim::truth::smp::{self, Recording as Decisions};
 use fairground_sim::truth::{Case, Others, Recorded, costs, into_workload};
 use fairground_sim::workload::Env;
 use fairground_trace::derive::workload::Source;
 use fairground_trace::derive::{Attributes, Logs, Trim, cause, derive, pins};
 use fairground_trace::measure::measure;
+use fairground_trace::recording::Recording;
 use fairground_trace::{open, save};
+
+use crate::seeds::PART;
 
 /// A reader under test.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +31,10 @@ pub const READERS: &[Reader] = &[
     Reader {
         name: "trace",
         read: trace,
+    },
+    Reader {
+        name: "attributes",
+        read: attributes,
     },
     Reader {
         name: "machine",
@@ -55,6 +65,10 @@ pub const READERS: &[Reader] = &[
         read: decisions,
     },
     Reader {
+        name: "pelt",
+        read: load_tracking,
+    },
+    Reader {
         name: "saved",
         read: saved,
     },
@@ -66,11 +80,18 @@ fn trace(data: &[u8]) -> bool {
     let Ok(recording) = open::read(data, &mut |_| {}) else {
         return false;
     };
+    let mut attributes = Attributes::default();
+    attributes.take_groups(&recording.groups);
+    use_trace(&recording, &attributes);
+    true
+}
+
+/// A trace that was read, with attributes: derived, and written as a scenario that can be read.
+/// Whether it can be derived.
+fn use_trace(recording: &Recording, attributes: &Attributes) -> bool {
     let m = measure(&recording.events, recording.cpus, recording.span(), None);
     let logs = Logs::of(&recording.events, recording.cpus);
     let causes = cause::causes(&logs);
-    let mut attributes = Attributes::default();
-    attributes.take_groups(&recording.groups);
     let source = Source {
         partners: &cause::partners(&logs, &causes),
         pins: &pins::pins(&logs, &recording.names, &m.busy_ns),
@@ -78,7 +99,7 @@ fn trace(data: &[u8]) -> bool {
         names: &recording.names,
         causes: &causes,
         places: &pins::places(&recording.events, recording.cpus),
-        attributes: &attributes,
+        attributes,
         tick_ns: 4_000_000,
     };
     let trim = Trim {
@@ -86,13 +107,33 @@ fn trace(data: &[u8]) -> bool {
         ..Trim::default()
     };
     let Ok(derived) = derive(source, &trim) else {
-        return true;
+        return false;
     };
     let text = save::scenario(&derived, "fuzz", "spr-guest-2cpu", "linux-6.18", 250);
     if let Err(e) = Scenario::parse("saved.toml", &text) {
         panic!("a saved scenario cannot be read: {}", e.message());
     }
     true
+}
+
+/// What a trace does not say, beside a trace: the file `attributes.toml`, in which names are those
+/// of the first seed of `trace`.
+fn attributes(data: &[u8]) -> bool {
+    static TRACE: OnceLock<Recording> = OnceLock::new();
+    let recording = TRACE.get_or_init(|| {
+        let (_, data) = &crate::seeds("trace")[0];
+        open::read(&data[..], &mut |_| {}).expect("a good file")
+    });
+    match Attributes::parse(&String::from_utf8_lossy(data)) {
+        Ok(mut attributes) => {
+            attributes.take_groups(&recording.groups);
+            use_trace(recording, &attributes)
+        }
+        Err(e) => {
+            assert!(!e.is_empty());
+            false
+        }
+    }
 }
 
 fn machine(data: &[u8]) -> bool {
@@ -177,6 +218,28 @@ fn decisions(data: &[u8]) -> bool {
     match smp::check_decisions(&recording, name, &[]) {
         Ok(_) => true,
         Err(e) => told(&e),
+    }
+}
+
+/// The four files of a recording of load tracking, apart by [`PART`].
+fn load_tracking(data: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(data);
+    let mut parts = text.split(PART).map(str::to_string);
+    let mut part = || parts.next().unwrap_or_default();
+    let Ok(case) = Case::parse(&part()) else {
+        return false;
+    };
+    let files = load::Files {
+        window: part(),
+        records: part(),
+        script: part(),
+    };
+    match load::replay(&case, &files) {
+        Ok(report) => !load::rows("fuzz", &report).is_empty(),
+        Err(wrong) => {
+            assert!(!wrong.what.is_empty());
+            false
+        }
     }
 }
 

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 /// Files up to this size are seeds: larger ones make a turn slow.
 const SEED_MAX: usize = 96 << 10;
 
+/// Between the files of a recording of load tracking.
+pub const PART: &str = "\n----\n";
+
 /// Name and content of the seeds of a reader.
 pub fn seeds(reader: &str) -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -24,6 +27,8 @@ pub fn seeds(reader: &str) -> Vec<(String, Vec<u8>)> {
             "costs.json.gz",
         ),
         "saved" => files(&root.join("fuzz/corpus/saved"), ".json"),
+        "attributes" => files(&root.join("fuzz/corpus/attributes"), ".toml"),
+        "pelt" => load_tracking(&root),
         "smp" => ["choice", "balance", "pelt", "runs"]
             .iter()
             .flat_map(|name| smp(&root, name))
@@ -96,4 +101,21 @@ fn smp(root: &Path, name: &str) -> Vec<(String, Vec<u8>)> {
     };
     let path = format!("kernel-truth-smp/{name}.jsonl.gz");
     lines(root, &path).into_iter().filter_map(of).collect()
+}
+
+/// The files of recordings of load tracking: the first lines of the long ones.
+fn load_tracking(root: &Path) -> Vec<(String, Vec<u8>)> {
+    const LINES: usize = 150;
+    let of = |line: serde_json::Value| {
+        let first = |key: &str| -> Option<String> {
+            let lines: Vec<&str> = line[key].as_str()?.lines().take(LINES).collect();
+            Some(lines.join("\n"))
+        };
+        let case = line["case"].to_string();
+        let parts = [case, first("window")?, first("records")?, first("script")?];
+        let name = line["case"]["name"].as_str()?.to_string();
+        Some((name, parts.join(PART).into_bytes()))
+    };
+    let recorded = lines(root, "kernel-truth-pelt.jsonl.gz");
+    recorded.into_iter().filter_map(of).collect()
 }

@@ -1,16 +1,15 @@
-//! Each reader against its findings of old and random edits of good files.
+//! Each reader against its findings of old, what a fuzzer kept, and random edits of good files.
 //!
 //! `cargo test` draws the same edits every time (`BOLERO_RANDOM_SEED` in `.cargo/config.toml`).
-//! `FUZZ_SECONDS=600 BOLERO_RANDOM_SEED=$RANDOM cargo test -p fairground-fuzz --test readers
-//! machine` looks at others, for so long. A finding is written to the directory for temporary
-//! files of cargo's target directory; its file belongs into `corpus/READER/`, where it is a test
-//! from then on.
+//! `fuzz/run` builds this test for libFuzzer, which is guided by what the reader executes, and runs
+//! a target for longer. A finding is written to the directory for temporary files of cargo's
+//! target directory; its file belongs into `corpus/READER/`, where it is a test from then on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fairground_fuzz::{Edit, READERS, Reader, edited, plain, seeds};
+use fairground_fuzz::{Edits, READERS, Reader, plain, seeds};
 use fairground_sim::machine_file::{FNV_START, fnv1a};
 
 /// Longest that a reader may take for a file of a few kilobytes, in an unoptimised build on a busy
@@ -19,28 +18,47 @@ const SLOWEST: Duration = Duration::from_secs(20);
 
 fn fuzz(name: &str) {
     let reader = READERS.iter().find(|r| r.name == name).expect("a reader");
+    let seeds = seeds(name);
+    assert!(!seeds.is_empty());
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")
         .join(name);
-    for entry in std::fs::read_dir(corpus).into_iter().flatten().flatten() {
-        (reader.read)(&plain(&entry.path()));
+    if let Some(found) = std::env::var_os("FUZZ_KEEP") {
+        keep(Path::new(&found), &corpus, &seeds);
     }
-    let seeds: Vec<Vec<u8>> = seeds(name).into_iter().map(|(_, data)| data).collect();
-    assert!(!seeds.is_empty());
-    let seconds = std::env::var("FUZZ_SECONDS")
-        .ok()
-        .map(|s| s.parse().expect("seconds"));
-    let check = bolero::check!();
-    let check = match seconds {
-        Some(seconds) => check.with_test_time(Duration::from_secs(seconds)),
-        None => check.with_iterations(60),
-    };
-    check
-        .with_type::<(u16, Vec<Edit>)>()
-        .for_each(|(which, edits)| {
-            let seed = &seeds[usize::from(*which) % seeds.len()];
-            survive(reader, &edited(seed, edits));
+    for entry in std::fs::read_dir(corpus).into_iter().flatten().flatten() {
+        let data = plain(&entry.path());
+        if !entry.file_name().to_string_lossy().starts_with("edits.txt") {
+            survive(reader, &data);
+            continue;
+        }
+        for line in String::from_utf8_lossy(&data).lines() {
+            // A seed that is gone takes its lines along.
+            if let Some(edits) = Edits::of_line(line, &seeds) {
+                survive(reader, &edits.apply(&seeds));
+            }
+        }
+    }
+    bolero::check!()
+        .with_iterations(60)
+        .with_max_len(Edits::BYTES_MAX)
+        .for_each(|bytes| {
+            let edits = Edits::of_bytes(bytes, seeds.len());
+            survive(reader, &edits.apply(&seeds));
         });
+}
+
+/// Writes what a fuzzer has found into the corpus, a line each.
+fn keep(found: &Path, corpus: &Path, seeds: &[(String, Vec<u8>)]) {
+    let entries = std::fs::read_dir(found).expect("a directory of inputs");
+    let line = |entry: std::fs::DirEntry| {
+        let bytes = std::fs::read(entry.path()).expect("an input");
+        Edits::of_bytes(&bytes, seeds.len()).line(seeds)
+    };
+    let mut lines: Vec<String> = entries.flatten().map(line).collect();
+    lines.sort();
+    lines.dedup();
+    std::fs::write(corpus.join("edits.txt"), lines.join("\n") + "\n").expect("the corpus");
 }
 
 /// Reads; keeps the input if it is a finding.
@@ -70,10 +88,10 @@ macro_rules! targets {
 }
 
 targets!(
-    trace, machine, hwloc, scenario, case, recorded, costs, smp, saved
+    trace, attributes, machine, hwloc, scenario, case, recorded, costs, smp, pelt, saved
 );
 
 #[test]
 fn no_reader_is_forgotten() {
-    assert_eq!(READERS.len(), 9);
+    assert_eq!(READERS.len(), 11);
 }
