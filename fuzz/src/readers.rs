@@ -235,7 +235,11 @@ fn load_tracking(data: &[u8]) -> bool {
         script: part(),
     };
     match load::replay(&case, &files) {
-        Ok(report) => !load::rows("fuzz", &report).is_empty(),
+        Ok(report) => {
+            // None where the first lines of a recording have nothing that can be told.
+            let _ = load::rows("fuzz", &report);
+            true
+        }
         Err(wrong) => {
             assert!(!wrong.what.is_empty());
             false
