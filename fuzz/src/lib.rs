@@ -1,7 +1,7 @@
 //! Hostile input for every reader: an answer, never a panic, and in good time.
 //!
 //! A target is a [`Reader`] and seeds, which are the good files of this repository. The fuzzer
-//! draws bytes: a seed and a list of [`Edit`]s ([`Edits::of_bytes`]), which are applied to it. So a
+//! draws bytes: a seed and a list of changes ([`Edits::of_bytes`]), which are applied to it. So a
 //! random input is nearly a good file, and gets past the first check of its reader. Inputs that
 //! once were findings lie in `corpus/READER/` as they are; what a fuzzer kept because it reached
 //! something new lies there as `edits.txt`, one input a line.
