@@ -211,10 +211,32 @@ impl Cache {
     #[inline]
     pub fn touch(&mut self, cpu: u32, line: LineId, words: u8, access: Access, now: Ps) -> Cost {
         let at = self.p.cpu[cpu as usize];
-        if self.quick(at, line, words, access, now) {
-            return self.p.hit(access, now);
+        let begin = self.begins(at, access, now);
+        let mut cost = if self.quick(at, line, words, access, begin) {
+            self.p.hit(access, begin)
+        } else {
+            self.slow(at, line, words, access, begin)
+        };
+        cost.wait += begin - now;
+        cost
+    }
+
+    /// When an access that comes at `now` begins: an atomic update of x86 waits until all earlier
+    /// stores of its thread are done (Intel SDM volume 3, "Store Buffer"; AMD APM volume 2, 7.1.2).
+    #[inline]
+    fn begins(&self, at: (u16, u8), access: Access, now: Ps) -> Ps {
+        if access >= Access::Rmw && self.p.stores_in_order {
+            now.max(self.stores.drained(at))
+        } else {
+            now
         }
-        self.slow(at, line, words, access, now)
+    }
+
+    /// When others see a store that the thread makes at `now`, and to which nothing is to be fetched,
+    /// such as the one that releases a lock: on x86 after all its earlier ones.
+    #[inline]
+    pub fn seen(&self, at: (u16, u8), now: Ps) -> Ps {
+        self.begins(at, Access::Rmw, now)
     }
 
     /// [`Cache::touch`], for callers that want to know only when the core goes on.
@@ -226,6 +248,7 @@ impl Cache {
     /// [`Cache::pass`] of a core's thread.
     #[inline]
     fn pass_from(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> Ps {
+        let now = self.begins(at, access, now);
         if self.quick(at, line, words, access, now) {
             return now + Ps::from(self.p.hit_ps[access as usize]);
         }

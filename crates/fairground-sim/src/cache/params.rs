@@ -83,6 +83,9 @@ pub(super) struct Params {
     pub load_service: [Ps; 5],
     /// Extra when the line's home is the reader's node and the writer is on another socket.
     pub home_at_reader: Ps,
+    /// Stores of a thread are seen in their order, and an atomic update waits for all before it:
+    /// x86 (TSO).
+    pub stores_in_order: bool,
     /// Updates execute at the home, with this service time.
     pub far_atomic: Option<Ps>,
     /// Outstanding requests at the knee (0 = none) and slope in thousandths.
@@ -186,6 +189,7 @@ impl Params {
             service,
             load_service: service.map(|s| s * Ps::from(o.load_occupancy_permille) / 1000),
             home_at_reader: ps(value("transfer.home_at_reader_extra", 0.0)),
+            stores_in_order: m.arch == "x86_64",
             far_atomic: m.value("atomics.far_atomic_service").map(ps),
             knee_limit: if o.knee {
                 value("atomics.ingress_limit", 0.0) as u64

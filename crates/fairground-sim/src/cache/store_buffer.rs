@@ -57,6 +57,12 @@ impl StoreBuffers {
         buffer.pending.iter().find(hit).map(|p| p.version)
     }
 
+    /// When the stores that the core's thread has made so far are all done.
+    #[inline]
+    pub fn drained(&self, (core, thread): (u16, u8)) -> Ps {
+        self.buffers[usize::from(core) * self.threads + usize::from(thread)].last
+    }
+
     fn index(&self, r: &Req) -> usize {
         r.core * self.threads + r.thread as usize
     }
@@ -120,6 +126,7 @@ mod tests {
         assert_eq!(s.pending(&store(0, 99, 70)), Some(1));
         assert_eq!(s.pending(&store(0, 99, 5000)), None);
         assert_eq!(s.push(&store(0, 100, 9000), 1, 9100), 9000);
+        assert_eq!(s.drained((0, 0)), 9100);
     }
 
     #[test]

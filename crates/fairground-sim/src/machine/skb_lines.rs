@@ -83,13 +83,13 @@ impl Sim<'_> {
             lines.extend(head.line + DESCRIPTOR..=head.line + CLONES);
         }
         lines.push(skb.shared_info());
-        self.host.store_lines(op, lines.into_iter());
+        self.host.copy_lines(op, lines.into_iter(), Access::Store);
         skb
     }
 
     /// The message's `bytes` and headers are written; the lock of the receiver waits for that.
     pub(super) fn fill_skb(&mut self, op: KernelOp, skb: &Skb, bytes: u32) {
-        self.host.store_lines(op, skb.lines(bytes));
+        self.host.copy_lines(op, skb.lines(bytes), Access::Store);
     }
 
     /// The message goes behind `last` in a queue.
@@ -120,7 +120,7 @@ impl Sim<'_> {
         let own = skb.descriptor();
         let next = next.map(|n| n.descriptor() + LINKS);
         let lines = [own + LENGTHS, own + LINKS].into_iter().chain(next);
-        self.host.store_lines(op, lines);
+        self.host.copy_lines(op, lines, Access::Store);
     }
 
     /// The message's memory goes back.

@@ -288,7 +288,7 @@ impl Sim<'_> {
         let slab = pool.new_slab(node, cache);
         let (_, objects, ..) = SHAPES[kind as usize];
         let links: Vec<LineId> = (0..objects).map(|i| pool.link(slab, i)).collect();
-        self.host.store_lines(op, links.into_iter());
+        self.host.copy_lines(op, links.into_iter(), Access::Store);
         slab
     }
 
@@ -306,7 +306,7 @@ impl Sim<'_> {
             return self.touch(op, link, 1, Access::Store);
         }
         let descriptor = pool.slabs[slab as usize].descriptor;
-        self.host.store_lines(op, std::iter::once(link));
+        self.host.copy_lines(op, std::iter::once(link), Access::Store);
         self.touch(op, descriptor, FREE_LIST, Access::Rmw);
         let pool = self.pool(kind);
         let s = &mut pool.slabs[slab as usize];
