@@ -61,6 +61,8 @@ pub struct System {
     /// Groups with a quota. While there are none, nothing of bandwidth control is looked at: the
     /// kernel patches its code (a static key), so that reading this is not a touch.
     bandwidth_users: AtomicU32,
+    /// See [`System::hurry_vruntime`].
+    vruntime_shift: AtomicU32,
 }
 
 impl System {
@@ -84,6 +86,7 @@ impl System {
             rd: RootDomain::default(),
             nohz: Nohz::new(),
             bandwidth_users: AtomicU32::new(0),
+            vruntime_shift: AtomicU32::new(0),
             topology,
         }
     }
@@ -113,6 +116,18 @@ impl System {
 
     pub(crate) fn bandwidth_usage_dec(&self) {
         self.bandwidth_users.fetch_sub(1, Relaxed);
+    }
+
+    /// From now on virtual time runs `2^shift` times as fast as run time. For hosts that bring a
+    /// machine nearer to where minutes would bring it: what waiting tasks and sleepers come to have
+    /// ahead of others grows so much faster. 0 is the kernel's.
+    pub fn hurry_vruntime(&self, shift: u32) {
+        self.vruntime_shift.store(shift.min(16), Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn vruntime_shift(&self) -> u32 {
+        self.vruntime_shift.load(Relaxed)
     }
 
     /// Adds a group below `parent` with the default weight.

@@ -447,7 +447,8 @@ impl Host for SimHost {
     fn unlock(&mut self, lock: Lock) {
         let (object, fields) = places::lock_word(lock);
         self.touch(object, fields, Access::Write);
-        self.locks.unlock(lock, self.cache.seen(self.thread, self.at));
+        self.locks
+            .unlock(lock, self.cache.seen(self.thread, self.at));
     }
 
     #[inline]

@@ -306,7 +306,8 @@ impl Sim<'_> {
             return self.touch(op, link, 1, Access::Store);
         }
         let descriptor = pool.slabs[slab as usize].descriptor;
-        self.host.copy_lines(op, std::iter::once(link), Access::Store);
+        self.host
+            .copy_lines(op, std::iter::once(link), Access::Store);
         self.touch(op, descriptor, FREE_LIST, Access::Rmw);
         let pool = self.pool(kind);
         let s = &mut pool.slabs[slab as usize];

@@ -41,7 +41,8 @@ fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u
     if se.load.weight != NICE_0_LOAD {
         se.load.fill_inverse();
     }
-    se.vruntime = se.vruntime.wrapping_add(calc_delta_fair(delta, &se.load));
+    let vdelta = calc_delta_fair(delta, &se.load) << cx.sys.vruntime_shift();
+    se.vruntime = se.vruntime.wrapping_add(vdelta);
     cx.touch(queue.object(cpu), fq::CURR | fq::NR_QUEUED, Access::Read);
     cx.touch(
         se.object(cpu),
