@@ -14,6 +14,7 @@ mod quiet;
 mod smt;
 mod stacks;
 mod trace;
+mod turn;
 
 pub(crate) use jiffies::Jiffies;
 pub use places::Places;
@@ -24,6 +25,7 @@ pub(crate) use quiet::Quiet;
 pub(crate) use smt::Smt;
 pub use stacks::Stack;
 pub use trace::{Counters, TraceLine};
+pub(crate) use turn::Turn;
 
 use fairground::event::Event;
 use fairground::host::{Host, Kick, Timer};
@@ -92,6 +94,8 @@ pub struct SimHost {
     pub ilb_cas: [Ps; 2],
     /// The count of ticks.
     pub(crate) jiffies: Jiffies,
+    /// The turn of the executing CPU, if CPUs share one stream of instructions.
+    pub(crate) turn: Option<Turn>,
     /// Threads that share a core, if they slow each other down.
     pub(crate) smt: Option<Smt>,
     /// By how much the running step is stretched by the sibling, in 65536ths.
@@ -134,6 +138,7 @@ impl SimHost {
             waits: None,
             ilb_cas: [0; 2],
             jiffies: Jiffies::default(),
+            turn: None,
             smt: Smt::new(machine),
             stretch: 1 << 16,
             began: 0,
@@ -338,7 +343,8 @@ impl Host for SimHost {
     #[inline]
     fn clock(&mut self) -> u64 {
         self.at += self.stretched(self.prices.clock);
-        self.at / NS + BOOT_NS
+        let others = self.turn.map_or(0, |t| t.others(self.cpu, self.at));
+        (self.at + others) / NS + BOOT_NS
     }
 
     /// Ticks lie on the machine's grid; the word is right at any time, without the lag of the CPU

@@ -5,11 +5,13 @@
 //! time to the next timer of any CPU. So turns get shorter towards a timer. Meanwhile the clock
 //! goes on for all: an interrupt, or the end of a computation that waits for the clock, is seen by
 //! a CPU when its turn comes, and kernel code that is not done at the end of a turn goes on in the
-//! next one.
+//! next one. A step is simulated as a whole when it begins, so its clock reckons with the turns of
+//! others that will cut it: as many as now have something to do, each as long as its own.
 
 use super::Sim;
 use super::due::Due;
 use crate::cache::{NS, Ps};
+use crate::host::Turn;
 
 /// The longest time that a timer is looked ahead: the emulator has one of its own every tenth of a
 /// second.
@@ -123,6 +125,8 @@ impl Sim<'_> {
         }
         let ahead = timer - at;
         let budget = if ahead < n * NS { ahead } else { ahead / n };
+        let others = (0..self.cpus.len() as u32).filter(|o| *o != cpu && self.wants_turn(*o));
+        let others = others.count() as Ps;
         let Some(turns) = &mut self.turns else {
             return;
         };
@@ -130,6 +134,12 @@ impl Sim<'_> {
         turns.stamp = turns.stamp.wrapping_add(1);
         (turns.until, turns.timer) = (at + budget, timer);
         let stamp = turns.stamp;
+        self.host.turn = Some(Turn {
+            cpu,
+            until: at + budget,
+            length: budget.max(1),
+            others,
+        });
         self.queue.push(turns.until, Due::Turn { stamp });
         let left = std::mem::take(&mut turns.left[cpu as usize]);
         let waiting = std::mem::take(&mut turns.waiting[cpu as usize]);
