@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::workload::validate::QUOTA_NS_MIN;
+
 /// The format that this module reads.
 pub const FORMAT: &str = "kernel-truth/1";
 
@@ -445,6 +447,29 @@ impl Case {
                 return Err(format!("{key}: {value}, expected at most {most}"));
             }
         }
+        let tick_us = (self.machine.tick_ns() / 1000).max(1);
+        if let Some(us) = self.duration_us.filter(|us| *us < tick_us) {
+            return Err(format!(
+                "duration_us: {us}, expected at least a tick ({tick_us})"
+            ));
+        }
+        self.quotas()
+    }
+
+    /// A quota is -1 or what the kernel takes.
+    fn quotas(&self) -> Result<(), String> {
+        let least_us = (QUOTA_NS_MIN / 1000) as i64;
+        for (i, group) in self.cgroups.iter().enumerate() {
+            match group.quota_us {
+                None | Some(-1) => {}
+                Some(us) if us >= least_us => {}
+                Some(us) => {
+                    return Err(format!(
+                        "cgroups[{i}].quota_us: {us}, expected -1 for none or at least {least_us}"
+                    ));
+                }
+            }
+        }
         Ok(())
     }
 
@@ -488,7 +513,7 @@ mod tests {
     fn with_program(steps: &str) -> String {
         format!(
             r#"{{"format":"kernel-truth/1","name":"n","kind":"k","what":"w",
-"machine":{{"cpus":2}},"duration_us":1,
+"machine":{{"cpus":2}},"duration_us":4000,
 "tasks":[{{"name":"t","program":[{steps}]}}]}}"#
         )
     }
@@ -519,6 +544,23 @@ mod tests {
             assert!(error.starts_with("tasks[0].program[0]"), "{error}");
             assert!(error.contains("line"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_window_of_less_than_a_tick_and_a_quota_that_is_none_are_refused() {
+        let text = with_program(r#"{"hog":true}"#);
+        let error = Case::parse(&text.replace("4000", "3999")).expect_err("short");
+        assert_eq!(error, "duration_us: 3999, expected at least a tick (4000)");
+        let with_quota = |us: &str| {
+            let group = format!(r#""cgroups":[{{"path":"/a","quota_us":{us}}}],"tasks""#);
+            Case::parse(&text.replacen("\"tasks\"", &group, 1))
+        };
+        for us in ["-5", "0", "999"] {
+            let error = with_quota(us).expect_err(us);
+            let place = format!("cgroups[0].quota_us: {us}, expected");
+            assert!(error.starts_with(&place), "{error}");
+        }
+        assert!(with_quota("-1").is_ok() && with_quota("1000").is_ok());
     }
 
     #[test]
