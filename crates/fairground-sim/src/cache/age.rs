@@ -35,6 +35,8 @@ pub(super) struct Ages {
     cores: Vec<u32>,
     /// The tag of a line that the core touches now, by core; see [`tops`].
     tags: Vec<u32>,
+    /// The core that executes, and its tag.
+    executing: (usize, u32),
     epoch_shift: u32,
     l3s: Vec<u32>,
     core_reuse: Vec<Reuse>,
@@ -52,6 +54,7 @@ impl Ages {
         Self {
             cores: vec![0; p.cores.len()],
             tags: (0..p.cores.len() as u32).collect(),
+            executing: (0, 0),
             epoch_shift: tops::epoch_shift(p.recent),
             l3s: vec![0; p.nr_llcs],
             core_reuse: vec![Reuse::new(); p.cores.len()],
@@ -81,10 +84,25 @@ impl Ages {
         self.tags.get(usize::from(core)).copied()
     }
 
+    /// `core` executes from now on.
+    #[inline]
+    pub fn execute(&mut self, core: usize) {
+        self.executing = (core, self.tags[core]);
+    }
+
+    /// The tag of a line that the executing core touches now.
+    #[inline(always)]
+    pub fn tag_now(&self) -> u32 {
+        self.executing.1
+    }
+
     fn fill(&mut self, core: usize, lines: u32) {
         let fills = self.cores[core].wrapping_add(lines);
         self.cores[core] = fills;
         self.tags[core] = tops::tag(core as u16, fills, self.epoch_shift);
+        if core == self.executing.0 {
+            self.executing.1 = self.tags[core];
+        }
     }
 
     pub fn advance(&mut self, core: usize, llc: usize, lines: u32) {
@@ -119,16 +137,21 @@ impl Ages {
         if age <= self.recent {
             return Place::L1;
         }
+        self.look_deep(core, age, line)
+    }
+
+    /// [`Ages::look`] for a line that was not touched of late.
+    #[inline(never)]
+    fn look_deep(&mut self, core: usize, age: u32, line: u32) -> Place {
         self.fill(core, 1);
-        self.core_reuse[core].saw(age);
-        let distance = self.core_reuse[core].distance(age);
-        let dice = self.dice(line, core as u64, self.cores[core]);
+        let distance = self.core_reuse[core].saw_at(age);
         if distance < self.l1_lines {
-            Place::L1
-        } else if self.l2.gone(distance, dice) {
-            Place::Gone
-        } else {
-            Place::L2
+            return Place::L1;
+        }
+        let dice = || self.dice(line, core as u64, self.cores[core]);
+        match self.l2.gone(distance, dice) {
+            true => Place::Gone,
+            false => Place::L2,
         }
     }
 
@@ -138,7 +161,9 @@ impl Ages {
         let age = self.cores[core].wrapping_sub(stamp);
         age <= self.recent || {
             let distance = self.core_reuse[core].distance(age);
-            !self.l2.gone(distance, self.dice(line, core as u64, stamp))
+            !self
+                .l2
+                .gone(distance, || self.dice(line, core as u64, stamp))
         }
     }
 
@@ -148,7 +173,7 @@ impl Ages {
         let age = self.l3s[llc].wrapping_sub(stamp);
         age <= self.l3_recent || {
             let distance = self.l3_reuse[llc].distance(age);
-            let dice = self.dice(line, !(llc as u64), self.l3s[llc]);
+            let dice = || self.dice(line, !(llc as u64), self.l3s[llc]);
             !self.l3.gone(distance, dice)
         }
     }
@@ -207,10 +232,15 @@ impl Survival {
         Self { lines, table }
     }
 
+    /// Whether a line of that stack distance is gone, if it comes to that by the dice of 16 bits.
     #[inline]
-    fn gone(&self, distance: u32, dice: u32) -> bool {
+    fn gone(&self, distance: u32, dice: impl FnOnce() -> u32) -> bool {
         let step = (u64::from(distance) * 32 / u64::from(self.lines)) as usize;
-        self.table.get(step).is_none_or(|p| dice < *p)
+        match self.table.get(step) {
+            None => true,
+            Some(0) => false,
+            Some(p) => dice() < *p,
+        }
     }
 }
 

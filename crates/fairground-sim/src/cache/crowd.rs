@@ -151,10 +151,11 @@ fn is_shorter(time: u64, u: u16) -> bool {
 }
 
 impl Cache {
-    /// A step begins at `at`; steps come in the order of their beginnings.
+    /// `core` begins a step at `at`; steps come in the order of their beginnings.
     #[inline]
-    pub fn begin_step(&mut self, at: Ps) {
+    pub fn begin_step(&mut self, core: u16, at: Ps) {
         self.began = at;
+        self.ages.execute(core.into());
     }
 
     /// The words of a lock, or of what explicitly waits for one, were updated last on `line`.

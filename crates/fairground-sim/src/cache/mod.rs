@@ -37,6 +37,7 @@ pub use ring::Resource;
 pub use run::Part;
 use shared::{NONE, Shared, SharedLines};
 use store_buffer::StoreBuffers;
+use structures::OneLine;
 pub use structures::{Family, Pattern, StructureId};
 pub use tops::ABREAST;
 use tops::{SHARES, Top, Tops, UNTOUCHED};
@@ -57,6 +58,8 @@ pub struct Cache {
     tops: Tops,
     /// Ways to touch structures, by family.
     patterns: Vec<Vec<Rc<[Part]>>>,
+    /// Of each pattern that goes to one line, which.
+    ones: Vec<Vec<OneLine>>,
     /// The rest.
     lines: Vec<Line>,
     shared: SharedLines,
@@ -169,6 +172,7 @@ impl Cache {
             lines: Vec::new(),
             tops: Tops::new(p.recent),
             patterns: Vec::new(),
+            ones: Vec::new(),
             classes: [0; 6],
             cas_parts: [0; 2],
             load_misses: 0,
@@ -247,7 +251,14 @@ impl Cache {
 
     /// [`Cache::pass`] of a core's thread.
     #[inline]
-    fn pass_from(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> Ps {
+    pub fn pass_from(
+        &mut self,
+        at: (u16, u8),
+        line: LineId,
+        words: u8,
+        access: Access,
+        now: Ps,
+    ) -> Ps {
         let now = self.begins(at, access, now);
         if self.quick(at, line, words, access, now) {
             return now + Ps::from(self.p.hit_ps[access as usize]);
@@ -278,6 +289,11 @@ impl Cache {
         if !own || fills.wrapping_sub(l.stamp) > self.p.recent {
             return false;
         }
+        if access == Access::Load {
+            l.stamp = fills;
+            self.tops.touched_again(block, lane, fills, (1, 0));
+            return true;
+        }
         let shared = match l.link {
             NONE => None,
             i => Some(self.shared.line_mut(i)),
@@ -289,16 +305,10 @@ impl Cache {
             }
             l.rmws = l.rmws.saturating_add(1);
         }
-        if access != Access::Load {
-            l.store_hit(top, lane, shared, words, now);
-        }
+        l.store_hit(top, lane, shared, words, now);
         l.stamp = fills;
-        let counts = match access {
-            Access::Load => (1, 0),
-            Access::Store => (0, 1),
-            Access::Rmw | Access::CasLoop => (0, 0),
-        };
-        self.tops.touched_again(block, lane, fills, counts);
+        let stores = u32::from(access == Access::Store);
+        self.tops.touched_again(block, lane, fills, (0, stores));
         true
     }
 

@@ -4,7 +4,7 @@
 use super::age::Place;
 use super::coherence::Own;
 use super::shared::{Copy, NONE};
-use super::tops::{SHARES, UNTOUCHED};
+use super::tops::{ABREAST, SHARES, UNTOUCHED};
 use super::{Access, Cache, Cost, LineId, MissClass, Ps, Req};
 
 /// Loads by others after which who loads takes the place of who is noted, and only shares the line.
@@ -51,40 +51,73 @@ impl Cache {
         (l.stamp, l.tail) = (stamp, 0);
     }
 
-    /// Most loads of words that many cores read: `core` is not the `holder` noted in the line, but
-    /// has a current copy near the top of its stack, and nobody crowds the line. Whether it was
-    /// one; nothing is done if not.
+    /// A load that its tag does not tell to be a hit: when the core goes on.
     #[inline]
-    pub(super) fn load_near(&mut self, core: u16, line: LineId, holder: u16) -> bool {
-        let c = usize::from(core);
-        let fills = self.ages.core_fills(c);
+    pub(super) fn load(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
+        let price = Ps::from(self.p.hit_ps[Access::Load as usize]);
+        let holder = self.tops.holder(line);
+        if holder & !SHARES == at.0 {
+            return match self.load_again(at.0, line) {
+                true => now + price,
+                false => self.load_rare(at, line, words, now),
+            };
+        }
+        match self.load_copy(at.0, line, holder) {
+            None => self.load_rare(at, line, words, now),
+            Some(Place::Gone) => self.load_lost(at, line, words, now, Some(Place::Gone)),
+            Some(place) => now + price + self.p.farther(place),
+        }
+    }
+
+    /// A load by `core`, which is noted in the line. Whether it is near the top of its stack;
+    /// nothing is done if not.
+    #[inline]
+    fn load_again(&mut self, core: u16, line: LineId) -> bool {
+        let fills = self.ages.core_fills(usize::from(core));
         let Some(l) = self.lines.get_mut(line as usize) else {
             return false;
         };
-        let near = match (l.row, l.link) {
+        let near = fills.wrapping_sub(l.stamp) <= self.p.recent;
+        if near {
+            l.stamp = fills;
+            let (block, lane) = (line as usize / ABREAST, line as usize % ABREAST);
+            self.tops.touched_again(block, lane, fills, (1, 0));
+        }
+        near
+    }
+
+    /// Most loads of words that many cores read: `core` is not the `holder` noted in the line, but
+    /// has had a copy that is still current, and nobody crowds the line. Where the copy is; `None`,
+    /// and nothing done, if it is no such load.
+    #[inline]
+    fn load_copy(&mut self, core: u16, line: LineId, holder: u16) -> Option<Place> {
+        let c = usize::from(core);
+        let l = self.lines.get_mut(line as usize)?;
+        let (copy, version) = match (l.row, l.link) {
             (NONE, NONE) => None,
             (NONE, link) => self.shared.calm_copy(link, c),
             (row, link) => {
                 debug_assert_eq!(self.shared.line(link).version, l.version);
                 self.shared.row_copy(row, c).map(|copy| (copy, l.version))
             }
-        };
-        let Some((copy, version)) = near else {
-            return false;
-        };
-        if copy.version != version || fills.wrapping_sub(copy.stamp) > self.p.recent {
-            return false;
+        }?;
+        if copy.version != version {
+            return None;
         }
+        let place = self.ages.look(c, copy.stamp, line);
+        let fills = self.ages.core_fills(c);
         copy.stamp = fills;
-        self.tops.count(line, 1, 0);
-        if holder & SHARES != 0 {
-            l.tail += 1;
-            if l.tail >= OFTENER {
-                self.give_up_line(line);
-                self.keep_line(c, line, fills);
+        if place != Place::Gone {
+            self.tops.count(line, 1, 0);
+            if holder & SHARES != 0 {
+                l.tail += 1;
+                if l.tail >= OFTENER {
+                    self.give_up_line(line);
+                    self.keep_line(c, line, fills);
+                }
             }
         }
-        true
+        Some(place)
     }
 
     /// The version and the row of the record have changed, or whether the line is crowded.
@@ -96,8 +129,8 @@ impl Cache {
     }
 
     /// A load that is no [`Cache::quick`] hit: when the core goes on.
-    #[inline]
-    pub(super) fn load(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
+    #[inline(never)]
+    pub(super) fn load_rare(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
         if self.lines[line as usize].link == NONE {
             self.slow(at, line, words, Access::Load, now).done_at
         } else if self.tops.holder(line) & !SHARES == at.0 && !self.is_crowded(line) {

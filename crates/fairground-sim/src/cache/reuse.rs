@@ -42,6 +42,13 @@ impl Reuse {
         self.tick(1);
     }
 
+    /// A touch after `age` others; their expected stack distance.
+    #[inline]
+    pub fn saw_at(&mut self, age: u32) -> u32 {
+        self.saw(age);
+        self.distance(age)
+    }
+
     /// `n` touches of lines that were never seen.
     pub fn saw_new(&mut self, n: u32) {
         self.never = self.never.saturating_add(n).min(1 << 30);
@@ -54,9 +61,8 @@ impl Reuse {
         let Some(next) = self.distance.get(b + 1) else {
             return u32::MAX;
         };
-        let (low, high) = (edge(b), edge(b + 1));
-        let part = u64::from(age.saturating_sub(low)) * u64::from(next - self.distance[b]);
-        self.distance[b] + (part / u64::from(high - low)) as u32
+        let part = u64::from(age.saturating_sub(edge(b))) * u64::from(next - self.distance[b]);
+        self.distance[b] + (part >> width_log2(b)) as u32
     }
 
     fn tick(&mut self, n: u32) {
@@ -72,8 +78,8 @@ impl Reuse {
             let here = u64::from(self.seen[b]);
             // Times are counted at the upper end of their bucket: exact for walks in a cycle,
             // where all are equal, and up to a sixteenth too far for even spreads.
-            let width = u64::from(edge(b + 1) - edge(b));
-            self.distance[b + 1] = self.distance[b] + (width * longer / total) as u32;
+            let times = longer << width_log2(b);
+            self.distance[b + 1] = self.distance[b] + (times / total) as u32;
             longer -= here;
         }
         self.never /= 2;
@@ -86,6 +92,11 @@ fn bucket(age: u32) -> usize {
     let log = 31 - age.leading_zeros();
     let index = (log as usize - 3) * 8 + (age >> (log - 3) & 7) as usize;
     index.min(BUCKETS - 1)
+}
+
+/// Ages that one bucket holds, log2.
+fn width_log2(b: usize) -> u32 {
+    (b >> 3) as u32
 }
 
 /// Lower end of a bucket.
@@ -102,6 +113,7 @@ mod tests {
         for age in (8..5000).chain([1 << 20, (1 << 24) + 12345]) {
             let b = bucket(age);
             assert!(edge(b) <= age && age < edge(b + 1), "{age}");
+            assert_eq!(edge(b + 1) - edge(b), 1 << width_log2(b));
         }
     }
 

@@ -76,6 +76,11 @@ impl Part {
         (one && lane < ABREAST).then(|| (line, (self.words >> (lane * 8)) as u8))
     }
 
+    /// Whether anything is stored to.
+    pub(super) fn stores(&self) -> bool {
+        self.stored != 0
+    }
+
     /// The lines, of the structure whose first line is `first`, and the words touched.
     pub fn lines(&self, first: LineId) -> impl Iterator<Item = (LineId, u8)> + '_ {
         let from = first + u32::from(self.block) * ABREAST as u32;
@@ -181,37 +186,31 @@ impl Cache {
             let of_line = |mask: u64| (mask >> (lane * 8)) as u8;
             let (words, stored) = (of_line(part.words), of_line(part.stored));
             let (loads, stores) = part.counts(lane);
-            let holder = self.tops.block(block).map_or(0, |top| top.tags[lane]) as u16;
-            let own = holder == at.0 || stores == 0 && holder == at.0 | SHARES;
-            if own {
+            if stores == 0 {
+                now = self.load(at, line, words, now);
+                continue;
+            }
+            let top = self.tops.block_mut(block);
+            if let Some(top) = top.filter(|top| top.tags[lane] as u16 == at.0) {
                 let fills = self.ages.core_fills(usize::from(at.0));
                 let l = &mut self.lines[line as usize];
                 if fills.wrapping_sub(l.stamp) <= self.p.recent {
                     l.stamp = fills;
                     now += Ps::from(loads) * prices[0];
-                    if stores != 0
-                        && let Some(top) = self.tops.block_mut(block)
-                    {
-                        let shared = match l.link {
-                            NONE => None,
-                            i => Some(self.shared.line_mut(i)),
-                        };
-                        l.store_hit(top, lane, shared, stored, now);
-                        now += Ps::from(stores) * prices[1];
-                    }
+                    let shared = match l.link {
+                        NONE => None,
+                        i => Some(self.shared.line_mut(i)),
+                    };
+                    l.store_hit(top, lane, shared, stored, now);
+                    now += Ps::from(stores) * prices[1];
                     self.tops.touched_again(block, lane, fills, (loads, stores));
                     continue;
                 }
-            } else if stores == 0 && self.load_near(at.0, line, holder) {
-                now += prices[0];
-                continue;
             }
             if loads != 0 {
-                now = self.load(at, line, words, now);
+                now = self.load_rare(at, line, words, now);
             }
-            if stores != 0 {
-                now = self.pass_from(at, line, stored, Access::Store, now);
-            }
+            now = self.pass_from(at, line, stored, Access::Store, now);
         }
         now
     }

@@ -85,28 +85,55 @@ impl Structure {
     }
 }
 
+/// A pattern that goes to one line: which of the structure's, and which words; no words for any
+/// other pattern.
+#[derive(Clone, Copy, Default)]
+pub(super) struct OneLine {
+    line: u16,
+    words: u8,
+    stores: bool,
+}
+
+impl OneLine {
+    fn of(parts: &[Part]) -> Self {
+        let [part] = parts else {
+            return Self::default();
+        };
+        let stores = part.stores();
+        part.only_line(0)
+            .map_or(Self::default(), |(line, words)| Self {
+                line: line as u16,
+                words,
+                stores,
+            })
+    }
+}
+
 impl Cache {
     /// A way to touch structures of `family`.
     pub fn pattern(&mut self, family: Family, parts: Vec<Part>) -> Pattern {
         let family = usize::from(family);
         if self.patterns.len() <= family {
             self.patterns.resize_with(family + 1, Vec::new);
+            self.ones.resize_with(family + 1, Vec::new);
         }
+        self.ones[family].push(OneLine::of(&parts));
         self.patterns[family].push(parts.into());
         (self.patterns[family].len() - 1) as Pattern
     }
 
-    /// `core` touches a structure by `pattern`; true if that is known to hit. If not, nothing
-    /// is done, and it may still be one: [`Cache::pass_structure`] knows.
+    /// The executing core touches a structure by `pattern`; true if that is known to hit. If not,
+    /// nothing is done, and it may still be one: [`Cache::pass_structure`] knows.
     #[inline(always)]
-    pub fn hits_known(&mut self, core: u16, id: StructureId, pattern: Pattern) -> bool {
+    pub fn hits_known(&mut self, id: StructureId, pattern: Pattern) -> bool {
+        let tag = self.ages.tag_now();
         let Some(structure) = self.tops.structures.get_mut(id as usize) else {
             return false;
         };
         let Some(touches) = structure.touches.get_mut(pattern as usize) else {
             return false;
         };
-        let hits = self.ages.tag(core) == Some(structure.tag) && structure.hits >> pattern & 1 == 1;
+        let hits = structure.tag == tag && structure.hits >> pattern & 1 == 1;
         if hits {
             *touches = touches.wrapping_add(1);
             if *touches == 0 {
@@ -137,6 +164,9 @@ impl Cache {
         pattern: Pattern,
         mut now: Ps,
     ) -> Ps {
+        if let Some((line, one)) = self.only_line(id, pattern).filter(|(_, one)| !one.stores) {
+            return self.pass_load(at, (id, pattern), line, one.words, now);
+        }
         let (first, parts) = self.parts_of(id, pattern);
         let mut hits = true;
         for part in &*parts {
@@ -145,15 +175,47 @@ impl Cache {
         }
         // One part that was no hit may be one from now on.
         if hits || matches!(&*parts, [part] if self.all_hit(at.0, first, part)) {
-            self.remember(at.0, id, pattern, &parts);
+            let price = parts.iter().map(Part::price).max();
+            self.remember(at.0, id, pattern, price.unwrap_or(0));
         }
         now
     }
 
-    /// All lines that a touch by `pattern`, of `parts`, goes to are hits for `core`. Hits that have
-    /// a price are not remembered.
+    /// [`Cache::pass_structure`] by a pattern that loads `words` of one line: most touches that are
+    /// not known to hit.
     #[inline]
-    fn remember(&mut self, core: u16, id: StructureId, pattern: Pattern, parts: &[Part]) {
+    fn pass_load(
+        &mut self,
+        at: (u16, u8),
+        (id, pattern): (StructureId, Pattern),
+        line: LineId,
+        words: u8,
+        now: Ps,
+    ) -> Ps {
+        let price = Ps::from(self.p.hit_ps[Access::Load as usize]);
+        let now = if self.has_now(at.0, line) {
+            self.tops.count(line, 1, 0);
+            now + price
+        } else {
+            self.load(at, line, words, now)
+        };
+        if self.has_now(at.0, line) {
+            self.remember(at.0, id, pattern, price);
+        }
+        now
+    }
+
+    /// Whether a load of `line` is a hit for `core` by its tag alone.
+    #[inline(always)]
+    fn has_now(&self, core: u16, line: LineId) -> bool {
+        let of_core = |tag| (self.tops.tag(line) ^ tag) & !u32::from(SHARES) == 0;
+        self.ages.tag(core).is_some_and(of_core)
+    }
+
+    /// All lines that a touch by `pattern` goes to are hits for `core`. Hits that have a price are
+    /// not remembered.
+    #[inline]
+    fn remember(&mut self, core: u16, id: StructureId, pattern: Pattern, price: Ps) {
         let (tag, structure) = (
             self.ages.tag(core),
             self.tops.structures.get_mut(id as usize),
@@ -161,7 +223,7 @@ impl Cache {
         let Some((tag, structure)) = tag.zip(structure) else {
             return;
         };
-        if pattern as usize >= REMEMBERED || parts.iter().any(|part| part.price() != 0) {
+        if pattern as usize >= REMEMBERED || price != 0 {
             return;
         }
         if structure.tag != tag {
@@ -179,8 +241,8 @@ impl Cache {
         how: Access,
         mut now: Ps,
     ) -> Ps {
-        if let Some((line, words)) = self.only_line(id, pattern) {
-            return self.pass_from(at, line, words, how, now);
+        if let Some((line, one)) = self.only_line(id, pattern) {
+            return self.pass_from(at, line, one.words, how, now);
         }
         let (first, parts) = self.parts_of(id, pattern);
         for (line, words) in parts.iter().flat_map(|part| part.lines(first)) {
@@ -192,23 +254,22 @@ impl Cache {
     /// [`Cache::pass_atomic`] of the word of a lock, which is then left to the lock:
     /// [`Cache::leave_line_to_lock`].
     pub fn pass_lock(&mut self, at: (u16, u8), id: StructureId, pattern: Pattern, now: Ps) -> Ps {
-        let Some((line, words)) = self.only_line(id, pattern) else {
+        let Some((line, one)) = self.only_line(id, pattern) else {
             debug_assert!(false, "a lock is one word");
             return now;
         };
-        let now = self.pass_from(at, line, words, Access::Rmw, now);
+        let now = self.pass_from(at, line, one.words, Access::Rmw, now);
         self.leave_line_to_lock(line);
         now
     }
 
-    /// The line that a touch by `pattern` goes to, if it is only one, and its words.
+    /// The line that a touch by `pattern` goes to, if it is only one.
     #[inline]
-    fn only_line(&self, id: StructureId, pattern: Pattern) -> Option<(LineId, u8)> {
+    fn only_line(&self, id: StructureId, pattern: Pattern) -> Option<(LineId, OneLine)> {
         let structure = self.tops.structures.get(id as usize)?;
-        match &**self.patterns[structure.family()].get(pattern as usize)? {
-            [part] => part.only_line(structure.first),
-            _ => None,
-        }
+        let one = *self.ones.get(structure.family())?.get(pattern as usize)?;
+        let line = structure.first + LineId::from(one.line);
+        (one.words != 0).then_some((line, one))
     }
 
     /// The first line of a structure, and what a touch by `pattern` goes to.
@@ -222,5 +283,62 @@ impl Cache {
     /// The first line of a structure.
     pub fn first_line(&self, id: StructureId) -> LineId {
         self.tops.structures[id as usize].first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Options;
+    use crate::machine_file::Machine;
+
+    /// A structure of two lines, of which a touch loads the second.
+    fn one_load() -> (Cache, StructureId, Pattern) {
+        let machine = Machine::builtin("spr-8480-2s").unwrap();
+        let options = Options {
+            hits: false,
+            ..Options::default()
+        };
+        let mut cache = Cache::with_options(&machine, 1, options);
+        let id = cache.alloc_structure(3, 2, 0);
+        let parts = cache.parts([(1, 0b100, 0)].into_iter(), false);
+        let pattern = cache.pattern(3, parts);
+        (cache, id, pattern)
+    }
+
+    #[test]
+    fn a_load_of_one_line_is_known_until_another_core_writes() {
+        let (mut cache, id, pattern) = one_load();
+        let line = cache.first_line(id) + 1;
+        cache.begin_step(5, 0);
+        assert!(!cache.hits_known(id, pattern));
+        let at = cache.pass_structure((5, 0), id, pattern, 1000);
+        assert!(at > 1000, "it comes from memory");
+        assert!(cache.hits_known(id, pattern));
+        assert_eq!(cache.pass_structure((5, 0), id, pattern, at), at);
+        let at = cache.pass_from((9, 0), line, 0b100, Access::Rmw, at);
+        assert!(!cache.hits_known(id, pattern));
+        let done = cache.pass_structure((5, 0), id, pattern, at + 10_000);
+        assert!(done > at + 10_000, "it comes from the other core");
+        assert!(cache.hits_known(id, pattern));
+        let stats = cache.line_stats(line);
+        assert_eq!((stats.reads, stats.rmws), (5, 1));
+    }
+
+    #[test]
+    fn one_line_of_many_readers_is_a_hit_for_each() {
+        let (mut cache, id, pattern) = one_load();
+        let line = cache.first_line(id) + 1;
+        let mut at = cache.pass_from((0, 0), line, 0b100, Access::Store, 1000);
+        for _ in 0..3 {
+            for core in 0..8 {
+                at = cache.pass_structure((core, 0), id, pattern, at + 1_000_000);
+            }
+        }
+        for core in (0..8).rev() {
+            let done = cache.pass_structure((core, 0), id, pattern, at);
+            assert_eq!(done, at, "core {core}");
+        }
+        assert_eq!(cache.line_stats(line).reads, 32);
     }
 }

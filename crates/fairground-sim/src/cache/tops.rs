@@ -134,9 +134,14 @@ impl Tops {
     }
 
     #[inline]
-    pub fn holder(&self, line: LineId) -> u16 {
+    pub fn tag(&self, line: LineId) -> u32 {
         let (block, lane) = place(line);
-        self.blocks[block].tags[lane] as u16
+        self.blocks[block].tags[lane]
+    }
+
+    #[inline]
+    pub fn holder(&self, line: LineId) -> u16 {
+        self.tag(line) as u16
     }
 
     /// Notes that `holder` touched the line at `fills`.

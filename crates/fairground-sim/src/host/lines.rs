@@ -1,26 +1,36 @@
 //! Touches of lines that are no scheduler objects: one by one, or many at once.
 
 use super::{Place, SimHost, Waited};
-use crate::cache::{self, Access::Store, MissClass};
+use crate::cache::{self, Access::Store, MissClass, Ps};
 use crate::costs::KernelOp;
 
 impl SimHost {
     /// The executing CPU touches a line that is no scheduler object, in the course of `op`.
     #[inline]
     pub fn touch_line(&mut self, op: KernelOp, line: u32, words: u8, access: cache::Access) {
-        let cost = self.cache.touch(self.cpu, line, words, access, self.at);
-        let mut done = cost.done_at;
-        // A program's own access has no other price than this.
-        if op == KernelOp::UserAtomic && (cost.class == MissClass::Hit || access == Store) {
-            done += self.cache.user_hit(access);
-        }
         let from = self.at;
+        let done = match op {
+            KernelOp::UserAtomic => self.touch_by_program(line, words, access),
+            _ => self.cache.pass_from(self.thread, line, words, access, from),
+        };
+        if done == from {
+            return;
+        }
         self.profile.add_time(Place::Op(op), from, done - from);
         self.at = done;
         self.stalled += done - from;
-        if self.waits.is_some() && done > from {
+        if self.waits.is_some() {
             self.waited(from, Waited::Own(op));
         }
+    }
+
+    /// A program's own access has no other price than this. When the CPU goes on.
+    fn touch_by_program(&mut self, line: u32, words: u8, access: cache::Access) -> Ps {
+        let cost = self.cache.touch(self.cpu, line, words, access, self.at);
+        if cost.class == MissClass::Hit || access == Store {
+            return cost.done_at + self.cache.user_hit(access);
+        }
+        cost.done_at
     }
 
     /// The executing CPU reads or writes whole lines in the course of `op`. None of these waits for

@@ -33,7 +33,7 @@ use fairground::place::{Access, Fields, Func, Kind, Lock, Object, task};
 use fairground::task::Task;
 use fairground::value::{Cpu, TaskId};
 
-use crate::cache::{self, Cache, NS, Ps, StructureId};
+use crate::cache::{self, Cache, NS, Pattern, Ps, StructureId};
 use crate::costs::KernelOp;
 use crate::machine_file::Machine;
 use crate::rng::Generator;
@@ -163,7 +163,7 @@ impl SimHost {
         self.cpu = cpu;
         self.thread = self.cache.thread_of(cpu);
         self.at = at;
-        self.cache.begin_step(at);
+        self.cache.begin_step(self.thread.0, at);
         self.profile.resume(at);
         if let Some(smt) = &self.smt {
             self.stretch = smt.stretch(cpu, at);
@@ -301,19 +301,24 @@ impl SimHost {
     /// The structure with ids `a` and `b` is touched as `site` says.
     #[inline(never)]
     fn touch_site(&mut self, site: Site, a: u32, b: u32) {
-        if let Some((id, pattern)) = self.places.known(site, a, b)
-            && self.cache.hits_known(self.thread.0, id, pattern)
-        {
-            return;
+        match self.places.known(site, a, b) {
+            Some((id, pattern)) if self.cache.hits_known(id, pattern) => {}
+            Some((id, pattern)) if id != 0 => self.touch_slowly(id, pattern),
+            _ => self.touch_new(site, a, b),
         }
-        self.touch_slowly(site, a, b);
     }
 
-    /// [`SimHost::touch_site`] where something is new, or not all is known to hit.
+    /// [`SimHost::touch_site`] where something is new.
     #[inline(never)]
-    fn touch_slowly(&mut self, site: Site, a: u32, b: u32) {
-        let before = self.cache.load_misses;
+    fn touch_new(&mut self, site: Site, a: u32, b: u32) {
         let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
+        self.touch_slowly(id, pattern);
+    }
+
+    /// A structure is touched by `pattern`, and not all is known to hit.
+    #[inline(never)]
+    fn touch_slowly(&mut self, id: StructureId, pattern: Pattern) {
+        let before = self.cache.load_misses;
         let from = self.at;
         self.at = self.cache.pass_structure(self.thread, id, pattern, from);
         self.stalled += self.at - from;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairground::place::{Fields, Kind, Layout, Lock, Object, field_names, rq, tg};
+use rustc_hash::FxHashMap;
 
 use crate::cache::{Cache, Family, LineStats, Pattern, StructureId};
 use crate::machine_file::Machine;
@@ -24,73 +25,87 @@ pub(super) enum How {
 
 /// A kind of structure, a set of its fields and how they are touched; what every place in the
 /// engine that reports a touch knows when it is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Site {
-    fields: u64,
-    /// From the lowest bit: how (8), kind (8), where in the table to look first (16).
-    id: u32,
+    /// Kind, how and fields, times an odd number: no two sites have the same, and the upper bits
+    /// say where in the table to look.
+    key: u64,
+    kind: u32,
 }
+
+/// Odd, so that a product with it can be undone; and what undoes it.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+const GATHER: u64 = inverse(SPREAD);
+
+/// The number of which the product with `odd` is 1: each step doubles the bits that are right.
+const fn inverse(odd: u64) -> u64 {
+    let (mut x, mut right) = (odd, 3);
+    while right < u64::BITS {
+        x = x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x)));
+        right *= 2;
+    }
+    x
+}
+
+/// Bits for the fields of a site: a set, and of those that are stored to besides being loaded a
+/// second one. No structure has more fields.
+const SET: u32 = 28;
+const HOW: u32 = 2 * SET;
+const KIND: u32 = HOW + 3;
 
 impl Site {
     #[inline(always)]
     pub fn new(kind: Kind, fields: u64, how: How) -> Self {
-        let id = (kind as u32) << 8 | how as u32;
-        let hash = (fields ^ u64::from(id) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = (hash >> (64 - SITES.trailing_zeros())) as u32;
+        // An empty set would be taken for a free place of the table.
+        debug_assert!((fields as u32) << (u32::BITS - SET) != 0, "no fields");
+        let plain = (kind as u64) << KIND | (how as u64) << HOW | fields;
         Self {
-            fields,
-            id: slot << 16 | id,
+            key: plain.wrapping_mul(SPREAD),
+            kind: kind as u32,
         }
     }
 
     /// `updates` are stored to besides being loaded.
     #[inline(always)]
     pub fn mixed(kind: Kind, reads: Fields, updates: Fields) -> Self {
-        // No structure has 32 fields, so the sets have room beside each other.
-        Self::new(kind, reads.and(updates).0 | updates.0 << 32, How::Mixed)
+        Self::new(kind, reads.and(updates).0 | updates.0 << SET, How::Mixed)
     }
 
     #[inline(always)]
     pub fn kind(self) -> usize {
-        (self.id >> 8) as usize % KINDS
+        self.kind as usize % KINDS
     }
 
-    /// Where in the table to look first.
+    /// How the fields are touched, as a number; the fields; those of the second set.
+    fn parts(self) -> (u64, u64, u64) {
+        let plain = self.key.wrapping_mul(GATHER);
+        let mask = (1 << SET) - 1;
+        (plain >> HOW & 7, plain & mask, plain >> SET & mask)
+    }
+
+    /// Where in the table to look.
     #[inline(always)]
     fn slot(self) -> usize {
-        (self.id >> 16) as usize % SITES
+        (self.key >> (u64::BITS - SITES.trailing_zeros())) as usize
     }
-}
 
-/// A site that was seen, and what touching it comes to.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(16))]
-struct Seen {
-    /// Of the site.
-    fields: u64,
-    /// Of the site; [`FREE`] where there is none.
-    id: u32,
-    pattern: Pattern,
-}
-
-/// No site has this number.
-const FREE: u32 = u32::MAX;
-
-impl Seen {
+    /// What the table has there for this site, if its pattern is 0. The bits of the key that the
+    /// place stands for make room for the pattern.
     #[inline(always)]
-    fn is(&self, site: Site) -> bool {
-        self.fields == site.fields && self.id == site.id
+    fn entry(self) -> u64 {
+        self.key << SITES.trailing_zeros()
     }
 }
 
 /// Room for the kinds of structures; a power of two.
-const KINDS: usize = 64;
-const _: () = assert!(Kind::ALL.len() <= KINDS);
+const KINDS: usize = 16;
+const _: () = assert!(Kind::ALL.len() <= 1 << (u64::BITS - KIND) && Kind::ALL.len() <= KINDS);
 
 /// Most lines of one structure that a set of fields is on.
 const LINES: usize = 19;
-/// Places of the table of sites; a power of two, many more than there are sites in the engine.
-const SITES: usize = 8192;
+/// Places of the table of sites, and bound of the patterns in it; a power of two, many more than
+/// there are sites in the engine.
+const SITES: usize = 4096;
 
 /// The structures of one kind.
 #[derive(Debug, Default)]
@@ -105,7 +120,7 @@ struct Made {
 impl Made {
     #[inline(always)]
     fn index(&self, a: u32, b: u32) -> usize {
-        (b & 0x7fff_ffff) as usize * self.stride + a as usize
+        b as usize * self.stride + a as usize
     }
 }
 
@@ -117,9 +132,11 @@ pub struct Places {
     size: [u32; Kind::ALL.len()],
     nodes: Vec<u32>,
     kinds: Box<[Made; KINDS]>,
-    /// Open addressing; nothing is ever removed.
-    sites: Box<[Seen; SITES]>,
-    nr_sites: usize,
+    /// What touching a site comes to, by [`Site::slot`]: [`Site::entry`] with the pattern in the
+    /// lower bits; of those that fall on one place, the one that was seen first. 0 = nobody's.
+    seen: Box<[u64; SITES]>,
+    /// The same for all sites.
+    patterns: FxHashMap<Site, Pattern>,
     /// Everything that was made, in order of lines.
     made: Vec<(StructureId, Object)>,
     /// Node on which objects without a CPU of their own are made.
@@ -135,19 +152,14 @@ impl Places {
         for kind in [Kind::CfsRq, Kind::GroupSe, Kind::Sd, Kind::TgArrays] {
             kinds[kind as usize].stride = cpus;
         }
-        let free = Seen {
-            fields: 0,
-            id: FREE,
-            pattern: 0,
-        };
         Self {
             layout,
             line_bytes,
             size: Kind::ALL.map(|k| layout.lines(k, line_bytes)),
             nodes: machine.topology.cpus.iter().map(|c| c.numa_node).collect(),
             kinds,
-            sites: Box::new([free; SITES]),
-            nr_sites: 0,
+            seen: Box::new([0; SITES]),
+            patterns: FxHashMap::default(),
             made: Vec::new(),
             alloc_node: 0,
         }
@@ -164,8 +176,8 @@ impl Places {
     pub(super) fn known(&self, site: Site, a: u32, b: u32) -> Option<(StructureId, Pattern)> {
         let made = &self.kinds[site.kind()];
         let id = *made.ids.get(made.index(a, b))?;
-        let seen = &self.sites[site.slot()];
-        seen.is(site).then_some((id, seen.pattern))
+        let pattern = self.seen[site.slot()] ^ site.entry();
+        (pattern < SITES as u64).then_some((id, pattern as Pattern))
     }
 
     /// The structure with ids `a` and `b`, and how `site` touches it.
@@ -209,13 +221,9 @@ impl Places {
 
     /// How `site` touches a structure.
     fn probe(&mut self, site: Site, cache: &mut Cache) -> Pattern {
-        let mut slot = site.slot();
-        loop {
-            match &self.sites[slot] {
-                seen if seen.is(site) => return seen.pattern,
-                seen if seen.id == FREE => return self.enter_site(slot, site, cache),
-                _ => slot = (slot + 1) % SITES,
-            }
+        match self.patterns.get(&site) {
+            Some(pattern) => *pattern,
+            None => self.enter_site(site, cache),
         }
     }
 
@@ -285,16 +293,15 @@ impl Places {
         id
     }
 
-    /// Puts a site that was not seen before into the table, at the free `slot`.
+    /// Notes a site that was not seen before.
     #[cold]
-    fn enter_site(&mut self, slot: usize, site: Site, cache: &mut Cache) -> Pattern {
-        self.nr_sites += 1;
-        debug_assert!(self.nr_sites < SITES / 2, "the table is too small");
-        let is = |how: How| site.id & 0xff == how as u32;
-        let words = self.words(site.kind(), site.fields & u64::from(u32::MAX));
+    fn enter_site(&mut self, site: Site, cache: &mut Cache) -> Pattern {
+        let (how, fields, more) = site.parts();
+        let is = |other: How| how == other as u64;
+        let words = self.words(site.kind(), fields);
         let stored = match () {
             () if is(How::Load) => [0; LINES],
-            () if is(How::Mixed) => self.words(site.kind(), site.fields >> 32),
+            () if is(How::Mixed) => self.words(site.kind(), more),
             () => words,
         };
         let lines = (0..LINES).filter(|line| words[*line] != 0);
@@ -302,11 +309,11 @@ impl Places {
         // A field that this layout does not have is on no line.
         let parts = cache.parts(run, is(How::Store));
         let pattern = cache.pattern(site.kind() as Family, parts);
-        self.sites[slot] = Seen {
-            fields: site.fields,
-            id: site.id,
-            pattern,
-        };
+        self.patterns.insert(site, pattern);
+        let seen = &mut self.seen[site.slot()];
+        if *seen == 0 && pattern < SITES as Pattern {
+            *seen = site.entry() | u64::from(pattern);
+        }
         pattern
     }
 
@@ -351,5 +358,44 @@ pub fn lock_word(lock: Lock) -> (Object, Fields) {
             },
             tg::BW_LOCK,
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_can_be_undone_and_no_structure_has_too_many_fields() {
+        assert_eq!(SPREAD.wrapping_mul(GATHER), 1);
+        for kind in Kind::ALL {
+            let all = field_names(kind).len() as u32;
+            assert!(all <= SET, "{}", kind.name());
+            let (reads, updates) = (Fields((1 << all) - 1), Fields::bit(all - 1));
+            let mixed = Site::mixed(kind, reads, updates);
+            assert_eq!(mixed.parts(), (How::Mixed as u64, reads.0, updates.0));
+            assert_eq!(mixed.kind(), kind as usize);
+            assert_ne!(mixed.entry(), 0);
+        }
+    }
+
+    #[test]
+    fn two_sites_at_one_place_keep_their_patterns() {
+        let machine = Machine::builtin("xeon-8cpu-2013").unwrap();
+        let mut cache = Cache::new(&machine, 1);
+        let mut places = Places::new(&machine, &fairground::place::LINUX_6_15);
+        let one = Site::new(Kind::Rq, rq::LOCK.0, How::Load);
+        let at_its_place = |fields: &u64| {
+            let other = Site::new(Kind::CfsRq, *fields, How::Update);
+            other.slot() == one.slot()
+        };
+        let fields = (1..1 << 20).find(at_its_place).expect("many sets");
+        let other = Site::new(Kind::CfsRq, fields, How::Update);
+        let first = places.find(one, 3, 0, &mut cache);
+        let second = places.find(other, 3, 0, &mut cache);
+        assert_ne!(first.0, second.0, "two structures");
+        assert_eq!(places.known(one, 3, 0), Some(first));
+        assert_eq!(places.known(other, 3, 0), None);
+        assert_eq!(places.find(other, 3, 0, &mut cache), second);
     }
 }

@@ -270,16 +270,16 @@ impl Queue {
     }
 
     #[inline]
-    fn set(&mut self, leaf: usize, key: u128) {
+    fn set(&mut self, leaf: usize, mut key: u128) {
+        let tree = &mut self.tree[..];
         let mut at = self.stamps.len() + leaf;
-        self.tree[at] = key;
-        while at > 1 {
-            let smaller = self.tree[at].min(self.tree[at ^ 1]);
-            at /= 2;
-            if self.tree[at] == smaller {
+        while tree[at] != key {
+            tree[at] = key;
+            if at == 1 {
                 return;
             }
-            self.tree[at] = smaller;
+            key = key.min(tree[at ^ 1]);
+            at /= 2;
         }
     }
 }
