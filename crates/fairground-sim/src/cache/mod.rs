@@ -236,8 +236,8 @@ impl Cache {
         }
     }
 
-    /// When others see a store that the thread makes at `now`, and to which nothing is to be fetched,
-    /// such as the one that releases a lock: on x86 after all its earlier ones.
+    /// When others see a store that the thread makes at `now`, and to which nothing is to be
+    /// fetched, such as the one that releases a lock: on x86 after all its earlier ones.
     #[inline]
     pub fn seen(&self, at: (u16, u8), now: Ps) -> Ps {
         self.begins(at, Access::Rmw, now)

@@ -5,8 +5,8 @@
 //! domain of 224 CPUs is balanced every 0.2 s by an idle CPU, every 4 s by a busy one, and a task
 //! that is alone on its CPU moves after five attempts that failed. In the first part of the warm-up
 //! each domain is due at every tick instead, so a tick stands for a whole interval. Who balances,
-//! what is moved, and all wake-ups are as ever. With CFS virtual time runs faster meanwhile: how far
-//! tasks that sleep often are ahead of others grows by a part of the time only, and a wake-up
+//! what is moved, and all wake-ups are as ever. With CFS virtual time runs faster meanwhile: how
+//! far tasks that sleep often are ahead of others grows by a part of the time only, and a wake-up
 //! preempts from some milliseconds on. The rest of the warm-up runs at its own pace: what
 //! wake-ups undo within milliseconds is undone before anything is measured.
 
@@ -59,8 +59,8 @@ mod tests {
     use crate::machine_file::Machine;
     use crate::workload::{Env, Workload};
 
-    /// After `run_ms` of hackbench on a machine, of which `settle_ms` were to settle and `warmup_ms`
-    /// are not measured, `look`.
+    /// After `run_ms` of hackbench on a machine, of which `settle_ms` were to settle and
+    /// `warmup_ms` are not measured, `look`.
     fn hackbench<T>(
         machine: &Machine,
         line: &str,
