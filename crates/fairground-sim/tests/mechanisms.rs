@@ -38,10 +38,19 @@ fn run(cpus: usize, text: &str) -> Outcome {
     run_on(&machine.shrunk(cpus).unwrap(), text)
 }
 
+/// Tasks, each by its name and its other keys, on `cpus` CPUs, after other sections.
+fn tasks(cpus: usize, duration: &str, first: &str, tasks: &[(&str, &str)]) -> Outcome {
+    let mut text = format!("duration = \"{duration}\"\n{first}\n");
+    for (name, keys) in tasks {
+        text += &format!("[[task]]\nname = \"{name}\"\n{keys}\n");
+    }
+    run(cpus, &text)
+}
+
 /// `count` hogs on `cpus` CPUs.
 fn hogs(cpus: usize, count: u32, duration: &str) -> Outcome {
-    let task = format!("[[task]]\nname = \"hog\"\ncount = {count}\nsteps = [\"hog\"]\n");
-    run(cpus, &format!("duration = \"{duration}\"\n{task}"))
+    let keys = format!("count = {count}\nsteps = [\"hog\"]");
+    tasks(cpus, duration, "", &[("hog", &keys)])
 }
 
 /// Traffic of the line of `object` that holds `field`.
@@ -51,6 +60,12 @@ fn line<'a>(out: &'a Outcome, object: &str, field: &str) -> &'a Traffic {
         .iter()
         .find(|l| l.object == object && l.field.split(',').any(|f| f == field));
     found.unwrap_or_else(|| panic!("no {field} of {object} in {:?}", out.lines))
+}
+
+/// A function of the kernel: time in it, ns, and calls. None of a function that never ran.
+fn function(out: &Outcome, name: &str) -> (u64, u64) {
+    let row = out.functions.iter().find(|f| f.0 == name);
+    row.map_or((0, 0), |f| (f.1, f.2))
 }
 
 fn wakeups(out: &Outcome) -> u64 {
@@ -118,23 +133,11 @@ fn one_cpu_writes_jiffies_and_all_read_them() {
 
 #[test]
 fn a_child_pays_for_its_exec_and_may_go_elsewhere_with_it() {
-    let out = run(
-        8,
-        r#"
-duration = "40ms"
-[[task]]
-name = "shell"
-steps = [{ loop = "forever", steps = [{ fork = "tool", n = 12 }, "join"] }]
-[[task]]
-name = "tool"
-template = true
-steps = [{ run = "exp 300us" }, "exec", { run = "exp 300us" }]
-"#,
-    );
-    let count = |f: &str| {
-        let row = out.functions.iter().find(|r| r.0 == f);
-        row.map_or((0, 0), |r| (r.1, r.2))
-    };
+    let shell = r#"steps = [{ loop = "forever", steps = [{ fork = "tool", n = 12 }, "join"] }]"#;
+    let tool = r#"template = true
+        steps = [{ run = "exp 300us" }, "exec", { run = "exp 300us" }]"#;
+    let out = tasks(8, "40ms", "", &[("shell", shell), ("tool", tool)]);
+    let count = |name: &str| function(&out, name);
     let (exec_ns, execs) = count("do_execveat_common");
     assert!(execs > 50, "{execs}");
     assert!(count("sched_exec").1 >= execs);
@@ -152,19 +155,10 @@ steps = [{ run = "exp 300us" }, "exec", { run = "exp 300us" }]
 
 #[test]
 fn interrupts_come_during_long_system_calls() {
-    let out = run(
-        1,
-        r#"
-duration = "100ms"
-[[task]]
-name = "loader"
-steps = [{ loop = "forever", steps = ["exec", { run = "10us" }] }]
-[[task]]
-name = "sleeper"
-nice = -10
-steps = [{ loop = "forever", steps = [{ sleep = "500us" }] }]
-"#,
-    );
+    let loader = r#"steps = [{ loop = "forever", steps = ["exec", { run = "10us" }] }]"#;
+    let sleeper = r#"nice = -10
+        steps = [{ loop = "forever", steps = [{ sleep = "500us" }] }]"#;
+    let out = tasks(1, "100ms", "", &[("loader", loader), ("sleeper", sleeper)]);
     let mut asleep_since = None;
     let (mut longest, mut woken_at, mut waited) = (0, 0, 0);
     for line in &out.trace {
@@ -191,28 +185,16 @@ steps = [{ loop = "forever", steps = [{ sleep = "500us" }] }]
     assert!(longest < 570_000, "{longest}");
     // The loader gives way between two pieces (`cond_resched`), and goes on after.
     assert!(waited < 5_000, "{waited}");
-    let exec = out.functions.iter().find(|f| f.0 == "do_execveat_common");
-    assert!(exec.is_some_and(|f| f.2 > 300), "{exec:?}");
+    let (_, execs) = function(&out, "do_execveat_common");
+    assert!(execs > 300, "{execs}");
 }
 
 /// When each of two sleepers woke first, us after 1 ms.
 fn two_sleepers(slack: &str) -> [f64; 2] {
-    let out = run(
-        1,
-        &format!(
-            r#"
-duration = "3ms"
-[[task]]
-name = "early"
-{slack}
-steps = [{{ until = "1ms" }}, {{ sleep = "1s" }}]
-[[task]]
-name = "late"
-{slack}
-steps = [{{ until = "970us" }}, {{ sleep = "1s" }}]
-"#
-        ),
-    );
+    let begins =
+        |at: &str| format!("{slack}\nsteps = [{{ until = \"{at}\" }}, {{ sleep = \"1s\" }}]");
+    let (early, late) = (begins("1ms"), begins("970us"));
+    let out = tasks(1, "3ms", "", &[("early", &early), ("late", &late)]);
     [0, 1].map(|n| {
         let woken = |l: &&fairground_sim::host::TraceLine| {
             let it = matches!(l.event, Event::Wakeup { task, .. } if task.0 == n);
@@ -237,19 +219,10 @@ fn timers_with_slack_fire_together() {
 
 #[test]
 fn a_task_that_enters_a_group_goes_to_its_cpus() {
-    let out = run(
-        4,
-        r#"
-duration = "40ms"
-[[cgroup]]
-path = "/a"
-"cpuset.cpus" = "0-1"
-[[task]]
-name = "hog"
-count = 4
-steps = [{ run = "5ms" }, { cgroup = "/a" }, "hog"]
-"#,
-    );
+    let group = r#"cgroup = [{ path = "/a", "cpuset.cpus" = "0-1" }]"#;
+    let hog = r#"count = 4
+        steps = [{ run = "5ms" }, { cgroup = "/a" }, "hog"]"#;
+    let out = tasks(4, "40ms", group, &[("hog", hog)]);
     let on = |from_ms: u64, to_ms: u64| {
         let mut cpus: Vec<u32> = Vec::new();
         for line in &out.trace {
@@ -275,10 +248,7 @@ steps = [{ run = "5ms" }, { cgroup = "/a" }, "hog"]
 #[test]
 fn scheduler_time_has_names() {
     let out = run(4, PING_PONG);
-    let time = |name: &str| {
-        let row = out.functions.iter().find(|f| f.0 == name);
-        row.map_or(0, |f| f.1)
-    };
+    let time = |name: &str| function(&out, name).0;
     let all: u64 = out.functions.iter().map(|f| f.1).sum();
     let other = time("[kernel, other]");
     assert!(other * 200 < all, "{other} of {all} ns");
@@ -288,10 +258,7 @@ fn scheduler_time_has_names() {
 #[test]
 fn each_switch_to_a_task_ends_with_work_on_the_return_to_user_space() {
     let out = run(2, PING_PONG);
-    let calls = |name: &str| {
-        let row = out.functions.iter().find(|f| f.0 == name);
-        row.map_or(0, |f| f.2)
-    };
+    let calls = |name: &str| function(&out, name).1;
     let to_task = |l: &&fairground_sim::host::TraceLine| {
         matches!(l.event, Event::Switch { next: Some(_), .. })
     };
@@ -347,8 +314,8 @@ fn pipe_write_ns(mode: &str) -> f64 {
     let argv: Vec<String> = argv.map(String::from).to_vec();
     let workload = Workload::from_argv(&argv, &Env { cpus: 16 }).unwrap();
     let out = outcome_of(&machine, &workload);
-    let row = out.functions.iter().find(|f| f.0 == "pipe_write").unwrap();
-    row.1 as f64 / row.2 as f64
+    let (ns, calls) = function(&out, "pipe_write");
+    ns as f64 / calls as f64
 }
 
 #[test]
@@ -359,26 +326,12 @@ fn threads_hand_the_count_of_an_open_file_around_and_processes_do_not() {
 
 #[test]
 fn a_throttled_group_is_found_by_its_pointers() {
-    let out = run(
-        2,
-        r#"
-duration = "60ms"
-[[cgroup]]
-path = "/a"
-[[cgroup]]
-path = "/a/b"
-"cpu.max" = "2000 10000"
-[[task]]
-name = "hog"
-count = 2
-cgroup = "/a/b"
-steps = ["hog"]
-"#,
-    );
-    let calls = |name: &str| {
-        let found = out.functions.iter().find(|(n, ..)| *n == name);
-        found.map_or(0, |(.., calls)| *calls)
-    };
+    let groups = r#"cgroup = [{ path = "/a" }, { path = "/a/b", "cpu.max" = "2000 10000" }]"#;
+    let hog = r#"count = 2
+        cgroup = "/a/b"
+        steps = ["hog"]"#;
+    let out = tasks(2, "60ms", groups, &[("hog", hog)]);
+    let calls = |name: &str| function(&out, name).1;
     let walks = calls("tg_throttle_down") + calls("tg_unthrottle_up");
     assert!(walks >= 10, "{walks}");
     assert_eq!(
