@@ -53,6 +53,7 @@ for (const sql of queries) {
     }
     rows.push(row);
   }
-  console.log(JSON.stringify(rows));
+  // What a pipe has not taken yet would be lost at the exit.
+  await new Promise((done) => process.stdout.write(JSON.stringify(rows) + "\n", done));
 }
 process.exit(0);
