@@ -105,7 +105,7 @@ fn smp(root: &Path, name: &str) -> Vec<(String, Vec<u8>)> {
 
 /// The files of recordings of load tracking: the first lines of the long ones.
 fn load_tracking(root: &Path) -> Vec<(String, Vec<u8>)> {
-    const LINES: usize = 150;
+    const LINES: usize = 240;
     let of = |line: serde_json::Value| {
         let first = |key: &str| -> Option<String> {
             let lines: Vec<&str> = line[key].as_str()?.lines().take(LINES).collect();

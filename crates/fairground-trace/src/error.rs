@@ -7,6 +7,9 @@ pub enum TraceError {
     /// The file cannot be read.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+    /// Nothing of a compressed file can be unpacked.
+    #[error("damaged compressed file: {0}")]
+    Packed(String),
     /// It is none of the known kinds.
     #[error("not a trace: expected perf.data, trace.dat, or text of `perf script` or ftrace{hint}")]
     Unknown {

@@ -32,11 +32,11 @@ pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Recording, Tra
 pub fn read(source: impl Read, progress: &mut dyn FnMut(u64)) -> Result<Recording, TraceError> {
     let mut source = Source::new(source)?;
     let recording = if source.head.starts_with(GZIP) {
-        let mut plain = Source::new(flate2::read::MultiGzDecoder::new(source))?;
+        let mut plain = unpacked(flate2::read::MultiGzDecoder::new(source))?;
         by_kind(&mut plain, progress)
     } else if source.head.starts_with(XZ) {
         let plain = lzma_rust2::XzReader::new_mem_limit(source, true, DICTIONARY_KIB);
-        by_kind(&mut Source::new(plain)?, progress)
+        by_kind(&mut unpacked(plain)?, progress)
     } else {
         by_kind(&mut source, progress)
     }?;
@@ -56,6 +56,11 @@ pub fn read(source: impl Read, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     })
 }
 
+/// A compressed source, of which at least the first byte can be had.
+fn unpacked<R: Read>(plain: R) -> Result<Source<R>, TraceError> {
+    Source::new(plain).map_err(|e| TraceError::Packed(e.to_string()))
+}
+
 fn by_kind<R: Read>(
     source: &mut Source<R>,
     progress: &mut dyn FnMut(u64),
@@ -64,18 +69,23 @@ fn by_kind<R: Read>(
     let perf = perf_data::MAGICS.iter().any(|m| head.starts_with(m));
     if perf || head.starts_with(dat::MAGIC) {
         let mut data = Vec::new();
-        source.take(PLAIN_MAX + 1).read_to_end(&mut data)?;
+        // What could be unpacked before a compressed file breaks off is used.
+        let cut = source.take(PLAIN_MAX + 1).read_to_end(&mut data).err();
         if data.len() as u64 > PLAIN_MAX {
             return Err(TraceError::Unsupported {
                 what: format!("a binary trace of more than {PLAIN_MAX} bytes"),
                 help: "record for a shorter time",
             });
         }
-        return if perf {
+        let mut recording = if perf {
             perf_data::read(data, progress)
         } else {
             dat::read(&data, progress)
-        };
+        }?;
+        if let Some(cut) = cut {
+            recording.left_out.cut = Some(cut.to_string());
+        }
+        return Ok(recording);
     }
     if text::looks_like(head) {
         return text::read(BufReader::with_capacity(1 << 20, source), progress);
@@ -93,14 +103,26 @@ fn by_kind<R: Read>(
 struct Source<R> {
     head: Vec<u8>,
     at: usize,
+    /// Why there is nothing behind the beginning.
+    broken: Option<std::io::Error>,
     rest: R,
 }
 
 impl<R: Read> Source<R> {
     fn new(mut rest: R) -> std::io::Result<Self> {
         let mut head = Vec::new();
-        rest.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
-        Ok(Self { head, at: 0, rest })
+        let read = rest.by_ref().take(HEAD as u64).read_to_end(&mut head);
+        let broken = match read {
+            Err(error) if head.is_empty() => return Err(error),
+            other => other.err(),
+        };
+        let at = 0;
+        Ok(Self {
+            head,
+            at,
+            broken,
+            rest,
+        })
     }
 }
 
@@ -108,7 +130,10 @@ impl<R: Read> Read for Source<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let mut left = &self.head[self.at..];
         if left.is_empty() {
-            return self.rest.read(buffer);
+            return match self.broken.take() {
+                Some(error) => Err(error),
+                None => self.rest.read(buffer),
+            };
         }
         let n = left.read(buffer)?;
         self.at += n;

@@ -3,7 +3,7 @@
 //! Each file of the corpus is cut at many places, and has bytes changed at places drawn from a
 //! fixed seed.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use fairground_sim::rng::{Generator, Purpose, generator};
 use fairground_trace::measure::measure;
@@ -51,6 +51,23 @@ fn files_that_are_cut_short() {
         // What the end of the file holds is in some formats needed for all of it.
         let needs_end = name.contains("perf") || name.contains("v7");
         assert!(used > 0 || needs_end, "{name}");
+    }
+}
+
+#[test]
+fn compressed_files_that_break_off_are_used_up_to_there() {
+    for name in ["sleeper.script.txt.xz", "sleeper.v6.dat.xz"] {
+        let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+        let packed = std::fs::read(path).unwrap();
+        let whole = open::read(&packed[..], &mut |_| {}).unwrap();
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(&plain(name)).unwrap();
+        let gz = gz.finish().unwrap();
+        let part = open::read(&gz[..gz.len() * 3 / 4], &mut |_| {}).unwrap();
+        assert!(part.left_out.cut.is_some(), "{name}");
+        assert!(!part.events.is_empty() && part.events.len() < whole.events.len());
+        let nothing = open::read(&packed[..20], &mut |_| {}).unwrap_err();
+        assert!(nothing.to_string().contains("damaged compressed file"));
     }
 }
 

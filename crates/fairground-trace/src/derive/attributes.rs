@@ -1,11 +1,15 @@
 //! What a trace does not say, from a TOML file: the tick, groups, and policy, slice, affinity and
 //! group of threads by name. `docs/replay.md` describes the file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::groups::Groups;
+use crate::recording::CPU_MAX;
+
+/// Longest time in such a file, microseconds: the longest that a scenario may name for the same.
+const US_MAX: u64 = 1_000_000_000;
 
 /// The file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -143,7 +147,16 @@ impl Attributes {
     /// # Errors
     /// What is wrong, with line and excerpt.
     pub fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())
+        let read: Self = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())?;
+        read.threads.iter().try_for_each(ThreadWords::check)?;
+        let mut paths = BTreeSet::new();
+        for group in &read.cgroups {
+            group.check()?;
+            if !paths.insert(&group.path) {
+                return Err(format!("cgroup `{}` is declared twice", group.path));
+            }
+        }
+        Ok(read)
     }
 
     /// What is said about the thread `tid` called `comm`.
@@ -206,7 +219,33 @@ impl Attributes {
     }
 }
 
+impl ThreadWords {
+    fn check(&self) -> Result<(), String> {
+        let at = |what: String| Err(format!("thread `{}`: {what}", self.comm));
+        if let Some(cpu) = self.cpus.iter().flatten().find(|cpu| **cpu > CPU_MAX) {
+            return at(format!("CPU {cpu}: expected at most {CPU_MAX}"));
+        }
+        match self.slice_us {
+            Some(us) if us > US_MAX => at(format!("slice_us {us}: expected at most {US_MAX}")),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Group {
+    fn check(&self) -> Result<(), String> {
+        let at = |what: String| Err(format!("cgroup `{}`: {what}", self.path));
+        if self.path.split('/').any(|name| name == "." || name == "..") {
+            return at("expected a path without `.` and `..`".into());
+        }
+        match self.burst_us {
+            Some(us) if us > US_MAX => {
+                at(format!("cpu.max.burst {us}: expected at most {US_MAX} us"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Quota (`None`: no limit) and period, ns.
     ///
     /// # Errors
@@ -271,6 +310,28 @@ mod tests {
         assert!(tids.of(7, "x").is_some() && tids.of(8, "x").is_none());
         let error = Attributes::parse("[[thread]]\ncom = 1\n").unwrap_err();
         assert!(error.contains("line 2") && error.contains("com"), "{error}");
+        for (words, told) in [
+            (
+                "[[thread]]\ncpus = [0, 4294967295]",
+                "CPU 4294967295: expected at most 8191",
+            ),
+            (
+                "[[thread]]\nslice_us = 18446744073709",
+                "expected at most 1000000000",
+            ),
+            ("[[cgroup]]\npath = '/a/..'", "without `.` and `..`"),
+            (
+                "[[cgroup]]\npath = '/a'\n\"cpu.max.burst\" = 1000000001",
+                "at most 1000000000",
+            ),
+            (
+                "[[cgroup]]\npath = '/a'\n[[cgroup]]\npath = '/a'",
+                "declared twice",
+            ),
+        ] {
+            let error = Attributes::parse(words).unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
         assert!(limit("fast").unwrap_err().contains("QUOTA PERIOD"));
         assert!(fits("a*c", "abc") && fits("*", "") && !fits("a*c", "ab"));
     }
