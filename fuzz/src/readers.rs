@@ -10,7 +10,7 @@ use fairground_sim::truth::smp::{self, Recording as Decisions};
 use fairground_sim::truth::{Case, Others, Recorded, costs, into_workload};
 use fairground_sim::workload::Env;
 use fairground_trace::derive::workload::Source;
-use fairground_trace::derive::{Attributes, Logs, Trim, cause, derive, pins};
+use fairground_trace::derive::{Attributes, Logs, Trim, cause, derive, pins, tick};
 use fairground_trace::measure::measure;
 use fairground_trace::recording::Recording;
 use fairground_trace::{open, save};
@@ -91,7 +91,12 @@ fn trace(data: &[u8]) -> bool {
 fn use_trace(recording: &Recording, attributes: &Attributes) -> bool {
     let m = measure(&recording.events, recording.cpus, recording.span(), None);
     let logs = Logs::of(&recording.events, recording.cpus);
-    let causes = cause::causes(&logs);
+    let tick = tick::Tick {
+        every_ns: 4_000_000,
+        phase_ns: 0,
+    };
+    let causes = cause::causes(&logs, &recording.names, Some(tick));
+    let recorded = m.recorded_cpus();
     let source = Source {
         partners: &cause::partners(&logs, &causes),
         pins: &pins::pins(&logs, &recording.names, &m.busy_ns),
@@ -99,6 +104,7 @@ fn use_trace(recording: &Recording, attributes: &Attributes) -> bool {
         names: &recording.names,
         causes: &causes,
         places: &pins::places(&recording.events, recording.cpus),
+        recorded: recorded.as_deref(),
         attributes,
         tick_ns: 4_000_000,
     };
@@ -238,7 +244,8 @@ fn load_tracking(data: &[u8]) -> bool {
         Ok(report) => {
             // None where the first lines of a recording have nothing that can be told.
             let _ = load::rows("fuzz", &report);
-            true
+            let replayed = |c: &load::Count| c.equal + c.different.len() > 0;
+            report.values().any(replayed)
         }
         Err(wrong) => {
             assert!(!wrong.what.is_empty());

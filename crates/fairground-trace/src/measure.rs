@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{Event, State};
+use rustc_hash::FxHashMap;
+
+use crate::event::{Event, Kind, State};
 use crate::walk::{Fact, Walk};
 
 /// One thread, or several of one name.
@@ -30,37 +32,46 @@ pub struct Measured {
     pub threads: BTreeMap<u32, ThreadTime>,
     /// Busy time by CPU.
     pub busy_ns: Vec<u64>,
-    /// CPUs whose switches from idle to a thread are not in the recording.
-    pub blind: Vec<bool>,
+    /// What the recording has of each CPU.
+    pub sights: Vec<Sight>,
     /// Window.
     pub window: (u64, u64),
     /// Switches that were filled in.
     pub inferred: u64,
 }
 
-/// Measures inside `window`. Latencies of threads that an idle CPU marked in `blind` took in are
-/// left out, as a recording that does not have these switches leaves them out.
+/// What a recording has of a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sight {
+    /// All of its switches.
+    #[default]
+    All,
+    /// None from idle to a thread.
+    NotFromIdle,
+    /// None: it was not recorded, though threads may be woken to it from another CPU.
+    Nothing,
+}
+
+/// Measures inside `window`. What a recording with these `sights` does not have is left out.
 #[must_use]
 pub fn measure(
     events: &[Event],
     cpus: u32,
     window: (u64, u64),
-    blind: Option<&[bool]>,
+    sights: Option<&[Sight]>,
 ) -> Measured {
     let mut m = Measured {
         busy_ns: vec![0; cpus as usize],
         window,
         ..Measured::default()
     };
-    m.blind = match blind {
-        Some(blind) => blind.to_vec(),
-        None => blind_cpus(events, cpus),
-    };
-    m.blind.resize(cpus as usize, false);
+    m.sights = sights.map_or_else(|| sights_of(events, cpus), <[Sight]>::to_vec);
+    m.sights.resize(cpus as usize, Sight::All);
     let (_, half) = m.first_half();
     // Since when each CPU has nobody.
     let mut free_since = vec![window.0; cpus as usize];
     let walk = Walk::over(events, cpus, |threads, fact| match fact {
+        fact if is_hidden(&fact, &m.sights) => {}
         Fact::Ran {
             thread,
             cpu,
@@ -96,7 +107,8 @@ pub fn measure(
             inferred,
         } => {
             let c = cpu as usize;
-            let unseen = inferred || (m.blind[c] && at > free_since[c]);
+            let blind = m.sights[c] == Sight::NotFromIdle;
+            let unseen = inferred || (blind && at > free_since[c]);
             if let Some(since) = woken.filter(|since| *since >= window.0 && at <= window.1)
                 && !unseen
             {
@@ -111,20 +123,59 @@ pub fn measure(
     m
 }
 
-/// CPUs that are seen to become idle, and never to stop being so.
-fn blind_cpus(events: &[Event], cpus: u32) -> Vec<bool> {
-    use crate::event::Kind;
-    let mut seen = vec![(0_u64, 0_u64); cpus as usize];
+/// A thread that is woken gets its CPU sooner than this, or waits for it, ns.
+const SOON_NS: u64 = 1_000_000;
+
+/// Whether it is on a CPU that was not recorded.
+fn is_hidden(fact: &Fact, sights: &[Sight]) -> bool {
+    match *fact {
+        Fact::Ran { cpu, .. } | Fact::Out { cpu, .. } | Fact::In { cpu, .. } => {
+            sights[cpu as usize] == Sight::Nothing
+        }
+        _ => false,
+    }
+}
+
+/// A CPU that is seen to become idle, and never to stop being so, does not tell of the latter. One
+/// that never switches was not recorded if a thread left it, or if one was woken to it that is
+/// never seen to run; else it was idle throughout.
+fn sights_of(events: &[Event], cpus: u32) -> Vec<Sight> {
+    // Switches of each CPU: all, to the idle task, and from it.
+    let mut seen = vec![(0_u64, 0_u64, 0_u64); cpus as usize];
+    // When each thread last came to a CPU, and on which it last executed anything.
+    let mut came: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut last_on: FxHashMap<u32, u32> = FxHashMap::default();
     for event in events {
+        last_on.insert(event.tid, event.cpu);
         if let Kind::Switch { prev, next, .. } = event.kind {
-            let (into, from) = &mut seen[event.cpu as usize];
+            let (all, into, from) = &mut seen[event.cpu as usize];
+            *all += 1;
             *into += u64::from(next == 0);
             *from += u64::from(prev == 0);
+            came.insert(next, event.at_ns);
         }
     }
-    seen.iter()
-        .map(|(into, from)| *into > 2 && *from == 0)
-        .collect()
+    let silent = |cpu: u32| seen.get(cpu as usize).is_some_and(|(all, ..)| *all == 0);
+    let end = events.last().map_or(0, |e| e.at_ns);
+    let mut sights = vec![Sight::All; cpus as usize];
+    for event in events {
+        if event.tid != 0 && silent(event.cpu) && last_on[&event.tid] != event.cpu {
+            sights[event.cpu as usize] = Sight::Nothing;
+        }
+        let (Kind::Waking { tid, cpu, .. } | Kind::Wakeup { tid, cpu, .. }) = event.kind else {
+            continue;
+        };
+        let never = came.get(&tid).is_none_or(|at| *at < event.at_ns);
+        if silent(cpu) && never && event.at_ns + SOON_NS < end {
+            sights[cpu as usize] = Sight::Nothing;
+        }
+    }
+    for (sight, (_, into, from)) in sights.iter_mut().zip(seen) {
+        if into > 2 && from == 0 {
+            *sight = Sight::NotFromIdle;
+        }
+    }
+    sights
 }
 
 impl Measured {
@@ -139,6 +190,14 @@ impl Measured {
     pub fn switches(&self) -> (u64, u64) {
         let sum = |f: fn(&ThreadTime) -> u64| self.threads.values().map(f).sum();
         (sum(|t| t.voluntary), sum(|t| t.involuntary))
+    }
+
+    /// CPUs whose switches are recorded, if there are others.
+    #[must_use]
+    pub fn recorded_cpus(&self) -> Option<Vec<u32>> {
+        let recorded = |(cpu, sight): (u32, &Sight)| (*sight != Sight::Nothing).then_some(cpu);
+        let cpus: Vec<u32> = (0..).zip(&self.sights).filter_map(recorded).collect();
+        (cpus.len() < self.sights.len() && !cpus.is_empty()).then_some(cpus)
     }
 
     /// The first half of the window.
@@ -235,6 +294,39 @@ mod tests {
     }
 
     #[test]
+    fn what_happens_on_a_cpu_that_was_not_recorded_does_not_count() {
+        let ms = 1_000_000;
+        let mut events = vec![
+            switch(0, 0, 0, State::Runnable, 1),
+            wakeup(20, 0, 1, 2),
+            switch(4 * ms, 0, 1, State::Blocked(b'S'), 0),
+        ];
+        let Kind::Wakeup { cpu, .. } = &mut events[1].kind else {
+            panic!("a wake-up");
+        };
+        *cpu = 1;
+        let recorded = measure(&events, 2, (0, 4 * ms), None);
+        assert_eq!(recorded.sights, [Sight::All, Sight::Nothing]);
+        assert_eq!(recorded.recorded_cpus(), Some(vec![0]));
+        events.insert(2, switch(30, 1, 0, State::Runnable, 2));
+        let all = measure(&events, 2, (0, 4 * ms), None);
+        assert_eq!(all.busy_ns, [4 * ms, 4 * ms - 30]);
+        assert_eq!((all.latency(50), all.recorded_cpus()), (Some(10), None));
+        let same = measure(&events, 2, (0, 4 * ms), Some(&recorded.sights));
+        assert_eq!(same, recorded);
+    }
+
+    #[test]
+    fn a_cpu_that_stays_idle_is_recorded() {
+        let events = [
+            switch(0, 0, 0, State::Runnable, 1),
+            switch(4_000_000, 0, 1, State::Blocked(b'S'), 0),
+        ];
+        let m = measure(&events, 2, (0, 4_000_000), None);
+        assert_eq!(m.sights, [Sight::All, Sight::All]);
+    }
+
+    #[test]
     fn a_switch_from_idle_that_is_missing_is_put_at_the_wake_up() {
         let s = State::Blocked(b'S');
         let mut events = vec![switch(5, 0, 1, s, 0)];
@@ -246,6 +338,6 @@ mod tests {
         let m = measure(&events, 1, (5, 350), None);
         assert_eq!((m.threads[&1].cpu_ns, m.inferred), (150, 3));
         assert!(m.threads[&1].latency_ns.is_empty());
-        assert_eq!(m.blind, [true]);
+        assert_eq!(m.sights, [Sight::NotFromIdle]);
     }
 }

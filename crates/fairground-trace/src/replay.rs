@@ -19,12 +19,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::derive::cause::{Causes, causes, partners};
 use crate::derive::period::Returns;
-use crate::derive::pins::{pins, places};
+use crate::derive::pins::{is_stopper, pins, places};
 use crate::derive::tails::Prompt;
+use crate::derive::tick::Tick;
 use crate::derive::workload::Source;
 use crate::derive::{Attributes, Derived, Logs, Trim, derive, tick};
 use crate::event::Kind;
-use crate::measure::{Measured, measure};
+use crate::measure::{Measured, ThreadTime, measure};
 use crate::recording::Recording;
 use crate::simulated::{self, Identity, Throttle};
 use crate::walk::ThreadId;
@@ -66,6 +67,8 @@ pub struct Replay<'a> {
     /// When ticks fell, modulo the tick, if that shows.
     phase_ns: Option<u64>,
     trim: Trim,
+    /// CPUs whose switches are recorded, if there are others.
+    recorded_cpus: Option<Vec<u32>>,
     /// The recording, measured.
     pub recorded: Measured,
 }
@@ -123,10 +126,25 @@ impl<'a> Replay<'a> {
         home: &Place,
     ) -> Result<Self, String> {
         let logs = Logs::of(&recording.events, recording.cpus);
-        let recorded = measure(&recording.events, recording.cpus, recording.span(), None);
+        let mut recorded = measure(&recording.events, recording.cpus, recording.span(), None);
+        for (tid, thread) in &mut recorded.threads {
+            // The simulated machine has its own, which no tracepoint names.
+            if is_stopper(&recording.names.get(*tid)) {
+                *thread = ThreadTime {
+                    cpu_ns: thread.cpu_ns,
+                    first_half_ns: thread.first_half_ns,
+                    ..ThreadTime::default()
+                };
+            }
+        }
         let tick_ns = home.features.tick_ns();
         let prompt = Prompt::of(&recording.events, recording.cpus, recorded.first_half());
-        let causes = causes(&logs);
+        let phase_ns = tick::phase(&logs.preempted_at, tick_ns);
+        let tick = phase_ns.map(|phase_ns| Tick {
+            every_ns: tick_ns,
+            phase_ns,
+        });
+        let causes = causes(&logs, &recording.names, tick);
         let mut replay = Self {
             recording,
             attributes,
@@ -137,13 +155,15 @@ impl<'a> Replay<'a> {
             tick_ns,
             prompt,
             returns: Returns::of(&recording.events, recording.cpus),
-            phase_ns: tick::phase(&logs.preempted_at, tick_ns),
+            phase_ns,
             trim: Trim {
                 per_op_ns: vec![0; logs.logs.len()],
+                per_run_ppm: vec![0; logs.logs.len()],
                 birth_ns: vec![0; logs.logs.len()],
                 ..Trim::default()
             },
             logs,
+            recorded_cpus: recorded.recorded_cpus(),
             recorded,
         };
         let mut best: Option<(f64, Trim)> = None;
@@ -288,6 +308,7 @@ impl<'a> Replay<'a> {
             partners: &self.partners,
             pins: &self.pins,
             places: &self.places,
+            recorded: self.recorded_cpus.as_deref(),
             attributes,
             tick_ns: self.tick_ns,
         };
@@ -300,13 +321,20 @@ impl<'a> Replay<'a> {
         let lead = derived.lead_ns;
         let end = last_work(&events).max(lead + 1);
         let same = cpus == self.recording.cpus;
-        let blind = same.then_some(&self.recorded.blind[..]);
-        let mut measured = measure(&events.events, cpus, (lead, end), blind);
+        let sights = same.then_some(&self.recorded.sights[..]);
+        let mut measured = measure(&events.events, cpus, (lead, end), sights);
         let mut unfinished = 0;
         for (thread, log) in self.logs.logs.iter().enumerate() {
-            let Some(t) = measured.threads.get_mut(&self.logs.threads[thread].tid) else {
+            let tid = self.logs.threads[thread].tid;
+            let recorded = self.recorded.threads.get(&tid);
+            let Some(t) = measured.threads.get_mut(&tid) else {
                 continue;
             };
+            // Wake-ups that are not in the recording have no latency there.
+            if recorded.is_some_and(|r| r.latency_ns.is_empty()) {
+                t.latency_ns.clear();
+                t.half_latency_ns = Default::default();
+            }
             // Its program ends with a sleep that the recording does not have.
             if log.awake_at_end {
                 t.voluntary = t.voluntary.saturating_sub(1);

@@ -47,12 +47,18 @@ pub struct Walk {
     pub threads: Vec<Thread>,
     by_tid: FxHashMap<u32, ThreadId>,
     cpus: Vec<CpuAt>,
+    /// How often a CPU went back to a thread that had waited for it.
+    returns: Vec<u32>,
     start: u64,
     /// Where the event is from that is looked at.
     cpu: u32,
     /// Switches that were filled in.
     pub inferred: u64,
 }
+
+/// Threads that were preempted, come back so often before one that has never run: that one was not
+/// waiting.
+const PATIENCE: u32 = 8;
 
 /// What a CPU is doing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,6 +76,7 @@ impl Walk {
         let start = events.first().map_or(0, |e| e.at_ns);
         let mut walk = Self {
             cpus: vec![CpuAt::default(); cpus as usize],
+            returns: vec![0; cpus as usize],
             start,
             ..Self::default()
         };
@@ -254,6 +261,14 @@ impl Walk {
         self.switch_in(thread, cpu, since, true, sink);
     }
 
+    /// Whether a thread that is first seen as it comes to `cpu` was asleep, and its wake-up is not
+    /// in the recording: nobody waits from its start while others get the CPU again and again.
+    fn has_slept(&self, thread: ThreadId, cpu: u32) -> bool {
+        let about = &self.threads[thread];
+        let unknown = about.state == At::Unknown && !about.forked;
+        unknown && self.returns[cpu as usize] > PATIENCE
+    }
+
     /// Since when `thread` has waited for `cpu` after a wake-up.
     fn woken_on(&self, thread: ThreadId, on: u32) -> Option<u64> {
         match self.threads[thread].state {
@@ -278,7 +293,7 @@ impl Walk {
             At::Runnable {
                 since, woken: true, ..
             } => Some(since),
-            At::Blocked { waking: false } => {
+            state if state == (At::Blocked { waking: false }) || self.has_slept(thread, cpu) => {
                 let by = Waker::Unseen;
                 sink(
                     &self.threads,
@@ -293,6 +308,12 @@ impl Walk {
             }
             _ => None,
         };
+        if matches!(
+            self.threads[thread].state,
+            At::Runnable { woken: false, .. }
+        ) {
+            self.returns[cpu as usize] += 1;
+        }
         // A thread runs in one place: if it was thought to run elsewhere, it has left there.
         let runs = self.threads[thread].state == At::Running;
         let mut cpus = self.cpus.iter().take(if runs { usize::MAX } else { 0 });

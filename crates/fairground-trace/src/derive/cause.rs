@@ -7,7 +7,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::log::{Block, Logs, Step};
-use crate::walk::{ThreadId, Waker};
+use super::process::is_kernel;
+use super::tick::Tick;
+use crate::event::Names;
+use crate::walk::{Thread, ThreadId, Waker};
 
 /// How a thread is woken when no thread does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +28,22 @@ pub struct Causes {
     pub perhaps_is_timer: bool,
     /// What its timers do.
     pub timer: Timer,
+    /// Wake-ups that a tick did are at that point in time, whatever else its timers do.
+    pub ticks: Option<Tick>,
+}
+
+impl Causes {
+    /// Whether a wake-up at `at` whose context is not known is a timer's.
+    #[must_use]
+    pub fn is_timer(&self, at: u64) -> bool {
+        self.perhaps_is_timer || self.is_tick(at)
+    }
+
+    /// Whether what wakes it at `at` is a tick.
+    #[must_use]
+    pub fn is_tick(&self, at: u64) -> bool {
+        self.ticks.is_some_and(|t| t.is_at(at))
+    }
 }
 
 /// Sleeps whose lengths differ by less than this share are a timer's.
@@ -48,7 +67,8 @@ pub fn partners(logs: &Logs, causes: &[Causes]) -> FxHashSet<(ThreadId, ThreadId
                 Step::Wake {
                     thread: wakee,
                     perhaps,
-                } if !perhaps || !causes[*wakee].perhaps_is_timer => {
+                    at,
+                } if !perhaps || !causes[*wakee].is_timer(*at) => {
                     wakes.entry((thread, *wakee)).or_default().0 += 1;
                 }
                 Step::Release(other) => wakes.entry((thread, *other)).or_default().1 += 1,
@@ -66,11 +86,16 @@ pub fn partners(logs: &Logs, causes: &[Causes]) -> FxHashSet<(ThreadId, ThreadId
 
 /// Decides for every thread.
 #[must_use]
-pub fn causes(logs: &Logs) -> Vec<Causes> {
-    (0..logs.logs.len()).map(|t| of_thread(logs, t)).collect()
+pub fn causes(logs: &Logs, names: &Names, tick: Option<Tick>) -> Vec<Causes> {
+    let of = |(thread, about): (ThreadId, &Thread)| {
+        // Timers of the kernel's own threads fire at ticks, however long the thread has slept.
+        let ticks = tick.filter(|_| is_kernel(&names.get(about.tid)));
+        of_thread(logs, ticks, thread)
+    };
+    logs.threads.iter().enumerate().map(of).collect()
 }
 
-fn of_thread(logs: &Logs, thread: ThreadId) -> Causes {
+fn of_thread(logs: &Logs, ticks: Option<Tick>, thread: ThreadId) -> Causes {
     let log = &logs.logs[thread];
     let ended: Vec<(&Block, u64, Waker)> = log
         .blocks()
@@ -111,6 +136,7 @@ fn of_thread(logs: &Logs, thread: ThreadId) -> Causes {
     Causes {
         perhaps_is_timer: perhaps > 0 && ((regular && !steady) || interrupts > perhaps),
         timer,
+        ticks,
     }
 }
 

@@ -14,6 +14,8 @@ pub enum Step {
         thread: ThreadId,
         /// Whether it may have been an interrupt.
         perhaps: bool,
+        /// When.
+        at: u64,
     },
     /// It created a thread.
     Fork(ThreadId),
@@ -224,7 +226,11 @@ impl Logs {
         let log = &mut self.logs[waker];
         log.flush(at);
         log.woke.push(thread);
-        log.steps.push(Step::Wake { thread, perhaps });
+        log.steps.push(Step::Wake {
+            thread,
+            perhaps,
+            at,
+        });
     }
 }
 

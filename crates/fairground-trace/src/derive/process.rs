@@ -90,7 +90,7 @@ impl Processes {
     }
 }
 
-fn is_kernel(name: &str) -> bool {
+pub(super) fn is_kernel(name: &str) -> bool {
     KERNEL.contains(&name) || KERNEL_BEGINS.iter().any(|begin| name.starts_with(begin))
 }
 

@@ -5,10 +5,30 @@
 const HZ: [u32; 4] = [100, 250, 300, 1000];
 /// What lies so near together is at one tick.
 const NEAR_NS: u64 = 100_000;
+/// What the tick wakes comes so long before the preemptions by which it shows, at the most.
+const EARLY_NS: u64 = 10_000;
 /// Fewer preemptions say nothing.
 const FEW: usize = 8;
 /// At least this share of all must be at ticks: by chance it would be a tenth.
 const SHARE: f64 = 0.25;
+
+/// When ticks fall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tick {
+    /// From one to the next.
+    pub every_ns: u64,
+    /// When, modulo that.
+    pub phase_ns: u64,
+}
+
+impl Tick {
+    /// Whether what happens at `at` is done by a tick.
+    #[must_use]
+    pub fn is_at(self, at: u64) -> bool {
+        let every = self.every_ns.max(1);
+        (at + every + EARLY_NS - self.phase_ns % every) % every < NEAR_NS
+    }
+}
 
 /// Ticks a second, if it shows: the rarest ticks at which as many preemptions fall as at all
 /// milliseconds.

@@ -77,6 +77,8 @@ impl Derived {
 pub struct Trim {
     /// CPU time per operation, by thread.
     pub per_op_ns: Vec<u64>,
+    /// Parts in a million of its computing, by thread: ticks and interrupts.
+    pub per_run_ppm: Vec<u64>,
     /// From a sleep's end by the clock to its wake-up.
     pub sleep_ns: u64,
     /// From a point in time to the wake-up.
@@ -102,6 +104,8 @@ pub struct Source<'a> {
     pub pins: &'a [Option<u32>],
     /// The CPU on which each thread id was first heard of.
     pub places: &'a FxHashMap<u32, u32>,
+    /// CPUs whose switches are recorded, if there are others.
+    pub recorded: Option<&'a [u32]>,
     /// What the trace does not say.
     pub attributes: &'a Attributes,
     /// Length of a tick.
@@ -189,6 +193,10 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
     }
     for thread in 0..n {
         b.program(thread);
+    }
+    if let Some(recorded) = from.recorded {
+        let note = format!("only CPUs {recorded:?} were recorded: who ran there stays there");
+        b.out.notes.push(note);
     }
     if b.real_time > 0 {
         let note = format!("{} real-time threads run as nice -20", b.real_time);
@@ -282,6 +290,13 @@ impl Builder<'_> {
                 t.affinity = Some(self.mask(cpus));
             }
         }
+        // What else is on a CPU that was not recorded is not known: who was seen stays away.
+        if let Some(recorded) = self.from.recorded
+            && t.affinity.is_none()
+            && !log.ran_on.is_empty()
+        {
+            t.affinity = Some(self.mask(recorded.to_vec()));
+        }
         let tid = self.from.logs.threads[thread].tid;
         if let Some(path) = self.from.attributes.path_of(tid, &name) {
             let group = self
@@ -355,12 +370,14 @@ impl Builder<'_> {
         };
         let logs = self.from.logs;
         let log = &logs.logs[thread];
-        let per_op = self.trim.per_op_ns.get(thread).copied().unwrap_or(0);
+        let trim = |of: &[u64]| of.get(thread).copied().unwrap_or(0);
+        let per_op = trim(&self.trim.per_op_ns);
+        let per_run = trim(&self.trim.per_run_ppm);
         let mut ops: Vec<Op> = Vec::with_capacity(log.steps.len() + 1);
         let (mut run, mut owed, mut entries, mut demand) = (0_u64, 0_u64, 0_u64, 0_u64);
         // Computing goes in before the next operation, less what that operation will cost.
         let mut push = |run: &mut u64, op: Option<Op>| {
-            owed += per_op;
+            owed += per_op + (u128::from(*run) * u128::from(per_run) / 1_000_000) as u64;
             let off = owed.min(*run);
             owed -= off;
             let left = std::mem::take(run) - off;
@@ -377,8 +394,9 @@ impl Builder<'_> {
                 Step::Wake {
                     thread: wakee,
                     perhaps,
+                    at,
                 } => {
-                    let timer = perhaps && self.from.causes[wakee].perhaps_is_timer;
+                    let timer = perhaps && self.from.causes[wakee].is_timer(at);
                     if !timer && self.template[wakee].is_some() {
                         push(&mut run, Some(Op::SemPost(wakee as u32)));
                     }
@@ -424,7 +442,7 @@ impl Builder<'_> {
         let causes = self.from.causes[thread];
         let waker = match by {
             Waker::Thread(waker) => Some(waker),
-            Waker::Perhaps(waker) if !causes.perhaps_is_timer => Some(waker),
+            Waker::Perhaps(waker) if !causes.is_timer(at) => Some(waker),
             _ => None,
         };
         if waker.is_some_and(|w| self.template[w].is_some()) {
@@ -433,7 +451,7 @@ impl Builder<'_> {
         // What was asleep at the start has slept since nobody knows when: only its end counts.
         let first = block.from == self.from.logs.span.0;
         match causes.timer {
-            Timer::AfterSleep if !first => {
+            Timer::AfterSleep if !first && !causes.is_tick(at) => {
                 let ns = (at - block.from).saturating_sub(self.trim.sleep_ns);
                 Op::Sleep(Dur::Const(ns.max(1)))
             }

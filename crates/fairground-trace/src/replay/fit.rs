@@ -7,6 +7,8 @@ use crate::walk::Waker;
 
 use super::{Replay, Run};
 
+/// No operation takes longer of the simulated kernel beyond the recorded time.
+const OP_NS: u64 = 2_000;
 /// A timer that fires later than this is another one.
 const LATE_NS: u64 = 200_000;
 
@@ -28,10 +30,19 @@ impl Replay<'_> {
             let Some(t) = run.measured.threads.get(&tid) else {
                 continue;
             };
-            let ops = run.derived.ops[thread].max(1) as i64;
-            let over = (t.cpu_ns as i64 - log.cpu_ns as i64) / ops;
-            let per_op = &mut self.trim.per_op_ns[thread];
-            *per_op = per_op.saturating_add_signed(over / part);
+            let (ops, cpu_ns) = (run.derived.ops[thread].max(1), log.cpu_ns.max(1));
+            let (per_op, per_run) = (
+                &mut self.trim.per_op_ns[thread],
+                &mut self.trim.per_run_ppm[thread],
+            );
+            let over = (t.cpu_ns as i64 - log.cpu_ns as i64) / part;
+            let part_of = |ns: u64, ppm: u64| (u128::from(ns) * u128::from(ppm) / 1_000_000) as u64;
+            let before = *per_op * ops + part_of(cpu_ns, *per_run);
+            let all = before.saturating_add_signed(over).min(cpu_ns);
+            // What is more than operations cost goes with the time: ticks and interrupts.
+            *per_op = (all / ops).min(OP_NS);
+            let rest = u128::from(all - *per_op * ops);
+            *per_run = (rest * 1_000_000 / u128::from(cpu_ns)) as u64;
         }
         let again = Logs::of(&run.events.events, run.events.cpus);
         self.births(&again, run.derived.lead_ns);
@@ -93,13 +104,15 @@ fn lateness(logs: &Logs, again: &Logs, causes: &[Causes], lead: u64) -> (i64, i6
         for (a, b) in recorded.iter().zip(&replayed) {
             let timed = match a.2 {
                 Waker::Thread(_) => false,
-                Waker::Perhaps(_) => causes[thread].perhaps_is_timer,
+                Waker::Perhaps(_) => causes[thread].is_timer(a.1),
                 Waker::Interrupt | Waker::Unseen => true,
             };
             if !timed {
                 continue;
             }
-            let (late, to) = if causes[thread].timer == Timer::AfterSleep && a.0 > start {
+            let causes = causes[thread];
+            let slept = causes.timer == Timer::AfterSleep && a.0 > start;
+            let (late, to) = if slept && !causes.is_tick(a.1) {
                 ((b.1 - b.0) as i64 - (a.1 - a.0) as i64, &mut sleeps)
             } else {
                 let late = (b.1 as i64 - lead as i64) - (a.1 as i64 - start as i64);

@@ -1,0 +1,126 @@
+//! What becomes of a recording's threads: programs, affinity, trimmed times.
+
+use std::fmt::Write as _;
+
+use fairground::policy::Features;
+use fairground_sim::machine_file::Machine;
+use fairground_sim::workload::program::{Dur, Op};
+use fairground_trace::derive::{Attributes, Derived};
+use fairground_trace::replay::{Place, Replay};
+use fairground_trace::{Recording, open};
+
+const TICK_US: u64 = 4_000;
+
+/// Two hogs take turns on CPU 1 at each tick, from the `first`; a thread of the kernel is woken by
+/// every eighth or twelfth, another one by chance, and a third one goes to CPU 0.
+fn text() -> String {
+    let mut text = String::new();
+    let time = |ns: u64| format!("{}.{:09}", 100 + ns / 1_000_000_000, ns % 1_000_000_000);
+    let mut line = |comm: &str, tid: u32, ns: u64, event: &str| {
+        let _ = writeln!(text, "{comm} {tid} [001] {}: sched:{event}", time(ns));
+    };
+    let wakes = |comm: &str, tid: u32, cpu: u32| {
+        format!("sched_waking: comm={comm} pid={tid} prio=120 target_cpu=00{cpu}")
+    };
+    let mut woken = 0;
+    for tick in 1..101 {
+        let at = tick * TICK_US * 1000;
+        let (out, new) = (201 + tick % 2, 202 - tick % 2);
+        let (prev, next) = (format!("hog{out}"), format!("hog{new}"));
+        let switch = |prev: &str, out: u64, state: &str, next: &str, new: u64| {
+            format!(
+                "sched_switch: prev_comm={prev} prev_pid={out} prev_prio=120 prev_state={state} \
+                 ==> next_comm={next} next_pid={new} next_prio=120"
+            )
+        };
+        line(&prev, out as u32, at, &switch(&prev, out, "R", &next, new));
+        let by = new as u32;
+        if tick == 5 {
+            line(&next, by, at + 700_000, &wakes("kworker/u8:1", 30, 0));
+        }
+        if tick >= 20 && (tick % 8 == 0 || tick % 12 == 0) {
+            woken += 1;
+            let (comm, at) = ("kworker/1:2", at + 3_000);
+            if woken > 1 {
+                line(&next, by, at, &wakes(comm, 40, 1));
+                line(
+                    &next,
+                    by,
+                    at + 1_000,
+                    &wakes(comm, 40, 1).replace("waking", "wakeup"),
+                );
+            }
+            line(&next, by, at + 2_000, &switch(&next, new, "R", comm, 40));
+            line(comm, 40, at + 9_000, &switch(comm, 40, "I", &next, new));
+        }
+    }
+    text
+}
+
+fn derived(recording: &Recording) -> Derived {
+    let features = Features {
+        hz: 250,
+        ..Features::default()
+    };
+    let home = Place {
+        machine: Machine::from_path_or_id("spr-guest-2cpu").unwrap(),
+        features,
+        tracer_ns: 130,
+    };
+    let attributes = Attributes::default();
+    let replay = Replay::new(recording, &attributes, &home).unwrap();
+    replay.derived(&attributes).unwrap()
+}
+
+/// Operations of a thread's program.
+fn ops<'a>(derived: &'a Derived, name: &str) -> &'a [Op] {
+    let programs = &derived.workload.programs;
+    &programs.iter().find(|p| p.name == name).unwrap().ops
+}
+
+#[test]
+fn what_a_tick_wakes_is_woken_at_that_time_again() {
+    let recording = open::read(text().as_bytes(), &mut |_| {}).unwrap();
+    let derived = derived(&recording);
+    let ops = ops(&derived, "kworker/1:2");
+    let at_time = ops.iter().filter(|op| matches!(op, Op::SleepUntil(_)));
+    let after = ops.iter().filter(|op| matches!(op, Op::Sleep(_)));
+    // The first wake-up is not in the recording: it was not waiting since the start.
+    assert!(at_time.count() > 10, "{ops:?}");
+    assert_eq!(after.count(), 0, "{ops:?}");
+}
+
+#[test]
+fn a_cpu_that_was_not_recorded_is_left_alone() {
+    let recording = open::read(text().as_bytes(), &mut |_| {}).unwrap();
+    let derived = derived(&recording);
+    let of = |name: &str| derived.workload.templates.iter().find(|t| t.name == name);
+    let mask = of("hog201").unwrap().affinity.unwrap();
+    assert_eq!(derived.workload.masks[mask as usize], [1]);
+    let said = derived
+        .notes
+        .iter()
+        .any(|n| n.contains("[1] were recorded"));
+    assert!(said, "{:?}", derived.notes);
+}
+
+/// Ticks take time in proportion to computing: a short stretch before a wake-up keeps its length.
+#[test]
+fn what_ticks_take_is_taken_off_long_stretches() {
+    let recording = open::read(text().as_bytes(), &mut |_| {}).unwrap();
+    let derived = derived(&recording);
+    for name in ["hog201", "hog202"] {
+        let runs = ops(&derived, name).iter().filter_map(|op| match op {
+            Op::Run(Dur::Const(ns)) => Some(*ns),
+            _ => None,
+        });
+        let runs: Vec<u64> = runs.collect();
+        let all: u64 = runs.iter().sum();
+        // Of 50 ticks each; two microseconds or so of each are the simulated tick's.
+        assert!(
+            (190_000_000..200_000_000).contains(&all),
+            "{name}: {runs:?}"
+        );
+        assert!(runs.iter().all(|ns| *ns > 100_000), "{name}: {runs:?}");
+    }
+}
