@@ -328,6 +328,8 @@ impl<'a> Sim<'a> {
     /// What was charged so far does not count.
     fn end_warmup(&mut self) {
         self.warm = true;
+        // However short the part of the warm-up at its own pace was.
+        self.sys.hurry_vruntime(0);
         self.host.clear_counters();
         self.sys.nohz.clear_counters();
         for id in 0..self.tasks.len() {
