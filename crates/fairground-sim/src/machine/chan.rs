@@ -151,13 +151,6 @@ impl ChanState {
     pub(super) fn is_quarter_full(&self) -> bool {
         matches!(self.kind, ChanKind::Socket { sndbuf } if self.charged <= sndbuf / 4)
     }
-
-    fn ops(&self) -> (KernelOp, KernelOp) {
-        match self.kind {
-            ChanKind::Pipe { .. } => (KernelOp::PipeWrite, KernelOp::PipeRead),
-            ChanKind::Socket { .. } => (KernelOp::SocketSend, KernelOp::SocketRecv),
-        }
-    }
 }
 
 impl Sim<'_> {
@@ -166,17 +159,22 @@ impl Sim<'_> {
         if self.chans[c].unix.is_some() {
             return self.send_unix(cpu, id, chan, bytes);
         }
-        let (op, _) = self.chans[c].ops();
+        let op = KernelOp::PipeWrite;
         self.enter_syscall(id, op);
-        let stage = self.tasks[id.idx()].stage;
-        if stage == Stage::Start {
+        if self.tasks[id.idx()].stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
             self.use_file(id, c, End::Write, op);
         }
-        self.lock_chan(c, op);
+        self.lock_pipe(cpu, id, chan, End::Write);
+    }
+
+    /// The part of a write for which the mutex is held, and what follows.
+    pub(super) fn write_locked(&mut self, cpu: u32, id: TaskId, chan: u32) {
+        let (c, op) = (chan as usize, KernelOp::PipeWrite);
+        let stage = self.tasks[id.idx()].stage;
         let left = self.tasks[id.idx()].left;
         if !self.chans[c].has_room(left, stage) {
-            self.unlock_chan(cpu, c, op);
+            self.unlock_pipe(cpu, c, op);
             self.lock_wait_queue(c);
             self.chans[c].writers.push_back(id);
             return self.block(cpu, id, Wait::Room(chan), Stage::Again);
@@ -186,7 +184,7 @@ impl Sim<'_> {
         let done = self.chans[c].put(left, stage);
         self.touch_buffers(c, op, before, self.chans[c].head);
         self.data(c, op, done, Access::Store);
-        self.unlock_chan(cpu, c, op);
+        self.unlock_pipe(cpu, c, op);
         self.wake_readers(cpu, c, was_empty);
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
@@ -207,13 +205,18 @@ impl Sim<'_> {
         if self.chans[c].unix.is_some() {
             return self.recv_unix(cpu, id, chan, bytes);
         }
-        let (_, op) = self.chans[c].ops();
+        let op = KernelOp::PipeRead;
         self.enter_syscall(id, op);
         if self.tasks[id.idx()].stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
             self.use_file(id, c, End::Read, op);
         }
-        self.lock_chan(c, op);
+        self.lock_pipe(cpu, id, chan, End::Read);
+    }
+
+    /// The part of a read for which the mutex is held, and what follows.
+    pub(super) fn read_locked(&mut self, cpu: u32, id: TaskId, chan: u32) {
+        let (c, op) = (chan as usize, KernelOp::PipeRead);
         let was_full = self.chans[c].is_full();
         let left = self.tasks[id.idx()].left;
         let before = self.chans[c].tail;
@@ -222,7 +225,7 @@ impl Sim<'_> {
             self.touch_buffers(c, op, before, self.chans[c].tail);
             self.data(c, op, done, Access::Load);
         }
-        self.unlock_chan(cpu, c, op);
+        self.unlock_pipe(cpu, c, op);
         if done > 0 {
             self.room_made(cpu, c, was_full);
         }

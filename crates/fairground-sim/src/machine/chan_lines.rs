@@ -8,9 +8,9 @@
 use fairground::value::TaskId;
 
 use super::Sim;
-use crate::cache::{Access, Cache, LineId, Ps, Resource};
+use super::pipe_mutex::PipeMutex;
+use crate::cache::{Access, Cache, LineId};
 use crate::costs::KernelOp;
-use crate::host::Place;
 use crate::workload::program::{Chan, ChanKind};
 
 /// Lines for data; a message takes the next ones, round and round.
@@ -18,12 +18,8 @@ const DATA_LINES: u32 = 16;
 /// Bytes of a `struct pipe_buffer`.
 const BUFFER_BYTES: u32 = 40;
 
-/// Words of the line of the lock: the owner, the tail of the spinners' queue, the lock of the
-/// readers' wait queue (that of the writers is on the line, too).
-const OWNER: u8 = 1;
-const SPINNERS: u8 = 1 << 1;
-/// What a swap that fails writes.
-const NOTHING: u8 = 0;
+/// Word of the mutex's line: the lock of the readers' wait queue (that of the writers is on the
+/// line, too).
 const WAIT_QUEUE: u8 = 1 << 4;
 /// Word of the second line of a pipe: head and tail.
 const RING: u8 = 1 << 2;
@@ -31,14 +27,26 @@ const RING: u8 = 1 << 2;
 /// An end of a channel, with an open file of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
+    /// Messages are taken out.
     Read,
+    /// Messages are put in.
     Write,
+}
+
+impl End {
+    /// The system call.
+    pub(super) fn op(self) -> KernelOp {
+        match self {
+            Self::Read => KernelOp::PipeRead,
+            Self::Write => KernelOp::PipeWrite,
+        }
+    }
 }
 
 /// Where a channel's words are, and who has its lock.
 #[derive(Debug)]
 pub struct Lines {
-    lock: LineId,
+    pub(super) lock: LineId,
     /// Positions of the ring.
     ring: (LineId, u8),
     /// First line of the buffers and their number; none of a socket.
@@ -48,13 +56,7 @@ pub struct Lines {
     files: LineId,
     written: u32,
     fetched: u32,
-    /// The pipe's mutex or the socket's lock: whoever finds it taken spins while the owner runs, in
-    /// the order in which they came (`osq_lock`). Owners are never preempted inside (no kernel
-    /// preemption), so nobody goes to sleep for it.
-    mutex: Resource,
-    held_since: Ps,
-    /// The CPU that released it last.
-    released_by: u32,
+    pub(super) mutex: PipeMutex,
 }
 
 impl Lines {
@@ -80,9 +82,7 @@ impl Lines {
             files: cache.alloc_lines(2, 0),
             written: 0,
             fetched: 0,
-            mutex: Resource::default(),
-            held_since: 0,
-            released_by: 0,
+            mutex: PipeMutex::default(),
         }
     }
 }
@@ -133,61 +133,13 @@ impl Sim<'_> {
         };
         for buffer in 0..nr {
             let byte = at.wrapping_add(buffer) % slots * BUFFER_BYTES;
-            self.touch(op, first + byte / 64, 1 << (byte % 64 / 8), Access::Store);
+            let (line, words) = (first + byte / 64, 1 << (byte % 64 / 8));
+            // Where its data begin and end says from where to where to copy.
+            if op == KernelOp::PipeRead || from == to {
+                self.touch(op, line, words, Access::Load);
+            }
+            self.touch(op, line, words, Access::Store);
         }
-    }
-
-    /// Takes the lock. The time from its release to the moment when the first of the spinners sees
-    /// it is nobody's: whoever comes by then takes the lock before them, as the fast path does.
-    ///
-    /// Who finds it taken has tried to swap the owner, which takes the line although it fails, and
-    /// queues behind the other spinners by another update of that line. He leaves their queue when
-    /// he has the lock, so its line goes to and fro once more while he holds it.
-    pub(super) fn lock_chan(&mut self, c: usize, op: KernelOp) {
-        let lines = &self.chans[c].lines;
-        let (line, mutex) = (lines.lock, &lines.mutex);
-        let start = mutex.earliest(self.host.at);
-        if start > self.host.at {
-            self.host.op(KernelOp::MutexSpin);
-            self.touch(KernelOp::MutexSpin, line, NOTHING, Access::Rmw);
-            self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
-            let start = start.max(self.host.at);
-            self.host.wait_until(Place::Op(KernelOp::MutexSpin), start);
-            self.see_release(c);
-            // Somebody else may have come between.
-            let mutex = &self.chans[c].lines.mutex;
-            let start = mutex.earliest(self.host.at);
-            self.host.wait_until(Place::Op(KernelOp::MutexSpin), start);
-            self.chans[c].lines.held_since = self.host.at;
-            self.touch(op, line, OWNER, Access::Rmw);
-            self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
-        } else {
-            self.chans[c].lines.held_since = self.host.at;
-            self.touch(op, line, OWNER, Access::Rmw);
-        }
-        self.host.cache.leave_line_to_lock(line);
-        self.read_ring(c, op);
-    }
-
-    /// Who is first of the spinners reads the owner over and over, so the owner has to fetch the
-    /// line to release the lock, and the spinner to see it.
-    fn see_release(&mut self, c: usize) {
-        let lines = &self.chans[c].lines;
-        let (line, owner) = (lines.lock, lines.released_by);
-        let cache = &mut self.host.cache;
-        let unlock = cache.touch(owner, line, OWNER, Access::Rmw, self.host.at);
-        self.host
-            .wait_until(Place::Op(KernelOp::MutexSpin), unlock.done_at);
-        self.touch(KernelOp::MutexSpin, line, OWNER, Access::Load);
-    }
-
-    pub(super) fn unlock_chan(&mut self, cpu: u32, c: usize, op: KernelOp) {
-        self.touch(op, self.chans[c].lines.lock, OWNER, Access::Rmw);
-        let lines = &mut self.chans[c].lines;
-        lines.released_by = cpu;
-        lines
-            .mutex
-            .acquire(lines.held_since, self.host.at - lines.held_since);
     }
 
     /// Copies `bytes` through the channel's data lines.

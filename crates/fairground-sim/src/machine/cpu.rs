@@ -6,6 +6,7 @@ use fairground::host::Kick;
 use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::value::TaskId;
 
+use super::chan_lines::End;
 use super::due::Due;
 use super::hrtimer::Hrtimer;
 use crate::cache::Ps;
@@ -37,6 +38,13 @@ pub enum Todo {
     FutexWait {
         /// The mutex.
         mutex: u32,
+    },
+    /// A read or write of the running task wants the mutex of a pipe.
+    LockPipe {
+        /// The pipe.
+        chan: u32,
+        /// Which of the two.
+        end: End,
     },
     /// Gives up the CPU.
     Schedule(Prev),
@@ -120,6 +128,9 @@ pub struct CpuState {
     pub user_since: Option<Ps>,
     /// How long the sibling had executed by then.
     pub user_beside: Ps,
+    /// The running task spins in the queue for a mutex since then, and others will say when it is
+    /// the first there.
+    pub spins_since: Option<Ps>,
     /// The running task.
     pub curr: Option<TaskId>,
     /// When its tick comes, if it is on.

@@ -28,13 +28,14 @@ impl Sim<'_> {
             // It comes first at the end of the step, before whatever else the CPU would do.
             let state = &mut self.cpus[cpu as usize];
             state.irqs.push_back(due);
-            if state.idle.is_some() || state.user_since.is_some() {
+            if state.idle.is_some() || state.user_since.is_some() || state.spins_since.is_some() {
                 self.push_work(cpu, later);
             }
             return;
         }
         debug_assert!(!self.is_stale(due), "{due:?}");
         self.stop_user(cpu, at);
+        self.stop_spin(cpu, at);
         let was_idle = self.cpus[cpu as usize].idle.is_some();
         self.host.begin(cpu, at);
         if was_idle {
@@ -72,6 +73,9 @@ impl Sim<'_> {
     pub(super) fn go_on(&mut self, cpu: u32) {
         let state = &self.cpus[cpu as usize];
         let at = state.busy_until;
+        if state.spins_since.is_some() && state.irqs.is_empty() {
+            return;
+        }
         let steps = !state.todo.is_empty() || !state.stops.is_empty();
         let idle = state.curr.is_none() && !steps && state.irqs.is_empty();
         if idle && !self.rqs[cpu as usize].need_resched && !state.pending.wakeups {

@@ -46,6 +46,7 @@ pub(crate) mod irq;
 mod life;
 mod menu;
 mod mutex;
+mod pipe_mutex;
 mod settle;
 mod setup;
 mod siblings;
@@ -347,6 +348,10 @@ impl<'a> Sim<'a> {
             let since = self.cpus[cpu as usize].user_since;
             if since.is_some_and(|since| since <= self.now) {
                 self.stop_user(cpu, self.now);
+            }
+            let since = self.cpus[cpu as usize].spins_since;
+            if since.is_some_and(|since| since <= self.now) {
+                self.stop_spin(cpu, self.now);
             }
         }
         self.marks.elapsed_ns = (self.now / NS).saturating_sub(self.workload.warmup_ns);

@@ -67,7 +67,8 @@ impl Sim<'_> {
         let state = &self.cpus[cpu as usize];
         let task = state.curr.map(|id| &self.tasks[id.idx()]);
         // It spins in user mode for the lock of a CPU, with `PAUSE`.
-        let spins = task.is_some_and(|t| t.stage == Stage::Again && t.run_left == Ps::MAX);
+        let spins = task.is_some_and(|t| t.stage == Stage::Again && t.run_left == Ps::MAX)
+            || state.spins_since.is_some();
         let gained = self.host.end_step(state.idle.is_none() && !spins);
         if gained < LATE {
             return;

@@ -31,6 +31,7 @@ impl Sim<'_> {
             return;
         }
         self.stop_user(cpu, at);
+        self.stop_spin(cpu, at);
         self.host.begin(cpu, at);
         let c = cpu as usize;
         if self.cpus[c].idle.is_some() {
@@ -66,6 +67,7 @@ impl Sim<'_> {
             Todo::Wake { task, kind, waker } => self.wake(cpu, task, kind, waker),
             Todo::Enqueue { task, placed, kind } => self.enqueue(task, placed, kind),
             Todo::FutexWait { mutex } => self.futex_wait_setup(cpu, mutex),
+            Todo::LockPipe { chan, end } => self.try_lock_pipe(cpu, chan, end),
             Todo::Schedule(prev) => self.give_up(cpu, prev),
             Todo::Long(rest) => self.long(cpu, rest),
             Todo::TimerTail => self.program_timer(),

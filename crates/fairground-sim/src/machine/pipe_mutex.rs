@@ -1,0 +1,210 @@
+//! The mutex of a pipe, as those who want it meet.
+//!
+//! Whoever finds it free takes it by one swap of its owner. Whoever finds it taken has tried that
+//! swap, which takes the line although it fails, queues behind the other spinners (`osq_lock`) and,
+//! when he is the first of them, reads the owner over and over until it is nobody: then he swaps,
+//! and leaves the queue. Between the release and his swap lies the time in which he sees it, and
+//! who comes by then takes the mutex before him; often that is the one who has just released it.
+//! So each look and each attempt of a spinner is a step of its own, in order of time with those of
+//! others. Owners are never preempted inside (no kernel preemption), and nobody goes to sleep for
+//! the mutex: where it was counted, one sleep in a thousand was for it (docs/workloads/hackbench.md).
+
+use std::collections::VecDeque;
+
+use fairground::value::TaskId;
+
+use super::Sim;
+use super::chan_lines::End;
+use super::cpu::Todo;
+use crate::cache::{Access, NS, Ps};
+use crate::costs::KernelOp;
+use crate::host::Place;
+
+/// Words of the line of the mutex: the owner, the tail of the spinners' queue.
+const OWNER: u8 = 1;
+const SPINNERS: u8 = 1 << 1;
+/// What a swap that fails writes.
+const NOTHING: u8 = 0;
+
+/// Who has the mutex of a pipe, and who spins for it.
+#[derive(Debug, Default)]
+pub struct PipeMutex {
+    /// When it is free; a step that holds it is simulated up to its release at once.
+    free_at: Ps,
+    /// The CPU that had it last.
+    owner: u32,
+    /// The release has fetched the line from a spinner.
+    watched: bool,
+    /// CPUs in the order in which they came.
+    spinners: VecDeque<u32>,
+}
+
+impl Sim<'_> {
+    /// Goes on with a read or write of the running task when it has the mutex: at once if nobody
+    /// else is there, else in steps of its own.
+    pub(super) fn lock_pipe(&mut self, cpu: u32, id: TaskId, chan: u32, end: End) {
+        let c = chan as usize;
+        let mutex = &self.chans[c].lines.mutex;
+        if mutex.free_at <= self.host.at && mutex.spinners.is_empty() {
+            self.take_pipe(c, end.op());
+            return self.pipe_locked(cpu, id, chan, end);
+        }
+        let todo = &mut self.cpus[cpu as usize].todo;
+        todo.push_front(Todo::LockPipe { chan, end });
+    }
+
+    /// An attempt to take the mutex, or a look at its owner.
+    pub(super) fn try_lock_pipe(&mut self, cpu: u32, chan: u32, end: End) {
+        let Some(id) = self.cpus[cpu as usize].curr else {
+            debug_assert!(false, "nobody to lock a pipe");
+            return;
+        };
+        let c = chan as usize;
+        let (line, op) = (self.chans[c].lines.lock, end.op());
+        let mutex = &mut self.chans[c].lines.mutex;
+        let free = mutex.free_at <= self.host.at;
+        if !mutex.spinners.contains(&cpu) {
+            if free {
+                self.take_pipe(c, op);
+                self.watch_owner(c);
+                return self.pipe_locked(cpu, id, chan, end);
+            }
+            mutex.spinners.push_back(cpu);
+            self.host.op(KernelOp::MutexSpin);
+            self.touch(KernelOp::MutexSpin, line, NOTHING, Access::Rmw);
+            self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
+        }
+        let again = Todo::LockPipe { chan, end };
+        self.cpus[cpu as usize].todo.push_front(again);
+        if self.chans[c].lines.mutex.spinners.front() != Some(&cpu) {
+            self.cpus[cpu as usize].spins_since = Some(self.host.at);
+            return;
+        }
+        if !free {
+            return self.see_release(c);
+        }
+        self.cpus[cpu as usize].todo.pop_front();
+        self.chans[c].lines.mutex.spinners.pop_front();
+        self.take_pipe(c, op);
+        self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
+        if let Some(next) = self.watch_owner(c) {
+            self.push_work(next, self.host.at);
+        }
+        self.pipe_locked(cpu, id, chan, end);
+    }
+
+    /// The first spinner reads the owner until it is nobody. The owner has to fetch the line for
+    /// its release, and the spinner to see that.
+    fn see_release(&mut self, c: usize) {
+        let line = self.chans[c].lines.lock;
+        let mutex = &mut self.chans[c].lines.mutex;
+        if !std::mem::replace(&mut mutex.watched, true) {
+            let (owner, at) = (mutex.owner, mutex.free_at);
+            let done = self.host.cache.touch(owner, line, OWNER, Access::Rmw, at);
+            mutex.free_at = mutex.free_at.max(done.done_at);
+        }
+        let place = Place::Op(KernelOp::MutexSpin);
+        self.host
+            .wait_until(place, self.chans[c].lines.mutex.free_at);
+        self.touch(KernelOp::MutexSpin, line, OWNER, Access::Load);
+    }
+
+    /// Who is first in the queue now reads the owner that the executing CPU has become.
+    fn watch_owner(&mut self, c: usize) -> Option<u32> {
+        let lines = &mut self.chans[c].lines;
+        let first = lines.mutex.spinners.front().copied()?;
+        lines.mutex.watched = true;
+        let (line, at) = (lines.lock, self.host.at);
+        self.host.cache.touch(first, line, OWNER, Access::Load, at);
+        Some(first)
+    }
+
+    fn take_pipe(&mut self, c: usize, op: KernelOp) {
+        let (line, at) = (self.chans[c].lines.lock, self.host.at);
+        let mutex = &mut self.chans[c].lines.mutex;
+        debug_assert!(mutex.free_at <= at, "it is held until {}", mutex.free_at);
+        // Until the release is known.
+        mutex.free_at = Ps::MAX;
+        mutex.watched = false;
+        self.touch(op, line, OWNER, Access::Rmw);
+        self.host.cache.leave_line_to_lock(line);
+        self.read_ring(c, op);
+    }
+
+    pub(super) fn unlock_pipe(&mut self, cpu: u32, c: usize, op: KernelOp) {
+        self.touch(op, self.chans[c].lines.lock, OWNER, Access::Rmw);
+        let mutex = &mut self.chans[c].lines.mutex;
+        mutex.free_at = self.host.at;
+        mutex.owner = cpu;
+    }
+
+    fn pipe_locked(&mut self, cpu: u32, id: TaskId, chan: u32, end: End) {
+        match end {
+            End::Read => self.read_locked(cpu, id, chan),
+            End::Write => self.write_locked(cpu, id, chan),
+        }
+    }
+
+    /// `cpu` has spun in the queue up to `at`.
+    pub(super) fn stop_spin(&mut self, cpu: u32, at: Ps) {
+        let Some(since) = self.cpus[cpu as usize].spins_since.take() else {
+            return;
+        };
+        let counted = at.saturating_sub(since.max(self.workload.warmup_ns * NS));
+        let place = Place::Op(KernelOp::MutexSpin);
+        self.host.profile.add_elsewhere(place, counted);
+        self.count_busy(cpu, at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairground::policy::Features;
+
+    use super::*;
+    use crate::machine::Setup;
+    use crate::machine_file::Machine;
+    use crate::workload::{Env, Workload};
+
+    /// A run of `argv` on the first CPUs of a server, up to its end.
+    fn run(argv: &str, cpus: u32, act: impl FnOnce(&mut Sim<'_>, Ps)) {
+        let machine = Machine::builtin("spr-8480-2s").unwrap();
+        let machine = machine.shrunk(cpus as usize).unwrap();
+        let argv: Vec<_> = argv.split(' ').map(String::from).collect();
+        let workload = Workload::from_argv(&argv, &Env { cpus }).unwrap();
+        let setup = Setup {
+            machine: &machine,
+            features: Features::default(),
+            workload: &workload,
+            seed: 1,
+            trace: false,
+        };
+        let mut sim = Sim::new(&setup).unwrap();
+        let end = sim.run().unwrap();
+        act(&mut sim, end);
+    }
+
+    #[test]
+    fn nobody_is_left_spinning() {
+        let argv = "hackbench -g 1 -f 8 --threads --pipe -l 30";
+        run(argv, 16, |sim, _| {
+            // One byte starts all tasks, and nobody reads it.
+            let left = sim.chans.iter().filter(|chan| !chan.is_empty()).count();
+            assert!(left <= 1, "{left} pipes are not empty");
+            let mut mutexes = sim.chans.iter().map(|chan| &chan.lines.mutex);
+            assert!(mutexes.all(|mutex| mutex.spinners.is_empty()));
+            assert!(sim.cpus.iter().all(|cpu| cpu.spins_since.is_none()));
+        });
+    }
+
+    #[test]
+    fn spinning_is_time_that_the_cpu_is_busy() {
+        let argv = "hackbench -g 1 -f 8 --threads --pipe -l 30";
+        run(argv, 16, |sim, end| {
+            let spun = sim.host.profile.self_ps_of(Place::Op(KernelOp::MutexSpin));
+            assert!(spun > 0, "eight writers meet");
+            let busy: Ps = sim.cpus.iter().map(|cpu| cpu.busy).sum();
+            assert!(spun < busy && busy <= end * 16, "{spun} {busy} {end}");
+        });
+    }
+}
