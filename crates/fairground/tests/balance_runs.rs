@@ -2,8 +2,11 @@
 
 mod crude;
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use crude::{Crude, flat, two_packages};
-use fairground::policy::{Features, PROFILES};
+use fairground::fair::bandwidth::set_bandwidth;
+use fairground::policy::{Features, PROFILES, find_profile};
 use fairground::task::Prev;
 use fairground::value::{Cpu, CpuMask, TgId};
 
@@ -93,6 +96,43 @@ fn a_cpu_that_runs_dry_pulls_at_once() {
     m.schedule(Cpu(1), Prev::Sleeps);
     m.settle();
     assert_eq!(m.nr_running(), [1, 1]);
+}
+
+/// The whole quota of a group is in the hands of one CPU; another one runs dry and pulls a task of
+/// the group, which is throttled as soon as it arrives.
+#[test]
+fn a_cpu_that_cannot_run_what_it_has_pulled_looks_again() {
+    for (profile, searches) in [("linux-6.12-lts", 2), ("linux-3.10", 1)] {
+        let mut features = Features::default();
+        features.set_all(find_profile(profile).unwrap().sets);
+        features.set_all(&[("newidle_proportional", "off")]);
+        let mut m = Crude::with(&flat(2), features).idle();
+        let (tg, all) = (m.sys.add_group(TgId::ROOT), CpuMask::first_n(2));
+        m.sys.open_group(tg);
+        m.on(Cpu(0), |cx, rqs| {
+            set_bandwidth(cx, rqs, tg, Some(5_000_000), 100_000_000, 0);
+        });
+        for _ in 0..3 {
+            m.hog_of(tg, Cpu(0), all);
+        }
+        m.hog(Cpu(1), all);
+        let newly_idle = |m: &Crude| {
+            let sd = &m.sys.topology.domains(Cpu(1))[0];
+            sd.state.lb_count[2].load(Relaxed)
+        };
+        let before = newly_idle(&m);
+        m.host.now += 2_000_000;
+        m.schedule(Cpu(1), Prev::Sleeps);
+        m.settle();
+        assert_eq!(m.nr_running(), [2, 0], "{profile}");
+        assert_eq!(newly_idle(&m) - before, searches, "{profile}");
+        let idles = m.rqs[1].idle_stamp != 0;
+        assert_eq!(
+            idles,
+            searches == 2,
+            "{profile}: the last one found nothing"
+        );
+    }
 }
 
 #[test]

@@ -76,6 +76,14 @@ impl Newidle {
         matches!(self.gate, NewidleGate::MigrationCostOnly) || avg_idle_ns >= spent_ns + cost_ns
     }
 
+    /// Whether a CPU looks again that cannot run what it has found. Up to 3.14 the search came
+    /// before the choice, once.
+    #[inline]
+    #[must_use]
+    pub const fn looks_again(self) -> bool {
+        !matches!(self.gate, NewidleGate::MigrationCostOnly)
+    }
+
     /// Whether to try a level whose attempts succeeded `ratio` times of 1024; if so, for how many
     /// attempts a success stands, because the others were not made.
     #[inline]

@@ -27,10 +27,16 @@ pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Pre
     let done = match first {
         First::Switched(switch) => switch,
         First::Dry { look_elsewhere } => {
-            if look_elsewhere {
-                newidle::sched_balance_newidle(cx, rqs);
+            let mut look_elsewhere = look_elsewhere;
+            loop {
+                let found = look_elsewhere && newidle::sched_balance_newidle(cx, rqs) > 0;
+                match cx.with_rq(rqs, cpu, |cx, rq| finish(cx, rq, found)) {
+                    First::Switched(switch) => break switch,
+                    First::Dry {
+                        look_elsewhere: again,
+                    } => look_elsewhere = again,
+                }
             }
-            cx.with_rq(rqs, cpu, |cx, rq| finish(cx, rq))
         }
     };
     cx.host.leave(outer);
@@ -115,7 +121,9 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
     }
 }
 
-fn finish<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Switch {
+/// After the search. What it `found` may not be able to run: a task whose group is throttled as
+/// soon as it arrives, or a delayed sleeper. Then the CPU has run dry once more.
+fn finish<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, found: bool) -> First {
     cx.update_rq_clock(rq);
     let prev = rq.curr;
     let next = if rq.nr_running > 0 {
@@ -123,13 +131,18 @@ fn finish<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Switch {
     } else {
         None
     };
+    if next.is_none() && found && cx.features().newidle.looks_again() {
+        return First::Dry {
+            look_elsewhere: newidle::newidle_wanted(cx, rq),
+        };
+    }
     if next.is_none() {
         if let Some(prev) = prev {
             task::put_prev_task_fair(cx, rq, prev);
         }
         rq.clock.enter_idle(&rq.cfs[0].avg);
     }
-    switch_to(cx, rq, prev, next)
+    First::Switched(switch_to(cx, rq, prev, next))
 }
 
 /// Makes `next` current, and gives `prev` to the host if it left the queue.
