@@ -85,7 +85,7 @@ pub struct ThreadWords {
     /// `normal`, `batch` or `idle`.
     #[serde(default)]
     pub policy: PolicyWords,
-    /// Own slice, microseconds.
+    /// Own slice, microseconds; 0 is none.
     pub slice_us: Option<u64>,
     /// CPUs that it may use.
     pub cpus: Option<Vec<u32>>,

@@ -285,7 +285,9 @@ impl Builder<'_> {
                 PolicyWords::Batch => Policy::Batch,
                 PolicyWords::Idle => Policy::Idle,
             };
-            t.slice_ns = words.slice_us.map(|us| us.saturating_mul(1000));
+            // 0 takes a slice of its own away, as in `sched_setattr`.
+            let own = words.slice_us.filter(|us| *us > 0);
+            t.slice_ns = own.map(|us| us.saturating_mul(1000));
             if let Some(cpus) = words.cpus.clone().filter(|c| !c.is_empty()) {
                 t.affinity = Some(self.mask(cpus));
             }
