@@ -12,6 +12,9 @@ use crate::workload::program::{Cgroup, Dur, Ns, Op, Program, TaskTemplate, Until
 
 const MS: Ns = 1_000_000;
 
+/// The first child, as a task and as a template: a runner and the parent come before.
+const CHILD: u32 = 2;
+
 /// A run ready to be simulated.
 struct Bench<'a> {
     run: &'a Run,
@@ -69,14 +72,19 @@ impl<'a> Bench<'a> {
             let allowed = set.mask(cpus)?;
             let mask = add_mask(&mut w, allowed.iter().map(|c| c.0).collect());
             let mut ops = set.ops()?;
-            // Each opens its own affinity, unless all are released together later.
+            // Each opens its own affinity, unless all are released together later, and sets its own
+            // nice value: the parent is preempted as late beside children of nice -5 as of nice 0.
+            if set.nice != 0 {
+                ops.insert(0, Op::SetNice(set.nice));
+                shift_loops(&mut ops);
+            }
             if pin.is_some() && run.start_cpu.is_none() {
                 ops.insert(0, Op::SetAffinity(mask));
                 shift_loops(&mut ops);
             }
-            let mut template = TaskTemplate::new(format!("set{i}"), i as u32 + 1, 1);
+            let program = CHILD + i as u32;
+            let mut template = TaskTemplate::new(format!("set{i}"), program, 1);
             template.thread = true;
-            template.nice = set.nice;
             template.affinity = Some(pin.unwrap_or(mask));
             template.cgroup = Some(group(&mut w, &set.cgroup, set.shares)?);
             w.programs.push(Program {
@@ -85,26 +93,25 @@ impl<'a> Bench<'a> {
             });
             w.templates.push(template);
             for _ in 0..set.count {
-                forks.push(Op::Fork {
-                    template: i as u32 + 1,
-                });
+                forks.push(Op::Fork { template: program });
                 forks.push(Op::Run(Dur::Const(guest::TRACED_FORK_NS)));
                 set_of.push(i);
             }
             masks.push(allowed);
         }
-        // The parent sleeps when it has forked.
-        forks.push(Op::Sleep(Dur::Const(3_600_000 * MS)));
-        let mut parent = TaskTemplate::new("parent", 0, 1);
-        parent.affinity = pin;
-        w.programs.insert(
-            0,
-            Program {
-                name: "parent".into(),
-                ops: forks,
-            },
-        );
-        w.templates.insert(0, parent);
+        // The parent sleeps when it has forked. It is a new process of a runner: a new task has
+        // half a slice, and the parent is preempted 1.4 ms after it has begun to fork.
+        let sleep = Op::Sleep(Dur::Const(3_600_000 * MS));
+        forks.push(sleep);
+        let begin = vec![Op::Fork { template: 1 }, sleep];
+        let first = [("runner", begin), ("parent", forks)];
+        for (i, (name, ops)) in first.into_iter().enumerate() {
+            let mut template = TaskTemplate::new(name, i as u32, i as u32 + 1);
+            template.affinity = pin.filter(|_| name == "parent");
+            let name = name.into();
+            w.programs.insert(i, Program { name, ops });
+            w.templates.insert(i, template);
+        }
         w.initial = vec![0];
         let last = run.windows.last().map_or(0.0, |w| run.since(w.t1_ns));
         w.duration = Until::Time(START_NS + 2 * TICK_NS + (last * 1e9) as Ns + MS);
@@ -132,14 +139,14 @@ impl<'a> Bench<'a> {
         sim.run_to(self.run.start_ns() + TICK_NS)
             .map_err(|e| e.to_string())?;
         let trace = sim.host.counters.trace.as_deref().unwrap_or_default();
-        let born = placements(trace);
-        let first_ns = born.first().ok_or("no task was born")?.0;
+        let mut born = placements(trace).into_iter().filter(|b| b.1.0 >= CHILD);
+        let first_ns = born.next().ok_or("no task was born")?.0;
         let first_t = self.run.placements[0].0;
         if let Some(t) = self.run.release_t {
             let at_ns = first_ns + ((t - first_t) * 1e9) as u64;
             sim.run_to(at_ns).map_err(|e| e.to_string())?;
             for (i, set) in self.set_of.iter().enumerate() {
-                sim.open_affinity([(TaskId(i as u32 + 1), self.masks[*set])]);
+                sim.open_affinity([(TaskId(CHILD + i as u32), self.masks[*set])]);
             }
         }
         let at = |ns: u64| first_ns + (self.run.since(ns).max(0.0) * 1e9) as u64;
@@ -149,7 +156,9 @@ impl<'a> Bench<'a> {
         }
         sim.run().map_err(|e| e.to_string())?;
         let trace = sim.host.counters.trace.take().unwrap_or_default();
-        let tasks: Vec<TaskId> = (1..=self.set_of.len() as u32).map(TaskId).collect();
+        let tasks: Vec<TaskId> = (0..self.set_of.len() as u32)
+            .map(|i| TaskId(CHILD + i))
+            .collect();
         let windows: Vec<(Vec<Ran>, u64)> = self
             .run
             .windows
@@ -167,7 +176,7 @@ impl<'a> Bench<'a> {
             }
             _ => None,
         });
-        let moves = moves.filter(|m| m.1 > 0);
+        let moves = moves.filter(|m| m.1 >= i64::from(CHILD));
         let last = birth.last().map_or(first_ns, |b| b.0);
         let from = match self.run.release_t {
             Some(t) => first_ns + ((t - first_t) * 1e9) as u64,

@@ -91,7 +91,7 @@ pub(in crate::truth::smp) fn check(
             let list = &storm.background_cpus;
             return Err(error(format!("background_cpus: '{list}' of {cpus} CPUs")));
         }
-        let workload = storm.workload(guest::state_record_ns(&machine));
+        let workload = storm.workload();
         workload.validate().map_err(error)?;
         let tie = match storm.tie_break {
             Tie::LowestUtil => "group-util",
@@ -101,6 +101,9 @@ pub(in crate::truth::smp) fn check(
         let simulated: Result<Vec<f64>, String> = guest::SEEDS
             .map(|seed| {
                 let mut sim = guest::sim(&machine, features.clone(), &workload, seed)?;
+                if storm.series == Series::WithState {
+                    guest::record_forks(&mut sim, &machine);
+                }
                 sim.start_at(storm.background_hogs as usize, storm.start_ns());
                 sim.run().map_err(|e| e.to_string())?;
                 let trace = sim.host.counters.trace.take().unwrap_or_default();
@@ -188,11 +191,11 @@ impl Storm {
     }
 
     fn start_ns(&self) -> Ns {
-        START_NS + guest::storm_phase_ns(&self.topology)
+        START_NS + guest::storm_phase_ns(&self.topology, self.series == Series::WithState)
     }
 
     /// Hogs first, then the parent, then its children.
-    fn workload(&self, record_ns: Ns) -> Workload {
+    fn workload(&self) -> Workload {
         let mut w = Workload::new("storm", Vec::new());
         w.n_futexes = 1;
         let mut child = Vec::new();
@@ -203,9 +206,6 @@ impl Storm {
         let mut parent = Vec::new();
         for _ in 0..self.n {
             parent.push(Op::Fork { template: 2 });
-            if self.series == Series::WithState {
-                parent.push(Op::Run(Dur::Const(record_ns)));
-            }
         }
         parent.push(Op::FutexWait(0));
         let programs = [("hog", vec![Op::Hog]), ("parent", parent), ("child", child)];
