@@ -220,30 +220,15 @@ impl Sim<'_> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use fairground::policy::Features;
     use fairground::value::TaskId;
 
     use super::*;
-    use crate::machine::Setup;
-    use crate::workload::{Env, Workload};
+    use crate::machine::testing::at_5ms;
 
     /// CPU 0 of the two-CPU guest, with two hogs running, begins a step at 5 ms.
     pub(in crate::machine) fn on_guest(act: impl FnOnce(&mut Sim<'_>)) {
         let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
-        let argv = ["hogs", "--tasks", "2", "--duration", "10ms"].map(String::from);
-        let workload = Workload::from_argv(&argv, &Env { cpus: 2 }).unwrap();
-        let setup = Setup {
-            machine: &machine,
-            features: Features::default(),
-            workload: &workload,
-            seed: 1,
-            trace: false,
-        };
-        let mut sim = Sim::new(&setup).unwrap();
-        sim.run_to(5_000_000).unwrap();
-        let now = sim.now;
-        sim.host.begin(0, now);
-        act(&mut sim);
+        at_5ms(&machine, "hogs --tasks 2 --duration 10ms", &[], act);
     }
 
     #[test]

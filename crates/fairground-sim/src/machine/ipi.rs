@@ -132,38 +132,23 @@ impl Sim<'_> {
 #[cfg(test)]
 mod tests {
     use fairground::host::Kick;
-    use fairground::policy::Features;
     use fairground::value::Cpu;
 
-    use crate::machine::{Setup, Sim};
-    use crate::machine_file::Machine;
-    use crate::workload::{Env, Workload};
+    use crate::machine::testing::{at_5ms, server};
 
     /// Interrupts that CPU 0 sends for a list of messages to CPU 1, which runs a task.
     fn sent(messages: &[Option<Kick>]) -> u64 {
-        let machine = Machine::builtin("spr-8480-2s").unwrap().shrunk(2).unwrap();
-        let argv = ["hogs", "--tasks", "2", "--duration", "10ms"].map(String::from);
-        let workload = Workload::from_argv(&argv, &Env { cpus: 2 }).unwrap();
-        let setup = Setup {
-            machine: &machine,
-            features: Features::default(),
-            workload: &workload,
-            seed: 1,
-            trace: false,
-        };
-        let mut sim = Sim::new(&setup).unwrap();
-        sim.run_to(5_000_000).unwrap();
-        assert!(sim.cpus[1].idle.is_none(), "the second hog runs");
-        let at = sim.now;
-        sim.host.begin(0, at);
-        let before = sim.host.counters.ipis;
-        for message in messages {
-            match message {
-                None => sim.send_reschedule(0, 1, at),
-                Some(work) => sim.kick(0, Cpu(1), *work, at),
+        at_5ms(&server(2), "hogs --tasks 2 --duration 10ms", &[], |sim| {
+            assert!(sim.cpus[1].idle.is_none(), "the second hog runs");
+            let (at, before) = (sim.now, sim.host.counters.ipis);
+            for message in messages {
+                match message {
+                    None => sim.send_reschedule(0, 1, at),
+                    Some(work) => sim.kick(0, Cpu(1), *work, at),
+                }
             }
-        }
-        sim.host.counters.ipis - before
+            sim.host.counters.ipis - before
+        })
     }
 
     #[test]

@@ -57,6 +57,8 @@ mod step;
 mod stuck;
 mod sync;
 pub(crate) mod task;
+#[cfg(test)]
+mod testing;
 mod turns;
 mod unix_sock;
 mod user;

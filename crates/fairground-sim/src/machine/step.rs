@@ -262,40 +262,16 @@ impl Sim<'_> {
 
 #[cfg(test)]
 mod tests {
-    use fairground::policy::Features;
     use fairground::task::WakeKind;
     use fairground::value::TaskId;
 
     use super::*;
     use crate::cache::NS;
-    use crate::machine::Setup;
-    use crate::machine_file::Machine;
-    use crate::workload::{Env, Workload};
-
-    /// CPU 0 of two begins a step at 5 ms of a run of `argv`, and `act` follows.
-    fn at_5ms<T>(argv: &str, set: &[(&str, &str)], act: impl FnOnce(&mut Sim<'_>) -> T) -> T {
-        let machine = Machine::builtin("spr-8480-2s").unwrap().shrunk(2).unwrap();
-        let argv: Vec<_> = argv.split(' ').map(String::from).collect();
-        let workload = Workload::from_argv(&argv, &Env { cpus: 2 }).unwrap();
-        let mut features = Features::default();
-        features.set_all(set);
-        let setup = Setup {
-            machine: &machine,
-            features,
-            workload: &workload,
-            seed: 1,
-            trace: false,
-        };
-        let mut sim = Sim::new(&setup).unwrap();
-        sim.run_to(5_000_000).unwrap();
-        let now = sim.now;
-        sim.host.begin(0, now);
-        act(&mut sim)
-    }
+    use crate::machine::testing::{at_5ms, server};
 
     #[test]
     fn a_wake_up_before_the_sleep_is_traced_and_takes_time() {
-        at_5ms("hogs --tasks 2 --duration 10ms", &[], |sim| {
+        at_5ms(&server(2), "hogs --tasks 2 --duration 10ms", &[], |sim| {
             for cpu in [0, 1] {
                 let id = sim.cpus[cpu].curr.expect("a hog");
                 sim.tasks[id.idx()].life = Life::Blocked;
@@ -313,6 +289,7 @@ mod tests {
     fn wake_one_that_leaves(how: &str) -> (Ps, bool) {
         let set = [("ttwu_on_cpu", how)];
         at_5ms(
+            &server(2),
             "sleepers --tasks 1 --duration 20ms --period 100ms",
             &set,
             |sim| {

@@ -207,12 +207,9 @@ impl Sim<'_> {
 
 #[cfg(test)]
 mod tests {
-    use fairground::policy::Features;
-
     use super::*;
-    use crate::machine::Setup;
+    use crate::machine::testing::on;
     use crate::machine_file::Machine;
-    use crate::workload::{Env, Workload};
 
     const MS: Ps = 1_000_000 * NS;
 
@@ -220,20 +217,10 @@ mod tests {
     fn on_guest(argv: &str, act: impl FnOnce(&mut Sim<'_>)) {
         let toml = include_str!("../truth/smp/runs/tcg-guest.toml");
         let machine = Machine::from_toml("guest", toml).unwrap();
-        let argv: Vec<_> = argv.split(' ').map(String::from).collect();
-        let workload = Workload::from_argv(&argv, &Env { cpus: 16 }).unwrap();
-        let mut features = Features::default();
-        features.set_all(&[("hz", "250")]);
-        let setup = Setup {
-            machine: &machine,
-            features,
-            workload: &workload,
-            seed: 1,
-            trace: false,
-        };
-        let mut sim = Sim::new(&setup).unwrap();
-        sim.align_ticks(0);
-        act(&mut sim);
+        on(&machine, argv, &[("hz", "250")], |sim| {
+            sim.align_ticks(0);
+            act(sim);
+        });
     }
 
     /// When each CPU serves the tick of 40 ms, in order.

@@ -1,8 +1,8 @@
 //! `tg_load_avg.csv` and `h_load.csv`: how often a group's sum of load is updated, and how far the
 //! hierarchical load of a task is looked for.
 //!
-//! What a turn of a task's loop computes and how long it sleeps is not recorded; it is the same for
-//! all rows here. The recorded number of turns says how much it can be.
+//! A turn of a task's loop is as long as the recorded number of turns says; what of it is work is
+//! not recorded and the same for all rows.
 
 use std::collections::BTreeMap;
 
@@ -22,14 +22,8 @@ use crate::workload::program::{Cgroup, Chan, ChanKind, Dur, Ns, Op, Until};
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
 
-/// What a task computes in a turn, by the clock. Where sleepers keep all CPUs busy (`mode=sleep`)
-/// the number of turns hangs on this alone: recorded 44165, here 44100.
-const WORK_NS: Ns = 60 * US;
-/// How long it sleeps where neither that nor the pace is recorded, drawn uniformly. Of 64 moving
-/// tasks all CPUs are busy, and a turn takes 1.4 times what it takes here; of 16, which leave CPUs
-/// idle, the recorded 553 us a turn then leave a mean of about 150 to 290 us. The number of turns
-/// of sleepers hardly depends on it up to there.
-const SLEEP_NS: (Ns, Ns) = (100 * US, 300 * US);
+/// What a task computes in a turn: little beside the kernel's part.
+const WORK_NS: Ns = 5 * US;
 /// Turns of a task's loop until its sequence of CPUs begins again.
 const PLACES: usize = 64;
 /// Longest sleep of a turn.
@@ -230,13 +224,9 @@ fn tg_row(recording: &Recording, case: &str, r: &TgLoadAvg) -> Result<Row, Strin
     if zmin > zmax {
         return Err(format!("case: zmin={zmin} is more than zmax={zmax}"));
     }
-    // Tasks that move keep the recorded pace: what a move takes there is not known.
-    let wait = match (zmax, mode) {
-        (0, "mig") => Op::Period(turn_ns.max(1)),
-        (0, _) => Op::Sleep(Dur::Uniform {
-            lo: SLEEP_NS.0,
-            hi: SLEEP_NS.1,
-        }),
+    // What it sleeps if that is recorded, else its turn is as long as the turns were.
+    let wait = match zmax {
+        0 => Op::Period(turn_ns.max(1)),
         _ => Op::Sleep(Dur::Uniform {
             lo: zmin * US,
             hi: zmax * US,
@@ -286,7 +276,7 @@ fn turns(
             forever((0..PLACES).flat_map(turn).collect())
         }
         "sleep" => forever(vec![work, wait]),
-        // Two tasks each, of which one works and the other waits for it.
+        // Two tasks each, of which the first keeps the pace.
         "pipe" => {
             let first = number & !1;
             let (there, back) = (first as u32, first as u32 + 1);
@@ -298,7 +288,7 @@ fn turns(
                 |chan| Op::Read { chan, bytes: 1 },
             );
             match number & 1 {
-                0 => forever(vec![work, write(there), read(back)]),
+                0 => forever(vec![write(there), read(back), work, wait]),
                 _ => forever(vec![read(there), work, write(back)]),
             }
         }

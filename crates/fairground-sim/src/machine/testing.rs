@@ -1,0 +1,51 @@
+//! Simulated machines for the unit tests of this folder.
+
+use fairground::policy::Features;
+
+use super::{Setup, Sim};
+use crate::machine_file::Machine;
+use crate::workload::{Env, Workload};
+
+/// The first CPUs of a server, in whole cores.
+pub(super) fn server(cpus: usize) -> Machine {
+    let machine = Machine::builtin("spr-8480-2s").unwrap();
+    machine.shrunk(cpus).unwrap()
+}
+
+/// What `act` makes of `argv` on a machine, with seed 1 and `set` on top of the default profile,
+/// before its first event.
+pub(super) fn on<T>(
+    machine: &Machine,
+    argv: &str,
+    set: &[(&str, &str)],
+    act: impl FnOnce(&mut Sim<'_>) -> T,
+) -> T {
+    let argv: Vec<_> = argv.split(' ').map(String::from).collect();
+    let cpus = machine.topology.nr_cpus() as u32;
+    let workload = Workload::from_argv(&argv, &Env { cpus }).unwrap();
+    let mut features = Features::default();
+    features.set_all(set);
+    let setup = Setup {
+        machine,
+        features,
+        workload: &workload,
+        seed: 1,
+        trace: false,
+    };
+    act(&mut Sim::new(&setup).unwrap())
+}
+
+/// The same when CPU 0 begins a step 5 ms later.
+pub(super) fn at_5ms<T>(
+    machine: &Machine,
+    argv: &str,
+    set: &[(&str, &str)],
+    act: impl FnOnce(&mut Sim<'_>) -> T,
+) -> T {
+    on(machine, argv, set, |sim| {
+        sim.run_to(5_000_000).unwrap();
+        let now = sim.now;
+        sim.host.begin(0, now);
+        act(sim)
+    })
+}
