@@ -3,3 +3,4 @@
 
 pub mod docs;
 pub mod tidy;
+pub mod trust;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use xtask::{docs, tidy};
+use xtask::{docs, tidy, trust};
 
 fn main() -> ExitCode {
     let root = tidy::root();
@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy_and_print(&root),
         ["tidy", "--ratchet"] => written(tidy::write_ratchet(&root)),
-        ["docs"] => written(docs::write(&root)),
+        ["docs"] => written(docs::write(&root).and_then(|()| trust::write(&root))),
         ["ci"] => status(Command::new(root.join(".ci/run")).current_dir(&root)),
         _ => {
             eprintln!("usage: cargo xtask tidy [--ratchet] | docs | ci");
