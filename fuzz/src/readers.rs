@@ -72,6 +72,10 @@ pub const READERS: &[Reader] = &[
         name: "saved",
         read: saved,
     },
+    Reader {
+        name: "pipe",
+        read: trace,
+    },
 ];
 
 /// perf.data, trace.dat and text: read, measured, turned into programs, and written as a scenario
@@ -99,14 +103,16 @@ fn use_trace(recording: &Recording, attributes: &Attributes) -> bool {
     let recorded = m.recorded_cpus();
     let source = Source {
         partners: &cause::partners(&logs, &causes),
-        pins: &pins::pins(&logs, &recording.names, &m.busy_ns),
+        pins: &pins::pins(&logs, &recording.names, recording.cpus),
         logs: &logs,
         names: &recording.names,
         causes: &causes,
         places: &pins::places(&recording.events, recording.cpus),
         recorded: recorded.as_deref(),
         attributes,
-        tick_ns: 4_000_000,
+        tick_ns: tick.every_ns,
+        tick: Some(tick),
+        cpus: recording.cpus,
     };
     let trim = Trim {
         per_op_ns: vec![0; logs.logs.len()],

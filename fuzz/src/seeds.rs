@@ -20,6 +20,7 @@ pub fn seeds(reader: &str) -> Vec<(String, Vec<u8>)> {
             [files(&dir, ".toml"), files(&dir, ".json")].concat()
         }
         "trace" => files(&root.join("crates/fairground-trace/tests/data"), ".xz"),
+        "pipe" => files(&root.join("crates/fairground-trace/tests/data/pipe"), ".xz"),
         "case" => members(&root, "kernel-truth.jsonl.gz", "case"),
         "recorded" => members(&root, "kernel-truth.jsonl.gz", "result"),
         "costs" => files(
@@ -35,7 +36,7 @@ pub fn seeds(reader: &str) -> Vec<(String, Vec<u8>)> {
             .collect(),
         _ => Vec::new(),
     };
-    seeds.retain(|(_, data)| data.len() <= SEED_MAX || reader == "trace");
+    seeds.retain(|(_, data)| data.len() <= SEED_MAX || matches!(reader, "trace" | "pipe"));
     seeds
 }
 

@@ -92,10 +92,10 @@ macro_rules! targets {
 }
 
 targets!(
-    trace, attributes, machine, hwloc, scenario, case, recorded, costs, smp, pelt, saved
+    trace, attributes, machine, hwloc, scenario, case, recorded, costs, smp, pelt, saved, pipe,
 );
 
 #[test]
 fn no_reader_is_forgotten() {
-    assert_eq!(READERS.len(), 11);
+    assert_eq!(READERS.len(), 12);
 }

@@ -20,12 +20,13 @@ use crate::plan::{patches, profile_named, set};
 use crate::replay_home::{NEWEST, home};
 use crate::replay_report;
 use crate::replay_text::{self, Sides};
-use crate::traced::Traced;
+use crate::traced::{LastReplay, Traced};
 
 /// `fairground replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// perf.data, trace.dat, or text of `perf script` or ftrace; also .gz or .xz
+    /// perf.data, trace.dat, or text of `perf script` or ftrace; also .gz, .xz or .zst; `-` is
+    /// standard input
     #[arg(value_name = "TRACE", required_unless_present = "cases")]
     pub trace: Option<PathBuf>,
     /// Machine that it was recorded on [default: a built-in one with as many CPUs]
@@ -48,9 +49,16 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Write the last replay: .pftrace (Perfetto), .txt (perf script), .jsonl, .csv; .folded (time
-    /// by stack)
+    /// by stack); .schedstat, .debug (the kernel's files at one moment)
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
+    /// With --export FILE.schedstat or FILE.debug: when, from the recording's start [default: at the
+    /// end]
+    #[arg(long, value_name = "TIME", value_parser = explain::time, requires = "export")]
+    pub at: Option<u64>,
+    /// Write the recording itself, as --export does a replay, to look at both
+    #[arg(long, value_name = "FILE")]
+    pub export_recording: Option<PathBuf>,
     /// Write what was measured as JSON; `-` is standard output, then the tables go nowhere
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -60,7 +68,7 @@ pub struct ReplayArgs {
     /// Instead of results: why this thread (name or id) runs where and when it does in the last
     /// replay; the time counts from the recording's start
     #[arg(long, value_name = "TASK@TIME", value_parser = Asked::parse,
-          conflicts_with_all = ["save", "export", "json", "report"])]
+          conflicts_with_all = ["save", "export", "export_recording", "json", "report"])]
     pub explain: Option<Asked>,
     /// Most threads to show
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -138,13 +146,21 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         what_if: what_if.as_ref(),
         threads: args.threads,
     };
-    outputs.write(args, &sides, &replay, &known, command_line)
+    let last = LastReplay {
+        replay: &replay,
+        place: elsewhere.as_ref().unwrap_or(&home),
+        with: &with,
+        seed,
+        run: what_if.as_ref().map_or(&run, |(_, _, other)| other),
+    };
+    outputs.write(args, &sides, &last, &known, command_line)
 }
 
 /// Where it goes.
 struct Outputs {
     save: Option<Target>,
     export: Option<Traced>,
+    export_recording: Option<Traced>,
     json: Option<Target>,
     report: Option<Target>,
 }
@@ -153,9 +169,20 @@ impl Outputs {
     /// Checks the places before anything is simulated.
     fn new(args: &ReplayArgs) -> Result<Self, Failure> {
         let target = |path: &Option<PathBuf>| path.as_deref().map(Target::new).transpose();
+        let export = args.export.as_deref().map(Traced::new).transpose()?;
+        if args.at.is_some() && export.as_ref().is_some_and(|e| !e.is_instant()) {
+            let help = "tracepoints and stacks are of the whole replay";
+            let message = "--at goes with --export FILE.schedstat or FILE.debug";
+            return Err(Failure::with_help(message, help));
+        }
         Ok(Self {
             save: target(&args.save)?,
-            export: args.export.as_deref().map(Traced::of_replay).transpose()?,
+            export,
+            export_recording: args
+                .export_recording
+                .as_deref()
+                .map(Traced::of_recording)
+                .transpose()?,
             json: target(&args.json)?,
             report: target(&args.report)?,
         })
@@ -165,19 +192,26 @@ impl Outputs {
         &self,
         args: &ReplayArgs,
         sides: &Sides<'_>,
-        replay: &Replay<'_>,
+        last: &LastReplay<'_>,
         known: &Attributes,
         command_line: &[String],
     ) -> Result<(), Failure> {
         if let Some(export) = &self.export {
-            let last = sides.what_if.map_or(sides.run, |(_, _, other)| other);
-            export.put(&last.events, &last.stacks)?;
+            export.replay(last, args.at)?;
+        }
+        if let Some(export) = &self.export_recording {
+            export.recording(sides.recording)?;
         }
         if let Some(save) = &self.save {
             save.write(&scenario(args, sides.path, sides.home, sides.run))?;
         }
         if let Some(report) = &self.report {
-            report.write(&replay_report::text(sides, replay, known, command_line)?)?;
+            report.write(&replay_report::text(
+                sides,
+                last.replay,
+                known,
+                command_line,
+            )?)?;
         }
         if let Some(json) = &self.json {
             json.write(&(replay_text::json(sides)? + "\n"))?;
@@ -202,6 +236,10 @@ fn scenario(args: &ReplayArgs, path: &Path, home: &Place, run: &Run) -> String {
 /// # Errors
 /// With the name of the file.
 pub fn open(path: &Path) -> Result<Recording, Failure> {
+    if path == Path::new("-") {
+        let read = fairground_trace::open::read(std::io::stdin().lock(), &mut |_| {});
+        return read.map_err(|e| Failure::new(format!("standard input: {e}")));
+    }
     let bytes = std::fs::metadata(path).map_or(0, |m| m.len());
     let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("reading {bytes}/{total_bytes} {wide_bar}");

@@ -35,7 +35,12 @@ struct Row {
     kind: &'static str,
     known: Fidelity,
     alone: Fidelity,
+    /// With other seeds, where something is missed.
+    others: Vec<Fidelity>,
 }
+
+/// So many seeds are run where something is missed.
+const SEEDS: u64 = 5;
 
 /// Replays all and prints the table.
 ///
@@ -78,18 +83,29 @@ fn row(
     let text = std::fs::read_to_string(&file).map_err(|e| fail(e.to_string()))?;
     let attributes = of_case(&Case::parse(&text).map_err(fail)?);
     let recording = open(&path)?;
-    let fidelity = |known: &Attributes| -> Result<Fidelity, Failure> {
+    let first = args.what.seed.unwrap_or(1);
+    let fidelity = |known: &Attributes, more: bool| -> Result<Vec<Fidelity>, Failure> {
         let fail = |e: String| Failure::new(format!("{}: {e}", path.display()));
         let home = home(args, &recording, known)?;
         let replay = Replay::new(&recording, known, &home).map_err(fail)?;
-        let run = replay
-            .run(&home, args.what.seed.unwrap_or(1))
-            .map_err(fail)?;
-        Ok(Fidelity::new(&replay.recorded, &run, &recording.names))
+        let mut all = Vec::new();
+        for seed in first..first + SEEDS {
+            let run = replay.run(&home, seed).map_err(fail)?;
+            let one = Fidelity::new(&replay.recorded, &run, &recording.names);
+            let met = !one.met().contains(&Some(false));
+            all.push(one);
+            if !more || (all.len() == 1 && met) {
+                break;
+            }
+        }
+        Ok(all)
     };
+    let mut others = fidelity(&attributes, true)?;
+    let mut alone = fidelity(&Attributes::default(), false)?;
     Ok(Row {
-        known: fidelity(&attributes)?,
-        alone: fidelity(&Attributes::default())?,
+        known: others.remove(0),
+        alone: alone.remove(0),
+        others,
         case,
         kind,
     })
@@ -98,8 +114,8 @@ fn row(
 fn table(rows: &[Row]) -> String {
     let mut text = String::from(
         "| case | trace | CPU time, worst thread | switches | latency p50, us | p50 of the \
-         second half | missed | missed by the trace alone |\n| --- | --- | --- | --- | --- | --- | \
-         --- | --- |\n",
+         second half | missed, and why | missed by the trace alone |\n| --- | --- | --- | --- | \
+         --- | --- | --- | --- |\n",
     );
     for row in rows {
         let f = &row.known;
@@ -113,6 +129,9 @@ fn table(rows: &[Row]) -> String {
         };
         let latency = f.latency_us.map_or("-".into(), |l| sides(l[0]));
         let late = f.late_latency_us.map_or("-".into(), sides);
+        let missed = missed(f).map(|item| format!("{}: {}", ITEMS[item], row.why(item).1));
+        let missed: Vec<String> = missed.collect();
+        let alone: Vec<&str> = self::missed(&row.alone).map(|item| ITEMS[item]).collect();
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
@@ -120,8 +139,8 @@ fn table(rows: &[Row]) -> String {
             row.case,
             row.kind,
             sides(f.switches()),
-            missed(f),
-            missed(&row.alone),
+            missed.join("; "),
+            alone.join(", "),
         );
     }
     text += "\n";
@@ -157,17 +176,89 @@ fn table(rows: &[Row]) -> String {
             count(3)
         );
     }
+    reasons(rows, &mut text);
     text
 }
 
-fn missed(f: &Fidelity) -> String {
-    let names = ["CPU time", "switches", "latency", "second half"];
-    let missed = names
-        .iter()
-        .zip(f.met())
-        .filter(|(_, met)| *met == Some(false));
-    let names: Vec<&str> = missed.map(|(name, _)| *name).collect();
-    names.join(", ")
+/// What may be missed, in the order of [`Fidelity::met`].
+const ITEMS: [&str; 4] = ["CPU time", "switches", "latency", "second half"];
+
+/// Items that are missed.
+fn missed(f: &Fidelity) -> impl Iterator<Item = usize> {
+    let met = f.met();
+    (0..ITEMS.len()).filter(move |item| met[*item] == Some(false))
+}
+
+/// Why something is missed, as far as it can be told from numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// The replay is where the recording's median may be.
+    Open,
+    /// The recording's halves differ by more than is allowed.
+    Halves,
+    /// With another seed it is met.
+    Seeds,
+    /// None of these.
+    Model,
+}
+
+impl Row {
+    fn why(&self, item: usize) -> (Why, String) {
+        let f = &self.known;
+        let pair = |f: &Fidelity| match item {
+            0 => f.worst().map(|t| t.cpu_ms),
+            1 => Some(f.switches()),
+            2 => f.latency_us.map(|l| l[0]),
+            _ => f.late_latency_us,
+        };
+        let Some(here) = pair(f) else {
+            return (Why::Model, String::new());
+        };
+        let known = (item >= 2).then(|| f.known_us[item - 2]).flatten();
+        if let Some((a, b)) = known
+            && (a..=b).contains(&here.replayed)
+        {
+            let (a, b) = (number(a), number(b));
+            return (Why::Open, format!("the median is {a} to {b}"));
+        }
+        let halves = f.halves_us.filter(|_| item >= 2);
+        if let Some((recorded, replayed)) = halves
+            && !(Pair { recorded, replayed }).within(LATENCY_PCT)
+        {
+            let (a, b) = (number(recorded), number(replayed));
+            return (Why::Halves, format!("halves {a} and {b}"));
+        }
+        let seeds = self.others.iter().chain([f]).filter_map(pair);
+        let seeds: Vec<f64> = seeds.map(|p| p.replayed).collect();
+        let met = self.others.iter().any(|f| f.met()[item] == Some(true));
+        let least = seeds.iter().copied().fold(f64::MAX, f64::min);
+        let most = seeds.iter().copied().fold(0.0, f64::max);
+        let range = format!("seeds {} to {}", number(least), number(most));
+        match met {
+            true => (Why::Seeds, range),
+            false if item == 0 => (Why::Model, "model".into()),
+            false => (Why::Model, format!("model ({range})")),
+        }
+    }
+}
+
+/// How many are missed for which reason.
+fn reasons(rows: &[Row], text: &mut String) {
+    for (item, name) in ITEMS.iter().enumerate() {
+        let whys = rows.iter().filter(|r| r.known.met()[item] == Some(false));
+        let whys: Vec<Why> = whys.map(|row| row.why(item).0).collect();
+        let count = |why: Why| whys.iter().filter(|w| **w == why).count();
+        let _ = writeln!(
+            text,
+            "Missed {name}: {}, of which {} where the recording leaves its median open, {} whose \
+             halves differ by more, {} that another seed meets, {} by the model.\n",
+            whys.len(),
+            count(Why::Open),
+            count(Why::Halves),
+            count(Why::Seeds),
+            count(Why::Model),
+        );
+    }
 }
 
 /// Puts the table between the marks of a page.

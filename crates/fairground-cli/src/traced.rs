@@ -7,10 +7,11 @@ use fairground::value::TaskId;
 use fairground_sim::exact::{self, Exact};
 use fairground_sim::host::Stack;
 use fairground_sim::machine::Setup;
-use fairground_sim::moment;
+use fairground_sim::moment::{self, Moment};
 use fairground_trace::Recording;
 use fairground_trace::derive::Attributes;
-use fairground_trace::export::{self, ENDS, Extras, Format};
+use fairground_trace::export::{self, ENDS, Extras, Format, GROUPS_EVERY_NS, WAITS_FROM_NS};
+use fairground_trace::replay::{Place as ReplayPlace, Replay, Run};
 use fairground_trace::simulated::{self, FIRST_TID};
 
 use crate::failure::Failure;
@@ -19,15 +20,24 @@ use crate::plan::Plan;
 
 /// Ends of names of files that are no tracepoints: time by stack, and the kernel's own files.
 const MORE_ENDS: [&str; 3] = ["folded", "schedstat", "debug"];
-/// Counters of groups have a value so often, ns: a hundredth of a usual period.
-const GROUPS_EVERY_NS: u64 = 1_000_000;
-/// Waits that are shown as slices, ns: longer than any line needs that nobody else wants.
-const WAITS_FROM_NS: u64 = 500;
-
 /// Where it goes.
 pub struct Traced {
     place: Place,
     what: What,
+}
+
+/// The replay that is written: the what-if, if there is one.
+pub struct LastReplay<'a> {
+    /// What is replayed.
+    pub replay: &'a Replay<'a>,
+    /// Where.
+    pub place: &'a ReplayPlace,
+    /// With which groups and policies.
+    pub with: &'a Attributes,
+    /// Seed.
+    pub seed: u64,
+    /// What came of it.
+    pub run: &'a Run,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,16 +72,30 @@ impl Traced {
         Ok(Self { place, what })
     }
 
-    /// The same for a replay, which has no files of one moment.
+    /// The same for a recording, which has tracepoints only.
     ///
     /// # Errors
-    /// As [`Traced::new`], and those files.
-    pub fn of_replay(path: &Path) -> Result<Self, Failure> {
+    /// As [`Traced::new`], and files that it does not have.
+    pub fn of_recording(path: &Path) -> Result<Self, Failure> {
         let traced = Self::new(path)?;
-        if traced.is_instant() {
-            return Err(no_instant());
+        if matches!(traced.what, What::Trace(_)) {
+            return Ok(traced);
         }
-        Ok(traced)
+        let message = format!("a recording has no `{}`", path.display());
+        let ends: Vec<String> = ENDS.iter().map(|end| format!(".{end}")).collect();
+        let help = format!("the name must end with one of {}", ends.join(", "));
+        Err(Failure::with_help(message, help))
+    }
+
+    /// Writes a recording.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn recording(&self, recording: &Recording) -> Result<(), Failure> {
+        match self.what {
+            What::Trace(format) => self.put_with(recording, &Extras::default(), format),
+            _ => Ok(()),
+        }
     }
 
     /// Whether it is about one moment, so that `--at` makes sense.
@@ -134,21 +158,36 @@ impl Traced {
         };
         let at_ns = at_ns.unwrap_or(u64::MAX);
         let files = moment::at(setup, &Exact::default(), at_ns, &name).map_err(Failure::new)?;
+        self.put_moment(&files)
+    }
+
+    fn put_moment(&self, files: &Moment) -> Result<(), Failure> {
         self.place.write(match self.what {
             What::Debug => &files.debug,
             _ => &files.schedstat,
         })
     }
 
-    /// Writes a replayed recording, or its time by stack.
+    /// Replays once more and writes what is wanted of that; `run` is the same replay.
     ///
     /// # Errors
-    /// It cannot be written, or a replay does not have it.
-    pub fn put(&self, recording: &Recording, stacks: &[Stack]) -> Result<(), Failure> {
+    /// Anything that keeps it from running or writing.
+    pub fn replay(&self, last: &LastReplay<'_>, at_ns: Option<u64>) -> Result<(), Failure> {
+        let (place, with, seed) = (last.place, last.with, last.seed);
         match self.what {
-            What::Trace(format) => self.put_with(recording, &Extras::default(), format),
-            What::Folded => self.place.write(&folded(stacks)),
-            What::Schedstat | What::Debug => Err(no_instant()),
+            What::Trace(format) => {
+                let (recording, extras) = last
+                    .replay
+                    .exported(place, with, seed)
+                    .map_err(Failure::new)?;
+                self.put_with(&recording, &extras, format)
+            }
+            What::Folded => self.place.write(&folded(&last.run.stacks)),
+            What::Schedstat | What::Debug => {
+                let at_ns = at_ns.unwrap_or(u64::MAX);
+                let files = last.replay.moment(place, with, seed, at_ns);
+                self.put_moment(&files.map_err(Failure::new)?)
+            }
         }
     }
 
@@ -161,13 +200,6 @@ impl Traced {
         self.place
             .stream(|mut out| export::write_with(recording, extras, format, &mut out))
     }
-}
-
-fn no_instant() -> Failure {
-    Failure::with_help(
-        "a replay writes no .schedstat and no .debug",
-        "save it as a scenario with --save, and use `fairground run SCENARIO --trace`",
-    )
 }
 
 /// One stack a line, outermost function first, and its own time in ns: what flame graph tools

@@ -60,6 +60,11 @@ pub struct Fidelity {
     pub late_latency_us: Option<Pair>,
     /// The recording's medians of the first and the second half, us: how far it is like itself.
     pub halves_us: Option<(f64, f64)>,
+    /// Between which values the recording's median lies at 95 %, us, and that of the second half: so
+    /// far few wake-ups, or two kinds of them, leave it open.
+    pub known_us: [Option<(f64, f64)>; 2],
+    /// Wake-ups of the recording whose latency is known.
+    pub wakeups: usize,
     /// Busy share of each CPU, %.
     pub busy_pct: Vec<Pair>,
 }
@@ -116,6 +121,10 @@ impl Fidelity {
             latency_us,
             late_latency_us: late.map(|(a, b)| pair(a, b)),
             halves_us: half(recorded, 0).zip(half(recorded, 1)),
+            known_us: recorded
+                .latency_intervals()
+                .map(|known| known.map(|(a, b)| (a as f64 / 1e3, b as f64 / 1e3))),
+            wakeups: recorded.threads.values().map(|t| t.latency_ns.len()).sum(),
             busy_pct: (0..cpus)
                 .map(|c| pair(busy(recorded, c), busy(replayed, c)))
                 .collect(),

@@ -17,12 +17,14 @@ pub mod groups;
 pub mod measure;
 pub mod open;
 pub mod perf_data;
+mod perf_pipe;
 pub mod raw;
 pub mod recording;
 pub mod replay;
 pub mod save;
 pub mod simulated;
 pub mod text;
+mod unzstd;
 pub mod walk;
 
 pub use error::TraceError;

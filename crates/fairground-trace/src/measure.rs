@@ -139,7 +139,7 @@ fn is_hidden(fact: &Fact, sights: &[Sight]) -> bool {
 /// A CPU that is seen to become idle, and never to stop being so, does not tell of the latter. One
 /// that never switches was not recorded if a thread left it, or if one was woken to it that is
 /// never seen to run; else it was idle throughout.
-fn sights_of(events: &[Event], cpus: u32) -> Vec<Sight> {
+pub(crate) fn sights_of(events: &[Event], cpus: u32) -> Vec<Sight> {
     // Switches of each CPU: all, to the idle task, and from it.
     let mut seen = vec![(0_u64, 0_u64, 0_u64); cpus as usize];
     // When each thread last came to a CPU, and on which it last executed anything.
@@ -217,6 +217,15 @@ impl Measured {
         })
     }
 
+    /// Between which values the median of all wake-up latencies lies at 95 %, and that of those in
+    /// the second half, ns.
+    #[must_use]
+    pub fn latency_intervals(&self) -> [Option<(u64, u64)>; 2] {
+        let all = self.threads.values().flat_map(|t| &t.latency_ns);
+        let late = self.threads.values().flat_map(|t| &t.half_latency_ns[1]);
+        [all.copied().collect(), late.copied().collect()].map(median_interval)
+    }
+
     /// The wake-up latency that `percent` of all do not exceed, ns.
     #[must_use]
     pub fn latency(&self, percent: usize) -> Option<u64> {
@@ -235,10 +244,58 @@ pub fn percentile(mut sample: Vec<u64>, percent: usize) -> Option<u64> {
     Some(sample[(percent * sample.len()).div_ceil(100).max(1) - 1])
 }
 
+/// Between which values the median of what a sample is of lies, at 95 %: by the ranks of the sample
+/// alone, each of whose values is above the median by the toss of a coin. `None` of nothing; of
+/// fewer than six values all of them are not enough, and the range is what there is.
+#[must_use]
+pub fn median_interval(mut sample: Vec<u64>) -> Option<(u64, u64)> {
+    /// From here on the coins' number is normal enough, and 2 to the minus n not too small.
+    const MANY: usize = 1000;
+    let n = sample.len();
+    if n == 0 {
+        return None;
+    }
+    sample.sort_unstable();
+    let below = if n < MANY {
+        // The most values that fall on one side with no more than half of 5 %.
+        let mut ways = 0.5_f64.powi(n as i32);
+        let mut sum = ways;
+        let mut below = 0;
+        while sum <= 0.025 {
+            below += 1;
+            ways *= (n - below + 1) as f64 / below as f64;
+            sum += ways;
+        }
+        below
+    } else {
+        (n as f64 / 2.0 - 0.98 * (n as f64).sqrt()) as usize
+    };
+    let below = below.saturating_sub(1).min((n - 1) / 2);
+    Some((sample[below], sample[n - 1 - below]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::event::{Context, Kind};
+
+    #[test]
+    fn the_interval_of_a_median_is_that_of_the_tables() {
+        // Ranks from tables of the sign test: n, and the lower end's rank from 1 on.
+        for (n, rank) in [
+            (5, 1),
+            (6, 1),
+            (8, 1),
+            (9, 2),
+            (20, 6),
+            (100, 40),
+            (4000, 1938),
+        ] {
+            let sample: Vec<u64> = (1..=n).collect();
+            assert_eq!(median_interval(sample), Some((rank, n + 1 - rank)), "{n}");
+        }
+        assert_eq!(median_interval(Vec::new()), None);
+    }
 
     fn event(at_ns: u64, cpu: u32, tid: u32, kind: Kind) -> Event {
         let context = Context::Unknown;

@@ -6,10 +6,12 @@ use std::path::Path;
 use crate::error::TraceError;
 use crate::event::Kind;
 use crate::recording::Recording;
+use crate::unzstd::ZstdReader;
 use crate::{dat, perf_data, text};
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const XZ: &[u8] = b"\xfd7zXZ\0";
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 /// What is looked at to find out.
 const HEAD: usize = 64 << 10;
 /// Most bytes that a compressed binary file may become: these are held in memory as a whole.
@@ -31,20 +33,20 @@ pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Recording, Tra
 /// As [`open`].
 pub fn read(source: impl Read, progress: &mut dyn FnMut(u64)) -> Result<Recording, TraceError> {
     let mut source = Source::new(source)?;
-    let recording = if source.head.starts_with(GZIP) {
+    let mut recording = if source.head.starts_with(GZIP) {
         let mut plain = unpacked(flate2::read::MultiGzDecoder::new(source))?;
         by_kind(&mut plain, progress)
     } else if source.head.starts_with(XZ) {
         let plain = lzma_rust2::XzReader::new_mem_limit(source, true, DICTIONARY_KIB);
         by_kind(&mut unpacked(plain)?, progress)
+    } else if source.head.starts_with(ZSTD) {
+        by_kind(&mut unpacked(ZstdReader::new(source))?, progress)
     } else {
         by_kind(&mut source, progress)
     }?;
-    let switches = recording.events.iter();
-    if switches
-        .map(|e| e.kind)
-        .any(|k| matches!(k, Kind::Switch { .. }))
-    {
+    let mut switches = recording.events.iter();
+    if switches.any(|e| matches!(e.kind, Kind::Switch { .. })) {
+        recording.count_from_waking();
         return Ok(recording);
     }
     Err(TraceError::NoSwitches {

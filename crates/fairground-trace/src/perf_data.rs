@@ -10,6 +10,7 @@ use linux_perf_data::{Feature, PerfFileReader, PerfFileRecord};
 
 use crate::bytes::{Bytes, u64_of};
 use crate::error::TraceError;
+use crate::perf_pipe;
 use crate::raw::decode::Decoder;
 use crate::raw::headers::{self, Headers};
 use crate::recording::Recording;
@@ -34,6 +35,13 @@ const HEAD: u64 = 8;
 /// When it is damaged before the first record, or has no formats of tracepoints.
 pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recording, TraceError> {
     let mut recording = Recording::new(FORMAT);
+    let mut header = Bytes::new(&data, FORMAT).seek(8)?;
+    header.big = data.starts_with(MAGICS[1]);
+    if header.u64()? == perf_pipe::HEADER {
+        let (file, lacks) = perf_pipe::as_file(&data, FORMAT)?;
+        data = file;
+        recording.left_out.cut = (lacks > 0).then(|| damaged_end(lacks as u64));
+    }
     check(&mut data, &mut recording)?;
     let total = data.len() as u64;
     let damaged = |e: linux_perf_data::Error| TraceError::Damaged {
@@ -190,13 +198,27 @@ fn check(data: &mut [u8], recording: &mut Recording) -> Result<(), TraceError> {
     let end = offset
         .checked_add(size)
         .ok_or_else(|| bytes.damaged("a size".into()))?;
+    let cut_short = |needs: u64| TraceError::Unsupported {
+        what: format!("a perf.data that is cut short, at {len} bytes of {needs} or more,"),
+        help: "the formats of its events stand at its end; what `perf record -o -` writes has them \
+               at its beginning",
+    };
+    let needs = end.saturating_add(16 * features);
+    if needs > len {
+        return Err(cut_short(needs));
+    }
     let mut table = bytes.seek(end)?;
     for _ in 0..features {
         sections.push((table.u64()?, table.u64()?));
     }
     for (at, n) in &sections {
-        if at.checked_add(*n).is_none_or(|end| end > len) {
-            return Err(bytes.damaged(format!("a section inside the file, not {n} bytes at {at}")));
+        match at.checked_add(*n) {
+            Some(end) if end <= len => {}
+            Some(end) => return Err(cut_short(end)),
+            None => {
+                let what = format!("a section inside the file, not {n} bytes at {at}");
+                return Err(bytes.damaged(what));
+            }
         }
     }
     if known >> EVENT_DESC & 1 == 0 {
@@ -213,8 +235,7 @@ fn check(data: &mut [u8], recording: &mut Recording) -> Result<(), TraceError> {
     event_desc(&mut events)?;
     let whole = whole_records(&bytes.seek(offset)?, size);
     if whole < size {
-        let lacks = size - whole;
-        recording.left_out.cut = Some(format!("the last {lacks} bytes of the records are damaged"));
+        recording.left_out.cut = Some(damaged_end(size - whole));
         let big = bytes.big;
         let new_end = whole.to_be_bytes();
         let place = &mut data[48..56];
@@ -245,6 +266,10 @@ fn event_desc(bytes: &mut Bytes<'_>) -> Result<(), TraceError> {
         bytes.take(8 * u64::from(ids))?;
     }
     Ok(())
+}
+
+fn damaged_end(lacks: u64) -> String {
+    format!("the last {lacks} bytes of the records are damaged")
 }
 
 /// Bytes of whole records from here on.

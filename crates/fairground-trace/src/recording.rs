@@ -27,6 +27,8 @@ pub struct Recording {
     pub left_out: LeftOut,
     /// Kind of file, for people.
     pub format: &'static str,
+    /// It has no `sched_wakeup`, and wake-ups count from `sched_waking` on, as of `perf sched record`.
+    pub from_waking: bool,
     /// What events do not say, as TOML of [`crate::derive::Attributes`]: of a simulated run.
     pub said: String,
 }
@@ -96,6 +98,46 @@ impl Recording {
         }
         if !sorted {
             self.events.sort_by_key(|e| e.at_ns);
+        }
+    }
+
+    /// Where the recorder left out `sched_wakeup`, as `perf sched record` does, each `sched_waking`
+    /// stands for it, on the CPU on which the thread is queued: the one where it was, unless the
+    /// waker moves it next.
+    pub fn count_from_waking(&mut self) {
+        let has = |f: fn(&Kind) -> bool| self.events.iter().any(|e| f(&e.kind));
+        if has(|k| matches!(k, Kind::Wakeup { .. })) || !has(|k| matches!(k, Kind::Waking { .. })) {
+            return;
+        }
+        self.from_waking = true;
+        let note = "it has no sched_wakeup: wake-ups count from sched_waking on";
+        self.left_out.notes.push(note.into());
+        let mut next: Vec<Option<Kind>> = vec![None; self.cpus as usize];
+        for event in self.events.iter_mut().rev() {
+            let slot = &mut next[event.cpu as usize];
+            if let Kind::Waking { tid, prio, cpu } = event.kind {
+                let cpu = match *slot {
+                    Some(Kind::Migrate { tid: moved, to, .. }) if moved == tid => to,
+                    _ => cpu,
+                };
+                event.kind = Kind::Wakeup { tid, prio, cpu };
+            }
+            *slot = Some(event.kind);
+        }
+    }
+
+    /// The same as if `sched_wakeup` had not been recorded.
+    pub fn without_wakeups(&mut self) {
+        self.events
+            .retain(|e| !matches!(e.kind, Kind::Wakeup { .. }));
+        self.count_from_waking();
+    }
+
+    /// Leaves out what was before `from_ns` and makes all times later by `by_ns`.
+    pub fn shift(&mut self, from_ns: u64, by_ns: i64) {
+        self.events.retain(|e| e.at_ns >= from_ns);
+        for event in &mut self.events {
+            event.at_ns = event.at_ns.saturating_add_signed(by_ns);
         }
     }
 
@@ -184,6 +226,40 @@ mod tests {
             context: Context::Unknown,
             kind,
         }
+    }
+
+    #[test]
+    fn a_waking_stands_for_the_wake_up_that_was_not_recorded() {
+        let mut r = Recording::new("test");
+        let (tid, prio, cpu) = (7, 120, 0);
+        let waking = Kind::Waking { tid, prio, cpu };
+        let migrate = Kind::Migrate {
+            tid,
+            from: 0,
+            to: 1,
+        };
+        let switch = Kind::Exit { tid: 9 };
+        for (at_ns, kind) in [(1, waking), (2, migrate), (3, waking), (4, switch)] {
+            assert!(r.push(Event {
+                kind,
+                ..at(at_ns, 2)
+            }));
+        }
+        let mut full = r.clone();
+        r.count_from_waking();
+        let wakeup = |cpu| Kind::Wakeup { tid, prio, cpu };
+        let kinds = |r: &Recording| r.events.iter().map(|e| e.kind).collect::<Vec<_>>();
+        assert_eq!(kinds(&r), [wakeup(1), migrate, wakeup(0), switch]);
+        assert!(r.from_waking);
+        full.push(Event {
+            kind: wakeup(1),
+            ..at(5, 2)
+        });
+        let before = full.clone();
+        full.count_from_waking();
+        assert_eq!((kinds(&full), full.from_waking), (kinds(&before), false));
+        full.without_wakeups();
+        assert_eq!(kinds(&full), kinds(&r));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! ([`crate::derive::tails`]). Nothing else is fitted. Units: nanoseconds.
 
 mod fit;
+mod shown;
 
 use fairground::policy::Features;
 use fairground_sim::exact::{self, Exact, Traced};
@@ -151,7 +152,7 @@ impl<'a> Replay<'a> {
             partners: partners(&logs, &causes),
             causes,
             places: places(&recording.events, recording.cpus),
-            pins: pins(&logs, &recording.names, &recorded.busy_ns),
+            pins: pins(&logs, &recording.names, recording.cpus),
             tick_ns,
             prompt,
             returns: Returns::of(&recording.events, recording.cpus),
@@ -210,10 +211,14 @@ impl<'a> Replay<'a> {
     pub fn run_with(&self, place: &Place, with: &Attributes, seed: u64) -> Result<Run, String> {
         let prepared = self.prepared(place, with)?;
         let setup = prepared.setup(place, seed);
-        let budget = (self.recording.events.len() as u64 * EVENTS_EACH).max(EVENTS_LEAST);
-        let traced = exact::run(&setup, &prepared.exact, budget).map_err(|e| e.to_string())?;
+        let traced = self.traced(&setup, &prepared.exact)?;
         let cpus = place.machine.topology.nr_cpus() as u32;
         Ok(self.measured(prepared.derived, &traced, cpus))
+    }
+
+    fn traced(&self, setup: &Setup<'_>, exact: &Exact) -> Result<Traced, String> {
+        let budget = (self.recording.events.len() as u64 * EVENTS_EACH).max(EVENTS_LEAST);
+        exact::run(setup, exact, budget).map_err(|e| e.to_string())
     }
 
     /// What would run at `place`, with what the recording fixes.
@@ -223,16 +228,11 @@ impl<'a> Replay<'a> {
     pub fn prepared(&self, place: &Place, with: &Attributes) -> Result<Prepared, String> {
         let mut derived = self.derived(with)?;
         let cpus = place.machine.topology.nr_cpus() as u32;
-        if cpus < self.recording.cpus {
-            derived.shrink(cpus);
-        }
+        derived.fit(cpus);
         // CPUs of another machine are others, and a simulated run begins as it began.
         let here = cpus == self.recording.cpus && with.run.is_none();
-        let phase = self.at_place(
-            self.phase_ns.unwrap_or(0),
-            place.features.tick_ns(),
-            &derived,
-        );
+        let tick_ns = place.features.tick_ns();
+        let phase = self.at_place(self.phase_ns.unwrap_or(0), tick_ns, &derived);
         let exact = Exact {
             tick_phase_ns: with.run.is_none().then_some(phase),
             period_phases_ns: self.period_phases(&derived, with),
@@ -311,6 +311,11 @@ impl<'a> Replay<'a> {
             recorded: self.recorded_cpus.as_deref(),
             attributes,
             tick_ns: self.tick_ns,
+            tick: self.phase_ns.map(|phase_ns| Tick {
+                every_ns: self.tick_ns,
+                phase_ns,
+            }),
+            cpus: self.recording.cpus,
         };
         derive(source, &self.trim)
     }
@@ -318,6 +323,9 @@ impl<'a> Replay<'a> {
     fn measured(&self, derived: Derived, traced: &Traced, cpus: u32) -> Run {
         let who = self.identities(&derived, &traced.templates);
         let mut events = simulated::recording(&traced.outcome.trace, cpus, &who);
+        if self.recording.from_waking {
+            events.without_wakeups();
+        }
         let lead = derived.lead_ns;
         let end = last_work(&events).max(lead + 1);
         let same = cpus == self.recording.cpus;

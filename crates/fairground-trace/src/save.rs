@@ -61,7 +61,7 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
         }
         text += "steps = [\n";
         let ops = &w.programs[template.program as usize].ops;
-        steps(ops, &names, &mut text);
+        steps(ops, w, &names, &mut text);
         text += "]\n";
     }
     text
@@ -106,8 +106,8 @@ fn groups(w: &Workload, text: &mut String) {
 
 /// Steps, equal turns as loops; the sleep at the end that stands for the recording's end is an
 /// exit.
-fn steps(ops: &[Op], names: &[String], text: &mut String) {
-    let words: Vec<String> = ops.iter().map_while(|op| step(*op, names)).collect();
+fn steps(ops: &[Op], w: &Workload, names: &[String], text: &mut String) {
+    let words: Vec<String> = ops.iter().map_while(|op| step(*op, w, names)).collect();
     for word in &words {
         let _ = writeln!(text, "    {word},");
     }
@@ -117,7 +117,7 @@ fn steps(ops: &[Op], names: &[String], text: &mut String) {
 }
 
 /// One step; `None` where the recording ends.
-fn step(op: Op, names: &[String]) -> Option<String> {
+fn step(op: Op, w: &Workload, names: &[String]) -> Option<String> {
     const NEVER_NS: u64 = 1 << 49;
     let ns = |d: Dur| match d {
         Dur::Const(ns) => format!("\"{ns}ns\""),
@@ -130,6 +130,8 @@ fn step(op: Op, names: &[String]) -> Option<String> {
         Op::SleepUntil(at) => format!("{{ until = \"{at}ns\" }}"),
         Op::SemWait(s) => format!("{{ wait = \"s{s}\" }}"),
         Op::SemPost(s) => format!("{{ post = \"s{s}\" }}"),
+        Op::Yield => "\"yield\"".into(),
+        Op::SetAffinity(mask) => format!("{{ affinity = {:?} }}", w.masks[mask as usize]),
         Op::Fork { template } => {
             format!("{{ fork = {} }}", quoted(&names[template as usize]))
         }

@@ -71,6 +71,39 @@ fn perf_data_is_read() {
 }
 
 #[test]
+fn what_perf_writes_to_a_pipe_is_read_also_where_it_is_cut() {
+    let file = data("sleeper.perf.data.xz");
+    let piped = data("pipe/sleeper.perf.data.xz");
+    assert_eq!(piped.left_out.text(), "");
+    assert!(piped.events == file.events && piped.cpus == file.cpus);
+    let packed = std::fs::File::open(format!(
+        "{}/tests/data/pipe/sleeper.perf.data.xz",
+        env!("CARGO_MANIFEST_DIR")
+    ));
+    let mut plain = Vec::new();
+    let mut unpacked = lzma_rust2::XzReader::new(packed.unwrap(), true);
+    std::io::Read::read_to_end(&mut unpacked, &mut plain).unwrap();
+    let cut = open::read(&plain[..plain.len() * 9 / 10 + 3], &mut |_| {}).unwrap();
+    let text = cut.left_out.text();
+    assert!(text.contains("cut short"), "{text}");
+    assert!(cut.events.iter().all(|e| file.events.contains(e)));
+    assert!(cut.events.len() > file.events.len() / 2);
+}
+
+#[test]
+fn a_file_that_lacks_its_end_is_told() {
+    let path = format!(
+        "{}/tests/data/sleeper.perf.data.xz",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let mut plain = Vec::new();
+    let mut unpacked = lzma_rust2::XzReader::new(std::fs::File::open(path).unwrap(), true);
+    std::io::Read::read_to_end(&mut unpacked, &mut plain).unwrap();
+    let error = open::read(&plain[..plain.len() / 2], &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("cut short"), "{error}");
+}
+
+#[test]
 fn text_is_read() {
     let r = data("sleeper.script.txt.xz");
     assert_eq!((r.events.len(), r.cpus, r.format), (686, 2, "text"));

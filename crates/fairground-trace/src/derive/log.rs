@@ -1,6 +1,7 @@
 //! The recording, thread by thread: stretches of computing, wake-ups that it causes, sleeps.
 
 use crate::event::{Event, State};
+use crate::measure::{Sight, sights_of};
 use crate::walk::{Fact, Thread, ThreadId, Waker, Walk};
 
 /// What a thread did, in order.
@@ -24,6 +25,11 @@ pub enum Step {
     Release(ThreadId),
     /// The other side of [`Step::Release`]: here it goes on after the preemption.
     Released(ThreadId),
+    /// It left its CPU, runnable, though nobody had come to it since it got there: at a tick, or by
+    /// itself (`sched_yield`).
+    Left(u64),
+    /// Here it is first seen on a second CPU.
+    Moved,
     /// It slept.
     Block(Block),
 }
@@ -52,10 +58,10 @@ pub struct Log {
     pub awake_at_end: bool,
     /// CPUs on which it ran.
     pub ran_on: Vec<u32>,
-    /// Time that it waited for a CPU.
-    pub waited: u64,
-    /// Wake-ups to a busy CPU though another one was idle.
-    pub woken_beside_idle: u64,
+    /// What it had to put up with on the first of them.
+    pub beside_idle: BesideIdle,
+    /// Switches away while runnable.
+    pub preempted_times: u64,
     /// All CPU time.
     pub cpu_ns: u64,
     running_since: Option<u64>,
@@ -64,6 +70,17 @@ pub struct Log {
     woke: Vec<ThreadId>,
     /// It waits since a preemption.
     preempted: bool,
+    /// [`Logs::idle_ns`] when it began to wait.
+    idle_before: u64,
+}
+
+/// What a thread would not have to put up with if it might run anywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BesideIdle {
+    /// Time that it waited for its CPU while another one was idle.
+    pub waited_ns: u64,
+    /// Wake-ups to its CPU, which was busy, though another one was idle.
+    pub woken: u64,
 }
 
 /// All threads of a recording.
@@ -75,11 +92,18 @@ pub struct Logs {
     pub logs: Vec<Log>,
     /// First and last time.
     pub span: (u64, u64),
-    /// Times of involuntary switches.
+    /// Times of involuntary switches away from a CPU to which nobody had come: ticks, mostly.
     pub preempted_at: Vec<u64>,
     /// Switches that were filled in.
     pub inferred: u64,
     busy: Vec<bool>,
+    /// CPUs of which it is known when they are idle.
+    seen: Vec<bool>,
+    /// Whether somebody has come to the CPU since its last switch.
+    come: Vec<bool>,
+    /// Time up to `idle_at` at which any CPU was idle.
+    idle_ns: u64,
+    idle_at: u64,
 }
 
 impl Logs {
@@ -91,6 +115,12 @@ impl Logs {
         let mut all = Self {
             span,
             busy: vec![false; cpus as usize],
+            seen: sights_of(events, cpus)
+                .iter()
+                .map(|s| *s == Sight::All)
+                .collect(),
+            come: vec![false; cpus as usize],
+            idle_at: span.0,
             ..Self::default()
         };
         let walk = Walk::over(events, cpus, |threads, fact| {
@@ -123,12 +153,16 @@ impl Logs {
             } => self.out(thread, cpu, at, state),
             Fact::Woken { thread, at, by, .. } => self.woken(thread, at, by),
             Fact::Runnable { thread, cpu, at } => {
-                let idle = self.busy.iter().any(|busy| !busy);
+                let idle = self.idle_until(at);
+                self.come(cpu);
                 let log = &mut self.logs[thread];
                 log.waiting_since = Some(at);
+                log.idle_before = self.idle_ns;
                 log.preempted = false;
-                log.woken_beside_idle +=
-                    u64::from(idle && self.busy[cpu as usize % self.busy.len()]);
+                if log.ran_on.len() < 2 {
+                    log.beside_idle.woken +=
+                        u64::from(idle && self.busy[cpu as usize % self.busy.len()]);
+                }
             }
             Fact::Forked { parent, child, at } => {
                 self.logs[child].parent = parent;
@@ -138,37 +172,71 @@ impl Logs {
                     log.steps.push(Step::Fork(child));
                 }
             }
-            Fact::Migrated { .. } => {}
+            Fact::Migrated { to, .. } => self.come(to),
         }
+    }
+
+    fn come(&mut self, cpu: u32) {
+        if let Some(come) = self.come.get_mut(cpu as usize) {
+            *come = true;
+        }
+    }
+
+    /// Counts idle time up to `at`, before any CPU changes; whether one is idle.
+    fn idle_until(&mut self, at: u64) -> bool {
+        let idle = self
+            .busy
+            .iter()
+            .zip(&self.seen)
+            .any(|(busy, seen)| *seen && !busy);
+        self.idle_ns += u64::from(idle) * at.saturating_sub(self.idle_at);
+        self.idle_at = self.idle_at.max(at);
+        idle
     }
 
     fn switch_in(&mut self, thread: ThreadId, cpu: u32, at: u64) {
         let start = self.span.0;
+        self.idle_until(at);
         self.busy[cpu as usize] = true;
+        self.come[cpu as usize] = false;
         let log = &mut self.logs[thread];
         if log.steps.is_empty() && log.parent.is_none() && log.running_since.is_none() {
             log.awake_at_start |= log.waiting_since.is_none() || at == start;
         }
-        if let Some(since) = log.waiting_since.take() {
-            log.waited += at - since;
+        let waited = log.waiting_since.take().is_some();
+        if waited && (log.ran_on.is_empty() || log.ran_on == [cpu]) {
+            log.beside_idle.waited_ns += self.idle_ns - log.idle_before;
         }
         log.woke.clear();
         log.running_since = Some(at);
         if !log.ran_on.contains(&cpu) {
+            if log.ran_on.len() == 1 {
+                // What it slept through before may have ended where it was let go.
+                let asleep = matches!(log.steps.last(), Some(Step::Block(_)));
+                let place = log.steps.len() - usize::from(asleep);
+                log.steps.insert(place, Step::Moved);
+            }
             log.ran_on.push(cpu);
         }
     }
 
     fn out(&mut self, thread: ThreadId, cpu: u32, at: u64, state: State) {
+        self.idle_until(at);
         self.busy[cpu as usize] = false;
+        let come = std::mem::take(&mut self.come[cpu as usize]);
         let log = &mut self.logs[thread];
         log.flush(at);
         log.running_since = None;
         match state {
             State::Runnable => {
                 log.waiting_since = Some(at);
+                log.idle_before = self.idle_ns;
                 log.preempted = true;
-                self.preempted_at.push(at);
+                log.preempted_times += 1;
+                if !come {
+                    log.steps.push(Step::Left(at));
+                    self.preempted_at.push(at);
+                }
             }
             State::Blocked(_) => {
                 self.release(thread);

@@ -13,6 +13,7 @@
 //! | `tails` | what a wake-up takes on the recorded machine beyond the model |
 //! | `process` | which threads share an address space |
 //! | `truth` | attributes of a recorded case |
+//! | `yields` | who gives up its CPU by itself |
 //! | `workload` | a [`fairground_sim`] workload of it |
 
 pub mod attributes;
@@ -26,6 +27,7 @@ pub mod tails;
 pub mod tick;
 pub mod truth;
 pub mod workload;
+pub mod yields;
 
 pub use attributes::Attributes;
 pub use log::{Log, Logs, Step};

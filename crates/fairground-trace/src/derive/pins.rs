@@ -1,35 +1,27 @@
-//! Affinity as far as it shows: kernel threads by name; other threads that waited for the only CPU
-//! on which they ever ran, or were woken there, though another was free.
+//! Affinity as far as it shows: kernel threads by name; other threads that waited for the first CPU
+//! on which they ran, or were woken there, though another was idle. Who is seen elsewhere later was
+//! let go until then.
 
 use rustc_hash::FxHashMap;
 
-use super::log::Logs;
+use super::log::{Log, Logs};
 use crate::event::{Event, Kind, Names};
-use crate::walk::ThreadId;
 
 /// Waiting so long beside a free CPU is no accident: periodic balancing would have moved it, ns.
 const WAITED_NS: u64 = 20_000_000;
 /// So many wake-ups to its busy CPU beside an idle one are no accident either: the choice of a CPU
 /// takes an idle one.
 const WOKEN: u64 = 16;
-/// A CPU that is idle for this share of the recording is free.
-const IDLE_SHARE: f64 = 0.2;
-
-/// The CPU to which each thread seems bound.
+/// The CPU to which each of the threads on `cpus` CPUs seems bound, at first or throughout.
 #[must_use]
-pub fn pins(logs: &Logs, names: &Names, busy_ns: &[u64]) -> Vec<Option<u32>> {
-    let span = (logs.span.1 - logs.span.0).max(1) as f64;
-    let free: Vec<bool> = busy_ns
-        .iter()
-        .map(|busy| 1.0 - *busy as f64 / span > IDLE_SHARE)
-        .collect();
+pub fn pins(logs: &Logs, names: &Names, cpus: u32) -> Vec<Option<u32>> {
     (0..logs.logs.len())
         .map(|thread| {
             let name = names.get(logs.threads[thread].tid);
             // A name says whatever somebody wrote into it: only CPUs of the recording count.
             of_kernel_thread(&name)
-                .filter(|cpu| (*cpu as usize) < free.len())
-                .or_else(|| shown(logs, thread, &free))
+                .filter(|cpu| *cpu < cpus)
+                .or_else(|| shown(&logs.logs[thread]))
         })
         .collect()
 }
@@ -58,17 +50,10 @@ pub fn places(events: &[Event], cpus: u32) -> FxHashMap<u32, u32> {
     places
 }
 
-fn shown(logs: &Logs, thread: ThreadId, free: &[bool]) -> Option<u32> {
-    let log = &logs.logs[thread];
-    let &[only] = &log.ran_on[..] else {
-        return None;
-    };
-    let elsewhere = free
-        .iter()
-        .enumerate()
-        .any(|(c, free)| *free && c as u32 != only);
-    let shows = log.waited >= WAITED_NS || log.woken_beside_idle >= WOKEN;
-    (elsewhere && shows).then_some(only)
+fn shown(log: &Log) -> Option<u32> {
+    let beside = log.beside_idle;
+    let shows = beside.waited_ns >= WAITED_NS || beside.woken >= WOKEN;
+    log.ran_on.first().copied().filter(|_| shows)
 }
 
 /// `kworker/3:1H`, `ksoftirqd/3`, `cpuhp/3`: not `kworker/u8:2`, which may run anywhere.
@@ -98,6 +83,47 @@ mod tests {
         assert_eq!(of_kernel_thread("kworker/u8:2"), None);
         assert_eq!(of_kernel_thread("nginx/3"), None);
         assert!(is_stopper("migration/1"));
+    }
+
+    #[test]
+    fn who_waits_beside_an_idle_cpu_is_bound_until_it_moves() {
+        let ms = 1_000_000;
+        let switch = |at_ns: u64, cpu: u32, prev: u32, next: u32| Event {
+            at_ns,
+            cpu,
+            tid: prev,
+            context: crate::event::Context::Unknown,
+            kind: Kind::Switch {
+                prev,
+                prev_prio: 120,
+                state: crate::event::State::Runnable,
+                next,
+                next_prio: 120,
+            },
+        };
+        let mut events: Vec<Event> = (0..12)
+            .map(|n| switch(n * 4 * ms, 0, 7 + n as u32 % 2, 8 - n as u32 % 2))
+            .collect();
+        events.push(switch(50 * ms, 1, 0, 8));
+        let logs = Logs::of(&events, 2);
+        let pins = pins(&logs, &Names::default(), 2);
+        let of = |tid: u32| logs.threads.iter().position(|t| t.tid == tid).unwrap();
+        assert_eq!((pins[of(7)], pins[of(8)]), (Some(0), Some(0)));
+        let moved = |tid: u32| {
+            logs.logs[of(tid)]
+                .steps
+                .contains(&super::super::Step::Moved)
+        };
+        assert_eq!((moved(7), moved(8)), (false, true));
+        // Beside a busy CPU it says nothing.
+        let mut busy = events.clone();
+        busy.insert(0, switch(0, 1, 0, 9));
+        let logs = Logs::of(&busy, 2);
+        assert!(
+            super::pins(&logs, &Names::default(), 2)
+                .iter()
+                .all(Option::is_none)
+        );
     }
 
     #[test]

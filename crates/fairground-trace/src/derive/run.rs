@@ -12,15 +12,18 @@ impl Attributes {
     /// Of a run whose tasks have these templates.
     #[must_use]
     pub fn of_run(setup: &Setup<'_>, templates: &[u32]) -> Self {
-        let (workload, features) = (setup.workload, &setup.features);
-        let usual = Features::default();
-        let other = decisions().iter().filter_map(|d| {
-            let value = (d.get)(features);
-            (value != (d.get)(&usual)).then(|| (d.name.to_string(), value))
-        });
+        Self {
+            run: Some(RunWords::of(setup)),
+            ..Self::of_tasks(setup, (FIRST_TID..).zip(templates.iter().copied()))
+        }
+    }
+
+    /// Of tasks with these thread ids and templates: what they began with, but not how the run did.
+    pub(crate) fn of_tasks(setup: &Setup<'_>, tasks: impl Iterator<Item = (u32, u32)>) -> Self {
+        let workload = setup.workload;
         let mut threads: Vec<ThreadWords> = Vec::new();
-        for (tid, template) in (FIRST_TID..).zip(templates) {
-            let words = thread(workload, &workload.templates[*template as usize]);
+        for (tid, template) in tasks {
+            let words = thread(workload, &workload.templates[template as usize]);
             if words == ThreadWords::default() {
                 continue;
             }
@@ -42,13 +45,7 @@ impl Attributes {
             words.comm = "*".into();
         }
         Self {
-            hz: Some(features.hz),
-            run: Some(RunWords {
-                seed: setup.seed,
-                machine: setup.machine.id.clone(),
-                cpus: setup.machine.topology.nr_cpus() as u32,
-                set: other.collect(),
-            }),
+            hz: Some(setup.features.hz),
             cgroups: workload.cgroups.iter().skip(1).map(group).collect(),
             threads,
             ..Self::default()
@@ -59,6 +56,23 @@ impl Attributes {
     #[must_use]
     pub fn text(&self) -> String {
         toml::to_string(self).unwrap_or_else(|e| unreachable!("plain words: {e}"))
+    }
+}
+
+impl RunWords {
+    /// Of a run.
+    pub(crate) fn of(setup: &Setup<'_>) -> Self {
+        let usual = Features::default();
+        let other = decisions().iter().filter_map(|d| {
+            let value = (d.get)(&setup.features);
+            (value != (d.get)(&usual)).then(|| (d.name.to_string(), value))
+        });
+        Self {
+            seed: setup.seed,
+            machine: setup.machine.id.clone(),
+            cpus: setup.machine.topology.nr_cpus() as u32,
+            set: other.collect(),
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The tick of the recorded kernel, as far as it shows: most preemptions of threads that compute
-//! happen at a tick. Units: nanoseconds.
+//! The tick of the recorded kernel, as far as it shows: who leaves a CPU to which nobody has come
+//! mostly does so at a tick. Units: nanoseconds.
 
 /// Ticks a second that kernels are built with, rarest ticks first.
 const HZ: [u32; 4] = [100, 250, 300, 1000];
@@ -8,9 +8,11 @@ const NEAR_NS: u64 = 100_000;
 /// What the tick wakes comes so long before the preemptions by which it shows, at the most.
 const EARLY_NS: u64 = 10_000;
 /// Fewer preemptions say nothing.
-const FEW: usize = 8;
+const FEW: usize = 4;
 /// At least this share of all must be at ticks: by chance it would be a tenth.
 const SHARE: f64 = 0.25;
+/// The same of less than twice as many as are few.
+const SHARE_OF_FEW: f64 = 0.6;
 
 /// When ticks fall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +38,7 @@ impl Tick {
 pub fn hz(preempted_at: &[u64]) -> Option<u32> {
     let share = |hz: u32| densest(preempted_at, length(hz)).1;
     let most = share(1000);
-    if preempted_at.len() < FEW || most < SHARE {
+    if !is_enough(preempted_at, most) {
         return None;
     }
     // 300 Hz does not divide a millisecond.
@@ -49,7 +51,12 @@ pub fn hz(preempted_at: &[u64]) -> Option<u32> {
 pub fn phase(preempted_at: &[u64], tick_ns: u64) -> Option<u64> {
     let tick_ns = tick_ns.max(1);
     let (begin, share) = densest(preempted_at, tick_ns);
-    (preempted_at.len() >= FEW && share >= SHARE).then_some(begin)
+    is_enough(preempted_at, share).then_some(begin)
+}
+
+fn is_enough(preempted_at: &[u64], share: f64) -> bool {
+    let n = preempted_at.len();
+    n >= FEW && share >= if n < 2 * FEW { SHARE_OF_FEW } else { SHARE }
 }
 
 fn length(hz: u32) -> u64 {

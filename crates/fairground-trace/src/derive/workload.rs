@@ -18,6 +18,8 @@ use super::cause::{Causes, Timer};
 use super::log::{Block, Logs, Step};
 use super::pins::is_stopper;
 use super::process::Processes;
+use super::tick::Tick;
+use super::yields::Yields;
 use crate::event::Names;
 use crate::walk::{ThreadId, Waker};
 
@@ -38,6 +40,8 @@ pub struct Derived {
     pub demand_ns: Vec<u64>,
     /// From the start of the simulation to that of the recording.
     pub lead_ns: u64,
+    /// The mask of who is let go, which is all CPUs of the machine.
+    pub free: Option<u32>,
     /// What was left out or stands for something else, for people.
     pub notes: Vec<String>,
 }
@@ -49,9 +53,12 @@ impl Derived {
         self.lead_ns + SETTLED_NS
     }
 
-    /// Fits it to a machine of fewer CPUs than the recorded one: affinities lose those that are not
-    /// there, and who has none left may run anywhere, as when CPUs are taken offline.
-    pub fn shrink(&mut self, cpus: u32) {
+    /// Fits it to a machine of so many CPUs: affinities lose those that are not there, and who has
+    /// none left may run anywhere, as when CPUs are taken offline.
+    pub fn fit(&mut self, cpus: u32) {
+        if let Some(free) = self.free {
+            self.workload.masks[free as usize] = (0..cpus).collect();
+        }
         let mut free = Vec::new();
         for (mask, allowed) in (0..).zip(&mut self.workload.masks) {
             allowed.retain(|cpu| *cpu < cpus);
@@ -104,12 +111,16 @@ pub struct Source<'a> {
     pub pins: &'a [Option<u32>],
     /// The CPU on which each thread id was first heard of.
     pub places: &'a FxHashMap<u32, u32>,
+    /// CPUs of the recording.
+    pub cpus: u32,
     /// CPUs whose switches are recorded, if there are others.
     pub recorded: Option<&'a [u32]>,
     /// What the trace does not say.
     pub attributes: &'a Attributes,
     /// Length of a tick.
     pub tick_ns: u64,
+    /// When ticks fall, if that shows.
+    pub tick: Option<Tick>,
 }
 
 /// The end of a program: a sleep beyond the end of any run.
@@ -167,6 +178,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
             ops: vec![0; n],
             demand_ns: vec![0; n],
             lead_ns: lead,
+            free: None,
             notes: Vec::new(),
         },
         template: vec![None; n],
@@ -202,6 +214,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
         let note = format!("{} real-time threads run as nice -20", b.real_time);
         b.out.notes.push(note);
     }
+    b.out.fit(from.cpus);
     b.out.workload.validate()?;
     Ok(b.out)
 }
@@ -210,7 +223,8 @@ impl Builder<'_> {
     /// Stoppers are the machine's own, and a thread that did nothing is not needed.
     fn is_used(&self, thread: ThreadId) -> bool {
         let log = &self.from.logs.logs[thread];
-        !log.steps.is_empty() && !is_stopper(&self.name(thread))
+        let does = |step: &Step| !matches!(step, Step::Left(_) | Step::Moved);
+        log.steps.iter().any(does) && !is_stopper(&self.name(thread))
     }
 
     fn name(&self, thread: ThreadId) -> String {
@@ -366,10 +380,42 @@ impl Builder<'_> {
         i128::from(self.from.logs.span.0) - i128::from(self.out.lead_ns - self.out.lead_ns / 2)
     }
 
+    /// The mask to which a thread is let go where it is first seen on a second CPU: it was bound to
+    /// the first one, and the second is none of those.
+    fn let_go(&mut self, thread: ThreadId, template: u32) -> Option<u32> {
+        let bound = self.out.workload.templates[template as usize].affinity?;
+        let mask = &self.out.workload.masks[bound as usize];
+        let &[first, second, ..] = &self.from.logs.logs[thread].ran_on[..] else {
+            return None;
+        };
+        if !mask.contains(&first) || mask.contains(&second) {
+            return None;
+        }
+        let masks = &mut self.out.workload.masks;
+        Some(*self.out.free.get_or_insert_with(|| {
+            masks.push(Vec::new());
+            masks.len() as u32 - 1
+        }))
+    }
+
+    /// When a thread gives up its CPU by itself. At the ends of quota, nobody comes either.
+    fn yields(&self, thread: ThreadId) -> Yields {
+        if self.from.attributes.cgroups.iter().any(|g| g.max.is_some()) {
+            return Yields::None;
+        }
+        Yields::of(
+            &self.from.logs.logs[thread],
+            self.from.tick,
+            self.from.tick_ns,
+        )
+    }
+
     fn program(&mut self, thread: ThreadId) {
         let Some(template) = self.template[thread] else {
             return;
         };
+        let let_go = self.let_go(thread, template);
+        let yields = self.yields(thread);
         let logs = self.from.logs;
         let log = &logs.logs[thread];
         let trim = |of: &[u64]| of.get(thread).copied().unwrap_or(0);
@@ -416,6 +462,16 @@ impl Builder<'_> {
                 Step::Released(by) => {
                     if self.is_partner(by, thread) {
                         push(&mut run, Some(Op::SemWait(thread as u32)));
+                    }
+                }
+                Step::Left(at) => {
+                    if yields.is_at(at) {
+                        push(&mut run, Some(Op::Yield));
+                    }
+                }
+                Step::Moved => {
+                    if let Some(mask) = let_go {
+                        push(&mut run, Some(Op::SetAffinity(mask)));
                     }
                 }
                 Step::Block(block) => {

@@ -6,6 +6,11 @@ use fairground::place::Lock;
 use fairground_sim::costs::KERNEL_OPS;
 use fairground_sim::samples::{GroupState, Wait, Waited};
 
+/// Counters of groups have a value so often, ns: a hundredth of a usual period.
+pub const GROUPS_EVERY_NS: u64 = 1_000_000;
+/// Waits that are shown as slices, ns: longer than any line needs that nobody else wants.
+pub const WAITS_FROM_NS: u64 = 500;
+
 /// A track of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterTrack {
@@ -79,6 +84,29 @@ impl Extras {
         extras.slices = slices(paths, waits);
         extras
     }
+
+    /// Leaves out what was before `from_ns` and makes all times later by `by_ns`.
+    pub fn shift(&mut self, from_ns: u64, by_ns: i64) {
+        let later = |at: u64| at.saturating_add_signed(by_ns);
+        for track in &mut self.counters {
+            // What a counter had when it begins is what it had last.
+            let first = track
+                .points
+                .iter()
+                .rposition(|p| p.0 <= from_ns)
+                .unwrap_or(0);
+            track.points.drain(..first);
+            for point in &mut track.points {
+                point.0 = later(point.0.max(from_ns));
+            }
+        }
+        for track in &mut self.slices {
+            track.slices.retain(|s| s.0 >= from_ns);
+            for slice in &mut track.slices {
+                (slice.0, slice.1) = (later(slice.0), later(slice.1));
+            }
+        }
+    }
 }
 
 fn slices(paths: &[String], waits: &[Wait]) -> Vec<SliceTrack> {
@@ -106,4 +134,29 @@ fn slices(paths: &[String], waits: &[Wait]) -> Vec<SliceTrack> {
         slices,
     };
     by_cpu.into_iter().map(track).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_keeps_the_value_that_it_began_with() {
+        let counter = CounterTrack {
+            parent: 1,
+            name: "quota left",
+            unit: "ns",
+            points: vec![(0, 5), (10, 6), (30, 7)],
+        };
+        let slices = vec![(5, 6, "a".to_string()), (25, 26, "b".to_string())];
+        let name = "CPU 0 waits".to_string();
+        let mut extras = Extras {
+            parents: Vec::new(),
+            counters: vec![counter],
+            slices: vec![SliceTrack { name, slices }],
+        };
+        extras.shift(20, 100);
+        assert_eq!(extras.counters[0].points, [(120, 6), (130, 7)]);
+        assert_eq!(extras.slices[0].slices, [(125, 126, "b".to_string())]);
+    }
 }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `text` | the layout of `perf script` |
 //! | `table` | JSON lines and CSV |
-//! | `perfetto`, `proto` | Perfetto's protobuf |
+//! | `perfetto`, `wire` | Perfetto's protobuf |
 //! | `shown` | names of threads |
 //! | `load` | how many threads want each CPU |
 //! | `extras` | what a simulated run knows beyond tracepoints |
@@ -12,15 +12,15 @@
 mod extras;
 mod load;
 mod perfetto;
-mod proto;
 mod shown;
 mod table;
 mod text;
+mod wire;
 
 use std::io::{self, Write};
 use std::path::Path;
 
-pub use extras::{CounterTrack, Extras, SliceTrack};
+pub use extras::{CounterTrack, Extras, GROUPS_EVERY_NS, SliceTrack, WAITS_FROM_NS};
 
 use crate::recording::Recording;
 

@@ -1,92 +1,96 @@
-//! Perfetto: ftrace events of each CPU, names, and a counter track of the load of each CPU.
+//! Perfetto: ftrace events of each CPU, names, and a counter track of the load of each CPU. The
+//! numbers of fields are those of `perfetto_trace.proto`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use prost::Message;
-
 use super::extras::Extras;
 use super::load;
-use super::proto::{
-    Bundle, Counter, Exit, Fork, FtraceEvent, Migrate, Packet, Process, ProcessTree, Switch,
-    Thread, TrackDescriptor, TrackEvent, Wake,
-};
-use crate::event::{Event, Kind, Names, State};
+use super::shown::Shown;
+use super::wire::Wire;
+use crate::event::{Event, Kind, State};
 use crate::recording::Recording;
 
-/// Events of one CPU in a packet.
-const BUNDLE: usize = 512;
+/// So many bytes of events of one CPU go into a packet.
+const BUNDLE: usize = 32 << 10;
 /// All packets are of one writer.
 const SEQUENCE: u32 = 1;
-/// Field `packet` of the file's message, as its key on the wire.
-const PACKET_KEY: u8 = 1 << 3 | 2;
-/// `TrackEvent.TYPE_COUNTER`.
-const COUNTER: i32 = 4;
+/// Field `packet` of the file.
+const PACKET: u32 = 1;
 /// `SEQ_INCREMENTAL_STATE_CLEARED`: nothing before this packet is needed.
 const CLEARED: u32 = 1;
-/// `TrackEvent.TYPE_SLICE_BEGIN` and `_END`.
-const SLICE_BEGIN: i32 = 1;
-const SLICE_END: i32 = 2;
+/// `TrackEvent.Type`.
+const SLICE_BEGIN: u32 = 1;
+const SLICE_END: u32 = 2;
+const COUNTER: u32 = 4;
 /// Tracks have numbers from here on: loads of CPUs, groups, their counters, waits.
 const TRACKS: u64 = 1 << 32;
 const PARENTS: u64 = 2 << 32;
 const COUNTERS: u64 = 3 << 32;
 const SLICES: u64 = 4 << 32;
 
+/// Fields of `TracePacket`.
+mod packet {
+    pub const FTRACE_EVENTS: u32 = 1;
+    pub const PROCESS_TREE: u32 = 2;
+    pub const TIMESTAMP: u32 = 8;
+    pub const SEQUENCE_ID: u32 = 10;
+    pub const TRACK_EVENT: u32 = 11;
+    pub const SEQUENCE_FLAGS: u32 = 13;
+    pub const TRACK_DESCRIPTOR: u32 = 60;
+}
+
+/// Fields of `FtraceEvent`: the time, the thread, and one for each tracepoint.
+mod ftrace {
+    pub const TIMESTAMP: u32 = 1;
+    pub const PID: u32 = 2;
+    pub const SWITCH: u32 = 4;
+    pub const WAKEUP: u32 = 17;
+    pub const WAKING: u32 = 20;
+    pub const WAKEUP_NEW: u32 = 114;
+    pub const EXIT: u32 = 238;
+    pub const FORK: u32 = 239;
+    pub const MIGRATE: u32 = 491;
+}
+
 pub fn write(recording: &Recording, extras: &Extras, out: &mut impl Write) -> io::Result<()> {
     let mut packets = Packets {
         out,
-        buffer: Vec::new(),
+        buffer: Wire::default(),
     };
-    packets.put(Packet {
-        process_tree: Some(tree(recording)),
-        sequence_flags: Some(CLEARED),
-        ..Packet::default()
+    packets.put(|p| {
+        p.message(packet::PROCESS_TREE, |tree| processes(recording, tree));
+        p.number(packet::SEQUENCE_FLAGS, CLEARED);
     })?;
-    let mut waiting: Vec<Vec<FtraceEvent>> = vec![Vec::new(); recording.cpus as usize];
+    let shown = Shown::new(recording);
+    let mut waiting: Vec<Wire> = Vec::new();
+    waiting.resize_with(recording.cpus as usize, Wire::default);
     for event in &recording.events {
-        let cpu = event.cpu as usize;
-        waiting[cpu].push(one(event, &recording.names));
-        if waiting[cpu].len() >= BUNDLE {
-            packets.bundle(event.cpu, std::mem::take(&mut waiting[cpu]))?;
+        let bundle = &mut waiting[event.cpu as usize];
+        bundle.message(2, |to| one(event, &shown, to));
+        if bundle.0.len() >= BUNDLE {
+            packets.bundle(event.cpu, &bundle.0)?;
+            bundle.0.clear();
         }
     }
-    for (cpu, events) in (0..).zip(waiting) {
-        if !events.is_empty() {
-            packets.bundle(cpu, events)?;
+    for (cpu, bundle) in (0..).zip(&waiting) {
+        if !bundle.0.is_empty() {
+            packets.bundle(cpu, &bundle.0)?;
         }
     }
     for cpu in 0..recording.cpus {
-        let track = TrackDescriptor {
-            uuid: Some(TRACKS + u64::from(cpu)),
-            name: Some(format!("CPU {cpu} running and runnable")),
-            counter: Some(Counter::default()),
-            ..TrackDescriptor::default()
-        };
-        packets.put(Packet {
-            track_descriptor: Some(track),
-            ..Packet::default()
-        })?;
+        let name = format!("CPU {cpu} running and runnable");
+        packets.track(TRACKS + u64::from(cpu), &name, None, Some(""))?;
     }
     for (at, cpu, count) in load::changes(recording) {
-        let value = TrackEvent {
-            r#type: Some(COUNTER),
-            track_uuid: Some(TRACKS + u64::from(cpu)),
-            counter_value: Some(count.into()),
-            ..TrackEvent::default()
-        };
-        packets.put(Packet {
-            timestamp: Some(at),
-            track_event: Some(value),
-            ..Packet::default()
-        })?;
+        packets.value(at, TRACKS + u64::from(cpu), count.into())?;
     }
     packets.extras(extras)
 }
 
 struct Packets<'a, W> {
     out: &'a mut W,
-    buffer: Vec<u8>,
+    buffer: Wire,
 }
 
 impl<W: Write> Packets<'_, W> {
@@ -99,90 +103,93 @@ impl<W: Write> Packets<'_, W> {
         }
         for (number, track) in (0..).zip(&extras.counters) {
             let (uuid, parent) = (COUNTERS + number, PARENTS + track.parent as u64);
-            let counter = Counter {
-                unit_name: Some(track.unit.into()),
-            };
-            self.track(uuid, track.name, Some(parent), Some(counter))?;
+            self.track(uuid, track.name, Some(parent), Some(track.unit))?;
             for (at, value) in &track.points {
-                let value = TrackEvent {
-                    r#type: Some(COUNTER),
-                    track_uuid: Some(uuid),
-                    counter_value: Some(*value),
-                    ..TrackEvent::default()
-                };
-                self.event(*at, value)?;
+                self.value(*at, uuid, *value)?;
             }
         }
         for (number, track) in (0..).zip(&extras.slices) {
             let uuid = SLICES + number;
             self.track(uuid, &track.name, None, None)?;
             for (from, to, name) in &track.slices {
-                let edge = |kind: i32, name: Option<String>| TrackEvent {
-                    r#type: Some(kind),
-                    track_uuid: Some(uuid),
-                    name,
-                    ..TrackEvent::default()
-                };
-                self.event(*from, edge(SLICE_BEGIN, Some(name.clone())))?;
-                self.event(*to, edge(SLICE_END, None))?;
+                self.event(*from, uuid, SLICE_BEGIN, |e| e.text(23, name))?;
+                self.event(*to, uuid, SLICE_END, |_| {})?;
             }
         }
         Ok(())
     }
 
+    /// A track; a counter has a unit, which may be empty.
     fn track(
         &mut self,
         uuid: u64,
         name: &str,
-        parent_uuid: Option<u64>,
-        counter: Option<Counter>,
+        parent: Option<u64>,
+        unit: Option<&str>,
     ) -> io::Result<()> {
-        let track = TrackDescriptor {
-            uuid: Some(uuid),
-            name: Some(name.into()),
-            parent_uuid,
-            counter,
-        };
-        self.put(Packet {
-            track_descriptor: Some(track),
-            ..Packet::default()
+        self.put(|p| {
+            p.message(packet::TRACK_DESCRIPTOR, |track| {
+                track.number(1, uuid);
+                track.text(2, name);
+                if let Some(parent) = parent {
+                    track.number(5, parent);
+                }
+                if let Some(unit) = unit {
+                    track.message(8, |counter| {
+                        if !unit.is_empty() {
+                            counter.text(6, unit);
+                        }
+                    });
+                }
+            });
         })
     }
 
-    fn event(&mut self, at: u64, event: TrackEvent) -> io::Result<()> {
-        self.put(Packet {
-            timestamp: Some(at),
-            track_event: Some(event),
-            ..Packet::default()
+    fn value(&mut self, at: u64, track: u64, value: i64) -> io::Result<()> {
+        self.event(at, track, COUNTER, |e| e.signed(30, value))
+    }
+
+    fn event(
+        &mut self,
+        at: u64,
+        track: u64,
+        kind: u32,
+        more: impl FnOnce(&mut Wire),
+    ) -> io::Result<()> {
+        self.put(|p| {
+            p.number(packet::TIMESTAMP, at);
+            p.message(packet::TRACK_EVENT, |event| {
+                event.number(9, kind);
+                event.number(11, track);
+                more(event);
+            });
         })
     }
 
-    fn put(&mut self, mut packet: Packet) -> io::Result<()> {
-        packet.trusted_packet_sequence_id = Some(SEQUENCE);
-        self.buffer.clear();
-        self.buffer.push(PACKET_KEY);
-        packet.encode_length_delimited(&mut self.buffer)?;
-        self.out.write_all(&self.buffer)
+    fn bundle(&mut self, cpu: u32, events: &[u8]) -> io::Result<()> {
+        self.put(|p| {
+            p.message(packet::FTRACE_EVENTS, |bundle| {
+                bundle.number(1, cpu);
+                bundle.0.extend_from_slice(events);
+            });
+        })
     }
 
-    fn bundle(&mut self, cpu: u32, event: Vec<FtraceEvent>) -> io::Result<()> {
-        let bundle = Bundle {
-            cpu: Some(cpu),
-            event,
-        };
-        self.put(Packet {
-            ftrace_events: Some(bundle),
-            ..Packet::default()
-        })
+    fn put(&mut self, fill: impl FnOnce(&mut Wire)) -> io::Result<()> {
+        self.buffer.0.clear();
+        self.buffer.message(PACKET, |p| {
+            fill(p);
+            p.number(packet::SEQUENCE_ID, SEQUENCE);
+        });
+        self.out.write_all(&self.buffer.0)
     }
 }
 
 /// Threads and their processes; where these are not recorded, one for all threads of a name.
-fn tree(recording: &Recording) -> ProcessTree {
+fn processes(recording: &Recording, tree: &mut Wire) {
     let names = &recording.names;
     let mut first_of: BTreeMap<String, u32> = BTreeMap::new();
     let mut processes: BTreeMap<u32, String> = BTreeMap::new();
-    let mut tree = ProcessTree::default();
     for (tid, name) in names.all() {
         let known = names.process(tid);
         let process = known.unwrap_or_else(|| *first_of.entry(name.clone()).or_insert(tid));
@@ -190,104 +197,80 @@ fn tree(recording: &Recording) -> ProcessTree {
             Some(process) => names.get(process),
             None => name.clone(),
         });
-        tree.threads.push(Thread {
-            tid: Some(tid as i32),
-            name: Some(name),
-            tgid: Some(process as i32),
+        tree.message(2, |thread| {
+            thread.number(1, tid);
+            thread.text(2, &name);
+            thread.number(3, process);
         });
     }
-    let process = |(pid, name): (u32, String)| Process {
-        pid: Some(pid as i32),
-        cmdline: vec![name],
-    };
-    tree.processes = processes.into_iter().map(process).collect();
-    tree
+    for (pid, name) in processes {
+        tree.message(1, |process| {
+            process.number(1, pid);
+            process.text(3, &name);
+        });
+    }
 }
 
-fn one(event: &Event, names: &Names) -> FtraceEvent {
-    let comm = |tid: u32| {
-        Some(match tid {
-            0 => format!("swapper/{}", event.cpu),
-            tid => names.get(tid),
-        })
-    };
-    let id = |tid: u32| Some(tid as i32);
-    let mut to = FtraceEvent {
-        timestamp: Some(event.at_ns),
-        pid: Some(event.tid),
-        ..FtraceEvent::default()
-    };
-    let wake = |tid: u32, prio: i16, cpu: u32| {
-        Some(Wake {
-            comm: comm(tid),
-            pid: id(tid),
-            prio: Some(prio.into()),
-            success: Some(1),
-            target_cpu: Some(cpu as i32),
-        })
+fn one(event: &Event, shown: &Shown, to: &mut Wire) {
+    let comm = |tid: u32| shown.comm(tid, event.cpu);
+    to.number(ftrace::TIMESTAMP, event.at_ns);
+    to.number(ftrace::PID, event.tid);
+    let wake = |to: &mut Wire, field: u32, tid: u32, prio: i16, cpu: u32| {
+        to.message(field, |w| {
+            w.text(1, comm(tid));
+            w.number(2, tid);
+            w.signed(3, prio);
+            w.number(4, 1_u32);
+            w.number(5, cpu);
+        });
     };
     match event.kind {
-        Kind::Switch { .. } => to.sched_switch = switch(event.kind, &comm),
-        Kind::Waking { tid, prio, cpu } => to.sched_waking = wake(tid, prio, cpu),
-        Kind::Wakeup { tid, prio, cpu } => to.sched_wakeup = wake(tid, prio, cpu),
-        Kind::WakeupNew { tid, prio, cpu } => to.sched_wakeup_new = wake(tid, prio, cpu),
+        Kind::Switch {
+            prev,
+            prev_prio,
+            state,
+            next,
+            next_prio,
+        } => to.message(ftrace::SWITCH, |s| {
+            s.text(1, comm(prev));
+            s.number(2, prev);
+            s.signed(3, prev_prio);
+            s.number(4, bits(state));
+            s.text(5, comm(next));
+            s.number(6, next);
+            s.signed(7, next_prio);
+        }),
+        Kind::Waking { tid, prio, cpu } => wake(to, ftrace::WAKING, tid, prio, cpu),
+        Kind::Wakeup { tid, prio, cpu } => wake(to, ftrace::WAKEUP, tid, prio, cpu),
+        Kind::WakeupNew { tid, prio, cpu } => wake(to, ftrace::WAKEUP_NEW, tid, prio, cpu),
         Kind::Migrate {
             tid,
             from,
             to: dest,
-        } => {
-            to.sched_migrate_task = Some(Migrate {
-                comm: comm(tid),
-                pid: id(tid),
-                prio: Some(120),
-                orig_cpu: id(from),
-                dest_cpu: id(dest),
-            });
-        }
-        Kind::Fork { parent, child } => {
-            to.sched_process_fork = Some(Fork {
-                parent_comm: comm(parent),
-                parent_pid: id(parent),
-                child_comm: comm(child),
-                child_pid: id(child),
-            });
-        }
-        Kind::Exit { tid } => {
-            to.sched_process_exit = Some(Exit {
-                comm: comm(tid),
-                pid: id(tid),
-                tgid: id(tid),
-                prio: Some(120),
-            });
-        }
+        } => to.message(ftrace::MIGRATE, |m| {
+            m.text(1, comm(tid));
+            m.number(2, tid);
+            m.number(3, 120_u32);
+            m.number(4, from);
+            m.number(5, dest);
+        }),
+        Kind::Fork { parent, child } => to.message(ftrace::FORK, |f| {
+            f.text(1, comm(parent));
+            f.number(2, parent);
+            f.text(3, comm(child));
+            f.number(4, child);
+        }),
+        Kind::Exit { tid } => to.message(ftrace::EXIT, |e| {
+            e.text(1, comm(tid));
+            e.number(2, tid);
+            e.number(3, shown.thread(tid).process.unwrap_or(tid));
+            e.number(4, 120_u32);
+        }),
     }
-    to
-}
-
-fn switch(kind: Kind, comm: &dyn Fn(u32) -> Option<String>) -> Option<Switch> {
-    let Kind::Switch {
-        prev,
-        prev_prio,
-        state,
-        next,
-        next_prio,
-    } = kind
-    else {
-        return None;
-    };
-    Some(Switch {
-        prev_comm: comm(prev),
-        prev_pid: Some(prev as i32),
-        prev_prio: Some(prev_prio.into()),
-        prev_state: Some(bits(state)),
-        next_comm: comm(next),
-        next_pid: Some(next as i32),
-        next_prio: Some(next_prio.into()),
-    })
 }
 
 /// The kernel's bits of a state (`TASK_STATE_TO_CHAR_STR`).
-fn bits(state: State) -> i64 {
+fn bits(state: State) -> u64 {
     match state {
         State::Runnable => 0,
         State::Dead => 0x10,

@@ -1,0 +1,84 @@
+//! A replay for other tools: on the clock of the recording, so that both can be looked at side by
+//! side, with what a simulated run knows beyond tracepoints.
+
+use fairground_sim::exact::Exact;
+use fairground_sim::moment::{self, Moment};
+
+use super::{Place, Prepared, Replay};
+use crate::derive::Attributes;
+use crate::derive::attributes::RunWords;
+use crate::export::{Extras, GROUPS_EVERY_NS, WAITS_FROM_NS};
+use crate::recording::Recording;
+use crate::simulated;
+
+impl Replay<'_> {
+    /// Runs it at `place` and has all of that run.
+    ///
+    /// # Errors
+    /// As [`Replay::run_with`].
+    pub fn exported(
+        &self,
+        place: &Place,
+        with: &Attributes,
+        seed: u64,
+    ) -> Result<(Recording, Extras), String> {
+        let prepared = self.prepared(place, with)?;
+        let setup = prepared.setup(place, seed);
+        let exact = Exact {
+            stacks: false,
+            groups_every_ns: GROUPS_EVERY_NS,
+            waits_from_ns: Some(WAITS_FROM_NS),
+            ..prepared.exact.clone()
+        };
+        let traced = self.traced(&setup, &exact)?;
+        let who = self.identities(&prepared.derived, &traced.templates);
+        let cpus = place.machine.topology.nr_cpus() as u32;
+        let mut recording = simulated::recording(&traced.outcome.trace, cpus, &who);
+        let groups = prepared.derived.workload.cgroups.iter();
+        let paths: Vec<String> = groups.map(|g| g.path.clone()).collect();
+        let mut extras = Extras::new(&paths, &traced.groups, &traced.waits);
+        let known = Attributes::of_tasks(&setup, tasks(&who, &traced.templates));
+        if with.run.is_some() {
+            // It begins as the run began, at the same time.
+            let run = Some(RunWords::of(&setup));
+            recording.said = Attributes { run, ..known }.text();
+            return Ok((recording, extras));
+        }
+        recording.said = known.text();
+        let lead = prepared.derived.lead_ns;
+        let later = self.recording.span().0 as i64 - lead as i64;
+        recording.shift(lead, later);
+        extras.shift(lead, later);
+        Ok((recording, extras))
+    }
+
+    /// The kernel's own files at a moment of the replay, `at_ns` after the recording's start.
+    ///
+    /// # Errors
+    /// As [`Replay::run_with`].
+    pub fn moment(
+        &self,
+        place: &Place,
+        with: &Attributes,
+        seed: u64,
+        at_ns: u64,
+    ) -> Result<Moment, String> {
+        let prepared: Prepared = self.prepared(place, with)?;
+        let name = |_, template: u32| {
+            let who = self.identities(&prepared.derived, &[template]);
+            let who = who.into_iter().next();
+            who.map_or(("?".to_string(), 0), |w| (w.comm, w.tid))
+        };
+        let at_ns = at_ns.saturating_add(prepared.derived.lead_ns);
+        let setup = prepared.setup(place, seed);
+        moment::at(&setup, &prepared.exact, at_ns, &name).map_err(|e| e.to_string())
+    }
+}
+
+/// Thread id and template of each task.
+fn tasks<'a>(
+    who: &'a [simulated::Identity],
+    templates: &'a [u32],
+) -> impl Iterator<Item = (u32, u32)> + 'a {
+    who.iter().map(|w| w.tid).zip(templates.iter().copied())
+}
