@@ -19,7 +19,12 @@ const CASE: &str = "FAIRGROUND_TRACE_CASE";
 const TIMES: usize = 3;
 
 /// Name, and whether the whole file is held in memory.
-const READ: [(&str, bool); 3] = [("big.txt", false), ("big.dat", true), ("big.data", true)];
+const READ: [(&str, bool); 4] = [
+    ("big.txt", false),
+    ("big.dat", true),
+    ("big.data", true),
+    ("big-z.data", true),
+];
 const WRITE: [&str; 4] = ["out.txt", "out.pftrace", "out.jsonl", "out.csv"];
 
 fn main() {
@@ -53,7 +58,9 @@ fn make() {
     let (had, span) = of(big::trace_dat(1, 1, 0));
     std::fs::write(tmp("big.dat"), big::trace_dat(EVENTS, had, span)).expect("room");
     let (had, span) = of(big::perf_data(1, 1, 0));
-    std::fs::write(tmp("big.data"), big::perf_data(EVENTS, had, span)).expect("room");
+    let data = big::perf_data(EVENTS, had, span);
+    std::fs::write(tmp("big-z.data"), big::compressed(&data)).expect("room");
+    std::fs::write(tmp("big.data"), data).expect("room");
 }
 
 fn read(path: &Path, held: bool) {
@@ -70,7 +77,14 @@ fn read(path: &Path, held: bool) {
     let file = std::fs::metadata(path).map_or(0, |m| m.len());
     let file = if held { file as f64 / MIB } else { 0.0 };
     told(
-        &format!("read {format}"),
+        &format!(
+            "read {format}{}",
+            if path.ends_with("big-z.data") {
+                " -z"
+            } else {
+                ""
+            }
+        ),
         events,
         best,
         peak_mib().map(|peak| peak - file),

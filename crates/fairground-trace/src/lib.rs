@@ -18,6 +18,7 @@ pub mod measure;
 pub mod open;
 pub mod perf_data;
 mod perf_pipe;
+mod perf_sample;
 pub mod raw;
 pub mod recording;
 pub mod replay;

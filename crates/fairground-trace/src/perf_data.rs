@@ -10,10 +10,10 @@ use linux_perf_data::{Feature, PerfFileReader, PerfFileRecord};
 
 use crate::bytes::{Bytes, u64_of};
 use crate::error::TraceError;
-use crate::perf_pipe;
 use crate::raw::decode::Decoder;
 use crate::raw::headers::{self, Headers};
 use crate::recording::Recording;
+use crate::{perf_pipe, perf_sample};
 
 const FORMAT: &str = "perf.data";
 
@@ -79,12 +79,18 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
         if count.is_multiple_of(1 << 14) {
             progress(total.min(count * 128));
         }
+        if record.record_type == RecordType::SAMPLE {
+            match take_sample(&record, &decoder, &mut recording) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => recording.left_out.bad(|| error.to_string()),
+            }
+            continue;
+        }
         match record.parse() {
             Ok(parsed) => {
-                group(&record, &parsed, &mut recording);
-                if !take(&parsed, &decoder, &mut recording) {
-                    break;
-                }
+                group_name(&record, &mut recording);
+                take(&parsed, &mut recording);
             }
             Err(error) => recording.left_out.bad(|| error.to_string()),
         }
@@ -93,68 +99,76 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     Ok(recording)
 }
 
-/// Takes in a record; false if no more can be kept.
-fn take(record: &EventRecord<'_>, decoder: &Decoder, recording: &mut Recording) -> bool {
+/// Takes in a sample; false if no more can be kept.
+fn take_sample(
+    record: &RawEventRecord<'_>,
+    decoder: &Decoder,
+    recording: &mut Recording,
+) -> Result<bool, TraceError> {
+    let bytes = record.data.as_slice();
+    let sample = perf_sample::sample(record, &bytes, FORMAT)?;
+    let (Some(raw), Some(at_ns), Some(cpu)) = (sample.raw, sample.at_ns, sample.cpu) else {
+        recording
+            .left_out
+            .other("samples without data, time or CPU");
+        return Ok(true);
+    };
+    see_process(sample.tid, sample.pid, recording);
+    group_of(record, &bytes, sample.tid, recording);
+    Ok(decoder.record(raw, cpu, at_ns, recording))
+}
+
+/// Takes in a record that is no sample.
+fn take(record: &EventRecord<'_>, recording: &mut Recording) {
     match record {
-        EventRecord::Sample(sample) => {
-            let (Some(raw), Some(at_ns), Some(cpu)) = (&sample.raw, sample.timestamp, sample.cpu)
-            else {
-                recording
-                    .left_out
-                    .other("samples without data, time or CPU");
-                return true;
-            };
-            see_process(sample.tid, sample.pid, recording);
-            decoder.record(&raw.as_slice(), cpu, at_ns, recording)
-        }
         EventRecord::Lost(lost) => {
-            recording.left_out.lost += lost.count;
-            true
+            recording.left_out.lose(lost.count);
         }
         EventRecord::Comm(comm) => {
             let tid = u32::try_from(comm.tid).unwrap_or(0);
             recording.names.see(tid, &comm.name.as_slice());
             see_process(Some(comm.tid), Some(comm.pid), recording);
-            true
         }
-        EventRecord::Fork(fork) => {
-            see_process(Some(fork.tid), Some(fork.pid), recording);
-            true
-        }
-        _ => true,
+        EventRecord::Fork(fork) => see_process(Some(fork.tid), Some(fork.pid), recording),
+        _ => {}
     }
 }
 
-/// Takes in what a record says about groups; the library leaves both to its users. The kernel
-/// writes the group of a sample behind its data, where only sizes of pages follow, and lengths of
-/// other traces, which nobody records beside tracepoints.
-fn group(raw: &RawEventRecord<'_>, parsed: &EventRecord<'_>, recording: &mut Recording) {
+/// The number at a place of a record.
+fn number(raw: &RawEventRecord<'_>, bytes: &[u8], at: usize) -> Option<u64> {
     let big = raw.parse_info.endian == Endianness::BigEndian;
-    let number = |at: Option<usize>| {
-        let bytes = raw.data.get(at?..at? + 8)?;
-        Some(u64_of(&bytes.as_slice(), big))
-    };
-    if let EventRecord::Sample(sample) = parsed {
-        let has = raw.parse_info.sample_format;
-        if !has.contains(SampleFormat::CGROUP) || has.contains(SampleFormat::AUX) {
-            return;
-        }
-        let sizes = SampleFormat::DATA_PAGE_SIZE | SampleFormat::CODE_PAGE_SIZE;
-        let behind = 8 * (1 + has.intersection(sizes).bits().count_ones() as usize);
-        let id = number(raw.data.len().checked_sub(behind));
-        if let (Some(id), Some(Ok(tid))) = (id, sample.tid.map(u32::try_from)) {
-            recording.groups.see(tid, id);
-        }
-    } else if raw.record_type == RecordType::CGROUP {
-        let path = raw.data.get(8..raw.data.len());
-        let path = path.and_then(|mut rest| rest.read_string());
-        let path = path.map(|path| String::from_utf8_lossy(&path.as_slice()).into_owned());
-        let named = number(Some(0))
-            .zip(path)
-            .is_some_and(|(id, path)| recording.groups.name(id, &path));
-        if !named {
-            recording.left_out.bad(|| "a group without a path".into());
-        }
+    bytes.get(at..)?.get(..8).map(|b| u64_of(b, big))
+}
+
+/// The group of a sample: the kernel writes it behind the data, where only sizes of pages follow, and
+/// lengths of other traces, which nobody records beside tracepoints.
+fn group_of(raw: &RawEventRecord<'_>, bytes: &[u8], tid: Option<i32>, recording: &mut Recording) {
+    let has = raw.parse_info.sample_format;
+    if !has.contains(SampleFormat::CGROUP) || has.contains(SampleFormat::AUX) {
+        return;
+    }
+    let sizes = SampleFormat::DATA_PAGE_SIZE | SampleFormat::CODE_PAGE_SIZE;
+    let behind = 8 * (1 + has.intersection(sizes).bits().count_ones() as usize);
+    let at = bytes.len().checked_sub(behind);
+    let id = at.and_then(|at| number(raw, bytes, at));
+    if let (Some(id), Some(Ok(tid))) = (id, tid.map(u32::try_from)) {
+        recording.groups.see(tid, id);
+    }
+}
+
+/// The path of a group, which the library leaves to its users.
+fn group_name(raw: &RawEventRecord<'_>, recording: &mut Recording) {
+    if raw.record_type != RecordType::CGROUP {
+        return;
+    }
+    let path = raw.data.get(8..raw.data.len());
+    let path = path.and_then(|mut rest| rest.read_string());
+    let path = path.map(|path| String::from_utf8_lossy(&path.as_slice()).into_owned());
+    let named = number(raw, &raw.data.as_slice(), 0)
+        .zip(path)
+        .is_some_and(|(id, path)| recording.groups.name(id, &path));
+    if !named {
+        recording.left_out.bad(|| "a group without a path".into());
     }
 }
 

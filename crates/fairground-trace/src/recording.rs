@@ -162,6 +162,11 @@ impl LeftOut {
         *self.other_events.entry(name.to_string()).or_default() += 1;
     }
 
+    /// Counts events that were lost; what a file says may be any number.
+    pub fn lose(&mut self, events: u64) {
+        self.lost = self.lost.saturating_add(events);
+    }
+
     /// Counts a line or record that makes no sense; `what` is asked for the first one only.
     pub fn bad(&mut self, what: impl FnOnce() -> String) {
         self.bad += 1;

@@ -88,10 +88,12 @@ pub fn trace_dat(events: usize, had: usize, span_ns: u64) -> Vec<u8> {
     file
 }
 
+/// `PERF_RECORD_FINISHED_ROUND`.
+const FINISHED_ROUND: u32 = 68;
+
 /// A perf.data with at least so many events, from one of `had` in `span_ns`.
 pub fn perf_data(events: usize, had: usize, span_ns: u64) -> Vec<u8> {
     const SAMPLE: u32 = 9;
-    const FINISHED_ROUND: u32 = 68;
     let file = data("sleeper.perf.data.xz");
     let (attr, from, size) = (u64_at(&file, 24), u64_at(&file, 40), u64_at(&file, 48));
     let (attr, from, size) = (attr as usize, from as usize, size as usize);
@@ -120,14 +122,52 @@ pub fn perf_data(events: usize, had: usize, span_ns: u64) -> Vec<u8> {
             at += length;
         }
     }
-    let grown = (out.len() - from - size) as u64;
-    put(&mut out, 48, size as u64 + grown);
-    let features: u32 = (0..4).map(|n| u64_at(&file, 72 + n * 8).count_ones()).sum();
+    ended(out, &file)
+}
+
+/// `out`, which is `file` up to the end of its records with others in their place, with the rest of
+/// `file` behind it.
+fn ended(mut out: Vec<u8>, file: &[u8]) -> Vec<u8> {
+    let (from, size) = (u64_at(file, 40) as usize, u64_at(file, 48) as usize);
+    let grown = (out.len() as u64).wrapping_sub((from + size) as u64);
+    put(&mut out, 48, (size as u64).wrapping_add(grown));
+    let features: u32 = (0..4).map(|n| u64_at(file, 72 + n * 8).count_ones()).sum();
     let table = out.len();
     out.extend_from_slice(&file[from + size..]);
     for n in 0..features as usize {
-        let offset = u64_at(&out, table + n * 16) + grown;
+        let offset = u64_at(&out, table + n * 16).wrapping_add(grown);
         put(&mut out, table + n * 16, offset);
     }
     out
+}
+
+/// The same with compressed records, as `perf record -z` writes them: what says that a round of its
+/// buffers is finished stands between them.
+pub fn compressed(file: &[u8]) -> Vec<u8> {
+    const COMPRESSED: u32 = 81;
+    const PART: usize = 60 << 10;
+    let (from, size) = (u64_at(file, 40) as usize, u64_at(file, 48) as usize);
+    let mut out = file[..from].to_vec();
+    let pack = |part: &[u8], out: &mut Vec<u8>| {
+        for part in part.chunks(PART) {
+            let mut packed = vec![0; zstd_safe::compress_bound(part.len())];
+            let n = zstd_safe::compress(&mut packed[..], part, 1).expect("room");
+            out.extend(COMPRESSED.to_le_bytes());
+            out.extend(0_u16.to_le_bytes());
+            out.extend((n as u16 + 8).to_le_bytes());
+            out.extend_from_slice(&packed[..n]);
+        }
+    };
+    let (mut begin, mut at) = (from, from);
+    while at < from + size {
+        let length = (u64_at(file, at) >> 48) as usize;
+        if u64_at(file, at) as u32 == FINISHED_ROUND {
+            pack(&file[begin..at], &mut out);
+            out.extend_from_slice(&file[at..at + length]);
+            begin = at + length;
+        }
+        at += length;
+    }
+    pack(&file[begin..at], &mut out);
+    ended(out, file)
 }

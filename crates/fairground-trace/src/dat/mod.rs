@@ -142,7 +142,7 @@ fn option(id: u16, text: &[u8], recording: &mut Recording) {
                 .lines()
                 .filter_map(|l| l.trim().strip_prefix("overrun:"));
             let lost: u64 = lost.filter_map(|n| n.trim().parse::<u64>().ok()).sum();
-            recording.left_out.lost += lost;
+            recording.left_out.lose(lost);
         }
         _ => {}
     }

@@ -111,7 +111,7 @@ fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
         return true;
     }
     let Some(head) = line::parse(text) else {
-        recording.left_out.lost += line::lost(text).unwrap_or(0);
+        recording.left_out.lose(line::lost(text).unwrap_or(0));
         if line::lost(text).is_none() && !line::is_heading(text) {
             let shown = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
             recording
