@@ -52,8 +52,8 @@ pub struct ReplayArgs {
     /// by stack); .schedstat, .debug (the kernel's files at one moment)
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
-    /// With --export FILE.schedstat or FILE.debug: when, from the recording's start [default: at the
-    /// end]
+    /// With --export FILE.schedstat or FILE.debug: when, from the recording's start [default: at
+    /// the end]
     #[arg(long, value_name = "TIME", value_parser = explain::time, requires = "export")]
     pub at: Option<u64>,
     /// Write the recording itself, as --export does a replay, to look at both

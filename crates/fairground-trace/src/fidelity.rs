@@ -60,8 +60,8 @@ pub struct Fidelity {
     pub late_latency_us: Option<Pair>,
     /// The recording's medians of the first and the second half, us: how far it is like itself.
     pub halves_us: Option<(f64, f64)>,
-    /// Between which values the recording's median lies at 95 %, us, and that of the second half: so
-    /// far few wake-ups, or two kinds of them, leave it open.
+    /// Between which values the recording's median lies at 95 %, us, and that of the second half:
+    /// so far few wake-ups, or two kinds of them, leave it open.
     pub known_us: [Option<(f64, f64)>; 2],
     /// Wake-ups of the recording whose latency is known.
     pub wakeups: usize,

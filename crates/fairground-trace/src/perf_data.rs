@@ -140,8 +140,8 @@ fn number(raw: &RawEventRecord<'_>, bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.get(..8).map(|b| u64_of(b, big))
 }
 
-/// The group of a sample: the kernel writes it behind the data, where only sizes of pages follow, and
-/// lengths of other traces, which nobody records beside tracepoints.
+/// The group of a sample: the kernel writes it behind the data, where only sizes of pages follow,
+/// and lengths of other traces, which nobody records beside tracepoints.
 fn group_of(raw: &RawEventRecord<'_>, bytes: &[u8], tid: Option<i32>, recording: &mut Recording) {
     let has = raw.parse_info.sample_format;
     if !has.contains(SampleFormat::CGROUP) || has.contains(SampleFormat::AUX) {
@@ -212,14 +212,9 @@ fn check(data: &mut [u8], recording: &mut Recording) -> Result<(), TraceError> {
     let end = offset
         .checked_add(size)
         .ok_or_else(|| bytes.damaged("a size".into()))?;
-    let cut_short = |needs: u64| TraceError::Unsupported {
-        what: format!("a perf.data that is cut short, at {len} bytes of {needs} or more,"),
-        help: "the formats of its events stand at its end; what `perf record -o -` writes has them \
-               at its beginning",
-    };
     let needs = end.saturating_add(16 * features);
     if needs > len {
-        return Err(cut_short(needs));
+        return Err(cut_short(len, needs));
     }
     let mut table = bytes.seek(end)?;
     for _ in 0..features {
@@ -228,7 +223,7 @@ fn check(data: &mut [u8], recording: &mut Recording) -> Result<(), TraceError> {
     for (at, n) in &sections {
         match at.checked_add(*n) {
             Some(end) if end <= len => {}
-            Some(end) => return Err(cut_short(end)),
+            Some(end) => return Err(cut_short(len, end)),
             None => {
                 let what = format!("a section inside the file, not {n} bytes at {at}");
                 return Err(bytes.damaged(what));
@@ -251,17 +246,31 @@ fn check(data: &mut [u8], recording: &mut Recording) -> Result<(), TraceError> {
     if whole < size {
         recording.left_out.cut = Some(damaged_end(size - whole));
         let big = bytes.big;
-        let new_end = whole.to_be_bytes();
-        let place = &mut data[48..56];
-        place.copy_from_slice(&if big { new_end } else { whole.to_le_bytes() });
-        let from = end as usize;
-        // The table of features follows the records, wherever these end.
-        data.copy_within(
-            from..from + 16 * features as usize,
-            (offset + whole) as usize,
-        );
+        end_records(data, (offset, size, whole), features, big);
     }
     Ok(())
+}
+
+/// Ends the records, of which so many bytes begin at an offset, after `whole` bytes.
+fn end_records(data: &mut [u8], (offset, size, whole): (u64, u64, u64), features: u64, big: bool) {
+    let new_end = if big {
+        whole.to_be_bytes()
+    } else {
+        whole.to_le_bytes()
+    };
+    data[48..56].copy_from_slice(&new_end);
+    // The table of features follows the records, wherever these end.
+    let from = (offset + size) as usize;
+    let table = from..from + 16 * features as usize;
+    data.copy_within(table, (offset + whole) as usize);
+}
+
+fn cut_short(len: u64, needs: u64) -> TraceError {
+    TraceError::Unsupported {
+        what: format!("a perf.data that is cut short, at {len} bytes of {needs} or more,"),
+        help: "the formats of its events stand at its end; what `perf record -o -` writes has them \
+               at its beginning",
+    }
 }
 
 /// Proves that as many events and ids are described as the section has room for

@@ -1,5 +1,5 @@
-//! A sample of a perf.data, up to its data (`perf_event_open(2)`, `PERF_RECORD_SAMPLE`): what stands
-//! before them has a size that the file says, so all of it is checked.
+//! A sample of a perf.data, up to its data (`perf_event_open(2)`, `PERF_RECORD_SAMPLE`): what
+//! stands before them has a size that the file says, so all of it is checked.
 
 use linux_perf_data::linux_perf_event_reader::{
     Endianness, RawEventRecord, ReadFormat, SampleFormat,

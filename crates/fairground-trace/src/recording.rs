@@ -27,7 +27,7 @@ pub struct Recording {
     pub left_out: LeftOut,
     /// Kind of file, for people.
     pub format: &'static str,
-    /// It has no `sched_wakeup`, and wake-ups count from `sched_waking` on, as of `perf sched record`.
+    /// It has no `sched_wakeup`, as of `perf sched record`: wake-ups count from `sched_waking` on.
     pub from_waking: bool,
     /// What events do not say, as TOML of [`crate::derive::Attributes`]: of a simulated run.
     pub said: String,

@@ -13,6 +13,7 @@
 //! | `tails` | what a wake-up takes on the recorded machine beyond the model |
 //! | `process` | which threads share an address space |
 //! | `truth` | attributes of a recorded case |
+//! | `program` | the program of one thread |
 //! | `yields` | who gives up its CPU by itself |
 //! | `workload` | a [`fairground_sim`] workload of it |
 
@@ -22,6 +23,7 @@ pub mod log;
 pub mod period;
 pub mod pins;
 pub mod process;
+mod program;
 mod run;
 pub mod tails;
 pub mod tick;

@@ -5,23 +5,20 @@
 //! wait. So causes stay causes when the machine is another one. A semaphore keeps what is posted
 //! early, and every wait has its post earlier in the recording: nothing can stand still.
 
-use fairground_sim::workload::program::{
-    Cgroup, Dur, Op, Policy, Program, TaskTemplate, Until, Workload,
-};
+use fairground_sim::workload::program::{Cgroup, Policy, Program, TaskTemplate, Until, Workload};
 
 use fairground_sim::exact::Start;
 use fairground_sim::tails::Tails;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attributes::{Attributes, PolicyWords};
-use super::cause::{Causes, Timer};
-use super::log::{Block, Logs, Step};
+use super::cause::Causes;
+use super::log::{Logs, Step};
 use super::pins::is_stopper;
 use super::process::Processes;
 use super::tick::Tick;
-use super::yields::Yields;
 use crate::event::Names;
-use crate::walk::{ThreadId, Waker};
+use crate::walk::ThreadId;
 
 /// What a recording gave.
 #[derive(Clone, Debug)]
@@ -124,7 +121,7 @@ pub struct Source<'a> {
 }
 
 /// The end of a program: a sleep beyond the end of any run.
-const NEVER_NS: u64 = 1 << 50;
+pub(super) const NEVER_NS: u64 = 1 << 50;
 /// Room before the recording in which threads come to where it finds them, and for each of them.
 const LEAD_NS: u64 = 20_000_000;
 const LEAD_EACH_NS: u64 = 100_000;
@@ -136,11 +133,11 @@ pub const LENGTHS_MAX: u64 = 3;
 /// Longest recording: the longest time that a scenario may name.
 const SPAN_MAX_NS: u64 = 1_000_000_000_000_000;
 
-struct Builder<'a> {
-    from: Source<'a>,
-    trim: &'a Trim,
-    out: Derived,
-    template: Vec<Option<u32>>,
+pub(super) struct Builder<'a> {
+    pub(super) from: Source<'a>,
+    pub(super) trim: &'a Trim,
+    pub(super) out: Derived,
+    pub(super) template: Vec<Option<u32>>,
     processes: Processes,
     real_time: u64,
 }
@@ -370,7 +367,7 @@ impl Builder<'_> {
     }
 
     /// When the thread's own time begins, on the recording's clock.
-    fn born(&self, thread: ThreadId) -> i128 {
+    pub(super) fn born(&self, thread: ThreadId) -> i128 {
         let log = &self.from.logs.logs[thread];
         if self.from.logs.threads[thread].forked || log.awake_at_start {
             let start = self.from.logs.span.0;
@@ -378,146 +375,5 @@ impl Builder<'_> {
             return if log.awake_at_start { start } else { born }.into();
         }
         i128::from(self.from.logs.span.0) - i128::from(self.out.lead_ns - self.out.lead_ns / 2)
-    }
-
-    /// The mask to which a thread is let go where it is first seen on a second CPU: it was bound to
-    /// the first one, and the second is none of those.
-    fn let_go(&mut self, thread: ThreadId, template: u32) -> Option<u32> {
-        let bound = self.out.workload.templates[template as usize].affinity?;
-        let mask = &self.out.workload.masks[bound as usize];
-        let &[first, second, ..] = &self.from.logs.logs[thread].ran_on[..] else {
-            return None;
-        };
-        if !mask.contains(&first) || mask.contains(&second) {
-            return None;
-        }
-        let masks = &mut self.out.workload.masks;
-        Some(*self.out.free.get_or_insert_with(|| {
-            masks.push(Vec::new());
-            masks.len() as u32 - 1
-        }))
-    }
-
-    /// When a thread gives up its CPU by itself. At the ends of quota, nobody comes either.
-    fn yields(&self, thread: ThreadId) -> Yields {
-        if self.from.attributes.cgroups.iter().any(|g| g.max.is_some()) {
-            return Yields::None;
-        }
-        Yields::of(
-            &self.from.logs.logs[thread],
-            self.from.tick,
-            self.from.tick_ns,
-        )
-    }
-
-    fn program(&mut self, thread: ThreadId) {
-        let Some(template) = self.template[thread] else {
-            return;
-        };
-        let let_go = self.let_go(thread, template);
-        let yields = self.yields(thread);
-        let logs = self.from.logs;
-        let log = &logs.logs[thread];
-        let trim = |of: &[u64]| of.get(thread).copied().unwrap_or(0);
-        let per_op = trim(&self.trim.per_op_ns);
-        let per_run = trim(&self.trim.per_run_ppm);
-        let mut ops: Vec<Op> = Vec::with_capacity(log.steps.len() + 1);
-        let (mut run, mut owed, mut entries, mut demand) = (0_u64, 0_u64, 0_u64, 0_u64);
-        // Computing goes in before the next operation, less what that operation will cost.
-        let mut push = |run: &mut u64, op: Option<Op>| {
-            owed += per_op + (u128::from(*run) * u128::from(per_run) / 1_000_000) as u64;
-            let off = owed.min(*run);
-            owed -= off;
-            let left = std::mem::take(run) - off;
-            if left > 0 {
-                ops.push(Op::Run(Dur::Const(left)));
-                demand += left;
-            }
-            entries += 1;
-            ops.extend(op);
-        };
-        for step in &log.steps {
-            match *step {
-                Step::Run(ns) => run += ns,
-                Step::Wake {
-                    thread: wakee,
-                    perhaps,
-                    at,
-                } => {
-                    let timer = perhaps && self.from.causes[wakee].is_timer(at);
-                    if !timer && self.template[wakee].is_some() {
-                        push(&mut run, Some(Op::SemPost(wakee as u32)));
-                    }
-                }
-                Step::Fork(child) => {
-                    if let Some(template) = self.template[child] {
-                        push(&mut run, Some(Op::Fork { template }));
-                    }
-                }
-                Step::Release(other) => {
-                    if self.is_partner(thread, other) {
-                        push(&mut run, Some(Op::SemPost(other as u32)));
-                    }
-                }
-                Step::Released(by) => {
-                    if self.is_partner(by, thread) {
-                        push(&mut run, Some(Op::SemWait(thread as u32)));
-                    }
-                }
-                Step::Left(at) => {
-                    if yields.is_at(at) {
-                        push(&mut run, Some(Op::Yield));
-                    }
-                }
-                Step::Moved => {
-                    if let Some(mask) = let_go {
-                        push(&mut run, Some(Op::SetAffinity(mask)));
-                    }
-                }
-                Step::Block(block) => {
-                    let op = self.wait(thread, block);
-                    push(&mut run, Some(op));
-                }
-            }
-        }
-        let last = (!log.exited).then_some(Op::SleepUntil(NEVER_NS));
-        push(&mut run, last);
-        self.out.ops[thread] = entries;
-        self.out.demand_ns[thread] = demand;
-        self.out.workload.programs[template as usize].ops = ops;
-    }
-
-    fn is_partner(&self, thread: ThreadId, released: ThreadId) -> bool {
-        let both = self.template[thread].is_some() && self.template[released].is_some();
-        both && self.from.partners.contains(&(thread, released))
-    }
-
-    /// The operation that a sleep becomes.
-    fn wait(&self, thread: ThreadId, block: Block) -> Op {
-        let Some((at, by)) = block.woken else {
-            return Op::SleepUntil(NEVER_NS);
-        };
-        let causes = self.from.causes[thread];
-        let waker = match by {
-            Waker::Thread(waker) => Some(waker),
-            Waker::Perhaps(waker) if !causes.is_timer(at) => Some(waker),
-            _ => None,
-        };
-        if waker.is_some_and(|w| self.template[w].is_some()) {
-            return Op::SemWait(thread as u32);
-        }
-        // What was asleep at the start has slept since nobody knows when: only its end counts.
-        let first = block.from == self.from.logs.span.0;
-        match causes.timer {
-            Timer::AfterSleep if !first && !causes.is_tick(at) => {
-                let ns = (at - block.from).saturating_sub(self.trim.sleep_ns);
-                Op::Sleep(Dur::Const(ns.max(1)))
-            }
-            _ => {
-                let since_born = i128::from(at) - self.born(thread);
-                let ns = u64::try_from(since_born).unwrap_or(0);
-                Op::SleepUntil(ns.saturating_sub(self.trim.time_ns))
-            }
-        }
     }
 }

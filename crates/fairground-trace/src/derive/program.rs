@@ -1,0 +1,141 @@
+//! The program of one thread from its log. Times are in nanoseconds.
+
+use fairground_sim::workload::program::{Dur, Op};
+
+use super::cause::Timer;
+use super::log::{Block, Step};
+use super::workload::{Builder, NEVER_NS};
+use super::yields::Yields;
+use crate::walk::{ThreadId, Waker};
+
+impl Builder<'_> {
+    /// The mask to which a thread is let go where it is first seen on a second CPU: it was bound to
+    /// the first one, and the second is none of those.
+    fn let_go(&mut self, thread: ThreadId, template: u32) -> Option<u32> {
+        let bound = self.out.workload.templates[template as usize].affinity?;
+        let mask = &self.out.workload.masks[bound as usize];
+        let &[first, second, ..] = &self.from.logs.logs[thread].ran_on[..] else {
+            return None;
+        };
+        if !mask.contains(&first) || mask.contains(&second) {
+            return None;
+        }
+        let masks = &mut self.out.workload.masks;
+        Some(*self.out.free.get_or_insert_with(|| {
+            masks.push(Vec::new());
+            masks.len() as u32 - 1
+        }))
+    }
+
+    /// When a thread gives up its CPU by itself. At the ends of quota, nobody comes either.
+    fn yields(&self, thread: ThreadId) -> Yields {
+        if self.from.attributes.cgroups.iter().any(|g| g.max.is_some()) {
+            return Yields::None;
+        }
+        Yields::of(
+            &self.from.logs.logs[thread],
+            self.from.tick,
+            self.from.tick_ns,
+        )
+    }
+
+    pub(super) fn program(&mut self, thread: ThreadId) {
+        let Some(template) = self.template[thread] else {
+            return;
+        };
+        let let_go = self.let_go(thread, template);
+        let yields = self.yields(thread);
+        let logs = self.from.logs;
+        let log = &logs.logs[thread];
+        let trim = |of: &[u64]| of.get(thread).copied().unwrap_or(0);
+        let per_op = trim(&self.trim.per_op_ns);
+        let per_run = trim(&self.trim.per_run_ppm);
+        let mut ops: Vec<Op> = Vec::with_capacity(log.steps.len() + 1);
+        let (mut run, mut owed, mut entries, mut demand) = (0_u64, 0_u64, 0_u64, 0_u64);
+        // Computing goes in before the next operation, less what that operation will cost.
+        let mut push = |run: &mut u64, op: Option<Op>| {
+            owed += per_op + (u128::from(*run) * u128::from(per_run) / 1_000_000) as u64;
+            let off = owed.min(*run);
+            owed -= off;
+            let left = std::mem::take(run) - off;
+            if left > 0 {
+                ops.push(Op::Run(Dur::Const(left)));
+                demand += left;
+            }
+            entries += 1;
+            ops.extend(op);
+        };
+        for step in &log.steps {
+            if let Step::Run(ns) = step {
+                run += ns;
+            } else if let Some(op) = self.op(thread, step, let_go, yields) {
+                push(&mut run, Some(op));
+            }
+        }
+        let last = (!log.exited).then_some(Op::SleepUntil(NEVER_NS));
+        push(&mut run, last);
+        self.out.ops[thread] = entries;
+        self.out.demand_ns[thread] = demand;
+        self.out.workload.programs[template as usize].ops = ops;
+    }
+
+    /// The operation that a step becomes, if it is one.
+    fn op(&self, thread: ThreadId, step: &Step, mask: Option<u32>, yields: Yields) -> Option<Op> {
+        match *step {
+            Step::Run(_) => None,
+            Step::Wake {
+                thread: wakee,
+                perhaps,
+                at,
+            } => {
+                let timer = perhaps && self.from.causes[wakee].is_timer(at);
+                let runs = !timer && self.template[wakee].is_some();
+                runs.then_some(Op::SemPost(wakee as u32))
+            }
+            Step::Fork(child) => self.template[child].map(|template| Op::Fork { template }),
+            Step::Release(other) => self
+                .is_partner(thread, other)
+                .then_some(Op::SemPost(other as u32)),
+            Step::Released(by) => self
+                .is_partner(by, thread)
+                .then_some(Op::SemWait(thread as u32)),
+            Step::Left(at) => yields.is_at(at).then_some(Op::Yield),
+            Step::Moved => mask.map(Op::SetAffinity),
+            Step::Block(block) => Some(self.wait(thread, block)),
+        }
+    }
+
+    fn is_partner(&self, thread: ThreadId, released: ThreadId) -> bool {
+        let both = self.template[thread].is_some() && self.template[released].is_some();
+        both && self.from.partners.contains(&(thread, released))
+    }
+
+    /// The operation that a sleep becomes.
+    fn wait(&self, thread: ThreadId, block: Block) -> Op {
+        let Some((at, by)) = block.woken else {
+            return Op::SleepUntil(NEVER_NS);
+        };
+        let causes = self.from.causes[thread];
+        let waker = match by {
+            Waker::Thread(waker) => Some(waker),
+            Waker::Perhaps(waker) if !causes.is_timer(at) => Some(waker),
+            _ => None,
+        };
+        if waker.is_some_and(|w| self.template[w].is_some()) {
+            return Op::SemWait(thread as u32);
+        }
+        // What was asleep at the start has slept since nobody knows when: only its end counts.
+        let first = block.from == self.from.logs.span.0;
+        match causes.timer {
+            Timer::AfterSleep if !first && !causes.is_tick(at) => {
+                let ns = (at - block.from).saturating_sub(self.trim.sleep_ns);
+                Op::Sleep(Dur::Const(ns.max(1)))
+            }
+            _ => {
+                let since_born = i128::from(at) - self.born(thread);
+                let ns = u64::try_from(since_born).unwrap_or(0);
+                Op::SleepUntil(ns.saturating_sub(self.trim.time_ns))
+            }
+        }
+    }
+}
