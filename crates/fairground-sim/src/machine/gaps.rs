@@ -1,8 +1,10 @@
 //! Time that a guest does not get: the hypervisor takes each CPU away for a moment at a steady
 //! rate.
 //!
-//! The guest's clock runs on, so the scheduler charges the moment to the running task, but its
-//! program does not advance. Only computing is stretched here; kernel code is not.
+//! The guest's clock runs on, so the scheduler charges the moment to the running task, but neither
+//! its program nor kernel code advances. A step of kernel code that a gap cuts ends later by it;
+//! what it did for others before has happened when it was simulated. A CPU that is halted has no
+//! gaps: the host has nothing to take away.
 //!
 //! Gaps begin on a grid and differ in length: a file with percentiles of the length has them drawn
 //! once for each CPU, [`DRAWN`] in turn. Sums over them are kept, so the way from work to time and
@@ -33,6 +35,8 @@ pub struct Gaps {
     done: Vec<Ps>,
     /// Time since the grid's begin at time zero.
     phase: Ps,
+    /// Since when the CPU executes, if it does.
+    awake: Ps,
 }
 
 impl Gaps {
@@ -71,7 +75,12 @@ impl Gaps {
             sum += every - length;
             done.push(sum);
         }
-        Self { every, done, phase }
+        Self {
+            every,
+            done,
+            phase,
+            awake: 0,
+        }
     }
 
     /// When a program that computes from `from` on has advanced by `work`.
@@ -94,6 +103,46 @@ impl Gaps {
         };
         let at = rounds * periods * self.every + within;
         at.saturating_sub(self.phase).max(from)
+    }
+
+    /// The CPU, which was halted, executes from `at` on.
+    #[inline]
+    pub fn wakes(&mut self, at: Ps) {
+        self.awake = at;
+    }
+
+    /// When the gap is over that the executing CPU is in at `at`, if it is in one.
+    #[inline]
+    pub fn end(&self, at: Ps) -> Option<Ps> {
+        if self.done.is_empty() {
+            return None;
+        }
+        let since = (at + self.phase) % self.every;
+        let gap = self.gap_of(at);
+        (since < gap && since + self.awake <= at).then(|| at + gap - since)
+    }
+
+    /// When kernel code is over that began at `from` and has work until `to`: gaps that begin in
+    /// between come on top.
+    #[inline]
+    pub fn cut(&self, from: Ps, to: Ps) -> Ps {
+        if self.done.is_empty() {
+            return to;
+        }
+        let mut begin = from + self.every - (from + self.phase) % self.every;
+        let mut end = to;
+        while begin < end {
+            end += self.gap_of(begin);
+            begin += self.every;
+        }
+        end
+    }
+
+    /// Length of the gap at the begin of the period in which `at` is.
+    fn gap_of(&self, at: Ps) -> Ps {
+        let periods = self.done.len() - 1;
+        let i = ((at + self.phase) / self.every) as usize % periods;
+        self.every - (self.done[i + 1] - self.done[i])
     }
 
     /// How far a program advances between two points in time.
@@ -164,6 +213,31 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn kernel_code_is_cut_by_the_gaps_that_begin_in_it() {
+        let gaps = Gaps::with(1000, 370, [60, 10].into_iter());
+        // Gaps of 60 and 10 begin in turn at 630, 1630, 2630 (that at -370 is the first of 60).
+        assert_eq!(gaps.end(620), None);
+        assert_eq!(gaps.end(630), Some(640));
+        assert_eq!(gaps.end(1650), Some(1690));
+        assert_eq!(gaps.cut(100, 630), 630);
+        assert_eq!(gaps.cut(100, 631), 641);
+        assert_eq!(gaps.cut(641, 1630), 1630);
+        assert_eq!(gaps.cut(641, 2625), 2695);
+        for from in (0..5000).step_by(7) {
+            for takes in [1, 30, 999, 2500] {
+                let at = gaps.end(from).unwrap_or(from);
+                let to = gaps.cut(at, at + takes);
+                assert_eq!(gaps.advance(at, to), takes, "{from} {takes}");
+            }
+        }
+        let mut gaps = gaps;
+        gaps.wakes(1631);
+        assert_eq!(gaps.end(1650), None, "halted when the gap began");
+        let none = Gaps::default();
+        assert_eq!((none.end(5), none.cut(5, 10)), (None, 10));
     }
 
     #[test]

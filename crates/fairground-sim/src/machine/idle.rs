@@ -168,6 +168,7 @@ impl Sim<'_> {
         let c = &mut self.cpus[cpu as usize];
         c.got_tick = tick;
         c.counted_to = c.counted_to.max(at);
+        c.gaps.wakes(at);
         self.sys.cpu[cpu as usize]
             .idle_exit_latency
             .store(0, Relaxed);

@@ -242,10 +242,17 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// When the kernel code that runs on `cpu` at `at` is over, if it does.
+    /// When the kernel code that runs on `cpu` at `at` is over, if it does, or the gap in which it
+    /// does not execute.
     fn busy_after(&self, cpu: u32, at: Ps) -> Option<Ps> {
-        let until = self.cpus[cpu as usize].busy_until;
-        (until > at).then_some(until)
+        let state = &self.cpus[cpu as usize];
+        if state.busy_until > at {
+            return Some(state.busy_until);
+        }
+        if state.idle.is_some() {
+            return None;
+        }
+        state.gaps.end(at)
     }
 
     /// Calls into the engine on behalf of `cpu`, at the host's time.
@@ -267,7 +274,10 @@ impl<'a> Sim<'a> {
     /// and go on with the next step, unless user code or idling has been started.
     fn step_done(&mut self, cpu: u32) {
         self.drain_requests(cpu);
-        let at = self.host.at;
+        let state = &self.cpus[cpu as usize];
+        let from = state.busy_until.max(self.now);
+        let at = state.gaps.cut(from, self.host.at);
+        self.host.at = at;
         self.host.profile.rest(at);
         self.cpus[cpu as usize].busy_until = at;
         self.count_busy(cpu, at);
