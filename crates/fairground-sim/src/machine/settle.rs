@@ -52,12 +52,11 @@ impl Sim<'_> {
 mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
-    use fairground::policy::{Features, find_profile};
+    use fairground::policy::find_profile;
 
     use super::*;
-    use crate::machine::Setup;
+    use crate::machine::testing;
     use crate::machine_file::Machine;
-    use crate::workload::{Env, Workload};
 
     /// After `run_ms` of hackbench on a machine, of which `settle_ms` were to settle and
     /// `warmup_ms` are not measured, `look`.
@@ -67,23 +66,14 @@ mod tests {
         [settle_ms, warmup_ms, run_ms]: [u64; 3],
         look: impl Fn(&mut Sim) -> T,
     ) -> T {
-        let argv: Vec<_> = line.split(' ').map(String::from).collect();
-        let cpus = machine.topology.nr_cpus() as u32;
-        let mut workload = Workload::from_argv(&argv, &Env { cpus }).unwrap();
+        let mut workload = testing::workload(machine, line);
         workload.settle_ns = settle_ms * 1_000_000;
         workload.warmup_ns = warmup_ms * 1_000_000;
-        let mut features = Features::default();
-        features.set_all(find_profile("linux-6.5").unwrap().sets);
-        let setup = Setup {
-            machine,
-            features,
-            workload: &workload,
-            seed: 1,
-            trace: false,
-        };
-        let mut sim = Sim::new(&setup).unwrap();
-        sim.run_to(run_ms * 1_000_000).unwrap();
-        look(&mut sim)
+        let set = find_profile("linux-6.5").unwrap().sets;
+        testing::with(machine, &workload, set, |sim| {
+            sim.run_to(run_ms * 1_000_000).unwrap();
+            look(sim)
+        })
     }
 
     /// How many of the 20 threads of a group of hackbench are on each socket of two after 24 ms;

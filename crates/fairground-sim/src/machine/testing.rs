@@ -20,15 +20,29 @@ pub(super) fn on<T>(
     set: &[(&str, &str)],
     act: impl FnOnce(&mut Sim<'_>) -> T,
 ) -> T {
+    with(machine, &workload(machine, argv), set, act)
+}
+
+/// What a command line means on a machine.
+pub(super) fn workload(machine: &Machine, argv: &str) -> Workload {
     let argv: Vec<_> = argv.split(' ').map(String::from).collect();
     let cpus = machine.topology.nr_cpus() as u32;
-    let workload = Workload::from_argv(&argv, &Env { cpus }).unwrap();
+    Workload::from_argv(&argv, &Env { cpus }).unwrap()
+}
+
+/// As [`on`], of a workload.
+pub(super) fn with<T>(
+    machine: &Machine,
+    workload: &Workload,
+    set: &[(&str, &str)],
+    act: impl FnOnce(&mut Sim<'_>) -> T,
+) -> T {
     let mut features = Features::default();
     features.set_all(set);
     let setup = Setup {
         machine,
         features,
-        workload: &workload,
+        workload,
         seed: 1,
         trace: false,
     };
