@@ -136,6 +136,7 @@ impl Traced {
         let exact = Exact {
             groups_every_ns: GROUPS_EVERY_NS,
             waits_from_ns: Some(WAITS_FROM_NS),
+            told: format == Format::Text,
             ..Exact::default()
         };
         let run = exact::run(&setup, &exact, u64::MAX).map_err(Failure::new)?;
@@ -143,7 +144,7 @@ impl Traced {
         let cpus = plan.machine.topology.nr_cpus() as u32;
         let groups = plan.workload.cgroups.iter().map(|g| g.path.clone());
         let extras = Extras::new(&groups.collect::<Vec<_>>(), &run.groups, &run.waits);
-        let mut recording = simulated::recording(&run.outcome.trace, cpus, &who);
+        let mut recording = simulated::told_recording(&run.outcome.trace, &run.told, cpus, &who);
         recording.said = Attributes::of_run(&setup, &run.templates).text();
         self.put_with(&recording, &extras, format)
     }

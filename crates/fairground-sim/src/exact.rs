@@ -5,7 +5,7 @@ use crate::cache::NS;
 use crate::host::Stack;
 use crate::machine::{Setup, Sim};
 use crate::outcome::{Outcome, RunError, outcome};
-use crate::samples::{self, GroupState, Wait, Waits};
+use crate::samples::{self, GroupState, Tellings, Told, Wait, Waits};
 use crate::tails::Tails;
 
 /// How an initial task comes into a run.
@@ -50,6 +50,8 @@ pub struct Exact {
     pub groups_every_ns: u64,
     /// Keep waits for locks and lines that are as long as this.
     pub waits_from_ns: Option<u64>,
+    /// Keep what threads do between tracepoints.
+    pub told: bool,
 }
 
 impl Exact {
@@ -73,6 +75,7 @@ impl Exact {
                 ..Waits::default()
             })
         });
+        sim.host.told = self.told.then(Box::<Tellings>::default);
         for (task, start) in self.starts.iter().enumerate() {
             match *start {
                 Start::Asleep { until_ns } => sim.start_at(task, until_ns),
@@ -99,6 +102,8 @@ pub struct Traced {
     pub groups: Vec<GroupState>,
     /// Waits, if they were to be kept.
     pub waits: Vec<Wait>,
+    /// What threads did between tracepoints, if it was to be kept.
+    pub told: Vec<Told>,
 }
 
 /// Runs `setup` once, for at most `events_max` events, and keeps all tracepoints.
@@ -133,5 +138,6 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
         stacks: sim.host.profile.stacks(),
         groups,
         waits: sim.host.waits.take().map_or(Vec::new(), |w| w.all),
+        told: sim.host.told.take().map_or(Vec::new(), |t| t.all),
     })
 }

@@ -1,7 +1,8 @@
-//! What a run is asked for beside its tracepoints: groups at equal distances, and waits.
+//! What a run is asked for beside the scheduler's tracepoints: groups at equal distances, waits,
+//! and what threads do in between.
 
 use fairground::place::{Lock, Object};
-use fairground::value::TgId;
+use fairground::value::{TaskId, TgId};
 
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
@@ -70,6 +71,75 @@ impl Waits {
                 what,
             });
         }
+    }
+}
+
+/// What a thread did between two tracepoints of the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// When, ns.
+    pub at_ns: u64,
+    /// The CPU.
+    pub cpu: u32,
+    /// Who.
+    pub task: TaskId,
+    /// What.
+    pub what: Telling,
+}
+
+/// Tracepoints of other parts of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Telling {
+    /// It goes on in user space (`context_tracking:user_enter`).
+    UserEnter,
+    /// It leaves user space, by a call or for an interrupt (`context_tracking:user_exit`).
+    UserExit,
+    /// What it got done there, if that is not the time that it took, as the sibling or the
+    /// hypervisor took a part: ns on a core of its own (a counter of instructions).
+    Worked(u64),
+    /// It calls the kernel (`raw_syscalls:sys_enter`).
+    Call(KernelOp),
+    /// It sets a timer for itself (`timer:hrtimer_start`).
+    Timer {
+        /// From when on it may fire, ns.
+        soft_ns: u64,
+        /// How much later it may, ns.
+        slack_ns: u64,
+        /// It asked for a time from now on.
+        relative: bool,
+    },
+}
+
+/// What threads did, as it is kept.
+#[derive(Debug, Default)]
+pub struct Tellings {
+    /// When the call began that is carried out, and which it is.
+    pub call: Option<(Ps, KernelOp)>,
+    /// In the order in which steps came.
+    pub all: Vec<Told>,
+}
+
+impl Tellings {
+    /// `task` was in user space and got so much done there.
+    pub fn user(&mut self, cpu: u32, task: TaskId, (from, to): (Ps, Ps), work: Ps) {
+        if to > from {
+            self.note(cpu, task, from, Telling::UserEnter);
+            if work != to - from {
+                let ns = (work + NS / 2) / NS;
+                self.note(cpu, task, to, Telling::Worked(ns));
+            }
+            self.note(cpu, task, to, Telling::UserExit);
+        }
+    }
+
+    /// Takes one in.
+    pub fn note(&mut self, cpu: u32, task: TaskId, at: Ps, what: Telling) {
+        self.all.push(Told {
+            at_ns: at / NS,
+            cpu,
+            task,
+            what,
+        });
     }
 }
 

@@ -95,6 +95,40 @@ pub enum Kind {
         /// Who.
         tid: u32,
     },
+    /// What the current thread does in between; of simulated runs only.
+    Told(Told),
+}
+
+/// What a thread does between the scheduler's tracepoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// `context_tracking:user_enter`: it goes on in user space.
+    UserEnter,
+    /// `context_tracking:user_exit`: it leaves user space, by a call or for an interrupt.
+    UserExit,
+    /// `instructions:u`, counted from `user_enter` on: where the time does not say it.
+    Worked {
+        /// One a nanosecond on a core of its own.
+        instructions: u64,
+    },
+    /// `raw_syscalls:sys_enter`: it calls the kernel.
+    Call {
+        /// Number of the system call.
+        nr: u32,
+    },
+    /// `timer:hrtimer_start`: it sets a timer for its own wake-up.
+    Timer(Timer),
+}
+
+/// A timer as a thread asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timer {
+    /// From when on it may fire, ns.
+    pub soft_ns: u64,
+    /// How much later it may, ns.
+    pub slack_ns: u32,
+    /// It asked for a time from now on.
+    pub relative: bool,
 }
 
 /// How a thread leaves its CPU (`prev_state`).

@@ -1,6 +1,6 @@
 //! What a walk over a recording says, in order. Times are in nanoseconds on the recording's clock.
 
-use crate::event::State;
+use crate::event::{State, Told};
 
 /// A thread of the recording. Ids of the kernel are used again; these are not.
 pub type ThreadId = usize;
@@ -80,6 +80,15 @@ pub enum Fact {
         to: u32,
         /// When.
         at: u64,
+    },
+    /// What a running thread did.
+    Told {
+        /// Who.
+        thread: ThreadId,
+        /// When.
+        at: u64,
+        /// What.
+        what: Told,
     },
 }
 

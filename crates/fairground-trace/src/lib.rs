@@ -25,6 +25,7 @@ pub mod replay;
 pub mod save;
 pub mod simulated;
 pub mod text;
+pub mod told;
 mod unzstd;
 pub mod walk;
 

@@ -242,6 +242,7 @@ impl<'a> Replay<'a> {
             placed_until_ns: if here { derived.placed_until_ns() } else { 0 },
             stacks: true,
             tails: with.run.is_none().then(|| self.trim.tails.clone()),
+            told: self.logs.told,
             ..Exact::default()
         };
         Ok(Prepared { derived, exact })
@@ -322,12 +323,17 @@ impl<'a> Replay<'a> {
 
     fn measured(&self, derived: Derived, traced: &Traced, cpus: u32) -> Run {
         let who = self.identities(&derived, &traced.templates);
-        let mut events = simulated::recording(&traced.outcome.trace, cpus, &who);
+        let mut events = simulated::told_recording(&traced.outcome.trace, &traced.told, cpus, &who);
         if self.recording.from_waking {
             events.without_wakeups();
         }
         let lead = derived.lead_ns;
-        let end = last_work(&events).max(lead + 1);
+        let (start_ns, end_ns) = self.logs.span;
+        let end = match self.logs.is_cut() {
+            true => lead + (end_ns - start_ns),
+            false => last_work(&events),
+        };
+        let end = end.max(lead + 1);
         let same = cpus == self.recording.cpus;
         let sights = same.then_some(&self.recorded.sights[..]);
         let mut measured = measure(&events.events, cpus, (lead, end), sights);
@@ -344,7 +350,7 @@ impl<'a> Replay<'a> {
                 t.half_latency_ns = Default::default();
             }
             // Its program ends with a sleep that the recording does not have.
-            if log.awake_at_end {
+            if log.awake_at_end && !self.logs.told {
                 t.voluntary = t.voluntary.saturating_sub(1);
             }
             // It comes to its first operation by a wake-up of the replay's.

@@ -3,11 +3,13 @@
 use fairground::event::Event as SimEvent;
 use fairground::value::TaskId;
 use fairground_sim::host::TraceLine;
+use fairground_sim::samples::Told as SimTold;
 use fairground_sim::workload::Workload;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::event::{Context, Event, Kind, Names, State};
 use crate::recording::Recording;
+use crate::told;
 
 /// Who a simulated task is to the outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +46,26 @@ pub fn identities(workload: &Workload, templates: &[u32]) -> Vec<Identity> {
         }
     };
     (FIRST_TID..).zip(templates).map(identity).collect()
+}
+
+/// The same with what threads did in between.
+#[must_use]
+pub fn told_recording(
+    trace: &[TraceLine],
+    told: &[SimTold],
+    cpus: u32,
+    who: &[Identity],
+) -> Recording {
+    let mut recording = recording(trace, cpus, who);
+    if told.is_empty() {
+        return recording;
+    }
+    let tid = |task: TaskId| who.get(task.idx()).map_or(0, |w| w.tid);
+    let told = told.iter().map(|t| told::told(*t, tid(t.task)));
+    recording.events.extend(told);
+    recording.events.sort_by_key(|e| e.at_ns);
+    told::contexts(&mut recording.events);
+    recording
 }
 
 /// The events of `trace` on `cpus` CPUs; `who` has an identity for each task by number.

@@ -146,6 +146,10 @@ impl Walk {
                 sink(&self.threads, Fact::Forked { parent, child, at });
             }
             Kind::Exit { tid } => self.running(cpu, tid, at, sink),
+            Kind::Told(what) => {
+                let thread = self.thread(event.tid, 120, at);
+                sink(&self.threads, Fact::Told { thread, at, what });
+            }
         }
     }
 

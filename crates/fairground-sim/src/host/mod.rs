@@ -37,7 +37,7 @@ use crate::cache::{self, Cache, NS, Pattern, Ps, StructureId};
 use crate::costs::KernelOp;
 use crate::machine_file::Machine;
 use crate::rng::Generator;
-use crate::samples::{Waited, Waits};
+use crate::samples::{Tellings, Waited, Waits};
 use crate::tails::Held;
 use locks::Locks;
 
@@ -90,6 +90,8 @@ pub struct SimHost {
     pub tracer_at_switch: Ps,
     /// Waits, if they are kept.
     pub waits: Option<Box<Waits>>,
+    /// What threads do between tracepoints, if it is kept.
+    pub told: Option<Box<Tellings>>,
     /// Time of `kick_ilb` in the compare-and-swap loop on the flags: in its load, in its swaps.
     pub ilb_cas: [Ps; 2],
     /// The count of ticks.
@@ -136,6 +138,7 @@ impl SimHost {
             held: None,
             tracer_at_switch: 0,
             waits: None,
+            told: None,
             ilb_cas: [0; 2],
             jiffies: Jiffies::default(),
             turn: None,

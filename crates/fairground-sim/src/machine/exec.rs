@@ -13,6 +13,7 @@ use super::task::{Life, Stage, Wait};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
+use crate::samples::Telling;
 use crate::workload::program::{FOREVER, Op, PickBy, When};
 
 impl Sim<'_> {
@@ -36,30 +37,35 @@ impl Sim<'_> {
             self.go_on(cpu);
             return;
         }
-        loop {
+        if let Some(told) = &mut self.host.told {
+            told.call = None;
+        }
+        let (from, in_user) = loop {
             let task = &mut self.tasks[id.idx()];
+            let begin = (self.host.at, task.stage == Stage::Start);
             if task.run_left > 0 {
                 self.start_user(cpu, id);
                 return;
             }
             if self.host.at / NS < task.born_ns && task.pc == 0 && task.stage == Stage::Start {
                 self.sleep_until(cpu, id, self.tasks[id.idx()].born_ns, Stage::Start);
-                break;
+                break begin;
             }
             if task.execs {
                 self.execve(cpu, id);
-                break;
+                break begin;
             }
             let ops = &self.workload.programs[task.program as usize].ops;
             let Some(op) = ops.get(task.pc as usize).copied() else {
                 self.exit(cpu, id);
-                break;
+                break begin;
             };
             if !self.bookkeeping(id, op) {
                 self.operation(cpu, id, op);
-                break;
+                break begin;
             }
-        }
+        };
+        self.tell_call(cpu, id, from, in_user);
         self.step_done(cpu);
         self.go_on(cpu);
     }
@@ -157,11 +163,40 @@ impl Sim<'_> {
         task.stage = Stage::Start;
     }
 
+    /// A system call begins.
+    pub(super) fn system_call(&mut self, op: KernelOp) {
+        self.leave_user(op);
+        self.host.op(op);
+    }
+
+    /// The way into the kernel.
+    pub(super) fn leave_user(&mut self, op: KernelOp) {
+        if let Some(told) = &mut self.host.told {
+            told.call.get_or_insert((self.host.at, op));
+        }
+        self.host.spend(Place::Syscall, self.host.prices.syscall);
+    }
+
+    /// What began at `from`, if that was in user space, for those who keep such things.
+    fn tell_call(&mut self, cpu: u32, id: TaskId, from: Ps, in_user: bool) {
+        let at = self.host.at;
+        let Some(told) = &mut self.host.told else {
+            return;
+        };
+        let call = told.call.take();
+        if in_user {
+            let to = call.map_or(at, |(at, _)| at);
+            told.user(cpu, id, (from, to), to - from);
+        }
+        if let Some((at, op)) = call {
+            told.note(cpu, id, at, Telling::Call(op));
+        }
+    }
+
     /// A system call begins, unless the task comes back from a wait inside it.
     pub(super) fn enter_syscall(&mut self, id: TaskId, op: KernelOp) {
         if self.tasks[id.idx()].stage == Stage::Start {
-            self.host.spend(Place::Syscall, self.host.prices.syscall);
-            self.host.op(op);
+            self.system_call(op);
         } else {
             self.host.op(KernelOp::WaitQueue);
         }
@@ -271,8 +306,20 @@ impl Sim<'_> {
     }
 
     fn sleep_until(&mut self, cpu: u32, id: TaskId, due_ns: u64, then: Stage) {
+        let asked = self.host.at;
         self.enter_syscall(id, KernelOp::Nanosleep);
         self.arm(cpu, id, due_ns);
+        if let Some(told) = &mut self.host.told {
+            let task = &self.tasks[id.idx()];
+            let program = &self.workload.programs[task.program as usize];
+            let op = program.ops.get(task.pc as usize);
+            let timer = Telling::Timer {
+                soft_ns: due_ns,
+                slack_ns: task.timer_slack_ns,
+                relative: matches!(op, Some(Op::Sleep(_))),
+            };
+            told.note(cpu, id, asked, timer);
+        }
         self.block(cpu, id, Wait::Time, then);
     }
 

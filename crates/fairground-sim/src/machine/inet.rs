@@ -193,8 +193,7 @@ impl Sim<'_> {
             (Reader::Epoll, Stage::Again) if !waits => KernelOp::TcpRecv,
             _ => return,
         };
-        self.host.spend(Place::Syscall, self.host.prices.syscall);
-        self.host.op(op);
+        self.system_call(op);
     }
 
     /// Sends what the window and Nagle's rule allow, each segment with its receive softirq.

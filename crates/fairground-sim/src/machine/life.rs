@@ -46,7 +46,7 @@ impl Sim<'_> {
     /// one moves it there), then the new image.
     pub(super) fn execve(&mut self, cpu: u32, id: TaskId) {
         if self.tasks[id.idx()].stage == Stage::Start {
-            self.host.spend(Place::Syscall, self.host.prices.syscall);
+            self.leave_user(KernelOp::Exec);
             self.tasks[id.idx()].stage = Stage::Again;
             if self.engine(sched::sched_exec).is_some() {
                 return;
@@ -56,7 +56,7 @@ impl Sim<'_> {
     }
 
     fn begin_long(&mut self, cpu: u32, op: KernelOp, then: Then) {
-        self.host.spend(Place::Syscall, self.host.prices.syscall);
+        self.leave_user(op);
         self.push_long(cpu, op, then);
     }
 

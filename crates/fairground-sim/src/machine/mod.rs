@@ -319,6 +319,11 @@ impl<'a> Sim<'a> {
             return;
         };
         let advanced = self.advanced(cpu, since, at);
+        if let Some(told) = &mut self.host.told {
+            // The end of a stretch may be noticed late.
+            let work = advanced.min(self.tasks[id.idx()].run_left);
+            told.user(cpu, id, (since, at), work);
+        }
         let task = &mut self.tasks[id.idx()];
         if task.run_left != Ps::MAX {
             task.run_left = task.run_left.saturating_sub(advanced);

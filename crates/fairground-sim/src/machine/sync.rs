@@ -100,8 +100,7 @@ impl Sim<'_> {
     }
 
     pub(super) fn enter_futex(&mut self, op: KernelOp) {
-        self.host.spend(Place::Syscall, self.host.prices.syscall);
-        self.host.op(op);
+        self.system_call(op);
     }
 
     /// Touches the hash bucket of the object: a waiter counts itself and takes the lock, a waker

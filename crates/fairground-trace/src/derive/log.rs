@@ -1,8 +1,13 @@
 //! The recording, thread by thread: stretches of computing, wake-ups that it causes, sleeps.
 
-use crate::event::{Event, State};
+use crate::event::{Event, State, Timer, Told};
 use crate::measure::{Sight, sights_of};
+use crate::told::{self, NR_SCHED_YIELD};
 use crate::walk::{Fact, Thread, ThreadId, Waker, Walk};
+
+/// A run ends at the latest after so many times the recording's length, and this.
+pub const LENGTHS_MAX: u64 = 3;
+const ROOM_NS: u64 = 20_000_000;
 
 /// What a thread did, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub enum Step {
     /// It left its CPU, runnable, though nobody had come to it since it got there: at a tick, or by
     /// itself (`sched_yield`).
     Left(u64),
+    /// It gave up its CPU by a call (`sched_yield`).
+    Yield,
     /// Here it is first seen on a second CPU.
     Moved,
     /// It slept.
@@ -41,6 +48,30 @@ pub struct Block {
     pub from: u64,
     /// To, and what ended it; `None`: it lasts until the end.
     pub woken: Option<(u64, Waker)>,
+    /// The timer that it set before, and when.
+    pub timer: Option<(u64, Timer)>,
+}
+
+impl Block {
+    /// Whether its timer ended it.
+    #[must_use]
+    pub fn timed_out(&self) -> Option<(u64, Timer)> {
+        let (at, by) = self.woken?;
+        let ended = |(_, timer): &(u64, Timer)| at >= timer.soft_ns && by == Waker::Interrupt;
+        self.timer.filter(ended)
+    }
+}
+
+/// A call of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Call {
+    /// On a CPU since then.
+    since: Option<u64>,
+    /// CPU time of it before.
+    ns: u64,
+    /// It is in the recording by what it did: the replay does the same.
+    shows: bool,
+    yields: bool,
 }
 
 /// One thread.
@@ -64,6 +95,12 @@ pub struct Log {
     pub preempted_times: u64,
     /// All CPU time.
     pub cpu_ns: u64,
+    /// What it does between tracepoints is told: only that counts as computing.
+    told: bool,
+    in_user_since: Option<u64>,
+    worked: Option<u64>,
+    call: Option<Call>,
+    timer: Option<(u64, Timer)>,
     running_since: Option<u64>,
     waiting_since: Option<u64>,
     /// Whom it has woken since it last got a CPU or slept.
@@ -96,6 +133,8 @@ pub struct Logs {
     pub preempted_at: Vec<u64>,
     /// Switches that were filled in.
     pub inferred: u64,
+    /// What threads do between tracepoints is told.
+    pub told: bool,
     busy: Vec<bool>,
     /// CPUs of which it is known when they are idle.
     seen: Vec<bool>,
@@ -114,6 +153,7 @@ impl Logs {
         let span = (at(events.first()), at(events.last()));
         let mut all = Self {
             span,
+            told: told::is_told(events),
             busy: vec![false; cpus as usize],
             seen: sights_of(events, cpus)
                 .iter()
@@ -123,11 +163,15 @@ impl Logs {
             idle_at: span.0,
             ..Self::default()
         };
+        let log = Log {
+            told: all.told,
+            ..Log::default()
+        };
         let walk = Walk::over(events, cpus, |threads, fact| {
-            all.logs.resize_with(threads.len(), Log::default);
+            all.logs.resize(threads.len(), log.clone());
             all.fact(fact);
         });
-        all.logs.resize_with(walk.threads.len(), Log::default);
+        all.logs.resize(walk.threads.len(), log);
         for log in &mut all.logs {
             log.awake_at_end = log.running_since.is_some() || log.waiting_since.is_some();
             log.flush(span.1);
@@ -169,10 +213,12 @@ impl Logs {
                 if let Some(parent) = parent {
                     let log = &mut self.logs[parent];
                     log.flush(at);
+                    log.call_shows();
                     log.steps.push(Step::Fork(child));
                 }
             }
             Fact::Migrated { to, .. } => self.come(to),
+            Fact::Told { thread, at, what } => self.logs[thread].tell(at, what),
         }
     }
 
@@ -209,6 +255,9 @@ impl Logs {
         }
         log.woke.clear();
         log.running_since = Some(at);
+        if let Some(call) = &mut log.call {
+            call.since = Some(at);
+        }
         if !log.ran_on.contains(&cpu) {
             if log.ran_on.len() == 1 {
                 // What it slept through before may have ended where it was let go.
@@ -227,6 +276,9 @@ impl Logs {
         let log = &mut self.logs[thread];
         log.flush(at);
         log.running_since = None;
+        if let Some(call) = &mut log.call {
+            call.ns += call.since.take().map_or(0, |since| at - since);
+        }
         match state {
             State::Runnable => {
                 log.waiting_since = Some(at);
@@ -240,11 +292,14 @@ impl Logs {
             }
             State::Blocked(_) => {
                 self.release(thread);
+                let log = &mut self.logs[thread];
+                log.call_shows();
                 let block = Block {
                     from: at,
                     woken: None,
+                    timer: log.timer.take(),
                 };
-                self.logs[thread].steps.push(Step::Block(block));
+                log.steps.push(Step::Block(block));
             }
             State::Dead => log.exited = true,
         }
@@ -277,6 +332,7 @@ impl Logs {
             log.steps.push(Step::Block(Block {
                 from: start,
                 woken: None,
+                timer: None,
             }));
         }
         let Some(Step::Block(block)) = log.steps.last_mut() else {
@@ -286,6 +342,9 @@ impl Logs {
             return;
         }
         block.woken = Some((at, by));
+        if self.told && block.timed_out().is_some() {
+            return;
+        }
         let (waker, perhaps) = match by {
             Waker::Thread(waker) => (waker, false),
             Waker::Perhaps(waker) => (waker, true),
@@ -293,6 +352,7 @@ impl Logs {
         };
         let log = &mut self.logs[waker];
         log.flush(at);
+        log.call_shows();
         log.woke.push(thread);
         log.steps.push(Step::Wake {
             thread,
@@ -302,14 +362,80 @@ impl Logs {
     }
 }
 
+impl Logs {
+    /// Who was awake when the recording ended would have computed on: of a simulated run it is
+    /// known that it was the run that ended.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.told && self.logs.iter().any(|log| log.awake_at_end)
+    }
+
+    /// How long a run of it takes at most, ns.
+    #[must_use]
+    pub fn longest_ns(&self) -> u64 {
+        let span = self.span.1 - self.span.0;
+        match self.is_cut() {
+            true => span,
+            false => span * LENGTHS_MAX + ROOM_NS,
+        }
+    }
+}
+
 impl Log {
+    /// What it says of itself.
+    fn tell(&mut self, at: u64, what: Told) {
+        match what {
+            Told::UserEnter => {
+                if let Some(call) = self.call.take() {
+                    let ns = call.ns + call.since.map_or(0, |since| at.saturating_sub(since));
+                    match (call.shows, call.yields) {
+                        (_, true) => self.steps.push(Step::Yield),
+                        (false, false) => self.run(ns),
+                        (true, false) => {}
+                    }
+                }
+                self.in_user_since = Some(at);
+            }
+            Told::UserExit => {
+                if let Some(since) = self.in_user_since.take() {
+                    let time = at.saturating_sub(since);
+                    let work = self.worked.take();
+                    self.run(work.unwrap_or(time).min(time));
+                }
+            }
+            Told::Worked { instructions } => self.worked = Some(instructions),
+            Told::Call { nr } => {
+                self.call = Some(Call {
+                    since: Some(at),
+                    ns: 0,
+                    shows: false,
+                    yields: nr == NR_SCHED_YIELD,
+                });
+            }
+            Told::Timer(timer) => self.timer = Some((at, timer)),
+        }
+    }
+
+    fn call_shows(&mut self) {
+        if let Some(call) = &mut self.call {
+            call.shows = true;
+        }
+    }
+
     /// Up to `at` it has computed.
     fn flush(&mut self, at: u64) {
+        if self.told {
+            return;
+        }
         let Some(since) = &mut self.running_since else {
             return;
         };
         let ran = at.saturating_sub(*since);
         *since = at;
+        self.run(ran);
+    }
+
+    fn run(&mut self, ran: u64) {
         if ran == 0 {
             return;
         }
@@ -325,5 +451,87 @@ impl Log {
             Step::Block(block) => Some(block),
             _ => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Context, Kind};
+
+    fn event(at_ns: u64, tid: u32, kind: Kind) -> Event {
+        let context = Context::Task;
+        Event {
+            at_ns,
+            cpu: 0,
+            tid,
+            context,
+            kind,
+        }
+    }
+
+    fn switch(at_ns: u64, prev: u32, state: State, next: u32) -> Event {
+        let (prev_prio, next_prio) = (120, 120);
+        let kind = Kind::Switch {
+            prev,
+            prev_prio,
+            state,
+            next,
+            next_prio,
+        };
+        event(at_ns, prev, kind)
+    }
+
+    /// A thread that computes, is interrupted, calls the kernel for nothing that shows, yields, and
+    /// sleeps until its timer fires.
+    #[test]
+    fn of_what_is_told_only_computing_counts() {
+        let told = |at_ns, told| event(at_ns, 7, Kind::Told(told));
+        let timer = Timer {
+            soft_ns: 5000,
+            slack_ns: 50,
+            relative: true,
+        };
+        let nr = |nr| Told::Call { nr };
+        let waking = Kind::Waking {
+            tid: 7,
+            prio: 120,
+            cpu: 0,
+        };
+        let mut waking = event(5020, 0, waking);
+        waking.context = Context::Interrupt;
+        let events = [
+            switch(1000, 0, State::Runnable, 7),
+            told(1100, Told::UserEnter),
+            told(1400, Told::Worked { instructions: 200 }),
+            told(1400, Told::UserExit),
+            told(1500, Told::UserEnter),
+            told(1600, Told::UserExit),
+            told(1600, nr(1)),
+            told(1630, Told::UserEnter),
+            told(1700, Told::UserExit),
+            told(1700, nr(NR_SCHED_YIELD)),
+            told(1800, Told::UserEnter),
+            told(2000, Told::UserExit),
+            told(2000, nr(230)),
+            told(2000, Told::Timer(timer)),
+            switch(2100, 7, State::Blocked(b'S'), 0),
+            waking,
+            switch(5100, 0, State::Runnable, 7),
+        ];
+        let logs = Logs::of(&events, 1);
+        assert!(logs.is_cut(), "it was awake at the end");
+        let steps = &logs.logs[0].steps;
+        assert_eq!(steps[..3], [Step::Run(400), Step::Yield, Step::Run(200)]);
+        let Step::Block(block) = steps[3] else {
+            panic!("{steps:?}")
+        };
+        assert_eq!(block.timed_out(), Some((2000, timer)));
+        assert_eq!(steps.len(), 4);
+        let early = Block {
+            woken: Some((4999, Waker::Interrupt)),
+            ..block
+        };
+        assert_eq!(early.timed_out(), None);
     }
 }

@@ -29,7 +29,8 @@ impl Builder<'_> {
 
     /// When a thread gives up its CPU by itself. At the ends of quota, nobody comes either.
     fn yields(&self, thread: ThreadId) -> Yields {
-        if self.from.attributes.cgroups.iter().any(|g| g.max.is_some()) {
+        let told = self.from.logs.told;
+        if told || self.from.attributes.cgroups.iter().any(|g| g.max.is_some()) {
             return Yields::None;
         }
         Yields::of(
@@ -72,7 +73,12 @@ impl Builder<'_> {
                 push(&mut run, Some(op));
             }
         }
-        let last = (!log.exited).then_some(Op::SleepUntil(NEVER_NS));
+        let goes_on = logs.told && log.awake_at_end;
+        let last = match log.exited {
+            true => None,
+            false if goes_on => Some(Op::Hog),
+            false => Some(Op::SleepUntil(NEVER_NS)),
+        };
         push(&mut run, last);
         self.out.ops[thread] = entries;
         self.out.demand_ns[thread] = demand;
@@ -99,6 +105,7 @@ impl Builder<'_> {
             Step::Released(by) => self
                 .is_partner(by, thread)
                 .then_some(Op::SemWait(thread as u32)),
+            Step::Yield => Some(Op::Yield),
             Step::Left(at) => yields.is_at(at).then_some(Op::Yield),
             Step::Moved => mask.map(Op::SetAffinity),
             Step::Block(block) => Some(self.wait(thread, block)),
@@ -115,6 +122,13 @@ impl Builder<'_> {
         let Some((at, by)) = block.woken else {
             return Op::SleepUntil(NEVER_NS);
         };
+        if let Some((from, timer)) = block.timed_out() {
+            if timer.relative {
+                return Op::Sleep(Dur::Const(timer.soft_ns.saturating_sub(from).max(1)));
+            }
+            let since_born = i128::from(timer.soft_ns) - self.born(thread);
+            return Op::SleepUntil(u64::try_from(since_born).unwrap_or(0));
+        }
         let causes = self.from.causes[thread];
         let waker = match by {
             Waker::Thread(waker) => Some(waker),

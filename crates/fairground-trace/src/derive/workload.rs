@@ -127,8 +127,6 @@ const LEAD_NS: u64 = 20_000_000;
 const LEAD_EACH_NS: u64 = 100_000;
 /// From the recording's start on, what was awake then gets its CPU.
 const SETTLED_NS: u64 = 20_000;
-/// The run ends at the latest after so many times the recording's length.
-pub const LENGTHS_MAX: u64 = 3;
 
 /// Longest recording: the longest time that a scenario may name.
 const SPAN_MAX_NS: u64 = 1_000_000_000_000_000;
@@ -162,7 +160,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
             SPAN_MAX_NS / 1_000_000_000
         ));
     }
-    workload.duration = Until::Time(lead + span * LENGTHS_MAX + LEAD_NS);
+    workload.duration = Until::Time(lead + from.logs.longest_ns());
     workload.sems = vec![0; n];
     let mut b = Builder {
         from,
@@ -280,7 +278,8 @@ impl Builder<'_> {
         let mut t = TaskTemplate::new(name.clone(), index, self.processes.of(thread));
         t.thread = !self.processes.is_alone(thread);
         // A recorded sleep is as long as it was; whatever slack it had is in that.
-        t.timer_slack_ns = Some(1);
+        let slack_ns = log.blocks().find_map(|b| b.timer).map(|t| t.1.slack_ns);
+        t.timer_slack_ns = Some(slack_ns.map_or(1, |ns| u64::from(ns.max(1))));
         t.nice = prio.saturating_sub(120).clamp(-20, 19) as i8;
         self.real_time += u64::from(prio < 100);
         if let Some(cpu) = self.from.pins[thread].filter(|_| !self.says_cpus(thread)) {
@@ -372,6 +371,8 @@ impl Builder<'_> {
         if self.from.logs.threads[thread].forked || log.awake_at_start {
             let start = self.from.logs.span.0;
             let born = self.from.logs.threads[thread].born_ns;
+            let late = self.trim.birth_ns.get(thread).copied().unwrap_or(0);
+            let born = born.saturating_sub(if self.from.logs.told { late } else { 0 });
             return if log.awake_at_start { start } else { born }.into();
         }
         i128::from(self.from.logs.span.0) - i128::from(self.out.lead_ns - self.out.lead_ns / 2)

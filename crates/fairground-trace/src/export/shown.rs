@@ -49,6 +49,7 @@ impl Shown {
                     see(parent);
                     see(child);
                 }
+                Kind::Told(_) => {}
             }
         }
         Self {

@@ -36,7 +36,7 @@ const HEAD: &str = "time_ns,cpu,tid,event,subject,comm,state,other,other_comm,fr
 pub fn json_lines(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
     let shown = Shown::new(recording);
     let mut lines = Vec::with_capacity(2 * BUFFER);
-    for event in &recording.events {
+    for event in scheduler(recording) {
         serde_json::to_writer(&mut lines, &row(event, &shown))?;
         lines.push(b'\n');
         if lines.len() >= BUFFER {
@@ -54,7 +54,7 @@ pub fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
     let shown = Shown::new(recording);
     let mut out = io::BufWriter::with_capacity(BUFFER, out);
     writeln!(out, "{HEAD}")?;
-    for event in &recording.events {
+    for event in scheduler(recording) {
         let r = row(event, &shown);
         writeln!(
             out,
@@ -73,6 +73,12 @@ pub fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     out.flush()
+}
+
+/// The scheduler's events, of which alone there are columns.
+fn scheduler(recording: &Recording) -> impl Iterator<Item = &Event> {
+    let events = recording.events.iter();
+    events.filter(|e| !matches!(e.kind, Kind::Told(_)))
 }
 
 /// A name may have a comma or quotes in it.
@@ -118,6 +124,7 @@ fn row<'a>(event: &Event, shown: &'a Shown) -> Row<'a> {
             parent
         }
         Kind::Exit { tid } => tid,
+        Kind::Told(_) => event.tid,
     };
     row.comm = &shown.thread(row.subject).comm;
     row

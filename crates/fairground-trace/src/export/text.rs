@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use super::shown::Shown;
-use crate::event::{Event, Kind};
+use crate::event::{Event, Kind, Told};
 use crate::recording::Recording;
 use crate::text::SAID;
 
@@ -52,10 +52,14 @@ impl Line {
         self.text(".");
         self.number(event.at_ns % 1_000_000_000, 9, b'0');
         self.text(": ");
+        if let Kind::Told(Told::Worked { instructions }) = event.kind {
+            self.number(instructions, 10, b' ');
+            self.text(" ");
+        }
         let name = name(event.kind);
         self.0
             .resize(self.0.len() + 18_usize.saturating_sub(name.len()), b' ');
-        self.text("sched:");
+        self.text(system(event.kind));
         self.text(name);
         self.text(": ");
         self.fields(event, shown);
@@ -101,6 +105,33 @@ impl Line {
             Kind::Exit { tid } => {
                 self.thread("comm=", comm(tid), " pid=", tid);
                 self.text(" prio=120");
+            }
+            Kind::Told(told) => self.told(told, event.tid),
+        }
+    }
+
+    /// Timers are told apart by address; here each thread has one.
+    fn told(&mut self, told: Told, tid: u32) {
+        match told {
+            Told::UserEnter | Told::UserExit | Told::Worked { .. } => {}
+            Told::Call { nr } => {
+                self.text("NR ");
+                self.number(nr.into(), 0, b' ');
+                self.text(" (0, 0, 0, 0, 0, 0)");
+            }
+            Told::Timer(timer) => {
+                self.text("hrtimer=0x");
+                self.number(tid.into(), 16, b'0');
+                self.text(" function=hrtimer_wakeup expires=");
+                let hard_ns = timer.soft_ns.saturating_add(timer.slack_ns.into());
+                self.number(hard_ns, 0, b' ');
+                self.text(" softexpires=");
+                self.number(timer.soft_ns, 0, b' ');
+                self.text(if timer.relative {
+                    " mode=REL"
+                } else {
+                    " mode=ABS"
+                });
             }
         }
     }
@@ -159,6 +190,22 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Migrate { .. } => "sched_migrate_task",
         Kind::Fork { .. } => "sched_process_fork",
         Kind::Exit { .. } => "sched_process_exit",
+        Kind::Told(Told::UserEnter) => "user_enter",
+        Kind::Told(Told::UserExit) => "user_exit",
+        Kind::Told(Told::Worked { .. }) => "instructions:u",
+        Kind::Told(Told::Call { .. }) => "sys_enter",
+        Kind::Told(Told::Timer(_)) => "hrtimer_start",
+    }
+}
+
+/// The tracepoint's system, as perf writes it.
+fn system(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Told(Told::UserEnter | Told::UserExit) => "context_tracking:",
+        Kind::Told(Told::Call { .. }) => "raw_syscalls:",
+        Kind::Told(Told::Timer(_)) => "timer:",
+        Kind::Told(Told::Worked { .. }) => "",
+        _ => "sched:",
     }
 }
 

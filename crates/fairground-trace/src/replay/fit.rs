@@ -25,6 +25,10 @@ impl Replay<'_> {
 
     /// Takes off what the simulated kernel has charged beyond the recorded time, or a part of it.
     pub(super) fn adjust(&mut self, run: &Run, part: i64) {
+        if self.logs.told {
+            let again = Logs::of(&run.events.events, run.events.cpus);
+            return self.births(&again, run.derived.lead_ns);
+        }
         for (thread, log) in self.logs.logs.iter().enumerate() {
             let tid = self.logs.threads[thread].tid;
             let Some(t) = run.measured.threads.get(&tid) else {

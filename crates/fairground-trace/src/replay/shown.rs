@@ -33,7 +33,10 @@ impl Replay<'_> {
         let traced = self.traced(&setup, &exact)?;
         let who = self.identities(&prepared.derived, &traced.templates);
         let cpus = place.machine.topology.nr_cpus() as u32;
-        let mut recording = simulated::recording(&traced.outcome.trace, cpus, &who);
+        let mut recording = {
+            let trace = &traced.outcome.trace;
+            simulated::told_recording(trace, &traced.told, cpus, &who)
+        };
         let groups = prepared.derived.workload.cgroups.iter();
         let paths: Vec<String> = groups.map(|g| g.path.clone()).collect();
         let mut extras = Extras::new(&paths, &traced.groups, &traced.waits);

@@ -2,7 +2,7 @@
 //! short form that the plugins of libtraceevent print (`x:1 [120] CPU:000`).
 
 use super::line::number;
-use crate::event::{Kind, Names, State};
+use crate::event::{Kind, Names, State, Timer, Told};
 
 /// What became of the fields.
 pub enum Parsed {
@@ -28,6 +28,35 @@ pub fn parse(name: &[u8], text: &[u8], current: u32, names: &mut Names) -> Parse
         Ok(kind) => Parsed::Event(kind),
         Err(field) => Parsed::Missing(field),
     }
+}
+
+/// Reads the fields of an event of another part of the kernel, with that part's name before it.
+pub fn told(name: &[u8], text: &[u8], period: u64) -> Parsed {
+    let told = match name {
+        b"context_tracking:user_enter" => Ok(Told::UserEnter),
+        b"context_tracking:user_exit" => Ok(Told::UserExit),
+        b"instructions:u" => Ok(Told::Worked {
+            instructions: period,
+        }),
+        b"raw_syscalls:sys_enter" => tid(text, b"NR ").map(|nr| Told::Call { nr }),
+        b"timer:hrtimer_start" => timer(text).map(Told::Timer),
+        _ => return Parsed::Other,
+    };
+    match told {
+        Ok(told) => Parsed::Event(Kind::Told(told)),
+        Err(field) => Parsed::Missing(field),
+    }
+}
+
+fn timer(text: &[u8]) -> Field<Timer> {
+    let ns = |key| number(after(text, key)?).map(|(ns, _)| ns);
+    let hard_ns = ns(b" expires=").ok_or("expires")?;
+    let soft_ns = ns(b"softexpires=").ok_or("softexpires")?;
+    Ok(Timer {
+        soft_ns,
+        slack_ns: u32::try_from(hard_ns.saturating_sub(soft_ns)).unwrap_or(u32::MAX),
+        relative: after(text, b"mode=").is_some_and(|mode| mode.starts_with(b"REL")),
+    })
 }
 
 type Field<T> = Result<T, &'static str>;

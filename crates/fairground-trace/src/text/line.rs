@@ -17,6 +17,8 @@ pub struct Line<'a> {
     pub at_ns: u64,
     /// From ftrace's flags.
     pub context: Context,
+    /// What stands before the event: its period, or a counter's value.
+    pub period: u64,
     /// With `sched:` in front if perf wrote it.
     pub event: &'a [u8],
     /// What follows the event's colon.
@@ -42,9 +44,9 @@ fn from_cpu(text: &[u8], open: usize) -> Option<Line<'_>> {
     };
     let rest = rest.trim_ascii_start();
     // `perf script` may show the period in front of the event.
-    let rest = match number(rest) {
-        Some((_, after)) if after.first() == Some(&b' ') => after.trim_ascii_start(),
-        _ => rest,
+    let (period, rest) = match number(rest) {
+        Some((n, after)) if after.first() == Some(&b' ') => (n, after.trim_ascii_start()),
+        _ => (0, rest),
     };
     let end = event_end(rest)?;
     let (comm, tid, process) = thread(&text[..open])?;
@@ -55,6 +57,7 @@ fn from_cpu(text: &[u8], open: usize) -> Option<Line<'_>> {
         cpu: u32::try_from(cpu).ok()?,
         at_ns,
         context,
+        period,
         event: &rest[..end],
         fields: rest[end + 1..].trim_ascii_start(),
     })

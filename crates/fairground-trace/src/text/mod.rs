@@ -14,9 +14,12 @@ use std::io::BufRead;
 use crate::error::TraceError;
 use crate::event::Event;
 use crate::recording::Recording;
+use crate::told;
 
 /// How lines begin that say what events do not ([`Recording::said`]).
 pub const SAID: &str = "#: ";
+/// What it has in it if it is of a simulated run.
+const RUN: &str = "[run]";
 /// Most of that.
 const SAID_MAX: usize = 4 << 20;
 
@@ -54,6 +57,9 @@ pub fn read(
         }
     }
     recording.sort();
+    if told::is_told(&recording.events) {
+        told::contexts(&mut recording.events);
+    }
     Ok(recording)
 }
 
@@ -125,7 +131,11 @@ fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
         recording.names.see_process(head.tid, process);
     }
     let name = head.event.strip_prefix(b"sched:").unwrap_or(head.event);
-    let kind = match fields::parse(name, head.fields, head.tid, &mut recording.names) {
+    let mut parsed = fields::parse(name, head.fields, head.tid, &mut recording.names);
+    if matches!(parsed, fields::Parsed::Other) && recording.said.contains(RUN) {
+        parsed = fields::told(name, head.fields, head.period);
+    }
+    let kind = match parsed {
         fields::Parsed::Event(kind) => kind,
         fields::Parsed::Other => {
             recording

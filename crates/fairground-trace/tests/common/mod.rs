@@ -5,6 +5,7 @@ use fairground::policy::Features;
 use fairground_sim::exact::{self, Exact, Traced};
 use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
+use fairground_sim::spec::Scenario;
 use fairground_sim::workload::{Env, Workload};
 use fairground_trace::Recording;
 use fairground_trace::derive::Attributes;
@@ -37,8 +38,15 @@ pub fn traced_on(
     words: &str,
     exact: &Exact,
 ) -> (Recording, Traced, Vec<String>) {
-    let argv: Vec<String> = words.split(' ').map(String::from).collect();
-    let workload = Workload::from_argv(&argv, &Env { cpus: 8 }).unwrap();
+    // A line break is in a scenario only, and `_` stands for a blank inside a word.
+    let cpus = machine.topology.nr_cpus() as u32;
+    let workload = if words.contains('\n') {
+        let scenario = Scenario::parse("test.toml", words).unwrap();
+        scenario.workload(&Env { cpus }).unwrap()
+    } else {
+        let argv: Vec<String> = words.split(' ').map(|w| w.replace('_', " ")).collect();
+        Workload::from_argv(&argv, &Env { cpus: 8 }).unwrap()
+    };
     let setup = Setup {
         machine,
         features: Features::default(),
@@ -48,7 +56,7 @@ pub fn traced_on(
     };
     let run = exact::run(&setup, exact, u64::MAX).unwrap();
     let who = simulated::identities(&workload, &run.templates);
-    let mut recording = simulated::recording(&run.outcome.trace, 8, &who);
+    let mut recording = simulated::told_recording(&run.outcome.trace, &run.told, cpus, &who);
     recording.said = Attributes::of_run(&setup, &run.templates).text();
     let groups = workload.cgroups.iter().map(|g| g.path.clone()).collect();
     (recording, run, groups)
