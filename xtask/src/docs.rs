@@ -9,7 +9,28 @@ use fairground::policy::{CATALOGUE, Features, PROFILES, decisions};
 /// The page, below the root of the repository.
 pub const FILE: &str = "docs/patches.md";
 
-/// Writes the page anew.
+const HEAD: &str = "# Decisions, patches and profiles
+
+The scheduler's behaviour is a set of decisions. A **profile** sets them as a kernel version has
+them, a **patch** sets those that a published change touches, and `--set` sets single ones, in this
+order. So old and new behaviour are in one binary:
+
+    fairground compare --machine spr-8480-2s --profile linux-6.9 --patch cfs-rq-reorder -- hackbench
+    fairground compare --machine spr-8480-2s --set run_to_parity=off -- hackbench
+
+Made by `cargo run -p xtask -- docs` from the tables in `crates/fairground/src/policy/`;
+do not edit.
+
+## Patches
+
+`--patch NAME` compares `base` with `patch`, both on top of the profile. A number in brackets is
+that of the change in `crates/fairground-cli/experiments/`.
+
+| name | change | base | patch | origin |
+| --- | --- | --- | --- | --- |
+";
+
+/// Writes the page.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -20,14 +41,7 @@ pub fn write(root: &Path) -> std::io::Result<()> {
 /// The page.
 #[must_use]
 pub fn text() -> String {
-    let mut out = String::from(
-        "# Decisions, patches and profiles\n\n\
-         Made by `cargo run -p xtask -- docs` from the tables in `crates/fairground/src/policy/`; \
-         do not edit.\n\n\
-         ## Patches\n\n\
-         `--patch NAME` compares `base` with `patch`, both on top of the profile.\n\n\
-         | name | change | base | patch | origin |\n| --- | --- | --- | --- | --- |\n",
-    );
+    let mut out = String::from(HEAD);
     for p in CATALOGUE {
         let seed = p.seed.map_or_else(String::new, |n| format!(" ({n:03})"));
         let (base, sets) = (pairs(p.base), pairs(p.sets));
@@ -44,8 +58,9 @@ pub fn text() -> String {
     }
     out.push_str(
         "\n## Profiles\n\n\
-         `--profile NAME`. A profile sets decisions on top of `linux-6.18`; what no decision names \
-         is that of 6.18.\n\n\
+         `--profile NAME`. A profile sets decisions on top of `linux-6.18`. What no decision\n\
+         names is that of 6.18, so an old profile is no emulation of that kernel: see [known\n\
+         limits](known-limits.md#old-profiles).\n\n\
          | name | kernel | sets |\n| --- | --- | --- |\n",
     );
     for p in PROFILES {

@@ -10,7 +10,7 @@ pub const FILE: &str = "README.md";
 const BEGIN: &str = "<!-- made by `cargo run -p xtask -- docs` of the pages it names -->\n";
 const END: &str = "<!-- end -->";
 
-/// Writes the table anew.
+/// Writes the table.
 ///
 /// # Errors
 /// If a page cannot be read, has not the figures, or README cannot be written.

@@ -6,13 +6,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::explain::{Asked, time};
 
-/// Linux's fair scheduler on machines you do not own.
+/// The Linux fair scheduler on machines you do not own: what a change or a setting does, and why
 #[derive(Debug, Parser)]
 #[command(
     name = "fairground",
     version,
-    about,
-    after_help = "Exit codes: 0 done, 1 a --fail-on condition was met, 2 an error."
+    after_help = "For example, what a published change does to hackbench on 224 CPUs:\n  \
+                  fairground compare --machine spr-8480-2s --patch tg-load-avg-ratelimit \
+                  -- hackbench --pipe -g 16\n\n\
+                  Exit codes: 0 done, 1 a --fail-on condition was met, 2 an error."
 )]
 pub struct Cli {
     /// What to do.
@@ -27,9 +29,9 @@ pub enum Command {
     Run(RunArgs),
     /// Run a workload with and without a change, and say what the change does
     Compare(CompareArgs),
-    /// The published tables of the founding changes beside simulated ones
+    /// Simulate what was published about five scheduler changes, and show both tables
     Reproduce(crate::reproduce::ReproduceArgs),
-    /// Run a recorded trace again: on the machine it is from, and on another one (docs/replay.md)
+    /// Run a recorded trace again, on the machine it is from and on another one (docs/replay.md)
     Replay(crate::replay::ReplayArgs),
     /// Hold the simulator against recordings of a real kernel (docs/truth.md)
     Truth(crate::truth::TruthArgs),
@@ -101,7 +103,7 @@ pub struct What {
     /// Machine: a name of `list machines`, a machine file, or output of `lstopo --of xml`
     #[arg(long, value_name = "MACHINE")]
     pub machine: Option<String>,
-    /// Use only so many CPUs of it, in whole cores
+    /// Use only N CPUs of it, in whole cores
     #[arg(long, value_name = "N")]
     pub cpus: Option<usize>,
     /// Kernel version: a name of `list profiles` [default: linux-6.18]
@@ -113,7 +115,7 @@ pub struct What {
     /// Set a decision of `list decisions`, after the patches [repeatable]
     #[arg(long, value_name = "DECISION=VALUE", value_parser = setting)]
     pub set: Vec<Setting>,
-    /// Let balancing do the work of seconds in the warm-up, but for its last TIME, e.g. 10ms
+    /// Let load balancing settle during the warm-up, except in its last TIME, e.g. 10ms
     /// (docs/settled-start.md)
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub settled: Option<u64>,
@@ -156,6 +158,7 @@ pub struct How {
 
 /// `fairground list`.
 #[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
 pub struct ListArgs {
     /// What to list
     pub what: Listing,

@@ -79,7 +79,7 @@ pub struct Asking<'a> {
 /// The answer, for people.
 ///
 /// # Errors
-/// Anything that keeps it from running; nobody is called that.
+/// Anything that keeps it from running; no task has that name.
 pub fn answer(asking: &Asking<'_>, asked: &Asked) -> Result<String, Failure> {
     let meant = |templates: &[u32]| -> Vec<TaskId> {
         let all = (asking.identities)(templates);

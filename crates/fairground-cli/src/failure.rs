@@ -1,4 +1,4 @@
-//! What goes wrong, and how it is told: one message, the nearest known name, exit code 2.
+//! What goes wrong, and how it is reported: one message, the nearest known name, exit code 2.
 
 use std::fmt::Display;
 
@@ -69,16 +69,19 @@ impl<D: Diagnostic + Send + Sync + 'static> From<D> for Failure {
     }
 }
 
-/// The nearest name, or where to find them all.
+/// The nearest name, or all if they are few, and where they are explained.
 pub fn unknown_help<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
     listing: &str,
 ) -> String {
-    let all = format!("`fairground list {listing}` shows all");
-    match nearest(name, known) {
-        Some(near) => format!("did you mean `{near}`? {all}"),
-        None => all,
+    const FEW: usize = 8;
+    let known: Vec<&str> = known.into_iter().collect();
+    let list = format!("`fairground list {listing}`");
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? {list} shows all"),
+        None if known.len() <= FEW => format!("known: {}; see {list}", known.join(", ")),
+        None => format!("{list} shows all"),
     }
 }
 

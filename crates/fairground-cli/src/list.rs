@@ -11,6 +11,7 @@ use crate::args::{ListArgs, Listing};
 use crate::failure::Failure;
 use crate::glue;
 use crate::output::stdout;
+use crate::wrap::wrap;
 
 /// Columns that nothing may reach.
 const WIDTH: usize = 99;
@@ -206,20 +207,4 @@ fn table(header: &[&str], rows: &[Row]) -> String {
         }
     }
     text
-}
-
-fn wrap(line: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in line.split_whitespace() {
-        let line = lines.last_mut().expect("begins with one line");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.len() + 1 + word.len() <= width {
-            *line += " ";
-            *line += word;
-        } else {
-            lines.push(word.into());
-        }
-    }
-    lines
 }

@@ -26,6 +26,7 @@ mod simulate;
 mod traced;
 mod truth;
 mod truth_smp;
+mod wrap;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -247,6 +247,10 @@ fn workload_failure(error: WorkloadError) -> Failure {
 /// An unknown decision or value, with the nearest one.
 pub fn set(features: &mut Features, name: &str, value: &str) -> Result<(), Failure> {
     features.set(name, value).map_err(|error| match error {
+        SetError::UnknownDecision(name) if name.starts_with("cpu.") => Failure::with_help(
+            format!("`{name}` is a setting of a cgroup, not a decision of the scheduler"),
+            "write it into a `[[cgroup]]` of a scenario file (docs/cpu-limits.md)",
+        ),
         SetError::UnknownDecision(name) => Failure::unknown(
             "decision",
             &name,

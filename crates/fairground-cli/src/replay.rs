@@ -268,7 +268,7 @@ fn read_attributes(file: &Path) -> Result<Attributes, Failure> {
     Attributes::parse(&text).map_err(|e| fail(&e))
 }
 
-/// Where else it shall run; `None`: nothing was said about that.
+/// Where else it should run; `None`: nothing was said about that.
 fn elsewhere(
     args: &ReplayArgs,
     home: &Place,

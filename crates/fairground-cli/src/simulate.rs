@@ -19,7 +19,7 @@ use crate::plan::Plan;
 pub struct Simulated {
     /// One list per variant, in seed order.
     pub outcomes: Vec<Vec<Outcome>>,
-    /// Of each variant's first seed, if there shall be a report; its outcome has the tracepoints.
+    /// Of each variant's first seed, if there is a report to make; its outcome has the tracepoints.
     pub kept: Vec<Option<Kept>>,
 }
 

@@ -36,6 +36,18 @@ fn unknown_names_have_a_nearest_one() {
     );
     fails(run(&["--set", "ilb_kick"]), &["expected DECISION=VALUE"]);
     fails(
+        run(&["--set", "cpu.max=max"]),
+        &["`cpu.max` is a setting of a cgroup", "docs/cpu-limits.md"],
+    );
+    fails(
+        run(&["--patch", "zz"]),
+        &["unknown patch `zz`", "known: tg-load-avg-ratelimit, "],
+    );
+    fails(
+        run(&["--cpus", "9998"]),
+        &["cannot be shrunk to 9998 CPUs", "at most 8"],
+    );
+    fails(
         run(&["--settled", "10ms"]),
         &["leaves no time to settle", "--warmup"],
     );

@@ -1,4 +1,4 @@
-//! `--fail-on`: when a comparison shall end with exit code 1.
+//! `--fail-on`: when a comparison should end with exit code 1.
 //!
 //! ```text
 //!   METRIC:worse   METRIC:better        the verdict, so only beyond noise

@@ -88,7 +88,7 @@ pub enum KernelOp {
     /// `clock_gettime` in the vDSO apart from reading the counter.
     ReadClock,
     /// Return to user space after a switch: the C library's restartable sequence gets the CPU's
-    /// number anew.
+    /// number again.
     NotifyResume,
     /// The waker's way out of a wake-up: the task's own lock and that of the wait queue let go.
     WakeEnd,

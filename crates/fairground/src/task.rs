@@ -193,7 +193,7 @@ impl WakeKind {
     }
 }
 
-/// Answer of a function that may want the CPU to choose anew.
+/// Answer of a function that may want the CPU to choose again.
 #[must_use = "a run queue that should reschedule must be told"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resched {

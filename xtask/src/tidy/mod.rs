@@ -68,7 +68,7 @@ pub fn check(root: &Path) -> Vec<Finding> {
     findings
 }
 
-/// Writes the ratchet anew from what is too long now.
+/// Writes the ratchet from what is too long now.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -74,7 +74,7 @@ pub struct RunSpec {
     pub name: String,
     /// Machine file.
     pub machine: String,
-    /// Only so many CPUs of it.
+    /// Only this many CPUs of it.
     pub cpus: Option<usize>,
     /// Bytes of a cache line, where not those of the machine.
     pub line_bytes: Option<u32>,
@@ -244,9 +244,26 @@ fn all() -> Result<Vec<Experiment>, Failure> {
         .iter()
         .map(|(number, text)| {
             toml::from_str(text)
+                .map(in_one_line)
                 .map_err(|e| Failure::new(format!("experiments/{number}.toml: {e}")))
         })
         .collect()
+}
+
+/// The experiment with its prose in one line a text: the files wrap it, and who prints it wraps it
+/// for the place.
+fn in_one_line(mut experiment: Experiment) -> Experiment {
+    let rows = experiment.runs.iter_mut().flat_map(|run| &mut run.rows);
+    let of_rows = rows.flat_map(|row| row.why.iter_mut().chain(&mut row.caution));
+    let points = experiment.unknowns.iter_mut();
+    for text in points
+        .chain(&mut experiment.left_out)
+        .chain([&mut experiment.mechanism])
+        .chain(of_rows)
+    {
+        *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    experiment
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use fairground_report::reproduce::{
 };
 
 use super::experiment::{RowSpec, RunSpec};
+use super::reasons::{grouped, why};
 use super::{Reproduced, headlines, runs_missing, telling_line, verdict};
 
 /// Changes in percent beyond this are cut in the drawings of intervals.
@@ -120,27 +121,21 @@ fn interval(row: &Row) -> Cell {
     .title(&format!("[{lo:+.1}, {hi:+.1}] %"))
 }
 
-/// Why a row is missed.
-pub fn why<'a>(spec: &'a RowSpec, row: &'a Row) -> &'a str {
-    let why = row.dead.as_deref().or(spec.why.as_deref());
-    why.map_or("NOT EXPLAINED", str::trim)
-}
-
 /// The reasons of the misses, and what to know of other rows; what is not simulated, assumed and
 /// left out.
 fn notes(change: &Reproduced) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut named = Vec::new();
     for (run, rows) in &change.rows {
         for (spec, row) in run.rows.iter().zip(rows) {
-            let name = format!("{} {}", run.name, row.metric);
+            let name = || format!("{} {}", run.name, row.metric);
             if row.class == Class::Miss {
-                notes.push(format!("{name}: {}", why(spec, row)));
+                named.push((name(), why(spec, row).into()));
             }
-            if let Some(caution) = &spec.caution {
-                notes.push(format!("{name}: {caution}"));
-            }
+            named.extend(spec.caution.clone().map(|caution| (name(), caution)));
         }
     }
+    let said = |(names, text)| format!("{names}: {text}");
+    let mut notes: Vec<String> = grouped(named).into_iter().map(said).collect();
     notes.extend(runs_missing(change).map(|run| format!("{}: not run", run.name)));
     let e = &change.experiment;
     let of_change = |text: &String| format!("{}: {text}", e.change);

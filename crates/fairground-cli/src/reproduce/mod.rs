@@ -1,4 +1,4 @@
-//! `fairground reproduce`: the published tables of the founding changes beside simulated ones.
+//! `fairground reproduce`: what was published about five changes beside what is simulated.
 //!
 //! ```text
 //!   experiments/*.toml ─► experiment ─► jobs ─► runner (in parallel) ─► rows ─► text, JSON, page
@@ -14,6 +14,7 @@ mod measure;
 mod model;
 mod page;
 mod plot;
+mod reasons;
 mod runner;
 mod saved;
 mod sensitivity;
@@ -37,6 +38,7 @@ const WHOLE: Duration = Duration::from_secs(1500);
 /// `fairground reproduce`.
 #[derive(Debug, Args)]
 #[command(
+    arg_required_else_help = true,
     after_help = "Changes are those of `fairground list patches`; docs/reproduction.md has the \
                         result of --all, with the reason of every miss that has one."
 )]
@@ -50,8 +52,8 @@ pub struct ReproduceArgs {
     /// A part of the rows, one or two seeds each: minutes instead of half an hour
     #[arg(long)]
     pub quick: bool,
-    /// Keep what each simulation gives in this directory, and take from there what it has of the
-    /// same model, machine, workload and seed: a run that was stopped goes on
+    /// Keep the outcome of each simulation in this directory, and reuse those of the same model,
+    /// machine, workload and seed: a run that was stopped goes on
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
     /// Start no simulation after this time (e.g. 10h); rows without one are `not run`. Those that a
@@ -62,7 +64,7 @@ pub struct ReproduceArgs {
     /// Say on standard error how much CPU time each run took
     #[arg(long)]
     pub times: bool,
-    /// At most so many seeds for each run
+    /// At most N seeds for each run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: Option<u64>,
     /// Only runs whose name fits (`*` any text), e.g. 'udp_rr-spr-*'

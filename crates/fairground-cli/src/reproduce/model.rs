@@ -1,7 +1,7 @@
-//! Which model a row was made with: a hash that is another when the model is.
+//! Which model a row was made with: a hash that changes when the model does.
 //!
 //! It is taken over the tables of base costs and the counters of short reference runs, one for each
-//! kind of workload, so it stays when code is written anew without another result.
+//! kind of workload. So it stays the same when code is rewritten without changing a result.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;

@@ -7,35 +7,46 @@ use std::path::Path;
 
 use fairground_report::reproduce::{Class, Row, level_text, tally_line, tells};
 
-use super::{Reproduced, headlines, html, plot, runs_missing, telling_line, verdict};
+use super::reasons::{grouped, why};
+use super::{Reproduced, headlines, plot, runs_missing, telling_line, verdict};
 use crate::failure::Failure;
+use crate::wrap::wrap;
+
+/// Columns of prose.
+const WIDTH: usize = 100;
 
 const HEAD: &str = "# The five published changes, reproduced
 
-Made by `fairground reproduce --all --markdown docs`; do not edit. (It starts no
-simulation after 25 minutes; with `--keep DIR` the same command goes on.) The published tables and
-the words are those of `crates/fairground-cli/experiments/`; the workloads are described in
-`docs/workloads/`, the costs, and what of them is assumed, in [calibration.md](calibration.md).
+What authors published about five scheduler changes, beside what the simulator makes of the same
+benchmarks on machines of the same kind. Made by `fairground reproduce --all --markdown docs`; do
+not edit. (It starts no simulation after 25 minutes; with `--keep DIR` the same command goes on.)
+
+";
+
+const LEGEND: &str = "
+## How to read the tables
 
 | class | meaning |
 | --- | --- |
 | `factor2` | same sign and the change within a factor of two; shares and counts: the values |
 | `sign` | the same sign, another size, but at least a tenth of it, and no interval that holds 0 |
 | `noise` | noise was published; the simulated change is below 5 % or its 95 % interval holds 0 |
-| `miss` | anything else |
+| `miss` | anything else; each has its reason below the table, or says NOT EXPLAINED |
 
-A class with `?` is what the means say, but the interval is too wide to tell: of noise it is wider
-than 5 % on either side, of a change it is wider than the published change, or there is none (one
-seed). A row in whose window nothing or too little happened is a miss and says so. Simulated are
-tens of milliseconds after a warm-up; how many, and with how many seeds, is chosen by the time it
-takes, the same for base and patch: first the runs that a headline is about.
+- **`?`**: the means say this class, but the interval is too wide to tell. Of noise it is wider than
+  5 % on either side, of a change it is wider than the published change, or there is none (one
+  seed).
+- **In brackets**: not counted, as the row is no evidence. The published number is an input, was
+  derived from others of the table, is a limit that can hardly be missed, or the row repeats the
+  observation of another; which and why is said below the table.
+- **`level`** is the simulated base divided by the published one. Beyond a factor of two (**bold**)
+  the machine works in another regime, and an agreeing change may have other reasons.
+- **Windows**: tens of milliseconds after a warm-up are simulated. How many, and with how many
+  seeds, is chosen by the time it takes, the same for base and patch: first the runs that a headline
+  is about. A row in whose window nothing or too little happened is a miss and says so.
 
-A class in brackets is not counted, as the row is no evidence: the published number is an input, was
-derived from others of the table, is a limit that can hardly be missed, or the row repeats the
-observation of another; which and why is said below each table. `level` is the simulated base
-divided by the published one: beyond a factor of two (**bold**) the machine works in another regime,
-and an agreeing change may have other reasons. Each miss has its reason, or says NOT EXPLAINED.
-
+Published tables and reasons are those of `crates/fairground-cli/experiments/`, workloads those of
+`docs/workloads/`. Costs, and what of them is assumed, are in [calibration.md](calibration.md).
 ";
 
 /// Writes the page and its plots.
@@ -85,6 +96,7 @@ fn page(done: &[Reproduced]) -> String {
         };
         let _ = writeln!(text, "| {} | {value} | {held} |", headline.text);
     }
+    text += LEGEND;
     for change in done {
         text += &section(change);
     }
@@ -105,8 +117,8 @@ fn made(rows: &[Row]) -> String {
 fn section(change: &Reproduced) -> String {
     let e = &change.experiment;
     let mut text = format!("\n## {}: {}\n\n{}\n\n", e.change, e.title, e.source);
-    if !e.mechanism.trim().is_empty() {
-        let _ = writeln!(text, "{}\n", e.mechanism.trim());
+    if !e.mechanism.is_empty() {
+        let _ = writeln!(text, "{}\n", wrap(&e.mechanism, WIDTH).join("\n"));
     }
     let _ = writeln!(text, "![change by row]({})\n", plot_name(change));
     text += "| class | run | metric | published | | change | simulated | | change \
@@ -130,18 +142,8 @@ fn section(change: &Reproduced) -> String {
         }
     }
     text += &misses(change);
-    for (title, points) in [
-        ("Not stated, and assumed", &e.unknowns),
-        ("Left out", &e.left_out),
-    ] {
-        if !points.is_empty() {
-            let _ = writeln!(text, "\n{title}:\n");
-            for point in points {
-                let _ = writeln!(text, "- {point}");
-            }
-        }
-    }
-    text
+    text += &list("Not stated, and assumed", &e.unknowns);
+    text + &list("Left out", &e.left_out)
 }
 
 fn table_row(load: &str, row: &Row, told: bool) -> String {
@@ -187,27 +189,35 @@ fn misses(change: &Reproduced) -> String {
         for (spec, row) in run.rows.iter().zip(rows) {
             let name = format!("{} {}", run.name, row.metric);
             if row.class == Class::Miss && row.evidence.is_none() {
-                misses.push(format!("{name}: {}", html::why(spec, row)));
+                misses.push((name.clone(), why(spec, row).into()));
             }
             if let Some(caution) = &spec.caution {
                 let apart = row
                     .evidence
                     .map(|e| format!(" ({}, not counted)", e.name()));
                 let apart = apart.unwrap_or_default();
-                cautions.push(format!("{name}{apart}: {}", caution.trim()));
+                cautions.push((name + &apart, caution.clone()));
             }
         }
     }
     let missing = runs_missing(change).map(|run| format!("{}, {} rows", run.name, run.rows.len()));
-    let mut text = String::new();
-    for (title, points) in [
-        ("Misses", misses),
-        ("To know before believing", cautions),
-        ("Not run", missing.collect()),
-    ] {
-        if !points.is_empty() {
-            let _ = writeln!(text, "\n{title}:\n\n- {}", points.join("\n- "));
-        }
+    let points = |named| -> Vec<String> {
+        let point = |(names, text)| format!("**{names}**: {text}");
+        grouped(named).into_iter().map(point).collect()
+    };
+    list("Misses", &points(misses))
+        + &list("To know before believing", &points(cautions))
+        + &list("Not run", &missing.collect::<Vec<_>>())
+}
+
+/// Points under a title, wrapped; nothing if there are none.
+fn list(title: &str, points: &[String]) -> String {
+    if points.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{title}:\n\n");
+    for point in points {
+        let _ = writeln!(text, "- {}", wrap(point, WIDTH - 2).join("\n  "));
     }
     text
 }

@@ -78,7 +78,7 @@ impl Crowd {
             let n = u64::from(self.cores.count_ones());
             let window = began.saturating_sub(self.mark) * n;
             self.interval = match n {
-                // Two who take turns: when the other comes hangs on what this one does.
+                // Two who take turns: when the other comes depends on what this one does.
                 1 | 2 => Ps::MAX,
                 _ => window / (u64::from(WINDOW) * (n - 1)),
             };

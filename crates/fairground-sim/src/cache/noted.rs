@@ -141,7 +141,7 @@ impl Cache {
     }
 
     /// A load, by the core that is noted, of a line with a record that is not near the top of its
-    /// stack. What is noted is written to the record as if another core came, and noted anew.
+    /// stack. What is noted is written to the record as if another core came, and noted again.
     fn load_noted(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
         let (core, l) = (usize::from(at.0), &self.lines[line as usize]);
         let place = self.ages.look(core, l.stamp, line);

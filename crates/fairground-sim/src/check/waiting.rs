@@ -80,7 +80,7 @@ impl Waiting {
                     .map_err(|idle| (LAW, format!("task {} on {}, {idle}", body.id.0, rq.cpu.0)))?;
             }
         }
-        // Who is asleep does not wait, and if it comes back its wait begins anew.
+        // Who is asleep does not wait, and if it comes back its wait begins again.
         for (seen, queued) in self.tasks.iter_mut().zip(queued) {
             *seen = seen.filter(|_| queued);
         }

@@ -161,7 +161,7 @@ pub struct CpuState {
     pub stops: VecDeque<Kick>,
     /// Interrupts that wait for the end of the running step.
     pub irqs: VecDeque<Due>,
-    /// Woken tasks that this CPU shall enqueue itself.
+    /// Woken tasks that this CPU should enqueue itself.
     pub wake_list: VecDeque<(Task, Placed, WakeKind)>,
     /// The governor of its idle states.
     pub menu: super::menu::Menu,

@@ -49,7 +49,7 @@ pub enum Due {
         cpu: u32,
         /// The task.
         task: u32,
-        /// When: a timer that was set anew is another one.
+        /// When: a timer that was set again is another one.
         must: Ps,
     },
     /// A timer of the engine, if `stamp` is still its latest.

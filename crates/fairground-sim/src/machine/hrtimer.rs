@@ -83,7 +83,7 @@ impl Sim<'_> {
     }
 
     /// Whether an interrupt that waited has nothing to do any more: an earlier one took it along,
-    /// or its timer was set anew or withdrawn.
+    /// or its timer was set again or withdrawn.
     pub(super) fn is_stale(&self, due: Due) -> bool {
         match due {
             Due::Wait { cpu, task, must } => {

@@ -291,7 +291,7 @@ impl Sim<'_> {
     }
 }
 
-/// Whether a system call gives up the CPU between its pieces if it shall (`cond_resched`): copying
+/// Whether a system call gives up the CPU between its pieces if it should (`cond_resched`): copying
 /// and freeing page tables, and copying arguments, but not the work on a thread.
 fn looks_at_resched(op: KernelOp) -> bool {
     matches!(

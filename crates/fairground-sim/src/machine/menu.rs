@@ -74,7 +74,7 @@ pub struct Stay {
 pub struct Choice {
     /// Index of the state.
     pub state: u8,
-    /// Whether the tick shall be stopped.
+    /// Whether the tick should be stopped.
     pub stop_tick: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Programs on the threads of one core: how fast they get on beside each other.
 //!
 //! The event at the end of a stretch of computing is set for a sibling that goes on as it does.
-//! If the sibling begins to execute meanwhile, the event comes too early and is set anew; if it
+//! If the sibling begins to execute meanwhile, the event comes too early and is set again; if it
 //! goes idle or waits, the event is moved up there and then.
 
 use super::Sim;
@@ -47,7 +47,7 @@ impl Sim<'_> {
     }
 
     /// The stretch of computing on `cpu` is not over at `at`, where it should be: the sibling came
-    /// in between. Its end is set anew.
+    /// in between. Its end is set again.
     pub(super) fn still_computes(&mut self, cpu: u32, at: Ps) -> bool {
         let Some(smt) = &self.host.smt else {
             return false;

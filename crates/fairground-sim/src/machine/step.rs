@@ -145,7 +145,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Wakes a task: finds out where it is and, if it sleeps, where it shall run.
+    /// Wakes a task: finds out where it is and, if it sleeps, where it should run.
     fn wake(&mut self, cpu: u32, id: TaskId, kind: WakeKind, waker: Option<TaskId>) {
         let task = &mut self.tasks[id.idx()];
         match task.life {

@@ -97,7 +97,7 @@ impl Sim<'_> {
     }
 
     /// The turn of `cpu` ends with the step that it has just done, if it halts or has set a timer
-    /// that is earlier than all others: the emulator looks for the next one anew.
+    /// that is earlier than all others: the emulator looks for the next one again.
     pub(super) fn may_end_turn(&mut self, cpu: u32) {
         let state = &self.cpus[cpu as usize];
         let (at, halts) = (state.busy_until, state.idle.is_some());

@@ -13,6 +13,8 @@ mod topology;
 
 use std::collections::BTreeMap;
 
+use crate::workload::nearest::nearest;
+
 pub use error::{BadFile, MachineError};
 pub use figure::{Conf, Figure};
 pub use topology::{CpuPlace, Distance, Topology};
@@ -271,8 +273,10 @@ impl Machine {
         let per_core = t.nr_cpus() / t.nr_cores().max(1);
         let cores = cpus / per_core.max(1);
         let per_socket = t.nr_cores() / t.nr_sockets().max(1);
-        let sockets = cores.div_ceil(per_socket.max(1)).max(1);
-        if cpus == 0 || !cpus.is_multiple_of(per_core) || !cores.is_multiple_of(sockets) {
+        let whole = t.nr_sockets().max(1);
+        let sockets = cores.div_ceil(per_socket.max(1)).clamp(1, whole);
+        let even = cpus.is_multiple_of(per_core) && cores.is_multiple_of(sockets);
+        if cpus == 0 || cpus > t.nr_cpus() || !even {
             let e = format!(
                 "a multiple of {}, at most {}",
                 per_core * sockets,
@@ -484,12 +488,6 @@ fn unknown(name: &str) -> MachineError {
         nearest: nearest(name, Machine::builtin_ids()).map(str::to_owned),
         known: Machine::builtin_ids().collect::<Vec<_>>().join(", "),
     }
-}
-
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.map(|k| (strsim::jaro_winkler(name, k), k));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 > 0.6).then_some(best.1)
 }
 
 /// FNV-1a (Fowler, Noll, Vo), continued from `hash`.

@@ -4,7 +4,7 @@
 //! the same.
 use super::program::Ns;
 
-/// A length of time: a constant or a seeded distribution, drawn anew at each use.
+/// A length of time: a constant or a seeded distribution, drawn again at each use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Dur {
     /// Always this.

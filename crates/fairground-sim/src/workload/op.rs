@@ -24,7 +24,7 @@ pub enum Op {
     },
     /// Reads the clock in user space (`clock_gettime` in the vDSO).
     ReadClock,
-    /// Touches one of the shared words `first..first + of` of user memory, drawn anew if there
+    /// Touches one of the shared words `first..first + of` of user memory, drawn again if there
     /// are several. Each word has a cache line of its own.
     Touch {
         /// First word.

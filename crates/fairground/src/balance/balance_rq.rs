@@ -186,7 +186,7 @@ fn settle<H: Host, R: Rqs + ?Sized>(
     match end {
         End::Tried(0) => {
             state.lb_failed[env.idle.idx()].fetch_add(1, Relaxed);
-            // Newly idle CPUs try often, and misfits say nothing about load: neither shall make
+            // Newly idle CPUs try often, and misfits say nothing about load: neither should make
             // the others move hot tasks.
             if env.idle != IdleType::NewlyIdle && env.migration_type != MigrationType::Misfit {
                 state.nr_balance_failed.fetch_add(1, Relaxed);

@@ -155,7 +155,7 @@ impl SgLbStats {
     }
 }
 
-/// Computes the local group's capacity anew: at each balance of an idle or busy CPU, and when it
+/// Computes the local group's capacity again: at each balance of an idle or busy CPU, and when it
 /// is due for a newly idle one.
 fn refresh_capacity<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>, group: &SchedGroup) {
     let jiffies = cx.jiffies();

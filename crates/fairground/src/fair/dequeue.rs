@@ -82,7 +82,7 @@ pub(crate) fn dequeue_entities<H: Host>(
         at = rq.se[id.idx()].parent;
         if rq.cfs[cfs.idx()].nr_queued > 0 {
             slice = Some(cfs_rq_min_slice(rq, cfs));
-            // The next pick shall stay in this group, as its task has given up some of its time.
+            // The next pick should stay in this group, as its task has given up some of its time.
             if let Some(group) = at.filter(|_| sleeps && may_be_buddy(cx, rq, cfs)) {
                 set_buddy(rq, group, Buddy::Next);
             }

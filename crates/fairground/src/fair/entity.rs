@@ -172,7 +172,7 @@ pub(crate) fn update_entity_lag<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, id
 }
 
 /// A delayed sleeper is runnable again where it is. Lag earned by sleeping is cut, by decision:
-/// then it has to be placed anew.
+/// then it has to be placed again.
 pub(crate) fn requeue_delayed_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, id: SeId) {
     let cfs = rq.se[id.idx()].cfs_rq;
     debug_assert!(rq.se[id.idx()].on_rq);

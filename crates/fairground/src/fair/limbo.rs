@@ -12,7 +12,7 @@ use crate::rq::Rq;
 use crate::task::Resched;
 use crate::value::{CfsId, SeId};
 
-/// A task of a throttled hierarchy was picked: it shall throttle itself at the return to user
+/// A task of a throttled hierarchy was picked: it should throttle itself at the return to user
 /// space (6.18).
 pub fn task_throttle_setup_work<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     let object = task_object(rq, task);
@@ -25,7 +25,7 @@ pub fn task_throttle_setup_work<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId
 }
 
 /// The running task returns to user space with that work pending (the caller has updated the
-/// clock and opened the span). If it is dequeued, the CPU has to choose anew; the task stays in
+/// clock and opened the span). If it is dequeued, the CPU has to choose again; the task stays in
 /// keeping.
 pub fn throttle_cfs_rq_work<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Resched {
     match rq.curr {

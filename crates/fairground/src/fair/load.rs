@@ -137,7 +137,7 @@ fn age_queue<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq, now: u64) -> 
     changed
 }
 
-/// Its sums were counted from another queue's periods. They are made anew from the averages, in
+/// Its sums were counted from another queue's periods. They are made again from the averages, in
 /// the phase of this queue, so that from now on both divide by the same number.
 #[inline(never)]
 pub fn attach_entity_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId) {

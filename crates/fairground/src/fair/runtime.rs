@@ -11,7 +11,7 @@ use crate::shared::{BANDWIDTH_SLICE, MIN_CFS_RQ_RUNTIME};
 use crate::value::CfsId;
 
 /// Charges `delta` ns of execution to the queue and to its group's `cpu.stat`. The running task
-/// shall give way if nothing can be drawn: the queue is throttled when it is put.
+/// should give way if nothing can be drawn: the queue is throttled when it is put.
 #[inline]
 pub fn account_cfs_rq_runtime<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, delta: u64) {
     rq.cfs[cfs.idx()].words.charge(delta);

@@ -132,7 +132,7 @@ pub enum Func {
     CsdUnthrottle,
     /// `task_dead_fair`
     TaskDead,
-    /// `accumulate_sum`, and the averages anew: once in a period of 1024 us
+    /// `accumulate_sum`, and the averages again: once in a period of 1024 us
     AccumulateSum,
     /// `walk_tg_tree_from`
     WalkTgTree,

@@ -31,7 +31,7 @@ pub struct CfsTunables {
 }
 
 impl CfsTunables {
-    /// The period in which each of `nr` entities shall run once, ns: the latency, until that would
+    /// The period in which each of `nr` entities should run once, ns: the latency, until that would
     /// cut slices below the granularity.
     #[inline]
     #[must_use]

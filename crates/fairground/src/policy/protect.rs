@@ -71,7 +71,7 @@ impl RunToParity {
         }
     }
 
-    /// Whether the running entity, with its request unfinished, should let the queue choose anew.
+    /// Whether the running entity, with its request unfinished, should let the queue choose again.
     /// `by_slice` = short slices preempt; `eligible` answers for the running entity.
     #[inline]
     pub fn gives_way(

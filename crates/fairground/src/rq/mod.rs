@@ -100,7 +100,7 @@ pub struct Rq {
     pub unthrottle_first: Option<CfsId>,
     /// Last of them.
     pub unthrottle_last: Option<CfsId>,
-    /// Idle balancing that the softirq shall do (`NOHZ_*` bits).
+    /// Idle balancing that the softirq should do (`NOHZ_*` bits).
     pub nohz_idle_balance: u32,
 }
 

@@ -13,7 +13,7 @@ use crate::task::{Placed, Switch};
 use crate::value::{Cpu, SeId};
 
 /// Runs the stopper on the executing CPU: puts the running task back into its queue, does
-/// `work` ([`Kick::ActiveBalance`] or [`Kick::Migrate`]), and picks anew.
+/// `work` ([`Kick::ActiveBalance`] or [`Kick::Migrate`]), and picks again.
 pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kick) -> Switch {
     let cpu = cx.cpu;
     let outer = cx.host.enter(Func::Schedule);

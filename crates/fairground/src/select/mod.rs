@@ -62,7 +62,7 @@ enum Route<'a> {
     Stay,
 }
 
-/// The CPU on which a woken, new or exec-ing task shall run: the fair choice within the task's
+/// The CPU on which a woken, new or exec-ing task should run: the fair choice within the task's
 /// affinity. A task that may use one CPU only gets that; a choice outside the affinity (the
 /// previous CPU was taken away) becomes the first allowed CPU of that CPU's node, else of all.
 ///
@@ -84,7 +84,7 @@ pub fn select_task_rq<H: Host>(
     allowed_or_fallback(cx, &task.body.cpus_allowed, cpu)
 }
 
-/// The CPU on which a task shall run, by the rules of the fair class alone; see
+/// The CPU on which a task should run, by the rules of the fair class alone; see
 /// [`select_task_rq`]. With `Exec` the task is the running one, or a copy of it, on its queue.
 pub fn select_task_rq_fair<H: Host>(
     cx: &mut Cx<H>,

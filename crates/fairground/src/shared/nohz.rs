@@ -19,7 +19,7 @@ pub mod nohz_kick {
     pub const STATS: u32 = 1 << 1;
     /// Decay it from the own idle loop (set by a newly idle CPU for itself).
     pub const NEWILB: u32 = 1 << 2;
-    /// Compute `nohz.next_balance` anew.
+    /// Compute `nohz.next_balance` again.
     pub const NEXT: u32 = 1 << 3;
     /// What comes with an IPI; who sets the first of these owns the IPI.
     pub const MASK: u32 = BALANCE | STATS | NEXT;
@@ -34,7 +34,7 @@ pub struct Nohz {
     nr_cpus: AtomicU32,
     /// Some idle CPU has load to decay `[any]`.
     has_blocked: AtomicBool,
-    /// `next_balance` must be computed anew `[any]`.
+    /// `next_balance` must be computed again `[any]`.
     needs_update: AtomicBool,
     /// When the next balance on behalf of idle CPUs is due, jiffies `[any]`.
     next_balance: AtomicU64,
@@ -115,7 +115,7 @@ impl Nohz {
         self.has_blocked.store(value, Relaxed);
     }
 
-    /// Whether `next_balance` must be computed anew.
+    /// Whether `next_balance` must be computed again.
     #[inline]
     #[must_use]
     pub fn needs_update<H: Host + ?Sized>(&self, host: &mut H) -> bool {

@@ -43,10 +43,7 @@ pub struct Known {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// No such tool.
-    #[error(
-        "unknown workload '{given}'{}; `fairground list workloads` shows all",
-        did_you_mean(.nearest)
-    )]
+    #[error("unknown workload '{given}'; {}", instead(.nearest))]
     Unknown {
         /// What was typed.
         given: String,
@@ -231,10 +228,13 @@ fn unknown(argv: &[String]) -> Error {
     Error::Unknown { given, nearest }
 }
 
-fn did_you_mean(name: &Option<String>) -> String {
-    name.as_ref()
-        .map(|n| format!("; did you mean '{n}'?"))
-        .unwrap_or_default()
+/// What to write instead of a workload that is not known.
+fn instead(nearest: &Option<String>) -> String {
+    let all = "`fairground list workloads` shows all";
+    match nearest {
+        Some(name) => format!("did you mean '{name}'? {all}"),
+        None => format!("{all}, and a scenario file can describe others"),
+    }
 }
 
 /// Parses the options of `tool`, whose name takes the first words of `argv`.
