@@ -38,7 +38,6 @@ const WHOLE: Duration = Duration::from_secs(1500);
 /// `fairground reproduce`.
 #[derive(Debug, Args)]
 #[command(
-    arg_required_else_help = true,
     after_help = "Changes are those of `fairground list patches`; docs/reproduction.md has the \
                         result of --all, with the reason of every miss that has one."
 )]
