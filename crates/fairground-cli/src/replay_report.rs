@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use fairground_report::html::{Cell, Column, Page, Row, Samples, Table, page};
-use fairground_report::redo_command;
+use fairground_report::html::{Cell, Column, Page, Row, Samples, Table, functions, lines, page};
+use fairground_report::{Style, Variant, redo_command};
 use fairground_sim::host::Stack;
-use fairground_trace::Recording;
 use fairground_trace::derive::Attributes;
 use fairground_trace::fidelity::{Fidelity, Pair};
 use fairground_trace::measure::Measured;
 use fairground_trace::replay::{Replay, Run};
 use fairground_trace::simulated::Throttle;
+use fairground_trace::{Kind, Recording};
 
 use crate::failure::Failure;
+use crate::glue;
 use crate::replay_text::{self, Sides, number};
 use crate::report::{Source, samples};
 
@@ -60,6 +61,8 @@ pub fn text(
         .map(Into::into)
         .collect();
     notes.extend(s.run.derived.notes.iter().cloned());
+    let costs = costs(s);
+    let style = Style::default();
     let about = Page {
         title: trace.to_string(),
         lead: "fairground replay".into(),
@@ -67,6 +70,8 @@ pub fn text(
         tables,
         text: replay_text::text(s),
         notes,
+        lines: lines(&costs, style.lines),
+        functions: functions(&costs, style.functions),
         redo: redo_command(command_line),
         json: replay_text::json(s)?,
         ..Page::default()
@@ -74,10 +79,27 @@ pub fn text(
     page(&about, &sides(s, replay, known)).map_err(Failure::new)
 }
 
+/// What the simulated kernel cost in the replay, and what if: a recording does not say it.
+pub fn costs(s: &Sides<'_>) -> Vec<Variant> {
+    let variant = |name: &str, run: &Run| Variant {
+        name: name.into(),
+        decisions: BTreeMap::new(),
+        runs: vec![glue::run(run.outcome.clone())],
+    };
+    let what_if = s.what_if.map(|(_, _, run)| variant("what if", run));
+    std::iter::once(variant("replayed", s.run))
+        .chain(what_if)
+        .collect()
+}
+
 fn sides(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Vec<Samples> {
     let one =
         |name: &str, r: &Recording, m: &Measured, stacks: &[Stack], throttles: &[Throttle]| {
-            let group_of = |tid: u32| known.group_of(tid, &r.names.get(tid));
+            let inherited = inherited(r, known);
+            let group_of = |tid: u32| match inherited.get(&tid) {
+                Some(group) => *group,
+                None => known.group_of(tid, &r.names.get(tid)),
+            };
             samples(&Source {
                 variant: name,
                 about: format!("From the start of the recording: {name}"),
@@ -106,6 +128,22 @@ fn sides(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Vec<Samples>
     ];
     all.extend(s.what_if.map(|(_, _, other)| run("what if", other)));
     all
+}
+
+/// The groups of threads of which only their creator's is known, which is theirs too.
+fn inherited(r: &Recording, known: &Attributes) -> BTreeMap<u32, u32> {
+    let mut groups: BTreeMap<u32, u32> = BTreeMap::new();
+    for event in &r.events {
+        let Kind::Fork { parent, child } = event.kind else {
+            continue;
+        };
+        if known.path_of(child, &r.names.get(child)).is_none() {
+            let own = || known.group_of(parent, &r.names.get(parent));
+            let group = groups.get(&parent).copied().unwrap_or_else(own);
+            groups.insert(child, group);
+        }
+    }
+    groups
 }
 
 fn latencies(m: &Measured) -> Vec<(u64, u64)> {

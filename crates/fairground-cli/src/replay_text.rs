@@ -9,6 +9,7 @@ use fairground_trace::replay::{Place, Run};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::replay_report;
 
 /// All that is known of a replay.
 pub struct Sides<'a> {
@@ -149,6 +150,11 @@ pub fn number(x: f64) -> String {
 /// A number that JSON does not have.
 pub fn json(s: &Sides<'_>) -> Result<String, Failure> {
     let left_out = &s.recording.left_out;
+    let costs: Vec<Value> = replay_report::costs(s)
+        .iter()
+        .flat_map(|v| v.runs.iter().map(|run| (&v.name, run)))
+        .map(|(name, run)| json!({ "side": name, "functions": run.functions, "lines": run.lines }))
+        .collect();
     let value = json!({
         "format": "fairground-replay/1",
         "trace": s.path.display().to_string(),
@@ -163,6 +169,7 @@ pub fn json(s: &Sides<'_>) -> Result<String, Failure> {
         "inferred_switches": s.inferred,
         "recorded_on": s.home.machine.id,
         "unfinished": s.run.unfinished,
+        "costs": costs,
         "replay": sides(s.at_home, ["recorded", "replayed"]),
         "what_if": s.what_if.map(|(machine, f, other)| json!({
             "machine": machine,

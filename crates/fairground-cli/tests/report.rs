@@ -236,7 +236,20 @@ fn the_page_of_a_replay_shows_what_a_quota_throttles() {
         page,
     ];
     succeeds(words(&[&replay, &["--set", "/a/cpu.max=20000 100000"]]));
-    let sides = embedded(&std::fs::read_to_string(page).unwrap(), "samples");
+    let text = std::fs::read_to_string(page).unwrap();
+    // Lines and functions of the replay and of what if, with the numbers of the JSON.
+    let costs = &embedded(&text, "result")["costs"];
+    assert_eq!(costs[1]["side"], "what if");
+    let (_, lines) = text.split_once("id=\"lines-table\"").expect("lines");
+    let (lines, rest) = lines.split_once("</table>").unwrap();
+    assert!(lines.contains("HITM") && rest.contains("id=\"functions-table\""));
+    for side in [0, 1] {
+        let hottest = &costs[side]["lines"][0];
+        let loads = hottest["reads"].as_u64().unwrap();
+        let loads = format!("data-value=\"{loads}\"");
+        assert!(lines.contains(&loads), "{hottest}: {lines}");
+    }
+    let sides = embedded(&text, "samples");
     // Thousandths of a CPU, by group and part of the run.
     let throttled = |side: usize| -> u64 {
         let parts = sides[side]["heat"]["throttled"][1].as_array().unwrap();

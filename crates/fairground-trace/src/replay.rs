@@ -14,6 +14,7 @@ use fairground_sim::exact::{self, Exact, Traced};
 use fairground_sim::host::Stack;
 use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
+use fairground_sim::outcome::Outcome;
 use fairground_sim::workload::program::Cgroup;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -114,6 +115,8 @@ pub struct Run {
     pub throttles: Vec<Throttle>,
     /// Time of the kernel's functions by stack.
     pub stacks: Vec<Stack>,
+    /// What the kernel cost and which lines it touched; without the trace, which `events` are.
+    pub outcome: Outcome,
 }
 
 impl<'a> Replay<'a> {
@@ -213,7 +216,7 @@ impl<'a> Replay<'a> {
         let setup = prepared.setup(place, seed);
         let traced = self.traced(&setup, &prepared.exact)?;
         let cpus = place.machine.topology.nr_cpus() as u32;
-        Ok(self.measured(prepared.derived, &traced, cpus))
+        Ok(self.measured(prepared.derived, traced, cpus))
     }
 
     fn traced(&self, setup: &Setup<'_>, exact: &Exact) -> Result<Traced, String> {
@@ -321,7 +324,7 @@ impl<'a> Replay<'a> {
         derive(source, &self.trim)
     }
 
-    fn measured(&self, derived: Derived, traced: &Traced, cpus: u32) -> Run {
+    fn measured(&self, derived: Derived, traced: Traced, cpus: u32) -> Run {
         let who = self.identities(&derived, &traced.templates);
         let mut events = simulated::told_recording(&traced.outcome.trace, &traced.told, cpus, &who);
         if self.recording.from_waking {
@@ -367,7 +370,11 @@ impl<'a> Replay<'a> {
             unfinished,
             events,
             throttles: simulated::throttles(&traced.outcome.trace),
-            stacks: traced.stacks.clone(),
+            stacks: traced.stacks,
+            outcome: Outcome {
+                trace: Vec::new(),
+                ..traced.outcome
+            },
         }
     }
 }

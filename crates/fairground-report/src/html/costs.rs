@@ -42,7 +42,10 @@ pub fn lines(variants: &[Variant], most: usize) -> Option<Table> {
         columns.push(Column::left(""));
     }
     columns.extend(heads());
-    let note = "Means over the seeds, the line that was waited for most first.";
+    let note = match variants.iter().all(|v| v.runs.len() < 2) {
+        true => "The line that was waited for most first.",
+        false => "Means over the seeds, the line that was waited for most first.",
+    };
     let note = match dropped {
         0 => note.to_string(),
         n => format!("{note} {n} more in the JSON."),

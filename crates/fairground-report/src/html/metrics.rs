@@ -80,7 +80,7 @@ pub fn of_compare(result: &Compare) -> Table {
             Column::right("± sd").wide(),
             Column::left("unit").wide(),
             Column::right("change"),
-            Column::left("95 % interval"),
+            Column::left("95 % interval").wide(),
             Column::left("verdict"),
         ],
         rows: result.comparison.iter().map(row).collect(),

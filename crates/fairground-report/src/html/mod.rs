@@ -24,6 +24,7 @@ use serde::Serialize;
 use crate::redo::Redo;
 use crate::result::{Compare, MachineId, RunResult, Variant};
 use crate::text::{Style, compare_text, run_text};
+pub use costs::{functions, lines};
 pub use samples::{Heat, Samples, Slice, Slices, StackRow, Task};
 pub use table::{Bar, Cell, Column, Row, Table};
 

@@ -1,0 +1,90 @@
+#!/bin/sh
+# What a recording does not say about this machine's threads, for `fairground replay --attributes`:
+# groups (cgroups of the cpu controller, and autogroups), affinity, policy. Run it while the
+# recording begins; threads that are created later are in the group of their creator.
+#
+#     sh attributes.sh > groups.toml
+set -eu
+
+cd /proc
+all=$(cat /sys/devices/system/cpu/online)
+if [ -d /sys/fs/cgroup/cpu ]; then top=/sys/fs/cgroup/cpu; else top=/sys/fs/cgroup; fi
+
+# One line a thread: TID <tab> group <tab> CPUs <tab> policy. Threads come and go meanwhile.
+threads() {
+    {
+        grep -sH -E '^([0-9]+:([a-z,]*,)?cpu(,[a-z,]*)?:|0::)' [0-9]*/task/[0-9]*/cgroup
+        grep -sH autogroup [0-9]*/autogroup
+        grep -sH '^Cpus_allowed_list:' [0-9]*/task/[0-9]*/status
+        grep -sH . [0-9]*/task/[0-9]*/stat
+    } | awk -v all="$all" '
+        {
+            split($0, at, ":"); n = split(at[1], path, "/")
+            rest = substr($0, length(at[1]) + 2)
+        }
+        path[n] == "cgroup" {
+            v1 = rest !~ /^0::/
+            sub(/^[0-9]*:[^:]*:/, "", rest)
+            if (v1 || !((path[3]) in group)) group[path[3]] = rest
+        }
+        path[n] == "autogroup" { split(rest, w, " "); auto[path[1]] = w[1] }
+        path[n] == "status" { sub(/^[^:]*:[ \t]*/, "", rest); cpus[path[3]] = rest }
+        path[n] == "stat" {
+            sub(/^.*\) /, "", rest); split(rest, f, " ")
+            policy[path[3]] = f[39]; process[path[3]] = path[1]
+        }
+        END {
+            for (t in process) {
+                g = group[t]; if (g == "") g = "/"
+                if (g == "/" && (process[t] in auto)) g = auto[process[t]]
+                c = cpus[t]; if (c == all) c = ""
+                p = policy[t] == 3 ? "batch" : policy[t] == 5 ? "idle" : ""
+                if (g != "/" || c != "" || p != "") print t "\t" g "\t" c "\t" p
+            }
+        }'
+}
+
+# A group and those above it, each once, parents first.
+groups() {
+    cut -f 2 "$1" | awk '{
+        n = split($0, part, "/"); path = ""
+        for (i = 2; i <= n; i++) if (part[i] != "") { path = path "/" part[i]; print path }
+    }' | sort -u | awk -F / '{ print NF "\t" $0 }' | sort -n -k 1,1 -s | cut -f 2
+}
+
+list=$(mktemp)
+trap 'rm -f "$list"' EXIT
+threads > "$list"
+groups "$list" | while read -r path; do
+    printf '[[cgroup]]\npath = "%s"\n' "$path"
+    dir=$top$path
+    [ -r "$dir/cpu.shares" ] && printf '"cpu.shares" = %s\n' "$(cat "$dir/cpu.shares")"
+    [ -r "$dir/cpu.weight" ] && printf '"cpu.weight" = %s\n' "$(cat "$dir/cpu.weight")"
+    [ -r "$dir/cpu.max" ] && printf '"cpu.max" = "%s"\n' "$(cat "$dir/cpu.max")"
+    if [ -r "$dir/cpu.cfs_quota_us" ] && [ "$(cat "$dir/cpu.cfs_quota_us")" -gt 0 ]; then
+        quota=$(cat "$dir/cpu.cfs_quota_us")
+        printf '"cpu.max" = "%s %s"\n' "$quota" "$(cat "$dir/cpu.cfs_period_us")"
+    fi
+    echo
+done
+sort -k 2 "$list" | awk -F '\t' '
+    function flush() {
+        if (tids == "") return
+        print "[[thread]]\ntids = [" tids "]"
+        if (g != "/") print "cgroup = \"" g "\""
+        if (c != "") print "cpus = [" c "]"
+        if (p != "") print "policy = \"" p "\""
+        print ""
+        tids = ""
+    }
+    function spread(text,    n, part, i, ends, k, out) {
+        n = split(text, part, ",")
+        for (i = 1; i <= n; i++) {
+            if (split(part[i], ends, "-") < 2) ends[2] = ends[1]
+            for (k = ends[1]; k <= ends[2]; k++) out = out (out == "" ? "" : ", ") k
+        }
+        return out
+    }
+    $2 != g || spread($3) != c || $4 != p { flush(); g = $2; c = spread($3); p = $4 }
+    { tids = tids (tids == "" ? "" : ", ") $1 }
+    END { flush() }'
