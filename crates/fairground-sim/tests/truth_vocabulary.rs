@@ -24,6 +24,7 @@ fn runs(tasks: &str, more: &str) -> Result<Vec<Run>, String> {
     let others = Others {
         share: [(0, 0.01), (1, 0.0001)].into(),
         stretch_us: None,
+        blind: None,
     };
     let bench = Bench::new(&case, &others, machine, &[0.0, 10.0, 100.0, 1000.0])?;
     [1, 2].into_iter().map(|seed| bench.run(seed)).collect()
@@ -151,7 +152,7 @@ fn quotas_that_hardly_let_anything_run() {
     ];
     let groups = r#""cgroups": [{"path": "/p", "quota_us": 1000, "period_us": 100000},
         {"path": "/p/a", "quota_us": 1000, "period_us": 1000000, "burst_us": 1000},
-        {"path": "/p/b", "quota_us": 90000, "period_us": 100000, "shares": 2},
+        {"path": "/p/b", "quota_us": 1000, "period_us": 100000, "shares": 2},
         {"path": "/i", "shares": "idle (weight 3)"}],
         "sampler": {"cpu": 1, "every_us": 20000, "what": "debug"}"#;
     for run in check(&tasks.join(", "), groups) {
@@ -196,6 +197,29 @@ fn a_new_thread_has_what_its_creator_has_then() {
         assert_eq!(by_cpu.len(), 2, "{by_cpu:?}");
         assert!(by_cpu.values().all(|us| *us > 3000.0), "{by_cpu:?}");
     }
+}
+
+#[test]
+fn a_task_that_sends_itself_away_sleeps_until_the_stopper_has_moved_it() {
+    let body =
+        r#"{"set_affinity": [0]}, {"run_us": 10000}, {"set_affinity": [1]}, {"run_us": 10000}"#;
+    let flips = task("a", "", &format!(r#"{{"loop": -1, "body": [{body}]}}"#));
+    for run in check(&flips, "") {
+        let a = &run.tasks["a"];
+        assert!((35..=40).contains(&a.migrations), "{a:?}");
+        assert!(a.switches_voluntary.abs_diff(a.migrations) <= 1, "{a:?}");
+        assert!(a.wakeups.abs_diff(a.migrations) <= 1, "{a:?}");
+    }
+    let text = text(&flips, "").replace(r#""hz": 250"#, r#""hz": 250, "preemption": "voluntary""#);
+    let case = Case::parse(&text).expect("a case");
+    let machine = Machine::from_path_or_id(MACHINE).expect("the recorded machine");
+    let bench = Bench::new(&case, &Others::default(), machine, &[0.0]).expect("a bench");
+    let run = bench.run(1).expect("a run");
+    let a = &run.tasks["a"];
+    assert!(
+        a.switches_voluntary == 0 && a.wakeups <= 1 && a.migrations >= 35,
+        "{a:?}"
+    );
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn greatest_weight(sim: &Sim<'_>) -> u64 {
     let tasks = sim.workload.templates.iter().map(|t| t.nice);
     let steps = sim.workload.programs.iter().flat_map(|p| &p.ops);
     let set = steps.filter_map(|op| match op {
-        Op::SetNice(nice) => Some(*nice),
+        Op::SetNice(nice) | Op::SetPolicy { nice, .. } => Some(*nice),
         _ => None,
     });
     let nice = tasks.chain(set).min().unwrap_or(0);

@@ -159,6 +159,8 @@ pub struct CpuState {
     /// Work for the stopper. It takes over where the task would return to user space, not between
     /// the steps of a system call: these belong to the task that runs.
     pub stops: VecDeque<Kick>,
+    /// The task that sleeps until the stopper has moved it.
+    pub moving: Option<TaskId>,
     /// Interrupts that wait for the end of the running step.
     pub irqs: VecDeque<Due>,
     /// Woken tasks that this CPU should enqueue itself.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::place::{Access, task as ftask};
 use fairground::sched::{self, Moved};
-use fairground::task::Prev;
+use fairground::task::{Policy, Prev};
 use fairground::value::{Cpu, CpuMask, TaskId};
 
 use super::Sim;
@@ -214,12 +214,30 @@ impl Sim<'_> {
                 let ns = dur.draw(|| task.rng.bits());
                 self.wait_until(cpu, id, now + ns);
             }
+            Op::SleepTicks(dur) => {
+                if stage != Stage::Start {
+                    return self.advance(id);
+                }
+                let task = &mut self.tasks[id.idx()];
+                let at = (now + dur.draw(|| task.rng.bits())) * NS;
+                let ticks = at.saturating_sub(self.tick_phase) / self.tick + 1;
+                // The tick's own interrupt comes first.
+                self.wait_until(cpu, id, (self.tick_phase + ticks * self.tick) / NS + 1);
+            }
             Op::SleepUntil(ns) => {
                 if stage != Stage::Start {
                     return self.advance(id);
                 }
                 let due = self.tasks[id.idx()].born_ns + ns;
                 self.wait_until(cpu, id, due);
+            }
+            Op::StartAt(at_ns) => {
+                if stage != Stage::Start {
+                    return self.advance(id);
+                }
+                let task = &mut self.tasks[id.idx()];
+                (task.born_ns, task.grid_ns) = (at_ns, at_ns);
+                self.wait_until(cpu, id, at_ns);
             }
             Op::Period(ns) => self.period(cpu, id, ns),
             Op::ReadClock => self.clock_gettime(id),
@@ -250,7 +268,11 @@ impl Sim<'_> {
             Op::Fork { template } => self.fork(cpu, template),
             Op::Exec => self.execve(cpu, id),
             Op::Join => self.join(cpu, id),
-            Op::SetNice(_) | Op::SetAffinity(_) | Op::SetCgroup(_) | Op::SetSlice(_) => {
+            Op::SetNice(_)
+            | Op::SetPolicy { .. }
+            | Op::SetAffinity(_)
+            | Op::SetCgroup(_)
+            | Op::SetSlice(_) => {
                 self.set_attribute(cpu, id, op);
             }
             Op::Exit => self.exit(cpu, id),
@@ -325,10 +347,17 @@ impl Sim<'_> {
 
     fn set_attribute(&mut self, cpu: u32, id: TaskId, op: Op) {
         self.enter_syscall(id, KernelOp::SetSched);
+        if self.tasks[id.idx()].stage == Stage::Granted {
+            return self.advance(id);
+        }
+        let mut moved = Moved::Stays;
         match op {
             Op::SetNice(nice) => {
-                let template = self.tasks[id.idx()].template;
-                let policy = super::life::policy(self.workload.templates[template as usize].policy);
+                let policy = self.attributes(id).map_or(Policy::Normal, |own| own.0);
+                self.engine(|cx, rqs| sched::set_nice(cx, rqs, id, policy, nice));
+            }
+            Op::SetPolicy { policy, nice } => {
+                let policy = super::life::policy(policy);
                 self.engine(|cx, rqs| sched::set_nice(cx, rqs, id, policy, nice));
             }
             Op::SetSlice(ns) => {
@@ -338,8 +367,7 @@ impl Sim<'_> {
             Op::SetAffinity(mask) => {
                 self.tasks[id.idx()].affinity = Some(mask);
                 let allowed = self.allowed(id);
-                let moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
-                debug_assert!(!matches!(moved, Moved::To(_)), "the caller runs");
+                moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
             }
             Op::SetCgroup(group) => {
                 self.host.op(KernelOp::CgroupAttach);
@@ -350,12 +378,17 @@ impl Sim<'_> {
                 self.engine(|cx, rqs| sched::set_group(cx, rqs, id, tg));
                 if self.cpuset[group as usize] != before {
                     let allowed = self.allowed(id);
-                    self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
+                    moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
                 }
             }
             _ => debug_assert!(false, "{op:?} sets nothing"),
         }
-        let _ = cpu;
+        debug_assert!(!matches!(moved, Moved::To(_)), "the caller runs");
+        if moved == Moved::Asked && !self.sys.features.preempt_voluntary {
+            // It waits for the stopper, which is not looked for before the task sleeps.
+            self.cpus[cpu as usize].moving = Some(id);
+            return self.block(cpu, id, Wait::Migration, Stage::Granted);
+        }
         self.advance(id);
     }
 

@@ -213,7 +213,7 @@ impl Sim<'_> {
     }
 
     /// Policy, nice value and own slice of a task that is on a queue.
-    fn attributes(&self, id: TaskId) -> Option<(Policy, i8, Option<u64>)> {
+    pub(super) fn attributes(&self, id: TaskId) -> Option<(Policy, i8, Option<u64>)> {
         let shared = &self.sys.task[id.idx()];
         let (cpu, slot) = (shared.cpu.load(Relaxed), shared.slot.load(Relaxed) as usize);
         let rq = self.rqs.get(cpu as usize)?;

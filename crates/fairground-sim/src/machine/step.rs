@@ -81,6 +81,14 @@ impl Sim<'_> {
             .spend(Place::SwitchTo, 2 * self.host.prices.switch);
         let switch = self.engine(|cx, rqs| sched::run_stopper(cx, rqs, kick));
         self.switched(cpu, switch.prev, switch.next);
+        let moving = (kick == Kick::Migrate).then(|| self.cpus[cpu as usize].moving.take());
+        if let Some(task) = moving.flatten() {
+            self.cpus[cpu as usize].todo.push_back(Todo::Wake {
+                task,
+                kind: WakeKind::Wake,
+                waker: None,
+            });
+        }
     }
 
     /// The running task blocks or exits, unless it was woken meanwhile.

@@ -76,6 +76,7 @@ impl Sim<'_> {
                 let parties = self.workload.barriers[b as usize];
                 format!("barrier {b}, which {parties} tasks have to reach")
             }
+            Wait::Migration => "the stopper that moves it".into(),
             Wait::Children => "children that do not exit".into(),
             Wait::Request(s) => {
                 format!(

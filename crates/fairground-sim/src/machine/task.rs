@@ -47,6 +47,8 @@ pub enum Wait {
     Mutex(u32),
     /// A barrier.
     Barrier(u32),
+    /// The stopper, which moves it to a CPU where it may run.
+    Migration,
     /// The exit of children.
     Children,
     /// A request to a service.

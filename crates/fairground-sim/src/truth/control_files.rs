@@ -112,6 +112,35 @@ impl Files {
     }
 }
 
+/// Whether no group may use more of a CPU than the nearest one above it with a limit, as cgroup v1
+/// demands (`max(c_i) <= C` in Documentation/scheduler/sched-bwc). Version 2 takes any limit, and
+/// the tighter one holds.
+///
+/// # Errors
+/// The group whose limit the kernel would refuse.
+pub(super) fn attainable(limits: &[Files], groups: &[Cgroup]) -> Result<(), String> {
+    for (group, own) in groups.iter().zip(limits) {
+        let Some(quota) = own.quota_ns else { continue };
+        let mut at = group.parent as usize;
+        while at > 0 {
+            if let Some(above) = limits[at].quota_ns {
+                let [ours, theirs] = [(quota, limits[at].period_ns), (above, own.period_ns)]
+                    .map(|(quota, period)| u128::from(quota) * u128::from(period));
+                if ours > theirs {
+                    let (path, parent) = (&group.path, &groups[at].path);
+                    return Err(format!(
+                        "the kernel refuses a limit of '{path}' above that of '{parent}' \
+                         (cgroup v1; machine.cgroup names version 2 if it is that)"
+                    ));
+                }
+                break;
+            }
+            at = groups[at].parent as usize;
+        }
+    }
+    Ok(())
+}
+
 fn positive(text: &str) -> Result<u64, String> {
     let n = number(text)?;
     u64::try_from(n).map_err(|_| format!("{n} is negative"))
@@ -123,6 +152,25 @@ mod tests {
 
     fn files() -> Files {
         Files::from(&Cgroup::new("/g", 0))
+    }
+
+    #[test]
+    fn a_limit_is_at_most_that_of_the_next_limited_group_above() {
+        let mut groups = vec![Cgroup::new("/", 0), Cgroup::new("/a", 0)];
+        groups.extend([Cgroup::new("/a/b", 1), Cgroup::new("/a/b/c", 2)]);
+        let check = |quotas: [Option<Ns>; 3]| {
+            let mut limits: Vec<Files> = groups.iter().map(Files::from).collect();
+            for (files, quota) in limits[1..].iter_mut().zip(quotas) {
+                files.quota_ns = quota;
+            }
+            limits[3].period_ns = 50_000_000;
+            attainable(&limits, &groups)
+        };
+        let ms = |n: u64| Some(n * 1_000_000);
+        assert_eq!(check([ms(80), None, ms(40)]), Ok(()));
+        assert_eq!(check([None, ms(10), None]), Ok(()));
+        let error = check([ms(80), None, ms(41)]).expect_err("0.82 of a CPU in 0.8");
+        assert!(error.contains("'/a/b/c' above that of '/a'"), "{error}");
     }
 
     #[test]

@@ -1,34 +1,21 @@
 //! From a case to a workload for the simulated machine, with the times at which its tasks start.
 //!
-//! What the recorder itself does is part of it: when it makes the threads and begins the window,
-//! and the thread that takes samples. So are the threads of a live system that cut stretches and
-//! wake-ups short; they are not tasks of the case.
+//! What the recorder itself does is part of it ([`super::recorder`]), and so are the threads of a
+//! live system that cut stretches and wake-ups short; they are not tasks of the case.
 
 use std::collections::BTreeMap;
 
-use super::case::{Case, Flag, PolicyWords, Shares, Spawn, Step, TaskWords, Write};
-use super::control_files::{Files, quota, shares};
+use super::case::{Case, Flag, Shares, Spawn, Step, Write};
+use super::control_files::{Files, attainable, quota, shares};
 use super::others::Others;
+use super::recorder::{CREATION_NS, FIRST_SAMPLE_US};
 use crate::workload::program::{
-    Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, FOREVER, Ns, Op, Policy, Program,
-    TaskTemplate, Until, Workload,
+    Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, FOREVER, Ns, Op, Program, TaskTemplate, Until,
+    Workload,
 };
 
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
-
-/// How long other threads of the recorded machine run at a time, ns, where a case does not say it
-/// ([`Others`]): kernel threads on a CPU of a case on one CPU, where nothing else was; and whatever
-/// came to cases on both. Means over the stretches of others in all traces (8 and 35 us).
-const KTHREAD_NS: Ns = 8 * US;
-const STRANGER_NS: Ns = 35 * US;
-
-/// The recorder makes its threads one by one, from a tick on, and naps for half a millisecond
-/// before it looks whether one is ready.
-const CREATION_NS: Ns = 550 * US;
-
-/// When the sampler reads for the first time, us after T0.
-const FIRST_SAMPLE_US: u64 = 500;
 
 /// A case as the machine takes it.
 #[derive(Clone, Debug)]
@@ -48,15 +35,17 @@ pub struct Prepared {
 /// Name of all spawned threads in the results.
 pub const KIDS: &str = "kids";
 
-struct Builder<'a> {
-    case: &'a Case,
-    others: &'a Others,
-    workload: Workload,
+pub(super) struct Builder<'a> {
+    pub(super) case: &'a Case,
+    pub(super) others: &'a Others,
+    pub(super) workload: Workload,
     names: Vec<Option<String>>,
     pipes: BTreeMap<u32, u32>,
     sems: BTreeMap<u32, u32>,
     barriers: BTreeMap<u32, u32>,
-    t0_ns: Ns,
+    pub(super) t0_ns: Ns,
+    /// Mark that the recorder passes when the threads may know T0.
+    pub(super) told: u32,
 }
 
 /// Turns a step-program case into a workload, beside which others take their share of the CPUs.
@@ -66,9 +55,9 @@ struct Builder<'a> {
 pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
     let duration_us = case.duration_us.ok_or("no duration_us")?;
     let tick_ns = case.machine.tick_ns();
-    // All threads are made from time zero on. The recorder takes `settle_ms` for microseconds, as
-    // its traces show: creations up to T0, naps of threads that wait for T0, and load averages of
-    // new tasks. It takes the next tick for T0, and only then do threads learn when to start.
+    // All threads are made from the first tick on. The recorder takes `settle_ms` for microseconds,
+    // as its traces show: creations up to T0, naps of threads that wait for T0, and load averages
+    // of new tasks. It takes the next tick for T0, and only then do threads learn when to start.
     let told_ns = case.tasks.len() as Ns * CREATION_NS;
     let settled_ns = told_ns + case.settle_ms * US + 1;
     let t0_ns = settled_ns.max(4 * MS).next_multiple_of(tick_ns);
@@ -81,7 +70,9 @@ pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
         sems: BTreeMap::new(),
         barriers: BTreeMap::new(),
         t0_ns,
+        told: 0,
     };
+    b.told = b.mark("told".into());
     b.workload.duration = Until::Time(t0_ns + duration_us * US);
     b.groups()?;
     b.events()?;
@@ -90,18 +81,15 @@ pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
         b.barriers.insert(*number, next);
         b.workload.barriers.push(*parties);
     }
-    let mut starts_ns = Vec::new();
+    let mut creations = Vec::new();
     let mut turns = BTreeMap::new();
     for task in &case.tasks {
-        let mark = b.workload.marks.len() as u32;
-        b.workload.marks.push(format!("turns of {}", task.name));
+        let mark = b.mark(format!("turns of {}", task.name));
         if turns.insert(task.name.clone(), mark).is_some() {
             return Err(format!("two tasks are called '{}'", task.name));
         }
-        b.task(task, mark)
-            .map_err(|e| format!("task '{}': {e}", task.name))?;
-        let start = t0_ns as i64 + task.start_us * US as i64;
-        starts_ns.push(start.max(told_ns as i64) as Ns);
+        let created = b.task(task, mark);
+        creations.push(created.map_err(|e| format!("task '{}': {e}", task.name))?);
     }
     if case.tasks.is_empty() {
         return Err("no tasks".into());
@@ -115,7 +103,9 @@ pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
     {
         return Err(format!("CPU {cpu}: the machine has {}", case.machine.cpus));
     }
-    b.recorder(&mut starts_ns);
+    b.main(&creations);
+    let mut starts_ns = vec![0];
+    b.sampler(&mut starts_ns);
     b.strangers(&mut starts_ns);
     b.bursts_after_quotas()?;
     b.workload.validate()?;
@@ -154,11 +144,21 @@ impl Builder<'_> {
             to.period_ns = group.period_us.map_or(100 * MS, |us| us * US);
             to.burst_ns = group.burst_us.unwrap_or(0) * US;
             self.workload.cgroups.push(to);
+            let limits: Vec<_> = self.workload.cgroups.iter().map(Files::from).collect();
+            self.attainable(&limits).map_err(at)?;
         }
         Ok(())
     }
 
-    fn group(&self, path: &str) -> Result<u32, String> {
+    /// With cgroup v1 the kernel refuses a limit above that of a group above.
+    fn attainable(&self, limits: &[Files]) -> Result<(), String> {
+        if self.case.machine.cgroup.contains("v2") {
+            return Ok(());
+        }
+        attainable(limits, &self.workload.cgroups)
+    }
+
+    pub(super) fn group(&self, path: &str) -> Result<u32, String> {
         let place = self.workload.cgroups.iter().position(|g| g.path == path);
         place
             .map(|i| i as u32)
@@ -177,10 +177,12 @@ impl Builder<'_> {
                 return Err(at("the root has no such file".into()));
             }
             let write = files[cgroup as usize].write(&w.file, &w.value.text());
+            let write = write.map_err(at)?;
+            self.attainable(&files).map_err(at)?;
             self.workload.events.push(Event {
                 at_ns: self.t0_ns + self.written_us(w.at_us) * US,
                 cgroup,
-                write: write.map_err(at)?,
+                write,
             });
         }
         Ok(())
@@ -215,7 +217,7 @@ impl Builder<'_> {
         FIRST_SAMPLE_US + turns.next_multiple_of(sampler.every_us.max(1))
     }
 
-    fn mask(&mut self, cpus: &[u32]) -> u32 {
+    pub(super) fn mask(&mut self, cpus: &[u32]) -> u32 {
         let mut mask = cpus.to_vec();
         mask.sort_unstable();
         mask.dedup();
@@ -227,27 +229,13 @@ impl Builder<'_> {
         }) as u32
     }
 
-    fn task(&mut self, task: &TaskWords, mark: u32) -> Result<(), String> {
-        let mut ops = Vec::new();
-        let state = Own {
-            nice: task.nice,
-            policy: policy(task.policy),
-            slice_ns: task.slice_us.filter(|us| *us > 0).map(|us| us * US),
-            affinity: task.affinity.clone().filter(|cpus| !cpus.is_empty()),
-        };
-        // Its own template goes in before those of the threads that it creates.
-        let cgroup = self.group(&task.cgroup)?;
-        let index = self.template(&task.name, &state, Some(task.name.clone()));
-        self.workload.templates[index as usize].cgroup = Some(cgroup);
-        self.workload.initial.push(index);
-        self.steps(&task.program, &mut ops, mark)?;
-        let program = self.workload.templates[index as usize].program;
-        self.workload.programs[program as usize].ops = ops;
-        Ok(())
+    pub(super) fn mark(&mut self, name: String) -> u32 {
+        self.workload.marks.push(name);
+        self.workload.marks.len() as u32 - 1
     }
 
     /// A template with an empty program.
-    fn template(&mut self, name: &str, state: &Own, shown: Option<String>) -> u32 {
+    pub(super) fn template(&mut self, name: &str, cpu: Option<u32>, shown: Option<String>) -> u32 {
         let program = self.workload.programs.len() as u32;
         self.workload.programs.push(Program {
             name: name.to_string(),
@@ -255,17 +243,19 @@ impl Builder<'_> {
         });
         let mut template = TaskTemplate::new(name, program, 1);
         template.thread = true;
-        template.nice = state.nice;
-        template.policy = state.policy;
-        template.slice_ns = state.slice_ns;
         template.timer_slack_ns = Some(1);
-        template.affinity = state.affinity.as_deref().map(|cpus| self.mask(cpus));
+        template.affinity = cpu.map(|cpu| self.mask(&[cpu]));
         self.workload.templates.push(template);
         self.names.push(shown);
         self.workload.templates.len() as u32 - 1
     }
 
-    fn steps(&mut self, steps: &[Step], ops: &mut Vec<Op>, mark: u32) -> Result<(), String> {
+    pub(super) fn steps(
+        &mut self,
+        steps: &[Step],
+        ops: &mut Vec<Op>,
+        mark: u32,
+    ) -> Result<(), String> {
         for step in steps {
             let op = match step {
                 Step::Loop(0, _) => continue,
@@ -315,7 +305,7 @@ impl Builder<'_> {
 
     /// A new thread has its creator's nice value, policy, slice and CPUs.
     fn spawn(&mut self, spawn: &Spawn) -> Result<Op, String> {
-        let template = self.template("kid", &Own::default(), Some(KIDS.to_string()));
+        let template = self.template("kid", None, Some(KIDS.to_string()));
         self.workload.templates[template as usize].inherits = true;
         let program = self.workload.templates[template as usize].program;
         let ops = &mut self.workload.programs[program as usize].ops;
@@ -345,86 +335,6 @@ impl Builder<'_> {
             self.workload.sems.push(0);
         }
         at
-    }
-
-    /// Tasks outside the case that a live system has. Their times are random, the time that they
-    /// take is the recorded one. On the sampler's CPU it is the sampler's reading.
-    fn strangers(&mut self, starts_ns: &mut Vec<Ns>) {
-        let used = self.case.cpus_used();
-        let sampled = |cpu: &u32| self.case.sampler.is_some_and(|s| s.cpu == *cpu);
-        let share: f64 = used
-            .iter()
-            .filter(|c| !sampled(c))
-            .map(|c| self.share(*c))
-            .sum();
-        if share <= 0.0 {
-            return;
-        }
-        let (cpu, run) = match used[..] {
-            [one] => (Some(one), KTHREAD_NS),
-            _ => (None, STRANGER_NS),
-        };
-        let known = self.others.stretch_us;
-        let run = known.map_or(run, |us| ((us * US as f64) as Ns).max(1));
-        let ops = vec![
-            Op::LoopStart { count: FOREVER },
-            Op::Sleep(Dur::Exp {
-                mean: (run as f64 / share) as Ns,
-            }),
-            Op::Run(Dur::Exp { mean: run }),
-            Op::LoopEnd { start: 0 },
-        ];
-        self.own_thread("other", cpu, ops);
-        starts_ns.push(self.t0_ns - (3 * MS).min(self.t0_ns));
-    }
-
-    /// What others took of a CPU; at most half of it.
-    fn share(&self, cpu: u32) -> f64 {
-        self.others.share.get(&cpu).copied().unwrap_or(0.0).min(0.5)
-    }
-
-    /// The recorder's own threads.
-    fn recorder(&mut self, starts_ns: &mut Vec<Ns>) {
-        if let Some(sampler) = self.case.sampler {
-            let every = sampler.every_us.max(1) * US;
-            let read = (self.share(sampler.cpu) * every as f64) as Ns;
-            let ops = vec![
-                Op::LoopStart { count: FOREVER },
-                Op::Run(Dur::Const(read)),
-                Op::Period(every),
-                Op::LoopEnd { start: 0 },
-            ];
-            self.own_thread("sampler", Some(sampler.cpu), ops);
-            starts_ns.push(self.t0_ns + FIRST_SAMPLE_US * US);
-        }
-    }
-
-    fn own_thread(&mut self, name: &str, cpu: Option<u32>, ops: Vec<Op>) {
-        let state = Own {
-            affinity: cpu.map(|cpu| vec![cpu]),
-            ..Own::default()
-        };
-        let template = self.template(name, &state, None);
-        let program = self.workload.templates[template as usize].program;
-        self.workload.programs[program as usize].ops = ops;
-        self.workload.initial.push(template);
-    }
-}
-
-/// What a thread has of its own.
-#[derive(Clone, Debug, Default)]
-struct Own {
-    nice: i8,
-    policy: Policy,
-    slice_ns: Option<Ns>,
-    affinity: Option<Vec<u32>>,
-}
-
-fn policy(words: PolicyWords) -> Policy {
-    match words {
-        PolicyWords::Other => Policy::Normal,
-        PolicyWords::Batch => Policy::Batch,
-        PolicyWords::Idle => Policy::Idle,
     }
 }
 

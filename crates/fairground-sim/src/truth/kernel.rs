@@ -25,6 +25,12 @@ pub(super) fn profile() -> Result<Features, String> {
 pub(super) fn features(words: &MachineWords, machine: &Machine) -> Result<Features, String> {
     let mut features = profile()?;
     let cpus = machine.topology.nr_cpus();
+    // The recorded kernel's mode, unless the case names another one and not this.
+    let preemption = words.preemption.to_lowercase();
+    let preempted = ["voluntary", "full", "lazy"]
+        .iter()
+        .any(|mode| preemption.contains(mode));
+    features.preempt_voluntary = preempted && !preemption.contains("none");
     if words.cpus as usize != cpus {
         let (id, theirs) = (&machine.id, words.cpus);
         return Err(format!(
@@ -101,6 +107,20 @@ mod tests {
         let features = of(&words).expect("a kernel");
         assert_eq!(features.hz, 1000);
         assert_eq!(features.tunables.scaled(2).base_slice_ns, 6_000_000);
+    }
+
+    #[test]
+    fn the_mode_of_preemption_is_none_unless_the_case_names_another() {
+        let voluntary = |words_: &str| {
+            let words = MachineWords {
+                preemption: words_.into(),
+                ..words()
+            };
+            of(&words).expect("a kernel").preempt_voluntary
+        };
+        assert!(!voluntary(""));
+        assert!(!voluntary("PREEMPT_DYNAMIC, default mode none"));
+        assert!(voluntary("PREEMPT_VOLUNTARY"));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What the format defines, measured in a simulated run from its tracepoints.
 //!
 //! The rules are those of the recorder, word for word: which stretch counts when it crosses the
-//! start of the window, which wake-up gives a latency, what is a wait after a preemption.
+//! start of the window, which wake-up gives a latency, what is a wait after a preemption. So are
+//! its blind spots: where the recorded kernel does not report a switch, the simulated one is not
+//! seen either ([`Context::blind`]).
 
 use std::collections::BTreeMap;
 
@@ -25,6 +27,10 @@ pub struct Context<'a> {
     pub edges_us: &'a [f64],
     /// Number of CPUs.
     pub cpus: usize,
+    /// The CPU whose switches from the idle task are not reported, if there is one. A task that
+    /// such a switch starts counts from its wake-up, which then gives no latency; if that is not
+    /// known, its time is nobody's.
+    pub blind: Option<u32>,
 }
 
 #[derive(Default)]
@@ -42,6 +48,8 @@ struct Analysis<'a> {
     cpus: BTreeMap<u32, CpuRun>,
     /// Running task and since when, by CPU.
     running: Vec<(Option<TaskId>, u64)>,
+    /// CPUs on which the stopper runs: what comes next is no switch from the idle task.
+    stopped: Vec<bool>,
     woken_at: BTreeMap<TaskId, u64>,
 }
 
@@ -59,6 +67,7 @@ pub fn measure(trace: &[TraceLine], cx: &Context<'_>) -> Run {
             .map(|c| (c, CpuRun::default()))
             .collect(),
         running: vec![(None, 0); cx.cpus],
+        stopped: vec![false; cx.cpus],
         woken_at: BTreeMap::new(),
     };
     for line in trace {
@@ -111,7 +120,16 @@ impl<'a> Analysis<'a> {
                 prev,
                 prev_runnable,
                 next,
-            } => self.switch(at, cpu.idx(), prev, prev_runnable, next),
+            } => {
+                let stopped = std::mem::take(&mut self.stopped[cpu.idx()]);
+                let blind = self.cx.blind == Some(cpu.0);
+                if blind && prev.is_none() && !stopped {
+                    return;
+                }
+                let unseen = prev.filter(|p| blind && self.running[cpu.idx()].0 != Some(*p));
+                let whole = unseen.is_none_or(|task| self.switched_unseen(at, cpu.idx(), task));
+                self.switch(at, cpu.idx(), (prev, prev_runnable, whole), next);
+            }
             Event::Wakeup { task, cpu } | Event::WakeupNew { task, cpu } => {
                 self.woken_at.entry(task).or_insert(at);
                 let Some(tally) = self.of(task).filter(|_| inside) else {
@@ -127,7 +145,8 @@ impl<'a> Analysis<'a> {
             Event::Migrate { task, from, .. } => {
                 // The kernel's stopper takes the CPU from a task that it moves away.
                 if self.running[from.idx()].0 == Some(task) {
-                    self.switch(at, from.idx(), Some(task), true, None);
+                    self.switch(at, from.idx(), (Some(task), true, true), None);
+                    self.stopped[from.idx()] = true;
                 }
                 if let Some(tally) = self.of(task).filter(|_| inside) {
                     tally.run.migrations += 1;
@@ -140,12 +159,30 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// `task` leaves `cpu` at `at`, but nobody has seen it start. Whether it is known when.
+    fn switched_unseen(&mut self, at: u64, cpu: usize, task: TaskId) -> bool {
+        let since = self.running[cpu].1;
+        let mut woken = None;
+        if self.of(task).is_some() {
+            woken = self.woken_at.remove(&task).filter(|woken| *woken > since);
+        }
+        if let Some(woken) = woken {
+            self.charge(cpu, woken);
+        }
+        self.running[cpu] = (Some(task), woken.unwrap_or(at));
+        if let Some(tally) = self.of(task) {
+            tally.preempted_at = None;
+        }
+        woken.is_some()
+    }
+
+    /// Task `prev` leaves `cpu`: still runnable or not, and after a stretch whose length is known
+    /// or not.
     fn switch(
         &mut self,
         at: u64,
         cpu: usize,
-        prev: Option<TaskId>,
-        prev_runnable: bool,
+        (prev, prev_runnable, whole): (Option<TaskId>, bool, bool),
         next: Option<TaskId>,
     ) {
         let inside = self.inside(at);
@@ -159,7 +196,7 @@ impl<'a> Analysis<'a> {
                 } else {
                     tally.run.switches_voluntary += 1;
                 }
-                if since >= t0 {
+                if since >= t0 && whole {
                     tally.stretches.push(us(at.saturating_sub(since)));
                 }
             }
@@ -280,6 +317,7 @@ mod tests {
             window: (1_000, 10_000),
             edges_us: &[0.0, 2.0],
             cpus: 1,
+            blind: None,
         };
         let run = measure(&trace, &cx);
         let (a, b) = (&run.tasks["a"], &run.tasks["b"]);
@@ -293,5 +331,53 @@ mod tests {
         assert_eq!(b.on_cpu_hist, [0, 1]);
         assert_eq!(run.groups["/g"].cpu_us, 7.0);
         assert_eq!(run.groups["(all)"].cpu_us, 7.0);
+    }
+
+    #[test]
+    fn a_blind_cpu_takes_the_wake_up_for_the_start() {
+        let (a, other) = (TaskId(0), TaskId(1));
+        let line = |at_ns, event| TraceLine {
+            at_ns,
+            cpu: 0,
+            event,
+        };
+        let switch = |at_ns, prev, next| {
+            let (cpu, prev_runnable) = (Cpu(0), false);
+            let event = Event::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            };
+            line(at_ns, event)
+        };
+        let wake = |at_ns, task| line(at_ns, Event::Wakeup { task, cpu: Cpu(0) });
+        let trace = [
+            switch(500, Some(a), None),
+            wake(2_000, a),
+            switch(5_000, None, Some(a)),
+            switch(7_000, Some(a), None),
+            wake(7_500, other),
+            switch(8_000, None, Some(other)),
+            switch(9_000, Some(other), None),
+        ];
+        let names = [Some("a".to_string()), None];
+        let seen_by = |blind| {
+            let cx = Context {
+                names: &names,
+                all: vec!["a".into()],
+                groups: BTreeMap::new(),
+                window: (1_000, 10_000),
+                edges_us: &[0.0],
+                cpus: 1,
+                blind,
+            };
+            let run = measure(&trace, &cx);
+            let (a, cpu) = (run.tasks["a"].clone(), run.cpus[&0].clone());
+            let (n, length) = (a.wakeup_latency_us.n, a.on_cpu_us.p50);
+            (n, length, [cpu.switches as f64, cpu.idle_us, cpu.other_us])
+        };
+        assert_eq!(seen_by(None), (1, Some(2.0), [4.0, 6.0, 1.0]));
+        assert_eq!(seen_by(Some(0)), (0, Some(5.0), [2.0, 2.0, 0.0]));
     }
 }

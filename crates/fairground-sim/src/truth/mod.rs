@@ -37,6 +37,7 @@ mod numbers;
 pub mod others;
 pub mod reasons;
 pub mod recorded;
+mod recorder;
 pub mod replay;
 pub mod row;
 pub mod simulate;

@@ -1,5 +1,5 @@
-//! Tasks outside a case that ran beside it: how much of the CPUs they took, and how often. Both
-//! are inputs, as the recorded machine was not idle.
+//! What a recording says of its machine: how much of the CPUs tasks outside the case took, and how
+//! often, as it was not idle, and what its kernel does not report. All are inputs.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,12 @@ pub struct Others {
     pub share: BTreeMap<u32, f64>,
     /// How long they ran at a time, us, on the CPUs of the case; `None` where it cannot be told.
     pub stretch_us: Option<f64>,
+    /// The CPU whose switches from the idle task are not reported.
+    pub blind: Option<u32>,
 }
+
+/// The CPU of the format's first blind spot.
+const BLIND: u32 = 1;
 
 impl Others {
     /// Of the recording of `case`.
@@ -43,9 +48,11 @@ impl Others {
             .fold(0, u64::saturating_add);
         let took: f64 = cpus().map(|cpu| cpu.other_us).sum();
         let sampled = case.sampler.is_some_and(|s| used.contains(&s.cpu));
+        let unseen = recorded.runs.iter().any(|run| run.unrecorded_switches > 0);
         let known = busy && !sampled && all > own && took > 0.0;
         Self {
             share: share.collect(),
+            blind: unseen.then_some(BLIND),
             stretch_us: known
                 .then(|| (took / (all - own) as f64).clamp(STRETCH_US.0, STRETCH_US.1)),
         }

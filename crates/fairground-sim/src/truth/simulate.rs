@@ -44,6 +44,8 @@ pub struct Bench {
     edges_us: Vec<f64>,
     /// From and to of each phase, us after T0.
     phases: Vec<(u64, u64)>,
+    /// The CPU whose switches from the idle task are not reported.
+    blind: Option<u32>,
 }
 
 impl Bench {
@@ -71,6 +73,7 @@ impl Bench {
         }
         Ok(Self {
             phases,
+            blind: others.blind,
             groups,
             prepared,
             machine,
@@ -175,6 +178,7 @@ impl Bench {
             window: (self.prepared.t0_ns, end / NS),
             edges_us: &self.edges_us,
             cpus: self.machine.topology.nr_cpus(),
+            blind: self.blind,
         };
         let trace = sim.host.counters.trace.as_deref().unwrap_or_default();
         let mut run = measure(trace, &cx);

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::case::Case;
 use super::compare::compare;
 use super::measure::{Context, measure};
+use super::others::Others;
 use super::recorded::{Recorded, Run};
 use super::row::{Row, Verdict};
 use super::simulate::record;
@@ -97,6 +98,7 @@ fn simulate(
         window: (0, (end / NS).min((window_us * 1e3) as u64)),
         edges_us: &recorded.hist_edges_us,
         cpus: machine.topology.nr_cpus(),
+        blind: Others::of(case, recorded).blind,
     };
     let trace = sim.host.counters.trace.as_deref().unwrap_or_default();
     Ok(measure(trace, &cx))

@@ -1,6 +1,6 @@
 //! One operation of a program.
 use super::duration::Dur;
-use super::program::Ns;
+use super::program::{Ns, Policy};
 
 /// One step of a program. What "blocks" says is a sleep of the task: it leaves its run queue and a
 /// cause (a timer, another task) wakes it.
@@ -36,6 +36,9 @@ pub enum Op {
     },
     /// Blocks for this long from now. Zero is no system call and returns at once.
     Sleep(Dur),
+    /// Blocks for this long and on to the end of the next tick's interrupt, as timers of the timer
+    /// wheel do: they expire in the softirq after a tick.
+    SleepTicks(Dur),
     /// Blocks until the next point of a grid of this period (> 0): one period after the point
     /// before. The task has one grid, which begins at its start (creation + `start_ns`). A task
     /// that arrives after its point goes on at once and the grid moves: the next point is one
@@ -44,6 +47,9 @@ pub enum Op {
     /// Blocks until this long after the task's start (creation + `start_ns`); a time that is over
     /// returns at once.
     SleepUntil(Ns),
+    /// Blocks until this time of the run, which is the task's start from now on: its grid and
+    /// `SleepUntil` count from there. A time that is over returns at once.
+    StartAt(Ns),
     /// Opens a loop of `count` >= 1 turns, [`FOREVER`](super::program::FOREVER) for ever.
     LoopStart {
         /// Number of turns.
@@ -168,6 +174,13 @@ pub enum Op {
     Join,
     /// Sets the nice value of this task.
     SetNice(i8),
+    /// Sets policy and nice value of this task.
+    SetPolicy {
+        /// Policy.
+        policy: Policy,
+        /// Nice value.
+        nice: i8,
+    },
     /// Restricts this task to the CPUs of a mask.
     SetAffinity(u32),
     /// Moves this task to a cgroup.
@@ -288,6 +301,7 @@ impl Op {
             | Self::ReqStartCaller(_)
             | Self::ReqEnd(_)
             | Self::SleepUntil(_)
+            | Self::StartAt(_)
             | Self::LoopStart { .. }
             | Self::LoopEnd { .. } => false,
             _ => true,

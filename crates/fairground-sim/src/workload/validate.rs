@@ -122,7 +122,7 @@ impl Workload {
             Op::LockPicked | Op::UnlockPicked => self.index("mutex", 0, self.n_mutexes as usize),
             Op::Barrier(k) => self.index("barrier", k, self.barriers.len()),
             Op::Fork { template } => self.index("template", template, self.templates.len()),
-            Op::SetNice(nice) => check_nice(nice),
+            Op::SetNice(nice) | Op::SetPolicy { nice, .. } => check_nice(nice),
             Op::SetAffinity(k) => self.index("mask", k, self.masks.len()),
             Op::SetCgroup(k) => self.index("cgroup", k, self.cgroups.len()),
             Op::Mark(k) => self.index("mark", k, self.marks.len()),

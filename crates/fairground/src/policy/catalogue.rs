@@ -238,6 +238,7 @@ pub(super) fn linux_6_18() -> Features {
         },
         util_est: true,
         attach_age_load: true,
+        preempt_voluntary: true,
         sched_cluster: true,
         layout: LayoutId::Linux615,
         hz: 1000,

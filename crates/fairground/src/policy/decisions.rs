@@ -139,7 +139,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 41] = [
+static DECISIONS: [Decision; 42] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -327,6 +327,12 @@ static DECISIONS: [Decision; 41] = [
         "weight-16" => DomainLimits::Weight16, "weight-32" => DomainLimits::Weight32,
         "fixed" => DomainLimits::Fixed),
     flag!("util_est", "estimated utilisation", f, f.util_est),
+    flag!(
+        "preempt_voluntary",
+        "kernel code gives up the CPU where it may sleep (CONFIG_PREEMPT_VOLUNTARY)",
+        f,
+        f.preempt_voluntary
+    ),
     flag!(
         "sched_cluster",
         "a domain of the cores of a cluster",

@@ -96,6 +96,10 @@ pub struct Features {
     pub util_est: bool,
     /// `ATTACH_AGE_LOAD`.
     pub attach_age_load: bool,
+    /// Kernel code gives up the CPU where it may sleep (`CONFIG_PREEMPT_VOLUNTARY`, and where it is
+    /// preempted anyway), so a task that sends itself to another CPU is preempted by the stopper.
+    /// With `CONFIG_PREEMPT_NONE` it goes to sleep, and the stopper wakes it.
+    pub preempt_voluntary: bool,
     /// Whether clusters of cores are a level of sched domains (`CONFIG_SCHED_CLUSTER`, since 5.16).
     pub sched_cluster: bool,
     /// Field order of the hot structures (004).
