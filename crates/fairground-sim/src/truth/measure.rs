@@ -373,7 +373,7 @@ mod tests {
                 blind,
             };
             let run = measure(&trace, &cx);
-            let (a, cpu) = (run.tasks["a"].clone(), run.cpus[&0].clone());
+            let (a, cpu) = (run.tasks["a"].clone(), run.cpus[&0]);
             let (n, length) = (a.wakeup_latency_us.n, a.on_cpu_us.p50);
             (n, length, [cpu.switches as f64, cpu.idle_us, cpu.other_us])
         };
