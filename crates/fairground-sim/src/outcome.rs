@@ -41,6 +41,9 @@ pub struct Outcome {
     pub ilb_kicks: u64,
     /// Those of them that asked for nothing that was not already asked for.
     pub ilb_redundant: u64,
+    /// Placements of woken and new tasks on another CPU than their last: what of `migrations` is seen
+    /// by who compares `select_task_rq_fair`'s answer with the previous CPU.
+    pub placed_elsewhere: u64,
     /// Time of `kick_ilb` in the atomic update of those flags, ns: in its load, and in its swaps.
     pub ilb_cas_ns: [u64; 2],
     /// Tracepoints, if they were kept.
@@ -178,6 +181,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         events: sim.events,
         switches: counters.switches,
         ilb_kicks: sim.sys.nohz.kicks.load(Relaxed),
+        placed_elsewhere: counters.migrations[0],
         ilb_redundant: sim.sys.nohz.redundant_kicks.load(Relaxed),
         ilb_cas_ns: sim.host.ilb_cas.map(|ps| ps / NS),
         trace: counters.trace.clone().unwrap_or_default(),

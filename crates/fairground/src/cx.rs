@@ -105,6 +105,7 @@ impl<H: Host> Cx<'_, H> {
     pub fn update_rq_clock(&mut self, rq: &mut Rq) {
         let now = self.host.clock();
         self.touch(rq.object(), f::CLOCK, Access::Update);
-        rq.clock.advance(now, rq.curr.is_none());
+        let ahead = self.sys.load_time_ahead(now);
+        rq.clock.advance(now, ahead, rq.curr.is_none());
     }
 }

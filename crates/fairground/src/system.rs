@@ -63,6 +63,19 @@ pub struct System {
     bandwidth_users: AtomicU32,
     /// See [`System::hurry_vruntime`].
     vruntime_shift: AtomicU32,
+    /// See [`System::hurry_load_time`].
+    load_hurry: [Hurry; 2],
+}
+
+/// A stretch of the scheduler clock, ns, in which load tracking's time runs `2^shift` times as fast.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hurry {
+    /// Its begin.
+    pub from: u64,
+    /// Its end.
+    pub until: u64,
+    /// 0 is the kernel's pace.
+    pub shift: u32,
 }
 
 impl System {
@@ -87,6 +100,7 @@ impl System {
             nohz: Nohz::new(),
             bandwidth_users: AtomicU32::new(0),
             vruntime_shift: AtomicU32::new(0),
+            load_hurry: [Hurry::default(); 2],
             topology,
         }
     }
@@ -130,6 +144,23 @@ impl System {
         self.vruntime_shift.load(Relaxed)
     }
 
+    /// Load tracking's time runs faster in these two stretches, which are to come. For hosts that
+    /// bring a machine nearer to where seconds would bring it: averages over 32 ms, and what
+    /// the balancer and wake-ups conclude from them, come to their steady values sooner.
+    pub fn hurry_load_time(&mut self, stretches: [Hurry; 2]) {
+        self.load_hurry = stretches;
+    }
+
+    /// How far load tracking's time is ahead of the scheduler clock at `clock`, ns.
+    #[inline]
+    pub(crate) fn load_time_ahead(&self, clock: u64) -> u64 {
+        let gained = |h: &Hurry| {
+            let passed = clock.min(h.until).saturating_sub(h.from);
+            (passed << h.shift) - passed
+        };
+        gained(&self.load_hurry[0]) + gained(&self.load_hurry[1])
+    }
+
     /// Adds a group below `parent` with the default weight.
     pub fn add_group(&mut self, parent: TgId) -> TgId {
         let id = TgId(self.tg.len() as u32);
@@ -160,5 +191,41 @@ impl System {
                 None => return,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rq::RqClock;
+    use crate::topology::{CpuPlace, Machine};
+
+    #[test]
+    fn load_tracking_runs_faster_only_in_its_stretches() {
+        let one = Machine {
+            cpus: alloc::vec![CpuPlace::default()],
+            ..Machine::default()
+        };
+        let mut sys = System::new(Features::default(), Topology::build(&one));
+        assert_eq!(sys.load_time_ahead(u64::MAX >> 8), 0);
+        let stretch = |from, until, shift| Hurry { from, until, shift };
+        sys.hurry_load_time([stretch(1000, 1100, 4), stretch(1100, 1300, 2)]);
+        let ahead = [0, 1000, 1001, 1100, 1101, 1300, 9000].map(|at| sys.load_time_ahead(at));
+        assert_eq!(ahead, [0, 0, 15, 1500, 1503, 2100, 2100]);
+    }
+
+    #[test]
+    fn a_hurried_clock_is_ahead_by_the_same_whether_its_cpu_was_busy_or_idle() {
+        let (mut busy, mut idle) = (RqClock::new(1000, 1024), RqClock::new(1000, 1024));
+        for (at, ahead) in [(1010, 150), (1100, 1500), (2000, 1500)] {
+            busy.advance(at, ahead, false);
+            idle.advance(at, ahead, true);
+        }
+        assert_eq!((busy.pelt(), idle.pelt()), (3500, 3500));
+        assert_eq!(
+            (busy.task, idle.task),
+            (2000, 2000),
+            "run time is not hurried"
+        );
     }
 }

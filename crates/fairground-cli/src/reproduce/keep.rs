@@ -109,6 +109,8 @@ struct Kept {
     switches: u64,
     ilb_kicks: u64,
     ilb_redundant: u64,
+    #[serde(default)]
+    placed_elsewhere: u64,
     ilb_cas_ns: [u64; 2],
 }
 
@@ -150,6 +152,7 @@ impl Kept {
             switches: o.switches,
             ilb_kicks: o.ilb_kicks,
             ilb_redundant: o.ilb_redundant,
+            placed_elsewhere: o.placed_elsewhere,
             ilb_cas_ns: o.ilb_cas_ns,
         }
     }
@@ -184,6 +187,7 @@ impl Kept {
             switches: self.switches,
             ilb_kicks: self.ilb_kicks,
             ilb_redundant: self.ilb_redundant,
+            placed_elsewhere: self.placed_elsewhere,
             ilb_cas_ns: self.ilb_cas_ns,
             trace: Vec::new(),
         })

@@ -24,6 +24,9 @@ pub enum Measure {
     Share(Vec<String>),
     /// `per_5s:METRIC`: a counter, in millions per 5 s.
     Per5s(String),
+    /// `placed_elsewhere`: wake-ups that chose another CPU than the task's last, in millions per 5 s:
+    /// migrations as a probe of `select_task_rq_fair` counts them.
+    PlacedElsewhere,
     /// `line:OBJECT.FIELD:reads|writes`: accesses of a field's line in millions a second.
     Line(String, bool),
     /// `top:us|sy|id`: percent of the CPUs' time.
@@ -68,6 +71,7 @@ impl TryFrom<String> for Measure {
             }
             ("share", names) => Self::Share(names.split('+').map(String::from).collect()),
             ("per_5s", name) => Self::Per5s(name.into()),
+            ("placed_elsewhere", "") => Self::PlacedElsewhere,
             ("line", _) => {
                 let (place, what) = rest.rsplit_once(':').ok_or_else(bad)?;
                 match what {
@@ -131,6 +135,7 @@ impl Measure {
         match self {
             Self::Metric(name) => run.counted.iter().find(|(n, _)| n == name).map(|(_, n)| *n),
             Self::Per5s(name) => metric(run, name).map(|n| n as u64),
+            Self::PlacedElsewhere => Some(run.placed_elsewhere),
             Self::CallsPerS(name) | Self::UsPerCall(name) | Self::KbytesPerS(name, _) => {
                 Some(calls(run, name) as u64)
             }
@@ -156,6 +161,7 @@ impl Measure {
                 100.0 * time / awake_ns(run)
             }
             Self::Per5s(name) => metric(run, name)? * 5.0 / seconds / 1e6,
+            Self::PlacedElsewhere => run.placed_elsewhere as f64 * 5.0 / seconds / 1e6,
             Self::Line(place, writes) => accesses(run, place, *writes) / seconds / 1e6,
             Self::Top(mode) => {
                 let all = run.elapsed_ns as f64 * cpus as f64;

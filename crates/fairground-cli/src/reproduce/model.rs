@@ -16,14 +16,15 @@ use fairground_sim::{cache, costs, outcome};
 use super::hash::Hash;
 use super::measure;
 
-/// Machine, number of its CPUs, profile, workload, end of the run in us.
-const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
+/// Machine, number of its CPUs, profile, workload, end of the run in us, how much of it settles.
+const REFERENCE: [(&str, usize, &str, &str, u64, u64); 12] = [
     (
         "spr-8480-2s",
         16,
         "linux-6.5",
         "netperf -t UDP_RR --pairs 12 -l 1ms",
         2000,
+        0,
     ),
     (
         "spr-8480-2s",
@@ -31,6 +32,7 @@ const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
         "linux-6.5",
         "netperf -t TCP_STREAM --pairs 4 -l 1ms",
         2000,
+        0,
     ),
     (
         "icx-8358-2s",
@@ -38,6 +40,7 @@ const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
         "linux-6.5",
         "hackbench -g 1 -f 4 --threads --pipe -l 1000",
         2000,
+        0,
     ),
     (
         "genoa-9654-2s",
@@ -45,6 +48,7 @@ const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
         "linux-6.9",
         "sysbench oltp_read_only --threads=16 --time=3ms",
         4000,
+        0,
     ),
     (
         "kunpeng920-6426-2s",
@@ -52,6 +56,7 @@ const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
         "linux-5.8",
         "sysbench threads --threads=8 --time=9ms",
         3000,
+        0,
     ),
     (
         "kunpeng920-6426-2s",
@@ -59,6 +64,7 @@ const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
         "linux-5.8",
         "sysbench mutex --mutex-num=1 --threads=8 --mutex-locks=5000",
         2000,
+        0,
     ),
     (
         "kunpeng920-6426-2s",
@@ -66,6 +72,7 @@ const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
         "linux-5.8",
         "perf bench futex wake -s -t 16 -w 1",
         3000,
+        0,
     ),
     (
         "kunpeng920-6426-2s",
@@ -73,6 +80,7 @@ const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
         "linux-5.8",
         "perf bench sched messaging -g 1 -l 100",
         4000,
+        0,
     ),
     (
         "xeon-8cpu-2013",
@@ -80,6 +88,7 @@ const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
         "linux-3.10",
         "hackbench -g 1 -f 4 -l 100",
         4000,
+        0,
     ),
     (
         "spr-8480-2s",
@@ -87,6 +96,7 @@ const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
         "linux-6.12-lts",
         "schbench -m 1 -t 2 -r 20ms --tree 2:2 --cpu-max 4ms/10ms",
         12000,
+        0,
     ),
     (
         "genoa-9654-2s",
@@ -94,6 +104,15 @@ const REFERENCE: [(&str, usize, &str, &str, u64); 11] = [
         "linux-6.18",
         "ebizzy -S 2ms -t 16",
         2000,
+        0,
+    ),
+    (
+        "spr-8480-2s",
+        16,
+        "linux-6.5",
+        "netperf -t UDP_RR --pairs 16 -l 1ms",
+        8000,
+        4000,
     ),
 ];
 
@@ -123,7 +142,7 @@ fn tables(hash: &mut Hash) -> std::fmt::Result {
 
 /// Counters of a reference run; a text if it fails, which is another model too.
 fn run(
-    (machine, cpus, profile, words, end_us): (&str, usize, &str, &str, u64),
+    (machine, cpus, profile, words, end_us, settle_us): (&str, usize, &str, &str, u64, u64),
 ) -> Result<String, String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();
     let machine = Machine::builtin(machine).map_err(|e| text(&e))?;
@@ -135,7 +154,8 @@ fn run(
     let argv: Vec<String> = words.split_whitespace().map(String::from).collect();
     let env = Env { cpus: cpus as u32 };
     let mut workload = Workload::from_argv(&argv, &env).map_err(|e| text(&e))?;
-    measure::window(&mut workload, 0, end_us * 1000);
+    measure::window(&mut workload, settle_us * 1000, (end_us - settle_us) * 1000);
+    workload.settle_ns = settle_us * 1000;
     let mut features = Features::default();
     features.set_all(find_profile(profile).ok_or(profile)?.sets);
     let o = outcome::run(&Setup {

@@ -12,15 +12,32 @@
 
 use fairground::balance::interval::make_due;
 use fairground::policy::Pick;
+use fairground::system::Hurry;
 
 use super::Sim;
 use crate::cache::NS;
-use crate::host::Quiet;
+use crate::host::{BOOT_NS, Quiet};
 
 /// Virtual time runs 2^this times as fast in the first part of the warm-up.
 const HURRY: u32 = 4;
 
+/// Load tracking's time in the first and in the second half of it. Averages forget where they began
+/// in the first; in the second they come to be of more than the last 2 ms.
+const HURRY_LOAD: [u32; 2] = [4, 2];
+
 impl Sim<'_> {
+    /// Before anything runs.
+    pub(super) fn settle_from_start(&mut self) {
+        let until = self.workload.settle_ns.min(self.workload.warmup_ns);
+        let at = [0, until / 2, until].map(|ns| BOOT_NS + ns);
+        let stretch = |i: usize| Hurry {
+            from: at[i],
+            until: at[i + 1],
+            shift: HURRY_LOAD[i],
+        };
+        self.sys.hurry_load_time([stretch(0), stretch(1)]);
+    }
+
     /// At a tick, before the scheduler's part of it.
     #[inline]
     pub(super) fn settle_at_tick(&mut self) {
@@ -58,9 +75,9 @@ mod tests {
     use crate::machine::testing;
     use crate::machine_file::Machine;
 
-    /// After `run_ms` of hackbench on a machine, of which `settle_ms` were to settle and
+    /// After `run_ms` of a workload on a machine, of which `settle_ms` were to settle and
     /// `warmup_ms` are not measured, `look`.
-    fn hackbench<T>(
+    fn after<T>(
         machine: &Machine,
         line: &str,
         [settle_ms, warmup_ms, run_ms]: [u64; 3],
@@ -81,7 +98,7 @@ mod tests {
     fn sockets(settle_ms: u64, warmup_ms: u64) -> ([usize; 2], u64) {
         let machine = Machine::builtin("spr-8480-2s").unwrap();
         let line = "hackbench -g 1 -f 10 --threads --pipe -l 100000";
-        hackbench(&machine, line, [settle_ms, warmup_ms, 24], on_sockets)
+        after(&machine, line, [settle_ms, warmup_ms, 24], on_sockets)
     }
 
     fn on_sockets(sim: &mut Sim) -> ([usize; 2], u64) {
@@ -107,7 +124,7 @@ mod tests {
     fn wakeups(settle_ms: u64, warmup_ms: u64) -> u64 {
         let machine = Machine::builtin("icx-8358-2s").unwrap().shrunk(8).unwrap();
         let line = "hackbench -g 4 -f 20 --threads --pipe -l 100000";
-        hackbench(&machine, line, [settle_ms, warmup_ms, warmup_ms], |sim| {
+        after(&machine, line, [settle_ms, warmup_ms, warmup_ms], |sim| {
             let before = sim.host.counters.wakeups;
             sim.run_to((warmup_ms + 4) * 1_000_000).unwrap();
             sim.host.counters.wakeups - before
@@ -118,6 +135,23 @@ mod tests {
     fn readers_have_come_to_preempt_writers_after_a_settled_start() {
         let (soon, settled) = (wakeups(0, 20), wakeups(20, 30));
         assert!(settled > 2 * soon, "{settled} wake-ups, {soon} without");
+    }
+
+    /// Sum of what the CPUs of a busy machine are used, of 1024 each, after 20 ms of hogs.
+    fn utilisation(settle_ms: u64) -> u64 {
+        let machine = Machine::builtin("icx-8358-2s").unwrap().shrunk(8).unwrap();
+        after(&machine, "hogs --tasks 16", [settle_ms, 20, 20], |sim| {
+            let util = |cpu: &fairground::shared::CpuShared| cpu.util_avg.load(Relaxed);
+            sim.sys.cpu.iter().map(util).sum()
+        })
+    }
+
+    /// Averages over 32 ms would need a fifth of a second for it.
+    #[test]
+    fn busy_cpus_are_fully_used_after_a_settled_start() {
+        let (soon, settled) = (utilisation(0), utilisation(15));
+        assert!(settled > 8 * 1000, "{settled}");
+        assert!(soon < 8 * 900, "{soon}");
     }
 
     #[test]

@@ -144,6 +144,7 @@ impl<'a> Sim<'a> {
             ended: false,
             events: 0,
         };
+        sim.settle_from_start();
         sim.idle_since_boot(machine);
         if sim.make_groups() {
             sim.host = new_host(setup).continuing(sim.host);

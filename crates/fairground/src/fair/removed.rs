@@ -92,10 +92,9 @@ fn migrate_se_pelt_lag<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu) {
         updated
     } else {
         // The clocks of two CPUs can differ a little.
-        let idle_for = cx
-            .host
-            .clock()
-            .saturating_sub(shared.clock_idle.load(Relaxed));
+        let load_time = |clock: u64| clock + sys.load_time_ahead(clock);
+        let idle = load_time(shared.clock_idle.load(Relaxed));
+        let idle_for = load_time(cx.host.clock()).saturating_sub(idle);
         idle_since.wrapping_add(idle_for)
     };
     age_blocked(cx, task, now);

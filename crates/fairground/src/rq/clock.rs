@@ -25,6 +25,9 @@ pub struct RqClock {
     pub idle: u64,
     /// `pelt` at the last entry into idle.
     pub pelt_idle: u64,
+    /// How far load tracking's time has been hurried ahead of `task`
+    /// ([`System::hurry_load_time`](crate::System::hurry_load_time)); 0 in the kernel.
+    pub ahead: u64,
     /// Capacity of the CPU, 1024 = biggest.
     pub capacity: u64,
 }
@@ -42,19 +45,21 @@ impl RqClock {
         }
     }
 
-    /// Advances all clocks to `now`; `idle` = no task runs.
+    /// Advances all clocks to `now`, at which load tracking is `ahead`; `idle` = no task runs.
     #[inline]
-    pub fn advance(&mut self, now: u64, idle: bool) {
+    pub fn advance(&mut self, now: u64, ahead: u64, idle: bool) {
         let delta = now.saturating_sub(self.clock);
         if delta == 0 {
             return;
         }
         self.clock = now;
         self.task += delta;
+        let hurried = ahead - self.ahead;
+        self.ahead = ahead;
         if idle {
             self.stamp_idle();
         } else {
-            self.pelt += delta * self.capacity / SCHED_CAPACITY_SCALE;
+            self.pelt += (delta + hurried) * self.capacity / SCHED_CAPACITY_SCALE;
         }
     }
 
@@ -71,13 +76,13 @@ impl RqClock {
     pub fn enter_idle(&mut self, cfs: &SchedAvg) {
         let saturated = ((LOAD_AVG_MAX - 1024) << 10) - LOAD_AVG_MAX;
         if u64::from(cfs.util_sum) >= saturated {
-            self.lost_idle_time += self.task - self.pelt;
+            self.lost_idle_time += self.task + self.ahead - self.pelt;
         }
         self.stamp_idle();
     }
 
     fn stamp_idle(&mut self) {
-        self.pelt = self.task;
+        self.pelt = self.task + self.ahead;
         self.idle = self.clock;
         self.pelt_idle = self.pelt();
     }
