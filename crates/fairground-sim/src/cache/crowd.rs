@@ -41,6 +41,10 @@ pub(super) struct Crowd {
     /// The core that touched last, and when.
     toucher: u16,
     touched: Ps,
+    /// When it had its turn, until when, and how long a turn was.
+    turn: Ps,
+    over: Ps,
+    service: Ps,
     /// Cores of the window, by number modulo 64.
     cores: u64,
 }
@@ -56,6 +60,9 @@ impl Default for Crowd {
             prev: (NO_OWNER, 0),
             toucher: NO_OWNER,
             touched: 0,
+            turn: 0,
+            over: 0,
+            service: 0,
             cores: 0,
             interval: Ps::MAX,
         }
@@ -85,6 +92,22 @@ impl Crowd {
             self.ratio = (u32::from(self.reads) << 8) / u32::from(WINDOW);
             self.asks = 0;
         }
+    }
+
+    /// `core` has its turn from `turn` on, for `service`.
+    pub fn takes_turn(&mut self, core: usize, turn: Ps, service: Ps) {
+        if usize::from(self.toucher) == core {
+            (self.turn, self.over, self.service) = (turn, turn + service, service);
+        }
+    }
+
+    /// How long at `now` those take that are behind who touched last. They have come while he waited
+    /// for his turn, and take it one after the other since then.
+    fn behind(&self, now: Ps, interval: Ps) -> Ps {
+        let waited = self.turn.saturating_sub(self.touched);
+        let busy = (self.service << 16) / interval.max(1);
+        let came = (waited * busy.min(1 << 16)) >> 16;
+        (self.over + came).saturating_sub(now)
     }
 
     /// Somebody reads what another has updated.
@@ -183,8 +206,10 @@ impl Cache {
     }
 
     /// Before `core` touches a crowded line: has anybody updated it since the own touch, or
-    /// since this step began? Then the line is his, whoever he is; the last of the others.
-    pub(super) fn see_crowd(&mut self, core: usize, line: LineId, access: Access, now: Ps) {
+    /// since this step began? Then the line is his, whoever he is; the last of the others. Says
+    /// when the touch begins: behind those who have come while the core waited for its last turn
+    /// in this step, for their steps are not simulated yet.
+    pub(super) fn see_crowd(&mut self, core: usize, line: LineId, access: Access, now: Ps) -> Ps {
         self.give_up_line(line);
         let i = self.lines[line as usize].link;
         let dice = self.ages.throw(line, core, now);
@@ -192,23 +217,28 @@ impl Cache {
         let began = self.began;
         let s = self.shared.line_mut(i);
         let crowd = &mut s.crowd;
-        let from = match usize::from(crowd.toucher) == core {
-            true => crowd.touched.max(began),
-            false => began,
+        let again = usize::from(crowd.toucher) == core && crowd.touched >= began;
+        let from = if again { crowd.touched } else { began };
+        let interval = crowd.interval(began);
+        let behind = if again {
+            crowd.behind(now, interval)
+        } else {
+            0
         };
         (crowd.toucher, crowd.touched) = (core as u16, now);
-        let interval = crowd.interval(began);
+        (crowd.turn, crowd.over) = (now, now);
         let waited = now.saturating_sub(from);
         if interval >= RARELY || is_shorter((waited << 16) / interval.max(1), dice.0) {
-            return;
+            return now;
         }
         let (other, words) = match usize::from(crowd.last.0) == core {
             true => crowd.prev,
             false => crowd.last,
         };
         if other == NO_OWNER {
-            return;
+            return now;
         }
+        let begins = now + behind;
         s.version += 1;
         let version = s.version;
         mark(&mut s.words, words, version);
@@ -217,6 +247,7 @@ impl Cache {
         if read {
             s.exclusive = false;
         }
+        s.stats.wait += behind;
         self.renew_line(line);
         let mut copy = self.shared.copy(i, usize::from(other));
         copy.version = version;
@@ -224,10 +255,14 @@ impl Cache {
         self.shared.set_copy(i, usize::from(other), copy);
         if read {
             // The home answers in the order in which it was asked: behind all who wait there.
-            let answered = self.shared.line(i).ring.idle_at(now);
+            let s = self.shared.line_mut(i);
+            let answered = s.ring.idle_at(begins);
+            // And keeps nobody waiting.
+            (s.crowd.turn, s.crowd.over) = (answered, answered);
             let llc = self.p.cores[core].llc as usize;
             self.l3_fill(i, llc, version, answered);
         }
+        begins
     }
 }
 

@@ -408,7 +408,7 @@ impl Cache {
     /// Everything but a [`Cache::quick`] hit.
     #[inline(never)]
     fn slow(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> Cost {
-        let r = Req {
+        let mut r = Req {
             core: usize::from(at.0),
             thread: u32::from(at.1),
             line,
@@ -418,7 +418,7 @@ impl Cache {
         };
         self.count(line, access);
         if self.is_crowded(line) {
-            self.see_crowd(r.core, line, access, now);
+            r.now = self.see_crowd(r.core, line, access, now);
         }
         let l = &self.lines[line as usize];
         let holder = self.tops.holder(line);

@@ -164,9 +164,10 @@ impl Cache {
     /// the core goes on.
     #[inline]
     pub(super) fn load_shared(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
-        if self.is_crowded(line) {
-            self.see_crowd(usize::from(at.0), line, Access::Load, now);
-        }
+        let now = match self.is_crowded(line) {
+            true => self.see_crowd(usize::from(at.0), line, Access::Load, now),
+            false => now,
+        };
         match self.read_copy(usize::from(at.0), line) {
             Some(place) if place != Place::Gone => {
                 self.tops.count(line, 1, 0);
