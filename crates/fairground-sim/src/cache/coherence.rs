@@ -254,7 +254,7 @@ impl Cache {
             s.note_service(slowed);
         }
         let start = s.ring.work(r.now, slowed, began);
-        s.crowd.takes_turn(r.core, start, slowed);
+        s.crowd.takes_turn(r.core, start);
         let latency = from.latency + (slowed - service);
         s.account(start - r.now, class, from.transfer);
         let remote = from.transfer && from.distance == Distance::CrossSocket;
@@ -354,7 +354,7 @@ impl Cache {
         let began = self.began;
         let s = self.shared.line_mut(i);
         let start = s.ring.work(r.now, service, began);
-        s.crowd.takes_turn(r.core, start, service);
+        s.crowd.takes_turn(r.core, start);
         s.version += 1;
         let version = s.version;
         mark(&mut s.words, r.words, version);

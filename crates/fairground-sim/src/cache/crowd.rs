@@ -41,10 +41,8 @@ pub(super) struct Crowd {
     /// The core that touched last, and when.
     toucher: u16,
     touched: Ps,
-    /// When it had its turn, until when, and how long a turn was.
+    /// When it had its turn.
     turn: Ps,
-    over: Ps,
-    service: Ps,
     /// Cores of the window, by number modulo 64.
     cores: u64,
 }
@@ -61,8 +59,6 @@ impl Default for Crowd {
             toucher: NO_OWNER,
             touched: 0,
             turn: 0,
-            over: 0,
-            service: 0,
             cores: 0,
             interval: Ps::MAX,
         }
@@ -94,20 +90,11 @@ impl Crowd {
         }
     }
 
-    /// `core` has its turn from `turn` on, for `service`.
-    pub fn takes_turn(&mut self, core: usize, turn: Ps, service: Ps) {
+    /// `core` has its turn at `turn`.
+    pub fn takes_turn(&mut self, core: usize, turn: Ps) {
         if usize::from(self.toucher) == core {
-            (self.turn, self.over, self.service) = (turn, turn + service, service);
+            self.turn = turn;
         }
-    }
-
-    /// How long at `now` those take that are behind who touched last. They have come while he waited
-    /// for his turn, and take it one after the other since then.
-    fn behind(&self, now: Ps, interval: Ps) -> Ps {
-        let waited = self.turn.saturating_sub(self.touched);
-        let busy = (self.service << 16) / interval.max(1);
-        let came = (waited * busy.min(1 << 16)) >> 16;
-        (self.over + came).saturating_sub(now)
     }
 
     /// Somebody reads what another has updated.
@@ -207,8 +194,8 @@ impl Cache {
 
     /// Before `core` touches a crowded line: has anybody updated it since the own touch, or
     /// since this step began? Then the line is his, whoever he is; the last of the others. Says
-    /// when the touch begins: behind those who have come while the core waited for its last turn
-    /// in this step, for their steps are not simulated yet.
+    /// when the touch begins: the core's second turn in a step is as far away as its first was, for
+    /// those who have come meanwhile are as many as it found, and are not simulated yet.
     pub(super) fn see_crowd(&mut self, core: usize, line: LineId, access: Access, now: Ps) -> Ps {
         self.give_up_line(line);
         let i = self.lines[line as usize].link;
@@ -220,13 +207,11 @@ impl Cache {
         let again = usize::from(crowd.toucher) == core && crowd.touched >= began;
         let from = if again { crowd.touched } else { began };
         let interval = crowd.interval(began);
-        let behind = if again {
-            crowd.behind(now, interval)
-        } else {
-            0
+        let behind = match again {
+            true => crowd.turn.saturating_sub(crowd.touched),
+            false => 0,
         };
-        (crowd.toucher, crowd.touched) = (core as u16, now);
-        (crowd.turn, crowd.over) = (now, now);
+        (crowd.toucher, crowd.touched, crowd.turn) = (core as u16, now, now);
         let waited = now.saturating_sub(from);
         if interval >= RARELY || is_shorter((waited << 16) / interval.max(1), dice.0) {
             return now;
@@ -257,8 +242,7 @@ impl Cache {
             // The home answers in the order in which it was asked: behind all who wait there.
             let s = self.shared.line_mut(i);
             let answered = s.ring.idle_at(begins);
-            // And keeps nobody waiting.
-            (s.crowd.turn, s.crowd.over) = (answered, answered);
+            s.crowd.turn = answered;
             let llc = self.p.cores[core].llc as usize;
             self.l3_fill(i, llc, version, answered);
         }
