@@ -4,9 +4,16 @@
 //! core that has updated a word would always find it unchanged when it reads it again in the same
 //! step, though with a hundred CPUs at that word the line is gone as soon as the update is done,
 //! and the read queues for it again. Whether somebody came in between is not known yet, but how
-//! often somebody comes is: [`Crowd`] counts, and dice decide with the probability of at least one
-//! update in that time, `1 - exp(-time / interval)`. The update itself is not booked here, but when
-//! it is simulated.
+//! often somebody comes is: [`Crowd`] counts, and dice decide.
+//!
+//! - Turns at a line come in the order of asking. So somebody came if an update had its turn since
+//!   the own turn: with probability `1 - exp(-time / interval)`; or, where a queue waits, whose turns
+//!   are regular, after half to one and a half intervals.
+//! - Those who asked while the core waited for its own turn are behind it, and before its next
+//!   touch. In a steady state they are as many as it found, so it waits as long again.
+//!
+//! The update itself is not booked here, but when it is simulated. `tests/ladder_crowd.rs` has a
+//! twin that has every request in its time.
 //!
 //! Two are no crowd, for they mostly answer each other. Locks are none: nobody else writes what
 //! a lock protects, and whoever waits for one is simulated by the lock
@@ -205,15 +212,20 @@ impl Cache {
         let s = self.shared.line_mut(i);
         let crowd = &mut s.crowd;
         let again = usize::from(crowd.toucher) == core && crowd.touched >= began;
-        let from = if again { crowd.touched } else { began };
+        let from = if again { crowd.turn } else { began };
         let interval = crowd.interval(began);
         let behind = match again {
             true => crowd.turn.saturating_sub(crowd.touched),
             false => 0,
         };
         (crowd.toucher, crowd.touched, crowd.turn) = (core as u16, now, now);
-        let waited = now.saturating_sub(from);
-        if interval >= RARELY || is_shorter((waited << 16) / interval.max(1), dice.0) {
+        // In intervals, of 65536 parts.
+        let since = (now.saturating_sub(from) << 16) / interval.max(1);
+        let stays = match behind > interval {
+            true => since < (1 << 15) + u64::from(dice.0), // a queue waits
+            false => is_shorter(since, dice.0),
+        };
+        if interval >= RARELY || stays {
             return now;
         }
         let (other, words) = match usize::from(crowd.last.0) == core {
