@@ -41,8 +41,8 @@ pub struct Outcome {
     pub ilb_kicks: u64,
     /// Those of them that asked for nothing that was not already asked for.
     pub ilb_redundant: u64,
-    /// Placements of woken and new tasks on another CPU than their last: what of `migrations` is seen
-    /// by who compares `select_task_rq_fair`'s answer with the previous CPU.
+    /// Placements of woken and new tasks on another CPU than their last: what of `migrations` is
+    /// seen by who compares `select_task_rq_fair`'s answer with the previous CPU.
     pub placed_elsewhere: u64,
     /// Time of `kick_ilb` in the atomic update of those flags, ns: in its load, and in its swaps.
     pub ilb_cas_ns: [u64; 2],

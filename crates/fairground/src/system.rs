@@ -67,7 +67,8 @@ pub struct System {
     load_hurry: [Hurry; 2],
 }
 
-/// A stretch of the scheduler clock, ns, in which load tracking's time runs `2^shift` times as fast.
+/// A stretch of the scheduler clock, ns, in which load tracking's time runs `2^shift` times as
+/// fast.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hurry {
     /// Its begin.

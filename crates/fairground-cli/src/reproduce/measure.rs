@@ -24,8 +24,8 @@ pub enum Measure {
     Share(Vec<String>),
     /// `per_5s:METRIC`: a counter, in millions per 5 s.
     Per5s(String),
-    /// `placed_elsewhere`: wake-ups that chose another CPU than the task's last, in millions per 5 s:
-    /// migrations as a probe of `select_task_rq_fair` counts them.
+    /// `placed_elsewhere`: wake-ups that chose another CPU than the task's last, in millions per
+    /// 5 s: migrations as a probe of `select_task_rq_fair` counts them.
     PlacedElsewhere,
     /// `line:OBJECT.FIELD:reads|writes`: accesses of a field's line in millions a second.
     Line(String, bool),

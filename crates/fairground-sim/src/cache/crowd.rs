@@ -7,8 +7,8 @@
 //! often somebody comes is: [`Crowd`] counts, and dice decide.
 //!
 //! - Turns at a line come in the order of asking. So somebody came if an update had its turn since
-//!   the own turn: with probability `1 - exp(-time / interval)`; or, where a queue waits, whose turns
-//!   are regular, after half to one and a half intervals.
+//!   the own turn: with probability `1 - exp(-time / interval)`; or, where a queue waits, whose
+//!   turns are regular, after half to one and a half intervals.
 //! - Those who asked while the core waited for its own turn are behind it, and before its next
 //!   touch. In a steady state they are as many as it found, so it waits as long again.
 //!

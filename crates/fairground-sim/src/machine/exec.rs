@@ -203,41 +203,9 @@ impl Sim<'_> {
     }
 
     fn operation(&mut self, cpu: u32, id: TaskId, op: Op) {
-        let now = self.now_ns();
-        let stage = self.tasks[id.idx()].stage;
         match op {
-            Op::Sleep(dur) => {
-                if stage != Stage::Start {
-                    return self.advance(id);
-                }
-                let task = &mut self.tasks[id.idx()];
-                let ns = dur.draw(|| task.rng.bits());
-                self.wait_until(cpu, id, now + ns);
-            }
-            Op::SleepTicks(dur) => {
-                if stage != Stage::Start {
-                    return self.advance(id);
-                }
-                let task = &mut self.tasks[id.idx()];
-                let at = (now + dur.draw(|| task.rng.bits())) * NS;
-                let ticks = at.saturating_sub(self.tick_phase) / self.tick + 1;
-                // The tick's own interrupt comes first.
-                self.wait_until(cpu, id, (self.tick_phase + ticks * self.tick) / NS + 1);
-            }
-            Op::SleepUntil(ns) => {
-                if stage != Stage::Start {
-                    return self.advance(id);
-                }
-                let due = self.tasks[id.idx()].born_ns + ns;
-                self.wait_until(cpu, id, due);
-            }
-            Op::StartAt(at_ns) => {
-                if stage != Stage::Start {
-                    return self.advance(id);
-                }
-                let task = &mut self.tasks[id.idx()];
-                (task.born_ns, task.grid_ns) = (at_ns, at_ns);
-                self.wait_until(cpu, id, at_ns);
+            Op::Sleep(_) | Op::SleepTicks(_) | Op::SleepUntil(_) | Op::StartAt(_) => {
+                self.sleep(cpu, id, op);
             }
             Op::Period(ns) => self.period(cpu, id, ns),
             Op::ReadClock => self.clock_gettime(id),
@@ -297,52 +265,6 @@ impl Sim<'_> {
             .todo
             .push_back(Todo::Schedule(Prev::Runnable));
         self.advance(id);
-    }
-
-    fn period(&mut self, cpu: u32, id: TaskId, ns: u64) {
-        if self.tasks[id.idx()].stage != Stage::Start {
-            return self.advance(id);
-        }
-        let now = self.now_ns();
-        let task = &mut self.tasks[id.idx()];
-        let due = task.grid_ns + ns;
-        if due > now {
-            task.grid_ns = due;
-            self.wait_until(cpu, id, due);
-        } else {
-            task.grid_ns = now;
-            task.due_ns = now;
-            self.host.op(KernelOp::UserAtomic);
-            self.advance(id);
-        }
-    }
-
-    fn wait_until(&mut self, cpu: u32, id: TaskId, due_ns: u64) {
-        let now = self.now_ns();
-        self.tasks[id.idx()].due_ns = due_ns.max(now);
-        if due_ns <= now {
-            self.host.op(KernelOp::UserAtomic);
-            return self.advance(id);
-        }
-        self.sleep_until(cpu, id, due_ns, Stage::Granted);
-    }
-
-    fn sleep_until(&mut self, cpu: u32, id: TaskId, due_ns: u64, then: Stage) {
-        let asked = self.host.at;
-        self.enter_syscall(id, KernelOp::Nanosleep);
-        self.arm(cpu, id, due_ns);
-        if let Some(told) = &mut self.host.told {
-            let task = &self.tasks[id.idx()];
-            let program = &self.workload.programs[task.program as usize];
-            let op = program.ops.get(task.pc as usize);
-            let timer = Telling::Timer {
-                soft_ns: due_ns,
-                slack_ns: task.timer_slack_ns,
-                relative: matches!(op, Some(Op::Sleep(_))),
-            };
-            told.note(cpu, id, asked, timer);
-        }
-        self.block(cpu, id, Wait::Time, then);
     }
 
     fn set_attribute(&mut self, cpu: u32, id: TaskId, op: Op) {

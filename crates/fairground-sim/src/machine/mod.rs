@@ -52,6 +52,7 @@ mod setup;
 mod siblings;
 mod skb_lines;
 mod slab;
+mod sleep;
 mod spin;
 mod step;
 mod stuck;

@@ -144,7 +144,6 @@ impl<'a> Sim<'a> {
             ended: false,
             events: 0,
         };
-        sim.settle_from_start();
         sim.idle_since_boot(machine);
         if sim.make_groups() {
             sim.host = new_host(setup).continuing(sim.host);
@@ -157,6 +156,7 @@ impl<'a> Sim<'a> {
 
     /// All CPUs alike.
     fn idle_since_boot(&mut self, machine: &machine_file::Machine) {
+        self.settle_from_start();
         let mut lengths = generator(self.seed, Purpose::HostGaps);
         for cpu in &mut self.cpus {
             cpu.gaps = super::gaps::Gaps::new(machine, &mut self.start_rng, &mut lengths);

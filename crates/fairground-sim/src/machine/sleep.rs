@@ -1,0 +1,83 @@
+//! Sleeps of a program: for a time, until a time, until a tick.
+
+use fairground::value::TaskId;
+
+use super::Sim;
+use super::task::{Stage, Wait};
+use crate::cache::NS;
+use crate::costs::KernelOp;
+use crate::samples::Telling;
+use crate::workload::program::Op;
+
+impl Sim<'_> {
+    /// A sleep begins, or the task comes back from it.
+    pub(super) fn sleep(&mut self, cpu: u32, id: TaskId, op: Op) {
+        let now = self.now_ns();
+        let task = &mut self.tasks[id.idx()];
+        if task.stage != Stage::Start {
+            return self.advance(id);
+        }
+        let due = match op {
+            Op::Sleep(dur) => now + dur.draw(|| task.rng.bits()),
+            Op::SleepTicks(dur) => {
+                let at = (now + dur.draw(|| task.rng.bits())) * NS;
+                let ticks = at.saturating_sub(self.tick_phase) / self.tick + 1;
+                // The tick's own interrupt comes first.
+                (self.tick_phase + ticks * self.tick) / NS + 1
+            }
+            Op::SleepUntil(ns) => task.born_ns + ns,
+            Op::StartAt(at_ns) => {
+                (task.born_ns, task.grid_ns) = (at_ns, at_ns);
+                at_ns
+            }
+            _ => return debug_assert!(false, "{op:?} is no sleep"),
+        };
+        self.wait_until(cpu, id, due);
+    }
+
+    pub(super) fn period(&mut self, cpu: u32, id: TaskId, ns: u64) {
+        if self.tasks[id.idx()].stage != Stage::Start {
+            return self.advance(id);
+        }
+        let now = self.now_ns();
+        let task = &mut self.tasks[id.idx()];
+        let due = task.grid_ns + ns;
+        if due > now {
+            task.grid_ns = due;
+            self.wait_until(cpu, id, due);
+        } else {
+            task.grid_ns = now;
+            task.due_ns = now;
+            self.host.op(KernelOp::UserAtomic);
+            self.advance(id);
+        }
+    }
+
+    fn wait_until(&mut self, cpu: u32, id: TaskId, due_ns: u64) {
+        let now = self.now_ns();
+        self.tasks[id.idx()].due_ns = due_ns.max(now);
+        if due_ns <= now {
+            self.host.op(KernelOp::UserAtomic);
+            return self.advance(id);
+        }
+        self.sleep_until(cpu, id, due_ns, Stage::Granted);
+    }
+
+    pub(super) fn sleep_until(&mut self, cpu: u32, id: TaskId, due_ns: u64, then: Stage) {
+        let asked = self.host.at;
+        self.enter_syscall(id, KernelOp::Nanosleep);
+        self.arm(cpu, id, due_ns);
+        if let Some(told) = &mut self.host.told {
+            let task = &self.tasks[id.idx()];
+            let program = &self.workload.programs[task.program as usize];
+            let op = program.ops.get(task.pc as usize);
+            let timer = Telling::Timer {
+                soft_ns: due_ns,
+                slack_ns: task.timer_slack_ns,
+                relative: matches!(op, Some(Op::Sleep(_))),
+            };
+            told.note(cpu, id, asked, timer);
+        }
+        self.block(cpu, id, Wait::Time, then);
+    }
+}
