@@ -218,18 +218,18 @@ mod tests {
             reason: None,
         };
         let rows = [
-            row("e4-quota-5of10-4t", Verdict::Miss),
+            row("d3-groups-1-4-2to1", Verdict::Miss),
             row("own-case", Verdict::Miss),
             row("own-case", Verdict::Spread),
         ];
         let reasons: Vec<_> = told(&rows).into_iter().map(|r| r.reason).collect();
         let known = reasons[0].as_deref().expect("a reason");
-        assert!(known.starts_with("throttled-hogs-apart: "), "{known}");
+        assert!(known.starts_with("waits-behind-others: "), "{known}");
         assert_eq!(reasons[1].as_deref(), Some(NOT_EXPLAINED));
         assert_eq!(reasons[2], None);
         let summary = summary(&rows);
         assert!(summary.starts_with("reasons: 1 of 2 misses have one, 1 NOT EXPLAINED\n"));
-        assert!(summary.contains("1 throttled-hogs-apart: "), "{summary}");
+        assert!(summary.contains("1 waits-behind-others: "), "{summary}");
     }
 
     #[test]
