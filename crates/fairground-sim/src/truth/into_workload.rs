@@ -1,6 +1,6 @@
 //! From a case to a workload for the simulated machine, with the times at which its tasks start.
 //!
-//! What the recorder itself does is part of it ([`super::recorder`]), and so are the threads of a
+//! What the recorder itself does is part of it (`truth/recorder.rs`), and so are the threads of a
 //! live system that cut stretches and wake-ups short; they are not tasks of the case.
 
 use std::collections::BTreeMap;

@@ -26,7 +26,7 @@ pub struct RqClock {
     /// `pelt` at the last entry into idle.
     pub pelt_idle: u64,
     /// How far load tracking's time has been hurried ahead of `task`
-    /// ([`System::hurry_load_time`](crate::System::hurry_load_time)); 0 in the kernel.
+    /// ([`System::hurry_load_time`](crate::system::System::hurry_load_time)); 0 in the kernel.
     pub ahead: u64,
     /// Capacity of the CPU, 1024 = biggest.
     pub capacity: u64,
