@@ -168,6 +168,25 @@ pub const COPY_LINES_IN_FLIGHT: u64 = 12;
 /// touches.
 pub const SCAN_CYCLES: u32 = 6;
 
+/// Cycles of a 64-bit division in the figures here: those of Golden Cove (LLVM's model of it).
+pub const DIV64_CYCLES: f64 = 18.0;
+
+/// How many 64-bit divisions, one after the other, a call of a scheduler function always makes. On
+/// a core whose divider is slower than [`DIV64_CYCLES`] each of them takes so much longer: 30 to 94
+/// cycles on Sandy Bridge (`alu.div64` of the machine file).
+#[must_use]
+pub const fn func_divisions(func: Func) -> u32 {
+    match func {
+        // Load, runnable and util of an average, each its sum by the period's weight.
+        Func::AccumulateSum => 3,
+        // A part of the parent's load; a share of the group's; a load by a new weight.
+        Func::TgLoadDown | Func::UpdateCfsRqHLoad | Func::UpdateCfsGroup | Func::ReweightEntity => {
+            1
+        }
+        _ => 0,
+    }
+}
+
 /// Cycles of a scheduler function, without those it calls and without its touches.
 #[must_use]
 pub const fn func_cycles(func: Func) -> u32 {
@@ -192,7 +211,8 @@ pub const fn func_cycles(func: Func) -> u32 {
         Func::ReweightEntity => 60,
         Func::UpdateBlockedAverages => 60,
         Func::UpdateCfsRqHLoad => 25,
-        Func::TgLoadDown => 12,
+        // A dozen for the walk, and the division.
+        Func::TgLoadDown => 30,
         Func::TryToWakeUp => 377,
         Func::SelectTaskRq => 60,
         Func::WakeAffine => 25,
@@ -244,6 +264,14 @@ pub const fn func_cycles(func: Func) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_divides_takes_at_least_as_long_as_its_divisions() {
+        for func in Func::ALL {
+            let divisions = f64::from(func_divisions(func)) * DIV64_CYCLES;
+            assert!(f64::from(func_cycles(func)) >= divisions, "{func:?}");
+        }
+    }
 
     #[test]
     fn the_table_is_in_the_order_of_the_operations() {

@@ -103,6 +103,8 @@ pub struct RunSpec {
     pub from: Option<String>,
     /// Length of the window.
     pub span: Option<String>,
+    /// As `settled` of the experiment, where that has none.
+    pub settled: Option<String>,
     /// Seeds of a full run.
     pub seeds: u64,
     /// Seeds of `--quick`; 0 leaves the run out of it.

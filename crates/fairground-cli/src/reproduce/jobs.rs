@@ -74,6 +74,7 @@ impl Jobs {
         let cpus = plain.topology.nr_cpus();
         let base_words = run.base_workload.as_ref().unwrap_or(&run.workload);
         let trace = run.rows.iter().any(|r| r.measure.needs_trace());
+        let settled = experiment.settled.as_ref().or(run.settled.as_ref());
         let (mut base, mut patch, mut hash) = (Vec::new(), Vec::new(), String::new());
         for (patched, words, numbers) in [
             (false, base_words, &mut base),
@@ -82,8 +83,8 @@ impl Jobs {
             let mut features = features(experiment, run, patched)?;
             let machine = Arc::new(vary(&plain, &mut features)?);
             hash = machine.hash();
-            let (workload, program) =
-                self.workload(run, words, cpus, experiment.settled.as_deref())?;
+            let settled = settled.map(String::as_str);
+            let (workload, program) = self.workload(run, words, cpus, settled)?;
             for seed in 1..=run.seeds {
                 let mut job = Job {
                     machine: machine.clone(),

@@ -41,9 +41,12 @@ impl Prices {
         let scale = machine.cost_scale();
         let op_ns =
             |name: &str| (machine.kernel_op_ns(name).unwrap_or(0.0) * NS as f64).round() as Ps;
+        let slower_division = (machine.div64_cycles() - costs::DIV64_CYCLES).max(0.0);
         let mut func = [0; Func::COUNT];
         for f in Func::ALL {
-            func[f as usize] = cycles(f64::from(costs::func_cycles(f)) * scale.scheduler);
+            let divisions = f64::from(costs::func_divisions(f)) * slower_division;
+            func[f as usize] =
+                cycles(f64::from(costs::func_cycles(f)) * scale.scheduler + divisions);
         }
         let mut op = [0; KERNEL_OPS.len()];
         for (slot, (_, _, n)) in op.iter_mut().zip(KERNEL_OPS) {

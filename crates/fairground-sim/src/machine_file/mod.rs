@@ -358,9 +358,9 @@ impl Machine {
         self.value(&format!("kernel_ops.{name}"))
     }
 
-    /// Cycles of a 64-bit division, in ns; 0 if the file has none.
-    pub fn div64_ns(&self) -> f64 {
-        self.value("alu.div64").unwrap_or(0.0) / self.ghz()
+    /// Cycles of a 64-bit division; 0 if the file has none.
+    pub fn div64_cycles(&self) -> f64 {
+        self.value("alu.div64").unwrap_or(0.0)
     }
 
     /// Memory latency, ns, from a CPU on node `from` to memory on node `to`.
