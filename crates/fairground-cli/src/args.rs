@@ -81,8 +81,8 @@ pub struct CompareArgs {
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub what: What,
-    /// Set a decision of base only [repeatable]
-    #[arg(long, value_name = "DECISION=VALUE", value_parser = setting)]
+    /// Set a decision, or a file of a cgroup, of base only [repeatable]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub base: Vec<Setting>,
     /// Profile of base [default: that of patch]
     #[arg(long, value_name = "PROFILE")]
@@ -112,8 +112,9 @@ pub struct What {
     /// Switch a published change on: a name of `list patches` [repeatable]
     #[arg(long, value_name = "PATCH")]
     pub patch: Vec<String>,
-    /// Set a decision of `list decisions`, after the patches [repeatable]
-    #[arg(long, value_name = "DECISION=VALUE", value_parser = setting)]
+    /// Set a decision of `list decisions`, after the patches, or write a file of a cgroup, e.g.
+    /// /web/cpu.max=40ms/100ms; of patch only in `compare` [repeatable]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<Setting>,
     /// Let load balancing settle during the warm-up, except in its last TIME, e.g. 10ms
     /// (docs/settled-start.md)
@@ -198,7 +199,7 @@ pub enum Listing {
 /// `NAME=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// A decision, not checked yet.
+    /// A decision, or a file of a cgroup with its path; not checked yet.
     pub name: String,
     /// Its value, not checked yet.
     pub value: String,
@@ -210,6 +211,6 @@ fn setting(text: &str) -> Result<Setting, String> {
             name: name.trim().into(),
             value: value.trim().into(),
         }),
-        _ => Err("expected DECISION=VALUE, e.g. ilb_kick=always".into()),
+        _ => Err("expected DECISION=VALUE, e.g. ilb_kick=always, or /GROUP/FILE=VALUE".into()),
     }
 }

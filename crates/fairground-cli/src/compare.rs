@@ -13,7 +13,7 @@ use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::glue;
 use crate::output::Output;
-use crate::plan::{Plan, Side, patches, profile_named};
+use crate::plan::{Plan, Side, patches, profile_named, side_by_side};
 use crate::report;
 use crate::simulate::simulate;
 
@@ -73,9 +73,12 @@ fn simulated(
         Some(name) => profile_named(name)?,
         None => plan.profile,
     };
-    let base = plan.features(base_profile, &patches, Side::Base, &args.base)?;
-    let patch = plan.features(plan.profile, &patches, Side::Patch, &what.set)?;
-    let catalogue = Catalogue::new(glue::metric_info(&plan.workload));
+    let mut base = plan.case(base_profile, &patches, Side::Base, &args.base)?;
+    let mut patch = plan.case(plan.profile, &patches, Side::Patch, &what.set)?;
+    base.check()?;
+    patch.check()?;
+    side_by_side(&mut [&mut base, &mut patch]);
+    let catalogue = Catalogue::new(glue::metric_info(&patch.workload));
     for condition in conditions {
         condition
             .check(&catalogue, plan.seeds.len())
@@ -83,21 +86,22 @@ fn simulated(
     }
     // Before the minutes, not after them.
     Output::new(&args.how)?;
-    let simulated = simulate(&plan, &[&base, &patch], &args.how)?;
-    let samples = report::of_runs(&plan, &simulated, &["base", "patch"]);
+    let jobs = [base.job(&plan.machine), patch.job(&plan.machine)];
+    let simulated = simulate(&jobs, &plan.seeds, &args.how)?;
+    let samples = report::of_runs(&jobs, &simulated, &["base", "patch"]);
     let profile = if base_profile.name == plan.profile.name {
         plan.profile.name.into()
     } else {
         format!("{} (base: {})", plan.profile.name, base_profile.name)
     };
-    let setup = glue::setup(&plan, profile, command_line);
+    let setup = glue::setup(&plan, &patch, profile, command_line);
     let [base_runs, patch_runs] = <[_; 2]>::try_from(simulated.outcomes)
         .map_err(|_| Failure::new("two variants gave other than two lists of runs"))?;
     let (base, patch) = (
         glue::variant(&base, base_runs),
         glue::variant(&patch, patch_runs),
     );
-    let alike = base.decisions == patch.decisions;
+    let alike = base.decisions == patch.decisions && base.settings == patch.settings;
     let mut result = Compare::new(setup, base, patch);
     if alike {
         let note = "base and patch make the same decisions, so all differences are 0";

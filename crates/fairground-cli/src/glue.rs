@@ -1,20 +1,22 @@
 //! From what the simulator leaves behind to what reports are made of.
 
-use fairground::policy::{Features, decisions};
+use fairground::policy::decisions;
 use fairground_report::{
-    AssumedFigure, Better, LineTraffic, MachineId, MetricInfo, Redo, Run, Setup, Variant,
+    AssumedFigure, Better, CpuStat, GroupStat, LIMITED, LineTraffic, MachineId, MetricInfo, Redo,
+    Run, Setup, Variant,
 };
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::Outcome;
 use fairground_sim::workload::{self, Workload};
 
-use crate::plan::Plan;
+use crate::group_files::max_text;
+use crate::plan::{Case, Plan};
 
 /// Most cache lines that a result keeps per run.
 const LINES_MAX: usize = 200;
 
 /// What base and patch have in common.
-pub fn setup(plan: &Plan, profile: String, command_line: &[String]) -> Setup {
+pub fn setup(plan: &Plan, case: &Case, profile: String, command_line: &[String]) -> Setup {
     Setup {
         fairground: env!("CARGO_PKG_VERSION").into(),
         machine: MachineId {
@@ -23,22 +25,23 @@ pub fn setup(plan: &Plan, profile: String, command_line: &[String]) -> Setup {
         },
         profile,
         workload: plan.workload.argv.clone(),
-        workload_metrics: metric_info(&plan.workload),
+        workload_metrics: metric_info(&case.workload),
         redo: Redo::new(command_line, plan.seeds.clone(), assumed(&plan.machine)),
     }
 }
 
-/// The decisions and runs of one side.
-pub fn variant(features: &Features, outcomes: Vec<Outcome>) -> Variant {
-    let value = |d: &fairground::policy::Decision| (d.name.to_string(), (d.get)(features));
+/// The decisions, settings and runs of one side.
+pub fn variant(case: &Case, outcomes: Vec<Outcome>) -> Variant {
+    let value = |d: &fairground::policy::Decision| (d.name.to_string(), (d.get)(&case.features));
     Variant {
-        name: String::new(),
         decisions: decisions().iter().map(value).collect(),
+        settings: case.settings.clone(),
         runs: outcomes.into_iter().map(run).collect(),
+        ..Variant::default()
     }
 }
 
-/// What a workload measures by itself.
+/// What a workload measures by itself, and what is counted where a group has a limit.
 pub fn metric_info(workload: &Workload) -> Vec<MetricInfo> {
     let info = |m: &workload::MetricDef| MetricInfo {
         name: m.name.clone(),
@@ -50,7 +53,13 @@ pub fn metric_info(workload: &Workload) -> Vec<MetricInfo> {
         },
         description: describe(m.from, workload),
     };
-    workload.metrics.iter().map(info).collect()
+    let limited = if workload.counted_groups().is_empty() {
+        &[][..]
+    } else {
+        LIMITED
+    };
+    let own = workload.metrics.iter().map(info);
+    own.chain(limited.iter().map(|&m| m.into())).collect()
 }
 
 fn describe(from: workload::From, w: &Workload) -> String {
@@ -155,8 +164,26 @@ pub fn run(outcome: Outcome) -> Run {
     });
     lines.truncate(LINES_MAX);
     run.lines = lines;
+    run.groups = outcome.groups.into_iter().map(group).collect();
     run.output = outcome.words.lines().map(String::from).collect();
     run
+}
+
+fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {
+    GroupStat {
+        path: g.path,
+        max: max_text(g.quota_ns, g.period_ns),
+        burst: g.burst_ns / 1000,
+        weight: (g.shares * 100 + 512) / 1024,
+        stat: CpuStat {
+            nr_periods: g.stat.nr_periods,
+            nr_throttled: g.stat.nr_throttled,
+            throttled_usec: g.stat.throttled_ns / 1000,
+            nr_bursts: g.stat.nr_bursts,
+            burst_usec: g.stat.burst_ns / 1000,
+            usage_usec: g.stat.usage_ns / 1000,
+        },
+    }
 }
 
 fn assumed(machine: &Machine) -> Vec<AssumedFigure> {

@@ -11,6 +11,7 @@ mod compare;
 mod explain;
 mod failure;
 mod glue;
+mod group_files;
 mod list;
 mod output;
 mod plan;

@@ -1,6 +1,7 @@
 //! From arguments and scenario file to what is simulated. Everything that can be wrong is refused
 //! here, before minutes are spent.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use fairground::policy::{CATALOGUE, Features, PROFILES, Patch, Profile, SetError, decisions};
@@ -11,6 +12,8 @@ use fairground_sim::workload::{Env, Error as WorkloadError, Workload};
 
 use crate::args::{Setting, What};
 use crate::failure::{Failure, unknown_help};
+use crate::group_files::{self, GroupFile};
+use crate::simulate::Job;
 
 /// Seeds per variant where nobody says: enough for an interval, few enough to wait for.
 pub const SEEDS: u64 = 5;
@@ -26,6 +29,18 @@ pub struct Plan {
     /// Seeds, in order.
     pub seeds: Vec<u64>,
     hz: Option<u32>,
+}
+
+/// One kernel with its groups: what a machine runs.
+pub struct Case {
+    /// The decisions.
+    pub features: Features,
+    /// The workload, its groups as they are here.
+    pub workload: Workload,
+    /// Files of groups that were written, on any side, with what they hold here.
+    pub settings: BTreeMap<String, String>,
+    /// Those written here.
+    pub files: Vec<GroupFile>,
 }
 
 /// Which of a patch's rows count.
@@ -80,16 +95,40 @@ impl Plan {
         })
     }
 
-    /// The decisions of one side: the profile, the scenario's tick, the patches, then `settings`.
+    /// One side: the profile, the scenario's tick, the patches, then `settings` of decisions and of
+    /// files of groups.
     ///
     /// # Errors
-    /// An unknown decision or value.
-    pub fn features(
+    /// An unknown decision, group, file or value.
+    pub fn case(
         &self,
         profile: &Profile,
         patches: &[&Patch],
         side: Side,
         settings: &[Setting],
+    ) -> Result<Case, Failure> {
+        let (files, decisions): (Vec<&Setting>, Vec<&Setting>) = settings
+            .iter()
+            .partition(|setting| group_files::is_one(setting));
+        let files = files.into_iter().map(GroupFile::read);
+        let files = files.collect::<Result<Vec<_>, _>>()?;
+        let mut workload = self.workload.clone();
+        let cpus = self.machine.topology.nr_cpus() as u32;
+        group_files::write(&mut workload, cpus, &files)?;
+        Ok(Case {
+            features: self.features(profile, patches, side, &decisions)?,
+            workload,
+            settings: BTreeMap::new(),
+            files,
+        })
+    }
+
+    fn features(
+        &self,
+        profile: &Profile,
+        patches: &[&Patch],
+        side: Side,
+        settings: &[&Setting],
     ) -> Result<Features, Failure> {
         let mut features = Features::default();
         features.set_all(profile.sets);
@@ -106,6 +145,50 @@ impl Plan {
             set(&mut features, name, value)?;
         }
         Ok(features)
+    }
+}
+
+impl Case {
+    /// What the kernel would refuse of it.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&self) -> Result<(), Failure> {
+        match group_files::refusal(&self.workload, &self.files) {
+            Some(refusal) => Err(Failure::new(refusal)),
+            None => Ok(()),
+        }
+    }
+
+    /// As a machine runs it.
+    pub fn job<'a>(&'a self, machine: &'a Machine) -> Job<'a> {
+        Job {
+            machine,
+            features: &self.features,
+            workload: &self.workload,
+        }
+    }
+}
+
+/// Makes cases comparable: each tells what the files hold that any of them wrote, and keeps the
+/// counters of the groups that any of them limits.
+pub fn side_by_side(cases: &mut [&mut Case]) {
+    let mut files: BTreeMap<String, GroupFile> = BTreeMap::new();
+    for file in cases.iter().flat_map(|case| &case.files) {
+        files.insert(format!("{}/{}", file.path, file.file), file.clone());
+    }
+    let mut limited: Vec<u32> = cases
+        .iter()
+        .flat_map(|case| case.workload.limited())
+        .collect();
+    limited.sort_unstable();
+    limited.dedup();
+    for case in cases {
+        let held = |(name, file): (&String, &GroupFile)| {
+            (name.clone(), group_files::value(&case.workload, file))
+        };
+        case.settings = files.iter().map(held).collect();
+        case.workload.watched.clone_from(&limited);
     }
 }
 
@@ -241,16 +324,19 @@ fn workload_failure(error: WorkloadError) -> Failure {
     }
 }
 
+fn is_of_a_group(name: &str) -> bool {
+    name.starts_with("cpu.") || name.starts_with("cpuset.")
+}
+
 /// Sets a decision by name.
 ///
 /// # Errors
 /// An unknown decision or value, with the nearest one.
 pub fn set(features: &mut Features, name: &str, value: &str) -> Result<(), Failure> {
     features.set(name, value).map_err(|error| match error {
-        SetError::UnknownDecision(name) if name.starts_with("cpu.") => Failure::with_help(
-            format!("`{name}` is a setting of a cgroup, not a decision of the scheduler"),
-            "write it into a `[[cgroup]]` of a scenario file (docs/cpu-limits.md)",
-        ),
+        SetError::UnknownDecision(name) if is_of_a_group(&name) => {
+            group_files::without_group(&name, value)
+        }
         SetError::UnknownDecision(name) => Failure::unknown(
             "decision",
             &name,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fairground::policy::Features;
 use fairground_sim::machine_file::Machine;
-use fairground_trace::derive::{Attributes, attributes};
+use fairground_trace::derive::Attributes;
 use fairground_trace::fidelity::Fidelity;
 use fairground_trace::replay::{Place, Replay, Run};
 use fairground_trace::text::SAID;
@@ -15,6 +15,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::args::{Setting, What};
 use crate::explain::{self, Asked, Asking};
 use crate::failure::Failure;
+use crate::group_files::{self, GroupFile, Write, max_text};
 use crate::output::{self, Place as Target};
 use crate::plan::{patches, profile_named, set};
 use crate::replay_home::{NEWEST, home};
@@ -298,14 +299,6 @@ fn elsewhere(
         features.set_all(patch.sets);
     }
     for Setting { name, value } in decisions {
-        if name.starts_with("cpu.") {
-            let near = fairground_report::nearest(name, FILES).unwrap_or_else(|| FILES[0].into());
-            let help = format!("write it as `--set /GROUP/{near}={value}`");
-            return Err(Failure::with_help(
-                format!("`{name}` is a file of a group"),
-                help,
-            ));
-        }
         set(&mut features, name, value)?;
     }
     Ok(Some(Place {
@@ -317,56 +310,36 @@ fn elsewhere(
 
 /// Settings of decisions, and of files of groups (`/path/cpu.max`).
 fn split(settings: &[Setting]) -> (Vec<&Setting>, Vec<&Setting>) {
-    settings.iter().partition(|s| !s.name.contains('/'))
+    settings.iter().partition(|s| !group_files::is_one(s))
 }
-
-/// The files of groups that may be set.
-const FILES: [&str; 4] = ["cpu.max", "cpu.max.burst", "cpu.weight", "cpu.idle"];
 
 /// The attributes with files of groups written.
 fn changed(known: &Attributes, files: &[&Setting]) -> Result<Attributes, Failure> {
     let mut with = known.clone();
-    for Setting { name, value } in files {
-        let (path, file) = name.rsplit_once('/').unwrap_or((name, ""));
-        let paths: Vec<String> = with.cgroups.iter().map(|g| g.path.clone()).collect();
-        let same = |p: &str| p.trim_start_matches('/') == path.trim_start_matches('/');
-        let Some(group) = with.cgroups.iter_mut().find(|g| same(&g.path)) else {
-            let known = paths.iter().map(String::as_str);
-            let help = match fairground_report::nearest(path, known) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None if paths.is_empty() => "groups come from --attributes".to_string(),
-                None => format!("there are `{}`", paths.join("`, `")),
-            };
-            return Err(Failure::with_help(format!("no cgroup `{path}`"), help));
-        };
-        let bad =
-            |what: &str| Failure::new(format!("`{name}` cannot be `{value}`: expected {what}"));
-        match file {
-            "cpu.max" => {
-                attributes::limit(value).map_err(Failure::new)?;
-                group.max = Some(value.clone());
-            }
-            "cpu.max.burst" => {
-                group.burst_us = Some(value.parse().map_err(|_| bad("microseconds"))?);
-            }
-            "cpu.weight" => {
-                let weight = value.parse().ok().filter(|w| (1..=10_000).contains(w));
-                group.weight = Some(weight.ok_or_else(|| bad("1 to 10000"))?);
-                group.shares = None;
-            }
-            "cpu.idle" => match value.as_str() {
-                "0" => group.idle = false,
-                "1" => group.idle = true,
-                _ => return Err(bad("0 or 1")),
-            },
-            other => {
-                let near =
-                    fairground_report::nearest(other, FILES).unwrap_or_else(|| FILES[0].into());
-                let message = format!("a replay cannot set `{other}`");
-                return Err(Failure::with_help(
-                    message,
-                    format!("did you mean `{near}`?"),
-                ));
+    let paths: Vec<String> = with.cgroups.iter().map(|g| g.path.clone()).collect();
+    for setting in files {
+        let file = GroupFile::read(setting)?;
+        for group in file.find(&paths)? {
+            let group = &mut with.cgroups[group];
+            match file.write {
+                Write::Max {
+                    quota_ns,
+                    period_ns,
+                } => {
+                    let (_, before_ns) = group.limit().map_err(Failure::new)?;
+                    group.max = Some(max_text(quota_ns, period_ns.unwrap_or(before_ns)));
+                }
+                Write::Burst(ns) => group.burst_us = Some(ns / 1000),
+                Write::Weight(weight) => {
+                    group.weight = Some(weight);
+                    group.shares = None;
+                }
+                Write::Idle(idle) => group.idle = idle,
+                Write::Cpus(_) => {
+                    let help = "say the CPUs of threads in --attributes, or --save a scenario";
+                    let message = format!("a replay cannot set `{}`", file.file);
+                    return Err(Failure::with_help(message, help));
+                }
             }
         }
     }

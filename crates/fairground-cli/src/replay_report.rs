@@ -83,8 +83,8 @@ pub fn text(
 pub fn costs(s: &Sides<'_>) -> Vec<Variant> {
     let variant = |name: &str, run: &Run| Variant {
         name: name.into(),
-        decisions: BTreeMap::new(),
         runs: vec![glue::run(run.outcome.clone())],
+        ..Variant::default()
     };
     let what_if = s.what_if.map(|(_, _, run)| variant("what if", run));
     std::iter::once(variant("replayed", s.run))

@@ -10,8 +10,7 @@ use fairground_trace::Recording;
 use fairground_trace::simulated::{self, FIRST_TID, Throttle};
 use fairground_trace::walk::{Fact, Walk};
 
-use crate::plan::Plan;
-use crate::simulate::{Kept, Simulated};
+use crate::simulate::{Job, Kept, Simulated};
 
 /// Parts of a run in the heat map.
 const BINS: u32 = 240;
@@ -43,19 +42,20 @@ pub struct Source<'a> {
 }
 
 /// The samples of each variant.
-pub fn of_runs(plan: &Plan, simulated: &Simulated, names: &[&str]) -> Vec<Samples> {
-    let sides = names.iter().zip(&simulated.outcomes).zip(&simulated.kept);
+pub fn of_runs(jobs: &[Job<'_>], simulated: &Simulated, names: &[&str]) -> Vec<Samples> {
+    let runs = simulated.outcomes.iter().zip(&simulated.kept);
+    let sides = names.iter().zip(jobs).zip(runs);
     sides
-        .filter_map(|((name, outcomes), kept)| of_run(plan, name, outcomes, kept.as_ref()?))
+        .filter_map(|((name, job), (outcomes, kept))| of_run(job, name, outcomes, kept.as_ref()?))
         .collect()
 }
 
-fn of_run(plan: &Plan, variant: &str, outcomes: &[Outcome], kept: &Kept) -> Option<Samples> {
+fn of_run(job: &Job<'_>, variant: &str, outcomes: &[Outcome], kept: &Kept) -> Option<Samples> {
     let first = outcomes.first()?;
-    let cpus = plan.machine.topology.nr_cpus() as u32;
-    let who = simulated::identities(&plan.workload, &kept.templates);
+    let cpus = job.machine.topology.nr_cpus() as u32;
+    let who = simulated::identities(job.workload, &kept.templates);
     let recording = simulated::recording(&first.trace, cpus, &who);
-    let groups = groups(&plan.workload, &kept.templates, &first.trace);
+    let groups = groups(job.workload, &kept.templates, &first.trace);
     let group_of = |tid: u32| {
         let task = tid.wrapping_sub(FIRST_TID) as usize;
         groups.get(task).copied().unwrap_or(0)
@@ -64,9 +64,9 @@ fn of_run(plan: &Plan, variant: &str, outcomes: &[Outcome], kept: &Kept) -> Opti
         variant,
         about: format!("Seed {}", first.seed),
         recording: &recording,
-        from_ns: plan.workload.warmup_ns,
+        from_ns: job.workload.warmup_ns,
         origin_ns: 0,
-        groups: plan
+        groups: job
             .workload
             .cgroups
             .iter()

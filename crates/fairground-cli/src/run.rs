@@ -9,7 +9,7 @@ use crate::explain::{self, Asking};
 use crate::failure::Failure;
 use crate::glue;
 use crate::output::{Output, stdout};
-use crate::plan::{Plan, Side, patches};
+use crate::plan::{Plan, Side, patches, side_by_side};
 use crate::report;
 use crate::simulate::simulate;
 use crate::traced::Traced;
@@ -21,20 +21,24 @@ use crate::traced::Traced;
 pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
     let plan = Plan::new(&args.what, args.scenario.as_deref(), &args.workload)?;
     let patches = patches(&args.what.patch)?;
-    let features = plan.features(plan.profile, &patches, Side::Patch, &args.what.set)?;
+    let mut case = plan.case(plan.profile, &patches, Side::Patch, &args.what.set)?;
+    case.check()?;
+    side_by_side(&mut [&mut case]);
+    let job = case.job(&plan.machine);
+    let seed = plan.seeds.first().copied().unwrap_or(1);
     if let Some(asked) = &args.explain {
         let setup = fairground_sim::machine::Setup {
-            machine: &plan.machine,
-            features: features.clone(),
-            workload: &plan.workload,
-            seed: plan.seeds.first().copied().unwrap_or(1),
+            machine: job.machine,
+            features: job.features.clone(),
+            workload: job.workload,
+            seed,
             trace: true,
         };
         let asking = Asking {
             setup: &setup,
             exact: &Exact::default(),
             identities: &|templates| {
-                fairground_trace::simulated::identities(&plan.workload, templates)
+                fairground_trace::simulated::identities(job.workload, templates)
             },
             origin_ns: 0,
         };
@@ -47,16 +51,13 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
         let message = "--at goes with --trace FILE.schedstat or FILE.debug";
         return Err(Failure::with_help(message, help));
     }
-    let mut simulated = simulate(&plan, &[&features], &args.how)?;
+    let mut simulated = simulate(&[job], &plan.seeds, &args.how)?;
     if let Some(trace) = trace {
-        trace.write(&plan, &features, args.at)?;
+        trace.write(job, seed, args.at)?;
     }
-    let samples = report::of_runs(&plan, &simulated, &["run"]);
-    let setup = glue::setup(&plan, plan.profile.name.into(), command_line);
-    let result = RunResult::new(
-        setup,
-        glue::variant(&features, simulated.outcomes.remove(0)),
-    );
+    let samples = report::of_runs(&[job], &simulated, &["run"]);
+    let setup = glue::setup(&plan, &case, plan.profile.name.into(), command_line);
+    let result = RunResult::new(setup, glue::variant(&case, simulated.outcomes.remove(0)));
     output.write(
         &|| serde_json::to_string_pretty(&result),
         &|| csv_of_run(&result),

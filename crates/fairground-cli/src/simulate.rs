@@ -7,13 +7,25 @@ use fairground::policy::Features;
 use fairground_sim::exact::{self, Exact};
 use fairground_sim::host::Stack;
 use fairground_sim::machine::Setup;
+use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::{self, Outcome, RunError};
+use fairground_sim::workload::Workload;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
 use crate::args::How;
 use crate::failure::Failure;
-use crate::plan::Plan;
+
+/// What one variant runs.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The decisions.
+    pub features: &'a Features,
+    /// The workload.
+    pub workload: &'a Workload,
+}
 
 /// What came of it.
 pub struct Simulated {
@@ -36,13 +48,13 @@ pub struct Kept {
 /// # Errors
 /// The workload does not fit the machine, or a run comes to a standstill. Of several, the first
 /// in order of number, so that the message is the same for any number of threads.
-pub fn simulate(plan: &Plan, variants: &[&Features], how: &How) -> Result<Simulated, Failure> {
+pub fn simulate(variants: &[Job<'_>], seeds: &[u64], how: &How) -> Result<Simulated, Failure> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(how.jobs.map_or(0, usize::from))
         .build()
         .map_err(|e| Failure::new(format!("cannot start the threads: {e}")))?;
     // Seed by seed, so that memory and time of base and patch go side by side.
-    let total = plan.seeds.len() * variants.len();
+    let total = seeds.len() * variants.len();
     let progress = bar(total as u64, how.quiet);
     let failed = AtomicUsize::new(usize::MAX);
     let keep = if how.report.is_some() {
@@ -55,11 +67,12 @@ pub fn simulate(plan: &Plan, variants: &[&Features], how: &How) -> Result<Simula
         if number > failed.load(Ordering::Relaxed) {
             return None;
         }
+        let job = variants[number % variants.len()];
         let setup = Setup {
-            machine: &plan.machine,
-            features: variants[number % variants.len()].clone(),
-            workload: &plan.workload,
-            seed: plan.seeds[number / variants.len()],
+            machine: job.machine,
+            features: job.features.clone(),
+            workload: job.workload,
+            seed: seeds[number / variants.len()],
             trace: false,
         };
         let result = if number < keep {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use fairground::policy::Features;
 use fairground::value::TaskId;
 use fairground_sim::exact::{self, Exact};
 use fairground_sim::host::Stack;
@@ -16,7 +15,7 @@ use fairground_trace::simulated::{self, FIRST_TID};
 
 use crate::failure::Failure;
 use crate::output::Place;
-use crate::plan::Plan;
+use crate::simulate::Job;
 
 /// Ends of names of files that are no tracepoints: time by stack, and the kernel's own files.
 const MORE_ENDS: [&str; 3] = ["folded", "schedstat", "debug"];
@@ -108,17 +107,12 @@ impl Traced {
     ///
     /// # Errors
     /// Anything that keeps it from running or writing.
-    pub fn write(
-        &self,
-        plan: &Plan,
-        features: &Features,
-        at_ns: Option<u64>,
-    ) -> Result<(), Failure> {
+    pub fn write(&self, job: Job<'_>, seed: u64, at_ns: Option<u64>) -> Result<(), Failure> {
         let setup = Setup {
-            machine: &plan.machine,
-            features: features.clone(),
-            workload: &plan.workload,
-            seed: plan.seeds.first().copied().unwrap_or(1),
+            machine: job.machine,
+            features: job.features.clone(),
+            workload: job.workload,
+            seed,
             trace: true,
         };
         let format = match self.what {
@@ -140,9 +134,9 @@ impl Traced {
             ..Exact::default()
         };
         let run = exact::run(&setup, &exact, u64::MAX).map_err(Failure::new)?;
-        let who = simulated::identities(&plan.workload, &run.templates);
-        let cpus = plan.machine.topology.nr_cpus() as u32;
-        let groups = plan.workload.cgroups.iter().map(|g| g.path.clone());
+        let who = simulated::identities(job.workload, &run.templates);
+        let cpus = job.machine.topology.nr_cpus() as u32;
+        let groups = job.workload.cgroups.iter().map(|g| g.path.clone());
         let extras = Extras::new(&groups.collect::<Vec<_>>(), &run.groups, &run.waits);
         let mut recording = simulated::told_recording(&run.outcome.trace, &run.told, cpus, &who);
         recording.said = Attributes::of_run(&setup, &run.templates).text();

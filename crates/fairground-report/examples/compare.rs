@@ -41,8 +41,7 @@ fn variant(times_s: &[f64]) -> Variant {
         run
     };
     Variant {
-        name: String::new(),
-        decisions: Default::default(),
         runs: (1..).zip(times_s).map(run).collect(),
+        ..Variant::default()
     }
 }

@@ -208,6 +208,49 @@ pub const ALWAYS: &[Metric] = &[
     },
 ];
 
+/// The metrics of runs in which a group has a limit, in table order. Names are those of `cpu.stat`,
+/// numbers the sums over the groups with a limit.
+pub const LIMITED: &[Metric] = &[
+    lower(
+        "throttled_pct",
+        "%",
+        "Share of the periods of groups with a limit in which one of their queues was throttled.",
+    ),
+    lower(
+        "throttled_usec",
+        "us",
+        "Time for which queues of groups with a limit were throttled, summed over CPUs; counted \
+         when a queue may run again.",
+    ),
+    count(
+        "nr_throttled",
+        Some(Better::Lower),
+        "Periods at whose end a queue of the group was throttled.",
+    ),
+    count(
+        "nr_periods",
+        None,
+        "Periods in which a group with a limit was active.",
+    ),
+    count(
+        "nr_bursts",
+        None,
+        "Periods in which a group used more than its quota, out of cpu.max.burst.",
+    ),
+    Metric {
+        name: "burst_usec",
+        unit: "us",
+        better: None,
+        description: "CPU time that groups used beyond their quota, out of cpu.max.burst.",
+    },
+    Metric {
+        name: "usage_usec",
+        unit: "us",
+        better: None,
+        description: "CPU time of groups with a limit and of those below them.",
+    },
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,7 @@ mod catalogue;
 mod compare;
 mod fail_on;
 mod flat;
+mod groups;
 pub mod html;
 mod latency;
 mod redo;
@@ -27,10 +28,13 @@ mod schema;
 mod stats;
 mod text;
 
-pub use catalogue::{ALWAYS, Better, Catalogue, Metric, MetricInfo, UnknownMetric, nearest};
+pub use catalogue::{
+    ALWAYS, Better, Catalogue, LIMITED, Metric, MetricInfo, UnknownMetric, nearest,
+};
 pub use compare::{compare_metrics, compare_saved};
 pub use fail_on::{FailOn, FailOnError, Met};
 pub use flat::{csv_of_compare, csv_of_run};
+pub use groups::{CpuStat, GroupStat, OtherGroups};
 pub use latency::Latency;
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
 pub use result::{

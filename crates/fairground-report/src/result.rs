@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::catalogue::{Better, Catalogue, MetricInfo};
 use crate::compare::compare_metrics;
+use crate::groups::{GroupStat, OtherGroups, cut_groups};
 use crate::redo::Redo;
 use crate::stats::finite;
 
@@ -96,12 +97,15 @@ pub struct Compare {
 }
 
 /// One set of decisions and its runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Variant {
     /// `base` or `patch`.
     pub name: String,
     /// Every decision point with its value.
     pub decisions: BTreeMap<String, String>,
+    /// Files of cgroups that the command line wrote on either side, with their values here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     /// One run per seed, in the order of the seeds.
     pub runs: Vec<Run>,
 }
@@ -117,6 +121,13 @@ pub struct Run {
     pub functions: BTreeMap<String, FunctionCost>,
     /// Traffic per shared place, most waiting first.
     pub lines: Vec<LineTraffic>,
+    /// Groups with a limit (of either variant): what they used and how they were throttled, most
+    /// throttled time first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupStat>,
+    /// Limited groups beyond those in `groups`, together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_groups: Option<OtherGroups>,
     /// What the real tool would have printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
@@ -346,6 +357,7 @@ fn complete(
         note_missing_numbers(variant, &mut notes);
         used.extend(variant.metric_names().into_iter().map(String::from));
     }
+    cut_groups(variants);
     let catalogue = Catalogue::new(setup.workload_metrics.iter().cloned());
     let mut info: Vec<MetricInfo> = catalogue
         .rows()

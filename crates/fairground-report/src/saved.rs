@@ -77,8 +77,7 @@ impl Saved {
         let found = variants.iter().position(|v| v.name == name).unwrap_or(0);
         let variant = variants.into_iter().nth(found).unwrap_or_else(|| Variant {
             name: name.into(),
-            decisions: Default::default(),
-            runs: Vec::new(),
+            ..Variant::default()
         });
         (setup, variant)
     }

@@ -57,9 +57,9 @@ fn variant(decision: &str, scale: f64) -> Variant {
         run
     };
     Variant {
-        name: String::new(),
         decisions: BTreeMap::from([("tg_load_avg".to_string(), decision.to_string())]),
         runs: (1..=3).map(run).collect(),
+        ..Variant::default()
     }
 }
 

@@ -55,11 +55,11 @@ fn setup() -> Setup {
 fn variant(tg_load_avg: &str, seeds: u64, scale: f64) -> Variant {
     let decisions = [("hz", "1000"), ("tg_load_avg", tg_load_avg)];
     Variant {
-        name: String::new(),
         decisions: decisions
             .map(|(k, v)| (k.to_string(), v.to_string()))
             .into(),
         runs: (1..=seeds).map(|seed| run(seed, scale)).collect(),
+        ..Variant::default()
     }
 }
 

@@ -14,6 +14,7 @@
 pub mod cache;
 pub mod check;
 pub mod costs;
+pub mod cpu_stat;
 pub mod exact;
 pub mod explain;
 pub mod host;

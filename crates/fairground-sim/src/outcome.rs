@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use fairground::value::TgId;
 
 use crate::cache::NS;
+use crate::cpu_stat::{self, GroupStat};
 use crate::host::Places;
 use crate::machine::{Setup, SetupError, Sim, Stuck};
 use crate::workload::metric::MetricDef;
@@ -29,6 +30,8 @@ pub struct Outcome {
     pub lines: Vec<Traffic>,
     /// Wake-up latencies by value (ns, as the histogram rounds it) and number.
     pub latency: Vec<(u64, u64)>,
+    /// `cpu.stat` of the groups with a limit.
+    pub groups: Vec<GroupStat>,
     /// What the real tool would print.
     pub words: String,
     /// Simulated time, ns.
@@ -127,9 +130,8 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     let lines = traffic(sim);
     let transfers: u64 = lines.iter().map(|l| l.transfers).sum();
     let llcs = setup.machine.topology.nr_llcs() as u32;
-    let misses: u64 = (0..llcs)
-        .map(|l| sim.host.cache.domain_stats(l).llc_load_misses)
-        .sum();
+    let missed = |llc| sim.host.cache.domain_stats(llc).llc_load_misses;
+    let misses: u64 = (0..llcs).map(missed).sum();
     let latency = |q: f64| {
         (!counters.latency.is_empty()).then(|| counters.latency.value_at_quantile(q) as f64 / 1e3)
     };
@@ -140,6 +142,8 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     let mut metrics: Vec<_> = setup.workload.metrics.iter().map(own).collect();
     let counted = |m: &MetricDef| Some((m.name.clone(), m.events(&sim.marks)?));
     let counted = setup.workload.metrics.iter().filter_map(counted).collect();
+    let groups = sim.group_stats();
+    metrics.extend(cpu_stat::metrics(&groups));
     let always: [(&str, Option<f64>); 12] = [
         ("wakeups", Some(counters.wakeups as f64)),
         ("migrations", Some(counters.all_migrations() as f64)),
@@ -176,6 +180,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
             .iter_recorded()
             .map(|v| (v.value_iterated_to(), v.count_since_last_iteration()))
             .collect(),
+        groups,
         words: setup.workload.words.print(&sim.marks),
         elapsed_ns,
         events: sim.events,

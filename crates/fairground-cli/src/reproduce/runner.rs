@@ -301,8 +301,8 @@ fn bar(total: u64, hidden: bool) -> ProgressBar {
 fn explanation(base: &[&Outcome], patch: &[&Outcome]) -> String {
     let variant = |name: &str, runs: &[&Outcome]| Variant {
         name: name.into(),
-        decisions: BTreeMap::new(),
         runs: runs.iter().map(|&o| crate::glue::run(o.clone())).collect(),
+        ..Variant::default()
     };
     let style = Style {
         lines: 8,

@@ -1,7 +1,7 @@
 //! Tables of metrics.
 
 use super::table::{Bar, Cell, Column, Row, Table};
-use crate::catalogue::{ALWAYS, MetricInfo};
+use crate::catalogue::{ALWAYS, LIMITED, MetricInfo};
 use crate::result::{Compare, Comparison, RunResult, Verdict};
 use crate::stats::summary;
 use crate::text::{change, number};
@@ -117,7 +117,7 @@ pub fn headlines_of_compare(result: &Compare) -> Vec<(String, String)> {
 }
 
 fn is_own(name: &str) -> bool {
-    ALWAYS.iter().all(|m| m.name != name)
+    ALWAYS.iter().chain(LIMITED).all(|m| m.name != name)
 }
 
 fn name(info: &MetricInfo) -> Cell {

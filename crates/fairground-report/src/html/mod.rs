@@ -8,10 +8,12 @@
 //! | --- | --- |
 //! | `table` | tables and their cells |
 //! | `metrics` | metrics of a run; base against patch |
+//! | `groups` | groups with a limit |
 //! | `costs` | cache lines in the columns of `perf c2c`, functions |
 //! | `samples` | what the plots are made of |
 
 mod costs;
+mod groups;
 mod metrics;
 mod samples;
 mod table;
@@ -115,7 +117,7 @@ pub fn run_page(
 ) -> Result<String, PageError> {
     let about = Page {
         lead: format!("fairground run on {}", result.machine.id),
-        tables: vec![metrics::of_run(result)],
+        tables: with_groups(metrics::of_run(result), &result.variants),
         text: run_text(result, plain(style)),
         json: serde_json::to_string(result)?,
         ..common(&head!(result), metrics::headlines_of_run(result), style)
@@ -135,7 +137,7 @@ pub fn compare_page(
     let machine = &result.machine.id;
     let about = Page {
         lead: format!("fairground compare on {machine}: base and patch"),
-        tables: vec![metrics::of_compare(result)],
+        tables: with_groups(metrics::of_compare(result), &result.variants),
         text: compare_text(result, plain(style)),
         json: serde_json::to_string(result)?,
         ..common(&head!(result), metrics::headlines_of_compare(result), style)
@@ -178,6 +180,12 @@ fn title(workload: &[String]) -> String {
     workload.join(" ")
 }
 
+fn with_groups(metrics: Table, variants: &[Variant]) -> Vec<Table> {
+    std::iter::once(metrics)
+        .chain(groups::of(variants))
+        .collect()
+}
+
 fn plain(style: Style) -> Style {
     Style {
         colour: false,
@@ -214,7 +222,12 @@ fn differing(variants: &[Variant]) -> Vec<(String, [String; 2])> {
     let both = names
         .into_iter()
         .map(|n| (n.clone(), [value(base, n), value(patch, n)]));
-    both.filter(|(_, [a, b])| a != b).collect()
+    let set = |v: &Variant, name: &String| v.settings.get(name).map_or("-".into(), Clone::clone);
+    let written = patch
+        .settings
+        .keys()
+        .map(|n| (n.clone(), [set(base, n), set(patch, n)]));
+    both.chain(written).filter(|(_, [a, b])| a != b).collect()
 }
 
 fn common(head: &Head<'_>, headlines: Vec<(String, String)>, style: Style) -> Page {

@@ -32,6 +32,11 @@ pub fn variants_text(variants: &[Variant]) -> String {
         [base, ..] => labelled("runs", &base.runs.len().to_string()),
         [] => String::new(),
     };
+    if let [only] = variants {
+        for (name, value) in &only.settings {
+            text += &labelled("set", &format!("{name} = {value}"));
+        }
+    }
     let [base, patch] = variants else { return text };
     let names: BTreeSet<&String> = base
         .decisions
@@ -41,6 +46,12 @@ pub fn variants_text(variants: &[Variant]) -> String {
     for name in names {
         let value = |v: &Variant| v.decisions.get(name).map_or("(none)".into(), String::clone);
         let (before, after) = (value(base), value(patch));
+        if before != after {
+            text += &labelled("patch", &format!("{name} = {after} (base: {before})"));
+        }
+    }
+    for (name, after) in &patch.settings {
+        let before = base.settings.get(name).map_or("(none)", String::as_str);
         if before != after {
             text += &labelled("patch", &format!("{name} = {after} (base: {before})"));
         }

@@ -2,6 +2,7 @@
 //! request. Counts are means over the seeds.
 
 mod costs;
+mod groups;
 mod head;
 mod table;
 
@@ -9,6 +10,7 @@ use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
 pub(crate) use costs::{Traffic, places_by_wait, shares, traffic, words_text};
 use costs::{functions_text, lines_text};
+use groups::groups_text;
 use head::{foot, head, labelled};
 pub use table::number;
 pub(crate) use table::{Align, bare_change, change, count, render};
@@ -47,6 +49,7 @@ pub fn compare_text(result: &Compare, style: Style) -> String {
     let parts = [
         about + &head::variants_text(variants),
         comparison_text(&result.comparison, style),
+        groups_text(variants),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
         words_text(variants),
@@ -81,6 +84,7 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
     let parts = [
         about + &head::variants_text(variants),
         variants.iter().map(|v| metrics_text(v, &metrics)).collect(),
+        groups_text(variants),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
         words_text(variants),

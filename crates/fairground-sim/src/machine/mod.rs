@@ -144,6 +144,8 @@ pub struct Sim<'a> {
     living: u32,
     next_mm: u32,
     warm: bool,
+    /// Counters of limited groups at the end of the warm-up; empty without one.
+    pub(crate) warm_stats: Vec<(u32, fairground::shared::CpuStat)>,
     /// Jiffy at which balancing was hurried last.
     settled_at: u64,
     seed: u64,
@@ -351,6 +353,7 @@ impl<'a> Sim<'a> {
         self.sys.hurry_vruntime(0);
         self.host.clear_counters();
         self.sys.nohz.clear_counters();
+        self.warm_stats = self.cpu_stats();
         for id in 0..self.tasks.len() {
             self.tasks[id].warm_ns = self.charged_ns(TaskId(id as u32));
         }

@@ -70,6 +70,11 @@ fn first_free_mm(workload: &Workload) -> u32 {
     named.max().map_or(1, |last| last + 1)
 }
 
+fn empty_queues(sys: &System) -> Vec<Rq> {
+    let queue = |cpu| Rq::new(sys, cpu, BOOT_NS, 1024);
+    sys.cpus().iter().map(queue).collect()
+}
+
 fn new_host(setup: &Setup<'_>) -> SimHost {
     let layout = setup.features.layout.layout();
     let mut host = SimHost::new(setup.machine, layout, setup.seed);
@@ -96,11 +101,7 @@ impl<'a> Sim<'a> {
         let mut start_rng = generator(setup.seed, Purpose::Start);
         let tick = sys.features.tick_ns() * NS;
         let mut sim = Self {
-            rqs: sys
-                .cpus()
-                .iter()
-                .map(|c| Rq::new(&sys, c, BOOT_NS, 1024))
-                .collect(),
+            rqs: empty_queues(&sys),
             sys,
             host,
             workload,
@@ -139,6 +140,7 @@ impl<'a> Sim<'a> {
             living: 0,
             next_mm: first_free_mm(workload),
             warm: workload.warmup_ns == 0,
+            warm_stats: Vec::new(),
             settled_at: 0,
             seed: setup.seed,
             ended: false,

@@ -14,5 +14,6 @@ mod schema;
 mod steps;
 
 pub use error::{Error, Source};
+pub use names::cpu_list;
 pub use scenario::{BYTES_MAX, Named, Scenario};
 pub use schema::json as schema_json;

@@ -170,6 +170,21 @@ pub fn mask(
     Ok(w.masks.len() as u32 - 1)
 }
 
+/// Reads a set of CPUs, "0-3,8", sorted.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn cpu_list(text: &str) -> Result<Vec<u32>, String> {
+    let mut set = Vec::new();
+    parse_cpus(text, &mut set)?;
+    set.sort_unstable();
+    set.dedup();
+    if set.is_empty() {
+        return Err("no CPU; expected CPUs like \"0-3,8\"".into());
+    }
+    Ok(set)
+}
+
 fn parse_cpus(text: &str, set: &mut Vec<u32>) -> Result<(), String> {
     for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -160,6 +160,8 @@ pub struct Workload {
     pub argv: Vec<String>,
     /// Groups; entry 0 is the root.
     pub cgroups: Vec<Cgroup>,
+    /// Groups whose `cpu.stat` is kept, sorted; empty: those with a limit (`cpu_stat.rs`).
+    pub watched: Vec<u32>,
     /// Programs.
     pub programs: Vec<Program>,
     /// Pipes and sockets.
@@ -267,6 +269,7 @@ impl Workload {
             name: name.into(),
             argv,
             cgroups: vec![Cgroup::new("/", 0)],
+            watched: Vec::new(),
             programs: Vec::new(),
             chans: Vec::new(),
             inets: Vec::new(),

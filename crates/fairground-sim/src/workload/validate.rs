@@ -31,6 +31,9 @@ impl Workload {
                 .map_err(|e| format!("cgroup '{}': {e}", group.path))?;
             self.index("mask", group.cpuset.unwrap_or(0), self.masks.len().max(1))?;
         }
+        for &group in &self.watched {
+            self.index("cgroup", group, self.cgroups.len())?;
+        }
         for program in &self.programs {
             check_loops(program).map_err(|e| format!("program '{}': {e}", program.name))?;
             for op in &program.ops {

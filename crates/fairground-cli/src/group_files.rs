@@ -1,0 +1,454 @@
+//! Files of cgroups on the command line: `--set /web/cpu.max=40ms/100ms`. Read here for all
+//! commands; what is written is refused where the kernel refuses it.
+
+use fairground_report::nearest;
+use fairground_sim::spec::cpu_list;
+use fairground_sim::truth::asks_for;
+use fairground_sim::workload::Workload;
+use fairground_sim::workload::duration::parse_ns;
+use fairground_sim::workload::program::{Cgroup, Ns};
+use fairground_sim::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
+
+use crate::args::Setting;
+use crate::failure::Failure;
+
+/// The files that can be written.
+pub const FILES: [&str; 5] = [
+    "cpu.max",
+    "cpu.max.burst",
+    "cpu.weight",
+    "cpu.idle",
+    "cpuset.cpus",
+];
+
+/// Most groups that a message lists.
+const FEW: usize = 8;
+
+/// Longest burst that is read, as in a scenario: 1000 s.
+const BURST_NS_MAX: Ns = 1_000_000_000_000;
+
+/// What is written into a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// `cpu.max`; without a period it stays.
+    Max {
+        /// `None`: max.
+        quota_ns: Option<Ns>,
+        /// `None`: as it was.
+        period_ns: Option<Ns>,
+    },
+    /// `cpu.max.burst`.
+    Burst(Ns),
+    /// `cpu.weight`.
+    Weight(u64),
+    /// `cpu.idle`.
+    Idle(bool),
+    /// `cpuset.cpus`.
+    Cpus(Vec<u32>),
+}
+
+/// A write, read from `PATH/FILE=VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupFile {
+    /// Path of the group.
+    pub path: String,
+    /// One of [`FILES`].
+    pub file: &'static str,
+    /// What is written.
+    pub write: Write,
+}
+
+/// Whether a setting is of a file of a group (`/path/cpu.max`), not a decision.
+pub fn is_one(setting: &Setting) -> bool {
+    setting.name.contains('/')
+}
+
+/// The name of a file of a group without the group.
+pub fn without_group(name: &str, value: &str) -> Failure {
+    let near = nearest(name, FILES).unwrap_or_else(|| FILES[0].into());
+    Failure::with_help(
+        format!("`{name}` is a setting of a cgroup, not a decision of the scheduler"),
+        format!(
+            "write it as a file of a group: `--set '/GROUP/{near}={value}'` (docs/cpu-limits.md)"
+        ),
+    )
+}
+
+/// The file called `name`.
+///
+/// # Errors
+/// A name that no file has.
+pub fn file_named(name: &str) -> Result<&'static str, Failure> {
+    FILES.into_iter().find(|file| *file == name).ok_or_else(|| {
+        let near = nearest(name, FILES).unwrap_or_else(|| FILES[0].into());
+        let help = format!("did you mean `{near}`? there are {}", FILES.join(", "));
+        Failure::with_help(format!("no file `{name}` of a group can be set"), help)
+    })
+}
+
+impl GroupFile {
+    /// Reads a setting.
+    ///
+    /// # Errors
+    /// An unknown file, or a value that the kernel would not take.
+    pub fn read(setting: &Setting) -> Result<Self, Failure> {
+        let Setting { name, value } = setting;
+        let (path, file) = name.rsplit_once('/').unwrap_or(("", name));
+        let file = file_named(file)?;
+        if path.is_empty() {
+            let help = format!("name a group: `/GROUP/{file}`");
+            return Err(Failure::with_help(
+                format!("the root cgroup has no `{file}`"),
+                help,
+            ));
+        }
+        Ok(Self {
+            path: path.into(),
+            file,
+            write: Write::read(file, value)
+                .map_err(|e| Failure::new(format!("`{name}` cannot be `{value}`: {e}")))?,
+        })
+    }
+
+    /// Which of the groups with these paths are meant: the one, those of a group with a count, or
+    /// those that fit a pattern with `*`.
+    ///
+    /// # Errors
+    /// None is.
+    pub fn find(&self, known: &[String]) -> Result<Vec<usize>, Failure> {
+        let path = self.path.trim_start_matches('/');
+        let counted = |known: &str| {
+            let number = known
+                .strip_prefix(path)
+                .and_then(|rest| rest.strip_prefix('.'));
+            number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        };
+        let that = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
+            let all = known.iter().enumerate();
+            let all = all.filter(|(_, k)| k.as_str() != "/");
+            all.filter(|(_, k)| fits(k.trim_start_matches('/')))
+                .map(|(i, _)| i)
+                .collect()
+        };
+        let ways: [&dyn Fn(&str) -> bool; 3] = [&|k| k == path, &counted, &|k| {
+            path.contains('*') && asks_for(path, k)
+        }];
+        let found = ways.into_iter().map(that).find(|found| !found.is_empty());
+        found.ok_or_else(|| unknown_group(&self.path, known))
+    }
+}
+
+/// A path that no group has.
+pub fn unknown_group(path: &str, known: &[String]) -> Failure {
+    let known: Vec<&str> = known
+        .iter()
+        .map(String::as_str)
+        .filter(|k| *k != "/")
+        .collect();
+    let help = match nearest(path, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => {
+            "there is none: groups come from a scenario, from --cgroup or --tree of a workload, \
+             from --attributes of a replay"
+                .to_string()
+        }
+        None => listed(&known),
+    };
+    Failure::with_help(format!("no cgroup `{path}`"), help)
+}
+
+/// The first few groups.
+pub fn listed(known: &[&str]) -> String {
+    let more = match known.len().saturating_sub(FEW) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let few = &known[..known.len().min(FEW)];
+    format!("there are `{}`{more}", few.join("`, `"))
+}
+
+impl Write {
+    /// Reads what is written into `file`.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn read(file: &str, value: &str) -> Result<Self, String> {
+        match file {
+            "cpu.max" => cpu_max(value),
+            "cpu.max.burst" => match time(value)? {
+                ns if ns > BURST_NS_MAX => Err("expected at most 1000s".into()),
+                ns => Ok(Self::Burst(ns)),
+            },
+            "cpu.weight" => {
+                let weight = value.parse().ok().filter(|w| (1..=10_000).contains(w));
+                weight
+                    .map(Self::Weight)
+                    .ok_or_else(|| "expected 1 to 10000".into())
+            }
+            "cpu.idle" => match value {
+                "0" => Ok(Self::Idle(false)),
+                "1" => Ok(Self::Idle(true)),
+                _ => Err("expected 0 or 1".into()),
+            },
+            _ => cpu_list(value).map(Self::Cpus),
+        }
+    }
+}
+
+/// `QUOTA PERIOD` or `QUOTA/PERIOD`, in microseconds or with units; `max`.
+fn cpu_max(text: &str) -> Result<Write, String> {
+    const EXPECTED: &str =
+        "expected QUOTA PERIOD in microseconds, QUOTA/PERIOD with units like 20ms/100ms, or max";
+    let words: Vec<&str> = text
+        .split(['/', ' '])
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .collect();
+    let (quota, period) = match *words.as_slice() {
+        [quota] => (quota, None),
+        [quota, period] => (quota, Some(period)),
+        _ => return Err(EXPECTED.into()),
+    };
+    let of = |word: &str| time(word).map_err(|_| EXPECTED.to_string());
+    let quota_ns = if quota == "max" {
+        None
+    } else {
+        Some(of(quota)?)
+    };
+    let period_ns = period.map(of).transpose()?;
+    if quota_ns.is_some_and(|ns| !(QUOTA_NS_MIN..=1 << 50).contains(&ns)) {
+        return Err("expected a quota of at least 1ms".into());
+    }
+    if period_ns.is_some_and(|ns| !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&ns)) {
+        return Err("expected a period from 1ms to 1s".into());
+    }
+    Ok(Write::Max {
+        quota_ns,
+        period_ns,
+    })
+}
+
+/// Microseconds, or a time with a unit; whole microseconds, as the files have them.
+fn time(text: &str) -> Result<Ns, String> {
+    let ns = match text.parse::<u64>() {
+        Ok(us) if us <= 1 << 40 => us * 1000,
+        Ok(us) => return Err(format!("{us} us is too long")),
+        Err(_) => parse_ns(text)?,
+    };
+    if ns % 1000 == 0 {
+        Ok(ns)
+    } else {
+        Err("expected whole microseconds".into())
+    }
+}
+
+/// Writes files of a workload's groups; `cpus` is the size of the machine.
+///
+/// # Errors
+/// A group that is not there, or a set of CPUs that the machine does not have.
+pub fn write(workload: &mut Workload, cpus: u32, files: &[GroupFile]) -> Result<(), Failure> {
+    let paths = paths(workload);
+    for file in files {
+        let groups = file.find(&paths)?;
+        let mask = match &file.write {
+            Write::Cpus(set) if set.iter().all(|cpu| *cpu >= cpus) => {
+                let message = format!(
+                    "`{}/{}` has no CPU of the machine, which has CPUs 0-{}",
+                    file.path,
+                    file.file,
+                    cpus.saturating_sub(1)
+                );
+                return Err(Failure::new(message));
+            }
+            Write::Cpus(set) => {
+                workload.masks.push(set.clone());
+                Some(workload.masks.len() as u32 - 1)
+            }
+            _ => None,
+        };
+        for group in groups {
+            let group = &mut workload.cgroups[group];
+            match file.write {
+                Write::Max {
+                    quota_ns,
+                    period_ns,
+                } => {
+                    group.quota_ns = quota_ns;
+                    group.period_ns = period_ns.unwrap_or(group.period_ns);
+                }
+                Write::Burst(ns) => group.burst_ns = ns,
+                Write::Weight(weight) => group.shares = Cgroup::shares_of_weight(weight),
+                Write::Idle(idle) => group.idle = idle,
+                Write::Cpus(_) => group.cpuset = mask,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Why the kernel would refuse what the groups of `files` hold together, if it would.
+pub fn refusal(workload: &Workload, files: &[GroupFile]) -> Option<String> {
+    let paths = paths(workload);
+    let groups = files
+        .iter()
+        .filter_map(|file| Some((file, file.find(&paths).ok()?)));
+    let each = groups.flat_map(|(file, found)| found.into_iter().map(move |g| (file, g)));
+    let refuse = |(file, g): (&GroupFile, usize)| {
+        let group = &workload.cgroups[g];
+        if let Some(quota) = group.quota_ns
+            && group.burst_ns > quota
+        {
+            let [burst, quota] = [group.burst_ns, quota].map(|ns| ns / 1000);
+            return Some(format!(
+                "the kernel refuses a burst of {burst} us above the quota of {quota} us of `{}`",
+                group.path
+            ));
+        }
+        let weighs = matches!(file.write, Write::Weight(_));
+        (weighs && group.idle).then(|| {
+            format!(
+                "the kernel refuses a weight of `{}` while its cpu.idle is 1",
+                group.path
+            )
+        })
+    };
+    each.into_iter().find_map(refuse)
+}
+
+/// What a file holds, as it would be read; of several groups, the first one's.
+pub fn value(workload: &Workload, file: &GroupFile) -> String {
+    let found = file.find(&paths(workload)).ok();
+    let Some(group) = found.and_then(|g| workload.cgroups.get(*g.first()?)) else {
+        return "(none)".into();
+    };
+    match file.file {
+        "cpu.max" => max_text(group.quota_ns, group.period_ns),
+        "cpu.max.burst" => (group.burst_ns / 1000).to_string(),
+        "cpu.weight" => ((group.shares * 100 + 512) / 1024).to_string(),
+        "cpu.idle" => u8::from(group.idle).to_string(),
+        _ => match group.cpuset.and_then(|m| workload.masks.get(m as usize)) {
+            Some(mask) => ranges(mask),
+            None => "all".into(),
+        },
+    }
+}
+
+/// `cpu.max` as the kernel shows it.
+pub fn max_text(quota_ns: Option<Ns>, period_ns: Ns) -> String {
+    let quota = quota_ns.map_or("max".into(), |ns| (ns / 1000).to_string());
+    format!("{quota} {}", period_ns / 1000)
+}
+
+/// Paths of all groups, the root first.
+pub fn paths(workload: &Workload) -> Vec<String> {
+    workload.cgroups.iter().map(|g| g.path.clone()).collect()
+}
+
+/// `0-3,8`.
+fn ranges(cpus: &[u32]) -> String {
+    let mut parts: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => parts.push((cpu, cpu)),
+        }
+    }
+    let part = |(first, last): &(u32, u32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    parts.iter().map(part).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, value: &str) -> Result<GroupFile, String> {
+        let setting = Setting {
+            name: name.into(),
+            value: value.into(),
+        };
+        GroupFile::read(&setting).map_err(|e| e.text(false))
+    }
+
+    #[test]
+    fn a_limit_is_read_as_the_kernel_and_as_people_write_it() {
+        const MS: Ns = 1_000_000;
+        let max = |quota_ms: Option<u64>, period_ms: Option<u64>| Write::Max {
+            quota_ns: quota_ms.map(|ms| ms * MS),
+            period_ns: period_ms.map(|ms| ms * MS),
+        };
+        for (text, wanted) in [
+            ("20000 100000", max(Some(20), Some(100))),
+            ("20ms/100ms", max(Some(20), Some(100))),
+            ("0.02s / 100000", max(Some(20), Some(100))),
+            ("20ms", max(Some(20), None)),
+            ("max", max(None, None)),
+            ("max 50000", max(None, Some(50))),
+        ] {
+            assert_eq!(
+                read("/web/cpu.max", text).map(|f| f.write),
+                Ok(wanted),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "fast",
+            "1 2 3",
+            "20ms/100",
+            "999",
+            "20ms/2s",
+            "1.5us/100ms",
+            "-1",
+        ] {
+            assert!(read("/web/cpu.max", text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_files_are_read() {
+        let write = |name, value| read(name, value).map(|f| f.write);
+        assert_eq!(
+            write("/a/cpu.max.burst", "50ms"),
+            Ok(Write::Burst(50_000_000))
+        );
+        assert_eq!(write("/a/b/cpu.weight", "200"), Ok(Write::Weight(200)));
+        assert_eq!(write("/a/cpu.idle", "1"), Ok(Write::Idle(true)));
+        assert_eq!(
+            write("/a/cpuset.cpus", "0-1,4"),
+            Ok(Write::Cpus(vec![0, 1, 4]))
+        );
+        for (name, value, told) in [
+            ("/a/cpu.weight", "10001", "1 to 10000"),
+            ("/a/cpu.idle", "yes", "0 or 1"),
+            ("/a/cpu.mx", "1", "did you mean `cpu.max`"),
+            ("/cpu.max", "max", "the root cgroup"),
+            ("/a/cpuset.cpus", "4-1", "range"),
+            ("/a/cpu.max.burst", "2000s", "at most"),
+        ] {
+            let error = read(name, value).expect_err(name);
+            assert!(error.contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn paths_stand_for_one_group_for_a_count_or_for_a_pattern() {
+        let known = ["/", "/web", "/job.0", "/job.1", "/job.x", "/web/a"].map(String::from);
+        let find = |path: &str| {
+            let file = read(&format!("{path}/cpu.idle"), "1").expect("a file");
+            file.find(&known).map_err(|e| e.text(false))
+        };
+        assert_eq!(find("/web"), Ok(vec![1]));
+        assert_eq!(find("web"), Ok(vec![1]));
+        assert_eq!(find("/job"), Ok(vec![2, 3]));
+        assert_eq!(find("/web*"), Ok(vec![1, 5]));
+        let error = find("/wbe").expect_err("no such group");
+        assert!(
+            error.contains("no cgroup `/wbe`") && error.contains("`/web`"),
+            "{error}"
+        );
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+    }
+}

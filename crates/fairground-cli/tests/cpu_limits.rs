@@ -1,0 +1,258 @@
+//! Limits of CPU time: counters in results, and files of groups on the command line.
+
+mod common;
+#[path = "../../fairground-report/tests/schema/mod.rs"]
+mod schema;
+
+use common::{fails, file, json, place, succeeds, words};
+use serde_json::Value;
+
+const GUEST: &[&str] = &["--machine", "spr-guest-2cpu", "--seeds", "2"];
+/// Whole periods: 20 ms of running and 80 ms of waiting in each.
+const HOG: &[&str] = &[
+    "--",
+    "hogs",
+    "--tasks",
+    "1",
+    "--duration",
+    "1s",
+    "--warmup",
+    "250ms",
+    "--cpu-max",
+    "20ms/100ms",
+];
+const NAMES: [&str; 7] = [
+    "throttled_pct",
+    "throttled_usec",
+    "nr_throttled",
+    "nr_periods",
+    "nr_bursts",
+    "burst_usec",
+    "usage_usec",
+];
+
+fn near(value: &Value, wanted: f64, most: f64) {
+    let value = value.as_f64().expect("a number");
+    assert!((value - wanted).abs() <= most, "{value}, not {wanted}");
+}
+
+#[test]
+fn the_counters_agree_with_arithmetic_in_every_form() {
+    let dir = place("limits-counters");
+    let csv = dir.join("out.csv");
+    let page = dir.join("out.html");
+    let [csv, page] = [&csv, &page].map(|p| p.to_str().expect("UTF-8"));
+    let outputs = ["--json", "-", "--csv", csv, "--report", page];
+    let result = json(&succeeds(words(&[&["run"], GUEST, &outputs, HOG])));
+    let schema = json(include_str!("../../../schemas/run.schema.json"));
+    schema::fits(&schema, &schema, &result).expect("fits the schema");
+    for run in result["variants"][0]["runs"].as_array().expect("runs") {
+        let group = &run["groups"][0];
+        assert_eq!(group["path"], "/autogroup-1");
+        assert_eq!(group["cpu.max"], "20000 100000");
+        assert_eq!(group["cpu.weight"], 100);
+        let stat = &group["cpu.stat"];
+        assert_eq!(
+            (&stat["nr_periods"], &stat["nr_throttled"]),
+            (&10.into(), &10.into())
+        );
+        near(&stat["throttled_usec"], 800e3, 5e3);
+        near(&stat["usage_usec"], 200e3, 5e3);
+        // The metrics are the sums over groups, here of one.
+        for name in &NAMES[1..] {
+            assert_eq!(run["metrics"][name].as_f64(), stat[name].as_f64(), "{name}");
+        }
+        assert_eq!(run["metrics"]["throttled_pct"], 100.0);
+    }
+    let csv = std::fs::read_to_string(csv).expect("CSV");
+    let head = csv.lines().next().expect("a head");
+    let columns: Vec<&str> = head.split(',').collect();
+    assert!(NAMES.iter().all(|name| columns.contains(name)), "{head}");
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains("Groups with a limit") && page.contains("20000 100000"));
+    let text = succeeds(words(&[&["run"], GUEST, HOG]));
+    let row = text.lines().find(|line| line.starts_with("/autogroup-1"));
+    let row: Vec<&str> = row.expect("a row").split_whitespace().collect();
+    assert_eq!(row[..4], ["/autogroup-1", "20000", "100000", "0"]);
+    assert_eq!(row[5..8], ["10", "10", "100.0%"]);
+}
+
+#[test]
+fn who_has_no_limit_has_no_counters() {
+    let words = words(&[&["run", "--json", "-"], GUEST, &HOG[..HOG.len() - 2]]);
+    let result = json(&succeeds(words));
+    let run = &result["variants"][0]["runs"][0];
+    assert!(run.get("groups").is_none() && run["metrics"].get("nr_periods").is_none());
+}
+
+#[test]
+fn of_many_groups_the_most_throttled_are_listed_and_the_others_summed() {
+    let many = [
+        "--",
+        "hogs",
+        "--tasks",
+        "100",
+        "--tree",
+        "1:100",
+        "--cpu-max",
+        "1ms/100ms",
+    ];
+    let many = words(&[&many, &["--duration", "300ms"]]);
+    let result = json(&succeeds(words(&[&["run", "--json", "-"], GUEST, &many])));
+    for run in result["variants"][0]["runs"].as_array().expect("runs") {
+        let groups = run["groups"].as_array().expect("groups");
+        assert_eq!(
+            (groups.len(), &run["other_groups"]["groups"]),
+            (64, &36.into())
+        );
+        let sum: u64 = groups
+            .iter()
+            .chain([&run["other_groups"]])
+            .filter_map(|g| g["cpu.stat"]["throttled_usec"].as_u64())
+            .sum();
+        assert_eq!(run["metrics"]["throttled_usec"], sum as f64);
+    }
+    let text = succeeds(words(&[&["run"], GUEST, &many]));
+    assert!(text.contains("... and 49 more in the JSON"), "{text}");
+}
+
+#[test]
+fn the_list_of_metrics_has_the_counters() {
+    let text = succeeds(["list", "metrics"]);
+    for name in NAMES {
+        assert!(
+            text.lines()
+                .any(|line| line.split(' ').next() == Some(name)),
+            "{name}"
+        );
+    }
+}
+
+/// Two groups, of which one has a limit that it never reaches, and one group made several times.
+const SCENARIO: &str = r#"
+machine = "spr-guest-2cpu"
+duration = "400ms"
+seeds = 2
+[[cgroup]]
+path = "/web"
+"cpu.max" = "200000 100000"
+[[cgroup]]
+path = "/batch"
+count = 2
+[[task]]
+name = "a"
+cgroup = "/web"
+steps = ["hog"]
+[[task]]
+name = "b"
+count = 2
+cgroup = "/batch"
+steps = ["hog"]
+"#;
+
+#[test]
+fn files_of_groups_are_set_on_the_side_that_is_asked_for() {
+    let path = file("limits-set", "s.toml", SCENARIO);
+    let sides = [
+        "--base",
+        "/web/cpu.max=max",
+        "--set",
+        "/web/cpu.max=20ms/100ms",
+    ];
+    let weight = [
+        "--set",
+        "/batch/cpu.weight=200",
+        "--set",
+        "/web/cpuset.cpus=1",
+    ];
+    let compare = ["compare", &path, "--json", "-"];
+    let result = json(&succeeds(words(&[&compare, &sides, &weight])));
+    let schema = json(include_str!("../../../schemas/compare.schema.json"));
+    schema::fits(&schema, &schema, &result).expect("fits the schema");
+    let settings = |side: usize| result["variants"][side]["settings"].clone();
+    assert_eq!(settings(0)["/web/cpu.max"], "max 100000");
+    assert_eq!(settings(1)["/web/cpu.max"], "20000 100000");
+    assert_eq!(settings(0)["/batch/cpu.weight"], "100");
+    assert_eq!(settings(1)["/batch/cpu.weight"], "200");
+    assert_eq!(settings(0)["/web/cpuset.cpus"], "all");
+    assert_eq!(settings(1)["/web/cpuset.cpus"], "1");
+    for (side, throttled) in [(0, false), (1, true)] {
+        for run in result["variants"][side]["runs"].as_array().expect("runs") {
+            let group = &run["groups"][0];
+            assert_eq!(group["path"], "/web", "of both sides, for comparison");
+            let stat = &group["cpu.stat"];
+            assert_eq!(stat["nr_throttled"].as_u64() > Some(0), throttled);
+            assert!(stat["usage_usec"].as_u64() > Some(50_000));
+        }
+    }
+    let row = result["comparison"].as_array().expect("rows").iter();
+    let row = row.into_iter().find(|row| row["metric"] == "throttled_pct");
+    assert_eq!(row.expect("a row")["verdict"], "worse");
+    let text = succeeds(words(&[&["compare", &path], &sides]));
+    assert!(
+        text.contains("patch     /web/cpu.max = 20000 100000 (base: max 100000)"),
+        "{text}"
+    );
+    assert!(
+        text.lines()
+            .all(|line| line.len() < 100 || line.starts_with("redo")),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_setting_is_the_scenario_with_that_setting() {
+    let path = file("limits-same", "s.toml", SCENARIO);
+    let other = SCENARIO.replace("200000 100000", "30000 50000");
+    let other = file("limits-other", "s.toml", other);
+    let metrics = |words: &[&str]| {
+        let run = ["run", "--csv", "-", "--quiet"];
+        succeeds([&run, words].concat())
+    };
+    let set = metrics(&[&path, "--set", "/web/cpu.max=30ms/50ms"]);
+    assert_eq!(set, metrics(&[&other]));
+    assert_ne!(set, metrics(&[&path]));
+    // A benchmark's groups are written as its own option writes them.
+    let hogs = ["--machine", "spr-guest-2cpu", "--seeds", "2"];
+    let line = [
+        "--",
+        "hogs",
+        "--tasks",
+        "2",
+        "--duration",
+        "200ms",
+        "--tree",
+        "1:2",
+    ];
+    let set = ["--set", "/g*/cpu.max=20ms/100ms"];
+    let own = ["--cpu-max", "20ms/100ms"];
+    let by_setting = metrics(&words(&[&hogs, &set, &line]));
+    assert_eq!(by_setting, metrics(&words(&[&hogs, &line, &own])));
+}
+
+#[test]
+fn wrong_settings_of_groups_are_told_before_anything_runs() {
+    let path = file("limits-wrong", "s.toml", SCENARIO);
+    let run = |set: &str, parts: &[&str]| fails(["run", &path, "--set", set], parts);
+    run(
+        "/wbe/cpu.max=max",
+        &["no cgroup `/wbe`", "did you mean `/web`?"],
+    );
+    run(
+        "/zzzz/cpu.max=max",
+        &["no cgroup `/zzzz`", "`/web`", "`/batch.1`"],
+    );
+    run("/web/cpu.mx=max", &["`cpu.mx`", "did you mean `cpu.max`?"]);
+    run("/web/cpu.max=fast", &["`fast`", "QUOTA PERIOD"]);
+    run("/web/cpu.max=20ms/2s", &["a period from 1ms to 1s"]);
+    run(
+        "/web/cpu.max.burst=1s",
+        &["the kernel refuses a burst of 1000000 us", "`/web`"],
+    );
+    run("/web/cpu.weight=0", &["1 to 10000"]);
+    run("/web/cpuset.cpus=7", &["no CPU of the machine", "0-1"]);
+    run("/cpu.max=max", &["the root cgroup", "/GROUP/cpu.max"]);
+    run("cpu.mx=max", &["setting of a cgroup", "/GROUP/cpu.max=max"]);
+    let base = ["compare", &path, "--base", "/wbe/cpu.max=max"];
+    fails(base, &["no cgroup `/wbe`"]);
+}

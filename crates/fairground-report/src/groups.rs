@@ -1,0 +1,253 @@
+//! Groups with a limit: what `cpu.stat` says of them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::result::{Run, Variant};
+use crate::stats::finite;
+
+/// Most groups that a result keeps by themselves.
+const GROUPS_MAX: usize = 64;
+
+/// The counters of a group's `cpu.stat` over the measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuStat {
+    /// Periods in which the group was active.
+    pub nr_periods: u64,
+    /// Periods at whose end one of its queues was throttled.
+    pub nr_throttled: u64,
+    /// Time for which its queues were throttled, summed over CPUs; counted when one may run again.
+    pub throttled_usec: u64,
+    /// Periods in which it used more than its quota.
+    pub nr_bursts: u64,
+    /// CPU time that it used beyond its quota.
+    pub burst_usec: u64,
+    /// CPU time of its tasks and of those of groups below.
+    pub usage_usec: u64,
+}
+
+/// A group with a limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupStat {
+    /// Its path.
+    pub path: String,
+    /// `QUOTA PERIOD` in microseconds, or `max PERIOD`, as written last.
+    #[serde(rename = "cpu.max")]
+    pub max: String,
+    /// Microseconds.
+    #[serde(rename = "cpu.max.burst")]
+    pub burst: u64,
+    /// 1 to 10000.
+    #[serde(rename = "cpu.weight")]
+    pub weight: u64,
+    /// Its counters.
+    #[serde(rename = "cpu.stat")]
+    pub stat: CpuStat,
+}
+
+/// Groups with a limit that are not in a list, as the sum of their counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherGroups {
+    /// How many.
+    pub groups: u64,
+    /// The sums.
+    #[serde(rename = "cpu.stat")]
+    pub stat: CpuStat,
+}
+
+impl CpuStat {
+    fn add(&mut self, other: &Self) {
+        self.nr_periods += other.nr_periods;
+        self.nr_throttled += other.nr_throttled;
+        self.throttled_usec += other.throttled_usec;
+        self.nr_bursts += other.nr_bursts;
+        self.burst_usec += other.burst_usec;
+        self.usage_usec += other.usage_usec;
+    }
+}
+
+/// Keeps the same groups in all runs: those that were throttled longest in all of them together,
+/// then in order of their paths; the others are summed.
+pub(crate) fn cut_groups(variants: &mut [Variant]) {
+    let mut throttled: BTreeMap<String, u64> = BTreeMap::new();
+    for group in runs(variants).flat_map(|run| &run.groups) {
+        *throttled.entry(group.path.clone()).or_default() += group.stat.throttled_usec;
+    }
+    let mut order: Vec<(Reverse<u64>, String)> = throttled
+        .into_iter()
+        .map(|(path, us)| (Reverse(us), path))
+        .collect();
+    order.sort();
+    let places = order.iter().take(GROUPS_MAX).enumerate();
+    let place: BTreeMap<&str, usize> = places.map(|(i, (_, path))| (&**path, i)).collect();
+    for run in variants.iter_mut().flat_map(|v| &mut v.runs) {
+        let (mut kept, rest): (Vec<_>, Vec<_>) = run
+            .groups
+            .drain(..)
+            .partition(|g| place.contains_key(&*g.path));
+        kept.sort_by_key(|g| place.get(&*g.path));
+        run.groups = kept;
+        for group in rest {
+            let others = run.other_groups.get_or_insert_default();
+            others.groups += 1;
+            others.stat.add(&group.stat);
+        }
+    }
+}
+
+/// A group in one variant: means over its runs.
+pub(crate) struct GroupMeans {
+    /// Path, or how many others there are.
+    pub name: String,
+    /// `cpu.max`, and `cpu.max.burst` in us; none of others.
+    pub limit: Option<(String, u64)>,
+    /// Weight; none of others.
+    pub weight: Option<u64>,
+    pub periods: f64,
+    pub throttled: f64,
+    pub throttled_ms: f64,
+    pub bursts: f64,
+    pub burst_ms: f64,
+    pub usage_ms: f64,
+    /// CPUs that it used on average.
+    pub cpus: Option<f64>,
+}
+
+impl GroupMeans {
+    /// Share of periods that were throttled, percent.
+    pub fn throttled_pct(&self) -> f64 {
+        if self.periods > 0.0 {
+            100.0 * self.throttled / self.periods
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Paths of all groups of some variants, as they are to be shown; `None` at the end if there are
+/// others.
+pub(crate) fn listed(variants: &[Variant]) -> Vec<Option<&str>> {
+    let mut seen = BTreeSet::new();
+    let paths = runs(variants)
+        .flat_map(|run| &run.groups)
+        .map(|g| g.path.as_str());
+    let mut paths: Vec<Option<&str>> = paths.filter(|p| seen.insert(*p)).map(Some).collect();
+    if runs(variants).any(|run| run.other_groups.is_some()) {
+        paths.push(None);
+    }
+    paths
+}
+
+/// What a variant says about a group (`None`: the others), if anything.
+pub(crate) fn means(variant: &Variant, path: Option<&str>) -> Option<GroupMeans> {
+    let mut sum = CpuStat::default();
+    let (mut found, mut group, mut others) = (0u64, None, 0);
+    let mut time_s = 0.0;
+    for run in &variant.runs {
+        let stat = match path {
+            Some(path) => run.groups.iter().find(|g| g.path == path).map(|g| {
+                group = Some(g);
+                &g.stat
+            }),
+            None => run.other_groups.as_ref().map(|o| {
+                others = others.max(o.groups);
+                &o.stat
+            }),
+        };
+        let Some(stat) = stat else { continue };
+        sum.add(stat);
+        time_s += run.metric("sim_time_s").unwrap_or(0.0);
+        found += 1;
+    }
+    if found == 0 {
+        return None;
+    }
+    let mean = |n: u64| n as f64 / found as f64;
+    Some(GroupMeans {
+        name: path.map_or_else(|| format!("{others} others"), String::from),
+        limit: group.map(|g| (g.max.clone(), g.burst)),
+        weight: group.map(|g| g.weight),
+        periods: mean(sum.nr_periods),
+        throttled: mean(sum.nr_throttled),
+        throttled_ms: mean(sum.throttled_usec) / 1e3,
+        bursts: mean(sum.nr_bursts),
+        burst_ms: mean(sum.burst_usec) / 1e3,
+        usage_ms: mean(sum.usage_usec) / 1e3,
+        cpus: finite(sum.usage_usec as f64 / 1e6 / time_s),
+    })
+}
+
+fn runs(variants: &[Variant]) -> impl Iterator<Item = &Run> {
+    variants.iter().flat_map(|v| &v.runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(seed: u64, groups: u64) -> Run {
+        let group = |i: u64| GroupStat {
+            path: format!("/g{i}"),
+            max: "20000 100000".into(),
+            weight: 100,
+            stat: CpuStat {
+                nr_periods: 10,
+                nr_throttled: i % 10,
+                throttled_usec: 1000 * i,
+                ..CpuStat::default()
+            },
+            ..GroupStat::default()
+        };
+        Run {
+            groups: (0..groups).map(group).collect(),
+            ..Run::new(seed)
+        }
+    }
+
+    fn variant(runs: Vec<Run>) -> Variant {
+        Variant {
+            name: "base".into(),
+            decisions: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            runs,
+        }
+    }
+
+    #[test]
+    fn the_most_throttled_stay_and_the_rest_is_summed() {
+        let mut variants = [variant(vec![run(1, 1000), run(2, 1000)])];
+        cut_groups(&mut variants);
+        let [
+            Run {
+                groups,
+                other_groups: Some(others),
+                ..
+            },
+            _,
+        ] = &variants[0].runs[..]
+        else {
+            panic!("two runs with others");
+        };
+        assert_eq!((groups.len(), others.groups), (64, 936));
+        assert_eq!(groups[0].path, "/g999");
+        assert_eq!(others.stat.nr_periods, 9360);
+        assert_eq!(others.stat.throttled_usec, 1000 * (0..936).sum::<u64>());
+        assert_eq!(listed(&variants).len(), 65);
+        // Read back from a file and cut again, it is the same.
+        let before = variants.clone();
+        cut_groups(&mut variants);
+        assert_eq!(variants, before);
+    }
+
+    #[test]
+    fn means_are_over_the_runs_that_have_the_group() {
+        let few = variant(vec![run(1, 3), run(2, 2)]);
+        let mean = means(&few, Some("/g2")).unwrap();
+        assert_eq!((mean.periods, mean.throttled_ms), (10.0, 2.0));
+        assert_eq!(mean.throttled_pct(), 20.0);
+        assert!(means(&few, Some("/x")).is_none() && means(&few, None).is_none());
+    }
+}
