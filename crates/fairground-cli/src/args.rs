@@ -29,6 +29,8 @@ pub enum Command {
     Run(RunArgs),
     /// Run a workload with and without a change, and say what the change does
     Compare(CompareArgs),
+    /// Run all combinations of some settings, and say which meets a target (docs/cpu-limits.md)
+    Sweep(crate::sweep::SweepArgs),
     /// Simulate what was published about five scheduler changes, and show both tables
     Reproduce(crate::reproduce::ReproduceArgs),
     /// Run a recorded trace again, on the machine it is from and on another one (docs/replay.md)
@@ -98,7 +100,7 @@ pub struct CompareArgs {
 }
 
 /// What is simulated: everything here can change the result.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct What {
     /// Machine: a name of `list machines`, a machine file, or output of `lstopo --of xml`
     #[arg(long, value_name = "MACHINE")]

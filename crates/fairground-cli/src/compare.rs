@@ -15,7 +15,7 @@ use crate::glue;
 use crate::output::Output;
 use crate::plan::{Plan, Side, patches, profile_named, side_by_side};
 use crate::report;
-use crate::simulate::simulate;
+use crate::simulate::{Keep, simulate};
 
 /// Largest saved result that is read: 10 000 runs are about half of it.
 const BYTES_MAX: u64 = 1 << 30;
@@ -87,7 +87,7 @@ fn simulated(
     // Before the minutes, not after them.
     Output::new(&args.how)?;
     let jobs = [base.job(&plan.machine), patch.job(&plan.machine)];
-    let simulated = simulate(&jobs, &plan.seeds, &args.how)?;
+    let simulated = simulate(&jobs, &plan.seeds, &args.how, Keep::All)?;
     let samples = report::of_runs(&jobs, &simulated, &["base", "patch"]);
     let profile = if base_profile.name == plan.profile.name {
         plan.profile.name.into()

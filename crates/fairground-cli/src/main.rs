@@ -24,6 +24,7 @@ mod report;
 mod reproduce;
 mod run;
 mod simulate;
+mod sweep;
 mod traced;
 mod truth;
 mod truth_smp;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
     let color = match &cli.command {
         Command::Run(args) => args.how.color,
         Command::Compare(args) => args.how.color,
+        Command::Sweep(args) => args.color,
         _ => Color::Auto,
     };
     match dispatch(&cli.command, &command_line) {
@@ -78,6 +80,7 @@ fn dispatch(command: &Command, command_line: &[String]) -> Result<Vec<String>, F
     match command {
         Command::Run(args) => run::run(args, command_line).map(|()| Vec::new()),
         Command::Compare(args) => compare::compare(args, command_line),
+        Command::Sweep(args) => sweep::sweep(args, command_line).map(|()| Vec::new()),
         Command::List(args) => list::list(args).map(|()| Vec::new()),
         Command::Reproduce(args) => reproduce::reproduce(args).map(|()| Vec::new()),
         Command::Replay(args) => replay::replay(args, command_line).map(|()| Vec::new()),
@@ -101,7 +104,7 @@ fn usage(error: &clap::Error, command_line: &[String]) -> ExitCode {
         if forgotten
             && matches!(
                 command_line.get(1).map(String::as_str),
-                Some("run" | "compare")
+                Some("run" | "compare" | "sweep")
             )
         {
             stderr("\n  help: a workload's command line stands behind `--`\n");

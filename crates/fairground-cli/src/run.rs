@@ -11,7 +11,7 @@ use crate::glue;
 use crate::output::{Output, stdout};
 use crate::plan::{Plan, Side, patches, side_by_side};
 use crate::report;
-use crate::simulate::simulate;
+use crate::simulate::{Keep, simulate};
 use crate::traced::Traced;
 
 /// Runs a workload and writes what came of it.
@@ -51,7 +51,7 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
         let message = "--at goes with --trace FILE.schedstat or FILE.debug";
         return Err(Failure::with_help(message, help));
     }
-    let mut simulated = simulate(&[job], &plan.seeds, &args.how)?;
+    let mut simulated = simulate(&[job], &plan.seeds, &args.how, Keep::All)?;
     if let Some(trace) = trace {
         trace.write(job, seed, args.at)?;
     }

@@ -27,6 +27,15 @@ pub struct Job<'a> {
     pub workload: &'a Workload,
 }
 
+/// How much of an outcome is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// All.
+    All,
+    /// Metrics and groups: of a thousand points, all would fill the memory.
+    Metrics,
+}
+
 /// What came of it.
 pub struct Simulated {
     /// One list per variant, in seed order.
@@ -48,7 +57,12 @@ pub struct Kept {
 /// # Errors
 /// The workload does not fit the machine, or a run comes to a standstill. Of several, the first
 /// in order of number, so that the message is the same for any number of threads.
-pub fn simulate(variants: &[Job<'_>], seeds: &[u64], how: &How) -> Result<Simulated, Failure> {
+pub fn simulate(
+    variants: &[Job<'_>],
+    seeds: &[u64],
+    how: &How,
+    keep: Keep,
+) -> Result<Simulated, Failure> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(how.jobs.map_or(0, usize::from))
         .build()
@@ -57,7 +71,7 @@ pub fn simulate(variants: &[Job<'_>], seeds: &[u64], how: &How) -> Result<Simula
     let total = seeds.len() * variants.len();
     let progress = bar(total as u64, how.quiet);
     let failed = AtomicUsize::new(usize::MAX);
-    let keep = if how.report.is_some() {
+    let reported = if how.report.is_some() {
         variants.len()
     } else {
         0
@@ -75,10 +89,10 @@ pub fn simulate(variants: &[Job<'_>], seeds: &[u64], how: &How) -> Result<Simula
             seed: seeds[number / variants.len()],
             trace: false,
         };
-        let result = if number < keep {
+        let result = if number < reported {
             kept(&setup)
         } else {
-            outcome::run(&setup).map(|outcome| (outcome, None))
+            outcome::run(&setup).map(|outcome| (keep.of(outcome), None))
         };
         if result.is_err() {
             failed.fetch_min(number, Ordering::Relaxed);
@@ -110,6 +124,22 @@ pub fn simulate(variants: &[Job<'_>], seeds: &[u64], how: &How) -> Result<Simula
         }
     }
     Ok(all)
+}
+
+impl Keep {
+    fn of(self, outcome: Outcome) -> Outcome {
+        match self {
+            Self::All => outcome,
+            Self::Metrics => Outcome {
+                functions: Vec::new(),
+                load_misses: Vec::new(),
+                lines: Vec::new(),
+                latency: Vec::new(),
+                words: String::new(),
+                ..outcome
+            },
+        }
+    }
 }
 
 /// The same run, with its tracepoints and stacks.

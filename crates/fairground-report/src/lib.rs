@@ -26,6 +26,7 @@ mod result;
 mod saved;
 mod schema;
 mod stats;
+mod sweep;
 mod text;
 
 pub use catalogue::{
@@ -42,6 +43,10 @@ pub use result::{
     Setup, Variant, Verdict,
 };
 pub use saved::{LoadError, Saved};
-pub use schema::{compare_schema, run_schema};
+pub use schema::{compare_schema, run_schema, sweep_schema};
 pub use stats::{Change, Summary, paired_change, summary, welch_change};
+pub use sweep::{
+    Answer, Axis, Meets, Point, Reached, Spread, Sweep, Target, TargetError, Tried, csv_of_sweep,
+    products, sweep_page, sweep_text,
+};
 pub use text::{Style, compare_text, costs_text, run_text};

@@ -336,7 +336,7 @@ impl Run {
 }
 
 /// Names and sorts the variants; gives the catalogue rows they use and what to note about them.
-fn complete(
+pub(crate) fn complete(
     setup: &Setup,
     variants: &mut [Variant],
     names: &[&str],

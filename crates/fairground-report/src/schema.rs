@@ -3,6 +3,7 @@
 use schemars::{JsonSchema, schema_for};
 
 use crate::result::{Compare, RunResult};
+use crate::sweep::Sweep;
 
 /// Schema of the result of `fairground run`, as JSON text.
 pub fn run_schema() -> String {
@@ -12,6 +13,11 @@ pub fn run_schema() -> String {
 /// Schema of the result of `fairground compare`, as JSON text.
 pub fn compare_schema() -> String {
     text::<Compare>()
+}
+
+/// Schema of the result of `fairground sweep`, as JSON text.
+pub fn sweep_schema() -> String {
+    text::<Sweep>()
 }
 
 fn text<T: JsonSchema>() -> String {

@@ -471,6 +471,7 @@ fn colour_only_adds_colour() {
 fn committed_schemas_are_those_of_the_types() {
     golden("../../schemas/run.schema.json", &run_schema());
     golden("../../schemas/compare.schema.json", &compare_schema());
+    golden("../../schemas/sweep.schema.json", &sweep_schema());
     golden(
         "../../schemas/reproduce.schema.json",
         &fairground_report::reproduce::reproduce_schema(),

@@ -10,11 +10,13 @@
 //! | `metrics` | metrics of a run; base against patch |
 //! | `groups` | groups with a limit |
 //! | `costs` | cache lines in the columns of `perf c2c`, functions |
+//! | `plot` | lines with intervals, drawn without scripts |
 //! | `samples` | what the plots are made of |
 
 mod costs;
 mod groups;
 mod metrics;
+mod plot;
 mod samples;
 mod table;
 
@@ -27,6 +29,7 @@ use crate::redo::Redo;
 use crate::result::{Compare, MachineId, RunResult, Variant};
 use crate::text::{Style, compare_text, run_text};
 pub use costs::{functions, lines};
+pub use plot::{Dot, Plot, Series};
 pub use samples::{Heat, Samples, Slice, Slices, StackRow, Task};
 pub use table::{Bar, Cell, Column, Row, Table};
 
@@ -54,6 +57,8 @@ pub struct Page {
     pub tables: Vec<Table>,
     /// The main tables as text, for a changelog.
     pub text: String,
+    /// Plots below them.
+    pub figures: Vec<Figure>,
     /// Cache lines, if there are any.
     pub lines: Option<Table>,
     /// Functions, if there are any.
@@ -68,6 +73,19 @@ pub struct Page {
     pub more: Vec<Table>,
     /// The result as `--json` writes it.
     pub json: String,
+}
+
+/// A plot that needs no script.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Figure {
+    /// Anchor.
+    pub id: String,
+    /// What it is.
+    pub caption: String,
+    /// What to know about it.
+    pub note: String,
+    /// The drawing, with its legend.
+    pub svg: String,
 }
 
 /// Why there is no page.

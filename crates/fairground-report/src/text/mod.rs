@@ -11,7 +11,7 @@ use crate::stats::{Summary, summary};
 pub(crate) use costs::{Traffic, places_by_wait, shares, traffic, words_text};
 use costs::{functions_text, lines_text};
 use groups::groups_text;
-use head::{foot, head, labelled};
+pub(crate) use head::{foot, head, labelled};
 pub use table::number;
 pub(crate) use table::{Align, bare_change, change, count, render};
 

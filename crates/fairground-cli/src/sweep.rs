@@ -1,0 +1,357 @@
+//! `fairground sweep`: a product of settings, each point over the seeds.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fairground::policy::Features;
+use fairground_report::{
+    Axis, Catalogue, Sweep, Target, Tried, csv_of_sweep, products, sweep_page, sweep_text,
+};
+use fairground_sim::workload::Workload;
+
+use crate::args::{Color, How, Setting, What};
+use crate::failure::Failure;
+use crate::glue;
+use crate::group_files::{self, FILES, GroupFile, Write};
+use crate::output::Output;
+use crate::plan::{Case, Plan, Side, patches, set, side_by_side};
+use crate::simulate::{Job, Keep, simulate};
+
+/// Most points: a thousand rows are no table any more.
+const POINTS_MAX: usize = 1000;
+
+/// What can be swept beside decisions and files of groups.
+const OF_MACHINES: [&str; 3] = ["cpus", "machine", "profile"];
+
+/// `fairground sweep`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "For example, which limit and burst keep the 99th percentile below 20 ms:\n  \
+    fairground sweep scenarios/web-server-cpu-max.toml \\\n    \
+    --over cpu.max=110ms/100ms,130ms/100ms,200ms/100ms --over cpu.max.burst=0,100ms \\\n    \
+    --target 'web.latency_us.p99<20ms'"
+)]
+pub struct SweepArgs {
+    /// A scenario: TOML (docs/scenario.md), or JSON of rt-app
+    #[arg(value_name = "SCENARIO", conflicts_with = "workload")]
+    pub scenario: Option<PathBuf>,
+    /// What is swept, with its values; with `;` between them if they have commas. A file of a
+    /// cgroup (/web/cpu.max=20ms/100ms,40ms/100ms; without a path, of the one limited group), a
+    /// decision of `list decisions`, cpus, machine or profile [repeatable: the product is run]
+    #[arg(long, value_name = "NAME=V1,V2,..", required = true, value_parser = over)]
+    pub over: Vec<Over>,
+    /// Show this metric of `list metrics` [repeatable; default: latency at p50 and p99,
+    /// throughput, periods throttled, CPUs busy]
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Vec<String>,
+    /// Which is the smallest point with METRIC<N or METRIC>N, e.g. 'web.latency_us.p99<20ms'
+    /// [repeatable: all of them]
+    #[arg(long, value_name = "TARGET")]
+    pub target: Vec<String>,
+    #[command(flatten)]
+    pub what: What,
+    /// Threads [default: one per CPU of this computer]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub jobs: Option<u16>,
+    /// Write the result as JSON (schemas/); `-` is standard output, then tables go to stderr
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the metrics of each run as CSV; `-` as for --json
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write a page that opens in a browser without a network: table and a plot for each metric
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// When to colour
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// No tables and no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// The benchmark's command line, as people type it
+    #[arg(last = true, value_name = "WORKLOAD")]
+    pub workload: Vec<String>,
+}
+
+/// A name with its values, not checked yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Over {
+    name: String,
+    values: Vec<String>,
+}
+
+/// Runs all points and writes what came of them.
+///
+/// # Errors
+/// Anything that keeps it from running or writing.
+pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
+    let targets = args
+        .target
+        .iter()
+        .map(|text| Target::parse(text).map_err(Failure::new));
+    let targets = targets.collect::<Result<Vec<_>, _>>()?;
+    let how = args.how();
+    let mut points = Points::new(args)?;
+    let axes = points.axes(&args.over)?;
+    let mut tried = points.tried(&axes)?;
+    let mut cases: Vec<&mut Case> = tried.iter_mut().filter_map(|t| t.1.as_mut().ok()).collect();
+    side_by_side(&mut cases);
+    let Some((first, Ok(case))) = tried.iter().find(|(_, case)| case.is_ok()) else {
+        let why = tried.into_iter().find_map(|(_, case)| case.err());
+        return Err(Failure::with_help(
+            "no point can be run",
+            why.unwrap_or_default(),
+        ));
+    };
+    let plan = &points.plans[*first].1;
+    let catalogue = Catalogue::new(glue::metric_info(&case.workload));
+    for metric in &args.metric {
+        catalogue.get(metric).map_err(Failure::new)?;
+    }
+    for target in &targets {
+        target.check(&catalogue).map_err(Failure::new)?;
+    }
+    let output = Output::new(&how)?;
+    let jobs = tried.iter().filter_map(|(plan, case)| {
+        let case = case.as_ref().ok()?;
+        Some(case.job(&points.plans[*plan].1.machine))
+    });
+    let jobs: Vec<Job<'_>> = jobs.collect();
+    let quick = How {
+        report: None,
+        ..args.how()
+    };
+    let done = simulate(&jobs, &plan.seeds, &quick, Keep::Metrics)?;
+    let setup = glue::setup(plan, case, plan.profile.name.into(), command_line);
+    let mut outcomes = done.outcomes.into_iter();
+    let runs = |(_, case): &Trial| -> Tried {
+        let case = case.as_ref().map_err(String::clone)?;
+        Ok(glue::variant(case, outcomes.next().unwrap_or_default()))
+    };
+    let tried = tried.iter().map(runs).collect();
+    let result = Sweep::new(setup, axes, tried, &args.metric, &targets).map_err(Failure::new)?;
+    output.write(
+        &|| serde_json::to_string_pretty(&result),
+        &|| csv_of_sweep(&result),
+        &|style| sweep_text(&result, style),
+        &|style| sweep_page(&result, style),
+    )
+}
+
+impl SweepArgs {
+    fn how(&self) -> How {
+        How {
+            jobs: self.jobs,
+            json: self.json.clone(),
+            csv: self.csv.clone(),
+            report: self.report.clone(),
+            lines: 0,
+            functions: 0,
+            color: self.color,
+            quiet: self.quiet,
+        }
+    }
+}
+
+/// The place of a point's plan, and what is run, or why the kernel refuses it.
+type Trial = (usize, Result<Case, String>);
+
+/// Plans by what of them is swept: machine, CPUs, profile.
+struct Points<'a> {
+    args: &'a SweepArgs,
+    patches: Vec<&'static fairground::policy::Patch>,
+    plans: Vec<([Option<String>; 3], Plan)>,
+}
+
+impl<'a> Points<'a> {
+    fn new(args: &'a SweepArgs) -> Result<Self, Failure> {
+        Ok(Self {
+            args,
+            patches: patches(&args.what.patch)?,
+            plans: Vec::new(),
+        })
+    }
+
+    /// The place of the plan with these values of [`OF_MACHINES`].
+    fn plan(&mut self, values: [Option<String>; 3]) -> Result<usize, Failure> {
+        if let Some(known) = self.plans.iter().position(|(key, _)| *key == values) {
+            return Ok(known);
+        }
+        let args = self.args;
+        let mut what = args.what.clone();
+        let [cpus, machine, profile] = values.clone();
+        if let Some(cpus) = cpus {
+            what.cpus = Some(cpus_of(&cpus)?);
+        }
+        what.machine = machine.or(what.machine);
+        what.profile = profile.or(what.profile);
+        let plan = Plan::new(&what, args.scenario.as_deref(), &args.workload)?;
+        self.plans.push((values, plan));
+        Ok(self.plans.len() - 1)
+    }
+
+    /// What is swept, with full names and sizes; all values checked.
+    fn axes(&mut self, over: &[Over]) -> Result<Vec<Axis>, Failure> {
+        // Of the first machine that is asked for, to know the groups.
+        let first = OF_MACHINES.map(|name| {
+            let axis = over.iter().find(|axis| axis.name == name)?;
+            axis.values.first().cloned()
+        });
+        let plan = self.plan(first)?;
+        let workload = &self.plans[plan].1.workload;
+        let mut axes: Vec<Axis> = Vec::new();
+        for Over { name, values } in over {
+            let name = full_name(name, values, workload)?;
+            if axes.iter().any(|axis| axis.name == name) {
+                return Err(Failure::new(format!("`--over {name}` is there twice")));
+            }
+            let sizes = sizes(&name, values, workload)?;
+            axes.push(Axis {
+                name,
+                values: values.clone(),
+                sizes,
+            });
+        }
+        let points = axes.iter().map(|axis| axis.values.len());
+        match points.fold(1usize, usize::saturating_mul) {
+            points if points > POINTS_MAX => {
+                let message = format!("{points} points; expected at most {POINTS_MAX}");
+                Err(Failure::with_help(message, "leave out some values"))
+            }
+            _ => Ok(axes),
+        }
+    }
+
+    /// Each point with the place of its plan; those that the kernel refuses with its words.
+    fn tried(&mut self, axes: &[Axis]) -> Result<Vec<Trial>, Failure> {
+        let mut tried = Vec::new();
+        for values in products(axes) {
+            let of = |name: &str| {
+                let axis = axes.iter().position(|axis| axis.name == name)?;
+                Some(values[axis].clone())
+            };
+            let at = self.plan(OF_MACHINES.map(of))?;
+            let plan = &self.plans[at].1;
+            let named = axes.iter().zip(&values);
+            let swept = named.filter(|(axis, _)| !OF_MACHINES.contains(&axis.name.as_str()));
+            let mut settings = self.args.what.set.clone();
+            settings.extend(swept.map(|(axis, value)| setting(&axis.name, value)));
+            let case = plan.case(plan.profile, &self.patches, Side::Patch, &settings)?;
+            let refusal = group_files::refusal(&case.workload, &case.files);
+            tried.push((at, refusal.map_or(Ok(case), Err)));
+        }
+        Ok(tried)
+    }
+}
+
+fn setting(name: &str, value: &str) -> Setting {
+    Setting {
+        name: name.into(),
+        value: value.into(),
+    }
+}
+
+fn cpus_of(value: &str) -> Result<usize, Failure> {
+    let cpus = value.parse().ok().filter(|n| *n > 0);
+    cpus.ok_or_else(|| Failure::new(format!("`cpus` cannot be `{value}`: expected a number")))
+}
+
+/// A file of a group with its path; any other name as it is.
+fn full_name(name: &str, values: &[String], workload: &Workload) -> Result<String, Failure> {
+    let of_a_group =
+        FILES.contains(&name) || name.starts_with("cpu.") || name.starts_with("cpuset.");
+    if name.contains('/') || !of_a_group {
+        return Ok(name.into());
+    }
+    let file = group_files::file_named(name)?;
+    let paths = group_files::paths(workload);
+    let limited = workload.limited();
+    let group = match limited[..] {
+        [one] => paths.get(one as usize),
+        // There is no other.
+        [] if paths.len() == 2 => paths.get(1),
+        _ => None,
+    };
+    if let Some(group) = group {
+        return Ok(format!("{group}/{file}"));
+    }
+    let candidates: Vec<&str> = match limited[..] {
+        [] => paths[1..].iter().map(String::as_str).collect(),
+        _ => limited.iter().map(|g| &*paths[*g as usize]).collect(),
+    };
+    let message = match limited.len() {
+        0 => format!("`{name}` of which group? None has a limit"),
+        n => format!("`{name}` of which group? {n} have a limit"),
+    };
+    let example = format!("`--over '/GROUP/{file}={}'`", values.join(","));
+    let help = match candidates[..] {
+        [] => "there are no groups: declare some in the scenario".into(),
+        _ => format!("say {example}; {}", group_files::listed(&candidates)),
+    };
+    Err(Failure::with_help(message, help))
+}
+
+/// How large the values are, if they are numbers; all of them checked.
+fn sizes(
+    name: &str,
+    values: &[String],
+    workload: &Workload,
+) -> Result<Option<Vec<Option<f64>>>, Failure> {
+    if name == "cpus" {
+        let cpus = values.iter().map(|value| Ok(Some(cpus_of(value)? as f64)));
+        return cpus.collect::<Result<_, _>>().map(Some);
+    }
+    if OF_MACHINES.contains(&name) {
+        return Ok(None);
+    }
+    if !name.contains('/') {
+        for value in values {
+            set(&mut Features::default(), name, value)?;
+        }
+        let numbers = values
+            .iter()
+            .map(|value| value.parse::<f64>().ok().map(Some));
+        return Ok(numbers.collect());
+    }
+    let paths = group_files::paths(workload);
+    let size = |value: &String| {
+        let file = GroupFile::read(&setting(name, value))?;
+        let groups = file.find(&paths)?;
+        let before = groups
+            .first()
+            .map_or(100_000_000, |g| workload.cgroups[*g].period_ns);
+        Ok(match file.write {
+            Write::Max {
+                quota_ns,
+                period_ns,
+            } => quota_ns.map(|ns| ns as f64 / period_ns.unwrap_or(before) as f64),
+            Write::Burst(ns) => Some(ns as f64 / 1e3),
+            Write::Weight(weight) => Some(weight as f64),
+            Write::Idle(idle) => Some(f64::from(u8::from(idle))),
+            Write::Cpus(cpus) => Some(cpus.len() as f64),
+        })
+    };
+    values.iter().map(size).collect::<Result<_, _>>().map(Some)
+}
+
+/// `NAME=V1,V2`.
+fn over(text: &str) -> Result<Over, String> {
+    const EXPECTED: &str = "expected NAME=V1,V2,.., e.g. cpu.max=20ms/100ms,40ms/100ms";
+    let (name, values) = text.split_once('=').ok_or(EXPECTED)?;
+    let between = if values.contains(';') { ';' } else { ',' };
+    let values: Vec<String> = values
+        .split(between)
+        .map(|v| v.trim().to_string())
+        .collect();
+    if name.trim().is_empty() || values.iter().any(String::is_empty) {
+        return Err(EXPECTED.into());
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    if let Some(twice) = values.iter().find(|value| !seen.insert(*value)) {
+        return Err(format!("`{twice}` is there twice"));
+    }
+    Ok(Over {
+        name: name.trim().into(),
+        values,
+    })
+}

@@ -1,0 +1,271 @@
+//! `fairground sweep`: the product of settings, held against the first point; which meets a target.
+
+mod common;
+#[path = "../../fairground-report/tests/schema/mod.rs"]
+mod schema;
+
+use common::{SMALL, fails, file, json, place, succeeds, words};
+use serde_json::Value;
+
+/// One task that computes 30 ms of every 100 ms, late if its group has less.
+const SCENARIO: &str = r#"
+machine = "spr-guest-2cpu"
+duration = "1s"
+warmup = "200ms"
+seeds = 2
+[[cgroup]]
+path = "/web"
+"cpu.max" = "100000 100000"
+[[cgroup]]
+path = "/other"
+[[task]]
+name = "server"
+cgroup = "/web"
+steps = [{ loop = "forever", steps = [
+    { begin = "turn", from = "due" }, { run = "30ms" }, { end = "turn" }, { period = "100ms" },
+] }]
+"#;
+
+const LIMITS: &[&str] = &["--over", "cpu.max=10ms/100ms,20ms/100ms,40ms/100ms"];
+
+fn metric<'a>(point: &'a Value, name: &str) -> &'a Value {
+    &point["summary"][name]["mean"]
+}
+
+#[test]
+fn a_sweep_is_the_same_as_its_points_and_has_all_forms() {
+    let path = file("sweep-forms", "s.toml", SCENARIO);
+    let dir = place("sweep-out");
+    let [csv, page] = ["out.csv", "out.html"].map(|n| dir.join(n).display().to_string());
+    let outputs = ["--json", "-", "--csv", &csv, "--report", &page];
+    let burst = [
+        "--over",
+        "cpu.max.burst=0,5ms",
+        "--target",
+        "turn.latency_us.p99<60ms",
+    ];
+    let line = words(&[&["sweep", &path], LIMITS, &burst]);
+    let text = succeeds(words(&[&line, &outputs]));
+    assert_eq!(
+        text,
+        succeeds(words(&[&line, &["--json", "-", "--jobs", "1"]])),
+        "any threads"
+    );
+    let result = json(&text);
+    let schema = json(include_str!("../../../schemas/sweep.schema.json"));
+    schema::fits(&schema, &schema, &result).expect("fits the schema");
+    assert_eq!(result["over"][0]["name"], "/web/cpu.max");
+    assert_eq!(result["over"][0]["sizes"], json("[0.1, 0.2, 0.4]"));
+    let points = result["points"].as_array().expect("points");
+    assert_eq!(points.len(), 6);
+    assert_eq!(points[3]["values"], json(r#"["20ms/100ms", "5ms"]"#));
+    assert_eq!(
+        points[3]["variant"]["settings"]["/web/cpu.max.burst"],
+        "5000"
+    );
+    // A third of what is needed is throttled in each period, more than that in none.
+    assert_eq!(metric(&points[0], "throttled_pct"), 100.0);
+    assert_eq!(metric(&points[4], "throttled_pct"), 0.0);
+    assert_eq!(points[0]["comparison"][0]["verdict"], "noise");
+    let row = points[4]["comparison"].as_array().expect("rows").iter();
+    let row = row.into_iter().find(|row| row["metric"] == "throttled_pct");
+    assert_eq!(row.expect("a row")["verdict"], "better");
+    assert_eq!(
+        result["answer"]["by_interval"]["values"],
+        json(r#"["40ms/100ms", "0"]"#)
+    );
+    // The same runs one by one.
+    let set = [
+        "--set",
+        "/web/cpu.max=20ms/100ms",
+        "--set",
+        "/web/cpu.max.burst=5ms",
+    ];
+    let alone = json(&succeeds(words(&[&["run", &path, "--json", "-"], &set])));
+    let runs = |variant: &Value| -> Vec<Value> {
+        let runs = variant["runs"].as_array().expect("runs").iter();
+        runs.map(|run| run["metrics"].clone()).collect()
+    };
+    assert_eq!(runs(&points[3]["variant"]), runs(&alone["variants"][0]));
+    let csv = std::fs::read_to_string(csv).expect("CSV");
+    assert_eq!(csv.lines().count(), 1 + 6 * 2);
+    assert!(
+        csv.starts_with("/web/cpu.max,/web/cpu.max.burst,seed,"),
+        "{csv}"
+    );
+    let page = std::fs::read_to_string(page).expect("a page");
+    let plots = page.matches("<svg class=\"chart\"").count();
+    assert_eq!(plots, result["metrics"].as_array().map_or(0, Vec::len));
+    // Two lines of three points in each.
+    assert_eq!(page.matches("<circle").count(), 6 * plots);
+}
+
+#[test]
+fn the_text_has_a_row_for_each_point_and_says_what_the_kernel_refuses() {
+    let path = file("sweep-text", "s.toml", SCENARIO);
+    let burst = [
+        "--over",
+        "cpu.max.burst=0,20ms",
+        "--target",
+        "turn.latency_us.p99<60ms",
+    ];
+    let text = succeeds(words(&[&["sweep", &path], LIMITS, &burst]));
+    assert!(
+        text.contains("over      /web/cpu.max = 10ms/100ms, 20ms/100ms, 40ms/100ms"),
+        "{text}"
+    );
+    assert!(
+        text.contains("refused   the kernel refuses a burst of 20000 us"),
+        "{text}"
+    );
+    let row = |start: &str| {
+        text.lines()
+            .find(|line| line.starts_with(start))
+            .expect("a row")
+    };
+    assert!(row("10ms/100ms  0").contains(" base") && row("10ms/100ms  0").ends_with(" no"));
+    assert!(row("10ms/100ms  20ms").contains("refused"));
+    assert!(row("40ms/100ms  0").contains(" better") && row("40ms/100ms  0").ends_with(" met"));
+    assert!(
+        text.contains("the smallest that meets it: /web/cpu.max=40ms/100ms"),
+        "{text}"
+    );
+    let nowhere = [
+        "--target",
+        "turn.latency_us.p99<1ms",
+        "--metric",
+        "turn.latency_us.p99",
+    ];
+    let text = succeeds(words(&[&["sweep", &path], LIMITS, &nowhere]));
+    assert!(
+        text.contains("no point meets it; the nearest: /web/cpu.max=40ms/100ms"),
+        "{text}"
+    );
+    // One seed has no interval.
+    let one = ["--target", "turn.latency_us.p99<60ms", "--seed", "1"];
+    let text = succeeds(words(&[&["sweep", &path], LIMITS, &one]));
+    assert!(text.contains("met by the mean only"), "{text}");
+}
+
+#[test]
+fn decisions_machines_and_workloads_are_swept_too() {
+    let hackbench = ["--", "hackbench", "-g", "1", "-f", "2", "-l", "5"];
+    let over = [
+        "--over",
+        "base_slice_ns=1000000,3000000",
+        "--over",
+        "cpus=4,8",
+    ];
+    let line = words(&[&["sweep", "--json", "-"], SMALL, &over, &hackbench]);
+    let result = json(&succeeds(line));
+    let points = result["points"].as_array().expect("points");
+    let decision = |i: usize| points[i]["variant"]["decisions"]["base_slice_ns"].clone();
+    assert_eq!(
+        (decision(0), decision(3)),
+        ("1000000".into(), "3000000".into())
+    );
+    assert_eq!(result["over"][1]["sizes"], json("[4.0, 8.0]"));
+    assert_eq!(result["metrics"][0], "hackbench.messages_per_s");
+    let profiles = ["--over", "profile=linux-6.18,linux-6.12-lts"];
+    let line = words(&[&["sweep", "--json", "-"], SMALL, &profiles, &hackbench]);
+    let result = json(&succeeds(line));
+    let throttle = |i: usize| result["points"][i]["variant"]["decisions"]["throttle"].clone();
+    assert_ne!(throttle(0), throttle(1));
+    // The only group there is; and sets of CPUs, which have commas.
+    let limits = [
+        "--over",
+        "cpu.max=10ms/100ms,max",
+        "--over",
+        "cpuset.cpus=0,2;0-3",
+    ];
+    let hogs = ["--", "hogs", "--tasks", "2", "--duration", "200ms"];
+    let result = json(&succeeds(words(&[
+        &["sweep", "--json", "-"],
+        SMALL,
+        &limits,
+        &hogs,
+    ])));
+    assert_eq!(result["over"][0]["name"], "/autogroup-1/cpu.max");
+    assert_eq!(result["over"][0]["sizes"], json("[0.1, null]"));
+    assert_eq!(result["over"][1]["values"], json(r#"["0,2", "0-3"]"#));
+}
+
+#[test]
+fn wrong_sweeps_are_refused_before_anything_runs() {
+    let path = file("sweep-wrong", "s.toml", SCENARIO);
+    let sweep = |words: &[&str], parts: &[&str]| fails([&["sweep", &path], words].concat(), parts);
+    sweep(&[], &["--over"]);
+    sweep(&["--over", "cpu.max"], &["NAME=V1,V2"]);
+    sweep(&["--over", "cpu.max=10ms/100ms,"], &["NAME=V1,V2"]);
+    sweep(
+        &["--over", "cpu.max=10ms/100ms,10ms/100ms"],
+        &["is there twice"],
+    );
+    sweep(
+        &["--over", "cpu.mx=max"],
+        &["`cpu.mx`", "did you mean `cpu.max`?"],
+    );
+    sweep(&["--over", "cpu.max=fast"], &["`fast`", "QUOTA PERIOD"]);
+    sweep(
+        &["--over", "/wbe/cpu.max=max"],
+        &["no cgroup `/wbe`", "did you mean `/web`?"],
+    );
+    sweep(
+        &["--over", "base_slice=1"],
+        &["unknown decision", "`base_slice_ns`"],
+    );
+    sweep(&["--over", "hz=250,0"], &["`hz` cannot be `0`"]);
+    sweep(&["--over", "cpus=0"], &["`cpus` cannot be `0`"]);
+    sweep(&["--over", "cpus=999"], &["999 CPUs"]);
+    sweep(
+        &["--over", "machine=spr-8480-s2"],
+        &["did you mean `spr-8480-2s`?"],
+    );
+    sweep(
+        &["--over", "cpu.max=max", "--over", "/web/cpu.max=max"],
+        &["is there twice"],
+    );
+    sweep(
+        &[LIMITS, &["--metric", "turn.latency_us.p98"]].concat(),
+        &["unknown metric", ".p99`"],
+    );
+    sweep(
+        &[LIMITS, &["--target", "turn.latency_us.p99"]].concat(),
+        &["is no target"],
+    );
+    sweep(
+        &[LIMITS, &["--target", "turn.p99<3"]].concat(),
+        &["unknown metric `turn.p99`"],
+    );
+    sweep(
+        &[LIMITS, &["--target", "nr_throttled<3ms"]].concat(),
+        &["is no time"],
+    );
+    sweep(
+        &["--over", "cpu.max.burst=200ms,300ms"],
+        &["no point can be run", "refuses a burst"],
+    );
+    let hundred: Vec<String> = (1..=101).map(|i| i.to_string()).collect();
+    let weights = format!("cpu.weight={}", hundred.join(","));
+    let bursts = format!("cpu.max.burst={}", hundred.join(","));
+    sweep(
+        &["--over", &weights, "--over", &bursts],
+        &["10201 points", "at most 1000"],
+    );
+}
+
+#[test]
+fn a_file_without_a_group_is_that_of_the_one_limited_group_or_none() {
+    let two = SCENARIO.replace(
+        "path = \"/other\"",
+        "path = \"/other\"\n\"cpu.max\" = \"max\"",
+    );
+    let none = two.replace("\"100000 100000\"", "\"max\"");
+    let none = file("sweep-none", "s.toml", none);
+    let parts = ["of which group? None has a limit", "`/web`", "`/other`"];
+    fails(["sweep", &none, "--over", "cpu.max=max"], &parts);
+    let both = two.replace("\"max\"", "\"50000\"");
+    let both = file("sweep-both", "s.toml", both);
+    let parts = ["2 have a limit", "/GROUP/cpu.max=max"];
+    fails(["sweep", &both, "--over", "cpu.max=max"], &parts);
+}

@@ -1,0 +1,396 @@
+//! The result of `fairground sweep`: points of a product of settings, each run with the same seeds
+//! and held against the first one.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `target` | which is the smallest point that meets a target |
+//! | `text` | tables for people |
+//! | `page` | the report page, with a plot for each metric |
+
+mod page;
+mod target;
+mod text;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
+use crate::compare::compare_metrics;
+use crate::redo::Redo;
+use crate::result::{Comparison, MachineId, Number, Setup, Variant, complete};
+use crate::stats::summary;
+pub use page::sweep_page;
+pub use target::{Answer, Meets, Reached, Target, TargetError};
+pub use text::sweep_text;
+
+/// The result of `fairground sweep`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sweep {
+    /// Version of Fairground.
+    pub fairground: String,
+    /// The machine of the first point.
+    pub machine: MachineId,
+    /// Profile, e.g. `linux-6.18`, of the first point.
+    pub profile: String,
+    /// The workload's command line.
+    pub workload: Vec<String>,
+    /// What is swept; the points are the product, the last one changing fastest.
+    pub over: Vec<Axis>,
+    /// The metrics that tables and plots show.
+    pub metrics: Vec<String>,
+    /// One for each combination.
+    pub points: Vec<Point>,
+    /// Which point meets the targets, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+    /// Unit, direction and meaning of each metric in `runs`.
+    pub metric_info: Vec<MetricInfo>,
+    /// What is needed to get this result again.
+    pub redo: Redo,
+    /// What a reader must know before believing the numbers.
+    pub notes: Vec<String>,
+}
+
+/// Something that is swept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Axis {
+    /// What it is called: `/web/cpu.max`, `base_slice_ns`, `cpus`.
+    pub name: String,
+    /// Its values, as they were given.
+    pub values: Vec<String>,
+    /// Their sizes, if they are such: CPUs of a `cpu.max` (`null`: no limit), microseconds of a
+    /// burst.
+    pub sizes: Option<Vec<Number>>,
+}
+
+/// One combination.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// One value for each of `over`.
+    pub values: Vec<String>,
+    /// Why the kernel refuses it; then there are no runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// Whether it meets the targets, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meets: Option<Meets>,
+    /// Mean, spread and interval of each metric over the seeds.
+    pub summary: BTreeMap<String, Spread>,
+    /// The metrics of `metrics` against the first point that was run.
+    pub comparison: Vec<Comparison>,
+    /// Decisions, settings and runs; without cache lines and functions.
+    pub variant: Variant,
+}
+
+/// A sample, summarised.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation; `null` for one run.
+    pub sd: Number,
+    /// 95 % interval of the mean, low end first; both `null` for one run.
+    pub ci95: [Number; 2],
+}
+
+/// A point as it was run, or why it was not.
+pub type Tried = Result<Variant, String>;
+
+impl Sweep {
+    /// From the runs of each point, in order; `metrics` are those to show, none for the usual ones.
+    ///
+    /// # Errors
+    /// A metric to show or of a target that there is not.
+    pub fn new(
+        setup: Setup,
+        over: Vec<Axis>,
+        tried: Vec<Tried>,
+        metrics: &[String],
+        targets: &[Target],
+    ) -> Result<Self, UnknownMetric> {
+        let names: Vec<String> = products(&over).iter().map(|v| label(&over, v)).collect();
+        let mut variants: Vec<Variant> = Vec::new();
+        let mut refusals = Vec::new();
+        for (tried, name) in tried.into_iter().zip(&names) {
+            let (variant, refused) = match tried {
+                Ok(variant) => (variant, None),
+                Err(refused) => (Variant::default(), Some(refused)),
+            };
+            variants.push(Variant {
+                name: name.clone(),
+                ..variant
+            });
+            refusals.push(refused);
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (metric_info, mut notes) = complete(&setup, &mut variants, &names);
+        notes.extend(few_seeds(&variants));
+        let catalogue = Catalogue::new(metric_info.iter().cloned());
+        let shown = match metrics {
+            [] => usual(&metric_info),
+            asked => asked
+                .iter()
+                .map(|name| catalogue.get(name).cloned())
+                .collect::<Result<_, _>>()?,
+        };
+        let base = variants.iter().find(|v| !v.runs.is_empty()).cloned();
+        let points = products(&over).into_iter().zip(variants).zip(refusals);
+        let point = |((values, variant), refused): ((Vec<String>, Variant), Option<String>)| {
+            let ran = base.as_ref().filter(|_| refused.is_none());
+            Point {
+                values,
+                refused,
+                meets: None,
+                summary: spreads(&metric_info, &variant),
+                comparison: ran.map_or(Vec::new(), |base| {
+                    // A base of 0 is seen in the table.
+                    compare_metrics(&shown, base, &variant, &mut Vec::new())
+                }),
+                variant,
+            }
+        };
+        let mut sweep = Self {
+            fairground: setup.fairground,
+            machine: setup.machine,
+            profile: setup.profile,
+            workload: setup.workload,
+            points: points.map(point).collect(),
+            over,
+            metrics: shown.into_iter().map(|info| info.name).collect(),
+            answer: None,
+            metric_info,
+            redo: setup.redo,
+            notes,
+        };
+        if !targets.is_empty() {
+            target::answer(&mut sweep, targets, &catalogue)?;
+        }
+        Ok(sweep)
+    }
+
+    fn info(&self, metric: &str) -> Option<&MetricInfo> {
+        self.metric_info.iter().find(|info| info.name == metric)
+    }
+}
+
+/// `cpu.max=20ms/100ms cpu.max.burst=0`.
+fn label(over: &[Axis], values: &[String]) -> String {
+    let pairs = over
+        .iter()
+        .zip(values)
+        .map(|(axis, value)| format!("{}={value}", axis.name));
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+/// All combinations of the values, the last axis changing fastest.
+#[must_use]
+pub fn products(over: &[Axis]) -> Vec<Vec<String>> {
+    let mut all = vec![Vec::new()];
+    for axis in over {
+        let longer = |head: &Vec<String>| {
+            let head = head.clone();
+            axis.values
+                .iter()
+                .map(move |value| [head.clone(), vec![value.clone()]].concat())
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all
+}
+
+fn few_seeds(variants: &[Variant]) -> Option<String> {
+    let most = variants.iter().map(|v| v.runs.len()).max()?;
+    (most == 1).then(|| {
+        "one run for each point has no spread, so there is no interval and every verdict is noise; \
+         give more seeds"
+            .into()
+    })
+}
+
+fn spreads(info: &[MetricInfo], variant: &Variant) -> BTreeMap<String, Spread> {
+    let spread = |info: &MetricInfo| {
+        let values = variant.runs.iter().filter_map(|run| run.metric(&info.name));
+        let found = summary(&values.collect::<Vec<_>>())?;
+        let spread = Spread {
+            mean: found.mean,
+            sd: found.sd,
+            ci95: found.ci95.map_or([None; 2], |ends| ends.map(Some)),
+        };
+        Some((info.name.clone(), spread))
+    };
+    info.iter().filter_map(spread).collect()
+}
+
+/// What one asks first: latency at p50 and p99, throughput, periods throttled, CPUs used.
+fn usual(info: &[MetricInfo]) -> Vec<MetricInfo> {
+    use crate::catalogue::{ALWAYS, Better, LIMITED};
+    let own = |m: &&MetricInfo| {
+        ALWAYS
+            .iter()
+            .chain(LIMITED)
+            .all(|known| known.name != m.name)
+    };
+    let first = |fits: &dyn Fn(&MetricInfo) -> bool| info.iter().filter(own).find(|m| fits(m));
+    let mut shown: Vec<&MetricInfo> = Vec::new();
+    shown.extend(first(&|m| m.name.ends_with(".p50")));
+    shown.extend(first(&|m| m.name.ends_with(".p99")));
+    let higher = first(&|m| m.better == Some(Better::Higher));
+    let directed = || first(&|m| m.better.is_some());
+    shown.extend(higher.or_else(|| shown.is_empty().then(directed).flatten()));
+    let also = |name: &str| info.iter().find(|m| m.name == name);
+    if shown.iter().all(|m| !m.name.ends_with(".p99")) {
+        shown.extend(also("wakeup_latency_us.p99"));
+    }
+    shown.extend(["throttled_pct", "busy_pct"].into_iter().filter_map(also));
+    shown.into_iter().cloned().collect()
+}
+
+/// `VALUES...,seed,METRIC...` with one line for each run. A missing number is an empty field.
+#[must_use]
+pub fn csv_of_sweep(sweep: &Sweep) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut put = |record: Vec<String>| {
+        let written = writer.write_record(record);
+        debug_assert!(
+            written.is_ok(),
+            "all records have one length and a Vec takes all bytes"
+        );
+    };
+    let metrics = sweep.metric_info.iter().map(|info| info.name.clone());
+    let axes = sweep.over.iter().map(|axis| axis.name.clone());
+    put(axes.chain(["seed".into()]).chain(metrics).collect());
+    for point in &sweep.points {
+        for run in &point.variant.runs {
+            let value = |info: &MetricInfo| {
+                run.metric(&info.name)
+                    .map_or(String::new(), |value| value.to_string())
+            };
+            let head = point.values.iter().cloned().chain([run.seed.to_string()]);
+            put(head.chain(sweep.metric_info.iter().map(value)).collect());
+        }
+    }
+    String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::Better;
+    use crate::result::{Run, Verdict};
+
+    fn setup() -> Setup {
+        Setup {
+            fairground: "0.1.0".into(),
+            machine: MachineId {
+                id: "m".into(),
+                hash: "h".into(),
+            },
+            profile: "linux-6.18".into(),
+            workload: vec!["s.toml".into()],
+            workload_metrics: vec![MetricInfo {
+                name: "test.p99".into(),
+                unit: "us".into(),
+                better: Some(Better::Lower),
+                description: "A latency.".into(),
+            }],
+            redo: Redo::default(),
+        }
+    }
+
+    fn runs(mean: f64) -> Variant {
+        let run = |(seed, off): (u64, f64)| {
+            let mut run = Run::new(seed);
+            run.set_metric("test.p99", mean + off);
+            run.set_metric("busy_pct", 5.0);
+            run
+        };
+        Variant {
+            runs: [(1, -1.0), (2, 0.0), (3, 1.0)].map(run).to_vec(),
+            ..Variant::default()
+        }
+    }
+
+    fn axis(points: usize) -> Axis {
+        Axis {
+            name: "/web/cpu.max".into(),
+            values: (1..=points).map(|i| format!("{i}ms/10ms")).collect(),
+            sizes: Some((1..=points).map(|i| Some(0.1 * i as f64)).collect()),
+        }
+    }
+
+    fn swept(tried: Vec<Tried>, targets: &[Target]) -> Sweep {
+        Sweep::new(setup(), vec![axis(tried.len())], tried, &[], targets).unwrap()
+    }
+
+    /// A point of three seeds for each mean.
+    pub(super) fn sweep_of(means: &[f64]) -> Sweep {
+        swept(means.iter().map(|mean| Ok(runs(*mean))).collect(), &[])
+    }
+
+    /// With a target.
+    pub(super) fn sweep_to(means: &[f64], target: &str) -> Sweep {
+        let targets = [Target::parse(target).unwrap()];
+        swept(means.iter().map(|mean| Ok(runs(*mean))).collect(), &targets)
+    }
+
+    #[test]
+    fn points_are_held_against_the_first() {
+        let sweep = sweep_of(&[30.0, 20.0, 30.0]);
+        assert_eq!(sweep.metrics, ["test.p99", "busy_pct"]);
+        let verdicts: Vec<Verdict> = sweep
+            .points
+            .iter()
+            .map(|p| p.comparison[0].verdict)
+            .collect();
+        assert_eq!(verdicts, [Verdict::Noise, Verdict::Better, Verdict::Noise]);
+        let spread = sweep.points[1].summary["test.p99"];
+        assert_eq!((spread.mean, spread.sd), (20.0, Some(1.0)));
+        let text = sweep_text(&sweep, crate::text::Style::default());
+        assert!(text.contains("2ms/10ms  20.00 +-2.484  better"), "{text}");
+        assert!(text.lines().all(|line| line.len() < 100), "{text}");
+    }
+
+    #[test]
+    fn a_refused_point_has_a_reason_and_no_runs() {
+        let sweep = swept(
+            vec![Err("too much".into()), Ok(runs(5.0)), Ok(runs(4.0))],
+            &[],
+        );
+        assert!(sweep.points[0].comparison.is_empty() && sweep.points[0].summary.is_empty());
+        assert_eq!(
+            sweep.points[2].comparison[0].base,
+            Some(5.0),
+            "the first that was run"
+        );
+        let text = sweep_text(&sweep, crate::text::Style::default());
+        assert!(text.contains("refused   too much"), "{text}");
+        assert_eq!(csv_of_sweep(&sweep).lines().count(), 7);
+    }
+
+    #[test]
+    fn the_product_changes_its_last_axis_fastest() {
+        let two = |name: &str| Axis {
+            name: name.into(),
+            values: vec!["1".into(), "2".into()],
+            sizes: None,
+        };
+        let all = products(&[two("a"), two("b")]);
+        let joined: Vec<String> = all.iter().map(|values| values.concat()).collect();
+        assert_eq!(joined, ["11", "12", "21", "22"]);
+    }
+
+    #[test]
+    fn a_sweep_comes_back_from_its_json() {
+        let sweep = sweep_to(&[30.0, 20.0], "test.p99<25");
+        let text = serde_json::to_string(&sweep).unwrap();
+        assert_eq!(serde_json::from_str::<Sweep>(&text).unwrap(), sweep);
+        let page = sweep_page(&sweep, crate::text::Style::default()).unwrap();
+        assert_eq!(page.matches("<svg class=\"chart\"").count(), 2);
+        assert!(
+            page.contains("test.p99&lt;25") || page.contains("test.p99&#60;25"),
+            "the target"
+        );
+    }
+}

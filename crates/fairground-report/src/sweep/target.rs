@@ -1,0 +1,348 @@
+//! A target, and which is the smallest point that meets it.
+//!
+//! ```text
+//!   METRIC<N   METRIC>N        N in the metric's unit, or a time with its own: 20ms
+//! ```
+//!
+//! Met by the interval: all of the 95 % interval of the mean is on the right side. Met by the mean:
+//! only the mean is, so other seeds may say no.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Axis, Point, Spread, Sweep};
+use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
+
+/// One parsed target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    text: String,
+    metric: String,
+    below: bool,
+    number: f64,
+    /// Nanoseconds of the number's own unit.
+    unit_ns: Option<f64>,
+}
+
+/// Why a target cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// Not of the form above.
+    #[error(
+        "`{0}` is no target; expected METRIC<N or METRIC>N, e.g. `web.latency_us.p99<20000` or \
+         `web.latency_us.p99<20ms`"
+    )]
+    Syntax(String),
+    /// The metric does not exist.
+    #[error(transparent)]
+    Unknown(#[from] UnknownMetric),
+    /// A time for something that is none.
+    #[error("`{text}`: `{metric}` is no time, its unit is {unit}")]
+    Unit {
+        /// The target.
+        text: String,
+        /// Its metric.
+        metric: String,
+        /// The unit of that.
+        unit: String,
+    },
+}
+
+/// How far a point meets all targets.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Meets {
+    /// The mean does not.
+    No,
+    /// The mean does, the interval does not, or there is none.
+    Mean,
+    /// The whole interval does.
+    Interval,
+}
+
+/// Which point meets the targets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// The targets, as they were given.
+    pub targets: Vec<String>,
+    /// Their metrics.
+    pub metrics: Vec<String>,
+    /// Their numbers, in the units of the metrics.
+    pub limits: Vec<f64>,
+    /// The smallest point whose intervals meet them.
+    pub by_interval: Option<Reached>,
+    /// The smallest point whose means meet them, if it is smaller than that.
+    pub by_mean: Option<Reached>,
+    /// If none does: the one that comes nearest.
+    pub nearest: Option<Reached>,
+    /// Points that are larger than the answer and do not meet the targets, by their means.
+    pub larger_that_miss: Vec<usize>,
+}
+
+/// A point and what it reaches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reached {
+    /// Its place in `points`.
+    pub point: usize,
+    /// Its values.
+    pub values: Vec<String>,
+    /// The metric of each target there.
+    pub reached: Vec<Spread>,
+}
+
+impl Target {
+    /// Parses one target. The metric is not looked up yet.
+    ///
+    /// # Errors
+    /// [`TargetError::Syntax`].
+    pub fn parse(text: &str) -> Result<Self, TargetError> {
+        let syntax = || TargetError::Syntax(text.into());
+        let at = text.find(['<', '>']).ok_or_else(syntax)?;
+        let (metric, rest) = text.split_at(at);
+        let (sign, number) = rest.split_at(1);
+        let number = number.strip_prefix('=').unwrap_or(number).trim();
+        let unit_at = number
+            .find(|c: char| c.is_ascii_alphabetic())
+            .filter(|at| *at > 0);
+        let (number, unit) = number.split_at(unit_at.unwrap_or(number.len()));
+        let number = number.trim().strip_suffix('%').unwrap_or(number.trim());
+        let unit_ns = match unit {
+            "" => None,
+            unit => Some(unit_ns(unit).ok_or_else(syntax)?),
+        };
+        let number: f64 = number.parse().map_err(|_| syntax())?;
+        if metric.trim().is_empty() || !number.is_finite() {
+            return Err(syntax());
+        }
+        Ok(Self {
+            text: text.into(),
+            metric: metric.trim().into(),
+            below: sign == "<",
+            number,
+            unit_ns,
+        })
+    }
+
+    /// Refuses an unknown metric, or a time for what is none, before anything is simulated.
+    ///
+    /// # Errors
+    /// Those.
+    pub fn check(&self, catalogue: &Catalogue) -> Result<(), TargetError> {
+        let info = catalogue.get(&self.metric)?;
+        if self.unit_ns.is_some() && unit_ns(&info.unit).is_none() {
+            return Err(TargetError::Unit {
+                text: self.text.clone(),
+                metric: self.metric.clone(),
+                unit: info.unit.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The number in the unit of the metric.
+    fn limit(&self, info: &MetricInfo) -> f64 {
+        match (self.unit_ns, unit_ns(&info.unit)) {
+            (Some(given), Some(own)) => self.number * given / own,
+            _ => self.number,
+        }
+    }
+
+    fn meets(&self, spread: &Spread, limit: f64) -> Meets {
+        let fits = |value: f64| {
+            if self.below {
+                value < limit
+            } else {
+                value > limit
+            }
+        };
+        let [lo, hi] = spread.ci95;
+        let worst = if self.below { hi } else { lo };
+        match (fits(spread.mean), worst.is_some_and(fits)) {
+            (false, _) => Meets::No,
+            (true, false) => Meets::Mean,
+            (true, true) => Meets::Interval,
+        }
+    }
+}
+
+fn unit_ns(unit: &str) -> Option<f64> {
+    match unit {
+        "ns" => Some(1.0),
+        "us" => Some(1e3),
+        "ms" => Some(1e6),
+        "s" => Some(1e9),
+        _ => None,
+    }
+}
+
+/// Finds the answer and marks the points.
+///
+/// # Errors
+/// A metric that there is not.
+pub(super) fn answer(
+    sweep: &mut Sweep,
+    targets: &[Target],
+    catalogue: &Catalogue,
+) -> Result<(), UnknownMetric> {
+    let infos = targets.iter().map(|t| catalogue.get(&t.metric));
+    let infos = infos.collect::<Result<Vec<_>, _>>()?;
+    let limits: Vec<f64> = targets
+        .iter()
+        .zip(infos)
+        .map(|(t, info)| t.limit(info))
+        .collect();
+    for point in &mut sweep.points {
+        let one = |(target, limit): (&Target, &f64)| {
+            let spread = point.summary.get(&target.metric);
+            spread.map_or(Meets::No, |spread| target.meets(spread, *limit))
+        };
+        let all = targets.iter().zip(&limits).map(one).min();
+        point.meets = all.filter(|_| point.refused.is_none());
+    }
+    let order = by_size(&sweep.over, &sweep.points);
+    let meets = |i: usize, least: Meets| sweep.points[i].meets.is_some_and(|m| m >= least);
+    let first = |least| order.iter().position(|&i| meets(i, least));
+    let (interval, mean) = (first(Meets::Interval), first(Meets::Mean));
+    let reached = |place: usize| {
+        let point = order[place];
+        let of = |t: &Target| sweep.points[point].summary.get(&t.metric).copied();
+        Reached {
+            point,
+            values: sweep.points[point].values.clone(),
+            reached: targets.iter().filter_map(of).collect(),
+        }
+    };
+    let nearest = || {
+        let miss = |i: usize| {
+            let one = |(t, limit): (&Target, &f64)| {
+                let mean = sweep.points[i].summary.get(&t.metric)?.mean;
+                let over = (mean - limit) / limit.abs().max(f64::MIN_POSITIVE);
+                Some(if t.below { over } else { -over })
+            };
+            let misses: Option<Vec<f64>> = targets.iter().zip(&limits).map(one).collect();
+            misses.map(|m| m.into_iter().fold(f64::NEG_INFINITY, f64::max))
+        };
+        let places = (0..order.len()).filter_map(|at| Some((at, miss(order[at])?)));
+        places
+            .min_by(|(_, a), (_, b)| a.total_cmp(b))
+            .map(|(at, _)| reached(at))
+    };
+    let later = interval.or(mean).map_or(&[][..], |at| &order[at + 1..]);
+    let larger_that_miss = later
+        .iter()
+        .copied()
+        .filter(|&i| !meets(i, Meets::Mean))
+        .collect();
+    let answer = Answer {
+        targets: targets.iter().map(|t| t.text.clone()).collect(),
+        metrics: targets.iter().map(|t| t.metric.clone()).collect(),
+        by_interval: interval.map(reached),
+        by_mean: mean.filter(|at| Some(*at) != interval).map(reached),
+        nearest: if mean.is_none() { nearest() } else { None },
+        larger_that_miss,
+        limits,
+    };
+    sweep.answer = Some(answer);
+    Ok(())
+}
+
+/// Places of the points that were run, the smallest first: by limit, then by the other axes in
+/// their order; by size where values have one, else as they were given.
+fn by_size(over: &[Axis], points: &[Point]) -> Vec<usize> {
+    let mut axes: Vec<usize> = (0..over.len()).collect();
+    axes.sort_by_key(|&i| !over[i].name.ends_with("cpu.max"));
+    let size = |axis: usize, point: &Point| {
+        let place = over[axis]
+            .values
+            .iter()
+            .position(|v| *v == point.values[axis]);
+        let place = place.unwrap_or(0);
+        let sizes = over[axis].sizes.as_ref();
+        let size = sizes.map(|sizes| sizes.get(place).copied().flatten());
+        size.map_or(place as f64, |size| size.unwrap_or(f64::INFINITY))
+    };
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    order.retain(|&i| points[i].refused.is_none());
+    order.sort_by(|&a, &b| {
+        let each = axes
+            .iter()
+            .map(|&axis| size(axis, &points[a]).total_cmp(&size(axis, &points[b])));
+        each.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+    });
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{sweep_of, sweep_to};
+    use super::*;
+
+    #[test]
+    fn targets_are_read_with_their_units() {
+        let info = |unit: &str| MetricInfo {
+            name: "x.p99".into(),
+            unit: unit.into(),
+            better: None,
+            description: String::new(),
+        };
+        for (text, unit, wanted) in [
+            ("x.p99<20000", "us", 20000.0),
+            ("x.p99 < 20ms", "us", 20000.0),
+            ("x.p99<=0.5s", "ms", 500.0),
+            ("x.p99>5%", "%", 5.0),
+        ] {
+            assert_eq!(
+                Target::parse(text).unwrap().limit(&info(unit)),
+                wanted,
+                "{text}"
+            );
+        }
+        for text in ["x", "<5", "x<", "x<y", "x<5parsec", "x<inf", "x=5"] {
+            assert!(Target::parse(text).is_err(), "{text}");
+        }
+        let catalogue = Catalogue::new([info("count")]);
+        let error = Target::parse("x.p99<2ms")
+            .unwrap()
+            .check(&catalogue)
+            .unwrap_err();
+        assert!(error.to_string().contains("is no time"), "{error}");
+        let error = Target::parse("x.p98<2")
+            .unwrap()
+            .check(&catalogue)
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("did you mean `x.p99`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_answer_tells_the_mean_from_the_interval() {
+        // Means 30, 20 and 10 with an interval of about 2.5 to either side.
+        let answer = |target: &str| sweep_to(&[30.0, 20.0, 10.0], target).answer.unwrap();
+        let found = answer("test.p99<25");
+        assert_eq!(found.by_interval.unwrap().values, ["2ms/10ms"]);
+        assert!(found.by_mean.is_none() && found.nearest.is_none());
+        let found = answer("test.p99<21");
+        assert_eq!(found.by_interval.unwrap().values, ["3ms/10ms"]);
+        assert_eq!(found.by_mean.unwrap().values, ["2ms/10ms"]);
+        let found = answer("test.p99<5");
+        assert!(found.by_interval.is_none() && found.by_mean.is_none());
+        assert_eq!(found.nearest.unwrap().values, ["3ms/10ms"]);
+        let found = answer("test.p99>25");
+        assert_eq!(found.by_interval.unwrap().values, ["1ms/10ms"]);
+        assert_eq!(found.larger_that_miss, [1, 2]);
+    }
+
+    #[test]
+    fn the_smallest_is_told_by_size_not_by_order() {
+        let mut sweep = sweep_of(&[10.0, 10.0, 10.0]);
+        sweep.over[0].sizes = Some(vec![Some(0.3), Some(0.1), None]);
+        let catalogue = Catalogue::new(sweep.metric_info.clone());
+        let target = Target::parse("test.p99<20").unwrap();
+        answer(&mut sweep, &[target], &catalogue).unwrap();
+        assert_eq!(sweep.answer.unwrap().by_interval.unwrap().point, 1);
+    }
+}

@@ -1,0 +1,247 @@
+//! The tables of a sweep: a row for each point, as many metrics side by side as fit.
+
+use super::{Answer, Axis, Meets, Point, Reached, Spread, Sweep};
+use crate::result::{Comparison, Verdict};
+use crate::text::{Align, Style, foot, head, labelled, number, render};
+
+/// Columns that nothing may reach.
+const WIDTH: usize = 99;
+
+/// What was swept, the tables, the answer to targets, groups with a limit, and how to redo it.
+#[must_use]
+pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
+    let mut about = head(
+        &sweep.fairground,
+        &sweep.machine,
+        &sweep.profile,
+        &sweep.workload,
+    );
+    let runs = sweep
+        .points
+        .iter()
+        .map(|p| p.variant.runs.len())
+        .max()
+        .unwrap_or(0);
+    about += &labelled(
+        "runs",
+        &format!("{runs} for each of {} points", sweep.points.len()),
+    );
+    for axis in &sweep.over {
+        about += &labelled(
+            "over",
+            &format!("{} = {}", axis.name, axis.values.join(", ")),
+        );
+    }
+    let mut parts = vec![about];
+    parts.extend(tables(sweep, style));
+    parts.push(refusals(sweep));
+    parts.push(
+        sweep
+            .answer
+            .as_ref()
+            .map_or(String::new(), |a| answer_text(sweep, a)),
+    );
+    parts.push(foot(&sweep.redo, &sweep.notes) + &legend());
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+fn legend() -> String {
+    let words = [
+        "means over the seeds, +- half of the 95 % interval; verdicts against the first point, \
+         paired by seed",
+        "each interval holds at 95 % by itself: of 20 rows without effect, about one excludes 0",
+        "differs: the interval of the difference excludes 0, but neither direction is better",
+    ];
+    words.map(|line| labelled("", line)).concat()
+}
+
+/// Metrics in groups that fit the width.
+fn tables(sweep: &Sweep, style: Style) -> Vec<String> {
+    let mut tables: Vec<Vec<&str>> = Vec::new();
+    // The first says which points meet the targets.
+    let with_targets = |number: usize| number == 0 && sweep.answer.is_some();
+    for metric in &sweep.metrics {
+        let number = tables.len().saturating_sub(1);
+        let fits = tables.last_mut().filter(|last| {
+            let with = [&last[..], &[metric]].concat();
+            let text = table(sweep, &with, with_targets(number));
+            text.lines().all(|line| line.len() <= WIDTH)
+        });
+        match fits {
+            Some(last) => last.push(metric),
+            None => tables.push(vec![metric]),
+        }
+    }
+    let shown = |(number, metrics): (usize, &Vec<&str>)| {
+        coloured(&table(sweep, metrics, with_targets(number)), style)
+    };
+    tables.iter().enumerate().map(shown).collect()
+}
+
+fn table(sweep: &Sweep, metrics: &[&str], targets: bool) -> String {
+    let mut header = short_names(&sweep.over);
+    let mut align = vec![Align::Left; header.len()];
+    for metric in metrics {
+        header.extend([in_two(metric), String::new()]);
+        align.extend([Align::Right, Align::Left]);
+    }
+    if targets {
+        header.push("target".into());
+        align.push(Align::Left);
+    }
+    let row = |point: &Point| {
+        let mut cells = point.values.clone();
+        for metric in metrics {
+            cells.push(point.summary.get(*metric).map_or("-".into(), plus_minus));
+            cells.push(verdict(sweep, point, metric).into());
+        }
+        if targets {
+            cells.push(meets(point).into());
+        }
+        cells
+    };
+    let rows: Vec<Vec<String>> = sweep.points.iter().map(row).collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    render(&header, &rows, &align)
+}
+
+/// Names without the group, if all are files of one.
+fn short_names(over: &[Axis]) -> Vec<String> {
+    let parts = |axis: &Axis| {
+        let parts = axis.name.rsplit_once('/');
+        parts.map(|(group, file)| (group.to_string(), file.to_string()))
+    };
+    let groups: std::collections::BTreeSet<String> = over
+        .iter()
+        .filter_map(parts)
+        .map(|(group, _)| group)
+        .collect();
+    let short = |axis: &Axis| match parts(axis) {
+        Some((_, file)) if groups.len() == 1 => file,
+        _ => axis.name.clone(),
+    };
+    over.iter().map(short).collect()
+}
+
+/// A long name over two lines, so that columns are as wide as their numbers.
+fn in_two(metric: &str) -> String {
+    match metric.rfind('.').filter(|at| *at > 0) {
+        Some(at) => format!("{}\n{}", &metric[..at], &metric[at..]),
+        None => metric.into(),
+    }
+}
+
+/// `44296 +-16726`: the mean and half of its interval.
+fn plus_minus(spread: &Spread) -> String {
+    let mean = number(Some(spread.mean));
+    match spread.ci95 {
+        [Some(lo), Some(hi)] => format!("{mean} +-{}", number(Some((hi - lo) / 2.0))),
+        _ => mean,
+    }
+}
+
+/// `44296 [27570, 61022]`.
+pub(super) fn interval(spread: &Spread) -> String {
+    let mean = number(Some(spread.mean));
+    match spread.ci95 {
+        [Some(lo), Some(hi)] => format!("{mean} [{}, {}]", number(Some(lo)), number(Some(hi))),
+        _ => mean,
+    }
+}
+
+pub(super) fn verdict(sweep: &Sweep, point: &Point, metric: &str) -> &'static str {
+    if point.refused.is_some() {
+        return "refused";
+    }
+    let first = sweep.points.iter().find(|p| p.refused.is_none());
+    if first.is_some_and(|first| first.values == point.values) {
+        return "base";
+    }
+    let row = point.comparison.iter().find(|row| row.metric == metric);
+    row.map_or("", word)
+}
+
+fn word(row: &Comparison) -> &'static str {
+    match (row.verdict, row.differs) {
+        (Verdict::Better, _) => "better",
+        (Verdict::Worse, _) => "worse",
+        (Verdict::Noise, true) => "differs",
+        (Verdict::Noise, false) => "noise",
+    }
+}
+
+pub(super) fn meets(point: &Point) -> &'static str {
+    match point.meets {
+        Some(Meets::Interval) => "met",
+        Some(Meets::Mean) => "by mean",
+        Some(Meets::No) => "no",
+        None => "",
+    }
+}
+
+/// The table with its verdicts in colour. After layout: escape codes have no width.
+fn coloured(table: &str, style: Style) -> String {
+    if !style.colour {
+        return table.into();
+    }
+    let mut text = table.to_string();
+    for (word, colour) in [("better", "32"), ("worse", "31"), ("noise", "2")] {
+        text = text.replace(
+            &format!(" {word}"),
+            &format!(" \x1b[{colour}m{word}\x1b[0m"),
+        );
+    }
+    text
+}
+
+fn refusals(sweep: &Sweep) -> String {
+    let refused = |point: &Point| Some(labelled("refused", point.refused.as_ref()?));
+    sweep.points.iter().filter_map(refused).collect()
+}
+
+/// The answer in sentences.
+pub(super) fn sentences(sweep: &Sweep, answer: &Answer) -> Vec<String> {
+    let what = |reached: &Reached| {
+        let point = super::label(&sweep.over, &reached.values);
+        let values = answer.metrics.iter().zip(&reached.reached);
+        let values = values.map(|(metric, s)| format!("{metric} {}", interval(s)));
+        format!("{point}: {}", values.collect::<Vec<_>>().join(", "))
+    };
+    let mut lines = Vec::new();
+    if let Some(found) = &answer.by_interval {
+        lines.push(format!("the smallest that meets it: {}", what(found)));
+    }
+    if let Some(found) = &answer.by_mean {
+        let smaller = if answer.by_interval.is_some() {
+            "smaller, but met"
+        } else {
+            "met"
+        };
+        lines.push(format!(
+            "{smaller} by the mean only, not by the interval: {}",
+            what(found)
+        ));
+        lines.push("more seeds (--seeds) make intervals narrower".into());
+    }
+    if let Some(found) = &answer.nearest {
+        lines.push(format!("no point meets it; the nearest: {}", what(found)));
+    }
+    if !answer.larger_that_miss.is_empty() {
+        let points = answer.larger_that_miss.iter();
+        let points = points.map(|&i| super::label(&sweep.over, &sweep.points[i].values));
+        lines.push(format!(
+            "not all that are larger meet it: {} does not",
+            points.collect::<Vec<_>>().join("; ")
+        ));
+    }
+    lines
+}
+
+fn answer_text(sweep: &Sweep, answer: &Answer) -> String {
+    let mut text = labelled("target", &answer.targets.join(" and "));
+    for line in sentences(sweep, answer) {
+        text += &labelled("", &line);
+    }
+    text
+}
