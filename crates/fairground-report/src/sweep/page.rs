@@ -1,7 +1,7 @@
 //! The report page of a sweep.
 
 use super::text::{interval, meets, sentences, sweep_text, verdict};
-use super::{Axis, Point, Sweep};
+use super::{Answer, Axis, Point, Reached, Sweep};
 use crate::html::{Cell, Column, Dot, Figure, Page, PageError, Plot, Row, Series, Table, page};
 use crate::text::Style;
 
@@ -21,10 +21,7 @@ pub fn sweep_page(sweep: &Sweep, style: Style) -> Result<String, PageError> {
         facts.push((axis.name.clone(), axis.values.join(", ")));
     }
     if let Some(answer) = &sweep.answer {
-        facts.push((
-            answer.targets.join(" and "),
-            sentences(sweep, answer).join(". "),
-        ));
+        facts.push((answer.targets.join(" and "), short_answer(sweep, answer)));
     }
     let mut notes = sweep.notes.clone();
     if !sweep.redo.not_modelled.is_empty() {
@@ -54,7 +51,24 @@ pub fn sweep_page(sweep: &Sweep, style: Style) -> Result<String, PageError> {
     page(&about, &[])
 }
 
+/// The point, and how sure that is.
+fn short_answer(sweep: &Sweep, answer: &Answer) -> String {
+    let point = |reached: &Reached| super::label(&sweep.over, &reached.values);
+    match (&answer.by_interval, &answer.by_mean) {
+        (Some(found), _) => format!("met by {}", point(found)),
+        (None, Some(found)) => format!("met by the mean only: {}", point(found)),
+        (None, None) => "met by no point".into(),
+    }
+}
+
 fn table(sweep: &Sweep) -> Table {
+    let answer = sweep.answer.as_ref();
+    let mut note = answer.map_or(String::new(), |answer| {
+        let said = sentences(sweep, answer).join("; ");
+        format!("{}: {said}. ", answer.targets.join(" and "))
+    });
+    note += "Means over the seeds with their 95 % intervals; verdicts against the first point, \
+             paired by seed.";
     let mut columns: Vec<Column> = sweep.over.iter().map(|a| Column::left(&a.name)).collect();
     for metric in &sweep.metrics {
         let words = sweep.info(metric).map_or(String::new(), |i| {
@@ -69,9 +83,7 @@ fn table(sweep: &Sweep) -> Table {
     Table {
         id: "points-table".into(),
         caption: "Points".into(),
-        note: "Means over the seeds with their 95 % intervals; verdicts against the first point, \
-               paired by seed."
-            .into(),
+        note,
         columns,
         rows: sweep.points.iter().map(|point| row(sweep, point)).collect(),
     }
