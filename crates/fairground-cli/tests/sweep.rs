@@ -145,6 +145,10 @@ fn the_text_has_a_row_for_each_point_and_says_what_the_kernel_refuses() {
     let one = ["--target", "turn.latency_us.p99<60ms", "--seed", "1"];
     let text = succeeds(words(&[&["sweep", &path], LIMITS, &one]));
     assert!(text.contains("met by the mean only"), "{text}");
+    assert!(
+        text.contains("1 run shows few of the rare events"),
+        "{text}"
+    );
 }
 
 #[test]

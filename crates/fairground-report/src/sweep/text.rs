@@ -7,6 +7,10 @@ use crate::text::{Align, Style, foot, head, labelled, number, render};
 /// Columns that nothing may reach.
 const WIDTH: usize = 99;
 
+/// Runs of a point below which an interval is not to be trusted by itself: a mean of 99th
+/// percentiles is far from normal.
+const FEW_RUNS: usize = 10;
+
 /// What was swept, the tables, the answer to targets, groups with a limit, and how to redo it.
 #[must_use]
 pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
@@ -222,7 +226,14 @@ pub(super) fn sentences(sweep: &Sweep, answer: &Answer) -> Vec<String> {
             "{smaller} by the mean only, not by the interval: {}",
             what(found)
         ));
-        lines.push("more seeds (--seeds) make intervals narrower".into());
+    }
+    let runs = sweep.points.iter().map(|p| p.variant.runs.len()).max();
+    if let Some(runs @ 1..FEW_RUNS) = runs.filter(|_| answer.nearest.is_none()) {
+        lines.push(format!(
+            "{runs} {} few of the rare events that tails are made of: confirm it with more \
+             (--seeds 20)",
+            if runs == 1 { "run shows" } else { "runs show" }
+        ));
     }
     if let Some(found) = &answer.nearest {
         lines.push(format!("no point meets it; the nearest: {}", what(found)));
