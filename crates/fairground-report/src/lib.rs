@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   Run (one seed) ─► Variant (base | patch) ─► RunResult ──► JSON, CSV, text
-//!                                         └──► Compare   ──► JSON, CSV, text, FailOn
+//!                                         ├──► Compare   ──► JSON, CSV, text, FailOn
+//!                                         └──► Sweep     ──► JSON, CSV, text, Target
 //! ```
 //!
 //! Data goes in by value: this crate knows neither the simulator nor the command line, reads no
