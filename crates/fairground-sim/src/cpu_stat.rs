@@ -65,17 +65,15 @@ impl Workload {
         }
     }
 
-    /// `cpu.weight` of a group as written last, in units of shares.
-    fn last_shares(&self, group: u32) -> u64 {
-        let written = self
-            .events
-            .iter()
-            .rev()
-            .find_map(|event| match event.write {
-                CgroupWrite::Shares(shares) if event.cgroup == group => Some(shares),
-                _ => None,
-            });
-        written.unwrap_or(self.cgroups[group as usize].shares)
+    /// `cpu.weight` of all groups as written last, in units of shares.
+    fn last_shares(&self) -> Vec<u64> {
+        let mut shares: Vec<u64> = self.cgroups.iter().map(|g| g.shares).collect();
+        for event in &self.events {
+            if let CgroupWrite::Shares(written) = event.write {
+                shares[event.cgroup as usize] = written;
+            }
+        }
+        shares
     }
 }
 
@@ -94,7 +92,10 @@ impl Sim<'_> {
     pub(crate) fn group_stats(&self) -> Vec<GroupStat> {
         let all = self.cpu_stats();
         let is_counted = |g: u32| all.binary_search_by_key(&g, |(g, _)| *g).is_ok();
-        let cgroups = &self.workload.cgroups;
+        if all.is_empty() {
+            return Vec::new();
+        }
+        let (cgroups, shares) = (&self.workload.cgroups, self.workload.last_shares());
         let above = |g: u32| {
             std::iter::successors(Some(g), |g| (*g > 0).then(|| cgroups[*g as usize].parent))
         };
@@ -106,7 +107,7 @@ impl Sim<'_> {
                 quota_ns: limit.quota_ns,
                 period_ns: limit.period_ns,
                 burst_ns: limit.burst_ns,
-                shares: self.workload.last_shares(*g),
+                shares: shares[*g as usize],
                 stat: since(now, self.warm_stats.get(i).map(|(_, stat)| stat)),
             }
         };
