@@ -11,14 +11,20 @@ use std::io::Read;
 use fairground_sim::truth::smp::{Recording, SmpRow, check, table};
 use fairground_sim::truth::{Row, Verdict, reasons};
 
-const FILES: &[u8] = include_bytes!("data/kernel-truth-smp/runs.jsonl.gz");
+/// The runs, and the attempts to balance that are recorded beside them.
+const FILES: [&[u8]; 2] = [
+    include_bytes!("data/kernel-truth-smp/runs.jsonl.gz"),
+    include_bytes!("data/kernel-truth-smp/balance.jsonl.gz"),
+];
 const RATCHET: &str = "tests/data/truth-smp-misses.txt";
 
 fn texts() -> BTreeMap<String, String> {
     let mut lines = String::new();
-    flate2::read::GzDecoder::new(FILES)
-        .read_to_string(&mut lines)
-        .expect("the recording");
+    for file in FILES {
+        flate2::read::GzDecoder::new(file)
+            .read_to_string(&mut lines)
+            .expect("the recording");
+    }
     let file = |line: &str| {
         let both: serde_json::Value = serde_json::from_str(line).expect("JSON");
         let text = |key: &str| both[key].as_str().expect("a text").to_string();

@@ -201,39 +201,64 @@ fn check_bandwidth(quota_ns: Option<u64>, period_ns: u64, burst_ns: u64) -> Resu
     }
 }
 
-/// Loops are properly nested, not too deep, make at least one turn, and move the clock.
+/// So many turns may take no time, as those of `until_us` when its time is over.
+const TIMELESS_TURNS_MAX: u64 = 1000;
+
+/// An open loop.
+struct Open {
+    /// Index of its `LoopStart`.
+    start: usize,
+    count: u64,
+    /// Whether a turn moves the clock.
+    moves: bool,
+    /// Turns of loops within one turn, none of which does.
+    within: u64,
+}
+
+/// Loops are properly nested, not too deep, make at least one turn, and move the clock, unless they
+/// have few turns.
 fn check_loops(program: &Program) -> Result<(), String> {
-    let mut open: Vec<(usize, bool)> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
+    let took_time = |open: &mut Vec<Open>| open.iter_mut().for_each(|l| l.moves = true);
     for (at, op) in program.ops.iter().enumerate() {
         match *op {
             Op::LoopStart { count: 0 } => return Err("a loop of 0 turns".into()),
             Op::LoopStart { .. } if open.len() == LOOP_DEPTH_MAX => {
                 return Err(format!("loops nest deeper than {LOOP_DEPTH_MAX}"));
             }
-            Op::LoopStart { .. } => open.push((at, false)),
+            Op::LoopStart { count } => open.push(Open {
+                start: at,
+                count,
+                moves: false,
+                within: 0,
+            }),
             Op::Leave { end, .. } => {
-                let leaves = open.last().is_some_and(|(opened, _)| {
-                    let start = *opened as u32;
+                let leaves = open.last().is_some_and(|opened| {
+                    let start = opened.start as u32;
                     program.ops.get(end as usize) == Some(&Op::LoopEnd { start })
                 });
                 if !leaves {
                     return Err("leaves a loop that is not the innermost".into());
                 }
-                open.iter_mut()
-                    .for_each(|(_, moves)| *moves |= op.takes_time());
+                if op.takes_time() {
+                    took_time(&mut open);
+                }
             }
             Op::LoopEnd { start } => match open.pop() {
-                Some((opened, true)) if opened == start as usize => {
-                    open.iter_mut().for_each(|(_, moves)| *moves = true);
-                }
-                Some((opened, false)) if opened == start as usize => {
-                    return Err("a loop whose steps take no time".into());
+                Some(closed) if closed.start == start as usize => {
+                    let turns = closed.count.saturating_mul(closed.within.max(1));
+                    if closed.moves {
+                        took_time(&mut open);
+                    } else if turns > TIMELESS_TURNS_MAX {
+                        return Err("a loop whose steps take no time".into());
+                    } else if let Some(outer) = open.last_mut() {
+                        outer.within += turns;
+                    }
                 }
                 _ => return Err("the end of a loop that was not opened".into()),
             },
-            op => open
-                .iter_mut()
-                .for_each(|(_, moves)| *moves |= op.takes_time()),
+            op if op.takes_time() => took_time(&mut open),
+            _ => {}
         }
     }
     if open.is_empty() {

@@ -233,7 +233,7 @@ fn count_runnable<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, id: SeId, up: bool) {
     }
 }
 
-/// Makes `id` the running entity of `cfs`. `first` = it was picked just now, and is protected.
+/// Makes `id` the running entity of `cfs`. `first` = it was picked just now.
 pub fn set_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, first: bool) {
     let outer = cx.host.enter(Func::SetNextEntity);
     clear_buddies(rq, cfs, id);
@@ -254,7 +254,7 @@ pub fn set_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
     }
     let (queue, se) = (&mut rq.cfs[cfs.idx()], &mut rq.se[id.idx()]);
     debug_assert!(queue.curr.is_none());
-    if queued && first {
+    if queued && (first || cx.sys.features.run_to_parity.renews()) {
         let min_slice = rq.nodes.min_slice(&queue.tree);
         set_protect_slice(&cx.sys.features, se, min_slice);
     }

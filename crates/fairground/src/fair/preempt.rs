@@ -343,4 +343,17 @@ mod tests {
         let share = x as f64 / (x + y) as f64;
         assert!((share - 3121.0 / 4145.0).abs() < 0.005, "{share}");
     }
+
+    /// Recorded on 6.12.117: a task that gives itself nice 5 in its first turn keeps the CPU for
+    /// the tick.
+    #[test]
+    fn a_new_nice_value_renews_the_protection_of_6_12() {
+        let parity = RunToParity::OwnSlice;
+        let mut lab = lab(parity, WakeupPreemption::On);
+        let a = lab.spawn(nice(0), Enqueue::WAKEUP);
+        lab.spawn(nice(0), Enqueue::WAKEUP);
+        let _ = lab.with(|cx, rq| crate::fair::task::set_task_weight(cx, rq, a, Policy::Normal, 5));
+        assert_eq!(lab.rq.curr, Some(a));
+        assert!(parity.protects(&lab.rq.se[a.idx()]));
+    }
 }

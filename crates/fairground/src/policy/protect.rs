@@ -2,6 +2,8 @@
 //!
 //! Source: changelogs of `RUN_TO_PARITY` (6.6), `PREEMPT_SHORT` (6.12) and of "Fix NO_RUN_TO_PARITY
 //! case" and "Limit run to parity to the min slice of enqueued entities" (Vincent Guittot, 6.17).
+//! That a change of a running task renews its protection up to 6.16: recorded on 6.12.117
+//! (kernel-truth-smp, `bal_nice`), see docs/fidelity-smp.md.
 
 use crate::math::eevdf::{vruntime_before, vruntime_min};
 use crate::math::weight::calc_delta_fair;
@@ -35,6 +37,14 @@ impl RunToParity {
             let end = se.vruntime.wrapping_add(calc_delta_fair(slice, &se.load));
             se.vprot = vruntime_min(se.vprot, end);
         }
+    }
+
+    /// Whether an entity that runs is protected anew when it has been taken off its queue and put
+    /// back, as a change of its nice value or group does.
+    #[inline]
+    #[must_use]
+    pub const fn renews(self) -> bool {
+        matches!(self, Self::OwnSlice)
     }
 
     /// Whether the running entity is protected.

@@ -92,10 +92,8 @@ pub(super) struct Record {
     /// The run and its number, as in `bal_few_2x8#0`.
     #[serde(default)]
     pub case: String,
-    #[serde(rename = "t")]
-    pub _t: f64,
-    #[serde(rename = "by_cpu")]
-    pub _by_cpu: u32,
+    t: f64,
+    by_cpu: u32,
     pub dst_cpu: u32,
     pub sd: String,
     /// 0 busy, 1 idle, 2 newly idle.
@@ -124,6 +122,23 @@ fn wrapped<'de, D: Deserializer<'de>>(d: D) -> Result<i64, D::Error> {
         Number::Signed(n) => n,
         Number::Unsigned(n) => n.cast_signed(),
     })
+}
+
+/// Whether there are attempts of the run `key`, and when which CPU, newly idle, looked for work.
+pub(super) fn newly_idle(
+    file: &File<'_>,
+    key: &str,
+) -> Result<(bool, Vec<(f64, u32)>), TruthError> {
+    let mut found = Vec::new();
+    let mut any = false;
+    for record in file.json_lines::<Record>() {
+        let (_, record) = record?;
+        any |= record.case == key;
+        if record.case == key && record.idle == 2 && record.by_cpu == record.dst_cpu {
+            found.push((record.t, record.by_cpu));
+        }
+    }
+    Ok((any, found))
 }
 
 impl Record {

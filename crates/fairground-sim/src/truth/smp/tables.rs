@@ -20,10 +20,8 @@ use crate::truth::TruthError;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Interval {
-    #[serde(rename = "case")]
-    _case: String,
-    #[serde(rename = "t")]
-    _t: f64,
+    case: String,
+    t: f64,
     cpu: u32,
     #[serde(rename = "executed_by")]
     _executed_by: u32,
@@ -35,8 +33,31 @@ struct Interval {
     #[serde(deserialize_with = "amount")]
     balance_interval_ms: u64,
     interval_used_jiffies: u64,
-    #[serde(rename = "jiffies_since_last")]
-    _jiffies_since_last: i64,
+    jiffies_since_last: i64,
+}
+
+/// A domain that was due in a run.
+pub(super) struct DueRow {
+    pub t: f64,
+    pub cpu: u32,
+    pub domain: String,
+    pub interval_ms: u64,
+    pub jiffies_since_last: i64,
+}
+
+/// The domains that were due in the run `key`, in order.
+pub(super) fn due_rows(file: &File<'_>, key: &str) -> Result<Vec<DueRow>, TruthError> {
+    let rows = file.rows::<Interval>()?.into_iter().map(|(_, row)| row);
+    let of_run = rows.filter(|row| row.case == key);
+    Ok(of_run
+        .map(|row| DueRow {
+            t: row.t,
+            cpu: row.cpu,
+            domain: row.domain,
+            interval_ms: row.balance_interval_ms,
+            jiffies_since_last: row.jiffies_since_last,
+        })
+        .collect())
 }
 
 /// The interval used each time that a domain was due.

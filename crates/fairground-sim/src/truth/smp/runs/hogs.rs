@@ -2,27 +2,25 @@
 
 use fairground::value::{CpuMask, TaskId};
 
+use super::beside::Beside;
+use super::forks::Forks;
 use super::measure::{Ran, all_busy, apart, load, placements, window};
-use super::recorded::{Run, START_NS, TICK_NS};
+use super::recorded::{Run, TICK_NS};
 use super::{guest, on, row, skipped};
+use crate::machine::Sim;
 use crate::machine_file::Machine;
 use crate::truth::smp::files::{File, Recording};
 use crate::truth::{Row, TruthError};
-use crate::workload::program::{Cgroup, Dur, Ns, Op, Program, TaskTemplate, Until, Workload};
+use crate::workload::program::Ns;
 
 const MS: Ns = 1_000_000;
-
-/// The first child, as a task and as a template: a runner and the parent come before.
-const CHILD: u32 = 2;
 
 /// A run ready to be simulated.
 struct Bench<'a> {
     run: &'a Run,
-    workload: Workload,
     machine: &'a Machine,
-    masks: Vec<CpuMask>,
-    /// Set of each task, in order of birth.
-    set_of: Vec<usize>,
+    beside: Beside,
+    forks: Forks,
 }
 
 /// Numbers of one run.
@@ -47,7 +45,8 @@ pub(in crate::truth::smp) fn check(
         let guest = guest.ok_or_else(|| error(format!("no machine '{}'", run.topology)))??;
         let machine = guest::machine(&run.topology, &guest).map_err(error)?;
         run.validate(machine.topology.nr_cpus()).map_err(error)?;
-        let bench = Bench::new(run, &machine).map_err(error)?;
+        let beside = Beside::of(recording, file, run)?;
+        let bench = Bench::new(run, &machine, beside).map_err(error)?;
         let simulated: Result<Vec<Numbers>, String> =
             guest::SEEDS.map(|seed| bench.simulate(seed)).collect();
         let case = format!("{}#{}", file.name, run.index);
@@ -58,106 +57,70 @@ pub(in crate::truth::smp) fn check(
 }
 
 impl<'a> Bench<'a> {
-    fn new(run: &'a Run, machine: &'a Machine) -> Result<Self, String> {
-        let cpus = machine.topology.nr_cpus();
-        let mut w = Workload::new("balance", Vec::new());
-        let mut masks = Vec::new();
-        let mut set_of = Vec::new();
-        let mut forks = Vec::new();
-        let pin = run
-            .start_cpu
-            .or(run.pinned())
-            .map(|cpu| add_mask(&mut w, vec![cpu]));
-        for (i, set) in run.sets.iter().enumerate() {
-            let allowed = set.mask(cpus)?;
-            let mask = add_mask(&mut w, allowed.iter().map(|c| c.0).collect());
-            let mut ops = set.ops()?;
-            // Each opens its own affinity, unless all are released together later, and sets its own
-            // nice value: the parent is preempted as late beside children of nice -5 as of nice 0.
-            if set.nice != 0 {
-                ops.insert(0, Op::SetNice(set.nice));
-                shift_loops(&mut ops);
-            }
-            if pin.is_some() && run.start_cpu.is_none() {
-                ops.insert(0, Op::SetAffinity(mask));
-                shift_loops(&mut ops);
-            }
-            let program = CHILD + i as u32;
-            let mut template = TaskTemplate::new(format!("set{i}"), program, 1);
-            template.thread = true;
-            template.affinity = Some(pin.unwrap_or(mask));
-            template.cgroup = Some(group(&mut w, &set.cgroup, set.shares)?);
-            w.programs.push(Program {
-                name: format!("set{i}"),
-                ops,
-            });
-            w.templates.push(template);
-            for _ in 0..set.count {
-                forks.push(Op::Fork { template: program });
-                forks.push(Op::Run(Dur::Const(guest::TRACED_FORK_NS)));
-                set_of.push(i);
-            }
-            masks.push(allowed);
-        }
-        // The parent sleeps when it has forked. It is a new process of a runner: a new task has
-        // half a slice, and the parent is preempted 1.4 ms after it has begun to fork.
-        let sleep = Op::Sleep(Dur::Const(3_600_000 * MS));
-        forks.push(sleep);
-        let begin = vec![Op::Fork { template: 1 }, sleep];
-        let first = [("runner", begin), ("parent", forks)];
-        for (i, (name, ops)) in first.into_iter().enumerate() {
-            let mut template = TaskTemplate::new(name, i as u32, i as u32 + 1);
-            template.affinity = pin.filter(|_| name == "parent");
-            let name = name.into();
-            w.programs.insert(i, Program { name, ops });
-            w.templates.insert(i, template);
-        }
-        w.initial = vec![0];
-        let last = run.windows.last().map_or(0.0, |w| run.since(w.t1_ns));
-        w.duration = Until::Time(START_NS + 2 * TICK_NS + (last * 1e9) as Ns + MS);
-        w.validate()?;
+    fn new(run: &'a Run, machine: &'a Machine, beside: Beside) -> Result<Self, String> {
+        let forks = Forks::new(run, machine.topology.nr_cpus(), &beside)?;
         Ok(Self {
             run,
-            workload: w,
             machine,
-            masks,
-            set_of,
+            beside,
+            forks,
         })
     }
 
     /// CPUs that can have a task.
     fn reachable(&self) -> usize {
-        let all = self.masks.iter().fold(CpuMask::empty(), |a, b| a.or(b));
-        (all.weight() as usize).min(self.set_of.len())
+        let all = self
+            .forks
+            .masks
+            .iter()
+            .fold(CpuMask::empty(), |a, b| a.or(b));
+        (all.weight() as usize).min(self.forks.set_of.len())
+    }
+
+    /// A run whose runner forks the parent at `runner_ns`, and when the first child is born.
+    fn start(&self, seed: u64, runner_ns: Ns) -> Result<(Sim<'_>, Ns), String> {
+        let features = crate::truth::smp::features(&[]);
+        let mut sim = guest::sim(self.machine, features, &self.forks.workload, seed)?;
+        if self.beside.attempts {
+            guest::record_attempts(&mut sim, true);
+        }
+        sim.start_at(0, runner_ns);
+        sim.run_to(runner_ns - 1).map_err(|e| e.to_string())?;
+        self.beside.begin(&mut sim, self.run.first_ns());
+        sim.run_to(runner_ns + TICK_NS).map_err(|e| e.to_string())?;
+        let trace = sim.host.counters.trace.as_deref().unwrap_or_default();
+        let mut born = placements(trace)
+            .into_iter()
+            .filter(|b| b.1.0 >= self.forks.child);
+        let first_ns = born.next().ok_or("no task was born")?.0;
+        Ok((sim, first_ns))
     }
 
     fn simulate(&self, seed: u64) -> Result<Numbers, String> {
-        let features = crate::truth::smp::features(&[]);
-        let mut sim = guest::sim(self.machine, features, &self.workload, seed)?;
-        guest::record_attempts(&mut sim, true);
-        sim.start_at(0, self.run.start_ns());
-        sim.run_to(self.run.start_ns() + TICK_NS)
-            .map_err(|e| e.to_string())?;
-        let trace = sim.host.counters.trace.as_deref().unwrap_or_default();
-        let mut born = placements(trace).into_iter().filter(|b| b.1.0 >= CHILD);
-        let first_ns = born.next().ok_or("no task was born")?.0;
+        // How far the first child comes before a tick is part of the recording; how long it takes
+        // from the runner's start is not known before.
+        let early = self.start(seed, self.run.first_ns() - MS)?.1;
+        let runner_ns = (2 * self.run.first_ns() - MS).saturating_sub(early);
+        let (mut sim, first_ns) = self.start(seed, runner_ns.max(MS))?;
         let first_t = self.run.placements[0].0;
         if let Some(t) = self.run.release_t {
             let at_ns = first_ns + ((t - first_t) * 1e9) as u64;
             sim.run_to(at_ns).map_err(|e| e.to_string())?;
-            for (i, set) in self.set_of.iter().enumerate() {
-                sim.open_affinity([(TaskId(CHILD + i as u32), self.masks[*set])]);
+            for (i, set) in self.forks.set_of.iter().enumerate() {
+                sim.open_affinity([(TaskId(self.forks.child + i as u32), self.forks.masks[*set])]);
             }
         }
         let at = |ns: u64| first_ns + (self.run.since(ns).max(0.0) * 1e9) as u64;
         if let Some(traced_ns) = self.run.traced_to_ns() {
             sim.run_to(at(traced_ns)).map_err(|e| e.to_string())?;
-            guest::record_attempts(&mut sim, false);
+            if self.beside.attempts {
+                guest::record_attempts(&mut sim, false);
+            }
         }
         sim.run().map_err(|e| e.to_string())?;
         let trace = sim.host.counters.trace.take().unwrap_or_default();
-        let tasks: Vec<TaskId> = (0..self.set_of.len() as u32)
-            .map(|i| TaskId(CHILD + i))
+        let tasks: Vec<TaskId> = (0..self.forks.set_of.len() as u32)
+            .map(|i| TaskId(self.forks.child + i))
             .collect();
         let windows: Vec<(Vec<Ran>, u64)> = self
             .run
@@ -176,7 +139,7 @@ impl<'a> Bench<'a> {
             }
             _ => None,
         });
-        let moves = moves.filter(|m| m.1 >= i64::from(CHILD));
+        let moves = moves.filter(|m| m.1 >= i64::from(self.forks.child));
         let last = birth.last().map_or(first_ns, |b| b.0);
         let from = match self.run.release_t {
             Some(t) => first_ns + ((t - first_t) * 1e9) as u64,
@@ -198,7 +161,7 @@ impl<'a> Bench<'a> {
         };
         let mut by_set = vec![0.0; self.run.sets.len()];
         for (ran, _) in later {
-            for (ran, set) in ran.iter().zip(&self.set_of) {
+            for (ran, set) in ran.iter().zip(&self.forks.set_of) {
                 by_set[*set] += ran.run_ns as f64;
             }
         }
@@ -283,38 +246,4 @@ impl<'a> Bench<'a> {
         rows.push(row(case, "migrations", &[recorded.migrations], &ours));
         rows
     }
-}
-
-pub(super) fn add_mask(w: &mut Workload, cpus: Vec<u32>) -> u32 {
-    w.masks.push(cpus);
-    w.masks.len() as u32 - 1
-}
-
-/// Loops begin one operation later.
-pub(super) fn shift_loops(ops: &mut [Op]) {
-    for op in ops {
-        if let Op::LoopEnd { start } = op {
-            *start += 1;
-        }
-    }
-}
-
-/// The group at a path like `pla/plb`, made with its parents where it is not there yet.
-pub(super) fn group(w: &mut Workload, path: &str, shares: Option<u64>) -> Result<u32, String> {
-    let mut at = 0;
-    let mut full = String::new();
-    for part in path.split('/').filter(|part| !part.is_empty()) {
-        full = format!("{full}/{part}");
-        let known = w.cgroups.iter().position(|g| g.path == full);
-        at = known.unwrap_or_else(|| {
-            w.cgroups.push(Cgroup::new(&full, at as u32));
-            w.cgroups.len() - 1
-        });
-    }
-    match shares {
-        Some(_) if at == 0 => return Err("sets: shares of the root".into()),
-        Some(shares) => w.cgroups[at].shares = shares,
-        None => {}
-    }
-    Ok(at as u32)
 }

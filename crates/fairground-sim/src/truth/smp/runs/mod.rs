@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `guest` | the guest as a machine; `tcg-guest.toml` has its costs |
 //! | `recorded`, `hogs` | `balance/run_*.json`: as written; simulated and compared |
+//! | `forks`, `beside` | such a run as a workload; what is recorded beside it |
 //! | `counters` | `nohz_kick.csv`; counting over a window |
 //! | `group_counts` | `tg_load_avg.csv`, `h_load.csv` |
 //! | `pelt_runs` | `pelt/run_*.json`: load as it builds up |
@@ -13,7 +14,9 @@
 //! Times are bands of 50 %, as the README of the recording says: all virtual CPUs share one stream
 //! of instructions, so kernel code takes as many times longer as CPUs are busy (`shared_stream`).
 
+mod beside;
 mod counters;
+mod forks;
 mod group_counts;
 mod guest;
 mod hogs;

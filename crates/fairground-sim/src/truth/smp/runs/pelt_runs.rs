@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairground::value::{Cpu, CpuMask, TgId};
 use serde::Deserialize;
 
+use super::forks::{add_mask, group, shift_loops};
 use super::guest::Records;
-use super::hogs::{add_mask, group, shift_loops};
 use super::recorded::{Set, TICK_NS};
 use super::{guest, on, row, skipped};
 use crate::machine::Sim;

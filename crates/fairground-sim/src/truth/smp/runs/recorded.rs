@@ -16,10 +16,12 @@ const MS: Ns = 1_000_000;
 /// The tick before the parent begins to fork, and the length of a tick.
 pub(super) const START_NS: Ns = 20 * MS;
 pub(super) const TICK_NS: Ns = 4 * MS;
-/// From the parent's start to its first child.
-const FORK_NS: Ns = 60 * US;
+/// What a fork takes in the simulated guest, and a longer pause than any that a parent makes by
+/// itself between two forks.
+const FORK_NS: Ns = 16 * US;
+const PAUSE_NS: Ns = 400 * US;
 /// Longest run that is simulated, and most tasks of one.
-const LONGEST_S: f64 = 60.0;
+pub(super) const LONGEST_S: f64 = 60.0;
 const TASKS_MAX: u32 = 4096;
 
 #[derive(Debug, Deserialize)]
@@ -228,12 +230,24 @@ impl Run {
         ns as f64 / 1e9 - self.trace_clock_offset_s - first
     }
 
-    /// When the parent begins to fork. Ticks are on multiples of their length of the windows'
-    /// clock, and how far the parent comes before the first one is part of the recording.
-    pub(super) fn start_ns(&self) -> Ns {
+    /// When the first child is born. Ticks are on multiples of their length of the windows' clock,
+    /// and how far the parent comes before the next one is part of the recording.
+    pub(super) fn first_ns(&self) -> Ns {
         let first = self.placements.first().map_or(0.0, |p| p.0);
         let clock = ((first + self.trace_clock_offset_s).max(0.0) * 1e9) as Ns;
-        START_NS + clock % TICK_NS - FORK_NS
+        START_NS + clock % TICK_NS
+    }
+
+    /// How long a pinned parent takes from one fork to the next until it is first preempted, beside
+    /// the fork itself: a page that a fork needs can take as long as the fork.
+    pub(super) fn fork_pace(&self) -> Vec<Ns> {
+        if self.start_cpu.or(self.pinned()).is_none() {
+            return Vec::new();
+        }
+        let pairs = self.placements.windows(2);
+        let gaps = pairs.map(|p| ((p[1].0 - p[0].0).max(0.0) * 1e9) as Ns);
+        let paces = gaps.take_while(|gap| *gap < PAUSE_NS);
+        paces.map(|gap| gap.saturating_sub(FORK_NS)).collect()
     }
 
     /// Whether no task moved any more in the last window.
