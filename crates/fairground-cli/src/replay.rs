@@ -7,7 +7,7 @@ use fairground::policy::Features;
 use fairground_sim::machine_file::Machine;
 use fairground_trace::derive::Attributes;
 use fairground_trace::fidelity::Fidelity;
-use fairground_trace::replay::{Place, Replay, Run};
+use fairground_trace::replay::{Place, Replay};
 use fairground_trace::text::SAID;
 use fairground_trace::{Recording, save};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -204,7 +204,7 @@ impl Outputs {
             export.recording(sides.recording)?;
         }
         if let Some(save) = &self.save {
-            save.write(&scenario(args, sides.path, sides.home, sides.run))?;
+            save.write(&scenario(args, sides, known)?)?;
         }
         if let Some(report) = &self.report {
             report.write(&replay_report::text(
@@ -224,12 +224,29 @@ impl Outputs {
     }
 }
 
-fn scenario(args: &ReplayArgs, path: &Path, home: &Place, run: &Run) -> String {
+/// What was derived, as a scenario. Threads that say what they did with others are there as those
+/// of any recording, with a semaphore for each that another one wakes.
+fn scenario(args: &ReplayArgs, sides: &Sides<'_>, known: &Attributes) -> Result<String, Failure> {
+    let (path, home) = (sides.path, sides.home);
     let title = path.file_name().unwrap_or(path.as_os_str());
     let title = title.to_string_lossy();
     let profile = args.recorded_profile.as_deref().unwrap_or(NEWEST);
     let hz = home.features.hz;
-    save::scenario(&run.derived, &title, &home.machine.id, profile, hz)
+    let plain = sides.recording.without_acts();
+    let derived = plain.map(|recording| {
+        let replay = Replay::new(&recording, known, home)?;
+        replay.derived(known)
+    });
+    let fail = |e: String| Failure::new(format!("{}: {e}", path.display()));
+    let derived = derived.transpose().map_err(fail)?;
+    let derived = derived.as_ref().unwrap_or(&sides.run.derived);
+    Ok(save::scenario(
+        derived,
+        &title,
+        &home.machine.id,
+        profile,
+        hz,
+    ))
 }
 
 /// Reads a trace, with a bar on a terminal.

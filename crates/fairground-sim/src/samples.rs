@@ -7,6 +7,7 @@ use fairground::value::{TaskId, TgId};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::machine::Sim;
+use crate::workload::program::{Op, When};
 
 /// A group at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl Waits {
 }
 
 /// What a thread did between two tracepoints of the scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Told {
     /// When, ns.
     pub at_ns: u64,
@@ -88,15 +89,18 @@ pub struct Told {
 }
 
 /// Tracepoints of other parts of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Telling {
     /// It goes on in user space (`context_tracking:user_enter`).
     UserEnter,
     /// It leaves user space, by a call or for an interrupt (`context_tracking:user_exit`).
     UserExit,
-    /// What it got done there, if that is not the time that it took, as the sibling or the
-    /// hypervisor took a part: ns on a core of its own (a counter of instructions).
+    /// What it got done there, if that is not the time that it took: the sibling or the hypervisor
+    /// took a part, or whole nanoseconds do not say it. Ns on a core of its own (a counter of
+    /// instructions).
     Worked(u64),
+    /// It begins this operation, of those that are not its own affair: a probe in the program.
+    Act(Op),
     /// It calls the kernel (`raw_syscalls:sys_enter`).
     Call(KernelOp),
     /// It sets a timer for itself (`timer:hrtimer_start`).
@@ -115,21 +119,65 @@ pub enum Telling {
 pub struct Tellings {
     /// When the call began that is carried out, and which it is.
     pub call: Option<(Ps, KernelOp)>,
+    /// The operation that was begun.
+    pub act: Option<Op>,
+    /// What of each task's work is less than a nanosecond and not told yet.
+    rest: Vec<Ps>,
     /// In the order in which steps came.
     pub all: Vec<Told>,
 }
 
 impl Tellings {
-    /// `task` was in user space and got so much done there.
+    /// `task` was in user space and got so much done there, be it nothing between two calls.
     pub fn user(&mut self, cpu: u32, task: TaskId, (from, to): (Ps, Ps), work: Ps) {
+        self.note(cpu, task, from, Telling::UserEnter);
+        let ns = self.whole(task, work);
+        if ns != to / NS - from / NS {
+            self.note(cpu, task, to, Telling::Worked(ns));
+        }
+        self.note(cpu, task, to, Telling::UserExit);
+    }
+
+    /// `task` began an operation at `from`, and was in user space up to `to` in the course of it.
+    pub fn act(&mut self, cpu: u32, task: TaskId, (from, to): (Ps, Ps), op: Op) {
         if to > from {
             self.note(cpu, task, from, Telling::UserEnter);
-            if work != to - from {
-                let ns = (work + NS / 2) / NS;
-                self.note(cpu, task, to, Telling::Worked(ns));
-            }
+        }
+        self.note(cpu, task, from, Telling::Act(op));
+        if to > from {
             self.note(cpu, task, to, Telling::UserExit);
         }
+    }
+
+    /// Whether an operation is told: those that meet other threads in memory or in a queue, and
+    /// those whose time in user space is no computing, which a sibling would slow down. The others
+    /// are in the scheduler's tracepoints, or a timer's, or computing.
+    #[must_use]
+    pub fn is_act(op: Op) -> bool {
+        match op {
+            Op::Write { .. } | Op::Read { .. } | Op::Poll { .. } => true,
+            Op::Send { .. } | Op::Recv { .. } => true,
+            Op::SemWait(_) | Op::SemPost(_) | Op::FutexWait(_) | Op::FutexWake { .. } => true,
+            Op::LockCpu(_) | Op::UnlockCpu(_) | Op::Lock(_) | Op::Unlock(_) => true,
+            Op::CondBarrier { .. } | Op::Barrier(_) | Op::Touch { .. } => true,
+            Op::Call { .. } | Op::Accept(_) | Op::Reply { .. } => true,
+            Op::Leave { when, .. } => !matches!(when, When::Passed(_)),
+            Op::Period(_) | Op::ReadClock => true,
+            Op::PinChild { .. } | Op::SetAffinity(_) | Op::SetNice(_) => true,
+            Op::Join | Op::Exit => true,
+            _ => false,
+        }
+    }
+
+    /// Whole nanoseconds of `work`; the rest is told with the next, so that the pieces of a stretch
+    /// are together as long as it is.
+    fn whole(&mut self, task: TaskId, work: Ps) -> u64 {
+        if self.rest.len() <= task.idx() {
+            self.rest.resize(task.idx() + 1, 0);
+        }
+        let work = self.rest[task.idx()] + work;
+        self.rest[task.idx()] = work % NS;
+        work / NS
     }
 
     /// Takes one in.

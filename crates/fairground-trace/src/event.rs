@@ -5,6 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::act::Act;
+
 /// One tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -111,6 +113,8 @@ pub enum Told {
         /// One a nanosecond on a core of its own.
         instructions: u64,
     },
+    /// A probe in its program: what it begins to do with others.
+    Act(Act),
     /// `raw_syscalls:sys_enter`: it calls the kernel.
     Call {
         /// Number of the system call.

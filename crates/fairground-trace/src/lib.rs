@@ -5,6 +5,7 @@
 //!   trace.dat   ├─► open ─► Recording (events, what was left out) ─► walk ─► measure
 //!   text        ┘                                                      └──► derive ─► a Workload
 //! ```
+pub mod act;
 mod bytes;
 pub mod dat;
 pub mod derive;

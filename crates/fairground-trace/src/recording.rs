@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::event::{Event, Kind, Names};
+use crate::event::{Event, Kind, Names, Told};
 use crate::groups::Groups;
 
 /// Most events that are kept; a longer recording is used up to there.
@@ -131,6 +131,18 @@ impl Recording {
         self.events
             .retain(|e| !matches!(e.kind, Kind::Wakeup { .. }));
         self.count_from_waking();
+    }
+
+    /// The same without what threads say that they did with others: pipes, locks and the like,
+    /// `None` if they say nothing.
+    #[must_use]
+    pub fn without_acts(&self) -> Option<Self> {
+        let act = |e: &Event| matches!(e.kind, Kind::Told(Told::Act(_)));
+        self.events.iter().any(act).then(|| {
+            let mut plain = self.clone();
+            plain.events.retain(|e| !act(e));
+            plain
+        })
     }
 
     /// Leaves out what was before `from_ns` and makes all times later by `by_ns`.

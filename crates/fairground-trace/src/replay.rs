@@ -129,7 +129,12 @@ impl<'a> Replay<'a> {
         attributes: &'a Attributes,
         home: &Place,
     ) -> Result<Self, String> {
-        let logs = Logs::of(&recording.events, recording.cpus);
+        // What threads say is about things of the run that its own words list.
+        let plain = match attributes.run {
+            Some(_) => None,
+            None => recording.without_acts(),
+        };
+        let logs = Logs::of(&plain.as_ref().unwrap_or(recording).events, recording.cpus);
         let mut recorded = measure(&recording.events, recording.cpus, recording.span(), None);
         for (tid, thread) in &mut recorded.threads {
             // The simulated machine has its own, which no tracepoint names.
@@ -170,27 +175,36 @@ impl<'a> Replay<'a> {
             recorded_cpus: recorded.recorded_cpus(),
             recorded,
         };
+        replay.fit(home)?;
+        Ok(replay)
+    }
+
+    /// Finds the [`Trim`]. All of a simulated run is told, and nothing is left to be found.
+    fn fit(&mut self, home: &Place) -> Result<(), String> {
+        if self.attributes.run.is_some() && self.logs.is_whole() {
+            return Ok(());
+        }
         let mut best: Option<(f64, Trim)> = None;
         for round in 0..ROUNDS {
-            let run = replay.run(home, replay.seed())?;
-            let off = replay.off(&run);
+            let run = self.run(home, self.seed())?;
+            let off = self.off(&run);
             let fitted = round >= ROUNDS_LEAST;
             if fitted && best.as_ref().is_none_or(|(least, _)| off < *least) {
-                best = Some((off, replay.trim.clone()));
+                best = Some((off, self.trim.clone()));
             }
             if off < GOOD && fitted {
                 break;
             }
-            if !fitted && attributes.run.is_none() {
-                replay.adjust_tails(&run);
+            if !fitted && self.attributes.run.is_none() {
+                self.adjust_tails(&run);
             }
             // Threads that take turns in more than one way would be chased from one to the other.
-            replay.adjust(&run, if fitted { 2 } else { 1 });
+            self.adjust(&run, if fitted { 2 } else { 1 });
         }
         if let Some((_, trim)) = best {
-            replay.trim = trim;
+            self.trim = trim;
         }
-        Ok(replay)
+        Ok(())
     }
 
     /// The seed of the run that the recording is of; 1 if it is of a real machine.

@@ -61,7 +61,7 @@ pub fn told_recording(
         return recording;
     }
     let tid = |task: TaskId| who.get(task.idx()).map_or(0, |w| w.tid);
-    let told = told.iter().map(|t| told::told(*t, tid(t.task)));
+    let told = told.iter().filter_map(|t| told::told(*t, tid(t.task)));
     recording.events.extend(told);
     recording.events.sort_by_key(|e| e.at_ns);
     told::contexts(&mut recording.events);

@@ -10,15 +10,17 @@ use fairground_sim::costs::KernelOp;
 use fairground_sim::samples::{Telling, Told as SimTold};
 use rustc_hash::FxHashSet;
 
+use crate::act::Act;
 use crate::event::{Context, Event, Kind, Timer, Told};
 
 /// `sched_yield` on x86-64.
 pub const NR_SCHED_YIELD: u32 = 24;
 
-/// Of a simulated run.
+/// Of a simulated run; `None` of what has no probe.
 #[must_use]
-pub fn told(told: SimTold, tid: u32) -> Event {
+pub fn told(told: SimTold, tid: u32) -> Option<Event> {
     let what = match told.what {
+        Telling::Act(op) => Told::Act(Act::of(op)?),
         Telling::UserEnter => Told::UserEnter,
         Telling::UserExit => Told::UserExit,
         Telling::Worked(instructions) => Told::Worked { instructions },
@@ -33,13 +35,13 @@ pub fn told(told: SimTold, tid: u32) -> Event {
             relative,
         }),
     };
-    Event {
+    Some(Event {
         at_ns: told.at_ns,
         cpu: told.cpu,
         tid,
         context: Context::Unknown,
         kind: Kind::Told(what),
-    }
+    })
 }
 
 /// The number of the system call on x86-64.

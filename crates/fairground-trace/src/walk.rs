@@ -7,6 +7,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::event::{Context, Event, Kind, State};
+use crate::told;
+
 pub use crate::fact::{Fact, ThreadId, Waker};
 
 /// A thread.
@@ -50,6 +52,8 @@ pub struct Walk {
     /// How often a CPU went back to a thread that had waited for it.
     returns: Vec<u32>,
     start: u64,
+    /// It is of a simulated run: every wake-up begins with `sched_waking`.
+    told: bool,
     /// Where the event is from that is looked at.
     cpu: u32,
     /// Switches that were filled in.
@@ -78,6 +82,7 @@ impl Walk {
             cpus: vec![CpuAt::default(); cpus as usize],
             returns: vec![0; cpus as usize],
             start,
+            told: told::is_told(events),
             ..Self::default()
         };
         for cpu in &mut walk.cpus {
@@ -164,6 +169,10 @@ impl Walk {
         let at = event.at_ns;
         self.running(event.cpu, event.tid, at, sink);
         let thread = self.thread(tid, prio, at);
+        if self.told && self.threads[thread].state == (At::Blocked { waking: false }) {
+            // It has run meanwhile: a simulated CPU that takes in many says so at the end.
+            return;
+        }
         if new && !self.threads[thread].forked {
             self.forked(thread, event, sink);
         } else {

@@ -13,7 +13,7 @@ use super::task::{Life, Stage, Wait};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
-use crate::samples::Telling;
+use crate::samples::{Telling, Tellings};
 use crate::workload::program::{FOREVER, Op, PickBy, When};
 
 impl Sim<'_> {
@@ -38,7 +38,7 @@ impl Sim<'_> {
             return;
         }
         if let Some(told) = &mut self.host.told {
-            told.call = None;
+            (told.call, told.act) = (None, None);
         }
         let (from, in_user) = loop {
             let task = &mut self.tasks[id.idx()];
@@ -57,10 +57,12 @@ impl Sim<'_> {
             }
             let ops = &self.workload.programs[task.program as usize].ops;
             let Some(op) = ops.get(task.pc as usize).copied() else {
+                self.begin_act(id, Op::Exit);
                 self.exit(cpu, id);
                 break begin;
             };
             if !self.bookkeeping(id, op) {
+                self.begin_act(id, op);
                 self.operation(cpu, id, op);
                 break begin;
             }
@@ -177,6 +179,25 @@ impl Sim<'_> {
         self.host.spend(Place::Syscall, self.host.prices.syscall);
     }
 
+    /// `op` begins, if it has not begun yet, for those who keep such things.
+    fn begin_act(&mut self, id: TaskId, op: Op) {
+        let task = &self.tasks[id.idx()];
+        let Some(told) = self
+            .host
+            .told
+            .as_mut()
+            .filter(|_| task.stage == Stage::Start)
+        else {
+            return;
+        };
+        told.act = match op {
+            Op::LockPicked => Some(Op::Lock(task.picked)),
+            Op::UnlockPicked => Some(Op::Unlock(task.picked)),
+            op if Tellings::is_act(op) => Some(op),
+            _ => None,
+        };
+    }
+
     /// What began at `from`, if that was in user space, for those who keep such things.
     fn tell_call(&mut self, cpu: u32, id: TaskId, from: Ps, in_user: bool) {
         let at = self.host.at;
@@ -184,9 +205,11 @@ impl Sim<'_> {
             return;
         };
         let call = told.call.take();
-        if in_user {
-            let to = call.map_or(at, |(at, _)| at);
-            told.user(cpu, id, (from, to), to - from);
+        let to = call.map_or(at, |(at, _)| at);
+        match told.act.take() {
+            Some(op) => told.act(cpu, id, (from, to), op),
+            None if in_user => told.user(cpu, id, (from, to), to - from),
+            None => {}
         }
         if let Some((at, op)) = call {
             told.note(cpu, id, at, Telling::Call(op));

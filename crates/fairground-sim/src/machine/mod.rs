@@ -322,7 +322,7 @@ impl<'a> Sim<'a> {
             return;
         };
         let advanced = self.advanced(cpu, since, at);
-        if let Some(told) = &mut self.host.told {
+        if let Some(told) = self.host.told.as_mut().filter(|_| ran > 0) {
             // The end of a stretch may be noticed late.
             let work = advanced.min(self.tasks[id.idx()].run_left);
             told.user(cpu, id, (since, at), work);

@@ -9,7 +9,7 @@ use crate::costs::KernelOp;
 use crate::host::Place;
 use crate::machine_file::Machine;
 use crate::workload::op::{FILL_BUFFERS, STORE_BYTES_PER_CYCLE};
-use crate::workload::program::{Touch, Unit, When, Workload};
+use crate::workload::program::{Op, Touch, Unit, When, Workload};
 
 /// Lengths of the units of work, picoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +130,10 @@ impl Sim<'_> {
             1 => 0,
             of => self.tasks[id.idx()].rng.below(u64::from(of)) as u32,
         };
+        if let Some(told) = &mut self.host.told {
+            let (first, of) = (first + nth, 1);
+            told.act = Some(Op::Touch { first, of, how });
+        }
         let word = (first + nth) as usize;
         let line = match self.user.words[word] {
             Some(line) => line,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::objects::Objects;
 use crate::groups::Groups;
 use crate::recording::CPU_MAX;
 
@@ -47,6 +48,19 @@ pub struct RunWords {
     /// Decisions that are not those of the default profile.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
+    /// From when on its figures count, ns.
+    #[serde(default)]
+    pub warmup_ns: u64,
+    /// Until when balancing was hurried on, ns.
+    #[serde(default)]
+    pub settle_ns: u64,
+    /// When it was to end, ns; without it, when all threads of the start had exited.
+    pub ends_ns: Option<u64>,
+    /// The process whose page tables every CPU had at its start.
+    pub process: Option<u32>,
+    /// What its threads share.
+    #[serde(default)]
+    pub objects: Objects,
 }
 
 /// A group.
@@ -91,6 +105,12 @@ pub struct ThreadWords {
     pub cpus: Option<Vec<u32>>,
     /// Path of its group.
     pub cgroup: Option<String>,
+    /// Bytes of memory that it goes through in a microsecond.
+    pub footprint_bytes_per_us: Option<u32>,
+    /// Bytes after which it is the same memory again.
+    pub working_set_bytes: Option<u64>,
+    /// Of a simulated run: it was made as a thread of its process.
+    pub thread: Option<bool>,
     /// Its process: threads of one name share an address space. `own`: nobody else is in it.
     pub process: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! The recording, thread by thread: stretches of computing, wake-ups that it causes, sleeps.
 
+use crate::act::{Act, What};
 use crate::event::{Event, State, Timer, Told};
 use crate::measure::{Sight, sights_of};
 use crate::told::{self, NR_SCHED_YIELD};
@@ -35,6 +36,8 @@ pub enum Step {
     Left(u64),
     /// It gave up its CPU by a call (`sched_yield`).
     Yield,
+    /// It began to do this with others, as it says itself.
+    Act(Act),
     /// Here it is first seen on a second CPU.
     Moved,
     /// It slept.
@@ -50,15 +53,16 @@ pub struct Block {
     pub woken: Option<(u64, Waker)>,
     /// The timer that it set before, and when.
     pub timer: Option<(u64, Timer)>,
+    /// A part of what it began to do with others ([`Step::Act`]).
+    pub in_act: bool,
 }
 
 impl Block {
-    /// Whether its timer ended it.
+    /// Whether its timer ended it: nobody else wakes whom only a timer wakes.
     #[must_use]
     pub fn timed_out(&self) -> Option<(u64, Timer)> {
-        let (at, by) = self.woken?;
-        let ended = |(_, timer): &(u64, Timer)| at >= timer.soft_ns && by == Waker::Interrupt;
-        self.timer.filter(ended)
+        let (at, _) = self.woken?;
+        self.timer.filter(|(_, timer)| at >= timer.soft_ns)
     }
 }
 
@@ -99,6 +103,8 @@ pub struct Log {
     told: bool,
     in_user_since: Option<u64>,
     worked: Option<u64>,
+    /// It is about what it began to do with others.
+    in_act: bool,
     call: Option<Call>,
     timer: Option<(u64, Timer)>,
     running_since: Option<u64>,
@@ -298,6 +304,7 @@ impl Logs {
                     from: at,
                     woken: None,
                     timer: log.timer.take(),
+                    in_act: log.in_act,
                 };
                 log.steps.push(Step::Block(block));
             }
@@ -333,6 +340,7 @@ impl Logs {
                 from: start,
                 woken: None,
                 timer: None,
+                in_act: false,
             }));
         }
         let Some(Step::Block(block)) = log.steps.last_mut() else {
@@ -342,7 +350,8 @@ impl Logs {
             return;
         }
         block.woken = Some((at, by));
-        if self.told && block.timed_out().is_some() {
+        // What it waits for is told: who woke it did that by an act of its own.
+        if self.told && (block.in_act || block.timed_out().is_some()) {
             return;
         }
         let (waker, perhaps) = match by {
@@ -370,6 +379,20 @@ impl Logs {
         self.told && self.logs.iter().any(|log| log.awake_at_end)
     }
 
+    /// Whether it is of a simulated run, from its beginning.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let mut all = self.threads.iter().zip(&self.logs);
+        self.told && all.all(|(about, log)| about.forked || log.parent.is_some())
+    }
+
+    /// Whether all threads that were there from the start have come to their ends.
+    #[must_use]
+    pub fn all_exit(&self) -> bool {
+        let mut first = self.logs.iter().filter(|log| log.parent.is_none());
+        first.all(Log::has_ended)
+    }
+
     /// How long a run of it takes at most, ns.
     #[must_use]
     pub fn longest_ns(&self) -> u64 {
@@ -382,37 +405,57 @@ impl Logs {
 }
 
 impl Log {
+    /// Whether it came to its end, or was on the way out.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let exit = |step: &Step| matches!(step, Step::Act(act) if act.what == What::Exit);
+        self.exited || self.steps.last().is_some_and(exit)
+    }
+
     /// What it says of itself.
     fn tell(&mut self, at: u64, what: Told) {
         match what {
             Told::UserEnter => {
-                if let Some(call) = self.call.take() {
-                    let ns = call.ns + call.since.map_or(0, |since| at.saturating_sub(since));
-                    match (call.shows, call.yields) {
-                        (_, true) => self.steps.push(Step::Yield),
-                        (false, false) => self.run(ns),
-                        (true, false) => {}
-                    }
-                }
+                self.end_call(at);
+                self.in_act = false;
                 self.in_user_since = Some(at);
             }
             Told::UserExit => {
                 if let Some(since) = self.in_user_since.take() {
-                    let time = at.saturating_sub(since);
-                    let work = self.worked.take();
-                    self.run(work.unwrap_or(time).min(time));
+                    // Less than a nanosecond may be left from before.
+                    let most = at.saturating_sub(since).saturating_add(1);
+                    let work = self.worked.take().unwrap_or(most - 1);
+                    self.run(work.min(most));
                 }
             }
             Told::Worked { instructions } => self.worked = Some(instructions),
+            Told::Act(act) => {
+                // What it takes from here on is that of the act.
+                self.end_call(at);
+                (self.in_user_since, self.in_act) = (None, true);
+                self.steps.push(Step::Act(act));
+            }
             Told::Call { nr } => {
                 self.call = Some(Call {
                     since: Some(at),
                     ns: 0,
-                    shows: false,
+                    shows: self.in_act,
                     yields: nr == NR_SCHED_YIELD,
                 });
             }
             Told::Timer(timer) => self.timer = Some((at, timer)),
+        }
+    }
+
+    fn end_call(&mut self, at: u64) {
+        let Some(call) = self.call.take() else {
+            return;
+        };
+        let ns = call.ns + call.since.map_or(0, |since| at.saturating_sub(since));
+        match (call.shows, call.yields) {
+            (_, true) => self.steps.push(Step::Yield),
+            (false, false) => self.run(ns),
+            (true, false) => {}
         }
     }
 

@@ -6,7 +6,7 @@
 //! | `log` | the recording, thread by thread |
 //! | `cause` | timer or thread: what wakes a sleeper, where the recording leaves it open |
 //! | `attributes` | what a trace does not say: groups, policies, affinity; from a file |
-//! | `run` | attributes of a simulated run |
+//! | `run`, `objects` | attributes of a simulated run, and what its threads share |
 //! | `tick` | the recorded kernel's tick, as far as it shows |
 //! | `period` | when quota periods end, as far as it shows |
 //! | `pins` | affinity as far as it shows |
@@ -20,6 +20,7 @@
 pub mod attributes;
 pub mod cause;
 pub mod log;
+pub mod objects;
 pub mod period;
 pub mod pins;
 pub mod process;

@@ -50,6 +50,9 @@ impl Processes {
     pub fn new(logs: &Logs, names: &Names, attributes: &Attributes) -> Self {
         let mut numbers: BTreeMap<Key, u32> = BTreeMap::new();
         let mut of = Vec::new();
+        // Page tables that every CPU has from the start: those of number 0.
+        let at_start = attributes.run.as_ref().and_then(|run| run.process);
+        numbers.extend(at_start.map(|id| (Key::Id(id), 0)));
         for (thread, about) in logs.threads.iter().enumerate() {
             let name = names.get(about.tid);
             let words = attributes.of(about.tid, &name);
@@ -86,7 +89,7 @@ impl Processes {
     #[must_use]
     pub fn is_alone(&self, thread: ThreadId) -> bool {
         let process = self.of[thread];
-        process > UNKNOWN && process != KERNEL_PROCESS && self.threads.get(&process) == Some(&1)
+        process != UNKNOWN && process != KERNEL_PROCESS && self.threads.get(&process) == Some(&1)
     }
 }
 

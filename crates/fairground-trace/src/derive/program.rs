@@ -74,7 +74,7 @@ impl Builder<'_> {
             }
         }
         let goes_on = logs.told && log.awake_at_end;
-        let last = match log.exited {
+        let last = match log.has_ended() {
             true => None,
             false if goes_on => Some(Op::Hog),
             false => Some(Op::SleepUntil(NEVER_NS)),
@@ -107,9 +107,18 @@ impl Builder<'_> {
                 .then_some(Op::SemWait(thread as u32)),
             Step::Yield => Some(Op::Yield),
             Step::Left(at) => yields.is_at(at).then_some(Op::Yield),
+            Step::Act(act) => act.op(self.from.logs.logs.len() as u32, self.first_budget()),
             Step::Moved => mask.map(Op::SetAffinity),
+            Step::Block(block) if block.in_act => None,
             Step::Block(block) => Some(self.wait(thread, block)),
         }
+    }
+
+    /// What threads take from stands behind the semaphores.
+    fn first_budget(&self) -> u32 {
+        let run = self.from.attributes.run.as_ref();
+        let budgets = run.map_or(0, |run| run.objects.budgets);
+        (self.out.workload.sems.len() as u32).saturating_sub(budgets)
     }
 
     fn is_partner(&self, thread: ThreadId, released: ThreadId) -> bool {
@@ -125,6 +134,10 @@ impl Builder<'_> {
         if let Some((from, timer)) = block.timed_out() {
             if timer.relative {
                 return Op::Sleep(Dur::Const(timer.soft_ns.saturating_sub(from).max(1)));
+            }
+            if self.is_whole() {
+                // Its clock is that of the run.
+                return Op::StartAt(timer.soft_ns);
             }
             let since_born = i128::from(timer.soft_ns) - self.born(thread);
             return Op::SleepUntil(u64::try_from(since_born).unwrap_or(0));

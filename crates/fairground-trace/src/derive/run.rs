@@ -3,9 +3,10 @@
 
 use fairground::policy::{Features, decisions};
 use fairground_sim::machine::Setup;
-use fairground_sim::workload::program::{Cgroup, Policy, TaskTemplate, Workload};
+use fairground_sim::workload::program::{Cgroup, Policy, TaskTemplate, Until, Workload};
 
 use super::attributes::{Attributes, Group, PolicyWords, RunWords, ThreadWords};
+use super::objects::Objects;
 use crate::simulated::FIRST_TID;
 
 impl Attributes {
@@ -13,7 +14,10 @@ impl Attributes {
     #[must_use]
     pub fn of_run(setup: &Setup<'_>, templates: &[u32]) -> Self {
         Self {
-            run: Some(RunWords::of(setup)),
+            run: Some(RunWords::of(
+                setup,
+                (FIRST_TID..).zip(templates.iter().copied()),
+            )),
             ..Self::of_tasks(setup, (FIRST_TID..).zip(templates.iter().copied()))
         }
     }
@@ -60,8 +64,14 @@ impl Attributes {
 }
 
 impl RunWords {
-    /// Of a run.
-    pub(crate) fn of(setup: &Setup<'_>) -> Self {
+    /// Of a run whose tasks have these thread ids and templates.
+    pub(crate) fn of(setup: &Setup<'_>, tasks: impl Iterator<Item = (u32, u32)>) -> Self {
+        let initial = setup.workload.initial.len();
+        let first = |(nth, (_, template)): &(usize, (u32, u32))| {
+            let template = &setup.workload.templates[*template as usize];
+            template.process == 0 && (template.thread || *nth < initial)
+        };
+        let process = tasks.enumerate().find(first).map(|(_, (tid, _))| tid);
         let usual = Features::default();
         let other = decisions().iter().filter_map(|d| {
             let value = (d.get)(&setup.features);
@@ -72,14 +82,26 @@ impl RunWords {
             machine: setup.machine.id.clone(),
             cpus: setup.machine.topology.nr_cpus() as u32,
             set: other.collect(),
+            warmup_ns: setup.workload.warmup_ns,
+            settle_ns: setup.workload.settle_ns,
+            ends_ns: match setup.workload.duration {
+                Until::Time(ns) => Some(ns),
+                Until::AllExit => None,
+            },
+            process,
+            objects: Objects::of(setup.workload),
         }
     }
 }
+
+/// A larger working set is none.
+const SET_MAX: u64 = i64::MAX as u64;
 
 fn thread(workload: &Workload, template: &TaskTemplate) -> ThreadWords {
     let group = template.cgroup.map(|g| &workload.cgroups[g as usize]);
     let cpuset = group.and_then(|g| g.cpuset);
     let mask = template.affinity.or(cpuset);
+    let footprint = template.footprint_bytes_per_us;
     ThreadWords {
         policy: match template.policy {
             Policy::Normal => PolicyWords::Normal,
@@ -87,6 +109,10 @@ fn thread(workload: &Workload, template: &TaskTemplate) -> ThreadWords {
             Policy::Idle => PolicyWords::Idle,
         },
         slice_us: template.slice_ns.map(|ns| ns / 1000),
+        footprint_bytes_per_us: (footprint > 0).then_some(footprint),
+        // TOML has no numbers beyond this; so much is never seen again.
+        working_set_bytes: Some(template.working_set_bytes).filter(|bytes| *bytes < SET_MAX),
+        thread: template.thread.then_some(true),
         cpus: mask.map(|m| workload.masks[m as usize].clone()),
         cgroup: group.filter(|g| g.path != "/").map(|g| g.path.clone()),
         ..ThreadWords::default()

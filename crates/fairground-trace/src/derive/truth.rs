@@ -32,6 +32,9 @@ pub fn of_case(case: &Case) -> Attributes {
         slice_us: t.slice_us.filter(|us| *us > 0),
         cpus: t.affinity.clone().filter(|c| !c.is_empty()),
         process: None,
+        thread: None,
+        footprint_bytes_per_us: None,
+        working_set_bytes: None,
         tids: Vec::new(),
         cgroup: (t.cgroup != "/").then(|| t.cgroup.clone()),
     };

@@ -160,8 +160,12 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
             SPAN_MAX_NS / 1_000_000_000
         ));
     }
-    workload.duration = Until::Time(lead + from.logs.longest_ns());
+    workload.duration = until(&from, lead);
     workload.sems = vec![0; n];
+    if let Some(run) = &from.attributes.run {
+        run.objects.add_to(&mut workload)?;
+        (workload.warmup_ns, workload.settle_ns) = (run.warmup_ns, run.settle_ns);
+    }
     let mut b = Builder {
         from,
         trim,
@@ -186,12 +190,9 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
             b.template(thread)?;
         }
     }
-    let recorded = from.attributes.recorded.len();
-    if recorded > 0 {
-        let note = format!(
-            "groups of {recorded} threads are from the recording, which has no weights and limits"
-        );
-        b.out.notes.push(note);
+    if b.is_whole() {
+        let tid = |t: &u32| from.logs.threads[b.out.threads[*t as usize]].tid;
+        b.out.workload.initial.sort_by_key(tid);
     }
     if b.out.workload.initial.is_empty() {
         return Err(format!(
@@ -201,25 +202,57 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
     for thread in 0..n {
         b.program(thread);
     }
-    if let Some(recorded) = from.recorded {
-        let note = format!("only CPUs {recorded:?} were recorded: who ran there stays there");
-        b.out.notes.push(note);
-    }
-    if b.real_time > 0 {
-        let note = format!("{} real-time threads run as nice -20", b.real_time);
-        b.out.notes.push(note);
-    }
+    b.notes();
     b.out.fit(from.cpus);
     b.out.workload.validate()?;
     Ok(b.out)
 }
 
+/// When it ends: as the run did, if it is a simulated one from its beginning.
+fn until(from: &Source<'_>, lead_ns: u64) -> Until {
+    let whole = from
+        .attributes
+        .run
+        .as_ref()
+        .filter(|_| from.logs.is_whole());
+    match whole {
+        Some(run) if run.ends_ns.is_some() => Until::Time(run.ends_ns.unwrap_or(0)),
+        Some(_) if from.logs.all_exit() => Until::AllExit,
+        _ => Until::Time(lead_ns.saturating_add(from.logs.longest_ns())),
+    }
+}
+
 impl Builder<'_> {
+    /// What stands for something else.
+    fn notes(&mut self) {
+        let recorded = self.from.attributes.recorded.len();
+        if recorded > 0 {
+            self.out.notes.push(format!(
+                "groups of {recorded} threads are from the recording, which has no weights and \
+                 limits"
+            ));
+        }
+        if let Some(recorded) = self.from.recorded {
+            let note = format!("only CPUs {recorded:?} were recorded: who ran there stays there");
+            self.out.notes.push(note);
+        }
+        if self.real_time > 0 {
+            let note = format!("{} real-time threads run as nice -20", self.real_time);
+            self.out.notes.push(note);
+        }
+    }
+
     /// Stoppers are the machine's own, and a thread that did nothing is not needed.
     fn is_used(&self, thread: ThreadId) -> bool {
         let log = &self.from.logs.logs[thread];
         let does = |step: &Step| !matches!(step, Step::Left(_) | Step::Moved);
-        log.steps.iter().any(does) && !is_stopper(&self.name(thread))
+        let told = self.from.logs.told;
+        (told || log.steps.iter().any(does)) && !is_stopper(&self.name(thread))
+    }
+
+    /// Whether the threads begin as those of any run do.
+    pub(super) fn is_whole(&self) -> bool {
+        self.from.attributes.run.is_some() && self.from.logs.is_whole()
     }
 
     fn name(&self, thread: ThreadId) -> String {
@@ -273,10 +306,17 @@ impl Builder<'_> {
     fn template(&mut self, thread: ThreadId) -> Result<(), String> {
         let name = self.name(thread);
         let log = &self.from.logs.logs[thread];
-        let prio = self.from.logs.threads[thread].prio;
+        let (tid, prio) = (
+            self.from.logs.threads[thread].tid,
+            self.from.logs.threads[thread].prio,
+        );
         let index = self.out.workload.templates.len() as u32;
         let mut t = TaskTemplate::new(name.clone(), index, self.processes.of(thread));
-        t.thread = !self.processes.is_alone(thread);
+        let said = self.from.attributes.of(tid, &name).and_then(|t| t.thread);
+        t.thread = match self.from.attributes.run {
+            Some(_) => said == Some(true),
+            None => !self.processes.is_alone(thread),
+        };
         // A recorded sleep is as long as it was; whatever slack it had is in that.
         let slack_ns = log.blocks().find_map(|b| b.timer).map(|t| t.1.slack_ns);
         t.timer_slack_ns = Some(slack_ns.map_or(1, |ns| u64::from(ns.max(1))));
@@ -285,11 +325,7 @@ impl Builder<'_> {
         if let Some(cpu) = self.from.pins[thread].filter(|_| !self.says_cpus(thread)) {
             t.affinity = Some(self.mask(vec![cpu]));
         }
-        if let Some(words) = self
-            .from
-            .attributes
-            .of(self.from.logs.threads[thread].tid, &name)
-        {
+        if let Some(words) = self.from.attributes.of(tid, &name) {
             t.policy = match words.policy {
                 PolicyWords::Normal => Policy::Normal,
                 PolicyWords::Batch => Policy::Batch,
@@ -298,6 +334,8 @@ impl Builder<'_> {
             // 0 takes a slice of its own away, as in `sched_setattr`.
             let own = words.slice_us.filter(|us| *us > 0);
             t.slice_ns = own.map(|us| us.saturating_mul(1000));
+            t.footprint_bytes_per_us = words.footprint_bytes_per_us.unwrap_or(0);
+            t.working_set_bytes = words.working_set_bytes.unwrap_or(t.working_set_bytes);
             if let Some(cpus) = words.cpus.clone().filter(|c| !c.is_empty()) {
                 t.affinity = Some(self.mask(cpus));
             }
@@ -309,7 +347,6 @@ impl Builder<'_> {
         {
             t.affinity = Some(self.mask(recorded.to_vec()));
         }
-        let tid = self.from.logs.threads[thread].tid;
         if let Some(path) = self.from.attributes.path_of(tid, &name) {
             let group = self
                 .group(path)
@@ -320,10 +357,12 @@ impl Builder<'_> {
         if !kept {
             t.cgroup = t.cgroup.or(Some(0));
             self.out.workload.initial.push(index);
-            self.out.starts.push(self.start(thread));
-            let about = &self.from.logs.threads[thread];
-            let place = self.from.places.get(&about.tid).filter(|_| !about.forked);
-            self.out.places.push(place.copied());
+            if !self.is_whole() {
+                self.out.starts.push(self.start(thread));
+                let about = &self.from.logs.threads[thread];
+                let place = self.from.places.get(&about.tid).filter(|_| !about.forked);
+                self.out.places.push(place.copied());
+            }
         }
         self.out.workload.templates.push(t);
         self.out.workload.programs.push(Program {

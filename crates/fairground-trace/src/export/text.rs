@@ -114,6 +114,12 @@ impl Line {
     fn told(&mut self, told: Told, tid: u32) {
         match told {
             Told::UserEnter | Told::UserExit | Told::Worked { .. } => {}
+            Told::Act(act) => {
+                self.text("(0) arg1=");
+                self.number(act.object.into(), 0, b' ');
+                self.text(" arg2=");
+                self.number(act.n.into(), 0, b' ');
+            }
             Told::Call { nr } => {
                 self.text("NR ");
                 self.number(nr.into(), 0, b' ');
@@ -193,6 +199,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Told(Told::UserEnter) => "user_enter",
         Kind::Told(Told::UserExit) => "user_exit",
         Kind::Told(Told::Worked { .. }) => "instructions:u",
+        Kind::Told(Told::Act(act)) => act.what.name(),
         Kind::Told(Told::Call { .. }) => "sys_enter",
         Kind::Told(Told::Timer(_)) => "hrtimer_start",
     }
@@ -202,6 +209,7 @@ pub fn name(kind: Kind) -> &'static str {
 fn system(kind: Kind) -> &'static str {
     match kind {
         Kind::Told(Told::UserEnter | Told::UserExit) => "context_tracking:",
+        Kind::Told(Told::Act(_)) => "sdt_fairground:",
         Kind::Told(Told::Call { .. }) => "raw_syscalls:",
         Kind::Told(Told::Timer(_)) => "timer:",
         Kind::Told(Told::Worked { .. }) => "",

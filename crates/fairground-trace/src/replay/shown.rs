@@ -43,7 +43,7 @@ impl Replay<'_> {
         let known = Attributes::of_tasks(&setup, tasks(&who, &traced.templates));
         if with.run.is_some() {
             // It begins as the run began, at the same time.
-            let run = Some(RunWords::of(&setup));
+            let run = Some(RunWords::of(&setup, tasks(&who, &traced.templates)));
             recording.said = Attributes { run, ..known }.text();
             return Ok((recording, extras));
         }

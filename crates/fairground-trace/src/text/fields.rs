@@ -2,6 +2,7 @@
 //! short form that the plugins of libtraceevent print (`x:1 [120] CPU:000`).
 
 use super::line::number;
+use crate::act::{Act, What};
 use crate::event::{Kind, Names, State, Timer, Told};
 
 /// What became of the fields.
@@ -40,12 +41,23 @@ pub fn told(name: &[u8], text: &[u8], period: u64) -> Parsed {
         }),
         b"raw_syscalls:sys_enter" => tid(text, b"NR ").map(|nr| Told::Call { nr }),
         b"timer:hrtimer_start" => timer(text).map(Told::Timer),
-        _ => return Parsed::Other,
+        _ => match name.strip_prefix(b"sdt_fairground:").and_then(What::named) {
+            Some(what) => act(what, text).map(Told::Act),
+            None => return Parsed::Other,
+        },
     };
     match told {
         Ok(told) => Parsed::Event(Kind::Told(told)),
         Err(field) => Parsed::Missing(field),
     }
+}
+
+fn act(what: What, text: &[u8]) -> Field<Act> {
+    Ok(Act {
+        what,
+        object: tid_after(text, b"arg1=").ok_or("arg1")?,
+        n: tid_after(text, b"arg2=").ok_or("arg2")?,
+    })
 }
 
 fn timer(text: &[u8]) -> Field<Timer> {

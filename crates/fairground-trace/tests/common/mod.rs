@@ -16,12 +16,6 @@ pub fn machine() -> Machine {
     Machine::from_path_or_id("xeon-8cpu-2013").unwrap()
 }
 
-/// The same, but threads of a core take nothing from each other: what a thread has done is what its
-/// time on a CPU says (`docs/replay.md`).
-pub fn machine_of_own_cores() -> Machine {
-    machine().with_figure("alu.smt_throughput", 2.0).unwrap()
-}
-
 /// The tracepoints of a benchmark on [`machine`].
 pub fn simulated(words: &str) -> Recording {
     traced(words, &Exact::default()).0
