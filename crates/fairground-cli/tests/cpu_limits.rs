@@ -36,6 +36,24 @@ fn near(value: &Value, wanted: f64, most: f64) {
     assert!((value - wanted).abs() <= most, "{value}, not {wanted}");
 }
 
+/// As in the recorded case `e5-burst`: each write of a limit fills the pool, so nothing is throttled
+/// from the first turn on. A turn that two periods share (one seed of five) needs no burst.
+#[test]
+fn a_burst_is_filled_when_the_run_begins() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/burst.toml");
+    let sums = |more: &[&'static str]| {
+        let result = json(&succeeds(words(&[&["run", path, "--json", "-"], more])));
+        let runs = result["variants"][0]["runs"].as_array().expect("runs");
+        let sum = |name: &str| -> Option<f64> {
+            runs.iter().map(|run| run["metrics"][name].as_f64()).sum()
+        };
+        (sum("nr_throttled"), sum("nr_bursts"))
+    };
+    assert_eq!(sums(&[]), (Some(0.0), Some(40.0)));
+    let without = sums(&["--set", "/A/cpu.max.burst=0"]);
+    assert_eq!(without, (Some(40.0), Some(0.0)));
+}
+
 #[test]
 fn the_counters_agree_with_arithmetic_in_every_form() {
     let dir = place("limits-counters");

@@ -207,10 +207,16 @@ impl<'a> Sim<'a> {
             if group.quota_ns.is_some() {
                 self.host.begin(0, 0);
                 self.set_limit(i as u32);
-                // Two periods without a task, and the timer rests. The first task to draw starts
-                // it, where it runs.
                 let group = &self.sys.tg[tg.idx()];
-                group.with_pool(tg, &mut self.host, |pool| pool.rearm_period(true));
+                group.with_pool(tg, &mut self.host, |pool| {
+                    // The burst is a file of its own, and each write fills the pool once more.
+                    if let Some(quota) = limit.quota_ns.filter(|_| limit.burst_ns > 0) {
+                        pool.configure(quota, limit.period_ns, limit.burst_ns);
+                    }
+                    // Two periods without a task, and the timer rests. The first task to draw
+                    // starts it, where it runs.
+                    pool.rearm_period(true);
+                });
             }
         }
         self.host.requests.clear();
