@@ -36,8 +36,9 @@ fn near(value: &Value, wanted: f64, most: f64) {
     assert!((value - wanted).abs() <= most, "{value}, not {wanted}");
 }
 
-/// As in the recorded case `e5-burst`: each write of a limit fills the pool, so nothing is throttled
-/// from the first turn on. A turn that two periods share (one seed of five) needs no burst.
+/// As in the recorded case `e5-burst`: each write of a limit fills the pool, so nothing is
+/// throttled from the first turn on. A turn that two periods share (one seed of five) needs no
+/// burst.
 #[test]
 fn a_burst_is_filled_when_the_run_begins() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/burst.toml");
