@@ -23,26 +23,28 @@ pub fn csv_of_compare(result: &Compare) -> String {
 }
 
 fn rows(metrics: &[&str], variants: &[Variant]) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let mut put = |record: Vec<String>| {
-        let written = writer.write_record(record);
-        debug_assert!(
-            written.is_ok(),
-            "all records have one length and a Vec takes all bytes"
-        );
-    };
-    put(["variant", "seed"]
-        .iter()
-        .chain(metrics)
-        .map(|&s| s.into())
-        .collect());
+    let head = ["variant", "seed"].iter().chain(metrics);
+    let mut records = vec![head.map(|&s| s.into()).collect()];
     for variant in variants {
         for run in &variant.runs {
             let mut record = vec![variant.name.clone(), run.seed.to_string()];
             let value = |name: &&str| run.metric(name).map_or(String::new(), |v| v.to_string());
             record.extend(metrics.iter().map(value));
-            put(record);
+            records.push(record);
         }
+    }
+    csv_of(records)
+}
+
+/// Records of one length as CSV.
+pub(crate) fn csv_of(records: Vec<Vec<String>>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        let written = writer.write_record(record);
+        debug_assert!(
+            written.is_ok(),
+            "all records have one length and a Vec takes all bytes"
+        );
     }
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()

@@ -250,17 +250,9 @@ fn usual(info: &[MetricInfo]) -> Vec<MetricInfo> {
 /// `VALUES...,seed,METRIC...` with one line for each run. A missing number is an empty field.
 #[must_use]
 pub fn csv_of_sweep(sweep: &Sweep) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let mut put = |record: Vec<String>| {
-        let written = writer.write_record(record);
-        debug_assert!(
-            written.is_ok(),
-            "all records have one length and a Vec takes all bytes"
-        );
-    };
     let metrics = sweep.metric_info.iter().map(|info| info.name.clone());
     let axes = sweep.over.iter().map(|axis| axis.name.clone());
-    put(axes.chain(["seed".into()]).chain(metrics).collect());
+    let mut records = vec![axes.chain(["seed".into()]).chain(metrics).collect()];
     for point in &sweep.points {
         for run in &point.variant.runs {
             let value = |info: &MetricInfo| {
@@ -268,10 +260,10 @@ pub fn csv_of_sweep(sweep: &Sweep) -> String {
                     .map_or(String::new(), |value| value.to_string())
             };
             let head = point.values.iter().cloned().chain([run.seed.to_string()]);
-            put(head.chain(sweep.metric_info.iter().map(value)).collect());
+            records.push(head.chain(sweep.metric_info.iter().map(value)).collect());
         }
     }
-    String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
+    crate::flat::csv_of(records)
 }
 
 #[cfg(test)]
