@@ -8,6 +8,7 @@ use fairground_report::{
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::Outcome;
 use fairground_sim::workload::{self, Workload};
+use fairground_trace::simulated::FIRST_TID;
 
 use crate::group_files::max_text;
 use crate::plan::{Case, Plan};
@@ -129,6 +130,11 @@ fn describe(from: workload::From, w: &Workload) -> String {
 
 /// One run as reports know it.
 pub fn run(outcome: Outcome) -> Run {
+    run_of(outcome, &|task| FIRST_TID + task)
+}
+
+/// The same with the thread id of each task by number.
+pub fn run_of(outcome: Outcome, tid: &dyn Fn(u32) -> u32) -> Run {
     let mut run = Run::new(outcome.seed);
     for (name, value) in outcome.metrics {
         run.set_metric(name, value.unwrap_or(f64::NAN));
@@ -165,6 +171,9 @@ pub fn run(outcome: Outcome) -> Run {
     lines.truncate(LINES_MAX);
     run.lines = lines;
     run.groups = outcome.groups.into_iter().map(group).collect();
+    if let Some(watched) = outcome.watched {
+        crate::watched::add(watched, &mut run, tid);
+    }
     run.output = outcome.words.lines().map(String::from).collect();
     run
 }
@@ -183,6 +192,7 @@ fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {
             burst_usec: g.stat.burst_ns / 1000,
             usage_usec: g.stat.usage_ns / 1000,
         },
+        wait: None,
     }
 }
 

@@ -21,6 +21,7 @@ mod replay_home;
 mod replay_report;
 mod replay_text;
 mod report;
+mod report_periods;
 mod reproduce;
 mod run;
 mod simulate;
@@ -28,6 +29,7 @@ mod sweep;
 mod traced;
 mod truth;
 mod truth_smp;
+mod watched;
 mod wrap;
 
 use std::io::Write;

@@ -29,6 +29,7 @@ pub struct Plan {
     /// Seeds, in order.
     pub seeds: Vec<u64>,
     hz: Option<u32>,
+    slow_ns: Option<u64>,
 }
 
 /// One kernel with its groups: what a machine runs.
@@ -41,6 +42,8 @@ pub struct Case {
     pub settings: BTreeMap<String, String>,
     /// Those written here.
     pub files: Vec<GroupFile>,
+    /// Which stretches that waited for quota are slow, if it was said.
+    pub slow_ns: Option<u64>,
 }
 
 /// Which of a patch's rows count.
@@ -92,6 +95,7 @@ impl Plan {
             profile: profile(what, scenario)?,
             seeds,
             hz: scenario.and_then(|s| s.hz),
+            slow_ns: what.slow,
         })
     }
 
@@ -120,6 +124,7 @@ impl Plan {
             workload,
             settings: BTreeMap::new(),
             files,
+            slow_ns: self.slow_ns,
         })
     }
 
@@ -166,6 +171,7 @@ impl Case {
             machine,
             features: &self.features,
             workload: &self.workload,
+            slow_ns: self.slow_ns,
         }
     }
 }

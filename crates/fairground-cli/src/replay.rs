@@ -146,6 +146,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         at_home: &at_home,
         what_if: what_if.as_ref(),
         threads: args.threads,
+        slow_ns: args.what.slow,
     };
     let last = LastReplay {
         replay: &replay,

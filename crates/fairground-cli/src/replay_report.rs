@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fairground_report::html::{Cell, Column, Page, Row, Samples, Table, functions, lines, page};
+use fairground_report::html::{
+    Cell, Column, Page, Row, Samples, Table, functions, lines, page, watched,
+};
 use fairground_report::{Style, Variant, redo_command};
 use fairground_sim::host::Stack;
 use fairground_trace::derive::Attributes;
@@ -16,6 +18,7 @@ use crate::failure::Failure;
 use crate::glue;
 use crate::replay_text::{self, Sides, number};
 use crate::report::{Source, samples};
+use crate::simulate;
 
 /// The page.
 ///
@@ -62,6 +65,7 @@ pub fn text(
         .collect();
     notes.extend(s.run.derived.notes.iter().cloned());
     let costs = costs(s);
+    tables.extend(watched(&costs));
     let style = Style::default();
     let about = Page {
         title: trace.to_string(),
@@ -81,10 +85,21 @@ pub fn text(
 
 /// What the simulated kernel cost in the replay, and what if: a recording does not say it.
 pub fn costs(s: &Sides<'_>) -> Vec<Variant> {
-    let variant = |name: &str, run: &Run| Variant {
-        name: name.into(),
-        runs: vec![glue::run(run.outcome.clone())],
-        ..Variant::default()
+    let variant = |name: &str, run: &Run| {
+        let tid = |task: u32| run.who.get(task as usize).map_or(0, |w| w.tid);
+        let mut outcome = run.outcome.clone();
+        simulate::slow_from(&mut outcome, s.slow_ns);
+        let mut side = glue::run_of(outcome, &tid);
+        let longest = side.idle_waste.as_mut().and_then(|w| w.longest.as_mut());
+        if let Some(wait) = longest {
+            // Times of a replay count from the recording's start.
+            wait.from_ns = wait.from_ns.saturating_sub(run.derived.lead_ns);
+        }
+        Variant {
+            name: name.into(),
+            runs: vec![side],
+            ..Variant::default()
+        }
     };
     let what_if = s.what_if.map(|(_, _, run)| variant("what if", run));
     std::iter::once(variant("replayed", s.run))

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use fairground_report::watched_text;
 use fairground_trace::Recording;
 use fairground_trace::fidelity::{CPU_PCT, Fidelity, LATENCY_PCT, Pair, SWITCHES_PCT};
 use fairground_trace::replay::{Place, Run};
@@ -29,6 +30,8 @@ pub struct Sides<'a> {
     pub what_if: Option<&'a (String, Fidelity, Run)>,
     /// Most threads to show.
     pub threads: usize,
+    /// Which stretches that waited for quota are slow, if it was said.
+    pub slow_ns: Option<u64>,
 }
 
 /// For people.
@@ -87,7 +90,11 @@ pub fn text(s: &Sides<'_>) -> String {
         }
         unfinished(other.unfinished, &mut text);
     }
-    text
+    let watched = watched_text(&replay_report::costs(s), &|wait, last| {
+        let at = wait.from_ns as f64 / 1e6;
+        last.then(|| format!("--explain {}@{at:.4}ms", wait.tid))
+    });
+    text + "\n" + &watched
 }
 
 fn unfinished(threads: usize, text: &mut String) {
@@ -153,7 +160,10 @@ pub fn json(s: &Sides<'_>) -> Result<String, Failure> {
     let costs: Vec<Value> = replay_report::costs(s)
         .iter()
         .flat_map(|v| v.runs.iter().map(|run| (&v.name, run)))
-        .map(|(name, run)| json!({ "side": name, "functions": run.functions, "lines": run.lines }))
+        .map(|(name, run)| {
+            json!({ "side": name, "functions": run.functions, "lines": run.lines,
+                     "idle_waste": run.idle_waste, "groups": run.groups })
+        })
         .collect();
     let value = json!({
         "format": "fairground-replay/1",

@@ -10,6 +10,7 @@ use fairground_trace::Recording;
 use fairground_trace::simulated::{self, FIRST_TID, Throttle};
 use fairground_trace::walk::{Fact, Walk};
 
+use crate::report_periods::periods;
 use crate::simulate::{Job, Kept, Simulated};
 
 /// Parts of a run in the heat map.
@@ -60,7 +61,9 @@ fn of_run(job: &Job<'_>, variant: &str, outcomes: &[Outcome], kept: &Kept) -> Op
         let task = tid.wrapping_sub(FIRST_TID) as usize;
         groups.get(task).copied().unwrap_or(0)
     };
-    Some(samples(&Source {
+    let throttles = simulated::throttles(&first.trace);
+    let periods = periods(first, job.workload, &recording, &group_of, &throttles);
+    let samples = samples(&Source {
         variant,
         about: format!("Seed {}", first.seed),
         recording: &recording,
@@ -73,10 +76,11 @@ fn of_run(job: &Job<'_>, variant: &str, outcomes: &[Outcome], kept: &Kept) -> Op
             .map(|g| g.path.clone())
             .collect(),
         group_of: &group_of,
-        throttles: simulated::throttles(&first.trace),
+        throttles,
         stacks: &kept.stacks,
         latency: merged(outcomes),
-    }))
+    });
+    Some(Samples { periods, ..samples })
 }
 
 /// The group of each task: its template's, else its parent's.

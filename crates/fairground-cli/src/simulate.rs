@@ -25,6 +25,8 @@ pub struct Job<'a> {
     pub features: &'a Features,
     /// The workload.
     pub workload: &'a Workload,
+    /// Which stretches that waited for quota are slow, if it was said, ns.
+    pub slow_ns: Option<u64>,
 }
 
 /// How much of an outcome is kept.
@@ -82,18 +84,9 @@ pub fn simulate(
             return None;
         }
         let job = variants[number % variants.len()];
-        let setup = Setup {
-            machine: job.machine,
-            features: job.features.clone(),
-            workload: job.workload,
-            seed: seeds[number / variants.len()],
-            trace: false,
-        };
-        let result = if number < reported {
-            kept(&setup)
-        } else {
-            outcome::run(&setup).map(|outcome| (keep.of(outcome), None))
-        };
+        let seed = seeds[number / variants.len()];
+        let keep = (number >= reported).then_some(keep);
+        let result = once(job, seed, keep);
         if result.is_err() {
             failed.fetch_min(number, Ordering::Relaxed);
         }
@@ -126,6 +119,30 @@ pub fn simulate(
     Ok(all)
 }
 
+/// One run; with its tracepoints and stacks if no part of it is all that is kept.
+fn once(job: Job<'_>, seed: u64, keep: Option<Keep>) -> Result<(Outcome, Option<Kept>), RunError> {
+    let setup = Setup {
+        machine: job.machine,
+        features: job.features.clone(),
+        workload: job.workload,
+        seed,
+        trace: false,
+    };
+    let (mut outcome, kept) = match keep {
+        None => kept(&setup)?,
+        Some(keep) => (keep.of(outcome::run_watched(&setup)?), None),
+    };
+    slow_from(&mut outcome, job.slow_ns);
+    Ok((outcome, kept))
+}
+
+/// Which stretches that waited for quota are slow, if it was said.
+pub fn slow_from(outcome: &mut Outcome, slow_ns: Option<u64>) {
+    for wait in outcome.watched.iter_mut().flat_map(|w| &mut w.quota) {
+        wait.limit_ns = slow_ns;
+    }
+}
+
 impl Keep {
     fn of(self, outcome: Outcome) -> Outcome {
         match self {
@@ -146,6 +163,7 @@ impl Keep {
 fn kept(setup: &Setup<'_>) -> Result<(Outcome, Option<Kept>), RunError> {
     let exact = Exact {
         stacks: true,
+        watched: true,
         ..Exact::default()
     };
     let traced = exact::run(setup, &exact, u64::MAX)?;

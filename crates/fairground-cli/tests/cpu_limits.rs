@@ -55,6 +55,56 @@ fn a_burst_is_filled_when_the_run_begins() {
     assert_eq!(without, (Some(40.0), Some(0.0)));
 }
 
+/// 13 ms in 77 ms is less than 20 ms in 100 ms, but now and then two turns fall into one period.
+#[test]
+fn waiting_for_quota_is_harmless_or_slow_as_one_says() {
+    const TURNS: &[&str] = &[
+        "--",
+        "sleepers",
+        "--tasks",
+        "1",
+        "--run",
+        "13ms",
+        "--period",
+        "77ms",
+        "--duration",
+        "4s",
+        "--cpu-max",
+        "20ms/100ms",
+    ];
+    let dir = place("limits-slow");
+    let page = dir.join("out.html");
+    let outputs = ["--json", "-", "--report", page.to_str().expect("UTF-8")];
+    let runs = |more: &[&'static str]| {
+        let result = json(&succeeds(words(&[&["run"], GUEST, &outputs, more, TURNS])));
+        result["variants"][0]["runs"]
+            .as_array()
+            .expect("runs")
+            .clone()
+    };
+    for run in runs(&[]) {
+        let wait = &run["groups"][0]["wait"];
+        let number = |name: &str| wait[name].as_u64().expect("a number");
+        assert!((1..=number("periods_waited")).contains(&number("periods_slow")));
+        assert!(number("delayed") < number("stretches"));
+        near(&wait["usual_ns"], 13e6, 1e6);
+        let percent = 100.0 * number("periods_slow") as f64;
+        let periods = run["metrics"]["nr_periods"].as_f64().expect("periods");
+        near(&run["metrics"]["slow_periods_pct"], percent / periods, 1e-9);
+        assert!(run["idle_waste"]["capacity_ns"].as_u64() > Some(7_900_000_000));
+    }
+    let text = std::fs::read_to_string(&page).expect("the page");
+    assert!(text.contains("id=\"periods-0-figure\"") && text.contains("CPUs, slow"));
+    for run in runs(&["--slow", "1s"]) {
+        assert_eq!(run["metrics"]["slow_periods_pct"], 0.0);
+        assert_eq!(run["groups"][0]["wait"]["slow_ns"], 1_000_000_000);
+    }
+    fails(
+        words(&[&["run"], GUEST, &["--slow", "fast"], TURNS]),
+        &["fast"],
+    );
+}
+
 #[test]
 fn the_counters_agree_with_arithmetic_in_every_form() {
     let dir = place("limits-counters");

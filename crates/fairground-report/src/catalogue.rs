@@ -166,6 +166,22 @@ pub const ALWAYS: &[Metric] = &[
         description: "Share of all CPU time in which a CPU was not idle.",
     },
     lower(
+        "idle_waste_pct",
+        "%",
+        "Share of all CPU time in which a CPU was idle while a task that could have run there \
+         waited on another one.",
+    ),
+    lower(
+        "idle_waste_us.max",
+        "us",
+        "Longest time for which one task waited while a CPU was idle that it could have used.",
+    ),
+    count(
+        "idle_waste_long",
+        Some(Better::Lower),
+        "Waits of more than 1 ms while a CPU was idle that the task could have used.",
+    ),
+    lower(
         "lock_wait_ns",
         "ns",
         "Time that CPUs waited for run-queue and other scheduler locks.",
@@ -215,6 +231,13 @@ pub const LIMITED: &[Metric] = &[
         "throttled_pct",
         "%",
         "Share of the periods of groups with a limit in which one of their queues was throttled.",
+    ),
+    lower(
+        "slow_periods_pct",
+        "%",
+        "Share of the periods of groups with a limit in which waiting for quota made a task slow: \
+         it took longer from a wake-up to its next sleep, by a tenth, than 99 % would have without \
+         waiting for quota.",
     ),
     lower(
         "throttled_usec",

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::result::{Run, Variant};
 use crate::stats::finite;
+use crate::watched::QuotaWait;
 
 /// Most groups that a result keeps by themselves.
 const GROUPS_MAX: usize = 64;
@@ -46,6 +47,9 @@ pub struct GroupStat {
     /// Its counters.
     #[serde(rename = "cpu.stat")]
     pub stat: CpuStat,
+    /// Waiting for quota of its tasks, if the run was watched for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<QuotaWait>,
 }
 
 /// Groups with a limit that are not in a list, as the sum of their counters.

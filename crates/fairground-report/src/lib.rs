@@ -29,6 +29,7 @@ mod schema;
 mod stats;
 mod sweep;
 mod text;
+mod watched;
 
 pub use catalogue::{
     ALWAYS, Better, Catalogue, LIMITED, Metric, MetricInfo, UnknownMetric, nearest,
@@ -50,4 +51,5 @@ pub use sweep::{
     Answer, Axis, Meets, Point, Reached, Spread, Sweep, Target, TargetError, Tried, csv_of_sweep,
     products, sweep_page, sweep_text,
 };
-pub use text::{Style, compare_text, costs_text, run_text};
+pub use text::{Style, compare_text, costs_text, run_text, watched_text};
+pub use watched::{Delay, DelayedStretch, IdleWaste, QuotaWait, VainWait, WaitsOver};

@@ -16,6 +16,7 @@ use crate::compare::compare_metrics;
 use crate::groups::{GroupStat, OtherGroups, cut_groups};
 use crate::redo::Redo;
 use crate::stats::finite;
+use crate::watched::IdleWaste;
 
 /// A number, or `None` (`null` in JSON) where there is none that is finite.
 pub type Number = Option<f64>;
@@ -128,6 +129,9 @@ pub struct Run {
     /// Limited groups beyond those in `groups`, together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_groups: Option<OtherGroups>,
+    /// CPUs that were idle while tasks waited, if the run was watched for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_waste: Option<IdleWaste>,
     /// What the real tool would have printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,

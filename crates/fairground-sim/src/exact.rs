@@ -52,6 +52,8 @@ pub struct Exact {
     pub waits_from_ns: Option<u64>,
     /// Keep what threads do between tracepoints.
     pub told: bool,
+    /// Watch the run.
+    pub watched: bool,
 }
 
 impl Exact {
@@ -65,6 +67,9 @@ impl Exact {
             if let Some(phase_ns) = phase_ns {
                 sim.align_periods(group, *phase_ns);
             }
+        }
+        if self.watched {
+            sim.begin_watch();
         }
         if let Some(tails) = self.tails.clone() {
             sim.hold_to(tails);
@@ -132,8 +137,10 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
         events: events_max,
         at_ns: sim.now / NS,
     })?;
+    let watched = sim.end_watch();
+    let outcome = outcome(&sim, setup, end / NS);
     Ok(Traced {
-        outcome: outcome(&sim, setup, end / NS),
+        outcome: Outcome { watched, ..outcome },
         templates: sim.templates(),
         stacks: sim.host.profile.stacks(),
         groups,

@@ -28,4 +28,5 @@ mod schedstat;
 pub mod spec;
 pub mod tails;
 pub mod truth;
+pub mod watch;
 pub mod workload;

@@ -8,6 +8,7 @@ use crate::cache::NS;
 use crate::cpu_stat::{self, GroupStat};
 use crate::host::Places;
 use crate::machine::{Setup, SetupError, Sim, Stuck};
+use crate::watch::Watched;
 use crate::workload::metric::MetricDef;
 
 /// The result of one run.
@@ -49,6 +50,8 @@ pub struct Outcome {
     pub placed_elsewhere: u64,
     /// Time of `kick_ilb` in the atomic update of those flags, ns: in its load, and in its swaps.
     pub ilb_cas_ns: [u64; 2],
+    /// What came of watching the run, if it was watched.
+    pub watched: Option<Watched>,
     /// Tracepoints, if they were kept.
     pub trace: Vec<crate::host::TraceLine>,
 }
@@ -109,6 +112,19 @@ pub fn run(setup: &Setup<'_>) -> Result<Outcome, RunError> {
     Ok(outcome(&sim, setup, end / NS))
 }
 
+/// Runs `setup` once and watches it: the same outcome, and what came of watching.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_watched(setup: &Setup<'_>) -> Result<Outcome, RunError> {
+    let mut sim = Sim::new(setup)?;
+    sim.begin_watch();
+    let end = sim.run()?;
+    let watched = sim.end_watch();
+    let outcome = outcome(&sim, setup, end / NS);
+    Ok(Outcome { watched, ..outcome })
+}
+
 /// Runs `setup` once, for at most `events` events.
 ///
 /// # Errors
@@ -125,7 +141,6 @@ pub fn run_within(setup: &Setup<'_>, events: u64) -> Result<Outcome, RunError> {
 pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome {
     let counters = &sim.host.counters;
     let elapsed_ns = end_ns.saturating_sub(setup.workload.warmup_ns);
-    let busy_ns = sim.busy() / NS;
     let capacity = elapsed_ns as f64 * setup.machine.topology.nr_cpus() as f64;
     let lines = traffic(sim);
     let transfers: u64 = lines.iter().map(|l| l.transfers).sum();
@@ -153,7 +168,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
             "lock_wait_ns",
             Some(sim.host.lock_wait() as f64 / NS as f64),
         ),
-        ("busy_pct", percent(busy_ns as f64, capacity)),
+        ("busy_pct", percent((sim.busy() / NS) as f64, capacity)),
         ("sched_pct", percent(sched as f64, total as f64)),
         ("wakeup_latency_us.p50", latency(0.5)),
         ("wakeup_latency_us.p99", latency(0.99)),
@@ -189,6 +204,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         placed_elsewhere: counters.migrations[0],
         ilb_redundant: sim.sys.nohz.redundant_kicks.load(Relaxed),
         ilb_cas_ns: sim.host.ilb_cas.map(|ps| ps / NS),
+        watched: None,
         trace: counters.trace.clone().unwrap_or_default(),
     }
 }

@@ -111,6 +111,8 @@ pub struct Run {
     pub unfinished: usize,
     /// The run, as a recording.
     pub events: Recording,
+    /// Who its tasks are, by number.
+    pub who: Vec<Identity>,
     /// Queues that were throttled.
     pub throttles: Vec<Throttle>,
     /// Time of the kernel's functions by stack.
@@ -260,6 +262,7 @@ impl<'a> Replay<'a> {
             stacks: true,
             tails: with.run.is_none().then(|| self.trim.tails.clone()),
             told: self.logs.told,
+            watched: true,
             ..Exact::default()
         };
         Ok(Prepared { derived, exact })
@@ -383,6 +386,7 @@ impl<'a> Replay<'a> {
             elapsed_ns: end - lead,
             unfinished,
             events,
+            who,
             throttles: simulated::throttles(&traced.outcome.trace),
             stacks: traced.stacks,
             outcome: Outcome {

@@ -16,9 +16,11 @@
 mod costs;
 mod groups;
 mod metrics;
+mod periods;
 mod plot;
 mod samples;
 mod table;
+mod watched_tables;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -29,9 +31,11 @@ use crate::redo::Redo;
 use crate::result::{Compare, MachineId, RunResult, Variant};
 use crate::text::{Style, compare_text, run_text};
 pub use costs::{functions, lines};
+pub use periods::{PeriodRow, Periods};
 pub use plot::{Dot, Plot, Series};
 pub use samples::{Heat, Samples, Slice, Slices, StackRow, Task};
 pub use table::{Bar, Cell, Column, Row, Table};
+pub use watched_tables::of as watched;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html");
 const STYLE: &str = include_str!("../../assets/report.css");
@@ -138,6 +142,7 @@ pub fn run_page(
         tables: with_groups(metrics::of_run(result), &result.variants),
         text: run_text(result, plain(style)),
         json: serde_json::to_string(result)?,
+        figures: periods::figures(samples),
         ..common(&head!(result), metrics::headlines_of_run(result), style)
     };
     page(&about, samples)
@@ -158,6 +163,7 @@ pub fn compare_page(
         tables: with_groups(metrics::of_compare(result), &result.variants),
         text: compare_text(result, plain(style)),
         json: serde_json::to_string(result)?,
+        figures: periods::figures(samples),
         ..common(&head!(result), metrics::headlines_of_compare(result), style)
     };
     page(&about, samples)
@@ -201,6 +207,7 @@ fn title(workload: &[String]) -> String {
 fn with_groups(metrics: Table, variants: &[Variant]) -> Vec<Table> {
     std::iter::once(metrics)
         .chain(groups::of(variants))
+        .chain(watched(variants))
         .collect()
 }
 

@@ -252,7 +252,7 @@ impl Plot {
     }
 }
 
-fn text(svg: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
+pub(super) fn text(svg: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
     let words = escaped(words);
     push(
         svg,
@@ -260,12 +260,12 @@ fn text(svg: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
     );
 }
 
-fn push(svg: &mut String, line: std::fmt::Arguments<'_>) {
+pub(super) fn push(svg: &mut String, line: std::fmt::Arguments<'_>) {
     // A string takes all.
     let _ = writeln!(svg, "{line}");
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::periods::Periods;
+
 /// One side of the plots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Samples {
@@ -29,6 +31,9 @@ pub struct Samples {
     pub scheduler: Vec<bool>,
     /// Time by stack, outer functions before inner ones.
     pub stacks: Vec<StackRow>,
+    /// Periods of groups with a limit, which are drawn without a script.
+    #[serde(skip)]
+    pub periods: Vec<Periods>,
 }
 
 /// A thread.

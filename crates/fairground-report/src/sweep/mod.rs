@@ -243,7 +243,11 @@ fn usual(info: &[MetricInfo]) -> Vec<MetricInfo> {
     if shown.iter().all(|m| !m.name.ends_with(".p99")) {
         shown.extend(also("wakeup_latency_us.p99"));
     }
-    shown.extend(["throttled_pct", "busy_pct"].into_iter().filter_map(also));
+    shown.extend(
+        ["throttled_pct", "slow_periods_pct", "busy_pct"]
+            .into_iter()
+            .filter_map(also),
+    );
     shown.into_iter().cloned().collect()
 }
 

@@ -1,6 +1,7 @@
 //! The table of groups with a limit.
 
-use super::table::{Align, count, number, render};
+use super::table::{Align, number, render};
+use super::watched::few;
 use crate::groups::{GroupMeans, listed, means};
 use crate::result::Variant;
 
@@ -57,15 +58,6 @@ const HEADER: [&str; 8] = [
     "burst ms",
 ];
 
-/// A mean of few: with a decimal where it is no whole number, so that the share agrees with it.
-fn periods(mean: f64) -> String {
-    if mean < 1e4 && mean.fract() != 0.0 {
-        format!("{mean:.1}")
-    } else {
-        count(mean)
-    }
-}
-
 fn cells(group: Option<&GroupMeans>) -> Vec<String> {
     let Some(g) = group else {
         return vec!["-".into(); HEADER.len()];
@@ -75,8 +67,8 @@ fn cells(group: Option<&GroupMeans>) -> Vec<String> {
         limit(|(max, _)| max.clone()),
         limit(|(_, burst)| burst.to_string()),
         number(g.cpus),
-        periods(g.periods),
-        periods(g.throttled),
+        few(g.periods),
+        few(g.throttled),
         format!("{:.1}%", g.throttled_pct()),
         format!("{:.1}", g.throttled_ms),
         format!("{:.1}", g.burst_ms),

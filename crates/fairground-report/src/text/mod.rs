@@ -5,6 +5,7 @@ mod costs;
 mod groups;
 mod head;
 mod table;
+mod watched;
 
 use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
@@ -14,6 +15,9 @@ use groups::groups_text;
 pub(crate) use head::{foot, head, labelled};
 pub use table::number;
 pub(crate) use table::{Align, bare_change, change, count, render};
+pub use watched::watched_text;
+pub(crate) use watched::{IdleMeans, QuotaMeans, few};
+use watched::{idle_text, quota_text, run_why};
 
 /// How a result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +54,8 @@ pub fn compare_text(result: &Compare, style: Style) -> String {
         about + &head::variants_text(variants),
         comparison_text(&result.comparison, style),
         groups_text(variants),
+        quota_text(variants),
+        idle_text(variants, &run_why),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
         words_text(variants),
@@ -85,6 +91,8 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
         about + &head::variants_text(variants),
         variants.iter().map(|v| metrics_text(v, &metrics)).collect(),
         groups_text(variants),
+        quota_text(variants),
+        idle_text(variants, &run_why),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
         words_text(variants),

@@ -90,6 +90,8 @@ pub struct SimHost {
     pub tracer_at_switch: Ps,
     /// Waits, if they are kept.
     pub waits: Option<Box<Waits>>,
+    /// Tracepoints of the running event, if the run is watched.
+    pub(crate) seen: Option<Vec<(Ps, Event)>>,
     /// What threads do between tracepoints, if it is kept.
     pub told: Option<Box<Tellings>>,
     /// Time of `kick_ilb` in the compare-and-swap loop on the flags: in its load, in its swaps.
@@ -138,6 +140,7 @@ impl SimHost {
             held: None,
             tracer_at_switch: 0,
             waits: None,
+            seen: None,
             told: None,
             ilb_cas: [0; 2],
             jiffies: Jiffies::default(),
@@ -473,6 +476,9 @@ impl Host for SimHost {
         self.counters.event(self.at / NS, self.cpu, event);
         if let Some(held) = &mut self.held {
             held.see(self.at, self.cpu, event);
+        }
+        if let Some(seen) = &mut self.seen {
+            seen.push((self.at, event));
         }
         self.at += self.tracer;
     }

@@ -150,6 +150,8 @@ pub struct Sim<'a> {
     settled_at: u64,
     seed: u64,
     ended: bool,
+    /// Who looks at every tracepoint, if anybody does.
+    pub(crate) watch: Option<Box<crate::watch::Watch>>,
     /// Events processed.
     pub events: u64,
 }
@@ -205,6 +207,9 @@ impl<'a> Sim<'a> {
             self.end_warmup();
         }
         self.handle(at, due);
+        if self.watch.is_some() {
+            self.watch_event();
+        }
         Ok(())
     }
 

@@ -144,6 +144,7 @@ impl<'a> Sim<'a> {
             settled_at: 0,
             seed: setup.seed,
             ended: false,
+            watch: None,
             events: 0,
         };
         sim.idle_since_boot(machine);

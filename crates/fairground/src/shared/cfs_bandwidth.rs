@@ -150,6 +150,13 @@ impl CfsBandwidth {
         self.period_active.load(Relaxed)
     }
 
+    /// The end of the present period, or of the one at whose end the timer was left to rest, ns
+    /// since the clock's zero; for reports and checkers.
+    #[must_use]
+    pub fn peek_period_expires(&self) -> u64 {
+        self.period_expires.load(Relaxed)
+    }
+
     /// The first throttled queue's CPU, for reports and checkers.
     #[must_use]
     pub fn peek_first_throttled(&self) -> Option<Cpu> {

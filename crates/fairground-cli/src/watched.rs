@@ -1,0 +1,90 @@
+//! From what a run was watched for to what reports are made of.
+
+use fairground_report::{Delay, DelayedStretch, IdleWaste, QuotaWait, Run, VainWait, WaitsOver};
+use fairground_sim::watch::{Watched, Who, idle, quota};
+
+/// Adds it to a run whose groups are there: metrics, and what is behind them.
+pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
+    let waste = waste(watched.idle, tid);
+    let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole as f64;
+    run.set_metric("idle_waste_pct", percent(waste.cpu_ns, waste.capacity_ns));
+    let longest = waste.longest.as_ref().map_or(0, |w| w.ns);
+    run.set_metric("idle_waste_us.max", longest as f64 / 1e3);
+    run.set_metric("idle_waste_long", waste.waits.ms_1 as f64);
+    run.idle_waste = Some(waste);
+    let mut slow = 0;
+    for wait in watched.quota {
+        if let Some(group) = run.groups.iter_mut().find(|g| g.path == wait.path) {
+            slow += wait.slow();
+            group.wait = Some(quota(&wait, tid));
+        }
+    }
+    let periods: u64 = run.groups.iter().map(|g| g.stat.nr_periods).sum();
+    if !run.groups.is_empty() {
+        // No period, none slow.
+        run.set_metric("slow_periods_pct", percent(slow, periods.max(1)));
+    }
+}
+
+fn waste(idle: idle::IdleWaste, tid: Tid<'_>) -> IdleWaste {
+    let [us_10, us_100, ms_1, ms_10] = idle.waits;
+    IdleWaste {
+        capacity_ns: idle.capacity_ns,
+        cpu_ns: idle.cpu_ns,
+        same_cache_ns: idle.near_ns,
+        waits: WaitsOver {
+            us_10,
+            us_100,
+            ms_1,
+            ms_10,
+        },
+        longest: idle.longest.map(|l| {
+            let (task, tid) = thread(&l.who, tid);
+            VainWait {
+                task,
+                tid,
+                cpu: l.cpu,
+                idle_cpu: l.idle_cpu,
+                same_cache: l.near,
+                from_ns: l.from_ns,
+                ns: l.ns,
+            }
+        }),
+    }
+}
+
+fn quota(wait: &quota::QuotaWait, tid: Tid<'_>) -> QuotaWait {
+    let [p50_ns, p99_ns, max_ns] = wait.delay_ns;
+    QuotaWait {
+        stretches: wait.stretches,
+        delayed: wait.delayed,
+        usual_ns: wait.usual_ns,
+        slow_ns: wait.slow_ns(),
+        delay: Delay {
+            p50_ns,
+            p99_ns,
+            max_ns,
+        },
+        periods_waited: wait.waited(),
+        periods_slow: wait.slow(),
+        longest: wait.longest.as_ref().map(|l| {
+            let (task, tid) = thread(&l.who, tid);
+            DelayedStretch {
+                task,
+                tid,
+                from_ns: l.from_ns,
+                took_ns: l.took_ns,
+                waited_ns: l.waited_ns,
+            }
+        }),
+    }
+}
+
+/// The thread id of a task by its number.
+type Tid<'a> = &'a dyn Fn(u32) -> u32;
+
+/// Name with number, and number, as `perf script` and `--explain` know a thread.
+fn thread(who: &Who, tid: Tid<'_>) -> (String, u32) {
+    let tid = tid(who.task);
+    (format!("{}-{tid}", who.name), tid)
+}

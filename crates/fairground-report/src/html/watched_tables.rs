@@ -1,0 +1,139 @@
+//! Tables of what runs were watched for.
+
+use super::table::{Cell, Column, Row, Table};
+use crate::groups::listed;
+use crate::result::Variant;
+use crate::text::{IdleMeans, QuotaMeans, few, number};
+
+/// Waiting for quota, and CPUs that were idle while tasks waited.
+pub fn of(variants: &[Variant]) -> Vec<Table> {
+    let tables = [quota(variants), idle(variants)];
+    tables.into_iter().filter(|t| !t.rows.is_empty()).collect()
+}
+
+fn quota(variants: &[Variant]) -> Table {
+    let mut rows = Vec::new();
+    for path in listed(variants).into_iter().flatten() {
+        for (side, variant) in variants.iter().enumerate() {
+            let Some(means) = QuotaMeans::of(variant, path) else {
+                continue;
+            };
+            let mut cells = names(path, side, variant, variants.len());
+            cells.extend([
+                whole(means.stretches),
+                whole(means.delayed),
+                ms(means.p50_ms),
+                ms(means.p99_ms),
+                ms(means.max_ms),
+                ms(means.usual_ms),
+                whole(means.periods),
+                whole(means.periods - means.slow),
+                whole(means.slow),
+            ]);
+            rows.push(Row {
+                cells,
+                joined: side + 1 < variants.len(),
+            });
+        }
+    }
+    let mut columns = heads(variants.len(), "group");
+    columns.extend([
+        Column::right("stretches").title("From a wake-up of a task to its next sleep"),
+        Column::right("waited").title("Stretches that waited for quota"),
+        Column::right("p50, ms").title("How long these waited: median"),
+        Column::right("p99, ms").title("99th percentile"),
+        Column::right("longest, ms").wide(),
+        Column::right("usual, ms")
+            .title("99 % would have taken no longer, had none waited for quota"),
+        Column::right("periods").title("Periods in which a task waited for quota"),
+        Column::right("harmless").title("Those that made no stretch slow"),
+        Column::right("slow").title("Those in which waiting made a stretch slow"),
+    ]);
+    Table {
+        id: "quota-table".into(),
+        caption: "Waiting for quota".into(),
+        note: "Means over the seeds. A stretch is slow if it waited for quota and took longer, by \
+               a tenth, than 99 % of all would have taken without waiting for quota."
+            .into(),
+        columns,
+        rows,
+    }
+}
+
+fn idle(variants: &[Variant]) -> Table {
+    let row = |variant: &Variant| {
+        let means = IdleMeans::of(variant)?;
+        let percent =
+            |v: Option<f64>| Cell::number(v, v.map_or("-".into(), |v| format!("{v:.3} %")));
+        let longest = means.longest.map_or_else(
+            || Cell::text("-").class("dim"),
+            |(seed, w)| {
+                let us = w.ns as f64 / 1e3;
+                let place = if w.same_cache { ", same cache" } else { "" };
+                let words = format!(
+                    "{} us: {} on CPU {} beside CPU {}{place}, at {:.4} ms of seed {seed}",
+                    number(Some(us)),
+                    w.task,
+                    w.cpu,
+                    w.idle_cpu,
+                    w.from_ns as f64 / 1e6
+                );
+                Cell::number(Some(us), words)
+            },
+        );
+        Some(Row::from(vec![
+            Cell::text(&variant.name).class(&variant.name),
+            ms(means.cpu_ms),
+            percent(means.share),
+            percent(means.same_cache),
+            whole(means.us_100),
+            whole(means.ms_1),
+            whole(means.ms_10).class("wide"),
+            longest,
+        ]))
+    };
+    Table {
+        id: "idle-table".into(),
+        caption: "Idle while tasks waited".into(),
+        note:
+            "Means over the seeds: time of CPUs that were idle while a task waited behind another \
+               one that it could have run on; how often a task waited so; and the longest of these \
+               waits. The kernel does not promise that there are none."
+                .into(),
+        columns: vec![
+            Column::left(""),
+            Column::right("CPU, ms"),
+            Column::right("of all CPU time"),
+            Column::right("same cache").title("Idle CPU and task below one last-level cache"),
+            Column::right("> 100 us").title("Waits of a task"),
+            Column::right("> 1 ms"),
+            Column::right("> 10 ms").wide(),
+            Column::left("longest"),
+        ],
+        rows: variants.iter().filter_map(row).collect(),
+    }
+}
+
+fn heads(sides: usize, first: &str) -> Vec<Column> {
+    let mut columns = vec![Column::left(first)];
+    if sides > 1 {
+        columns.push(Column::left(""));
+    }
+    columns
+}
+
+fn names(path: &str, side: usize, variant: &Variant, sides: usize) -> Vec<Cell> {
+    let mut cells = vec![Cell::text(if side == 0 { path } else { "" }).class("name")];
+    if sides > 1 {
+        cells.push(Cell::text(&variant.name).class(&variant.name));
+    }
+    cells
+}
+
+fn ms(value: f64) -> Cell {
+    Cell::number(Some(value), number(Some(value)))
+}
+
+fn whole(value: f64) -> Cell {
+    Cell::number(Some(value), few(value))
+}

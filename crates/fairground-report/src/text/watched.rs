@@ -1,0 +1,313 @@
+//! Tables of what runs were watched for.
+
+use super::head::labelled;
+use super::table::{Align, count, number, render};
+use crate::groups::listed;
+use crate::result::{Run, Variant};
+use crate::stats::finite;
+use crate::watched::{IdleWaste, QuotaWait, VainWait};
+
+/// Most groups in the table; all are in the JSON.
+const ROWS_MAX: usize = 16;
+
+/// What the sides were watched for. `why` says how to look at the longest wait of a side, and is
+/// told whether that is the last one.
+pub fn watched_text(
+    variants: &[Variant],
+    why: &dyn Fn(&VainWait, bool) -> Option<String>,
+) -> String {
+    let last = variants.last().map(|v| v.name.clone());
+    let why = |v: &Variant, _: u64, wait: &VainWait| why(wait, Some(&v.name) == last.as_ref());
+    [quota_text(variants), idle_text(variants, &why)]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// How to look at the longest wait of a side: with its seed.
+type Why<'a> = &'a dyn Fn(&Variant, u64, &VainWait) -> Option<String>;
+
+/// With another run of the seed.
+pub fn run_why(_: &Variant, seed: u64, wait: &VainWait) -> Option<String> {
+    let at = wait.from_ns as f64 / 1e6;
+    Some(format!(
+        "run --seed {seed} --explain {}@{at:.4}ms",
+        wait.tid
+    ))
+}
+
+/// How long CPUs were idle while tasks waited, and the worst case of it.
+pub fn idle_text(variants: &[Variant], why: Why<'_>) -> String {
+    const HEADER: [&str; 7] = [
+        "idle while tasks waited",
+        "CPU ms",
+        "of all",
+        "same cache",
+        "> 100 us",
+        "> 1 ms",
+        "> 10 ms",
+    ];
+    let row = |variant: &Variant| {
+        let means = IdleMeans::of(variant)?;
+        let share = |pct: Option<f64>| pct.map_or("-".into(), |pct| format!("{pct:.3}%"));
+        Some(vec![
+            variant.name.clone(),
+            number(Some(means.cpu_ms)),
+            share(means.share),
+            share(means.same_cache),
+            few(means.us_100),
+            few(means.ms_1),
+            few(means.ms_10),
+        ])
+    };
+    let rows: Vec<Vec<String>> = variants.iter().filter_map(row).collect();
+    let mut align = [Align::Right; HEADER.len()];
+    align[0] = Align::Left;
+    let longest = variants.iter().filter_map(|v| longest_text(v, why));
+    render(&HEADER, &rows, &align) + &longest.collect::<String>()
+}
+
+fn longest_text(variant: &Variant, why: Why<'_>) -> Option<String> {
+    let (seed, worst) = IdleMeans::of(variant)?.longest?;
+    let place = if worst.same_cache { ", same cache" } else { "" };
+    let line = format!(
+        "{}: {} us, {} on CPU {} beside CPU {}{place}",
+        variant.name,
+        number(Some(worst.ns as f64 / 1e3)),
+        worst.task,
+        worst.cpu,
+        worst.idle_cpu,
+    );
+    let why = why(variant, seed, worst);
+    let why = why.map(|why| labelled("", &format!("why: {why}")));
+    Some(labelled("longest", &line) + &why.unwrap_or_default())
+}
+
+/// Idle CPUs: means over the runs of a variant, and the longest wait of all.
+pub(crate) struct IdleMeans<'a> {
+    pub cpu_ms: f64,
+    /// Of all CPU time, percent.
+    pub share: Option<f64>,
+    /// The same where CPU and task share a cache.
+    pub same_cache: Option<f64>,
+    pub us_100: f64,
+    pub ms_1: f64,
+    pub ms_10: f64,
+    /// With its seed.
+    pub longest: Option<(u64, &'a VainWait)>,
+}
+
+impl<'a> IdleMeans<'a> {
+    /// Of a variant, if it was watched.
+    pub fn of(variant: &'a Variant) -> Option<Self> {
+        let seen = |run: &'a Run| Some((run.seed, run.idle_waste.as_ref()?));
+        let all: Vec<(u64, &IdleWaste)> = variant.runs.iter().filter_map(seen).collect();
+        let mean = |of: fn(&IdleWaste) -> u64| {
+            all.iter().map(|(_, w)| of(w)).sum::<u64>() as f64 / all.len() as f64
+        };
+        let share = |of| finite(100.0 * mean(of) / mean(|w| w.capacity_ns));
+        let longest = all
+            .iter()
+            .filter_map(|(s, w)| Some((*s, w.longest.as_ref()?)));
+        (!all.is_empty()).then(|| Self {
+            cpu_ms: mean(|w| w.cpu_ns) / 1e6,
+            share: share(|w| w.cpu_ns),
+            same_cache: share(|w| w.same_cache_ns),
+            us_100: mean(|w| w.waits.us_100),
+            ms_1: mean(|w| w.waits.ms_1),
+            ms_10: mean(|w| w.waits.ms_10),
+            longest: longest.max_by_key(|(seed, w)| (w.ns, std::cmp::Reverse(*seed))),
+        })
+    }
+}
+
+/// A mean of few: with a decimal where it is no whole number.
+pub(crate) fn few(mean: f64) -> String {
+    if mean < 1e4 && mean.fract() != 0.0 {
+        format!("{mean:.1}")
+    } else {
+        count(mean)
+    }
+}
+
+/// How long the tasks of each group with a limit waited for quota, and in how many periods that
+/// made somebody slow.
+pub fn quota_text(variants: &[Variant]) -> String {
+    const HEADER: [&str; 8] = [
+        "stretches",
+        "waited",
+        "p50 ms",
+        "p99 ms",
+        "usual ms",
+        "periods",
+        "harmless",
+        "slow",
+    ];
+    let mut rows = Vec::new();
+    for path in listed(variants).into_iter().take(ROWS_MAX).flatten() {
+        for (index, variant) in variants.iter().enumerate() {
+            let name = if index == 0 { path } else { "" };
+            let mut row = vec![name.to_string()];
+            if variants.len() > 1 {
+                row.push(variant.name.clone());
+            }
+            let Some(means) = QuotaMeans::of(variant, path) else {
+                row.extend(vec!["-".to_string(); HEADER.len()]);
+                rows.push(row);
+                continue;
+            };
+            row.extend(means.cells());
+            rows.push(row);
+        }
+    }
+    let any = |v: &Variant| {
+        v.runs
+            .iter()
+            .flat_map(|r| &r.groups)
+            .any(|g| g.wait.is_some())
+    };
+    if !variants.iter().any(any) {
+        return String::new();
+    }
+    let mut header = vec!["waiting for quota"];
+    if variants.len() > 1 {
+        header.push("");
+    }
+    let names = header.len();
+    header.extend(HEADER);
+    let mut align = vec![Align::Right; header.len()];
+    align[..names].fill(Align::Left);
+    render(&header, &rows, &align)
+}
+
+/// Means over the runs of a variant.
+pub(crate) struct QuotaMeans {
+    pub stretches: f64,
+    pub delayed: f64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+    pub max_ms: f64,
+    pub usual_ms: f64,
+    pub periods: f64,
+    pub slow: f64,
+}
+
+impl QuotaMeans {
+    /// Of a group, if it was watched.
+    pub fn of(variant: &Variant, path: &str) -> Option<Self> {
+        let groups = variant.runs.iter().flat_map(|run| &run.groups);
+        let found = groups.filter(|g| g.path == path);
+        let found: Vec<&QuotaWait> = found.filter_map(|g| g.wait.as_ref()).collect();
+        let mean = |of: fn(&QuotaWait) -> u64| {
+            found.iter().map(|w| of(w)).sum::<u64>() as f64 / found.len() as f64
+        };
+        (!found.is_empty()).then(|| Self {
+            stretches: mean(|w| w.stretches),
+            delayed: mean(|w| w.delayed),
+            p50_ms: mean(|w| w.delay.p50_ns) / 1e6,
+            p99_ms: mean(|w| w.delay.p99_ns) / 1e6,
+            max_ms: mean(|w| w.delay.max_ns) / 1e6,
+            usual_ms: mean(|w| w.usual_ns) / 1e6,
+            periods: mean(|w| w.periods_waited),
+            slow: mean(|w| w.periods_slow),
+        })
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            count(self.stretches),
+            few(self.delayed),
+            number(Some(self.p50_ms)),
+            number(Some(self.p99_ms)),
+            number(Some(self.usual_ms)),
+            few(self.periods),
+            few(self.periods - self.slow),
+            few(self.slow),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::groups::GroupStat;
+    use crate::watched::{Delay, WaitsOver};
+
+    fn run(seed: u64, ns: u64) -> Run {
+        let longest = VainWait {
+            task: "worker-1009".into(),
+            tid: 1009,
+            cpu: 130,
+            idle_cpu: 7,
+            same_cache: ns > 2_000_000,
+            from_ns: 1_873_265_700,
+            ns,
+        };
+        Run {
+            idle_waste: Some(IdleWaste {
+                capacity_ns: 1_000_000_000,
+                cpu_ns: 5_000_000,
+                same_cache_ns: 1_000_000,
+                waits: WaitsOver {
+                    us_10: 100,
+                    us_100: 10,
+                    ms_1: seed,
+                    ms_10: 0,
+                },
+                longest: Some(longest),
+            }),
+            groups: vec![GroupStat {
+                path: "/web".into(),
+                wait: Some(QuotaWait {
+                    stretches: 4198,
+                    delayed: 337,
+                    usual_ns: 13_170_000,
+                    delay: Delay {
+                        p50_ns: 15_180_000,
+                        p99_ns: 58_120_000,
+                        max_ns: 65_200_000,
+                    },
+                    periods_waited: 44 + seed,
+                    periods_slow: 30,
+                    ..QuotaWait::default()
+                }),
+                ..GroupStat::default()
+            }],
+            ..Run::new(seed)
+        }
+    }
+
+    fn side(name: &str, runs: Vec<Run>) -> Variant {
+        Variant {
+            name: name.into(),
+            runs,
+            ..Variant::default()
+        }
+    }
+
+    #[test]
+    fn the_longest_wait_of_all_seeds_can_be_explained() {
+        let base = side("base", vec![run(1, 1_000_000), run(2, 3_000_000)]);
+        let text = idle_text(&[base, side("patch", vec![run(1, 500_000)])], &run_why);
+        assert!(
+            text.contains("0.500%      0.100%        10     1.5"),
+            "{text}"
+        );
+        let worst = "base: 3000 us, worker-1009 on CPU 130 beside CPU 7, same cache\n";
+        assert!(text.contains(worst), "{text}");
+        let why = "why: run --seed 2 --explain 1009@1873.2657ms\n";
+        assert!(text.contains(why), "{text}");
+        assert!(text.lines().all(|l| l.len() < 100), "{text}");
+        assert_eq!(idle_text(&[side("base", vec![Run::new(1)])], &run_why), "");
+    }
+
+    #[test]
+    fn periods_are_harmless_or_slow() {
+        let base = side("base", vec![run(1, 1), run(2, 1)]);
+        let text = quota_text(&[base, side("patch", vec![Run::new(1)])]);
+        assert!(text.contains("45.5      15.5    30\n"), "{text}");
+        assert!(text.lines().all(|l| l.len() < 100), "{text}");
+        assert_eq!(quota_text(&[side("base", vec![Run::new(1)])]), "");
+    }
+}

@@ -1,0 +1,100 @@
+//! What runs were watched for: CPUs that were idle while tasks waited, and waiting for quota.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// CPUs that were idle while a task waited that could have run there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleWaste {
+    /// Time of all CPUs together, measured.
+    pub capacity_ns: u64,
+    /// The part of it that was lost so.
+    pub cpu_ns: u64,
+    /// The part of that in which CPU and task shared the last-level cache.
+    pub same_cache_ns: u64,
+    /// How often one task waited so, by how long.
+    pub waits: WaitsOver,
+    /// The longest of these waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<VainWait>,
+}
+
+/// Numbers of waits by length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitsOver {
+    /// More than 10 us.
+    pub us_10: u64,
+    /// More than 100 us.
+    pub us_100: u64,
+    /// More than 1 ms.
+    pub ms_1: u64,
+    /// More than 10 ms.
+    pub ms_10: u64,
+}
+
+/// A task that waited while a CPU was idle that it could have used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VainWait {
+    /// Name and thread id.
+    pub task: String,
+    /// Thread id, as `--explain` takes it.
+    pub tid: u32,
+    /// Where it waited.
+    pub cpu: u32,
+    /// A CPU that was idle when the wait began.
+    pub idle_cpu: u32,
+    /// Whether the two share the last-level cache.
+    pub same_cache: bool,
+    /// From when, counted from the start of the run, warm-up included.
+    pub from_ns: u64,
+    /// How long.
+    pub ns: u64,
+}
+
+/// Waiting for quota of the tasks of a group. A stretch is from a wake-up to the next sleep.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuotaWait {
+    /// Stretches.
+    pub stretches: u64,
+    /// Those that waited for quota.
+    pub delayed: u64,
+    /// 99 % of all would have taken no longer, had none waited for quota.
+    pub usual_ns: u64,
+    /// Longer than that is slow: a tenth more, or what was asked for.
+    pub slow_ns: u64,
+    /// How long stretches waited for quota, of those that did.
+    pub delay: Delay,
+    /// Periods in which a task waited for quota.
+    pub periods_waited: u64,
+    /// Those of them in which that made a stretch slow.
+    pub periods_slow: u64,
+    /// The stretch that waited longest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<DelayedStretch>,
+}
+
+/// Quantiles of a delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Delay {
+    /// Median.
+    pub p50_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Longest.
+    pub max_ns: u64,
+}
+
+/// A stretch that waited for quota.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DelayedStretch {
+    /// Name and thread id.
+    pub task: String,
+    /// Thread id, as `--explain` takes it.
+    pub tid: u32,
+    /// Its wake-up, counted from the start of the run, warm-up included.
+    pub from_ns: u64,
+    /// Until it slept again.
+    pub took_ns: u64,
+    /// How much of that it waited for quota.
+    pub waited_ns: u64,
+}

@@ -1,0 +1,398 @@
+//! What a run can be watched for beside its metrics: CPUs that stay idle while tasks wait (`idle`),
+//! and tasks that wait for quota (`quota`).
+//!
+//! Both are made from the scheduler's tracepoints, in order of time. A step of a CPU is carried out
+//! as a whole, so its tracepoints come ahead of those of steps that began earlier but on other
+//! CPUs; they are held back until no earlier one can come. Watching changes nothing and takes no
+//! simulated time.
+
+pub mod idle;
+pub mod quota;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::Ordering::Relaxed;
+
+use fairground::event::Event;
+use fairground::rq::Rq;
+use fairground::value::{Cpu, CpuMask, SeId, TaskId, TgId};
+
+use crate::cache::{NS, Ps};
+use crate::machine::Sim;
+use idle::IdleWaste;
+use quota::QuotaWait;
+
+/// What came of watching a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watched {
+    /// CPUs that were idle while tasks waited.
+    pub idle: IdleWaste,
+    /// Waiting for quota, by group with a limit.
+    pub quota: Vec<QuotaWait>,
+}
+
+/// A thread of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Who {
+    /// Its number.
+    pub task: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// Where a waiting task may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum May {
+    /// Everywhere.
+    Anywhere,
+    /// On one CPU only.
+    Here,
+    /// On these.
+    Within(CpuMask),
+}
+
+/// A task that is runnable and does not run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub may: May,
+    /// The group whose throttled queue holds it back.
+    pub held: Option<u32>,
+}
+
+/// A tracepoint with what the machine knows about it.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// The task of this group became runnable.
+    Wake {
+        task: u32,
+        group: u32,
+        cpu: u32,
+        waiting: Waiting,
+    },
+    /// Who ran, and how it waits if it is still runnable; who runs, and its group.
+    Switch {
+        cpu: u32,
+        prev: Option<(u32, Option<Waiting>)>,
+        next: Option<(u32, u32)>,
+    },
+    /// A task came to another CPU.
+    Move {
+        task: u32,
+        cpu: u32,
+        held: Option<u32>,
+    },
+    /// Of the tasks that wait on this CPU these are held back, each by a group.
+    Hold { cpu: u32, held: Vec<(u32, u32)> },
+}
+
+/// The order of changes: time, then number.
+#[derive(Debug)]
+struct Later {
+    at: Ps,
+    number: u64,
+    change: Change,
+}
+
+impl PartialEq for Later {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Later {}
+
+impl PartialOrd for Later {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Later {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+/// Both ledgers, and the changes that are held back.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    later: BinaryHeap<Reverse<Later>>,
+    number: u64,
+    idle: idle::Ledger,
+    quota: quota::Ledger,
+}
+
+impl Watch {
+    fn put(&mut self, at: Ps, change: Change) {
+        let number = self.number;
+        self.number += 1;
+        self.later.push(Reverse(Later { at, number, change }));
+    }
+
+    /// Nothing can come before `now` any more.
+    fn pass(&mut self, now: Ps) {
+        while let Some(Reverse(first)) = self.later.peek()
+            && first.at < now
+            && let Some(Reverse(Later { at, change, .. })) = self.later.pop()
+        {
+            self.idle.see(at, &change);
+            self.quota.see(at, &change);
+        }
+    }
+}
+
+impl Sim<'_> {
+    /// From now on the run is watched.
+    pub(crate) fn begin_watch(&mut self) {
+        let from = self.workload.warmup_ns * NS;
+        self.host.seen = Some(Vec::new());
+        let mut quota = quota::Ledger::new(self.workload, from);
+        for group in self.workload.limited() {
+            quota.align(group, self.periods(group));
+        }
+        self.watch = Some(Box::new(Watch {
+            later: BinaryHeap::new(),
+            number: 0,
+            idle: idle::Ledger::new(&self.sys.topology, from),
+            quota,
+        }));
+    }
+
+    /// Length of a group's periods, and when one of them ends.
+    fn periods(&self, group: u32) -> (Ps, Ps) {
+        let length = self.limits[group as usize].period_ns.max(1);
+        let tg = self.groups[group as usize];
+        let expires = self.sys.tg[tg.idx()].bandwidth.peek_period_expires();
+        let since_start = expires as i64 - crate::host::BOOT_NS as i64;
+        let phase = since_start.rem_euclid(length as i64) as u64;
+        (length * NS, phase * NS)
+    }
+
+    /// Takes in the tracepoints of the event that has just been carried out.
+    pub(crate) fn watch_event(&mut self) {
+        let (Some(mut watch), Some(mut seen)) = (self.watch.take(), self.host.seen.take()) else {
+            return;
+        };
+        for (at, event) in seen.drain(..) {
+            // A limit that was written only now.
+            if let Event::Throttle { tg, .. } = event {
+                watch.quota.align(tg.0, self.periods(tg.0));
+            }
+            if let Some(change) = self.change(event) {
+                watch.put(at, change);
+            }
+        }
+        watch.pass(self.now);
+        (self.watch, self.host.seen) = (Some(watch), Some(seen));
+    }
+
+    /// What came of it, at the end of the run.
+    pub(crate) fn end_watch(&mut self) -> Option<Watched> {
+        let mut watch = self.watch.take()?;
+        watch.pass(self.now);
+        let capacity = self.now.saturating_sub(self.workload.warmup_ns * NS);
+        let names = |task: u32| Who {
+            task,
+            name: self.tasks.get(task as usize).map_or(String::new(), |t| {
+                self.workload.templates[t.template as usize].name.clone()
+            }),
+        };
+        Some(Watched {
+            idle: watch
+                .idle
+                .end(self.now, capacity * self.cpus.len() as u64, &names),
+            quota: watch
+                .quota
+                .end(self.now, &|g| self.group_path(TgId(g)).into(), &names),
+        })
+    }
+
+    fn change(&self, event: Event) -> Option<Change> {
+        match event {
+            Event::Wakeup { task, cpu } | Event::WakeupNew { task, cpu } => Some(Change::Wake {
+                task: task.0,
+                group: self.group_of(task),
+                cpu: cpu.0,
+                waiting: self.waiting(task),
+            }),
+            Event::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            } => Some(Change::Switch {
+                cpu: cpu.0,
+                prev: prev.map(|p| (p.0, prev_runnable.then(|| self.waiting(p)))),
+                next: next.map(|n| (n.0, self.group_of(n))),
+            }),
+            Event::Migrate { task, to, .. } => Some(Change::Move {
+                task: task.0,
+                cpu: to.0,
+                held: self.waiting(task).held,
+            }),
+            Event::Throttle { cpu, .. } => Some(Change::Hold {
+                cpu: cpu.0,
+                held: held_on(&self.rqs[cpu.idx()]),
+            }),
+            Event::Waking { .. } | Event::Fork { .. } | Event::Exit { .. } => None,
+        }
+    }
+
+    fn group_of(&self, task: TaskId) -> u32 {
+        self.tasks.get(task.idx()).map_or(0, |t| t.cgroup)
+    }
+
+    fn waiting(&self, task: TaskId) -> Waiting {
+        let free = Waiting {
+            may: May::Anywhere,
+            held: None,
+        };
+        let words = &self.sys.task[task.idx()];
+        if !words.queued.load(Relaxed) {
+            return free;
+        }
+        let rq = &self.rqs[Cpu(words.cpu.load(Relaxed)).idx()];
+        let slot = SeId(words.slot.load(Relaxed));
+        let Some(Some(body)) = rq.body.get(slot.idx()) else {
+            return free;
+        };
+        let allowed = body.cpus_allowed.and(&self.sys.cpus());
+        let may = match allowed.weight() as usize {
+            0 | 1 => May::Here,
+            n if n == self.cpus.len() => May::Anywhere,
+            _ => May::Within(allowed),
+        };
+        let held = holder(rq, slot);
+        Waiting { may, held }
+    }
+}
+
+/// The group whose throttled queue is nearest above an entity.
+fn holder(rq: &Rq, slot: SeId) -> Option<u32> {
+    let mut at = rq.se[slot.idx()].cfs_rq;
+    if rq.cfs[at.idx()].throttle_count == 0 {
+        return None;
+    }
+    loop {
+        let queue = &rq.cfs[at.idx()];
+        if queue.throttled {
+            return Some(queue.tg.0);
+        }
+        queue.se?;
+        at = queue.parent;
+    }
+}
+
+fn held_on(rq: &Rq) -> Vec<(u32, u32)> {
+    let bodies = rq.body.iter().enumerate();
+    let held = bodies.filter_map(|(slot, body)| {
+        let id = body.as_ref()?.id;
+        Some((id.0, holder(rq, SeId(slot as u32))?))
+    });
+    held.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fairground::policy::Features;
+
+    use super::*;
+    use crate::machine::Setup;
+    use crate::machine_file::Machine;
+    use crate::outcome::{self, Outcome};
+    use crate::workload::{Env, Workload};
+
+    fn both(machine: &str, cpus: usize, profile: &str, line: &str) -> [Outcome; 2] {
+        let machine = Machine::builtin(machine).unwrap().shrunk(cpus).unwrap();
+        let argv: Vec<String> = line.split(' ').map(String::from).collect();
+        let workload = Workload::from_argv(&argv, &Env { cpus: cpus as u32 }).unwrap();
+        let mut features = Features::default();
+        features.set_all(fairground::policy::find_profile(profile).unwrap().sets);
+        let setup = Setup {
+            machine: &machine,
+            features,
+            workload: &workload,
+            seed: 1,
+            trace: false,
+        };
+        let plain = outcome::run(&setup).unwrap();
+        [plain, outcome::run_watched(&setup).unwrap()]
+    }
+
+    fn watched(cpus: usize, profile: &str, line: &str) -> Watched {
+        let [plain, watched] = both("spr-8480-2s", cpus, profile, line);
+        assert_eq!(plain.metrics, watched.metrics);
+        assert_eq!(plain.events, watched.events);
+        assert_eq!(plain.watched, None);
+        watched.watched.unwrap()
+    }
+
+    #[test]
+    fn watching_changes_nothing_and_sees_what_balancing_needs() {
+        let found = watched(8, "linux-6.18", "hackbench -g 2 -f 4 -l 20 --pipe");
+        let idle = found.idle;
+        assert!(idle.cpu_ns > 0 && idle.cpu_ns < idle.capacity_ns);
+        assert!(idle.near_ns <= idle.cpu_ns);
+        let longest = idle.longest.unwrap();
+        assert!(longest.ns > 0 && longest.cpu != longest.idle_cpu);
+        assert_eq!(longest.who.name, "hackbench");
+        assert!(found.quota.is_empty());
+    }
+
+    #[test]
+    fn a_cpu_of_each_waits_for_nobody() {
+        // After the first few ms each hog has a CPU of its own.
+        let line = "hogs --tasks 4 --duration 100ms --warmup 100ms";
+        let idle = watched(8, "linux-6.18", line).idle;
+        assert_eq!((idle.cpu_ns, idle.waits), (0, [0; 4]));
+        // More than CPUs: none is idle.
+        let line = "hogs --tasks 16 --duration 100ms --warmup 100ms";
+        let idle = watched(8, "linux-6.18", line).idle;
+        assert_eq!(idle.waits[2], 0);
+        assert!(idle.cpu_ns < idle.capacity_ns / 1000, "{idle:?}");
+    }
+
+    #[test]
+    fn a_hog_loses_throughput_to_its_quota_but_is_not_slow() {
+        for profile in ["linux-6.18", "linux-6.12-lts"] {
+            let line = "hogs --tasks 1 --duration 1s --warmup 250ms --cpu-max 20ms/100ms";
+            let quota = &watched(2, profile, line).quota[0];
+            assert_eq!((quota.stretches, quota.slow()), (0, 0), "{profile}");
+            assert_eq!(quota.periods.len(), 10, "{profile}");
+            assert_eq!(quota.waited(), 10, "{profile}");
+            for period in &quota.periods {
+                assert!(period.ran_ns.abs_diff(20_000_000) < 2_000_000, "{period:?}");
+                assert!(
+                    period.waited_ns.abs_diff(80_000_000) < 2_000_000,
+                    "{period:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn sleepers_that_are_throttled_are_slow() {
+        // 13 ms in 77 ms is less than 20 ms in 100 ms, but now and then two turns fall into one
+        // period, and the second waits for the next.
+        let line = "sleepers --tasks 1 --run 13ms --period 77ms --duration 4s --cpu-max 20ms/100ms";
+        for profile in ["linux-6.18", "linux-6.12-lts"] {
+            let quota = &watched(2, profile, line).quota[0];
+            assert!((51..=52).contains(&quota.stretches), "{profile}: {quota:?}");
+            assert!((5..25).contains(&quota.delayed), "{profile}: {quota:?}");
+            let off = quota.usual_ns.abs_diff(13_000_000);
+            assert!(off < 1_000_000, "{profile}: {quota:?}");
+            // Of two periods that a stretch spans only the first has waiting in it.
+            assert_eq!(quota.waited(), quota.delayed, "{profile}: {quota:?}");
+            // One that waited for less than a tenth of its time was not slow.
+            assert!((1..=quota.waited()).contains(&quota.slow()), "{profile}");
+            let patient = quota::QuotaWait {
+                limit_ns: Some(u64::MAX),
+                ..quota.clone()
+            };
+            assert_eq!((patient.slow(), patient.waited()), (0, quota.waited()));
+            let longest = quota.longest.as_ref().unwrap();
+            let worked = longest.took_ns - longest.waited_ns;
+            assert!(worked.abs_diff(13_000_000) < 1_000_000, "{longest:?}");
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! Waiting for quota, and whether it made anybody slow.
+//!
+//! A stretch of a task is the time from a wake-up to its next sleep: what it was woken for, done. A
+//! part of it may be waiting while a queue above the task is throttled. Without that part it would
+//! have been so much shorter; the stretches of all tasks of a group without these parts are how
+//! long its work takes by itself. A stretch that waited for quota made its task slow if it took
+//! longer, by a tenth, than 99 % of the group's would have taken by themselves; and so did the
+//! periods in which it waited. What waits behind a stretch (a request that no worker is free for)
+//! is not seen.
+//!
+//! A task that never sleeps has no stretch that ends: a quota takes its throughput, not latency.
+
+use hdrhistogram::Histogram;
+
+use super::{Change, Who};
+use crate::cache::{NS, Ps};
+use crate::workload::program::Workload;
+
+/// Waiting for quota in the measured time, of one group with a limit and those below it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuotaWait {
+    /// Path of the group.
+    pub path: String,
+    /// Length of its periods, ns.
+    pub period_ns: u64,
+    /// Stretches from a wake-up to the next sleep.
+    pub stretches: u64,
+    /// Those of them that waited for quota.
+    pub delayed: u64,
+    /// What 99 % of them would have taken at most without waiting for quota, ns.
+    pub usual_ns: u64,
+    /// What takes longer is slow, if that was said; else what takes a tenth longer than usual.
+    pub limit_ns: Option<u64>,
+    /// How long stretches that waited for quota did so: median, 99th percentile and longest, ns.
+    pub delay_ns: [u64; 3],
+    /// The stretch that waited longest.
+    pub longest: Option<Delayed>,
+    /// The periods that ended in the measured time.
+    pub periods: Vec<Period>,
+}
+
+/// A stretch that waited for quota.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delayed {
+    /// Who.
+    pub who: Who,
+    /// Its wake-up, ns since the start of the run.
+    pub from_ns: u64,
+    /// Until it slept again, ns.
+    pub took_ns: u64,
+    /// How much of that it waited for quota, ns.
+    pub waited_ns: u64,
+}
+
+/// One period of a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Period {
+    /// Its begin, ns since the start of the run.
+    pub from_ns: u64,
+    /// How long its tasks ran, ns.
+    pub ran_ns: u64,
+    /// How long its tasks waited for quota, ns, all together.
+    pub waited_ns: u64,
+    /// How many waits for quota began in it, or lasted through it. One that ends soon after its
+    /// begin is of the period before: handing out the new quota takes a moment.
+    pub waits: u32,
+    /// The longest of the stretches of these waits, ns.
+    pub slowest_ns: u64,
+}
+
+impl QuotaWait {
+    /// What takes longer is slow, ns.
+    #[must_use]
+    pub fn slow_ns(&self) -> u64 {
+        let usual = self.usual_ns + self.usual_ns / 10;
+        self.limit_ns.unwrap_or(usual)
+    }
+
+    /// Periods in which a task waited for quota.
+    #[must_use]
+    pub fn waited(&self) -> u64 {
+        self.periods.iter().filter(|p| p.waits > 0).count() as u64
+    }
+
+    /// Those of them in which that made somebody slow.
+    #[must_use]
+    pub fn slow(&self) -> u64 {
+        let limit = self.slow_ns();
+        self.periods.iter().filter(|p| p.slowest_ns > limit).count() as u64
+    }
+}
+
+/// What is known up to now.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    groups: Vec<Group>,
+    /// By number of a group: those of `groups` at and above it.
+    above: Vec<Vec<usize>>,
+    tasks: Vec<TaskState>,
+    /// By CPU: who waits there for quota.
+    held_on: Vec<Vec<u32>>,
+    from: Ps,
+}
+
+#[derive(Debug)]
+struct Group {
+    number: u32,
+    period: Ps,
+    phase: Ps,
+    rows: Vec<Period>,
+    usual: Histogram<u64>,
+    delay: Histogram<u64>,
+    longest: Option<(u32, Delayed)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct TaskState {
+    group: u32,
+    runs_since: Option<Ps>,
+    awake_since: Option<Ps>,
+    /// It waits for quota: since when, on which CPU, of which of `groups`.
+    held: Option<(Ps, u32, usize)>,
+    /// What it has waited for quota in this stretch.
+    delay: Ps,
+    /// Of whom, and in which of its periods: the first and the last.
+    by: Option<(usize, usize, usize)>,
+    /// It has slept before.
+    sleeps: bool,
+}
+
+impl Ledger {
+    pub fn new(workload: &Workload, from: Ps) -> Self {
+        let limited = workload.limited();
+        let group = |number: &u32| Group {
+            number: *number,
+            period: 100_000_000 * NS,
+            phase: 0,
+            rows: Vec::new(),
+            usual: histogram(),
+            delay: histogram(),
+            longest: None,
+        };
+        let above = (0..workload.cgroups.len() as u32).map(|g| {
+            let parent = |g: &u32| (*g > 0).then(|| workload.cgroups[*g as usize].parent);
+            std::iter::successors(Some(g), parent)
+                .filter_map(|g| limited.binary_search(&g).ok())
+                .collect()
+        });
+        Self {
+            above: above.collect(),
+            groups: limited.iter().map(group).collect(),
+            tasks: Vec::new(),
+            held_on: Vec::new(),
+            from,
+        }
+    }
+
+    /// Periods of `group` are so long, and one of them ends at the second time.
+    pub fn align(&mut self, group: u32, (period, phase): (Ps, Ps)) {
+        let group = self.groups.iter_mut().find(|g| g.number == group);
+        if let Some(group) = group.filter(|g| (g.period, g.phase) != (period, phase)) {
+            (group.period, group.phase) = (period, phase);
+            group.rows.clear();
+        }
+    }
+
+    pub fn see(&mut self, at: Ps, change: &Change) {
+        if self.groups.is_empty() {
+            return;
+        }
+        match change {
+            Change::Wake {
+                task,
+                group,
+                cpu,
+                waiting,
+            } => {
+                let state = self.task(*task);
+                state.group = *group;
+                if state.awake_since.is_none() {
+                    state.awake_since = Some(at);
+                }
+                if state.runs_since.is_none() {
+                    self.hold(at, *task, *cpu, waiting.held);
+                }
+            }
+            Change::Switch { cpu, prev, next } => {
+                if let Some((task, waiting)) = prev {
+                    self.stop(at, *task);
+                    match waiting {
+                        Some(waiting) => self.hold(at, *task, *cpu, waiting.held),
+                        None => self.sleep(at, *task),
+                    }
+                }
+                if let Some((task, group)) = next {
+                    self.release(at, *task);
+                    let state = self.task(*task);
+                    (state.group, state.runs_since) = (*group, Some(at));
+                }
+            }
+            Change::Move { task, cpu, held } => {
+                let state = self.task(*task);
+                if state.awake_since.is_some() && state.runs_since.is_none() {
+                    self.hold(at, *task, *cpu, *held);
+                }
+            }
+            Change::Hold { cpu, held } => self.hold_all(at, *cpu, held),
+        }
+    }
+
+    /// What came of it up to `end`.
+    pub fn end(
+        mut self,
+        end: Ps,
+        path: &dyn Fn(u32) -> String,
+        names: &dyn Fn(u32) -> Who,
+    ) -> Vec<QuotaWait> {
+        for task in 0..self.tasks.len() as u32 {
+            self.stop(end, task);
+            self.release(end, task);
+            // Who sleeps now and then is slow already, if it is; who computes is not.
+            let state = &self.tasks[task as usize];
+            if let Some(since) = state.awake_since.filter(|_| state.sleeps) {
+                self.mark(task, since, end - since);
+            }
+        }
+        let from = self.from;
+        let groups = self.groups.into_iter();
+        groups.map(|g| g.end(from, end, path, names)).collect()
+    }
+
+    fn task(&mut self, task: u32) -> &mut TaskState {
+        let task = task as usize;
+        if self.tasks.len() <= task {
+            self.tasks.resize(task + 1, TaskState::default());
+        }
+        &mut self.tasks[task]
+    }
+
+    /// Of the tasks that wait on `cpu` these wait for quota from now on.
+    fn hold_all(&mut self, at: Ps, cpu: u32, held: &[(u32, u32)]) {
+        let before = self.held_on.get(cpu as usize).cloned().unwrap_or_default();
+        for task in before {
+            if held.iter().all(|(t, _)| *t != task) {
+                self.release(at, task);
+            }
+        }
+        for (task, by) in held {
+            let state = self.task(*task);
+            if state.awake_since.is_some() && state.runs_since.is_none() {
+                self.hold(at, *task, cpu, Some(*by));
+            }
+        }
+    }
+
+    /// A task that waits on `cpu` does so for the quota of `by` from now on, or for none.
+    fn hold(&mut self, at: Ps, task: u32, cpu: u32, by: Option<u32>) {
+        let by = by.and_then(|by| self.groups.iter().position(|g| g.number == by));
+        if let (Some((_, on, of)), Some(by)) = (self.task(task).held, by)
+            && (on, of) == (cpu, by)
+        {
+            return;
+        }
+        self.release(at, task);
+        if let Some(by) = by {
+            self.task(task).held = Some((at, cpu, by));
+            if self.held_on.len() <= cpu as usize {
+                self.held_on.resize(cpu as usize + 1, Vec::new());
+            }
+            self.held_on[cpu as usize].push(task);
+        }
+    }
+
+    /// A task does not wait for quota any more.
+    fn release(&mut self, at: Ps, task: u32) {
+        let Some((since, cpu, by)) = self.task(task).held.take() else {
+            return;
+        };
+        self.held_on[cpu as usize].retain(|t| *t != task);
+        let group = &mut self.groups[by];
+        let (first, last) = group.add(since, at, |row, ns| row.waited_ns += ns);
+        let last = last.max(first + 1) - 1;
+        for row in &mut group.rows[first..=last] {
+            row.waits += 1;
+        }
+        let state = &mut self.tasks[task as usize];
+        state.delay += at - since;
+        let first = match state.by {
+            Some((before, first, _)) if before == by => first,
+            _ => first,
+        };
+        state.by = Some((by, first, last));
+    }
+
+    /// A task does not run any more.
+    fn stop(&mut self, at: Ps, task: u32) {
+        let state = self.task(task);
+        let (group, Some(since)) = (state.group, state.runs_since.take()) else {
+            return;
+        };
+        let above = self.above.get(group as usize);
+        for group in above.into_iter().flatten() {
+            self.groups[*group].add(since, at, |row, ns| row.ran_ns += ns);
+        }
+    }
+
+    /// A task sleeps: a stretch is over.
+    fn sleep(&mut self, at: Ps, task: u32) {
+        self.release(at, task);
+        let state = self.task(task);
+        state.sleeps = true;
+        let Some(since) = state.awake_since.take() else {
+            return;
+        };
+        let (delay, group) = (state.delay, state.group as usize);
+        if at >= self.from {
+            let took = at - since;
+            for group in self.above.get(group).into_iter().flatten() {
+                let usual = &mut self.groups[*group].usual;
+                usual.saturating_record(took.saturating_sub(delay) / NS);
+            }
+            self.mark(task, since, took);
+        }
+        let state = self.task(task);
+        (state.delay, state.by) = (0, None);
+    }
+
+    /// A stretch took so long; if it waited for quota, its periods remember that.
+    fn mark(&mut self, task: u32, since: Ps, took: Ps) {
+        let state = &self.tasks[task as usize];
+        let Some((by, first, last)) = state.by.filter(|_| state.delay >= NS) else {
+            return;
+        };
+        let group = &mut self.groups[by];
+        let last = last.min(group.rows.len().saturating_sub(1));
+        for row in group.rows.iter_mut().take(last + 1).skip(first) {
+            row.slowest_ns = row.slowest_ns.max(took / NS);
+        }
+        group.delay.saturating_record(state.delay / NS);
+        let longest = group.longest.as_ref().map_or(0, |(_, l)| l.waited_ns);
+        if state.delay / NS > longest {
+            let found = Delayed {
+                who: Who::default(),
+                from_ns: since / NS,
+                took_ns: took / NS,
+                waited_ns: state.delay / NS,
+            };
+            group.longest = Some((task, found));
+        }
+    }
+}
+
+impl Group {
+    /// Adds a span to the periods that it falls into; the first and the last of them.
+    fn add(&mut self, from: Ps, to: Ps, what: impl Fn(&mut Period, u64)) -> (usize, usize) {
+        // Row 0 ends at the phase.
+        let row = |at: Ps| ((at + self.period - self.phase) / self.period) as usize;
+        let (first, last) = (row(from), row(to.max(from + 1) - 1));
+        if self.rows.len() <= last {
+            self.rows.resize(last + 1, Period::default());
+        }
+        for (n, row) in self.rows.iter_mut().enumerate().take(last + 1).skip(first) {
+            let ends = n as u64 * self.period + self.phase;
+            let begins = ends.saturating_sub(self.period);
+            what(row, (to.min(ends).saturating_sub(from.max(begins))) / NS);
+        }
+        (first, last)
+    }
+
+    fn end(
+        self,
+        from: Ps,
+        end: Ps,
+        path: &dyn Fn(u32) -> String,
+        names: &dyn Fn(u32) -> Who,
+    ) -> QuotaWait {
+        let (period, phase) = (self.period, self.phase);
+        let ends = |n: usize| n as u64 * period + phase;
+        let rows = self.rows.into_iter().enumerate().map(|(n, row)| Period {
+            from_ns: ends(n).saturating_sub(period) / NS,
+            ..row
+        });
+        let rows = rows.enumerate().filter(|(n, _)| {
+            let ends = ends(*n);
+            ends > from && ends <= end
+        });
+        QuotaWait {
+            path: path(self.number),
+            period_ns: period / NS,
+            stretches: self.usual.len(),
+            delayed: self.delay.len(),
+            usual_ns: self.usual.value_at_quantile(0.99),
+            limit_ns: None,
+            delay_ns: [0.5, 0.99, 1.0].map(|q| self.delay.value_at_quantile(q)),
+            longest: self.longest.map(|(task, longest)| Delayed {
+                who: names(task),
+                ..longest
+            }),
+            periods: rows.map(|(_, row)| row).collect(),
+        }
+    }
+}
+
+fn histogram() -> Histogram<u64> {
+    let made = Histogram::new_with_bounds(1, 60_000_000_000, 3);
+    made.unwrap_or_else(|_| unreachable!("valid bounds"))
+}
