@@ -14,7 +14,24 @@
 //! (what it answers), [`rq`] (what a CPU owns) and [`system`] (what all share); ARCHITECTURE.md
 //! in the repository has the map.
 //!
-//! The shortest host, `examples/two_tasks.rs`, shares one CPU between two tasks by weight:
+//! # What is guaranteed
+//!
+//! - No entry point fails: what can be wrong is refused or repaired when the machine is built.
+//! - No allocation in wake-up, tick, pick and balance, once [`Rq::reserve`](rq::Rq::reserve) has
+//!   been called for the greatest number of tasks and each group has had a task on the CPU.
+//! - Same calls, same clock, same random numbers: same decisions, on every platform. Integers only.
+//! - A task is in one keeping, a queue's or the host's, and travels by value. No function holds two
+//!   queues.
+//!
+//! The target needs 64-bit atomics. The feature `std` saves memory with thousands of groups and
+//! changes no decision.
+//!
+//! # Embedding
+//!
+//! `examples/two_cpus/runtime.rs` is a whole host to copy, with `core` and `alloc` only: CPUs,
+//! sleeping and waking, remote wake-ups, the stopper, quota and its timers, idle CPUs without a
+//! tick. The crate's README.md says how to test yours, and what a host with CPUs in parallel has to
+//! see to. The shortest host, `examples/two_tasks.rs`, shares one CPU between two tasks by weight:
 //!
 //! ```
 //! use fairground::cx::Cx;

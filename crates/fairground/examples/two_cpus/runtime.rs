@@ -1,0 +1,271 @@
+//! A small runtime around the engine, to be copied: any number of CPUs, sleeping and waking,
+//! quota, idle CPUs without a tick. It needs `core` and `alloc` only.
+//!
+//! The engine never waits and never calls itself: what it asks for while it is called, the host
+//! writes down (`Board`) and does when the call is over (`Runtime::settle`). In a kernel most of
+//! these notes are no queue but the hardware: `resched` and `kick` of another CPU are an IPI,
+//! `start_timer` programs a timer, and `settle` is what the handlers do.
+//!
+//! Here one thread plays all CPUs. With one thread for each CPU, `Rqs` is implemented for what
+//! holds the queues, and its `rq` takes the lock; see the crate's page.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use fairground::cx::Cx;
+use fairground::host::{Host, Kick, Timer};
+use fairground::policy::Features;
+use fairground::rq::Rq;
+use fairground::sched::{self, EnqueueAt};
+use fairground::system::System;
+use fairground::task::{Placed, Policy, Prev, Task, WakeKind};
+use fairground::topology::{Machine, Topology};
+use fairground::value::{Cpu, CpuMask, TaskId, TgId};
+
+/// The host: what the engine asks, and what it has asked for.
+struct Board {
+    now_ns: u64,
+    random: u32,
+    /// CPUs that shall choose again, and work for CPUs, in order.
+    asked: VecDeque<(Cpu, Option<Kick>)>,
+    timers: BTreeMap<Timer, u64>,
+    /// Tasks that sleep or have not begun, by number.
+    parked: Vec<Option<Task>>,
+}
+
+impl Host for Board {
+    fn clock(&mut self) -> u64 {
+        self.now_ns
+    }
+    fn resched(&mut self, cpu: Cpu) {
+        self.asked.push_back((cpu, None));
+    }
+    fn park(&mut self, task: Task) {
+        let id = task.body.id.idx();
+        self.parked[id] = Some(task);
+    }
+    fn start_timer(&mut self, timer: Timer, at_ns: u64) {
+        self.timers.insert(timer, at_ns);
+    }
+    fn cancel_timer(&mut self, timer: Timer) {
+        self.timers.remove(&timer);
+    }
+    fn kick(&mut self, cpu: Cpu, work: Kick) {
+        self.asked.push_back((cpu, Some(work)));
+    }
+    fn random(&mut self) -> u32 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 17;
+        self.random ^= self.random << 5;
+        self.random
+    }
+}
+
+/// CPUs, tasks, and the engine between them.
+pub struct Runtime {
+    sys: System,
+    rqs: Vec<Rq>,
+    board: Board,
+    /// Room for tasks between two queues; empty between calls.
+    moving: Vec<Task>,
+    /// Tasks that are to be enqueued on a CPU by itself.
+    wake_lists: Vec<VecDeque<(Task, Placed, WakeKind)>>,
+    current: Vec<Option<TaskId>>,
+    /// Whether the CPU is idle and has stopped its tick.
+    tickless: Vec<bool>,
+    next_tick_ns: u64,
+}
+
+impl Runtime {
+    /// A machine on which nothing runs yet. Its clock begins at 1 s: 0 means "never" in some words.
+    pub fn new(machine: &Machine, features: Features) -> Self {
+        let sys = System::new(features, Topology::build(machine));
+        let cpus = sys.nr_cpus();
+        let now_ns = 1_000_000_000;
+        let mut runtime = Self {
+            rqs: sys
+                .cpus()
+                .iter()
+                .map(|cpu| Rq::new(&sys, cpu, now_ns, 1024))
+                .collect(),
+            board: Board {
+                now_ns,
+                random: 1,
+                asked: VecDeque::new(),
+                timers: BTreeMap::new(),
+                parked: Vec::new(),
+            },
+            moving: Vec::new(),
+            wake_lists: (0..cpus).map(|_| VecDeque::new()).collect(),
+            current: alloc::vec![None; cpus],
+            tickless: alloc::vec![false; cpus],
+            next_tick_ns: now_ns + sys.features.tick_ns(),
+            sys,
+        };
+        for cpu in runtime.sys.cpus().iter() {
+            runtime.switch(cpu, Prev::Runnable);
+        }
+        runtime
+    }
+
+    /// Who runs on a CPU; `None`: it is idle.
+    pub fn current(&self, cpu: Cpu) -> Option<TaskId> {
+        self.current[cpu.idx()]
+    }
+
+    /// All CPUs.
+    pub fn cpus(&self) -> CpuMask {
+        self.sys.cpus()
+    }
+
+    /// The clock, ns.
+    pub fn now_ns(&self) -> u64 {
+        self.board.now_ns
+    }
+
+    /// A group below the root; `quota_ns` of CPU time in each period of 100 ms, if it has a limit.
+    /// Groups and tasks are made while no CPU is inside the engine.
+    pub fn add_group(&mut self, quota_ns: Option<u64>) -> TgId {
+        let tg = self.sys.add_group(TgId::ROOT);
+        let period = 100_000_000;
+        self.call(Cpu(0), |cx, rqs| {
+            fairground::fair::bandwidth::set_bandwidth(cx, rqs, tg, quota_ns, period, 0);
+        });
+        tg
+    }
+
+    /// A new task that may run on `allowed`; `cpu` creates it, and it is runnable at once.
+    pub fn spawn(&mut self, cpu: Cpu, tg: TgId, nice: i8, allowed: CpuMask) -> TaskId {
+        let id = self.sys.add_task(tg);
+        self.board.parked.push(None);
+        let mut task = Task::new(id, tg, self.sys.features.tunables.base_slice_ns);
+        task.body.cpus_allowed = allowed.and(&self.sys.cpus());
+        task.set_scheduler(Policy::Normal, nice);
+        self.call(cpu, |cx, rqs| {
+            sched::sched_fork(cx, &mut task);
+            let placed = sched::select_cpu(cx, &mut task, None, WakeKind::Fork);
+            sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+        });
+        self.settle();
+        id
+    }
+
+    /// Somebody on `cpu` (`None`: an interrupt there) wakes a task.
+    pub fn wake(&mut self, cpu: Cpu, waker: Option<TaskId>, id: TaskId) {
+        let kind = WakeKind::Wake;
+        // A queue may still have it: it sleeps with lag to pay (delayed dequeue).
+        if !self.call(cpu, |cx, rqs| sched::wake_queued(cx, rqs, id, kind)) {
+            let Some(mut task) = self.board.parked[id.idx()].take() else {
+                return; // runnable already
+            };
+            let (placed, at) = self.call(cpu, |cx, _| {
+                let placed = sched::select_cpu(cx, &mut task, waker, kind);
+                (placed, sched::ttwu_queue_wakelist(cx, id, placed.cpu))
+            });
+            match at {
+                EnqueueAt::Waker => self.call(cpu, |cx, rqs| {
+                    sched::enqueue_woken(cx, rqs, task, placed, kind);
+                }),
+                // The engine has kicked that CPU, which enqueues it there.
+                EnqueueAt::Target => {
+                    self.wake_lists[placed.cpu.idx()].push_back((task, placed, kind));
+                }
+            }
+        }
+        self.settle();
+    }
+
+    /// The task that runs on `cpu` sleeps or exits.
+    pub fn leave(&mut self, cpu: Cpu, prev: Prev) {
+        self.switch(cpu, prev);
+        self.settle();
+    }
+
+    /// The next moment at which something happens by itself: a tick or a timer, ns.
+    pub fn next_ns(&self) -> u64 {
+        let timers = self.board.timers.values().copied();
+        timers.fold(self.next_tick_ns, u64::min)
+    }
+
+    /// The clock moves on, at most to `next_ns`; ticks and timers that are due then happen.
+    pub fn advance(&mut self, to_ns: u64) {
+        self.board.now_ns = to_ns;
+        while let Some(timer) = self.due_timer() {
+            self.board.timers.remove(&timer);
+            self.call(Cpu(0), |cx, rqs| sched::run_timer(cx, rqs, timer));
+            self.settle();
+        }
+        if to_ns >= self.next_tick_ns {
+            self.next_tick_ns += self.sys.features.tick_ns();
+            for cpu in self.sys.cpus().iter() {
+                if !self.tickless[cpu.idx()] {
+                    self.call(cpu, sched::sched_tick);
+                }
+            }
+            self.settle();
+        }
+        // On the way back to user space: tasks of a group without quota leave the CPU there.
+        for cpu in self.sys.cpus().iter() {
+            if self.current[cpu.idx()].is_some() {
+                self.call(cpu, sched::exit_to_user);
+            }
+        }
+        self.settle();
+    }
+
+    fn due_timer(&self) -> Option<Timer> {
+        let now = self.board.now_ns;
+        let mut timers = self.board.timers.iter();
+        timers.find(|(_, at)| **at <= now).map(|(timer, _)| *timer)
+    }
+
+    /// A call into the engine on behalf of `cpu`.
+    fn call<T>(&mut self, cpu: Cpu, f: impl FnOnce(&mut Cx<'_, Board>, &mut Vec<Rq>) -> T) -> T {
+        let mut cx = Cx {
+            sys: &self.sys,
+            host: &mut self.board,
+            cpu,
+            moving: &mut self.moving,
+        };
+        f(&mut cx, &mut self.rqs)
+    }
+
+    /// `cpu` chooses who runs. This is where a kernel switches stacks.
+    fn switch(&mut self, cpu: Cpu, prev: Prev) {
+        let switch = self.call(cpu, |cx, rqs| sched::schedule(cx, rqs, prev));
+        self.switched(cpu, switch.next);
+    }
+
+    fn switched(&mut self, cpu: Cpu, next: Option<TaskId>) {
+        self.current[cpu.idx()] = next;
+        let idle = next.is_none();
+        if idle != self.tickless[cpu.idx()] {
+            self.tickless[cpu.idx()] = idle;
+            match idle {
+                true => self.call(cpu, sched::nohz_enter_idle),
+                false => self.call(cpu, sched::nohz_exit_idle),
+            }
+        }
+    }
+
+    /// Does what the engine has asked for.
+    fn settle(&mut self) {
+        while let Some((cpu, work)) = self.board.asked.pop_front() {
+            match work {
+                None => self.switch(cpu, Prev::Runnable),
+                Some(Kick::Wakeups) => {
+                    let mut woken = core::mem::take(&mut self.wake_lists[cpu.idx()]);
+                    self.call(cpu, |cx, rqs| {
+                        sched::sched_ttwu_pending(cx, rqs, &mut woken);
+                    });
+                }
+                // The stopper of that CPU moves a task away, and chooses again.
+                Some(work @ (Kick::ActiveBalance | Kick::Migrate)) => {
+                    let switch = self.call(cpu, |cx, rqs| sched::run_stopper(cx, rqs, work));
+                    self.switched(cpu, switch.next);
+                }
+                Some(work) => self.call(cpu, |cx, rqs| sched::run_kick(cx, rqs, work)),
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The runtime that embedders copy, under every profile: what its page promises.
+
+extern crate alloc;
+
+#[allow(dead_code, reason = "the example uses the rest")]
+#[path = "../examples/two_cpus/runtime.rs"]
+mod runtime;
+
+use fairground::policy::{Features, PROFILES};
+use fairground::system::System;
+use fairground::task::Prev;
+use fairground::topology::{CpuPlace, Machine};
+use fairground::value::{Cpu, TaskId, TgId};
+use runtime::Runtime;
+
+const MS: u64 = 1_000_000;
+
+fn machine(cpus: u32) -> Machine {
+    let place = |core: u32| CpuPlace {
+        core,
+        cluster: core,
+        ..CpuPlace::default()
+    };
+    Machine {
+        cpus: (0..cpus).map(place).collect(),
+        ..Machine::default()
+    }
+}
+
+/// How long each task runs in `ms`, which none of them sleeps in.
+fn run(runtime: &mut Runtime, tasks: &[TaskId], ms: u64) -> Vec<u64> {
+    let end = runtime.now_ns() + ms * MS;
+    let mut ran = vec![0; tasks.len()];
+    while runtime.now_ns() < end {
+        let (now, to) = (runtime.now_ns(), runtime.next_ns().min(end));
+        for cpu in runtime.cpus().iter() {
+            let at = tasks.iter().position(|t| runtime.current(cpu) == Some(*t));
+            if let Some(at) = at {
+                ran[at] += to - now;
+            }
+        }
+        runtime.advance(to);
+    }
+    ran
+}
+
+/// Five hogs, one of them of a group with 30 ms in 100 ms, on three CPUs for 2 s.
+fn hogs(features: Features) -> Vec<u64> {
+    let mut runtime = Runtime::new(&machine(3), features);
+    let limited = runtime.add_group(Some(30 * MS));
+    let groups = [TgId::ROOT, TgId::ROOT, TgId::ROOT, TgId::ROOT, limited];
+    let all = runtime.cpus();
+    let tasks = groups.map(|tg| runtime.spawn(Cpu(0), tg, 0, all));
+    run(&mut runtime, &tasks, 2000)
+}
+
+#[test]
+fn the_quota_holds_no_cpu_is_idle_and_it_comes_out_the_same_again() {
+    for profile in PROFILES {
+        let mut features = Features::default();
+        features.set_all(profile.sets);
+        let ran = hogs(features.clone());
+        let name = profile.name;
+        assert!(ran.iter().sum::<u64>() > 3 * 1980 * MS, "{name}: {ran:?}");
+        assert!(ran[4].abs_diff(600 * MS) < 30 * MS, "{name}: {ran:?}");
+        let rest = &ran[..4];
+        assert!(rest.iter().all(|r| *r > 900 * MS), "{name}: {ran:?}");
+        assert_eq!(hogs(features), ran, "{name}");
+    }
+}
+
+#[test]
+fn who_sleeps_is_with_the_host_until_it_is_woken() {
+    let mut runtime = Runtime::new(&machine(2), Features::default());
+    let all = runtime.cpus();
+    let tasks = [0, 1].map(|_| runtime.spawn(Cpu(0), TgId::ROOT, 0, all));
+    run(&mut runtime, &tasks, 20);
+    let on = |runtime: &Runtime, id| all.iter().find(|c| runtime.current(*c) == Some(id));
+    let cpu = on(&runtime, tasks[1]).expect("a CPU for each");
+    runtime.leave(cpu, Prev::Sleeps);
+    assert_eq!(run(&mut runtime, &tasks, 100), [100 * MS, 0]);
+    runtime.wake(Cpu(0), None, tasks[1]);
+    runtime.wake(Cpu(0), None, tasks[1]);
+    let ran = run(&mut runtime, &tasks, 100);
+    assert!(ran.iter().all(|r| *r > 98 * MS), "{ran:?}");
+}
+
+#[test]
+fn the_shared_state_may_be_reached_by_all_cpus() {
+    fn shared<T: Send + Sync>() {}
+    shared::<System>();
+}
