@@ -234,15 +234,13 @@ fn scenario(args: &ReplayArgs, sides: &Sides<'_>, known: &Attributes) -> Result<
     let profile = args.recorded_profile.as_deref().unwrap_or(NEWEST);
     let hz = home.features.hz;
     let plain = sides.recording.without_acts();
-    let derived = plain.map(|recording| {
-        let replay = Replay::new(&recording, known, home)?;
-        replay.derived(known)
-    });
+    let recording = plain.as_ref().unwrap_or(sides.recording);
     let fail = |e: String| Failure::new(format!("{}: {e}", path.display()));
-    let derived = derived.transpose().map_err(fail)?;
-    let derived = derived.as_ref().unwrap_or(&sides.run.derived);
+    // It runs by itself, with system calls at their price.
+    let replay = Replay::to_save(recording, known, home).map_err(fail)?;
+    let derived = replay.derived(known).map_err(fail)?;
     Ok(save::scenario(
-        derived,
+        &derived,
         &title,
         &home.machine.id,
         profile,

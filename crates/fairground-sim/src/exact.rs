@@ -7,6 +7,7 @@ use crate::machine::{Setup, Sim};
 use crate::outcome::{Outcome, RunError, outcome};
 use crate::samples::{self, GroupState, Tellings, Told, Wait, Waits};
 use crate::tails::Tails;
+use crate::workload::metric::MarkStat;
 
 /// How an initial task comes into a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,11 @@ pub struct Exact {
     pub told: bool,
     /// Watch the run.
     pub watched: bool,
+    /// System calls cost nothing beyond the scheduler's part: what is computed has them in it, as
+    /// it was recorded.
+    pub free_calls: bool,
+    /// The run ends soon after this mark has been passed so often.
+    pub ends_at: Option<(u32, u64)>,
 }
 
 impl Exact {
@@ -81,6 +87,10 @@ impl Exact {
             })
         });
         sim.host.told = self.told.then(Box::<Tellings>::default);
+        sim.ends_at = self.ends_at;
+        if self.free_calls {
+            sim.host.free_calls();
+        }
         for (task, start) in self.starts.iter().enumerate() {
             match *start {
                 Start::Asleep { until_ns } => sim.start_at(task, until_ns),
@@ -109,6 +119,8 @@ pub struct Traced {
     pub waits: Vec<Wait>,
     /// What threads did between tracepoints, if it was to be kept.
     pub told: Vec<Told>,
+    /// When each mark was first passed, if it was, ns.
+    pub passed: Vec<Option<u64>>,
 }
 
 /// Runs `setup` once, for at most `events_max` events, and keeps all tracepoints.
@@ -139,6 +151,7 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
     })?;
     let watched = sim.end_watch();
     let outcome = outcome(&sim, setup, end / NS);
+    let passed = |m: &MarkStat| (m.seen > 0).then_some(m.first_ns);
     Ok(Traced {
         outcome: Outcome { watched, ..outcome },
         templates: sim.templates(),
@@ -146,5 +159,6 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
         groups,
         waits: sim.host.waits.take().map_or(Vec::new(), |w| w.all),
         told: sim.host.told.take().map_or(Vec::new(), |t| t.all),
+        passed: sim.marks.marks.iter().map(passed).collect(),
     })
 }

@@ -60,6 +60,19 @@ pub fn measure(
     window: (u64, u64),
     sights: Option<&[Sight]>,
 ) -> Measured {
+    measure_until(events, cpus, window, sights, &FxHashMap::default())
+}
+
+/// The same; of these threads only what they do until then, on the events' clock.
+#[must_use]
+pub fn measure_until(
+    events: &[Event],
+    cpus: u32,
+    window: (u64, u64),
+    sights: Option<&[Sight]>,
+    until: &FxHashMap<u32, u64>,
+) -> Measured {
+    let end_of = |tid: u32| until.get(&tid).map_or(window.1, |end| window.1.min(*end));
     let mut m = Measured {
         busy_ns: vec![0; cpus as usize],
         window,
@@ -70,7 +83,7 @@ pub fn measure(
     let (_, half) = m.first_half();
     // Since when each CPU has nobody.
     let mut free_since = vec![window.0; cpus as usize];
-    let walk = Walk::over(events, cpus, |threads, fact| match fact {
+    let walk = Walk::to(events, cpus, window.1, |threads, fact| match fact {
         fact if is_hidden(&fact, &m.sights) => {}
         Fact::Ran {
             thread,
@@ -79,9 +92,10 @@ pub fn measure(
             to,
         } => {
             let inside = |a: u64, b: u64| to.min(b).saturating_sub(from.max(a));
-            let t = m.threads.entry(threads[thread].tid).or_default();
-            t.cpu_ns += inside(window.0, window.1);
-            t.first_half_ns += inside(window.0, half);
+            let tid = threads[thread].tid;
+            let t = m.threads.entry(tid).or_default();
+            t.cpu_ns += inside(window.0, end_of(tid));
+            t.first_half_ns += inside(window.0, half.min(end_of(tid)));
             m.busy_ns[cpu as usize] += inside(window.0, window.1);
         }
         Fact::Out {
@@ -91,7 +105,7 @@ pub fn measure(
             state,
         } => {
             free_since[cpu as usize] = at;
-            if (window.0..=window.1).contains(&at) {
+            if (window.0..=end_of(threads[thread].tid)).contains(&at) {
                 let t = m.threads.entry(threads[thread].tid).or_default();
                 match state {
                     State::Runnable => t.involuntary += 1,
@@ -109,7 +123,8 @@ pub fn measure(
             let c = cpu as usize;
             let blind = m.sights[c] == Sight::NotFromIdle;
             let unseen = inferred || (blind && at > free_since[c]);
-            if let Some(since) = woken.filter(|since| *since >= window.0 && at <= window.1)
+            let end = end_of(threads[thread].tid);
+            if let Some(since) = woken.filter(|since| *since >= window.0 && at <= end)
                 && !unseen
             {
                 let t = m.threads.entry(threads[thread].tid).or_default();

@@ -6,6 +6,7 @@
 //! the programs ([`Trim`]). What wake-ups of the first half took beyond the model is put in
 //! ([`crate::derive::tails`]). Nothing else is fitted. Units: nanoseconds.
 
+mod done;
 mod fit;
 mod shown;
 
@@ -20,17 +21,18 @@ use fairground_sim::workload::program::Cgroup;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::derive::cause::{Causes, causes, partners};
+use crate::derive::cut::ALL_DONE;
 use crate::derive::period::Returns;
 use crate::derive::pins::{is_stopper, pins, places};
 use crate::derive::tails::Prompt;
 use crate::derive::tick::Tick;
 use crate::derive::workload::Source;
 use crate::derive::{Attributes, Derived, Logs, Trim, derive, tick};
-use crate::event::Kind;
-use crate::measure::{Measured, ThreadTime, measure};
+use crate::measure::{Measured, ThreadTime, measure, measure_until};
 use crate::recording::Recording;
 use crate::simulated::{self, Identity, Throttle};
 use crate::walk::ThreadId;
+use done::Done;
 
 /// Simulations that find the [`Trim`]: at most, and at least.
 const ROUNDS: usize = 7;
@@ -69,6 +71,8 @@ pub struct Replay<'a> {
     /// When ticks fell, modulo the tick, if that shows.
     phase_ns: Option<u64>,
     trim: Trim,
+    /// System calls cost nothing: what is computed has them in it.
+    free_calls: bool,
     /// CPUs whose switches are recorded, if there are others.
     recorded_cpus: Option<Vec<u32>>,
     /// The recording, measured.
@@ -131,6 +135,28 @@ impl<'a> Replay<'a> {
         attributes: &'a Attributes,
         home: &Place,
     ) -> Result<Self, String> {
+        Self::with_calls(recording, attributes, home, true)
+    }
+
+    /// The same for a workload that is to run by itself, where each operation is a system call that
+    /// costs what it costs on that machine.
+    ///
+    /// # Errors
+    /// As [`Replay::new`].
+    pub fn to_save(
+        recording: &'a Recording,
+        attributes: &'a Attributes,
+        home: &Place,
+    ) -> Result<Self, String> {
+        Self::with_calls(recording, attributes, home, false)
+    }
+
+    fn with_calls(
+        recording: &'a Recording,
+        attributes: &'a Attributes,
+        home: &Place,
+        free_calls: bool,
+    ) -> Result<Self, String> {
         // What threads say is about things of the run that its own words list.
         let plain = match attributes.run {
             Some(_) => None,
@@ -174,6 +200,7 @@ impl<'a> Replay<'a> {
                 ..Trim::default()
             },
             logs,
+            free_calls,
             recorded_cpus: recorded.recorded_cpus(),
             recorded,
         };
@@ -263,6 +290,8 @@ impl<'a> Replay<'a> {
             tails: with.run.is_none().then(|| self.trim.tails.clone()),
             told: self.logs.told,
             watched: true,
+            free_calls: self.free_calls && !self.logs.told,
+            ends_at: (!self.logs.told).then_some((ALL_DONE, derived.threads.len() as u64)),
             ..Exact::default()
         };
         Ok(Prepared { derived, exact })
@@ -349,14 +378,15 @@ impl<'a> Replay<'a> {
         }
         let lead = derived.lead_ns;
         let (start_ns, end_ns) = self.logs.span;
+        let done = Done::of(&self.logs, &derived, &traced.passed);
         let end = match self.logs.is_cut() {
             true => lead + (end_ns - start_ns),
-            false => last_work(&events),
+            false => done.last(&events),
         };
         let end = end.max(lead + 1);
         let same = cpus == self.recording.cpus;
         let sights = same.then_some(&self.recorded.sights[..]);
-        let mut measured = measure(&events.events, cpus, (lead, end), sights);
+        let mut measured = measure_until(&events.events, cpus, (lead, end), sights, &done.going_on);
         let mut unfinished = 0;
         for (thread, log) in self.logs.logs.iter().enumerate() {
             let tid = self.logs.threads[thread].tid;
@@ -370,14 +400,17 @@ impl<'a> Replay<'a> {
                 t.half_latency_ns = Default::default();
             }
             // Its program ends with a sleep that the recording does not have.
-            if log.awake_at_end && !self.logs.told {
+            if log.awake_at_end && !self.logs.told && !done.going_on.contains_key(&tid) {
                 t.voluntary = t.voluntary.saturating_sub(1);
             }
             // It comes to its first operation by a wake-up of the replay's.
             if log.awake_at_start && !t.latency_ns.is_empty() {
                 t.latency_ns.remove(0);
             }
-            unfinished += usize::from(t.cpu_ns < derived.demand_ns[thread]);
+            unfinished += usize::from(match self.logs.told {
+                true => t.cpu_ns < derived.demand_ns[thread],
+                false => derived.ops[thread] > 0 && !done.threads.contains(&thread),
+            });
         }
         events.format = "replay";
         Run {
@@ -395,13 +428,6 @@ impl<'a> Replay<'a> {
             },
         }
     }
-}
-
-/// When the last thread left its CPU.
-fn last_work(events: &Recording) -> u64 {
-    let mut last = events.events.iter().rev();
-    last.find(|e| matches!(e.kind, Kind::Switch { prev: 1.., .. }))
-        .map_or(0, |e| e.at_ns)
 }
 
 /// Ticks a second of the recorded kernel, if the recording shows it.

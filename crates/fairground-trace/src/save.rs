@@ -135,6 +135,8 @@ fn step(op: Op, w: &Workload, names: &[String]) -> Option<String> {
         Op::Fork { template } => {
             format!("{{ fork = {} }}", quoted(&names[template as usize]))
         }
+        // All that was recorded is done.
+        Op::Mark(_) => return None,
         other => format!("# {other:?}"),
     })
 }

@@ -76,7 +76,17 @@ struct CpuAt {
 
 impl Walk {
     /// Walks over `events` and hands each fact to `sink`, with the threads as far as known.
-    pub fn over(events: &[Event], cpus: u32, mut sink: impl FnMut(&[Thread], Fact)) -> Self {
+    pub fn over(events: &[Event], cpus: u32, sink: impl FnMut(&[Thread], Fact)) -> Self {
+        Self::to(events, cpus, 0, sink)
+    }
+
+    /// The same; who runs at the last event runs on until `end`.
+    pub fn to(
+        events: &[Event],
+        cpus: u32,
+        end: u64,
+        mut sink: impl FnMut(&[Thread], Fact),
+    ) -> Self {
         let start = events.first().map_or(0, |e| e.at_ns);
         let mut walk = Self {
             cpus: vec![CpuAt::default(); cpus as usize],
@@ -91,7 +101,7 @@ impl Walk {
         for event in events {
             walk.event(event, &mut sink);
         }
-        let end = events.last().map_or(0, |e| e.at_ns);
+        let end = events.last().map_or(0, |e| e.at_ns).max(end);
         for cpu in 0..walk.cpus.len() {
             walk.charge(cpu as u32, end, &mut sink);
         }

@@ -88,6 +88,8 @@ pub struct SimHost {
     pub(crate) held: Option<Box<Held>>,
     /// What it does more at a switch, before it takes the time.
     pub tracer_at_switch: Ps,
+    /// System calls cost nothing, nor do the words that they are about.
+    pub(crate) calls_are_free: bool,
     /// Waits, if they are kept.
     pub waits: Option<Box<Waits>>,
     /// Tracepoints of the running event, if the run is watched.
@@ -139,6 +141,7 @@ impl SimHost {
             tracer: 0,
             held: None,
             tracer_at_switch: 0,
+            calls_are_free: false,
             waits: None,
             seen: None,
             told: None,
@@ -269,6 +272,12 @@ impl SimHost {
     #[must_use]
     pub fn op_price(&self, op: KernelOp) -> Ps {
         self.prices.op[op as usize]
+    }
+
+    /// From now on system calls cost nothing beyond the scheduler's part.
+    pub fn free_calls(&mut self) {
+        self.calls_are_free = true;
+        self.prices.free_calls();
     }
 
     /// Times and traffic so far do not count: they are of the set-up, or of the warm-up.

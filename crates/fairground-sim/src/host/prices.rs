@@ -35,7 +35,30 @@ pub struct Prices {
     pub group_record: Ps,
 }
 
+/// What of a program's system calls costs something beyond the scheduler.
+const CALLS: [KernelOp; 11] = [
+    KernelOp::FutexWait,
+    KernelOp::FutexWake,
+    KernelOp::UserAtomic,
+    KernelOp::WaitQueue,
+    KernelOp::Nanosleep,
+    KernelOp::CloneThread,
+    KernelOp::ForkProcess,
+    KernelOp::ExitThread,
+    KernelOp::ExitProcess,
+    KernelOp::Yield,
+    KernelOp::SetSched,
+];
+
 impl Prices {
+    /// Takes the prices of system calls away.
+    pub(super) fn free_calls(&mut self) {
+        self.syscall = 0;
+        for op in CALLS {
+            self.op[op as usize] = 0;
+        }
+    }
+
     pub(super) fn new(machine: &Machine) -> Self {
         let cycles = |n: f64| (n * 1000.0 / machine.ghz()).round() as Ps;
         let scale = machine.cost_scale();

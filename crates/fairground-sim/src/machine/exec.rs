@@ -9,6 +9,7 @@ use fairground::value::{Cpu, CpuMask, TaskId};
 
 use super::Sim;
 use super::cpu::Todo;
+use super::due::Due;
 use super::task::{Life, Stage, Wait};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
@@ -122,7 +123,10 @@ impl Sim<'_> {
                     task.depth -= 1;
                 }
             }
-            Op::Mark(k) => self.marks.mark(k, now),
+            Op::Mark(k) => {
+                self.marks.mark(k, now);
+                self.end_if_done(k);
+            }
             Op::ReqStart(k) => task.requests[k as usize] = now,
             Op::ReqStartDue(k) => task.requests[k as usize] = task.due_ns.min(now),
             Op::ReqStartCaller(k) => {
@@ -156,6 +160,16 @@ impl Sim<'_> {
         }
         self.tasks[id.idx()].pc += 1;
         true
+    }
+
+    /// Ends the run, if it was to end when this mark had been passed so often, as soon as the last
+    /// task may have gone to sleep.
+    fn end_if_done(&mut self, mark: u32) {
+        const ASLEEP_NS: u64 = 1_000_000;
+        let seen = self.marks.marks[mark as usize].seen;
+        if self.ends_at == Some((mark, seen)) {
+            self.queue.push(self.host.at + ASLEEP_NS * NS, Due::End);
+        }
     }
 
     /// The operation of `id` is complete.

@@ -148,6 +148,8 @@ pub struct Sim<'a> {
     pub(crate) warm_stats: Vec<(u32, fairground::shared::CpuStat)>,
     /// Jiffy at which balancing was hurried last.
     settled_at: u64,
+    /// The run ends soon after this mark has been passed so often.
+    pub(crate) ends_at: Option<(u32, u64)>,
     seed: u64,
     ended: bool,
     /// Who looks at every tracepoint, if anybody does.

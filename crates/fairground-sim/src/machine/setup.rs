@@ -142,6 +142,7 @@ impl<'a> Sim<'a> {
             warm: workload.warmup_ns == 0,
             warm_stats: Vec::new(),
             settled_at: 0,
+            ends_at: None,
             seed: setup.seed,
             ended: false,
             watch: None,

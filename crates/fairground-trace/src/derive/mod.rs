@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `log` | the recording, thread by thread |
 //! | `cause` | timer or thread: what wakes a sleeper, where the recording leaves it open |
+//! | `cut` | who was computing when the recording ended |
 //! | `attributes` | what a trace does not say: groups, policies, affinity; from a file |
 //! | `run`, `objects` | attributes of a simulated run, and what its threads share |
 //! | `tick` | the recorded kernel's tick, as far as it shows |
@@ -19,6 +20,7 @@
 
 pub mod attributes;
 pub mod cause;
+pub mod cut;
 pub mod log;
 pub mod objects;
 pub mod period;

@@ -3,6 +3,7 @@
 use fairground_sim::workload::program::{Dur, Op};
 
 use super::cause::Timer;
+use super::cut::{ALL_DONE, cut_ns, done_mark};
 use super::log::{Block, Step};
 use super::workload::{Builder, NEVER_NS};
 use super::yields::Yields;
@@ -80,6 +81,13 @@ impl Builder<'_> {
             false => Some(Op::SleepUntil(NEVER_NS)),
         };
         push(&mut run, last);
+        if !logs.told {
+            let sleeps = |op: &Op| *op == Op::SleepUntil(NEVER_NS);
+            let end = ops.iter().position(sleeps).unwrap_or(ops.len());
+            let on = cut_ns(log).map(|ns| Op::Run(Dur::Const(ns)));
+            let done = [Op::Mark(ALL_DONE), Op::Mark(done_mark(template))];
+            ops.splice(end..end, done.into_iter().chain(on));
+        }
         self.out.ops[thread] = entries;
         self.out.demand_ns[thread] = demand;
         self.out.workload.programs[template as usize].ops = ops;

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attributes::{Attributes, PolicyWords};
 use super::cause::Causes;
+use super::cut;
 use super::log::{Logs, Step};
 use super::pins::is_stopper;
 use super::process::Processes;
@@ -198,6 +199,9 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
         return Err(format!(
             "no thread does anything in it; it lasts {span} ns from the first event to the last"
         ));
+    }
+    if !from.logs.told {
+        b.out.workload.marks = cut::marks(b.out.threads.len());
     }
     for thread in 0..n {
         b.program(thread);
