@@ -162,3 +162,82 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
         passed: sim.marks.marks.iter().map(passed).collect(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use fairground::policy::Features;
+
+    use super::*;
+    use crate::machine_file::Machine;
+    use crate::workload::Workload;
+    use crate::workload::program::{Dur, Op, Program, TaskTemplate, Until};
+
+    /// Two threads that wake each other, say when they are done, and compute on.
+    fn pair(exact: &Exact) -> Traced {
+        let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
+        let mut workload = Workload::new("pair", Vec::new());
+        workload.sems = vec![0; 2];
+        workload.marks = vec!["done".into(), "a".into(), "b".into()];
+        workload.duration = Until::Time(50_000_000);
+        for (index, [wait, post]) in [[0, 1], [1, 0]].into_iter().enumerate() {
+            let turn = [
+                Op::SemPost(post),
+                Op::SemWait(wait),
+                Op::Run(Dur::Const(100)),
+            ];
+            let done = [Op::Mark(0), Op::Mark(1 + index as u32), Op::Hog];
+            let ops = turn
+                .iter()
+                .cycle()
+                .take(300)
+                .chain(&done)
+                .copied()
+                .collect();
+            let name = format!("t{index}");
+            let template = TaskTemplate::new(name.clone(), index as u32, 1);
+            workload.programs.push(Program { name, ops });
+            workload.templates.push(template);
+            workload.initial.push(index as u32);
+        }
+        let setup = Setup {
+            machine: &machine,
+            features: Features::default(),
+            workload: &workload,
+            seed: 1,
+            trace: true,
+        };
+        run(&setup, exact, u64::MAX).unwrap()
+    }
+
+    #[test]
+    fn a_run_ends_soon_after_all_have_passed() {
+        let whole = pair(&Exact::default());
+        assert_eq!(whole.outcome.elapsed_ns, 50_000_000);
+        let ended = pair(&Exact {
+            ends_at: Some((0, 2)),
+            ..Exact::default()
+        });
+        assert_eq!(ended.passed, whole.passed);
+        let last = ended.passed.iter().map(|at| at.unwrap()).max().unwrap();
+        assert!((last..last + 1_100_000).contains(&ended.outcome.elapsed_ns));
+    }
+
+    #[test]
+    fn free_calls_cost_the_schedulers_part() {
+        let spent = |free_calls| {
+            let run = pair(&Exact {
+                free_calls,
+                ends_at: Some((0, 2)),
+                ..Exact::default()
+            });
+            let of = |name: &str| {
+                let functions = run.outcome.functions.iter();
+                functions.filter(|f| f.0 == name).map(|f| f.1).sum::<u64>()
+            };
+            (of("futex_wait"), of("try_to_wake_up"))
+        };
+        let (priced, free) = (spent(false), spent(true));
+        assert!(priced.0 > 0 && free.0 == 0, "{priced:?} {free:?}");
+        assert!(free.1 > 0, "{free:?}");
+    }
+}

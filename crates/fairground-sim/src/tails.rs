@@ -7,6 +7,7 @@
 //! else is. Units: nanoseconds.
 
 use fairground::event::Event;
+use rustc_hash::FxHashMap;
 
 use crate::cache::{NS, Ps};
 
@@ -98,14 +99,23 @@ impl Kinds {
     }
 }
 
-/// What wake-ups of each kind take beyond the model, ns, by [`Kind::index`]: one after the other,
-/// and again from the first. Less than zero: what setting the timer is to cost less.
+/// What wake-ups of each kind take beyond the model, ns: one after the other, and again from the
+/// first. Less than zero: what setting the timer is to cost less.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tails(pub Vec<Vec<i64>>);
+pub struct Tails {
+    /// By [`Kind::index`].
+    pub kinds: Vec<Vec<i64>>,
+    /// Those of the tasks of one template, by that and [`Kind::index`], where they are known by
+    /// themselves: what has left the caches hangs on who slept, and on who else runs then.
+    pub own: FxHashMap<(u32, usize), Vec<i64>>,
+}
 
 impl Default for Tails {
     fn default() -> Self {
-        Self(vec![Vec::new(); KINDS])
+        Self {
+            kinds: vec![Vec::new(); KINDS],
+            own: FxHashMap::default(),
+        }
     }
 }
 
@@ -115,26 +125,36 @@ pub(crate) struct Held {
     tails: Tails,
     /// How many of each were used.
     used: [usize; KINDS],
+    own_used: FxHashMap<(u32, usize), usize>,
+    /// Template of each task.
+    templates: Vec<u32>,
     kinds: Kinds,
     /// What the next switch of each CPU has to take, ps.
     due: Vec<i64>,
 }
 
 impl Held {
-    pub fn new(tails: Tails, cpus: usize) -> Self {
+    pub fn new(tails: Tails, cpus: usize, templates: Vec<u32>) -> Self {
         Self {
             tails,
             used: [0; KINDS],
+            own_used: FxHashMap::default(),
+            templates,
             kinds: Kinds::new(cpus),
             due: vec![0; cpus],
         }
     }
 
+    /// A task of this template is made.
+    pub fn made(&mut self, template: u32) {
+        self.templates.push(template);
+    }
+
     /// A tracepoint of `cpu` at `at`.
     pub fn see(&mut self, at: Ps, cpu: u32, event: Event) {
-        let (to, new) = match event {
-            Event::Wakeup { cpu: to, .. } => (to, false),
-            Event::WakeupNew { cpu: to, .. } => (to, true),
+        let (task, to, new) = match event {
+            Event::Wakeup { cpu, task } => (task, cpu, false),
+            Event::WakeupNew { cpu, task } => (task, cpu, true),
             Event::Switch { cpu, next, .. } => {
                 self.kinds.switched(cpu.0, at / NS, next.is_none());
                 self.due[cpu.idx()] = 0;
@@ -143,10 +163,15 @@ impl Held {
             _ => return,
         };
         let kind = self.kinds.woke(cpu, to.0, new, at / NS).index();
-        let tails = &self.tails.0[kind];
+        let template = self.templates.get(task.idx()).copied();
+        let key = (template.unwrap_or(u32::MAX), kind);
+        let (tails, used) = match self.tails.own.get(&key) {
+            Some(own) => (own, self.own_used.entry(key).or_default()),
+            None => (&self.tails.kinds[kind], &mut self.used[kind]),
+        };
         let n = tails.len().max(1);
-        let tail = tails.get(self.used[kind] % n).copied().unwrap_or(0);
-        self.used[kind] += 1;
+        let tail = tails.get(*used % n).copied().unwrap_or(0);
+        *used += 1;
         self.due[to.idx()] = tail * NS as i64;
     }
 
@@ -193,8 +218,8 @@ mod tests {
     fn a_tail_is_due_until_the_switch() {
         let mut tails = Tails::default();
         let mut kinds = Kinds::new(1);
-        tails.0[kinds.woke(0, 0, false, 20_000).index()] = vec![700, 900];
-        let mut held = Held::new(tails, 1);
+        tails.kinds[kinds.woke(0, 0, false, 20_000).index()] = vec![700, 900];
+        let mut held = Held::new(tails, 1, Vec::new());
         let (task, cpu) = (TaskId(0), Cpu(0));
         held.see(20_000 * NS, 0, Event::Wakeup { task, cpu });
         assert_eq!(held.cheaper(0, 1300 * NS), 1300 * NS);
@@ -204,10 +229,28 @@ mod tests {
             held.kinds = Kinds::new(1);
             assert_eq!(held.take(0), expected * NS);
         }
-        held.tails.0 = vec![vec![-500]; KINDS];
+        held.tails.kinds = vec![vec![-500]; KINDS];
         held.see(90_000 * NS, 0, Event::Wakeup { task, cpu });
         assert_eq!(held.cheaper(0, 300 * NS), 0);
         assert_eq!(held.cheaper(0, 300 * NS), 100 * NS);
         assert_eq!((held.cheaper(0, 300 * NS), held.take(0)), (300 * NS, 0));
+    }
+
+    #[test]
+    fn tasks_of_a_template_have_their_own_where_these_are_known() {
+        let kind = Kinds::new(1).woke(0, 0, false, 20_000).index();
+        let mut tails = Tails::default();
+        tails.kinds[kind] = vec![700];
+        tails.own.insert((5, kind), vec![100, 200]);
+        let mut held = Held::new(tails, 1, vec![4]);
+        held.made(5);
+        let cpu = Cpu(0);
+        let mut tail = |task| {
+            held.kinds = Kinds::new(1);
+            let task = TaskId(task);
+            held.see(20_000 * NS, 0, Event::Wakeup { task, cpu });
+            held.take(0) / NS
+        };
+        assert_eq!([0, 1, 0, 1, 1].map(&mut tail), [700, 100, 700, 200, 100]);
     }
 }

@@ -366,6 +366,30 @@ mod tests {
     }
 
     #[test]
+    fn what_a_thread_does_after_its_recorded_work_does_not_count() {
+        let ms = 1_000_000;
+        let events = [
+            switch(0, 0, 0, State::Runnable, 1),
+            switch(4 * ms, 0, 1, State::Runnable, 2),
+            switch(6 * ms, 0, 2, State::Runnable, 1),
+        ];
+        // It has done it at 7, and runs on beyond the last event.
+        let until = FxHashMap::from_iter([(1, 7 * ms)]);
+        let m = measure_until(&events, 1, (0, 9 * ms), None, &until);
+        assert_eq!(
+            (m.threads[&1].cpu_ns, m.threads[&1].involuntary),
+            (5 * ms, 1)
+        );
+        assert_eq!((m.threads[&2].cpu_ns, m.busy_ns[0]), (2 * ms, 9 * ms));
+        let until = FxHashMap::from_iter([(1, 3 * ms)]);
+        let m = measure_until(&events, 1, (0, 9 * ms), None, &until);
+        assert_eq!(
+            (m.threads[&1].cpu_ns, m.threads[&1].involuntary),
+            (3 * ms, 0)
+        );
+    }
+
+    #[test]
     fn what_happens_on_a_cpu_that_was_not_recorded_does_not_count() {
         let ms = 1_000_000;
         let mut events = vec![

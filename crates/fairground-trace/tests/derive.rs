@@ -78,6 +78,38 @@ fn ops<'a>(derived: &'a Derived, name: &str) -> &'a [Op] {
     &programs.iter().find(|p| p.name == name).unwrap().ops
 }
 
+/// Those up to where all that was recorded is done.
+fn recorded(ops: &[Op]) -> &[Op] {
+    let end = ops.iter().position(|op| matches!(op, Op::Mark(_)));
+    &ops[..end.unwrap()]
+}
+
+/// Lengths of computing.
+fn runs(ops: &[Op]) -> Vec<u64> {
+    let runs = ops.iter().filter_map(|op| match op {
+        Op::Run(Dur::Const(ns)) => Some(*ns),
+        _ => None,
+    });
+    runs.collect()
+}
+
+/// Both hogs are cut off by the recording's end; the threads that were woken once are not.
+#[test]
+fn who_computes_at_the_end_goes_on() {
+    let recording = open::read(text().as_bytes(), &mut |_| {}).unwrap();
+    let derived = derived(&recording);
+    for name in ["hog201", "hog202"] {
+        let ops = ops(&derived, name);
+        let before = recorded(ops);
+        let after = runs(&ops[before.len()..]);
+        let before: u64 = runs(before).iter().sum();
+        assert!(after.len() == 1 && after[0] >= before, "{after:?} {before}");
+        assert!(after[0] < before + before / 20, "{after:?} {before}");
+    }
+    let kernel = ops(&derived, "kworker/u8:1");
+    assert!(runs(&kernel[recorded(kernel).len()..]).is_empty());
+}
+
 #[test]
 fn what_a_tick_wakes_is_woken_at_that_time_again() {
     let recording = open::read(text().as_bytes(), &mut |_| {}).unwrap();
@@ -110,11 +142,7 @@ fn what_ticks_take_is_taken_off_long_stretches() {
     let recording = open::read(text().as_bytes(), &mut |_| {}).unwrap();
     let derived = derived(&recording);
     for name in ["hog201", "hog202"] {
-        let runs = ops(&derived, name).iter().filter_map(|op| match op {
-            Op::Run(Dur::Const(ns)) => Some(*ns),
-            _ => None,
-        });
-        let runs: Vec<u64> = runs.collect();
+        let runs = runs(recorded(ops(&derived, name)));
         let all: u64 = runs.iter().sum();
         // Of 50 ticks each; two microseconds or so of each are the simulated tick's.
         assert!(

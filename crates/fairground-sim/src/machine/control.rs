@@ -33,7 +33,8 @@ impl Sim<'_> {
 
     /// Wake-ups take so much beyond the model.
     pub fn hold_to(&mut self, tails: Tails) {
-        self.host.held = Some(Box::new(Held::new(tails, self.cpus.len())));
+        let held = Held::new(tails, self.cpus.len(), self.templates());
+        self.host.held = Some(Box::new(held));
     }
 
     /// The initial task number `task` sleeps until `at_ns`, and its grid begins there.

@@ -152,6 +152,9 @@ impl Sim<'_> {
         };
         self.engine(|cx, _| sched::sched_fork(cx, &mut task));
         self.host.parked.push(Some(task));
+        if let Some(held) = &mut self.host.held {
+            held.made(template);
+        }
         let born_ns = self.now_ns() + spec.start_ns;
         let seed = self.seed;
         self.tasks.push(SimTask {

@@ -49,11 +49,11 @@ mod tests {
             timer: None,
             in_act: false,
         });
-        let mut log = Log {
-            steps: vec![Step::Run(900), sleep, Step::Run(50), Step::Left(7), Step::Run(20)],
-            awake_at_end: true,
-            ..Log::default()
-        };
+        let mut log = Log::default();
+        log.steps = vec![Step::Run(900), sleep];
+        log.steps
+            .extend([Step::Run(50), Step::Left(7), Step::Run(20)]);
+        log.awake_at_end = true;
         assert_eq!(cut_ns(&log), Some(70));
         log.steps.truncate(2);
         assert_eq!(cut_ns(&log), None, "it was woken, and that is all");

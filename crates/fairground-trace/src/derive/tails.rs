@@ -3,6 +3,8 @@
 
 use fairground_sim::tails::{KINDS, Kind as WakeKind, Kinds, Tails};
 
+use rustc_hash::FxHashMap;
+
 use crate::event::{Event, Kind, State};
 
 /// A switch that comes later than this after a wake-up was not caused by it.
@@ -12,13 +14,20 @@ const FEW: usize = 4;
 
 /// From wake-ups to the switches that they caused, by kind.
 #[derive(Clone, Debug)]
-pub struct Prompt([Vec<u64>; KINDS]);
+pub struct Prompt {
+    kinds: [Vec<u64>; KINDS],
+    /// Those of each thread, by its id.
+    own: FxHashMap<(u32, usize), Vec<u64>>,
+}
 
 impl Prompt {
     /// Of the wake-ups between two times.
     #[must_use]
     pub fn of(events: &[Event], cpus: u32, (from, to): (u64, u64)) -> Self {
-        let mut all = Self(std::array::from_fn(|_| Vec::new()));
+        let mut all = Self {
+            kinds: std::array::from_fn(|_| Vec::new()),
+            own: FxHashMap::default(),
+        };
         let mut kinds = Kinds::new(cpus as usize);
         // The last wake-up to each CPU since it switched: whom, when, of what kind; and who runs.
         let mut last: Vec<Option<(u32, u64, WakeKind)>> = vec![None; cpus as usize];
@@ -41,7 +50,9 @@ impl Prompt {
                         && (from..=to).contains(&since)
                         && at - since <= PROMPT_NS
                     {
-                        all.0[kind.index()].push(at - since);
+                        let kind = kind.index();
+                        all.kinds[kind].push(at - since);
+                        all.own.entry((next, kind)).or_default().push(at - since);
                     }
                     continue;
                 }
@@ -59,21 +70,36 @@ impl Prompt {
     fn all(&self, wanted: impl Fn(WakeKind) -> bool) -> Vec<i64> {
         let kinds = WakeKind::all().filter(|kind| wanted(*kind));
         kinds
-            .flat_map(|kind| &self.0[kind.index()])
+            .flat_map(|kind| &self.kinds[kind.index()])
             .map(|ns| *ns as i64)
             .collect()
     }
 }
 
-/// Sets what is missing in `replayed`, of kinds of which nothing is known yet.
-pub fn adjust(tails: &mut Tails, recorded: &Prompt, replayed: &Prompt) {
+/// Sets what is missing in `replayed`, of kinds of which nothing is known yet; and of the threads of
+/// the templates, whose ids these are, where there are enough of a kind on both sides.
+pub fn adjust(tails: &mut Tails, recorded: &Prompt, replayed: &Prompt, templates: &[u32]) {
     for kind in WakeKind::all() {
-        let tails = &mut tails.0[kind.index()];
-        if tails.is_empty()
+        let known = &mut tails.kinds[kind.index()];
+        if known.is_empty()
             && let Some((recorded, replayed)) = alike(kind, recorded, replayed)
         {
             let model = median(&replayed);
-            *tails = recorded.iter().map(|ns| ns - model).collect();
+            *known = recorded.iter().map(|ns| ns - model).collect();
+        } else {
+            continue;
+        }
+        for (template, tid) in (0..).zip(templates) {
+            let key = (*tid, kind.index());
+            let both = recorded.own.get(&key).zip(replayed.own.get(&key));
+            if let Some((recorded, replayed)) = both
+                && recorded.len().min(replayed.len()) >= FEW
+            {
+                let signed = |ns: &[u64]| ns.iter().map(|ns| *ns as i64).collect::<Vec<_>>();
+                let model = median(&signed(replayed));
+                let beyond = recorded.iter().map(|ns| *ns as i64 - model).collect();
+                tails.own.insert((template, kind.index()), beyond);
+            }
         }
     }
 }
@@ -158,24 +184,26 @@ mod tests {
     #[test]
     fn what_is_missing_is_added() {
         let mut tails = Tails::default();
-        adjust(&mut tails, &wakes(5, 2_000), &wakes(9, 1_600));
+        adjust(&mut tails, &wakes(5, 2_000), &wakes(9, 1_600), &[3, 7]);
         let kind = WakeKind {
             idle: true,
             remote: false,
             new: false,
             pause: 2,
         };
-        assert_eq!(tails.0[kind.index()], [400; 5]);
-        adjust(&mut tails, &wakes(5, 2_000), &wakes(9, 2_000));
-        assert_eq!(tails.0[kind.index()], [400; 5]);
+        assert_eq!(tails.kinds[kind.index()], [400; 5]);
+        assert_eq!(tails.own[&(1, kind.index())], [400; 5]);
+        assert_eq!(tails.own.len(), 1);
+        adjust(&mut tails, &wakes(5, 2_000), &wakes(9, 2_000), &[3, 7]);
+        assert_eq!(tails.kinds[kind.index()], [400; 5]);
         // Of a kind that was not seen, those that are most like it count; none after a short pause.
         let other = WakeKind {
             remote: true,
             ..kind
         };
-        assert_eq!(tails.0[other.index()], [400; 5]);
+        assert_eq!(tails.kinds[other.index()], [400; 5]);
         let soon = WakeKind { pause: 0, ..kind };
-        assert!(tails.0[soon.index()].is_empty());
+        assert!(tails.kinds[soon.index()].is_empty());
     }
 
     #[test]

@@ -59,7 +59,9 @@ impl Replay<'_> {
     pub(super) fn adjust_tails(&mut self, run: &Run) {
         let half = run.measured.first_half();
         let replayed = Prompt::of(&run.events.events, run.events.cpus, half);
-        tails::adjust(&mut self.trim.tails, &self.prompt, &replayed);
+        let threads = run.derived.threads.iter();
+        let tids: Vec<u32> = threads.map(|t| self.logs.threads[*t].tid).collect();
+        tails::adjust(&mut self.trim.tails, &self.prompt, &replayed, &tids);
     }
 
     /// Threads that nobody creates come into being when an interrupt has been served.
