@@ -39,6 +39,12 @@ impl Causes {
         self.perhaps_is_timer || self.is_tick(at)
     }
 
+    /// The tick that wakes it at `at`, if one does.
+    #[must_use]
+    pub fn tick(&self, at: u64) -> Option<u64> {
+        self.ticks.and_then(|t| t.of(at))
+    }
+
     /// Whether what wakes it at `at` is a tick.
     #[must_use]
     pub fn is_tick(&self, at: u64) -> bool {

@@ -167,9 +167,13 @@ impl Builder<'_> {
                 Op::Sleep(Dur::Const(ns.max(1)))
             }
             _ => {
+                // In the tick's own interrupt: the switch that the tick asks for comes after it.
+                let at = match causes.tick(at) {
+                    Some(tick) => tick + 1,
+                    None => at.saturating_sub(self.trim.time_ns),
+                };
                 let since_born = i128::from(at) - self.born(thread);
-                let ns = u64::try_from(since_born).unwrap_or(0);
-                Op::SleepUntil(ns.saturating_sub(self.trim.time_ns))
+                Op::SleepUntil(u64::try_from(since_born).unwrap_or(0))
             }
         }
     }

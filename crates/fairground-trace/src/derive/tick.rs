@@ -27,8 +27,20 @@ impl Tick {
     /// Whether what happens at `at` is done by a tick.
     #[must_use]
     pub fn is_at(self, at: u64) -> bool {
+        self.since(at) < NEAR_NS
+    }
+
+    /// The tick that does what happens at `at`, if one does.
+    #[must_use]
+    pub fn of(self, at: u64) -> Option<u64> {
+        self.is_at(at)
+            .then(|| (at + EARLY_NS).saturating_sub(self.since(at)))
+    }
+
+    /// From when on a tick might have done what happens at `at`, for so long.
+    fn since(self, at: u64) -> u64 {
         let every = self.every_ns.max(1);
-        (at + every + EARLY_NS - self.phase_ns % every) % every < NEAR_NS
+        (at + every + EARLY_NS - self.phase_ns % every) % every
     }
 }
 
@@ -90,6 +102,18 @@ fn densest(at: &[u64], tick_ns: u64) -> (u64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_tick_does_is_near_it() {
+        let tick = Tick {
+            every_ns: 4_000_000,
+            phase_ns: 1_000_000,
+        };
+        assert_eq!(tick.of(9_000_000), Some(9_000_000));
+        assert_eq!(tick.of(8_995_000), Some(9_000_000));
+        assert_eq!(tick.of(9_080_000), Some(9_000_000));
+        assert_eq!((tick.of(9_200_000), tick.of(8_980_000)), (None, None));
+    }
 
     fn at_ticks(tick_ns: u64) -> Vec<u64> {
         let ticks = (1..40).map(|n| n * tick_ns * (1 + n % 3) + 1_700_000 + n * 100);

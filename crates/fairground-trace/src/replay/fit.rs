@@ -117,8 +117,11 @@ fn lateness(logs: &Logs, again: &Logs, causes: &[Causes], lead: u64) -> (i64, i6
                 continue;
             }
             let causes = causes[thread];
+            if causes.is_tick(a.1) {
+                continue;
+            }
             let slept = causes.timer == Timer::AfterSleep && a.0 > start;
-            let (late, to) = if slept && !causes.is_tick(a.1) {
+            let (late, to) = if slept {
                 ((b.1 - b.0) as i64 - (a.1 - a.0) as i64, &mut sleeps)
             } else {
                 let late = (b.1 as i64 - lead as i64) - (a.1 as i64 - start as i64);
