@@ -109,6 +109,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         None => said(path, &recording)?,
     };
     known.take_groups(&recording.groups);
+    known.take_processes(&recording.names);
     let (decisions, files) = split(&args.what.set);
     let with = changed(&known, &files)?;
     let home = home(args, &recording, &known)?;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::objects::Objects;
+use crate::event::Names;
 use crate::groups::Groups;
 use crate::recording::CPU_MAX;
 
@@ -32,6 +33,9 @@ pub struct Attributes {
     /// The group of each thread by the recording.
     #[serde(skip)]
     pub recorded: BTreeMap<u32, String>,
+    /// Paths of groups of threads of which nothing is said, but of others of their processes.
+    #[serde(skip)]
+    pub of_processes: BTreeMap<u32, String>,
 }
 
 /// What a simulated run began with, at time 0 of its trace: its seed draws when ticks fall and when
@@ -127,6 +131,7 @@ impl Default for Attributes {
             threads: Vec::new(),
             recorded_cgroups: true,
             recorded: BTreeMap::new(),
+            of_processes: BTreeMap::new(),
         }
     }
 }
@@ -221,11 +226,34 @@ impl Attributes {
         }
     }
 
+    /// Takes in what is known of processes: a thread of which nothing is said is in the group of the
+    /// others of its process. Who looks at all threads misses those that come meanwhile.
+    pub fn take_processes(&mut self, names: &Names) {
+        let mut of: BTreeMap<u32, String> = BTreeMap::new();
+        let mut unsaid = Vec::new();
+        for (tid, comm) in names.all() {
+            let Some(process) = names.process(tid) else {
+                continue;
+            };
+            match self.path_of(tid, &comm) {
+                Some(path) => drop(of.entry(process).or_insert(path.to_string())),
+                None => unsaid.push((tid, process)),
+            }
+        }
+        for (tid, process) in unsaid {
+            if let Some(path) = of.get(&process) {
+                self.of_processes.insert(tid, path.clone());
+            }
+        }
+    }
+
     /// The path of the group of the thread `tid` called `comm`, if it is in one.
     #[must_use]
     pub fn path_of(&self, tid: u32, comm: &str) -> Option<&str> {
         let said = self.of(tid, comm).and_then(|t| t.cgroup.as_ref());
-        said.or_else(|| self.recorded.get(&tid)).map(String::as_str)
+        said.or_else(|| self.recorded.get(&tid))
+            .or_else(|| self.of_processes.get(&tid))
+            .map(String::as_str)
     }
 
     /// The group of the thread `tid` called `comm`, by its place in [`Attributes::groups`].
@@ -354,5 +382,22 @@ mod tests {
         }
         assert!(limit("fast").unwrap_err().contains("QUOTA PERIOD"));
         assert!(fits("a*c", "abc") && fits("*", "") && !fits("a*c", "ab"));
+    }
+
+    #[test]
+    fn who_is_not_named_is_in_the_group_of_its_process() {
+        let words = "[[cgroup]]\npath = \"/a\"\n[[thread]]\ntids = [7, 20]\ncgroup = \"/a\"\n";
+        let mut known = Attributes::parse(words).unwrap();
+        let mut names = Names::default();
+        for (tid, process) in [(7, 7), (8, 7), (9, 9), (20, 30), (31, 30)] {
+            names.see(tid, b"t");
+            names.see_process(tid, process);
+        }
+        names.see(10, b"t");
+        known.take_processes(&names);
+        let of = |tid| known.path_of(tid, "t");
+        let in_a = Some("/a");
+        assert_eq!([7, 8, 31].map(of), [in_a; 3]);
+        assert_eq!([9, 10].map(of), [None; 2]);
     }
 }
