@@ -10,7 +10,8 @@ cd /proc
 all=$(cat /sys/devices/system/cpu/online)
 if [ -d /sys/fs/cgroup/cpu ]; then top=/sys/fs/cgroup/cpu; else top=/sys/fs/cgroup; fi
 
-# One line a thread: TID <tab> group <tab> CPUs <tab> policy. Threads come and go meanwhile.
+# One line a thread: TID <tab> group <tab> CPUs <tab> policy. Threads come and go meanwhile. One
+# more for each autogroup with a nice value: nice <tab> group <tab> value.
 threads() {
     {
         grep -sH -E '^([0-9]+:([a-z,]*,)?cpu(,[a-z,]*)?:|0::)' [0-9]*/task/[0-9]*/cgroup
@@ -27,7 +28,7 @@ threads() {
             sub(/^[0-9]*:[^:]*:/, "", rest)
             if (v1 || !((path[3]) in group)) group[path[3]] = rest
         }
-        path[n] == "autogroup" { split(rest, w, " "); auto[path[1]] = w[1] }
+        path[n] == "autogroup" { split(rest, w, " "); auto[path[1]] = w[1]; nice[w[1]] = w[3] }
         path[n] == "status" { sub(/^[^:]*:[ \t]*/, "", rest); cpus[path[3]] = rest }
         path[n] == "stat" {
             sub(/^.*\) /, "", rest); split(rest, f, " ")
@@ -36,11 +37,15 @@ threads() {
         END {
             for (t in process) {
                 g = group[t]; if (g == "") g = "/"
-                if (g == "/" && (process[t] in auto)) g = auto[process[t]]
+                if (g == "/" && (process[t] in auto)) {
+                    g = auto[process[t]]
+                    if (nice[g] + 0 != 0) told[g] = nice[g]
+                }
                 c = cpus[t]; if (c == all) c = ""
                 p = policy[t] == 3 ? "batch" : policy[t] == 5 ? "idle" : ""
                 if (g != "/" || c != "" || p != "") print t "\t" g "\t" c "\t" p
             }
+            for (g in told) print "nice\t" g "\t" told[g] "\t"
         }'
 }
 
@@ -57,6 +62,7 @@ trap 'rm -f "$list"' EXIT
 threads > "$list"
 groups "$list" | while read -r path; do
     printf '[[cgroup]]\npath = "%s"\n' "$path"
+    awk -F '\t' -v path="$path" '$1 == "nice" && $2 == path { print "nice = " $3 }' "$list"
     dir=$top$path
     [ -r "$dir/cpu.shares" ] && printf '"cpu.shares" = %s\n' "$(cat "$dir/cpu.shares")"
     [ -r "$dir/cpu.weight" ] && printf '"cpu.weight" = %s\n' "$(cat "$dir/cpu.weight")"
@@ -67,7 +73,7 @@ groups "$list" | while read -r path; do
     fi
     echo
 done
-sort -k 2 "$list" | awk -F '\t' '
+grep -v '^nice' "$list" | sort -k 2 | awk -F '\t' '
     function flush() {
         if (tids == "") return
         print "[[thread]]\ntids = [" tids "]"

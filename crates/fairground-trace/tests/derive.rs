@@ -58,6 +58,10 @@ fn text() -> String {
 }
 
 fn derived(recording: &Recording) -> Derived {
+    derived_with(recording, "").unwrap()
+}
+
+fn derived_with(recording: &Recording, attributes: &str) -> Result<Derived, String> {
     let features = Features {
         hz: 250,
         ..Features::default()
@@ -67,9 +71,9 @@ fn derived(recording: &Recording) -> Derived {
         features,
         tracer_ns: 130,
     };
-    let attributes = Attributes::default();
-    let replay = Replay::new(recording, &attributes, &home).unwrap();
-    replay.derived(&attributes).unwrap()
+    let attributes = Attributes::parse(attributes).unwrap();
+    let replay = Replay::new(recording, &attributes, &home)?;
+    replay.derived(&attributes)
 }
 
 /// Operations of a thread's program.
@@ -151,4 +155,14 @@ fn what_ticks_take_is_taken_off_long_stretches() {
         );
         assert!(runs.iter().all(|ns| *ns > 100_000), "{name}: {runs:?}");
     }
+}
+
+#[test]
+fn an_autogroup_has_the_weight_of_its_nice_value() {
+    let recording = open::read(text().as_bytes(), &mut |_| {}).unwrap();
+    let group = |nice: i8| format!("[[cgroup]]\npath = \"/autogroup-7\"\nnice = {nice}\n");
+    let derived = derived_with(&recording, &group(-5)).unwrap();
+    assert_eq!(derived.workload.cgroups[1].shares, 3121);
+    let error = derived_with(&recording, &group(20)).unwrap_err();
+    assert!(error.contains("expected -20 to 19"), "{error}");
 }

@@ -79,6 +79,8 @@ pub struct Group {
     /// cgroup v1 `cpu.shares`, instead of `cpu.weight`.
     #[serde(rename = "cpu.shares")]
     pub shares: Option<u64>,
+    /// Of an autogroup: the nice value whose weight it has, instead of either.
+    pub nice: Option<i8>,
     /// `cpu.max`: quota and period in microseconds, or `max`.
     #[serde(rename = "cpu.max")]
     pub max: Option<String>,

@@ -127,6 +127,7 @@ fn group(group: &Cgroup) -> Group {
         max: group
             .quota_ns
             .map(|quota| format!("{} {}", quota / 1000, group.period_ns / 1000)),
+        nice: None,
         burst_us: (group.burst_ns > 0).then_some(group.burst_ns / 1000),
         idle: group.idle,
     }

@@ -19,6 +19,7 @@ pub fn of_case(case: &Case) -> Attributes {
             let period = g.period_us.unwrap_or(100_000);
             format!("{quota} {period}")
         }),
+        nice: None,
         burst_us: g.burst_us,
         idle: matches!(&g.shares, Some(Shares::Idle(_))) || g.idle.is_some_and(Flag::is_set),
     };

@@ -5,6 +5,7 @@
 //! wait. So causes stay causes when the machine is another one. A semaphore keeps what is posted
 //! early, and every wait has its post earlier in the recording: nothing can stand still.
 
+use fairground::math::weight::nice_to_weight;
 use fairground_sim::workload::program::{Cgroup, Policy, Program, TaskTemplate, Until, Workload};
 
 use fairground_sim::exact::Start;
@@ -279,6 +280,12 @@ impl Builder<'_> {
                 group.shares = Cgroup::shares_of_weight(weight);
             }
             group.shares = words.shares.unwrap_or(group.shares);
+            if let Some(nice) = words.nice {
+                if !(-20..=19).contains(&nice) {
+                    return Err(at(format!("nice {nice}: expected -20 to 19")));
+                }
+                group.shares = nice_to_weight(nice).into();
+            }
             (group.quota_ns, group.period_ns) = words.limit().map_err(at)?;
             group.burst_ns = words.burst_us.unwrap_or(0).saturating_mul(1000);
             group.idle = words.idle;
