@@ -25,6 +25,16 @@ pub struct ThreadTime {
     pub half_latency_ns: [Vec<u64>; 2],
 }
 
+impl ThreadTime {
+    /// It left its CPU.
+    fn left(&mut self, state: State) {
+        match state {
+            State::Runnable => self.involuntary += 1,
+            State::Blocked(_) | State::Dead => self.voluntary += 1,
+        }
+    }
+}
+
 /// A run, measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
@@ -106,11 +116,10 @@ pub fn measure_until(
         } => {
             free_since[cpu as usize] = at;
             if (window.0..=end_of(threads[thread].tid)).contains(&at) {
-                let t = m.threads.entry(threads[thread].tid).or_default();
-                match state {
-                    State::Runnable => t.involuntary += 1,
-                    State::Blocked(_) | State::Dead => t.voluntary += 1,
-                }
+                m.threads
+                    .entry(threads[thread].tid)
+                    .or_default()
+                    .left(state);
             }
         }
         Fact::In {

@@ -228,8 +228,8 @@ impl Attributes {
         }
     }
 
-    /// Takes in what is known of processes: a thread of which nothing is said is in the group of the
-    /// others of its process. Who looks at all threads misses those that come meanwhile.
+    /// Takes in what is known of processes: a thread of which nothing is said is in the group of
+    /// the others of its process. Who looks at all threads misses those that come meanwhile.
     pub fn take_processes(&mut self, names: &Names) {
         let mut of: BTreeMap<u32, String> = BTreeMap::new();
         let mut unsaid = Vec::new();

@@ -76,8 +76,8 @@ impl Prompt {
     }
 }
 
-/// Sets what is missing in `replayed`, of kinds of which nothing is known yet; and of the threads of
-/// the templates, whose ids these are, where there are enough of a kind on both sides.
+/// Sets what is missing in `replayed`, of kinds of which nothing is known yet; and of the threads
+/// of the templates, whose ids these are, where there are enough of a kind on both sides.
 pub fn adjust(tails: &mut Tails, recorded: &Prompt, replayed: &Prompt, templates: &[u32]) {
     for kind in WakeKind::all() {
         let known = &mut tails.kinds[kind.index()];
