@@ -130,8 +130,7 @@ pub fn measure_until(
             inferred,
         } => {
             let c = cpu as usize;
-            let blind = m.sights[c] == Sight::NotFromIdle;
-            let unseen = inferred || (blind && at > free_since[c]);
+            let unseen = inferred || (m.sights[c] == Sight::NotFromIdle && at > free_since[c]);
             let end = end_of(threads[thread].tid);
             if let Some(since) = woken.filter(|since| *since >= window.0 && at <= end)
                 && !unseen
