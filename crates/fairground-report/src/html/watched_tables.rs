@@ -53,7 +53,8 @@ fn quota(variants: &[Variant]) -> Table {
         id: "quota-table".into(),
         caption: "Waiting for quota".into(),
         note: "Means over the seeds. A stretch is slow if it waited for quota and took longer, by \
-               a tenth, than 99 % of all would have taken without waiting for quota."
+               a tenth, than 99 % of all would have taken without waiting for quota, or longer \
+               than --slow says."
             .into(),
         columns,
         rows,

@@ -209,7 +209,7 @@ impl<'a> Sim<'a> {
             self.end_warmup();
         }
         self.handle(at, due);
-        if self.watch.is_some() {
+        if self.host.seen.as_ref().is_some_and(|seen| !seen.is_empty()) {
             self.watch_event();
         }
         Ok(())

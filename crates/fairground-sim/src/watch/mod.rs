@@ -169,6 +169,7 @@ impl Sim<'_> {
     }
 
     /// Takes in the tracepoints of the event that has just been carried out.
+    #[inline(never)]
     pub(crate) fn watch_event(&mut self) {
         let (Some(mut watch), Some(mut seen)) = (self.watch.take(), self.host.seen.take()) else {
             return;
