@@ -68,6 +68,13 @@ pub trait Host {
         func
     }
 
+    /// A function goes on that an earlier call on behalf of this CPU has entered and left
+    /// unfinished ([`Later`](crate::sched::Later)); the answer goes to `leave`.
+    #[inline]
+    fn reenter(&mut self, func: Func) -> Func {
+        func
+    }
+
     /// The function entered by the matching `enter` is left.
     #[inline]
     fn leave(&mut self, outer: Func) {

@@ -19,9 +19,7 @@ impl Cache {
         let s = self.shared.line(i);
         let owned = s.exclusive && usize::from(s.owner) == r.core;
         if owned && self.shared.copy(i, r.core).version == s.version {
-            let cost = self.coherent(r);
-            self.cas_parts = [0, cost.done_at - r.now];
-            return cost;
+            return self.coherent(r);
         }
         let mut total = self.coherent(Req {
             access: Access::Load,
@@ -29,7 +27,6 @@ impl Cache {
         });
         // The swap needs the loaded value, so nothing of the load is hidden.
         let mut now = r.now + total.wait + total.latency;
-        let loaded_at = now;
         let mut sampled = r.now + total.wait;
         loop {
             let loser = self.shared.line(i).owner;
@@ -54,8 +51,6 @@ impl Cache {
             }
             if !fails {
                 total.done_at = cost.done_at;
-                let swaps = loaded_at.max(r.now);
-                self.cas_parts = [swaps - r.now, total.done_at.saturating_sub(swaps)];
                 return total;
             }
             total.retries += 1;

@@ -68,8 +68,6 @@ pub struct Cache {
     domains: Vec<DomainStats>,
     /// Misses by [`MissClass`].
     classes: [u64; 6],
-    /// The last compare-and-swap loop that was no hit: time of its load and of its swaps.
-    pub(crate) cas_parts: [Ps; 2],
     /// Loads that missed the last-level cache, on all domains.
     pub(crate) load_misses: u64,
     /// When the step that is simulated began.
@@ -174,7 +172,6 @@ impl Cache {
             patterns: Vec::new(),
             ones: Vec::new(),
             classes: [0; 6],
-            cas_parts: [0; 2],
             load_misses: 0,
             began: 0,
             p,

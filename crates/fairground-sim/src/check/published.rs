@@ -25,7 +25,7 @@ pub(super) fn check(sim: &Sim<'_>) -> Verdict {
         .filter(|rq| rq.nohz_tick_stopped)
         .map(|rq| rq.cpu)
         .collect();
-    let mask = sim.sys.nohz.idle_cpus(&mut Quiet::default());
+    let mask = sim.sys.nohz.idle_cpus();
     holds!(MASK, mask == stopped, "{mask:?}, not {stopped:?}");
     let (nr, weight) = (sim.sys.nohz.nr_cpus(&mut Quiet::default()), mask.weight());
     holds!(

@@ -345,17 +345,12 @@ impl SimHost {
 
     #[inline(never)]
     fn touch_atomic(&mut self, site: Site, a: u32, b: u32, how: cache::Access) {
-        self.cache.cas_parts = [0; 2];
         let (from, before) = (self.at, self.cache.load_misses);
         let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
         self.at = self.cache.pass_atomic(self.thread, id, pattern, how, from);
         self.stalled += self.at - from;
         self.waited_for_line(from, id);
         self.profile.missed(self.cache.load_misses - before);
-        if how == cache::Access::CasLoop && self.profile.is_in(Func::KickIlb) {
-            let (sum, last) = (&mut self.ilb_cas, self.cache.cas_parts);
-            *sum = [sum[0] + last[0], sum[1] + last[1]];
-        }
     }
 }
 
@@ -404,16 +399,26 @@ impl Host for SimHost {
     fn touch(&mut self, object: Object, fields: Fields, access: Access) {
         let Object { kind, a, b } = object;
         let how = match access {
-            Access::Read => How::Load,
+            Access::Read | Access::CasLoad => How::Load,
             Access::Write => How::Store,
             Access::Update => How::Update,
-            Access::Rmw | Access::CasLoop => How::Atomic,
+            Access::Rmw | Access::CasLoop | Access::CasSwap => How::Atomic,
         };
         let site = Site::new(kind, fields.0, how);
         match access {
             Access::Read | Access::Write | Access::Update => self.touch_site(site, a, b),
             Access::Rmw => self.touch_atomic(site, a, b, cache::Access::Rmw),
             Access::CasLoop => self.touch_atomic(site, a, b, cache::Access::CasLoop),
+            Access::CasLoad => {
+                let from = self.at;
+                self.touch_site(site, a, b);
+                self.ilb_cas[0] += self.at - from;
+            }
+            Access::CasSwap => {
+                let from = self.at;
+                self.touch_atomic(site, a, b, cache::Access::Rmw);
+                self.ilb_cas[1] += self.at - from;
+            }
         }
     }
 
@@ -428,6 +433,11 @@ impl Host for SimHost {
         let outer = self.profile.enter(func, self.at);
         self.at += self.stretched(self.prices.func[func as usize]);
         outer
+    }
+
+    #[inline]
+    fn reenter(&mut self, func: Func) -> Func {
+        self.profile.reenter(func, self.at)
     }
 
     #[inline]

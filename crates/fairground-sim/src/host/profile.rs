@@ -136,6 +136,16 @@ impl Profile {
         core::mem::replace(&mut self.now, func)
     }
 
+    /// `func` goes on, which was left unfinished.
+    pub fn reenter(&mut self, func: Func, at: Ps) -> Func {
+        let outer = self.enter(func, at);
+        self.calls[func as usize] -= 1;
+        if let Some(stacks) = &mut self.stacks {
+            stacks.reentered();
+        }
+        outer
+    }
+
     /// A first function, or one whose stack is kept, after `ps` outside or in the one around it.
     #[inline(never)]
     fn enter_rare(&mut self, func: Func, ps: Ps) {

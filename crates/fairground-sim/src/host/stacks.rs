@@ -68,6 +68,11 @@ impl Stacks {
         self.nodes[self.now as usize].calls += 1;
     }
 
+    /// The innermost function has been entered before.
+    pub fn reentered(&mut self) {
+        self.nodes[self.now as usize].calls -= 1;
+    }
+
     /// The innermost function is left.
     pub fn leave(&mut self) {
         self.now = self.nodes[self.now as usize].outer;

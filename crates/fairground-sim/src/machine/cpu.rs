@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fairground::host::Kick;
+use fairground::sched::Later;
 use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::value::TaskId;
 
@@ -52,6 +53,8 @@ pub enum Todo {
     Softirq(Kick),
     /// Long work of a system call, a piece at a time: interrupts come between the pieces.
     Long(Long),
+    /// The rest of a call into the engine, which has what it waited for.
+    Later(Later),
     /// The end of a timer interrupt whose wake-ups came before.
     TimerTail,
 }
@@ -176,6 +179,11 @@ pub struct CpuState {
 }
 
 impl CpuState {
+    /// Whether the CPU is in an interrupt, between two steps of it.
+    pub fn irqs_off(&self) -> bool {
+        matches!(self.todo.front(), Some(Todo::Later(later)) if later.irqs_off())
+    }
+
     /// A CPU that has done nothing yet.
     pub fn new() -> Self {
         Self::default()

@@ -53,7 +53,8 @@ impl Sim<'_> {
             self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::Unthrottle));
         }
         if calls.idle_balance {
-            self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::IdleBalance));
+            let rest = self.engine(|cx, rqs| sched::begin_kick(cx, rqs, Kick::IdleBalance));
+            self.wait_for_words(cpu, rest);
         }
     }
 
@@ -65,7 +66,13 @@ impl Sim<'_> {
             Kick::IdleBalance => state.pending.idle_balance = true,
             Kick::Unthrottle => state.pending.unthrottle = true,
             Kick::BalanceSoftirq => {
-                state.todo.push_front(Todo::Softirq(work));
+                // Raised once, and run after what goes on now: an interrupt, or the softirq itself.
+                let raised = |t: &Todo| matches!(t, Todo::Softirq(_));
+                if !state.todo.iter().any(raised) {
+                    let goes_on = |t: &Todo| matches!(t, Todo::Later(_));
+                    let after = state.todo.iter().take_while(|t| goes_on(t)).count();
+                    state.todo.insert(after, Todo::Softirq(work));
+                }
                 return;
             }
             Kick::ActiveBalance | Kick::Migrate => {

@@ -2,9 +2,10 @@
 
 use fairground::fair::bandwidth;
 use fairground::place::{Access, Kind, Object, time};
-use fairground::sched;
+use fairground::sched::{self, Later};
 
 use super::Sim;
+use super::cpu::Todo;
 use super::due::{Due, Ipi};
 use crate::cache::{self, Ps};
 use crate::costs::KernelOp;
@@ -33,6 +34,9 @@ impl Sim<'_> {
             }
             return;
         }
+        if self.cpus[cpu as usize].irqs_off() {
+            return self.cpus[cpu as usize].irqs.push_back(due);
+        }
         debug_assert!(!self.is_stale(due), "{due:?}");
         self.stop_user(cpu, at);
         self.stop_spin(cpu, at);
@@ -51,8 +55,9 @@ impl Sim<'_> {
         if due.is_timer() {
             self.host.spend(Place::Irq, self.host.prices.timer_irq);
         }
+        let mut rest = None;
         match due {
-            Due::Tick { .. } => self.tick(cpu),
+            Due::Tick { .. } => rest = self.tick(cpu),
             Due::Ipi { kind, .. } => self.ipi(cpu, kind),
             Due::Wait { .. } | Due::Timer { .. } => {}
             Due::Write { event } => self.control_write(event),
@@ -60,7 +65,9 @@ impl Sim<'_> {
                 debug_assert!(false, "{due:?} is no interrupt");
             }
         }
-        if due.is_timer() {
+        if rest.is_some() {
+            self.wait_for_words(cpu, rest);
+        } else if due.is_timer() {
             self.in_timer = true;
             self.expire(cpu);
         }
@@ -97,15 +104,47 @@ impl Sim<'_> {
         self.queue.push(state.tick_at, Due::Tick { cpu, stamp });
     }
 
-    fn tick(&mut self, cpu: u32) {
+    /// The tick, up to where it waits for words that others use too.
+    fn tick(&mut self, cpu: u32) -> Option<Later> {
         self.host.spend(Place::Tick, self.host.prices.tick);
         // One CPU has the duty, until it stops its tick; then the next that ticks takes it.
         if *self.do_timer.get_or_insert(cpu) == cpu {
             self.count_jiffies();
         }
         self.settle_at_tick();
-        self.engine(sched::sched_tick);
+        let rest = self.engine(sched::begin_tick);
+        let rest = self.unless_alone(rest);
         self.program_tick(cpu, self.host.at);
+        rest
+    }
+
+    /// What is left of a call is the next step, at the time at which it has what it waited for:
+    /// others may act before.
+    pub(super) fn wait_for_words(&mut self, cpu: u32, rest: Option<Later>) {
+        let rest = self.unless_alone(rest);
+        let todo = &mut self.cpus[cpu as usize].todo;
+        todo.extend(rest.map(Todo::Later));
+        todo.rotate_right(usize::from(rest.is_some()));
+    }
+
+    /// What others may act before: all that is left, but where CPUs take turns nothing.
+    fn unless_alone(&mut self, mut rest: Option<Later>) -> Option<Later> {
+        while self.turns.is_some()
+            && let Some(later) = rest
+        {
+            rest = self.engine(|cx, rqs| sched::go_on(cx, rqs, later));
+        }
+        rest
+    }
+
+    /// A call goes on. With the trigger the tick ends, and the other timers of its interrupt come.
+    pub(super) fn go_on_later(&mut self, cpu: u32, later: Later) {
+        let rest = self.engine(|cx, rqs| sched::go_on(cx, rqs, later));
+        self.wait_for_words(cpu, rest);
+        if rest.is_none() && matches!(later, Later::Trigger(_)) {
+            self.in_timer = true;
+            self.expire(cpu);
+        }
     }
 
     /// Writes the count of jiffies if it has moved on (`tick_do_update_jiffies64`).

@@ -18,7 +18,9 @@ impl Sim<'_> {
     /// `cpu` goes on at `at`: with a step that waits, with a switch, with user code, or idle.
     pub(super) fn work(&mut self, cpu: u32, at: Ps) {
         let mut waited = false;
-        while let Some(due) = self.cpus[cpu as usize].irqs.pop_front() {
+        while !self.cpus[cpu as usize].irqs_off()
+            && let Some(due) = self.cpus[cpu as usize].irqs.pop_front()
+        {
             if !self.is_stale(due) {
                 return self.interrupt(cpu, at, due);
             }
@@ -37,6 +39,10 @@ impl Sim<'_> {
         if self.cpus[c].idle.is_some() {
             self.leave_idle(cpu, false);
             self.see_polled(cpu);
+            if self.cpus[c].irqs_off() {
+                self.step_done(cpu);
+                return self.go_on(cpu);
+            }
         }
         if let Some(todo) = self.cpus[c].todo.pop_front() {
             self.do_todo(cpu, todo);
@@ -59,6 +65,7 @@ impl Sim<'_> {
             return;
         }
         self.step_done(cpu);
+        self.in_timer = false;
         self.go_on(cpu);
     }
 
@@ -71,7 +78,11 @@ impl Sim<'_> {
             Todo::Schedule(prev) => self.give_up(cpu, prev),
             Todo::Long(rest) => self.long(cpu, rest),
             Todo::TimerTail => self.program_timer(),
-            Todo::Softirq(kick) => self.engine(|cx, rqs| sched::run_kick(cx, rqs, kick)),
+            Todo::Softirq(kick) => {
+                let rest = self.engine(|cx, rqs| sched::begin_kick(cx, rqs, kick));
+                self.wait_for_words(cpu, rest);
+            }
+            Todo::Later(later) => self.go_on_later(cpu, later),
         }
     }
 

@@ -10,54 +10,30 @@ use super::newidle::update_newidle_cost;
 use super::nohz;
 use crate::cx::Cx;
 use crate::fair::blocked::update_blocked_averages;
-use crate::host::{Host, Kick};
-use crate::place::{Access, Fields, Func, rq as frq, sd as fsd};
+use crate::host::Host;
+use crate::place::{Access, Func, sd as fsd};
 use crate::rq::Rqs;
 use crate::shared::Relaxed;
 use crate::topology::SchedDomain;
 use crate::value::Cpu;
 
-/// At the tick: asks for the softirq when a balance is due, and kicks the idle balancer.
-pub fn sched_balance_trigger<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    let (sys, cpu) = (cx.sys, cx.cpu);
-    let outer = cx.host.enter(Func::BalanceTrigger);
-    let rq = rqs.rq(cpu);
-    let words = &sys.cpu[cpu.idx()];
-    let idle_test = frq::CURR | frq::NR_RUNNING;
-    rq.idle_balance = words.idle_cpu();
-    if sys.topology.domains(cpu).is_empty() {
-        cx.touch(rq.object(), idle_test, Access::Read);
-    } else {
-        // The state of the tick is looked at by a busy CPU only.
-        let tick = if rq.idle_balance {
-            Fields(0)
-        } else {
-            frq::NOHZ_STATE
-        };
-        let due = words.next_balance_and(cpu, idle_test | tick, cx.host);
-        if cx.jiffies() >= due {
-            cx.host.kick(cpu, Kick::BalanceSoftirq);
-        }
-        nohz::nohz_balancer_kick(cx, rq);
-    }
-    cx.host.leave(outer);
-}
-
-/// The softirq: idle balancing on behalf of others if asked for (then this CPU's own domains are
-/// among them), else the own domains.
-pub fn sched_balance_softirq<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
+/// The softirq: the own domains, unless this CPU was asked to balance for the idle ones, of whom it
+/// is one. Then what it was asked for.
+pub fn sched_balance_softirq<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<u32> {
     let cpu = cx.cpu;
     let idle = if rqs.rq(cpu).idle_balance {
         IdleType::Idle
     } else {
         IdleType::Busy
     };
-    // First for the others: once this CPU has pulled something it stops.
-    if nohz::nohz_idle_balance(cx, rqs) {
-        return;
+    let flags = nohz::nohz_idle_balance(rqs, cpu);
+    if flags != 0 {
+        cx.span(Func::NohzIdleBalance, nohz::begin_idle_cpus);
+        return Some(flags);
     }
     update_blocked(cx, rqs, cpu);
     sched_balance_domains(cx, rqs, cpu, idle);
+    None
 }
 
 /// Balances every domain of `cpu` that is due.

@@ -2,9 +2,8 @@
 //!
 //! ```text
 //! a CPU stops its tick            nohz_balance_enter_idle: joins nohz.idle_cpus_mask
-//! its first busy tick after that  nohz_balancer_kick -> nohz_balance_exit_idle: leaves it
-//! any busy tick                   nohz_balancer_kick: is there reason to balance for the idle?
-//!                                 kick_ilb: flags for one idle CPU, and an IPI if it had none
+//! its first busy tick after that  nohz_balance_exit_idle: leaves it
+//! any busy tick                   `trigger`: flags for one idle CPU, and an IPI if it had none
 //! that CPU                        nohz_csd_func, softirq, nohz_idle_balance: the domains of
 //!                                 every idle CPU, its own last
 //! ```
@@ -44,41 +43,21 @@ pub fn nohz_balance_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &m
 }
 
 /// The CPU starts its tick again. It stays in the mask until its first busy tick
-/// (`nohz_balancer_kick`), so that short bursts of work do not move the shared words.
+/// (`super::trigger`), so that short bursts of work do not move the shared words.
 pub fn nohz_tick_restart<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let _ = (cx, rqs);
 }
 
-/// At a tick: is there reason to balance for the idle CPUs, and whom to ask.
-pub(crate) fn nohz_balancer_kick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
-    if rq.idle_balance {
-        return;
-    }
-    let (sys, now) = (cx.sys, cx.jiffies());
-    nohz_balance_exit_idle(cx, rq);
-    if sys.nohz.nr_cpus(cx.host) == 0 {
-        return;
-    }
-    let mut flags = 0;
-    if sys.nohz.has_blocked(cx.host) && now > sys.nohz.next_blocked(cx.host) {
-        flags = nohz_kick::STATS;
-    }
-    if now >= sys.nohz.next_balance(cx.host) && wants_balance(cx, rq) {
-        flags = nohz_kick::STATS | nohz_kick::BALANCE;
-    }
-    if sys.nohz.needs_update(cx.host) {
-        flags |= nohz_kick::NEXT;
-    }
-    if flags != 0 {
-        cx.span(Func::KickIlb, |cx| kick_ilb(cx, flags));
-    }
+/// The kicked CPU reaches for its flags. Others may still add to them until it has the line.
+pub(crate) fn nohz_csd_func<H: Host>(cx: &mut Cx<H>) {
+    let cpu = cx.cpu;
+    cx.sys.cpu[cpu.idx()].reach_nohz_flags(cpu, Access::CasLoop, cx.host);
 }
 
-/// The kicked CPU takes its flags, and raises the softirq if it is still idle.
-pub fn nohz_csd_func<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
+/// It takes them, and raises the softirq if it is still idle.
+pub(crate) fn take_flags<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let (sys, cpu) = (cx.sys, cx.cpu);
-    let all = nohz_kick::MASK | nohz_kick::NEWILB;
-    let flags = sys.cpu[cpu.idx()].clear_nohz_flags(cpu, all, cx.host);
+    let flags = sys.cpu[cpu.idx()].clear_nohz_flags(nohz_kick::MASK | nohz_kick::NEWILB);
     debug_assert!(flags & nohz_kick::MASK != 0, "an IPI comes with flags");
     let rq = rqs.rq(cpu);
     cx.touch(
@@ -93,27 +72,30 @@ pub fn nohz_csd_func<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     }
 }
 
-/// In the softirq: balances on behalf of others if this CPU was asked to. True if so.
-pub(super) fn nohz_idle_balance<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> bool {
-    let rq = rqs.rq(cx.cpu);
+/// In the softirq: what this CPU was asked to do for others; 0 = nothing.
+pub(super) fn nohz_idle_balance<R: Rqs + ?Sized>(rqs: &mut R, cpu: Cpu) -> u32 {
+    let rq = rqs.rq(cpu);
     let flags = core::mem::take(&mut rq.nohz_idle_balance);
-    if flags == 0 || !rq.idle_balance {
-        return false;
-    }
-    cx.span(Func::NohzIdleBalance, |cx| {
-        balance_idle_cpus(cx, rqs, flags)
-    });
-    true
+    if rq.idle_balance { flags } else { 0 }
 }
 
 /// In the idle loop: decays the blocked load of the idle CPUs if this one promised to when it
 /// ran dry, and nobody has asked for more.
 pub(crate) fn nohz_run_idle_balance<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let cpu = cx.cpu;
-    let flags = cx.sys.cpu[cpu.idx()].clear_nohz_flags(cpu, nohz_kick::NEWILB, cx.host);
+    let words = &cx.sys.cpu[cpu.idx()];
+    words.reach_nohz_flags(cpu, Access::CasLoop, cx.host);
+    let flags = words.clear_nohz_flags(nohz_kick::NEWILB);
     if flags == nohz_kick::NEWILB && !rqs.rq(cpu).need_resched {
         cx.span(Func::NohzIdleBalance, |cx| {
-            balance_idle_cpus(cx, rqs, nohz_kick::STATS);
+            begin_idle_cpus(cx);
+            let mut next = Ok(balance_idle_cpus(cx, nohz_kick::STATS));
+            while let Ok(round) = next {
+                next = balance_next(cx, rqs, round);
+            }
+            if let Err(Some(found)) = next {
+                end_idle_cpus(cx, found);
+            }
         });
     }
 }
@@ -128,12 +110,14 @@ pub(super) fn nohz_newidle_balance<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     if !sys.nohz.has_blocked(cx.host) || cx.jiffies() < sys.nohz.next_blocked(cx.host) {
         return;
     }
-    let _ = sys.cpu[rq.cpu.idx()].or_nohz_flags(rq.cpu, nohz_kick::NEWILB, cx.host);
+    let words = &sys.cpu[rq.cpu.idx()];
+    words.reach_nohz_flags(rq.cpu, Access::CasLoop, cx.host);
+    words.or_nohz_flags(nohz_kick::NEWILB);
 }
 
 /// The first busy tick after idling: leaves the mask. That `NOHZ_STATE` is read, the trigger has
 /// reported with what else it reads.
-fn nohz_balance_exit_idle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
+pub(super) fn nohz_balance_exit_idle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     if !rq.nohz_tick_stopped {
         return;
     }
@@ -153,109 +137,111 @@ fn count_busy<H: Host>(cx: &mut Cx<H>, cpu: Cpu, busy: bool) {
     }
 }
 
-/// Whether the state of this CPU is reason for a balance for the idle ones; in the kernel's order.
-fn wants_balance<H: Host>(cx: &mut Cx<H>, rq: &Rq) -> bool {
-    cx.touch(rq.object(), frq::NR_RUNNING, Access::Read);
-    if rq.nr_running >= 2 {
-        return true;
-    }
-    if cx.sys.traits.asym_capacity {
-        // Cache use does not matter there, only whether a task is too big for its CPU.
-        cx.touch(rq.object(), frq::MISFIT, Access::Read);
-        return rq.misfit_task_load != 0;
-    }
-    let topology = &cx.sys.topology;
-    if topology.llc_domain(rq.cpu).is_none() {
-        return false;
-    }
-    let llc = topology.llc_of[rq.cpu.idx()];
-    cx.sys.llc[llc.idx()].nr_busy_cpus(llc, cx.host) > 1
+/// What is asked for is about to be done: cleared first, so that a CPU that becomes idle from now
+/// on sets it again.
+pub(super) fn begin_idle_cpus<H: Host>(cx: &mut Cx<H>) {
+    cx.sys.nohz.begin_clear(cx.host);
 }
 
-/// Gives `flags` to an idle CPU (founding change 001), with an IPI if it had none.
-fn kick_ilb<H: Host>(cx: &mut Cx<H>, flags: u32) {
-    let sys = cx.sys;
-    if flags & nohz_kick::BALANCE != 0 {
-        // No other CPU asks before the next jiffy; refreshing statistics does not count.
-        let next = cx.jiffies() + 1;
-        sys.nohz.set_next_balance(next, cx.host);
-    }
-    let Some(ilb) = find_new_ilb(cx) else { return };
-    let words = &sys.cpu[ilb.idx()];
-    sys.nohz.kicks.fetch_add(1, Relaxed);
-    if sys.features.ilb_kick.looks_first() && words.nohz_flags(ilb, cx.host) & flags == flags {
-        sys.nohz.redundant_kicks.fetch_add(1, Relaxed);
-        return;
-    }
-    let before = words.or_nohz_flags(ilb, flags, cx.host);
-    if before & flags == flags {
-        sys.nohz.redundant_kicks.fetch_add(1, Relaxed);
-    }
-    if before & nohz_kick::MASK == 0 {
-        cx.host.kick(ilb, Kick::IdleBalance);
-    }
+/// A balance for every idle CPU of the mask, this one last so that the others get a chance to pull
+/// (`_nohz_idle_balance`). It is a round of many small pieces: interrupts come between them, and
+/// one of those may bring the next request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Round {
+    flags: u32,
+    /// CPUs behind this one that are done with.
+    done: u32,
+    /// Jiffies at the beginning.
+    began: u64,
+    found: Balanced,
 }
 
-/// An idle CPU of the mask other than this one.
-fn find_new_ilb<H: Host>(cx: &mut Cx<H>) -> Option<Cpu> {
-    let sys = cx.sys;
-    let mask = sys.nohz.idle_cpus(cx.host);
-    let start = sys.features.ilb_pick.start(cx.cpu);
-    for cpu in mask.iter_wrap(start) {
-        if cpu == cx.cpu {
-            continue;
-        }
-        if read_idle_cpu(cx, cpu) {
-            return Some(cpu);
-        }
-    }
-    None
-}
-
-/// Balances, as `flags` say, for every idle CPU of the mask, this one last so that the others
-/// get a chance to pull; stops when this CPU gets work to do (`_nohz_idle_balance`).
-fn balance_idle_cpus<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, flags: u32) {
-    let (sys, this_cpu, now) = (cx.sys, cx.cpu, cx.jiffies());
+/// The words that [`begin_idle_cpus`] has written are seen.
+pub(crate) fn balance_idle_cpus<H: Host>(cx: &mut Cx<H>, flags: u32) -> Round {
+    let (sys, began) = (cx.sys, cx.jiffies());
     let stats = flags & nohz_kick::STATS != 0;
-    // Cleared first: a CPU that becomes idle from now on sets them again.
-    if stats {
-        sys.nohz.set_has_blocked(false, cx.host);
+    sys.nohz.end_clear(stats, flags & nohz_kick::NEXT != 0);
+    sys.nohz.reach_idle_cpus(cx.host);
+    Round {
+        flags,
+        done: 0,
+        began,
+        found: Balanced::default(),
     }
-    if flags & nohz_kick::NEXT != 0 {
-        sys.nohz.set_needs_update(false, cx.host);
-    }
-    let mut has_blocked = false;
-    let mut next_balance = None;
-    let mask = sys.nohz.idle_cpus(cx.host);
-    for cpu in mask.iter_wrap(Cpu(this_cpu.0 + 1)) {
+}
+
+/// The next idle CPU of a round; `Err` = there is none left, or this CPU has got work to do.
+pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    mut round: Round,
+) -> Result<Round, Option<Balanced>> {
+    let (sys, this_cpu) = (cx.sys, cx.cpu);
+    let stats = round.flags & nohz_kick::STATS != 0;
+    while let Some(cpu) = next_idle(cx, &mut round) {
         if !read_idle_cpu(cx, cpu) {
             continue;
         }
         if !sys.cpu[this_cpu.idx()].idle_cpu() && rqs.rq(this_cpu).need_resched {
-            if flags & nohz_kick::NEXT != 0 {
+            if round.flags & nohz_kick::NEXT != 0 {
                 sys.nohz.set_needs_update(true, cx.host);
             }
-            if stats || has_blocked {
+            if stats || round.found.has_blocked {
                 sys.nohz.set_has_blocked(true, cx.host);
             }
-            return;
+            return Err(None);
         }
         if stats {
-            has_blocked |= update_nohz_stats(cx, rqs, cpu);
+            round.found.has_blocked |= update_nohz_stats(cx, rqs, cpu);
         }
-        let due = balance_one(cx, rqs, cpu, flags);
-        next_balance = Some(next_balance.map_or(due, |next: u64| next.min(due)));
+        let due = balance_one(cx, rqs, cpu, round.flags);
+        let next = &mut round.found.next_balance;
+        *next = Some(next.map_or(due, |next| next.min(due)));
+        return Ok(round);
     }
-    if let Some(next) = next_balance {
-        sys.nohz
-            .set_next_balance(next.min(now + 60 * u64::from(sys.features.hz)), cx.host);
-    }
+    let farthest = round.began + 60 * u64::from(sys.features.hz);
+    let found = &mut round.found;
+    found.next_balance = found.next_balance.map(|next| next.min(farthest));
     if stats {
-        let later = ms_to_jiffies(cx, LOAD_AVG_PERIOD_MS);
-        sys.nohz.set_next_blocked(now + later, cx.host);
+        found.next_blocked = Some(round.began + ms_to_jiffies(cx, LOAD_AVG_PERIOD_MS));
     }
-    if has_blocked {
-        sys.nohz.set_has_blocked(true, cx.host);
+    Err(Some(round.found))
+}
+
+/// The next CPU of the mask, as it is now, that a round has not come to.
+fn next_idle<H: Host>(cx: &Cx<H>, round: &mut Round) -> Option<Cpu> {
+    let (mask, n) = (cx.sys.nohz.idle_cpus(), cx.sys.topology.nr_cpus() as u32);
+    let start = (cx.cpu.0 + 1) % n;
+    let behind = |cpu: Cpu| (cpu.0 + n - start) % n;
+    let from = start + round.done;
+    let next = match from < n {
+        true => mask.next_from(from).or_else(|| mask.next_from(0)),
+        false => mask.next_from(from - n),
+    };
+    let next = next.filter(|cpu| round.done < n && behind(*cpu) >= round.done)?;
+    round.done = behind(next) + 1;
+    Some(next)
+}
+
+/// What a balance for the idle has found, to be published when it is over.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Balanced {
+    next_balance: Option<u64>,
+    next_blocked: Option<u64>,
+    has_blocked: bool,
+}
+
+/// A balance for the idle is over.
+pub(crate) fn end_idle_cpus<H: Host>(cx: &mut Cx<H>, found: Balanced) {
+    let nohz = &cx.sys.nohz;
+    if let Some(next) = found.next_balance {
+        nohz.set_next_balance(next, cx.host);
+    }
+    if let Some(next) = found.next_blocked {
+        nohz.set_next_blocked(next, cx.host);
+    }
+    if found.has_blocked {
+        nohz.set_has_blocked(true, cx.host);
     }
 }
 
@@ -286,7 +272,7 @@ fn update_nohz_stats<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu:
 }
 
 /// The core exports it, so a profile has it apart from its callers.
-fn read_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
+pub(super) fn read_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
     let object = Object {
         kind: Kind::Rq,
         a: cpu.0,
@@ -302,114 +288,4 @@ fn read_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
 /// Jiffies that last at least `ms`.
 pub(super) fn ms_to_jiffies<H: Host>(cx: &Cx<H>, ms: u64) -> u64 {
     (ms * u64::from(cx.sys.features.hz)).div_ceil(1000)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::policy::{Features, IlbKick, IlbPick};
-    use crate::testing::Bench;
-    use crate::topology::{CpuPlace, Machine, Topology};
-
-    const FLAGS: u32 = nohz_kick::STATS | nohz_kick::BALANCE;
-
-    /// Four CPUs with one cache; 1 and 3 are in tickless idle, 0 is busy.
-    fn bench(features: Features) -> Bench {
-        let cpus = (0..4).map(|core| CpuPlace {
-            core,
-            cluster: core,
-            capacity: 1024,
-            ..CpuPlace::default()
-        });
-        let topology = Topology::build(&Machine {
-            cpus: cpus.collect(),
-            ..Machine::default()
-        });
-        let mut bench = Bench::with(topology, features);
-        for cpu in 0..4 {
-            bench.on(cpu, |_, _| ());
-        }
-        for cpu in [1, 3] {
-            bench.call(cpu, nohz_balance_enter_idle);
-        }
-        bench
-    }
-
-    fn count(bench: &Bench, access: Access) -> usize {
-        let flags = |t: &&(Object, crate::place::Fields, Access)| {
-            t.0.kind == Kind::Rq && t.1 == frq::NOHZ_FLAGS && t.2 == access
-        };
-        bench.host.touches.iter().filter(flags).count()
-    }
-
-    fn kick_three_times(ilb_kick: IlbKick) -> Bench {
-        let mut bench = bench(Features {
-            ilb_kick,
-            ..Features::default()
-        });
-        bench.host.touches.clear();
-        for _ in 0..3 {
-            bench.on(0, |cx, _| kick_ilb(cx, FLAGS));
-        }
-        assert_eq!(bench.host.kicks, [(Cpu(1), Kick::IdleBalance)], "one IPI");
-        assert_eq!(bench.sys.nohz.kicks.load(Relaxed), 3);
-        assert_eq!(bench.sys.nohz.redundant_kicks.load(Relaxed), 2);
-        bench
-    }
-
-    #[test]
-    fn redundant_kicks_are_written_always() {
-        let bench = kick_three_times(IlbKick::Always);
-        assert_eq!(count(&bench, Access::CasLoop), 3);
-        assert_eq!(count(&bench, Access::Read), 0);
-    }
-
-    #[test]
-    fn redundant_kicks_are_skipped() {
-        let bench = kick_three_times(IlbKick::SkipRedundant);
-        assert_eq!(count(&bench, Access::CasLoop), 1);
-        assert_eq!(count(&bench, Access::Read), 3);
-    }
-
-    #[test]
-    fn a_kick_that_adds_a_bit_is_written() {
-        let mut bench = bench(Features::default());
-        bench.on(0, |cx, _| kick_ilb(cx, nohz_kick::STATS));
-        bench.on(0, |cx, _| kick_ilb(cx, FLAGS));
-        assert_eq!(bench.sys.nohz.redundant_kicks.load(Relaxed), 0);
-        assert_eq!(bench.host.kicks.len(), 1, "the first owns the IPI");
-        bench.call(1, nohz_csd_func);
-        assert_eq!(bench.rqs[1].nohz_idle_balance, FLAGS);
-        assert_eq!(bench.host.kicks[1], (Cpu(1), Kick::BalanceSoftirq));
-    }
-
-    #[test]
-    fn the_search_may_start_at_the_kicker() {
-        let mut bench = bench(Features {
-            ilb_pick: IlbPick::Wrap,
-            ..Features::default()
-        });
-        bench.on(2, |cx, _| kick_ilb(cx, FLAGS));
-        assert_eq!(bench.host.kicks, [(Cpu(3), Kick::IdleBalance)]);
-    }
-
-    #[test]
-    fn idle_cpus_are_counted_once_each_way() {
-        let mut bench = bench(Features::default());
-        let busy = |b: &mut Bench| b.sys.llc[0].nr_busy_cpus(LLC, &mut b.host);
-        bench.call(1, nohz_balance_enter_idle);
-        assert_eq!(bench.sys.nohz.nr_cpus(&mut bench.host), 2);
-        assert_eq!(busy(&mut bench), 2);
-        for _ in 0..2 {
-            bench.on(1, nohz_balance_exit_idle);
-        }
-        assert_eq!(bench.sys.nohz.nr_cpus(&mut bench.host), 1);
-        assert_eq!(busy(&mut bench), 3);
-        assert_eq!(
-            bench.sys.nohz.idle_cpus(&mut bench.host).first(),
-            Some(Cpu(3))
-        );
-    }
-
-    const LLC: crate::value::LlcId = crate::value::LlcId(0);
 }

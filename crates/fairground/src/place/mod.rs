@@ -126,6 +126,10 @@ pub enum Access {
     Rmw,
     /// A load, then compare-and-swap until it succeeds (`fetch_or` on x86).
     CasLoop,
+    /// The load of such a loop whose swaps are steps of their own ([`Later`](crate::sched::Later)).
+    CasLoad,
+    /// One swap of it.
+    CasSwap,
 }
 
 /// Locks whose holder makes others wait.

@@ -33,7 +33,7 @@ pub use wake::{
     ttwu_queue_wakelist, wake_queued,
 };
 
-use crate::balance::{domains, nohz};
+use crate::balance::{domains, nohz, trigger};
 use crate::cx::Cx;
 use crate::fair::resched::{resched_curr, resched_if, skip_clock};
 use crate::fair::{bandwidth, preempt};
@@ -41,9 +41,39 @@ use crate::host::{Host, Kick, Timer};
 use crate::place::Func;
 use crate::rq::Rqs;
 
+/// The rest of a call that was cut where it waits for words that other CPUs read and write at the
+/// same time: it goes on, by [`go_on`], when it has them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Later {
+    /// The tick's look at balancing.
+    Trigger(trigger::Step),
+    /// The flags of a kicked idle balancer.
+    TakeFlags,
+    /// The idle balancer begins, with what it was asked for.
+    IdleCpus(u32),
+    /// It goes on with the next idle CPU.
+    Round(nohz::Round),
+    /// What it has found.
+    Balanced(nohz::Balanced),
+}
+
+impl Later {
+    /// Whether interrupts are off meanwhile.
+    #[must_use]
+    pub fn irqs_off(self) -> bool {
+        matches!(self, Self::Trigger(_) | Self::TakeFlags)
+    }
+}
+
 /// The periodic tick of the executing CPU: charges the running task, asks for a switch if its
 /// time is up, and starts periodic and idle balancing when due.
 pub fn sched_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
+    let rest = begin_tick(cx, rqs);
+    finish(cx, rqs, rest);
+}
+
+/// The same, up to where it first waits for others.
+pub fn begin_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<Later> {
     let outer = cx.host.enter(Func::SchedTick);
     let cpu = cx.cpu;
     cx.with_rq(rqs, cpu, |cx, rq| {
@@ -52,25 +82,97 @@ pub fn sched_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
             resched_curr(cx, rq);
         }
     });
-    domains::sched_balance_trigger(cx, rqs);
+    let mut step = Some(trigger::Step::Begin);
+    if !trigger::may_wait(cx) {
+        step = trigger::sched_balance_trigger(cx, rqs, trigger::Step::Begin);
+    }
     cx.host.leave(outer);
+    step.map(Later::Trigger)
 }
 
 /// Work that another CPU, or this one, asked for with [`Host::kick`]. The stopper's kinds of work
 /// ([`Kick::ActiveBalance`], [`Kick::Migrate`]) go to [`run_stopper`], queued wake-ups to
 /// [`sched_ttwu_pending`], instead.
 pub fn run_kick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kick) {
+    let rest = begin_kick(cx, rqs, work);
+    finish(cx, rqs, rest);
+}
+
+/// The same, up to where it first waits for others.
+pub fn begin_kick<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    work: Kick,
+) -> Option<Later> {
     match work {
-        Kick::IdleBalance => cx.span(Func::NohzCsd, |cx| nohz::nohz_csd_func(cx, rqs)),
-        Kick::BalanceSoftirq => cx.span(Func::BalanceSoftirq, |cx| {
-            domains::sched_balance_softirq(cx, rqs);
-        }),
+        Kick::IdleBalance => {
+            cx.span(Func::NohzCsd, nohz::nohz_csd_func);
+            return Some(Later::TakeFlags);
+        }
+        Kick::BalanceSoftirq => {
+            let flags = cx.span(Func::BalanceSoftirq, |cx| {
+                domains::sched_balance_softirq(cx, rqs)
+            });
+            return flags.map(Later::IdleCpus);
+        }
         Kick::Unthrottle => cx.span(Func::CsdUnthrottle, |cx| {
             bandwidth::unthrottle_kicked(cx, rqs);
         }),
         Kick::Wakeups | Kick::ActiveBalance | Kick::Migrate => {
             debug_assert!(false, "{work:?} has an entry point of its own");
         }
+    }
+    None
+}
+
+/// The executing CPU has what `rest` waited for; what is left after that.
+pub fn go_on<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, rest: Later) -> Option<Later> {
+    let outer = cx.host.reenter(match rest {
+        Later::Trigger(_) => Func::SchedTick,
+        Later::TakeFlags => Func::NohzCsd,
+        Later::IdleCpus(_) | Later::Round(_) | Later::Balanced(_) => Func::BalanceSoftirq,
+    });
+    let next = match rest {
+        Later::Trigger(step) => trigger::sched_balance_trigger(cx, rqs, step).map(Later::Trigger),
+        Later::TakeFlags => {
+            nohz::take_flags(cx, rqs);
+            None
+        }
+        Later::IdleCpus(_) | Later::Round(_) | Later::Balanced(_) => {
+            let outer = cx.host.reenter(Func::NohzIdleBalance);
+            let next = balance_for_idle(cx, rqs, rest);
+            cx.host.leave(outer);
+            next
+        }
+    };
+    cx.host.leave(outer);
+    next
+}
+
+/// A part of the idle balancer's round.
+fn balance_for_idle<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    rest: Later,
+) -> Option<Later> {
+    match rest {
+        Later::IdleCpus(flags) => Some(Later::Round(nohz::balance_idle_cpus(cx, flags))),
+        Later::Round(round) => match nohz::balance_next(cx, rqs, round) {
+            Ok(round) => Some(Later::Round(round)),
+            Err(found) => found.map(Later::Balanced),
+        },
+        Later::Balanced(found) => {
+            nohz::end_idle_cpus(cx, found);
+            None
+        }
+        Later::Trigger(_) | Later::TakeFlags => None,
+    }
+}
+
+fn finish<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, rest: Option<Later>) {
+    let mut rest = rest;
+    while let Some(later) = rest {
+        rest = go_on(cx, rqs, later);
     }
 }
 

@@ -71,10 +71,14 @@ impl Nohz {
         self.redundant_kicks.store(0, Relaxed);
     }
 
-    /// The idle CPUs.
-    #[must_use]
-    pub fn idle_cpus<H: Host + ?Sized>(&self, host: &mut H) -> CpuMask {
+    /// Reaches for the mask of the idle CPUs.
+    pub(crate) fn reach_idle_cpus<H: Host + ?Sized>(&self, host: &mut H) {
         touch(f::IDLE_CPUS_MASK, Access::Read, host);
+    }
+
+    /// The idle CPUs; the mask has been reached.
+    #[must_use]
+    pub fn idle_cpus(&self) -> CpuMask {
         CpuMask::from_words(|i| self.mask[i].load(Relaxed))
     }
 
@@ -90,6 +94,13 @@ impl Nohz {
             word.fetch_and(!bit, Relaxed);
             self.nr_cpus.fetch_sub(1, Relaxed);
         }
+    }
+
+    /// Whether some CPU is in tickless idle; no touch is reported.
+    #[inline]
+    #[must_use]
+    pub(crate) fn anybody(&self) -> bool {
+        self.nr_cpus.load(Relaxed) > 0
     }
 
     /// Number of CPUs in tickless idle.
@@ -141,8 +152,38 @@ impl Nohz {
     /// See [`Nohz::next_balance`].
     #[inline]
     pub fn set_next_balance<H: Host + ?Sized>(&self, jiffies: u64, host: &mut H) {
+        self.begin_next_balance(host);
+        self.end_next_balance(jiffies);
+    }
+
+    /// The first half of [`Nohz::set_next_balance`]: the store is on its way.
+    #[inline]
+    pub(crate) fn begin_next_balance<H: Host + ?Sized>(&self, host: &mut H) {
         touch(f::NEXT_BALANCE, Access::Write, host);
+    }
+
+    /// The second half: others see it.
+    #[inline]
+    pub(crate) fn end_next_balance(&self, jiffies: u64) {
         self.next_balance.store(jiffies, Relaxed);
+    }
+
+    /// Clears what a balance for the idle is about to do, behind a full barrier: the CPU waits
+    /// until the line is its own. The first half: the stores are on their way.
+    #[inline]
+    pub(crate) fn begin_clear<H: Host + ?Sized>(&self, host: &mut H) {
+        touch(f::HAS_BLOCKED, Access::Rmw, host);
+    }
+
+    /// The second half: others see them.
+    #[inline]
+    pub(crate) fn end_clear(&self, has_blocked: bool, needs_update: bool) {
+        if has_blocked {
+            self.has_blocked.store(false, Relaxed);
+        }
+        if needs_update {
+            self.needs_update.store(false, Relaxed);
+        }
     }
 
     /// When the blocked load should next be decayed, jiffies.
@@ -234,26 +275,29 @@ impl CpuShared {
 
 /// `rq->nohz_flags`, reached by every kicker.
 impl CpuShared {
-    /// Looks at the flags of `cpu`, whose words these are.
+    /// Reaches for the flags of `cpu`, whose words these are: to read them, or to update them. On
+    /// x86 the latter is a loop of compare-and-swap that writes even if nothing changes.
+    #[inline]
+    pub(crate) fn reach_nohz_flags<H: Host + ?Sized>(&self, cpu: Cpu, how: Access, host: &mut H) {
+        touch_rq(cpu, frq::NOHZ_FLAGS, how, host);
+    }
+
+    /// The flags, which have been reached.
     #[inline]
     #[must_use]
-    pub fn nohz_flags<H: Host + ?Sized>(&self, cpu: Cpu, host: &mut H) -> u32 {
-        touch_rq(cpu, frq::NOHZ_FLAGS, Access::Read, host);
+    pub(crate) fn nohz_flags(&self) -> u32 {
         self.nohz_flags.load(Relaxed)
     }
 
-    /// Sets `bits`; the flags before. On x86 a loop of compare-and-swap that writes even if
-    /// nothing changes.
+    /// Sets `bits` of the flags, which have been reached; the flags before.
     #[inline]
-    pub fn or_nohz_flags<H: Host + ?Sized>(&self, cpu: Cpu, bits: u32, host: &mut H) -> u32 {
-        touch_rq(cpu, frq::NOHZ_FLAGS, Access::CasLoop, host);
+    pub(crate) fn or_nohz_flags(&self, bits: u32) -> u32 {
         self.nohz_flags.fetch_or(bits, Relaxed)
     }
 
-    /// Clears `bits`; the flags before.
+    /// Clears `bits` of the flags, which have been reached; the flags before.
     #[inline]
-    pub fn clear_nohz_flags<H: Host + ?Sized>(&self, cpu: Cpu, bits: u32, host: &mut H) -> u32 {
-        touch_rq(cpu, frq::NOHZ_FLAGS, Access::CasLoop, host);
+    pub(crate) fn clear_nohz_flags(&self, bits: u32) -> u32 {
         self.nohz_flags.fetch_and(!bits, Relaxed)
     }
 }
