@@ -95,7 +95,8 @@ fn pipes_sockets_and_locks_come_back_to_the_nanosecond() {
         "perf bench futex wake -t 16",
         "sysbench mutex --threads=16 --mutex-num=4 --mutex-locks=500 --mutex-loops=1000 run",
         "sysbench threads --threads=8 --thread-locks=2 --events=20 run",
-        "schbench -m 1 -t 6 -r 1",
+        "schbench -m 1 -t 4 -r 1",
+        "schbench -m 1 -t 8 -r 1",
     ] {
         is_the_same_schedule(machine(), words);
     }
