@@ -7,7 +7,7 @@ use fairground_sim::host::{Stack, TraceLine};
 use fairground_sim::outcome::Outcome;
 use fairground_sim::workload::Workload;
 use fairground_trace::Recording;
-use fairground_trace::simulated::{self, FIRST_TID, Throttle};
+use fairground_trace::simulated::{self, FIRST_TID, Throttle, throttled};
 use fairground_trace::walk::{Fact, Walk};
 
 use crate::report_periods::periods;
@@ -241,22 +241,8 @@ impl<'a> Collect<'a> {
 
     /// Throttled queues, as CPUs.
     fn throttles(&mut self, changes: &[Throttle]) {
-        let mut since = std::collections::BTreeMap::new();
         let end = self.span.1;
-        let mut ended = Vec::new();
-        for (at, cpu, group, on) in changes {
-            if *on {
-                since.entry((*cpu, *group)).or_insert(*at);
-            } else if let Some(from) = since.remove(&(*cpu, *group)) {
-                ended.push((*group, from, *at));
-            }
-        }
-        ended.extend(
-            since
-                .into_iter()
-                .map(|((_, group), from)| (group, from, end)),
-        );
-        for (group, from, to) in ended {
+        for (group, from, to) in throttled(changes, end) {
             let (from, to) = (from.max(self.span.0), to.min(end));
             for (bin, thousandths) in self.parts(from, to) {
                 if let Some(row) = self.heat.throttled.get_mut(group as usize) {

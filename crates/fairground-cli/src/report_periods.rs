@@ -5,7 +5,7 @@ use fairground_sim::outcome::Outcome;
 use fairground_sim::watch::quota::QuotaWait;
 use fairground_sim::workload::Workload;
 use fairground_trace::Recording;
-use fairground_trace::simulated::Throttle;
+use fairground_trace::simulated::{Throttle, throttled};
 use fairground_trace::walk::{Fact, Walk};
 
 /// Parts of a period.
@@ -41,21 +41,7 @@ pub fn periods(
         }
     });
     let end = recording.span().1;
-    let mut since = std::collections::BTreeMap::new();
-    let mut ended = Vec::new();
-    for (at, cpu, group, on) in throttles {
-        if *on {
-            since.entry((*cpu, *group)).or_insert(*at);
-        } else if let Some(from) = since.remove(&(*cpu, *group)) {
-            ended.push((*group, from, *at));
-        }
-    }
-    ended.extend(
-        since
-            .into_iter()
-            .map(|((_, group), from)| (group, from, end)),
-    );
-    for (group, from, to) in ended {
+    for (group, from, to) in throttled(throttles, end) {
         let path = workload.cgroups.get(group as usize).map(|g| &g.path);
         if let Some(shown) = waits.iter().position(|w| Some(&w.path) == path) {
             add(&mut all[shown], (from, to), |row| &mut row.throttled);

@@ -1,5 +1,7 @@
 //! Tracepoints of a simulated run in the form of recorded ones.
 
+use std::collections::BTreeMap;
+
 use fairground::event::Event as SimEvent;
 use fairground::value::TaskId;
 use fairground_sim::host::TraceLine;
@@ -119,6 +121,23 @@ pub fn recording(trace: &[TraceLine], cpus: u32, who: &[Identity]) -> Recording 
 /// When a group's queue ran out of quota and got some again: time (ns), CPU, group, whether it is
 /// throttled from then on.
 pub type Throttle = (u64, u32, u32, bool);
+
+/// From when to when queues were throttled, by group, ns; until `end` where it has none.
+#[must_use]
+pub fn throttled(changes: &[Throttle], end: u64) -> Vec<(u32, u64, u64)> {
+    let mut since = BTreeMap::new();
+    let mut ended = Vec::new();
+    for (at, cpu, group, on) in changes {
+        if *on {
+            since.entry((*cpu, *group)).or_insert(*at);
+        } else if let Some(from) = since.remove(&(*cpu, *group)) {
+            ended.push((*group, from, *at));
+        }
+    }
+    let rest = since.into_iter();
+    ended.extend(rest.map(|((_, group), from)| (group, from, end)));
+    ended
+}
 
 /// All of them in a run.
 #[must_use]

@@ -102,6 +102,16 @@ fn pipes_sockets_and_locks_come_back_to_the_nanosecond() {
     }
 }
 
+/// Known misses: a thread stays behind, since a tick is several steps; why is not found. Whoever
+/// mends it moves them above.
+#[test]
+fn two_runs_of_schbench_do_not_come_back() {
+    for words in ["schbench -m 1 -t 6 -r 1", "schbench -m 2 -t 3 -r 1"] {
+        let whole = std::panic::catch_unwind(|| is_the_same_schedule(machine(), words));
+        assert!(whole.is_err(), "{words} comes back now");
+    }
+}
+
 /// Sleepers with other periods beside threads that compute throughout, pairs with a pipe, and a
 /// request over the loopback interface, on two CPUs of a guest whose hypervisor takes time away.
 #[test]
