@@ -87,6 +87,20 @@ pub fn recording(trace: &[TraceLine], cpus: u32, who: &[Identity]) -> Recording 
     };
     for line in trace {
         let of = |task: TaskId| who.get(task.idx()).map_or((0, 120), |w| (w.tid, w.prio));
+        if let SimEvent::Migrate { task, from, .. } = line.event
+            && let Some(slot) = current.get_mut(from.idx())
+            && *slot == Some(task)
+        {
+            // The stopper has taken the CPU from it, and is no task that a switch could name.
+            *slot = None;
+            recording.push(Event {
+                at_ns: line.at_ns,
+                cpu: from.0,
+                tid: of(task).0,
+                context: Context::Unknown,
+                kind: switch(Some(of(task)), true, None),
+            });
+        }
         let on = current.get(line.cpu as usize).copied().flatten();
         if let SimEvent::Switch { next, .. } = line.event
             && let Some(slot) = current.get_mut(line.cpu as usize)
@@ -229,5 +243,64 @@ fn mark_exits(events: &mut [Event]) {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairground::event::Migration;
+    use fairground::value::Cpu;
+
+    use super::*;
+
+    #[test]
+    fn whom_the_stopper_moves_has_left_its_cpu() {
+        let who = [7, 8].map(|tid| Identity {
+            tid,
+            prio: 120,
+            comm: format!("t{tid}"),
+            process: None,
+        });
+        let (a, b) = (TaskId(0), TaskId(1));
+        let switch_to = |task| SimEvent::Switch {
+            cpu: Cpu(0),
+            prev: None,
+            prev_runnable: false,
+            next: Some(task),
+        };
+        let migrate = |task| SimEvent::Migrate {
+            task,
+            from: Cpu(0),
+            to: Cpu(1),
+            why: Migration::Active,
+        };
+        let events = [switch_to(a), migrate(b), migrate(a), switch_to(b)];
+        let trace: Vec<TraceLine> = (1..)
+            .zip(events)
+            .map(|(at_ns, event)| TraceLine {
+                at_ns,
+                cpu: 0,
+                event,
+            })
+            .collect();
+        let events = recording(&trace, 2, &who).events;
+        let moved = |tid| Kind::Migrate {
+            tid,
+            from: 0,
+            to: 1,
+        };
+        let found: Vec<_> = events.iter().map(|e| (e.at_ns, e.tid, e.kind)).collect();
+        let between = |prev, next| switch(prev, true, next);
+        let (a, b) = ((7, 120), (8, 120));
+        assert_eq!(
+            found,
+            [
+                (1, 0, between(None, Some(a))),
+                (2, 7, moved(8)),
+                (3, 7, between(Some(a), None)),
+                (3, 0, moved(7)),
+                (4, 0, between(None, Some(b))),
+            ]
+        );
     }
 }

@@ -96,19 +96,13 @@ fn pipes_sockets_and_locks_come_back_to_the_nanosecond() {
         "sysbench mutex --threads=16 --mutex-num=4 --mutex-locks=500 --mutex-loops=1000 run",
         "sysbench threads --threads=8 --thread-locks=2 --events=20 run",
         "schbench -m 1 -t 4 -r 1",
+        "schbench -m 1 -t 6 -r 1",
         "schbench -m 1 -t 8 -r 1",
+        "schbench -m 2 -t 3 -r 1",
+        // With threads that spin for the lock of a CPU, and some that the stopper moves.
+        "schbench -m 3 -t 3 -r 1",
     ] {
         is_the_same_schedule(machine(), words);
-    }
-}
-
-/// Known misses: a thread stays behind, since a tick is several steps; why is not found. Whoever
-/// mends it moves them above.
-#[test]
-fn two_runs_of_schbench_do_not_come_back() {
-    for words in ["schbench -m 1 -t 6 -r 1", "schbench -m 2 -t 3 -r 1"] {
-        let whole = std::panic::catch_unwind(|| is_the_same_schedule(machine(), words));
-        assert!(whole.is_err(), "{words} comes back now");
     }
 }
 

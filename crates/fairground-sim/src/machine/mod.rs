@@ -85,7 +85,7 @@ use crate::workload::program::Workload;
 use cpu::CpuState;
 use due::{Due, Ipi, Queue};
 use idle::IdleTable;
-use task::SimTask;
+use task::{SimTask, Stage};
 
 /// What a run is made of.
 #[derive(Clone, Debug)]
@@ -329,7 +329,9 @@ impl<'a> Sim<'a> {
             return;
         };
         let advanced = self.advanced(cpu, since, at);
-        if let Some(told) = self.host.told.as_mut().filter(|_| ran > 0) {
+        // Who spins is in the course of an operation, however long that takes.
+        let spins = self.tasks[id.idx()].stage == Stage::Again;
+        if let Some(told) = self.host.told.as_mut().filter(|_| ran > 0 && !spins) {
             // The end of a stretch may be noticed late.
             let work = advanced.min(self.tasks[id.idx()].run_left);
             told.user(cpu, id, (since, at), work);
