@@ -71,6 +71,11 @@ groups "$list" | while read -r path; do
         quota=$(cat "$dir/cpu.cfs_quota_us")
         printf '"cpu.max" = "%s %s"\n' "$quota" "$(cat "$dir/cpu.cfs_period_us")"
     fi
+    for file in cpu.max.burst cpu.cfs_burst_us; do
+        [ -r "$dir/$file" ] && [ "$(cat "$dir/$file")" -gt 0 ] &&
+            printf '"cpu.max.burst" = %s\n' "$(cat "$dir/$file")"
+    done
+    [ -r "$dir/cpu.idle" ] && [ "$(cat "$dir/cpu.idle")" = 1 ] && echo '"cpu.idle" = true'
     echo
 done
 grep -v '^nice' "$list" | sort -k 2 | awk -F '\t' '
