@@ -5,7 +5,7 @@
 use fairground::cx::Cx;
 use fairground::fair::bandwidth::set_bandwidth;
 use fairground::host::{Host, Kick, Timer};
-use fairground::policy::{Features, Throttle};
+use fairground::policy::{Features, QuotaExpiry, Throttle};
 use fairground::rq::Rq;
 use fairground::sched::{self, Moved};
 use fairground::shared::CpuStat;
@@ -314,6 +314,33 @@ fn the_period_timer_rests_while_nobody_runs() {
         let left = m.rqs[1].cfs[1].runtime_remaining;
         assert!(left <= MS as i64, "{left} ns kept by an empty queue");
     }
+}
+
+/// A task that wakes after the timer has rested for a second. From 3.16 to 4.17 the pool's deadline
+/// is old then, and what is left of a slice of 5 ms is lost at the next tick: four draw 20 ms, and
+/// the first one pays for 4 ms of running, less the 1 ms that the queue kept over the rest. Where
+/// that 1 ms has expired (`Period`), slices end at ticks otherwise.
+#[test]
+fn after_a_rest_each_tick_takes_a_slice_away() {
+    let drawn = [QuotaExpiry::Off, QuotaExpiry::Drift, QuotaExpiry::Period].map(|expiry| {
+        let mut m = Box2::new(Throttle::WholeQueue);
+        m.sys.features.quota_expiry = expiry;
+        let tg = m.sys.add_group(TgId::ROOT);
+        m.set_quota(tg, Some(50 * MS), 100 * MS);
+        m.hog(tg, 1);
+        m.run(20 * MS);
+        m.sleep(1);
+        m.run(1000 * MS);
+        let task = m.host.parked.pop().expect("it sleeps");
+        let (cpu, migrated) = (Cpu(1), false);
+        m.on(1, |cx, rqs| {
+            let placed = Placed { cpu, migrated };
+            sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Wake);
+        });
+        m.run(20 * MS);
+        50 - m.sys.tg[tg.idx()].bandwidth.peek_runtime() / MS
+    });
+    assert_eq!(drawn, [24, 28, 21], "ms for 20 ms of running");
 }
 
 /// A hog in limbo that may not stay on its CPU goes at once, or, if it was running when it lost the

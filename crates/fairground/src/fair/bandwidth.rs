@@ -5,6 +5,7 @@
 //! just enough to run; the queue of another CPU is asked to unthrottle itself there
 //! ([`Kick::Unthrottle`]), so that the walk over its groups is not done by the timer.
 
+use super::expiry;
 use super::throttle::unthrottle_cfs_rq;
 use crate::cx::Cx;
 use crate::host::{Host, Kick};
@@ -24,7 +25,7 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     burst: u64,
 ) {
     let sys = cx.sys;
-    let group = &sys.tg[tg.idx()];
+    let (group, expiry) = (&sys.tg[tg.idx()], sys.features.quota_expiry);
     let was_limited = group.bandwidth.is_limited();
     if quota.is_some() && !was_limited {
         sys.bandwidth_usage_inc();
@@ -33,6 +34,7 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     group.with_pool(tg, cx.host, |pool| {
         pool.set_phase(phase);
         pool.configure(quota.unwrap_or(RUNTIME_INF), period, burst);
+        expiry::begin_period(pool, expiry);
     });
     for cpu in 0..sys.nr_cpus() as u32 {
         cx.with_rq(rqs, Cpu(cpu), |cx, rq| {
@@ -47,8 +49,11 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
 /// The periods of `tg` end at `phase` (ns since the clock's zero) and multiples of the period after
 /// it: what a host does that follows a recording. Left alone, the phase is drawn at random.
 pub fn align_period<H: Host>(cx: &mut Cx<H>, tg: TgId, phase: u64) {
-    let group = &cx.sys.tg[tg.idx()];
-    group.with_pool(tg, cx.host, |pool| pool.align(phase));
+    let (group, expiry) = (&cx.sys.tg[tg.idx()], cx.sys.features.quota_expiry);
+    group.with_pool(tg, cx.host, |pool| {
+        pool.align(phase);
+        expiry::begin_period(pool, expiry);
+    });
 }
 
 /// The phase of a new group's period timer is drawn from its first period, which is the default.
@@ -64,7 +69,14 @@ pub fn period_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: T
     loop {
         let end = group.with_pool(tg, cx.host, |pool| match pool.forward_period() {
             0 => None,
-            overrun => Some(pool.end_period(overrun)),
+            overrun => {
+                let end = pool.end_period(overrun);
+                // A timer that is left to rest begins no period.
+                if end != PeriodEnd::Rest {
+                    expiry::begin_period(pool, sys.features.quota_expiry);
+                }
+                Some(end)
+            }
         });
         let Some(end) = end else { break };
         rest = end == PeriodEnd::Rest;
@@ -172,7 +184,11 @@ fn grant<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) -> Grant {
     }
     debug_assert!(queue.runtime_remaining <= 0);
     let (sys, remaining) = (cx.sys, queue.runtime_remaining);
-    let (amount, left) = sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| pool.grant(remaining));
+    let own = &mut queue.runtime_expires;
+    let (amount, left) = sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| {
+        expiry::take_deadline(pool, sys.features.quota_expiry, own);
+        pool.grant(remaining)
+    });
     queue.runtime_remaining += amount as i64;
     if queue.runtime_remaining > 0 {
         Grant::Enough { cfs, left }

@@ -12,6 +12,7 @@ mod change;
 mod curr;
 mod dequeue;
 pub mod entity;
+pub mod expiry;
 mod flags;
 pub mod group;
 pub mod h_load;

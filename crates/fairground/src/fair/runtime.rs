@@ -1,6 +1,7 @@
 //! A queue's own runtime: charged while its tasks run, drawn from the pool in slices, given back
 //! when the queue empties. All in ns.
 
+use super::expiry;
 use super::resched::resched_curr;
 use super::throttle::throttle_cfs_rq;
 use crate::cx::Cx;
@@ -44,9 +45,12 @@ pub fn return_cfs_rq_runtime<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
         return;
     }
     queue.runtime_remaining -= slack;
-    let (sys, tg) = (cx.sys, queue.tg);
+    let (sys, tg, own) = (cx.sys, queue.tg, queue.runtime_expires);
+    let expiry = sys.features.quota_expiry;
     cx.touch(rq.cfs_object(cfs), f::RUNTIME_REMAINING, Access::Update);
-    sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| pool.give_back(slack as u64));
+    sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| {
+        expiry::give_back(pool, expiry, own, slack as u64);
+    });
 }
 
 /// Runtime for a queue that gets its first entity; no runtime, no run.
@@ -74,12 +78,14 @@ fn is_enabled<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) -> bool {
 fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, delta: u64) {
     let outer = cx.host.enter(Func::AccountRuntime);
     cx.touch(rq.cfs_object(cfs), f::RUNTIME_REMAINING, Access::Update);
+    rq.cfs[cfs.idx()].runtime_remaining -= delta as i64;
+    expiry::expire_cfs_rq_runtime(cx, rq, cfs);
     let queue = &mut rq.cfs[cfs.idx()];
-    queue.runtime_remaining -= delta as i64;
     if queue.runtime_remaining <= 0 && !queue.throttled {
-        let (sys, tg, remaining) = (cx.sys, queue.tg, queue.runtime_remaining);
+        let (sys, tg, lacks) = (cx.sys, queue.tg, (queue.runtime_remaining, BANDWIDTH_SLICE));
+        let (expiry, own) = (sys.features.quota_expiry, &mut queue.runtime_expires);
         let amount =
-            sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| pool.draw(remaining, BANDWIDTH_SLICE));
+            sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| expiry::draw(pool, expiry, own, lacks));
         queue.runtime_remaining += amount as i64;
         if queue.runtime_remaining <= 0 && queue.curr.is_some() {
             resched_curr(cx, rq);

@@ -17,7 +17,7 @@ pub use super::throttle_clock::{cfs_rq_clock_pelt, queue_emptied, record_throttl
 
 use super::resched::resched_curr;
 use super::throttle_walk::{tg_throttle_down, tg_unthrottle_up};
-use super::{Dequeue, Enqueue, UpdateLoad, entity, leaf, load, runtime, throttle_clock};
+use super::{Dequeue, Enqueue, UpdateLoad, entity, expiry, leaf, load, runtime, throttle_clock};
 use crate::cx::Cx;
 use crate::event::Event;
 use crate::host::Host;
@@ -91,8 +91,9 @@ fn throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
     let (tg, remaining) = (queue.tg, queue.runtime_remaining);
     debug_assert!(!queue.throttled);
     // Runtime may have become available just now; and this starts the timer that will end it.
+    let (expiry, own) = (sys.features.quota_expiry, &mut queue.runtime_expires);
     let found = sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| {
-        let amount = pool.draw(remaining, 1) as i64;
+        let amount = expiry::draw(pool, expiry, own, (remaining, 1)) as i64;
         if remaining + amount <= 0 {
             pool.push_throttled(cpu);
         }

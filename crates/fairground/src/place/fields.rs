@@ -117,7 +117,8 @@ fields! {
         TG "tg": "back pointer to the task group",
         IDLE "idle": "cpu.idle of the group",
         RUNTIME_ENABLED "runtime_enabled": "runtime_enabled",
-        RUNTIME_REMAINING "runtime_remaining": "runtime_remaining",
+        RUNTIME_REMAINING "runtime_remaining":
+            "runtime_remaining; before 5.4 runtime_expires beside it",
         THROTTLED_PELT_IDLE "throttled_pelt_idle": "throttled_pelt_idle",
         THROTTLED_CLOCK "throttled_clock": "throttled_clock and its sums",
         THROTTLED_CLOCK_PELT "throttled_clock_pelt": "throttled_clock_pelt and its sum",
@@ -179,7 +180,8 @@ fields! {
         CFS_ARRAYS "cfs_arrays": "where the arrays of per-CPU queues and entities are",
         BW_LOCK "bw_lock": "cfs_bandwidth.lock",
         BW_CONFIG "bw_config": "quota, period, burst",
-        BW_RUNTIME "bw_runtime": "runtime, runtime_snap, period_active",
+        BW_RUNTIME "bw_runtime":
+            "runtime, runtime_snap, period_active; before 5.4 runtime_expires",
         BW_TIMERS "bw_timers": "period_timer, slack_timer",
         BW_LIST "bw_list": "throttled_cfs_rq list",
         BW_STATS "bw_stats": "nr_periods, nr_throttled, throttled_time, nr_burst, burst_time",

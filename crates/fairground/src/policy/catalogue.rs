@@ -4,7 +4,7 @@
 use super::{
     CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick,
     IlbPick, LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy, NumaImbalance, Pick,
-    PlaceEntity, RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue,
+    PlaceEntity, QuotaExpiry, RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue,
     TunableScaling, WakeAffine, WakeupPreemption,
 };
 
@@ -88,6 +88,22 @@ pub static CATALOGUE: &[Patch] = &[
         what: "hot fields of cfs_rq and sched_entity together",
         sets: &[("layout", "reordered")],
         base: &[("layout", "linux-6.15")],
+    },
+    Patch {
+        name: "quota-no-expiry",
+        seed: None,
+        origin: "Dave Chiluk, 2019-07-23; Linux 5.4 (de53fd7aedb1)",
+        what: "what a CPU has drawn of a quota does not end with the period",
+        sets: &[("quota_expiry", "off")],
+        base: &[("quota_expiry", "period")],
+    },
+    Patch {
+        name: "quota-drift-condition",
+        seed: None,
+        origin: "Xunlei Pang, 2018-06-20; Linux 4.18 (512ac999d275)",
+        what: "it ends with the period, not only after the period timer has rested",
+        sets: &[("quota_expiry", "period")],
+        base: &[("quota_expiry", "drift")],
     },
 ];
 
@@ -185,6 +201,7 @@ pub static PROFILES: &[Profile] = &[
             ("ttwu_on_cpu", "spin"),
             ("newidle_gate", "migration-cost-only"),
             ("numa_imbalance", "none"),
+            ("quota_expiry", "period"),
             ("h_load", "eager"),
             ("util_est", "off"),
         ],
@@ -215,6 +232,7 @@ pub(super) fn linux_6_18() -> Features {
         idle_tick: IdleTick::AfterTick,
         idlest_tie: IdlestTie::GroupUtil,
         throttle: Throttle::AtUserReturn,
+        quota_expiry: QuotaExpiry::Off,
         ttwu_queue: TtwuQueue::Remote,
         ttwu_on_cpu: TtwuOnCpu::WakeList,
         wake_affine: WakeAffine {

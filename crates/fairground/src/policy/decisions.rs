@@ -2,8 +2,8 @@
 
 use super::{
     DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick, IlbPick, LayoutId,
-    NewidleGate, NextBuddy, NumaImbalance, Pick, RunToParity, ScanBudget, Throttle, TtwuOnCpu,
-    TtwuQueue, TunableScaling, WakeupPreemption,
+    NewidleGate, NextBuddy, NumaImbalance, Pick, QuotaExpiry, RunToParity, ScanBudget, Throttle,
+    TtwuOnCpu, TtwuQueue, TunableScaling, WakeupPreemption,
 };
 use alloc::string::{String, ToString};
 
@@ -139,7 +139,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 42] = [
+static DECISIONS: [Decision; 43] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -245,6 +245,10 @@ static DECISIONS: [Decision; 42] = [
         "nr-running" => IdlestTie::NrRunning),
     named!("throttle", "how quota is enforced", "whole-queue, at-user-return", f, f.throttle,
         "whole-queue" => Throttle::WholeQueue, "at-user-return" => Throttle::AtUserReturn),
+    named!("quota_expiry", "whether a drawn slice of quota ends with the period",
+        "off, drift, period", f, f.quota_expiry,
+        "off" => QuotaExpiry::Off, "drift" => QuotaExpiry::Drift,
+        "period" => QuotaExpiry::Period),
     named!("ttwu_queue", "remote wake-up list", "direct, cross-cache, remote", f, f.ttwu_queue,
         "direct" => TtwuQueue::Direct, "cross-cache" => TtwuQueue::CrossCache,
         "remote" => TtwuQueue::Remote),

@@ -19,6 +19,7 @@ mod numa;
 mod pick;
 mod place_entity;
 mod protect;
+mod quota_expiry;
 mod select;
 mod tg_load_avg;
 mod throttle;
@@ -39,6 +40,7 @@ pub use numa::NumaImbalance;
 pub use pick::Pick;
 pub use place_entity::PlaceEntity;
 pub use protect::RunToParity;
+pub use quota_expiry::{Expiry, QuotaExpiry};
 pub use select::{ScanBudget, ScanLimit, WakeAffine};
 pub use tg_load_avg::TgLoadAvg;
 pub use throttle::Throttle;
@@ -77,6 +79,8 @@ pub struct Features {
     pub numa_imbalance: NumaImbalance,
     /// How a queue out of quota is kept from running.
     pub throttle: Throttle,
+    /// Whether runtime that a queue has drawn ends with the period.
+    pub quota_expiry: QuotaExpiry,
     /// Wake-ups across caches through a remote list.
     pub ttwu_queue: TtwuQueue,
     /// Wake-ups of a task that is being switched out.

@@ -7,7 +7,7 @@ use crate::math::eevdf::AvgVruntime;
 use crate::math::pelt::SchedAvg;
 use crate::math::weight::LoadWeight;
 use crate::place::{Kind, Object};
-use crate::shared::TgCpu;
+use crate::shared::{Deadline, TgCpu};
 use crate::tree::Tree;
 use crate::value::{CfsId, Cpu, SeId, TgId};
 
@@ -101,6 +101,8 @@ pub struct CfsRq {
     pub limbo: Option<SeId>,
     /// Next of that list.
     pub unthrottle_next: Option<CfsId>,
+    /// The deadline for which its runtime was drawn (before 5.4).
+    pub runtime_expires: Deadline,
 }
 
 impl CfsRq {

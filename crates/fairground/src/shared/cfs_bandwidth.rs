@@ -42,6 +42,15 @@ const DEFAULT_PERIOD: u64 = 100_000_000;
 /// The period is not stretched to or beyond this.
 const MAX_PERIOD: u64 = 1_000_000_000;
 
+/// Until when runtime may be used, in kernels in which it expires (`runtime_expires`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Deadline {
+    /// End of the period, ns since the clock's zero.
+    pub at: u64,
+    /// How often the pool's deadline had been moved on (`expires_seq`).
+    pub seq: u64,
+}
+
 /// `[any]` `cfs_bandwidth` of a task group.
 #[derive(Debug)]
 pub struct CfsBandwidth {
@@ -52,6 +61,8 @@ pub struct CfsBandwidth {
     runtime_snap: AtomicU64,
     period_active: AtomicBool,
     period_expires: AtomicU64,
+    runtime_expires: AtomicU64,
+    expires_seq: AtomicU64,
     idle: AtomicBool,
     slack_started: AtomicBool,
     /// First and last queue of the list of throttled ones, as CPU + 1; 0 = none.
@@ -96,6 +107,8 @@ impl Default for CfsBandwidth {
             runtime_snap: AtomicU64::new(0),
             period_active: AtomicBool::new(false),
             period_expires: AtomicU64::new(0),
+            runtime_expires: AtomicU64::new(0),
+            expires_seq: AtomicU64::new(0),
             idle: AtomicBool::new(false),
             slack_started: AtomicBool::new(false),
             first: AtomicU32::new(0),
@@ -155,6 +168,15 @@ impl CfsBandwidth {
     #[must_use]
     pub fn peek_period_expires(&self) -> u64 {
         self.period_expires.load(Relaxed)
+    }
+
+    /// The deadline of what is drawn now. Queues look at it without the lock.
+    #[must_use]
+    pub fn deadline(&self) -> Deadline {
+        Deadline {
+            at: self.runtime_expires.load(Relaxed),
+            seq: self.expires_seq.load(Relaxed),
+        }
     }
 
     /// The first throttled queue's CPU, for reports and checkers.
@@ -324,6 +346,21 @@ impl<H: Host> Pool<'_, H> {
         self.bw.idle.store(false, Relaxed);
     }
 
+    /// What is drawn from now on is for the present period, whose end is its deadline.
+    pub fn renew_deadline(&mut self) {
+        self.touch(f::BW_RUNTIME, Access::Update);
+        add(&self.bw.expires_seq, 1);
+        let at = self.bw.period_expires.load(Relaxed);
+        self.bw.runtime_expires.store(at, Relaxed);
+    }
+
+    /// The deadline of what is drawn now.
+    #[must_use]
+    pub fn deadline(&mut self) -> Deadline {
+        self.touch(f::BW_RUNTIME, Access::Read);
+        self.bw.deadline()
+    }
+
     /// Moves the end of the period behind now; answers how many periods have ended.
     #[must_use]
     pub fn forward_period(&mut self) -> u64 {
@@ -405,6 +442,12 @@ impl<H: Host> Pool<'_, H> {
             None => &self.bw.last,
         };
         back.store(prev, Relaxed);
+    }
+
+    /// Whether the period timer runs.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.bw.peek_period_active()
     }
 
     /// Whether a queue is throttled.

@@ -12,7 +12,8 @@ mod task_group;
 mod tg_cpu;
 
 pub use cfs_bandwidth::{
-    BANDWIDTH_SLICE, CfsBandwidth, CpuStat, MIN_CFS_RQ_RUNTIME, PeriodEnd, Pool, RUNTIME_INF,
+    BANDWIDTH_SLICE, CfsBandwidth, CpuStat, Deadline, MIN_CFS_RQ_RUNTIME, PeriodEnd, Pool,
+    RUNTIME_INF,
 };
 pub use cpu::CpuShared;
 pub use llc::LlcShared;
