@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::explain::{Asked, time};
+use crate::failure::Failure;
 
 /// The Linux fair scheduler on machines you do not own: what a change or a setting does, and why
 #[derive(Debug, Parser)]
@@ -77,6 +78,11 @@ pub struct RunArgs {
 
 /// `fairground compare`.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "For example, on which machines a change shows, and from how many CPUs on:\n  \
+    fairground compare --machine spr-8480-2s,genoa-9654-2s --cpus 16,64,192 \\\n    \
+    --patch tg-load-avg-ratelimit -- hackbench --pipe --threads -g 16 -l 20"
+)]
 pub struct CompareArgs {
     /// One scenario, or two results saved with --json: base and patch
     #[arg(value_name = "FILE", num_args = 0..=2, conflicts_with = "workload")]
@@ -92,9 +98,13 @@ pub struct CompareArgs {
     /// End with exit code 1 if METRIC>N%, METRIC<N%, METRIC:worse or METRIC:better [repeatable]
     #[arg(long, value_name = "CONDITION")]
     pub fail_on: Vec<String>,
+    /// With several machines, numbers of CPUs or workloads: what the verdicts are about, a metric
+    /// of `list metrics` [repeatable; default: the workload's own throughput or time]
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Vec<String>,
     #[command(flatten)]
     pub how: How,
-    /// The benchmark's command line, as people type it
+    /// The benchmark's command line, as people type it; several with `--` between them
     #[arg(last = true, value_name = "WORKLOAD")]
     pub workload: Vec<String>,
 }
@@ -102,12 +112,13 @@ pub struct CompareArgs {
 /// What is simulated: everything here can change the result.
 #[derive(Clone, Debug, Default, Args)]
 pub struct What {
-    /// Machine: a name of `list machines`, a machine file, or output of `lstopo --of xml`
+    /// Machine: a name of `list machines`, a machine file, or output of `lstopo --of xml`; in
+    /// `compare` several, with commas between them, or `all` that are built in
     #[arg(long, value_name = "MACHINE")]
-    pub machine: Option<String>,
-    /// Use only N CPUs of it, in whole cores
-    #[arg(long, value_name = "N")]
-    pub cpus: Option<usize>,
+    pub machine: Vec<String>,
+    /// Use only N CPUs of it, in whole cores; in `compare` several numbers, with commas
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub cpus: Vec<usize>,
     /// Kernel version: a name of `list profiles` [default: linux-6.18]
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,
@@ -134,8 +145,37 @@ pub struct What {
     pub seed: Option<u64>,
 }
 
+impl What {
+    /// The machine that was asked for, if one was.
+    ///
+    /// # Errors
+    /// More than one.
+    pub fn machine(&self) -> Result<Option<&str>, Failure> {
+        one("--machine", &self.machine).map(|found| found.map(String::as_str))
+    }
+
+    /// The number of CPUs that was asked for, if one was.
+    ///
+    /// # Errors
+    /// More than one.
+    pub fn cpus(&self) -> Result<Option<usize>, Failure> {
+        one("--cpus", &self.cpus).map(|found| found.copied())
+    }
+}
+
+fn one<'a, T>(option: &str, given: &'a [T]) -> Result<Option<&'a T>, Failure> {
+    match given {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        _ => Err(Failure::with_help(
+            format!("{option} says {} things; expected one", given.len()),
+            "`compare` takes several; `sweep --over` does what the others cannot",
+        )),
+    }
+}
+
 /// How it is computed and shown: nothing here can change the result.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct How {
     /// Threads [default: one per CPU of this computer]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]

@@ -273,7 +273,7 @@ fn profile(what: &What, scenario: Option<&Scenario>) -> Result<&'static Profile,
 
 fn machine(what: &What, scenario: Option<&Scenario>) -> Result<Machine, Failure> {
     let named = scenario.and_then(|s| s.machine.as_ref().map(|m| (s, m)));
-    let machine = match (&what.machine, named) {
+    let machine = match (what.machine()?, named) {
         (Some(arg), _) => Machine::from_path_or_id(arg)?,
         (None, Some((scenario, named))) => machine_of(scenario, named)?,
         (None, None) => {
@@ -281,7 +281,7 @@ fn machine(what: &What, scenario: Option<&Scenario>) -> Result<Machine, Failure>
             return Err(Failure::with_help("no machine", help));
         }
     };
-    match what.cpus {
+    match what.cpus()? {
         Some(cpus) if cpus != machine.topology.nr_cpus() => Ok(machine.shrunk(cpus)?),
         _ => Ok(machine),
     }

@@ -294,15 +294,18 @@ fn elsewhere(
 ) -> Result<Option<Place>, Failure> {
     let what = &args.what;
     let patches = patches(&what.patch)?;
-    let same = what.machine.is_none() && what.cpus.is_none() && what.profile.is_none();
+    let same = what.machine.is_empty() && what.cpus.is_empty() && what.profile.is_none();
     if same && patches.is_empty() && decisions.is_empty() {
         return Ok(None);
     }
-    let mut machine = match &what.machine {
+    let mut machine = match what.machine()? {
         Some(arg) => Machine::from_path_or_id(arg)?,
         None => home.machine.clone(),
     };
-    if let Some(cpus) = what.cpus.filter(|cpus| *cpus != machine.topology.nr_cpus()) {
+    if let Some(cpus) = what
+        .cpus()?
+        .filter(|cpus| *cpus != machine.topology.nr_cpus())
+    {
         machine = machine.shrunk(cpus)?;
     }
     let mut features = home.features.clone();

@@ -181,9 +181,11 @@ impl<'a> Points<'a> {
         let mut what = args.what.clone();
         let [cpus, machine, profile] = values.clone();
         if let Some(cpus) = cpus {
-            what.cpus = Some(cpus_of(&cpus)?);
+            what.cpus = vec![cpus_of(&cpus)?];
         }
-        what.machine = machine.or(what.machine);
+        if let Some(machine) = machine {
+            what.machine = vec![machine];
+        }
         what.profile = profile.or(what.profile);
         let plan = Plan::new(&what, args.scenario.as_deref(), &args.workload)?;
         self.plans.push((values, plan));

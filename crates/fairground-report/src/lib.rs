@@ -3,6 +3,7 @@
 //! ```text
 //!   Run (one seed) ─► Variant (base | patch) ─► RunResult ──► JSON, CSV, text
 //!                                         ├──► Compare   ──► JSON, CSV, text, FailOn
+//!                                         │       └─► Signs ──► JSON, CSV, text, FailOn
 //!                                         └──► Sweep     ──► JSON, CSV, text, Target
 //! ```
 //!
@@ -26,6 +27,7 @@ pub mod reproduce;
 mod result;
 mod saved;
 mod schema;
+mod signs;
 mod stats;
 mod sweep;
 mod text;
@@ -45,7 +47,8 @@ pub use result::{
     Setup, Variant, Verdict,
 };
 pub use saved::{LoadError, Saved};
-pub use schema::{compare_schema, run_schema, sweep_schema};
+pub use schema::{compare_schema, run_schema, signs_schema, sweep_schema};
+pub use signs::{Growth, Place, Signs, Tally, csv_of_signs, signs_page, signs_text};
 pub use stats::{Change, Summary, paired_change, summary, welch_change};
 pub use sweep::{
     Answer, Axis, Meets, Point, Reached, Spread, Sweep, Target, TargetError, Tried, csv_of_sweep,

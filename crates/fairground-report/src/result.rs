@@ -289,6 +289,20 @@ impl Compare {
     }
 }
 
+impl Comparison {
+    /// The verdict as people read it: `better`, `worse`, `noise`, or `differs` if it is beyond
+    /// noise, but nobody can say whether it is good.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match (self.verdict, self.differs) {
+            (Verdict::Better, _) => "better",
+            (Verdict::Worse, _) => "worse",
+            (Verdict::Noise, true) => "differs",
+            (Verdict::Noise, false) => "noise",
+        }
+    }
+}
+
 impl Variant {
     /// All metrics that one of the runs has.
     pub(crate) fn metric_names(&self) -> BTreeSet<&str> {

@@ -3,6 +3,7 @@
 use schemars::{JsonSchema, schema_for};
 
 use crate::result::{Compare, RunResult};
+use crate::signs::Signs;
 use crate::sweep::Sweep;
 
 /// Schema of the result of `fairground run`, as JSON text.
@@ -18,6 +19,11 @@ pub fn compare_schema() -> String {
 /// Schema of the result of `fairground sweep`, as JSON text.
 pub fn sweep_schema() -> String {
     text::<Sweep>()
+}
+
+/// Schema of the result of `fairground compare` in several places, as JSON text.
+pub fn signs_schema() -> String {
+    text::<Signs>()
 }
 
 fn text<T: JsonSchema>() -> String {

@@ -1,7 +1,7 @@
 //! The tables of a sweep: a row for each point, as many metrics side by side as fit.
 
 use super::{Answer, Axis, Meets, Point, Reached, Spread, Sweep};
-use crate::result::{Comparison, Verdict};
+use crate::result::Comparison;
 use crate::text::{Align, Style, foot, head, labelled, number, render};
 
 /// Columns that nothing may reach.
@@ -163,16 +163,7 @@ pub(super) fn verdict(sweep: &Sweep, point: &Point, metric: &str) -> &'static st
         return "base";
     }
     let row = point.comparison.iter().find(|row| row.metric == metric);
-    row.map_or("", word)
-}
-
-fn word(row: &Comparison) -> &'static str {
-    match (row.verdict, row.differs) {
-        (Verdict::Better, _) => "better",
-        (Verdict::Worse, _) => "worse",
-        (Verdict::Noise, true) => "differs",
-        (Verdict::Noise, false) => "noise",
-    }
+    row.map_or("", Comparison::word)
 }
 
 pub(super) fn meets(point: &Point) -> &'static str {

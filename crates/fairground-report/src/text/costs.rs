@@ -98,7 +98,7 @@ pub fn lines_text(variants: &[Variant], most: usize) -> String {
 
 /// `object.field,field`, cut to what the table has room for; `,+3` stands for three more fields
 /// of the line.
-fn place_name(object: &str, fields: &str) -> String {
+pub(crate) fn place_name(object: &str, fields: &str) -> String {
     const WIDTH: usize = 38;
     let fields: Vec<&str> = fields.split(',').collect();
     for shown in (1..=fields.len()).rev() {

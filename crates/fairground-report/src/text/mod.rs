@@ -9,10 +9,10 @@ mod watched;
 
 use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
-pub(crate) use costs::{Traffic, places_by_wait, shares, traffic, words_text};
+pub(crate) use costs::{Traffic, place_name, places_by_wait, shares, traffic, words_text};
 use costs::{functions_text, lines_text};
 use groups::groups_text;
-pub(crate) use head::{foot, head, labelled};
+pub(crate) use head::{foot, head, labelled, variants_text as variants_head};
 pub use table::number;
 pub(crate) use table::{Align, bare_change, change, count, render};
 pub use watched::watched_text;
@@ -171,13 +171,6 @@ fn comparison_text(rows: &[Comparison], style: Style) -> String {
 
 fn comparison_row(row: &Comparison) -> Vec<String> {
     let [lo, hi] = row.ci95_pct.map(|end| end.map(bare_change));
-    let verdict = match (row.verdict, row.differs) {
-        (Verdict::Better, _) => "better",
-        (Verdict::Worse, _) => "worse",
-        // Beyond noise, but nobody can say whether it is good.
-        (Verdict::Noise, true) => "differs",
-        (Verdict::Noise, false) => "noise",
-    };
     vec![
         row.metric.clone(),
         with_sd(row.base, row.base_sd),
@@ -185,7 +178,7 @@ fn comparison_row(row: &Comparison) -> Vec<String> {
         change(row.change_pct),
         lo.zip(hi)
             .map_or("-".into(), |(lo, hi)| format!("[{lo}, {hi}]")),
-        verdict.into(),
+        row.word().into(),
     ]
 }
 

@@ -1,0 +1,113 @@
+//! Base and patch on one machine under one workload: what `compare` simulates in each place.
+
+use std::path::Path;
+
+use fairground::policy::Patch;
+use fairground_report::{Catalogue, Compare};
+use fairground_sim::outcome::Outcome;
+
+use crate::args::{CompareArgs, What};
+use crate::failure::Failure;
+use crate::glue;
+use crate::plan::{Case, Plan, Side, patches, profile_named, side_by_side};
+use crate::simulate::Job;
+
+/// Two kernels, one machine, one workload.
+pub struct Pair {
+    /// What they have in common.
+    pub plan: Plan,
+    base: Case,
+    patch: Case,
+    /// Profile, with that of base if it is another.
+    pub profile: String,
+}
+
+impl Pair {
+    /// Of what was asked for; everything that can be wrong is refused here.
+    ///
+    /// # Errors
+    /// Anything unknown, contradictory or unreadable, and nothing to compare.
+    pub fn new(
+        args: &CompareArgs,
+        what: &What,
+        file: Option<&Path>,
+        workload: &[String],
+    ) -> Result<Self, Failure> {
+        let patches = patches(&what.patch)?;
+        if patches.is_empty()
+            && what.set.is_empty()
+            && args.base.is_empty()
+            && args.base_profile.is_none()
+        {
+            return Err(Failure::with_help(
+                "nothing to compare",
+                "give --patch, --set, --base or --base-profile, or two saved results; \
+                 `fairground list patches` shows the patches",
+            ));
+        }
+        let plan = Plan::new(what, file, workload)?;
+        let base_profile = match &args.base_profile {
+            Some(name) => profile_named(name)?,
+            None => plan.profile,
+        };
+        let mut base = plan.case(base_profile, &patches, Side::Base, &args.base)?;
+        let mut patch = plan.case(plan.profile, &patches, Side::Patch, &what.set)?;
+        base.check()?;
+        patch.check()?;
+        side_by_side(&mut [&mut base, &mut patch]);
+        let profile = if base_profile.name == plan.profile.name {
+            plan.profile.name.into()
+        } else {
+            format!("{} (base: {})", plan.profile.name, base_profile.name)
+        };
+        Ok(Self {
+            plan,
+            base,
+            patch,
+            profile,
+        })
+    }
+
+    /// The metrics that there will be.
+    pub fn catalogue(&self) -> Catalogue {
+        Catalogue::new(glue::metric_info(&self.patch.workload))
+    }
+
+    /// Base and patch, as the machine runs them.
+    pub fn jobs(&self) -> [Job<'_>; 2] {
+        [&self.base, &self.patch].map(|case| case.job(&self.plan.machine))
+    }
+
+    /// What came of the runs; `command_line` is what gives the same again.
+    pub fn result(
+        &self,
+        base_runs: Vec<Outcome>,
+        patch_runs: Vec<Outcome>,
+        command_line: &[String],
+    ) -> Compare {
+        let setup = glue::setup(&self.plan, &self.patch, self.profile.clone(), command_line);
+        let base = glue::variant(&self.base, base_runs);
+        let patch = glue::variant(&self.patch, patch_runs);
+        let alike = base.decisions == patch.decisions && base.settings == patch.settings;
+        let mut result = Compare::new(setup, base, patch);
+        if alike {
+            let note = "base and patch make the same decisions, so all differences are 0";
+            result.notes.push(note.into());
+        }
+        result
+    }
+}
+
+/// What the patches are and where they come from.
+///
+/// # Errors
+/// A name that no patch has.
+pub fn titles(what: &What) -> Result<String, Failure> {
+    let title = |patch: &&Patch| {
+        format!(
+            "{}: {}\n          {}\n",
+            patch.name, patch.what, patch.origin
+        )
+    };
+    Ok(patches(&what.patch)?.iter().map(title).collect())
+}

@@ -1,0 +1,272 @@
+//! `fairground compare` in several places: machines, numbers of CPUs, workloads. Each place is
+//! what `compare` would do there alone.
+
+use std::path::Path;
+
+use fairground_report::{FailOn, Place, Redo, Signs, csv_of_signs, signs_page, signs_text};
+use fairground_sim::machine_file::{Machine, MachineError};
+
+use crate::args::{CompareArgs, How, What};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::pair::{Pair, titles};
+use crate::simulate::{Keep, simulate};
+
+/// What of a command line says where, and cannot stand in that of one place.
+const OF_PLACES: [&str; 3] = ["--machine", "--cpus", "--metric"];
+
+/// All machines that are built in.
+const ALL: &str = "all";
+
+/// A place to try: machine, number of CPUs, workload. `None` is what the scenario says, and all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Spot {
+    machine: Option<String>,
+    cpus: Option<usize>,
+    workload: Vec<String>,
+}
+
+/// Whether more than one place was asked for.
+pub fn several(args: &CompareArgs) -> bool {
+    let what = &args.what;
+    machines(&what.machine).len() > 1
+        || what.machine.iter().any(|name| name == ALL)
+        || what.cpus.len() > 1
+        || args.workload.iter().any(|word| word == "--")
+}
+
+/// Compares in each place, writes, and gives the reasons why `--fail-on` wants a failure.
+///
+/// # Errors
+/// Anything that keeps it from running or writing.
+pub fn compare(
+    args: &CompareArgs,
+    conditions: &[FailOn],
+    command_line: &[String],
+) -> Result<Vec<String>, Failure> {
+    let file = args.files.first().map(std::path::PathBuf::as_path);
+    let spots = spots(args)?;
+    let mut pairs = Vec::new();
+    for spot in &spots {
+        pairs.push(pair(args, file, spot)?);
+    }
+    let found: Vec<(&Spot, &Pair)> = spots
+        .iter()
+        .zip(&pairs)
+        .filter_map(|(spot, pair)| Some((spot, pair.as_ref().ok()?)))
+        .collect();
+    let Some(first) = found.first().map(|(_, pair)| *pair) else {
+        let why = pairs.into_iter().find_map(Result::err);
+        return Err(Failure::with_help(
+            "no place can be run",
+            why.map_or(String::new(), |(machine, why)| {
+                format!("--cpus of {machine}: {why}")
+            }),
+        ));
+    };
+    for (condition, (_, pair)) in conditions
+        .iter()
+        .flat_map(|c| found.iter().map(move |f| (c, f)))
+    {
+        let seeds = pair.plan.seeds.len();
+        condition
+            .check(&pair.catalogue(), seeds)
+            .map_err(Failure::new)?;
+    }
+    for metric in &args.metric {
+        if found
+            .iter()
+            .all(|(_, p)| p.catalogue().get(metric).is_err())
+        {
+            first.catalogue().get(metric).map_err(Failure::new)?;
+        }
+    }
+    // Before the minutes, not after them.
+    let output = Output::new(&args.how)?;
+    let jobs: Vec<_> = found.iter().flat_map(|(_, pair)| pair.jobs()).collect();
+    let quick = How {
+        report: None,
+        ..args.how.clone()
+    };
+    let simulated = simulate(&jobs, &first.plan.seeds, &quick, Keep::All)?;
+    let mut outcomes = simulated.outcomes.into_iter();
+    let mut sides = || outcomes.next().unwrap_or_default();
+    let place = |(spot, pair): (&Spot, &Result<Pair, Refused>)| match pair {
+        Ok(pair) => {
+            let command = command_of(command_line, spot);
+            let (base, patch) = (sides(), sides());
+            let result = pair.result(base, patch, &command);
+            Place {
+                machine: result.machine.id.clone(),
+                cpus: pair.plan.machine.topology.nr_cpus() as u64,
+                workload: result.workload.clone(),
+                metrics: Vec::new(),
+                refused: None,
+                result: Some(result),
+            }
+        }
+        Err((machine, why)) => Place {
+            machine: machine.clone(),
+            cpus: spot.cpus.unwrap_or(0) as u64,
+            workload: spot.workload.clone(),
+            metrics: Vec::new(),
+            refused: Some(why.clone()),
+            result: None,
+        },
+    };
+    let places: Vec<Place> = spots.iter().zip(&pairs).map(place).collect();
+    let redo = Redo::new(command_line, first.plan.seeds.clone(), Vec::new());
+    let version = env!("CARGO_PKG_VERSION").into();
+    let signs = Signs::new(version, first.profile.clone(), places, &args.metric, redo)
+        .map_err(Failure::new)?;
+    let mut reasons = Vec::new();
+    for condition in conditions {
+        reasons.extend(signs.evaluate(condition).map_err(Failure::new)?);
+    }
+    let title = titles(&args.what)?;
+    output.write(
+        &|| serde_json::to_string_pretty(&signs),
+        &|| csv_of_signs(&signs),
+        &|style| title.clone() + &signs_text(&signs, style),
+        &|style| signs_page(&signs, style),
+    )?;
+    Ok(reasons)
+}
+
+/// Name of a machine, and why it has no such number of CPUs.
+type Refused = (String, String);
+
+/// The place, or why its machine cannot be had with so many CPUs: others may.
+fn pair(
+    args: &CompareArgs,
+    file: Option<&Path>,
+    spot: &Spot,
+) -> Result<Result<Pair, Refused>, Failure> {
+    if let (Some(name), Some(cpus)) = (&spot.machine, spot.cpus) {
+        let machine = Machine::from_path_or_id(name)?;
+        if let Err(refused) = machine.shrunk(cpus) {
+            let why = match refused {
+                MachineError::Request { expected, .. } => format!("expected {expected}"),
+                other => other.to_string(),
+            };
+            return Ok(Err((machine.id, why)));
+        }
+    }
+    let what = What {
+        machine: spot.machine.iter().cloned().collect(),
+        cpus: spot.cpus.into_iter().collect(),
+        ..args.what.clone()
+    };
+    Pair::new(args, &what, file, &spot.workload).map(Ok)
+}
+
+/// Every combination, workloads first.
+fn spots(args: &CompareArgs) -> Result<Vec<Spot>, Failure> {
+    let workloads: Vec<&[String]> = args.workload.split(|word| word == "--").collect();
+    if workloads.len() > 1 && workloads.iter().any(|words| words.is_empty()) {
+        return Err(Failure::with_help(
+            "nothing between two `--`",
+            "expected a workload's command line on each side, as in `-- hackbench -- schbench`",
+        ));
+    }
+    let machines = machines(&args.what.machine);
+    let cpus = &args.what.cpus;
+    let mut all = Vec::new();
+    for workload in workloads {
+        for machine in optional(&machines) {
+            for cpus in optional(cpus) {
+                let spot = Spot {
+                    machine: machine.clone(),
+                    cpus,
+                    workload: workload.to_vec(),
+                };
+                if all.contains(&spot) {
+                    let said = command_of(&[], &spot).join(" ");
+                    return Err(Failure::new(format!("`{said}` is there twice")));
+                }
+                all.push(spot);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Each of them, or `None` once.
+fn optional<T: Clone>(list: &[T]) -> Vec<Option<T>> {
+    match list {
+        [] => vec![None],
+        some => some.iter().cloned().map(Some).collect(),
+    }
+}
+
+/// Names between commas; a file's name may have commas itself.
+fn machines(given: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for text in given {
+        match text.as_str() {
+            ALL => all.extend(Machine::builtin_ids().map(String::from)),
+            file if Path::new(file).exists() => all.push(file.into()),
+            names => all.extend(names.split(',').map(|name| name.trim().into())),
+        }
+    }
+    all
+}
+
+/// The command line that compares in this place alone.
+fn command_of(command_line: &[String], spot: &Spot) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut rest = command_line.iter();
+    while let Some(word) = rest.next().filter(|word| *word != "--") {
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        if OF_PLACES.contains(&word.as_str()) {
+            rest.next();
+        } else if !OF_PLACES.contains(&name) {
+            words.push(word.clone());
+        }
+    }
+    let mut place = Vec::new();
+    if let Some(machine) = &spot.machine {
+        place.extend(["--machine".into(), machine.clone()]);
+    }
+    if let Some(cpus) = spot.cpus {
+        place.extend(["--cpus".into(), cpus.to_string()]);
+    }
+    // Behind the program and `compare`.
+    let at = words.len().min(2);
+    words.splice(at..at, place);
+    if !spot.workload.is_empty() {
+        words.push("--".into());
+        words.extend(spot.workload.iter().cloned());
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(String::from).collect()
+    }
+
+    #[test]
+    fn one_place_has_a_command_of_its_own() {
+        let line = words(
+            "fairground compare --machine a,b --cpus=8,16 --patch p --metric m --seeds 3 -- x -- y",
+        );
+        let spot = Spot {
+            machine: Some("b".into()),
+            cpus: Some(16),
+            workload: vec!["y".into()],
+        };
+        let alone = "fairground compare --machine b --cpus 16 --patch p --seeds 3 -- y";
+        assert_eq!(command_of(&line, &spot), words(alone));
+    }
+
+    #[test]
+    fn all_is_every_machine_that_is_built_in() {
+        let all = machines(&["all".into()]);
+        assert!(all.len() > 5 && all.contains(&"spr-8480-2s".into()));
+        assert_eq!(machines(&["a, b".into(), "c".into()]), ["a", "b", "c"]);
+    }
+}
