@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use fairground_report::{FailOn, Place, Redo, Signs, csv_of_signs, signs_page, signs_text};
+use fairground_report::{
+    Catalogue, Compare, FailOn, Place, Redo, Signs, csv_of_signs, signs_page, signs_text,
+};
 use fairground_sim::machine_file::{Machine, MachineError};
 
 use crate::args::{CompareArgs, How, What};
@@ -45,80 +47,49 @@ pub fn compare(
     command_line: &[String],
 ) -> Result<Vec<String>, Failure> {
     let file = args.files.first().map(std::path::PathBuf::as_path);
-    let spots = spots(args)?;
-    let mut pairs = Vec::new();
-    for spot in &spots {
-        pairs.push(pair(args, file, spot)?);
+    let mut tried = Vec::new();
+    for spot in spots(args)? {
+        let pair = pair(args, file, &spot)?;
+        tried.push((spot, pair));
     }
-    let found: Vec<(&Spot, &Pair)> = spots
+    let found: Vec<&Pair> = tried
         .iter()
-        .zip(&pairs)
-        .filter_map(|(spot, pair)| Some((spot, pair.as_ref().ok()?)))
+        .filter_map(|(_, pair)| pair.as_ref().ok())
         .collect();
-    let Some(first) = found.first().map(|(_, pair)| *pair) else {
-        let why = pairs.into_iter().find_map(Result::err);
+    let Some(first) = found.first() else {
+        let why = tried.into_iter().find_map(|(_, pair)| pair.err());
+        let why = why.map(|(machine, why)| format!("--cpus of {machine}: {why}"));
         return Err(Failure::with_help(
             "no place can be run",
-            why.map_or(String::new(), |(machine, why)| {
-                format!("--cpus of {machine}: {why}")
-            }),
+            why.unwrap_or_default(),
         ));
     };
-    for (condition, (_, pair)) in conditions
-        .iter()
-        .flat_map(|c| found.iter().map(move |f| (c, f)))
-    {
-        let seeds = pair.plan.seeds.len();
-        condition
-            .check(&pair.catalogue(), seeds)
-            .map_err(Failure::new)?;
-    }
-    for metric in &args.metric {
-        if found
-            .iter()
-            .all(|(_, p)| p.catalogue().get(metric).is_err())
-        {
-            first.catalogue().get(metric).map_err(Failure::new)?;
-        }
-    }
+    check(args, conditions, &found)?;
     // Before the minutes, not after them.
     let output = Output::new(&args.how)?;
-    let jobs: Vec<_> = found.iter().flat_map(|(_, pair)| pair.jobs()).collect();
+    let jobs: Vec<_> = found.iter().flat_map(|pair| pair.jobs()).collect();
     let quick = How {
         report: None,
         ..args.how.clone()
     };
     let simulated = simulate(&jobs, &first.plan.seeds, &quick, Keep::All)?;
     let mut outcomes = simulated.outcomes.into_iter();
-    let mut sides = || outcomes.next().unwrap_or_default();
-    let place = |(spot, pair): (&Spot, &Result<Pair, Refused>)| match pair {
+    let places = tried.iter().map(|(spot, pair)| match pair {
         Ok(pair) => {
-            let command = command_of(command_line, spot);
-            let (base, patch) = (sides(), sides());
-            let result = pair.result(base, patch, &command);
-            Place {
-                machine: result.machine.id.clone(),
-                cpus: pair.plan.machine.topology.nr_cpus() as u64,
-                workload: result.workload.clone(),
-                metrics: Vec::new(),
-                refused: None,
-                result: Some(result),
-            }
+            let mut side = || outcomes.next().unwrap_or_default();
+            let (base, patch) = (side(), side());
+            ran(
+                pair,
+                pair.result(base, patch, &command_of(command_line, spot)),
+            )
         }
-        Err((machine, why)) => Place {
-            machine: machine.clone(),
-            cpus: spot.cpus.unwrap_or(0) as u64,
-            workload: spot.workload.clone(),
-            metrics: Vec::new(),
-            refused: Some(why.clone()),
-            result: None,
-        },
-    };
-    let places: Vec<Place> = spots.iter().zip(&pairs).map(place).collect();
+        Err((machine, why)) => refused(machine, why, spot),
+    });
     let redo = Redo::new(command_line, first.plan.seeds.clone(), Vec::new());
     let version = env!("CARGO_PKG_VERSION").into();
-    let signs = Signs::new(version, first.profile.clone(), places, &args.metric, redo)
-        .map_err(Failure::new)?;
+    let profile = first.profile.clone();
+    let signs =
+        Signs::new(version, profile, places.collect(), &args.metric, redo).map_err(Failure::new)?;
     let mut reasons = Vec::new();
     for condition in conditions {
         reasons.extend(signs.evaluate(condition).map_err(Failure::new)?);
@@ -131,6 +102,50 @@ pub fn compare(
         &|style| signs_page(&signs, style),
     )?;
     Ok(reasons)
+}
+
+/// Conditions and metrics that the places must have.
+fn check(args: &CompareArgs, conditions: &[FailOn], pairs: &[&Pair]) -> Result<(), Failure> {
+    let catalogues: Vec<Catalogue> = pairs.iter().map(|pair| pair.catalogue()).collect();
+    for condition in conditions {
+        for (pair, catalogue) in pairs.iter().zip(&catalogues) {
+            condition
+                .check(catalogue, pair.plan.seeds.len())
+                .map_err(Failure::new)?;
+        }
+    }
+    for metric in &args.metric {
+        // One of the workloads has it.
+        let mut all = catalogues.iter().map(|catalogue| catalogue.get(metric));
+        if let Some(Err(unknown)) = all.next()
+            && all.all(|found| found.is_err())
+        {
+            return Err(Failure::new(unknown));
+        }
+    }
+    Ok(())
+}
+
+fn ran(pair: &Pair, result: Compare) -> Place {
+    Place {
+        machine: result.machine.id.clone(),
+        cpus: pair.plan.machine.topology.nr_cpus() as u64,
+        workload: result.workload.clone(),
+        metrics: Vec::new(),
+        refused: None,
+        result: Some(result),
+    }
+}
+
+fn refused(machine: &str, why: &str, spot: &Spot) -> Place {
+    Place {
+        machine: machine.into(),
+        cpus: spot.cpus.unwrap_or(0) as u64,
+        workload: spot.workload.clone(),
+        metrics: Vec::new(),
+        refused: Some(why.into()),
+        result: None,
+    }
 }
 
 /// Name of a machine, and why it has no such number of CPUs.

@@ -65,16 +65,21 @@ impl Axis {
         let hi = all.iter().copied().fold(f64::MIN, f64::max);
         let means = plot.series.iter().flat_map(|s| &s.dots).map(|d| d.mean);
         let least = means.fold(f64::MAX, f64::min);
-        if least > 0.0 && hi / least > WIDE {
+        // Above or below 0 is what the plot is about.
+        let signed = plot.levels.iter().any(|(_, at)| *at == 0.0);
+        if !signed && least > 0.0 && hi / least > WIDE {
             return Self {
                 lo: 10f64.powf(least.log10().floor()),
                 hi: hi * 1.1,
                 log: true,
             };
         }
-        // An interval that goes below 0 where no value does is cut there.
+        // An interval that goes below 0 where no value can is cut there.
         let means = plot.series.iter().flat_map(|s| &s.dots).map(|d| d.mean);
-        let lo = means.fold(0.0, f64::min);
+        let lo = match signed {
+            true => all.iter().copied().fold(0.0, f64::min),
+            false => means.fold(0.0, f64::min),
+        };
         // A line at 0 only still needs an axis.
         let hi = if hi > lo {
             hi + (hi - lo) * 0.05

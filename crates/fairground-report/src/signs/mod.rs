@@ -93,7 +93,7 @@ impl Signs {
     /// # Errors
     /// A metric that no place has.
     pub fn new(
-        fairground: String,
+        version: String,
         profile: String,
         mut places: Vec<Place>,
         metrics: &[String],
@@ -123,7 +123,7 @@ impl Signs {
         }
         let tallies = tallies(&places);
         Ok(Self {
-            fairground,
+            fairground: version,
             profile,
             places,
             tallies,

@@ -16,7 +16,7 @@ pub fn signs_page(signs: &Signs, style: Style) -> Result<String, PageError> {
         ("places".into(), signs.places.len().to_string()),
     ];
     for tally in &signs.tallies {
-        facts.push((tally.metric.clone(), sentences(tally).join("; ")));
+        facts.push((tally.metric.clone(), short(tally)));
     }
     let refused = signs.places.iter().filter_map(|place| {
         let why = place.refused.as_ref()?;
@@ -43,18 +43,11 @@ pub fn signs_page(signs: &Signs, style: Style) -> Result<String, PageError> {
         title: titles.join("; "),
         lead: format!("fairground compare in {} places", signs.places.len()),
         facts,
-        tables: signs
-            .tallies
-            .iter()
-            .enumerate()
-            .map(|t| table(signs, t))
-            .collect(),
+        tables: tables(signs),
         text: signs_text(signs, plain),
-        figures: signs
-            .tallies
-            .iter()
-            .enumerate()
-            .map(|t| figure(signs, t))
+        figures: (0..)
+            .zip(&signs.tallies)
+            .map(|(i, t)| figure(signs, i, t))
             .collect(),
         notes,
         redo: signs.redo.command.clone(),
@@ -69,7 +62,37 @@ fn of<'a>(signs: &'a Signs, tally: &'a Tally) -> impl Iterator<Item = &'a Place>
     signs.places.iter().filter(here)
 }
 
-fn table(signs: &Signs, (number, tally): (usize, &Tally)) -> Table {
+/// `better 3, noise 4`.
+fn short(tally: &Tally) -> String {
+    let lists = [
+        ("better", &tally.better),
+        ("worse", &tally.worse),
+        ("differs", &tally.differs),
+        ("noise", &tally.noise),
+    ];
+    let there = lists.iter().filter(|(_, list)| !list.is_empty());
+    let counts = there.map(|(word, list)| format!("{word} {}", list.len()));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+fn name(tally: &Tally) -> String {
+    format!("{}: {}", tally.workload.join(" "), tally.metric)
+}
+
+/// Of each workload and metric what the change does; of each workload what moved most.
+fn tables(signs: &Signs) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for (number, tally) in signs.tallies.iter().enumerate() {
+        tables.push(changes(signs, number, tally));
+        let next = signs.tallies.get(number + 1);
+        if next.is_none_or(|next| next.workload != tally.workload) {
+            tables.push(moved(signs, number, tally));
+        }
+    }
+    tables
+}
+
+fn changes(signs: &Signs, number: usize, tally: &Tally) -> Table {
     let mut columns = vec![
         Column::left("machine"),
         Column::right("CPUs"),
@@ -82,19 +105,22 @@ fn table(signs: &Signs, (number, tally): (usize, &Tally)) -> Table {
     for (words, metric) in COUNTERS {
         columns.push(Column::right(&words.replace('\n', " ")).title(metric));
     }
-    columns.push(Column::left("what moved most"));
     Table {
         id: format!("places-{number}"),
-        caption: format!("{}: {}", tally.workload.join(" "), tally.metric),
-        note: "Changes of counters where they are more than noise. Runs are paired by seed.".into(),
+        caption: name(tally),
+        note: format!(
+            "{}. Changes of counters are shown where they are more than noise; runs are paired by \
+             seed.",
+            sentences(tally).join("; ")
+        ),
         columns,
         rows: of(signs, tally)
-            .filter_map(|place| cells(place, tally))
+            .filter_map(|place| change_row(place, tally))
             .collect(),
     }
 }
 
-fn cells(place: &Place, tally: &Tally) -> Option<Row> {
+fn change_row(place: &Place, tally: &Tally) -> Option<Row> {
     let result = place.result.as_ref()?;
     let row = row(result, &tally.metric)?;
     let [lo, hi] = row.ci95_pct.map(|end| end.map(bare_change));
@@ -108,41 +134,88 @@ fn cells(place: &Place, tally: &Tally) -> Option<Row> {
         Cell::text(interval.as_deref().unwrap_or("-")),
         Cell::text(row.word()).class(row.word()),
     ];
-    let counters = COUNTERS.map(|(_, metric)| Cell::text(&counter(result, metric)));
-    cells.extend(counters);
-    let why = explained(place).into_iter();
-    let why = why.map(|[name, amounts, what]| format!("{name}: {amounts} {what}"));
-    cells.push(Cell::text(&why.collect::<Vec<_>>().join("; ")));
+    cells.extend(COUNTERS.map(|(_, metric)| Cell::text(&counter(result, metric))));
     Some(Row::from(cells))
 }
 
-/// The change in percent over the places, with its interval.
-fn figure(signs: &Signs, (number, tally): (usize, &Tally)) -> Figure {
-    let places: Vec<&Place> = of(signs, tally).collect();
-    let dot = |(at, place): (usize, &&Place)| {
-        let row = row(place.result.as_ref()?, &tally.metric)?;
-        let [lo, hi] = row.ci95_pct;
-        Some(Dot {
-            place: at,
-            mean: row.change_pct?,
-            ci: lo.zip(hi).map(|(lo, hi)| [lo, hi]),
+fn moved(signs: &Signs, number: usize, tally: &Tally) -> Table {
+    let rows = of(signs, tally).flat_map(|place| {
+        explained(place).into_iter().map(|[name, amounts, what]| {
+            Row::from(vec![
+                Cell::text(&place.machine).class("name"),
+                Cell::number(Some(place.cpus as f64), place.cpus.to_string()),
+                Cell::text(&name).class("name"),
+                Cell::text(&amounts),
+                Cell::text(&what),
+            ])
         })
+    });
+    Table {
+        id: format!("moved-{number}"),
+        caption: "What moved most".into(),
+        note: "The cache line whose waiting changed most, a run, and the function whose share of \
+               the busy CPU time did."
+            .into(),
+        columns: vec![
+            Column::left("machine"),
+            Column::right("CPUs"),
+            Column::left("line, function"),
+            Column::right("base -> patch"),
+            Column::left(""),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+/// The change in percent with its interval: over the numbers of CPUs with a line for each machine
+/// if one has several, else machine by machine.
+fn figure(signs: &Signs, number: usize, tally: &Tally) -> Figure {
+    let places: Vec<&Place> = of(signs, tally).collect();
+    let mut sizes: Vec<u64> = places.iter().map(|place| place.cpus).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let grows = !tally.from_cpus.is_empty();
+    let ticks: Vec<String> = match grows {
+        true => sizes.iter().map(u64::to_string).collect(),
+        false => places.iter().map(|place| signs.label(place)).collect(),
     };
-    let label = |(at, place): (usize, &&Place)| (signs.label(place), at as f64);
+    let mut series: Vec<Series> = Vec::new();
+    for (at, place) in places.iter().enumerate() {
+        let found = place.result.as_ref().and_then(|r| row(r, &tally.metric));
+        let Some((row, mean)) = found.and_then(|row| Some((row, row.change_pct?))) else {
+            continue;
+        };
+        let [lo, hi] = row.ci95_pct;
+        let dot = Dot {
+            place: match grows {
+                true => sizes.iter().position(|n| *n == place.cpus).unwrap_or(0),
+                false => at,
+            },
+            mean,
+            ci: lo.zip(hi).map(|(lo, hi)| [lo, hi]),
+        };
+        match series.iter_mut().find(|s| s.name == place.machine) {
+            Some(line) => line.dots.push(dot),
+            None => series.push(Series {
+                name: place.machine.clone(),
+                dots: vec![dot],
+            }),
+        }
+    }
+    for line in &mut series {
+        line.dots.sort_by_key(|dot| dot.place);
+    }
     let plot = Plot {
         title: format!("change of {}, %", tally.metric),
-        across: "machine".into(),
-        places: places.iter().enumerate().map(label).collect(),
-        series: vec![Series {
-            name: String::new(),
-            dots: places.iter().enumerate().filter_map(dot).collect(),
-        }],
+        across: if grows { "CPUs" } else { "machine" }.into(),
+        places: ticks.into_iter().zip((0..).map(f64::from)).collect(),
+        series,
         levels: vec![("no change".into(), 0.0)],
     };
     Figure {
         id: format!("change-{number}"),
-        caption: format!("{}: {}", tally.workload.join(" "), tally.metric),
-        note: "Change in percent with its 95 % interval; machines side by side.".into(),
+        caption: format!("Change of {}", tally.metric),
+        note: format!("{}: change in percent with its 95 % interval.", name(tally)),
         svg: plot.svg(),
     }
 }
