@@ -67,9 +67,16 @@ impl Builder<'_> {
             entries += 1;
             ops.extend(op);
         };
+        let unseen = yields.unseen(log);
+        let (mut ran, mut unseen) = (0, unseen.iter().copied().peekable());
         for step in &log.steps {
             if let Step::Run(ns) = step {
-                run += ns;
+                let to = ran + ns;
+                while let Some(at) = unseen.next_if(|at| *at < to) {
+                    run += at - std::mem::replace(&mut ran, at);
+                    push(&mut run, Some(Op::Yield));
+                }
+                run += to - std::mem::replace(&mut ran, to);
             } else if let Some(op) = self.op(thread, step, let_go, yields) {
                 push(&mut run, Some(op));
             }
