@@ -3,32 +3,29 @@
 use crate::derive::cause::{Causes, Timer};
 use crate::derive::tails::{self, Prompt, median};
 use crate::derive::{Log, Logs, Step};
+use crate::fidelity::Fidelity;
 use crate::walk::Waker;
 
 use super::{Replay, Run};
 
 /// No operation takes longer of the simulated kernel beyond the recorded time.
 const OP_NS: u64 = 2_000;
-/// Threads with less than one part in so many of all CPU time do not count.
-const COUNTS: u64 = 100;
 /// A timer that fires later than this is another one.
 const LATE_NS: u64 = 200_000;
 
 impl Replay<'_> {
     /// How far the threads' CPU times are off: as a share of all, and by which share of its own the
-    /// one for which that is most, of those that have a part of all that counts.
+    /// one for which that is most, as it will be told.
     pub(super) fn off(&self, run: &Run) -> (f64, f64) {
-        let all = self.recorded.cpu_ns().max(1);
-        let (mut sum, mut most) = (0, 0.0_f64);
+        let mut sum = 0;
         for (tid, recorded) in &self.recorded.threads {
             let replayed = run.measured.threads.get(tid).map_or(0, |t| t.cpu_ns);
-            let off = replayed.abs_diff(recorded.cpu_ns);
-            sum += off;
-            if recorded.cpu_ns.saturating_mul(COUNTS) >= all {
-                most = most.max(off as f64 / recorded.cpu_ns as f64);
-            }
+            sum += replayed.abs_diff(recorded.cpu_ns);
         }
-        (sum as f64 / all as f64, most)
+        let told = Fidelity::new(&self.recorded, run, &self.recording.names);
+        let worst = told.worst().map_or(0.0, |t| t.cpu_ms.diff_pct().abs());
+        let average = sum as f64 / self.recorded.cpu_ns().max(1) as f64;
+        (average, worst / 100.0)
     }
 
     /// Takes off what the simulated kernel has charged beyond the recorded time, or a part of it.
