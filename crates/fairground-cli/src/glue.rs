@@ -193,6 +193,7 @@ fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {
             usage_usec: g.stat.usage_ns / 1000,
         },
         wait: None,
+        work: None,
     }
 }
 

@@ -1,7 +1,10 @@
 //! From what a run was watched for to what reports are made of.
 
-use fairground_report::{Delay, DelayedStretch, IdleWaste, QuotaWait, Run, VainWait, WaitsOver};
-use fairground_sim::watch::{Watched, Who, idle, quota};
+use fairground_report::{
+    Delay, DelayedStretch, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, Run, VainWait,
+    WaitsOver,
+};
+use fairground_sim::watch::{Watched, Who, idle, quota, quota_work};
 
 /// Adds it to a run whose groups are there: metrics, and what is behind them.
 pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
@@ -13,16 +16,31 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
     run.set_metric("idle_waste_long", waste.waits.ms_1 as f64);
     run.idle_waste = Some(waste);
     let mut slow = 0;
+    let mut sum = quota_work::Work::default();
     for wait in watched.quota {
         if let Some(group) = run.groups.iter_mut().find(|g| g.path == wait.path) {
             slow += wait.slow();
+            sum.walked += wait.work.walked;
+            sum.put_off += wait.work.put_off + wait.work.put_back;
+            let longest = |sum: &mut quota_work::IrqsOff, one: &quota_work::IrqsOff| {
+                sum.ns[2] = sum.ns[2].max(one.ns[2]);
+            };
+            longest(&mut sum.timer, &wait.work.timer);
+            longest(&mut sum.unthrottle, &wait.work.unthrottle);
             group.wait = Some(quota(&wait, tid));
+            group.work = Some(work(&wait.work));
         }
     }
     let periods: u64 = run.groups.iter().map(|g| g.stat.nr_periods).sum();
     if !run.groups.is_empty() {
         // No period, none slow.
         run.set_metric("slow_periods_pct", percent(slow, periods.max(1)));
+        run.set_metric("quota_walks", sum.walked as f64);
+        run.set_metric("quota_moves", sum.put_off as f64);
+        // Nothing handed out, no interrupts off.
+        run.set_metric("quota_timer_us.max", sum.timer.ns[2] as f64 / 1e3);
+        let longest = sum.unthrottle.ns[2] as f64 / 1e3;
+        run.set_metric("quota_unthrottle_us.max", longest);
     }
 }
 
@@ -77,6 +95,35 @@ fn quota(wait: &quota::QuotaWait, tid: Tid<'_>) -> QuotaWait {
                 waited_ns: l.waited_ns,
             }
         }),
+    }
+}
+
+fn work(work: &quota_work::Work) -> QuotaWork {
+    let quantiles = |[p50, p99, max]: [u64; 3]| Quantiles { p50, p99, max };
+    let irqs_off = |all: &quota_work::IrqsOff| {
+        let [p50_ns, p99_ns, max_ns] = all.ns;
+        IrqsOff {
+            times: all.times,
+            took: Delay {
+                p50_ns,
+                p99_ns,
+                max_ns,
+            },
+            cpu: all.longest.map(|(cpu, _)| cpu),
+            from_ns: all.longest.map(|(_, from)| from),
+        }
+    };
+    QuotaWork {
+        throttled: work.throttled,
+        unthrottled: work.unthrottled,
+        walked: work.walked,
+        put_off: work.put_off,
+        put_back: work.put_back,
+        walked_in_period: quantiles(work.walked_in),
+        moved_in_period: quantiles(work.moved_in),
+        timer: irqs_off(&work.timer),
+        throttle: irqs_off(&work.throttle),
+        unthrottle: irqs_off(&work.unthrottle),
     }
 }
 

@@ -21,7 +21,7 @@ const HOG: &[&str] = &[
     "--cpu-max",
     "20ms/100ms",
 ];
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 11] = [
     "throttled_pct",
     "throttled_usec",
     "nr_throttled",
@@ -29,6 +29,10 @@ const NAMES: [&str; 7] = [
     "nr_bursts",
     "burst_usec",
     "usage_usec",
+    "quota_walks",
+    "quota_moves",
+    "quota_timer_us.max",
+    "quota_unthrottle_us.max",
 ];
 
 fn near(value: &Value, wanted: f64, most: f64) {
@@ -149,10 +153,24 @@ fn the_counters_agree_with_arithmetic_in_every_form() {
         near(&stat["throttled_usec"], 800e3, 5e3);
         near(&stat["usage_usec"], 200e3, 5e3);
         // The metrics are the sums over groups, here of one.
-        for name in &NAMES[1..] {
+        for name in &NAMES[1..7] {
             assert_eq!(run["metrics"][name].as_f64(), stat[name].as_f64(), "{name}");
         }
         assert_eq!(run["metrics"]["throttled_pct"], 100.0);
+        // One queue without groups below, and one task, off and back in each period.
+        let work = &group["work"];
+        for name in ["throttled", "unthrottled", "put_off", "put_back"] {
+            assert_eq!(work[name], 10, "{name}");
+        }
+        assert_eq!(
+            (&work["walked"], &work["timer"]["times"]),
+            (&20.into(), &10.into())
+        );
+        assert_eq!(work["walked_in_period"]["p50"], 2);
+        assert_eq!(run["metrics"]["quota_walks"], 20.0);
+        assert_eq!(run["metrics"]["quota_moves"], 20.0);
+        let longest = work["timer"]["max_ns"].as_f64().expect("a number");
+        near(&run["metrics"]["quota_timer_us.max"], longest / 1e3, 1e-9);
     }
     let csv = std::fs::read_to_string(csv).expect("CSV");
     let head = csv.lines().next().expect("a head");
@@ -160,6 +178,7 @@ fn the_counters_agree_with_arithmetic_in_every_form() {
     assert!(NAMES.iter().all(|name| columns.contains(name)), "{head}");
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains("Groups with a limit") && page.contains("20000 100000"));
+    assert!(page.contains("Work of throttling"));
     let text = succeeds(words(&[&["run"], GUEST, HOG]));
     let row = text.lines().find(|line| line.starts_with("/autogroup-1"));
     let row: Vec<&str> = row.expect("a row").split_whitespace().collect();

@@ -272,6 +272,28 @@ pub const LIMITED: &[Metric] = &[
         better: None,
         description: "CPU time of groups with a limit and of those below them.",
     },
+    count(
+        "quota_walks",
+        Some(Better::Lower),
+        "Groups visited because a queue of a group with a limit was throttled or unthrottled: \
+         all below it, on one CPU.",
+    ),
+    count(
+        "quota_moves",
+        Some(Better::Lower),
+        "Tasks taken off a queue because it was throttled, and put back.",
+    ),
+    lower(
+        "quota_timer_us.max",
+        "us",
+        "Longest time for which a period timer of a group with a limit, which handed out quota, \
+         kept interrupts off.",
+    ),
+    lower(
+        "quota_unthrottle_us.max",
+        "us",
+        "Longest time for which unthrottling one queue of such a group kept interrupts off.",
+    ),
 ];
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::result::{Run, Variant};
 use crate::stats::finite;
-use crate::watched::QuotaWait;
+use crate::watched::{QuotaWait, QuotaWork};
 
 /// Most groups that a result keeps by themselves.
 const GROUPS_MAX: usize = 64;
@@ -50,6 +50,9 @@ pub struct GroupStat {
     /// Waiting for quota of its tasks, if the run was watched for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<QuotaWait>,
+    /// What its throttling made CPUs do, if the run was watched for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<QuotaWork>,
 }
 
 /// Groups with a limit that are not in a list, as the sum of their counters.

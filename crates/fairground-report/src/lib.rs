@@ -55,4 +55,6 @@ pub use sweep::{
     products, sweep_page, sweep_text,
 };
 pub use text::{Style, compare_text, costs_text, run_text, watched_text};
-pub use watched::{Delay, DelayedStretch, IdleWaste, QuotaWait, VainWait, WaitsOver};
+pub use watched::{
+    Delay, DelayedStretch, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, VainWait, WaitsOver,
+};

@@ -73,6 +73,56 @@ pub struct QuotaWait {
     pub longest: Option<DelayedStretch>,
 }
 
+/// What throttling the queues of a group made CPUs do. A queue is that of one CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuotaWork {
+    /// Queues that were throttled.
+    pub throttled: u64,
+    /// Queues that were unthrottled.
+    pub unthrottled: u64,
+    /// Groups visited by both (`tg_throttle_down`, `tg_unthrottle_up`).
+    pub walked: u64,
+    /// Tasks that were taken off the queues.
+    pub put_off: u64,
+    /// Tasks that were put back.
+    pub put_back: u64,
+    /// Groups visited in a period in which a queue was throttled or unthrottled.
+    pub walked_in_period: Quantiles,
+    /// Tasks taken off and put back in such a period.
+    pub moved_in_period: Quantiles,
+    /// The period timer's handler, where it handed out quota.
+    pub timer: IrqsOff,
+    /// Throttling one queue.
+    pub throttle: IrqsOff,
+    /// Unthrottling one queue, in the timer's handler or an interrupt.
+    pub unthrottle: IrqsOff,
+}
+
+/// Quantiles of a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Quantiles {
+    /// Median.
+    pub p50: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// Most.
+    pub max: u64,
+}
+
+/// Stretches of a CPU with its interrupts off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IrqsOff {
+    /// How many.
+    pub times: u64,
+    /// How long.
+    #[serde(flatten)]
+    pub took: Delay,
+    /// On which CPU the longest was; `null` if there was none.
+    pub cpu: Option<u32>,
+    /// When it began, counted from the start of the run, warm-up included.
+    pub from_ns: Option<u64>,
+}
+
 /// Quantiles of a delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Delay {

@@ -1,6 +1,6 @@
 //! What the engine reports while it works: the scheduler's tracepoints as plain data.
 
-use crate::value::{Cpu, TaskId};
+use crate::value::{Cpu, TaskId, TgId};
 
 /// One tracepoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +65,7 @@ pub enum Event {
         /// The CPU.
         cpu: Cpu,
         /// The group.
-        tg: crate::value::TgId,
+        tg: TgId,
         /// True when throttled, false when unthrottled.
         throttled: bool,
     },
@@ -82,4 +82,32 @@ pub enum Migration {
     Active,
     /// A change of the task's affinity.
     Affinity,
+}
+
+/// What the quota of a group made a CPU do, with its interrupts off, for hosts that count it. It is
+/// no tracepoint: the kernel has none here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QuotaWork {
+    /// The group with the limit.
+    pub tg: TgId,
+    /// What was done.
+    pub step: QuotaStep,
+    /// Groups visited on the way (`tg_throttle_down`, `tg_unthrottle_up`).
+    pub groups: u32,
+    /// Tasks taken off the queues, or put back.
+    pub tasks: u32,
+}
+
+/// The parts of that work.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum QuotaStep {
+    /// A queue was throttled: the groups below were visited, and its tasks went with it (up to
+    /// 6.17).
+    Throttle,
+    /// A task of a throttled queue took itself off, on its way to user space (since 6.18).
+    PutOff,
+    /// A queue was unthrottled: the groups below were visited, and tasks came back.
+    Unthrottle,
+    /// The period timer handed out the new quota.
+    Distribute,
 }

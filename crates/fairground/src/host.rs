@@ -1,6 +1,6 @@
 //! What the engine asks of whoever runs it.
 
-use crate::event::Event;
+use crate::event::{Event, QuotaWork};
 use crate::place::{Access, Fields, Func, Lock, Object};
 use crate::task::Task;
 use crate::value::{Cpu, TgId};
@@ -105,6 +105,18 @@ pub trait Host {
     #[inline]
     fn unlock(&mut self, lock: Lock) {
         let _ = lock;
+    }
+
+    /// A moment, for [`quota`](Self::quota). No clock is read; who does not count needs none.
+    #[inline]
+    fn moment(&mut self) -> u64 {
+        0
+    }
+
+    /// A quota has made this CPU do something, since the moment `since`.
+    #[inline]
+    fn quota(&mut self, work: QuotaWork, since: u64) {
+        let _ = (work, since);
     }
 
     /// A tracepoint.

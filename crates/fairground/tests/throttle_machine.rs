@@ -3,6 +3,7 @@
 //! The cases are those of the recordings e1 to e8 of a 6.18 kernel, without its filler task.
 
 use fairground::cx::Cx;
+use fairground::event::{QuotaStep, QuotaWork};
 use fairground::fair::bandwidth::set_bandwidth;
 use fairground::host::{Host, Kick, Timer};
 use fairground::policy::{Features, QuotaExpiry, Throttle};
@@ -25,6 +26,8 @@ struct Requests {
     timers: Vec<(Timer, u64)>,
     kicks: Vec<(Cpu, Kick)>,
     parked: Vec<Task>,
+    /// What the quotas made of work.
+    worked: Vec<QuotaWork>,
 }
 
 impl Host for Requests {
@@ -47,6 +50,9 @@ impl Host for Requests {
     }
     fn random(&mut self) -> u32 {
         7_000_000
+    }
+    fn quota(&mut self, work: QuotaWork, _: u64) {
+        self.worked.push(work);
     }
 }
 
@@ -169,6 +175,15 @@ impl Box2 {
     fn sleep(&mut self, cpu: u32) {
         let _ = self.on(cpu, |cx, rqs| sched::schedule(cx, rqs, Prev::Sleeps));
         self.settle();
+    }
+
+    /// What the quota of `tg` made of work in a step: how often, groups visited, tasks.
+    fn worked(&self, tg: TgId, step: QuotaStep) -> [u32; 3] {
+        let all = self.host.worked.iter();
+        let all = all.filter(|w| (w.tg, w.step) == (tg, step));
+        all.fold([0; 3], |[n, groups, tasks], w| {
+            [n + 1, groups + w.groups, tasks + w.tasks]
+        })
     }
 
     fn stat(&self, tg: TgId) -> CpuStat {
@@ -402,6 +417,39 @@ fn a_task_in_limbo_can_change_its_group() {
     m.on(0, |cx, rqs| sched::set_group(cx, rqs, b, tg));
     m.run(300 * MS);
     assert!(m.stat(tg).usage_ns > 10 * MS);
+}
+
+/// A limited group with three below it, and below one of these another one; two hogs on one CPU and
+/// one on the other. Each period throttles two queues and lets them run again: five groups each
+/// time, whether they have tasks or not, and three tasks off and back.
+#[test]
+fn the_work_of_throttling_is_told() {
+    for throttle in BOTH {
+        let mut m = Box2::new(throttle);
+        let tg = m.sys.add_group(TgId::ROOT);
+        let below = [0; 3].map(|_| m.sys.add_group(tg));
+        let lowest = m.sys.add_group(below[1]);
+        m.set_quota(tg, Some(50 * MS), 100 * MS);
+        for (group, cpu) in [(below[0], 0), (lowest, 0), (below[2], 1)] {
+            m.hog(group, cpu);
+        }
+        // Up to the middle of a period, in which all are throttled.
+        m.run(1057 * MS);
+        let stat = m.stat(tg);
+        // The first one ends 7 ms after the start: too early for throttling.
+        assert_eq!((stat.nr_periods, stat.nr_throttled), (11, 10), "{stat:?}");
+        let (off, on) = (QuotaStep::Throttle, QuotaStep::Unthrottle);
+        let per_task = throttle == Throttle::AtUserReturn;
+        let with_queue = if per_task { 0 } else { 3 * 11 };
+        assert_eq!(m.worked(tg, off), [22, 5 * 22, with_queue], "{throttle:?}");
+        assert_eq!(m.worked(tg, on), [20, 5 * 20, 3 * 10], "{throttle:?}");
+        let alone = if per_task { 3 * 11 } else { 0 };
+        let put_off = m.worked(tg, QuotaStep::PutOff);
+        assert_eq!(put_off, [alone, 0, alone], "{throttle:?}");
+        assert_eq!(m.worked(tg, QuotaStep::Distribute), [10, 0, 0]);
+        let sum = m.host.worked.len();
+        assert_eq!(sum, 22 + 20 + alone as usize + 10, "no other group");
+    }
 }
 
 /// The recordings made without a filler (one run each): e1 20, 19, 944 ms; e2 101, 100, 494.6 ms.

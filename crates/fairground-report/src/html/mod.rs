@@ -18,6 +18,7 @@ mod groups;
 mod metrics;
 mod periods;
 mod plot;
+mod quota_work;
 mod samples;
 mod table;
 mod watched_tables;

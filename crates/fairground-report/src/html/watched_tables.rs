@@ -5,9 +5,13 @@ use crate::groups::listed;
 use crate::result::Variant;
 use crate::text::{IdleMeans, QuotaMeans, few, number};
 
-/// Waiting for quota, and CPUs that were idle while tasks waited.
+/// Waiting for quota, the work of throttling, and CPUs that were idle while tasks waited.
 pub fn of(variants: &[Variant]) -> Vec<Table> {
-    let tables = [quota(variants), idle(variants)];
+    let tables = [
+        quota(variants),
+        super::quota_work::of(variants),
+        idle(variants),
+    ];
     tables.into_iter().filter(|t| !t.rows.is_empty()).collect()
 }
 

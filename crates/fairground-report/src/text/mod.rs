@@ -4,6 +4,7 @@
 mod costs;
 mod groups;
 mod head;
+mod quota_work;
 mod table;
 mod watched;
 
@@ -13,6 +14,8 @@ pub(crate) use costs::{Traffic, place_name, places_by_wait, shares, traffic, wor
 use costs::{functions_text, lines_text};
 use groups::groups_text;
 pub(crate) use head::{foot, head, labelled, variants_text as variants_head};
+pub(crate) use quota_work::WorkMeans;
+use quota_work::work_text;
 pub use table::number;
 pub(crate) use table::{Align, bare_change, change, count, render};
 pub use watched::watched_text;
@@ -55,6 +58,7 @@ pub fn compare_text(result: &Compare, style: Style) -> String {
         comparison_text(&result.comparison, style),
         groups_text(variants),
         quota_text(variants),
+        work_text(variants),
         idle_text(variants, &run_why),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
@@ -92,6 +96,7 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
         variants.iter().map(|v| metrics_text(v, &metrics)).collect(),
         groups_text(variants),
         quota_text(variants),
+        work_text(variants),
         idle_text(variants, &run_why),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),

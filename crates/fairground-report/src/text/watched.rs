@@ -18,7 +18,12 @@ pub fn watched_text(
 ) -> String {
     let last = variants.last().map(|v| v.name.clone());
     let why = |v: &Variant, _: u64, wait: &VainWait| why(wait, Some(&v.name) == last.as_ref());
-    [quota_text(variants), idle_text(variants, &why)]
+    let tables = [
+        quota_text(variants),
+        super::work_text(variants),
+        idle_text(variants, &why),
+    ];
+    tables
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()

@@ -7,6 +7,7 @@
 mod jiffies;
 mod lines;
 mod locks;
+mod outside;
 mod places;
 mod prices;
 mod profile;
@@ -27,9 +28,9 @@ pub use stacks::Stack;
 pub use trace::{Counters, TraceLine};
 pub(crate) use turn::Turn;
 
-use fairground::event::Event;
+use fairground::event::{Event, QuotaWork};
 use fairground::host::{Host, Kick, Timer};
-use fairground::place::{Access, Fields, Func, Kind, Lock, Object, task};
+use fairground::place::{Access, Fields, Func, Lock, Object};
 use fairground::task::Task;
 use fairground::value::{Cpu, TaskId};
 
@@ -39,6 +40,7 @@ use crate::machine_file::Machine;
 use crate::rng::Generator;
 use crate::samples::{Tellings, Waited, Waits};
 use crate::tails::Held;
+use crate::watch::quota_work::Worked;
 use locks::Locks;
 
 /// The scheduler clock at the start of a run: the machine was booted some time ago, and a load
@@ -94,6 +96,8 @@ pub struct SimHost {
     pub waits: Option<Box<Waits>>,
     /// Tracepoints of the running event, if the run is watched.
     pub(crate) seen: Option<Vec<(Ps, Event)>>,
+    /// What quotas made CPUs do in the running event, if the run is watched.
+    pub(crate) worked: Option<Vec<Worked>>,
     /// What threads do between tracepoints, if it is kept.
     pub told: Option<Box<Tellings>>,
     /// Time of `kick_ilb` in the compare-and-swap loop on the flags: in its load, in its swaps.
@@ -144,6 +148,7 @@ impl SimHost {
             calls_are_free: false,
             waits: None,
             seen: None,
+            worked: None,
             told: None,
             ilb_cas: [0; 2],
             jiffies: Jiffies::default(),
@@ -239,33 +244,6 @@ impl SimHost {
     pub fn copy(&mut self, op: KernelOp, bytes: u32) {
         let ps = u64::from(bytes) * self.prices.copy_per_kib / 1024;
         self.spend_more(Place::Op(op), ps);
-    }
-
-    /// Kernel code outside the engine touches a place of the engine's, in the course of `place`.
-    pub fn touch_in(&mut self, place: Place, object: Object, fields: Fields, access: Access) {
-        let from = self.at;
-        self.touch(object, fields, access);
-        self.profile.add_time(place, from, self.at - from);
-    }
-
-    /// The same for words of a task.
-    pub fn touch_task(&mut self, place: Place, id: TaskId, fields: Fields, access: Access) {
-        let object = Object {
-            kind: Kind::Task,
-            a: id.0,
-            b: 0,
-        };
-        self.touch_in(place, object, fields, access);
-    }
-
-    /// The same for the flags of the idle task of `cpu`.
-    pub fn touch_idle_flags(&mut self, place: Place, cpu: u32, access: Access) {
-        let idle = Object {
-            kind: Kind::IdleTask,
-            a: cpu,
-            b: 0,
-        };
-        self.touch_in(place, idle, task::THREAD_INFO, access);
     }
 
     /// Price of a kernel operation.
@@ -485,6 +463,18 @@ impl Host for SimHost {
         self.touch(object, fields, Access::Write);
         self.locks
             .unlock(lock, self.cache.seen(self.thread, self.at));
+    }
+
+    #[inline]
+    fn moment(&mut self) -> u64 {
+        self.at
+    }
+
+    #[inline]
+    fn quota(&mut self, work: QuotaWork, since: u64) {
+        if let Some(worked) = &mut self.worked {
+            worked.push(Worked::new((since, self.at), self.cpu, work));
+        }
     }
 
     #[inline]

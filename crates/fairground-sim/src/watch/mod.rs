@@ -1,13 +1,14 @@
 //! What a run can be watched for beside its metrics: CPUs that stay idle while tasks wait (`idle`),
-//! and tasks that wait for quota (`quota`).
+//! tasks that wait for quota (`quota`), and what throttling makes CPUs do (`quota_work`).
 //!
-//! Both are made from the scheduler's tracepoints, in order of time. A step of a CPU is carried out
-//! as a whole, so its tracepoints come ahead of those of steps that began earlier but on other
-//! CPUs; they are held back until no earlier one can come. Watching changes nothing and takes no
-//! simulated time.
+//! The first two are made from the scheduler's tracepoints, in order of time. A step of a CPU is
+//! carried out as a whole, so its tracepoints come ahead of those of steps that began earlier but
+//! on other CPUs; they are held back until no earlier one can come. Watching changes nothing and
+//! takes no simulated time.
 
 pub mod idle;
 pub mod quota;
+pub mod quota_work;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -146,6 +147,7 @@ impl Sim<'_> {
     pub(crate) fn begin_watch(&mut self) {
         let from = self.workload.warmup_ns * NS;
         self.host.seen = Some(Vec::new());
+        self.host.worked = Some(Vec::new());
         let mut quota = quota::Ledger::new(self.workload, from);
         for group in self.workload.limited() {
             quota.align(group, self.periods(group));
@@ -182,6 +184,9 @@ impl Sim<'_> {
             if let Some(change) = self.change(event) {
                 watch.put(at, change);
             }
+        }
+        for done in self.host.worked.iter_mut().flat_map(|w| w.drain(..)) {
+            watch.quota.worked(&done);
         }
         watch.pass(self.now);
         (self.watch, self.host.seen) = (Some(watch), Some(seen));
@@ -368,6 +373,41 @@ mod tests {
                     "{period:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn the_work_of_throttling_is_counted_by_period() {
+        for profile in ["linux-6.18", "linux-6.12-lts"] {
+            let line = "hogs --tasks 1 --duration 1s --warmup 250ms --cpu-max 20ms/100ms";
+            let [plain, watched] = both("spr-8480-2s", 2, profile, line);
+            assert_eq!(plain.metrics, watched.metrics);
+            let calls = |name: &str| {
+                let found = watched.functions.iter().find(|(n, ..)| *n == name);
+                found.map_or(0, |(_, _, calls)| *calls)
+            };
+            let visits = calls("tg_throttle_down") + calls("tg_unthrottle_up");
+            let quota = &watched.watched.unwrap().quota[0];
+            for period in &quota.periods {
+                let work = &period.work;
+                let counts = [
+                    work.throttled,
+                    work.unthrottled,
+                    work.put_off,
+                    work.put_back,
+                ];
+                assert_eq!(counts, [1; 4], "{profile}");
+                assert_eq!(work.walked, 2, "{profile}");
+                assert!((1..100_000).contains(&work.timer_ns), "{work:?}");
+            }
+            let work = &quota.work;
+            assert_eq!((work.walked, visits), (20, 20), "{profile}");
+            assert_eq!((work.walked_in, work.moved_in), ([2; 3], [2; 3]));
+            assert_eq!((work.throttled, work.unthrottled), (10, 10), "{profile}");
+            let times = [&work.timer, &work.throttle, &work.unthrottle].map(|i| i.times);
+            assert_eq!(times, [10; 3], "{profile}");
+            let longest = quota.periods.iter().map(|p| p.work.timer_ns).max();
+            assert_eq!(longest, Some(work.timer.ns[2]), "{profile}");
         }
     }
 

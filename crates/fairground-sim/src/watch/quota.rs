@@ -12,6 +12,7 @@
 
 use hdrhistogram::Histogram;
 
+use super::quota_work::{self, Counts, Work, Worked};
 use super::{Change, Who};
 use crate::cache::{NS, Ps};
 use crate::workload::program::Workload;
@@ -37,6 +38,8 @@ pub struct QuotaWait {
     pub longest: Option<Delayed>,
     /// The periods that ended in the measured time.
     pub periods: Vec<Period>,
+    /// What throttling the group's queues made CPUs do.
+    pub work: Work,
 }
 
 /// A stretch that waited for quota.
@@ -66,6 +69,8 @@ pub struct Period {
     pub waits: u32,
     /// The longest of the stretches of these waits, ns.
     pub slowest_ns: u64,
+    /// What throttling made CPUs do in it.
+    pub work: Counts,
 }
 
 impl QuotaWait {
@@ -111,6 +116,7 @@ struct Group {
     usual: Histogram<u64>,
     delay: Histogram<u64>,
     longest: Option<(u32, Delayed)>,
+    work: quota_work::Ledger,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -139,6 +145,7 @@ impl Ledger {
             usual: histogram(),
             delay: histogram(),
             longest: None,
+            work: quota_work::Ledger::new(),
         };
         let above = (0..workload.cgroups.len() as u32).map(|g| {
             let parent = |g: &u32| (*g > 0).then(|| workload.cgroups[*g as usize].parent);
@@ -161,6 +168,23 @@ impl Ledger {
         if let Some(group) = group.filter(|g| (g.period, g.phase) != (period, phase)) {
             (group.period, group.phase) = (period, phase);
             group.rows.clear();
+        }
+    }
+
+    /// Throttling has made a CPU do something.
+    pub fn worked(&mut self, done: &Worked) {
+        let (number, from) = (done.work.tg.0, self.from);
+        // In order of their numbers.
+        let Ok(group) = self.groups.binary_search_by_key(&number, |g| g.number) else {
+            return;
+        };
+        let group = &mut self.groups[group];
+        let (row, _) = group.add(done.since, done.since, |_, _| {});
+        group.rows[row]
+            .work
+            .add(done.work, (done.until - done.since) / NS);
+        if done.since >= from {
+            group.work.see(done);
         }
     }
 
@@ -384,7 +408,9 @@ impl Group {
             let ends = ends(*n);
             ends > from && ends <= end
         });
+        let rows: Vec<Period> = rows.map(|(_, row)| row).collect();
         QuotaWait {
+            work: self.work.end(rows.iter().map(|row| &row.work)),
             path: path(self.number),
             period_ns: period / NS,
             stretches: self.usual.len(),
@@ -396,12 +422,12 @@ impl Group {
                 who: names(task),
                 ..longest
             }),
-            periods: rows.map(|(_, row)| row).collect(),
+            periods: rows,
         }
     }
 }
 
-fn histogram() -> Histogram<u64> {
+pub(super) fn histogram() -> Histogram<u64> {
     let made = Histogram::new_with_bounds(1, 60_000_000_000, 3);
     made.unwrap_or_else(|_| unreachable!("valid bounds"))
 }

@@ -8,6 +8,7 @@
 use super::expiry;
 use super::throttle::unthrottle_cfs_rq;
 use crate::cx::Cx;
+use crate::event::{QuotaStep, QuotaWork};
 use crate::host::{Host, Kick};
 use crate::place::{Access, Func, Kind, Object, cfs_rq as f};
 use crate::rq::{Rq, Rqs};
@@ -62,6 +63,7 @@ const PHASE_SPAN: u64 = 100_000_000;
 /// The period timer of a group has fired: refill, count, distribute, restart or stop.
 pub fn period_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgId) {
     let outer = cx.host.enter(Func::PeriodTimer);
+    let (since, mut distributed) = (cx.host.moment(), false);
     let (sys, mut rest) = (cx.sys, false);
     let group = &sys.tg[tg.idx()];
     // Distribution may take so long that the next period has ended meanwhile.
@@ -83,6 +85,7 @@ pub fn period_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: T
         if end == PeriodEnd::Distribute {
             while group.bandwidth.peek_runtime() > 0 && distribute_cfs_runtime(cx, rqs, tg) {}
             group.with_pool(tg, cx.host, |pool| pool.end_distribution());
+            distributed = true;
         }
         turns += 1;
         if turns > MOST_TURNS {
@@ -92,6 +95,15 @@ pub fn period_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: T
     }
     group.with_pool(tg, cx.host, |pool| pool.rearm_period(rest));
     cx.host.leave(outer);
+    if distributed {
+        let work = QuotaWork {
+            tg,
+            step: QuotaStep::Distribute,
+            groups: 0,
+            tasks: 0,
+        };
+        cx.host.quota(work, since);
+    }
 }
 
 /// Turns of the period timer's handler after which quota and period are stretched.

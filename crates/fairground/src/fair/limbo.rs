@@ -6,11 +6,12 @@
 
 use super::{Dequeue, load, task};
 use crate::cx::Cx;
+use crate::event::{QuotaStep, QuotaWork};
 use crate::host::Host;
 use crate::place::{Access, Fields, Kind, Object, cfs_rq as f, task as task_f};
 use crate::rq::Rq;
 use crate::task::Resched;
-use crate::value::{CfsId, SeId};
+use crate::value::{CfsId, SeId, TgId};
 
 /// A task of a throttled hierarchy was picked: it should throttle itself at the return to user
 /// space (6.18).
@@ -83,6 +84,7 @@ pub(super) fn pop(rq: &mut Rq, cfs: CfsId) -> Option<SeId> {
 const WORK: Fields = task_f::STATE;
 
 fn throttle_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> Resched {
+    let since = cx.host.moment();
     if let Some(body) = rq.body[task.idx()].as_mut() {
         body.throttle_work = false;
     }
@@ -98,7 +100,22 @@ fn throttle_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> Resched {
     push(cx, rq, cfs, task);
     // Not before, or it would be taken for one that is in limbo already.
     set_throttled(rq, task, true);
+    let work = QuotaWork {
+        tg: throttled_above(rq, cfs),
+        step: QuotaStep::PutOff,
+        groups: 0,
+        tasks: 1,
+    };
+    cx.host.quota(work, since);
     Resched::Yes
+}
+
+/// The group whose own queue is throttled, the nearest at or above a queue.
+fn throttled_above(rq: &Rq, mut cfs: CfsId) -> TgId {
+    while !rq.cfs[cfs.idx()].throttled && rq.cfs[cfs.idx()].se.is_some() {
+        cfs = rq.cfs[cfs.idx()].parent;
+    }
+    rq.cfs[cfs.idx()].tg
 }
 
 fn push<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, task: SeId) {

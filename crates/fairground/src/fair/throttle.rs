@@ -16,10 +16,10 @@ pub use super::runtime::{account_cfs_rq_runtime, check_cfs_rq_runtime, return_cf
 pub use super::throttle_clock::{cfs_rq_clock_pelt, queue_emptied, record_throttle_clock};
 
 use super::resched::resched_curr;
-use super::throttle_walk::{tg_throttle_down, tg_unthrottle_up};
+use super::throttle_walk::{Walked, tg_throttle_down, tg_unthrottle_up};
 use super::{Dequeue, Enqueue, UpdateLoad, entity, expiry, leaf, load, runtime, throttle_clock};
 use crate::cx::Cx;
-use crate::event::Event;
+use crate::event::{Event, QuotaStep, QuotaWork};
 use crate::host::Host;
 use crate::place::{Access, Func, cfs_rq as f};
 use crate::rq::Rq;
@@ -39,17 +39,40 @@ pub fn check_enqueue_throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) 
 /// Throttles a queue; false if it found runtime after all.
 pub fn throttle_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
     let outer = cx.host.enter(Func::ThrottleCfsRq);
-    let throttled = throttle(cx, rq, cfs);
+    let since = cx.host.moment();
+    let walked = throttle(cx, rq, cfs);
     cx.host.leave(outer);
-    throttled
+    tell(cx, rq.cfs[cfs.idx()].tg, QuotaStep::Throttle, since, walked);
+    walked.is_some()
 }
 
 /// Lets a queue run again, unless its new runtime is already spent. If the CPU is idle and has
 /// something to run now, `rq.need_resched` is set.
 pub fn unthrottle_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     let outer = cx.host.enter(Func::UnthrottleCfsRq);
-    unthrottle(cx, rq, cfs);
+    let since = cx.host.moment();
+    let walked = unthrottle(cx, rq, cfs);
     cx.host.leave(outer);
+    tell(
+        cx,
+        rq.cfs[cfs.idx()].tg,
+        QuotaStep::Unthrottle,
+        since,
+        walked,
+    );
+}
+
+/// Tells the host what a queue's throttling has made of work, if anything.
+fn tell<H: Host>(cx: &mut Cx<H>, tg: TgId, step: QuotaStep, since: u64, walked: Option<Walked>) {
+    if let Some(Walked { groups, tasks }) = walked {
+        let work = QuotaWork {
+            tg,
+            step,
+            groups,
+            tasks,
+        };
+        cx.host.quota(work, since);
+    }
 }
 
 /// A new queue takes over the quota of its group and the throttle state of its parent.
@@ -85,7 +108,8 @@ pub fn is_throttled_on<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu) -> bool {
     false
 }
 
-fn throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
+/// `None`: it found runtime after all.
+fn throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<Walked> {
     let (sys, cpu) = (cx.sys, rq.cpu);
     let queue = &mut rq.cfs[cfs.idx()];
     let (tg, remaining) = (queue.tg, queue.runtime_remaining);
@@ -106,11 +130,12 @@ fn throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
         Access::Update,
     );
     if remaining + found > 0 {
-        return false;
+        return None;
     }
     sys.tg[tg.idx()].look_up_entity(cpu, cx.host);
-    tg_throttle_down(cx, rq, tg);
+    let mut walked = tg_throttle_down(cx, rq, tg);
     if !sys.features.throttle.is_per_task() {
+        walked.tasks += rq.cfs[cfs.idx()].h_nr_queued;
         leave_parents(cx, rq, cfs);
     }
     let clock = rq.clock.clock;
@@ -122,17 +147,18 @@ fn throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
     }
     let throttled = true;
     cx.host.event(Event::Throttle { cpu, tg, throttled });
-    true
+    Some(walked)
 }
 
-fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+/// `None`: its runtime is spent again.
+fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<Walked> {
     let (sys, cpu, clock) = (cx.sys, rq.cpu, rq.clock.clock);
     let per_task = sys.features.throttle.is_per_task();
     let queue = &mut rq.cfs[cfs.idx()];
     debug_assert!(queue.throttled);
     // What another CPU has granted may be spent by tasks that were still in the kernel.
     if per_task && queue.runtime_enabled && queue.runtime_remaining <= 0 {
-        return;
+        return None;
     }
     let tg = queue.tg;
     sys.tg[tg.idx()].look_up_entity(cpu, cx.host);
@@ -147,19 +173,21 @@ fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     );
     let throttled = false;
     cx.host.event(Event::Throttle { cpu, tg, throttled });
-    tg_unthrottle_up(cx, rq, tg);
+    let mut walked = tg_unthrottle_up(cx, rq, tg);
     if rq.cfs[cfs.idx()].load.weight == 0 {
         // Nothing to run, but something to decay: the leaf list needs the whole branch.
         if rq.cfs[cfs.idx()].on_list {
             leaf::list_add_leaf_cfs_rq(cx, rq, cfs);
         }
     } else if !per_task {
+        walked.tasks += rq.cfs[cfs.idx()].h_nr_queued;
         join_parents(cx, rq, cfs);
     }
     let idle = rq.curr.is_none() && !rq.stopped;
     if idle && rq.cfs[CfsId::ROOT.idx()].nr_queued > 0 {
         resched_curr(cx, rq);
     }
+    Some(walked)
 }
 
 /// Tasks that come or go with a whole queue.

@@ -12,13 +12,26 @@ use crate::rq::Rq;
 use crate::value::{CfsId, TgId};
 
 /// Counts one more throttled queue above all queues at and below `tg`, parents first.
-pub(super) fn tg_throttle_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
-    walk_tg_tree_from(cx, rq, tg, Way::ThrottleDown);
+pub(super) fn tg_throttle_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) -> Walked {
+    let mut walked = Walked::default();
+    walk_tg_tree_from(cx, rq, tg, Way::ThrottleDown, &mut walked);
+    walked
 }
 
 /// Counts one less, children first; queues that may run again do.
-pub(super) fn tg_unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
-    walk_tg_tree_from(cx, rq, tg, Way::UnthrottleUp);
+pub(super) fn tg_unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) -> Walked {
+    let mut walked = Walked::default();
+    walk_tg_tree_from(cx, rq, tg, Way::UnthrottleUp, &mut walked);
+    walked
+}
+
+/// What a walk came by.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Walked {
+    /// Groups visited.
+    pub groups: u32,
+    /// Tasks that were taken out of limbo.
+    pub tasks: u32,
 }
 
 /// What is done with a group: before those below it, or after them.
@@ -28,7 +41,13 @@ enum Way {
     UnthrottleUp,
 }
 
-fn walk_tg_tree_from<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, from: TgId, way: Way) {
+fn walk_tg_tree_from<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    from: TgId,
+    way: Way,
+    walked: &mut Walked,
+) {
     let outer = cx.host.enter(Func::WalkTgTree);
     if way == Way::ThrottleDown {
         throttle_down(cx, rq, from);
@@ -37,13 +56,14 @@ fn walk_tg_tree_from<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, from: TgId, way: Way)
     let group = &sys.tg[from.idx()];
     cx.touch(group.object(), tg::CHILDREN, Access::Read);
     for &child in group.children.iter().rev() {
-        walk_tg_tree_from(cx, rq, child, way);
+        walk_tg_tree_from(cx, rq, child, way, walked);
         // The next one, and the way up.
         cx.touch(sys.tg[child.idx()].object(), tg::TREE, Access::Read);
     }
     if way == Way::UnthrottleUp {
-        unthrottle_up(cx, rq, from);
+        walked.tasks += unthrottle_up(cx, rq, from);
     }
+    walked.groups += 1;
     cx.host.leave(outer);
 }
 
@@ -56,13 +76,15 @@ fn throttle_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, id: TgId) {
     cx.host.leave(outer);
 }
 
-fn unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, id: TgId) {
+fn unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, id: TgId) -> u32 {
     let outer = cx.host.enter(Func::TgUnthrottleUp);
     // What says that a queue has decayed begins with its weight.
-    if let Some(cfs) = visit(cx, rq, id, f::LOAD | f::ON_LIST) {
-        unthrottle_queue(cx, rq, cfs);
-    }
+    let tasks = match visit(cx, rq, id, f::LOAD | f::ON_LIST) {
+        Some(cfs) => unthrottle_queue(cx, rq, cfs),
+        None => 0,
+    };
     cx.host.leave(outer);
+    tasks
 }
 
 /// A queue of the subtree is visited; its counts and clocks are updated, `reads` are read. In the
@@ -103,7 +125,8 @@ fn throttle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     }
 }
 
-fn unthrottle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+/// Answers how many tasks have come out of limbo.
+fn unthrottle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> u32 {
     let now = rq.clock.clock;
     let queue = &mut rq.cfs[cfs.idx()];
     // A queue that was made while its parent was throttled has taken over the count.
@@ -112,7 +135,7 @@ fn unthrottle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     let count = queue.throttle_count;
     publish(rq, cfs);
     if count > 0 {
-        return;
+        return 0;
     }
     go_on(rq, cfs);
     let queue = &mut rq.cfs[cfs.idx()];
@@ -120,12 +143,15 @@ fn unthrottle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     if since > 0 {
         queue.throttled_clock_self_time += now - since;
     }
+    let mut tasks = 0;
     while let Some(waiting) = limbo::pop(rq, cfs) {
         task::enqueue_task_fair(cx, rq, waiting, Enqueue::WAKEUP);
+        tasks += 1;
     }
     if !leaf::cfs_rq_is_decayed(rq, cfs) {
         leaf::list_add_leaf_cfs_rq(cx, rq, cfs);
     }
+    tasks
 }
 
 fn publish(rq: &Rq, cfs: CfsId) {
