@@ -196,6 +196,7 @@ impl<'a> Replay<'a> {
             returns: Returns::of(&recording.events, recording.cpus),
             phase_ns,
             trim: Trim {
+                per_wake_ns: vec![0; logs.logs.len()],
                 per_op_ns: vec![0; logs.logs.len()],
                 per_run_ppm: vec![0; logs.logs.len()],
                 birth_ns: vec![0; logs.logs.len()],

@@ -106,6 +106,24 @@ fn pipes_sockets_and_locks_come_back_to_the_nanosecond() {
     }
 }
 
+/// Of the scheduler's tracepoints alone: what two threads that wait for each other do before and
+/// after they wake the other is what it was, so that both are done when they were.
+#[test]
+fn who_waits_for_each_other_is_done_in_time_by_the_tracepoints_alone() {
+    let recording = simulated("perf bench sched pipe -l 500");
+    let attributes = Attributes::default();
+    let home = Place {
+        machine: machine(),
+        features: Features::default(),
+        tracer_ns: 0,
+    };
+    let replay = Replay::new(&recording, &attributes, &home).unwrap();
+    let run = replay.run(&home, 1).unwrap();
+    let (first, last) = recording.span();
+    let off = run.elapsed_ns as f64 / (last - first) as f64 - 1.0;
+    assert!(off.abs() < 0.02, "{off}");
+}
+
 /// Sleepers with other periods beside threads that compute throughout, pairs with a pipe, and a
 /// request over the loopback interface, on two CPUs of a guest whose hypervisor takes time away.
 #[test]

@@ -51,14 +51,20 @@ impl Builder<'_> {
         let log = &logs.logs[thread];
         let trim = |of: &[u64]| of.get(thread).copied().unwrap_or(0);
         let per_op = trim(&self.trim.per_op_ns);
+        let per_wake = trim(&self.trim.per_wake_ns);
         let per_run = trim(&self.trim.per_run_ppm);
         let mut ops: Vec<Op> = Vec::with_capacity(log.steps.len() + 1);
-        let (mut run, mut owed, mut entries, mut demand) = (0_u64, 0_u64, 0_u64, 0_u64);
+        let (mut run, mut owed, mut demand) = (0_u64, 0_u64, 0_u64);
+        let (mut entries, mut woken) = (0_u64, 0_u64);
         // Computing goes in before the next operation, less what that operation will cost.
-        let mut push = |run: &mut u64, op: Option<Op>| {
-            owed += per_op + (u128::from(*run) * u128::from(per_run) / 1_000_000) as u64;
+        let mut push = |run: &mut u64, op: Option<Op>, wakes: bool| {
+            woken += u64::from(wakes);
+            owed += per_op;
+            owed += (u128::from(*run) * u128::from(per_run) / 1_000_000) as u64;
             let off = owed.min(*run);
             owed -= off;
+            // The tracepoint is at its beginning.
+            owed += if wakes { per_wake } else { 0 };
             let left = std::mem::take(run) - off;
             if left > 0 {
                 ops.push(Op::Run(Dur::Const(left)));
@@ -74,11 +80,11 @@ impl Builder<'_> {
                 let to = ran + ns;
                 while let Some(at) = unseen.next_if(|at| *at < to) {
                     run += at - std::mem::replace(&mut ran, at);
-                    push(&mut run, Some(Op::Yield));
+                    push(&mut run, Some(Op::Yield), false);
                 }
                 run += to - std::mem::replace(&mut ran, to);
             } else if let Some(op) = self.op(thread, step, let_go, yields) {
-                push(&mut run, Some(op));
+                push(&mut run, Some(op), matches!(step, Step::Wake { .. }));
             }
         }
         let goes_on = logs.told && log.awake_at_end;
@@ -87,7 +93,7 @@ impl Builder<'_> {
             false if goes_on => Some(Op::Hog),
             false => Some(Op::SleepUntil(NEVER_NS)),
         };
-        push(&mut run, last);
+        push(&mut run, last, false);
         // Who computes on does so without a way back to user space in between.
         if let [.., Op::Run(Dur::Const(ns)), Op::Hog] = &mut ops[..] {
             *ns = ns.saturating_add(logs.longest_ns());
@@ -99,7 +105,7 @@ impl Builder<'_> {
             let done = [Op::Mark(ALL_DONE), Op::Mark(done_mark(template))];
             ops.splice(end..end, done.into_iter().chain(on));
         }
-        self.out.ops[thread] = entries;
+        (self.out.ops[thread], self.out.wakes[thread]) = (entries, woken);
         self.out.demand_ns[thread] = demand;
         self.out.workload.programs[template as usize].ops = ops;
     }

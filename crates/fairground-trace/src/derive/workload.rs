@@ -35,6 +35,8 @@ pub struct Derived {
     pub threads: Vec<ThreadId>,
     /// Operations of each thread that enter the kernel.
     pub ops: Vec<u64>,
+    /// Wake-ups among them.
+    pub wakes: Vec<u64>,
     /// Computing of each thread that is in its program, ns.
     pub demand_ns: Vec<u64>,
     /// From the start of the simulation to that of the recording.
@@ -81,7 +83,9 @@ impl Derived {
 /// thread does itself.
 #[derive(Clone, Debug, Default)]
 pub struct Trim {
-    /// CPU time per operation, by thread.
+    /// CPU time of a wake-up, by thread.
+    pub per_wake_ns: Vec<u64>,
+    /// CPU time per operation beside that, by thread.
     pub per_op_ns: Vec<u64>,
     /// Parts in a million of its computing, by thread: ticks and interrupts.
     pub per_run_ppm: Vec<u64>,
@@ -177,6 +181,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
             places: Vec::new(),
             threads: Vec::new(),
             ops: vec![0; n],
+            wakes: vec![0; n],
             demand_ns: vec![0; n],
             lead_ns: lead,
             free: None,

@@ -3,8 +3,10 @@
 use crate::derive::cause::{Causes, Timer};
 use crate::derive::tails::{self, Prompt, median};
 use crate::derive::{Log, Logs, Step};
+use crate::event::Kind;
 use crate::fidelity::Fidelity;
 use crate::walk::Waker;
+use fairground_sim::host::Stack;
 
 use super::{Replay, Run};
 
@@ -34,20 +36,26 @@ impl Replay<'_> {
             let again = Logs::of(&run.events.events, run.events.cpus);
             return self.births(&again, run.derived.lead_ns);
         }
+        let wake_ns = wake_ns(run);
         for (thread, log) in self.logs.logs.iter().enumerate() {
             let tid = self.logs.threads[thread].tid;
             let Some(t) = run.measured.threads.get(&tid) else {
                 continue;
             };
             let (ops, cpu_ns) = (run.derived.ops[thread].max(1), log.cpu_ns.max(1));
-            let (per_op, per_run) = (
+            let (per_wake, per_op, per_run) = (
+                &mut self.trim.per_wake_ns[thread],
                 &mut self.trim.per_op_ns[thread],
                 &mut self.trim.per_run_ppm[thread],
             );
             let over = (t.cpu_ns as i64 - log.cpu_ns as i64) / part;
             let part_of = |ns: u64, ppm: u64| (u128::from(ns) * u128::from(ppm) / 1_000_000) as u64;
-            let before = *per_op * ops + part_of(cpu_ns, *per_run);
+            let wakes = run.derived.wakes[thread];
+            let before = *per_wake * wakes + *per_op * ops + part_of(cpu_ns, *per_run);
             let all = before.saturating_add_signed(over).min(cpu_ns);
+            // Fewer may wake in the replay, where those are awake whom they should.
+            *per_wake = wake_ns.min(all / wakes.max(1));
+            let all = all - *per_wake * wakes;
             // What is more than operations cost goes with the time: ticks and interrupts.
             *per_op = (all / ops).min(OP_NS);
             let rest = u128::from(all - *per_op * ops);
@@ -89,6 +97,21 @@ impl Replay<'_> {
             }
         }
     }
+}
+
+/// What a wake-up takes of the CPU that does it, on average.
+fn wake_ns(run: &Run) -> u64 {
+    let roots = [
+        "try_to_wake_up",
+        "ttwu_do_activate",
+        "ttwu_queue_wakelist",
+        "send_IPI",
+    ];
+    let of = |stack: &&Stack| stack.functions.first().is_some_and(|f| roots.contains(f));
+    let all: u64 = run.stacks.iter().filter(of).map(|s| s.self_ns).sum();
+    let wakes = run.events.events.iter();
+    let wakes = wakes.filter(|e| matches!(e.kind, Kind::Waking { .. }));
+    all / (wakes.count() as u64).max(1)
 }
 
 /// How much later timed waits end in `again` than in `logs`: medians of those after a sleep, and of
