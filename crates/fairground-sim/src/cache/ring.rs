@@ -1,11 +1,9 @@
 //! Servers that remember when they were busy.
 
-use smallvec::SmallVec;
-
 use super::Ps;
 
-/// Intervals kept in place. Adjacent ones are merged, so a saturated server needs one.
-const KEPT: usize = 4;
+/// Earlier intervals beyond which those that are over are forgotten.
+const KEPT: usize = 3;
 /// Intervals kept at most.
 const MOST: usize = 256;
 
@@ -16,51 +14,46 @@ const MOST: usize = 256;
 /// in simulated time. A request older than what is remembered is served at once (history lists of
 /// Graphite and Sniper do the same).
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(super) struct Ring {
-    busy: SmallVec<[(Ps, Ps); KEPT]>,
+    /// The latest, which nearly all requests come into or behind: a saturated server needs no
+    /// other. `(0, 0)`: none.
+    last: (Ps, Ps),
+    earlier: Vec<(Ps, Ps)>,
 }
 
 impl Ring {
     /// Start of the first gap of `hold` at or after `now`; nothing is booked.
     pub fn first_gap(&self, now: Ps, hold: Ps) -> Ps {
-        self.find(now, hold).0
+        if now >= self.last.0 {
+            return now.max(self.last.1);
+        }
+        find(self.earlier.iter().chain([&self.last]), now, hold)
     }
 
-    /// Books the first gap of `hold` at or after `now`; returns its start. Nobody will ask for a
-    /// time before `horizon`, so what is over then may be forgotten.
+    /// Books the first gap of `hold` at or after `now`; returns its start. Few will ask for an
+    /// earlier time, so of what is over then only some is kept.
     #[inline]
-    pub fn book(&mut self, now: Ps, hold: Ps, horizon: Ps) -> Ps {
-        let n = self.busy.len();
-        let (start, at) = self.find(now, hold);
-        let end = start + hold;
-        let joins_before = at > 0 && self.busy[at - 1].1 == start;
-        let joins_after = at < n && self.busy[at].0 == end;
-        match (joins_before, joins_after) {
-            (true, true) => {
-                self.busy[at - 1].1 = self.busy[at].1;
-                self.busy.remove(at);
-            }
-            (true, false) => self.busy[at - 1].1 = end,
-            (false, true) => self.busy[at].0 = start,
-            (false, false) => {
-                self.busy.insert(at, (start, end));
-                if n >= KEPT {
-                    self.forget(horizon);
-                }
-            }
+    pub fn book(&mut self, now: Ps, hold: Ps) -> Ps {
+        if now >= self.last.0 {
+            return self.behind(now, hold, now);
         }
-        start
+        self.among(now, |busy| {
+            let start = find(busy.iter(), now, hold);
+            let at = busy.partition_point(|(from, _)| *from < start);
+            (start, insert(busy, at, start, start + hold))
+        })
     }
 
     /// The first time at or after `now` when the server is idle.
     #[inline]
     pub fn idle_at(&self, now: Ps) -> Ps {
-        if self.is_over(now) {
-            return now;
+        if now >= self.last.0 {
+            return now.max(self.last.1);
         }
-        let at = self.busy.partition_point(|(_, to)| *to <= now);
-        match self.busy[at] {
-            (from, to) if from <= now => to,
+        let at = self.earlier.partition_point(|(_, to)| *to <= now);
+        match self.earlier.get(at) {
+            Some((from, to)) if *from <= now => *to,
             _ => now,
         }
     }
@@ -71,45 +64,57 @@ impl Ring {
     /// Nobody will ask for a time before `horizon`.
     #[inline]
     pub fn work(&mut self, now: Ps, hold: Ps, horizon: Ps) -> Ps {
-        if self.is_over(now) {
-            match self.busy.last_mut() {
-                Some((_, to)) if *to == now => *to += hold,
-                _ => self.append(now, hold, horizon),
-            }
-            return now;
+        if now >= self.last.0 {
+            return self.behind(now, hold, horizon);
         }
         let start = self.idle_at(now);
-        let at = self.busy.partition_point(|(_, to)| *to <= start);
-        // Without the intervals that the work reaches, and with one that covers them.
-        let (mut end, mut last) = (start + hold, at);
-        while let Some((from, to)) = self.busy.get(last)
-            && *from <= end
-        {
-            end += to - from;
-            last += 1;
-        }
-        let joins = at > 0 && self.busy[at - 1].1 == start;
-        let first = at - usize::from(joins);
-        let from = if joins { self.busy[first].0 } else { start };
-        if first < last {
-            self.busy[first] = (from, end);
-            self.busy.drain(first + 1..last);
-        } else {
-            self.busy.insert(first, (from, end));
-            if self.busy.len() > KEPT {
-                self.forget(horizon);
+        self.among(horizon, |busy| {
+            let at = busy.partition_point(|(_, to)| *to <= start);
+            // Without the intervals that the work reaches, and with one that covers them.
+            let (mut end, mut next) = (start + hold, at);
+            while let Some((from, to)) = busy.get(next)
+                && *from <= end
+            {
+                end += to - from;
+                next += 1;
             }
-        }
-        start
+            let reached = busy.drain(at..next).count();
+            (start, insert(busy, at, start, end) && reached == 0)
+        })
     }
 
-    /// Adds an interval behind all others.
-    #[inline]
-    fn append(&mut self, from: Ps, hold: Ps, horizon: Ps) {
-        self.busy.push((from, from + hold));
-        if self.busy.len() > KEPT {
+    /// For a request that comes into the latest interval or behind it.
+    #[inline(always)]
+    fn behind(&mut self, now: Ps, hold: Ps, horizon: Ps) -> Ps {
+        let (_, to) = self.last;
+        if now <= to {
+            self.last.1 = to + hold;
+            return to;
+        }
+        let before = std::mem::replace(&mut self.last, (now, now + hold));
+        let is_one = to > 0;
+        if is_one && (to > horizon || self.earlier.len() < KEPT) {
+            self.earlier.push(before);
+            if self.earlier.len() > KEPT {
+                self.forget(horizon);
+            }
+        } else if !self.earlier.is_empty() {
+            // In order, so with the latest all are over.
+            self.earlier.clear();
+        }
+        now
+    }
+
+    /// Lets `change` see and change all intervals, and say whether there is one more.
+    #[cold]
+    fn among(&mut self, horizon: Ps, change: impl FnOnce(&mut Vec<(Ps, Ps)>) -> (Ps, bool)) -> Ps {
+        self.earlier.push(self.last);
+        let (start, grown) = change(&mut self.earlier);
+        self.last = self.earlier.pop().unwrap_or_default();
+        if grown && self.earlier.len() > KEPT {
             self.forget(horizon);
         }
+        start
     }
 
     /// Forgets what is over. If there is still too much, the smaller error is made:
@@ -118,14 +123,15 @@ impl Ring {
     #[cold]
     fn forget(&mut self, horizon: Ps) {
         // In order, so if the first is not over none is.
-        if self.busy.first().is_some_and(|(_, to)| *to <= horizon) {
-            let over = self.busy.partition_point(|(_, to)| *to <= horizon);
-            self.busy.drain(..over);
+        if self.earlier.first().is_some_and(|(_, to)| *to <= horizon) {
+            let over = self.earlier.partition_point(|(_, to)| *to <= horizon);
+            self.earlier.drain(..over);
         }
-        if self.busy.len() <= MOST {
+        if self.earlier.len() < MOST {
             return;
         }
-        let busy = &mut self.busy;
+        self.earlier.push(self.last);
+        let busy = &mut self.earlier;
         let gap = |busy: &[(Ps, Ps)], i: usize| busy[i + 1].0 - busy[i].1;
         let length = |busy: &[(Ps, Ps)], i: usize| busy[i].1 - busy[i].0;
         let closed = (0..busy.len() - 1).min_by_key(|i| gap(busy, *i));
@@ -137,31 +143,37 @@ impl Ring {
         } else {
             busy.remove(forgotten);
         }
+        self.last = busy.pop().unwrap_or_default();
     }
+}
 
-    /// Whether nothing is booked after `now`.
-    #[inline]
-    fn is_over(&self, now: Ps) -> bool {
-        self.busy.last().is_none_or(|(_, to)| *to <= now)
+/// Adds an interval before the one at `at`, as a part of its neighbours where it touches them;
+/// whether there is one more then.
+fn insert(busy: &mut Vec<(Ps, Ps)>, at: usize, from: Ps, to: Ps) -> bool {
+    let joins_before = at > 0 && busy[at - 1].1 == from;
+    let joins_after = busy.get(at).is_some_and(|next| next.0 == to);
+    match (joins_before, joins_after) {
+        (true, true) => {
+            busy[at - 1].1 = busy[at].1;
+            busy.remove(at);
+        }
+        (true, false) => busy[at - 1].1 = to,
+        (false, true) => busy[at].0 = from,
+        (false, false) => busy.insert(at, (from, to)),
     }
+    !joins_before && !joins_after
+}
 
-    /// Start of the first fitting gap, and the index of the interval behind it.
-    #[inline]
-    fn find(&self, now: Ps, hold: Ps) -> (Ps, usize) {
-        let n = self.busy.len();
-        if self.is_over(now) {
-            return (now, n);
+/// Start of the first gap of `hold` at or after `now`.
+fn find<'a>(busy: impl Iterator<Item = &'a (Ps, Ps)>, now: Ps, hold: Ps) -> Ps {
+    let mut start = now;
+    for (from, to) in busy.skip_while(|(_, to)| *to <= now) {
+        if start + hold <= *from {
+            return start;
         }
-        let from = self.busy.partition_point(|(_, to)| *to <= now);
-        let mut start = now;
-        for (i, (from, to)) in self.busy.iter().enumerate().skip(from) {
-            if start + hold <= *from {
-                return (start, i);
-            }
-            start = start.max(*to);
-        }
-        (start, n)
+        start = start.max(*to);
     }
+    start
 }
 
 /// A first-come server, for locks and other things that one CPU holds at a time.
@@ -182,7 +194,7 @@ impl Resource {
     /// Holds the resource for `hold` from the first time at or after `now` when it is free for that
     /// long; returns that time. Calls may come slightly out of time order.
     pub fn acquire(&mut self, now: Ps, hold: Ps) -> Ps {
-        let start = self.ring.book(now, hold, now);
+        let start = self.ring.book(now, hold);
         self.acquisitions += 1;
         self.contended += u64::from(start > now);
         self.wait += start - now;
@@ -194,7 +206,7 @@ impl Resource {
     /// books nothing.
     #[inline]
     pub fn earliest(&self, now: Ps) -> Ps {
-        if self.ring.is_over(now) {
+        if self.ring.last.1 <= now {
             return now;
         }
         let mean = self.held.checked_div(self.acquisitions).unwrap_or(0);
@@ -205,6 +217,10 @@ impl Resource {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn all(ring: &Ring) -> Vec<(Ps, Ps)> {
+        [&ring.earlier[..], &[ring.last]].concat()
+    }
 
     #[test]
     fn a_late_request_takes_an_earlier_gap() {
@@ -225,7 +241,7 @@ mod tests {
         assert_eq!(ring.work(115, 10, 0), 115);
         // Five fit between, five come behind the second.
         assert_eq!(ring.work(100, 10, 0), 110);
-        assert_eq!(&ring.busy[..], [(100, 130)]);
+        assert_eq!(all(&ring), [(100, 130)]);
         assert_eq!(ring.work(90, 5, 0), 90);
         assert_eq!(ring.work(120, 5, 0), 130);
         let mut x = 1u64;
@@ -235,7 +251,7 @@ mod tests {
             let (now, hold) = (i * 20 + (x >> 33) % 3000, 1 + (x >> 50) % 40);
             assert!(ring.work(now, hold, 0) >= now);
             sum += hold;
-            let b = &ring.busy;
+            let b = all(&ring);
             assert!(b.iter().all(|i| i.0 < i.1) && b.windows(2).all(|w| w[0].1 < w[1].0));
             let booked: u64 = b.iter().map(|i| i.1 - i.0).sum();
             assert!(b.len() == MOST || booked == sum, "{booked} of {sum}");
@@ -252,8 +268,8 @@ mod tests {
                 .wrapping_add(1442695040888963407);
             let now = i * 20 + (x >> 33) % 300;
             let hold = 1 + (x >> 50) % 40;
-            assert!(ring.book(now, hold, now) >= now);
-            let b = &ring.busy;
+            assert!(ring.book(now, hold) >= now);
+            let b = all(&ring);
             assert!(
                 b.iter().all(|i| i.0 < i.1) && b.windows(2).all(|w| w[0].1 < w[1].0),
                 "{b:?}"

@@ -44,18 +44,21 @@ pub(super) struct Shared {
     inline_len: u8,
     /// Thread of the last update.
     pub thread: u16,
+    /// Mean service time of the last dozen requests, ps.
+    pub mean_service: u32,
     pub crowd: Crowd,
     /// Start of the latest write booked.
     pub last_write: Ps,
     /// Version at the last write of each word.
     pub words: [u32; 8],
+    pub ring: Ring,
     inline_cores: [u16; INLINE],
     inline: [Copy; INLINE],
-    /// Mean service time of the last dozen requests, ps.
-    pub mean_service: u32,
-    pub ring: Ring,
     pub stats: LineStats,
 }
+
+// Each host line that a transaction goes to is a miss of this computer.
+const _: () = assert!(size_of::<Shared>() == 256);
 
 impl Shared {
     /// A request holds the line for `service`.
