@@ -394,6 +394,34 @@ fn a_task_in_limbo_follows_its_affinity() {
     }
 }
 
+/// A task that changes its own CPUs leaves its queue and comes back: its group's weight is computed
+/// again, and it runs on with its request, as a new stretch.
+#[test]
+fn a_running_task_comes_back_to_its_queue_when_its_cpus_change() {
+    let mut m = Box2::new(Throttle::AtUserReturn);
+    let tg = m.sys.add_group(TgId::ROOT);
+    m.hog(tg, 0);
+    m.hog(tg, 0);
+    m.run(30 * MS);
+    let slot = m.rqs[0].curr.expect("one of them runs");
+    let task = m.rqs[0].body[slot.idx()].as_ref().expect("a task").id;
+    let both = CpuMask::first_n(2);
+    let mut requests = Vec::new();
+    for _ in 0..2 {
+        let moved = m.on(0, |cx, rqs| sched::set_affinity(cx, rqs, task, both));
+        assert_eq!(moved, Moved::Stays);
+        let (rq, se) = (&m.rqs[0], &m.rqs[0].se[slot.idx()]);
+        let on = (rq.curr, rq.cfs[1].curr, rq.cfs[1].nr_queued);
+        assert_eq!(on, (Some(slot), Some(slot), 2), "it runs on");
+        assert_eq!(se.prev_sum_exec_runtime, se.sum_exec_runtime, "a stretch");
+        requests.push((se.vruntime, se.deadline));
+        m.check();
+    }
+    let off = |a: u64, b: u64| (a.wrapping_sub(b) as i64).abs();
+    let [first, second] = [requests[0], requests[1]];
+    assert!(off(first.0, second.0) < 10 && off(first.1, second.1) < 10);
+}
+
 #[test]
 fn a_task_in_limbo_can_change_its_group() {
     let mut m = Box2::new(Throttle::AtUserReturn);

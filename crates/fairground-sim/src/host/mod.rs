@@ -404,6 +404,7 @@ impl Host for SimHost {
     fn touch_mixed(&mut self, object: Object, reads: Fields, updates: Fields) {
         let Object { kind, a, b } = object;
         self.touch_site(Site::mixed(kind, reads, updates), a, b);
+        self.at += self.prices.of_update(object, updates);
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! What executing costs on a machine, rounded once to picoseconds.
 
-use fairground::place::Func;
+use fairground::place::{Fields, Func, Kind, Object, cfs_rq, se};
 
 use crate::cache::{NS, Ps};
 use crate::costs::{self, KERNEL_OPS, KernelOp};
@@ -33,6 +33,8 @@ pub struct Prices {
     pub ipi_send: Ps,
     /// Writing down what balancing sees of a group, where a recorder does that.
     pub group_record: Ps,
+    /// Writing down an update of load tracking, of an entity and of a queue, likewise.
+    pub update_record: [Ps; 2],
 }
 
 /// What of a program's system calls costs something beyond the scheduler.
@@ -56,6 +58,18 @@ impl Prices {
         self.syscall = 0;
         for op in CALLS {
             self.op[op as usize] = 0;
+        }
+    }
+
+    /// What writing down an update of load tracking takes, if this is one; not of the root.
+    #[inline]
+    pub(super) fn of_update(&self, object: Object, updates: Fields) -> Ps {
+        let [entity, queue] = self.update_record;
+        match object.kind {
+            _ if entity | queue == 0 => 0,
+            Kind::TaskSe | Kind::GroupSe if updates.intersects(se::AVG) => entity,
+            Kind::CfsRq if object.b != 0 && updates.intersects(cfs_rq::AVG) => queue,
+            _ => 0,
         }
     }
 
@@ -94,6 +108,7 @@ impl Prices {
             idle_loop_exit: op_ns("idle_loop_exit"),
             ipi_send: op_ns("ipi_send_cpu"),
             group_record: 0,
+            update_record: [0; 2],
         }
     }
 }

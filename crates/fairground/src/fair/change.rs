@@ -2,14 +2,17 @@
 
 use super::preempt::prio_changed_fair;
 use super::reweight::reweight_entity;
-use super::task::{dequeue_task_fair, enqueue_task_fair, put_prev_task_fair, set_next_task_fair};
+use super::task::{
+    dequeue_task_fair, enqueue_task_fair, put_prev_task_fair, set_next_task_fair, touch_task,
+};
 use crate::cx::Cx;
 use crate::fair::{Dequeue, Enqueue};
 use crate::host::Host;
 use crate::math::weight::LoadWeight;
+use crate::place::{Access, task as ftask};
 use crate::rq::Rq;
 use crate::task::{Policy, Resched};
-use crate::value::SeId;
+use crate::value::{CpuMask, SeId};
 
 /// Changes policy and nice value of a task in the keeping of `rq` (`reweight_task`,
 /// `set_user_nice`).
@@ -48,6 +51,21 @@ pub fn set_task_slice<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, slice_ns
     while_off_queue(cx, rq, task, |_, rq| {
         rq.se[task.idx()].set_slice(slice_ns, base);
     });
+}
+
+/// Sets the CPUs that a task in the keeping of `rq` may use (`__do_set_cpus_allowed`). One that
+/// runs leaves its queue and comes back, as for any change.
+pub fn set_task_cpus<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, allowed: CpuMask) {
+    let write = |cx: &mut Cx<H>, rq: &mut Rq| {
+        if let Some(body) = rq.body[task.idx()].as_mut() {
+            touch_task(cx, body.id, ftask::ALLOWED, Access::Write);
+            body.cpus_allowed = allowed;
+        }
+    };
+    match rq.curr == Some(task) {
+        true => while_off_queue(cx, rq, task, write),
+        false => write(cx, rq),
+    }
 }
 
 /// Takes a task, which may run, off its queue, changes it, and puts it back.

@@ -7,7 +7,7 @@ use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::{group, load, task};
 use crate::host::{Host, Kick};
-use crate::place::{Access, Func, Kind, Object, task as ftask, tg as ftg};
+use crate::place::{Access, Func, Kind, Object, tg as ftg};
 use crate::rq::Rqs;
 use crate::shared::Relaxed;
 use crate::task::{Policy, Task};
@@ -41,10 +41,7 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
     let moving = cx.with_rq(rqs, from, |cx, rq| {
         cx.update_rq_clock(rq);
         let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
-        task::touch_task(cx, id, ftask::ALLOWED, Access::Write);
-        if let Some(body) = rq.body[slot.idx()].as_mut() {
-            body.cpus_allowed = allowed;
-        }
+        task::set_task_cpus(cx, rq, slot, allowed);
         if allowed.has(from) {
             return Err(Moved::Stays);
         }

@@ -1,8 +1,8 @@
 //! `tg_load_avg.csv` and `h_load.csv`: how often a group's sum of load is updated, and how far the
 //! hierarchical load of a task is looked for.
 //!
-//! A turn of a task's loop is as long as the recorded number of turns says; what of it is work is
-//! not recorded and the same for all rows.
+//! How long a turn of a task's loop computes, and sleeps where that is not given, is not recorded
+//! and the same for all rows.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,11 @@ use crate::workload::program::{Cgroup, Chan, ChanKind, Dur, Ns, Op, Until};
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
 
-/// What a task computes in a turn: little beside the kernel's part.
-const WORK_NS: Ns = 5 * US;
+/// How long a task of `tg_load_avg.csv` computes in a turn, and sleeps after it if that is not
+/// given: by the turns, attempts and weights that the rows count beside the updates. With them the
+/// tasks make 0.8 to 1.4 times the recorded turns in all modes, at their own pace.
+const WORK_NS: Ns = 100 * US;
+const PAUSE_NS: Ns = 200 * US;
 /// Turns of a task's loop until its sequence of CPUs begins again.
 const PLACES: usize = 64;
 /// Longest sleep of a turn.
@@ -209,7 +212,6 @@ fn tg_row(recording: &Recording, case: &str, r: &TgLoadAvg) -> Result<Row, Strin
     if tasks == 0 || groups == 0 || depth == 0 || r.window_ns == 0 || r.iterations == 0 {
         return Err("case: 0 tasks, groups, levels, turns or ns".into());
     }
-    let turn_ns = (tasks as f64 * r.window_ns as f64 / r.iterations as f64) as Ns;
     let mut load = Load::new();
     let leaves: Vec<u32> = (0..groups)
         .map(|g| load.chain(&format!("/g{g}"), depth))
@@ -224,16 +226,13 @@ fn tg_row(recording: &Recording, case: &str, r: &TgLoadAvg) -> Result<Row, Strin
     if zmin > zmax {
         return Err(format!("case: zmin={zmin} is more than zmax={zmax}"));
     }
-    // What it sleeps if that is recorded, else its turn is as long as the turns were.
-    let wait = match zmax {
-        0 => Op::Period(turn_ns.max(1)),
-        _ => Op::Sleep(Dur::Uniform {
-            lo: zmin * US,
-            hi: zmax * US,
-        }),
+    let (lo, hi) = match zmax {
+        0 => (PAUSE_NS / 2, PAUSE_NS * 3 / 2),
+        _ => (zmin * US, zmax * US),
     };
+    let pause = Op::Sleep(Dur::Uniform { lo, hi });
     for i in 0..tasks {
-        let ops = turns(mode, wait, i, &mut load, &mut || {
+        let ops = turns(mode, pause, i, &mut load, &mut || {
             rng.below(u64::from(cpus)) as u32
         })?;
         load.task(ops, None);
@@ -264,7 +263,7 @@ fn tg_row(recording: &Recording, case: &str, r: &TgLoadAvg) -> Result<Row, Strin
 /// The program of task `number`.
 fn turns(
     mode: &str,
-    wait: Op,
+    pause: Op,
     number: u64,
     load: &mut Load,
     place: &mut impl FnMut() -> u32,
@@ -272,11 +271,11 @@ fn turns(
     let work = Op::Run(Dur::Const(WORK_NS));
     Ok(match mode {
         "mig" => {
-            let turn = |_| [Op::SetAffinity(place()), work, wait];
+            let turn = |_| [Op::SetAffinity(place()), work, pause];
             forever((0..PLACES).flat_map(turn).collect())
         }
-        "sleep" => forever(vec![work, wait]),
-        // Two tasks each, of which the first keeps the pace.
+        "sleep" => forever(vec![work, pause]),
+        // Two tasks each, one of which is always at work.
         "pipe" => {
             let first = number & !1;
             let (there, back) = (first as u32, first as u32 + 1);
@@ -288,7 +287,7 @@ fn turns(
                 |chan| Op::Read { chan, bytes: 1 },
             );
             match number & 1 {
-                0 => forever(vec![write(there), read(back), work, wait]),
+                0 => forever(vec![write(there), read(back), work]),
                 _ => forever(vec![read(there), work, write(back)]),
             }
         }

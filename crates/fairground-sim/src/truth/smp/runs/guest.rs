@@ -176,20 +176,15 @@ pub(super) fn record_attempts(sim: &mut Sim<'_>, on: bool) {
     prices.group_record = if on { RECORD_GROUP_NS * NS } else { 0 };
 }
 
-/// Updates of load tracking and weights of groups are recorded from now on, or not any more.
+/// Updates of load tracking and weights of groups are recorded from now on, or not any more. Of
+/// updates only those for which a unit of time has passed are in the files.
 pub(super) fn record_updates(sim: &mut Sim<'_>, records: Records, on: bool) {
-    let update = u64::from(records.entities) + u64::from(records.queues);
-    let prices = &mut sim.host.prices.func;
-    for (func, added) in [
-        (Func::UpdateLoadAvg, update * UPDATE_RECORD_NS * NS),
-        (
-            Func::UpdateCfsGroup,
-            u64::from(records.weights) * WEIGHT_RECORD_NS * NS,
-        ),
-    ] {
-        let price = &mut prices[func as usize];
-        *price = if on { *price + added } else { *price - added };
-    }
+    let prices = &mut sim.host.prices;
+    let update = UPDATE_RECORD_NS * NS * u64::from(on);
+    prices.update_record = [records.entities, records.queues].map(|of| update * u64::from(of));
+    let weight = u64::from(records.weights) * WEIGHT_RECORD_NS * NS;
+    let price = &mut prices.func[Func::UpdateCfsGroup as usize];
+    *price = if on { *price + weight } else { *price - weight };
 }
 
 /// A traced run of `workload`, nothing done yet.
