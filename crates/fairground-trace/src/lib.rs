@@ -28,6 +28,7 @@ pub mod simulated;
 pub mod text;
 pub mod told;
 mod unzstd;
+mod waits;
 pub mod walk;
 
 pub use error::TraceError;

@@ -2,12 +2,14 @@
 //!
 //! Switches that are missing (lost events; kernels that do not report the switch from idle of some
 //! CPU) are filled in: whoever executes an event is running, since its wake-up if its CPU was idle
-//! then, else since that event. Times are in nanoseconds on the recording's clock.
+//! then, and the time that such a switch takes, else since that event. Times are in nanoseconds on
+//! the recording's clock.
 
 use rustc_hash::FxHashMap;
 
 use crate::event::{Context, Event, Kind, State};
 use crate::told;
+use crate::waits::Waits;
 
 pub use crate::fact::{Fact, ThreadId, Waker};
 
@@ -58,6 +60,8 @@ pub struct Walk {
     cpu: u32,
     /// Switches that were filled in.
     pub inferred: u64,
+    /// From wake-ups to switches from idle.
+    waits: Waits,
 }
 
 /// Threads that were preempted, come back so often before one that has never run: that one was not
@@ -131,6 +135,11 @@ impl Walk {
                 };
                 if next != 0 {
                     let next = self.thread(next, next_prio, at);
+                    if prev == 0
+                        && let Some(since) = self.woken_on(next, cpu)
+                    {
+                        self.waits.see(at.saturating_sub(since));
+                    }
                     self.switch_in(next, cpu, at, false, sink);
                 }
             }
@@ -276,7 +285,9 @@ impl Walk {
         let woken = self
             .woken_on(thread, cpu)
             .filter(|since| idle && *since >= now.since);
-        let since = woken.unwrap_or(at);
+        // When it got there is not recorded: it takes as long as with others.
+        let usual = self.waits.usual();
+        let since = woken.map_or(at, |woken| at.min(woken.saturating_add(usual)));
         if let Some(gone) = now.current {
             self.out(gone, cpu, since, State::Runnable, sink);
         }
