@@ -32,7 +32,6 @@ struct Spot {
 pub fn several(args: &CompareArgs) -> bool {
     let what = &args.what;
     machines(&what.machine).len() > 1
-        || what.machine.iter().any(|name| name == ALL)
         || what.cpus.len() > 1
         || args.workload.iter().any(|word| word == "--")
 }
@@ -185,6 +184,10 @@ fn spots(args: &CompareArgs) -> Result<Vec<Spot>, Failure> {
         ));
     }
     let machines = machines(&args.what.machine);
+    if machines.iter().any(String::is_empty) {
+        let expected = "expected a machine on each side of a comma, as in --machine A,B";
+        return Err(Failure::with_help("--machine has an empty name", expected));
+    }
     let cpus = &args.what.cpus;
     let mut all = Vec::new();
     for workload in workloads {
@@ -218,10 +221,15 @@ fn optional<T: Clone>(list: &[T]) -> Vec<Option<T>> {
 fn machines(given: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for text in given {
-        match text.as_str() {
-            ALL => all.extend(Machine::builtin_ids().map(String::from)),
-            file if Path::new(file).exists() => all.push(file.into()),
-            names => all.extend(names.split(',').map(|name| name.trim().into())),
+        let names: Vec<&str> = match Path::new(text).exists() {
+            true => vec![text],
+            false => text.split(',').map(str::trim).collect(),
+        };
+        for name in names {
+            match name {
+                ALL => all.extend(Machine::builtin_ids().map(String::from)),
+                name => all.push(name.into()),
+            }
         }
     }
     all
@@ -283,5 +291,6 @@ mod tests {
         let all = machines(&["all".into()]);
         assert!(all.len() > 5 && all.contains(&"spr-8480-2s".into()));
         assert_eq!(machines(&["a, b".into(), "c".into()]), ["a", "b", "c"]);
+        assert_eq!(machines(&["a,all".into()]).len(), all.len() + 1);
     }
 }

@@ -135,7 +135,8 @@ fn bad_places_are_refused() {
         ])
     };
     fails(line("spr-8480-2s,icx-8358"), &["icx-8358-2s"]);
-    fails(line("spr-8480-2s,"), &["unknown machine"]);
+    fails(line("spr-8480-2s,"), &["empty name"]);
+    fails(line("spr-8480-2s,all"), &["twice"]);
     let metric = ["--metric", "hackbench.times"];
     fails(words(&[TWO, &metric, SHORT]), &["hackbench.time_s"]);
     fails(words(&[TWO, SHORT, &["--"]]), &["nothing between"]);
