@@ -117,6 +117,50 @@ fn every_step_together() {
 }
 
 #[test]
+fn sleeping_for_no_time_takes_some() {
+    let naps = r#""affinity": [1],"#;
+    let turns = r#"{"loop": -1, "body": [{"sleep_us": 0}]}"#;
+    for run in check(&task("n", naps, turns), "") {
+        let n = run.tasks["n"].iterations.unwrap_or(0);
+        assert!((50_000..1_000_000).contains(&n), "{n} turns in 400 ms");
+    }
+}
+
+#[test]
+fn many_tasks_of_all_priorities_in_deep_groups() {
+    let deep = "/a/b/c/d/e/f/g/h";
+    let ends: Vec<usize> = (0..deep.len()).step_by(2).collect();
+    let groups: Vec<String> = ends
+        .iter()
+        .map(|end| {
+            format!(
+                r#"{{"path": "{}", "shares": {}}}"#,
+                &deep[..end + 2],
+                2 + end * 99
+            )
+        })
+        .collect();
+    let tasks: Vec<String> = (0..40)
+        .map(|i| {
+            let group = &deep[..ends[i % ends.len()] + 2];
+            let policy = ["other", "batch", "idle"][i % 3];
+            let more = format!(
+                r#""cgroup": "{group}", "nice": {}, "policy": "{policy}", "slice_us": {},"#,
+                i as i32 - 20,
+                100 + i * 2000
+            );
+            task(&format!("t{i}x"), &more, r#"{"hog": true}"#)
+        })
+        .collect();
+    let more = format!(r#""cgroups": [{}]"#, groups.join(", "));
+    for run in check(&tasks.join(", "), &more) {
+        for cpu in run.cpus.values() {
+            assert!(cpu.idle_us < 1000.0, "hogs wait: {cpu:?}");
+        }
+    }
+}
+
+#[test]
 fn what_waits_for_ever_ends_with_the_window() {
     let reader = task("r", "", r#"{"run_us": 5}, {"read": 0}, {"hog": true}"#);
     let waiter = task(

@@ -269,7 +269,8 @@ impl Builder<'_> {
                 }
                 Step::Hog => Op::Hog,
                 Step::Run(us) => Op::Run(computing(*us)?),
-                Step::Sleep(us) => Op::Sleep(Dur::Const(us * US)),
+                // No time is a system call and a timer too, which expires at once.
+                Step::Sleep(us) => Op::Sleep(Dur::Const((us * US).max(1))),
                 Step::Period(us) => Op::Period(us * US),
                 Step::Until(us) => Op::SleepUntil(us * US),
                 Step::Write(p) => Op::Write {
