@@ -12,6 +12,8 @@ struct Supplier {
     distance: Distance,
     transfer: bool,
     llc_miss: bool,
+    /// The core whose copy it is, or that has to give it up.
+    other: usize,
 }
 
 /// The state of the requester's own copy.
@@ -46,6 +48,7 @@ impl Cache {
                     distance,
                     transfer: false,
                     llc_miss: false,
+                    other: r.core,
                 };
                 self.transact(r, i, supplier, MissClass::Upgrade)
             }
@@ -144,6 +147,7 @@ impl Cache {
             distance: Distance::SameDie,
             transfer: false,
             llc_miss: false,
+            other: r.core,
         };
         if owner != NO_OWNER && usize::from(owner) != r.core && exclusive {
             let copy = self.shared.copy(i, usize::from(owner));
@@ -198,6 +202,7 @@ impl Cache {
             distance,
             transfer: true,
             llc_miss,
+            other,
         }
     }
 
@@ -255,7 +260,12 @@ impl Cache {
         }
         let start = s.ring.work(r.now, slowed, began);
         s.crowd.takes_turn(r.core, start);
-        let latency = from.latency + (slowed - service);
+        let between_cores = from.transfer || class == MissClass::Upgrade;
+        let way = match between_cores {
+            true => (self.spread).of(from.latency, from.distance, (r.core, from.other), r.line),
+            false => from.latency,
+        };
+        let latency = way + (slowed - service);
         s.account(start - r.now, class, from.transfer);
         let remote = from.transfer && from.distance == Distance::CrossSocket;
         s.stats.remote += u32::from(remote);

@@ -23,6 +23,7 @@ mod reuse;
 mod ring;
 mod run;
 mod shared;
+mod spread;
 mod store_buffer;
 mod structures;
 mod tops;
@@ -36,6 +37,7 @@ pub use params::{Options, STORE_BUFFER};
 pub use ring::Resource;
 pub use run::Part;
 use shared::{NONE, Shared, SharedLines};
+use spread::Spread;
 use store_buffer::StoreBuffers;
 use structures::OneLine;
 pub use structures::{Family, Pattern, StructureId};
@@ -54,6 +56,7 @@ pub const NS: Ps = 1000;
 /// All lines and private caches of a machine.
 pub struct Cache {
     p: Params,
+    spread: Spread,
     /// What hits need to know of each line, and of whole structures.
     tops: Tops,
     /// Ways to touch structures, by family.
@@ -154,7 +157,8 @@ struct Req {
 }
 
 impl Cache {
-    /// A machine with cold caches. `seed` feeds the dice of capacity misses.
+    /// A machine with cold caches. `seed` feeds the dice of capacity misses, and says where lines
+    /// have their homes.
     pub fn new(machine: &Machine, seed: u64) -> Self {
         Self::with_options(machine, seed, Options::default())
     }
@@ -164,6 +168,7 @@ impl Cache {
         let p = Params::new(machine, options);
         Self {
             ages: Ages::new(&p, seed),
+            spread: Spread::new(machine, seed, options.spread),
             stores: StoreBuffers::new(p.cores.len(), p.threads()),
             shared: SharedLines::new(p.cores.len(), p.nr_llcs),
             domains: vec![DomainStats::default(); p.nr_llcs],

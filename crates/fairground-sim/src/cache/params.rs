@@ -30,6 +30,8 @@ pub struct Options {
     /// Charge hits of loads and stores. Code whose instructions are charged by themselves has its
     /// hits there: they are pipelined, and what it waits for is the misses and atomic updates.
     pub hits: bool,
+    /// Hand-overs differ from line to line and pair to pair within the range of the machine file.
+    pub spread: bool,
     /// Charge updates as LL/SC loops (`atomics.llsc_service`), for aarch64 without LSE.
     pub llsc: bool,
 }
@@ -44,6 +46,7 @@ impl Default for Options {
             private_capacity_permille: 1000,
             l3_capacity_permille: 1000,
             hits: true,
+            spread: true,
             llsc: false,
         }
     }

@@ -78,16 +78,20 @@ impl Prices {
         let scale = machine.cost_scale();
         let op_ns =
             |name: &str| (machine.kernel_op_ns(name).unwrap_or(0.0) * NS as f64).round() as Ps;
+        let pace = machine.core_cycles();
         let slower_division = (machine.div64_cycles() - costs::DIV64_CYCLES).max(0.0);
         let mut func = [0; Func::COUNT];
         for f in Func::ALL {
-            let divisions = f64::from(costs::func_divisions(f)) * slower_division;
-            func[f as usize] =
-                cycles(f64::from(costs::func_cycles(f)) * scale.scheduler + divisions);
+            // A divider has a figure of its own, so the core's pace is that of the rest.
+            let divisions = f64::from(costs::func_divisions(f));
+            let divided = divisions * costs::DIV64_CYCLES;
+            let rest = f64::from(costs::func_cycles(f)) - divided;
+            let all = (rest * pace + divided) * scale.scheduler;
+            func[f as usize] = cycles(all + divisions * slower_division);
         }
         let mut op = [0; KERNEL_OPS.len()];
         for (slot, (_, _, n)) in op.iter_mut().zip(KERNEL_OPS) {
-            *slot = cycles(f64::from(n) * scale.kernel);
+            *slot = cycles(f64::from(n) * pace * scale.kernel);
         }
         // A machine on which this was measured by itself.
         if machine.kernel_op_ns("clone_thread").is_some() {
@@ -96,7 +100,7 @@ impl Prices {
         Self {
             func,
             op,
-            scan: cycles(f64::from(costs::SCAN_CYCLES) * scale.scheduler),
+            scan: cycles(f64::from(costs::SCAN_CYCLES) * pace * scale.scheduler),
             copy_per_kib: cycles(costs::COPY_CYCLES_PER_BYTE * 1024.0),
             clock: op_ns("sched_clock"),
             syscall: op_ns("syscall"),

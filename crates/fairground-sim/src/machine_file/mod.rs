@@ -363,6 +363,12 @@ impl Machine {
         self.value("alu.div64").unwrap_or(0.0)
     }
 
+    /// How many cycles the core takes for kernel code of which a Golden Cove, the core of the cost
+    /// table, takes one; 1 if the file does not say.
+    pub fn core_cycles(&self) -> f64 {
+        self.value("alu.core_cycles").unwrap_or(1.0)
+    }
+
     /// Memory latency, ns, from a CPU on node `from` to memory on node `to`.
     pub fn memory_ns(&self, from: u32, to: u32) -> f64 {
         let local = self.value("memory.local").unwrap_or(0.0);
@@ -387,6 +393,17 @@ impl Machine {
     /// Hand-over of a modified line for an atomic update, ns, by distance.
     pub fn transfer_ns(&self, d: Distance) -> f64 {
         self.by_class("transfer.", d).unwrap_or(0.0)
+    }
+
+    /// [`Machine::transfer_ns`] with the range of the same figure: value, least, most. `None` if it
+    /// has no range; threads of one core do not take that of the next farther class.
+    pub fn transfer_range_ns(&self, d: Distance) -> Option<(f64, f64, f64)> {
+        let figure = |d: &Distance| self.figure(&format!("transfer.{}", d.key()));
+        let f = match d {
+            Distance::Smt => figure(&d)?,
+            _ => Distance::ALL.iter().filter(|c| **c >= d).find_map(figure)?,
+        };
+        Some((f.v, f.lo?, f.hi?))
     }
 
     /// Plain load of a line that another core has modified, ns. Without a figure for this or a
