@@ -120,9 +120,8 @@ mod tests {
         let different = (0..20).filter(|l| s.of(65_000, d, (3, 9), *l) != 65_000);
         assert!(different.count() > 15);
         let other_run = Spread::new(&m, 2, true);
-        let moved = (0..20).filter(|l| {
-            s.of(65_000, d, (3, 9), *l) != other_run.of(65_000, d, (3, 9), *l)
-        });
+        let moved =
+            (0..20).filter(|l| s.of(65_000, d, (3, 9), *l) != other_run.of(65_000, d, (3, 9), *l));
         assert!(moved.count() > 15);
         let off = Spread::new(&m, 1, false);
         assert_eq!(off.of(65_000, d, (3, 9), 5), 65_000);

@@ -79,6 +79,7 @@ impl Sim<'_> {
         self.cpus[cpu as usize].user_since = Some(at);
         let left = self.tasks[id.idx()].run_left;
         if left == Ps::MAX {
+            self.computes_on(cpu, at);
             let state = &mut self.cpus[cpu as usize];
             state.work_stamp = state.work_stamp.wrapping_add(1);
         } else {

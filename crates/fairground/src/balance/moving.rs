@@ -475,10 +475,13 @@ mod tests {
         let mut bench = bench(Features::default(), &free(1));
         bench.rqs[0].active_balance = true;
         bench.rqs[0].push_cpu = Cpu(3);
+        let switches = bench.rqs[0].nr_switches;
         let switch = bench.call(0, |cx, rqs| {
             sched::run_stopper(cx, rqs, Kick::ActiveBalance)
         });
         assert_eq!(switch.next, None);
+        let counted = bench.rqs[0].nr_switches - switches;
+        assert_eq!(counted, 1, "from the stopper to the idle task");
         assert_eq!((bench.rqs[0].nr_running, bench.rqs[3].nr_running), (0, 1));
         assert!(!bench.rqs[0].active_balance);
         assert!(bench.host.rescheds.contains(&Cpu(3)));

@@ -54,18 +54,14 @@ pub fn set_task_slice<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, slice_ns
 }
 
 /// Sets the CPUs that a task in the keeping of `rq` may use (`__do_set_cpus_allowed`). One that
-/// runs leaves its queue and comes back, as for any change.
+/// runs or waits leaves its queue and comes back, as for any change.
 pub fn set_task_cpus<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, allowed: CpuMask) {
-    let write = |cx: &mut Cx<H>, rq: &mut Rq| {
+    while_off_queue(cx, rq, task, |cx, rq| {
         if let Some(body) = rq.body[task.idx()].as_mut() {
             touch_task(cx, body.id, ftask::ALLOWED, Access::Write);
             body.cpus_allowed = allowed;
         }
-    };
-    match rq.curr == Some(task) {
-        true => while_off_queue(cx, rq, task, write),
-        false => write(cx, rq),
-    }
+    });
 }
 
 /// Takes a task, which may run, off its queue, changes it, and puts it back.

@@ -9,6 +9,7 @@ use crate::fair::task;
 use crate::host::{Host, Kick};
 use crate::place::{Access, Func, task as ftask};
 use crate::rq::{Rq, Rqs};
+use crate::select::update_idle_core;
 use crate::task::{Placed, Switch};
 use crate::value::{Cpu, SeId};
 
@@ -53,6 +54,11 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: 
         out.prev = prev.map(|(_, id)| id);
         if next.is_none() {
             rq.clock.enter_idle(&rq.cfs[0].avg);
+            if here.is_none() {
+                // From the stopper to the idle task.
+                update_idle_core(cx, cpu);
+                rq.nr_switches += 1;
+            }
         }
         out
     });
