@@ -1,10 +1,14 @@
 //! Steps 1, 3 and 4 of the validation ladder: hand-over of a line between two CPUs.
 //!
 //! The model is given transfer figures by distance class; what is checked is that two CPUs that
-//! play by the model's rules see them again, for every class of every machine.
+//! play by the model's rules see them again, for every class of every machine. The figures are
+//! means over lines, as hand-overs differ within the range that the file gives.
 
-use fairground_sim::cache::{Access, Cache, LineId, MissClass, NS, Ps};
+use fairground_sim::cache::{Access, Cache, LineId, MissClass, NS, Options, Ps};
 use fairground_sim::machine_file::{Distance, Machine};
+
+/// Lines over which a mean is taken.
+const LINES: u32 = 300;
 
 /// A pair of CPUs for each distance class that the machine has.
 fn pairs(m: &Machine) -> Vec<(Distance, u32, u32)> {
@@ -42,25 +46,26 @@ fn step_1_ping_pong_gives_the_matrix_medians() {
         let m = Machine::builtin(id).unwrap();
         for (d, a, b) in pairs(&m) {
             let mut cache = Cache::new(&m, 1);
-            let ns = alternate(&mut cache, [a, b], |c, cpu, line, now| {
-                c.touch(cpu, line, 1, Access::Rmw, now).done_at
-            });
+            let swaps =
+                |c: &mut Cache, cpu, line, now| c.touch(cpu, line, 1, Access::Rmw, now).done_at;
+            let of_lines = (0..LINES).map(|_| alternate(&mut cache, [a, b], swaps));
+            let ns = of_lines.sum::<f64>() / f64::from(LINES);
             let want = m.transfer_ns(d);
             println!("{id} {d:?}: {ns:.1} ns, file {want:.1}");
-            assert!((ns / want - 1.0).abs() < 0.05, "{id} {d:?}: {ns} vs {want}");
+            assert!((ns / want - 1.0).abs() < 0.03, "{id} {d:?}: {ns} vs {want}");
         }
     }
 }
 
-/// The whole matrix of one machine, not one pair of a class: medians by class.
+/// The whole matrix of one machine, not one pair of a class: mean and range by class.
 #[test]
 fn step_1_whole_matrix() {
     let m = Machine::builtin("genoa-9654-2s").unwrap();
     let cpus = &m.topology.cpus;
-    for (class, want) in [
-        (Distance::SameDie, 27.1),
-        (Distance::SameSocket, 99.3),
-        (Distance::CrossSocket, 191.6),
+    for (class, least, want, most) in [
+        (Distance::SameDie, 24.2, 27.1, 33.9),
+        (Distance::SameSocket, 85.2, 99.3, 153.6),
+        (Distance::CrossSocket, 182.8, 191.6, 200.9),
     ] {
         let mut all = Vec::new();
         for a in (0..192).step_by(17) {
@@ -76,9 +81,18 @@ fn step_1_whole_matrix() {
                 all.push(c.latency as f64 / NS as f64);
             }
         }
-        all.sort_by(f64::total_cmp);
-        let median = all[all.len() / 2];
-        assert!((median / want - 1.0).abs() < 0.05, "{class:?}: {median}");
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        assert!((mean / want - 1.0).abs() < 0.05, "{class:?}: {mean}");
+        let range =
+            (all.iter().copied()).fold((f64::MAX, 0.0_f64), |r, v| (r.0.min(v), r.1.max(v)));
+        assert!(
+            range.0 >= least - 0.1 && range.1 <= most + 0.1,
+            "{class:?}: {range:?}"
+        );
+        assert!(
+            range.0 < 0.98 * want && range.1 > 1.02 * want,
+            "{class:?}: {range:?}"
+        );
     }
 }
 
@@ -97,7 +111,11 @@ fn step_3_hit_and_hitm_loads() {
         (0, 40, true, 0, cross),
         (0, 40, true, 1, cross),
     ] {
-        let mut cache = Cache::new(&m, 1);
+        let plain = Options {
+            spread: false,
+            ..Options::default()
+        };
+        let mut cache = Cache::with_options(&m, 1, plain);
         let line = cache.alloc_lines(1, home);
         let first = if dirty { Access::Store } else { Access::Load };
         cache.touch(from, line, 1, first, 0);
@@ -135,12 +153,14 @@ fn step_4_read_then_cas() {
     ] {
         let (_, a, b) = pairs(&m).into_iter().find(|p| p.0 == class).unwrap();
         let mut cache = Cache::new(&m, 1);
-        let ns = alternate(&mut cache, [a, b], |c, cpu, line, now| {
+        let read_and_swap = |c: &mut Cache, cpu, line, now| {
             let read = c.touch(cpu, line, 1, Access::Load, now);
             let swap = c.touch(cpu, line, 1, Access::Rmw, now + read.wait + read.latency);
             assert!(!read.transfer || swap.class == MissClass::Upgrade);
             swap.done_at
-        });
+        };
+        let of_lines = (0..LINES).map(|_| alternate(&mut cache, [a, b], read_and_swap));
+        let ns = of_lines.sum::<f64>() / f64::from(LINES);
         let (want, plain) = (m.value(measured).unwrap(), m.transfer_ns(class));
         let off = ns / want - 1.0;
         println!(
