@@ -116,3 +116,26 @@ impl Prices {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A core's pace is that of all kernel code but divisions, which have a figure of their own.
+    #[test]
+    fn a_slower_core_takes_more_cycles() {
+        let m = Machine::builtin("icx-8358-2s").unwrap();
+        let with = |pace| Prices::new(&m.with_figure("alu.core_cycles", pace).unwrap());
+        let (same, slow) = (with(1.0), with(2.0));
+        let cycle = 1000.0 / m.ghz();
+        let (ttwu, walk) = (Func::TryToWakeUp as usize, Func::TgLoadDown as usize);
+        assert!(slow.func[ttwu].abs_diff(2 * same.func[ttwu]) <= 1);
+        let divided = (costs::DIV64_CYCLES * cycle) as Ps;
+        let rest = same.func[walk] - divided;
+        assert!(slow.func[walk].abs_diff(2 * rest + divided) <= 2);
+        let op = KernelOp::PipeWrite as usize;
+        assert!(slow.op[op].abs_diff(2 * same.op[op]) <= 1);
+        assert_eq!(slow.copy_per_kib, same.copy_per_kib, "bound by lines");
+        assert_eq!((slow.syscall, slow.irq), (same.syscall, same.irq));
+    }
+}
