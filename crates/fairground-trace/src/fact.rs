@@ -81,6 +81,15 @@ pub enum Fact {
         /// When.
         at: u64,
     },
+    /// Somebody has changed the priority of a thread since it was last seen.
+    Reniced {
+        /// Who.
+        thread: ThreadId,
+        /// Its priority now: 120 is nice 0.
+        prio: i16,
+        /// When that was first seen.
+        at: u64,
+    },
     /// What a running thread did.
     Told {
         /// Who.

@@ -18,8 +18,10 @@ pub use crate::fact::{Fact, ThreadId, Waker};
 pub struct Thread {
     /// The kernel's id.
     pub tid: u32,
-    /// Priority as last seen: 120 is nice 0, below 100 real time.
+    /// Priority as first seen: 120 is nice 0, below 100 real time.
     pub prio: i16,
+    /// As last seen, if an event has named it.
+    prio_now: Option<i16>,
     /// When it was first heard of.
     pub born_ns: u64,
     /// It was created inside the recording.
@@ -63,6 +65,9 @@ pub struct Walk {
     /// From wake-ups to switches from idle.
     waits: Waits,
 }
+
+/// Priority of nice 0.
+const NICE_0: i16 = 120;
 
 /// Threads that were preempted, come back so often before one that has never run: that one was not
 /// waiting.
@@ -125,7 +130,8 @@ impl Walk {
             } => {
                 self.running(cpu, prev, at, sink);
                 if prev != 0 {
-                    let prev = self.thread(prev, prev_prio, at);
+                    let prev = self.thread(prev, at);
+                    self.prio(prev, prev_prio, at, sink);
                     self.out(prev, cpu, at, state, sink);
                 }
                 self.cpus[cpu as usize] = CpuAt {
@@ -134,7 +140,8 @@ impl Walk {
                     since: at,
                 };
                 if next != 0 {
-                    let next = self.thread(next, next_prio, at);
+                    let next = self.thread(next, at);
+                    self.prio(next, next_prio, at, sink);
                     if prev == 0
                         && let Some(since) = self.woken_on(next, cpu)
                     {
@@ -145,7 +152,8 @@ impl Walk {
             }
             Kind::Waking { tid, prio, .. } => {
                 self.running(cpu, event.tid, at, sink);
-                let thread = self.thread(tid, prio, at);
+                let thread = self.thread(tid, at);
+                self.prio(thread, prio, at, sink);
                 self.woken(thread, event, sink);
             }
             Kind::Wakeup { tid, prio, cpu: to } => {
@@ -156,7 +164,7 @@ impl Walk {
             }
             Kind::Migrate { tid, to, .. } => {
                 self.running(cpu, event.tid, at, sink);
-                let thread = self.thread(tid, 120, at);
+                let thread = self.thread(tid, at);
                 if let At::Runnable { cpu, .. } = &mut self.threads[thread].state {
                     *cpu = to;
                 }
@@ -164,14 +172,14 @@ impl Walk {
             }
             Kind::Fork { parent, child } => {
                 self.running(cpu, event.tid, at, sink);
-                let parent = (parent != 0).then(|| self.thread(parent, 120, at));
-                let child = self.new_thread(child, 120, at);
+                let parent = (parent != 0).then(|| self.thread(parent, at));
+                let child = self.new_thread(child, at);
                 self.threads[child].forked = true;
                 sink(&self.threads, Fact::Forked { parent, child, at });
             }
             Kind::Exit { tid } => self.running(cpu, tid, at, sink),
             Kind::Told(what) => {
-                let thread = self.thread(event.tid, 120, at);
+                let thread = self.thread(event.tid, at);
                 sink(&self.threads, Fact::Told { thread, at, what });
             }
         }
@@ -187,7 +195,8 @@ impl Walk {
     ) {
         let at = event.at_ns;
         self.running(event.cpu, event.tid, at, sink);
-        let thread = self.thread(tid, prio, at);
+        let thread = self.thread(tid, at);
+        self.prio(thread, prio, at, sink);
         if self.told && self.threads[thread].state == (At::Blocked { waking: false }) {
             // It has run meanwhile: a simulated CPU that takes in many says so at the end.
             return;
@@ -210,7 +219,7 @@ impl Walk {
 
     /// A new thread is first seen when it becomes runnable.
     fn forked(&mut self, child: ThreadId, event: &Event, sink: &mut impl FnMut(&[Thread], Fact)) {
-        let parent = (event.tid != 0).then(|| self.thread(event.tid, 120, event.at_ns));
+        let parent = (event.tid != 0).then(|| self.thread(event.tid, event.at_ns));
         self.threads[child].forked = true;
         self.threads[child].state = At::Unknown;
         let at = event.at_ns;
@@ -244,7 +253,7 @@ impl Walk {
     /// `tid` is current on `cpu` at `at`: if nobody said that it got there, it is said now.
     fn running(&mut self, cpu: u32, tid: u32, at: u64, sink: &mut impl FnMut(&[Thread], Fact)) {
         let now = self.cpus[cpu as usize];
-        let current = (tid != 0).then(|| self.thread(tid, 120, at));
+        let current = (tid != 0).then(|| self.thread(tid, at));
         if now.known && now.current == current {
             return;
         }
@@ -427,24 +436,39 @@ impl Walk {
         }
     }
 
-    fn thread(&mut self, tid: u32, prio: i16, at: u64) -> ThreadId {
+    fn thread(&mut self, tid: u32, at: u64) -> ThreadId {
         match self.by_tid.get(&tid) {
-            Some(thread) => {
-                if prio != 120 {
-                    self.threads[*thread].prio = prio;
-                }
-                *thread
-            }
-            None => self.new_thread(tid, prio, at),
+            Some(thread) => *thread,
+            None => self.new_thread(tid, at),
         }
     }
 
-    fn new_thread(&mut self, tid: u32, prio: i16, at: u64) -> ThreadId {
+    /// An event names the thread's priority: the first is where it begins, another one is a change
+    /// since.
+    fn prio(
+        &mut self,
+        thread: ThreadId,
+        prio: i16,
+        at: u64,
+        sink: &mut impl FnMut(&[Thread], Fact),
+    ) {
+        let about = &mut self.threads[thread];
+        match about.prio_now.replace(prio) {
+            None => about.prio = prio,
+            Some(before) if before != prio => {
+                sink(&self.threads, Fact::Reniced { thread, prio, at });
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn new_thread(&mut self, tid: u32, at: u64) -> ThreadId {
         let born_ns = at;
         let (state, forked, born_on) = (At::Unknown, false, self.cpu);
         self.threads.push(Thread {
             tid,
-            prio,
+            prio: NICE_0,
+            prio_now: None,
             born_ns,
             forked,
             born_on,

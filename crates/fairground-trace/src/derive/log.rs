@@ -10,6 +10,9 @@ use crate::walk::{Fact, Thread, ThreadId, Waker, Walk};
 pub const LENGTHS_MAX: u64 = 3;
 const ROOM_NS: u64 = 20_000_000;
 
+/// Priorities below are real time.
+const RT_PRIOS: i16 = 100;
+
 /// What a thread did, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -38,6 +41,8 @@ pub enum Step {
     Yield,
     /// It began to do this with others, as it says itself.
     Act(Act),
+    /// Here it is first seen with another nice value.
+    Nice(i8),
     /// Here it is first seen on a second CPU.
     Moved,
     /// It slept.
@@ -224,6 +229,7 @@ impl Logs {
                 }
             }
             Fact::Migrated { to, .. } => self.come(to),
+            Fact::Reniced { thread, prio, at } => self.logs[thread].reniced(prio, at),
             Fact::Told { thread, at, what } => self.logs[thread].tell(at, what),
         }
     }
@@ -466,6 +472,21 @@ impl Log {
     }
 
     /// Up to `at` it has computed.
+    /// A simulated run tells its changes itself; real-time priorities, also borrowed ones, are not
+    /// replayed.
+    fn reniced(&mut self, prio: i16, at: u64) {
+        if self.told || prio < RT_PRIOS {
+            return;
+        }
+        self.flush(at);
+        let nice = (prio - RT_PRIOS - 20).clamp(-20, 19) as i8;
+        // What it slept through was changed by another one before it was woken.
+        let asleep =
+            self.running_since.is_none() && matches!(self.steps.last(), Some(Step::Block(_)));
+        let place = self.steps.len() - usize::from(asleep);
+        self.steps.insert(place, Step::Nice(nice));
+    }
+
     fn flush(&mut self, at: u64) {
         if self.told {
             return;
@@ -523,6 +544,62 @@ mod tests {
             next_prio,
         };
         event(at_ns, prev, kind)
+    }
+
+    /// One that renices itself as it runs, one that is reniced by another as it sleeps, and one that
+    /// borrows a real-time priority.
+    #[test]
+    fn other_priorities_are_other_nice_values() {
+        let of = |at_ns, prev, prev_prio, state, next, next_prio| {
+            let kind = Kind::Switch {
+                prev,
+                prev_prio,
+                state,
+                next,
+                next_prio,
+            };
+            event(at_ns, prev, kind)
+        };
+        let sleeps = State::Blocked(b'S');
+        let events = [
+            of(1000, 0, 120, State::Runnable, 7, 120),
+            of(2000, 7, 125, State::Runnable, 8, 110),
+            of(3000, 8, 110, sleeps, 7, 125),
+            event(
+                3500,
+                7,
+                Kind::Waking {
+                    tid: 8,
+                    prio: 119,
+                    cpu: 0,
+                },
+            ),
+            event(
+                3600,
+                7,
+                Kind::Wakeup {
+                    tid: 8,
+                    prio: 119,
+                    cpu: 0,
+                },
+            ),
+            of(4000, 7, 98, State::Runnable, 8, 119),
+            of(5000, 8, 119, sleeps, 7, 125),
+        ];
+        let logs = Logs::of(&events, 1);
+        assert_eq!((logs.threads[0].prio, logs.threads[1].prio), (120, 110));
+        let nice = |thread: ThreadId| {
+            let steps = logs.logs[thread].steps.iter().enumerate();
+            let nice = steps.filter_map(|(i, s)| match s {
+                Step::Nice(nice) => Some((i, *nice)),
+                _ => None,
+            });
+            nice.collect::<Vec<_>>()
+        };
+        assert_eq!(nice(0)[0], (1, 5), "{:?}", logs.logs[0].steps);
+        assert!(nice(0)[1..].iter().all(|(_, n)| *n == 5), "back to its own");
+        assert_eq!(nice(1), [(1, -1)], "{:?}", logs.logs[1].steps);
+        assert!(matches!(logs.logs[1].steps[2], Step::Block(_)));
     }
 
     /// A thread that computes, is interrupted, calls the kernel for nothing that shows, yields, and

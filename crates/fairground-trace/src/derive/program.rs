@@ -133,6 +133,7 @@ impl Builder<'_> {
             Step::Yield => Some(Op::Yield),
             Step::Left(at) => yields.is_at(at).then_some(Op::Yield),
             Step::Act(act) => act.op(self.from.logs.logs.len() as u32, self.first_budget()),
+            Step::Nice(nice) => Some(Op::SetNice(nice)),
             Step::Moved => mask.map(Op::SetAffinity),
             Step::Block(block) if block.in_act => None,
             Step::Block(block) => Some(self.wait(thread, block)),

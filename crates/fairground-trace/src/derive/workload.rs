@@ -255,7 +255,7 @@ impl Builder<'_> {
     /// Stoppers are the machine's own, and a thread that did nothing is not needed.
     fn is_used(&self, thread: ThreadId) -> bool {
         let log = &self.from.logs.logs[thread];
-        let does = |step: &Step| !matches!(step, Step::Left(_) | Step::Moved);
+        let does = |step: &Step| !matches!(step, Step::Left(_) | Step::Moved | Step::Nice(_));
         let told = self.from.logs.told;
         (told || log.steps.iter().any(does)) && !is_stopper(&self.name(thread))
     }
