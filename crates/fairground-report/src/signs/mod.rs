@@ -4,10 +4,12 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | `block` | which places stand in one table |
 //! | `moved` | what explains a place: the cache line and the function that moved most |
 //! | `text` | tables for people |
 //! | `page` | the report page |
 
+mod block;
 mod moved;
 mod page;
 mod text;
@@ -29,7 +31,8 @@ pub struct Signs {
     pub fairground: String,
     /// Profile of patch, e.g. `linux-6.18`.
     pub profile: String,
-    /// In the order of the workloads, then machines, then numbers of CPUs.
+    /// In the order of the workloads, then machines, then numbers of CPUs; of configurations, in
+    /// that of machines, numbers of CPUs, workloads.
     pub places: Vec<Place>,
     /// How often each verdict was reached, and where.
     pub tallies: Vec<Tally>,
@@ -152,6 +155,19 @@ impl Signs {
     }
 }
 
+impl Tally {
+    /// One verdict more, reached at `label`.
+    fn count(&mut self, row: &Comparison, label: String) {
+        let list = match (row.verdict, row.differs) {
+            (Verdict::Better, _) => &mut self.better,
+            (Verdict::Worse, _) => &mut self.worse,
+            (Verdict::Noise, true) => &mut self.differs,
+            (Verdict::Noise, false) => &mut self.noise,
+        };
+        list.push(label);
+    }
+}
+
 fn label(places: &[Place], place: &Place) -> String {
     let mut same = places.iter().filter(|other| other.machine == place.machine);
     match same.all(|other| other.cpus == place.cpus) {
@@ -193,14 +209,7 @@ fn tallies(places: &[Place]) -> Vec<Tally> {
                 });
                 all.len() - 1
             });
-            let tally = &mut all[at];
-            let list = match (row.verdict, row.differs) {
-                (Verdict::Better, _) => &mut tally.better,
-                (Verdict::Worse, _) => &mut tally.worse,
-                (Verdict::Noise, true) => &mut tally.differs,
-                (Verdict::Noise, false) => &mut tally.noise,
-            };
-            list.push(label(places, place));
+            all[at].count(row, label(places, place));
         }
     }
     all

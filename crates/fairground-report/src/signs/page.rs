@@ -39,6 +39,12 @@ pub fn signs_page(signs: &Signs, style: Style) -> Result<String, PageError> {
     let workloads = signs.tallies.iter().map(|tally| tally.workload.join(" "));
     let mut titles: Vec<String> = workloads.collect();
     titles.dedup();
+    const TITLES: usize = 3;
+    let more = titles.len().saturating_sub(TITLES);
+    titles.truncate(TITLES);
+    if more > 0 {
+        titles.push(format!("and {more} more"));
+    }
     let about = Page {
         title: titles.join("; "),
         lead: format!("fairground compare in {} places", signs.places.len()),

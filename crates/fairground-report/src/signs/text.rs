@@ -1,6 +1,7 @@
 //! The tables of a sign table: what the change does in each place, which counters moved with it,
 //! and what moved most.
 
+use super::block::{Block, Row, blocks};
 use super::{Place, Signs, Tally, moved, row};
 use crate::result::{Compare, Comparison};
 use crate::text::{
@@ -22,17 +23,14 @@ pub(super) const COUNTERS: [(&str, &str); 7] = [
 #[must_use]
 pub fn signs_text(signs: &Signs, style: Style) -> String {
     let mut parts = vec![head(signs)];
-    let mut left = &signs.tallies[..];
-    while let [first, ..] = left {
-        let same = left.iter().take_while(|t| t.workload == first.workload);
-        let (tallies, rest) = left.split_at(same.count());
-        left = rest;
-        let places = of(signs, first);
-        for tally in tallies {
-            parts.push(coloured(&changes(tally, &places), style) + &counted(tally));
+    for block in blocks(signs) {
+        for (metric, counted) in block.metrics.iter().zip(&block.counted) {
+            let lines = counted.iter().map(|line| labelled("", line));
+            let counted = format!("\n{}", lines.collect::<String>());
+            parts.push(coloured(&changes(&block, metric), style) + &counted);
         }
-        parts.push(counters(&places));
-        parts.push(moved_text(&places));
+        parts.push(counters(&block));
+        parts.push(moved_text(&block));
     }
     parts.push(refusals(signs));
     parts.push(foot(&signs.redo, &[]) + &legend());
@@ -49,48 +47,41 @@ fn head(signs: &Signs) -> String {
     text + &labelled("", &format!("fairground {}", signs.fairground))
 }
 
-fn of<'a>(signs: &'a Signs, tally: &Tally) -> Vec<&'a Place> {
-    let here = |place: &&Place| place.workload == tally.workload && place.result.is_some();
-    signs.places.iter().filter(here).collect()
-}
-
 /// The metric in each place.
-fn changes(tally: &Tally, places: &[&Place]) -> String {
-    const HEADER: [&str; 7] = [
-        "machine",
-        "CPUs",
-        "base",
-        "patch",
-        "change",
-        "95 % CI (%)",
-        "verdict",
-    ];
-    let mut align = [Align::Right; HEADER.len()];
+fn changes(block: &Block, metric: &str) -> String {
+    const NUMBERS: [&str; 5] = ["base", "patch", "change", "95 % CI (%)", "verdict"];
+    let mut header = block.header.clone();
+    header.extend(NUMBERS);
+    let mut align = vec![Align::Right; header.len()];
     align[0] = Align::Left;
-    align[HEADER.len() - 1] = Align::Left;
-    let cells = |place: &&Place| {
-        let row = row(place.result.as_ref()?, &tally.metric)?;
-        let [lo, hi] = row.ci95_pct.map(|end| end.map(bare_change));
-        Some(vec![
-            place.machine.clone(),
-            place.cpus.to_string(),
-            number(row.base),
-            number(row.patch),
-            change(row.change_pct),
-            lo.zip(hi)
-                .map_or("-".into(), |(lo, hi)| format!("[{lo}, {hi}]")),
-            row.word().into(),
-        ])
+    align[header.len() - 1] = Align::Left;
+    let found = || {
+        block.rows.iter().filter_map(|named| {
+            let row = row(named.place.result.as_ref()?, metric)?;
+            Some((named, row))
+        })
     };
-    let rows: Vec<Vec<String>> = places.iter().filter_map(cells).collect();
-    let unit = places.iter().find_map(|place| {
-        let row = row(place.result.as_ref()?, &tally.metric)?;
-        Some(row.unit.as_str()).filter(|unit| !unit.is_empty())
-    });
+    let rows: Vec<Vec<String>> = found()
+        .map(|(named, row)| {
+            let [lo, hi] = row.ci95_pct.map(|end| end.map(bare_change));
+            let mut cells = named.name.clone();
+            cells.extend([
+                number(row.base),
+                number(row.patch),
+                change(row.change_pct),
+                lo.zip(hi)
+                    .map_or("-".into(), |(lo, hi)| format!("[{lo}, {hi}]")),
+                row.word().into(),
+            ]);
+            cells
+        })
+        .collect();
+    let mut units = found().map(|(_, row)| row.unit.as_str());
+    let unit = units.find(|unit| !unit.is_empty());
     let unit = unit.map_or(String::new(), |unit| format!(", {unit}"));
-    let mut text = labelled("workload", &tally.workload.join(" "));
-    text += &labelled("metric", &format!("{}{unit}", tally.metric));
-    text + "\n" + &render(&HEADER, &rows, &align)
+    let mut text = block.head.clone();
+    text += &labelled("metric", &format!("{metric}{unit}"));
+    text + "\n" + &render(&header, &rows, &align)
 }
 
 /// The verdicts in sentences.
@@ -113,12 +104,6 @@ pub(super) fn sentences(tally: &Tally) -> Vec<String> {
     lines
 }
 
-fn counted(tally: &Tally) -> String {
-    let lines = sentences(tally);
-    let lines = lines.iter().map(|line| labelled("", line));
-    format!("\n{}", lines.collect::<String>())
-}
-
 /// The change of a counter where it is more than noise.
 pub(super) fn counter(result: &Compare, metric: &str) -> String {
     let shown = |row: &Comparison| match (row.differs, row.change_pct) {
@@ -130,18 +115,19 @@ pub(super) fn counter(result: &Compare, metric: &str) -> String {
     row(result, metric).map_or("-".into(), shown)
 }
 
-fn counters(places: &[&Place]) -> String {
-    let mut header = vec!["what moved with it", "CPUs"];
+fn counters(block: &Block) -> String {
+    let mut header = block.header.clone();
+    header[0] = "what moved with it";
     header.extend(COUNTERS.map(|(words, _)| words));
     let mut align = vec![Align::Right; header.len()];
     align[0] = Align::Left;
-    let cells = |place: &&Place| {
-        let result = place.result.as_ref()?;
-        let mut cells = vec![place.machine.clone(), place.cpus.to_string()];
+    let cells = |named: &Row| {
+        let result = named.place.result.as_ref()?;
+        let mut cells = named.short.clone();
         cells.extend(COUNTERS.map(|(_, metric)| counter(result, metric)));
         Some(cells)
     };
-    let rows: Vec<Vec<String>> = places.iter().filter_map(cells).collect();
+    let rows: Vec<Vec<String>> = block.rows.iter().filter_map(cells).collect();
     render(&header, &rows, &align)
 }
 
@@ -170,32 +156,26 @@ pub(super) fn explained(place: &Place) -> Vec<[String; 3]> {
     rows
 }
 
-fn moved_text(places: &[&Place]) -> String {
-    const HEADER: [&str; 5] = [
-        "what moved most",
-        "CPUs",
-        "line, function",
-        "base -> patch",
-        "",
-    ];
+fn moved_text(block: &Block) -> String {
+    let mut header = block.header.clone();
+    header[0] = "what moved most";
+    let names = header.len();
+    header.extend(["line, function", "base -> patch", ""]);
     let mut rows = Vec::new();
-    for place in places {
-        for (i, [name, amounts, what]) in explained(place).into_iter().enumerate() {
-            let (machine, cpus) = match i {
-                0 => (place.machine.clone(), place.cpus.to_string()),
-                _ => (String::new(), String::new()),
+    for named in &block.rows {
+        for (i, row) in explained(named.place).into_iter().enumerate() {
+            let mut cells = match i {
+                0 => named.short.clone(),
+                _ => vec![String::new(); names],
             };
-            rows.push(vec![machine, cpus, name, amounts, what]);
+            cells.extend(row);
+            rows.push(cells);
         }
     }
-    let align = [
-        Align::Left,
-        Align::Right,
-        Align::Left,
-        Align::Right,
-        Align::Left,
-    ];
-    render(&HEADER, &rows, &align)
+    let mut align = vec![Align::Right; names];
+    align[0] = Align::Left;
+    align.extend([Align::Left, Align::Right, Align::Left]);
+    render(&header, &rows, &align)
 }
 
 fn refusals(signs: &Signs) -> String {
