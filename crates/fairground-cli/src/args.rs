@@ -98,6 +98,14 @@ pub struct CompareArgs {
     /// End with exit code 1 if METRIC>N%, METRIC<N%, METRIC:worse or METRIC:better [repeatable]
     #[arg(long, value_name = "CONDITION")]
     pub fail_on: Vec<String>,
+    /// Instead of a workload: all those that a configuration of MMTests or a job of LKP stands for
+    /// on the machine, SUITE/NAME or SUITE/NAME/TEST of `list configs` (docs/configs.md)
+    /// [repeatable]
+    #[arg(long, value_name = "CONFIG", conflicts_with_all = ["files", "workload"])]
+    pub config: Vec<String>,
+    /// With --config: the whole series of counts, not a few of them
+    #[arg(long)]
+    pub whole: bool,
     /// With several machines, numbers of CPUs or workloads: what the verdicts are about, a metric
     /// of `list metrics` [repeatable; default: the workload's own throughput or time]
     #[arg(long, value_name = "METRIC")]
@@ -209,6 +217,15 @@ pub struct How {
 pub struct ListArgs {
     /// What to list
     pub what: Listing,
+    /// With `configs`: the workloads on this machine
+    #[arg(long, value_name = "MACHINE")]
+    pub machine: Option<String>,
+    /// With --machine: on N CPUs of it
+    #[arg(long, value_name = "N", requires = "machine")]
+    pub cpus: Option<usize>,
+    /// With --machine: the whole series of counts, not a few of them
+    #[arg(long, requires = "machine")]
+    pub whole: bool,
     /// As JSON
     #[arg(long)]
     pub json: bool,
@@ -232,6 +249,8 @@ pub enum Listing {
     Machines,
     /// Benchmarks with a model
     Workloads,
+    /// Configurations of MMTests and jobs of LKP, and the workloads that they stand for
+    Configs,
     /// Published changes and what they set
     Patches,
     /// Kernel versions

@@ -28,6 +28,12 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
         .iter()
         .map(|text| FailOn::parse(text).map_err(Failure::new))
         .collect::<Result<Vec<_>, _>>()?;
+    if args.whole && args.config.is_empty() {
+        return Err(Failure::with_help(
+            "--whole is about the series of a configuration, but there is none",
+            "name one with --config; `fairground list configs` shows all",
+        ));
+    }
     if let [base, patch] = &args.files[..] {
         let result = saved(args, base, patch)?;
         return written(args, &conditions, &result, "", &[]);

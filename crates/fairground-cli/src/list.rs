@@ -8,6 +8,7 @@ use fairground_sim::workload::{Env, Workload};
 use serde_json::{Value, json};
 
 use crate::args::{ListArgs, Listing};
+use crate::configs::{self, Shape, Shown};
 use crate::failure::Failure;
 use crate::glue;
 use crate::output::stdout;
@@ -30,12 +31,21 @@ type Pairs = &'static [(&'static str, &'static str)];
 /// # Errors
 /// Standard output cannot be written.
 pub fn list(args: &ListArgs) -> Result<(), Failure> {
+    if args.what == Listing::Configs {
+        return stdout(&configs_on(args)?);
+    }
+    if args.machine.is_some() {
+        let message = "--machine says for which machine configurations are listed";
+        let help = "it goes with `fairground list configs`";
+        return Err(Failure::with_help(message, help));
+    }
     let (header, rows): (&[&str], Vec<Row>) = match args.what {
         Listing::Machines => (
             &["machine", "CPUs", "sockets", "nodes", "LLCs", "name"],
             machines()?,
         ),
         Listing::Workloads => (&["workload", "what it does, and its options"], workloads()),
+        Listing::Configs => return Ok(()),
         Listing::Patches => (
             &["patch", "what it does, where it is from, and what it sets"],
             patches(),
@@ -58,6 +68,25 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
         format!("{:#}\n", Value::Array(rows))
     } else {
         table(header, &rows)
+    })
+}
+
+fn configs_on(args: &ListArgs) -> Result<String, Failure> {
+    let all = configs::all()?;
+    let machine = match (&args.machine, args.cpus) {
+        (Some(name), Some(cpus)) => Some(Machine::from_path_or_id(name)?.shrunk(cpus)?),
+        (Some(name), None) => Some(Machine::from_path_or_id(name)?),
+        (None, _) => None,
+    };
+    let shown = machine.as_ref().map(|machine| Shown {
+        machine: &machine.id,
+        shape: Shape::new(&machine.topology),
+        whole: args.whole,
+    });
+    Ok(if args.json {
+        format!("{:#}\n", configs::json(&all, shown))
+    } else {
+        configs::text(&all, shown)
     })
 }
 

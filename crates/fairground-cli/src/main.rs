@@ -8,6 +8,7 @@
 mod args;
 mod calibrate;
 mod compare;
+mod configs;
 mod explain;
 mod failure;
 mod glue;

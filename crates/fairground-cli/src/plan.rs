@@ -271,15 +271,18 @@ fn profile(what: &What, scenario: Option<&Scenario>) -> Result<&'static Profile,
     }
 }
 
+/// Nobody has said on which machine.
+pub fn no_machine() -> Failure {
+    let help = "give --machine; `fairground list machines` shows those that are built in";
+    Failure::with_help("no machine", help)
+}
+
 fn machine(what: &What, scenario: Option<&Scenario>) -> Result<Machine, Failure> {
     let named = scenario.and_then(|s| s.machine.as_ref().map(|m| (s, m)));
     let machine = match (what.machine()?, named) {
         (Some(arg), _) => Machine::from_path_or_id(arg)?,
         (None, Some((scenario, named))) => machine_of(scenario, named)?,
-        (None, None) => {
-            let help = "give --machine; `fairground list machines` shows those that are built in";
-            return Err(Failure::with_help("no machine", help));
-        }
+        (None, None) => return Err(no_machine()),
     };
     match what.cpus()? {
         Some(cpus) if cpus != machine.topology.nr_cpus() => Ok(machine.shrunk(cpus)?),

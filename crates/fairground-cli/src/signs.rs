@@ -9,13 +9,17 @@ use fairground_report::{
 use fairground_sim::machine_file::{Machine, MachineError};
 
 use crate::args::{CompareArgs, How, What};
+use crate::configs::{self, Shape};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::pair::{Pair, titles};
+use crate::plan::no_machine;
 use crate::simulate::{Keep, simulate};
 
-/// What of a command line says where, and cannot stand in that of one place.
-const OF_PLACES: [&str; 3] = ["--machine", "--cpus", "--metric"];
+/// What of a command line says where, with a value, and cannot stand in that of one place.
+const OF_PLACES: [&str; 4] = ["--machine", "--cpus", "--metric", "--config"];
+/// The same, without a value.
+const FLAG_OF_PLACES: &str = "--whole";
 
 /// All machines that are built in.
 const ALL: &str = "all";
@@ -31,7 +35,8 @@ struct Spot {
 /// Whether more than one place was asked for.
 pub fn several(args: &CompareArgs) -> bool {
     let what = &args.what;
-    machines(&what.machine).len() > 1
+    !args.config.is_empty()
+        || machines(&what.machine).len() > 1
         || what.cpus.len() > 1
         || args.workload.iter().any(|word| word == "--")
 }
@@ -47,7 +52,8 @@ pub fn compare(
 ) -> Result<Vec<String>, Failure> {
     let file = args.files.first().map(std::path::PathBuf::as_path);
     let mut tried = Vec::new();
-    for spot in spots(args)? {
+    let (spots, heading) = spots(args)?;
+    for spot in spots {
         let pair = pair(args, file, &spot)?;
         tried.push((spot, pair));
     }
@@ -93,7 +99,7 @@ pub fn compare(
     for condition in conditions {
         reasons.extend(signs.evaluate(condition).map_err(Failure::new)?);
     }
-    let title = titles(&args.what)?;
+    let title = titles(&args.what)? + &heading;
     output.write(
         &|| serde_json::to_string_pretty(&signs),
         &|| csv_of_signs(&signs),
@@ -174,8 +180,21 @@ fn pair(
     Pair::new(args, &what, file, &spot.workload).map(Ok)
 }
 
-/// Every combination, workloads first.
-fn spots(args: &CompareArgs) -> Result<Vec<Spot>, Failure> {
+/// Every combination, workloads first; or what configurations stand for in each place, and what
+/// there is to say about them.
+fn spots(args: &CompareArgs) -> Result<(Vec<Spot>, String), Failure> {
+    let machines = machines(&args.what.machine);
+    if machines.iter().any(String::is_empty) {
+        let expected = "expected a machine on each side of a comma, as in --machine A,B";
+        return Err(Failure::with_help("--machine has an empty name", expected));
+    }
+    if args.config.is_empty() {
+        return Ok((given(args, &machines)?, String::new()));
+    }
+    configured(args, &machines)
+}
+
+fn given(args: &CompareArgs, machines: &[String]) -> Result<Vec<Spot>, Failure> {
     let workloads: Vec<&[String]> = args.workload.split(|word| word == "--").collect();
     if workloads.len() > 1 && workloads.iter().any(|words| words.is_empty()) {
         return Err(Failure::with_help(
@@ -183,15 +202,10 @@ fn spots(args: &CompareArgs) -> Result<Vec<Spot>, Failure> {
             "expected a workload's command line on each side, as in `-- hackbench -- schbench`",
         ));
     }
-    let machines = machines(&args.what.machine);
-    if machines.iter().any(String::is_empty) {
-        let expected = "expected a machine on each side of a comma, as in --machine A,B";
-        return Err(Failure::with_help("--machine has an empty name", expected));
-    }
     let cpus = &args.what.cpus;
     let mut all = Vec::new();
     for workload in workloads {
-        for machine in optional(&machines) {
+        for machine in optional(machines) {
             for cpus in optional(cpus) {
                 let spot = Spot {
                     machine: machine.clone(),
@@ -207,6 +221,45 @@ fn spots(args: &CompareArgs) -> Result<Vec<Spot>, Failure> {
         }
     }
     Ok(all)
+}
+
+/// The workloads of the configurations on each machine, each once.
+fn configured(args: &CompareArgs, machines: &[String]) -> Result<(Vec<Spot>, String), Failure> {
+    let found = args.config.iter().map(|name| configs::find(name));
+    let found = found.collect::<Result<Vec<_>, _>>()?;
+    if machines.is_empty() {
+        return Err(no_machine());
+    }
+    let mut all: Vec<Spot> = Vec::new();
+    let mut heading = configs::about(&found);
+    for name in machines {
+        let machine = Machine::from_path_or_id(name)?;
+        for cpus in optional(&args.what.cpus) {
+            let mut add = |workload| {
+                let machine = Some(name.clone());
+                let spot = Spot {
+                    machine,
+                    cpus,
+                    workload,
+                };
+                if !all.contains(&spot) {
+                    all.push(spot);
+                }
+            };
+            let Ok(machine) = cpus.map_or(Ok(machine.clone()), |n| machine.shrunk(n)) else {
+                // Why not is said where it is asked for its workload.
+                add(Vec::new());
+                continue;
+            };
+            let shape = Shape::new(&machine.topology);
+            for config in &found {
+                let here = configs::expand(config, shape, args.whole);
+                heading += &configs::taken(config, &machine.id, shape, &here);
+                here.workloads.into_iter().for_each(&mut add);
+            }
+        }
+    }
+    Ok((all, heading))
 }
 
 /// Each of them, or `None` once.
@@ -243,7 +296,7 @@ fn command_of(command_line: &[String], spot: &Spot) -> Vec<String> {
         let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
         if OF_PLACES.contains(&word.as_str()) {
             rest.next();
-        } else if !OF_PLACES.contains(&name) {
+        } else if !OF_PLACES.contains(&name) && word != FLAG_OF_PLACES {
             words.push(word.clone());
         }
     }

@@ -4,9 +4,10 @@ mod common;
 
 use common::{SHORT, json, succeeds, words};
 
-const ALL: [&str; 6] = [
+const ALL: [&str; 7] = [
     "machines",
     "workloads",
+    "configs",
     "patches",
     "profiles",
     "metrics",
