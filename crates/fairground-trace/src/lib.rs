@@ -26,6 +26,7 @@ pub mod replay;
 pub mod save;
 pub mod simulated;
 pub mod text;
+mod thread;
 pub mod told;
 mod unzstd;
 mod waits;

@@ -12,39 +12,8 @@ use crate::told;
 use crate::waits::Waits;
 
 pub use crate::fact::{Fact, ThreadId, Waker};
-
-/// A thread.
-#[derive(Clone, Debug)]
-pub struct Thread {
-    /// The kernel's id.
-    pub tid: u32,
-    /// Priority as first seen: 120 is nice 0, below 100 real time.
-    pub prio: i16,
-    /// As last seen, if an event has named it.
-    prio_now: Option<i16>,
-    /// When it was first heard of.
-    pub born_ns: u64,
-    /// It was created inside the recording.
-    pub forked: bool,
-    /// The CPU that executed the event in which it was first heard of.
-    pub born_on: u32,
-    state: At,
-}
-
-/// What a thread is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
-    /// Not heard of since it was named.
-    Unknown,
-    /// On a CPU since then.
-    Running,
-    /// Waiting for a CPU: which, since when, and whether after a wake-up.
-    Runnable { cpu: u32, since: u64, woken: bool },
-    /// Asleep; whether its wake-up has begun.
-    Blocked { waking: bool },
-    /// Gone.
-    Dead,
-}
+use crate::thread::At;
+pub use crate::thread::Thread;
 
 /// What is known after the walk.
 #[derive(Clone, Debug, Default)]

@@ -428,7 +428,9 @@ fn a_running_task_comes_back_to_its_queue_when_its_cpus_change() {
 fn a_waiting_task_comes_back_to_its_queue_when_its_cpus_change() {
     let mut m = Box2::new(Throttle::AtUserReturn);
     let tg = m.sys.add_group(TgId::ROOT);
-    (0..3).for_each(|_| drop(m.hog(tg, 0)));
+    for _ in 0..3 {
+        m.hog(tg, 0);
+    }
     m.run(30 * MS);
     let waits = |m: &Box2| {
         let curr = m.rqs[0].curr;

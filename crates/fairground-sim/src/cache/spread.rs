@@ -8,8 +8,9 @@
 //!
 //! Beside what it is on a machine, this keeps threads with equal programs from going in step for
 //! ever, as they do where all distances are equal: small variations of memory latency are what
-//! simulators of parallel programs need to see more than one of the ways a run can go (A. Alameldeen
-//! and D. Wood, "Variability in Architectural Simulations of Multi-threaded Workloads", HPCA 2003).
+//! simulators of parallel programs need to see more than one of the ways a run can go
+//! (A. Alameldeen and D. Wood, "Variability in Architectural Simulations of Multi-threaded
+//! Workloads", HPCA 2003).
 
 use super::{LineId, Ps};
 use crate::machine_file::{Distance, Machine};

@@ -1,10 +1,12 @@
 //! The recording, thread by thread: stretches of computing, wake-ups that it causes, sleeps.
 
-use crate::act::{Act, What};
+use crate::act::What;
 use crate::event::{Event, State, Timer, Told};
 use crate::measure::{Sight, sights_of};
 use crate::told::{self, NR_SCHED_YIELD};
 use crate::walk::{Fact, Thread, ThreadId, Waker, Walk};
+
+pub use super::step::{Block, Step};
 
 /// A run ends at the latest after so many times the recording's length, and this.
 pub const LENGTHS_MAX: u64 = 3;
@@ -12,64 +14,6 @@ const ROOM_NS: u64 = 20_000_000;
 
 /// Priorities below are real time.
 const RT_PRIOS: i16 = 100;
-
-/// What a thread did, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// It used a CPU for so long; waiting for one does not count.
-    Run(u64),
-    /// It woke a thread, or an interrupt that met it did.
-    Wake {
-        /// Whom.
-        thread: ThreadId,
-        /// Whether it may have been an interrupt.
-        perhaps: bool,
-        /// When.
-        at: u64,
-    },
-    /// It created a thread.
-    Fork(ThreadId),
-    /// It went to sleep and may have released this thread before: one that had woken it, was
-    /// preempted by it, and so needed no wake-up.
-    Release(ThreadId),
-    /// The other side of [`Step::Release`]: here it goes on after the preemption.
-    Released(ThreadId),
-    /// It left its CPU, runnable, though nobody had come to it since it got there: at a tick, or by
-    /// itself (`sched_yield`).
-    Left(u64),
-    /// It gave up its CPU by a call (`sched_yield`).
-    Yield,
-    /// It began to do this with others, as it says itself.
-    Act(Act),
-    /// Here it is first seen with another nice value.
-    Nice(i8),
-    /// Here it is first seen on a second CPU.
-    Moved,
-    /// It slept.
-    Block(Block),
-}
-
-/// A sleep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// From.
-    pub from: u64,
-    /// To, and what ended it; `None`: it lasts until the end.
-    pub woken: Option<(u64, Waker)>,
-    /// The timer that it set before, and when.
-    pub timer: Option<(u64, Timer)>,
-    /// A part of what it began to do with others ([`Step::Act`]).
-    pub in_act: bool,
-}
-
-impl Block {
-    /// Whether its timer ended it: nobody else wakes whom only a timer wakes.
-    #[must_use]
-    pub fn timed_out(&self) -> Option<(u64, Timer)> {
-        let (at, _) = self.woken?;
-        self.timer.filter(|(_, timer)| at >= timer.soft_ns)
-    }
-}
 
 /// A call of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -546,7 +490,7 @@ mod tests {
         event(at_ns, prev, kind)
     }
 
-    /// One that renices itself as it runs, one that is reniced by another as it sleeps, and one that
+    /// One that renices itself as it runs, one that another renices as it sleeps, and one that
     /// borrows a real-time priority.
     #[test]
     fn other_priorities_are_other_nice_values() {

@@ -8,6 +8,7 @@
 //! | `cut` | who was computing when the recording ended |
 //! | `attributes` | what a trace does not say: groups, policies, affinity; from a file |
 //! | `run`, `objects` | attributes of a simulated run, and what its threads share |
+//! | `step` | what a thread did, one thing at a time |
 //! | `tick` | the recorded kernel's tick, as far as it shows |
 //! | `period` | when quota periods end, as far as it shows |
 //! | `pins` | affinity as far as it shows |
@@ -28,6 +29,7 @@ pub mod pins;
 pub mod process;
 mod program;
 mod run;
+mod step;
 pub mod tails;
 pub mod tick;
 pub mod truth;
