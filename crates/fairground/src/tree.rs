@@ -75,6 +75,8 @@ struct Node {
     min_vruntime: u64,
     /// Smallest slice of this subtree.
     min_slice: u64,
+    /// Largest slice of this subtree.
+    max_slice: u64,
     left: u32,
     right: u32,
     parent: u32,
@@ -91,6 +93,7 @@ impl Node {
             key,
             min_vruntime: key.vruntime,
             min_slice: key.slice,
+            max_slice: key.slice,
             left: NIL,
             right: NIL,
             parent: NIL,
@@ -187,18 +190,20 @@ impl Nodes {
         while at != NIL {
             // Not `update`: the nodes of a chain have no heights.
             let n = self.at(at);
-            let (left, right, before) = (n.left, n.right, n.min_slice);
-            let mut min_slice = n.key.slice;
+            let (left, right, before) = (n.left, n.right, (n.min_slice, n.max_slice));
+            let (mut min_slice, mut max_slice) = (n.key.slice, n.key.slice);
             for child in [left, right] {
                 if child != NIL {
-                    min_slice = min_slice.min(self.at(child).min_slice);
+                    let c = self.at(child);
+                    min_slice = min_slice.min(c.min_slice);
+                    max_slice = max_slice.max(c.max_slice);
                 }
             }
-            if min_slice == before {
+            if (min_slice, max_slice) == before {
                 return;
             }
             let n = self.at_mut(at);
-            n.min_slice = min_slice;
+            (n.min_slice, n.max_slice) = (min_slice, max_slice);
             at = n.parent;
         }
     }
@@ -268,6 +273,12 @@ impl Nodes {
     #[inline]
     pub fn min_slice(&self, t: &Tree) -> Option<u64> {
         (t.root != NIL).then(|| self.at(t.root).min_slice)
+    }
+
+    /// The largest slice.
+    #[inline]
+    pub fn max_slice(&self, t: &Tree) -> Option<u64> {
+        (t.root != NIL).then(|| self.at(t.root).max_slice)
     }
 
     /// The key with which `id` was last inserted.
@@ -368,6 +379,7 @@ impl Nodes {
                 return Err("wrong height");
             }
             let (mut min_vruntime, mut min_slice) = (n.key.vruntime, n.key.slice);
+            let mut max_slice = n.key.slice;
             for child in [n.left, n.right].into_iter().filter(|&c| c != NIL) {
                 let c = self.at(child);
                 if c.parent != id + 1 {
@@ -375,9 +387,13 @@ impl Nodes {
                 }
                 min_vruntime = vruntime_min(min_vruntime, c.min_vruntime);
                 min_slice = min_slice.min(c.min_slice);
+                max_slice = max_slice.max(c.max_slice);
             }
             if (n.min_vruntime, n.min_slice) != (min_vruntime, min_slice) {
                 return Err("wrong minimum");
+            }
+            if n.max_slice != max_slice {
+                return Err("wrong maximum");
             }
             previous = Some(n.key.order);
             count += 1;

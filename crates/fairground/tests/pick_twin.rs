@@ -112,10 +112,17 @@ fn check_laws(lab: &Lab) {
     let slices = all.iter().map(|s| rq.se[s.idx()].slice_ns).min();
     let min_slice = entity::cfs_rq_min_slice(rq, CfsId::ROOT);
     assert_eq!(slices.unwrap_or(u64::MAX), min_slice);
+    let slices = all.iter().map(|s| rq.se[s.idx()].slice_ns).max();
+    let max_slice = entity::cfs_rq_max_slice(rq, CfsId::ROOT);
+    assert_eq!(slices.unwrap_or(0), max_slice);
     assert_eq!(q.curr, rq.curr);
     for task in &lab.host.parked {
         assert!(task.body.sleeping && !task.se.on_rq && !task.se.sched_delayed);
-        let limit = 2 * task.se.slice_ns.max(lab.sys.features.tick_ns());
+        let features = &lab.sys.features;
+        let tick_ns = features.tick_ns();
+        let limit = features
+            .lag_limit
+            .ns(task.se.slice_ns, || SLICE_NS_MAX, tick_ns);
         let lag = i128::from(task.se.vlag) * weight(&task.se) / 1024;
         assert!(lag.unsigned_abs() <= u128::from(limit) + 1);
     }
@@ -133,8 +140,11 @@ enum Step {
     Slice(usize, Option<u64>),
 }
 
+/// No slice is longer, ns.
+const SLICE_NS_MAX: u64 = 20_000_000;
+
 fn slices() -> impl Strategy<Value = Option<u64>> {
-    prop_oneof![Just(None), (100_000u64..20_000_000).prop_map(Some)]
+    prop_oneof![Just(None), (100_000..SLICE_NS_MAX).prop_map(Some)]
 }
 
 fn steps() -> impl Strategy<Value = Step> {

@@ -5,7 +5,7 @@
 
 pub use super::curr::update_curr;
 pub use super::reweight::reweight_entity;
-pub use super::vtime::cfs_rq_min_slice;
+pub use super::vtime::{cfs_rq_max_slice, cfs_rq_min_slice};
 
 use super::buddy::clear_buddies;
 use super::curr::set_protect_slice;
@@ -166,9 +166,12 @@ fn account_dequeue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {
 #[inline]
 pub(crate) fn update_entity_lag<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {
     let v = avg_vruntime(rq, cfs);
-    let tick_ns = cx.features().tick_ns();
+    let features = cx.features();
+    let own_ns = rq.se[id.idx()].slice_ns;
+    let longest = || cfs_rq_max_slice(rq, cfs);
+    let limit_ns = features.lag_limit.ns(own_ns, longest, features.tick_ns());
     let se = &mut rq.se[id.idx()];
-    se.vlag = entity_lag(v, se.vruntime, se.slice_ns, tick_ns, &se.load);
+    se.vlag = entity_lag(v, se.vruntime, limit_ns, &se.load);
 }
 
 /// A delayed sleeper is runnable again where it is. Lag earned by sleeping is cut, by decision:
@@ -288,8 +291,8 @@ pub fn put_prev_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::{Lab, nice};
-    use crate::policy::{DelayDequeue, Features};
+    use crate::lab::{Lab, Spec, nice};
+    use crate::policy::{DelayDequeue, Features, LagLimit};
     use crate::value::TaskId;
 
     const MS: u64 = 1_000_000;
@@ -323,6 +326,41 @@ mod tests {
         lab.with(|cx, rq| update_entity_lag(cx, rq, CfsId::ROOT, slot));
         let kept = lab.rq.se[slot.idx()].vlag;
         assert!((kept - lag).abs() <= 1, "{kept} for {lag}");
+    }
+
+    /// Lags in ms of a task that has run 60 ms with a slice of 1 ms, and of one with 10 ms that has
+    /// waited: 30 ms each without a limit.
+    fn lags_of_extremes(lag_limit: LagLimit) -> [i64; 2] {
+        let mut lab = Lab::new(Features {
+            lag_limit,
+            ..Features::default()
+        });
+        let mut spawn = |ms: u64| {
+            let slice_ns = Some(ms * MS);
+            let spec = Spec {
+                slice_ns,
+                ..Spec::default()
+            };
+            lab.spawn(spec, Enqueue::WAKEUP)
+        };
+        let slots = [spawn(1), spawn(10)];
+        lab.host.now += 60 * MS; // no tick in between
+        lab.with(|cx, rq| update_curr(cx, rq, CfsId::ROOT));
+        slots.map(|slot| {
+            lab.with(|cx, rq| update_entity_lag(cx, rq, CfsId::ROOT, slot));
+            lab.rq.se[slot.idx()].vlag / MS as i64
+        })
+    }
+
+    #[test]
+    fn the_longest_slice_queued_and_a_tick_limit_the_lag() {
+        let tick_ms = (Features::default().tick_ns() / MS) as i64;
+        let longest = 10 + tick_ms;
+        assert_eq!(
+            lags_of_extremes(LagLimit::LongestSlice),
+            [-longest, longest]
+        );
+        assert_eq!(lags_of_extremes(LagLimit::OwnSlice), [-tick_ms.max(2), 20]);
     }
 
     #[test]

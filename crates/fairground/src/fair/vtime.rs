@@ -104,3 +104,12 @@ pub fn cfs_rq_min_slice(rq: &Rq, cfs: CfsId) -> u64 {
     let curr = queued_curr(rq, cfs).map(|c| rq.se[c.idx()].slice_ns);
     tree.unwrap_or(u64::MAX).min(curr.unwrap_or(u64::MAX))
 }
+
+/// Longest slice among the queued entities, running one included, ns; 0 of none.
+#[inline]
+#[must_use]
+pub fn cfs_rq_max_slice(rq: &Rq, cfs: CfsId) -> u64 {
+    let tree = rq.nodes.max_slice(&rq.cfs[cfs.idx()].tree);
+    let curr = queued_curr(rq, cfs).map(|c| rq.se[c.idx()].slice_ns);
+    tree.unwrap_or(0).max(curr.unwrap_or(0))
+}

@@ -158,26 +158,17 @@ pub const fn entity_eligible(all: &AvgVruntime, v0: u64, vruntime: u64) -> bool 
 ///
 /// In a steady system the lag is bounded by the larger of the entity's request and one quantum,
 /// `-r_max < l_i < max(r_max, q)` (theorem 1). Beyond that, it comes from joining and leaving or
-/// from late ticks, and to keep it would let an entity hog the CPU later, or starve. The request
-/// is the slice; one more slice is allowed for, because a slice ends at the first tick after it
-/// was used up; the quantum is the tick:
+/// from late ticks, and to keep it would let an entity hog the CPU later, or starve.
+/// [`LagLimit`](crate::policy::LagLimit) says what a kernel takes for the bound; in virtual time,
 ///
 /// ```text
-///     |V - v_i| <= max(2 r_i, tick) / w_i
+///     |V - v_i| <= limit / w_i
 /// ```
 ///
-/// This is the limit of Linux 6.6 to 6.18. `load` is the entity's (scaled) weight; `slice_ns` and
-/// `tick_ns` are real time.
+/// `load` is the entity's (scaled) weight; `limit_ns` is real time.
 #[inline]
-pub const fn entity_lag(
-    avg_vruntime: u64,
-    vruntime: u64,
-    slice_ns: u64,
-    tick_ns: u64,
-    load: &LoadWeight,
-) -> i64 {
-    let two = 2 * slice_ns;
-    let limit = calc_delta_fair(if two > tick_ns { two } else { tick_ns }, load) as i64;
+pub const fn entity_lag(avg_vruntime: u64, vruntime: u64, limit_ns: u64, load: &LoadWeight) -> i64 {
+    let limit = calc_delta_fair(limit_ns, load) as i64;
     let lag = avg_vruntime.wrapping_sub(vruntime) as i64;
     if lag < -limit {
         -limit
@@ -293,15 +284,14 @@ mod tests {
     }
 
     #[test]
-    fn lag_is_limited_by_two_slices_or_a_tick() {
+    fn lag_is_limited() {
         let load = LoadWeight::new(NICE_0_LOAD);
-        assert_eq!(entity_lag(5000, 0, 1000, 100, &load), 2000);
-        assert_eq!(entity_lag(0, 5000, 1000, 100, &load), -2000);
-        assert_eq!(entity_lag(0, 5000, 1000, 4000, &load), -4000);
-        assert_eq!(entity_lag(1500, 0, 1000, 100, &load), 1500);
+        assert_eq!(entity_lag(5000, 0, 2000, &load), 2000);
+        assert_eq!(entity_lag(0, 5000, 2000, &load), -2000);
+        assert_eq!(entity_lag(1500, 0, 2000, &load), 1500);
         // A light entity's virtual time is longer: 2000 ns at weight 512.
         assert_eq!(
-            entity_lag(9000, 0, 1000, 100, &LoadWeight::new(NICE_0_LOAD / 2)),
+            entity_lag(9000, 0, 2000, &LoadWeight::new(NICE_0_LOAD / 2)),
             3999
         );
     }

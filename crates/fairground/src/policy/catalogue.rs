@@ -3,7 +3,7 @@
 
 use super::{
     CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick,
-    IlbPick, LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy, NumaImbalance, Pick,
+    IlbPick, LagLimit, LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy, NumaImbalance, Pick,
     PlaceEntity, QuotaExpiry, RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue,
     TunableScaling, WakeAffine, WakeupPreemption,
 };
@@ -119,6 +119,7 @@ pub static PROFILES: &[Profile] = &[
         what: "Linux 6.12.117 with its backports",
         sets: &[
             ("lb_eligible_first", "off"),
+            ("lag_limit", "own-slice"),
             ("run_to_parity", "own-slice"),
             ("throttle", "whole-queue"),
             ("next_buddy", "off"),
@@ -129,6 +130,7 @@ pub static PROFILES: &[Profile] = &[
         what: "Linux 6.9: EEVDF without delayed dequeue, idle-balancer flags always written",
         sets: &[
             ("lb_eligible_first", "off"),
+            ("lag_limit", "own-slice"),
             ("run_to_parity", "own-slice"),
             ("throttle", "whole-queue"),
             ("next_buddy", "off"),
@@ -146,6 +148,7 @@ pub static PROFILES: &[Profile] = &[
         what: "Linux 6.5: CFS, group load published at every change",
         sets: &[
             ("lb_eligible_first", "off"),
+            ("lag_limit", "own-slice"),
             ("pick", "cfs"),
             ("throttle", "whole-queue"),
             ("delay_dequeue", "off"),
@@ -161,6 +164,7 @@ pub static PROFILES: &[Profile] = &[
         what: "Linux 5.8: CFS, no tie-break in the slow path, scan by average idle time",
         sets: &[
             ("lb_eligible_first", "off"),
+            ("lag_limit", "own-slice"),
             ("pick", "cfs"),
             ("throttle", "whole-queue"),
             ("delay_dequeue", "off"),
@@ -184,6 +188,7 @@ pub static PROFILES: &[Profile] = &[
                only; load tracking and the choice of the busiest are those of newer kernels)",
         sets: &[
             ("lb_eligible_first", "off"),
+            ("lag_limit", "own-slice"),
             ("pick", "cfs"),
             ("throttle", "whole-queue"),
             ("delay_dequeue", "off"),
@@ -214,6 +219,7 @@ pub(super) fn linux_6_18() -> Features {
         pick: Pick::Eevdf,
         place: PlaceEntity::LINUX_6_18,
         run_to_parity: RunToParity::ShortestSlice,
+        lag_limit: LagLimit::LongestSlice,
         delay_dequeue: DelayDequeue::KeepZero,
         wakeup_preemption: WakeupPreemption::OnShorterSlice,
         next_buddy: NextBuddy::Group,

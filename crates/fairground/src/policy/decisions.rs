@@ -1,9 +1,9 @@
 //! Every switch as a named value, with the values it takes.
 
 use super::{
-    DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick, IlbPick, LayoutId,
-    NewidleGate, NextBuddy, NumaImbalance, Pick, QuotaExpiry, RunToParity, ScanBudget, Throttle,
-    TtwuOnCpu, TtwuQueue, TunableScaling, WakeupPreemption,
+    DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit,
+    LayoutId, NewidleGate, NextBuddy, NumaImbalance, Pick, QuotaExpiry, RunToParity, ScanBudget,
+    Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeupPreemption,
 };
 use alloc::string::{String, ToString};
 
@@ -139,7 +139,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 43] = [
+static DECISIONS: [Decision; 44] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -176,6 +176,8 @@ static DECISIONS: [Decision; 43] = [
         f, f.run_to_parity,
         "off" => RunToParity::Off, "own-slice" => RunToParity::OwnSlice,
         "shortest-slice" => RunToParity::ShortestSlice),
+    named!("lag_limit", "how much lag an entity keeps", "own-slice, longest-slice", f, f.lag_limit,
+        "own-slice" => LagLimit::OwnSlice, "longest-slice" => LagLimit::LongestSlice),
     named!("delay_dequeue", "sleepers that owe service", "off, keep, keep-zero", f, f.delay_dequeue,
         "off" => DelayDequeue::Off, "keep" => DelayDequeue::Keep,
         "keep-zero" => DelayDequeue::KeepZero),

@@ -13,6 +13,7 @@ mod h_load;
 mod idle_tick;
 mod idlest;
 mod ilb;
+mod lag_limit;
 mod layout;
 mod newidle;
 mod numa;
@@ -34,6 +35,7 @@ pub use h_load::HLoad;
 pub use idle_tick::IdleTick;
 pub use idlest::IdlestTie;
 pub use ilb::{IlbKick, IlbPick};
+pub use lag_limit::LagLimit;
 pub use layout::LayoutId;
 pub use newidle::{Newidle, NewidleGate};
 pub use numa::NumaImbalance;
@@ -55,6 +57,8 @@ pub struct Features {
     pub place: PlaceEntity,
     /// How long a picked entity is protected.
     pub run_to_parity: RunToParity,
+    /// How much lag an entity keeps.
+    pub lag_limit: LagLimit,
     /// What happens to an entity that sleeps with negative lag.
     pub delay_dequeue: DelayDequeue,
     /// Whether and how a wake-up preempts.

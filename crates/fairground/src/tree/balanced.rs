@@ -16,6 +16,7 @@ impl Nodes {
             let n = self.at_mut(at);
             n.min_vruntime = vruntime_min(n.min_vruntime, key.vruntime);
             n.min_slice = n.min_slice.min(key.slice);
+            n.max_slice = n.max_slice.max(key.slice);
             parent = at;
             before = vruntime_before(key.order, n.key.order);
             leftmost &= before;
@@ -90,6 +91,7 @@ impl Nodes {
         h.height = gone.height;
         h.min_vruntime = gone.min_vruntime;
         h.min_slice = gone.min_slice;
+        h.max_slice = gone.max_slice;
         self.at_mut(gone.left).parent = heir;
         self.replace_child(t, gone.parent, node, heir);
         self.repair(t, from, heir);
@@ -148,7 +150,7 @@ impl Nodes {
             let new = self.at(top);
             let same = new.height == old.height
                 && new.min_vruntime == old.min_vruntime
-                && new.min_slice == old.min_slice;
+                && (new.min_slice, new.max_slice) == (old.min_slice, old.max_slice);
             if same && passed {
                 return;
             }
@@ -220,18 +222,20 @@ impl Nodes {
     pub(super) fn update(&mut self, at: u32) {
         let n = *self.at(at);
         let (mut min_vruntime, mut min_slice) = (n.key.vruntime, n.key.slice);
-        let mut height = 0;
+        let (mut max_slice, mut height) = (n.key.slice, 0);
         for child in [n.left, n.right] {
             if child != NIL {
                 let c = self.at(child);
                 min_vruntime = vruntime_min(min_vruntime, c.min_vruntime);
                 min_slice = min_slice.min(c.min_slice);
+                max_slice = max_slice.max(c.max_slice);
                 height = height.max(c.height);
             }
         }
         let n = self.at_mut(at);
         n.min_vruntime = min_vruntime;
         n.min_slice = min_slice;
+        n.max_slice = max_slice;
         n.height = height + 1;
     }
 }

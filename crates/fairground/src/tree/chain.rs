@@ -1,4 +1,4 @@
-//! The short form: a chain of right children, whose minima are those of a node and of all after
+//! The short form: a chain of right children, whose extremes are those of a node and of all after
 //! it; and the ways from one form to the other. Why: head of [`tree`](super).
 //!
 //! Inserting and removing are inlined wherever they are used: most queues are short, and beside the
@@ -35,11 +35,13 @@ pub(super) fn insert(nodes: &mut [Node], t: &mut Tree, node: u32, key: Key) {
     let mut at = parent;
     while at != NIL {
         let n = &mut nodes[at as usize];
-        if !vruntime_before(key.vruntime, n.min_vruntime) && key.slice >= n.min_slice {
+        let slice_within = n.min_slice <= key.slice && key.slice <= n.max_slice;
+        if !vruntime_before(key.vruntime, n.min_vruntime) && slice_within {
             return;
         }
         n.min_vruntime = vruntime_min(key.vruntime, n.min_vruntime);
         n.min_slice = key.slice.min(n.min_slice);
+        n.max_slice = key.slice.max(n.max_slice);
         at = n.parent;
     }
 }
@@ -49,11 +51,12 @@ pub(super) fn insert(nodes: &mut [Node], t: &mut Tree, node: u32, key: Key) {
 fn link_before(nodes: &mut [Node], node: u32, right: u32) {
     let r = &mut nodes[right as usize];
     r.parent = node;
-    let (min_vruntime, min_slice) = (r.min_vruntime, r.min_slice);
+    let (min_vruntime, min_slice, max_slice) = (r.min_vruntime, r.min_slice, r.max_slice);
     let n = &mut nodes[node as usize];
     n.right = right;
     n.min_vruntime = vruntime_min(n.min_vruntime, min_vruntime);
     n.min_slice = n.min_slice.min(min_slice);
+    n.max_slice = n.max_slice.max(max_slice);
 }
 
 /// Links a node out.
@@ -75,16 +78,20 @@ pub(super) fn remove(nodes: &mut [Node], t: &mut Tree, node: u32) {
     while at != NIL {
         let n = &nodes[at as usize];
         let (mut min_vruntime, mut min_slice) = (n.key.vruntime, n.key.slice);
+        let mut max_slice = n.key.slice;
         if below != NIL {
             let b = &nodes[below as usize];
             min_vruntime = vruntime_min(min_vruntime, b.min_vruntime);
             min_slice = min_slice.min(b.min_slice);
+            max_slice = max_slice.max(b.max_slice);
         }
         let n = &mut nodes[at as usize];
-        if n.min_vruntime == min_vruntime && n.min_slice == min_slice {
+        let same_slices = n.min_slice == min_slice && n.max_slice == max_slice;
+        if n.min_vruntime == min_vruntime && same_slices {
             return;
         }
         (n.min_vruntime, n.min_slice) = (min_vruntime, min_slice);
+        n.max_slice = max_slice;
         (at, below) = (n.parent, at);
     }
 }
