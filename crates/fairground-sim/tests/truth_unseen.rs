@@ -1,23 +1,32 @@
 //! Cases that were recorded to try the model, with parameters unlike those of the others: nothing
 //! of the machine or the engine was set by them.
 //!
-//! `tests/data/kernel-truth-unseen.jsonl.gz` has `case.json` and `result.json` of each, one case a
-//! line, three to five runs, recorded by `tools/record` beside other work on the host: latencies of
-//! single wake-ups are 3 to 6 us there, for 2 us in the recordings of a quiet one.
+//! Each line of a file has `case.json` and `result.json` of a case.
+//!
+//! - `tests/data/kernel-truth-unseen.jsonl.gz`: eleven, three to five runs, recorded by
+//!   `tools/record` beside other work on the host: latencies of single wake-ups are 3 to 6 us
+//!   there, for 2 us in the recordings of a quiet one.
+//! - `tests/data/kernel-truth-unseen-epyc.jsonl.gz`: 62, four runs, on a guest of another processor
+//!   (AMD EPYC), whose costs are not those of the machine file: a wake-up by a timer takes 6 us.
+//!   `s5-m10-sleeper` has led to a change of the engine since (docs/fidelity.md).
 
 use std::io::Read;
 
 use fairground_sim::machine_file::Machine;
-use fairground_sim::truth::{Tally, Truth, Verdict, check, simulate::MACHINE};
+use fairground_sim::truth::{Row, Tally, Truth, Verdict, check, simulate::MACHINE};
 
 const CASES: &[u8] = include_bytes!("data/kernel-truth-unseen.jsonl.gz");
+const EPYC: &[u8] = include_bytes!("data/kernel-truth-unseen-epyc.jsonl.gz");
 
 /// Of the numbers compared, so many in a thousand are not missed at least.
 const NOT_MISSED: usize = 960;
 
-fn cases() -> Vec<Truth> {
+/// The same of the cases on another processor that use one CPU, and of those that use two.
+const NOT_MISSED_EPYC: [usize; 2] = [940, 935];
+
+fn cases(packed: &[u8]) -> Vec<Truth> {
     let mut text = String::new();
-    flate2::read::GzDecoder::new(CASES)
+    flate2::read::GzDecoder::new(packed)
         .read_to_string(&mut text)
         .expect("a recording");
     let truth = |line: &str| {
@@ -28,17 +37,22 @@ fn cases() -> Vec<Truth> {
     text.lines().map(truth).collect()
 }
 
-#[test]
-fn cases_that_set_nothing_agree_as_well() {
+/// Runs them with the seeds that `fairground truth` takes.
+fn rows(cases: &[Truth]) -> Vec<Row> {
     let machine = Machine::from_path_or_id(MACHINE).expect("the recorded machine");
     let seeds = [1, 2, 3, 4, 5];
     let mut rows = Vec::new();
-    for truth in cases() {
+    for truth in cases {
         let of_case =
-            check(&truth, &machine, &seeds).unwrap_or_else(|e| panic!("{}: {e}", truth.case.name));
-        assert!(of_case.len() > 40, "{}", truth.case.name);
+            check(truth, &machine, &seeds).unwrap_or_else(|e| panic!("{}: {e}", truth.case.name));
+        assert!(of_case.len() > 30, "{}", truth.case.name);
         rows.extend(of_case);
     }
+    rows
+}
+
+/// Of the numbers compared, those not missed, in a thousand; at least `least` are compared.
+fn held(rows: &[Row], least: usize) -> usize {
     let tally = Tally::of(rows.iter());
     println!("{tally}");
     for row in rows.iter().filter(|row| row.verdict == Verdict::Miss) {
@@ -47,7 +61,24 @@ fn cases_that_set_nothing_agree_as_well() {
         println!("{} {} {recorded} {simulated}", row.case, row.metric);
     }
     let compared = tally.spread + tally.tolerance + tally.miss;
-    assert!(compared > 900, "{tally}");
-    let held = (tally.spread + tally.tolerance) * 1000 / compared;
-    assert!(held >= NOT_MISSED, "{tally}");
+    assert!(compared > least, "{tally}");
+    (tally.spread + tally.tolerance) * 1000 / compared
+}
+
+#[test]
+fn cases_that_set_nothing_agree_as_well() {
+    let held = held(&rows(&cases(CASES)), 900);
+    assert!(held >= NOT_MISSED, "{held}");
+}
+
+#[test]
+fn cases_of_another_processor_agree_but_for_its_costs() {
+    let (one, two): (Vec<Truth>, Vec<Truth>) = cases(EPYC)
+        .into_iter()
+        .partition(|truth| truth.case.cpus_used().len() == 1);
+    assert_eq!((one.len(), two.len()), (40, 22));
+    for (cases, least) in [(one, NOT_MISSED_EPYC[0]), (two, NOT_MISSED_EPYC[1])] {
+        let held = held(&rows(&cases), 2000);
+        assert!(held >= least, "{held}");
+    }
 }
