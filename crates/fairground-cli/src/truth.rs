@@ -22,6 +22,10 @@ pub struct TruthArgs {
     /// Only cases (or files of decisions) whose name fits (`*` any text, `?` one character)
     #[arg(long, value_name = "GLOB", default_value = "*")]
     pub case: String,
+    /// Machine that was recorded, of two CPUs: a name of `list machines` or a machine file, as
+    /// `fairground calibrate` writes it [default: spr-guest-2cpu]
+    #[arg(long, value_name = "MACHINE")]
+    pub machine: Option<String>,
     /// Write all rows as JSON; `-` is standard output, then the table goes nowhere
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -69,7 +73,7 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     if let Some(done) = truth_smp::other_format(args, place.as_ref()) {
         return done;
     }
-    let machine = Machine::from_path_or_id(truth::simulate::MACHINE).map_err(Failure::new)?;
+    let machine = machine(args.machine.as_deref())?;
     let costs = truth::load_costs(&args.dir).map_err(Failure::new)?;
     let costs = costs.filter(|_| truth::asks_for(&args.case, truth::costs::CASE));
     let names = match truth::names(&args.dir, &args.case) {
@@ -126,6 +130,21 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     add_tallies(&mut text, &cases);
     text += &reasons::summary(rows.iter().copied());
     output::stdout(&text)
+}
+
+/// The recorded machine. The recorder uses the CPUs 0 and 1, and so does every case.
+fn machine(asked_for: Option<&str>) -> Result<Machine, Failure> {
+    let machine = Machine::from_path_or_id(asked_for.unwrap_or(truth::simulate::MACHINE))?;
+    match machine.topology.nr_cpus() {
+        2 => Ok(machine),
+        cpus => Err(Failure::with_help(
+            format!(
+                "--machine {}: it has {cpus} CPUs, a recorded machine has 2",
+                machine.id
+            ),
+            "record and run `fairground calibrate` where two CPUs are online",
+        )),
+    }
 }
 
 /// Appends how much of each group of cases agrees, and how much without the cases that have set

@@ -30,6 +30,11 @@ pub fn other_format(
 
 /// Replays the files, prints the tables and writes the JSON.
 fn truth(args: &TruthArgs, place: Option<&output::Place>) -> Result<(), Failure> {
+    if args.machine.is_some() {
+        let help = "recorded decisions bring the machine they are from";
+        let message = "--machine: only for recorded cases (DIR/cases)";
+        return Err(Failure::with_help(message, help));
+    }
     let recording = Recording::read(&args.dir).map_err(Failure::new)?;
     let names = recording.names(&args.case).map_err(Failure::new)?;
     let rows: Result<Vec<Vec<SmpRow>>, Failure> = names

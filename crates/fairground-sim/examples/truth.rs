@@ -1,5 +1,6 @@
 //! Recorded cases beside simulated ones: `truth DIR [GLOB] [-v] [-t]`; with `-v` every row, else
-//! misses; with `-t` the tracepoints of the first seed; with `-s=N` seed N alone.
+//! misses; with `-t` the tracepoints of the first seed; with `-s=N` seed N alone,
+//! with `-m=MACHINE` on that machine.
 use std::path::Path;
 
 use fairground_sim::machine_file::Machine;
@@ -13,7 +14,9 @@ fn main() {
     let seed = args.iter().find_map(|a| a.strip_prefix("-s="));
     let seed: Option<u64> = seed.map(|n| n.parse().expect("-s=N: N a number"));
     let seeds = seed.map_or_else(|| vec![1, 2, 3, 4, 5], |seed| vec![seed]);
-    let machine = Machine::from_path_or_id(truth::simulate::MACHINE).expect("a machine");
+    let machine = args.iter().find_map(|a| a.strip_prefix("-m="));
+    let machine = machine.unwrap_or(truth::simulate::MACHINE);
+    let machine = Machine::from_path_or_id(machine).expect("a machine");
     let mut table = Vec::new();
     for name in truth::names(dir, glob).unwrap_or_else(|e| panic!("{e}")) {
         let truth = truth::load(dir, &name).unwrap_or_else(|e| panic!("{e}"));
