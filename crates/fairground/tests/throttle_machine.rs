@@ -422,32 +422,6 @@ fn a_running_task_comes_back_to_its_queue_when_its_cpus_change() {
     assert!(off(first.0, second.0) < 10 && off(first.1, second.1) < 10);
 }
 
-/// Whoever changes the CPUs of a task that waits makes it leave its queue and come back: it is the
-/// first of those that balancing looks at then.
-#[test]
-fn a_waiting_task_comes_back_to_its_queue_when_its_cpus_change() {
-    let mut m = Box2::new(Throttle::AtUserReturn);
-    let tg = m.sys.add_group(TgId::ROOT);
-    for _ in 0..3 {
-        m.hog(tg, 0);
-    }
-    m.run(30 * MS);
-    let waits = |m: &Box2| {
-        let curr = m.rqs[0].curr;
-        let order: Vec<_> = m.rqs[0].lb_order.iter().collect();
-        *order.iter().rev().find(|s| Some(**s) != curr).expect("two")
-    };
-    let slot = waits(&m);
-    let task = m.rqs[0].body[slot.idx()].as_ref().expect("a task").id;
-    let queued = m.rqs[0].cfs[1].nr_queued;
-    let both = CpuMask::first_n(2);
-    let moved = m.on(0, |cx, rqs| sched::set_affinity(cx, rqs, task, both));
-    assert_eq!(moved, Moved::Stays);
-    assert_eq!(m.rqs[0].lb_order.iter().next(), Some(slot));
-    assert_eq!(m.rqs[0].cfs[1].nr_queued, queued);
-    m.check();
-}
-
 #[test]
 fn a_task_in_limbo_can_change_its_group() {
     let mut m = Box2::new(Throttle::AtUserReturn);

@@ -88,3 +88,49 @@ fn while_off_queue<H: Host>(
         set_next_task_fair(cx, rq, task, false);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use crate::place::Func;
+    use crate::policy::Features;
+    use crate::sched::{self, Moved};
+    use crate::task::{Placed, Prev, WakeKind};
+    use crate::testing::Bench;
+    use crate::value::{Cpu, CpuMask, TgId};
+
+    /// Whoever changes the CPUs of a task that waits makes it leave its queue and come back, as a
+    /// task that changes its own.
+    #[test]
+    fn a_task_comes_back_to_its_queue_when_its_cpus_change() {
+        let mut bench = Bench::new(2, Features::default());
+        let placed = Placed {
+            cpu: Cpu(0),
+            migrated: false,
+        };
+        for _ in 0..2 {
+            let mut task = bench.task(TgId::ROOT);
+            bench.call(0, |cx, rqs| {
+                sched::sched_fork(cx, &mut task);
+                sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+            });
+        }
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        let runs = bench.rqs[0].curr.expect("one runs");
+        let ids: Vec<_> = (bench.rqs[0].body.iter().flatten().map(|b| b.id)).collect();
+        let times = |bench: &Bench, func| bench.host.entered.iter().filter(|f| **f == func).count();
+        for id in ids {
+            bench.host.entered.clear();
+            let both = CpuMask::first_n(2);
+            let moved = bench.call(0, |cx, rqs| sched::set_affinity(cx, rqs, id, both));
+            assert_eq!(moved, Moved::Stays);
+            assert_eq!(times(&bench, Func::DequeueTask), 1);
+            assert_eq!(times(&bench, Func::EnqueueTask), 1);
+            assert_eq!(
+                (bench.rqs[0].curr, bench.rqs[0].nr_running),
+                (Some(runs), 2)
+            );
+        }
+    }
+}
