@@ -72,7 +72,6 @@ fn step_1_ping_pong_gives_the_matrix() {
             let (file, want) = (m.transfer_ns(d), hand_over_ns(&m, d));
             println!("{id} {d:?}: {ns:.1} ns, expected {want:.1}, file {file:.1}");
             assert!((ns / want - 1.0).abs() < 0.01, "{id} {d:?}: {ns} vs {want}");
-            assert!((ns / file - 1.0).abs() < 0.06, "{id} {d:?}: {ns} vs {file}");
         }
     }
 }

@@ -21,7 +21,8 @@ const EPYC: &[u8] = include_bytes!("data/kernel-truth-unseen-epyc.jsonl.gz");
 /// Of the numbers compared, so many in a thousand are not missed at least.
 const NOT_MISSED: usize = 960;
 
-/// The same of the cases on another processor that use one CPU, and of those that use two.
+/// The same of the cases on another processor that use one CPU, and of those that use two: just
+/// below what there is (948 and 947), so that it is seen if it falls. The aim of 950 is not met.
 const NOT_MISSED_EPYC: [usize; 2] = [940, 935];
 
 fn cases(packed: &[u8]) -> Vec<Truth> {

@@ -2,7 +2,8 @@
 //!
 //! The home of a line is the slice of the socket that its physical address hashes to, so the way
 //! from owner to home to requester differs from line to line and from pair to pair, within the
-//! range that core-to-core matrices show (`lo` and `hi` of the machine file's hand-overs). Here a
+//! range `lo` to `hi` of the machine file's hand-overs: that of a core-to-core matrix where one was
+//! found, else that in which the derived figure may lie, an assumption. Here a
 //! hash of the line and of the two cores draws from that range, such that the mean stays the
 //! file's value. Addresses differ from run to run, so the seed is in the hash.
 //!

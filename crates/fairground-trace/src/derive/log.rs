@@ -415,7 +415,6 @@ impl Log {
         }
     }
 
-    /// Up to `at` it has computed.
     /// A simulated run tells its changes itself; real-time priorities, also borrowed ones, are not
     /// replayed.
     fn reniced(&mut self, prio: i16, at: u64) {
@@ -431,6 +430,7 @@ impl Log {
         self.steps.insert(place, Step::Nice(nice));
     }
 
+    /// Up to `at` it has computed.
     fn flush(&mut self, at: u64) {
         if self.told {
             return;
@@ -479,56 +479,35 @@ mod tests {
     }
 
     fn switch(at_ns: u64, prev: u32, state: State, next: u32) -> Event {
-        let (prev_prio, next_prio) = (120, 120);
+        switch_of(at_ns, (prev, 120), state, (next, 120))
+    }
+
+    /// Between threads with their priorities.
+    fn switch_of(at_ns: u64, prev: (u32, i16), state: State, next: (u32, i16)) -> Event {
         let kind = Kind::Switch {
-            prev,
-            prev_prio,
+            prev: prev.0,
+            prev_prio: prev.1,
             state,
-            next,
-            next_prio,
+            next: next.0,
+            next_prio: next.1,
         };
-        event(at_ns, prev, kind)
+        event(at_ns, prev.0, kind)
     }
 
     /// One that renices itself as it runs, one that another renices as it sleeps, and one that
     /// borrows a real-time priority.
     #[test]
     fn other_priorities_are_other_nice_values() {
-        let of = |at_ns, prev, prev_prio, state, next, next_prio| {
-            let kind = Kind::Switch {
-                prev,
-                prev_prio,
-                state,
-                next,
-                next_prio,
-            };
-            event(at_ns, prev, kind)
-        };
         let sleeps = State::Blocked(b'S');
+        let (tid, prio, cpu) = (8, 119, 0);
         let events = [
-            of(1000, 0, 120, State::Runnable, 7, 120),
-            of(2000, 7, 125, State::Runnable, 8, 110),
-            of(3000, 8, 110, sleeps, 7, 125),
-            event(
-                3500,
-                7,
-                Kind::Waking {
-                    tid: 8,
-                    prio: 119,
-                    cpu: 0,
-                },
-            ),
-            event(
-                3600,
-                7,
-                Kind::Wakeup {
-                    tid: 8,
-                    prio: 119,
-                    cpu: 0,
-                },
-            ),
-            of(4000, 7, 98, State::Runnable, 8, 119),
-            of(5000, 8, 119, sleeps, 7, 125),
+            switch_of(1000, (0, 120), State::Runnable, (7, 120)),
+            switch_of(2000, (7, 125), State::Runnable, (8, 110)),
+            switch_of(3000, (8, 110), sleeps, (7, 125)),
+            event(3500, 7, Kind::Waking { tid, prio, cpu }),
+            event(3600, 7, Kind::Wakeup { tid, prio, cpu }),
+            switch_of(4000, (7, 98), State::Runnable, (8, 119)),
+            switch_of(5000, (8, 119), sleeps, (7, 125)),
         ];
         let logs = Logs::of(&events, 1);
         assert_eq!((logs.threads[0].prio, logs.threads[1].prio), (120, 110));
