@@ -70,12 +70,12 @@ pub struct Cache {
 }
 
 /// An idle state that the governor knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Idle {
     /// `POLL`, `C1`, ...
     pub name: String,
-    /// Exit latency, us.
-    pub exit_us: u32,
+    /// Exit latency, us: what the driver says, until it is measured.
+    pub exit_us: f64,
     /// Target residency, us.
     pub residency_us: u32,
 }
@@ -240,7 +240,7 @@ fn idle(dir: &Path) -> Result<Vec<Idle>, CalibrateError> {
         };
         states.push(Idle {
             name,
-            exit_us: number("latency")?,
+            exit_us: f64::from(number("latency")?),
             residency_us: number("residency")?,
         });
     }

@@ -115,7 +115,7 @@ fn two_packages_with_threads_apart() {
         (system.model.as_str(), system.guest),
         ("Some \"Xeon\"", true)
     );
-    assert_eq!(system.idle[1].exit_us, 170);
+    assert_eq!(system.idle[1].exit_us, 170.0);
     let levels: Vec<(u32, u32)> = system
         .caches
         .iter()

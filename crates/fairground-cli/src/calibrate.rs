@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use fairground_calibrate::{Base, Calibration, Conf, Options};
+use fairground_calibrate::{Base, Calibration, Conf, Idle, Options};
 use fairground_sim::machine_file::Machine;
+use fairground_sim::truth::costs::{CORE_CYCLES, Operation, core_cycles, nanoseconds};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
@@ -51,10 +52,12 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     let options = Options { quick: args.quick };
     let found = fairground_calibrate::calibrate(options, &base, &mut progress);
     bar.finish_and_clear();
-    let found = found.map_err(Failure::new)?;
-    let text = fairground_calibrate::text(&found, &args.id, &base.id);
-    // A file that cannot be read back is a defect here; better said now than at the first run.
-    Machine::from_toml(&args.output.display().to_string(), &text)?;
+    let mut found = found.map_err(Failure::new)?;
+    pace(&mut found, args, &base)?;
+    if found.system.guest {
+        way_out_of_idle(&mut found, args, &base)?;
+    }
+    let (text, _) = file(&found, args, &base)?;
     place.write(&text)?;
     if !args.quiet {
         let summary = summary(&found, args);
@@ -62,6 +65,78 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
             crate::stderr(&summary);
         } else {
             output::stdout(&summary)?;
+        }
+    }
+    Ok(())
+}
+
+/// The text of the file, and what it says. A file that cannot be read back is a defect here;
+/// better said now than at the first run.
+fn file(
+    found: &Calibration,
+    args: &CalibrateArgs,
+    base: &Base,
+) -> Result<(String, Machine), Failure> {
+    let text = fairground_calibrate::text(found, &args.id, &base.id);
+    let machine = Machine::from_toml(&args.output.display().to_string(), &text)?;
+    Ok((text, machine))
+}
+
+/// Adds the pace of kernel code: the one at which a simulated write and read of a pipe take as long
+/// as the measured ones.
+fn pace(found: &mut Calibration, args: &CalibrateArgs, base: &Base) -> Result<(), Failure> {
+    let mut unknown = found.clone();
+    let figures = &mut unknown.figures;
+    figures.derived(CORE_CYCLES, 1.0, "ratio", "not known yet");
+    let (_, machine) = file(&unknown, args, base)?;
+    let measured = found.figures.get("kernel_ops.pipe_write_read_self");
+    let ns = measured.map_or(0.0, |f| f.value.v);
+    match core_cycles(&machine, ns).map_err(Failure::new)? {
+        Some(pace) => {
+            let note = format!(
+                "cycles for the same kernel code, relative to the cost table: the simulated \
+                 pipe_write_read_self takes {ns:.0} ns with it"
+            );
+            found.figures.derived(CORE_CYCLES, pace, "ratio", &note);
+        }
+        None => {
+            let why = format!("no pace of kernel code makes pipe_write_read_self {ns:.0} ns");
+            let path = [CORE_CYCLES];
+            found.figures.from_base(base, &path, "ratio", &why);
+            found.not_measured.push((CORE_CYCLES.into(), why));
+        }
+    }
+    Ok(())
+}
+
+/// In a guest the host takes part in waking a CPU, of which the driver of the idle states knows
+/// nothing: the deepest state gets the exit latency with which a simulated wake-up of an idle CPU
+/// takes as long as the measured one.
+fn way_out_of_idle(
+    found: &mut Calibration,
+    args: &CalibrateArgs,
+    base: &Base,
+) -> Result<(), Failure> {
+    let measured = found.figures.get("kernel_ops.wake_latency_idle_cpu");
+    let Some(ns) = measured.map(|f| f.value.v) else {
+        return Ok(());
+    };
+    if found.system.idle.is_empty() {
+        found.system.idle.push(Idle {
+            name: "HLT".into(),
+            exit_us: 0.0,
+            // A halt is always asked for: without a driver there is no choice.
+            residency_us: 0,
+        });
+    }
+    // The rest of a wake-up hardly depends on the exit: two steps are enough.
+    for _ in 0..2 {
+        let (_, machine) = file(found, args, base)?;
+        let simulated = nanoseconds(Operation::WakeIdle("1", "0"), 0, &machine, 1);
+        let simulated = simulated.map_err(Failure::new)?;
+        if let Some(state) = found.system.idle.last_mut() {
+            let exit = state.exit_us + (ns - simulated) / 1000.0;
+            state.exit_us = (exit.max(0.0) * 100.0).round() / 100.0;
         }
     }
     Ok(())

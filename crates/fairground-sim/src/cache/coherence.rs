@@ -250,7 +250,13 @@ impl Cache {
         } else {
             &self.p.service
         };
-        let service = table[from.distance as usize];
+        let between_cores = from.transfer || class == MissClass::Upgrade;
+        let way = match between_cores {
+            true => (self.spread).of(from.latency, from.distance, (r.core, from.other), r.line),
+            false => from.latency,
+        };
+        // Who waits for the line waits for its way: a longer one keeps it busy for longer.
+        let service = in_proportion(table[from.distance as usize], way, from.latency);
         let s = self.shared.line_mut(i);
         let mut slowed = service;
         if self.p.has_knee() {
@@ -260,11 +266,6 @@ impl Cache {
         }
         let start = s.ring.work(r.now, slowed, began);
         s.crowd.takes_turn(r.core, start);
-        let between_cores = from.transfer || class == MissClass::Upgrade;
-        let way = match between_cores {
-            true => (self.spread).of(from.latency, from.distance, (r.core, from.other), r.line),
-            false => from.latency,
-        };
         let latency = way + (slowed - service);
         s.account(start - r.now, class, from.transfer);
         let remote = from.transfer && from.distance == Distance::CrossSocket;
@@ -387,5 +388,14 @@ impl Cache {
             llc_miss: false,
             retries: 0,
         }
+    }
+}
+
+/// `time` of something that takes `mean` on average, where it takes `is`.
+#[inline]
+fn in_proportion(time: Ps, is: Ps, mean: Ps) -> Ps {
+    match is == mean || mean == 0 {
+        true => time,
+        false => time * is / mean,
     }
 }

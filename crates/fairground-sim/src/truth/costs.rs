@@ -82,6 +82,8 @@ pub enum Operation {
     FutexWake,
     /// A thread writes a byte to a pipe and reads it.
     PipeSelf,
+    /// The same by one thread of two, which share the table of files.
+    PipeOfThreads,
     /// Two threads of one CPU yield: one yield of each.
     Yields,
     /// A byte goes to another thread and one comes back, on these CPUs.
@@ -92,7 +94,7 @@ pub enum Operation {
     WakeIdle(&'static str, &'static str),
 }
 
-use Operation::{Futex, FutexWake, Pipe, PipeSelf, WakeIdle, YieldAlone, Yields};
+use Operation::{Futex, FutexWake, Pipe, PipeOfThreads, PipeSelf, WakeIdle, YieldAlone, Yields};
 
 /// Name of a cost, what it is, and how many groups deep its threads are.
 const ROWS: &[(&str, Operation, usize)] = &[
@@ -284,6 +286,31 @@ pub fn nanoseconds(
     Ok(1e9 / rate)
 }
 
+/// Cycles of this machine's cores for the same kernel code, relative to those of the cost table
+/// (`alu.core_cycles`), by what a byte written to a pipe and read back by one thread of several
+/// takes, ns. The core and what the kernel was built with are both in it: return thunks and
+/// retpolines make the same code take several times as many cycles.
+///
+/// `None` if no pace would take so long, or so short.
+///
+/// # Errors
+/// When the machine cannot run it.
+pub fn core_cycles(machine: &Machine, pipe_write_read_ns: f64) -> Result<Option<f64>, String> {
+    let at = |pace: f64| {
+        let machine = machine.with_figure(CORE_CYCLES, pace);
+        let machine = machine.map_err(|e| e.to_string())?;
+        nanoseconds(PipeOfThreads, 0, &machine, 1)
+    };
+    // The time is a part that the pace does not change, and one that it multiplies.
+    let (one, two) = (at(1.0)?, at(2.0)?);
+    let pace = 1.0 + (pipe_write_read_ns - one) / (two - one);
+    Ok(PLAUSIBLE_PACE.contains(&pace).then_some(pace))
+}
+
+/// Path of the figure that [`core_cycles`] finds; the machine must have one.
+pub const CORE_CYCLES: &str = "alu.core_cycles";
+const PLAUSIBLE_PACE: std::ops::Range<f64> = 0.3..20.0;
+
 /// Median time from the mark before each write to the one after its read.
 fn latency_p50(setup: &Setup<'_>, workload: &Workload) -> Result<f64, String> {
     let mut sim = Sim::new(setup).map_err(|e| e.to_string())?;
@@ -345,6 +372,7 @@ pub fn scenario(operation: Operation, depth: usize) -> String {
         YieldAlone => alone("\"yield\""),
         FutexWake => alone("{ futex_wake = \"f\", n = 1 }"),
         PipeSelf => alone(&format!("{write_a}, {read_a}")),
+        PipeOfThreads => alone(&format!("{write_a}, {read_a}")) + &task("other", "1", read_b),
         Yields => pair(("1", "1"), "\"yield\"", "\"yield\""),
         Pipe(a, b) => {
             let (one, two) = (

@@ -53,6 +53,7 @@ fn enqueue_levels<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Enque
         requeue_delayed_entity(cx, rq, task);
         return;
     }
+    rq.lb_order.move_front(task);
     let woken = flags.has(Enqueue::WAKEUP);
     let mut counts = Counts {
         queued: 1,
