@@ -1,5 +1,6 @@
 //! Small operations on the simulated guest beside what was measured on the real one: the table of
-//! `docs/calibration.md`. `cargo run --release -p fairground-sim --example calibrate -- costs.json [MACHINE]`
+//! `docs/calibration.md`:
+//! `cargo run --release -p fairground-sim --example calibrate -- costs.json [MACHINE]`
 use fairground_sim::{
     machine_file::Machine,
     truth::{costs, simulate::MACHINE},

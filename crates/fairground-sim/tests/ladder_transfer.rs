@@ -40,8 +40,8 @@ fn alternate(
     (now - from) as f64 / rounds as f64 / NS as f64
 }
 
-/// Ways differ by line, and what a line is busy with a hand-over differs as its way does, so the mean
-/// is the file's value.
+/// Ways differ by line, and what a line is busy with a hand-over differs as its way does, so the
+/// mean is the file's value.
 #[test]
 fn step_1_ping_pong_gives_the_matrix() {
     for id in Machine::builtin_ids() {
