@@ -7,7 +7,7 @@ use fairground::value::{TaskId, TgId};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::machine::Sim;
-use crate::workload::program::{Op, When};
+use crate::workload::program::Op;
 
 /// A group at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Tellings {
             Op::LockCpu(_) | Op::UnlockCpu(_) | Op::Lock(_) | Op::Unlock(_) => true,
             Op::CondBarrier { .. } | Op::Barrier(_) | Op::Touch { .. } => true,
             Op::Call { .. } | Op::Accept(_) | Op::Reply { .. } => true,
-            Op::Leave { when, .. } => !matches!(when, When::Passed(_)),
+            Op::Leave { when, .. } => when.takes_time(),
             Op::Period(_) | Op::ReadClock => true,
             Op::PinChild { .. } | Op::SetAffinity(_) | Op::SetNice(_) => true,
             Op::Join | Op::Exit => true,

@@ -134,7 +134,7 @@ impl Act {
             Op::Leave { when, .. } => match when {
                 When::Empty(budget) => (What::Take, budget, 0),
                 When::Over { .. } => (What::ReadClock, 0, 0),
-                When::Passed(_) => return None,
+                When::Passed(_) | When::Woken(_) => return None,
             },
             Op::Period(ns) => (What::Period, (ns >> 32) as u32, ns as u32),
             Op::ReadClock => (What::ReadClock, 0, 0),

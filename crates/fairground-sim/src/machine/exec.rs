@@ -154,7 +154,14 @@ impl Sim<'_> {
                 when: When::Passed(mark),
             } if self.marks.marks[mark as usize].seen > 0 => task.leave_loop(end),
             Op::Leave {
-                when: When::Passed(_),
+                end,
+                when: When::Woken(all),
+            } if task.woken_others >= all => {
+                task.woken_others -= all;
+                task.leave_loop(end);
+            }
+            Op::Leave {
+                when: When::Passed(_) | When::Woken(_),
                 ..
             } => {}
             _ => return false,

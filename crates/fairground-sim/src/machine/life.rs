@@ -177,6 +177,7 @@ impl Sim<'_> {
             ended: 0,
             ended_ns: 0,
             ticket: 0,
+            woken_others: 0,
             picked: 0,
             serving: None,
             locked_cpu: 0,

@@ -140,19 +140,20 @@ impl Sim<'_> {
         self.block(cpu, id, wait, then);
     }
 
-    /// `futex(FUTEX_WAKE)` for up to `n` waiters.
-    pub(super) fn wake_some(&mut self, cpu: u32, table: Table, index: u32, n: u32) {
+    /// `futex(FUTEX_WAKE)` for up to `n` waiters; how many it woke.
+    pub(super) fn wake_some(&mut self, cpu: u32, table: Table, index: u32, n: u32) -> u32 {
         self.enter_futex(KernelOp::FutexWake);
         self.bucket(KernelOp::FutexWake, table, index, Access::Load);
         if self.waitable(table, index).waiters.is_empty() {
-            return;
+            return 0;
         }
         self.bucket(KernelOp::FutexWake, table, index, Access::Rmw);
-        for _ in 0..n {
+        for woken in 0..n {
             if !self.wake_one(cpu, table, index) {
-                break;
+                return woken;
             }
         }
+        n
     }
 
     fn wake_one(&mut self, cpu: u32, table: Table, index: u32) -> bool {
@@ -205,7 +206,8 @@ impl Sim<'_> {
 
     pub(super) fn futex_wake(&mut self, cpu: u32, id: TaskId, f: u32, n: u32) {
         self.atomic(Table::Futex, f);
-        self.wake_some(cpu, Table::Futex, f, n);
+        let woken = self.wake_some(cpu, Table::Futex, f, n);
+        self.tasks[id.idx()].woken_others += u64::from(woken);
         self.advance(id);
     }
 

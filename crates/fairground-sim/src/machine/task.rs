@@ -119,6 +119,8 @@ pub struct SimTask {
     pub ended_ns: u64,
     /// How many units the budget had given before the one that this task took last.
     pub ticket: u64,
+    /// Whom its `FutexWake`s have woken and no `When::Woken` has seen yet.
+    pub woken_others: u64,
     /// The mutex that it picked.
     pub picked: u32,
     /// Caller whose request it serves.

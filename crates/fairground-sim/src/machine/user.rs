@@ -162,7 +162,7 @@ impl Sim<'_> {
                 let mark = self.marks.marks[mark as usize];
                 mark.seen > 0 && self.now_ns() >= mark.first_ns.saturating_add(ns)
             }
-            When::Passed(_) => {
+            When::Passed(_) | When::Woken(_) => {
                 debug_assert!(false, "{when:?} is bookkeeping");
                 false
             }

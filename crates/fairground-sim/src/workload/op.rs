@@ -276,6 +276,15 @@ pub enum When {
     },
     /// A mark has been passed by anybody. Takes no time.
     Passed(u32),
+    /// The task's `FutexWake`s have woken this many since it last left for that. Takes no time.
+    Woken(u64),
+}
+
+impl When {
+    /// Whether asking takes the task any time.
+    pub fn takes_time(self) -> bool {
+        !matches!(self, Self::Passed(_) | Self::Woken(_))
+    }
 }
 
 /// How [`Op::Pick`] chooses.
@@ -293,7 +302,7 @@ impl Op {
         match self {
             Self::Run(d) | Self::Sleep(d) => !d.is_zero(),
             Self::Work { n, .. } => n > 0,
-            Self::Leave { when, .. } => !matches!(when, When::Passed(_)),
+            Self::Leave { when, .. } => when.takes_time(),
             Self::Pick { .. }
             | Self::Mark(_)
             | Self::ReqStart(_)

@@ -120,6 +120,7 @@ impl Workload {
                 When::Over { mark, .. } | When::Passed(mark) => {
                     self.index("mark", mark, self.marks.len())
                 }
+                When::Woken(_) => Ok(()),
             },
             Op::PinChild { mask } => self.index("mask", mask, self.masks.len()),
             Op::LockPicked | Op::UnlockPicked => self.index("mutex", 0, self.n_mutexes as usize),

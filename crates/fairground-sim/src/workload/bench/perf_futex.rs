@@ -3,7 +3,7 @@ use super::common::{Groups, TASKS_MAX, add_program, repeat};
 use super::{Env, Error, bad, options};
 use crate::workload::duration::Dur;
 use crate::workload::metric::{Better, From, MetricDef, ORDER_MAX};
-use crate::workload::program::{Op, TaskTemplate, Workload};
+use crate::workload::program::{FOREVER, Op, TaskTemplate, When, Workload};
 use crate::workload::words::{MARK_END, MARK_START, Words};
 
 /// perf bench futex wake: threads block on one futex and are woken a few at a time.
@@ -125,10 +125,14 @@ fn add_instance(w: &mut Workload, args: &Args, threads: u32, instance: u32, leaf
     let n = args.nwakes;
     // Inside the loop of the repeats, which begins at 1.
     let start = 2 + run.len() as u32;
-    let count = u64::from(threads.div_ceil(n));
+    // Until all are woken: who does not sleep yet is not.
     run.extend([
-        Op::LoopStart { count },
+        Op::LoopStart { count: FOREVER },
         Op::FutexWake { futex, n },
+        Op::Leave {
+            end: start + 3,
+            when: When::Woken(u64::from(threads)),
+        },
         Op::LoopEnd { start },
         Op::ReadClock,
         Op::ReqEnd(0),
