@@ -1,4 +1,5 @@
-//! The shortest program: one workload on one machine, once.
+//! The shortest program: one workload on one machine, once. `once MACHINE PATCH|!PATCH|- WORKLOAD`;
+//! from the environment `PROFILE`, `CPUS` of the machine, and whether to print `ALL` lines.
 use fairground::policy::{Features, find_patch};
 use fairground_sim::{
     machine::Setup,
@@ -9,7 +10,11 @@ use fairground_sim::{
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let machine = Machine::from_path_or_id(&args[0]).expect("a machine");
+    let mut machine = Machine::from_path_or_id(&args[0]).expect("a machine");
+    if let Ok(cpus) = std::env::var("CPUS") {
+        let cpus = cpus.parse().expect("a number of CPUs");
+        machine = machine.shrunk(cpus).expect("divides evenly");
+    }
     let env = Env {
         cpus: machine.topology.nr_cpus() as u32,
     };
@@ -52,6 +57,9 @@ fn main() {
             calls,
             *ns as f64 / (*calls).max(1) as f64
         );
+    }
+    if std::env::var_os("ALL").is_some() {
+        return println!("{:#?}\n{f:#?}", out.lines);
     }
     for l in out.lines.iter().take(12) {
         println!(
