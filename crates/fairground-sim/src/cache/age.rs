@@ -193,21 +193,48 @@ impl Ages {
     }
 
     /// Two dice for `core` at `line` at this time.
-    pub fn throw(&self, line: u32, core: usize, now: u64) -> (u16, u16) {
-        let place = core as u64 | (now >> 32) << 16;
-        let one = |place| self.dice(line, place, now as u32) as u16;
-        (one(place), one(!place))
+    #[inline]
+    pub fn throw(&self, line: u32, core: usize, now: u64) -> Dice {
+        Dice {
+            counter: self.seed ^ (u64::from(line) << 32 | u64::from(now as u32)),
+            place: core as u64 | (now >> 32) << 16,
+        }
     }
 
-    /// 16 bits by a 64-bit finalizer (Steele, Lea, Flood 2014: SplitMix).
     #[inline]
     fn dice(&self, line: u32, place: u64, counter: u32) -> u32 {
-        let mut z = self.seed ^ (u64::from(line) << 32 | u64::from(counter));
-        z = z.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z >> 48) as u32
+        dice(self.seed ^ (u64::from(line) << 32 | u64::from(counter)), place)
     }
+}
+
+/// Two dice of 16 bits, thrown when they are looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Dice {
+    counter: u64,
+    place: u64,
+}
+
+impl Dice {
+    /// Whether a line stays.
+    #[inline]
+    pub fn stays(self) -> u16 {
+        dice(self.counter, self.place) as u16
+    }
+
+    /// If it does not, whose it is.
+    #[inline]
+    pub fn which(self) -> u16 {
+        dice(self.counter, !self.place) as u16
+    }
+}
+
+/// 16 bits by a 64-bit finalizer (Steele, Lea, Flood 2014: SplitMix).
+#[inline]
+fn dice(counter: u64, place: u64) -> u32 {
+    let mut z = counter.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z >> 48) as u32
 }
 
 /// P(gone | stack distance), tabulated: in steps of capacity / 32, probabilities in 1/65536.

@@ -6,19 +6,19 @@
 //! it first: the next attempt is a transaction again. That the thief writes once more in
 //! between is not seen, so the cost under heavy contention is a lower bound.
 
-use super::{Access, Cache, Cost, Req};
+use super::entry::Entry;
+use super::shared::mark;
+use super::{Access, Cost, MissClass, Ps, Req};
 
 /// Attempts after which a loop is taken to succeed; bounds the host's work, not reached in tests.
 const ATTEMPTS: u8 = 16;
 
-impl Cache {
-    pub(super) fn cas_loop(&mut self, r: Req) -> Cost {
-        self.give_up_line(r.line);
-        let i = self.lines[r.line as usize].link;
-        self.shared.line_mut(i).swapped = true;
-        let s = self.shared.line(i);
-        let owned = s.exclusive && usize::from(s.owner) == r.core;
-        if owned && self.shared.copy(i, r.core).version == s.version {
+impl Entry<'_> {
+    pub fn cas_loop(&mut self, r: Req) -> Cost {
+        self.give_up();
+        self.s.swapped = true;
+        let owned = self.s.exclusive && usize::from(self.s.owner) == r.core;
+        if owned && self.copy(r.core).version == self.s.version {
             return self.coherent(r);
         }
         let mut total = self.coherent(Req {
@@ -29,14 +29,13 @@ impl Cache {
         let mut now = r.now + total.wait + total.latency;
         let mut sampled = r.now + total.wait;
         loop {
-            let loser = self.shared.line(i).owner;
-            let quicker = self.shared.line(i).last_write;
+            let (loser, quicker) = (self.s.owner, self.s.last_write);
             let mut swap = Req {
                 access: Access::Rmw,
                 now,
                 ..r
             };
-            let start = self.swap_start(&swap, i);
+            let start = self.swap_start(&swap);
             let fails = (sampled..start).contains(&quicker) && total.retries < ATTEMPTS;
             if fails {
                 swap.words = 0;
@@ -46,7 +45,7 @@ impl Cache {
             total.latency += cost.latency;
             total.transfer |= cost.transfer;
             total.llc_miss |= cost.llc_miss;
-            if total.class == super::MissClass::Hit {
+            if total.class == MissClass::Hit {
                 total.class = cost.class;
             }
             if !fails {
@@ -54,31 +53,30 @@ impl Cache {
                 return total;
             }
             total.retries += 1;
-            self.shared.line_mut(i).stats.cas_failures += 1;
-            self.lose_again(r, i, loser);
+            self.s.stats.cas_failures += 1;
+            self.lose_again(r, loser);
             sampled = start;
             now = cost.done_at;
         }
     }
 
     /// After a failed swap the line goes back to where it came from.
-    fn lose_again(&mut self, r: Req, i: u32, owner: u16) {
+    fn lose_again(&mut self, r: Req, owner: u16) {
         if usize::from(owner) != r.core {
-            self.give_up_line(r.line);
-            let s = self.shared.line_mut(i);
+            self.give_up();
+            let s = &mut *self.s;
             s.version += 1;
-            super::shared::mark(&mut s.words, r.words, s.version);
+            mark(&mut s.words, r.words, s.version);
             s.owner = owner;
-            self.renew_line(r.line);
+            self.renew();
         }
     }
 
     /// When the swap would get the line.
-    fn swap_start(&self, r: &Req, i: u32) -> super::Ps {
-        let s = self.shared.line(i);
-        if s.exclusive && usize::from(s.owner) == r.core {
+    fn swap_start(&self, r: &Req) -> Ps {
+        if self.s.exclusive && usize::from(self.s.owner) == r.core {
             return r.now;
         }
-        s.ring.idle_at(r.now)
+        self.s.ring.idle_at(r.now)
     }
 }

@@ -19,8 +19,9 @@
 //! a lock protects, and whoever waits for one is simulated by the lock
 //! (`Cache::leave_line_to_lock`).
 
-use super::shared::{NO_OWNER, mark};
-use super::{Access, Cache, LineId, NONE, NS, Ps, Req};
+use super::entry::Entry;
+use super::shared::{Copy, NO_OWNER, mark};
+use super::{Access, Cache, LineId, NONE, NS, Ps};
 
 /// Updates in a window, of which the interval is the mean.
 const WINDOW: u8 = 16;
@@ -74,7 +75,8 @@ impl Default for Crowd {
 
 impl Crowd {
     /// `core` updates `words` of the line in a step that began at `began`.
-    fn ask(&mut self, core: usize, words: u8, began: Ps) {
+    #[inline]
+    pub fn ask(&mut self, core: usize, words: u8, began: Ps) {
         if usize::from(self.last.0) != core {
             self.prev = self.last;
         }
@@ -111,9 +113,10 @@ impl Crowd {
 
     /// Whether somebody in one of `domains` has read the line after its last update, with the
     /// probability that of both kinds a read came last.
-    fn read_last(&self, domains: u32, dice: u16) -> bool {
+    #[inline]
+    fn read_last(&self, domains: u32, dice: impl FnOnce() -> u16) -> bool {
         let here = self.ratio / domains;
-        u32::from(dice) * (here + 256) < here << 16
+        here > 0 && u32::from(dice()) * (here + 256) < here << 16
     }
 
     /// The interval at `now`; longer than in the last window if this one has become so.
@@ -182,35 +185,18 @@ impl Cache {
             self.shared.line_mut(link).crowd.asks = 0;
         }
     }
+}
 
-    /// An update of a line that the requester does not have for itself.
-    #[inline]
-    pub(super) fn join_crowd(&mut self, r: Req, i: u32) {
-        let began = self.began;
-        self.shared.line_mut(i).crowd.ask(r.core, r.words, began);
-    }
-
-    /// Whether a line that several cores have touched stays with nobody.
-    #[inline]
-    pub(super) fn is_crowded(&self, line: LineId) -> bool {
-        match self.lines[line as usize].link {
-            NONE => false,
-            i => self.shared.line(i).crowd.is_one(),
-        }
-    }
-
+impl Entry<'_> {
     /// Before `core` touches a crowded line: has anybody updated it since the own touch, or
     /// since this step began? Then the line is his, whoever he is; the last of the others. Says
     /// when the touch begins: the core's second turn in a step is as far away as its first was, for
     /// those who have come meanwhile are as many as it found, and are not simulated yet.
-    pub(super) fn see_crowd(&mut self, core: usize, line: LineId, access: Access, now: Ps) -> Ps {
-        self.give_up_line(line);
-        let i = self.lines[line as usize].link;
-        let dice = self.ages.throw(line, core, now);
-        let domains = self.p.nr_llcs as u32;
+    #[inline(never)]
+    pub fn see_crowd(&mut self, core: usize, access: Access, now: Ps) -> Ps {
+        self.give_up();
         let began = self.began;
-        let s = self.shared.line_mut(i);
-        let crowd = &mut s.crowd;
+        let crowd = &mut self.s.crowd;
         let again = usize::from(crowd.toucher) == core && crowd.touched >= began;
         let from = if again { crowd.turn } else { began };
         let interval = crowd.interval(began);
@@ -219,13 +205,17 @@ impl Cache {
             false => 0,
         };
         (crowd.toucher, crowd.touched, crowd.turn) = (core as u16, now, now);
+        if interval >= RARELY {
+            return now;
+        }
+        let dice = self.ages.throw(self.line, core, now);
         // In intervals, of 65536 parts.
         let since = (now.saturating_sub(from) << 16) / interval.max(1);
         let stays = match behind > interval {
-            true => since < (1 << 15) + u64::from(dice.0), // a queue waits
-            false => is_shorter(since, dice.0),
+            true => since < (1 << 15) + u64::from(dice.stays()), // a queue waits
+            false => is_shorter(since, dice.stays()),
         };
-        if interval >= RARELY || stays {
+        if stays {
             return now;
         }
         let (other, words) = match usize::from(crowd.last.0) == core {
@@ -235,30 +225,33 @@ impl Cache {
         if other == NO_OWNER {
             return now;
         }
+        let read = access == Access::Load
+            && crowd.read_last(self.p.nr_llcs as u32, || dice.which());
+        self.comes(other, words, read);
         let begins = now + behind;
+        self.s.stats.wait += behind;
+        if read {
+            // The home answers in the order in which it was asked: behind all who wait there.
+            let answered = self.s.ring.idle_at(begins);
+            self.s.crowd.turn = answered;
+            let (llc, version) = (self.p.cores[core].llc as usize, self.s.version);
+            self.l3_fill(llc, version, answered);
+        }
+        begins
+    }
+
+    /// `other` has updated `words` meanwhile; and if `read`, others have read them since.
+    #[inline]
+    fn comes(&mut self, other: u16, words: u8, read: bool) {
+        let s = &mut *self.s;
         s.version += 1;
         let version = s.version;
         mark(&mut s.words, words, version);
-        (s.owner, s.exclusive, s.dirty, s.span) = (other, true, true, 0);
-        let read = access == Access::Load && s.crowd.read_last(domains, dice.1);
-        if read {
-            s.exclusive = false;
-        }
-        s.stats.wait += behind;
-        self.renew_line(line);
-        let mut copy = self.shared.copy(i, usize::from(other));
-        copy.version = version;
-        copy.stamp = self.ages.core_fills(usize::from(other));
-        self.shared.set_copy(i, usize::from(other), copy);
-        if read {
-            // The home answers in the order in which it was asked: behind all who wait there.
-            let s = self.shared.line_mut(i);
-            let answered = s.ring.idle_at(begins);
-            s.crowd.turn = answered;
-            let llc = self.p.cores[core].llc as usize;
-            self.l3_fill(i, llc, version, answered);
-        }
-        begins
+        (s.owner, s.exclusive, s.dirty, s.span) = (other, !read, true, 0);
+        self.renew();
+        let other = usize::from(other);
+        let stamp = self.ages.core_fills(other);
+        self.set_copy(other, Copy { version, stamp });
     }
 }
 

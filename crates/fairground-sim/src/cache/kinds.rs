@@ -93,6 +93,23 @@ pub struct DomainStats {
     pub llc_stores: u64,
 }
 
+impl DomainStats {
+    /// A miss of private caches comes to the domain, and misses there or not. How many load misses
+    /// that makes: a locked instruction loads its line too.
+    #[inline]
+    pub(super) fn count(&mut self, access: Access, miss: bool) -> u64 {
+        let miss = u64::from(miss);
+        if access == Access::Store {
+            self.llc_stores += 1;
+            self.llc_store_misses += miss;
+            return 0;
+        }
+        self.llc_loads += 1;
+        self.llc_load_misses += miss;
+        miss
+    }
+}
+
 impl PartialOrd for Access {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         (*self as u8).partial_cmp(&(*other as u8))

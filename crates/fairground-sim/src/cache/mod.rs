@@ -15,6 +15,7 @@ mod age;
 mod cas;
 mod coherence;
 mod crowd;
+mod entry;
 mod kinds;
 mod noted;
 mod params;
@@ -221,7 +222,7 @@ impl Cache {
         let mut cost = if self.quick(at, line, words, access, begin) {
             self.p.hit(access, begin)
         } else {
-            self.slow(at, line, words, access, begin)
+            self.slow(Req::new(at, line, words, access, begin))
         };
         cost.wait += begin - now;
         cost
@@ -265,7 +266,7 @@ impl Cache {
         if self.quick(at, line, words, access, now) {
             return now + Ps::from(self.p.hit_ps[access as usize]);
         }
-        self.slow(at, line, words, access, now).done_at
+        self.slow(Req::new(at, line, words, access, now)).done_at
     }
 
     /// What a hit of a load or store takes that no other figure contains; see [`Options::hits`].
@@ -293,7 +294,9 @@ impl Cache {
         }
         if access == Access::Load {
             l.stamp = fills;
-            self.tops.touched_again(block, lane, fills, (1, 0));
+            let mut top = self.tops.lane(line);
+            top.count(1, 0);
+            top.note_again(fills);
             return true;
         }
         let shared = match l.link {
@@ -309,8 +312,9 @@ impl Cache {
         }
         l.store_hit(top, lane, shared, words, now);
         l.stamp = fills;
-        let stores = u32::from(access == Access::Store);
-        self.tops.touched_again(block, lane, fills, (0, stores));
+        let mut top = self.tops.lane(line);
+        top.count(0, u32::from(access == Access::Store));
+        top.note_again(fills);
         true
     }
 
@@ -409,77 +413,39 @@ impl Cache {
 
     /// Everything but a [`Cache::quick`] hit.
     #[inline(never)]
-    fn slow(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> Cost {
-        let mut r = Req {
+    fn slow(&mut self, r: Req) -> Cost {
+        self.count(r.line, r.access);
+        let link = self.lines[r.line as usize].link;
+        let cost = if link == NONE && self.is_private(r) {
+            self.private(r)
+        } else {
+            if link == NONE {
+                self.share(r.line);
+            }
+            self.entry(r.line).touch(r)
+        };
+        self.classes[cost.class as usize] += 1;
+        cost
+    }
+
+    /// Whether no other core has touched the line, which has no record.
+    #[inline]
+    fn is_private(&self, r: Req) -> bool {
+        let holder = self.tops.holder(r.line);
+        holder == UNTOUCHED || usize::from(holder) == r.core
+    }
+}
+
+impl Req {
+    #[inline]
+    fn new(at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> Self {
+        Self {
             core: usize::from(at.0),
             thread: u32::from(at.1),
             line,
             words,
             access,
             now,
-        };
-        self.count(line, access);
-        if self.is_crowded(line) {
-            r.now = self.see_crowd(r.core, line, access, now);
-        }
-        let l = &self.lines[line as usize];
-        let holder = self.tops.holder(line);
-        let cost = if l.link == NONE && (holder == UNTOUCHED || holder == at.0) {
-            self.private(r)
-        } else {
-            let noted = holder & !SHARES == at.0;
-            match access {
-                Access::CasLoop => self.cas_loop(r),
-                Access::Load if l.link != NONE && !noted => {
-                    let found = self.read_copy(r.core, line);
-                    self.load_of(r, found)
-                }
-                _ => self.coherent(r),
-            }
-        };
-        self.classes[cost.class as usize] += 1;
-        cost
-    }
-
-    /// What the core pays for a miss that starts at `m.start`.
-    fn finish(&mut self, r: Req, m: Ready, version: u32) -> Cost {
-        let wait = m.start - r.now;
-        let mut latency = m.latency;
-        let done_at = match r.access {
-            Access::Load => r.now + self.p.load_stall(wait + latency),
-            Access::Store => {
-                self.stores.push(&r, version, m.start + latency)
-                    + Ps::from(self.p.hit_ps[Access::Store as usize])
-            }
-            Access::Rmw | Access::CasLoop => {
-                // A hand-over is measured with the update inside; a fetch from L3 or memory is not.
-                if !m.transfer && m.class != MissClass::Upgrade {
-                    latency += Ps::from(self.p.hit_ps[r.access as usize]);
-                }
-                m.start + latency
-            }
-        };
-        Cost {
-            done_at,
-            wait,
-            latency,
-            class: m.class,
-            transfer: m.transfer,
-            llc_miss: m.llc_miss,
-            retries: 0,
-        }
-    }
-
-    fn count_llc(&mut self, llc: usize, access: Access, miss: bool) {
-        let d = &mut self.domains[llc];
-        // A locked instruction loads its line too.
-        if access != Access::Store {
-            d.llc_loads += 1;
-            d.llc_load_misses += u64::from(miss);
-            self.load_misses += u64::from(miss);
-        } else {
-            d.llc_stores += 1;
-            d.llc_store_misses += u64::from(miss);
         }
     }
 }

@@ -1,56 +1,18 @@
-//! The core that is noted in a line: hits of that one need not look at the shared record, and what
-//! they change is written there when another core takes its place. Loads of the others' copies.
+//! Loads of lines that several cores have touched. Most are of the core that is noted in the line,
+//! or of a copy that is still current: those need not look at the shared record, and what they
+//! change is written there when another core takes the noted one's place.
 
 use super::age::Place;
 use super::coherence::Own;
-use super::shared::{Copy, NONE};
-use super::tops::{ABREAST, SHARES, UNTOUCHED};
+use super::entry::Entry;
+use super::shared::NONE;
+use super::tops::SHARES;
 use super::{Access, Cache, Cost, LineId, MissClass, Ps, Req};
 
 /// Loads by others after which who loads takes the place of who is noted, and only shares the line.
 const OFTENER: u64 = 4;
 
 impl Cache {
-    /// Writes back what hits have noted in the line instead of in the shared record.
-    #[inline]
-    pub(super) fn give_up_line(&mut self, line: LineId) {
-        let Some((holder, written)) = self.tops.give_up(line) else {
-            return;
-        };
-        let core = usize::from(holder & !SHARES);
-        let l = &mut self.lines[line as usize];
-        if l.link == NONE {
-            let llc = self.p.cores[core].llc as usize;
-            l.link = self.shared.adopt(l, written != 0, holder, llc);
-        } else {
-            let s = self.shared.line_mut(l.link);
-            if written != 0 {
-                s.written(written, l.tail);
-            }
-            let (version, stamp) = (s.version, l.stamp);
-            self.shared.set_copy(l.link, core, Copy { version, stamp });
-        }
-        l.tail = 0;
-    }
-
-    /// The requester has the line current now, as of `stamp`: noted in the line, for hits, instead
-    /// of in the record.
-    #[inline]
-    pub(super) fn keep_line(&mut self, core: usize, line: LineId, stamp: u32) {
-        let l = &mut self.lines[line as usize];
-        debug_assert_eq!(self.tops.holder(line), UNTOUCHED);
-        let s = self.shared.line(l.link);
-        (l.version, l.row) = (s.version, s.calm_row());
-        if s.crowd.is_one() {
-            let (version, link) = (s.version, l.link);
-            return self.shared.set_copy(link, core, Copy { version, stamp });
-        }
-        let exclusive = s.exclusive && usize::from(s.owner) == core;
-        let holder = core as u16 | if exclusive { 0 } else { SHARES };
-        self.tops.note(line, holder, stamp);
-        (l.stamp, l.tail) = (stamp, 0);
-    }
-
     /// A load that its tag does not tell to be a hit: when the core goes on.
     #[inline]
     pub(super) fn load(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
@@ -64,7 +26,7 @@ impl Cache {
         }
         match self.load_copy(at.0, line, holder) {
             None => self.load_rare(at, line, words, now),
-            Some(Place::Gone) => self.load_lost(at, line, words, now, Some(Place::Gone)),
+            Some(Place::Gone) => self.load_gone(at, line, words, now),
             Some(place) => now + price + self.p.farther(place),
         }
     }
@@ -80,8 +42,9 @@ impl Cache {
         let near = fills.wrapping_sub(l.stamp) <= self.p.recent;
         if near {
             l.stamp = fills;
-            let (block, lane) = (line as usize / ABREAST, line as usize % ABREAST);
-            self.tops.touched_again(block, lane, fills, (1, 0));
+            let mut top = self.tops.lane(line);
+            top.count(1, 0);
+            top.note_again(fills);
         }
         near
     }
@@ -96,10 +59,7 @@ impl Cache {
         let (copy, version) = match (l.row, l.link) {
             (NONE, NONE) => None,
             (NONE, link) => self.shared.calm_copy(link, c),
-            (row, link) => {
-                debug_assert_eq!(self.shared.line(link).version, l.version);
-                self.shared.row_copy(row, c).map(|copy| (copy, l.version))
-            }
+            (row, _) => self.shared.row_copy(row, c).map(|copy| (copy, l.version)),
         }?;
         if copy.version != version {
             return None;
@@ -108,144 +68,104 @@ impl Cache {
         let fills = self.ages.core_fills(c);
         copy.stamp = fills;
         if place != Place::Gone {
-            self.tops.count(line, 1, 0);
+            self.tops.lane(line).count(1, 0);
             if holder & SHARES != 0 {
                 l.tail += 1;
                 if l.tail >= OFTENER {
-                    self.give_up_line(line);
-                    self.keep_line(c, line, fills);
+                    let mut entry = self.entry(line);
+                    entry.give_up();
+                    entry.keep(c, fills);
                 }
             }
         }
         Some(place)
     }
 
-    /// The version and the row of the record have changed, or whether the line is crowded.
-    #[inline]
-    pub(super) fn renew_line(&mut self, line: LineId) {
-        let l = &mut self.lines[line as usize];
-        let s = self.shared.line(l.link);
-        (l.version, l.row) = (s.version, s.calm_row());
-    }
-
-    /// A load that is no [`Cache::quick`] hit: when the core goes on.
+    /// A load that is no hit of the usual kinds: when the core goes on.
     #[inline(never)]
     pub(super) fn load_rare(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
+        let r = Req::new(at, line, words, Access::Load, now);
         if self.lines[line as usize].link == NONE {
-            self.slow(at, line, words, Access::Load, now).done_at
-        } else if self.tops.holder(line) & !SHARES == at.0 && !self.is_crowded(line) {
-            self.load_noted(at, line, words, now)
-        } else {
-            self.load_shared(at, line, words, now)
+            return self.slow(r).done_at;
         }
-    }
-
-    /// A load, by the core that is noted, of a line with a record that is not near the top of its
-    /// stack. What is noted is written to the record as if another core came, and noted again.
-    fn load_noted(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
-        let (core, l) = (usize::from(at.0), &self.lines[line as usize]);
-        let place = self.ages.look(core, l.stamp, line);
-        if place == Place::Gone {
-            return self.load_lost(at, line, words, now, Some(place));
-        }
-        let written = self.tops.take_written(line);
-        let fills = self.ages.core_fills(core);
-        let l = &mut self.lines[line as usize];
-        if written != 0 {
-            self.shared.line_mut(l.link).written(written, l.tail);
-        }
-        (l.stamp, l.tail) = (fills, 0);
-        self.tops.note(line, self.tops.holder(line), fills);
-        self.tops.count(line, 1, 0);
-        now + Ps::from(self.p.hit_ps[Access::Load as usize]) + self.p.farther(place)
-    }
-
-    /// A load of a line that several cores have touched, and that does not note the requester: when
-    /// the core goes on.
-    #[inline]
-    pub(super) fn load_shared(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
-        let now = match self.is_crowded(line) {
-            true => self.see_crowd(usize::from(at.0), line, Access::Load, now),
-            false => now,
-        };
-        match self.read_copy(usize::from(at.0), line) {
-            Some(place) if place != Place::Gone => {
-                self.tops.count(line, 1, 0);
-                now + Ps::from(self.p.hit_ps[Access::Load as usize]) + self.p.farther(place)
-            }
-            found => self.load_lost(at, line, words, now, found),
-        }
-    }
-
-    /// [`Cache::load_shared`] of a copy that is gone, or not current, or never was.
-    #[inline(never)]
-    fn load_lost(
-        &mut self,
-        at: (u16, u8),
-        line: LineId,
-        words: u8,
-        now: Ps,
-        found: Option<Place>,
-    ) -> Ps {
-        let r = Req {
-            core: usize::from(at.0),
-            thread: u32::from(at.1),
-            line,
-            words,
-            access: Access::Load,
-            now,
-        };
-        self.count(line, Access::Load);
-        let cost = self.load_of(r, found);
+        let mut entry = self.entry(line);
+        entry.top.count(1, 0);
+        let cost = entry.load(r);
         self.classes[cost.class as usize] += 1;
         cost.done_at
     }
 
-    /// A load that has found what [`Cache::read_copy`] says: what it costs.
+    /// A load of a copy that has left the core's caches: when the core goes on.
+    #[inline(never)]
+    fn load_gone(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
+        let r = Req::new(at, line, words, Access::Load, now);
+        let mut entry = self.entry(line);
+        entry.top.count(1, 0);
+        let cost = entry.load_gone(r);
+        self.classes[cost.class as usize] += 1;
+        cost.done_at
+    }
+}
+
+impl Entry<'_> {
+    /// A load.
     #[inline]
-    pub(super) fn load_of(&mut self, r: Req, found: Option<Place>) -> Cost {
-        match found {
-            None => self.coherent(r),
-            Some(Place::Gone) => {
-                self.give_up_line(r.line);
-                self.coherent_from(r, Own::Miss(MissClass::Capacity))
-            }
-            Some(place) => {
-                let mut cost = self.p.hit(r.access, r.now);
-                cost.latency += self.p.farther(place);
-                cost.done_at += self.p.farther(place);
-                cost
-            }
+    pub fn load(&mut self, mut r: Req) -> Cost {
+        let noted = usize::from(self.top.holder() & !SHARES) == r.core;
+        if self.s.crowd.is_one() {
+            r.now = self.see_crowd(r.core, r.access, r.now);
+        } else if noted {
+            return self.load_noted(r);
         }
+        let copy = self.copy(r.core);
+        if copy.version != self.s.version {
+            self.give_up();
+            let class = self.not_current(r, copy);
+            return self.coherent_from(r, Own::Miss(class));
+        }
+        let place = self.ages.look(r.core, copy.stamp, r.line);
+        let stamp = self.ages.core_fills(r.core);
+        self.stamp_copy(r.core, stamp);
+        if place == Place::Gone {
+            return self.load_gone(r);
+        }
+        self.has_read(r.core, stamp);
+        self.hit(r, place)
     }
 
-    /// Where a core finds its copy of a line that does not note it; `None` if that is not current.
-    /// The core that is noted has lost nothing; but who reads oftener than that one takes its
-    /// place.
-    #[inline]
-    pub(super) fn read_copy(&mut self, core: usize, line: LineId) -> Option<Place> {
-        let link = self.lines[line as usize].link;
-        let ages = &mut self.ages;
-        let (place, stamp) = self.shared.refresh(link, core, |copy, version| {
-            let place = (copy.version == version).then(|| ages.look(core, copy.stamp, line))?;
-            copy.stamp = ages.core_fills(core);
-            Some((place, copy.stamp))
-        })?;
-        if place != Place::Gone {
-            self.has_read(core, line, stamp);
-        }
-        Some(place)
+    /// A load of a copy that is current, but has left the core's caches.
+    #[inline(never)]
+    fn load_gone(&mut self, r: Req) -> Cost {
+        self.give_up();
+        self.coherent_from(r, Own::Miss(MissClass::Capacity))
     }
 
-    /// `core` has read its copy of a line that does not note it.
+    /// A load, by the core that is noted, that is not near the top of its stack. What is noted is
+    /// written to the record as if another core came, and noted again.
+    fn load_noted(&mut self, r: Req) -> Cost {
+        let place = self.ages.look(r.core, self.l.stamp, r.line);
+        if place == Place::Gone {
+            return self.load_gone(r);
+        }
+        let written = self.top.take_written();
+        let fills = self.ages.core_fills(r.core);
+        if written != 0 {
+            self.s.written(written, self.l.tail);
+        }
+        (self.l.stamp, self.l.tail) = (fills, 0);
+        self.top.note_again(fills);
+        self.hit(r, place)
+    }
+
+    /// `core` has read its copy of a line that does not note it. The core that is noted has lost
+    /// nothing; but who reads oftener than that one takes its place.
     #[inline]
-    fn has_read(&mut self, core: usize, line: LineId, stamp: u32) {
-        if self.tops.holder(line) & SHARES != 0 {
-            let l = &mut self.lines[line as usize];
-            l.tail += 1;
-            if l.tail >= OFTENER {
-                self.give_up_line(line);
-                self.keep_line(core, line, stamp);
+    fn has_read(&mut self, core: usize, stamp: u32) {
+        if self.top.holder() & SHARES != 0 {
+            self.l.tail += 1;
+            if self.l.tail >= OFTENER {
+                self.give_up();
+                self.keep(core, stamp);
             }
         }
     }

@@ -16,9 +16,10 @@ impl Cache {
         };
         let other_thread = !cold && r.access >= Access::Rmw && l.thread() != r.thread;
         l.stamp = self.ages.core_fills(r.core);
-        self.tops.note(r.line, r.core as u16, l.stamp);
+        let mut top = self.tops.lane(r.line);
+        top.note(r.core as u16, l.stamp);
         if r.access != Access::Load {
-            self.tops.write(r.line, r.words);
+            top.write(r.words);
         }
         if r.access >= Access::Rmw {
             l.set_thread(r.thread);
@@ -51,17 +52,14 @@ impl Cache {
         } else {
             MissClass::Capacity
         };
-        self.count_llc(llc, r.access, !in_l3);
-        self.finish(
-            r,
-            Ready {
-                start: r.now,
-                latency,
-                class,
-                transfer: false,
-                llc_miss: !in_l3,
-            },
-            1,
-        )
+        self.load_misses += self.domains[llc].count(r.access, !in_l3);
+        let ready = Ready {
+            start: r.now,
+            latency,
+            class,
+            transfer: false,
+            llc_miss: !in_l3,
+        };
+        ready.finish(&self.p, &mut self.stores, r, 1)
     }
 }

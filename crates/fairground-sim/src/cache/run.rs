@@ -203,7 +203,9 @@ impl Cache {
                     };
                     l.store_hit(top, lane, shared, stored, now);
                     now += Ps::from(stores) * prices[1];
-                    self.tops.touched_again(block, lane, fills, (loads, stores));
+                    let mut top = self.tops.lane(line);
+                    top.count(loads, stores);
+                    top.note_again(fills);
                     continue;
                 }
             }

@@ -32,7 +32,7 @@ pub(super) struct L3Copy {
 #[repr(C, align(64))]
 pub(super) struct Shared {
     pub version: u32,
-    row: u32,
+    pub row: u32,
     /// The core that wrote last, or has it exclusively.
     pub owner: u16,
     pub exclusive: bool,
@@ -53,7 +53,7 @@ pub(super) struct Shared {
     pub words: [u32; 8],
     pub ring: Ring,
     inline_cores: [u16; INLINE],
-    inline: [Copy; INLINE],
+    pub inline: [Copy; INLINE],
     pub stats: LineStats,
 }
 
@@ -70,6 +70,39 @@ impl Shared {
             0 => service,
             _ => mean + (service - mean) / 16,
         } as u32;
+    }
+
+    /// Where in the record the copy of `core` is; `None` if it never had one.
+    #[inline]
+    pub fn inline_place(&self, core: usize) -> Option<usize> {
+        let n = usize::from(self.inline_len);
+        let cores = self.inline_cores.iter().take(n);
+        cores
+            .copied()
+            .position(|c| usize::from(c) == core)
+            .map(|at| at % INLINE)
+    }
+
+    /// A core that never had a copy gets one. With the fifth the line gets a row.
+    #[cold]
+    #[inline(never)]
+    pub fn add_copy(&mut self, rows: &mut [Vec<Copy>], core: usize, copy: Copy) {
+        let n = usize::from(self.inline_len);
+        if n < INLINE {
+            self.inline_cores[n] = core as u16;
+            self.inline[n] = copy;
+            self.inline_len += 1;
+            return;
+        }
+        let row = rows[0].len();
+        self.row = row as u32;
+        for column in &mut *rows {
+            column.push(Copy::default());
+        }
+        for (c, old) in self.inline_cores.iter().zip(self.inline) {
+            rows[usize::from(*c)][row] = old;
+        }
+        rows[core][row] = copy;
     }
 
     /// Its row, if it has one and is not crowded.
@@ -113,6 +146,14 @@ pub(super) fn mark(words: &mut [u32; 8], mut mask: u8, version: u32) {
         *last = (*last).max(version);
         mask &= mask - 1;
     }
+}
+
+/// The record of a line, what is kept of its copies by core, and those of the L3 domains.
+pub(super) struct SharedRecord<'a> {
+    pub s: &'a mut Shared,
+    /// By core, then by row.
+    pub rows: &'a mut [Vec<Copy>],
+    pub l3: &'a mut [L3Copy],
 }
 
 pub(super) struct SharedLines {
@@ -176,11 +217,10 @@ impl SharedLines {
             },
         });
         self.l3.resize(self.l3.len() + self.llcs, L3Copy::default());
-        let copy = Copy {
+        self.l3[i as usize * self.llcs + llc].copy = Copy {
             version: 1,
             stamp: l.l3_stamp(),
         };
-        self.l3_set(i, llc, L3Copy { copy, ready: 0 });
         i
     }
 
@@ -190,36 +230,14 @@ impl SharedLines {
         }
     }
 
-    /// The core's copy, valid or not; version 0 if it never had one.
-    #[inline]
-    pub fn copy(&self, i: u32, core: usize) -> Copy {
-        let s = &self.lines[i as usize];
-        if s.row != NONE {
-            return self.rows[core][s.row as usize];
-        }
-        let at = s.inline_cores[..usize::from(s.inline_len)]
-            .iter()
-            .position(|c| usize::from(*c) == core);
-        at.map_or(Copy::default(), |at| s.inline[at])
-    }
-
-    /// Lets `f` see and change the core's copy, if it ever had one, with the line's version.
-    #[inline]
-    pub fn refresh<T>(
-        &mut self,
-        i: u32,
-        core: usize,
-        f: impl FnOnce(&mut Copy, u32) -> Option<T>,
-    ) -> Option<T> {
-        let s = &mut self.lines[i as usize];
-        if s.row != NONE {
-            return f(&mut self.rows[core][s.row as usize], s.version);
-        }
-        let n = usize::from(s.inline_len);
-        let is = |c: &u16| usize::from(*c) == core;
-        match s.inline_cores[..n].iter().position(is) {
-            Some(at) => f(&mut s.inline[at], s.version),
-            None => None,
+    /// What a record consists of.
+    #[inline(always)]
+    pub fn record(&mut self, i: u32) -> SharedRecord<'_> {
+        let first = i as usize * self.llcs;
+        SharedRecord {
+            s: &mut self.lines[i as usize],
+            rows: &mut self.rows,
+            l3: &mut self.l3[first..first + self.llcs],
         }
     }
 
@@ -234,9 +252,7 @@ impl SharedLines {
             let copy = self.rows.get_mut(core)?.get_mut(s.row as usize)?;
             return Some((copy, s.version));
         }
-        let n = usize::from(s.inline_len);
-        let is = |c: &u16| usize::from(*c) == core;
-        let at = s.inline_cores.iter().take(n).position(is)?;
+        let at = s.inline_place(core)?;
         Some((&mut s.inline[at], s.version))
     }
 
@@ -244,48 +260,6 @@ impl SharedLines {
     #[inline]
     pub fn row_copy(&mut self, row: u32, core: usize) -> Option<&mut Copy> {
         self.rows.get_mut(core)?.get_mut(row as usize)
-    }
-
-    #[inline]
-    pub fn set_copy(&mut self, i: u32, core: usize, copy: Copy) {
-        let s = &mut self.lines[i as usize];
-        if s.row != NONE {
-            self.rows[core][s.row as usize] = copy;
-            return;
-        }
-        let n = usize::from(s.inline_len);
-        match s.inline_cores[..n]
-            .iter()
-            .position(|c| usize::from(*c) == core)
-        {
-            Some(at) => s.inline[at] = copy,
-            None if n < INLINE => {
-                s.inline_cores[n] = core as u16;
-                s.inline[n] = copy;
-                s.inline_len += 1;
-            }
-            None => {
-                let row = self.rows[0].len();
-                s.row = row as u32;
-                for column in &mut self.rows {
-                    column.push(Copy::default());
-                }
-                for (c, old) in s.inline_cores.iter().zip(s.inline) {
-                    self.rows[usize::from(*c)][row] = old;
-                }
-                self.rows[core][row] = copy;
-            }
-        }
-    }
-
-    #[inline]
-    pub fn l3(&self, i: u32, llc: usize) -> L3Copy {
-        self.l3[i as usize * self.llcs + llc]
-    }
-
-    #[inline]
-    pub fn l3_set(&mut self, i: u32, llc: usize, copy: L3Copy) {
-        self.l3[i as usize * self.llcs + llc] = copy;
     }
 
     pub fn host_bytes(&self) -> usize {

@@ -61,7 +61,7 @@ pub(super) struct Tops {
     epoch_shift: u32,
 }
 
-#[inline]
+#[inline(always)]
 fn place(line: LineId) -> (usize, usize) {
     (line as usize / ABREAST, line as usize % ABREAST)
 }
@@ -95,16 +95,6 @@ impl Tops {
         &self.structures[self.blocks[place(line).0].structure as usize]
     }
 
-    /// The tag of a line of `structure` was `old`.
-    #[inline]
-    fn changed(&mut self, structure: StructureId, old: u32) {
-        if structure != 0
-            && let Some(structure) = self.structures.get_mut(structure as usize)
-        {
-            structure.line_changed(old);
-        }
-    }
-
     #[inline(always)]
     pub fn block(&self, block: usize) -> Option<&Top> {
         self.blocks.get(block)
@@ -113,24 +103,6 @@ impl Tops {
     #[inline(always)]
     pub fn block_mut(&mut self, block: usize) -> Option<&mut Top> {
         self.blocks.get_mut(block)
-    }
-
-    /// The holder in `lane` of `block` touches the line at `fills`, as the counters say.
-    #[inline(always)]
-    pub fn touched_again(&mut self, block: usize, lane: usize, fills: u32, counts: (u32, u32)) {
-        let lane = lane % ABREAST;
-        let Some(top) = self.blocks.get_mut(block) else {
-            return;
-        };
-        top.reads[lane] = top.reads[lane].wrapping_add(counts.0);
-        top.writes[lane] = top.writes[lane].wrapping_add(counts.1);
-        let old = top.tags[lane];
-        let new = tag(old as u16, fills, self.epoch_shift);
-        if old != new {
-            top.tags[lane] = new;
-            let structure = top.structure;
-            self.changed(structure, old);
-        }
     }
 
     #[inline]
@@ -144,58 +116,21 @@ impl Tops {
         self.tag(line) as u16
     }
 
-    /// Notes that `holder` touched the line at `fills`.
-    #[inline]
-    pub fn note(&mut self, line: LineId, holder: u16, fills: u32) {
+    /// The top of one line.
+    #[inline(always)]
+    pub fn lane(&mut self, line: LineId) -> Lane<'_> {
         let (block, lane) = place(line);
-        let tag = tag(holder, fills, self.epoch_shift);
-        let top = &mut self.blocks[block];
-        let old = std::mem::replace(&mut top.tags[lane], tag);
-        if old != tag {
-            let structure = top.structure;
-            self.changed(structure, old);
+        Lane {
+            top: &mut self.blocks[block],
+            lane,
+            structures: &mut self.structures,
+            epoch_shift: self.epoch_shift,
         }
-    }
-
-    /// Nobody holds the line any more; says who did, and which words he wrote.
-    #[inline]
-    pub fn give_up(&mut self, line: LineId) -> Option<(u16, u8)> {
-        let (block, lane) = place(line);
-        let top = &mut self.blocks[block];
-        let old = top.tags[lane];
-        if old as u16 == UNTOUCHED {
-            return None;
-        }
-        top.tags[lane] = UNTOUCHED.into();
-        let written = (top.written >> (lane * 8)) as u8;
-        top.written &= !(0xff << (lane * 8));
-        let structure = top.structure;
-        self.changed(structure, old);
-        Some((old as u16, written))
-    }
-
-    /// Which words the holder wrote; none of them is from now on.
-    #[inline]
-    pub fn take_written(&mut self, line: LineId) -> u8 {
-        let (block, lane) = place(line);
-        let top = &mut self.blocks[block];
-        let written = (top.written >> (lane * 8)) as u8;
-        top.written &= !(0xff << (lane * 8));
-        written
-    }
-
-    #[inline]
-    pub fn write(&mut self, line: LineId, words: u8) {
-        let (block, lane) = place(line);
-        self.blocks[block].written |= u64::from(words) << (lane * 8);
     }
 
     #[inline]
     pub fn count(&mut self, line: LineId, reads: u32, writes: u32) {
-        let (block, lane) = place(line);
-        let top = &mut self.blocks[block];
-        top.reads[lane] = top.reads[lane].wrapping_add(reads);
-        top.writes[lane] = top.writes[lane].wrapping_add(writes);
+        self.lane(line).count(reads, writes);
     }
 
     /// Reads and writes of a line, without those that its structure remembers.
@@ -217,5 +152,79 @@ impl Tops {
     pub fn host_bytes(&self) -> usize {
         self.blocks.capacity() * size_of::<Top>()
             + self.structures.capacity() * size_of::<Structure>()
+    }
+}
+
+/// The top of one line.
+pub(super) struct Lane<'a> {
+    top: &'a mut Top,
+    lane: usize,
+    structures: &'a mut [Structure],
+    epoch_shift: u32,
+}
+
+impl Lane<'_> {
+    #[inline(always)]
+    pub fn holder(&self) -> u16 {
+        self.top.tags[self.lane] as u16
+    }
+
+    /// Words that the holder has written.
+    #[inline(always)]
+    pub fn write(&mut self, words: u8) {
+        self.top.written |= u64::from(words) << (self.lane * 8);
+    }
+
+    #[inline(always)]
+    pub fn count(&mut self, reads: u32, writes: u32) {
+        let (r, w) = (
+            &mut self.top.reads[self.lane],
+            &mut self.top.writes[self.lane],
+        );
+        (*r, *w) = (r.wrapping_add(reads), w.wrapping_add(writes));
+    }
+
+    /// The holder is `holder` now, who touches the line at `fills`.
+    #[inline(always)]
+    pub fn note(&mut self, holder: u16, fills: u32) {
+        self.set(tag(holder, fills, self.epoch_shift));
+    }
+
+    /// The holder touches the line again, at `fills`.
+    #[inline(always)]
+    pub fn note_again(&mut self, fills: u32) {
+        self.note(self.holder(), fills);
+    }
+
+    /// Nobody holds the line any more; says who did, and which words he wrote.
+    #[inline(always)]
+    pub fn give_up(&mut self) -> Option<(u16, u8)> {
+        let old = self.holder();
+        if old == UNTOUCHED {
+            return None;
+        }
+        self.set(UNTOUCHED.into());
+        Some((old, self.take_written()))
+    }
+
+    /// Which words the holder wrote; none of them is from now on.
+    #[inline(always)]
+    pub fn take_written(&mut self) -> u8 {
+        let at = self.lane * 8;
+        let written = (self.top.written >> at) as u8;
+        self.top.written &= !(0xff << at);
+        written
+    }
+
+    /// The line has another tag, so its structure may know less.
+    #[inline(always)]
+    fn set(&mut self, new: u32) {
+        let old = std::mem::replace(&mut self.top.tags[self.lane], new);
+        if old != new
+            && self.top.structure != 0
+            && let Some(structure) = self.structures.get_mut(self.top.structure as usize)
+        {
+            structure.line_changed(old);
+        }
     }
 }
