@@ -85,14 +85,14 @@ impl Entry<'_> {
             return MissClass::Cold;
         }
         self.ages.refill(r.core, copy.stamp);
-        let mut later = 0;
-        for (w, version) in self.s.words.iter().enumerate() {
-            later |= u8::from(*version > copy.version) << w;
+        let mut words = r.words;
+        while words != 0 {
+            if self.s.words[words.trailing_zeros() as usize & 7] > copy.version {
+                return MissClass::TrueSharing;
+            }
+            words &= words - 1;
         }
-        match later & r.words {
-            0 => MissClass::FalseSharing,
-            _ => MissClass::TrueSharing,
-        }
+        MissClass::FalseSharing
     }
 
     fn shared_hit(&mut self, r: Req, place: Place) -> Cost {

@@ -137,37 +137,44 @@ impl Crowd {
 
 /// `-ln(u / 65536)` in 1/65536, for `u` from 1 to 65535: the time, in means, that an interval of an
 /// exponential distribution lasts. By squaring, bit by bit, so equal on every platform.
-fn exponential(u: u16) -> u64 {
-    let u = u32::from(u.max(1));
-    let whole = 31 - u.leading_zeros();
+const fn exponential(u: u32) -> u64 {
+    let u = if u == 0 { 1 } else { u };
+    let whole = u.ilog2();
     // The mantissa, from 1 to 2, in 1/2^31.
-    let mut x = u64::from(u) << (31 - whole);
-    let mut log2 = u64::from(whole) << 16;
-    for bit in (0..16).rev() {
+    let mut x = (u as u64) << (31 - whole);
+    let mut log2 = (whole as u64) << 16;
+    let mut bit = 16;
+    while bit > 0 {
+        bit -= 1;
         x = (x * x) >> 31;
         if x >> 32 != 0 {
             x >>= 1;
             log2 |= 1 << bit;
         }
     }
-    of_log2(log2)
-}
-
-/// `-ln(u / 65536)` in 1/65536, for the logarithm of `u` to base 2 in 1/65536.
-#[inline]
-fn of_log2(log2: u64) -> u64 {
     // ln 2 in 1/65536 is 45426.
     (((16 << 16) - log2) * 45_426) >> 16
 }
 
-/// Whether `time` is less than [`exponential`] of `u`. Between which powers of two `u` is mostly
-/// says so already.
-fn is_shorter(time: u64, u: u16) -> bool {
-    let whole = u64::from(u.max(1).ilog2()) << 16;
-    if time >= of_log2(whole) {
-        return false;
+/// [`exponential`] of every 256th number, 65536 included. It falls as they rise.
+const EXPONENTIALS: [u32; 257] = {
+    let mut table = [0; 257];
+    let mut i = 0;
+    while i < table.len() {
+        table[i] = exponential(i as u32 * 256) as u32;
+        i += 1;
     }
-    time < of_log2(whole | 0xffff) || time < exponential(u)
+    table
+};
+
+/// Whether `time` is less than [`exponential`] of `u`. The neighbours in the table mostly say so.
+#[inline]
+fn is_shorter(time: u64, u: u16) -> bool {
+    let (above, below) = (
+        EXPONENTIALS[usize::from(u >> 8)],
+        EXPONENTIALS[usize::from(u >> 8) + 1],
+    );
+    time < u64::from(above) && (time < u64::from(below) || time < exponential(u.into()))
 }
 
 impl Cache {
@@ -261,7 +268,7 @@ mod tests {
 
     #[test]
     fn intervals_are_exponential() {
-        let all = (1..=u16::MAX).map(|u| exponential(u) as f64 / 65536.0);
+        let all = (1..=u16::MAX).map(|u| exponential(u.into()) as f64 / 65536.0);
         for (u, e) in (1..=u16::MAX).zip(all.clone()) {
             let exact = -(f64::from(u) / 65536.0).ln();
             assert!((e - exact).abs() < 1e-4, "{u}: {e} for {exact}");
@@ -273,7 +280,7 @@ mod tests {
     #[test]
     fn a_time_is_shorter_as_the_interval_says() {
         for u in 0..=u16::MAX {
-            let e = exponential(u);
+            let e = exponential(u.into());
             for time in [0, e / 2, e.saturating_sub(1), e, e + 1, 2 * e, 1 << 40] {
                 assert_eq!(is_shorter(time, u), time < e, "{u} {time}");
             }

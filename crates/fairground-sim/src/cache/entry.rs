@@ -76,6 +76,13 @@ impl Entry<'_> {
         if r.access == Access::Load {
             return self.load(r);
         }
+        // Beside what transactions count, so that hits' counters need not be fetched.
+        let stats = &mut self.s.stats;
+        let n = match r.access {
+            Access::Store => &mut stats.writes,
+            _ => &mut stats.rmws,
+        };
+        *n = n.wrapping_add(1);
         if self.s.crowd.is_one() {
             r.now = self.see_crowd(r.core, r.access, r.now);
         }
@@ -184,9 +191,10 @@ impl Entry<'_> {
         *self.load_misses += self.domains[llc].count(access, miss);
     }
 
-    /// A touch that hits, in `place` of the core's caches.
+    /// A load that hits, in `place` of the core's caches.
     #[inline]
-    pub fn hit(&self, r: Req, place: super::age::Place) -> Cost {
+    pub fn load_hit(&mut self, r: Req, place: super::age::Place) -> Cost {
+        self.top.count(1, 0);
         let mut cost = self.p.hit(r.access, r.now);
         cost.latency += self.p.farther(place);
         cost.done_at += self.p.farther(place);

@@ -349,7 +349,7 @@ impl Cache {
             i => self.shared.line(i).stats,
         };
         (s.reads, s.writes) = self.counts(line);
-        s.rmws = l.rmws;
+        s.rmws = s.rmws.saturating_add(l.rmws);
         s
     }
 
@@ -359,9 +359,13 @@ impl Cache {
         let structure = self.tops.structure(line);
         let patterns = self.patterns.get(structure.family());
         let (more_reads, more_writes) = structure.counts(patterns.map_or(&[], |p| &p[..]), line);
+        let stats = match self.lines[line as usize].link {
+            NONE => LineStats::default(),
+            i => self.shared.line(i).stats,
+        };
         (
-            reads.wrapping_add(more_reads),
-            writes.wrapping_add(more_writes),
+            (reads.wrapping_add(more_reads)).wrapping_add(stats.reads),
+            (writes.wrapping_add(more_writes)).wrapping_add(stats.writes),
         )
     }
 
@@ -390,12 +394,11 @@ impl Cache {
             return self.classes[class as usize];
         }
         // Hits are not counted one by one: they are what was no miss.
-        let rmws: u64 = self.lines.iter().map(|l| u64::from(l.rmws)).sum();
-        let plain = (0..self.lines.len() as LineId).map(|line| {
-            let (reads, writes) = self.counts(line);
-            u64::from(reads) + u64::from(writes)
-        });
-        let all = plain.sum::<u64>() + rmws;
+        let touches = |line| {
+            let s = self.line_stats(line);
+            u64::from(s.reads) + u64::from(s.writes) + u64::from(s.rmws)
+        };
+        let all: u64 = (0..self.lines.len() as LineId).map(touches).sum();
         all - self.classes[1..].iter().sum::<u64>()
     }
 
@@ -414,9 +417,9 @@ impl Cache {
     /// Everything but a [`Cache::quick`] hit.
     #[inline(never)]
     fn slow(&mut self, r: Req) -> Cost {
-        self.count(r.line, r.access);
         let link = self.lines[r.line as usize].link;
         let cost = if link == NONE && self.is_private(r) {
+            self.count(r.line, r.access);
             self.private(r)
         } else {
             if link == NONE {

@@ -89,7 +89,6 @@ impl Cache {
             return self.slow(r).done_at;
         }
         let mut entry = self.entry(line);
-        entry.top.count(1, 0);
         let cost = entry.load(r);
         self.classes[cost.class as usize] += 1;
         cost.done_at
@@ -100,7 +99,6 @@ impl Cache {
     fn load_gone(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
         let r = Req::new(at, line, words, Access::Load, now);
         let mut entry = self.entry(line);
-        entry.top.count(1, 0);
         let cost = entry.load_gone(r);
         self.classes[cost.class as usize] += 1;
         cost.done_at
@@ -121,7 +119,7 @@ impl Entry<'_> {
         if copy.version != self.s.version {
             self.give_up();
             let class = self.not_current(r, copy);
-            return self.coherent_from(r, Own::Miss(class));
+            return self.load_miss(r, class);
         }
         let place = self.ages.look(r.core, copy.stamp, r.line);
         let stamp = self.ages.core_fills(r.core);
@@ -130,14 +128,20 @@ impl Entry<'_> {
             return self.load_gone(r);
         }
         self.has_read(r.core, stamp);
-        self.hit(r, place)
+        self.load_hit(r, place)
     }
 
     /// A load of a copy that is current, but has left the core's caches.
     #[inline(never)]
     fn load_gone(&mut self, r: Req) -> Cost {
         self.give_up();
-        self.coherent_from(r, Own::Miss(MissClass::Capacity))
+        self.load_miss(r, MissClass::Capacity)
+    }
+
+    #[inline]
+    fn load_miss(&mut self, r: Req, class: MissClass) -> Cost {
+        self.s.stats.reads = self.s.stats.reads.wrapping_add(1);
+        self.coherent_from(r, Own::Miss(class))
     }
 
     /// A load, by the core that is noted, that is not near the top of its stack. What is noted is
@@ -154,7 +158,7 @@ impl Entry<'_> {
         }
         (self.l.stamp, self.l.tail) = (fills, 0);
         self.top.note_again(fills);
-        self.hit(r, place)
+        self.load_hit(r, place)
     }
 
     /// `core` has read its copy of a line that does not note it. The core that is noted has lost

@@ -28,8 +28,8 @@ pub(super) struct L3Copy {
     pub ready: Ps,
 }
 
-/// In the order of use: the first host line decides about hits.
-#[repr(C, align(64))]
+/// In the order of use: the first host line decides about hits. Host lines are fetched in pairs.
+#[repr(C, align(128))]
 pub(super) struct Shared {
     pub version: u32,
     pub row: u32,

@@ -17,15 +17,17 @@ struct Pending {
     done: Ps,
 }
 
+/// In the order of use: atomic updates ask for `last`, stores for what is pending.
 #[derive(Clone)]
+#[repr(C, align(128))]
 struct Buffer {
-    /// Commit times, a ring; stores leave in order.
-    commits: [Ps; STORE_BUFFER],
-    head: usize,
-    len: usize,
     last: Ps,
     pending: [Pending; PENDING],
-    next: usize,
+    next: u32,
+    head: u32,
+    len: u32,
+    /// Commit times, a ring; stores leave in order.
+    commits: [Ps; STORE_BUFFER],
 }
 
 pub(super) struct StoreBuffers {
@@ -37,12 +39,12 @@ pub(super) struct StoreBuffers {
 impl StoreBuffers {
     pub fn new(cores: usize, threads: usize) -> Self {
         let empty = Buffer {
-            commits: [0; STORE_BUFFER],
-            head: 0,
-            len: 0,
             last: 0,
             pending: [Pending::default(); PENDING],
             next: 0,
+            head: 0,
+            len: 0,
+            commits: [0; STORE_BUFFER],
         };
         Self {
             buffers: vec![empty; cores * threads],
@@ -72,30 +74,36 @@ impl StoreBuffers {
     pub fn push(&mut self, r: &Req, version: u32, done: Ps) -> Ps {
         let (line, now, index) = (r.line, r.now, self.index(r));
         let b = &mut self.buffers[index];
-        while b.len > 0 && b.commits[b.head] <= now {
+        while b.len > 0 && b.first() <= now {
             b.pop();
         }
         let mut free = now;
-        if b.len == STORE_BUFFER {
-            free = b.commits[b.head];
+        if b.len == STORE_BUFFER as u32 {
+            free = b.first();
             b.pop();
         }
         b.last = b.last.max(done);
-        b.commits[(b.head + b.len) % STORE_BUFFER] = b.last;
+        let at = (b.head + b.len) as usize % STORE_BUFFER;
+        b.commits[at] = b.last;
         b.len += 1;
-        b.pending[b.next] = Pending {
+        b.pending[b.next as usize % PENDING] = Pending {
             line,
             version,
             done,
         };
-        b.next = (b.next + 1) % PENDING;
+        b.next = (b.next + 1) % PENDING as u32;
         free
     }
 }
 
 impl Buffer {
+    /// When the oldest store is done.
+    fn first(&self) -> Ps {
+        self.commits[self.head as usize % STORE_BUFFER]
+    }
+
     fn pop(&mut self) {
-        self.head = (self.head + 1) % STORE_BUFFER;
+        self.head = (self.head + 1) % STORE_BUFFER as u32;
         self.len -= 1;
     }
 }
