@@ -4,7 +4,7 @@ use fairground::policy::{Features, find_patch};
 use fairground_sim::{
     machine::Setup,
     machine_file::Machine,
-    outcome,
+    outcome::{self, Outcome},
     workload::{Env, Workload},
 };
 
@@ -45,12 +45,26 @@ fn main() {
     let t = std::time::Instant::now();
     let out = outcome::run(&setup).unwrap_or_else(|e| panic!("{e}"));
     let wall = t.elapsed().as_secs_f64();
+    show(&out);
+    println!("{}", out.words);
+    println!(
+        "wall {wall:.3} s, {} events {:.2} M/s, {} switches {:.3} M/s",
+        out.events,
+        out.events as f64 / wall / 1e6,
+        out.switches,
+        out.switches as f64 / wall / 1e6
+    );
+}
+
+/// Metrics, functions and lines.
+fn show(out: &Outcome) {
     for (name, value) in &out.metrics {
         println!("{name} = {value:?}");
     }
     let mut f = out.functions.clone();
     f.sort_by_key(|r| std::cmp::Reverse(r.1));
-    for (name, ns, calls) in f.iter().take(30) {
+    let all = std::env::var_os("ALL").is_some();
+    for (name, ns, calls) in f.iter().take(if all { f.len() } else { 30 }) {
         println!(
             "{:6.2} % {:>10} calls {:>7.0} ns/call {name}",
             100.0 * *ns as f64 / out.busy_ns as f64,
@@ -58,8 +72,8 @@ fn main() {
             *ns as f64 / (*calls).max(1) as f64
         );
     }
-    if std::env::var_os("ALL").is_some() {
-        return println!("{:#?}\n{f:#?}", out.lines);
+    if all {
+        return println!("{:#?}", out.lines);
     }
     for l in out.lines.iter().take(12) {
         println!(
@@ -73,12 +87,4 @@ fn main() {
             l.field
         );
     }
-    println!("{}", out.words);
-    println!(
-        "wall {wall:.3} s, {} events {:.2} M/s, {} switches {:.3} M/s",
-        out.events,
-        out.events as f64 / wall / 1e6,
-        out.switches,
-        out.switches as f64 / wall / 1e6
-    );
 }

@@ -6,7 +6,8 @@ use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::{self, Outcome};
 use fairground_sim::spec::Scenario;
-use fairground_sim::workload::Env;
+use fairground_sim::workload::program::Op;
+use fairground_sim::workload::{Env, Workload};
 
 fn run(cpus: usize, profile: &str, text: &str) -> Outcome {
     let id = if cpus == 1 {
@@ -193,4 +194,27 @@ fn join_waits_for_the_last_child_and_a_mutex_admits_one() {
         let ms = out.elapsed_ns as f64 / 1e6;
         assert!((10.0..13.0).contains(&ms), "{cpus} CPUs: {ms} ms");
     }
+}
+
+/// `perf bench futex wake` calls until all are woken, also those that did not sleep yet when it
+/// began: here it does not wait for them.
+#[test]
+fn who_wakes_goes_on_until_all_are_woken() {
+    let machine = Machine::builtin("spr-8480-2s").unwrap().shrunk(4).unwrap();
+    let argv = ["perf", "bench", "-r", "2", "futex", "wake", "-t", "12"];
+    let mut workload = Workload::from_argv(&argv, &Env { cpus: 4 }).unwrap();
+    for op in workload.programs.iter_mut().flat_map(|p| &mut p.ops) {
+        if matches!(op, Op::Sleep(_)) {
+            *op = Op::ReadClock;
+        }
+    }
+    let setup = Setup {
+        machine: &machine,
+        features: Features::default(),
+        workload: &workload,
+        seed: 1,
+        trace: false,
+    };
+    let out = outcome::run_within(&setup, 1_000_000).unwrap_or_else(|e| panic!("{e}"));
+    assert!(metric(&out, "futex-wake.run_us.max") > 0.0);
 }

@@ -55,9 +55,9 @@ pub struct ReproduceArgs {
     /// machine, workload and seed: a run that was stopped goes on
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
-    /// Start no simulation after this time (e.g. 10h); rows without one are `not run`. Those that a
-    /// headline is about come first, then one seed of all, then more of what takes least [default:
-    /// 1500s with --all, but for --quick, --seeds and --sensitivity]
+    /// Start no simulation after this time (e.g. 36000s); rows without one are `not run`. Those
+    /// that a headline is about come first, then one seed of all, then more of what takes least
+    /// [default: 1500s with --all, but for --quick, --seeds and --sensitivity]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub within: Option<Duration>,
     /// Say on standard error how much CPU time each run took

@@ -203,7 +203,10 @@ impl Ages {
 
     #[inline]
     fn dice(&self, line: u32, place: u64, counter: u32) -> u32 {
-        dice(self.seed ^ (u64::from(line) << 32 | u64::from(counter)), place)
+        dice(
+            self.seed ^ (u64::from(line) << 32 | u64::from(counter)),
+            place,
+        )
     }
 }
 

@@ -232,8 +232,8 @@ impl Entry<'_> {
         if other == NO_OWNER {
             return now;
         }
-        let read = access == Access::Load
-            && crowd.read_last(self.p.nr_llcs as u32, || dice.which());
+        let read =
+            access == Access::Load && crowd.read_last(self.p.nr_llcs as u32, || dice.which());
         self.comes(other, words, read);
         let begins = now + behind;
         self.s.stats.wait += behind;

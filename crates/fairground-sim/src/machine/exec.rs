@@ -15,7 +15,7 @@ use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
 use crate::samples::{Telling, Tellings};
-use crate::workload::program::{FOREVER, Op, PickBy, When};
+use crate::workload::program::{FOREVER, Op, PickBy};
 
 impl Sim<'_> {
     /// The running task of `cpu` returns to user space and goes on with its program, up to the next
@@ -149,21 +149,7 @@ impl Sim<'_> {
                 };
                 task.picked = first + nth as u32;
             }
-            Op::Leave {
-                end,
-                when: When::Passed(mark),
-            } if self.marks.marks[mark as usize].seen > 0 => task.leave_loop(end),
-            Op::Leave {
-                end,
-                when: When::Woken(all),
-            } if task.woken_others >= all => {
-                task.woken_others -= all;
-                task.leave_loop(end);
-            }
-            Op::Leave {
-                when: When::Passed(_) | When::Woken(_),
-                ..
-            } => {}
+            Op::Leave { end, when } if !when.takes_time() => self.leave_at_once(id, end, when),
             _ => return false,
         }
         self.tasks[id.idx()].pc += 1;

@@ -153,6 +153,27 @@ impl Sim<'_> {
         self.advance(id);
     }
 
+    /// Leaves the innermost loop, or not, by what can be asked without taking time. The caller adds
+    /// one to `pc`.
+    pub(super) fn leave_at_once(&mut self, id: TaskId, end: u32, when: When) {
+        let task = &mut self.tasks[id.idx()];
+        let leaves = match when {
+            When::Passed(mark) => self.marks.marks[mark as usize].seen > 0,
+            When::Woken(all) => {
+                let enough = task.woken_others >= all;
+                task.woken_others -= if enough { all } else { 0 };
+                enough
+            }
+            When::Empty(_) | When::Over { .. } => {
+                debug_assert!(false, "{when:?} takes time");
+                false
+            }
+        };
+        if leaves {
+            task.leave_loop(end);
+        }
+    }
+
     /// Leaves the innermost loop, or not.
     pub(super) fn leave(&mut self, id: TaskId, end: u32, when: When) {
         let leaves = match when {

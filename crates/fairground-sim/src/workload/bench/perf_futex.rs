@@ -75,6 +75,27 @@ pub(super) fn parse_wake(argv: &[String], env: Env) -> Result<Workload, Error> {
     Ok(w)
 }
 
+/// The measured part, which begins at operation `at`: wakes `n` at a time until all are woken, for
+/// who does not sleep yet is not.
+fn wake_all(at: u32, futex: u32, n: u32, threads: u32) -> [Op; 10] {
+    let start = at + 3;
+    [
+        Op::Sleep(Dur::Const(SETTLE_NS)),
+        Op::ReadClock,
+        Op::ReqStart(0),
+        Op::LoopStart { count: FOREVER },
+        Op::FutexWake { futex, n },
+        Op::Leave {
+            end: start + 3,
+            when: When::Woken(u64::from(threads)),
+        },
+        Op::LoopEnd { start },
+        Op::ReadClock,
+        Op::ReqEnd(0),
+        Op::Join,
+    ]
+}
+
 fn add_instance(w: &mut Workload, args: &Args, threads: u32, instance: u32, leaf: u32) {
     let (futex, barrier, lock) = (w.n_futexes, w.barriers.len() as u32, w.n_mutexes);
     w.n_futexes += 1;
@@ -117,27 +138,9 @@ fn add_instance(w: &mut Workload, args: &Args, threads: u32, instance: u32, leaf
         ]);
     }
     run.extend(gate);
-    run.extend([
-        Op::Sleep(Dur::Const(SETTLE_NS)),
-        Op::ReadClock,
-        Op::ReqStart(0),
-    ]);
-    let n = args.nwakes;
     // Inside the loop of the repeats, which begins at 1.
-    let start = 2 + run.len() as u32;
-    // Until all are woken: who does not sleep yet is not.
-    run.extend([
-        Op::LoopStart { count: FOREVER },
-        Op::FutexWake { futex, n },
-        Op::Leave {
-            end: start + 3,
-            when: When::Woken(u64::from(threads)),
-        },
-        Op::LoopEnd { start },
-        Op::ReadClock,
-        Op::ReqEnd(0),
-        Op::Join,
-    ]);
+    let at = 2 + run.len() as u32;
+    run.extend(wake_all(at, futex, args.nwakes, threads));
     repeat(&mut ops, u64::from(args.repeat), run);
     ops.push(Op::Mark(MARK_END));
     let program = add_program(w, "main", ops);
