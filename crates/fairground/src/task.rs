@@ -24,9 +24,9 @@ pub enum Policy {
 
 /// What is scheduled: a task or, on one CPU, a group.
 ///
-/// In the order of use, its averages together.
+/// In the order of use, its averages together, on three host lines.
 #[derive(Clone, Debug, Default)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct SchedEntity {
     /// Weight among the entities of its queue.
     pub load: LoadWeight,
@@ -154,6 +154,14 @@ impl Task {
 }
 
 impl SchedEntity {
+    /// What is in a free slot.
+    pub(crate) fn nobody() -> Self {
+        Self {
+            name: TaskId::NONE.0,
+            ..Self::default()
+        }
+    }
+
     /// This entity as a place; of a group, that on `cpu`.
     #[inline]
     #[must_use]

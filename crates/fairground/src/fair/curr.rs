@@ -34,14 +34,15 @@ pub fn update_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
 #[inline(never)]
 fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u64) {
     let outer = cx.host.enter(Func::UpdateCurr);
-    let (features, cpu) = (&cx.sys.features, rq.cpu);
+    let (sys, cpu) = (cx.sys, rq.cpu);
+    let features = &sys.features;
     let (queue, se) = (&rq.cfs[cfs.idx()], &mut rq.se[curr.idx()]);
     se.exec_start = rq.clock.task;
     se.sum_exec_runtime += delta;
     if se.load.weight != NICE_0_LOAD {
         se.load.fill_inverse();
     }
-    let vdelta = calc_delta_fair(delta, &se.load) << cx.sys.vruntime_shift();
+    let vdelta = calc_delta_fair(delta, &se.load) << sys.vruntime_shift();
     se.vruntime = se.vruntime.wrapping_add(vdelta);
     cx.touch(queue.object(cpu), fq::CURR | fq::NR_QUEUED, Access::Read);
     cx.touch(
@@ -51,6 +52,7 @@ fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u
     );
     let by_deadline = features.pick.by_deadline();
     let gives_way = by_deadline && end_of_request(features, queue, se);
+    queue.words.charge(delta);
     account_cfs_rq_runtime(cx, rq, cfs, delta);
     if gives_way {
         resched_curr(cx, rq);

@@ -40,12 +40,19 @@ pub fn ensure_cfs<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) -> CfsId {
 
 /// Recomputes the weight of a group entity from the group load that was published; nothing for a
 /// task.
+#[inline]
 pub fn update_cfs_group<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId) {
-    let Some(below) = rq.se[se.idx()].my_q else {
-        return;
-    };
+    if let Some(below) = rq.se[se.idx()].my_q {
+        update_entity_weight(cx, rq, se, below);
+    }
+}
+
+/// [`update_cfs_group`] of a group's entity, whose queue is `below`.
+#[inline(never)]
+fn update_entity_weight<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId, below: CfsId) {
     let outer = cx.host.enter(Func::UpdateCfsGroup);
-    let object = rq.cfs_object(below);
+    let (queue, entity) = (&rq.cfs[below.idx()], &rq.se[se.idx()]);
+    let object = queue.object(rq.cpu);
     let features = cx.features();
     let keeps_empty = features.delay_dequeue.keeps_weight_of_empty_group();
     let freezes = features.throttle.freezes_group_weight() && cx.sys.bandwidth_used();
@@ -54,7 +61,6 @@ pub fn update_cfs_group<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId) {
     } else {
         Fields(0)
     };
-    let queue = &rq.cfs[below.idx()];
     let kept = (keeps_empty && queue.load.weight == 0) || (freezes && queue.throttled_hierarchy());
     if kept {
         cx.touch(object, q::LOAD | throttle_count, Access::Read);
@@ -72,9 +78,9 @@ pub fn update_cfs_group<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId) {
         tg_load_avg as u64,
         queue.tg_load_avg_contrib,
     );
-    cx.touch(rq.se_object(se), e::LOAD | e::MY_Q, Access::Read);
-    if rq.se[se.idx()].load.weight != shares {
-        let cfs = rq.se[se.idx()].cfs_rq;
+    cx.touch(entity.object(rq.cpu), e::LOAD | e::MY_Q, Access::Read);
+    let (cfs, old) = (entity.cfs_rq, entity.load.weight);
+    if old != shares {
         reweight_entity(cx, rq, cfs, se, shares);
     }
     cx.host.leave(outer);

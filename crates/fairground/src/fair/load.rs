@@ -12,7 +12,7 @@ use super::propagate::{add_tg_cfs_propagate, propagate_entity_cfs_rq, propagate_
 use crate::cx::Cx;
 use crate::fair::UpdateLoad;
 use crate::host::Host;
-use crate::math::pelt::{self, PELT_MIN_DIVIDER, SchedAvg, get_pelt_divider};
+use crate::math::pelt::{self, PELT_MIN_DIVIDER, Passed, SchedAvg, get_pelt_divider};
 use crate::math::weight::scale_load_down;
 use crate::place::{Access, Fields, Func, cfs_rq as q, se as e};
 use crate::rq::{CfsRq, Rq};
@@ -42,9 +42,9 @@ pub fn update_load_avg<H: Host>(
     let attached = entity.avg.last_update_time != 0 || below.is_some();
     let entity_changed = attached && !flags.has(UpdateLoad::SKIP_AGE) && {
         let running = queue.curr == Some(se);
-        age_entity(cx, rq.cpu, entity, now, running)
+        age_entity(cx, rq.cpu, entity, now, running, &mut rq.passed)
     };
-    let mut changed = age_queue(cx, rq.cpu, queue, now);
+    let mut changed = age_queue(cx, rq.cpu, queue, now, &mut rq.passed);
     if let Some(below) = below {
         let propagated = propagate_entity_load_avg(cx, rq, cfs, se, below);
         if propagated {
@@ -55,13 +55,16 @@ pub fn update_load_avg<H: Host>(
             publish_entity_load(&rq.cfs[below.idx()], &rq.se[se.idx()]);
         }
     }
-    if !attached && flags.has(UpdateLoad::ATTACH) {
+    let publishes = if !attached && flags.has(UpdateLoad::ATTACH) {
         attach_entity_load_avg(cx, rq, cfs, se);
-        update_tg_load_avg(cx, rq, cfs);
+        true
     } else if flags.has(UpdateLoad::DETACH) {
         detach_entity_load_avg(cx, rq, cfs, se);
-        update_tg_load_avg(cx, rq, cfs);
-    } else if changed && flags.has(UpdateLoad::TG) {
+        true
+    } else {
+        changed && flags.has(UpdateLoad::TG)
+    };
+    if publishes {
         update_tg_load_avg(cx, rq, cfs);
     }
     cx.host.leave(outer);
@@ -99,13 +102,19 @@ pub(crate) fn update_cfs_rq_load_avg<H: Host>(
     now: u64,
     cfs: CfsId,
 ) -> bool {
-    age_queue(cx, rq.cpu, &mut rq.cfs[cfs.idx()], now)
+    age_queue(cx, rq.cpu, &mut rq.cfs[cfs.idx()], now, &mut rq.passed)
 }
 
 /// [`update_cfs_rq_load_avg`] of a queue of `cpu`. Inlined, as [`age_entity`]: an update is both in
 /// a row, for each level, and most of what a tick or a switch does.
 #[inline(always)]
-fn age_queue<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq, now: u64) -> bool {
+fn age_queue<H: Host>(
+    cx: &mut Cx<H>,
+    cpu: Cpu,
+    queue: &mut CfsRq,
+    now: u64,
+    passed: &mut Passed,
+) -> bool {
     const OWN: Fields = q::LOAD.and(q::NR_QUEUED).and(q::CURR).and(q::REMOVED);
     // Of the clock, which stands still while the queue is throttled.
     const CLOCK: Fields = q::RQ.and(q::THROTTLE_COUNT).and(q::THROTTLED_CLOCK_PELT);
@@ -124,7 +133,8 @@ fn age_queue<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq, now: u64) -> 
     let weight = scale_load_down(queue.load.weight);
     let runnable = u64::from(queue.h_nr_runnable);
     let running = queue.curr.is_some();
-    let aged = pelt::update_load_avg_cfs_rq(now, &mut queue.avg, weight, runnable, running);
+    let avg = &mut queue.avg;
+    let aged = pelt::update_load_avg_cfs_rq_with(now, avg, weight, runnable, running, passed);
     if aged {
         cx.host.call(Func::AccumulateSum);
     }
@@ -280,6 +290,7 @@ fn age_entity<H: Host>(
     se: &mut SchedEntity,
     now: u64,
     running: bool,
+    passed: &mut Passed,
 ) -> bool {
     const READS: Fields = e::LOAD.and(e::ON_RQ).and(e::RUNNABLE_WEIGHT);
     let object = se.object(cpu);
@@ -294,7 +305,8 @@ fn age_entity<H: Host>(
         None => u64::from(se.on_rq),
         Some(_) => se.runnable_weight,
     };
-    let changed = pelt::update_load_avg_se(now, &mut se.avg, se.on_rq, runnable, running, weight);
+    let (avg, on_rq) = (&mut se.avg, se.on_rq);
+    let changed = pelt::update_load_avg_se_with(now, avg, on_rq, runnable, running, weight, passed);
     if changed {
         cx.host.call(Func::AccumulateSum);
     }

@@ -9,7 +9,8 @@ use crate::host::Host;
 use crate::math::eevdf::{self, deadline_before};
 use crate::place::{Access, Func, cfs_rq as fq, se as fse};
 use crate::policy::Features;
-use crate::rq::Rq;
+use crate::rq::{CfsRq, Rq};
+use crate::task::SchedEntity;
 use crate::value::{CfsId, SeId};
 
 /// The entity of `cfs` that runs next; `None` if that was a delayed sleeper, which has left now:
@@ -17,15 +18,19 @@ use crate::value::{CfsId, SeId};
 pub(crate) fn pick_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<SeId> {
     let outer = cx.host.enter(Func::PickEevdf);
     let features = &cx.sys.features;
+    let q = &rq.cfs[cfs.idx()];
+    let curr = q.curr.map(|c| (c, &rq.se[c.idx()]));
     let se = if features.pick.by_deadline() {
-        let buddy = rq.cfs[cfs.idx()].next;
-        buddy
-            .filter(|next| features.next_buddy.is_picked() && entity_eligible(rq, cfs, *next))
-            .or_else(|| pick_eevdf(features, rq, cfs, true))
+        match q.next {
+            Some(next) if features.next_buddy.is_picked() && entity_eligible(rq, cfs, next) => {
+                Some(next)
+            }
+            _ => pick_among(features, rq, q, curr, true),
+        }
     } else {
         cfs_rules::pick_next(cx, rq, cfs)
     };
-    touch_pick(cx, rq, cfs, se);
+    touch_pick(cx, rq, q, curr, se);
     cx.host.leave(outer);
     let se = se?;
     if rq.se[se.idx()].sched_delayed {
@@ -43,6 +48,18 @@ pub(crate) fn pick_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId)
 pub(crate) fn pick_eevdf(features: &Features, rq: &Rq, cfs: CfsId, protect: bool) -> Option<SeId> {
     let q = &rq.cfs[cfs.idx()];
     let curr = q.curr.map(|c| (c, &rq.se[c.idx()]));
+    pick_among(features, rq, q, curr, protect)
+}
+
+/// [`pick_eevdf`] of the queue `q`, of which `curr` runs.
+#[inline(always)]
+fn pick_among(
+    features: &Features,
+    rq: &Rq,
+    q: &CfsRq,
+    curr: Option<(SeId, &SchedEntity)>,
+    protect: bool,
+) -> Option<SeId> {
     let curr = curr.filter(|(_, se)| se.on_rq);
     let first = rq.nodes.first(&q.tree).map(SeId);
     if q.nr_queued == 1 {
@@ -64,8 +81,14 @@ pub(crate) fn pick_eevdf(features: &Features, rq: &Rq, cfs: CfsId, protect: bool
 
 /// What the choice of `picked` has looked at. One entity alone is not compared with anybody, and a
 /// protected one stays without a look at the tree.
-fn touch_pick<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId, picked: Option<SeId>) {
-    let q = &rq.cfs[cfs.idx()];
+#[inline(always)]
+fn touch_pick<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &Rq,
+    q: &CfsRq,
+    curr: Option<(SeId, &SchedEntity)>,
+    picked: Option<SeId>,
+) {
     cx.touch(
         q.object(rq.cpu),
         fq::TASKS_TIMELINE
@@ -80,8 +103,7 @@ fn touch_pick<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId, picked: Option<SeId>
     let alone = by_deadline && q.nr_queued == 1;
     let fields = fse::DEADLINE | fse::VRUNTIME | fse::LOAD | fse::MIN_VRUNTIME | fse::VLAG;
     let mut stays = alone;
-    if let Some(curr) = q.curr {
-        let se = &rq.se[curr.idx()];
+    if let Some((curr, se)) = curr {
         let reads = if alone {
             fse::ON_RQ
         } else {

@@ -18,7 +18,7 @@ use crate::math::weight::scale_load_down;
 use crate::place::{Access, cfs_rq as q, se as e};
 use crate::rq::{CfsRq, Rq};
 use crate::task::SchedEntity;
-use crate::value::{CfsId, SeId, TgId};
+use crate::value::{CfsId, Cpu, SeId};
 
 /// Notes that the load of `queue` changed by something else than time: by `runnable_sum` units.
 #[inline]
@@ -95,12 +95,14 @@ pub(crate) fn propagate_entity_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: 
 /// The sum is one word for all CPUs: each addition takes its line from whoever wrote last.
 #[inline]
 pub fn update_tg_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let queue = &rq.cfs[cfs.idx()];
-    let tg = queue.tg;
-    if tg == TgId::ROOT {
-        return;
+    if cfs != CfsId::ROOT {
+        publish_load_avg(cx, rq.cpu, &mut rq.cfs[cfs.idx()]);
     }
-    let object = rq.cfs_object(cfs);
+}
+
+#[inline]
+fn publish_load_avg<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq) {
+    let (tg, object) = (queue.tg, queue.object(cpu));
     let rule = cx.features().tg_load_avg;
     let mut now = 0;
     let mut reads = q::TG | q::TG_CONTRIB | q::AVG;
@@ -119,7 +121,6 @@ pub fn update_tg_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     }
     let sys = cx.sys;
     sys.tg[tg.idx()].add_load_avg(tg, load.wrapping_sub(contrib) as i64, cx.host);
-    let queue = &mut rq.cfs[cfs.idx()];
     queue.tg_load_avg_contrib = load;
     let mut written = q::TG_CONTRIB;
     if rule.reads_clock() {

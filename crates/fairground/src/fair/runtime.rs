@@ -11,21 +11,23 @@ use crate::rq::Rq;
 use crate::shared::{BANDWIDTH_SLICE, MIN_CFS_RQ_RUNTIME};
 use crate::value::CfsId;
 
-/// Charges `delta` ns of execution to the queue and to its group's `cpu.stat`. The running task
-/// should give way if nothing can be drawn: the queue is throttled when it is put.
+/// Charges `delta` ns of execution to the queue. The running task should give way if nothing can be
+/// drawn: the queue is throttled when it is put.
 #[inline]
 pub fn account_cfs_rq_runtime<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, delta: u64) {
-    rq.cfs[cfs.idx()].words.charge(delta);
     if is_enabled(cx, rq, cfs) {
         charge(cx, rq, cfs, delta);
     }
 }
 
 /// Throttles the queue if it is out of runtime; true if it is throttled now.
+#[inline]
 pub fn check_cfs_rq_runtime<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
-    if !is_enabled(cx, rq, cfs) {
-        return false;
-    }
+    is_enabled(cx, rq, cfs) && check_enabled(cx, rq, cfs)
+}
+
+#[inline(never)]
+fn check_enabled<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> bool {
     cx.touch(rq.cfs_object(cfs), f::RUNTIME_REMAINING, Access::Read);
     if rq.cfs[cfs.idx()].runtime_remaining > 0 {
         return false;

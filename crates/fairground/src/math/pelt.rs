@@ -97,7 +97,7 @@ pub const fn decay_load(value: u64, periods: u64) -> u64 {
 }
 
 /// What [`decay_load`] does to a value, found once for all values of an update.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Decay {
     halvings: u32,
     factor: u32,
@@ -147,6 +147,7 @@ pub fn update_load_sum(
     load: u64,
     runnable: u64,
     running: bool,
+    passed: &mut Passed,
 ) -> bool {
     let delta_ns = now.wrapping_sub(sa.last_update_time);
     if (delta_ns as i64) < 0 {
@@ -161,20 +162,29 @@ pub fn update_load_sum(
     sa.last_update_time = now.wrapping_sub(delta_ns % 1024);
     let queued = load != 0;
     let runnable = if queued { runnable } else { 0 };
-    accumulate_sum(delta, sa, load, runnable, running && queued) != 0
+    accumulate_sum(delta, sa, load, runnable, running && queued, passed)
 }
 
-/// Computes the averages from the sums. `load` is the unscaled weight that `load_sum` has not
-/// been multiplied with: of an entity its weight, of a queue 1.
+/// Computes the averages from the sums, which `reciprocal` turns into averages (see [`average`]).
+/// `load` is the unscaled weight that `load_sum` has not been multiplied with: of an entity its
+/// weight, of a queue 1.
 #[inline]
-pub fn update_load_avg(sa: &mut SchedAvg, load: u64) {
-    let contrib = sa.period_contrib;
-    sa.load_avg = average(load.wrapping_mul(sa.load_sum), contrib);
-    sa.runnable_avg = average(sa.runnable_sum, contrib);
-    sa.util_avg = average(sa.util_sum as u64, contrib);
+fn update_load_avg(sa: &mut SchedAvg, load: u64, reciprocal: u32) {
+    let load_sum = load.wrapping_mul(sa.load_sum);
+    let (runnable_sum, util_sum) = (sa.runnable_sum, u64::from(sa.util_sum));
+    if (load_sum | runnable_sum | util_sum) >> EXACT_BITS != 0 {
+        let divider = get_pelt_divider(sa);
+        return divide_all(sa, [load_sum, runnable_sum, util_sum], divider);
+    }
+    sa.load_avg = average(load_sum, reciprocal);
+    sa.runnable_avg = average(runnable_sum, reciprocal);
+    sa.util_avg = average(util_sum, reciprocal);
 }
 
-/// `sum` by the divider of `period_contrib`, rounded down.
+/// Sums with more bits than this are divided: see [`average`].
+const EXACT_BITS: u32 = 31;
+
+/// `sum` by the divider whose [`RECIPROCAL`] is `m`, rounded down.
 ///
 /// # Derivation
 ///
@@ -188,21 +198,20 @@ pub fn update_load_avg(sa: &mut SchedAvg, load: u64) {
 /// which does not reach the next whole number while `sum e < 2^47`: for sums below 2^31, as
 /// `e < d < 2^16`. Greater ones (above 30 or so nice-0 tasks) are divided.
 #[inline]
-fn average(sum: u64, period_contrib: u32) -> u64 {
-    match RECIPROCAL.get(period_contrib as usize) {
-        Some(&m) if sum >> 31 == 0 => (sum * m as u64) >> 47,
-        _ => divide(sum, PELT_MIN_DIVIDER + period_contrib as u64),
-    }
+const fn average(sum: u64, m: u32) -> u64 {
+    debug_assert!(sum >> EXACT_BITS == 0);
+    (sum * m as u64) >> 47
 }
 
 #[cold]
 #[inline(never)]
-fn divide(sum: u64, divider: u64) -> u64 {
-    sum / divider
+fn divide_all(sa: &mut SchedAvg, sums: [u64; 3], divider: u64) {
+    let [load_avg, runnable_avg, util_avg] = sums.map(|sum| sum / divider);
+    (sa.load_avg, sa.runnable_avg, sa.util_avg) = (load_avg, runnable_avg, util_avg);
 }
 
 /// Sums, then averages: see [`update_load_sum`] and [`update_load_avg`], of which `weight` is the
-/// `load`. Compiled once, as the code of an update is long beside what callers do.
+/// `load`.
 #[inline(always)]
 fn update(
     now: u64,
@@ -211,10 +220,11 @@ fn update(
     runnable: u64,
     running: bool,
     weight: u64,
+    passed: &mut Passed,
 ) -> bool {
-    let decayed = update_load_sum(now, sa, load, runnable, running);
+    let decayed = update_load_sum(now, sa, load, runnable, running, passed);
     if decayed {
-        update_load_avg(sa, weight);
+        update_load_avg(sa, weight, passed.reciprocal);
     }
     decayed
 }
@@ -223,7 +233,7 @@ fn update(
 /// changed.
 #[inline]
 pub fn update_load_avg_blocked_se(now: u64, sa: &mut SchedAvg, weight: u64) -> bool {
-    update(now, sa, 0, 0, false, weight)
+    update(now, sa, 0, 0, false, weight, &mut Passed::default())
 }
 
 /// Update of a task or group entity. True if the averages changed.
@@ -243,7 +253,22 @@ pub fn update_load_avg_se(
     running: bool,
     weight: u64,
 ) -> bool {
-    let decayed = update(now, sa, on_rq as u64, runnable, running, weight);
+    let mut passed = Passed::default();
+    update_load_avg_se_with(now, sa, on_rq, runnable, running, weight, &mut passed)
+}
+
+/// [`update_load_avg_se`] with what the last update of the same CPU has found.
+#[inline(always)]
+pub(crate) fn update_load_avg_se_with(
+    now: u64,
+    sa: &mut SchedAvg,
+    on_rq: bool,
+    runnable: u64,
+    running: bool,
+    weight: u64,
+    passed: &mut Passed,
+) -> bool {
+    let decayed = update(now, sa, on_rq as u64, runnable, running, weight, passed);
     if decayed {
         sa.util_est &= !UTIL_AVG_UNCHANGED;
     }
@@ -261,7 +286,29 @@ pub fn update_load_avg_cfs_rq(
     h_nr_runnable: u64,
     running: bool,
 ) -> bool {
-    update(now, sa, weight_scaled_down, h_nr_runnable, running, 1)
+    let mut passed = Passed::default();
+    update_load_avg_cfs_rq_with(
+        now,
+        sa,
+        weight_scaled_down,
+        h_nr_runnable,
+        running,
+        &mut passed,
+    )
+}
+
+/// [`update_load_avg_cfs_rq`] with what the last update of the same CPU has found.
+#[inline(always)]
+pub(crate) fn update_load_avg_cfs_rq_with(
+    now: u64,
+    sa: &mut SchedAvg,
+    weight_scaled_down: u64,
+    h_nr_runnable: u64,
+    running: bool,
+    passed: &mut Passed,
+) -> bool {
+    let load = weight_scaled_down;
+    update(now, sa, load, h_nr_runnable, running, 1, passed)
 }
 
 /// The utilisation estimate of a task that has just been dequeued to sleep; `None` if it stays
@@ -330,7 +377,44 @@ pub const fn update_avg(average: &mut u64, sample: u64) {
     *average = average.wrapping_add((diff / 8) as u64);
 }
 
-/// Adds `delta` units of activity; returns how many periods ended.
+/// Adds `delta` units of activity; whether a period ended.
+#[inline(always)]
+fn accumulate_sum(
+    delta: u64,
+    sa: &mut SchedAvg,
+    load: u64,
+    runnable: u64,
+    running: bool,
+    passed: &mut Passed,
+) -> bool {
+    let old_contrib = sa.period_contrib;
+    let total = u64::from(old_contrib) + delta;
+    let (mut load_sum, mut runnable_sum) = (sa.load_sum, sa.runnable_sum);
+    let (mut util_sum, mut contrib) = (u64::from(sa.util_sum), delta);
+    let decays = total >= PERIOD;
+    if decays {
+        if (passed.delta, passed.old_contrib) != (delta, old_contrib) {
+            *passed = Passed::of(delta, old_contrib);
+        }
+        load_sum = passed.decay.apply(load_sum);
+        runnable_sum = passed.decay.apply(runnable_sum);
+        util_sum = passed.decay.apply(util_sum);
+        contrib = passed.contrib;
+        sa.period_contrib = passed.period_contrib;
+    } else {
+        sa.period_contrib = total as u32;
+    }
+    sa.load_sum = load_sum.wrapping_add(load.wrapping_mul(contrib));
+    let scaled = contrib << CAPACITY_SHIFT;
+    sa.runnable_sum = runnable_sum.wrapping_add(runnable.wrapping_mul(scaled));
+    sa.util_sum = util_sum.wrapping_add(if running { scaled } else { 0 }) as u32;
+    decays
+}
+
+/// What a time in which at least one period ended does to the sums that it passes over.
+///
+/// It is kept from one update to the next: on one CPU most of what is aged at one moment, entities
+/// and queues of all levels, was last aged at one moment too.
 ///
 /// # Derivation
 ///
@@ -353,35 +437,38 @@ pub const fn update_avg(average: &mut u64, sample: u64) {
 ///
 /// The middle is a difference of two endless tails, and an endless tail from 0 is the maximum
 /// `M`: `1024 (y^1 + ... + y^(p'-1)) = M - M y^p' - 1024`. So no loop and no second table.
-#[inline]
-fn accumulate_sum(delta: u64, sa: &mut SchedAvg, load: u64, runnable: u64, running: bool) -> u64 {
-    let old_contrib = sa.period_contrib as u64;
-    let total = old_contrib + delta;
-    let periods = total / PERIOD;
-    let (mut load_sum, mut runnable_sum) = (sa.load_sum, sa.runnable_sum);
-    let mut util_sum = sa.util_sum as u64;
-    let mut contrib = delta;
-    if periods != 0 {
-        let decay = Decay::of(periods);
-        load_sum = decay.apply(load_sum);
-        runnable_sum = decay.apply(runnable_sum);
-        util_sum = decay.apply(util_sum);
-        contrib = accumulate_segments(decay, PERIOD - old_contrib, total % PERIOD);
-    }
-    sa.period_contrib = (total % PERIOD) as u32;
-    sa.load_sum = load_sum.wrapping_add(load.wrapping_mul(contrib));
-    let scaled = contrib << CAPACITY_SHIFT;
-    sa.runnable_sum = runnable_sum.wrapping_add(runnable.wrapping_mul(scaled));
-    sa.util_sum = util_sum.wrapping_add(if running { scaled } else { 0 }) as u32;
-    periods
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Passed {
+    /// Its length in units; 0 = nothing is known yet.
+    delta: u64,
+    /// `period_contrib` at its begin.
+    old_contrib: u32,
+    /// The same at its end.
+    period_contrib: u32,
+    /// What is left of the old sums.
+    decay: Decay,
+    /// The new activity.
+    contrib: u64,
+    /// [`RECIPROCAL`] of the divider at its end.
+    reciprocal: u32,
 }
 
-/// The three parts of [`accumulate_sum`], for at least one border.
-#[inline]
-const fn accumulate_segments(decay: Decay, d1: u64, d3: u64) -> u64 {
-    let oldest = decay.apply(d1);
-    let whole = LOAD_AVG_MAX - decay.apply(LOAD_AVG_MAX) - PERIOD;
-    oldest + whole + d3
+impl Passed {
+    #[inline(never)]
+    fn of(delta: u64, old_contrib: u32) -> Self {
+        let total = u64::from(old_contrib) + delta;
+        let decay = Decay::of(total / PERIOD);
+        let (d1, d3) = (PERIOD - u64::from(old_contrib), total % PERIOD);
+        let whole = LOAD_AVG_MAX - decay.apply(LOAD_AVG_MAX) - PERIOD;
+        Self {
+            delta,
+            old_contrib,
+            period_contrib: d3 as u32,
+            decay,
+            contrib: decay.apply(d1) + whole + d3,
+            reciprocal: RECIPROCAL[d3 as usize],
+        }
+    }
 }
 
 const fn reciprocals() -> [u32; PERIOD as usize] {
@@ -447,6 +534,10 @@ mod tests {
         0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
     ];
 
+    fn new() -> Passed {
+        Passed::default()
+    }
+
     #[test]
     fn the_computed_table_is_the_published_one() {
         assert_eq!(DECAY, PUBLISHED);
@@ -455,16 +546,18 @@ mod tests {
     #[test]
     fn averages_are_quotients_rounded_down() {
         for contrib in 0..PERIOD as u32 {
+            let m = RECIPROCAL[contrib as usize];
             let divider = PELT_MIN_DIVIDER + u64::from(contrib);
             let last = (1 << 31) / divider;
             for quotient in (0..last).step_by(97).chain([last]) {
                 for sum in [quotient * divider, (quotient + 1) * divider - 1] {
-                    assert_eq!(average(sum, contrib), quotient, "{sum} / {divider}");
+                    if sum >> EXACT_BITS == 0 {
+                        assert_eq!(average(sum, m), quotient, "{sum} / {divider}");
+                    }
                 }
             }
-            for sum in [(1 << 31) - 1, 1 << 31, u64::MAX] {
-                assert_eq!(average(sum, contrib), sum / divider);
-            }
+            let last = (1 << EXACT_BITS) - 1;
+            assert_eq!(average(last, m), last / divider);
         }
     }
 
@@ -489,6 +582,31 @@ mod tests {
     }
 
     #[test]
+    fn what_the_last_update_has_found_changes_nothing() {
+        let mut passed = Passed::default();
+        let mut with = [SchedAvg::default(); 3];
+        let mut without = with;
+        let mut now = 1 << 40;
+        for step in 0..4000u64 {
+            // From units to more than two seconds; the last one is aged at other moments.
+            now += (step * 7919 % 1021) << (8 + step % 24);
+            for i in 0..2 + (step % 3 == 0) as usize {
+                let (queued, tasks) = (step % 5 != i as u64, step % 70);
+                let (sa, own) = (&mut with[i], &mut without[i]);
+                let decayed =
+                    update_load_avg_se_with(now, sa, queued, tasks, true, 1024, &mut passed);
+                let alone = update_load_avg_se(now, own, queued, tasks, true, 1024);
+                assert_eq!((decayed, *sa), (alone, *own));
+                let divider = get_pelt_divider(sa);
+                if decayed {
+                    assert_eq!(sa.runnable_avg, sa.runnable_sum / divider);
+                    assert_eq!(sa.load_avg, 1024 * sa.load_sum / divider);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn time_that_runs_back_only_moves_the_stamp() {
         let before = SchedAvg {
             last_update_time: 5 << 20,
@@ -496,7 +614,7 @@ mod tests {
             ..SchedAvg::default()
         };
         let mut sa = before;
-        assert!(!update_load_sum(4 << 20, &mut sa, 1, 1, true));
+        assert!(!update_load_sum(4 << 20, &mut sa, 1, 1, true, &mut new()));
         assert_eq!(
             sa,
             SchedAvg {
@@ -509,9 +627,9 @@ mod tests {
     #[test]
     fn less_than_a_unit_waits() {
         let mut sa = SchedAvg::default();
-        assert!(!update_load_sum(1023, &mut sa, 1, 1, true));
+        assert!(!update_load_sum(1023, &mut sa, 1, 1, true, &mut new()));
         assert_eq!(sa, SchedAvg::default());
-        assert!(!update_load_sum(1030, &mut sa, 1, 1, true));
+        assert!(!update_load_sum(1030, &mut sa, 1, 1, true, &mut new()));
         assert_eq!(
             (sa.last_update_time, sa.load_sum, sa.util_sum),
             (1024, 1, 1024)
@@ -521,7 +639,7 @@ mod tests {
     #[test]
     fn off_the_queue_nothing_is_added() {
         let mut sa = SchedAvg::default();
-        assert!(update_load_sum(10 << 20, &mut sa, 0, 3, true));
+        assert!(update_load_sum(10 << 20, &mut sa, 0, 3, true, &mut new()));
         assert_eq!((sa.load_sum, sa.runnable_sum, sa.util_sum), (0, 0, 0));
     }
 

@@ -222,12 +222,17 @@ pub const fn calc_delta(delta: u64, weight: u64, load: &LoadWeight) -> u64 {
 /// Virtual time of an entity of weight `load` that runs `delta` ns: `delta * 2^20 / load.weight`.
 ///
 /// An entity of [`NICE_0_LOAD`] gets `delta` itself, not the fixed-point product.
+///
+/// # Derivation
+///
+/// [`calc_delta`] with `w = 2^10`. There `F = 2^10 I` is below 2^42, so at most ten bits are dropped,
+/// and they are zeros: the result is `delta * I / 2^22`, whatever `I` is.
 #[inline]
 pub const fn calc_delta_fair(delta: u64, load: &LoadWeight) -> u64 {
     if load.weight == NICE_0_LOAD {
         delta
     } else {
-        calc_delta(delta, NICE_0_LOAD, load)
+        mul_shift(delta, load.inverse(), 32 - FIXEDPOINT_SHIFT)
     }
 }
 
@@ -335,6 +340,22 @@ mod tests {
                 let exact = delta as u128 * 1024 / nice_to_weight(nice) as u128;
                 let slack = 1 + exact / (1 << 14); // inverse of nice -20: 48388 has 15.6 bits
                 assert!(got as u128 <= exact + slack && got as u128 + slack >= exact);
+            }
+        }
+    }
+
+    #[test]
+    fn virtual_time_is_a_share_of_nice_0() {
+        for shift in 0..32 {
+            for inv_weight in [1, 3, 1 << 21, u32::MAX - 2].map(|i| i << shift | 1) {
+                let load = LoadWeight {
+                    weight: 1,
+                    inv_weight,
+                };
+                for delta in [1, 999_983, u64::MAX / 3, u64::MAX] {
+                    let general = calc_delta(delta, NICE_0_LOAD, &load);
+                    assert_eq!(calc_delta_fair(delta, &load), general, "{inv_weight}");
+                }
             }
         }
     }

@@ -32,7 +32,7 @@ impl Rq {
     #[must_use]
     pub fn give_out(&mut self, slot: SeId) -> Option<Task> {
         let body = self.body[slot.idx()].take()?;
-        let se = core::mem::take(&mut self.se[slot.idx()]);
+        let se = core::mem::replace(&mut self.se[slot.idx()], SchedEntity::nobody());
         debug_assert!(!se.on_rq, "a queued task cannot leave");
         self.lb_order.remove(slot);
         self.free.push(slot);

@@ -75,14 +75,14 @@ pub struct CfsRq {
     pub prop_runnable_sum: i64,
     /// Monotonic floor of virtual time (CFS, and EEVDF before 6.18).
     pub min_vruntime: u64,
-    /// Local runtime left, ns; negative = debt.
-    pub runtime_remaining: i64,
-    /// Hierarchical load.
-    pub h_load: u64,
     /// Buddy that was preempted last (CFS).
     pub last: Option<SeId>,
     /// Buddy that yielded (CFS).
     pub skip: Option<SeId>,
+    /// Local runtime left, ns; negative = debt.
+    pub runtime_remaining: i64,
+    /// Hierarchical load.
+    pub h_load: u64,
     /// Stamp of `h_load`: jiffy (or clock, by decision) + 1; 0 = never.
     pub last_h_load_update: u64,
     /// Path down to the queue being refreshed.

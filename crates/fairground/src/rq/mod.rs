@@ -20,6 +20,7 @@ pub use lookup::Rqs;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::math::pelt::Passed;
 use crate::place::{Kind, Object};
 use crate::shared::Relaxed;
 use crate::system::System;
@@ -67,6 +68,8 @@ pub struct Rq {
     pub nodes: Nodes,
     /// Its clocks.
     pub clock: RqClock,
+    /// What load tracking has found for the time that it last went over.
+    pub passed: Passed,
     /// Since when the CPU is idle, ns; 0 = not.
     pub idle_stamp: u64,
     /// Running average of the length of idle periods, ns.
@@ -112,6 +115,7 @@ impl Rq {
         Self {
             cpu,
             clock: RqClock::new(now, capacity),
+            passed: Passed::default(),
             se: Vec::new(),
             body: Vec::new(),
             nodes: Nodes::default(),
@@ -163,18 +167,11 @@ impl Rq {
     #[inline]
     #[must_use]
     pub fn curr_object(&self) -> Object {
-        match self.curr_task().filter(|id| *id != TaskId::NONE) {
-            Some(id) => Object {
-                kind: Kind::Task,
-                a: id.0,
-                b: 0,
-            },
-            None => Object {
-                kind: Kind::IdleTask,
-                a: self.cpu.0,
-                b: 0,
-            },
-        }
+        let (kind, a) = match self.curr_task() {
+            Some(id) => (Kind::Task, id.0),
+            None => (Kind::IdleTask, self.cpu.0),
+        };
+        Object { kind, a, b: 0 }
     }
 
     /// A queue as a place.
@@ -202,7 +199,19 @@ impl Rq {
     #[inline]
     #[must_use]
     pub fn task_id(&self, se: SeId) -> TaskId {
-        self.body[se.idx()].as_ref().map_or(TaskId::NONE, |b| b.id)
+        // Not from the body, which is on a host line of its own.
+        let entity = &self.se[se.idx()];
+        let id = match entity.my_q {
+            None => TaskId(entity.name),
+            Some(_) => TaskId::NONE,
+        };
+        debug_assert_eq!(
+            Some(id),
+            self.body[se.idx()]
+                .as_ref()
+                .map_or(Some(TaskId::NONE), |b| Some(b.id))
+        );
+        id
     }
 
     /// The group of the task in a slot; the root for a group entity.
