@@ -21,17 +21,34 @@ use crate::value::{CfsId, SeId};
 /// the group that runs is charged, and may have to give way on its level.
 #[inline]
 pub fn update_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let Some(curr) = rq.cfs[cfs.idx()].curr else {
-        return;
-    };
-    let delta = rq.clock.task.wrapping_sub(rq.se[curr.idx()].exec_start);
-    if delta as i64 > 0 {
+    if let Some((curr, delta)) = uncharged(rq, cfs) {
+        charge_called(cx, rq, cfs, curr, delta);
+    }
+}
+
+/// [`update_curr`] without a call: for the tick, which does little else.
+#[inline(always)]
+pub(crate) fn update_curr_inlined<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
+    if let Some((curr, delta)) = uncharged(rq, cfs) {
         charge(cx, rq, cfs, curr, delta);
     }
 }
 
-/// [`update_curr`] of time that has passed: `delta` ns.
+/// The running entity, and the time (ns) that it has run since it was last charged.
+#[inline(always)]
+fn uncharged(rq: &Rq, cfs: CfsId) -> Option<(SeId, u64)> {
+    let curr = rq.cfs[cfs.idx()].curr?;
+    let delta = rq.clock.task.wrapping_sub(rq.se[curr.idx()].exec_start);
+    (delta as i64 > 0).then_some((curr, delta))
+}
+
 #[inline(never)]
+fn charge_called<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u64) {
+    charge(cx, rq, cfs, curr, delta);
+}
+
+/// [`update_curr`] of time that has passed: `delta` ns.
+#[inline(always)]
 fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u64) {
     let outer = cx.host.enter(Func::UpdateCurr);
     let (sys, cpu) = (cx.sys, rq.cpu);

@@ -4,6 +4,7 @@
 //! the rest of its request); what it carries on a queue is its vruntime and deadline.
 
 pub use super::curr::update_curr;
+pub(crate) use super::curr::update_curr_inlined;
 pub use super::reweight::reweight_entity;
 pub use super::vtime::{cfs_rq_max_slice, cfs_rq_min_slice};
 
@@ -163,7 +164,7 @@ fn account_dequeue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {
 }
 
 /// Notes the lag of a queued entity, within its limits.
-#[inline]
+#[inline(always)]
 pub(crate) fn update_entity_lag<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {
     let v = avg_vruntime(rq, cfs);
     let features = cx.features();

@@ -28,7 +28,20 @@ pub use super::removed::{migrate_task_rq_fair, remove_entity_load_avg, sync_enti
 /// A task whose `last_update_time` is 0 is on no queue's account: it is new, or came from another
 /// CPU or group. It is not aged, and [`UpdateLoad::ATTACH`] attaches it. A group's entity is
 /// attached, with nothing, when it is made.
+#[inline(never)]
 pub fn update_load_avg<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    cfs: CfsId,
+    se: SeId,
+    flags: UpdateLoad,
+) {
+    update_load_avg_inlined(cx, rq, cfs, se, flags);
+}
+
+/// [`update_load_avg`] without a call: for the tick, which does little else.
+#[inline(always)]
+pub(crate) fn update_load_avg_inlined<H: Host>(
     cx: &mut Cx<H>,
     rq: &mut Rq,
     cfs: CfsId,

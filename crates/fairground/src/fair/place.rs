@@ -1,7 +1,7 @@
 //! Where an entity joins a queue in virtual time.
 
 use super::cfs_rules;
-use super::vtime::{avg_vruntime, sums};
+use super::vtime::avg_vruntime_of;
 use crate::cx::Cx;
 use crate::fair::Enqueue;
 use crate::host::Host;
@@ -42,8 +42,7 @@ pub(crate) fn place_entity<H: Host>(
 /// then one request ahead, or what was left of the request when it was interrupted.
 fn place_by_lag<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, flags: Enqueue) {
     let features = &cx.sys.features;
-    let v = avg_vruntime(rq, cfs);
-    let load = sums(rq, cfs).load;
+    let (v, load) = avg_vruntime_of(rq, cfs);
     let queued = rq.cfs[cfs.idx()].nr_queued;
     let se = &mut rq.se[id.idx()];
     if !se.custom_slice {

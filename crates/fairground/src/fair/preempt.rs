@@ -4,9 +4,9 @@
 //! know.
 
 use super::buddy::{Buddy, clear_buddies, se_is_idle, set_buddy};
-use super::entity::update_curr;
-use super::group::update_cfs_group;
-use super::load::update_load_avg;
+use super::entity::{update_curr, update_curr_inlined};
+use super::group::update_cfs_group_inlined;
+use super::load::update_load_avg_inlined;
 use super::pick::pick_eevdf;
 use super::resched::resched_curr;
 use super::vtime::{avg_vruntime, cfs_rq_min_slice, entity_eligible};
@@ -160,6 +160,7 @@ fn touch_preempt<H: Host>(cx: &mut Cx<H>, rq: &Rq, curr: SeId, woken: SeId) {
 }
 
 /// The tick for the running task at every level.
+#[inline(never)]
 pub fn task_tick_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Resched {
     let outer = cx.host.enter(Func::TaskTick);
     let mut at = rq.curr;
@@ -172,10 +173,11 @@ pub fn task_tick_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Resched {
     answer(rq)
 }
 
+#[inline(always)]
 fn entity_tick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId) {
-    update_curr(cx, rq, cfs);
-    update_load_avg(cx, rq, cfs, curr, UpdateLoad::TG);
-    update_cfs_group(cx, rq, curr);
+    update_curr_inlined(cx, rq, cfs);
+    update_load_avg_inlined(cx, rq, cfs, curr, UpdateLoad::TG);
+    update_cfs_group_inlined(cx, rq, curr);
     // Pulls the reference of the keys along, also while nobody joins or leaves.
     avg_vruntime(rq, cfs);
     if !cx.features().pick.by_deadline()

@@ -93,14 +93,14 @@ pub(crate) fn propagate_entity_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: 
 /// ([`TgLoadAvg`](crate::policy::TgLoadAvg)).
 ///
 /// The sum is one word for all CPUs: each addition takes its line from whoever wrote last.
-#[inline]
+#[inline(always)]
 pub fn update_tg_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     if cfs != CfsId::ROOT {
         publish_load_avg(cx, rq.cpu, &mut rq.cfs[cfs.idx()]);
     }
 }
 
-#[inline]
+#[inline(always)]
 fn publish_load_avg<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq) {
     let (tg, object) = (queue.tg, queue.object(cpu));
     let rule = cx.features().tg_load_avg;

@@ -2,9 +2,10 @@
 
 use crate::cx::Cx;
 use crate::host::Host;
-use crate::place::{Access, rq as f, task as ft};
+use crate::place::{Access, Object, rq as f, task as ft};
 use crate::rq::Rq;
 use crate::task::Resched;
+use crate::value::Cpu;
 
 /// Asks for a switch on the CPU of `rq` (`resched_curr`): once, until it happens.
 ///
@@ -17,12 +18,19 @@ pub(crate) fn resched_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     cx.touch(rq.object(), f::CURR, Access::Read);
     let curr = rq.curr_object();
     cx.touch(curr, ft::THREAD_INFO, Access::Read);
-    if rq.need_resched {
-        return;
+    if !rq.need_resched {
+        rq.need_resched = true;
+        set_flag(cx, rq.cpu, curr);
     }
-    rq.need_resched = true;
-    let own = rq.cpu == cx.cpu;
-    let how = if own { Access::Rmw } else { Access::CasLoop };
+}
+
+#[inline(never)]
+fn set_flag<H: Host>(cx: &mut Cx<H>, cpu: Cpu, curr: Object) {
+    let how = if cpu == cx.cpu {
+        Access::Rmw
+    } else {
+        Access::CasLoop
+    };
     cx.touch(curr, ft::THREAD_INFO, how);
 }
 

@@ -21,31 +21,29 @@ use crate::value::{CfsId, SeId};
 /// placed again; so does the kernel.
 pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, weight: u64) {
     let outer = cx.host.enter(Func::ReweightEntity);
-    cx.touch(
-        rq.cfs_object(cfs),
-        fq::LOAD | fq::NR_QUEUED | fq::AVG,
-        Access::Update,
-    );
-    cx.touch(rq.se_object(id), fse::LOAD | fse::AVG, Access::Update);
+    let (queue, se) = (&rq.cfs[cfs.idx()], &rq.se[id.idx()]);
+    let read = fq::LOAD | fq::NR_QUEUED | fq::AVG;
+    cx.touch(queue.object(rq.cpu), read, Access::Update);
+    cx.touch(se.object(rq.cpu), fse::LOAD | fse::AVG, Access::Update);
     let pick = cx.features().pick;
-    let queued = rq.se[id.idx()].on_rq;
-    let running = rq.cfs[cfs.idx()].curr == Some(id);
+    let (queued, running) = (se.on_rq, queue.curr == Some(id));
     let mut protected = None;
     if queued {
         curr::update_curr(cx, rq, cfs);
         if pick.by_deadline() {
             protected = leave_virtual_time(cx, rq, cfs, id, running);
         }
-        rq.cfs[cfs.idx()].nr_queued -= 1;
         if !running {
             tree_remove(rq, cfs, id);
         }
-        let old = rq.se[id.idx()].load.weight;
-        rq.cfs[cfs.idx()].load.sub(old);
     }
-    let (queue, se) = (&mut rq.cfs[cfs.idx()].avg, &mut rq.se[id.idx()]);
-    dequeue_load_avg(queue, se);
+    let (queue, se) = (&mut rq.cfs[cfs.idx()], &mut rq.se[id.idx()]);
     let old = se.load.weight;
+    if queued {
+        queue.nr_queued -= 1;
+        queue.load.sub(old);
+    }
+    dequeue_load_avg(&mut queue.avg, se);
     se.vlag = rescale(se.vlag, old, weight);
     if se.rel_deadline {
         se.deadline = rescale(se.deadline as i64, old, weight) as u64;
@@ -54,7 +52,7 @@ pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
     se.load.set(weight);
     let divider = get_pelt_divider(&se.avg);
     se.avg.load_avg = scale_load_down(weight) * se.avg.load_sum / divider;
-    enqueue_load_avg(queue, se);
+    enqueue_load_avg(&mut queue.avg, se);
     publish_load(rq, cfs, id);
     if queued {
         if pick.by_deadline() {
@@ -62,17 +60,19 @@ pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
             let parity = cx.features().run_to_parity;
             parity.reweighted(&mut rq.se[id.idx()], protected);
         }
-        rq.cfs[cfs.idx()].load.add(weight);
+        let queue = &mut rq.cfs[cfs.idx()];
+        queue.load.add(weight);
+        queue.nr_queued += 1;
         if !running {
             tree_insert(rq, cfs, id, pick);
         }
-        rq.cfs[cfs.idx()].nr_queued += 1;
     }
     cx.host.leave(outer);
 }
 
 /// Keeps lag and deadline relative to the virtual time; answers the rest of the protection of a
 /// running entity.
+#[inline(always)]
 fn leave_virtual_time<H: Host>(
     cx: &Cx<H>,
     rq: &mut Rq,

@@ -43,14 +43,21 @@ pub(crate) fn sums_with(q: &CfsRq, curr: Option<&SchedEntity>) -> AvgVruntime {
 }
 
 /// The queue's virtual time; moves the reference there.
-#[inline]
+#[inline(always)]
 pub(crate) fn avg_vruntime(rq: &mut Rq, cfs: CfsId) -> u64 {
+    avg_vruntime_of(rq, cfs).0
+}
+
+/// [`avg_vruntime`], and the weight of which it is the mean.
+#[inline(always)]
+pub(crate) fn avg_vruntime_of(rq: &mut Rq, cfs: CfsId) -> (u64, i64) {
     let q = &mut rq.cfs[cfs.idx()];
     let curr = q.curr.map(|c| &rq.se[c.idx()]).filter(|se| se.on_rq);
-    let mean = sums_with(q, curr).mean_key();
+    let all = sums_with(q, curr);
+    let mean = all.mean_key();
     q.avg_vruntime.shift(mean);
     q.zero_vruntime = q.zero_vruntime.wrapping_add(mean as u64);
-    q.zero_vruntime
+    (q.zero_vruntime, all.load)
 }
 
 /// Whether `se` of `cfs` has received no more than its due.

@@ -230,8 +230,8 @@ pub const fn place_lag(vlag: i64, queue_load: i64, weight: u64) -> i64 {
 /// same resolution (the kernel uses scaled ones).
 #[inline]
 pub const fn rescale(value: i64, old: u64, new: u64) -> i64 {
-    debug_assert!(new > 0);
-    let divisor = if new == 0 { 1 } else { new as i64 };
+    debug_assert!(new as i64 > 0);
+    let divisor = if new as i64 > 0 { new as i64 } else { 1 };
     value.wrapping_mul(old as i64).wrapping_div(divisor)
 }
 
