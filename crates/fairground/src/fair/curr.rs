@@ -26,7 +26,7 @@ pub fn update_curr<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     }
 }
 
-/// [`update_curr`] without a call: for the tick, which does little else.
+/// [`update_curr`] without a call: for tick and pick, which come by at each level.
 #[inline(always)]
 pub(crate) fn update_curr_inlined<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     if let Some((curr, delta)) = uncharged(rq, cfs) {

@@ -42,20 +42,20 @@ pub fn ensure_cfs<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) -> CfsId {
 /// task.
 #[inline(never)]
 pub fn update_cfs_group<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId) {
-    update_cfs_group_inlined(cx, rq, se);
-}
-
-/// [`update_cfs_group`] without a call: for the tick, which does little else.
-#[inline(always)]
-pub(crate) fn update_cfs_group_inlined<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId) {
     if let Some(below) = rq.se[se.idx()].my_q {
-        update_entity_weight(cx, rq, se, below);
+        update_cfs_group_inlined(cx, rq, se, below);
     }
 }
 
-/// [`update_cfs_group`] of a group's entity, whose queue is `below`.
+/// [`update_cfs_group`] of a group's entity, whose queue is `below`; without a call, for the tick,
+/// which does little else.
 #[inline(always)]
-fn update_entity_weight<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, se: SeId, below: CfsId) {
+pub(crate) fn update_cfs_group_inlined<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    se: SeId,
+    below: CfsId,
+) {
     let outer = cx.host.enter(Func::UpdateCfsGroup);
     let (queue, entity) = (&rq.cfs[below.idx()], &rq.se[se.idx()]);
     let object = queue.object(rq.cpu);

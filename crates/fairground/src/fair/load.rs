@@ -59,13 +59,16 @@ pub(crate) fn update_load_avg_inlined<H: Host>(
     };
     let mut changed = age_queue(cx, rq.cpu, queue, now, &mut rq.passed);
     if let Some(below) = below {
-        let propagated = propagate_entity_load_avg(cx, rq, cfs, se, below);
-        if propagated {
-            publish_queue_load(&rq.cfs[cfs.idx()]);
+        let gcfs = &rq.cfs[below.idx()];
+        if gcfs.propagate {
+            propagate_entity_load_avg(cx, rq, cfs, se, below);
+            publish_load(rq, cfs, se);
             changed = true;
-        }
-        if propagated || entity_changed {
-            publish_entity_load(&rq.cfs[below.idx()], &rq.se[se.idx()]);
+        } else {
+            cx.touch(gcfs.object(rq.cpu), q::PROPAGATE, Access::Read);
+            if entity_changed {
+                publish_entity_load(gcfs, entity);
+            }
         }
     }
     let publishes = if !attached && flags.has(UpdateLoad::ATTACH) {

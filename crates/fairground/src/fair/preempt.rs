@@ -165,19 +165,22 @@ pub fn task_tick_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Resched {
     let outer = cx.host.enter(Func::TaskTick);
     let mut at = rq.curr;
     while let Some(id) = at {
-        let cfs = rq.se[id.idx()].cfs_rq;
-        entity_tick(cx, rq, cfs, id);
-        at = rq.se[id.idx()].parent;
+        at = entity_tick(cx, rq, id);
     }
     cx.host.leave(outer);
     answer(rq)
 }
 
+/// The tick at the level of `curr`; the entity above.
 #[inline(always)]
-fn entity_tick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId) {
+fn entity_tick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, curr: SeId) -> Option<SeId> {
+    let se = &rq.se[curr.idx()];
+    let (cfs, below, above) = (se.cfs_rq, se.my_q, se.parent);
     update_curr_inlined(cx, rq, cfs);
     update_load_avg_inlined(cx, rq, cfs, curr, UpdateLoad::TG);
-    update_cfs_group_inlined(cx, rq, curr);
+    if let Some(below) = below {
+        update_cfs_group_inlined(cx, rq, curr, below);
+    }
     // Pulls the reference of the keys along, also while nobody joins or leaves.
     avg_vruntime(rq, cfs);
     if !cx.features().pick.by_deadline()
@@ -186,6 +189,7 @@ fn entity_tick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId) {
     {
         resched_curr(cx, rq);
     }
+    above
 }
 
 /// `sched_yield` of the running task: it gives up the rest of its request, and what it is ahead

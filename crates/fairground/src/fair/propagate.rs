@@ -27,27 +27,16 @@ pub(crate) fn add_tg_cfs_propagate(queue: &mut CfsRq, runnable_sum: i64) {
     queue.prop_runnable_sum = queue.prop_runnable_sum.wrapping_add(runnable_sum);
 }
 
-/// Takes a noted change of the queue `below` that `se` stands for over into `se` and its queue
-/// `cfs`, and notes it there for the level above. True if there was one.
-#[inline]
+/// Takes the noted change of the queue `below` that `se` stands for over into `se` and its queue
+/// `cfs`, and notes it there for the level above.
+#[inline(never)]
 pub(crate) fn propagate_entity_load_avg<H: Host>(
     cx: &mut Cx<H>,
     rq: &mut Rq,
     cfs: CfsId,
     se: SeId,
     below: CfsId,
-) -> bool {
-    if !rq.cfs[below.idx()].propagate {
-        cx.touch(rq.cfs_object(below), q::PROPAGATE, Access::Read);
-        return false;
-    }
-    propagate(cx, rq, cfs, se, below);
-    true
-}
-
-/// [`propagate_entity_load_avg`] of a noted change.
-#[inline(never)]
-fn propagate<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId, below: CfsId) {
+) {
     cx.touch_mixed(rq.cfs_object(below), q::AVG | q::LOAD, q::PROPAGATE);
     cx.touch(rq.cfs_object(cfs), q::AVG | q::PROPAGATE, Access::Update);
     cx.touch(rq.se_object(se), e::AVG, Access::Update);

@@ -8,7 +8,7 @@ pub(crate) use super::dequeue::dequeue_entities;
 use super::buddy::se_is_idle;
 use super::entity::{
     cfs_rq_min_slice, enqueue_entity, put_prev_entity, requeue_delayed_entity, set_next_entity,
-    update_curr,
+    update_curr_inlined,
 };
 use super::group::update_cfs_group;
 use super::load::{se_update_runnable, update_load_avg};
@@ -201,7 +201,7 @@ fn pick_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<SeId> {
                 return None;
             }
             if vtime::queued_curr(rq, cfs).is_some() {
-                update_curr(cx, rq, cfs);
+                update_curr_inlined(cx, rq, cfs);
             }
             if throttle::check_cfs_rq_runtime(cx, rq, cfs) {
                 if !cx.features().throttle.is_per_task() {

@@ -71,13 +71,12 @@ pub const fn scale_load(weight: u64) -> u64 {
 /// callers, hence the floor.
 #[inline]
 pub const fn scale_load_down(weight: u64) -> u64 {
-    match weight {
-        0 => 0,
-        w => {
-            let down = w >> FIXEDPOINT_SHIFT;
-            if down < 2 { 2 } else { down }
-        }
+    let down = weight >> FIXEDPOINT_SHIFT;
+    if down >= 2 {
+        return down;
     }
+    core::hint::cold_path();
+    if weight == 0 { 0 } else { 2 }
 }
 
 /// Unscaled shares of a `cpu.weight` (1..=10000): closest to `weight * 1024 / 100`.
