@@ -13,7 +13,8 @@ use crate::value::{CfsId, Cpu, SeId, TgId};
 
 /// `[own]` A fair queue: a tree of entities by virtual deadline (EEVDF) or virtual run time (CFS).
 ///
-/// In the order of use: an update of its averages, or a choice, is on the first host lines.
+/// In the order of use: a tick is on the first three host lines, and so is a choice, but for the
+/// buddies of CFS.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct CfsRq {
@@ -27,16 +28,26 @@ pub struct CfsRq {
     pub h_nr_queued: u32,
     /// Runnable tasks at or below: without delayed ones.
     pub h_nr_runnable: u32,
-    /// Queued tasks of `SCHED_IDLE` or of idle groups at or below.
-    pub h_nr_idle: u32,
     /// Its group.
     pub tg: TgId,
-    /// The queue above; the root has itself.
-    pub parent: CfsId,
     /// The running entity.
     pub curr: Option<SeId>,
-    /// The entity that stands for it above; `None` for the root.
-    pub se: Option<SeId>,
+    /// Sum of PELT time spent throttled.
+    pub throttled_clock_pelt_time: u64,
+    /// Its load-tracking clock stands still (throttled and empty).
+    pub pelt_clock_throttled: bool,
+    /// Change below that the entity must take over.
+    pub propagate: bool,
+    /// `cpu.idle` of the group.
+    pub idle: bool,
+    /// On the list of leaf queues.
+    pub on_list: bool,
+    /// The group has a quota.
+    pub runtime_enabled: bool,
+    /// Out of runtime.
+    pub throttled: bool,
+    /// On the list `Rq::unthrottle_first` of those that have got runtime from another CPU.
+    pub unthrottle_queued: bool,
     /// Weighted sum of keys of the entities in the tree, relative to `zero_vruntime`.
     pub avg_vruntime: AvgVruntime,
     /// Reference point of virtual time (`zero_vruntime`; `min_vruntime` before 6.18 and in CFS).
@@ -51,27 +62,17 @@ pub struct CfsRq {
     pub tg_load_avg_contrib: u64,
     /// Load tracking of the queue.
     pub avg: SchedAvg,
-    /// Change below that the entity must take over.
-    pub propagate: bool,
-    /// `cpu.idle` of the group.
-    pub idle: bool,
-    /// On the list of leaf queues.
-    pub on_list: bool,
-    /// The group has a quota.
-    pub runtime_enabled: bool,
-    /// Out of runtime.
-    pub throttled: bool,
-    /// Its load-tracking clock stands still (throttled and empty).
-    pub pelt_clock_throttled: bool,
-    /// On the list `Rq::unthrottle_first` of those that have got runtime from another CPU.
-    pub unthrottle_queued: bool,
+    /// Queued tasks of `SCHED_IDLE` or of idle groups at or below.
+    pub h_nr_idle: u32,
+    /// The queue above; the root has itself.
+    pub parent: CfsId,
+    /// The entity that stands for it above; `None` for the root.
+    pub se: Option<SeId>,
     /// Throttled queues at or above.
     pub throttle_count: u32,
     /// PELT clock when throttled.
     pub throttled_clock_pelt: u64,
-    /// Sum of PELT time spent throttled.
-    pub throttled_clock_pelt_time: u64,
-    /// Runnable sum to propagate with it.
+    /// Runnable sum to take over with the change that `propagate` notes.
     pub prop_runnable_sum: i64,
     /// Monotonic floor of virtual time (CFS, and EEVDF before 6.18).
     pub min_vruntime: u64,
@@ -104,6 +105,11 @@ pub struct CfsRq {
     /// The deadline for which its runtime was drawn (before 5.4).
     pub runtime_expires: Deadline,
 }
+
+const _: () = {
+    assert!(core::mem::offset_of!(CfsRq, unthrottle_queued) < 64);
+    assert!(core::mem::offset_of!(CfsRq, avg) == 128);
+};
 
 impl CfsRq {
     /// The root queue of a CPU.

@@ -8,7 +8,7 @@ use super::{Relaxed, TaskShared};
 /// field says so. `load_avg` and its companions are those of the root `cfs_rq`.
 ///
 /// In the order of use: what a scan over CPUs (placement, balancing) reads of each is the first
-/// 64 bytes.
+/// 64 bytes, and all that the holder publishes is within 128.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct CpuShared {
@@ -50,20 +50,20 @@ pub struct CpuShared {
     pub idle_stamp: AtomicU64,
     /// Average idle period, ns.
     pub avg_idle: AtomicU64,
-    /// Exit latency of the idle state the CPU is in, ns, plus one; 0 = not in one (written by
-    /// the host).
-    pub idle_exit_latency: AtomicU64,
     /// Next periodic balance, jiffies (written by whoever balances for this CPU).
     pub(super) next_balance: AtomicU64,
-    /// Longest recent cost of a newly-idle balance over all levels, ns (written by whoever balances
-    /// for this CPU).
-    pub(super) max_idle_balance_cost: AtomicU64,
     /// `rq->clock`, for the lag between load tracking clocks of a migrating task.
     pub clock_idle: AtomicU64,
     /// `rq->clock_pelt_idle`.
     pub clock_pelt_idle: AtomicU64,
     /// Jiffy of the last update of the blocked load.
     pub last_blocked_update: AtomicU64,
+    /// Longest recent cost of a newly-idle balance over all levels, ns (written by whoever balances
+    /// for this CPU).
+    pub(super) max_idle_balance_cost: AtomicU64,
+    /// Exit latency of the idle state the CPU is in, ns, plus one; 0 = not in one (written by
+    /// the host).
+    pub idle_exit_latency: AtomicU64,
     /// The idle task's words as a waker: wake-ups from interrupts count as its own (written by
     /// this CPU while idle).
     pub idle_task: TaskShared,
@@ -72,6 +72,7 @@ pub struct CpuShared {
 const _: () = {
     assert!(core::mem::offset_of!(CpuShared, misfit_task_load) + 8 <= 64);
     assert!(core::mem::offset_of!(CpuShared, ttwu_pending) < 64);
+    assert!(core::mem::offset_of!(CpuShared, last_blocked_update) < 128);
 };
 
 impl CpuShared {
