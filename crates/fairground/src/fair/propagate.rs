@@ -242,6 +242,7 @@ mod tests {
     use crate::place::Kind;
     use crate::policy::{Features, TgLoadAvg};
     use crate::testing::Bench;
+    use crate::value::TgId;
 
     fn publish(bench: &mut Bench, load: u64) -> (i64, u32, usize) {
         let (reads, touches) = (bench.host.clock_reads, bench.host.touches.len());
