@@ -394,7 +394,7 @@ fn accumulate_sum(
     let decays = total >= PERIOD;
     if decays {
         if (passed.delta, passed.old_contrib) != (delta, old_contrib) {
-            *passed = Passed::of(delta, old_contrib);
+            passed.find(delta, old_contrib);
         }
         load_sum = passed.decay.apply(load_sum);
         runnable_sum = passed.decay.apply(runnable_sum);
@@ -454,20 +454,21 @@ pub struct Passed {
 }
 
 impl Passed {
+    /// In place: as a value that is copied, its fields would be read before they have arrived.
     #[inline(never)]
-    fn of(delta: u64, old_contrib: u32) -> Self {
+    fn find(&mut self, delta: u64, old_contrib: u32) {
         let total = u64::from(old_contrib) + delta;
         let decay = Decay::of(total / PERIOD);
         let (d1, d3) = (PERIOD - u64::from(old_contrib), total % PERIOD);
         let whole = LOAD_AVG_MAX - decay.apply(LOAD_AVG_MAX) - PERIOD;
-        Self {
+        *self = Self {
             delta,
             old_contrib,
             period_contrib: d3 as u32,
             decay,
             contrib: decay.apply(d1) + whole + d3,
             reciprocal: RECIPROCAL[d3 as usize],
-        }
+        };
     }
 }
 

@@ -224,8 +224,8 @@ pub const fn calc_delta(delta: u64, weight: u64, load: &LoadWeight) -> u64 {
 ///
 /// # Derivation
 ///
-/// [`calc_delta`] with `w = 2^10`. There `F = 2^10 I` is below 2^42, so at most ten bits are dropped,
-/// and they are zeros: the result is `delta * I / 2^22`, whatever `I` is.
+/// [`calc_delta`] with `w = 2^10`. There `F = 2^10 I` is below 2^42, so at most ten bits are
+/// dropped, and they are zeros: the result is `delta * I / 2^22`, whatever `I` is.
 #[inline]
 pub const fn calc_delta_fair(delta: u64, load: &LoadWeight) -> u64 {
     if load.weight == NICE_0_LOAD {
