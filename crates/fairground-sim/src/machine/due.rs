@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use dary_heap::QuaternaryHeap;
 use fairground::host::Timer;
 
+use super::soon::Soon;
 use crate::cache::Ps;
 
 /// How a CPU is told that there is something for it.
@@ -91,21 +92,23 @@ impl Due {
 /// A CPU has at most one step of work and one tick to come: the later setting of either replaces
 /// the earlier. These are most of all events. Ticks are nearly always set in order of time, as
 /// they fall on one grid, so they wait in a row; those that are replaced, or would be out of
-/// order, say so by their number. Steps, and ticks out of order, are leaves of a tree of which each
-/// node is the smaller of the two below. Everything else is in a heap.
+/// order, say so by their number. What else is due within microseconds is in buckets. Of the rest,
+/// steps, and ticks out of order, are leaves of a tree of which each node is the smaller of the two
+/// below, and everything else is in a heap.
 #[derive(Debug)]
 pub struct Queue {
-    heap: QuaternaryHeap<Reverse<(Ps, u64, Slot)>>,
-    next: u64,
+    /// A node for each leaf, too, with what it stands for.
+    soon: Soon,
     ticks: VecDeque<Tick>,
     /// By CPU, the number of its tick in `ticks`; 0 if it has none there.
     tick_of: Vec<u64>,
-    /// Root at 1, leaves in the second half: time (64 bits), sequence number (48), leaf (16).
+    /// Root at 1, leaves in the second half: time (64 bits), sequence number (48), leaf (16). A
+    /// leaf is a CPU, from the middle on its tick.
     tree: Vec<u128>,
-    /// Stamps by leaf: the CPU, from the middle on its tick.
-    stamps: Vec<u32>,
-    /// The leaf that was taken out last and is still in the tree: mostly it is set again at once.
-    taken: Option<usize>,
+    heap: QuaternaryHeap<Reverse<(Ps, u64, Slot)>>,
+    /// Nothing but what is soon is due before.
+    others: Ps,
+    next: u64,
 }
 
 /// A tick in the row.
@@ -121,7 +124,7 @@ const NEVER: u128 = u128::MAX;
 
 /// In order of time, then of insertion; room for a leaf is left.
 #[inline]
-fn key(at: Ps, number: u64) -> u128 {
+fn key((at, number): (Ps, u64)) -> u128 {
     u128::from(at) << 64 | u128::from(number) << 16
 }
 
@@ -152,127 +155,166 @@ impl Queue {
         let leaves = 2 * cpus.next_power_of_two();
         debug_assert!(leaves <= 1 << 16);
         Self {
-            heap: QuaternaryHeap::new(),
-            next: 0,
+            soon: Soon::new(leaves),
             ticks: VecDeque::new(),
             tick_of: vec![0; cpus],
             tree: vec![NEVER; 2 * leaves],
-            stamps: vec![0; leaves],
-            taken: None,
+            heap: QuaternaryHeap::new(),
+            others: 0,
+            next: 0,
         }
     }
 
     /// Enters `due` at `at`.
-    #[inline]
     pub fn push(&mut self, at: Ps, due: Due) {
-        self.next += 1;
         match due {
-            Due::Work { cpu, stamp } => self.push_leaf(at, cpu as usize, stamp),
+            Due::Work { cpu, stamp } => self.push_work(at, cpu, stamp),
             Due::Tick { cpu, stamp } => self.push_tick(at, cpu, stamp),
-            _ => self.heap.push(Reverse((at, self.next, Slot(due)))),
+            _ => {
+                self.next += 1;
+                if self.soon.reaches(at) {
+                    return self.soon.add(at, self.next, due);
+                }
+                self.others = self.others.min(at);
+                self.heap.push(Reverse((at, self.next, Slot(due))));
+            }
         }
     }
 
+    /// Enters a step.
     #[inline]
-    fn push_tick(&mut self, at: Ps, cpu: u32, stamp: u32) {
-        let leaf = self.stamps.len() / 2 + cpu as usize;
+    pub fn push_work(&mut self, at: Ps, cpu: u32, stamp: u32) {
+        self.next += 1;
+        self.push_leaf(at, cpu, Due::Work { cpu, stamp });
+    }
+
+    /// Enters a tick.
+    pub fn push_tick(&mut self, at: Ps, cpu: u32, stamp: u32) {
+        self.next += 1;
+        let leaf = self.tree.len() as u32 / 4 + cpu;
+        let number = &mut self.tick_of[cpu as usize];
         if self.ticks.back().is_some_and(|last| last.at > at) {
-            self.tick_of[cpu as usize] = 0;
-            return self.push_leaf(at, leaf, stamp);
+            *number = 0;
+            return self.push_leaf(at, leaf, Due::Tick { cpu, stamp });
         }
-        if self.tree[self.stamps.len() + leaf] != NEVER {
-            self.set(leaf, NEVER);
-        }
-        let number = self.next;
-        self.tick_of[cpu as usize] = number;
+        let was_leaf = *number == 0;
+        *number = self.next;
+        self.others = self.others.min(at);
         self.ticks.push_back(Tick {
             at,
-            number,
+            number: self.next,
             cpu,
             stamp,
         });
+        if was_leaf && self.soon.waits(leaf) {
+            self.withdraw(leaf);
+        }
     }
 
-    #[inline]
-    fn push_leaf(&mut self, at: Ps, leaf: usize, stamp: u32) {
-        self.stamps[leaf] = stamp;
-        if self.taken == Some(leaf) {
-            self.taken = None;
+    #[inline(always)]
+    fn push_leaf(&mut self, at: Ps, leaf: u32, due: Due) {
+        if self.soon.waits(leaf) {
+            self.withdraw(leaf);
         }
-        self.set(leaf, key(at, self.next) | leaf as u128);
+        if !self.soon.set(leaf, at, self.next, due) {
+            self.others = self.others.min(at);
+            self.set(leaf, key((at, self.next)) | u128::from(leaf));
+        }
+    }
+
+    #[inline(never)]
+    fn withdraw(&mut self, leaf: u32) {
+        if !self.soon.withdraw(leaf) {
+            self.set(leaf, NEVER);
+        }
     }
 
     /// When the earliest is due.
     pub fn next_at(&mut self) -> Option<Ps> {
-        self.clear_taken();
-        let first = self.tree[1];
-        let of_cpus = (first != NEVER).then_some((first >> 64) as Ps);
-        let tick = self.first_tick().map(|tick| tick.at);
-        let other = self.heap.peek().map(|Reverse((at, ..))| *at);
-        of_cpus.into_iter().chain(tick).chain(other).min()
+        let first = self.first().into_iter().flatten().min();
+        first.map(|key| (key >> 64) as Ps)
     }
 
     /// The earliest.
     #[inline]
     pub fn pop(&mut self) -> Option<(Ps, Due)> {
-        self.clear_taken();
-        let mut first = self.tree[1];
-        let tick = self.first_tick();
-        let tick = tick.filter(|tick| key(tick.at, tick.number) < first);
-        if let Some(tick) = tick {
-            first = key(tick.at, tick.number);
-        }
-        if let Some(Reverse((at, seq, _))) = self.heap.peek()
-            && key(*at, *seq) < first
+        if let Some(bucket) = self.soon.first()
+            && self.soon.key(bucket).0 < self.others
         {
-            return self.heap.pop().map(|Reverse((at, _, slot))| (at, slot.0));
+            return Some(self.soon.take(bucket));
         }
-        if let Some(Tick { at, cpu, stamp, .. }) = tick {
-            self.ticks.pop_front();
-            return Some((at, Due::Tick { cpu, stamp }));
+        let (at, due) = self.pop_other()?;
+        self.soon.pass(at);
+        Some((at, due))
+    }
+
+    /// [`Queue::pop`], where others may be earlier than what is soon.
+    #[inline(never)]
+    fn pop_other(&mut self) -> Option<(Ps, Due)> {
+        let tick = self.first_tick().map_or(Ps::MAX, |tick| tick.at);
+        let other = self.heap.peek().map_or(Ps::MAX, |Reverse((at, ..))| *at);
+        let far = other.min((self.tree[1] >> 64) as Ps);
+        self.others = tick.min(far);
+        let bucket = self.soon.first();
+        let soon = bucket.map_or(Ps::MAX, |bucket| self.soon.key(bucket).0);
+        match bucket {
+            Some(bucket) if soon < self.others => Some(self.soon.take(bucket)),
+            _ if tick < soon.min(far) => self.take_tick(),
+            _ => self.pop_by_key(),
         }
-        if first == NEVER {
-            return None;
+    }
+
+    /// [`Queue::pop`], for equal times as for all others.
+    fn pop_by_key(&mut self) -> Option<(Ps, Due)> {
+        let keys = self.first();
+        let first = keys.iter().copied().flatten().min();
+        match keys
+            .iter()
+            .position(|key| first.is_some() && *key == first)?
+        {
+            0 => self.soon.first().map(|bucket| self.soon.take(bucket)),
+            1 => self.take_tick(),
+            2 => {
+                let leaf = self.tree[1] as u32 & 0xffff;
+                self.set(leaf, NEVER);
+                Some(self.soon.come(leaf))
+            }
+            _ => self.heap.pop().map(|Reverse((at, _, slot))| (at, slot.0)),
         }
-        let leaf = first as usize & 0xffff;
-        self.taken = Some(leaf);
-        let (middle, stamp) = (self.stamps.len() / 2, self.stamps[leaf]);
-        let due = match leaf.checked_sub(middle) {
-            None => Due::Work {
-                cpu: leaf as u32,
-                stamp,
-            },
-            Some(cpu) => Due::Tick {
-                cpu: cpu as u32,
-                stamp,
-            },
-        };
-        Some(((first >> 64) as Ps, due))
+    }
+
+    /// Keys of the earliest in the buckets, in the row of ticks, in the tree and in the heap.
+    fn first(&mut self) -> [Option<u128>; 4] {
+        let tick = self.first_tick().map(|tick| key((tick.at, tick.number)));
+        let leaf = self.tree[1];
+        [
+            self.soon.first().map(|bucket| key(self.soon.key(bucket))),
+            tick,
+            (leaf != NEVER).then_some(leaf & !0xffff),
+            self.heap.peek().map(|Reverse((at, n, _))| key((*at, *n))),
+        ]
     }
 
     /// The first of the row that nothing has replaced.
     #[inline]
-    fn first_tick(&mut self) -> Option<Tick> {
-        while let Some(tick) = self.ticks.front() {
-            if self.tick_of[tick.cpu as usize] == tick.number {
-                return Some(*tick);
-            }
+    fn first_tick(&mut self) -> Option<&Tick> {
+        while let Some(tick) = self.ticks.front()
+            && self.tick_of[tick.cpu as usize] != tick.number
+        {
             self.ticks.pop_front();
         }
-        None
+        self.ticks.front()
     }
 
     #[inline]
-    fn clear_taken(&mut self) {
-        if let Some(leaf) = self.taken.take() {
-            self.set(leaf, NEVER);
-        }
+    fn take_tick(&mut self) -> Option<(Ps, Due)> {
+        let Tick { at, cpu, stamp, .. } = self.ticks.pop_front()?;
+        Some((at, Due::Tick { cpu, stamp }))
     }
 
-    #[inline]
-    fn set(&mut self, leaf: usize, mut key: u128) {
+    fn set(&mut self, leaf: u32, mut key: u128) {
         let tree = &mut self.tree[..];
-        let mut at = self.stamps.len() + leaf;
+        let mut at = tree.len() / 2 + leaf as usize;
         while tree[at] != key {
             tree[at] = key;
             if at == 1 {
@@ -357,7 +399,8 @@ mod tests {
                 | (Due::Tick { cpu: a, .. }, Due::Tick { cpu: b, .. }) => *a != b,
                 _ => true,
             });
-            let at = now + dice / 64 % 50;
+            // Some within a bucket, some in one of those that are soon, some beyond.
+            let at = now + (dice / 64 % 50 << (dice / 4096 % 3 * 11));
             list.push((at, number, due));
             q.push(at, due);
         }

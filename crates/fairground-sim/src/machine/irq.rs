@@ -101,7 +101,7 @@ impl Sim<'_> {
         state.tick_stamp = state.tick_stamp.wrapping_add(1);
         let stamp = state.tick_stamp;
         state.tick_at = self.tick_phase + after * self.tick;
-        self.queue.push(state.tick_at, Due::Tick { cpu, stamp });
+        self.queue.push_tick(state.tick_at, cpu, stamp);
     }
 
     /// The tick, up to where it waits for words that others use too.

@@ -8,7 +8,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `due` | what can become due, in order |
+//! | `due`, `soon` | what can become due, in order; what of it is due within microseconds |
 //! | `cpu`, `task` | state of one CPU, of one task |
 //! | `setup` | from a workload to groups, tasks and first events |
 //! | `step` | one step of kernel code: switch, wake-up, softirq |
@@ -53,6 +53,7 @@ mod siblings;
 mod skb_lines;
 mod slab;
 mod sleep;
+mod soon;
 mod spin;
 mod step;
 mod stuck;
@@ -303,7 +304,7 @@ impl<'a> Sim<'a> {
         let state = &mut self.cpus[cpu as usize];
         state.work_stamp = state.work_stamp.wrapping_add(1);
         let stamp = state.work_stamp;
-        self.queue.push(at, Due::Work { cpu, stamp });
+        self.queue.push_work(at, cpu, stamp);
     }
 
     fn count_busy(&mut self, cpu: u32, to: Ps) {
