@@ -5,16 +5,17 @@
 //! will hold is not known yet and is guessed from how long that lock was held so far.
 
 use fairground::place::Lock;
-use rustc_hash::FxHashMap;
 
 use crate::cache::{Ps, Resource};
 
 /// All locks of the machine.
 #[derive(Debug)]
 pub struct Locks {
-    rq: Vec<Resource>,
-    bandwidth: FxHashMap<u32, Resource>,
-    held: Vec<(Lock, Ps)>,
+    /// Of the queues by CPU, then of the groups' bandwidth.
+    all: Vec<Resource>,
+    cpus: usize,
+    /// Which are held, and since when.
+    held: Vec<(usize, Ps)>,
     wait: Ps,
 }
 
@@ -22,30 +23,35 @@ impl Locks {
     /// No lock is held.
     pub fn new(cpus: usize) -> Self {
         Self {
-            rq: vec![Resource::default(); cpus],
-            bandwidth: FxHashMap::default(),
+            all: vec![Resource::default(); cpus],
+            cpus,
             held: Vec::with_capacity(4),
             wait: 0,
         }
     }
 
     /// Takes `lock` at or after `now`; the time at which it is taken.
+    #[inline]
     pub fn lock(&mut self, lock: Lock, now: Ps) -> Ps {
-        let resource = self.of(lock);
-        let start = resource.earliest(now);
-        self.held.push((lock, start));
+        let i = self.index(lock);
+        if i >= self.all.len() {
+            self.all.resize(i + 1, Resource::default());
+        }
+        let start = self.all[i].earliest(now);
+        self.held.push((i, start));
         self.wait += start - now;
         start
     }
 
     /// Releases `lock` at `now`.
+    #[inline]
     pub fn unlock(&mut self, lock: Lock, now: Ps) {
         let Some((held, start)) = self.held.pop() else {
             debug_assert!(false, "{lock:?} is not held");
             return;
         };
-        debug_assert_eq!(held, lock, "locks are released in reverse order");
-        self.of(lock).acquire(start, now - start);
+        debug_assert_eq!(held, self.index(lock), "released in reverse order");
+        self.all[held].acquire(start, now - start);
     }
 
     /// The sum of the waits starts again at zero.
@@ -58,10 +64,11 @@ impl Locks {
         self.wait
     }
 
-    fn of(&mut self, lock: Lock) -> &mut Resource {
+    #[inline]
+    fn index(&self, lock: Lock) -> usize {
         match lock {
-            Lock::Rq(cpu) => &mut self.rq[cpu.idx()],
-            Lock::Bandwidth(tg) => self.bandwidth.entry(tg.0).or_default(),
+            Lock::Rq(cpu) => cpu.idx(),
+            Lock::Bandwidth(tg) => self.cpus + tg.idx(),
         }
     }
 }

@@ -440,7 +440,7 @@ impl Host for SimHost {
     }
 
     fn lock(&mut self, lock: Lock) {
-        let outer = self.profile.enter(Func::SpinLock, self.at);
+        let called = self.at;
         self.at += self.stretched(self.prices.func[Func::SpinLock as usize]);
         let asked = self.at;
         self.at = self.locks.lock(lock, self.at);
@@ -455,8 +455,9 @@ impl Host for SimHost {
         self.at = self.cache.pass_lock(self.thread, id, pattern, from);
         self.stalled += self.at - from;
         self.waited_for_line(from, id);
-        self.profile.missed(self.cache.load_misses - before);
-        self.profile.leave(outer, self.at);
+        let missed = self.cache.load_misses - before;
+        self.profile.missed_in(Func::SpinLock, missed);
+        self.profile.call(Func::SpinLock, called, self.at - called);
     }
 
     fn unlock(&mut self, lock: Lock) {

@@ -194,9 +194,7 @@ impl Profile {
     /// A call of `place` takes `ps` from `at` on, outside the engine.
     #[inline]
     pub fn add(&mut self, place: Place, at: Ps, ps: Ps) {
-        self.rest(at);
-        self.charge_outside(place, ps, 1);
-        self.since = at + ps;
+        self.add_calls(place, at, ps, 1);
     }
 
     /// A call of `place` begins; its time comes later.
@@ -208,9 +206,21 @@ impl Profile {
     /// The same as [`add`](Self::add) without counting a call.
     #[inline]
     pub fn add_time(&mut self, place: Place, at: Ps, ps: Ps) {
-        self.rest(at);
-        self.charge_outside(place, ps, 0);
+        self.add_calls(place, at, ps, 0);
+    }
+
+    #[inline]
+    fn add_calls(&mut self, place: Place, at: Ps, ps: Ps, calls: u64) {
+        debug_assert!(self.is_outside(), "inside a function");
+        let rest = at - self.since;
         self.since = at + ps;
+        self.self_ps[Place::Other.index()] += rest;
+        self.self_ps[place.index()] += ps;
+        self.calls[place.index()] += calls;
+        if let Some(stacks) = &mut self.stacks {
+            stacks.charge_outside(Place::Other.index(), rest, 0);
+            stacks.charge_outside(place.index(), ps, calls);
+        }
     }
 
     /// A CPU has spent `ps` in `place`, before what it does now.
@@ -259,6 +269,12 @@ impl Profile {
     pub fn missed(&mut self, n: u64) {
         let place = self.place();
         self.load_misses[place] += n;
+    }
+
+    /// The same in a call of `func` that is told with its end.
+    #[inline]
+    pub fn missed_in(&mut self, func: Func, n: u64) {
+        self.load_misses[func as usize] += n;
     }
 
     /// Everything starts again at zero, outside any function.
