@@ -37,6 +37,8 @@ pub struct Smt {
     threads: Vec<Thread>,
     /// What a thread loses while its sibling executes, as a pace.
     lost: u64,
+    /// How much longer it takes then.
+    beside: u64,
 }
 
 impl Smt {
@@ -68,7 +70,15 @@ impl Smt {
         };
         let threads: Vec<_> = (0..places.len()).map(thread).collect();
         let some = lost > 0 && threads.iter().any(|t| t.sibling != NOBODY);
-        some.then_some(Self { threads, lost })
+        some.then(|| Self::with(threads, lost))
+    }
+
+    fn with(threads: Vec<Thread>, lost: u64) -> Self {
+        Self {
+            threads,
+            lost,
+            beside: longer(lost),
+        }
     }
 
     /// The thread that shares the core of `cpu`.
@@ -111,12 +121,13 @@ impl Smt {
             return ONE;
         }
         let t = &self.threads[sibling as usize];
-        let lost = if at >= t.to {
-            self.lost * u64::from(t.runs)
+        if at < t.to {
+            longer(self.lost * t.of_step / (t.to - t.from).max(1))
+        } else if t.runs {
+            self.beside
         } else {
-            self.lost * t.of_step / (t.to - t.from).max(1)
-        };
-        ONE * ONE / (ONE - lost.min(ONE / 2))
+            ONE
+        }
     }
 
     /// What a program on `cpu` has got done from `since` to `at`, if its sibling had executed for
@@ -150,6 +161,12 @@ impl Smt {
     }
 }
 
+/// By how much a step is stretched of which so much is lost.
+#[inline]
+fn longer(lost: u64) -> u64 {
+    ONE * ONE / (ONE - lost.min(ONE / 2))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,10 +181,7 @@ mod tests {
             of_step: 0,
             sum: 0,
         };
-        Smt {
-            threads: vec![thread(1), thread(0)],
-            lost: ONE * 3 / 8,
-        }
+        Smt::with(vec![thread(1), thread(0)], ONE * 3 / 8)
     }
 
     #[test]
