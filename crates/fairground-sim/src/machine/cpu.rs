@@ -184,6 +184,35 @@ impl CpuState {
         matches!(self.todo.front(), Some(Todo::Later(later)) if later.irqs_off())
     }
 
+    /// When the kernel code that runs at `at` is over, if any does, or the gap in which the CPU does
+    /// not execute.
+    #[inline]
+    pub fn busy_after(&self, at: Ps) -> Option<Ps> {
+        if self.busy_until > at {
+            return Some(self.busy_until);
+        }
+        if self.idle.is_some() {
+            return None;
+        }
+        self.gaps.end(at)
+    }
+
+    /// The CPU has not been idle up to `to`, of which the part after `warmup` counts.
+    #[inline]
+    pub fn count_busy(&mut self, to: Ps, warmup: Ps) {
+        if to > self.counted_to {
+            let from = self.counted_to.max(warmup);
+            self.busy += to.saturating_sub(from);
+            self.counted_to = to;
+        }
+    }
+
+    /// Whether steps of kernel code or interrupts wait for the CPU.
+    #[inline]
+    pub fn has_steps(&self) -> bool {
+        !self.todo.is_empty() || !self.stops.is_empty() || !self.irqs.is_empty()
+    }
+
     /// A CPU that has done nothing yet.
     pub fn new() -> Self {
         Self::default()

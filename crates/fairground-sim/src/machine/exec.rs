@@ -75,8 +75,9 @@ impl Sim<'_> {
 
     fn start_user(&mut self, cpu: u32, id: TaskId) {
         self.step_done(cpu);
-        let at = self.cpus[cpu as usize].busy_until;
-        self.cpus[cpu as usize].user_since = Some(at);
+        let state = &mut self.cpus[cpu as usize];
+        let at = state.busy_until;
+        state.user_since = Some(at);
         let left = self.tasks[id.idx()].run_left;
         if left == Ps::MAX {
             self.computes_on(cpu, at);
@@ -87,10 +88,7 @@ impl Sim<'_> {
             self.push_work(cpu, done);
         }
         // Requests of the last steps (a switch asked for, a step left behind) come first.
-        let state = &self.cpus[cpu as usize];
-        let steps = !state.todo.is_empty() || !state.stops.is_empty();
-        let pending = steps || !state.irqs.is_empty();
-        if pending || self.rqs[cpu as usize].need_resched {
+        if self.cpus[cpu as usize].has_steps() || self.rqs[cpu as usize].need_resched {
             self.push_work(cpu, at);
         }
     }

@@ -25,22 +25,22 @@ pub struct Limit {
 impl Sim<'_> {
     /// An interrupt arrives at `cpu`. It waits for the end of a running step.
     pub(super) fn interrupt(&mut self, cpu: u32, at: Ps, due: Due) {
-        if let Some(later) = self.busy_after(cpu, at) {
+        let state = &mut self.cpus[cpu as usize];
+        if let Some(later) = state.busy_after(at) {
             // It comes first at the end of the step, before whatever else the CPU would do.
-            let state = &mut self.cpus[cpu as usize];
             state.irqs.push_back(due);
             if state.idle.is_some() || state.user_since.is_some() || state.spins_since.is_some() {
                 self.push_work(cpu, later);
             }
             return;
         }
-        if self.cpus[cpu as usize].irqs_off() {
-            return self.cpus[cpu as usize].irqs.push_back(due);
+        if state.irqs_off() {
+            return state.irqs.push_back(due);
         }
+        let was_idle = state.idle.is_some();
         debug_assert!(!self.is_stale(due), "{due:?}");
         self.stop_user(cpu, at);
         self.stop_spin(cpu, at);
-        let was_idle = self.cpus[cpu as usize].idle.is_some();
         self.host.begin(cpu, at);
         if was_idle {
             self.leave_idle(cpu, matches!(due, Due::Tick { .. }));
@@ -83,8 +83,7 @@ impl Sim<'_> {
         if state.spins_since.is_some() && state.irqs.is_empty() {
             return;
         }
-        let steps = !state.todo.is_empty() || !state.stops.is_empty();
-        let idle = state.curr.is_none() && !steps && state.irqs.is_empty();
+        let idle = state.curr.is_none() && !state.has_steps();
         if idle && !self.rqs[cpu as usize].need_resched && !state.pending.wakeups {
             self.host.begin(cpu, at);
             self.enter_idle(cpu);
@@ -163,10 +162,14 @@ impl Sim<'_> {
     }
 
     /// Acts on what the engine asked for during the last call.
+    #[inline]
     pub(super) fn drain_requests(&mut self, cpu: u32) {
-        if self.host.requests.is_empty() {
-            return;
+        if !self.host.requests.is_empty() {
+            self.act_on_requests(cpu);
         }
+    }
+
+    fn act_on_requests(&mut self, cpu: u32) {
         let mut requests = std::mem::take(&mut self.host.requests);
         for (at, request) in requests.drain(..) {
             match request {

@@ -144,6 +144,8 @@ pub struct Sim<'a> {
     start_rng: Generator,
     living: u32,
     next_mm: u32,
+    /// Nothing counts before, and whether that is over.
+    warmup: Ps,
     warm: bool,
     /// Counters of limited groups at the end of the warm-up; empty without one.
     pub(crate) warm_stats: Vec<(u32, fairground::shared::CpuStat)>,
@@ -206,7 +208,7 @@ impl<'a> Sim<'a> {
         debug_assert!(at >= self.now, "time does not run back");
         self.now = at;
         self.events += 1;
-        if !self.warm && at >= self.workload.warmup_ns * NS {
+        if !self.warm && at >= self.warmup {
             self.end_warmup();
         }
         self.handle(at, due);
@@ -222,10 +224,11 @@ impl<'a> Sim<'a> {
         }
         match due {
             Due::Work { cpu, stamp } => {
-                if self.cpus[cpu as usize].work_stamp != stamp {
+                let state = &self.cpus[cpu as usize];
+                if state.work_stamp != stamp {
                     return;
                 }
-                if let Some(later) = self.busy_after(cpu, at) {
+                if let Some(later) = state.busy_after(at) {
                     self.queue.push(later, due);
                     return;
                 }
@@ -253,19 +256,6 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// When the kernel code that runs on `cpu` at `at` is over, if it does, or the gap in which it
-    /// does not execute.
-    fn busy_after(&self, cpu: u32, at: Ps) -> Option<Ps> {
-        let state = &self.cpus[cpu as usize];
-        if state.busy_until > at {
-            return Some(state.busy_until);
-        }
-        if state.idle.is_some() {
-            return None;
-        }
-        state.gaps.end(at)
-    }
-
     /// Calls into the engine on behalf of `cpu`, at the host's time.
     #[inline]
     pub(crate) fn engine<T>(
@@ -285,13 +275,13 @@ impl<'a> Sim<'a> {
     /// and go on with the next step, unless user code or idling has been started.
     fn step_done(&mut self, cpu: u32) {
         self.drain_requests(cpu);
-        let state = &self.cpus[cpu as usize];
+        let state = &mut self.cpus[cpu as usize];
         let from = state.busy_until.max(self.now);
         let at = state.gaps.cut(from, self.host.at);
+        state.busy_until = at;
+        state.count_busy(at, self.warmup);
         self.host.at = at;
         self.host.profile.rest(at);
-        self.cpus[cpu as usize].busy_until = at;
-        self.count_busy(cpu, at);
         if self.host.smt.is_some() {
             self.tell_sibling(cpu);
         }
@@ -307,25 +297,23 @@ impl<'a> Sim<'a> {
         self.queue.push_work(at, cpu, stamp);
     }
 
-    fn count_busy(&mut self, cpu: u32, to: Ps) {
-        let state = &mut self.cpus[cpu as usize];
-        if to > state.counted_to {
-            let from = state.counted_to.max(self.workload.warmup_ns * NS);
-            state.busy += to.saturating_sub(from);
-            state.counted_to = to;
+    /// User code of `cpu`, if any runs, has run up to `at`.
+    #[inline]
+    fn stop_user(&mut self, cpu: u32, at: Ps) {
+        if let Some(since) = self.cpus[cpu as usize].user_since.take() {
+            self.charge_user(cpu, since, at);
         }
     }
 
-    /// User code of `cpu` has run up to `at`: charge it and remember what is left of it.
-    fn stop_user(&mut self, cpu: u32, at: Ps) {
-        let Some(since) = self.cpus[cpu as usize].user_since.take() else {
-            return;
-        };
+    /// Charges user code, and remembers what is left of it.
+    #[inline(never)]
+    fn charge_user(&mut self, cpu: u32, since: Ps, at: Ps) {
         let ran = at - since;
-        let counted = at.saturating_sub(since.max(self.workload.warmup_ns * NS));
+        let counted = at.saturating_sub(since.max(self.warmup));
         self.host.profile.add_elsewhere(Place::User, counted);
-        self.count_busy(cpu, at);
-        let Some(id) = self.cpus[cpu as usize].curr else {
+        let state = &mut self.cpus[cpu as usize];
+        state.count_busy(at, self.warmup);
+        let Some(id) = state.curr else {
             debug_assert!(false, "user code without a task");
             return;
         };

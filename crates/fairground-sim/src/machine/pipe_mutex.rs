@@ -16,7 +16,7 @@ use fairground::value::TaskId;
 use super::Sim;
 use super::chan_lines::End;
 use super::cpu::Todo;
-use crate::cache::{Access, NS, Ps};
+use crate::cache::{Access, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
 
@@ -145,15 +145,16 @@ impl Sim<'_> {
         }
     }
 
-    /// `cpu` has spun in the queue up to `at`.
+    /// `cpu`, if it has spun in the queue, has done so up to `at`.
+    #[inline]
     pub(super) fn stop_spin(&mut self, cpu: u32, at: Ps) {
-        let Some(since) = self.cpus[cpu as usize].spins_since.take() else {
-            return;
-        };
-        let counted = at.saturating_sub(since.max(self.workload.warmup_ns * NS));
-        let place = Place::Op(KernelOp::MutexSpin);
-        self.host.profile.add_elsewhere(place, counted);
-        self.count_busy(cpu, at);
+        let state = &mut self.cpus[cpu as usize];
+        if let Some(since) = state.spins_since.take() {
+            state.count_busy(at, self.warmup);
+            let counted = at.saturating_sub(since.max(self.warmup));
+            let place = Place::Op(KernelOp::MutexSpin);
+            self.host.profile.add_elsewhere(place, counted);
+        }
     }
 }
 

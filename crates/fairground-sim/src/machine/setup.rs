@@ -126,6 +126,7 @@ impl<'a> Sim<'a> {
             ipi: Distance::ALL.map(|d| ipi_latency(machine, d)),
             transfer: Distance::ALL.map(|d| (machine.transfer_ns(d) * NS as f64) as Ps),
             tick,
+            warmup: workload.warmup_ns * NS,
             turns: machine
                 .kernel_op_ns("shared_stream")
                 .filter(|v| *v > 0.0)

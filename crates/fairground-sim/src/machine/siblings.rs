@@ -42,15 +42,15 @@ impl Sim<'_> {
 
     /// What the task of `cpu` has still to compute at `at`, if it computes and nothing else waits
     /// for the CPU.
+    #[inline]
     fn left_to_compute(&self, cpu: u32, at: Ps) -> Option<Ps> {
         let state = &self.cpus[cpu as usize];
         let since = state.user_since?;
-        let steps = !state.todo.is_empty() || !state.stops.is_empty() || !state.irqs.is_empty();
-        if steps || self.rqs[cpu as usize].need_resched {
+        let left = self.tasks[state.curr?.idx()].run_left;
+        if left == Ps::MAX || state.has_steps() || self.rqs[cpu as usize].need_resched {
             return None;
         }
-        let left = self.tasks[state.curr?.idx()].run_left;
-        (left != Ps::MAX).then(|| left.saturating_sub(self.advanced(cpu, since, at)))
+        Some(left.saturating_sub(self.advanced(cpu, since, at)))
     }
 
     /// The stretch of computing on `cpu` is not over at `at`, where it should be: the sibling came

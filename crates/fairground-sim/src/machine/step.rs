@@ -17,25 +17,16 @@ use crate::workload::program::KERNEL_PROCESS;
 impl Sim<'_> {
     /// `cpu` goes on at `at`: with a step that waits, with a switch, with user code, or idle.
     pub(super) fn work(&mut self, cpu: u32, at: Ps) {
-        let mut waited = false;
-        while !self.cpus[cpu as usize].irqs_off()
-            && let Some(due) = self.cpus[cpu as usize].irqs.pop_front()
-        {
-            if !self.is_stale(due) {
-                return self.interrupt(cpu, at, due);
-            }
-            waited = true;
-        }
-        if waited && self.cpus[cpu as usize].idle.is_some() {
+        let c = cpu as usize;
+        if !self.cpus[c].irqs.is_empty() && self.interrupt_waits(cpu, at) {
             return;
         }
-        if self.still_computes(cpu, at) {
+        if self.cpus[c].user_since.is_some() && self.still_computes(cpu, at) {
             return;
         }
         self.stop_user(cpu, at);
         self.stop_spin(cpu, at);
         self.host.begin(cpu, at);
-        let c = cpu as usize;
         if self.cpus[c].idle.is_some() {
             self.leave_idle(cpu, false);
             self.see_polled(cpu);
@@ -67,6 +58,22 @@ impl Sim<'_> {
         self.step_done(cpu);
         self.in_timer = false;
         self.go_on(cpu);
+    }
+
+    /// Serves the first interrupt that waits, if it may come now. Whether nothing else is to be done.
+    fn interrupt_waits(&mut self, cpu: u32, at: Ps) -> bool {
+        let c = cpu as usize;
+        let mut waited = false;
+        while !self.cpus[c].irqs_off()
+            && let Some(due) = self.cpus[c].irqs.pop_front()
+        {
+            if !self.is_stale(due) {
+                self.interrupt(cpu, at, due);
+                return true;
+            }
+            waited = true;
+        }
+        waited && self.cpus[c].idle.is_some()
     }
 
     fn do_todo(&mut self, cpu: u32, todo: Todo) {
