@@ -50,12 +50,17 @@ pub(super) fn check(sim: &Sim<'_>) -> Verdict {
             kept[task.body.id.idx()] += 1;
             elsewhere(sim, task.body.id, &[Life::Waking])?;
         }
-        for todo in &cpu.todo {
-            if let Todo::Enqueue { task, .. } = todo {
-                kept[task.body.id.idx()] += 1;
-                elsewhere(sim, task.body.id, &[Life::Waking])?;
-            }
+        for task in &cpu.leaving {
+            kept[task.body.id.idx()] += 1;
+            elsewhere(sim, task.body.id, &[Life::Waking])?;
         }
+        let enqueues = |t: &&Todo| matches!(t, Todo::Enqueue { .. });
+        let (leaving, steps) = (cpu.leaving.len(), cpu.todo.iter().filter(enqueues).count());
+        holds!(
+            LAW,
+            leaving == steps,
+            "{leaving} tasks to enqueue in {steps} steps"
+        );
     }
     for (id, n) in kept.iter().enumerate() {
         let life = sim.tasks[id].life;

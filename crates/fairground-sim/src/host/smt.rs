@@ -109,9 +109,12 @@ impl Smt {
         if at >= t.to {
             return t.sum + if t.runs { at - t.to } else { 0 };
         }
-        let (part, whole) = (t.to - at.max(t.from), t.to - t.from);
-        let not_yet = u128::from(t.of_step) * u128::from(part) / u128::from(whole.max(1));
-        t.sum - (not_yet as Ps).min(t.sum)
+        let (part, whole) = (t.to - at.max(t.from), (t.to - t.from).max(1));
+        let not_yet = match t.of_step.checked_mul(part) {
+            Some(product) => product / whole,
+            None => (u128::from(t.of_step) * u128::from(part) / u128::from(whole)) as Ps,
+        };
+        t.sum - not_yet.min(t.sum)
     }
 
     /// By how much a step of `cpu` that begins at `at` is stretched, in 65536ths.

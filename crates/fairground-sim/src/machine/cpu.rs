@@ -26,10 +26,8 @@ pub enum Todo {
         /// Who ran on the waking CPU; `None` = it was idle.
         waker: Option<TaskId>,
     },
-    /// Enqueues a task where it was placed.
+    /// Enqueues the last of [`CpuState::leaving`] where it was placed.
     Enqueue {
-        /// The task.
-        task: Task,
         /// Where.
         placed: Placed,
         /// How it was woken.
@@ -150,32 +148,35 @@ pub struct CpuState {
     pub nohz: bool,
     /// Sent by others, not yet seen.
     pub pending: Pending,
-    /// Process whose address space is loaded.
-    pub mm: u32,
-    /// The task that went through memory last, and how much of its working set it has gone through
-    /// since another did.
-    pub working_set: (Option<TaskId>, u64),
     /// The CPU is idle.
     pub idle: Option<IdleStay>,
+    /// Time that a hypervisor takes.
+    pub gaps: super::gaps::Gaps,
     /// Steps to be done before user code goes on.
     pub todo: VecDeque<Todo>,
     /// Work for the stopper. It takes over where the task would return to user space, not between
     /// the steps of a system call: these belong to the task that runs.
     pub stops: VecDeque<Kick>,
-    /// The task that sleeps until the stopper has moved it.
-    pub moving: Option<TaskId>,
     /// Interrupts that wait for the end of the running step.
     pub irqs: VecDeque<Due>,
-    /// Woken tasks that this CPU should enqueue itself.
-    pub wake_list: VecDeque<(Task, Placed, WakeKind)>,
-    /// The governor of its idle states.
-    pub menu: super::menu::Menu,
     /// Timers that this CPU has to serve, by when they must fire; with when they may.
     pub hrtimers: BTreeMap<(Ps, Hrtimer), Ps>,
+    /// Process whose address space is loaded.
+    pub mm: u32,
+    /// The task that went through memory last, and how much of its working set it has gone through
+    /// since another did.
+    pub working_set: (Option<TaskId>, u64),
+    /// Woken tasks that this CPU has placed and has to enqueue: the last one first, as each is
+    /// enqueued before whatever was to be done before.
+    pub leaving: Vec<Task>,
+    /// Woken tasks that this CPU should enqueue itself.
+    pub wake_list: VecDeque<(Task, Placed, WakeKind)>,
+    /// The task that sleeps until the stopper has moved it.
+    pub moving: Option<TaskId>,
+    /// The governor of its idle states.
+    pub menu: super::menu::Menu,
     /// When the last timer of TCP that was set here would fire.
     pub tcp_timer: Ps,
-    /// Time that a hypervisor takes.
-    pub gaps: super::gaps::Gaps,
 }
 
 impl CpuState {
@@ -211,6 +212,12 @@ impl CpuState {
     #[inline]
     pub fn has_steps(&self) -> bool {
         !self.todo.is_empty() || !self.stops.is_empty() || !self.irqs.is_empty()
+    }
+
+    /// A task that was placed is enqueued next.
+    pub fn enqueue_next(&mut self, task: Task, placed: Placed, kind: WakeKind) {
+        self.leaving.push(task);
+        self.todo.push_front(Todo::Enqueue { placed, kind });
     }
 
     /// A CPU that has done nothing yet.

@@ -265,6 +265,7 @@ impl Queue {
     }
 
     /// [`Queue::pop`], for equal times as for all others.
+    #[inline(never)]
     fn pop_by_key(&mut self) -> Option<(Ps, Due)> {
         let keys = self.first();
         let first = keys.iter().copied().flatten().min();

@@ -169,6 +169,7 @@ impl Sim<'_> {
         }
     }
 
+    #[inline(never)]
     fn act_on_requests(&mut self, cpu: u32) {
         let mut requests = std::mem::take(&mut self.host.requests);
         for (at, request) in requests.drain(..) {

@@ -415,15 +415,11 @@ impl<'a> Sim<'a> {
 
     /// A woken task that no queue has taken in yet.
     fn on_its_way(&mut self, id: TaskId) -> Option<&mut Task> {
-        let placed = |todo| match todo {
-            &mut cpu::Todo::Enqueue { ref mut task, .. } => Some(task),
-            _ => None,
-        };
         self.cpus
             .iter_mut()
             .flat_map(|c| {
                 let sent = c.wake_list.iter_mut().map(|w| &mut w.0);
-                c.todo.iter_mut().filter_map(placed).chain(sent)
+                c.leaving.iter_mut().chain(sent)
             })
             .find(|t| t.body.id == id)
     }

@@ -148,7 +148,7 @@ impl Soon {
     }
 
     /// Takes the first out of the first bucket; it is the present then.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, bucket: usize) -> (Ps, Due) {
         let last = self.last[bucket];
         let first = self.nodes[last as usize].next;
@@ -178,7 +178,7 @@ impl Soon {
     }
 
     /// A node comes into the bucket of `at`, behind all that are due by then.
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, node: u32, at: Ps) {
         let bucket = bucket_of(at);
         let last = self.last[bucket];

@@ -3,7 +3,7 @@
 use fairground::host::Kick;
 use fairground::place::{Access, Func, task};
 use fairground::sched::{self, EnqueueAt};
-use fairground::task::{Placed, Prev, Task, WakeKind};
+use fairground::task::{Placed, Prev, WakeKind};
 use fairground::value::{Cpu, TaskId};
 
 use super::Sim;
@@ -21,10 +21,12 @@ impl Sim<'_> {
         if !self.cpus[c].irqs.is_empty() && self.interrupt_waits(cpu, at) {
             return;
         }
-        if self.cpus[c].user_since.is_some() && self.still_computes(cpu, at) {
-            return;
+        if self.cpus[c].user_since.is_some() {
+            if self.still_computes(cpu, at) {
+                return;
+            }
+            self.stop_user(cpu, at);
         }
-        self.stop_user(cpu, at);
         self.stop_spin(cpu, at);
         self.host.begin(cpu, at);
         if self.cpus[c].idle.is_some() {
@@ -79,7 +81,7 @@ impl Sim<'_> {
     fn do_todo(&mut self, cpu: u32, todo: Todo) {
         match todo {
             Todo::Wake { task, kind, waker } => self.wake(cpu, task, kind, waker),
-            Todo::Enqueue { task, placed, kind } => self.enqueue(task, placed, kind),
+            Todo::Enqueue { placed, kind } => self.enqueue(cpu, placed, kind),
             Todo::FutexWait { mutex } => self.futex_wait_setup(cpu, mutex),
             Todo::LockPipe { chan, end } => self.try_lock_pipe(cpu, chan, end),
             Todo::Schedule(prev) => self.give_up(cpu, prev),
@@ -219,9 +221,7 @@ impl Sim<'_> {
         self.host
             .wait_until(Place::Func(Func::TryToWakeUp), off_cpu_at);
         let placed = self.engine(|cx, _| sched::select_cpu(cx, &mut task, waker, kind));
-        self.cpus[cpu as usize]
-            .todo
-            .push_front(Todo::Enqueue { task, placed, kind });
+        self.cpus[cpu as usize].enqueue_next(task, placed, kind);
     }
 
     fn start_new(&mut self, id: TaskId) {
@@ -233,12 +233,14 @@ impl Sim<'_> {
         let waker = self.tasks[id.idx()].parent;
         let placed = self.engine(|cx, _| sched::select_cpu(cx, &mut task, waker, kind));
         let cpu = self.host.cpu as usize;
-        self.cpus[cpu]
-            .todo
-            .push_front(Todo::Enqueue { task, placed, kind });
+        self.cpus[cpu].enqueue_next(task, placed, kind);
     }
 
-    fn enqueue(&mut self, task: Task, placed: Placed, kind: WakeKind) {
+    fn enqueue(&mut self, cpu: u32, placed: Placed, kind: WakeKind) {
+        let Some(task) = self.cpus[cpu as usize].leaving.pop() else {
+            debug_assert!(false, "nobody to enqueue");
+            return;
+        };
         let id = task.body.id;
         if kind != WakeKind::Fork {
             let at = self.engine(|cx, _| sched::ttwu_queue_wakelist(cx, id, placed.cpu));
