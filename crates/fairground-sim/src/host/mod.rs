@@ -52,7 +52,7 @@ pub const BOOT_NS: u64 = 82_920_000_000;
 /// What the engine asked for, with the time at which it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Switch on a CPU.
+    /// Switch on another CPU.
     Resched(Cpu),
     /// Work for a CPU.
     Kick(Cpu, Kick),
@@ -347,8 +347,12 @@ impl Host for SimHost {
         self.jiffies.at(self.at, tick_ns)
     }
 
+    #[inline]
     fn resched(&mut self, cpu: Cpu) {
-        self.requests.push((self.at, Request::Resched(cpu)));
+        // The executing CPU looks at its flag when it is done.
+        if cpu.0 != self.cpu {
+            self.requests.push((self.at, Request::Resched(cpu)));
+        }
     }
 
     fn park(&mut self, task: Task) {

@@ -31,6 +31,19 @@ struct Thread {
     sum: Ps,
 }
 
+impl Thread {
+    /// How long it has executed up to `at` in the last step.
+    #[inline(never)]
+    fn up_to(&self, at: Ps) -> Ps {
+        let (part, whole) = (self.to - at.max(self.from), (self.to - self.from).max(1));
+        let not_yet = match self.of_step.checked_mul(part) {
+            Some(product) => product / whole,
+            None => (u128::from(self.of_step) * u128::from(part) / u128::from(whole)) as Ps,
+        };
+        self.sum - not_yet.min(self.sum)
+    }
+}
+
 /// All threads of the machine.
 #[derive(Debug)]
 pub struct Smt {
@@ -100,6 +113,7 @@ impl Smt {
     }
 
     /// How long the sibling of `cpu` has executed up to `at`.
+    #[inline]
     pub fn beside(&self, cpu: u32, at: Ps) -> Ps {
         let sibling = self.threads[cpu as usize].sibling;
         if sibling == NOBODY {
@@ -109,12 +123,7 @@ impl Smt {
         if at >= t.to {
             return t.sum + if t.runs { at - t.to } else { 0 };
         }
-        let (part, whole) = (t.to - at.max(t.from), (t.to - t.from).max(1));
-        let not_yet = match t.of_step.checked_mul(part) {
-            Some(product) => product / whole,
-            None => (u128::from(t.of_step) * u128::from(part) / u128::from(whole)) as Ps,
-        };
-        t.sum - not_yet.min(t.sum)
+        t.up_to(at)
     }
 
     /// By how much a step of `cpu` that begins at `at` is stretched, in 65536ths.
@@ -135,6 +144,7 @@ impl Smt {
 
     /// What a program on `cpu` has got done from `since` to `at`, if its sibling had executed for
     /// `beside` by then.
+    #[inline]
     pub fn progress(&self, cpu: u32, since: Ps, beside: Ps, at: Ps) -> Ps {
         let took = at.saturating_sub(since);
         let shared = self.beside(cpu, at).saturating_sub(beside).min(took);

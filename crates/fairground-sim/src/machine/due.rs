@@ -195,7 +195,7 @@ impl Queue {
         let number = &mut self.tick_of[cpu as usize];
         if self.ticks.back().is_some_and(|last| last.at > at) {
             *number = 0;
-            return self.push_leaf(at, leaf, Due::Tick { cpu, stamp });
+            return self.push_tick_between(at, leaf, Due::Tick { cpu, stamp });
         }
         let was_leaf = *number == 0;
         *number = self.next;
@@ -211,15 +211,25 @@ impl Queue {
         }
     }
 
+    #[inline(never)]
+    fn push_tick_between(&mut self, at: Ps, leaf: u32, due: Due) {
+        self.push_leaf(at, leaf, due);
+    }
+
     #[inline(always)]
     fn push_leaf(&mut self, at: Ps, leaf: u32, due: Due) {
         if self.soon.waits(leaf) {
             self.withdraw(leaf);
         }
         if !self.soon.set(leaf, at, self.next, due) {
-            self.others = self.others.min(at);
-            self.set(leaf, key((at, self.next)) | u128::from(leaf));
+            self.push_far(at, leaf);
         }
+    }
+
+    #[inline(never)]
+    fn push_far(&mut self, at: Ps, leaf: u32) {
+        self.others = self.others.min(at);
+        self.set(leaf, key((at, self.next)) | u128::from(leaf));
     }
 
     #[inline(never)]
@@ -238,28 +248,26 @@ impl Queue {
     /// The earliest.
     #[inline]
     pub fn pop(&mut self) -> Option<(Ps, Due)> {
-        if let Some(bucket) = self.soon.first()
-            && self.soon.key(bucket).0 < self.others
-        {
-            return Some(self.soon.take(bucket));
-        }
-        let (at, due) = self.pop_other()?;
-        self.soon.pass(at);
-        Some((at, due))
-    }
-
-    /// [`Queue::pop`], where others may be earlier than what is soon.
-    #[inline(never)]
-    fn pop_other(&mut self) -> Option<(Ps, Due)> {
-        let tick = self.first_tick().map_or(Ps::MAX, |tick| tick.at);
-        let other = self.heap.peek().map_or(Ps::MAX, |Reverse((at, ..))| *at);
-        let far = other.min((self.tree[1] >> 64) as Ps);
-        self.others = tick.min(far);
         let bucket = self.soon.first();
         let soon = bucket.map_or(Ps::MAX, |bucket| self.soon.key(bucket).0);
         match bucket {
             Some(bucket) if soon < self.others => Some(self.soon.take(bucket)),
-            _ if tick < soon.min(far) => self.take_tick(),
+            _ => self.pop_other(bucket, soon),
+        }
+    }
+
+    /// [`Queue::pop`], where others may be earlier than what is soon.
+    #[inline(never)]
+    fn pop_other(&mut self, bucket: Option<usize>, soon: Ps) -> Option<(Ps, Due)> {
+        let tick = self.first_tick().map_or(Ps::MAX, |tick| tick.at);
+        let other = self.heap.peek().map_or(Ps::MAX, |Reverse((at, ..))| *at);
+        let far = other.min((self.tree[1] >> 64) as Ps);
+        self.others = tick.min(far);
+        if tick < soon.min(far) {
+            return self.take_tick();
+        }
+        match bucket {
+            Some(bucket) if soon < self.others => Some(self.soon.take(bucket)),
             _ => self.pop_by_key(),
         }
     }
@@ -280,7 +288,11 @@ impl Queue {
                 self.set(leaf, NEVER);
                 Some(self.soon.come(leaf))
             }
-            _ => self.heap.pop().map(|Reverse((at, _, slot))| (at, slot.0)),
+            _ => {
+                let Reverse((at, _, slot)) = self.heap.pop()?;
+                self.soon.pass(at);
+                Some((at, slot.0))
+            }
         }
     }
 
@@ -310,6 +322,7 @@ impl Queue {
     #[inline]
     fn take_tick(&mut self) -> Option<(Ps, Due)> {
         let Tick { at, cpu, stamp, .. } = self.ticks.pop_front()?;
+        self.soon.pass(at);
         Some((at, Due::Tick { cpu, stamp }))
     }
 

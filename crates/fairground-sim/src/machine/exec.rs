@@ -75,13 +75,15 @@ impl Sim<'_> {
 
     fn start_user(&mut self, cpu: u32, id: TaskId) {
         self.step_done(cpu);
+        let left = self.tasks[id.idx()].run_left;
         let state = &mut self.cpus[cpu as usize];
         let at = state.busy_until;
         state.user_since = Some(at);
-        let left = self.tasks[id.idx()].run_left;
         if left == Ps::MAX {
-            self.computes_on(cpu, at);
-            let state = &mut self.cpus[cpu as usize];
+            // Without an end.
+            if let Some(smt) = &self.host.smt {
+                state.user_beside = smt.beside(cpu, at);
+            }
             state.work_stamp = state.work_stamp.wrapping_add(1);
         } else {
             let done = self.done_at(cpu, at, left);

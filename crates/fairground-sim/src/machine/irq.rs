@@ -174,7 +174,6 @@ impl Sim<'_> {
         let mut requests = std::mem::take(&mut self.host.requests);
         for (at, request) in requests.drain(..) {
             match request {
-                Request::Resched(to) if to.0 == cpu => {}
                 Request::Resched(to) => self.send_reschedule(cpu, to.0, at),
                 Request::Kick(to, work) => self.kick(cpu, to, work, at),
                 Request::Start(timer, at_ns) => {

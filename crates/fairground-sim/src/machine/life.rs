@@ -70,10 +70,13 @@ impl Sim<'_> {
     /// The task that runs on `cpu` goes on with a long system call in which it had given up the
     /// CPU; true if there was one.
     pub(super) fn resume_long(&mut self, cpu: u32, id: TaskId) -> bool {
-        let Some(rest) = self.tasks[id.idx()].long.take() else {
+        let long = &mut self.tasks[id.idx()].long;
+        if long.is_none() {
             return false;
-        };
-        self.cpus[cpu as usize].todo.push_back(Todo::Long(rest));
+        }
+        self.cpus[cpu as usize]
+            .todo
+            .extend(long.take().map(Todo::Long));
         true
     }
 

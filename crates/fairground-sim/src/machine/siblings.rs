@@ -24,14 +24,8 @@ impl Sim<'_> {
         }
     }
 
-    /// The task of `cpu` computes from `at` on, without an end.
-    pub(super) fn computes_on(&mut self, cpu: u32, at: Ps) {
-        if let Some(smt) = &self.host.smt {
-            self.cpus[cpu as usize].user_beside = smt.beside(cpu, at);
-        }
-    }
-
     /// What the task of `cpu` has got done from `since` to `at`.
+    #[inline]
     pub(super) fn advanced(&self, cpu: u32, since: Ps, at: Ps) -> Ps {
         let state = &self.cpus[cpu as usize];
         match &self.host.smt {

@@ -85,7 +85,7 @@ impl Soon {
 
     /// Sets an own node that waits for nothing. It comes into a bucket if it is due soon; else it
     /// has to wait elsewhere. Whether it is soon.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, own: u32, at: Ps, number: u64, due: Due) -> bool {
         let soon = self.reaches(at);
         let node = &mut self.nodes[own as usize];
@@ -99,11 +99,12 @@ impl Soon {
         soon
     }
 
-    /// An own node that waited elsewhere has come to its time.
+    /// An own node that waited elsewhere has come to its time, which is the present then.
     pub fn come(&mut self, own: u32) -> (Ps, Due) {
         let node = &mut self.nodes[own as usize];
         debug_assert_eq!(node.next, ELSEWHERE);
         node.next = NONE;
+        self.now = node.at >> SHIFT;
         (node.at, node.due)
     }
 

@@ -103,6 +103,8 @@ pub struct SimTask {
     pub on_cpu: Option<u32>,
     /// When it was switched out for the last time.
     pub off_cpu_at: Ps,
+    /// The rest of a long system call in which it gave up the CPU.
+    pub long: Option<Long>,
     /// Turns left of each open loop.
     pub loops: [u64; LOOP_DEPTH_MAX],
     /// Its own random numbers.
@@ -141,8 +143,6 @@ pub struct SimTask {
     pub cpu_ns: u64,
     /// How much later than asked its timers may fire, ns.
     pub timer_slack_ns: u64,
-    /// The rest of a long system call in which it gave up the CPU.
-    pub long: Option<Long>,
 }
 
 impl SimTask {
