@@ -86,6 +86,7 @@ impl IdleTable {
 
 impl Sim<'_> {
     /// The executing CPU found nothing to run and goes idle.
+    #[inline(never)]
     pub(super) fn enter_idle(&mut self, cpu: u32) {
         self.host.op(crate::costs::KernelOp::IdleLoop);
         let at = self.host.at;
@@ -160,6 +161,7 @@ impl Sim<'_> {
 
     /// Something wakes an idle CPU at the host's time: pays the way out. `tick` = its own tick,
     /// which the governor had left on because it had expected something earlier.
+    #[inline(never)]
     pub(super) fn leave_idle(&mut self, cpu: u32, tick: bool) {
         let Some(stay) = self.cpus[cpu as usize].idle.take() else {
             return;

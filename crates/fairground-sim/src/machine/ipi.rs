@@ -18,6 +18,7 @@ use crate::costs::KernelOp;
 use crate::host::Place;
 
 impl Sim<'_> {
+    #[inline(never)]
     pub(super) fn ipi(&mut self, cpu: u32, kind: Ipi) {
         match kind {
             Ipi::Reschedule => self.cpus[cpu as usize].pending.reschedule = false,

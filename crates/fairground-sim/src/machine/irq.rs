@@ -185,6 +185,7 @@ impl Sim<'_> {
         self.host.requests = requests;
     }
 
+    #[inline(never)]
     fn control_write(&mut self, event: u32) {
         use crate::workload::program::CgroupWrite;
         let event = self.workload.events[event as usize];

@@ -345,6 +345,7 @@ impl<'a> Sim<'a> {
     }
 
     /// What was charged so far does not count.
+    #[cold]
     fn end_warmup(&mut self) {
         self.warm = true;
         // However short the part of the warm-up at its own pace was.

@@ -78,6 +78,7 @@ impl Sim<'_> {
         waited && self.cpus[c].idle.is_some()
     }
 
+    #[inline(never)]
     fn do_todo(&mut self, cpu: u32, todo: Todo) {
         match todo {
             Todo::Wake { task, kind, waker } => self.wake(cpu, task, kind, waker),
