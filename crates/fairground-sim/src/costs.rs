@@ -94,13 +94,10 @@ pub enum KernelOp {
     WakeEnd,
     /// The way of a task that goes to sleep into `__schedule`, up to the reading of the clock.
     SleepStart,
-    /// Taking or dropping a reference on a file, where threads share the table of files, apart from
-    /// its atomic update.
-    FileRef,
 }
 
 /// Names and figures by operation.
-pub const KERNEL_OPS: [(KernelOp, &str, u32); 37] = [
+pub const KERNEL_OPS: [(KernelOp, &str, u32); 36] = [
     // Measured together: one thread that writes a byte to a pipe and reads it back takes 370.7 ns
     // on the guest (Sapphire Rapids, 3.0 GHz). Less two system calls of 109.6 ns and 55 ns that the
     // model charges for lines, atomic updates and the copies, 96 ns or 289 cycles are left; divided
@@ -118,8 +115,8 @@ pub const KERNEL_OPS: [(KernelOp, &str, u32); 37] = [
     (KernelOp::FutexWake, "futex_wake", 200),
     (KernelOp::UserAtomic, "[user atomic]", 12),
     // Set by the recorded time from a switch to the reader of a pipe to its next sleep, which was
-    // 40 ns too short (docs/calibration.md), less the two references on the file in it.
-    (KernelOp::WaitQueue, "prepare_to_wait", 186),
+    // 40 ns too short (docs/calibration.md).
+    (KernelOp::WaitQueue, "prepare_to_wait", 210),
     (KernelOp::Nanosleep, "hrtimer_nanosleep", 350),
     (KernelOp::HrtimerFire, "hrtimer_interrupt", 450),
     (KernelOp::CloneThread, "copy_process(thread)", 24_000),
@@ -156,11 +153,6 @@ pub const KERNEL_OPS: [(KernelOp, &str, u32); 37] = [
     (KernelOp::WakeEnd, "[end of a wake-up]", 165),
     // Of a sleep's sum what is not after the reading of the clock: see `DequeueTask`.
     (KernelOp::SleepStart, "schedule", 570),
-    // Measured on a guest of Zen 5 at 3.95 GHz: what system calls take longer in a process of two
-    // threads than of one, 26.5 ns (`lseek` on a pipe) to 30.5 (`write`, `read`) for a reference
-    // taken and dropped. Less two atomic updates of 4.8 ns, 75 cycles; with this kernel's pace
-    // there, 3.0, 25 for both.
-    (KernelOp::FileRef, "fget, fput", 12),
 ];
 
 /// Cycles for copying one byte between user and kernel memory (`rep movsb` and warm lines: about

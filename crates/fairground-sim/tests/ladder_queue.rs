@@ -36,7 +36,6 @@ fn closed(
 fn step_5_closed_queue() {
     let no_knee = Options {
         knee: false,
-        spread: false,
         ..Options::default()
     };
     for id in ["spr-8480-2s", "icx-8358-2s", "kunpeng920-6426-2s"] {
@@ -82,11 +81,7 @@ fn step_5_closed_queue() {
 /// that each reader waits, and those that the update waits.
 fn reads_then_update(id: &str, readers: &[u32], writer: u32) -> (Vec<u64>, u64) {
     let m = Machine::builtin(id).unwrap();
-    let equal_ways = Options {
-        spread: false,
-        ..Options::default()
-    };
-    let mut cache = Cache::with_options(&m, 1, equal_ways);
+    let mut cache = Cache::new(&m, 1);
     let line = cache.alloc_lines(1, 0);
     for cpu in [1, 0] {
         cache.touch(cpu, line, 1, Access::Rmw, 0);

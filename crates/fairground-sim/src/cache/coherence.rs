@@ -256,8 +256,7 @@ impl Entry<'_> {
             true => (self.spread).of(from.latency, from.distance, (r.core, from.other), r.line),
             false => from.latency,
         };
-        // Who waits for the line waits for its way: a longer one keeps it busy for longer.
-        let service = in_proportion(table[from.distance as usize], way, from.latency);
+        let service = table[from.distance as usize];
         let s = &mut *self.s;
         let mut slowed = service;
         if self.p.has_knee() {
@@ -372,14 +371,5 @@ impl Entry<'_> {
             llc_miss: false,
             retries: 0,
         }
-    }
-}
-
-/// `time` of something that takes `mean` on average, where it takes `is`.
-#[inline]
-fn in_proportion(time: Ps, is: Ps, mean: Ps) -> Ps {
-    match is == mean || mean == 0 {
-        true => time,
-        false => time * is / mean,
     }
 }

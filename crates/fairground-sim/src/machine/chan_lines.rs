@@ -94,7 +94,6 @@ impl Sim<'_> {
         let template = self.tasks[id.idx()].template as usize;
         if self.shares_files[template] {
             let file = self.chans[c].lines.files + end as u32;
-            self.host.op(KernelOp::FileRef);
             self.touch(op, file, 1 << 7, Access::Rmw);
         }
     }

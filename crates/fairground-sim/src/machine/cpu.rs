@@ -185,8 +185,8 @@ impl CpuState {
         matches!(self.todo.front(), Some(Todo::Later(later)) if later.irqs_off())
     }
 
-    /// When the kernel code that runs at `at` is over, if any does, or the gap in which the CPU does
-    /// not execute.
+    /// When the kernel code that runs at `at` is over, if any does, or the gap in which the CPU
+    /// does not execute.
     #[inline]
     pub fn busy_after(&self, at: Ps) -> Option<Ps> {
         if self.busy_until > at {

@@ -62,7 +62,8 @@ impl Sim<'_> {
         self.go_on(cpu);
     }
 
-    /// Serves the first interrupt that waits, if it may come now. Whether nothing else is to be done.
+    /// Serves the first interrupt that waits, if it may come now. Whether nothing else is to be
+    /// done.
     fn interrupt_waits(&mut self, cpu: u32, at: Ps) -> bool {
         let c = cpu as usize;
         let mut waited = false;
