@@ -414,7 +414,7 @@ mod tests {
                 _ => true,
             });
             // Some within a bucket, some in one of those that are soon, some beyond.
-            let at = now + (dice / 64 % 50 << (dice / 4096 % 3 * 11));
+            let at = now + ((dice / 64 % 50) << (dice / 4096 % 3 * 11));
             list.push((at, number, due));
             q.push(at, due);
         }
