@@ -27,10 +27,14 @@ fn run(cpus: usize, profile: &str, text: &str) -> Outcome {
     let workload = workload.unwrap_or_else(|e| panic!("{e:?}"));
     let mut features = Features::default();
     features.set_all(find_profile(profile).unwrap().sets);
+    simulate(&machine, features, &workload)
+}
+
+fn simulate(machine: &Machine, features: Features, workload: &Workload) -> Outcome {
     let setup = Setup {
-        machine: &machine,
+        machine,
         features,
-        workload: &workload,
+        workload,
         seed: 1,
         trace: false,
     };
@@ -208,13 +212,6 @@ fn who_wakes_goes_on_until_all_are_woken() {
             *op = Op::ReadClock;
         }
     }
-    let setup = Setup {
-        machine: &machine,
-        features: Features::default(),
-        workload: &workload,
-        seed: 1,
-        trace: false,
-    };
-    let out = outcome::run_within(&setup, 1_000_000).unwrap_or_else(|e| panic!("{e}"));
+    let out = simulate(&machine, Features::default(), &workload);
     assert!(metric(&out, "futex-wake.run_us.max") > 0.0);
 }
