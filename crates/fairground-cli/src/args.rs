@@ -49,6 +49,16 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// Whether it may simulate for long.
+    pub fn simulates(&self) -> bool {
+        !matches!(
+            self,
+            Self::List(_) | Self::Calibrate(_) | Self::Completions { .. }
+        )
+    }
+}
+
 /// `fairground run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {

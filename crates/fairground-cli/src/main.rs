@@ -13,6 +13,7 @@ mod explain;
 mod failure;
 mod glue;
 mod group_files;
+mod huge_pages;
 mod list;
 mod output;
 mod pair;
@@ -56,6 +57,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &command_line),
     };
+    if cli.command.simulates() {
+        huge_pages::ask();
+    }
     let color = match &cli.command {
         Command::Run(args) => args.how.color,
         Command::Compare(args) => args.how.color,
