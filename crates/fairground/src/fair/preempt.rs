@@ -10,9 +10,9 @@ use super::load::update_load_avg_inlined;
 use super::pick::pick_eevdf;
 use super::resched::resched_curr;
 use super::vtime::{avg_vruntime, cfs_rq_min_slice, entity_eligible};
-use super::{cfs_rules, task::touch_task};
+use super::{cfs_rules, task::dequeue_entities, task::touch_task};
 use crate::cx::Cx;
-use crate::fair::UpdateLoad;
+use crate::fair::{Dequeue, UpdateLoad};
 use crate::host::Host;
 use crate::math::eevdf::deadline_before;
 use crate::math::weight::calc_delta_fair;
@@ -94,7 +94,7 @@ fn wants_preemption<H: Host>(
 
 /// Whether the woken entity is whom the queue would pick now; a shorter slice of it may lift the
 /// protection of the running one.
-fn is_best_pick<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId, pse: SeId) -> bool {
+fn is_best_pick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId, pse: SeId) -> bool {
     let features = &cx.sys.features;
     let parity = features.run_to_parity;
     let (curr, woken) = (&rq.se[se.idx()], &rq.se[pse.idx()]);
@@ -107,7 +107,7 @@ fn is_best_pick<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId, pse: SeI
     if lifts && parity.loses_at_once() {
         parity.cancel(&mut rq.se[se.idx()]);
     }
-    if pick_eevdf(features, rq, cfs, !lifts) == Some(pse) {
+    if pick_awake(cx, rq, cfs, !lifts) == Some(pse) {
         if lifts {
             parity.cancel(&mut rq.se[se.idx()]);
         }
@@ -118,6 +118,18 @@ fn is_best_pick<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId, pse: SeI
         parity.shorten(&mut rq.se[se.idx()], min_slice);
     }
     false
+}
+
+/// Whom the queue would pick, delayed sleepers that it meets first having left, by decision.
+fn pick_awake<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, protect: bool) -> Option<SeId> {
+    let features = &cx.sys.features;
+    loop {
+        let picked = pick_eevdf(features, rq, cfs, protect)?;
+        if !rq.se[picked.idx()].sched_delayed || !features.wakeup_delayed.leaves() {
+            return Some(picked);
+        }
+        dequeue_entities(cx, rq, picked, Dequeue::SLEEP | Dequeue::DELAYED);
+    }
 }
 
 /// A throttled task has not really been enqueued.
@@ -234,7 +246,7 @@ pub fn prio_changed_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> Re
 mod tests {
     use crate::fair::Enqueue;
     use crate::lab::{Lab, Spec, nice};
-    use crate::policy::{Features, RunToParity, WakeupPreemption};
+    use crate::policy::{Features, RunToParity, WakeupDelayed, WakeupPreemption};
     use crate::task::Policy;
     use crate::value::TaskId;
 
@@ -271,6 +283,33 @@ mod tests {
         assert_eq!(woken(lab(P::OwnSlice, W::On), 500), 0);
         assert_eq!(woken(lab(P::ShortestSlice, W::Off), 500), 0);
         assert_eq!(woken(lab(P::ShortestSlice, W::OnShorterSlice), 20_000), 0);
+    }
+
+    /// Task 0 has run 1 ms and sleeps, delayed; task 1 has run 1.2 ms since. Task 2 wakes,
+    /// eligible, with a later deadline than task 0. Who runs, and how many are queued?
+    fn past_a_delayed_sleeper(wakeup_delayed: WakeupDelayed) -> (Option<TaskId>, u32) {
+        let mut lab = Lab::new(Features {
+            wakeup_delayed,
+            ..Features::default()
+        });
+        let run = |lab: &mut Lab, us: u64| {
+            lab.host.now += us * 1000; // no tick in between
+            lab.tick_at += us * 1000;
+        };
+        lab.spawn(own_slice(3_000), Enqueue::WAKEUP);
+        lab.spawn(own_slice(3_000), Enqueue::WAKEUP);
+        run(&mut lab, 1_000);
+        assert!(!lab.sleep());
+        run(&mut lab, 1_200);
+        lab.spawn(own_slice(3_000), Enqueue::WAKEUP);
+        (lab.rq.curr_task(), lab.rq.cfs[0].nr_queued)
+    }
+
+    #[test]
+    fn a_delayed_sleeper_does_not_keep_a_wake_up_from_preempting() {
+        let [blocks, leaves] = [WakeupDelayed::Blocks, WakeupDelayed::Leaves];
+        assert_eq!(past_a_delayed_sleeper(blocks), (Some(TaskId(1)), 3));
+        assert_eq!(past_a_delayed_sleeper(leaves), (Some(TaskId(2)), 2));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{
     CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick,
     IlbPick, LagLimit, LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy, NumaImbalance, Pick,
     PlaceEntity, QuotaExpiry, RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue,
-    TunableScaling, WakeAffine, WakeupPreemption,
+    TunableScaling, WakeAffine, WakeupDelayed, WakeupPreemption,
 };
 
 /// A published change: the decisions it sets on top of a profile.
@@ -120,6 +120,7 @@ pub static PROFILES: &[Profile] = &[
         sets: &[
             ("lb_eligible_first", "off"),
             ("lag_limit", "own-slice"),
+            ("wakeup_delayed", "blocks"),
             ("run_to_parity", "own-slice"),
             ("throttle", "whole-queue"),
             ("next_buddy", "off"),
@@ -222,6 +223,7 @@ pub(super) fn linux_6_18() -> Features {
         lag_limit: LagLimit::LongestSlice,
         delay_dequeue: DelayDequeue::KeepZero,
         wakeup_preemption: WakeupPreemption::OnShorterSlice,
+        wakeup_delayed: WakeupDelayed::Leaves,
         next_buddy: NextBuddy::Group,
         tunables: CfsTunables {
             base_slice_ns: 700_000,

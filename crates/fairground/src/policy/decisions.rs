@@ -3,7 +3,7 @@
 use super::{
     DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit,
     LayoutId, NewidleGate, NextBuddy, NumaImbalance, Pick, QuotaExpiry, RunToParity, ScanBudget,
-    Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeupPreemption,
+    Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeupDelayed, WakeupPreemption,
 };
 use alloc::string::{String, ToString};
 
@@ -139,7 +139,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 44] = [
+static DECISIONS: [Decision; 45] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -185,6 +185,9 @@ static DECISIONS: [Decision; 44] = [
         f, f.wakeup_preemption,
         "off" => WakeupPreemption::Off, "on" => WakeupPreemption::On,
         "on-shorter-slice" => WakeupPreemption::OnShorterSlice),
+    named!("wakeup_delayed", "a delayed sleeper in the way of a wake-up's preemption",
+        "blocks, leaves", f, f.wakeup_delayed,
+        "blocks" => WakeupDelayed::Blocks, "leaves" => WakeupDelayed::Leaves),
     named!("next_buddy", "who is preferred at the next pick of its queue", "off, group, on",
         f, f.next_buddy,
         "off" => NextBuddy::Off, "group" => NextBuddy::Group, "on" => NextBuddy::On),

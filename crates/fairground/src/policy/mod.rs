@@ -25,6 +25,7 @@ mod select;
 mod tg_load_avg;
 mod throttle;
 mod wakeup;
+mod wakeup_delayed;
 
 pub use balancing::{DomainLimit, DomainLimits, LoadBalance};
 pub use catalogue::{CATALOGUE, PROFILES, Patch, Profile, find_patch, find_profile};
@@ -47,6 +48,7 @@ pub use select::{ScanBudget, ScanLimit, WakeAffine};
 pub use tg_load_avg::TgLoadAvg;
 pub use throttle::Throttle;
 pub use wakeup::{NextBuddy, TtwuOnCpu, TtwuQueue, WakeupPreemption};
+pub use wakeup_delayed::WakeupDelayed;
 
 /// One value of every decision point: a complete behaviour. `Default` is Linux 6.18.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,6 +65,8 @@ pub struct Features {
     pub delay_dequeue: DelayDequeue,
     /// Whether and how a wake-up preempts.
     pub wakeup_preemption: WakeupPreemption,
+    /// What becomes of a delayed sleeper in the way of a wake-up's preemption.
+    pub wakeup_delayed: WakeupDelayed,
     /// Whether a woken or yielded-to entity is remembered.
     pub next_buddy: NextBuddy,
     /// Slices and granularities.
