@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::math::weight::LoadWeight;
 use crate::place::{Access, task as ftask};
 use crate::rq::Rq;
-use crate::task::{Policy, Resched};
+use crate::task::{Policy, Resched, TaskBody};
 use crate::value::{CpuMask, SeId};
 
 /// Changes policy and nice value of a task in the keeping of `rq` (`reweight_task`,
@@ -45,9 +45,14 @@ pub fn set_task_weight<H: Host>(
 }
 
 /// Gives a task in the keeping of `rq` its own slice (`sched_setattr`, `sched_runtime`), clamped
-/// to 0.1 .. 100 ms; `None` returns to the default. It counts from the next request on.
+/// to 0.1 .. 100 ms; `None` returns to the default. It counts from the next request on. No effect on
+/// an idle-policy task.
 pub fn set_task_slice<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, slice_ns: Option<u64>) {
     let base = cx.features().tunables.base_slice_ns;
+    let takes = |body: &TaskBody| body.policy.takes_slice();
+    if !rq.body[task.idx()].as_deref().is_some_and(takes) {
+        return;
+    }
     while_off_queue(cx, rq, task, |_, rq| {
         rq.se[task.idx()].set_slice(slice_ns, base);
     });
@@ -96,9 +101,39 @@ mod tests {
     use crate::place::Func;
     use crate::policy::Features;
     use crate::sched::{self, Moved};
-    use crate::task::{Placed, Prev, WakeKind};
+    use crate::shared::Relaxed;
+    use crate::task::{Placed, Policy, Prev, WakeKind};
     use crate::testing::Bench;
     use crate::value::{Cpu, CpuMask, TgId};
+
+    #[test]
+    fn an_idle_task_takes_no_slice() {
+        let mut bench = Bench::new(1, Features::default());
+        let base_ns = bench.sys.features.tunables.base_slice_ns;
+        for (policy, expected_ns) in [
+            (Policy::Normal, 300_000),
+            (Policy::Batch, 300_000),
+            (Policy::Idle, base_ns),
+        ] {
+            let mut task = bench.task(TgId::ROOT);
+            task.set_scheduler(policy, 0);
+            task.set_slice(Some(300_000), base_ns);
+            assert_eq!(task.se.slice_ns, expected_ns, "{policy:?}");
+            task.set_slice(None, base_ns);
+            let placed = Placed {
+                cpu: Cpu(0),
+                migrated: false,
+            };
+            let id = task.body.id;
+            bench.call(0, |cx, rqs| {
+                sched::sched_fork(cx, &mut task);
+                sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+                sched::set_slice(cx, rqs, id, Some(300_000));
+            });
+            let slot = bench.sys.task[id.idx()].slot.load(Relaxed) as usize;
+            assert_eq!(bench.rqs[0].se[slot].slice_ns, expected_ns, "{policy:?}");
+        }
+    }
 
     /// Whoever changes the CPUs of a task that waits makes it leave its queue and come back, as a
     /// task that changes its own.

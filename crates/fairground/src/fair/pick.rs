@@ -21,12 +21,8 @@ pub(crate) fn pick_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId)
     let q = &rq.cfs[cfs.idx()];
     let curr = q.curr.map(|c| (c, &rq.se[c.idx()]));
     let se = if features.pick.by_deadline() {
-        match q.next {
-            Some(next) if features.next_buddy.is_picked() && entity_eligible(rq, cfs, next) => {
-                Some(next)
-            }
-            _ => pick_among(features, rq, q, curr, true),
-        }
+        let buddy = eligible_buddy(features, rq, cfs);
+        buddy.or_else(|| pick_among(features, rq, q, curr, true))
     } else {
         cfs_rules::pick_next(cx, rq, cfs)
     };
@@ -38,6 +34,13 @@ pub(crate) fn pick_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId)
         return None;
     }
     Some(se)
+}
+
+/// The buddy of a queue that is picked before all others: if it is eligible.
+#[inline(always)]
+pub(crate) fn eligible_buddy(features: &Features, rq: &Rq, cfs: CfsId) -> Option<SeId> {
+    let next = rq.cfs[cfs.idx()].next?;
+    (features.next_buddy.is_picked() && entity_eligible(rq, cfs, next)).then_some(next)
 }
 
 /// The eligible entity with the earliest virtual deadline, the running one included.

@@ -7,7 +7,7 @@ use super::buddy::{Buddy, clear_buddies, se_is_idle, set_buddy};
 use super::entity::{update_curr, update_curr_inlined};
 use super::group::update_cfs_group_inlined;
 use super::load::update_load_avg_inlined;
-use super::pick::pick_eevdf;
+use super::pick::{eligible_buddy, pick_eevdf};
 use super::resched::resched_curr;
 use super::vtime::{avg_vruntime, cfs_rq_min_slice, entity_eligible};
 use super::{cfs_rules, task::dequeue_entities, task::touch_task};
@@ -17,6 +17,7 @@ use crate::host::Host;
 use crate::math::eevdf::deadline_before;
 use crate::math::weight::calc_delta_fair;
 use crate::place::{Access, Func, cfs_rq as fq, rq as frq, se as fse, task as ft};
+use crate::policy::Features;
 use crate::rq::Rq;
 use crate::task::{Policy, Resched, WakeKind};
 use crate::value::{CfsId, SeId};
@@ -60,8 +61,8 @@ fn wants_preemption<H: Host>(
         return false;
     }
     let features = &cx.sys.features;
-    let marks = features.next_buddy.marks_woken() && kind != WakeKind::Fork;
-    if marks && !rq.se[woken.idx()].sched_delayed {
+    let marks = features.next_buddy.marks_woken() && !features.buddy_rules.are_eevdf();
+    if marks && kind != WakeKind::Fork && !rq.se[woken.idx()].sched_delayed {
         set_buddy(rq, woken, Buddy::Next);
     }
     if rq.need_resched || !features.wakeup_preemption.is_on() {
@@ -83,7 +84,7 @@ fn wants_preemption<H: Host>(
     let cfs = rq.se[se.idx()].cfs_rq;
     update_curr(cx, rq, cfs);
     if features.pick.by_deadline() {
-        return is_best_pick(cx, rq, cfs, se, pse);
+        return is_best_pick(cx, rq, (se, pse), kind);
     }
     let preempts = cfs_rules::preempts(cx, rq, se, pse);
     if preempts {
@@ -92,11 +93,17 @@ fn wants_preemption<H: Host>(
     preempts
 }
 
-/// Whether the woken entity is whom the queue would pick now; a shorter slice of it may lift the
-/// protection of the running one.
-fn is_best_pick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId, pse: SeId) -> bool {
+/// Whether the woken entity `pse` is whom the queue would pick now, where `se` runs; a shorter slice
+/// of it may lift the protection of the running one.
+fn is_best_pick<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    (se, pse): (SeId, SeId),
+    kind: WakeKind,
+) -> bool {
     let features = &cx.sys.features;
-    let parity = features.run_to_parity;
+    let (parity, eevdf) = (features.run_to_parity, features.buddy_rules.are_eevdf());
+    let cfs = rq.se[se.idx()].cfs_rq;
     let (curr, woken) = (&rq.se[se.idx()], &rq.se[pse.idx()]);
     let lifts = features.wakeup_preemption.by_slice()
         && woken.slice_ns < curr.slice_ns
@@ -107,24 +114,46 @@ fn is_best_pick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, se: SeId, pse:
     if lifts && parity.loses_at_once() {
         parity.cancel(&mut rq.se[se.idx()]);
     }
+    if eevdf && !lifts && goes_without(features, rq, pse, kind) {
+        return false;
+    }
     if pick_awake(cx, rq, cfs, !lifts) == Some(pse) {
         if lifts {
             parity.cancel(&mut rq.se[se.idx()]);
         }
         return true;
     }
-    if lifts {
+    if lifts || eevdf {
         let min_slice = cfs_rq_min_slice(rq, cfs);
         parity.shorten(&mut rq.se[se.idx()], min_slice);
     }
     false
 }
 
+/// Whether the woken entity, whose slice is not shorter, is not even compared: a fork shares less
+/// with who runs than a wake-up, as an exec often follows, and a waker that sleeps soon need not be
+/// preempted by who is its queue's buddy now. Marks the woken one as that.
+fn goes_without(features: &Features, rq: &mut Rq, pse: SeId, kind: WakeKind) -> bool {
+    let woken = &rq.se[pse.idx()];
+    if kind == WakeKind::Fork || woken.sched_delayed {
+        return true;
+    }
+    let earlier = |next: SeId| deadline_before(rq.se[next.idx()].deadline, woken.deadline);
+    let next = rq.cfs[woken.cfs_rq.idx()].next;
+    if !features.next_buddy.marks_woken() || next.is_some_and(earlier) {
+        return false;
+    }
+    set_buddy(rq, pse, Buddy::Next);
+    kind == WakeKind::Sync
+}
+
 /// Whom the queue would pick, delayed sleepers that it meets first having left, by decision.
 fn pick_awake<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, protect: bool) -> Option<SeId> {
     let features = &cx.sys.features;
+    let buddies = features.buddy_rules.are_eevdf();
     loop {
-        let picked = pick_eevdf(features, rq, cfs, protect)?;
+        let buddy = buddies.then(|| eligible_buddy(features, rq, cfs)).flatten();
+        let picked = buddy.or_else(|| pick_eevdf(features, rq, cfs, protect))?;
         if !rq.se[picked.idx()].sched_delayed || !features.wakeup_delayed.leaves() {
             return Some(picked);
         }
@@ -246,7 +275,7 @@ pub fn prio_changed_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> Re
 mod tests {
     use crate::fair::Enqueue;
     use crate::lab::{Lab, Spec, nice};
-    use crate::policy::{Features, RunToParity, WakeupDelayed, WakeupPreemption};
+    use crate::policy::{BuddyRules, Features, RunToParity, WakeupDelayed, WakeupPreemption};
     use crate::task::Policy;
     use crate::value::TaskId;
 
@@ -310,6 +339,48 @@ mod tests {
         let [blocks, leaves] = [WakeupDelayed::Blocks, WakeupDelayed::Leaves];
         assert_eq!(past_a_delayed_sleeper(blocks), (Some(TaskId(1)), 3));
         assert_eq!(past_a_delayed_sleeper(leaves), (Some(TaskId(2)), 2));
+    }
+
+    /// Task 0, with a slice of 3 ms, has run 1 ms, unprotected. A new task begins with half of its
+    /// request, so its deadline is the earlier one: who runs, if it is queued with `flags`?
+    fn joined(buddy_rules: BuddyRules, slice_us: u64, flags: Enqueue) -> u32 {
+        let mut lab = Lab::new(Features {
+            buddy_rules,
+            run_to_parity: RunToParity::Off,
+            ..Features::default()
+        });
+        lab.spawn(own_slice(3_000), Enqueue::WAKEUP);
+        lab.run(MS);
+        lab.spawn(own_slice(slice_us), flags);
+        lab.rq.curr_task().expect("two hogs").0
+    }
+
+    #[test]
+    fn a_fork_preempts_by_a_shorter_slice_only() {
+        use BuddyRules::{Cfs, Eevdf};
+        assert_eq!(joined(Cfs, 3_000, Enqueue::INITIAL), 1);
+        assert_eq!(joined(Eevdf, 3_000, Enqueue::INITIAL), 0);
+        assert_eq!(joined(Eevdf, 2_900, Enqueue::INITIAL), 1);
+    }
+
+    /// The buddy has a slice of 2 ms and would be picked next; a woken task of 1 ms has the earlier
+    /// deadline.
+    #[test]
+    fn a_wake_up_compares_with_the_buddy_by_the_rules_of_eevdf() {
+        let preempts = |buddy_rules| {
+            let mut lab = Lab::new(Features {
+                buddy_rules,
+                ..Features::default()
+            });
+            lab.spawn(own_slice(3_000), Enqueue::WAKEUP);
+            let buddy = lab.spawn(own_slice(3_000), Enqueue::WAKEUP);
+            lab.run(MS);
+            lab.rq.cfs[0].next = Some(buddy);
+            lab.spawn(own_slice(1_000), Enqueue::WAKEUP);
+            lab.rq.curr_task() != Some(TaskId(0))
+        };
+        assert!(preempts(BuddyRules::Cfs));
+        assert!(!preempts(BuddyRules::Eevdf));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //! a result and the tests are made from these, and from the decisions of `decisions.rs`.
 
 use super::{
-    CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick,
-    IlbPick, LagLimit, LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy, NumaImbalance, Pick,
-    PlaceEntity, QuotaExpiry, RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue,
-    TunableScaling, WakeAffine, WakeupDelayed, WakeupPreemption,
+    BuddyRules, CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie,
+    IlbKick, IlbPick, LagLimit, LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy,
+    NumaImbalance, Pick, PlaceEntity, QuotaExpiry, RunToParity, ScanBudget, TgLoadAvg, Throttle,
+    TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine, WakeupDelayed, WakeupPreemption,
 };
 
 /// A published change: the decisions it sets on top of a profile.
@@ -105,6 +105,22 @@ pub static CATALOGUE: &[Patch] = &[
         sets: &[("quota_expiry", "period")],
         base: &[("quota_expiry", "drift")],
     },
+    Patch {
+        name: "wakeup-past-delayed",
+        seed: None,
+        origin: "Vincent Guittot, 2026-04-22; Linux 6.18-stable (ac8e69e69363)",
+        what: "a delayed sleeper that is in the way of a wake-up's preemption leaves",
+        sets: &[("wakeup_delayed", "leaves")],
+        base: &[("wakeup_delayed", "blocks")],
+    },
+    Patch {
+        name: "next-buddy-eevdf",
+        seed: None,
+        origin: "Mel Gorman, 2025-11-12; Linux 6.19 and 6.18-stable (e837456fdca8, 15257cc2f905)",
+        what: "forks preempt by a shorter slice only; wake-ups compare with the next buddy",
+        sets: &[("buddy_rules", "eevdf")],
+        base: &[("buddy_rules", "cfs")],
+    },
 ];
 
 /// Kernel versions, newest first.
@@ -121,6 +137,7 @@ pub static PROFILES: &[Profile] = &[
             ("lb_eligible_first", "off"),
             ("lag_limit", "own-slice"),
             ("wakeup_delayed", "blocks"),
+            ("buddy_rules", "cfs"),
             ("run_to_parity", "own-slice"),
             ("throttle", "whole-queue"),
             ("next_buddy", "off"),
@@ -132,6 +149,7 @@ pub static PROFILES: &[Profile] = &[
         sets: &[
             ("lb_eligible_first", "off"),
             ("lag_limit", "own-slice"),
+            ("buddy_rules", "cfs"),
             ("run_to_parity", "own-slice"),
             ("throttle", "whole-queue"),
             ("next_buddy", "off"),
@@ -225,6 +243,7 @@ pub(super) fn linux_6_18() -> Features {
         wakeup_preemption: WakeupPreemption::OnShorterSlice,
         wakeup_delayed: WakeupDelayed::Leaves,
         next_buddy: NextBuddy::Group,
+        buddy_rules: BuddyRules::Eevdf,
         tunables: CfsTunables {
             base_slice_ns: 700_000,
             quantum_ns: 700_000,

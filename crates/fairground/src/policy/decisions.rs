@@ -1,9 +1,9 @@
 //! Every switch as a named value, with the values it takes.
 
 use super::{
-    DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit,
-    LayoutId, NewidleGate, NextBuddy, NumaImbalance, Pick, QuotaExpiry, RunToParity, ScanBudget,
-    Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeupDelayed, WakeupPreemption,
+    BuddyRules, DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick, IlbPick,
+    LagLimit, LayoutId, NewidleGate, NextBuddy, NumaImbalance, Pick, QuotaExpiry, RunToParity,
+    ScanBudget, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeupDelayed, WakeupPreemption,
 };
 use alloc::string::{String, ToString};
 
@@ -139,7 +139,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 45] = [
+static DECISIONS: [Decision; 46] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -191,6 +191,9 @@ static DECISIONS: [Decision; 45] = [
     named!("next_buddy", "who is preferred at the next pick of its queue", "off, group, on",
         f, f.next_buddy,
         "off" => NextBuddy::Off, "group" => NextBuddy::Group, "on" => NextBuddy::On),
+    named!("buddy_rules", "what buddies and forks are to a wake-up", "cfs, eevdf",
+        f, f.buddy_rules,
+        "cfs" => BuddyRules::Cfs, "eevdf" => BuddyRules::Eevdf),
     number!(
         "base_slice_ns",
         "request size before scaling, ns",

@@ -47,7 +47,7 @@ pub use quota_expiry::{Expiry, QuotaExpiry};
 pub use select::{ScanBudget, ScanLimit, WakeAffine};
 pub use tg_load_avg::TgLoadAvg;
 pub use throttle::Throttle;
-pub use wakeup::{NextBuddy, TtwuOnCpu, TtwuQueue, WakeupPreemption};
+pub use wakeup::{BuddyRules, NextBuddy, TtwuOnCpu, TtwuQueue, WakeupPreemption};
 pub use wakeup_delayed::WakeupDelayed;
 
 /// One value of every decision point: a complete behaviour. `Default` is Linux 6.18.
@@ -69,6 +69,8 @@ pub struct Features {
     pub wakeup_delayed: WakeupDelayed,
     /// Whether a woken or yielded-to entity is remembered.
     pub next_buddy: NextBuddy,
+    /// What buddies and forks are to a wake-up.
+    pub buddy_rules: BuddyRules,
     /// Slices and granularities.
     pub tunables: CfsTunables,
     /// When a queue's load is published to the group (founding change 000).

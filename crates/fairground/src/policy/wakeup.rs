@@ -56,6 +56,30 @@ impl NextBuddy {
     }
 }
 
+/// What buddies and forks are to a wake-up.
+///
+/// Source: changelogs "sched/fair: Reimplement NEXT_BUDDY to align with EEVDF goals" (Mel Gorman,
+/// 2025-11-12) and "sched/fair: Revert force wakeup preemption" (Vincent Guittot, 2026-01-23): both
+/// in 6.19, and since May 2026 in 6.18-stable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BuddyRules {
+    /// As under CFS (6.6 to 6.18 as released): a fork preempts like any wake-up, and a wake-up
+    /// looks at no buddy but marks its own.
+    Cfs,
+    /// A fork preempts by a shorter slice only; a wake-up compares with the queue's buddy, too,
+    /// marks its own if it is the earlier one, and protects who runs for the shortest slice at most.
+    Eevdf,
+}
+
+impl BuddyRules {
+    /// Whether these are the rules made for EEVDF.
+    #[inline]
+    #[must_use]
+    pub const fn are_eevdf(self) -> bool {
+        matches!(self, Self::Eevdf)
+    }
+}
+
 /// `TTWU_QUEUE`: wake-ups of CPUs that share no cache go through a remote list and an IPI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TtwuQueue {

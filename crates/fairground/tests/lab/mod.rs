@@ -147,7 +147,11 @@ impl Lab {
             task.se.depth = task.se.parent.map_or(0, |p| rq.se[p.idx()].depth + 1);
             let slot = rq.take_in(task);
             task::enqueue_task_fair(cx, rq, slot, flags);
-            let _ = preempt::wakeup_preempt_fair(cx, rq, slot, WakeKind::Wake);
+            let kind = match flags.has(Enqueue::INITIAL) {
+                true => WakeKind::Fork,
+                false => WakeKind::Wake,
+            };
+            let _ = preempt::wakeup_preempt_fair(cx, rq, slot, kind);
             slot
         });
         if self.rq.curr.is_none() || self.rq.need_resched {
