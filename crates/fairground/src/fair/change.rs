@@ -45,8 +45,8 @@ pub fn set_task_weight<H: Host>(
 }
 
 /// Gives a task in the keeping of `rq` its own slice (`sched_setattr`, `sched_runtime`), clamped
-/// to 0.1 .. 100 ms; `None` returns to the default. It counts from the next request on. No effect on
-/// an idle-policy task.
+/// to 0.1 .. 100 ms; `None` returns to the default. It counts from the next request on. An
+/// idle-policy task has none.
 pub fn set_task_slice<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, slice_ns: Option<u64>) {
     let base = cx.features().tunables.base_slice_ns;
     let takes = |body: &TaskBody| body.policy.takes_slice();

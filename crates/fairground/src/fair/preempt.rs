@@ -93,8 +93,8 @@ fn wants_preemption<H: Host>(
     preempts
 }
 
-/// Whether the woken entity `pse` is whom the queue would pick now, where `se` runs; a shorter slice
-/// of it may lift the protection of the running one.
+/// Whether the woken entity `pse` is whom the queue would pick now, where `se` runs; a shorter
+/// slice of it may lift the protection of the running one.
 fn is_best_pick<H: Host>(
     cx: &mut Cx<H>,
     rq: &mut Rq,

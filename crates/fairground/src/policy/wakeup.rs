@@ -67,7 +67,7 @@ pub enum BuddyRules {
     /// looks at no buddy but marks its own.
     Cfs,
     /// A fork preempts by a shorter slice only; a wake-up compares with the queue's buddy, too,
-    /// marks its own if it is the earlier one, and protects who runs for the shortest slice at most.
+    /// marks its own if it is the earlier one, and leaves who runs the shortest slice at most.
     Eevdf,
 }
 
