@@ -75,7 +75,7 @@ pub fn unknown_help<'a>(
     known: impl IntoIterator<Item = &'a str>,
     listing: &str,
 ) -> String {
-    const FEW: usize = 8;
+    const FEW: usize = 12;
     let known: Vec<&str> = known.into_iter().collect();
     let list = format!("`fairground list {listing}`");
     match nearest(name, known.iter().copied()) {

@@ -168,6 +168,7 @@ pub static PROFILES: &[Profile] = &[
         sets: &[
             ("lb_eligible_first", "off"),
             ("lag_limit", "own-slice"),
+            ("buddy_rules", "cfs"),
             ("pick", "cfs"),
             ("throttle", "whole-queue"),
             ("delay_dequeue", "off"),
@@ -184,6 +185,7 @@ pub static PROFILES: &[Profile] = &[
         sets: &[
             ("lb_eligible_first", "off"),
             ("lag_limit", "own-slice"),
+            ("buddy_rules", "cfs"),
             ("pick", "cfs"),
             ("throttle", "whole-queue"),
             ("delay_dequeue", "off"),
@@ -208,6 +210,7 @@ pub static PROFILES: &[Profile] = &[
         sets: &[
             ("lb_eligible_first", "off"),
             ("lag_limit", "own-slice"),
+            ("buddy_rules", "cfs"),
             ("pick", "cfs"),
             ("throttle", "whole-queue"),
             ("delay_dequeue", "off"),
