@@ -27,10 +27,10 @@ const NOT_MISSED: usize = 960;
 
 /// The same of the cases on another processor that use one CPU, and of those that use two: just
 /// below what there is (949 and 949), so that it is seen if it falls. The aim of 950 is not met.
-const NOT_MISSED_EPYC: [usize; 2] = [940, 935];
+const NOT_MISSED_EPYC: [usize; 2] = [945, 945];
 
 /// The same of those drawn at random: just below what there is (910).
-const NOT_MISSED_RANDOM: usize = 900;
+const NOT_MISSED_RANDOM: usize = 905;
 
 fn cases(packed: &[u8]) -> Vec<Truth> {
     let mut text = String::new();

@@ -24,10 +24,10 @@ pub enum Policy {
 
 impl Policy {
     /// Whether tasks of this policy can have a slice of their own: `sched_setattr` takes
-    /// `sched_runtime` of `SCHED_OTHER` and `SCHED_BATCH` (changelog "sched/eevdf: Allow shorter
-    /// slices to wakeup-preempt" and its series, 6.12), and ignores it of `SCHED_IDLE`, as recorded
-    /// on 6.18.44: beside an idle hog told to take 0.95 ms, a task with 4.7 ms was protected longer
-    /// than that.
+    /// `sched_runtime` of `SCHED_OTHER` and `SCHED_BATCH` (changelog "sched/eevdf: Use
+    /// sched_attr::sched_runtime to set request/slice suggestion", 6.12), and ignores it of
+    /// `SCHED_IDLE`, as recorded on 6.18.44: beside an idle hog told to take 0.95 ms, a task with
+    /// 4.7 ms was protected longer than that.
     #[must_use]
     pub const fn takes_slice(self) -> bool {
         !matches!(self, Self::Idle)

@@ -130,9 +130,12 @@ fn is_best_pick<H: Host>(
     false
 }
 
-/// Whether the woken entity, whose slice is not shorter, is not even compared: a fork shares less
-/// with who runs than a wake-up, as an exec often follows, and a waker that sleeps soon need not be
-/// preempted by who is its queue's buddy now. Marks the woken one as that.
+/// Whether the woken entity, whose slice is not shorter, is not even compared: nobody has waited
+/// for what a new task does, and a waker that will sleep soon makes room by itself for who is its
+/// queue's buddy now. Marks the woken one as that.
+///
+/// By the posting such a waker is preempted once it has run for a part of the migration cost since
+/// it was last charged; it has just been charged ([`update_curr`]), so that never comes.
 fn goes_without(features: &Features, rq: &mut Rq, pse: SeId, kind: WakeKind) -> bool {
     let woken = &rq.se[pse.idx()];
     if kind == WakeKind::Fork || woken.sched_delayed {
@@ -275,8 +278,10 @@ pub fn prio_changed_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> Re
 mod tests {
     use crate::fair::Enqueue;
     use crate::lab::{Lab, Spec, nice};
-    use crate::policy::{BuddyRules, Features, RunToParity, WakeupDelayed, WakeupPreemption};
-    use crate::task::Policy;
+    use crate::policy::{
+        BuddyRules, Features, NextBuddy, RunToParity, WakeupDelayed, WakeupPreemption,
+    };
+    use crate::task::{Policy, WakeKind};
     use crate::value::TaskId;
 
     const MS: u64 = 1_000_000;
@@ -363,8 +368,8 @@ mod tests {
         assert_eq!(joined(Eevdf, 2_900, Enqueue::INITIAL), 1);
     }
 
-    /// The buddy has a slice of 2 ms and would be picked next; a woken task of 1 ms has the earlier
-    /// deadline.
+    /// A woken task of 1 ms has an earlier deadline than the buddy, whose slice is 3 ms and who
+    /// would be picked next.
     #[test]
     fn a_wake_up_compares_with_the_buddy_by_the_rules_of_eevdf() {
         let preempts = |buddy_rules| {
@@ -381,6 +386,29 @@ mod tests {
         };
         assert!(preempts(BuddyRules::Cfs));
         assert!(!preempts(BuddyRules::Eevdf));
+    }
+
+    /// Task 0 has run 1 ms of its slice of 3, unprotected; task 1 of the same slice was owed
+    /// service when it slept, and wakes as `kind`: who runs, and is task 1 the buddy, or did run?
+    fn woken_as(kind: WakeKind) -> (Option<TaskId>, bool) {
+        let mut lab = Lab::new(Features {
+            next_buddy: NextBuddy::On,
+            run_to_parity: RunToParity::Off,
+            ..Features::default()
+        });
+        lab.spawn(own_slice(3_000), Enqueue::WAKEUP);
+        lab.run(MS);
+        let mut task = lab.task(own_slice(3_000));
+        task.se.vlag = MS as i64 / 2;
+        let slot = lab.enter_as(task, Enqueue::WAKEUP, kind);
+        let marked = lab.rq.cfs[0].next == Some(slot) || lab.rq.curr == Some(slot);
+        (lab.rq.curr_task(), marked)
+    }
+
+    #[test]
+    fn a_waker_that_sleeps_soon_is_not_preempted_by_its_buddy() {
+        assert_eq!(woken_as(WakeKind::Wake), (Some(TaskId(1)), true));
+        assert_eq!(woken_as(WakeKind::Sync), (Some(TaskId(0)), true));
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl NextBuddy {
 
 /// What buddies and forks are to a wake-up.
 ///
-/// Source: changelogs "sched/fair: Reimplement NEXT_BUDDY to align with EEVDF goals" (Mel Gorman,
+/// Source: postings "sched/fair: Reimplement NEXT_BUDDY to align with EEVDF goals" (Mel Gorman,
 /// 2025-11-12) and "sched/fair: Revert force wakeup preemption" (Vincent Guittot, 2026-01-23): both
 /// in 6.19, and since May 2026 in 6.18-stable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -139,6 +139,15 @@ impl Lab {
 
     /// A task that is with the host is queued, and may preempt.
     pub fn enter(&mut self, task: Task, flags: Enqueue) -> SeId {
+        let kind = match flags.has(Enqueue::INITIAL) {
+            true => WakeKind::Fork,
+            false => WakeKind::Wake,
+        };
+        self.enter_as(task, flags, kind)
+    }
+
+    /// [`Lab::enter`] by a wake-up of some kind.
+    pub fn enter_as(&mut self, task: Task, flags: Enqueue, kind: WakeKind) -> SeId {
         let slot = self.with(|cx, rq| {
             let mut task = task;
             let cfs = group::ensure_cfs(cx, rq, task.body.tg);
@@ -147,10 +156,6 @@ impl Lab {
             task.se.depth = task.se.parent.map_or(0, |p| rq.se[p.idx()].depth + 1);
             let slot = rq.take_in(task);
             task::enqueue_task_fair(cx, rq, slot, flags);
-            let kind = match flags.has(Enqueue::INITIAL) {
-                true => WakeKind::Fork,
-                false => WakeKind::Wake,
-            };
             let _ = preempt::wakeup_preempt_fair(cx, rq, slot, kind);
             slot
         });
