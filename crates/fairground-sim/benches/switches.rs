@@ -1,10 +1,10 @@
 //! Simulated context switches per second on one core of the host, everything on.
 //!
-//! `cargo bench -p fairground-sim --bench switches`. Each line is one run, warm-up and placement
-//! of the tasks included, repeated a few times; the quickest repetition counts, as whatever else
-//! the host does can only slow it down. The rate is per second of CPU time of this process, so
-//! that a busy host is charged for less; the wall time of the same repetition stands beside it.
-//! See `docs/performance.md`.
+//! `cargo bench -p fairground-sim --bench switches [-- NAME]`, with a part of a name only those
+//! lines. Each is one run, warm-up and placement of the tasks included, repeated a few times; the
+//! quickest repetition counts, as whatever else the host does can only slow it down. The rate is
+//! per second of CPU time of this process, so that a busy host is charged for less; the wall time
+//! of the same repetition stands beside it. See `docs/performance.md`.
 
 use std::time::Instant;
 
@@ -113,5 +113,12 @@ fn main() {
         "{:<34} {:>9} {:>9} {:>7} {:>7} {:>8} {:>9} {:>6}",
         "", "switches", "events", "CPU s", "wall s", "M ev/s", "M sw/s", "floor"
     );
-    CASES.iter().for_each(measure);
+    let part = std::env::args()
+        .skip(1)
+        .find(|arg| !arg.starts_with('-'))
+        .unwrap_or_default();
+    CASES
+        .iter()
+        .filter(|case| case.name.contains(&part))
+        .for_each(measure);
 }
