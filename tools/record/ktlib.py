@@ -76,7 +76,7 @@ def make_cgroups(case):
     for g in sorted(case.get("cgroups", []), key=lambda g: g["path"].count("/")):
         p = cg_path(g["path"])
         if "quota_us" in g:
-            write(p + "/cpu.cfs_period_us", g["period_us"])
+            write(p + "/cpu.cfs_period_us", g.get("period_us", 100000))
             write(p + "/cpu.cfs_quota_us", g["quota_us"])
             if g.get("burst_us"):
                 write(p + "/cpu.cfs_burst_us", g["burst_us"])
@@ -157,7 +157,7 @@ def spec_text(case):
         o.append("sample %d %d" % (case["sampler"]["cpu"], case["sampler"]["every_us"]))
     for g in case.get("cgroups", []):
         o.append("statfile " + cg_path(g["path"]) + "/cpu.stat")
-    for e in case.get("events", []):
+    for e in sorted(case.get("events", []), key=lambda e: e["at_us"]):
         o.append(
             "event %d %s %s" % (e["at_us"], cg_path(e["cgroup"]) + "/" + e["file"], e["value"])
         )
@@ -515,11 +515,17 @@ def summarise(runs):
 def machine():
     """What case.json says about this machine; a field that cannot be read is left out."""
 
-    def number(path):
+    def text(path):
         try:
             with open(path) as f:
-                return int(f.read())
-        except (OSError, ValueError):
+                return f.read().strip()
+        except OSError:
+            return None
+
+    def number(path):
+        try:
+            return int(text(path) or "")
+        except ValueError:
             return None
 
     tick_ns = round(time.clock_getres(6) * 1e9)  # CLOCK_MONOTONIC_COARSE advances once a tick
@@ -530,6 +536,7 @@ def machine():
         "hz": round(1e9 / tick_ns),
         "tick_ns": tick_ns,
         "base_slice_ns": number("/sys/kernel/debug/sched/base_slice_ns"),
+        "sched_features": text("/sys/kernel/debug/sched/features"),
         "cfs_bandwidth_slice_us": number("/proc/sys/kernel/sched_cfs_bandwidth_slice_us"),
     }
     return {k: v for k, v in found.items() if v is not None}

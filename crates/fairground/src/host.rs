@@ -133,6 +133,8 @@ pub enum Timer {
     Period(TgId),
     /// The return of unused runtime to waiting queues.
     Slack(TgId),
+    /// The end of the turn of whoever runs on this CPU, by its own timer (`HRTICK`).
+    Hrtick(Cpu),
 }
 
 /// Work for another CPU.
@@ -150,4 +152,6 @@ pub enum Kick {
     Migrate,
     /// Give unthrottled queues their runtime (`__cfsb_csd_unthrottle`).
     Unthrottle,
+    /// Set its timer for the end of the running task's turn (`__hrtick_start`).
+    Hrtick,
 }

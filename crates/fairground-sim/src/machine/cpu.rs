@@ -104,12 +104,14 @@ pub struct Pending {
     pub idle_balance: bool,
     /// Unthrottle.
     pub unthrottle: bool,
+    /// Set the timer for the end of a turn.
+    pub hrtick: bool,
 }
 
 impl Pending {
     /// Whether the list of functions to call is not empty: whoever finds it so sends no interrupt.
     pub fn calls(self) -> bool {
-        self.wakeups || self.idle_balance || self.unthrottle
+        self.wakeups || self.idle_balance || self.unthrottle || self.hrtick
     }
 }
 

@@ -75,7 +75,18 @@ impl Sim<'_> {
         self.queue.push(at, Due::Timer { timer, stamp, cpu });
     }
 
-    pub(super) fn cancel_engine_timer(&mut self, timer: Timer) {
+    /// Withdraws a timer of the engine on the executing CPU. If it was the next to come, the
+    /// hardware is set to the one behind it, unless the interrupt that goes on does so at its
+    /// `tail`.
+    pub(super) fn withdraw_engine_timer(&mut self, cpu: u32, timer: Timer, tail: bool) {
+        let next = self.next_interrupt(cpu);
+        self.cancel_engine_timer(timer);
+        if !tail && self.next_interrupt(cpu) != next {
+            self.program_timer();
+        }
+    }
+
+    fn cancel_engine_timer(&mut self, timer: Timer) {
         if let Some(Armed { cpu, at, .. }) = self.timers.remove(&timer) {
             let timers = &mut self.cpus[cpu as usize].hrtimers;
             timers.remove(&(at, Hrtimer::Engine(timer)));
@@ -169,5 +180,31 @@ impl Sim<'_> {
     /// Jiffies at the host's time.
     pub(super) fn jiffies_now(&mut self) -> u64 {
         self.host.jiffies(self.sys.features.tick_ns())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::testing::{on, server};
+
+    /// Switches of two CPUs with four hogs in 56 ms, at ticks of 4 ms.
+    fn switches(hrtick: &str) -> u64 {
+        let set = [("hrtick", hrtick), ("hz", "250")];
+        on(&server(2), "hogs --tasks 4 --duration 56ms", &set, |sim| {
+            sim.run().unwrap();
+            sim.rqs.iter().map(|rq| rq.nr_switches).sum()
+        })
+    }
+
+    /// A slice is 1.4 ms: turns are as long, not up to the tick.
+    #[test]
+    fn turns_end_with_the_slice_where_a_timer_ends_them() {
+        let by_tick = switches("off");
+        let expected = by_tick * 40 / 14;
+        for hrtick in ["slice", "deadline"] {
+            let switches = switches(hrtick);
+            let near = expected * 9 / 10..=expected * 11 / 10;
+            assert!(near.contains(&switches), "{hrtick}: {switches}, {by_tick}");
+        }
     }
 }

@@ -41,7 +41,8 @@ impl Sim<'_> {
         self.host.op(KernelOp::IpiBody);
         let pending = &mut self.cpus[cpu as usize].pending;
         let calls = *pending;
-        (pending.wakeups, pending.idle_balance, pending.unthrottle) = (false, false, false);
+        (pending.wakeups, pending.idle_balance) = (false, false);
+        (pending.unthrottle, pending.hrtick) = (false, false);
         if calls.wakeups {
             let mut list = std::mem::take(&mut self.cpus[cpu as usize].wake_list);
             for (task, ..) in &list {
@@ -52,6 +53,9 @@ impl Sim<'_> {
         }
         if calls.unthrottle {
             self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::Unthrottle));
+        }
+        if calls.hrtick {
+            self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::Hrtick));
         }
         if calls.idle_balance {
             let rest = self.engine(|cx, rqs| sched::begin_kick(cx, rqs, Kick::IdleBalance));
@@ -66,6 +70,7 @@ impl Sim<'_> {
             Kick::Wakeups => state.pending.wakeups = true,
             Kick::IdleBalance => state.pending.idle_balance = true,
             Kick::Unthrottle => state.pending.unthrottle = true,
+            Kick::Hrtick => state.pending.hrtick = true,
             Kick::BalanceSoftirq => {
                 // Raised once, and run after what goes on now: an interrupt, or the softirq itself.
                 let raised = |t: &Todo| matches!(t, Todo::Softirq(_));

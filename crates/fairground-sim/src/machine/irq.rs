@@ -179,7 +179,7 @@ impl Sim<'_> {
                 Request::Start(timer, at_ns) => {
                     self.start_engine_timer(cpu, timer, at_ns, self.in_timer);
                 }
-                Request::Cancel(timer) => self.cancel_engine_timer(timer),
+                Request::Cancel(timer) => self.withdraw_engine_timer(cpu, timer, self.in_timer),
             }
         }
         self.host.requests = requests;

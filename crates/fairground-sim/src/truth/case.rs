@@ -83,7 +83,8 @@ pub struct MachineWords {
     /// Default slice, ns.
     #[serde(default)]
     pub base_slice_ns: Option<u64>,
-    /// In words.
+    /// Features of the scheduler, as `/sys/kernel/debug/sched/features` has them; those that are
+    /// switched set decisions.
     #[serde(default)]
     pub sched_features: String,
     /// Slice of a group's quota that a CPU takes at once, us.

@@ -24,6 +24,7 @@ pub(super) fn profile() -> Result<Features, String> {
 /// The key, and what of it cannot be simulated.
 pub(super) fn features(words: &MachineWords, machine: &Machine) -> Result<Features, String> {
     let mut features = profile()?;
+    super::sched_features::apply(&mut features, &words.sched_features);
     let cpus = machine.topology.nr_cpus();
     // The recorded kernel's mode, unless the case names another one and not this.
     let preemption = words.preemption.to_lowercase();

@@ -2,6 +2,7 @@
 
 use super::buddy::{Buddy, se_is_idle, set_buddy};
 use super::entity::{cfs_rq_min_slice, dequeue_entity};
+use super::hrtick::hrtick_update;
 use super::task::{Counts, block_task, stops_at_throttled, touch_task, update_levels_above};
 use super::throttle;
 use super::util_est::{util_est_dequeue, util_est_update};
@@ -41,7 +42,11 @@ fn leave<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Dequeue) -> bo
         util_est_dequeue(cx, rq, task);
     }
     util_est_update(cx, rq, task, sleeps);
-    dequeue_entities(cx, rq, task, flags)
+    let left = dequeue_entities(cx, rq, task, flags);
+    if left {
+        hrtick_update(cx, rq, false);
+    }
+    left
 }
 
 /// Takes `first`, a task or the entity of a group that has nothing runnable, off its queue, and

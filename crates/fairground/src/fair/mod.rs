@@ -16,6 +16,7 @@ pub mod expiry;
 mod flags;
 pub mod group;
 pub mod h_load;
+pub(crate) mod hrtick;
 pub(crate) mod keep;
 pub mod leaf;
 mod limbo;

@@ -11,6 +11,7 @@ use super::entity::{
     update_curr_inlined,
 };
 use super::group::update_cfs_group;
+use super::hrtick::{hrtick_start_fair, hrtick_update};
 use super::load::{se_update_runnable, update_load_avg};
 use super::pick::pick_next_entity;
 use super::util_est::util_est_enqueue;
@@ -30,6 +31,9 @@ use crate::value::{CfsId, SeId, TaskId};
 pub fn enqueue_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Enqueue) {
     let outer = cx.host.enter(Func::EnqueueTask);
     enqueue_levels(cx, rq, task, flags);
+    if !flags.has(Enqueue::DELAYED) {
+        hrtick_update(cx, rq, true);
+    }
     cx.host.leave(outer);
 }
 
@@ -182,8 +186,14 @@ pub fn pick_next_task_fair<H: Host>(
     let outer = cx.host.enter(Func::PickNextTask);
     let next = pick_task_fair(cx, rq);
     match (prev, next) {
-        (Some(prev), Some(next)) if prev != next => switch_levels(cx, rq, prev, next),
-        (None, Some(next)) => set_next_task_fair(cx, rq, next, true),
+        (Some(prev), Some(next)) if prev != next => {
+            switch_levels(cx, rq, prev, next);
+            hrtick_start_fair(cx, rq, next);
+        }
+        (None, Some(next)) => {
+            set_next_task_fair(cx, rq, next, true);
+            hrtick_start_fair(cx, rq, next);
+        }
         _ => {}
     }
     cx.host.leave(outer);

@@ -2,8 +2,8 @@
 //! a result and the tests are made from these, and from the decisions of `decisions.rs`.
 
 use super::{
-    BuddyRules, CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie,
-    IlbKick, IlbPick, LagLimit, LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy,
+    BuddyRules, CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, Hrtick, IdleTick,
+    IdlestTie, IlbKick, IlbPick, LagLimit, LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy,
     NumaImbalance, Pick, PlaceEntity, QuotaExpiry, RunToParity, ScanBudget, TgLoadAvg, Throttle,
     TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine, WakeupDelayed, WakeupPreemption,
 };
@@ -120,6 +120,14 @@ pub static CATALOGUE: &[Patch] = &[
         what: "forks preempt by a shorter slice only; wake-ups compare with the next buddy",
         sets: &[("buddy_rules", "eevdf")],
         base: &[("buddy_rules", "cfs")],
+    },
+    Patch {
+        name: "hrtick",
+        seed: None,
+        origin: "Peter Zijlstra, 2026-02-24; Linux 7.1 (558c18d3fbb6, 97015376642f, 9213aa4784cf)",
+        what: "a timer ends a turn at its deadline, where the next tick would",
+        sets: &[("hrtick", "deadline")],
+        base: &[("hrtick", "off")],
     },
 ];
 
@@ -241,6 +249,7 @@ pub(super) fn linux_6_18() -> Features {
         pick: Pick::Eevdf,
         place: PlaceEntity::LINUX_6_18,
         run_to_parity: RunToParity::ShortestSlice,
+        hrtick: Hrtick::Off,
         lag_limit: LagLimit::LongestSlice,
         delay_dequeue: DelayDequeue::KeepZero,
         wakeup_preemption: WakeupPreemption::OnShorterSlice,

@@ -1,9 +1,10 @@
 //! Every switch as a named value, with the values it takes.
 
 use super::{
-    BuddyRules, DelayDequeue, DomainLimits, Features, HLoad, IdleTick, IdlestTie, IlbKick, IlbPick,
-    LagLimit, LayoutId, NewidleGate, NextBuddy, NumaImbalance, Pick, QuotaExpiry, RunToParity,
-    ScanBudget, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeupDelayed, WakeupPreemption,
+    BuddyRules, DelayDequeue, DomainLimits, Features, HLoad, Hrtick, IdleTick, IdlestTie, IlbKick,
+    IlbPick, LagLimit, LayoutId, NewidleGate, NextBuddy, NumaImbalance, Pick, QuotaExpiry,
+    RunToParity, ScanBudget, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeupDelayed,
+    WakeupPreemption,
 };
 use alloc::string::{String, ToString};
 
@@ -139,7 +140,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 46] = [
+static DECISIONS: [Decision; 47] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -176,6 +177,9 @@ static DECISIONS: [Decision; 46] = [
         f, f.run_to_parity,
         "off" => RunToParity::Off, "own-slice" => RunToParity::OwnSlice,
         "shortest-slice" => RunToParity::ShortestSlice),
+    named!("hrtick", "what ends a turn: the next tick, or a timer (HRTICK)",
+        "off, slice, deadline", f, f.hrtick,
+        "off" => Hrtick::Off, "slice" => Hrtick::Slice, "deadline" => Hrtick::Deadline),
     named!("lag_limit", "how much lag an entity keeps", "own-slice, longest-slice", f, f.lag_limit,
         "own-slice" => LagLimit::OwnSlice, "longest-slice" => LagLimit::LongestSlice),
     named!("delay_dequeue", "sleepers that owe service", "off, keep, keep-zero", f, f.delay_dequeue,

@@ -10,6 +10,7 @@ mod cfs;
 mod decisions;
 mod delay_dequeue;
 mod h_load;
+mod hrtick;
 mod idle_tick;
 mod idlest;
 mod ilb;
@@ -33,6 +34,7 @@ pub use cfs::{CfsTunables, TunableScaling};
 pub use decisions::{Decision, SetError, decisions};
 pub use delay_dequeue::DelayDequeue;
 pub use h_load::HLoad;
+pub use hrtick::Hrtick;
 pub use idle_tick::IdleTick;
 pub use idlest::IdlestTie;
 pub use ilb::{IlbKick, IlbPick};
@@ -59,6 +61,8 @@ pub struct Features {
     pub place: PlaceEntity,
     /// How long a picked entity is protected.
     pub run_to_parity: RunToParity,
+    /// Whether a timer ends a turn, or the next tick.
+    pub hrtick: Hrtick,
     /// How much lag an entity keeps.
     pub lag_limit: LagLimit,
     /// What happens to an entity that sleeps with negative lag.

@@ -105,6 +105,9 @@ pub struct Rq {
     pub unthrottle_last: Option<CfsId>,
     /// Idle balancing that the softirq should do (`NOHZ_*` bits).
     pub nohz_idle_balance: u32,
+    /// When the timer for the end of the running task's turn is due (`hrtick_time`), ns; 0 = not
+    /// set.
+    pub hrtick_at: u64,
 }
 
 impl Rq {
@@ -148,6 +151,7 @@ impl Rq {
             lb_order: LbList::new(),
             idle_balance: false,
             nohz_idle_balance: 0,
+            hrtick_at: 0,
         }
     }
 

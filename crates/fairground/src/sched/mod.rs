@@ -36,7 +36,7 @@ pub use wake::{
 use crate::balance::{domains, nohz, trigger};
 use crate::cx::Cx;
 use crate::fair::resched::{resched_curr, resched_if, skip_clock};
-use crate::fair::{bandwidth, preempt};
+use crate::fair::{bandwidth, hrtick, preempt};
 use crate::host::{Host, Kick, Timer};
 use crate::place::Func;
 use crate::rq::Rqs;
@@ -118,6 +118,7 @@ pub fn begin_kick<H: Host, R: Rqs + ?Sized>(
         Kick::Unthrottle => cx.span(Func::CsdUnthrottle, |cx| {
             bandwidth::unthrottle_kicked(cx, rqs);
         }),
+        Kick::Hrtick => hrtick::hrtick_kicked(cx, rqs),
         Kick::Wakeups | Kick::ActiveBalance | Kick::Migrate => {
             debug_assert!(false, "{work:?} has an entry point of its own");
         }
@@ -181,6 +182,10 @@ pub fn run_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, timer: T
     match timer {
         Timer::Period(tg) => bandwidth::period_timer(cx, rqs, tg),
         Timer::Slack(tg) => bandwidth::slack_timer(cx, rqs, tg),
+        Timer::Hrtick(cpu) => {
+            debug_assert_eq!(cpu, cx.cpu, "set on the own CPU only");
+            hrtick::hrtick(cx, rqs);
+        }
     }
 }
 

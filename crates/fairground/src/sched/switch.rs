@@ -5,7 +5,7 @@ use crate::balance::{newidle, nohz};
 use crate::cx::Cx;
 use crate::event::Event;
 use crate::fair::task::touch_task;
-use crate::fair::{Dequeue, preempt, task, throttle};
+use crate::fair::{Dequeue, hrtick, preempt, task, throttle};
 use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
@@ -97,6 +97,7 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
         frq::CURR | frq::NR_RUNNING | frq::NR_SWITCHES,
         Access::Update,
     );
+    hrtick::hrtick_clear(cx, rq);
     if let Some(curr) = rq.curr {
         let flags = match prev {
             Prev::Runnable => None,
@@ -140,6 +141,7 @@ fn finish<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, found: bool) -> First {
         if let Some(prev) = prev {
             task::put_prev_task_fair(cx, rq, prev);
         }
+        hrtick::hrtick_idle(cx, rq);
         rq.clock.enter_idle(&rq.cfs[0].avg);
     }
     First::Switched(switch_to(cx, rq, prev, next))
