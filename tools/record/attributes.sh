@@ -61,11 +61,13 @@ list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 threads > "$list"
 groups "$list" | while read -r path; do
-    printf '[[cgroup]]\npath = "%s"\n' "$path"
+    # systemd escapes characters of names by backslashes, which TOML takes for its own.
+    printf '[[cgroup]]\npath = "%s"\n' "$(printf '%s' "$path" | sed 's/\\/\\\\/g')"
     awk -F '\t' -v path="$path" '$1 == "nice" && $2 == path { print "nice = " $3 }' "$list"
     dir=$top$path
     [ -r "$dir/cpu.shares" ] && printf '"cpu.shares" = %s\n' "$(cat "$dir/cpu.shares")"
-    [ -r "$dir/cpu.weight" ] && printf '"cpu.weight" = %s\n' "$(cat "$dir/cpu.weight")"
+    # The weight of an idle group reads 0.
+    [ -r "$dir/cpu.weight" ] && [ "$(cat "$dir/cpu.weight")" -gt 0 ] && printf '"cpu.weight" = %s\n' "$(cat "$dir/cpu.weight")"
     [ -r "$dir/cpu.max" ] && printf '"cpu.max" = "%s"\n' "$(cat "$dir/cpu.max")"
     if [ -r "$dir/cpu.cfs_quota_us" ] && [ "$(cat "$dir/cpu.cfs_quota_us")" -gt 0 ]; then
         quota=$(cat "$dir/cpu.cfs_quota_us")
@@ -82,6 +84,7 @@ grep -v '^nice' "$list" | sort -k 2 | awk -F '\t' '
     function flush() {
         if (tids == "") return
         print "[[thread]]\ntids = [" tids "]"
+        gsub(/\\/, "\\\\\\\\", g)
         if (g != "/") print "cgroup = \"" g "\""
         if (c != "") print "cpus = [" c "]"
         if (p != "") print "policy = \"" p "\""

@@ -322,7 +322,7 @@ fn why_now(e: &Explained, names: &Names<'_>, t: &mut String) {
         "\nwhy now: the queues of CPU {cpu} just before the switch"
     );
     for level in &e.levels {
-        level_text(level, e.task, names, t);
+        level_text(level, e, names, t);
     }
     let entities = e.levels.iter().flat_map(|level| &level.entities);
     if e.levels.is_empty() {
@@ -333,22 +333,27 @@ fn why_now(e: &Explained, names: &Names<'_>, t: &mut String) {
             "  it is not among them: it came in the step that switched to it (newly idle balance)"
         );
     }
-    let _ = writeln!(
-        t,
-        "  of the eligible ones (lag >= 0) the earliest deadline runs; what runs now is charged at \
-         the switch"
-    );
+    let rule = if e.by_deadline {
+        "of the eligible ones (lag >= 0) the earliest deadline runs"
+    } else {
+        "the least virtual run time, which is the most lag, runs, but for buddies close to it"
+    };
+    let _ = writeln!(t, "  {rule}; what runs now is charged at the switch");
 }
 
-fn level_text(level: &Level, task: TaskId, names: &Names<'_>, t: &mut String) {
+fn level_text(level: &Level, e: &Explained, names: &Names<'_>, t: &mut String) {
     let group = names.group(level.group);
     let throttled = if level.throttled { ", throttled" } else { "" };
     let _ = writeln!(t, "  {group}{throttled}");
-    let _ = writeln!(
-        t,
-        "    {:>12} {:>12} {:>10} {:>7}  {:<9} who",
-        "lag us", "deadline us", "slice us", "weight", "eligible"
-    );
+    // Deadlines, requests and eligibility mean nothing to CFS.
+    let _ = match e.by_deadline {
+        true => writeln!(
+            t,
+            "    {:>12} {:>12} {:>10} {:>7}  {:<9} who",
+            "lag us", "deadline us", "slice us", "weight", "eligible"
+        ),
+        false => writeln!(t, "    {:>12} {:>7}  who", "lag us", "weight"),
+    };
     const MOST: usize = 16;
     for x in level.entities.iter().take(MOST) {
         let who = match x.group {
@@ -359,22 +364,25 @@ fn level_text(level: &Level, task: TaskId, names: &Names<'_>, t: &mut String) {
         for (is, word) in [
             (x.current, "running"),
             (x.delayed, "asleep, pays its lag"),
-            (x.task == Some(task), "<-"),
+            (x.task == Some(e.task), "<-"),
         ] {
             if is {
                 marks += "  ";
                 marks += word;
             }
         }
-        let _ = writeln!(
-            t,
-            "    {:>12.3} {:>12.3} {:>10.3} {:>7}  {:<9} {who}{marks}",
-            x.lag_ns as f64 / 1e3,
-            x.deadline_ns as f64 / 1e3,
-            x.slice_ns as f64 / 1e3,
-            x.weight,
-            if x.eligible { "yes" } else { "no" },
-        );
+        let lag_us = x.lag_ns as f64 / 1e3;
+        let _ = match e.by_deadline {
+            true => writeln!(
+                t,
+                "    {lag_us:>12.3} {:>12.3} {:>10.3} {:>7}  {:<9} {who}{marks}",
+                x.deadline_ns as f64 / 1e3,
+                x.slice_ns as f64 / 1e3,
+                x.weight,
+                if x.eligible { "yes" } else { "no" },
+            ),
+            false => writeln!(t, "    {lag_us:>12.3} {:>7}  {who}{marks}", x.weight),
+        };
     }
     if level.entities.len() > MOST {
         let _ = writeln!(t, "    ... and {} more", level.entities.len() - MOST);

@@ -51,6 +51,21 @@ impl<'a> Output<'a> {
         })
     }
 
+    /// The place that another option, `name`, names is none of these.
+    ///
+    /// # Errors
+    /// It is.
+    pub fn refuse_same(&self, name: &str, place: &Place) -> Result<(), Failure> {
+        let named = [
+            ("--json", &self.json),
+            ("--csv", &self.csv),
+            ("--report", &self.report),
+        ];
+        named
+            .iter()
+            .try_for_each(|(other, target)| clash(other, target.as_ref(), name, Some(&place.0)))
+    }
+
     /// Writes the result: `text` for people, the others where they were asked for.
     ///
     /// # Errors
@@ -155,6 +170,19 @@ impl Place {
     }
 }
 
+/// No two of these places are one.
+///
+/// # Errors
+/// Two are.
+pub fn all_differ(named: &[(&str, Option<&Place>)]) -> Result<(), Failure> {
+    for (i, (a, first)) in named.iter().enumerate() {
+        for (b, second) in &named[i + 1..] {
+            clash(a, first.map(|p| &p.0), b, second.map(|p| &p.0))?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes to standard output. A reader who has seen enough (`| head`) is no error.
 ///
 /// # Errors
@@ -185,8 +213,9 @@ impl Target {
         let fail = |e: &dyn std::fmt::Display| {
             Failure::new(format!("cannot write `{}`: {e}", path.display()))
         };
-        // Through a link, so that the link stays and its file is replaced.
-        let path = path.canonicalize().unwrap_or_else(|_| path.into());
+        // Through a link, so that the link stays and its file is replaced; and one name for a file,
+        // however it is spelt, also if it is new.
+        let path = path.canonicalize().unwrap_or_else(|_| in_full(path));
         if path.is_dir() {
             return Err(fail(&"it is a directory"));
         }
@@ -242,6 +271,18 @@ impl Target {
                     })
             }
         }
+    }
+}
+
+/// A path that does not exist yet, by its directory.
+fn in_full(path: &Path) -> PathBuf {
+    let directory = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    match (directory.canonicalize(), path.file_name()) {
+        (Ok(directory), Some(name)) => directory.join(name),
+        _ => path.into(),
     }
 }
 

@@ -230,11 +230,34 @@ pub fn patches(names: &[String]) -> Result<Vec<&'static Patch>, Failure> {
         let known = || CATALOGUE.iter().map(|p| p.name);
         let patch =
             find_patch(name).ok_or_else(|| Failure::unknown("patch", name, known(), "patches"))?;
-        if found.iter().all(|p| p.name != patch.name) {
-            found.push(patch);
+        if found.iter().any(|p| p.name == patch.name) {
+            continue;
         }
+        for other in &found {
+            refuse_both(other, patch)?;
+        }
+        found.push(patch);
     }
     Ok(found)
+}
+
+/// Two patches that set one decision differently do not go together: the second would take the
+/// first back.
+fn refuse_both(a: &Patch, b: &Patch) -> Result<(), Failure> {
+    let differs = |(name, value): &&(&str, &str)| {
+        let mut sets = b.sets.iter();
+        sets.any(|set| set.0 == *name && set.1 != *value)
+    };
+    match a.sets.iter().find(differs) {
+        None => Ok(()),
+        Some((decision, _)) => Err(Failure::with_help(
+            format!(
+                "patches `{}` and `{}` both set `{decision}`, to different values",
+                a.name, b.name
+            ),
+            format!("give one of them, and `--set {decision}=VALUE` or `--base {decision}=VALUE`"),
+        )),
+    }
 }
 
 /// The profile called `name`.

@@ -90,6 +90,7 @@ pub struct ReplayArgs {
 /// # Errors
 /// Anything that keeps it from reading, running or writing.
 pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure> {
+    refuse_idle_options(args)?;
     if let Some(dir) = &args.cases {
         return crate::replay_cases::replay(args, dir);
     }
@@ -101,20 +102,17 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         return Err(Failure::with_help("a replay has one seed", help));
     }
     let outputs = Outputs::new(args)?;
-    let given = args.attributes.as_deref().map(read_attributes);
-    let given = given.transpose()?;
-    let recording = open(path)?;
-    let mut known = match given {
-        Some(given) => given,
-        None => said(path, &recording)?,
-    };
-    known.take_groups(&recording.groups);
-    known.take_processes(&recording.names);
+    let (recording, known) = read(path, args.attributes.as_deref())?;
     let (decisions, files) = split(&args.what.set);
     let with = changed(&known, &files)?;
     let home = home(args, &recording, &known)?;
     let elsewhere = elsewhere(args, &home, &decisions)?;
-    let run_failed = |e: String| Failure::new(format!("{}: {e}", path.display()));
+    // What is wrong may stand in either file.
+    let read_from = match &args.attributes {
+        Some(given) => format!("{} with {}", path.display(), given.display()),
+        None => path.display().to_string(),
+    };
+    let run_failed = |e: String| Failure::new(format!("{read_from}: {e}"));
     let replay = Replay::new(&recording, &known, &home).map_err(run_failed)?;
     let seed = args.what.seed.unwrap_or(replay.seed());
     if let Some(asked) = &args.explain {
@@ -160,6 +158,60 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
 }
 
 /// Where it goes.
+/// A recording, and what is known besides: by a file of attributes, else as far as it says itself.
+fn read(path: &Path, attributes: Option<&Path>) -> Result<(Recording, Attributes), Failure> {
+    let given = attributes.map(read_attributes).transpose()?;
+    let recording = open(path)?;
+    let mut known = match given {
+        Some(given) => given,
+        None => said(path, &recording)?,
+    };
+    known.take_groups(&recording.groups);
+    known.take_processes(&recording.names);
+    Ok((recording, known))
+}
+
+/// Options that would change nothing.
+fn refuse_idle_options(args: &ReplayArgs) -> Result<(), Failure> {
+    let what = &args.what;
+    let of_one = [
+        ("--recorded-on", args.recorded_on.is_some()),
+        ("--recorded-profile", args.recorded_profile.is_some()),
+        ("--attributes", args.attributes.is_some()),
+        ("--tracer-ns", args.tracer_ns.is_some()),
+        ("--save", args.save.is_some()),
+        ("--export", args.export.is_some()),
+        ("--export-recording", args.export_recording.is_some()),
+        ("--json", args.json.is_some()),
+        ("--report", args.report.is_some()),
+        ("--explain", args.explain.is_some()),
+        ("--machine", !what.machine.is_empty()),
+        ("--cpus", !what.cpus.is_empty()),
+        ("--profile", what.profile.is_some()),
+        ("--patch", !what.patch.is_empty()),
+        ("--set", !what.set.is_empty()),
+        ("--slow", what.slow.is_some()),
+        ("--seeds", what.seeds.is_some()),
+    ];
+    let of_cases = [
+        ("--table", args.table.is_some()),
+        ("--case", args.case != "*"),
+    ];
+    let given = |options: &[(&'static str, bool)]| options.iter().find(|o| o.1).map(|o| o.0);
+    if what.settled.is_some() {
+        let help = "a recording begins where it was begun";
+        return Err(Failure::with_help("`--settled` is not for replays", help));
+    }
+    let (idle, goes_with) = match args.cases {
+        Some(_) => (given(&of_one), "a TRACE"),
+        None => (given(&of_cases), "--cases"),
+    };
+    match idle {
+        None => Ok(()),
+        Some(option) => Err(Failure::new(format!("`{option}` goes with {goes_with}"))),
+    }
+}
+
 struct Outputs {
     save: Option<Target>,
     export: Option<Traced>,
@@ -178,17 +230,25 @@ impl Outputs {
             let message = "--at goes with --export FILE.schedstat or FILE.debug";
             return Err(Failure::with_help(message, help));
         }
-        Ok(Self {
+        let recording = args.export_recording.as_deref();
+        let outputs = Self {
             save: target(&args.save)?,
             export,
-            export_recording: args
-                .export_recording
-                .as_deref()
-                .map(Traced::of_recording)
-                .transpose()?,
+            export_recording: recording.map(Traced::of_recording).transpose()?,
             json: target(&args.json)?,
             report: target(&args.report)?,
-        })
+        };
+        output::all_differ(&[
+            ("--save", outputs.save.as_ref()),
+            ("--export", outputs.export.as_ref().map(Traced::place)),
+            (
+                "--export-recording",
+                outputs.export_recording.as_ref().map(Traced::place),
+            ),
+            ("--json", outputs.json.as_ref()),
+            ("--report", outputs.report.as_ref()),
+        ])?;
+        Ok(outputs)
     }
 
     fn write(

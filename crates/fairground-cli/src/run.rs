@@ -46,6 +46,9 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
     }
     let output = Output::new(&args.how)?;
     let trace = args.trace.as_deref().map(Traced::new).transpose()?;
+    if let Some(trace) = &trace {
+        output.refuse_same("--trace", trace.place())?;
+    }
     if args.at.is_some() && trace.as_ref().is_some_and(|t| !t.is_instant()) {
         let help = "tracepoints and stacks are of the whole run";
         let message = "--at goes with --trace FILE.schedstat or FILE.debug";

@@ -116,7 +116,22 @@ pub fn simulate(
             all.kept.push(kept);
         }
     }
+    if !how.quiet {
+        tell_stuck(all.outcomes.iter().flatten());
+    }
     Ok(all)
+}
+
+/// That the tasks of a run which ended by time only wait for each other: as a note, for it may be
+/// meant (servers whose clients have gone).
+fn tell_stuck<'a>(mut outcomes: impl Iterator<Item = &'a Outcome>) {
+    let first = outcomes.find_map(|outcome| Some((outcome.seed, outcome.stuck.as_ref()?)));
+    if let Some((seed, waiting)) = first {
+        eprintln!("note: at the end of seed {seed} all tasks wait for each other:");
+        for line in waiting {
+            eprintln!("  {line}");
+        }
+    }
 }
 
 /// One run; with its tracepoints and stacks if no part of it is all that is kept.

@@ -97,6 +97,11 @@ impl Traced {
         }
     }
 
+    /// Where it goes.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// Whether it is about one moment, so that `--at` makes sense.
     pub fn is_instant(&self) -> bool {
         matches!(self.what, What::Schedstat | What::Debug)

@@ -84,7 +84,7 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     let run = |name: &String| {
         let case = truth::load(&args.dir, name).map_err(Failure::new)?;
         let rows = truth::check(&case, &machine, &seeds)
-            .map_err(|e| Failure::new(format!("{name}: {e}")))?;
+            .map_err(|e| Failure::new(format!("{}: {e}", in_case(&args.dir, name))))?;
         let group = if case.case.is_benchmark() {
             Group::Benchmarks
         } else if case.case.cpus_used().len() == 1 {
@@ -130,6 +130,12 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     add_tallies(&mut text, &cases);
     text += &reasons::summary(rows.iter().copied());
     output::stdout(&text)
+}
+
+/// The file of a case in which something is wrong that only shows when it is run.
+fn in_case(dir: &std::path::Path, name: &str) -> String {
+    let case = dir.join("cases").join(name).join("case.json");
+    case.display().to_string()
 }
 
 /// The recorded machine. The recorder uses the CPUs 0 and 1, and so does every case.

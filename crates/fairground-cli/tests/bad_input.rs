@@ -115,6 +115,15 @@ fn what_is_missing_is_said() {
     fails(words(&[&["run", "--seeds", "0"], SHORT]), &["--seeds"]);
 }
 
+#[test]
+fn two_patches_of_one_decision_do_not_go_together() {
+    let both = ["quota-no-expiry", "quota-drift-condition"].map(|name| ["--patch", name]);
+    fails(
+        words(&[&["compare"], SMALL, &both[0], &both[1], SHORT]),
+        &["both set `quota_expiry`", "--set quota_expiry=VALUE"],
+    );
+}
+
 /// A scenario with `extra` at the top and `task` in its task.
 fn scenario(extra: &str, task: &str) -> String {
     format!("duration = \"1ms\"\n{extra}\n[[task]]\nname = \"t\"\n{task}\n")
@@ -126,7 +135,14 @@ fn scenarios_are_refused_with_their_line() {
     let group = |keys: &str| scenario(&format!("[[cgroup]]\npath = \"/a\"\n{keys}"), STEPS);
     let cycle =
         "[[cgroup]]\nname = \"a\"\nparent = \"b\"\n[[cgroup]]\nname = \"b\"\nparent = \"a\"";
-    let cases: [(&str, String, &[&str]); 12] = [
+    let served = "services = [\"web\"]";
+    let twice = "steps = [{ begin = \"web\" }, { run = \"1us\" }, { end = \"web\" }]";
+    let cases: [(&str, String, &[&str]); 13] = [
+        (
+            "request",
+            scenario(served, twice),
+            &["s.toml:", "'web' is a service"],
+        ),
         (
             "key",
             scenario("durration = 1", STEPS),
@@ -188,6 +204,17 @@ fn a_deadlock_says_who_waits_for_what() {
         words(&[&["run", &path], SMALL]),
         &["deadlock", "`reader`", "waits for data"],
     );
+    // With an end by time it may be meant.
+    let path = file(
+        "no-deadlock",
+        "s.toml",
+        format!("duration = \"1ms\"\n{text}"),
+    );
+    let output = common::fairground(words(&[&["run", &path], SMALL]));
+    assert_eq!(output.status.code(), Some(0));
+    let errors = String::from_utf8(output.stderr).expect("UTF-8");
+    let told = "note: at the end of seed 1 all tasks wait for each other:\n  task `reader`";
+    assert!(errors.contains(told), "{errors}");
 }
 
 #[test]
@@ -222,6 +249,14 @@ fn machine_files_are_refused_with_their_line() {
     let latency = good.lines().find(|l| l.starts_with("same_socket"));
     let without = good.replace(latency.expect("a transfer latency"), "");
     machine("no-latency", without, &["m.toml:", "same_socket"]);
+    let unit = good.replacen("unit = \"ns\"", "unit = \"us\"", 1);
+    machine("unit", unit, &["m.toml:", "is in `us`", "the unit `ns`"]);
+    let typo = good.replace("\nipi_to_handler =", "\nipi_to_handlr =");
+    machine(
+        "typo",
+        typo,
+        &["m.toml:", "ipi_to_handlr", "`kernel_ops.ipi_to_handler`"],
+    );
     let xml = file("xml", "m.xml", "<topology></topology>");
     fails(words(&[&["run", "--machine", &xml], SHORT]), &["m.xml"]);
 }
@@ -260,4 +295,11 @@ fn places_that_cannot_be_written_are_refused_first() {
         words(&[&["run"], SMALL, &["--json", "-", "--csv", "-"], &long]),
         &["standard output"],
     );
+    // One file under two names, which does not exist yet.
+    let named = [dir, "x.json"].join("/");
+    let spelt = [dir, ".", "x.json"].join("/");
+    for other in ["--csv", "--report"] {
+        let both = ["--json", &named, other, &spelt];
+        fails(words(&[&["run"], SMALL, &both, &long]), &["both name"]);
+    }
 }

@@ -169,6 +169,23 @@ fn what_is_no_trace_is_refused() {
     );
     fails(["replay", &trace, "--seeds", "3"], &["one seed"]);
     fails(
+        ["replay", &trace, "--table", "x.md"],
+        &["goes with --cases"],
+    );
+    fails(
+        ["replay", "--cases", "x", "--cpus", "4"],
+        &["goes with a TRACE"],
+    );
+    fails(["replay", &trace, "--settled", "1s"], &["not for replays"]);
+    let one = ["--json", "x.json", "--report", "./x.json"];
+    fails(words(&[&["replay", &trace], &one]), &["both name"]);
+    let heavy = "[[cgroup]]\npath = \"/a\"\n\"cpu.weight\" = 0\n";
+    let heavy = file("replay_weight", "a.toml", heavy);
+    fails(
+        ["replay", &trace, "--attributes", &heavy],
+        &["a.toml", "cpu.weight 0"],
+    );
+    fails(
         ["replay", &trace, "--recorded-profile", "linux-9"],
         &["unknown profile `linux-9`"],
     );

@@ -49,10 +49,10 @@ impl Redo {
 /// A command line that repeats the result, quoted for a shell.
 ///
 /// Options before `--` that say where results go, how much of them is shown or how many threads
-/// compute them (`--jobs`, `-j`, `--json`, `--csv`, `--report`, `--trace`, `--export`, `--save`,
-/// `--lines`, `--functions`, `--color`, `--fail-on`, `--quiet`, `-q`) are left out: they cannot
-/// change a result, and a result must be the same bytes with any of them. `argv[0]` is written
-/// as `fairground`.
+/// compute them (`--jobs`, `-j`, `--json`, `--csv`, `--report`, `--trace`, `--at`, `--export`,
+/// `--save`, `--lines`, `--functions`, `--color`, `--fail-on`, `--quiet`, `-q`) are left out: they
+/// cannot change a result, and a result must be the same bytes with any of them. `argv[0]` is
+/// written as `fairground`.
 pub fn redo_command(argv: &[String]) -> String {
     const WITH_VALUE: &[&str] = &[
         "--jobs",
@@ -61,6 +61,7 @@ pub fn redo_command(argv: &[String]) -> String {
         "--csv",
         "--report",
         "--trace",
+        "--at",
         "--export",
         "--save",
         "--lines",

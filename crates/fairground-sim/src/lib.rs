@@ -17,6 +17,7 @@ pub mod costs;
 pub mod cpu_stat;
 pub mod exact;
 pub mod explain;
+pub mod glob;
 pub mod host;
 pub mod machine;
 pub mod machine_file;

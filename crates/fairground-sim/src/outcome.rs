@@ -52,6 +52,8 @@ pub struct Outcome {
     pub ilb_cas_ns: [u64; 2],
     /// What came of watching the run, if it was watched.
     pub watched: Option<Watched>,
+    /// All tasks that live at the end wait for each other, if they do: who for what.
+    pub stuck: Option<Vec<String>>,
     /// Tracepoints, if they were kept.
     pub trace: Vec<crate::host::TraceLine>,
 }
@@ -138,6 +140,13 @@ pub fn run_within(setup: &Setup<'_>, events: u64) -> Result<Outcome, RunError> {
     Ok(outcome(&sim, setup, end / NS))
 }
 
+/// Self time (ns) and calls by function.
+fn functions(sim: &Sim<'_>) -> Vec<(&'static str, u64, u64)> {
+    let rows = sim.host.profile.rows();
+    rows.map(|(name, ps, calls)| (name, ps / NS, calls))
+        .collect()
+}
+
 pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome {
     let counters = &sim.host.counters;
     let elapsed_ns = end_ns.saturating_sub(setup.workload.warmup_ns);
@@ -181,12 +190,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         seed: setup.seed,
         metrics,
         counted,
-        functions: sim
-            .host
-            .profile
-            .rows()
-            .map(|(n, ps, calls)| (n, ps / NS, calls))
-            .collect(),
+        functions: functions(sim),
         load_misses: sim.host.profile.load_misses().collect(),
         busy_ns: total / NS,
         lines,
@@ -205,6 +209,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         ilb_redundant: sim.sys.nohz.redundant_kicks.load(Relaxed),
         ilb_cas_ns: sim.host.ilb_cas.map(|ps| ps / NS),
         watched: None,
+        stuck: sim.stuck_at_end().map(|stuck| stuck.waiting),
         trace: counters.trace.clone().unwrap_or_default(),
     }
 }

@@ -157,6 +157,27 @@ fn a_scenario_comes_back_to_the_nanosecond() {
     is_the_same_schedule(guest, scenario);
 }
 
+/// A thread that lets itself go to other CPUs is bound to these, not free.
+#[test]
+fn who_sets_its_own_cpus_stays_on_them() {
+    let scenario = r#"
+        name = "moves"
+        duration = "60ms"
+        [[task]]
+        name = "hog"
+        count = 2
+        affinity = "0-1"
+        steps = ["hog"]
+        [[task]]
+        name = "mover"
+        affinity = "7"
+        steps = [{ run = "1ms" }, { affinity = "0-1" },
+                 { loop = "forever", steps = [{ run = "3ms" }, { sleep = "1ms" }] }]
+    "#;
+    let machine = Machine::from_path_or_id("xeon-8cpu-2013").unwrap();
+    is_the_same_schedule(machine, scenario);
+}
+
 #[test]
 fn tables_have_a_line_for_each_event() {
     let recording = simulated("hackbench --pipe -g 1 -f 2 -l 5");

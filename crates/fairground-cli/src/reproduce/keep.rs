@@ -192,6 +192,7 @@ impl Kept {
             placed_elsewhere: self.placed_elsewhere,
             ilb_cas_ns: self.ilb_cas_ns,
             watched: None,
+            stuck: None,
             trace: Vec::new(),
         })
     }

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use clap::Args;
 use fairground_report::reproduce::{Headline, Row, reproduce_text, tally_line, tells};
+use fairground_sim::glob::fits;
 use fairground_sim::workload::duration;
 
 use crate::failure::Failure;
@@ -296,32 +297,4 @@ fn runs_missing(change: &Reproduced) -> impl Iterator<Item = &RunSpec> {
 fn not_run(change: &Reproduced) -> String {
     let line = |run: &RunSpec| format!("not run  {} ({} rows)\n", run.name, run.rows.len());
     runs_missing(change).map(line).collect()
-}
-
-/// Whether `name` fits `glob`, in which `*` stands for any text.
-fn fits(glob: &str, name: &str) -> bool {
-    match glob.split_once('*') {
-        None => glob == name,
-        Some((head, tail)) => {
-            let Some(rest) = name.strip_prefix(head) else {
-                return false;
-            };
-            let starts = rest.char_indices().map(|(i, _)| i).chain([rest.len()]);
-            starts.into_iter().any(|i| fits(tail, &rest[i..]))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fits;
-
-    #[test]
-    fn globs() {
-        assert!(fits("*", "udp_rr-spr-75"));
-        assert!(fits("udp_rr-*-75", "udp_rr-spr-75"));
-        assert!(!fits("udp_rr-*-75", "udp_rr-spr-100"));
-        assert!(!fits("udp", "udp_rr"));
-        assert!(fits("*spr*", "udp_rr-spr-75"));
-    }
 }

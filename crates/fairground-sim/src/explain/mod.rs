@@ -47,6 +47,8 @@ pub struct Explained {
     pub choice: Option<Choice>,
     /// The queues of the CPU just before the switch, root first; empty if there was none.
     pub levels: Vec<Level>,
+    /// They pick by deadline (EEVDF), not by virtual run time (CFS).
+    pub by_deadline: bool,
     /// Where the time between went.
     pub parts: Parts,
     /// Template of each task, by number.
@@ -112,6 +114,7 @@ pub fn explain(
         episode,
         choice,
         levels,
+        by_deadline: setup.features.pick.by_deadline(),
         parts,
         templates,
     }))

@@ -14,7 +14,8 @@ pub struct Level {
     pub group: TgId,
     /// It has used its quota.
     pub throttled: bool,
-    /// Queued entities, earliest deadline first.
+    /// Queued entities, in the order in which they are picked if eligible: earliest deadline first,
+    /// or least virtual run time (CFS).
     pub entities: Vec<Entity>,
 }
 
@@ -89,7 +90,15 @@ pub fn levels(sim: &Sim<'_>, cpu: u32) -> Vec<Level> {
                 weight: scale_load_down(se.load.weight),
             });
         }
-        entities.sort_by_key(|e| (e.deadline_ns, e.task, e.group));
+        let by_deadline = sim.sys.features.pick.by_deadline();
+        entities.sort_by_key(|e| {
+            let first = if by_deadline {
+                e.deadline_ns
+            } else {
+                -e.lag_ns
+            };
+            (first, e.task, e.group)
+        });
         if !entities.is_empty() {
             levels.push(Level {
                 group: queue.tg,

@@ -30,6 +30,17 @@ impl fmt::Display for Stuck {
 }
 
 impl Sim<'_> {
+    /// At an end that was set by time: all living tasks wait for each other, so nothing more would
+    /// have happened however long the run.
+    pub(crate) fn stuck_at_end(&self) -> Option<Stuck> {
+        let mut living = self.tasks.iter().filter(|t| t.life != Life::Exited);
+        let waits = |t: &super::task::SimTask| {
+            t.life == Life::Blocked && !matches!(t.wait, Wait::None | Wait::Time | Wait::Migration)
+        };
+        let first = living.next()?;
+        (waits(first) && living.all(waits)).then(|| self.stuck())
+    }
+
     pub(super) fn stuck(&self) -> Stuck {
         let mut counts: Vec<(String, u32)> = Vec::new();
         for task in self.tasks.iter().filter(|t| t.life != Life::Exited) {

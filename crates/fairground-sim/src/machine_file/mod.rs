@@ -7,6 +7,7 @@
 mod error;
 mod figure;
 pub mod hwloc;
+mod known;
 mod parse;
 mod raw;
 mod topology;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::error::Text;
+use super::known;
 use super::raw::{RawFigure, RawFile, RawTable, RawTopology, RawValue};
 use super::topology::{CpuPlace, Topology};
 use super::{CacheLevel, Conf, FNV_START, Figure, LARGEST, MAX_CPUS, Machine, MachineError, fnv1a};
@@ -126,6 +127,7 @@ impl Figures<'_> {
 
     fn add(&mut self, path: &str, raw: &Spanned<RawFigure>) -> Result<(), MachineError> {
         let (f, at) = (raw.get_ref(), raw.span());
+        known::check(self.t, &at, path, &f.unit)?;
         for v in [f.lo, f.hi].into_iter().flatten() {
             check_value(self.t, &at, path, v)?;
         }

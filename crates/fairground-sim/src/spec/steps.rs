@@ -265,6 +265,13 @@ impl<'a> Lower<'a> {
         match verb {
             "begin" | "end" => {
                 let name = value.str(self.source, "the name of a request")?;
+                if self.names.services.contains_key(name) {
+                    let message = format!(
+                        "'{name}' is a service, whose requests are measured under that name; \
+                         expected another one"
+                    );
+                    return Err(self.source.error(value.span.clone(), message));
+                }
                 let k = self.kind_of_request(value, name)?;
                 if verb == "end" {
                     self.give(

@@ -310,7 +310,7 @@ impl Builder<'_> {
         self.workload.templates[template as usize].inherits = true;
         let program = self.workload.templates[template as usize].program;
         let ops = &mut self.workload.programs[program as usize].ops;
-        if spawn.run_us > 0.0 {
+        if spawn.run_us != 0.0 {
             ops.push(Op::Run(computing(spawn.run_us)?));
         }
         if spawn.sleep_us > 0 {

@@ -40,6 +40,7 @@ pub mod recorded;
 mod recorder;
 pub mod replay;
 pub mod row;
+mod sched_features;
 pub mod simulate;
 pub mod smp;
 pub mod table;
@@ -56,6 +57,7 @@ pub use recorded::Recorded;
 pub use row::{Row, Sample, Tally, Verdict};
 pub use simulate::Bench;
 
+use crate::glob::fits;
 use crate::machine_file::Machine;
 
 /// Why a case was not run.
@@ -117,7 +119,7 @@ pub fn names(dir: &Path, glob: &str) -> Result<Vec<String>, TruthError> {
             .to_string_lossy()
             .into_owned();
         let for_people = name.starts_with('.') || name.ends_with(".md");
-        if !for_people && fits(glob.as_bytes(), name.as_bytes()) {
+        if !for_people && fits(glob, &name) {
             names.push(name);
         }
     }
@@ -172,7 +174,7 @@ pub fn load(dir: &Path, name: &str) -> Result<Truth, TruthError> {
 /// Whether `--case GLOB` asks for a name.
 #[must_use]
 pub fn asks_for(glob: &str, name: &str) -> bool {
-    fits(glob.as_bytes(), name.as_bytes())
+    fits(glob, name)
 }
 
 /// The unit costs below `dir`, if they were recorded.
@@ -262,27 +264,3 @@ fn skip_all_switches(row: &mut Row) {
 
 const OTHERS_ARE_INPUT: &str =
     "how often others ran beside the case is an input; switches of the tasks are compared";
-
-/// Whether `text` fits a pattern with `*` (any text) and `?` (any character).
-fn fits(pattern: &[u8], text: &[u8]) -> bool {
-    match (pattern.first(), text.first()) {
-        (None, None) => true,
-        (Some(b'*'), _) => {
-            fits(&pattern[1..], text) || (!text.is_empty() && fits(pattern, &text[1..]))
-        }
-        (Some(b'?'), Some(_)) => fits(&pattern[1..], &text[1..]),
-        (Some(p), Some(t)) if p == t => fits(&pattern[1..], &text[1..]),
-        _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fits;
-
-    #[test]
-    fn patterns_fit_as_in_a_shell() {
-        assert!(fits(b"a*", b"a1-hogs") && fits(b"*", b"") && fits(b"e?-*", b"e1-quota"));
-        assert!(!fits(b"a*", b"b1") && !fits(b"a?", b"a"));
-    }
-}

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fairground_sim::glob::fits;
 use serde::{Deserialize, Serialize};
 
 use super::objects::Objects;
@@ -96,7 +97,7 @@ pub struct Group {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadWords {
-    /// Name; `*` stands for any text.
+    /// Name; `*` stands for any text, `?` for any character.
     #[serde(default = "any", skip_serializing_if = "is_any")]
     pub comm: String,
     /// Thread ids; without them, all.
@@ -328,17 +329,6 @@ pub fn limit(text: &str) -> Result<(Option<u64>, u64), String> {
     match words.next() {
         None => Ok((quota, period * 1000)),
         Some(_) => Err(bad()),
-    }
-}
-
-/// Whether `text` fits a pattern with `*`.
-fn fits(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((head, tail)) => text.strip_prefix(head).is_some_and(|rest| {
-            let mut starts = rest.char_indices().map(|(i, _)| i).chain([rest.len()]);
-            starts.any(|i| fits(tail, &rest[i..]))
-        }),
     }
 }
 

@@ -175,7 +175,7 @@ fn read_chan(word: &str) -> Option<Chan> {
     let words: Vec<&str> = word.split(' ').collect();
     let kind = match words[..] {
         ["pipe", slots, page] => ChanKind::Pipe {
-            slots: slots.parse().ok()?,
+            slots: slots.parse().ok().filter(|n| *n as usize <= MANY)?,
             page_bytes: page.parse().ok()?,
         },
         ["socket", sndbuf] => ChanKind::Socket {
@@ -264,7 +264,13 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_told() {
         let mut w = Workload::new("test", Vec::new());
-        for chans in ["pipe 16 4096", "2 pipe 16", "2000000 socket 1", "1 fifo"] {
+        for chans in [
+            "2 pipe 4294967295 4096",
+            "pipe 16 4096",
+            "2 pipe 16",
+            "2000000 socket 1",
+            "1 fifo",
+        ] {
             let objects = Objects {
                 chans: vec![chans.into()],
                 ..Objects::default()

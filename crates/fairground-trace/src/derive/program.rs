@@ -13,6 +13,10 @@ impl Builder<'_> {
     /// The mask to which a thread is let go where it is first seen on a second CPU: it was bound to
     /// the first one, and the second is none of those.
     fn let_go(&mut self, thread: ThreadId, template: u32) -> Option<u32> {
+        if self.from.attributes.run.is_some() {
+            // A simulated run says when a thread sets its own CPUs.
+            return None;
+        }
         let bound = self.out.workload.templates[template as usize].affinity?;
         let mask = &self.out.workload.masks[bound as usize];
         let &[first, second, ..] = &self.from.logs.logs[thread].ran_on[..] else {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::machine::Guest;
-use crate::truth::{TruthError, fits};
+use crate::glob::fits;
+use crate::truth::TruthError;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +166,7 @@ impl Recording {
     pub fn names(&self, glob: &str) -> Result<Vec<&str>, TruthError> {
         let fit = |name: &&str| {
             let last = name.rsplit('/').next().unwrap_or(name);
-            fits(glob.as_bytes(), name.as_bytes()) || fits(glob.as_bytes(), last.as_bytes())
+            fits(glob, name) || fits(glob, last)
         };
         let names: Vec<&str> = self.texts.keys().map(String::as_str).filter(fit).collect();
         if names.is_empty() {
