@@ -181,7 +181,7 @@ fn bad_files_are_refused_with_line_and_expectation() {
         (
             "local = { v = 109.0",
             "lokal = { v = 109.0",
-            "missing latency: memory.local",
+            "memory.lokal is not known",
         ),
         (
             "v = 145.0, lo = 125, hi = 165",

@@ -41,12 +41,12 @@ pub(super) fn check(
     let is_cache = path.starts_with("cache.");
     let known = UNITS.get(path).map(String::as_str);
     match known.or(is_cache.then_some("ns")) {
-        Some(known) if known == unit => Ok(()),
-        Some(known) => Err(t.bad(
+        Some(known) if is_another_time(unit, known) => Err(t.bad(
             at.clone(),
             format!("{path} is in `{unit}`"),
             format!("the unit `{known}`"),
         )),
+        Some(_) => Ok(()),
         None => match UNITS.keys().find(|known| is_misspelt(path, known)) {
             None => Ok(()),
             Some(known) => {
@@ -55,6 +55,12 @@ pub(super) fn check(
             }
         },
     }
+}
+
+/// Whether one is milliseconds, say, and the other nanoseconds. Words for what is no time are free.
+fn is_another_time(unit: &str, known: &str) -> bool {
+    const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
+    unit != known && TIMES.contains(&unit) && TIMES.contains(&known)
 }
 
 /// Whether `path` is nearly `known`, not only by its numbers (`host_gap_p95`).
@@ -83,6 +89,7 @@ mod tests {
         assert!(wrong.contains("memory.local is in `us`"), "{wrong}");
         let wrong = told("kernel_ops.ipi_to_handlr", "ns").unwrap();
         assert!(wrong.contains("not known"), "{wrong}");
+        assert_eq!(told("machine.model_ghz", "clock"), None);
         for own in ["kernel_ops.host_gap_p95", "kernel_ops.my_own_figure"] {
             assert_eq!(told(own, "ns"), None);
         }
