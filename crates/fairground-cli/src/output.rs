@@ -37,12 +37,11 @@ impl<'a> Output<'a> {
         let json = how.json.as_deref().map(Target::new).transpose()?;
         let csv = how.csv.as_deref().map(Target::new).transpose()?;
         let report = how.report.as_deref().map(Target::new).transpose()?;
-        let named = [("--json", &json), ("--csv", &csv), ("--report", &report)];
-        for (i, (a, first)) in named.iter().enumerate() {
-            for (b, second) in &named[i + 1..] {
-                clash(a, first.as_ref(), b, second.as_ref())?;
-            }
-        }
+        no_two(&[
+            ("--json", json.as_ref()),
+            ("--csv", csv.as_ref()),
+            ("--report", report.as_ref()),
+        ])?;
         Ok(Self {
             how,
             json,
@@ -175,9 +174,17 @@ impl Place {
 /// # Errors
 /// Two are.
 pub fn all_differ(named: &[(&str, Option<&Place>)]) -> Result<(), Failure> {
+    let targets: Vec<_> = named
+        .iter()
+        .map(|(name, place)| (*name, place.map(|place| &place.0)))
+        .collect();
+    no_two(&targets)
+}
+
+fn no_two(named: &[(&str, Option<&Target>)]) -> Result<(), Failure> {
     for (i, (a, first)) in named.iter().enumerate() {
         for (b, second) in &named[i + 1..] {
-            clash(a, first.map(|p| &p.0), b, second.map(|p| &p.0))?;
+            clash(a, *first, b, *second)?;
         }
     }
     Ok(())

@@ -90,7 +90,7 @@ pub struct ReplayArgs {
 /// # Errors
 /// Anything that keeps it from reading, running or writing.
 pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure> {
-    refuse_idle_options(args)?;
+    refuse_unused_options(args)?;
     if let Some(dir) = &args.cases {
         return crate::replay_cases::replay(args, dir);
     }
@@ -172,7 +172,7 @@ fn read(path: &Path, attributes: Option<&Path>) -> Result<(Recording, Attributes
 }
 
 /// Options that would change nothing.
-fn refuse_idle_options(args: &ReplayArgs) -> Result<(), Failure> {
+fn refuse_unused_options(args: &ReplayArgs) -> Result<(), Failure> {
     let what = &args.what;
     let of_one = [
         ("--recorded-on", args.recorded_on.is_some()),
@@ -202,11 +202,11 @@ fn refuse_idle_options(args: &ReplayArgs) -> Result<(), Failure> {
         let help = "a recording begins where it was begun";
         return Err(Failure::with_help("`--settled` is not for replays", help));
     }
-    let (idle, goes_with) = match args.cases {
+    let (unused, goes_with) = match args.cases {
         Some(_) => (given(&of_one), "a TRACE"),
         None => (given(&of_cases), "--cases"),
     };
-    match idle {
+    match unused {
         None => Ok(()),
         Some(option) => Err(Failure::new(format!("`{option}` goes with {goes_with}"))),
     }

@@ -187,7 +187,8 @@ impl Sim<'_> {
 mod tests {
     use crate::machine::testing::{on, server};
 
-    /// Switches of two CPUs with four hogs in 56 ms, at ticks of 4 ms.
+    /// Switches of two CPUs in 56 ms, at ticks of 4 ms: one with a hog, one with three that take
+    /// turns.
     fn switches(hrtick: &str) -> u64 {
         let set = [("hrtick", hrtick), ("hz", "250")];
         on(&server(2), "hogs --tasks 4 --duration 56ms", &set, |sim| {

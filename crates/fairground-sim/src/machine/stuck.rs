@@ -30,8 +30,8 @@ impl fmt::Display for Stuck {
 }
 
 impl Sim<'_> {
-    /// At an end that was set by time: all living tasks wait for each other, so nothing more would
-    /// have happened however long the run.
+    /// At an end that was set by time: all living tasks wait for something that only one of them
+    /// could do.
     pub(crate) fn stuck_at_end(&self) -> Option<Stuck> {
         let mut living = self.tasks.iter().filter(|t| t.life != Life::Exited);
         let waits = |t: &super::task::SimTask| {

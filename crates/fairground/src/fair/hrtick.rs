@@ -28,11 +28,13 @@ fn start<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
         return;
     }
     let features = cx.features();
-    let slice_ns = match features.pick.by_deadline() {
+    let by_deadline = features.pick.by_deadline();
+    let slice_ns = match by_deadline {
         true => rq.se[task.idx()].slice_ns,
         false => cfs_rules::sched_slice(&features.tunables, rq, task),
     };
-    let left = features.hrtick.left_ns(&rq.se[task.idx()], slice_ns);
+    let se = &rq.se[task.idx()];
+    let left = features.hrtick.left_ns(se, slice_ns, by_deadline);
     if left < 0 {
         if rq.curr == Some(task) {
             resched_curr(cx, rq);

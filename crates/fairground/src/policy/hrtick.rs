@@ -36,11 +36,12 @@ impl Hrtick {
         matches!(self, Self::Slice)
     }
 
-    /// What is left of the turn of `se`, ns; negative if it is over. `slice_ns` is its slice.
+    /// What is left of the turn of `se`, ns; negative if it is over. `slice_ns` is its slice;
+    /// `by_deadline` = its queue picks by deadline: CFS has none, so there a turn is the slice.
     #[inline]
     #[must_use]
-    pub fn left_ns(self, se: &SchedEntity, slice_ns: u64) -> i64 {
-        if self.follows_queue() {
+    pub fn left_ns(self, se: &SchedEntity, slice_ns: u64, by_deadline: bool) -> i64 {
+        if self.follows_queue() || !by_deadline {
             let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
             return slice_ns.wrapping_sub(ran) as i64;
         }
@@ -65,9 +66,10 @@ mod tests {
             prev_sum_exec_runtime: 8_500_000,
             ..SchedEntity::default()
         };
-        assert_eq!(Hrtick::Slice.left_ns(&se, 1_400_000), 900_000);
-        assert_eq!(Hrtick::Slice.left_ns(&se, 400_000), -100_000);
+        assert_eq!(Hrtick::Slice.left_ns(&se, 1_400_000, true), 900_000);
+        assert_eq!(Hrtick::Slice.left_ns(&se, 400_000, true), -100_000);
         // The heavier one's virtual time is slower.
-        assert_eq!(Hrtick::Deadline.left_ns(&se, 1_400_000), 700_000);
+        assert_eq!(Hrtick::Deadline.left_ns(&se, 1_400_000, true), 700_000);
+        assert_eq!(Hrtick::Deadline.left_ns(&se, 1_400_000, false), 900_000);
     }
 }
