@@ -38,7 +38,8 @@ fn there_and_back(machine: Machine, words: &str) -> (Fidelity, Recording, Record
     let text = exported(&recording, Format::Text);
     let again = open::read(&text[..], &mut |_| {}).unwrap();
     assert!(again.events == recording.events, "{words}");
-    let attributes = Attributes::parse(&again.said).unwrap();
+    let mut attributes = Attributes::parse(&again.said).unwrap();
+    attributes.take_processes(&again.names);
     let home = Place {
         machine,
         features: Features::default(),
@@ -173,6 +174,30 @@ fn who_sets_its_own_cpus_stays_on_them() {
         affinity = "7"
         steps = [{ run = "1ms" }, { affinity = "0-1" },
                  { loop = "forever", steps = [{ run = "3ms" }, { sleep = "1ms" }] }]
+    "#;
+    let machine = Machine::from_path_or_id("xeon-8cpu-2013").unwrap();
+    is_the_same_schedule(machine, scenario);
+}
+
+/// Threads of one process are each in their own group, also in the root.
+#[test]
+fn threads_of_a_process_stay_in_their_groups() {
+    let scenario = r#"
+        name = "parted"
+        duration = "60ms"
+        [[cgroup]]
+        path = "/inner"
+        [[task]]
+        name = "inside"
+        cgroup = "/inner"
+        process = "both"
+        affinity = "0"
+        steps = ["hog"]
+        [[task]]
+        name = "outside"
+        process = "both"
+        affinity = "0"
+        steps = ["hog"]
     "#;
     let machine = Machine::from_path_or_id("xeon-8cpu-2013").unwrap();
     is_the_same_schedule(machine, scenario);

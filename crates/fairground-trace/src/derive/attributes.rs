@@ -230,8 +230,12 @@ impl Attributes {
     }
 
     /// Takes in what is known of processes: a thread of which nothing is said is in the group of
-    /// the others of its process. Who looks at all threads misses those that come meanwhile.
+    /// the others of its process. Who looks at all threads misses those that come meanwhile. A
+    /// simulated run says the group of each, and says nothing of those in the root.
     pub fn take_processes(&mut self, names: &Names) {
+        if self.run.is_some() {
+            return;
+        }
         let mut of: BTreeMap<u32, String> = BTreeMap::new();
         let mut unsaid = Vec::new();
         for (tid, comm) in names.all() {
