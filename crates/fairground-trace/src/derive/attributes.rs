@@ -231,7 +231,7 @@ impl Attributes {
 
     /// Takes in what is known of processes: a thread of which nothing is said is in the group of
     /// the others of its process. Who looks at all threads misses those that come meanwhile. A
-    /// simulated run says the group of each, and says nothing of those in the root.
+    /// simulated run says who is in a group: of whom it says nothing is in the root.
     pub fn take_processes(&mut self, names: &Names) {
         if self.run.is_some() {
             return;
