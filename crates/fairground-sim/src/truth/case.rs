@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::workload::validate::QUOTA_NS_MIN;
+use super::limits::{self, NUMBER_MAX};
 
 /// The format that this module reads.
 pub const FORMAT: &str = "kernel-truth/1";
@@ -388,29 +388,12 @@ fn root() -> String {
     "/".into()
 }
 
-/// No number of a case may be larger, whatever it is: microseconds become nanoseconds, and sums.
-const NUMBER_MAX: u64 = 1_000_000_000_000;
-
 /// A number in what is written to a file.
 pub(super) fn number(text: &str) -> Result<i64, String> {
     match text.parse::<i64>() {
         Ok(n) if n.unsigned_abs() <= NUMBER_MAX => Ok(n),
         Ok(n) => Err(format!("{n}: expected at most {NUMBER_MAX}")),
         Err(_) => Err(format!("'{text}' is no number")),
-    }
-}
-
-fn small_numbers(value: &serde_json::Value) -> Result<(), String> {
-    use serde_json::Value;
-    match value {
-        Value::Number(n) if n.as_f64().is_none_or(|n| n.abs() > NUMBER_MAX as f64) => {
-            Err(format!("{n}: expected at most {NUMBER_MAX}"))
-        }
-        Value::Array(values) => values.iter().try_for_each(small_numbers),
-        Value::Object(members) => members
-            .iter()
-            .try_for_each(|(key, value)| small_numbers(value).map_err(|e| format!("{key}: {e}"))),
-        _ => Ok(()),
     }
 }
 
@@ -427,51 +410,12 @@ impl Case {
         })?;
         json.end().map_err(|e| e.to_string())?;
         let numbers = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        small_numbers(&numbers)?;
+        limits::small_numbers(&numbers)?;
         if case.format != FORMAT {
             return Err(format!("format: '{}' is not '{FORMAT}'", case.format));
         }
-        case.limits()?;
+        limits::check(&case)?;
         Ok(case)
-    }
-
-    /// Numbers with which a run would not end.
-    fn limits(&self) -> Result<(), String> {
-        let every_us = self.sampler.as_ref().map_or(1, |s| s.every_us);
-        for (key, value, most) in [
-            ("machine.cpus", u64::from(self.machine.cpus), 512),
-            ("duration_us", self.duration_us.unwrap_or(0), 600_000_000),
-            ("settle_ms", self.settle_ms, 60_000),
-            ("sampler.every_us", every_us, 600_000_000),
-        ] {
-            if value > most {
-                return Err(format!("{key}: {value}, expected at most {most}"));
-            }
-        }
-        let tick_us = (self.machine.tick_ns() / 1000).max(1);
-        if let Some(us) = self.duration_us.filter(|us| *us < tick_us) {
-            return Err(format!(
-                "duration_us: {us}, expected at least a tick ({tick_us})"
-            ));
-        }
-        self.quotas()
-    }
-
-    /// A quota is -1 or what the kernel takes.
-    fn quotas(&self) -> Result<(), String> {
-        let least_us = (QUOTA_NS_MIN / 1000) as i64;
-        for (i, group) in self.cgroups.iter().enumerate() {
-            match group.quota_us {
-                None | Some(-1) => {}
-                Some(us) if us >= least_us => {}
-                Some(us) => {
-                    return Err(format!(
-                        "cgroups[{i}].quota_us: {us}, expected -1 for none or at least {least_us}"
-                    ));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Whether the case is a benchmark, not a step program.
@@ -545,23 +489,6 @@ mod tests {
             assert!(error.starts_with("tasks[0].program[0]"), "{error}");
             assert!(error.contains("line"), "{error}");
         }
-    }
-
-    #[test]
-    fn a_window_of_less_than_a_tick_and_a_quota_that_is_none_are_refused() {
-        let text = with_program(r#"{"hog":true}"#);
-        let error = Case::parse(&text.replace("4000", "3999")).expect_err("short");
-        assert_eq!(error, "duration_us: 3999, expected at least a tick (4000)");
-        let with_quota = |us: &str| {
-            let group = format!(r#""cgroups":[{{"path":"/a","quota_us":{us}}}],"tasks""#);
-            Case::parse(&text.replacen("\"tasks\"", &group, 1))
-        };
-        for us in ["-5", "0", "999"] {
-            let error = with_quota(us).expect_err(us);
-            let place = format!("cgroups[0].quota_us: {us}, expected");
-            assert!(error.starts_with(&place), "{error}");
-        }
-        assert!(with_quota("-1").is_ok() && with_quota("1000").is_ok());
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! | `into_workload` | from a case to a workload, with its start times |
 //! | `control_files` | writes to files of groups, as the kernel takes them |
 //! | `kernel` | the kernel that a case names |
+//! | `limits` | numbers of a case that make no sense |
 //! | `simulate` | one run on the simulated machine |
 //! | `measure` | from tracepoints to the format's metrics |
 //! | `tolerance` | how far apart is near enough, and why |
@@ -32,6 +33,7 @@ pub mod costs;
 pub mod inputs;
 pub mod into_workload;
 mod kernel;
+mod limits;
 pub mod measure;
 mod numbers;
 pub mod others;

@@ -9,6 +9,9 @@ use serde_json::Value;
 use super::case::Case;
 use super::into_workload::KIDS;
 
+/// A recorded window may differ from the case's by this part: clocks and their rounding.
+const WINDOW_PART: f64 = 0.01;
+
 /// A `result.json`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -214,7 +217,8 @@ impl Recorded {
             false => case.tasks.iter().map(|t| t.name.as_str()).collect(),
         };
         for (i, run) in self.runs.iter().enumerate() {
-            run.fits(&of_case).map_err(|e| format!("runs[{i}].{e}"))?;
+            run.fits(&of_case, case.duration_us)
+                .map_err(|e| format!("runs[{i}].{e}"))?;
         }
         Ok(())
     }
@@ -238,8 +242,9 @@ impl Recorded {
 }
 
 impl Run {
-    /// Whether it has the tasks of its case, and no others but the threads that they create.
-    fn fits(&self, of_case: &BTreeSet<&str>) -> Result<(), String> {
+    /// Whether it has the tasks of its case, and no others but the threads that they create, and is
+    /// as long: counts of a window of another length are compared with nothing.
+    fn fits(&self, of_case: &BTreeSet<&str>, duration_us: Option<u64>) -> Result<(), String> {
         if self.tasks.is_empty() {
             return Err("tasks: none, expected the tasks of the case".into());
         }
@@ -257,7 +262,15 @@ impl Run {
             let us = self.window_us;
             return Err(format!("window_us: {us}, expected more than 0"));
         }
-        Ok(())
+        match duration_us {
+            Some(us) if (self.window_us - us as f64).abs() > WINDOW_PART * us as f64 => {
+                Err(format!(
+                    "window_us: {}, expected the case's duration_us ({us})",
+                    self.window_us
+                ))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -285,6 +298,23 @@ impl Dist {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_is_as_long_as_its_case() {
+        let run = |us| Run {
+            window_us: us,
+            tasks: [("t".to_string(), TaskRun::default())].into(),
+            ..Run::default()
+        };
+        let fits = |us, duration| run(us).fits(&["t"].into(), duration);
+        assert_eq!(fits(4000.4, Some(4000)), Ok(()));
+        assert_eq!(fits(25_000.0, None), Ok(()), "a benchmark has no length");
+        let error = fits(8000.0, Some(4000)).expect_err("twice as long");
+        assert_eq!(
+            error,
+            "window_us: 8000, expected the case's duration_us (4000)"
+        );
+    }
 
     #[test]
     fn a_percentile_is_the_smallest_value_that_reaches_it() {
