@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::explain::{Asked, time};
 use crate::failure::Failure;
@@ -47,6 +47,39 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+impl Cli {
+    /// The command line. What `replay` does not take of the common options is not shown there, and
+    /// where its defaults are others, its help says which.
+    pub fn whole() -> clap::Command {
+        Self::command().mut_subcommand("replay", |replay| {
+            replay
+                .mut_arg("seeds", |seeds| seeds.hide(true))
+                .mut_arg("settled", |settled| settled.hide(true))
+                .mut_arg("seed", |seed| {
+                    seed.help(
+                        "Run with this seed [default: 1, or that of the run that was exported]",
+                    )
+                })
+                .mut_arg("profile", |profile| {
+                    profile.help(
+                        "Kernel version of the what-if: a name of `list profiles` [default: that \
+                         of the recording]",
+                    )
+                })
+        })
+    }
+
+    /// Reads the arguments of this process.
+    ///
+    /// # Errors
+    /// What clap says of them; help that was asked for is one of these.
+    pub fn read() -> Result<Self, clap::Error> {
+        let mut command = Self::whole();
+        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        Self::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
+    }
 }
 
 impl Command {

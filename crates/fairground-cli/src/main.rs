@@ -39,7 +39,7 @@ mod wrap;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, error::ErrorKind};
+use clap::error::ErrorKind;
 
 use args::{Cli, Color, Command};
 use failure::Failure;
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     let command_line: Vec<String> = std::env::args_os()
         .map(|a| a.to_string_lossy().into_owned())
         .collect();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &command_line),
     };
@@ -97,7 +97,7 @@ fn dispatch(command: &Command, command_line: &[String]) -> Result<Vec<String>, F
         Command::Truth(args) => truth::truth(args).map(|()| Vec::new()),
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "fairground", &mut script);
+            clap_complete::generate(*shell, &mut Cli::whole(), "fairground", &mut script);
             output::stdout(&String::from_utf8_lossy(&script)).map(|()| Vec::new())
         }
     }

@@ -106,6 +106,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let (decisions, files) = split(&args.what.set);
     let with = changed(&known, &files)?;
     let home = home(args, &recording, &known)?;
+    fits(args, &known, &home.machine)?;
     let elsewhere = elsewhere(args, &home, &decisions)?;
     // What is wrong may stand in either file.
     let read_from = match &args.attributes {
@@ -157,7 +158,6 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     outputs.write(args, &sides, &last, &known, command_line)
 }
 
-/// Where it goes.
 /// A recording, and what is known besides: by a file of attributes, else as far as it says itself.
 fn read(path: &Path, attributes: Option<&Path>) -> Result<(Recording, Attributes), Failure> {
     let given = attributes.map(read_attributes).transpose()?;
@@ -169,6 +169,18 @@ fn read(path: &Path, attributes: Option<&Path>) -> Result<(Recording, Attributes
     known.take_groups(&recording.groups);
     known.take_processes(&recording.names);
     Ok((recording, known))
+}
+
+/// Whether the threads of a file of attributes have a CPU on the recorded machine.
+fn fits(args: &ReplayArgs, known: &Attributes, machine: &Machine) -> Result<(), Failure> {
+    let Some(path) = &args.attributes else {
+        return Ok(());
+    };
+    let fits = known.fits(machine.topology.nr_cpus());
+    fits.map_err(|e| {
+        let message = format!("{}: {e}", path.display());
+        Failure::with_help(message, "name the recorded machine with --recorded-on")
+    })
 }
 
 /// Options that would change nothing.
@@ -212,6 +224,7 @@ fn refuse_unused_options(args: &ReplayArgs) -> Result<(), Failure> {
     }
 }
 
+/// Where it goes.
 struct Outputs {
     save: Option<Target>,
     export: Option<Traced>,

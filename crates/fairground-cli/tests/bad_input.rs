@@ -202,7 +202,7 @@ fn a_deadlock_says_who_waits_for_what() {
     let path = file("deadlock", "s.toml", text);
     fails(
         words(&[&["run", &path], SMALL]),
-        &["deadlock", "`reader`", "waits for data"],
+        &["deadlock", "`reader`", "waits for data in channel `p`"],
     );
     // With an end by time it may be meant.
     let path = file(

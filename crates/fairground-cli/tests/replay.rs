@@ -185,6 +185,11 @@ fn what_is_no_trace_is_refused() {
         ["replay", &trace, "--attributes", &heavy],
         &["a.toml", "cpu.weight 0"],
     );
+    let beyond = file("replay_cpus", "a.toml", "[[thread]]\ncpus = [500]\n");
+    fails(
+        ["replay", &trace, "--attributes", &beyond],
+        &["a.toml", "thread `*`: CPU 500, but the machine has"],
+    );
     fails(
         ["replay", &trace, "--recorded-profile", "linux-9"],
         &["unknown profile `linux-9`"],

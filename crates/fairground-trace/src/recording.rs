@@ -103,10 +103,16 @@ impl Recording {
 
     /// Where the recorder left out `sched_wakeup`, as `perf sched record` does, each `sched_waking`
     /// stands for it, on the CPU on which the thread is queued: the one where it was, unless the
-    /// waker moves it next.
+    /// waker moves it next. A note says so, and says it where neither was recorded.
     pub fn count_from_waking(&mut self) {
         let has = |f: fn(&Kind) -> bool| self.events.iter().any(|e| f(&e.kind));
-        if has(|k| matches!(k, Kind::Wakeup { .. })) || !has(|k| matches!(k, Kind::Waking { .. })) {
+        if has(|k| matches!(k, Kind::Wakeup { .. })) {
+            return;
+        }
+        if !has(|k| matches!(k, Kind::Waking { .. })) {
+            let note = "it has no sched_wakeup and no sched_waking: who wakes whom, and how long \
+                        a thread waits, is not known; record sched:*";
+            self.left_out.notes.push(note.into());
             return;
         }
         self.from_waking = true;
@@ -277,6 +283,19 @@ mod tests {
         assert_eq!((kinds(&full), full.from_waking), (kinds(&before), false));
         full.without_wakeups();
         assert_eq!(kinds(&full), kinds(&r));
+        let mut neither = Recording::new("test");
+        neither.push(Event {
+            kind: switch,
+            ..at(1, 0)
+        });
+        neither.count_from_waking();
+        assert!(!neither.from_waking);
+        assert!(
+            neither
+                .left_out
+                .text()
+                .contains("no sched_wakeup and no sched_waking")
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fmt;
 use super::Sim;
 use super::task::{Life, Wait};
 use crate::cache::NS;
+use crate::workload::program::Labels;
 
 /// A run that cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -72,20 +73,35 @@ impl Sim<'_> {
     }
 
     fn wait_words(&self, wait: Wait) -> String {
+        let labels = &self.workload.labels;
+        let chan = |c| Labels::of(&labels.chans, c);
         match wait {
             Wait::None => "nothing (it is runnable: a defect of the simulator)".into(),
             Wait::Time => "a time that never comes (a defect of the simulator)".into(),
-            Wait::Data(c) => format!("data in channel {c}, which nobody writes any more"),
-            Wait::Room(c) => format!("room in channel {c}, which nobody reads any more"),
-            Wait::Poll(c) => format!("data in channel {c} (poll), which nobody writes any more"),
+            Wait::Data(c) => format!("data in channel {}, which nobody writes any more", chan(c)),
+            Wait::Room(c) => format!("room in channel {}, which nobody reads any more", chan(c)),
+            Wait::Poll(c) => format!(
+                "data in channel {} (poll), which nobody writes any more",
+                chan(c)
+            ),
             Wait::Received(s) => format!("data in socket {s}, to which nobody sends any more"),
             Wait::Sendable(s) => format!("room in socket {s}, which nobody reads any more"),
-            Wait::Sem(s) => format!("semaphore {s}, which nobody posts any more"),
-            Wait::Futex(x) => format!("futex {x}, which nobody wakes any more"),
-            Wait::Mutex(m) => format!("mutex {m}, whose holder does not unlock it"),
+            Wait::Sem(s) => {
+                let sem = Labels::of(&labels.sems, s);
+                format!("semaphore {sem}, which nobody posts any more")
+            }
+            Wait::Futex(x) => {
+                let futex = Labels::of(&labels.futexes, x);
+                format!("futex {futex}, which nobody wakes any more")
+            }
+            Wait::Mutex(m) => {
+                let mutex = Labels::of(&labels.mutexes, m);
+                format!("mutex {mutex}, whose holder does not unlock it")
+            }
             Wait::Barrier(b) => {
+                let barrier = Labels::of(&labels.barriers, b);
                 let parties = self.workload.barriers[b as usize];
-                format!("barrier {b}, which {parties} tasks have to reach")
+                format!("barrier {barrier}, which {parties} tasks have to reach")
             }
             Wait::Migration => "the stopper that moves it".into(),
             Wait::Children => "children that do not exit".into(),

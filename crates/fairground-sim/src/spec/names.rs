@@ -2,7 +2,7 @@
 //! of a [`Workload`].
 use super::error::{Error, Source};
 use super::node::{Fields, Node, Value, unknown_name};
-use crate::workload::program::{Chan, ChanKind, Workload};
+use crate::workload::program::{Chan, ChanKind, Labels, Workload};
 use std::collections::BTreeMap;
 
 /// Highest CPU number that is read; `CONFIG_NR_CPUS` of x86 ends there.
@@ -67,8 +67,24 @@ impl Names {
             names.barriers.insert(name, w.barriers.len() as u32);
             w.barriers.push(parties);
         }
+        w.labels = names.labels();
         Ok(names)
     }
+
+    fn labels(&self) -> Labels {
+        Labels {
+            chans: by_index(&self.chans),
+            sems: by_index(&self.semaphores),
+            futexes: by_index(&self.futexes),
+            mutexes: by_index(&self.mutexes),
+            barriers: by_index(&self.barriers),
+        }
+    }
+}
+
+/// Names by index.
+pub fn by_index(names: &BTreeMap<String, u32>) -> BTreeMap<u32, String> {
+    names.iter().map(|(name, i)| (*i, name.clone())).collect()
 }
 
 /// The index of a name, or an error that shows the known ones.

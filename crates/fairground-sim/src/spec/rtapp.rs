@@ -6,7 +6,7 @@
 //! grid), `runtime` (busy for an elapsed time), memory and I/O events.
 use super::error::{Error, Source};
 use super::json::from_json;
-use super::names::mask;
+use super::names::{by_index, mask};
 use super::node::{Fields, Key, Node, Value, unknown_name};
 use super::scenario::{Scenario, add_metrics, ends};
 use crate::workload::nearest::nearest;
@@ -100,6 +100,8 @@ pub(super) fn build(scenario: &Scenario, cpus: Option<u32>) -> Result<Workload, 
         let range = build.task(key, node, default_policy)?;
         ranges.push((key.name.clone(), range));
     }
+    build.w.labels.mutexes = by_index(&build.mutexes);
+    build.w.labels.barriers = by_index(&build.barriers);
     if w.initial.is_empty() {
         return Err(source.error(tasks.span.clone(), "there is no task to start"));
     }

@@ -5,6 +5,7 @@ pub mod bench;
 pub mod chan;
 pub mod duration;
 pub mod inet;
+pub mod labels;
 pub mod metric;
 pub mod nearest;
 pub mod op;

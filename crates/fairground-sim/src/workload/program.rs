@@ -11,6 +11,7 @@
 pub use super::chan::{Chan, ChanKind};
 pub use super::duration::Dur;
 pub use super::inet::Inet;
+pub use super::labels::Labels;
 use super::metric::MetricDef;
 pub use super::op::{Op, PickBy, Touch, Unit, When};
 
@@ -189,6 +190,8 @@ pub struct Workload {
     /// Services that are a list in shared memory and a futex for each who waits, sorted; the others
     /// are sockets.
     pub futex_services: Vec<u32>,
+    /// Names of pipes, sockets, semaphores, futexes, mutexes and barriers that have one.
+    pub labels: Labels,
     /// Sets of CPUs, each sorted and not empty.
     pub masks: Vec<Vec<u32>>,
     /// Templates.
@@ -283,6 +286,7 @@ impl Workload {
             n_cpu_locks: 0,
             services: Vec::new(),
             futex_services: Vec::new(),
+            labels: Labels::default(),
             masks: Vec::new(),
             templates: Vec::new(),
             initial: Vec::new(),

@@ -254,6 +254,27 @@ impl Attributes {
         }
     }
 
+    /// Whether each thread has one of the first `cpus` CPUs. The others of its set may be beyond:
+    /// a kernel also lists CPUs that are offline or could be added.
+    ///
+    /// # Errors
+    /// The thread and its first CPU.
+    pub fn fits(&self, cpus: usize) -> Result<(), String> {
+        for thread in &self.threads {
+            let set = thread.cpus.as_deref().unwrap_or_default();
+            if let Some(first) = set
+                .first()
+                .filter(|_| set.iter().all(|c| *c as usize >= cpus))
+            {
+                let comm = &thread.comm;
+                return Err(format!(
+                    "thread `{comm}`: CPU {first}, but the machine has {cpus} CPUs"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// The path of the group of the thread `tid` called `comm`, if it is in one.
     #[must_use]
     pub fn path_of(&self, tid: u32, comm: &str) -> Option<&str> {
@@ -279,6 +300,9 @@ impl ThreadWords {
         let at = |what: String| Err(format!("thread `{}`: {what}", self.comm));
         if let Some(cpu) = self.cpus.iter().flatten().find(|cpu| **cpu > CPU_MAX) {
             return at(format!("CPU {cpu}: expected at most {CPU_MAX}"));
+        }
+        if self.cpus.as_ref().is_some_and(Vec::is_empty) {
+            return at("cpus: none, expected at least one".into());
         }
         match self.slice_us {
             Some(us) if us > US_MAX => at(format!("slice_us {us}: expected at most {US_MAX}")),
@@ -339,6 +363,17 @@ pub fn limit(text: &str) -> Result<(Option<u64>, u64), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_needs_a_cpu_of_the_machine() {
+        let of =
+            |cpus: &str| Attributes::parse(&format!("[[thread]]\ncomm = \"a\"\ncpus = [{cpus}]\n"));
+        let fits = |cpus: &str| of(cpus).expect("attributes").fits(2);
+        assert_eq!((fits("0"), fits("1, 7")), (Ok(()), Ok(())));
+        let error = fits("7, 8").expect_err("beyond");
+        assert_eq!(error, "thread `a`: CPU 7, but the machine has 2 CPUs");
+        assert!(of("").is_err());
+    }
 
     #[test]
     fn a_file_is_read_and_mistakes_are_told() {
