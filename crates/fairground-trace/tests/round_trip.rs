@@ -203,6 +203,24 @@ fn threads_of_a_process_stay_in_their_groups() {
     is_the_same_schedule(machine, scenario);
 }
 
+/// A thread that yields as its quota runs out, and does not come back, has yielded.
+#[test]
+fn a_yield_at_the_end_of_quota_is_kept() {
+    let scenario = r#"
+        name = "yields"
+        duration = "32ms"
+        [[cgroup]]
+        path = "/a"
+        "cpu.max" = "2000 10000"
+        [[task]]
+        name = "y"
+        cgroup = "/a"
+        steps = [{ loop = "forever", steps = [{ run = "100us" }, "yield"] }]
+    "#;
+    let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
+    is_the_same_schedule(machine, scenario);
+}
+
 #[test]
 fn tables_have_a_line_for_each_event() {
     let recording = simulated("hackbench --pipe -g 1 -f 2 -l 5");

@@ -130,6 +130,10 @@ impl Logs {
         for log in &mut all.logs {
             log.awake_at_end = log.running_since.is_some() || log.waiting_since.is_some();
             log.flush(span.1);
+            // It yielded and did not come back: it waits for quota, or the run has ended.
+            if log.call.take().is_some_and(|call| call.yields) {
+                log.steps.push(Step::Yield);
+            }
         }
         all.threads = walk.threads;
         all.inferred = walk.inferred;
