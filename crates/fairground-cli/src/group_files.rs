@@ -6,7 +6,7 @@ use fairground_sim::spec::cpu_list;
 use fairground_sim::truth::asks_for;
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::duration::parse_ns;
-use fairground_sim::workload::program::{Cgroup, Ns};
+use fairground_sim::workload::program::{Cgroup, CgroupWrite, Ns};
 use fairground_sim::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
 
 use crate::args::Setting;
@@ -199,12 +199,12 @@ impl Write {
 fn cpu_max(text: &str) -> Result<Write, String> {
     const EXPECTED: &str =
         "expected QUOTA PERIOD in microseconds, QUOTA/PERIOD with units like 20ms/100ms, or max";
-    let words: Vec<&str> = text
-        .split(['/', ' '])
-        .map(str::trim)
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words: Vec<&str> = match text.contains('/') {
+        true => text.split('/').map(str::trim).collect(),
+        false => text.split_whitespace().collect(),
+    };
     let (quota, period) = match *words.as_slice() {
+        _ if words.contains(&"") => return Err(EXPECTED.into()),
         [quota] => (quota, None),
         [quota, period] => (quota, Some(period)),
         _ => return Err(EXPECTED.into()),
@@ -286,33 +286,60 @@ pub fn write(workload: &mut Workload, cpus: u32, files: &[GroupFile]) -> Result<
     Ok(())
 }
 
-/// Why the kernel would refuse what the groups of `files` hold together, if it would.
+/// Why the kernel would refuse what the groups of `files` hold together, or what is written to them
+/// during the run, if it would.
 pub fn refusal(workload: &Workload, files: &[GroupFile]) -> Option<String> {
+    if files.is_empty() {
+        return None;
+    }
+    at_start(workload, files).or_else(|| during_run(workload))
+}
+
+/// The first write of the run that the kernel would refuse.
+fn during_run(workload: &Workload) -> Option<String> {
+    let mut groups = workload.cgroups.clone();
+    for event in &workload.events {
+        let group = &mut groups[event.cgroup as usize];
+        match event.write {
+            CgroupWrite::Max { quota_ns, .. } => group.quota_ns = quota_ns,
+            CgroupWrite::Burst(ns) => group.burst_ns = ns,
+            CgroupWrite::Idle(idle) => group.idle = idle,
+            CgroupWrite::Shares(_) => {}
+        }
+        let weighs = matches!(event.write, CgroupWrite::Shares(_));
+        if let Some(why) = refused(group, weighs) {
+            let ms = event.at_ns as f64 / 1e6;
+            return Some(format!("{why}, which is written after {ms} ms"));
+        }
+    }
+    None
+}
+
+fn at_start(workload: &Workload, files: &[GroupFile]) -> Option<String> {
     let paths = paths(workload);
     let groups = files
         .iter()
         .filter_map(|file| Some((file, file.find(&paths).ok()?)));
     let each = groups.flat_map(|(file, found)| found.into_iter().map(move |g| (file, g)));
     let refuse = |(file, g): (&GroupFile, usize)| {
-        let group = &workload.cgroups[g];
-        if let Some(quota) = group.quota_ns
-            && group.burst_ns > quota
-        {
-            let [burst, quota] = [group.burst_ns, quota].map(|ns| ns / 1000);
-            return Some(format!(
-                "the kernel refuses a burst of {burst} us above the quota of {quota} us of `{}`",
-                group.path
-            ));
-        }
-        let weighs = matches!(file.write, Write::Weight(_));
-        (weighs && group.idle).then(|| {
-            format!(
-                "the kernel refuses a weight of `{}` while its cpu.idle is 1",
-                group.path
-            )
-        })
+        refused(&workload.cgroups[g], matches!(file.write, Write::Weight(_)))
     };
     each.into_iter().find_map(refuse)
+}
+
+/// Why a group cannot be as it is, or cannot have its weight written.
+fn refused(group: &Cgroup, weighs: bool) -> Option<String> {
+    let path = &group.path;
+    if let Some(quota) = group.quota_ns
+        && group.burst_ns > quota
+    {
+        let [burst, quota] = [group.burst_ns, quota].map(|ns| ns / 1000);
+        return Some(format!(
+            "the kernel refuses a burst of {burst} us above the quota of {quota} us of `{path}`"
+        ));
+    }
+    (weighs && group.idle)
+        .then(|| format!("the kernel refuses a weight of `{path}` while its cpu.idle is 1"))
 }
 
 /// What a file holds, as it would be read; of several groups, the first one's.

@@ -93,6 +93,7 @@ fn quota(wait: &quota::QuotaWait, tid: Tid<'_>) -> QuotaWait {
                 from_ns: l.from_ns,
                 took_ns: l.took_ns,
                 waited_ns: l.waited_ns,
+                held_from_ns: l.held_from_ns,
             }
         }),
     }

@@ -61,7 +61,7 @@ pub struct QuotaWait {
     /// 99 % of all would have taken no longer, had none waited for quota.
     pub usual_ns: u64,
     /// Longer than that is slow: a tenth more, or what was asked for.
-    pub slow_ns: u64,
+    pub slow_ns: Option<u64>,
     /// How long stretches waited for quota, of those that did.
     pub delay: Delay,
     /// Periods in which a task waited for quota.
@@ -147,4 +147,7 @@ pub struct DelayedStretch {
     pub took_ns: u64,
     /// How much of that it waited for quota.
     pub waited_ns: u64,
+    /// When the longest of these waits began, counted as `from_ns`: the time for `--explain`.
+    #[serde(default)]
+    pub held_from_ns: u64,
 }

@@ -8,7 +8,7 @@ use fairground::shared::CpuStat;
 use fairground::value::TgId;
 
 use crate::machine::Sim;
-use crate::workload::program::{CgroupWrite, Ns, Workload};
+use crate::workload::program::{Cgroup, CgroupWrite, Ns, Workload};
 
 /// One group over the measured window.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,9 +68,19 @@ impl Workload {
     /// `cpu.weight` of all groups as written last, in units of shares.
     fn last_shares(&self) -> Vec<u64> {
         let mut shares: Vec<u64> = self.cgroups.iter().map(|g| g.shares).collect();
+        let mut idle: Vec<bool> = self.cgroups.iter().map(|g| g.idle).collect();
         for event in &self.events {
-            if let CgroupWrite::Shares(written) = event.write {
-                shares[event.cgroup as usize] = written;
+            let group = event.cgroup as usize;
+            match event.write {
+                CgroupWrite::Shares(written) => shares[group] = written,
+                CgroupWrite::Idle(now) => {
+                    // A group that is no longer idle has the weight of a new one.
+                    if idle[group] && !now {
+                        shares[group] = Cgroup::new("", 0).shares;
+                    }
+                    idle[group] = now;
+                }
+                _ => {}
             }
         }
         shares

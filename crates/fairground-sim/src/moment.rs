@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 
-use fairground::math::weight::scale_load_down;
 use fairground::place::Func;
 use fairground::rq::{CfsRq, Rq};
 use fairground::value::{CfsId, SeId, TaskId, TgId};
@@ -55,7 +54,7 @@ pub fn at(
         row.schedules += after.1.saturating_sub(before.1);
     }
     let at_ns = at_ns.min(sim.now / NS);
-    stats.count(&sim, at_ns);
+    stats.count(&sim);
     let templates = sim.templates();
     let who = |task: TaskId| name(task, templates.get(task.idx()).copied().unwrap_or(0));
     Ok(Moment {
@@ -147,13 +146,19 @@ fn eligible(rq: &Rq, id: SeId) -> bool {
 }
 
 fn cfs_rq(sim: &Sim<'_>, rq: &Rq, q: &CfsRq, id: CfsId, text: &mut String) {
-    let on = |s: &&fairground::task::SchedEntity| s.on_rq && s.cfs_rq == id;
-    let keys: Vec<i64> = rq.se.iter().filter(on).map(|s| s.vruntime as i64).collect();
+    // Those of the tree: who runs is not in it.
+    let curr = q.curr.map(|se| se.idx());
+    let queued = rq
+        .se
+        .iter()
+        .enumerate()
+        .filter(|(i, s)| s.on_rq && s.cfs_rq == id && Some(*i) != curr);
+    let keys: Vec<i64> = queued.map(|(_, s)| s.vruntime as i64).collect();
     let (left, right) = (keys.iter().min(), keys.iter().max());
     let _ = writeln!(text, "cfs_rq[{}]:{}", rq.cpu.0, sim.group_path(q.tg));
-    field(text, "left_vruntime", signed_ms(*left.unwrap_or(&0)));
+    field(text, "left_vruntime", signed_ms(*left.unwrap_or(&-1)));
     field(text, "zero_vruntime", signed_ms(q.zero_vruntime as i64));
-    field(text, "right_vruntime", signed_ms(*right.unwrap_or(&0)));
+    field(text, "right_vruntime", signed_ms(*right.unwrap_or(&-1)));
     let spread = right.zip(left).map_or(0, |(r, l)| r - l);
     field(text, "spread", signed_ms(spread));
     field(text, "nr_queued", q.nr_queued);
@@ -183,7 +188,7 @@ fn cfs_rq(sim: &Sim<'_>, rq: &Rq, q: &CfsRq, id: CfsId, text: &mut String) {
         field(text, "se->exec_start", ms(se.exec_start));
         field(text, "se->vruntime", signed_ms(se.vruntime as i64));
         field(text, "se->sum_exec_runtime", ms(se.sum_exec_runtime));
-        field(text, "se->load.weight", scale_load_down(se.load.weight));
+        field(text, "se->load.weight", se.load.weight);
         field(text, "se->avg.load_avg", se.avg.load_avg);
         field(text, "se->avg.util_avg", se.avg.util_avg);
         field(text, "se->avg.runnable_avg", se.avg.runnable_avg);

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::event::Event;
 use fairground::topology::SchedDomain;
-use fairground::value::{Cpu, CpuMask};
+use fairground::value::{Cpu, CpuMask, TaskId};
 
 use crate::host::BOOT_NS;
 use crate::machine::Sim;
@@ -46,11 +46,12 @@ impl SchedStats {
         }
     }
 
-    /// What the tracepoints say.
-    pub fn count(&mut self, sim: &Sim<'_>, at_ns: u64) {
+    /// What the tracepoints say. As in the kernel, time on a CPU is counted when it ends, and waiting
+    /// where it was waited.
+    pub fn count(&mut self, sim: &Sim<'_>) {
         let rows = &mut self.cpus;
         // Since when each CPU has run somebody; since when each task has waited.
-        let mut running: Vec<Option<u64>> = vec![None; rows.len()];
+        let mut running: Vec<Option<(TaskId, u64)>> = vec![None; rows.len()];
         let mut waiting: Vec<Option<u64>> = vec![None; sim.tasks.len()];
         let mut woken_by = vec![0; sim.tasks.len()];
         for line in sim.host.counters.trace.as_deref().unwrap_or(&[]) {
@@ -72,6 +73,17 @@ impl SchedStats {
                     }
                 }
                 Event::WakeupNew { task, .. } => waiting[task.idx()] = Some(line.at_ns),
+                Event::Migrate { task, from, .. } => {
+                    let row = &mut rows[from.idx()];
+                    if let Some((_, since)) = running[from.idx()].take_if(|(t, _)| *t == task) {
+                        // The stopper has taken the CPU from it.
+                        row.ran_ns += line.at_ns - since;
+                        waiting[task.idx()] = Some(line.at_ns);
+                    } else if let Some(since) = &mut waiting[task.idx()] {
+                        row.waited_ns += line.at_ns.saturating_sub(*since);
+                        *since = line.at_ns;
+                    }
+                }
                 Event::Switch {
                     cpu,
                     prev,
@@ -79,7 +91,7 @@ impl SchedStats {
                     next,
                 } => {
                     let row = &mut rows[cpu.idx()];
-                    if let Some(since) = running[cpu.idx()].take() {
+                    if let Some((_, since)) = running[cpu.idx()].take() {
                         row.ran_ns += line.at_ns - since;
                     }
                     if let Some(prev) = prev.filter(|_| prev_runnable) {
@@ -89,7 +101,7 @@ impl SchedStats {
                         None => row.to_idle += 1,
                         Some(next) => {
                             row.slices += 1;
-                            running[cpu.idx()] = Some(line.at_ns);
+                            running[cpu.idx()] = Some((next, line.at_ns));
                             if let Some(since) = waiting[next.idx()].take() {
                                 row.waited_ns += line.at_ns.saturating_sub(since);
                             }
@@ -98,9 +110,6 @@ impl SchedStats {
                 }
                 _ => {}
             }
-        }
-        for (row, since) in rows.iter_mut().zip(running) {
-            row.ran_ns += since.map_or(0, |since| at_ns.saturating_sub(since));
         }
     }
 

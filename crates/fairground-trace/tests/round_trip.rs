@@ -203,6 +203,45 @@ fn threads_of_a_process_stay_in_their_groups() {
     is_the_same_schedule(machine, scenario);
 }
 
+/// Who a thread of a group with a cpuset makes, and who has CPUs of its own besides, stays in it.
+#[test]
+fn the_cpus_of_groups_come_back() {
+    let cpuset = "[[cgroup]]\npath = \"/a\"\n\"cpuset.cpus\" = \"0\"\n";
+    let forks = r#"
+        name = "forks"
+        duration = "50ms"
+        [[task]]
+        name = "f"
+        cgroup = "/a"
+        steps = [{ run = "1ms" }, { fork = "kid", n = 2 }, "hog"]
+        [[task]]
+        name = "kid"
+        template = true
+        steps = ["hog"]
+    "#;
+    let beyond = r#"
+        name = "beyond"
+        duration = "50ms"
+        [[task]]
+        name = "h"
+        cgroup = "/a"
+        affinity = "1"
+        steps = ["hog"]
+        [[task]]
+        name = "k"
+        cgroup = "/a"
+        steps = ["hog"]
+        [[task]]
+        name = "z"
+        affinity = "1"
+        steps = ["hog"]
+    "#;
+    for scenario in [forks, beyond] {
+        let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
+        is_the_same_schedule(machine, &format!("{scenario}{cpuset}"));
+    }
+}
+
 /// A thread that yields as its quota runs out, and does not come back, has yielded.
 #[test]
 fn a_yield_at_the_end_of_quota_is_kept() {

@@ -22,6 +22,8 @@ pub struct Target {
     number: f64,
     /// Nanoseconds of the number's own unit.
     unit_ns: Option<f64>,
+    /// It was given in per cent.
+    percent: bool,
 }
 
 /// Why a target cannot be used.
@@ -36,13 +38,15 @@ pub enum TargetError {
     /// The metric does not exist.
     #[error(transparent)]
     Unknown(#[from] UnknownMetric),
-    /// A time for something that is none.
-    #[error("`{text}`: `{metric}` is no time, its unit is {unit}")]
+    /// A time or a share for something that is none.
+    #[error("`{text}`: `{metric}` is no {what}, its unit is {unit}")]
     Unit {
         /// The target.
         text: String,
         /// Its metric.
         metric: String,
+        /// What it is not.
+        what: &'static str,
         /// The unit of that.
         unit: String,
     },
@@ -107,7 +111,11 @@ impl Target {
             .find(|c: char| c.is_ascii_alphabetic())
             .filter(|at| *at > 0);
         let (number, unit) = number.split_at(unit_at.unwrap_or(number.len()));
-        let number = number.trim().strip_suffix('%').unwrap_or(number.trim());
+        let number = number.trim();
+        let (number, percent) = match number.strip_suffix('%') {
+            Some(number) => (number, true),
+            None => (number, false),
+        };
         let unit_ns = match unit {
             "" => None,
             unit => Some(unit_ns(unit).ok_or_else(syntax)?),
@@ -122,6 +130,7 @@ impl Target {
             below: sign == "<",
             number,
             unit_ns,
+            percent,
         })
     }
 
@@ -131,12 +140,17 @@ impl Target {
     /// Those.
     pub fn check(&self, catalogue: &Catalogue) -> Result<(), TargetError> {
         let info = catalogue.get(&self.metric)?;
+        let other = |what| TargetError::Unit {
+            text: self.text.clone(),
+            metric: self.metric.clone(),
+            what,
+            unit: info.unit.clone(),
+        };
+        if self.percent && info.unit != "%" {
+            return Err(other("share in per cent"));
+        }
         if self.unit_ns.is_some() && unit_ns(&info.unit).is_none() {
-            return Err(TargetError::Unit {
-                text: self.text.clone(),
-                metric: self.metric.clone(),
-                unit: info.unit.clone(),
-            });
+            return Err(other("time"));
         }
         Ok(())
     }

@@ -197,9 +197,9 @@ impl Sim<'_> {
                 period_ns,
             } => {
                 let limit = &mut self.limits[event.cgroup as usize];
+                // The burst stays, also without a quota. The kernel refuses a quota below it, and so
+                // do those who read such a write.
                 (limit.quota_ns, limit.period_ns) = (quota_ns, period_ns);
-                // The kernel refuses a burst beyond the quota; a smaller quota takes it along.
-                limit.burst_ns = quota_ns.map_or(0, |q| limit.burst_ns.min(q));
             }
             CgroupWrite::Burst(ns) => self.limits[event.cgroup as usize].burst_ns = ns,
             CgroupWrite::Shares(shares) => {

@@ -283,6 +283,7 @@ pub fn events(
     }
     opened.sort_by_key(|(at, _)| *at);
     // What a write of cpu.max or of the burst is checked against: the values at that time.
+    let mut idle: Vec<bool> = w.cgroups.iter().map(|g| g.idle).collect();
     let mut now: Vec<(Option<Ns>, Ns, Ns)> = w
         .cgroups
         .iter()
@@ -308,11 +309,17 @@ pub fn events(
                     write,
                 })
             };
+            let idle = &mut idle[cgroup as usize];
             if let Some(node) = fields.get("cpu.weight") {
+                if *idle {
+                    let message = "the kernel refuses a weight while cpu.idle is 1";
+                    return Err(source.error(node.span.clone(), message));
+                }
                 write(CgroupWrite::Shares(weight(source, node)?));
             }
             if let Some(node) = fields.get("cpu.idle") {
-                write(CgroupWrite::Idle(node.bool(source)?));
+                *idle = node.bool(source)?;
+                write(CgroupWrite::Idle(*idle));
             }
             if let Some(node) = fields.get("cpu.max") {
                 (state.0, state.1) = cpu_max(source, node, state.1)?;

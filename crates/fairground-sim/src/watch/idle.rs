@@ -89,8 +89,8 @@ struct TaskState {
     held: bool,
     /// In `free` or `bound`, and where.
     stuck: Option<usize>,
-    /// Since when in vain, and an idle CPU then.
-    vain: Option<(Ps, u32)>,
+    /// Since when in vain, on which CPU it waited, and which was idle then.
+    vain: Option<(Ps, u32, u32)>,
 }
 
 const AWAY: TaskState = TaskState {
@@ -366,7 +366,8 @@ impl Ledger {
         match state.vain {
             None if in_vain => {
                 let idle = self.idle_beside(&state);
-                self.tasks[task as usize].vain = idle.map(|cpu| (at, cpu));
+                self.tasks[task as usize].vain =
+                    state.cpu.zip(idle).map(|(cpu, idle)| (at, cpu, idle));
             }
             Some(_) if !in_vain => self.close(at, task),
             _ => {}
@@ -385,8 +386,7 @@ impl Ledger {
     }
 
     fn close(&mut self, at: Ps, task: u32) {
-        let state = self.tasks[task as usize];
-        let Some((since, idle_cpu)) = self.tasks[task as usize].vain.take() else {
+        let Some((since, cpu, idle_cpu)) = self.tasks[task as usize].vain.take() else {
             return;
         };
         let since = since.max(self.from);
@@ -396,7 +396,6 @@ impl Ledger {
         }
         let longest = self.longest.as_ref().map_or(0, |(_, l)| l.ns);
         if ns > longest {
-            let cpu = state.cpu.unwrap_or(0);
             let llc = |cpu: u32| self.cpus[cpu as usize].llc;
             let found = Longest {
                 who: Who::default(),

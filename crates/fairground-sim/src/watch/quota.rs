@@ -53,6 +53,8 @@ pub struct Delayed {
     pub took_ns: u64,
     /// How much of that it waited for quota, ns.
     pub waited_ns: u64,
+    /// When the longest of these waits began, ns since the start of the run.
+    pub held_from_ns: u64,
 }
 
 /// One period of a group.
@@ -74,11 +76,19 @@ pub struct Period {
 }
 
 impl QuotaWait {
-    /// What takes longer is slow, ns.
+    /// What takes longer is slow, ns. `None` where no stretch has ended: what is usual is not known,
+    /// and nothing is slow.
     #[must_use]
-    pub fn slow_ns(&self) -> u64 {
-        let usual = self.usual_ns + self.usual_ns / 10;
-        self.limit_ns.unwrap_or(usual)
+    pub fn slow_ns(&self) -> Option<u64> {
+        let usual = (self.usual_ns > 0).then(|| self.usual_ns + self.usual_ns / 10);
+        self.limit_ns.or(usual)
+    }
+
+    /// Whether waiting for quota made somebody slow in a period.
+    #[must_use]
+    pub fn is_slow(&self, period: &Period) -> bool {
+        let limit = self.slow_ns();
+        limit.is_some_and(|limit| period.slowest_ns > limit)
     }
 
     /// Periods in which a task waited for quota.
@@ -90,8 +100,7 @@ impl QuotaWait {
     /// Those of them in which that made somebody slow.
     #[must_use]
     pub fn slow(&self) -> u64 {
-        let limit = self.slow_ns();
-        self.periods.iter().filter(|p| p.slowest_ns > limit).count() as u64
+        self.periods.iter().filter(|p| self.is_slow(p)).count() as u64
     }
 }
 
@@ -115,6 +124,8 @@ struct Group {
     rows: Vec<Period>,
     usual: Histogram<u64>,
     delay: Histogram<u64>,
+    /// Stretches that waited and had not ended when the run did.
+    unfinished: u64,
     longest: Option<(u32, Delayed)>,
     work: quota_work::Ledger,
 }
@@ -126,12 +137,34 @@ struct TaskState {
     awake_since: Option<Ps>,
     /// It waits for quota: since when, on which CPU, of which of `groups`.
     held: Option<(Ps, u32, usize)>,
-    /// What it has waited for quota in this stretch.
-    delay: Ps,
-    /// Of whom, and in which of its periods: the first and the last.
-    by: Option<(usize, usize, usize)>,
+    /// What it has waited for quota in this stretch, by group.
+    waits: Vec<Waits>,
     /// It has slept before.
     sleeps: bool,
+}
+
+/// Waits of one stretch for the quota of one group.
+#[derive(Clone, Debug, Default)]
+struct Waits {
+    /// Which of [`Ledger::groups`].
+    of: usize,
+    /// All together.
+    delay: Ps,
+    /// The longest: when it began, and how long it was.
+    longest: (Ps, Ps),
+    /// The group's periods in which it waited, in order.
+    rows: Vec<usize>,
+}
+
+impl Waits {
+    fn add(&mut self, since: Ps, at: Ps, (first, last): (usize, usize)) {
+        self.delay += at - since;
+        if at - since > self.longest.1 {
+            self.longest = (since, at - since);
+        }
+        let known = self.rows.last().map_or(0, |row| row + 1);
+        self.rows.extend(first.max(known)..=last);
+    }
 }
 
 impl Ledger {
@@ -144,6 +177,7 @@ impl Ledger {
             rows: Vec::new(),
             usual: histogram(),
             delay: histogram(),
+            unfinished: 0,
             longest: None,
             work: quota_work::Ledger::new(),
         };
@@ -245,6 +279,9 @@ impl Ledger {
             // Who sleeps now and then is slow already, if it is; who computes is not.
             let state = &self.tasks[task as usize];
             if let Some(since) = state.awake_since.filter(|_| state.sleeps) {
+                for waits in &state.waits {
+                    self.groups[waits.of].unfinished += 1;
+                }
                 self.mark(task, since, end - since);
             }
         }
@@ -307,13 +344,18 @@ impl Ledger {
         for row in &mut group.rows[first..=last] {
             row.waits += 1;
         }
-        let state = &mut self.tasks[task as usize];
-        state.delay += at - since;
-        let first = match state.by {
-            Some((before, first, _)) if before == by => first,
-            _ => first,
-        };
-        state.by = Some((by, first, last));
+        let waits = &mut self.tasks[task as usize].waits;
+        match waits.iter_mut().find(|w| w.of == by) {
+            Some(known) => known.add(since, at, (first, last)),
+            None => {
+                let mut new = Waits {
+                    of: by,
+                    ..Waits::default()
+                };
+                new.add(since, at, (first, last));
+                waits.push(new);
+            }
+        }
     }
 
     /// A task does not run any more.
@@ -336,7 +378,8 @@ impl Ledger {
         let Some(since) = state.awake_since.take() else {
             return;
         };
-        let (delay, group) = (state.delay, state.group as usize);
+        let delay: Ps = state.waits.iter().map(|w| w.delay).sum();
+        let group = state.group as usize;
         if at >= self.from {
             let took = at - since;
             for group in self.above.get(group).into_iter().flatten() {
@@ -345,31 +388,32 @@ impl Ledger {
             }
             self.mark(task, since, took);
         }
-        let state = self.task(task);
-        (state.delay, state.by) = (0, None);
+        self.task(task).waits.clear();
     }
 
-    /// A stretch took so long; if it waited for quota, its periods remember that.
+    /// A stretch took so long; the periods in which it waited for quota remember that.
     fn mark(&mut self, task: u32, since: Ps, took: Ps) {
-        let state = &self.tasks[task as usize];
-        let Some((by, first, last)) = state.by.filter(|_| state.delay >= NS) else {
-            return;
-        };
-        let group = &mut self.groups[by];
-        let last = last.min(group.rows.len().saturating_sub(1));
-        for row in group.rows.iter_mut().take(last + 1).skip(first) {
-            row.slowest_ns = row.slowest_ns.max(took / NS);
-        }
-        group.delay.saturating_record(state.delay / NS);
-        let longest = group.longest.as_ref().map_or(0, |(_, l)| l.waited_ns);
-        if state.delay / NS > longest {
-            let found = Delayed {
-                who: Who::default(),
-                from_ns: since / NS,
-                took_ns: took / NS,
-                waited_ns: state.delay / NS,
-            };
-            group.longest = Some((task, found));
+        let waits = &self.tasks[task as usize].waits;
+        for waits in waits.iter().filter(|w| w.delay >= NS) {
+            let group = &mut self.groups[waits.of];
+            for row in &waits.rows {
+                // The rows are others since the length of the group's periods was changed.
+                if let Some(row) = group.rows.get_mut(*row).filter(|row| row.waits > 0) {
+                    row.slowest_ns = row.slowest_ns.max(took / NS);
+                }
+            }
+            group.delay.saturating_record(waits.delay / NS);
+            let longest = group.longest.as_ref().map_or(0, |(_, l)| l.waited_ns);
+            if waits.delay / NS > longest {
+                let found = Delayed {
+                    who: Who::default(),
+                    from_ns: since / NS,
+                    took_ns: took / NS,
+                    waited_ns: waits.delay / NS,
+                    held_from_ns: waits.longest.0 / NS,
+                };
+                group.longest = Some((task, found));
+            }
         }
     }
 }
@@ -413,11 +457,16 @@ impl Group {
             work: self.work.end(rows.iter().map(|row| &row.work)),
             path: path(self.number),
             period_ns: period / NS,
-            stretches: self.usual.len(),
+            stretches: self.usual.len() + self.unfinished,
             delayed: self.delay.len(),
             usual_ns: self.usual.value_at_quantile(0.99),
             limit_ns: None,
-            delay_ns: [0.5, 0.99, 1.0].map(|q| self.delay.value_at_quantile(q)),
+            delay_ns: [
+                self.delay.value_at_quantile(0.5),
+                self.delay.value_at_quantile(0.99),
+                // The histogram knows values to three digits only.
+                self.longest.as_ref().map_or(0, |(_, l)| l.waited_ns),
+            ],
             longest: self.longest.map(|(task, longest)| Delayed {
                 who: names(task),
                 ..longest

@@ -91,6 +91,9 @@ pub struct Group {
     /// `cpu.idle`.
     #[serde(default, rename = "cpu.idle")]
     pub idle: bool,
+    /// `cpuset.cpus`, which its threads' own CPUs cannot go beyond.
+    #[serde(rename = "cpuset.cpus")]
+    pub cpus: Option<Vec<u32>>,
 }
 
 /// Threads of a name, or with these numbers.
@@ -254,21 +257,20 @@ impl Attributes {
         }
     }
 
-    /// Whether each thread has one of the first `cpus` CPUs. The others of its set may be beyond:
+    /// Whether each thread and group has one of the first `cpus` CPUs. The others of its set may be beyond:
     /// a kernel also lists CPUs that are offline or could be added.
     ///
     /// # Errors
-    /// The thread and its first CPU.
+    /// Which, and its first CPU.
     pub fn fits(&self, cpus: usize) -> Result<(), String> {
-        for thread in &self.threads {
-            let set = thread.cpus.as_deref().unwrap_or_default();
-            if let Some(first) = set
-                .first()
-                .filter(|_| set.iter().all(|c| *c as usize >= cpus))
-            {
-                let comm = &thread.comm;
+        let threads = self.threads.iter().map(|t| ("thread", &t.comm, &t.cpus));
+        let groups = self.cgroups.iter().map(|g| ("cgroup", &g.path, &g.cpus));
+        for (what, name, set) in threads.chain(groups) {
+            let set = set.as_deref().unwrap_or_default();
+            let beyond = set.iter().all(|cpu| *cpu as usize >= cpus);
+            if let Some(first) = set.first().filter(|_| beyond) {
                 return Err(format!(
-                    "thread `{comm}`: CPU {first}, but the machine has {cpus} CPUs"
+                    "{what} `{name}`: CPU {first}, but the machine has {cpus} CPUs"
                 ));
             }
         }
@@ -316,6 +318,11 @@ impl Group {
         let at = |what: String| Err(format!("cgroup `{}`: {what}", self.path));
         if self.path.split('/').any(|name| name == "." || name == "..") {
             return at("expected a path without `.` and `..`".into());
+        }
+        if let Some(cpus) = &self.cpus
+            && (cpus.is_empty() || cpus.iter().any(|cpu| *cpu > CPU_MAX))
+        {
+            return at(format!("cpuset.cpus: expected CPUs up to {CPU_MAX}"));
         }
         match self.burst_us {
             Some(us) if us > US_MAX => {

@@ -50,7 +50,12 @@ impl Attributes {
         }
         Self {
             hz: Some(setup.features.hz),
-            cgroups: workload.cgroups.iter().skip(1).map(group).collect(),
+            cgroups: workload
+                .cgroups
+                .iter()
+                .skip(1)
+                .map(|g| group(workload, g))
+                .collect(),
             threads,
             ..Self::default()
         }
@@ -99,8 +104,6 @@ const SET_MAX: u64 = i64::MAX as u64;
 
 fn thread(workload: &Workload, template: &TaskTemplate) -> ThreadWords {
     let group = template.cgroup.map(|g| &workload.cgroups[g as usize]);
-    let cpuset = group.and_then(|g| g.cpuset);
-    let mask = template.affinity.or(cpuset);
     let footprint = template.footprint_bytes_per_us;
     ThreadWords {
         policy: match template.policy {
@@ -113,13 +116,15 @@ fn thread(workload: &Workload, template: &TaskTemplate) -> ThreadWords {
         // TOML has no numbers beyond this; so much is never seen again.
         working_set_bytes: Some(template.working_set_bytes).filter(|bytes| *bytes < SET_MAX),
         thread: template.thread.then_some(true),
-        cpus: mask.map(|m| workload.masks[m as usize].clone()),
+        cpus: template
+            .affinity
+            .map(|m| workload.masks[m as usize].clone()),
         cgroup: group.filter(|g| g.path != "/").map(|g| g.path.clone()),
         ..ThreadWords::default()
     }
 }
 
-fn group(group: &Cgroup) -> Group {
+fn group(workload: &Workload, group: &Cgroup) -> Group {
     Group {
         path: group.path.clone(),
         weight: None,
@@ -130,5 +135,6 @@ fn group(group: &Cgroup) -> Group {
         nice: None,
         burst_us: (group.burst_ns > 0).then_some(group.burst_ns / 1000),
         idle: group.idle,
+        cpus: group.cpuset.map(|m| workload.masks[m as usize].clone()),
     }
 }

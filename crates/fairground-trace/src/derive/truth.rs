@@ -22,6 +22,7 @@ pub fn of_case(case: &Case) -> Attributes {
         nice: None,
         burst_us: g.burst_us,
         idle: matches!(&g.shares, Some(Shares::Idle(_))) || g.idle.is_some_and(Flag::is_set),
+        cpus: None,
     };
     let thread = |t: &fairground_sim::truth::case::TaskWords| ThreadWords {
         comm: t.name.clone(),

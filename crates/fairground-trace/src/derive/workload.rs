@@ -294,6 +294,7 @@ impl Builder<'_> {
             (group.quota_ns, group.period_ns) = words.limit().map_err(at)?;
             group.burst_ns = words.burst_us.unwrap_or(0).saturating_mul(1000);
             group.idle = words.idle;
+            group.cpuset = words.cpus.clone().map(|cpus| self.mask(cpus));
             self.out.workload.cgroups.push(group);
         }
         Ok(())

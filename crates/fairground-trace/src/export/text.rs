@@ -3,6 +3,8 @@
 
 use std::io::{self, Write};
 
+use rustc_hash::FxHashMap;
+
 use super::shown::Shown;
 use crate::event::{Event, Kind, Told};
 use crate::recording::Recording;
@@ -16,19 +18,24 @@ pub fn write(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{SAID}{line}")?;
     }
     let shown = Shown::new(recording);
-    let mut lines = Line(Vec::with_capacity(2 * BUFFER));
+    let mut lines = Line::default();
     for event in &recording.events {
         lines.event(event, &shown);
-        if lines.0.len() >= BUFFER {
-            out.write_all(&lines.0)?;
-            lines.0.clear();
+        if lines.bytes.len() >= BUFFER {
+            out.write_all(&lines.bytes)?;
+            lines.bytes.clear();
         }
     }
-    out.write_all(&lines.0)
+    out.write_all(&lines.bytes)
 }
 
 /// Text, put together without the machinery of `format!`, which takes longer than all else here.
-struct Line(Vec<u8>);
+#[derive(Default)]
+struct Line {
+    bytes: Vec<u8>,
+    /// Of each thread, as it was told last.
+    prio: FxHashMap<u32, i16>,
+}
 
 impl Line {
     fn event(&mut self, event: &Event, shown: &Shown) {
@@ -38,10 +45,10 @@ impl Line {
         if let Some(process) = who.process {
             self.number(process.into(), 5, b' ');
             self.text("/");
-            let before = self.0.len();
+            let before = self.bytes.len();
             self.number(event.tid.into(), 0, b' ');
-            let digits = self.0.len() - before;
-            self.0.resize(before + digits.max(5), b' ');
+            let digits = self.bytes.len() - before;
+            self.bytes.resize(before + digits.max(5), b' ');
         } else {
             self.number(event.tid.into(), 5, b' ');
         }
@@ -57,13 +64,19 @@ impl Line {
             self.text(" ");
         }
         let name = name(event.kind);
-        self.0
-            .resize(self.0.len() + 18_usize.saturating_sub(name.len()), b' ');
+        self.bytes
+            .resize(self.bytes.len() + 18_usize.saturating_sub(name.len()), b' ');
         self.text(system(event.kind));
         self.text(name);
         self.text(": ");
         self.fields(event, shown);
         self.text("\n");
+    }
+
+    /// The priority that a thread was last switched in or woken with; 120 before that.
+    fn last_prio(&mut self, tid: u32) {
+        let prio = self.prio.get(&tid).copied().unwrap_or(120);
+        self.prio(" prio=", prio);
     }
 
     fn fields(&mut self, event: &Event, shown: &Shown) {
@@ -79,21 +92,24 @@ impl Line {
                 self.thread("prev_comm=", comm(prev), " prev_pid=", prev);
                 self.prio(" prev_prio=", prev_prio);
                 self.text(" prev_state=");
-                self.0.push(state.letter() as u8);
+                self.bytes.push(state.letter() as u8);
                 self.thread(" ==> next_comm=", comm(next), " next_pid=", next);
                 self.prio(" next_prio=", next_prio);
+                self.prio.insert(next, next_prio);
             }
             Kind::Waking { tid, prio, cpu }
             | Kind::Wakeup { tid, prio, cpu }
             | Kind::WakeupNew { tid, prio, cpu } => {
                 self.thread("comm=", comm(tid), " pid=", tid);
                 self.prio(" prio=", prio);
+                self.prio.insert(tid, prio);
                 self.text(" target_cpu=");
                 self.number(cpu.into(), 3, b'0');
             }
             Kind::Migrate { tid, from, to } => {
                 self.thread("comm=", comm(tid), " pid=", tid);
-                self.text(" prio=120 orig_cpu=");
+                self.last_prio(tid);
+                self.text(" orig_cpu=");
                 self.number(from.into(), 0, b' ');
                 self.text(" dest_cpu=");
                 self.number(to.into(), 0, b' ');
@@ -104,7 +120,7 @@ impl Line {
             }
             Kind::Exit { tid } => {
                 self.thread("comm=", comm(tid), " pid=", tid);
-                self.text(" prio=120");
+                self.last_prio(tid);
             }
             Kind::Told(told) => self.told(told, event.tid),
         }
@@ -158,13 +174,13 @@ impl Line {
     }
 
     fn text(&mut self, text: &str) {
-        self.0.extend_from_slice(text.as_bytes());
+        self.bytes.extend_from_slice(text.as_bytes());
     }
 
     fn right(&mut self, text: &[u8], width: usize) {
         let blanks = width.saturating_sub(text.len());
-        self.0.resize(self.0.len() + blanks, b' ');
-        self.0.extend_from_slice(text);
+        self.bytes.resize(self.bytes.len() + blanks, b' ');
+        self.bytes.extend_from_slice(text);
     }
 
     /// With `fill` before it up to `width`.
@@ -181,8 +197,8 @@ impl Line {
         }
         let digits = &digits[at..];
         let before = width.saturating_sub(digits.len());
-        self.0.resize(self.0.len() + before, fill);
-        self.0.extend_from_slice(digits);
+        self.bytes.resize(self.bytes.len() + before, fill);
+        self.bytes.extend_from_slice(digits);
     }
 }
 

@@ -93,6 +93,11 @@ fn next_line(
     loop {
         let buffer = source.fill_buf()?;
         if buffer.is_empty() {
+            // The last word of a line without an end may be a part of one: another thread's id.
+            if line::parse(line.trim_ascii_end()).is_some() {
+                recording.left_out.cut = Some("its last line has no end".into());
+                return Ok((read, true));
+            }
             let more = read == 0 || one_line(line, number, recording);
             return Ok((read, more));
         }
@@ -197,7 +202,7 @@ mod tests {
             "  a b-7 [001] 10.000002500: sched_switch: a b:7 [120] R+ ==> c:8 [98]".to_string(),
         ];
         for line in lines {
-            let r = read_all(&line);
+            let r = read_all(&format!("{line}\n"));
             assert_eq!(r.left_out.text(), "", "{line}");
             let [event] = r.events[..] else {
                 panic!("{line}")
@@ -218,11 +223,12 @@ mod tests {
     #[test]
     fn flags_tell_an_interrupt_from_the_task() {
         let wake = "10.5: sched_waking: comm=c pid=8 prio=120 target_cpu=003";
-        let context = |flags: &str| read_all(&format!("x-7 [0] {flags} {wake}")).events[0].context;
+        let context =
+            |flags: &str| read_all(&format!("x-7 [0] {flags} {wake}\n")).events[0].context;
         assert_eq!(context("d.h4."), Context::Interrupt);
         assert_eq!(context("d.s4."), Context::Interrupt);
         assert_eq!(context("d..3."), Context::Task);
-        let r = read_all(&format!("x 7 [0] {wake}"));
+        let r = read_all(&format!("x 7 [0] {wake}\n"));
         assert_eq!(r.events[0].context, Context::Unknown);
         let kind = Kind::Waking {
             tid: 8,
@@ -230,6 +236,20 @@ mod tests {
             cpu: 3,
         };
         assert_eq!(r.events[0].kind, kind);
+    }
+
+    #[test]
+    fn a_line_that_breaks_off_is_not_taken_for_another() {
+        let line = "x-7 [0] 1.5: sched_wakeup: comm=c pid=8 prio=120 target_cpu=003";
+        for cut in [line, &line[..line.len() - 1]] {
+            let r = read_all(&format!("{line}\n{cut}"));
+            assert_eq!(r.events.len(), 1);
+            let told = r.left_out.text();
+            assert!(
+                told.contains("cut short: its last line has no end"),
+                "{told}"
+            );
+        }
     }
 
     #[test]
