@@ -159,7 +159,11 @@ fn text(e: &Explained, names: &Names<'_>) -> String {
             );
         }
         (None, _) => {
-            let _ = writeln!(t, "\nwhy here: it waits where it ran; no CPU was chosen");
+            let where_to = match e.episode.moves.is_empty() {
+                true => "it waits where it ran",
+                false => "it was moved while it waited",
+            };
+            let _ = writeln!(t, "\nwhy here: {where_to}; no CPU was chosen");
         }
     }
     if e.episode.switched_in.is_some() {
@@ -182,6 +186,9 @@ fn course(e: &Episode, names: &Names<'_>, t: &mut String) {
             format!("woken {}; was last on CPU {}", from(by, cpu), prev.0)
         }
         Start::New { cpu, by, .. } => format!("created {}", from(by, cpu)),
+        Start::Preempted { by: None, cpu } => {
+            format!("left CPU {cpu} to the idle task, still runnable")
+        }
         Start::Preempted { by, cpu } => {
             format!("had to leave CPU {cpu} for {}", names.task(by))
         }

@@ -339,6 +339,36 @@ fn a_setting_is_the_scenario_with_that_setting() {
     assert_eq!(by_setting, metrics(&words(&[&hogs, &line, &own])));
 }
 
+/// A limit that is lifted and set again leaves the burst as it was, as in the kernel.
+#[test]
+fn a_burst_outlives_a_quota_of_max() {
+    let event = |at: &str, max: &str| {
+        format!("[[event]]\nat = \"{at}\"\ncgroup = \"/a\"\n\"cpu.max\" = \"{max}\"\n")
+    };
+    let scenario = r#"
+machine = "spr-guest-2cpu"
+duration = "2s"
+warmup = "200ms"
+seeds = 1
+[[cgroup]]
+path = "/a"
+"cpu.max" = "20000 100000"
+"cpu.max.burst" = 20000
+[[task]]
+name = "w"
+cgroup = "/a"
+affinity = "1"
+steps = [{ loop = "forever", steps = [{ run = "35ms" }, { period = "200ms" }] }]
+"#;
+    let lifted = event("50ms", "max") + &event("100ms", "20000 100000");
+    let path = file("limits-lifted", "s.toml", format!("{scenario}{lifted}"));
+    let result: Value = json(&succeeds(["run", &path, "--json", "-"]));
+    let group = &result["variants"][0]["runs"][0]["groups"][0];
+    let stat = &group["cpu.stat"];
+    assert_eq!(stat["nr_throttled"], 0, "{group}");
+    assert!(stat["nr_bursts"].as_u64() > Some(5), "{group}");
+}
+
 #[test]
 fn wrong_settings_of_groups_are_told_before_anything_runs() {
     let path = file("limits-wrong", "s.toml", SCENARIO);
@@ -359,9 +389,21 @@ fn wrong_settings_of_groups_are_told_before_anything_runs() {
         &["the kernel refuses a burst of 1000000 us", "`/web`"],
     );
     run("/web/cpu.weight=0", &["1 to 10000"]);
+    run("/web/cpu.max=/100ms", &["`/100ms`", "QUOTA/PERIOD"]);
+    run("/web/cpu.max=20ms/", &["`20ms/`", "QUOTA/PERIOD"]);
     run("/web/cpuset.cpus=7", &["no CPU of the machine", "0-1"]);
     run("/cpu.max=max", &["the root cgroup", "/GROUP/cpu.max"]);
     run("cpu.mx=max", &["setting of a cgroup", "/GROUP/cpu.max=max"]);
+    // What is written during the run is looked at too.
+    let later = "[[event]]\nat = \"5ms\"\ncgroup = \"/web\"\n\"cpu.max\" = \"2000 10000\"\n";
+    let later = file("limits-later", "s.toml", format!("{SCENARIO}{later}"));
+    fails(
+        ["run", &later, "--set", "/web/cpu.max.burst=3ms"],
+        &[
+            "a burst of 3000 us above the quota of 2000 us",
+            "after 5 ms",
+        ],
+    );
     let base = ["compare", &path, "--base", "/wbe/cpu.max=max"];
     fails(base, &["no cgroup `/wbe`"]);
 }

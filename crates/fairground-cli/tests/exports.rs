@@ -121,6 +121,37 @@ fn balancing_shows_in_the_domains_of_schedstat() {
     );
 }
 
+/// Who is taken from its CPU by active balancing does not run there any more.
+#[test]
+fn schedstat_counts_nobody_on_a_cpu_that_was_left_to_the_stopper() {
+    let scenario = r#"
+machine = "xeon-8cpu-2013"
+duration = "200ms"
+seeds = 1
+[[task]]
+name = "a"
+affinity = "4"
+steps = ["hog"]
+[[task]]
+name = "b"
+affinity = "0"
+steps = [{ run = "10ms" }, { affinity = "0-7" }, "hog"]
+"#;
+    let path = common::file("left", "s.toml", scenario);
+    let written = place("left").join("x.schedstat");
+    succeeds(["run", &path, "-q", "--trace", written.to_str().unwrap()]);
+    let text = std::fs::read_to_string(written).unwrap();
+    let row = |cpu: &str| -> Vec<u64> {
+        let row = text.lines().find(|l| l.starts_with(cpu)).unwrap();
+        row.split(' ').skip(1).map(|n| n.parse().unwrap()).collect()
+    };
+    // `b` ran for some 25 ms before it was pushed to a core of its own, where it still runs.
+    let ran = row("cpu0 ")[6];
+    assert!((10_000_000..60_000_000).contains(&ran), "{text}");
+    assert_eq!(row("cpu2 ")[6], 0, "it still runs: {text}");
+    assert!(row("cpu2 ")[7] > 0, "it has waited for the CPU: {text}");
+}
+
 #[test]
 fn the_debug_file_shows_the_moment_that_is_asked_for() {
     let (early, _) = written("debug_early", "x.debug", &["--at", "100us"]);

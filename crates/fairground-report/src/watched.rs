@@ -58,9 +58,10 @@ pub struct QuotaWait {
     pub stretches: u64,
     /// Those that waited for quota.
     pub delayed: u64,
-    /// 99 % of all would have taken no longer, had none waited for quota.
+    /// 99 % of all would have taken no longer, had none waited for quota; 0 where none has ended.
     pub usual_ns: u64,
-    /// Longer than that is slow: a tenth more, or what was asked for.
+    /// Longer than that is slow: a tenth more, or what was asked for; `null` where no stretch has
+    /// ended, so that nothing is usual.
     pub slow_ns: Option<u64>,
     /// How long stretches waited for quota, of those that did.
     pub delay: Delay,

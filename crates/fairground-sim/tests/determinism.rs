@@ -111,13 +111,13 @@ steps = [{ barrier = "both" }]
     for part in [
         "deadlock: after",
         "2 tasks `reader` at step 1",
-        "waits for data in channel 0",
+        "waits for data in channel `p`",
         "task `left` at step 3",
         "task `right` at step 3",
-        "mutex 0, whose holder does not unlock it",
-        "mutex 1, whose holder does not unlock it",
+        "mutex `a`, whose holder does not unlock it",
+        "mutex `b`, whose holder does not unlock it",
         "task `lonely` at step 1",
-        "barrier 0, which 2 tasks have to reach",
+        "barrier `both`, which 2 tasks have to reach",
     ] {
         assert!(text.contains(part), "no {part:?} in: {text}");
     }

@@ -154,6 +154,10 @@ fn attributes_of_cgroups() {
     let burst = cgroup("\"cpu.max.burst\" = 3000") + &event("\"cpu.max\" = \"2000 10000\"");
     assert_errors(&[
         (
+            cgroup("\"cpu.idle\" = 1") + &event("\"cpu.weight\" = 1000"),
+            "the kernel refuses a weight while cpu.idle is 1",
+        ),
+        (
             cgroup("\"cpu.weight\" = 0"),
             "0 is out of range; expected an integer from 1 to 10000",
         ),

@@ -322,6 +322,11 @@ mod tests {
             .check(&catalogue)
             .unwrap_err();
         assert!(error.to_string().contains("is no time"), "{error}");
+        let error = Target::parse("x.p99<5%")
+            .unwrap()
+            .check(&catalogue)
+            .unwrap_err();
+        assert!(error.to_string().contains("is no share"), "{error}");
         let error = Target::parse("x.p98<2")
             .unwrap()
             .check(&catalogue)

@@ -225,7 +225,7 @@ impl QuotaMeans {
             few(self.delayed),
             number(Some(self.p50_ms)),
             number(Some(self.p99_ms)),
-            number(Some(self.usual_ms)),
+            number((self.usual_ms > 0.0).then_some(self.usual_ms)),
             few(self.periods),
             few(self.periods - self.slow),
             few(self.slow),

@@ -217,6 +217,31 @@ impl Walk {
     }
 }
 
+/// Time in which a task waited on one CPU.
+struct Stay {
+    cpu: u32,
+    from: u64,
+    to: u64,
+}
+
+/// Where a task waited in between, one after the other; it runs, or is, on `last` in the end.
+fn stays(e: &Episode, last: u32, (from, end): (u64, u64)) -> Vec<Stay> {
+    let mut cpu = e.moves.first().map_or(last, |first| first.from.0);
+    let mut at = from;
+    let mut stays = Vec::new();
+    for moved in &e.moves {
+        let to = moved.at_ns.clamp(at, end.max(at));
+        stays.push(Stay { cpu, from: at, to });
+        (cpu, at) = (moved.to.0, to);
+    }
+    stays.push(Stay {
+        cpu,
+        from: at,
+        to: end,
+    });
+    stays
+}
+
 /// What the tracepoints say about the time between; waits for locks and lines are not in it.
 pub fn parts(lines: &[(u64, TraceLine)], e: &Episode, groups: &[TgId]) -> Parts {
     let mut parts = Parts::default();
@@ -231,37 +256,46 @@ pub fn parts(lines: &[(u64, TraceLine)], e: &Episode, groups: &[TgId]) -> Parts 
         (Some((_, _, cpu)), _) | (None, Some((_, cpu))) => cpu,
         (None, None) => return parts,
     };
-    let inside = |from: u64, to: u64| to.min(end).saturating_sub(from.max(queued_at));
-    let mut running: (u64, Option<TaskId>) = (0, None);
+    let stays = stays(e, on, (queued_at, end));
+    let inside = |cpu: u32, from: u64, to: u64| -> u64 {
+        let there = stays.iter().filter(|stay| stay.cpu == cpu);
+        there
+            .map(|stay| to.min(stay.to).saturating_sub(from.max(stay.from)))
+            .sum()
+    };
+    let mut running: BTreeMap<u32, (u64, Option<TaskId>)> =
+        stays.iter().map(|stay| (stay.cpu, (0, None))).collect();
     let mut ran: BTreeMap<Option<TaskId>, u64> = BTreeMap::new();
-    let mut since: BTreeMap<TgId, u64> = BTreeMap::new();
+    let mut since: BTreeMap<(u32, TgId), u64> = BTreeMap::new();
     let mut throttled: BTreeMap<TgId, u64> = BTreeMap::new();
     for (_, line) in lines.iter().filter(|(_, l)| l.at_ns <= end) {
         match line.event {
-            Event::Switch { cpu, next, .. } if cpu.0 == on => {
-                *ran.entry(running.1).or_default() += inside(running.0, line.at_ns);
-                running = (line.at_ns, next);
+            Event::Switch { cpu, next, .. } => {
+                if let Some((from, who)) = running.get_mut(&cpu.0) {
+                    *ran.entry(*who).or_default() += inside(cpu.0, *from, line.at_ns);
+                    (*from, *who) = (line.at_ns, next);
+                }
             }
             Event::Throttle {
                 cpu,
                 tg,
                 throttled: true,
-            } if cpu.0 == on && groups.contains(&tg) => {
-                since.entry(tg).or_insert(line.at_ns);
+            } if groups.contains(&tg) => {
+                since.entry((cpu.0, tg)).or_insert(line.at_ns);
             }
-            Event::Throttle { cpu, tg, .. } if cpu.0 == on => {
-                if let Some(from) = since.remove(&tg) {
-                    *throttled.entry(tg).or_default() += inside(from, line.at_ns);
+            Event::Throttle { cpu, tg, .. } => {
+                if let Some(from) = since.remove(&(cpu.0, tg)) {
+                    *throttled.entry(tg).or_default() += inside(cpu.0, from, line.at_ns);
                 }
             }
             _ => {}
         }
     }
-    if e.switched_in.is_none() {
-        *ran.entry(running.1).or_default() += inside(running.0, end);
+    for (cpu, (from, who)) in running {
+        *ran.entry(who).or_default() += inside(cpu, from, end);
     }
-    for (tg, from) in since {
-        *throttled.entry(tg).or_default() += inside(from, end);
+    for ((cpu, tg), from) in since {
+        *throttled.entry(tg).or_default() += inside(cpu, from, end);
     }
     parts.others = ran.into_iter().filter(|(_, ns)| *ns > 0).collect();
     parts
@@ -269,4 +303,56 @@ pub fn parts(lines: &[(u64, TraceLine)], e: &Episode, groups: &[TgId]) -> Parts 
         .sort_by_key(|(task, ns)| (std::cmp::Reverse(*ns), *task));
     parts.throttled = throttled.into_iter().filter(|(_, ns)| *ns > 0).collect();
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Throttled on CPU 0, pulled to CPU 1 while that was so, and running there 5 ns later.
+    #[test]
+    fn what_a_task_waited_for_before_it_was_moved_counts() {
+        let (task, other, tg) = (TaskId(0), TaskId(1), TgId(1));
+        let switch = |cpu, next| Event::Switch {
+            cpu: Cpu(cpu),
+            prev: None,
+            prev_runnable: false,
+            next,
+        };
+        let throttle = Event::Throttle {
+            cpu: Cpu(0),
+            tg,
+            throttled: true,
+        };
+        let events = [
+            (5, 1, switch(1, Some(other))),
+            (10, 0, throttle),
+            (10, 0, switch(0, None)),
+            (95, 1, switch(1, None)),
+            (100, 1, switch(1, Some(task))),
+        ];
+        let lines = events.map(|(at_ns, cpu, event)| (0, TraceLine { at_ns, cpu, event }));
+        let moved = Move {
+            at_ns: 90,
+            from: Cpu(0),
+            to: Cpu(1),
+            why: Migration::Balance,
+        };
+        let episode = Episode {
+            start: Start::Preempted { by: None, cpu: 0 },
+            start_ns: 10,
+            start_event: 0,
+            enqueued: None,
+            moves: vec![moved],
+            switched_in: Some((4, 100, 1)),
+            instead_of: None,
+            preempts: false,
+            out: None,
+        };
+        let parts = parts(&lines, &episode, &[tg]);
+        assert_eq!(parts.queued_ns, 90);
+        assert_eq!(parts.throttled, [(tg, 80)]);
+        // The other one ran on CPU 1 until 95, of which 5 ns were in the way.
+        assert_eq!(parts.others, [(None, 85), (Some(other), 5)]);
+    }
 }

@@ -38,9 +38,9 @@ pub struct IdleWaste {
 pub struct Longest {
     /// Who.
     pub who: Who,
-    /// Where it waited at the end.
+    /// Where it waited when the stretch began.
     pub cpu: u32,
-    /// A CPU that was idle when the stretch began.
+    /// A CPU that was idle then.
     pub idle_cpu: u32,
     /// Whether the two share the last-level cache.
     pub near: bool,
@@ -546,7 +546,7 @@ mod tests {
         assert_eq!(found.cpu_ns, 40_000);
         assert_eq!(
             (found.longest.as_ref().unwrap().cpu, found.waits[0]),
-            (2, 1)
+            (0, 1)
         );
         assert_eq!(found.near_ns, 40_000);
     }

@@ -480,3 +480,131 @@ pub(super) fn histogram() -> Histogram<u64> {
     let made = Histogram::new_with_bounds(1, 60_000_000_000, 3);
     made.unwrap_or_else(|_| unreachable!("valid bounds"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::{May, Waiting};
+    use crate::workload::program::Cgroup;
+
+    const MS: Ps = 1_000_000 * NS;
+    /// A group with a limit, and one with a limit in it.
+    const POD: u32 = 1;
+    const APP: u32 = 2;
+
+    fn ledger() -> Ledger {
+        let mut w = Workload::new("test", Vec::new());
+        w.cgroups.push(Cgroup::new("/pod", 0));
+        w.cgroups.push(Cgroup::new("/pod/app", POD));
+        for group in &mut w.cgroups[1..] {
+            (group.quota_ns, group.period_ns) = (Some(5_000_000), 10_000_000);
+        }
+        let mut l = Ledger::new(&w, 0);
+        for group in [POD, APP] {
+            l.align(group, (10 * MS, 10 * MS));
+        }
+        l
+    }
+
+    fn wake(l: &mut Ledger, at: Ps, held: Option<u32>) {
+        let waiting = Waiting {
+            may: May::Anywhere,
+            held,
+        };
+        let (task, group, cpu) = (0, APP, 0);
+        let change = Change::Wake {
+            task,
+            group,
+            cpu,
+            waiting,
+        };
+        l.see(at, &change);
+    }
+
+    fn runs(l: &mut Ledger, at: Ps) {
+        let (cpu, prev, next) = (0, None, Some((0, APP)));
+        l.see(at, &Change::Switch { cpu, prev, next });
+    }
+
+    /// It has to wait for the quota of a group, or goes to sleep.
+    fn stops(l: &mut Ledger, at: Ps, held: Option<u32>) {
+        let waiting = held.map(|_| Waiting {
+            may: May::Anywhere,
+            held,
+        });
+        let (cpu, prev, next) = (0, Some((0, waiting)), None);
+        l.see(at, &Change::Switch { cpu, prev, next });
+    }
+
+    fn end(l: Ledger, at: Ps) -> [QuotaWait; 2] {
+        let path = |g: u32| g.to_string();
+        let found = l.end(at, &path, &|_| Who::default());
+        found.try_into().expect("two groups")
+    }
+
+    #[test]
+    fn only_periods_in_which_somebody_waited_are_slow() {
+        let mut l = ledger();
+        // Three short stretches, so that the long one is not usual.
+        for at in [0, 2, 4] {
+            wake(&mut l, at * MS, None);
+            runs(&mut l, at * MS);
+            stops(&mut l, (at + 1) * MS, None);
+        }
+        // From 6 to 90 ms, of which 1 ms waiting in the first period and 4 ms in the last.
+        wake(&mut l, 6 * MS, Some(APP));
+        runs(&mut l, 7 * MS);
+        stops(&mut l, 85 * MS, Some(APP));
+        runs(&mut l, 89 * MS);
+        stops(&mut l, 90 * MS, None);
+        let [pod, app] = end(l, 100 * MS);
+        assert_eq!((pod.waited(), pod.slow(), pod.delayed), (0, 0, 0));
+        assert_eq!((app.stretches, app.delayed, app.periods.len()), (4, 1, 9));
+        let by = |limit_ns| QuotaWait {
+            limit_ns: Some(limit_ns),
+            ..app.clone()
+        };
+        assert_eq!((app.waited(), by(1_000_000).slow()), (2, 2));
+        let longest = app.longest.as_ref().expect("one");
+        assert_eq!(longest.waited_ns, 5_000_000);
+        assert_eq!(longest.from_ns, 6_000_000);
+        assert_eq!(longest.held_from_ns, 85_000_000, "its longest wait");
+        assert_eq!(app.delay_ns[2], 5_000_000, "not rounded");
+    }
+
+    #[test]
+    fn each_group_has_its_own_part_of_a_stretch() {
+        let mut l = ledger();
+        wake(&mut l, 0, Some(POD));
+        runs(&mut l, 3 * MS);
+        stops(&mut l, 4 * MS, Some(APP));
+        runs(&mut l, 24 * MS);
+        stops(&mut l, 25 * MS, None);
+        let [pod, app] = end(l, 30 * MS);
+        assert_eq!(
+            (pod.delayed, pod.delay_ns[2], pod.waited()),
+            (1, 3_000_000, 1)
+        );
+        assert_eq!(
+            (app.delayed, app.delay_ns[2], app.waited()),
+            (1, 20_000_000, 2)
+        );
+        assert!(pod.usual_ns.abs_diff(2_000_000) < 2000, "without either");
+    }
+
+    #[test]
+    fn where_no_stretch_has_ended_nothing_is_slow() {
+        let mut l = ledger();
+        l.from = 2 * MS;
+        wake(&mut l, 0, None);
+        runs(&mut l, 0);
+        stops(&mut l, MS, None);
+        wake(&mut l, 3 * MS, None);
+        runs(&mut l, 3 * MS);
+        stops(&mut l, 5 * MS, Some(APP));
+        let [_, app] = end(l, 40 * MS);
+        assert_eq!((app.stretches, app.delayed), (1, 1));
+        assert_eq!((app.slow_ns(), app.slow()), (None, 0));
+        assert!(app.waited() > 0);
+    }
+}
