@@ -1,4 +1,4 @@
-//! Patterns of names, as in a shell.
+//! Patterns of names, as in a shell, but for `/`, which is a character like others.
 
 /// Whether `text` fits `pattern`, in which `*` stands for any text and `?` for any character.
 ///

@@ -46,8 +46,8 @@ impl SchedStats {
         }
     }
 
-    /// What the tracepoints say. As in the kernel, time on a CPU is counted when it ends, and waiting
-    /// where it was waited.
+    /// What the tracepoints say. As in the kernel, time on a CPU is counted when it ends, and
+    /// waiting on the CPU where it was.
     pub fn count(&mut self, sim: &Sim<'_>) {
         let rows = &mut self.cpus;
         // Since when each CPU has run somebody; since when each task has waited.

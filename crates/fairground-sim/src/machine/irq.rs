@@ -197,8 +197,8 @@ impl Sim<'_> {
                 period_ns,
             } => {
                 let limit = &mut self.limits[event.cgroup as usize];
-                // The burst stays, also without a quota. The kernel refuses a quota below it, and so
-                // do those who read such a write.
+                // The burst stays, also without a quota. The kernel refuses a quota below it, and
+                // so do those who read such a write.
                 (limit.quota_ns, limit.period_ns) = (quota_ns, period_ns);
             }
             CgroupWrite::Burst(ns) => self.limits[event.cgroup as usize].burst_ns = ns,

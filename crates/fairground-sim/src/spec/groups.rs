@@ -309,18 +309,7 @@ pub fn events(
                     write,
                 })
             };
-            let idle = &mut idle[cgroup as usize];
-            if let Some(node) = fields.get("cpu.weight") {
-                if *idle {
-                    let message = "the kernel refuses a weight while cpu.idle is 1";
-                    return Err(source.error(node.span.clone(), message));
-                }
-                write(CgroupWrite::Shares(weight(source, node)?));
-            }
-            if let Some(node) = fields.get("cpu.idle") {
-                *idle = node.bool(source)?;
-                write(CgroupWrite::Idle(*idle));
-            }
+            weight_and_idle(source, &fields, &mut idle[cgroup as usize], &mut write)?;
             if let Some(node) = fields.get("cpu.max") {
                 (state.0, state.1) = cpu_max(source, node, state.1)?;
                 write(CgroupWrite::Max {
@@ -338,6 +327,34 @@ pub fn events(
             let message = "an event that writes nothing; expected \"cpu.max\" or another file";
             return Err(source.error(fields.node.span.clone(), message));
         }
+    }
+    Ok(())
+}
+
+/// Writes of weight and `cpu.idle` by one event. The kernel refuses a weight while the group is
+/// idle, so what ends that is written before it.
+fn weight_and_idle(
+    source: &Source,
+    fields: &Fields<'_>,
+    idle: &mut bool,
+    write: &mut impl FnMut(CgroupWrite),
+) -> Result<(), Error> {
+    let now = fields.get("cpu.idle").map(|node| node.bool(source));
+    let now = now.transpose()?;
+    if now == Some(false) {
+        *idle = false;
+        write(CgroupWrite::Idle(false));
+    }
+    if let Some(node) = fields.get("cpu.weight") {
+        if *idle {
+            let message = "the kernel refuses a weight while cpu.idle is 1";
+            return Err(source.error(node.span.clone(), message));
+        }
+        write(CgroupWrite::Shares(weight(source, node)?));
+    }
+    if now == Some(true) {
+        *idle = true;
+        write(CgroupWrite::Idle(true));
     }
     Ok(())
 }

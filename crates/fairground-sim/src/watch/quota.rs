@@ -76,8 +76,8 @@ pub struct Period {
 }
 
 impl QuotaWait {
-    /// What takes longer is slow, ns. `None` where no stretch has ended: what is usual is not known,
-    /// and nothing is slow.
+    /// What takes longer is slow, ns. `None` where no stretch has ended: what is usual is not
+    /// known, and nothing is slow.
     #[must_use]
     pub fn slow_ns(&self) -> Option<u64> {
         let usual = (self.usual_ns > 0).then(|| self.usual_ns + self.usual_ns / 10);

@@ -257,8 +257,8 @@ impl Attributes {
         }
     }
 
-    /// Whether each thread and group has one of the first `cpus` CPUs. The others of its set may be beyond:
-    /// a kernel also lists CPUs that are offline or could be added.
+    /// Whether each thread and group has one of the first `cpus` CPUs. The others of its set may
+    /// be beyond: a kernel also lists CPUs that are offline or could be added.
     ///
     /// # Errors
     /// Which, and its first CPU.
