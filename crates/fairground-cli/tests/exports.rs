@@ -138,7 +138,7 @@ affinity = "0"
 steps = [{ run = "10ms" }, { affinity = "0-7" }, "hog"]
 "#;
     let path = common::file("left", "s.toml", scenario);
-    let written = place("left").join("x.schedstat");
+    let written = place("left-out").join("x.schedstat");
     succeeds(["run", &path, "-q", "--trace", written.to_str().unwrap()]);
     let text = std::fs::read_to_string(written).unwrap();
     let row = |cpu: &str| -> Vec<u64> {
