@@ -298,7 +298,7 @@ pub fn refusal(workload: &Workload, files: &[GroupFile]) -> Option<String> {
 /// The first write of the run that the kernel would refuse.
 fn during_run(workload: &Workload) -> Option<String> {
     let mut groups = workload.cgroups.clone();
-    for event in &workload.events {
+    for (i, event) in workload.events.iter().enumerate() {
         let group = &mut groups[event.cgroup as usize];
         match event.write {
             CgroupWrite::Max { quota_ns, .. } => group.quota_ns = quota_ns,
@@ -306,8 +306,14 @@ fn during_run(workload: &Workload) -> Option<String> {
             CgroupWrite::Idle(idle) => group.idle = idle,
             CgroupWrite::Shares(_) => {}
         }
+        let mut seen = group.clone();
+        // Of what is written at once, burst and quota fit or do not when both are written.
+        let next = workload.events.get(i + 1);
+        if next.is_some_and(|n| (n.at_ns, n.cgroup) == (event.at_ns, event.cgroup)) {
+            seen.burst_ns = 0;
+        }
         let weighs = matches!(event.write, CgroupWrite::Shares(_));
-        if let Some(why) = refused(group, weighs) {
+        if let Some(why) = refused(&seen, weighs) {
             let ms = event.at_ns as f64 / 1e6;
             return Some(format!("{why}, which is written after {ms} ms"));
         }

@@ -90,10 +90,16 @@ pub fn costs(s: &Sides<'_>) -> Vec<Variant> {
         let mut outcome = run.outcome.clone();
         simulate::slow_from(&mut outcome, s.slow_ns);
         let mut side = glue::run_of(outcome, &tid);
+        // Times of a replay count from the recording's start.
+        let earlier = |ns: &mut u64| *ns = ns.saturating_sub(run.derived.lead_ns);
         let longest = side.idle_waste.as_mut().and_then(|w| w.longest.as_mut());
         if let Some(wait) = longest {
-            // Times of a replay count from the recording's start.
-            wait.from_ns = wait.from_ns.saturating_sub(run.derived.lead_ns);
+            earlier(&mut wait.from_ns);
+        }
+        let of_groups = side.groups.iter_mut().filter_map(|g| g.wait.as_mut());
+        for wait in of_groups.filter_map(|wait| wait.longest.as_mut()) {
+            earlier(&mut wait.from_ns);
+            earlier(&mut wait.held_from_ns);
         }
         Variant {
             name: name.into(),

@@ -453,6 +453,9 @@ impl Group {
             ends > from && ends <= end
         });
         let rows: Vec<Period> = rows.map(|(_, row)| row).collect();
+        let longest_ns = self.longest.as_ref().map_or(0, |(_, l)| l.waited_ns);
+        // The histogram knows values to three digits only, and rounds up.
+        let quantile = |q| self.delay.value_at_quantile(q).min(longest_ns);
         QuotaWait {
             work: self.work.end(rows.iter().map(|row| &row.work)),
             path: path(self.number),
@@ -461,12 +464,7 @@ impl Group {
             delayed: self.delay.len(),
             usual_ns: self.usual.value_at_quantile(0.99),
             limit_ns: None,
-            delay_ns: [
-                self.delay.value_at_quantile(0.5),
-                self.delay.value_at_quantile(0.99),
-                // The histogram knows values to three digits only.
-                self.longest.as_ref().map_or(0, |(_, l)| l.waited_ns),
-            ],
+            delay_ns: [quantile(0.5), quantile(0.99), longest_ns],
             longest: self.longest.map(|(task, longest)| Delayed {
                 who: names(task),
                 ..longest
