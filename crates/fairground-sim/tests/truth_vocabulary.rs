@@ -288,7 +288,7 @@ fn a_sampler_writes_events_when_it_has_woken() {
 fn a_result_of_another_case_is_refused() {
     let case = text(&task("a", "", r#"{"hog": true}"#), "");
     let with = |name: &str, tasks: &str| {
-        let run = format!(r#"{{"window_us": 5.0, "tasks": {{{tasks}}}}}"#);
+        let run = format!(r#"{{"window_us": 400000.0, "tasks": {{{tasks}}}}}"#);
         let text = format!(r#"{{"format": "kernel-truth/1", "case": "{name}", "runs": [{run}]}}"#);
         Truth::parse(&case, &text).map_err(|(of_case, what)| {
             assert!(!of_case);
@@ -407,7 +407,7 @@ fn a_result_without_numbers_is_refused() {
         let error = Truth::parse(case, &result(rest)).expect_err(says);
         assert!(!error.0 && error.1.contains(says), "{error:?}");
     }
-    let one = format!(r#", "runs": [{{"window_us": 5.0, {task}}}]"#);
+    let one = format!(r#", "runs": [{{"window_us": 400000.0, {task}}}]"#);
     Truth::parse(&case, &result(&one)).expect("a run");
     let printed = r#", "own_untraced_runs": [{"time_s": 0.1}]"#;
     Truth::parse(&bench, &result(printed)).expect("what it printed");
