@@ -152,7 +152,9 @@ fn values_of_tasks() {
 fn attributes_of_cgroups() {
     let event = |write: &str| format!("[[event]]\nat = \"1ms\"\ncgroup = \"/a\"\n{write}");
     let burst = cgroup("\"cpu.max.burst\" = 3000") + &event("\"cpu.max\" = \"2000 10000\"");
+    let late = event("\"cpu.weight\" = 50").replace("1ms", "50s");
     assert_errors(&[
+        (cgroup("") + &late, "the run ends before that, after"),
         (
             cgroup("\"cpu.idle\" = 1") + &event("\"cpu.weight\" = 1000"),
             "the kernel refuses a weight while cpu.idle is 1",

@@ -3,7 +3,7 @@
 use super::error::{Error, Source};
 use super::names::mask;
 use super::node::{Fields, Node, unknown_name};
-use crate::workload::program::{Cgroup, CgroupWrite, Event, Ns, Workload};
+use crate::workload::program::{Cgroup, CgroupWrite, Event, Ns, Until, Workload};
 use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -326,6 +326,23 @@ pub fn events(
         if w.events.len() == before {
             let message = "an event that writes nothing; expected \"cpu.max\" or another file";
             return Err(source.error(fields.node.span.clone(), message));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses events after the end of the run: nothing would come of them.
+pub fn none_too_late(source: &Source, nodes: &[Node], w: &Workload) -> Result<(), Error> {
+    let Until::Time(end_ns) = w.duration else {
+        return Ok(());
+    };
+    for node in nodes {
+        let fields = Fields::open(source, node, "an event", EVENT_KEYS)?;
+        let at = fields.need("at", "an event")?;
+        if at.ns(source)? >= end_ns {
+            let ms = end_ns as f64 / 1e6;
+            let message = format!("the run ends before that, after {ms} ms");
+            return Err(source.error(at.span.clone(), message));
         }
     }
     Ok(())

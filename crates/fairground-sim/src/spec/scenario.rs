@@ -189,6 +189,7 @@ impl Scenario {
         };
         let ranges = tasks.all(&top)?;
         duration(&top, &mut w)?;
+        groups::none_too_late(source, tables(&top, "event")?, &w)?;
         add_metrics(&ranges, &mut w);
         w.validate().map_err(|e| source.error(0..0, e))?;
         Ok(w)
@@ -221,8 +222,8 @@ fn seeds(source: &Source, node: Option<&Node>) -> Result<Vec<u64>, Error> {
 }
 
 fn tables<'a>(top: &Fields<'a>, key: &str) -> Result<&'a [Node], Error> {
-    let tables = |n: &'a Node| n.array(top.source, &format!("tables written as [[{key}]]"));
-    top.get(key).map_or(Ok(&[]), tables)
+    let what = format!("tables written as [[{key}]]");
+    top.get(key).map_or(Ok(&[]), |n| n.array(top.source, &what))
 }
 
 fn duration(top: &Fields<'_>, w: &mut Workload) -> Result<(), Error> {
@@ -239,8 +240,7 @@ fn duration(top: &Fields<'_>, w: &mut Workload) -> Result<(), Error> {
     {
         let name = &w.templates[*task as usize].name;
         let message = format!("the task '{name}' never ends, so the scenario needs a 'duration'");
-        let span = node.map_or(0..0, |n| n.span.clone());
-        return Err(source.error(span, message));
+        return Err(source.error(node.map_or(0..0, |n| n.span.clone()), message));
     }
     Ok(())
 }
