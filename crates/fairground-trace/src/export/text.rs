@@ -18,7 +18,10 @@ pub fn write(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{SAID}{line}")?;
     }
     let shown = Shown::new(recording);
-    let mut lines = Line::default();
+    let mut lines = Line {
+        bytes: Vec::with_capacity(2 * BUFFER),
+        ..Line::default()
+    };
     for event in &recording.events {
         lines.event(event, &shown);
         if lines.bytes.len() >= BUFFER {
