@@ -9,6 +9,7 @@ use fairground_sim::explain::{
     self, Choice, Episode, Explained, Level, Parts, Question, Route, Start,
 };
 use fairground_sim::machine::Setup;
+use fairground_sim::workload::program::Born;
 use fairground_trace::simulated::{FIRST_TID, Identity};
 
 use crate::failure::Failure;
@@ -70,8 +71,8 @@ pub struct Asking<'a> {
     pub setup: &'a Setup<'a>,
     /// What is fixed in it.
     pub exact: &'a Exact,
-    /// Who the tasks are, from the template of each.
-    pub identities: &'a dyn Fn(&[u32]) -> Vec<Identity>,
+    /// Who the tasks are, from what each began with.
+    pub identities: &'a dyn Fn(&[Born]) -> Vec<Identity>,
     /// Times are told from here on, ns.
     pub origin_ns: u64,
 }
@@ -81,8 +82,8 @@ pub struct Asking<'a> {
 /// # Errors
 /// Anything that keeps it from running; no task has that name.
 pub fn answer(asking: &Asking<'_>, asked: &Asked) -> Result<String, Failure> {
-    let meant = |templates: &[u32]| -> Vec<TaskId> {
-        let all = (asking.identities)(templates);
+    let meant = |born: &[Born]| -> Vec<TaskId> {
+        let all = (asking.identities)(born);
         let fits = |i: &Identity| i.comm == asked.who || i.tid.to_string() == asked.who;
         (0..)
             .zip(&all)
@@ -108,7 +109,7 @@ pub fn answer(asking: &Asking<'_>, asked: &Asked) -> Result<String, Failure> {
         ));
     };
     let names = Names {
-        who: (asking.identities)(&found.templates),
+        who: (asking.identities)(&found.born),
         setup: asking.setup,
         origin_ns: asking.origin_ns,
     };

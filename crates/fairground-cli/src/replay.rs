@@ -122,7 +122,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         let asking = Asking {
             setup: &prepared.setup(place, seed),
             exact: &prepared.exact,
-            identities: &|templates| replay.identities(&prepared.derived, templates),
+            identities: &|born| replay.identities(&prepared.derived, born),
             origin_ns: prepared.derived.lead_ns,
         };
         return output::stdout(&explain::answer(&asking, asked)?);

@@ -1,11 +1,9 @@
 //! `--report`: from traced runs and recordings to what the page's plots are made of.
 
-use fairground::event::Event as SimEvent;
 use fairground::place::Func;
 use fairground_report::html::{Heat, Samples, Slices, Task};
-use fairground_sim::host::{Stack, TraceLine};
+use fairground_sim::host::Stack;
 use fairground_sim::outcome::Outcome;
-use fairground_sim::workload::Workload;
 use fairground_trace::Recording;
 use fairground_trace::simulated::{self, FIRST_TID, Throttle, throttled};
 use fairground_trace::walk::{Fact, Walk};
@@ -54,12 +52,11 @@ pub fn of_runs(jobs: &[Job<'_>], simulated: &Simulated, names: &[&str]) -> Vec<S
 fn of_run(job: &Job<'_>, variant: &str, outcomes: &[Outcome], kept: &Kept) -> Option<Samples> {
     let first = outcomes.first()?;
     let cpus = job.machine.topology.nr_cpus() as u32;
-    let who = simulated::identities(job.workload, &kept.templates);
+    let who = simulated::identities(job.workload, &kept.born);
     let recording = simulated::recording(&first.trace, cpus, &who);
-    let groups = groups(job.workload, &kept.templates, &first.trace);
     let group_of = |tid: u32| {
         let task = tid.wrapping_sub(FIRST_TID) as usize;
-        groups.get(task).copied().unwrap_or(0)
+        kept.born.get(task).map_or(0, |born| born.cgroup)
     };
     let throttles = simulated::throttles(&first.trace);
     let periods = periods(first, job.workload, &recording, &group_of, &throttles);
@@ -81,23 +78,6 @@ fn of_run(job: &Job<'_>, variant: &str, outcomes: &[Outcome], kept: &Kept) -> Op
         latency: merged(outcomes),
     });
     Some(Samples { periods, ..samples })
-}
-
-/// The group of each task: its template's, else its parent's.
-pub fn groups(workload: &Workload, templates: &[u32], trace: &[TraceLine]) -> Vec<u32> {
-    let own = |t: &u32| workload.templates[*t as usize].cgroup;
-    let own: Vec<Option<u32>> = templates.iter().map(own).collect();
-    let mut groups: Vec<u32> = own.iter().map(|g| g.unwrap_or(0)).collect();
-    for line in trace {
-        if let SimEvent::Fork { parent, child } = line.event
-            && let Some(parent) = parent
-            && own.get(child.idx()) == Some(&None)
-            && parent.idx() < groups.len()
-        {
-            groups[child.idx()] = groups[parent.idx()];
-        }
-    }
-    groups
 }
 
 /// Latencies of all seeds together.

@@ -37,9 +37,7 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
         let asking = Asking {
             setup: &setup,
             exact: &Exact::default(),
-            identities: &|templates| {
-                fairground_trace::simulated::identities(job.workload, templates)
-            },
+            identities: &|born| fairground_trace::simulated::identities(job.workload, born),
             origin_ns: 0,
         };
         return stdout(&explain::answer(&asking, asked)?);

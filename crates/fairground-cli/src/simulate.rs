@@ -10,6 +10,7 @@ use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::{self, Outcome, RunError};
 use fairground_sim::workload::Workload;
+use fairground_sim::workload::program::Born;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
@@ -48,8 +49,8 @@ pub struct Simulated {
 
 /// What a report needs beyond the outcome.
 pub struct Kept {
-    /// Template of each task, by task number.
-    pub templates: Vec<u32>,
+    /// What each task began with, by task number.
+    pub born: Vec<Born>,
     /// Time by stack.
     pub stacks: Vec<Stack>,
 }
@@ -183,7 +184,7 @@ fn kept(setup: &Setup<'_>) -> Result<(Outcome, Option<Kept>), RunError> {
     };
     let traced = exact::run(setup, &exact, u64::MAX)?;
     let kept = Kept {
-        templates: traced.templates,
+        born: traced.born,
         stacks: traced.stacks,
     };
     Ok((traced.outcome, Some(kept)))

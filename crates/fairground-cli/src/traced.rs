@@ -139,12 +139,12 @@ impl Traced {
             ..Exact::default()
         };
         let run = exact::run(&setup, &exact, u64::MAX).map_err(Failure::new)?;
-        let who = simulated::identities(job.workload, &run.templates);
+        let who = simulated::identities(job.workload, &run.born);
         let cpus = job.machine.topology.nr_cpus() as u32;
         let groups = job.workload.cgroups.iter().map(|g| g.path.clone());
         let extras = Extras::new(&groups.collect::<Vec<_>>(), &run.groups, &run.waits);
         let mut recording = simulated::told_recording(&run.outcome.trace, &run.told, cpus, &who);
-        recording.said = Attributes::of_run(&setup, &run.templates).text();
+        recording.said = Attributes::of_run(&setup, &run.born).text();
         self.put_with(&recording, &extras, format)
     }
 

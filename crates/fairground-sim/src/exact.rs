@@ -8,6 +8,7 @@ use crate::outcome::{Outcome, RunError, outcome};
 use crate::samples::{self, GroupState, Tellings, Told, Wait, Waits};
 use crate::tails::Tails;
 use crate::workload::metric::MarkStat;
+use crate::workload::program::Born;
 
 /// How an initial task comes into a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,8 +110,8 @@ impl Exact {
 pub struct Traced {
     /// The run.
     pub outcome: Outcome,
-    /// Template of each task, by task number.
-    pub templates: Vec<u32>,
+    /// What each task began with, by task number.
+    pub born: Vec<Born>,
     /// Time by stack, if it was to be kept.
     pub stacks: Vec<Stack>,
     /// States of the groups, in order of time, if they were to be kept.
@@ -154,7 +155,7 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
     let passed = |m: &MarkStat| (m.seen > 0).then_some(m.first_ns);
     Ok(Traced {
         outcome: Outcome { watched, ..outcome },
-        templates: sim.templates(),
+        born: sim.born().to_vec(),
         stacks: sim.host.profile.stacks(),
         groups,
         waits: sim.host.waits.take().map_or(Vec::new(), |w| w.all),

@@ -124,7 +124,7 @@ fn cpu(sim: &Sim<'_>, rq: &Rq, who: &dyn Fn(TaskId) -> (String, u32), text: &mut
         let id = SeId(slot as u32);
         let task = rq.task_id(id);
         let (name, tid) = who(task);
-        let template = &sim.workload.templates[sim.tasks[task.idx()].template as usize];
+        let nice = rq.body[slot].as_ref().map_or(0, |body| body.nice);
         let _ = writeln!(
             text,
             "{}{:>15} {tid:>5} {:>14} {:>10} {:>11} {:>10} {:>17} {:>5}   {}",
@@ -135,7 +135,7 @@ fn cpu(sim: &Sim<'_>, rq: &Rq, who: &dyn Fn(TaskId) -> (String, u32), text: &mut
             signed_ms(se.deadline as i64),
             ms(se.slice_ns),
             ms(se.sum_exec_runtime),
-            120 + i32::from(template.nice),
+            120 + i32::from(nice),
             sim.group_path(rq.cfs[se.cfs_rq.idx()].tg),
         );
     }

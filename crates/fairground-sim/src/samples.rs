@@ -164,6 +164,7 @@ impl Tellings {
             Op::Leave { when, .. } => when.takes_time(),
             Op::Period(_) | Op::ReadClock => true,
             Op::PinChild { .. } | Op::SetAffinity(_) | Op::SetNice(_) => true,
+            Op::SetPolicy { .. } | Op::SetSlice(_) | Op::SetCgroup(_) | Op::Exec => true,
             Op::Join | Op::Exit => true,
             _ => false,
         }

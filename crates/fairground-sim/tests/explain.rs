@@ -8,6 +8,7 @@ use fairground_sim::exact::Exact;
 use fairground_sim::explain::{Explained, Question, Route, Start, explain};
 use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
+use fairground_sim::workload::program::Born;
 use fairground_sim::workload::{Env, Workload};
 
 fn ask(line: &str, task: u32, at_ns: u64) -> Option<Explained> {
@@ -21,7 +22,7 @@ fn ask(line: &str, task: u32, at_ns: u64) -> Option<Explained> {
         seed: 1,
         trace: false,
     };
-    let who = |_: &[u32]| vec![TaskId(task)];
+    let who = |_: &[Born]| vec![TaskId(task)];
     let question = Question { who: &who, at_ns };
     explain(&setup, &Exact::default(), &question).unwrap()
 }

@@ -215,3 +215,19 @@ fn who_wakes_goes_on_until_all_are_woken() {
     let out = simulate(&machine, Features::default(), &workload);
     assert!(metric(&out, "futex-wake.run_us.max") > 0.0);
 }
+
+/// In the kernel a new task has nice value, policy, slice and CPUs of the one that makes it.
+#[test]
+fn who_is_forked_is_scheduled_as_its_creator_where_its_template_does_not_say() {
+    let forks = "{ nice = 10 }, { affinity = \"0\" }, { fork = \"heir\" }, { fork = \"own\" }";
+    let text = format!(
+        "duration = \"2s\"\n\
+         [[task]]\nname = \"parent\"\nsteps = [{forks}, \"join\"]\n\
+         [[task]]\nname = \"heir\"\ntemplate = true\nsteps = [\"hog\"]\n\
+         [[task]]\nname = \"own\"\ntemplate = true\nnice = 0\nsteps = [\"hog\"]\n"
+    );
+    let out = run(2, "linux-6.18", &text);
+    // Both on CPU 0, with weights of 110 and 1024.
+    close("heir", metric(&out, "heir.cpu_share"), 110.0 / 1134.0, 0.01);
+    close("busy, %", metric(&out, "busy_pct"), 50.0, 0.5);
+}

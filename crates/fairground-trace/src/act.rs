@@ -3,18 +3,18 @@
 //! which pipe, which lock, how many bytes.
 
 use fairground_sim::workload::op::Touch;
-use fairground_sim::workload::program::{Op, When};
+use fairground_sim::workload::program::{Op, Policy, When};
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Act {
     /// What.
     pub what: What,
-    /// With which pipe, semaphore, lock, set of CPUs, ...: its number among those of its kind. Of a
-    /// nice value, 20 more.
+    /// With which pipe, semaphore, lock, set of CPUs, group, ...: its number among those of its kind.
+    /// Of a nice value, 20 more; of a period or a slice, its upper half.
     pub object: u32,
-    /// How many bytes, or threads to wake; of a barrier with a mutex, which mutex; of a period, its
-    /// lower half.
+    /// How many bytes, or threads to wake; of a barrier with a mutex, which mutex; of a period or a
+    /// slice, its lower half; of a policy, its number.
     pub n: u32,
 }
 
@@ -53,12 +53,16 @@ pub enum What {
     PinChild,
     SetAffinity,
     SetNice,
+    SetPolicy,
+    SetSlice,
+    SetCgroup,
+    Exec,
     Join,
     Exit,
 }
 
 /// Names of the probes.
-const NAMES: [(What, &str); 30] = [
+const NAMES: [(What, &str); 34] = [
     (What::Write, "write"),
     (What::Read, "read"),
     (What::Poll, "poll"),
@@ -87,6 +91,10 @@ const NAMES: [(What, &str); 30] = [
     (What::PinChild, "pin_child"),
     (What::SetAffinity, "set_affinity"),
     (What::SetNice, "set_nice"),
+    (What::SetPolicy, "set_policy"),
+    (What::SetSlice, "set_slice"),
+    (What::SetCgroup, "set_cgroup"),
+    (What::Exec, "exec"),
     (What::Join, "join"),
     (What::Exit, "exit"),
 ];
@@ -141,6 +149,13 @@ impl Act {
             Op::PinChild { mask } => (What::PinChild, mask, 0),
             Op::SetAffinity(mask) => (What::SetAffinity, mask, 0),
             Op::SetNice(nice) => (What::SetNice, (i32::from(nice) + 20) as u32, 0),
+            Op::SetPolicy { policy, nice } => {
+                let nice = (i32::from(nice) + 20) as u32;
+                (What::SetPolicy, nice, policy as u32)
+            }
+            Op::SetSlice(ns) => (What::SetSlice, (ns >> 32) as u32, ns as u32),
+            Op::SetCgroup(group) => (What::SetCgroup, group, 0),
+            Op::Exec => (What::Exec, 0, 0),
             Op::Join => (What::Join, 0, 0),
             Op::Exit => (What::Exit, 0, 0),
             _ => return None,
@@ -197,11 +212,25 @@ impl Act {
             What::ReadClock => Op::ReadClock,
             What::PinChild => Op::PinChild { mask: k },
             What::SetAffinity => Op::SetAffinity(k),
-            What::SetNice => Op::SetNice((k.min(39) as i8) - 20),
+            What::SetNice => Op::SetNice(nice(k)),
+            What::SetPolicy => Op::SetPolicy {
+                policy: POLICIES[(n as usize).min(POLICIES.len() - 1)],
+                nice: nice(k),
+            },
+            What::SetSlice => Op::SetSlice(u64::from(k) << 32 | u64::from(n)),
+            What::SetCgroup => Op::SetCgroup(k),
+            What::Exec => Op::Exec,
             What::Join => Op::Join,
             What::Exit => return None,
         })
     }
+}
+
+/// By number.
+const POLICIES: [Policy; 3] = [Policy::Normal, Policy::Batch, Policy::Idle];
+
+fn nice(k: u32) -> i8 {
+    k.min(39) as i8 - 20
 }
 
 fn touch(how: Touch) -> What {

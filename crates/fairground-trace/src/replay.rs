@@ -16,7 +16,7 @@ use fairground_sim::host::Stack;
 use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::Outcome;
-use fairground_sim::workload::program::Cgroup;
+use fairground_sim::workload::program::{Born, Cgroup};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -334,19 +334,22 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Who the tasks of a run are, from the template of each.
+    /// Who the tasks of a run are, from what each began with.
     #[must_use]
-    pub fn identities(&self, derived: &Derived, templates: &[u32]) -> Vec<Identity> {
-        let identity = |template: &u32| {
-            let thread = &self.logs.threads[derived.threads[*template as usize]];
-            Identity {
-                tid: thread.tid,
-                prio: thread.prio,
-                comm: self.recording.names.get(thread.tid),
-                process: self.recording.names.process(thread.tid),
-            }
-        };
-        templates.iter().map(identity).collect()
+    pub fn identities(&self, derived: &Derived, born: &[Born]) -> Vec<Identity> {
+        born.iter()
+            .map(|b| self.identity(derived, b.template))
+            .collect()
+    }
+
+    pub(super) fn identity(&self, derived: &Derived, template: u32) -> Identity {
+        let thread = &self.logs.threads[derived.threads[template as usize]];
+        Identity {
+            tid: thread.tid,
+            prio: thread.prio,
+            comm: self.recording.names.get(thread.tid),
+            process: self.recording.names.process(thread.tid),
+        }
     }
 
     /// The workload, with what the kernel costs at home taken off.
@@ -374,7 +377,7 @@ impl<'a> Replay<'a> {
     }
 
     fn measured(&self, derived: Derived, traced: Traced, cpus: u32) -> Run {
-        let who = self.identities(&derived, &traced.templates);
+        let who = self.identities(&derived, &traced.born);
         let mut events = simulated::told_recording(&traced.outcome.trace, &traced.told, cpus, &who);
         if self.recording.from_waking {
             events.without_wakeups();

@@ -48,7 +48,8 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
         } else {
             text += "template = true\n";
         }
-        scheduling(w, template, &mut text);
+        let forked = !w.initial.contains(&(index as u32));
+        scheduling(w, template, forked, &mut text);
         if let Some(group) = template.cgroup.filter(|g| *g != 0) {
             let path = &w.cgroups[group as usize].path;
             let _ = writeln!(text, "cgroup = {}", quoted(path));
@@ -67,24 +68,31 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
     text
 }
 
-/// How a task is scheduled, as far as it is not the usual.
-fn scheduling(w: &Workload, template: &TaskTemplate, text: &mut String) {
-    if template.nice != 0 {
+/// How a task is scheduled, as far as it is not the usual. A forked task would have what is not
+/// said here from its creator.
+fn scheduling(w: &Workload, template: &TaskTemplate, forked: bool, text: &mut String) {
+    let inherits = template.inherits;
+    if template.nice != 0 || (forked && !inherits.nice) {
         let _ = writeln!(text, "nice = {}", template.nice);
     }
     match template.policy {
-        Policy::Normal => {}
+        Policy::Normal if !forked || inherits.policy => {}
+        Policy::Normal => *text += "policy = \"normal\"\n",
         Policy::Batch => *text += "policy = \"batch\"\n",
         Policy::Idle => *text += "policy = \"idle\"\n",
     }
     if let Some(slack) = template.timer_slack_ns {
         let _ = writeln!(text, "timer_slack = \"{slack}ns\"");
     }
-    if let Some(slice) = template.slice_ns {
-        let _ = writeln!(text, "slice = \"{slice}ns\"");
+    match template.slice_ns {
+        Some(slice) => drop(writeln!(text, "slice = \"{slice}ns\"")),
+        None if forked && !inherits.slice => *text += "slice = \"0ns\"\n",
+        None => {}
     }
-    if let Some(mask) = template.affinity {
-        let _ = writeln!(text, "affinity = {:?}", w.masks[mask as usize]);
+    match template.affinity {
+        Some(mask) => drop(writeln!(text, "affinity = {:?}", w.masks[mask as usize])),
+        None if forked && !inherits.affinity => *text += "affinity = \"all\"\n",
+        None => {}
     }
 }
 
@@ -132,6 +140,7 @@ fn step(op: Op, w: &Workload, names: &[String]) -> Option<String> {
         Op::SemPost(s) => format!("{{ post = \"s{s}\" }}"),
         Op::Yield => "\"yield\"".into(),
         Op::SetAffinity(mask) => format!("{{ affinity = {:?} }}", w.masks[mask as usize]),
+        Op::SetNice(nice) => format!("{{ nice = {nice} }}"),
         Op::Fork { template } => {
             format!("{{ fork = {} }}", quoted(&names[template as usize]))
         }

@@ -7,6 +7,7 @@ use fairground::value::TaskId;
 use fairground_sim::host::TraceLine;
 use fairground_sim::samples::Told as SimTold;
 use fairground_sim::workload::Workload;
+use fairground_sim::workload::program::Born;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::event::{Context, Event, Kind, Names, State};
@@ -29,25 +30,25 @@ pub struct Identity {
 /// The first thread id of simulated tasks: those below belong to the kernel on a real machine.
 pub const FIRST_TID: u32 = 1000;
 
-/// Who the tasks of a run of `workload` are, from the template of each.
+/// Who the tasks of a run of `workload` are, from what each began with.
 #[must_use]
-pub fn identities(workload: &Workload, templates: &[u32]) -> Vec<Identity> {
+pub fn identities(workload: &Workload, born: &[Born]) -> Vec<Identity> {
     let mut leaders: FxHashMap<u32, u32> = FxHashMap::default();
-    let identity = |(tid, template): (u32, &u32)| {
+    let identity = |(tid, born): (u32, &Born)| {
         let forked = (tid - FIRST_TID) as usize >= workload.initial.len();
-        let template = &workload.templates[*template as usize];
+        let template = &workload.templates[born.template as usize];
         let leader = match template.thread || !forked {
             true => *leaders.entry(template.process).or_insert(tid),
             false => tid,
         };
         Identity {
             tid,
-            prio: 120 + i16::from(template.nice),
+            prio: 120 + i16::from(born.nice),
             comm: template.name.clone(),
             process: Some(leader),
         }
     };
-    (FIRST_TID..).zip(templates).map(identity).collect()
+    (FIRST_TID..).zip(born).map(identity).collect()
 }
 
 /// The same with what threads did in between.

@@ -242,6 +242,75 @@ fn the_cpus_of_groups_come_back() {
     }
 }
 
+/// What a forked thread has of its creator, which had changed itself, comes back.
+#[test]
+fn what_is_inherited_comes_back() {
+    let scenario = r#"
+        name = "heirs"
+        duration = "80ms"
+        [[task]]
+        name = "f"
+        policy = "batch"
+        steps = [{ nice = 5 }, { affinity = "1" }, { slice = "700us" }, { run = "1ms" },
+                 { fork = "kid", n = 2 }, { fork = "own" }, "hog"]
+        [[task]]
+        name = "kid"
+        template = true
+        steps = [{ loop = "forever", steps = [{ run = "1ms" }, { sleep = "1ms" }] }]
+        [[task]]
+        name = "own"
+        template = true
+        nice = 0
+        policy = "normal"
+        slice = "0s"
+        affinity = "all"
+        steps = ["hog"]
+    "#;
+    let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
+    is_the_same_schedule(machine, scenario);
+}
+
+/// What threads change about themselves, and what is written to their groups meanwhile, comes back.
+#[test]
+fn changes_during_a_run_come_back() {
+    let scenario = r#"
+        name = "changes"
+        duration = "80ms"
+        [[cgroup]]
+        path = "/a"
+        "cpu.weight" = 500
+        [[cgroup]]
+        path = "/a/b"
+        [[event]]
+        at = "30ms"
+        cgroup = "/a"
+        "cpu.max" = "4000 10000"
+        "cpu.max.burst" = 1000
+        [[event]]
+        at = "41ms"
+        cgroup = "/a/b"
+        "cpu.weight" = 20
+        [[event]]
+        at = "53ms"
+        cgroup = "/a"
+        "cpu.max" = "max"
+        [[task]]
+        name = "f"
+        steps = [{ run = "3ms" }, { slice = "1100us" }, { cgroup = "/a/b" }, { fork = "kid" }, "exec",
+                 { loop = "forever", steps = [{ run = "5ms" }, { sleep = "1ms" }] }]
+        [[task]]
+        name = "kid"
+        template = true
+        steps = [{ run = "10ms" }, { cgroup = "/a" }, "hog"]
+        [[task]]
+        name = "g"
+        count = 2
+        steps = ["hog"]
+    "#;
+    let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
+    is_the_same_schedule(machine, scenario);
+}
+
 /// A thread that yields as its quota runs out, and does not come back, has yielded.
 #[test]
 fn a_yield_at_the_end_of_quota_is_kept() {

@@ -18,7 +18,6 @@ pub use episode::{Episode, Move, Start};
 pub(crate) use pick::eligible;
 pub use pick::{Entity, Level};
 
-use fairground::event::Event;
 use fairground::value::{TaskId, TgId};
 
 use crate::cache::NS;
@@ -26,11 +25,12 @@ use crate::exact::Exact;
 use crate::host::TraceLine;
 use crate::machine::{Setup, Sim, Stuck};
 use crate::outcome::RunError;
+use crate::workload::program::Born;
 
 /// Whom and when.
 pub struct Question<'a> {
-    /// Tasks that may be meant, from the template of each task by number.
-    pub who: &'a dyn Fn(&[u32]) -> Vec<TaskId>,
+    /// Tasks that may be meant, from what each task began with, by number.
+    pub who: &'a dyn Fn(&[Born]) -> Vec<TaskId>,
     /// Time from the start of the simulation.
     pub at_ns: u64,
 }
@@ -51,8 +51,8 @@ pub struct Explained {
     pub by_deadline: bool,
     /// Where the time between went.
     pub parts: Parts,
-    /// Template of each task, by number.
-    pub templates: Vec<u32>,
+    /// What each task began with, by number.
+    pub born: Vec<Born>,
 }
 
 /// What the time from being runnable to running is made of.
@@ -92,12 +92,12 @@ pub fn explain(
         lines.extend(trace[seen..].iter().map(|line| (number, *line)));
         seen = trace.len();
     }
-    let templates = first.templates();
-    let meant = (question.who)(&templates);
+    let born = first.born().to_vec();
+    let meant = (question.who)(&born);
     let Some((task, episode)) = episode::find(&lines, &meant, question.at_ns) else {
         return Ok(None);
     };
-    let group = group_of(&first, &templates, &lines, task);
+    let group = born.get(task.idx()).map_or(0, |b| b.cgroup);
     let choice = match episode.start {
         Start::Woken { event, cpu, .. } => choice_at(setup, exact, task, cpu, event)?,
         // Its tracepoint comes with the queue; the choice was a step before.
@@ -116,7 +116,7 @@ pub fn explain(
         levels,
         by_deadline: setup.features.pick.by_deadline(),
         parts,
-        templates,
+        born,
     }))
 }
 
@@ -128,25 +128,6 @@ fn sim<'a>(setup: &Setup<'a>, exact: &Exact) -> Result<Sim<'a>, RunError> {
     let mut sim = Sim::new(&setup)?;
     exact.apply(&mut sim)?;
     Ok(sim)
-}
-
-/// Group of a task: its template's, else that of whoever forked it.
-fn group_of(sim: &Sim<'_>, templates: &[u32], lines: &[(u64, TraceLine)], task: TaskId) -> u32 {
-    let mut id = task;
-    loop {
-        let template = templates.get(id.idx()).map_or(0, |t| *t as usize);
-        if let Some(group) = sim.workload.templates[template].cgroup {
-            return group;
-        }
-        let parent = lines.iter().find_map(|(_, line)| match line.event {
-            Event::Fork { parent, child } if child == id => parent,
-            _ => None,
-        });
-        match parent {
-            Some(parent) if parent < id => id = parent,
-            _ => return 0,
-        }
-    }
 }
 
 /// A group and those above it.

@@ -9,6 +9,7 @@ use super::{Sim, Stuck};
 use crate::cache::NS;
 use crate::host::{BOOT_NS, Jiffies};
 use crate::tails::{Held, Tails};
+use crate::workload::program::Born;
 
 impl Sim<'_> {
     /// The ticks of all CPUs fall on `phase_ns` and multiples of the tick after it.
@@ -111,5 +112,10 @@ impl Sim<'_> {
     /// Template of each task that ever existed, by task number.
     pub fn templates(&self) -> Vec<u32> {
         self.tasks.iter().map(|t| t.template).collect()
+    }
+
+    /// What each task that ever existed began with, by task number.
+    pub fn born(&self) -> &[Born] {
+        &self.born
     }
 }

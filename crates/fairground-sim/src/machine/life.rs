@@ -18,7 +18,7 @@ use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
 use crate::rng::{Purpose, generator};
-use crate::workload::program::{self, ForkPlacement, Until};
+use crate::workload::program::{self, Born, ForkPlacement, Inherits, Until};
 
 /// How much of a long system call is done without a look at interrupts: about as long as the
 /// model's other steps. In the kernel they are let in nearly everywhere.
@@ -134,7 +134,8 @@ impl Sim<'_> {
     fn create(&mut self, template: u32, parent: Option<TaskId>) -> TaskId {
         let spec = &self.workload.templates[template as usize];
         let of_parent = parent.map(|p| &self.tasks[p.idx()]);
-        let cgroup = spec.cgroup.or(of_parent.map(|t| t.cgroup)).unwrap_or(0);
+        let born = self.attributes_at_birth(template, parent);
+        let cgroup = born.cgroup;
         let mm = match (spec.thread, parent) {
             (false, Some(_)) => {
                 self.next_mm += 1;
@@ -148,13 +149,15 @@ impl Sim<'_> {
         let id = self.sys.add_task(tg);
         let base = self.sys.features.tunables.base_slice_ns;
         let mut task = Task::new(id, tg, base);
-        let affinity = self.attributes_of(spec, parent, &mut task);
-        task.body.cpus_allowed = match affinity {
+        task.set_scheduler(policy(born.policy), born.nice);
+        task.set_slice(born.slice_ns, base);
+        task.body.cpus_allowed = match born.affinity {
             Some(mask) => self.mask(mask, cgroup),
             None => self.cpuset[cgroup as usize],
         };
         self.engine(|cx, _| sched::sched_fork(cx, &mut task));
         self.host.parked.push(Some(task));
+        self.born.push(born);
         if let Some(held) = &mut self.host.held {
             held.made(template);
         }
@@ -187,7 +190,7 @@ impl Sim<'_> {
             parent,
             children: Vec::new(),
             mm,
-            affinity,
+            affinity: born.affinity,
             cgroup,
             warm_ns: 0,
             off_cpu_at: 0,
@@ -201,22 +204,34 @@ impl Sim<'_> {
         id
     }
 
-    /// Sets policy, nice value and slice of a new task, its creator's or its own.
-    /// Answers the mask of its CPUs.
-    fn attributes_of(
-        &self,
-        spec: &program::TaskTemplate,
-        parent: Option<TaskId>,
-        task: &mut Task,
-    ) -> Option<u32> {
-        let base = self.sys.features.tunables.base_slice_ns;
-        let creator = parent.filter(|_| spec.inherits);
-        let own = (policy(spec.policy), spec.nice, spec.slice_ns);
-        let of_creator = creator.and_then(|id| self.attributes(id));
-        let (policy, nice, slice_ns) = of_creator.unwrap_or(own);
-        task.set_scheduler(policy, nice);
-        task.set_slice(slice_ns, base);
-        creator.map_or(spec.affinity, |id| self.tasks[id.idx()].affinity)
+    /// Policy, nice value, slice and CPUs of a new task, its creator's or its own.
+    fn attributes_at_birth(&self, template: u32, parent: Option<TaskId>) -> Born {
+        let spec = &self.workload.templates[template as usize];
+        let mut born = Born::of(template, spec);
+        let inherits = spec.inherits;
+        let Some(creator) = parent else {
+            return born;
+        };
+        let of_creator = &self.tasks[creator.idx()];
+        born.cgroup = spec.cgroup.unwrap_or(of_creator.cgroup);
+        if inherits == Inherits::default() {
+            return born;
+        }
+        if let Some((policy, nice, slice_ns)) = self.attributes(creator) {
+            if inherits.policy {
+                born.policy = words_of(policy);
+            }
+            if inherits.nice {
+                born.nice = nice;
+            }
+            if inherits.slice {
+                born.slice_ns = slice_ns;
+            }
+        }
+        if inherits.affinity {
+            born.affinity = of_creator.affinity;
+        }
+        born
     }
 
     /// Policy, nice value and own slice of a task that is on a queue.
@@ -305,6 +320,15 @@ fn looks_at_resched(op: KernelOp) -> bool {
         op,
         KernelOp::ForkProcess | KernelOp::Exec | KernelOp::ExitProcess
     )
+}
+
+/// A program's name of a policy.
+fn words_of(policy: Policy) -> program::Policy {
+    match policy {
+        Policy::Normal => program::Policy::Normal,
+        Policy::Batch => program::Policy::Batch,
+        Policy::Idle => program::Policy::Idle,
+    }
 }
 
 /// The engine's name of a policy.

@@ -82,7 +82,7 @@ use crate::host::{Place, SimHost};
 use crate::machine_file;
 use crate::rng::Generator;
 use crate::workload::metric::Marks;
-use crate::workload::program::Workload;
+use crate::workload::program::{Born, Workload};
 use cpu::CpuState;
 use due::{Due, Ipi, Queue};
 use idle::IdleTable;
@@ -111,6 +111,8 @@ pub struct Sim<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) marks: Marks,
     pub(crate) tasks: Vec<SimTask>,
+    /// What each began with.
+    born: Vec<Born>,
     pub(crate) cpus: Vec<CpuState>,
     queue: Queue,
     pub(crate) now: Ps,

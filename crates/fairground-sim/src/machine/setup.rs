@@ -107,6 +107,7 @@ impl<'a> Sim<'a> {
             workload,
             marks: Marks::new(workload),
             tasks: Vec::new(),
+            born: Vec::new(),
             cpus: (0..cpus).map(|_| CpuState::new()).collect(),
             queue: Queue::new(cpus),
             now: 0,

@@ -1,7 +1,7 @@
 //! Scenario files: TOML, or JSON of rt-app, into a [`crate::workload::Workload`].
 //!
 //! A file becomes a tree of values that know their place (`node`, `json`); `scenario` reads it and
-//! leaves cgroups to `groups`, names and CPU sets to `names`, programs to `steps`. Nothing in a
+//! leaves cgroups to `groups`, tasks to `tasks`, names and CPU sets to `names`, programs to `steps`. Nothing in a
 //! file can make this panic; the first mistake is an [`Error`] with its line.
 mod error;
 mod groups;
@@ -12,6 +12,7 @@ mod rtapp;
 mod scenario;
 mod schema;
 mod steps;
+mod tasks;
 
 pub use error::{Error, Source};
 pub use names::cpu_list;

@@ -153,6 +153,7 @@ pub fn mask(
 ) -> Result<u32, Error> {
     let mut set = Vec::new();
     match &node.value {
+        Value::Str(text) if text == "all" => set.extend(0..cpus.unwrap_or(CPU_MAX + 1)),
         Value::Str(text) => parse_cpus(text, &mut set)
             .map_err(|message| source.error(node.span.clone(), message))?,
         Value::Int(_) => set.push(node.int(source, 0..=i64::from(CPU_MAX))? as u32),

@@ -1,17 +1,14 @@
 //! A scenario file: machine, cgroups, tasks with their programs, and what happens meanwhile.
 //! `docs/scenario.md` is its manual, `schemas/scenario.schema.json` its schema.
 use super::error::{Error, Source};
-use super::groups::{self, Groups};
-use super::names::{Names, mask};
+use super::groups;
+use super::names::Names;
 use super::node::{Fields, Node, from_toml};
-use super::steps::Lower;
+use super::tasks::Tasks;
 use crate::workload::bench::Env;
 use crate::workload::metric::{Better, From, MetricDef};
-use crate::workload::program::{
-    FOREVER, KERNEL_PROCESS, Op, Policy, Program, TaskTemplate, Until, Workload,
-};
+use crate::workload::program::{FOREVER, Op, Until, Workload};
 use core::ops::Range;
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
@@ -35,25 +32,8 @@ pub const TOP_KEYS: &[&str] = &[
     "task",
     "event",
 ];
-/// Keys of `[[task]]`.
-pub const TASK_KEYS: &[&str] = &[
-    "name",
-    "count",
-    "template",
-    "nice",
-    "policy",
-    "affinity",
-    "cgroup",
-    "slice",
-    "timer_slack",
-    "start",
-    "process",
-    "footprint",
-    "steps",
-];
 /// Largest file that is read.
 pub const BYTES_MAX: usize = 8 << 20;
-const TASKS_MAX: i64 = 1_000_000;
 const HZ: [i64; 4] = [100, 250, 300, 1000];
 
 /// A name in the file that only the caller can check (a machine, a profile).
@@ -221,7 +201,7 @@ fn seeds(source: &Source, node: Option<&Node>) -> Result<Vec<u64>, Error> {
     }
 }
 
-fn tables<'a>(top: &Fields<'a>, key: &str) -> Result<&'a [Node], Error> {
+pub(super) fn tables<'a>(top: &Fields<'a>, key: &str) -> Result<&'a [Node], Error> {
     let what = format!("tables written as [[{key}]]");
     top.get(key).map_or(Ok(&[]), |n| n.array(top.source, &what))
 }
@@ -256,140 +236,6 @@ pub(super) fn ends(w: &Workload, template: u32) -> bool {
         }
     }
     true
-}
-
-struct Tasks<'a> {
-    source: &'a Source,
-    cpus: Option<u32>,
-    names: &'a Names,
-    groups: &'a Groups,
-    w: &'a mut Workload,
-}
-
-impl Tasks<'_> {
-    /// Reads all tasks; gives the templates of each by its name.
-    fn all(&mut self, top: &Fields<'_>) -> Result<Vec<(String, Range<u32>)>, Error> {
-        let nodes = tables(top, "task")?;
-        let mut opened = Vec::new();
-        let mut forked = BTreeMap::new();
-        let (mut ranges, mut next, mut seen) = (Vec::new(), 0u32, BTreeSet::new());
-        for node in nodes {
-            let fields = Fields::open(self.source, node, "a task", TASK_KEYS)?;
-            let name_node = fields.need("name", "a task")?;
-            let name = name_node.str(self.source, "a name")?.to_owned();
-            let is_template = fields
-                .get("template")
-                .map_or(Ok(false), |n| n.bool(self.source))?;
-            let count = fields
-                .get("count")
-                .map_or(Ok(1), |n| n.int(self.source, 1..=TASKS_MAX))?;
-            if !seen.insert(name.clone()) {
-                let message = format!("the task '{name}' is declared twice");
-                return Err(self.source.error(name_node.span.clone(), message));
-            }
-            if is_template && count != 1 {
-                let message = "a template has no count; 'fork' says how many";
-                return Err(self.source.error(fields.node.span.clone(), message));
-            }
-            if i64::from(next) + count > TASKS_MAX {
-                let message = format!("more than {TASKS_MAX} tasks");
-                return Err(self.source.error(fields.node.span.clone(), message));
-            }
-            if is_template {
-                forked.insert(name.clone(), next);
-            } else {
-                self.w.initial.extend(next..next + count as u32);
-            }
-            ranges.push((name, next..next + count as u32));
-            next += count as u32;
-            opened.push(fields);
-        }
-        if self.w.initial.is_empty() {
-            let message = "there is no task to start; expected a [[task]]";
-            return Err(self.source.error(0..0, message));
-        }
-        let mut processes = BTreeMap::from([("kernel".to_owned(), KERNEL_PROCESS)]);
-        for (fields, (name, range)) in opened.iter().zip(&ranges) {
-            self.one(fields, name, range.clone(), &forked, &mut processes)?;
-        }
-        Ok(ranges)
-    }
-
-    fn one(
-        &mut self,
-        fields: &Fields<'_>,
-        name: &str,
-        range: Range<u32>,
-        forked: &BTreeMap<String, u32>,
-        processes: &mut BTreeMap<String, u32>,
-    ) -> Result<(), Error> {
-        let source = self.source;
-        let steps = fields.need("steps", "a task")?;
-        let lower = Lower::new(source, self.cpus, self.names, self.groups, forked, self.w);
-        let ops = lower.program(steps)?;
-        self.w.programs.push(Program {
-            name: name.to_owned(),
-            ops,
-        });
-        let program = self.w.programs.len() as u32 - 1;
-
-        let mut task = TaskTemplate::new(name, program, 0);
-        task.nice = fields
-            .get("nice")
-            .map_or(Ok(0), |n| n.int(source, -20..=19))? as i8;
-        task.policy = fields
-            .get("policy")
-            .map_or(Ok(Policy::Normal), |n| policy(source, n))?;
-        let ns = |key: &str| fields.get(key).map(|n| n.positive_ns(source));
-        task.slice_ns = ns("slice").transpose()?;
-        task.timer_slack_ns = ns("timer_slack").transpose()?;
-        task.start_ns = fields.get("start").map_or(Ok(0), |n| n.ns(source))?;
-        let footprint = fields
-            .get("footprint")
-            .map_or(Ok(0), |n| n.int(source, 0..=1_000_000))?;
-        task.footprint_bytes_per_us = footprint as u32;
-        if let Some(node) = fields.get("affinity") {
-            task.affinity = Some(mask(source, node, self.cpus, self.w)?);
-        }
-        let is_template = forked.contains_key(name);
-        let cgroups = fields
-            .get("cgroup")
-            .map(|n| groups::find(source, n, self.groups));
-        let cgroups = cgroups.transpose()?;
-        let process = fields
-            .get("process")
-            .map(|n| n.str(source, "a name"))
-            .transpose()?;
-        task.thread = process.is_some();
-        // Processes that have a name are numbered above all templates, which number the others.
-        let named = process.map(|p| {
-            let next = TASKS_MAX as u32 + processes.len() as u32;
-            *processes.entry(p.to_owned()).or_insert(next)
-        });
-        for (i, index) in range.enumerate() {
-            let mut one = task.clone();
-            one.process = named.unwrap_or(index);
-            one.cgroup = match &cgroups {
-                Some(c) => Some(c.start + i as u32 % (c.end - c.start)),
-                None if is_template => None,
-                None => Some(0),
-            };
-            self.w.templates.push(one);
-        }
-        Ok(())
-    }
-}
-
-fn policy(source: &Source, node: &Node) -> Result<Policy, Error> {
-    let known = ["normal", "batch", "idle"];
-    match node.str(source, "a policy")? {
-        "normal" | "other" | "SCHED_NORMAL" | "SCHED_OTHER" => Ok(Policy::Normal),
-        "batch" | "SCHED_BATCH" => Ok(Policy::Batch),
-        "idle" | "SCHED_IDLE" => Ok(Policy::Idle),
-        name => Err(super::node::unknown_name(
-            source, &node.span, "policy", name, known,
-        )),
-    }
 }
 
 /// Every mark, kind of request and task of a scenario is reported under its name.

@@ -111,18 +111,19 @@ pub(super) struct Task {
     name: String,
     /// Number of instances, 1 by default.
     count: Option<u32>,
-    /// Not started at the beginning, only by `fork` steps.
+    /// Not started at the beginning, only by `fork` steps. How it is scheduled is as the task that
+    /// forks, where it does not say.
     template: Option<bool>,
     /// -20 to 19.
     #[schemars(range(min = -20, max = 19))]
     nice: Option<i8>,
     /// "normal", "batch" or "idle".
     policy: Option<String>,
-    /// CPUs it may use, like "0-3,8".
+    /// CPUs it may use, like "0-3,8" or "all".
     affinity: Option<Cpus>,
     /// Path or name of its cgroup; the root by default.
     cgroup: Option<String>,
-    /// Own slice, like "3ms".
+    /// Own slice, like "3ms"; 0 is the default.
     slice: Option<String>,
     /// How much later than asked its timers may fire, "50us" by default.
     timer_slack: Option<String>,
@@ -263,7 +264,7 @@ pub(super) struct Verbs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{groups, scenario, steps};
+    use crate::spec::{groups, scenario, steps, tasks};
     use std::collections::BTreeSet;
 
     fn keys<T: JsonSchema>() -> BTreeSet<String> {
@@ -279,7 +280,7 @@ mod tests {
     #[test]
     fn the_schema_knows_the_keys_that_are_read() {
         assert_eq!(keys::<Scenario>(), set(scenario::TOP_KEYS));
-        assert_eq!(keys::<Task>(), set(scenario::TASK_KEYS));
+        assert_eq!(keys::<Task>(), set(tasks::TASK_KEYS));
         assert_eq!(keys::<Cgroup>(), set(groups::CGROUP_KEYS));
         assert_eq!(keys::<Event>(), set(groups::EVENT_KEYS));
         let verbs = steps::VERBS

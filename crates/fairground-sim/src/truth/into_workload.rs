@@ -10,8 +10,8 @@ use super::control_files::{Files, attainable, quota, shares};
 use super::others::Others;
 use super::recorder::{CREATION_NS, FIRST_SAMPLE_US};
 use crate::workload::program::{
-    Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, FOREVER, Ns, Op, Program, TaskTemplate, Until,
-    Workload,
+    Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, FOREVER, Inherits, Ns, Op, Program,
+    TaskTemplate, Until, Workload,
 };
 
 const US: Ns = 1_000;
@@ -307,7 +307,7 @@ impl Builder<'_> {
     /// A new thread has its creator's nice value, policy, slice and CPUs.
     fn spawn(&mut self, spawn: &Spawn) -> Result<Op, String> {
         let template = self.template("kid", None, Some(KIDS.to_string()));
-        self.workload.templates[template as usize].inherits = true;
+        self.workload.templates[template as usize].inherits = Inherits::ALL;
         let program = self.workload.templates[template as usize].program;
         let ops = &mut self.workload.programs[program as usize].ops;
         if spawn.run_us != 0.0 {

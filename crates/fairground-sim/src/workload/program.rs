@@ -55,6 +55,61 @@ pub enum ForkPlacement {
     ForkExec,
 }
 
+/// What a forked task has of the task that creates it, as that is at the time: in the kernel all of
+/// it (`sched_fork` and the copy of the task's CPUs).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inherits {
+    /// Nice value.
+    pub nice: bool,
+    /// Policy.
+    pub policy: bool,
+    /// Own slice.
+    pub slice: bool,
+    /// The CPUs it may use.
+    pub affinity: bool,
+}
+
+impl Inherits {
+    /// What the kernel does.
+    pub const ALL: Self = Self {
+        nice: true,
+        policy: true,
+        slice: true,
+        affinity: true,
+    };
+}
+
+/// What a task began with: its template's or its creator's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Born {
+    /// Its template.
+    pub template: u32,
+    /// Nice value.
+    pub nice: i8,
+    /// Policy.
+    pub policy: Policy,
+    /// Own slice, `None` for the default.
+    pub slice_ns: Option<Ns>,
+    /// Mask of the CPUs it may use, `None` for all.
+    pub affinity: Option<u32>,
+    /// Cgroup.
+    pub cgroup: u32,
+}
+
+impl Born {
+    /// An instance of `template` that has all of it from there.
+    pub fn of(template: u32, spec: &TaskTemplate) -> Self {
+        Self {
+            template,
+            nice: spec.nice,
+            policy: spec.policy,
+            slice_ns: spec.slice_ns,
+            affinity: spec.affinity,
+            cgroup: spec.cgroup.unwrap_or(0),
+        }
+    }
+}
+
 /// What a task is made from. An initial task is one instance; `Fork` makes more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskTemplate {
@@ -82,9 +137,8 @@ pub struct TaskTemplate {
     pub process: u32,
     /// Whether it is made as a thread of its process (`CLONE_VM | CLONE_THREAD`), which is cheaper.
     pub thread: bool,
-    /// Whether nice value, policy, slice and CPUs are those that its creator has at the time, not
-    /// the ones here.
-    pub inherits: bool,
+    /// What it has of its creator, not from here.
+    pub inherits: Inherits,
     /// Bytes of distinct user memory that a microsecond of running pulls through the CPU's caches.
     pub footprint_bytes_per_us: u32,
     /// Bytes after which it is the same memory again.
@@ -257,7 +311,7 @@ impl TaskTemplate {
             start_ns: 0,
             process,
             thread: false,
-            inherits: false,
+            inherits: Inherits::default(),
             footprint_bytes_per_us: 0,
             working_set_bytes: u64::MAX,
             placement: ForkPlacement::Fork,

@@ -66,6 +66,31 @@ pub struct RunWords {
     /// What its threads share.
     #[serde(default)]
     pub objects: Objects,
+    /// Files of groups that were written meanwhile, in order of time.
+    #[serde(default, rename = "write", skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<Write>,
+}
+
+/// A file of a group that is written during a run: one of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Write {
+    /// When, ns from the start.
+    pub at_ns: u64,
+    /// Path of the group.
+    pub cgroup: String,
+    /// `cpu.max`: quota and period in microseconds, or `max` and the period.
+    #[serde(rename = "cpu.max")]
+    pub max: Option<String>,
+    /// `cpu.max.burst`, microseconds.
+    #[serde(rename = "cpu.max.burst")]
+    pub burst_us: Option<u64>,
+    /// cgroup v1 `cpu.shares`.
+    #[serde(rename = "cpu.shares")]
+    pub shares: Option<u64>,
+    /// `cpu.idle`.
+    #[serde(rename = "cpu.idle")]
+    pub idle: Option<bool>,
 }
 
 /// A group.

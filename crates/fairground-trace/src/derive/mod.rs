@@ -17,10 +17,12 @@
 //! | `truth` | attributes of a recorded case |
 //! | `program` | the program of one thread |
 //! | `yields` | who gives up its CPU by itself |
+//! | `cgroups` | groups and what is written to them |
 //! | `workload` | a [`fairground_sim`] workload of it |
 
 pub mod attributes;
 pub mod cause;
+mod cgroups;
 pub mod cut;
 pub mod log;
 pub mod objects;

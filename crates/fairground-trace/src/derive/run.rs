@@ -3,31 +3,31 @@
 
 use fairground::policy::{Features, decisions};
 use fairground_sim::machine::Setup;
-use fairground_sim::workload::program::{Cgroup, Policy, TaskTemplate, Until, Workload};
+use fairground_sim::workload::program::{
+    Born, Cgroup, CgroupWrite, Event, Policy, Until, Workload,
+};
 
-use super::attributes::{Attributes, Group, PolicyWords, RunWords, ThreadWords};
+use super::attributes::{Attributes, Group, PolicyWords, RunWords, ThreadWords, Write};
 use super::objects::Objects;
 use crate::simulated::FIRST_TID;
 
 impl Attributes {
-    /// Of a run whose tasks have these templates.
+    /// Of a run whose tasks began with this.
     #[must_use]
-    pub fn of_run(setup: &Setup<'_>, templates: &[u32]) -> Self {
+    pub fn of_run(setup: &Setup<'_>, born: &[Born]) -> Self {
+        let tasks = || (FIRST_TID..).zip(born.iter().copied());
         Self {
-            run: Some(RunWords::of(
-                setup,
-                (FIRST_TID..).zip(templates.iter().copied()),
-            )),
-            ..Self::of_tasks(setup, (FIRST_TID..).zip(templates.iter().copied()))
+            run: Some(RunWords::of(setup, tasks())),
+            ..Self::of_tasks(setup, tasks())
         }
     }
 
-    /// Of tasks with these thread ids and templates: what they began with, but not how the run did.
-    pub(crate) fn of_tasks(setup: &Setup<'_>, tasks: impl Iterator<Item = (u32, u32)>) -> Self {
+    /// Of tasks with these thread ids: what they began with, but not how the run did.
+    pub(crate) fn of_tasks(setup: &Setup<'_>, tasks: impl Iterator<Item = (u32, Born)>) -> Self {
         let workload = setup.workload;
         let mut threads: Vec<ThreadWords> = Vec::new();
-        for (tid, template) in tasks {
-            let words = thread(workload, &workload.templates[template as usize]);
+        for (tid, born) in tasks {
+            let words = thread(workload, &born);
             if words == ThreadWords::default() {
                 continue;
             }
@@ -69,11 +69,11 @@ impl Attributes {
 }
 
 impl RunWords {
-    /// Of a run whose tasks have these thread ids and templates.
-    pub(crate) fn of(setup: &Setup<'_>, tasks: impl Iterator<Item = (u32, u32)>) -> Self {
+    /// Of a run whose tasks have these thread ids.
+    pub(crate) fn of(setup: &Setup<'_>, tasks: impl Iterator<Item = (u32, Born)>) -> Self {
         let initial = setup.workload.initial.len();
-        let first = |(nth, (_, template)): &(usize, (u32, u32))| {
-            let template = &setup.workload.templates[*template as usize];
+        let first = |(nth, (_, born)): &(usize, (u32, Born))| {
+            let template = &setup.workload.templates[born.template as usize];
             template.process == 0 && (template.thread || *nth < initial)
         };
         let process = tasks.enumerate().find(first).map(|(_, (tid, _))| tid);
@@ -95,6 +95,12 @@ impl RunWords {
             },
             process,
             objects: Objects::of(setup.workload),
+            writes: setup
+                .workload
+                .events
+                .iter()
+                .map(|e| write(setup.workload, e))
+                .collect(),
         }
     }
 }
@@ -102,25 +108,51 @@ impl RunWords {
 /// A larger working set is none.
 const SET_MAX: u64 = i64::MAX as u64;
 
-fn thread(workload: &Workload, template: &TaskTemplate) -> ThreadWords {
-    let group = template.cgroup.map(|g| &workload.cgroups[g as usize]);
+fn thread(workload: &Workload, born: &Born) -> ThreadWords {
+    let template = &workload.templates[born.template as usize];
+    let group = &workload.cgroups[born.cgroup as usize];
     let footprint = template.footprint_bytes_per_us;
     ThreadWords {
-        policy: match template.policy {
+        policy: match born.policy {
             Policy::Normal => PolicyWords::Normal,
             Policy::Batch => PolicyWords::Batch,
             Policy::Idle => PolicyWords::Idle,
         },
-        slice_us: template.slice_ns.map(|ns| ns / 1000),
+        slice_us: born.slice_ns.map(|ns| ns / 1000),
         footprint_bytes_per_us: (footprint > 0).then_some(footprint),
         // TOML has no numbers beyond this; so much is never seen again.
         working_set_bytes: Some(template.working_set_bytes).filter(|bytes| *bytes < SET_MAX),
         thread: template.thread.then_some(true),
-        cpus: template
-            .affinity
-            .map(|m| workload.masks[m as usize].clone()),
-        cgroup: group.filter(|g| g.path != "/").map(|g| g.path.clone()),
+        cpus: born.affinity.map(|m| workload.masks[m as usize].clone()),
+        cgroup: (born.cgroup != 0).then(|| group.path.clone()),
         ..ThreadWords::default()
+    }
+}
+
+fn write(workload: &Workload, event: &Event) -> Write {
+    let group = &workload.cgroups[event.cgroup as usize];
+    let mut write = Write {
+        at_ns: event.at_ns,
+        cgroup: group.path.clone(),
+        ..Write::default()
+    };
+    match event.write {
+        CgroupWrite::Max {
+            quota_ns,
+            period_ns,
+        } => write.max = Some(max(quota_ns, period_ns)),
+        CgroupWrite::Burst(ns) => write.burst_us = Some(ns / 1000),
+        CgroupWrite::Shares(shares) => write.shares = Some(shares),
+        CgroupWrite::Idle(idle) => write.idle = Some(idle),
+    }
+    write
+}
+
+/// `cpu.max`.
+fn max(quota_ns: Option<u64>, period_ns: u64) -> String {
+    match quota_ns {
+        Some(quota) => format!("{} {}", quota / 1000, period_ns / 1000),
+        None => format!("max {}", period_ns / 1000),
     }
 }
 
@@ -129,9 +161,7 @@ fn group(workload: &Workload, group: &Cgroup) -> Group {
         path: group.path.clone(),
         weight: None,
         shares: Some(group.shares),
-        max: group
-            .quota_ns
-            .map(|quota| format!("{} {}", quota / 1000, group.period_ns / 1000)),
+        max: group.quota_ns.map(|_| max(group.quota_ns, group.period_ns)),
         nice: None,
         burst_us: (group.burst_ns > 0).then_some(group.burst_ns / 1000),
         idle: group.idle,

@@ -5,8 +5,7 @@
 //! wait. So causes stay causes when the machine is another one. A semaphore keeps what is posted
 //! early, and every wait has its post earlier in the recording: nothing can stand still.
 
-use fairground::math::weight::nice_to_weight;
-use fairground_sim::workload::program::{Cgroup, Policy, Program, TaskTemplate, Until, Workload};
+use fairground_sim::workload::program::{Policy, Program, TaskTemplate, Until, Workload};
 
 use fairground_sim::exact::Start;
 use fairground_sim::tails::Tails;
@@ -192,6 +191,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
         real_time: 0,
     };
     b.groups()?;
+    b.writes()?;
     for thread in 0..n {
         if b.is_used(thread) {
             b.template(thread)?;
@@ -269,47 +269,7 @@ impl Builder<'_> {
         self.from.names.get(self.from.logs.threads[thread].tid)
     }
 
-    fn groups(&mut self) -> Result<(), String> {
-        for words in &self.from.attributes.cgroups {
-            let at = |e: String| format!("cgroup `{}`: {e}", words.path);
-            let parent = match words.path.rsplit_once('/') {
-                Some(("", name)) if !name.is_empty() => 0,
-                Some((above, name)) if !name.is_empty() => self.group(above).map_err(at)?,
-                _ => return Err(at("expected a path that begins with `/`".into())),
-            };
-            let mut group = Cgroup::new(&words.path, parent);
-            if let Some(weight) = words.weight {
-                if !(1..=10_000).contains(&weight) {
-                    return Err(at(format!("cpu.weight {weight}: expected 1 to 10000")));
-                }
-                group.shares = Cgroup::shares_of_weight(weight);
-            }
-            group.shares = words.shares.unwrap_or(group.shares);
-            if let Some(nice) = words.nice {
-                if !(-20..=19).contains(&nice) {
-                    return Err(at(format!("nice {nice}: expected -20 to 19")));
-                }
-                group.shares = nice_to_weight(nice).into();
-            }
-            (group.quota_ns, group.period_ns) = words.limit().map_err(at)?;
-            group.burst_ns = words.burst_us.unwrap_or(0).saturating_mul(1000);
-            group.idle = words.idle;
-            group.cpuset = words.cpus.clone().map(|cpus| self.mask(cpus));
-            self.out.workload.cgroups.push(group);
-        }
-        Ok(())
-    }
-
-    fn group(&self, path: &str) -> Result<u32, String> {
-        let groups = &self.out.workload.cgroups;
-        let found = groups.iter().position(|g| g.path == path);
-        found.map(|i| i as u32).ok_or_else(|| {
-            let known: Vec<&str> = groups.iter().map(|g| g.path.as_str()).collect();
-            format!("no cgroup `{path}`; there are {}", known.join(", "))
-        })
-    }
-
-    fn mask(&mut self, mut cpus: Vec<u32>) -> u32 {
+    pub(super) fn mask(&mut self, mut cpus: Vec<u32>) -> u32 {
         cpus.sort_unstable();
         cpus.dedup();
         let masks = &mut self.out.workload.masks;

@@ -3,6 +3,7 @@
 
 use fairground_sim::exact::Exact;
 use fairground_sim::moment::{self, Moment};
+use fairground_sim::workload::program::Born;
 
 use super::{Place, Prepared, Replay};
 use crate::derive::Attributes;
@@ -31,7 +32,7 @@ impl Replay<'_> {
             ..prepared.exact.clone()
         };
         let traced = self.traced(&setup, &exact)?;
-        let who = self.identities(&prepared.derived, &traced.templates);
+        let who = self.identities(&prepared.derived, &traced.born);
         let cpus = place.machine.topology.nr_cpus() as u32;
         let mut recording = {
             let trace = &traced.outcome.trace;
@@ -40,10 +41,10 @@ impl Replay<'_> {
         let groups = prepared.derived.workload.cgroups.iter();
         let paths: Vec<String> = groups.map(|g| g.path.clone()).collect();
         let mut extras = Extras::new(&paths, &traced.groups, &traced.waits);
-        let known = Attributes::of_tasks(&setup, tasks(&who, &traced.templates));
+        let known = Attributes::of_tasks(&setup, tasks(&who, &traced.born));
         if with.run.is_some() {
             // It begins as the run began, at the same time.
-            let run = Some(RunWords::of(&setup, tasks(&who, &traced.templates)));
+            let run = Some(RunWords::of(&setup, tasks(&who, &traced.born)));
             recording.said = Attributes { run, ..known }.text();
             return Ok((recording, extras));
         }
@@ -68,9 +69,8 @@ impl Replay<'_> {
     ) -> Result<Moment, String> {
         let prepared: Prepared = self.prepared(place, with)?;
         let name = |_, template: u32| {
-            let who = self.identities(&prepared.derived, &[template]);
-            let who = who.into_iter().next();
-            who.map_or(("?".to_string(), 0), |w| (w.comm, w.tid))
+            let who = self.identity(&prepared.derived, template);
+            (who.comm, who.tid)
         };
         let at_ns = at_ns.saturating_add(prepared.derived.lead_ns);
         let setup = prepared.setup(place, seed);
@@ -78,10 +78,10 @@ impl Replay<'_> {
     }
 }
 
-/// Thread id and template of each task.
+/// Thread id and beginning of each task.
 fn tasks<'a>(
     who: &'a [simulated::Identity],
-    templates: &'a [u32],
-) -> impl Iterator<Item = (u32, u32)> + 'a {
-    who.iter().map(|w| w.tid).zip(templates.iter().copied())
+    born: &'a [Born],
+) -> impl Iterator<Item = (u32, Born)> + 'a {
+    who.iter().map(|w| w.tid).zip(born.iter().copied())
 }

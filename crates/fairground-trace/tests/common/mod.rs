@@ -49,9 +49,9 @@ pub fn traced_on(
         trace: true,
     };
     let run = exact::run(&setup, exact, u64::MAX).unwrap();
-    let who = simulated::identities(&workload, &run.templates);
+    let who = simulated::identities(&workload, &run.born);
     let mut recording = simulated::told_recording(&run.outcome.trace, &run.told, cpus, &who);
-    recording.said = Attributes::of_run(&setup, &run.templates).text();
+    recording.said = Attributes::of_run(&setup, &run.born).text();
     let groups = workload.cgroups.iter().map(|g| g.path.clone()).collect();
     (recording, run, groups)
 }

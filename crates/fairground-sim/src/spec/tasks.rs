@@ -1,0 +1,180 @@
+//! The tasks of a scenario file.
+use super::error::{Error, Source};
+use super::groups::{self, Groups};
+use super::names::{Names, mask};
+use super::node::{Fields, Node};
+use super::scenario::tables;
+use super::steps::Lower;
+use crate::workload::program::{Inherits, KERNEL_PROCESS, Policy, Program, TaskTemplate, Workload};
+use core::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Keys of `[[task]]`.
+pub const TASK_KEYS: &[&str] = &[
+    "name",
+    "count",
+    "template",
+    "nice",
+    "policy",
+    "affinity",
+    "cgroup",
+    "slice",
+    "timer_slack",
+    "start",
+    "process",
+    "footprint",
+    "steps",
+];
+const TASKS_MAX: i64 = 1_000_000;
+
+/// What the tasks of a scenario are read with.
+pub(super) struct Tasks<'a> {
+    pub source: &'a Source,
+    pub cpus: Option<u32>,
+    pub names: &'a Names,
+    pub groups: &'a Groups,
+    pub w: &'a mut Workload,
+}
+
+impl Tasks<'_> {
+    /// Reads all tasks; gives the templates of each by its name.
+    pub fn all(&mut self, top: &Fields<'_>) -> Result<Vec<(String, Range<u32>)>, Error> {
+        let nodes = tables(top, "task")?;
+        let mut opened = Vec::new();
+        let mut forked = BTreeMap::new();
+        let (mut ranges, mut next, mut seen) = (Vec::new(), 0u32, BTreeSet::new());
+        for node in nodes {
+            let fields = Fields::open(self.source, node, "a task", TASK_KEYS)?;
+            let name_node = fields.need("name", "a task")?;
+            let name = name_node.str(self.source, "a name")?.to_owned();
+            let is_template = fields
+                .get("template")
+                .map_or(Ok(false), |n| n.bool(self.source))?;
+            let count = fields
+                .get("count")
+                .map_or(Ok(1), |n| n.int(self.source, 1..=TASKS_MAX))?;
+            if !seen.insert(name.clone()) {
+                let message = format!("the task '{name}' is declared twice");
+                return Err(self.source.error(name_node.span.clone(), message));
+            }
+            if is_template && count != 1 {
+                let message = "a template has no count; 'fork' says how many";
+                return Err(self.source.error(fields.node.span.clone(), message));
+            }
+            if i64::from(next) + count > TASKS_MAX {
+                let message = format!("more than {TASKS_MAX} tasks");
+                return Err(self.source.error(fields.node.span.clone(), message));
+            }
+            if is_template {
+                forked.insert(name.clone(), next);
+            } else {
+                self.w.initial.extend(next..next + count as u32);
+            }
+            ranges.push((name, next..next + count as u32));
+            next += count as u32;
+            opened.push(fields);
+        }
+        if self.w.initial.is_empty() {
+            let message = "there is no task to start; expected a [[task]]";
+            return Err(self.source.error(0..0, message));
+        }
+        let mut processes = BTreeMap::from([("kernel".to_owned(), KERNEL_PROCESS)]);
+        for (fields, (name, range)) in opened.iter().zip(&ranges) {
+            self.one(fields, name, range.clone(), &forked, &mut processes)?;
+        }
+        Ok(ranges)
+    }
+
+    fn one(
+        &mut self,
+        fields: &Fields<'_>,
+        name: &str,
+        range: Range<u32>,
+        forked: &BTreeMap<String, u32>,
+        processes: &mut BTreeMap<String, u32>,
+    ) -> Result<(), Error> {
+        let source = self.source;
+        let steps = fields.need("steps", "a task")?;
+        let lower = Lower::new(source, self.cpus, self.names, self.groups, forked, self.w);
+        let ops = lower.program(steps)?;
+        self.w.programs.push(Program {
+            name: name.to_owned(),
+            ops,
+        });
+        let program = self.w.programs.len() as u32 - 1;
+
+        let is_template = forked.contains_key(name);
+        let mut task = TaskTemplate::new(name, program, 0);
+        self.scheduling(fields, is_template, &mut task)?;
+        task.start_ns = fields.get("start").map_or(Ok(0), |n| n.ns(source))?;
+        let footprint = fields
+            .get("footprint")
+            .map_or(Ok(0), |n| n.int(source, 0..=1_000_000))?;
+        task.footprint_bytes_per_us = footprint as u32;
+        let cgroups = fields
+            .get("cgroup")
+            .map(|n| groups::find(source, n, self.groups));
+        let cgroups = cgroups.transpose()?;
+        let process = fields
+            .get("process")
+            .map(|n| n.str(source, "a name"))
+            .transpose()?;
+        task.thread = process.is_some();
+        // Processes that have a name are numbered above all templates, which number the others.
+        let named = process.map(|p| {
+            let next = TASKS_MAX as u32 + processes.len() as u32;
+            *processes.entry(p.to_owned()).or_insert(next)
+        });
+        for (i, index) in range.enumerate() {
+            let mut one = task.clone();
+            one.process = named.unwrap_or(index);
+            one.cgroup = match &cgroups {
+                Some(c) => Some(c.start + i as u32 % (c.end - c.start)),
+                None if is_template => None,
+                None => Some(0),
+            };
+            self.w.templates.push(one);
+        }
+        Ok(())
+    }
+
+    /// How it is scheduled. What a template does not say, its creator does.
+    fn scheduling(
+        &mut self,
+        fields: &Fields<'_>,
+        is_template: bool,
+        task: &mut TaskTemplate,
+    ) -> Result<(), Error> {
+        let source = self.source;
+        let (nice, of_policy) = (fields.get("nice"), fields.get("policy"));
+        let (slice, affinity) = (fields.get("slice"), fields.get("affinity"));
+        task.nice = nice.map_or(Ok(0), |n| n.int(source, -20..=19))? as i8;
+        task.policy = of_policy.map_or(Ok(Policy::Normal), |n| policy(source, n))?;
+        // As for `sched_setattr`, 0 is the default.
+        let slice_ns = slice.map(|n| n.ns(source)).transpose()?;
+        task.slice_ns = slice_ns.filter(|ns| *ns > 0);
+        let slack = fields.get("timer_slack");
+        task.timer_slack_ns = slack.map(|n| n.positive_ns(source)).transpose()?;
+        let mut mask = |n: &Node| mask(source, n, self.cpus, self.w);
+        task.affinity = affinity.map(&mut mask).transpose()?;
+        task.inherits = Inherits {
+            nice: is_template && nice.is_none(),
+            policy: is_template && of_policy.is_none(),
+            slice: is_template && slice.is_none(),
+            affinity: is_template && affinity.is_none(),
+        };
+        Ok(())
+    }
+}
+
+fn policy(source: &Source, node: &Node) -> Result<Policy, Error> {
+    let known = ["normal", "batch", "idle"];
+    match node.str(source, "a policy")? {
+        "normal" | "other" | "SCHED_NORMAL" | "SCHED_OTHER" => Ok(Policy::Normal),
+        "batch" | "SCHED_BATCH" => Ok(Policy::Batch),
+        "idle" | "SCHED_IDLE" => Ok(Policy::Idle),
+        name => Err(super::node::unknown_name(
+            source, &node.span, "policy", name, known,
+        )),
+    }
+}
