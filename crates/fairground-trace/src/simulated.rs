@@ -80,6 +80,7 @@ pub fn recording(trace: &[TraceLine], cpus: u32, who: &[Identity]) -> Recording 
         names.see_process(identity.tid, identity.process.unwrap_or(0));
     }
     let mut current: Vec<Option<TaskId>> = vec![None; cpus as usize];
+    let mut prio: Vec<i16> = who.iter().map(|w| w.prio).collect();
     let mut forked = FxHashSet::default();
     let mut recording = Recording {
         cpus,
@@ -87,7 +88,15 @@ pub fn recording(trace: &[TraceLine], cpus: u32, who: &[Identity]) -> Recording 
         ..Recording::new("simulated run")
     };
     for line in trace {
-        let of = |task: TaskId| who.get(task.idx()).map_or((0, 120), |w| (w.tid, w.prio));
+        if let SimEvent::Nice { task, nice } = line.event
+            && let Some(prio) = prio.get_mut(task.idx())
+        {
+            *prio = 120 + i16::from(nice);
+        }
+        let of = |task: TaskId| match (who.get(task.idx()), prio.get(task.idx())) {
+            (Some(who), Some(prio)) => (who.tid, *prio),
+            _ => (0, 120),
+        };
         if let SimEvent::Migrate { task, from, .. } = line.event
             && let Some(slot) = current.get_mut(from.idx())
             && *slot == Some(task)
@@ -209,7 +218,7 @@ fn kind(event: SimEvent, of: impl Fn(TaskId) -> (u32, i16)) -> Option<Kind> {
             child: of(child).0,
         },
         SimEvent::Exit { task } => Kind::Exit { tid: of(task).0 },
-        SimEvent::Throttle { .. } => return None,
+        SimEvent::Throttle { .. } | SimEvent::Nice { .. } => return None,
     })
 }
 

@@ -60,6 +60,14 @@ pub enum Event {
         /// Who ends.
         task: TaskId,
     },
+    /// `task` has another nice value from here on. The host reports it. Linux has no tracepoint for
+    /// it; those that come later show the task's priority.
+    Nice {
+        /// The task.
+        task: TaskId,
+        /// Its nice value.
+        nice: i8,
+    },
     /// A group's queue on `cpu` ran out of quota or got some again.
     Throttle {
         /// The CPU.

@@ -106,7 +106,8 @@ impl Counters {
                 self.migrations[kind] += u64::from(counts);
             }
             Event::Throttle { throttled, .. } => self.throttles += u64::from(throttled && counts),
-            Event::Waking { .. } | Event::Fork { .. } | Event::Exit { .. } => {}
+            Event::Waking { .. } | Event::Fork { .. } | Event::Exit { .. } | Event::Nice { .. } => {
+            }
         }
     }
 }

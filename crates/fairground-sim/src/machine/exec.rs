@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use fairground::event::Event;
 use fairground::place::{Access, task as ftask};
 use fairground::sched::{self, Moved};
 use fairground::task::{Policy, Prev};
@@ -308,10 +309,12 @@ impl Sim<'_> {
             Op::SetNice(nice) => {
                 let policy = self.attributes(id).map_or(Policy::Normal, |own| own.0);
                 self.engine(|cx, rqs| sched::set_nice(cx, rqs, id, policy, nice));
+                self.host.note(Event::Nice { task: id, nice });
             }
             Op::SetPolicy { policy, nice } => {
                 let policy = super::life::policy(policy);
                 self.engine(|cx, rqs| sched::set_nice(cx, rqs, id, policy, nice));
+                self.host.note(Event::Nice { task: id, nice });
             }
             Op::SetSlice(ns) => {
                 let slice = (ns > 0).then_some(ns);

@@ -155,6 +155,7 @@ impl<'a> Analysis<'a> {
             Event::Waking { .. }
             | Event::Throttle { .. }
             | Event::Fork { .. }
+            | Event::Nice { .. }
             | Event::Exit { .. } => {}
         }
     }

@@ -140,6 +140,7 @@ impl Bench {
                 format!("fork {} by {}", name(child), or_idle(parent))
             }
             Event::Exit { task } => format!("exit {}", name(task)),
+            Event::Nice { task, nice } => format!("nice {} {nice}", name(task)),
             Event::Throttle { tg, throttled, .. } => {
                 let what = if throttled { "throttle" } else { "unthrottle" };
                 format!("{what} {}", sim.group_path(tg))

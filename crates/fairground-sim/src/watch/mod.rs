@@ -240,7 +240,9 @@ impl Sim<'_> {
                 cpu: cpu.0,
                 held: held_on(&self.rqs[cpu.idx()]),
             }),
-            Event::Waking { .. } | Event::Fork { .. } | Event::Exit { .. } => None,
+            Event::Waking { .. } | Event::Fork { .. } | Event::Exit { .. } | Event::Nice { .. } => {
+                None
+            }
         }
     }
 
