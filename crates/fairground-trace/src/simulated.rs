@@ -178,6 +178,12 @@ pub fn throttles(trace: &[TraceLine]) -> Vec<Throttle> {
 /// What a simulated tracepoint is called outside; quota has none.
 fn kind(event: SimEvent, of: impl Fn(TaskId) -> (u32, i16)) -> Option<Kind> {
     Some(match event {
+        // From the stopper, which is no thread here, to the idle task.
+        SimEvent::Switch {
+            prev: None,
+            next: None,
+            ..
+        } => return None,
         SimEvent::Switch {
             prev,
             prev_runnable,

@@ -112,7 +112,7 @@ impl Box2 {
             migrated: false,
         };
         self.on(cpu, |cx, rqs| {
-            sched::sched_fork(cx, &mut task);
+            sched::sched_fork(cx, &mut task, None);
             sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
         });
         id

@@ -11,7 +11,7 @@ use fairground::value::{Cpu, CpuMask, TaskId};
 use super::Sim;
 use super::cpu::Todo;
 use super::due::Due;
-use super::task::{Life, Stage, Wait};
+use super::task::{Stage, Wait};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
@@ -368,14 +368,6 @@ impl Sim<'_> {
         if !shared.queued.load(Relaxed) {
             if let Some(task) = self.on_its_way(id) {
                 sched::set_affinity_parked(task, allowed);
-            }
-            return;
-        }
-        if self.tasks[id.idx()].life == Life::Blocked {
-            // Its dequeue is delayed.
-            let (cpu, slot) = (shared.cpu.load(Relaxed), shared.slot.load(Relaxed));
-            if let Some(body) = self.rqs[cpu as usize].body[slot as usize].as_mut() {
-                body.cpus_allowed = allowed;
             }
             return;
         }

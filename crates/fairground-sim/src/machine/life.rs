@@ -155,7 +155,7 @@ impl Sim<'_> {
             Some(mask) => self.mask(mask, cgroup),
             None => self.cpuset[cgroup as usize],
         };
-        self.engine(|cx, _| sched::sched_fork(cx, &mut task));
+        self.engine(|cx, _| sched::sched_fork(cx, &mut task, parent));
         self.host.parked.push(Some(task));
         self.born.push(born);
         if let Some(held) = &mut self.host.held {

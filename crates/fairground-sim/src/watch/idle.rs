@@ -157,11 +157,11 @@ impl Ledger {
                 }
                 self.settle(at, *cpu);
             }
-            Change::Move { task, cpu, held } => {
+            Change::Move { task, cpu, waiting } => {
+                // Who ran has been put off its CPU by the stopper; who is asleep only stands there.
                 let state = self.task(*task);
-                if state.cpu.is_some() {
-                    let (may, held) = (state.may, *held);
-                    self.wait(at, *task, *cpu, &Waiting { may, held });
+                if std::mem::take(&mut state.runs) || state.cpu.is_some() {
+                    self.wait(at, *task, *cpu, waiting);
                 }
             }
             Change::Hold { cpu, held } => {
@@ -460,6 +460,12 @@ mod tests {
         Change::Switch { cpu, prev, next }
     }
 
+    fn moved(task: u32, cpu: u32) -> Change {
+        let (may, held) = (May::Anywhere, None);
+        let waiting = Waiting { may, held };
+        Change::Move { task, cpu, waiting }
+    }
+
     fn who(task: u32) -> Who {
         let name = format!("t{task}");
         Who { task, name }
@@ -539,8 +545,7 @@ mod tests {
         let mut l = one_waits(May::Anywhere);
         l.see(20 * US, &wake(2, 2, May::Anywhere));
         l.see(21 * US, &switch(2, None, Some(2)));
-        let (task, cpu, held) = (1, 2, None);
-        l.see(30 * US, &Change::Move { task, cpu, held });
+        l.see(30 * US, &moved(1, 2));
         l.see(50 * US, &switch(2, Some(2), Some(1)));
         let found = l.end(100 * US, 400 * US, &who);
         assert_eq!(found.cpu_ns, 40_000);
@@ -549,5 +554,20 @@ mod tests {
             (0, 1)
         );
         assert_eq!(found.near_ns, 40_000);
+    }
+
+    /// The stopper has moved the only task of its CPU to one that is busy, and is done.
+    #[test]
+    fn a_cpu_that_its_stopper_leaves_dry_is_idle() {
+        let mut l = ledger();
+        for cpu in 0..4 {
+            l.see(0, &wake(cpu, cpu, May::Anywhere));
+            l.see(US, &switch(cpu, None, Some(cpu)));
+        }
+        l.see(20 * US, &moved(0, 2));
+        l.see(22 * US, &switch(0, None, None));
+        l.see(52 * US, &switch(2, Some(2), Some(0)));
+        let found = l.end(100 * US, 400 * US, &who);
+        assert_eq!(found.cpu_ns, 30_000);
     }
 }

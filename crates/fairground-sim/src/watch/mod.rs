@@ -80,7 +80,7 @@ pub(crate) enum Change {
     Move {
         task: u32,
         cpu: u32,
-        held: Option<u32>,
+        waiting: Waiting,
     },
     /// Of the tasks that wait on this CPU these are held back, each by a group.
     Hold { cpu: u32, held: Vec<(u32, u32)> },
@@ -234,7 +234,7 @@ impl Sim<'_> {
             Event::Migrate { task, to, .. } => Some(Change::Move {
                 task: task.0,
                 cpu: to.0,
-                held: self.waiting(task).held,
+                waiting: self.waiting(task),
             }),
             Event::Throttle { cpu, .. } => Some(Change::Hold {
                 cpu: cpu.0,

@@ -256,10 +256,11 @@ impl Ledger {
                     (state.group, state.runs_since) = (*group, Some(at));
                 }
             }
-            Change::Move { task, cpu, held } => {
-                let state = self.task(*task);
-                if state.awake_since.is_some() && state.runs_since.is_none() {
-                    self.hold(at, *task, *cpu, *held);
+            Change::Move { task, cpu, waiting } => {
+                // Who ran has been put off its CPU by the stopper.
+                self.stop(at, *task);
+                if self.task(*task).awake_since.is_some() {
+                    self.hold(at, *task, *cpu, waiting.held);
                 }
             }
             Change::Hold { cpu, held } => self.hold_all(at, *cpu, held),

@@ -235,8 +235,9 @@ fn start_active_balance<H: Host, R: Rqs + ?Sized>(
 ) -> Option<bool> {
     let started = cx.with_rq(rqs, src, |cx, rq| {
         cx.touch(rq.object(), frq::CURR | frq::ACTIVE_BALANCE, Access::Read);
+        // The idle task and the stopper are bound to their CPU.
         let body = rq.curr.and_then(|slot| rq.body[slot.idx()].as_ref());
-        if body.is_some_and(|b| !b.cpus_allowed.has(dst)) {
+        if !body.is_some_and(|b| b.cpus_allowed.has(dst)) {
             return None;
         }
         if rq.active_balance {

@@ -301,7 +301,7 @@ mod tests {
                 migrated: false,
             };
             bench.call(0, |cx, rqs| {
-                sched::sched_fork(cx, &mut task);
+                sched::sched_fork(cx, &mut task, None);
                 sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
                 if rqs[0].curr.is_none() {
                     let _ = sched::schedule(cx, rqs, Prev::Runnable);

@@ -126,7 +126,7 @@ mod tests {
             };
             let id = task.body.id;
             bench.call(0, |cx, rqs| {
-                sched::sched_fork(cx, &mut task);
+                sched::sched_fork(cx, &mut task, None);
                 sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
                 sched::set_slice(cx, rqs, id, Some(300_000));
             });
@@ -147,7 +147,7 @@ mod tests {
         for _ in 0..2 {
             let mut task = bench.task(TgId::ROOT);
             bench.call(0, |cx, rqs| {
-                sched::sched_fork(cx, &mut task);
+                sched::sched_fork(cx, &mut task, None);
                 sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
             });
         }
@@ -155,13 +155,14 @@ mod tests {
         let runs = bench.rqs[0].curr.expect("one runs");
         let ids: Vec<_> = (bench.rqs[0].body.iter().flatten().map(|b| b.id)).collect();
         let times = |bench: &Bench, func| bench.host.entered.iter().filter(|f| **f == func).count();
-        for id in ids {
+        for (id, moves) in ids.iter().flat_map(|id| [(*id, 1), (*id, 0)]) {
             bench.host.entered.clear();
-            let both = CpuMask::first_n(2);
-            let moved = bench.call(0, |cx, rqs| sched::set_affinity(cx, rqs, id, both));
+            // The second time nothing changes (`__set_cpus_allowed_ptr_locked`).
+            let one = CpuMask::first_n(1);
+            let moved = bench.call(0, |cx, rqs| sched::set_affinity(cx, rqs, id, one));
             assert_eq!(moved, Moved::Stays);
-            assert_eq!(times(&bench, Func::DequeueTask), 1);
-            assert_eq!(times(&bench, Func::EnqueueTask), 1);
+            assert_eq!(times(&bench, Func::DequeueTask), moves);
+            assert_eq!(times(&bench, Func::EnqueueTask), moves);
             assert_eq!(
                 (bench.rqs[0].curr, bench.rqs[0].nr_running),
                 (Some(runs), 2)

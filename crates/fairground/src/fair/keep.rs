@@ -72,13 +72,10 @@ pub(crate) fn attach_moved<H: Host>(
         to: rq.cpu,
         why,
     });
-    let delayed = task.se.sched_delayed;
     let slot = adopt(cx, rq, task);
     enqueue_task_fair(cx, rq, slot, Enqueue::MIGRATED);
-    if delayed || is_throttled(rq, slot) {
-        return;
-    }
     if rq.curr.is_none() {
+        // Also for a delayed sleeper, or who waits for quota: the CPU finds that it stays idle.
         if !rq.stopped {
             resched_curr(cx, rq);
         }
@@ -87,4 +84,50 @@ pub(crate) fn attach_moved<H: Host>(
         resched_if(cx, rq, answer);
     }
     skip_clock(rq);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Features;
+    use crate::sched;
+    use crate::task::{Placed, Prev};
+    use crate::testing::Bench;
+    use crate::value::TgId;
+
+    /// Else other CPUs would take it for busy until the sleeper wakes up.
+    #[test]
+    fn an_idle_cpu_that_gets_a_delayed_sleeper_is_asked_to_look() {
+        let mut bench = Bench::new(2, Features::default());
+        let placed = Placed {
+            cpu: Cpu(0),
+            migrated: false,
+        };
+        for _ in 0..2 {
+            let mut task = bench.task(TgId::ROOT);
+            bench.call(0, |cx, rqs| {
+                sched::sched_fork(cx, &mut task, None);
+                sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+            });
+        }
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        // It has more than its share, so its sleep is delayed.
+        bench.host.now += 5_000_000;
+        let asleep = bench.rqs[0].curr.expect("one runs");
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Sleeps));
+        assert!(bench.rqs[0].se[asleep.idx()].sched_delayed);
+        bench.host.rescheds.clear();
+        bench.call(0, |cx, rqs| {
+            let task = cx.with_rq(rqs, Cpu(0), |cx, rq| {
+                detach_for_move(cx, rq, asleep, Cpu(1))
+            });
+            cx.with_rq(rqs, Cpu(1), |cx, rq| {
+                cx.update_rq_clock(rq);
+                attach_moved(cx, rq, task.unwrap(), Cpu(0), Migration::Balance);
+            });
+        });
+        assert!(bench.rqs[1].need_resched);
+        let switch = bench.call(1, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        assert_eq!((switch.next, bench.rqs[1].nr_running), (None, 0));
+    }
 }

@@ -156,6 +156,7 @@ pub static PROFILES: &[Profile] = &[
         what: "Linux 6.9: EEVDF without delayed dequeue, idle-balancer flags always written",
         sets: &[
             ("lb_eligible_first", "off"),
+            ("lb_repick_to_front", "on"),
             ("lag_limit", "own-slice"),
             ("buddy_rules", "cfs"),
             ("run_to_parity", "own-slice"),
@@ -175,6 +176,7 @@ pub static PROFILES: &[Profile] = &[
         what: "Linux 6.5: CFS, group load published at every change",
         sets: &[
             ("lb_eligible_first", "off"),
+            ("lb_repick_to_front", "on"),
             ("lag_limit", "own-slice"),
             ("buddy_rules", "cfs"),
             ("pick", "cfs"),
@@ -192,6 +194,7 @@ pub static PROFILES: &[Profile] = &[
         what: "Linux 5.8: CFS, no tie-break in the slow path, scan by average idle time",
         sets: &[
             ("lb_eligible_first", "off"),
+            ("lb_repick_to_front", "on"),
             ("lag_limit", "own-slice"),
             ("buddy_rules", "cfs"),
             ("pick", "cfs"),
@@ -217,6 +220,7 @@ pub static PROFILES: &[Profile] = &[
                only; load tracking and the choice of the busiest are those of newer kernels)",
         sets: &[
             ("lb_eligible_first", "off"),
+            ("lb_repick_to_front", "on"),
             ("lag_limit", "own-slice"),
             ("buddy_rules", "cfs"),
             ("pick", "cfs"),
@@ -291,6 +295,7 @@ pub(super) fn linux_6_18() -> Features {
             nr_migrate: 32,
             newidle_moves_one: true,
             eligible_first: true,
+            repick_to_front: false,
             limits: DomainLimits::Weight16,
         },
         util_est: true,

@@ -140,7 +140,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 47] = [
+static DECISIONS: [Decision; 48] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -337,6 +337,12 @@ static DECISIONS: [Decision; 47] = [
         "balancing moves tasks with lag left first",
         f,
         f.load_balance.eligible_first
+    ),
+    flag!(
+        "lb_repick_to_front",
+        "a task that is picked again is the last that balancing looks at",
+        f,
+        f.load_balance.repick_to_front
     ),
     named!("domain_limits", "intervals and margins of domains", "weight-16, weight-32, fixed",
         f, f.load_balance.limits,

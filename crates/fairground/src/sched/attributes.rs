@@ -10,7 +10,7 @@ use crate::host::{Host, Kick};
 use crate::place::{Access, Func, Kind, Object, tg as ftg};
 use crate::rq::Rqs;
 use crate::shared::Relaxed;
-use crate::task::{Policy, Task};
+use crate::task::{Policy, Task, TaskBody};
 use crate::value::{Cpu, CpuMask, SeId, TaskId, TgId};
 
 /// What a change of affinity did to a task that an `Rq` keeps.
@@ -41,6 +41,10 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
     let moving = cx.with_rq(rqs, from, |cx, rq| {
         cx.update_rq_clock(rq);
         let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
+        let same = |body: &TaskBody| body.cpus_allowed == allowed;
+        if rq.body[slot.idx()].as_deref().is_some_and(same) {
+            return Err(Moved::Stays);
+        }
         task::set_task_cpus(cx, rq, slot, allowed);
         if allowed.has(from) {
             return Err(Moved::Stays);

@@ -1,9 +1,9 @@
 //! The stopper: work that needs the running task out of the way.
 
 use super::switch::switch_to;
-use crate::balance::active;
+use crate::balance::{active, newidle, nohz};
 use crate::cx::Cx;
-use crate::event::Migration;
+use crate::event::{Event, Migration};
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::task;
 use crate::host::{Host, Kick};
@@ -11,10 +11,11 @@ use crate::place::{Access, Func, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::update_idle_core;
 use crate::task::{Placed, Switch};
-use crate::value::{Cpu, SeId};
+use crate::value::{Cpu, SeId, TaskId};
 
 /// Runs the stopper on the executing CPU: puts the running task back into its queue, does
-/// `work` ([`Kick::ActiveBalance`] or [`Kick::Migrate`]), and picks again.
+/// `work` ([`Kick::ActiveBalance`] or [`Kick::Migrate`]), and picks again, having looked for work
+/// elsewhere if the CPU has run dry.
 pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kick) -> Switch {
     let cpu = cx.cpu;
     let outer = cx.host.enter(Func::Schedule);
@@ -39,31 +40,66 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: 
         _ => migrate_disallowed(cx, rqs),
     }
     let outer = cx.host.enter(Func::Schedule);
-    let switch = cx.with_rq(rqs, cpu, |cx, rq| {
+    let first = cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
-        rq.stopped = false;
-        let next = if rq.nr_running > 0 {
-            task::pick_next_task_fair(cx, rq, None)
-        } else {
-            None
-        };
-        // The one that ran may have left for another CPU; if it is here, this is its switch.
-        let here =
-            prev.filter(|(slot, id)| rq.body[slot.idx()].as_ref().is_some_and(|b| b.id == *id));
-        let mut out = switch_to(cx, rq, here.map(|(slot, _)| slot), next);
-        out.prev = prev.map(|(_, id)| id);
-        if next.is_none() {
-            rq.clock.enter_idle(&rq.cfs[0].avg);
-            if here.is_none() {
-                // From the stopper to the idle task.
-                update_idle_core(cx, cpu);
-                rq.nr_switches += 1;
-            }
+        match rq.nr_running == 0 && newidle::newidle_wanted(cx, rq) {
+            true => None,
+            false => Some(go_on(cx, rq, prev)),
         }
-        out
     });
+    // As any thread that leaves its CPU dry, but once: what is found and cannot run is left.
+    let switch = match first {
+        Some(switch) => switch,
+        None => {
+            newidle::sched_balance_newidle(cx, rqs);
+            cx.with_rq(rqs, cpu, |cx, rq| {
+                cx.update_rq_clock(rq);
+                go_on(cx, rq, prev)
+            })
+        }
+    };
     cx.host.leave(outer);
+    if switch.next.is_none() {
+        cx.span(Func::NohzRunIdle, |cx| nohz::nohz_run_idle_balance(cx, rqs));
+    }
     switch
+}
+
+/// From the stopper to whom the queue picks; `prev` ran before it.
+fn go_on<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Option<(SeId, TaskId)>) -> Switch {
+    rq.stopped = false;
+    let next = if rq.nr_running > 0 {
+        task::pick_next_task_fair(cx, rq, None)
+    } else {
+        None
+    };
+    // The one that ran may have left for another CPU; if it is here, this is its switch.
+    let is_here =
+        |(slot, id): &(SeId, TaskId)| rq.body[slot.idx()].as_ref().is_some_and(|b| b.id == *id);
+    let here = prev.filter(is_here).map(|(slot, _)| slot);
+    if let Some(next) = next {
+        // Also whom the stopper has interrupted.
+        rq.lb_order.move_front(next);
+    }
+    let out = switch_to(cx, rq, here, next);
+    if next.is_none() {
+        rq.clock.enter_idle(&rq.cfs[0].avg);
+        if here.is_none() {
+            // From the stopper to the idle task.
+            update_idle_core(cx, rq.cpu);
+            rq.nr_switches += 1;
+            cx.host.event(Event::Switch {
+                cpu: rq.cpu,
+                prev: None,
+                prev_runnable: false,
+                next: None,
+            });
+        }
+    }
+    Switch {
+        prev: prev.map(|(_, id)| id),
+        ..out
+    }
 }
 
 /// Moves away every task of the executing CPU that is not allowed here any more, or that wants to
@@ -115,4 +151,75 @@ pub(super) fn next_allowed(rq: &mut Rq, allowed: &crate::value::CpuMask) -> Opti
     let cpu = allowed.iter_wrap(Cpu(rq.distribute_prev.0 + 1)).next()?;
     rq.distribute_prev = cpu;
     Some(cpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Features;
+    use crate::sched;
+    use crate::task::{Prev, WakeKind};
+    use crate::testing::Bench;
+    use crate::value::{CpuMask, TaskId, TgId};
+
+    /// `n` tasks on CPU 0 of two, the first of which runs.
+    fn crowd(n: usize) -> (Bench, alloc::vec::Vec<TaskId>) {
+        let mut bench = Bench::new(2, Features::default());
+        let placed = Placed {
+            cpu: Cpu(0),
+            migrated: false,
+        };
+        let mut ids = alloc::vec::Vec::new();
+        for _ in 0..n {
+            let mut task = bench.task(TgId::ROOT);
+            ids.push(task.body.id);
+            bench.call(0, |cx, rqs| {
+                sched::sched_fork(cx, &mut task, None);
+                sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+            });
+        }
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        (bench, ids)
+    }
+
+    /// `balance_fair` for the stopper's own `schedule`: it stamps the beginning of the idle time.
+    #[test]
+    fn a_cpu_that_the_stopper_leaves_dry_looks_for_work() {
+        let (mut bench, ids) = crowd(1);
+        let elsewhere: CpuMask = core::iter::once(Cpu(1)).collect();
+        let moved = bench.call(0, |cx, rqs| sched::set_affinity(cx, rqs, ids[0], elsewhere));
+        assert_eq!(moved, sched::Moved::Asked);
+        bench.host.events.clear();
+        let switch = bench.call(0, |cx, rqs| run_stopper(cx, rqs, Kick::Migrate));
+        assert_eq!((switch.prev, switch.next), (Some(ids[0]), None));
+        assert_eq!(bench.rqs[1].nr_running, 1);
+        assert_ne!(bench.rqs[0].idle_stamp, 0);
+        assert!(bench.host.entered.contains(&Func::Newidle));
+        let idles = |e: &Event| matches!(e, Event::Switch { next: None, .. });
+        assert!(bench.host.events.iter().any(idles));
+    }
+
+    /// `put_prev_set_next_task` returns where nobody else was chosen; the stopper is somebody else.
+    #[test]
+    fn who_is_picked_again_keeps_its_place_but_after_the_stopper() {
+        let (mut bench, _) = crowd(2);
+        let runs = bench.rqs[0].curr.expect("one runs");
+        let newest = bench.rqs[0].lb_order.iter().find(|s| *s != runs).unwrap();
+        bench.rqs[0].lb_order.move_front(newest);
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        let first = |bench: &Bench| bench.rqs[0].lb_order.iter().next();
+        assert_eq!(
+            (bench.rqs[0].curr, first(&bench)),
+            (Some(runs), Some(newest))
+        );
+        bench.rqs[0].lb_order.move_front(newest);
+        let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, Kick::Migrate));
+        assert_eq!(first(&bench), bench.rqs[0].curr);
+        let runs = bench.rqs[0].curr.expect("one runs");
+        let other = bench.rqs[0].lb_order.iter().find(|s| *s != runs).unwrap();
+        bench.rqs[0].lb_order.move_front(other);
+        bench.sys.features.load_balance.repick_to_front = true;
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        assert_eq!((bench.rqs[0].curr, first(&bench)), (Some(runs), Some(runs)));
+    }
 }

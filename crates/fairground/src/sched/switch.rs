@@ -162,7 +162,8 @@ pub(super) fn switch_to<H: Host>(
     cx.touch(rq.curr_object(), ftask::THREAD_INFO, Access::Rmw);
     clear_need_resched(rq);
     rq.curr = next;
-    if let Some(next) = next {
+    let again = prev == next && !cx.features().load_balance.repick_to_front;
+    if let Some(next) = next.filter(|_| !again) {
         rq.lb_order.move_front(next);
     }
     if prev == next {

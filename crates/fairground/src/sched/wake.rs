@@ -194,15 +194,19 @@ pub fn sched_ttwu_pending<H: Host, R: Rqs + ?Sized>(
     cx.host.leave(outer);
 }
 
-/// Prepares a new task as a child of the task that runs on the executing CPU (or of nobody):
-/// first averages, and that CPU as where it comes from. The host sets policy, nice value, slice
-/// and affinity before, and calls [`select_cpu`] and [`enqueue_woken`] with `Fork` after.
-pub fn sched_fork<H: Host>(cx: &mut Cx<H>, child: &mut Task) {
+/// Prepares a new task as a child of `parent`, which runs on the executing CPU (`None`: of nobody):
+/// first averages, that CPU as where it comes from, and whom the parent has woken, which it has
+/// with the copy of the parent's `task_struct`. The host sets policy, nice value, slice and
+/// affinity before, and calls [`select_cpu`] and [`enqueue_woken`] with `Fork` after.
+pub fn sched_fork<H: Host>(cx: &mut Cx<H>, child: &mut Task, parent: Option<TaskId>) {
     let outer = cx.host.enter(Func::Fork);
     load::init_entity_runnable_average(&mut child.se);
     let shared = &cx.sys.task[child.body.id.idx()];
     shared.cpu.store(cx.cpu.0, Relaxed);
     shared.recent_used_cpu.store(cx.cpu.0, Relaxed);
+    if let Some(parent) = parent {
+        shared.wakes_like(&cx.sys.task[parent.idx()]);
+    }
     touch_task(
         cx,
         child.body.id,

@@ -241,7 +241,8 @@ fn scan_domain<H: Host>(cx: &mut Cx<H>, mut scan: Scan, target: Cpu) -> Option<C
         end = scan_cpus(cx, &mut scan, &all, target);
     }
     cx.host.work(scan.looked_at);
-    if measured {
+    // Who has run out of its budget leaves without a look at the clock.
+    if measured && !matches!(end, Scanned::OutOfBudget) {
         account_scan(cx, start);
     }
     match end {

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
+use super::Relaxed;
 use crate::value::TaskId;
 
 /// `[any]` One task's words that wakers read and write. Whoever uses them reports the touch, of
@@ -24,6 +25,18 @@ pub struct TaskShared {
     pub last_wakee: AtomicU32,
     /// When `wakee_flips` was last halved, jiffies.
     pub wakee_flip_decay: AtomicU64,
+}
+
+impl TaskShared {
+    /// Takes over whom another task has woken, and how often it changed.
+    pub(crate) fn wakes_like(&self, other: &Self) {
+        self.wakee_flips
+            .store(other.wakee_flips.load(Relaxed), Relaxed);
+        self.last_wakee
+            .store(other.last_wakee.load(Relaxed), Relaxed);
+        self.wakee_flip_decay
+            .store(other.wakee_flip_decay.load(Relaxed), Relaxed);
+    }
 }
 
 impl Default for TaskShared {
