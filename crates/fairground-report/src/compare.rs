@@ -82,20 +82,34 @@ fn compare_metric(
     patch: &Variant,
     notes: &mut Vec<String>,
 ) -> Comparison {
-    let (base_values, patch_values) = (values(base, &info.name), values(patch, &info.name));
+    let (mut base_values, mut patch_values) = (values(base, &info.name), values(patch, &info.name));
+    let paired = same_seeds(base, patch);
+    let lopsided = lopsided(base, &base_values) || lopsided(patch, &patch_values);
+    if paired && lopsided {
+        note_dropped(info, (&base_values, &patch_values), base.runs.len(), notes);
+        // The means are of what is compared.
+        let both: BTreeSet<u64> = base_values.keys().copied().collect();
+        let both = |seed: &u64| both.contains(seed) && patch_values.contains_key(seed);
+        let both: BTreeSet<u64> = base_values.keys().copied().filter(both).collect();
+        if !both.is_empty() {
+            base_values.retain(|seed, _| both.contains(seed));
+            patch_values.retain(|seed, _| both.contains(seed));
+        }
+    }
     let base_summary = summary(&to_vec(&base_values));
     let patch_summary = summary(&to_vec(&patch_values));
-    let paired = same_seeds(base, patch);
     let change = if paired {
-        let pairs: Vec<(f64, f64)> = base_values
-            .iter()
-            .filter_map(|(seed, &b)| patch_values.get(seed).map(|&p| (b, p)))
-            .collect();
-        note_dropped(info, pairs.len(), base, notes);
+        let pair = |(seed, b): (&u64, &f64)| Some((*b, *patch_values.get(seed)?));
+        let pairs: Vec<(f64, f64)> = base_values.iter().filter_map(pair).collect();
         paired_change(&pairs)
     } else {
         welch_change(&to_vec(&base_values), &to_vec(&patch_values))
     };
+    // Runs without a value are no chance selection: those in which nothing was ever served.
+    let change = change.map(|change| match lopsided {
+        true => change.without_interval(),
+        false => change,
+    });
     note_zero_base(info, change, notes);
     let method = match change.and_then(|c| c.ci95) {
         None => Method::None,
@@ -161,14 +175,26 @@ fn same_seeds(base: &Variant, patch: &Variant) -> bool {
     seeds(base) == seeds(patch)
 }
 
-fn note_dropped(info: &MetricInfo, pairs: usize, base: &Variant, notes: &mut Vec<String>) {
-    if (1..base.runs.len()).contains(&pairs) {
-        notes.push(format!(
-            "`{}` is compared over {pairs} of {} seeds; the others have no value on both sides",
-            info.name,
-            base.runs.len()
-        ));
-    }
+/// Whether some of a variant's runs have a value and others have none.
+fn lopsided(variant: &Variant, values: &BTreeMap<u64, f64>) -> bool {
+    let seeds: BTreeSet<u64> = variant.runs.iter().map(|run| run.seed).collect();
+    !values.is_empty() && values.len() < seeds.len()
+}
+
+fn note_dropped(
+    info: &MetricInfo,
+    (base, patch): (&BTreeMap<u64, f64>, &BTreeMap<u64, f64>),
+    of: usize,
+    notes: &mut Vec<String>,
+) {
+    let both = base.keys().filter(|seed| patch.contains_key(seed)).count();
+    notes.push(format!(
+        "`{}` has a value in {} of {of} runs of base and in {} of patch: means and change are of the \
+         {both} seeds that have both, without an interval, because who has none is no chance",
+        info.name,
+        base.len(),
+        patch.len(),
+    ));
 }
 
 fn note_zero_base(info: &MetricInfo, change: Option<Change>, notes: &mut Vec<String>) {

@@ -55,6 +55,16 @@ impl Change {
         self.ci95.is_some_and(|[lo, hi]| lo > 0.0 || hi < 0.0)
     }
 
+    /// The same where the values are a selection, so that their spread says nothing.
+    #[must_use]
+    pub fn without_interval(self) -> Self {
+        Self {
+            ci95: None,
+            ci95_pct: None,
+            ..self
+        }
+    }
+
     fn new(diff: f64, half_width: Option<f64>, base_mean: f64) -> Self {
         let ci95 = half_width.map(|half| [diff - half, diff + half]);
         let all_zero = base_mean == 0.0 && diff == 0.0 && half_width.unwrap_or(0.0) == 0.0;

@@ -28,7 +28,11 @@ pub fn set_task_weight<H: Host>(
         Policy::Idle => LoadWeight::idle_prio(),
         Policy::Normal | Policy::Batch => LoadWeight::from_nice(nice),
     };
-    let before = rq.body[task.idx()].as_ref().map_or(nice, |b| b.nice);
+    let body = rq.body[task.idx()].as_ref();
+    let (before, same_policy) = body.map_or((nice, true), |b| (b.nice, b.policy == policy));
+    if same_policy && nice == before {
+        return Resched::No;
+    }
     while_off_queue(cx, rq, task, |cx, rq| {
         if let Some(body) = rq.body[task.idx()].as_mut() {
             body.policy = policy;
@@ -38,7 +42,8 @@ pub fn set_task_weight<H: Host>(
         reweight_entity(cx, rq, cfs, task, load.weight);
         rq.se[task.idx()].load = load;
     });
-    if rq.curr == Some(task) && nice <= before {
+    // A priority that stays is no change of one (`check_class_changed`).
+    if nice == before || (rq.curr == Some(task) && nice < before) {
         return Resched::No;
     }
     prio_changed_fair(cx, rq, task)

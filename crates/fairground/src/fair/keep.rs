@@ -130,4 +130,37 @@ mod tests {
         let switch = bench.call(1, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
         assert_eq!((switch.next, bench.rqs[1].nr_running), (None, 0));
     }
+
+    /// What is pulled in the midst of a switch is charged from there on: the switch reads the clock
+    /// itself, and the next one must read it again.
+    #[test]
+    fn a_pull_of_a_cpu_that_runs_dry_leaves_the_next_switch_its_clock() {
+        let mut bench = Bench::new(2, Features::default());
+        let mut ids = alloc::vec::Vec::new();
+        for cpu in 0..2 {
+            let placed = Placed {
+                cpu: Cpu(cpu),
+                migrated: false,
+            };
+            let mut task = bench.task(TgId::ROOT);
+            ids.push(task.body.id);
+            bench.call(cpu, |cx, rqs| {
+                sched::sched_fork(cx, &mut task, None);
+                sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+            });
+        }
+        let _ = bench.call(1, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        bench.host.now += 100_000;
+        bench.call(1, |cx, rqs| {
+            let waits = SeId(cx.sys.task[ids[0].idx()].slot.load(Relaxed));
+            let task = cx.with_rq(rqs, Cpu(0), |cx, rq| detach_for_move(cx, rq, waits, Cpu(1)));
+            cx.with_rq(rqs, Cpu(1), |cx, rq| {
+                cx.update_rq_clock(rq);
+                let leaves = rq.curr.expect("one runs");
+                dequeue_task_fair(cx, rq, leaves, Dequeue::SLEEP | Dequeue::SPECIAL);
+                attach_moved(cx, rq, task.unwrap(), Cpu(0), Migration::Balance);
+                assert!(!rq.skip_clock);
+            });
+        });
+    }
 }

@@ -1,5 +1,6 @@
 //! Asking for a switch.
 
+use super::limbo::is_throttled;
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::place::{Access, Object, rq as f, task as ft};
@@ -42,7 +43,12 @@ pub(crate) fn resched_if<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, answer: Resched) 
 }
 
 /// After a queue event with a fresh clock that asked for a switch: the switch need not read the
-/// clock again (`rq_clock_skip_update` in `wakeup_preempt`).
+/// clock again (`rq_clock_skip_update` in `wakeup_preempt`). Not in the midst of a switch away from
+/// a task that has left: that switch reads the clock itself, and it is the next one that would not.
 pub(crate) fn skip_clock(rq: &mut Rq) {
-    rq.skip_clock |= rq.need_resched;
+    let goes_on = match rq.curr {
+        Some(curr) => rq.se[curr.idx()].on_rq || is_throttled(rq, curr),
+        None => !rq.stopped,
+    };
+    rq.skip_clock |= rq.need_resched && goes_on;
 }

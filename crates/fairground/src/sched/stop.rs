@@ -20,7 +20,10 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: 
     let cpu = cx.cpu;
     let outer = cx.host.enter(Func::Schedule);
     let prev = cx.with_rq(rqs, cpu, |cx, rq| {
-        cx.update_rq_clock(rq);
+        // The switch to the stopper is one like any other.
+        if !core::mem::take(&mut rq.skip_clock) {
+            cx.update_rq_clock(rq);
+        }
         let prev = rq.curr;
         if let Some(slot) = prev {
             task::put_prev_task_fair(cx, rq, slot);

@@ -302,7 +302,10 @@ fn activate_woken<H: Host>(
 
 fn wakeup_preempt<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, woken: SeId, kind: WakeKind) {
     if rq.curr.is_none() {
-        resched_curr(cx, rq);
+        // The stopper gives way to nobody.
+        if !rq.stopped {
+            resched_curr(cx, rq);
+        }
     } else {
         let answer = preempt::wakeup_preempt_fair(cx, rq, woken, kind);
         resched_if(cx, rq, answer);

@@ -210,6 +210,10 @@ impl TaskGroup {
     /// `cpu.idle` is written: the group weighs as little as a `SCHED_IDLE` task, or as much as a
     /// new group again. Every CPU has to take it up then ([`set_idle`](crate::fair::group)).
     pub fn set_idle(&self, idle: bool) {
+        if self.idle.load(Relaxed) == idle {
+            // It keeps its weight.
+            return;
+        }
         let weight = if idle {
             scale_load(WEIGHT_IDLEPRIO as u64)
         } else {
