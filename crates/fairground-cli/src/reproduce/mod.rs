@@ -83,7 +83,8 @@ pub struct ReproduceArgs {
     /// table into calibration.md there
     #[arg(long, value_name = "DIR")]
     pub markdown: Option<PathBuf>,
-    /// Show rows saved with --json instead of simulating [repeatable]
+    /// Show rows saved with --json, of --quick as well, instead of simulating; of a run that is in
+    /// two files the later one counts [repeatable]
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["quick", "jobs", "json", "seeds", "sensitivity", "keep",
                                 "within", "times"])]
