@@ -249,6 +249,29 @@ fn rows_without_a_run_are_named() {
 }
 
 #[test]
+fn two_outputs_do_not_go_to_one_place() {
+    let place = common::place("reproduce-one-place");
+    let path = |name: &str| place.join(name).to_str().expect("UTF-8").to_string();
+    let (dir, same, page) = (path("."), path("zz"), path("reproduction.md"));
+    let refused = |more: &[&str], parts: &[&str]| {
+        fails(CHEAP.iter().copied().chain(more.iter().copied()), parts);
+    };
+    refused(
+        &["--json", &same, "--report", &same],
+        &["--json and --report both name", "zz"],
+    );
+    refused(
+        &["--json", "-", "--report", "-"],
+        &["--json and --report cannot both go to standard output"],
+    );
+    refused(
+        &["--json", &page, "--markdown", &dir],
+        &["--json and --markdown both name", "reproduction.md"],
+    );
+    assert_eq!(std::fs::read_dir(&place).expect("the directory").count(), 0);
+}
+
+#[test]
 fn rows_of_another_model_are_refused() {
     let place = common::place("reproduce-other-model");
     let path = place.join("rows.json");

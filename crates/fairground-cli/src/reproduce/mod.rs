@@ -171,6 +171,13 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if args.sensitivity {
         return sensitivity::sensitivity(&experiments, args);
     }
+    let markdown = args.markdown.as_deref();
+    let markdown = markdown.map(|dir| page::Places::new(dir, &experiments));
+    let markdown = markdown.transpose()?;
+    let mut places = vec![("--json", json.as_ref()), ("--report", report.as_ref())];
+    let pages = markdown.iter().flat_map(page::Places::all);
+    places.extend(pages.map(|place| ("--markdown", Some(place))));
+    output::all_differ(&places)?;
     let done = if args.saved.is_empty() {
         runner::simulate(experiments, args)?
     } else {
@@ -187,8 +194,8 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         let page = html::report(&done, &format!("fairground {words}"));
         place.write(&page.map_err(Failure::new)?)?;
     }
-    if let Some(dir) = &args.markdown {
-        page::write(dir, &done)?;
+    if let Some(places) = &markdown {
+        places.write(&done)?;
     }
     if [&json, &report]
         .into_iter()

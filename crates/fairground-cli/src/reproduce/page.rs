@@ -7,9 +7,11 @@ use std::path::Path;
 
 use fairground_report::reproduce::{Class, Row, level_text, tally_line, tells};
 
+use super::experiment::Experiment;
 use super::reasons::{grouped, why};
 use super::{Reproduced, headlines, plot, runs_missing, telling_line, verdict};
 use crate::failure::Failure;
+use crate::output::Place;
 use crate::wrap::wrap;
 
 /// Columns of prose.
@@ -49,24 +51,45 @@ Published tables and reasons are those of `crates/fairground-cli/experiments/`, 
 `docs/workloads/`. Costs, and what of them is assumed, are in [calibration.md](calibration.md).
 ";
 
-/// Writes the page and its plots.
-///
-/// # Errors
-/// A file that cannot be written.
-pub fn write(dir: &Path, done: &[Reproduced]) -> Result<(), Failure> {
-    let save = |name: &str, text: &str| {
-        let path = dir.join(name);
-        std::fs::write(&path, text)
-            .map_err(|e| Failure::new(format!("cannot write `{}`: {e}", path.display())))
-    };
-    for change in done {
-        save(&plot_name(change), &plot::svg(change)?)?;
-    }
-    save("reproduction.md", &page(done))
+/// The files of the page, known to be writable before anything is simulated.
+pub struct Places {
+    page: Place,
+    /// By experiment.
+    plots: Vec<Place>,
 }
 
-fn plot_name(change: &Reproduced) -> String {
-    format!("reproduction-{}.svg", change.experiment.change)
+impl Places {
+    /// Those in `dir`.
+    ///
+    /// # Errors
+    /// One that cannot be written.
+    pub fn new(dir: &Path, experiments: &[Experiment]) -> Result<Self, Failure> {
+        let plot = |e: &Experiment| Place::new(&dir.join(plot_name(e)));
+        Ok(Self {
+            page: Place::new(&dir.join("reproduction.md"))?,
+            plots: experiments.iter().map(plot).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Place> {
+        std::iter::once(&self.page).chain(&self.plots)
+    }
+
+    /// Writes the page and its plots.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write(&self, done: &[Reproduced]) -> Result<(), Failure> {
+        for (change, place) in done.iter().zip(&self.plots) {
+            place.write(&plot::svg(change)?)?;
+        }
+        self.page.write(&page(done))
+    }
+}
+
+fn plot_name(e: &Experiment) -> String {
+    format!("reproduction-{}.svg", e.change)
 }
 
 // Writing to a string cannot fail.
@@ -120,7 +143,7 @@ fn section(change: &Reproduced) -> String {
     if !e.mechanism.is_empty() {
         let _ = writeln!(text, "{}\n", wrap(&e.mechanism, WIDTH).join("\n"));
     }
-    let _ = writeln!(text, "![change by row]({})\n", plot_name(change));
+    let _ = writeln!(text, "![change by row]({})\n", plot_name(e));
     text += "| class | run | metric | published | | change | simulated | | change \
              | 95 % interval | seeds | level |\n";
     text += "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
