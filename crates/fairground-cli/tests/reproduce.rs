@@ -272,6 +272,29 @@ fn two_outputs_do_not_go_to_one_place() {
 }
 
 #[test]
+fn the_page_says_which_command_made_it() {
+    let place = common::place("reproduce-page-command");
+    let dir = place.to_str().expect("UTF-8");
+    let words = ["--no-progress", "--jobs", "1", "--markdown", dir];
+    succeeds(CHEAP.iter().copied().chain(words));
+    let page = std::fs::read_to_string(place.join("reproduction.md")).expect("the page");
+    let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let made = "fairground reproduce idlest-util-tiebreak --only 'placement*' --markdown";
+    assert!(
+        flat.contains(&format!("Made by `{made} {dir}`; do not edit.")),
+        "{page}"
+    );
+    assert!(
+        page.starts_with("# A published change, reproduced\n"),
+        "{page}"
+    );
+    assert!(
+        !page.contains("--all") && !page.contains("after 25 minutes"),
+        "{page}"
+    );
+}
+
+#[test]
 fn rows_of_another_model_are_refused() {
     let place = common::place("reproduce-other-model");
     let path = place.join("rows.json");

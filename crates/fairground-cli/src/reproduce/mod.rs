@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use fairground_report::redo_command;
 use fairground_report::reproduce::{Headline, Row, reproduce_text, tally_line, tells};
 use fairground_sim::glob::fits;
 use fairground_sim::workload::duration;
@@ -190,12 +191,12 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         place.write(&(text + "\n"))?;
     }
     if let Some(place) = &report {
-        let words = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
-        let page = html::report(&done, &format!("fairground {words}"));
+        let page = html::report(&done, &command());
         place.write(&page.map_err(Failure::new)?)?;
     }
     if let Some(places) = &markdown {
-        places.write(&done)?;
+        let starts = args.saved.is_empty().then(|| args.limit()).flatten();
+        places.write(&done, &command(), starts)?;
     }
     if [&json, &report]
         .into_iter()
@@ -205,6 +206,11 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         return Ok(());
     }
     output::stdout(&text(&done))
+}
+
+/// What was typed, without what changes no row.
+fn command() -> String {
+    redo_command(&std::env::args().collect::<Vec<_>>())
 }
 
 /// Leaves the runs that are asked for, as they are asked for.

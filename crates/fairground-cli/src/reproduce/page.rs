@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use fairground_report::reproduce::{Class, Row, level_text, tally_line, tells};
 
@@ -16,14 +17,6 @@ use crate::wrap::wrap;
 
 /// Columns of prose.
 const WIDTH: usize = 100;
-
-const HEAD: &str = "# The five published changes, reproduced
-
-What authors published about five scheduler changes, beside what the simulator makes of the same
-benchmarks on machines of the same kind. Made by `fairground reproduce --all --markdown docs`; do
-not edit. (It starts no simulation after 25 minutes; with `--keep DIR` the same command goes on.)
-
-";
 
 const LEGEND: &str = "
 ## How to read the tables
@@ -76,15 +69,21 @@ impl Places {
         std::iter::once(&self.page).chain(&self.plots)
     }
 
-    /// Writes the page and its plots.
+    /// Writes the page and its plots: `command` made it, and started no simulation after `limit`.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn write(&self, done: &[Reproduced]) -> Result<(), Failure> {
+    pub fn write(
+        &self,
+        done: &[Reproduced],
+        command: &str,
+        limit: Option<Duration>,
+    ) -> Result<(), Failure> {
         for (change, place) in done.iter().zip(&self.plots) {
             place.write(&plot::svg(change)?)?;
         }
-        self.page.write(&page(done))
+        self.page
+            .write(&page(done, &head(done.len(), command, limit)))
     }
 }
 
@@ -92,9 +91,35 @@ fn plot_name(e: &Experiment) -> String {
     format!("reproduction-{}.svg", e.change)
 }
 
+/// What the page is and how it was made.
+fn head(changes: usize, command: &str, limit: Option<Duration>) -> String {
+    let (title, about) = match changes {
+        1 => ("A published change", "a scheduler change"),
+        5 => ("The five published changes", "five scheduler changes"),
+        _ => ("Published changes", "scheduler changes"),
+    };
+    let limit = limit.map_or(String::new(), |limit| {
+        let time = match limit.as_secs() {
+            s if s > 0 && s % 60 == 0 => format!("{} minutes", s / 60),
+            _ => format!("{limit:?}"),
+        };
+        format!(
+            " (It starts no simulation after {time}; with `--keep DIR` the same command goes on.)"
+        )
+    });
+    let text = format!(
+        "What authors published about {about}, beside what the simulator makes of the same \
+         benchmarks on machines of the same kind. Made by `{command}`; do not edit.{limit}"
+    );
+    format!(
+        "# {title}, reproduced\n\n{}\n\n",
+        wrap(&text, WIDTH).join("\n")
+    )
+}
+
 // Writing to a string cannot fail.
-fn page(done: &[Reproduced]) -> String {
-    let mut text = HEAD.to_string();
+fn page(done: &[Reproduced], head: &str) -> String {
+    let mut text = head.to_string();
     let all: Vec<Row> = done
         .iter()
         .flat_map(Reproduced::all_rows)
@@ -243,4 +268,29 @@ fn list(title: &str, points: &[String]) -> String {
         let _ = writeln!(text, "- {}", wrap(point, WIDTH - 2).join("\n  "));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_says_which_command_made_the_page() {
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reproduction.md");
+        let docs = std::fs::read_to_string(docs).unwrap();
+        let all = "fairground reproduce --all --markdown docs";
+        let whole = head(5, all, Some(super::super::WHOLE));
+        assert!(
+            docs.starts_with(&(whole.clone() + "Simulated are ")),
+            "{whole}"
+        );
+        let part = "fairground reproduce lazy-h-load --quick --markdown somewhere/else";
+        let part = head(1, part, None);
+        assert!(
+            part.starts_with("# A published change, reproduced\n"),
+            "{part}"
+        );
+        let flat = part.replace('\n', " ");
+        assert!(flat.contains("lazy-h-load --quick --markdown somewhere/else`; do not edit.  "));
+    }
 }
