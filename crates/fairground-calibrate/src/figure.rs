@@ -11,6 +11,8 @@ pub enum Conf {
     Measured,
     /// Arithmetic on what was measured here.
     Derived,
+    /// Measured here, but not what was asked for, or impossible beside others.
+    Doubtful,
     /// Not measured: it is another machine's.
     Estimate,
 }
@@ -21,7 +23,8 @@ impl Conf {
         match self {
             Self::Measured => "measured",
             Self::Derived => "derived",
-            Self::Estimate => "estimate",
+            // The format has no word for it; what it must not pass for is a measurement.
+            Self::Doubtful | Self::Estimate => "estimate",
         }
     }
 }
@@ -91,6 +94,14 @@ impl Figures {
         let note = format!("{why}; value of {}{what}", base.id);
         self.add(path, Spread { v, lo: v, hi: v }, unit, Conf::Estimate, note);
         true
+    }
+
+    /// Makes a measured one doubtful, and says why.
+    pub fn doubt(&mut self, path: &str, why: &str) {
+        for figure in self.list.iter_mut().filter(|f| f.path == path) {
+            figure.conf = Conf::Doubtful;
+            figure.note = format!("{}; {why}", figure.note);
+        }
     }
 
     /// One by path.

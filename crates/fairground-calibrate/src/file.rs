@@ -46,6 +46,9 @@ fn write_machine(out: &mut String, c: &Calibration, id: &str) -> std::fmt::Resul
     for (path, why) in &c.not_measured {
         writeln!(out, "# not measured: {path}: {}", one_line(why))?;
     }
+    for warning in &c.warnings {
+        writeln!(out, "# warning: {}", one_line(warning))?;
+    }
     if c.is_disturbed() {
         writeln!(out, "# other programs were running: load {:.1}", c.load)?;
     }
@@ -200,4 +203,22 @@ fn one_line(text: &str) -> String {
 fn kernel_release() -> String {
     let name = rustix::system::uname();
     format!("Linux {}", name.release().to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Figures;
+    use crate::sample::Spread;
+
+    #[test]
+    fn a_doubtful_figure_is_of_here_and_no_measurement() {
+        let mut figures = Figures::default();
+        let (v, lo, hi) = (61.0, 61.0, 61.0);
+        figures.measured("memory.local", Spread { v, lo, hi }, "ns", "loads");
+        figures.doubt("memory.local", "not memory alone");
+        let text = inline(figures.get("memory.local").unwrap());
+        let end = "conf = \"estimate\", src = \"calibrate\", note = \"loads; not memory alone\" }";
+        assert!(text.ends_with(end), "{text}");
+    }
 }

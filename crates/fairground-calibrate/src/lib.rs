@@ -14,6 +14,7 @@
 
 mod figure;
 mod file;
+mod levels;
 mod measure;
 mod pairs;
 mod plan;

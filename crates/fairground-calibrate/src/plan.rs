@@ -32,6 +32,8 @@ pub struct Calibration {
     pub figures: Figures,
     /// What could not be measured: the figure, and why.
     pub not_measured: Vec<(String, String)>,
+    /// What was measured and does not count as measured, and why.
+    pub warnings: Vec<String>,
     /// Ticks a second; 0 if the system does not say.
     pub hz: u32,
     /// Programs that wanted a CPU when the measurements began, as `/proc/loadavg` says.
@@ -61,6 +63,7 @@ const STEPS: [&str; 8] = [
 
 /// Pairs measured of each class, at most.
 const PAIRS_EACH: usize = 150;
+
 /// Measures the computer on which this runs: under two minutes, without root.
 ///
 /// # Errors
@@ -94,6 +97,7 @@ pub fn calibrate<'a>(
             shape: Shape::of(&system),
             figures: Figures::default(),
             not_measured: Vec::new(),
+            warnings: Vec::new(),
             hz: kernel::hz(),
             load: load(),
             pairs: Vec::new(),

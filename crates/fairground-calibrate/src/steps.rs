@@ -4,6 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::figure::Base;
+use crate::levels;
 use crate::measure::lines::{self, SPACED, Update};
 use crate::measure::{groups, kernel, memory};
 use crate::pairs::{self, Class, Pair};
@@ -68,8 +69,8 @@ impl Run<'_> {
             }
             below = u64::from(cache.size_kib);
         }
-        let huge = if self.quick { 64 << 10 } else { 512 << 10 };
-        let kib = (4 * below).clamp(64 << 10, huge);
+        let available = levels::available_kib();
+        let kib = levels::memory_kib(below, available, self.quick);
         let note = format!(
             "dependent loads in random order over {kib} KiB; {}",
             pages()
@@ -77,16 +78,26 @@ impl Run<'_> {
         let count = self.count.min(11);
         let times = memory::loads((self.cpu, self.cpu), kib, line, count, hops)?;
         self.put("memory.local", self.of(&times), "ns", &note);
+        let mut paths = vec!["memory.local"];
         for (path, home) in self.remote_homes() {
             match home {
                 Some(home) => {
                     let times = memory::loads((self.cpu, home), kib, line, count, hops)?;
                     let note = format!("as local, memory first touched by CPU {home}");
                     self.put(path, self.of(&times), "ns", &note);
+                    paths.push(path);
                 }
                 None => self.stand_in(&[path, "memory.local"], "ns", "no CPU there is allowed"),
             }
         }
+        if let Some(why) = levels::not_alone(below, kib) {
+            for path in paths {
+                self.out.figures.doubt(path, &why);
+                self.out.warnings.push(format!("{path}: {why}"));
+            }
+        }
+        let impossible = levels::doubt_impossible(&mut self.out.figures);
+        self.out.warnings.extend(impossible);
         Ok(())
     }
 

@@ -204,6 +204,9 @@ fn summary(found: &Calibration, args: &CalibrateArgs) -> String {
             let _ = writeln!(text, "{path}: {why}");
         }
     }
+    for warning in &found.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
     for note in &shape.notes {
         let _ = writeln!(text, "note: {note}");
     }

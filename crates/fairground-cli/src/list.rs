@@ -4,7 +4,7 @@
 use fairground::policy::{CATALOGUE, Features, PROFILES, decisions};
 use fairground_report::{Better, Catalogue, LIMITED, MetricInfo};
 use fairground_sim::machine_file::Machine;
-use fairground_sim::workload::{Env, Workload};
+use fairground_sim::workload::{Env, Known, Workload};
 use serde_json::{Value, json};
 
 use crate::args::{ListArgs, Listing};
@@ -57,7 +57,7 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
             ],
             profiles(),
         ),
-        Listing::Metrics => (&["metric", "unit", "better", "what it is"], metrics()),
+        Listing::Metrics => (&["metric", "unit", "better", "what it is"], metrics()?),
         Listing::Decisions => (
             &["decision", "default", "what it decides, and its values"],
             all_decisions(),
@@ -112,7 +112,7 @@ fn machines() -> Result<Vec<Row>, Failure> {
 }
 
 fn workloads() -> Vec<Row> {
-    let row = |k: &fairground_sim::workload::Known| Row {
+    let row = |k: &Known| Row {
         cells: vec![k.name.into(), format!("{}\n{}", k.what, k.synopsis)],
         json: json!({ "name": k.name, "what": k.what, "options": k.synopsis }),
     };
@@ -152,41 +152,60 @@ fn profiles() -> Vec<Row> {
     PROFILES.iter().map(row).collect()
 }
 
-fn metrics() -> Vec<Row> {
-    let own: Vec<MetricInfo> = Workload::known().iter().flat_map(own_metrics).collect();
-    let row = |m: &MetricInfo| {
+fn metrics() -> Result<Vec<Row>, Failure> {
+    let own = own_metrics()?;
+    let twice = |name: &str| own.iter().filter(|o| o.info.name == name).count() > 1;
+    let row = |m: &MetricInfo, workloads: Option<&[String]>| {
         let better = match m.better {
             Some(Better::Lower) => "lower",
             Some(Better::Higher) => "higher",
             None => "-",
         };
-        let cells = vec![
-            m.name.clone(),
-            m.unit.clone(),
-            better.into(),
-            m.description.clone(),
-        ];
+        let what = match workloads {
+            Some(lines) if twice(&m.name) => format!("In {}: {}", lines.join(", "), m.description),
+            _ => m.description.clone(),
+        };
         Row {
-            cells,
             json: json!({
-                "name": m.name, "unit": m.unit, "better": m.better, "what": m.description,
+                "name": m.name, "unit": m.unit, "better": m.better, "what": what,
+                "workloads": workloads,
             }),
+            cells: vec![m.name.clone(), m.unit.clone(), better.into(), what],
         }
     };
-    let limited = LIMITED.iter().map(|&m| m.into());
-    let all = Catalogue::new(own.into_iter().chain(limited));
-    all.rows().iter().map(row).collect()
+    let of_workloads = own.iter().map(|o| row(&o.info, Some(&o.workloads)));
+    let others = Catalogue::new(LIMITED.iter().map(|&m| m.into()));
+    let others = others.rows().iter().map(|m| row(m, None));
+    Ok(of_workloads.chain(others).collect())
 }
 
-/// What a benchmark measures, asked of the smallest one: some need a number of tasks.
-fn own_metrics(known: &fairground_sim::workload::Known) -> Vec<MetricInfo> {
-    let env = Env { cpus: 1 };
-    let mut argv: Vec<&str> = known.name.split(' ').collect();
-    let workload = Workload::from_argv(&argv, &env).or_else(|_| {
-        argv.extend(["--tasks", "1"]);
-        Workload::from_argv(&argv, &env)
-    });
-    workload.map_or(Vec::new(), |w| glue::metric_info(&w))
+/// What benchmarks measure by themselves, with the command lines that do. A name that stands for
+/// another direction or unit in some of them is there more than once.
+struct Own {
+    info: MetricInfo,
+    workloads: Vec<String>,
+}
+
+fn own_metrics() -> Result<Vec<Own>, Failure> {
+    let mut own: Vec<Own> = Vec::new();
+    for line in Workload::known().iter().flat_map(Known::forms) {
+        let argv: Vec<&str> = line.split(' ').collect();
+        // What is measured does not depend on the machine, so the smallest does.
+        let workload = Workload::from_argv(&argv, &Env { cpus: 1 }).map_err(Failure::new)?;
+        for info in glue::metric_info(&workload) {
+            let key = |m: &MetricInfo| (m.name.clone(), m.unit.clone(), m.better);
+            match own.iter_mut().find(|o| key(&o.info) == key(&info)) {
+                Some(known) => known.workloads.push(line.clone()),
+                None => {
+                    let namesake = own.iter().rposition(|o| o.info.name == info.name);
+                    let workloads = vec![line.clone()];
+                    let at = namesake.map_or(own.len(), |at| at + 1);
+                    own.insert(at, Own { info, workloads });
+                }
+            }
+        }
+    }
+    Ok(own)
 }
 
 fn all_decisions() -> Vec<Row> {

@@ -25,6 +25,31 @@ fn a_short_run_writes_a_machine_that_runs() {
     assert!(succeeds(run).contains("machine   here"));
     let text = std::fs::read_to_string(file).unwrap();
     assert!(text.contains("\nid = \"here\"\n") && text.contains("conf = \"measured\""));
+    memory_is_memory(&text, &summary);
+}
+
+/// What counts as measured was measured over four times the last level, and is not faster than it;
+/// anything else is said.
+fn memory_is_memory(text: &str, summary: &str) {
+    let file: toml::Table = text.parse().unwrap();
+    let local = file["memory"]["local"].as_table().unwrap();
+    let last = file["cache"].as_array().unwrap().last().unwrap();
+    let number = |v: &toml::Value| v.as_float().or(v.as_integer().map(|i| i as f64)).unwrap();
+    let (size_kib, l3) = (number(&last["size_kib"]), &last["latency"]);
+    let note = local["note"].as_str().unwrap();
+    let kib: f64 = note
+        .split_once("over ")
+        .and_then(|(_, rest)| rest.split(' ').next()?.parse().ok())
+        .unwrap_or_else(|| panic!("{note}"));
+    if local["conf"].as_str() == Some("measured") {
+        assert!(kib >= 4.0 * size_kib, "{note}");
+        assert!(
+            number(&local["v"]) >= 0.97 * number(&l3["v"]) || l3["src"].as_str() == Some("base")
+        );
+    } else {
+        assert!(text.contains("# warning: memory.local"), "{text}");
+        assert!(summary.contains("warning: memory.local"), "{summary}");
+    }
 }
 
 #[test]

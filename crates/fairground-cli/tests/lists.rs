@@ -3,6 +3,7 @@
 mod common;
 
 use common::{SHORT, json, succeeds, words};
+use serde_json::Value;
 
 const ALL: [&str; 7] = [
     "machines",
@@ -109,6 +110,74 @@ fn every_measured_metric_is_listed() {
     {
         assert!(listed.contains(&name.as_str()), "{name}");
     }
+}
+
+/// Each workload in each form that measures something else, as short as it can be.
+const MEASURED: [&str; 18] = [
+    "hackbench -g 1 -f 2 -l 5",
+    "perf bench sched pipe -l 10",
+    "perf bench sched messaging -g 1 -l 1",
+    "netperf -t UDP_RR -l 1ms",
+    "netperf -t TCP_RR -l 1ms",
+    "netperf -t UDP_STREAM -l 1ms",
+    "netperf -t TCP_STREAM -l 1ms",
+    "perf bench futex wake -t 2",
+    "perf bench mem memset -s 1MB",
+    "sysbench threads --threads=2 --events=2",
+    "sysbench mutex --threads=2 --mutex-locks=5",
+    "sysbench cpu --events=1",
+    "sysbench memory --memory-total-size=1M",
+    "ebizzy -t 2 -S 1ms",
+    "sysbench oltp_read_only --threads=2 --time=2ms",
+    "schbench -m 1 -t 1 -r 2ms",
+    "hogs --tasks 2 --duration 2ms --cpu-max 5ms/10ms",
+    "sleepers --tasks 2 --duration 2ms",
+];
+
+#[test]
+fn what_workloads_measure_is_listed_with_its_unit_and_direction() {
+    let listed = json(&succeeds(["list", "metrics", "--json"]));
+    let listed = listed.as_array().expect("an array");
+    let workloads = json(&succeeds(["list", "workloads", "--json"]));
+    for workload in workloads.as_array().expect("an array") {
+        let name = workload["name"].as_str().expect("a name");
+        assert!(MEASURED.iter().any(|line| line.starts_with(name)), "{name}");
+    }
+    for line in MEASURED {
+        let run = ["run", "--machine", "xeon-8cpu-2013", "--seed", "1"];
+        let out = ["--quiet", "--json", "-", "--"];
+        let argv: Vec<&str> = line.split(' ').collect();
+        let result = json(&succeeds(words(&[&run, &out, &argv])));
+        let metrics = result["metric_info"].as_array();
+        for metric in metrics.expect("metrics") {
+            let same = |row: &&Value| {
+                ["name", "unit", "better"]
+                    .iter()
+                    .all(|k| row[k] == metric[k])
+            };
+            let rows: Vec<&Value> = listed.iter().filter(same).collect();
+            assert_eq!(rows.len(), 1, "{line}: {metric}");
+            let Some(lines) = rows[0]["workloads"].as_array() else {
+                continue;
+            };
+            let lines = lines.iter().filter_map(Value::as_str);
+            assert!(lines.clone().any(|form| line.starts_with(form)), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_name_with_two_directions_says_where() {
+    let rows = json(&succeeds(["list", "metrics", "--json"]));
+    let rows = rows.as_array().expect("an array").iter();
+    let rows: Vec<&Value> = rows
+        .filter(|r| r["name"] == "sysbench.total_time_s")
+        .collect();
+    let better: Vec<_> = rows.iter().map(|r| r["better"].as_str()).collect();
+    assert_eq!(better, [None, Some("lower")]);
+    let text = succeeds(["list", "metrics"]);
+    let line = text.lines().find(|l| l.contains("In sysbench mutex: "));
+    assert!(line.is_some_and(|l| l.contains("  lower  ")), "{text}");
 }
 
 #[test]

@@ -185,6 +185,116 @@ fn saved_rows_are_shown_again_without_simulating() {
 }
 
 #[test]
+fn a_file_of_quick_is_shown_whole() {
+    let place = common::place("reproduce-saved-quick");
+    let path = place.join("rows.json");
+    let path = path.to_str().expect("UTF-8");
+    // Its window is shorter than that of the whole run.
+    let run = ["reproduce", "lazy-h-load", "--quick"];
+    let made = succeeds(run.into_iter().chain(["--no-progress", "--json", path]));
+    let shown = succeeds(["reproduce", "lazy-h-load", "--saved", path]);
+    assert_eq!(made, shown);
+    assert!(!shown.contains("not run"), "{shown}");
+    // Rows that nobody asked for are named.
+    let both = ["reproduce", "idlest-util-tiebreak", "--only", "cpu-8"];
+    let other = place.join("other.json");
+    let other = other.to_str().expect("UTF-8");
+    succeeds(both.into_iter().chain(["--quick", "--json", other]));
+    let words = ["--saved", path, "--saved", other];
+    let output = common::fairground(both.into_iter().chain(words));
+    let errors = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let rows = json(&std::fs::read_to_string(path).expect("the rows"));
+    let rows = rows.as_array().expect("an array").len();
+    let note = format!("note: not shown: {rows} rows of lazy-h-load: not asked for\n");
+    assert_eq!(errors, note);
+}
+
+#[test]
+fn a_file_without_what_was_asked_for_is_refused() {
+    let place = common::place("reproduce-saved-other");
+    let path = place.join("rows.json");
+    let path = path.to_str().expect("UTF-8");
+    succeeds(CHEAP.iter().copied().chain(["--json", path]));
+    let has = "there are rows of idlest-util-tiebreak (2 rows)";
+    fails(
+        ["reproduce", "lazy-h-load", "--saved", path],
+        &["rows.json: no row is of", "(lazy-h-load)", has],
+    );
+    fails(
+        ["reproduce", "--all", "--only", "cpu-8", "--saved", path],
+        &[has, "--only"],
+    );
+    std::fs::write(path, "[]").expect("a file");
+    fails(
+        ["reproduce", "--all", "--saved", path],
+        &["rows.json: there are no rows"],
+    );
+}
+
+#[test]
+fn rows_without_a_run_are_named() {
+    let place = common::place("reproduce-saved-unknown");
+    let path = place.join("rows.json");
+    let path = path.to_str().expect("UTF-8");
+    succeeds(CHEAP.iter().copied().chain(["--json", path]));
+    let mut rows = json(&std::fs::read_to_string(path).expect("the rows"));
+    rows[1]["load"] = "5 threads".into();
+    std::fs::write(path, rows.to_string()).expect("a file");
+    let output = common::fairground(["reproduce", "--all", "--saved", path]);
+    let errors = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let parts = ["note: not shown: 1 row of", "5 threads", "no run of this"];
+    assert!(parts.iter().all(|part| errors.contains(part)), "{errors}");
+}
+
+#[test]
+fn two_outputs_do_not_go_to_one_place() {
+    let place = common::place("reproduce-one-place");
+    let path = |name: &str| place.join(name).to_str().expect("UTF-8").to_string();
+    let (dir, same, page) = (path("."), path("zz"), path("reproduction.md"));
+    let refused = |more: &[&str], parts: &[&str]| {
+        fails(CHEAP.iter().copied().chain(more.iter().copied()), parts);
+    };
+    refused(
+        &["--json", &same, "--report", &same],
+        &["--json and --report both name", "zz"],
+    );
+    refused(
+        &["--json", "-", "--report", "-"],
+        &["--json and --report cannot both go to standard output"],
+    );
+    refused(
+        &["--json", &page, "--markdown", &dir],
+        &["--json and --markdown both name", "reproduction.md"],
+    );
+    assert_eq!(std::fs::read_dir(&place).expect("the directory").count(), 0);
+}
+
+#[test]
+fn the_page_says_which_command_made_it() {
+    let place = common::place("reproduce-page-command");
+    let dir = place.to_str().expect("UTF-8");
+    let words = ["--no-progress", "--jobs", "1", "--markdown", dir];
+    succeeds(CHEAP.iter().copied().chain(words));
+    let page = std::fs::read_to_string(place.join("reproduction.md")).expect("the page");
+    let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let made = "fairground reproduce idlest-util-tiebreak --only 'placement*' --markdown";
+    assert!(
+        flat.contains(&format!("Made by `{made} {dir}`; do not edit.")),
+        "{page}"
+    );
+    assert!(
+        page.starts_with("# A published change, reproduced\n"),
+        "{page}"
+    );
+    assert!(
+        !page.contains("--all") && !page.contains("after 25 minutes"),
+        "{page}"
+    );
+}
+
+#[test]
 fn rows_of_another_model_are_refused() {
     let place = common::place("reproduce-other-model");
     let path = place.join("rows.json");

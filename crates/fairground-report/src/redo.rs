@@ -50,9 +50,9 @@ impl Redo {
 ///
 /// Options before `--` that say where results go, how much of them is shown or how many threads
 /// compute them (`--jobs`, `-j`, `--json`, `--csv`, `--report`, `--trace`, `--at`, `--export`,
-/// `--save`, `--lines`, `--functions`, `--color`, `--fail-on`, `--quiet`, `-q`) are left out: they
-/// cannot change a result, and a result must be the same bytes with any of them. `argv[0]` is
-/// written as `fairground`.
+/// `--save`, `--keep`, `--lines`, `--functions`, `--color`, `--fail-on`, `--quiet`, `-q`,
+/// `--times`, `--no-progress`) are left out: they cannot change a result, and a result must be the
+/// same bytes with any of them. `argv[0]` is written as `fairground`.
 pub fn redo_command(argv: &[String]) -> String {
     const WITH_VALUE: &[&str] = &[
         "--jobs",
@@ -64,12 +64,13 @@ pub fn redo_command(argv: &[String]) -> String {
         "--at",
         "--export",
         "--save",
+        "--keep",
         "--lines",
         "--functions",
         "--color",
         "--fail-on",
     ];
-    const ALONE: &[&str] = &["--quiet", "-q"];
+    const ALONE: &[&str] = &["--quiet", "-q", "--times", "--no-progress"];
     let mut words = vec!["fairground".to_string()];
     let mut rest = argv.iter().skip(1);
     while let Some(word) = rest.next() {

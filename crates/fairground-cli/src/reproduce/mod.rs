@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use fairground_report::redo_command;
 use fairground_report::reproduce::{Headline, Row, reproduce_text, tally_line, tells};
 use fairground_sim::glob::fits;
 use fairground_sim::workload::duration;
@@ -83,7 +84,8 @@ pub struct ReproduceArgs {
     /// table into calibration.md there
     #[arg(long, value_name = "DIR")]
     pub markdown: Option<PathBuf>,
-    /// Show rows saved with --json instead of simulating [repeatable]
+    /// Show rows saved with --json, of --quick as well, instead of simulating; of a run that is in
+    /// two files the later one counts [repeatable]
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["quick", "jobs", "json", "seeds", "sensitivity", "keep",
                                 "within", "times"])]
@@ -170,6 +172,13 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if args.sensitivity {
         return sensitivity::sensitivity(&experiments, args);
     }
+    let markdown = args.markdown.as_deref();
+    let markdown = markdown.map(|dir| page::Places::new(dir, &experiments));
+    let markdown = markdown.transpose()?;
+    let mut places = vec![("--json", json.as_ref()), ("--report", report.as_ref())];
+    let pages = markdown.iter().flat_map(page::Places::all);
+    places.extend(pages.map(|place| ("--markdown", Some(place))));
+    output::all_differ(&places)?;
     let done = if args.saved.is_empty() {
         runner::simulate(experiments, args)?
     } else {
@@ -182,12 +191,12 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         place.write(&(text + "\n"))?;
     }
     if let Some(place) = &report {
-        let words = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
-        let page = html::report(&done, &format!("fairground {words}"));
+        let page = html::report(&done, &command());
         place.write(&page.map_err(Failure::new)?)?;
     }
-    if let Some(dir) = &args.markdown {
-        page::write(dir, &done)?;
+    if let Some(places) = &markdown {
+        let starts = args.saved.is_empty().then(|| args.limit()).flatten();
+        places.write(&done, &command(), starts)?;
     }
     if [&json, &report]
         .into_iter()
@@ -197,6 +206,11 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         return Ok(());
     }
     output::stdout(&text(&done))
+}
+
+/// What was typed, without what changes no row.
+fn command() -> String {
+    redo_command(&std::env::args().collect::<Vec<_>>())
 }
 
 /// Leaves the runs that are asked for, as they are asked for.

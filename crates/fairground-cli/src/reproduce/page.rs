@@ -4,24 +4,19 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use fairground_report::reproduce::{Class, Row, level_text, tally_line, tells};
 
+use super::experiment::Experiment;
 use super::reasons::{grouped, why};
 use super::{Reproduced, headlines, plot, runs_missing, telling_line, verdict};
 use crate::failure::Failure;
+use crate::output::Place;
 use crate::wrap::wrap;
 
 /// Columns of prose.
 const WIDTH: usize = 100;
-
-const HEAD: &str = "# The five published changes, reproduced
-
-What authors published about five scheduler changes, beside what the simulator makes of the same
-benchmarks on machines of the same kind. Made by `fairground reproduce --all --markdown docs`; do
-not edit. (It starts no simulation after 25 minutes; with `--keep DIR` the same command goes on.)
-
-";
 
 const LEGEND: &str = "
 ## How to read the tables
@@ -49,29 +44,82 @@ Published tables and reasons are those of `crates/fairground-cli/experiments/`, 
 `docs/workloads/`. Costs, and what of them is assumed, are in [calibration.md](calibration.md).
 ";
 
-/// Writes the page and its plots.
-///
-/// # Errors
-/// A file that cannot be written.
-pub fn write(dir: &Path, done: &[Reproduced]) -> Result<(), Failure> {
-    let save = |name: &str, text: &str| {
-        let path = dir.join(name);
-        std::fs::write(&path, text)
-            .map_err(|e| Failure::new(format!("cannot write `{}`: {e}", path.display())))
-    };
-    for change in done {
-        save(&plot_name(change), &plot::svg(change)?)?;
-    }
-    save("reproduction.md", &page(done))
+/// The files of the page, known to be writable before anything is simulated.
+pub struct Places {
+    page: Place,
+    /// By experiment.
+    plots: Vec<Place>,
 }
 
-fn plot_name(change: &Reproduced) -> String {
-    format!("reproduction-{}.svg", change.experiment.change)
+impl Places {
+    /// Those in `dir`.
+    ///
+    /// # Errors
+    /// One that cannot be written.
+    pub fn new(dir: &Path, experiments: &[Experiment]) -> Result<Self, Failure> {
+        let plot = |e: &Experiment| Place::new(&dir.join(plot_name(e)));
+        Ok(Self {
+            page: Place::new(&dir.join("reproduction.md"))?,
+            plots: experiments.iter().map(plot).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Place> {
+        std::iter::once(&self.page).chain(&self.plots)
+    }
+
+    /// Writes the page and its plots: `command` made it, and started no simulation after `limit`.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write(
+        &self,
+        done: &[Reproduced],
+        command: &str,
+        limit: Option<Duration>,
+    ) -> Result<(), Failure> {
+        for (change, place) in done.iter().zip(&self.plots) {
+            place.write(&plot::svg(change)?)?;
+        }
+        self.page
+            .write(&page(done, &head(done.len(), command, limit)))
+    }
+}
+
+fn plot_name(e: &Experiment) -> String {
+    format!("reproduction-{}.svg", e.change)
+}
+
+/// What the page is and how it was made.
+fn head(changes: usize, command: &str, limit: Option<Duration>) -> String {
+    let (title, about) = match changes {
+        1 => ("A published change", "a scheduler change"),
+        5 => ("The five published changes", "five scheduler changes"),
+        _ => ("Published changes", "scheduler changes"),
+    };
+    let limit = limit.map_or(String::new(), |limit| {
+        let time = match limit.as_secs() {
+            s if s > 0 && s % 60 == 0 => format!("{} minutes", s / 60),
+            _ => format!("{limit:?}"),
+        };
+        format!(
+            " (It starts no simulation after {time}; with `--keep DIR` the same command goes on.)"
+        )
+    });
+    let text = format!(
+        "What authors published about {about}, beside what the simulator makes of the same \
+         benchmarks on machines of the same kind. Made by `{command}`; do not edit.{limit}"
+    );
+    format!(
+        "# {title}, reproduced\n\n{}\n\n",
+        wrap(&text, WIDTH).join("\n")
+    )
 }
 
 // Writing to a string cannot fail.
-fn page(done: &[Reproduced]) -> String {
-    let mut text = HEAD.to_string();
+fn page(done: &[Reproduced], head: &str) -> String {
+    let mut text = head.to_string();
     let all: Vec<Row> = done
         .iter()
         .flat_map(Reproduced::all_rows)
@@ -120,7 +168,7 @@ fn section(change: &Reproduced) -> String {
     if !e.mechanism.is_empty() {
         let _ = writeln!(text, "{}\n", wrap(&e.mechanism, WIDTH).join("\n"));
     }
-    let _ = writeln!(text, "![change by row]({})\n", plot_name(change));
+    let _ = writeln!(text, "![change by row]({})\n", plot_name(e));
     text += "| class | run | metric | published | | change | simulated | | change \
              | 95 % interval | seeds | level |\n";
     text += "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
@@ -220,4 +268,29 @@ fn list(title: &str, points: &[String]) -> String {
         let _ = writeln!(text, "- {}", wrap(point, WIDTH - 2).join("\n  "));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_says_which_command_made_the_page() {
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reproduction.md");
+        let docs = std::fs::read_to_string(docs).unwrap();
+        let all = "fairground reproduce --all --markdown docs";
+        let whole = head(5, all, Some(super::super::WHOLE));
+        assert!(
+            docs.starts_with(&(whole.clone() + "Simulated are ")),
+            "{whole}"
+        );
+        let part = "fairground reproduce lazy-h-load --quick --markdown somewhere/else";
+        let part = head(1, part, None);
+        assert!(
+            part.starts_with("# A published change, reproduced\n"),
+            "{part}"
+        );
+        let flat = part.replace('\n', " ");
+        assert!(flat.contains("lazy-h-load --quick --markdown somewhere/else`; do not edit.  "));
+    }
 }

@@ -36,6 +36,8 @@ pub struct Known {
     pub synopsis: &'static str,
     /// What it does, in a sentence.
     pub what: &'static str,
+    /// Options that decide what it measures.
+    forms: &'static [&'static str],
     parse: fn(&[String], Env) -> Result<Workload, Error>,
 }
 
@@ -63,23 +65,29 @@ pub enum Error {
     Help(String),
 }
 
+/// The forms of a workload that always measures the same.
+const ONE: &[&str] = &[""];
+
 static KNOWN: [Known; 15] = [
     Known {
         name: "hackbench",
         synopsis: "[-p] [-s BYTES] [-l LOOPS] [-g GROUPS] [-f FDS] [-T|-P] [--tree D:W]",
         what: "groups of senders and receivers; every sender writes to every receiver of its group",
+        forms: ONE,
         parse: hackbench::parse,
     },
     Known {
         name: "perf bench sched pipe",
         synopsis: "[-l LOOPS] [-T] [--tree D:W]",
         what: "two tasks pass a word back and forth over two pipes",
+        forms: ONE,
         parse: perf::parse_pipe,
     },
     Known {
         name: "perf bench sched messaging",
         synopsis: "[-g GROUPS] [-l LOOPS] [-p] [-t] [--tree D:W]",
         what: "hackbench as it is built into perf",
+        forms: ONE,
         parse: perf::parse_messaging,
     },
     Known {
@@ -87,18 +95,21 @@ static KNOWN: [Known; 15] = [
         synopsis: "[-t TEST] [-l SECONDS] [-r REQ,RESP] [-m BYTES] [-M BYTES] [--pairs N] \
                    [--tree D:W]",
         what: "pairs of client and server over the loopback interface: UDP_RR, TCP_STREAM, ...",
+        forms: &netperf::FORMS,
         parse: netperf::parse,
     },
     Known {
         name: "perf bench futex wake",
         synopsis: "[-t THREADS] [-w NWAKES] [-s] [-S] [-r REPEATS] [--tree D:W]",
         what: "threads block on one futex and are woken a few at a time",
+        forms: ONE,
         parse: perf_futex::parse_wake,
     },
     Known {
         name: "perf bench mem memset",
         synopsis: "[-s SIZE] [-l LOOPS] [-f default] [--tree D:W]",
         what: "one process fills a buffer; user space only",
+        forms: ONE,
         parse: perf_mem::parse_memset,
     },
     Known {
@@ -106,6 +117,7 @@ static KNOWN: [Known; 15] = [
         synopsis: "[--threads=1] [--thread-yields=1000] [--thread-locks=8] [--events=0] \
                    [--time=10] [--tree D:W]",
         what: "threads take turns with few mutexes and yield while they hold one",
+        forms: ONE,
         parse: sysbench::parse_threads,
     },
     Known {
@@ -113,12 +125,14 @@ static KNOWN: [Known; 15] = [
         synopsis: "[--threads=1] [--mutex-num=4096] [--mutex-locks=50000] [--mutex-loops=10000] \
                    [--tree D:W]",
         what: "each thread locks random mutexes, with an empty loop before each lock",
+        forms: ONE,
         parse: sysbench::parse_mutex,
     },
     Known {
         name: "sysbench cpu",
         synopsis: "[--threads=1] [--cpu-max-prime=10000] [--events=0] [--time=10] [--tree D:W]",
         what: "threads look for prime numbers; user space only",
+        forms: ONE,
         parse: sysbench::parse_cpu,
     },
     Known {
@@ -126,12 +140,14 @@ static KNOWN: [Known; 15] = [
         synopsis: "[--threads=1] [--memory-block-size=1K] [--memory-total-size=100G] \
                    [--memory-oper=write] [--memory-scope=global] [--time=10] [--tree D:W]",
         what: "threads read or write a block over and over; user space only",
+        forms: ONE,
         parse: sysbench::parse_memory,
     },
     Known {
         name: "ebizzy",
         synopsis: "[-t THREADS] [-S SECONDS] [-n CHUNKS] [-s BYTES] [--tree D:W]",
         what: "threads copy chunks of memory and search in the copy; user space only",
+        forms: ONE,
         parse: ebizzy::parse,
     },
     Known {
@@ -139,27 +155,39 @@ static KNOWN: [Known; 15] = [
         synopsis: "--threads=N [--tables=N] [--time=SECONDS] [--point-selects=N] \
                    [--skip-trx=on] [--tree D:W]",
         what: "read-only transactions against PostgreSQL on the same machine",
+        forms: ONE,
         parse: sysbench_oltp::parse,
     },
     Known {
         name: "schbench",
         synopsis: "[-m N] [-t N] [-r SECONDS] [-n OPS] [-F KIB] [-s USEC] [-L] [--tree D:W]",
         what: "message threads hand requests to workers by futex, which sleep and compute",
+        forms: ONE,
         parse: schbench::parse,
     },
     Known {
         name: "hogs",
         synopsis: "--tasks N [--duration 1s] [--nice N,..] [--weight W,..] [--tree D:W]",
         what: "tasks that compute all the time",
+        forms: ONE,
         parse: hogs::parse,
     },
     Known {
         name: "sleepers",
         synopsis: "--tasks N [--period 1ms] [--run 20us] [--duration 1s] [--in-phase] [--tree D:W]",
         what: "tasks that wake up by a periodic timer, compute a little and sleep again",
+        forms: ONE,
         parse: sleepers::parse,
     },
 ];
+
+impl Known {
+    /// Command lines that have, between them, all that it measures.
+    pub fn forms(&self) -> impl Iterator<Item = String> {
+        let line = |options: &&str| format!("{} {options}", self.name).trim_end().to_owned();
+        self.forms.iter().map(line)
+    }
+}
 
 impl Workload {
     /// All workloads that have a name.

@@ -68,6 +68,9 @@ const TESTS: [(&str, Test); 4] = [
     ("TCP_STREAM", Test::TcpStream),
 ];
 
+/// Options that decide what is measured.
+pub(super) const FORMS: [&str; 4] = ["-t UDP_RR", "-t TCP_RR", "-t UDP_STREAM", "-t TCP_STREAM"];
+
 fn test(text: &str) -> Result<Test, String> {
     let found = TESTS.iter().find(|t| t.0.eq_ignore_ascii_case(text));
     let names = || TESTS.map(|t| t.0).join(", ");
@@ -258,6 +261,14 @@ mod tests {
     use super::super::tests::{error, make};
     use super::*;
     use crate::workload::metric::Marks;
+
+    #[test]
+    fn each_test_is_a_form() {
+        assert_eq!(
+            FORMS.map(str::to_owned),
+            TESTS.map(|t| format!("-t {}", t.0))
+        );
+    }
 
     #[test]
     fn each_pair_is_two_processes_of_one_group() {

@@ -85,6 +85,7 @@ pub(super) fn parse_threads(argv: &[String], _env: Env) -> Result<Workload, Erro
         mode: String::new(),
         speed: Speed::None,
         per_thread: FOREVER,
+        timed: false,
         // An array of its own begins at a line of its own.
         mutexes: args.thread_locks.next_multiple_of(8),
         counts: true,
@@ -114,6 +115,7 @@ pub(super) fn parse_mutex(argv: &[String], _env: Env) -> Result<Workload, Error>
         mode: String::new(),
         speed: Speed::None,
         per_thread: 1,
+        timed: true,
         mutexes: args.mutex_num,
         counts: true,
     };
@@ -150,6 +152,7 @@ pub(super) fn parse_cpu(argv: &[String], _env: Env) -> Result<Workload, Error> {
         mode: format!("Prime numbers limit: {}\n\n", args.cpu_max_prime),
         speed: Speed::Cpu,
         per_thread: FOREVER,
+        timed: false,
         mutexes: 0,
         counts: true,
     };
@@ -188,6 +191,7 @@ pub(super) fn parse_memory(argv: &[String], _env: Env) -> Result<Workload, Error
             block: if oper == "none" { 0 } else { block },
         },
         per_thread,
+        timed: false,
         mutexes: 0,
         counts: false,
     };

@@ -37,6 +37,8 @@ pub(super) struct Test {
     pub speed: Speed,
     /// Events that each thread does at most.
     pub per_thread: u64,
+    /// Whether it is judged by the time of a fixed amount of work, not by its events.
+    pub timed: bool,
     /// Mutexes of one instance of the tool, those of the test.
     pub mutexes: u32,
     /// `--events` counts.
@@ -203,10 +205,9 @@ impl Test {
             end,
             request,
         };
-        // A test with a fixed amount of work is judged by its time, the others by their events.
-        let time = match self.per_thread {
-            1 => Better::Lower,
-            _ => Better::Neither,
+        let time = match self.timed {
+            true => Better::Lower,
+            false => Better::Neither,
         };
         let quantile = |permille| From::RequestQuantileUs { request, permille };
         let stddev = From::RequestsStddev {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::workload::metric::{Marks, TaskTime};
+use crate::workload::metric::{Marks, MetricDef, TaskTime};
 use crate::workload::program::{Cgroup, ChanKind, Op, Until, When};
 use crate::workload::words::{MARK_END, MARK_START};
 
@@ -26,6 +26,41 @@ fn every_known_workload_has_defaults_that_are_sound() {
         assert!(!workload.metrics.is_empty());
         // One group below the root: the root's load is not published.
         assert!(workload.templates.iter().all(|t| t.cgroup == Some(1)));
+    }
+}
+
+#[test]
+fn every_metric_is_one_of_a_form() {
+    for line in [
+        "hackbench -T --pipe -l 5 --tree 1:2",
+        "perf bench sched pipe -T --cpu-max 5ms/10ms",
+        "perf bench sched messaging -t -p",
+        "netperf",
+        "netperf -t tcp_rr -r 64,128 --pairs 2",
+        "netperf -t udp_stream -m 64",
+        "perf bench futex wake -s -S -r 2",
+        "perf bench mem memset -s 2MB -l 3",
+        "sysbench threads --events=9 --time=0",
+        "sysbench mutex --threads=2 --percentile=99",
+        "sysbench cpu --events=1",
+        // A thread does one event, as in the test with mutexes.
+        "sysbench memory --memory-total-size=1K",
+        "ebizzy -t 2",
+        "sysbench oltp_read_only --threads=2 --skip-trx=on",
+        "schbench -L -s 10",
+        "hogs --tasks 3 --nice 0,5",
+        "sleepers --tasks 3 --in-phase --warmup 1ms",
+    ] {
+        let mut known = Workload::known().iter();
+        let known = known.find(|k| line.starts_with(k.name)).expect(line);
+        let forms: Vec<Workload> = known.forms().map(|form| make(&form)).collect();
+        for metric in make(line).metrics {
+            let same = |m: &MetricDef| {
+                (&m.name, &m.unit, m.better) == (&metric.name, &metric.unit, metric.better)
+            };
+            let listed = forms.iter().any(|w| w.metrics.iter().any(same));
+            assert!(listed, "{line}: {}", metric.name);
+        }
     }
 }
 
