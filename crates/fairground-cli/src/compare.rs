@@ -61,17 +61,18 @@ fn written(
     samples: &[Samples],
 ) -> Result<Vec<String>, Failure> {
     let output = Output::new(&args.how)?;
-    let mut reasons = Vec::new();
-    for condition in conditions {
-        let met = condition.evaluate(result).map_err(Failure::new)?;
-        reasons.extend(met.map(|m| m.reason));
-    }
     output.write(
         &|| serde_json::to_string_pretty(result),
         &|| csv_of_compare(result),
         &|style| title.to_string() + &compare_text(result, style),
         &|style| compare_page(result, samples, style),
     )?;
+    // What was simulated is written, whatever can be decided.
+    let mut reasons = Vec::new();
+    for condition in conditions {
+        let met = condition.evaluate(result).map_err(Failure::new)?;
+        reasons.extend(met.map(|m| m.reason));
+    }
     Ok(reasons)
 }
 
@@ -111,6 +112,8 @@ fn saved(args: &CompareArgs, base: &Path, patch: &Path) -> Result<Compare, Failu
         ("--base", !args.base.is_empty()),
         ("--base-profile", args.base_profile.is_some()),
         ("--metric", !args.metric.is_empty()),
+        ("--settled", what.settled.is_some()),
+        ("--slow", what.slow.is_some()),
     ];
     if let Some((option, _)) = simulates.iter().find(|(_, given)| *given) {
         return Err(Failure::with_help(
@@ -118,7 +121,18 @@ fn saved(args: &CompareArgs, base: &Path, patch: &Path) -> Result<Compare, Failu
             "leave it out, or give one scenario file",
         ));
     }
-    Ok(compare_saved(load(base)?, load(patch)?))
+    let result = compare_saved(load(base)?, load(patch)?);
+    // With --quiet there is no table that they would stand below.
+    let differ = |note: &&String| note.starts_with("the results differ");
+    for note in result
+        .notes
+        .iter()
+        .filter(differ)
+        .filter(|_| args.how.quiet)
+    {
+        eprintln!("note: {note}");
+    }
+    Ok(result)
 }
 
 fn load(path: &Path) -> Result<Saved, Failure> {

@@ -27,7 +27,10 @@ pub fn setup(plan: &Plan, case: &Case, profile: String, command_line: &[String])
         profile,
         workload: plan.workload.argv.clone(),
         workload_metrics: metric_info(&case.workload),
-        redo: Redo::new(command_line, plan.seeds.clone(), assumed(&plan.machine)),
+        redo: Redo {
+            conditions: plan.conditions.clone(),
+            ..Redo::new(command_line, plan.seeds.clone(), assumed(&plan.machine))
+        },
     }
 }
 

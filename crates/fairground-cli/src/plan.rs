@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fairground::policy::{CATALOGUE, Features, PROFILES, Patch, Profile, SetError, decisions};
 use fairground::policy::{find_patch, find_profile};
-use fairground_sim::machine_file::Machine;
+use fairground_sim::machine_file::{FNV_START, Machine, fnv1a};
 use fairground_sim::spec::{self, Scenario};
 use fairground_sim::workload::{Env, Error as WorkloadError, Workload};
 
@@ -28,6 +28,8 @@ pub struct Plan {
     pub profile: &'static Profile,
     /// Seeds, in order.
     pub seeds: Vec<u64>,
+    /// What decides the results beside the names of all this, as far as it is given.
+    pub conditions: BTreeMap<String, String>,
     hz: Option<u32>,
     slow_ns: Option<u64>,
 }
@@ -94,6 +96,7 @@ impl Plan {
             workload,
             profile: profile(what, scenario)?,
             seeds,
+            conditions: conditions(what, scenario),
             hz: scenario.and_then(|s| s.hz),
             slow_ns: what.slow,
         })
@@ -331,6 +334,21 @@ fn machine_of(scenario: &Scenario, named: &spec::Named) -> Result<Machine, Failu
             place.into()
         }
     })
+}
+
+/// What tells two results of one command line apart: the scenario's text, and what is measured.
+fn conditions(what: &What, scenario: Option<&Scenario>) -> BTreeMap<String, String> {
+    let ns = |ns: u64| format!("{ns} ns");
+    let text = |s: &Scenario| format!("{:016x}", fnv1a(FNV_START, s.source.text().as_bytes()));
+    let all = [
+        ("the scenario's text", scenario.map(text)),
+        ("--settled", what.settled.map(ns)),
+        ("--slow", what.slow.map(ns)),
+    ];
+    let given = all.into_iter();
+    given
+        .filter_map(|(name, value)| Some((name.to_string(), value?)))
+        .collect()
 }
 
 fn load(path: &Path) -> Result<Scenario, Failure> {

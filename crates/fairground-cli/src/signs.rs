@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use fairground_report::{
-    Catalogue, Compare, FailOn, Place, Redo, Signs, csv_of_signs, signs_page, signs_text,
+    Catalogue, Compare, FailOn, FailOnError, Place, Redo, Signs, csv_of_signs, signs_page,
+    signs_text,
 };
 use fairground_sim::machine_file::{Machine, MachineError};
 
@@ -53,6 +54,7 @@ pub fn compare(
     let file = args.files.first().map(std::path::PathBuf::as_path);
     let mut tried = Vec::new();
     let (spots, heading) = spots(args)?;
+    one_name_each(&spots)?;
     for spot in spots {
         let pair = pair(args, file, &spot)?;
         tried.push((spot, pair));
@@ -95,10 +97,6 @@ pub fn compare(
     let profile = first.profile.clone();
     let signs =
         Signs::new(version, profile, places.collect(), &args.metric, redo).map_err(Failure::new)?;
-    let mut reasons = Vec::new();
-    for condition in conditions {
-        reasons.extend(signs.evaluate(condition).map_err(Failure::new)?);
-    }
     let title = titles(&args.what)? + &heading;
     output.write(
         &|| serde_json::to_string_pretty(&signs),
@@ -106,6 +104,16 @@ pub fn compare(
         &|style| title.clone() + &signs_text(&signs, style),
         &|style| signs_page(&signs, style),
     )?;
+    // What was simulated is written, whatever can be decided.
+    let mut reasons = Vec::new();
+    for condition in conditions {
+        reasons.extend(signs.evaluate(condition).map_err(Failure::new)?);
+    }
+    if !conditions.is_empty() {
+        for (machine, why) in tried.iter().filter_map(|(_, pair)| pair.as_ref().err()) {
+            eprintln!("note: --fail-on does not know of {machine}, which was not run: {why}");
+        }
+    }
     Ok(reasons)
 }
 
@@ -113,10 +121,14 @@ pub fn compare(
 fn check(args: &CompareArgs, conditions: &[FailOn], pairs: &[&Pair]) -> Result<(), Failure> {
     let catalogues: Vec<Catalogue> = pairs.iter().map(|pair| pair.catalogue()).collect();
     for condition in conditions {
-        for (pair, catalogue) in pairs.iter().zip(&catalogues) {
-            condition
-                .check(catalogue, pair.plan.seeds.len())
-                .map_err(Failure::new)?;
+        // One of the workloads has its metric.
+        let checked = pairs.iter().zip(&catalogues);
+        let checked = checked.map(|(pair, known)| condition.check(known, pair.plan.seeds.len()));
+        let checked: Vec<Result<(), FailOnError>> = checked.collect();
+        let unknown = |c: &Result<(), FailOnError>| matches!(c, Err(FailOnError::Unknown(_)));
+        let nowhere = checked.iter().all(unknown);
+        for fault in checked.into_iter().filter(|c| nowhere || !unknown(c)) {
+            fault.map_err(Failure::new)?;
         }
     }
     for metric in &args.metric {
@@ -127,6 +139,25 @@ fn check(args: &CompareArgs, conditions: &[FailOn], pairs: &[&Pair]) -> Result<(
         {
             return Err(Failure::new(unknown));
         }
+    }
+    Ok(())
+}
+
+/// Refuses two machines of one name: tables, verdicts and CSV tell them apart by it.
+fn one_name_each(spots: &[Spot]) -> Result<(), Failure> {
+    let mut known: Vec<(String, &str)> = Vec::new();
+    for name in spots.iter().filter_map(|spot| spot.machine.as_deref()) {
+        if known.iter().any(|(_, other)| *other == name) {
+            continue;
+        }
+        let id = Machine::from_path_or_id(name)?.id;
+        if let Some((_, other)) = known.iter().find(|(other, _)| *other == id) {
+            return Err(Failure::with_help(
+                format!("`{other}` and `{name}` are both called `{id}`"),
+                "give one of them another name: `id` in its file, or `calibrate --id`",
+            ));
+        }
+        known.push((id, name));
     }
     Ok(())
 }

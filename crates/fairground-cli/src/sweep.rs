@@ -207,12 +207,27 @@ impl<'a> Points<'a> {
             if axes.iter().any(|axis| axis.name == name) {
                 return Err(Failure::new(format!("`--over {name}` is there twice")));
             }
+            if let Some(option) = beaten(&self.args.what, &name, values, workload)? {
+                let what = format!("`--over {name}` and `{option}` say different things");
+                return Err(Failure::with_help(what, "leave one of them out"));
+            }
             let sizes = sizes(&name, values, workload)?;
             axes.push(Axis {
                 name,
                 values: values.clone(),
                 sizes,
             });
+        }
+        for (number, axis) in axes.iter().enumerate() {
+            let files = group_files_of(&axis.name, &axis.values, workload)?;
+            for other in &axes[..number] {
+                let others = group_files_of(&other.name, &other.values, workload)?;
+                if files.iter().any(|file| others.contains(file)) {
+                    let message =
+                        format!("`{}` and `{}` write the same file", other.name, axis.name);
+                    return Err(Failure::with_help(message, "sweep over one of them"));
+                }
+            }
         }
         let points = axes.iter().map(|axis| axis.values.len());
         match points.fold(1usize, usize::saturating_mul) {
@@ -244,6 +259,43 @@ impl<'a> Points<'a> {
         }
         Ok(tried)
     }
+}
+
+/// What else on the command line says what is swept over, and would not count.
+fn beaten(
+    what: &What,
+    name: &str,
+    values: &[String],
+    workload: &Workload,
+) -> Result<Option<String>, Failure> {
+    let option = match name {
+        "cpus" => what.cpus.first().map(|n| format!("--cpus {n}")),
+        "machine" => what.machine.first().map(|m| format!("--machine {m}")),
+        "profile" => what.profile.as_ref().map(|p| format!("--profile {p}")),
+        _ => None,
+    };
+    let files = group_files_of(name, values, workload)?;
+    for set in &what.set {
+        let others = group_files_of(&set.name, std::slice::from_ref(&set.value), workload)?;
+        if set.name == name || files.iter().any(|file| others.contains(file)) {
+            return Ok(Some(format!("--set {}={}", set.name, set.value)));
+        }
+    }
+    Ok(option)
+}
+
+/// Group and file of all that an axis writes, if it writes files.
+fn group_files_of(
+    name: &str,
+    values: &[String],
+    workload: &Workload,
+) -> Result<Vec<(usize, String)>, Failure> {
+    let (true, Some(value)) = (name.contains('/'), values.first()) else {
+        return Ok(Vec::new());
+    };
+    let file = name.rsplit('/').next().unwrap_or_default();
+    let groups = GroupFile::read(&setting(name, value))?.find(&group_files::paths(workload))?;
+    Ok(groups.into_iter().map(|g| (g, file.to_string())).collect())
 }
 
 fn setting(name: &str, value: &str) -> Setting {

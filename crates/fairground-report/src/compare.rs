@@ -73,6 +73,12 @@ fn setup_notes(base: &Setup, patch: &Setup) -> Vec<String> {
         patch.workload.join(" "),
     );
     differ("version", base.fairground.clone(), patch.fairground.clone());
+    let (b, p) = (&base.redo.conditions, &patch.redo.conditions);
+    let keys: BTreeSet<&String> = b.keys().chain(p.keys()).collect();
+    for key in keys {
+        let of = |side: &BTreeMap<String, String>| side.get(key).map_or("none", |v| v).to_string();
+        differ(key, of(b), of(p));
+    }
     notes
 }
 
@@ -88,9 +94,8 @@ fn compare_metric(
     if paired && lopsided {
         note_dropped(info, (&base_values, &patch_values), base.runs.len(), notes);
         // The means are of what is compared.
-        let both: BTreeSet<u64> = base_values.keys().copied().collect();
-        let both = |seed: &u64| both.contains(seed) && patch_values.contains_key(seed);
-        let both: BTreeSet<u64> = base_values.keys().copied().filter(both).collect();
+        let in_both = |seed: &u64| patch_values.contains_key(seed);
+        let both: BTreeSet<u64> = base_values.keys().copied().filter(in_both).collect();
         if !both.is_empty() {
             base_values.retain(|seed, _| both.contains(seed));
             patch_values.retain(|seed, _| both.contains(seed));
@@ -189,8 +194,8 @@ fn note_dropped(
 ) {
     let both = base.keys().filter(|seed| patch.contains_key(seed)).count();
     notes.push(format!(
-        "`{}` has a value in {} of {of} runs of base and in {} of patch: means and change are of the \
-         {both} seeds that have both, without an interval, because who has none is no chance",
+        "`{}` has a value in {} of {of} runs of base and in {} of patch: means and change are of \
+         the {both} seeds that have both, without an interval, for it is no chance who has none",
         info.name,
         base.len(),
         patch.len(),

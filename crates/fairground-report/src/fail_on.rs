@@ -5,7 +5,7 @@
 //!   METRIC>5%      METRIC<-3.5%         the change of the means, whatever its interval
 //! ```
 
-use crate::catalogue::{Catalogue, UnknownMetric};
+use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
 use crate::result::{Compare, Comparison, Verdict};
 
 /// One parsed condition.
@@ -106,6 +106,12 @@ impl FailOn {
             Test::Verdict(_) if seeds < 2 => Err(FailOnError::OneSeed(self.metric.clone())),
             _ => Ok(()),
         }
+    }
+
+    /// Whether there is its metric.
+    #[must_use]
+    pub fn is_about(&self, info: &[MetricInfo]) -> bool {
+        info.iter().any(|info| info.name == self.metric)
     }
 
     /// Whether the condition is met.

@@ -1,5 +1,7 @@
 //! What one needs to get a result again, and what to know before believing it.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,10 @@ pub struct Redo {
     pub assumed: Vec<AssumedFigure>,
     /// What the simulation leaves out; usually [`NOT_MODELLED`].
     pub not_modelled: Vec<String>,
+    /// What else decides the result and is not in its setup: the hash of the scenario's text, and
+    /// options that change what is measured. Two results that differ here are of different things.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conditions: BTreeMap<String, String>,
 }
 
 /// A figure of the machine file that is an estimate.
@@ -42,6 +48,7 @@ impl Redo {
             seeds,
             assumed,
             not_modelled: NOT_MODELLED.iter().map(|&s| s.into()).collect(),
+            conditions: BTreeMap::new(),
         }
     }
 }
@@ -79,9 +86,21 @@ pub fn redo_command(argv: &[String]) -> String {
             break;
         }
         let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-        let short_jobs = word
-            .strip_prefix("-j")
-            .is_some_and(|n| n.parse::<u32>().is_ok());
+        // Also in one word: -j4, -qj4, -q.
+        let short = word
+            .strip_prefix('-')
+            .map(|w| w.trim_start_matches('q'))
+            .filter(|_| !word.starts_with("--") && word.len() > 1);
+        let jobs = short.map(|w| w.strip_prefix('j').map(|n| n.trim_start_matches('=')));
+        let short_jobs = match jobs {
+            Some(Some("")) if word.len() > 2 => {
+                rest.next();
+                true
+            }
+            Some(Some(n)) => n.parse::<u32>().is_ok(),
+            Some(None) => short == Some(""),
+            None => false,
+        };
         if WITH_VALUE.contains(&word.as_str()) {
             rest.next();
         } else if !WITH_VALUE.contains(&name) && !ALONE.contains(&name) && !short_jobs {
@@ -121,6 +140,10 @@ mod tests {
             "-j4",
             "--json=out.json",
             "-q",
+            "-qj1",
+            "-qj",
+            "7",
+            "-qq",
             "--seeds",
             "5",
             "--",

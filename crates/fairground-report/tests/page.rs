@@ -34,6 +34,7 @@ fn setup() -> Setup {
                 value: "3.5 ns".into(),
             }],
             not_modelled: vec!["power".into()],
+            ..Redo::default()
         },
     }
 }

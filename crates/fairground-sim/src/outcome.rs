@@ -177,7 +177,10 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
             "lock_wait_ns",
             Some(sim.host.lock_wait() as f64 / NS as f64),
         ),
-        ("busy_pct", percent((sim.busy() / NS) as f64, capacity)),
+        (
+            "busy_pct",
+            percent((sim.busy_within() / NS) as f64, capacity),
+        ),
         ("sched_pct", percent(sched as f64, total as f64)),
         ("wakeup_latency_us.p50", latency(0.5)),
         ("wakeup_latency_us.p99", latency(0.99)),

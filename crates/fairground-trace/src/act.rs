@@ -10,8 +10,8 @@ use fairground_sim::workload::program::{Op, Policy, When};
 pub struct Act {
     /// What.
     pub what: What,
-    /// With which pipe, semaphore, lock, set of CPUs, group, ...: its number among those of its kind.
-    /// Of a nice value, 20 more; of a period or a slice, its upper half.
+    /// With which pipe, semaphore, lock, set of CPUs, group, ...: its number among those of its
+    /// kind. Of a nice value, 20 more; of a period or a slice, its upper half.
     pub object: u32,
     /// How many bytes, or threads to wake; of a barrier with a mutex, which mutex; of a period or a
     /// slice, its lower half; of a policy, its number.

@@ -296,8 +296,8 @@ fn changes_during_a_run_come_back() {
         "cpu.max" = "max"
         [[task]]
         name = "f"
-        steps = [{ run = "3ms" }, { slice = "1100us" }, { cgroup = "/a/b" }, { fork = "kid" }, "exec",
-                 { loop = "forever", steps = [{ run = "5ms" }, { sleep = "1ms" }] }]
+        steps = [{ run = "3ms" }, { slice = "1100us" }, { cgroup = "/a/b" }, { fork = "kid" },
+                 "exec", { loop = "forever", steps = [{ run = "5ms" }, { sleep = "1ms" }] }]
         [[task]]
         name = "kid"
         template = true

@@ -89,6 +89,9 @@ pub struct Growth {
     pub cpus: Option<u64>,
 }
 
+/// Most notes of places that are shown.
+const NOTES_MAX: usize = 20;
+
 impl Signs {
     /// From the places, in their order. `metrics` are those that verdicts are about, none for
     /// the first one that the workload has.
@@ -134,19 +137,60 @@ impl Signs {
         })
     }
 
-    /// The reasons for which `condition` wants a failure, place by place.
+    /// The reasons for which `condition` wants a failure, place by place, of those whose workload
+    /// has its metric.
     ///
     /// # Errors
     /// It cannot be decided in one of them.
     pub fn evaluate(&self, condition: &FailOn) -> Result<Vec<String>, FailOnError> {
         let mut reasons = Vec::new();
         for place in &self.places {
-            if let Some(result) = &place.result {
-                let met = condition.evaluate(result)?;
-                reasons.extend(met.map(|met| format!("{}: {}", self.label(place), met.reason)));
+            let Some(result) = &place.result else {
+                continue;
+            };
+            if !condition.is_about(&result.metric_info) {
+                continue;
             }
+            let met = condition.evaluate(result)?;
+            let whose = self.label(place) + &self.workload_of(place);
+            reasons.extend(met.map(|met| format!("{whose}: {}", met.reason)));
         }
         Ok(reasons)
+    }
+
+    /// The workload of a place in brackets, where there are several.
+    fn workload_of(&self, place: &Place) -> String {
+        let mut others = self.places.iter().filter(|p| p.result.is_some());
+        match others.all(|other| other.workload == place.workload) {
+            true => String::new(),
+            false => format!(" ({})", place.workload.join(" ")),
+        }
+    }
+
+    /// What must be known of the places before believing their numbers, each with where it is so.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let ran: Vec<&Place> = self.places.iter().filter(|p| p.result.is_some()).collect();
+        let mut all: Vec<(&str, Vec<String>)> = Vec::new();
+        for place in &ran {
+            let label = self.label(place) + &self.workload_of(place);
+            for note in place.result.iter().flat_map(|result| &result.notes) {
+                match all.iter_mut().find(|(known, _)| known == note) {
+                    Some((_, places)) => places.push(label.clone()),
+                    None => all.push((note, vec![label.clone()])),
+                }
+            }
+        }
+        let left_out = all.len().saturating_sub(NOTES_MAX);
+        all.truncate(NOTES_MAX);
+        let said = |(note, places): (&str, Vec<String>)| match places.len() == ran.len() {
+            true => format!("everywhere: {note}"),
+            false => format!("{}: {note}", places.join(", ")),
+        };
+        let mut lines: Vec<String> = all.into_iter().map(said).collect();
+        if left_out > 0 {
+            lines.push(format!("{left_out} more notes are in the JSON"));
+        }
+        lines
     }
 
     /// `MACHINE`, with its CPUs if it is there with several numbers of them.

@@ -25,7 +25,7 @@ pub fn signs_page(signs: &Signs, style: Style) -> Result<String, PageError> {
             place.machine, place.cpus
         ))
     });
-    let mut notes: Vec<String> = refused.collect();
+    let mut notes: Vec<String> = refused.chain(signs.notes()).collect();
     if !signs.redo.not_modelled.is_empty() {
         notes.push(format!(
             "not modelled: {}",

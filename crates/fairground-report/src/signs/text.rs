@@ -33,7 +33,7 @@ pub fn signs_text(signs: &Signs, style: Style) -> String {
         parts.push(moved_text(&block));
     }
     parts.push(refusals(signs));
-    parts.push(foot(&signs.redo, &[]) + &legend());
+    parts.push(foot(&signs.redo, &signs.notes()) + &legend());
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }

@@ -2,7 +2,11 @@
 //!
 //! ```text
 //!   METRIC<N   METRIC>N        N in the metric's unit, or a time with its own: 20ms
+//!   METRIC<=N  METRIC>=N
 //! ```
+//!
+//! A point in one of whose runs a metric has no value (nothing was served at all) does not meet a
+//! target about it, however good the other runs are.
 //!
 //! Met by the interval: all of the 95 % interval of the mean is on the right side. Met by the mean:
 //! only the mean is, so other seeds may say no.
@@ -12,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Axis, Point, Spread, Sweep};
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
+use crate::result::Variant;
 
 /// One parsed target.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +24,8 @@ pub struct Target {
     text: String,
     metric: String,
     below: bool,
+    /// The number itself will do.
+    or_equal: bool,
     number: f64,
     /// Nanoseconds of the number's own unit.
     unit_ns: Option<f64>,
@@ -106,11 +113,17 @@ impl Target {
         let at = text.find(['<', '>']).ok_or_else(syntax)?;
         let (metric, rest) = text.split_at(at);
         let (sign, number) = rest.split_at(1);
-        let number = number.strip_prefix('=').unwrap_or(number).trim();
+        let (or_equal, number) = match number.strip_prefix('=') {
+            Some(number) => (true, number.trim()),
+            None => (false, number.trim()),
+        };
+        // Behind the last digit, so that an exponent is none: 1e3us.
         let unit_at = number
-            .find(|c: char| c.is_ascii_alphabetic())
-            .filter(|at| *at > 0);
-        let (number, unit) = number.split_at(unit_at.unwrap_or(number.len()));
+            .rfind(|c: char| !c.is_ascii_alphabetic())
+            .map_or(0, |at| {
+                at + number[at..].chars().next().map_or(0, char::len_utf8)
+            });
+        let (number, unit) = number.split_at(unit_at);
         let number = number.trim();
         let (number, percent) = match number.strip_suffix('%') {
             Some(number) => (number, true),
@@ -128,6 +141,7 @@ impl Target {
             text: text.into(),
             metric: metric.trim().into(),
             below: sign == "<",
+            or_equal,
             number,
             unit_ns,
             percent,
@@ -165,11 +179,11 @@ impl Target {
 
     fn meets(&self, spread: &Spread, limit: f64) -> Meets {
         let fits = |value: f64| {
-            if self.below {
-                value < limit
-            } else {
-                value > limit
-            }
+            let beyond = match self.below {
+                true => value < limit,
+                false => value > limit,
+            };
+            beyond || (self.or_equal && value == limit)
         };
         let [lo, hi] = spread.ci95;
         let worst = if self.below { hi } else { lo };
@@ -210,11 +224,13 @@ pub(super) fn answer(
     for point in &mut sweep.points {
         let one = |(target, limit): (&Target, &f64)| {
             let spread = point.summary.get(&target.metric);
+            let spread = spread.filter(|_| all_have(&point.variant, &target.metric));
             spread.map_or(Meets::No, |spread| target.meets(spread, *limit))
         };
         let all = targets.iter().zip(&limits).map(one).min();
         point.meets = all.filter(|_| point.refused.is_none());
     }
+    note_silent(sweep, targets);
     let order = by_size(&sweep.over, &sweep.points);
     let meets = |i: usize, least: Meets| sweep.points[i].meets.is_some_and(|m| m >= least);
     let first = |least| order.iter().position(|&i| meets(i, least));
@@ -231,7 +247,11 @@ pub(super) fn answer(
     let nearest = || {
         let miss = |i: usize| {
             let one = |(t, limit): (&Target, &f64)| {
-                let mean = sweep.points[i].summary.get(&t.metric)?.mean;
+                let point = &sweep.points[i];
+                let mean = point.summary.get(&t.metric)?.mean;
+                if !all_have(&point.variant, &t.metric) {
+                    return None;
+                }
                 let over = (mean - limit) / limit.abs().max(f64::MIN_POSITIVE);
                 Some(if t.below { over } else { -over })
             };
@@ -260,6 +280,34 @@ pub(super) fn answer(
     };
     sweep.answer = Some(answer);
     Ok(())
+}
+
+/// Whether every run has a value of the metric.
+fn all_have(variant: &Variant, metric: &str) -> bool {
+    variant.runs.iter().all(|run| run.metric(metric).is_some())
+}
+
+/// Says which points miss a target because of runs without a value.
+fn note_silent(sweep: &mut Sweep, targets: &[Target]) {
+    let mut notes = Vec::new();
+    for target in targets {
+        let metric = &target.metric;
+        let silent = |p: &&Point| p.refused.is_none() && !all_have(&p.variant, metric);
+        let points: Vec<String> = sweep
+            .points
+            .iter()
+            .filter(silent)
+            .map(|p| p.values.join(" "))
+            .collect();
+        if !points.is_empty() {
+            notes.push(format!(
+                "not every run has a value of `{metric}` with {}: such a point does not meet a \
+                 target about it",
+                points.join(", ")
+            ));
+        }
+    }
+    sweep.notes.extend(notes);
 }
 
 /// Places of the points that were run, the smallest first: by limit, then by the other axes in
@@ -353,6 +401,40 @@ mod tests {
         let found = answer("test.p99>25");
         assert_eq!(found.by_interval.unwrap().values, ["1ms/10ms"]);
         assert_eq!(found.larger_that_miss, [1, 2]);
+    }
+
+    #[test]
+    fn the_number_itself_and_exponents_are_as_written() {
+        let spread = Spread {
+            mean: 0.0,
+            sd: Some(0.0),
+            ci95: [Some(0.0); 2],
+        };
+        let meets = |text: &str| Target::parse(text).unwrap().meets(&spread, 0.0);
+        assert_eq!((meets("a<0"), meets("a>0")), (Meets::No, Meets::No));
+        assert_eq!(
+            (meets("a<=0"), meets("a>=0")),
+            (Meets::Interval, Meets::Interval)
+        );
+        for (text, number) in [("a>1e9", 1e9), ("a<2.5e-1us", 0.25), ("a<1E3 ms", 1e3)] {
+            assert_eq!(Target::parse(text).unwrap().number, number, "{text}");
+        }
+    }
+
+    /// Seven of ten runs in which nobody was served, and three lucky ones.
+    #[test]
+    fn a_point_with_runs_without_a_value_meets_nothing() {
+        let mut sweep = sweep_of(&[10.0, 30.0]);
+        let run = &mut sweep.points[0].variant.runs[0];
+        run.metrics.insert("test.p99".into(), None);
+        let catalogue = Catalogue::new(sweep.metric_info.clone());
+        let target = Target::parse("test.p99<20").unwrap();
+        answer(&mut sweep, &[target], &catalogue).unwrap();
+        assert_eq!(sweep.points[0].meets, Some(Meets::No));
+        let found = sweep.answer.as_ref().unwrap();
+        assert!(found.by_mean.is_none() && found.by_interval.is_none());
+        assert_eq!(found.nearest.as_ref().unwrap().point, 1);
+        assert!(sweep.notes.last().unwrap().contains("not every run"));
     }
 
     #[test]

@@ -145,16 +145,8 @@ impl Sim<'_> {
         };
         let inherited = of_parent.map_or(DEFAULT_SLACK_NS, |t| t.timer_slack_ns);
         let timer_slack_ns = spec.timer_slack_ns.unwrap_or(inherited);
-        let tg = self.groups[cgroup as usize];
-        let id = self.sys.add_task(tg);
-        let base = self.sys.features.tunables.base_slice_ns;
-        let mut task = Task::new(id, tg, base);
-        task.set_scheduler(policy(born.policy), born.nice);
-        task.set_slice(born.slice_ns, base);
-        task.body.cpus_allowed = match born.affinity {
-            Some(mask) => self.mask(mask, cgroup),
-            None => self.cpuset[cgroup as usize],
-        };
+        let mut task = self.new_task(&born);
+        let id = task.body.id;
         self.engine(|cx, _| sched::sched_fork(cx, &mut task, parent));
         self.host.parked.push(Some(task));
         self.born.push(born);
@@ -202,6 +194,20 @@ impl Sim<'_> {
         });
         debug_assert_eq!(self.tasks.len(), self.host.parked.len());
         id
+    }
+
+    /// A task of the engine's, as its scheduling begins.
+    fn new_task(&mut self, born: &Born) -> Task {
+        let tg = self.groups[born.cgroup as usize];
+        let base = self.sys.features.tunables.base_slice_ns;
+        let mut task = Task::new(self.sys.add_task(tg), tg, base);
+        task.set_scheduler(policy(born.policy), born.nice);
+        task.set_slice(born.slice_ns, base);
+        task.body.cpus_allowed = match born.affinity {
+            Some(mask) => self.mask(mask, born.cgroup),
+            None => self.cpuset[born.cgroup as usize],
+        };
+        task
     }
 
     /// Policy, nice value, slice and CPUs of a new task, its creator's or its own.

@@ -442,6 +442,14 @@ impl<'a> Sim<'a> {
         self.cpus.iter().map(|c| c.busy).sum()
     }
 
+    /// The part of it up to now: a step that is under way has been counted whole.
+    #[must_use]
+    pub fn busy_within(&self) -> Ps {
+        let now = self.now.max(self.warmup);
+        let within = |c: &CpuState| c.busy - c.busy.min(c.counted_to.saturating_sub(now));
+        self.cpus.iter().map(within).sum()
+    }
+
     /// Queues of groups on CPUs that came to be.
     #[must_use]
     pub fn nr_group_queues(&self) -> usize {

@@ -91,13 +91,13 @@ impl<'a> Sim<'a> {
     pub fn new(setup: &Setup<'a>) -> Result<Self, SetupError> {
         let (machine, workload) = (setup.machine, setup.workload);
         workload.validate().map_err(SetupError::Workload)?;
-        let cpus = machine.topology.nr_cpus();
         check_masks(machine, workload)?;
         let host = new_host(setup);
         let sys = System::new(
             setup.features.clone(),
             Topology::build(&topology_seen(machine, &setup.features)),
         );
+        let cpus = machine.topology.nr_cpus();
         let mut start_rng = generator(setup.seed, Purpose::Start);
         let tick = sys.features.tick_ns() * NS;
         let mut sim = Self {

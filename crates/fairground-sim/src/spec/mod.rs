@@ -1,8 +1,8 @@
 //! Scenario files: TOML, or JSON of rt-app, into a [`crate::workload::Workload`].
 //!
 //! A file becomes a tree of values that know their place (`node`, `json`); `scenario` reads it and
-//! leaves cgroups to `groups`, tasks to `tasks`, names and CPU sets to `names`, programs to `steps`. Nothing in a
-//! file can make this panic; the first mistake is an [`Error`] with its line.
+//! leaves cgroups to `groups`, tasks to `tasks`, names and CPU sets to `names`, programs to
+//! `steps`. Nothing in a file can make this panic; the first mistake is an [`Error`] with its line.
 mod error;
 mod groups;
 mod json;

@@ -13,7 +13,7 @@ use crate::fair::Enqueue;
 use crate::host::Host;
 use crate::math::eevdf::{vruntime_before, vruntime_max, vruntime_min};
 use crate::math::weight::{LoadWeight, calc_delta, calc_delta_fair};
-use crate::policy::CfsTunables;
+use crate::policy::{CfsSlice, CfsTunables};
 use crate::rq::Rq;
 use crate::shared::Relaxed;
 use crate::task::Task;
@@ -85,7 +85,11 @@ pub fn migrate_asleep<H: Host>(cx: &Cx<H>, task: &mut Task, from: Cpu) {
 /// The real time that an entity gets within a period, ns: by weight on each level.
 pub(crate) fn sched_slice(tunables: &CfsTunables, rq: &Rq, id: SeId) -> u64 {
     let joins = u64::from(!rq.se[id.idx()].on_rq);
-    let mut slice = tunables.period_ns(u64::from(rq.cfs[0].h_nr_queued) + joins);
+    let nr = match tunables.cfs_slice {
+        CfsSlice::Level => rq.cfs[rq.se[id.idx()].cfs_rq.idx()].nr_queued,
+        CfsSlice::Cpu => rq.cfs[0].h_nr_queued,
+    };
+    let mut slice = tunables.period_ns(u64::from(nr) + joins);
     let mut at = Some(id);
     while let Some(id) = at {
         let se = &rq.se[id.idx()];
@@ -96,14 +100,21 @@ pub(crate) fn sched_slice(tunables: &CfsTunables, rq: &Rq, id: SeId) -> u64 {
         slice = calc_delta(slice, se.load.weight, &load);
         at = se.parent;
     }
-    slice.max(tunables.min_granularity_ns)
+    match tunables.cfs_slice {
+        CfsSlice::Level => slice,
+        CfsSlice::Cpu => slice.max(tunables.min_granularity_ns),
+    }
 }
 
 /// Whether the running entity has had its slice, or somebody is a slice behind it.
 pub(crate) fn check_preempt_tick<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId) -> bool {
     let tunables = &cx.sys.features.tunables;
     let se = &rq.se[curr.idx()];
-    let ideal = sched_slice(tunables, rq, curr).min(tunables.latency_ns);
+    let slice = sched_slice(tunables, rq, curr);
+    let ideal = match tunables.cfs_slice {
+        CfsSlice::Level => slice,
+        CfsSlice::Cpu => slice.min(tunables.latency_ns),
+    };
     let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
     if ran > ideal {
         clear_buddies(rq, cfs, curr);
@@ -215,6 +226,23 @@ mod tests {
         lab.run(10_000_000_000);
         let ratio = 1024.0 / (1024.0 + 335.0);
         assert!((share(&lab, 0) - ratio).abs() < 0.005, "{}", share(&lab, 0));
+    }
+
+    /// Of a queue's own period up to 5.12, without a floor; of the CPU's since.
+    #[test]
+    fn a_slice_is_cut_short_by_the_granularity_since_it_is_of_all_tasks() {
+        let slice = |cfs_slice, nr| {
+            let mut lab = cfs(1000);
+            lab.sys.features.tunables.cfs_slice = cfs_slice;
+            let light = lab.spawn(nice(10), Enqueue::INITIAL);
+            for _ in 1..nr {
+                lab.spawn(nice(0), Enqueue::INITIAL);
+            }
+            sched_slice(&lab.sys.features.tunables, &lab.rq, light)
+        };
+        // 110 of 1134 of 12 ms.
+        assert_eq!(slice(CfsSlice::Level, 2) / 1000, 1164);
+        assert_eq!(slice(CfsSlice::Cpu, 2) / 1000, 1500);
     }
 
     #[test]

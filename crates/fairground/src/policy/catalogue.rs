@@ -2,10 +2,10 @@
 //! a result and the tests are made from these, and from the decisions of `decisions.rs`.
 
 use super::{
-    BuddyRules, CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, Hrtick, IdleTick,
-    IdlestTie, IlbKick, IlbPick, LagLimit, LayoutId, LoadBalance, Newidle, NewidleGate, NextBuddy,
-    NumaImbalance, Pick, PlaceEntity, QuotaExpiry, RunToParity, ScanBudget, TgLoadAvg, Throttle,
-    TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine, WakeupDelayed, WakeupPreemption,
+    BuddyRules, CfsSlice, CfsTunables, DelayDequeue, DomainLimits, Features, HLoad, Hrtick,
+    IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit, LayoutId, LoadBalance, Newidle, NewidleGate,
+    NextBuddy, NumaImbalance, Pick, PlaceEntity, QuotaExpiry, RunToParity, ScanBudget, TgLoadAvg,
+    Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine, WakeupDelayed, WakeupPreemption,
 };
 
 /// A published change: the decisions it sets on top of a profile.
@@ -198,6 +198,7 @@ pub static PROFILES: &[Profile] = &[
             ("lag_limit", "own-slice"),
             ("buddy_rules", "cfs"),
             ("pick", "cfs"),
+            ("cfs_slice", "level"),
             ("throttle", "whole-queue"),
             ("delay_dequeue", "off"),
             ("wakeup_preemption", "on"),
@@ -224,6 +225,7 @@ pub static PROFILES: &[Profile] = &[
             ("lag_limit", "own-slice"),
             ("buddy_rules", "cfs"),
             ("pick", "cfs"),
+            ("cfs_slice", "level"),
             ("throttle", "whole-queue"),
             ("delay_dequeue", "off"),
             ("wakeup_preemption", "on"),
@@ -267,6 +269,7 @@ pub(super) fn linux_6_18() -> Features {
             min_granularity_ns: 750_000,
             wakeup_granularity_ns: 1_000_000,
             scaling: TunableScaling::Log,
+            cfs_slice: CfsSlice::Cpu,
         },
         tg_load_avg: TgLoadAvg::RATE_LIMITED,
         h_load: HLoad::OnDemand,

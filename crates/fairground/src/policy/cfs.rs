@@ -2,6 +2,21 @@
 //!
 //! Source: Documentation/scheduler/sched-design-CFS.rst; debugfs `sched/tunable_scaling`.
 
+/// What the slice of CFS is a part of.
+///
+/// Source: changelogs "sched,fair: Alternative sched_slice()" (Peter Zijlstra, `ALT_PERIOD` and
+/// `BASE_SLICE`, in 5.13) and "sched/fair: Limit sched slice duration" (Vincent
+/// Guittot, 2023-01, in 6.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CfsSlice {
+    /// A period for the entities of the queue that it is on, however short the slice comes out (up
+    /// to 5.12).
+    Level,
+    /// A period for all tasks of the CPU, at least the granularity, and at a tick at most the
+    /// latency (6.3).
+    Cpu,
+}
+
 /// How tunables grow with the number of CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TunableScaling {
@@ -28,6 +43,8 @@ pub struct CfsTunables {
     pub wakeup_granularity_ns: u64,
     /// Scaling rule.
     pub scaling: TunableScaling,
+    /// Slices of CFS.
+    pub cfs_slice: CfsSlice,
 }
 
 impl CfsTunables {
@@ -72,6 +89,7 @@ impl CfsTunables {
             min_granularity_ns: self.min_granularity_ns * by,
             wakeup_granularity_ns: self.wakeup_granularity_ns * by,
             scaling: TunableScaling::None,
+            cfs_slice: self.cfs_slice,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Every switch as a named value, with the values it takes.
 
 use super::{
-    BuddyRules, DelayDequeue, DomainLimits, Features, HLoad, Hrtick, IdleTick, IdlestTie, IlbKick,
-    IlbPick, LagLimit, LayoutId, NewidleGate, NextBuddy, NumaImbalance, Pick, QuotaExpiry,
+    BuddyRules, CfsSlice, DelayDequeue, DomainLimits, Features, HLoad, Hrtick, IdleTick, IdlestTie,
+    IlbKick, IlbPick, LagLimit, LayoutId, NewidleGate, NextBuddy, NumaImbalance, Pick, QuotaExpiry,
     RunToParity, ScanBudget, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeupDelayed,
     WakeupPreemption,
 };
@@ -140,7 +140,7 @@ pub fn decisions() -> &'static [Decision] {
     &DECISIONS
 }
 
-static DECISIONS: [Decision; 48] = [
+static DECISIONS: [Decision; 49] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -177,6 +177,9 @@ static DECISIONS: [Decision; 48] = [
         f, f.run_to_parity,
         "off" => RunToParity::Off, "own-slice" => RunToParity::OwnSlice,
         "shortest-slice" => RunToParity::ShortestSlice),
+    named!("cfs_slice", "what a slice of CFS is a part of: its queue's period, or the CPU's",
+        "level, cpu", f, f.tunables.cfs_slice,
+        "level" => CfsSlice::Level, "cpu" => CfsSlice::Cpu),
     named!("hrtick", "what ends a turn: the next tick, or a timer (HRTICK)",
         "off, slice, deadline", f, f.hrtick,
         "off" => Hrtick::Off, "slice" => Hrtick::Slice, "deadline" => Hrtick::Deadline),

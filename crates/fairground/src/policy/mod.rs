@@ -30,7 +30,7 @@ mod wakeup_delayed;
 
 pub use balancing::{DomainLimit, DomainLimits, LoadBalance};
 pub use catalogue::{CATALOGUE, PROFILES, Patch, Profile, find_patch, find_profile};
-pub use cfs::{CfsTunables, TunableScaling};
+pub use cfs::{CfsSlice, CfsTunables, TunableScaling};
 pub use decisions::{Decision, SetError, decisions};
 pub use delay_dequeue::DelayDequeue;
 pub use h_load::HLoad;
