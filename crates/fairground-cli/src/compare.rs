@@ -9,7 +9,7 @@ use fairground_report::{Compare, FailOn, Saved, compare_saved, compare_text, csv
 
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::pair::{Pair, titles};
 use crate::report;
 use crate::signs;
@@ -34,6 +34,7 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
             "name one with --config; `fairground list configs` shows all",
         ));
     }
+    output::leaves(&args.how, &args.files)?;
     if let [base, patch] = &args.files[..] {
         let result = saved(args, base, patch)?;
         return written(args, &conditions, &result, "", &[]);

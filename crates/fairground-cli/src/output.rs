@@ -190,6 +190,32 @@ fn no_two(named: &[(&str, Option<&Target>)]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// None of the outputs is a file that is read for them.
+///
+/// # Errors
+/// One is.
+pub fn leaves(how: &How, inputs: &[PathBuf]) -> Result<(), Failure> {
+    let outputs = [
+        ("--json", &how.json),
+        ("--csv", &how.csv),
+        ("--report", &how.report),
+    ];
+    for (option, output) in outputs {
+        let Some(place) = output.as_ref().and_then(|path| path.canonicalize().ok()) else {
+            continue;
+        };
+        let read = |input: &&PathBuf| input.canonicalize().is_ok_and(|input| input == place);
+        if let Some(input) = inputs.iter().find(read) {
+            let message = format!(
+                "{option} would replace `{}`, which is read",
+                input.display()
+            );
+            return Err(Failure::with_help(message, "give another file"));
+        }
+    }
+    Ok(())
+}
+
 /// Writes to standard output. A reader who has seen enough (`| head`) is no error.
 ///
 /// # Errors

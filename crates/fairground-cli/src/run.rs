@@ -8,7 +8,7 @@ use crate::args::RunArgs;
 use crate::explain::{self, Asking};
 use crate::failure::Failure;
 use crate::glue;
-use crate::output::{Output, stdout};
+use crate::output::{self, Output, stdout};
 use crate::plan::{Plan, Side, patches, side_by_side};
 use crate::report;
 use crate::simulate::{Keep, simulate};
@@ -19,6 +19,7 @@ use crate::traced::Traced;
 /// # Errors
 /// Anything that keeps it from running or writing.
 pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
+    output::leaves(&args.how, args.scenario.as_slice())?;
     let plan = Plan::new(&args.what, args.scenario.as_deref(), &args.workload)?;
     let patches = patches(&args.what.patch)?;
     let mut case = plan.case(plan.profile, &patches, Side::Patch, &args.what.set)?;

@@ -13,7 +13,7 @@ use crate::args::{Color, How, Setting, What};
 use crate::failure::Failure;
 use crate::glue;
 use crate::group_files::{self, FILES, GroupFile, Write};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::plan::{Case, Plan, Side, patches, set, side_by_side};
 use crate::simulate::{Job, Keep, simulate};
 
@@ -91,6 +91,7 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
         .map(|text| Target::parse(text).map_err(Failure::new));
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
     let how = args.how();
+    output::leaves(&how, args.scenario.as_slice())?;
     let mut points = Points::new(args)?;
     let axes = points.axes(&args.over)?;
     let mut tried = points.tried(&axes)?;

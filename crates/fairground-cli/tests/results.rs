@@ -6,7 +6,7 @@ mod schema;
 
 use std::path::Path;
 
-use common::{SHORT, SMALL, fairground, json, place, succeeds, words};
+use common::{SHORT, SMALL, fairground, file, json, place, succeeds, words};
 use serde_json::Value;
 
 const PATCH: &[&str] = &["--patch", "tg-load-avg-ratelimit"];
@@ -165,6 +165,37 @@ fn saved_results_compare_as_simulated_ones_do() {
     let simulated = json(&succeeds(compare(&["--json", "-"])));
     assert_eq!(saved["comparison"], simulated["comparison"]);
     assert_eq!(saved["variants"], simulated["variants"]);
+}
+
+/// A scenario that was edited in between, and what is not measured alike.
+#[test]
+fn saved_results_say_where_their_conditions_differ() {
+    let dir = place("conditions");
+    let at = |name: &str| dir.join(name).to_str().expect("UTF-8").to_string();
+    let text = |ms: u32| {
+        format!(
+            "machine = \"spr-guest-2cpu\"\nduration = \"{ms}ms\"\n\
+             [[task]]\nname = \"a\"\nsteps = [\"hog\"]\n"
+        )
+    };
+    let run = |ms: u32, more: &[&str]| {
+        let path = file("edited", "s.toml", text(ms));
+        let json = at(&format!("{ms}.{}.json", more.len()));
+        let line = words(&[&["run", &path, "--seeds", "2", "-q", "--json", &json], more]);
+        succeeds(line);
+        json
+    };
+    let (before, after) = (run(10, &[]), run(20, &[]));
+    let slow = run(10, &["--slow", "1ms"]);
+    let said = succeeds(["compare", &before, &after]);
+    assert!(said.contains("differ in the scenario's text"), "{said}");
+    let quiet = fairground(["compare", &before, &slow, "-q"]);
+    let quiet = String::from_utf8_lossy(&quiet.stderr).into_owned();
+    assert!(
+        quiet.contains("differ in --slow: base none, patch 1000000 ns"),
+        "{quiet}"
+    );
+    assert!(!quiet.contains("scenario"), "{quiet}");
 }
 
 #[test]

@@ -137,6 +137,12 @@ fn bad_places_are_refused() {
     fails(line("spr-8480-2s,icx-8358"), &["icx-8358-2s"]);
     fails(line("spr-8480-2s,"), &["empty name"]);
     fails(line("spr-8480-2s,all"), &["twice"]);
+    let text = include_str!("../../../machines/spr-8480-2s.toml");
+    let again = file("signs-names", "again.toml", text);
+    let both = format!("spr-8480-2s,{again}");
+    let patch = ["--patch", "ilb-skip-redundant"];
+    let named = words(&[&["compare", "--machine", &both], &patch, SHORT]);
+    fails(named, &["are both called `spr-8480-2s`"]);
     let metric = ["--metric", "hackbench.times"];
     fails(words(&[TWO, &metric, SHORT]), &["hackbench.time_s"]);
     fails(words(&[TWO, SHORT, &["--"]]), &["nothing between"]);

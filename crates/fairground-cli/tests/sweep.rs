@@ -249,6 +249,22 @@ fn wrong_sweeps_are_refused_before_anything_runs() {
         &["--over", "cpu.max.burst=200ms,300ms"],
         &["no point can be run", "refuses a burst"],
     );
+    sweep(
+        &[LIMITS, &["--over", "/*/cpu.max=max"]].concat(),
+        &["write the same file"],
+    );
+    sweep(
+        &[LIMITS, &["--set", "/web/cpu.max=max"]].concat(),
+        &["say different things", "--set /web/cpu.max=max"],
+    );
+    sweep(
+        &["--over", "cpus=1,2", "--cpus", "2"],
+        &["say different things", "--cpus 2"],
+    );
+    sweep(
+        &[LIMITS, &["--json", &path]].concat(),
+        &["would replace", "which is read"],
+    );
     let hundred: Vec<String> = (1..=101).map(|i| i.to_string()).collect();
     let weights = format!("cpu.weight={}", hundred.join(","));
     let bursts = format!("cpu.max.burst={}", hundred.join(","));

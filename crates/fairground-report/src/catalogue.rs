@@ -169,7 +169,7 @@ pub const ALWAYS: &[Metric] = &[
         "idle_waste_pct",
         "%",
         "Share of all CPU time in which a CPU was idle while a task that could have run there \
-         waited on another one.",
+         waited on another one; time of interrupts meanwhile is in busy_pct too.",
     ),
     lower(
         "idle_waste_us.max",

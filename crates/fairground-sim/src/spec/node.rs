@@ -111,9 +111,13 @@ impl Node {
         )
     }
 
-    /// A text.
+    /// A text, which can be shown on a terminal.
     pub fn str(&self, source: &Source, expected: &str) -> Result<&str, Error> {
         match &self.value {
+            Value::Str(s) if s.chars().any(char::is_control) => {
+                let message = format!("expected {expected}, without control characters");
+                Err(source.error(self.span.clone(), message))
+            }
             Value::Str(s) => Ok(s),
             _ => Err(self.mismatch(source, expected)),
         }
