@@ -32,6 +32,14 @@ impl Policy {
     pub const fn takes_slice(self) -> bool {
         !matches!(self, Self::Idle)
     }
+
+    /// What a task of this policy and `nice` (-20..=19) weighs.
+    pub(crate) const fn load(self, nice: i8) -> LoadWeight {
+        match self {
+            Self::Idle => LoadWeight::idle_prio(),
+            Self::Normal | Self::Batch => LoadWeight::from_nice(nice),
+        }
+    }
 }
 
 /// What is scheduled: a task or, on one CPU, a group.
@@ -148,14 +156,13 @@ impl Task {
         Self { se, body }
     }
 
-    /// Sets policy and nice value of a task that is on no queue.
+    /// Sets policy and nice value of a new task, before it is forked. One that has been on a queue
+    /// has lag and load that count by its weight: use
+    /// [`set_nice_parked`](crate::sched::set_nice_parked) for it.
     pub fn set_scheduler(&mut self, policy: Policy, nice: i8) {
         self.body.policy = policy;
         self.body.nice = nice.clamp(-20, 19);
-        self.se.load = match policy {
-            Policy::Idle => LoadWeight::idle_prio(),
-            Policy::Normal | Policy::Batch => LoadWeight::from_nice(self.body.nice),
-        };
+        self.se.load = policy.load(self.body.nice);
     }
 
     /// Gives the task its own slice (`sched_setattr`, `sched_runtime`), clamped to 0.1 .. 100 ms;

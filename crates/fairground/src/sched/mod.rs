@@ -9,7 +9,9 @@
 //! timer that was asked for                   run_timer
 //! return to user space                       exit_to_user
 //! system calls on scheduling                 sched_yield, set_affinity, set_nice, set_slice,
-//!                                            set_group
+//!                                            set_group; with the host: set_nice_parked,
+//!                                            Task::set_slice, set_affinity_parked,
+//!                                            set_group_parked
 //! the tick stops, or goes on                 nohz_enter_idle, nohz_exit_idle
 //! ```
 //!
@@ -23,8 +25,8 @@ mod switch;
 mod wake;
 
 pub use attributes::{
-    Moved, set_affinity, set_affinity_parked, set_group, set_group_parked, set_nice, set_shares,
-    set_slice,
+    Moved, set_affinity, set_affinity_parked, set_group, set_group_parked, set_nice,
+    set_nice_parked, set_shares, set_slice,
 };
 pub use stop::run_stopper;
 pub use switch::{exit_to_user, sched_yield, schedule};
