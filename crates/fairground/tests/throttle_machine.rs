@@ -434,15 +434,15 @@ fn a_task_in_limbo_can_change_its_group() {
     m.run(50 * MS);
     assert_eq!(m.rqs[0].curr_task(), Some(filler));
     assert_eq!(m.rqs[0].nr_running, 1);
-    m.on(0, |cx, rqs| sched::set_group(cx, rqs, a, other));
+    assert!(m.on(0, |cx, rqs| sched::set_group(cx, rqs, a, other)));
     m.settle();
     m.check();
     assert_eq!(m.rqs[0].nr_running, 2);
     m.run(40 * MS);
     near(m.stat(other).usage_ns, 20, 4);
-    m.on(0, |cx, rqs| sched::set_group(cx, rqs, b, other));
+    assert!(m.on(0, |cx, rqs| sched::set_group(cx, rqs, b, other)));
     m.run(40 * MS);
-    m.on(0, |cx, rqs| sched::set_group(cx, rqs, b, tg));
+    assert!(m.on(0, |cx, rqs| sched::set_group(cx, rqs, b, tg)));
     m.run(300 * MS);
     assert!(m.stat(tg).usage_ns > 10 * MS);
 }

@@ -140,7 +140,7 @@ mod tests {
             bench.call(0, |cx, rqs| {
                 sched::sched_fork(cx, &mut task, None);
                 sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
-                sched::set_slice(cx, rqs, id, Some(300_000));
+                assert!(sched::set_slice(cx, rqs, id, Some(300_000)));
             });
             let slot = bench.sys.task[id.idx()].slot.load(Relaxed) as usize;
             assert_eq!(bench.rqs[0].se[slot].slice_ns, expected_ns, "{policy:?}");

@@ -65,8 +65,8 @@ pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
     cx.host.leave(outer);
 }
 
-/// The same for a task that is with the host (`reweight_task_fair` of one that sleeps); `rq` is that
-/// of the CPU it was last on.
+/// The same for a task that is with the host (`reweight_task_fair` of one that sleeps); `rq` is
+/// that of the CPU it was last on.
 ///
 /// If its load is still on the account of its group's queue there, the queue's part of it is
 /// replaced: by that of the averages as they are, as in the kernel, which ages neither here.

@@ -218,6 +218,13 @@ impl Rq {
         id
     }
 
+    /// `slot`, if it is a task's here and that task is `id`: for who had both from other places.
+    #[must_use]
+    pub(crate) fn slot_of(&self, id: TaskId, slot: SeId) -> Option<SeId> {
+        let entity = self.se.get(slot.idx())?;
+        (entity.my_q.is_none() && entity.name == id.0).then_some(slot)
+    }
+
     /// The group of the task in a slot; the root for a group entity.
     #[inline]
     #[must_use]

@@ -8,7 +8,7 @@ use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::{group, load, task};
 use crate::host::{Host, Kick};
 use crate::place::{Access, Func, Kind, Object, tg as ftg};
-use crate::rq::Rqs;
+use crate::rq::{Rq, Rqs};
 use crate::shared::Relaxed;
 use crate::task::{Policy, Task, TaskBody};
 use crate::value::{Cpu, CpuMask, SeId, TaskId, TgId};
@@ -22,6 +22,8 @@ pub enum Moved {
     To(Cpu),
     /// It runs; the stopper of its CPU was asked to move it.
     Asked,
+    /// No `Rq` keeps it, and nothing was changed: go on with [`set_affinity_parked`].
+    Parked,
 }
 
 /// Sets the allowed CPUs of a task that is with the host. The mask holds a CPU of the machine.
@@ -37,10 +39,8 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
     allowed: CpuMask,
 ) -> Moved {
     let outer = cx.host.enter(Func::SetAffinity);
-    let from = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
-    let moving = cx.with_rq(rqs, from, |cx, rq| {
-        cx.update_rq_clock(rq);
-        let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
+    let moving = on_its_queue(cx, rqs, id, |cx, rq, slot| {
+        let from = rq.cpu;
         let same = |body: &TaskBody| body.cpus_allowed == allowed;
         if rq.body[slot.idx()].as_deref().is_some_and(same) {
             return Err(Moved::Stays);
@@ -55,12 +55,13 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
         }
         let to = next_allowed(rq, &allowed.and(&cx.sys.cpus())).ok_or(Moved::Stays)?;
         detach_for_move(cx, rq, slot, to)
-            .map(|task| (task, to))
+            .map(|task| (task, from, to))
             .ok_or(Moved::Stays)
     });
     let out = match moving {
-        Err(answer) => answer,
-        Ok((task, to)) => {
+        None => Moved::Parked,
+        Some(Err(answer)) => answer,
+        Some(Ok((task, from, to))) => {
             cx.with_rq(rqs, to, |cx, rq| {
                 cx.update_rq_clock(rq);
                 attach_moved(cx, rq, task, from, Migration::Affinity);
@@ -73,20 +74,22 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
 }
 
 /// Sets policy and nice value of a task that an `Rq` keeps (`set_user_nice`, `sched_setscheduler`);
-/// for one with the host use [`set_nice_parked`].
+/// for one with the host use [`set_nice_parked`]. False if no `Rq` keeps it: nothing was changed.
+#[must_use = "a task that no queue keeps has not changed"]
 pub fn set_nice<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     id: TaskId,
     policy: Policy,
     nice: i8,
-) {
+) -> bool {
     let outer = cx.host.enter(Func::SetNice);
-    on_its_queue(cx, rqs, id, |cx, rq, slot| {
+    let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         let answer = task::set_task_weight(cx, rq, slot, policy, nice);
         resched_if(cx, rq, answer);
     });
     cx.host.leave(outer);
+    kept.is_some()
 }
 
 /// Sets policy and nice value of a task that is with the host. Its lag and its load count by its
@@ -107,24 +110,34 @@ pub fn set_nice_parked<H: Host, R: Rqs + ?Sized>(
     cx.host.leave(outer);
 }
 
-/// Sets the slice (ns; `None` = default) of a task that an `Rq` keeps, from its next request on.
+/// Sets the slice (ns; `None` = default) of a task that an `Rq` keeps, from its next request on;
+/// for one with the host use [`Task::set_slice`]. False if no `Rq` keeps it: nothing was changed.
+#[must_use = "a task that no queue keeps has not changed"]
 pub fn set_slice<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     id: TaskId,
     slice_ns: Option<u64>,
-) {
+) -> bool {
     let outer = cx.host.enter(Func::SetScheduler);
-    on_its_queue(cx, rqs, id, |cx, rq, slot| {
+    let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         task::set_task_slice(cx, rq, slot, slice_ns);
     });
     cx.host.leave(outer);
+    kept.is_some()
 }
 
-/// Moves a task that an `Rq` keeps to another group, which is open (`System::open_group`).
-pub fn set_group<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, id: TaskId, to: TgId) {
+/// Moves a task that an `Rq` keeps to another group, which is open (`System::open_group`); for one
+/// with the host use [`set_group_parked`]. False if no `Rq` keeps it: nothing was changed.
+#[must_use = "a task that no queue keeps has not changed"]
+pub fn set_group<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    id: TaskId,
+    to: TgId,
+) -> bool {
     let outer = cx.host.enter(Func::MoveGroup);
-    on_its_queue(cx, rqs, id, |cx, rq, slot| {
+    let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         let answer = group::move_task(cx, rq, slot, to);
         if rq.curr == Some(slot) {
             resched_curr(cx, rq);
@@ -132,6 +145,7 @@ pub fn set_group<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, id: Task
         resched_if(cx, rq, answer);
     });
     cx.host.leave(outer);
+    kept.is_some()
 }
 
 /// Moves a task that is with the host to another group: its load leaves the old group's queue.
@@ -171,18 +185,31 @@ pub fn set_shares<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgI
     cx.host.leave(outer);
 }
 
-fn on_its_queue<H: Host, R: Rqs + ?Sized>(
+/// Runs `f` with the queue that keeps a task, and its slot there; `None` if none does
+/// (`task_rq_lock`).
+///
+/// Only under the lock is it certain which one that is: meanwhile the task may have moved, or left,
+/// and somebody else may have its slot.
+fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     id: TaskId,
-    f: impl FnOnce(&mut Cx<H>, &mut crate::rq::Rq, SeId),
-) {
-    let cpu = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
-    cx.with_rq(rqs, cpu, |cx, rq| {
-        cx.update_rq_clock(rq);
-        let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
-        f(cx, rq, slot);
-    });
+    f: impl FnOnce(&mut Cx<H>, &mut Rq, SeId) -> T,
+) -> Option<T> {
+    let shared = &cx.sys.task[id.idx()];
+    let mut f = Some(f);
+    while shared.queued.load(Relaxed) {
+        let cpu = Cpu(shared.cpu.load(Relaxed));
+        let done = cx.with_rq(rqs, cpu, |cx, rq| {
+            let slot = rq.slot_of(id, SeId(shared.slot.load(Relaxed)))?;
+            cx.update_rq_clock(rq);
+            f.take().map(|f| f(cx, rq, slot))
+        });
+        if done.is_some() {
+            return done;
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -249,6 +276,43 @@ mod tests {
             let published = queue.words.queue_load_avg.load(Relaxed);
             assert_eq!(published, queue.avg.load_avg);
         }
+    }
+
+    /// The slot of a sleeper may be another task's by now.
+    #[test]
+    fn a_change_of_a_parked_task_changes_nobody() {
+        let mut bench = Bench::new(2, Features::default());
+        let to = bench.sys.add_group(TgId::ROOT);
+        bench.sys.open_group(to);
+        let asleep = sleeper(&mut bench, TgId::ROOT).body.id;
+        let other = start(&mut bench, TgId::ROOT);
+        let slot_of = |id: TaskId| bench.sys.task[id.idx()].slot.load(Relaxed) as usize;
+        let slot = slot_of(other);
+        assert_eq!(slot, slot_of(asleep));
+        let (new, base) = (
+            bench.sys.add_task(TgId::ROOT),
+            bench.rqs[0].se[slot].slice_ns,
+        );
+        for id in [asleep, new] {
+            bench.call(0, |cx, rqs| {
+                assert!(!set_nice(cx, rqs, id, Policy::Normal, 19));
+                assert!(!set_slice(cx, rqs, id, Some(300_000)));
+                assert!(!set_group(cx, rqs, id, to));
+                let moved = set_affinity(cx, rqs, id, CpuMask::of(Cpu(1)));
+                assert_eq!(moved, Moved::Parked);
+            });
+        }
+        let (rq, all) = (&bench.rqs[0], bench.sys.cpus());
+        let body = rq.body[slot].as_deref().expect("kept");
+        assert_eq!((body.id, body.nice, body.tg), (other, 0, TgId::ROOT));
+        assert_eq!((body.cpus_allowed, rq.se[slot].slice_ns), (all, base));
+        bench.call(0, |cx, rqs| {
+            assert!(set_nice(cx, rqs, other, Policy::Normal, 19));
+            assert!(set_slice(cx, rqs, other, Some(300_000)));
+            assert!(set_group(cx, rqs, other, to));
+        });
+        let body = bench.rqs[0].body[slot].as_deref().expect("kept");
+        assert_eq!((body.id, body.nice, body.tg), (other, 19, to));
     }
 
     /// A new task, and one that has left its queue, are on no account; the first has full load.
