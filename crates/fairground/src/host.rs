@@ -41,7 +41,9 @@ pub trait Host {
     /// Withdraws a request.
     fn cancel_timer(&mut self, timer: Timer);
 
-    /// Asks for work on `cpu`, by IPI if it is another one.
+    /// Asks for work on `cpu`, by IPI if it is another one. Requests of one kind for one CPU that
+    /// are still to be done may be merged into one: what is to be done is with the CPU's queue, or
+    /// on the host's list of wake-ups, and one call does all of it.
     fn kick(&mut self, cpu: Cpu, work: Kick);
 
     /// A random number, for the decisions of the kernel that are random.

@@ -95,8 +95,9 @@ pub struct Rq {
     pub h_load_calls: u64,
     /// Entities walked up for them.
     pub h_load_walks: u64,
-    /// A task that replaces its image wants to go to another CPU.
-    pub exec_dest: Option<(SeId, Cpu)>,
+    /// A task that replaces its image wants to go to another CPU. By the time the stopper comes it
+    /// may have left.
+    pub exec_dest: Option<(TaskId, Cpu)>,
     /// Where the last task that had to leave went, so that the next goes elsewhere.
     pub distribute_prev: Cpu,
     /// First of the queues to unthrottle (`cfsb_csd_list`).

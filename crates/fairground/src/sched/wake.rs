@@ -245,7 +245,7 @@ pub fn sched_exec<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Opti
     if to == cpu {
         return None;
     }
-    rq.exec_dest = Some((slot, to));
+    rq.exec_dest = Some((id, to));
     cx.host.kick(cpu, Kick::Migrate);
     Some(to)
 }
