@@ -35,7 +35,8 @@ pub trait Host {
     /// Takes back a task that has finally left its queue to sleep or because it exited.
     fn park(&mut self, task: Task);
 
-    /// Asks for `timer` to be delivered at or after `at_ns`; replaces an earlier request.
+    /// Asks for `timer` to be delivered to [`run_timer`](crate::sched::run_timer) at or after
+    /// `at_ns`, on this CPU; replaces an earlier request.
     fn start_timer(&mut self, timer: Timer, at_ns: u64);
 
     /// Withdraws a request.

@@ -184,7 +184,9 @@ impl Runtime {
     /// The next moment at which something happens by itself: a tick or a timer, ns.
     pub fn next_ns(&self) -> u64 {
         let timers = self.board.timers.values().copied();
-        timers.fold(self.next_tick_ns, u64::min)
+        timers
+            .fold(self.next_tick_ns, u64::min)
+            .max(self.board.now_ns)
     }
 
     /// The clock moves on, at most to `next_ns`; ticks and timers that are due then happen.
@@ -192,7 +194,12 @@ impl Runtime {
         self.board.now_ns = to_ns;
         while let Some(timer) = self.due_timer() {
             self.board.timers.remove(&timer);
-            self.call(Cpu(0), |cx, rqs| sched::run_timer(cx, rqs, timer));
+            // Of a group: on any CPU. A kernel takes the one that has started it.
+            let cpu = match timer {
+                Timer::Hrtick(cpu) => cpu,
+                Timer::Period(_) | Timer::Slack(_) => Cpu(0),
+            };
+            self.call(cpu, |cx, rqs| sched::run_timer(cx, rqs, timer));
             self.settle();
         }
         if to_ns >= self.next_tick_ns {

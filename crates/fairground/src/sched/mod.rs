@@ -179,7 +179,8 @@ fn finish<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, rest: Option<La
     }
 }
 
-/// A timer that the engine asked for has fired.
+/// A timer that the engine asked for has fired. [`Timer::Hrtick`] is delivered on the CPU that it
+/// names, which is the one that has set it; the timers of a group on any, best on that which has.
 pub fn run_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, timer: Timer) {
     match timer {
         Timer::Period(tg) => bandwidth::period_timer(cx, rqs, tg),
