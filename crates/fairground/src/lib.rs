@@ -16,7 +16,8 @@
 //!
 //! # What is guaranteed
 //!
-//! - No entry point fails: what can be wrong is refused or repaired when the machine is built.
+//! - No entry point fails: what can be wrong is refused when the machine is built. A group's
+//!   attributes are refused where they are written, as the kernel does, and then nothing changes.
 //! - No allocation in wake-up, tick, pick and balance, once [`Rq::reserve`](rq::Rq::reserve) has
 //!   been called for the greatest number of tasks and each group has had a task on the CPU.
 //! - Same calls, same clock, same random numbers: same decisions, on every platform. Integers only.

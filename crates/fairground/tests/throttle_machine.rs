@@ -4,7 +4,6 @@
 
 use fairground::cx::Cx;
 use fairground::event::{QuotaStep, QuotaWork};
-use fairground::fair::bandwidth::set_bandwidth;
 use fairground::host::{Host, Kick, Timer};
 use fairground::policy::{Features, QuotaExpiry, Throttle};
 use fairground::rq::Rq;
@@ -120,7 +119,7 @@ impl Box2 {
 
     fn set_quota(&mut self, tg: TgId, quota: Option<u64>, period: u64) {
         self.on(0, |cx, rqs| {
-            set_bandwidth(cx, rqs, tg, quota, period, 0);
+            sched::set_bandwidth(cx, rqs, tg, quota, period, 0).expect("a limit");
         });
     }
 

@@ -210,7 +210,8 @@ impl<'a> Sim<'a> {
             self.limits.push(limit);
             if group.quota_ns.is_some() {
                 self.host.begin(0, 0);
-                self.set_limit(i as u32);
+                let done = self.set_limit(i as u32);
+                debug_assert!(done.is_ok(), "validated: {done:?}");
                 let group = &self.sys.tg[tg.idx()];
                 group.with_pool(tg, &mut self.host, |pool| {
                     // The burst is a file of its own, and each write fills the pool once more.

@@ -123,13 +123,14 @@ impl Runtime {
         self.board.now_ns
     }
 
-    /// A group below the root; `quota_ns` of CPU time in each period of 100 ms, if it has a limit.
-    /// Groups and tasks are made while no CPU is inside the engine.
+    /// A group below the root; `quota_ns` of CPU time in each period of 100 ms, if it has a limit,
+    /// 1 ms at least. Groups and tasks are made while no CPU is inside the engine.
     pub fn add_group(&mut self, quota_ns: Option<u64>) -> TgId {
         let tg = self.sys.add_group(TgId::ROOT);
         let period = 100_000_000;
         self.call(Cpu(0), |cx, rqs| {
-            fairground::fair::bandwidth::set_bandwidth(cx, rqs, tg, quota_ns, period, 0);
+            sched::set_bandwidth(cx, rqs, tg, quota_ns, period, 0)
+                .expect("a quota of 1 ms or more");
         });
         tg
     }

@@ -7,6 +7,7 @@ use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::{group, load, task};
 use crate::host::{Host, Kick};
+use crate::math::weight::{MAX_SHARES, MIN_SHARES, scale_load};
 use crate::place::{Access, Func, Kind, Object, tg as ftg};
 use crate::rq::{Rq, Rqs};
 use crate::shared::Relaxed;
@@ -158,9 +159,21 @@ pub fn set_group_parked<H: Host>(cx: &mut Cx<H>, task: &mut Task, to: TgId) {
     task.body.tg = to;
 }
 
-/// Writes a group's weight (load units, see [`math::weight`](crate::math::weight)) and refreshes
-/// its entities, one CPU after the other.
-pub fn set_shares<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgId, shares: u64) {
+/// Writes a group's weight (load units, see [`math::weight`](crate::math::weight)), held between
+/// [`MIN_SHARES`] and [`MAX_SHARES`], and refreshes its entities, one CPU after the other
+/// (`sched_group_set_shares`). False, and nothing was changed, if it is the root, which has no
+/// weight, or idle ([`set_idle`]), which gives it one (`EINVAL`).
+#[must_use = "it may have been refused"]
+pub fn set_shares<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    tg: TgId,
+    shares: u64,
+) -> bool {
+    let group = &cx.sys.tg[tg.idx()];
+    if tg == TgId::ROOT || group.idle.load(Relaxed) {
+        return false;
+    }
     let outer = cx.host.enter(Func::SetShares);
     cx.touch(
         Object {
@@ -171,18 +184,51 @@ pub fn set_shares<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgI
         ftg::SHARES,
         Access::Write,
     );
-    cx.sys.tg[tg.idx()].shares.store(shares, Relaxed);
+    let shares = shares.clamp(scale_load(MIN_SHARES), scale_load(MAX_SHARES));
+    group.shares.store(shares, Relaxed);
+    on_its_queues(cx, rqs, tg, |cx, rq| group::set_shares(cx, rq, tg));
+    cx.host.leave(outer);
+    true
+}
+
+/// Writes a group's `cpu.idle`: its tasks count as `SCHED_IDLE` beside those of other groups, and
+/// it weighs as little as one; without it as much as a new group (`sched_group_set_idle`). False if
+/// it is the root, which cannot be (`EINVAL`).
+#[must_use = "it may have been refused"]
+pub fn set_idle<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    tg: TgId,
+    idle: bool,
+) -> bool {
+    let group = &cx.sys.tg[tg.idx()];
+    if tg == TgId::ROOT {
+        return false;
+    }
+    if group.idle.load(Relaxed) != idle {
+        group.set_idle(idle);
+        on_its_queues(cx, rqs, tg, |cx, rq| group::set_idle(cx, rq, tg, idle));
+    }
+    true
+}
+
+/// Runs `f` with each queue of a group, one CPU after the other. A CPU on which nothing of it ever
+/// was has nothing to refresh.
+fn on_its_queues<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    tg: TgId,
+    mut f: impl FnMut(&mut Cx<H>, &mut Rq),
+) {
     for cpu in cx.sys.cpus().iter() {
-        // A CPU on which nothing of the group ever was has nothing to refresh.
         if cx.sys.tg[tg.idx()].words(cpu).is_none() {
             continue;
         }
         cx.with_rq(rqs, cpu, |cx, rq| {
             cx.update_rq_clock(rq);
-            group::set_shares(cx, rq, tg);
+            f(cx, rq);
         });
     }
-    cx.host.leave(outer);
 }
 
 /// Runs `f` with the queue that keeps a task, and its slot there; `None` if none does
@@ -334,5 +380,47 @@ mod tests {
             assert!((1..=3).contains(&task.se.avg.load_avg));
         }
         assert_eq!(bench.rqs[0].cfs[0].avg.load_avg, before);
+    }
+
+    fn weight(bench: &Bench, tg: TgId) -> u64 {
+        let rq = &bench.rqs[0];
+        let cfs = rq.cfs_of(tg).expect("made");
+        let se = rq.cfs[cfs.idx()].se.expect("a group");
+        rq.se[se.idx()].load.weight
+    }
+
+    #[test]
+    fn shares_are_held_in_their_range_and_an_idle_group_has_none() {
+        let mut bench = Bench::new(1, Features::default());
+        let tg = bench.sys.add_group(TgId::ROOT);
+        start(&mut bench, tg);
+        let set = |bench: &mut Bench, tg, shares| {
+            bench.call(0, |cx, rqs| set_shares(cx, rqs, tg, shares))
+        };
+        let shares = |bench: &Bench| bench.sys.tg[tg.idx()].shares.load(Relaxed);
+        for (written, held) in [
+            (0, MIN_SHARES << 10),
+            (1 << 20, 1 << 20),
+            (u64::MAX, MAX_SHARES << 10),
+            (3 << 20, 3 << 20),
+        ] {
+            assert!(set(&mut bench, tg, written));
+            assert_eq!(shares(&bench), held);
+        }
+        assert!(weight(&bench, tg) > 2 << 20);
+        let idle = |bench: &mut Bench, tg, on| bench.call(0, |cx, rqs| set_idle(cx, rqs, tg, on));
+        // It was not idle, so it keeps its weight.
+        assert!(idle(&mut bench, tg, false));
+        assert_eq!(shares(&bench), 3 << 20);
+        assert!(idle(&mut bench, tg, true));
+        assert!(!set(&mut bench, tg, 3 << 20));
+        assert_eq!((shares(&bench), weight(&bench, tg)), (3 << 10, 3 << 10));
+        let root = &bench.rqs[0].cfs[0];
+        assert_eq!((root.h_nr_idle, root.h_nr_queued), (1, 1));
+        assert!(idle(&mut bench, tg, false));
+        assert_eq!(shares(&bench), 1 << 20);
+        assert_eq!(bench.rqs[0].cfs[0].h_nr_idle, 0);
+        assert!(!idle(&mut bench, TgId::ROOT, true));
+        assert!(!set(&mut bench, TgId::ROOT, 1 << 20));
     }
 }

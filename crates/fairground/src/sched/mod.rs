@@ -12,6 +12,7 @@
 //!                                            set_group; with the host: set_nice_parked,
 //!                                            Task::set_slice, set_affinity_parked,
 //!                                            set_group_parked
+//! cpu.weight, cpu.idle, cpu.max of a group   set_shares, set_idle, set_bandwidth
 //! the tick stops, or goes on                 nohz_enter_idle, nohz_exit_idle
 //! ```
 //!
@@ -25,7 +26,7 @@ mod switch;
 mod wake;
 
 pub use attributes::{
-    Moved, set_affinity, set_affinity_parked, set_group, set_group_parked, set_nice,
+    Moved, set_affinity, set_affinity_parked, set_group, set_group_parked, set_idle, set_nice,
     set_nice_parked, set_shares, set_slice,
 };
 pub use stop::run_stopper;
@@ -34,6 +35,8 @@ pub use wake::{
     EnqueueAt, enqueue_woken, sched_exec, sched_fork, sched_ttwu_pending, select_cpu, ttwu_on_cpu,
     ttwu_queue_wakelist, wake_queued,
 };
+
+pub use crate::fair::bandwidth::{BandwidthError, set_bandwidth};
 
 use crate::balance::{domains, nohz, trigger};
 use crate::cx::Cx;
