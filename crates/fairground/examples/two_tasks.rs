@@ -37,7 +37,8 @@ fn main() {
     let topology = Topology::build(&Machine {
         cpus: vec![CpuPlace::default()],
         ..Machine::default()
-    });
+    })
+    .expect("a machine");
     let mut sys = System::new(Features::default(), topology);
     let ids = [0, -3].map(|nice| (sys.add_task(TgId::ROOT), nice));
     let mut rqs = vec![Rq::new(&sys, Cpu(0), 0, 1024)];

@@ -79,7 +79,7 @@ impl Box2 {
             ..Machine::default()
         };
         let now = 1000 * MS;
-        let sys = System::new(features, Topology::build(&machine));
+        let sys = System::new(features, Topology::build(&machine).expect("a machine"));
         Self {
             rqs: (0..2).map(|c| Rq::new(&sys, Cpu(c), now, 1024)).collect(),
             sys,

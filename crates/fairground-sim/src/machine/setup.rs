@@ -8,7 +8,7 @@ use fairground::policy::Features;
 use fairground::rq::Rq;
 use fairground::sched;
 use fairground::system::System;
-use fairground::topology::{CpuPlace, Machine, Topology};
+use fairground::topology::{CpuPlace, Machine, Topology, TopologyError};
 use fairground::value::{Cpu, CpuMask, TgId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -32,6 +32,9 @@ use crate::workload::program::{Cgroup, Inet, KERNEL_PROCESS, Until, Workload};
 /// Why a workload cannot run on a machine.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SetupError {
+    /// The machine has no domains.
+    #[error("topology: {0}")]
+    Topology(#[from] TopologyError),
     /// The workload contradicts itself.
     #[error("{0}")]
     Workload(String),
@@ -96,7 +99,7 @@ impl<'a> Sim<'a> {
         let host = new_host(setup);
         let sys = System::new(
             setup.features.clone(),
-            Topology::build(&topology_seen(machine, &setup.features)),
+            Topology::build(&topology_seen(machine, &setup.features))?,
         );
         let mut start_rng = generator(setup.seed, Purpose::Start);
         let tick = sys.features.tick_ns() * NS;

@@ -79,7 +79,7 @@ pub struct Runtime {
 impl Runtime {
     /// A machine on which nothing runs yet. Its clock begins at 1 s: 0 means "never" in some words.
     pub fn new(machine: &Machine, features: Features) -> Self {
-        let sys = System::new(features, Topology::build(machine));
+        let sys = System::new(features, Topology::build(machine).expect("a machine"));
         let cpus = sys.nr_cpus();
         let now_ns = 1_000_000_000;
         let mut runtime = Self {
