@@ -19,7 +19,9 @@ use crate::value::{Cpu, TgId};
 /// A live kernel implements `clock`, the requests and `park`; everything else has an empty
 /// default that compiles to nothing.
 pub trait Host {
-    /// The scheduler clock of the calling CPU, ns.
+    /// The scheduler clock of the calling CPU, ns. It has to begin at
+    /// [`CLOCK_BEGINS`](crate::rq::CLOCK_BEGINS) or later: to words like the time of a last update,
+    /// 0 says "never", and load tracking counts in that unit.
     fn clock(&mut self) -> u64;
 
     /// The number of ticks of `tick_ns` since boot (`jiffies`), as last counted. A kernel reads a

@@ -112,7 +112,8 @@ pub struct TaskBody {
     pub policy: Policy,
     /// Nice value, -20..=19.
     pub nice: i8,
-    /// CPUs it may use: its own affinity within its cpuset.
+    /// CPUs it may use: its own affinity within its cpuset. Of a new task none; one of the
+    /// machine at least when it is forked.
     pub cpus_allowed: CpuMask,
     /// Throttled at the return to user space: kept off the queue, in its queue's limbo list.
     pub throttled: bool,
@@ -131,7 +132,8 @@ pub struct TaskBody {
 
 impl Task {
     /// A new task that is nowhere yet, with `base_slice_ns` as its request size; its load
-    /// averages are set when it is forked.
+    /// averages are set when it is forked. It may not be anywhere either: set
+    /// [`cpus_allowed`](TaskBody::cpus_allowed) before.
     #[must_use]
     pub fn new(id: TaskId, tg: TgId, base_slice_ns: u64) -> Self {
         let se = SchedEntity {
@@ -251,7 +253,8 @@ impl Resched {
 pub enum Prev {
     /// The running task goes on being runnable (preempted).
     Runnable,
-    /// The running task goes to sleep.
+    /// The running task goes to sleep. The host makes sure that nobody has woken it since it
+    /// decided so: see [`wake_queued`](crate::sched::wake_queued).
     Sleeps,
     /// The running task has exited.
     Exits,

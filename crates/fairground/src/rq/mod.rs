@@ -13,7 +13,7 @@ mod lb_list;
 mod lookup;
 
 pub use cfs_rq::CfsRq;
-pub use clock::RqClock;
+pub use clock::{CLOCK_BEGINS, RqClock};
 pub use lb_list::LbList;
 pub use lookup::Rqs;
 
@@ -112,9 +112,11 @@ pub struct Rq {
 }
 
 impl Rq {
-    /// An empty run queue of a CPU of `sys` at time `now`, with `capacity` (1024 = biggest).
+    /// An empty run queue of a CPU of `sys` at time `now`, [`CLOCK_BEGINS`] or later, with
+    /// `capacity` (1024 = biggest).
     #[must_use]
     pub fn new(sys: &System, cpu: Cpu, now: u64, capacity: u64) -> Self {
+        debug_assert!(now >= CLOCK_BEGINS, "0 means never in some words");
         let root = CfsRq::root(sys.tg[TgId::ROOT.idx()].cpu(cpu).clone());
         Self {
             cpu,

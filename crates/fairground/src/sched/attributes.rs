@@ -25,9 +25,12 @@ pub enum Moved {
     Asked,
     /// No `Rq` keeps it, and nothing was changed: go on with [`set_affinity_parked`].
     Parked,
+    /// The mask has no CPU of the machine, and nothing was changed (`EINVAL`).
+    NoCpu,
 }
 
-/// Sets the allowed CPUs of a task that is with the host. The mask holds a CPU of the machine.
+/// Sets the allowed CPUs of a task that is with the host. The mask has to hold a CPU of the
+/// machine: debug builds stop at the next wake-up if it does not.
 pub fn set_affinity_parked(task: &mut Task, allowed: CpuMask) {
     task.body.cpus_allowed = allowed;
 }
@@ -39,6 +42,9 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
     id: TaskId,
     allowed: CpuMask,
 ) -> Moved {
+    if allowed.and(&cx.sys.cpus()).is_empty() {
+        return Moved::NoCpu;
+    }
     let outer = cx.host.enter(Func::SetAffinity);
     let moving = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         let from = rq.cpu;
@@ -128,8 +134,10 @@ pub fn set_slice<H: Host, R: Rqs + ?Sized>(
     kept.is_some()
 }
 
-/// Moves a task that an `Rq` keeps to another group, which is open (`System::open_group`); for one
-/// with the host use [`set_group_parked`]. False if no `Rq` keeps it: nothing was changed.
+/// Moves a task that an `Rq` keeps to another group, which is open
+/// ([`System::open_group`](crate::system::System::open_group)): others have no words for a CPU, and
+/// that stops the engine. For a task with the host use [`set_group_parked`]. False if no `Rq` keeps
+/// it: nothing was changed.
 #[must_use = "a task that no queue keeps has not changed"]
 pub fn set_group<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
@@ -137,6 +145,7 @@ pub fn set_group<H: Host, R: Rqs + ?Sized>(
     id: TaskId,
     to: TgId,
 ) -> bool {
+    debug_assert!(cx.sys.tg[to.idx()].is_open(), "System::open_group first");
     let outer = cx.host.enter(Func::MoveGroup);
     let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         let answer = group::move_task(cx, rq, slot, to);
@@ -149,8 +158,10 @@ pub fn set_group<H: Host, R: Rqs + ?Sized>(
     kept.is_some()
 }
 
-/// Moves a task that is with the host to another group: its load leaves the old group's queue.
+/// Moves a task that is with the host to another group, which is open as for [`set_group`]: its
+/// load leaves the old group's queue.
 pub fn set_group_parked<H: Host>(cx: &mut Cx<H>, task: &mut Task, to: TgId) {
+    debug_assert!(cx.sys.tg[to.idx()].is_open(), "System::open_group first");
     let cpu = Cpu(cx.sys.task[task.body.id.idx()].cpu.load(Relaxed));
     if task.se.avg.last_update_time != 0 {
         load::remove_entity_load_avg(cx, task, cpu);
@@ -347,6 +358,10 @@ mod tests {
                 let moved = set_affinity(cx, rqs, id, CpuMask::of(Cpu(1)));
                 assert_eq!(moved, Moved::Parked);
             });
+        }
+        for none in [CpuMask::empty(), CpuMask::of(Cpu(7))] {
+            let moved = bench.call(0, |cx, rqs| set_affinity(cx, rqs, other, none));
+            assert_eq!(moved, Moved::NoCpu);
         }
         let (rq, all) = (&bench.rqs[0], bench.sys.cpus());
         let body = rq.body[slot].as_deref().expect("kept");
