@@ -261,6 +261,7 @@ mod tests {
             match act.op(0, 0) {
                 Some(Op::Join) => assert_eq!(what, What::Join),
                 Some(Op::ReadClock) => assert_eq!(what, What::ReadClock),
+                Some(Op::Exec) => assert_eq!(what, What::Exec),
                 Some(Op::SemPost(3)) => assert!(matches!(what, What::SemPost | What::Take)),
                 Some(op) => assert_eq!(Act::of(op), Some(act)),
                 None => assert_eq!(what, What::Exit),

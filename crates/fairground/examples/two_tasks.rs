@@ -11,7 +11,9 @@ use fairground::task::{Policy, Prev, Task, WakeKind};
 use fairground::topology::{CpuPlace, Machine, Topology};
 use fairground::value::{Cpu, TgId};
 
-#[derive(Default)]
+/// Not 0, which means "never" in some words.
+const BEGIN_NS: u64 = 1_000_000;
+
 struct OneCpu {
     now_ns: u64,
     resched: bool,
@@ -37,11 +39,16 @@ fn main() {
     let topology = Topology::build(&Machine {
         cpus: vec![CpuPlace::default()],
         ..Machine::default()
-    });
+    })
+    .expect("a machine");
     let mut sys = System::new(Features::default(), topology);
     let ids = [0, -3].map(|nice| (sys.add_task(TgId::ROOT), nice));
-    let mut rqs = vec![Rq::new(&sys, Cpu(0), 0, 1024)];
-    let (mut host, mut moving) = (OneCpu::default(), Vec::new());
+    let mut rqs = vec![Rq::new(&sys, Cpu(0), BEGIN_NS, 1024)];
+    let mut moving = Vec::new();
+    let mut host = OneCpu {
+        now_ns: BEGIN_NS,
+        resched: false,
+    };
     let mut cx = Cx {
         sys: &sys,
         host: &mut host,
@@ -59,7 +66,7 @@ fn main() {
     let tick_ns = sys.features.tick_ns();
     let mut ran_ns = [0, 0];
     let mut running = None;
-    while cx.host.now_ns < 3_000_000_000 {
+    while cx.host.now_ns < BEGIN_NS + 3_000_000_000 {
         if core::mem::take(&mut cx.host.resched) {
             running = sched::schedule(&mut cx, &mut rqs, Prev::Runnable).next;
         }

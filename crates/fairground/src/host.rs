@@ -19,7 +19,9 @@ use crate::value::{Cpu, TgId};
 /// A live kernel implements `clock`, the requests and `park`; everything else has an empty
 /// default that compiles to nothing.
 pub trait Host {
-    /// The scheduler clock of the calling CPU, ns.
+    /// The scheduler clock of the calling CPU, ns. It has to begin at
+    /// [`CLOCK_BEGINS`](crate::rq::CLOCK_BEGINS) or later: to words like the time of a last update,
+    /// 0 says "never", and load tracking counts in that unit.
     fn clock(&mut self) -> u64;
 
     /// The number of ticks of `tick_ns` since boot (`jiffies`), as last counted. A kernel reads a
@@ -35,13 +37,16 @@ pub trait Host {
     /// Takes back a task that has finally left its queue to sleep or because it exited.
     fn park(&mut self, task: Task);
 
-    /// Asks for `timer` to be delivered at or after `at_ns`; replaces an earlier request.
+    /// Asks for `timer` to be delivered to [`run_timer`](crate::sched::run_timer) at or after
+    /// `at_ns`, on this CPU; replaces an earlier request.
     fn start_timer(&mut self, timer: Timer, at_ns: u64);
 
     /// Withdraws a request.
     fn cancel_timer(&mut self, timer: Timer);
 
-    /// Asks for work on `cpu`, by IPI if it is another one.
+    /// Asks for work on `cpu`, by IPI if it is another one. Requests of one kind for one CPU that
+    /// are still to be done may be merged into one: what is to be done is with the CPU's queue, or
+    /// on the host's list of wake-ups, and one call does all of it.
     fn kick(&mut self, cpu: Cpu, work: Kick);
 
     /// A random number, for the decisions of the kernel that are random.

@@ -16,12 +16,30 @@
 //!
 //! # What is guaranteed
 //!
-//! - No entry point fails: what can be wrong is refused or repaired when the machine is built.
+//! - No entry point fails: what can be wrong is refused when the machine is built. A group's
+//!   attributes are refused where they are written, as the kernel does, and then nothing changes.
 //! - No allocation in wake-up, tick, pick and balance, once [`Rq::reserve`](rq::Rq::reserve) has
 //!   been called for the greatest number of tasks and each group has had a task on the CPU.
 //! - Same calls, same clock, same random numbers: same decisions, on every platform. Integers only.
 //! - A task is in one keeping, a queue's or the host's, and travels by value. No function holds two
 //!   queues.
+//!
+//! # What a host sees to
+//!
+//! - **A clock that does not begin at 0**, but at [`rq::CLOCK_BEGINS`] or later, and never runs
+//!   back on one CPU.
+//! - **Sleep or wake-up**: that a task which decides to sleep is not woken before
+//!   [`schedule`](sched::schedule) has been told, by a lock of the host's own; see
+//!   [`wake_queued`](sched::wake_queued).
+//! - **A place for each task**: a new one ([`Task::new`](task::Task::new)) may run nowhere yet. A
+//!   mask of CPUs holds one of the machine, and a group is open
+//!   ([`System::open_group`](system::System::open_group)) before a task moves there.
+//! - **Timers on their CPU**: [`Timer::Hrtick`](host::Timer::Hrtick) on the one that it names,
+//!   those of groups on any.
+//! - **A task's attributes where it is**: `set_nice` and its like are for a task that a queue
+//!   keeps, and say if none does; then the host has it, and calls the form for parked tasks.
+//!
+//! Kicks of one kind for one CPU may be merged. Deeper groups need no deeper stack.
 //!
 //! The target needs 64-bit atomics. The feature `std` saves memory with thousands of groups and
 //! changes no decision.
@@ -44,7 +62,9 @@
 //! use fairground::topology::{CpuPlace, Machine, Topology};
 //! use fairground::value::{Cpu, TgId};
 //!
-//! #[derive(Default)]
+//! /// Not 0, which means "never" in some words.
+//! const BEGIN_NS: u64 = 1_000_000;
+//!
 //! struct OneCpu {
 //!     now_ns: u64,
 //!     resched: bool,
@@ -70,11 +90,15 @@
 //!     let topology = Topology::build(&Machine {
 //!         cpus: vec![CpuPlace::default()],
 //!         ..Machine::default()
-//!     });
+//!     }).expect("a machine");
 //!     let mut sys = System::new(Features::default(), topology);
 //!     let ids = [0, -3].map(|nice| (sys.add_task(TgId::ROOT), nice));
-//!     let mut rqs = vec![Rq::new(&sys, Cpu(0), 0, 1024)];
-//!     let (mut host, mut moving) = (OneCpu::default(), Vec::new());
+//!     let mut rqs = vec![Rq::new(&sys, Cpu(0), BEGIN_NS, 1024)];
+//!     let mut moving = Vec::new();
+//!     let mut host = OneCpu {
+//!         now_ns: BEGIN_NS,
+//!         resched: false,
+//!     };
 //!     let mut cx = Cx {
 //!         sys: &sys,
 //!         host: &mut host,
@@ -92,7 +116,7 @@
 //!     let tick_ns = sys.features.tick_ns();
 //!     let mut ran_ns = [0, 0];
 //!     let mut running = None;
-//!     while cx.host.now_ns < 3_000_000_000 {
+//!     while cx.host.now_ns < BEGIN_NS + 3_000_000_000 {
 //!         if core::mem::take(&mut cx.host.resched) {
 //!             running = sched::schedule(&mut cx, &mut rqs, Prev::Runnable).next;
 //!         }

@@ -207,7 +207,10 @@ mod tests {
             cpus: alloc::vec![CpuPlace::default()],
             ..Machine::default()
         };
-        let mut sys = System::new(Features::default(), Topology::build(&one));
+        let mut sys = System::new(
+            Features::default(),
+            Topology::build(&one).expect("a machine"),
+        );
         assert_eq!(sys.load_time_ahead(u64::MAX >> 8), 0);
         let stretch = |from, until, shift| Hurry { from, until, shift };
         sys.hurry_load_time([stretch(1000, 1100, 4), stretch(1100, 1300, 2)]);

@@ -32,6 +32,14 @@ impl Policy {
     pub const fn takes_slice(self) -> bool {
         !matches!(self, Self::Idle)
     }
+
+    /// What a task of this policy and `nice` (-20..=19) weighs.
+    pub(crate) const fn load(self, nice: i8) -> LoadWeight {
+        match self {
+            Self::Idle => LoadWeight::idle_prio(),
+            Self::Normal | Self::Batch => LoadWeight::from_nice(nice),
+        }
+    }
 }
 
 /// What is scheduled: a task or, on one CPU, a group.
@@ -104,7 +112,8 @@ pub struct TaskBody {
     pub policy: Policy,
     /// Nice value, -20..=19.
     pub nice: i8,
-    /// CPUs it may use: its own affinity within its cpuset.
+    /// CPUs it may use: its own affinity within its cpuset. Of a new task none; one of the
+    /// machine at least when it is forked.
     pub cpus_allowed: CpuMask,
     /// Throttled at the return to user space: kept off the queue, in its queue's limbo list.
     pub throttled: bool,
@@ -123,7 +132,8 @@ pub struct TaskBody {
 
 impl Task {
     /// A new task that is nowhere yet, with `base_slice_ns` as its request size; its load
-    /// averages are set when it is forked.
+    /// averages are set when it is forked. It may not be anywhere either: set
+    /// [`cpus_allowed`](TaskBody::cpus_allowed) before.
     #[must_use]
     pub fn new(id: TaskId, tg: TgId, base_slice_ns: u64) -> Self {
         let se = SchedEntity {
@@ -148,14 +158,13 @@ impl Task {
         Self { se, body }
     }
 
-    /// Sets policy and nice value of a task that is on no queue.
+    /// Sets policy and nice value of a new task, before it is forked. One that has been on a queue
+    /// has lag and load that count by its weight: use
+    /// [`set_nice_parked`](crate::sched::set_nice_parked) for it.
     pub fn set_scheduler(&mut self, policy: Policy, nice: i8) {
         self.body.policy = policy;
         self.body.nice = nice.clamp(-20, 19);
-        self.se.load = match policy {
-            Policy::Idle => LoadWeight::idle_prio(),
-            Policy::Normal | Policy::Batch => LoadWeight::from_nice(self.body.nice),
-        };
+        self.se.load = policy.load(self.body.nice);
     }
 
     /// Gives the task its own slice (`sched_setattr`, `sched_runtime`), clamped to 0.1 .. 100 ms;
@@ -244,7 +253,8 @@ impl Resched {
 pub enum Prev {
     /// The running task goes on being runnable (preempted).
     Runnable,
-    /// The running task goes to sleep.
+    /// The running task goes to sleep. The host makes sure that nobody has woken it since it
+    /// decided so: see [`wake_queued`](crate::sched::wake_queued).
     Sleeps,
     /// The running task has exited.
     Exits,

@@ -5,8 +5,8 @@ mod crude;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crude::{Crude, flat, two_packages};
-use fairground::fair::bandwidth::set_bandwidth;
 use fairground::policy::{Features, PROFILES, find_profile};
+use fairground::sched;
 use fairground::task::Prev;
 use fairground::value::{Cpu, CpuMask, TgId};
 
@@ -110,7 +110,7 @@ fn a_cpu_that_cannot_run_what_it_has_pulled_looks_again() {
         let (tg, all) = (m.sys.add_group(TgId::ROOT), CpuMask::first_n(2));
         m.sys.open_group(tg);
         m.on(Cpu(0), |cx, rqs| {
-            set_bandwidth(cx, rqs, tg, Some(5_000_000), 100_000_000, 0);
+            sched::set_bandwidth(cx, rqs, tg, Some(5_000_000), 100_000_000, 0).expect("a limit");
         });
         for _ in 0..3 {
             m.hog_of(tg, Cpu(0), all);

@@ -1,4 +1,4 @@
-//! The runtime that embedders copy, under every profile: what its page promises.
+//! The runtime that embedders copy, under every profile and patch: what its page promises.
 
 extern crate alloc;
 
@@ -6,7 +6,7 @@ extern crate alloc;
 #[path = "../examples/two_cpus/runtime.rs"]
 mod runtime;
 
-use fairground::policy::{Features, PROFILES};
+use fairground::policy::{CATALOGUE, Features, PROFILES};
 use fairground::system::System;
 use fairground::task::Prev;
 use fairground::topology::{CpuPlace, Machine};
@@ -54,13 +54,31 @@ fn hogs(features: Features) -> Vec<u64> {
     run(&mut runtime, &tasks, 2000)
 }
 
+/// Every profile, and every published change: with what it sets, and with what the kernel without
+/// it does.
+fn all_features() -> Vec<(String, Features)> {
+    let mut out = Vec::new();
+    let mut add = |name: String, sets: &[&[(&str, &str)]]| {
+        let mut features = Features::default();
+        for sets in sets {
+            features.set_all(sets);
+        }
+        out.push((name, features));
+    };
+    for profile in PROFILES {
+        add(profile.name.into(), &[profile.sets]);
+    }
+    for patch in CATALOGUE {
+        add(format!("without {}", patch.name), &[patch.base]);
+        add(patch.name.into(), &[patch.base, patch.sets]);
+    }
+    out
+}
+
 #[test]
 fn the_quota_holds_no_cpu_is_idle_and_it_comes_out_the_same_again() {
-    for profile in PROFILES {
-        let mut features = Features::default();
-        features.set_all(profile.sets);
+    for (name, features) in all_features() {
         let ran = hogs(features.clone());
-        let name = profile.name;
         assert!(ran.iter().sum::<u64>() > 3 * 1980 * MS, "{name}: {ran:?}");
         assert!(ran[4].abs_diff(600 * MS) < 30 * MS, "{name}: {ran:?}");
         let rest = &ran[..4];

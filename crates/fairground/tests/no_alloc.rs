@@ -72,7 +72,7 @@ impl World {
             distance: vec![vec![10]],
             reclaim_distance: 30,
         };
-        let mut sys = System::new(features, Topology::build(&machine));
+        let mut sys = System::new(features, Topology::build(&machine).expect("a machine"));
         let a = sys.add_group(TgId::ROOT);
         let groups = [TgId::ROOT, a, sys.add_group(a)];
         let host = Room {

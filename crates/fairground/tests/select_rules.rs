@@ -36,7 +36,8 @@ fn world(place: impl Fn(u32, &mut CpuPlace)) -> World {
     let topology = Topology::build(&Machine {
         cpus: cpus.collect(),
         ..Machine::default()
-    });
+    })
+    .expect("a machine");
     let mut sys = System::new(Features::default(), topology);
     let waker = sys.add_task(TgId::ROOT);
     let id = sys.add_task(TgId::ROOT);

@@ -4,7 +4,6 @@
 
 use fairground::cx::Cx;
 use fairground::event::{QuotaStep, QuotaWork};
-use fairground::fair::bandwidth::set_bandwidth;
 use fairground::host::{Host, Kick, Timer};
 use fairground::policy::{Features, QuotaExpiry, Throttle};
 use fairground::rq::Rq;
@@ -80,7 +79,7 @@ impl Box2 {
             ..Machine::default()
         };
         let now = 1000 * MS;
-        let sys = System::new(features, Topology::build(&machine));
+        let sys = System::new(features, Topology::build(&machine).expect("a machine"));
         Self {
             rqs: (0..2).map(|c| Rq::new(&sys, Cpu(c), now, 1024)).collect(),
             sys,
@@ -120,7 +119,7 @@ impl Box2 {
 
     fn set_quota(&mut self, tg: TgId, quota: Option<u64>, period: u64) {
         self.on(0, |cx, rqs| {
-            set_bandwidth(cx, rqs, tg, quota, period, 0);
+            sched::set_bandwidth(cx, rqs, tg, quota, period, 0).expect("a limit");
         });
     }
 
@@ -434,15 +433,15 @@ fn a_task_in_limbo_can_change_its_group() {
     m.run(50 * MS);
     assert_eq!(m.rqs[0].curr_task(), Some(filler));
     assert_eq!(m.rqs[0].nr_running, 1);
-    m.on(0, |cx, rqs| sched::set_group(cx, rqs, a, other));
+    assert!(m.on(0, |cx, rqs| sched::set_group(cx, rqs, a, other)));
     m.settle();
     m.check();
     assert_eq!(m.rqs[0].nr_running, 2);
     m.run(40 * MS);
     near(m.stat(other).usage_ns, 20, 4);
-    m.on(0, |cx, rqs| sched::set_group(cx, rqs, b, other));
+    assert!(m.on(0, |cx, rqs| sched::set_group(cx, rqs, b, other)));
     m.run(40 * MS);
-    m.on(0, |cx, rqs| sched::set_group(cx, rqs, b, tg));
+    assert!(m.on(0, |cx, rqs| sched::set_group(cx, rqs, b, tg)));
     m.run(300 * MS);
     assert!(m.stat(tg).usage_ns > 10 * MS);
 }

@@ -304,21 +304,21 @@ impl Sim<'_> {
         if self.tasks[id.idx()].stage == Stage::Granted {
             return self.advance(id);
         }
-        let mut moved = Moved::Stays;
+        let (mut moved, mut kept) = (Moved::Stays, true);
         match op {
             Op::SetNice(nice) => {
                 let policy = self.attributes(id).map_or(Policy::Normal, |own| own.0);
-                self.engine(|cx, rqs| sched::set_nice(cx, rqs, id, policy, nice));
+                kept = self.engine(|cx, rqs| sched::set_nice(cx, rqs, id, policy, nice));
                 self.host.note(Event::Nice { task: id, nice });
             }
             Op::SetPolicy { policy, nice } => {
                 let policy = super::life::policy(policy);
-                self.engine(|cx, rqs| sched::set_nice(cx, rqs, id, policy, nice));
+                kept = self.engine(|cx, rqs| sched::set_nice(cx, rqs, id, policy, nice));
                 self.host.note(Event::Nice { task: id, nice });
             }
             Op::SetSlice(ns) => {
                 let slice = (ns > 0).then_some(ns);
-                self.engine(|cx, rqs| sched::set_slice(cx, rqs, id, slice));
+                kept = self.engine(|cx, rqs| sched::set_slice(cx, rqs, id, slice));
             }
             Op::SetAffinity(mask) => {
                 self.tasks[id.idx()].affinity = Some(mask);
@@ -331,7 +331,7 @@ impl Sim<'_> {
                 self.sys.open_group(tg);
                 let before = self.cpuset[self.tasks[id.idx()].cgroup as usize];
                 self.tasks[id.idx()].cgroup = group;
-                self.engine(|cx, rqs| sched::set_group(cx, rqs, id, tg));
+                kept = self.engine(|cx, rqs| sched::set_group(cx, rqs, id, tg));
                 if self.cpuset[group as usize] != before {
                     let allowed = self.allowed(id);
                     moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
@@ -339,7 +339,8 @@ impl Sim<'_> {
             }
             _ => debug_assert!(false, "{op:?} sets nothing"),
         }
-        debug_assert!(!matches!(moved, Moved::To(_)), "the caller runs");
+        let runs = kept && matches!(moved, Moved::Stays | Moved::Asked);
+        debug_assert!(runs, "the caller does");
         if moved == Moved::Asked && !self.sys.features.preempt_voluntary {
             // It waits for the stopper, which is not looked for before the task sleeps.
             self.cpus[cpu as usize].moving = Some(id);

@@ -1,8 +1,7 @@
 //! Interrupts: the tick, messages from other CPUs, timers.
 
-use fairground::fair::bandwidth;
 use fairground::place::{Access, Kind, Object, time};
-use fairground::sched::{self, Later};
+use fairground::sched::{self, BandwidthError, Later};
 
 use super::Sim;
 use super::cpu::Todo;
@@ -190,6 +189,7 @@ impl Sim<'_> {
         use crate::workload::program::CgroupWrite;
         let event = self.workload.events[event as usize];
         let tg = self.groups[event.cgroup as usize];
+        let before = self.limits[event.cgroup as usize];
         self.host.op(KernelOp::CgroupAttach);
         match event.write {
             CgroupWrite::Max {
@@ -204,49 +204,34 @@ impl Sim<'_> {
             CgroupWrite::Burst(ns) => self.limits[event.cgroup as usize].burst_ns = ns,
             CgroupWrite::Shares(shares) => {
                 let shares = fairground::math::weight::group_shares(shares);
-                self.engine(|cx, rqs| sched::set_shares(cx, rqs, tg, shares));
+                // Refused if the group is idle, as by the kernel; so nothing has changed.
+                let _ = self.engine(|cx, rqs| sched::set_shares(cx, rqs, tg, shares));
                 return;
             }
             CgroupWrite::Idle(idle) => {
-                self.engine(|cx, rqs| set_idle(cx, rqs, tg, idle));
+                let done = self.engine(|cx, rqs| sched::set_idle(cx, rqs, tg, idle));
+                debug_assert!(done, "not the root");
                 return;
             }
         }
-        self.set_limit(event.cgroup);
+        if self.set_limit(event.cgroup).is_err() {
+            self.limits[event.cgroup as usize] = before;
+        }
     }
 
     /// Writes a group's quota to the scheduler.
-    pub(super) fn set_limit(&mut self, group: u32) {
+    pub(super) fn set_limit(&mut self, group: u32) -> Result<(), BandwidthError> {
         let tg = self.groups[group as usize];
         let Limit {
             quota_ns,
             period_ns,
             burst_ns,
         } = self.limits[group as usize];
-        self.engine(|cx, rqs| {
-            bandwidth::set_bandwidth(cx, rqs, tg, quota_ns, period_ns, burst_ns);
-        });
+        self.engine(|cx, rqs| sched::set_bandwidth(cx, rqs, tg, quota_ns, period_ns, burst_ns))
     }
 
     /// Touches a line of the machine's own (a channel, a futex) for `op`.
     pub(super) fn touch(&mut self, op: KernelOp, line: u32, words: u8, access: cache::Access) {
         self.host.touch_line(op, line, words, access);
-    }
-}
-
-fn set_idle(
-    cx: &mut fairground::cx::Cx<'_, crate::host::SimHost>,
-    rqs: &mut Vec<fairground::rq::Rq>,
-    tg: fairground::value::TgId,
-    idle: bool,
-) {
-    cx.sys.tg[tg.idx()].set_idle(idle);
-    for cpu in cx.sys.cpus().iter() {
-        if rqs[cpu.idx()].cfs_of(tg).is_some() {
-            cx.with_rq(rqs, cpu, |cx, rq| {
-                cx.update_rq_clock(rq);
-                fairground::fair::group::set_idle(cx, rq, tg, idle);
-            });
-        }
     }
 }

@@ -8,7 +8,7 @@ use fairground::policy::Features;
 use fairground::rq::Rq;
 use fairground::sched;
 use fairground::system::System;
-use fairground::topology::{CpuPlace, Machine, Topology};
+use fairground::topology::{CpuPlace, Machine, Topology, TopologyError};
 use fairground::value::{Cpu, CpuMask, TgId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -32,6 +32,9 @@ use crate::workload::program::{Cgroup, Inet, KERNEL_PROCESS, Until, Workload};
 /// Why a workload cannot run on a machine.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SetupError {
+    /// The machine has no domains.
+    #[error("topology: {0}")]
+    Topology(#[from] TopologyError),
     /// The workload contradicts itself.
     #[error("{0}")]
     Workload(String),
@@ -95,7 +98,7 @@ impl<'a> Sim<'a> {
         let host = new_host(setup);
         let sys = System::new(
             setup.features.clone(),
-            Topology::build(&topology_seen(machine, &setup.features)),
+            Topology::build(&topology_seen(machine, &setup.features))?,
         );
         let cpus = machine.topology.nr_cpus();
         let mut start_rng = generator(setup.seed, Purpose::Start);
@@ -210,7 +213,8 @@ impl<'a> Sim<'a> {
             self.limits.push(limit);
             if group.quota_ns.is_some() {
                 self.host.begin(0, 0);
-                self.set_limit(i as u32);
+                let done = self.set_limit(i as u32);
+                debug_assert!(done.is_ok(), "validated: {done:?}");
                 let group = &self.sys.tg[tg.idx()];
                 group.with_pool(tg, &mut self.host, |pool| {
                     // The burst is a file of its own, and each write fills the pool once more.

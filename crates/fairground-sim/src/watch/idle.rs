@@ -440,7 +440,7 @@ mod tests {
             cpus: (0..4).map(place).collect(),
             ..Machine::default()
         };
-        Ledger::new(&Topology::build(&machine), 0)
+        Ledger::new(&Topology::build(&machine).expect("a machine"), 0)
     }
 
     fn wake(task: u32, cpu: u32, may: May) -> Change {

@@ -79,7 +79,7 @@ pub struct Runtime {
 impl Runtime {
     /// A machine on which nothing runs yet. Its clock begins at 1 s: 0 means "never" in some words.
     pub fn new(machine: &Machine, features: Features) -> Self {
-        let sys = System::new(features, Topology::build(machine));
+        let sys = System::new(features, Topology::build(machine).expect("a machine"));
         let cpus = sys.nr_cpus();
         let now_ns = 1_000_000_000;
         let mut runtime = Self {
@@ -123,13 +123,14 @@ impl Runtime {
         self.board.now_ns
     }
 
-    /// A group below the root; `quota_ns` of CPU time in each period of 100 ms, if it has a limit.
-    /// Groups and tasks are made while no CPU is inside the engine.
+    /// A group below the root; `quota_ns` of CPU time in each period of 100 ms, if it has a limit,
+    /// 1 ms at least. Groups and tasks are made while no CPU is inside the engine.
     pub fn add_group(&mut self, quota_ns: Option<u64>) -> TgId {
         let tg = self.sys.add_group(TgId::ROOT);
         let period = 100_000_000;
         self.call(Cpu(0), |cx, rqs| {
-            fairground::fair::bandwidth::set_bandwidth(cx, rqs, tg, quota_ns, period, 0);
+            sched::set_bandwidth(cx, rqs, tg, quota_ns, period, 0)
+                .expect("a quota of 1 ms or more");
         });
         tg
     }
@@ -184,7 +185,9 @@ impl Runtime {
     /// The next moment at which something happens by itself: a tick or a timer, ns.
     pub fn next_ns(&self) -> u64 {
         let timers = self.board.timers.values().copied();
-        timers.fold(self.next_tick_ns, u64::min)
+        timers
+            .fold(self.next_tick_ns, u64::min)
+            .max(self.board.now_ns)
     }
 
     /// The clock moves on, at most to `next_ns`; ticks and timers that are due then happen.
@@ -192,7 +195,12 @@ impl Runtime {
         self.board.now_ns = to_ns;
         while let Some(timer) = self.due_timer() {
             self.board.timers.remove(&timer);
-            self.call(Cpu(0), |cx, rqs| sched::run_timer(cx, rqs, timer));
+            // Of a group: on any CPU. A kernel takes the one that has started it.
+            let cpu = match timer {
+                Timer::Hrtick(cpu) => cpu,
+                Timer::Period(_) | Timer::Slack(_) => Cpu(0),
+            };
+            self.call(cpu, |cx, rqs| sched::run_timer(cx, rqs, timer));
             self.settle();
         }
         if to_ns >= self.next_tick_ns {

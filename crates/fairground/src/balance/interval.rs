@@ -129,7 +129,8 @@ mod tests {
         let topology = Topology::build(&Machine {
             cpus: cpus.collect(),
             ..Machine::default()
-        });
+        })
+        .expect("a machine");
         let mut bench = Bench::with(topology, Features::default());
         let mut asked = Vec::new();
         start_intervals(&bench.sys, 1000, &mut bench.host, |interval| {
@@ -171,7 +172,8 @@ mod tests {
         let topology = Topology::build(&Machine {
             cpus: cpus.collect(),
             ..Machine::default()
-        });
+        })
+        .expect("a machine");
         let mut bench = Bench::with(topology, Features::default());
         start_intervals(&bench.sys, 1000, &mut bench.host, |_| 0);
         let due = |bench: &mut Bench| {

@@ -291,7 +291,8 @@ mod tests {
         let topology = Topology::build(&Machine {
             cpus: cpus.collect(),
             ..Machine::default()
-        });
+        })
+        .expect("a machine");
         let mut bench = Bench::with(topology, features);
         for mask in allowed {
             let mut task = bench.task(TgId::ROOT);

@@ -262,7 +262,8 @@ mod tests {
         let topology = Topology::build(&Machine {
             cpus: cpus.collect(),
             ..Machine::default()
-        });
+        })
+        .expect("a machine");
         let mut bench = Bench::with(topology, features);
         for cpu in 0..4 {
             bench.on(cpu, |_, _| ());

@@ -5,6 +5,8 @@
 //! just enough to run; the queue of another CPU is asked to unthrottle itself there
 //! ([`Kick::Unthrottle`]), so that the walk over its groups is not done by the timer.
 
+use core::fmt;
+
 use super::expiry;
 use super::throttle::unthrottle_cfs_rq;
 use crate::cx::Cx;
@@ -15,8 +17,47 @@ use crate::rq::{Rq, Rqs};
 use crate::shared::{PeriodEnd, RUNTIME_INF};
 use crate::value::{CfsId, Cpu, TgId};
 
-/// `cpu.max` and `cpu.max.burst` (ns) are written; `quota` `None` = `max`. The caller has checked
-/// them: quota and period between 1 ms and 1 s, burst not above the quota.
+/// Shortest period and smallest quota, ns.
+pub const MIN_BANDWIDTH: u64 = 1_000_000;
+
+/// Longest period, ns.
+pub const MAX_PERIOD: u64 = 1_000_000_000;
+
+/// Largest quota, and largest sum of quota and burst, ns (`max_cfs_runtime`): what as a share of
+/// the shortest period fits 44 bits.
+pub const MAX_CFS_RUNTIME: u64 = ((1 << 44) - 1) * 1000;
+
+/// Why a group cannot have a limit: the kernel's `EINVAL`. Nothing was changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BandwidthError {
+    /// The root group has none.
+    Root,
+    /// The period is not from 1 ms to 1 s.
+    Period,
+    /// The quota is below 1 ms or above [`MAX_CFS_RUNTIME`].
+    Quota,
+    /// The burst is above the quota, or both together above [`MAX_CFS_RUNTIME`].
+    Burst,
+}
+
+impl fmt::Display for BandwidthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Root => "the root group has no limit",
+            Self::Period => "a period is from 1 ms to 1 s",
+            Self::Quota => "a quota is from 1 ms to about 203 days",
+            Self::Burst => "a burst is at most the quota",
+        })
+    }
+}
+
+impl core::error::Error for BandwidthError {}
+
+/// Writes a group's `cpu.max` and `cpu.max.burst` (ns); `quota` `None` = `max`
+/// (`tg_set_cfs_bandwidth`).
+///
+/// # Errors
+/// [`BandwidthError`], and nothing was changed.
 pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -24,7 +65,8 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     quota: Option<u64>,
     period: u64,
     burst: u64,
-) {
+) -> Result<(), BandwidthError> {
+    check(tg, quota, period, burst)?;
     let sys = cx.sys;
     let (group, expiry) = (&sys.tg[tg.idx()], sys.features.quota_expiry);
     let was_limited = group.bandwidth.is_limited();
@@ -44,6 +86,25 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     }
     if quota.is_none() && was_limited {
         sys.bandwidth_usage_dec();
+    }
+    Ok(())
+}
+
+fn check(tg: TgId, quota: Option<u64>, period: u64, burst: u64) -> Result<(), BandwidthError> {
+    if tg == TgId::ROOT {
+        return Err(BandwidthError::Root);
+    }
+    if !(MIN_BANDWIDTH..=MAX_PERIOD).contains(&period) {
+        return Err(BandwidthError::Period);
+    }
+    match quota {
+        Some(quota) if !(MIN_BANDWIDTH..=MAX_CFS_RUNTIME).contains(&quota) => {
+            Err(BandwidthError::Quota)
+        }
+        Some(quota) if burst > quota || quota + burst > MAX_CFS_RUNTIME => {
+            Err(BandwidthError::Burst)
+        }
+        _ => Ok(()),
     }
 }
 
@@ -247,5 +308,51 @@ fn set_runtime_enabled<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, enabled: 
     if queue.throttled {
         cx.update_rq_clock(rq);
         unthrottle_cfs_rq(cx, rq, cfs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Features;
+    use crate::testing::Bench;
+
+    #[test]
+    fn what_is_no_limit_is_refused_and_leaves_nothing_behind() {
+        use BandwidthError::{Burst, Period, Quota, Root};
+        const MS: u64 = MIN_BANDWIDTH;
+        let mut bench = Bench::new(1, Features::default());
+        let tg = bench.sys.add_group(TgId::ROOT);
+        let set = |bench: &mut Bench, tg, quota, period, burst| {
+            bench.call(0, |cx, rqs| {
+                set_bandwidth(cx, rqs, tg, quota, period, burst)
+            })
+        };
+        let refused = [
+            (TgId::ROOT, Some(20 * MS), 100 * MS, 0, Root),
+            (tg, Some(20 * MS), 0, 0, Period),
+            (tg, Some(20 * MS), u64::MAX, 0, Period),
+            (tg, None, MS - 1, 0, Period),
+            (tg, Some(MS - 1), 100 * MS, 0, Quota),
+            (tg, Some(MAX_CFS_RUNTIME + 1), 100 * MS, 0, Quota),
+            (tg, Some(u64::MAX), 100 * MS, 0, Quota),
+            (tg, Some(20 * MS), 100 * MS, 21 * MS, Burst),
+            (tg, Some(MAX_CFS_RUNTIME), 100 * MS, 1, Burst),
+            (tg, Some(20 * MS), 100 * MS, u64::MAX, Burst),
+        ];
+        for (tg, quota, period, burst, why) in refused {
+            assert_eq!(set(&mut bench, tg, quota, period, burst), Err(why));
+            assert!(!bench.sys.bandwidth_used(), "{why:?}");
+        }
+        for (quota, period, burst) in [
+            (Some(MS), MAX_PERIOD, MS),
+            (Some(MAX_CFS_RUNTIME), MS, 0),
+            (Some(3 * MAX_PERIOD), MAX_PERIOD, 0),
+        ] {
+            assert_eq!(set(&mut bench, tg, quota, period, burst), Ok(()));
+            assert!(bench.sys.bandwidth_used());
+        }
+        assert_eq!(set(&mut bench, tg, None, 100 * MS, 20 * MS), Ok(()));
+        assert!(!bench.sys.bandwidth_used());
     }
 }

@@ -1,17 +1,16 @@
 //! Changes of a task's parameters while an `Rq` keeps it.
 
 use super::preempt::prio_changed_fair;
-use super::reweight::reweight_entity;
+use super::reweight::{reweight_entity, reweight_parked};
 use super::task::{
     dequeue_task_fair, enqueue_task_fair, put_prev_task_fair, set_next_task_fair, touch_task,
 };
 use crate::cx::Cx;
 use crate::fair::{Dequeue, Enqueue};
 use crate::host::Host;
-use crate::math::weight::LoadWeight;
 use crate::place::{Access, task as ftask};
 use crate::rq::Rq;
-use crate::task::{Policy, Resched, TaskBody};
+use crate::task::{Policy, Resched, Task, TaskBody};
 use crate::value::{CpuMask, SeId};
 
 /// Changes policy and nice value of a task in the keeping of `rq` (`reweight_task`,
@@ -24,10 +23,7 @@ pub fn set_task_weight<H: Host>(
     nice: i8,
 ) -> Resched {
     let nice = nice.clamp(-20, 19);
-    let load = match policy {
-        Policy::Idle => LoadWeight::idle_prio(),
-        Policy::Normal | Policy::Batch => LoadWeight::from_nice(nice),
-    };
+    let load = policy.load(nice);
     let body = rq.body[task.idx()].as_ref();
     let (before, same_policy) = body.map_or((nice, true), |b| (b.nice, b.policy == policy));
     if same_policy && nice == before {
@@ -47,6 +43,22 @@ pub fn set_task_weight<H: Host>(
         return Resched::No;
     }
     prio_changed_fair(cx, rq, task)
+}
+
+/// Changes policy and nice value of a task that is with the host and was last on the CPU of `rq`.
+pub fn set_parked_weight<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    task: &mut Task,
+    policy: Policy,
+    nice: i8,
+) {
+    let nice = nice.clamp(-20, 19);
+    let load = policy.load(nice);
+    task.body.policy = policy;
+    task.body.nice = nice;
+    reweight_parked(cx, rq, task, load.weight);
+    task.se.load = load;
 }
 
 /// Gives a task in the keeping of `rq` its own slice (`sched_setattr`, `sched_runtime`), clamped
@@ -133,7 +145,7 @@ mod tests {
             bench.call(0, |cx, rqs| {
                 sched::sched_fork(cx, &mut task, None);
                 sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
-                sched::set_slice(cx, rqs, id, Some(300_000));
+                assert!(sched::set_slice(cx, rqs, id, Some(300_000)));
             });
             let slot = bench.sys.task[id.idx()].slot.load(Relaxed) as usize;
             assert_eq!(bench.rqs[0].se[slot].slice_ns, expected_ns, "{policy:?}");

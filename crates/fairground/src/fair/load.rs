@@ -100,7 +100,7 @@ pub(crate) fn publish_load(rq: &Rq, cfs: CfsId, se: SeId) {
 /// Lets wakers see the load average of a queue. No touch, here and below: it is a word of a
 /// structure that was just reported as written.
 #[inline]
-fn publish_queue_load(queue: &CfsRq) {
+pub(crate) fn publish_queue_load(queue: &CfsRq) {
     queue.words.publish_queue_load(queue.avg.load_avg);
 }
 

@@ -1,6 +1,6 @@
 //! Changing the weight of an entity.
 
-use super::load::{dequeue_load_avg, enqueue_load_avg, publish_load};
+use super::load::{dequeue_load_avg, enqueue_load_avg, publish_load, publish_queue_load};
 use super::place::place_entity;
 use super::vtime::{tree_insert, tree_remove};
 use super::{curr, entity};
@@ -12,6 +12,7 @@ use crate::math::pelt::get_pelt_divider;
 use crate::math::weight::scale_load_down;
 use crate::place::{Access, Func, cfs_rq as fq, se as fse};
 use crate::rq::Rq;
+use crate::task::{SchedEntity, Task};
 use crate::value::{CfsId, SeId};
 
 /// Changes the weight (load units) of an entity, queued or not, keeping its lag and the rest of
@@ -44,14 +45,8 @@ pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
         queue.load.sub(old);
     }
     dequeue_load_avg(&mut queue.avg, se);
-    se.vlag = rescale(se.vlag, old, weight);
-    if se.rel_deadline {
-        se.deadline = rescale(se.deadline as i64, old, weight) as u64;
-    }
     let protected = protected.map(|rest| rescale(rest, old, weight));
-    se.load.set(weight);
-    let divider = get_pelt_divider(&se.avg);
-    se.avg.load_avg = scale_load_down(weight) * se.avg.load_sum / divider;
+    rescale_entity(se, weight);
     enqueue_load_avg(&mut queue.avg, se);
     publish_load(rq, cfs, id);
     if queued {
@@ -68,6 +63,51 @@ pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
         }
     }
     cx.host.leave(outer);
+}
+
+/// The same for a task that is with the host (`reweight_task_fair` of one that sleeps); `rq` is
+/// that of the CPU it was last on.
+///
+/// If its load is still on the account of its group's queue there, the queue's part of it is
+/// replaced: by that of the averages as they are, as in the kernel, which ages neither here.
+pub fn reweight_parked<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: &mut Task, weight: u64) {
+    let outer = cx.host.enter(Func::ReweightEntity);
+    let se = &mut task.se;
+    cx.touch(se.object(rq.cpu), fse::LOAD | fse::AVG, Access::Update);
+    let attached = se.avg.last_update_time != 0;
+    let queue = rq.cfs_of(task.body.tg).filter(|_| attached);
+    match queue.map(|cfs| &mut rq.cfs[cfs.idx()]) {
+        Some(queue) => {
+            cx.touch(queue.object(rq.cpu), fq::LOAD | fq::AVG, Access::Update);
+            dequeue_load_avg(&mut queue.avg, se);
+            rescale_entity(se, weight);
+            enqueue_load_avg(&mut queue.avg, se);
+            publish_queue_load(queue);
+        }
+        None => {
+            // A task that was never enqueued has no sum yet; its load is full.
+            let new = se.avg.load_sum == 0 && se.avg.load_avg != 0;
+            rescale_entity(se, weight);
+            if new {
+                se.avg.load_avg = scale_load_down(weight);
+            }
+        }
+    }
+    cx.host.leave(outer);
+}
+
+/// Gives an entity that is in no tree another weight, and scales what counts by it: lag, a deadline
+/// that is relative, load.
+#[inline(always)]
+fn rescale_entity(se: &mut SchedEntity, weight: u64) {
+    let old = se.load.weight;
+    se.vlag = rescale(se.vlag, old, weight);
+    if se.rel_deadline {
+        se.deadline = rescale(se.deadline as i64, old, weight) as u64;
+    }
+    se.load.set(weight);
+    let divider = get_pelt_divider(&se.avg);
+    se.avg.load_avg = scale_load_down(weight) * se.avg.load_sum / divider;
 }
 
 /// Keeps lag and deadline relative to the virtual time; answers the rest of the protection of a

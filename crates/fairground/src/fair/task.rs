@@ -1,6 +1,6 @@
 //! A task joins, leaves, is picked or put back: the walk through all levels.
 
-pub use super::change::{set_task_cpus, set_task_slice, set_task_weight};
+pub use super::change::{set_parked_weight, set_task_cpus, set_task_slice, set_task_weight};
 pub use super::dequeue::dequeue_task_fair;
 
 pub(crate) use super::dequeue::dequeue_entities;

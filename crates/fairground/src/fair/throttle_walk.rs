@@ -41,6 +41,8 @@ enum Way {
     UnthrottleUp,
 }
 
+/// Groups nest as deep as a host likes, and a kernel's stack is small: so there is no recursion,
+/// and the way back is found by the parents.
 fn walk_tg_tree_from<H: Host>(
     cx: &mut Cx<H>,
     rq: &mut Rq,
@@ -48,23 +50,51 @@ fn walk_tg_tree_from<H: Host>(
     way: Way,
     walked: &mut Walked,
 ) {
-    let outer = cx.host.enter(Func::WalkTgTree);
-    if way == Way::ThrottleDown {
-        throttle_down(cx, rq, from);
-    }
     let sys = cx.sys;
-    let group = &sys.tg[from.idx()];
-    cx.touch(group.object(), tg::CHILDREN, Access::Read);
-    for &child in group.children.iter().rev() {
-        walk_tg_tree_from(cx, rq, child, way, walked);
-        // The next one, and the way up.
-        cx.touch(sys.tg[child.idx()].object(), tg::TREE, Access::Read);
+    let outer = cx.host.enter(Func::WalkTgTree);
+    // Every walk but the first is entered from a walk.
+    let (mut at, mut inner) = (from, outer);
+    loop {
+        if way == Way::ThrottleDown {
+            throttle_down(cx, rq, at);
+        }
+        let group = &sys.tg[at.idx()];
+        cx.touch(group.object(), tg::CHILDREN, Access::Read);
+        if let Some(&child) = group.children.last() {
+            inner = cx.host.enter(Func::WalkTgTree);
+            at = child;
+            continue;
+        }
+        // Up, until there is another one beside.
+        loop {
+            if way == Way::UnthrottleUp {
+                walked.tasks += unthrottle_up(cx, rq, at);
+            }
+            walked.groups += 1;
+            if at == from {
+                cx.host.leave(outer);
+                return;
+            }
+            cx.host.leave(inner);
+            // The next one, and the way up.
+            let group = &sys.tg[at.idx()];
+            cx.touch(group.object(), tg::TREE, Access::Read);
+            let parent = group.parent.unwrap_or(from);
+            if let Some(beside) = child_before(&sys.tg[parent.idx()].children, at) {
+                inner = cx.host.enter(Func::WalkTgTree);
+                at = beside;
+                break;
+            }
+            at = parent;
+        }
     }
-    if way == Way::UnthrottleUp {
-        walked.tasks += unthrottle_up(cx, rq, from);
-    }
-    walked.groups += 1;
-    cx.host.leave(outer);
+}
+
+/// The child before `at`. They are in the order in which they were made, so by number.
+fn child_before(children: &[TgId], at: TgId) -> Option<TgId> {
+    let n = children.partition_point(|child| *child < at);
+    debug_assert_eq!(children.get(n), Some(&at));
+    children[..n].last().copied()
 }
 
 fn throttle_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, id: TgId) {
@@ -157,4 +187,59 @@ fn unthrottle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> u32 {
 fn publish(rq: &Rq, cfs: CfsId) {
     let queue = &rq.cfs[cfs.idx()];
     queue.words.publish_throttle(queue.throttle_count);
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::policy::Features;
+    use crate::testing::Bench;
+
+    fn touched(bench: &Bench, field: Fields) -> Vec<u32> {
+        let touches = bench.host.touches.iter();
+        let groups =
+            touches.filter(|(object, fields, _)| object.kind == Kind::Tg && *fields == field);
+        groups.map(|(object, ..)| object.a).collect()
+    }
+
+    #[test]
+    fn a_walk_goes_down_and_comes_back_the_way_it_went() {
+        let mut bench = Bench::new(1, Features::default());
+        let a = bench.sys.add_group(TgId::ROOT);
+        let b = bench.sys.add_group(a);
+        let beside = bench.sys.add_group(TgId::ROOT);
+        let c = bench.sys.add_group(a);
+        let d = bench.sys.add_group(b);
+        let e = bench.sys.add_group(b);
+        bench.sys.add_group(beside);
+        for walk in [tg_throttle_down, tg_unthrottle_up] {
+            bench.host.touches.clear();
+            bench.host.entered.clear();
+            let walked = bench.on(0, |cx, rq| walk(cx, rq, a));
+            assert_eq!((walked.groups, walked.tasks), (5, 0));
+            assert_eq!(touched(&bench, tg::CHILDREN), [a, c, b, e, d].map(|g| g.0));
+            assert_eq!(touched(&bench, tg::TREE), [c, e, d, b].map(|g| g.0));
+        }
+        // Children first on the way up: the last walk's visits, by the queue that each looks at.
+        let touches = bench.host.touches.iter();
+        let queues = touches.filter(|(object, fields, _)| {
+            object.kind == Kind::CfsRq && fields.intersects(f::THROTTLE_COUNT)
+        });
+        let mut visited: Vec<u32> = queues.map(|(object, ..)| object.b).collect();
+        visited.dedup();
+        assert_eq!(visited, [c, e, d, b, a].map(|g| g.0));
+    }
+
+    #[test]
+    fn a_deep_hierarchy_needs_no_deep_stack() {
+        let mut bench = Bench::new(1, Features::default());
+        let mut tg = TgId::ROOT;
+        for _ in 0..30_000 {
+            tg = bench.sys.add_group(tg);
+        }
+        let walked = bench.on(0, |cx, rq| tg_throttle_down(cx, rq, TgId(1)));
+        assert_eq!(walked.groups, 30_000);
+    }
 }

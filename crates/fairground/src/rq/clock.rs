@@ -3,6 +3,10 @@
 use crate::math::pelt::{LOAD_AVG_MAX, SchedAvg};
 use crate::value::SCHED_CAPACITY_SCALE;
 
+/// The least time, ns, at which a host's clock begins: one unit of load tracking, in which a time
+/// of 0 says that there was no update yet.
+pub const CLOCK_BEGINS: u64 = 1024;
+
 /// Clocks of one run queue, ns.
 ///
 /// ```text

@@ -13,7 +13,7 @@ mod lb_list;
 mod lookup;
 
 pub use cfs_rq::CfsRq;
-pub use clock::RqClock;
+pub use clock::{CLOCK_BEGINS, RqClock};
 pub use lb_list::LbList;
 pub use lookup::Rqs;
 
@@ -95,8 +95,9 @@ pub struct Rq {
     pub h_load_calls: u64,
     /// Entities walked up for them.
     pub h_load_walks: u64,
-    /// A task that replaces its image wants to go to another CPU.
-    pub exec_dest: Option<(SeId, Cpu)>,
+    /// A task that replaces its image wants to go to another CPU. By the time the stopper comes it
+    /// may have left.
+    pub exec_dest: Option<(TaskId, Cpu)>,
     /// Where the last task that had to leave went, so that the next goes elsewhere.
     pub distribute_prev: Cpu,
     /// First of the queues to unthrottle (`cfsb_csd_list`).
@@ -111,9 +112,11 @@ pub struct Rq {
 }
 
 impl Rq {
-    /// An empty run queue of a CPU of `sys` at time `now`, with `capacity` (1024 = biggest).
+    /// An empty run queue of a CPU of `sys` at time `now`, [`CLOCK_BEGINS`] or later, with
+    /// `capacity` (1024 = biggest).
     #[must_use]
     pub fn new(sys: &System, cpu: Cpu, now: u64, capacity: u64) -> Self {
+        debug_assert!(now >= CLOCK_BEGINS, "0 means never in some words");
         let root = CfsRq::root(sys.tg[TgId::ROOT.idx()].cpu(cpu).clone());
         Self {
             cpu,
@@ -216,6 +219,13 @@ impl Rq {
                 .map_or(Some(TaskId::NONE), |b| Some(b.id))
         );
         id
+    }
+
+    /// `slot`, if it is a task's here and that task is `id`: for who had both from other places.
+    #[must_use]
+    pub(crate) fn slot_of(&self, id: TaskId, slot: SeId) -> Option<SeId> {
+        let entity = self.se.get(slot.idx())?;
+        (entity.my_q.is_none() && entity.name == id.0).then_some(slot)
     }
 
     /// The group of the task in a slot; the root for a group entity.

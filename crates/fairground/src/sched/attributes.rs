@@ -7,8 +7,9 @@ use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::{group, load, task};
 use crate::host::{Host, Kick};
+use crate::math::weight::{MAX_SHARES, MIN_SHARES, scale_load};
 use crate::place::{Access, Func, Kind, Object, tg as ftg};
-use crate::rq::Rqs;
+use crate::rq::{Rq, Rqs};
 use crate::shared::Relaxed;
 use crate::task::{Policy, Task, TaskBody};
 use crate::value::{Cpu, CpuMask, SeId, TaskId, TgId};
@@ -22,9 +23,14 @@ pub enum Moved {
     To(Cpu),
     /// It runs; the stopper of its CPU was asked to move it.
     Asked,
+    /// No `Rq` keeps it, and nothing was changed: go on with [`set_affinity_parked`].
+    Parked,
+    /// The mask has no CPU of the machine, and nothing was changed (`EINVAL`).
+    NoCpu,
 }
 
-/// Sets the allowed CPUs of a task that is with the host. The mask holds a CPU of the machine.
+/// Sets the allowed CPUs of a task that is with the host. The mask has to hold a CPU of the
+/// machine: debug builds stop at the next wake-up if it does not.
 pub fn set_affinity_parked(task: &mut Task, allowed: CpuMask) {
     task.body.cpus_allowed = allowed;
 }
@@ -36,11 +42,12 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
     id: TaskId,
     allowed: CpuMask,
 ) -> Moved {
+    if allowed.and(&cx.sys.cpus()).is_empty() {
+        return Moved::NoCpu;
+    }
     let outer = cx.host.enter(Func::SetAffinity);
-    let from = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
-    let moving = cx.with_rq(rqs, from, |cx, rq| {
-        cx.update_rq_clock(rq);
-        let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
+    let moving = on_its_queue(cx, rqs, id, |cx, rq, slot| {
+        let from = rq.cpu;
         let same = |body: &TaskBody| body.cpus_allowed == allowed;
         if rq.body[slot.idx()].as_deref().is_some_and(same) {
             return Err(Moved::Stays);
@@ -55,12 +62,13 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
         }
         let to = next_allowed(rq, &allowed.and(&cx.sys.cpus())).ok_or(Moved::Stays)?;
         detach_for_move(cx, rq, slot, to)
-            .map(|task| (task, to))
+            .map(|task| (task, from, to))
             .ok_or(Moved::Stays)
     });
     let out = match moving {
-        Err(answer) => answer,
-        Ok((task, to)) => {
+        None => Moved::Parked,
+        Some(Err(answer)) => answer,
+        Some(Ok((task, from, to))) => {
             cx.with_rq(rqs, to, |cx, rq| {
                 cx.update_rq_clock(rq);
                 attach_moved(cx, rq, task, from, Migration::Affinity);
@@ -72,41 +80,74 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
     out
 }
 
-/// Sets policy and nice value of a task that an `Rq` keeps; for one with the host use
-/// [`Task::set_scheduler`].
+/// Sets policy and nice value of a task that an `Rq` keeps (`set_user_nice`, `sched_setscheduler`);
+/// for one with the host use [`set_nice_parked`]. False if no `Rq` keeps it: nothing was changed.
+#[must_use = "a task that no queue keeps has not changed"]
 pub fn set_nice<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     id: TaskId,
     policy: Policy,
     nice: i8,
-) {
+) -> bool {
     let outer = cx.host.enter(Func::SetNice);
-    on_its_queue(cx, rqs, id, |cx, rq, slot| {
+    let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         let answer = task::set_task_weight(cx, rq, slot, policy, nice);
         resched_if(cx, rq, answer);
     });
     cx.host.leave(outer);
+    kept.is_some()
 }
 
-/// Sets the slice (ns; `None` = default) of a task that an `Rq` keeps, from its next request on.
+/// Sets policy and nice value of a task that is with the host. Its lag and its load count by its
+/// weight, and a queue still has its load on account, so that queue is locked.
+pub fn set_nice_parked<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    task: &mut Task,
+    policy: Policy,
+    nice: i8,
+) {
+    let outer = cx.host.enter(Func::SetNice);
+    let cpu = Cpu(cx.sys.task[task.body.id.idx()].cpu.load(Relaxed));
+    cx.with_rq(rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        task::set_parked_weight(cx, rq, task, policy, nice);
+    });
+    cx.host.leave(outer);
+}
+
+/// Sets the slice (ns; `None` = default) of a task that an `Rq` keeps, from its next request on;
+/// for one with the host use [`Task::set_slice`]. False if no `Rq` keeps it: nothing was changed.
+#[must_use = "a task that no queue keeps has not changed"]
 pub fn set_slice<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     id: TaskId,
     slice_ns: Option<u64>,
-) {
+) -> bool {
     let outer = cx.host.enter(Func::SetScheduler);
-    on_its_queue(cx, rqs, id, |cx, rq, slot| {
+    let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         task::set_task_slice(cx, rq, slot, slice_ns);
     });
     cx.host.leave(outer);
+    kept.is_some()
 }
 
-/// Moves a task that an `Rq` keeps to another group, which is open (`System::open_group`).
-pub fn set_group<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, id: TaskId, to: TgId) {
+/// Moves a task that an `Rq` keeps to another group, which is open
+/// ([`System::open_group`](crate::system::System::open_group)): others have no words for a CPU, and
+/// that stops the engine. For a task with the host use [`set_group_parked`]. False if no `Rq` keeps
+/// it: nothing was changed.
+#[must_use = "a task that no queue keeps has not changed"]
+pub fn set_group<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    id: TaskId,
+    to: TgId,
+) -> bool {
+    debug_assert!(cx.sys.tg[to.idx()].is_open(), "System::open_group first");
     let outer = cx.host.enter(Func::MoveGroup);
-    on_its_queue(cx, rqs, id, |cx, rq, slot| {
+    let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         let answer = group::move_task(cx, rq, slot, to);
         if rq.curr == Some(slot) {
             resched_curr(cx, rq);
@@ -114,10 +155,13 @@ pub fn set_group<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, id: Task
         resched_if(cx, rq, answer);
     });
     cx.host.leave(outer);
+    kept.is_some()
 }
 
-/// Moves a task that is with the host to another group: its load leaves the old group's queue.
+/// Moves a task that is with the host to another group, which is open as for [`set_group`]: its
+/// load leaves the old group's queue.
 pub fn set_group_parked<H: Host>(cx: &mut Cx<H>, task: &mut Task, to: TgId) {
+    debug_assert!(cx.sys.tg[to.idx()].is_open(), "System::open_group first");
     let cpu = Cpu(cx.sys.task[task.body.id.idx()].cpu.load(Relaxed));
     if task.se.avg.last_update_time != 0 {
         load::remove_entity_load_avg(cx, task, cpu);
@@ -126,9 +170,21 @@ pub fn set_group_parked<H: Host>(cx: &mut Cx<H>, task: &mut Task, to: TgId) {
     task.body.tg = to;
 }
 
-/// Writes a group's weight (load units, see [`math::weight`](crate::math::weight)) and refreshes
-/// its entities, one CPU after the other.
-pub fn set_shares<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgId, shares: u64) {
+/// Writes a group's weight (load units, see [`math::weight`](crate::math::weight)), held between
+/// [`MIN_SHARES`] and [`MAX_SHARES`], and refreshes its entities, one CPU after the other
+/// (`sched_group_set_shares`). False, and nothing was changed, if it is the root, which has no
+/// weight, or idle ([`set_idle`]), which gives it one (`EINVAL`).
+#[must_use = "it may have been refused"]
+pub fn set_shares<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    tg: TgId,
+    shares: u64,
+) -> bool {
+    let group = &cx.sys.tg[tg.idx()];
+    if tg == TgId::ROOT || group.idle.load(Relaxed) {
+        return false;
+    }
     let outer = cx.host.enter(Func::SetShares);
     cx.touch(
         Object {
@@ -139,30 +195,247 @@ pub fn set_shares<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgI
         ftg::SHARES,
         Access::Write,
     );
-    cx.sys.tg[tg.idx()].shares.store(shares, Relaxed);
+    let shares = shares.clamp(scale_load(MIN_SHARES), scale_load(MAX_SHARES));
+    group.shares.store(shares, Relaxed);
+    on_its_queues(cx, rqs, tg, |cx, rq| group::set_shares(cx, rq, tg));
+    cx.host.leave(outer);
+    true
+}
+
+/// Writes a group's `cpu.idle`: its tasks count as `SCHED_IDLE` beside those of other groups, and
+/// it weighs as little as one; without it as much as a new group (`sched_group_set_idle`). False if
+/// it is the root, which cannot be (`EINVAL`).
+#[must_use = "it may have been refused"]
+pub fn set_idle<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    tg: TgId,
+    idle: bool,
+) -> bool {
+    let group = &cx.sys.tg[tg.idx()];
+    if tg == TgId::ROOT {
+        return false;
+    }
+    if group.idle.load(Relaxed) != idle {
+        group.set_idle(idle);
+        on_its_queues(cx, rqs, tg, |cx, rq| group::set_idle(cx, rq, tg, idle));
+    }
+    true
+}
+
+/// Runs `f` with each queue of a group, one CPU after the other. A CPU on which nothing of it ever
+/// was has nothing to refresh.
+fn on_its_queues<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    tg: TgId,
+    mut f: impl FnMut(&mut Cx<H>, &mut Rq),
+) {
     for cpu in cx.sys.cpus().iter() {
-        // A CPU on which nothing of the group ever was has nothing to refresh.
         if cx.sys.tg[tg.idx()].words(cpu).is_none() {
             continue;
         }
         cx.with_rq(rqs, cpu, |cx, rq| {
             cx.update_rq_clock(rq);
-            group::set_shares(cx, rq, tg);
+            f(cx, rq);
         });
     }
-    cx.host.leave(outer);
 }
 
-fn on_its_queue<H: Host, R: Rqs + ?Sized>(
+/// Runs `f` with the queue that keeps a task, and its slot there; `None` if none does
+/// (`task_rq_lock`).
+///
+/// Only under the lock is it certain which one that is: meanwhile the task may have moved, or left,
+/// and somebody else may have its slot.
+fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     id: TaskId,
-    f: impl FnOnce(&mut Cx<H>, &mut crate::rq::Rq, SeId),
-) {
-    let cpu = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
-    cx.with_rq(rqs, cpu, |cx, rq| {
-        cx.update_rq_clock(rq);
-        let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
-        f(cx, rq, slot);
-    });
+    f: impl FnOnce(&mut Cx<H>, &mut Rq, SeId) -> T,
+) -> Option<T> {
+    let shared = &cx.sys.task[id.idx()];
+    let mut f = Some(f);
+    while shared.queued.load(Relaxed) {
+        let cpu = Cpu(shared.cpu.load(Relaxed));
+        let done = cx.with_rq(rqs, cpu, |cx, rq| {
+            let slot = rq.slot_of(id, SeId(shared.slot.load(Relaxed)))?;
+            cx.update_rq_clock(rq);
+            f.take().map(|f| f(cx, rq, slot))
+        });
+        if done.is_some() {
+            return done;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Features;
+    use crate::sched;
+    use crate::task::{Placed, Prev, WakeKind};
+    use crate::testing::Bench;
+
+    const HERE: Placed = Placed {
+        cpu: Cpu(0),
+        migrated: false,
+    };
+
+    fn start(bench: &mut Bench, tg: TgId) -> TaskId {
+        let mut task = bench.task(tg);
+        let id = task.body.id;
+        bench.call(0, |cx, rqs| {
+            sched::sched_fork(cx, &mut task, None);
+            sched::enqueue_woken(cx, rqs, task, HERE, WakeKind::Fork);
+        });
+        id
+    }
+
+    fn switch(bench: &mut Bench, prev: Prev) {
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, prev));
+    }
+
+    /// A task of `tg` that has waited for 5 ms while another ran, and sleeps with what it is owed.
+    fn sleeper(bench: &mut Bench, tg: TgId) -> Task {
+        start(bench, tg);
+        start(bench, tg);
+        switch(bench, Prev::Runnable);
+        bench.host.now += 5_000_000;
+        switch(bench, Prev::Runnable);
+        switch(bench, Prev::Sleeps);
+        bench.host.parked.pop().expect("owed service, so not kept")
+    }
+
+    /// Else it would be owed as many ns of a heavy task as it was of a light one, and its queue
+    /// would lose the load of others when it leaves.
+    #[test]
+    fn lag_and_load_of_a_sleeper_follow_its_weight() {
+        let mut bench = Bench::new(1, Features::default());
+        let tg = bench.sys.add_group(TgId::ROOT);
+        let mut task = sleeper(&mut bench, tg);
+        let cfs = bench.rqs[0].cfs_of(tg).expect("made").idx();
+        let (vlag, load) = (task.se.vlag, task.se.avg.load_avg);
+        let rest = bench.rqs[0].cfs[cfs].avg.load_avg - load;
+        assert!(vlag > 1_000_000 && load > 1000, "{vlag} {load}");
+        for (nice, weight) in [(-20, 88761), (19, 15), (0, 1024)] {
+            bench.call(0, |cx, rqs| {
+                set_nice_parked(cx, rqs, &mut task, Policy::Normal, nice);
+            });
+            let (se, queue) = (&task.se, &bench.rqs[0].cfs[cfs]);
+            assert_eq!((task.body.nice, se.load.weight >> 10), (nice, weight));
+            let owed = vlag * 1024 / weight as i64;
+            assert!((se.vlag - owed).abs() <= owed / 100, "{} {owed}", se.vlag);
+            let full = load * weight / 1024;
+            let off = se.avg.load_avg.abs_diff(full);
+            assert!(off <= full / 100, "{} {full}", se.avg.load_avg);
+            assert_eq!(queue.avg.load_avg, rest + se.avg.load_avg);
+            let published = queue.words.queue_load_avg.load(Relaxed);
+            assert_eq!(published, queue.avg.load_avg);
+        }
+    }
+
+    /// The slot of a sleeper may be another task's by now.
+    #[test]
+    fn a_change_of_a_parked_task_changes_nobody() {
+        let mut bench = Bench::new(2, Features::default());
+        let to = bench.sys.add_group(TgId::ROOT);
+        bench.sys.open_group(to);
+        let asleep = sleeper(&mut bench, TgId::ROOT).body.id;
+        let other = start(&mut bench, TgId::ROOT);
+        let slot_of = |id: TaskId| bench.sys.task[id.idx()].slot.load(Relaxed) as usize;
+        let slot = slot_of(other);
+        assert_eq!(slot, slot_of(asleep));
+        let (new, base) = (
+            bench.sys.add_task(TgId::ROOT),
+            bench.rqs[0].se[slot].slice_ns,
+        );
+        for id in [asleep, new] {
+            bench.call(0, |cx, rqs| {
+                assert!(!set_nice(cx, rqs, id, Policy::Normal, 19));
+                assert!(!set_slice(cx, rqs, id, Some(300_000)));
+                assert!(!set_group(cx, rqs, id, to));
+                let moved = set_affinity(cx, rqs, id, CpuMask::of(Cpu(1)));
+                assert_eq!(moved, Moved::Parked);
+            });
+        }
+        for none in [CpuMask::empty(), CpuMask::of(Cpu(7))] {
+            let moved = bench.call(0, |cx, rqs| set_affinity(cx, rqs, other, none));
+            assert_eq!(moved, Moved::NoCpu);
+        }
+        let (rq, all) = (&bench.rqs[0], bench.sys.cpus());
+        let body = rq.body[slot].as_deref().expect("kept");
+        assert_eq!((body.id, body.nice, body.tg), (other, 0, TgId::ROOT));
+        assert_eq!((body.cpus_allowed, rq.se[slot].slice_ns), (all, base));
+        bench.call(0, |cx, rqs| {
+            assert!(set_nice(cx, rqs, other, Policy::Normal, 19));
+            assert!(set_slice(cx, rqs, other, Some(300_000)));
+            assert!(set_group(cx, rqs, other, to));
+        });
+        let body = bench.rqs[0].body[slot].as_deref().expect("kept");
+        assert_eq!((body.id, body.nice, body.tg), (other, 19, to));
+    }
+
+    /// A new task, and one that has left its queue, are on no account; the first has full load.
+    #[test]
+    fn a_parked_task_on_no_account_leaves_the_queue_alone() {
+        let mut bench = Bench::new(1, Features::default());
+        let mut gone = sleeper(&mut bench, TgId::ROOT);
+        bench.call(0, |cx, _| set_group_parked(cx, &mut gone, TgId::ROOT));
+        let mut new = bench.task(TgId::ROOT);
+        bench.call(0, |cx, _| sched::sched_fork(cx, &mut new, None));
+        // The queue takes note of what has left.
+        bench.on(0, crate::fair::blocked::update_blocked_averages);
+        let before = bench.rqs[0].cfs[0].avg.load_avg;
+        for task in [&mut gone, &mut new] {
+            bench.call(0, |cx, rqs| {
+                set_nice_parked(cx, rqs, task, Policy::Idle, 0);
+            });
+            assert_eq!(task.body.policy, Policy::Idle);
+            assert!((1..=3).contains(&task.se.avg.load_avg));
+        }
+        assert_eq!(bench.rqs[0].cfs[0].avg.load_avg, before);
+    }
+
+    fn weight(bench: &Bench, tg: TgId) -> u64 {
+        let rq = &bench.rqs[0];
+        let cfs = rq.cfs_of(tg).expect("made");
+        let se = rq.cfs[cfs.idx()].se.expect("a group");
+        rq.se[se.idx()].load.weight
+    }
+
+    #[test]
+    fn shares_are_held_in_their_range_and_an_idle_group_has_none() {
+        let mut bench = Bench::new(1, Features::default());
+        let tg = bench.sys.add_group(TgId::ROOT);
+        start(&mut bench, tg);
+        let set = |bench: &mut Bench, tg, shares| {
+            bench.call(0, |cx, rqs| set_shares(cx, rqs, tg, shares))
+        };
+        let shares = |bench: &Bench| bench.sys.tg[tg.idx()].shares.load(Relaxed);
+        for (written, held) in [
+            (0, MIN_SHARES << 10),
+            (1 << 20, 1 << 20),
+            (u64::MAX, MAX_SHARES << 10),
+            (3 << 20, 3 << 20),
+        ] {
+            assert!(set(&mut bench, tg, written));
+            assert_eq!(shares(&bench), held);
+        }
+        assert!(weight(&bench, tg) > 2 << 20);
+        let idle = |bench: &mut Bench, tg, on| bench.call(0, |cx, rqs| set_idle(cx, rqs, tg, on));
+        // It was not idle, so it keeps its weight.
+        assert!(idle(&mut bench, tg, false));
+        assert_eq!(shares(&bench), 3 << 20);
+        assert!(idle(&mut bench, tg, true));
+        assert!(!set(&mut bench, tg, 3 << 20));
+        assert_eq!((shares(&bench), weight(&bench, tg)), (3 << 10, 3 << 10));
+        let root = &bench.rqs[0].cfs[0];
+        assert_eq!((root.h_nr_idle, root.h_nr_queued), (1, 1));
+        assert!(idle(&mut bench, tg, false));
+        assert_eq!(shares(&bench), 1 << 20);
+        assert_eq!(bench.rqs[0].cfs[0].h_nr_idle, 0);
+        assert!(!idle(&mut bench, TgId::ROOT, true));
+        assert!(!set(&mut bench, TgId::ROOT, 1 << 20));
+    }
 }

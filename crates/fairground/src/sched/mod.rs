@@ -9,7 +9,10 @@
 //! timer that was asked for                   run_timer
 //! return to user space                       exit_to_user
 //! system calls on scheduling                 sched_yield, set_affinity, set_nice, set_slice,
-//!                                            set_group
+//!                                            set_group; with the host: set_nice_parked,
+//!                                            Task::set_slice, set_affinity_parked,
+//!                                            set_group_parked
+//! cpu.weight, cpu.idle, cpu.max of a group   set_shares, set_idle, set_bandwidth
 //! the tick stops, or goes on                 nohz_enter_idle, nohz_exit_idle
 //! ```
 //!
@@ -23,8 +26,8 @@ mod switch;
 mod wake;
 
 pub use attributes::{
-    Moved, set_affinity, set_affinity_parked, set_group, set_group_parked, set_nice, set_shares,
-    set_slice,
+    Moved, set_affinity, set_affinity_parked, set_group, set_group_parked, set_idle, set_nice,
+    set_nice_parked, set_shares, set_slice,
 };
 pub use stop::run_stopper;
 pub use switch::{exit_to_user, sched_yield, schedule};
@@ -32,6 +35,8 @@ pub use wake::{
     EnqueueAt, enqueue_woken, sched_exec, sched_fork, sched_ttwu_pending, select_cpu, ttwu_on_cpu,
     ttwu_queue_wakelist, wake_queued,
 };
+
+pub use crate::fair::bandwidth::{BandwidthError, set_bandwidth};
 
 use crate::balance::{domains, nohz, trigger};
 use crate::cx::Cx;
@@ -177,7 +182,8 @@ fn finish<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, rest: Option<La
     }
 }
 
-/// A timer that the engine asked for has fired.
+/// A timer that the engine asked for has fired. [`Timer::Hrtick`] is delivered on the CPU that it
+/// names, which is the one that has set it; the timers of a group on any, best on that which has.
 pub fn run_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, timer: Timer) {
     match timer {
         Timer::Period(tg) => bandwidth::period_timer(cx, rqs, tg),

@@ -10,12 +10,13 @@ use crate::host::{Host, Kick};
 use crate::place::{Access, Func, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::update_idle_core;
+use crate::shared::Relaxed;
 use crate::task::{Placed, Switch};
 use crate::value::{Cpu, SeId, TaskId};
 
 /// Runs the stopper on the executing CPU: puts the running task back into its queue, does
 /// `work` ([`Kick::ActiveBalance`] or [`Kick::Migrate`]), and picks again, having looked for work
-/// elsewhere if the CPU has run dry.
+/// elsewhere if the CPU has run dry. One run does all that was asked for with that kind of kick.
 pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kick) -> Switch {
     let cpu = cx.cpu;
     let outer = cx.host.enter(Func::Schedule);
@@ -113,9 +114,6 @@ fn migrate_disallowed<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     loop {
         let moved = cx.with_rq(rqs, from, |cx, rq| {
             let (slot, to, why) = next_to_move(cx, rq)?;
-            if !is_movable(rq, slot) {
-                return None;
-            }
             detach_for_move(cx, rq, slot, to).map(|task| (task, to, why))
         });
         let Some((task, to, why)) = moved else { break };
@@ -132,21 +130,28 @@ fn migrate_disallowed<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
 }
 
 fn next_to_move<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<(SeId, Cpu, Migration)> {
-    if let Some((slot, to)) = rq.exec_dest.take() {
+    let replaces_image = rq.exec_dest.take();
+    if let Some((slot, to)) = replaces_image.and_then(|(id, to)| still_goes(cx, rq, id, to)) {
         return Some((slot, to, Migration::Placement));
     }
-    let cpu = rq.cpu;
-    let slot = rq.lb_order.iter().find(|slot| {
-        let allowed = rq.body[slot.idx()]
-            .as_ref()
-            .map(|b| b.cpus_allowed.has(cpu));
-        allowed == Some(false) && is_movable(rq, *slot)
+    let (cpu, all) = (rq.cpu, cx.sys.cpus());
+    let (slot, allowed) = rq.lb_order.iter().find_map(|slot| {
+        let allowed = rq.body[slot.idx()].as_ref()?.cpus_allowed;
+        let goes = !allowed.has(cpu) && is_movable(rq, slot);
+        goes.then(|| (slot, allowed.and(&all)))
     })?;
-    let allowed = rq.body[slot.idx()]
-        .as_ref()?
-        .cpus_allowed
-        .and(&cx.sys.cpus());
     Some((slot, next_allowed(rq, &allowed)?, Migration::Affinity))
+}
+
+/// The slot of a task that asked for CPU `to`, if it is still here, can be moved, and may be there
+/// (`migration_cpu_stop`, `is_cpu_allowed`).
+fn still_goes<H: Host>(cx: &Cx<H>, rq: &Rq, id: TaskId, to: Cpu) -> Option<(SeId, Cpu)> {
+    let shared = &cx.sys.task[id.idx()];
+    let here = shared.queued.load(Relaxed) && shared.cpu.load(Relaxed) == rq.cpu.0;
+    let slot = SeId(shared.slot.load(Relaxed));
+    let slot = rq.slot_of(id, slot).filter(|_| here)?;
+    let body = rq.body[slot.idx()].as_ref()?;
+    (body.cpus_allowed.has(to) && is_movable(rq, slot)).then_some((slot, to))
 }
 
 /// A CPU of `allowed`, a different one each time (`cpumask_any_and_distribute`).
@@ -183,6 +188,65 @@ mod tests {
         }
         let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
         (bench, ids)
+    }
+
+    /// CPU 0 of two, on which a task replaces its image and waits for the stopper, and two others.
+    fn replaces_its_image() -> (Bench, alloc::vec::Vec<TaskId>) {
+        let (mut bench, ids) = crowd(3);
+        let curr = bench.rqs[0].curr_task();
+        assert_eq!(curr, Some(ids[0]));
+        // What the search would find on a machine with domains.
+        bench.rqs[0].exec_dest = Some((ids[0], Cpu(1)));
+        (bench, ids)
+    }
+
+    fn cpu_of(bench: &Bench, id: TaskId) -> u32 {
+        bench.sys.task[id.idx()].cpu.load(Relaxed)
+    }
+
+    #[test]
+    fn who_replaces_its_image_goes_where_it_may_be_when_the_stopper_comes() {
+        for (allowed, cpu) in [(CpuMask::first_n(2), 1), (CpuMask::first_n(1), 0)] {
+            let (mut bench, ids) = replaces_its_image();
+            let moved = bench.call(0, |cx, rqs| sched::set_affinity(cx, rqs, ids[0], allowed));
+            assert_eq!(moved, sched::Moved::Stays);
+            let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, Kick::Migrate));
+            assert_eq!(cpu_of(&bench, ids[0]), cpu);
+        }
+    }
+
+    #[test]
+    fn the_next_in_its_slot_stays() {
+        let (mut bench, ids) = replaces_its_image();
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Exits));
+        let mut task = bench.task(TgId::ROOT);
+        let next = task.body.id;
+        let placed = Placed {
+            cpu: Cpu(0),
+            migrated: false,
+        };
+        bench.call(0, |cx, rqs| {
+            sched::sched_fork(cx, &mut task, None);
+            sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+        });
+        let slot = |bench: &Bench, id: TaskId| bench.sys.task[id.idx()].slot.load(Relaxed);
+        assert_eq!(slot(&bench, next), slot(&bench, ids[0]));
+        let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, Kick::Migrate));
+        assert_eq!((cpu_of(&bench, next), bench.rqs[0].nr_running), (0, 3));
+    }
+
+    /// Kicks of one kind may be merged, so one run does all that was asked for.
+    #[test]
+    fn a_request_that_is_void_does_not_hide_another() {
+        let (mut bench, ids) = replaces_its_image();
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Sleeps));
+        let curr = bench.rqs[0].curr_task().expect("two are left");
+        assert_ne!(curr, ids[0]);
+        let elsewhere: CpuMask = core::iter::once(Cpu(1)).collect();
+        let moved = bench.call(0, |cx, rqs| sched::set_affinity(cx, rqs, curr, elsewhere));
+        assert_eq!(moved, sched::Moved::Asked);
+        let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, Kick::Migrate));
+        assert_eq!(cpu_of(&bench, curr), 1);
     }
 
     /// `balance_fair` for the stopper's own `schedule`: it stamps the beginning of the idle time.

@@ -23,10 +23,16 @@ pub enum EnqueueAt {
     Target,
 }
 
-/// A wake-up of a task that an `Rq` keeps: a delayed sleeper becomes runnable where it is, and one
-/// that runs and is about to sleep will not (`ttwu_runnable`, or the short way if it is the
-/// waker's own CPU on which it runs). False if no `Rq` keeps it: then the host has the task and
-/// goes on with [`select_cpu`].
+/// A wake-up of a task that an `Rq` keeps: a delayed sleeper becomes runnable where it is
+/// (`ttwu_runnable`, or the short way if it is the waker's own CPU on which it runs). False if no
+/// `Rq` keeps it: then the host has the task and goes on with [`select_cpu`].
+///
+/// A task that runs and is about to sleep is kept, so the answer is yes; but that it then does not
+/// sleep is the host's business. What is to become of it is in [`Prev`](crate::task::Prev), which
+/// is fixed before `schedule` takes the queue's lock. A kernel looks at the task's state once more
+/// there. A host with CPUs in parallel has a lock of its own for each task: it holds it from the
+/// decision to sleep until [`schedule`](super::schedule) has returned, and for the whole of a
+/// wake-up; who was woken before it is held does not sleep.
 pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -105,6 +111,7 @@ pub fn select_cpu<H: Host>(
     waker: Option<TaskId>,
     kind: WakeKind,
 ) -> Placed {
+    debug_assert!(may_run(cx, task), "cpus_allowed has no CPU of the machine");
     let outer = cx.host.enter(Func::TryToWakeUp);
     let id = task.body.id;
     let prev = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
@@ -197,8 +204,10 @@ pub fn sched_ttwu_pending<H: Host, R: Rqs + ?Sized>(
 /// Prepares a new task as a child of `parent`, which runs on the executing CPU (`None`: of nobody):
 /// first averages, that CPU as where it comes from, and whom the parent has woken, which it has
 /// with the copy of the parent's `task_struct`. The host sets policy, nice value, slice and
-/// affinity before, and calls [`select_cpu`] and [`enqueue_woken`] with `Fork` after.
+/// affinity (of which a new task has none) before, and calls [`select_cpu`] and [`enqueue_woken`]
+/// with `Fork` after.
 pub fn sched_fork<H: Host>(cx: &mut Cx<H>, child: &mut Task, parent: Option<TaskId>) {
+    debug_assert!(may_run(cx, child), "cpus_allowed has no CPU of the machine");
     let outer = cx.host.enter(Func::Fork);
     load::init_entity_runnable_average(&mut child.se);
     let shared = &cx.sys.task[child.body.id.idx()];
@@ -245,9 +254,13 @@ pub fn sched_exec<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Opti
     if to == cpu {
         return None;
     }
-    rq.exec_dest = Some((slot, to));
+    rq.exec_dest = Some((id, to));
     cx.host.kick(cpu, Kick::Migrate);
     Some(to)
+}
+
+fn may_run<H: Host>(cx: &Cx<H>, task: &Task) -> bool {
+    !task.body.cpus_allowed.and(&cx.sys.cpus()).is_empty()
 }
 
 fn set_task_cpu<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, to: Cpu, kind: WakeKind) {

@@ -208,7 +208,8 @@ impl TaskGroup {
     }
 
     /// `cpu.idle` is written: the group weighs as little as a `SCHED_IDLE` task, or as much as a
-    /// new group again. Every CPU has to take it up then ([`set_idle`](crate::fair::group)).
+    /// new group again. Every CPU has to take it up then: that is
+    /// [`sched::set_idle`](crate::sched::set_idle), this alone is for a group without tasks.
     pub fn set_idle(&self, idle: bool) {
         if self.idle.load(Relaxed) == idle {
             // It keeps its weight.

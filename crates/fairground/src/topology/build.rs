@@ -7,7 +7,10 @@
 use alloc::vec::Vec;
 
 use super::levels::Raw;
-use super::{DomainKind, SchedDomain, SchedGroup, SdState, Topology, levels, limits, rings};
+use super::{
+    DomainKind, SchedDomain, SchedGroup, SdState, Topology, TopologyError, check, levels, limits,
+    rings,
+};
 use crate::policy::DomainLimits;
 use crate::value::{Cpu, CpuMask, GroupId, LlcId, SCHED_CAPACITY_SCALE};
 
@@ -33,7 +36,8 @@ pub struct CpuPlace {
 pub struct Machine {
     /// One place for each CPU.
     pub cpus: Vec<CpuPlace>,
-    /// NUMA distances by node, row by row; empty = one node.
+    /// NUMA distances by node, row by row: square, and each node nearest to itself. Empty =
+    /// all nodes are equally far from each other.
     pub distance: Vec<Vec<u32>>,
     /// Distance beyond which tasks are not placed at fork, exec and wake-up
     /// (`node_reclaim_distance`); 0 = the kernel's 30. The kernel sets 32 on AMD EPYC.
@@ -41,14 +45,15 @@ pub struct Machine {
 }
 
 impl Topology {
-    /// Builds all domains of `machine`, which has at most
-    /// [`MAX_CPUS`](crate::value::MAX_CPUS) CPUs.
+    /// Builds all domains of `machine`.
     ///
     /// Source: "Scheduler Domains" in the kernel's documentation, the changelogs named in
     /// `SOURCES.md`, and `/sys/kernel/debug/sched/domains` of three machines.
-    #[must_use]
-    pub fn build(machine: &Machine) -> Self {
-        debug_assert!(machine.cpus.len() <= crate::value::MAX_CPUS);
+    ///
+    /// # Errors
+    /// [`TopologyError`], of a machine that cannot be.
+    pub fn build(machine: &Machine) -> Result<Self, TopologyError> {
+        check::check(machine)?;
         let mut places = machine.cpus.clone();
         for place in &mut places {
             if place.capacity == 0 {
@@ -71,7 +76,7 @@ impl Topology {
         top.fill_capacities();
         top.find_caches();
         top.limit_domains(DomainLimits::Weight16);
-        top
+        Ok(top)
     }
 
     /// Gives all domains the intervals and margins of a kernel; they begin with the shortest

@@ -4,6 +4,7 @@
 //! from SMT siblings, clusters, last-level caches, packages and NUMA distances.
 
 mod build;
+mod check;
 mod domain;
 mod group;
 mod levels;
@@ -11,6 +12,7 @@ mod limits;
 mod rings;
 
 pub use build::{CpuPlace, Machine};
+pub use check::{MAX_NODES, TopologyError};
 pub use domain::{DomainKind, SchedDomain, SdFlags, SdState};
 pub use group::{GroupState, GroupType, SchedGroup};
 

@@ -74,7 +74,7 @@ impl Crude {
     /// 250 ticks a second.
     pub fn with(machine: &Machine, mut features: Features) -> Self {
         features.hz = 250;
-        let topology = Topology::build(machine);
+        let topology = Topology::build(machine).expect("a machine");
         let n = topology.nr_cpus();
         let now = 1_000_000_000;
         let sys = System::new(features, topology);

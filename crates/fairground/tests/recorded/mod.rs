@@ -36,6 +36,7 @@ pub fn topology(cpus: u32, nodes: u32, threads: u32) -> Topology {
         cpus: places.collect(),
         ..Machine::default()
     })
+    .expect("a machine")
 }
 
 /// A host that does nothing but count.

@@ -147,13 +147,13 @@ impl Guest {
             });
         }
         let distance = distances(text)?;
-        Ok(Self {
-            machine: Machine {
-                cpus: dense(places),
-                distance,
-                ..Machine::default()
-            },
-        })
+        let machine = Machine {
+            cpus: dense(places),
+            distance,
+            ..Machine::default()
+        };
+        Topology::build(&machine).map_err(|e| format!("cpus: {e}"))?;
+        Ok(Self { machine })
     }
 
     /// Where each CPU is, as the engine wants it.
@@ -163,7 +163,7 @@ impl Guest {
 
     /// Domains and groups, made by the engine.
     pub(super) fn topology(&self) -> Topology {
-        Topology::build(&self.machine)
+        Topology::build(&self.machine).expect("tried when it was read")
     }
 }
 

@@ -157,6 +157,7 @@ pub(super) fn record_forks(sim: &mut Sim<'_>, machine: &Machine) {
 /// What recording the state adds to a fork: all CPUs, and the groups of each level.
 fn state_record_ns(machine: &Machine) -> Ns {
     let seen = fairground::topology::Topology::build(&crate::machine::topology_of(machine));
+    let seen = seen.expect("it runs");
     let levels = seen.domains(Cpu(0)).iter();
     let groups: usize = levels.map(|sd| sd.groups.len()).sum();
     let cpus = machine.topology.nr_cpus() as Ns;

@@ -1,0 +1,111 @@
+//! Machines at random: what is built runs, what is none is refused.
+
+mod crude;
+
+use crude::Crude;
+use fairground::topology::{CpuPlace, Machine, Topology, TopologyError};
+use fairground::value::{Cpu, CpuMask, MAX_CPUS};
+use proptest::prelude::*;
+
+/// Distances between nodes: 11 and more, and 10 within each.
+fn table(nodes: u32, near: &[u32], asymmetric: bool) -> Vec<Vec<u32>> {
+    let at = |a: u32, b: u32| match a == b {
+        true => 10,
+        false => {
+            let (low, high) = match asymmetric {
+                true => (a, b),
+                false => (a.min(b), a.max(b)),
+            };
+            11 + near[(low * nodes + high) as usize % near.len()]
+        }
+    };
+    let row = |a| (0..nodes).map(|b| at(a, b)).collect();
+    (0..nodes).map(row).collect()
+}
+
+proptest! {
+    /// Cores, caches and nodes need not be nested, and distances not be symmetric.
+    #[test]
+    fn what_is_built_runs(
+        places in prop::collection::vec((0u32..4, 0u32..4, 0u32..4, 0u32..4, 0u32..2), 1..10),
+        near in prop::collection::vec(0u32..4, 16),
+        asymmetric in any::<bool>(),
+    ) {
+        let cpus = places.iter().map(|p| CpuPlace {
+            core: p.0,
+            cluster: p.1,
+            llc: p.2,
+            package: p.3,
+            node: p.3,
+            capacity: 512 + 512 * p.4,
+        });
+        let machine = Machine {
+            cpus: cpus.collect(),
+            distance: table(4, &near, asymmetric),
+            ..Machine::default()
+        };
+        let all = CpuMask::first_n(places.len());
+        let mut m = Crude::new(&machine).idle();
+        for i in 0..2 * places.len() as u32 {
+            m.hog(Cpu(i % places.len() as u32), all);
+        }
+        m.ticks(10);
+    }
+}
+
+/// Two nodes with a CPU each.
+fn two_nodes(distance: &[&[u32]]) -> Machine {
+    let place = |node: u32| CpuPlace {
+        core: node,
+        cluster: node,
+        llc: node,
+        node,
+        ..CpuPlace::default()
+    };
+    Machine {
+        cpus: (0..2).map(place).collect(),
+        distance: distance.iter().map(|row| row.to_vec()).collect(),
+        ..Machine::default()
+    }
+}
+
+#[test]
+fn what_is_no_machine_is_refused() {
+    use TopologyError::{NoCpu, NodeOutOfRange, NotNearest, NotSquare, TooManyCpus};
+    let built = |machine: &Machine| Topology::build(machine).map(|top| top.nr_cpus());
+    let nearest = |node, other| Err(NotNearest { node, other });
+    for (distance, expected) in [
+        (&[][..], Ok(2)),
+        (&[&[10, 20][..], &[20, 10]][..], Ok(2)),
+        (&[&[10, 28], &[21, 10]], Ok(2)),
+        (&[&[10, 20], &[20]], Err(NotSquare { row: 1 })),
+        (&[&[10, 20, 20], &[20, 10, 20]], Err(NotSquare { row: 0 })),
+        (&[&[20, 10], &[10, 20]], nearest(0, 1)),
+        (&[&[10, 20], &[10, 10]], nearest(1, 0)),
+        (&[&[0, 0], &[0, 0]], nearest(0, 1)),
+        (
+            &[&[10]],
+            Err(NodeOutOfRange {
+                cpu: Cpu(1),
+                node: 1,
+            }),
+        ),
+    ] {
+        assert_eq!(built(&two_nodes(distance)), expected, "{distance:?}");
+    }
+    let mut far = two_nodes(&[]);
+    far.cpus[0].node = u32::MAX;
+    assert!(matches!(built(&far), Err(NodeOutOfRange { .. })));
+    let many = |n| Machine {
+        cpus: vec![CpuPlace::default(); n],
+        ..Machine::default()
+    };
+    assert_eq!(built(&many(0)), Err(NoCpu));
+    assert_eq!(built(&many(MAX_CPUS)), Ok(MAX_CPUS));
+    assert_eq!(built(&many(MAX_CPUS + 1)), Err(TooManyCpus(MAX_CPUS + 1)));
+    assert_eq!(
+        TooManyCpus(513).to_string(),
+        "513 CPUs, at most 512",
+        "it says what is wrong"
+    );
+}
