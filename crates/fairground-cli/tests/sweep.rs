@@ -249,6 +249,20 @@ fn wrong_sweeps_are_refused_before_anything_runs() {
         &["--over", "cpu.max.burst=200ms,300ms"],
         &["no point can be run", "refuses a burst"],
     );
+    let hundred: Vec<String> = (1..=101).map(|i| i.to_string()).collect();
+    let weights = format!("cpu.weight={}", hundred.join(","));
+    let bursts = format!("cpu.max.burst={}", hundred.join(","));
+    sweep(
+        &["--over", &weights, "--over", &bursts],
+        &["10201 points", "at most 1000"],
+    );
+}
+
+/// Two options that set the same thing would leave one of them without effect.
+#[test]
+fn what_is_swept_is_said_once() {
+    let path = file("sweep-once", "s.toml", SCENARIO);
+    let sweep = |words: &[&str], parts: &[&str]| fails([&["sweep", &path], words].concat(), parts);
     sweep(
         &[LIMITS, &["--over", "/*/cpu.max=max"]].concat(),
         &["write the same file"],
@@ -264,13 +278,6 @@ fn wrong_sweeps_are_refused_before_anything_runs() {
     sweep(
         &[LIMITS, &["--json", &path]].concat(),
         &["would replace", "which is read"],
-    );
-    let hundred: Vec<String> = (1..=101).map(|i| i.to_string()).collect();
-    let weights = format!("cpu.weight={}", hundred.join(","));
-    let bursts = format!("cpu.max.burst={}", hundred.join(","));
-    sweep(
-        &["--over", &weights, "--over", &bursts],
-        &["10201 points", "at most 1000"],
     );
 }
 

@@ -244,25 +244,7 @@ pub(super) fn answer(
             reached: targets.iter().filter_map(of).collect(),
         }
     };
-    let nearest = || {
-        let miss = |i: usize| {
-            let one = |(t, limit): (&Target, &f64)| {
-                let point = &sweep.points[i];
-                let mean = point.summary.get(&t.metric)?.mean;
-                if !all_have(&point.variant, &t.metric) {
-                    return None;
-                }
-                let over = (mean - limit) / limit.abs().max(f64::MIN_POSITIVE);
-                Some(if t.below { over } else { -over })
-            };
-            let misses: Option<Vec<f64>> = targets.iter().zip(&limits).map(one).collect();
-            misses.map(|m| m.into_iter().fold(f64::NEG_INFINITY, f64::max))
-        };
-        let places = (0..order.len()).filter_map(|at| Some((at, miss(order[at])?)));
-        places
-            .min_by(|(_, a), (_, b)| a.total_cmp(b))
-            .map(|(at, _)| reached(at))
-    };
+    let nearest = || nearest(sweep, targets, &limits, &order).map(reached);
     let later = interval.or(mean).map_or(&[][..], |at| &order[at + 1..]);
     let larger_that_miss = later
         .iter()
@@ -280,6 +262,26 @@ pub(super) fn answer(
     };
     sweep.answer = Some(answer);
     Ok(())
+}
+
+/// The place in `order` of the point that comes nearest to all targets, by its means.
+fn nearest(sweep: &Sweep, targets: &[Target], limits: &[f64], order: &[usize]) -> Option<usize> {
+    let miss = |i: usize| {
+        let one = |(t, limit): (&Target, &f64)| {
+            let point = &sweep.points[i];
+            let mean = point.summary.get(&t.metric)?.mean;
+            if !all_have(&point.variant, &t.metric) {
+                return None;
+            }
+            let over = (mean - limit) / limit.abs().max(f64::MIN_POSITIVE);
+            Some(if t.below { over } else { -over })
+        };
+        let misses: Option<Vec<f64>> = targets.iter().zip(limits).map(one).collect();
+        misses.map(|m| m.into_iter().fold(f64::NEG_INFINITY, f64::max))
+    };
+    let places = (0..order.len()).filter_map(|at| Some((at, miss(order[at])?)));
+    let least = places.min_by(|(_, a), (_, b)| a.total_cmp(b));
+    least.map(|(at, _)| at)
 }
 
 /// Whether every run has a value of the metric.

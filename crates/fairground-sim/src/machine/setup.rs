@@ -96,10 +96,8 @@ impl<'a> Sim<'a> {
         workload.validate().map_err(SetupError::Workload)?;
         check_masks(machine, workload)?;
         let host = new_host(setup);
-        let sys = System::new(
-            setup.features.clone(),
-            Topology::build(&topology_seen(machine, &setup.features))?,
-        );
+        let topology = Topology::build(&topology_seen(machine, &setup.features))?;
+        let sys = System::new(setup.features.clone(), topology);
         let cpus = machine.topology.nr_cpus();
         let mut start_rng = generator(setup.seed, Purpose::Start);
         let tick = sys.features.tick_ns() * NS;
