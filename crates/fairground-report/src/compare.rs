@@ -213,3 +213,47 @@ fn note_zero_base(info: &MetricInfo, change: Option<Change>, notes: &mut Vec<Str
         ));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Run;
+
+    /// A variant whose runs have these latencies, by seed.
+    fn variant(values: &[Option<f64>]) -> Variant {
+        let run = |(seed, value): (u64, &Option<f64>)| {
+            let mut run = Run::new(seed);
+            run.metrics.insert("late".into(), *value);
+            run
+        };
+        Variant {
+            runs: (1..).zip(values).map(run).collect(),
+            ..Variant::default()
+        }
+    }
+
+    /// In two of four runs of patch nobody was served, and the other two are quick.
+    #[test]
+    fn runs_without_a_value_leave_no_interval_and_means_of_what_is_compared() {
+        let info = MetricInfo {
+            name: "late".into(),
+            unit: "us".into(),
+            better: Some(Better::Lower),
+            description: String::new(),
+        };
+        let base = variant(&[Some(10.0), Some(12.0), Some(100.0), Some(110.0)]);
+        let patch = variant(&[Some(5.0), Some(6.0), None, None]);
+        let mut notes = Vec::new();
+        let row = compare_metric(&info, &base, &patch, &mut notes);
+        assert_eq!((row.base, row.patch), (Some(11.0), Some(5.5)));
+        assert!(row.change_pct.is_some_and(|pct| (pct + 50.0).abs() < 1e-9));
+        assert_eq!((row.ci95_pct, row.method), ([None; 2], Method::None));
+        assert_eq!((row.verdict, row.differs), (Verdict::Noise, false));
+        assert!(
+            notes[0].contains("4 of 4 runs of base and in 2 of patch"),
+            "{notes:?}"
+        );
+        let whole = compare_metric(&info, &base, &base, &mut Vec::new());
+        assert_eq!(whole.method, Method::PairedT);
+    }
+}

@@ -189,10 +189,11 @@ pub struct Comparison {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// Mean over the runs of base.
+    /// Mean over the runs of base; of a pair of sides whose runs have not all a value, over the seeds
+    /// that have one on both.
     #[serde(deserialize_with = "present")]
     pub base: Number,
-    /// Mean over the runs of patch.
+    /// The same of patch.
     #[serde(deserialize_with = "present")]
     pub patch: Number,
     /// `100 * (patch - base) / |base|`; `null` if base is 0 and patch is not.
@@ -246,7 +247,7 @@ pub enum Method {
     PairedT,
     /// Independent samples, Welch's t.
     WelchT,
-    /// Too few runs for an interval.
+    /// Too few runs for an interval, or runs without a value.
     #[default]
     None,
 }
