@@ -189,8 +189,8 @@ pub struct Comparison {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// Mean over the runs of base; of a pair of sides whose runs have not all a value, over the seeds
-    /// that have one on both.
+    /// Mean over the runs of base; of a pair of sides whose runs have not all a value, over the
+    /// seeds that have one on both.
     #[serde(deserialize_with = "present")]
     pub base: Number,
     /// The same of patch.
