@@ -283,6 +283,29 @@ mod tests {
         (sim.busy(), total, sim.marks.elapsed_ns)
     }
 
+    /// Messages of 64 KiB are copied in steps that run beyond the end of a window of 100 us.
+    #[test]
+    fn busy_time_ends_with_the_window() {
+        let machine = Machine::from_path_or_id("spr-8480-2s").unwrap();
+        let machine = machine.shrunk(32).unwrap();
+        let words = "netperf -t TCP_STREAM --pairs 32 -l 100us";
+        let argv: Vec<String> = words.split(' ').map(String::from).collect();
+        let workload = Workload::from_argv(&argv, &Env { cpus: 32 }).unwrap();
+        let setup = Setup {
+            machine: &machine,
+            features: Features::default(),
+            workload: &workload,
+            seed: 1,
+            trace: false,
+        };
+        let out = run(&setup).unwrap();
+        let busy = out.metrics.iter().find(|(name, _)| name == "busy_pct");
+        let busy = busy.and_then(|(_, value)| *value).unwrap();
+        assert!((90.0..=100.0).contains(&busy), "{busy}");
+        let (busy_ns, capacity_ns) = (out.busy_ns as f64, 32.0 * out.elapsed_ns as f64);
+        assert!(busy_ns > capacity_ns, "else it shows nothing");
+    }
+
     #[test]
     fn the_profile_has_all_busy_time_and_no_other() {
         let hackbench = ["hackbench", "-g", "1", "-f", "3", "-l", "20"];
