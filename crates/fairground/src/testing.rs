@@ -9,10 +9,11 @@ use crate::host::{Host, Kick, Timer};
 use crate::place::{Access, Fields, Func, Object};
 use crate::policy::Features;
 use crate::rq::Rq;
+use crate::sched;
 use crate::system::System;
-use crate::task::Task;
+use crate::task::{Placed, Task, WakeKind};
 use crate::topology::{CpuPlace, Topology};
-use crate::value::{Cpu, TgId};
+use crate::value::{Cpu, TaskId, TgId};
 
 /// Writes down what the engine asks for.
 #[derive(Debug, Default)]
@@ -129,6 +130,21 @@ impl Bench {
         let mut task = Task::new(id, tg, self.sys.features.tunables.base_slice_ns);
         task.body.cpus_allowed = self.sys.cpus();
         task
+    }
+
+    /// A new task of `tg`, forked and queued on `cpu`.
+    pub fn start(&mut self, cpu: u32, tg: TgId) -> TaskId {
+        let mut task = self.task(tg);
+        let id = task.body.id;
+        let placed = Placed {
+            cpu: Cpu(cpu),
+            migrated: false,
+        };
+        self.call(cpu, |cx, rqs| {
+            sched::sched_fork(cx, &mut task, None);
+            sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+        });
+        id
     }
 
     /// Runs `f` on `cpu`, with all queues.

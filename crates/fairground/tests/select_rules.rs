@@ -383,3 +383,19 @@ fn a_task_of_a_group_weighs_its_part_of_the_group() {
     w.host.now += 1_000_000_000;
     assert_eq!(target(&mut w), Some(Cpu(0)));
 }
+
+/// Up to 5.14 a search that ran out of its budget returned before it read the clock again.
+#[test]
+fn a_search_without_an_end_is_not_timed() {
+    for (avg_idle, cost) in [(0, 8000), (1 << 40, 7000)] {
+        let mut w = plain().busy(0..8);
+        w.sys.features.set_all(&[("scan_budget", "prop")]);
+        let sd = w.sys.topology.llc_domain(Cpu(0)).expect("one cache");
+        sd.state.avg_scan_cost.store(8000, Relaxed);
+        w.sys.cpu[0].avg_idle.store(avg_idle, Relaxed);
+        w.choose(WakeKind::Wake, 0, 0);
+        let sd = w.sys.topology.llc_domain(Cpu(0)).expect("one cache");
+        // The clock stands still, so a search that ended takes an eighth off.
+        assert_eq!(sd.state.avg_scan_cost.load(Relaxed), cost);
+    }
+}

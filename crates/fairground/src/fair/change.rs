@@ -157,16 +157,8 @@ mod tests {
     #[test]
     fn a_task_comes_back_to_its_queue_when_its_cpus_change() {
         let mut bench = Bench::new(2, Features::default());
-        let placed = Placed {
-            cpu: Cpu(0),
-            migrated: false,
-        };
         for _ in 0..2 {
-            let mut task = bench.task(TgId::ROOT);
-            bench.call(0, |cx, rqs| {
-                sched::sched_fork(cx, &mut task, None);
-                sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
-            });
+            bench.start(0, TgId::ROOT);
         }
         let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
         let runs = bench.rqs[0].curr.expect("one runs");
@@ -184,6 +176,22 @@ mod tests {
                 (bench.rqs[0].curr, bench.rqs[0].nr_running),
                 (Some(runs), 2)
             );
+        }
+    }
+
+    /// `set_user_nice` returns before it takes the task off its queue.
+    #[test]
+    fn the_same_nice_value_changes_nothing() {
+        let mut bench = Bench::new(1, Features::default());
+        let id = bench.start(0, TgId::ROOT);
+        for (nice, times) in [(0, 0), (5, 1), (5, 0)] {
+            bench.host.entered.clear();
+            let kept = bench.call(0, |cx, rqs| {
+                sched::set_nice(cx, rqs, id, Policy::Normal, nice)
+            });
+            let off = bench.host.entered.iter();
+            let off = off.filter(|f| **f == Func::DequeueTask).count();
+            assert_eq!((kept, off), (true, times), "{nice}");
         }
     }
 }

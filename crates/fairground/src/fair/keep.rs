@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::policy::Features;
     use crate::sched;
-    use crate::task::{Placed, Prev};
+    use crate::task::Prev;
     use crate::testing::Bench;
     use crate::value::TgId;
 
@@ -99,16 +99,8 @@ mod tests {
     #[test]
     fn an_idle_cpu_that_gets_a_delayed_sleeper_is_asked_to_look() {
         let mut bench = Bench::new(2, Features::default());
-        let placed = Placed {
-            cpu: Cpu(0),
-            migrated: false,
-        };
         for _ in 0..2 {
-            let mut task = bench.task(TgId::ROOT);
-            bench.call(0, |cx, rqs| {
-                sched::sched_fork(cx, &mut task, None);
-                sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
-            });
+            bench.start(0, TgId::ROOT);
         }
         let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
         // It has more than its share, so its sleep is delayed.
@@ -136,19 +128,7 @@ mod tests {
     #[test]
     fn a_pull_of_a_cpu_that_runs_dry_leaves_the_next_switch_its_clock() {
         let mut bench = Bench::new(2, Features::default());
-        let mut ids = alloc::vec::Vec::new();
-        for cpu in 0..2 {
-            let placed = Placed {
-                cpu: Cpu(cpu),
-                migrated: false,
-            };
-            let mut task = bench.task(TgId::ROOT);
-            ids.push(task.body.id);
-            bench.call(cpu, |cx, rqs| {
-                sched::sched_fork(cx, &mut task, None);
-                sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
-            });
-        }
+        let ids = [0, 1].map(|cpu| bench.start(cpu, TgId::ROOT));
         let _ = bench.call(1, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
         bench.host.now += 100_000;
         bench.call(1, |cx, rqs| {
@@ -159,7 +139,7 @@ mod tests {
                 let leaves = rq.curr.expect("one runs");
                 dequeue_task_fair(cx, rq, leaves, Dequeue::SLEEP | Dequeue::SPECIAL);
                 attach_moved(cx, rq, task.unwrap(), Cpu(0), Migration::Balance);
-                assert!(!rq.skip_clock);
+                assert!(rq.need_resched && !rq.skip_clock);
             });
         });
     }

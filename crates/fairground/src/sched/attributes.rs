@@ -274,23 +274,8 @@ mod tests {
     use super::*;
     use crate::policy::Features;
     use crate::sched;
-    use crate::task::{Placed, Prev, WakeKind};
+    use crate::task::Prev;
     use crate::testing::Bench;
-
-    const HERE: Placed = Placed {
-        cpu: Cpu(0),
-        migrated: false,
-    };
-
-    fn start(bench: &mut Bench, tg: TgId) -> TaskId {
-        let mut task = bench.task(tg);
-        let id = task.body.id;
-        bench.call(0, |cx, rqs| {
-            sched::sched_fork(cx, &mut task, None);
-            sched::enqueue_woken(cx, rqs, task, HERE, WakeKind::Fork);
-        });
-        id
-    }
 
     fn switch(bench: &mut Bench, prev: Prev) {
         let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, prev));
@@ -298,8 +283,8 @@ mod tests {
 
     /// A task of `tg` that has waited for 5 ms while another ran, and sleeps with what it is owed.
     fn sleeper(bench: &mut Bench, tg: TgId) -> Task {
-        start(bench, tg);
-        start(bench, tg);
+        bench.start(0, tg);
+        bench.start(0, tg);
         switch(bench, Prev::Runnable);
         bench.host.now += 5_000_000;
         switch(bench, Prev::Runnable);
@@ -342,7 +327,7 @@ mod tests {
         let to = bench.sys.add_group(TgId::ROOT);
         bench.sys.open_group(to);
         let asleep = sleeper(&mut bench, TgId::ROOT).body.id;
-        let other = start(&mut bench, TgId::ROOT);
+        let other = bench.start(0, TgId::ROOT);
         let slot_of = |id: TaskId| bench.sys.task[id.idx()].slot.load(Relaxed) as usize;
         let slot = slot_of(other);
         assert_eq!(slot, slot_of(asleep));
@@ -408,7 +393,7 @@ mod tests {
     fn shares_are_held_in_their_range_and_an_idle_group_has_none() {
         let mut bench = Bench::new(1, Features::default());
         let tg = bench.sys.add_group(TgId::ROOT);
-        start(&mut bench, tg);
+        bench.start(0, tg);
         let set = |bench: &mut Bench, tg, shares| {
             bench.call(0, |cx, rqs| set_shares(cx, rqs, tg, shares))
         };

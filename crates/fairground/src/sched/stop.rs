@@ -5,7 +5,7 @@ use crate::balance::{active, newidle, nohz};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
-use crate::fair::task;
+use crate::fair::{hrtick, task};
 use crate::host::{Host, Kick};
 use crate::place::{Access, Func, task as ftask};
 use crate::rq::{Rq, Rqs};
@@ -25,6 +25,7 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: 
         if !core::mem::take(&mut rq.skip_clock) {
             cx.update_rq_clock(rq);
         }
+        hrtick::hrtick_clear(cx, rq);
         let prev = rq.curr;
         if let Some(slot) = prev {
             task::put_prev_task_fair(cx, rq, slot);
@@ -87,6 +88,7 @@ fn go_on<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Option<(SeId, TaskId)>) -> 
     }
     let out = switch_to(cx, rq, here, next);
     if next.is_none() {
+        hrtick::hrtick_idle(cx, rq);
         rq.clock.enter_idle(&rq.cfs[0].avg);
         if here.is_none() {
             // From the stopper to the idle task.
@@ -166,26 +168,14 @@ mod tests {
     use super::*;
     use crate::policy::Features;
     use crate::sched;
-    use crate::task::{Prev, WakeKind};
+    use crate::task::Prev;
     use crate::testing::Bench;
     use crate::value::{CpuMask, TaskId, TgId};
 
     /// `n` tasks on CPU 0 of two, the first of which runs.
     fn crowd(n: usize) -> (Bench, alloc::vec::Vec<TaskId>) {
         let mut bench = Bench::new(2, Features::default());
-        let placed = Placed {
-            cpu: Cpu(0),
-            migrated: false,
-        };
-        let mut ids = alloc::vec::Vec::new();
-        for _ in 0..n {
-            let mut task = bench.task(TgId::ROOT);
-            ids.push(task.body.id);
-            bench.call(0, |cx, rqs| {
-                sched::sched_fork(cx, &mut task, None);
-                sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
-            });
-        }
+        let ids = (0..n).map(|_| bench.start(0, TgId::ROOT)).collect();
         let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
         (bench, ids)
     }
@@ -219,16 +209,7 @@ mod tests {
     fn the_next_in_its_slot_stays() {
         let (mut bench, ids) = replaces_its_image();
         let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Exits));
-        let mut task = bench.task(TgId::ROOT);
-        let next = task.body.id;
-        let placed = Placed {
-            cpu: Cpu(0),
-            migrated: false,
-        };
-        bench.call(0, |cx, rqs| {
-            sched::sched_fork(cx, &mut task, None);
-            sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
-        });
+        let next = bench.start(0, TgId::ROOT);
         let slot = |bench: &Bench, id: TaskId| bench.sys.task[id.idx()].slot.load(Relaxed);
         assert_eq!(slot(&bench, next), slot(&bench, ids[0]));
         let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, Kick::Migrate));

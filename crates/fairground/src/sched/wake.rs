@@ -339,3 +339,32 @@ fn account_idle_period<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     rq.avg_idle = newidle.average_idle(rq.avg_idle, idle_ns, cost_ns);
     rq.idle_stamp = 0;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Features;
+    use crate::testing::Bench;
+    use crate::value::TgId;
+
+    /// They come with the copy of the parent's `task_struct`.
+    #[test]
+    fn a_child_has_its_parents_wake_up_partners() {
+        let mut bench = Bench::new(1, Features::default());
+        let parent = bench.start(0, TgId::ROOT);
+        let words = &bench.sys.task[parent.idx()];
+        words.wakee_flips.store(7, Relaxed);
+        words.last_wakee.store(3, Relaxed);
+        words.wakee_flip_decay.store(11, Relaxed);
+        for (of, flips) in [(Some(parent), 7), (None, 0)] {
+            let mut child = bench.task(TgId::ROOT);
+            bench.call(0, |cx, _| sched_fork(cx, &mut child, of));
+            let words = &bench.sys.task[child.body.id.idx()];
+            assert_eq!(words.wakee_flips.load(Relaxed), flips);
+            if of.is_some() {
+                assert_eq!(words.last_wakee.load(Relaxed), 3);
+                assert_eq!(words.wakee_flip_decay.load(Relaxed), 11);
+            }
+        }
+    }
+}
