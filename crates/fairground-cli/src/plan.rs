@@ -341,9 +341,9 @@ fn conditions(what: &What, scenario: Option<&Scenario>) -> BTreeMap<String, Stri
     let ns = |ns: u64| format!("{ns} ns");
     let text = |s: &Scenario| format!("{:016x}", fnv1a(FNV_START, s.source.text().as_bytes()));
     let all = [
-        ("the scenario's text", scenario.map(text)),
-        ("--settled", what.settled.map(ns)),
-        ("--slow", what.slow.map(ns)),
+        ("scenario", scenario.map(text)),
+        ("settled", what.settled.map(ns)),
+        ("slow", what.slow.map(ns)),
     ];
     let given = all.into_iter();
     given

@@ -54,11 +54,11 @@ pub fn compare(
     let file = args.files.first().map(std::path::PathBuf::as_path);
     let mut tried = Vec::new();
     let (spots, heading) = spots(args)?;
-    one_name_each(&spots)?;
     for spot in spots {
         let pair = pair(args, file, &spot)?;
         tried.push((spot, pair));
     }
+    one_name_each(&tried)?;
     let found: Vec<&Pair> = tried
         .iter()
         .filter_map(|(_, pair)| pair.as_ref().ok())
@@ -144,20 +144,26 @@ fn check(args: &CompareArgs, conditions: &[FailOn], pairs: &[&Pair]) -> Result<(
 }
 
 /// Refuses two machines of one name: tables, verdicts and CSV tell them apart by it.
-fn one_name_each(spots: &[Spot]) -> Result<(), Failure> {
-    let mut known: Vec<(String, &str)> = Vec::new();
-    for name in spots.iter().filter_map(|spot| spot.machine.as_deref()) {
-        if known.iter().any(|(_, other)| *other == name) {
+fn one_name_each(tried: &[(Spot, Result<Pair, Refused>)]) -> Result<(), Failure> {
+    let mut known: Vec<(&str, &str)> = Vec::new();
+    for (spot, pair) in tried {
+        let Some(given) = spot.machine.as_deref() else {
             continue;
+        };
+        let id = match pair {
+            Ok(pair) => &pair.plan.machine.id,
+            Err((id, _)) => id,
+        };
+        match known.iter().find(|(other, _)| other == id) {
+            Some((_, other)) if *other != given => {
+                return Err(Failure::with_help(
+                    format!("`{other}` and `{given}` are both called `{id}`"),
+                    "give one of them another name: `id` in its file, or `calibrate --id`",
+                ));
+            }
+            Some(_) => {}
+            None => known.push((id, given)),
         }
-        let id = Machine::from_path_or_id(name)?.id;
-        if let Some((_, other)) = known.iter().find(|(other, _)| *other == id) {
-            return Err(Failure::with_help(
-                format!("`{other}` and `{name}` are both called `{id}`"),
-                "give one of them another name: `id` in its file, or `calibrate --id`",
-            ));
-        }
-        known.push((id, name));
     }
     Ok(())
 }

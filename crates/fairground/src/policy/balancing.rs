@@ -69,8 +69,8 @@ pub struct LoadBalance {
     /// Prioritize migrating eligible tasks in sched_balance_rq()", Hao Jia, for 6.14).
     pub eligible_first: bool,
     /// A task that is picked again goes to the front of its CPU's tasks, whose end balancing looks
-    /// at first, as one that others have run before (up to 6.11; since then `pick_next_task_fair`
-    /// leaves what it finds running as it is).
+    /// at first, as one that others have run before. Up to 6.11; since "sched: Rework
+    /// pick_next_task()" (Peter Zijlstra, 2024, in 6.12) who is found running is left as it is.
     pub repick_to_front: bool,
     /// Intervals and margins of domains.
     pub limits: DomainLimits,
