@@ -4,10 +4,11 @@ mod crude;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crude::{Crude, flat, two_packages};
+use crude::{Crude, flat, places, two_packages};
 use fairground::policy::{Features, PROFILES, find_profile};
 use fairground::sched;
 use fairground::task::Prev;
+use fairground::topology::CpuPlace;
 use fairground::value::{Cpu, CpuMask, TgId};
 
 const TICKS_400_MS: u32 = 100;
@@ -81,6 +82,29 @@ fn pinned_hogs_stay_and_the_interval_grows() {
         .balance_interval_ms
         .load(std::sync::atomic::Ordering::Relaxed);
     assert!(interval > sd.min_interval_ms, "{interval} ms");
+}
+
+/// A task alone on a CPU of half the capacity, beside an idle whole one.
+#[test]
+fn a_hog_too_big_for_its_cpu_goes_to_a_bigger_one() {
+    let unequal = |small: u32| {
+        places(2, |cpu| CpuPlace {
+            core: cpu,
+            cluster: cpu,
+            capacity: if cpu == 0 { small } else { 1024 },
+            ..CpuPlace::default()
+        })
+    };
+    for (small, may_run, at_the_end) in [
+        (512, CpuMask::first_n(2), [0, 1]),
+        (512, CpuMask::of(Cpu(0)), [1, 0]),
+        (1024, CpuMask::first_n(2), [1, 0]),
+    ] {
+        let mut m = Crude::new(&unequal(small)).idle();
+        m.hog(Cpu(0), may_run);
+        m.ticks(TICKS_400_MS);
+        assert_eq!(m.nr_running(), at_the_end, "{small}, {may_run:?}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move};
 use crate::fair::{h_load, vtime};
 use crate::host::Host;
+use crate::math::fits_capacity;
 use crate::math::pelt::task_util_est;
 use crate::place::{
     Access, Func, Kind, Object, cfs_rq as fcfs, rq as frq, se as fse, task as ftask,
@@ -260,11 +261,6 @@ fn consume<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>, slot: SeId
 /// `value >> shift`, where every failed attempt makes a big task look half as big.
 const fn shr_bound(value: u64, shift: u32) -> u64 {
     value >> if shift < 63 { shift } else { 63 }
-}
-
-/// Whether utilisation leaves a fifth of the capacity free.
-const fn fits_capacity(util: u64, capacity: u64) -> bool {
-    util * 1280 < capacity * 1024
 }
 
 #[cfg(test)]

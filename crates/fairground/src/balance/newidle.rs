@@ -9,6 +9,7 @@ use super::env::IdleType;
 use super::interval::update_next_balance;
 use super::nohz::nohz_newidle_balance;
 use crate::cx::Cx;
+use crate::fair::misfit::update_misfit_status;
 use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, sd as fsd};
 use crate::rq::{Rq, Rqs};
@@ -20,6 +21,7 @@ use crate::topology::SchedDomain;
 pub fn newidle_wanted<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> bool {
     let (sys, cpu) = (cx.sys, rq.cpu);
     let outer = cx.host.enter(Func::Newidle);
+    update_misfit_status(cx, rq, None);
     cx.touch(rq.object(), frq::TTWU_PENDING, Access::Read);
     let woken = sys.cpu[cpu.idx()].ttwu_pending.load(Relaxed);
     if !woken {

@@ -21,6 +21,7 @@ pub(crate) mod keep;
 pub mod leaf;
 mod limbo;
 pub mod load;
+pub(crate) mod misfit;
 mod pick;
 mod place;
 pub mod preempt;

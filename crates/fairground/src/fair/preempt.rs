@@ -7,6 +7,7 @@ use super::buddy::{Buddy, clear_buddies, se_is_idle, set_buddy};
 use super::entity::{update_curr, update_curr_inlined};
 use super::group::update_cfs_group_inlined;
 use super::load::update_load_avg_inlined;
+use super::misfit::update_misfit_status;
 use super::pick::{eligible_buddy, pick_eevdf};
 use super::resched::resched_curr;
 use super::vtime::{avg_vruntime, cfs_rq_min_slice, entity_eligible};
@@ -211,6 +212,8 @@ pub fn task_tick_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Resched {
     while let Some(id) = at {
         at = entity_tick(cx, rq, id);
     }
+    let curr = rq.curr;
+    update_misfit_status(cx, rq, curr);
     cx.host.leave(outer);
     answer(rq)
 }

@@ -13,6 +13,7 @@ use super::entity::{
 use super::group::update_cfs_group;
 use super::hrtick::{hrtick_start_fair, hrtick_update};
 use super::load::{se_update_runnable, update_load_avg};
+use super::misfit::update_misfit_status;
 use super::pick::pick_next_entity;
 use super::util_est::util_est_enqueue;
 use super::{throttle, vtime};
@@ -189,10 +190,12 @@ pub fn pick_next_task_fair<H: Host>(
         (Some(prev), Some(next)) if prev != next => {
             switch_levels(cx, rq, prev, next);
             hrtick_start_fair(cx, rq, next);
+            update_misfit_status(cx, rq, Some(next));
         }
         (None, Some(next)) => {
             set_next_task_fair(cx, rq, next, true);
             hrtick_start_fair(cx, rq, next);
+            update_misfit_status(cx, rq, Some(next));
         }
         _ => {}
     }

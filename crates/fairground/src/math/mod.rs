@@ -10,8 +10,32 @@ pub mod pelt;
 pub mod shares;
 pub mod weight;
 
+/// A task fits if this many per 1024 of it, i.e. 25 % more than it needs, are there.
+const CAPACITY_MARGIN: u64 = 1280;
+
+/// Whether utilisation `util` leaves a fifth of `capacity` free (both 0 to 1024).
+///
+/// Source: Documentation/scheduler/sched-capacity.rst.
+#[inline]
+#[must_use]
+pub const fn fits_capacity(util: u64, capacity: u64) -> bool {
+    util * CAPACITY_MARGIN < capacity * 1024
+}
+
 /// `(a * b) >> shift` with a 128-bit product; the low 64 bits of the result.
 #[inline]
 pub(crate) const fn mul_shift(a: u64, b: u32, shift: u32) -> u64 {
     ((a as u128 * b as u128) >> shift) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifth_must_stay_free() {
+        assert!(fits_capacity(819, 1024));
+        assert!(!fits_capacity(820, 1024));
+        assert!(!fits_capacity(0, 0));
+    }
 }

@@ -7,17 +7,9 @@ use super::Wakee;
 use super::probe::{capacity_of, runs_at_once};
 use crate::cx::Cx;
 use crate::host::Host;
+use crate::math::fits_capacity;
 use crate::topology::{SchedDomain, Topology};
 use crate::value::{Cpu, CpuMask};
-
-/// A task fits if this many per 1024 of it, i.e. 25 % more than it needs, are there.
-const MARGIN: u64 = 1280;
-
-/// Whether utilisation `util` leaves a fifth of `capacity` free.
-#[inline]
-pub(super) const fn fits_capacity(util: u64, capacity: u64) -> bool {
-    util * MARGIN < capacity * 1024
-}
 
 /// Whether the task fits `cpu`; always where all CPUs are the same.
 pub(super) fn asym_fits_cpu<H: Host>(cx: &mut Cx<H>, wakee: &Wakee, cpu: Cpu) -> bool {
@@ -62,16 +54,4 @@ pub(super) fn select_idle_capacity<H: Host>(
         }
     }
     best
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fifth_must_stay_free() {
-        assert!(fits_capacity(819, 1024));
-        assert!(!fits_capacity(820, 1024));
-        assert!(!fits_capacity(0, 0));
-    }
 }

@@ -4,11 +4,11 @@
 //! 2019, for 5.5 (changelogs).
 
 use super::Wakee;
-use super::capacity::fits_capacity;
 use super::h_load::task_h_load;
 use super::probe::{capacity_of, read_root_cfs};
 use crate::cx::Cx;
 use crate::host::Host;
+use crate::math::fits_capacity;
 use crate::place::{Access, Kind, Object, cfs_rq, rq, sg};
 use crate::shared::Relaxed;
 use crate::topology::{GroupType, SchedDomain, SchedGroup};

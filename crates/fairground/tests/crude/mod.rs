@@ -78,7 +78,10 @@ impl Crude {
         let n = topology.nr_cpus();
         let now = 1_000_000_000;
         let sys = System::new(features, topology);
-        let rq = |c| Rq::new(&sys, Cpu(c), now, 1024);
+        let rq = |c| {
+            let place = &sys.topology.places[c as usize];
+            Rq::new(&sys, Cpu(c), now, place.capacity.into())
+        };
         Self {
             rqs: (0..n as u32).map(rq).collect(),
             sys,
