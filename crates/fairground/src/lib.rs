@@ -109,7 +109,7 @@
 //!         let mut task = Task::new(id, TgId::ROOT, sys.features.tunables.base_slice_ns);
 //!         task.body.cpus_allowed = sys.cpus();
 //!         task.set_scheduler(Policy::Normal, nice);
-//!         sched::sched_fork(&mut cx, &mut task, None);
+//!         sched::sched_fork(&mut cx, &mut rqs, &mut task, None);
 //!         let placed = sched::select_cpu(&mut cx, &mut task, None, WakeKind::Fork);
 //!         sched::enqueue_woken(&mut cx, &mut rqs, task, placed, WakeKind::Fork);
 //!     }

@@ -141,7 +141,7 @@ impl Bench {
             migrated: false,
         };
         self.call(cpu, |cx, rqs| {
-            sched::sched_fork(cx, &mut task, None);
+            sched::sched_fork(cx, rqs, &mut task, None);
             sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
         });
         id

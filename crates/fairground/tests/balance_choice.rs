@@ -6,8 +6,8 @@ mod recorded;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::balance::{
-    IdleType, LbEnv, MigrationType, need_active_balance, sched_balance_find_src_rq,
-    should_we_balance, update_group_capacity, update_sd_lb_stats,
+    IdleType, LbEnv, MigrationType, need_active_balance, sched_balance_find_src_group,
+    sched_balance_find_src_rq, should_we_balance, update_group_capacity, update_sd_lb_stats,
 };
 use fairground::cx::Cx;
 use fairground::place::Kind;
@@ -186,5 +186,68 @@ fn the_cache_domain_publishes_how_far_to_search() {
         let env = LbEnv::new(&sys, 0, Cpu(0), idle, &sys.cpus());
         let _ = with(&sys, |cx| update_sd_lb_stats(cx, &env));
         assert_eq!(limit(&mut host), expect);
+    }
+}
+
+/// A machine as [`machine`], with decisions.
+fn machine_with(cpus: u32, nodes: u32, threads: u32, set: &[(&str, &str)]) -> System {
+    let mut sys = machine(cpus, nodes, threads);
+    sys.features.set_all(set);
+    sys
+}
+
+#[test]
+fn before_6_6_the_first_idle_thread_balanced() {
+    let sys = machine_with(16, 2, 2, &[("lb_smt", "ties")]);
+    busy(&sys, 0, 1, 1024, 1024);
+    assert_eq!(balancer(&sys, 2), [1], "though its core is busy");
+}
+
+/// The group that CPU 0 pulls from at its largest domain, and what it moves.
+fn busiest(sys: &System, idle: IdleType) -> Option<(u32, MigrationType, i64)> {
+    let level = sys.topology.domains(Cpu(0)).len() - 1;
+    for cpu in sys.cpus().iter() {
+        for sd in sys.topology.domains(cpu) {
+            with(sys, |cx| update_group_capacity(cx, sd, cpu, 0));
+        }
+    }
+    let mut env = LbEnv::new(sys, level, Cpu(0), idle, &sys.cpus());
+    let found = with(sys, |cx| sched_balance_find_src_group(cx, &mut env)).0?;
+    let first = sys.topology.group(found.group).span.first()?;
+    Some((first.0, found.migration_type, found.imbalance))
+}
+
+#[test]
+fn before_6_6_busy_cpus_spread_tasks_over_siblings_too() {
+    // One node of four cores: core 0 has one task, core 1 three, on two threads each.
+    for (smt, pulls) in [("cores", false), ("ties", true)] {
+        let sys = machine_with(8, 1, 2, &[("lb_smt", smt)]);
+        busy(&sys, 0, 1, 1024, 300);
+        busy(&sys, 2, 2, 1024, 300);
+        busy(&sys, 3, 1, 512, 100);
+        assert_eq!(busiest(&sys, IdleType::Busy).is_some(), pulls, "{smt}");
+    }
+}
+
+#[test]
+fn before_5_10_room_was_utilisation_within_a_cache_too() {
+    for (rule, unit) in [("off", MigrationType::Task), ("on", MigrationType::Util)] {
+        let sys = machine_with(8, 1, 2, &[("lb_util_in_cache", rule)]);
+        busy(&sys, 2, 4, 4096, 1024);
+        busy(&sys, 3, 4, 4096, 1024);
+        let found = busiest(&sys, IdleType::Idle).expect("an overloaded core");
+        assert_eq!((found.0, found.1), (2, unit), "{rule}");
+    }
+}
+
+#[test]
+fn before_5_12_failures_to_move_load_had_a_task_pushed() {
+    for (rule, pushed) in [("on-tasks", false), ("on-failures", true)] {
+        let sys = machine_with(4, 1, 1, &[("lb_active", rule)]);
+        let mut env = LbEnv::new(&sys, 0, Cpu(0), IdleType::Idle, &sys.cpus());
+        (env.src_cpu, env.migration_type) = (Cpu(2), MigrationType::Load);
+        let failed = env.sd.cache_nice_tries + 3;
+        env.sd.state.nr_balance_failed.store(failed, Relaxed);
+        assert_eq!(with(&sys, |cx| need_active_balance(cx, &env)).0, pushed);
     }
 }

@@ -115,7 +115,7 @@ impl World {
         let id = self.sys.add_task(tg);
         let mut task = Task::new(id, tg, self.sys.features.tunables.base_slice_ns);
         task.body.cpus_allowed = CpuMask::first_n(CPUS as usize);
-        self.call(0, |cx, _| sched::sched_fork(cx, &mut task, None));
+        self.call(0, |cx, rqs| sched::sched_fork(cx, rqs, &mut task, None));
         let placed = self.call(0, |cx, _| {
             sched::select_cpu(cx, &mut task, None, WakeKind::Fork)
         });

@@ -399,3 +399,107 @@ fn a_search_without_an_end_is_not_timed() {
         assert_eq!(sd.state.avg_scan_cost.load(Relaxed), cost);
     }
 }
+
+/// The search of 5.8, said slowly, without a limit: the target, an idle core, an idle CPU from the
+/// target on.
+fn core_then_cpu(idle: u32, target: u32) -> u32 {
+    let is = |cpu: u32| idle >> cpu & 1 == 1;
+    let wrapped = || (0..8).map(|n| (target + n) % 8);
+    let core_idles = |cpu: u32| is(cpu) && is(cpu ^ 1);
+    if is(target) {
+        return target;
+    }
+    let core = wrapped().find(|cpu| core_idles(*cpu));
+    core.or(wrapped().find(|cpu| is(*cpu))).unwrap_or(target)
+}
+
+#[test]
+fn before_5_12_cores_came_first_then_cpus_then_the_targets_threads() {
+    let old = [
+        ("idle_search", "core-cpu-thread"),
+        ("recent_used_cpu", "off"),
+    ];
+    let world = |idle: u32, avg_idle: u64| {
+        let mut w = threads().busy((0..8).filter(|cpu| idle >> cpu & 1 == 0));
+        w.sys.features.set_all(&old);
+        w.sys.features.set_all(&[("scan_budget", "prop")]);
+        w.sys.llc[0].set_idle_cores(LlcId(0), true, &mut w.host);
+        for words in &w.sys.cpu {
+            words.avg_idle.store(avg_idle, Relaxed);
+        }
+        w
+    };
+    for (idle, prev) in (0..256).flat_map(|idle| (0..8).map(move |prev| (idle, prev))) {
+        let got = world(idle, 1 << 40).choose(WakeKind::Wake, prev, prev);
+        assert_eq!(
+            got,
+            core_then_cpu(idle, prev),
+            "idle {idle:#x}, from {prev}"
+        );
+    }
+    // CPUs that never idle long look at the target and two others, then at the target's core. An
+    // idle previous CPU's sibling is nothing special.
+    let mut w = world(0b0010_0000, 0);
+    assert_eq!(
+        w.choose(WakeKind::Wake, 2, 2),
+        2,
+        "CPU 5 is the third after"
+    );
+    assert!(!w.idle_cores(), "the pass for cores has found none");
+    assert_eq!(world(0b0010_0000, 0).choose(WakeKind::Wake, 3, 3), 5);
+    assert_eq!(
+        world(0b0000_0100, 0).choose(WakeKind::Wake, 3, 3),
+        2,
+        "its sibling"
+    );
+}
+
+#[test]
+fn a_waker_remembered_where_it_woke() {
+    let mut w = plain().busy(0..8);
+    let recent = |w: &World, task: usize| w.sys.task[task].recent_used_cpu.load(Relaxed);
+    w.sys.features.set_all(&[("recent_used_cpu", "waker")]);
+    w.sys.task[1].recent_used_cpu.store(6, Relaxed);
+    assert_eq!(w.choose(WakeKind::Wake, 5, 2), 5, "nobody idles");
+    assert_eq!(recent(&w, w.waker.idx()), 5);
+    assert_eq!(recent(&w, 1), 6, "it was not taken");
+    w.sys.cpu[6].nr_running.store(0, Relaxed);
+    w.sys.cpu[6].curr_is_idle.store(true, Relaxed);
+    assert_eq!(w.choose(WakeKind::Wake, 5, 2), 6);
+    assert_eq!(recent(&w, 1), 2, "the previous CPU, for it was taken");
+    // Today the waker's stays, and the wakee's is the previous CPU.
+    w.sys.features.set_all(&[("recent_used_cpu", "prev")]);
+    w.choose(WakeKind::Wake, 4, 3);
+    assert_eq!((recent(&w, w.waker.idx()), recent(&w, 1)), (5, 3));
+}
+
+#[test]
+fn before_5_11_loads_decided_beside_an_idle_previous_cpu() {
+    for (rule, target) in [("on", 5), ("off", 0)] {
+        let mut w = world(|cpu, p| {
+            (p.node, p.package, p.llc) = (cpu / 4, cpu / 4, cpu / 4);
+        })
+        .busy([0, 1]);
+        w.sys.features.set_all(&[("wa_prev_idle", rule)]);
+        // Blocked load on the idle CPU 5, little on the busy one.
+        w.sys.cpu[5].load_avg.store(3000, Relaxed);
+        w.sys.cpu[0].load_avg.store(10, Relaxed);
+        let (mut out, waker) = (None, w.waker);
+        w.cx(0, |cx, task| {
+            out = affine_target(cx, task, Cpu(5), Some(waker), WakeKind::Wake);
+        });
+        assert_eq!(out, Some(Cpu(target)), "{rule}");
+    }
+}
+
+/// Up to 6.6 clusters were domains, but wake-ups did not look at them.
+#[test]
+fn before_6_7_the_targets_cluster_was_nothing_special() {
+    for (order, found) in [("cluster-first", 1), ("thread-then-scan", 4)] {
+        let mut w = world(|cpu, p| p.cluster = cpu / 4).busy([0, 2, 3, 5, 6, 7]);
+        w.sys
+            .features
+            .set_all(&[("idle_search", order), ("recent_used_cpu", "off")]);
+        assert_eq!(w.choose(WakeKind::Wake, 3, 3), found, "{order}");
+    }
+}

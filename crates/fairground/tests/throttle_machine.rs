@@ -111,7 +111,7 @@ impl Box2 {
             migrated: false,
         };
         self.on(cpu, |cx, rqs| {
-            sched::sched_fork(cx, &mut task, None);
+            sched::sched_fork(cx, rqs, &mut task, None);
             sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
         });
         id

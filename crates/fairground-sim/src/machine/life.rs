@@ -147,7 +147,7 @@ impl Sim<'_> {
         let timer_slack_ns = spec.timer_slack_ns.unwrap_or(inherited);
         let mut task = self.new_task(&born);
         let id = task.body.id;
-        self.engine(|cx, _| sched::sched_fork(cx, &mut task, parent));
+        self.engine(|cx, rqs| sched::sched_fork(cx, rqs, &mut task, parent));
         self.host.parked.push(Some(task));
         self.born.push(born);
         if let Some(held) = &mut self.host.held {

@@ -143,7 +143,7 @@ impl Runtime {
         task.body.cpus_allowed = allowed.and(&self.sys.cpus());
         task.set_scheduler(Policy::Normal, nice);
         self.call(cpu, |cx, rqs| {
-            sched::sched_fork(cx, &mut task, None);
+            sched::sched_fork(cx, rqs, &mut task, None);
             let placed = sched::select_cpu(cx, &mut task, None, WakeKind::Fork);
             sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
         });

@@ -8,7 +8,8 @@
 //! ```
 
 use super::busiest::{
-    need_active_balance, sched_balance_find_src_group, sched_balance_find_src_rq, should_we_balance,
+    need_active_balance, sched_balance_find_src_group, sched_balance_find_src_rq,
+    should_we_balance, voluntary_active_balance,
 };
 use super::env::{IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK};
 use super::moving::{attach_tasks, detach_tasks};
@@ -191,18 +192,14 @@ fn settle<H: Host, R: Rqs + ?Sized>(
             if env.idle != IdleType::NewlyIdle && env.migration_type != MigrationType::Misfit {
                 state.nr_balance_failed.fetch_add(1, Relaxed);
             }
-            let mut active = false;
             if need_active_balance(cx, env) {
-                match start_active_balance(cx, rqs, env.src_cpu, dst) {
-                    Some(started) => active = started,
-                    None => {
-                        stretch_interval(env);
-                        return 0;
-                    }
-                }
+                let Some(started) = start_active_balance(cx, rqs, env.src_cpu, dst) else {
+                    stretch_interval(env);
+                    return 0;
+                };
                 env.all_pinned = false;
-            }
-            if !active || need_active_balance(cx, env) {
+                after_push(cx, env, started);
+            } else {
                 reset_interval(env.sd);
             }
             0
@@ -222,6 +219,27 @@ fn settle<H: Host, R: Rqs + ?Sized>(
             stretch_interval(env);
             0
         }
+    }
+}
+
+/// The interval after the running task was to be pushed; `started` = the stopper was asked now.
+fn after_push<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>, started: bool) {
+    let (sd, rule) = (env.sd, cx.features().load_balance.active);
+    if !rule.backs_off() {
+        if !started || need_active_balance(cx, env) {
+            reset_interval(sd);
+        }
+        return;
+    }
+    let tries = sd.cache_nice_tries + 1;
+    sd.state.nr_balance_failed.store(tries, Relaxed);
+    if !started || voluntary_active_balance(cx, env) {
+        reset_interval(sd);
+        return;
+    }
+    let interval = &sd.state.balance_interval_ms;
+    if interval.load(Relaxed) < sd.max_interval_ms {
+        interval.store(interval.load(Relaxed) * 2, Relaxed);
     }
 }
 

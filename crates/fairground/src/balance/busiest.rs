@@ -14,6 +14,7 @@ use super::stats::update_sd_lb_stats;
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::place::{Access, Fields, Kind, Object, cfs_rq as cf, rq as f};
+use crate::policy::LbSmt;
 use crate::shared::Relaxed;
 use crate::topology::{GroupType, SchedGroup, Topology};
 use crate::value::{Cpu, GroupId};
@@ -129,7 +130,7 @@ impl SdLbStats {
             return sgs.group_type > self.busiest_stat.group_type;
         }
         let before = self.busiest.map(|id| top.group(id));
-        match self.busier_of_type(before, group, sgs) {
+        match self.busier_of_type(env.smt, before, group, sgs) {
             Verdict::Yes => return true,
             Verdict::No => return false,
             Verdict::YesUnlessDowngrade => {}
@@ -142,6 +143,7 @@ impl SdLbStats {
     /// Between two groups of one type.
     fn busier_of_type(
         &self,
+        smt: LbSmt,
         before: Option<&SchedGroup>,
         group: &SchedGroup,
         sgs: &SgLbStats,
@@ -157,12 +159,13 @@ impl SdLbStats {
             // The average is 0 unless overloaded: the first one stays, unless it is no core.
             GroupType::SmtBalance | GroupType::FullyBusy => {
                 let tie = sgs.avg_load == best.avg_load;
-                let first_is_core = tie && before.is_some_and(|g| g.smt);
-                Verdict::unless_downgrade(sgs.avg_load >= best.avg_load && !first_is_core)
+                let takes_last = smt.takes_last_of_busy() && !before.is_some_and(|g| g.smt);
+                let busier = sgs.avg_load > best.avg_load || (tie && takes_last);
+                Verdict::unless_downgrade(busier)
             }
             // A core with one task has nothing to give to a CPU without siblings.
             GroupType::HasSpare => match before {
-                Some(before) if before.smt != group.smt => {
+                Some(before) if smt.knows_cores() && before.smt != group.smt => {
                     Verdict::plain(!(group.smt && sgs.sum_h_nr_running <= 1))
                 }
                 _ => Verdict::unless_downgrade(fewer_idle(sgs, best)),
@@ -317,6 +320,7 @@ pub fn should_we_balance<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>) -> bool {
         return !work;
     }
     let group = env.local_group(sys);
+    let by_cores = env.smt.knows_cores() && !env.sd.flags.share_cpucapacity;
     let mut left = group.balance_mask.and(&env.cpus);
     let mut idle_thread = None;
     let mut from = 0;
@@ -326,7 +330,7 @@ pub fn should_we_balance<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>) -> bool {
         if !sys.cpu[cpu.idx()].idle_cpu() {
             continue;
         }
-        if !env.sd.flags.share_cpucapacity && !is_core_idle(cx, cpu) {
+        if by_cores && !is_core_idle(cx, cpu) {
             idle_thread = idle_thread.or(Some(cpu));
             left = left.and_not(&sys.topology.smt_of[cpu.idx()]);
             continue;
@@ -354,11 +358,15 @@ fn is_core_idle<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
 /// Whether the running task of `src_cpu` should be pushed by its stopper after nothing else could
 /// be moved (`need_active_balance`).
 pub fn need_active_balance<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>) -> bool {
-    let sys = cx.sys;
     let failed = env.sd.state.nr_balance_failed.load(Relaxed);
-    if env.migration_type == MigrationType::Task && failed > env.sd.cache_nice_tries + 2 {
-        return true;
-    }
+    let counts_tasks = env.migration_type == MigrationType::Task;
+    let rule = cx.features().load_balance.active;
+    rule.insists(counts_tasks, failed, env.sd.cache_nice_tries) || voluntary_active_balance(cx, env)
+}
+
+/// The same without regard to failures: there is too little of the CPU for what runs there.
+pub(super) fn voluntary_active_balance<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>) -> bool {
+    let sys = cx.sys;
     if env.migration_type == MigrationType::Misfit {
         return true;
     }

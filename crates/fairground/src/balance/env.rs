@@ -3,7 +3,7 @@
 //! Loads are in units of unscaled weight (1024 = nice 0), utilisation and runnable time in
 //! capacity units (1024 = one CPU at full speed), counts in tasks or CPUs.
 
-use crate::policy::NumaImbalance;
+use crate::policy::{LbSmt, NumaImbalance};
 use crate::shared::Relaxed;
 use crate::system::System;
 use crate::topology::{GroupType, SchedDomain, SchedGroup};
@@ -157,6 +157,10 @@ pub struct LbEnv<'a> {
     pub sd: &'a SchedDomain,
     /// What it tolerates if it spans nodes.
     pub numa: NumaImbalance,
+    /// What the threads of a core count.
+    pub smt: LbSmt,
+    /// Room is counted in utilisation within a cache, too.
+    pub util_in_cache: bool,
     /// It is the CPU's largest domain.
     pub at_root: bool,
     /// The pulling CPU.
@@ -215,6 +219,8 @@ impl<'a> LbEnv<'a> {
         Self {
             sd,
             numa: sys.features.numa_imbalance,
+            smt: sys.features.load_balance.smt,
+            util_in_cache: sys.features.load_balance.util_in_cache,
             at_root: level + 1 == domains.len(),
             dst_cpu,
             src_cpu: dst_cpu,

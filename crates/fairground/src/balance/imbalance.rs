@@ -27,7 +27,8 @@ pub(super) fn calculate_imbalance(env: &mut LbEnv<'_>, sds: &mut SdLbStats, top:
 /// The local group has room: fill it without overloading it or emptying the busiest one.
 fn fill_spare(env: &LbEnv<'_>, sds: &SdLbStats, top: &Topology) -> (MigrationType, i64) {
     let (local, busiest) = (&sds.local_stat, &sds.busiest_stat);
-    if busiest.group_type > GroupType::FullyBusy && !env.sd.flags.share_llc {
+    let in_util = env.util_in_cache || !env.sd.flags.share_llc;
+    if busiest.group_type > GroupType::FullyBusy && in_util {
         let room = local.group_capacity.saturating_sub(local.group_util);
         if env.idle.is_idle() && room == 0 {
             return (MigrationType::Task, 1);
@@ -85,6 +86,9 @@ pub(super) fn domain_avg_load(sds: &SdLbStats) -> u64 {
 /// `x = (a n_b - b n_a) / (a + b)`, and the answer is twice that, rounded, as it will be halved.
 pub(super) fn sibling_imbalance(env: &LbEnv<'_>, sds: &SdLbStats, top: &Topology) -> i64 {
     let (local, busiest) = (&sds.local_stat, &sds.busiest_stat);
+    if !env.smt.knows_cores() {
+        return i64::from(busiest.sum_nr_running.saturating_sub(local.sum_nr_running));
+    }
     if !env.idle.is_idle() || busiest.sum_nr_running == 0 {
         return 0;
     }

@@ -22,21 +22,22 @@ pub const fn max_load_balance_interval(hz: u32, nr_cpus: usize) -> u64 {
     hz as u64 * nr_cpus as u64 / 10
 }
 
-/// Jiffies between two balances of a domain whose interval is `interval_ms`. A busy CPU balances
-/// `busy_factor` times more rarely, and one jiffy short of that, so that levels whose intervals
-/// are multiples do not meet (`get_sd_balance_interval`).
+/// Jiffies between two balances of a domain whose interval is `interval_ms`. A busy CPU (`Some`)
+/// balances `busy_factor` times more rarely, short of that by so many jiffies
+/// (`get_sd_balance_interval`, [`busy_short_by`](crate::policy::DomainLimits::busy_short_by)).
 #[must_use]
 pub fn sd_balance_interval(
     interval_ms: u64,
     busy_factor: u32,
-    busy: bool,
+    busy: Option<u64>,
     hz: u32,
     nr_cpus: usize,
 ) -> u64 {
-    let interval = if busy {
-        msecs_to_jiffies(interval_ms * u64::from(busy_factor), hz).saturating_sub(1)
-    } else {
-        msecs_to_jiffies(interval_ms, hz)
+    let interval = match busy {
+        Some(short_by) => {
+            msecs_to_jiffies(interval_ms * u64::from(busy_factor), hz).saturating_sub(short_by)
+        }
+        None => msecs_to_jiffies(interval_ms, hz),
     };
     interval.min(max_load_balance_interval(hz, nr_cpus)).max(1)
 }
@@ -46,6 +47,7 @@ pub fn sd_balance_interval(
 pub fn get_sd_balance_interval(sys: &System, sd: &SchedDomain, busy: bool) -> u64 {
     let interval_ms = sd.state.balance_interval_ms.load(Relaxed);
     let hz = sys.features.hz;
+    let busy = busy.then(|| sys.features.load_balance.limits.busy_short_by());
     sd_balance_interval(interval_ms, sd.busy_factor, busy, hz, sys.nr_cpus())
 }
 
@@ -107,9 +109,9 @@ mod tests {
 
     #[test]
     fn a_busy_cpu_is_a_jiffy_short_of_a_multiple() {
-        assert_eq!(sd_balance_interval(16, 16, true, 250, 16), 63);
-        assert_eq!(sd_balance_interval(16, 16, false, 250, 16), 4);
-        assert_eq!(sd_balance_interval(512, 16, true, 250, 2), 50);
+        assert_eq!(sd_balance_interval(16, 16, Some(1), 250, 16), 63);
+        assert_eq!(sd_balance_interval(16, 16, None, 250, 16), 4);
+        assert_eq!(sd_balance_interval(512, 16, Some(1), 250, 2), 50);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::math::pelt::task_util_est;
 use crate::place::{
     Access, Func, Kind, Object, cfs_rq as fcfs, rq as frq, se as fse, task as ftask,
 };
+use crate::policy::LbOrder;
 use crate::rq::{Rq, Rqs};
 use crate::shared::Relaxed;
 use crate::task::{Policy, Task};
@@ -27,12 +28,15 @@ pub fn detach_tasks<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>) -
         return 0;
     }
     let mut detached = 0;
+    let order = cx.features().load_balance.order;
     while env.imbalance > 0 {
         // Stealing all would make this queue the next victim.
         if env.idle.is_idle() && rq.nr_running <= 1 {
             break;
         }
-        let Some(slot) = coldest(rq) else { break };
+        let Some(slot) = next_candidate(rq, order) else {
+            break;
+        };
         env.loops += 1;
         if env.loops > env.loop_max {
             break;
@@ -46,7 +50,11 @@ pub fn detach_tasks<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>) -
             && consume(cx, rq, env, slot)
             && detach(cx, rq, env, slot);
         if !moved {
-            rq.lb_order.move_front(slot);
+            if order.newest_first() {
+                rq.lb_order.move_back(slot);
+            } else {
+                rq.lb_order.move_front(slot);
+            }
             cx.touch(rq.se_object(slot), fse::GROUP_NODE, Access::Update);
             continue;
         }
@@ -69,9 +77,10 @@ pub(super) fn detach_one_task<H: Host>(
     rq: &mut Rq,
     env: &mut LbEnv<'_>,
 ) -> Option<Task> {
-    let mut at = rq.lb_order.back();
+    let order = cx.features().load_balance.order;
+    let mut at = first_candidate(rq, order);
     while let Some(slot) = at {
-        at = rq.lb_order.before(slot);
+        at = candidate_after(rq, order, slot);
         if rq.se[slot.idx()].on_rq && can_migrate_task(cx, rq, env, slot) {
             let task = detach_for_move(cx, rq, slot, env.dst_cpu)?;
             env.sd.state.lb_gained[env.idle.idx()].fetch_add(1, Relaxed);
@@ -101,14 +110,30 @@ pub(super) fn attach_tasks<H: Host, R: Rqs + ?Sized>(
     cx.host.leave(outer);
 }
 
-/// The task that is looked at next: the last of `cfs_tasks`. Those in limbo are not on it.
+/// The task that is looked at next. Those in limbo are not on `cfs_tasks`.
 #[inline]
-fn coldest(rq: &Rq) -> Option<SeId> {
-    let mut slot = rq.lb_order.back()?;
+fn next_candidate(rq: &Rq, order: LbOrder) -> Option<SeId> {
+    let mut slot = first_candidate(rq, order)?;
     while !rq.se[slot.idx()].on_rq {
-        slot = rq.lb_order.before(slot)?;
+        slot = candidate_after(rq, order, slot)?;
     }
     Some(slot)
+}
+
+#[inline]
+fn first_candidate(rq: &Rq, order: LbOrder) -> Option<SeId> {
+    if order.newest_first() {
+        return rq.lb_order.front();
+    }
+    rq.lb_order.back()
+}
+
+#[inline]
+fn candidate_after(rq: &Rq, order: LbOrder, slot: SeId) -> Option<SeId> {
+    if order.newest_first() {
+        return rq.lb_order.after(slot);
+    }
+    rq.lb_order.before(slot)
 }
 
 fn detach<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &LbEnv<'_>, slot: SeId) -> bool {
@@ -215,52 +240,50 @@ fn task_hot<H: Host>(
     slot: SeId,
     idle_policy: bool,
 ) -> bool {
-    if idle_policy || env.sd.flags.share_cpucapacity {
+    let sibling = env.sd.flags.share_cpucapacity && !cx.features().load_balance.hot_for_sibling;
+    if idle_policy || sibling {
         return false;
     }
     let se = &rq.se[slot.idx()];
     let dst = &cx.sys.cpu[env.dst_cpu.idx()];
-    if rq.cfs[se.cfs_rq.idx()].next == Some(slot) && dst.nr_running.load(Relaxed) != 0 {
+    let queue = &rq.cfs[se.cfs_rq.idx()];
+    let buddy = [queue.next, queue.last].contains(&Some(slot));
+    if buddy && dst.nr_running.load(Relaxed) != 0 {
         return true;
     }
     let since = rq.clock.task.wrapping_sub(se.exec_start) as i64;
     since < cx.sys.features.newidle.migration_cost_ns as i64
 }
 
-/// Takes the task off the imbalance; false if it would move too much.
+/// Takes the task off the imbalance; false if it is too big for it, or fits where it is.
 fn consume<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>, slot: SeId) -> bool {
     let failed = env.sd.state.nr_balance_failed.load(Relaxed);
-    let amount: u64 = match env.migration_type {
-        // Deep trees can make the load zero; the imbalance must fall all the same.
-        MigrationType::Load => h_load::task_h_load(cx, rq, slot).max(1),
+    let rule = cx.features().load_balance.big_task;
+    let (amount, too_big) = match env.migration_type {
+        MigrationType::Load => {
+            // Deep trees can make the load zero; the imbalance must fall all the same.
+            let load = h_load::task_h_load(cx, rq, slot).max(1);
+            let tries = env.sd.cache_nice_tries;
+            (load, rule.by_load(load, env.imbalance, failed, tries))
+        }
         MigrationType::Util => {
             cx.touch(rq.se_object(slot), fse::AVG, Access::Read);
-            task_util_est(&rq.se[slot.idx()].avg)
+            let util = task_util_est(&rq.se[slot.idx()].avg);
+            (util, rule.by_util(util, env.imbalance, failed))
         }
-        MigrationType::Task => 1,
+        MigrationType::Task => (1, false),
         MigrationType::Misfit => {
             cx.touch(rq.se_object(slot), fse::AVG, Access::Read);
             let util = task_util_est(&rq.se[slot.idx()].avg);
-            if fits_capacity(util, rq.clock.capacity) {
-                return false;
-            }
-            env.imbalance.unsigned_abs()
+            let fits = fits_capacity(util, rq.clock.capacity);
+            (env.imbalance.unsigned_abs(), fits)
         }
     };
-    let bounded = matches!(
-        env.migration_type,
-        MigrationType::Load | MigrationType::Util
-    );
-    if bounded && shr_bound(amount, failed) as i64 > env.imbalance {
+    if too_big {
         return false;
     }
     env.imbalance -= amount as i64;
     true
-}
-
-/// `value >> shift`, where every failed attempt makes a big task look half as big.
-const fn shr_bound(value: u64, shift: u32) -> u64 {
-    value >> if shift < 63 { shift } else { 63 }
 }
 
 #[cfg(test)]
@@ -298,7 +321,7 @@ mod tests {
                 migrated: false,
             };
             bench.call(0, |cx, rqs| {
-                sched::sched_fork(cx, &mut task, None);
+                sched::sched_fork(cx, rqs, &mut task, None);
                 sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
                 if rqs[0].curr.is_none() {
                     let _ = sched::schedule(cx, rqs, Prev::Runnable);
@@ -369,6 +392,46 @@ mod tests {
         let (ids, noted) = detach(&mut bench, IdleType::Idle, |env| env.imbalance = 2);
         assert_eq!(ids, [1, 2]);
         assert!(!noted.all_pinned && noted.left == 0);
+    }
+
+    #[test]
+    fn before_4_15_the_newest_went() {
+        let mut features = Features::default();
+        features.load_balance.order = LbOrder::Newest;
+        let mut bench = bench(features, &free(5));
+        let (ids, _) = detach(&mut bench, IdleType::Idle, |env| env.imbalance = 2);
+        assert_eq!(ids, [4, 3]);
+        // Who may not go is put behind all others.
+        let here = CpuMask::of(Cpu(0));
+        let mut allowed = free(5);
+        allowed[4] = here;
+        let mut features = Features::default();
+        features.load_balance.order = LbOrder::Newest;
+        let mut bench = self::bench(features, &allowed);
+        let (ids, _) = detach(&mut bench, IdleType::Idle, |env| env.imbalance = 2);
+        assert_eq!(ids, [3, 2]);
+        let last = bench.rqs[0]
+            .lb_order
+            .back()
+            .map(|s| bench.rqs[0].task_id(s).0);
+        assert_eq!(last, Some(4));
+    }
+
+    #[test]
+    fn before_5_10_a_task_was_hot_for_its_sibling_too() {
+        for (rule, moved) in [(false, 1), (true, 0)] {
+            let mut features = Features::default();
+            features.load_balance.hot_for_sibling = rule;
+            let mut bench = bench(features, &free(2));
+            let just_now = bench.host.now;
+            bench.rqs[0]
+                .se
+                .iter_mut()
+                .for_each(|se| se.exec_start = just_now);
+            bench.sys.topology.domains[1][0].flags.share_cpucapacity = true;
+            let (ids, _) = detach(&mut bench, IdleType::Idle, |env| env.imbalance = 1);
+            assert_eq!(ids.len(), moved, "{rule}");
+        }
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub fn sched_balance_newidle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut
         goes_on: true,
     };
     update_blocked(cx, rqs, cpu);
+    if !sys.features.newidle.gate.counts_blocked_walk() {
+        search.since = cx.host.clock();
+    }
     for sd in sys.topology.domains(cpu) {
         let read = fsd::FIXED | fsd::LAST_BALANCE | fsd::NEWIDLE;
         touch_sd(cx, cpu, sd.level as usize, read, Access::Read);

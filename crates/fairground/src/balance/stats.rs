@@ -119,7 +119,8 @@ impl SgLbStats {
     /// to spread tasks inside the group.
     pub fn classify(&mut self, env: &LbEnv<'_>, group: &SchedGroup, local: bool, imbalanced: bool) {
         let pct = u64::from(env.sd.imbalance_pct);
-        self.smt_balance = !local && env.idle.is_idle() && group.smt && self.sum_h_nr_running > 1;
+        let by_cores = env.smt.knows_cores() && !local;
+        self.smt_balance = by_cores && env.idle.is_idle() && group.smt && self.sum_h_nr_running > 1;
         self.group_type = if self.is_overloaded(pct) {
             GroupType::Overloaded
         } else if imbalanced {
@@ -198,7 +199,7 @@ pub fn update_group_capacity<H: Host>(cx: &mut Cx<H>, sd: &SchedDomain, cpu: Cpu
     let interval = super::interval::sd_balance_interval(
         sd.state.balance_interval_ms.load(Relaxed),
         sd.busy_factor,
-        false,
+        None,
         cx.features().hz,
         sys.nr_cpus(),
     );

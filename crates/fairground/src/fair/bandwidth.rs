@@ -73,7 +73,8 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     if quota.is_some() && !was_limited {
         sys.bandwidth_usage_inc();
     }
-    let phase = u64::from(cx.host.random()) % PHASE_SPAN;
+    let phase = sys.features.period_phase;
+    let phase = phase.draw(PHASE_SPAN, || cx.host.random());
     group.with_pool(tg, cx.host, |pool| {
         pool.set_phase(phase);
         pool.configure(quota.unwrap_or(RUNTIME_INF), period, burst);

@@ -16,8 +16,8 @@ use crate::math::weight::{LoadWeight, calc_delta, calc_delta_fair};
 use crate::policy::{CfsSlice, CfsTunables};
 use crate::rq::Rq;
 use crate::shared::Relaxed;
-use crate::task::Task;
-use crate::value::{CfsId, Cpu, SeId};
+use crate::task::{Policy, SchedEntity, Task};
+use crate::value::{CfsId, Cpu, SeId, TgId};
 
 /// Advances the floor of virtual time to the least of the queued, never back.
 pub(crate) fn update_min_vruntime(rq: &mut Rq, cfs: CfsId) {
@@ -45,21 +45,39 @@ pub(crate) fn place<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, flag
         se.vruntime = se.vruntime.wrapping_add(floor);
     }
     let at = if flags.has(Enqueue::INITIAL) {
+        if features.place.places_at_fork() {
+            return; // it came with a distance from the floor, from there
+        }
         let slice = sched_slice(&features.tunables, rq, id);
         let debit = calc_delta_fair(slice, &rq.se[id.idx()].load);
         features.place.initial_vruntime(floor, debit)
     } else if flags.has(Enqueue::WAKEUP) {
-        let credit = if se_is_idle(rq, id) {
-            features.tunables.min_granularity_ns
-        } else {
-            features.tunables.latency_ns
-        };
+        let credit = features.tunables.sleeper_ns(se_is_idle(rq, id));
         floor.wrapping_sub(features.place.sleeper_credit(credit))
     } else {
         return;
     };
     let se = &mut rq.se[id.idx()];
     se.vruntime = vruntime_max(se.vruntime, at);
+}
+
+/// Places a new task beside its `parent`, which runs on this CPU and was just charged: no earlier
+/// than the parent, and one slice late. What it takes along is its distance from the floor.
+pub(crate) fn place_beside<H: Host>(
+    cx: &Cx<H>,
+    rq: &Rq,
+    parent: SeId,
+    child: &mut SchedEntity,
+    idle: bool,
+) {
+    let cfs = rq.se[parent.idx()].cfs_rq;
+    let features = &cx.sys.features;
+    let floor = rq.cfs[cfs.idx()].min_vruntime;
+    let slice = slice_at(&features.tunables, rq, cfs, &child.load, [false, idle]);
+    let debit = calc_delta_fair(slice, &child.load);
+    let late = features.place.initial_vruntime(floor, debit);
+    let at = vruntime_max(rq.se[parent.idx()].vruntime, late);
+    child.vruntime = at.wrapping_sub(floor);
 }
 
 /// An entity leaves awake: what it takes along is its distance from the floor.
@@ -82,26 +100,65 @@ pub fn migrate_asleep<H: Host>(cx: &Cx<H>, task: &mut Task, from: Cpu) {
     task.se.vruntime = task.se.vruntime.wrapping_sub(floor);
 }
 
+/// A sleeping task, which is with the host, changes its group, both seen from `cpu`: it keeps its
+/// distance from the floor, and the credit of a sleeper counts from the old one
+/// (`detach_task_cfs_rq`). Nothing where entities are placed by lag, nor for one that never ran.
+pub fn change_group_asleep<H: Host>(cx: &Cx<H>, task: &mut Task, cpu: Cpu, to: TgId) {
+    let features = cx.features();
+    if features.pick.by_deadline() || task.se.sum_exec_runtime == 0 {
+        return;
+    }
+    let floor = |tg: TgId| {
+        let words = cx.sys.tg[tg.idx()].words(cpu);
+        words.map_or(0, |w| w.min_vruntime.load(Relaxed))
+    };
+    let (old, new) = (floor(task.body.tg), floor(to));
+    let credit = features
+        .tunables
+        .sleeper_ns(task.body.policy == Policy::Idle);
+    let earliest = old.wrapping_sub(features.place.sleeper_credit(credit));
+    let at = vruntime_max(task.se.vruntime, earliest);
+    task.se.vruntime = at.wrapping_sub(old).wrapping_add(new);
+}
+
 /// The real time that an entity gets within a period, ns: by weight on each level.
 pub(crate) fn sched_slice(tunables: &CfsTunables, rq: &Rq, id: SeId) -> u64 {
-    let joins = u64::from(!rq.se[id.idx()].on_rq);
+    let se = &rq.se[id.idx()];
+    let idle = se_is_idle(rq, id);
+    slice_at(tunables, rq, se.cfs_rq, &se.load, [se.on_rq, idle])
+}
+
+/// The same of an entity of weight `own`, idle or not, that is on the queue `cfs`, or about to join
+/// it.
+fn slice_at(
+    tunables: &CfsTunables,
+    rq: &Rq,
+    cfs: CfsId,
+    own: &LoadWeight,
+    [on_rq, idle]: [bool; 2],
+) -> u64 {
+    let q = &rq.cfs[cfs.idx()];
+    let beside_normal = idle && q.h_nr_idle < q.h_nr_queued;
     let nr = match tunables.cfs_slice {
-        CfsSlice::Level => rq.cfs[rq.se[id.idx()].cfs_rq.idx()].nr_queued,
+        CfsSlice::Level => rq.cfs[cfs.idx()].nr_queued,
         CfsSlice::Cpu => rq.cfs[0].h_nr_queued,
     };
-    let mut slice = tunables.period_ns(u64::from(nr) + joins);
-    let mut at = Some(id);
-    while let Some(id) = at {
-        let se = &rq.se[id.idx()];
-        let mut load: LoadWeight = rq.cfs[se.cfs_rq.idx()].load;
-        if !se.on_rq {
-            load.add(se.load.weight);
+    let mut slice = tunables.period_ns(u64::from(nr) + u64::from(!on_rq));
+    let (mut cfs, mut own, mut on_rq) = (cfs, own, on_rq);
+    loop {
+        let mut load: LoadWeight = rq.cfs[cfs.idx()].load;
+        if !on_rq {
+            load.add(own.weight);
         }
-        slice = calc_delta(slice, se.load.weight, &load);
-        at = se.parent;
+        slice = calc_delta(slice, own.weight, &load);
+        let Some(above) = rq.cfs[cfs.idx()].se.map(|id| &rq.se[id.idx()]) else {
+            break;
+        };
+        (cfs, own, on_rq) = (above.cfs_rq, &above.load, above.on_rq);
     }
     match tunables.cfs_slice {
         CfsSlice::Level => slice,
+        CfsSlice::Cpu if beside_normal => slice.max(CfsTunables::IDLE_MIN_GRANULARITY_NS),
         CfsSlice::Cpu => slice.max(tunables.min_granularity_ns),
     }
 }
@@ -202,7 +259,10 @@ fn wakeup_gran<H: Host>(cx: &Cx<H>, rq: &Rq, se: SeId) -> i64 {
 mod tests {
     use super::*;
     use crate::lab::{Lab, Spec, nice};
-    use crate::policy::{DelayDequeue, Features, Pick};
+    use crate::policy::{DelayDequeue, Features, Pick, find_profile};
+    use crate::sched;
+    use crate::task::{Placed, Prev, WakeKind};
+    use crate::testing::Bench;
     use crate::value::TaskId;
 
     fn cfs(hz: u32) -> Lab {
@@ -291,6 +351,85 @@ mod tests {
         lab.schedule();
         assert_eq!(lab.rq.curr_task(), Some(TaskId(1)));
         assert_eq!(lab.rq.cfs[0].skip, Some(SeId(0)));
+    }
+
+    /// A parent on CPU 0 that forks a child for CPU 1, by the rules of 6.5; the child.
+    fn forked(bench: &mut Bench, parent: TaskId) -> Task {
+        let mut child = bench.task(TgId::ROOT);
+        bench.call(0, |cx, rqs| {
+            sched::sched_fork(cx, rqs, &mut child, Some(parent));
+        });
+        child
+    }
+
+    #[test]
+    fn a_child_begins_a_slice_late_and_never_before_its_parent() {
+        let mut features = Features::default();
+        features.set_all(find_profile("linux-6.5").unwrap().sets);
+        let mut bench = Bench::new(2, features);
+        let parent = bench.start(0, TgId::ROOT);
+        bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        bench.host.now += 3_000_000;
+        let child = forked(&mut bench, parent);
+        // Half of 12 ms, less what products of inverse weights lose.
+        let late = child.se.vruntime;
+        assert!((5_999_990..=6_000_000).contains(&late), "{late}");
+        // With somebody on the queue who has not run, the parent is far ahead of the floor.
+        bench.start(0, TgId::ROOT);
+        bench.host.now += 40_000_000;
+        let child = forked(&mut bench, parent);
+        let ahead = bench.on(0, |_, rq| {
+            let curr = rq.curr.expect("the parent runs");
+            rq.se[curr.idx()].vruntime - rq.cfs[0].min_vruntime
+        });
+        assert!(ahead > 30_000_000);
+        assert_eq!(child.se.vruntime, ahead);
+        // What it took along counts from the floor of the queue that it joins.
+        let placed = Placed {
+            cpu: Cpu(1),
+            migrated: true,
+        };
+        let id = child.body.id;
+        bench.call(1, |cx, rqs| {
+            sched::enqueue_woken(cx, rqs, child, placed, WakeKind::Fork);
+        });
+        let slot = bench.sys.task[id.idx()].slot.load(Relaxed) as usize;
+        assert_eq!(bench.rqs[1].se[slot].vruntime, ahead);
+    }
+
+    #[test]
+    fn a_sleeper_that_changes_its_group_keeps_its_distance_from_the_floor() {
+        let mut features = Features::default();
+        features.set_all(find_profile("linux-6.5").unwrap().sets);
+        let mut bench = Bench::new(1, features);
+        let tg = bench.sys.add_group(TgId::ROOT);
+        bench.sys.open_group(tg);
+        let words = |tg: TgId| &bench.sys.tg[tg.idx()].cpu(Cpu(0)).min_vruntime;
+        words(TgId::ROOT).store(90_000_000, Relaxed);
+        words(tg).store(5_000_000, Relaxed);
+        let mut task = bench.task(TgId::ROOT);
+        task.se.sum_exec_runtime = 1;
+        for (vruntime, after) in [(91_000_000, 6_000_000), (0, 2_000_000)] {
+            (task.se.vruntime, task.body.tg) = (vruntime, TgId::ROOT);
+            bench.call(0, |cx, _| sched::set_group_parked(cx, &mut task, tg));
+            assert_eq!(task.se.vruntime, after);
+        }
+    }
+
+    #[test]
+    fn an_idle_entity_beside_others_gets_shorter_slices() {
+        let mut lab = cfs(1000);
+        let idle = Spec {
+            policy: Policy::Idle,
+            ..Spec::default()
+        };
+        let first = lab.spawn(idle, Enqueue::INITIAL);
+        lab.spawn(idle, Enqueue::INITIAL);
+        let tunables = lab.sys.features.tunables;
+        assert_eq!(sched_slice(&tunables, &lab.rq, first), 5_999_999);
+        lab.spawn(nice(0), Enqueue::INITIAL);
+        let slice = sched_slice(&tunables, &lab.rq, first);
+        assert_eq!(slice, CfsTunables::IDLE_MIN_GRANULARITY_NS);
     }
 
     #[test]

@@ -143,7 +143,7 @@ mod tests {
             };
             let id = task.body.id;
             bench.call(0, |cx, rqs| {
-                sched::sched_fork(cx, &mut task, None);
+                sched::sched_fork(cx, rqs, &mut task, None);
                 sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
                 assert!(sched::set_slice(cx, rqs, id, Some(300_000)));
             });

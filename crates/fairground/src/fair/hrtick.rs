@@ -138,7 +138,7 @@ mod tests {
             migrated: false,
         };
         bench.call(waker, |cx, rqs| {
-            sched::sched_fork(cx, &mut task, None);
+            sched::sched_fork(cx, rqs, &mut task, None);
             sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
         });
     }

@@ -23,7 +23,7 @@ mod limbo;
 pub mod load;
 pub(crate) mod misfit;
 mod pick;
-mod place;
+pub(crate) mod place;
 pub mod preempt;
 mod propagate;
 mod removed;

@@ -1,6 +1,7 @@
 //! Where an entity joins a queue in virtual time.
 
 use super::cfs_rules;
+use super::entity::update_curr;
 use super::vtime::avg_vruntime_of;
 use crate::cx::Cx;
 use crate::fair::Enqueue;
@@ -9,6 +10,7 @@ use crate::math::eevdf::place_lag;
 use crate::math::weight::{calc_delta_fair, scale_load_down};
 use crate::place::{Access, Func, cfs_rq as fq, se as fse};
 use crate::rq::Rq;
+use crate::task::{Policy, Task};
 use crate::value::{CfsId, SeId};
 
 /// Gives an entity that is about to join `cfs` its vruntime (and deadline).
@@ -38,6 +40,26 @@ pub(crate) fn place_entity<H: Host>(
     cx.host.leave(outer);
 }
 
+/// Gives a new task its place at fork, beside its parent, which runs on this CPU
+/// (`task_fork_fair`, up to 6.11). With deadlines it is placed anew as it joins its queue, so all
+/// that is left is that the parent is charged.
+pub(crate) fn task_fork_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, child: &mut Task) {
+    let Some(parent) = rq.curr else {
+        return;
+    };
+    let cfs = rq.se[parent.idx()].cfs_rq;
+    update_curr(cx, rq, cfs);
+    cx.touch(
+        rq.cfs_object(cfs),
+        fq::MIN_VRUNTIME | fq::LOAD | fq::NR_QUEUED | fq::CURR,
+        Access::Read,
+    );
+    if !cx.features().pick.by_deadline() {
+        let idle = child.body.policy == Policy::Idle;
+        cfs_rules::place_beside(cx, rq, parent, &mut child.se, idle);
+    }
+}
+
 /// With deadlines: at the lag it left with, as it will be measured once the entity has joined;
 /// then one request ahead, or what was left of the request when it was interrupted.
 fn place_by_lag<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, flags: Enqueue) {
@@ -59,7 +81,7 @@ fn place_by_lag<H: Host>(cx: &Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, flags: E
         return;
     }
     let mut request = calc_delta_fair(se.slice_ns, &se.load);
-    if features.place.deadline_initial && flags.has(Enqueue::INITIAL) {
+    if flags.has(Enqueue::INITIAL) && features.place.halves_first_request() {
         request /= 2;
     }
     se.deadline = se.vruntime.wrapping_add(request);

@@ -16,7 +16,6 @@ use crate::cx::Cx;
 use crate::fair::{Dequeue, UpdateLoad};
 use crate::host::Host;
 use crate::math::eevdf::deadline_before;
-use crate::math::weight::calc_delta_fair;
 use crate::place::{Access, Func, cfs_rq as fq, rq as frq, se as fse, task as ft};
 use crate::policy::Features;
 use crate::rq::Rq;
@@ -66,20 +65,34 @@ fn wants_preemption<H: Host>(
     if marks && kind != WakeKind::Fork && !rq.se[woken.idx()].sched_delayed {
         set_buddy(rq, woken, Buddy::Next);
     }
-    if rq.need_resched || !features.wakeup_preemption.is_on() {
+    if rq.need_resched {
+        return false;
+    }
+    let idle_rule = features.idle_preemption;
+    let normal = has_policy(rq, woken, Policy::Normal);
+    if idle_rule.compares_tasks() {
+        if has_policy(rq, curr, Policy::Idle) && !has_policy(rq, woken, Policy::Idle) {
+            return true;
+        }
+        if !normal {
+            return false;
+        }
+    }
+    if !features.wakeup_preemption.is_on() {
         return false;
     }
     let (se, pse) = matching_entities(rq, curr, woken);
     match (se_is_idle(rq, se), se_is_idle(rq, pse)) {
         (true, false) => {
-            features.run_to_parity.cancel(&mut rq.se[se.idx()]);
+            if idle_rule.ends_protection() {
+                features.run_to_parity.cancel(&mut rq.se[se.idx()]);
+            }
             return true;
         }
         (false, true) => return false,
         _ => {}
     }
-    let normal = |b: &crate::task::TaskBody| b.policy == Policy::Normal;
-    if !rq.body[woken.idx()].as_deref().is_some_and(normal) {
+    if !normal {
         return false;
     }
     let cfs = rq.se[se.idx()].cfs_rq;
@@ -165,6 +178,11 @@ fn pick_awake<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, protect: bool) -
     }
 }
 
+fn has_policy(rq: &Rq, task: SeId, policy: Policy) -> bool {
+    let body = rq.body[task.idx()].as_deref();
+    body.is_some_and(|b| b.policy == policy)
+}
+
 /// A throttled task has not really been enqueued.
 fn is_throttled<H: Host>(cx: &Cx<H>, rq: &Rq, woken: SeId) -> bool {
     if cx.features().throttle.is_per_task() {
@@ -239,8 +257,8 @@ fn entity_tick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, curr: SeId) -> Option<SeId>
     above
 }
 
-/// `sched_yield` of the running task: it gives up the rest of its request, and what it is ahead
-/// of the queue's virtual time if it is not ahead already. The caller reschedules.
+/// `sched_yield` of the running task: it gives up the rest of its request, by decision with what
+/// it is behind the queue's virtual time; under CFS it is not the next one. The caller reschedules.
 pub fn yield_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     let Some(curr) = rq.curr.filter(|_| rq.nr_running > 1) else {
         return;
@@ -257,12 +275,9 @@ pub fn yield_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
         set_buddy(rq, curr, Buddy::Skip);
         return;
     }
-    if entity_eligible(rq, cfs, curr) {
-        let se = &mut rq.se[curr.idx()];
-        se.vruntime = se.deadline;
-        let request = calc_delta_fair(se.slice_ns, &se.load);
-        se.deadline = se.deadline.wrapping_add(request);
-    }
+    let eligible = entity_eligible(rq, cfs, curr);
+    let yielding = cx.features().yielding;
+    yielding.give_up(&mut rq.se[curr.idx()], eligible);
 }
 
 /// After a change of weight.
@@ -282,10 +297,11 @@ mod tests {
     use crate::fair::Enqueue;
     use crate::lab::{Lab, Spec, nice};
     use crate::policy::{
-        BuddyRules, Features, NextBuddy, RunToParity, WakeupDelayed, WakeupPreemption,
+        BuddyRules, DelayDequeue, Features, IdlePreemption, NextBuddy, Pick, PlaceNew, RunToParity,
+        WakeupDelayed, WakeupPreemption,
     };
     use crate::task::{Policy, WakeKind};
-    use crate::value::TaskId;
+    use crate::value::{TaskId, TgId};
 
     const MS: u64 = 1_000_000;
 
@@ -369,6 +385,18 @@ mod tests {
         assert_eq!(joined(Cfs, 3_000, Enqueue::INITIAL), 1);
         assert_eq!(joined(Eevdf, 3_000, Enqueue::INITIAL), 0);
         assert_eq!(joined(Eevdf, 2_900, Enqueue::INITIAL), 1);
+    }
+
+    /// Placed at fork, a new task is placed again as it joins, like anybody: a whole request.
+    #[test]
+    fn before_6_12_a_fork_began_with_a_whole_request() {
+        for (new, halves) in [(PlaceNew::AtFork, false), (PlaceNew::AtEnqueue, true)] {
+            let mut lab = Lab::new(Features::default());
+            lab.sys.features.place.new = new;
+            let slot = lab.spawn(own_slice(3_000), Enqueue::INITIAL);
+            let se = &lab.rq.se[slot.idx()];
+            assert_eq!(se.deadline - se.vruntime == 3 * MS / 2, halves, "{new:?}");
+        }
     }
 
     /// A woken task of 1 ms has an earlier deadline than the buddy, whose slice is 3 ms and who
@@ -461,6 +489,49 @@ mod tests {
         lab.spawn(idle, Enqueue::WAKEUP);
         assert_eq!(lab.rq.curr_task(), Some(TaskId(1)));
         assert_eq!(lab.rq.cfs[0].h_nr_idle, 2);
+    }
+
+    const IDLE: Spec = Spec {
+        policy: Policy::Idle,
+        tg: TgId::ROOT,
+        nice: 0,
+        slice_ns: None,
+    };
+
+    /// A hog of `SCHED_IDLE`, protected up to its deadline, has run 0.1 ms; another task wakes.
+    #[test]
+    fn before_6_15_idle_work_kept_its_protection() {
+        for (rule, runs) in [
+            (IdlePreemption::Entities, 0),
+            (IdlePreemption::Unprotected, 1),
+        ] {
+            let mut lab = lab(RunToParity::OwnSlice, WakeupPreemption::On);
+            lab.sys.features.idle_preemption = rule;
+            lab.spawn(IDLE, Enqueue::WAKEUP);
+            lab.run(MS / 10);
+            lab.spawn(nice(0), Enqueue::WAKEUP);
+            assert_eq!(lab.rq.curr_task(), Some(TaskId(runs)), "{rule:?}");
+        }
+    }
+
+    /// By the rules of CFS: a hog of `SCHED_IDLE` in a group that is not idle is ahead by less than
+    /// the granularity.
+    #[test]
+    fn before_6_12_policies_of_tasks_counted_across_groups() {
+        for (rule, runs) in [(IdlePreemption::Tasks, 1), (IdlePreemption::Entities, 0)] {
+            let mut lab = Lab::new(Features {
+                pick: Pick::Cfs,
+                delay_dequeue: DelayDequeue::Off,
+                idle_preemption: rule,
+                ..Features::default()
+            });
+            let tg = lab.sys.add_group(TgId::ROOT);
+            lab.sys.open_group(tg);
+            lab.spawn(Spec { tg, ..IDLE }, Enqueue::WAKEUP);
+            lab.run(MS / 2);
+            lab.spawn(nice(0), Enqueue::WAKEUP);
+            assert_eq!(lab.rq.curr_task(), Some(TaskId(runs)), "{rule:?}");
+        }
     }
 
     #[test]

@@ -1,17 +1,18 @@
 //! Details of load balancing that changed between kernels.
 
-use super::Throttle;
+use super::{BigTask, LbActive, LbOrder, LbSmt, Throttle};
 
 /// How often domains balance, and which imbalance they leave alone.
 ///
 /// Sources: values of `kernel.sched_domain.*` as reports of users print them, of 3.x, 4.x and 5.x;
 /// "sched: Rework sched_domain topology definition", Vincent Guittot, 2014, for 3.16;
 /// "sched/fair: Reduce minimal imbalance threshold" and "sched/fair: Reduce busy load balance
-/// interval", Vincent Guittot, 2020, for 5.10.
+/// interval", Vincent Guittot, 2020, for 5.10; between nodes "sched/numa: Rewrite the CONFIG_NUMA
+/// sched domain support", Peter Zijlstra, 2012, for 3.5.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DomainLimits {
-    /// 1 to 2 ms among the threads of a core, 1 to 4 ms in a node, 8 to 32 ms between nodes, busy
-    /// CPUs 64 (between nodes 32) times more rarely (up to 3.15).
+    /// 1 to 2 ms among the threads of a core, 1 to 4 ms in a node, between nodes a ms for each CPU
+    /// and at most twice that, busy CPUs 64 (between nodes 32) times more rarely (3.5 to 3.15).
     Fixed,
     /// A ms for each CPU, at most twice that; busy CPUs 32 times more rarely (up to 5.9).
     Weight32,
@@ -38,7 +39,7 @@ impl DomainLimits {
         let by_weight = [weight as u64, 2 * weight as u64];
         let (interval_ms, busy_factor) = match self {
             Self::Fixed if smt => ([1, 2], 64),
-            Self::Fixed if numa => ([8, 32], 32),
+            Self::Fixed if numa => (by_weight, 32),
             Self::Fixed => ([1, 4], 64),
             Self::Weight32 => (by_weight, 32),
             Self::Weight16 => (by_weight, 16),
@@ -55,6 +56,14 @@ impl DomainLimits {
             imbalance_pct,
         }
     }
+
+    /// By how many jiffies a busy CPU's interval falls short, so that levels whose intervals are
+    /// multiples do not meet (5.10 and later).
+    #[inline]
+    #[must_use]
+    pub const fn busy_short_by(self) -> u64 {
+        matches!(self, Self::Weight16) as u64
+    }
 }
 
 /// What `sched_balance_rq` may do.
@@ -68,10 +77,21 @@ pub struct LoadBalance {
     /// Tasks that have had more than their share are moved only after a failed attempt ("sched:
     /// Prioritize migrating eligible tasks in sched_balance_rq()", Hao Jia, for 6.14).
     pub eligible_first: bool,
-    /// A task that is picked again goes to the front of its CPU's tasks, whose end balancing looks
-    /// at first, as one that others have run before. Up to 6.11; since "sched: Rework
-    /// pick_next_task()" (Peter Zijlstra, 2024, in 6.12) who is found running is left as it is.
-    pub repick_to_front: bool,
+    /// Which tasks of a queue are looked at first.
+    pub order: LbOrder,
+    /// Which of them are too big.
+    pub big_task: BigTask,
+    /// What the threads of a core count.
+    pub smt: LbSmt,
+    /// When the running task is pushed.
+    pub active: LbActive,
+    /// Within a cache, too, room in the local group is counted in utilisation where the busiest
+    /// group is overloaded, not in tasks (up to 5.9; "sched/fair: Ensure tasks spreading in LLC
+    /// during LB", Vincent Guittot, 2020, for 5.10).
+    pub util_in_cache: bool,
+    /// A task is hot for another thread of its core, too (up to 5.9; "sched/fair: Ignore cache
+    /// hotness for SMT migration", Josh Don, 2020, for 5.10).
+    pub hot_for_sibling: bool,
     /// Intervals and margins of domains.
     pub limits: DomainLimits,
 }
@@ -110,6 +130,7 @@ mod tests {
         // 3.x: SIBLING and MC of four CPUs.
         assert_eq!(of(DomainLimits::Fixed, 2, smt), ([1, 2], 64, 110));
         assert_eq!(of(DomainLimits::Fixed, 4, llc), ([1, 4], 64, 125));
+        assert_eq!(of(DomainLimits::Fixed, 16, numa), ([16, 32], 32, 125));
         // 4.x: SMT and MC of eight CPUs, NUMA of 36.
         assert_eq!(of(DomainLimits::Weight32, 2, smt), ([2, 4], 32, 110));
         assert_eq!(of(DomainLimits::Weight32, 8, llc), ([8, 16], 32, 117));

@@ -48,6 +48,21 @@ pub struct CfsTunables {
 }
 
 impl CfsTunables {
+    /// The granularity of an idle entity beside others, ns, whatever the number of CPUs ("sched:
+    /// reduce sched slice for SCHED_IDLE entities", Josh Don, 2021, for 5.16).
+    pub const IDLE_MIN_GRANULARITY_NS: u64 = 750_000;
+
+    /// What a sleeper is credited with before it is halved, ns; `idle` = of the idle policy, which
+    /// counts since 5.16 ("sched: reduce sched slice for SCHED_IDLE entities").
+    #[inline]
+    #[must_use]
+    pub const fn sleeper_ns(&self, idle: bool) -> u64 {
+        match self.cfs_slice {
+            CfsSlice::Cpu if idle => self.min_granularity_ns,
+            CfsSlice::Cpu | CfsSlice::Level => self.latency_ns,
+        }
+    }
+
     /// The period in which each of `nr` entities should run once, ns: the latency, until that would
     /// cut slices below the granularity.
     #[inline]

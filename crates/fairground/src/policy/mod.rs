@@ -11,11 +11,14 @@ mod decisions;
 mod delay_dequeue;
 mod h_load;
 mod hrtick;
+mod idle_preemption;
+mod idle_search;
 mod idle_tick;
 mod idlest;
 mod ilb;
 mod lag_limit;
 mod layout;
+mod lb_rules;
 mod newidle;
 mod numa;
 mod pick;
@@ -23,10 +26,12 @@ mod place_entity;
 mod protect;
 mod quota_expiry;
 mod select;
+mod table;
 mod tg_load_avg;
 mod throttle;
 mod wakeup;
 mod wakeup_delayed;
+mod yielding;
 
 pub use balancing::{DomainLimit, DomainLimits, LoadBalance};
 pub use catalogue::{CATALOGUE, PROFILES, Patch, Profile, find_patch, find_profile};
@@ -35,22 +40,26 @@ pub use decisions::{Decision, SetError, decisions};
 pub use delay_dequeue::DelayDequeue;
 pub use h_load::HLoad;
 pub use hrtick::Hrtick;
+pub use idle_preemption::IdlePreemption;
+pub use idle_search::IdleSearch;
 pub use idle_tick::IdleTick;
 pub use idlest::IdlestTie;
 pub use ilb::{IlbKick, IlbPick};
 pub use lag_limit::LagLimit;
 pub use layout::LayoutId;
+pub use lb_rules::{BigTask, LbActive, LbOrder, LbSmt};
 pub use newidle::{Newidle, NewidleGate};
 pub use numa::NumaImbalance;
 pub use pick::Pick;
-pub use place_entity::PlaceEntity;
+pub use place_entity::{PlaceEntity, PlaceNew};
 pub use protect::RunToParity;
 pub use quota_expiry::{Expiry, QuotaExpiry};
-pub use select::{ScanBudget, ScanLimit, WakeAffine};
+pub use select::{RecentUsedCpu, ScanBudget, ScanLimit, WakeAffine};
 pub use tg_load_avg::TgLoadAvg;
-pub use throttle::Throttle;
+pub use throttle::{PeriodPhase, Throttle};
 pub use wakeup::{BuddyRules, NextBuddy, TtwuOnCpu, TtwuQueue, WakeupPreemption};
 pub use wakeup_delayed::WakeupDelayed;
+pub use yielding::Yielding;
 
 /// One value of every decision point: a complete behaviour. `Default` is Linux 6.18.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,10 +74,14 @@ pub struct Features {
     pub hrtick: Hrtick,
     /// How much lag an entity keeps.
     pub lag_limit: LagLimit,
+    /// What a task gives up that yields.
+    pub yielding: Yielding,
     /// What happens to an entity that sleeps with negative lag.
     pub delay_dequeue: DelayDequeue,
     /// Whether and how a wake-up preempts.
     pub wakeup_preemption: WakeupPreemption,
+    /// What a wake-up does to a running task of the idle policy.
+    pub idle_preemption: IdlePreemption,
     /// What becomes of a delayed sleeper in the way of a wake-up's preemption.
     pub wakeup_delayed: WakeupDelayed,
     /// Whether a woken or yielded-to entity is remembered.
@@ -93,6 +106,8 @@ pub struct Features {
     pub numa_imbalance: NumaImbalance,
     /// How a queue out of quota is kept from running.
     pub throttle: Throttle,
+    /// When the period timers of groups fire.
+    pub period_phase: PeriodPhase,
     /// Whether runtime that a queue has drawn ends with the period.
     pub quota_expiry: QuotaExpiry,
     /// Wake-ups across caches through a remote list.
@@ -103,9 +118,10 @@ pub struct Features {
     pub wake_affine: WakeAffine,
     /// How many CPUs a wake-up looks at.
     pub scan_budget: ScanBudget,
-    /// A wake-up looks at the CPU used before the previous one too ("sched/fair: Use a
-    /// recently used CPU as an idle candidate and the basis for SIS", Mel Gorman, for 4.16).
-    pub recent_used_cpu: bool,
+    /// In which order a wake-up looks for an idle CPU.
+    pub idle_search: IdleSearch,
+    /// Which CPU a wake-up tries besides target and previous one.
+    pub recent_used_cpu: RecentUsedCpu,
     /// Newly-idle balancing's limits.
     pub newidle: Newidle,
     /// Details of load balancing that changed.

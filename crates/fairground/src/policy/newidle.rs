@@ -23,6 +23,16 @@ pub enum NewidleGate {
     DomainCost,
 }
 
+impl NewidleGate {
+    /// Whether the walk over blocked averages is part of the first level's cost ("sched/fair:
+    /// Account update_blocked_averages in newidle_balance cost", Vincent Guittot, for 5.16).
+    #[inline]
+    #[must_use]
+    pub const fn counts_blocked_walk(self) -> bool {
+        matches!(self, Self::DomainCost)
+    }
+}
+
 /// When a CPU that runs dry looks for work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Newidle {

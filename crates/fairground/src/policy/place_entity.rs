@@ -1,5 +1,19 @@
 //! Where an entity is placed in virtual time when it joins a queue.
 
+/// When a new task gets its place.
+///
+/// Source: "sched: Initialize the vruntime of a new task when it is first enqueued", Zhang Qiao,
+/// 2024, for 6.12.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PlaceNew {
+    /// At fork, beside its parent (`task_fork_fair`, up to 6.11). CFS keeps its distance from the
+    /// floor of the parent's queue; with deadlines it is placed once more as it joins its queue,
+    /// like anybody, so what a new task is granted has no effect.
+    AtFork,
+    /// As it joins its queue.
+    AtEnqueue,
+}
+
 /// The rules of `place_entity`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlaceEntity {
@@ -13,6 +27,8 @@ pub struct PlaceEntity {
     pub gentle_sleepers: bool,
     /// `START_DEBIT`: a new task starts one slice late (CFS).
     pub start_debit: bool,
+    /// When a new task gets its place.
+    pub new: PlaceNew,
 }
 
 impl PlaceEntity {
@@ -23,10 +39,25 @@ impl PlaceEntity {
         rel_deadline: true,
         gentle_sleepers: true,
         start_debit: true,
+        new: PlaceNew::AtEnqueue,
     };
 }
 
 impl PlaceEntity {
+    /// Whether a new task is placed beside its parent, at fork.
+    #[inline]
+    #[must_use]
+    pub const fn places_at_fork(self) -> bool {
+        matches!(self.new, PlaceNew::AtFork)
+    }
+
+    /// EEVDF: whether the first request of a new task is half a slice.
+    #[inline]
+    #[must_use]
+    pub const fn halves_first_request(self) -> bool {
+        self.deadline_initial && !self.places_at_fork()
+    }
+
     /// CFS: where a new entity starts, virtual ns; `debit` is its slice.
     #[inline]
     #[must_use]

@@ -9,6 +9,9 @@ pub struct WakeAffine {
     pub weight: bool,
     /// With a bias for the previous CPU.
     pub bias: bool,
+    /// An idle previous CPU is the choice, whatever the loads ("sched/fair: Check for idle core in
+    /// wake_affine", Julia Lawall, 2020, for 5.11).
+    pub prev_idle: bool,
 }
 
 impl WakeAffine {
@@ -22,6 +25,49 @@ impl WakeAffine {
         } else {
             (1, 1)
         }
+    }
+}
+
+/// Which CPU a wake-up tries besides target and previous one, because the task knows it.
+///
+/// Sources: "sched/fair: Use a recently used CPU as an idle candidate and the basis for SIS", Mel
+/// Gorman, 2018, for 4.16; "sched/fair: Use prev instead of new target as recent_used_cpu", the
+/// same, 2021, for 5.15.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecentUsedCpu {
+    /// None (up to 4.15).
+    Off,
+    /// That from which the task last woke another one itself, or the previous one of when the last
+    /// such CPU was taken (up to 5.14).
+    Waker,
+    /// That on which it was before the previous one (5.15 and later).
+    Prev,
+}
+
+impl RecentUsedCpu {
+    /// Whether there is one.
+    #[inline]
+    #[must_use]
+    pub const fn is_on(self) -> bool {
+        !matches!(self, Self::Off)
+    }
+
+    /// Whether the previous CPU is remembered, given that the remembered one was `taken` or not.
+    #[inline]
+    #[must_use]
+    pub const fn remembers_prev(self, taken: bool) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Waker => taken,
+            Self::Prev => true,
+        }
+    }
+
+    /// Whether a waker remembers the CPU on which it wakes.
+    #[inline]
+    #[must_use]
+    pub const fn remembers_waking(self) -> bool {
+        matches!(self, Self::Waker)
     }
 }
 

@@ -46,3 +46,26 @@ impl Throttle {
         self.is_per_task() || !throttled
     }
 }
+
+/// When the period timers of groups fire.
+///
+/// Source: "sched: Interleave cfs bandwidth timers for improved single thread performance at low
+/// utilization", Shrikanth Hegde, 2023, for 6.4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PeriodPhase {
+    /// At multiples of the period, so those of one period all at once (up to 6.3).
+    Common,
+    /// Each at a phase of its own, drawn at random.
+    Random,
+}
+
+impl PeriodPhase {
+    /// The phase of a group's timer, ns since the clock's zero: below `span_ns`.
+    #[inline]
+    pub fn draw(self, span_ns: u64, random: impl FnOnce() -> u32) -> u64 {
+        match self {
+            Self::Common => 0,
+            Self::Random => u64::from(random()) % span_ns,
+        }
+    }
+}

@@ -85,14 +85,42 @@ impl LbList {
         }
     }
 
-    /// The first one that balancing looks at.
+    /// A slot of the list could not be moved, where balancing takes from the front.
+    pub fn move_back(&mut self, slot: SeId) {
+        if self.back == slot.0 {
+            return;
+        }
+        self.remove(slot);
+        self.links[slot.idx()] = Link {
+            prev: self.back,
+            next: NIL,
+        };
+        self.links[self.back as usize].next = slot.0;
+        self.back = slot.0;
+    }
+
+    /// The newest, or the last picked.
+    #[inline]
+    #[must_use]
+    pub fn front(&self) -> Option<SeId> {
+        some(self.front)
+    }
+
+    /// The one behind `slot`.
+    #[inline]
+    #[must_use]
+    pub fn after(&self, slot: SeId) -> Option<SeId> {
+        some(self.links[slot.idx()].next)
+    }
+
+    /// The coldest: the first one that balancing looks at.
     #[inline]
     #[must_use]
     pub fn back(&self) -> Option<SeId> {
         some(self.back)
     }
 
-    /// The one that balancing looks at after `slot`.
+    /// The one in front of `slot`.
     #[inline]
     #[must_use]
     pub fn before(&self, slot: SeId) -> Option<SeId> {

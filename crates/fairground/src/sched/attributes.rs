@@ -5,7 +5,7 @@ use super::{resched_curr, resched_if};
 use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
-use crate::fair::{group, load, task};
+use crate::fair::{cfs_rules, group, load, task};
 use crate::host::{Host, Kick};
 use crate::math::weight::{MAX_SHARES, MIN_SHARES, scale_load};
 use crate::place::{Access, Func, Kind, Object, tg as ftg};
@@ -167,6 +167,7 @@ pub fn set_group_parked<H: Host>(cx: &mut Cx<H>, task: &mut Task, to: TgId) {
         load::remove_entity_load_avg(cx, task, cpu);
         task.se.avg.last_update_time = 0;
     }
+    cfs_rules::change_group_asleep(cx, task, cpu, to);
     task.body.tg = to;
 }
 
@@ -368,7 +369,7 @@ mod tests {
         let mut gone = sleeper(&mut bench, TgId::ROOT);
         bench.call(0, |cx, _| set_group_parked(cx, &mut gone, TgId::ROOT));
         let mut new = bench.task(TgId::ROOT);
-        bench.call(0, |cx, _| sched::sched_fork(cx, &mut new, None));
+        bench.call(0, |cx, rqs| sched::sched_fork(cx, rqs, &mut new, None));
         // The queue takes note of what has left.
         bench.on(0, crate::fair::blocked::update_blocked_averages);
         let before = bench.rqs[0].cfs[0].avg.load_avg;

@@ -82,7 +82,8 @@ fn go_on<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Option<(SeId, TaskId)>) -> 
     let is_here =
         |(slot, id): &(SeId, TaskId)| rq.body[slot.idx()].as_ref().is_some_and(|b| b.id == *id);
     let here = prev.filter(is_here).map(|(slot, _)| slot);
-    if let Some(next) = next {
+    let order = cx.features().load_balance.order;
+    if let Some(next) = next.filter(|_| order.pick_reorders(false)) {
         // Also whom the stopper has interrupted.
         rq.lb_order.move_front(next);
     }
@@ -166,7 +167,7 @@ pub(super) fn next_allowed(rq: &mut Rq, allowed: &crate::value::CpuMask) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Features;
+    use crate::policy::{Features, LbOrder};
     use crate::sched;
     use crate::task::Prev;
     use crate::testing::Bench;
@@ -266,7 +267,7 @@ mod tests {
         let runs = bench.rqs[0].curr.expect("one runs");
         let other = bench.rqs[0].lb_order.iter().find(|s| *s != runs).unwrap();
         bench.rqs[0].lb_order.move_front(other);
-        bench.sys.features.load_balance.repick_to_front = true;
+        bench.sys.features.load_balance.order = LbOrder::ColdestPick;
         let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
         assert_eq!((bench.rqs[0].curr, first(&bench)), (Some(runs), Some(runs)));
     }

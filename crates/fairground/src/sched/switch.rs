@@ -162,8 +162,8 @@ pub(super) fn switch_to<H: Host>(
     cx.touch(rq.curr_object(), ftask::THREAD_INFO, Access::Rmw);
     clear_need_resched(rq);
     rq.curr = next;
-    let again = prev == next && !cx.features().load_balance.repick_to_front;
-    if let Some(next) = next.filter(|_| !again) {
+    let order = cx.features().load_balance.order;
+    if let Some(next) = next.filter(|_| order.pick_reorders(prev == next)) {
         rq.lb_order.move_front(next);
     }
     if prev == next {

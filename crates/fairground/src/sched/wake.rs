@@ -4,6 +4,7 @@ use super::{resched_curr, resched_if, skip_clock};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::fair::keep::adopt;
+use crate::fair::place::task_fork_fair;
 use crate::fair::task::touch_task;
 use crate::fair::{Enqueue, group, load, preempt, task};
 use crate::host::{Host, Kick};
@@ -206,7 +207,14 @@ pub fn sched_ttwu_pending<H: Host, R: Rqs + ?Sized>(
 /// with the copy of the parent's `task_struct`. The host sets policy, nice value, slice and
 /// affinity (of which a new task has none) before, and calls [`select_cpu`] and [`enqueue_woken`]
 /// with `Fork` after.
-pub fn sched_fork<H: Host>(cx: &mut Cx<H>, child: &mut Task, parent: Option<TaskId>) {
+///
+/// By decision (`place_new`) the child gets its place in virtual time here, beside the parent.
+pub fn sched_fork<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    child: &mut Task,
+    parent: Option<TaskId>,
+) {
     debug_assert!(may_run(cx, child), "cpus_allowed has no CPU of the machine");
     let outer = cx.host.enter(Func::Fork);
     load::init_entity_runnable_average(&mut child.se);
@@ -215,6 +223,9 @@ pub fn sched_fork<H: Host>(cx: &mut Cx<H>, child: &mut Task, parent: Option<Task
     shared.recent_used_cpu.store(cx.cpu.0, Relaxed);
     if let Some(parent) = parent {
         shared.wakes_like(&cx.sys.task[parent.idx()]);
+        if cx.features().place.places_at_fork() {
+            place_at_fork(cx, rqs, child);
+        }
     }
     touch_task(
         cx,
@@ -223,6 +234,14 @@ pub fn sched_fork<H: Host>(cx: &mut Cx<H>, child: &mut Task, parent: Option<Task
         Access::Write,
     );
     cx.host.leave(outer);
+}
+
+fn place_at_fork<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, child: &mut Task) {
+    let cpu = cx.cpu;
+    cx.with_rq(rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        task_fork_fair(cx, rq, child);
+    });
 }
 
 /// `execve` of the running task: the CPU it had better run on, if another one. The stopper is
@@ -358,7 +377,7 @@ mod tests {
         words.wakee_flip_decay.store(11, Relaxed);
         for (of, flips) in [(Some(parent), 7), (None, 0)] {
             let mut child = bench.task(TgId::ROOT);
-            bench.call(0, |cx, _| sched_fork(cx, &mut child, of));
+            bench.call(0, |cx, rqs| sched_fork(cx, rqs, &mut child, of));
             let words = &bench.sys.task[child.body.id.idx()];
             assert_eq!(words.wakee_flips.load(Relaxed), flips);
             if of.is_some() {

@@ -118,7 +118,8 @@ fn wake_affine_idle<H: Host>(cx: &mut Cx<H>, this: Cpu, prev: Cpu, sync: bool) -
             return Some(this);
         }
     }
-    available_idle_cpu(cx, prev).then_some(prev)
+    let stays = cx.features().wake_affine.prev_idle && available_idle_cpu(cx, prev);
+    stays.then_some(prev)
 }
 
 /// The waking CPU if it would be the less loaded one with the task (and without the waker, if

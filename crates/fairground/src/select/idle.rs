@@ -11,10 +11,10 @@ use super::touch_domain;
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::place::{Access, Func, Kind, Object, rq, sd as sd_f};
-use crate::policy::ScanLimit;
+use crate::policy::{RecentUsedCpu, ScanLimit};
 use crate::shared::Relaxed;
 use crate::topology::SchedDomain;
-use crate::value::{Cpu, CpuMask};
+use crate::value::{Cpu, CpuMask, TaskId};
 
 /// The best CPU in the cache domain of `target`; `target` itself if none is idle.
 pub(super) fn select_idle_sibling<H: Host>(
@@ -40,10 +40,11 @@ pub(super) fn select_idle_sibling<H: Host>(
             near_prev = Some(prev);
         }
         // Here a per-CPU kernel thread would let its wakee stack on top of it.
-        let recent = match cx.features().recent_used_cpu {
-            true => recent_used_cpu(cx, wakee, prev, target),
-            false => None,
-        };
+        let rule = cx.features().recent_used_cpu;
+        let recent = rule
+            .is_on()
+            .then(|| recent_used_cpu(cx, rule, wakee, prev, target))
+            .flatten();
         if let Some(recent) = recent
             && share_cluster(cx, recent, target)
         {
@@ -57,11 +58,13 @@ pub(super) fn select_idle_sibling<H: Host>(
         let Some(sd) = cx.sys.topology.llc_domain(target) else {
             return target;
         };
-        let mut idle_cores = false;
         if cx.sys.traits.smt && cx.features().scan_budget.wants_whole_cores() {
-            let core = idle_core_or_thread(cx, wakee, sd, target);
-            return core.or(near_prev).or(recent).unwrap_or(target);
+            return idle_core_or_thread(cx, wakee, sd, target).unwrap_or(target);
         }
+        if cx.features().idle_search.has_passes() {
+            return core_cpu_or_thread(cx, wakee, sd, target).unwrap_or(target);
+        }
+        let mut idle_cores = false;
         if cx.sys.traits.smt {
             idle_cores = test_idle_cores(cx, target);
             if !idle_cores
@@ -76,30 +79,65 @@ pub(super) fn select_idle_sibling<H: Host>(
     })
 }
 
-/// The CPU used before `prev`, if the task could run there at once; `prev` takes its place.
-fn recent_used_cpu<H: Host>(cx: &mut Cx<H>, wakee: &Wakee, prev: Cpu, target: Cpu) -> Option<Cpu> {
+/// The CPU that the task remembers, if it could run there at once; what it remembers next is by
+/// decision.
+fn recent_used_cpu<H: Host>(
+    cx: &mut Cx<H>,
+    rule: RecentUsedCpu,
+    wakee: &Wakee,
+    prev: Cpu,
+    target: Cpu,
+) -> Option<Cpu> {
     let words = &cx.sys.task[wakee.id.idx()];
+    let always = rule.remembers_prev(false);
+    touch_recent(cx, wakee.id, always);
     let recent = Cpu(words.recent_used_cpu.load(Relaxed));
-    words.recent_used_cpu.store(prev.0, Relaxed);
-    let object = Object {
-        kind: Kind::Task,
-        a: wakee.id.0,
-        b: 0,
-    };
-    cx.touch(object, crate::place::task::CPU, Access::Update);
-    (recent != prev
+    let taken = recent != prev
         && recent != target
         && recent.idx() < cx.sys.nr_cpus()
         && cx.sys.topology.share_cache(recent, target)
         && runs_at_once(cx, recent)
         && wakee.allowed.has(recent)
-        && asym_fits_cpu(cx, wakee, recent))
-    .then_some(recent)
+        && asym_fits_cpu(cx, wakee, recent);
+    if rule.remembers_prev(taken) {
+        words.recent_used_cpu.store(prev.0, Relaxed);
+        if !always {
+            touch_recent(cx, wakee.id, true);
+        }
+    }
+    taken.then_some(recent)
+}
+
+fn touch_recent<H: Host>(cx: &mut Cx<H>, task: TaskId, written: bool) {
+    let object = Object {
+        kind: Kind::Task,
+        a: task.0,
+        b: 0,
+    };
+    let access = if written {
+        Access::Update
+    } else {
+        Access::Read
+    };
+    cx.touch(object, crate::place::task::CPU, access);
+}
+
+/// After a wake-up by way of the caches that may pull the wakee: by decision the waker remembers
+/// this CPU. The idle task remembers nothing that anybody asks for.
+pub(super) fn remember_waking<H: Host>(cx: &mut Cx<H>, waker: Option<TaskId>) {
+    if let Some(waker) = waker.filter(|_| cx.features().recent_used_cpu.remembers_waking()) {
+        let words = &cx.sys.task[waker.idx()];
+        words.recent_used_cpu.store(cx.cpu.0, Relaxed);
+        touch_recent(cx, waker, true);
+    }
 }
 
 /// Whether an idle CPU near the target is as good as the target: always, but where clusters
 /// within the cache domain share something closer.
 fn share_cluster<H: Host>(cx: &Cx<H>, cpu: Cpu, target: Cpu) -> bool {
+    if !cx.features().idle_search.knows_clusters() {
+        return true;
+    }
     let topology = &cx.sys.topology;
     let clustered = |cpu: Cpu| topology.cluster_of[cpu.idx()].weight() > 1;
     !cx.sys.traits.clusters
@@ -149,6 +187,58 @@ fn idle_core_or_thread<H: Host>(
     found
 }
 
+/// Three passes: for an idle core, if there is said to be one; for a CPU among those that the budget
+/// allows to look at, from the target on; and for a thread of the target's core.
+fn core_cpu_or_thread<H: Host>(
+    cx: &mut Cx<H>,
+    wakee: &Wakee,
+    sd: &SchedDomain,
+    target: Cpu,
+) -> Option<Cpu> {
+    let outer = cx.host.enter(Func::SelectIdleCpu);
+    touch_domain(cx, target, sd);
+    let cpus = sd.span.and(wakee.allowed);
+    let mut found = None;
+    if cx.sys.traits.smt && test_idle_cores(cx, target) {
+        found = first_idle_core(cx, &cpus, target);
+        if found.is_none() {
+            set_idle_cores(cx, target, false);
+        }
+    }
+    if found.is_none() && !cpus.is_empty() {
+        let scan = Scan {
+            cpus,
+            left: scan_limit(cx, sd, target, false).unwrap_or(0),
+            idle_cores: false,
+            spare: None,
+            looked_at: 0,
+        };
+        found = scan_domain(cx, scan, target, target);
+    }
+    if found.is_none() && cx.sys.traits.smt {
+        found = select_idle_smt(cx, wakee, sd, target);
+    }
+    cx.host.leave(outer);
+    found
+}
+
+/// The first CPU of `cpus`, from `target` on, all threads of whose core are idle.
+fn first_idle_core<H: Host>(cx: &mut Cx<H>, cpus: &CpuMask, target: Cpu) -> Option<Cpu> {
+    let mut left = *cpus;
+    for cpu in cpus.iter_wrap(target) {
+        if !left.has(cpu) {
+            continue;
+        }
+        cx.host.work(1);
+        let threads = &cx.sys.topology.smt_of[cpu.idx()];
+        if threads.iter().all(|thread| available_idle_cpu(cx, thread)) {
+            return Some(cpu);
+        }
+        left = left.and_not(threads);
+    }
+    None
+}
+
 /// An idle core, if there is said to be one, or an idle CPU among those that the budget allows
 /// to look at, from `target + 1` on, the target's cluster first.
 fn select_idle_cpu<H: Host>(
@@ -170,7 +260,7 @@ fn select_idle_cpu<H: Host>(
                 spare: None,
                 looked_at: 0,
             };
-            scan_domain(cx, scan, target)
+            scan_domain(cx, scan, target, Cpu(target.0 + 1))
         }
         _ => None,
     };
@@ -228,17 +318,17 @@ enum Scanned {
     Nothing,
 }
 
-fn scan_domain<H: Host>(cx: &mut Cx<H>, mut scan: Scan, target: Cpu) -> Option<Cpu> {
+fn scan_domain<H: Host>(cx: &mut Cx<H>, mut scan: Scan, target: Cpu, from: Cpu) -> Option<Cpu> {
     let measured = cx.features().scan_budget.measures_scans() && !scan.idle_cores;
     let start = if measured { cx.host.clock() } else { 0 };
     let mut end = Scanned::Nothing;
     if let Some(cluster) = target_cluster(cx, target) {
-        end = scan_cpus(cx, &mut scan, cluster, target);
+        end = scan_cpus(cx, &mut scan, cluster, from);
         scan.cpus = scan.cpus.and_not(cluster);
     }
     if matches!(end, Scanned::Nothing) {
         let all = scan.cpus;
-        end = scan_cpus(cx, &mut scan, &all, target);
+        end = scan_cpus(cx, &mut scan, &all, from);
     }
     cx.host.work(scan.looked_at);
     // Who has run out of its budget leaves without a look at the clock.
@@ -262,12 +352,13 @@ fn target_cluster<'a, H: Host>(cx: &Cx<'a, H>, target: Cpu) -> Option<&'a CpuMas
     let topology = &cx.sys.topology;
     let below = topology.sd_llc[target.idx()]?.checked_sub(1)?;
     let child = &topology.domains[target.idx()][below];
-    (cx.sys.traits.clusters && child.flags.cluster).then_some(&child.span)
+    let scans = cx.features().idle_search.knows_clusters() && cx.sys.traits.clusters;
+    (scans && child.flags.cluster).then_some(&child.span)
 }
 
-/// Looks at the CPUs of `among` that are left, in ascending order from after `target`.
-fn scan_cpus<H: Host>(cx: &mut Cx<H>, scan: &mut Scan, among: &CpuMask, target: Cpu) -> Scanned {
-    for cpu in among.iter_wrap(Cpu(target.0 + 1)) {
+/// Looks at the CPUs of `among` that are left, in ascending order from `from` on.
+fn scan_cpus<H: Host>(cx: &mut Cx<H>, scan: &mut Scan, among: &CpuMask, from: Cpu) -> Scanned {
+    for cpu in among.iter_wrap(from) {
         // The threads of a core that was looked at are ruled out together.
         if !scan.cpus.has(cpu) {
             continue;

@@ -56,8 +56,8 @@ struct Wakee<'a> {
 enum Route<'a> {
     /// Into the groups of this domain.
     Slow(&'a SchedDomain),
-    /// To an idle CPU near this one.
-    Fast(Cpu),
+    /// To an idle CPU near `target`; `affine`: the wakee could be pulled to the waker.
+    Fast { target: Cpu, affine: bool },
     /// Nowhere: no domain balances tasks of this kind.
     Stay,
 }
@@ -103,12 +103,16 @@ pub fn select_task_rq_fair<H: Host>(
                 let wakee = Wakee::of(cx, &task.se, &task.body);
                 idlest::find_dst_cpu(cx, sd, &wakee, prev, kind)
             }
-            Route::Fast(target) => {
+            Route::Fast { target, affine } => {
                 if cx.sys.traits.asym_capacity {
                     sync_entity_load_avg(cx, task, prev);
                 }
                 let wakee = Wakee::of(cx, &task.se, &task.body);
-                idle::select_idle_sibling(cx, &wakee, prev, target)
+                let chosen = idle::select_idle_sibling(cx, &wakee, prev, target);
+                if affine {
+                    idle::remember_waking(cx, waker);
+                }
+                chosen
             }
             Route::Stay => prev,
         }
@@ -126,7 +130,7 @@ pub fn affine_target<H: Host>(
     kind: WakeKind,
 ) -> Option<Cpu> {
     match route(cx, &Wakee::of(cx, &task.se, &task.body), prev, waker, kind) {
-        Route::Fast(target) => Some(target),
+        Route::Fast { target, .. } => Some(target),
         Route::Slow(_) | Route::Stay => None,
     }
 }
@@ -165,7 +169,10 @@ fn route<'a, H: Host>(
                 let sync = kind == WakeKind::Sync;
                 target = affine::wake_affine(cx, sd, wakee, prev, waker, sync);
             }
-            return Route::Fast(target);
+            return Route::Fast {
+                target,
+                affine: true,
+            };
         }
         if balances(sd.flags, kind) {
             slow = Some(sd);
@@ -175,7 +182,10 @@ fn route<'a, H: Host>(
     }
     match slow {
         Some(sd) => Route::Slow(sd),
-        None if kind.is_wakeup() => Route::Fast(prev),
+        None if kind.is_wakeup() => Route::Fast {
+            target: prev,
+            affine: want_affine,
+        },
         None => Route::Stay,
     }
 }

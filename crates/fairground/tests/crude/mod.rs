@@ -120,7 +120,7 @@ impl Crude {
             migrated: false,
         };
         self.on(cpu, |cx, rqs| {
-            sched::sched_fork(cx, &mut task, None);
+            sched::sched_fork(cx, rqs, &mut task, None);
             sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
         });
         self.settle();

@@ -250,7 +250,7 @@ fn enqueue(cx: &mut Cx<'_, Quiet>, rqs: &mut Vec<Rq>, src: Cpu, id: TaskId, free
         cpu: src,
         migrated: false,
     };
-    sched::sched_fork(cx, &mut task, None);
+    sched::sched_fork(cx, rqs, &mut task, None);
     sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
 }
 
