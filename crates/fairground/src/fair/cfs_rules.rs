@@ -368,7 +368,7 @@ mod tests {
         features.set_all(find_profile("linux-6.5").unwrap().sets);
         let mut bench = Bench::new(2, features);
         let parent = bench.start(0, TgId::ROOT);
-        bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
         bench.host.now += 3_000_000;
         let child = forked(&mut bench, parent);
         // Half of 12 ms, less what products of inverse weights lose.

@@ -144,6 +144,7 @@ pub static PROFILES: &[Profile] = &[
         name: "linux-6.12-lts",
         what: "Linux 6.12.117 with its backports",
         sets: &[
+            ("idle_preemption", "entities"),
             ("lb_eligible_first", "off"),
             ("lag_limit", "own-slice"),
             ("wakeup_delayed", "blocks"),

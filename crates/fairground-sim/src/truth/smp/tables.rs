@@ -63,7 +63,8 @@ pub(super) fn due_rows(file: &File<'_>, key: &str) -> Result<Vec<DueRow>, TruthE
 /// The interval used each time that a domain was due.
 pub(super) fn intervals(file: &File<'_>, guest: &Guest) -> Result<Vec<DecisionRow>, TruthError> {
     let topology = guest.topology();
-    let (hz, cpus) = (super::features(&[]).hz, topology.nr_cpus());
+    let (features, cpus) = (super::features(&[]), topology.nr_cpus());
+    let short_by = features.load_balance.limits.busy_short_by();
     let mut count = Count::new(file.name, "interval");
     for (line, r) in file.rows::<Interval>()? {
         let domains = topology.domains.get(r.cpu as usize);
@@ -71,7 +72,9 @@ pub(super) fn intervals(file: &File<'_>, guest: &Guest) -> Result<Vec<DecisionRo
         let sd = domains.iter().find(|sd| sd.kind.name() == r.domain);
         let missing = || file.error(line, format!("domain: {} has none", Cpu(r.cpu).0));
         let sd = sd.ok_or_else(missing)?;
-        let ours = sd_balance_interval(r.balance_interval_ms, sd.busy_factor, r.busy, hz, cpus);
+        let busy = r.busy.then_some(short_by);
+        let interval_ms = r.balance_interval_ms;
+        let ours = sd_balance_interval(interval_ms, sd.busy_factor, busy, features.hz, cpus);
         let theirs = r.interval_used_jiffies;
         count.compare(ours == theirs, line, || {
             format!("{ours} instead of {theirs}")
