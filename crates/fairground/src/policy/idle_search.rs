@@ -8,8 +8,8 @@
 /// The order of `select_idle_sibling` once target, previous and recently used CPU are not idle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IdleSearch {
-    /// All cores for an idle one, if there is said to be one; then CPUs from the target on; then the
-    /// threads of the target's core (up to 5.11).
+    /// All cores for an idle one, if there is said to be one; then CPUs from the target on; then
+    /// the threads of the target's core (up to 5.11).
     CoreCpuThread,
     /// A thread of the previous CPU's core if no core is said to be idle; then one pass for cores
     /// and CPUs, from after the target on (up to 6.6).

@@ -187,8 +187,8 @@ fn idle_core_or_thread<H: Host>(
     found
 }
 
-/// Three passes: for an idle core, if there is said to be one; for a CPU among those that the budget
-/// allows to look at, from the target on; and for a thread of the target's core.
+/// Three passes: for an idle core, if there is said to be one; for a CPU among those that the
+/// budget allows to look at, from the target on; and for a thread of the target's core.
 fn core_cpu_or_thread<H: Host>(
     cx: &mut Cx<H>,
     wakee: &Wakee,
