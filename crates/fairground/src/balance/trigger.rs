@@ -166,7 +166,7 @@ fn wants_balance<H: Host>(cx: &mut Cx<H>, rq: &Rq) -> bool {
     cx.sys.llc[llc.idx()].nr_busy_cpus(llc, cx.host) > 1
 }
 
-/// Gives flags to an idle CPU (founding change 001), with an IPI if it had none.
+/// Gives flags to an idle CPU (patch `ilb-skip-redundant`), with an IPI if it had none.
 fn kick_ilb<H: Host>(cx: &mut Cx<H>, step: Step) -> Option<Step> {
     let sys = cx.sys;
     match step {

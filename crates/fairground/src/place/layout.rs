@@ -76,7 +76,7 @@ pub const LINUX_6_15: Layout = Layout {
     ],
 };
 
-/// Linux 6.15 with `cfs_rq` and `sched_entity` in the order of founding change 004.
+/// Linux 6.15 with `cfs_rq` and `sched_entity` in the order of patch `cfs-rq-reorder`.
 ///
 /// From the description of the change: `curr`, `rq`, `tg`, `throttle_count` and `runtime_enabled`
 /// move to the first lines; `propagate` and `idle` share one; `on_list` stands beside the

@@ -14,7 +14,7 @@ use super::{
 pub struct Patch {
     /// Name for `--patch NAME`.
     pub name: &'static str,
-    /// Number of the founding change, if it is one.
+    /// Number of its experiment (`reproduce`), if its author published tables.
     pub seed: Option<u8>,
     /// Where it was published, and the kernel that has it.
     pub origin: &'static str,

@@ -1,4 +1,4 @@
-//! When the hierarchical load of a group is computed (founding change 003).
+//! When the hierarchical load of a group is computed (patch `lazy-h-load`).
 //!
 //! Source: "sched: Move h_load calculation to task_h_load()", Vladimir Davydov, 2013, for 3.12.
 

@@ -1,4 +1,5 @@
-//! Which of two groups with equally many idle CPUs a new task goes to (founding change 002).
+//! Which of two groups with equally many idle CPUs a new task goes to (patch
+//! `idlest-util-tiebreak`).
 //!
 //! Source: "sched/fair: update_pick_idlest() Select group with lowest group_util when idle_cpus
 //! are equal", Peter Puhov, 2020, for 5.9; `nr_running` is the alternative of its review.

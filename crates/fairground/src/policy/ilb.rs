@@ -1,4 +1,4 @@
-//! Kicking the idle load balancer (founding change 001).
+//! Kicking the idle load balancer (patch `ilb-skip-redundant`).
 //!
 //! Source: "sched/balance: Skip unnecessary updates to idle load balancer's flags", Tim Chen,
 //! 2024, for 6.11; the alternative choice of the CPU is from the review of that change.

@@ -1,4 +1,4 @@
-//! Field order of `cfs_rq` and `sched_entity` (founding change 004).
+//! Field order of `cfs_rq` and `sched_entity` (patch `cfs-rq-reorder`).
 //!
 //! Source: "sched/fair: Reorder scheduling related structs to reduce cache misses", Zecheng Li,
 //! 2025.

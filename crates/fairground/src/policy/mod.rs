@@ -90,17 +90,17 @@ pub struct Features {
     pub buddy_rules: BuddyRules,
     /// Slices and granularities.
     pub tunables: CfsTunables,
-    /// When a queue's load is published to the group (founding change 000).
+    /// When a queue's load is published to the group (patch `tg-load-avg-ratelimit`).
     pub tg_load_avg: TgLoadAvg,
-    /// When the hierarchical load is computed (003).
+    /// When the hierarchical load is computed (patch `lazy-h-load`).
     pub h_load: HLoad,
-    /// Whether redundant idle-balancer flags are written (001).
+    /// Whether redundant idle-balancer flags are written (patch `ilb-skip-redundant`).
     pub ilb_kick: IlbKick,
     /// Which idle CPU balances for the others.
     pub ilb_pick: IlbPick,
     /// When the tick of an idle CPU stops where nothing is to be chosen.
     pub idle_tick: IdleTick,
-    /// How the slow path breaks ties between groups (002).
+    /// How the slow path breaks ties between groups (patch `idlest-util-tiebreak`).
     pub idlest_tie: IdlestTie,
     /// How uneven nodes may be.
     pub numa_imbalance: NumaImbalance,
@@ -136,7 +136,7 @@ pub struct Features {
     pub preempt_voluntary: bool,
     /// Whether clusters of cores are a level of sched domains (`CONFIG_SCHED_CLUSTER`, since 5.16).
     pub sched_cluster: bool,
-    /// Field order of the hot structures (004).
+    /// Field order of the hot structures (patch `cfs-rq-reorder`).
     pub layout: LayoutId,
     /// Ticks a second.
     pub hz: u32,

@@ -1,4 +1,4 @@
-//! When a `cfs_rq` folds its load into `TaskGroup::load_avg` (founding change 000).
+//! When a `cfs_rq` folds its load into `TaskGroup::load_avg` (patch `tg-load-avg-ratelimit`).
 //!
 //! Source: "sched/fair: ratelimit update to tg->load_avg", Aaron Lu, 2023, merged for 6.7.
 

@@ -89,7 +89,7 @@ pub struct Rq {
     pub leaf_head: Option<CfsId>,
     /// Target of active balancing.
     pub push_cpu: Cpu,
-    /// Jiffy of the eager h_load walk (founding change 003, old behaviour).
+    /// Jiffy of the eager h_load walk (patch `lazy-h-load`, old behaviour).
     pub h_load_throttle: u64,
     /// Tasks whose load at the root was asked for (`task_h_load`).
     pub h_load_calls: u64,
