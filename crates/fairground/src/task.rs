@@ -132,8 +132,8 @@ pub struct TaskBody {
 
 impl Task {
     /// A new task that is nowhere yet, with `base_slice_ns` as its request size; its load
-    /// averages are set when it is forked. It may not be anywhere either: set
-    /// [`cpus_allowed`](TaskBody::cpus_allowed) before.
+    /// averages are set when it is forked. Its affinity mask is empty; set
+    /// [`cpus_allowed`](TaskBody::cpus_allowed) before forking it.
     #[must_use]
     pub fn new(id: TaskId, tg: TgId, base_slice_ns: u64) -> Self {
         let se = SchedEntity {
@@ -270,11 +270,12 @@ pub struct Switch {
     pub next: Option<TaskId>,
 }
 
-/// The CPU a new or woken task was last on, and where it is now, while it is with the host.
+/// The CPU chosen for a new or woken task, and whether it differs from its previous one.
+#[must_use = "the task is to be enqueued there"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Placed {
     /// Chosen CPU.
     pub cpu: Cpu,
-    /// Whether it differs from where the task was.
+    /// Whether it differs from the task's previous one.
     pub migrated: bool,
 }

@@ -1,8 +1,8 @@
 //! Decision points: what differs between kernels, each in its own file with the one method that
 //! mechanism calls.
 //!
-//! [`Features`] holds one value of each. A profile (a kernel version) and a patch are rows of
-//! [`CATALOGUE`] that set values; nothing outside this module asks which one is on.
+//! [`Features`] holds one value of each. A profile (a kernel version) is a row of [`PROFILES`], a
+//! patch one of [`CATALOGUE`]: they set values. Nothing outside this module asks which one is on.
 
 mod balancing;
 mod catalogue;

@@ -84,7 +84,7 @@ pub struct CfsRq {
     pub runtime_remaining: i64,
     /// Hierarchical load.
     pub h_load: u64,
-    /// Stamp of `h_load`: jiffy (or clock, by decision) + 1; 0 = never.
+    /// Stamp of `h_load`: jiffy + 1; 0 = never.
     pub last_h_load_update: u64,
     /// Path down to the queue being refreshed.
     pub h_load_next: Option<SeId>,

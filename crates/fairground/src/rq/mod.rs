@@ -38,15 +38,14 @@ pub struct Rq {
     pub cpu: Cpu,
     /// The running task; `None` = idle.
     pub curr: Option<SeId>,
-    /// Queued fair tasks, running one and throttled ones' exclusion included
-    /// (`rq->nr_running`).
+    /// Queued fair tasks, including the running one, excluding throttled ones (`rq->nr_running`).
     pub nr_running: u32,
     /// `TIF_NEED_RESCHED` is set in the `thread_info` of the running task, or of the idle task.
     pub need_resched: bool,
     /// The next switch takes the clock as it is (`RQCF_REQ_SKIP`): whoever asked for it has just
     /// updated it. So the time from a wake-up that preempts to the switch is the woken task's.
     pub skip_clock: bool,
-    /// The host has been told so.
+    /// `Host::resched` was called for the current `need_resched`.
     pub resched_sent: bool,
     /// The CPU was idle at its last tick or idle-balancing kick.
     pub idle_balance: bool,

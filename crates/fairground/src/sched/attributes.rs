@@ -15,6 +15,7 @@ use crate::task::{Policy, Task, TaskBody};
 use crate::value::{Cpu, CpuMask, SeId, TaskId, TgId};
 
 /// What a change of affinity did to a task that an `Rq` keeps.
+#[must_use = "it may not have changed"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moved {
     /// It may stay.

@@ -48,6 +48,7 @@ use crate::rq::Rqs;
 
 /// The rest of a call that was cut where it waits for words that other CPUs read and write at the
 /// same time: it goes on, by [`go_on`], when it has them.
+#[must_use = "the call is not over"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Later {
     /// The tick's look at balancing.
@@ -77,7 +78,8 @@ pub fn sched_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     finish(cx, rqs, rest);
 }
 
-/// The same, up to where it first waits for others.
+/// First part of [`sched_tick`]; `Some(rest)` must be passed to [`go_on`] until it returns `None`.
+#[must_use = "the call is not over"]
 pub fn begin_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<Later> {
     let outer = cx.host.enter(Func::SchedTick);
     let cpu = cx.cpu;
@@ -103,7 +105,8 @@ pub fn run_kick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kic
     finish(cx, rqs, rest);
 }
 
-/// The same, up to where it first waits for others.
+/// First part of [`run_kick`]; `Some(rest)` must be passed to [`go_on`] until it returns `None`.
+#[must_use = "the call is not over"]
 pub fn begin_kick<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -132,6 +135,7 @@ pub fn begin_kick<H: Host, R: Rqs + ?Sized>(
 }
 
 /// The executing CPU has what `rest` waited for; what is left after that.
+#[must_use = "the call is not over"]
 pub fn go_on<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, rest: Later) -> Option<Later> {
     let outer = cx.host.reenter(match rest {
         Later::Trigger(_) => Func::SchedTick,
