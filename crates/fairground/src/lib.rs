@@ -34,6 +34,9 @@
 //! - **A place for each task**: a new one ([`Task::new`](task::Task::new)) may run nowhere yet. A
 //!   mask of CPUs holds one of the machine, and a group is open
 //!   ([`System::open_group`](system::System::open_group)) before a task moves there.
+//! - **Locks**, where CPUs run in parallel: [`Host::lock`](host::Host::lock) and
+//!   [`Host::begin_lockless`](host::Host::begin_lockless) make others wait. They are the engine's
+//!   only mutual exclusion; [`Rqs`](rq::Rqs) locks nothing.
 //! - **Timers on their CPU**: [`Timer::Hrtick`](host::Timer::Hrtick) on the one that it names,
 //!   those of groups on any.
 //! - **A task's attributes where it is**: `set_nice` and its like are for a task that a queue

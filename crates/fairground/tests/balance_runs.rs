@@ -55,7 +55,7 @@ fn three_hogs_share_two_cpus() {
     m.ticks(10 * TICKS_400_MS);
     assert!(m.host.migrations > before, "the third hog changes sides");
     let mut ran = Vec::new();
-    for rq in &m.rqs {
+    for rq in &*m.rqs {
         for (se, body) in rq.se.iter().zip(&rq.body) {
             ran.extend(body.as_ref().map(|b| (b.id, se.sum_exec_runtime)));
         }
@@ -236,7 +236,7 @@ fn random_lives_lose_nobody() {
 
 fn check_counts(m: &Crude, profile: &str) {
     let mut kept = m.host.parked.len();
-    for rq in &m.rqs {
+    for rq in &*m.rqs {
         let tasks = || rq.body.iter().zip(&rq.se).filter(|(b, _)| b.is_some());
         kept += tasks().count();
         let queued = tasks().filter(|(_, se)| se.on_rq).count();

@@ -6,8 +6,9 @@
 //! these notes are no queue but the hardware: `resched` and `kick` of another CPU are an IPI,
 //! `start_timer` programs a timer, and `settle` is what the handlers do.
 //!
-//! Here one thread plays all CPUs. With one thread for each CPU, `Rqs` is implemented for what
-//! holds the queues, and its `rq` takes the lock; see the crate's page.
+//! Here one thread plays all CPUs. With one thread for each CPU, `Host` has `lock`, `unlock`,
+//! `begin_lockless` and `end_lockless` too, and `Rqs` hands out what they guard; see the crate's
+//! page.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;

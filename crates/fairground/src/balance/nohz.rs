@@ -29,11 +29,13 @@ pub fn nohz_balance_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &m
     if sys.topology.domains(cpu).is_empty() {
         return;
     }
-    let rq = rqs.rq(cpu);
-    cx.touch(rq.object(), frq::NOHZ_STATE, Access::Update);
-    rq.has_blocked_load = true;
-    let entered = !core::mem::replace(&mut rq.nohz_tick_stopped, true);
-    rq.publish(sys);
+    let entered = cx.with_rq_lockless(rqs, cpu, |cx, rq| {
+        cx.touch(rq.object(), frq::NOHZ_STATE, Access::Update);
+        rq.has_blocked_load = true;
+        let entered = !core::mem::replace(&mut rq.nohz_tick_stopped, true);
+        rq.publish(sys);
+        entered
+    });
     if entered {
         sys.nohz.set_idle(cpu, true, cx.host);
         count_busy(cx, cpu, false);
@@ -59,22 +61,19 @@ pub(crate) fn take_flags<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) 
     let (sys, cpu) = (cx.sys, cx.cpu);
     let flags = sys.cpu[cpu.idx()].clear_nohz_flags(nohz_kick::MASK | nohz_kick::NEWILB);
     debug_assert!(flags & nohz_kick::MASK != 0, "an IPI comes with flags");
-    let rq = rqs.rq(cpu);
-    cx.touch(
-        rq.object(),
-        frq::CURR | frq::NR_RUNNING | frq::TTWU_PENDING,
-        Access::Read,
-    );
-    rq.idle_balance = sys.cpu[cpu.idx()].idle_cpu();
-    if rq.idle_balance {
-        rq.nohz_idle_balance = flags;
-        cx.host.kick(cpu, Kick::BalanceSoftirq);
-    }
+    cx.with_rq_lockless(rqs, cpu, |cx, rq| {
+        let idle_test = frq::CURR | frq::NR_RUNNING | frq::TTWU_PENDING;
+        cx.touch(rq.object(), idle_test, Access::Read);
+        rq.idle_balance = sys.cpu[cpu.idx()].idle_cpu();
+        if rq.idle_balance {
+            rq.nohz_idle_balance = flags;
+            cx.host.kick(cpu, Kick::BalanceSoftirq);
+        }
+    });
 }
 
 /// In the softirq: what this CPU was asked to do for others; 0 = nothing.
-pub(super) fn nohz_idle_balance<R: Rqs + ?Sized>(rqs: &mut R, cpu: Cpu) -> u32 {
-    let rq = rqs.rq(cpu);
+pub(super) fn nohz_idle_balance(rq: &mut Rq) -> u32 {
     let flags = core::mem::take(&mut rq.nohz_idle_balance);
     if rq.idle_balance { flags } else { 0 }
 }
@@ -86,7 +85,7 @@ pub(crate) fn nohz_run_idle_balance<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rq
     let words = &cx.sys.cpu[cpu.idx()];
     words.reach_nohz_flags(cpu, Access::CasLoop, cx.host);
     let flags = words.clear_nohz_flags(nohz_kick::NEWILB);
-    if flags == nohz_kick::NEWILB && !rqs.rq(cpu).need_resched {
+    if flags == nohz_kick::NEWILB && !need_resched(cx, rqs) {
         cx.span(Func::NohzIdleBalance, |cx| {
             begin_idle_cpus(cx);
             let mut next = Ok(balance_idle_cpus(cx, nohz_kick::STATS));
@@ -182,7 +181,7 @@ pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
         if !read_idle_cpu(cx, cpu) {
             continue;
         }
-        if !sys.cpu[this_cpu.idx()].idle_cpu() && rqs.rq(this_cpu).need_resched {
+        if !sys.cpu[this_cpu.idx()].idle_cpu() && need_resched(cx, rqs) {
             if round.flags & nohz_kick::NEXT != 0 {
                 sys.nohz.set_needs_update(true, cx.host);
             }
@@ -206,6 +205,11 @@ pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
         found.next_blocked = Some(round.began + ms_to_jiffies(cx, LOAD_AVG_PERIOD_MS));
     }
     Err(Some(round.found))
+}
+
+fn need_resched<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> bool {
+    let cpu = cx.cpu;
+    cx.with_rq_lockless(rqs, cpu, |_, rq| rq.need_resched)
 }
 
 /// The next CPU of the mask, as it is now, that a round has not come to.

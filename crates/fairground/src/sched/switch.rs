@@ -65,12 +65,11 @@ pub fn sched_yield<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
 /// off the queue now (6.18) and asks for a switch.
 pub fn exit_to_user<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let cpu = cx.cpu;
-    let pending = {
-        let rq = rqs.rq(cpu);
+    let pending = cx.with_rq_lockless(rqs, cpu, |_, rq| {
         rq.curr
             .and_then(|c| rq.body[c.idx()].as_ref())
             .is_some_and(|b| b.throttle_work)
-    };
+    });
     if !pending {
         return;
     }

@@ -15,6 +15,7 @@ use crate::task::{Placed, Task, WakeKind};
 use crate::value::{Cpu, SeId, TaskId};
 
 /// Who enqueues a woken task.
+#[must_use = "somebody has to enqueue it"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EnqueueAt {
     /// The waker, by [`enqueue_woken`].
@@ -33,6 +34,7 @@ pub enum EnqueueAt {
 /// there. A host with CPUs in parallel has a lock of its own for each task: it holds it from the
 /// decision to sleep until [`schedule`](super::schedule) has returned, and for the whole of a
 /// wake-up; who was woken before it is held does not sleep.
+#[must_use = "a task that no queue keeps is still asleep"]
 pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -227,29 +229,22 @@ pub fn sched_fork<H: Host>(cx: &mut Cx<H>, child: &mut Task, parent: Option<Task
 
 /// `execve` of the running task: the CPU it had better run on, if another one. The stopper is
 /// asked to move it there. It has nothing in caches to lose, having just given up its image.
-///
-/// The task's body is out of its slot while the CPU is chosen, so a host on which other CPUs run
-/// meanwhile holds this CPU's queue for the whole call.
 pub fn sched_exec<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<Cpu> {
     let cpu = cx.cpu;
-    let (slot, mut task) = {
-        let rq = rqs.rq(cpu);
-        let slot = rq.curr?;
-        let body = rq.body[slot.idx()].take()?;
-        (
-            slot,
-            Task {
-                se: rq.se[slot.idx()].clone(),
-                body,
-            },
-        )
+    cx.with_rq_lockless(rqs, cpu, exec_elsewhere)
+}
+
+fn exec_elsewhere<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<Cpu> {
+    let (cpu, slot) = (rq.cpu, rq.curr?);
+    let mut task = Task {
+        body: rq.body[slot.idx()].take()?,
+        se: rq.se[slot.idx()].clone(),
     };
     let id = task.body.id;
     let outer = cx.host.enter(Func::SchedExec);
     touch_task(cx, id, ftask::PI_LOCK, Access::Rmw);
     let to = select_task_rq_fair(cx, &mut task, cpu, Some(id), WakeKind::Exec);
     cx.host.leave(outer);
-    let rq = rqs.rq(cpu);
     rq.body[slot.idx()] = Some(task.body);
     if to == cpu {
         return None;
