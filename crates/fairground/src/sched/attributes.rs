@@ -248,7 +248,7 @@ fn on_its_queues<H: Host, R: Rqs + ?Sized>(
 ///
 /// Only under the lock is it certain which one that is: meanwhile the task may have moved, or left,
 /// and somebody else may have its slot.
-fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
+pub(super) fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     id: TaskId,

@@ -1,5 +1,6 @@
 //! Waking a task, and starting a new one: choose a CPU, then enqueue there.
 
+use super::attributes::on_its_queue;
 use super::{resched_curr, resched_if, skip_clock};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
@@ -61,9 +62,7 @@ pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
     }
     touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
     cx.host.event(waking);
-    cx.with_rq(rqs, cpu, |cx, rq| {
-        cx.update_rq_clock(rq);
-        let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
+    let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         if rq.se[slot.idx()].sched_delayed {
             task::enqueue_task_fair(cx, rq, slot, Enqueue::DELAYED);
         }
@@ -71,10 +70,11 @@ pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
             wakeup_preempt(cx, rq, slot, kind);
         }
         touch_task(cx, id, ftask::STATE, Access::Write);
+        let cpu = rq.cpu;
         cx.host.event(Event::Wakeup { task: id, cpu });
     });
     cx.host.leave(outer);
-    true
+    kept.is_some()
 }
 
 /// A wake-up of a task that has left its queue but is still being switched out on its CPU
@@ -337,10 +337,50 @@ fn account_idle_period<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
     use crate::policy::Features;
+    use crate::system::System;
     use crate::testing::Bench;
     use crate::value::TgId;
+
+    /// Another CPU takes a task off its queue while this one waits for the lock.
+    struct Leaves<'a> {
+        rqs: &'a mut Vec<Rq>,
+        sys: &'a System,
+        id: TaskId,
+    }
+
+    impl Rqs for Leaves<'_> {
+        fn rq(&mut self, cpu: Cpu) -> &mut Rq {
+            self.sys.task[self.id.idx()].queued.store(false, Relaxed);
+            &mut self.rqs[cpu.idx()]
+        }
+    }
+
+    /// Its slot is another's by then, or not on this queue at all.
+    #[test]
+    fn a_task_that_leaves_while_its_waker_waits_for_the_queue_is_not_woken_there() {
+        let mut bench = Bench::new(2, Features::default());
+        let id = bench.start(0, TgId::ROOT);
+        let other = bench.start(1, TgId::ROOT);
+        let slot = bench.sys.task[other.idx()].slot.load(Relaxed);
+        let words = &bench.sys.task[id.idx()];
+        words.cpu.store(1, Relaxed);
+        for stale in [slot, 99] {
+            bench.sys.task[id.idx()].slot.store(stale, Relaxed);
+            bench.sys.task[id.idx()].queued.store(true, Relaxed);
+            bench.host.events.clear();
+            let woken = bench.call(0, |cx, rqs| {
+                let sys = cx.sys;
+                wake_queued(cx, &mut Leaves { rqs, sys, id }, id, WakeKind::Wake)
+            });
+            assert!(!woken);
+            let woke = |e: &Event| matches!(e, Event::Wakeup { .. });
+            assert!(!bench.host.events.iter().any(woke));
+        }
+    }
 
     /// They come with the copy of the parent's `task_struct`.
     #[test]
