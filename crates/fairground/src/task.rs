@@ -121,13 +121,6 @@ pub struct TaskBody {
     pub throttle_work: bool,
     /// Next task of the same limbo list.
     pub limbo_next: Option<SeId>,
-    /// What it waits for when it left the queue by sleeping is none of the engine's business;
-    /// whether it was sleeping or moved decides about lag and util_est at the next enqueue.
-    pub sleeping: bool,
-    /// Times it was switched to.
-    pub nr_switches: u64,
-    /// Time stamp of when it became runnable or was preempted, for wait statistics.
-    pub wait_start: u64,
 }
 
 impl Task {
@@ -151,9 +144,6 @@ impl Task {
             throttled: false,
             throttle_work: false,
             limbo_next: None,
-            sleeping: false,
-            nr_switches: 0,
-            wait_start: 0,
         });
         Self { se, body }
     }

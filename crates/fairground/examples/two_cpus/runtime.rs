@@ -87,7 +87,7 @@ impl Runtime {
             rqs: sys
                 .cpus()
                 .iter()
-                .map(|cpu| Rq::new(&sys, cpu, now_ns, 1024))
+                .map(|cpu| Rq::new(&sys, cpu, now_ns))
                 .collect(),
             board: Board {
                 now_ns,
@@ -248,13 +248,10 @@ impl Runtime {
     fn switched(&mut self, cpu: Cpu, next: Option<TaskId>) {
         self.current[cpu.idx()] = next;
         let idle = next.is_none();
-        if idle != self.tickless[cpu.idx()] {
-            self.tickless[cpu.idx()] = idle;
-            match idle {
-                true => self.call(cpu, sched::nohz_enter_idle),
-                false => self.call(cpu, sched::nohz_exit_idle),
-            }
+        if idle && !self.tickless[cpu.idx()] {
+            self.call(cpu, sched::nohz_enter_idle);
         }
+        self.tickless[cpu.idx()] = idle;
     }
 
     /// Does what the engine has asked for.

@@ -23,7 +23,8 @@ use crate::value::Cpu;
 /// Time after which blocked load is decayed again, ms (the half-life of load tracking).
 const LOAD_AVG_PERIOD_MS: u64 = 32;
 
-/// The CPU stops its tick: it joins `nohz.idle_cpus_mask`.
+/// The CPU stops its tick: it joins `nohz.idle_cpus_mask`, until its first busy tick
+/// (`super::trigger`).
 pub fn nohz_balance_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let (sys, cpu) = (cx.sys, cx.cpu);
     if sys.topology.domains(cpu).is_empty() {
@@ -42,12 +43,6 @@ pub fn nohz_balance_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &m
         sys.nohz.set_needs_update(true, cx.host);
     }
     sys.nohz.set_has_blocked(true, cx.host);
-}
-
-/// The CPU starts its tick again. It stays in the mask until its first busy tick
-/// (`super::trigger`), so that short bursts of work do not move the shared words.
-pub fn nohz_tick_restart<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    let _ = (cx, rqs);
 }
 
 /// The kicked CPU reaches for its flags. Others may still add to them until it has the line.

@@ -74,7 +74,7 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
         sys.bandwidth_usage_inc();
     }
     let phase = u64::from(cx.host.random()) % PHASE_SPAN;
-    group.with_pool(tg, cx.host, |pool| {
+    group.with_pool(cx.host, |pool| {
         pool.set_phase(phase);
         pool.configure(quota.unwrap_or(RUNTIME_INF), period, burst);
         expiry::begin_period(pool, expiry);
@@ -112,7 +112,7 @@ fn check(tg: TgId, quota: Option<u64>, period: u64, burst: u64) -> Result<(), Ba
 /// it: what a host does that follows a recording. Left alone, the phase is drawn at random.
 pub fn align_period<H: Host>(cx: &mut Cx<H>, tg: TgId, phase: u64) {
     let (group, expiry) = (&cx.sys.tg[tg.idx()], cx.sys.features.quota_expiry);
-    group.with_pool(tg, cx.host, |pool| {
+    group.with_pool(cx.host, |pool| {
         pool.align(phase);
         expiry::begin_period(pool, expiry);
     });
@@ -130,7 +130,7 @@ pub fn period_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: T
     // Distribution may take so long that the next period has ended meanwhile.
     let mut turns = 0;
     loop {
-        let end = group.with_pool(tg, cx.host, |pool| match pool.forward_period() {
+        let end = group.with_pool(cx.host, |pool| match pool.forward_period() {
             0 => None,
             overrun => {
                 let end = pool.end_period(overrun);
@@ -145,16 +145,16 @@ pub fn period_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: T
         rest = end == PeriodEnd::Rest;
         if end == PeriodEnd::Distribute {
             while group.bandwidth.peek_runtime() > 0 && distribute_cfs_runtime(cx, rqs, tg) {}
-            group.with_pool(tg, cx.host, |pool| pool.end_distribution());
+            group.with_pool(cx.host, |pool| pool.end_distribution());
             distributed = true;
         }
         turns += 1;
         if turns > MOST_TURNS {
-            group.with_pool(tg, cx.host, |pool| pool.stretch_period());
+            group.with_pool(cx.host, |pool| pool.stretch_period());
             turns = 0;
         }
     }
-    group.with_pool(tg, cx.host, |pool| pool.rearm_period(rest));
+    group.with_pool(cx.host, |pool| pool.rearm_period(rest));
     cx.host.leave(outer);
     if distributed {
         let work = QuotaWork {
@@ -174,7 +174,7 @@ const MOST_TURNS: u32 = 3;
 pub fn slack_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgId) {
     let outer = cx.host.enter(Func::SlackTimer);
     let sys = cx.sys;
-    let slack = sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| pool.end_slack());
+    let slack = sys.tg[tg.idx()].with_pool(cx.host, |pool| pool.end_slack());
     if slack > 0 {
         distribute_cfs_runtime(cx, rqs, tg);
     }
@@ -258,7 +258,7 @@ fn grant<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) -> Grant {
     debug_assert!(queue.runtime_remaining <= 0);
     let (sys, remaining) = (cx.sys, queue.runtime_remaining);
     let own = &mut queue.runtime_expires;
-    let (amount, left) = sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| {
+    let (amount, left) = sys.tg[tg.idx()].with_pool(cx.host, |pool| {
         expiry::take_deadline(pool, sys.features.quota_expiry, own);
         pool.grant(remaining)
     });

@@ -84,11 +84,9 @@ flags!(
     UpdateLoad {
         /// Publish the queue's load to its group.
         TG = 0,
-        /// Do not age the entity itself.
-        SKIP_AGE = 1,
         /// Attach a migrated entity.
-        ATTACH = 2,
+        ATTACH = 1,
         /// Detach an entity that leaves for another CPU.
-        DETACH = 3,
+        DETACH = 2,
     }
 );

@@ -53,7 +53,7 @@ pub(crate) fn update_load_avg_inlined<H: Host>(
     let now = queue.clock_pelt(&rq.clock);
     let below = entity.my_q;
     let attached = entity.avg.last_update_time != 0 || below.is_some();
-    let entity_changed = attached && !flags.has(UpdateLoad::SKIP_AGE) && {
+    let entity_changed = attached && {
         let running = queue.curr == Some(se);
         age_entity(cx, rq.cpu, entity, now, running, &mut rq.passed)
     };
@@ -269,12 +269,8 @@ pub fn post_init_entity_util_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeI
 /// A task joins the group that its `cfs_rq` belongs to.
 pub fn attach_task_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     let cfs = rq.se[task.idx()].cfs_rq;
-    let flags = if cx.features().attach_age_load {
-        UpdateLoad::NONE
-    } else {
-        UpdateLoad::SKIP_AGE
-    };
-    update_load_avg(cx, rq, cfs, task, flags);
+    // Aged first (`ATTACH_AGE_LOAD`).
+    update_load_avg(cx, rq, cfs, task, UpdateLoad::NONE);
     attach_entity_load_avg(cx, rq, cfs, task);
     update_tg_load_avg(cx, rq, cfs);
     propagate_entity_cfs_rq(cx, rq, task);

@@ -302,7 +302,6 @@ pub(super) fn linux_6_18() -> Features {
             limits: DomainLimits::Weight16,
         },
         util_est: true,
-        attach_age_load: true,
         preempt_voluntary: true,
         sched_cluster: true,
         layout: LayoutId::Linux615,

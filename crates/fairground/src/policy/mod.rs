@@ -112,8 +112,6 @@ pub struct Features {
     pub load_balance: LoadBalance,
     /// `UTIL_EST`.
     pub util_est: bool,
-    /// `ATTACH_AGE_LOAD`.
-    pub attach_age_load: bool,
     /// Kernel code gives up the CPU where it may sleep (`CONFIG_PREEMPT_VOLUNTARY`, and where it is
     /// preempted anyway), so a task that sends itself to another CPU is preempted by the stopper.
     /// With `CONFIG_PREEMPT_NONE` it goes to sleep, and the stopper wakes it.

@@ -94,10 +94,6 @@ pub struct CfsRq {
     pub leaf_next: Option<CfsId>,
     /// `rq` clock when it was throttled; 0 = not.
     pub throttled_clock: u64,
-    /// The same for time in which it was throttled itself and had tasks.
-    pub throttled_clock_self: u64,
-    /// Sum of the latter, ns.
-    pub throttled_clock_self_time: u64,
     /// Tasks dequeued by throttling, first of a list through `TaskBody::limbo_next`.
     pub limbo: Option<SeId>,
     /// Next of that list.

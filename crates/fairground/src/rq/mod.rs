@@ -111,15 +111,15 @@ pub struct Rq {
 }
 
 impl Rq {
-    /// An empty run queue of a CPU of `sys` at time `now`, [`CLOCK_BEGINS`] or later, with
-    /// `capacity` (1024 = biggest).
+    /// An empty run queue of a CPU of `sys` at time `now_ns`, [`CLOCK_BEGINS`] or later.
     #[must_use]
-    pub fn new(sys: &System, cpu: Cpu, now: u64, capacity: u64) -> Self {
-        debug_assert!(now >= CLOCK_BEGINS, "0 means never in some words");
+    pub fn new(sys: &System, cpu: Cpu, now_ns: u64) -> Self {
+        debug_assert!(now_ns >= CLOCK_BEGINS, "0 means never in some words");
+        let capacity = sys.topology.places[cpu.idx()].capacity.into();
         let root = CfsRq::root(sys.tg[TgId::ROOT.idx()].cpu(cpu).clone());
         Self {
             cpu,
-            clock: RqClock::new(now, capacity),
+            clock: RqClock::new(now_ns, capacity),
             passed: Passed::default(),
             se: Vec::new(),
             body: Vec::new(),
@@ -225,13 +225,6 @@ impl Rq {
     pub(crate) fn slot_of(&self, id: TaskId, slot: SeId) -> Option<SeId> {
         let entity = self.se.get(slot.idx())?;
         (entity.my_q.is_none() && entity.name == id.0).then_some(slot)
-    }
-
-    /// The group of the task in a slot; the root for a group entity.
-    #[inline]
-    #[must_use]
-    pub fn task_group_of(&self, se: SeId) -> TgId {
-        self.body[se.idx()].as_ref().map_or(TgId::ROOT, |b| b.tg)
     }
 
     /// Writes the words that other CPUs may read.

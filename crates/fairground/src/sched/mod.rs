@@ -13,7 +13,7 @@
 //!                                            Task::set_slice, set_affinity_parked,
 //!                                            set_group_parked
 //! cpu.weight, cpu.idle, cpu.max of a group   set_shares, set_idle, set_bandwidth
-//! the tick stops, or goes on                 nohz_enter_idle, nohz_exit_idle
+//! an idle CPU stops its tick                 nohz_enter_idle
 //! ```
 //!
 //! Each call is made with no queue locked and locks at most one at a time. A wake-up is several
@@ -199,14 +199,11 @@ pub fn run_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, timer: T
     }
 }
 
-/// The executing CPU is idle and stops its tick.
+/// The executing CPU is idle and stops its tick. When it starts it again there is nothing to tell:
+/// the CPU counts as idle until its first busy tick, so that short bursts of work do not move the
+/// shared words.
 pub fn nohz_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     cx.span(Func::NohzEnterIdle, |cx| {
         nohz::nohz_balance_enter_idle(cx, rqs);
     });
-}
-
-/// The executing CPU starts its tick again.
-pub fn nohz_exit_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    nohz::nohz_tick_restart(cx, rqs);
 }

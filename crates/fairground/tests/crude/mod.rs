@@ -135,10 +135,7 @@ impl Crude {
         let n = topology.nr_cpus();
         let now = 1_000_000_000;
         let sys = System::new(features, topology);
-        let rq = |c| {
-            let place = &sys.topology.places[c as usize];
-            Rq::new(&sys, Cpu(c), now, place.capacity.into())
-        };
+        let rq = |c| Rq::new(&sys, Cpu(c), now);
         let host = Asked {
             now,
             random: 1,
@@ -236,8 +233,6 @@ impl Crude {
         let idle = self.on(cpu, |cx, rqs| sched::schedule(cx, rqs, prev).next.is_none());
         if idle && !self.tickless[cpu.idx()] {
             self.on(cpu, sched::nohz_enter_idle);
-        } else if !idle && self.tickless[cpu.idx()] {
-            self.on(cpu, sched::nohz_exit_idle);
         }
         self.tickless[cpu.idx()] = idle;
     }

@@ -97,7 +97,7 @@ impl Lab {
                 now: 1_000_000_000,
                 ..TestHost::default()
             },
-            rq: Rq::new(&sys, Cpu(0), 1_000_000_000, 1024),
+            rq: Rq::new(&sys, Cpu(0), 1_000_000_000),
             sys,
             tick_at,
             ran: Vec::new(),
