@@ -16,7 +16,9 @@
 //!
 //! # What is guaranteed
 //!
-//! - No entry point fails: what can be wrong is refused when the machine is built. A group's
+//! - No entry point fails: what can be wrong is refused when the machine is built
+//!   ([`Features::set`](policy::Features::set), [`Topology::build`](topology::Topology::build),
+//!   [`System::new`](system::System::new)). A group's
 //!   attributes are refused where they are written, as the kernel does, and then nothing changes.
 //! - No allocation in wake-up, tick, pick and balance, once [`Rq::reserve`](rq::Rq::reserve) has
 //!   been called for the greatest number of tasks and each group has had a task on the CPU.

@@ -13,12 +13,7 @@ use fairground::topology::{CpuPlace, Machine};
 use fairground::value::{Cpu, CpuMask};
 
 fn recorded_kernel() -> Features {
-    let mut features = Features::default();
-    features.set_all(
-        find_profile("linux-6.12-lts")
-            .expect("in the catalogue")
-            .sets,
-    );
+    let mut features = Features::of_profile(find_profile("linux-6.12-lts").expect("a row"));
     features.load_balance.newidle_moves_one = false;
     features
 }

@@ -210,8 +210,7 @@ impl World {
 #[test]
 fn hot_paths_allocate_nothing() {
     for profile in PROFILES {
-        let mut features = Features::default();
-        features.set_all(profile.sets);
+        let features = Features::of_profile(profile);
         let mut world = World::new(features);
         (0..4000).for_each(|n| world.step(n));
         let before = (world.wakeups, world.switches, world.host.kinds);

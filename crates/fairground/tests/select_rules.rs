@@ -207,7 +207,7 @@ fn before_4_9_a_half_idle_core_is_found_only_beside_the_target() {
     ];
     for (idle, allowed) in (0..256).flat_map(|idle| [0xff, 0x0f, 0xb5].map(|a| (idle, a))) {
         let mut w = threads().busy((0..8).filter(|cpu| idle >> cpu & 1 == 0));
-        w.sys.features.set_all(&old);
+        w.sys.features.set_all(&old).expect("decisions");
         let cpus = (0..8).filter(|cpu| allowed >> cpu & 1 == 1);
         w.task.body.cpus_allowed = cpus.clone().map(Cpu).collect();
         for prev in cpus {
@@ -222,7 +222,7 @@ fn before_4_9_a_half_idle_core_is_found_only_beside_the_target() {
     // The search of today finds the idle thread beside a busy one.
     let mut w = threads().busy([0, 1, 2, 4, 5, 6, 7]);
     assert_eq!(w.choose(WakeKind::Wake, 0, 0), 3);
-    w.sys.features.set_all(&old);
+    w.sys.features.set_all(&old).expect("decisions");
     assert_eq!(w.choose(WakeKind::Wake, 0, 0), 0);
 }
 
@@ -389,7 +389,10 @@ fn a_task_of_a_group_weighs_its_part_of_the_group() {
 fn a_search_without_an_end_is_not_timed() {
     for (avg_idle, cost) in [(0, 8000), (1 << 40, 7000)] {
         let mut w = plain().busy(0..8);
-        w.sys.features.set_all(&[("scan_budget", "prop")]);
+        w.sys
+            .features
+            .set_all(&[("scan_budget", "prop")])
+            .expect("decisions");
         let sd = w.sys.topology.llc_domain(Cpu(0)).expect("one cache");
         sd.state.avg_scan_cost.store(8000, Relaxed);
         w.sys.cpu[0].avg_idle.store(avg_idle, Relaxed);

@@ -9,6 +9,7 @@ use super::{
 };
 
 /// A published change: the decisions it sets on top of a profile.
+#[derive(Clone, Copy, Debug)]
 pub struct Patch {
     /// Name for `--patch NAME`.
     pub name: &'static str,
@@ -26,6 +27,7 @@ pub struct Patch {
 }
 
 /// A kernel version: what differs from the newest one.
+#[derive(Clone, Copy, Debug)]
 pub struct Profile {
     /// Name for `--profile NAME`.
     pub name: &'static str,
@@ -33,6 +35,52 @@ pub struct Profile {
     pub what: &'static str,
     /// What it sets on top of `linux-6.18`.
     pub sets: &'static [(&'static str, &'static str)],
+}
+
+impl Features {
+    /// The behaviour of a kernel version.
+    ///
+    /// # Panics
+    /// As [`Profile::apply`].
+    #[must_use]
+    pub fn of_profile(profile: &Profile) -> Self {
+        let mut features = Self::default();
+        profile.apply(&mut features);
+        features
+    }
+}
+
+impl Profile {
+    /// Sets what this kernel does otherwise than the newest one.
+    ///
+    /// # Panics
+    /// If it is no row of [`PROFILES`] and sets what does not exist.
+    pub fn apply(&self, features: &mut Features) {
+        set_row(features, self.sets);
+    }
+}
+
+impl Patch {
+    /// Applies the change.
+    ///
+    /// # Panics
+    /// If it is no row of [`CATALOGUE`] and sets what does not exist.
+    pub fn apply(&self, features: &mut Features) {
+        set_row(features, self.sets);
+    }
+
+    /// Sets what the kernel without it does.
+    ///
+    /// # Panics
+    /// As [`Patch::apply`].
+    pub fn undo(&self, features: &mut Features) {
+        set_row(features, self.base);
+    }
+}
+
+fn set_row(features: &mut Features, row: &[(&str, &str)]) {
+    let done = features.set_all(row);
+    assert_eq!(done, Ok(()), "{row:?}");
 }
 
 /// The patch called `name`.
@@ -329,8 +377,8 @@ mod tests {
     fn a_patch_changes_its_base() {
         for p in CATALOGUE {
             let (mut base, mut patch) = (Features::default(), Features::default());
-            base.set_all(p.base);
-            patch.set_all(p.sets);
+            p.undo(&mut base);
+            p.apply(&mut patch);
             assert_ne!(base, patch, "{}", p.name);
         }
     }
