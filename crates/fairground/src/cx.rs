@@ -53,8 +53,8 @@ impl<H: Host> Cx<'_, H> {
         out
     }
 
-    /// Runs `f` with the run queue of `cpu` where the kernel takes no lock, because it reaches words
-    /// of which it does not matter, or is certain, what they are. Publishes nothing.
+    /// Runs `f` with the run queue of `cpu` where the kernel takes no lock, because nobody else
+    /// writes the words that it reaches, or an old value is as good. Publishes nothing.
     #[inline]
     pub(crate) fn with_rq_lockless<R: Rqs + ?Sized, T>(
         &mut self,

@@ -13,8 +13,8 @@ use crate::value::{Cpu, TgId};
 /// 1. `clock` may be read at any time; it never runs backwards on one CPU;
 /// 2. `enter`/`leave` bracket functions, properly nested; `touch` happens inside one of them;
 /// 3. `lock`/`unlock` bracket the time in which a queue, or a group's pool of quota, is held, and
-///    `begin_lockless`/`end_lockless` the use of a queue where the kernel takes no lock; at most one
-///    queue is held, or used so, and at most one pool inside of that;
+///    `begin_lockless`/`end_lockless` the use of a queue where the kernel takes no lock; at most
+///    one queue is held, or used so, and at most one pool inside of that;
 /// 4. `resched`, `start_timer`, `cancel_timer`, `kick` are requests: they take effect after the
 ///    entry point has returned, when the host calls the matching entry point.
 ///

@@ -158,8 +158,9 @@ mod tests {
 
     use super::*;
     use crate::fair::group::set_task_rq;
+    use crate::lab::on_a_small_stack;
     use crate::policy::{Features, HLoad};
-    use crate::testing::{Bench, on_a_small_stack};
+    use crate::testing::Bench;
 
     /// Root with a task and group a; a with a task and group b; b with a task. Averages by hand.
     fn bench(h_load: HLoad) -> (Bench, SeId) {

@@ -12,7 +12,7 @@
 //!                                            set_group; with the host: set_nice_parked,
 //!                                            Task::set_slice, set_affinity_parked,
 //!                                            set_group_parked
-//! cpu.weight, cpu.idle, cpu.max of a group   set_shares, set_idle, set_bandwidth
+//! cpu.weight, cpu.idle, cpu.max of a group   set_cpu_weight, set_idle, set_bandwidth
 //! an idle CPU stops its tick                 nohz_enter_idle
 //! ```
 //!
@@ -26,8 +26,8 @@ mod switch;
 mod wake;
 
 pub use attributes::{
-    Moved, set_affinity, set_affinity_parked, set_group, set_group_parked, set_idle, set_nice,
-    set_nice_parked, set_shares, set_slice,
+    Moved, set_affinity, set_affinity_parked, set_cpu_weight, set_group, set_group_parked,
+    set_idle, set_nice, set_nice_parked, set_shares, set_slice,
 };
 pub use stop::run_stopper;
 pub use switch::{exit_to_user, sched_yield, schedule};

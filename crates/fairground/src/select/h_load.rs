@@ -85,8 +85,8 @@ fn current_h_load<H: Host>(cx: &Cx<H>, tg: TgId, cpu: Cpu) -> u64 {
 /// The child of `from` at or above `tg`; `None` if that is `from` itself.
 ///
 /// It is looked for from below, each time anew. The kernel leaves a trail in the queues on its way
-/// up, but several CPUs may be on their way here; remembering it on the stack would need one that is
-/// as deep as groups are.
+/// up, but several CPUs may be on their way here; remembering it on the stack would need one that
+/// is as deep as groups are.
 fn below_on_way_to(sys: &System, from: TgId, tg: TgId) -> Option<TgId> {
     let mut at = tg;
     let mut below = None;
@@ -138,9 +138,10 @@ fn place(kind: Kind, tg: TgId, cpu: Cpu) -> Object {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lab::on_a_small_stack;
     use crate::place::Access::Update;
     use crate::policy::{Features, HLoad};
-    use crate::testing::{Bench, on_a_small_stack};
+    use crate::testing::Bench;
 
     /// Queues whose load at the root is brought up to now, from the root down, once a jiffy.
     #[test]

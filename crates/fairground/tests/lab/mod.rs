@@ -242,3 +242,10 @@ impl Lab {
         self.since = self.host.now;
     }
 }
+
+/// Runs `f` with 64 KiB of stack.
+pub fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(64 << 10);
+    let ended = thread.spawn(f).map(std::thread::JoinHandle::join);
+    assert!(matches!(ended, Ok(Ok(()))));
+}
