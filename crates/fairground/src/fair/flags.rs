@@ -21,7 +21,7 @@ macro_rules! flags {
             /// Both sets.
             #[inline]
             #[must_use]
-            pub const fn and(self, other: Self) -> Self {
+            pub const fn union(self, other: Self) -> Self {
                 Self(self.0 | other.0)
             }
 
@@ -36,7 +36,7 @@ macro_rules! flags {
         impl core::ops::BitOr for $name {
             type Output = Self;
             fn bitor(self, other: Self) -> Self {
-                self.and(other)
+                self.union(other)
             }
         }
     };

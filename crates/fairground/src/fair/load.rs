@@ -131,11 +131,13 @@ fn age_queue<H: Host>(
     now: u64,
     passed: &mut Passed,
 ) -> bool {
-    const OWN: Fields = q::LOAD.and(q::NR_QUEUED).and(q::CURR).and(q::REMOVED);
+    const OWN: Fields = q::LOAD.union(q::NR_QUEUED).union(q::CURR).union(q::REMOVED);
     // Of the clock, which stands still while the queue is throttled.
-    const CLOCK: Fields = q::RQ.and(q::THROTTLE_COUNT).and(q::THROTTLED_CLOCK_PELT);
-    const READS: Fields = OWN.and(CLOCK);
-    const AVG: Fields = q::AVG.and(q::AVG_LAST_UPDATE);
+    const CLOCK: Fields = q::RQ
+        .union(q::THROTTLE_COUNT)
+        .union(q::THROTTLED_CLOCK_PELT);
+    const READS: Fields = OWN.union(CLOCK);
+    const AVG: Fields = q::AVG.union(q::AVG_LAST_UPDATE);
     let object = queue.object(cpu);
     let removed = queue.words.take_removed(object, cx.host);
     if removed.is_none() && !pelt::is_due(now, &queue.avg) {
@@ -304,7 +306,7 @@ fn age_entity<H: Host>(
     running: bool,
     passed: &mut Passed,
 ) -> bool {
-    const READS: Fields = e::LOAD.and(e::ON_RQ).and(e::RUNNABLE_WEIGHT);
+    const READS: Fields = e::LOAD.union(e::ON_RQ).union(e::RUNNABLE_WEIGHT);
     let object = se.object(cpu);
     if !pelt::is_due(now, &se.avg) {
         // Less than a unit of time has passed: nothing but the stamp is looked at.

@@ -120,7 +120,7 @@ fn unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, id: TgId) -> u32 {
 /// A queue of the subtree is visited; its counts and clocks are updated, `reads` are read. In the
 /// kernel it exists whether it was ever used or not.
 fn visit<H: Host>(cx: &mut Cx<H>, rq: &Rq, id: TgId, reads: Fields) -> Option<CfsId> {
-    const UPDATES: Fields = f::THROTTLE_COUNT.and(f::THROTTLED_CLOCK_PELT);
+    const UPDATES: Fields = f::THROTTLE_COUNT.union(f::THROTTLED_CLOCK_PELT);
     cx.sys.tg[id.idx()].look_up_queue(rq.cpu, cx.host);
     let queue = Object {
         kind: Kind::CfsRq,

@@ -184,11 +184,11 @@ pub(super) fn switch_to<H: Host>(
     });
     if let Some(id) = out.next {
         cx.sys.task[id.idx()].on_cpu.store(true, Relaxed);
-        touch_task(cx, id, ftask::ON_CPU.and(ftask::THREAD), Access::Write);
+        touch_task(cx, id, ftask::ON_CPU | ftask::THREAD, Access::Write);
     }
     if let (Some(slot), Some(id)) = (prev, out.prev) {
         cx.sys.task[id.idx()].on_cpu.store(false, Relaxed);
-        touch_task(cx, id, ftask::ON_CPU.and(ftask::THREAD), Access::Write);
+        touch_task(cx, id, ftask::ON_CPU | ftask::THREAD, Access::Write);
         if !rq.se[slot.idx()].on_rq && !runnable {
             task::block_task(cx, rq, slot);
         }

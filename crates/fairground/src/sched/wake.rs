@@ -60,7 +60,7 @@ pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
         cx.host.leave(outer);
         return true;
     }
-    touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
+    touch_task(cx, id, ftask::STATE | ftask::PI_LOCK, Access::Rmw);
     cx.host.event(waking);
     let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         if rq.se[slot.idx()].sched_delayed {
@@ -93,7 +93,7 @@ pub fn ttwu_on_cpu<H: Host>(cx: &mut Cx<H>, id: TaskId) -> EnqueueAt {
         return EnqueueAt::Waker;
     }
     let outer = cx.host.enter(Func::TryToWakeUp);
-    touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
+    touch_task(cx, id, ftask::STATE | ftask::PI_LOCK, Access::Rmw);
     cx.host.event(Event::Waking {
         task: id,
         prev_cpu: cpu,
@@ -118,7 +118,7 @@ pub fn select_cpu<H: Host>(
     let id = task.body.id;
     let prev = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
     if kind.is_wakeup() {
-        touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
+        touch_task(cx, id, ftask::STATE | ftask::PI_LOCK, Access::Rmw);
         cx.host.event(Event::Waking {
             task: id,
             prev_cpu: prev,
@@ -221,7 +221,7 @@ pub fn sched_fork<H: Host>(cx: &mut Cx<H>, child: &mut Task, parent: Option<Task
     touch_task(
         cx,
         child.body.id,
-        ftask::CPU.and(ftask::PRIO).and(ftask::STATE),
+        ftask::CPU | ftask::PRIO | ftask::STATE,
         Access::Write,
     );
     cx.host.leave(outer);
@@ -271,7 +271,7 @@ fn set_task_cpu<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, to: Cpu, ki
         });
     }
     group::look_up(cx, to, task.body.tg);
-    touch_task(cx, id, ftask::CPU.and(ftask::SCHED_GROUP), Access::Write);
+    touch_task(cx, id, ftask::CPU | ftask::SCHED_GROUP, Access::Write);
     cx.sys.task[id.idx()].cpu.store(to.0, Relaxed);
 }
 
