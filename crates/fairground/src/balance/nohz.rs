@@ -83,12 +83,13 @@ pub(crate) fn nohz_run_idle_balance<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rq
     if flags == nohz_kick::NEWILB && !need_resched(cx, rqs) {
         cx.span(Func::NohzIdleBalance, |cx| {
             begin_idle_cpus(cx);
-            let mut next = Ok(balance_idle_cpus(cx, nohz_kick::STATS));
-            while let Ok(round) = next {
-                next = balance_next(cx, rqs, round);
-            }
-            if let Err(Some(found)) = next {
-                end_idle_cpus(cx, found);
+            let mut round = balance_idle_cpus(cx, nohz_kick::STATS);
+            loop {
+                match balance_next(cx, rqs, round) {
+                    Next::Cpu(rest) => round = rest,
+                    Next::Done(found) => return end_idle_cpus(cx, found),
+                    Next::GivesWay => return,
+                }
             }
         });
     }
@@ -164,12 +165,22 @@ pub(crate) fn balance_idle_cpus<H: Host>(cx: &mut Cx<H>, flags: u32) -> Round {
     }
 }
 
-/// The next idle CPU of a round; `Err` = there is none left, or this CPU has got work to do.
+/// How a round goes on.
+pub(crate) enum Next {
+    /// With the next CPU.
+    Cpu(Round),
+    /// There is none left.
+    Done(Balanced),
+    /// Not at all: this CPU has got work to do, and has said that balancing is still due.
+    GivesWay,
+}
+
+/// The next idle CPU of a round.
 pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     mut round: Round,
-) -> Result<Round, Option<Balanced>> {
+) -> Next {
     let (sys, this_cpu) = (cx.sys, cx.cpu);
     let stats = round.flags & nohz_kick::STATS != 0;
     while let Some(cpu) = next_idle(cx, &mut round) {
@@ -183,7 +194,7 @@ pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
             if stats || round.found.has_blocked {
                 sys.nohz.set_has_blocked(true, cx.host);
             }
-            return Err(None);
+            return Next::GivesWay;
         }
         if stats {
             round.found.has_blocked |= update_nohz_stats(cx, rqs, cpu);
@@ -191,7 +202,7 @@ pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
         let due = balance_one(cx, rqs, cpu, round.flags);
         let next = &mut round.found.next_balance;
         *next = Some(next.map_or(due, |next| next.min(due)));
-        return Ok(round);
+        return Next::Cpu(round);
     }
     let farthest = round.began + 60 * u64::from(sys.features.hz);
     let found = &mut round.found;
@@ -199,7 +210,7 @@ pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
     if stats {
         found.next_blocked = Some(round.began + ms_to_jiffies(cx, LOAD_AVG_PERIOD_MS));
     }
-    Err(Some(round.found))
+    Next::Done(round.found)
 }
 
 fn need_resched<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> bool {

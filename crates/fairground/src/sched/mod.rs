@@ -168,8 +168,9 @@ fn balance_for_idle<H: Host, R: Rqs + ?Sized>(
     match rest {
         Later::IdleCpus(flags) => Some(Later::Round(nohz::balance_idle_cpus(cx, flags))),
         Later::Round(round) => match nohz::balance_next(cx, rqs, round) {
-            Ok(round) => Some(Later::Round(round)),
-            Err(found) => found.map(Later::Balanced),
+            nohz::Next::Cpu(round) => Some(Later::Round(round)),
+            nohz::Next::Done(found) => Some(Later::Balanced(found)),
+            nohz::Next::GivesWay => None,
         },
         Later::Balanced(found) => {
             nohz::end_idle_cpus(cx, found);
