@@ -9,6 +9,7 @@ use fairground_sim::explain::{
     self, Choice, Episode, Explained, Level, Parts, Question, Route, Start,
 };
 use fairground_sim::machine::Setup;
+use fairground_sim::workload::duration::unit_ns;
 use fairground_sim::workload::program::Born;
 use fairground_trace::simulated::{FIRST_TID, Identity};
 
@@ -50,13 +51,9 @@ pub fn time(text: &str) -> Result<u64, String> {
     const EXPECTED: &str = "expected a time, e.g. 1.5ms, 0.0015 (seconds) or 1500us";
     let end = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-    let factor = match unit {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" | "" => 1e9,
-        other => return Err(format!("`{other}` is no unit of time: s, ms, us or ns")),
-    };
+    let unit = if unit.is_empty() { "s" } else { unit };
+    let factor =
+        unit_ns(unit).ok_or_else(|| format!("`{unit}` is no unit of time: s, ms, us or ns"))?;
     let number: f64 = number.trim().parse().map_err(|_| EXPECTED)?;
     let ns = number * factor;
     if !(0.0..1e18).contains(&ns) {

@@ -113,3 +113,26 @@ fn excerpt(diagnostic: &dyn Diagnostic, colour: bool) -> Option<String> {
     // Like all other errors: no cross in front of the message, and one line break at the end.
     Some(format!("error: {}\n", text.trim().trim_start_matches("× ")))
 }
+
+#[cfg(test)]
+mod tests {
+    use fairground_sim::workload::nearest::nearest as in_scenarios;
+
+    use super::*;
+
+    /// Two crates that do not know each other have the rule.
+    #[test]
+    fn a_name_is_like_the_same_ones_wherever_it_is_written() {
+        let known = ["hackbench", "schbench", "sysbench-cpu", "netperf", "hogs"];
+        for (given, like) in [
+            ("hackbnech", Some("hackbench")),
+            ("Sysbench", Some("sysbench-cpu")),
+            ("HOGS", Some("hogs")),
+            ("nt", Some("netperf")),
+            ("qqq", None),
+        ] {
+            assert_eq!(nearest(given, known).as_deref(), like, "{given}");
+            assert_eq!(in_scenarios(given, known), like, "{given}");
+        }
+    }
+}

@@ -138,16 +138,15 @@ impl Plan {
         side: Side,
         settings: &[&Setting],
     ) -> Result<Features, Failure> {
-        let mut features = Features::default();
-        features.set_all(profile.sets);
+        let mut features = Features::of_profile(profile);
         if let Some(hz) = self.hz {
             set(&mut features, "hz", &hz.to_string())?;
         }
         for patch in patches {
-            features.set_all(match side {
-                Side::Base => patch.base,
-                Side::Patch => patch.sets,
-            });
+            match side {
+                Side::Base => patch.undo(&mut features),
+                Side::Patch => patch.apply(&mut features),
+            }
         }
         for Setting { name, value } in settings {
             set(&mut features, name, value)?;

@@ -386,10 +386,10 @@ fn elsewhere(
         let hz = features.hz;
         features = Features::default();
         features.hz = hz;
-        features.set_all(profile_named(name)?.sets);
+        profile_named(name)?.apply(&mut features);
     }
     for patch in patches {
-        features.set_all(patch.sets);
+        patch.apply(&mut features);
     }
     for Setting { name, value } in decisions {
         set(&mut features, name, value)?;

@@ -44,9 +44,8 @@ pub fn home(
             "name another with --recorded-on",
         ));
     }
-    let mut features = Features::default();
     let profile = args.recorded_profile.as_deref().unwrap_or(NEWEST);
-    features.set_all(profile_named(profile)?.sets);
+    let mut features = Features::of_profile(profile_named(profile)?);
     if args.recorded_profile.is_none() {
         for (name, value) in run.iter().flat_map(|run| &run.set) {
             set(&mut features, name, value)?;

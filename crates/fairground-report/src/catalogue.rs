@@ -108,14 +108,16 @@ impl Catalogue {
     }
 }
 
-/// The name among `known` that is most like `name`, by Jaro-Winkler similarity; none below 0.7,
-/// which is where suggestions begin to mislead.
+/// The name among `known` that is most like `name`, by Jaro-Winkler similarity, whether in capitals
+/// or not; none below 0.7, which is where suggestions begin to mislead. The simulator, which does
+/// not know this crate, has the same for names in scenarios.
 ///
 /// Good for names of machines, patches and workloads as well.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let name = name.to_lowercase();
     let mut best: Option<(f64, &str)> = None;
     for candidate in known {
-        let score = strsim::jaro_winkler(name, candidate);
+        let score = strsim::jaro_winkler(&name, &candidate.to_lowercase());
         if score >= 0.7 && best.is_none_or(|(top, _)| score > top) {
             best = Some((score, candidate));
         }

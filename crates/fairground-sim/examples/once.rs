@@ -1,6 +1,6 @@
 //! The shortest program: one workload on one machine, once. `once MACHINE PATCH|!PATCH|- WORKLOAD`;
 //! from the environment `PROFILE`, `CPUS` of the machine, and whether to print `ALL` lines.
-use fairground::policy::{Features, find_patch};
+use fairground::policy::{Features, find_patch, find_profile};
 use fairground_sim::{
     machine::Setup,
     machine_file::Machine,
@@ -21,11 +21,7 @@ fn main() {
     let workload = Workload::from_argv(&args[2..], &env).expect("a workload");
     let mut features = Features::default();
     if let Ok(p) = std::env::var("PROFILE") {
-        features.set_all(
-            fairground::policy::find_profile(&p)
-                .expect("a profile")
-                .sets,
-        );
+        features = Features::of_profile(find_profile(&p).expect("a profile"));
     }
     if args[1] != "-" {
         let (name, base) = match args[1].strip_prefix('!') {
@@ -33,7 +29,10 @@ fn main() {
             None => (args[1].as_str(), false),
         };
         let p = find_patch(name).expect("a patch");
-        features.set_all(if base { p.base } else { p.sets });
+        match base {
+            true => p.undo(&mut features),
+            false => p.apply(&mut features),
+        }
     }
     let setup = Setup {
         machine: &machine,

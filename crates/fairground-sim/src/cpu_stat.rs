@@ -183,8 +183,7 @@ mod tests {
         let machine = Machine::builtin("spr-guest-2cpu").unwrap();
         let argv: Vec<String> = line.split(' ').map(String::from).collect();
         let workload = Workload::from_argv(&argv, &Env { cpus: 2 }).unwrap();
-        let mut features = Features::default();
-        features.set_all(fairground::policy::find_profile(profile).unwrap().sets);
+        let features = Features::of_profile(fairground::policy::find_profile(profile).unwrap());
         let setup = Setup {
             machine: &machine,
             features,

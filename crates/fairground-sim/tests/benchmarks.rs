@@ -12,8 +12,7 @@ fn run_on(machine: &str, profile: &str, line: &str) -> Outcome {
     let argv: Vec<&str> = line.split(' ').collect();
     let workload = Workload::from_argv(&argv, &Env { cpus });
     let workload = workload.unwrap_or_else(|e| panic!("{line}: {e}"));
-    let mut features = Features::default();
-    features.set_all(find_profile(profile).unwrap().sets);
+    let features = Features::of_profile(find_profile(profile).unwrap());
     let setup = Setup {
         machine: &machine,
         features,

@@ -286,8 +286,7 @@ proptest! {
     ) {
         let machine = machine(4);
         prop_assert_eq!(workload.validate(), Ok(()));
-        let mut features = Features::default();
-        features.set_all(PROFILES[profile].sets);
+        let features = Features::of_profile(&PROFILES[profile]);
         let setup = Setup { machine: &machine, features, workload: &workload, seed, trace: true };
         let mut sim = Sim::new(&setup).unwrap();
         match sim.run_checked(1, 2_000_000) {

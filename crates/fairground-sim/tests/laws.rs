@@ -21,10 +21,7 @@ fn machine(cpus: usize) -> Machine {
 }
 
 fn features(profile: &str) -> Features {
-    let mut features = Features::default();
-    let profile = fairground::policy::find_profile(profile).unwrap();
-    features.set_all(profile.sets);
-    features
+    Features::of_profile(fairground::policy::find_profile(profile).unwrap())
 }
 
 /// Runs `workload` with a look at all laws every `every` events, under all profiles.

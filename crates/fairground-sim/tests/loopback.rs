@@ -11,8 +11,7 @@ use fairground_sim::workload::{
 };
 
 fn run(machine: &Machine, workload: &Workload) -> Outcome {
-    let mut features = Features::default();
-    features.set_all(find_profile("linux-6.18").unwrap().sets);
+    let features = Features::of_profile(find_profile("linux-6.18").unwrap());
     let setup = Setup {
         machine,
         features,

@@ -94,8 +94,7 @@ impl Batch {
         };
         w.metrics = vec![median("send", 0), median("receive", 1)];
         let machine = Machine::builtin("spr-guest-2cpu").unwrap();
-        let mut features = Features::default();
-        features.set_all(find_profile("linux-6.18").unwrap().sets);
+        let features = Features::of_profile(find_profile("linux-6.18").unwrap());
         let setup = Setup {
             machine: &machine,
             features,

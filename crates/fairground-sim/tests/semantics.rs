@@ -25,8 +25,7 @@ fn run(cpus: usize, profile: &str, text: &str) -> Outcome {
     let text = format!("name = \"s\"\n{text}");
     let workload = Scenario::parse("s", &text).and_then(|s| s.workload(&env));
     let workload = workload.unwrap_or_else(|e| panic!("{e:?}"));
-    let mut features = Features::default();
-    features.set_all(find_profile(profile).unwrap().sets);
+    let features = Features::of_profile(find_profile(profile).unwrap());
     simulate(&machine, features, &workload)
 }
 

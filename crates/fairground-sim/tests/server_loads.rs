@@ -14,8 +14,7 @@ fn guest() -> Machine {
 }
 
 fn run(machine: &Machine, workload: &Workload) -> Outcome {
-    let mut features = Features::default();
-    features.set_all(find_profile("linux-6.18").unwrap().sets);
+    let features = Features::of_profile(find_profile("linux-6.18").unwrap());
     let setup = Setup {
         machine,
         features,

@@ -7,8 +7,7 @@ use fairground_trace::replay::{Place, Replay};
 fn main() {
     for path in std::env::args().skip(1) {
         let recording = fairground_trace::open(path.as_ref(), &mut |_| {}).expect("a trace");
-        let mut features = Features::default();
-        features.set_all(find_profile("linux-6.18").expect("known").sets);
+        let mut features = Features::of_profile(find_profile("linux-6.18").expect("known"));
         features.hz = 250;
         let home = Place {
             machine: Machine::from_path_or_id("spr-guest-2cpu").expect("known"),

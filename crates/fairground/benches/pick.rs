@@ -56,7 +56,7 @@ fn switch_ns(tasks: u32) -> (f64, f64) {
         .map(|_| Task::new(sys.add_task(TgId::ROOT), TgId::ROOT, slice_ns))
         .collect();
     let mut host = Bare { now: 1_000_000_000 };
-    let mut rq = Rq::new(&sys, Cpu(0), host.now, 1024);
+    let mut rq = Rq::new(&sys, Cpu(0), host.now);
     let mut moving = Vec::new();
     let mut cx = Cx {
         sys: &sys,

@@ -43,7 +43,7 @@ fn main() {
     .expect("a machine");
     let mut sys = System::new(Features::default(), topology);
     let ids = [0, -3].map(|nice| (sys.add_task(TgId::ROOT), nice));
-    let mut rqs = vec![Rq::new(&sys, Cpu(0), BEGIN_NS, 1024)];
+    let mut rqs = vec![Rq::new(&sys, Cpu(0), BEGIN_NS)];
     let mut moving = Vec::new();
     let mut host = OneCpu {
         now_ns: BEGIN_NS,

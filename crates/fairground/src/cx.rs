@@ -53,6 +53,21 @@ impl<H: Host> Cx<'_, H> {
         out
     }
 
+    /// Runs `f` with the run queue of `cpu` where the kernel takes no lock, because nobody else
+    /// writes the words that it reaches, or an old value is as good. Publishes nothing.
+    #[inline]
+    pub(crate) fn with_rq_lockless<R: Rqs + ?Sized, T>(
+        &mut self,
+        rqs: &mut R,
+        cpu: Cpu,
+        f: impl FnOnce(&mut Self, &mut Rq) -> T,
+    ) -> T {
+        self.host.begin_lockless(cpu);
+        let out = f(self, rqs.rq(cpu));
+        self.host.end_lockless(cpu);
+        out
+    }
+
     /// The kernel's count of ticks: a plain load of a word that one CPU writes at each tick.
     #[inline]
     pub fn jiffies(&mut self) -> u64 {

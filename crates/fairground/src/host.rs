@@ -12,12 +12,16 @@ use crate::value::{Cpu, TgId};
 ///
 /// 1. `clock` may be read at any time; it never runs backwards on one CPU;
 /// 2. `enter`/`leave` bracket functions, properly nested; `touch` happens inside one of them;
-/// 3. `lock`/`unlock` bracket the time in which a queue is held; at most one `Lock::Rq` is held;
+/// 3. `lock`/`unlock` bracket the time in which a queue, or a group's pool of quota, is held, and
+///    `begin_lockless`/`end_lockless` the use of a queue where the kernel takes no lock; at most
+///    one queue is held, or used so, and at most one pool inside of that;
 /// 4. `resched`, `start_timer`, `cancel_timer`, `kick` are requests: they take effect after the
 ///    entry point has returned, when the host calls the matching entry point.
 ///
-/// A live kernel implements `clock`, the requests and `park`; everything else has an empty
-/// default that compiles to nothing.
+/// A host whose CPUs are never inside the engine at one time implements `clock`, `random`, the
+/// requests and `park`; everything else has an empty default that compiles to nothing. One whose
+/// CPUs run in parallel implements the four of rule 3 too: they are the engine's only mutual
+/// exclusion.
 pub trait Host {
     /// The scheduler clock of the calling CPU, ns. It has to begin at
     /// [`CLOCK_BEGINS`](crate::rq::CLOCK_BEGINS) or later: to words like the time of a last update,
@@ -49,7 +53,8 @@ pub trait Host {
     /// on the host's list of wake-ups, and one call does all of it.
     fn kick(&mut self, cpu: Cpu, work: Kick);
 
-    /// A random number, for the decisions of the kernel that are random.
+    /// A random number, each of a `u32` as likely: for when the period of a new quota begins, and
+    /// for how often a newly idle CPU searches where that goes by success (`newidle_proportional`).
     fn random(&mut self) -> u32;
 
     /// A place is touched.
@@ -93,14 +98,15 @@ pub trait Host {
         self.leave(outer);
     }
 
-    /// `n` turns of a loop whose turns cost about the same (a scan over CPUs or groups), beyond
+    /// `turns` turns of a loop whose turns cost about the same (a scan over CPUs or groups), beyond
     /// what its touches cost.
     #[inline]
     fn work(&mut self, turns: u32) {
         let _ = turns;
     }
 
-    /// A lock is taken.
+    /// A lock is taken. What it guards is reached by who holds it only, so where CPUs run in
+    /// parallel this waits until the lock is free.
     #[inline]
     fn lock(&mut self, lock: Lock) {
         let _ = lock;
@@ -112,13 +118,31 @@ pub trait Host {
         let _ = lock;
     }
 
-    /// A moment, for [`quota`](Self::quota). No clock is read; who does not count needs none.
+    /// The run queue of `cpu` is about to be used where the kernel takes no lock: words of the
+    /// executing CPU's own queue that only it writes, and with `h_load = eager` the walk over
+    /// another one before a balance. It costs nothing in the simulator. To Rust two references to
+    /// one queue are never right, so a host whose CPUs run in parallel takes the same lock as for
+    /// `Lock::Rq`.
+    #[inline]
+    fn begin_lockless(&mut self, cpu: Cpu) {
+        let _ = cpu;
+    }
+
+    /// That use is over.
+    #[inline]
+    fn end_lockless(&mut self, cpu: Cpu) {
+        let _ = cpu;
+    }
+
+    /// A time stamp of the host's own kind, which comes back as `since` of [`quota`](Self::quota).
+    /// The default suits hosts that do not measure.
     #[inline]
     fn moment(&mut self) -> u64 {
         0
     }
 
-    /// A quota has made this CPU do something, since the moment `since`.
+    /// A quota has made this CPU do something, from the time stamp `since` on
+    /// ([`moment`](Self::moment)).
     #[inline]
     fn quota(&mut self, work: QuotaWork, since: u64) {
         let _ = (work, since);

@@ -16,7 +16,9 @@
 //!
 //! # What is guaranteed
 //!
-//! - No entry point fails: what can be wrong is refused when the machine is built. A group's
+//! - No entry point fails: what can be wrong is refused when the machine is built
+//!   ([`Features::set`](policy::Features::set), [`Topology::build`](topology::Topology::build),
+//!   [`System::new`](system::System::new)). A group's
 //!   attributes are refused where they are written, as the kernel does, and then nothing changes.
 //! - No allocation in wake-up, tick, pick and balance, once [`Rq::reserve`](rq::Rq::reserve) has
 //!   been called for the greatest number of tasks and each group has had a task on the CPU.
@@ -34,6 +36,9 @@
 //! - **A place for each task**: a new one ([`Task::new`](task::Task::new)) may run nowhere yet. A
 //!   mask of CPUs holds one of the machine, and a group is open
 //!   ([`System::open_group`](system::System::open_group)) before a task moves there.
+//! - **Locks**, where CPUs run in parallel: [`Host::lock`](host::Host::lock) and
+//!   [`Host::begin_lockless`](host::Host::begin_lockless) make others wait. They are the engine's
+//!   only mutual exclusion; [`Rqs`](rq::Rqs) locks nothing.
 //! - **Timers on their CPU**: [`Timer::Hrtick`](host::Timer::Hrtick) on the one that it names,
 //!   those of groups on any.
 //! - **A task's attributes where it is**: `set_nice` and its like are for a task that a queue
@@ -93,7 +98,7 @@
 //!     }).expect("a machine");
 //!     let mut sys = System::new(Features::default(), topology);
 //!     let ids = [0, -3].map(|nice| (sys.add_task(TgId::ROOT), nice));
-//!     let mut rqs = vec![Rq::new(&sys, Cpu(0), BEGIN_NS, 1024)];
+//!     let mut rqs = vec![Rq::new(&sys, Cpu(0), BEGIN_NS)];
 //!     let mut moving = Vec::new();
 //!     let mut host = OneCpu {
 //!         now_ns: BEGIN_NS,

@@ -81,8 +81,13 @@ pub struct Hurry {
 
 impl System {
     /// A machine with the root group and no tasks; scales the tunables by its number of CPUs.
+    ///
+    /// # Panics
+    /// If a decision has a value that it does not take ([`Features::check`]), which those set by
+    /// name never have.
     #[must_use]
     pub fn new(mut features: Features, mut topology: Topology) -> Self {
+        assert_eq!(features.check(), Ok(()));
         let n = topology.nr_cpus();
         topology.limit_domains(features.load_balance.limits);
         features.tunables = features.tunables.scaled(n);
@@ -216,6 +221,17 @@ mod tests {
         sys.hurry_load_time([stretch(1000, 1100, 4), stretch(1100, 1300, 2)]);
         let ahead = [0, 1000, 1001, 1100, 1101, 1300, 9000].map(|at| sys.load_time_ahead(at));
         assert_eq!(ahead, [0, 0, 15, 1500, 1503, 2100, 2100]);
+    }
+
+    /// Else the first tick would divide by zero.
+    #[test]
+    #[should_panic(expected = "BadValue")]
+    fn a_machine_without_ticks_is_not_built() {
+        let features = Features {
+            hz: 0,
+            ..Features::default()
+        };
+        let _ = System::new(features, Topology::default());
     }
 
     #[test]

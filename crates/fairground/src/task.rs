@@ -121,19 +121,12 @@ pub struct TaskBody {
     pub throttle_work: bool,
     /// Next task of the same limbo list.
     pub limbo_next: Option<SeId>,
-    /// What it waits for when it left the queue by sleeping is none of the engine's business;
-    /// whether it was sleeping or moved decides about lag and util_est at the next enqueue.
-    pub sleeping: bool,
-    /// Times it was switched to.
-    pub nr_switches: u64,
-    /// Time stamp of when it became runnable or was preempted, for wait statistics.
-    pub wait_start: u64,
 }
 
 impl Task {
     /// A new task that is nowhere yet, with `base_slice_ns` as its request size; its load
-    /// averages are set when it is forked. It may not be anywhere either: set
-    /// [`cpus_allowed`](TaskBody::cpus_allowed) before.
+    /// averages are set when it is forked. Its affinity mask is empty; set
+    /// [`cpus_allowed`](TaskBody::cpus_allowed) before forking it.
     #[must_use]
     pub fn new(id: TaskId, tg: TgId, base_slice_ns: u64) -> Self {
         let se = SchedEntity {
@@ -151,9 +144,6 @@ impl Task {
             throttled: false,
             throttle_work: false,
             limbo_next: None,
-            sleeping: false,
-            nr_switches: 0,
-            wait_start: 0,
         });
         Self { se, body }
     }
@@ -270,11 +260,12 @@ pub struct Switch {
     pub next: Option<TaskId>,
 }
 
-/// The CPU a new or woken task was last on, and where it is now, while it is with the host.
+/// The CPU chosen for a new or woken task, and whether it differs from its previous one.
+#[must_use = "the task is to be enqueued there"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Placed {
     /// Chosen CPU.
     pub cpu: Cpu,
-    /// Whether it differs from where the task was.
+    /// Whether it differs from the task's previous one.
     pub migrated: bool,
 }

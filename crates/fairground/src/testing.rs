@@ -112,7 +112,7 @@ impl Bench {
         let cpus = topology.nr_cpus();
         let now = 1_000_000;
         let sys = System::new(features, topology);
-        let rqs = (0..cpus as u32).map(|cpu| Rq::new(&sys, Cpu(cpu), now, 1024));
+        let rqs = (0..cpus as u32).map(|cpu| Rq::new(&sys, Cpu(cpu), now));
         Self {
             rqs: rqs.collect(),
             sys,

@@ -192,7 +192,7 @@ fn the_cache_domain_publishes_how_far_to_search() {
 /// A machine as [`machine`], with decisions.
 fn machine_with(cpus: u32, nodes: u32, threads: u32, set: &[(&str, &str)]) -> System {
     let mut sys = machine(cpus, nodes, threads);
-    sys.features.set_all(set);
+    sys.features.set_all(set).unwrap();
     sys
 }
 

@@ -55,7 +55,7 @@ fn three_hogs_share_two_cpus() {
     m.ticks(10 * TICKS_400_MS);
     assert!(m.host.migrations > before, "the third hog changes sides");
     let mut ran = Vec::new();
-    for rq in &m.rqs {
+    for rq in &*m.rqs {
         for (se, body) in rq.se.iter().zip(&rq.body) {
             ran.extend(body.as_ref().map(|b| (b.id, se.sum_exec_runtime)));
         }
@@ -127,9 +127,8 @@ fn a_cpu_that_runs_dry_pulls_at_once() {
 #[test]
 fn a_cpu_that_cannot_run_what_it_has_pulled_looks_again() {
     for (profile, searches) in [("linux-6.12-lts", 2), ("linux-3.10", 1)] {
-        let mut features = Features::default();
-        features.set_all(find_profile(profile).unwrap().sets);
-        features.set_all(&[("newidle_proportional", "off")]);
+        let mut features = Features::of_profile(find_profile(profile).unwrap());
+        features.newidle.proportional = false;
         let mut m = Crude::with(&flat(2), features).idle();
         let (tg, all) = (m.sys.add_group(TgId::ROOT), CpuMask::first_n(2));
         m.sys.open_group(tg);
@@ -163,7 +162,7 @@ fn a_cpu_that_cannot_run_what_it_has_pulled_looks_again() {
 fn hogs_in_groups_spread_whenever_their_load_is_computed() {
     for h_load in ["eager", "on-demand"] {
         let mut features = Features::default();
-        features.set_all(&[("h_load", h_load)]);
+        features.set("h_load", h_load).expect("a decision");
         let mut m = Crude::with(&two_packages(16), features).idle();
         let outer = m.sys.add_group(TgId::ROOT);
         let inner = m.sys.add_group(outer);
@@ -183,8 +182,7 @@ fn hogs_in_groups_spread_whenever_their_load_is_computed() {
 #[test]
 fn random_lives_lose_nobody() {
     for profile in PROFILES {
-        let mut features = Features::default();
-        features.set_all(profile.sets);
+        let features = Features::of_profile(profile);
         let mut m = Crude::with(&two_packages(8), features).idle();
         let outer = m.sys.add_group(TgId::ROOT);
         let inner = m.sys.add_group(outer);
@@ -236,7 +234,7 @@ fn random_lives_lose_nobody() {
 
 fn check_counts(m: &Crude, profile: &str) {
     let mut kept = m.host.parked.len();
-    for rq in &m.rqs {
+    for rq in &*m.rqs {
         let tasks = || rq.body.iter().zip(&rq.se).filter(|(b, _)| b.is_some());
         kept += tasks().count();
         let queued = tasks().filter(|(_, se)| se.on_rq).count();

@@ -58,19 +58,15 @@ fn hogs(features: Features) -> Vec<u64> {
 /// it does.
 fn all_features() -> Vec<(String, Features)> {
     let mut out = Vec::new();
-    let mut add = |name: String, sets: &[&[(&str, &str)]]| {
-        let mut features = Features::default();
-        for sets in sets {
-            features.set_all(sets);
-        }
-        out.push((name, features));
-    };
     for profile in PROFILES {
-        add(profile.name.into(), &[profile.sets]);
+        out.push((profile.name.into(), Features::of_profile(profile)));
     }
     for patch in CATALOGUE {
-        add(format!("without {}", patch.name), &[patch.base]);
-        add(patch.name.into(), &[patch.base, patch.sets]);
+        let mut features = Features::default();
+        patch.undo(&mut features);
+        out.push((format!("without {}", patch.name), features.clone()));
+        patch.apply(&mut features);
+        out.push((patch.name.into(), features));
     }
     out
 }

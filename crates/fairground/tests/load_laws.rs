@@ -68,7 +68,7 @@ impl World {
         let sys = System::new(features, topology);
         Self {
             rqs: (0..cpus as u32)
-                .map(|cpu| Rq::new(&sys, Cpu(cpu), MS, 1024))
+                .map(|cpu| Rq::new(&sys, Cpu(cpu), MS))
                 .collect(),
             sys,
             clock: Clock(MS),

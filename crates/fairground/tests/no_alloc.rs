@@ -84,7 +84,7 @@ impl World {
         };
         let mut world = Self {
             rqs: (0..CPUS)
-                .map(|c| Rq::new(&sys, Cpu(c), 1_000_000_000, 1024))
+                .map(|c| Rq::new(&sys, Cpu(c), 1_000_000_000))
                 .collect(),
             sys,
             host,
@@ -139,8 +139,6 @@ impl World {
         let switch = self.call(cpu, |cx, rqs| sched::schedule(cx, rqs, prev));
         if switch.next.is_none() {
             self.call(cpu, sched::nohz_enter_idle);
-        } else {
-            self.call(cpu, sched::nohz_exit_idle);
         }
     }
 
@@ -212,8 +210,7 @@ impl World {
 #[test]
 fn hot_paths_allocate_nothing() {
     for profile in PROFILES {
-        let mut features = Features::default();
-        features.set_all(profile.sets);
+        let features = Features::of_profile(profile);
         let mut world = World::new(features);
         (0..4000).for_each(|n| world.step(n));
         let before = (world.wakeups, world.switches, world.host.kinds);

@@ -117,7 +117,7 @@ fn check_laws(lab: &Lab) {
     assert_eq!(slices.unwrap_or(0), max_slice);
     assert_eq!(q.curr, rq.curr);
     for task in &lab.host.parked {
-        assert!(task.body.sleeping && !task.se.on_rq && !task.se.sched_delayed);
+        assert!(!task.se.on_rq && !task.se.sched_delayed);
         let features = &lab.sys.features;
         let tick_ns = features.tick_ns();
         let limit = features

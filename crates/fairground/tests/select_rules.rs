@@ -207,7 +207,7 @@ fn before_4_9_a_half_idle_core_is_found_only_beside_the_target() {
     ];
     for (idle, allowed) in (0..256).flat_map(|idle| [0xff, 0x0f, 0xb5].map(|a| (idle, a))) {
         let mut w = threads().busy((0..8).filter(|cpu| idle >> cpu & 1 == 0));
-        w.sys.features.set_all(&old);
+        w.sys.features.set_all(&old).expect("decisions");
         let cpus = (0..8).filter(|cpu| allowed >> cpu & 1 == 1);
         w.task.body.cpus_allowed = cpus.clone().map(Cpu).collect();
         for prev in cpus {
@@ -222,7 +222,7 @@ fn before_4_9_a_half_idle_core_is_found_only_beside_the_target() {
     // The search of today finds the idle thread beside a busy one.
     let mut w = threads().busy([0, 1, 2, 4, 5, 6, 7]);
     assert_eq!(w.choose(WakeKind::Wake, 0, 0), 3);
-    w.sys.features.set_all(&old);
+    w.sys.features.set_all(&old).expect("decisions");
     assert_eq!(w.choose(WakeKind::Wake, 0, 0), 0);
 }
 
@@ -389,7 +389,10 @@ fn a_task_of_a_group_weighs_its_part_of_the_group() {
 fn a_search_without_an_end_is_not_timed() {
     for (avg_idle, cost) in [(0, 8000), (1 << 40, 7000)] {
         let mut w = plain().busy(0..8);
-        w.sys.features.set_all(&[("scan_budget", "prop")]);
+        w.sys
+            .features
+            .set_all(&[("scan_budget", "prop")])
+            .expect("decisions");
         let sd = w.sys.topology.llc_domain(Cpu(0)).expect("one cache");
         sd.state.avg_scan_cost.store(8000, Relaxed);
         w.sys.cpu[0].avg_idle.store(avg_idle, Relaxed);
@@ -421,8 +424,8 @@ fn before_5_12_cores_came_first_then_cpus_then_the_targets_threads() {
     ];
     let world = |idle: u32, avg_idle: u64| {
         let mut w = threads().busy((0..8).filter(|cpu| idle >> cpu & 1 == 0));
-        w.sys.features.set_all(&old);
-        w.sys.features.set_all(&[("scan_budget", "prop")]);
+        w.sys.features.set_all(&old).unwrap();
+        w.sys.features.set_all(&[("scan_budget", "prop")]).unwrap();
         w.sys.llc[0].set_idle_cores(LlcId(0), true, &mut w.host);
         for words in &w.sys.cpu {
             words.avg_idle.store(avg_idle, Relaxed);
@@ -458,7 +461,10 @@ fn before_5_12_cores_came_first_then_cpus_then_the_targets_threads() {
 fn a_waker_remembered_where_it_woke() {
     let mut w = plain().busy(0..8);
     let recent = |w: &World, task: usize| w.sys.task[task].recent_used_cpu.load(Relaxed);
-    w.sys.features.set_all(&[("recent_used_cpu", "waker")]);
+    w.sys
+        .features
+        .set_all(&[("recent_used_cpu", "waker")])
+        .unwrap();
     w.sys.task[1].recent_used_cpu.store(6, Relaxed);
     assert_eq!(w.choose(WakeKind::Wake, 5, 2), 5, "nobody idles");
     assert_eq!(recent(&w, w.waker.idx()), 5);
@@ -468,7 +474,10 @@ fn a_waker_remembered_where_it_woke() {
     assert_eq!(w.choose(WakeKind::Wake, 5, 2), 6);
     assert_eq!(recent(&w, 1), 2, "the previous CPU, for it was taken");
     // Today the waker's stays, and the wakee's is the previous CPU.
-    w.sys.features.set_all(&[("recent_used_cpu", "prev")]);
+    w.sys
+        .features
+        .set_all(&[("recent_used_cpu", "prev")])
+        .unwrap();
     w.choose(WakeKind::Wake, 4, 3);
     assert_eq!((recent(&w, w.waker.idx()), recent(&w, 1)), (5, 3));
 }
@@ -480,7 +489,7 @@ fn before_5_11_loads_decided_beside_an_idle_previous_cpu() {
             (p.node, p.package, p.llc) = (cpu / 4, cpu / 4, cpu / 4);
         })
         .busy([0, 1]);
-        w.sys.features.set_all(&[("wa_prev_idle", rule)]);
+        w.sys.features.set_all(&[("wa_prev_idle", rule)]).unwrap();
         // Blocked load on the idle CPU 5, little on the busy one.
         w.sys.cpu[5].load_avg.store(3000, Relaxed);
         w.sys.cpu[0].load_avg.store(10, Relaxed);
@@ -499,7 +508,8 @@ fn before_6_7_the_targets_cluster_was_nothing_special() {
         let mut w = world(|cpu, p| p.cluster = cpu / 4).busy([0, 2, 3, 5, 6, 7]);
         w.sys
             .features
-            .set_all(&[("idle_search", order), ("recent_used_cpu", "off")]);
+            .set_all(&[("idle_search", order), ("recent_used_cpu", "off")])
+            .unwrap();
         assert_eq!(w.choose(WakeKind::Wake, 3, 3), found, "{order}");
     }
 }

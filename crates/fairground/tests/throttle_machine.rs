@@ -81,7 +81,7 @@ impl Box2 {
         let now = 1000 * MS;
         let sys = System::new(features, Topology::build(&machine).expect("a machine"));
         Self {
-            rqs: (0..2).map(|c| Rq::new(&sys, Cpu(c), now, 1024)).collect(),
+            rqs: (0..2).map(|c| Rq::new(&sys, Cpu(c), now)).collect(),
             sys,
             host: Requests {
                 now,

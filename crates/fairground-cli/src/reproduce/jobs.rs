@@ -190,12 +190,11 @@ fn features(e: &Experiment, run: &RunSpec, patched: bool) -> Result<Features, Fa
         .ok_or_else(|| Failure::new(format!("{}: no profile `{}`", e.change, e.profile)))?;
     let patch = find_patch(&e.change)
         .ok_or_else(|| Failure::new(format!("no patch is called `{}`", e.change)))?;
-    let mut features = Features::default();
-    features.set_all(profile.sets);
-    features.set_all(match (patched, run.patch_set.is_empty()) {
-        (true, true) => patch.sets,
-        _ => patch.base,
-    });
+    let mut features = Features::of_profile(profile);
+    match patched && run.patch_set.is_empty() {
+        true => patch.apply(&mut features),
+        false => patch.undo(&mut features),
+    }
     let hz = run.hz.map(|hz| ("hz".to_string(), hz.to_string()));
     let own = if patched { &run.patch_set[..] } else { &[] };
     for (name, value) in hz.iter().chain(&run.set).chain(own) {

@@ -156,8 +156,7 @@ fn run(
     let mut workload = Workload::from_argv(&argv, &env).map_err(|e| text(&e))?;
     measure::window(&mut workload, settle_us * 1000, (end_us - settle_us) * 1000);
     workload.settle_ns = settle_us * 1000;
-    let mut features = Features::default();
-    features.set_all(find_profile(profile).ok_or(profile)?.sets);
+    let features = Features::of_profile(find_profile(profile).ok_or(profile)?);
     let o = outcome::run(&Setup {
         machine: &machine,
         features,

@@ -22,6 +22,7 @@
 use super::params::Params;
 use super::reuse::Reuse;
 use super::tops;
+use crate::rng::{SPLITMIX64_STEP, mix};
 
 /// Where a line was found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -231,13 +232,11 @@ impl Dice {
     }
 }
 
-/// 16 bits by a 64-bit finalizer (Steele, Lea, Flood 2014: SplitMix).
+/// 16 bits.
 #[inline]
 fn dice(counter: u64, place: u64) -> u32 {
-    let mut z = counter.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z >> 48) as u32
+    let z = counter.wrapping_add(place.wrapping_mul(SPLITMIX64_STEP));
+    (mix(z) >> 48) as u32
 }
 
 /// P(gone | stack distance), tabulated: in steps of capacity / 32, probabilities in 1/65536.

@@ -402,11 +402,6 @@ impl Cache {
         all - self.classes[1..].iter().sum::<u64>()
     }
 
-    /// Number of lines allocated.
-    pub fn nr_lines(&self) -> usize {
-        self.lines.len()
-    }
-
     /// Host memory in use, bytes, to compare with a budget.
     pub fn host_bytes(&self) -> usize {
         self.lines.capacity() * size_of::<Line>()

@@ -15,6 +15,7 @@
 
 use super::{LineId, Ps};
 use crate::machine_file::{Distance, Machine};
+use crate::rng::{SPLITMIX64_STEP, mix};
 
 /// Parts of 65536.
 const ONE: i64 = 1 << 16;
@@ -73,7 +74,8 @@ impl Spread {
             return latency;
         }
         let pair = (cores.0.min(cores.1) as u64) << 16 | cores.0.max(cores.1) as u64;
-        let bits = mix(self.seed ^ (u64::from(line) << 32 | pair));
+        let key = self.seed ^ (u64::from(line) << 32 | pair);
+        let bits = mix(key.wrapping_add(SPLITMIX64_STEP));
         let (which, place) = ((bits & 0xffff) as i64, (bits >> 16 & 0xffff) as i64);
         let part = match which < range.shorter {
             true => range.lo * place / ONE,
@@ -81,14 +83,6 @@ impl Spread {
         };
         latency.saturating_add_signed(latency as i64 * part / ONE)
     }
-}
-
-/// The finalizer of SplitMix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014).
-fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
 }
 
 #[cfg(test)]

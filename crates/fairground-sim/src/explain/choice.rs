@@ -15,7 +15,7 @@ use crate::machine::cpu::Todo;
 use crate::machine::task::Life;
 
 /// Words of a run queue that only the test for idleness reads.
-const IDLE_TEST: Fields = f::CURR.and(f::NR_RUNNING).and(f::TTWU_PENDING);
+const IDLE_TEST: Fields = f::CURR.union(f::NR_RUNNING).union(f::TTWU_PENDING);
 
 /// A choice.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -68,7 +68,7 @@ impl Site {
     /// `updates` are stored to besides being loaded.
     #[inline(always)]
     pub fn mixed(kind: Kind, reads: Fields, updates: Fields) -> Self {
-        Self::new(kind, reads.and(updates).0 | updates.0 << SET, How::Mixed)
+        Self::new(kind, reads.union(updates).0 | updates.0 << SET, How::Mixed)
     }
 
     #[inline(always)]

@@ -372,7 +372,7 @@ impl Sim<'_> {
             }
             return;
         }
-        self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
+        let _ = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
     }
 
     /// The CPUs that a task may use: its own choice, in its group's cpuset.

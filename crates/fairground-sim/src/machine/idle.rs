@@ -207,10 +207,7 @@ impl Sim<'_> {
     /// The tick goes on when a CPU has a task again.
     pub(super) fn restart_tick(&mut self, cpu: u32) {
         self.cpus[cpu as usize].got_tick = false;
-        if self.cpus[cpu as usize].nohz {
-            self.cpus[cpu as usize].nohz = false;
-            self.engine(sched::nohz_exit_idle);
-        }
+        self.cpus[cpu as usize].nohz = false;
         if !self.cpus[cpu as usize].tick_on {
             self.program_tick(cpu, self.host.at);
             if self.cpus[cpu as usize].tick_at < self.next_hrtimer(cpu) {

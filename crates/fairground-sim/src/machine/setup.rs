@@ -74,7 +74,7 @@ fn first_free_mm(workload: &Workload) -> u32 {
 }
 
 fn empty_queues(sys: &System) -> Vec<Rq> {
-    let queue = |cpu| Rq::new(sys, cpu, BOOT_NS, 1024);
+    let queue = |cpu| Rq::new(sys, cpu, BOOT_NS);
     sys.cpus().iter().map(queue).collect()
 }
 
@@ -214,7 +214,7 @@ impl<'a> Sim<'a> {
                 let done = self.set_limit(i as u32);
                 debug_assert!(done.is_ok(), "validated: {done:?}");
                 let group = &self.sys.tg[tg.idx()];
-                group.with_pool(tg, &mut self.host, |pool| {
+                group.with_pool(&mut self.host, |pool| {
                     // The burst is a file of its own, and each write fills the pool once more.
                     if let Some(quota) = limit.quota_ns.filter(|_| limit.burst_ns > 0) {
                         pool.configure(quota, limit.period_ns, limit.burst_ns);

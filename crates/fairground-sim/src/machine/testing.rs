@@ -38,7 +38,7 @@ pub(super) fn with<T>(
     act: impl FnOnce(&mut Sim<'_>) -> T,
 ) -> T {
     let mut features = Features::default();
-    features.set_all(set);
+    features.set_all(set).unwrap();
     let setup = Setup {
         machine,
         features,

@@ -12,10 +12,8 @@ use crate::machine_file::Machine;
 /// # Errors
 /// When there is no such profile.
 pub(super) fn profile() -> Result<Features, String> {
-    let mut features = Features::default();
     let profile = find_profile(PROFILE).ok_or("the profile is missing")?;
-    features.set_all(profile.sets);
-    Ok(features)
+    Ok(Features::of_profile(profile))
 }
 
 /// The kernel that `words` describe, on `machine`. Nothing that they say is passed over.

@@ -31,7 +31,8 @@ pub(super) fn apply(features: &mut Features, words: &str) {
     let is_named = |name: &str| words.split_whitespace().any(|word| word == name);
     for (name, decision, value) in SWITCHED {
         if is_named(name) {
-            features.set_all(&[(decision, value)]);
+            let done = features.set(decision, value);
+            debug_assert_eq!(done, Ok(()));
         }
     }
 }

@@ -42,6 +42,18 @@ pub const DURATION_NS_MAX: Ns = 1_000_000_000_000_000;
 
 const EXPECTED: &str = "expected a number with a unit (ns, us, ms, s), like \"20us\" or \"1.5ms\"";
 
+/// How many ns a unit of time has.
+#[must_use]
+pub fn unit_ns(unit: &str) -> Option<f64> {
+    match unit {
+        "ns" => Some(1.0),
+        "us" | "µs" => Some(1e3),
+        "ms" => Some(1e6),
+        "s" => Some(1e9),
+        _ => None,
+    }
+}
+
 /// Reads a constant.
 ///
 /// # Errors
@@ -62,14 +74,11 @@ pub fn parse_ns(text: &str) -> Result<Ns, String> {
     if number.starts_with('-') {
         return Err(format!("'{text}' is negative; {EXPECTED}"));
     }
-    let scale = match unit {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "" if number == "0" => 1.0,
-        "" => return Err(format!("'{text}' has no unit; {EXPECTED}")),
-        _ => return Err(format!("'{text}' is no duration; {EXPECTED}")),
+    let scale = match (unit, unit_ns(unit)) {
+        (_, Some(ns)) => ns,
+        ("", None) if number == "0" => 1.0,
+        ("", None) => return Err(format!("'{text}' has no unit; {EXPECTED}")),
+        (_, None) => return Err(format!("'{text}' is no duration; {EXPECTED}")),
     };
     let value: f64 = number
         .parse()
@@ -188,6 +197,7 @@ fn to_ns(x: f64) -> Ns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::{SPLITMIX64_STEP, mix};
 
     #[test]
     fn constants() {
@@ -226,10 +236,8 @@ mod tests {
     /// splitmix64.
     fn bits(mut state: u64) -> impl FnMut() -> u64 {
         move || {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^ (z >> 31)
+            state = state.wrapping_add(SPLITMIX64_STEP);
+            mix(state)
         }
     }
 

@@ -1,6 +1,7 @@
 //! The nearest known name, for messages about unknown ones.
 
-/// The known name that is most like `given`, if any is like it at all.
+/// The known name that is most like `given`, if any is like it at all. Which are not is as in
+/// `fairground_report::nearest`.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given: String = given.chars().take(64).collect::<String>().to_lowercase();
     let scored = known
@@ -14,6 +15,6 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
             _ => Some((score, name)),
         },
     );
-    best.filter(|(score, _)| *score > 0.75)
+    best.filter(|(score, _)| *score >= 0.7)
         .map(|(_, name)| name)
 }

@@ -12,6 +12,8 @@ pub use super::chan::{Chan, ChanKind};
 pub use super::duration::Dur;
 pub use super::inet::Inet;
 pub use super::labels::Labels;
+use fairground::math::weight::{MIN_SHARES, shares_from_cgroup};
+
 use super::metric::MetricDef;
 pub use super::op::{Op, PickBy, Touch, Unit, When};
 
@@ -288,7 +290,7 @@ impl Cgroup {
 
     /// The `cpu.shares` that a `cpu.weight` (1..=10000) stands for, rounded to nearest.
     pub fn shares_of_weight(weight: u64) -> u64 {
-        ((weight * 1024 + 50) / 100).max(2)
+        shares_from_cgroup(weight).max(MIN_SHARES)
     }
 }
 

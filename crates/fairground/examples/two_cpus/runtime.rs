@@ -6,8 +6,9 @@
 //! these notes are no queue but the hardware: `resched` and `kick` of another CPU are an IPI,
 //! `start_timer` programs a timer, and `settle` is what the handlers do.
 //!
-//! Here one thread plays all CPUs. With one thread for each CPU, `Rqs` is implemented for what
-//! holds the queues, and its `rq` takes the lock; see the crate's page.
+//! Here one thread plays all CPUs. With one thread for each CPU, `Host` has `lock`, `unlock`,
+//! `begin_lockless` and `end_lockless` too, and `Rqs` hands out what they guard; see the crate's
+//! page.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -86,7 +87,7 @@ impl Runtime {
             rqs: sys
                 .cpus()
                 .iter()
-                .map(|cpu| Rq::new(&sys, cpu, now_ns, 1024))
+                .map(|cpu| Rq::new(&sys, cpu, now_ns))
                 .collect(),
             board: Board {
                 now_ns,
@@ -247,13 +248,10 @@ impl Runtime {
     fn switched(&mut self, cpu: Cpu, next: Option<TaskId>) {
         self.current[cpu.idx()] = next;
         let idle = next.is_none();
-        if idle != self.tickless[cpu.idx()] {
-            self.tickless[cpu.idx()] = idle;
-            match idle {
-                true => self.call(cpu, sched::nohz_enter_idle),
-                false => self.call(cpu, sched::nohz_exit_idle),
-            }
+        if idle && !self.tickless[cpu.idx()] {
+            self.call(cpu, sched::nohz_enter_idle);
         }
+        self.tickless[cpu.idx()] = idle;
     }
 
     /// Does what the engine has asked for.

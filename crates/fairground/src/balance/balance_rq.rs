@@ -94,8 +94,9 @@ fn attempt<H: Host, R: Rqs + ?Sized>(
             return (End::Tried(0), true);
         }
         env.loop_max = cx.features().load_balance.nr_migrate.min(nr_running);
-        // Before the lock, so that the walk does not lengthen its holding.
-        h_load::update_h_load(cx, rqs.rq(src));
+        // Before the lock, so that the walk does not lengthen its holding. The kernel (up to 3.11)
+        // walked another CPU's queues with no lock at all.
+        cx.with_rq_lockless(rqs, src, h_load::update_h_load);
         let moved = pull(cx, rqs, env);
         if env.some_pinned && env.imbalance > 0 {
             // Affinity kept a task there: lets the level above see this group as imbalanced.

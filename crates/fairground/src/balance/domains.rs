@@ -21,12 +21,14 @@ use crate::value::Cpu;
 /// is one. Then what it was asked for.
 pub fn sched_balance_softirq<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<u32> {
     let cpu = cx.cpu;
-    let idle = if rqs.rq(cpu).idle_balance {
-        IdleType::Idle
-    } else {
-        IdleType::Busy
-    };
-    let flags = nohz::nohz_idle_balance(rqs, cpu);
+    let (idle, flags) = cx.with_rq_lockless(rqs, cpu, |_, rq| {
+        let idle = if rq.idle_balance {
+            IdleType::Idle
+        } else {
+            IdleType::Busy
+        };
+        (idle, nohz::nohz_idle_balance(rq))
+    });
     if flags != 0 {
         cx.span(Func::NohzIdleBalance, nohz::begin_idle_cpus);
         return Some(flags);

@@ -6,6 +6,7 @@ use super::env::{IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK};
 use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move};
+use crate::fair::throttle::is_throttled_on;
 use crate::fair::{h_load, vtime};
 use crate::host::Host;
 use crate::math::fits_capacity;
@@ -209,16 +210,7 @@ fn throttled<H: Host>(cx: &mut Cx<H>, rq: &Rq, tg: TgId, slot: SeId, dst: Cpu) -
             return true;
         }
     }
-    let sys = cx.sys;
-    let mut at = Some(tg);
-    while let Some(id) = at {
-        let group = &sys.tg[id.idx()];
-        if let Some(throttled) = group.throttled_hierarchy(dst, cx.host) {
-            return throttled;
-        }
-        at = group.parent;
-    }
-    false
+    is_throttled_on(cx, tg, dst)
 }
 
 /// Whether the task has had more than its share here, while its group has tasks there: moving it

@@ -39,7 +39,7 @@ pub fn newidle_wanted<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> bool {
 pub fn sched_balance_newidle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> u32 {
     let outer = cx.host.enter(Func::Newidle);
     let (sys, cpu) = (cx.sys, cx.cpu);
-    let avg_idle_ns = rqs.rq(cpu).avg_idle;
+    let avg_idle_ns = cx.with_rq_lockless(rqs, cpu, |_, rq| rq.avg_idle);
     let mut next_balance = cx.jiffies() + u64::from(sys.features.hz);
     let mut search = Search {
         since: cx.host.clock(),

@@ -23,29 +23,26 @@ use crate::value::Cpu;
 /// Time after which blocked load is decayed again, ms (the half-life of load tracking).
 const LOAD_AVG_PERIOD_MS: u64 = 32;
 
-/// The CPU stops its tick: it joins `nohz.idle_cpus_mask`.
+/// The CPU stops its tick: it joins `nohz.idle_cpus_mask`, until its first busy tick
+/// (`super::trigger`).
 pub fn nohz_balance_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let (sys, cpu) = (cx.sys, cx.cpu);
     if sys.topology.domains(cpu).is_empty() {
         return;
     }
-    let rq = rqs.rq(cpu);
-    cx.touch(rq.object(), frq::NOHZ_STATE, Access::Update);
-    rq.has_blocked_load = true;
-    let entered = !core::mem::replace(&mut rq.nohz_tick_stopped, true);
-    rq.publish(sys);
+    let entered = cx.with_rq_lockless(rqs, cpu, |cx, rq| {
+        cx.touch(rq.object(), frq::NOHZ_STATE, Access::Update);
+        rq.has_blocked_load = true;
+        let entered = !core::mem::replace(&mut rq.nohz_tick_stopped, true);
+        rq.publish(sys);
+        entered
+    });
     if entered {
         sys.nohz.set_idle(cpu, true, cx.host);
         count_busy(cx, cpu, false);
         sys.nohz.set_needs_update(true, cx.host);
     }
     sys.nohz.set_has_blocked(true, cx.host);
-}
-
-/// The CPU starts its tick again. It stays in the mask until its first busy tick
-/// (`super::trigger`), so that short bursts of work do not move the shared words.
-pub fn nohz_tick_restart<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    let _ = (cx, rqs);
 }
 
 /// The kicked CPU reaches for its flags. Others may still add to them until it has the line.
@@ -59,22 +56,19 @@ pub(crate) fn take_flags<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) 
     let (sys, cpu) = (cx.sys, cx.cpu);
     let flags = sys.cpu[cpu.idx()].clear_nohz_flags(nohz_kick::MASK | nohz_kick::NEWILB);
     debug_assert!(flags & nohz_kick::MASK != 0, "an IPI comes with flags");
-    let rq = rqs.rq(cpu);
-    cx.touch(
-        rq.object(),
-        frq::CURR | frq::NR_RUNNING | frq::TTWU_PENDING,
-        Access::Read,
-    );
-    rq.idle_balance = sys.cpu[cpu.idx()].idle_cpu();
-    if rq.idle_balance {
-        rq.nohz_idle_balance = flags;
-        cx.host.kick(cpu, Kick::BalanceSoftirq);
-    }
+    cx.with_rq_lockless(rqs, cpu, |cx, rq| {
+        let idle_test = frq::CURR | frq::NR_RUNNING | frq::TTWU_PENDING;
+        cx.touch(rq.object(), idle_test, Access::Read);
+        rq.idle_balance = sys.cpu[cpu.idx()].idle_cpu();
+        if rq.idle_balance {
+            rq.nohz_idle_balance = flags;
+            cx.host.kick(cpu, Kick::BalanceSoftirq);
+        }
+    });
 }
 
 /// In the softirq: what this CPU was asked to do for others; 0 = nothing.
-pub(super) fn nohz_idle_balance<R: Rqs + ?Sized>(rqs: &mut R, cpu: Cpu) -> u32 {
-    let rq = rqs.rq(cpu);
+pub(super) fn nohz_idle_balance(rq: &mut Rq) -> u32 {
     let flags = core::mem::take(&mut rq.nohz_idle_balance);
     if rq.idle_balance { flags } else { 0 }
 }
@@ -86,15 +80,16 @@ pub(crate) fn nohz_run_idle_balance<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rq
     let words = &cx.sys.cpu[cpu.idx()];
     words.reach_nohz_flags(cpu, Access::CasLoop, cx.host);
     let flags = words.clear_nohz_flags(nohz_kick::NEWILB);
-    if flags == nohz_kick::NEWILB && !rqs.rq(cpu).need_resched {
+    if flags == nohz_kick::NEWILB && !need_resched(cx, rqs) {
         cx.span(Func::NohzIdleBalance, |cx| {
             begin_idle_cpus(cx);
-            let mut next = Ok(balance_idle_cpus(cx, nohz_kick::STATS));
-            while let Ok(round) = next {
-                next = balance_next(cx, rqs, round);
-            }
-            if let Err(Some(found)) = next {
-                end_idle_cpus(cx, found);
+            let mut round = balance_idle_cpus(cx, nohz_kick::STATS);
+            loop {
+                match balance_next(cx, rqs, round) {
+                    Next::Cpu(rest) => round = rest,
+                    Next::Done(found) => return end_idle_cpus(cx, found),
+                    Next::GivesWay => return,
+                }
             }
         });
     }
@@ -170,26 +165,36 @@ pub(crate) fn balance_idle_cpus<H: Host>(cx: &mut Cx<H>, flags: u32) -> Round {
     }
 }
 
-/// The next idle CPU of a round; `Err` = there is none left, or this CPU has got work to do.
+/// How a round goes on.
+pub(crate) enum Next {
+    /// With the next CPU.
+    Cpu(Round),
+    /// There is none left.
+    Done(Balanced),
+    /// Not at all: this CPU has got work to do, and has said that balancing is still due.
+    GivesWay,
+}
+
+/// The next idle CPU of a round.
 pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     mut round: Round,
-) -> Result<Round, Option<Balanced>> {
+) -> Next {
     let (sys, this_cpu) = (cx.sys, cx.cpu);
     let stats = round.flags & nohz_kick::STATS != 0;
     while let Some(cpu) = next_idle(cx, &mut round) {
         if !read_idle_cpu(cx, cpu) {
             continue;
         }
-        if !sys.cpu[this_cpu.idx()].idle_cpu() && rqs.rq(this_cpu).need_resched {
+        if !sys.cpu[this_cpu.idx()].idle_cpu() && need_resched(cx, rqs) {
             if round.flags & nohz_kick::NEXT != 0 {
                 sys.nohz.set_needs_update(true, cx.host);
             }
             if stats || round.found.has_blocked {
                 sys.nohz.set_has_blocked(true, cx.host);
             }
-            return Err(None);
+            return Next::GivesWay;
         }
         if stats {
             round.found.has_blocked |= update_nohz_stats(cx, rqs, cpu);
@@ -197,7 +202,7 @@ pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
         let due = balance_one(cx, rqs, cpu, round.flags);
         let next = &mut round.found.next_balance;
         *next = Some(next.map_or(due, |next| next.min(due)));
-        return Ok(round);
+        return Next::Cpu(round);
     }
     let farthest = round.began + 60 * u64::from(sys.features.hz);
     let found = &mut round.found;
@@ -205,7 +210,12 @@ pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
     if stats {
         found.next_blocked = Some(round.began + ms_to_jiffies(cx, LOAD_AVG_PERIOD_MS));
     }
-    Err(Some(round.found))
+    Next::Done(round.found)
+}
+
+fn need_resched<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> bool {
+    let cpu = cx.cpu;
+    cx.with_rq_lockless(rqs, cpu, |_, rq| rq.need_resched)
 }
 
 /// The next CPU of the mask, as it is now, that a round has not come to.

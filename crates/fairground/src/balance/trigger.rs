@@ -76,10 +76,10 @@ pub(crate) fn sched_balance_trigger<H: Host, R: Rqs + ?Sized>(
         Step::Begin => cx.host.enter(Func::BalanceTrigger),
         _ => cx.host.reenter(Func::BalanceTrigger),
     };
-    let rq = rqs.rq(cx.cpu);
+    let cpu = cx.cpu;
     let next = match step {
-        Step::Begin => begin(cx, rq),
-        Step::Decide => nohz_balancer_kick(cx, rq),
+        Step::Begin => cx.with_rq_lockless(rqs, cpu, begin),
+        Step::Decide => cx.with_rq_lockless(rqs, cpu, nohz_balancer_kick),
         Step::Pick { .. }
         | Step::Reach { .. }
         | Step::Look { .. }

@@ -18,14 +18,14 @@ use crate::shared::{PeriodEnd, RUNTIME_INF};
 use crate::value::{CfsId, Cpu, TgId};
 
 /// Shortest period and smallest quota, ns.
-pub const MIN_BANDWIDTH: u64 = 1_000_000;
+pub const MIN_BANDWIDTH_NS: u64 = 1_000_000;
 
 /// Longest period, ns.
-pub const MAX_PERIOD: u64 = 1_000_000_000;
+pub const MAX_PERIOD_NS: u64 = 1_000_000_000;
 
 /// Largest quota, and largest sum of quota and burst, ns (`max_cfs_runtime`): what as a share of
 /// the shortest period fits 44 bits.
-pub const MAX_CFS_RUNTIME: u64 = ((1 << 44) - 1) * 1000;
+pub const MAX_CFS_RUNTIME_NS: u64 = ((1 << 44) - 1) * 1000;
 
 /// Why a group cannot have a limit: the kernel's `EINVAL`. Nothing was changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,9 +34,9 @@ pub enum BandwidthError {
     Root,
     /// The period is not from 1 ms to 1 s.
     Period,
-    /// The quota is below 1 ms or above [`MAX_CFS_RUNTIME`].
+    /// The quota is below 1 ms or above [`MAX_CFS_RUNTIME_NS`].
     Quota,
-    /// The burst is above the quota, or both together above [`MAX_CFS_RUNTIME`].
+    /// The burst is above the quota, or both together above [`MAX_CFS_RUNTIME_NS`].
     Burst,
 }
 
@@ -62,47 +62,52 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     tg: TgId,
-    quota: Option<u64>,
-    period: u64,
-    burst: u64,
+    quota_ns: Option<u64>,
+    period_ns: u64,
+    burst_ns: u64,
 ) -> Result<(), BandwidthError> {
-    check(tg, quota, period, burst)?;
+    check(tg, quota_ns, period_ns, burst_ns)?;
     let sys = cx.sys;
     let (group, expiry) = (&sys.tg[tg.idx()], sys.features.quota_expiry);
     let was_limited = group.bandwidth.is_limited();
-    if quota.is_some() && !was_limited {
+    if quota_ns.is_some() && !was_limited {
         sys.bandwidth_usage_inc();
     }
     let phase = sys.features.period_phase;
     let phase = phase.draw(PHASE_SPAN, || cx.host.random());
-    group.with_pool(tg, cx.host, |pool| {
+    group.with_pool(cx.host, |pool| {
         pool.set_phase(phase);
-        pool.configure(quota.unwrap_or(RUNTIME_INF), period, burst);
+        pool.configure(quota_ns.unwrap_or(RUNTIME_INF), period_ns, burst_ns);
         expiry::begin_period(pool, expiry);
     });
     for cpu in 0..sys.nr_cpus() as u32 {
         cx.with_rq(rqs, Cpu(cpu), |cx, rq| {
-            set_runtime_enabled(cx, rq, tg, quota.is_some());
+            set_runtime_enabled(cx, rq, tg, quota_ns.is_some());
         });
     }
-    if quota.is_none() && was_limited {
+    if quota_ns.is_none() && was_limited {
         sys.bandwidth_usage_dec();
     }
     Ok(())
 }
 
-fn check(tg: TgId, quota: Option<u64>, period: u64, burst: u64) -> Result<(), BandwidthError> {
+fn check(
+    tg: TgId,
+    quota_ns: Option<u64>,
+    period_ns: u64,
+    burst_ns: u64,
+) -> Result<(), BandwidthError> {
     if tg == TgId::ROOT {
         return Err(BandwidthError::Root);
     }
-    if !(MIN_BANDWIDTH..=MAX_PERIOD).contains(&period) {
+    if !(MIN_BANDWIDTH_NS..=MAX_PERIOD_NS).contains(&period_ns) {
         return Err(BandwidthError::Period);
     }
-    match quota {
-        Some(quota) if !(MIN_BANDWIDTH..=MAX_CFS_RUNTIME).contains(&quota) => {
+    match quota_ns {
+        Some(quota_ns) if !(MIN_BANDWIDTH_NS..=MAX_CFS_RUNTIME_NS).contains(&quota_ns) => {
             Err(BandwidthError::Quota)
         }
-        Some(quota) if burst > quota || quota + burst > MAX_CFS_RUNTIME => {
+        Some(quota_ns) if burst_ns > quota_ns || quota_ns + burst_ns > MAX_CFS_RUNTIME_NS => {
             Err(BandwidthError::Burst)
         }
         _ => Ok(()),
@@ -113,7 +118,7 @@ fn check(tg: TgId, quota: Option<u64>, period: u64, burst: u64) -> Result<(), Ba
 /// it: what a host does that follows a recording. Left alone, the phase is drawn at random.
 pub fn align_period<H: Host>(cx: &mut Cx<H>, tg: TgId, phase: u64) {
     let (group, expiry) = (&cx.sys.tg[tg.idx()], cx.sys.features.quota_expiry);
-    group.with_pool(tg, cx.host, |pool| {
+    group.with_pool(cx.host, |pool| {
         pool.align(phase);
         expiry::begin_period(pool, expiry);
     });
@@ -131,7 +136,7 @@ pub fn period_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: T
     // Distribution may take so long that the next period has ended meanwhile.
     let mut turns = 0;
     loop {
-        let end = group.with_pool(tg, cx.host, |pool| match pool.forward_period() {
+        let end = group.with_pool(cx.host, |pool| match pool.forward_period() {
             0 => None,
             overrun => {
                 let end = pool.end_period(overrun);
@@ -146,16 +151,16 @@ pub fn period_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: T
         rest = end == PeriodEnd::Rest;
         if end == PeriodEnd::Distribute {
             while group.bandwidth.peek_runtime() > 0 && distribute_cfs_runtime(cx, rqs, tg) {}
-            group.with_pool(tg, cx.host, |pool| pool.end_distribution());
+            group.with_pool(cx.host, |pool| pool.end_distribution());
             distributed = true;
         }
         turns += 1;
         if turns > MOST_TURNS {
-            group.with_pool(tg, cx.host, |pool| pool.stretch_period());
+            group.with_pool(cx.host, |pool| pool.stretch_period());
             turns = 0;
         }
     }
-    group.with_pool(tg, cx.host, |pool| pool.rearm_period(rest));
+    group.with_pool(cx.host, |pool| pool.rearm_period(rest));
     cx.host.leave(outer);
     if distributed {
         let work = QuotaWork {
@@ -175,7 +180,7 @@ const MOST_TURNS: u32 = 3;
 pub fn slack_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgId) {
     let outer = cx.host.enter(Func::SlackTimer);
     let sys = cx.sys;
-    let slack = sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| pool.end_slack());
+    let slack = sys.tg[tg.idx()].with_pool(cx.host, |pool| pool.end_slack());
     if slack > 0 {
         distribute_cfs_runtime(cx, rqs, tg);
     }
@@ -259,7 +264,7 @@ fn grant<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) -> Grant {
     debug_assert!(queue.runtime_remaining <= 0);
     let (sys, remaining) = (cx.sys, queue.runtime_remaining);
     let own = &mut queue.runtime_expires;
-    let (amount, left) = sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| {
+    let (amount, left) = sys.tg[tg.idx()].with_pool(cx.host, |pool| {
         expiry::take_deadline(pool, sys.features.quota_expiry, own);
         pool.grant(remaining)
     });
@@ -321,7 +326,7 @@ mod tests {
     #[test]
     fn what_is_no_limit_is_refused_and_leaves_nothing_behind() {
         use BandwidthError::{Burst, Period, Quota, Root};
-        const MS: u64 = MIN_BANDWIDTH;
+        const MS: u64 = MIN_BANDWIDTH_NS;
         let mut bench = Bench::new(1, Features::default());
         let tg = bench.sys.add_group(TgId::ROOT);
         let set = |bench: &mut Bench, tg, quota, period, burst| {
@@ -335,10 +340,10 @@ mod tests {
             (tg, Some(20 * MS), u64::MAX, 0, Period),
             (tg, None, MS - 1, 0, Period),
             (tg, Some(MS - 1), 100 * MS, 0, Quota),
-            (tg, Some(MAX_CFS_RUNTIME + 1), 100 * MS, 0, Quota),
+            (tg, Some(MAX_CFS_RUNTIME_NS + 1), 100 * MS, 0, Quota),
             (tg, Some(u64::MAX), 100 * MS, 0, Quota),
             (tg, Some(20 * MS), 100 * MS, 21 * MS, Burst),
-            (tg, Some(MAX_CFS_RUNTIME), 100 * MS, 1, Burst),
+            (tg, Some(MAX_CFS_RUNTIME_NS), 100 * MS, 1, Burst),
             (tg, Some(20 * MS), 100 * MS, u64::MAX, Burst),
         ];
         for (tg, quota, period, burst, why) in refused {
@@ -346,9 +351,9 @@ mod tests {
             assert!(!bench.sys.bandwidth_used(), "{why:?}");
         }
         for (quota, period, burst) in [
-            (Some(MS), MAX_PERIOD, MS),
-            (Some(MAX_CFS_RUNTIME), MS, 0),
-            (Some(3 * MAX_PERIOD), MAX_PERIOD, 0),
+            (Some(MS), MAX_PERIOD_NS, MS),
+            (Some(MAX_CFS_RUNTIME_NS), MS, 0),
+            (Some(3 * MAX_PERIOD_NS), MAX_PERIOD_NS, 0),
         ] {
             assert_eq!(set(&mut bench, tg, quota, period, burst), Ok(()));
             assert!(bench.sys.bandwidth_used());

@@ -364,8 +364,7 @@ mod tests {
 
     #[test]
     fn a_child_begins_a_slice_late_and_never_before_its_parent() {
-        let mut features = Features::default();
-        features.set_all(find_profile("linux-6.5").unwrap().sets);
+        let features = Features::of_profile(find_profile("linux-6.5").unwrap());
         let mut bench = Bench::new(2, features);
         let parent = bench.start(0, TgId::ROOT);
         let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
@@ -399,8 +398,7 @@ mod tests {
 
     #[test]
     fn a_sleeper_that_changes_its_group_keeps_its_distance_from_the_floor() {
-        let mut features = Features::default();
-        features.set_all(find_profile("linux-6.5").unwrap().sets);
+        let features = Features::of_profile(find_profile("linux-6.5").unwrap());
         let mut bench = Bench::new(1, features);
         let tg = bench.sys.add_group(TgId::ROOT);
         bench.sys.open_group(tg);

@@ -23,12 +23,7 @@ pub fn dequeue_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags
 
 fn leave<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Dequeue) -> bool {
     let sleeps = flags.has(Dequeue::SLEEP);
-    let mut throttled = false;
-    if let Some(body) = rq.body[task.idx()].as_mut() {
-        body.sleeping = sleeps;
-        throttled = body.throttled;
-    }
-    if throttled {
+    if rq.body[task.idx()].as_ref().is_some_and(|b| b.throttled) {
         throttle::dequeue_throttled_task(cx, rq, task, flags);
         return true;
     }

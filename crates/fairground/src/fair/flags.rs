@@ -21,7 +21,7 @@ macro_rules! flags {
             /// Both sets.
             #[inline]
             #[must_use]
-            pub const fn and(self, other: Self) -> Self {
+            pub const fn union(self, other: Self) -> Self {
                 Self(self.0 | other.0)
             }
 
@@ -36,7 +36,7 @@ macro_rules! flags {
         impl core::ops::BitOr for $name {
             type Output = Self;
             fn bitor(self, other: Self) -> Self {
-                self.and(other)
+                self.union(other)
             }
         }
     };
@@ -84,11 +84,9 @@ flags!(
     UpdateLoad {
         /// Publish the queue's load to its group.
         TG = 0,
-        /// Do not age the entity itself.
-        SKIP_AGE = 1,
         /// Attach a migrated entity.
-        ATTACH = 2,
+        ATTACH = 1,
         /// Detach an entity that leaves for another CPU.
-        DETACH = 3,
+        DETACH = 2,
     }
 );

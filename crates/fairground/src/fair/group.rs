@@ -76,7 +76,7 @@ pub(crate) fn update_cfs_group_inlined<H: Host>(
     let reads = q::LOAD | throttle_count | q::TG | q::AVG | q::TG_CONTRIB;
     cx.touch(object, reads, Access::Read);
     let (tg, sys) = (queue.tg, cx.sys);
-    let (shares, tg_load_avg) = sys.tg[tg.idx()].shares_and_load(tg, cx.host);
+    let (shares, tg_load_avg) = sys.tg[tg.idx()].shares_and_load(cx.host);
     let shares = calc_group_shares(
         shares,
         queue.load.weight,

@@ -8,6 +8,7 @@ use crate::host::Host;
 use crate::math::shares;
 use crate::place::{Access, Func, Kind, Object, cfs_rq as q, se as e, tg as t};
 use crate::rq::Rq;
+use crate::shared::TaskGroup;
 use crate::value::{CfsId, SeId, TgId};
 
 /// Load of a task seen from the root.
@@ -39,7 +40,7 @@ pub fn update_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
         return;
     }
     rq.h_load_throttle = now;
-    walk_down(cx, rq, TgId::ROOT);
+    walk_down(cx, rq);
 }
 
 /// Refreshes the share of `cfs`: up to the first queue that was refreshed in this jiffy, leaving a
@@ -81,14 +82,31 @@ fn update_cfs_rq_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     cx.host.leave(outer);
 }
 
-/// Visits `tg`, then the groups below it, in tree order.
-fn walk_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
-    let outer = cx.host.enter(Func::TgLoadDown);
-    tg_load_down(cx, rq, tg);
-    cx.host.leave(outer);
+/// Visits all groups, each before those below it.
+fn walk_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     let sys = cx.sys;
-    for &child in &sys.tg[tg.idx()].children {
-        walk_down(cx, rq, child);
+    let mut next = Some(TgId::ROOT);
+    while let Some(tg) = next {
+        let outer = cx.host.enter(Func::TgLoadDown);
+        tg_load_down(cx, rq, tg);
+        cx.host.leave(outer);
+        next = next_in_tree_order(&sys.tg, tg);
+    }
+}
+
+/// The way back from the last child is found by the parents, so there is no recursion.
+fn next_in_tree_order(groups: &[TaskGroup], tg: TgId) -> Option<TgId> {
+    let mut at = tg;
+    let mut done = None;
+    loop {
+        let group = &groups[at.idx()];
+        // Children are in the order in which they were made, so by number.
+        let n = done.map_or(0, |d| group.children.partition_point(|child| *child <= d));
+        if let Some(&child) = group.children.get(n) {
+            return Some(child);
+        }
+        done = Some(at);
+        at = group.parent?;
     }
 }
 
@@ -136,8 +154,11 @@ fn places(rq: &Rq, tg: TgId) -> (Object, Object) {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
     use crate::fair::group::set_task_rq;
+    use crate::lab::on_a_small_stack;
     use crate::policy::{Features, HLoad};
     use crate::testing::Bench;
 
@@ -196,6 +217,27 @@ mod tests {
         assert_eq!(visits(&bench), 8);
         let unused = |o: &Object| o.kind == Kind::CfsRq && o.b == 3;
         assert!(bench.host.touches.iter().any(|(o, ..)| unused(o)));
+    }
+
+    #[test]
+    fn the_walk_is_in_tree_order_and_needs_no_deep_stack() {
+        on_a_small_stack(|| {
+            let mut bench = Bench::new(1, Features::default());
+            bench.sys.features.h_load = HLoad::Eager;
+            let [a, b] = [0, 1].map(|_| bench.sys.add_group(TgId::ROOT));
+            let [c, d] = [a, a].map(|tg| bench.sys.add_group(tg));
+            let mut deep = b;
+            for _ in 0..2000 {
+                deep = bench.sys.add_group(deep);
+            }
+            bench.on(0, update_h_load);
+            let touches = bench.host.touches.iter();
+            let visits = touches.filter(|(o, f, _)| o.kind == Kind::Tg && f.intersects(t::TREE));
+            let visits: Vec<u32> = visits.map(|(o, ..)| o.a).collect();
+            let first = [TgId::ROOT, a, c, d, b].map(|tg| tg.0);
+            assert_eq!(visits[..5], first);
+            assert_eq!((visits.len(), visits.last()), (2005, Some(&deep.0)));
+        });
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) fn detach_for_move<H: Host>(
     load::migrate_task_rq_fair(cx, &mut out, rq.cpu, false);
     out.se.nr_migrations += 1;
     group::look_up(cx, to, out.body.tg);
-    touch_task(cx, id, ftask::CPU.and(ftask::SCHED_GROUP), Access::Write);
+    touch_task(cx, id, ftask::CPU | ftask::SCHED_GROUP, Access::Write);
     let shared = &cx.sys.task[id.idx()];
     shared.queued.store(false, Relaxed);
     shared.on_cpu.store(false, Relaxed);

@@ -53,7 +53,7 @@ pub(crate) fn update_load_avg_inlined<H: Host>(
     let now = queue.clock_pelt(&rq.clock);
     let below = entity.my_q;
     let attached = entity.avg.last_update_time != 0 || below.is_some();
-    let entity_changed = attached && !flags.has(UpdateLoad::SKIP_AGE) && {
+    let entity_changed = attached && {
         let running = queue.curr == Some(se);
         age_entity(cx, rq.cpu, entity, now, running, &mut rq.passed)
     };
@@ -131,11 +131,13 @@ fn age_queue<H: Host>(
     now: u64,
     passed: &mut Passed,
 ) -> bool {
-    const OWN: Fields = q::LOAD.and(q::NR_QUEUED).and(q::CURR).and(q::REMOVED);
+    const OWN: Fields = q::LOAD.union(q::NR_QUEUED).union(q::CURR).union(q::REMOVED);
     // Of the clock, which stands still while the queue is throttled.
-    const CLOCK: Fields = q::RQ.and(q::THROTTLE_COUNT).and(q::THROTTLED_CLOCK_PELT);
-    const READS: Fields = OWN.and(CLOCK);
-    const AVG: Fields = q::AVG.and(q::AVG_LAST_UPDATE);
+    const CLOCK: Fields = q::RQ
+        .union(q::THROTTLE_COUNT)
+        .union(q::THROTTLED_CLOCK_PELT);
+    const READS: Fields = OWN.union(CLOCK);
+    const AVG: Fields = q::AVG.union(q::AVG_LAST_UPDATE);
     let object = queue.object(cpu);
     let removed = queue.words.take_removed(object, cx.host);
     if removed.is_none() && !pelt::is_due(now, &queue.avg) {
@@ -269,12 +271,8 @@ pub fn post_init_entity_util_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeI
 /// A task joins the group that its `cfs_rq` belongs to.
 pub fn attach_task_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     let cfs = rq.se[task.idx()].cfs_rq;
-    let flags = if cx.features().attach_age_load {
-        UpdateLoad::NONE
-    } else {
-        UpdateLoad::SKIP_AGE
-    };
-    update_load_avg(cx, rq, cfs, task, flags);
+    // Aged first (`ATTACH_AGE_LOAD`).
+    update_load_avg(cx, rq, cfs, task, UpdateLoad::NONE);
     attach_entity_load_avg(cx, rq, cfs, task);
     update_tg_load_avg(cx, rq, cfs);
     propagate_entity_cfs_rq(cx, rq, task);
@@ -308,7 +306,7 @@ fn age_entity<H: Host>(
     running: bool,
     passed: &mut Passed,
 ) -> bool {
-    const READS: Fields = e::LOAD.and(e::ON_RQ).and(e::RUNNABLE_WEIGHT);
+    const READS: Fields = e::LOAD.union(e::ON_RQ).union(e::RUNNABLE_WEIGHT);
     let object = se.object(cpu);
     if !pelt::is_due(now, &se.avg) {
         // Less than a unit of time has passed: nothing but the stamp is looked at.

@@ -109,7 +109,7 @@ fn publish_load_avg<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queue: &mut CfsRq) {
         return;
     }
     let sys = cx.sys;
-    sys.tg[tg.idx()].add_load_avg(tg, load.wrapping_sub(contrib) as i64, cx.host);
+    sys.tg[tg.idx()].add_load_avg(load.wrapping_sub(contrib) as i64, cx.host);
     queue.tg_load_avg_contrib = load;
     let mut written = q::TG_CONTRIB;
     if rule.reads_clock() {

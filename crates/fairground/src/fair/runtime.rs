@@ -50,7 +50,7 @@ pub fn return_cfs_rq_runtime<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     let (sys, tg, own) = (cx.sys, queue.tg, queue.runtime_expires);
     let expiry = sys.features.quota_expiry;
     cx.touch(rq.cfs_object(cfs), f::RUNTIME_REMAINING, Access::Update);
-    sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| {
+    sys.tg[tg.idx()].with_pool(cx.host, |pool| {
         expiry::give_back(pool, expiry, own, slack as u64);
     });
 }
@@ -87,7 +87,7 @@ fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, delta: u64) {
         let (sys, tg, lacks) = (cx.sys, queue.tg, (queue.runtime_remaining, BANDWIDTH_SLICE));
         let (expiry, own) = (sys.features.quota_expiry, &mut queue.runtime_expires);
         let amount =
-            sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| expiry::draw(pool, expiry, own, lacks));
+            sys.tg[tg.idx()].with_pool(cx.host, |pool| expiry::draw(pool, expiry, own, lacks));
         queue.runtime_remaining += amount as i64;
         if queue.runtime_remaining <= 0 && queue.curr.is_some() {
             resched_curr(cx, rq);

@@ -39,13 +39,7 @@ pub fn enqueue_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags
 }
 
 fn enqueue_levels<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Enqueue) {
-    let now = rq.clock.clock;
-    let mut throttled = false;
-    if let Some(body) = rq.body[task.idx()].as_mut() {
-        body.sleeping = false;
-        body.wait_start = now;
-        throttled = body.throttled;
-    }
+    let throttled = rq.body[task.idx()].as_ref().is_some_and(|b| b.throttled);
     touch_task(cx, rq.task_id(task), ft::PRIO | ft::UTIL_EST, Access::Read);
     if throttled && throttle::enqueue_throttled_task(cx, rq, task) {
         return;
@@ -241,7 +235,6 @@ fn pick_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<SeId> {
 /// Puts `prev` and sets `next` on the levels that they do not share, and on the one where their
 /// ways part.
 fn switch_levels<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: SeId, next: SeId) {
-    stamp_wait(rq, prev);
     let (mut p, mut n) = (prev, next);
     loop {
         let (put, set) = (&rq.se[p.idx()], &rq.se[n.idx()]);
@@ -263,7 +256,6 @@ fn switch_levels<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: SeId, next: SeId) {
 
 /// Puts `prev` at every level.
 pub fn put_prev_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: SeId) {
-    stamp_wait(rq, prev);
     let mut at = Some(prev);
     while let Some(id) = at {
         put_prev_entity(cx, rq, rq.se[id.idx()].cfs_rq, id);
@@ -285,11 +277,10 @@ pub fn set_next_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, next: SeId, firs
 
 /// Gives a task that is on no queue back to the host.
 pub fn block_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
-    let Some(mut out) = rq.give_out(task) else {
+    let Some(out) = rq.give_out(task) else {
         return;
     };
     touch_task(cx, out.body.id, ft::STATE, Access::Write);
-    out.body.sleeping = true;
     cx.sys.task[out.body.id.idx()].queued.store(false, Relaxed);
     cx.host.park(out);
 }
@@ -307,12 +298,4 @@ pub(crate) fn touch_task<H: Host>(
         b: 0,
     };
     cx.touch(task, fields, access);
-}
-
-#[inline]
-fn stamp_wait(rq: &mut Rq, prev: SeId) {
-    let now = rq.clock.clock;
-    if let Some(body) = rq.body[prev.idx()].as_mut() {
-        body.wait_start = now;
-    }
 }

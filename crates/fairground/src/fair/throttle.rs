@@ -93,10 +93,7 @@ pub fn init_throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
 /// Whether the hierarchy of `tg` is throttled on `cpu`, any CPU (`throttled_hierarchy`, asked by
 /// load balancing before it moves a task there).
 #[must_use]
-pub fn is_throttled_on<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu) -> bool {
-    if !cx.sys.bandwidth_used() {
-        return false;
-    }
+pub(crate) fn is_throttled_on<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu) -> bool {
     let (sys, mut at) = (cx.sys, Some(tg));
     while let Some(tg) = at {
         let tg = &sys.tg[tg.idx()];
@@ -116,7 +113,7 @@ fn throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<Walked> 
     debug_assert!(!queue.throttled);
     // Runtime may have become available just now; and this starts the timer that will end it.
     let (expiry, own) = (sys.features.quota_expiry, &mut queue.runtime_expires);
-    let found = sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| {
+    let found = sys.tg[tg.idx()].with_pool(cx.host, |pool| {
         let amount = expiry::draw(pool, expiry, own, (remaining, 1)) as i64;
         if remaining + amount <= 0 {
             pool.push_throttled(cpu);
@@ -165,7 +162,7 @@ fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<Walked
     queue.throttled = false;
     let since = core::mem::take(&mut queue.throttled_clock);
     let time = if since == 0 { 0 } else { clock - since };
-    sys.tg[tg.idx()].with_pool(tg, cx.host, |pool| pool.remove_throttled(cpu, time));
+    sys.tg[tg.idx()].with_pool(cx.host, |pool| pool.remove_throttled(cpu, time));
     cx.touch(
         rq.cfs_object(cfs),
         f::THROTTLED | f::THROTTLED_CLOCK | f::THROTTLED_LIST,

@@ -60,9 +60,6 @@ pub fn record_throttle_clock(rq: &mut Rq, cfs: CfsId) {
     if queue.throttled && queue.throttled_clock == 0 {
         queue.throttled_clock = now;
     }
-    if queue.throttled_clock_self == 0 {
-        queue.throttled_clock_self = now;
-    }
 }
 
 /// Stops the load-tracking clock.

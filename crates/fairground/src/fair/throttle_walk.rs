@@ -120,7 +120,7 @@ fn unthrottle_up<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, id: TgId) -> u32 {
 /// A queue of the subtree is visited; its counts and clocks are updated, `reads` are read. In the
 /// kernel it exists whether it was ever used or not.
 fn visit<H: Host>(cx: &mut Cx<H>, rq: &Rq, id: TgId, reads: Fields) -> Option<CfsId> {
-    const UPDATES: Fields = f::THROTTLE_COUNT.and(f::THROTTLED_CLOCK_PELT);
+    const UPDATES: Fields = f::THROTTLE_COUNT.union(f::THROTTLED_CLOCK_PELT);
     cx.sys.tg[id.idx()].look_up_queue(rq.cpu, cx.host);
     let queue = Object {
         kind: Kind::CfsRq,
@@ -134,7 +134,6 @@ fn visit<H: Host>(cx: &mut Cx<H>, rq: &Rq, id: TgId, reads: Fields) -> Option<Cf
 
 fn throttle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     let per_task = cx.sys.features.throttle.is_per_task();
-    let now = rq.clock.clock;
     let queue = &mut rq.cfs[cfs.idx()];
     queue.throttle_count += 1;
     let count = queue.throttle_count;
@@ -143,12 +142,8 @@ fn throttle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
         return;
     }
     let queue = &mut rq.cfs[cfs.idx()];
-    debug_assert_eq!(queue.throttled_clock_self, 0);
     debug_assert!(queue.limbo.is_none());
     let empty = queue.nr_queued == 0;
-    if !per_task && !empty {
-        queue.throttled_clock_self = now;
-    }
     if empty || !per_task {
         leaf::list_del_leaf_cfs_rq(cx, rq, cfs);
         stop(rq, cfs);
@@ -157,7 +152,6 @@ fn throttle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
 
 /// Answers how many tasks have come out of limbo.
 fn unthrottle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> u32 {
-    let now = rq.clock.clock;
     let queue = &mut rq.cfs[cfs.idx()];
     // A queue that was made while its parent was throttled has taken over the count.
     debug_assert!(queue.throttle_count > 0);
@@ -168,11 +162,6 @@ fn unthrottle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> u32 {
         return 0;
     }
     go_on(rq, cfs);
-    let queue = &mut rq.cfs[cfs.idx()];
-    let since = core::mem::take(&mut queue.throttled_clock_self);
-    if since > 0 {
-        queue.throttled_clock_self_time += now - since;
-    }
     let mut tasks = 0;
     while let Some(waiting) = limbo::pop(rq, cfs) {
         task::enqueue_task_fair(cx, rq, waiting, Enqueue::WAKEUP);

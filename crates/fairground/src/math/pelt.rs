@@ -24,12 +24,10 @@
 //! always-running task's average saw up and down by 2 % within each period.
 
 use super::mul_shift;
+use crate::value::SCHED_CAPACITY_SCALE;
 
 /// Shift of one full CPU (1024) in `runnable_sum` and `util_sum`.
 pub const CAPACITY_SHIFT: u32 = 10;
-
-/// Capacity of the biggest CPU.
-pub const CAPACITY_SCALE: u64 = 1 << CAPACITY_SHIFT;
 
 /// Units of 1024 ns per period.
 pub const PERIOD: u64 = 1024;
@@ -53,7 +51,7 @@ static RECIPROCAL: [u32; PERIOD as usize] = reciprocals();
 pub const UTIL_AVG_UNCHANGED: u32 = 1 << 31;
 
 /// Differences of the utilisation estimate below this (about 1 % of a CPU) are not followed.
-pub const UTIL_EST_MARGIN: u64 = CAPACITY_SCALE / 100;
+pub const UTIL_EST_MARGIN: u64 = SCHED_CAPACITY_SCALE / 100;
 
 const UTIL_EST_WEIGHT_SHIFT: u32 = 2;
 

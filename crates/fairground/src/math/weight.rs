@@ -79,7 +79,8 @@ pub const fn scale_load_down(weight: u64) -> u64 {
     if weight == 0 { 0 } else { 2 }
 }
 
-/// Unscaled shares of a `cpu.weight` (1..=10000): closest to `weight * 1024 / 100`.
+/// Unscaled shares of a `cpu.weight` (1..=10000): closest to `weight * 1024 / 100`. Not what
+/// `sched::set_shares` takes, which is scaled; `sched::set_cpu_weight` takes the weight itself.
 #[inline]
 pub const fn shares_from_cgroup(cpu_weight: u64) -> u64 {
     div_round_closest(cpu_weight * 1024, CGROUP_WEIGHT_DFL)

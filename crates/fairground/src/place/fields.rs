@@ -19,7 +19,7 @@ impl Fields {
     /// Both sets together.
     #[inline]
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -40,7 +40,7 @@ impl core::ops::BitOr for Fields {
     type Output = Self;
     #[inline]
     fn bitor(self, other: Self) -> Self {
-        self.and(other)
+        self.union(other)
     }
 }
 

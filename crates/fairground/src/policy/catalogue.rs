@@ -11,6 +11,7 @@ use super::{
 };
 
 /// A published change: the decisions it sets on top of a profile.
+#[derive(Clone, Copy, Debug)]
 pub struct Patch {
     /// Name for `--patch NAME`.
     pub name: &'static str,
@@ -28,6 +29,7 @@ pub struct Patch {
 }
 
 /// A kernel version: what differs from the newest one.
+#[derive(Clone, Copy, Debug)]
 pub struct Profile {
     /// Name for `--profile NAME`.
     pub name: &'static str,
@@ -35,6 +37,52 @@ pub struct Profile {
     pub what: &'static str,
     /// What it sets on top of `linux-6.18`.
     pub sets: &'static [(&'static str, &'static str)],
+}
+
+impl Features {
+    /// The behaviour of a kernel version.
+    ///
+    /// # Panics
+    /// As [`Profile::apply`].
+    #[must_use]
+    pub fn of_profile(profile: &Profile) -> Self {
+        let mut features = Self::default();
+        profile.apply(&mut features);
+        features
+    }
+}
+
+impl Profile {
+    /// Sets what this kernel does otherwise than the newest one.
+    ///
+    /// # Panics
+    /// If it is no row of [`PROFILES`] and sets what does not exist.
+    pub fn apply(&self, features: &mut Features) {
+        set_row(features, self.sets);
+    }
+}
+
+impl Patch {
+    /// Applies the change.
+    ///
+    /// # Panics
+    /// If it is no row of [`CATALOGUE`] and sets what does not exist.
+    pub fn apply(&self, features: &mut Features) {
+        set_row(features, self.sets);
+    }
+
+    /// Sets what the kernel without it does.
+    ///
+    /// # Panics
+    /// As [`Patch::apply`].
+    pub fn undo(&self, features: &mut Features) {
+        set_row(features, self.base);
+    }
+}
+
+fn set_row(features: &mut Features, row: &[(&str, &str)]) {
+    let done = features.set_all(row);
+    assert_eq!(done, Ok(()), "{row:?}");
 }
 
 /// The patch called `name`.
@@ -343,7 +391,6 @@ pub(super) fn linux_6_18() -> Features {
             limits: DomainLimits::Weight16,
         },
         util_est: true,
-        attach_age_load: true,
         preempt_voluntary: true,
         sched_cluster: true,
         layout: LayoutId::Linux615,
@@ -371,8 +418,8 @@ mod tests {
     fn a_patch_changes_its_base() {
         for p in CATALOGUE {
             let (mut base, mut patch) = (Features::default(), Features::default());
-            base.set_all(p.base);
-            patch.set_all(p.sets);
+            p.undo(&mut base);
+            p.apply(&mut patch);
             assert_ne!(base, patch, "{}", p.name);
         }
     }

@@ -2,8 +2,10 @@
 
 use super::{Features, table::DECISIONS};
 use alloc::string::{String, ToString};
+use core::fmt;
 
 /// One decision point as a named value.
+#[derive(Debug)]
 pub struct Decision {
     /// Name for `--set NAME=VALUE`.
     pub name: &'static str,
@@ -33,6 +35,21 @@ pub enum SetError {
     },
 }
 
+impl fmt::Display for SetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownDecision(name) => write!(f, "no decision is called `{name}`"),
+            Self::BadValue {
+                decision,
+                value,
+                values,
+            } => write!(f, "`{decision}` cannot be `{value}`; it takes {values}"),
+        }
+    }
+}
+
+impl core::error::Error for SetError {}
+
 impl Features {
     /// Sets one decision by name.
     ///
@@ -53,12 +70,25 @@ impl Features {
         })
     }
 
-    /// Sets a row of pairs, which the tests know to be valid.
-    pub fn set_all(&mut self, pairs: &[(&str, &str)]) {
-        for (name, value) in pairs {
-            let done = self.set(name, value);
-            debug_assert!(done.is_ok(), "catalogue rows are valid: {done:?}");
-        }
+    /// Sets decisions by name, in order.
+    ///
+    /// # Errors
+    /// The first name or value that is unknown; what comes before it is set.
+    pub fn set_all(&mut self, pairs: &[(&str, &str)]) -> Result<(), SetError> {
+        pairs
+            .iter()
+            .try_for_each(|(name, value)| self.set(name, value))
+    }
+
+    /// Whether each decision has a value that it takes: fields can be set to others.
+    ///
+    /// # Errors
+    /// The first that has not.
+    pub fn check(&self) -> Result<(), SetError> {
+        let mut same = self.clone();
+        decisions()
+            .iter()
+            .try_for_each(|d| same.set(d.name, &(d.get)(self)))
     }
 }
 
@@ -80,5 +110,21 @@ mod tests {
             assert!((d.set)(&mut f, &value), "{} = {value}", d.name);
         }
         assert_eq!(f, Features::default());
+    }
+
+    #[test]
+    fn what_a_decision_does_not_take_is_refused_with_what_it_takes() {
+        let mut f = Features::default();
+        let refused = f.set_all(&[("hz", "250"), ("hz", "0"), ("pick", "cfs")]);
+        let text = refused.map_err(|e| e.to_string());
+        assert_eq!(
+            text,
+            Err("`hz` cannot be `0`; it takes 100..=1000".to_string())
+        );
+        assert_eq!((f.hz, f.check()), (250, Ok(())));
+        let unknown = f.set("pik", "cfs").map_err(|e| e.to_string());
+        assert_eq!(unknown, Err("no decision is called `pik`".to_string()));
+        f.hz = 0;
+        assert!(f.check().is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! Decision points: what differs between kernels, each in its own file with the one method that
 //! mechanism calls.
 //!
-//! [`Features`] holds one value of each. A profile (a kernel version) and a patch are rows of
-//! [`CATALOGUE`] that set values; nothing outside this module asks which one is on.
+//! [`Features`] holds one value of each. A profile (a kernel version) is a row of [`PROFILES`], a
+//! patch one of [`CATALOGUE`]: they set values. Nothing outside this module asks which one is on.
 
 mod balancing;
 mod catalogue;
@@ -128,8 +128,6 @@ pub struct Features {
     pub load_balance: LoadBalance,
     /// `UTIL_EST`.
     pub util_est: bool,
-    /// `ATTACH_AGE_LOAD`.
-    pub attach_age_load: bool,
     /// Kernel code gives up the CPU where it may sleep (`CONFIG_PREEMPT_VOLUNTARY`, and where it is
     /// preempted anyway), so a task that sends itself to another CPU is preempted by the stopper.
     /// With `CONFIG_PREEMPT_NONE` it goes to sleep, and the stopper wakes it.

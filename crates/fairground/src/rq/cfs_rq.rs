@@ -84,7 +84,7 @@ pub struct CfsRq {
     pub runtime_remaining: i64,
     /// Hierarchical load.
     pub h_load: u64,
-    /// Stamp of `h_load`: jiffy (or clock, by decision) + 1; 0 = never.
+    /// Stamp of `h_load`: jiffy + 1; 0 = never.
     pub last_h_load_update: u64,
     /// Path down to the queue being refreshed.
     pub h_load_next: Option<SeId>,
@@ -94,10 +94,6 @@ pub struct CfsRq {
     pub leaf_next: Option<CfsId>,
     /// `rq` clock when it was throttled; 0 = not.
     pub throttled_clock: u64,
-    /// The same for time in which it was throttled itself and had tasks.
-    pub throttled_clock_self: u64,
-    /// Sum of the latter, ns.
-    pub throttled_clock_self_time: u64,
     /// Tasks dequeued by throttling, first of a list through `TaskBody::limbo_next`.
     pub limbo: Option<SeId>,
     /// Next of that list.

@@ -11,7 +11,7 @@ pub const CLOCK_BEGINS: u64 = 1024;
 ///
 /// ```text
 /// clock       follows the scheduler clock
-/// task        clock without time spent in interrupts (equal here: see docs, not modelled)
+/// task        clock without time spent in interrupts (no time here)
 /// pelt        task scaled by the CPU's capacity and frequency; while the CPU is idle it jumps to
 ///             task, and what a slow CPU did not deliver before is lost idle time
 /// ```

@@ -7,8 +7,9 @@ use crate::value::Cpu;
 
 /// Where the host keeps the run queues, one for each CPU.
 ///
-/// `rq` is called with the queue's lock held (by [`Cx::with_rq`](crate::cx::Cx::with_rq)) or for
-/// the calling CPU's own words. A simulator indexes a vector; a kernel hands out a lock guard.
+/// `rq` hands out the reference and locks nothing. It is called between `lock` and `unlock` of
+/// that queue ([`Host::lock`](crate::host::Host::lock)), or between `begin_lockless` and
+/// `end_lockless`, and what it hands out is not used any more when the latter is called.
 pub trait Rqs {
     /// The run queue of `cpu`.
     fn rq(&mut self, cpu: Cpu) -> &mut Rq;

@@ -38,15 +38,14 @@ pub struct Rq {
     pub cpu: Cpu,
     /// The running task; `None` = idle.
     pub curr: Option<SeId>,
-    /// Queued fair tasks, running one and throttled ones' exclusion included
-    /// (`rq->nr_running`).
+    /// Queued fair tasks, including the running one, excluding throttled ones (`rq->nr_running`).
     pub nr_running: u32,
     /// `TIF_NEED_RESCHED` is set in the `thread_info` of the running task, or of the idle task.
     pub need_resched: bool,
     /// The next switch takes the clock as it is (`RQCF_REQ_SKIP`): whoever asked for it has just
     /// updated it. So the time from a wake-up that preempts to the switch is the woken task's.
     pub skip_clock: bool,
-    /// The host has been told so.
+    /// `Host::resched` was called for the current `need_resched`.
     pub resched_sent: bool,
     /// The CPU was idle at its last tick or idle-balancing kick.
     pub idle_balance: bool,
@@ -112,15 +111,15 @@ pub struct Rq {
 }
 
 impl Rq {
-    /// An empty run queue of a CPU of `sys` at time `now`, [`CLOCK_BEGINS`] or later, with
-    /// `capacity` (1024 = biggest).
+    /// An empty run queue of a CPU of `sys` at time `now_ns`, [`CLOCK_BEGINS`] or later.
     #[must_use]
-    pub fn new(sys: &System, cpu: Cpu, now: u64, capacity: u64) -> Self {
-        debug_assert!(now >= CLOCK_BEGINS, "0 means never in some words");
+    pub fn new(sys: &System, cpu: Cpu, now_ns: u64) -> Self {
+        debug_assert!(now_ns >= CLOCK_BEGINS, "0 means never in some words");
+        let capacity = sys.topology.places[cpu.idx()].capacity.into();
         let root = CfsRq::root(sys.tg[TgId::ROOT.idx()].cpu(cpu).clone());
         Self {
             cpu,
-            clock: RqClock::new(now, capacity),
+            clock: RqClock::new(now_ns, capacity),
             passed: Passed::default(),
             se: Vec::new(),
             body: Vec::new(),
@@ -226,13 +225,6 @@ impl Rq {
     pub(crate) fn slot_of(&self, id: TaskId, slot: SeId) -> Option<SeId> {
         let entity = self.se.get(slot.idx())?;
         (entity.my_q.is_none() && entity.name == id.0).then_some(slot)
-    }
-
-    /// The group of the task in a slot; the root for a group entity.
-    #[inline]
-    #[must_use]
-    pub fn task_group_of(&self, se: SeId) -> TgId {
-        self.body[se.idx()].as_ref().map_or(TgId::ROOT, |b| b.tg)
     }
 
     /// Writes the words that other CPUs may read.

@@ -7,7 +7,9 @@ use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::{cfs_rules, group, load, task};
 use crate::host::{Host, Kick};
-use crate::math::weight::{MAX_SHARES, MIN_SHARES, scale_load};
+use crate::math::weight::{
+    CGROUP_WEIGHT_MAX, CGROUP_WEIGHT_MIN, MAX_SHARES, MIN_SHARES, scale_load, shares_from_cgroup,
+};
 use crate::place::{Access, Func, Kind, Object, tg as ftg};
 use crate::rq::{Rq, Rqs};
 use crate::shared::Relaxed;
@@ -15,6 +17,7 @@ use crate::task::{Policy, Task, TaskBody};
 use crate::value::{Cpu, CpuMask, SeId, TaskId, TgId};
 
 /// What a change of affinity did to a task that an `Rq` keeps.
+#[must_use = "it may not have changed"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moved {
     /// It may stay.
@@ -171,10 +174,25 @@ pub fn set_group_parked<H: Host>(cx: &mut Cx<H>, task: &mut Task, to: TgId) {
     task.body.tg = to;
 }
 
-/// Writes a group's weight (load units, see [`math::weight`](crate::math::weight)), held between
-/// [`MIN_SHARES`] and [`MAX_SHARES`], and refreshes its entities, one CPU after the other
-/// (`sched_group_set_shares`). False, and nothing was changed, if it is the root, which has no
-/// weight, or idle ([`set_idle`]), which gives it one (`EINVAL`).
+/// Writes a group's `cpu.weight`, 1..=10000, 100 = that of a new group (`cpu_weight_write_u64`).
+/// False, and nothing was changed, if it is another number (`ERANGE`), or for a group that
+/// [`set_shares`] refuses.
+#[must_use = "it may have been refused"]
+pub fn set_cpu_weight<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    tg: TgId,
+    weight: u64,
+) -> bool {
+    (CGROUP_WEIGHT_MIN..=CGROUP_WEIGHT_MAX).contains(&weight)
+        && set_shares(cx, rqs, tg, scale_load(shares_from_cgroup(weight)))
+}
+
+/// Writes a group's weight, scaled: 1024 << 10 is that of nice 0, see
+/// [`math::weight`](crate::math::weight). [`set_cpu_weight`] takes what control files do. It is
+/// held between [`MIN_SHARES`] and [`MAX_SHARES`], and the group's entities are refreshed, one CPU
+/// after the other (`sched_group_set_shares`). False, and nothing was changed, if it is the root,
+/// which has no weight, or idle ([`set_idle`]), which gives it one (`EINVAL`).
 #[must_use = "it may have been refused"]
 pub fn set_shares<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
@@ -248,7 +266,7 @@ fn on_its_queues<H: Host, R: Rqs + ?Sized>(
 ///
 /// Only under the lock is it certain which one that is: meanwhile the task may have moved, or left,
 /// and somebody else may have its slot.
-fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
+pub(super) fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     id: TaskId,
@@ -388,6 +406,24 @@ mod tests {
         let cfs = rq.cfs_of(tg).expect("made");
         let se = rq.cfs[cfs.idx()].se.expect("a group");
         rq.se[se.idx()].load.weight
+    }
+
+    #[test]
+    fn a_weight_is_that_of_the_control_file() {
+        let mut bench = Bench::new(1, Features::default());
+        let tg = bench.sys.add_group(TgId::ROOT);
+        bench.start(0, tg);
+        let mut set = |tg, weight| {
+            let done = bench.call(0, |cx, rqs| set_cpu_weight(cx, rqs, tg, weight));
+            (done, bench.sys.tg[tg.idx()].shares.load(Relaxed))
+        };
+        for (weight, shares) in [(1, 10), (100, 1024), (33, 338), (10_000, 102_400)] {
+            assert_eq!(set(tg, weight), (true, shares << 10));
+        }
+        for refused in [0, 10_001, u64::MAX] {
+            assert_eq!(set(tg, refused), (false, 102_400 << 10));
+        }
+        assert!(!set(TgId::ROOT, 100).0);
     }
 
     #[test]

@@ -12,8 +12,8 @@
 //!                                            set_group; with the host: set_nice_parked,
 //!                                            Task::set_slice, set_affinity_parked,
 //!                                            set_group_parked
-//! cpu.weight, cpu.idle, cpu.max of a group   set_shares, set_idle, set_bandwidth
-//! the tick stops, or goes on                 nohz_enter_idle, nohz_exit_idle
+//! cpu.weight, cpu.idle, cpu.max of a group   set_cpu_weight, set_idle, set_bandwidth
+//! an idle CPU stops its tick                 nohz_enter_idle
 //! ```
 //!
 //! Each call is made with no queue locked and locks at most one at a time. A wake-up is several
@@ -26,8 +26,8 @@ mod switch;
 mod wake;
 
 pub use attributes::{
-    Moved, set_affinity, set_affinity_parked, set_group, set_group_parked, set_idle, set_nice,
-    set_nice_parked, set_shares, set_slice,
+    Moved, set_affinity, set_affinity_parked, set_cpu_weight, set_group, set_group_parked,
+    set_idle, set_nice, set_nice_parked, set_shares, set_slice,
 };
 pub use stop::run_stopper;
 pub use switch::{exit_to_user, sched_yield, schedule};
@@ -48,6 +48,7 @@ use crate::rq::Rqs;
 
 /// The rest of a call that was cut where it waits for words that other CPUs read and write at the
 /// same time: it goes on, by [`go_on`], when it has them.
+#[must_use = "the call is not over"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Later {
     /// The tick's look at balancing.
@@ -77,7 +78,8 @@ pub fn sched_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     finish(cx, rqs, rest);
 }
 
-/// The same, up to where it first waits for others.
+/// First part of [`sched_tick`]; `Some(rest)` must be passed to [`go_on`] until it returns `None`.
+#[must_use = "the call is not over"]
 pub fn begin_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<Later> {
     let outer = cx.host.enter(Func::SchedTick);
     let cpu = cx.cpu;
@@ -103,7 +105,8 @@ pub fn run_kick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kic
     finish(cx, rqs, rest);
 }
 
-/// The same, up to where it first waits for others.
+/// First part of [`run_kick`]; `Some(rest)` must be passed to [`go_on`] until it returns `None`.
+#[must_use = "the call is not over"]
 pub fn begin_kick<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -132,6 +135,7 @@ pub fn begin_kick<H: Host, R: Rqs + ?Sized>(
 }
 
 /// The executing CPU has what `rest` waited for; what is left after that.
+#[must_use = "the call is not over"]
 pub fn go_on<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, rest: Later) -> Option<Later> {
     let outer = cx.host.reenter(match rest {
         Later::Trigger(_) => Func::SchedTick,
@@ -164,8 +168,9 @@ fn balance_for_idle<H: Host, R: Rqs + ?Sized>(
     match rest {
         Later::IdleCpus(flags) => Some(Later::Round(nohz::balance_idle_cpus(cx, flags))),
         Later::Round(round) => match nohz::balance_next(cx, rqs, round) {
-            Ok(round) => Some(Later::Round(round)),
-            Err(found) => found.map(Later::Balanced),
+            nohz::Next::Cpu(round) => Some(Later::Round(round)),
+            nohz::Next::Done(found) => Some(Later::Balanced(found)),
+            nohz::Next::GivesWay => None,
         },
         Later::Balanced(found) => {
             nohz::end_idle_cpus(cx, found);
@@ -195,14 +200,11 @@ pub fn run_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, timer: T
     }
 }
 
-/// The executing CPU is idle and stops its tick.
+/// The executing CPU is idle and stops its tick. When it starts it again there is nothing to tell:
+/// the CPU counts as idle until its first busy tick, so that short bursts of work do not move the
+/// shared words.
 pub fn nohz_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     cx.span(Func::NohzEnterIdle, |cx| {
         nohz::nohz_balance_enter_idle(cx, rqs);
     });
-}
-
-/// The executing CPU starts its tick again.
-pub fn nohz_exit_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
-    nohz::nohz_tick_restart(cx, rqs);
 }

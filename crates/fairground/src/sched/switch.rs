@@ -65,12 +65,11 @@ pub fn sched_yield<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
 /// off the queue now (6.18) and asks for a switch.
 pub fn exit_to_user<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let cpu = cx.cpu;
-    let pending = {
-        let rq = rqs.rq(cpu);
+    let pending = cx.with_rq_lockless(rqs, cpu, |_, rq| {
         rq.curr
             .and_then(|c| rq.body[c.idx()].as_ref())
             .is_some_and(|b| b.throttle_work)
-    };
+    });
     if !pending {
         return;
     }
@@ -185,11 +184,11 @@ pub(super) fn switch_to<H: Host>(
     });
     if let Some(id) = out.next {
         cx.sys.task[id.idx()].on_cpu.store(true, Relaxed);
-        touch_task(cx, id, ftask::ON_CPU.and(ftask::THREAD), Access::Write);
+        touch_task(cx, id, ftask::ON_CPU | ftask::THREAD, Access::Write);
     }
     if let (Some(slot), Some(id)) = (prev, out.prev) {
         cx.sys.task[id.idx()].on_cpu.store(false, Relaxed);
-        touch_task(cx, id, ftask::ON_CPU.and(ftask::THREAD), Access::Write);
+        touch_task(cx, id, ftask::ON_CPU | ftask::THREAD, Access::Write);
         if !rq.se[slot.idx()].on_rq && !runnable {
             task::block_task(cx, rq, slot);
         }

@@ -1,5 +1,6 @@
 //! Waking a task, and starting a new one: choose a CPU, then enqueue there.
 
+use super::attributes::on_its_queue;
 use super::{resched_curr, resched_if, skip_clock};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
@@ -16,6 +17,7 @@ use crate::task::{Placed, Task, WakeKind};
 use crate::value::{Cpu, SeId, TaskId};
 
 /// Who enqueues a woken task.
+#[must_use = "somebody has to enqueue it"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EnqueueAt {
     /// The waker, by [`enqueue_woken`].
@@ -34,6 +36,7 @@ pub enum EnqueueAt {
 /// there. A host with CPUs in parallel has a lock of its own for each task: it holds it from the
 /// decision to sleep until [`schedule`](super::schedule) has returned, and for the whole of a
 /// wake-up; who was woken before it is held does not sleep.
+#[must_use = "a task that no queue keeps is still asleep"]
 pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -58,11 +61,9 @@ pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
         cx.host.leave(outer);
         return true;
     }
-    touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
+    touch_task(cx, id, ftask::STATE | ftask::PI_LOCK, Access::Rmw);
     cx.host.event(waking);
-    cx.with_rq(rqs, cpu, |cx, rq| {
-        cx.update_rq_clock(rq);
-        let slot = SeId(cx.sys.task[id.idx()].slot.load(Relaxed));
+    let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         if rq.se[slot.idx()].sched_delayed {
             task::enqueue_task_fair(cx, rq, slot, Enqueue::DELAYED);
         }
@@ -70,10 +71,11 @@ pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
             wakeup_preempt(cx, rq, slot, kind);
         }
         touch_task(cx, id, ftask::STATE, Access::Write);
+        let cpu = rq.cpu;
         cx.host.event(Event::Wakeup { task: id, cpu });
     });
     cx.host.leave(outer);
-    true
+    kept.is_some()
 }
 
 /// A wake-up of a task that has left its queue but is still being switched out on its CPU
@@ -92,7 +94,7 @@ pub fn ttwu_on_cpu<H: Host>(cx: &mut Cx<H>, id: TaskId) -> EnqueueAt {
         return EnqueueAt::Waker;
     }
     let outer = cx.host.enter(Func::TryToWakeUp);
-    touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
+    touch_task(cx, id, ftask::STATE | ftask::PI_LOCK, Access::Rmw);
     cx.host.event(Event::Waking {
         task: id,
         prev_cpu: cpu,
@@ -117,7 +119,7 @@ pub fn select_cpu<H: Host>(
     let id = task.body.id;
     let prev = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
     if kind.is_wakeup() {
-        touch_task(cx, id, ftask::STATE.and(ftask::PI_LOCK), Access::Rmw);
+        touch_task(cx, id, ftask::STATE | ftask::PI_LOCK, Access::Rmw);
         cx.host.event(Event::Waking {
             task: id,
             prev_cpu: prev,
@@ -230,7 +232,7 @@ pub fn sched_fork<H: Host, R: Rqs + ?Sized>(
     touch_task(
         cx,
         child.body.id,
-        ftask::CPU.and(ftask::PRIO).and(ftask::STATE),
+        ftask::CPU | ftask::PRIO | ftask::STATE,
         Access::Write,
     );
     cx.host.leave(outer);
@@ -246,29 +248,22 @@ fn place_at_fork<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, child: &
 
 /// `execve` of the running task: the CPU it had better run on, if another one. The stopper is
 /// asked to move it there. It has nothing in caches to lose, having just given up its image.
-///
-/// The task's body is out of its slot while the CPU is chosen, so a host on which other CPUs run
-/// meanwhile holds this CPU's queue for the whole call.
 pub fn sched_exec<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<Cpu> {
     let cpu = cx.cpu;
-    let (slot, mut task) = {
-        let rq = rqs.rq(cpu);
-        let slot = rq.curr?;
-        let body = rq.body[slot.idx()].take()?;
-        (
-            slot,
-            Task {
-                se: rq.se[slot.idx()].clone(),
-                body,
-            },
-        )
+    cx.with_rq_lockless(rqs, cpu, exec_elsewhere)
+}
+
+fn exec_elsewhere<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<Cpu> {
+    let (cpu, slot) = (rq.cpu, rq.curr?);
+    let mut task = Task {
+        body: rq.body[slot.idx()].take()?,
+        se: rq.se[slot.idx()].clone(),
     };
     let id = task.body.id;
     let outer = cx.host.enter(Func::SchedExec);
     touch_task(cx, id, ftask::PI_LOCK, Access::Rmw);
     let to = select_task_rq_fair(cx, &mut task, cpu, Some(id), WakeKind::Exec);
     cx.host.leave(outer);
-    let rq = rqs.rq(cpu);
     rq.body[slot.idx()] = Some(task.body);
     if to == cpu {
         return None;
@@ -295,7 +290,7 @@ fn set_task_cpu<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, to: Cpu, ki
         });
     }
     group::look_up(cx, to, task.body.tg);
-    touch_task(cx, id, ftask::CPU.and(ftask::SCHED_GROUP), Access::Write);
+    touch_task(cx, id, ftask::CPU | ftask::SCHED_GROUP, Access::Write);
     cx.sys.task[id.idx()].cpu.store(to.0, Relaxed);
 }
 
@@ -361,10 +356,50 @@ fn account_idle_period<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
     use crate::policy::Features;
+    use crate::system::System;
     use crate::testing::Bench;
     use crate::value::TgId;
+
+    /// Another CPU takes a task off its queue while this one waits for the lock.
+    struct Leaves<'a> {
+        rqs: &'a mut Vec<Rq>,
+        sys: &'a System,
+        id: TaskId,
+    }
+
+    impl Rqs for Leaves<'_> {
+        fn rq(&mut self, cpu: Cpu) -> &mut Rq {
+            self.sys.task[self.id.idx()].queued.store(false, Relaxed);
+            &mut self.rqs[cpu.idx()]
+        }
+    }
+
+    /// Its slot is another's by then, or not on this queue at all.
+    #[test]
+    fn a_task_that_leaves_while_its_waker_waits_for_the_queue_is_not_woken_there() {
+        let mut bench = Bench::new(2, Features::default());
+        let id = bench.start(0, TgId::ROOT);
+        let other = bench.start(1, TgId::ROOT);
+        let slot = bench.sys.task[other.idx()].slot.load(Relaxed);
+        let words = &bench.sys.task[id.idx()];
+        words.cpu.store(1, Relaxed);
+        for stale in [slot, 99] {
+            bench.sys.task[id.idx()].slot.store(stale, Relaxed);
+            bench.sys.task[id.idx()].queued.store(true, Relaxed);
+            bench.host.events.clear();
+            let woken = bench.call(0, |cx, rqs| {
+                let sys = cx.sys;
+                wake_queued(cx, &mut Leaves { rqs, sys, id }, id, WakeKind::Wake)
+            });
+            assert!(!woken);
+            let woke = |e: &Event| matches!(e, Event::Wakeup { .. });
+            assert!(!bench.host.events.iter().any(woke));
+        }
+    }
 
     /// They come with the copy of the parent's `task_struct`.
     #[test]

@@ -97,9 +97,9 @@ pub(super) fn max_capacity(group: &SchedGroup) -> u64 {
 }
 
 fn add_cpu<H: Host>(cx: &mut Cx<H>, out: &mut GroupLoad, cpu: Cpu, wakee: &Wakee) {
-    let fields = rq::CURR.and(rq::NR_RUNNING).and(rq::TTWU_PENDING);
+    let fields = rq::CURR | rq::NR_RUNNING | rq::TTWU_PENDING;
     cx.read_rq(cpu, fields);
-    read_root_cfs(cx, cpu, cfs_rq::AVG.and(cfs_rq::NR_QUEUED));
+    read_root_cfs(cx, cpu, cfs_rq::AVG | cfs_rq::NR_QUEUED);
     let words = &cx.sys.cpu[cpu.idx()];
     let here = wakee.contributes_to(cpu);
     let queued_here = u32::from(here && wakee.on_rq);
@@ -155,7 +155,7 @@ fn touch_group<H: Host>(cx: &mut Cx<H>, id: GroupId) {
         a: id.0,
         b: 0,
     };
-    let fields = sg::FIXED.and(sg::CAPACITY).and(sg::IMBALANCE);
+    let fields = sg::FIXED | sg::CAPACITY | sg::IMBALANCE;
     cx.touch(object, fields, Access::Read);
 }
 

@@ -76,7 +76,7 @@ pub fn select_task_rq<H: Host>(
     waker: Option<TaskId>,
     kind: WakeKind,
 ) -> Cpu {
-    touch_task(cx, task.body.id, task_f::ALLOWED.and(task_f::CPU));
+    touch_task(cx, task.body.id, task_f::ALLOWED | task_f::CPU);
     let mut cpu = prev;
     if task.body.cpus_allowed.weight() > 1 {
         cpu = select_task_rq_fair(cx, task, prev, waker, kind);

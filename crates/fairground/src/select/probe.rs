@@ -7,7 +7,7 @@ use crate::shared::Relaxed;
 use crate::value::Cpu;
 
 /// Words of a run queue that the idle test reads.
-const IDLE_TEST: Fields = f::CURR.and(f::NR_RUNNING).and(f::TTWU_PENDING);
+const IDLE_TEST: Fields = f::CURR.union(f::NR_RUNNING).union(f::TTWU_PENDING);
 
 /// The root `cfs_rq` of `cpu` is read.
 #[inline]

@@ -307,8 +307,6 @@ impl CpuShared {
 pub struct RootDomain {
     /// Some CPU has more than one task: newly-idle balancing is worth a try.
     pub overloaded: AtomicBool,
-    /// Some CPU is used beyond its capacity (energy awareness; kept for misfit).
-    pub overutilized: AtomicBool,
 }
 
 impl RootDomain {

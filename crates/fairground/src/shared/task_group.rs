@@ -149,13 +149,8 @@ impl TaskGroup {
     }
 
     /// Runs `f` with the group's pool locked.
-    pub fn with_pool<H: Host, T>(
-        &self,
-        id: TgId,
-        host: &mut H,
-        f: impl FnOnce(&mut Pool<'_, H>) -> T,
-    ) -> T {
-        self.bandwidth.locked(id, &self.cpu, host, f)
+    pub fn with_pool<H: Host, T>(&self, host: &mut H, f: impl FnOnce(&mut Pool<'_, H>) -> T) -> T {
+        self.bandwidth.locked(self.id, &self.cpu, host, f)
     }
 
     /// The throttled queue after that on `after`, first of all if `None`.
@@ -178,33 +173,9 @@ impl TaskGroup {
 
     /// Adds `delta` to the group's published load. Any CPU may write.
     #[inline]
-    pub fn add_load_avg<H: Host + ?Sized>(&self, id: TgId, delta: i64, host: &mut H) {
-        host.touch(
-            Object {
-                kind: Kind::Tg,
-                a: id.0,
-                b: 0,
-            },
-            f::LOAD_AVG,
-            Access::Rmw,
-        );
+    pub fn add_load_avg<H: Host + ?Sized>(&self, delta: i64, host: &mut H) {
+        host.touch(self.object(), f::LOAD_AVG, Access::Rmw);
         self.load_avg.fetch_add(delta, Relaxed);
-    }
-
-    /// The group's published load.
-    #[inline]
-    #[must_use]
-    pub fn load_avg<H: Host + ?Sized>(&self, id: TgId, host: &mut H) -> i64 {
-        host.touch(
-            Object {
-                kind: Kind::Tg,
-                a: id.0,
-                b: 0,
-            },
-            f::LOAD_AVG,
-            Access::Read,
-        );
-        self.load_avg.load(Relaxed)
     }
 
     /// `cpu.idle` is written: the group weighs as little as a `SCHED_IDLE` task, or as much as a
@@ -227,16 +198,8 @@ impl TaskGroup {
     /// The group's weight (scaled) and its published load.
     #[inline]
     #[must_use]
-    pub fn shares_and_load<H: Host + ?Sized>(&self, id: TgId, host: &mut H) -> (u64, i64) {
-        host.touch(
-            Object {
-                kind: Kind::Tg,
-                a: id.0,
-                b: 0,
-            },
-            f::SHARES | f::LOAD_AVG,
-            Access::Read,
-        );
+    pub fn shares_and_load<H: Host + ?Sized>(&self, host: &mut H) -> (u64, i64) {
+        host.touch(self.object(), f::SHARES | f::LOAD_AVG, Access::Read);
         (self.shares.load(Relaxed), self.load_avg.load(Relaxed))
     }
 

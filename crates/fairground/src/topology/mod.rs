@@ -71,12 +71,6 @@ impl Topology {
         self.domains.get(cpu.idx()).map_or(&[], Vec::as_slice)
     }
 
-    /// The smallest domain that spans both, if any does.
-    #[must_use]
-    pub fn common_domain(&self, a: Cpu, b: Cpu) -> Option<&SchedDomain> {
-        self.domains(a).iter().find(|sd| sd.span.has(b))
-    }
-
     /// Whether the CPUs share their last-level cache (`cpus_share_cache`).
     #[inline]
     #[must_use]

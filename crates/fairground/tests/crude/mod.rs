@@ -1,14 +1,19 @@
 //! A crude machine for runs of hogs: every busy CPU ticks, nothing costs time, and what the engine
-//! asks for happens at once.
+//! asks for happens at once. It holds the engine to the rules of locking: a queue is reached by who
+//! holds it, nobody holds two, and pools of quota come after.
 #![allow(dead_code, reason = "each test uses what it needs")]
 
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::ops::Deref;
+use std::rc::Rc;
 
 use fairground::cx::Cx;
 use fairground::event::Event;
 use fairground::host::{Host, Kick, Timer};
+use fairground::place::Lock;
 use fairground::policy::Features;
-use fairground::rq::Rq;
+use fairground::rq::{Rq, Rqs};
 use fairground::sched;
 use fairground::system::System;
 use fairground::task::{Placed, Prev, Task, WakeKind};
@@ -20,6 +25,9 @@ pub struct Asked {
     pub now: u64,
     random: u32,
     due: VecDeque<(Cpu, Option<Kick>)>,
+    /// The queue that is held.
+    held: Rc<Cell<Option<Cpu>>>,
+    pool: Option<TgId>,
     pub parked: Vec<Task>,
     pub migrations: u32,
     /// Ticks of CPUs that were not idle.
@@ -50,6 +58,25 @@ impl Host for Asked {
             .wrapping_add(1_013_904_223);
         self.random >> 16
     }
+    fn lock(&mut self, lock: Lock) {
+        assert_eq!(self.pool, None);
+        match lock {
+            Lock::Rq(cpu) => self.hold(cpu),
+            Lock::Bandwidth(tg) => self.pool = Some(tg),
+        }
+    }
+    fn unlock(&mut self, lock: Lock) {
+        match lock {
+            Lock::Rq(cpu) => self.release(cpu),
+            Lock::Bandwidth(tg) => assert_eq!(self.pool.take(), Some(tg)),
+        }
+    }
+    fn begin_lockless(&mut self, cpu: Cpu) {
+        self.hold(cpu);
+    }
+    fn end_lockless(&mut self, cpu: Cpu) {
+        self.release(cpu);
+    }
     fn event(&mut self, event: Event) {
         if let Event::Migrate { .. } = event {
             self.migrations += 1;
@@ -57,9 +84,39 @@ impl Host for Asked {
     }
 }
 
+impl Asked {
+    fn hold(&mut self, cpu: Cpu) {
+        assert_eq!(self.held.replace(Some(cpu)), None);
+    }
+
+    fn release(&mut self, cpu: Cpu) {
+        assert_eq!((self.pool, self.held.take()), (None, Some(cpu)));
+    }
+}
+
+/// The queues as the engine sees them.
+pub struct Queues {
+    rqs: Vec<Rq>,
+    held: Rc<Cell<Option<Cpu>>>,
+}
+
+impl Deref for Queues {
+    type Target = [Rq];
+    fn deref(&self) -> &[Rq] {
+        &self.rqs
+    }
+}
+
+impl Rqs for Queues {
+    fn rq(&mut self, cpu: Cpu) -> &mut Rq {
+        assert_eq!(self.held.get(), Some(cpu), "reached without its lock");
+        &mut self.rqs[cpu.idx()]
+    }
+}
+
 pub struct Crude {
     pub sys: System,
-    pub rqs: Vec<Rq>,
+    pub rqs: Queues,
     pub host: Asked,
     moving: Vec<Task>,
     tickless: Vec<bool>,
@@ -78,24 +135,25 @@ impl Crude {
         let n = topology.nr_cpus();
         let now = 1_000_000_000;
         let sys = System::new(features, topology);
-        let rq = |c| {
-            let place = &sys.topology.places[c as usize];
-            Rq::new(&sys, Cpu(c), now, place.capacity.into())
+        let rq = |c| Rq::new(&sys, Cpu(c), now);
+        let host = Asked {
+            now,
+            random: 1,
+            ..Asked::default()
         };
         Self {
-            rqs: (0..n as u32).map(rq).collect(),
-            sys,
-            host: Asked {
-                now,
-                random: 1,
-                ..Asked::default()
+            rqs: Queues {
+                rqs: (0..n as u32).map(rq).collect(),
+                held: host.held.clone(),
             },
+            sys,
+            host,
             moving: Vec::with_capacity(64),
             tickless: vec![false; n],
         }
     }
 
-    pub fn on<T>(&mut self, cpu: Cpu, f: impl FnOnce(&mut Cx<Asked>, &mut Vec<Rq>) -> T) -> T {
+    pub fn on<T>(&mut self, cpu: Cpu, f: impl FnOnce(&mut Cx<Asked>, &mut Queues) -> T) -> T {
         let mut cx = Cx {
             sys: &self.sys,
             host: &mut self.host,
@@ -175,8 +233,6 @@ impl Crude {
         let idle = self.on(cpu, |cx, rqs| sched::schedule(cx, rqs, prev).next.is_none());
         if idle && !self.tickless[cpu.idx()] {
             self.on(cpu, sched::nohz_enter_idle);
-        } else if !idle && self.tickless[cpu.idx()] {
-            self.on(cpu, sched::nohz_exit_idle);
         }
         self.tickless[cpu.idx()] = idle;
     }

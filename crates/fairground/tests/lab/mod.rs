@@ -97,7 +97,7 @@ impl Lab {
                 now: 1_000_000_000,
                 ..TestHost::default()
             },
-            rq: Rq::new(&sys, Cpu(0), 1_000_000_000, 1024),
+            rq: Rq::new(&sys, Cpu(0), 1_000_000_000),
             sys,
             tick_at,
             ran: Vec::new(),
@@ -241,4 +241,11 @@ impl Lab {
         }
         self.since = self.host.now;
     }
+}
+
+/// Runs `f` with 64 KiB of stack.
+pub fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(64 << 10);
+    let ended = thread.spawn(f).map(std::thread::JoinHandle::join);
+    assert!(matches!(ended, Ok(Ok(()))));
 }

@@ -11,10 +11,9 @@ use fairground::value::Cpu;
 
 /// The features of the recorded kernel.
 pub fn features() -> Features {
-    let mut features = Features::default();
     let profile = find_profile("linux-6.12-lts").expect("a profile of the recorded kernel");
-    features.set_all(profile.sets);
-    features.set_all(&[("hz", "250")]);
+    let mut features = Features::of_profile(profile);
+    features.hz = 250;
     features
 }
 

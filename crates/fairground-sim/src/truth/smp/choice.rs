@@ -285,7 +285,8 @@ pub(super) fn check(
 impl Replay {
     fn record(&mut self, line: usize, r: &Record) -> Result<(), String> {
         if self.tie_is_recorded {
-            self.sys.features.set_all(&[("idlest_tie", r.tie()?)]);
+            let set = self.sys.features.set("idlest_tie", r.tie()?);
+            set.map_err(|e| e.to_string())?;
         }
         let (prev, kind) = (Cpu(r.prev_cpu), r.wake_kind());
         let target =

@@ -179,7 +179,7 @@ impl Attempt<'_> {
     /// With so many turns a call; what is left is told after each call.
     fn detach(&self, sys: &System, mut env: LbEnv<'_>, step: u32) -> Vec<(u32, i64)> {
         let mut rqs: Vec<Rq> = (0..sys.nr_cpus() as u32)
-            .map(|cpu| Rq::new(sys, Cpu(cpu), NOW_NS, 1024))
+            .map(|cpu| Rq::new(sys, Cpu(cpu), NOW_NS))
             .collect();
         let mut moving = Vec::with_capacity(64);
         let mut cx = Cx {

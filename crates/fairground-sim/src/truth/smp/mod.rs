@@ -52,12 +52,10 @@ pub const CONFIG: &[(&str, &str)] = &[("hz", "250"), ("newidle_moves_one", "off"
 /// The features of the recorded kernel, some decisions changed.
 #[must_use]
 pub fn features(changes: &[(&str, &str)]) -> Features {
-    let mut features = Features::default();
-    if let Some(profile) = find_profile(PROFILE) {
-        features.set_all(profile.sets);
-    }
-    features.set_all(CONFIG);
-    features.set_all(changes);
+    let profile = find_profile(PROFILE);
+    let mut features = profile.map_or_else(Features::default, Features::of_profile);
+    let done = [CONFIG, changes].map(|row| features.set_all(row));
+    debug_assert_eq!(done, [Ok(()), Ok(())]);
     features
 }
 

@@ -142,20 +142,15 @@ pub(super) struct Bit(#[serde(deserialize_with = "bit")] pub bool);
 
 /// CPUs as in `0-3,8`.
 pub(super) fn cpu_list(text: &str) -> Result<CpuMask, String> {
-    let mut mask = CpuMask::empty();
-    let number = |s: &str| match s.parse::<u32>() {
-        Ok(n) if (n as usize) < MAX_CPUS => Ok(n),
-        _ => Err(format!("'{text}' is not a list of CPUs like 0-3,8")),
+    // The kernel prints something between two commas; who writes by hand may not.
+    let cpus = match text.split(',').any(str::is_empty) {
+        false => crate::spec::cpu_list(text).ok(),
+        true => None,
     };
-    for part in text.split(',') {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let (from, to) = (number(from)?, number(to)?);
-        if from > to {
-            return Err(format!("'{text}' is not a list of CPUs like 0-3,8"));
-        }
-        (from..=to).for_each(|cpu| mask.set(Cpu(cpu)));
-    }
-    Ok(mask)
+    let fit = |cpus: &Vec<u32>| cpus.iter().all(|cpu| (*cpu as usize) < MAX_CPUS);
+    let cpus = cpus.filter(fit);
+    let cpus = cpus.ok_or_else(|| format!("'{text}' is not a list of CPUs like 0-3,8"))?;
+    Ok(cpus.into_iter().map(Cpu).collect())
 }
 
 #[cfg(test)]

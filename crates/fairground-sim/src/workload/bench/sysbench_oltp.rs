@@ -2,6 +2,7 @@
 use super::common::{Groups, add_program, repeat};
 use super::netperf::seconds;
 use super::{Env, Error, bad, options};
+use crate::rng::{SPLITMIX64_STEP, mix};
 use crate::workload::duration::parse_ns;
 use crate::workload::inet::Reader;
 use crate::workload::metric::{Better, From, MetricDef};
@@ -386,10 +387,8 @@ struct Choice {
 impl Choice {
     /// SplitMix64, below `n`.
     fn below(&mut self, n: u32) -> u32 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % u64::from(n)) as u32
+        self.state = self.state.wrapping_add(SPLITMIX64_STEP);
+        (mix(self.state) % u64::from(n)) as u32
     }
 }
 
