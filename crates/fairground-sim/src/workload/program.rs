@@ -269,6 +269,8 @@ pub struct Workload {
     pub metrics: Vec<MetricDef>,
     /// Which tool's words to print.
     pub words: super::words::Words,
+    /// What the user should know of this load: options without meaning here, a window that is short.
+    pub notes: Vec<String>,
 }
 
 impl Cgroup {
@@ -352,6 +354,7 @@ impl Workload {
             requests: Vec::new(),
             metrics: Vec::new(),
             words: super::words::Words::None,
+            notes: Vec::new(),
         }
     }
 }
