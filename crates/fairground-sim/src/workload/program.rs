@@ -269,7 +269,7 @@ pub struct Workload {
     pub metrics: Vec<MetricDef>,
     /// Which tool's words to print.
     pub words: super::words::Words,
-    /// What the user should know of this load: options without meaning here, a window that is short.
+    /// What the user should know of this load: options without meaning here, a short window.
     pub notes: Vec<String>,
 }
 

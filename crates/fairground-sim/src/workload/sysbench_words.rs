@@ -199,8 +199,8 @@ mod tests {
     use super::*;
     use crate::workload::program::Workload;
 
-    /// sb_histogram.c adds half before it cuts: the 95th percentile of ten is the tenth (9.5 + 0.5),
-    /// of nine the ninth (8.55 + 0.5), and of 25 the 24th (23.75 + 0.5).
+    /// The tool adds half before it cuts: the 95th percentile of ten is the tenth (9.5 + 0.5), of
+    /// nine the ninth (8.55 + 0.5), and of 25 the 24th (23.75 + 0.5).
     #[test]
     fn the_rank_of_a_percentile_is_rounded_to_nearest() {
         let words = |percentile| SysbenchWords {

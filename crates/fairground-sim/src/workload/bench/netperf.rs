@@ -64,7 +64,7 @@ impl Load {
         let slow = ns / CALL_NS * u64::from(recv) < TIMES * third;
         (self.test == Test::TcpStream && slow).then(|| {
             format!(
-                "with receives of {recv} bytes the sender, which is woken when a third of its 4 MiB \
+                "with receives of {recv} bytes the sender, woken when a third of its 4 MiB \
                  is free, sends seldom or never in a window that short; -l makes it longer"
             )
         })

@@ -4,8 +4,8 @@ use super::{Error, bad, options};
 use crate::workload::duration::parse_ns;
 use crate::workload::program::{FOREVER, Ns};
 
-/// netperf: pairs of a client and a server process that talk over 127.0.0.1. Options of the test may
-/// stand behind `--`, as netperf has them; there -n and -N connect the sockets.
+/// netperf: pairs of a client and a server process that talk over 127.0.0.1. Options of the test
+/// may stand behind `--`, as netperf has them; there -n and -N connect the sockets.
 #[derive(clap::Parser, Debug)]
 #[command(name = "netperf", disable_version_flag = true)]
 pub(super) struct Args {
@@ -300,7 +300,7 @@ mod tests {
     fn options_of_netperf_and_of_its_test() {
         let plain = make("netperf -t UDP_RR -l 1 -- -r 64,1");
         for line in [
-            "netperf -4 -P 0 -v 2 -p 12865 -H 127.0.0.1,4 -cC -n 8 -N -D 1 -t UDP_RR -l 1 -- -r 64,",
+            "netperf -4 -P 0 -v 2 -p 1 -H 127.0.0.1,4 -cC -n 8 -N -D 1 -t UDP_RR -l 1 -- -r 64,",
             "netperf -H localhost -t TCP_RR -t UDP_RR -l 9 -l 1 -r 1,1 -- -P ,0 -D -r 64,1",
         ] {
             let w = make(line);
