@@ -90,6 +90,8 @@ impl Pair {
         let patch = glue::variant(&self.patch, patch_runs);
         let alike = base.decisions == patch.decisions && base.settings == patch.settings;
         let mut result = Compare::new(setup, base, patch);
+        let of_load = self.patch.workload.notes.iter().cloned();
+        result.notes.extend(of_load);
         if alike {
             let note = "base and patch make the same decisions, so all differences are 0";
             result.notes.push(note.into());

@@ -59,7 +59,8 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
     }
     let samples = report::of_runs(&[job], &simulated, &["run"]);
     let setup = glue::setup(&plan, &case, plan.profile.name.into(), command_line);
-    let result = RunResult::new(setup, glue::variant(&case, simulated.outcomes.remove(0)));
+    let mut result = RunResult::new(setup, glue::variant(&case, simulated.outcomes.remove(0)));
+    result.notes.extend(case.workload.notes.iter().cloned());
     output.write(
         &|| serde_json::to_string_pretty(&result),
         &|| csv_of_run(&result),

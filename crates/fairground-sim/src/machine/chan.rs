@@ -136,6 +136,14 @@ impl ChanState {
         done
     }
 
+    /// How much of `left` bytes goes into the next message of a socket.
+    pub(super) fn message_bytes(&self, left: u32) -> u32 {
+        match self.kind {
+            ChanKind::Pipe { .. } => left,
+            ChanKind::Socket { sndbuf } => left.min(ChanKind::socket_message_max(sndbuf)),
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }

@@ -45,6 +45,11 @@ pub enum Todo {
         /// Which of the two.
         end: End,
     },
+    /// The running task's `send` to a unix socket goes on with its next message.
+    SendMore {
+        /// The socket.
+        chan: u32,
+    },
     /// Gives up the CPU.
     Schedule(Prev),
     /// The balancing softirq.

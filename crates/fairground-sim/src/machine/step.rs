@@ -86,6 +86,7 @@ impl Sim<'_> {
             Todo::Enqueue { placed, kind } => self.enqueue(cpu, placed, kind),
             Todo::FutexWait { mutex } => self.futex_wait_setup(cpu, mutex),
             Todo::LockPipe { chan, end } => self.try_lock_pipe(cpu, chan, end),
+            Todo::SendMore { chan } => self.send_more(cpu, chan),
             Todo::Schedule(prev) => self.give_up(cpu, prev),
             Todo::Long(rest) => self.long(cpu, rest),
             Todo::TimerTail => self.program_timer(),

@@ -4,11 +4,12 @@
 
 use std::collections::VecDeque;
 
-use fairground::task::WakeKind;
+use fairground::task::{Prev, WakeKind};
 use fairground::value::TaskId;
 
 use super::Sim;
 use super::chan_lines::End;
+use super::cpu::Todo;
 use super::skb_lines::Skb;
 use super::slab::Kind;
 use super::task::{Stage, Wait};
@@ -69,18 +70,43 @@ impl Sim<'_> {
 
     /// `send` of the running task.
     pub(super) fn send_unix(&mut self, cpu: u32, id: TaskId, chan: u32, bytes: u32) {
-        let c = chan as usize;
         self.enter_syscall(id, OP_SEND);
-        let stage = self.tasks[id.idx()].stage;
-        if stage == Stage::Start {
-            self.use_file(id, c, End::Write, OP_SEND);
+        if self.tasks[id.idx()].stage == Stage::Start {
+            self.tasks[id.idx()].left = bytes;
+            self.use_file(id, chan as usize, End::Write, OP_SEND);
         }
+        self.send_piece(cpu, id, chan);
+    }
+
+    /// The next message of a `send` that takes several, on the CPU that has sent those before.
+    ///
+    /// Memory for it is allocated where the task may sleep, so a kernel that looks there gives up
+    /// the CPU to whom the messages have woken; one that does not goes on to the end of the call.
+    pub(super) fn send_more(&mut self, cpu: u32, chan: u32) {
+        let Some(id) = self.cpus[cpu as usize].curr else {
+            debug_assert!(false, "a send of nobody");
+            return;
+        };
+        if self.sys.features.preempt_voluntary && self.rqs[cpu as usize].need_resched {
+            self.tasks[id.idx()].stage = Stage::Again;
+            let todo = &mut self.cpus[cpu as usize].todo;
+            return todo.push_back(Todo::Schedule(Prev::Runnable));
+        }
+        self.send_piece(cpu, id, chan);
+    }
+
+    /// One message of the running task's `send`, or its sleep for room. The others are steps of
+    /// their own: who reads elsewhere comes between them.
+    fn send_piece(&mut self, cpu: u32, id: TaskId, chan: u32) {
+        let c = chan as usize;
+        let stage = self.tasks[id.idx()].stage;
         self.unix_touch(c, OP_SEND, IN_FLIGHT, Access::Load);
         if self.chans[c].is_full() {
             self.unix_touch(c, KernelOp::WaitQueue, WRITERS, Access::Rmw);
             self.chans[c].writers.push_back(id);
             return self.block(cpu, id, Wait::Room(chan), Stage::Again);
         }
+        let bytes = self.chans[c].message_bytes(self.tasks[id.idx()].left);
         let data = Kind::of_bytes(ChanKind::socket_head(bytes));
         let skb = self.alloc_skb(OP_SEND, (Kind::SkbHead, data), bytes, true);
         self.unix_touch(c, OP_SEND, IN_FLIGHT, Access::Rmw);
@@ -95,6 +121,11 @@ impl Sim<'_> {
         self.chans[c].put(bytes, stage);
         self.unlock_state(c, OP_SEND);
         self.wake_unix_readers(cpu, c, was_empty);
+        self.tasks[id.idx()].left -= bytes;
+        if self.tasks[id.idx()].left > 0 {
+            let todo = &mut self.cpus[cpu as usize].todo;
+            return todo.push_back(Todo::SendMore { chan });
+        }
         // Whoever waits for room behind a writer that had to wait may find some.
         if stage == Stage::Again && !self.chans[c].is_full() {
             self.wake_unix_writer(cpu, c);
@@ -123,6 +154,10 @@ impl Sim<'_> {
         }
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
+            if done > 0 && self.chans[c].message_bytes(bytes) < bytes {
+                // What was sent as several messages is read by as many calls as find some of it.
+                self.system_call(OP_RECV);
+            }
             self.unix_touch(c, KernelOp::WaitQueue, READERS, Access::Rmw);
             self.chans[c].readers.push_back(id);
             return self.block(cpu, id, Wait::Data(chan), Stage::Again);
@@ -210,5 +245,62 @@ impl Sim<'_> {
         };
         self.unix_touch(c, KernelOp::WaitQueue, WRITERS, Access::Rmw);
         self.queue_wake(cpu, writer, WakeKind::Sync);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::testing::{server, with};
+    use crate::workload::program::{Chan, Op, Program};
+    use crate::workload::{TaskTemplate, Until, Workload};
+
+    const MIB: u32 = 1 << 20;
+
+    /// One task that writes `bytes`, and one for each of `reads`; all on one CPU.
+    fn socket(bytes: u32, reads: &[u32]) -> Workload {
+        let mut w = Workload::new("socket", Vec::new());
+        w.chans = vec![Chan {
+            kind: ChanKind::SOCKET,
+        }];
+        let write = Op::Write { chan: 0, bytes };
+        let read = |&bytes: &u32| Op::Read { chan: 0, bytes };
+        for op in std::iter::once(write).chain(reads.iter().map(read)) {
+            let i = w.programs.len() as u32;
+            w.programs.push(Program {
+                name: format!("task {i}"),
+                ops: vec![op],
+            });
+            let mut task = TaskTemplate::new("task", i, i);
+            task.affinity = Some(0);
+            w.templates.push(task);
+            w.initial.push(i);
+        }
+        w.masks = vec![vec![0]];
+        w.duration = Until::Time(20_000_000);
+        w
+    }
+
+    #[test]
+    fn as_much_of_a_long_message_fits_as_was_measured() {
+        // send(2) of 1 MiB that does not block, Linux 6.18.
+        with(&server(2), &socket(MIB, &[]), &[], |sim| {
+            sim.run_to(10_000_000).unwrap();
+            assert_eq!(sim.tasks[0].left, MIB - 219_264);
+            assert_eq!(sim.unix(0).skbs.len(), 6);
+            assert_eq!(sim.tasks[0].wait, Wait::Room(0));
+        });
+    }
+
+    #[test]
+    fn a_writer_of_a_long_message_sleeps_for_room_and_a_reader_gets_all() {
+        for how in ["off", "on"] {
+            let set = [("preempt_voluntary", how)];
+            with(&server(2), &socket(MIB, &[1000, MIB - 1000]), &set, |sim| {
+                sim.run_to(10_000_000).unwrap();
+                assert!(sim.tasks.iter().all(|t| t.left == 0), "{how}");
+                assert!(sim.chans[0].is_empty() && sim.unix(0).skbs.is_empty());
+            });
+        }
     }
 }

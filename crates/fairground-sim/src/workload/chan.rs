@@ -35,7 +35,9 @@ pub enum ChanKind {
     },
     /// A connected pair of `AF_UNIX` stream sockets.
     ///
-    /// - A message above `sndbuf` / 2 - 64 or 36544 bytes is written as several of that size.
+    /// - A write above [`ChanKind::socket_message_max`] bytes is several messages of that size and
+    ///   a rest. Its writer sleeps between them while there is no room, and its reader gets what
+    ///   is there.
     /// - A message is charged its [`ChanKind::socket_truesize`] against the send buffer. A write
     ///   may proceed while the charge *before* it is below `sndbuf` (278 small messages with
     ///   defaults).
@@ -56,6 +58,15 @@ impl ChanKind {
     };
     /// A socket pair with the default send buffer (`net.core.wmem_default`).
     pub const SOCKET: Self = Self::Socket { sndbuf: 212_992 };
+
+    /// Most bytes of one message: half the send buffer but 64, and not more than are in 32 KiB of
+    /// pages and the largest first part that is one page. Of 1 MiB sent at once to a socket with
+    /// the default buffer 219264 bytes fit, which is six messages (Linux 6.18).
+    pub fn socket_message_max(sndbuf: u32) -> u32 {
+        const PAGES: u32 = 32_768;
+        let half = (sndbuf / 2).saturating_sub(64).max(1);
+        half.min(PAGES + Self::PAGE - Self::TRAILER)
+    }
 
     /// What a message of `bytes` is charged in a socket, as measured on Linux 6.18 by filling
     /// sockets: a descriptor of 256 bytes; the first part in one allocation together with a

@@ -52,8 +52,8 @@ pub enum From {
         start: u32,
         /// End: its last time.
         end: u32,
-        /// Operations in the span.
-        ops: u64,
+        /// Operations in the span, or an amount in the unit of the metric, as of half a MiB.
+        ops: f64,
     },
     /// Passes of a mark.
     Count(u32),
@@ -90,7 +90,8 @@ pub enum From {
     },
     /// Mean duration of a kind of request, in microseconds.
     RequestMeanUs(u32),
-    /// A quantile of the duration of a kind of request, in microseconds.
+    /// A quantile of the duration of a kind of request, in microseconds: to three digits, but never
+    /// beyond the shortest and the longest, which are exact.
     RequestQuantileUs {
         /// Kind of request.
         request: u32,
@@ -157,6 +158,37 @@ pub struct TaskTime {
     pub request_ns: Ns,
 }
 
+/// Durations of the requests of a kind, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Durations {
+    /// How many.
+    pub count: u64,
+    /// Sum of them.
+    pub sum_ns: Ns,
+    /// The shortest; 0 of none.
+    pub min_ns: Ns,
+    /// The longest; 0 of none.
+    pub max_ns: Ns,
+}
+
+impl Durations {
+    fn add(&mut self, ns: Ns) {
+        self.min_ns = if self.count == 0 {
+            ns
+        } else {
+            self.min_ns.min(ns)
+        };
+        self.max_ns = self.max_ns.max(ns);
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+        self.count += 1;
+    }
+
+    /// Mean, ns; `None` of none.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
+    }
+}
+
 /// How many requests [`Marks::order`] keeps.
 pub const ORDER_MAX: usize = 1000;
 
@@ -167,6 +199,8 @@ pub struct Marks {
     pub marks: Vec<MarkStat>,
     /// One histogram of durations in nanoseconds per kind of request.
     pub requests: Vec<Histogram<u64>>,
+    /// Sum and extremes of the same durations, which a histogram has to three digits only.
+    pub exact: Vec<Durations>,
     /// Durations of the first [`ORDER_MAX`] requests of kind 0 in the order of their ends, ns.
     pub order: Vec<Ns>,
     /// One per task that ever existed, in the order of creation.
@@ -194,6 +228,7 @@ impl Marks {
         Self {
             marks: vec![MarkStat::default(); workload.marks.len()],
             requests: workload.requests.iter().map(|_| histogram()).collect(),
+            exact: vec![Durations::default(); workload.requests.len()],
             order: Vec::new(),
             tasks: Vec::new(),
             elapsed_ns: 0,
@@ -215,14 +250,19 @@ impl Marks {
         m.count += u64::from(now >= self.warmup_ns);
     }
 
-    /// A request of kind `k` ended. Those that began in the warm-up do not count; whether it did.
+    /// A request of kind `k` ended. It counts if that was after the warm-up, as a mark does that is
+    /// passed then, whenever it began; whether it did. A tool that throws away what it counted so
+    /// far does the same. To leave out those that began in the warm-up would leave out the long
+    /// ones more often than the short ones, and all where none is shorter than the window.
     pub fn request(&mut self, k: u32, start: Ns, end: Ns) -> bool {
-        let counts = start >= self.warmup_ns;
+        let counts = end >= self.warmup_ns;
         if counts {
+            let took = end.saturating_sub(start);
             if k == 0 && self.order.len() < ORDER_MAX {
-                self.order.push(end.saturating_sub(start));
+                self.order.push(took);
             }
-            let recorded = self.requests[k as usize].record(end.saturating_sub(start));
+            self.exact[k as usize].add(took);
+            let recorded = self.requests[k as usize].record(took);
             debug_assert!(recorded.is_ok(), "a resizing histogram takes every value");
         }
         counts
@@ -255,9 +295,7 @@ impl MetricDef {
         let value = match self.from {
             From::SpanS { start, end } => span_ns(marks, start, end)? / 1e9,
             From::SpanUsPer { start, end, ops } => span_ns(marks, start, end)? / 1e3 / ops as f64,
-            From::OpsPerSpanS { start, end, ops } => {
-                ops as f64 / (span_ns(marks, start, end)? / 1e9)
-            }
+            From::OpsPerSpanS { start, end, ops } => ops / (span_ns(marks, start, end)? / 1e9),
             From::Count(k) => marks.marks.get(k as usize)?.count as f64,
             From::CountPerS(k) => marks.marks.get(k as usize)?.count as f64 / elapsed_s,
             From::ScaledPerS { mark, factor } => {
@@ -276,9 +314,9 @@ impl MetricDef {
             From::RequestsStddev { first, end } => {
                 stddev(marks.of(first, end).map(|t| t.requests as f64))?
             }
-            From::RequestMeanUs(k) => ended(marks, k)?.mean() / 1e3,
+            From::RequestMeanUs(k) => marks.exact.get(k as usize)?.mean_ns()? / 1e3,
             From::RequestQuantileUs { request, permille } => {
-                ended(marks, request)?.value_at_quantile(f64::from(permille) / 1e3) as f64 / 1e3
+                quantile_ns(marks, request, permille)? as f64 / 1e3
             }
             From::CpuS => marks.tasks.iter().map(|t| t.cpu_ns as f64).sum::<f64>() / 1e9,
             From::CpuShare { first, end } => {
@@ -335,10 +373,69 @@ fn span_ns(marks: &Marks, start: u32, end: u32) -> Option<f64> {
     passed.then(|| (b.last_ns - a.first_ns) as f64)
 }
 
-fn ended(marks: &Marks, k: u32) -> Option<&Histogram<u64>> {
-    marks.requests.get(k as usize).filter(|h| !h.is_empty())
+fn quantile_ns(marks: &Marks, request: u32, permille: u32) -> Option<Ns> {
+    let histogram = marks.requests.get(request as usize)?;
+    let exact = marks.exact.get(request as usize)?;
+    if exact.count == 0 {
+        return None;
+    }
+    if permille == 1000 {
+        return Some(exact.max_ns);
+    }
+    // The end of a slot of the histogram may be above all that is in it.
+    let value = histogram.value_at_quantile(f64::from(permille) / 1e3);
+    Some(value.clamp(exact.min_ns, exact.max_ns))
 }
 
 fn times(marks: &Marks, first: u32, end: u32) -> impl Iterator<Item = f64> + '_ {
     marks.of(first, end).map(|t| t.cpu_ns as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(warmup_ns: Ns) -> Marks {
+        let mut w = Workload::new("test", Vec::new());
+        w.requests = vec!["request".into()];
+        w.marks = vec!["done".into()];
+        w.warmup_ns = warmup_ns;
+        Marks::new(&w)
+    }
+
+    fn value(from: From, marks: &Marks) -> Option<f64> {
+        MetricDef::new("m", "us", Better::Lower, from).value(marks)
+    }
+
+    #[test]
+    fn a_request_counts_when_the_mark_at_its_end_does() {
+        let mut marks = marks(1000);
+        for (start, end) in [(0, 999), (0, 1000), (500, 1500), (1200, 1500)] {
+            marks.mark(0, end);
+            marks.request(0, start, end);
+        }
+        assert_eq!(marks.marks[0].count, 3);
+        assert_eq!(value(From::Requests(0), &marks), Some(3.0));
+        assert_eq!(value(From::RequestMeanUs(0), &marks), Some(2.3 / 3.0));
+    }
+
+    #[test]
+    fn mean_and_extremes_are_exact() {
+        let quantile = |permille| From::RequestQuantileUs {
+            request: 0,
+            permille,
+        };
+        let mut marks = marks(0);
+        assert_eq!(value(From::RequestMeanUs(0), &marks), None);
+        assert_eq!(value(quantile(1000), &marks), None);
+        // A histogram with three digits has slots of 64 ns here.
+        marks.request(0, 0, 120_999);
+        for permille in [500, 950, 1000] {
+            assert_eq!(value(quantile(permille), &marks), Some(120.999));
+        }
+        assert_eq!(value(From::RequestMeanUs(0), &marks), Some(120.999));
+        marks.request(0, 0, 120_001);
+        assert_eq!(value(From::RequestMeanUs(0), &marks), Some(120.5));
+        assert_eq!(marks.exact[0].min_ns, 120_001);
+    }
 }

@@ -271,6 +271,8 @@ pub struct Workload {
     pub metrics: Vec<MetricDef>,
     /// Which tool's words to print.
     pub words: super::words::Words,
+    /// What the user should know of this load: options without meaning here, a short window.
+    pub notes: Vec<String>,
 }
 
 impl Cgroup {
@@ -354,6 +356,7 @@ impl Workload {
             requests: Vec::new(),
             metrics: Vec::new(),
             words: super::words::Words::None,
+            notes: Vec::new(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The report of sysbench 1.0, from what the simulated run measured.
 use std::fmt::Write;
 
-use super::metric::{Marks, stddev};
+use super::metric::{Durations, Marks, TaskTime, stddev};
 use super::words::{MARK_END, MARK_START};
 
 /// What sysbench prints.
@@ -11,10 +11,25 @@ pub struct SysbenchWords {
     pub head: String,
     /// What a test prints of its own.
     pub speed: Speed,
-    /// Templates of the worker threads are `0..workers`.
-    pub workers: u32,
+    /// Templates of the worker threads.
+    pub workers: Workers,
     /// Percentile of the latency, 0 for none.
     pub percentile: u32,
+}
+
+/// Which templates are those of worker threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Workers {
+    /// One past the last.
+    pub end: u32,
+    /// The last of each so many is one.
+    pub every: u32,
+}
+
+impl Workers {
+    fn has(self, task: &TaskTime) -> bool {
+        task.template < self.end && task.template % self.every == self.every - 1
+    }
 }
 
 /// A test's own lines.
@@ -29,25 +44,22 @@ pub enum Speed {
         /// Bytes of a block; 0 if none are transferred.
         block: u64,
     },
+    /// Statements. The test is one of a window of time, not from its own start to its end.
+    Oltp {
+        /// Statements of a transaction that read.
+        reads: u32,
+        /// BEGIN and COMMIT.
+        other: u32,
+    },
 }
 
 impl SysbenchWords {
     /// The tool's output; empty if the run never finished.
     pub fn print(&self, marks: &Marks) -> String {
-        let (Some(start), Some(end)) = (
-            marks.marks.get(MARK_START as usize),
-            marks.marks.get(MARK_END as usize),
-        ) else {
+        let (Some(total_s), Some(latency)) = (self.total_s(marks), marks.exact.first()) else {
             return String::new();
         };
-        let Some(latency) = marks.requests.first() else {
-            return String::new();
-        };
-        if start.seen == 0 || end.seen == 0 {
-            return String::new();
-        }
-        let total_s = end.last_ns.saturating_sub(start.first_ns) as f64 / 1e9;
-        let events = latency.len();
+        let events = latency.count;
         let mut out = self.head.clone();
         self.speed(&mut out, events, total_s);
         let _ = write!(
@@ -55,24 +67,50 @@ impl SysbenchWords {
             "\n\nGeneral statistics:\n    total time:                          {total_s:.4}s\n    \
              total number of events:              {events}\n\nLatency (ms):"
         );
-        let sum_ns: u64 = marks.tasks.iter().map(|t| t.request_ns).sum();
         let mut row = |name: &str, ms: f64| {
-            let _ = write!(out, "\n{name:>12}: {ms:>37.2}");
+            let _ = write!(out, "\n{name:>12}: {ms:>39.2}");
         };
-        let ms = |ns: u64| if events == 0 { 0.0 } else { ns as f64 / 1e6 };
-        row("min", ms(latency.min()));
-        row("avg", ms(sum_ns.checked_div(events).unwrap_or(0)));
-        row("max", ms(latency.max()));
+        row("min", ms(latency.min_ns as f64));
+        row("avg", ms(latency.mean_ns().unwrap_or(0.0)));
+        row("max", ms(latency.max_ns as f64));
         if self.percentile == 0 {
             row_disabled(&mut out);
         } else {
-            let quantile = f64::from(self.percentile) / 100.0;
-            let slot = slot_ms(ms(latency.value_at_quantile(quantile)));
-            let _ = write!(out, "\n{:>11}th percentile:{slot:>26.2}", self.percentile);
+            let slot = self.percentile_ms(marks, latency);
+            let _ = write!(out, "\n{:>11}th percentile: {slot:>27.2}", self.percentile);
         }
-        let _ = write!(out, "\n{:>12}: {:>37.2}", "sum", ms(sum_ns));
+        let _ = write!(out, "\n{:>12}: {:>39.2}", "sum", ms(latency.sum_ns as f64));
         self.fairness(&mut out, marks);
         out
+    }
+
+    /// Length of the test.
+    fn total_s(&self, marks: &Marks) -> Option<f64> {
+        if matches!(self.speed, Speed::Oltp { .. }) {
+            return (marks.elapsed_ns > 0).then(|| marks.elapsed_ns as f64 / 1e9);
+        }
+        let start = marks.marks.get(MARK_START as usize)?;
+        let end = marks.marks.get(MARK_END as usize)?;
+        let finished = start.seen > 0 && end.seen > 0;
+        finished.then(|| end.last_ns.saturating_sub(start.first_ns) as f64 / 1e9)
+    }
+
+    /// The slot of the latency with rank n * p / 100, rounded to nearest as the tool does.
+    fn percentile_ms(&self, marks: &Marks, latency: &Durations) -> f64 {
+        let rank = (latency.count * u64::from(self.percentile) + 50) / 100;
+        let mut below = 0;
+        let found = marks.requests.first().and_then(|h| {
+            h.iter_recorded().find_map(|v| {
+                below += v.count_at_value();
+                (below >= rank).then(|| v.value_iterated_to())
+            })
+        });
+        let exact = |ns: u64| ns.clamp(latency.min_ns, latency.max_ns);
+        match found {
+            // Of no latency at all it is the first slot.
+            Some(ns) if rank > 0 => slot_ms(ms(exact(ns) as f64)),
+            _ => slot_ms(0.0),
+        }
     }
 
     fn speed(&self, out: &mut String, events: u64, total_s: f64) {
@@ -96,11 +134,32 @@ impl SysbenchWords {
                     ),
                 })
             }
+            Speed::Oltp { reads, other } => {
+                let [read, rest] = [reads, other].map(|n| u64::from(n) * events);
+                let total = read + rest;
+                let counted = |n: u64| format!("{n:<6} ({:.2} per sec.)", n as f64 / total_s);
+                write!(
+                    out,
+                    "\nSQL statistics:\n    queries performed:\n        \
+                     read:                            {read}\n        \
+                     write:                           0\n        \
+                     other:                           {rest}\n        \
+                     total:                           {total}\n    \
+                     transactions:                        {}\n    \
+                     queries:                             {}\n    \
+                     ignored errors:                      {}\n    \
+                     reconnects:                          {}",
+                    counted(events),
+                    counted(total),
+                    counted(0),
+                    counted(0),
+                )
+            }
         };
     }
 
     fn fairness(&self, out: &mut String, marks: &Marks) {
-        let workers = || marks.of(0, self.workers);
+        let workers = || marks.tasks.iter().filter(|t| self.workers.has(t));
         let n = workers().count().max(1) as f64;
         let events = workers().map(|t| t.requests as f64);
         let times = workers().map(|t| t.request_ns as f64 / 1e9);
@@ -116,6 +175,10 @@ impl SysbenchWords {
             stddev(times).unwrap_or(0.0)
         );
     }
+}
+
+fn ms(ns: f64) -> f64 {
+    ns / 1e6
 }
 
 fn row_disabled(out: &mut String) {
@@ -134,6 +197,39 @@ fn slot_ms(ms: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::program::Workload;
+
+    /// The tool adds half before it cuts: the 95th percentile of ten is the tenth (9.5 + 0.5), of
+    /// nine the ninth (8.55 + 0.5), and of 25 the 24th (23.75 + 0.5).
+    #[test]
+    fn the_rank_of_a_percentile_is_rounded_to_nearest() {
+        let words = |percentile| SysbenchWords {
+            head: String::new(),
+            speed: Speed::None,
+            workers: Workers { end: 1, every: 1 },
+            percentile,
+        };
+        let printed = |n: u64, percentile| {
+            let mut w = Workload::new("test", Vec::new());
+            w.requests = vec!["event".into()];
+            let mut marks = Marks::new(&w);
+            (1..=n).for_each(|i| {
+                marks.request(0, 0, i * 1_000_000);
+            });
+            words(percentile).percentile_ms(&marks, &marks.exact[0])
+        };
+        for (n, percentile, rank) in [
+            (10, 95, 10.0),
+            (9, 95, 9.0),
+            (25, 95, 24.0),
+            (23, 95, 22.0),
+            (21, 50, 11.0),
+        ] {
+            let slot = printed(n, percentile);
+            assert_eq!(slot, slot_ms(rank), "{n} {percentile}: {slot}");
+        }
+        assert_eq!(printed(1, 40), slot_ms(0.0));
+    }
 
     #[test]
     fn percentiles_are_those_that_sysbench_can_print() {

@@ -15,7 +15,7 @@ pub enum Words {
     },
     /// `perf bench sched pipe`.
     PerfPipe {
-        /// The line that says what was executed.
+        /// The line that says what was executed; in the simple format none, as of all of perf.
         head: String,
         /// Number of round trips.
         loops: u64,
@@ -24,19 +24,11 @@ pub enum Words {
     Netperf {
         /// Its test ("UDP_RR").
         test: &'static str,
-        /// Bytes of a request and of an answer; of a send and 0 for a stream.
+        /// Bytes of a request and of an answer; of a stream, those of a send and those that come of
+        /// one.
         sizes: (u32, u32),
         /// Clients.
         pairs: u32,
-    },
-    /// `sysbench oltp_read_only`.
-    SysbenchOltp {
-        /// Client threads.
-        threads: u32,
-        /// Statements of a transaction that read.
-        reads: u32,
-        /// BEGIN and COMMIT.
-        other: u32,
     },
     /// `schbench`.
     Schbench {
@@ -88,11 +80,6 @@ impl Words {
             Self::Netperf { test, sizes, pairs } => {
                 return rates::netperf(test, *sizes, *pairs, marks);
             }
-            Self::SysbenchOltp {
-                threads,
-                reads,
-                other,
-            } => return rates::sysbench_oltp(*threads, *reads, *other, marks),
             Self::Schbench { runtime_s } => return rates::schbench(*runtime_s, marks),
             _ => {}
         }
@@ -105,7 +92,6 @@ impl Words {
             | Self::Sysbench(_)
             | Self::PerfFutexWake { .. }
             | Self::Netperf { .. }
-            | Self::SysbenchOltp { .. }
             | Self::Schbench { .. } => String::new(),
             Self::Ebizzy => {
                 let records = marks.requests.first().map_or(0, |h| h.len());
@@ -115,6 +101,9 @@ impl Words {
             }
             Self::PerfMem { head, bytes } => {
                 let per_s = *bytes as f64 / (us.max(1) as f64 / 1e6);
+                if head.is_empty() {
+                    return format!("{per_s:.6}");
+                }
                 let (scale, unit) = match per_s {
                     s if s < 1024.0 => (1.0, "bytes"),
                     s if s < 1_048_576.0 => (1024.0, "KB"),
@@ -122,6 +111,9 @@ impl Words {
                     _ => (1_073_741_824.0, "GB"),
                 };
                 format!("{head}\n\n {:>14.6} {unit}/sec", per_s / scale)
+            }
+            Self::PerfMessaging { head } | Self::PerfPipe { head, .. } if head.is_empty() => {
+                format!("{s}.{:03}", us_rest / 1000)
             }
             Self::Hackbench { head } => format!("{head}\nTime: {s}.{:03}", us_rest / 1000),
             Self::PerfMessaging { head } => {

@@ -32,7 +32,7 @@ struct Args {
     #[arg(short = 'T', long, overrides_with = "process")]
     threads: bool,
     /// A process each (the default).
-    #[arg(short = 'P', long, overrides_with = "threads")]
+    #[arg(short = 'P', long, alias = "processes", overrides_with = "threads")]
     process: bool,
     #[command(flatten)]
     cgroups: Groups,
@@ -86,8 +86,9 @@ pub(super) fn time_metric(name: &str) -> MetricDef {
     MetricDef::new(name, "s", Better::Lower, from)
 }
 
-/// The two pipes that hold everybody back until all are there: ready is written by each child
-/// once and read by the parent, wake is written once and polled by all children.
+/// What holds everybody back until all are there, of the same kind as what the messages go through:
+/// ready is written by each child once and read by the parent, wake is written once and polled by
+/// all children.
 const READY: u32 = 0;
 const WAKE: u32 = 1;
 const HANDSHAKE_BYTES: u32 = 1;
@@ -106,12 +107,7 @@ impl Messaging {
         let mut w = Workload::new(self.name, argv.to_vec());
         w.marks = vec!["start".into(), "end".into()];
         let leaves = cgroups.build(self.tool, &mut w)?;
-        w.chans = vec![
-            Chan {
-                kind: ChanKind::PIPE
-            };
-            2
-        ];
+        w.chans = vec![Chan { kind: self.kind() }; 2];
         let mut children = Vec::with_capacity(tasks as usize);
         for g in 0..self.groups {
             let leaf = leaves[g as usize % leaves.len()];
@@ -122,7 +118,7 @@ impl Messaging {
         let from = From::OpsPerSpanS {
             start: MARK_START,
             end: MARK_END,
-            ops: messages,
+            ops: messages as f64,
         };
         let name = format!("{}.messages_per_s", self.name);
         w.metrics
@@ -130,13 +126,17 @@ impl Messaging {
         Ok(w)
     }
 
-    fn add_group(&self, w: &mut Workload, leaf: u32, children: &mut Vec<u32>) {
-        let first = w.chans.len() as u32;
-        let kind = if self.pipe {
+    fn kind(&self) -> ChanKind {
+        if self.pipe {
             ChanKind::PIPE
         } else {
             ChanKind::SOCKET
-        };
+        }
+    }
+
+    fn add_group(&self, w: &mut Workload, leaf: u32, children: &mut Vec<u32>) {
+        let first = w.chans.len() as u32;
+        let kind = self.kind();
         w.chans.extend((0..self.fds).map(|_| Chan { kind }));
         let ready = [
             Op::Write {

@@ -8,12 +8,15 @@ mod ebizzy;
 mod hackbench;
 mod hogs;
 mod netperf;
+mod netperf_args;
 mod perf;
+mod perf_args;
 mod perf_futex;
 mod perf_mem;
 mod schbench;
 mod sleepers;
 mod sysbench;
+mod sysbench_args;
 mod sysbench_frame;
 mod sysbench_oltp;
 
@@ -202,7 +205,7 @@ impl Workload {
     /// asked for.
     pub fn from_argv<S: AsRef<str>>(argv: &[S], env: &Env) -> Result<Self, Error> {
         let argv: Vec<String> = argv.iter().map(|a| a.as_ref().to_owned()).collect();
-        let argv = in_order(argv);
+        let (argv, notes) = in_order(argv)?;
         let is_it = |k: &&Known| {
             let words = k.name.split(' ').count();
             argv.len() >= words
@@ -211,32 +214,22 @@ impl Workload {
                     .eq(argv[..words].iter().map(String::as_str))
         };
         let known = KNOWN.iter().find(is_it).ok_or_else(|| unknown(&argv))?;
-        let workload = (known.parse)(&argv, *env)?;
+        let mut workload = (known.parse)(&argv, *env)?;
+        workload.notes.splice(0..0, notes);
         debug_assert_eq!(workload.validate(), Ok(()));
         Ok(workload)
     }
 }
 
-/// The words of the tool's name in front: `sysbench --threads=4 cpu` has an option between, and so
-/// has `perf bench -r 5 futex wake`.
-fn in_order(mut argv: Vec<String>) -> Vec<String> {
+/// The words of the tool's name in front, options by the names that they have now, and what to say
+/// about those that are left out.
+fn in_order(argv: Vec<String>) -> Result<(Vec<String>, Vec<String>), Error> {
     let word = |i: usize| argv.get(i).map_or("", String::as_str);
-    match word(0) {
-        "sysbench" => {
-            let is_option = |arg: &String| arg.starts_with('-');
-            if let Some(test) = argv.iter().skip(1).position(|arg| !is_option(arg)) {
-                argv[1..=test + 1].rotate_right(1);
-            }
-        }
-        "perf" if word(1) == "bench" && matches!(word(2), "-r" | "--repeat") => {
-            let end = argv.len().min(6);
-            if end == 6 {
-                argv[2..end].rotate_left(2);
-            }
-        }
-        _ => {}
+    match (word(0), word(1)) {
+        ("sysbench", _) => Ok(sysbench_args::in_order(&argv)),
+        ("perf", "bench") => Ok((perf_args::in_order(argv)?, Vec::new())),
+        _ => Ok((argv, Vec::new())),
     }
-    argv
 }
 
 fn unknown(argv: &[String]) -> Error {
@@ -265,11 +258,18 @@ fn instead(nearest: &Option<String>) -> String {
     }
 }
 
-/// Parses the options of `tool`, whose name takes the first words of `argv`.
+/// Parses the options of `tool`, whose name takes the first words of `argv`. As in the tools, the
+/// last of an option that is given twice holds, and the begin of a long option is enough where it
+/// is that of no other (`getopt_long`, but not sysbench).
 fn options<P: Parser>(tool: &'static str, argv: &[String]) -> Result<P, Error> {
     let rest = argv.iter().skip(tool.split(' ').count()).cloned();
     let all = std::iter::once(tool.to_owned()).chain(rest);
-    P::try_parse_from(all).map_err(|e| match e.kind() {
+    let command = P::command()
+        .args_override_self(true)
+        .infer_long_args(!tool.starts_with("sysbench"));
+    let parsed = command.try_get_matches_from(all);
+    let parsed = parsed.and_then(|found| P::from_arg_matches(&found));
+    parsed.map_err(|e| match e.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Error::Help(e.to_string()),
         kind => Error::Options {
             tool,

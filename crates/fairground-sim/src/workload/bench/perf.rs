@@ -1,6 +1,7 @@
 //! The scheduler benchmarks that are built into perf. See `docs/workloads/perf-bench-sched-*.md`.
 use super::common::{Groups, add_program, repeat};
 use super::hackbench::{Messaging, time_metric};
+use super::perf_args::Common;
 use super::{Env, Error, options};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Chan, ChanKind, Op, TaskTemplate, Workload};
@@ -17,6 +18,8 @@ struct PipeArgs {
     /// Two threads instead of two processes.
     #[arg(short = 'T', long)]
     threaded: bool,
+    #[command(flatten)]
+    common: Common,
     #[command(flatten)]
     cgroups: Groups,
 }
@@ -40,6 +43,8 @@ struct MessagingArgs {
     #[arg(short, long)]
     thread: bool,
     #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
     cgroups: Groups,
 }
 
@@ -60,11 +65,12 @@ pub(super) fn parse_messaging(argv: &[String], _env: Env) -> Result<Workload, Er
     let what = if args.thread { "threads" } else { "processes" };
     let (groups, tasks) = (args.group, args.group * 40);
     workload.words = Words::PerfMessaging {
-        head: format!(
+        head: args.common.head(format!(
             "# Running 'sched/messaging' benchmark:\n# 20 sender and receiver {what} per group\n\
              # {groups} groups == {tasks} {what} run"
-        ),
+        )),
     };
+    args.common.note(&mut workload);
     workload
         .metrics
         .insert(0, time_metric("sched-messaging.time_s"));
@@ -122,19 +128,27 @@ pub(super) fn parse_pipe(argv: &[String], _env: Env) -> Result<Workload, Error> 
     w.initial = vec![w.templates.len() as u32];
     w.templates.push(parent);
 
-    pipe_results(&mut w, args.loops, args.threaded);
+    args.common.note(&mut w);
+    pipe_results(&mut w, &args);
     Ok(w)
 }
 
 /// What the tool prints, and the metrics it means.
-fn pipe_results(w: &mut Workload, loops: u64, threaded: bool) {
-    let what = if threaded { "threads" } else { "processes" };
+fn pipe_results(w: &mut Workload, args: &PipeArgs) {
+    let loops = args.loops;
+    let what = if args.threaded {
+        "threads"
+    } else {
+        "processes"
+    };
     let head = format!(
         "# Running 'sched/pipe' benchmark:\n# Executed {loops} pipe operations between two {what}"
     );
+    let head = args.common.head(head);
     w.words = Words::PerfPipe { head, loops };
     let (start, end, ops) = (MARK_START, MARK_END, loops);
     let us_per = From::SpanUsPer { start, end, ops };
+    let ops = ops as f64;
     let per_s = From::OpsPerSpanS { start, end, ops };
     w.metrics = vec![
         MetricDef::new("sched-pipe.usecs_per_op", "us", Better::Lower, us_per),

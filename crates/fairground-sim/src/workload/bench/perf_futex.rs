@@ -23,6 +23,13 @@ struct Args {
     /// Futexes that processes could share.
     #[arg(short = 'S', long)]
     shared: bool,
+    /// Locks all memory, as it is here without.
+    #[arg(short, long)]
+    mlockall: bool,
+    /// Format of the output (`perf bench -f FORMAT`): default, or simple without the first line.
+    #[arg(long, value_name = "FORMAT", default_value = "default",
+          value_parser = ["default", "simple"])]
+    format: String,
     /// How often all is repeated (`perf bench -r N`).
     #[arg(short, long, default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(1..=ORDER_MAX as i64))]
@@ -54,9 +61,13 @@ pub(super) fn parse_wake(argv: &[String], env: Env) -> Result<Workload, Error> {
     }
     let kind = if args.shared { "shared" } else { "private" };
     let nwakes = args.nwakes;
+    let title = match args.format.as_str() {
+        "simple" => "",
+        _ => "# Running 'futex/wake' benchmark:\n",
+    };
     w.words = Words::PerfFutexWake {
         head: format!(
-            "# Running 'futex/wake' benchmark:\nRun summary: blocking on {threads} threads (at \
+            "{title}Run summary: blocking on {threads} threads (at \
              [{kind}] futex), waking up {nwakes} at a time.\n\n"
         ),
         threads,

@@ -1,5 +1,6 @@
 //! `perf bench mem memset`. See `docs/workloads/perf-bench-mem-memset.md`.
-use super::common::{Groups, add_program, repeat, size};
+use super::common::{Groups, add_program, repeat};
+use super::perf_args::Common;
 use super::{Env, Error, options};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Op, TaskTemplate, Unit, Workload};
@@ -10,8 +11,8 @@ use crate::workload::words::{MARK_END, MARK_START, Words};
 #[command(name = "perf bench mem memset", disable_version_flag = true)]
 struct Args {
     /// Bytes of the buffer (B, KB, MB, GB, TB).
-    #[arg(short, long, default_value = "1MB", value_parser = size)]
-    size: u64,
+    #[arg(short, long, default_value = "1MB", value_parser = perf_size)]
+    size: Size,
     /// Which implementation; only that of the C library is modelled, and "all" is it too.
     #[arg(short, long, default_value = "all", value_parser = ["all", "default"])]
     function: String,
@@ -19,6 +20,8 @@ struct Args {
     #[arg(short = 'l', long = "nr_loops", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     loops: u64,
+    #[command(flatten)]
+    common: Common,
     #[command(flatten)]
     cgroups: Groups,
 }
@@ -31,9 +34,9 @@ pub(super) fn parse_memset(argv: &[String], _env: Env) -> Result<Workload, Error
     w.marks = vec!["start".into(), "end".into()];
     let fill = Op::Work {
         unit: Unit::Line {
-            set_bytes: args.size,
+            set_bytes: args.size.bytes,
         },
-        n: args.size.div_ceil(64),
+        n: args.size.bytes.div_ceil(64),
     };
     // The first time is not measured.
     let mut ops = vec![fill, Op::ReadClock, Op::Mark(MARK_START)];
@@ -47,19 +50,22 @@ pub(super) fn parse_memset(argv: &[String], _env: Env) -> Result<Workload, Error
         w.initial.push(w.templates.len() as u32);
         w.templates.push(task);
     }
-    let text = argv_size(argv);
+    let text = &args.size.typed;
     let bytes = args
         .size
+        .bytes
         .saturating_mul(args.loops)
         .saturating_mul(instances as u64);
     w.words = Words::PerfMem {
-        head: format!(
+        head: args.common.head(format!(
             "# Running 'mem/memset' benchmark:\n# function 'default' (Default memset() provided by \
              glibc)\n# Copying {text} bytes ..."
-        ),
+        )),
         bytes,
     };
-    let (start, end, ops) = (MARK_START, MARK_END, bytes >> 20);
+    args.common.note(&mut w);
+    let mib = bytes as f64 / f64::from(1 << 20);
+    let (start, end, ops) = (MARK_START, MARK_END, mib);
     let per_s = From::OpsPerSpanS { start, end, ops };
     w.metrics = vec![
         MetricDef::new("mem-memset.mib_per_s", "MiB/s", Better::Higher, per_s),
@@ -73,17 +79,66 @@ pub(super) fn parse_memset(argv: &[String], _env: Env) -> Result<Workload, Error
     Ok(w)
 }
 
-/// The size as it was typed: perf prints it so.
-fn argv_size(argv: &[String]) -> String {
-    let value = argv
-        .iter()
-        .enumerate()
-        .find_map(|(i, arg)| match arg.as_str() {
-            "-s" | "--size" => argv.get(i + 1).cloned(),
-            arg => arg
-                .strip_prefix("--size=")
-                .or(arg.strip_prefix("-s"))
-                .map(str::to_owned),
-        });
-    value.unwrap_or_else(|| "1MB".into())
+/// A size, and as it was typed: perf prints it so.
+#[derive(Clone, Debug)]
+struct Size {
+    bytes: u64,
+    typed: String,
+}
+
+/// A size as perf takes it: bytes, with or without a B, or a number with KB, MB, GB or TB (powers
+/// of 1024), both letters small or both large. A letter alone is none.
+fn perf_size(text: &str) -> Result<Size, String> {
+    let expected =
+        || format!("'{text}' is no size; expected a number with B, KB, MB, GB or TB, like 1MB");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "" | "b" | "B" => 0,
+        "kb" | "KB" => 10,
+        "mb" | "MB" => 20,
+        "gb" | "GB" => 30,
+        "tb" | "TB" => 40,
+        _ => return Err(expected()),
+    };
+    let value: u64 = digits.parse().map_err(|_| expected())?;
+    match value.checked_mul(1 << shift) {
+        Some(bytes) if bytes > 0 && bytes <= 1 << 50 => Ok(Size {
+            bytes,
+            typed: text.to_owned(),
+        }),
+        _ => Err(format!("{text}: expected 1 byte to 1024TB")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{error, make};
+    use super::*;
+    use crate::workload::metric::Marks;
+
+    #[test]
+    fn the_rate_is_that_of_the_bytes() {
+        for (line, mib) in [
+            ("512KB", 0.5),
+            ("1536KB", 1.5),
+            ("100B", 100.0 / 1_048_576.0),
+        ] {
+            let w = make(&format!("perf bench mem memset -s {line}"));
+            let mut marks = Marks::new(&w);
+            marks.mark(MARK_START, 0);
+            marks.mark(MARK_END, 1_000_000_000);
+            assert_eq!(w.metrics[0].value(&marks), Some(mib), "{line}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_those_that_perf_takes() {
+        for (text, bytes) in [("1MB", 1 << 20), ("2kb", 2048), ("7", 7), ("7B", 7)] {
+            assert_eq!(perf_size(text).map(|s| s.bytes), Ok(bytes), "{text}");
+        }
+        for text in ["1M", "1Mb", "1mB", "MB", "", "-1", "0", "1.5MB", "2000TB"] {
+            assert!(perf_size(text).is_err(), "{text}");
+        }
+        assert!(error("perf bench mem memset -s 1M").contains("like 1MB"));
+    }
 }

@@ -1,6 +1,6 @@
 //! schbench. See `docs/workloads/schbench.md`.
 use super::common::{Groups, TASKS_MAX, add_program, repeat};
-use super::netperf::seconds;
+use super::netperf_args::seconds;
 use super::{Env, Error, bad, options};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, TaskTemplate, Until, Workload};
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (line, expected) in [
-            ("schbench --thread 3", "did you mean '--threads'?"),
+            ("schbench --thraeds 3", "did you mean '--threads'?"),
             ("schbench -m 10000 -t 100000", "more than 1000000"),
             ("schbench -r 0", "more than 0"),
             ("schbench --cpu-max 2ms", "expected QUOTA/PERIOD"),

@@ -4,7 +4,7 @@ use super::common::{Groups, TASKS_MAX, add_program, repeat, seconds};
 use super::{Error, bad};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{FOREVER, Ns, Op, TaskTemplate, Touch, When, Workload};
-use crate::workload::sysbench_words::{Speed, SysbenchWords};
+use crate::workload::sysbench_words::{Speed, SysbenchWords, Workers};
 use crate::workload::words::{MARK_END, MARK_START, Words};
 
 /// Options that all tests have.
@@ -190,13 +190,12 @@ impl Test {
     fn results(&self, w: &mut Workload, general: &General, instances: u32) {
         let threads = general.threads;
         w.words = Words::Sysbench(SysbenchWords {
-            head: format!(
-                "Running the test with following options:\nNumber of threads: {threads}\n\n{}\
-                 Initializing worker threads...\n\nThreads started!\n",
-                self.mode
-            ),
+            head: head(threads, &self.mode),
             speed: self.speed,
-            workers: instances,
+            workers: Workers {
+                end: instances,
+                every: 1,
+            },
             percentile: general.percentile,
         });
         let (start, end, request) = (MARK_START, MARK_END, 0);
@@ -232,6 +231,14 @@ impl Test {
             metric("events_stddev", "1", Better::Neither, stddev),
         ];
     }
+}
+
+/// The lines before the statistics; `mode` says what the test does.
+pub(super) fn head(threads: u32, mode: &str) -> String {
+    format!(
+        "Running the test with following options:\nNumber of threads: {threads}\n\n{mode}\
+         Initializing worker threads...\n\nThreads started!\n"
+    )
 }
 
 /// The start barrier: a mutex and a condition variable. Who comes last starts the timer before it

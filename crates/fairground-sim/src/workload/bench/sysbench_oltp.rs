@@ -1,6 +1,7 @@
 //! sysbench oltp_read_only against PostgreSQL. See `docs/workloads/sysbench-oltp.md`.
 use super::common::{Groups, add_program, repeat};
-use super::netperf::seconds;
+use super::netperf_args::seconds;
+use super::sysbench_frame::head;
 use super::{Env, Error, bad, options};
 use crate::rng::{SPLITMIX64_STEP, mix};
 use crate::workload::duration::parse_ns;
@@ -8,6 +9,7 @@ use crate::workload::inet::Reader;
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::op::Touch;
 use crate::workload::program::{Dur, FOREVER, Inet, Ns, Op, TaskTemplate, Until, Workload};
+use crate::workload::sysbench_words::{Speed, SysbenchWords, Workers};
 use crate::workload::words::Words;
 
 const TOOL: &str = "sysbench oltp_read_only";
@@ -31,8 +33,14 @@ struct Args {
     tables: u32,
     /// Rows of a table; all of it is cached.
     #[arg(long, value_name = "N", default_value_t = 10_000,
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+          value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     table_size: u32,
+    /// Percentile of the latency that is printed, 0 for none.
+    #[arg(long, default_value_t = 95, value_parser = clap::value_parser!(u32).range(0..=100))]
+    percentile: u32,
+    /// Limit for the number of transactions: only 0, none.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = no_events)]
+    events: u32,
     /// Database: only this one.
     #[arg(long, value_name = "NAME", default_value = "pgsql", value_parser = pgsql)]
     db_driver: String,
@@ -87,6 +95,13 @@ fn pgsql(text: &str) -> Result<String, String> {
 fn run(text: &str) -> Result<String, String> {
     let known = (text == "run").then(|| text.to_owned());
     known.ok_or_else(|| "expected run: the tables are always there".into())
+}
+
+fn no_events(text: &str) -> Result<u32, String> {
+    match text {
+        "0" => Ok(0),
+        _ => Err("expected 0: --time says how long, transactions before it do not count".into()),
+    }
 }
 
 fn on_off(text: &str) -> Result<bool, String> {
@@ -178,19 +193,29 @@ const MAPPING_PARTITIONS: u32 = 128;
 const BUFFERS: u32 = MAPPING + MAPPING_PARTITIONS;
 /// Snapshots of a statement that reads: one to bind its parameters, one to run it.
 const SNAPSHOTS: u32 = 2;
-/// Pages that it looks up beside the root of its index: 56 lookups in a transaction.
+/// Pages that it looks up beside the root of its index: 56 lookups in a transaction. Counted with
+/// tables whose index has two levels; a third is one page more.
 const OTHER_PAGES: u32 = 3;
 /// Rows of a table in a page of it, and in a page of its index (226 bytes and 20 for each).
 const ROWS_OF_PAGE: u32 = 36;
 const KEYS_OF_PAGE: u32 = 367;
+/// Pages of all tables: each has a line in the model.
+const PAGES_MAX: u64 = 4_000_000;
 /// A backend and a client thread are made one after the other.
 const START_NS: Ns = 70_000;
 const SETTLE_NS: Ns = 15_000_000;
 const TRANSACTION: u32 = 0;
 
-pub(super) fn parse(argv: &[String], _env: Env) -> Result<Workload, Error> {
-    let given: Vec<String> = argv.iter().map(|a| dashed(a)).collect();
-    let args: Args = options(TOOL, &given)?;
+pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
+    let args: Args = options(TOOL, argv)?;
+    let pages = u64::from(args.tables) * pages_of_table(&args);
+    if pages > PAGES_MAX {
+        let message = format!(
+            "{} tables of {} rows have {pages} pages; expected at most {PAGES_MAX}",
+            args.tables, args.table_size
+        );
+        return Err(bad(TOOL, message));
+    }
     if statements(&args).is_empty() {
         return Err(bad(TOOL, "a transaction without statements"));
     }
@@ -207,19 +232,30 @@ pub(super) fn parse(argv: &[String], _env: Env) -> Result<Workload, Error> {
     let created = START_NS * Ns::from(args.threads);
     w.warmup_ns = args.warmup.unwrap_or(created + SETTLE_NS);
     w.duration = Until::Time(w.warmup_ns + args.time);
+    w.notes.extend(short_warm_up(&args, w.warmup_ns, env.cpus));
     results(&mut w, &args);
     Ok(w)
 }
 
-/// The tool takes `--table_size` and `--table-size`.
-fn dashed(arg: &str) -> String {
-    match arg.split_once('=') {
-        Some((name, value)) if name.starts_with("--") => {
-            format!("{}={value}", name.replace('_', "-"))
-        }
-        None if arg.starts_with("--") => arg.replace('_', "-"),
-        _ => arg.to_owned(),
-    }
+/// What to say if the first transactions of all clients, which begin at the same time, last longer
+/// than the warm-up: rates are those of the start, then.
+fn short_warm_up(args: &Args, warmup_ns: Ns, cpus: u32) -> Option<String> {
+    let of_one = |s: &Statement| {
+        s.scaled(s.backend_ns, POINT.backend_ns, args)
+            + s.scaled(s.client_ns, POINT.client_ns, args)
+    };
+    let one: u64 = statements(args).into_iter().map(of_one).sum();
+    let first_ns = one * u64::from(args.threads) / u64::from(cpus.max(1));
+    let ms = |ns: u64| ns.div_ceil(1_000_000);
+    (first_ns > warmup_ns).then(|| {
+        format!(
+            "the warm-up of {} ms is shorter than the first transactions of {} clients, which take \
+             {} ms on {cpus} CPUs; --warmup makes it longer",
+            ms(warmup_ns),
+            args.threads,
+            ms(first_ns)
+        )
+    })
 }
 
 /// The statements of a transaction, in their order.
@@ -329,7 +365,7 @@ impl Statement {
                 ops.extend(shared_lock(PROC_ARRAY));
             }
             ops.extend(read_page(choice.below(args.tables)));
-            for _ in 0..OTHER_PAGES {
+            for _ in 0..OTHER_PAGES + third_level(args) {
                 ops.extend(read_page(args.tables + choice.below(other_pages(args))));
             }
         }
@@ -350,8 +386,17 @@ impl Statement {
 
 /// Pages of all tables and their indexes, but the roots.
 fn other_pages(args: &Args) -> u32 {
-    let of_table = args.table_size.div_ceil(ROWS_OF_PAGE) + args.table_size.div_ceil(KEYS_OF_PAGE);
-    args.tables * of_table
+    args.tables * pages_of_table(args) as u32
+}
+
+fn pages_of_table(args: &Args) -> u64 {
+    let of = |rows_of_page| u64::from(args.table_size.div_ceil(rows_of_page));
+    of(ROWS_OF_PAGE) + of(KEYS_OF_PAGE)
+}
+
+/// 1 if the root of an index cannot name all of its leaves.
+fn third_level(args: &Args) -> u32 {
+    u32::from(args.table_size.div_ceil(KEYS_OF_PAGE) > KEYS_OF_PAGE)
 }
 
 /// A lock in shared mode: `LWLockAcquire` counts itself in by a compare-and-swap, `LWLockRelease`
@@ -410,18 +455,26 @@ fn results(w: &mut Workload, args: &Args) {
         lower("oltp.latency_us.p95", quantile),
     ];
     let control = 2 * u32::from(!args.skip_trx);
-    w.words = Words::SysbenchOltp {
-        threads: args.threads,
-        reads: queries - control,
-        other: control,
-    };
+    w.words = Words::Sysbench(SysbenchWords {
+        head: head(args.threads, ""),
+        speed: Speed::Oltp {
+            reads: queries - control,
+            other: control,
+        },
+        // A backend, then its client.
+        workers: Workers {
+            end: 2 * args.threads,
+            every: 2,
+        },
+        percentile: args.percentile,
+    });
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::{error, make};
     use super::*;
-    use crate::workload::metric::Marks;
+    use crate::workload::metric::{Marks, TaskTime};
 
     fn ops<'a>(w: &'a Workload, name: &str) -> &'a [Op] {
         &w.programs.iter().find(|p| p.name == name).unwrap().ops
@@ -462,6 +515,29 @@ mod tests {
     }
 
     #[test]
+    fn larger_tables_have_a_level_more() {
+        let lookups = |rows: u32| {
+            let w = make(&format!("sysbench oltp_read_only --table-size={rows}"));
+            let is = |op: &&Op| {
+                matches!(op, Op::Touch { first, how: Touch::Rmw, .. }
+                if (MAPPING..BUFFERS).contains(first))
+            };
+            ops(&w, "postgres").iter().filter(is).count() / TRANSACTIONS as usize
+        };
+        assert_eq!([100_000, 134_689, 134_690].map(lookups), [56, 56, 70]);
+    }
+
+    #[test]
+    fn more_clients_than_the_warm_up_is_made_for_are_noted() {
+        let notes = |line: &str| make(&format!("sysbench oltp_read_only {line}")).notes;
+        assert!(notes("--threads=200").is_empty());
+        let said = notes("--threads=1000").join("");
+        assert!(said.contains("the warm-up of 85 ms is shorter"), "{said}");
+        assert!(notes("--threads=1000 --warmup=1s").is_empty());
+        assert_eq!(notes("--threads=50 --warmup=1ms").len(), 1);
+    }
+
+    #[test]
     fn a_longer_range_costs_more() {
         let run = |line: &str| {
             let w = make(line);
@@ -484,13 +560,26 @@ mod tests {
             marks.request(0, w.warmup_ns, w.warmup_ns + 2_000_000);
         }
         marks.elapsed_ns = 100_000_000;
+        marks.tasks = (0..4)
+            .map(|template| TaskTime {
+                template,
+                requests: [0, 40, 0, 60][template as usize],
+                request_ns: [0, 100_000_000, 0, 100_000_000][template as usize],
+                ..TaskTime::default()
+            })
+            .collect();
         let words = w.words.print(&marks);
         for line in [
             "        read:                            1400",
             "        other:                           200",
-            "    transactions:                        100 (1000.00 per sec.)",
-            "    queries:                             1600 (16000.00 per sec.)",
+            "    transactions:                        100    (1000.00 per sec.)",
+            "    queries:                             1600   (16000.00 per sec.)",
             "    total time:                          0.1000s",
+            // A slot of the tool's histogram, not 2.00.
+            "         95th percentile:                        2.00",
+            "         sum:                                  200.00",
+            "    events (avg/stddev):           50.0000/10.00",
+            "    execution time (avg/stddev):   0.1000/0.00",
         ] {
             assert!(words.contains(line), "{words}");
         }
@@ -510,6 +599,11 @@ mod tests {
                 "expected on or off",
             ),
             ("sysbench oltp_read_only prepare", "expected run"),
+            ("sysbench oltp_read_only --events=5", "expected 0: --time"),
+            (
+                "sysbench oltp_read_only --tables=100 --table-size=10000000",
+                "at most 4000000",
+            ),
             (
                 "sysbench oltp_read_only --skip-trx=on --range-selects=off --point-selects=0",
                 "without statements",
