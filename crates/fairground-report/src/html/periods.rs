@@ -82,8 +82,9 @@ fn note(periods: &Periods, shown: &[PeriodRow], about: &str) -> String {
         false => format!("{} of them are drawn", shown.len()),
     };
     format!(
-        "{about}: in {} of {} periods a task waited for quota{slow}. {part}, from left to right what happened in one: CPUs that the group used, and \
-         below in red when its queues were throttled.",
+        "{about}: in {} of {} periods a task waited for quota{slow}. {part}, from left to right \
+         what happened in one: CPUs that the group used, and below in red when its queues were \
+         throttled.",
         waited(all),
         all.len(),
     )
