@@ -72,6 +72,8 @@ pub struct Asking<'a> {
     pub identities: &'a dyn Fn(&[Born]) -> Vec<Identity>,
     /// Times are told from here on, ns.
     pub origin_ns: u64,
+    /// Whose threads it has: of a recording they have their own ids.
+    pub of_recording: bool,
 }
 
 /// The answer, for people.
@@ -98,6 +100,7 @@ pub fn answer(asking: &Asking<'_>, asked: &Asked) -> Result<String, Failure> {
         let names: Vec<&str> = templates.iter().map(|t| t.name.as_str()).collect();
         let help = match fairground_report::nearest(&asked.who, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
+            None if asking.of_recording => recorded_names(&names),
             None => format!("tasks have the thread ids from {FIRST_TID} on"),
         };
         return Err(Failure::with_help(
@@ -110,7 +113,35 @@ pub fn answer(asking: &Asking<'_>, asked: &Asked) -> Result<String, Failure> {
         setup: asking.setup,
         origin_ns: asking.origin_ns,
     };
-    Ok(text(&found, &names))
+    Ok(not_then(&found, question.at_ns, &names) + &text(&found, &names))
+}
+
+/// Who can be asked about in a replay.
+fn recorded_names(names: &[&str]) -> String {
+    const SHOWN: usize = 6;
+    let mut shown: Vec<&str> = Vec::new();
+    for name in names {
+        if !shown.contains(name) && shown.len() < SHOWN {
+            shown.push(name);
+        }
+    }
+    let shown = shown.join(", ");
+    format!("expected a name or thread id of the recording; names are {shown}, ...")
+}
+
+/// What stands above the answer if the task is neither runnable nor running at the time.
+fn not_then(found: &Explained, at_ns: u64, names: &Names<'_>) -> String {
+    let e = &found.episode;
+    let (words, which) = match e.out {
+        _ if at_ns > found.ended_ns => {
+            let end = names.at(found.ended_ns);
+            (format!("the run has ended, at {end}"), "the last turn")
+        }
+        _ if e.start_ns > at_ns => ("it has not been runnable yet".into(), "its first turn"),
+        Some((out, _)) if out < at_ns => ("it is not runnable".into(), "its last turn before"),
+        _ => return String::new(),
+    };
+    format!("at that time {words}; this is {which}\n\n")
 }
 
 struct Names<'a> {

@@ -196,12 +196,20 @@ fn no_two(named: &[(&str, Option<&Target>)]) -> Result<(), Failure> {
 /// One is.
 pub fn leaves(how: &How, inputs: &[PathBuf]) -> Result<(), Failure> {
     let outputs = [
-        ("--json", &how.json),
-        ("--csv", &how.csv),
-        ("--report", &how.report),
+        ("--json", how.json.as_deref()),
+        ("--csv", how.csv.as_deref()),
+        ("--report", how.report.as_deref()),
     ];
+    leaves_all(&outputs, inputs)
+}
+
+/// The same of outputs by their options.
+///
+/// # Errors
+/// One is.
+pub fn leaves_all(outputs: &[(&str, Option<&Path>)], inputs: &[PathBuf]) -> Result<(), Failure> {
     for (option, output) in outputs {
-        let Some(place) = output.as_ref().and_then(|path| path.canonicalize().ok()) else {
+        let Some(place) = output.and_then(|path| path.canonicalize().ok()) else {
             continue;
         };
         let read = |input: &&PathBuf| input.canonicalize().is_ok_and(|input| input == place);

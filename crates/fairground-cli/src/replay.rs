@@ -101,6 +101,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         let help = "choose one with --seed; a trace has one course of events";
         return Err(Failure::with_help("a replay has one seed", help));
     }
+    leaves_inputs(args, path)?;
     let outputs = Outputs::new(args)?;
     let (recording, known) = read(path, args.attributes.as_deref())?;
     let (decisions, files) = split(&args.what.set);
@@ -124,6 +125,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
             exact: &prepared.exact,
             identities: &|born| replay.identities(&prepared.derived, born),
             origin_ns: prepared.derived.lead_ns,
+            of_recording: true,
         };
         return output::stdout(&explain::answer(&asking, asked)?);
     }
@@ -181,6 +183,24 @@ fn fits(args: &ReplayArgs, known: &Attributes, machine: &Machine) -> Result<(), 
         let message = format!("{}: {e}", path.display());
         Failure::with_help(message, "name the recorded machine with --recorded-on")
     })
+}
+
+/// No output is a file that is read.
+fn leaves_inputs(args: &ReplayArgs, trace: &Path) -> Result<(), Failure> {
+    let named = [&args.recorded_on].into_iter().flatten();
+    let named = named.chain(&args.what.machine).map(PathBuf::from);
+    let inputs: Vec<PathBuf> = named
+        .chain([trace.to_path_buf()])
+        .chain(args.attributes.clone())
+        .collect();
+    let outputs = [
+        ("--save", args.save.as_deref()),
+        ("--export", args.export.as_deref()),
+        ("--export-recording", args.export_recording.as_deref()),
+        ("--json", args.json.as_deref()),
+        ("--report", args.report.as_deref()),
+    ];
+    output::leaves_all(&outputs, &inputs)
 }
 
 /// Options that would change nothing.

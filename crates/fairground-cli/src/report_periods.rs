@@ -68,7 +68,7 @@ fn empty(wait: &QuotaWait) -> Periods {
         throttled: vec![0; PARTS],
         ran_ns: period.ran_ns,
         waits: period.waits,
-        slow: wait.is_slow(period),
+        slow: wait.slow_ns().map(|_| wait.is_slow(period)),
     };
     Periods {
         group: wait.path.clone(),

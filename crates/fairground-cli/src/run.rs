@@ -40,6 +40,7 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
             exact: &Exact::default(),
             identities: &|born| fairground_trace::simulated::identities(job.workload, born),
             origin_ns: 0,
+            of_recording: false,
         };
         return stdout(&explain::answer(&asking, asked)?);
     }

@@ -184,6 +184,12 @@ impl Traced {
             }
             What::Folded => self.place.write(&folded(&last.run.stacks)),
             What::Schedstat | What::Debug => {
+                let ends_ns = last.run.elapsed_ns;
+                if let Some(at_ns) = at_ns.filter(|at| *at > ends_ns) {
+                    let [at, ends] = [at_ns, ends_ns].map(|ns| ns as f64 / 1e6);
+                    let message = format!("--at {at:.3} ms: the replay ends after {ends:.3} ms");
+                    return Err(Failure::new(message));
+                }
                 let at_ns = at_ns.unwrap_or(u64::MAX);
                 let files = last.replay.moment(place, with, seed, at_ns);
                 self.put_moment(&files.map_err(Failure::new)?)

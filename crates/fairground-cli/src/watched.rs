@@ -15,11 +15,13 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
     run.set_metric("idle_waste_us.max", longest as f64 / 1e3);
     run.set_metric("idle_waste_long", waste.waits.ms_1 as f64);
     run.idle_waste = Some(waste);
-    let mut slow = 0;
+    let mut slow = Some(0);
     let mut sum = quota_work::Work::default();
     for wait in watched.quota {
         if let Some(group) = run.groups.iter_mut().find(|g| g.path == wait.path) {
-            slow += wait.slow();
+            // Where no stretch ended, nobody knows which of these periods were slow.
+            let known = wait.slow_ns().is_some() || wait.waited() == 0;
+            slow = slow.filter(|_| known).map(|slow| slow + wait.slow());
             sum.walked += wait.work.walked;
             sum.put_off += wait.work.put_off + wait.work.put_back;
             let longest = |sum: &mut quota_work::IrqsOff, one: &quota_work::IrqsOff| {
@@ -34,7 +36,8 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
     let periods: u64 = run.groups.iter().map(|g| g.stat.nr_periods).sum();
     if !run.groups.is_empty() {
         // No period, none slow.
-        run.set_metric("slow_periods_pct", percent(slow, periods.max(1)));
+        let slow_pct = slow.map_or(f64::NAN, |slow| percent(slow, periods.max(1)));
+        run.set_metric("slow_periods_pct", slow_pct);
         run.set_metric("quota_walks", sum.walked as f64);
         run.set_metric("quota_moves", sum.put_off as f64);
         // Nothing handed out, no interrupts off.

@@ -26,6 +26,25 @@ fn a_thread_of_a_replay_is_explained() {
     let text = succeeds(["replay", &trace, "--explain", "sleeper@500ms"]);
     assert!(text.starts_with("sleeper "), "{text}");
     assert!(text.contains("latency: "), "{text}");
+    // Where it is neither runnable nor running at that time, the answer says what it is about.
+    for (question, said) in [
+        ("sleeper@99s", "at that time the run has ended, at "),
+        (
+            "sleeper@0",
+            "at that time it has not been runnable yet; this is its first turn",
+        ),
+    ] {
+        let text = succeeds(["replay", &trace, "--explain", question]);
+        assert!(text.starts_with(said), "{question}: {text}");
+    }
+    fails(
+        ["replay", &trace, "--explain", "nosuch@1ms"],
+        &[
+            "no task `nosuch`",
+            "name or thread id of the recording",
+            "hog",
+        ],
+    );
 }
 
 #[test]

@@ -195,3 +195,54 @@ fn what_is_no_trace_is_refused() {
         &["unknown profile `linux-9`"],
     );
 }
+
+#[test]
+fn no_output_replaces_what_is_read() {
+    let dir = place("replay_leaves");
+    let copy = dir.join("in.txt");
+    let one = switch(1, 0, ("hog", 7, 'R'), ("other", 8));
+    std::fs::write(&copy, one).unwrap();
+    let known = file("replay_leaves_known", "a.toml", "hz = 250\n");
+    let copy = copy.to_str().unwrap();
+    for (option, output) in [
+        ("--export", copy),
+        ("--export-recording", copy),
+        ("--json", copy),
+        ("--save", &known),
+        ("--report", &known),
+    ] {
+        let all = ["replay", copy, "--attributes", &known, option, output];
+        fails(all, &[option, "would replace", "which is read"]);
+    }
+}
+
+#[test]
+fn moments_after_the_replay_are_refused() {
+    let out = place("replay_at").join("x.schedstat");
+    let out = out.to_str().unwrap();
+    let trace = trace("sleeper.v6.dat.xz");
+    fails(
+        ["replay", &trace, "--export", out, "--at", "100s"],
+        &["--at 100000.000 ms", "the replay ends after"],
+    );
+}
+
+#[test]
+fn what_is_not_read_is_named() {
+    let line = switch(1, 0, ("hog", 7, 'R'), ("other", 8));
+    for (from, to, words) in [
+        ("[000] ", "", &["without the CPU", "perf script -F"][..]),
+        ("hog 7 [", "hog [", &["without the id of the thread"][..]),
+        ("hog 7 [", "7 [", &["without the name of the thread"][..]),
+        ("10.000001:", "10000001:", &["trace_clock"][..]),
+    ] {
+        let text = file("replay_columns", "x.txt", &line.replacen(from, to, 1));
+        fails(["replay", &text], words);
+    }
+    let dir = place("replay_directory");
+    let dir = dir.to_str().unwrap();
+    fails(
+        ["replay", dir],
+        &["a directory", "perf record --threads", "not supported"],
+    );
+}

@@ -201,6 +201,26 @@ fn join_waits_for_the_last_child_and_a_mutex_admits_one() {
 
 /// `perf bench futex wake` calls until all are woken, also those that did not sleep yet when it
 /// began: here it does not wait for them.
+/// A child that outlives its creator, and is asleep when that exits.
+#[test]
+fn a_run_until_exit_ends_with_the_last_child() {
+    let out = run(
+        1,
+        "linux-6.18",
+        r#"
+        duration = "exit"
+        [[task]]
+        name = "creator"
+        steps = [{ run = "10us" }, { fork = "child" }, { run = "10us" }]
+        [[task]]
+        name = "child"
+        template = true
+        steps = [{ run = "1ms" }, { sleep = "1ms" }, { run = "1ms" }]
+        "#,
+    );
+    close("elapsed, ms", out.elapsed_ns as f64 / 1e6, 3.3, 0.2);
+}
+
 #[test]
 fn who_wakes_goes_on_until_all_are_woken() {
     let machine = Machine::builtin("spr-8480-2s").unwrap().shrunk(4).unwrap();

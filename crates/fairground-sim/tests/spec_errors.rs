@@ -72,6 +72,12 @@ fn files() {
         (format!("hz = 17\n{HOG}"), "expected 100, 250, 300 or 1000"),
         (format!("seeds = []\n{HOG}"), "no seeds"),
         (HOG.replace("duration", "warmup"), "the task 'a' never ends"),
+        (
+            "[[task]]\nname = \"a\"\nsteps = [{ fork = \"b\" }]\n\
+             [[task]]\nname = \"b\"\ntemplate = true\nsteps = [\"hog\"]"
+                .into(),
+            "the task 'b' never ends",
+        ),
     ]);
 }
 

@@ -192,10 +192,10 @@ pub struct Names {
 pub const COMM: usize = 16;
 
 impl Names {
-    /// Remembers a name; empty ones and `<...>` say nothing.
+    /// Remembers a name; empty ones, `<...>` and perf's `:TID` say nothing.
     #[inline]
     pub fn see(&mut self, tid: u32, comm: &[u8]) {
-        if tid == 0 || comm.is_empty() || comm[0] == b'<' || comm[0] == b':' {
+        if tid == 0 || comm.is_empty() || (matches!(comm[0], b'<' | b':') && is_stand_in(comm)) {
             return;
         }
         let mut fixed = [0; COMM];
@@ -246,6 +246,14 @@ impl Names {
     }
 }
 
+/// Whether it stands for a name that the recorder did not know.
+fn is_stand_in(comm: &[u8]) -> bool {
+    match comm.strip_prefix(b":") {
+        Some(tid) => tid.iter().all(|b| b.is_ascii_digit() || *b == b'-'),
+        None => matches!(comm, b"<...>" | b"<idle>"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,8 +274,14 @@ mod tests {
     fn a_name_is_the_last_one_that_was_seen() {
         let mut names = Names::default();
         names.see(7, b"bash");
-        names.see(7, b"<...>");
-        assert_eq!(names.get(7), "bash");
+        for nothing in [&b"<...>"[..], b"<idle>", b":7", b":-1", b""] {
+            names.see(7, nothing);
+            assert_eq!(names.get(7), "bash");
+        }
+        for name in ["<x>", ":x", "<"] {
+            names.see(7, name.as_bytes());
+            assert_eq!(names.get(7), name);
+        }
         names.see(7, b"a name that is far too long");
         assert_eq!(names.get(7), "a name that is ");
         assert_eq!(

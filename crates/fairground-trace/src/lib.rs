@@ -7,6 +7,7 @@
 //! ```
 pub mod act;
 mod bytes;
+mod clock;
 pub mod dat;
 pub mod derive;
 pub mod error;

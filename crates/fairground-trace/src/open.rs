@@ -24,6 +24,12 @@ const DICTIONARY_KIB: u32 = 128 << 10;
 /// # Errors
 /// When it is no trace, has no `sched_switch`, or is damaged before its first event.
 pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Recording, TraceError> {
+    if path.is_dir() {
+        return Err(TraceError::Unsupported {
+            what: "a directory, as `perf record --threads` writes it,".into(),
+            help: "record without --threads, or write text with `perf script -i DIRECTORY`",
+        });
+    }
     read(std::fs::File::open(path)?, progress)
 }
 
@@ -91,6 +97,10 @@ fn by_kind<R: Read>(
     }
     if text::looks_like(head) {
         return text::read(BufReader::with_capacity(1 << 20, source), progress);
+    }
+    if let Some((what, help)) = text::refused(head) {
+        let what = what.to_string();
+        return Err(TraceError::Unsupported { what, help });
     }
     let hint = if head.is_empty() {
         "; it is empty".to_string()

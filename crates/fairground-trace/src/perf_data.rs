@@ -95,7 +95,7 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
             Err(error) => recording.left_out.bad(|| error.to_string()),
         }
     }
-    recording.sort();
+    recording.sort_recorded()?;
     Ok(recording)
 }
 

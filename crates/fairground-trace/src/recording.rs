@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::clock::{self, Order};
+use crate::error::TraceError;
 use crate::event::{Event, Kind, Names, Told};
 use crate::groups::Groups;
 
@@ -44,8 +46,10 @@ pub struct LeftOut {
     pub bad: u64,
     /// The first of these, for people.
     pub first_bad: Option<String>,
-    /// Events that are older than the one before on the same CPU.
+    /// Events that are older than one before on the same CPU.
     pub backwards: u64,
+    /// Events whose time is far from those around them.
+    pub damaged: u64,
     /// Why reading ended before the end of the file.
     pub cut: Option<String>,
     /// What else people should know.
@@ -86,19 +90,39 @@ impl Recording {
 
     /// Puts the events in order of time; those of one time stay in the order of the file.
     pub fn sort(&mut self) {
-        let mut last = vec![0_u64; self.cpus as usize];
-        let mut sorted = true;
-        let mut before = 0;
-        for event in &self.events {
-            let last = &mut last[event.cpu as usize];
-            self.left_out.backwards += u64::from(event.at_ns < *last);
-            *last = (*last).max(event.at_ns);
-            sorted &= event.at_ns >= before;
-            before = event.at_ns;
-        }
-        if !sorted {
+        let order = Order::of(&self.events, self.cpus);
+        self.left_out.backwards += order.backwards;
+        if !order.sorted {
             self.events.sort_by_key(|e| e.at_ns);
         }
+    }
+
+    /// The same of what a recorder wrote: without events whose time is damaged.
+    ///
+    /// # Errors
+    /// Times do not count on.
+    pub fn sort_recorded(&mut self) -> Result<(), TraceError> {
+        let order = Order::of(&self.events, self.cpus);
+        if order.runs_back(self.events.len()) {
+            return Err(TraceError::Unsupported {
+                what: format!(
+                    "a recording in which {} of {} events are older than the one before on their \
+                     CPU",
+                    order.descents,
+                    self.events.len()
+                ),
+                help: "expected times that count on: `perf script` without --deltatime, one clock",
+            });
+        }
+        if order.far {
+            self.left_out.damaged += clock::leave_out_damaged(&mut self.events, self.cpus);
+        }
+        self.sort();
+        // The last event of a simulated run may stand alone.
+        if self.said.is_empty() {
+            self.left_out.damaged += clock::leave_out_alone(&mut self.events);
+        }
+        Ok(())
     }
 
     /// Where the recorder left out `sched_wakeup`, as `perf sched record` does, each `sched_waking`
@@ -212,6 +236,13 @@ impl LeftOut {
         }
         if let Some(first) = &self.first_bad {
             let _ = writeln!(text, "{} records make no sense, first: {first}", self.bad);
+        }
+        if self.damaged > 0 {
+            let _ = writeln!(
+                text,
+                "{} events have a damaged time, far from those around them, and were left out",
+                self.damaged
+            );
         }
         if self.backwards > 0 {
             let _ = writeln!(

@@ -15,7 +15,7 @@ use fairground_sim::exact::{self, Exact, Traced};
 use fairground_sim::host::Stack;
 use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
-use fairground_sim::outcome::Outcome;
+use fairground_sim::outcome::{Outcome, RunError};
 use fairground_sim::workload::program::{Born, Cgroup};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,9 +41,12 @@ const ROUNDS_LEAST: usize = 2;
 /// more than that one.
 const GOOD: f64 = 0.001;
 const GOOD_EACH: f64 = 0.003;
-/// Most events of one simulation, per recorded event, and at least.
+/// Most events of one simulation: for each recorded event, for each tick of each CPU while it lasts,
+/// at least, and at most (minutes).
 const EVENTS_EACH: u64 = 2_000;
+const EVENTS_EACH_TICK: u64 = 8;
 const EVENTS_LEAST: u64 = 20_000_000;
+const EVENTS_MOST: u64 = 1_000_000_000;
 
 /// A machine and a setting.
 #[derive(Clone, Debug)]
@@ -211,9 +214,10 @@ impl<'a> Replay<'a> {
         Ok(replay)
     }
 
-    /// Finds the [`Trim`]. All of a simulated run is told, and nothing is left to be found.
+    /// Finds the [`Trim`]. All of a simulated run is told, and nothing is left to be found, unless it
+    /// is to run with semaphores for what its threads did with others.
     fn fit(&mut self, home: &Place) -> Result<(), String> {
-        if self.attributes.run.is_some() && self.logs.is_whole() {
+        if self.attributes.run.is_some() && self.logs.is_whole() && self.free_calls {
             return Ok(());
         }
         let mut best: Option<(f64, Trim)> = None;
@@ -266,8 +270,26 @@ impl<'a> Replay<'a> {
     }
 
     fn traced(&self, setup: &Setup<'_>, exact: &Exact) -> Result<Traced, String> {
-        let budget = (self.recording.events.len() as u64 * EVENTS_EACH).max(EVENTS_LEAST);
-        exact::run(setup, exact, budget).map_err(|e| e.to_string())
+        let limit = self.events_max(setup);
+        exact::run(setup, exact, limit).map_err(|e| match e {
+            RunError::Budget { .. } => format!(
+                "{e}, which is the most for a recording of {:.3} s with {} events: replay a part \
+                 of it (`perf script --time START,STOP`)",
+                (self.logs.span.1 - self.logs.span.0) as f64 / 1e9,
+                self.recording.events.len()
+            ),
+            _ => e.to_string(),
+        })
+    }
+
+    /// Most events of a simulation.
+    fn events_max(&self, setup: &Setup<'_>) -> u64 {
+        let cpus = setup.machine.topology.nr_cpus() as u64;
+        let ticks = self.logs.longest_ns() / setup.features.tick_ns().max(1);
+        let of_ticks = ticks.saturating_mul(cpus * EVENTS_EACH_TICK);
+        let of_events = self.recording.events.len() as u64 * EVENTS_EACH;
+        let most = of_events.max(EVENTS_MOST);
+        of_events.saturating_add(of_ticks).clamp(EVENTS_LEAST, most)
     }
 
     /// What would run at `place`, with what the recording fixes.
@@ -372,6 +394,7 @@ impl<'a> Replay<'a> {
                 phase_ns,
             }),
             cpus: self.recording.cpus,
+            saved: !self.free_calls,
         };
         derive(source, &self.trim)
     }

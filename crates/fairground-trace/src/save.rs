@@ -119,7 +119,7 @@ fn steps(ops: &[Op], w: &Workload, names: &[String], text: &mut String) {
     for word in &words {
         let _ = writeln!(text, "    {word},");
     }
-    if words.is_empty() {
+    if words.iter().all(|word| word.starts_with('#')) {
         text.push_str("    \"exit\",\n");
     }
 }
@@ -146,6 +146,8 @@ fn step(op: Op, w: &Workload, names: &[String]) -> Option<String> {
         }
         // All that was recorded is done.
         Op::Mark(_) => return None,
+        Op::Hog => "\"hog\"".into(),
+        // What threads say that they do with others: a caller leaves that out of the recording.
         other => format!("# {other:?}"),
     })
 }

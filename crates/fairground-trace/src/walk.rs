@@ -24,6 +24,10 @@ pub struct Walk {
     cpus: Vec<CpuAt>,
     /// How often a CPU went back to a thread that had waited for it.
     returns: Vec<u32>,
+    /// Whether a CPU has been idle.
+    idled: Vec<bool>,
+    /// No wake-up is recorded at all.
+    switches_only: bool,
     start: u64,
     /// It is of a simulated run: every wake-up begins with `sched_waking`.
     told: bool,
@@ -69,6 +73,10 @@ impl Walk {
         let mut walk = Self {
             cpus: vec![CpuAt::default(); cpus as usize],
             returns: vec![0; cpus as usize],
+            idled: vec![false; cpus as usize],
+            switches_only: !events
+                .iter()
+                .any(|e| matches!(e.kind, Kind::Waking { .. } | Kind::Wakeup { .. })),
             start,
             told: told::is_told(events),
             ..Self::default()
@@ -98,6 +106,7 @@ impl Walk {
                 next_prio,
             } => {
                 self.running(cpu, prev, at, sink);
+                self.idled[cpu as usize] |= prev == 0 && at > self.start;
                 if prev != 0 {
                     let prev = self.thread(prev, at);
                     self.prio(prev, prev_prio, at, sink);
@@ -274,11 +283,14 @@ impl Walk {
     }
 
     /// Whether a thread that is first seen as it comes to `cpu` was asleep, and its wake-up is not
-    /// in the recording: nobody waits from its start while others get the CPU again and again.
+    /// in the recording: nobody waits from its start while others get the CPU again and again. Where
+    /// no wake-up is recorded, an idle CPU says that it was asleep; else one that waited beside it
+    /// waited for quota.
     fn has_slept(&self, thread: ThreadId, cpu: u32) -> bool {
         let about = &self.threads[thread];
         let unknown = about.state == At::Unknown && !about.forked;
-        unknown && self.returns[cpu as usize] > PATIENCE
+        let idled = self.switches_only && self.idled[cpu as usize];
+        unknown && (idled || self.returns[cpu as usize] > PATIENCE)
     }
 
     /// Since when `thread` has waited for `cpu` after a wake-up.

@@ -1,11 +1,14 @@
 //! What becomes of a recording's threads: programs, affinity, trimmed times.
 
+mod common;
+
 use std::fmt::Write as _;
 
 use fairground::policy::Features;
 use fairground_sim::machine_file::Machine;
 use fairground_sim::workload::program::{Dur, Op};
 use fairground_trace::derive::{Attributes, Derived};
+use fairground_trace::fidelity::Fidelity;
 use fairground_trace::replay::{Place, Replay};
 use fairground_trace::{Recording, open};
 
@@ -165,4 +168,74 @@ fn an_autogroup_has_the_weight_of_its_nice_value() {
     assert_eq!(derived.workload.cgroups[1].shares, 3121);
     let error = derived_with(&recording, &group(20)).unwrap_err();
     assert!(error.contains("expected -20 to 19"), "{error}");
+}
+
+/// Of a recording without wake-ups: a thread that gets a CPU which was idle before was not waiting
+/// for it since the start.
+#[test]
+fn who_comes_to_a_cpu_that_was_idle_was_asleep() {
+    let mut text = String::new();
+    let mut switch = |us: u64, (prev, out): (&str, u32), state: &str, (next, new): (&str, u32)| {
+        let _ = writeln!(
+            text,
+            "{prev} {out} [000] 10.{us:06}: sched:sched_switch: prev_comm={prev} prev_pid={out} \
+             prev_prio=120 prev_state={state} ==> next_comm={next} next_pid={new} next_prio=120"
+        );
+    };
+    let idle = ("swapper", 0);
+    switch(0, ("first", 99), "S", idle);
+    for n in 0..20 {
+        let (name, at) = (format!("cc{n}"), 1000 + 4000 * u64::from(n));
+        switch(at, idle, "R", (&name, 100 + n));
+        switch(at + 1000, (&name, 100 + n), "X", idle);
+    }
+    let recording = open::read(text.as_bytes(), &mut |_| {}).unwrap();
+    let derived = derived(&recording);
+    for name in ["cc0", "cc1", "cc19"] {
+        let first = ops(&derived, name)[0];
+        assert!(matches!(first, Op::SleepUntil(_)), "{name}: {first:?}");
+    }
+}
+
+/// A hundred busy threads have less than 1 % of all CPU time each: they are fitted all the same.
+/// Siblings of a core slow each other down, so computing has to be taken off.
+#[test]
+fn the_cpu_time_of_many_threads_is_fitted() {
+    let mut scenario = String::from("duration = \"exit\"\n");
+    for n in 0..104 {
+        let _ = writeln!(
+            scenario,
+            "[[task]]\nname = \"t{n}\"\nsteps = [{{ run = \"3ms\" }}, {{ sleep = \"1ms\" }}, \
+             {{ run = \"3ms\" }}]"
+        );
+    }
+    let recording = Recording {
+        said: String::new(),
+        ..common::simulated(&scenario)
+    };
+    let home = Place {
+        machine: common::machine(),
+        features: Features::default(),
+        tracer_ns: 0,
+    };
+    let known = Attributes::default();
+    let replay = Replay::new(&recording, &known, &home).unwrap();
+    let run = replay.run(&home, 1).unwrap();
+    let fidelity = Fidelity::new(&replay.recorded, &run, &recording.names);
+    assert!(fidelity.worst().is_none(), "none has a share that counts");
+    assert!(fidelity.cpu_ms.within(1.0), "{:?}", fidelity.cpu_ms);
+    assert_eq!(fidelity.met()[0], Some(true));
+}
+
+/// The words that are wrong are named, not the first thread that they are about.
+#[test]
+fn a_group_that_is_not_there_is_told_with_the_words_that_name_it() {
+    let recording = open::read(text().as_bytes(), &mut |_| {}).unwrap();
+    let attributes =
+        "[[cgroup]]\npath = \"/web\"\n[[thread]]\ncomm = \"hog*\"\ncgroup = \"/wbe\"\n";
+    let error = derived_with(&recording, attributes).unwrap_err();
+    assert!(
+        error.starts_with("thread `hog*`: no cgroup `/wbe`"),
+        "{error}"
+    );
 }

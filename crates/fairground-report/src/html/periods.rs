@@ -39,8 +39,8 @@ pub struct PeriodRow {
     pub ran_ns: u64,
     /// Waits for quota.
     pub waits: u32,
-    /// These made a task slow.
-    pub slow: bool,
+    /// Whether these made a task slow; `None`: what is slow is not known.
+    pub slow: Option<bool>,
 }
 
 /// A figure for each group and side.
@@ -72,15 +72,19 @@ fn note(periods: &Periods, shown: &[PeriodRow], about: &str) -> String {
     let (all, waited) = (&periods.rows, |rows: &[PeriodRow]| {
         rows.iter().filter(|r| r.waits > 0).count()
     });
-    let slow = all.iter().filter(|r| r.slow).count();
+    let slow = all.iter().filter(|r| r.slow == Some(true)).count();
+    let slow = match all.iter().any(|r| r.slow.is_none()) {
+        true => String::new(),
+        false => format!(", and in {slow} of these that made one slow"),
+    };
     let part = match shown.len() == all.len() {
         true => "All are drawn".to_string(),
         false => format!("{} of them are drawn", shown.len()),
     };
     format!(
-        "{about}: in {} of {} periods a task waited for quota, and in {slow} of these that made \
-         one slow. {part}, from left to right what happened in one: CPUs that the group used, and \
-         below in red when its queues were throttled.",
+        "{about}: in {} of {} periods a task waited for quota{slow}. {part}, from left to right \
+         what happened in one: CPUs that the group used, and below in red when its queues were \
+         throttled.",
         waited(all),
         all.len(),
     )
@@ -91,7 +95,7 @@ fn busiest(rows: &[PeriodRow]) -> usize {
     let last = rows.len().saturating_sub(ROWS_MAX);
     let weight = |from: &usize| {
         let part = &rows[*from..rows.len().min(from + ROWS_MAX)];
-        let slow = part.iter().filter(|r| r.slow).count();
+        let slow = part.iter().filter(|r| r.slow == Some(true)).count();
         let waited = part.iter().filter(|r| r.waits > 0).count();
         (slow, waited, std::cmp::Reverse(*from))
     };
@@ -165,12 +169,12 @@ fn put_row(svg: &mut String, row: &PeriodRow, top: f64, most: f64, period_ns: u6
     text(svg, LEFT - 8.0, floor, "end", &from);
     let cpus = row.ran_ns as f64 / period_ns.max(1) as f64;
     let word = match (row.slow, row.waits) {
-        (true, _) => ", slow",
-        (false, 0) => "",
-        (false, _) => ", harmless",
+        (Some(true), _) => ", slow",
+        (Some(false), 1..) => ", harmless",
+        (Some(false), 0) | (None, _) => "",
     };
     let words = format!("{cpus:.2} CPUs{word}");
-    let class = if row.slow { "slow" } else { "" };
+    let class = if row.slow == Some(true) { "slow" } else { "" };
     push(
         svg,
         format_args!(
@@ -191,7 +195,7 @@ mod tests {
             throttled: vec![0, 16_000],
             ran_ns: 75,
             waits: *waits,
-            slow: *waits > 5,
+            slow: Some(*waits > 5),
         };
         Samples {
             periods: vec![Periods {

@@ -31,8 +31,8 @@ fn quota(variants: &[Variant]) -> Table {
                 ms(means.max_ms),
                 ms(means.usual_ms),
                 whole(means.periods),
-                whole(means.periods - means.slow),
-                whole(means.slow),
+                whole_or_unknown(means.harmless()),
+                whole_or_unknown(means.slow),
             ]);
             rows.push(Row {
                 cells,
@@ -141,4 +141,8 @@ fn ms(value: f64) -> Cell {
 
 fn whole(value: f64) -> Cell {
     Cell::number(Some(value), few(value))
+}
+
+fn whole_or_unknown(value: Option<f64>) -> Cell {
+    Cell::number(value, value.map_or("-".into(), few))
 }

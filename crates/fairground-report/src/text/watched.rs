@@ -195,7 +195,8 @@ pub(crate) struct QuotaMeans {
     pub max_ms: f64,
     pub usual_ms: f64,
     pub periods: f64,
-    pub slow: f64,
+    /// Those that were slow; `None` where no stretch ended, so that nothing is usual.
+    pub slow: Option<f64>,
 }
 
 impl QuotaMeans {
@@ -215,7 +216,10 @@ impl QuotaMeans {
             max_ms: mean(|w| w.delay.max_ns) / 1e6,
             usual_ms: mean(|w| w.usual_ns) / 1e6,
             periods: mean(|w| w.periods_waited),
-            slow: mean(|w| w.periods_slow),
+            slow: found
+                .iter()
+                .all(|w| w.slow_ns.is_some() || w.periods_waited == 0)
+                .then(|| mean(|w| w.periods_slow)),
         })
     }
 
@@ -227,9 +231,14 @@ impl QuotaMeans {
             number(Some(self.p99_ms)),
             number((self.usual_ms > 0.0).then_some(self.usual_ms)),
             few(self.periods),
-            few(self.periods - self.slow),
-            few(self.slow),
+            self.harmless().map_or("-".into(), few),
+            self.slow.map_or("-".into(), few),
         ]
+    }
+
+    /// Periods with waiting that made nobody slow.
+    pub fn harmless(&self) -> Option<f64> {
+        self.slow.map(|slow| self.periods - slow)
     }
 }
 
@@ -268,6 +277,7 @@ mod tests {
                     stretches: 4198,
                     delayed: 337,
                     usual_ns: 13_170_000,
+                    slow_ns: Some(14_487_000),
                     delay: Delay {
                         p50_ns: 15_180_000,
                         p99_ns: 58_120_000,
@@ -314,5 +324,15 @@ mod tests {
         assert!(text.contains("45.5      15.5    30\n"), "{text}");
         assert!(text.lines().all(|l| l.len() < 100), "{text}");
         assert_eq!(quota_text(&[side("base", vec![Run::new(1)])]), "");
+    }
+
+    #[test]
+    fn periods_of_which_nothing_is_usual_are_neither() {
+        let mut unknown = run(1, 1);
+        if let Some(wait) = &mut unknown.groups[0].wait {
+            (wait.usual_ns, wait.slow_ns, wait.periods_slow) = (0, None, 0);
+        }
+        let text = quota_text(&[side("base", vec![unknown])]);
+        assert!(text.contains("-       45         -     -\n"), "{text}");
     }
 }

@@ -53,6 +53,8 @@ pub struct Explained {
     pub parts: Parts,
     /// What each task began with, by number.
     pub born: Vec<Born>,
+    /// When the run was over.
+    pub ended_ns: u64,
 }
 
 /// What the time from being runnable to running is made of.
@@ -92,7 +94,7 @@ pub fn explain(
         lines.extend(trace[seen..].iter().map(|line| (number, *line)));
         seen = trace.len();
     }
-    let born = first.born().to_vec();
+    let (born, ended_ns) = (first.born().to_vec(), first.now_ns());
     let meant = (question.who)(&born);
     let Some((task, episode)) = episode::find(&lines, &meant, question.at_ns) else {
         return Ok(None);
@@ -117,6 +119,7 @@ pub fn explain(
         by_deadline: setup.features.pick.by_deadline(),
         parts,
         born,
+        ended_ns,
     }))
 }
 

@@ -30,7 +30,6 @@ impl Sim<'_> {
     pub(super) fn create_initial(&mut self, template: u32, cpu: u32) {
         self.host.begin(cpu, 0);
         let id = self.create(template, None);
-        self.living += 1;
         let at = u64::from(id.0) * self.host.op_price(self.clone_op(template));
         self.tasks[id.idx()].born_ns += at / NS;
         self.tasks[id.idx()].grid_ns += at / NS;
@@ -155,6 +154,7 @@ impl Sim<'_> {
         }
         let born_ns = self.now_ns() + spec.start_ns;
         let seed = self.seed;
+        self.living += 1;
         self.tasks.push(SimTask {
             template,
             program: spec.program,
@@ -284,11 +284,10 @@ impl Sim<'_> {
                 };
                 self.queue_wake(cpu, parent, kind);
             }
-        } else {
-            self.living -= 1;
-            if self.living == 0 && self.workload.duration == Until::AllExit {
-                self.queue.push(self.host.at, Due::End);
-            }
+        }
+        self.living -= 1;
+        if self.living == 0 && self.workload.duration == Until::AllExit {
+            self.queue.push(self.host.at, Due::End);
         }
         self.cpus[cpu as usize]
             .todo

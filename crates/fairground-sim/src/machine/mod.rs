@@ -144,6 +144,7 @@ pub struct Sim<'a> {
     pub(crate) limits: Vec<irq::Limit>,
     cpuset: Vec<CpuMask>,
     start_rng: Generator,
+    /// Tasks that have not exited, whoever created them.
     living: u32,
     next_mm: u32,
     /// Nothing counts before, and whether that is over.
@@ -360,7 +361,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    fn now_ns(&self) -> u64 {
+    pub(crate) fn now_ns(&self) -> u64 {
         self.host.at / NS
     }
 

@@ -216,13 +216,26 @@ fn duration(top: &Fields<'_>, w: &mut Workload) -> Result<(), Error> {
         None => Until::AllExit,
     };
     if w.duration == Until::AllExit
-        && let Some(task) = w.initial.iter().find(|&&t| !ends(w, t))
+        && let Some(task) = started(w).find(|&t| !ends(w, t))
     {
-        let name = &w.templates[*task as usize].name;
+        let name = &w.templates[task as usize].name;
         let message = format!("the task '{name}' never ends, so the scenario needs a 'duration'");
         return Err(source.error(node.map_or(0..0, |n| n.span.clone()), message));
     }
     Ok(())
+}
+
+/// Templates of which there is a task at the start, or later by a `fork`.
+fn started(w: &Workload) -> impl Iterator<Item = u32> {
+    let forked = w
+        .programs
+        .iter()
+        .flat_map(|p| &p.ops)
+        .filter_map(|op| match op {
+            Op::Fork { template } => Some(*template),
+            _ => None,
+        });
+    w.initial.iter().copied().chain(forked)
 }
 
 /// Whether the program can come to its end: no hog, no endless loop before an exit.

@@ -202,7 +202,7 @@ pub enum CgroupWrite {
 /// When the run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// When all initial tasks have exited.
+    /// When all tasks have exited, forked ones too.
     AllExit,
     /// At this time from the start.
     Time(Ns),

@@ -48,7 +48,7 @@ pub fn read(data: &[u8], progress: &mut dyn FnMut(u64)) -> Result<Recording, Tra
             });
         }
     }
-    recording.sort();
+    recording.sort_recorded()?;
     Ok(recording)
 }
 

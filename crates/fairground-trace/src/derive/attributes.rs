@@ -288,14 +288,15 @@ impl Attributes {
     /// # Errors
     /// Which, and its first CPU.
     pub fn fits(&self, cpus: usize) -> Result<(), String> {
-        let threads = self.threads.iter().map(|t| ("thread", &t.comm, &t.cpus));
-        let groups = self.cgroups.iter().map(|g| ("cgroup", &g.path, &g.cpus));
-        for (what, name, set) in threads.chain(groups) {
+        let threads = self.threads.iter().map(|t| (t.who(), &t.cpus));
+        let group = |g: &Group| format!("cgroup `{}`", g.path);
+        let groups = self.cgroups.iter().map(|g| (group(g), &g.cpus));
+        for (who, set) in threads.chain(groups) {
             let set = set.as_deref().unwrap_or_default();
             let beyond = set.iter().all(|cpu| *cpu as usize >= cpus);
             if let Some(first) = set.first().filter(|_| beyond) {
                 return Err(format!(
-                    "{what} `{name}`: CPU {first}, but the machine has {cpus} CPUs"
+                    "{who}: CPU {first}, but the machine has {cpus} CPUs"
                 ));
             }
         }
@@ -323,8 +324,20 @@ impl Attributes {
 }
 
 impl ThreadWords {
+    /// Whom it is about, as the file says it.
+    pub(super) fn who(&self) -> String {
+        const SHOWN: usize = 3;
+        let tids: Vec<String> = self.tids.iter().take(SHOWN).map(u32::to_string).collect();
+        let more = if self.tids.len() > SHOWN { ", ..." } else { "" };
+        match (tids.is_empty(), is_any(&self.comm)) {
+            (true, _) => format!("thread `{}`", self.comm),
+            (false, true) => format!("thread with tids {}{more}", tids.join(", ")),
+            (false, false) => format!("thread `{}` with tids {}{more}", self.comm, tids.join(", ")),
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
-        let at = |what: String| Err(format!("thread `{}`: {what}", self.comm));
+        let at = |what: String| Err(format!("{}: {what}", self.who()));
         if let Some(cpu) = self.cpus.iter().flatten().find(|cpu| **cpu > CPU_MAX) {
             return at(format!("CPU {cpu}: expected at most {CPU_MAX}"));
         }
@@ -404,6 +417,12 @@ mod tests {
         assert_eq!((fits("0"), fits("1, 7")), (Ok(()), Ok(())));
         let error = fits("7, 8").expect_err("beyond");
         assert_eq!(error, "thread `a`: CPU 7, but the machine has 2 CPUs");
+        let ids = "[[thread]]\ntids = [4, 5, 6, 7]\ncpus = [7]\n";
+        let error = Attributes::parse(ids).unwrap().fits(2).unwrap_err();
+        assert!(
+            error.starts_with("thread with tids 4, 5, 6, ...: CPU 7"),
+            "{error}"
+        );
         assert!(of("").is_err());
     }
 

@@ -2,10 +2,12 @@
 //!
 //! A timer's interrupt executes `sched_waking` while some thread is current that has nothing to do
 //! with it. Raw recordings have a flag for that; the text of `perf script` has not. What decides
-//! there is how regular the sleeps are, and whether one thread is always the one that wakes.
+//! there is how regular the sleeps are, whether one thread is always the one that wakes, and which
+//! threads are met more often than by chance ([`super::chance`]).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::chance::{self, Places};
 use super::log::{Block, Logs, Step};
 use super::process::is_kernel;
 use super::tick::Tick;
@@ -22,10 +24,12 @@ pub enum Timer {
 }
 
 /// What is known of one thread's wake-ups.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Causes {
     /// Wake-ups whose context is not known are a timer's.
     pub perhaps_is_timer: bool,
+    /// Threads that do wake it, in order, where enough wake-ups tell: all others are met by chance.
+    pub wakers: Option<Vec<ThreadId>>,
     /// What its timers do.
     pub timer: Timer,
     /// Wake-ups that a tick did are at that point in time, whatever else its timers do.
@@ -33,10 +37,14 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Whether a wake-up at `at` whose context is not known is a timer's.
+    /// Whether a wake-up at `at` whose context is not known, while `waker` was current, is a timer's.
     #[must_use]
-    pub fn is_timer(&self, at: u64) -> bool {
-        self.perhaps_is_timer || self.is_tick(at)
+    pub fn is_timer(&self, at: u64, waker: ThreadId) -> bool {
+        let by_chance = match &self.wakers {
+            Some(wakers) => wakers.binary_search(&waker).is_err(),
+            None => self.perhaps_is_timer,
+        };
+        by_chance || self.is_tick(at)
     }
 
     /// The tick that wakes it at `at`, if one does.
@@ -60,7 +68,6 @@ const SHORT_NS: f64 = 20_000.0;
 const PARTNER_SHARE: usize = 8;
 /// Fewer sleeps say nothing about regularity.
 const FEW: usize = 4;
-
 /// Pairs of threads that wake each other: what the first does before it sleeps releases the
 /// second even if that was only preempted and needed no wake-up. Without this, a partner that was
 /// preempted in the recording would run ahead on a machine with more CPUs.
@@ -74,7 +81,7 @@ pub fn partners(logs: &Logs, causes: &[Causes]) -> FxHashSet<(ThreadId, ThreadId
                     thread: wakee,
                     perhaps,
                     at,
-                } if !perhaps || !causes[*wakee].is_timer(*at) => {
+                } if !perhaps || !causes[*wakee].is_timer(*at, thread) => {
                     wakes.entry((thread, *wakee)).or_default().0 += 1;
                 }
                 Step::Release(other) => wakes.entry((thread, *other)).or_default().1 += 1,
@@ -90,25 +97,42 @@ pub fn partners(logs: &Logs, causes: &[Causes]) -> FxHashSet<(ThreadId, ThreadId
         .collect()
 }
 
+/// Wake-ups of which the recording does not say whether the current thread did them, and how many of
+/// these are taken for an interrupt's.
+#[must_use]
+pub fn guessed(logs: &Logs, causes: &[Causes]) -> (usize, usize) {
+    let (mut met, mut interrupts) = (0, 0);
+    for (log, causes) in logs.logs.iter().zip(causes) {
+        for woken in log.blocks().filter_map(|b| b.woken) {
+            if let (at, Waker::Perhaps(waker)) = woken {
+                met += 1;
+                interrupts += usize::from(causes.is_timer(at, waker));
+            }
+        }
+    }
+    (met, interrupts)
+}
+
 /// Decides for every thread.
 #[must_use]
 pub fn causes(logs: &Logs, names: &Names, tick: Option<Tick>) -> Vec<Causes> {
+    let places = Places::of(logs);
     let of = |(thread, about): (ThreadId, &Thread)| {
         // Timers of the kernel's own threads fire at ticks, however long the thread has slept.
         let ticks = tick.filter(|_| is_kernel(&names.get(about.tid)));
-        of_thread(logs, ticks, thread)
+        of_thread(logs, ticks, thread, &places)
     };
     logs.threads.iter().enumerate().map(of).collect()
 }
 
-fn of_thread(logs: &Logs, ticks: Option<Tick>, thread: ThreadId) -> Causes {
+fn of_thread(logs: &Logs, ticks: Option<Tick>, thread: ThreadId, places: &Places) -> Causes {
     let log = &logs.logs[thread];
     let ended: Vec<(&Block, u64, Waker)> = log
         .blocks()
         .filter_map(|b| b.woken.map(|(at, by)| (b, at, by)))
         .collect();
     let mut by_thread: FxHashMap<ThreadId, usize> = FxHashMap::default();
-    let (mut perhaps, mut interrupts) = (0, 0);
+    let (mut perhaps, mut interrupts, mut idle) = (0, 0, 0);
     for (_, _, by) in &ended {
         match by {
             Waker::Perhaps(waker) => {
@@ -118,6 +142,7 @@ fn of_thread(logs: &Logs, ticks: Option<Tick>, thread: ThreadId) -> Causes {
             Waker::Interrupt | Waker::Unseen => interrupts += 1,
             Waker::Thread(_) => {}
         }
+        idle += usize::from(*by == Waker::Interrupt);
     }
     let open = |by: &Waker| !matches!(by, Waker::Thread(_));
     let timed: Vec<_> = ended.iter().filter(|(_, _, by)| open(by)).collect();
@@ -139,8 +164,18 @@ fn of_thread(logs: &Logs, ticks: Option<Tick>, thread: ThreadId) -> Causes {
         let its_sleeps = logs.logs[*waker].blocks().count();
         n * 10 >= (perhaps + interrupts) * 9 && its_sleeps * 2 >= *n
     });
+    let by_timer = regular && !steady;
+    let tells = perhaps > 0 && !by_timer;
+    let wakers = tells.then(|| chance::wakers(logs, thread, (&by_thread, idle), places));
+    let wakers = wakers.flatten().map(|mut wakers| {
+        wakers.extend(main.filter(|_| steady).map(|(waker, _)| *waker));
+        wakers.sort_unstable();
+        wakers.dedup();
+        wakers
+    });
     Causes {
-        perhaps_is_timer: perhaps > 0 && ((regular && !steady) || interrupts > perhaps),
+        perhaps_is_timer: perhaps > 0 && (by_timer || interrupts > perhaps),
+        wakers,
         timer,
         ticks,
     }

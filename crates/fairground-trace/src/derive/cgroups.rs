@@ -36,6 +36,13 @@ impl Builder<'_> {
             group.cpuset = words.cpus.clone().map(|cpus| self.mask(cpus));
             self.out.workload.cgroups.push(group);
         }
+        // Here, where it is known which words are wrong: many threads may be meant by them.
+        for words in &self.from.attributes.threads {
+            let group = words.cgroup.as_ref().map(|path| self.group(path));
+            group
+                .transpose()
+                .map_err(|e| format!("{}: {e}", words.who()))?;
+        }
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use super::cut::{ALL_DONE, cut_ns, done_mark};
 use super::log::{Block, Step};
 use super::workload::{Builder, NEVER_NS};
 use super::yields::Yields;
+use crate::event;
 use crate::walk::{ThreadId, Waker};
 
 impl Builder<'_> {
@@ -91,7 +92,7 @@ impl Builder<'_> {
                 push(&mut run, Some(op), matches!(step, Step::Wake { .. }));
             }
         }
-        let goes_on = logs.told && log.awake_at_end;
+        let goes_on = logs.told && log.awake_at_end && !self.from.saved;
         let last = match log.has_ended() {
             true => None,
             false if goes_on => Some(Op::Hog),
@@ -123,7 +124,7 @@ impl Builder<'_> {
                 perhaps,
                 at,
             } => {
-                let timer = perhaps && self.from.causes[wakee].is_timer(at);
+                let timer = perhaps && self.from.causes[wakee].is_timer(at, thread);
                 let runs = !timer && self.template[wakee].is_some();
                 runs.then_some(Op::SemPost(wakee as u32))
             }
@@ -156,26 +157,35 @@ impl Builder<'_> {
         both && self.from.partners.contains(&(thread, released))
     }
 
+    /// The operation that a timer becomes which a thread set at `from` for itself.
+    fn timed(&self, thread: ThreadId, from: u64, timer: event::Timer) -> Op {
+        if timer.relative {
+            return Op::Sleep(Dur::Const(timer.soft_ns.saturating_sub(from).max(1)));
+        }
+        if self.is_whole() && !self.from.saved {
+            // Its clock is that of the run.
+            return Op::StartAt(timer.soft_ns);
+        }
+        let since_born = i128::from(timer.soft_ns) - self.born(thread);
+        Op::SleepUntil(u64::try_from(since_born).unwrap_or(0))
+    }
+
     /// The operation that a sleep becomes.
     fn wait(&self, thread: ThreadId, block: Block) -> Op {
         let Some((at, by)) = block.woken else {
-            return Op::SleepUntil(NEVER_NS);
+            // Whatever it was to be woken by, the same call takes the same time.
+            return match block.timer.filter(|_| self.is_whole() && !self.from.saved) {
+                Some((from, timer)) => self.timed(thread, from, timer),
+                None => Op::SleepUntil(NEVER_NS),
+            };
         };
         if let Some((from, timer)) = block.timed_out() {
-            if timer.relative {
-                return Op::Sleep(Dur::Const(timer.soft_ns.saturating_sub(from).max(1)));
-            }
-            if self.is_whole() {
-                // Its clock is that of the run.
-                return Op::StartAt(timer.soft_ns);
-            }
-            let since_born = i128::from(timer.soft_ns) - self.born(thread);
-            return Op::SleepUntil(u64::try_from(since_born).unwrap_or(0));
+            return self.timed(thread, from, timer);
         }
-        let causes = self.from.causes[thread];
+        let causes = &self.from.causes[thread];
         let waker = match by {
             Waker::Thread(waker) => Some(waker),
-            Waker::Perhaps(waker) if !causes.is_timer(at) => Some(waker),
+            Waker::Perhaps(waker) if !causes.is_timer(at, waker) => Some(waker),
             _ => None,
         };
         if waker.is_some_and(|w| self.template[w].is_some()) {

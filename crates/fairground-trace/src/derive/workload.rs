@@ -12,7 +12,7 @@ use fairground_sim::tails::Tails;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attributes::{Attributes, PolicyWords};
-use super::cause::Causes;
+use super::cause::{Causes, guessed};
 use super::cut;
 use super::log::{Logs, Step};
 use super::pins::is_stopper;
@@ -115,6 +115,8 @@ pub struct Source<'a> {
     pub places: &'a FxHashMap<u32, u32>,
     /// CPUs of the recording.
     pub cpus: u32,
+    /// It is to run by itself, as a scenario: only what was recorded, on clocks of the threads.
+    pub saved: bool,
     /// CPUs whose switches are recorded, if there are others.
     pub recorded: Option<&'a [u32]>,
     /// What the trace does not say.
@@ -245,6 +247,13 @@ impl Builder<'_> {
         if let Some(recorded) = self.from.recorded {
             let note = format!("only CPUs {recorded:?} were recorded: who ran there stays there");
             self.out.notes.push(note);
+        }
+        let (met, interrupts) = guessed(self.from.logs, self.from.causes);
+        if met > 0 {
+            self.out.notes.push(format!(
+                "of {met} wake-ups while a thread ran it is not recorded whether that did them: \
+                 {interrupts} are taken for an interrupt's"
+            ));
         }
         if self.real_time > 0 {
             let note = format!("{} real-time threads run as nice -20", self.real_time);

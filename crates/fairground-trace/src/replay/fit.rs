@@ -17,7 +17,8 @@ const LATE_NS: u64 = 200_000;
 
 impl Replay<'_> {
     /// How far the threads' CPU times are off: as a share of all, and by which share of its own the
-    /// one for which that is most, as it will be told.
+    /// one for which that is most, as it will be told. Where none has a share of the CPU time that
+    /// counts, as of a hundred busy ones, the two are the same.
     pub(super) fn off(&self, run: &Run) -> (f64, f64) {
         let mut sum = 0;
         for (tid, recorded) in &self.recorded.threads {
@@ -25,14 +26,14 @@ impl Replay<'_> {
             sum += replayed.abs_diff(recorded.cpu_ns);
         }
         let told = Fidelity::new(&self.recorded, run, &self.recording.names);
-        let worst = told.worst().map_or(0.0, |t| t.cpu_ms.diff_pct().abs());
         let average = sum as f64 / self.recorded.cpu_ns().max(1) as f64;
-        (average, worst / 100.0)
+        let worst = told.worst().map(|t| t.cpu_ms.diff_pct().abs() / 100.0);
+        (average, worst.unwrap_or(average))
     }
 
     /// Takes off what the simulated kernel has charged beyond the recorded time, or a part of it.
     pub(super) fn adjust(&mut self, run: &Run, part: i64) {
-        if self.logs.told {
+        if self.logs.told && self.free_calls {
             let again = Logs::of(&run.events.events, run.events.cpus);
             return self.births(&again, run.derived.lead_ns);
         }
@@ -138,13 +139,13 @@ fn lateness(logs: &Logs, again: &Logs, causes: &[Causes], lead: u64) -> (i64, i6
         for (a, b) in recorded.iter().zip(&replayed) {
             let timed = match a.2 {
                 Waker::Thread(_) => false,
-                Waker::Perhaps(_) => causes[thread].is_timer(a.1),
+                Waker::Perhaps(waker) => causes[thread].is_timer(a.1, waker),
                 Waker::Interrupt | Waker::Unseen => true,
             };
             if !timed {
                 continue;
             }
-            let causes = causes[thread];
+            let causes = &causes[thread];
             if causes.is_tick(a.1) {
                 continue;
             }

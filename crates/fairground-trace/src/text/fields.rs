@@ -77,7 +77,9 @@ fn switch(text: &[u8], names: &mut Names) -> Field<Kind> {
     if let Some(kind) = usual_switch(text, names) {
         return Ok(kind);
     }
-    let arrow = memchr::memmem::find(text, b" ==> ").ok_or("==>")?;
+    let Some(arrow) = memchr::memmem::find(text, b" ==> ") else {
+        return plain_switch(text, names);
+    };
     let (from, to) = (&text[..arrow], &text[arrow + 5..]);
     if !from.starts_with(b"prev_comm=") {
         let (comm, prev, prev_prio, rest) = short(from)?;
@@ -131,6 +133,32 @@ fn usual_switch(text: &[u8], names: &mut Names) -> Option<Kind> {
     Some(kind)
 }
 
+/// As the fields are in the record, with the state as a number: `trace-cmd report -R`, and ftrace
+/// with its option `fields`, which has numbers twice (`prev_pid=0x2cc7 (11463)`).
+fn plain_switch(text: &[u8], names: &mut Names) -> Field<Kind> {
+    let (prev_comm, from) = comm(text, b"prev_comm=", b" prev_pid=")?;
+    let next = memchr::memmem::find(from, b"next_comm=").ok_or("==>")?;
+    let (from, to) = from.split_at(next);
+    let (next_comm, to) = comm(to, b"next_comm=", b" next_pid=")?;
+    let (prev, next) = (
+        tid_of(from).ok_or("prev_pid")?,
+        tid_of(to).ok_or("next_pid")?,
+    );
+    let state = after(from, b"prev_state=").and_then(whole);
+    names.see(prev, prev_comm);
+    names.see(next, next_comm);
+    Ok(Kind::Switch {
+        prev,
+        prev_prio: prio(from, b"prev_prio="),
+        state: State::from_bits(state.ok_or("prev_state")?, LETTERS),
+        next,
+        next_prio: prio(to, b"next_prio="),
+    })
+}
+
+/// What kernels since 4.14 print for the bits of a state.
+const LETTERS: &[u8; 16] = b"SDTtXZPI\0\0\0\0\0\0\0\0";
+
 fn wake(name: &[u8], text: &[u8], names: &mut Names) -> Field<Kind> {
     let (comm, tid, prio, cpu) = if text.starts_with(b"comm=") {
         let (comm, rest) = comm(text, b"comm=", b" pid=")?;
@@ -178,19 +206,20 @@ fn comm<'a>(text: &'a [u8], key: &[u8], next: &[u8]) -> Field<(&'a [u8], &'a [u8
     Ok((&text[..end], &text[end + next.len()..]))
 }
 
-/// `comm:tid [prio] rest`.
+/// `comm:tid [prio] rest`; the name may hold ` [` too.
 fn short(text: &[u8]) -> Field<(&[u8], u32, i16, &[u8])> {
-    let open = memchr::memmem::find(text, b" [").ok_or("pid")?;
-    let colon = memchr::memrchr(b':', &text[..open]).ok_or("pid")?;
-    let tid = tid_of(&text[colon + 1..]).ok_or("pid")?;
-    let (prio, rest) = number(&text[open + 2..]).ok_or("prio")?;
-    let rest = rest.strip_prefix(b"]").ok_or("prio")?;
-    Ok((
-        &text[..colon],
-        tid,
-        i16::try_from(prio).unwrap_or(120),
-        rest,
-    ))
+    let mut opens = memchr::memmem::rfind_iter(text, b" [");
+    opens.find_map(|open| short_at(text, open)).ok_or("pid")
+}
+
+fn short_at(text: &[u8], open: usize) -> Option<(&[u8], u32, i16, &[u8])> {
+    let (prio, rest) = number(&text[open + 2..])?;
+    let rest = rest.strip_prefix(b"]")?;
+    let colon = memchr::memrchr(b':', &text[..open])?;
+    let (tid, end) = number(&text[colon + 1..open])?;
+    let tid = u32::try_from(tid).ok().filter(|_| end.is_empty())?;
+    let prio = i16::try_from(prio).unwrap_or(120);
+    Some((&text[..colon], tid, prio, rest))
 }
 
 fn tid(text: &[u8], key: &[u8]) -> Field<u32> {
@@ -211,7 +240,17 @@ fn after<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
 }
 
 fn tid_of(text: &[u8]) -> Option<u32> {
-    u32::try_from(number(text)?.0).ok()
+    u32::try_from(whole(text)?).ok()
+}
+
+/// A number, `0x` before hexadecimal digits.
+fn whole(text: &[u8]) -> Option<u64> {
+    let (n, rest) = number(text)?;
+    let Some(digits) = rest.strip_prefix(b"x").filter(|_| n == 0) else {
+        return Some(n);
+    };
+    let end = digits.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+    u64::from_str_radix(std::str::from_utf8(&digits[..end]).ok()?, 16).ok()
 }
 
 /// A priority; one that is missing or negative (deadline) is as the default.
@@ -222,5 +261,5 @@ fn prio(text: &[u8], key: &[u8]) -> i16 {
     if text.first() == Some(&b'-') {
         return -1;
     }
-    number(text).map_or(120, |(n, _)| i16::try_from(n).unwrap_or(120))
+    whole(text).map_or(120, |n| i16::try_from(n).unwrap_or(120))
 }

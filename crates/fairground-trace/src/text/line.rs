@@ -28,7 +28,8 @@ pub struct Line<'a> {
 /// Takes a line apart; `None` if it is not one of an event. Names may hold brackets and spaces, so
 /// every `[digits]` is tried until what follows is a time.
 pub fn parse(text: &[u8]) -> Option<Line<'_>> {
-    memchr::memchr_iter(b'[', text).find_map(|open| from_cpu(text, open))
+    let usual = memchr::memchr_iter(b'[', text).find_map(|open| from_cpu(text, open));
+    usual.or_else(|| latency(text))
 }
 
 fn from_cpu(text: &[u8], open: usize) -> Option<Line<'_>> {
@@ -42,14 +43,46 @@ fn from_cpu(text: &[u8], open: usize) -> Option<Line<'_>> {
             (flags(first)?, time(second)?, after)
         }
     };
-    let rest = rest.trim_ascii_start();
+    from_time(thread(&text[..open])?, (cpu, context, at_ns), rest)
+}
+
+/// The latency format of ftrace and of `trace-cmd report -l`: CPU and flags are one word, and the
+/// time may be in microseconds (`x-7 0d.h2. 16725us+: sched_waking: ...`).
+fn latency(text: &[u8]) -> Option<Line<'_>> {
+    let mut before = 0;
+    let mut rest = text;
+    while let Some((word, after)) = word(rest) {
+        let about = number(word).and_then(|(cpu, letters)| Some((cpu, flags(letters)?)));
+        if let Some((cpu, context)) = about
+            && let Some((at_ns, after)) = time_or_us(after)
+            && let Some(thread) = thread(&text[..before])
+        {
+            return from_time(thread, (cpu, context, at_ns), after);
+        }
+        before = text.len() - after.len();
+        rest = after;
+    }
+    None
+}
+
+/// What comes from a thread, a CPU with its context and time, and what follows the time.
+fn from_time<'a>(
+    (comm, tid, process): (&'a [u8], u64, Option<u64>),
+    (cpu, context, at_ns): (u64, Context, u64),
+    rest: &'a [u8],
+) -> Option<Line<'a>> {
+    let mut rest = rest.trim_ascii_start();
+    // `trace-cmd report --ts-diff` shows the time since the line before.
+    if let Some(since) = rest.strip_prefix(b"(+") {
+        let end = memchr::memchr(b')', since)?;
+        rest = since[end + 1..].trim_ascii_start();
+    }
     // `perf script` may show the period in front of the event.
     let (period, rest) = match number(rest) {
         Some((n, after)) if after.first() == Some(&b' ') => (n, after.trim_ascii_start()),
         _ => (0, rest),
     };
     let end = event_end(rest)?;
-    let (comm, tid, process) = thread(&text[..open])?;
     Some(Line {
         comm,
         tid: u32::try_from(tid).ok()?,
@@ -72,6 +105,9 @@ fn event_end(text: &[u8]) -> Option<usize> {
     (!name.is_empty() && name.iter().all(fits)).then_some(end)
 }
 
+/// The id of a thread that perf does not know: one that has exited, `:-1 -1`.
+pub const UNKNOWN: u32 = u32::MAX;
+
 /// `comm-tid`, `comm-tid (tgid)`, `comm tid` or `comm tgid/tid`.
 fn thread(text: &[u8]) -> Option<(&[u8], u64, Option<u64>)> {
     let mut text = text.trim_ascii();
@@ -84,6 +120,13 @@ fn thread(text: &[u8]) -> Option<(&[u8], u64, Option<u64>)> {
     let (before, digits) = text.split_at(text.len() - digits_at_end(text));
     let (tid, _) = number(digits)?;
     let before = match before.last()? {
+        b'-' if before.len() > 1 && before[before.len() - 2].is_ascii_whitespace() => {
+            return Some((
+                before[..before.len() - 2].trim_ascii(),
+                UNKNOWN.into(),
+                process,
+            ));
+        }
         b'-' => &before[..before.len() - 1],
         b'/' => {
             let n = digits_at_end(&before[..before.len() - 1]);
@@ -99,6 +142,22 @@ fn thread(text: &[u8]) -> Option<(&[u8], u64, Option<u64>)> {
 
 fn digits_at_end(text: &[u8]) -> usize {
     text.iter().rev().take_while(|b| b.is_ascii_digit()).count()
+}
+
+/// A time of the latency format, and what follows it: as everywhere, or `16725us :`, where another
+/// mark than the blank is for those who read.
+fn time_or_us(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (first, after) = word(text)?;
+    if let Some(at_ns) = time(first) {
+        return Some((at_ns, after));
+    }
+    let (us, rest) = number(text.trim_ascii_start())?;
+    let rest = rest.strip_prefix(b"us")?;
+    let rest = match rest.first()? {
+        b':' => rest,
+        _ => &rest[1..],
+    };
+    Some((us.checked_mul(1000)?, rest.strip_prefix(b":")?))
 }
 
 /// `12345.678901:` in ns, with any number of digits behind the point.
@@ -117,24 +176,46 @@ fn time(word: &[u8]) -> Option<u64> {
 }
 
 /// ftrace's flags, `dNh2.`: interrupts off, reschedule, hard or soft interrupt, preemption count.
+/// With seven of them, of a PREEMPT_RT kernel, the third is lazy rescheduling.
 fn flags(word: &[u8]) -> Option<Context> {
-    if !(4..=6).contains(&word.len()) {
-        return None;
-    }
-    Some(match word[2] {
+    let interrupt = match word.len() {
+        4..=6 => word[2],
+        7 => word[3],
+        _ => return None,
+    };
+    Some(match interrupt {
         b'h' | b'H' | b's' | b'z' | b'Z' => Context::Interrupt,
         b'.' => Context::Task,
         _ => return None,
     })
 }
 
-/// How many events a line of the recorder says were lost.
+/// How many events a line of the recorder says were lost: `CPU:1 [LOST 12 EVENTS]` (ftrace),
+/// `PERF_RECORD_LOST lost 12` (perf), `CPU:1 [12 EVENTS DROPPED]` (trace-cmd), which does not know
+/// the number where none stands there: at least one.
 pub fn lost(text: &[u8]) -> Option<u64> {
-    let at =
-        memchr::memmem::find(text, b"LOST ").or_else(|| memchr::memmem::find(text, b"lost "))?;
-    let (n, rest) = number(text[at + 5..].trim_ascii_start())?;
-    let rest = rest.trim_ascii_start();
-    (rest.is_empty() || rest.starts_with(b"EVENTS") || rest.starts_with(b"events")).then_some(n)
+    if let Some(before) = text.strip_suffix(b"EVENTS DROPPED]") {
+        let before = before.trim_ascii_end();
+        let digits = &before[before.len() - digits_at_end(before)..];
+        return Some(number(digits).map_or(1, |(n, _)| n));
+    }
+    let counted = |at: usize| {
+        let (n, rest) = number(text[at + 5..].trim_ascii_start())?;
+        let rest = rest.trim_ascii_start();
+        let ends = rest.is_empty() || rest.starts_with(b"EVENTS") || rest.starts_with(b"events");
+        ends.then_some(n)
+    };
+    let words = memchr::memmem::find_iter(text, b"LOST ");
+    let words = words.chain(memchr::memmem::find_iter(text, b"lost "));
+    words.into_iter().find_map(counted)
+}
+
+/// A line of the stack that `perf script` shows below an event: `   ffffffff8139 schedule+0x1 (...)`.
+pub fn is_stack(text: &[u8]) -> bool {
+    text[0].is_ascii_whitespace()
+        && word(text).is_some_and(|(address, after)| {
+            address.iter().all(u8::is_ascii_hexdigit) && !after.trim_ascii().is_empty()
+        })
 }
 
 /// Lines around the events that say nothing about the scheduler.
@@ -174,6 +255,48 @@ mod tests {
             (l.at_ns, l.event),
             (5_250_000_000, &b"sched:sched_wakeup"[..])
         );
+    }
+
+    #[test]
+    fn lines_of_the_latency_format_have_the_cpu_before_the_flags() {
+        for (text, at_ns, context) in [
+            (
+                &b"a b-12 3d.h2.  16us : sched_wakeup: x"[..],
+                16_000,
+                Context::Interrupt,
+            ),
+            (
+                b"a b-12     3d..2. 16us+: sched_wakeup: x",
+                16_000,
+                Context::Task,
+            ),
+            (
+                b"a b-12 3.N.2  1.5: sched_wakeup: x",
+                1_500_000_000,
+                Context::Task,
+            ),
+            (
+                b"a b-12 [003] d..h2.. 1.5: sched_wakeup: x",
+                1_500_000_000,
+                Context::Interrupt,
+            ),
+            (
+                b"a b-12 [003] 1.5: (+20) sched_wakeup: x",
+                1_500_000_000,
+                Context::Unknown,
+            ),
+        ] {
+            let l = parse(text).unwrap_or_else(|| panic!("{}", text.escape_ascii()));
+            assert_eq!((l.comm, l.tid, l.cpu), (&b"a b"[..], 12, 3));
+            assert_eq!(
+                (l.at_ns, l.context),
+                (at_ns, context),
+                "{}",
+                text.escape_ascii()
+            );
+            assert_eq!((l.event, l.fields), (&b"sched_wakeup"[..], &b"x"[..]));
+        }
+        assert!(parse(b"a-12 3d.h2. 16ms : sched_wakeup: x").is_none());
     }
 
     #[test]

@@ -5,9 +5,13 @@
 //! | --- | --- |
 //! | `line` | who, where, when, which event |
 //! | `fields` | what the event says: the kernel's `key=value`, or the short form of plugins |
+//! | `columns` | threads of files whose first columns do not name them |
+//! | `refused` | what is wrong with text that has events in no layout that is read |
 
+mod columns;
 mod fields;
 mod line;
+mod refused;
 
 use std::io::BufRead;
 
@@ -22,6 +26,9 @@ pub const SAID: &str = "#: ";
 const RUN: &str = "[run]";
 /// Most of that.
 const SAID_MAX: usize = 4 << 20;
+
+/// A file that begins with so many bytes of comments may have events behind them.
+const COMMENTS_LEAST: usize = 32 << 10;
 
 /// Longest line that is looked at; the rest of a longer one is skipped.
 const LINE_MAX: usize = 4096;
@@ -56,21 +63,35 @@ pub fn read(
             break;
         }
     }
-    recording.sort();
+    recording.sort_recorded()?;
+    columns::mend(&mut recording);
     if told::is_told(&recording.events) {
         told::contexts(&mut recording.events);
     }
     Ok(recording)
 }
 
-/// Whether `head`, the beginning of a file, has a line of a trace.
+/// Whether `head`, the beginning of a file, has a line of a trace; or nothing but comments up to
+/// where it was cut off, as `perf script --header` writes many.
 #[must_use]
 pub fn looks_like(head: &[u8]) -> bool {
     if head.starts_with(SAID.as_bytes()) {
         return true;
     }
-    head.split(|b| *b == b'\n')
-        .any(|l| line::parse(l).is_some())
+    let lines = || head.split(|b| *b == b'\n');
+    if lines().any(|l| line::parse(l).is_some()) {
+        return true;
+    }
+    let comment = |l: &[u8]| l.first().is_none_or(|b| *b == b'#');
+    // The last line may be cut off.
+    let whole = lines().count().saturating_sub(1);
+    head.len() >= COMMENTS_LEAST && lines().take(whole).all(comment) && head[0] == b'#'
+}
+
+/// What is not read of text that has the scheduler's events, and what to do.
+#[must_use]
+pub fn refused(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    refused::why(head)
 }
 
 /// Takes in the line up to the next line break, at most [`LINE_MAX`] bytes of it. The number of
@@ -122,8 +143,9 @@ fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
         return true;
     }
     let Some(head) = line::parse(text) else {
-        recording.left_out.lose(line::lost(text).unwrap_or(0));
-        if line::lost(text).is_none() && !line::is_heading(text) {
+        let lost = line::lost(text);
+        recording.left_out.lose(lost.unwrap_or(0));
+        if lost.is_none() && !line::is_heading(text) && !line::is_stack(text) {
             let shown = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
             recording
                 .left_out
@@ -250,6 +272,130 @@ mod tests {
                 "{told}"
             );
         }
+    }
+
+    #[test]
+    fn what_recorders_lost_is_counted_and_stacks_are_not_lines() {
+        let r = read_all(
+            "x 7 [000] 1.5: sched:sched_process_exit: comm=x pid=7 prio=120\n\
+             \tffffffff8139 schedule+0x1 ([kernel.kallsyms])\n\
+             \t         40 [unknown] (/bin/x)\n\
+             \n\
+             x 7 [000] 1.6: PERF_RECORD_LOST lost 3\n\
+             CPU:0 [17 EVENTS DROPPED]\n\
+             CPU:0 [EVENTS DROPPED]\n",
+        );
+        assert_eq!(
+            (r.events.len(), r.left_out.lost, r.left_out.bad),
+            (1, 21, 0)
+        );
+    }
+
+    #[test]
+    fn fields_are_read_as_the_record_has_them_too() {
+        for (state, kind) in [("0x1 (1)", State::Blocked(b'S')), ("256", State::Runnable)] {
+            let text = format!(
+                "x-7 [0] 1.5: sched_switch: prev_comm=a [b prev_pid=0x11 (17) prev_prio=0x78 (120) \
+                 prev_state={state} next_comm=c d next_pid=0x12 (18) next_prio=0x62 (98)\n\
+                 x-7 [0] 1.6: sched_wakeup: comm=c d pid=0x12 (18) prio=0x78 (120) target_cpu=0x3 \
+                 (3)\n"
+            );
+            let r = read_all(&text);
+            let switch = Kind::Switch {
+                prev: 17,
+                prev_prio: 120,
+                state: kind,
+                next: 18,
+                next_prio: 98,
+            };
+            let wakeup = Kind::Wakeup {
+                tid: 18,
+                prio: 120,
+                cpu: 3,
+            };
+            assert_eq!((r.events[0].kind, r.events[1].kind), (switch, wakeup));
+            assert_eq!(r.names.get(17), "a [b");
+        }
+    }
+
+    #[test]
+    fn a_name_with_a_bracket_is_read_from_the_short_form() {
+        let r = read_all(
+            "a [x]-7 [001] 1.5: sched_switch: a [x]:7 [120] S ==> b [y]: [9]:8 [98]\n\
+             a [x]-7 [001] 1.6: sched_waking: a [x]:7 [120] success=1 CPU:003\n",
+        );
+        let tids: Vec<_> = r.events.iter().map(|e| e.kind).collect();
+        let switch = Kind::Switch {
+            prev: 7,
+            prev_prio: 120,
+            state: State::Blocked(b'S'),
+            next: 8,
+            next_prio: 98,
+        };
+        let waking = Kind::Waking {
+            tid: 7,
+            prio: 120,
+            cpu: 3,
+        };
+        assert_eq!(tids, [switch, waking]);
+        assert_eq!(
+            (r.names.get(7), r.names.get(8)),
+            ("a [x]".into(), "b [y]: [9]".into())
+        );
+    }
+
+    #[test]
+    fn columns_that_name_the_process_are_not_believed() {
+        let switch = |us: u32, tid: i32, prev: u32, next: u32| {
+            format!(
+                "a {tid} [000] 1.{us:06}: sched:sched_switch: prev_comm=a prev_pid={prev} \
+                 prev_prio=120 prev_state=S ==> next_comm=a next_pid={next} next_prio=120\n"
+            )
+        };
+        let waking = |us: u32, tid: i32| {
+            format!(
+                "a {tid} [000] 1.{us:06}: sched:sched_waking: comm=b pid=9 prio=120 target_cpu=0\n"
+            )
+        };
+        let process = [
+            switch(1, 0, 0, 8),
+            waking(2, 7),
+            switch(3, 7, 8, 7),
+            waking(4, 7),
+        ]
+        .concat();
+        let r = read_all(&process);
+        assert_eq!(
+            r.events.iter().map(|e| e.tid).collect::<Vec<_>>(),
+            [0, 8, 8, 7]
+        );
+        assert!(r.left_out.text().contains("another thread than 1 of 2"));
+        // Of a thread that has exited perf knows no id.
+        let exited = [switch(1, 0, 0, 8), waking(2, -1), switch(3, -1, 8, 7)].concat();
+        let r = read_all(&exited.replace("a -1", ":-1    -1"));
+        assert_eq!(
+            r.events.iter().map(|e| e.tid).collect::<Vec<_>>(),
+            [0, 8, 8]
+        );
+        assert_eq!(r.left_out.text(), "");
+    }
+
+    #[test]
+    fn differences_of_times_are_refused() {
+        let line = |n: u64| {
+            let ns = n * 7919 % 1000;
+            format!("a 7 [000] 0.{ns:09}: sched:sched_process_exit: comm=a pid=7 prio=120\n")
+        };
+        let text: String = (0..100).map(line).collect();
+        let error = read(text.as_bytes(), &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains("--deltatime"), "{error}");
+    }
+
+    #[test]
+    fn comments_of_any_length_may_stand_before_the_events() {
+        let head = "# comment\n".repeat(7000);
+        assert!(looks_like(&head.as_bytes()[..64 << 10]));
+        assert!(!looks_like(b"# comment\nand more\n"));
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! What is wrong with text that has the scheduler's events, but no line in a layout that is read.
+
+use super::line;
+
+const COLUMNS: &str = "`perf script -F comm,tid,cpu,time,event,trace` shows all that is needed";
+
+/// What is not read of `head`, the beginning of a file, and what to do.
+pub fn why(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let lines = || head.split(|b| *b == b'\n');
+    let has = |words: &[u8]| memchr::memmem::find(head, words).is_some();
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        return Some((
+            "text in UTF-16",
+            "save it as UTF-8 (`iconv -f utf-16 -t utf-8`)",
+        ));
+    }
+    if has(b"sch delay") && has(b"run time") {
+        let help = "write the events themselves with `perf script`";
+        return Some(("the table of `perf sched timehist`", help));
+    }
+    if has(b"type: ") && !has(b"sched_") {
+        let numbers =
+            |l: &[u8]| line::number(l).is_some() && memchr::memmem::find(l, b" type: ").is_some();
+        let help = "turn it off (`echo 0 > options/raw`) and read the buffer again";
+        return lines()
+            .any(numbers)
+            .then_some(("the option `raw` of ftrace", help));
+    }
+    let event = |l: &&[u8]| {
+        !l.starts_with(b"#") && memchr::memmem::find(l, b"sched_").is_some_and(|at| at > 0)
+    };
+    let first = lines().find(event)?;
+    let at = memchr::memmem::find(first, b"sched_")?;
+    Some(columns(&first[..at]))
+}
+
+/// What the columns before an event lack.
+fn columns(before: &[u8]) -> (&'static str, &'static str) {
+    let words = || {
+        before
+            .split(u8::is_ascii_whitespace)
+            .filter(|w| !w.is_empty())
+    };
+    let in_brackets = |w: &[u8]| {
+        let inside = w.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]"));
+        inside.is_some_and(|w| w.iter().all(u8::is_ascii_digit))
+    };
+    let whole = |w: &[u8]| {
+        let digits = w.strip_suffix(b":");
+        digits.is_some_and(|w| !w.is_empty() && w.iter().all(u8::is_ascii_digit))
+    };
+    let time = |w: &[u8]| {
+        let number = w.strip_suffix(b":").and_then(line::number);
+        number.is_some_and(|(_, rest)| rest.starts_with(b"."))
+    };
+    if words().any(whole) {
+        return (
+            "a clock that counts no seconds (trace_clock `counter`, `x86-tsc`)",
+            "record with another: `echo mono > trace_clock`, `trace-cmd record -C mono`",
+        );
+    }
+    if !words().any(time) {
+        return ("text without times", COLUMNS);
+    }
+    if !words().any(in_brackets) {
+        return ("text without the CPU of each event", COLUMNS);
+    }
+    let thread = words().take_while(|w| !in_brackets(w)).collect::<Vec<_>>();
+    let id = |w: &[u8]| w.last().is_some_and(u8::is_ascii_digit);
+    match thread[..] {
+        [.., last] if !id(last) => ("text without the id of the thread of each event", COLUMNS),
+        [_] => ("text without the name of the thread of each event", COLUMNS),
+        _ => ("the layout of this text", COLUMNS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named() {
+        for (text, what) in [
+            ("  a 7 1.5: sched:sched_waking: x", "the CPU"),
+            ("  a [000] 1.5: sched:sched_waking: x", "the id"),
+            ("  7 [000] 1.5: sched:sched_waking: x", "the name"),
+            ("  a 7 [000] sched:sched_waking: x", "times"),
+            ("  a-7 [000] d..2. 15000: sched_waking: x", "trace_clock"),
+            ("# tracer: nop\n11463 0 24599 type: 366\n", "`raw`"),
+            ("\u{0}\u{0}", ""),
+            ("nothing of the kind", ""),
+        ] {
+            let found = why(text.as_bytes()).map_or("", |(what, _)| what);
+            assert!(
+                found.contains(what) && found.is_empty() == what.is_empty(),
+                "{text}: {found}"
+            );
+        }
+    }
+}
