@@ -16,6 +16,8 @@ pub enum Failure {
         /// What would be right.
         help: Option<String>,
     },
+    /// Said already: there are other results, and what failed was told when it was known.
+    Told,
     /// Something in a file, with its place.
     File(Box<dyn Diagnostic + Send + Sync>),
 }
@@ -54,6 +56,7 @@ impl Failure {
     pub fn text(&self, colour: bool) -> String {
         match self {
             Self::Help(text) => text.clone(),
+            Self::Told => String::new(),
             Self::Text { message, help } => plain(message, help.as_deref()),
             Self::File(diagnostic) => excerpt(diagnostic.as_ref(), colour).unwrap_or_else(|| {
                 let help = diagnostic.help().map(|h| h.to_string());

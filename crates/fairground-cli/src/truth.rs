@@ -1,6 +1,7 @@
 //! `fairground truth`: recorded cases beside simulated ones.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,6 +10,7 @@ use fairground_sim::truth::inputs::has_set;
 use fairground_sim::truth::{self, Row, Sample, Tally, Verdict, reasons};
 use rayon::prelude::*;
 
+use crate::args::Color;
 use crate::failure::Failure;
 use crate::output;
 use crate::truth_smp;
@@ -64,59 +66,74 @@ struct Done {
     rows: Vec<Row>,
 }
 
-/// Runs the cases, prints the table and writes the JSON.
+/// Runs the cases, prints the table and writes the JSON. What is refused is told before anything
+/// runs, and stops no other case.
 ///
 /// # Errors
-/// A file that is not in the format, with its place; a case that cannot be run.
+/// A file that is not in the format, with its place; a case that cannot be run. With other cases
+/// they have been told, and the rows of the others are written.
 pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     let place = args.json.as_deref().map(output::Place::new).transpose()?;
     if let Some(done) = truth_smp::other_format(args, place.as_ref()) {
         return done;
     }
     let machine = machine(args.machine.as_deref())?;
-    let costs = truth::load_costs(&args.dir).map_err(Failure::new)?;
-    let costs = costs.filter(|_| truth::asks_for(&args.case, truth::costs::CASE));
+    let seeds: Vec<u64> = (1..=args.seeds).collect();
+    let mut refused = Refused::default();
+    let costs = match truth::asks_for(&args.case, truth::costs::CASE) {
+        true => refused.of(truth::load_costs(&args.dir).map_err(Failure::new)),
+        false => None,
+    };
+    let costs = costs.flatten();
     let names = match truth::names(&args.dir, &args.case) {
-        Err(truth::TruthError::NoCase { .. }) if costs.is_some() => Vec::new(),
+        Err(_) if costs.is_some() || refused.any() => Vec::new(),
         names => names.map_err(Failure::new)?,
     };
-    let seeds: Vec<u64> = (1..=args.seeds).collect();
-    let run = |name: &String| {
+    let load = |name: &String| {
         let case = truth::load(&args.dir, name).map_err(Failure::new)?;
-        let rows = truth::check(&case, &machine, &seeds)
-            .map_err(|e| Failure::new(format!("{}: {e}", in_case(&args.dir, name))))?;
-        let group = if case.case.is_benchmark() {
-            Group::Benchmarks
-        } else if case.case.cpus_used().len() == 1 {
-            Group::OneCpu
-        } else {
-            Group::TwoCpus
-        };
-        Ok(Done {
-            group,
-            kind: case.case.kind,
-            rows,
-        })
+        Ok((in_case(&args.dir, name), case))
     };
-    let cases: Result<Vec<Done>, Failure> = names.par_iter().map(run).collect();
-    let mut cases = cases?;
+    let loaded: Vec<_> = names.par_iter().map(load).collect();
+    let loaded: Vec<_> = loaded.into_iter().filter_map(|l| refused.of(l)).collect();
+    let ready = loaded
+        .iter()
+        .map(|(file, case)| ready(file, case, &machine));
+    let ready: Vec<_> = ready.filter_map(|r| refused.of(r)).collect();
+    let done: Vec<_> = ready
+        .par_iter()
+        .map(|case| case.run(&machine, &seeds))
+        .collect();
+    let mut cases: Vec<Done> = done.into_iter().filter_map(|d| refused.of(d)).collect();
     if let Some(costs) = &costs {
         let rows = truth::costs::check(costs, &machine, &seeds)
-            .map_err(|e| Failure::new(format!("costs.json: {e}")))?;
-        cases.push(Done {
+            .map_err(|e| Failure::new(format!("costs.json: {e}")));
+        cases.extend(refused.of(rows).map(|rows| Done {
             group: Group::Costs,
             kind: truth::costs::CASE.to_string(),
             rows,
-        });
+        }));
     }
+    if !cases.is_empty() {
+        tell(args, place.as_ref(), &cases, &refused)?;
+    }
+    refused.end()
+}
+
+/// Writes the JSON and prints the table.
+fn tell(
+    args: &TruthArgs,
+    place: Option<&output::Place>,
+    cases: &[Done],
+    refused: &Refused,
+) -> Result<(), Failure> {
     let rows: Vec<&Row> = cases.iter().flat_map(|done| &done.rows).collect();
-    let to_stdout = place.as_ref().is_some_and(output::Place::is_stdout);
-    if let Some(place) = &place {
+    note_writes(&rows);
+    if let Some(place) = place {
         let json = serde_json::to_string_pretty(&reasons::told(rows.iter().copied()))
             .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
         place.write(&(json + "\n"))?;
     }
-    if to_stdout {
+    if place.is_some_and(output::Place::is_stdout) {
         return Ok(());
     }
     if args.markdown {
@@ -127,9 +144,111 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
         .iter()
         .filter(|row| !args.misses || row.verdict == Verdict::Miss);
     let mut text = table(shown.copied());
-    add_tallies(&mut text, &cases);
+    add_tallies(&mut text, cases);
+    text += &refused.summary();
     text += &reasons::summary(rows.iter().copied());
     output::stdout(&text)
+}
+
+/// Notes the writes that the kernel refuses: the recorder does so too, and goes on.
+fn note_writes(rows: &[&Row]) {
+    for row in rows.iter().filter(|row| row.metric.starts_with("events[")) {
+        let why = row.reason.as_deref().unwrap_or_default();
+        eprint_gently(&format!("note: {}, {}: {why}\n", row.case, row.metric));
+    }
+}
+
+fn eprint_gently(text: &str) {
+    // A terminal that is gone is nobody's loss.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// What was refused, each told at once.
+#[derive(Default)]
+pub struct Refused {
+    count: usize,
+}
+
+impl Refused {
+    /// What there is; a refusal is told and counted.
+    pub fn of<T>(&mut self, result: Result<T, Failure>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(failure) => {
+                let colour = output::colour(Color::Auto, &std::io::stderr());
+                eprint_gently(&failure.text(colour));
+                self.count += 1;
+                None
+            }
+        }
+    }
+
+    /// Whether anything was.
+    pub fn any(&self) -> bool {
+        self.count > 0
+    }
+
+    /// A line for the end of a table; nothing if nothing was.
+    pub fn summary(&self) -> String {
+        match self.count {
+            0 => String::new(),
+            1 => "refused: one file, said on standard error; its rows are not here\n".into(),
+            n => format!("refused: {n} files, said on standard error; their rows are not here\n"),
+        }
+    }
+
+    /// The end of the command.
+    ///
+    /// # Errors
+    /// If anything was refused.
+    pub fn end(&self) -> Result<(), Failure> {
+        match self.count {
+            0 => Ok(()),
+            _ => Err(Failure::Told),
+        }
+    }
+}
+
+/// A case that can be run, of its group and kind.
+struct Ready<'a> {
+    group: Group,
+    kind: &'a str,
+    file: &'a str,
+    case: truth::Ready<'a>,
+}
+
+fn ready<'a>(
+    file: &'a str,
+    truth: &'a truth::Truth,
+    machine: &Machine,
+) -> Result<Ready<'a>, Failure> {
+    let case = &truth.case;
+    let group = if case.is_benchmark() {
+        Group::Benchmarks
+    } else if case.cpus_used().len() == 1 {
+        Group::OneCpu
+    } else {
+        Group::TwoCpus
+    };
+    let ready = truth::ready(truth, machine);
+    Ok(Ready {
+        group,
+        kind: &case.kind,
+        file,
+        case: ready.map_err(|e| Failure::new(format!("{file}: {e}")))?,
+    })
+}
+
+impl Ready<'_> {
+    fn run(&self, machine: &Machine, seeds: &[u64]) -> Result<Done, Failure> {
+        let rows = self.case.check(machine, seeds);
+        let rows = rows.map_err(|e| Failure::new(format!("{}: {e}", self.file)))?;
+        Ok(Done {
+            group: self.group,
+            kind: self.kind.to_string(),
+            rows,
+        })
+    }
 }
 
 /// The file of a case in which something is wrong that only shows when it is run.
@@ -181,7 +300,7 @@ pub fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     );
     for row in rows {
         let sample = |s: Sample| format!("{} ± {}", number(s.mean), number(s.sd));
-        let why = reasons::of(&row.case, &row.metric);
+        let why = reasons::of(row);
         let why = match row.verdict {
             Verdict::Miss => why.map_or(reasons::NOT_EXPLAINED, |r| &r.id),
             _ => "",

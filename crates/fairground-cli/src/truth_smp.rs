@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::truth::{TruthArgs, table};
+use crate::truth::{Refused, TruthArgs, table};
 
 /// What comes of a directory that is not in the format kernel-truth; `None` if it may be.
 pub fn other_format(
@@ -21,8 +21,11 @@ pub fn other_format(
     if smp::is_recording(&args.dir) {
         return Some(truth(args, place));
     }
+    if args.dir.join("costs.json").is_file() {
+        return None;
+    }
     Some(Err(Failure::new(format!(
-        "{}: no recording: neither kernel-truth (cases/NAME/case.json) nor kernel-truth-smp \
+        "{}: no recording: neither kernel-truth (cases/NAME/case.json, costs.json) nor kernel-truth-smp \
          (topology/, fork/, wake/, balance/, pelt/)",
         args.dir.display()
     ))))
@@ -35,13 +38,33 @@ fn truth(args: &TruthArgs, place: Option<&output::Place>) -> Result<(), Failure>
         let message = "--machine: only for recorded cases (DIR/cases)";
         return Err(Failure::with_help(message, help));
     }
-    let recording = Recording::read(&args.dir).map_err(Failure::new)?;
-    let names = recording.names(&args.case).map_err(Failure::new)?;
-    let rows: Result<Vec<Vec<SmpRow>>, Failure> = names
+    let mut refused = Refused::default();
+    let (recording, unread) = Recording::read(&args.dir).map_err(Failure::new)?;
+    let unread = unread.into_iter().map(|e| Err::<(), _>(Failure::new(e)));
+    unread.for_each(|e| drop(refused.of(e)));
+    let names = match recording.names(&args.case) {
+        Err(_) if refused.any() => Vec::new(),
+        names => names.map_err(Failure::new)?,
+    };
+    let rows: Vec<_> = names
         .par_iter()
         .map(|name| smp::check(&recording, name).map_err(Failure::new))
         .collect();
-    let rows: Vec<SmpRow> = rows?.into_iter().flatten().collect();
+    let rows = rows.into_iter().filter_map(|rows| refused.of(rows));
+    let rows: Vec<SmpRow> = rows.flatten().collect();
+    if !rows.is_empty() {
+        tell(args, place, &rows, &refused)?;
+    }
+    refused.end()
+}
+
+/// Writes the JSON and prints the tables.
+fn tell(
+    args: &TruthArgs,
+    place: Option<&output::Place>,
+    rows: &[SmpRow],
+    refused: &Refused,
+) -> Result<(), Failure> {
     if let Some(place) = place {
         let told = rows.iter().map(|row| match row {
             SmpRow::Number(row) => SmpRow::Number(reasons::told([row]).remove(0)),
@@ -55,9 +78,9 @@ fn truth(args: &TruthArgs, place: Option<&output::Place>) -> Result<(), Failure>
         return Ok(());
     }
     if args.markdown {
-        return output::stdout(&smp::table::markdown(&rows));
+        return output::stdout(&smp::table::markdown(rows));
     }
-    output::stdout(&text(&rows, args.misses))
+    output::stdout(&(text(rows, args.misses) + &refused.summary()))
 }
 
 fn text(rows: &[SmpRow], misses: bool) -> String {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use fairground_sim::truth::smp::{Recording, SmpRow, check, table};
-use fairground_sim::truth::{Row, Verdict, reasons};
+use fairground_sim::truth::{Verdict, reasons};
 
 /// The runs, and the attempts to balance that are recorded beside them.
 const FILES: [&[u8]; 2] = [
@@ -84,7 +84,6 @@ fn misses_only_fall() {
         SmpRow::Decisions(_) => None,
     });
     let missed = numbers.filter(|row| row.verdict == Verdict::Miss);
-    let missed = missed.map(|row: &Row| (row.case.as_str(), row.metric.as_str()));
     let wrong = reasons::wrong(reasons::Recording::ManyCpus, missed);
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -104,7 +104,6 @@ fn misses_only_fall() {
     hold(&misses);
     let rows = kinds.iter().flat_map(|k| &k.1);
     let missed = rows.filter(|row| row.verdict == Verdict::Miss);
-    let missed = missed.map(|row| (row.case.as_str(), row.metric.as_str()));
     let wrong = reasons::wrong(Recording::Workloads, missed);
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

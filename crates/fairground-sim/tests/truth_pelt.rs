@@ -83,8 +83,7 @@ fn every_recorded_update() {
             "{what}: {now}, {differ}"
         );
     }
-    let missed = missed.iter().map(|r| (r.case.as_str(), r.metric.as_str()));
-    let wrong = reasons::wrong(Recording::LoadTracking, missed);
+    let wrong = reasons::wrong(Recording::LoadTracking, &missed);
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -6,7 +6,7 @@ use fairground_sim::truth::Others;
 use fairground_sim::truth::into_workload::prepare;
 use fairground_sim::truth::recorded::Run;
 use fairground_sim::truth::simulate::{Bench, MACHINE};
-use fairground_sim::truth::{Case, Truth};
+use fairground_sim::truth::{Case, Truth, Verdict, check};
 
 /// A case of 400 ms on two CPUs; `more` are further keys.
 fn text(tasks: &str, more: &str) -> String {
@@ -31,7 +31,7 @@ fn runs(tasks: &str, more: &str) -> Result<Vec<Run>, String> {
 }
 
 /// Runs a case; what is measured must add up.
-fn check(tasks: &str, more: &str) -> Vec<Run> {
+fn check_sums(tasks: &str, more: &str) -> Vec<Run> {
     let runs = runs(tasks, more).unwrap_or_else(|e| panic!("{e}\n{tasks}\n{more}"));
     for run in &runs {
         for (number, cpu) in &run.cpus {
@@ -107,7 +107,7 @@ fn every_step_together() {
         {"at_us": 90000, "cgroup": "/g", "file": "cpu.idle", "value": 1},
         {"at_us": 100000, "cgroup": "/g", "file": "cpu.idle", "value": 0},
         {"at_us": 399999, "cgroup": "/g/q", "file": "cpu.max", "value": "max"}]"#;
-    for run in check(&format!("{a}, {b}, {c}"), more) {
+    for run in check_sums(&format!("{a}, {b}, {c}"), more) {
         assert_eq!(run.tasks["a"].iterations, Some(15));
         assert_eq!(run.tasks["b"].iterations, Some(10));
         assert_eq!(run.tasks["c"].iterations, Some(10));
@@ -120,7 +120,7 @@ fn every_step_together() {
 fn sleeping_for_no_time_takes_some() {
     let naps = r#""affinity": [1],"#;
     let turns = r#"{"loop": -1, "body": [{"sleep_us": 0}]}"#;
-    for run in check(&task("n", naps, turns), "") {
+    for run in check_sums(&task("n", naps, turns), "") {
         let n = run.tasks["n"].iterations.unwrap_or(0);
         assert!((50_000..1_000_000).contains(&n), "{n} turns in 400 ms");
     }
@@ -153,7 +153,7 @@ fn many_tasks_of_all_priorities_in_deep_groups() {
         })
         .collect();
     let more = format!(r#""cgroups": [{}]"#, groups.join(", "));
-    for run in check(&tasks.join(", "), &more) {
+    for run in check_sums(&tasks.join(", "), &more) {
         for cpu in run.cpus.values() {
             assert!(cpu.idle_us < 1000.0, "hogs wait: {cpu:?}");
         }
@@ -172,7 +172,7 @@ fn what_waits_for_ever_ends_with_the_window() {
     let nothing = task("n", r#""start_us": 900000,"#, r#"{"hog": true}"#);
     let empty = task("e", "", "");
     for one in [&reader, &waiter, &alone, &nothing, &empty] {
-        for run in check(one, r#""barriers": {"0": 2}"#) {
+        for run in check_sums(one, r#""barriers": {"0": 2}"#) {
             let ran: f64 = run.tasks.values().map(|t| t.cpu_us).sum();
             assert!(ran < 100.0, "{one}: {ran}");
         }
@@ -199,7 +199,7 @@ fn quotas_that_hardly_let_anything_run() {
         {"path": "/p/b", "quota_us": 1000, "period_us": 100000, "shares": 2},
         {"path": "/i", "shares": "idle (weight 3)"}],
         "sampler": {"cpu": 1, "every_us": 20000, "what": "debug"}"#;
-    for run in check(&tasks.join(", "), groups) {
+    for run in check_sums(&tasks.join(", "), groups) {
         let limited: f64 = ["a", "b", "c"].iter().map(|t| run.tasks[*t].cpu_us).sum();
         // Four periods and the overrun of each, up to a tick on each CPU.
         assert!(limited < 5.0 * 1000.0 + 5.0 * 8000.0, "{limited}");
@@ -221,7 +221,7 @@ fn threads_that_make_threads() {
         {"spawn": {"sleep_us": 0, "run_us": 0}}, {"set_nice": 6}, {"yield": true}]},
         {"set_affinity": [1]}, {"spawn": {"sleep_us": 1000, "run_us": 3000}}"#,
     );
-    for run in check(&maker, "") {
+    for run in check_sums(&maker, "") {
         assert_eq!(run.tasks["m"].iterations, Some(300));
         let made: u64 = run.tasks["kids"].wakeup_new_target_cpu.values().sum();
         assert_eq!(made, 601);
@@ -236,7 +236,7 @@ fn a_new_thread_has_what_its_creator_has_then() {
         r#"{"loop": 2, "body": [{"spawn": {"sleep_us": 0, "run_us": 3000}}, {"sleep_us": 9000},
         {"set_affinity": [0]}]}"#,
     );
-    for run in check(&maker, "") {
+    for run in check_sums(&maker, "") {
         let by_cpu = &run.tasks["kids"].cpu_us_by_cpu;
         assert_eq!(by_cpu.len(), 2, "{by_cpu:?}");
         assert!(by_cpu.values().all(|us| *us > 3000.0), "{by_cpu:?}");
@@ -248,7 +248,7 @@ fn a_task_that_sends_itself_away_sleeps_until_the_stopper_has_moved_it() {
     let body =
         r#"{"set_affinity": [0]}, {"run_us": 10000}, {"set_affinity": [1]}, {"run_us": 10000}"#;
     let flips = task("a", "", &format!(r#"{{"loop": -1, "body": [{body}]}}"#));
-    for run in check(&flips, "") {
+    for run in check_sums(&flips, "") {
         let a = &run.tasks["a"];
         assert!((35..=40).contains(&a.migrations), "{a:?}");
         assert!(a.switches_voluntary.abs_diff(a.migrations) <= 1, "{a:?}");
@@ -307,6 +307,155 @@ fn a_result_of_another_case_is_refused() {
     }
 }
 
+/// Numbers and reasons of the writes that the kernel refuses, and those it takes, us after T0.
+fn writes(groups: &str, events: &str) -> (Vec<(usize, String)>, Vec<u64>) {
+    let hog = task("a", "", r#"{"hog": true}"#);
+    let more = format!(r#""cgroups": [{groups}], "events": [{events}]"#);
+    let case = Case::parse(&text(&hog, &more)).expect("a case");
+    let prepared = prepare(&case, &Others::default()).expect("a workload");
+    let taken = prepared.workload.events.iter();
+    let taken = taken.filter(|e| e.at_ns >= prepared.t0_ns);
+    let taken = taken.map(|e| (e.at_ns - prepared.t0_ns) / 1000).collect();
+    (prepared.refused, taken)
+}
+
+#[test]
+fn a_write_that_the_kernel_refuses_changes_nothing() {
+    let groups = r#"{"path": "/g", "quota_us": 5000, "period_us": 10000},
+        {"path": "/g/h", "quota_us": 5000, "period_us": 10000}"#;
+    for (file, value, why) in [
+        ("cpu.shares", "-2", "-2 is negative"),
+        ("cpu.weight", "0", "expected 1 to 10000"),
+        ("cpu.idle", "7", "expected 0 or 1"),
+        ("cpu.max", r#""5000 10000 1""#, "'1' after quota and period"),
+        ("cpu.max", r#""""#, "nothing is written"),
+        ("cpu.max.burst", "5001", "a burst above the quota"),
+        ("cpu.cfs_quota_us", "999", "a quota of 999 us"),
+        ("cpu.cfs_period_us", "2000000", "a period of 2000000 us"),
+        ("cpu.cfs_quota_us", r#""5000x""#, "'5000x' is no number"),
+    ] {
+        // The value that the file held is what later writes meet: 5000 of 10000 us.
+        let events = format!(
+            r#"{{"at_us": 1, "cgroup": "/g", "file": "{file}", "value": {value}}},
+            {{"at_us": 2, "cgroup": "/g", "file": "cpu.cfs_burst_us", "value": 5000}}"#
+        );
+        let (refused, taken) = writes(groups, &events);
+        assert_eq!((refused.len(), refused[0].0), (1, 0), "{file}: {refused:?}");
+        assert!(refused[0].1.contains(why), "{file}: {refused:?}");
+        assert_eq!(taken, [2], "{file}");
+    }
+    let events = r#"{"at_us": 3, "cgroup": "/g", "file": "cpu.shares", "value": 9},
+        {"at_us": 1, "cgroup": "/g", "file": "cpu.idle", "value": 1},
+        {"at_us": 4, "cgroup": "/g/h", "file": "cpu.cfs_quota_us", "value": 5001},
+        {"at_us": 5, "cgroup": "/g", "file": "cpu.cfs_quota_us", "value": -1}"#;
+    let (refused, taken) = writes(groups, events);
+    let numbers: Vec<usize> = refused.iter().map(|r| r.0).collect();
+    assert_eq!((numbers, taken), (vec![0, 2], vec![1, 5]), "{refused:?}");
+}
+
+#[test]
+fn a_refused_write_is_a_row_of_its_own() {
+    let hog = task("a", "", r#"{"hog": true}"#);
+    let more = r#""cgroups": [{"path": "/g"}], "events": [{"at_us": 9, "cgroup": "/g",
+        "file": "cpu.weight", "value": 0}]"#;
+    let run = r#"{"window_us": 400000.0, "tasks": {"a": {"cpu_us": 1.0}}}"#;
+    let result = format!(r#"{{"format": "kernel-truth/1", "case": "n", "runs": [{run}]}}"#);
+    let truth = Truth::parse(&text(&hog, more), &result).expect("a case");
+    let machine = Machine::from_path_or_id(MACHINE).expect("the recorded machine");
+    let rows = check(&truth, &machine, &[1]).expect("it runs");
+    let row = rows.iter().find(|row| row.metric == "events[0]");
+    let row = row.expect("a row");
+    assert_eq!(row.verdict, Verdict::Skipped);
+    let why = row.reason.as_deref().unwrap_or_default();
+    let says = "event at 9 us, /g/cpu.weight: 0, expected 1 to 10000";
+    assert!(why.starts_with(says), "{why}");
+}
+
+#[test]
+fn loops_that_take_no_time_spin() {
+    let on_one = r#""affinity": [1],"#;
+    for (body, turns) in [
+        ("", -1),
+        (r#"{"run_us": 0}"#, -1),
+        (r#"{"until_us": 0}"#, -1),
+        (r#"{"period_us": 0}"#, -1),
+        (r#"{"loop": -1, "body": [{"until_us": 0}]}"#, 3),
+        (r#"{"loop": 100, "body": []}"#, -1),
+    ] {
+        let spins = format!(r#"{{"loop": {turns}, "body": [{body}]}}"#);
+        for run in check_sums(&task("s", on_one, &spins), "") {
+            let s = &run.tasks["s"];
+            assert!(s.cpu_us > 390_000.0, "{body}: {}", s.cpu_us);
+            let n = s.iterations.unwrap_or(0) as f64;
+            // 16 ns a turn.
+            assert!((n - 25e6).abs() < 1e6, "{body}: {n} turns");
+        }
+    }
+    let later = r#"{"loop": -1, "body": [{"until_us": 300000}]}"#;
+    for run in check_sums(&task("s", on_one, later), "") {
+        let us = run.tasks["s"].cpu_us;
+        assert!((90_000.0..101_000.0).contains(&us), "{us}");
+    }
+    let ends = r#"{"loop": 5, "body": [{"loop": 2000000, "body": [{"run_us": 0}]},
+        {"sleep_us": 1000}]}"#;
+    for run in check_sums(&task("s", on_one, ends), "") {
+        let s = &run.tasks["s"];
+        assert_eq!(s.iterations, Some(10_000_005));
+        assert!((160_000.0..165_000.0).contains(&s.cpu_us), "{}", s.cpu_us);
+    }
+}
+
+#[test]
+fn loops_nest_as_deep_as_a_program_holds() {
+    let deep = (0..31).fold(r#"{"run_us": 1}"#.to_string(), |body, _| {
+        format!(r#"{{"loop": 1, "body": [{body}]}}"#)
+    });
+    for run in check_sums(&task("s", "", &deep), "") {
+        assert_eq!(run.tasks["s"].iterations, Some(31));
+    }
+}
+
+#[test]
+fn a_window_may_be_shorter_than_a_tick() {
+    let hog = task(
+        "a",
+        r#""affinity": [1], "start_us": -9000,"#,
+        r#"{"hog": true}"#,
+    );
+    let text = text(&hog, "").replace(r#"_us": 400000"#, r#"_us": 700"#);
+    let case = Case::parse(&text).expect("a case");
+    let machine = Machine::from_path_or_id(MACHINE).expect("the recorded machine");
+    let bench = Bench::new(&case, &Others::default(), machine, &[0.0]).expect("a bench");
+    let run = bench.run(1).expect("a run");
+    assert_eq!(run.window_us, 700.0);
+    let us = run.tasks["a"].cpu_us;
+    assert!((500.0..=700.0).contains(&us), "{us}");
+}
+
+#[test]
+fn created_threads_count_in_the_group_of_their_creator() {
+    let maker = |name: &str, group: &str, first: &str| {
+        let steps = format!(r#"{first} {{"spawn": {{"sleep_us": 0, "run_us": 20000}}}}"#);
+        let more = format!(r#""cgroup": "{group}", "affinity": [1],"#);
+        task(name, &more, &steps)
+    };
+    let tasks = [
+        maker("a", "/a", ""),
+        maker("b", "/b/c", ""),
+        maker("m", "/a", r#"{"set_cgroup": "/b"},"#),
+    ];
+    let groups = r#""cgroups": [{"path": "/a"}, {"path": "/b"}, {"path": "/b/c"}]"#;
+    for run in check_sums(&tasks.join(", "), groups) {
+        let us = |path: &str| run.groups[path].cpu_us;
+        // One of a; one of b below, and one of m, which was in /b when it made it.
+        assert!((20_000.0..21_500.0).contains(&us("/a")), "{}", us("/a"));
+        assert!((20_000.0..21_500.0).contains(&us("/b/c")), "{}", us("/b/c"));
+        assert!((40_000.0..43_000.0).contains(&us("/b")), "{}", us("/b"));
+        let sum: f64 = run.tasks.values().map(|t| t.cpu_us).sum();
+        assert!((us("(all)") - sum).abs() < 1.0, "{} {sum}", us("(all)"));
+    }
+}
+
 #[test]
 fn nonsense_is_refused_in_a_sentence() {
     let good = task("a", "", r#"{"hog": true}"#);
@@ -345,16 +494,6 @@ fn nonsense_is_refused_in_a_sentence() {
         (good.clone(), group(r#""quota_us": 0"#)),
         (good.clone(), group(r#""quota_us": 5000, "period_us": 0"#)),
         (good.clone(), event(r#""file": "cpu.share", "value": 2"#)),
-        (good.clone(), event(r#""file": "cpu.shares", "value": -2"#)),
-        (good.clone(), event(r#""file": "cpu.max", "value": """#)),
-        (good.clone(), event(r#""file": "cpu.weight", "value": 0"#)),
-        (good.clone(), event(r#""file": "cpu.idle", "value": 7"#)),
-        (
-            good.clone(),
-            r#""cgroups": [{"path": "/g", "quota_us": 5000, "period_us": 10000}], "events": [
-            {"at_us": 1, "cgroup": "/g", "file": "cpu.max.burst", "value": 5001}]"#
-                .into(),
-        ),
         (
             good.clone(),
             r#""events": [{"at_us": 1, "cgroup": "/x", "file": "cpu.idle", "value": 1}]"#.into(),

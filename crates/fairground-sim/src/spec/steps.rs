@@ -6,8 +6,11 @@ use super::groups::{self, Groups};
 use super::names::{Names, find, mask};
 use super::node::{Fields, Key, Node, Value, unknown_name};
 use crate::workload::nearest::nearest;
-use crate::workload::program::{FOREVER, LOOP_DEPTH_MAX, Op, Workload};
+use crate::workload::program::{FOREVER, Op, Workload};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How deep loops of a scenario may nest: deeper is a mistake.
+const NESTED_MAX: usize = 8;
 
 /// Steps that are a word or a verb with the value `true`.
 pub const WORDS: &[&str] = &["hog", "yield", "join", "exec", "exit"];
@@ -209,8 +212,8 @@ impl<'a> Lower<'a> {
             _ => value.int(self.source, 1..=i64::MAX)? as u64,
         };
         let steps = fields.need("steps", "a loop")?;
-        if self.depth == LOOP_DEPTH_MAX {
-            let message = format!("loops nest deeper than {LOOP_DEPTH_MAX}");
+        if self.depth == NESTED_MAX {
+            let message = format!("loops nest deeper than {NESTED_MAX}");
             return Err(self.source.error(value.span.clone(), message));
         }
         let start = self.ops.len();

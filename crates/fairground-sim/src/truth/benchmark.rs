@@ -25,12 +25,7 @@ pub fn check(
     machine: &Machine,
     seeds: &[u64],
 ) -> Result<Vec<Row>, String> {
-    let command = case.command.as_deref().unwrap_or_default();
-    // No autogroups (`kernel::features` has no others): the recorded processes are in the root.
-    let argv: Vec<&str> = command.split_whitespace().chain(ROOT).collect();
-    let cpus = machine.topology.nr_cpus() as u32;
-    let workload = Workload::from_argv(&argv, &Env { cpus });
-    let workload = workload.map_err(|e| format!("no model of this command: {e}"));
+    let workload = model(case, machine);
     let runs: Result<Vec<Numbers>, &String> = match &workload {
         Ok(workload) => {
             let run = |seed: &u64| printed(workload, case, machine, *seed);
@@ -72,6 +67,24 @@ pub fn check(
     let workload = workload.as_ref().map_err(String::as_str);
     rows.extend(traced::check(case, recorded, workload, machine, seeds)?);
     Ok(rows)
+}
+
+/// The model of the command, or why there is none.
+fn model(case: &Case, machine: &Machine) -> Result<Workload, String> {
+    let command = case.command.as_deref().unwrap_or_default();
+    // No autogroups (`kernel::features` has no others): the recorded processes are in the root.
+    let argv: Vec<&str> = command.split_whitespace().chain(ROOT).collect();
+    let cpus = machine.topology.nr_cpus() as u32;
+    let workload = Workload::from_argv(&argv, &Env { cpus });
+    workload.map_err(|e| format!("no model of this command: {e}"))
+}
+
+/// Whether the kernel of the case can be simulated.
+///
+/// # Errors
+/// What of it cannot.
+pub(super) fn knows(case: &Case, machine: &Machine) -> Result<(), String> {
+    super::kernel::features(&case.machine, machine).map(drop)
 }
 
 type Numbers = BTreeMap<String, f64>;

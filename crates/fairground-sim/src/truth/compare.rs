@@ -3,25 +3,59 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::Case;
-use super::numbers::{Key, Numbers, Scope, place, unit};
+use super::numbers::{self, Key, Numbers, Scope, place, unit};
 use super::recorded::Run;
 use super::row::{Row, Sample, Verdict, in_spread};
 use super::tolerance::{Tolerance, rule_for};
+
+const NOT_RECORDED: &str = "no recorded run has it";
 
 /// Compares all metrics of a case.
 #[must_use]
 pub fn compare(case: &Case, recorded: &[Run], simulated: &[Run]) -> Vec<Row> {
     let scope = Scope::new(case);
-    let left: Vec<_> = recorded.iter().map(|r| scope.numbers(r)).collect();
-    let right: Vec<_> = simulated.iter().map(|r| scope.numbers(r)).collect();
+    let mut left: Vec<_> = recorded.iter().map(|r| scope.numbers(r)).collect();
+    let mut right: Vec<_> = simulated.iter().map(|r| scope.numbers(r)).collect();
+    pad(&mut left, &mut right);
     let window_us = recorded.first().map_or(1.0, |r| r.window_us);
-    let keys: BTreeSet<&Key> = left.iter().flat_map(BTreeMap::keys).collect();
+    let keys_of =
+        |of: &[Numbers]| -> BTreeSet<Key> { of.iter().flat_map(BTreeMap::keys).cloned().collect() };
+    let keys = keys_of(&left);
     let mut rows: Vec<Row> = keys
-        .into_iter()
+        .iter()
         .map(|key| scope.row(key, &left, &right, window_us))
         .collect();
+    let only_simulated = keys_of(&right);
+    let only_simulated = only_simulated.difference(&keys);
+    let told = only_simulated.filter(|key| !of_distribution(&key.metric));
+    rows.extend(told.map(|key| scope.unrecorded(key, &right)));
     rows.extend(scope.histograms(recorded, simulated));
     rows
+}
+
+/// A number by CPU that is not there is 0: what never happened has no entry. So the numbers that
+/// any run has, recorded or simulated, are those of all runs which have their task.
+fn pad(left: &mut [Numbers], right: &mut [Numbers]) {
+    let by_cpu = |key: &&Key| numbers::is_by_cpu(&key.metric);
+    let all = left.iter().chain(right.iter()).flat_map(BTreeMap::keys);
+    let all: BTreeSet<Key> = all.filter(by_cpu).cloned().collect();
+    for run in left.iter_mut().chain(right) {
+        for key in &all {
+            let wakeups = Key {
+                path: key.path.clone(),
+                metric: "wakeups".into(),
+            };
+            if run.contains_key(&wakeups) {
+                run.entry(key.clone()).or_insert(0.0);
+            }
+        }
+    }
+}
+
+/// What a distribution has besides its size, which is compared also where one side is empty.
+fn of_distribution(metric: &str) -> bool {
+    let (_, part) = metric.rsplit_once('.').unwrap_or(("", metric));
+    ["few", "mean", "p50", "p90", "p99", "max"].contains(&part)
 }
 
 impl Scope<'_> {
@@ -66,6 +100,23 @@ impl Scope<'_> {
             };
         }
         row
+    }
+
+    /// What only simulated runs have.
+    fn unrecorded(&self, key: &Key, right: &[Numbers]) -> Row {
+        let values: Vec<f64> = right.iter().filter_map(|n| n.get(key)).copied().collect();
+        let (none, reason) = (Sample::of(&[]), NOT_RECORDED.to_string());
+        let row = Row::skipped(
+            &self.case.name,
+            &place(key),
+            unit(&key.metric),
+            none,
+            reason,
+        );
+        Row {
+            simulated: Some(Sample::of(&values)),
+            ..row
+        }
     }
 
     /// One row for each task whose stretches are a distribution.
@@ -132,7 +183,12 @@ fn pool(runs: &[Run], name: &str) -> Vec<f64> {
         .collect()
 }
 
+/// Total variation distance; nothing is as far from something as can be.
 fn total_variation(a: &[f64], b: &[f64]) -> f64 {
+    let [no_a, no_b] = [a, b].map(|h| h.iter().sum::<f64>() <= 0.0);
+    if no_a != no_b {
+        return 1.0;
+    }
     let longest = a.len().max(b.len());
     let at = |h: &[f64], i: usize| h.get(i).copied().unwrap_or(0.0);
     (0..longest)
@@ -149,5 +205,7 @@ mod tests {
     fn distance_is_one_for_distributions_apart() {
         assert_eq!(total_variation(&[1.0, 0.0], &[0.0, 1.0]), 1.0);
         assert_eq!(total_variation(&[0.5, 0.5], &[0.5, 0.5]), 0.0);
+        assert_eq!(total_variation(&[0.5, 0.5], &[0.0, 0.0]), 1.0, "nothing");
+        assert_eq!(total_variation(&[], &[]), 0.0);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::case::number;
 use crate::workload::program::{Cgroup, CgroupWrite, Ns};
-use crate::workload::validate::SHARES;
+use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN, SHARES};
 
 const US: Ns = 1_000;
 
@@ -35,6 +35,23 @@ pub(super) const LIMITS: [&str; 5] = [
     "cpu.max",
     "cpu.max.burst",
 ];
+
+/// Names of the others.
+const WEIGHTS: [&str; 3] = ["cpu.shares", "cpu.weight", "cpu.idle"];
+
+/// Whether a group has such a file that can be written.
+///
+/// # Errors
+/// What it is called, and what there is.
+pub(super) fn known(file: &str) -> Result<(), String> {
+    if WEIGHTS.contains(&file) || LIMITS.contains(&file) {
+        return Ok(());
+    }
+    let (weights, limits) = (WEIGHTS.join(", "), LIMITS.join(", "));
+    Err(format!(
+        "'{file}' is not known, expected {weights}, {limits}"
+    ))
+}
 
 /// `cpu.shares` as the kernel keeps it: brought into its range, not refused.
 pub(super) fn shares(written: u64) -> u64 {
@@ -76,16 +93,9 @@ impl Files {
             "cpu.cfs_quota_us" => self.quota_ns = quota(number(text)?),
             "cpu.cfs_period_us" => self.period_ns = positive(text)? * US,
             "cpu.max" => self.set_max(text)?,
-            other => {
-                let limits = LIMITS.join(", ");
-                return Err(format!(
-                    "'{other}' is not known, expected cpu.shares, cpu.weight, cpu.idle, {limits}"
-                ));
-            }
+            other => return known(other).and(Err(format!("'{other}' is not known"))),
         }
-        if self.quota_ns.is_some_and(|quota| self.burst_ns > quota) {
-            return Err("the kernel refuses a burst above the quota".into());
-        }
+        self.in_range()?;
         Ok(match file {
             "cpu.cfs_burst_us" | "cpu.max.burst" => CgroupWrite::Burst(self.burst_ns),
             _ => CgroupWrite::Max {
@@ -93,6 +103,24 @@ impl Files {
                 period_ns: self.period_ns,
             },
         })
+    }
+
+    /// Whether the kernel takes quota, period and burst.
+    fn in_range(&self) -> Result<(), String> {
+        let period_us = self.period_ns / US;
+        if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&self.period_ns) {
+            return Err(format!("the kernel refuses a period of {period_us} us"));
+        }
+        let Some(quota) = self.quota_ns else {
+            return Ok(());
+        };
+        if quota < QUOTA_NS_MIN {
+            return Err(format!("the kernel refuses a quota of {} us", quota / US));
+        }
+        if self.burst_ns > quota {
+            return Err("the kernel refuses a burst above the quota".into());
+        }
+        Ok(())
     }
 
     fn set_max(&mut self, text: &str) -> Result<(), String> {

@@ -62,6 +62,7 @@ impl Costs {
             let path = e.path().to_string();
             format!("{path}: {}", e.into_inner())
         })?;
+        json.end().map_err(|e| e.to_string())?;
         if costs.format != super::case::FORMAT {
             return Err(format!(
                 "format: '{}' is not '{}'",

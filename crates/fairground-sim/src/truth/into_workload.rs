@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use super::case::{Case, Flag, Shares, Spawn, Step, Write};
-use super::control_files::{Files, attainable, quota, shares};
+use super::control_files::{Files, attainable, known, quota, shares};
 use super::others::Others;
 use super::recorder::{CREATION_NS, FIRST_SAMPLE_US};
+use super::spinning::{AT_ONCE, spins};
 use crate::workload::program::{
     Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, FOREVER, Inherits, Ns, Op, Program,
     TaskTemplate, Until, Workload,
@@ -28,8 +29,19 @@ pub struct Prepared {
     pub starts_ns: Vec<Ns>,
     /// Name in the results by template; `None` for the recorder's own threads.
     pub names: Vec<Option<String>>,
-    /// By name: the mark that counts the turns of its loops.
-    pub turns: BTreeMap<String, u32>,
+    /// By name: what counts the turns of its loops.
+    pub turns: BTreeMap<String, Turns>,
+    /// Writes that the kernel refuses: the number of the event, and why.
+    pub refused: Vec<(usize, String)>,
+}
+
+/// The marks that count the turns of a task's loops.
+#[derive(Clone, Copy, Debug)]
+pub struct Turns {
+    /// Passed in each turn.
+    pub(super) one: u32,
+    /// Passed after each [`AT_ONCE`] turns that take no time of their own.
+    pub(super) of_pieces: u32,
 }
 
 /// Name of all spawned threads in the results.
@@ -46,6 +58,7 @@ pub(super) struct Builder<'a> {
     pub(super) t0_ns: Ns,
     /// Mark that the recorder passes when the threads may know T0.
     pub(super) told: u32,
+    refused: Vec<(usize, String)>,
 }
 
 /// Turns a step-program case into a workload, beside which others take their share of the CPUs.
@@ -71,6 +84,7 @@ pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
         barriers: BTreeMap::new(),
         t0_ns,
         told: 0,
+        refused: Vec::new(),
     };
     b.told = b.mark("told".into());
     b.workload.duration = Until::Time(t0_ns + duration_us * US);
@@ -84,11 +98,14 @@ pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
     let mut creations = Vec::new();
     let mut turns = BTreeMap::new();
     for task in &case.tasks {
-        let mark = b.mark(format!("turns of {}", task.name));
-        if turns.insert(task.name.clone(), mark).is_some() {
+        let of_task = Turns {
+            one: b.mark(format!("turns of {}", task.name)),
+            of_pieces: b.mark(format!("{AT_ONCE} turns of {}", task.name)),
+        };
+        if turns.insert(task.name.clone(), of_task).is_some() {
             return Err(format!("two tasks are called '{}'", task.name));
         }
-        let created = b.task(task, mark);
+        let created = b.task(task, of_task);
         creations.push(created.map_err(|e| format!("task '{}': {e}", task.name))?);
     }
     if case.tasks.is_empty() {
@@ -115,6 +132,7 @@ pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
         starts_ns,
         names: b.names,
         turns,
+        refused: b.refused,
     })
 }
 
@@ -166,19 +184,29 @@ impl Builder<'_> {
     }
 
     fn events(&mut self) -> Result<(), String> {
-        let mut writes: Vec<&Write> = self.case.events.iter().collect();
-        writes.sort_by_key(|w| w.at_us);
+        let mut writes: Vec<(usize, &Write)> = self.case.events.iter().enumerate().collect();
+        writes.sort_by_key(|(_, w)| w.at_us);
         // Period and quota are two files of cgroup v1 but one write here.
         let mut files: Vec<Files> = self.workload.cgroups.iter().map(Files::from).collect();
-        for w in writes {
+        for (number, w) in writes {
             let at = |e: String| format!("event at {} us, {}/{}: {e}", w.at_us, w.cgroup, w.file);
             let cgroup = self.group(&w.cgroup).map_err(at)?;
             if cgroup == 0 {
                 return Err(at("the root has no such file".into()));
             }
+            known(&w.file).map_err(at)?;
+            let before = files[cgroup as usize];
             let write = files[cgroup as usize].write(&w.file, &w.value.text());
-            let write = write.map_err(at)?;
-            self.attainable(&files).map_err(at)?;
+            let taken = write.and_then(|write| self.attainable(&files).map(|()| write));
+            let write = match taken {
+                Ok(write) => write,
+                Err(why) => {
+                    // The recorder says so and goes on; the file holds what it held.
+                    files[cgroup as usize] = before;
+                    self.refused.push((number, at(why)));
+                    continue;
+                }
+            };
             self.workload.events.push(Event {
                 at_ns: self.t0_ns + self.written_us(w.at_us) * US,
                 cgroup,
@@ -254,24 +282,20 @@ impl Builder<'_> {
         &mut self,
         steps: &[Step],
         ops: &mut Vec<Op>,
-        mark: u32,
+        turns: Turns,
     ) -> Result<(), String> {
         for step in steps {
             let op = match step {
-                Step::Loop(0, _) => continue,
-                Step::Loop(turns, body) => {
-                    let start = ops.len() as u32;
-                    let count = u64::try_from(*turns).unwrap_or(FOREVER);
-                    ops.push(Op::LoopStart { count });
-                    self.steps(body, ops, mark)?;
-                    ops.push(Op::Mark(mark));
-                    Op::LoopEnd { start }
+                Step::Loop(count, body) => {
+                    self.turns(*count, body, ops, turns)?;
+                    continue;
                 }
                 Step::Hog => Op::Hog,
                 Step::Run(us) => Op::Run(computing(*us)?),
                 // No time is a system call and a timer too, which expires at once.
                 Step::Sleep(us) => Op::Sleep(Dur::Const((us * US).max(1))),
-                Step::Period(us) => Op::Period(us * US),
+                // The grid moves to where the thread is; a point of it is never so near.
+                Step::Period(us) => Op::Period((us * US).max(1)),
                 Step::Until(us) => Op::SleepUntil(us * US),
                 Step::Write(p) => Op::Write {
                     chan: self.pipe(*p),
@@ -301,6 +325,32 @@ impl Builder<'_> {
             };
             ops.push(op);
         }
+        Ok(())
+    }
+
+    /// A loop.
+    fn turns(
+        &mut self,
+        count: i64,
+        body: &[Step],
+        ops: &mut Vec<Op>,
+        turns: Turns,
+    ) -> Result<(), String> {
+        if count == 0 {
+            return Ok(());
+        }
+        if let Some(spins) = spins(count, body) {
+            self.steps(body, ops, turns)?;
+            ops.push(Op::Mark(turns.one));
+            self.spin(spins, ops, turns);
+            return Ok(());
+        }
+        let start = ops.len() as u32;
+        let count = u64::try_from(count).unwrap_or(FOREVER);
+        ops.push(Op::LoopStart { count });
+        self.steps(body, ops, turns)?;
+        ops.push(Op::Mark(turns.one));
+        ops.push(Op::LoopEnd { start });
         Ok(())
     }
 

@@ -19,8 +19,8 @@ pub struct Context<'a> {
     pub names: &'a [Option<String>],
     /// Names that the result shall have, also if they never run.
     pub all: Vec<String>,
-    /// Group in which each named task starts; empty without groups.
-    pub groups: BTreeMap<String, String>,
+    /// Group in which each task of the case starts, by number; empty without groups.
+    pub groups: &'a [Option<String>],
     /// Window, ns.
     pub window: (u64, u64),
     /// Lower edges of the bins of histograms, us.
@@ -45,6 +45,8 @@ struct Tally {
 struct Analysis<'a> {
     cx: &'a Context<'a>,
     tally: BTreeMap<&'a str, Tally>,
+    /// Time by the group in which the tasks start, us.
+    of_groups: BTreeMap<&'a str, f64>,
     cpus: BTreeMap<u32, CpuRun>,
     /// Running task and since when, by CPU.
     running: Vec<(Option<TaskId>, u64)>,
@@ -62,6 +64,10 @@ pub fn measure(trace: &[TraceLine], cx: &Context<'_>) -> Run {
             .all
             .iter()
             .map(|n| (n.as_str(), Tally::default()))
+            .collect(),
+        // A group whose tasks never run has no time; that is a number too.
+        of_groups: (cx.groups.iter().flatten())
+            .map(|path| (path.as_str(), 0.0))
             .collect(),
         cpus: (0..cx.cpus as u32)
             .map(|c| (c, CpuRun::default()))
@@ -98,6 +104,10 @@ impl<'a> Analysis<'a> {
             return;
         }
         let number = cpu as u32;
+        let group = task.and_then(|t| self.cx.groups.get(t.idx())?.as_deref());
+        if let Some(path) = group {
+            *self.of_groups.entry(path).or_default() += us;
+        }
         let whose = match task {
             None => &mut self.cpus.entry(number).or_default().idle_us,
             Some(task) => match self.of(task) {
@@ -238,14 +248,14 @@ impl<'a> Analysis<'a> {
             task.wakeup_latency_us = Dist::of(tally.latency);
             task.on_cpu_us = Dist::of(tally.stretches);
             task.preempted_wait_us = Dist::of(tally.waits);
-            if let Some(path) = cx.groups.get(name) {
-                for path in above(path) {
-                    let group = run.groups.entry(path).or_default();
-                    group.cpu_us += task.cpu_us;
-                    group.cpu_share_of_workload = share(group.cpu_us);
-                }
-            }
             run.tasks.insert(name.to_string(), task);
+        }
+        for (path, us) in self.of_groups {
+            for path in above(path) {
+                let group = run.groups.entry(path).or_default();
+                group.cpu_us += us;
+                group.cpu_share_of_workload = share(group.cpu_us);
+            }
         }
         run
     }
@@ -314,7 +324,7 @@ mod tests {
         let cx = Context {
             names: &names,
             all: vec!["a".into(), "b".into()],
-            groups: [("a".to_string(), "/g/h".to_string())].into(),
+            groups: &[Some("/g/h".to_string()), None],
             window: (1_000, 10_000),
             edges_us: &[0.0, 2.0],
             cpus: 1,
@@ -367,7 +377,7 @@ mod tests {
             let cx = Context {
                 names: &names,
                 all: vec!["a".into()],
-                groups: BTreeMap::new(),
+                groups: &[],
                 window: (1_000, 10_000),
                 edges_us: &[0.0],
                 cpus: 1,

@@ -4,7 +4,9 @@
 //! | --- | --- |
 //! | `case` | `case.json`: the workload |
 //! | `recorded` | `result.json`: what was measured |
+//! | `contents` | what of a `result.json` its case cannot have |
 //! | `into_workload` | from a case to a workload, with its start times |
+//! | `spinning` | loops whose turns take no time |
 //! | `control_files` | writes to files of groups, as the kernel takes them |
 //! | `kernel` | the kernel that a case names |
 //! | `limits` | numbers of a case that make no sense |
@@ -28,6 +30,7 @@
 pub mod benchmark;
 pub mod case;
 pub mod compare;
+mod contents;
 mod control_files;
 pub mod costs;
 pub mod inputs;
@@ -45,6 +48,7 @@ pub mod row;
 mod sched_features;
 pub mod simulate;
 pub mod smp;
+mod spinning;
 pub mod table;
 pub mod tolerance;
 mod traced;
@@ -102,8 +106,8 @@ pub struct Truth {
     pub pelt: Option<replay::Files>,
 }
 
-/// Names of the cases below `dir/cases` that fit `glob` (`*` and `?`), sorted; hidden files and
-/// texts for people (`*.md`) are none.
+/// Names of the cases below `dir/cases` that fit `glob` (`*` and `?`), sorted: a directory each.
+/// Files beside them and hidden directories are none.
 ///
 /// # Errors
 /// When the directory cannot be read or nothing fits.
@@ -115,13 +119,10 @@ pub fn names(dir: &Path, glob: &str) -> Result<Vec<String>, TruthError> {
     };
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&cases).map_err(read)? {
-        let name = entry
-            .map_err(read)?
-            .file_name()
-            .to_string_lossy()
-            .into_owned();
-        let for_people = name.starts_with('.') || name.ends_with(".md");
-        if !for_people && fits(glob, &name) {
+        let entry = entry.map_err(read)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Through a link, too.
+        if entry.path().is_dir() && !name.starts_with('.') && fits(glob, &name) {
             names.push(name);
         }
     }
@@ -231,28 +232,85 @@ impl Truth {
     }
 }
 
+/// A case that can be run.
+pub enum Ready<'a> {
+    /// A step program.
+    Steps {
+        /// The simulated machine with it.
+        bench: Box<Bench>,
+        /// What ran beside it.
+        others: Others,
+        /// What was recorded.
+        truth: &'a Truth,
+    },
+    /// A benchmark.
+    Command(&'a Truth),
+}
+
+/// Makes a case ready, so that what is wrong with any of several is known before one is run.
+///
+/// # Errors
+/// A sentence that says what in the case cannot be run.
+pub fn ready<'a>(truth: &'a Truth, machine: &Machine) -> Result<Ready<'a>, String> {
+    if truth.case.is_benchmark() {
+        benchmark::knows(&truth.case, machine)?;
+        return Ok(Ready::Command(truth));
+    }
+    let edges = &truth.recorded.hist_edges_us;
+    let others = Others::of(&truth.case, &truth.recorded);
+    let bench = Bench::new(&truth.case, &others, machine.clone(), edges)?;
+    Ok(Ready::Steps {
+        bench: Box::new(bench),
+        others,
+        truth,
+    })
+}
+
 /// Runs a case with each seed and compares.
 ///
 /// # Errors
 /// A sentence that says what in the case cannot be run.
 pub fn check(truth: &Truth, machine: &Machine, seeds: &[u64]) -> Result<Vec<Row>, String> {
-    if truth.case.is_benchmark() {
-        return benchmark::check(&truth.case, &truth.recorded, machine, seeds);
+    ready(truth, machine)?.check(machine, seeds)
+}
+
+impl Ready<'_> {
+    /// Runs it with each seed and compares.
+    ///
+    /// # Errors
+    /// A sentence that says why a run came to no end.
+    pub fn check(&self, machine: &Machine, seeds: &[u64]) -> Result<Vec<Row>, String> {
+        let (bench, others, truth) = match self {
+            Self::Command(truth) => {
+                return benchmark::check(&truth.case, &truth.recorded, machine, seeds);
+            }
+            Self::Steps {
+                bench,
+                others,
+                truth,
+            } => (bench, others, truth),
+        };
+        let simulated: Result<Vec<_>, _> = seeds.iter().map(|seed| bench.run(*seed)).collect();
+        let mut rows = compare(&truth.case, &truth.recorded.runs, &simulated?);
+        if others.stretch_us.is_some() {
+            rows.iter_mut().for_each(skip_all_switches);
+        }
+        let refused = bench.refused().iter();
+        rows.extend(refused.map(|(event, why)| refused_write(&truth.case.name, *event, why)));
+        if let Some(files) = &truth.pelt {
+            let report = replay::replay(&truth.case, files)
+                .map_err(|wrong| format!("{}: {}", wrong.file, wrong.what))?;
+            rows.extend(replay::rows(&truth.case.name, &report));
+        }
+        Ok(rows)
     }
-    let edges = &truth.recorded.hist_edges_us;
-    let others = Others::of(&truth.case, &truth.recorded);
-    let bench = Bench::new(&truth.case, &others, machine.clone(), edges)?;
-    let simulated: Result<Vec<_>, _> = seeds.iter().map(|seed| bench.run(*seed)).collect();
-    let mut rows = compare(&truth.case, &truth.recorded.runs, &simulated?);
-    if others.stretch_us.is_some() {
-        rows.iter_mut().for_each(skip_all_switches);
-    }
-    if let Some(files) = &truth.pelt {
-        let report = replay::replay(&truth.case, files)
-            .map_err(|wrong| format!("{}: {}", wrong.file, wrong.what))?;
-        rows.extend(replay::rows(&truth.case.name, &report));
-    }
-    Ok(rows)
+}
+
+/// A write that the kernel refuses, as the recorder notes it.
+fn refused_write(case: &str, event: usize, why: &str) -> Row {
+    let reason = format!("{why}; the recorder goes on, and so does the simulated one");
+    let metric = format!("events[{event}]");
+    Row::skipped(case, &metric, "write", Sample::of(&[]), reason)
 }
 
 /// Where others ran as often as recorded, the sum of their switches and those of the tasks, which

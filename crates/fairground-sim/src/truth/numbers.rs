@@ -47,37 +47,51 @@ impl<'a> Scope<'a> {
         self.groups(run, &mut out);
         self.cpus(run, &mut out);
         for (phase, shares) in &run.phases {
-            for (task, share) in shares {
-                insert(&mut out, format!("phases.{phase}.{task}"), "phases", *share);
-            }
+            let shares = shares.iter().map(|(task, share)| (task.as_str(), *share));
+            let place = format!("phases.{phase}");
+            self.ranked(shares, &place, "phases", &mut out);
         }
         out
     }
 
-    fn tasks(&self, run: &Run, out: &mut Numbers) {
-        let mut classes: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
-        for (name, task) in &run.tasks {
-            let class = self
-                .alike
-                .get(name)
-                .filter(|c| c.contains('+') && !self.one_cpu);
-            for (metric, value) in task_numbers(task, self.spans_cpus(name)) {
-                match class {
-                    Some(class) => {
-                        classes
-                            .entry((class.clone(), metric))
-                            .or_default()
-                            .push(value);
-                    }
-                    None => insert(out, format!("tasks.{name}"), &metric, value),
-                }
+    /// The class of a task, if others are alike and it cannot be told which is which.
+    fn class(&self, task: &str) -> Option<&str> {
+        let class = self.alike.get(task).filter(|_| !self.one_cpu);
+        class.map(String::as_str)
+    }
+
+    /// A number of each task: ranked among those that are alike.
+    fn ranked<'t>(
+        &self,
+        values: impl Iterator<Item = (&'t str, f64)>,
+        under: &str,
+        metric: &str,
+        out: &mut Numbers,
+    ) {
+        let mut classes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (task, value) in values {
+            match self.class(task) {
+                Some(class) => classes.entry(class).or_default().push(value),
+                None => insert(out, format!("{under}.{task}"), metric, value),
             }
         }
-        for ((class, metric), mut values) in classes {
+        for (class, mut values) in classes {
             values.sort_by(|a, b| b.total_cmp(a));
             for (rank, value) in values.into_iter().enumerate() {
-                insert(out, format!("tasks.{class}[{rank}]"), &metric, value);
+                insert(out, format!("{under}.{class}[{rank}]"), metric, value);
             }
+        }
+    }
+
+    fn tasks(&self, run: &Run, out: &mut Numbers) {
+        let mut by_metric: BTreeMap<String, Vec<(&str, f64)>> = BTreeMap::new();
+        for (name, task) in &run.tasks {
+            for (metric, value) in task_numbers(task, self.spans_cpus(name)) {
+                by_metric.entry(metric).or_default().push((name, value));
+            }
+        }
+        for (metric, values) in by_metric {
+            self.ranked(values.into_iter(), "tasks", &metric, out);
         }
     }
 
@@ -138,7 +152,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Tasks that differ in name and start only.
+/// Tasks that differ in name and start only, where there are several: the name of their class.
 fn alike(case: &Case) -> BTreeMap<String, String> {
     let same = |a: &TaskWords, b: &TaskWords| {
         (
@@ -159,15 +173,26 @@ fn alike(case: &Case) -> BTreeMap<String, String> {
     };
     let class = |t: &TaskWords| {
         let members = case.tasks.iter().filter(|o| same(t, o));
-        members
-            .map(|o| o.name.as_str())
-            .collect::<Vec<_>>()
-            .join("+")
+        let members: Vec<&str> = members.map(|o| o.name.as_str()).collect();
+        (members.len() > 1).then(|| members.join("+"))
     };
-    case.tasks
-        .iter()
-        .map(|t| (t.name.clone(), class(t)))
+    let classes = case.tasks.iter();
+    classes
+        .filter_map(|t| Some((t.name.clone(), class(t)?)))
         .collect()
+}
+
+/// Names of the numbers by CPU.
+const BY_CPU: [&str; 3] = [
+    "cpu_us_by_cpu",
+    "wakeup_target_cpu",
+    "wakeup_new_target_cpu",
+];
+
+/// Whether a number is one of those by CPU.
+pub(super) fn is_by_cpu(metric: &str) -> bool {
+    let name = metric.split_once('.').map_or(metric, |(name, _)| name);
+    BY_CPU.contains(&name)
 }
 
 pub(super) fn place(key: &Key) -> String {
@@ -200,31 +225,15 @@ fn task_numbers(task: &TaskRun, spans_cpus: bool) -> Vec<(String, f64)> {
     if let Some(turns) = task.iterations {
         out.push(("iterations".into(), turns as f64));
     }
-    let counts = |map: &BTreeMap<u32, u64>| map.values().map(|n| *n as f64).collect();
-    let times = task.cpu_us_by_cpu.values().copied().collect();
-    by_cpu(
-        &mut out,
-        "cpu_us_by_cpu",
-        &task.cpu_us_by_cpu,
-        times,
-        spans_cpus,
-    );
-    let targets = counts(&task.wakeup_target_cpu);
-    by_cpu(
-        &mut out,
-        "wakeup_target_cpu",
-        &task.wakeup_target_cpu,
-        targets,
-        spans_cpus,
-    );
-    let targets = counts(&task.wakeup_new_target_cpu);
-    by_cpu(
-        &mut out,
-        "wakeup_new_target_cpu",
-        &task.wakeup_new_target_cpu,
-        targets,
-        spans_cpus,
-    );
+    let counts = |map: &BTreeMap<u32, u64>| map.iter().map(|(cpu, n)| (*cpu, *n as f64)).collect();
+    let times = &task.cpu_us_by_cpu;
+    let (woken, born) = (&task.wakeup_target_cpu, &task.wakeup_new_target_cpu);
+    for (name, map) in BY_CPU
+        .into_iter()
+        .zip([times.clone(), counts(woken), counts(born)])
+    {
+        by_cpu(&mut out, name, &map, spans_cpus);
+    }
     distribution(&mut out, "wakeup_latency_us", &task.wakeup_latency_us);
     distribution(&mut out, "on_cpu_us", &task.on_cpu_us);
     distribution(&mut out, "preempted_wait_us", &task.preempted_wait_us);
@@ -233,26 +242,21 @@ fn task_numbers(task: &TaskRun, spans_cpus: bool) -> Vec<(String, f64)> {
 
 /// Numbers by CPU. Where alike CPUs are free to be chosen, the larger one comes first: which of
 /// them it is was decided by what ran before the case.
-fn by_cpu<T>(
-    out: &mut Vec<(String, f64)>,
-    name: &str,
-    map: &BTreeMap<u32, T>,
-    mut values: Vec<f64>,
-    spans_cpus: bool,
-) {
+fn by_cpu(out: &mut Vec<(String, f64)>, name: &str, map: &BTreeMap<u32, f64>, spans_cpus: bool) {
     if spans_cpus {
+        let mut values: Vec<f64> = map.values().copied().collect();
         values.resize(values.len().max(2), 0.0);
         values.sort_by(|a, b| b.total_cmp(a));
         let ranked = values.into_iter().enumerate();
         out.extend(ranked.map(|(rank, v)| (format!("{name}.[{rank}]"), v)));
     } else {
-        let named = map.keys().zip(values);
-        out.extend(named.map(|(cpu, v)| (format!("{name}.{cpu}"), v)));
+        out.extend(map.iter().map(|(cpu, v)| (format!("{name}.{cpu}"), *v)));
     }
 }
 
 /// A sample of one or two values has no percentiles of its own: its mean says it all.
 fn distribution(out: &mut Vec<(String, f64)>, name: &str, d: &Dist) {
+    out.push((format!("{name}.n"), d.n as f64));
     if d.n < SMALL {
         out.extend(d.mean.map(|mean| (format!("{name}.few"), mean)));
         return;
@@ -273,6 +277,8 @@ fn distribution(out: &mut Vec<(String, f64)>, name: &str, d: &Dist) {
 pub(super) fn unit(metric: &str) -> &'static str {
     if metric.contains("share") || metric == "phases" {
         "1"
+    } else if metric.ends_with("_us.n") {
+        "count"
     } else if metric.contains("_us") {
         "us"
     } else if metric.ends_with("_ns") {

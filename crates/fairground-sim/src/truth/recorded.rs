@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::case::Case;
+use super::contents;
 use super::into_workload::KIDS;
 
 /// A recorded window may differ from the case's by this part: clocks and their rounding.
@@ -65,7 +66,7 @@ pub struct Run {
     /// Steal time, us.
     #[serde(default)]
     pub steal_us: f64,
-    /// Time by CPU of tasks outside the case, us.
+    /// Time of tasks outside the case by CPU, or by their name, us.
     #[serde(default)]
     pub other_tasks_us: BTreeMap<String, f64>,
     /// Switches that the kernel did not report.
@@ -212,12 +213,14 @@ impl Recorded {
         } else if self.runs.is_empty() {
             return Err("runs: none, expected at least one recorded run".into());
         }
+        contents::edges(&self.hist_edges_us)?;
         let of_case: BTreeSet<&str> = match case.is_benchmark() {
             true => super::traced::TASKS.into(),
             false => case.tasks.iter().map(|t| t.name.as_str()).collect(),
         };
         for (i, run) in self.runs.iter().enumerate() {
             run.fits(&of_case, case.duration_us)
+                .and_then(|()| contents::check(run, case, &self.hist_edges_us))
                 .map_err(|e| format!("runs[{i}].{e}"))?;
         }
         Ok(())

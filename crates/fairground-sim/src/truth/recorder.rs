@@ -3,7 +3,7 @@
 //! threads that a live system has.
 
 use super::case::{PolicyWords, TaskWords};
-use super::into_workload::Builder;
+use super::into_workload::{Builder, Turns};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, Policy, When};
 
 const US: Ns = 1_000;
@@ -63,7 +63,7 @@ pub(super) struct Created {
 impl Builder<'_> {
     /// A thread is born as its creator is. It sets group, CPUs, policy and slice itself, says that
     /// it is ready, and naps until it is told when to start.
-    pub(super) fn task(&mut self, task: &TaskWords, mark: u32) -> Result<Created, String> {
+    pub(super) fn task(&mut self, task: &TaskWords, turns: Turns) -> Result<Created, String> {
         let mut ops = vec![Op::Run(Dur::Uniform {
             lo: 0,
             hi: FIRST_TOUCHES_NS,
@@ -87,7 +87,7 @@ impl Builder<'_> {
         ops.push(Op::StartAt(start.max(0) as Ns));
         // Its own template goes in before those of the threads that it creates.
         let template = self.template(&task.name, None, Some(task.name.clone()));
-        self.steps(&task.program, &mut ops, mark)?;
+        self.steps(&task.program, &mut ops, turns)?;
         let program = self.workload.templates[template as usize].program;
         self.workload.programs[program as usize].ops = ops;
         Ok(Created { template, ready })

@@ -6,11 +6,12 @@ use fairground::event::Event;
 use fairground::policy::Features;
 use fairground::value::{TaskId, TgId};
 
-use super::case::{Case, Step, TaskWords, each_step};
+use super::case::Case;
 use super::into_workload::{KIDS, Prepared, prepare};
 use super::measure::{Context, measure};
 use super::others::Others;
 use super::recorded::Run;
+use super::spinning::AT_ONCE;
 use crate::cache::NS;
 use crate::machine::{Setup, Sim};
 use crate::machine_file::Machine;
@@ -40,6 +41,7 @@ pub struct Bench {
     prepared: Prepared,
     machine: Machine,
     features: Features,
+    /// Group in which each task of the case starts, by name; empty without groups.
     groups: BTreeMap<String, String>,
     edges_us: Vec<f64>,
     /// From and to of each phase, us after T0.
@@ -172,10 +174,11 @@ impl Bench {
         if self.prepared.spawns() {
             all.push(KIDS.to_string());
         }
+        let groups = self.groups_at_start(&sim, &names);
         let mut cx = Context {
             names: &names,
             all,
-            groups: self.groups.clone(),
+            groups: &groups,
             window: (self.prepared.t0_ns, end / NS),
             edges_us: &self.edges_us,
             cpus: self.machine.topology.nr_cpus(),
@@ -190,9 +193,10 @@ impl Bench {
             let shares = tasks.map(|(name, task)| (name, task.cpu_share_of_workload));
             run.phases.insert(phase as u32, shares.collect());
         }
-        for (name, mark) in &self.prepared.turns {
+        for (name, turns) in &self.prepared.turns {
             if let Some(task) = run.tasks.get_mut(name) {
-                task.iterations = Some(sim.marks.marks[*mark as usize].count);
+                let count = |mark: u32| sim.marks.marks[mark as usize].count;
+                task.iterations = Some(count(turns.one) + AT_ONCE * count(turns.of_pieces));
             }
         }
         for (path, after) in after {
@@ -201,6 +205,23 @@ impl Bench {
             run.groups.entry(path).or_default().cpu_stat = stat.collect();
         }
         Ok(run)
+    }
+
+    /// The group in which each task starts, by number: what its case says; of a created thread that
+    /// of its creator at that moment.
+    fn groups_at_start(&self, sim: &Sim<'_>, names: &[Option<String>]) -> Vec<Option<String>> {
+        if self.groups.is_empty() {
+            return Vec::new();
+        }
+        let of_kid = |cgroup: u32| self.prepared.workload.cgroups[cgroup as usize].path.clone();
+        let named = names.iter().zip(sim.born());
+        named
+            .map(|(name, born)| match name.as_deref() {
+                Some(KIDS) => Some(of_kid(born.cgroup)),
+                Some(name) => self.groups.get(name).cloned(),
+                None => None,
+            })
+            .collect()
     }
 
     /// `cpu.stat` of every group of the case.
@@ -222,6 +243,14 @@ impl Bench {
     }
 }
 
+impl Bench {
+    /// Writes to groups that the kernel refuses: the number of the event, and why.
+    #[must_use]
+    pub fn refused(&self) -> &[(usize, String)] {
+        &self.prepared.refused
+    }
+}
+
 impl Prepared {
     /// Whether any task creates threads.
     #[must_use]
@@ -230,23 +259,8 @@ impl Prepared {
     }
 }
 
-/// The group in which each task starts; created threads start in that of the first task that
-/// creates some.
+/// The group in which each task of the case starts.
 fn groups(case: &Case) -> BTreeMap<String, String> {
-    let named = case
-        .tasks
-        .iter()
-        .map(|t| (t.name.clone(), t.cgroup.clone()));
-    let mut groups: BTreeMap<String, String> = named.collect();
-    let creates = |task: &&TaskWords| {
-        let mut found = false;
-        each_step(&task.program, &mut |step| {
-            found |= matches!(step, Step::Spawn(_));
-        });
-        found
-    };
-    if let Some(task) = case.tasks.iter().find(creates) {
-        groups.insert(KIDS.to_string(), task.cgroup.clone());
-    }
-    groups
+    let named = case.tasks.iter();
+    named.map(|t| (t.name.clone(), t.cgroup.clone())).collect()
 }

@@ -297,10 +297,10 @@ impl Replay {
         // The search starts elsewhere where CPUs changed, too.
         let changed = !r.changed_cpus.is_empty();
         let count = |count: &mut Count, ours: Option<Cpu>, theirs: Option<u32>| {
+            let same = ours.map(|cpu| cpu.0) == theirs;
             if changed {
-                count.skip(CHANGED);
+                count.compare_changed(same, CHANGED);
             } else {
-                let same = ours.map(|cpu| cpu.0) == theirs;
                 count.compare(same, line, || format!("{ours:?} instead of {theirs:?}"));
             }
         };
@@ -310,7 +310,7 @@ impl Replay {
         if !slow || target.is_some() {
             count(&mut self.affine, target, theirs);
         }
-        if slow && !changed {
+        if slow {
             self.groups(line, r)?;
         }
         Ok(())
@@ -334,6 +334,10 @@ impl Replay {
                 got.avg_load,
             ];
             let theirs = [g.4, g.5, g.6, g.7.0, g.8.0, g.9.0, g.10, g.11, g.12.0, g.13];
+            if !r.changed_cpus.is_empty() {
+                self.groups.compare_changed(ours == theirs, CHANGED);
+                continue;
+            }
             self.groups.compare(ours == theirs, line, || {
                 format!("{} of CPU {}: {ours:?} instead of {theirs:?}", g.0, g.3)
             });

@@ -113,34 +113,39 @@ impl Recording {
         }
     }
 
-    /// Reads all files below `dir`.
+    /// Reads all files below `dir`. Beside them: those that cannot be read or have no place in the
+    /// format, and why. Texts for people (`*.md`) and hidden files are passed by.
     ///
     /// # Errors
-    /// A file that cannot be read or has no place in the format. Texts for people (`*.md`) and
-    /// hidden files are passed by.
-    pub fn read(dir: &Path) -> Result<Self, TruthError> {
+    /// A directory that cannot be read.
+    pub fn read(dir: &Path) -> Result<(Self, Vec<TruthError>), TruthError> {
         let mut recording = Self {
             prefix: format!("{}/", dir.display()),
             texts: BTreeMap::new(),
         };
-        recording.read_dir(dir, "")?;
+        let mut refused = recording.read_dir(dir, "")?;
         for sub in DIRS {
             if dir.join(sub).is_dir() {
-                recording.read_dir(&dir.join(sub), sub)?;
+                refused.extend(recording.read_dir(&dir.join(sub), sub)?);
             }
         }
-        Ok(recording)
+        Ok((recording, refused))
     }
 
-    fn read_dir(&mut self, dir: &Path, under: &str) -> Result<(), TruthError> {
+    fn read_dir(&mut self, dir: &Path, under: &str) -> Result<Vec<TruthError>, TruthError> {
         let failed = |path: &Path, source| TruthError::Read {
             path: path.display().to_string(),
             source,
         };
-        for entry in std::fs::read_dir(dir).map_err(|e| failed(dir, e))? {
-            let path = entry.map_err(|e| failed(dir, e))?.path();
+        let entries = std::fs::read_dir(dir).and_then(Iterator::collect);
+        let mut entries: Vec<std::fs::DirEntry> = entries.map_err(|e| failed(dir, e))?;
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        let mut refused = Vec::new();
+        for entry in entries {
+            let path = entry.path();
             let Some(file) = path.file_name().and_then(|f| f.to_str()) else {
-                return Err(unknown(&path));
+                refused.push(unknown(&path));
+                continue;
             };
             let for_people = file.starts_with('.') || file.ends_with(".md");
             if for_people || (under.is_empty() && DIRS.contains(&file) && path.is_dir()) {
@@ -151,12 +156,15 @@ impl Recording {
                 under => format!("{under}/{file}"),
             };
             if Kind::of(&name).is_none() {
-                return Err(unknown(&path));
+                refused.push(unknown(&path));
+                continue;
             }
-            let text = std::fs::read_to_string(&path).map_err(|e| failed(&path, e))?;
-            self.texts.insert(name, text);
+            match std::fs::read_to_string(&path) {
+                Ok(text) => drop(self.texts.insert(name, text)),
+                Err(e) => refused.push(failed(&path, e)),
+            }
         }
-        Ok(())
+        Ok(refused)
     }
 
     /// Names of the files that fit `glob` (`*` and `?`), as a whole or without the directory.

@@ -268,6 +268,11 @@ pub(super) fn check(file: &File<'_>) -> Result<Vec<DecisionRow>, TruthError> {
         let ours = top.domains(id);
         let llc = &top.llc_span[top.llc_of[i].idx()];
         let same_llc = llc.weight() == cpu.llc_size && ours.len() == cpu.domains.len();
+        if cpu.domains.is_empty() && !ours.is_empty() {
+            domains.compare(false, 1, || {
+                format!("cpu {i} has no domain, the engine builds {}", ours.len())
+            });
+        }
         for (level, theirs) in cpu.domains.iter().enumerate() {
             let Some(sd) = ours.get(level) else {
                 domains.compare(false, 1, || format!("cpu {i} has no {}", theirs.name));
@@ -329,6 +334,26 @@ fn same_group(ours: &SchedGroup, theirs: &GroupText) -> Result<bool, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cpu_without_domains_has_none_in_the_engine() {
+        let cpu = |cpu: u32| {
+            format!(
+                r#"{{"cpu": {cpu}, "node": 0, "capacity": 1024, "llc_id": 0, "llc_size": 2,
+                "domains": []}}"#
+            )
+        };
+        let equal_of = |cpus: &str| {
+            let text = format!(r#"{{"topology": "t", "cpus": [{cpus}]}}"#);
+            let recording = super::super::Recording::new([("topology/t.json".to_string(), text)]);
+            let file = recording.file("topology/t.json").expect("a file");
+            check(&file).expect("rows").remove(0)
+        };
+        let two = equal_of(&format!("{}, {}", cpu(0), cpu(1)));
+        assert_eq!((two.equal, two.different), (0, 2), "{two:?}");
+        let one = equal_of(&cpu(0));
+        assert_eq!((one.equal, one.different), (0, 0), "{one:?}");
+    }
 
     #[test]
     fn a_name_says_nodes_cores_and_threads() {

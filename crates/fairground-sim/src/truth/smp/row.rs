@@ -120,6 +120,15 @@ impl Count {
         }
     }
 
+    /// A decision whose state may have changed while the kernel looked at it: that it is the same
+    /// is told, that it is another one is not held against the engine.
+    pub(super) fn compare_changed(&mut self, same: bool, why: &'static str) {
+        match same {
+            true => self.compare(true, 0, String::new),
+            false => self.skip(why),
+        }
+    }
+
     /// A record that does not determine the decision.
     pub(super) fn skip(&mut self, why: &'static str) {
         self.row.records += 1;
@@ -148,6 +157,11 @@ mod tests {
         count.skip("changed");
         assert_eq!(count.row.clone(), count.row);
         assert_eq!(Count::new("f", "m").row().verdict, DecisionVerdict::Skipped);
+        let mut changed = Count::new("f", "chosen");
+        changed.compare_changed(false, "changed");
+        changed.compare_changed(true, "changed");
+        let row = changed.row();
+        assert_eq!((row.equal, row.different, row.skipped), (1, 0, 1));
         count.compare(true, 1, String::new);
         let equal = Count {
             row: count.row.clone(),
