@@ -25,8 +25,8 @@ pub fn other_format(
         return None;
     }
     Some(Err(Failure::new(format!(
-        "{}: no recording: neither kernel-truth (cases/NAME/case.json, costs.json) nor kernel-truth-smp \
-         (topology/, fork/, wake/, balance/, pelt/)",
+        "{}: no recording: neither kernel-truth (cases/NAME/case.json, costs.json) nor \
+         kernel-truth-smp (topology/, fork/, wake/, balance/, pelt/)",
         args.dir.display()
     ))))
 }
@@ -40,8 +40,9 @@ fn truth(args: &TruthArgs, place: Option<&output::Place>) -> Result<(), Failure>
     }
     let mut refused = Refused::default();
     let (recording, unread) = Recording::read(&args.dir).map_err(Failure::new)?;
-    let unread = unread.into_iter().map(|e| Err::<(), _>(Failure::new(e)));
-    unread.for_each(|e| drop(refused.of(e)));
+    for error in unread {
+        let _ = refused.of::<()>(Err(Failure::new(error)));
+    }
     let names = match recording.names(&args.case) {
         Err(_) if refused.any() => Vec::new(),
         names => names.map_err(Failure::new)?,

@@ -208,4 +208,70 @@ mod tests {
         assert_eq!(total_variation(&[0.5, 0.5], &[0.0, 0.0]), 1.0, "nothing");
         assert_eq!(total_variation(&[], &[]), 0.0);
     }
+
+    const HOGS: &str = r#"{"name":"x+y","program":[{"hog":true}]},
+        {"name":"b","nice":1,"program":[{"hog":true}]},
+        {"name":"c","nice":1,"program":[{"hog":true}]}"#;
+
+    /// Rows of a case of two CPUs with these tasks, from one recorded and one simulated run.
+    fn rows(tasks: &str, recorded: &str, simulated: &str) -> BTreeMap<String, Row> {
+        let case = format!(
+            r#"{{"format":"kernel-truth/1","name":"n","kind":"k","what":"w","machine":{{"cpus":2}},
+            "duration_us":9000,"phase_starts_us":[0],"tasks":[{tasks}]}}"#
+        );
+        let case = Case::parse(&case).expect("a case");
+        let run = |text: &str| serde_json::from_str::<Run>(text).expect("a run");
+        let rows = compare(&case, &[run(recorded)], &[run(simulated)]);
+        rows.into_iter().map(|r| (r.metric.clone(), r)).collect()
+    }
+
+    #[test]
+    fn what_happened_on_one_side_only_is_compared_with_nothing() {
+        let tasks = r#"{"name":"t","affinity":[1],"program":[{"hog":true}]}"#;
+        let recorded = r#"{"window_us":9000,"tasks":{"t":{"cpu_us_by_cpu":{"1":5000},
+            "wakeup_target_cpu":{"1":40}}}}"#;
+        let simulated = r#"{"window_us":9000,"tasks":{"t":{"cpu_us_by_cpu":{"0":4000},
+            "preempted_wait_us":{"n":7,"mean":3,"p50":3,"p90":3,"p99":3,"max":3},
+            "wakeup_target_cpu":{"0":30},"iterations":3}}}"#;
+        let rows = rows(tasks, recorded, simulated);
+        for (metric, theirs, ours) in [
+            ("cpu_us_by_cpu.0", 0.0, 4000.0),
+            ("cpu_us_by_cpu.1", 5000.0, 0.0),
+            ("wakeup_target_cpu.0", 0.0, 30.0),
+            ("wakeup_target_cpu.1", 40.0, 0.0),
+            ("preempted_wait_us.n", 0.0, 7.0),
+        ] {
+            let row = &rows[&format!("tasks.t.{metric}")];
+            let both = (row.recorded.mean, row.simulated.map(|s| s.mean));
+            assert_eq!(both, (theirs, Some(ours)), "{metric}");
+            assert_eq!(row.verdict, Verdict::Miss, "{metric}");
+        }
+        let turns = &rows["tasks.t.iterations"];
+        assert_eq!(turns.verdict, Verdict::Skipped);
+        assert_eq!(turns.reason.as_deref(), Some(NOT_RECORDED));
+        assert!(!rows.contains_key("tasks.t.preempted_wait_us.p50"));
+        assert!(!rows.contains_key("tasks.t.wakeup_new_target_cpu.0"));
+    }
+
+    #[test]
+    fn alike_tasks_are_ranked_everywhere_and_a_task_alone_is_no_class() {
+        let run = |b: u32, c: u32| {
+            format!(
+                r#"{{"window_us":9000,"tasks":{{"x+y":{{"wakeups":9}},"b":{{"wakeups":{b}}},
+                "c":{{"wakeups":{c}}}}},"phases":{{"0":{{"x+y":0.5,"b":0.{b},"c":0.{c}}}}}}}"#
+            )
+        };
+        let rows = rows(HOGS, &run(1, 4), &run(4, 1));
+        for metric in [
+            "tasks.x+y.wakeups",
+            "tasks.b+c[0].wakeups",
+            "tasks.b+c[1].wakeups",
+            "phases.0.x+y",
+            "phases.0.b+c[0]",
+            "phases.0.b+c[1]",
+        ] {
+            assert_eq!(rows[metric].verdict, Verdict::Spread, "{metric}");
+        }
+        assert!(!rows.contains_key("phases.0.b") && !rows.contains_key("tasks.x+y[0].wakeups"));
+    }
 }

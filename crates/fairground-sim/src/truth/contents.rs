@@ -184,89 +184,93 @@ mod tests {
 "groups":{"/g":{"cpu_us":5,"cpu_stat":{"nr_periods":3}},"(all)":{"cpu_us":5}},
 "cpus":{"0":{"idle_us":9}},"phases":{"1":{"t":0.5}},"unseen_us":{"1":3}}]}"#;
 
+    /// What of the result is replaced by what, and what the message says.
+    #[rustfmt::skip]
+    const IMPOSSIBLE: &[(&str, &str, &str)] = &[
+        (
+            "\"/g\":",
+            "\"/h\":",
+            "runs[0].groups./h: the case has no such group",
+        ),
+        (
+            "\"1\":{\"t\"",
+            "\"2\":{\"t\"",
+            "runs[0].phases.2: the case has 2, from 0",
+        ),
+        (
+            "{\"t\":0.5",
+            "{\"u\":0.5",
+            "runs[0].phases.1.u: no such task",
+        ),
+        (
+            "{\"t\":0.5",
+            "{\"t\":-0.5",
+            "runs[0].phases.1.t: -0.5, expected at least 0",
+        ),
+        (
+            "{\"1\":5}",
+            "{\"2\":5}",
+            "runs[0].tasks.t.cpu_us_by_cpu: CPU 2",
+        ),
+        (
+            "{\"1\":5}",
+            "{\"1\":-5}",
+            "runs[0].tasks.t.cpu_us_by_cpu.1: -5",
+        ),
+        (
+            "{\"0\":1}",
+            "{\"9\":1}",
+            "runs[0].tasks.t.wakeup_target_cpu: CPU 9",
+        ),
+        (
+            "\"max\":7",
+            "\"max\":-7",
+            "runs[0].tasks.t.on_cpu_us.max: -7",
+        ),
+        (
+            "{\"cpu_us\":5,\"cpu_us",
+            "{\"cpu_us\":-1,\"cpu_us",
+            "tasks.t.cpu_us: -1",
+        ),
+        ("{\"0\":{\"idle", "{\"2\":{\"idle", "runs[0].cpus: CPU 2"),
+        (
+            "\"idle_us\":9",
+            "\"idle_us\":-9",
+            "runs[0].cpus.0.idle_us: -9",
+        ),
+        (
+            "periods\":3",
+            "periods\":-3",
+            "runs[0].groups./g.nr_periods: -3",
+        ),
+        ("{\"1\":3}", "{\"x\":3}", "runs[0].unseen_us: 'x' is no CPU"),
+        ("{\"1\":3}", "{\"2\":3}", "runs[0].unseen_us: CPU 2"),
+        (
+            "\"tasks\":{",
+            "\"tasks\":{\"kids\":{},",
+            "runs[0].tasks.kids: no task",
+        ),
+        (
+            "[1,2,3]",
+            "[1,2]",
+            "runs[0].tasks.t.on_cpu_hist: 2 bins, expected 3",
+        ),
+        (
+            "[0,10,20]",
+            "[]",
+            "runs[0].tasks.t.on_cpu_hist: 3 bins, expected 0",
+        ),
+        (
+            "[0,10,20]",
+            "[0,20,10]",
+            "hist_edges_us: 10 after 20, expected rising edges",
+        ),
+    ];
+
     #[test]
     fn what_a_case_cannot_have_is_refused_with_its_place() {
         Truth::parse(CASE, RESULT).expect("a result");
-        for (from, to, says) in [
-            (
-                "\"/g\":",
-                "\"/h\":",
-                "runs[0].groups./h: the case has no such group",
-            ),
-            (
-                "\"1\":{\"t\"",
-                "\"2\":{\"t\"",
-                "runs[0].phases.2: the case has 2, from 0",
-            ),
-            (
-                "{\"t\":0.5",
-                "{\"u\":0.5",
-                "runs[0].phases.1.u: no such task",
-            ),
-            (
-                "{\"t\":0.5",
-                "{\"t\":-0.5",
-                "runs[0].phases.1.t: -0.5, expected at least 0",
-            ),
-            (
-                "{\"1\":5}",
-                "{\"2\":5}",
-                "runs[0].tasks.t.cpu_us_by_cpu: CPU 2",
-            ),
-            (
-                "{\"1\":5}",
-                "{\"1\":-5}",
-                "runs[0].tasks.t.cpu_us_by_cpu.1: -5",
-            ),
-            (
-                "{\"0\":1}",
-                "{\"9\":1}",
-                "runs[0].tasks.t.wakeup_target_cpu: CPU 9",
-            ),
-            (
-                "\"max\":7",
-                "\"max\":-7",
-                "runs[0].tasks.t.on_cpu_us.max: -7",
-            ),
-            (
-                "{\"cpu_us\":5,\"cpu_us",
-                "{\"cpu_us\":-1,\"cpu_us",
-                "tasks.t.cpu_us: -1",
-            ),
-            ("{\"0\":{\"idle", "{\"2\":{\"idle", "runs[0].cpus: CPU 2"),
-            (
-                "\"idle_us\":9",
-                "\"idle_us\":-9",
-                "runs[0].cpus.0.idle_us: -9",
-            ),
-            (
-                "periods\":3",
-                "periods\":-3",
-                "runs[0].groups./g.nr_periods: -3",
-            ),
-            ("{\"1\":3}", "{\"x\":3}", "runs[0].unseen_us: 'x' is no CPU"),
-            ("{\"1\":3}", "{\"2\":3}", "runs[0].unseen_us: CPU 2"),
-            (
-                "\"tasks\":{",
-                "\"tasks\":{\"kids\":{},",
-                "runs[0].tasks.kids: no task",
-            ),
-            (
-                "[1,2,3]",
-                "[1,2]",
-                "runs[0].tasks.t.on_cpu_hist: 2 bins, expected 3",
-            ),
-            (
-                "[0,10,20]",
-                "[]",
-                "runs[0].tasks.t.on_cpu_hist: 3 bins, expected 0",
-            ),
-            (
-                "[0,10,20]",
-                "[0,20,10]",
-                "hist_edges_us: 10 after 20, expected rising edges",
-            ),
-        ] {
+        for (from, to, says) in IMPOSSIBLE {
             let text = RESULT.replacen(from, to, 1);
             assert_ne!(text, RESULT, "{from}");
             let (of_case, error) = Truth::parse(CASE, &text).expect_err(to);

@@ -20,8 +20,8 @@ pub use super::op::{Op, PickBy, Touch, Unit, When};
 /// Nanoseconds of simulated time.
 pub type Ns = u64;
 
-/// How deep `LoopStart` may nest; the interpreter's counter stack has this many places. A program of
-/// the recorder (`truth/`) has at most 64 operations, and begin and end of a loop are two.
+/// How deep `LoopStart` may nest; the interpreter's counter stack has this many places. A program
+/// of the recorder (`truth/`) has at most 64 operations, and begin and end of a loop are two.
 pub const LOOP_DEPTH_MAX: usize = 32;
 
 /// Count of [`Op::LoopStart`] that never runs out.
