@@ -113,7 +113,7 @@ fn use_trace(recording: &Recording, attributes: &Attributes) -> bool {
         tick_ns: tick.every_ns,
         tick: Some(tick),
         cpus: recording.cpus,
-        saved: true,
+        saved: false,
     };
     let trim = Trim {
         per_op_ns: vec![0; logs.logs.len()],

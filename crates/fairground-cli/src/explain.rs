@@ -9,58 +9,11 @@ use fairground_sim::explain::{
     self, Choice, Episode, Explained, Level, Parts, Question, Route, Start,
 };
 use fairground_sim::machine::Setup;
-use fairground_sim::workload::duration::unit_ns;
 use fairground_sim::workload::program::Born;
 use fairground_trace::simulated::{FIRST_TID, Identity};
 
+pub use crate::asked::{Asked, time};
 use crate::failure::Failure;
-
-/// `TASK@TIME`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Name or thread id.
-    pub who: String,
-    /// From the start of the run.
-    pub at_ns: u64,
-}
-
-impl Asked {
-    /// Reads `TASK@TIME`; a number without a unit is in seconds, as in `perf script`.
-    ///
-    /// # Errors
-    /// What was expected.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        const EXPECTED: &str = "expected TASK@TIME, e.g. hackbench@1.5ms or 1003@0.0015";
-        let (who, at) = text.rsplit_once('@').ok_or(EXPECTED)?;
-        if who.is_empty() {
-            return Err(EXPECTED.into());
-        }
-        let at_ns = time(at)?;
-        Ok(Self {
-            who: who.into(),
-            at_ns,
-        })
-    }
-}
-
-/// Reads a time, ns; a number without a unit is in seconds, as in `perf script`.
-///
-/// # Errors
-/// What was expected.
-pub fn time(text: &str) -> Result<u64, String> {
-    const EXPECTED: &str = "expected a time, e.g. 1.5ms, 0.0015 (seconds) or 1500us";
-    let end = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ');
-    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-    let unit = if unit.is_empty() { "s" } else { unit };
-    let factor =
-        unit_ns(unit).ok_or_else(|| format!("`{unit}` is no unit of time: s, ms, us or ns"))?;
-    let number: f64 = number.trim().parse().map_err(|_| EXPECTED)?;
-    let ns = number * factor;
-    if !(0.0..1e18).contains(&ns) {
-        return Err(EXPECTED.into());
-    }
-    Ok(ns.round() as u64)
-}
 
 /// A run that is asked about.
 pub struct Asking<'a> {
@@ -138,6 +91,10 @@ fn not_then(found: &Explained, at_ns: u64, names: &Names<'_>) -> String {
             (format!("the run has ended, at {end}"), "the last turn")
         }
         _ if e.start_ns > at_ns => ("it has not been runnable yet".into(), "its first turn"),
+        Some((out, _)) if out < names.origin_ns => (
+            "it has not been runnable yet".into(),
+            "how it came to where the recording begins",
+        ),
         Some((out, _)) if out < at_ns => ("it is not runnable".into(), "its last turn before"),
         _ => return String::new(),
     };
@@ -451,20 +408,4 @@ fn latency(p: &Parts, names: &Names<'_>, t: &mut String) {
         "waiting for locks, in steps of its CPU and of the waker's",
     );
     line(p.line_ns, "waiting for cache lines, likewise");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_units() {
-        let at = |text: &str| Asked::parse(text).map(|a| (a.who, a.at_ns));
-        assert_eq!(at("hog@1.5ms"), Ok(("hog".into(), 1_500_000)));
-        assert_eq!(at("a@b@2"), Ok(("a@b".into(), 2_000_000_000)));
-        assert_eq!(at("1003@7us"), Ok(("1003".into(), 7_000)));
-        for bad in ["hog", "hog@", "@1s", "hog@-1s", "hog@1h", "hog@fast"] {
-            assert!(at(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod asked;
 mod calibrate;
 mod compare;
 mod configs;

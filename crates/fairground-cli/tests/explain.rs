@@ -24,14 +24,18 @@ fn a_thread_of_a_replay_is_explained() {
     let data = "../fairground-trace/tests/data/sleeper.script.txt.xz";
     let trace = format!("{}/{data}", env!("CARGO_MANIFEST_DIR"));
     let text = succeeds(["replay", &trace, "--explain", "sleeper@500ms"]);
-    assert!(text.starts_with("sleeper "), "{text}");
+    assert!(text.contains("\nsleeper "), "{text}");
     assert!(text.contains("latency: "), "{text}");
     // Where it is neither runnable nor running at that time, the answer says what it is about.
     for (question, said) in [
+        (
+            "sleeper@500ms",
+            "at that time it is not runnable; this is its last turn before",
+        ),
         ("sleeper@99s", "at that time the run has ended, at "),
         (
             "sleeper@0",
-            "at that time it has not been runnable yet; this is its first turn",
+            "at that time it has not been runnable yet; this is how it came to",
         ),
     ] {
         let text = succeeds(["replay", &trace, "--explain", question]);

@@ -236,7 +236,7 @@ fn what_is_not_read_is_named() {
         ("hog 7 [", "7 [", &["without the name of the thread"][..]),
         ("10.000001:", "10000001:", &["trace_clock"][..]),
     ] {
-        let text = file("replay_columns", "x.txt", &line.replacen(from, to, 1));
+        let text = file("replay_columns", "x.txt", line.replacen(from, to, 1));
         fails(["replay", &text], words);
     }
     let dir = place("replay_directory");

@@ -41,8 +41,8 @@ const ROUNDS_LEAST: usize = 2;
 /// more than that one.
 const GOOD: f64 = 0.001;
 const GOOD_EACH: f64 = 0.003;
-/// Most events of one simulation: for each recorded event, for each tick of each CPU while it lasts,
-/// at least, and at most (minutes).
+/// Most events of one simulation: for each recorded event, for each tick of each CPU while it
+/// lasts, at least, and at most (minutes).
 const EVENTS_EACH: u64 = 2_000;
 const EVENTS_EACH_TICK: u64 = 8;
 const EVENTS_LEAST: u64 = 20_000_000;
@@ -214,8 +214,8 @@ impl<'a> Replay<'a> {
         Ok(replay)
     }
 
-    /// Finds the [`Trim`]. All of a simulated run is told, and nothing is left to be found, unless it
-    /// is to run with semaphores for what its threads did with others.
+    /// Finds the [`Trim`]. All of a simulated run is told, and nothing is left to be found, unless
+    /// it is to run with semaphores for what its threads did with others.
     fn fit(&mut self, home: &Place) -> Result<(), String> {
         if self.attributes.run.is_some() && self.logs.is_whole() && self.free_calls {
             return Ok(());

@@ -283,9 +283,9 @@ impl Walk {
     }
 
     /// Whether a thread that is first seen as it comes to `cpu` was asleep, and its wake-up is not
-    /// in the recording: nobody waits from its start while others get the CPU again and again. Where
-    /// no wake-up is recorded, an idle CPU says that it was asleep; else one that waited beside it
-    /// waited for quota.
+    /// in the recording: nobody waits from its start while others get the CPU again and again.
+    /// Where no wake-up is recorded, an idle CPU says that it was asleep; else one that waited
+    /// beside it waited for quota.
     fn has_slept(&self, thread: ThreadId, cpu: u32) -> bool {
         let about = &self.threads[thread];
         let unknown = about.state == At::Unknown && !about.forked;

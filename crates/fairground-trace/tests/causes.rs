@@ -1,5 +1,5 @@
-//! What wakes a sleeper, guessed without the flags that tell an interrupt from the thread that it met,
-//! as in the text of `perf script`, against what a simulated run says of itself.
+//! What wakes a sleeper, guessed without the flags that tell an interrupt from the thread that it
+//! met, as in the text of `perf script`, against what a simulated run says of itself.
 
 mod common;
 
@@ -10,8 +10,8 @@ use fairground_trace::derive::{Logs, tick};
 use fairground_trace::walk::Waker;
 use fairground_trace::{Context, Kind, told};
 
-/// Of wake-ups while a thread ran: those by that thread and those by an interrupt, each with how many
-/// are taken for that.
+/// Of wake-ups while a thread ran: those by that thread and those by an interrupt, each with how
+/// many are taken for that.
 fn found(words: &str) -> [(usize, usize); 2] {
     let exact = Exact {
         told: true,

@@ -37,7 +37,8 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Whether a wake-up at `at` whose context is not known, while `waker` was current, is a timer's.
+    /// Whether a wake-up at `at` whose context is not known, while `waker` was current, is a
+    /// timer's.
     #[must_use]
     pub fn is_timer(&self, at: u64, waker: ThreadId) -> bool {
         let by_chance = match &self.wakers {
@@ -97,8 +98,8 @@ pub fn partners(logs: &Logs, causes: &[Causes]) -> FxHashSet<(ThreadId, ThreadId
         .collect()
 }
 
-/// Wake-ups of which the recording does not say whether the current thread did them, and how many of
-/// these are taken for an interrupt's.
+/// Wake-ups of which the recording does not say whether the current thread did them, and how many
+/// of these are taken for an interrupt's.
 #[must_use]
 pub fn guessed(logs: &Logs, causes: &[Causes]) -> (usize, usize) {
     let (mut met, mut interrupts) = (0, 0);

@@ -1,5 +1,5 @@
-//! Who of the threads that were current at the wake-ups of a sleeper has woken it, and who was met by
-//! an interrupt that did.
+//! Who of the threads that were current at the wake-ups of a sleeper has woken it, and who was met
+//! by an interrupt that did.
 //!
 //! An interrupt meets whoever is there: idle CPUs as often as they are idle, each thread in
 //! proportion to its time on the CPUs where the interrupts are. So
@@ -10,10 +10,10 @@
 //! ```
 //!
 //! and a thread that was current more than twice as often does wake. Where CPUs are never idle the
-//! rate is what two fifths of the time is below: threads that never were current at a wake-up of this
-//! one count with theirs, so few threads that wake it do not set the rate. Who computes most of the
-//! time by itself would; but who wakes another does so at the same point of what it does, as just
-//! before it sleeps, and an interrupt meets it anywhere.
+//! rate is what two fifths of the time is below: threads that never were current at a wake-up of
+//! this one count with theirs, so few threads that wake it do not set the rate. Who computes most
+//! of the time by itself would; but who wakes another does so at the same point of what it does, as
+//! just before it sleeps, and an interrupt meets it anywhere.
 
 use rustc_hash::FxHashMap;
 
@@ -89,8 +89,8 @@ impl Places {
     }
 }
 
-/// Of those that were current at wake-ups of `thread`, with how often each was, and how often nobody
-/// was: who does wake it. `None`: too few say anything.
+/// Of those that were current at wake-ups of `thread`, with how often each was, and how often
+/// nobody was: who does wake it. `None`: too few say anything.
 #[must_use]
 pub fn wakers(
     logs: &Logs,

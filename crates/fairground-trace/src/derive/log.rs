@@ -43,9 +43,9 @@ pub struct Log {
     /// CPUs on which it ran.
     pub ran_on: Vec<u32>,
     /// How long on each of them.
-    ran_ns: Vec<u64>,
+    pub(super) ran_ns: Vec<u64>,
     /// CPUs on which it was woken, and how often.
-    woken_on: Vec<(u32, u64)>,
+    pub(super) woken_on: Vec<(u32, u64)>,
     /// What it had to put up with on the first of them.
     pub beside_idle: BesideIdle,
     /// Switches away while runnable.
@@ -96,9 +96,9 @@ pub struct Logs {
     pub told: bool,
     busy: Vec<bool>,
     /// How long a thread ran on each CPU.
-    busy_ns: Vec<u64>,
+    pub(super) busy_ns: Vec<u64>,
     /// CPUs of which it is known when they are idle.
-    seen: Vec<bool>,
+    pub(super) seen: Vec<bool>,
     /// Whether somebody has come to the CPU since its last switch.
     come: Vec<bool>,
     /// Time up to `idle_at` at which any CPU was idle.
@@ -198,18 +198,6 @@ impl Logs {
             Fact::Reniced { thread, prio, at } => self.logs[thread].reniced(prio, at),
             Fact::Told { thread, at, what } => self.logs[thread].tell(at, what),
         }
-    }
-
-    fn ran(&mut self, thread: ThreadId, cpu: u32, ns: u64) {
-        self.busy_ns[cpu as usize] += ns;
-        let log = &mut self.logs[thread];
-        log.cpu_ns += ns;
-        let on = log.ran_on.iter().position(|on| *on == cpu);
-        let at = on.unwrap_or(log.ran_on.len());
-        if log.ran_ns.len() <= at {
-            log.ran_ns.resize(at + 1, 0);
-        }
-        log.ran_ns[at] += ns;
     }
 
     fn come(&mut self, cpu: u32) {
@@ -363,19 +351,6 @@ impl Logs {
         self.told && self.logs.iter().any(|log| log.awake_at_end)
     }
 
-    /// Whom an interrupt that wakes `thread` would meet.
-    #[must_use]
-    pub fn exposure(&self, thread: ThreadId) -> Exposure<'_> {
-        let woken_on = &self.logs[thread].woken_on;
-        let all: u64 = woken_on.iter().map(|(_, n)| n).sum();
-        Exposure {
-            logs: self,
-            woken_on,
-            all: all.max(1) as f64,
-            span_ns: (self.span.1 - self.span.0).max(1) as f64,
-        }
-    }
-
     /// Whether it is of a simulated run, from its beginning.
     #[must_use]
     pub fn is_whole(&self) -> bool {
@@ -400,58 +375,12 @@ impl Logs {
     }
 }
 
-/// Who has which share of the time of the CPUs on which a thread is woken, each as often as it is.
-#[derive(Clone, Copy, Debug)]
-pub struct Exposure<'a> {
-    logs: &'a Logs,
-    woken_on: &'a [(u32, u64)],
-    all: f64,
-    span_ns: f64,
-}
-
-impl Exposure<'_> {
-    fn mean(&self, share: impl Fn(u32) -> f64) -> f64 {
-        let parts = self.woken_on.iter().map(|(cpu, n)| *n as f64 * share(*cpu));
-        parts.sum::<f64>() / self.all
-    }
-
-    /// That of a thread.
-    #[must_use]
-    pub fn share(&self, thread: ThreadId) -> f64 {
-        let log = &self.logs.logs[thread];
-        self.mean(|cpu| {
-            let at = log.ran_on.iter().position(|on| *on == cpu);
-            let ran = at.and_then(|at| log.ran_ns.get(at)).copied().unwrap_or(0);
-            ran as f64 / self.span_ns
-        })
-    }
-
-    /// For which share they are idle.
-    #[must_use]
-    pub fn idle(&self) -> f64 {
-        self.mean(|cpu| match self.logs.seen.get(cpu as usize) {
-            Some(true) => 1.0 - self.logs.busy_ns[cpu as usize] as f64 / self.span_ns,
-            _ => 0.0,
-        })
-    }
-}
-
 impl Log {
     /// Whether it came to its end, or was on the way out.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         let exit = |step: &Step| matches!(step, Step::Act(act) if act.what == What::Exit);
         self.exited || self.steps.last().is_some_and(exit)
-    }
-
-    fn count_woken(&mut self, by: Waker, cpu: u32) {
-        if matches!(by, Waker::Thread(_) | Waker::Unseen) {
-            return;
-        }
-        match self.woken_on.iter_mut().find(|(on, _)| *on == cpu) {
-            Some((_, n)) => *n += 1,
-            None => self.woken_on.push((cpu, 1)),
-        }
     }
 
     /// What it says of itself.

@@ -6,6 +6,7 @@
 //! | `log` | the recording, thread by thread |
 //! | `cause` | timer or thread: what wakes a sleeper, where the recording leaves it open |
 //! | `chance` | who of those that were current at a wake-up has done it |
+//! | `exposure` | whom an interrupt that wakes a thread would meet |
 //! | `cut` | who was computing when the recording ended |
 //! | `attributes` | what a trace does not say: groups, policies, affinity; from a file |
 //! | `run`, `objects` | attributes of a simulated run, and what its threads share |
@@ -26,6 +27,7 @@ pub mod cause;
 mod cgroups;
 mod chance;
 pub mod cut;
+mod exposure;
 pub mod log;
 pub mod objects;
 pub mod period;

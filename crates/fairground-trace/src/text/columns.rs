@@ -1,5 +1,5 @@
-//! Who executed events, where the columns in front of them do not say it: perf writes -1 for threads
-//! that have exited, and `-F pid` names the process.
+//! Who executed events, where the columns in front of them do not say it: perf writes -1 for
+//! threads that have exited, and `-F pid` names the process.
 
 use super::line::UNKNOWN;
 use crate::event::Kind;

@@ -77,9 +77,14 @@ fn switch(text: &[u8], names: &mut Names) -> Field<Kind> {
     if let Some(kind) = usual_switch(text, names) {
         return Ok(kind);
     }
-    let Some(arrow) = memchr::memmem::find(text, b" ==> ") else {
-        return plain_switch(text, names);
-    };
+    // A name may hold an arrow, too.
+    let plain = text
+        .starts_with(b"prev_comm=")
+        .then(|| plain_switch(text, names));
+    if let Some(Ok(kind)) = plain {
+        return Ok(kind);
+    }
+    let arrow = memchr::memmem::find(text, b" ==> ").ok_or("==>")?;
     let (from, to) = (&text[..arrow], &text[arrow + 5..]);
     if !from.starts_with(b"prev_comm=") {
         let (comm, prev, prev_prio, rest) = short(from)?;

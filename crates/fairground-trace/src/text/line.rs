@@ -210,7 +210,7 @@ pub fn lost(text: &[u8]) -> Option<u64> {
     words.into_iter().find_map(counted)
 }
 
-/// A line of the stack that `perf script` shows below an event: `   ffffffff8139 schedule+0x1 (...)`.
+/// A line of the stack that `perf script` shows below an event: `   ffff8139 schedule+0x1 (...)`.
 pub fn is_stack(text: &[u8]) -> bool {
     text[0].is_ascii_whitespace()
         && word(text).is_some_and(|(address, after)| {

@@ -295,8 +295,9 @@ mod tests {
     fn fields_are_read_as_the_record_has_them_too() {
         for (state, kind) in [("0x1 (1)", State::Blocked(b'S')), ("256", State::Runnable)] {
             let text = format!(
-                "x-7 [0] 1.5: sched_switch: prev_comm=a [b prev_pid=0x11 (17) prev_prio=0x78 (120) \
-                 prev_state={state} next_comm=c d next_pid=0x12 (18) next_prio=0x62 (98)\n\
+                "x-7 [0] 1.5: sched_switch: prev_comm=a ==> [b prev_pid=0x11 (17) \
+                 prev_prio=0x78 (120) prev_state={state} next_comm=c d next_pid=0x12 (18) \
+                 next_prio=0x62 (98)\n\
                  x-7 [0] 1.6: sched_wakeup: comm=c d pid=0x12 (18) prio=0x78 (120) target_cpu=0x3 \
                  (3)\n"
             );
@@ -314,7 +315,7 @@ mod tests {
                 cpu: 3,
             };
             assert_eq!((r.events[0].kind, r.events[1].kind), (switch, wakeup));
-            assert_eq!(r.names.get(17), "a [b");
+            assert_eq!(r.names.get(17), "a ==> [b");
         }
     }
 
