@@ -5,6 +5,7 @@ mod crude;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crude::{Crude, flat, places, two_packages};
+use fairground::host::Kick;
 use fairground::policy::{Features, PROFILES, find_profile};
 use fairground::sched;
 use fairground::task::Prev;
@@ -156,6 +157,36 @@ fn a_cpu_that_cannot_run_what_it_has_pulled_looks_again() {
             "{profile}: the last one found nothing"
         );
     }
+}
+
+/// The stopper pushes the only task of CPU 0 to CPU 1, and the search of CPU 0, which is dry then,
+/// brings it back.
+#[test]
+fn a_task_that_is_pushed_and_pulled_back_runs() {
+    let mut features = Features::default();
+    let set = [
+        ("lb_order", "newest"),
+        ("migration_cost_ns", "0"),
+        ("newidle_gate", "migration-cost-only"),
+        ("newidle_proportional", "off"),
+    ];
+    features.set_all(&set).expect("decisions");
+    let mut m = Crude::with(&flat(2), features).idle();
+    let pushed = m.hog(Cpu(0), CpuMask::first_n(2));
+    m.hog(Cpu(1), CpuMask::first_n(2));
+    m.host.now += 5_000_000;
+    m.on(Cpu(0), |cx, rqs| {
+        cx.with_rq(rqs, Cpu(0), |_, rq| {
+            (rq.active_balance, rq.push_cpu) = (true, Cpu(1));
+        });
+    });
+    let migrations = m.host.migrations;
+    let switch = m.on(Cpu(0), |cx, rqs| {
+        sched::run_stopper(cx, rqs, Kick::ActiveBalance)
+    });
+    assert_eq!(m.host.migrations - migrations, 2, "there and back");
+    assert_eq!(switch.next, Some(pushed));
+    assert!(m.sys.task[pushed.idx()].on_cpu.load(Relaxed));
 }
 
 #[test]

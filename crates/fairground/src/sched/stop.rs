@@ -78,9 +78,12 @@ fn go_on<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Option<(SeId, TaskId)>) -> 
     } else {
         None
     };
-    // The one that ran may have left for another CPU; if it is here, this is its switch.
-    let is_here =
-        |(slot, id): &(SeId, TaskId)| rq.body[slot.idx()].as_ref().is_some_and(|b| b.id == *id);
+    // The one that ran may have left for another CPU, and even have been pulled back by the search:
+    // then it has been switched out. If it has stayed, this is its switch.
+    let is_here = |(slot, id): &(SeId, TaskId)| {
+        let stayed = cx.sys.task[id.idx()].on_cpu.load(Relaxed);
+        stayed && rq.body[slot.idx()].as_ref().is_some_and(|b| b.id == *id)
+    };
     let here = prev.filter(is_here).map(|(slot, _)| slot);
     let order = cx.features().load_balance.order;
     if let Some(next) = next.filter(|_| order.pick_reorders(false)) {
