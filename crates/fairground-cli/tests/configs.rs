@@ -70,7 +70,7 @@ fn each_machine_has_the_workloads_of_its_size() {
                 --patch tg-load-avg-ratelimit --config lkp/perf-bench-futex/wake --json -";
     let result = json(&succeeds(line.split_whitespace()));
     let places = result["places"].as_array().expect("places");
-    let tasks = |i: usize| places[i]["workload"][7].as_str();
+    let tasks = |i: usize| places[i]["workload"][6].as_str();
     assert_eq!(tasks(0), Some("4"));
     assert_eq!(places[1]["refused"], "expected a multiple of 2, at most 8");
     assert_eq!((tasks(2), tasks(3)), (Some("4"), Some("16")));

@@ -7,7 +7,7 @@
 //! | `tg`, `llc`, `rd`, `nohz`, `task` | shared `[any]` | any CPU |
 
 use alloc::vec::Vec;
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::policy::Features;
 use crate::shared::{CpuShared, LlcShared, Nohz, Relaxed, RootDomain, TaskGroup, TaskShared};
@@ -61,6 +61,9 @@ pub struct System {
     /// Groups with a quota. While there are none, nothing of bandwidth control is looked at: the
     /// kernel patches its code (a static key), so that reading this is not a touch.
     bandwidth_users: AtomicU32,
+    /// Where the period timers of all groups fire, where they do so together: ns from a multiple of
+    /// the period; `u64::MAX` = not known yet.
+    period_phase: AtomicU64,
     /// See [`System::hurry_vruntime`].
     vruntime_shift: AtomicU32,
     /// See [`System::hurry_load_time`].
@@ -105,6 +108,7 @@ impl System {
             rd: RootDomain::default(),
             nohz: Nohz::new(),
             bandwidth_users: AtomicU32::new(0),
+            period_phase: AtomicU64::new(u64::MAX),
             vruntime_shift: AtomicU32::new(0),
             load_hurry: [Hurry::default(); 2],
             topology,
@@ -132,6 +136,18 @@ impl System {
 
     pub(crate) fn bandwidth_usage_inc(&self) {
         self.bandwidth_users.fetch_add(1, Relaxed);
+    }
+
+    /// The phase that the period timers of all groups have in common, ns; the first group to have a
+    /// quota `draw`s it.
+    pub(crate) fn common_period_phase(&self, draw: impl FnOnce() -> u64) -> u64 {
+        let known = self.period_phase.load(Relaxed);
+        if known != u64::MAX {
+            return known;
+        }
+        let phase = draw();
+        self.period_phase.store(phase, Relaxed);
+        phase
     }
 
     pub(crate) fn bandwidth_usage_dec(&self) {

@@ -73,8 +73,11 @@ pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     if quota_ns.is_some() && !was_limited {
         sys.bandwidth_usage_inc();
     }
-    let phase = sys.features.period_phase;
-    let phase = phase.draw(PHASE_SPAN, || cx.host.random());
+    let mut draw = || u64::from(cx.host.random()) % PHASE_SPAN;
+    let phase = match sys.features.period_phase.is_common() {
+        true => sys.common_period_phase(draw),
+        false => draw(),
+    };
     group.with_pool(cx.host, |pool| {
         pool.set_phase(phase);
         pool.configure(quota_ns.unwrap_or(RUNTIME_INF), period_ns, burst_ns);
@@ -322,6 +325,13 @@ mod tests {
     use super::*;
     use crate::policy::Features;
     use crate::testing::Bench;
+
+    #[test]
+    fn the_first_group_draws_the_phase_that_all_have_in_common() {
+        let bench = Bench::new(1, Features::default());
+        let phases = [7, 9].map(|drawn| bench.sys.common_period_phase(|| drawn));
+        assert_eq!(phases, [7, 7]);
+    }
 
     #[test]
     fn what_is_no_limit_is_refused_and_leaves_nothing_behind() {

@@ -53,19 +53,18 @@ impl Throttle {
 /// utilization", Shrikanth Hegde, 2023, for 6.4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeriodPhase {
-    /// At multiples of the period, so those of one period all at once (up to 6.3).
+    /// At multiples of the period, so those of one period all at once. Where between two ticks that
+    /// is, is decided when the machine boots, for ticks are not at multiples of theirs (up to 6.3).
     Common,
     /// Each at a phase of its own, drawn at random.
     Random,
 }
 
 impl PeriodPhase {
-    /// The phase of a group's timer, ns since the clock's zero: below `span_ns`.
+    /// Whether all groups have one phase.
     #[inline]
-    pub fn draw(self, span_ns: u64, random: impl FnOnce() -> u32) -> u64 {
-        match self {
-            Self::Common => 0,
-            Self::Random => u64::from(random()) % span_ns,
-        }
+    #[must_use]
+    pub const fn is_common(self) -> bool {
+        matches!(self, Self::Common)
     }
 }
