@@ -32,6 +32,17 @@ fn metric<'a>(point: &'a Value, name: &str) -> &'a Value {
     &point["summary"][name]["mean"]
 }
 
+/// Of how many points and metrics together something is known.
+fn dots(points: &[Value], metrics: &[Value]) -> usize {
+    let known = |point: &Value, metric: &Value| {
+        let name = metric.as_str().expect("a name");
+        let mut runs = point["variant"]["runs"].as_array().expect("runs").iter();
+        runs.any(|run| run["metrics"][name].is_number())
+    };
+    let of = |metric: &Value| points.iter().filter(|p| known(p, metric)).count();
+    metrics.iter().map(of).sum()
+}
+
 #[test]
 fn a_sweep_is_the_same_as_its_points_and_has_all_forms() {
     let path = file("sweep-forms", "s.toml", SCENARIO);
@@ -98,16 +109,7 @@ fn a_sweep_is_the_same_as_its_points_and_has_all_forms() {
     let metrics = result["metrics"].as_array().expect("metrics");
     assert_eq!(plots, metrics.len());
     // Two lines of three points in each, without those of which nothing is known.
-    let known = |point: &Value, metric: &Value| {
-        let name = metric.as_str().expect("a name");
-        runs(&point["variant"])
-            .iter()
-            .any(|run| run[name].is_number())
-    };
-    let dots = metrics
-        .iter()
-        .map(|m| points.iter().filter(|p| known(p, m)).count());
-    assert_eq!(page.matches("<circle").count(), dots.sum::<usize>());
+    assert_eq!(page.matches("<circle").count(), dots(points, metrics));
 }
 
 #[test]
