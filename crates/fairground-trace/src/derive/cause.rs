@@ -3,7 +3,7 @@
 //! A timer's interrupt executes `sched_waking` while some thread is current that has nothing to do
 //! with it. Raw recordings have a flag for that; the text of `perf script` has not. What decides
 //! there is how regular the sleeps are, whether one thread is always the one that wakes, and which
-//! threads are met more often than by chance ([`super::chance`]).
+//! threads are met more often than by chance (`chance.rs`).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
