@@ -275,7 +275,7 @@ fn a_sampler_writes_events_when_it_has_woken() {
             {"at_us": 20500, "cgroup": "/g", "file": "cpu.shares", "value": 7},
             {"at_us": 20501, "cgroup": "/g", "file": "cpu.weight", "value": 7}]"#;
         let case = Case::parse(&text(&hog, &format!("{groups}{more}"))).expect("a case");
-        let prepared = prepare(&case, &Others::default()).expect("a workload");
+        let prepared = prepare(&case, &Others::default(), &guest()).expect("a workload");
         let events = prepared.workload.events.iter();
         events.map(|e| (e.at_ns - prepared.t0_ns) / 1000).collect()
     };
@@ -307,12 +307,16 @@ fn a_result_of_another_case_is_refused() {
     }
 }
 
+fn guest() -> Machine {
+    Machine::builtin(MACHINE).expect("a machine")
+}
+
 /// Numbers and reasons of the writes that the kernel refuses, and those it takes, us after T0.
 fn writes(groups: &str, events: &str) -> (Vec<(usize, String)>, Vec<u64>) {
     let hog = task("a", "", r#"{"hog": true}"#);
     let more = format!(r#""cgroups": [{groups}], "events": [{events}]"#);
     let case = Case::parse(&text(&hog, &more)).expect("a case");
-    let prepared = prepare(&case, &Others::default()).expect("a workload");
+    let prepared = prepare(&case, &Others::default(), &guest()).expect("a workload");
     let taken = prepared.workload.events.iter();
     let taken = taken.filter(|e| e.at_ns >= prepared.t0_ns);
     let taken = taken.map(|e| (e.at_ns - prepared.t0_ns) / 1000).collect();

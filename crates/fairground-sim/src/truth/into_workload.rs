@@ -9,7 +9,8 @@ use super::case::{Case, Flag, Shares, Spawn, Step, Write};
 use super::control_files::{Files, attainable, known, quota, shares};
 use super::others::Others;
 use super::recorder::{CREATION_NS, FIRST_SAMPLE_US};
-use super::spinning::{AT_ONCE, spins};
+use super::spinning::{AT_ONCE, spins, turn_ns};
+use crate::machine_file::Machine;
 use crate::workload::program::{
     Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, FOREVER, Inherits, Ns, Op, Program,
     TaskTemplate, Until, Workload,
@@ -56,6 +57,8 @@ pub(super) struct Builder<'a> {
     sems: BTreeMap<u32, u32>,
     barriers: BTreeMap<u32, u32>,
     pub(super) t0_ns: Ns,
+    /// What a turn of a loop takes whose steps take no time.
+    pub(super) turn_ns: f64,
     /// Mark that the recorder passes when the threads may know T0.
     pub(super) told: u32,
     refused: Vec<(usize, String)>,
@@ -65,7 +68,7 @@ pub(super) struct Builder<'a> {
 ///
 /// # Errors
 /// A sentence that names the task, group or event that makes no sense.
-pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
+pub fn prepare(case: &Case, others: &Others, machine: &Machine) -> Result<Prepared, String> {
     let duration_us = case.duration_us.ok_or("no duration_us")?;
     let tick_ns = case.machine.tick_ns();
     // All threads are made from the first tick on. The recorder takes `settle_ms` for microseconds,
@@ -83,6 +86,7 @@ pub fn prepare(case: &Case, others: &Others) -> Result<Prepared, String> {
         sems: BTreeMap::new(),
         barriers: BTreeMap::new(),
         t0_ns,
+        turn_ns: turn_ns(machine),
         told: 0,
         refused: Vec::new(),
     };

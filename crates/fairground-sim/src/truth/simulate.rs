@@ -62,7 +62,7 @@ impl Bench {
         edges_us: &[f64],
     ) -> Result<Self, String> {
         let features = super::kernel::features(&case.machine, &machine)?;
-        let prepared = prepare(case, others)?;
+        let prepared = prepare(case, others, &machine)?;
         let groups = match case.cgroups.is_empty() {
             true => BTreeMap::new(),
             false => groups(case),

@@ -5,12 +5,14 @@
 
 use super::case::Step;
 use super::into_workload::{Builder, Turns};
+use crate::machine_file::Machine;
 use crate::workload::program::{Dur, FOREVER, Ns, Op};
 
-/// What a turn takes the recorder, ns: it reads the counter of time once (`run_us: 0`), which is
-/// 15.5 ns in the machine file (`sched_clock`). Without any step it takes less, for `period_us: 0`
-/// 8 ns more.
-pub(super) const TURN_NS: Ns = 16;
+/// What a turn takes the recorder, ns: it reads the counter of time once (`run_us: 0`), as
+/// `sched_clock` of the machine file does. Without any step it takes less, for `period_us: 0` more.
+pub(super) fn turn_ns(machine: &Machine) -> f64 {
+    machine.kernel_op_ns("sched_clock").unwrap_or(0.0).max(1.0)
+}
 
 /// Turns that are computed in one piece.
 pub(super) const AT_ONCE: u64 = 1000;
@@ -46,7 +48,7 @@ pub(super) fn spins(turns: i64, body: &[Step]) -> Option<u64> {
 }
 
 impl Builder<'_> {
-    /// So many turns that take [`TURN_NS`] each.
+    /// So many turns that take [`turn_ns`] each.
     pub(super) fn spin(&self, spins: u64, ops: &mut Vec<Op>, turns: Turns) {
         let (pieces, rest) = match spins {
             FOREVER => (FOREVER, 0),
@@ -57,7 +59,8 @@ impl Builder<'_> {
             if count > 0 {
                 let start = ops.len() as u32;
                 ops.push(Op::LoopStart { count });
-                ops.push(Op::Run(Dur::Const(turns_each * TURN_NS)));
+                let ns = (turns_each as f64 * self.turn_ns).round() as Ns;
+                ops.push(Op::Run(Dur::Const(ns)));
                 ops.push(Op::Mark(mark));
                 ops.push(Op::LoopEnd { start });
             }
