@@ -116,12 +116,8 @@ pub fn prepare(case: &Case, others: &Others, machine: &Machine) -> Result<Prepar
         return Err("no tasks".into());
     }
     let sampled = case.sampler.map(|s| s.cpu);
-    if let Some(cpu) = case
-        .cpus_used()
-        .into_iter()
-        .chain(sampled)
-        .find(|c| *c >= case.machine.cpus)
-    {
+    let mut used = case.cpus_used().into_iter().chain(sampled);
+    if let Some(cpu) = used.find(|c| *c >= case.machine.cpus) {
         return Err(format!("CPU {cpu}: the machine has {}", case.machine.cpus));
     }
     b.main(&creations);
