@@ -90,6 +90,12 @@ fn trace(data: &[u8]) -> bool {
     true
 }
 
+/// The machine of recorded cases.
+fn guest() -> &'static Machine {
+    static GUEST: OnceLock<Machine> = OnceLock::new();
+    GUEST.get_or_init(|| Machine::builtin("spr-guest-2cpu").expect("built in"))
+}
+
 /// A trace that was read, with attributes: derived, and written as a scenario that can be read.
 /// Whether it can be derived.
 fn use_trace(recording: &Recording, attributes: &Attributes) -> bool {
@@ -204,7 +210,7 @@ fn case(data: &[u8]) -> bool {
         Ok(case) => {
             if !case.is_benchmark() {
                 // A refusal is an answer.
-                drop(into_workload::prepare(&case, &Others::default()));
+                drop(into_workload::prepare(&case, &Others::default(), guest()));
             }
             true
         }
