@@ -191,12 +191,11 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         place.write(&(text + "\n"))?;
     }
     if let Some(place) = &report {
-        let page = html::report(&done, &command());
+        let page = html::report(&done, &command(args));
         place.write(&page.map_err(Failure::new)?)?;
     }
     if let Some(places) = &markdown {
-        let starts = args.saved.is_empty().then(|| args.limit()).flatten();
-        places.write(&done, &command(), starts)?;
+        places.write(&done, &command(args), calls(args))?;
     }
     if [&json, &report]
         .into_iter()
@@ -208,9 +207,25 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     output::stdout(&text(&done))
 }
 
-/// What was typed, without what changes no row.
-fn command() -> String {
-    redo_command(&std::env::args().collect::<Vec<_>>())
+/// What was typed, without what changes no row. If earlier calls have a part in it, `--within` says
+/// only when the last one stopped.
+fn command(args: &ReproduceArgs) -> String {
+    let mut words: Vec<String> = std::env::args().collect();
+    if calls(args) == page::Calls::Several {
+        while let Some(at) = words.iter().position(|w| w.starts_with("--within")) {
+            let own_word = !words[at].contains('=');
+            words.drain(at..(at + 1 + usize::from(own_word)).min(words.len()));
+        }
+    }
+    redo_command(&words)
+}
+
+/// How the outcomes came to be.
+fn calls(args: &ReproduceArgs) -> page::Calls {
+    match &args.keep {
+        Some(_) => page::Calls::Several,
+        None => page::Calls::One(args.saved.is_empty().then(|| args.limit()).flatten()),
+    }
 }
 
 /// Leaves the runs that are asked for, as they are asked for.

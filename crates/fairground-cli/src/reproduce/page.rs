@@ -69,22 +69,27 @@ impl Places {
         std::iter::once(&self.page).chain(&self.plots)
     }
 
-    /// Writes the page and its plots: `command` made it, and started no simulation after `limit`.
+    /// Writes the page and its plots: `command` made it, and started no simulation after what
+    /// `calls` says.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn write(
-        &self,
-        done: &[Reproduced],
-        command: &str,
-        limit: Option<Duration>,
-    ) -> Result<(), Failure> {
+    pub fn write(&self, done: &[Reproduced], command: &str, calls: Calls) -> Result<(), Failure> {
         for (change, place) in done.iter().zip(&self.plots) {
             place.write(&plot::svg(change)?)?;
         }
         self.page
-            .write(&page(done, &head(done.len(), command, limit)))
+            .write(&page(done, &head(done.len(), command, calls)))
     }
+}
+
+/// How the outcomes of a page came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// In one call, which started no simulation after this.
+    One(Option<Duration>),
+    /// In this one and perhaps earlier ones, whose outcomes were kept (`--keep`).
+    Several,
 }
 
 fn plot_name(e: &Experiment) -> String {
@@ -92,24 +97,33 @@ fn plot_name(e: &Experiment) -> String {
 }
 
 /// What the page is and how it was made.
-fn head(changes: usize, command: &str, limit: Option<Duration>) -> String {
+fn head(changes: usize, command: &str, calls: Calls) -> String {
     let (title, about) = match changes {
         1 => ("A published change", "a scheduler change"),
         5 => ("The five published changes", "five scheduler changes"),
         _ => ("Published changes", "scheduler changes"),
     };
-    let limit = limit.map_or(String::new(), |limit| {
-        let time = match limit.as_secs() {
-            s if s > 0 && s % 60 == 0 => format!("{} minutes", s / 60),
-            _ => format!("{limit:?}"),
-        };
-        format!(
-            " (It starts no simulation after {time}; with `--keep DIR` the same command goes on.)"
-        )
-    });
+    let how = match calls {
+        Calls::One(None) => String::new(),
+        Calls::One(Some(limit)) => {
+            let time = match limit.as_secs() {
+                s if s > 0 && s % 60 == 0 => format!("{} minutes", s / 60),
+                _ => format!("{limit:?}"),
+            };
+            format!(
+                " (It starts no simulation after {time}; with `--keep DIR` the same command goes \
+                 on.)"
+            )
+        }
+        // Each call has its own limit, and only all of them together make the page.
+        Calls::Several => " (With `--keep DIR`, in one call or several: each starts no simulation \
+                           after a time, 25 minutes unless `--within` says another, and goes on \
+                           where the last one stopped.)"
+            .into(),
+    };
     let text = format!(
         "What authors published about {about}, beside what the simulator makes of the same \
-         benchmarks on machines of the same kind. Made by `{command}`; do not edit.{limit}"
+         benchmarks on machines of the same kind. Made by `{command}`; do not edit.{how}"
     );
     format!(
         "# {title}, reproduced\n\n{}\n\n",
@@ -279,13 +293,13 @@ mod tests {
         let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reproduction.md");
         let docs = std::fs::read_to_string(docs).unwrap();
         let all = "fairground reproduce --all --markdown docs";
-        let whole = head(5, all, Some(super::super::WHOLE));
-        assert!(
-            docs.starts_with(&(whole.clone() + "Simulated are ")),
-            "{whole}"
-        );
+        let one = head(5, all, Calls::One(Some(super::super::WHOLE)));
+        let several = head(5, all, Calls::Several);
+        let made = [one, several].map(|head| head + "Simulated are ");
+        assert!(made.iter().any(|head| docs.starts_with(head)), "{made:?}");
+        assert_ne!(made[0], made[1]);
         let part = "fairground reproduce lazy-h-load --quick --markdown somewhere/else";
-        let part = head(1, part, None);
+        let part = head(1, part, Calls::One(None));
         assert!(
             part.starts_with("# A published change, reproduced\n"),
             "{part}"
