@@ -47,6 +47,20 @@ impl Run<'_> {
         self.out
             .figures
             .derived("alu.div64", divide, "cycles", note);
+        self.pause(ghz)
+    }
+
+    /// On arm64 a CPU that waits for a lock of the kernel waits for the line, without rounds.
+    fn pause(&mut self, ghz: f64) -> io::Result<()> {
+        if cfg!(target_arch = "aarch64") {
+            let figures = &mut self.out.figures;
+            figures.derived("alu.pause", 0.0, "cycles", "the kernel waits by WFE");
+            return Ok(());
+        }
+        let pause = self.of(&memory::pause_ns(self.cpu, self.count)?);
+        let note = format!("a pause of a spinning CPU takes {:.1} ns", pause.v);
+        let figures = &mut self.out.figures;
+        figures.derived("alu.pause", pause.v * ghz, "cycles", &note);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
-//! The clock of a CPU, division, and loads that depend on each other.
+//! The clock of a CPU, division, pauses, and loads that depend on each other.
 
-use std::hint::black_box;
+use std::hint::{black_box, spin_loop};
 use std::io;
 
 use super::{batches, on};
@@ -37,6 +37,18 @@ pub(crate) fn division_ns(cpu: u32, count: u32) -> io::Result<Vec<f64>> {
                 x = (x / divisor) ^ (u64::MAX << 8);
             }
             black_box(x);
+        })
+    })
+}
+
+/// A pause of a CPU that spins, ns.
+pub(crate) fn pause_ns(cpu: u32, count: u32) -> io::Result<Vec<f64>> {
+    const OPS: u32 = 1000;
+    on(cpu, move || {
+        batches(count, OPS, || {
+            for _ in 0..OPS {
+                spin_loop();
+            }
         })
     })
 }

@@ -3,9 +3,13 @@
 //! A queue's lock is a first-come server. Calls arrive out of time order by up to a handler's
 //! length, so a request that fits before a hold that was booked already takes that gap; how long it
 //! will hold is not known yet and is guessed from how long that lock was held so far.
+//!
+//! Who waits looks once in a round of its loop, `cpu_relax()` in between, and so sees the release
+//! at its next look. Meanwhile nobody else can take the lock: who spins stands in its word or queue.
 
 use fairground::place::Lock;
 
+use super::rounds::Rounds;
 use crate::cache::{Ps, Resource};
 
 /// All locks of the machine.
@@ -14,18 +18,20 @@ pub struct Locks {
     /// Of the queues by CPU, then of the groups' bandwidth.
     all: Vec<Resource>,
     cpus: usize,
-    /// Which are held, and since when.
+    /// Which are held, and since when nobody else can take them.
     held: Vec<(usize, Ps)>,
+    rounds: Rounds,
     wait: Ps,
 }
 
 impl Locks {
     /// No lock is held.
-    pub fn new(cpus: usize) -> Self {
+    pub fn new(cpus: usize, rounds: Rounds) -> Self {
         Self {
             all: vec![Resource::default(); cpus],
             cpus,
             held: Vec::with_capacity(4),
+            rounds,
             wait: 0,
         }
     }
@@ -37,10 +43,11 @@ impl Locks {
         if i >= self.all.len() {
             self.all.resize(i + 1, Resource::default());
         }
-        let start = self.all[i].earliest(now);
-        self.held.push((i, start));
-        self.wait += start - now;
-        start
+        let free = self.all[i].earliest(now);
+        self.held.push((i, free));
+        let seen = self.rounds.seen(now, free);
+        self.wait += seen - now;
+        seen
     }
 
     /// Releases `lock` at `now`.

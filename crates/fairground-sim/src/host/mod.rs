@@ -12,6 +12,7 @@ mod places;
 mod prices;
 mod profile;
 mod quiet;
+mod rounds;
 mod smt;
 mod stacks;
 mod trace;
@@ -23,6 +24,7 @@ use places::{How, Site};
 pub use prices::Prices;
 pub use profile::{Place, Profile, function_names};
 pub(crate) use quiet::Quiet;
+pub(crate) use rounds::Rounds;
 pub(crate) use smt::Smt;
 pub use stacks::Stack;
 pub use trace::{Counters, TraceLine};
@@ -123,6 +125,8 @@ impl SimHost {
     pub fn new(machine: &Machine, layout: &'static fairground::place::Layout, seed: u64) -> Self {
         let cpus = machine.topology.nr_cpus();
         let places = Places::new(machine, layout);
+        let prices = Prices::new(machine);
+        let rounds = Rounds(prices.pause);
         let (plain, scale) = (cache::Options::default(), machine.cost_scale());
         let occupancy = f64::from(plain.load_occupancy_permille) * scale.load_occupancy;
         let in_code = cache::Options {
@@ -138,7 +142,7 @@ impl SimHost {
             cache: Cache::with_options(machine, seed, in_code),
             places,
             profile: Profile::default(),
-            prices: Prices::new(machine),
+            prices,
             requests: Vec::new(),
             parked: Vec::new(),
             counters: Counters::new(cpus),
@@ -157,7 +161,7 @@ impl SimHost {
             stretch: 1 << 16,
             began: 0,
             stalled: 0,
-            locks: Locks::new(cpus),
+            locks: Locks::new(cpus, rounds),
             rng: crate::rng::generator(seed, crate::rng::Purpose::Scheduler),
         }
     }
@@ -237,6 +241,18 @@ impl SimHost {
         self.profile.add_time(place, self.at, ps);
         self.at += ps;
         self.stalled += ps;
+    }
+
+    /// The executing CPU spins in `place` until it sees what happens at `until`.
+    #[inline]
+    pub fn spin_until(&mut self, place: Place, until: Ps) {
+        self.wait_until(place, self.rounds().seen(self.at, until));
+    }
+
+    /// Rounds of a CPU that spins.
+    #[must_use]
+    pub fn rounds(&self) -> Rounds {
+        Rounds(self.prices.pause)
     }
 
     /// The executing CPU copies `bytes` in the course of `op`.

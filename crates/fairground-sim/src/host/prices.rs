@@ -15,6 +15,8 @@ pub struct Prices {
     pub(super) copy_per_kib: Ps,
     /// Reading the time-stamp counter.
     pub clock: Ps,
+    /// A pause between two looks of a CPU that spins.
+    pub(super) pause: Ps,
     /// Entry into and return from a system call.
     pub syscall: Ps,
     /// Hardware part of a switch.
@@ -103,6 +105,7 @@ impl Prices {
             scan: cycles(f64::from(costs::SCAN_CYCLES) * pace * scale.scheduler),
             copy_per_kib: cycles(costs::COPY_CYCLES_PER_BYTE * 1024.0),
             clock: op_ns("sched_clock"),
+            pause: cycles(machine.pause_cycles()),
             syscall: op_ns("syscall"),
             switch: op_ns("switch_to_hw"),
             irq: op_ns("irq_entry_exit"),

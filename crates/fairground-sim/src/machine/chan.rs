@@ -171,7 +171,7 @@ impl Sim<'_> {
         self.enter_syscall(id, op);
         if self.tasks[id.idx()].stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
-            self.use_file(id, c, End::Write, op);
+            self.take_file(id, c, End::Write, op);
         }
         self.lock_pipe(cpu, id, chan, End::Write);
     }
@@ -204,7 +204,7 @@ impl Sim<'_> {
         if stage == Stage::Again && !self.chans[c].is_full() {
             self.wake_writer(cpu, c);
         }
-        self.use_file(id, c, End::Write, op);
+        self.drop_file(id, c, End::Write, op);
         self.advance(id);
     }
 
@@ -217,7 +217,7 @@ impl Sim<'_> {
         self.enter_syscall(id, op);
         if self.tasks[id.idx()].stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
-            self.use_file(id, c, End::Read, op);
+            self.take_file(id, c, End::Read, op);
         }
         self.lock_pipe(cpu, id, chan, End::Read);
     }
@@ -249,7 +249,7 @@ impl Sim<'_> {
         {
             self.queue_wake(cpu, next, WakeKind::Sync);
         }
-        self.use_file(id, c, End::Read, op);
+        self.drop_file(id, c, End::Read, op);
         self.advance(id);
     }
 

@@ -5,6 +5,7 @@
 //! pages of data. A message that joins the last buffer writes that buffer's length and leaves the
 //! ring alone. Of a socket, lock and queue are one line, and its buffers are data.
 
+use fairground::policy::FileRef;
 use fairground::value::TaskId;
 
 use super::Sim;
@@ -88,13 +89,26 @@ impl Lines {
 }
 
 impl Sim<'_> {
-    /// Takes or drops the reference that a system call holds on its file, where threads share the
-    /// table of files (`fdget`, `fdput`); who has the table for himself needs none.
-    pub(super) fn use_file(&mut self, id: TaskId, c: usize, end: End, op: KernelOp) {
+    /// A system call takes its reference to the file of an end (`fdget`).
+    pub(super) fn take_file(&mut self, id: TaskId, c: usize, end: End, op: KernelOp) {
+        let access = match self.sys.features.file_ref {
+            FileRef::IncNotZero => Access::CasLoop,
+            FileRef::Add => Access::Rmw,
+        };
+        self.count_file(id, c, end, op, access);
+    }
+
+    /// It drops the reference (`fdput`).
+    pub(super) fn drop_file(&mut self, id: TaskId, c: usize, end: End, op: KernelOp) {
+        self.count_file(id, c, end, op, Access::Rmw);
+    }
+
+    /// Where threads share the table of files; who has the table for himself needs no reference.
+    fn count_file(&mut self, id: TaskId, c: usize, end: End, op: KernelOp, access: Access) {
         let template = self.tasks[id.idx()].template as usize;
         if self.shares_files[template] {
             let file = self.chans[c].lines.files + end as u32;
-            self.touch(op, file, 1 << 7, Access::Rmw);
+            self.touch(op, file, 1 << 7, access);
         }
     }
 
@@ -157,5 +171,28 @@ impl Sim<'_> {
         let touched = (from % 64 + bytes).div_ceil(64).min(DATA_LINES);
         let line = |i| first + (from / 64 + i) % DATA_LINES;
         self.host.copy_lines(op, (0..touched).map(line), access);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::testing::{on, server};
+
+    /// When 8 writers and 8 readers on 16 CPUs have ended, ps.
+    fn end(mode: &str, file_ref: &str) -> u64 {
+        let argv = format!("hackbench -g 1 -f 8 --pipe -l 100 {mode}");
+        on(&server(16), &argv, &[("file_ref", file_ref)], |sim| {
+            sim.run().unwrap();
+            sim.now
+        })
+    }
+
+    /// Processes have their tables to themselves, so they count nothing.
+    #[test]
+    fn reading_the_count_first_takes_longer_where_threads_share_files() {
+        let threads = ["inc-not-zero", "add"].map(|way| end("--threads", way));
+        assert!(threads[0] > threads[1], "{threads:?}");
+        let processes = ["inc-not-zero", "add"].map(|way| end("--process", way));
+        assert_eq!(processes[0], processes[1]);
     }
 }

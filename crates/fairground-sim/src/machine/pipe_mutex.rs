@@ -6,7 +6,7 @@
 //! and leaves the queue. Between the release and his swap lies the time in which he sees it, and
 //! who comes by then takes the mutex before him; often that is the one who has just released it.
 //! So each look and each attempt of a spinner is a step of its own, in order of time with those of
-//! others. Owners are never preempted inside (no kernel preemption), and nobody goes to sleep for
+//! others; between two looks it pauses. Owners are never preempted inside (no kernel preemption), and nobody goes to sleep for
 //! the mutex: where it was counted, one sleep in a thousand was (docs/workloads/hackbench.md).
 
 use std::collections::VecDeque;
@@ -88,7 +88,7 @@ impl Sim<'_> {
         self.take_pipe(c, op);
         self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
         if let Some(next) = self.watch_owner(c) {
-            self.push_work(next, self.host.at);
+            self.push_work(next, self.seen_by_spinner(next));
         }
         self.pipe_locked(cpu, id, chan, end);
     }
@@ -105,7 +105,7 @@ impl Sim<'_> {
         }
         let place = Place::Op(KernelOp::MutexSpin);
         self.host
-            .wait_until(place, self.chans[c].lines.mutex.free_at);
+            .spin_until(place, self.chans[c].lines.mutex.free_at);
         self.touch(KernelOp::MutexSpin, line, OWNER, Access::Load);
     }
 
@@ -117,6 +117,13 @@ impl Sim<'_> {
         let (line, at) = (lines.lock, self.host.at);
         self.host.cache.touch(first, line, OWNER, Access::Load, at);
         Some(first)
+    }
+
+    /// When a spinner behind the first learns that it is the first now.
+    fn seen_by_spinner(&self, cpu: u32) -> Ps {
+        let now = self.host.at;
+        let since = self.cpus[cpu as usize].spins_since.unwrap_or(now);
+        self.host.rounds().seen(since, now)
     }
 
     fn take_pipe(&mut self, c: usize, op: KernelOp) {

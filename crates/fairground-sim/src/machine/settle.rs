@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn readers_have_come_to_preempt_writers_after_a_settled_start() {
-        let (soon, settled) = (wakeups(0, 20), wakeups(20, 30));
+        let (soon, settled) = (wakeups(0, 20), wakeups(30, 40));
         assert!(settled > 2 * soon, "{settled} wake-ups, {soon} without");
     }
 

@@ -222,7 +222,7 @@ impl Sim<'_> {
             return self.host.op(KernelOp::WakeEnd);
         }
         self.host
-            .wait_until(Place::Func(Func::TryToWakeUp), off_cpu_at);
+            .spin_until(Place::Func(Func::TryToWakeUp), off_cpu_at);
         let placed = self.engine(|cx, _| sched::select_cpu(cx, &mut task, waker, kind));
         self.cpus[cpu as usize].enqueue_next(task, placed, kind);
     }

@@ -73,7 +73,7 @@ impl Sim<'_> {
         self.enter_syscall(id, OP_SEND);
         if self.tasks[id.idx()].stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
-            self.use_file(id, chan as usize, End::Write, OP_SEND);
+            self.take_file(id, chan as usize, End::Write, OP_SEND);
         }
         self.send_piece(cpu, id, chan);
     }
@@ -130,7 +130,7 @@ impl Sim<'_> {
         if stage == Stage::Again && !self.chans[c].is_full() {
             self.wake_unix_writer(cpu, c);
         }
-        self.use_file(id, c, End::Write, OP_SEND);
+        self.drop_file(id, c, End::Write, OP_SEND);
         self.advance(id);
     }
 
@@ -140,7 +140,7 @@ impl Sim<'_> {
         self.enter_syscall(id, OP_RECV);
         if self.tasks[id.idx()].stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
-            self.use_file(id, c, End::Read, OP_RECV);
+            self.take_file(id, c, End::Read, OP_RECV);
         }
         self.unix_touch(c, OP_RECV, READ_LOCK, Access::Rmw);
         self.lock_state(c, OP_RECV);
@@ -168,7 +168,7 @@ impl Sim<'_> {
         {
             self.queue_wake(cpu, next, WakeKind::Sync);
         }
-        self.use_file(id, c, End::Read, OP_RECV);
+        self.drop_file(id, c, End::Read, OP_RECV);
         self.advance(id);
     }
 
@@ -210,8 +210,8 @@ impl Sim<'_> {
 
     fn lock_state(&mut self, c: usize, op: KernelOp) {
         let at = self.host.at;
-        let start = self.unix(c).state.earliest(at);
-        self.host.wait_until(Place::Op(op), start);
+        let free = self.unix(c).state.earliest(at);
+        self.host.spin_until(Place::Op(op), free);
         self.unix(c).held_since = self.host.at;
         self.unix_touch(c, op, STATE, Access::Rmw);
     }

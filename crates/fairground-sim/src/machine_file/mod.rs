@@ -364,6 +364,11 @@ impl Machine {
         self.value("alu.div64").unwrap_or(0.0)
     }
 
+    /// Cycles of a pause in a spinning CPU's loop (`cpu_relax()`); 0 if the file has none.
+    pub fn pause_cycles(&self) -> f64 {
+        self.value("alu.pause").unwrap_or(0.0)
+    }
+
     /// How many cycles the core takes for kernel code of which a Golden Cove, the core of the cost
     /// table, takes one; 1 if the file does not say.
     pub fn core_cycles(&self) -> f64 {

@@ -2,12 +2,12 @@
 //! a result and the tests are made from these, and from the decisions of `decisions.rs`.
 
 use super::{
-    BigTask, BuddyRules, CfsSlice, CfsTunables, DelayDequeue, DomainLimits, Features, HLoad,
-    Hrtick, IdlePreemption, IdleSearch, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit, LayoutId,
-    LbActive, LbOrder, LbSmt, LoadBalance, Newidle, NewidleGate, NextBuddy, NumaImbalance,
-    PeriodPhase, Pick, PlaceEntity, QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, TgLoadAvg,
-    Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine, WakeupDelayed, WakeupPreemption,
-    Yielding,
+    BigTask, BuddyRules, CfsSlice, CfsTunables, DelayDequeue, DomainLimits, Features, FileRef,
+    HLoad, Hrtick, IdlePreemption, IdleSearch, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit,
+    LayoutId, LbActive, LbOrder, LbSmt, LoadBalance, Newidle, NewidleGate, NextBuddy,
+    NumaImbalance, PeriodPhase, Pick, PlaceEntity, QuotaExpiry, RecentUsedCpu, RunToParity,
+    ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine,
+    WakeupDelayed, WakeupPreemption, Yielding,
 };
 
 /// A published change: the decisions it sets on top of a profile.
@@ -200,6 +200,7 @@ pub static PROFILES: &[Profile] = &[
             ("run_to_parity", "own-slice"),
             ("throttle", "whole-queue"),
             ("next_buddy", "off"),
+            ("file_ref", "inc-not-zero"),
         ],
     },
     Profile {
@@ -223,6 +224,7 @@ pub static PROFILES: &[Profile] = &[
             ("newidle_proportional", "off"),
             ("ilb_kick", "always"),
             ("idle_tick", "stop"),
+            ("file_ref", "inc-not-zero"),
         ],
     },
     Profile {
@@ -245,6 +247,7 @@ pub static PROFILES: &[Profile] = &[
             ("newidle_proportional", "off"),
             ("ilb_kick", "always"),
             ("idle_tick", "stop"),
+            ("file_ref", "inc-not-zero"),
             ("tg_load_avg_period_ns", "0"),
         ],
     },
@@ -275,6 +278,7 @@ pub static PROFILES: &[Profile] = &[
             ("newidle_proportional", "off"),
             ("ilb_kick", "always"),
             ("idle_tick", "stop"),
+            ("file_ref", "inc-not-zero"),
             ("tg_load_avg_period_ns", "0"),
             ("idlest_tie", "first-group"),
             ("scan_budget", "prop"),
@@ -311,6 +315,7 @@ pub static PROFILES: &[Profile] = &[
             ("newidle_proportional", "off"),
             ("ilb_kick", "always"),
             ("idle_tick", "stop"),
+            ("file_ref", "inc-not-zero"),
             ("tg_load_avg_period_ns", "0"),
             ("idlest_tie", "first-group"),
             ("scan_budget", "core-or-target"),
@@ -357,6 +362,7 @@ pub(super) fn linux_6_18() -> Features {
         ilb_kick: IlbKick::SkipRedundant,
         ilb_pick: IlbPick::First,
         idle_tick: IdleTick::AfterTick,
+        file_ref: FileRef::Add,
         idlest_tie: IdlestTie::GroupUtil,
         throttle: Throttle::AtUserReturn,
         period_phase: PeriodPhase::Random,

@@ -9,6 +9,7 @@ mod catalogue;
 mod cfs;
 mod decisions;
 mod delay_dequeue;
+mod file_ref;
 mod h_load;
 mod hrtick;
 mod idle_preemption;
@@ -38,6 +39,7 @@ pub use catalogue::{CATALOGUE, PROFILES, Patch, Profile, find_patch, find_profil
 pub use cfs::{CfsSlice, CfsTunables, TunableScaling};
 pub use decisions::{Decision, SetError, decisions};
 pub use delay_dequeue::DelayDequeue;
+pub use file_ref::FileRef;
 pub use h_load::HLoad;
 pub use hrtick::Hrtick;
 pub use idle_preemption::IdlePreemption;
@@ -100,6 +102,8 @@ pub struct Features {
     pub ilb_pick: IlbPick,
     /// When the tick of an idle CPU stops where nothing is to be chosen.
     pub idle_tick: IdleTick,
+    /// How system calls take their reference to an open file; the engine does not ask.
+    pub file_ref: FileRef,
     /// How the slow path breaks ties between groups (patch `idlest-util-tiebreak`).
     pub idlest_tie: IdlestTie,
     /// How uneven nodes may be.

@@ -1,7 +1,7 @@
 //! The row of each decision point.
 
 use super::{
-    BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, HLoad, Hrtick,
+    BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, FileRef, HLoad, Hrtick,
     IdlePreemption, IdleSearch, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit, LayoutId,
     LbActive, LbOrder, LbSmt, NewidleGate, NextBuddy, NumaImbalance, PeriodPhase, Pick, PlaceNew,
     QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu, TtwuQueue,
@@ -76,7 +76,7 @@ macro_rules! number {
     };
 }
 
-pub(super) static DECISIONS: [Decision; 60] = [
+pub(super) static DECISIONS: [Decision; 61] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -199,6 +199,9 @@ pub(super) static DECISIONS: [Decision; 60] = [
     named!("idle_tick", "the tick of an idle CPU without a choice of states", "stop, after-tick",
         f, f.idle_tick,
         "stop" => IdleTick::Stop, "after-tick" => IdleTick::AfterTick),
+    named!("file_ref", "how threads take a reference to an open file", "inc-not-zero, add",
+        f, f.file_ref,
+        "inc-not-zero" => FileRef::IncNotZero, "add" => FileRef::Add),
     named!("idlest_tie", "tie-break of the fork path", "first-group, group-util, nr-running",
         f, f.idlest_tie,
         "first-group" => IdlestTie::FirstGroup, "group-util" => IdlestTie::GroupUtil,
