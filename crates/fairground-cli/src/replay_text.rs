@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairground_report::watched_text;
+use fairground_report::{task_at, watched_text};
 use fairground_trace::Recording;
 use fairground_trace::fidelity::{CPU_PCT, Fidelity, LATENCY_PCT, Pair, SWITCHES_PCT};
 use fairground_trace::replay::{Place, Run};
@@ -91,8 +91,7 @@ pub fn text(s: &Sides<'_>) -> String {
         unfinished(other.unfinished, &mut text);
     }
     let watched = watched_text(&replay_report::costs(s), &|wait, last| {
-        let at = wait.from_ns as f64 / 1e6;
-        last.then(|| format!("--explain {}@{at:.4}ms", wait.tid))
+        last.then(|| format!("--explain {}", task_at(wait)))
     });
     text + "\n" + &watched
 }

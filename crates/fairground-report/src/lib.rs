@@ -54,7 +54,7 @@ pub use sweep::{
     Answer, Axis, Meets, Point, Reached, Spread, Sweep, Target, TargetError, Tried, csv_of_sweep,
     products, sweep_page, sweep_text,
 };
-pub use text::{Style, compare_text, costs_text, run_text, watched_text};
+pub use text::{Style, compare_text, costs_text, run_text, task_at, watched_text};
 pub use watched::{
     Delay, DelayedStretch, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, VainWait, WaitsOver,
 };

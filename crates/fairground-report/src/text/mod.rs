@@ -18,9 +18,9 @@ pub(crate) use quota_work::WorkMeans;
 use quota_work::work_text;
 pub use table::number;
 pub(crate) use table::{Align, bare_change, change, count, render};
-pub use watched::watched_text;
 pub(crate) use watched::{IdleMeans, QuotaMeans, few};
 use watched::{idle_text, quota_text, run_why};
+pub use watched::{task_at, watched_text};
 
 /// How a result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

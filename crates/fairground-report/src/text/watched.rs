@@ -35,11 +35,14 @@ type Why<'a> = &'a dyn Fn(&Variant, u64, &VainWait) -> Option<String>;
 
 /// With another run of the seed.
 pub fn run_why(_: &Variant, seed: u64, wait: &VainWait) -> Option<String> {
-    let at = wait.from_ns as f64 / 1e6;
-    Some(format!(
-        "run --seed {seed} --explain {}@{at:.4}ms",
-        wait.tid
-    ))
+    Some(format!("run --seed {seed} --explain {}", task_at(wait)))
+}
+
+/// A wait as `--explain` is asked for it: what is explained is the last stretch that had begun by
+/// then, so its start is rounded up.
+pub fn task_at(wait: &VainWait) -> String {
+    let ms = wait.from_ns.div_ceil(100) as f64 / 1e4;
+    format!("{}@{ms:.4}ms", wait.tid)
 }
 
 /// How long CPUs were idle while tasks waited, and the worst case of it.
@@ -255,7 +258,7 @@ mod tests {
             cpu: 130,
             idle_cpu: 7,
             same_cache: ns > 2_000_000,
-            from_ns: 1_873_265_700,
+            from_ns: 1_873_265_601,
             ns,
         };
         Run {

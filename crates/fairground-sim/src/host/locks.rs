@@ -5,7 +5,8 @@
 //! will hold is not known yet and is guessed from how long that lock was held so far.
 //!
 //! Who waits looks once in a round of its loop, `cpu_relax()` in between, and so sees the release
-//! at its next look. Meanwhile nobody else can take the lock: who spins stands in its word or queue.
+//! at its next look. Meanwhile nobody else can take the lock: who spins stands in its word or
+//! queue.
 
 use fairground::place::Lock;
 

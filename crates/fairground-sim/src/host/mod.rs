@@ -243,18 +243,6 @@ impl SimHost {
         self.stalled += ps;
     }
 
-    /// The executing CPU spins in `place` until it sees what happens at `until`.
-    #[inline]
-    pub fn spin_until(&mut self, place: Place, until: Ps) {
-        self.wait_until(place, self.rounds().seen(self.at, until));
-    }
-
-    /// Rounds of a CPU that spins.
-    #[must_use]
-    pub fn rounds(&self) -> Rounds {
-        Rounds(self.prices.pause)
-    }
-
     /// The executing CPU copies `bytes` in the course of `op`.
     #[inline]
     pub fn copy(&mut self, op: KernelOp, bytes: u32) {

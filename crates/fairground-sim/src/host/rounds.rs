@@ -1,5 +1,6 @@
 //! Rounds of a spinning CPU's loop: it looks, pauses (`cpu_relax()`), and looks again.
 
+use super::{Place, SimHost};
 use crate::cache::Ps;
 
 /// How long a pause takes. On x86 that is `PAUSE`; where the kernel waits for the line instead
@@ -17,6 +18,20 @@ impl Rounds {
             waited if self.0 == 0 => since + waited,
             waited => since + waited.next_multiple_of(self.0),
         }
+    }
+}
+
+impl SimHost {
+    /// Rounds of a CPU that spins.
+    #[must_use]
+    pub fn rounds(&self) -> Rounds {
+        Rounds(self.prices.pause)
+    }
+
+    /// The executing CPU spins in `place` until it sees what happens at `until`.
+    #[inline]
+    pub fn spin_until(&mut self, place: Place, until: Ps) {
+        self.wait_until(place, self.rounds().seen(self.at, until));
     }
 }
 
