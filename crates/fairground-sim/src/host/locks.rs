@@ -80,3 +80,24 @@ impl Locks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fairground::value::Cpu;
+
+    use super::*;
+
+    #[test]
+    fn a_lock_is_taken_at_a_look_and_by_nobody_else_before_it() {
+        let lock = Lock::Rq(Cpu(0));
+        let mut locks = Locks::new(1, Rounds(40));
+        assert_eq!(locks.lock(lock, 0), 0);
+        locks.unlock(lock, 100);
+        // It looks at 10, 50, 90 and 130.
+        assert_eq!(locks.lock(lock, 10), 130);
+        locks.unlock(lock, 150);
+        assert_eq!(locks.lock(lock, 110), 150);
+        locks.unlock(lock, 160);
+        assert_eq!(locks.wait(), 120 + 40);
+    }
+}

@@ -93,11 +93,12 @@ mod tests {
         })
     }
 
-    /// How many of the 20 threads of a group of hackbench are on each socket of two after 24 ms;
-    /// and how many events that took.
+    /// How many of the 20 tasks of a group of hackbench are on each socket of two after 24 ms; and
+    /// how many events that took. Processes, as they sleep seldom: wake-ups of sleepers would
+    /// gather the group on one socket again.
     fn sockets(settle_ms: u64, warmup_ms: u64) -> ([usize; 2], u64) {
         let machine = Machine::builtin("spr-8480-2s").unwrap();
-        let line = "hackbench -g 1 -f 10 --threads --pipe -l 100000";
+        let line = "hackbench -g 1 -f 10 --process --pipe -l 100000";
         after(&machine, line, [settle_ms, warmup_ms, 24], on_sockets)
     }
 
