@@ -126,7 +126,6 @@ impl SimHost {
         let cpus = machine.topology.nr_cpus();
         let places = Places::new(machine, layout);
         let prices = Prices::new(machine);
-        let rounds = Rounds(prices.pause);
         let (plain, scale) = (cache::Options::default(), machine.cost_scale());
         let occupancy = f64::from(plain.load_occupancy_permille) * scale.load_occupancy;
         let in_code = cache::Options {
@@ -142,7 +141,6 @@ impl SimHost {
             cache: Cache::with_options(machine, seed, in_code),
             places,
             profile: Profile::default(),
-            prices,
             requests: Vec::new(),
             parked: Vec::new(),
             counters: Counters::new(cpus),
@@ -161,7 +159,8 @@ impl SimHost {
             stretch: 1 << 16,
             began: 0,
             stalled: 0,
-            locks: Locks::new(cpus, rounds),
+            locks: Locks::new(cpus, prices.rounds),
+            prices,
             rng: crate::rng::generator(seed, crate::rng::Purpose::Scheduler),
         }
     }

@@ -2,6 +2,7 @@
 
 use fairground::place::{Fields, Func, Kind, Object, cfs_rq, se};
 
+use super::Rounds;
 use crate::cache::{NS, Ps};
 use crate::costs::{self, KERNEL_OPS, KernelOp};
 use crate::machine_file::Machine;
@@ -15,8 +16,8 @@ pub struct Prices {
     pub(super) copy_per_kib: Ps,
     /// Reading the time-stamp counter.
     pub clock: Ps,
-    /// A pause between two looks of a CPU that spins.
-    pub(super) pause: Ps,
+    /// Looks of a CPU that spins.
+    pub(super) rounds: Rounds,
     /// Entry into and return from a system call.
     pub syscall: Ps,
     /// Hardware part of a switch.
@@ -105,7 +106,7 @@ impl Prices {
             scan: cycles(f64::from(costs::SCAN_CYCLES) * pace * scale.scheduler),
             copy_per_kib: cycles(costs::COPY_CYCLES_PER_BYTE * 1024.0),
             clock: op_ns("sched_clock"),
-            pause: cycles(machine.pause_cycles()),
+            rounds: Rounds(cycles(machine.pause_cycles())),
             syscall: op_ns("syscall"),
             switch: op_ns("switch_to_hw"),
             irq: op_ns("irq_entry_exit"),

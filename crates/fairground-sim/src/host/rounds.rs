@@ -25,7 +25,7 @@ impl SimHost {
     /// Rounds of a CPU that spins.
     #[must_use]
     pub fn rounds(&self) -> Rounds {
-        Rounds(self.prices.pause)
+        self.prices.rounds
     }
 
     /// The executing CPU spins in `place` until it sees what happens at `until`.
