@@ -41,7 +41,7 @@ use shared::{NONE, Shared, SharedLines};
 use spread::Spread;
 use store_buffer::StoreBuffers;
 use structures::OneLine;
-pub use structures::{Family, Pattern, StructureId};
+pub use structures::{Family, Pattern, REMEMBERED, StructureId};
 pub use tops::ABREAST;
 use tops::{SHARES, Top, Tops, UNTOUCHED};
 

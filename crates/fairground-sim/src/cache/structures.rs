@@ -22,7 +22,7 @@ pub type Pattern = u32;
 
 /// Patterns of a family that structures remember: those that come first. The others are looked at
 /// line by line.
-const REMEMBERED: usize = 47;
+pub const REMEMBERED: usize = 47;
 
 /// One host line: with hundreds of CPUs what decides is how many of them a tick goes to.
 #[derive(Clone)]

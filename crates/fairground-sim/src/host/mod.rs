@@ -297,14 +297,14 @@ impl SimHost {
     /// The structure with ids `a` and `b` is touched as `site` says.
     #[inline(never)]
     fn touch_site(&mut self, site: Site, a: u32, b: u32) {
-        match self.places.known(site, a, b) {
+        match self.places.known(site, a, b, cache::REMEMBERED) {
             Some((id, pattern)) if self.cache.hits_known(id, pattern) => {}
             Some((id, pattern)) if id != 0 => self.touch_slowly(id, pattern),
             _ => self.touch_new(site, a, b),
         }
     }
 
-    /// [`SimHost::touch_site`] where something is new.
+    /// [`SimHost::touch_site`] where something is new, or structures do not remember such a touch.
     #[inline(never)]
     fn touch_new(&mut self, site: Site, a: u32, b: u32) {
         let (id, pattern) = self.places.find(site, a, b, &mut self.cache);

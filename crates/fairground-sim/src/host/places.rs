@@ -27,14 +27,14 @@ pub(super) enum How {
 /// engine that reports a touch knows when it is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Site {
-    /// Kind, how and fields, times an odd number: no two sites have the same, and the upper bits
+    /// How, fields and kind, times an odd number: no two sites have the same, and the upper bits
     /// say where in the table to look.
     key: u64,
-    kind: u32,
 }
 
-/// Odd, so that a product with it can be undone; and what undoes it.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Odd, so that a product with it can be undone; and what undoes it. Its lowest bits are those of
+/// 1, so that those of a product are still the kind.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c11;
 const GATHER: u64 = inverse(SPREAD);
 
 /// The number of which the product with `odd` is 1: each step doubles the bits that are right.
@@ -50,18 +50,18 @@ const fn inverse(odd: u64) -> u64 {
 /// Bits for the fields of a site: a set, and of those that are stored to besides being loaded a
 /// second one. No structure has more fields.
 const SET: u32 = 28;
-const HOW: u32 = 2 * SET;
-const KIND: u32 = HOW + 3;
+/// Where these begin, above the kind.
+const FIELDS: u32 = KINDS.trailing_zeros();
+const HOW: u32 = FIELDS + 2 * SET;
 
 impl Site {
     #[inline(always)]
     pub fn new(kind: Kind, fields: u64, how: How) -> Self {
         // An empty set would be taken for a free place of the table.
         debug_assert!((fields as u32) << (u32::BITS - SET) != 0, "no fields");
-        let plain = (kind as u64) << KIND | (how as u64) << HOW | fields;
+        let plain = (how as u64) << HOW | fields << FIELDS | kind as u64;
         Self {
             key: plain.wrapping_mul(SPREAD),
-            kind: kind as u32,
         }
     }
 
@@ -73,14 +73,15 @@ impl Site {
 
     #[inline(always)]
     pub fn kind(self) -> usize {
-        self.kind as usize % KINDS
+        self.key as usize % KINDS
     }
 
     /// How the fields are touched, as a number; the fields; those of the second set.
     fn parts(self) -> (u64, u64, u64) {
         let plain = self.key.wrapping_mul(GATHER);
         let mask = (1 << SET) - 1;
-        (plain >> HOW & 7, plain & mask, plain >> SET & mask)
+        let fields = plain >> FIELDS;
+        (plain >> HOW, fields & mask, fields >> SET & mask)
     }
 
     /// Where in the table to look.
@@ -99,7 +100,8 @@ impl Site {
 
 /// Room for the kinds of structures; a power of two.
 const KINDS: usize = 16;
-const _: () = assert!(Kind::ALL.len() <= 1 << (u64::BITS - KIND) && Kind::ALL.len() <= KINDS);
+const _: () = assert!(Kind::ALL.len() <= KINDS && SPREAD % KINDS as u64 == 1);
+const _: () = assert!(HOW + (How::Atomic as u32 + 1).ilog2() < u64::BITS);
 
 /// Most lines of one structure that a set of fields is on.
 const LINES: usize = 19;
@@ -131,7 +133,7 @@ pub struct Places {
     line_bytes: u32,
     size: [u32; Kind::ALL.len()],
     nodes: Vec<u32>,
-    kinds: Box<[Made; KINDS]>,
+    kinds: [Made; KINDS],
     /// What touching a site comes to, by [`Site::slot`]: [`Site::entry`] with the pattern in the
     /// lower bits; of those that fall on one place, the one that was seen first. 0 = nobody's.
     seen: Box<[u64; SITES]>,
@@ -148,7 +150,7 @@ impl Places {
     pub fn new(machine: &Machine, layout: &'static Layout) -> Self {
         let line_bytes = machine.line_bytes();
         let cpus = machine.topology.nr_cpus();
-        let mut kinds: Box<[Made; KINDS]> = Box::new(std::array::from_fn(|_| Made::default()));
+        let mut kinds: [Made; KINDS] = std::array::from_fn(|_| Made::default());
         for kind in [Kind::CfsRq, Kind::GroupSe, Kind::Sd, Kind::TgArrays] {
             kinds[kind as usize].stride = cpus;
         }
@@ -171,13 +173,20 @@ impl Places {
         Some(self.made[at].1)
     }
 
-    /// [`Places::find`] where all is known already; else an answer that nothing is known about.
+    /// [`Places::find`] where all is known already and the pattern is one of the first `most`; else
+    /// an answer that nothing is known about.
     #[inline(always)]
-    pub(super) fn known(&self, site: Site, a: u32, b: u32) -> Option<(StructureId, Pattern)> {
+    pub(super) fn known(
+        &self,
+        site: Site,
+        a: u32,
+        b: u32,
+        most: usize,
+    ) -> Option<(StructureId, Pattern)> {
         let made = &self.kinds[site.kind()];
         let id = *made.ids.get(made.index(a, b))?;
         let pattern = self.seen[site.slot()] ^ site.entry();
-        (pattern < SITES as u64).then_some((id, pattern as Pattern))
+        (pattern < most as u64).then_some((id, pattern as Pattern))
     }
 
     /// The structure with ids `a` and `b`, and how `site` touches it.
@@ -189,7 +198,7 @@ impl Places {
         b: u32,
         cache: &mut Cache,
     ) -> (StructureId, Pattern) {
-        if let Some((id, pattern)) = self.known(site, a, b)
+        if let Some((id, pattern)) = self.known(site, a, b, SITES)
             && id != 0
         {
             return (id, pattern);
@@ -394,8 +403,9 @@ mod tests {
         let first = places.find(one, 3, 0, &mut cache);
         let second = places.find(other, 3, 0, &mut cache);
         assert_ne!(first.0, second.0, "two structures");
-        assert_eq!(places.known(one, 3, 0), Some(first));
-        assert_eq!(places.known(other, 3, 0), None);
+        assert_eq!(places.known(one, 3, 0, SITES), Some(first));
+        assert_eq!(places.known(one, 3, 0, first.1 as usize), None);
+        assert_eq!(places.known(other, 3, 0, SITES), None);
         assert_eq!(places.find(other, 3, 0, &mut cache), second);
     }
 }

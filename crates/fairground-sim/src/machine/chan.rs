@@ -204,6 +204,7 @@ impl Sim<'_> {
         if stage == Stage::Again && !self.chans[c].is_full() {
             self.wake_writer(cpu, c);
         }
+        self.keep_times(c, End::Write);
         self.drop_file(id, c, End::Write, op);
         self.advance(id);
     }
@@ -249,6 +250,7 @@ impl Sim<'_> {
         {
             self.queue_wake(cpu, next, WakeKind::Sync);
         }
+        self.keep_times(c, End::Read);
         self.drop_file(id, c, End::Read, op);
         self.advance(id);
     }

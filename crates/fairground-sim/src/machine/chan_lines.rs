@@ -5,7 +5,7 @@
 //! pages of data. A message that joins the last buffer writes that buffer's length and leaves the
 //! ring alone. Of a socket, lock and queue are one line, and its buffers are data.
 
-use fairground::policy::FileRef;
+use fairground::policy::{FileRef, PipeTimes};
 use fairground::value::TaskId;
 
 use super::Sim;
@@ -55,6 +55,8 @@ pub struct Lines {
     data: LineId,
     /// The `struct file` of each end.
     files: LineId,
+    /// The times of the inode, and the count of ticks at which each end has set them last.
+    times: (LineId, [u64; 2]),
     written: u32,
     fetched: u32,
     pub(super) mutex: PipeMutex,
@@ -81,6 +83,7 @@ impl Lines {
             ),
             data: cache.alloc_lines(DATA_LINES, 0),
             files: cache.alloc_lines(2, 0),
+            times: (cache.alloc_lines(1, 0), [0; 2]),
             written: 0,
             fetched: 0,
             mutex: PipeMutex::default(),
@@ -109,6 +112,26 @@ impl Sim<'_> {
         if self.shares_files[template] {
             let file = self.chans[c].lines.files + end as u32;
             self.touch(op, file, 1 << 7, access);
+        }
+    }
+
+    /// A call that has moved bytes looks at the time of its kind, and sets it once a tick.
+    pub(super) fn keep_times(&mut self, c: usize, end: End) {
+        if self.sys.features.pipe_times == PipeTimes::Fifos {
+            return;
+        }
+        let (op, word) = match end {
+            End::Read => (KernelOp::TouchAtime, 1),
+            End::Write => (KernelOp::FileUpdateTime, 1 << 1),
+        };
+        self.host.op(op);
+        let now = self.jiffies_now();
+        let (line, set) = &mut self.chans[c].lines.times;
+        let is_old = std::mem::replace(&mut set[end as usize], now) != now;
+        let line = *line;
+        self.touch(op, line, word, Access::Load);
+        if is_old {
+            self.touch(op, line, word, Access::Store);
         }
     }
 
@@ -179,9 +202,9 @@ mod tests {
     use crate::machine::testing::{on, server};
 
     /// When 8 writers and 8 readers on 16 CPUs have ended, ps.
-    fn end(mode: &str, file_ref: &str) -> u64 {
-        let argv = format!("hackbench -g 1 -f 8 --pipe -l 100 {mode}");
-        on(&server(16), &argv, &[("file_ref", file_ref)], |sim| {
+    fn end(mode: &str, set: (&str, &str)) -> u64 {
+        let argv = format!("hackbench -g 1 -f 8 -l 100 {mode}");
+        on(&server(16), &argv, &[set], |sim| {
             sim.run().unwrap();
             sim.now
         })
@@ -190,9 +213,20 @@ mod tests {
     /// Processes have their tables to themselves, so they count nothing.
     #[test]
     fn reading_the_count_first_takes_longer_where_threads_share_files() {
-        let threads = ["inc-not-zero", "add"].map(|way| end("--threads", way));
+        let both = |mode| ["inc-not-zero", "add"].map(|way| end(mode, ("file_ref", way)));
+        let threads = both("--pipe --threads");
         assert!(threads[0] > threads[1], "{threads:?}");
-        let processes = ["inc-not-zero", "add"].map(|way| end("--process", way));
+        let processes = both("--pipe --process");
         assert_eq!(processes[0], processes[1]);
+    }
+
+    /// A socket has no times.
+    #[test]
+    fn keeping_the_times_of_a_pipe_takes_time() {
+        let both = |mode| ["each-call", "fifos"].map(|which| end(mode, ("pipe_times", which)));
+        let pipes = both("--pipe");
+        assert!(pipes[0] > pipes[1], "{pipes:?}");
+        let sockets = both("--process");
+        assert_eq!(sockets[0], sockets[1]);
     }
 }

@@ -39,6 +39,7 @@ pub struct UnixLines {
     skbs: VecDeque<Skb>,
     /// The lock of the receiver's state, a spin lock.
     state: Resource,
+    /// Since when nobody else can take it.
     held_since: Ps,
 }
 
@@ -212,7 +213,7 @@ impl Sim<'_> {
         let at = self.host.at;
         let free = self.unix(c).state.earliest(at);
         self.host.spin_until(Place::Op(op), free);
-        self.unix(c).held_since = self.host.at;
+        self.unix(c).held_since = free;
         self.unix_touch(c, op, STATE, Access::Rmw);
     }
 

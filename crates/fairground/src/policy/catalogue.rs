@@ -5,8 +5,8 @@ use super::{
     BigTask, BuddyRules, CfsSlice, CfsTunables, DelayDequeue, DomainLimits, Features, FileRef,
     HLoad, Hrtick, IdlePreemption, IdleSearch, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit,
     LayoutId, LbActive, LbOrder, LbSmt, LoadBalance, Newidle, NewidleGate, NextBuddy,
-    NumaImbalance, PeriodPhase, Pick, PlaceEntity, QuotaExpiry, RecentUsedCpu, RunToParity,
-    ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine,
+    NumaImbalance, PeriodPhase, Pick, PipeTimes, PlaceEntity, QuotaExpiry, RecentUsedCpu,
+    RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine,
     WakeupDelayed, WakeupPreemption, Yielding,
 };
 
@@ -201,6 +201,7 @@ pub static PROFILES: &[Profile] = &[
             ("throttle", "whole-queue"),
             ("next_buddy", "off"),
             ("file_ref", "inc-not-zero"),
+            ("pipe_times", "each-call"),
         ],
     },
     Profile {
@@ -225,6 +226,7 @@ pub static PROFILES: &[Profile] = &[
             ("ilb_kick", "always"),
             ("idle_tick", "stop"),
             ("file_ref", "inc-not-zero"),
+            ("pipe_times", "each-call"),
         ],
     },
     Profile {
@@ -248,6 +250,7 @@ pub static PROFILES: &[Profile] = &[
             ("ilb_kick", "always"),
             ("idle_tick", "stop"),
             ("file_ref", "inc-not-zero"),
+            ("pipe_times", "each-call"),
             ("tg_load_avg_period_ns", "0"),
         ],
     },
@@ -279,6 +282,7 @@ pub static PROFILES: &[Profile] = &[
             ("ilb_kick", "always"),
             ("idle_tick", "stop"),
             ("file_ref", "inc-not-zero"),
+            ("pipe_times", "each-call"),
             ("tg_load_avg_period_ns", "0"),
             ("idlest_tie", "first-group"),
             ("scan_budget", "prop"),
@@ -316,6 +320,7 @@ pub static PROFILES: &[Profile] = &[
             ("ilb_kick", "always"),
             ("idle_tick", "stop"),
             ("file_ref", "inc-not-zero"),
+            ("pipe_times", "each-call"),
             ("tg_load_avg_period_ns", "0"),
             ("idlest_tie", "first-group"),
             ("scan_budget", "core-or-target"),
@@ -363,6 +368,7 @@ pub(super) fn linux_6_18() -> Features {
         ilb_pick: IlbPick::First,
         idle_tick: IdleTick::AfterTick,
         file_ref: FileRef::Add,
+        pipe_times: PipeTimes::Fifos,
         idlest_tie: IdlestTie::GroupUtil,
         throttle: Throttle::AtUserReturn,
         period_phase: PeriodPhase::Random,

@@ -23,6 +23,7 @@ mod lb_rules;
 mod newidle;
 mod numa;
 mod pick;
+mod pipe_times;
 mod place_entity;
 mod protect;
 mod quota_expiry;
@@ -53,6 +54,7 @@ pub use lb_rules::{BigTask, LbActive, LbOrder, LbSmt};
 pub use newidle::{Newidle, NewidleGate};
 pub use numa::NumaImbalance;
 pub use pick::Pick;
+pub use pipe_times::PipeTimes;
 pub use place_entity::{PlaceEntity, PlaceNew};
 pub use protect::RunToParity;
 pub use quota_expiry::{Expiry, QuotaExpiry};
@@ -104,6 +106,8 @@ pub struct Features {
     pub idle_tick: IdleTick,
     /// How system calls take their reference to an open file; the engine does not ask.
     pub file_ref: FileRef,
+    /// Whether reads and writes of a pipe keep the times of its inode; the engine does not ask.
+    pub pipe_times: PipeTimes,
     /// How the slow path breaks ties between groups (patch `idlest-util-tiebreak`).
     pub idlest_tie: IdlestTie,
     /// How uneven nodes may be.

@@ -3,8 +3,8 @@
 use super::{
     BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, FileRef, HLoad, Hrtick,
     IdlePreemption, IdleSearch, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit, LayoutId,
-    LbActive, LbOrder, LbSmt, NewidleGate, NextBuddy, NumaImbalance, PeriodPhase, Pick, PlaceNew,
-    QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu, TtwuQueue,
+    LbActive, LbOrder, LbSmt, NewidleGate, NextBuddy, NumaImbalance, PeriodPhase, Pick, PipeTimes,
+    PlaceNew, QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu, TtwuQueue,
     TunableScaling, WakeupDelayed, WakeupPreemption, Yielding,
 };
 use alloc::string::{String, ToString};
@@ -76,7 +76,7 @@ macro_rules! number {
     };
 }
 
-pub(super) static DECISIONS: [Decision; 61] = [
+pub(super) static DECISIONS: [Decision; 62] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -202,6 +202,9 @@ pub(super) static DECISIONS: [Decision; 61] = [
     named!("file_ref", "how threads take a reference to an open file", "inc-not-zero, add",
         f, f.file_ref,
         "inc-not-zero" => FileRef::IncNotZero, "add" => FileRef::Add),
+    named!("pipe_times", "which pipes keep the times of their last read and write",
+        "each-call, fifos", f, f.pipe_times,
+        "each-call" => PipeTimes::EachCall, "fifos" => PipeTimes::Fifos),
     named!("idlest_tie", "tie-break of the fork path", "first-group, group-util, nr-running",
         f, f.idlest_tie,
         "first-group" => IdlestTie::FirstGroup, "group-util" => IdlestTie::GroupUtil,
