@@ -200,6 +200,17 @@ fn one_line(text: &str) -> String {
         .collect()
 }
 
+/// Version and patch level of the running kernel (6, 18), if its release begins with them.
+#[must_use]
+pub fn kernel_version() -> Option<(u32, u32)> {
+    version(&rustix::system::uname().release().to_string_lossy())
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
 fn kernel_release() -> String {
     let name = rustix::system::uname();
     format!("Linux {}", name.release().to_string_lossy())
@@ -210,6 +221,13 @@ mod tests {
     use super::*;
     use crate::figure::Figures;
     use crate::sample::Spread;
+
+    #[test]
+    fn a_release_begins_with_the_version() {
+        assert_eq!(version("6.14.0-29-generic"), Some((6, 14)));
+        assert_eq!(version("6.18-rc1"), Some((6, 18)));
+        assert_eq!(version("mine"), None);
+    }
 
     #[test]
     fn a_doubtful_figure_is_of_here_and_no_measurement() {

@@ -25,7 +25,7 @@ mod steps;
 mod sysfs;
 
 pub use figure::{Base, Conf, Figure, Figures};
-pub use file::text;
+pub use file::{kernel_version, text};
 pub use pairs::{Class, Pair, all as all_pairs, sampled as sampled_pairs};
 pub use plan::{Calibration, Options, Progress, calibrate};
 pub use sample::{Spread, contended_extra, per_level, quiet, spread};

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use fairground::policy::PipeTimes;
 use fairground_calibrate::{Base, Calibration, Conf, Idle, Options};
 use fairground_sim::machine_file::Machine;
 use fairground_sim::truth::costs::{CORE_CYCLES, Operation, core_cycles, nanoseconds};
@@ -91,7 +92,7 @@ fn pace(found: &mut Calibration, args: &CalibrateArgs, base: &Base) -> Result<()
     let (_, machine) = file(&unknown, args, base)?;
     let measured = found.figures.get("kernel_ops.pipe_write_read_self");
     let ns = measured.map_or(0.0, |f| f.value.v);
-    match core_cycles(&machine, ns).map_err(Failure::new)? {
+    match core_cycles(&machine, ns, pipe_times()).map_err(Failure::new)? {
         Some(pace) => {
             let note = format!(
                 "cycles for the same kernel code, relative to the cost table: the simulated \
@@ -107,6 +108,14 @@ fn pace(found: &mut Calibration, args: &CalibrateArgs, base: &Base) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Those of the running kernel; of one that does not say its version, those of today.
+fn pipe_times() -> PipeTimes {
+    match fairground_calibrate::kernel_version() {
+        Some(version) if version < (6, 15) => PipeTimes::EachCall,
+        _ => PipeTimes::Fifos,
+    }
 }
 
 /// In a guest the host takes part in waking a CPU, of which the driver of the idle states knows

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use fairground::policy::PipeTimes;
 use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
@@ -46,7 +47,7 @@ pub struct ChanState {
 
 impl ChanState {
     /// An empty channel.
-    pub fn new(chan: &Chan, cache: &mut Cache) -> Self {
+    pub fn new(chan: &Chan, cache: &mut Cache, times: PipeTimes) -> Self {
         Self {
             kind: chan.kind,
             parts: VecDeque::new(),
@@ -57,7 +58,7 @@ impl ChanState {
             pollers: Vec::new(),
             head: 0,
             tail: 0,
-            lines: Lines::new(chan, cache),
+            lines: Lines::new(chan, cache, times),
             unix: UnixLines::new(chan.kind, cache),
         }
     }

@@ -55,7 +55,8 @@ pub struct Lines {
     data: LineId,
     /// The `struct file` of each end.
     files: LineId,
-    /// The times of the inode, and the count of ticks at which each end has set them last.
+    /// The times of the inode, where they are kept, and the count of ticks at which each end has
+    /// set them last.
     times: (LineId, [u64; 2]),
     written: u32,
     fetched: u32,
@@ -64,11 +65,12 @@ pub struct Lines {
 
 impl Lines {
     /// Of an untouched channel.
-    pub fn new(chan: &Chan, cache: &mut Cache) -> Self {
+    pub fn new(chan: &Chan, cache: &mut Cache, times: PipeTimes) -> Self {
         let (head, slots) = match chan.kind {
             ChanKind::Pipe { slots, .. } => (2, slots),
             ChanKind::Socket { .. } => (1, 0),
         };
+        let keeps = times == PipeTimes::EachCall;
         let lock = cache.alloc_lines(head, 0);
         let ring = match head {
             1 => (lock, 0b110),
@@ -83,7 +85,7 @@ impl Lines {
             ),
             data: cache.alloc_lines(DATA_LINES, 0),
             files: cache.alloc_lines(2, 0),
-            times: (cache.alloc_lines(1, 0), [0; 2]),
+            times: (cache.alloc_lines(keeps.into(), 0), [0; 2]),
             written: 0,
             fetched: 0,
             mutex: PipeMutex::default(),
@@ -199,12 +201,13 @@ impl Sim<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::host::Place;
     use crate::machine::testing::{on, server};
 
-    /// When 8 writers and 8 readers on 16 CPUs have ended, ps.
-    fn end(mode: &str, set: (&str, &str)) -> u64 {
-        let argv = format!("hackbench -g 1 -f 8 -l 100 {mode}");
-        on(&server(16), &argv, &[set], |sim| {
+    /// When `argv` has ended on 16 CPUs, ps.
+    fn end(argv: &str, set: (&str, &str)) -> u64 {
+        on(&server(16), argv, &[set], |sim| {
             sim.run().unwrap();
             sim.now
         })
@@ -213,20 +216,31 @@ mod tests {
     /// Processes have their tables to themselves, so they count nothing.
     #[test]
     fn reading_the_count_first_takes_longer_where_threads_share_files() {
-        let both = |mode| ["inc-not-zero", "add"].map(|way| end(mode, ("file_ref", way)));
-        let threads = both("--pipe --threads");
+        let both = |mode| {
+            let argv = format!("hackbench -g 1 -f 8 --pipe -l 100 {mode}");
+            ["inc-not-zero", "add"].map(|way| end(&argv, ("file_ref", way)))
+        };
+        let threads = both("--threads");
         assert!(threads[0] > threads[1], "{threads:?}");
-        let processes = both("--pipe --process");
+        let processes = both("--process");
         assert_eq!(processes[0], processes[1]);
     }
 
     /// A socket has no times.
     #[test]
     fn keeping_the_times_of_a_pipe_takes_time() {
-        let both = |mode| ["each-call", "fifos"].map(|which| end(mode, ("pipe_times", which)));
-        let pipes = both("--pipe");
-        assert!(pipes[0] > pipes[1], "{pipes:?}");
-        let sockets = both("--process");
-        assert_eq!(sockets[0], sockets[1]);
+        let spent = |argv: &str, which: &str| {
+            on(&server(16), argv, &[("pipe_times", which)], |sim| {
+                sim.run().unwrap();
+                let ops = [KernelOp::FileUpdateTime, KernelOp::TouchAtime];
+                let spent = ops.map(|op| sim.host.profile.self_ps_of(Place::Op(op)));
+                (spent, sim.now)
+            })
+        };
+        let pipe = "perf bench sched pipe -l 200";
+        let (kept, free) = (spent(pipe, "each-call"), spent(pipe, "fifos"));
+        assert!(kept.0.iter().all(|ps| *ps > 0) && free.0 == [0, 0]);
+        assert!(kept.1 > free.1);
+        assert_eq!(spent("hackbench -g 1 -f 8 -l 20", "each-call").0, [0, 0]);
     }
 }

@@ -175,9 +175,9 @@ impl<'a> Sim<'a> {
     }
 
     fn make_channels(&mut self) {
-        let cache = &mut self.host.cache;
+        let (cache, times) = (&mut self.host.cache, self.sys.features.pipe_times);
         let chans = self.workload.chans.iter();
-        self.chans = chans.map(|c| ChanState::new(c, cache)).collect();
+        self.chans = chans.map(|c| ChanState::new(c, cache, times)).collect();
         let numbered = |i: &Inet| matches!(i, Inet::Udp { connected, .. } if !connected);
         self.ip_idents = IpIdents::new(self.workload.inets.iter().any(numbered), cache);
         let inets = self.workload.inets.iter();

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use fairground::policy::{Features, PipeTimes};
 use serde::Deserialize;
 
 use super::row::{Row, Sample};
@@ -265,12 +266,22 @@ pub fn nanoseconds(
     machine: &Machine,
     seed: u64,
 ) -> Result<f64, String> {
+    turn(operation, depth, machine, super::kernel::profile()?, seed)
+}
+
+/// [`nanoseconds`] on another kernel.
+fn turn(
+    operation: Operation,
+    depth: usize,
+    machine: &Machine,
+    features: Features,
+    seed: u64,
+) -> Result<f64, String> {
     let text = scenario(operation, depth);
     let cpus = machine.topology.nr_cpus() as u32;
     let workload = Scenario::parse("costs", &text)
         .and_then(|s| s.workload(&Env { cpus }))
         .map_err(|e| e.to_string())?;
-    let features = super::kernel::profile()?;
     let setup = Setup {
         machine,
         features,
@@ -292,15 +303,21 @@ pub fn nanoseconds(
 /// takes, ns. The core and what the kernel was built with are both in it: return thunks and
 /// retpolines make the same code take several times as many cycles.
 ///
-/// `None` if no pace would take so long, or so short.
+/// `pipe_times` are those of the measured kernel. `None` if no pace would take so long, or so short.
 ///
 /// # Errors
 /// When the machine cannot run it.
-pub fn core_cycles(machine: &Machine, pipe_write_read_ns: f64) -> Result<Option<f64>, String> {
+pub fn core_cycles(
+    machine: &Machine,
+    pipe_write_read_ns: f64,
+    pipe_times: PipeTimes,
+) -> Result<Option<f64>, String> {
+    let mut features = super::kernel::profile()?;
+    features.pipe_times = pipe_times;
     let at = |pace: f64| {
         let machine = machine.with_figure(CORE_CYCLES, pace);
         let machine = machine.map_err(|e| e.to_string())?;
-        nanoseconds(PipeOfThreads, 0, &machine, 1)
+        turn(PipeOfThreads, 0, &machine, features.clone(), 1)
     };
     // The time is a part that the pace does not change, and one that it multiplies.
     let (one, two) = (at(1.0)?, at(2.0)?);
