@@ -157,9 +157,9 @@ pub const KERNEL_OPS: [(KernelOp, &str, u32); 38] = [
     (KernelOp::WakeEnd, "[end of a wake-up]", 165),
     // Of a sleep's sum what is not after the reading of the clock: see `DequeueTask`.
     (KernelOp::SleepStart, "schedule", 570),
-    // Measured with a FIFO, which keeps its times in 6.18, too, beside a pipe, on a guest of a Zen 5
-    // server: 51 ns a write, 52 a read. That guest needs 2.8 to 3.1 times as many cycles for the
-    // write and read of a pipe as are here (its returns are guarded), and is divided by that.
+    // Measured with a FIFO, which keeps its times in 6.18, too, beside a pipe: 51 ns a write, 52 a
+    // read, on a guest of Zen 5 that needs about three times the cycles that are here for the write
+    // and read of a pipe, and divided by that (docs/calibration.md).
     (KernelOp::FileUpdateTime, "file_update_time", 75),
     (KernelOp::TouchAtime, "touch_atime", 75),
 ];

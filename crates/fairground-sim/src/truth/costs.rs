@@ -303,7 +303,8 @@ fn turn(
 /// takes, ns. The core and what the kernel was built with are both in it: return thunks and
 /// retpolines make the same code take several times as many cycles.
 ///
-/// `pipe_times` are those of the measured kernel. `None` if no pace would take so long, or so short.
+/// `pipe_times` are those of the measured kernel. `None` if no pace would take so long, or so
+/// short.
 ///
 /// # Errors
 /// When the machine cannot run it.
