@@ -98,10 +98,14 @@ pub enum KernelOp {
     FileUpdateTime,
     /// A read does.
     TouchAtime,
+    /// A page of a pipe from the lists of the CPU, charged to a memory group.
+    AllocPage,
+    /// Back to them.
+    FreePage,
 }
 
 /// Names and figures by operation.
-pub const KERNEL_OPS: [(KernelOp, &str, u32); 38] = [
+pub const KERNEL_OPS: [(KernelOp, &str, u32); 40] = [
     // Measured together: one thread that writes a byte to a pipe and reads it back takes 370.7 ns
     // on the guest (Sapphire Rapids, 3.0 GHz). Less two system calls of 109.6 ns and 55 ns that the
     // model charges for lines, atomic updates and the copies, 96 ns or 289 cycles are left; divided
@@ -158,10 +162,14 @@ pub const KERNEL_OPS: [(KernelOp, &str, u32); 38] = [
     // Of a sleep's sum what is not after the reading of the clock: see `DequeueTask`.
     (KernelOp::SleepStart, "schedule", 570),
     // Measured with a FIFO, which keeps its times in 6.18, too, beside a pipe: 51 ns a write, 52 a
-    // read, on a guest of Zen 5 that needs about three times the cycles that are here for the write
-    // and read of a pipe, and divided by that (docs/calibration.md).
-    (KernelOp::FileUpdateTime, "file_update_time", 75),
-    (KernelOp::TouchAtime, "touch_atime", 75),
+    // read, 217 and 221 cycles of a guest of Zen 5 that needs 3.4 times the cycles that are here
+    // for the write and read of a pipe (docs/calibration.md).
+    (KernelOp::FileUpdateTime, "file_update_time", 64),
+    (KernelOp::TouchAtime, "touch_atime", 65),
+    // Measured there with messages that do not join (`O_DIRECT`): 214 ns a write and 274 a read
+    // for each page beyond the two that a pipe keeps (docs/calibration.md).
+    (KernelOp::AllocPage, "alloc_page", 268),
+    (KernelOp::FreePage, "put_page", 343),
 ];
 
 /// Cycles for copying one byte between user and kernel memory (`rep movsb` and warm lines: about

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use fairground::policy::PipeTimes;
+use fairground::policy::Features;
 use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
@@ -47,7 +47,7 @@ pub struct ChanState {
 
 impl ChanState {
     /// An empty channel.
-    pub fn new(chan: &Chan, cache: &mut Cache, times: PipeTimes) -> Self {
+    pub fn new(chan: &Chan, cache: &mut Cache, features: &Features) -> Self {
         Self {
             kind: chan.kind,
             parts: VecDeque::new(),
@@ -58,7 +58,7 @@ impl ChanState {
             pollers: Vec::new(),
             head: 0,
             tail: 0,
-            lines: Lines::new(chan, cache, times),
+            lines: Lines::new(chan, cache, features),
             unix: UnixLines::new(chan.kind, cache),
         }
     }
@@ -195,6 +195,7 @@ impl Sim<'_> {
         self.data(c, op, done, Access::Store);
         self.unlock_pipe(cpu, c, op);
         self.wake_readers(cpu, c, was_empty);
+        self.look_for_fasync(c, End::Write);
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
             self.lock_wait_queue(c);
@@ -238,6 +239,7 @@ impl Sim<'_> {
         self.unlock_pipe(cpu, c, op);
         if done > 0 {
             self.room_made(cpu, c, was_full);
+            self.look_for_fasync(c, End::Read);
         }
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {

@@ -1,15 +1,17 @@
 //! The lines of a channel, and what one use of it moves between CPUs.
 //!
 //! A pipe is a `pipe_inode_info` (in the order of its fields: the mutex, both wait queues, the
-//! positions of the ring, the counts of its users), an array of `pipe_buffer`s of 40 bytes and the
-//! pages of data. A message that joins the last buffer writes that buffer's length and leaves the
-//! ring alone. Of a socket, lock and queue are one line, and its buffers are data.
+//! positions of the ring, the counts of its users; the pages it keeps and the pointer to its
+//! buffers are in `tmp_page.rs`), an array of `pipe_buffer`s of 40 bytes and the pages of data. A
+//! message that joins the last buffer writes that buffer's length and leaves the ring alone. Of a
+//! socket, lock and queue are one line, and its buffers are data.
 
-use fairground::policy::{FileRef, PipeTimes};
+use fairground::policy::{Features, FileRef, FileRefLine, PipeTimes};
 use fairground::value::TaskId;
 
 use super::Sim;
 use super::pipe_mutex::PipeMutex;
+use super::tmp_page::TmpPages;
 use crate::cache::{Access, Cache, LineId};
 use crate::costs::KernelOp;
 use crate::workload::program::{Chan, ChanKind};
@@ -24,6 +26,11 @@ const BUFFER_BYTES: u32 = 40;
 const WAIT_QUEUE: u8 = 1 << 4;
 /// Word of the second line of a pipe: head and tail.
 const RING: u8 = 1 << 2;
+
+/// Word of an open file's line: the count of references.
+const FILE_COUNT: u8 = 1 << 7;
+/// Word of what calls read, where that is on the same line.
+const FILE_MODE: u8 = 1;
 
 /// An end of a channel, with an open file of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +57,8 @@ pub struct Lines {
     pub(super) lock: LineId,
     /// Positions of the ring.
     ring: (LineId, u8),
+    /// Pages that wait for the next writes; not of a socket.
+    pub(super) tmp: Option<TmpPages>,
     /// First line of the buffers and their number; none of a socket.
     buffers: (LineId, u32),
     data: LineId,
@@ -65,27 +74,30 @@ pub struct Lines {
 
 impl Lines {
     /// Of an untouched channel.
-    pub fn new(chan: &Chan, cache: &mut Cache, times: PipeTimes) -> Self {
-        let (head, slots) = match chan.kind {
-            ChanKind::Pipe { slots, .. } => (2, slots),
-            ChanKind::Socket { .. } => (1, 0),
+    pub fn new(chan: &Chan, cache: &mut Cache, features: &Features) -> Self {
+        let slots = match chan.kind {
+            ChanKind::Pipe { slots, .. } => slots,
+            ChanKind::Socket { .. } => 0,
         };
-        let keeps = times == PipeTimes::EachCall;
-        let lock = cache.alloc_lines(head, 0);
-        let ring = match head {
-            1 => (lock, 0b110),
-            _ => (lock + 1, RING),
+        let pipe = slots > 0;
+        let lock = cache.alloc_lines(if pipe { 3 } else { 1 }, 0);
+        let ring = if pipe {
+            (lock + 1, RING)
+        } else {
+            (lock, 0b110)
         };
+        let keeps_times = pipe && features.pipe_times == PipeTimes::EachCall;
         Self {
             lock,
             ring,
+            tmp: pipe.then(|| TmpPages::new(lock + 2, features.pipe_tmp_pages)),
             buffers: (
                 cache.alloc_lines((slots * BUFFER_BYTES).div_ceil(64), 0),
                 slots,
             ),
             data: cache.alloc_lines(DATA_LINES, 0),
             files: cache.alloc_lines(2, 0),
-            times: (cache.alloc_lines(keeps.into(), 0), [0; 2]),
+            times: (cache.alloc_lines(keeps_times.into(), 0), [0; 2]),
             written: 0,
             fetched: 0,
             mutex: PipeMutex::default(),
@@ -100,21 +112,27 @@ impl Sim<'_> {
             FileRef::IncNotZero => Access::CasLoop,
             FileRef::Add => Access::Rmw,
         };
-        self.count_file(id, c, end, op, access);
-    }
-
-    /// It drops the reference (`fdput`).
-    pub(super) fn drop_file(&mut self, id: TaskId, c: usize, end: End, op: KernelOp) {
-        self.count_file(id, c, end, op, Access::Rmw);
-    }
-
-    /// Where threads share the table of files; who has the table for himself needs no reference.
-    fn count_file(&mut self, id: TaskId, c: usize, end: End, op: KernelOp, access: Access) {
-        let template = self.tasks[id.idx()].template as usize;
-        if self.shares_files[template] {
-            let file = self.chans[c].lines.files + end as u32;
-            self.touch(op, file, 1 << 7, access);
+        if let Some(file) = self.counted_file(id, c, end) {
+            self.touch(op, file, FILE_COUNT, access);
         }
+    }
+
+    /// It looks once more at the file (`fsnotify_modify`), and drops the reference (`fdput`).
+    pub(super) fn drop_file(&mut self, id: TaskId, c: usize, end: End, op: KernelOp) {
+        let Some(file) = self.counted_file(id, c, end) else {
+            return;
+        };
+        if self.sys.features.file_ref_line == FileRefLine::Fields {
+            self.touch(op, file, FILE_MODE, Access::Load);
+        }
+        self.touch(op, file, FILE_COUNT, Access::Rmw);
+    }
+
+    /// The file of an end, where threads share the table of files; who has the table for himself
+    /// needs no reference.
+    fn counted_file(&self, id: TaskId, c: usize, end: End) -> Option<LineId> {
+        let template = self.tasks[id.idx()].template as usize;
+        self.shares_files[template].then(|| self.chans[c].lines.files + end as u32)
     }
 
     /// A call that has moved bytes looks at the time of its kind, and sets it once a tick.
@@ -160,6 +178,7 @@ impl Sim<'_> {
         if slots == 0 {
             return;
         }
+        self.find_buffers(c, op);
         // A writer joins the buffer before the head, a reader takes from the one at the tail.
         let part = if op == KernelOp::PipeWrite {
             from.wrapping_sub(1)
@@ -178,6 +197,10 @@ impl Sim<'_> {
                 self.touch(op, line, words, Access::Load);
             }
             self.touch(op, line, words, Access::Store);
+        }
+        match op {
+            KernelOp::PipeWrite => self.take_pages(c, to.wrapping_sub(from)),
+            _ => self.free_pages(c, to.wrapping_sub(from)),
         }
     }
 
@@ -219,6 +242,19 @@ mod tests {
         let both = |mode| {
             let argv = format!("hackbench -g 1 -f 8 --pipe -l 100 {mode}");
             ["inc-not-zero", "add"].map(|way| end(&argv, ("file_ref", way)))
+        };
+        let threads = both("--threads");
+        assert!(threads[0] > threads[1], "{threads:?}");
+        let processes = both("--process");
+        assert_eq!(processes[0], processes[1]);
+    }
+
+    /// Who has used the file meanwhile has its line.
+    #[test]
+    fn a_file_whose_fields_are_beside_its_count_is_fetched_once_more() {
+        let both = |mode| {
+            let argv = format!("hackbench -g 1 -f 8 --pipe -l 100 {mode}");
+            ["fields", "own"].map(|what| end(&argv, ("file_ref_line", what)))
         };
         let threads = both("--threads");
         assert!(threads[0] > threads[1], "{threads:?}");

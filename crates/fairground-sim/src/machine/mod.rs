@@ -46,6 +46,7 @@ pub(crate) mod irq;
 mod life;
 mod menu;
 mod mutex;
+mod osq;
 mod pipe_mutex;
 mod settle;
 mod setup;
@@ -61,6 +62,7 @@ mod sync;
 pub(crate) mod task;
 #[cfg(test)]
 mod testing;
+mod tmp_page;
 mod turns;
 mod unix_sock;
 mod user;
@@ -125,6 +127,7 @@ pub struct Sim<'a> {
     shares_files: Vec<bool>,
     inets: Vec<inet::InetState>,
     ip_idents: ip_id::IpIdents,
+    osq_nodes: osq::OsqNodes,
     slabs: slab::Slabs,
     cpu_locks: Vec<spin::CpuLocks>,
     sync: sync::Sync,

@@ -70,10 +70,15 @@ impl Sim<'_> {
                 self.watch_owner(c);
                 return self.pipe_locked(cpu, id, chan, end);
             }
+            let last = mutex.spinners.back().copied();
             mutex.spinners.push_back(cpu);
             self.host.op(KernelOp::MutexSpin);
             self.touch(KernelOp::MutexSpin, line, NOTHING, Access::Rmw);
+            self.init_node(cpu);
             self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
+            if let Some(prev) = last {
+                self.queue_behind(cpu, prev);
+            }
         }
         let again = Todo::LockPipe { chan, end };
         self.cpus[cpu as usize].todo.push_front(again);
@@ -88,8 +93,10 @@ impl Sim<'_> {
         self.chans[c].lines.mutex.spinners.pop_front();
         self.take_pipe(c, op);
         self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
-        if let Some(next) = self.watch_owner(c) {
-            self.push_work(next, self.seen_by_spinner(next));
+        if let Some(next) = self.chans[c].lines.mutex.spinners.front().copied() {
+            let seen = self.hand_over(cpu, next);
+            self.watch_owner(c);
+            self.push_work(next, seen);
         }
         self.pipe_locked(cpu, id, chan, end);
     }
@@ -111,20 +118,14 @@ impl Sim<'_> {
     }
 
     /// Who is first in the queue now reads the owner that the executing CPU has become.
-    fn watch_owner(&mut self, c: usize) -> Option<u32> {
+    fn watch_owner(&mut self, c: usize) {
         let lines = &mut self.chans[c].lines;
-        let first = lines.mutex.spinners.front().copied()?;
+        let Some(first) = lines.mutex.spinners.front().copied() else {
+            return;
+        };
         lines.mutex.watched = true;
         let (line, at) = (lines.lock, self.host.at);
         self.host.cache.touch(first, line, OWNER, Access::Load, at);
-        Some(first)
-    }
-
-    /// When a spinner behind the first learns that it is the first now.
-    fn seen_by_spinner(&self, cpu: u32) -> Ps {
-        let now = self.host.at;
-        let since = self.cpus[cpu as usize].spins_since.unwrap_or(now);
-        self.host.rounds().seen(since, now)
     }
 
     fn take_pipe(&mut self, c: usize, op: KernelOp) {

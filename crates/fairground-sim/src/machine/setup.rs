@@ -19,6 +19,7 @@ use super::idle::IdleTable;
 use super::inet::InetState;
 use super::ip_id::IpIdents;
 use super::irq::Limit;
+use super::osq::OsqNodes;
 use super::spin::CpuLocks;
 use super::sync::Sync;
 use super::{Setup, Sim};
@@ -27,7 +28,7 @@ use crate::host::{BOOT_NS, Jiffies, SimHost};
 use crate::machine_file::{self, Distance};
 use crate::rng::{Purpose, generator};
 use crate::workload::metric::Marks;
-use crate::workload::program::{Cgroup, Inet, KERNEL_PROCESS, Until, Workload};
+use crate::workload::program::{Cgroup, Chan, ChanKind, Inet, KERNEL_PROCESS, Until, Workload};
 
 /// Why a workload cannot run on a machine.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -119,6 +120,7 @@ impl<'a> Sim<'a> {
             shares_files: shares_files(workload),
             inets: Vec::new(),
             ip_idents: IpIdents::default(),
+            osq_nodes: OsqNodes::default(),
             slabs: super::slab::Slabs::default(),
             cpu_locks: Vec::new(),
             sync: Sync::new(workload),
@@ -175,9 +177,12 @@ impl<'a> Sim<'a> {
     }
 
     fn make_channels(&mut self) {
-        let (cache, times) = (&mut self.host.cache, self.sys.features.pipe_times);
+        let (cache, features) = (&mut self.host.cache, &self.sys.features);
         let chans = self.workload.chans.iter();
-        self.chans = chans.map(|c| ChanState::new(c, cache, times)).collect();
+        self.chans = chans.map(|c| ChanState::new(c, cache, features)).collect();
+        let pipe = |c: &Chan| matches!(c.kind, ChanKind::Pipe { .. });
+        let pipes = self.workload.chans.iter().any(pipe);
+        self.osq_nodes = OsqNodes::new(pipes, self.cpus.len(), cache);
         let numbered = |i: &Inet| matches!(i, Inet::Udp { connected, .. } if !connected);
         self.ip_idents = IpIdents::new(self.workload.inets.iter().any(numbered), cache);
         let inets = self.workload.inets.iter();

@@ -304,4 +304,30 @@ mod tests {
             });
         }
     }
+
+    /// A spinner's next look is after the release. Who comes between the two finds the lock taken.
+    #[test]
+    fn nobody_takes_a_lock_between_its_release_and_the_next_look_of_a_spinner() {
+        with(&server(4), &socket(1, &[]), &[], |sim| {
+            let hold = |sim: &mut Sim<'_>, cpu, at, more| {
+                sim.host.begin(cpu, at);
+                sim.lock_state(0, OP_SEND);
+                let taken = sim.host.at;
+                sim.host.at += more;
+                sim.unlock_state(0, OP_SEND);
+                (taken, sim.host.at)
+            };
+            // Short ones, as gaps below the mean are not taken.
+            for i in 0..200 {
+                hold(sim, 0, 1_000_000 * i, 0);
+            }
+            let (_, free) = hold(sim, 0, 200_000_000, 1_000_000);
+            let pause = sim.host.rounds().0;
+            assert!(pause > 30_000, "{pause} ps");
+            let (taken, released) = hold(sim, 1, free - pause - 1, 0);
+            assert!(taken >= free + pause - 1, "{taken}: free at {free}");
+            let (next, _) = hold(sim, 2, free + 1, 0);
+            assert!(next >= released, "{next} ps, released at {released}");
+        });
+    }
 }

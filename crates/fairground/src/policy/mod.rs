@@ -40,7 +40,7 @@ pub use catalogue::{CATALOGUE, PROFILES, Patch, Profile, find_patch, find_profil
 pub use cfs::{CfsSlice, CfsTunables, TunableScaling};
 pub use decisions::{Decision, SetError, decisions};
 pub use delay_dequeue::DelayDequeue;
-pub use file_ref::FileRef;
+pub use file_ref::{FileRef, FileRefLine};
 pub use h_load::HLoad;
 pub use hrtick::Hrtick;
 pub use idle_preemption::IdlePreemption;
@@ -106,8 +106,14 @@ pub struct Features {
     pub idle_tick: IdleTick,
     /// How system calls take their reference to an open file; the engine does not ask.
     pub file_ref: FileRef,
+    /// What is on the line of that count; the engine does not ask.
+    pub file_ref_line: FileRefLine,
     /// Whether reads and writes of a pipe keep the times of its inode; the engine does not ask.
     pub pipe_times: PipeTimes,
+    /// How many emptied pages a pipe keeps for the next writes, which need not allocate them; the
+    /// engine does not ask. Two since Linux 6.15 ("pipe: cache 2 pages instead of 1", Mateusz
+    /// Guzik, 2025).
+    pub pipe_tmp_pages: u32,
     /// How the slow path breaks ties between groups (patch `idlest-util-tiebreak`).
     pub idlest_tie: IdlestTie,
     /// How uneven nodes may be.

@@ -1,11 +1,11 @@
 //! The row of each decision point.
 
 use super::{
-    BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, FileRef, HLoad, Hrtick,
-    IdlePreemption, IdleSearch, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit, LayoutId,
-    LbActive, LbOrder, LbSmt, NewidleGate, NextBuddy, NumaImbalance, PeriodPhase, Pick, PipeTimes,
-    PlaceNew, QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu, TtwuQueue,
-    TunableScaling, WakeupDelayed, WakeupPreemption, Yielding,
+    BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, FileRef, FileRefLine,
+    HLoad, Hrtick, IdlePreemption, IdleSearch, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit,
+    LayoutId, LbActive, LbOrder, LbSmt, NewidleGate, NextBuddy, NumaImbalance, PeriodPhase, Pick,
+    PipeTimes, PlaceNew, QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu,
+    TtwuQueue, TunableScaling, WakeupDelayed, WakeupPreemption, Yielding,
 };
 use alloc::string::{String, ToString};
 
@@ -76,7 +76,7 @@ macro_rules! number {
     };
 }
 
-pub(super) static DECISIONS: [Decision; 62] = [
+pub(super) static DECISIONS: [Decision; 64] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -202,9 +202,20 @@ pub(super) static DECISIONS: [Decision; 62] = [
     named!("file_ref", "how threads take a reference to an open file", "inc-not-zero, add",
         f, f.file_ref,
         "inc-not-zero" => FileRef::IncNotZero, "add" => FileRef::Add),
+    named!("file_ref_line", "what is on the line of an open file's count", "fields, own",
+        f, f.file_ref_line,
+        "fields" => FileRefLine::Fields, "own" => FileRefLine::Own),
     named!("pipe_times", "which pipes keep the times of their last read and write",
         "each-call, fifos", f, f.pipe_times,
         "each-call" => PipeTimes::EachCall, "fifos" => PipeTimes::Fifos),
+    number!(
+        "pipe_tmp_pages",
+        "emptied pages that a pipe keeps for the next writes",
+        "0..=2",
+        (0..=2),
+        f,
+        f.pipe_tmp_pages
+    ),
     named!("idlest_tie", "tie-break of the fork path", "first-group, group-util, nr-running",
         f, f.idlest_tie,
         "first-group" => IdlestTie::FirstGroup, "group-util" => IdlestTie::GroupUtil,
