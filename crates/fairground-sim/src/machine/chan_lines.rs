@@ -86,11 +86,11 @@ impl Lines {
         } else {
             (lock, 0b110)
         };
-        let keeps_times = pipe && features.pipe_times == PipeTimes::EachCall;
+        let keeps_times = pipe && features.files.pipe_times == PipeTimes::EachCall;
         Self {
             lock,
             ring,
-            tmp: pipe.then(|| TmpPages::new(lock + 2, features.pipe_tmp_pages)),
+            tmp: pipe.then(|| TmpPages::new(lock + 2, features.files.pipe_tmp_pages)),
             buffers: (
                 cache.alloc_lines((slots * BUFFER_BYTES).div_ceil(64), 0),
                 slots,
@@ -108,7 +108,7 @@ impl Lines {
 impl Sim<'_> {
     /// A system call takes its reference to the file of an end (`fdget`).
     pub(super) fn take_file(&mut self, id: TaskId, c: usize, end: End, op: KernelOp) {
-        let access = match self.sys.features.file_ref {
+        let access = match self.sys.features.files.count {
             FileRef::IncNotZero => Access::CasLoop,
             FileRef::Add => Access::Rmw,
         };
@@ -122,7 +122,7 @@ impl Sim<'_> {
         let Some(file) = self.counted_file(id, c, end) else {
             return;
         };
-        if self.sys.features.file_ref_line == FileRefLine::Fields {
+        if self.sys.features.files.count_line == FileRefLine::Fields {
             self.touch(op, file, FILE_MODE, Access::Load);
         }
         self.touch(op, file, FILE_COUNT, Access::Rmw);
@@ -137,7 +137,7 @@ impl Sim<'_> {
 
     /// A call that has moved bytes looks at the time of its kind, and sets it once a tick.
     pub(super) fn keep_times(&mut self, c: usize, end: End) {
-        if self.sys.features.pipe_times == PipeTimes::Fifos {
+        if self.sys.features.files.pipe_times == PipeTimes::Fifos {
             return;
         }
         let (op, word) = match end {

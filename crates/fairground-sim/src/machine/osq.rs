@@ -65,7 +65,6 @@ impl Sim<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::machine::testing::{at_5ms, server};
 
     const PIPES: &str = "hackbench -g 1 -f 8 --threads --pipe -l 10000";

@@ -314,7 +314,7 @@ pub fn core_cycles(
     pipe_times: PipeTimes,
 ) -> Result<Option<f64>, String> {
     let mut features = super::kernel::profile()?;
-    features.pipe_times = pipe_times;
+    features.files.pipe_times = pipe_times;
     let at = |pace: f64| {
         let machine = machine.with_figure(CORE_CYCLES, pace);
         let machine = machine.map_err(|e| e.to_string())?;

@@ -2,12 +2,12 @@
 //! a result and the tests are made from these, and from the decisions of `decisions.rs`.
 
 use super::{
-    BigTask, BuddyRules, CfsSlice, CfsTunables, DelayDequeue, DomainLimits, Features, FileRef,
-    FileRefLine, HLoad, Hrtick, IdlePreemption, IdleSearch, IdleTick, IdlestTie, IlbKick, IlbPick,
-    LagLimit, LayoutId, LbActive, LbOrder, LbSmt, LoadBalance, Newidle, NewidleGate, NextBuddy,
-    NumaImbalance, PeriodPhase, Pick, PipeTimes, PlaceEntity, QuotaExpiry, RecentUsedCpu,
-    RunToParity, ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine,
-    WakeupDelayed, WakeupPreemption, Yielding,
+    BigTask, BuddyRules, CfsSlice, CfsTunables, DelayDequeue, DomainLimits, Features, HLoad,
+    Hrtick, IdlePreemption, IdleSearch, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit, LayoutId,
+    LbActive, LbOrder, LbSmt, LoadBalance, Newidle, NewidleGate, NextBuddy, NumaImbalance,
+    OpenFiles, PeriodPhase, Pick, PlaceEntity, QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget,
+    TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling, WakeAffine, WakeupDelayed,
+    WakeupPreemption, Yielding,
 };
 
 /// A published change: the decisions it sets on top of a profile.
@@ -377,10 +377,7 @@ pub(super) fn linux_6_18() -> Features {
         ilb_kick: IlbKick::SkipRedundant,
         ilb_pick: IlbPick::First,
         idle_tick: IdleTick::AfterTick,
-        file_ref: FileRef::Add,
-        file_ref_line: FileRefLine::Own,
-        pipe_times: PipeTimes::Fifos,
-        pipe_tmp_pages: 2,
+        files: OpenFiles::LINUX_6_18,
         idlest_tie: IdlestTie::GroupUtil,
         throttle: Throttle::AtUserReturn,
         period_phase: PeriodPhase::Random,

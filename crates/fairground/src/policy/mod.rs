@@ -9,7 +9,6 @@ mod catalogue;
 mod cfs;
 mod decisions;
 mod delay_dequeue;
-mod file_ref;
 mod h_load;
 mod hrtick;
 mod idle_preemption;
@@ -22,8 +21,8 @@ mod layout;
 mod lb_rules;
 mod newidle;
 mod numa;
+mod open_files;
 mod pick;
-mod pipe_times;
 mod place_entity;
 mod protect;
 mod quota_expiry;
@@ -40,7 +39,6 @@ pub use catalogue::{CATALOGUE, PROFILES, Patch, Profile, find_patch, find_profil
 pub use cfs::{CfsSlice, CfsTunables, TunableScaling};
 pub use decisions::{Decision, SetError, decisions};
 pub use delay_dequeue::DelayDequeue;
-pub use file_ref::{FileRef, FileRefLine};
 pub use h_load::HLoad;
 pub use hrtick::Hrtick;
 pub use idle_preemption::IdlePreemption;
@@ -53,8 +51,8 @@ pub use layout::LayoutId;
 pub use lb_rules::{BigTask, LbActive, LbOrder, LbSmt};
 pub use newidle::{Newidle, NewidleGate};
 pub use numa::NumaImbalance;
+pub use open_files::{FileRef, FileRefLine, OpenFiles, PipeTimes};
 pub use pick::Pick;
-pub use pipe_times::PipeTimes;
 pub use place_entity::{PlaceEntity, PlaceNew};
 pub use protect::RunToParity;
 pub use quota_expiry::{Expiry, QuotaExpiry};
@@ -104,16 +102,8 @@ pub struct Features {
     pub ilb_pick: IlbPick,
     /// When the tick of an idle CPU stops where nothing is to be chosen.
     pub idle_tick: IdleTick,
-    /// How system calls take their reference to an open file; the engine does not ask.
-    pub file_ref: FileRef,
-    /// What is on the line of that count; the engine does not ask.
-    pub file_ref_line: FileRefLine,
-    /// Whether reads and writes of a pipe keep the times of its inode; the engine does not ask.
-    pub pipe_times: PipeTimes,
-    /// How many emptied pages a pipe keeps for the next writes, which need not allocate them; the
-    /// engine does not ask. Two since Linux 6.15 ("pipe: cache 2 pages instead of 1", Mateusz
-    /// Guzik, 2025).
-    pub pipe_tmp_pages: u32,
+    /// What system calls do to open files and pipes; the engine does not ask.
+    pub files: OpenFiles,
     /// How the slow path breaks ties between groups (patch `idlest-util-tiebreak`).
     pub idlest_tie: IdlestTie,
     /// How uneven nodes may be.

@@ -200,13 +200,13 @@ pub(super) static DECISIONS: [Decision; 64] = [
         f, f.idle_tick,
         "stop" => IdleTick::Stop, "after-tick" => IdleTick::AfterTick),
     named!("file_ref", "how threads take a reference to an open file", "inc-not-zero, add",
-        f, f.file_ref,
+        f, f.files.count,
         "inc-not-zero" => FileRef::IncNotZero, "add" => FileRef::Add),
     named!("file_ref_line", "what is on the line of an open file's count", "fields, own",
-        f, f.file_ref_line,
+        f, f.files.count_line,
         "fields" => FileRefLine::Fields, "own" => FileRefLine::Own),
     named!("pipe_times", "which pipes keep the times of their last read and write",
-        "each-call, fifos", f, f.pipe_times,
+        "each-call, fifos", f, f.files.pipe_times,
         "each-call" => PipeTimes::EachCall, "fifos" => PipeTimes::Fifos),
     number!(
         "pipe_tmp_pages",
@@ -214,7 +214,7 @@ pub(super) static DECISIONS: [Decision; 64] = [
         "0..=2",
         (0..=2),
         f,
-        f.pipe_tmp_pages
+        f.files.pipe_tmp_pages
     ),
     named!("idlest_tie", "tie-break of the fork path", "first-group, group-util, nr-running",
         f, f.idlest_tie,

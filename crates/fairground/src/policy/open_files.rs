@@ -1,0 +1,64 @@
+//! What a message costs beside the scheduler: open files and pipes. No rules of the scheduler, and
+//! the engine asks for none; but where threads share a file they decide with it who waits for whom.
+//!
+//! Sources: "fs: introduce file_ref_t", Christian Brauner, 2024 (Linux 6.13); "pipe: don't update
+//! {a,c,m}time for anonymous pipes", Oleg Nesterov, 2025, and "pipe: cache 2 pages instead of 1",
+//! Mateusz Guzik, 2025 (Linux 6.15).
+
+/// What a system call does to an open file and to a pipe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenFiles {
+    /// How threads take a reference.
+    pub count: FileRef,
+    /// What is on the line of the count.
+    pub count_line: FileRefLine,
+    /// Which pipes keep their times.
+    pub pipe_times: PipeTimes,
+    /// How many emptied pages a pipe keeps for the next writes, which need not allocate them.
+    pub pipe_tmp_pages: u32,
+}
+
+impl OpenFiles {
+    /// As in Linux 6.18.
+    pub const LINUX_6_18: Self = Self {
+        count: FileRef::Add,
+        count_line: FileRefLine::Own,
+        pipe_times: PipeTimes::Fifos,
+        pipe_tmp_pages: 2,
+    };
+}
+
+/// What `fdget` does where threads share their table of files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileRef {
+    /// Reads the count and swaps it unless it was zero, until nobody was quicker
+    /// (`atomic_long_inc_not_zero`).
+    IncNotZero,
+    /// Adds to it, whatever it is (`file_ref_get`).
+    Add,
+}
+
+/// What is on the line of the count.
+///
+/// Whoever else uses the file takes that line away, and a call that still has to look at the file,
+/// as `fsnotify` does at its end, fetches it once more. Sources: "fs.h: Optimize file struct to
+/// prevent false sharing", chenzhiyin, 2023 (Linux 6.5: `f_op`, `f_path` and `f_inode` leave the
+/// line, `f_mode` comes to it); "fs: place f_ref to 3rd cache line in struct file to resolve false
+/// sharing", Pan Deng, 2025 (Linux 6.15).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileRefLine {
+    /// Fields that each call reads: `f_mode`, before Linux 6.5 `f_op` and `f_inode`.
+    Fields,
+    /// None of these.
+    Own,
+}
+
+/// Which pipes keep the times of their last read and write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PipeTimes {
+    /// All: each call looks whether the clock of ticks has moved since (`file_accessed`,
+    /// `file_update_time`).
+    EachCall,
+    /// Those with a name in the file system.
+    Fifos,
+}
