@@ -73,7 +73,7 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: 
 /// From the stopper to whom the queue picks; `prev` ran before it.
 fn go_on<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Option<(SeId, TaskId)>) -> Switch {
     rq.stopped = false;
-    let next = if rq.nr_running > 0 {
+    let next = if rq.cfs[0].nr_queued > 0 {
         task::pick_next_task_fair(cx, rq, None)
     } else {
         None

@@ -109,7 +109,8 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
             task::dequeue_task_fair(cx, rq, curr, flags);
         }
     }
-    if rq.nr_running > 0 {
+    // Not `nr_running`: the entity of a group whose tasks have left may be queued still.
+    if rq.cfs[0].nr_queued > 0 {
         let before = rq.curr;
         if let Some(next) = task::pick_next_task_fair(cx, rq, before) {
             return First::Switched(switch_to(cx, rq, before, Some(next)));
@@ -126,7 +127,7 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
 fn finish<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, found: bool) -> First {
     cx.update_rq_clock(rq);
     let prev = rq.curr;
-    let next = if rq.nr_running > 0 {
+    let next = if rq.cfs[0].nr_queued > 0 {
         task::pick_next_task_fair(cx, rq, prev)
     } else {
         None
