@@ -1,10 +1,14 @@
-//! What an idle CPU keeps.
+//! What an idle CPU keeps, what wakes it up, and what is not idle time.
+
+use std::sync::atomic::Ordering::Relaxed;
 
 #[path = "crude/mod.rs"]
 mod crude;
 
-use crude::{Crude, flat};
+use crude::{Crude, flat, places};
+use fairground::host::Kick;
 use fairground::sched;
+use fairground::topology::CpuPlace;
 use fairground::value::{Cpu, CpuMask, TgId};
 
 const CPU: Cpu = Cpu(0);
@@ -45,4 +49,28 @@ fn an_idle_cpu_keeps_no_empty_group() {
     assert_eq!((rq.curr, rq.nr_running, root.nr_queued), (None, 0, 0));
     assert_eq!((root.load.weight, root.avg.load_avg), (0, 0));
     assert!(!rq.has_blocked_load);
+}
+
+/// On a slow CPU load-tracking time lags behind, and catches up when the CPU is idle: there that
+/// would be time in which nobody ran.
+#[test]
+fn the_stopper_is_not_idle_time() {
+    let m = places(2, |c| CpuPlace {
+        core: c,
+        cluster: c,
+        capacity: if c == 0 { 1024 } else { 400 },
+        ..CpuPlace::default()
+    });
+    let mut m = Crude::new(&m).idle();
+    let id = m.hog(Cpu(1), CpuMask::of(Cpu(1)));
+    m.ticks(1000);
+    let slot = m.sys.task[id.idx()].slot.load(Relaxed) as usize;
+    let util = |m: &Crude| m.rqs[1].se[slot].avg.util_avg;
+    let before = util(&m);
+    // It finds nothing to do.
+    m.host.creep_ns = 500;
+    let _ = m.on(Cpu(1), |cx, rqs| sched::run_stopper(cx, rqs, Kick::Migrate));
+    m.host.creep_ns = 0;
+    m.ticks(1);
+    assert!(util(&m) + 20 > before, "{before} -> {}", util(&m));
 }

@@ -23,6 +23,8 @@ use fairground::value::{Cpu, CpuMask, TaskId, TgId};
 #[derive(Default)]
 pub struct Asked {
     pub now: u64,
+    /// How far the clock moves with each reading.
+    pub creep_ns: u64,
     random: u32,
     due: VecDeque<(Cpu, Option<Kick>)>,
     /// The queue that is held.
@@ -38,6 +40,7 @@ pub struct Asked {
 
 impl Host for Asked {
     fn clock(&mut self) -> u64 {
+        self.now += self.creep_ns;
         self.now
     }
     fn resched(&mut self, cpu: Cpu) {
