@@ -33,8 +33,8 @@
 //! - **Sleep or wake-up**: that a task which decides to sleep is not woken before
 //!   [`schedule`](sched::schedule) has been told, by a lock of the host's own; see
 //!   [`wake_queued`](sched::wake_queued).
-//! - **A place for each task**: a new one ([`Task::new`](task::Task::new)) may run nowhere yet. A
-//!   mask of CPUs holds one of the machine, and a group is open
+//! - **A place for each task**: a new one ([`Task::new`](task::Task::new)) may run nowhere yet. Its
+//!   mask of CPUs holds one of the machine when it is forked, and a group is open
 //!   ([`System::open_group`](system::System::open_group)) before a task moves there.
 //! - **Locks**, where CPUs run in parallel: [`Host::lock`](host::Host::lock) and
 //!   [`Host::begin_lockless`](host::Host::begin_lockless) make others wait. They are the engine's

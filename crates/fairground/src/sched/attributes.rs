@@ -13,6 +13,7 @@ use crate::math::weight::{
 use crate::place::{Access, Func, Kind, Object, tg as ftg};
 use crate::rq::{Rq, Rqs};
 use crate::shared::Relaxed;
+use crate::system::System;
 use crate::task::{Policy, Task, TaskBody};
 use crate::value::{Cpu, CpuMask, SeId, TaskId, TgId};
 
@@ -32,20 +33,28 @@ pub enum Moved {
     NoCpu,
 }
 
-/// Sets the allowed CPUs of a task that is with the host. The mask has to hold a CPU of the
-/// machine: debug builds stop at the next wake-up if it does not.
-pub fn set_affinity_parked(task: &mut Task, allowed: CpuMask) {
+/// Sets the allowed CPUs of a task that is with the host, those of them that the machine has. False,
+/// and nothing was changed, if it has none (`EINVAL`).
+#[must_use = "it may have been refused"]
+pub fn set_affinity_parked(sys: &System, task: &mut Task, allowed: CpuMask) -> bool {
+    let allowed = allowed.and(&sys.cpus());
+    if allowed.is_empty() {
+        return false;
+    }
     task.body.cpus_allowed = allowed;
+    true
 }
 
-/// Sets the allowed CPUs of a task that an `Rq` keeps (`set_cpus_allowed_ptr`).
+/// Sets the allowed CPUs of a task that an `Rq` keeps, those of them that the machine has
+/// (`set_cpus_allowed_ptr`).
 pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     id: TaskId,
     allowed: CpuMask,
 ) -> Moved {
-    if allowed.and(&cx.sys.cpus()).is_empty() {
+    let allowed = allowed.and(&cx.sys.cpus());
+    if allowed.is_empty() {
         return Moved::NoCpu;
     }
     let outer = cx.host.enter(Func::SetAffinity);
@@ -63,7 +72,7 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
             cx.host.kick(from, Kick::Migrate);
             return Err(Moved::Asked);
         }
-        let to = next_allowed(rq, &allowed.and(&cx.sys.cpus())).ok_or(Moved::Stays)?;
+        let to = next_allowed(rq, &allowed).ok_or(Moved::Stays)?;
         detach_for_move(cx, rq, slot, to)
             .map(|task| (task, from, to))
             .ok_or(Moved::Stays)

@@ -207,7 +207,8 @@ pub fn sched_ttwu_pending<H: Host, R: Rqs + ?Sized>(
 /// Prepares a new task as a child of `parent`, which runs on the executing CPU (`None`: of nobody):
 /// first averages, that CPU as where it comes from, and whom the parent has woken, which it has
 /// with the copy of the parent's `task_struct`. The host sets policy, nice value, slice and
-/// affinity (of which a new task has none) before, and calls [`select_cpu`] and [`enqueue_woken`]
+/// affinity (of which a new task has none, and of which this keeps the CPUs of the machine) before,
+/// and calls [`select_cpu`] and [`enqueue_woken`]
 /// with `Fork` after.
 ///
 /// By decision (`place_new`) the child gets its place in virtual time here, beside the parent.
@@ -217,6 +218,7 @@ pub fn sched_fork<H: Host, R: Rqs + ?Sized>(
     child: &mut Task,
     parent: Option<TaskId>,
 ) {
+    child.body.cpus_allowed = child.body.cpus_allowed.and(&cx.sys.cpus());
     debug_assert!(may_run(cx, child), "cpus_allowed has no CPU of the machine");
     let outer = cx.host.enter(Func::Fork);
     load::init_entity_runnable_average(&mut child.se);
