@@ -1,10 +1,12 @@
 //! Where a task may run, whenever that changes.
 
+use std::collections::VecDeque;
+
 #[path = "crude/mod.rs"]
 mod crude;
 
 use crude::{Crude, places};
-use fairground::sched;
+use fairground::sched::{self, Moved};
 use fairground::task::{Task, WakeKind};
 use fairground::topology::{CpuPlace, Machine};
 use fairground::value::{Cpu, CpuMask, TaskId, TgId};
@@ -72,4 +74,26 @@ fn a_mask_without_a_cpu_of_the_machine_is_refused() {
         assert!(!sched::set_affinity_parked(&m.sys, task, none));
         assert_eq!(task.body.cpus_allowed, all);
     }
+}
+
+/// Between the choice of its CPU and its coming there no queue keeps a task, so nobody can ask the
+/// stopper to move it: whoever enqueues it does.
+#[test]
+fn a_task_on_a_wake_list_goes_where_it_may() {
+    let mut m = Crude::new(&apart()).idle();
+    let id = sleeper(&mut m, Cpu(1));
+    let (mut task, kind) = (m.host.parked.remove(0), WakeKind::Wake);
+    let placed = m.on(Cpu(0), |cx, _| sched::select_cpu(cx, &mut task, None, kind));
+    assert_eq!(placed.cpu, Cpu(1));
+    let only = CpuMask::of(Cpu(0));
+    let moved = m.on(Cpu(0), |cx, rqs| sched::set_affinity(cx, rqs, id, only));
+    assert_eq!(moved, Moved::Parked);
+    assert!(sched::set_affinity_parked(&m.sys, &mut task, only));
+    let mut list: VecDeque<_> = [(task, placed, kind)].into();
+    m.on(Cpu(1), |cx, rqs| {
+        sched::sched_ttwu_pending(cx, rqs, &mut list);
+    });
+    m.settle();
+    assert_eq!(m.rqs[0].curr_task(), Some(id));
+    assert_eq!(m.nr_running(), [1, 0]);
 }

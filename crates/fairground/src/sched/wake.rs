@@ -304,6 +304,10 @@ fn activate_woken<H: Host>(
     kind: WakeKind,
 ) {
     let id = task.body.id;
+    // Its affinity has changed since the CPU was chosen: then no queue had it to move it from.
+    if !task.body.cpus_allowed.has(rq.cpu) {
+        cx.host.kick(rq.cpu, Kick::Migrate);
+    }
     let slot = adopt(cx, rq, task);
     touch_task(cx, id, ftask::STATE, Access::Write);
     if kind == WakeKind::Fork {
