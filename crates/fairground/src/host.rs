@@ -38,7 +38,10 @@ pub trait Host {
     /// The CPU should call [`schedule`](crate::sched::schedule) soon; an IPI if it is another one.
     fn resched(&mut self, cpu: Cpu);
 
-    /// Takes back a task that has finally left its queue to sleep or because it exited.
+    /// Takes back a task that has finally left its queue: to sleep or to stop, or because it has
+    /// exited. One that has exited or stopped comes within the [`schedule`](crate::sched::schedule)
+    /// that was told so; a sleeper may come later, whichever CPU lets it go. One that has exited
+    /// goes to [`task_dead`](crate::sched::task_dead), not to those who can be woken.
     fn park(&mut self, task: Task);
 
     /// Asks for `timer` to be delivered to [`run_timer`](crate::sched::run_timer) at or after

@@ -33,6 +33,8 @@
 //! - **Sleep or wake-up**: that a task which decides to sleep is not woken before
 //!   [`schedule`](sched::schedule) has been told, by a lock of the host's own; see
 //!   [`wake_queued`](sched::wake_queued).
+//! - **An end for each task**: one that has exited is parked within that `schedule`, and goes to
+//!   [`task_dead`](sched::task_dead); else its load stays on the CPU until it has decayed.
 //! - **A place for each task**: a new one ([`Task::new`](task::Task::new)) may run nowhere yet. Its
 //!   mask of CPUs holds one of the machine when it is forked, and a group is open
 //!   ([`System::open_group`](system::System::open_group)) before a task moves there.

@@ -8,6 +8,7 @@ mod crude;
 use crude::{Crude, flat, places};
 use fairground::host::Kick;
 use fairground::sched;
+use fairground::task::Prev;
 use fairground::topology::CpuPlace;
 use fairground::value::{Cpu, CpuMask, TgId};
 
@@ -73,4 +74,20 @@ fn the_stopper_is_not_idle_time() {
     m.host.creep_ns = 0;
     m.ticks(1);
     assert!(util(&m) + 20 > before, "{before} -> {}", util(&m));
+}
+
+/// The host tells of its end (`task_dead`); else the CPU would be taken for busy for a while.
+#[test]
+fn the_load_of_who_has_exited_leaves() {
+    let mut m = Crude::new(&flat(1)).idle();
+    m.hog(CPU, CpuMask::of(CPU));
+    m.ticks(500);
+    m.schedule(CPU, Prev::Exits);
+    m.settle();
+    let dead = m.host.parked.pop().expect("within that call");
+    m.on(CPU, |cx, _| sched::task_dead(cx, dead));
+    m.host.now += 1_100_000;
+    m.hog(CPU, CpuMask::of(CPU));
+    let avg = &m.rqs[0].cfs[0].avg;
+    assert!(avg.load_avg < 1100 && avg.util_avg < 600, "{avg:?}");
 }

@@ -179,7 +179,13 @@ impl Runtime {
 
     /// The task that runs on `cpu` sleeps or exits.
     pub fn leave(&mut self, cpu: Cpu, prev: Prev) {
+        let id = self.current(cpu);
         self.switch(cpu, prev);
+        if prev == Prev::Exits
+            && let Some(dead) = id.and_then(|id| self.board.parked[id.idx()].take())
+        {
+            self.call(cpu, |cx, _| sched::task_dead(cx, dead));
+        }
         self.settle();
     }
 

@@ -1,7 +1,7 @@
 //! Entry points: what a host calls on behalf of a CPU.
 //!
 //! ```text
-//! running task blocks, is preempted, exits   schedule
+//! running task blocks, is preempted, exits   schedule; after an exit task_dead
 //! somebody is woken                          wake_queued, or select_cpu then enqueue_woken
 //! a task is created                          sched_fork, then select_cpu and enqueue_woken
 //! tick                                       sched_tick
@@ -30,7 +30,7 @@ pub use attributes::{
     set_idle, set_nice, set_nice_parked, set_shares, set_slice,
 };
 pub use stop::run_stopper;
-pub use switch::{exit_to_user, sched_yield, schedule};
+pub use switch::{exit_to_user, sched_yield, schedule, task_dead};
 pub use wake::{
     EnqueueAt, enqueue_woken, sched_exec, sched_fork, sched_ttwu_pending, select_cpu, ttwu_on_cpu,
     ttwu_queue_wakelist, wake_queued,

@@ -5,20 +5,20 @@ use crate::balance::{newidle, nohz};
 use crate::cx::Cx;
 use crate::event::Event;
 use crate::fair::task::touch_task;
-use crate::fair::{Dequeue, hrtick, preempt, task, throttle};
+use crate::fair::{Dequeue, hrtick, load, preempt, task, throttle};
 use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::update_idle_core;
 use crate::shared::Relaxed;
-use crate::task::{Prev, Switch};
-use crate::value::SeId;
+use crate::task::{Prev, Switch, Task};
+use crate::value::{Cpu, SeId};
 
 /// Chooses who runs next on the executing CPU; `prev` says what becomes of the one that runs now.
 ///
-/// A task that sleeps or exits goes back to the host (`Host::park`), unless it stays queued as a
-/// delayed sleeper; then it goes back when it is picked, or is found by
-/// [`wake_queued`](super::wake_queued). A CPU that would run dry first looks for work elsewhere,
+/// A task that leaves goes back to the host (`Host::park`) before this returns, unless it sleeps and
+/// stays queued as a delayed sleeper; then it goes back when it is picked, or is found by
+/// [`wake_queued`](super::wake_queued). One that has exited goes on to [`task_dead`]. A CPU that would run dry first looks for work elsewhere,
 /// with its queue unlocked; if it idles, the idle loop begins with what that search has left.
 pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Prev) -> Switch {
     let outer = cx.host.enter(Func::Schedule);
@@ -44,6 +44,16 @@ pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Pre
         cx.span(Func::NohzRunIdle, |cx| nohz::nohz_run_idle_balance(cx, rqs));
     }
     done
+}
+
+/// The end of a task that has exited (`task_dead_fair`): its load leaves the queue on which it was
+/// last. It came with [`Host::park`], within the [`schedule`] that was told of its exit
+/// ([`Prev::Exits`]); whoever keeps it must not wake it, but pass it here, from any CPU.
+pub fn task_dead<H: Host>(cx: &mut Cx<H>, mut task: Task) {
+    let cpu = Cpu(cx.sys.task[task.body.id.idx()].cpu.load(Relaxed));
+    cx.span(Func::TaskDead, |cx| {
+        load::remove_entity_load_avg(cx, &mut task, cpu);
+    });
 }
 
 /// The running task offers its place (`sched_yield`). The host calls [`schedule`] next.
