@@ -91,3 +91,22 @@ fn the_load_of_who_has_exited_leaves() {
     let avg = &m.rqs[0].cfs[0].avg;
     assert!(avg.load_avg < 1100 && avg.util_avg < 600, "{avg:?}");
 }
+
+#[test]
+fn who_leaves_a_throttled_group_runs_on_an_idle_cpu() {
+    let mut m = Crude::new(&flat(1)).idle();
+    let tg = m.sys.add_group(TgId::ROOT);
+    m.on(CPU, |cx, rqs| {
+        sched::set_bandwidth(cx, rqs, tg, Some(1_000_000), 1_000_000_000, 0).expect("a quota");
+    });
+    let id = m.hog_of(tg, CPU, CpuMask::of(CPU));
+    for _ in 0..10 {
+        m.ticks(1);
+        m.on(CPU, sched::exit_to_user);
+        m.settle();
+    }
+    assert_eq!((m.rqs[0].curr, m.rqs[0].nr_running), (None, 0), "throttled");
+    assert!(m.on(CPU, |cx, rqs| sched::set_group(cx, rqs, id, TgId::ROOT)));
+    m.settle();
+    assert_eq!(m.rqs[0].curr_task(), Some(id));
+}

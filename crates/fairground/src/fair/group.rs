@@ -170,7 +170,14 @@ pub fn move_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) -> 
     if running {
         set_next_task_fair(cx, rq, task, false);
     }
-    if running { Resched::Yes } else { Resched::No }
+    // One that comes out of limbo finds an idle CPU, which would not look for it. (The kernel's
+    // `sched_move_task` asks for a switch only if the task runs, as far as known.)
+    let waits = rq.curr.is_none() && !rq.stopped && rq.se[task.idx()].on_rq;
+    if running || waits {
+        Resched::Yes
+    } else {
+        Resched::No
+    }
 }
 
 /// A task is pointed at queue and entity of its group on `cpu` (`set_task_rq`).
