@@ -111,7 +111,7 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
         let flags = match prev {
             Prev::Runnable => None,
             Prev::Sleeps => Some(Dequeue::SLEEP),
-            Prev::Exits => Some(Dequeue::SLEEP | Dequeue::SPECIAL),
+            Prev::Stops | Prev::Exits => Some(Dequeue::SLEEP | Dequeue::SPECIAL),
         };
         if let Some(flags) = flags {
             let id = rq.task_id(curr);
@@ -212,4 +212,49 @@ pub(super) fn switch_to<H: Host>(
 fn clear_need_resched(rq: &mut Rq) {
     rq.need_resched = false;
     rq.resched_sent = false;
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::policy::Features;
+    use crate::sched;
+    use crate::task::{Prev, WakeKind};
+    use crate::testing::Bench;
+    use crate::value::{Cpu, TgId};
+
+    /// Two tasks, of which the first runs and has had more than its share when it leaves: a sleep
+    /// would be delayed.
+    fn leaves(prev: Prev) -> Bench {
+        let mut bench = Bench::new(1, Features::default());
+        for _ in 0..2 {
+            bench.start(0, TgId::ROOT);
+        }
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        bench.host.now += 5_000_000;
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, prev));
+        bench
+    }
+
+    #[test]
+    fn only_a_sleep_is_delayed() {
+        for (prev, parked) in [(Prev::Sleeps, 0), (Prev::Stops, 1), (Prev::Exits, 1)] {
+            let bench = leaves(prev);
+            assert_eq!(bench.host.parked.len(), parked, "{prev:?}");
+            assert_eq!(bench.rqs[0].cfs[0].nr_queued as usize, 2 - parked);
+        }
+    }
+
+    #[test]
+    fn who_was_stopped_is_woken_as_a_sleeper() {
+        let mut bench = leaves(Prev::Stops);
+        let mut task = bench.host.parked.pop().expect("at once");
+        let (id, kind) = (task.body.id, WakeKind::Wake);
+        bench.call(0, |cx, rqs| {
+            assert!(!sched::wake_queued(cx, rqs, id, kind));
+            let placed = sched::select_cpu(cx, &mut task, None, kind);
+            assert_eq!(placed.cpu, Cpu(0));
+            sched::enqueue_woken(cx, rqs, task, placed, kind);
+        });
+        assert_eq!(bench.rqs[0].nr_running, 2);
+    }
 }
