@@ -1,10 +1,9 @@
 //! One operation of a program.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use fairground::event::Event;
 use fairground::place::{Access, task as ftask};
 use fairground::sched::{self, Moved};
+use fairground::shared::OnRq;
 use fairground::task::{Policy, Prev};
 use fairground::value::{Cpu, CpuMask, TaskId};
 
@@ -365,7 +364,7 @@ impl Sim<'_> {
     pub(super) fn allow(&mut self, id: TaskId, allowed: CpuMask) {
         let done = if let Some(task) = &mut self.host.parked[id.idx()] {
             sched::set_affinity_parked(&self.sys, task, allowed)
-        } else if self.sys.task[id.idx()].queued.load(Relaxed) {
+        } else if self.sys.task[id.idx()].on_rq() != OnRq::No {
             let moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
             moved != Moved::NoCpu
         } else {

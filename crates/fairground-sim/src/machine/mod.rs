@@ -72,6 +72,7 @@ use fairground::cx::Cx;
 use fairground::host::Timer;
 use fairground::policy::Features;
 use fairground::rq::Rq;
+use fairground::shared::OnRq;
 use fairground::system::System;
 use fairground::task::Task;
 use fairground::value::{Cpu, CpuMask, TaskId};
@@ -400,7 +401,7 @@ impl<'a> Sim<'a> {
             return task.se.sum_exec_runtime;
         }
         let shared = &self.sys.task[id.idx()];
-        if !shared.queued.load(Relaxed) {
+        if shared.on_rq() == OnRq::No {
             let buried = self.tasks[id.idx()].cpu_ns;
             return on_its_way(&mut self.cpus, id).map_or(buried, |t| t.se.sum_exec_runtime);
         }

@@ -22,7 +22,7 @@ use crate::fair::{Enqueue, UpdateLoad};
 use crate::host::Host;
 use crate::place::{Access, Func, Kind, Object, cfs_rq as fq, rq as frq, se as fse, task as ft};
 use crate::rq::Rq;
-use crate::shared::Relaxed;
+use crate::shared::OnRq;
 use crate::value::{CfsId, SeId, TaskId};
 
 /// Enqueues a task at every level; a delayed sleeper is made runnable again.
@@ -280,9 +280,11 @@ pub fn block_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     let Some(out) = rq.give_out(task) else {
         return;
     };
-    touch_task(cx, out.body.id, ft::STATE, Access::Write);
-    cx.sys.task[out.body.id.idx()].queued.store(false, Relaxed);
+    let id = out.body.id;
+    touch_task(cx, id, ft::STATE, Access::Write);
     cx.host.park(out);
+    // Who sees this goes to the host for it.
+    cx.sys.task[id.idx()].set_on_rq(OnRq::No);
 }
 
 #[inline]

@@ -12,7 +12,7 @@ use crate::math::weight::{
 };
 use crate::place::{Access, Func, Kind, Object, tg as ftg};
 use crate::rq::{Rq, Rqs};
-use crate::shared::Relaxed;
+use crate::shared::{OnRq, Relaxed};
 use crate::system::System;
 use crate::task::{Policy, Task, TaskBody};
 use crate::value::{Cpu, CpuMask, SeId, TaskId, TgId};
@@ -274,7 +274,8 @@ fn on_its_queues<H: Host, R: Rqs + ?Sized>(
 /// (`task_rq_lock`).
 ///
 /// Only under the lock is it certain which one that is: meanwhile the task may have moved, or left,
-/// and somebody else may have its slot.
+/// and somebody else may have its slot. A task between two queues is waited for, else its waker
+/// would look for it among the host's.
 pub(super) fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -283,7 +284,15 @@ pub(super) fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
 ) -> Option<T> {
     let shared = &cx.sys.task[id.idx()];
     let mut f = Some(f);
-    while shared.queued.load(Relaxed) {
+    loop {
+        match shared.on_rq() {
+            OnRq::No => return None,
+            OnRq::Queued => {}
+            OnRq::Migrating => {
+                core::hint::spin_loop();
+                continue;
+            }
+        }
         let cpu = Cpu(shared.cpu.load(Relaxed));
         let done = cx.with_rq(rqs, cpu, |cx, rq| {
             let slot = rq.slot_of(id, SeId(shared.slot.load(Relaxed)))?;
@@ -294,7 +303,6 @@ pub(super) fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
             return done;
         }
     }
-    None
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::host::{Host, Kick};
 use crate::place::{Access, Func, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::update_idle_core;
-use crate::shared::Relaxed;
+use crate::shared::{OnRq, Relaxed};
 use crate::task::{Placed, Switch};
 use crate::value::{Cpu, SeId, TaskId};
 
@@ -153,7 +153,7 @@ fn next_to_move<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<(SeId, Cpu, Migr
 /// (`migration_cpu_stop`, `is_cpu_allowed`).
 fn still_goes<H: Host>(cx: &Cx<H>, rq: &Rq, id: TaskId, to: Cpu) -> Option<(SeId, Cpu)> {
     let shared = &cx.sys.task[id.idx()];
-    let here = shared.queued.load(Relaxed) && shared.cpu.load(Relaxed) == rq.cpu.0;
+    let here = shared.on_rq() == OnRq::Queued && shared.cpu.load(Relaxed) == rq.cpu.0;
     let slot = SeId(shared.slot.load(Relaxed));
     let slot = rq.slot_of(id, slot).filter(|_| here)?;
     let body = rq.body[slot.idx()].as_ref()?;

@@ -12,7 +12,7 @@ use crate::host::{Host, Kick};
 use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::{select_task_rq, select_task_rq_fair};
-use crate::shared::Relaxed;
+use crate::shared::{OnRq, Relaxed};
 use crate::task::{Placed, Task, WakeKind};
 use crate::value::{Cpu, SeId, TaskId};
 
@@ -44,7 +44,7 @@ pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
     kind: WakeKind,
 ) -> bool {
     let shared = &cx.sys.task[id.idx()];
-    if !shared.queued.load(Relaxed) {
+    if shared.on_rq() == OnRq::No {
         return false;
     }
     let outer = cx.host.enter(Func::TryToWakeUp);
@@ -379,7 +379,7 @@ mod tests {
 
     impl Rqs for Leaves<'_> {
         fn rq(&mut self, cpu: Cpu) -> &mut Rq {
-            self.sys.task[self.id.idx()].queued.store(false, Relaxed);
+            self.sys.task[self.id.idx()].set_on_rq(OnRq::No);
             &mut self.rqs[cpu.idx()]
         }
     }
@@ -395,7 +395,7 @@ mod tests {
         words.cpu.store(1, Relaxed);
         for stale in [slot, 99] {
             bench.sys.task[id.idx()].slot.store(stale, Relaxed);
-            bench.sys.task[id.idx()].queued.store(true, Relaxed);
+            bench.sys.task[id.idx()].set_on_rq(OnRq::Queued);
             bench.host.events.clear();
             let woken = bench.call(0, |cx, rqs| {
                 let sys = cx.sys;
