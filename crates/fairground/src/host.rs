@@ -18,6 +18,10 @@ use crate::value::{Cpu, TgId};
 /// 4. `resched`, `start_timer`, `cancel_timer`, `kick` are requests: they take effect after the
 ///    entry point has returned, when the host calls the matching entry point.
 ///
+/// On one CPU no entry point is called within another, by an interrupt say. Of one group, only one
+/// CPU at a time writes an attribute: the words of the group are atomic each, but a change is of
+/// several, and of a count of groups with a quota.
+///
 /// A host whose CPUs are never inside the engine at one time implements `clock`, `random`, the
 /// requests and `park`; everything else has an empty default that compiles to nothing. One whose
 /// CPUs run in parallel implements the four of rule 3 too: they are the engine's only mutual
@@ -42,6 +46,9 @@ pub trait Host {
     /// exited. One that has exited or stopped comes within the [`schedule`](crate::sched::schedule)
     /// that was told so; a sleeper may come later, whichever CPU lets it go. One that has exited
     /// goes to [`task_dead`](crate::sched::task_dead), not to those who can be woken.
+    ///
+    /// A queue is locked meanwhile, so this waits for no lock under which the engine is called, as
+    /// that of a task may be ([`wake_queued`](crate::sched::wake_queued)).
     fn park(&mut self, task: Task);
 
     /// Asks for `timer` to be delivered to [`run_timer`](crate::sched::run_timer) at or after

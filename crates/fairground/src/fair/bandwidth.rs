@@ -54,7 +54,8 @@ impl fmt::Display for BandwidthError {
 impl core::error::Error for BandwidthError {}
 
 /// Writes a group's `cpu.max` and `cpu.max.burst` (ns); `quota` `None` = `max`
-/// (`tg_set_cfs_bandwidth`).
+/// (`tg_set_cfs_bandwidth`). One CPU at a time calls it for a group: whether it had a quota is read
+/// before it is written, and groups with one are counted.
 ///
 /// # Errors
 /// [`BandwidthError`], and nothing was changed.
