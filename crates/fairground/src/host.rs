@@ -176,21 +176,37 @@ pub enum Timer {
     Hrtick(Cpu),
 }
 
-/// Work for another CPU.
+/// Work for another CPU, by the entry point that does it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kick {
-    /// Tasks were put on its remote wake-up list.
+    /// Tasks were put on its remote wake-up list:
+    /// [`sched_ttwu_pending`](crate::sched::sched_ttwu_pending).
     Wakeups,
+    /// Something for an interrupt or a softirq: [`run_kick`](crate::sched::run_kick).
+    Run(KickWork),
+    /// Something that needs the running task out of the way:
+    /// [`run_stopper`](crate::sched::run_stopper).
+    Stop(StopWork),
+}
+
+/// What an interrupt or a softirq does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum KickWork {
     /// Balance on behalf of the idle CPUs (`nohz_csd`).
     IdleBalance,
     /// Run the balancing softirq soon (on the own CPU).
     BalanceSoftirq,
-    /// Stop the running task and push one to `push_cpu` (the stopper).
-    ActiveBalance,
-    /// Move tasks that are not allowed here any more (the stopper).
-    Migrate,
     /// Give unthrottled queues their runtime (`__cfsb_csd_unthrottle`).
     Unthrottle,
     /// Set its timer for the end of the running task's turn (`__hrtick_start`).
     Hrtick,
+}
+
+/// What the stopper does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum StopWork {
+    /// Push a task to `push_cpu`.
+    ActiveBalance,
+    /// Move tasks that are not allowed here any more.
+    Migrate,
 }

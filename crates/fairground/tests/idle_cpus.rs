@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 mod crude;
 
 use crude::{Crude, flat, places};
-use fairground::host::Kick;
+use fairground::host::StopWork;
 use fairground::sched;
 use fairground::task::Prev;
 use fairground::topology::CpuPlace;
@@ -70,7 +70,9 @@ fn the_stopper_is_not_idle_time() {
     let before = util(&m);
     // It finds nothing to do.
     m.host.creep_ns = 500;
-    let _ = m.on(Cpu(1), |cx, rqs| sched::run_stopper(cx, rqs, Kick::Migrate));
+    let _ = m.on(Cpu(1), |cx, rqs| {
+        sched::run_stopper(cx, rqs, StopWork::Migrate)
+    });
     m.host.creep_ns = 0;
     m.ticks(1);
     assert!(util(&m) + 20 > before, "{before} -> {}", util(&m));

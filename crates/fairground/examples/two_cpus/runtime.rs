@@ -272,11 +272,11 @@ impl Runtime {
                     });
                 }
                 // The stopper of that CPU moves a task away, and chooses again.
-                Some(work @ (Kick::ActiveBalance | Kick::Migrate)) => {
+                Some(Kick::Stop(work)) => {
                     let switch = self.call(cpu, |cx, rqs| sched::run_stopper(cx, rqs, work));
                     self.switched(cpu, switch.next);
                 }
-                Some(work) => self.call(cpu, |cx, rqs| sched::run_kick(cx, rqs, work)),
+                Some(Kick::Run(work)) => self.call(cpu, |cx, rqs| sched::run_kick(cx, rqs, work)),
             }
         }
     }

@@ -7,7 +7,7 @@ use super::cfs_rules;
 use super::resched::resched_curr;
 use crate::cx::Cx;
 use crate::fair::preempt;
-use crate::host::{Host, Kick, Timer};
+use crate::host::{Host, Kick, KickWork, Timer};
 use crate::rq::{Rq, Rqs};
 use crate::value::SeId;
 
@@ -46,7 +46,7 @@ fn start<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     if rq.cpu == cx.cpu {
         cx.host.start_timer(Timer::Hrtick(rq.cpu), rq.hrtick_at);
     } else {
-        cx.host.kick(rq.cpu, Kick::Hrtick);
+        cx.host.kick(rq.cpu, Kick::Run(KickWork::Hrtick));
     }
 }
 
@@ -221,8 +221,8 @@ mod tests {
         let at = bench.host.now + slice_ns;
         join(&mut bench, 1);
         assert_eq!(set(&mut bench), []);
-        assert_eq!(bench.host.kicks, [(Cpu(0), Kick::Hrtick)]);
-        bench.call(0, |cx, rqs| sched::run_kick(cx, rqs, Kick::Hrtick));
+        assert_eq!(bench.host.kicks, [(Cpu(0), Kick::Run(KickWork::Hrtick))]);
+        bench.call(0, |cx, rqs| sched::run_kick(cx, rqs, KickWork::Hrtick));
         assert_eq!(set(&mut bench), [Some(at)]);
     }
 

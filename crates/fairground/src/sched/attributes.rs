@@ -6,7 +6,7 @@ use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::{cfs_rules, group, load, task};
-use crate::host::{Host, Kick};
+use crate::host::{Host, Kick, StopWork};
 use crate::math::weight::{
     CGROUP_WEIGHT_MAX, CGROUP_WEIGHT_MIN, MAX_SHARES, MIN_SHARES, scale_load, shares_from_cgroup,
 };
@@ -69,7 +69,7 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
             return Err(Moved::Stays);
         }
         if rq.curr == Some(slot) || !is_movable(rq, slot) {
-            cx.host.kick(from, Kick::Migrate);
+            cx.host.kick(from, Kick::Stop(StopWork::Migrate));
             return Err(Moved::Asked);
         }
         let to = next_allowed(rq, &allowed).ok_or(Moved::Stays)?;

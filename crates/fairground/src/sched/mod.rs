@@ -42,7 +42,7 @@ use crate::balance::{domains, nohz, trigger};
 use crate::cx::Cx;
 use crate::fair::resched::{resched_curr, resched_if, skip_clock};
 use crate::fair::{bandwidth, hrtick, preempt};
-use crate::host::{Host, Kick, Timer};
+use crate::host::{Host, KickWork, Timer};
 use crate::place::Func;
 use crate::rq::Rqs;
 
@@ -97,10 +97,9 @@ pub fn begin_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Opti
     step.map(Later::Trigger)
 }
 
-/// Work that another CPU, or this one, asked for with [`Host::kick`]. The stopper's kinds of work
-/// ([`Kick::ActiveBalance`], [`Kick::Migrate`]) go to [`run_stopper`], queued wake-ups to
-/// [`sched_ttwu_pending`], instead.
-pub fn run_kick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kick) {
+/// Work that another CPU, or this one, asked for with [`Host::kick`]
+/// ([`Kick::Run`](crate::host::Kick::Run)).
+pub fn run_kick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: KickWork) {
     let rest = begin_kick(cx, rqs, work);
     finish(cx, rqs, rest);
 }
@@ -110,26 +109,23 @@ pub fn run_kick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kic
 pub fn begin_kick<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
-    work: Kick,
+    work: KickWork,
 ) -> Option<Later> {
     match work {
-        Kick::IdleBalance => {
+        KickWork::IdleBalance => {
             cx.span(Func::NohzCsd, nohz::nohz_csd_func);
             return Some(Later::TakeFlags);
         }
-        Kick::BalanceSoftirq => {
+        KickWork::BalanceSoftirq => {
             let flags = cx.span(Func::BalanceSoftirq, |cx| {
                 domains::sched_balance_softirq(cx, rqs)
             });
             return flags.map(Later::IdleCpus);
         }
-        Kick::Unthrottle => cx.span(Func::CsdUnthrottle, |cx| {
+        KickWork::Unthrottle => cx.span(Func::CsdUnthrottle, |cx| {
             bandwidth::unthrottle_kicked(cx, rqs);
         }),
-        Kick::Hrtick => hrtick::hrtick_kicked(cx, rqs),
-        Kick::Wakeups | Kick::ActiveBalance | Kick::Migrate => {
-            debug_assert!(false, "{work:?} has an entry point of its own");
-        }
+        KickWork::Hrtick => hrtick::hrtick_kicked(cx, rqs),
     }
     None
 }

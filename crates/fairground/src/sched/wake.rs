@@ -8,7 +8,7 @@ use crate::fair::keep::adopt;
 use crate::fair::place::task_fork_fair;
 use crate::fair::task::touch_task;
 use crate::fair::{Enqueue, group, load, preempt, task};
-use crate::host::{Host, Kick};
+use crate::host::{Host, Kick, StopWork};
 use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::{select_task_rq, select_task_rq_fair};
@@ -271,7 +271,7 @@ fn exec_elsewhere<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<Cpu> {
         return None;
     }
     rq.exec_dest = Some((id, to));
-    cx.host.kick(cpu, Kick::Migrate);
+    cx.host.kick(cpu, Kick::Stop(StopWork::Migrate));
     Some(to)
 }
 
@@ -306,7 +306,7 @@ fn activate_woken<H: Host>(
     let id = task.body.id;
     // Its affinity has changed since the CPU was chosen: then no queue had it to move it from.
     if !task.body.cpus_allowed.has(rq.cpu) {
-        cx.host.kick(rq.cpu, Kick::Migrate);
+        cx.host.kick(rq.cpu, Kick::Stop(StopWork::Migrate));
     }
     let slot = adopt(cx, rq, task);
     touch_task(cx, id, ftask::STATE, Access::Write);
