@@ -6,7 +6,7 @@
 use super::cfs_rules;
 use super::resched::resched_curr;
 use crate::cx::Cx;
-use crate::fair::preempt;
+use crate::fair::{QueueChange, preempt};
 use crate::host::{Host, Kick, KickWork, Timer};
 use crate::rq::{Rq, Rqs};
 use crate::value::SeId;
@@ -50,9 +50,9 @@ fn start<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     }
 }
 
-/// Somebody has `joined` the queue or left it, and the running task's turn may end otherwise now.
+/// Somebody has joined the queue or left it, and the running task's turn may end otherwise now.
 #[inline]
-pub(crate) fn hrtick_update<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, joined: bool) {
+pub(crate) fn hrtick_update<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, change: QueueChange) {
     let features = cx.features();
     if !features.hrtick.is_on() {
         return;
@@ -61,7 +61,7 @@ pub(crate) fn hrtick_update<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, joined: bool) 
         return;
     };
     let wanted = if !features.hrtick.follows_queue() {
-        joined && rq.hrtick_at == 0
+        change == QueueChange::Joined && rq.hrtick_at == 0
     } else if features.pick.by_deadline() {
         true
     } else {

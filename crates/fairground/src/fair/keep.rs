@@ -4,7 +4,7 @@ use super::limbo::is_throttled;
 use super::preempt::wakeup_preempt_fair;
 use super::resched::{resched_curr, resched_if, skip_clock};
 use super::task::{dequeue_task_fair, enqueue_task_fair, touch_task};
-use super::{Dequeue, Enqueue, group, load};
+use super::{Dequeue, Enqueue, Migrates, group, load};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::host::Host;
@@ -46,7 +46,7 @@ pub(crate) fn detach_for_move<H: Host>(
     dequeue_task_fair(cx, rq, slot, Dequeue::MOVE);
     let mut out = rq.give_out(slot)?;
     let id = out.body.id;
-    load::migrate_task_rq_fair(cx, &mut out, rq.cpu, false);
+    load::migrate_task_rq_fair(cx, &mut out, rq.cpu, Migrates::FromQueue);
     out.se.nr_migrations += 1;
     group::look_up(cx, to, out.body.tg);
     touch_task(cx, id, ftask::CPU | ftask::SCHED_GROUP, Access::Write);

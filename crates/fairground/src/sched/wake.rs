@@ -7,7 +7,7 @@ use crate::event::{Event, Migration};
 use crate::fair::keep::adopt;
 use crate::fair::place::task_fork_fair;
 use crate::fair::task::touch_task;
-use crate::fair::{Enqueue, group, load, preempt, task};
+use crate::fair::{Enqueue, Migrates, group, load, preempt, task};
 use crate::host::{Host, Kick, StopWork};
 use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
@@ -282,7 +282,7 @@ fn may_run<H: Host>(cx: &Cx<H>, task: &Task) -> bool {
 fn set_task_cpu<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, to: Cpu, kind: WakeKind) {
     let id = task.body.id;
     if kind.is_wakeup() {
-        load::migrate_task_rq_fair(cx, task, from, true);
+        load::migrate_task_rq_fair(cx, task, from, Migrates::FromSleep);
         task.se.nr_migrations += 1;
         cx.host.event(Event::Migrate {
             task: id,
