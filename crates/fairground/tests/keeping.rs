@@ -1,5 +1,6 @@
-//! Where a task is, as other CPUs see it at every moment: if no queue keeps it and it is not on its
-//! way to one, the host has it already. Else a waker would find it nowhere, and the wake-up be lost.
+//! Where a task is, as other CPUs see it at every moment: if no queue keeps it and it is not on
+//! its way to one, the host has it already. Else a waker would find it nowhere, and the wake-up be
+//! lost.
 
 use std::rc::Rc;
 

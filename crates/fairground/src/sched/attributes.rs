@@ -33,8 +33,8 @@ pub enum Moved {
     NoCpu,
 }
 
-/// Sets the allowed CPUs of a task that is with the host, those of them that the machine has. False,
-/// and nothing was changed, if it has none (`EINVAL`).
+/// Sets the allowed CPUs of a task that is with the host, those of them that the machine has.
+/// False, and nothing was changed, if it has none (`EINVAL`).
 #[must_use = "it may have been refused"]
 pub fn set_affinity_parked(sys: &System, task: &mut Task, allowed: CpuMask) -> bool {
     let allowed = allowed.and(&sys.cpus());

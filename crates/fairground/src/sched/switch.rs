@@ -16,10 +16,11 @@ use crate::value::{Cpu, SeId};
 
 /// Chooses who runs next on the executing CPU; `prev` says what becomes of the one that runs now.
 ///
-/// A task that leaves goes back to the host (`Host::park`) before this returns, unless it sleeps and
-/// stays queued as a delayed sleeper; then it goes back when it is picked, or is found by
-/// [`wake_queued`](super::wake_queued). One that has exited goes on to [`task_dead`]. A CPU that would run dry first looks for work elsewhere,
-/// with its queue unlocked; if it idles, the idle loop begins with what that search has left.
+/// A task that leaves goes back to the host (`Host::park`) before this returns, unless it sleeps
+/// and stays queued as a delayed sleeper; then it goes back when it is picked, or is found by
+/// [`wake_queued`](super::wake_queued). One that has exited goes on to [`task_dead`]. A CPU that
+/// would run dry first looks for work elsewhere, with its queue unlocked; if it idles, the idle
+/// loop begins with what that search has left.
 pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Prev) -> Switch {
     let outer = cx.host.enter(Func::Schedule);
     let cpu = cx.cpu;
