@@ -1,7 +1,7 @@
 //! System calls and control files that change how tasks and groups are scheduled.
 
+use super::resched_if;
 use super::stop::next_allowed;
-use super::{resched_curr, resched_if};
 use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
@@ -161,9 +161,6 @@ pub fn set_group<H: Host, R: Rqs + ?Sized>(
     let outer = cx.host.enter(Func::MoveGroup);
     let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         let answer = group::move_task(cx, rq, slot, to);
-        if rq.curr == Some(slot) {
-            resched_curr(cx, rq);
-        }
         resched_if(cx, rq, answer);
     });
     cx.host.leave(outer);
