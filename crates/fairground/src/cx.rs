@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::host::Host;
 use crate::place::{Access, Fields, Func, Kind, Lock, Object, rq as f, time as f_time};
 use crate::policy::Features;
-use crate::rq::{Rq, Rqs};
+use crate::rq::{Rq, Rqs, Runs};
 use crate::system::System;
 use crate::task::Task;
 use crate::value::Cpu;
@@ -121,6 +121,10 @@ impl<H: Host> Cx<'_, H> {
         let now = self.host.clock();
         self.touch(rq.object(), f::CLOCK, Access::Update);
         let ahead = self.sys.load_time_ahead(now);
-        rq.clock.advance(now, ahead, rq.curr.is_none());
+        let runs = match rq.curr.is_none() && !rq.stopped {
+            true => Runs::IdleTask,
+            false => Runs::Work,
+        };
+        rq.clock.advance(now, ahead, runs);
     }
 }

@@ -18,6 +18,10 @@ use crate::value::{Cpu, TgId};
 /// 4. `resched`, `start_timer`, `cancel_timer`, `kick` are requests: they take effect after the
 ///    entry point has returned, when the host calls the matching entry point.
 ///
+/// On one CPU no entry point is called within another, by an interrupt say. Of one group, only one
+/// CPU at a time writes an attribute: the words of the group are atomic each, but a change is of
+/// several, and of a count of groups with a quota.
+///
 /// A host whose CPUs are never inside the engine at one time implements `clock`, `random`, the
 /// requests and `park`; everything else has an empty default that compiles to nothing. One whose
 /// CPUs run in parallel implements the four of rule 3 too: they are the engine's only mutual
@@ -38,7 +42,13 @@ pub trait Host {
     /// The CPU should call [`schedule`](crate::sched::schedule) soon; an IPI if it is another one.
     fn resched(&mut self, cpu: Cpu);
 
-    /// Takes back a task that has finally left its queue to sleep or because it exited.
+    /// Takes back a task that has finally left its queue: to sleep or to stop, or because it has
+    /// exited. One that has exited or stopped comes within the [`schedule`](crate::sched::schedule)
+    /// that was told so; a sleeper may come later, whichever CPU lets it go. One that has exited
+    /// goes to [`task_dead`](crate::sched::task_dead), not to those who can be woken.
+    ///
+    /// A queue is locked meanwhile, so this waits for no lock under which the engine is called, as
+    /// that of a task may be ([`wake_queued`](crate::sched::wake_queued)).
     fn park(&mut self, task: Task);
 
     /// Asks for `timer` to be delivered to [`run_timer`](crate::sched::run_timer) at or after
@@ -166,21 +176,37 @@ pub enum Timer {
     Hrtick(Cpu),
 }
 
-/// Work for another CPU.
+/// Work for another CPU, by the entry point that does it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kick {
-    /// Tasks were put on its remote wake-up list.
+    /// Tasks were put on its remote wake-up list:
+    /// [`sched_ttwu_pending`](crate::sched::sched_ttwu_pending).
     Wakeups,
+    /// Something for an interrupt or a softirq: [`run_kick`](crate::sched::run_kick).
+    Run(KickWork),
+    /// Something that needs the running task out of the way:
+    /// [`run_stopper`](crate::sched::run_stopper).
+    Stop(StopWork),
+}
+
+/// What an interrupt or a softirq does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum KickWork {
     /// Balance on behalf of the idle CPUs (`nohz_csd`).
     IdleBalance,
     /// Run the balancing softirq soon (on the own CPU).
     BalanceSoftirq,
-    /// Stop the running task and push one to `push_cpu` (the stopper).
-    ActiveBalance,
-    /// Move tasks that are not allowed here any more (the stopper).
-    Migrate,
     /// Give unthrottled queues their runtime (`__cfsb_csd_unthrottle`).
     Unthrottle,
     /// Set its timer for the end of the running task's turn (`__hrtick_start`).
     Hrtick,
+}
+
+/// What the stopper does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum StopWork {
+    /// Push a task to `push_cpu`.
+    ActiveBalance,
+    /// Move tasks that are not allowed here any more.
+    Migrate,
 }

@@ -33,12 +33,21 @@
 //! - **Sleep or wake-up**: that a task which decides to sleep is not woken before
 //!   [`schedule`](sched::schedule) has been told, by a lock of the host's own; see
 //!   [`wake_queued`](sched::wake_queued).
-//! - **A place for each task**: a new one ([`Task::new`](task::Task::new)) may run nowhere yet. A
-//!   mask of CPUs holds one of the machine, and a group is open
+//! - **One call at a time on a CPU**: an entry point is not interrupted by another one there, so
+//!   interrupts that call the engine are off meanwhile. The inner call could wait for ever for a
+//!   lock that its own CPU holds, or for a task that it has in its hands.
+//! - **One writer of a group at a time**: [`set_bandwidth`](sched::set_bandwidth),
+//!   [`set_shares`](sched::set_shares) and [`set_idle`](sched::set_idle) of one group are not
+//!   called by two CPUs at once, by a lock of the host's own (a kernel's control files have one).
+//! - **An end for each task**: one that has exited is parked within that `schedule`, and goes to
+//!   [`task_dead`](sched::task_dead); else its load stays on the CPU until it has decayed.
+//! - **A place for each task**: a new one ([`Task::new`](task::Task::new)) may run nowhere yet. Its
+//!   mask of CPUs holds one of the machine when it is forked, and a group is open
 //!   ([`System::open_group`](system::System::open_group)) before a task moves there.
 //! - **Locks**, where CPUs run in parallel: [`Host::lock`](host::Host::lock) and
 //!   [`Host::begin_lockless`](host::Host::begin_lockless) make others wait. They are the engine's
-//!   only mutual exclusion; [`Rqs`](rq::Rqs) locks nothing.
+//!   only mutual exclusion; [`Rqs`](rq::Rqs) locks nothing. [`Host::park`](host::Host::park) is
+//!   called under the lock of a queue, so it waits for no lock under which the engine is called.
 //! - **Timers on their CPU**: [`Timer::Hrtick`](host::Timer::Hrtick) on the one that it names,
 //!   those of groups on any.
 //! - **A task's attributes where it is**: `set_nice` and its like are for a task that a queue

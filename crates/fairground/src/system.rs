@@ -219,7 +219,7 @@ impl System {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rq::RqClock;
+    use crate::rq::{RqClock, Runs};
     use crate::topology::{CpuPlace, Machine};
 
     #[test]
@@ -254,8 +254,8 @@ mod tests {
     fn a_hurried_clock_is_ahead_by_the_same_whether_its_cpu_was_busy_or_idle() {
         let (mut busy, mut idle) = (RqClock::new(1000, 1024), RqClock::new(1000, 1024));
         for (at, ahead) in [(1010, 150), (1100, 1500), (2000, 1500)] {
-            busy.advance(at, ahead, false);
-            idle.advance(at, ahead, true);
+            busy.advance(at, ahead, Runs::Work);
+            idle.advance(at, ahead, Runs::IdleTask);
         }
         assert_eq!((busy.pelt(), idle.pelt()), (3500, 3500));
         assert_eq!(

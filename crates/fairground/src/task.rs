@@ -246,6 +246,10 @@ pub enum Prev {
     /// The running task goes to sleep. The host makes sure that nobody has woken it since it
     /// decided so: see [`wake_queued`](crate::sched::wake_queued).
     Sleeps,
+    /// The running task is stopped: by a signal, a debugger or a freezer, or as a parked thread
+    /// (`TASK_STOPPED`, `TASK_TRACED`, `TASK_FROZEN`, `TASK_PARKED`). As for a sleep, but it leaves
+    /// its queue at once, whatever it has to pay: who stopped it may look at it now.
+    Stops,
     /// The running task has exited.
     Exits,
 }

@@ -5,7 +5,7 @@ mod crude;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crude::{Crude, flat, places, two_packages};
-use fairground::host::Kick;
+use fairground::host::StopWork;
 use fairground::policy::{Features, PROFILES, find_profile};
 use fairground::sched;
 use fairground::task::Prev;
@@ -182,7 +182,7 @@ fn a_task_that_is_pushed_and_pulled_back_runs() {
     });
     let migrations = m.host.migrations;
     let switch = m.on(Cpu(0), |cx, rqs| {
-        sched::run_stopper(cx, rqs, Kick::ActiveBalance)
+        sched::run_stopper(cx, rqs, StopWork::ActiveBalance)
     });
     assert_eq!(m.host.migrations - migrations, 2, "there and back");
     assert_eq!(switch.next, Some(pushed));

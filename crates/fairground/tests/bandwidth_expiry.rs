@@ -1,13 +1,18 @@
 //! Runtime that ends with the period, against a ledger that writes the period on each drawn slice.
 
+#[path = "crude/mod.rs"]
+mod crude;
+
+use crude::{Crude, flat};
 use fairground::fair::expiry;
 use fairground::host::{Host, Kick, Timer};
-use fairground::policy::{Expiry, QuotaExpiry};
+use fairground::policy::{Expiry, Features, QuotaExpiry};
+use fairground::sched;
 use fairground::shared::{
     BANDWIDTH_SLICE, CfsBandwidth, Deadline, MIN_CFS_RQ_RUNTIME, PeriodEnd, Pool, TgCpus,
 };
-use fairground::task::Task;
-use fairground::value::{Cpu, TgId};
+use fairground::task::{Task, WakeKind};
+use fairground::value::{Cpu, CpuMask, TaskId, TgId};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -261,4 +266,116 @@ fn after_a_rest_drift_loses_what_it_draws() {
     assert_eq!(lost[0], 0);
     assert!(lost[1] > 100, "{} ms", lost[1]);
     assert!(lost[2] <= 10, "{} ms", lost[2]);
+}
+
+/// Two CPUs with runtime that ends with its period. Nothing happens by itself but ticks.
+struct Waiting {
+    m: Crude,
+    /// Whose runtime expires.
+    tg: TgId,
+    /// A task of it that sleeps on the second CPU.
+    sleeper: TaskId,
+}
+
+impl Waiting {
+    /// Two tasks of a group with 5 ms in 20 wait on the first CPU; `above` it may be a quota.
+    fn new(above: Option<u64>) -> Self {
+        let features = Features {
+            quota_expiry: QuotaExpiry::Period,
+            ..Features::default()
+        };
+        let mut m = Crude::with(&flat(2), features).idle();
+        let parent = m.sys.add_group(TgId::ROOT);
+        let tg = m.sys.add_group(parent);
+        let sleeper = m.hog_of(tg, Cpu(1), CpuMask::of(Cpu(1)));
+        m.sleep(Cpu(1));
+        let quotas = above.map(|quota| (parent, quota, 1000 * MS));
+        for (tg, quota, period) in quotas.into_iter().chain([(tg, 5 * MS, 20 * MS)]) {
+            m.on(Cpu(0), |cx, rqs| {
+                sched::set_bandwidth(cx, rqs, tg, Some(quota), period, 0).expect("a quota");
+                fairground::fair::bandwidth::align_period(cx, tg, 0);
+            });
+        }
+        for _ in 0..2 {
+            m.hog_of(tg, Cpu(0), CpuMask::of(Cpu(0)));
+        }
+        let mut waiting = Self { m, tg, sleeper };
+        waiting.runs_out();
+        waiting
+    }
+
+    /// Until those on the first CPU are in limbo.
+    fn runs_out(&mut self) {
+        for _ in 0..10 {
+            self.m.ticks(1);
+            self.both_leave();
+        }
+        assert_eq!(self.m.rqs[0].nr_running, 0, "all wait for quota");
+    }
+
+    fn both_leave(&mut self) {
+        for _ in 0..2 {
+            self.m.on(Cpu(0), sched::exit_to_user);
+            self.m.settle();
+        }
+    }
+
+    fn period(&mut self, cpu: Cpu, tg: TgId, at: u64) {
+        self.m.host.now = at;
+        self.m.on(cpu, |cx, rqs| {
+            sched::run_timer(cx, rqs, Timer::Period(tg));
+        });
+    }
+
+    /// The second CPU takes all that the new period has.
+    fn others_draw(&mut self) {
+        let (id, kind) = (self.sleeper, WakeKind::Wake);
+        let mut task = self.m.host.parked.remove(0);
+        assert_eq!(task.body.id, id);
+        self.m.on(Cpu(1), |cx, rqs| {
+            let placed = sched::select_cpu(cx, &mut task, None, kind);
+            sched::enqueue_woken(cx, rqs, task, placed, kind);
+        });
+        let pool = &self.m.sys.tg[self.tg.idx()].bandwidth;
+        assert_eq!(pool.peek_runtime(), 0);
+    }
+}
+
+/// What was granted is of the last period when the CPU gets round to it.
+#[test]
+fn runtime_that_expires_before_its_queue_runs_again_is_gone() {
+    let mut w = Waiting::new(None);
+    let tg = w.tg;
+    let begin = w.m.host.now - w.m.host.now % (20 * MS) + 20 * MS;
+    w.period(Cpu(1), tg, begin);
+    w.period(Cpu(1), tg, begin + 20 * MS);
+    w.others_draw();
+    w.m.settle();
+    assert_eq!(w.m.rqs[0].nr_running, 0);
+    w.period(Cpu(0), tg, begin + 40 * MS);
+    w.m.settle();
+    assert_eq!(w.m.rqs[0].nr_running, 2);
+}
+
+/// The queue stands still for a quota above it, and meanwhile its own runtime expires: the first
+/// task that comes back throttles it, and the other waits on.
+#[test]
+fn runtime_that_expires_below_a_throttled_group_is_gone() {
+    let mut w = Waiting::new(Some(3 * MS / 2));
+    let (tg, above) = (w.tg, TgId(w.tg.0 - 1));
+    let begin = w.m.host.now - w.m.host.now % (1000 * MS) + 1000 * MS;
+    w.period(Cpu(1), tg, begin);
+    w.others_draw();
+    // The debt is more than one quota.
+    for at in [begin, begin + 1000 * MS] {
+        w.period(Cpu(0), above, at);
+    }
+    w.m.settle();
+    let queue = w.m.rqs[0].cfs_of(tg).expect("made").idx();
+    assert!(w.m.rqs[0].cfs[queue].throttled);
+    assert_eq!(w.m.rqs[0].nr_running, 1, "one in limbo still");
+    w.both_leave();
+    w.period(Cpu(0), tg, w.m.host.now);
+    w.m.settle();
+    assert_eq!(w.m.rqs[0].nr_running, 2);
 }

@@ -104,3 +104,13 @@ fn the_shared_state_may_be_reached_by_all_cpus() {
     fn shared<T: Send + Sync>() {}
     shared::<System>();
 }
+
+#[test]
+fn who_has_exited_is_not_woken() {
+    let mut runtime = Runtime::new(&machine(1), Features::default());
+    let all = runtime.cpus();
+    let id = runtime.spawn(Cpu(0), TgId::ROOT, 0, all);
+    runtime.leave(Cpu(0), Prev::Exits);
+    runtime.wake(Cpu(0), None, id);
+    assert_eq!(runtime.current(Cpu(0)), None);
+}

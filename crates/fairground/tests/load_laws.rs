@@ -8,7 +8,7 @@
 
 use fairground::cx::Cx;
 use fairground::event::Event;
-use fairground::fair::{UpdateLoad, blocked, group, leaf, load};
+use fairground::fair::{Migrates, UpdateLoad, blocked, group, leaf, load};
 use fairground::host::{Host, Kick, Timer};
 use fairground::policy::{Features, TgLoadAvg};
 use fairground::rq::Rq;
@@ -108,7 +108,7 @@ impl World {
         };
         if from != cpu {
             self.on(cpu, |cx, _| {
-                load::migrate_task_rq_fair(cx, &mut task, Cpu(from), true);
+                load::migrate_task_rq_fair(cx, &mut task, Cpu(from), Migrates::FromSleep);
             });
         }
         let slot = self.on(cpu, |cx, rq| {

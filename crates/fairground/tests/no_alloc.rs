@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use fairground::cx::Cx;
 use fairground::fair::group;
-use fairground::host::{Host, Kick, Timer};
+use fairground::host::{Host, Kick, KickWork, Timer};
 use fairground::policy::{Features, PROFILES};
 use fairground::rq::Rq;
 use fairground::sched;
@@ -23,7 +23,7 @@ struct Room {
     parked: Vec<Option<Task>>,
     kicks: VecDeque<(Cpu, Kick)>,
     random: u32,
-    kinds: [u64; 6],
+    softirqs: u64,
 }
 
 impl Host for Room {
@@ -38,7 +38,7 @@ impl Host for Room {
     fn start_timer(&mut self, _: Timer, _: u64) {}
     fn cancel_timer(&mut self, _: Timer) {}
     fn kick(&mut self, cpu: Cpu, work: Kick) {
-        self.kinds[work as usize] += 1;
+        self.softirqs += u64::from(work == Kick::Run(KickWork::BalanceSoftirq));
         self.kicks.push_back((cpu, work));
     }
     fn random(&mut self) -> u32 {
@@ -80,7 +80,7 @@ impl World {
             parked: (0..TASKS).map(|_| None).collect(),
             kicks: VecDeque::with_capacity(64),
             random: 1,
-            kinds: [0; 6],
+            softirqs: 0,
         };
         let mut world = Self {
             rqs: (0..CPUS)
@@ -175,10 +175,10 @@ impl World {
                     });
                     self.lists[cpu.idx()] = list;
                 }
-                Kick::ActiveBalance | Kick::Migrate => {
+                Kick::Stop(work) => {
                     let _ = self.call(cpu.0, |cx, rqs| sched::run_stopper(cx, rqs, work));
                 }
-                _ => self.call(cpu.0, |cx, rqs| sched::run_kick(cx, rqs, work)),
+                Kick::Run(work) => self.call(cpu.0, |cx, rqs| sched::run_kick(cx, rqs, work)),
             }
         }
     }
@@ -213,7 +213,7 @@ fn hot_paths_allocate_nothing() {
         let features = Features::of_profile(profile);
         let mut world = World::new(features);
         (0..4000).for_each(|n| world.step(n));
-        let before = (world.wakeups, world.switches, world.host.kinds);
+        let before = (world.wakeups, world.switches);
         let counted = allocation_counter::measure(|| (4000..24_000).for_each(|n| world.step(n)));
         let name = profile.name;
         assert_eq!(counted.count_total, 0, "{name}: {counted:?}");
@@ -228,7 +228,7 @@ fn hot_paths_allocate_nothing() {
             "{name}: {} switches",
             world.switches
         );
-        let softirqs = world.host.kinds[Kick::BalanceSoftirq as usize];
+        let softirqs = world.host.softirqs;
         assert!(softirqs > 1000, "{name}: {softirqs} balancing softirqs");
     }
     // The counter counts.

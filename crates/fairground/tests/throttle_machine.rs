@@ -4,7 +4,7 @@
 
 use fairground::cx::Cx;
 use fairground::event::{QuotaStep, QuotaWork};
-use fairground::host::{Host, Kick, Timer};
+use fairground::host::{Host, Kick, KickWork, StopWork, Timer};
 use fairground::policy::{Features, QuotaExpiry, Throttle};
 use fairground::rq::Rq;
 use fairground::sched::{self, Moved};
@@ -146,8 +146,8 @@ impl Box2 {
     fn settle(&mut self) {
         loop {
             if let Some((cpu, kick)) = self.host.kicks.pop() {
-                if kick == Kick::Unthrottle {
-                    self.on(cpu.0, |cx, rqs| sched::run_kick(cx, rqs, kick));
+                if let Kick::Run(work @ KickWork::Unthrottle) = kick {
+                    self.on(cpu.0, |cx, rqs| sched::run_kick(cx, rqs, work));
                 }
                 continue;
             }
@@ -380,7 +380,7 @@ fn a_task_in_limbo_follows_its_affinity() {
         m.run(80 * MS);
         assert!(m.rqs[0].curr.is_none(), "it is in limbo");
         if by_stopper {
-            let _ = m.on(0, |cx, rqs| sched::run_stopper(cx, rqs, Kick::Migrate));
+            let _ = m.on(0, |cx, rqs| sched::run_stopper(cx, rqs, StopWork::Migrate));
         } else {
             let moved = m.on(0, |cx, rqs| sched::set_affinity(cx, rqs, task, only(1)));
             assert_eq!(moved, Moved::To(Cpu(1)));

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use fairground::shared::OnRq;
 use fairground::value::{SeId, TaskId};
 
 use super::{Verdict, holds};
@@ -25,11 +26,11 @@ pub(super) fn check(sim: &Sim<'_>) -> Verdict {
             listed += 1;
             let words = &sim.sys.task[body.id.idx()];
             let told = (
-                words.queued.load(Relaxed),
+                words.on_rq(),
                 words.cpu.load(Relaxed),
                 words.slot.load(Relaxed),
             );
-            let is = (true, rq.cpu.0, slot as u32);
+            let is = (OnRq::Queued, rq.cpu.0, slot as u32);
             holds!(LAW, told == is, "task {}: {told:?} for {is:?}", body.id.0);
             in_slot(sim, rq, SeId(slot as u32), body.id)?;
         }
@@ -95,7 +96,7 @@ fn in_slot(sim: &Sim<'_>, rq: &fairground::rq::Rq, slot: SeId, id: TaskId) -> Ve
 /// A task that is in no run queue.
 fn elsewhere(sim: &Sim<'_>, id: TaskId, lives: &[Life]) -> Verdict {
     let life = sim.tasks[id.idx()].life;
-    let queued = sim.sys.task[id.idx()].queued.load(Relaxed);
+    let queued = sim.sys.task[id.idx()].on_rq() != OnRq::No;
     holds!(LAW, !queued, "task {} counts as queued, but is not", id.0);
     holds!(
         LAW,

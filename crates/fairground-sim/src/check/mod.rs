@@ -147,6 +147,7 @@ mod tests {
     use crate::machine_file::Machine;
     use crate::workload::{Env, Workload};
     use fairground::policy::Features;
+    use fairground::shared::OnRq;
     use fairground::value::Cpu;
     use std::sync::atomic::Ordering::Relaxed;
 
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(law, "the idle mask is the CPUs whose tick is stopped");
         let law = noticed(|s| s.rqs[2].clock.task -= 1);
         assert_eq!(law, "no clock runs back");
-        let law = noticed(|s| s.sys.task[0].queued.store(false, Relaxed));
+        let law = noticed(|s| s.sys.task[0].set_on_rq(OnRq::No));
         assert_eq!(law, "every task is in one keeping");
         let law = noticed(|s| s.cpus[0].curr = None);
         assert_eq!(law, "machine and engine agree on who runs");

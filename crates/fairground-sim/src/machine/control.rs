@@ -69,7 +69,8 @@ impl Sim<'_> {
             let allowed = self.allowed(task);
             let here = place.map(Cpu).filter(|cpu| allowed.has(*cpu));
             if let (Some(cpu), Some(parked)) = (here, &mut self.host.parked[task.idx()]) {
-                sched::set_affinity_parked(parked, CpuMask::of(cpu));
+                let set = sched::set_affinity_parked(&self.sys, parked, CpuMask::of(cpu));
+                debug_assert!(set, "allowed has it");
                 held.push((task, allowed));
             }
         }

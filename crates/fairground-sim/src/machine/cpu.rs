@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fairground::host::Kick;
+use fairground::host::{KickWork, StopWork};
 use fairground::sched::Later;
 use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::value::TaskId;
@@ -53,7 +53,7 @@ pub enum Todo {
     /// Gives up the CPU.
     Schedule(Prev),
     /// The balancing softirq.
-    Softirq(Kick),
+    Softirq(KickWork),
     /// Long work of a system call, a piece at a time: interrupts come between the pieces.
     Long(Long),
     /// The rest of a call into the engine, which has what it waited for.
@@ -163,7 +163,7 @@ pub struct CpuState {
     pub todo: VecDeque<Todo>,
     /// Work for the stopper. It takes over where the task would return to user space, not between
     /// the steps of a system call: these belong to the task that runs.
-    pub stops: VecDeque<Kick>,
+    pub stops: VecDeque<StopWork>,
     /// Interrupts that wait for the end of the running step.
     pub irqs: VecDeque<Due>,
     /// Timers that this CPU has to serve, by when they must fire; with when they may.

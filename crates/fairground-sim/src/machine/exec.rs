@@ -1,17 +1,16 @@
 //! One operation of a program.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use fairground::event::Event;
 use fairground::place::{Access, task as ftask};
 use fairground::sched::{self, Moved};
+use fairground::shared::OnRq;
 use fairground::task::{Policy, Prev};
 use fairground::value::{Cpu, CpuMask, TaskId};
 
-use super::Sim;
 use super::cpu::Todo;
 use super::due::Due;
 use super::task::{Stage, Wait};
+use super::{Sim, on_its_way};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
@@ -360,19 +359,19 @@ impl Sim<'_> {
         self.advance(id);
     }
 
-    /// Sets where a task may run; it moves at once if it is runnable, else when it wakes up.
+    /// Sets where a task may run; it moves at once if it is runnable, and when it
+    /// wakes up if it sleeps. One on its way to a queue moves from there.
     pub(super) fn allow(&mut self, id: TaskId, allowed: CpuMask) {
-        if let Some(task) = &mut self.host.parked[id.idx()] {
-            return sched::set_affinity_parked(task, allowed);
-        }
-        let shared = &self.sys.task[id.idx()];
-        if !shared.queued.load(Relaxed) {
-            if let Some(task) = self.on_its_way(id) {
-                sched::set_affinity_parked(task, allowed);
-            }
-            return;
-        }
-        let _ = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
+        let done = if let Some(task) = &mut self.host.parked[id.idx()] {
+            sched::set_affinity_parked(&self.sys, task, allowed)
+        } else if self.sys.task[id.idx()].on_rq() != OnRq::No {
+            let moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
+            moved != Moved::NoCpu
+        } else {
+            let on_its_way = on_its_way(&mut self.cpus, id);
+            on_its_way.is_none_or(|task| sched::set_affinity_parked(&self.sys, task, allowed))
+        };
+        debug_assert!(done, "masks of a workload have a CPU");
     }
 
     /// The CPUs that a task may use: its own choice, in its group's cpuset.

@@ -4,7 +4,7 @@
 //! to its flags, if it watches them (monitor/mwait); otherwise one of two interrupts is sent. Of
 //! each only one is on its way at a time.
 
-use fairground::host::Kick;
+use fairground::host::{Kick, KickWork};
 use fairground::place::{Access, task};
 use fairground::sched;
 use fairground::value::Cpu;
@@ -52,13 +52,13 @@ impl Sim<'_> {
             self.cpus[cpu as usize].wake_list = list;
         }
         if calls.unthrottle {
-            self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::Unthrottle));
+            self.engine(|cx, rqs| sched::run_kick(cx, rqs, KickWork::Unthrottle));
         }
         if calls.hrtick {
-            self.engine(|cx, rqs| sched::run_kick(cx, rqs, Kick::Hrtick));
+            self.engine(|cx, rqs| sched::run_kick(cx, rqs, KickWork::Hrtick));
         }
         if calls.idle_balance {
-            let rest = self.engine(|cx, rqs| sched::begin_kick(cx, rqs, Kick::IdleBalance));
+            let rest = self.engine(|cx, rqs| sched::begin_kick(cx, rqs, KickWork::IdleBalance));
             self.wait_for_words(cpu, rest);
         }
     }
@@ -68,10 +68,10 @@ impl Sim<'_> {
         let first = !state.pending.calls();
         match work {
             Kick::Wakeups => state.pending.wakeups = true,
-            Kick::IdleBalance => state.pending.idle_balance = true,
-            Kick::Unthrottle => state.pending.unthrottle = true,
-            Kick::Hrtick => state.pending.hrtick = true,
-            Kick::BalanceSoftirq => {
+            Kick::Run(KickWork::IdleBalance) => state.pending.idle_balance = true,
+            Kick::Run(KickWork::Unthrottle) => state.pending.unthrottle = true,
+            Kick::Run(KickWork::Hrtick) => state.pending.hrtick = true,
+            Kick::Run(work @ KickWork::BalanceSoftirq) => {
                 // Raised once, and run after what goes on now: an interrupt, or the softirq itself.
                 let raised = |t: &Todo| matches!(t, Todo::Softirq(_));
                 if !state.todo.iter().any(raised) {
@@ -81,7 +81,7 @@ impl Sim<'_> {
                 }
                 return;
             }
-            Kick::ActiveBalance | Kick::Migrate => {
+            Kick::Stop(work) => {
                 state.stops.push_back(work);
                 if from != to.0 {
                     let curr = self.rqs[to.idx()].curr_object();
@@ -144,7 +144,7 @@ impl Sim<'_> {
 
 #[cfg(test)]
 mod tests {
-    use fairground::host::Kick;
+    use fairground::host::{Kick, KickWork};
     use fairground::value::Cpu;
 
     use crate::machine::testing::{at_5ms, server};
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn one_interrupt_of_each_kind_is_on_its_way() {
-        let (wake, unthrottle) = (Some(Kick::Wakeups), Some(Kick::Unthrottle));
+        let (wake, unthrottle) = (Some(Kick::Wakeups), Some(Kick::Run(KickWork::Unthrottle)));
         assert_eq!(sent(&[None]), 1);
         assert_eq!(sent(&[None, None]), 1);
         assert_eq!(sent(&[wake, unthrottle, wake]), 1, "one list of functions");

@@ -3,8 +3,6 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::event::Event;
-use fairground::fair::load;
-use fairground::place::Func;
 use fairground::sched;
 use fairground::task::{Policy, Prev, Task, WakeKind};
 use fairground::value::TaskId;
@@ -304,17 +302,12 @@ impl Sim<'_> {
 
     /// A task that exited has left its CPU: its load leaves with it.
     pub(super) fn bury(&mut self, id: TaskId) {
-        let Some(mut task) = self.host.parked[id.idx()].take() else {
+        let Some(task) = self.host.parked[id.idx()].take() else {
             debug_assert!(false, "{}", crate::host::no_task(id));
             return;
         };
-        let cpu = self.task_cpu(id);
-        self.engine(|cx, _| {
-            cx.span(Func::TaskDead, |cx| {
-                load::remove_entity_load_avg(cx, &mut task, cpu);
-            });
-        });
         self.tasks[id.idx()].cpu_ns = task.se.sum_exec_runtime;
+        self.engine(|cx, _| sched::task_dead(cx, task));
     }
 }
 

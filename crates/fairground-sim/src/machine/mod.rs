@@ -74,6 +74,7 @@ use fairground::cx::Cx;
 use fairground::host::Timer;
 use fairground::policy::Features;
 use fairground::rq::Rq;
+use fairground::shared::OnRq;
 use fairground::system::System;
 use fairground::task::Task;
 use fairground::value::{Cpu, CpuMask, TaskId};
@@ -403,11 +404,9 @@ impl<'a> Sim<'a> {
             return task.se.sum_exec_runtime;
         }
         let shared = &self.sys.task[id.idx()];
-        if !shared.queued.load(Relaxed) {
+        if shared.on_rq() == OnRq::No {
             let buried = self.tasks[id.idx()].cpu_ns;
-            return self
-                .on_its_way(id)
-                .map_or(buried, |t| t.se.sum_exec_runtime);
+            return on_its_way(&mut self.cpus, id).map_or(buried, |t| t.se.sum_exec_runtime);
         }
         let (cpu, slot) = (shared.cpu.load(Relaxed), shared.slot.load(Relaxed));
         let rq = &self.rqs[cpu as usize];
@@ -418,17 +417,6 @@ impl<'a> Sim<'a> {
         let runs = rq.curr.is_some_and(|c| c.0 == slot);
         let since = (self.now / NS + crate::host::BOOT_NS).saturating_sub(se.exec_start);
         se.sum_exec_runtime + if runs { since } else { 0 }
-    }
-
-    /// A woken task that no queue has taken in yet.
-    fn on_its_way(&mut self, id: TaskId) -> Option<&mut Task> {
-        self.cpus
-            .iter_mut()
-            .flat_map(|c| {
-                let sent = c.wake_list.iter_mut().map(|w| &mut w.0);
-                c.leaving.iter_mut().chain(sent)
-            })
-            .find(|t| t.body.id == id)
     }
 
     /// Path of a group.
@@ -459,4 +447,14 @@ impl<'a> Sim<'a> {
     pub fn nr_group_queues(&self) -> usize {
         self.rqs.iter().map(|rq| rq.cfs.len() - 1).sum()
     }
+}
+
+/// A woken task that no queue has taken in yet.
+fn on_its_way(cpus: &mut [cpu::CpuState], id: TaskId) -> Option<&mut Task> {
+    cpus.iter_mut()
+        .flat_map(|c| {
+            let sent = c.wake_list.iter_mut().map(|w| &mut w.0);
+            c.leaving.iter_mut().chain(sent)
+        })
+        .find(|t| t.body.id == id)
 }

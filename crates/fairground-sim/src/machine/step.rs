@@ -1,6 +1,6 @@
 //! One step of kernel code on a CPU, then the next.
 
-use fairground::host::Kick;
+use fairground::host::StopWork;
 use fairground::place::{Access, Func, task};
 use fairground::sched::{self, EnqueueAt};
 use fairground::task::{Placed, Prev, WakeKind};
@@ -39,8 +39,8 @@ impl Sim<'_> {
         }
         if let Some(todo) = self.cpus[c].todo.pop_front() {
             self.do_todo(cpu, todo);
-        } else if let Some(kick) = self.cpus[c].stops.pop_front() {
-            self.stop(cpu, kick);
+        } else if let Some(work) = self.cpus[c].stops.pop_front() {
+            self.stop(cpu, work);
         } else if self.rqs[c].need_resched || self.cpus[c].curr.is_none() {
             if self.rqs[c].need_resched && self.cpus[c].curr.is_none() {
                 // The idle loop ends (`tick_nohz_idle_exit`), then comes the switch.
@@ -98,13 +98,13 @@ impl Sim<'_> {
         }
     }
 
-    fn stop(&mut self, cpu: u32, kick: Kick) {
+    fn stop(&mut self, cpu: u32, work: StopWork) {
         // In, and out again: the stopper is a thread of its own.
         self.host
             .spend(Place::SwitchTo, 2 * self.host.prices.switch);
-        let switch = self.engine(|cx, rqs| sched::run_stopper(cx, rqs, kick));
+        let switch = self.engine(|cx, rqs| sched::run_stopper(cx, rqs, work));
         self.switched(cpu, switch.prev, switch.next);
-        let moving = (kick == Kick::Migrate).then(|| self.cpus[cpu as usize].moving.take());
+        let moving = (work == StopWork::Migrate).then(|| self.cpus[cpu as usize].moving.take());
         if let Some(task) = moving.flatten() {
             self.cpus[cpu as usize].todo.push_back(Todo::Wake {
                 task,

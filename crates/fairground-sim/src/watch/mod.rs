@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::event::Event;
 use fairground::rq::Rq;
+use fairground::shared::OnRq;
 use fairground::value::{Cpu, CpuMask, SeId, TaskId, TgId};
 
 use crate::cache::{NS, Ps};
@@ -256,7 +257,7 @@ impl Sim<'_> {
             held: None,
         };
         let words = &self.sys.task[task.idx()];
-        if !words.queued.load(Relaxed) {
+        if words.on_rq() == OnRq::No {
             return free;
         }
         let rq = &self.rqs[Cpu(words.cpu.load(Relaxed)).idx()];

@@ -179,7 +179,13 @@ impl Runtime {
 
     /// The task that runs on `cpu` sleeps or exits.
     pub fn leave(&mut self, cpu: Cpu, prev: Prev) {
+        let id = self.current(cpu);
         self.switch(cpu, prev);
+        if prev == Prev::Exits
+            && let Some(dead) = id.and_then(|id| self.board.parked[id.idx()].take())
+        {
+            self.call(cpu, |cx, _| sched::task_dead(cx, dead));
+        }
         self.settle();
     }
 
@@ -266,11 +272,11 @@ impl Runtime {
                     });
                 }
                 // The stopper of that CPU moves a task away, and chooses again.
-                Some(work @ (Kick::ActiveBalance | Kick::Migrate)) => {
+                Some(Kick::Stop(work)) => {
                     let switch = self.call(cpu, |cx, rqs| sched::run_stopper(cx, rqs, work));
                     self.switched(cpu, switch.next);
                 }
-                Some(work) => self.call(cpu, |cx, rqs| sched::run_kick(cx, rqs, work)),
+                Some(Kick::Run(work)) => self.call(cpu, |cx, rqs| sched::run_kick(cx, rqs, work)),
             }
         }
     }

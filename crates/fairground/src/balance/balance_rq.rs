@@ -16,7 +16,7 @@ use super::moving::{attach_tasks, detach_tasks};
 use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::h_load;
-use crate::host::{Host, Kick};
+use crate::host::{Host, Kick, StopWork};
 use crate::place::{Access, Func, Kind, Object, rq as frq, sd as fsd, sg as fsg};
 use crate::rq::Rqs;
 use crate::shared::Relaxed;
@@ -268,7 +268,7 @@ fn start_active_balance<H: Host, R: Rqs + ?Sized>(
         Some(true)
     })?;
     if started {
-        cx.host.kick(src, Kick::ActiveBalance);
+        cx.host.kick(src, Kick::Stop(StopWork::ActiveBalance));
     }
     Some(started)
 }

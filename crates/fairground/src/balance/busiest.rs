@@ -6,7 +6,7 @@
 //! load balance for SMT sched groups", Tim Chen, 2023, for 6.6.
 
 use super::env::{
-    BusiestGroup, IdleType, LbEnv, MigrationType, SdLbStats, SgLbStats, capacity_greater,
+    BusiestGroup, IdleType, LbEnv, MigrationType, SdLbStats, SgLbStats, UtilOf, capacity_greater,
     capacity_of, cpu_util_cfs, reduced_capacity,
 };
 use super::imbalance::{calculate_imbalance, domain_avg_load, sibling_imbalance};
@@ -280,7 +280,7 @@ impl Best {
                 better
             }
             MigrationType::Util => {
-                let util = cpu_util_cfs(sys, cpu, true);
+                let util = cpu_util_cfs(sys, cpu, UtilOf::Runnable);
                 let better = nr > 1 && util > self.load;
                 if better {
                     self.load = util;

@@ -5,7 +5,7 @@
 
 use super::balance_rq::{sched_balance_rq, touch_sd};
 use super::env::IdleType;
-use super::interval::get_sd_balance_interval;
+use super::interval::{Pace, get_sd_balance_interval};
 use super::newidle::update_newidle_cost;
 use super::nohz;
 use crate::cx::Cx;
@@ -49,7 +49,10 @@ pub(super) fn sched_balance_domains<H: Host, R: Rqs + ?Sized>(
     let sys = cx.sys;
     let mut turn = Turn {
         idle,
-        busy: !idle.is_idle() && !sys.cpu[cpu.idx()].sched_idle_cpu(),
+        pace: match idle.is_idle() || sys.cpu[cpu.idx()].sched_idle_cpu() {
+            true => Pace::Idle,
+            false => Pace::Busy,
+        },
         goes_on: true,
         next_balance: cx.jiffies() + 60 * u64::from(sys.features.hz),
         due_found: false,
@@ -92,7 +95,7 @@ pub(super) fn update_blocked<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut
 /// State of one walk over the domains.
 struct Turn {
     idle: IdleType,
-    busy: bool,
+    pace: Pace,
     goes_on: bool,
     next_balance: u64,
     due_found: bool,
@@ -109,7 +112,7 @@ fn balance_level<H: Host, R: Rqs + ?Sized>(
     let level = sd.level as usize;
     touch_sd(cx, cpu, level, fsd::FIXED | fsd::LAST_BALANCE, Access::Read);
     let last = &sd.state.last_balance;
-    let mut interval = get_sd_balance_interval(sys, sd, turn.busy);
+    let mut interval = get_sd_balance_interval(sys, sd, turn.pace);
     if !sd.flags.serialize || sys.nohz.try_start_serialized(cx.host) {
         if cx.jiffies() >= last.load(Relaxed) + interval {
             let attempt = sched_balance_rq(cx, rqs, cpu, level, turn.idle);
@@ -119,11 +122,14 @@ fn balance_level<H: Host, R: Rqs + ?Sized>(
                 let words = &sys.cpu[cpu.idx()];
                 let idle = words.idle_cpu();
                 turn.idle = if idle { IdleType::Idle } else { IdleType::Busy };
-                turn.busy = !idle && !words.sched_idle_cpu();
+                turn.pace = match idle || words.sched_idle_cpu() {
+                    true => Pace::Idle,
+                    false => Pace::Busy,
+                };
             }
             last.store(cx.jiffies(), Relaxed);
             touch_sd(cx, cpu, level, fsd::LAST_BALANCE, Access::Write);
-            interval = get_sd_balance_interval(sys, sd, turn.busy);
+            interval = get_sd_balance_interval(sys, sd, turn.pace);
         }
         if sd.flags.serialize {
             sys.nohz.end_serialized(cx.host);

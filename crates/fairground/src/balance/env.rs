@@ -269,13 +269,22 @@ pub(super) fn reduced_capacity(sys: &System, cpu: Cpu, sd: &SchedDomain) -> bool
     capacity_of(sys, cpu) * u64::from(sd.imbalance_pct) < full * 100
 }
 
-/// Utilisation of `cpu` by fair tasks, running or expected, at most its capacity
-/// (`cpu_util_cfs`). `boost` counts waiting time too.
+/// Which time counts as use of a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum UtilOf {
+    /// In which tasks ran.
+    Running,
+    /// In which they waited, too (`boost`).
+    Runnable,
+}
+
+/// Utilisation of `cpu` by fair tasks, as it was or is expected, at most its capacity
+/// (`cpu_util_cfs`).
 #[inline]
-pub(super) fn cpu_util_cfs(sys: &System, cpu: Cpu, boost: bool) -> u64 {
+pub(super) fn cpu_util_cfs(sys: &System, cpu: Cpu, of: UtilOf) -> u64 {
     let words = &sys.cpu[cpu.idx()];
     let mut util = words.util_avg.load(Relaxed);
-    if boost {
+    if of == UtilOf::Runnable {
         util = util.max(words.runnable_avg.load(Relaxed));
     }
     let util = util.max(u64::from(words.util_est.load(Relaxed)));

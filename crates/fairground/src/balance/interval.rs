@@ -42,19 +42,31 @@ pub fn sd_balance_interval(
     interval.min(max_load_balance_interval(hz, nr_cpus)).max(1)
 }
 
+/// How often a CPU balances.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// It has tasks to run that are not of the idle policy.
+    Busy,
+    /// It has time.
+    Idle,
+}
+
 /// The interval of `sd` now, jiffies.
 #[must_use]
-pub fn get_sd_balance_interval(sys: &System, sd: &SchedDomain, busy: bool) -> u64 {
+pub fn get_sd_balance_interval(sys: &System, sd: &SchedDomain, pace: Pace) -> u64 {
     let interval_ms = sd.state.balance_interval_ms.load(Relaxed);
     let hz = sys.features.hz;
-    let busy = busy.then(|| sys.features.load_balance.limits.busy_short_by());
+    let busy = match pace {
+        Pace::Busy => Some(sys.features.load_balance.limits.busy_short_by()),
+        Pace::Idle => None,
+    };
     sd_balance_interval(interval_ms, sd.busy_factor, busy, hz, sys.nr_cpus())
 }
 
 /// Moves `next_balance` (jiffies) forward to when an idle CPU balances `sd` next, if that is
 /// earlier (`update_next_balance`).
 pub fn update_next_balance(sys: &System, sd: &SchedDomain, next_balance: &mut u64) {
-    let next = sd.state.last_balance.load(Relaxed) + get_sd_balance_interval(sys, sd, false);
+    let next = sd.state.last_balance.load(Relaxed) + get_sd_balance_interval(sys, sd, Pace::Idle);
     *next_balance = next.min(*next_balance);
 }
 
@@ -69,7 +81,7 @@ pub fn start_intervals<H: Host>(
     for cpu in sys.cpus().iter() {
         let mut next = now + 60 * u64::from(sys.features.hz);
         for sd in sys.topology.domains(cpu) {
-            let since = ago(get_sd_balance_interval(sys, sd, true));
+            let since = ago(get_sd_balance_interval(sys, sd, Pace::Busy));
             let last = now.saturating_sub(since);
             sd.state.last_balance.store(last, Relaxed);
             update_next_balance(sys, sd, &mut next);
@@ -86,7 +98,7 @@ pub fn start_intervals<H: Host>(
 pub fn make_due<H: Host>(sys: &System, now: u64, host: &mut H) {
     for cpu in sys.cpus().iter() {
         for sd in sys.topology.domains(cpu) {
-            let interval = get_sd_balance_interval(sys, sd, true);
+            let interval = get_sd_balance_interval(sys, sd, Pace::Busy);
             let last = now.saturating_sub(interval);
             sd.state.last_balance.store(last, Relaxed);
         }
@@ -182,7 +194,7 @@ mod tests {
             let (sys, cpus) = (&bench.sys, bench.sys.cpus());
             let mut domains = cpus.iter().flat_map(|c| sys.topology.domains(c));
             let all = domains.all(|sd| {
-                let interval = get_sd_balance_interval(sys, sd, true);
+                let interval = get_sd_balance_interval(sys, sd, Pace::Busy);
                 sd.state.last_balance.load(Relaxed) + interval <= 1001
             });
             let host = &mut bench.host;

@@ -24,6 +24,6 @@ pub use busiest::{
 pub use env::{
     BusiestGroup, IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK, SdLbStats, SgLbStats,
 };
-pub use interval::{get_sd_balance_interval, update_next_balance};
+pub use interval::{Pace, get_sd_balance_interval, update_next_balance};
 pub use moving::detach_tasks;
 pub use stats::{update_group_capacity, update_sd_lb_stats};

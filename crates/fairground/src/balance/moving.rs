@@ -283,7 +283,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::host::Kick;
+    use crate::host::StopWork;
     use crate::policy::Features;
     use crate::sched;
     use crate::task::{Placed, Prev, WakeKind};
@@ -529,7 +529,7 @@ mod tests {
         bench.rqs[0].push_cpu = Cpu(3);
         let switches = bench.rqs[0].nr_switches;
         let switch = bench.call(0, |cx, rqs| {
-            sched::run_stopper(cx, rqs, Kick::ActiveBalance)
+            sched::run_stopper(cx, rqs, StopWork::ActiveBalance)
         });
         assert_eq!(switch.next, None);
         let counted = bench.rqs[0].nr_switches - switches;

@@ -14,7 +14,7 @@
 use super::domains::{sched_balance_domains, update_blocked};
 use super::env::IdleType;
 use crate::cx::Cx;
-use crate::host::{Host, Kick};
+use crate::host::{Host, Kick, KickWork};
 use crate::place::{Access, Func, Kind, Object, rq as frq};
 use crate::rq::{Rq, Rqs};
 use crate::shared::{Relaxed, nohz_kick};
@@ -62,7 +62,7 @@ pub(crate) fn take_flags<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) 
         rq.idle_balance = sys.cpu[cpu.idx()].idle_cpu();
         if rq.idle_balance {
             rq.nohz_idle_balance = flags;
-            cx.host.kick(cpu, Kick::BalanceSoftirq);
+            cx.host.kick(cpu, Kick::Run(KickWork::BalanceSoftirq));
         }
     });
 }

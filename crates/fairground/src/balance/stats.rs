@@ -6,7 +6,7 @@
 
 use super::busiest::touch_cfs;
 use super::env::{
-    IdleType, LbEnv, SdLbStats, SgLbStats, capacity_of, cpu_util_cfs, reduced_capacity,
+    IdleType, LbEnv, SdLbStats, SgLbStats, UtilOf, capacity_of, cpu_util_cfs, reduced_capacity,
 };
 use super::imbalance::avg_load;
 use crate::cx::Cx;
@@ -72,7 +72,7 @@ fn update_sg_lb_stats<H: Host>(
         let h_nr = words.h_nr_runnable.load(Relaxed);
         let nr_running = words.nr_running.load(Relaxed);
         sgs.group_load += load;
-        sgs.group_util += cpu_util_cfs(sys, cpu, false);
+        sgs.group_util += cpu_util_cfs(sys, cpu, UtilOf::Running);
         sgs.group_runnable += words.runnable_avg.load(Relaxed);
         sgs.sum_h_nr_running += h_nr;
         sgs.sum_nr_running += nr_running;

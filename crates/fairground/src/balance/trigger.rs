@@ -7,7 +7,7 @@
 
 use super::nohz::{nohz_balance_exit_idle, read_idle_cpu};
 use crate::cx::Cx;
-use crate::host::{Host, Kick};
+use crate::host::{Host, Kick, KickWork};
 use crate::place::{Access, Fields, Func, rq as frq};
 use crate::rq::{Rq, Rqs};
 use crate::shared::{Relaxed, nohz_kick};
@@ -113,7 +113,7 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<Step> {
     };
     let due = words.next_balance_and(cpu, idle_test | tick, cx.host);
     if cx.jiffies() >= due {
-        cx.host.kick(cpu, Kick::BalanceSoftirq);
+        cx.host.kick(cpu, Kick::Run(KickWork::BalanceSoftirq));
     }
     if rq.idle_balance {
         return None;
@@ -216,7 +216,7 @@ fn kick_ilb<H: Host>(cx: &mut Cx<H>, step: Step) -> Option<Step> {
                 sys.nohz.redundant_kicks.fetch_add(1, Relaxed);
             }
             if seen & nohz_kick::MASK == 0 {
-                cx.host.kick(ilb, Kick::IdleBalance);
+                cx.host.kick(ilb, Kick::Run(KickWork::IdleBalance));
             }
             None
         }
@@ -298,7 +298,11 @@ mod tests {
         for _ in 0..3 {
             bench.on(0, |cx, _| kick(cx, FLAGS));
         }
-        assert_eq!(bench.host.kicks, [(Cpu(1), Kick::IdleBalance)], "one IPI");
+        assert_eq!(
+            bench.host.kicks,
+            [(Cpu(1), Kick::Run(KickWork::IdleBalance))],
+            "one IPI"
+        );
         assert_eq!(bench.sys.nohz.kicks.load(Relaxed), 3);
         assert_eq!(bench.sys.nohz.redundant_kicks.load(Relaxed), 2);
         bench
@@ -348,9 +352,12 @@ mod tests {
         bench.on(0, |cx, _| kick(cx, FLAGS));
         assert_eq!(bench.sys.nohz.redundant_kicks.load(Relaxed), 0);
         assert_eq!(bench.host.kicks.len(), 1, "the first owns the IPI");
-        bench.call(1, |cx, rqs| run_kick(cx, rqs, Kick::IdleBalance));
+        bench.call(1, |cx, rqs| run_kick(cx, rqs, KickWork::IdleBalance));
         assert_eq!(bench.rqs[1].nohz_idle_balance, FLAGS);
-        assert_eq!(bench.host.kicks[1], (Cpu(1), Kick::BalanceSoftirq));
+        assert_eq!(
+            bench.host.kicks[1],
+            (Cpu(1), Kick::Run(KickWork::BalanceSoftirq))
+        );
     }
 
     #[test]
@@ -360,7 +367,10 @@ mod tests {
             ..Features::default()
         });
         bench.on(2, |cx, _| kick(cx, FLAGS));
-        assert_eq!(bench.host.kicks, [(Cpu(3), Kick::IdleBalance)]);
+        assert_eq!(
+            bench.host.kicks,
+            [(Cpu(3), Kick::Run(KickWork::IdleBalance))]
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! None of these is called with a run queue held; they take one after the other. Distribution
 //! goes through the throttled queues in the order in which they were throttled and gives each
 //! just enough to run; the queue of another CPU is asked to unthrottle itself there
-//! ([`Kick::Unthrottle`]), so that the walk over its groups is not done by the timer.
+//! ([`KickWork::Unthrottle`]), so that the walk over its groups is not done by the timer.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ use super::expiry;
 use super::throttle::unthrottle_cfs_rq;
 use crate::cx::Cx;
 use crate::event::{QuotaStep, QuotaWork};
-use crate::host::{Host, Kick};
+use crate::host::{Host, Kick, KickWork};
 use crate::place::{Access, Func, Kind, Object, cfs_rq as f};
 use crate::rq::{Rq, Rqs};
 use crate::shared::{PeriodEnd, RUNTIME_INF};
@@ -54,7 +54,8 @@ impl fmt::Display for BandwidthError {
 impl core::error::Error for BandwidthError {}
 
 /// Writes a group's `cpu.max` and `cpu.max.burst` (ns); `quota` `None` = `max`
-/// (`tg_set_cfs_bandwidth`).
+/// (`tg_set_cfs_bandwidth`). One CPU at a time calls it for a group: whether it had a quota is read
+/// before it is written, and groups with one are counted.
 ///
 /// # Errors
 /// [`BandwidthError`], and nothing was changed.
@@ -190,7 +191,7 @@ pub fn slack_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: Tg
     cx.host.leave(outer);
 }
 
-/// Unthrottles the queues of this CPU that another one has given runtime (`Kick::Unthrottle`).
+/// Unthrottles the queues of this CPU that another one has given runtime (`KickWork::Unthrottle`).
 pub fn unthrottle_kicked<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let cpu = cx.cpu;
     cx.with_rq(rqs, cpu, |cx, rq| {
@@ -285,7 +286,7 @@ fn push_unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
         Some(last) => rq.cfs[last.idx()].unthrottle_next = Some(cfs),
         None => {
             rq.unthrottle_first = Some(cfs);
-            cx.host.kick(rq.cpu, Kick::Unthrottle);
+            cx.host.kick(rq.cpu, Kick::Run(KickWork::Unthrottle));
         }
     }
 }

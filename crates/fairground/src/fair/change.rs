@@ -6,7 +6,7 @@ use super::task::{
     dequeue_task_fair, enqueue_task_fair, put_prev_task_fair, set_next_task_fair, touch_task,
 };
 use crate::cx::Cx;
-use crate::fair::{Dequeue, Enqueue};
+use crate::fair::{Dequeue, Enqueue, SetNext};
 use crate::host::Host;
 use crate::place::{Access, task as ftask};
 use crate::rq::Rq;
@@ -107,7 +107,7 @@ fn while_off_queue<H: Host>(
         enqueue_task_fair(cx, rq, task, Enqueue::RESTORE);
     }
     if running {
-        set_next_task_fair(cx, rq, task, false);
+        set_next_task_fair(cx, rq, task, SetNext::RunsOn);
     }
 }
 

@@ -7,7 +7,7 @@ use super::task::{Counts, block_task, stops_at_throttled, touch_task, update_lev
 use super::throttle;
 use super::util_est::{util_est_dequeue, util_est_update};
 use crate::cx::Cx;
-use crate::fair::Dequeue;
+use crate::fair::{Dequeue, QueueChange};
 use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, task as ft};
 use crate::rq::Rq;
@@ -39,7 +39,7 @@ fn leave<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Dequeue) -> bo
     util_est_update(cx, rq, task, sleeps);
     let left = dequeue_entities(cx, rq, task, flags);
     if left {
-        hrtick_update(cx, rq, false);
+        hrtick_update(cx, rq, QueueChange::Left);
     }
     left
 }

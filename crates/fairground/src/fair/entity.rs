@@ -17,7 +17,7 @@ use super::place::place_entity;
 use super::vtime::{avg_vruntime, entity_eligible, tree_insert, tree_remove};
 use super::{cfs_rules, throttle};
 use crate::cx::Cx;
-use crate::fair::{Dequeue, Enqueue, UpdateLoad};
+use crate::fair::{Dequeue, Enqueue, SetNext, UpdateLoad};
 use crate::host::Host;
 use crate::math::eevdf::entity_lag;
 use crate::place::{Access, Func, cfs_rq as fq, se as fse};
@@ -237,8 +237,8 @@ fn count_runnable<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, id: SeId, up: bool) {
     }
 }
 
-/// Makes `id` the running entity of `cfs`. `first` = it was picked just now.
-pub fn set_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, first: bool) {
+/// Makes `id` the running entity of `cfs`.
+pub fn set_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, why: SetNext) {
     let outer = cx.host.enter(Func::SetNextEntity);
     clear_buddies(rq, cfs, id);
     let queued = rq.se[id.idx()].on_rq;
@@ -258,7 +258,7 @@ pub fn set_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
     }
     let (queue, se) = (&mut rq.cfs[cfs.idx()], &mut rq.se[id.idx()]);
     debug_assert!(queue.curr.is_none());
-    if queued && (first || cx.sys.features.run_to_parity.renews()) {
+    if queued && (why == SetNext::Picked || cx.sys.features.run_to_parity.renews()) {
         let min_slice = rq.nodes.min_slice(&queue.tree);
         set_protect_slice(&cx.sys.features, se, min_slice);
     }

@@ -90,3 +90,30 @@ flags!(
         DETACH = 2,
     }
 );
+
+/// Why an entity is made the running one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetNext {
+    /// It was picked just now.
+    Picked,
+    /// It runs on, after a change for which it left its queue.
+    RunsOn,
+}
+
+/// Where a task was until its CPU changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Migrates {
+    /// Asleep: its load is still on the account of the queue on which it was last.
+    FromSleep,
+    /// On a queue, which has detached its load.
+    FromQueue,
+}
+
+/// What has become of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum QueueChange {
+    /// A task has joined it.
+    Joined,
+    /// A task has left it.
+    Left,
+}

@@ -5,7 +5,7 @@ use super::load::{attach_task_cfs_rq, detach_task_cfs_rq, update_load_avg};
 use super::task::{dequeue_task_fair, enqueue_task_fair, put_prev_task_fair, set_next_task_fair};
 use super::throttle::init_throttle;
 use crate::cx::Cx;
-use crate::fair::{Dequeue, Enqueue, UpdateLoad};
+use crate::fair::{Dequeue, Enqueue, SetNext, UpdateLoad};
 use crate::host::Host;
 use crate::math::shares::calc_group_shares;
 use crate::math::weight::{LoadWeight, NICE_0_LOAD};
@@ -168,9 +168,16 @@ pub fn move_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) -> 
         enqueue_task_fair(cx, rq, task, Enqueue::RESTORE);
     }
     if running {
-        set_next_task_fair(cx, rq, task, false);
+        set_next_task_fair(cx, rq, task, SetNext::RunsOn);
     }
-    if running { Resched::Yes } else { Resched::No }
+    // One that comes out of limbo finds an idle CPU, which would not look for it. (The kernel's
+    // `sched_move_task` asks for a switch only if the task runs, as far as known.)
+    let waits = rq.curr.is_none() && !rq.stopped && rq.se[task.idx()].on_rq;
+    if running || waits {
+        Resched::Yes
+    } else {
+        Resched::No
+    }
 }
 
 /// A task is pointed at queue and entity of its group on `cpu` (`set_task_rq`).

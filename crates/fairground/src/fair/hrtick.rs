@@ -6,8 +6,8 @@
 use super::cfs_rules;
 use super::resched::resched_curr;
 use crate::cx::Cx;
-use crate::fair::preempt;
-use crate::host::{Host, Kick, Timer};
+use crate::fair::{QueueChange, preempt};
+use crate::host::{Host, Kick, KickWork, Timer};
 use crate::rq::{Rq, Rqs};
 use crate::value::SeId;
 
@@ -46,13 +46,13 @@ fn start<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     if rq.cpu == cx.cpu {
         cx.host.start_timer(Timer::Hrtick(rq.cpu), rq.hrtick_at);
     } else {
-        cx.host.kick(rq.cpu, Kick::Hrtick);
+        cx.host.kick(rq.cpu, Kick::Run(KickWork::Hrtick));
     }
 }
 
-/// Somebody has `joined` the queue or left it, and the running task's turn may end otherwise now.
+/// Somebody has joined the queue or left it, and the running task's turn may end otherwise now.
 #[inline]
-pub(crate) fn hrtick_update<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, joined: bool) {
+pub(crate) fn hrtick_update<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, change: QueueChange) {
     let features = cx.features();
     if !features.hrtick.is_on() {
         return;
@@ -61,7 +61,7 @@ pub(crate) fn hrtick_update<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, joined: bool) 
         return;
     };
     let wanted = if !features.hrtick.follows_queue() {
-        joined && rq.hrtick_at == 0
+        change == QueueChange::Joined && rq.hrtick_at == 0
     } else if features.pick.by_deadline() {
         true
     } else {
@@ -221,8 +221,8 @@ mod tests {
         let at = bench.host.now + slice_ns;
         join(&mut bench, 1);
         assert_eq!(set(&mut bench), []);
-        assert_eq!(bench.host.kicks, [(Cpu(0), Kick::Hrtick)]);
-        bench.call(0, |cx, rqs| sched::run_kick(cx, rqs, Kick::Hrtick));
+        assert_eq!(bench.host.kicks, [(Cpu(0), Kick::Run(KickWork::Hrtick))]);
+        bench.call(0, |cx, rqs| sched::run_kick(cx, rqs, KickWork::Hrtick));
         assert_eq!(set(&mut bench), [Some(at)]);
     }
 

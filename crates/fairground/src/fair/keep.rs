@@ -4,13 +4,13 @@ use super::limbo::is_throttled;
 use super::preempt::wakeup_preempt_fair;
 use super::resched::{resched_curr, resched_if, skip_clock};
 use super::task::{dequeue_task_fair, enqueue_task_fair, touch_task};
-use super::{Dequeue, Enqueue, group, load};
+use super::{Dequeue, Enqueue, Migrates, group, load};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::host::Host;
 use crate::place::{Access, task as ftask};
 use crate::rq::Rq;
-use crate::shared::Relaxed;
+use crate::shared::{OnRq, Relaxed};
 use crate::task::{Task, WakeKind};
 use crate::value::{Cpu, SeId};
 
@@ -25,7 +25,7 @@ pub(crate) fn adopt<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, mut task: Task) -> SeI
     let slot = rq.take_in(task);
     shared.cpu.store(rq.cpu.0, Relaxed);
     shared.slot.store(slot.0, Relaxed);
-    shared.queued.store(true, Relaxed);
+    shared.set_on_rq(OnRq::Queued);
     slot
 }
 
@@ -46,12 +46,12 @@ pub(crate) fn detach_for_move<H: Host>(
     dequeue_task_fair(cx, rq, slot, Dequeue::MOVE);
     let mut out = rq.give_out(slot)?;
     let id = out.body.id;
-    load::migrate_task_rq_fair(cx, &mut out, rq.cpu, false);
+    load::migrate_task_rq_fair(cx, &mut out, rq.cpu, Migrates::FromQueue);
     out.se.nr_migrations += 1;
     group::look_up(cx, to, out.body.tg);
     touch_task(cx, id, ftask::CPU | ftask::SCHED_GROUP, Access::Write);
     let shared = &cx.sys.task[id.idx()];
-    shared.queued.store(false, Relaxed);
+    shared.set_on_rq(OnRq::Migrating);
     shared.on_cpu.store(false, Relaxed);
     shared.cpu.store(to.0, Relaxed);
     Some(out)

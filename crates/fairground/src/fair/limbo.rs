@@ -73,12 +73,10 @@ pub fn is_throttled(rq: &Rq, task: SeId) -> bool {
     rq.body[task.idx()].as_ref().is_some_and(|b| b.throttled)
 }
 
-/// Takes the last task out of the limbo of a queue.
-pub(super) fn pop(rq: &mut Rq, cfs: CfsId) -> Option<SeId> {
-    let task = rq.cfs[cfs.idx()].limbo?;
-    rq.cfs[cfs.idx()].limbo = next(rq, task);
+/// Lets the first task of a list go; answers which is the next.
+pub(super) fn release(rq: &mut Rq, task: SeId) -> Option<SeId> {
     set_throttled(rq, task, false);
-    Some(task)
+    next(rq, task)
 }
 
 const WORK: Fields = task_f::STATE;

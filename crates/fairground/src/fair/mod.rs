@@ -37,4 +37,5 @@ mod throttle_walk;
 pub mod util_est;
 pub(crate) mod vtime;
 
-pub use flags::{Dequeue, Enqueue, UpdateLoad};
+pub(crate) use flags::QueueChange;
+pub use flags::{Dequeue, Enqueue, Migrates, SetNext, UpdateLoad};

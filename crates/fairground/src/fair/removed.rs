@@ -6,6 +6,7 @@
 
 use super::cfs_rules;
 use crate::cx::Cx;
+use crate::fair::Migrates;
 use crate::host::Host;
 use crate::math::pelt;
 use crate::place::{Access, Kind, Object, rq as r, se as e};
@@ -42,16 +43,14 @@ pub fn remove_entity_load_avg<H: Host>(cx: &mut Cx<H>, task: &mut Task, cpu: Cpu
     }
 }
 
-/// A task that is with the host changes its CPU, away from `from`.
-///
-/// `waking`: it was asleep, and its load is still on the account of its queue there. Otherwise it
-/// was queued until now, and dequeueing has detached it already.
-pub fn migrate_task_rq_fair<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, waking: bool) {
-    if waking && task.se.avg.last_update_time != 0 {
+/// A task that no queue keeps changes its CPU, away from `from`.
+pub fn migrate_task_rq_fair<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, how: Migrates) {
+    let asleep = how == Migrates::FromSleep;
+    if asleep && task.se.avg.last_update_time != 0 {
         remove_entity_load_avg(cx, task, from);
         migrate_se_pelt_lag(cx, task, from);
     }
-    if waking {
+    if asleep {
         cfs_rules::migrate_asleep(cx, task, from);
     }
     // Tells the queue to come that this is not on its account.

@@ -18,11 +18,11 @@ use super::pick::pick_next_entity;
 use super::util_est::util_est_enqueue;
 use super::{throttle, vtime};
 use crate::cx::Cx;
-use crate::fair::{Enqueue, UpdateLoad};
+use crate::fair::{Enqueue, QueueChange, SetNext, UpdateLoad};
 use crate::host::Host;
 use crate::place::{Access, Func, Kind, Object, cfs_rq as fq, rq as frq, se as fse, task as ft};
 use crate::rq::Rq;
-use crate::shared::Relaxed;
+use crate::shared::OnRq;
 use crate::value::{CfsId, SeId, TaskId};
 
 /// Enqueues a task at every level; a delayed sleeper is made runnable again.
@@ -33,7 +33,7 @@ pub fn enqueue_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags
     let outer = cx.host.enter(Func::EnqueueTask);
     enqueue_levels(cx, rq, task, flags);
     if !flags.has(Enqueue::DELAYED) {
-        hrtick_update(cx, rq, true);
+        hrtick_update(cx, rq, QueueChange::Joined);
     }
     cx.host.leave(outer);
 }
@@ -187,7 +187,7 @@ pub fn pick_next_task_fair<H: Host>(
             update_misfit_status(cx, rq, Some(next));
         }
         (None, Some(next)) => {
-            set_next_task_fair(cx, rq, next, true);
+            set_next_task_fair(cx, rq, next, SetNext::Picked);
             hrtick_start_fair(cx, rq, next);
             update_misfit_status(cx, rq, Some(next));
         }
@@ -245,7 +245,7 @@ fn switch_levels<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: SeId, next: SeId) {
             p = rq.se[p.idx()].parent.unwrap_or(p);
         }
         if n_depth >= p_depth {
-            set_next_entity(cx, rq, to, n, true);
+            set_next_entity(cx, rq, to, n, SetNext::Picked);
             n = rq.se[n.idx()].parent.unwrap_or(n);
         }
         if from == to {
@@ -263,12 +263,12 @@ pub fn put_prev_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: SeId) {
     }
 }
 
-/// Sets `next` as the running one at every level. `first` = it was picked just now.
-pub fn set_next_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, next: SeId, first: bool) {
+/// Sets `next` as the running one at every level.
+pub fn set_next_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, next: SeId, why: SetNext) {
     let mut at = Some(next);
     while let Some(id) = at {
         let cfs = rq.se[id.idx()].cfs_rq;
-        set_next_entity(cx, rq, cfs, id, first);
+        set_next_entity(cx, rq, cfs, id, why);
         // A queue that starts to run needs some runtime.
         throttle::account_cfs_rq_runtime(cx, rq, cfs, 0);
         at = rq.se[id.idx()].parent;
@@ -280,9 +280,11 @@ pub fn block_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
     let Some(out) = rq.give_out(task) else {
         return;
     };
-    touch_task(cx, out.body.id, ft::STATE, Access::Write);
-    cx.sys.task[out.body.id.idx()].queued.store(false, Relaxed);
+    let id = out.body.id;
+    touch_task(cx, id, ft::STATE, Access::Write);
     cx.host.park(out);
+    // Who sees this goes to the host for it.
+    cx.sys.task[id.idx()].set_on_rq(OnRq::No);
 }
 
 #[inline]

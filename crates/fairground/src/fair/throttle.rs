@@ -151,12 +151,16 @@ fn throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<Walked> 
 fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<Walked> {
     let (sys, cpu, clock) = (cx.sys, rq.cpu, rq.clock.clock);
     let per_task = sys.features.throttle.is_per_task();
-    let queue = &mut rq.cfs[cfs.idx()];
-    debug_assert!(queue.throttled);
-    // What another CPU has granted may be spent by tasks that were still in the kernel.
-    if per_task && queue.runtime_enabled && queue.runtime_remaining <= 0 {
-        return None;
+    debug_assert!(rq.cfs[cfs.idx()].throttled);
+    if per_task && rq.cfs[cfs.idx()].runtime_enabled {
+        // What another CPU has granted may be of an earlier period by now, or be spent by tasks
+        // that were still in the kernel.
+        expiry::expire_cfs_rq_runtime(cx, rq, cfs);
+        if rq.cfs[cfs.idx()].runtime_remaining <= 0 {
+            return None;
+        }
     }
+    let queue = &mut rq.cfs[cfs.idx()];
     let tg = queue.tg;
     sys.tg[tg.idx()].look_up_entity(cpu, cx.host);
     queue.throttled = false;

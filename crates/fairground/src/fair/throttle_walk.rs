@@ -163,10 +163,17 @@ fn unthrottle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> u32 {
     }
     go_on(rq, cfs);
     let mut tasks = 0;
-    while let Some(waiting) = limbo::pop(rq, cfs) {
-        task::enqueue_task_fair(cx, rq, waiting, Enqueue::WAKEUP);
+    // The first that comes may throttle the queue anew: its own quota can have run out, or its
+    // runtime have expired, while it stood still for one above. Then the others wait on.
+    let mut waiting = rq.cfs[cfs.idx()].limbo.take();
+    while let Some(first) = waiting
+        && rq.cfs[cfs.idx()].throttle_count == 0
+    {
+        waiting = limbo::release(rq, first);
+        task::enqueue_task_fair(cx, rq, first, Enqueue::WAKEUP);
         tasks += 1;
     }
+    rq.cfs[cfs.idx()].limbo = waiting;
     if !leaf::cfs_rq_is_decayed(rq, cfs) {
         leaf::list_add_leaf_cfs_rq(cx, rq, cfs);
     }

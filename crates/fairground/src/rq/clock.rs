@@ -7,6 +7,15 @@ use crate::value::SCHED_CAPACITY_SCALE;
 /// of 0 says that there was no update yet.
 pub const CLOCK_BEGINS: u64 = 1024;
 
+/// What a CPU does while its clocks advance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Runs {
+    /// A task or the stopper runs.
+    Work,
+    /// Nobody does.
+    IdleTask,
+}
+
 /// Clocks of one run queue, ns.
 ///
 /// ```text
@@ -49,9 +58,9 @@ impl RqClock {
         }
     }
 
-    /// Advances all clocks to `now`, at which load tracking is `ahead`; `idle` = no task runs.
+    /// Advances all clocks to `now`, at which load tracking is `ahead`.
     #[inline]
-    pub fn advance(&mut self, now: u64, ahead: u64, idle: bool) {
+    pub fn advance(&mut self, now: u64, ahead: u64, runs: Runs) {
         let delta = now.saturating_sub(self.clock);
         if delta == 0 {
             return;
@@ -60,10 +69,9 @@ impl RqClock {
         self.task += delta;
         let hurried = ahead - self.ahead;
         self.ahead = ahead;
-        if idle {
-            self.stamp_idle();
-        } else {
-            self.pelt += (delta + hurried) * self.capacity / SCHED_CAPACITY_SCALE;
+        match runs {
+            Runs::IdleTask => self.stamp_idle(),
+            Runs::Work => self.pelt += (delta + hurried) * self.capacity / SCHED_CAPACITY_SCALE,
         }
     }
 

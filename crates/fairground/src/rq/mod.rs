@@ -13,7 +13,7 @@ mod lb_list;
 mod lookup;
 
 pub use cfs_rq::CfsRq;
-pub use clock::{CLOCK_BEGINS, RqClock};
+pub use clock::{CLOCK_BEGINS, RqClock, Runs};
 pub use lb_list::LbList;
 pub use lookup::Rqs;
 

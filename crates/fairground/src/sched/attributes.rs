@@ -1,18 +1,19 @@
 //! System calls and control files that change how tasks and groups are scheduled.
 
+use super::resched_if;
 use super::stop::next_allowed;
-use super::{resched_curr, resched_if};
 use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::{cfs_rules, group, load, task};
-use crate::host::{Host, Kick};
+use crate::host::{Host, Kick, StopWork};
 use crate::math::weight::{
     CGROUP_WEIGHT_MAX, CGROUP_WEIGHT_MIN, MAX_SHARES, MIN_SHARES, scale_load, shares_from_cgroup,
 };
 use crate::place::{Access, Func, Kind, Object, tg as ftg};
 use crate::rq::{Rq, Rqs};
-use crate::shared::Relaxed;
+use crate::shared::{OnRq, Relaxed};
+use crate::system::System;
 use crate::task::{Policy, Task, TaskBody};
 use crate::value::{Cpu, CpuMask, SeId, TaskId, TgId};
 
@@ -32,20 +33,28 @@ pub enum Moved {
     NoCpu,
 }
 
-/// Sets the allowed CPUs of a task that is with the host. The mask has to hold a CPU of the
-/// machine: debug builds stop at the next wake-up if it does not.
-pub fn set_affinity_parked(task: &mut Task, allowed: CpuMask) {
+/// Sets the allowed CPUs of a task that is with the host, those of them that the machine has.
+/// False, and nothing was changed, if it has none (`EINVAL`).
+#[must_use = "it may have been refused"]
+pub fn set_affinity_parked(sys: &System, task: &mut Task, allowed: CpuMask) -> bool {
+    let allowed = allowed.and(&sys.cpus());
+    if allowed.is_empty() {
+        return false;
+    }
     task.body.cpus_allowed = allowed;
+    true
 }
 
-/// Sets the allowed CPUs of a task that an `Rq` keeps (`set_cpus_allowed_ptr`).
+/// Sets the allowed CPUs of a task that an `Rq` keeps, those of them that the machine has
+/// (`set_cpus_allowed_ptr`).
 pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     id: TaskId,
     allowed: CpuMask,
 ) -> Moved {
-    if allowed.and(&cx.sys.cpus()).is_empty() {
+    let allowed = allowed.and(&cx.sys.cpus());
+    if allowed.is_empty() {
         return Moved::NoCpu;
     }
     let outer = cx.host.enter(Func::SetAffinity);
@@ -60,10 +69,10 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
             return Err(Moved::Stays);
         }
         if rq.curr == Some(slot) || !is_movable(rq, slot) {
-            cx.host.kick(from, Kick::Migrate);
+            cx.host.kick(from, Kick::Stop(StopWork::Migrate));
             return Err(Moved::Asked);
         }
-        let to = next_allowed(rq, &allowed.and(&cx.sys.cpus())).ok_or(Moved::Stays)?;
+        let to = next_allowed(rq, &allowed).ok_or(Moved::Stays)?;
         detach_for_move(cx, rq, slot, to)
             .map(|task| (task, from, to))
             .ok_or(Moved::Stays)
@@ -152,9 +161,6 @@ pub fn set_group<H: Host, R: Rqs + ?Sized>(
     let outer = cx.host.enter(Func::MoveGroup);
     let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
         let answer = group::move_task(cx, rq, slot, to);
-        if rq.curr == Some(slot) {
-            resched_curr(cx, rq);
-        }
         resched_if(cx, rq, answer);
     });
     cx.host.leave(outer);
@@ -265,7 +271,8 @@ fn on_its_queues<H: Host, R: Rqs + ?Sized>(
 /// (`task_rq_lock`).
 ///
 /// Only under the lock is it certain which one that is: meanwhile the task may have moved, or left,
-/// and somebody else may have its slot.
+/// and somebody else may have its slot. A task between two queues is waited for, else its waker
+/// would look for it among the host's.
 pub(super) fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -274,7 +281,15 @@ pub(super) fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
 ) -> Option<T> {
     let shared = &cx.sys.task[id.idx()];
     let mut f = Some(f);
-    while shared.queued.load(Relaxed) {
+    loop {
+        match shared.on_rq() {
+            OnRq::No => return None,
+            OnRq::Queued => {}
+            OnRq::Migrating => {
+                core::hint::spin_loop();
+                continue;
+            }
+        }
         let cpu = Cpu(shared.cpu.load(Relaxed));
         let done = cx.with_rq(rqs, cpu, |cx, rq| {
             let slot = rq.slot_of(id, SeId(shared.slot.load(Relaxed)))?;
@@ -285,7 +300,6 @@ pub(super) fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
             return done;
         }
     }
-    None
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Entry points: what a host calls on behalf of a CPU.
 //!
 //! ```text
-//! running task blocks, is preempted, exits   schedule
+//! running task blocks, is preempted, exits   schedule; after an exit task_dead
 //! somebody is woken                          wake_queued, or select_cpu then enqueue_woken
 //! a task is created                          sched_fork, then select_cpu and enqueue_woken
 //! tick                                       sched_tick
@@ -30,7 +30,7 @@ pub use attributes::{
     set_idle, set_nice, set_nice_parked, set_shares, set_slice,
 };
 pub use stop::run_stopper;
-pub use switch::{exit_to_user, sched_yield, schedule};
+pub use switch::{exit_to_user, sched_yield, schedule, task_dead};
 pub use wake::{
     EnqueueAt, enqueue_woken, sched_exec, sched_fork, sched_ttwu_pending, select_cpu, ttwu_on_cpu,
     ttwu_queue_wakelist, wake_queued,
@@ -42,7 +42,7 @@ use crate::balance::{domains, nohz, trigger};
 use crate::cx::Cx;
 use crate::fair::resched::{resched_curr, resched_if, skip_clock};
 use crate::fair::{bandwidth, hrtick, preempt};
-use crate::host::{Host, Kick, Timer};
+use crate::host::{Host, KickWork, Timer};
 use crate::place::Func;
 use crate::rq::Rqs;
 
@@ -97,10 +97,9 @@ pub fn begin_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Opti
     step.map(Later::Trigger)
 }
 
-/// Work that another CPU, or this one, asked for with [`Host::kick`]. The stopper's kinds of work
-/// ([`Kick::ActiveBalance`], [`Kick::Migrate`]) go to [`run_stopper`], queued wake-ups to
-/// [`sched_ttwu_pending`], instead.
-pub fn run_kick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kick) {
+/// Work that another CPU, or this one, asked for with [`Host::kick`]
+/// ([`Kick::Run`](crate::host::Kick::Run)).
+pub fn run_kick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: KickWork) {
     let rest = begin_kick(cx, rqs, work);
     finish(cx, rqs, rest);
 }
@@ -110,26 +109,23 @@ pub fn run_kick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kic
 pub fn begin_kick<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
-    work: Kick,
+    work: KickWork,
 ) -> Option<Later> {
     match work {
-        Kick::IdleBalance => {
+        KickWork::IdleBalance => {
             cx.span(Func::NohzCsd, nohz::nohz_csd_func);
             return Some(Later::TakeFlags);
         }
-        Kick::BalanceSoftirq => {
+        KickWork::BalanceSoftirq => {
             let flags = cx.span(Func::BalanceSoftirq, |cx| {
                 domains::sched_balance_softirq(cx, rqs)
             });
             return flags.map(Later::IdleCpus);
         }
-        Kick::Unthrottle => cx.span(Func::CsdUnthrottle, |cx| {
+        KickWork::Unthrottle => cx.span(Func::CsdUnthrottle, |cx| {
             bandwidth::unthrottle_kicked(cx, rqs);
         }),
-        Kick::Hrtick => hrtick::hrtick_kicked(cx, rqs),
-        Kick::Wakeups | Kick::ActiveBalance | Kick::Migrate => {
-            debug_assert!(false, "{work:?} has an entry point of its own");
-        }
+        KickWork::Hrtick => hrtick::hrtick_kicked(cx, rqs),
     }
     None
 }

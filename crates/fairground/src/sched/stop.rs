@@ -6,18 +6,22 @@ use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::{hrtick, task};
-use crate::host::{Host, Kick};
+use crate::host::{Host, StopWork};
 use crate::place::{Access, Func, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::update_idle_core;
-use crate::shared::Relaxed;
+use crate::shared::{OnRq, Relaxed};
 use crate::task::{Placed, Switch};
 use crate::value::{Cpu, SeId, TaskId};
 
 /// Runs the stopper on the executing CPU: puts the running task back into its queue, does
-/// `work` ([`Kick::ActiveBalance`] or [`Kick::Migrate`]), and picks again, having looked for work
-/// elsewhere if the CPU has run dry. One run does all that was asked for with that kind of kick.
-pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: Kick) -> Switch {
+/// `work`, and picks again, having looked for work elsewhere if the CPU has run dry. One run does
+/// all that was asked for with that kind of work.
+pub fn run_stopper<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    work: StopWork,
+) -> Switch {
     let cpu = cx.cpu;
     let outer = cx.host.enter(Func::Schedule);
     let prev = cx.with_rq(rqs, cpu, |cx, rq| {
@@ -41,8 +45,8 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: 
     });
     cx.host.leave(outer);
     match work {
-        Kick::ActiveBalance => active::active_load_balance_push(cx, rqs),
-        _ => migrate_disallowed(cx, rqs),
+        StopWork::ActiveBalance => active::active_load_balance_push(cx, rqs),
+        StopWork::Migrate => migrate_disallowed(cx, rqs),
     }
     let outer = cx.host.enter(Func::Schedule);
     let first = cx.with_rq(rqs, cpu, |cx, rq| {
@@ -73,7 +77,7 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, work: 
 /// From the stopper to whom the queue picks; `prev` ran before it.
 fn go_on<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Option<(SeId, TaskId)>) -> Switch {
     rq.stopped = false;
-    let next = if rq.nr_running > 0 {
+    let next = if rq.cfs[0].nr_queued > 0 {
         task::pick_next_task_fair(cx, rq, None)
     } else {
         None
@@ -153,7 +157,7 @@ fn next_to_move<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<(SeId, Cpu, Migr
 /// (`migration_cpu_stop`, `is_cpu_allowed`).
 fn still_goes<H: Host>(cx: &Cx<H>, rq: &Rq, id: TaskId, to: Cpu) -> Option<(SeId, Cpu)> {
     let shared = &cx.sys.task[id.idx()];
-    let here = shared.queued.load(Relaxed) && shared.cpu.load(Relaxed) == rq.cpu.0;
+    let here = shared.on_rq() == OnRq::Queued && shared.cpu.load(Relaxed) == rq.cpu.0;
     let slot = SeId(shared.slot.load(Relaxed));
     let slot = rq.slot_of(id, slot).filter(|_| here)?;
     let body = rq.body[slot.idx()].as_ref()?;
@@ -204,7 +208,7 @@ mod tests {
             let (mut bench, ids) = replaces_its_image();
             let moved = bench.call(0, |cx, rqs| sched::set_affinity(cx, rqs, ids[0], allowed));
             assert_eq!(moved, sched::Moved::Stays);
-            let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, Kick::Migrate));
+            let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, StopWork::Migrate));
             assert_eq!(cpu_of(&bench, ids[0]), cpu);
         }
     }
@@ -216,7 +220,7 @@ mod tests {
         let next = bench.start(0, TgId::ROOT);
         let slot = |bench: &Bench, id: TaskId| bench.sys.task[id.idx()].slot.load(Relaxed);
         assert_eq!(slot(&bench, next), slot(&bench, ids[0]));
-        let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, Kick::Migrate));
+        let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, StopWork::Migrate));
         assert_eq!((cpu_of(&bench, next), bench.rqs[0].nr_running), (0, 3));
     }
 
@@ -230,7 +234,7 @@ mod tests {
         let elsewhere: CpuMask = core::iter::once(Cpu(1)).collect();
         let moved = bench.call(0, |cx, rqs| sched::set_affinity(cx, rqs, curr, elsewhere));
         assert_eq!(moved, sched::Moved::Asked);
-        let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, Kick::Migrate));
+        let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, StopWork::Migrate));
         assert_eq!(cpu_of(&bench, curr), 1);
     }
 
@@ -242,7 +246,7 @@ mod tests {
         let moved = bench.call(0, |cx, rqs| sched::set_affinity(cx, rqs, ids[0], elsewhere));
         assert_eq!(moved, sched::Moved::Asked);
         bench.host.events.clear();
-        let switch = bench.call(0, |cx, rqs| run_stopper(cx, rqs, Kick::Migrate));
+        let switch = bench.call(0, |cx, rqs| run_stopper(cx, rqs, StopWork::Migrate));
         assert_eq!((switch.prev, switch.next), (Some(ids[0]), None));
         assert_eq!(bench.rqs[1].nr_running, 1);
         assert_ne!(bench.rqs[0].idle_stamp, 0);
@@ -265,7 +269,7 @@ mod tests {
             (Some(runs), Some(newest))
         );
         bench.rqs[0].lb_order.move_front(newest);
-        let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, Kick::Migrate));
+        let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, StopWork::Migrate));
         assert_eq!(first(&bench), bench.rqs[0].curr);
         let runs = bench.rqs[0].curr.expect("one runs");
         let other = bench.rqs[0].lb_order.iter().find(|s| *s != runs).unwrap();

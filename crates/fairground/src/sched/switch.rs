@@ -5,21 +5,22 @@ use crate::balance::{newidle, nohz};
 use crate::cx::Cx;
 use crate::event::Event;
 use crate::fair::task::touch_task;
-use crate::fair::{Dequeue, hrtick, preempt, task, throttle};
+use crate::fair::{Dequeue, hrtick, load, preempt, task, throttle};
 use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::update_idle_core;
 use crate::shared::Relaxed;
-use crate::task::{Prev, Switch};
-use crate::value::SeId;
+use crate::task::{Prev, Switch, Task};
+use crate::value::{Cpu, SeId};
 
 /// Chooses who runs next on the executing CPU; `prev` says what becomes of the one that runs now.
 ///
-/// A task that sleeps or exits goes back to the host (`Host::park`), unless it stays queued as a
-/// delayed sleeper; then it goes back when it is picked, or is found by
-/// [`wake_queued`](super::wake_queued). A CPU that would run dry first looks for work elsewhere,
-/// with its queue unlocked; if it idles, the idle loop begins with what that search has left.
+/// A task that leaves goes back to the host (`Host::park`) before this returns, unless it sleeps
+/// and stays queued as a delayed sleeper; then it goes back when it is picked, or is found by
+/// [`wake_queued`](super::wake_queued). One that has exited goes on to [`task_dead`]. A CPU that
+/// would run dry first looks for work elsewhere, with its queue unlocked; if it idles, the idle
+/// loop begins with what that search has left.
 pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Prev) -> Switch {
     let outer = cx.host.enter(Func::Schedule);
     let cpu = cx.cpu;
@@ -44,6 +45,16 @@ pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Pre
         cx.span(Func::NohzRunIdle, |cx| nohz::nohz_run_idle_balance(cx, rqs));
     }
     done
+}
+
+/// The end of a task that has exited (`task_dead_fair`): its load leaves the queue on which it was
+/// last. It came with [`Host::park`], within the [`schedule`] that was told of its exit
+/// ([`Prev::Exits`]); whoever keeps it must not wake it, but pass it here, from any CPU.
+pub fn task_dead<H: Host>(cx: &mut Cx<H>, mut task: Task) {
+    let cpu = Cpu(cx.sys.task[task.body.id.idx()].cpu.load(Relaxed));
+    cx.span(Func::TaskDead, |cx| {
+        load::remove_entity_load_avg(cx, &mut task, cpu);
+    });
 }
 
 /// The running task offers its place (`sched_yield`). The host calls [`schedule`] next.
@@ -101,7 +112,7 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
         let flags = match prev {
             Prev::Runnable => None,
             Prev::Sleeps => Some(Dequeue::SLEEP),
-            Prev::Exits => Some(Dequeue::SLEEP | Dequeue::SPECIAL),
+            Prev::Stops | Prev::Exits => Some(Dequeue::SLEEP | Dequeue::SPECIAL),
         };
         if let Some(flags) = flags {
             let id = rq.task_id(curr);
@@ -109,7 +120,8 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
             task::dequeue_task_fair(cx, rq, curr, flags);
         }
     }
-    if rq.nr_running > 0 {
+    // Not `nr_running`: the entity of a group whose tasks have left may be queued still.
+    if rq.cfs[0].nr_queued > 0 {
         let before = rq.curr;
         if let Some(next) = task::pick_next_task_fair(cx, rq, before) {
             return First::Switched(switch_to(cx, rq, before, Some(next)));
@@ -126,7 +138,7 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
 fn finish<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, found: bool) -> First {
     cx.update_rq_clock(rq);
     let prev = rq.curr;
-    let next = if rq.nr_running > 0 {
+    let next = if rq.cfs[0].nr_queued > 0 {
         task::pick_next_task_fair(cx, rq, prev)
     } else {
         None
@@ -201,4 +213,49 @@ pub(super) fn switch_to<H: Host>(
 fn clear_need_resched(rq: &mut Rq) {
     rq.need_resched = false;
     rq.resched_sent = false;
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::policy::Features;
+    use crate::sched;
+    use crate::task::{Prev, WakeKind};
+    use crate::testing::Bench;
+    use crate::value::{Cpu, TgId};
+
+    /// Two tasks, of which the first runs and has had more than its share when it leaves: a sleep
+    /// would be delayed.
+    fn leaves(prev: Prev) -> Bench {
+        let mut bench = Bench::new(1, Features::default());
+        for _ in 0..2 {
+            bench.start(0, TgId::ROOT);
+        }
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        bench.host.now += 5_000_000;
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, prev));
+        bench
+    }
+
+    #[test]
+    fn only_a_sleep_is_delayed() {
+        for (prev, parked) in [(Prev::Sleeps, 0), (Prev::Stops, 1), (Prev::Exits, 1)] {
+            let bench = leaves(prev);
+            assert_eq!(bench.host.parked.len(), parked, "{prev:?}");
+            assert_eq!(bench.rqs[0].cfs[0].nr_queued as usize, 2 - parked);
+        }
+    }
+
+    #[test]
+    fn who_was_stopped_is_woken_as_a_sleeper() {
+        let mut bench = leaves(Prev::Stops);
+        let mut task = bench.host.parked.pop().expect("at once");
+        let (id, kind) = (task.body.id, WakeKind::Wake);
+        bench.call(0, |cx, rqs| {
+            assert!(!sched::wake_queued(cx, rqs, id, kind));
+            let placed = sched::select_cpu(cx, &mut task, None, kind);
+            assert_eq!(placed.cpu, Cpu(0));
+            sched::enqueue_woken(cx, rqs, task, placed, kind);
+        });
+        assert_eq!(bench.rqs[0].nr_running, 2);
+    }
 }

@@ -7,12 +7,12 @@ use crate::event::{Event, Migration};
 use crate::fair::keep::adopt;
 use crate::fair::place::task_fork_fair;
 use crate::fair::task::touch_task;
-use crate::fair::{Enqueue, group, load, preempt, task};
-use crate::host::{Host, Kick};
+use crate::fair::{Enqueue, Migrates, group, load, preempt, task};
+use crate::host::{Host, Kick, StopWork};
 use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::{select_task_rq, select_task_rq_fair};
-use crate::shared::Relaxed;
+use crate::shared::{OnRq, Relaxed};
 use crate::task::{Placed, Task, WakeKind};
 use crate::value::{Cpu, SeId, TaskId};
 
@@ -44,7 +44,7 @@ pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
     kind: WakeKind,
 ) -> bool {
     let shared = &cx.sys.task[id.idx()];
-    if !shared.queued.load(Relaxed) {
+    if shared.on_rq() == OnRq::No {
         return false;
     }
     let outer = cx.host.enter(Func::TryToWakeUp);
@@ -207,7 +207,8 @@ pub fn sched_ttwu_pending<H: Host, R: Rqs + ?Sized>(
 /// Prepares a new task as a child of `parent`, which runs on the executing CPU (`None`: of nobody):
 /// first averages, that CPU as where it comes from, and whom the parent has woken, which it has
 /// with the copy of the parent's `task_struct`. The host sets policy, nice value, slice and
-/// affinity (of which a new task has none) before, and calls [`select_cpu`] and [`enqueue_woken`]
+/// affinity (of which a new task has none, and of which this keeps the CPUs of the machine) before,
+/// and calls [`select_cpu`] and [`enqueue_woken`]
 /// with `Fork` after.
 ///
 /// By decision (`place_new`) the child gets its place in virtual time here, beside the parent.
@@ -217,6 +218,7 @@ pub fn sched_fork<H: Host, R: Rqs + ?Sized>(
     child: &mut Task,
     parent: Option<TaskId>,
 ) {
+    child.body.cpus_allowed = child.body.cpus_allowed.and(&cx.sys.cpus());
     debug_assert!(may_run(cx, child), "cpus_allowed has no CPU of the machine");
     let outer = cx.host.enter(Func::Fork);
     load::init_entity_runnable_average(&mut child.se);
@@ -269,7 +271,7 @@ fn exec_elsewhere<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<Cpu> {
         return None;
     }
     rq.exec_dest = Some((id, to));
-    cx.host.kick(cpu, Kick::Migrate);
+    cx.host.kick(cpu, Kick::Stop(StopWork::Migrate));
     Some(to)
 }
 
@@ -280,7 +282,7 @@ fn may_run<H: Host>(cx: &Cx<H>, task: &Task) -> bool {
 fn set_task_cpu<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, to: Cpu, kind: WakeKind) {
     let id = task.body.id;
     if kind.is_wakeup() {
-        load::migrate_task_rq_fair(cx, task, from, true);
+        load::migrate_task_rq_fair(cx, task, from, Migrates::FromSleep);
         task.se.nr_migrations += 1;
         cx.host.event(Event::Migrate {
             task: id,
@@ -302,6 +304,10 @@ fn activate_woken<H: Host>(
     kind: WakeKind,
 ) {
     let id = task.body.id;
+    // Its affinity has changed since the CPU was chosen: then no queue had it to move it from.
+    if !task.body.cpus_allowed.has(rq.cpu) {
+        cx.host.kick(rq.cpu, Kick::Stop(StopWork::Migrate));
+    }
     let slot = adopt(cx, rq, task);
     touch_task(cx, id, ftask::STATE, Access::Write);
     if kind == WakeKind::Fork {
@@ -373,7 +379,7 @@ mod tests {
 
     impl Rqs for Leaves<'_> {
         fn rq(&mut self, cpu: Cpu) -> &mut Rq {
-            self.sys.task[self.id.idx()].queued.store(false, Relaxed);
+            self.sys.task[self.id.idx()].set_on_rq(OnRq::No);
             &mut self.rqs[cpu.idx()]
         }
     }
@@ -389,7 +395,7 @@ mod tests {
         words.cpu.store(1, Relaxed);
         for stale in [slot, 99] {
             bench.sys.task[id.idx()].slot.store(stale, Relaxed);
-            bench.sys.task[id.idx()].queued.store(true, Relaxed);
+            bench.sys.task[id.idx()].set_on_rq(OnRq::Queued);
             bench.host.events.clear();
             let woken = bench.call(0, |cx, rqs| {
                 let sys = cx.sys;

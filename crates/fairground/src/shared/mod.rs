@@ -18,7 +18,7 @@ pub use cfs_bandwidth::{
 pub use cpu::CpuShared;
 pub use llc::LlcShared;
 pub use nohz::{Nohz, RootDomain, nohz_kick};
-pub use task::TaskShared;
+pub use task::{OnRq, TaskShared};
 pub use task_group::TaskGroup;
 pub use tg_cpu::{Removed, TgCpu, TgCpus};
 

@@ -1,9 +1,22 @@
 //! What other CPUs may read of a task without its queue.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 use super::Relaxed;
 use crate::value::TaskId;
+
+/// Who keeps a task (`p->on_rq`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnRq {
+    /// No `Rq`: the host has it.
+    No,
+    /// An `Rq`, that of its CPU.
+    Queued,
+    /// It is on its way from one to another (`TASK_ON_RQ_MIGRATING`), in the hands of a CPU that
+    /// will have queued it in a moment: wait.
+    Migrating,
+}
 
 /// `[any]` One task's words that wakers read and write. Whoever uses them reports the touch, of
 /// several at once.
@@ -11,10 +24,9 @@ use crate::value::TaskId;
 pub struct TaskShared {
     /// The CPU it is on or last was on (`task_cpu`).
     pub cpu: AtomicU32,
-    /// Its slot there; meaningful only under that queue's lock and while `queued`.
+    /// Its slot there; meaningful only under that queue's lock and while it is queued.
     pub slot: AtomicU32,
-    /// An `Rq` keeps it.
-    pub queued: AtomicBool,
+    on_rq: AtomicU8,
     /// It runs now.
     pub on_cpu: AtomicBool,
     /// `recent_used_cpu`.
@@ -28,6 +40,24 @@ pub struct TaskShared {
 }
 
 impl TaskShared {
+    /// Who keeps it. Whoever sees that the host has it sees also what was done to it before.
+    #[inline]
+    #[must_use]
+    pub fn on_rq(&self) -> OnRq {
+        match self.on_rq.load(Acquire) {
+            0 => OnRq::No,
+            1 => OnRq::Queued,
+            _ => OnRq::Migrating,
+        }
+    }
+
+    /// Says who keeps it from now on: the holder of the queue that has it does, and has parked it
+    /// before it says [`OnRq::No`].
+    #[inline]
+    pub fn set_on_rq(&self, on_rq: OnRq) {
+        self.on_rq.store(on_rq as u8, Release);
+    }
+
     /// Takes over whom another task has woken, and how often it changed.
     pub(crate) fn wakes_like(&self, other: &Self) {
         self.wakee_flips
@@ -44,7 +74,7 @@ impl Default for TaskShared {
         Self {
             cpu: AtomicU32::new(0),
             slot: AtomicU32::new(0),
-            queued: AtomicBool::new(false),
+            on_rq: AtomicU8::new(OnRq::No as u8),
             on_cpu: AtomicBool::new(false),
             recent_used_cpu: AtomicU32::new(0),
             wakee_flips: AtomicU32::new(0),

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use fairground::cx::Cx;
 use fairground::event::Event;
-use fairground::host::{Host, Kick, Timer};
+use fairground::host::{Host, Kick, KickWork, Timer};
 use fairground::place::Lock;
 use fairground::policy::Features;
 use fairground::rq::{Rq, Rqs};
@@ -23,6 +23,8 @@ use fairground::value::{Cpu, CpuMask, TaskId, TgId};
 #[derive(Default)]
 pub struct Asked {
     pub now: u64,
+    /// How far the clock moves with each reading.
+    pub creep_ns: u64,
     random: u32,
     due: VecDeque<(Cpu, Option<Kick>)>,
     /// The queue that is held.
@@ -38,6 +40,7 @@ pub struct Asked {
 
 impl Host for Asked {
     fn clock(&mut self) -> u64 {
+        self.now += self.creep_ns;
         self.now
     }
     fn resched(&mut self, cpu: Cpu) {
@@ -215,16 +218,16 @@ impl Crude {
         while let Some((cpu, work)) = self.host.due.pop_front() {
             match work {
                 None => self.schedule(cpu, Prev::Runnable),
-                Some(work @ (Kick::ActiveBalance | Kick::Migrate)) => {
+                Some(Kick::Stop(work)) => {
                     self.on(cpu, |cx, rqs| {
                         let _ = sched::run_stopper(cx, rqs, work);
                     });
                 }
-                Some(Kick::IdleBalance) => {
-                    self.host.idle_balances += 1;
-                    self.on(cpu, |cx, rqs| sched::run_kick(cx, rqs, Kick::IdleBalance));
+                Some(Kick::Wakeups) => panic!("whoever wakes enqueues"),
+                Some(Kick::Run(work)) => {
+                    self.host.idle_balances += u32::from(work == KickWork::IdleBalance);
+                    self.on(cpu, |cx, rqs| sched::run_kick(cx, rqs, work));
                 }
-                Some(work) => self.on(cpu, |cx, rqs| sched::run_kick(cx, rqs, work)),
             }
         }
     }
