@@ -19,6 +19,7 @@ use fairground::rq::Rq;
 use fairground::value::{Cpu, CpuMask, SeId, TaskId, TgId};
 
 use crate::cache::{NS, Ps};
+use crate::host::StillWaiting;
 use crate::machine::Sim;
 use idle::IdleWaste;
 use quota::QuotaWait;
@@ -30,6 +31,8 @@ pub struct Watched {
     pub idle: IdleWaste,
     /// Waiting for quota, by group with a limit.
     pub quota: Vec<QuotaWait>,
+    /// Wake-ups that have no latency, as their task has not run by the end.
+    pub still_waiting: StillWaiting,
 }
 
 /// A thread of the run.
@@ -204,6 +207,7 @@ impl Sim<'_> {
             }),
         };
         Some(Watched {
+            still_waiting: self.host.counters.still_waiting(self.now / NS),
             idle: watch
                 .idle
                 .end(self.now, capacity * self.cpus.len() as u64, &names),
