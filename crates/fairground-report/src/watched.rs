@@ -166,8 +166,8 @@ pub struct DelayedStretch {
     pub held_from_ns: u64,
 }
 
-/// What to say of wake-ups that percentiles do not have; nothing where they could not move one: less
-/// than one in a thousand, none of them longer than the 99th.
+/// What to say of wake-ups that percentiles do not have; nothing where they could not move one:
+/// fewer than one in a thousand, none of them longer than the 99th.
 pub(crate) fn still_waiting(variant: &Variant) -> Option<String> {
     let mut all = StillWaiting::default();
     let (mut runs, mut matters) = (0, false);

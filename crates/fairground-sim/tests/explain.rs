@@ -96,8 +96,8 @@ fn the_parts_of_a_latency_make_the_latency() {
     assert!(waited > 0, "nobody waited");
 }
 
-/// Workers of a server that is mostly idle: a CPU in a deep state is chosen at once, and its way out
-/// of it comes before the queue.
+/// Workers of a server that is mostly idle: a CPU in a deep state is chosen at once, and its way
+/// out of it comes before the queue.
 #[test]
 fn the_way_out_of_idle_is_no_choosing() {
     let machine = Machine::from_path_or_id("icx-8358-2s").unwrap();
