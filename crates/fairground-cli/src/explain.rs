@@ -383,19 +383,29 @@ fn level_text(level: &Level, e: &Explained, names: &Names<'_>, t: &mut String) {
 }
 
 fn latency(p: &Parts, names: &Names<'_>, t: &mut String) {
-    let whole = p.placing_ns + p.queued_ns;
+    let whole = p.choosing_ns + p.sending_ns + p.queued_ns;
     let _ = writeln!(t, "\nlatency: {} from being runnable to running", us(whole));
     let mut line = |ns: u64, words: &str| {
         let _ = writeln!(t, "  {:>14}  {words}", us(ns));
     };
-    line(p.placing_ns, "choosing a CPU and getting on its queue");
+    line(p.choosing_ns, "choosing a CPU");
+    line(
+        p.sending_ns,
+        "on the way to its queue: its lock, or an interrupt and the way out of idle",
+    );
     line(p.queued_ns, "on the queue");
-    for (task, ns) in p.others.iter().take(8) {
+    const MOST: usize = 8;
+    let (shown, more) = p.others.split_at(p.others.len().min(MOST));
+    for (task, ns) in shown {
         let what = match task {
             None => "the CPU was idle, or on its way out of that".to_string(),
             Some(_) => format!("{} ran", names.task(*task)),
         };
         line(*ns, &format!("  {what}"));
+    }
+    if !more.is_empty() {
+        let ns = more.iter().map(|(_, ns)| ns).sum();
+        line(ns, &format!("  {} more, each for less time", more.len()));
     }
     for (group, ns) in &p.throttled {
         line(

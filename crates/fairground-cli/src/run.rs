@@ -56,6 +56,9 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
     }
     let mut simulated = simulate(&[job], &plan.seeds, &args.how, Keep::All)?;
     if let Some(trace) = trace {
+        if let (Some(at_ns), [first, ..]) = (args.at, &simulated.outcomes[0][..]) {
+            ends_later(at_ns, job.workload.warmup_ns + first.elapsed_ns)?;
+        }
         trace.write(job, seed, args.at)?;
     }
     let samples = report::of_runs(&[job], &simulated, &["run"]);
@@ -68,4 +71,14 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
         &|style| run_text(&result, style),
         &|style| run_page(&result, &samples, style),
     )
+}
+
+/// A moment after the end of the run is none of the run.
+fn ends_later(at_ns: u64, ends_ns: u64) -> Result<(), Failure> {
+    if at_ns <= ends_ns {
+        return Ok(());
+    }
+    let [at, ends] = [at_ns, ends_ns].map(|ns| ns as f64 / 1e6);
+    let message = format!("--at {at:.3} ms: the run ends after {ends:.3} ms");
+    Err(Failure::new(message))
 }

@@ -1,13 +1,19 @@
 //! From what a run was watched for to what reports are made of.
 
 use fairground_report::{
-    Delay, DelayedStretch, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, Run, VainWait,
-    WaitsOver,
+    Delay, DelayedStretch, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, Run, StillWaiting,
+    VainWait, WaitsOver,
 };
 use fairground_sim::watch::{Watched, Who, idle, quota, quota_work};
 
 /// Adds it to a run whose groups are there: metrics, and what is behind them.
 pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
+    let late = watched.still_waiting;
+    run.still_waiting = (late.waiting > 0).then_some(StillWaiting {
+        waiting: late.waiting,
+        wakeups: late.wakeups,
+        longest_ns: late.longest_ns,
+    });
     let waste = waste(watched.idle, tid);
     let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole as f64;
     run.set_metric("idle_waste_pct", percent(waste.cpu_ns, waste.capacity_ns));

@@ -19,6 +19,26 @@ fn a_wake_up_is_explained() {
     }
 }
 
+/// Of many that ran meanwhile the last line has the rest, so that the parts make the whole.
+#[test]
+fn the_parts_of_a_latency_add_up_as_shown() {
+    let machine = ["--machine", "spr-guest-2cpu", "--seed", "1"];
+    let hogs = ["--", "hogs", "-t", "24", "-d", "100ms"];
+    let ask = ["run", "--explain", "1000@60ms"];
+    let text = succeeds(words(&[&ask, &machine, &hogs]));
+    let latency = text.split("latency: ").nth(1).unwrap();
+    let part = |words: &str| -> Vec<f64> {
+        let lines = latency.lines().filter(|line| line.contains(words));
+        let numbers = lines.map(|line| line.split_whitespace().next().unwrap());
+        numbers.map(|us| us.parse().unwrap()).collect()
+    };
+    assert_eq!(part("more, each for less time").len(), 1, "{text}");
+    let meanwhile: f64 = part("us    ").iter().sum();
+    assert!((meanwhile - part("on the queue")[0]).abs() < 0.01, "{text}");
+    let ways = [part("choosing a CPU"), part("on the way to its queue")];
+    assert!(ways.iter().all(|way| way.len() == 1), "{text}");
+}
+
 #[test]
 fn a_thread_of_a_replay_is_explained() {
     let data = "../fairground-trace/tests/data/sleeper.script.txt.xz";

@@ -180,3 +180,21 @@ fn an_instant_of_what_has_none_is_refused() {
         &["--at goes with --trace FILE.schedstat"],
     );
 }
+
+#[test]
+fn an_instant_after_the_end_is_refused() {
+    for name in ["x.debug", "x.schedstat"] {
+        let file = place(&format!("too_late_{name}")).join(name);
+        let path = file.to_str().unwrap().to_string();
+        let ask = ["run", "-q", "--trace", &path, "--at"];
+        let hogs = ["--", "hogs", "-t", "2", "-d", "3ms", "--warmup", "2ms"];
+        fails(
+            words(&[&ask, &["50s"], SMALL, &hogs]),
+            &["--at 50000.000 ms: the run ends after 5.000 ms"],
+        );
+        assert!(!file.exists(), "{path}");
+        // Its last moment is one of it.
+        succeeds(words(&[&ask, &["5ms"], SMALL, &hogs]));
+        assert!(file.exists(), "{path}");
+    }
+}

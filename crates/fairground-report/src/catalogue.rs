@@ -148,18 +148,21 @@ pub const ALWAYS: &[Metric] = &[
     lower(
         "wakeup_latency_us.p50",
         "us",
-        "Median time from a wake-up until the task runs.",
+        "Median time from when a woken task is on a queue (`sched_wakeup`, as `perf sched latency` \
+         counts) until it runs. The interrupt and the way out of idle before that are not in it, \
+         nor are wake-ups that have not run by the end.",
     ),
     lower(
         "wakeup_latency_us.p99",
         "us",
-        "99th percentile of the time from a wake-up until the task runs.",
+        "99th percentile of the time from when a woken task is on a queue (`sched_wakeup`) until \
+         it runs, as p50.",
     ),
     lower(
         "sched_pct",
         "%",
-        "Share of all CPU time that was spent in scheduler functions, waiting for their locks and \
-         cache lines included.",
+        "Share of the time in which CPUs were not idle that was spent in scheduler functions, \
+         waiting for their locks and cache lines included.",
     ),
     Metric {
         name: "busy_pct",
@@ -211,7 +214,8 @@ pub const ALWAYS: &[Metric] = &[
     count(
         "switches",
         None,
-        "Context switches, those from and to idle included.",
+        "Context switches, those from and to idle included. Where balancing takes a running task \
+         off its CPU they are one; a kernel counts two, to the stopper and from it.",
     ),
     count(
         "ipis",

@@ -56,5 +56,6 @@ pub use sweep::{
 };
 pub use text::{Style, compare_text, costs_text, run_text, task_at, watched_text};
 pub use watched::{
-    Delay, DelayedStretch, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, VainWait, WaitsOver,
+    Delay, DelayedStretch, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, StillWaiting,
+    VainWait, WaitsOver,
 };

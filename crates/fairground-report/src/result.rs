@@ -16,7 +16,7 @@ use crate::compare::compare_metrics;
 use crate::groups::{GroupStat, OtherGroups, cut_groups};
 use crate::redo::Redo;
 use crate::stats::finite;
-use crate::watched::IdleWaste;
+use crate::watched::{IdleWaste, StillWaiting, still_waiting};
 
 /// A number, or `None` (`null` in JSON) where there is none that is finite.
 pub type Number = Option<f64>;
@@ -132,6 +132,9 @@ pub struct Run {
     /// CPUs that were idle while tasks waited, if the run was watched for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_waste: Option<IdleWaste>,
+    /// Wake-ups whose task had not run by the end of the run, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub still_waiting: Option<StillWaiting>,
     /// What the real tool would have printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
@@ -374,6 +377,7 @@ pub(crate) fn complete(
             });
         }
         note_missing_numbers(variant, &mut notes);
+        notes.extend(still_waiting(variant));
         used.extend(variant.metric_names().into_iter().map(String::from));
     }
     cut_groups(variants);

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::result::Variant;
+
 /// CPUs that were idle while a task waited that could have run there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleWaste {
@@ -17,6 +19,17 @@ pub struct IdleWaste {
     /// The longest of these waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest: Option<VainWait>,
+}
+
+/// Wake-ups whose task had not run by the end of the run: `wakeup_latency_us` cannot have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StillWaiting {
+    /// How many.
+    pub waiting: u64,
+    /// Of how many wake-ups: these, and those that are in `wakeup_latency_us`.
+    pub wakeups: u64,
+    /// How long the longest of these waits had lasted by then.
+    pub longest_ns: u64,
 }
 
 /// Numbers of waits by length.
@@ -151,4 +164,34 @@ pub struct DelayedStretch {
     /// When the longest of these waits began, counted as `from_ns`: the time for `--explain`.
     #[serde(default)]
     pub held_from_ns: u64,
+}
+
+/// What to say of wake-ups that percentiles do not have; nothing where they could not move one:
+/// fewer than one in a thousand, none of them longer than the 99th.
+pub(crate) fn still_waiting(variant: &Variant) -> Option<String> {
+    let mut all = StillWaiting::default();
+    let (mut runs, mut matters) = (0, false);
+    for run in &variant.runs {
+        let Some(found) = run.still_waiting else {
+            continue;
+        };
+        let p99_us = run.metric("wakeup_latency_us.p99").unwrap_or(0.0);
+        matters |= found.waiting * 1000 >= found.wakeups;
+        matters |= found.longest_ns as f64 > p99_us * 1e3;
+        runs += 1;
+        all.waiting += found.waiting;
+        all.wakeups += found.wakeups;
+        all.longest_ns = all.longest_ns.max(found.longest_ns);
+    }
+    matters.then(|| {
+        format!(
+            "`wakeup_latency_us` of {} lacks {} of {} wake-ups in {runs} of {} runs: they had not \
+             led to a switch by the end, the longest for {:.3} ms",
+            variant.name,
+            all.waiting,
+            all.wakeups,
+            variant.runs.len(),
+            all.longest_ns as f64 / 1e6
+        )
+    })
 }

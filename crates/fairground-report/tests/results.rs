@@ -191,6 +191,42 @@ fn a_number_that_is_not_finite_is_null_and_noted() {
 }
 
 #[test]
+fn wake_ups_that_no_percentile_has_are_noted_where_they_could_matter() {
+    let notes = |waiting: u64, longest_ns: u64| {
+        let mut base = variant("on-change", 2, 1.0);
+        for run in &mut base.runs {
+            run.set_metric("wakeup_latency_us.p99", 50.0);
+        }
+        base.runs[1].still_waiting = Some(StillWaiting {
+            waiting,
+            wakeups: 3000,
+            longest_ns,
+        });
+        let result = RunResult::new(setup(), base);
+        let schema: Value = serde_json::from_str(&run_schema()).unwrap();
+        let value = serde_json::to_value(&result).unwrap();
+        fits(&schema, &schema, &value).unwrap();
+        assert!(
+            value["variants"][0]["runs"][0]
+                .get("still_waiting")
+                .is_none()
+        );
+        assert!(
+            value["variants"][0]["runs"][1]
+                .get("still_waiting")
+                .is_some()
+        );
+        let told = run_text(&result, Style::default()).contains("lacks");
+        assert_eq!(told, !result.notes.is_empty());
+        result.notes.concat()
+    };
+    // One in three thousand, no longer than the 99th percentile.
+    assert_eq!(notes(2, 50_000), "");
+    assert!(notes(3, 50_000).contains("lacks 3 of 3000 wake-ups in 1 of 2 runs"));
+    assert!(notes(1, 12_345_678).contains("the longest for 12.346 ms"));
+}
+
+#[test]
 fn json_has_the_promised_keys_in_their_order() {
     let text = json(&sample(2));
     let mut at = 0;

@@ -354,6 +354,29 @@ mod tests {
         assert!(kept.stacks.iter().any(|s| s.functions.len() > 3));
     }
 
+    /// Of twelve hogs on two CPUs ten have not run by the end of the first turns.
+    #[test]
+    fn who_has_not_run_by_the_end_is_counted() {
+        let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
+        let waiting = |duration: &str| {
+            let argv = ["hogs", "-t", "12", "-d", duration];
+            ended(&machine, &argv, |sim| {
+                let counters = &sim.host.counters;
+                let found = counters.still_waiting(sim.marks.elapsed_ns);
+                assert_eq!(found.wakeups, counters.wakeups);
+                found
+            })
+        };
+        let early = waiting("1ms");
+        assert_eq!((early.waiting, early.wakeups), (10, 12));
+        assert!(
+            (500_000..1_000_000).contains(&early.longest_ns),
+            "{early:?}"
+        );
+        let later = waiting("200ms");
+        assert_eq!((later.waiting, later.longest_ns), (0, 0));
+    }
+
     #[test]
     fn the_warmup_is_not_in_the_profile() {
         let (busy, total, elapsed_ns) =

@@ -8,17 +8,27 @@ use fairground_sim::exact::Exact;
 use fairground_sim::explain::{Explained, Question, Route, Start, explain};
 use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
+use fairground_sim::spec::Scenario;
 use fairground_sim::workload::program::Born;
 use fairground_sim::workload::{Env, Workload};
 
 fn ask(line: &str, task: u32, at_ns: u64) -> Option<Explained> {
-    let machine = Machine::from_path_or_id("xeon-8cpu-2013").unwrap();
+    ask_on("xeon-8cpu-2013", line, task, at_ns)
+}
+
+fn ask_on(machine: &str, line: &str, task: u32, at_ns: u64) -> Option<Explained> {
+    let machine = Machine::from_path_or_id(machine).unwrap();
+    let cpus = machine.topology.nr_cpus() as u32;
     let argv: Vec<String> = line.split(' ').map(String::from).collect();
-    let workload = Workload::from_argv(&argv, &Env { cpus: 8 }).unwrap();
+    let workload = Workload::from_argv(&argv, &Env { cpus }).unwrap();
+    ask_of(&machine, &workload, task, at_ns)
+}
+
+fn ask_of(machine: &Machine, workload: &Workload, task: u32, at_ns: u64) -> Option<Explained> {
     let setup = Setup {
-        machine: &machine,
+        machine,
         features: Features::default(),
-        workload: &workload,
+        workload,
         seed: 1,
         trace: false,
     };
@@ -76,13 +86,66 @@ fn the_parts_of_a_latency_make_the_latency() {
             let Some((_, at, _)) = e.switched_in else {
                 continue;
             };
-            assert_eq!(p.placing_ns + p.queued_ns, at - e.start_ns);
+            let whole = p.choosing_ns + p.sending_ns + p.queued_ns;
+            assert_eq!(whole, at - e.start_ns);
             let others: u64 = p.others.iter().map(|(_, ns)| ns).sum();
             assert_eq!(others, p.queued_ns, "{e:?}");
             waited += u32::from(p.queued_ns > 10_000);
         }
     }
     assert!(waited > 0, "nobody waited");
+}
+
+/// Workers of a server that is mostly idle: a CPU in a deep state is chosen at once, and its way
+/// out of it comes before the queue.
+#[test]
+fn the_way_out_of_idle_is_no_choosing() {
+    let machine = Machine::from_path_or_id("icx-8358-2s").unwrap();
+    let text = include_str!("../../../scenarios/web-server-cpu-max.toml");
+    let text = text
+        .replace("\"10s\"", "\"50ms\"")
+        .replace("\"200ms\"", "\"0\"");
+    let cpus = machine.topology.nr_cpus() as u32;
+    let scenario = Scenario::parse("web", &text).and_then(|s| s.workload(&Env { cpus }));
+    let workload = scenario.unwrap_or_else(|e| panic!("{e:?}"));
+    let mut sent = 0;
+    for task in 0..6 {
+        let Some(found) = ask_of(&machine, &workload, task, 45_000_000) else {
+            continue;
+        };
+        let (e, p) = (&found.episode, &found.parts);
+        if found.choice.is_none() || !matches!(e.start, Start::Woken { .. }) {
+            continue;
+        }
+        // The tracepoint of a move is between the choice and the end of its step.
+        if let Some(m) = e.moves.iter().find(|m| m.why == Migration::Placement) {
+            let chosen = e.start_ns + p.choosing_ns;
+            assert!((m.at_ns..m.at_ns + 2_000).contains(&chosen), "{e:?} {p:?}");
+        }
+        assert!((1..5_000).contains(&p.choosing_ns), "{e:?} {p:?}");
+        sent += u32::from(p.sending_ns > 10 * p.choosing_ns);
+    }
+    assert!(sent > 0, "nobody came out of a deep state");
+}
+
+/// Counters begin anew at the end of the warm-up. A wait across it is what it is without one.
+#[test]
+fn what_was_waited_for_does_not_depend_on_the_warm_up() {
+    let parts = |warmup: &str, duration: &str, task| {
+        let line = format!("hogs --tasks 12 --duration {duration} --warmup {warmup}");
+        let found = ask_on("spr-guest-2cpu", &line, task, 20_100_000).unwrap();
+        let e = &found.episode;
+        let ran = e.switched_in.map_or(0, |(_, at, _)| at);
+        let across = e.start_ns < 20_000_000 && ran > 20_000_000;
+        (across, found.parts.lock_ns, found.parts.line_ns)
+    };
+    let mut waited = 0;
+    for task in 0..12 {
+        let without = parts("0", "60ms", task);
+        assert_eq!(parts("20ms", "40ms", task), without);
+        waited += u64::from(without.0) * (without.1 + without.2);
+    }
+    assert!(waited > 0, "nobody waited for a line");
 }
 
 #[test]

@@ -242,7 +242,8 @@ fn stays(e: &Episode, last: u32, (from, end): (u64, u64)) -> Vec<Stay> {
     stays
 }
 
-/// What the tracepoints say about the time between; waits for locks and lines are not in it.
+/// What the tracepoints say about the time between; waits for locks and lines are not in it, and
+/// choosing is not told apart from sending.
 pub fn parts(lines: &[(u64, TraceLine)], e: &Episode, groups: &[TgId]) -> Parts {
     let mut parts = Parts::default();
     let queued_at = e.enqueued.map_or(e.start_ns, |(at, _)| at.max(e.start_ns));
@@ -250,7 +251,7 @@ pub fn parts(lines: &[(u64, TraceLine)], e: &Episode, groups: &[TgId]) -> Parts 
         Some((_, at, _)) => at,
         None => lines.last().map_or(queued_at, |(_, l)| l.at_ns),
     };
-    parts.placing_ns = queued_at - e.start_ns;
+    parts.sending_ns = queued_at - e.start_ns;
     parts.queued_ns = end.saturating_sub(queued_at);
     let on = match (e.switched_in, e.enqueued) {
         (Some((_, _, cpu)), _) | (None, Some((_, cpu))) => cpu,

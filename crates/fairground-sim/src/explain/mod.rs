@@ -60,8 +60,11 @@ pub struct Explained {
 /// What the time from being runnable to running is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// From the wake-up's begin to the queue: choosing, sending, enqueueing.
-    pub placing_ns: u64,
+    /// From the wake-up's begin to the choice of a CPU; zero if none was chosen.
+    pub choosing_ns: u64,
+    /// From there to the queue: locks, and with a message to another CPU its interrupt and that
+    /// CPU's way out of idle.
+    pub sending_ns: u64,
     /// On the queue.
     pub queued_ns: u64,
     /// Who ran on the CPU meanwhile, and how long; `None` is the idle task.
@@ -110,7 +113,11 @@ pub fn explain(
         Start::Preempted { .. } => None,
     };
     let mut parts = episode::parts(&lines, &episode, &ancestors(setup, group));
-    let levels = pick_at(setup, exact, &episode, &mut parts)?;
+    let (levels, chosen_ns) = pick_at(setup, exact, &episode, &mut parts)?;
+    if let (Some(at), Start::Woken { .. }, Some(_)) = (chosen_ns, episode.start, &choice) {
+        parts.choosing_ns = at.saturating_sub(episode.start_ns).min(parts.sending_ns);
+        parts.sending_ns -= parts.choosing_ns;
+    }
     Ok(Some(Explained {
         task,
         episode,
@@ -192,30 +199,44 @@ fn before(
     Ok(found)
 }
 
-/// The queues before the switch; on the way, what was waited for.
+/// The queues before the switch; on the way, what was waited for. And when the step was over in
+/// which the task was woken: its last deed is the choice of a CPU, if there is one to make.
 fn pick_at(
     setup: &Setup<'_>,
     exact: &Exact,
     episode: &Episode,
     parts: &mut Parts,
-) -> Result<Vec<Level>, RunError> {
-    let Some((number, _, cpu)) = episode.switched_in else {
-        return Ok(Vec::new());
-    };
-    let waker = episode.start.cpu();
-    let sim = sim_at(setup, exact, number, |sim| {
-        let counts = sim.events >= episode.start_event;
-        let before = if counts { waits(sim) } else { (0, 0) };
+) -> Result<(Vec<Level>, Option<u64>), RunError> {
+    let (start, waker) = (episode.start_event, episode.start.cpu());
+    let on = episode.switched_in.map(|(_, _, cpu)| cpu);
+    let end = episode.switched_in.map_or(start + 1, |(number, ..)| number);
+    let mut chosen_ns = None;
+    let mut waited = (0, 0);
+    let sim = sim_at(setup, exact, end, |sim| {
+        let (number, measures) = (sim.events, sim.measures());
+        let before = if number >= start { waits(sim) } else { (0, 0) };
         sim.one_event()?;
+        if number == start {
+            chosen_ns = Some(sim.now_ns());
+        }
         // A step is of one CPU, so what it has added is that CPU's.
-        if counts && (sim.host.cpu == cpu || Some(sim.host.cpu) == waker) {
+        let counts = on == Some(sim.host.cpu) || waker == Some(sim.host.cpu);
+        if number >= start && on.is_some() && counts {
             let after = waits(sim);
-            parts.lock_ns += (after.0 - before.0) / NS;
-            parts.line_ns += (after.1 - before.1) / NS;
+            // The counters begin anew just before the first step that is measured.
+            let before = if measures == sim.measures() {
+                before
+            } else {
+                (0, 0)
+            };
+            waited.0 += after.0 - before.0;
+            waited.1 += after.1 - before.1;
         }
         Ok(())
     })?;
-    Ok(pick::levels(&sim, cpu))
+    (parts.lock_ns, parts.line_ns) = (waited.0 / NS, waited.1 / NS);
+    let levels = on.map_or(Vec::new(), |cpu| pick::levels(&sim, cpu));
+    Ok((levels, chosen_ns))
 }
 
 /// All waiting so far, for locks and for lines, ps.

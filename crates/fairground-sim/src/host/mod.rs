@@ -27,7 +27,7 @@ pub(crate) use quiet::Quiet;
 pub(crate) use rounds::Rounds;
 pub(crate) use smt::Smt;
 pub use stacks::Stack;
-pub use trace::{Counters, TraceLine};
+pub use trace::{Counters, StillWaiting, TraceLine};
 pub(crate) use turn::Turn;
 
 use fairground::event::{Event, QuotaWork};

@@ -37,6 +37,17 @@ pub struct Counters {
     woken_at: Vec<u64>,
 }
 
+/// Wake-ups whose task has not run by the end, so that they have no latency yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StillWaiting {
+    /// How many.
+    pub waiting: u64,
+    /// Of how many: these, and those that have one.
+    pub wakeups: u64,
+    /// The longest of these waits, ns.
+    pub longest_ns: u64,
+}
+
 /// In `woken_at`: the task runs, so a wake-up only keeps it from going to sleep, and nobody waits.
 const RUNS: u64 = u64::MAX;
 
@@ -62,6 +73,20 @@ impl Counters {
     #[must_use]
     pub fn all_migrations(&self) -> u64 {
         self.migrations.iter().sum()
+    }
+
+    /// Of the wake-ups that count, those whose task has not run by `end_ns`.
+    #[must_use]
+    pub fn still_waiting(&self, end_ns: u64) -> StillWaiting {
+        let counts = |at: &&u64| **at > self.from_ns && **at <= end_ns + 1;
+        let waits = self.woken_at.iter().filter(counts);
+        let waits: Vec<u64> = waits.map(|at| end_ns + 1 - at).collect();
+        let waiting = waits.len() as u64;
+        StillWaiting {
+            waiting,
+            wakeups: waiting + self.latency.len(),
+            longest_ns: waits.into_iter().max().unwrap_or(0),
+        }
     }
 
     #[inline]

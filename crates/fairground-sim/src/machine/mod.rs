@@ -201,6 +201,11 @@ impl<'a> Sim<'a> {
         self.ended
     }
 
+    /// Whether the warm-up is over, so that counters count.
+    pub(crate) fn measures(&self) -> bool {
+        self.warm
+    }
+
     /// Settles the accounts at the end.
     pub(crate) fn settle(&mut self) {
         self.finish();

@@ -279,6 +279,14 @@ impl Ledger {
     /// without a task of its own.
     fn settle(&mut self, at: Ps, cpu: u32) {
         let idle = self.cpus[cpu as usize].idle;
+        let waiters = &self.cpus[cpu as usize].waiters;
+        let counts = idle && waiters.iter().all(|t| self.tasks[*t as usize].held);
+        let counted = self.cpus[cpu as usize].counts;
+        self.cpus[cpu as usize].counts = counts;
+        // First, so that none of its own tasks takes it for the idle CPU beside which it waits.
+        if counted && !counts {
+            self.count_cpu(at, cpu, false);
+        }
         let mut served = !idle;
         for i in 0..self.cpus[cpu as usize].waiters.len() {
             let task = self.cpus[cpu as usize].waiters[i];
@@ -291,10 +299,8 @@ impl Ledger {
                 _ => {}
             }
         }
-        let counts = idle && !served;
-        if counts != self.cpus[cpu as usize].counts {
-            self.cpus[cpu as usize].counts = counts;
-            self.count_cpu(at, cpu, counts);
+        if counts && !counted {
+            self.count_cpu(at, cpu, true);
         }
     }
 
@@ -527,6 +533,25 @@ mod tests {
         l.see(65 * US, &switch(0, Some(0), Some(1)));
         let found = l.end(100 * US, 400 * US, &who);
         assert_eq!(found.cpu_ns, 15_000);
+    }
+
+    /// Idle CPU 0 has two tasks again at once; the second waits behind the first, which CPU 0 is
+    /// about to run.
+    #[test]
+    fn a_cpu_whose_tasks_are_let_go_is_not_the_idle_one() {
+        let mut l = ledger();
+        for task in [0, 1] {
+            l.see(0, &wake(task, 0, May::Anywhere));
+        }
+        let held = vec![(0, 7), (1, 7)];
+        l.see(0, &Change::Hold { cpu: 0, held });
+        let held = Vec::new();
+        l.see(50 * US, &Change::Hold { cpu: 0, held });
+        l.see(53 * US, &switch(0, None, Some(0)));
+        l.see(80 * US, &switch(0, Some(0), Some(1)));
+        let longest = l.end(100 * US, 400 * US, &who).longest.unwrap();
+        assert_eq!((longest.cpu, longest.idle_cpu, longest.near), (0, 1, true));
+        assert_eq!((longest.from_ns, longest.ns), (50_000, 30_000));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use fairground::shared::OnRq;
 use fairground::value::{Cpu, CpuMask, SeId, TaskId, TgId};
 
 use crate::cache::{NS, Ps};
+use crate::host::StillWaiting;
 use crate::machine::Sim;
 use idle::IdleWaste;
 use quota::QuotaWait;
@@ -31,6 +32,8 @@ pub struct Watched {
     pub idle: IdleWaste,
     /// Waiting for quota, by group with a limit.
     pub quota: Vec<QuotaWait>,
+    /// Wake-ups that have no latency, as their task has not run by the end.
+    pub still_waiting: StillWaiting,
 }
 
 /// A thread of the run.
@@ -205,6 +208,7 @@ impl Sim<'_> {
             }),
         };
         Some(Watched {
+            still_waiting: self.host.counters.still_waiting(self.now / NS),
             idle: watch
                 .idle
                 .end(self.now, capacity * self.cpus.len() as u64, &names),
