@@ -10,6 +10,7 @@ pub const NOT_MODELLED: &[&str] = &[
     "frequency",
     "power",
     "memory bandwidth",
+    "application lock semantics",
     "TLB",
     "device interrupts",
 ];
