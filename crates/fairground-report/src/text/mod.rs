@@ -168,7 +168,7 @@ fn comparison_text(rows: &[Comparison], style: Style) -> String {
             Verdict::Worse => "31",
             Verdict::Noise => "2",
         };
-        let at = line.rfind(' ').map_or(0, |at| at + 1);
+        let at = line.len().saturating_sub(row.word().len());
         let (start, verdict) = line.split_at(at);
         text += &format!("{start}\x1b[{colour}m{verdict}\x1b[0m\n");
     }
