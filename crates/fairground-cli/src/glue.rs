@@ -1,6 +1,8 @@
 //! From what the simulator leaves behind to what reports are made of.
 
-use fairground::policy::decisions;
+use std::collections::BTreeMap;
+
+use fairground::policy::{Decision, Features, decisions};
 use fairground_report::{
     AssumedFigure, Better, CpuStat, GroupStat, LIMITED, LineTraffic, MachineId, MetricInfo, Redo,
     Run, Setup, Variant,
@@ -13,17 +15,17 @@ use fairground_trace::simulated::FIRST_TID;
 use crate::group_files::max_text;
 use crate::plan::{Case, Plan};
 
+/// Of this program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Most cache lines that a result keeps per run.
 const LINES_MAX: usize = 200;
 
 /// What base and patch have in common.
 pub fn setup(plan: &Plan, case: &Case, profile: String, command_line: &[String]) -> Setup {
     Setup {
-        fairground: env!("CARGO_PKG_VERSION").into(),
-        machine: MachineId {
-            id: plan.machine.id.clone(),
-            hash: plan.machine.hash(),
-        },
+        fairground: VERSION.into(),
+        machine: machine_id(&plan.machine),
         profile,
         workload: plan.workload.argv.clone(),
         workload_metrics: metric_info(&case.workload),
@@ -34,11 +36,24 @@ pub fn setup(plan: &Plan, case: &Case, profile: String, command_line: &[String])
     }
 }
 
+/// Name and hash of a machine.
+pub fn machine_id(machine: &Machine) -> MachineId {
+    MachineId {
+        id: machine.id.clone(),
+        hash: machine.hash(),
+    }
+}
+
+/// Every decision with its value.
+pub fn decisions_of(features: &Features) -> BTreeMap<String, String> {
+    let value = |d: &Decision| (d.name.to_string(), (d.get)(features));
+    decisions().iter().map(value).collect()
+}
+
 /// The decisions, settings and runs of one side.
 pub fn variant(case: &Case, outcomes: Vec<Outcome>) -> Variant {
-    let value = |d: &fairground::policy::Decision| (d.name.to_string(), (d.get)(&case.features));
     Variant {
-        decisions: decisions().iter().map(value).collect(),
+        decisions: decisions_of(&case.features),
         settings: case.settings.clone(),
         runs: outcomes.into_iter().map(run).collect(),
         ..Variant::default()
@@ -200,7 +215,8 @@ fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {
     }
 }
 
-fn assumed(machine: &Machine) -> Vec<AssumedFigure> {
+/// Figures of a machine that nobody measured.
+pub fn assumed(machine: &Machine) -> Vec<AssumedFigure> {
     let figure = |(key, f): (&str, &fairground_sim::machine_file::Figure)| AssumedFigure {
         key: key.into(),
         value: format!("{} {}", f.v, f.unit).trim_end().into(),

@@ -7,7 +7,9 @@ use fairground_sim::truth::asks_for;
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::duration::parse_ns;
 use fairground_sim::workload::program::{Cgroup, CgroupWrite, Ns};
-use fairground_sim::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
+use fairground_sim::workload::validate::{
+    PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, QUOTA_NS_MIN, burst_refused,
+};
 
 use crate::args::Setting;
 use crate::failure::Failure;
@@ -217,10 +219,10 @@ fn cpu_max(text: &str) -> Result<Write, String> {
     };
     let period_ns = period.map(of).transpose()?;
     if quota_ns.is_some_and(|ns| !(QUOTA_NS_MIN..=1 << 50).contains(&ns)) {
-        return Err("expected a quota of at least 1ms".into());
+        return Err(QUOTA_EXPECTED.into());
     }
     if period_ns.is_some_and(|ns| !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&ns)) {
-        return Err("expected a period from 1ms to 1s".into());
+        return Err(PERIOD_EXPECTED.into());
     }
     Ok(Write::Max {
         quota_ns,
@@ -339,10 +341,8 @@ fn refused(group: &Cgroup, weighs: bool) -> Option<String> {
     if let Some(quota) = group.quota_ns
         && group.burst_ns > quota
     {
-        let [burst, quota] = [group.burst_ns, quota].map(|ns| ns / 1000);
-        return Some(format!(
-            "the kernel refuses a burst of {burst} us above the quota of {quota} us of `{path}`"
-        ));
+        let refused = burst_refused(group.burst_ns, quota);
+        return Some(format!("{refused} of `{path}`"));
     }
     (weighs && group.idle)
         .then(|| format!("the kernel refuses a weight of `{path}` while its cpu.idle is 1"))

@@ -20,6 +20,7 @@ mod output;
 mod pair;
 mod plan;
 mod replay;
+mod replay_about;
 mod replay_cases;
 mod replay_home;
 mod replay_report;

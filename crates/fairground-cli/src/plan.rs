@@ -22,6 +22,8 @@ pub const SEEDS: u64 = 5;
 pub struct Plan {
     /// The machine.
     pub machine: Machine,
+    /// Hash of the machine with all of its CPUs.
+    pub whole_hash: String,
     /// The workload.
     pub workload: Workload,
     /// The profile of base and patch.
@@ -72,7 +74,12 @@ impl Plan {
                  `fairground list workloads` shows all",
             ));
         }
-        let machine = machine(what, scenario)?;
+        let whole = machine(what, scenario)?;
+        let whole_hash = whole.hash();
+        let machine = match what.cpus()? {
+            Some(cpus) if cpus != whole.topology.nr_cpus() => whole.shrunk(cpus)?,
+            _ => whole,
+        };
         let env = Env {
             cpus: machine.topology.nr_cpus() as u32,
         };
@@ -93,6 +100,7 @@ impl Plan {
         };
         Ok(Self {
             machine,
+            whole_hash,
             workload,
             profile: profile(what, scenario)?,
             seeds,
@@ -302,16 +310,13 @@ pub fn no_machine() -> Failure {
     Failure::with_help("no machine", help)
 }
 
+/// The machine with all of its CPUs.
 fn machine(what: &What, scenario: Option<&Scenario>) -> Result<Machine, Failure> {
     let named = scenario.and_then(|s| s.machine.as_ref().map(|m| (s, m)));
-    let machine = match (what.machine()?, named) {
-        (Some(arg), _) => Machine::from_path_or_id(arg)?,
-        (None, Some((scenario, named))) => machine_of(scenario, named)?,
-        (None, None) => return Err(no_machine()),
-    };
-    match what.cpus()? {
-        Some(cpus) if cpus != machine.topology.nr_cpus() => Ok(machine.shrunk(cpus)?),
-        _ => Ok(machine),
+    match (what.machine()?, named) {
+        (Some(arg), _) => Ok(Machine::from_path_or_id(arg)?),
+        (None, Some((scenario, named))) => machine_of(scenario, named),
+        (None, None) => Err(no_machine()),
     }
 }
 

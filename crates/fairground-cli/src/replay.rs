@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fairground::policy::Features;
 use fairground_sim::machine_file::Machine;
 use fairground_trace::derive::Attributes;
 use fairground_trace::fidelity::Fidelity;
-use fairground_trace::replay::{Place, Replay};
+use fairground_trace::replay::Replay;
 use fairground_trace::text::SAID;
 use fairground_trace::{Recording, save};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -17,8 +16,8 @@ use crate::explain::{self, Asked, Asking};
 use crate::failure::Failure;
 use crate::group_files::{self, GroupFile, Write, max_text};
 use crate::output::{self, Place as Target};
-use crate::plan::{patches, profile_named, set};
-use crate::replay_home::{NEWEST, home};
+use crate::replay_about::{About, Asked as AskedFor};
+use crate::replay_home::{NEWEST, elsewhere, home};
 use crate::replay_report;
 use crate::replay_text::{self, Sides};
 use crate::traced::{LastReplay, Traced};
@@ -108,7 +107,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let with = changed(&known, &files)?;
     let home = home(args, &recording, &known)?;
     fits(args, &known, &home.machine)?;
-    let elsewhere = elsewhere(args, &home, &decisions)?;
+    let elsewhere = elsewhere(&args.what, &home, &decisions)?;
     // What is wrong may stand in either file.
     let read_from = match &args.attributes {
         Some(given) => format!("{} with {}", path.display(), given.display()),
@@ -129,10 +128,19 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         };
         return output::stdout(&explain::answer(&asking, asked)?);
     }
+    let asked = AskedFor {
+        args,
+        command_line,
+        known: [&known, &with],
+        files: &files,
+        seed,
+    };
+    let other = elsewhere.as_ref();
+    let other = other.or((!files.is_empty()).then_some(&home));
+    let about = About::new(&asked, &home, other)?;
     let run = replay.run(&home, seed).map_err(run_failed)?;
     let at_home = Fidelity::new(&replay.recorded, &run, &recording.names);
-    let what_if = if elsewhere.is_some() || !files.is_empty() {
-        let place = elsewhere.as_ref().unwrap_or(&home);
+    let what_if = if let Some(place) = other {
         let other = replay.run_with(place, &with, seed).map_err(run_failed)?;
         let sides = Fidelity::new(&run.measured, &other, &recording.names);
         Some((place.machine.id.clone(), sides, other))
@@ -141,6 +149,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     };
     let sides = Sides {
         path,
+        about: &about,
         recording: &recording,
         home: &home,
         inferred: replay.recorded.inferred,
@@ -152,12 +161,12 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     };
     let last = LastReplay {
         replay: &replay,
-        place: elsewhere.as_ref().unwrap_or(&home),
+        place: other.unwrap_or(&home),
         with: &with,
         seed,
         run: what_if.as_ref().map_or(&run, |(_, _, other)| other),
     };
-    outputs.write(args, &sides, &last, &known, command_line)
+    outputs.write(args, &sides, &last, &known)
 }
 
 /// A recording, and what is known besides: by a file of attributes, else as far as it says itself.
@@ -290,7 +299,6 @@ impl Outputs {
         sides: &Sides<'_>,
         last: &LastReplay<'_>,
         known: &Attributes,
-        command_line: &[String],
     ) -> Result<(), Failure> {
         if let Some(export) = &self.export {
             export.replay(last, args.at)?;
@@ -302,12 +310,7 @@ impl Outputs {
             save.write(&scenario(args, sides, known)?)?;
         }
         if let Some(report) = &self.report {
-            report.write(&replay_report::text(
-                sides,
-                last.replay,
-                known,
-                command_line,
-            )?)?;
+            report.write(&replay_report::text(sides, last.replay, known)?)?;
         }
         if let Some(json) = &self.json {
             json.write(&(replay_text::json(sides)? + "\n"))?;
@@ -377,48 +380,6 @@ fn read_attributes(file: &Path) -> Result<Attributes, Failure> {
     let fail = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|e| fail(&e))?;
     Attributes::parse(&text).map_err(|e| fail(&e))
-}
-
-/// Where else it should run; `None`: nothing was said about that.
-fn elsewhere(
-    args: &ReplayArgs,
-    home: &Place,
-    decisions: &[&Setting],
-) -> Result<Option<Place>, Failure> {
-    let what = &args.what;
-    let patches = patches(&what.patch)?;
-    let same = what.machine.is_empty() && what.cpus.is_empty() && what.profile.is_none();
-    if same && patches.is_empty() && decisions.is_empty() {
-        return Ok(None);
-    }
-    let mut machine = match what.machine()? {
-        Some(arg) => Machine::from_path_or_id(arg)?,
-        None => home.machine.clone(),
-    };
-    if let Some(cpus) = what
-        .cpus()?
-        .filter(|cpus| *cpus != machine.topology.nr_cpus())
-    {
-        machine = machine.shrunk(cpus)?;
-    }
-    let mut features = home.features.clone();
-    if let Some(name) = &what.profile {
-        let hz = features.hz;
-        features = Features::default();
-        features.hz = hz;
-        profile_named(name)?.apply(&mut features);
-    }
-    for patch in patches {
-        patch.apply(&mut features);
-    }
-    for Setting { name, value } in decisions {
-        set(&mut features, name, value)?;
-    }
-    Ok(Some(Place {
-        machine,
-        features,
-        tracer_ns: home.tracer_ns,
-    }))
 }
 
 /// Settings of decisions, and of files of groups (`/path/cpu.max`).

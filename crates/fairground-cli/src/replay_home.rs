@@ -1,4 +1,5 @@
-//! Where a recording was made: the machine and the setting of its first replay.
+//! Where a recording was made: the machine and the setting of its first replay. And where else it
+//! runs, if that was asked for.
 
 use fairground::policy::Features;
 use fairground_sim::machine_file::Machine;
@@ -7,8 +8,9 @@ use fairground_trace::derive::Attributes;
 use fairground_trace::derive::attributes::RunWords;
 use fairground_trace::replay::{Place, hz_of};
 
+use crate::args::{Setting, What};
 use crate::failure::Failure;
-use crate::plan::{profile_named, set};
+use crate::plan::{patches, profile_named, set};
 use crate::replay::ReplayArgs;
 
 /// The profile of recordings of which nothing else is said.
@@ -63,6 +65,59 @@ pub fn home(
             (None, _) => FTRACE_NS,
         }),
     })
+}
+
+/// Where else it should run; `None`: nothing was said about that.
+///
+/// # Errors
+/// An unknown machine, profile, patch or decision.
+pub fn elsewhere(
+    what: &What,
+    home: &Place,
+    decisions: &[&Setting],
+) -> Result<Option<Place>, Failure> {
+    let patches = patches(&what.patch)?;
+    let same = what.machine.is_empty() && what.cpus.is_empty() && what.profile.is_none();
+    if same && patches.is_empty() && decisions.is_empty() {
+        return Ok(None);
+    }
+    let mut machine = match what.machine()? {
+        Some(arg) => Machine::from_path_or_id(arg)?,
+        None => home.machine.clone(),
+    };
+    if let Some(cpus) = what
+        .cpus()?
+        .filter(|cpus| *cpus != machine.topology.nr_cpus())
+    {
+        machine = machine.shrunk(cpus)?;
+    }
+    let mut features = other_kernel(what, home)?;
+    for patch in patches {
+        patch.apply(&mut features);
+    }
+    for Setting { name, value } in decisions {
+        set(&mut features, name, value)?;
+    }
+    Ok(Some(Place {
+        machine,
+        features,
+        tracer_ns: home.tracer_ns,
+    }))
+}
+
+/// The kernel elsewhere without patches and settings.
+///
+/// # Errors
+/// An unknown profile.
+pub fn other_kernel(what: &What, home: &Place) -> Result<Features, Failure> {
+    let mut features = home.features.clone();
+    if let Some(name) = &what.profile {
+        let hz = features.hz;
+        features = Features::default();
+        features.hz = hz;
+        profile_named(name)?.apply(&mut features);
+    }
+    Ok(features)
 }
 
 /// The machine of a simulated run.

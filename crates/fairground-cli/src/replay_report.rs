@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairground_report::html::{
     Cell, Column, Page, Row, Samples, Table, functions, lines, page, watched,
 };
-use fairground_report::{Style, Variant, redo_command};
+use fairground_report::{Style, Variant};
 use fairground_sim::host::Stack;
 use fairground_trace::derive::Attributes;
 use fairground_trace::fidelity::{Fidelity, Pair};
@@ -24,12 +24,7 @@ use crate::simulate;
 ///
 /// # Errors
 /// The page itself is at fault.
-pub fn text(
-    s: &Sides<'_>,
-    replay: &Replay<'_>,
-    known: &Attributes,
-    command_line: &[String],
-) -> Result<String, Failure> {
+pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<String, Failure> {
     let trace = s.path.file_name().unwrap_or(s.path.as_os_str());
     let trace = trace.to_string_lossy();
     let mut tables = vec![table(
@@ -52,10 +47,9 @@ pub fn text(
             format!("{trace} ({})", s.recording.format),
         ),
         ("events".into(), s.recording.events.len().to_string()),
-        ("replayed on".into(), s.home.machine.id.clone()),
         ("tick".into(), format!("{} Hz", s.home.features.hz)),
     ];
-    facts.extend(s.what_if.map(|w| ("what if, on".to_string(), w.0.clone())));
+    facts.extend(s.about.facts());
     let mut notes: Vec<String> = s
         .recording
         .left_out
@@ -64,6 +58,7 @@ pub fn text(
         .map(Into::into)
         .collect();
     notes.extend(s.run.derived.notes.iter().cloned());
+    notes.extend(s.about.page_notes());
     let costs = costs(s);
     tables.extend(watched(&costs));
     let style = Style::default();
@@ -76,7 +71,7 @@ pub fn text(
         notes,
         lines: lines(&costs, style.lines),
         functions: functions(&costs, style.functions),
-        redo: redo_command(command_line),
+        redo: s.about.redo.command.clone(),
         json: replay_text::json(s)?,
         ..Page::default()
     };

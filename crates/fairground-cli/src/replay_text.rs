@@ -10,6 +10,7 @@ use fairground_trace::replay::{Place, Run};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::replay_about::About;
 use crate::replay_report;
 
 /// All that is known of a replay.
@@ -18,6 +19,8 @@ pub struct Sides<'a> {
     pub path: &'a Path,
     /// Read.
     pub recording: &'a Recording,
+    /// What was asked for.
+    pub about: &'a About,
     /// Where it was made.
     pub home: &'a Place,
     /// Switches that the trace lacks.
@@ -63,6 +66,7 @@ pub fn text(s: &Sides<'_>) -> String {
     }
     let hz = s.home.features.hz;
     let _ = writeln!(text, "\nreplayed on {} ({hz} Hz)", s.home.machine.id);
+    text += &s.about.home_text();
     table(s.at_home, ["recorded", "replayed"], s.threads, &mut text);
     let names = [
         "CPU time",
@@ -82,6 +86,7 @@ pub fn text(s: &Sides<'_>) -> String {
     unfinished(s.run.unfinished, &mut text);
     if let Some((machine, sides, other)) = s.what_if {
         let _ = writeln!(text, "\nwhat if, on {machine}");
+        text += &s.about.what_if_text();
         table(sides, ["replayed", "what if"], s.threads, &mut text);
         for note in &other.derived.notes {
             if !s.run.derived.notes.contains(note) {
@@ -93,7 +98,9 @@ pub fn text(s: &Sides<'_>) -> String {
     let watched = watched_text(&replay_report::costs(s), &|wait, last| {
         last.then(|| format!("--explain {}", task_at(wait)))
     });
-    text + "\n" + &watched
+    let parts = [text, watched, s.about.foot()];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("\n")
 }
 
 fn unfinished(threads: usize, text: &mut String) {
@@ -164,7 +171,7 @@ pub fn json(s: &Sides<'_>) -> Result<String, Failure> {
                      "idle_waste": run.idle_waste, "groups": run.groups })
         })
         .collect();
-    let value = json!({
+    let mut value = json!({
         "format": "fairground-replay/1",
         "trace": s.path.display().to_string(),
         "kind": s.recording.format,
@@ -180,14 +187,23 @@ pub fn json(s: &Sides<'_>) -> Result<String, Failure> {
         "unfinished": s.run.unfinished,
         "costs": costs,
         "replay": sides(s.at_home, ["recorded", "replayed"]),
-        "what_if": s.what_if.map(|(machine, f, other)| json!({
+        "what_if": s.what_if.map(|(machine, f, other)| with(json!({
             "machine": machine,
             "unfinished": other.unfinished,
             "sides": sides(f, ["replayed", "what_if"]),
-        })),
+        }), s.about.what_if_json())),
     });
+    value = with(value, s.about.json());
     serde_json::to_string_pretty(&value)
         .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))
+}
+
+/// An object with the keys of another one.
+fn with(mut object: Value, more: Value) -> Value {
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
+        object.extend(more);
+    }
+    object
 }
 
 fn sides(f: &Fidelity, [a, b]: [&str; 2]) -> Value {

@@ -72,7 +72,7 @@ pub fn simulate(
         .map_err(|e| Failure::new(format!("cannot start the threads: {e}")))?;
     // Seed by seed, so that memory and time of base and patch go side by side.
     let total = seeds.len() * variants.len();
-    let progress = bar(total as u64, how.quiet);
+    let progress = bar(total as u64, "runs", how.quiet);
     let failed = AtomicUsize::new(usize::MAX);
     let reported = if how.report.is_some() {
         variants.len()
@@ -190,16 +190,16 @@ fn kept(setup: &Setup<'_>) -> Result<(Outcome, Option<Kept>), RunError> {
     Ok((traced.outcome, Some(kept)))
 }
 
-/// A bar on standard error if that is a terminal, else nothing.
-fn bar(total: u64, quiet: bool) -> ProgressBar {
-    let target = if quiet {
+/// A bar over `total` of `what` on standard error if that is a terminal, else nothing.
+pub fn bar(total: u64, what: &str, hidden: bool) -> ProgressBar {
+    let target = if hidden {
         ProgressDrawTarget::hidden()
     } else {
         ProgressDrawTarget::stderr()
     };
     let bar = ProgressBar::with_draw_target(Some(total), target);
-    let style = ProgressStyle::with_template("{pos}/{len} runs {wide_bar} {elapsed_precise}");
-    if let Ok(style) = style {
+    let template = format!("{{pos}}/{{len}} {what} {{wide_bar}} {{elapsed_precise}}");
+    if let Ok(style) = ProgressStyle::with_template(&template) {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(200));

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use fairground::policy::Features;
 use fairground_report::{
-    Axis, Catalogue, Sweep, Target, Tried, csv_of_sweep, products, sweep_page, sweep_text,
+    Axis, Catalogue, MachineId, Sweep, Target, Tried, csv_of_sweep, products, sweep_page,
+    sweep_text,
 };
 use fairground_sim::workload::Workload;
 
@@ -129,14 +130,36 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
         let case = case.as_ref().map_err(String::clone)?;
         Ok(glue::variant(case, outcomes.next().unwrap_or_default()))
     };
-    let tried = tried.iter().map(runs).collect();
-    let result = Sweep::new(setup, axes, tried, &args.metric, &targets).map_err(Failure::new)?;
+    let ran = tried.iter().map(runs).collect();
+    let result = Sweep::new(setup, axes, ran, &args.metric, &targets);
+    let mut result = result.map_err(Failure::new)?;
+    let of_machines = |axis: &Axis| ["machine", "cpus"].contains(&&*axis.name);
+    if result.over.iter().any(of_machines) {
+        let plans: Vec<&Plan> = tried.iter().map(|t| &points.plans[t.0].1).collect();
+        set_machines(&mut result, &plans);
+    }
     output.write(
         &|| serde_json::to_string_pretty(&result),
         &|| csv_of_sweep(&result),
         &|style| sweep_text(&result, style),
         &|style| sweep_page(&result, style),
     )
+}
+
+/// Says whose machine each point was.
+fn set_machines(result: &mut Sweep, plans: &[&Plan]) {
+    let mut whole: Vec<MachineId> = Vec::new();
+    for plan in plans {
+        let id = MachineId {
+            id: plan.machine.id.clone(),
+            hash: plan.whole_hash.clone(),
+        };
+        if !whole.contains(&id) {
+            whole.push(id);
+        }
+    }
+    let of_points = plans.iter().map(|plan| glue::machine_id(&plan.machine));
+    result.set_machines(whole, of_points.collect());
 }
 
 impl SweepArgs {

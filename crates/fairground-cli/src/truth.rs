@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use fairground_report::{AssumedFigure, Redo, foot_text, head_text};
 use fairground_sim::machine_file::Machine;
 use fairground_sim::truth::inputs::has_set;
 use fairground_sim::truth::{self, Row, Sample, Tally, Verdict, reasons};
@@ -12,7 +13,9 @@ use rayon::prelude::*;
 
 use crate::args::Color;
 use crate::failure::Failure;
+use crate::glue;
 use crate::output;
+use crate::simulate::bar;
 use crate::truth_smp;
 
 /// `fairground truth`.
@@ -42,6 +45,9 @@ pub struct TruthArgs {
     /// in Markdown instead
     #[arg(long, conflicts_with = "misses")]
     pub markdown: bool,
+    /// No progress
+    #[arg(long)]
+    pub no_progress: bool,
 }
 
 /// Cases that are summed up together.
@@ -99,10 +105,14 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
         .iter()
         .map(|(file, case)| ready(file, case, &machine));
     let ready: Vec<_> = ready.filter_map(|r| refused.of(r)).collect();
-    let done: Vec<_> = ready
-        .par_iter()
-        .map(|case| case.run(&machine, &seeds))
-        .collect();
+    let progress = bar(ready.len() as u64, "cases", args.no_progress);
+    let run = |case: &Ready<'_>| {
+        let done = case.run(&machine, &seeds);
+        progress.inc(1);
+        done
+    };
+    let done: Vec<_> = ready.par_iter().map(run).collect();
+    progress.finish_and_clear();
     let mut cases: Vec<Done> = done.into_iter().filter_map(|d| refused.of(d)).collect();
     if let Some(costs) = &costs {
         let rows = truth::costs::check(costs, &machine, &seeds)
@@ -114,17 +124,32 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
         }));
     }
     if !cases.is_empty() {
-        tell(args, place.as_ref(), &cases, &refused)?;
+        let foot = foot(&machine, seeds);
+        tell(args, place.as_ref(), &cases, &refused, &foot)?;
     }
     refused.end()
 }
 
-/// Writes the JSON and prints the table.
+/// What was simulated, and how to get the same again.
+fn foot(machine: &Machine, seeds: Vec<u64>) -> String {
+    let id = glue::machine_id(machine);
+    let head = head_text(glue::VERSION, &id, truth::simulate::PROFILE, &[]);
+    head + &redo(seeds, glue::assumed(machine))
+}
+
+/// The command that was typed, the seeds, and what is not modelled.
+pub fn redo(seeds: Vec<u64>, assumed: Vec<AssumedFigure>) -> String {
+    let words: Vec<String> = std::env::args().collect();
+    foot_text(&Redo::new(&words, seeds, assumed), &[])
+}
+
+/// Writes the JSON and prints the table, with this at its foot.
 fn tell(
     args: &TruthArgs,
     place: Option<&output::Place>,
     cases: &[Done],
     refused: &Refused,
+    foot: &str,
 ) -> Result<(), Failure> {
     let rows: Vec<&Row> = cases.iter().flat_map(|done| &done.rows).collect();
     note_writes(&rows);
@@ -147,7 +172,7 @@ fn tell(
     add_tallies(&mut text, cases);
     text += &refused.summary();
     text += &reasons::summary(rows.iter().copied());
-    output::stdout(&text)
+    output::stdout(&format!("{text}\n{foot}"))
 }
 
 /// Notes the writes that the kernel refuses: the recorder does so too, and goes on.

@@ -2,13 +2,16 @@
 
 use std::fmt::Write as _;
 
+use fairground_report::labelled;
 use fairground_sim::truth::smp::{self, DecisionRow, DecisionVerdict, Recording, SmpRow};
 use fairground_sim::truth::{Row, Tally, Verdict, reasons};
 use rayon::prelude::*;
 
 use crate::failure::Failure;
+use crate::glue;
 use crate::output;
-use crate::truth::{Refused, TruthArgs, table};
+use crate::simulate::bar;
+use crate::truth::{Refused, TruthArgs, redo, table};
 
 /// What comes of a directory that is not in the format kernel-truth; `None` if it may be.
 pub fn other_format(
@@ -47,10 +50,14 @@ fn truth(args: &TruthArgs, place: Option<&output::Place>) -> Result<(), Failure>
         Err(_) if refused.any() => Vec::new(),
         names => names.map_err(Failure::new)?,
     };
-    let rows: Vec<_> = names
-        .par_iter()
-        .map(|name| smp::check(&recording, name).map_err(Failure::new))
-        .collect();
+    let progress = bar(names.len() as u64, "files", args.no_progress);
+    let check = |name: &&str| {
+        let rows = smp::check(&recording, name).map_err(Failure::new);
+        progress.inc(1);
+        rows
+    };
+    let rows: Vec<_> = names.par_iter().map(check).collect();
+    progress.finish_and_clear();
     let rows = rows.into_iter().filter_map(|rows| refused.of(rows));
     let rows: Vec<SmpRow> = rows.flatten().collect();
     if !rows.is_empty() {
@@ -81,7 +88,11 @@ fn tell(
     if args.markdown {
         return output::stdout(&smp::table::markdown(rows));
     }
-    output::stdout(&(text(rows, args.misses) + &refused.summary()))
+    // The recording brings its machine, and nothing is drawn: there are no seeds.
+    let version = labelled("version", &format!("fairground {}", glue::VERSION));
+    let foot = version + &redo(Vec::new(), Vec::new());
+    let text = text(rows, args.misses) + &refused.summary();
+    output::stdout(&format!("{text}\n{foot}"))
 }
 
 fn text(rows: &[SmpRow], misses: bool) -> String {

@@ -132,6 +132,121 @@ fn the_derived_scenario_runs() {
 }
 
 #[test]
+fn a_replay_says_what_it_was_and_how_to_get_it_again() {
+    let trace = trace("sleeper.script.txt.xz");
+    let dir = place("replay_about");
+    let name = |name: &str| dir.join(name).to_str().expect("UTF-8").to_string();
+    let (saved, page) = (name("r.json"), name("r.html"));
+    let asked = ["replay", &trace, "--profile", "linux-6.5", "--patch"];
+    let asked = words(&[
+        &asked,
+        &["cfs-rq-reorder", "--set", "base_slice_ns=3000000"],
+    ]);
+    let shown = ["--json", &saved, "--report", &page, "--threads", "1"];
+    let text = succeeds(words(&[&asked, &shown]));
+    for part in [
+        concat!("fairground ", env!("CARGO_PKG_VERSION")),
+        "machine   spr-guest-2cpu (",
+        "profile   linux-6.18\n",
+        "profile   linux-6.5\n",
+        "patch     cfs-rq-reorder: ",
+        "what if   base_slice_ns = 3000000 (replayed: 700000)",
+        "seeds     1\n",
+        "not modelled: frequency",
+        "assumed, not measured",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+    let redo = format!("fairground {}", asked.join(" "));
+    assert!(text.contains(&format!("redo      {redo}\n")), "{text}");
+    let read = |path: &str| std::fs::read_to_string(path).expect("it was written");
+    let result = json(&read(&saved));
+    assert_eq!(result["machine"]["id"], "spr-guest-2cpu");
+    let hash = result["machine"]["hash"].as_str().expect("a hash");
+    assert!(text.contains(&hash[..12]), "{text}");
+    assert_eq!(result["redo"]["command"], redo);
+    assert_eq!(result["profile"], "linux-6.18");
+    assert_eq!(
+        (&result["seed"], &result["redo"]["seeds"][0]),
+        (&1.into(), &1.into())
+    );
+    let other = &result["what_if"];
+    assert_eq!(other["machine_hash"].as_str(), Some(hash));
+    assert_eq!(other["profile"], "linux-6.5");
+    assert_eq!(other["patches"][0], "cfs-rq-reorder");
+    assert_eq!(other["decisions"]["base_slice_ns"], "3000000");
+    let page = read(&page);
+    assert!(page.contains(&hash[..12]) && page.contains("linux-6.5"));
+}
+
+#[test]
+fn a_patch_that_the_recorded_kernel_has_is_said_to_change_nothing() {
+    let trace = trace("sleeper.script.txt.xz");
+    let text = succeeds(["replay", &trace, "--patch", "lazy-h-load"]);
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "linux-6.18 does what `lazy-h-load` does, so the patch changes nothing; \
+                without it: --set h_load=eager";
+    assert!(one_line.contains(told), "{text}");
+    assert!(
+        text.contains("both replays make the same decisions"),
+        "{text}"
+    );
+    let other = succeeds(["replay", &trace, "--patch", "cfs-rq-reorder"]);
+    assert!(!other.contains("changes nothing"), "{other}");
+}
+
+/// A thread that gets less CPU time has not computed more in the first half of the recording.
+#[test]
+fn first_halves_have_one_length() {
+    let trace = trace("sleeper.script.txt.xz");
+    let held = "[[cgroup]]\npath = \"/a\"\n[[thread]]\ncomm = \"hog\"\n\
+                cpus = [1]\ncgroup = \"/a\"\n";
+    let held = file("replay_halves", "attributes.toml", held);
+    let known = ["replay", &trace, "--attributes", &held, "--json", "-"];
+    let limit = ["--set", "/a/cpu.max=20000 100000"];
+    let result = json(&succeeds(words(&[&known, &limit])));
+    let threads = result["what_if"]["sides"]["threads"].as_array();
+    let mut threads = threads.expect("threads").iter();
+    let hog = threads.find(|t| t["name"].as_str().is_some_and(|n| n.starts_with("hog")));
+    let half = &hog.expect("the hog")["first_half_ms"];
+    let (before, after) = (half["replayed"].as_f64(), half["what_if"].as_f64());
+    // Half of 1603 ms, of which it had all but the sleeper's, and then a fifth.
+    assert!(before.is_some_and(|ms| ms > 600.0), "{half}");
+    assert!(after.is_some_and(|ms| ms < 0.25 * 802.0), "{half}");
+}
+
+#[test]
+fn limits_in_attributes_are_refused_with_what_was_expected() {
+    let trace = trace("sleeper.script.txt.xz");
+    for (max, burst, told) in [
+        (
+            "5000 10",
+            0,
+            "cpu.max `5000 10`: expected a period from 1ms to 1s",
+        ),
+        (
+            "5 10000",
+            0,
+            "cpu.max `5 10000`: expected a quota of at least 1ms",
+        ),
+        (
+            "5000 10000",
+            9000,
+            "the kernel refuses a burst of 9000 us above the quota of 5000 us",
+        ),
+    ] {
+        let text = format!(
+            "[[cgroup]]\npath = \"/A\"\n\"cpu.max\" = \"{max}\"\n\"cpu.max.burst\" = {burst}\n"
+        );
+        let file = file("replay_limits", "attributes.toml", text);
+        fails(
+            ["replay", &trace, "--attributes", &file],
+            &["cgroup `/A`", told],
+        );
+    }
+}
+
+#[test]
 fn exported_text_replays() {
     let out = place("replay_export").join("run.txt");
     let out = out.to_str().unwrap();

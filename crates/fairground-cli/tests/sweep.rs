@@ -207,6 +207,78 @@ fn decisions_machines_and_workloads_are_swept_too() {
 }
 
 #[test]
+fn every_machine_has_its_hash_and_the_head_that_of_the_file() {
+    let hackbench = ["--", "hackbench", "-g", "1", "-f", "2", "-l", "5"];
+    let small = "xeon-8cpu-2013";
+    let hash_of = |machine: &str, more: &[&str]| {
+        let run = ["run", "--json", "-", "--seed", "1", "--machine", machine];
+        json(&succeeds(words(&[&run, more, &hackbench])))["machine"]["hash"].clone()
+    };
+    let whole = hash_of(small, &[]);
+    let sweep = ["sweep", "--seed", "1", "--json", "-"];
+    let cpus = ["--machine", small, "--over", "cpus=2,8"];
+    let result = json(&succeeds(words(&[&sweep, &cpus, &hackbench])));
+    assert_eq!(
+        (&result["machine"]["hash"], &result["machines"]),
+        (&whole, &Value::Null)
+    );
+    let of_point = |result: &Value, i: usize| result["points"][i]["machine"]["hash"].clone();
+    assert_eq!(of_point(&result, 0), hash_of(small, &["--cpus", "2"]));
+    assert_eq!(of_point(&result, 1), whole);
+    let other = hash_of("spr-guest-2cpu", &[]);
+    let machines = ["--over", "machine=xeon-8cpu-2013,spr-guest-2cpu"];
+    let result = json(&succeeds(words(&[&sweep, &machines, &hackbench])));
+    let schema = json(include_str!("../../../schemas/sweep.schema.json"));
+    schema::fits(&schema, &schema, &result).expect("fits the schema");
+    assert_eq!(result["machines"][0]["hash"], whole);
+    assert_eq!(
+        (&result["machines"][1]["hash"], of_point(&result, 1)),
+        (&other, other.clone())
+    );
+    let text = succeeds(words(&[&sweep[..3], &machines, &hackbench]));
+    for hash in [whole, other] {
+        let short = &hash.as_str().expect("a hash")[..12];
+        assert!(text.contains(&format!("({short})")), "{text}");
+    }
+}
+
+#[test]
+fn the_knee_of_a_latency_is_marked_in_all_forms() {
+    let path = file("sweep-knee", "s.toml", SCENARIO);
+    let dir = place("sweep-knee-out");
+    let [csv, page, saved] =
+        ["o.csv", "o.html", "o.json"].map(|n| dir.join(n).display().to_string());
+    let outputs = ["--json", &saved, "--csv", &csv, "--report", &page];
+    // It needs 30 ms: the last three limits are as good as none.
+    let limits = "cpu.max=10ms/100ms,35ms/100ms,50ms/100ms,70ms/100ms,90ms/100ms";
+    let line = [
+        "sweep",
+        &path,
+        "--over",
+        limits,
+        "--metric",
+        "throttled_pct",
+    ];
+    let text = succeeds(words(&[&line, &outputs]));
+    let knee = "knee      throttled_pct at /web/cpu.max=35ms/100ms, 0.69 below the straight line";
+    assert!(text.contains(knee), "{text}");
+    assert!(text.contains(", knee\n"), "{text}");
+    let read = |path: &str| std::fs::read_to_string(path).expect("it was written");
+    let knees = &json(&read(&saved))["knees"];
+    assert_eq!(
+        (&knees[0]["metric"], &knees[0]["point"]),
+        (&"throttled_pct".into(), &1.into())
+    );
+    let csv = read(&csv);
+    let marked = csv.lines().filter(|line| line.ends_with(",throttled_pct"));
+    assert!(
+        marked.count() > 0 && csv.lines().next().is_some_and(|l| l.ends_with(",knee")),
+        "{csv}"
+    );
+    assert!(read(&page).contains(">knee</text>"));
+}
+
+#[test]
 fn wrong_sweeps_are_refused_before_anything_runs() {
     let path = file("sweep-wrong", "s.toml", SCENARIO);
     let sweep = |words: &[&str], parts: &[&str]| fails([&["sweep", &path], words].concat(), parts);

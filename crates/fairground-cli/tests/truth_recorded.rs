@@ -6,6 +6,22 @@ mod common;
 use common::{json, succeeds};
 
 #[test]
+fn the_table_says_what_was_simulated_and_how_to_get_it_again() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/recorded");
+    let text = succeeds(["truth", dir, "--seeds", "2", "--no-progress"]);
+    for part in [
+        "machine   spr-guest-2cpu (",
+        concat!("), fairground ", env!("CARGO_PKG_VERSION"), "\n"),
+        "profile   linux-6.18\n",
+        &format!("redo      fairground truth {dir} --seeds 2\n"),
+        "seeds     1 2\n",
+        "application lock semantics",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+}
+
+#[test]
 fn a_case_from_the_recorder_runs() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/recorded");
     let rows = json(&succeeds(["truth", dir, "--seeds", "2", "--json", "-"]));

@@ -20,8 +20,8 @@ pub fn compare_metrics(
 ) -> Vec<Comparison> {
     if base.runs.len() < 2 || patch.runs.len() < 2 {
         notes.push(
-            "one run per variant has no spread, so there is no interval and every verdict is \
-             noise; give more seeds"
+            "one run per variant has no spread, so there is no interval and no verdict; give \
+             more seeds"
                 .into(),
         );
     }

@@ -51,10 +51,13 @@ pub use schema::{compare_schema, run_schema, signs_schema, sweep_schema};
 pub use signs::{Growth, Place, Signs, Tally, csv_of_signs, signs_page, signs_text};
 pub use stats::{Change, Summary, paired_change, summary, welch_change};
 pub use sweep::{
-    Answer, Axis, Meets, Point, Reached, Spread, Sweep, Target, TargetError, Tried, csv_of_sweep,
-    products, sweep_page, sweep_text,
+    Answer, Axis, Knee, Meets, Point, Reached, Spread, Sweep, Target, TargetError, Tried,
+    csv_of_sweep, products, sweep_page, sweep_text,
 };
-pub use text::{Style, compare_text, costs_text, run_text, task_at, watched_text};
+pub use text::{
+    Style, changes_text, compare_text, costs_text, foot as foot_text, head as head_text, labelled,
+    run_text, task_at, watched_text,
+};
 pub use watched::{
     Delay, DelayedStretch, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, StillWaiting,
     VainWait, WaitsOver,

@@ -10,6 +10,7 @@ pub const NOT_MODELLED: &[&str] = &[
     "frequency",
     "power",
     "memory bandwidth",
+    "application lock semantics",
     "TLB",
     "device interrupts",
 ];
@@ -58,7 +59,7 @@ impl Redo {
 ///
 /// Options before `--` that say where results go, how much of them is shown or how many threads
 /// compute them (`--jobs`, `-j`, `--json`, `--csv`, `--report`, `--trace`, `--at`, `--export`,
-/// `--save`, `--keep`, `--lines`, `--functions`, `--color`, `--fail-on`, `--quiet`, `-q`,
+/// `--export-recording`, `--save`, `--threads`, `--keep`, `--lines`, `--functions`, `--color`, `--fail-on`, `--quiet`, `-q`,
 /// `--times`, `--no-progress`) are left out: they cannot change a result, and a result must be the
 /// same bytes with any of them. `argv[0]` is written as `fairground`.
 pub fn redo_command(argv: &[String]) -> String {
@@ -71,7 +72,9 @@ pub fn redo_command(argv: &[String]) -> String {
         "--trace",
         "--at",
         "--export",
+        "--export-recording",
         "--save",
+        "--threads",
         "--keep",
         "--lines",
         "--functions",

@@ -255,6 +255,11 @@ pub enum Method {
     None,
 }
 
+/// In place of a verdict: there is no interval.
+const NO_INTERVAL: &str = "-";
+/// In place of a verdict: a side has no value.
+const NO_VALUE: &str = "no value";
+
 impl RunResult {
     /// Completes `base` (whatever its name was) to a result.
     pub fn new(setup: Setup, base: Variant) -> Self {
@@ -295,16 +300,34 @@ impl Compare {
 
 impl Comparison {
     /// The verdict as people read it: `better`, `worse`, `noise`, or `differs` if it is beyond
-    /// noise, but nobody can say whether it is good.
+    /// noise, but nobody can say whether it is good. Without an interval nothing can be said: `-`,
+    /// or `no value` if a side has none.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match (self.verdict, self.differs) {
             (Verdict::Better, _) => "better",
             (Verdict::Worse, _) => "worse",
             (Verdict::Noise, true) => "differs",
+            (Verdict::Noise, false) if self.base.is_none() || self.patch.is_none() => NO_VALUE,
+            (Verdict::Noise, false) if self.method == Method::None => NO_INTERVAL,
             (Verdict::Noise, false) => "noise",
         }
     }
+
+    /// Whether there is nothing that a verdict could be about.
+    pub(crate) fn is_open(&self) -> bool {
+        is_open(self.word())
+    }
+}
+
+/// Whether this word of [`Comparison::word`] says that there is no verdict.
+pub(crate) fn is_open(word: &str) -> bool {
+    [NO_INTERVAL, NO_VALUE].contains(&word)
+}
+
+/// How a word of [`Comparison::word`] is shown on a page.
+pub(crate) fn word_class(word: &str) -> &str {
+    if is_open(word) { "noise" } else { word }
 }
 
 impl Variant {

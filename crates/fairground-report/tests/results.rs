@@ -128,7 +128,7 @@ fn verdicts_follow_interval_and_direction() {
 }
 
 #[test]
-fn one_seed_is_noise_and_says_so() {
+fn one_seed_has_no_verdict_and_says_so() {
     let compare = sample(1);
     let time = row(&compare, "hackbench.time_s");
     assert_eq!(
@@ -140,6 +140,52 @@ fn one_seed_is_noise_and_says_so() {
         "{:?}",
         compare.notes
     );
+}
+
+/// The interval of `noise` contains 0; where there is none, nothing was compared.
+#[test]
+fn without_an_interval_there_is_no_word_of_noise() {
+    let words = |base: &Variant, patch: &Variant, metric: &str| {
+        let compare = Compare::new(setup(), base.clone(), patch.clone());
+        let row = row(&compare, metric);
+        assert_eq!(row.verdict, Verdict::Noise, "the JSON knows three verdicts");
+        let text = compare_text(&compare, Style::default());
+        let line = text.lines().find(|line| line.starts_with(metric));
+        let coloured = compare_text(
+            &compare,
+            Style {
+                colour: true,
+                ..Style::default()
+            },
+        );
+        let end = format!("\x1b[2m{}\x1b[0m", row.word());
+        assert!(coloured.contains(&end), "{coloured}");
+        assert!(
+            line.is_some_and(|line| line.ends_with(row.word())),
+            "{text}"
+        );
+        row.word()
+    };
+    let (base, patch) = (variant("a", 3, 2.0), variant("b", 3, 1.0));
+    assert_eq!(words(&base, &patch, "wakeups"), "noise");
+    let without = |variant: &Variant, from: usize| {
+        let mut variant = variant.clone();
+        for run in &mut variant.runs[from..] {
+            run.metrics.insert("hackbench.time_s".into(), None);
+        }
+        variant
+    };
+    let time = "hackbench.time_s";
+    for (base, patch, word) in [
+        (variant("a", 1, 2.0), variant("b", 1, 1.0), "-"),
+        // Too few pairs, and runs that are left out for a reason.
+        (base.clone(), without(&patch, 2), "-"),
+        (base.clone(), without(&patch, 0), "no value"),
+        (without(&base, 0), patch.clone(), "no value"),
+        (without(&base, 0), without(&patch, 0), "no value"),
+    ] {
+        assert_eq!(words(&base, &patch, time), word);
+    }
 }
 
 #[test]
@@ -467,14 +513,7 @@ fn text_stays_narrow_and_total() {
     let words: Vec<&str> = time.split_whitespace().collect();
     assert_eq!(
         words,
-        [
-            "hackbench.time_s",
-            "2.020",
-            "1.010",
-            "-50.00%",
-            "-",
-            "noise"
-        ]
+        ["hackbench.time_s", "2.020", "1.010", "-50.00%", "-", "-"]
     );
     let none = Variant {
         runs: Vec::new(),

@@ -13,7 +13,7 @@ use crate::walk::{Fact, Walk};
 pub struct ThreadTime {
     /// Time on CPUs.
     pub cpu_ns: u64,
-    /// The same in the first half of the window.
+    /// The same in the first half.
     pub first_half_ns: u64,
     /// Switches away while asleep.
     pub voluntary: u64,
@@ -21,7 +21,7 @@ pub struct ThreadTime {
     pub involuntary: u64,
     /// From `sched_wakeup` to the CPU, each.
     pub latency_ns: Vec<u64>,
-    /// Those of the first and the second half of the window.
+    /// Those of the first and the second half.
     pub half_latency_ns: [Vec<u64>; 2],
 }
 
@@ -70,19 +70,46 @@ pub fn measure(
     window: (u64, u64),
     sights: Option<&[Sight]>,
 ) -> Measured {
-    measure_until(events, cpus, window, sights, &FxHashMap::default())
+    let half_ns = (window.1 - window.0) / 2;
+    measure_until(events, cpus, window, sights, &Until::half(half_ns))
 }
 
-/// The same; of these threads only what they do until then, on the events' clock.
+/// How far it is measured, on the events' clock.
+#[derive(Clone, Debug)]
+pub struct Until<'a> {
+    /// The first half has this length: of a replay that of the recording's, as whoever takes
+    /// longer has otherwise done more in its first half.
+    pub half_ns: u64,
+    /// Of these threads only what they do until then.
+    pub threads: Option<&'a FxHashMap<u32, u64>>,
+}
+
+impl Until<'_> {
+    /// All that threads do.
+    #[must_use]
+    pub fn half(half_ns: u64) -> Self {
+        Self {
+            half_ns,
+            threads: None,
+        }
+    }
+
+    fn end_of(&self, tid: u32, end: u64) -> u64 {
+        let own = self.threads.and_then(|threads| threads.get(&tid));
+        own.map_or(end, |own| end.min(*own))
+    }
+}
+
+/// The same up to some time.
 #[must_use]
 pub fn measure_until(
     events: &[Event],
     cpus: u32,
     window: (u64, u64),
     sights: Option<&[Sight]>,
-    until: &FxHashMap<u32, u64>,
+    until: &Until<'_>,
 ) -> Measured {
-    let end_of = |tid: u32| until.get(&tid).map_or(window.1, |end| window.1.min(*end));
+    let end_of = |tid: u32| until.end_of(tid, window.1);
     let mut m = Measured {
         busy_ns: vec![0; cpus as usize],
         window,
@@ -90,7 +117,7 @@ pub fn measure_until(
     };
     m.sights = sights.map_or_else(|| sights_of(events, cpus), <[Sight]>::to_vec);
     m.sights.resize(cpus as usize, Sight::All);
-    let (_, half) = m.first_half();
+    let half = window.0.saturating_add(until.half_ns);
     // Since when each CPU has nobody.
     let mut free_since = vec![window.0; cpus as usize];
     let walk = Walk::to(events, cpus, window.1, |threads, fact| match fact {
@@ -382,15 +409,23 @@ mod tests {
             switch(6 * ms, 0, 2, State::Runnable, 1),
         ];
         // It has done it at 7, and runs on beyond the last event.
-        let until = FxHashMap::from_iter([(1, 7 * ms)]);
-        let m = measure_until(&events, 1, (0, 9 * ms), None, &until);
+        let measured = |end: u64| {
+            let threads = FxHashMap::from_iter([(1, end)]);
+            let until = Until {
+                half_ns: 4 * ms,
+                threads: Some(&threads),
+            };
+            measure_until(&events, 1, (0, 9 * ms), None, &until)
+        };
+        let m = measured(7 * ms);
         assert_eq!(
             (m.threads[&1].cpu_ns, m.threads[&1].involuntary),
             (5 * ms, 1)
         );
         assert_eq!((m.threads[&2].cpu_ns, m.busy_ns[0]), (2 * ms, 9 * ms));
-        let until = FxHashMap::from_iter([(1, 3 * ms)]);
-        let m = measure_until(&events, 1, (0, 9 * ms), None, &until);
+        let halves = [1, 2].map(|tid| m.threads[&tid].first_half_ns);
+        assert_eq!(halves, [4 * ms, 0], "of 4 ms, not of half the window");
+        let m = measured(3 * ms);
         assert_eq!(
             (m.threads[&1].cpu_ns, m.threads[&1].involuntary),
             (3 * ms, 0)

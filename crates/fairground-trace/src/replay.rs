@@ -28,7 +28,7 @@ use crate::derive::tails::Prompt;
 use crate::derive::tick::Tick;
 use crate::derive::workload::Source;
 use crate::derive::{Attributes, Derived, Logs, Trim, derive, tick};
-use crate::measure::{Measured, ThreadTime, measure, measure_until};
+use crate::measure::{Measured, ThreadTime, Until, measure, measure_until};
 use crate::recording::Recording;
 use crate::simulated::{self, Identity, Throttle};
 use crate::walk::ThreadId;
@@ -415,7 +415,11 @@ impl<'a> Replay<'a> {
         let end = end.max(lead + 1);
         let same = cpus == self.recording.cpus;
         let sights = same.then_some(&self.recorded.sights[..]);
-        let mut measured = measure_until(&events.events, cpus, (lead, end), sights, &done.going_on);
+        let until = Until {
+            half_ns: (end_ns - start_ns) / 2,
+            threads: Some(&done.going_on),
+        };
+        let mut measured = measure_until(&events.events, cpus, (lead, end), sights, &until);
         let mut unfinished = 0;
         for (thread, log) in self.logs.logs.iter().enumerate() {
             let tid = self.logs.threads[thread].tid;

@@ -25,8 +25,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use fairground_report::redo_command;
-use fairground_report::reproduce::{Headline, Row, reproduce_text, tally_line, tells};
+use fairground_report::reproduce::{Headline, Of, Row, reproduce_text, tally_line, tells};
+use fairground_report::{Redo, foot_text, labelled, redo_command};
 use fairground_sim::glob::fits;
 use fairground_sim::workload::duration;
 
@@ -204,7 +204,7 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     {
         return Ok(());
     }
-    output::stdout(&text(&done))
+    output::stdout(&(text(&done) + &foot(&rows, args)))
 }
 
 /// What was typed, without what changes no row. If earlier calls have a part in it, `--within` says
@@ -249,6 +249,17 @@ fn choose(e: &mut Experiment, args: &ReproduceArgs) {
     }
 }
 
+/// What the rows were made with, and how to get them again.
+fn foot(rows: &[&Row], args: &ReproduceArgs) -> String {
+    let redo = Redo {
+        command: command(args),
+        ..Redo::new(&[], Vec::new(), Vec::new())
+    };
+    let made = page::models(rows.iter().copied());
+    let made: String = made.map(|made| labelled("made by", &made)).collect();
+    made + &foot_text(&redo, &[])
+}
+
 /// The tables, the traces, the headlines and the count of classes.
 fn text(done: &[Reproduced]) -> String {
     let mut text = String::new();
@@ -290,12 +301,26 @@ fn verdict(headline: &Headline, row: Option<&Row>) -> (String, &'static str) {
     let Some(row) = row else {
         return ("-".into(), "not run");
     };
-    let value = headline.value(row).map(|v| format!("{v:.1}"));
+    let value = match headline.of {
+        Of::NoMiss => counts(row),
+        _ => headline.value(row).map(|v| format!("{v:.1}")),
+    };
     let held = match headline.holds(row) {
         true => "in band",
         false => "MISSED",
     };
     (value.unwrap_or("-".into()), held)
+}
+
+/// Simulated of published counts, base and patch: `4 of 4, 4 of 4`.
+fn counts(row: &Row) -> Option<String> {
+    let (s, p) = (&row.simulated, &row.published);
+    let of = |s: Option<f64>, p: Option<f64>| Some(format!("{} of {}", s?, p?));
+    Some(format!(
+        "{}, {}",
+        of(s.base, p.base)?,
+        of(s.patch, p.patch)?
+    ))
 }
 
 /// The headlines of the runs that were asked for, with their rows if those were simulated.

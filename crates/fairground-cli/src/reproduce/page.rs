@@ -147,7 +147,9 @@ fn page(done: &[Reproduced], head: &str) -> String {
         all.len(),
         tally_line(&all),
         telling_line(done),
-        made(&all),
+        models(&all)
+            .map(|made| format!(" Made by {made}."))
+            .collect::<String>(),
     );
     text += "| headline | simulated | |\n| --- | ---: | --- |\n";
     for (headline, row) in done.iter().flat_map(headlines) {
@@ -166,14 +168,15 @@ fn page(done: &[Reproduced], head: &str) -> String {
 }
 
 /// What the rows were made with.
-fn made(rows: &[Row]) -> String {
+pub fn models<'a>(rows: impl IntoIterator<Item = &'a Row>) -> impl Iterator<Item = String> {
+    let rows = rows.into_iter();
     let models: BTreeSet<(&str, &str)> = rows
-        .iter()
         .filter_map(|r| r.made.as_ref())
         .map(|made| (made.version.as_str(), made.model.as_str()))
         .collect();
-    let say = |(version, model)| format!(" Made by fairground {version}, model `{model}`.");
-    models.into_iter().map(say).collect()
+    let say = |(version, model)| format!("fairground {version}, model `{model}`");
+    let said: Vec<String> = models.into_iter().map(say).collect();
+    said.into_iter()
 }
 
 fn section(change: &Reproduced) -> String {

@@ -2,7 +2,7 @@
 
 use super::table::{Bar, Cell, Column, Row, Table};
 use crate::catalogue::{ALWAYS, LIMITED, MetricInfo};
-use crate::result::{Compare, Comparison, RunResult, Verdict};
+use crate::result::{Compare, Comparison, RunResult, word_class};
 use crate::stats::summary;
 use crate::text::{change, number};
 
@@ -48,7 +48,7 @@ pub fn of_compare(result: &Compare) -> Table {
     let scale = scale(&result.comparison);
     let info = |name: &str| result.metric_info.iter().find(|i| i.name == name);
     let row = |c: &Comparison| {
-        let (word, class) = verdict(c);
+        let (word, class) = (c.word(), word_class(c.word()));
         let first = match info(&c.metric) {
             Some(info) => name(info),
             None => Cell::text(&c.metric).class("name"),
@@ -109,7 +109,7 @@ pub fn headlines_of_compare(result: &Compare) -> Vec<(String, String)> {
             number(c.patch),
             c.unit,
             change(c.change_pct),
-            verdict(c).0
+            if c.is_open() { "no verdict" } else { c.word() }
         );
         (c.metric.clone(), text)
     };
@@ -133,15 +133,6 @@ fn deviation(mean: Option<f64>, sd: Option<f64>) -> Cell {
         _ => "-".into(),
     };
     Cell::number(sd, text).class("dim")
-}
-
-fn verdict(c: &Comparison) -> (&'static str, &'static str) {
-    match (c.verdict, c.differs) {
-        (Verdict::Better, _) => ("better", "better"),
-        (Verdict::Worse, _) => ("worse", "worse"),
-        (Verdict::Noise, true) => ("differs", "differs"),
-        (Verdict::Noise, false) => ("noise", "noise"),
-    }
 }
 
 /// The scale of the drawings: wide enough for all rows, if that is not too wide for the others.

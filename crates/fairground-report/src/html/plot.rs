@@ -48,6 +48,8 @@ pub struct Plot {
     pub series: Vec<Series>,
     /// Level lines with their names.
     pub levels: Vec<(String, f64)>,
+    /// The place of the knee, if there is one.
+    pub knee: Option<usize>,
 }
 
 /// The upright axis.
@@ -152,6 +154,15 @@ impl Plot {
                 ),
             );
             text(&mut svg, WIDTH - RIGHT, y - 4.0, "end", name);
+        }
+        if let Some(place) = self.knee {
+            let x = self.x(place);
+            let line = format_args!(
+                "<path class=\"level\" d=\"M{x:.1} {TOP}V{}\"/>",
+                HEIGHT - BOTTOM
+            );
+            push(&mut svg, line);
+            text(&mut svg, x + 6.0, TOP + 10.0, "start", "knee");
         }
         for (i, series) in self.series.iter().enumerate() {
             self.put_series(&mut svg, &axis, series, i % COLOURS);
@@ -298,6 +309,7 @@ mod tests {
                 dots: means.iter().enumerate().map(dot).collect(),
             }],
             levels: vec![("< 20".into(), 20.0)],
+            knee: None,
         }
     }
 
@@ -311,6 +323,16 @@ mod tests {
         );
         assert!(svg.contains("p99 &lt;b&gt;") && !svg.contains("<b>"));
         assert!(svg.contains("class=\"level\"") && svg.contains("&lt; 20"));
+    }
+
+    #[test]
+    fn a_knee_is_an_upright_line_at_its_place() {
+        let mut plot = plot(&[30.0, 10.0, 9.0]);
+        assert!(!plot.svg().contains(">knee<"));
+        plot.knee = Some(1);
+        let (svg, x) = (plot.svg(), plot.x(1));
+        let line = format!("class=\"level\" d=\"M{x:.1} ");
+        assert!(svg.contains(&line) && svg.contains(">knee</text>"), "{svg}");
     }
 
     #[test]

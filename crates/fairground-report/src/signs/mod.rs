@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::{ALWAYS, Better, Catalogue, LIMITED, MetricInfo, UnknownMetric};
 use crate::fail_on::{FailOn, FailOnError};
 use crate::redo::Redo;
-use crate::result::{Compare, Comparison, Verdict};
+use crate::result::{Compare, Comparison, Verdict, is_open};
 pub use page::signs_page;
 pub use text::signs_text;
 
@@ -72,10 +72,13 @@ pub struct Tally {
     pub worse: Vec<String>,
     /// Where it differs, without a direction that is better.
     pub differs: Vec<String>,
-    /// Where the interval holds 0, or there is none.
+    /// Where the interval holds 0.
     pub noise: Vec<String>,
-    /// Machines that were run with several numbers of CPUs, and from how many on the change is not
-    /// noise, up to the largest.
+    /// Where there is no interval, or a side has no value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<String>,
+    /// Machines that were run with several numbers of CPUs and have a verdict with the most, and
+    /// from how many on the change is not noise, up to the largest.
     pub from_cpus: Vec<Growth>,
 }
 
@@ -206,6 +209,7 @@ impl Tally {
             (Verdict::Better, _) => &mut self.better,
             (Verdict::Worse, _) => &mut self.worse,
             (Verdict::Noise, true) => &mut self.differs,
+            (Verdict::Noise, false) if row.is_open() => &mut self.open,
             (Verdict::Noise, false) => &mut self.noise,
         };
         list.push(label);
@@ -275,6 +279,9 @@ fn growth(places: &[Place], workload: &[String], metric: &str) -> Vec<Growth> {
             continue;
         }
         let last = sizes.last().map_or("noise", |(_, word)| word);
+        if is_open(last) {
+            continue;
+        }
         let same = sizes.iter().rev().take_while(|(_, word)| *word == last);
         let from = same.last().filter(|_| last != "noise");
         all.push(Growth {

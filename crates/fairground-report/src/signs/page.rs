@@ -3,6 +3,7 @@
 use super::text::{COUNTERS, counter, explained, sentences, signs_text};
 use super::{Place, Signs, Tally, row};
 use crate::html::{Cell, Column, Dot, Figure, Page, PageError, Plot, Row, Series, Table, page};
+use crate::result::word_class;
 use crate::text::{Style, bare_change, change, number};
 
 /// The page: the verdicts, a table and a plot for each workload and metric, what explains them.
@@ -75,6 +76,7 @@ fn short(tally: &Tally) -> String {
         ("worse", &tally.worse),
         ("differs", &tally.differs),
         ("noise", &tally.noise),
+        ("no verdict", &tally.open),
     ];
     let there = lists.iter().filter(|(_, list)| !list.is_empty());
     let counts = there.map(|(word, list)| format!("{word} {}", list.len()));
@@ -138,7 +140,7 @@ fn change_row(place: &Place, tally: &Tally) -> Option<Row> {
         Cell::number(row.patch, number(row.patch)),
         Cell::number(row.change_pct, change(row.change_pct)),
         Cell::text(interval.as_deref().unwrap_or("-")),
-        Cell::text(row.word()).class(row.word()),
+        Cell::text(row.word()).class(word_class(row.word())),
     ];
     cells.extend(COUNTERS.map(|(_, metric)| Cell::text(&counter(result, metric))));
     Some(Row::from(cells))
@@ -217,6 +219,7 @@ fn figure(signs: &Signs, number: usize, tally: &Tally) -> Figure {
         places: ticks.into_iter().zip((0..).map(f64::from)).collect(),
         series,
         levels: vec![("no change".into(), 0.0)],
+        knee: None,
     };
     Figure {
         id: format!("change-{number}"),

@@ -86,9 +86,15 @@ fn changes(block: &Block, metric: &str) -> String {
 
 /// The verdicts in sentences.
 pub(super) fn sentences(tally: &Tally) -> Vec<String> {
-    let all = [&tally.better, &tally.worse, &tally.differs, &tally.noise];
+    let words = ["better", "worse", "differs", "noise", "no verdict"];
+    let all = [
+        &tally.better,
+        &tally.worse,
+        &tally.differs,
+        &tally.noise,
+        &tally.open,
+    ];
     let total: usize = all.iter().map(|list| list.len()).sum();
-    let words = ["better", "worse", "differs", "noise"];
     let named = words.iter().zip(all).filter(|(_, list)| !list.is_empty());
     let said = |(word, list): (&&str, &Vec<String>)| {
         format!("{word} on {} of {total}: {}", list.len(), list.join(", "))
@@ -110,6 +116,7 @@ pub(super) fn counter(result: &Compare, metric: &str) -> String {
         (true, Some(pct)) => change(Some(pct)),
         // From nothing to something has no percentage.
         (true, None) => "new".into(),
+        (false, _) if row.is_open() => "-".into(),
         (false, _) => ".".into(),
     };
     row(result, metric).map_or("-".into(), shown)

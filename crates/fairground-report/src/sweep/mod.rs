@@ -3,10 +3,12 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | `knee` | where raising a setting stops to pay |
 //! | `target` | which is the smallest point that meets a target |
 //! | `text` | tables for people |
 //! | `page` | the report page, with a plot for each metric |
 
+mod knee;
 mod page;
 mod target;
 mod text;
@@ -21,6 +23,7 @@ use crate::compare::compare_metrics;
 use crate::redo::Redo;
 use crate::result::{Comparison, MachineId, Number, Setup, Variant, complete};
 use crate::stats::summary;
+pub use knee::Knee;
 pub use page::sweep_page;
 pub use target::{Answer, Meets, Reached, Target, TargetError};
 pub use text::sweep_text;
@@ -30,8 +33,11 @@ pub use text::sweep_text;
 pub struct Sweep {
     /// Version of Fairground.
     pub fairground: String,
-    /// The machine of the first point.
+    /// The machine of the first point, whole where numbers of its CPUs are swept.
     pub machine: MachineId,
+    /// All machines, if several are swept, each once and whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineId>,
     /// Profile, e.g. `linux-6.18`, of the first point.
     pub profile: String,
     /// The workload's command line.
@@ -42,6 +48,9 @@ pub struct Sweep {
     pub metrics: Vec<String>,
     /// One for each combination.
     pub points: Vec<Point>,
+    /// Where metrics that fall with the setting have their knee, if one setting is swept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knees: Vec<Knee>,
     /// Which point meets the targets, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
@@ -70,6 +79,9 @@ pub struct Axis {
 pub struct Point {
     /// One value for each of `over`.
     pub values: Vec<String>,
+    /// Its machine as it was simulated, if machines or numbers of CPUs are swept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineId>,
     /// Why the kernel refuses it; then there are no runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -141,6 +153,7 @@ impl Sweep {
             let ran = base.as_ref().filter(|_| refused.is_none());
             Point {
                 values,
+                machine: None,
                 refused,
                 meets: None,
                 summary: spreads(&metric_info, &variant),
@@ -151,14 +164,18 @@ impl Sweep {
                 variant,
             }
         };
+        let points: Vec<Point> = points.map(point).collect();
+        let shown: Vec<String> = shown.into_iter().map(|info| info.name).collect();
         let mut sweep = Self {
             fairground: setup.fairground,
             machine: setup.machine,
+            machines: Vec::new(),
             profile: setup.profile,
             workload: setup.workload,
-            points: points.map(point).collect(),
+            knees: knee::knees(&over, &points, &shown),
+            points,
             over,
-            metrics: shown.into_iter().map(|info| info.name).collect(),
+            metrics: shown,
             answer: None,
             metric_info,
             redo: setup.redo,
@@ -168,6 +185,26 @@ impl Sweep {
             target::answer(&mut sweep, targets, &catalogue)?;
         }
         Ok(sweep)
+    }
+
+    /// Whose machine each point was, in their order, and the whole machines, each once. For sweeps
+    /// over machines or numbers of CPUs, where one hash does not say it.
+    pub fn set_machines(&mut self, whole: Vec<MachineId>, of_points: Vec<MachineId>) {
+        if let Some(first) = whole.first() {
+            self.machine = first.clone();
+        }
+        self.machines = if whole.len() > 1 { whole } else { Vec::new() };
+        for (point, machine) in self.points.iter_mut().zip(of_points) {
+            point.machine = Some(machine);
+        }
+    }
+
+    /// The knee of `metric`, if that is at this point.
+    fn knee_at(&self, point: &Point, metric: &str) -> Option<&Knee> {
+        let at = |knee: &&Knee| knee.metric == metric;
+        let knee = self.knees.iter().find(at)?;
+        let here = self.points.get(knee.point)?;
+        (here.values == point.values).then_some(knee)
     }
 
     fn info(&self, metric: &str) -> Option<&MetricInfo> {
@@ -203,8 +240,8 @@ pub fn products(over: &[Axis]) -> Vec<Vec<String>> {
 fn few_seeds(variants: &[Variant]) -> Option<String> {
     let most = variants.iter().map(|v| v.runs.len()).max()?;
     (most == 1).then(|| {
-        "one run for each point has no spread, so there is no interval and every verdict is noise; \
-         give more seeds"
+        "one run for each point has no spread, so there is no interval and no verdict; give more \
+         seeds"
             .into()
     })
 }
@@ -251,20 +288,27 @@ fn usual(info: &[MetricInfo]) -> Vec<MetricInfo> {
     shown.into_iter().cloned().collect()
 }
 
-/// `VALUES...,seed,METRIC...` with one line for each run. A missing number is an empty field.
+/// `VALUES...,seed,METRIC...` with one line for each run. A missing number is an empty field. If
+/// there are knees, a last field `knee` has the metrics that have theirs at the point.
 #[must_use]
 pub fn csv_of_sweep(sweep: &Sweep) -> String {
     let metrics = sweep.metric_info.iter().map(|info| info.name.clone());
     let axes = sweep.over.iter().map(|axis| axis.name.clone());
-    let mut records = vec![axes.chain(["seed".into()]).chain(metrics).collect()];
+    let knees = |words: String| (!sweep.knees.is_empty()).then_some(words);
+    let head = axes.chain(["seed".into()]).chain(metrics);
+    let mut records = vec![head.chain(knees("knee".into())).collect()];
     for point in &sweep.points {
+        let here = sweep.metrics.iter();
+        let here = here.filter(|metric| sweep.knee_at(point, metric).is_some());
+        let here = here.cloned().collect::<Vec<_>>().join(" ");
         for run in &point.variant.runs {
             let value = |info: &MetricInfo| {
                 run.metric(&info.name)
                     .map_or(String::new(), |value| value.to_string())
             };
             let head = point.values.iter().cloned().chain([run.seed.to_string()]);
-            records.push(head.chain(sweep.metric_info.iter().map(value)).collect());
+            let values = sweep.metric_info.iter().map(value);
+            records.push(head.chain(values).chain(knees(here.clone())).collect());
         }
     }
     crate::flat::csv_of(records)

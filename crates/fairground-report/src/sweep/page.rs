@@ -1,8 +1,9 @@
 //! The report page of a sweep.
 
-use super::text::{interval, meets, sentences, sweep_text, verdict};
+use super::text::{interval, meets, named, sentences, sweep_text, verdict, verdict_and_knee};
 use super::{Answer, Axis, Point, Reached, Sweep};
 use crate::html::{Cell, Column, Dot, Figure, Page, PageError, Plot, Row, Series, Table, page};
+use crate::result::word_class;
 use crate::text::Style;
 
 /// The page: the answer, the table, a plot for each metric.
@@ -10,9 +11,12 @@ use crate::text::Style;
 /// # Errors
 /// Only if the page itself is at fault.
 pub fn sweep_page(sweep: &Sweep, style: Style) -> Result<String, PageError> {
-    let hash: String = sweep.machine.hash.chars().take(12).collect();
+    let machines: Vec<String> = match &sweep.machines[..] {
+        [] => vec![named(&sweep.machine)],
+        several => several.iter().map(named).collect(),
+    };
     let mut facts = vec![
-        ("machine".into(), format!("{} ({hash})", sweep.machine.id)),
+        ("machine".into(), machines.join(", ")),
         ("profile".into(), sweep.profile.clone()),
         ("seeds".into(), sweep.redo.seeds.len().to_string()),
         ("points".into(), sweep.points.len().to_string()),
@@ -101,7 +105,8 @@ fn row(sweep: &Sweep, point: &Point) -> Row {
         let refused = point.refused.as_deref().unwrap_or_default();
         cells.push(Cell::number(spread.map(|s| s.mean), words).title(refused));
         let word = verdict(sweep, point, metric);
-        cells.push(Cell::text(word).class(word));
+        let words = verdict_and_knee(sweep, point, metric);
+        cells.push(Cell::text(&words).class(word_class(word)));
     }
     if sweep.answer.is_some() {
         cells.push(Cell::text(meets(point)));
@@ -127,6 +132,7 @@ fn figure(sweep: &Sweep, metric: &str) -> Figure {
         places: sweep.over.get(across).map_or(Vec::new(), places),
         series: series(sweep, metric, across),
         levels: levels(sweep, metric),
+        knee: knee(sweep, metric, across),
     };
     Figure {
         id: metric.replace(['.', '/', ' '], "-"),
@@ -183,6 +189,14 @@ fn series(sweep: &Sweep, metric: &str, across: usize) -> Vec<Series> {
             .sort_by(|a, b| places[a.place].1.total_cmp(&places[b.place].1));
     }
     all
+}
+
+/// The place of the metric's knee on the axis.
+fn knee(sweep: &Sweep, metric: &str, across: usize) -> Option<usize> {
+    let at = |point: &&Point| sweep.knee_at(point, metric).is_some();
+    let value = sweep.points.iter().find(at)?.values.get(across)?;
+    let axis = sweep.over.get(across)?;
+    axis.values.iter().position(|v| v == value)
 }
 
 fn levels(sweep: &Sweep, metric: &str) -> Vec<(String, f64)> {

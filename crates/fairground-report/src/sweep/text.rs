@@ -1,7 +1,7 @@
 //! The tables of a sweep: a row for each point, as many metrics side by side as fit.
 
-use super::{Answer, Axis, Meets, Point, Reached, Spread, Sweep};
-use crate::result::Comparison;
+use super::{Answer, Axis, Knee, Meets, Point, Reached, Spread, Sweep};
+use crate::result::{Comparison, MachineId};
 use crate::text::{Align, Style, foot, head, labelled, number, render};
 
 /// Columns that nothing may reach.
@@ -14,12 +14,7 @@ const FEW_RUNS: usize = 10;
 /// What was swept, the tables, the answer to targets, groups with a limit, and how to redo it.
 #[must_use]
 pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
-    let mut about = head(
-        &sweep.fairground,
-        &sweep.machine,
-        &sweep.profile,
-        &sweep.workload,
-    );
+    let mut about = about(sweep);
     let runs = sweep
         .points
         .iter()
@@ -38,6 +33,7 @@ pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
     }
     let mut parts = vec![about];
     parts.extend(tables(sweep, style));
+    parts.push(knees(sweep));
     parts.push(refusals(sweep));
     parts.push(
         sweep
@@ -48,6 +44,42 @@ pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
     parts.push(foot(&sweep.redo, &sweep.notes) + &legend());
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
+}
+
+/// What was simulated; of several machines each with its hash.
+fn about(sweep: &Sweep) -> String {
+    let text = head(
+        &sweep.fairground,
+        &sweep.machine,
+        &sweep.profile,
+        &sweep.workload,
+    );
+    let Some((first, rest)) = text.split_once('\n') else {
+        return text;
+    };
+    let others = sweep.machines.iter().skip(1);
+    let others = others.map(|machine| labelled("", &named(machine)));
+    format!("{first}\n{}{rest}", others.collect::<String>())
+}
+
+/// `spr-8480-2s (c311fd8c3f17)`.
+pub(super) fn named(machine: &MachineId) -> String {
+    let hash: String = machine.hash.chars().take(12).collect();
+    format!("{} ({hash})", machine.id)
+}
+
+/// The knees in sentences.
+fn knees(sweep: &Sweep) -> String {
+    let line = |(i, knee): (usize, &Knee)| {
+        let point = sweep.points.get(knee.point)?;
+        let place = super::label(&sweep.over, &point.values);
+        let words = format!(
+            "{} at {place}, {:.2} below the straight line",
+            knee.metric, knee.distance
+        );
+        Some(labelled(if i == 0 { "knee" } else { "" }, &words))
+    };
+    sweep.knees.iter().enumerate().filter_map(line).collect()
 }
 
 fn legend() -> String {
@@ -98,7 +130,7 @@ fn table(sweep: &Sweep, metrics: &[&str], targets: bool) -> String {
         let mut cells = point.values.clone();
         for metric in metrics {
             cells.push(point.summary.get(*metric).map_or("-".into(), plus_minus));
-            cells.push(verdict(sweep, point, metric).into());
+            cells.push(verdict_and_knee(sweep, point, metric));
         }
         if targets {
             cells.push(meets(point).into());
@@ -164,6 +196,15 @@ pub(super) fn verdict(sweep: &Sweep, point: &Point, metric: &str) -> &'static st
     }
     let row = point.comparison.iter().find(|row| row.metric == metric);
     row.map_or("", Comparison::word)
+}
+
+/// The same, and that the metric has its knee here.
+pub(super) fn verdict_and_knee(sweep: &Sweep, point: &Point, metric: &str) -> String {
+    let word = verdict(sweep, point, metric);
+    match sweep.knee_at(point, metric) {
+        Some(_) => format!("{word}, knee"),
+        None => word.into(),
+    }
 }
 
 pub(super) fn meets(point: &Point) -> &'static str {

@@ -1,6 +1,6 @@
 //! What stands before and after the tables.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::redo::Redo;
 use crate::result::{MachineId, Variant};
@@ -8,18 +8,18 @@ use crate::result::{MachineId, Variant};
 /// Columns that nothing may reach.
 const WIDTH: usize = 99;
 
-/// What was simulated.
+/// What was simulated; a replay has no workload.
 pub fn head(version: &str, machine: &MachineId, profile: &str, workload: &[String]) -> String {
     let hash: String = machine.hash.chars().take(12).collect();
-    [
-        labelled(
-            "machine",
-            &format!("{} ({hash}), fairground {version}", machine.id),
-        ),
-        labelled("profile", profile),
-        labelled("workload", &workload.join(" ")),
-    ]
-    .concat()
+    let mut text = labelled(
+        "machine",
+        &format!("{} ({hash}), fairground {version}", machine.id),
+    );
+    text += &labelled("profile", profile);
+    if !workload.is_empty() {
+        text += &labelled("workload", &workload.join(" "));
+    }
+    text
 }
 
 /// How many runs, and in which decisions the variants differ.
@@ -37,23 +37,28 @@ pub fn variants_text(variants: &[Variant]) -> String {
             text += &labelled("set", &format!("{name} = {value}"));
         }
     }
-    let [base, patch] = variants else { return text };
-    let names: BTreeSet<&String> = base
-        .decisions
-        .keys()
-        .chain(patch.decisions.keys())
-        .collect();
-    for name in names {
-        let value = |v: &Variant| v.decisions.get(name).map_or("(none)".into(), String::clone);
-        let (before, after) = (value(base), value(patch));
-        if before != after {
-            text += &labelled("patch", &format!("{name} = {after} (base: {before})"));
-        }
+    if let [base, patch] = variants {
+        text += &changes_text(["base", "patch"], base, patch);
     }
-    for (name, after) in &patch.settings {
-        let before = base.settings.get(name).map_or("(none)", String::as_str);
-        if before != after {
-            text += &labelled("patch", &format!("{name} = {after} (base: {before})"));
+    text
+}
+
+/// In which decisions and settings two variants with these names differ.
+pub fn changes_text(names: [&str; 2], base: &Variant, patch: &Variant) -> String {
+    let [before_name, label] = names;
+    let mut text = String::new();
+    for maps in [
+        [&base.decisions, &patch.decisions],
+        [&base.settings, &patch.settings],
+    ] {
+        let [before, after] = maps;
+        let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        for key in keys {
+            let value = |map: &BTreeMap<String, String>| map.get(key).cloned();
+            let [b, a] = [before, after].map(|map| value(map).unwrap_or("(none)".into()));
+            if b != a {
+                text += &labelled(label, &format!("{key} = {a} ({before_name}: {b})"));
+            }
         }
     }
     text

@@ -13,7 +13,8 @@ use crate::stats::{Summary, summary};
 pub(crate) use costs::{Traffic, place_name, places_by_wait, shares, traffic, words_text};
 use costs::{functions_text, lines_text};
 use groups::groups_text;
-pub(crate) use head::{foot, head, labelled, variants_text as variants_head};
+pub(crate) use head::variants_text as variants_head;
+pub use head::{changes_text, foot, head, labelled};
 pub(crate) use quota_work::WorkMeans;
 use quota_work::work_text;
 pub use table::number;
@@ -167,7 +168,7 @@ fn comparison_text(rows: &[Comparison], style: Style) -> String {
             Verdict::Worse => "31",
             Verdict::Noise => "2",
         };
-        let at = line.rfind(' ').map_or(0, |at| at + 1);
+        let at = line.len().saturating_sub(row.word().len());
         let (start, verdict) = line.split_at(at);
         text += &format!("{start}\x1b[{colour}m{verdict}\x1b[0m\n");
     }

@@ -1,5 +1,5 @@
 //! Proves a workload sound before the machine interprets it: every index in range, loops closed
-//! and able to move the clock, tables usable. [`Workload::validate`] is the only public item.
+//! and able to move the clock, tables usable. The way in is [`Workload::validate`].
 //!
 //! What is wrong with a scenario file is found earlier, with the line (`spec`); an error from
 //! here is about a workload that was built by code.
@@ -11,6 +11,10 @@ use super::program::{
 pub const QUOTA_NS_MIN: u64 = 1_000_000;
 /// Longest period that the kernel takes, in nanoseconds.
 pub const PERIOD_NS_MAX: u64 = 1_000_000_000;
+/// What is said of a period that the kernel does not take.
+pub const PERIOD_EXPECTED: &str = "expected a period from 1ms to 1s";
+/// The same of a quota.
+pub const QUOTA_EXPECTED: &str = "expected a quota of at least 1ms";
 /// Range of `cpu.shares`.
 pub const SHARES: core::ops::RangeInclusive<u64> = 2..=262_144;
 
@@ -193,13 +197,22 @@ fn check_shares(shares: u64) -> Result<(), String> {
 
 fn check_bandwidth(quota_ns: Option<u64>, period_ns: u64, burst_ns: u64) -> Result<(), String> {
     if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&period_ns) {
-        return Err(format!("period of {period_ns} ns"));
+        return Err(format!("{} us: {PERIOD_EXPECTED}", period_ns / 1000));
     }
     match quota_ns {
-        Some(quota) if quota < QUOTA_NS_MIN => Err(format!("quota of {quota} ns")),
-        Some(quota) if burst_ns > quota => Err("burst above the quota".into()),
+        Some(quota) if quota < QUOTA_NS_MIN => {
+            Err(format!("{} us: {QUOTA_EXPECTED}", quota / 1000))
+        }
+        Some(quota) if burst_ns > quota => Err(burst_refused(burst_ns, quota)),
         _ => Ok(()),
     }
+}
+
+/// What is said of a burst above the quota.
+#[must_use]
+pub fn burst_refused(burst_ns: u64, quota_ns: u64) -> String {
+    let [burst, quota] = [burst_ns, quota_ns].map(|ns| ns / 1000);
+    format!("the kernel refuses a burst of {burst} us above the quota of {quota} us")
 }
 
 /// So many turns may take no time, as those of `until_us` when its time is over.

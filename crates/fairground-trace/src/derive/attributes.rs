@@ -4,6 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairground_sim::glob::fits;
+use fairground_sim::workload::validate::{
+    PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, QUOTA_NS_MIN,
+};
 use serde::{Deserialize, Serialize};
 
 use super::objects::Objects;
@@ -399,15 +402,35 @@ pub fn limit(text: &str) -> Result<(Option<u64>, u64), String> {
         None => 100_000,
         Some(word) => us(word).ok_or_else(bad)?,
     };
-    match words.next() {
-        None => Ok((quota, period * 1000)),
-        Some(_) => Err(bad()),
+    if words.next().is_some() {
+        return Err(bad());
+    }
+    let refused = |expected: &str| Err(format!("cpu.max `{text}`: {expected}"));
+    if quota.is_some_and(|ns| ns < QUOTA_NS_MIN) {
+        return refused(QUOTA_EXPECTED);
+    }
+    match period * 1000 {
+        ns if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&ns) => refused(PERIOD_EXPECTED),
+        ns => Ok((quota, ns)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_that_the_kernel_refuses_is_told_with_what_it_takes() {
+        assert_eq!(limit("5000 10000"), Ok((Some(5_000_000), 10_000_000)));
+        let of = |text: &str| limit(text).expect_err("refused");
+        let period = "cpu.max `5000 10`: expected a period from 1ms to 1s";
+        assert_eq!(of("5000 10"), period);
+        assert_eq!(
+            of("5 10000"),
+            "cpu.max `5 10000`: expected a quota of at least 1ms"
+        );
+        assert!(of("5000 10000 1").contains("expected `QUOTA PERIOD`"));
+    }
 
     #[test]
     fn a_thread_needs_a_cpu_of_the_machine() {

@@ -2,6 +2,7 @@
 
 use fairground::math::weight::nice_to_weight;
 use fairground_sim::workload::program::{Cgroup, CgroupWrite, Event};
+use fairground_sim::workload::validate::burst_refused;
 
 use super::attributes::limit;
 use super::workload::Builder;
@@ -32,6 +33,9 @@ impl Builder<'_> {
             }
             (group.quota_ns, group.period_ns) = words.limit().map_err(at)?;
             group.burst_ns = words.burst_us.unwrap_or(0).saturating_mul(1000);
+            if let Some(quota_ns) = group.quota_ns.filter(|ns| group.burst_ns > *ns) {
+                return Err(at(burst_refused(group.burst_ns, quota_ns)));
+            }
             group.idle = words.idle;
             group.cpuset = words.cpus.clone().map(|cpus| self.mask(cpus));
             self.out.workload.cgroups.push(group);

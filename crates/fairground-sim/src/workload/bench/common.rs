@@ -3,7 +3,7 @@
 use super::{Error, bad};
 use crate::workload::duration;
 use crate::workload::program::{Cgroup, Ns, Op, Program, Workload};
-use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
+use crate::workload::validate::{PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, QUOTA_NS_MIN};
 
 /// Most tasks of one workload, and most cgroups.
 pub const TASKS_MAX: u64 = 1_000_000;
@@ -166,10 +166,10 @@ fn cpu_max(text: &str) -> Result<(Ns, Ns), String> {
     };
     let (quota, period) = (duration::parse_ns(quota)?, duration::parse_ns(period)?);
     if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&period) {
-        return Err("expected a period from 1ms to 1s".into());
+        return Err(PERIOD_EXPECTED.into());
     }
     if quota < QUOTA_NS_MIN {
-        return Err("expected a quota of at least 1ms".into());
+        return Err(QUOTA_EXPECTED.into());
     }
     Ok((quota, period))
 }

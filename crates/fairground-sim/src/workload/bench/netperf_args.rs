@@ -1,5 +1,5 @@
 //! The command line of netperf: options before and behind the `--`.
-use super::common::{Groups, positive};
+use super::common::{self, Groups};
 use super::{Error, bad, options};
 use crate::workload::duration::parse_ns;
 use crate::workload::program::{FOREVER, Ns};
@@ -196,12 +196,11 @@ fn length(text: &str) -> Result<Length, String> {
     }
 }
 
-/// A length as netperf takes it, in whole seconds, or with a unit.
+/// A length that is not zero: seconds or with a unit, as everywhere.
 pub(super) fn seconds(text: &str) -> Result<Ns, String> {
-    match text.parse::<u32>() {
-        Ok(s) if s > 0 => Ok(Ns::from(s) * 1_000_000_000),
-        Ok(_) => Err("expected more than 0".into()),
-        Err(_) => positive(text),
+    match common::seconds(text)? {
+        0 => Err("expected more than 0".into()),
+        ns => Ok(ns),
     }
 }
 
@@ -295,6 +294,31 @@ mod tests {
     use super::super::tests::{error, make};
     use super::*;
     use crate::workload::program::{Inet, Op};
+
+    #[test]
+    fn a_length_is_seconds_whole_or_not_in_all_tools() {
+        let workloads = [
+            ["sysbench cpu --time=0.01", "sysbench cpu --time=10ms"],
+            ["ebizzy -S 0.01", "ebizzy -S 10ms"],
+            [
+                "sysbench oltp_read_only --time=0.01",
+                "sysbench oltp_read_only --time=10ms",
+            ],
+            [
+                "schbench -r 0.05 -w 0.5 -i 0.1",
+                "schbench -r 50ms -w 500ms -i 100ms",
+            ],
+            ["schbench -r 2 -w 0", "schbench -r 2s -w 0s"],
+            ["netperf -t UDP_RR -l 0.02", "netperf -t UDP_RR -l 20ms"],
+        ];
+        for lines in workloads {
+            let [seconds, units] = lines.map(make);
+            assert_eq!(seconds.duration, units.duration, "{lines:?}");
+            assert_eq!(seconds.warmup_ns, units.warmup_ns, "{lines:?}");
+            assert_eq!(seconds.programs, units.programs, "{lines:?}");
+        }
+        assert!(error("schbench -r 0").contains("expected more than 0"));
+    }
 
     #[test]
     fn options_of_netperf_and_of_its_test() {

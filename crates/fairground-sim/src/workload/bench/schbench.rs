@@ -1,5 +1,5 @@
 //! schbench. See `docs/workloads/schbench.md`.
-use super::common::{Groups, TASKS_MAX, add_program, repeat};
+use super::common::{Groups, TASKS_MAX, add_program, repeat, seconds as seconds_or_0};
 use super::netperf_args::seconds;
 use super::{Env, Error, bad, options};
 use crate::workload::metric::{Better, From, MetricDef};
@@ -45,10 +45,6 @@ struct Args {
     no_locking: bool,
     #[command(flatten)]
     cgroups: Groups,
-}
-
-fn seconds_or_0(text: &str) -> Result<Ns, String> {
-    if text == "0" { Ok(0) } else { seconds(text) }
 }
 
 /// Picoseconds of one multiply-and-add of the naive product, measured (docs/workloads/schbench.md).

@@ -1,0 +1,249 @@
+//! What was replayed where: machine, kernel and settings of both replays, and how to get the same
+//! again, in the words of `run` and `compare`.
+
+use std::collections::BTreeMap;
+
+use fairground::policy::Patch;
+use fairground_report::{
+    MachineId, NOT_MODELLED, Redo, Variant, changes_text, foot_text, head_text, labelled,
+};
+use fairground_trace::derive::Attributes;
+use fairground_trace::derive::attributes::Group;
+use fairground_trace::replay::Place;
+use serde_json::{Value, json};
+
+use crate::args::Setting;
+use crate::failure::Failure;
+use crate::glue;
+use crate::group_files::{GroupFile, max_text};
+use crate::pair::titles;
+use crate::plan::patches;
+use crate::replay::ReplayArgs;
+use crate::replay_home::{NEWEST, other_kernel};
+
+/// Machine and kernel of one replay.
+pub struct Kernel {
+    /// The machine.
+    pub machine: MachineId,
+    /// The profile.
+    pub profile: String,
+    /// Decisions, and the files of groups that were set on the command line; without runs.
+    pub variant: Variant,
+}
+
+/// Both replays, and how to get them again.
+pub struct About {
+    /// Where the recording was made.
+    pub home: Kernel,
+    /// The other one, if there is one.
+    pub what_if: Option<Kernel>,
+    /// Patches of the other one.
+    pub patches: Vec<String>,
+    /// What these are and where they come from.
+    pub titles: String,
+    /// How to get the same again.
+    pub redo: Redo,
+    /// What a reader must know before believing the numbers.
+    pub notes: Vec<String>,
+}
+
+/// What is asked for.
+pub struct Asked<'a> {
+    /// The command line.
+    pub args: &'a ReplayArgs,
+    /// The same in words.
+    pub command_line: &'a [String],
+    /// What is known of the recording, and the same with files of groups written.
+    pub known: [&'a Attributes; 2],
+    /// Files of groups that are written.
+    pub files: &'a [&'a Setting],
+    /// What all random numbers come from.
+    pub seed: u64,
+}
+
+impl About {
+    /// Of a replay at `home` and, if there is one, of the one at the other place.
+    ///
+    /// # Errors
+    /// A patch, profile or file that is not there.
+    pub fn new(asked: &Asked<'_>, home: &Place, other: Option<&Place>) -> Result<Self, Failure> {
+        let what = &asked.args.what;
+        let recorded = asked.args.recorded_profile.as_deref().unwrap_or(NEWEST);
+        let profile = what.profile.as_deref().unwrap_or(recorded);
+        let kernel = |place: &Place, profile: &str, known| -> Result<Kernel, Failure> {
+            Ok(Kernel {
+                machine: glue::machine_id(&place.machine),
+                profile: profile.into(),
+                variant: Variant {
+                    decisions: glue::decisions_of(&place.features),
+                    settings: settings(asked.files, known)?,
+                    ..Variant::default()
+                },
+            })
+        };
+        let [before, after] = asked.known;
+        let first = kernel(home, recorded, before)?;
+        let what_if = other.map(|place| kernel(place, profile, after));
+        let what_if: Option<Kernel> = what_if.transpose()?;
+        let mut notes = Vec::new();
+        if let Some(what_if) = &what_if {
+            let kernel = other_kernel(what, home)?;
+            let mut with = kernel.clone();
+            for patch in patches(&what.patch)? {
+                let before = glue::decisions_of(&with);
+                patch.apply(&mut with);
+                if before == glue::decisions_of(&with) {
+                    notes.push(has_it(patch, profile));
+                }
+            }
+            if alike(&first, what_if) {
+                let note = "both replays make the same decisions, so all differences are 0";
+                notes.push(note.into());
+            }
+        }
+        let seeds = vec![asked.seed];
+        let last = other.unwrap_or(home);
+        let mut redo = Redo::new(asked.command_line, seeds, glue::assumed(&last.machine));
+        let slow = what.slow.map(|ns| ("slow".to_string(), format!("{ns} ns")));
+        redo.conditions.extend(slow);
+        Ok(Self {
+            home: first,
+            what_if,
+            patches: what.patch.clone(),
+            titles: titles(what)?,
+            redo,
+            notes,
+        })
+    }
+
+    /// Machine and kernel of the replay where the recording was made.
+    pub fn home_text(&self) -> String {
+        head(&self.home)
+    }
+
+    /// The same of the other one, with what differs.
+    pub fn what_if_text(&self) -> String {
+        let Some(kernel) = &self.what_if else {
+            return String::new();
+        };
+        let mut text = head(kernel);
+        for (i, line) in self.titles.lines().enumerate() {
+            // Each patch has two lines, its origin is the second.
+            let label = if i % 2 == 0 { "patch" } else { "" };
+            text += &labelled(label, line);
+        }
+        let (before, after) = (&self.home.variant, &kernel.variant);
+        text + &changes_text(["replayed", "what if"], before, after)
+    }
+
+    /// What to know, and how to get the same again.
+    pub fn foot(&self) -> String {
+        foot_text(&self.redo, &self.notes)
+    }
+
+    /// What all of it is, for programs.
+    pub fn json(&self) -> Value {
+        json!({
+            "fairground": glue::VERSION,
+            "machine": self.home.machine,
+            "profile": self.home.profile,
+            "decisions": self.home.variant.decisions,
+            "settings": self.home.variant.settings,
+            "seed": self.redo.seeds.first(),
+            "redo": self.redo,
+            "notes": self.notes,
+        })
+    }
+
+    /// What of the other replay is other, for programs.
+    pub fn what_if_json(&self) -> Value {
+        self.what_if.as_ref().map_or(Value::Null, |kernel| {
+            json!({
+                "machine_hash": kernel.machine.hash,
+                "profile": kernel.profile,
+                "patches": self.patches,
+                "decisions": kernel.variant.decisions,
+                "settings": kernel.variant.settings,
+            })
+        })
+    }
+
+    /// The same for the head of a page.
+    pub fn facts(&self) -> Vec<(String, String)> {
+        let mut facts = vec![
+            ("fairground".to_string(), glue::VERSION.to_string()),
+            ("replayed on".into(), place(&self.home.machine)),
+            ("profile".into(), self.home.profile.clone()),
+        ];
+        if let Some(kernel) = &self.what_if {
+            facts.push(("what if, on".into(), place(&kernel.machine)));
+            facts.push(("what if, profile".into(), kernel.profile.clone()));
+            if !self.patches.is_empty() {
+                facts.push(("what if, patch".into(), self.patches.join(", ")));
+            }
+        }
+        facts
+    }
+
+    /// The notes of a page.
+    pub fn page_notes(&self) -> Vec<String> {
+        let not_modelled = format!("not modelled: {}", NOT_MODELLED.join(", "));
+        self.notes.iter().cloned().chain([not_modelled]).collect()
+    }
+}
+
+fn head(kernel: &Kernel) -> String {
+    head_text(glue::VERSION, &kernel.machine, &kernel.profile, &[])
+}
+
+fn place(machine: &MachineId) -> String {
+    let hash: String = machine.hash.chars().take(12).collect();
+    format!("{} ({hash})", machine.id)
+}
+
+fn alike(a: &Kernel, b: &Kernel) -> bool {
+    let of = |k: &Kernel| (k.variant.decisions.clone(), k.variant.settings.clone());
+    a.machine == b.machine && of(a) == of(b)
+}
+
+/// `compare` switches a patch off in base. The recorded kernel is what it is, so here it stays.
+fn has_it(patch: &Patch, profile: &str) -> String {
+    let without = patch.base.iter();
+    let without: Vec<String> = without.map(|(d, v)| format!("--set {d}={v}")).collect();
+    format!(
+        "{profile} does what `{}` does, so the patch changes nothing; without it: {}",
+        patch.name,
+        without.join(" ")
+    )
+}
+
+/// What the files that the command line writes hold.
+fn settings(files: &[&Setting], known: &Attributes) -> Result<BTreeMap<String, String>, Failure> {
+    let paths: Vec<String> = known.cgroups.iter().map(|g| g.path.clone()).collect();
+    let mut held = BTreeMap::new();
+    for setting in files {
+        let file = GroupFile::read(setting)?;
+        for group in file.find(&paths)? {
+            let name = format!("{}/{}", paths[group], file.file);
+            held.insert(name, value(&known.cgroups[group], file.file)?);
+        }
+    }
+    Ok(held)
+}
+
+fn value(group: &Group, file: &str) -> Result<String, Failure> {
+    Ok(match file {
+        "cpu.max" => {
+            let (quota_ns, period_ns) = group.limit().map_err(Failure::new)?;
+            max_text(quota_ns, period_ns)
+        }
+        "cpu.max.burst" => group.burst_us.unwrap_or(0).to_string(),
+        "cpu.idle" => u8::from(group.idle).to_string(),
+        _ => match (group.weight, group.shares, group.nice) {
+            (Some(weight), _, _) => weight.to_string(),
+            (None, Some(shares), _) => ((shares * 100 + 512) / 1024).to_string(),
+            (None, None, Some(nice)) => format!("that of nice {nice}"),
+            (None, None, None) => "100".into(),
+        },
+    })
+}
