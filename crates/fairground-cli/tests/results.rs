@@ -323,3 +323,18 @@ fn scenarios_run_and_compare() {
     assert_eq!(over["variants"][0]["runs"][0]["seed"], 3);
     succeeds(["compare", path, "--patch", "ilb-skip-redundant"]);
 }
+
+/// Of twelve hogs on two CPUs ten have not run after 1 ms; then no percentile has them.
+#[test]
+fn wake_ups_that_have_not_run_are_told() {
+    let run = ["run", "--machine", "spr-guest-2cpu", "--seed", "1"];
+    let told = |duration: &str| {
+        let hogs = ["--", "hogs", "-t", "12", "-d", duration];
+        let text = succeeds(words(&[&run, &hogs]));
+        let all = json(&succeeds(words(&[&run, &["-q", "--json", "-"], &hogs])));
+        let waiting = all["variants"][0]["runs"][0]["still_waiting"]["waiting"].as_u64();
+        (text.contains("lacks 10 of 12 wake-ups"), waiting)
+    };
+    assert_eq!(told("1ms"), (true, Some(10)));
+    assert_eq!(told("200ms"), (false, None));
+}
