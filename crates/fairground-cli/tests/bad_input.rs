@@ -53,7 +53,7 @@ fn unknown_names_have_a_nearest_one() {
     );
     fails(
         run(&["--set", "hz=0"]),
-        &["`hz` cannot be `0`", "100..=1000"],
+        &["`hz` cannot be `0`", "100, 250, 300, 1000"],
     );
     fails(run(&["--machin", "x"]), &["--machin", "--machine"]);
     fails(["list", "machine"], &["machines"]);

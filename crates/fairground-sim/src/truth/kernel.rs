@@ -44,10 +44,9 @@ pub(super) fn features(words: &MachineWords, machine: &Machine) -> Result<Featur
         return Err("machine.autogroup: autogroups are not modelled, expected false".into());
     }
     if let Some(hz) = words.hz {
-        if !(100..=1000).contains(&hz) {
-            return Err(format!("machine.hz: {hz}, expected 100 to 1000"));
+        if features.set("hz", &hz.to_string()).is_err() {
+            return Err(format!("machine.hz: {hz}, expected 100, 250, 300 or 1000"));
         }
-        features.hz = hz;
     }
     if let Some(ns) = words.tick_ns
         && ns != features.tick_ns()

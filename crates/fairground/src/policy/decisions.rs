@@ -119,7 +119,7 @@ mod tests {
         let text = refused.map_err(|e| e.to_string());
         assert_eq!(
             text,
-            Err("`hz` cannot be `0`; it takes 100..=1000".to_string())
+            Err("`hz` cannot be `0`; it takes 100, 250, 300, 1000".to_string())
         );
         assert_eq!((f.hz, f.check()), (250, Ok(())));
         let unknown = f.set("pik", "cfs").map_err(|e| e.to_string());

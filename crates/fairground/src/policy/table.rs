@@ -361,5 +361,12 @@ pub(super) static DECISIONS: [Decision; 64] = [
     named!("layout", "field order", "linux-6.15, reordered, engine", f, f.layout,
         "linux-6.15" => LayoutId::Linux615, "reordered" => LayoutId::Reordered,
         "engine" => LayoutId::Engine),
-    number!("hz", "ticks a second", "100..=1000", (100..=1000), f, f.hz),
+    number!(
+        "hz",
+        "ticks a second",
+        "100, 250, 300, 1000",
+        [100, 250, 300, 1000],
+        f,
+        f.hz
+    ),
 ];
