@@ -359,8 +359,8 @@ impl Sim<'_> {
         self.advance(id);
     }
 
-    /// Sets where a task may run; it moves at once if it is runnable, and when it
-    /// wakes up if it sleeps. One on its way to a queue moves from there.
+    /// Sets where a task may run; it moves at once if it is runnable, and when it wakes up if it
+    /// sleeps. Who enqueues one on its way asks for its move.
     pub(super) fn allow(&mut self, id: TaskId, allowed: CpuMask) {
         let done = if let Some(task) = &mut self.host.parked[id.idx()] {
             sched::set_affinity_parked(&self.sys, task, allowed)
