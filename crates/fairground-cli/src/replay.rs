@@ -6,7 +6,7 @@ use clap::Args;
 use fairground_sim::machine_file::Machine;
 use fairground_trace::derive::Attributes;
 use fairground_trace::fidelity::Fidelity;
-use fairground_trace::replay::Replay;
+use fairground_trace::replay::{Place, Prepared, Replay};
 use fairground_trace::text::SAID;
 use fairground_trace::{Recording, save};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -96,10 +96,6 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let Some(path) = &args.trace else {
         return Err(Failure::new("no trace"));
     };
-    if args.what.seeds.is_some() {
-        let help = "choose one with --seed; a trace has one course of events";
-        return Err(Failure::with_help("a replay has one seed", help));
-    }
     leaves_inputs(args, path)?;
     let outputs = Outputs::new(args)?;
     let (recording, known) = read(path, args.attributes.as_deref())?;
@@ -119,14 +115,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     if let Some(asked) = &args.explain {
         let place = elsewhere.as_ref().unwrap_or(&home);
         let prepared = replay.prepared(place, &with).map_err(run_failed)?;
-        let asking = Asking {
-            setup: &prepared.setup(place, seed),
-            exact: &prepared.exact,
-            identities: &|born| replay.identities(&prepared.derived, born),
-            origin_ns: prepared.derived.lead_ns,
-            of_recording: true,
-        };
-        return output::stdout(&explain::answer(&asking, asked)?);
+        return explained(&replay, &prepared, place, seed, asked);
     }
     let asked = AskedFor {
         args,
@@ -167,6 +156,24 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         run: what_if.as_ref().map_or(&run, |(_, _, other)| other),
     };
     outputs.write(args, &sides, &last, &known)
+}
+
+/// Prints why a thread runs where and when it does.
+fn explained(
+    replay: &Replay<'_>,
+    prepared: &Prepared,
+    place: &Place,
+    seed: u64,
+    asked: &Asked,
+) -> Result<(), Failure> {
+    let asking = Asking {
+        setup: &prepared.setup(place, seed),
+        exact: &prepared.exact,
+        identities: &|born| replay.identities(&prepared.derived, born),
+        origin_ns: prepared.derived.lead_ns,
+        of_recording: true,
+    };
+    output::stdout(&explain::answer(&asking, asked)?)
 }
 
 /// A recording, and what is known besides: by a file of attributes, else as far as it says itself.
@@ -242,6 +249,10 @@ fn refuse_unused_options(args: &ReplayArgs) -> Result<(), Failure> {
     if what.settled.is_some() {
         let help = "a recording begins where it was begun";
         return Err(Failure::with_help("`--settled` is not for replays", help));
+    }
+    if what.seeds.is_some() && args.cases.is_none() {
+        let help = "choose one with --seed; a trace has one course of events";
+        return Err(Failure::with_help("a replay has one seed", help));
     }
     let (unused, goes_with) = match args.cases {
         Some(_) => (given(&of_one), "a TRACE"),

@@ -59,9 +59,10 @@ impl Redo {
 ///
 /// Options before `--` that say where results go, how much of them is shown or how many threads
 /// compute them (`--jobs`, `-j`, `--json`, `--csv`, `--report`, `--trace`, `--at`, `--export`,
-/// `--export-recording`, `--save`, `--threads`, `--keep`, `--lines`, `--functions`, `--color`, `--fail-on`, `--quiet`, `-q`,
-/// `--times`, `--no-progress`) are left out: they cannot change a result, and a result must be the
-/// same bytes with any of them. `argv[0]` is written as `fairground`.
+/// `--export-recording`, `--save`, `--threads`, `--keep`, `--lines`, `--functions`, `--color`,
+/// `--fail-on`, `--quiet`, `-q`, `--times`, `--no-progress`) are left out: they cannot change a
+/// result, and a result must be the same bytes with any of them. `argv[0]` is written as
+/// `fairground`.
 pub fn redo_command(argv: &[String]) -> String {
     const WITH_VALUE: &[&str] = &[
         "--jobs",

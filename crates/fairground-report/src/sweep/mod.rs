@@ -140,12 +140,10 @@ impl Sweep {
         let (metric_info, mut notes) = complete(&setup, &mut variants, &names);
         notes.extend(few_seeds(&variants));
         let catalogue = Catalogue::new(metric_info.iter().cloned());
+        let asked = metrics.iter().map(|name| catalogue.get(name).cloned());
         let shown = match metrics {
             [] => usual(&metric_info),
-            asked => asked
-                .iter()
-                .map(|name| catalogue.get(name).cloned())
-                .collect::<Result<_, _>>()?,
+            _ => asked.collect::<Result<_, _>>()?,
         };
         let base = variants.iter().find(|v| !v.runs.is_empty()).cloned();
         let points = products(&over).into_iter().zip(variants).zip(refusals);
