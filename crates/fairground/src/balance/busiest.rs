@@ -21,6 +21,7 @@ use crate::value::{Cpu, GroupId};
 
 /// Looks at all groups of the domain and names the one to pull from; `env` then holds the unit and
 /// the amount. `None` = balanced (`sched_balance_find_src_group`).
+#[doc(alias = "find_busiest_group")]
 pub fn sched_balance_find_src_group<H: Host>(
     cx: &mut Cx<H>,
     env: &mut LbEnv<'_>,
@@ -210,6 +211,7 @@ fn smt_differs(top: &Topology, a: Option<GroupId>, b: Option<GroupId>) -> bool {
 }
 
 /// The queue of `group` to pull from (`sched_balance_find_src_rq`).
+#[doc(alias = "find_busiest_queue")]
 pub fn sched_balance_find_src_rq<H: Host>(
     cx: &mut Cx<H>,
     env: &LbEnv<'_>,

@@ -19,6 +19,7 @@ use crate::value::Cpu;
 
 /// The softirq: the own domains, unless this CPU was asked to balance for the idle ones, of whom it
 /// is one. Then what it was asked for.
+#[doc(alias = "run_rebalance_domains")]
 pub fn sched_balance_softirq<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<u32> {
     let cpu = cx.cpu;
     let (idle, flags) = cx.with_rq_lockless(rqs, cpu, |_, rq| {

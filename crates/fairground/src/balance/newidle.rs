@@ -36,6 +36,7 @@ pub fn newidle_wanted<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> bool {
 
 /// Looks for work in the domains of the executing CPU, whose queue is unlocked; tasks pulled, or
 /// 1 if one arrived in the meantime.
+#[doc(alias = "newidle_balance")]
 pub fn sched_balance_newidle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> u32 {
     let outer = cx.host.enter(Func::Newidle);
     let (sys, cpu) = (cx.sys, cx.cpu);

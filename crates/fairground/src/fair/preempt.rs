@@ -23,6 +23,7 @@ use crate::task::{Policy, Resched, WakeKind};
 use crate::value::{CfsId, SeId};
 
 /// Whether a task that was just enqueued preempts the running one (`check_preempt_wakeup_fair`).
+#[doc(alias = "check_preempt_wakeup")]
 pub fn wakeup_preempt_fair<H: Host>(
     cx: &mut Cx<H>,
     rq: &mut Rq,

@@ -73,6 +73,7 @@ impl Later {
 
 /// The periodic tick of the executing CPU: charges the running task, asks for a switch if its
 /// time is up, and starts periodic and idle balancing when due.
+#[doc(alias = "scheduler_tick")]
 pub fn sched_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let rest = begin_tick(cx, rqs);
     finish(cx, rqs, rest);
