@@ -21,6 +21,7 @@ use crate::catalogue::{ALWAYS, Better, Catalogue, LIMITED, MetricInfo, UnknownMe
 use crate::fail_on::{FailOn, FailOnError};
 use crate::redo::Redo;
 use crate::result::{Compare, Comparison, Verdict, is_open};
+use crate::watched::is_of_still_waiting;
 pub use page::signs_page;
 pub use text::signs_text;
 
@@ -176,7 +177,8 @@ impl Signs {
         let mut all: Vec<(&str, Vec<String>)> = Vec::new();
         for place in &ran {
             let label = self.label(place) + &self.workload_of(place);
-            for note in place.result.iter().flat_map(|result| &result.notes) {
+            let notes = place.result.iter().flat_map(|result| &result.notes);
+            for note in notes.filter(|note| !is_of_still_waiting(note)) {
                 match all.iter_mut().find(|(known, _)| known == note) {
                     Some((_, places)) => places.push(label.clone()),
                     None => all.push((note, vec![label.clone()])),
@@ -192,6 +194,18 @@ impl Signs {
         let mut lines: Vec<String> = all.into_iter().map(said).collect();
         if left_out > 0 {
             lines.push(format!("{left_out} more notes are in the JSON"));
+        }
+        let late = |p: &&&Place| {
+            let notes = p.result.iter().flat_map(|result| &result.notes);
+            notes.into_iter().any(|note| is_of_still_waiting(note))
+        };
+        let late = ran.iter().filter(late).count();
+        if late > 0 {
+            lines.push(format!(
+                "in {late} of {} places `wakeup_latency_us` lacks wake-ups that had not led to a \
+                 switch by the end; how many is in the JSON",
+                ran.len()
+            ));
         }
         lines
     }
