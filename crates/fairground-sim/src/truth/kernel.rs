@@ -43,10 +43,10 @@ pub(super) fn features(words: &MachineWords, machine: &Machine) -> Result<Featur
     if words.autogroup {
         return Err("machine.autogroup: autogroups are not modelled, expected false".into());
     }
-    if let Some(hz) = words.hz {
-        if features.set("hz", &hz.to_string()).is_err() {
-            return Err(format!("machine.hz: {hz}, expected 100, 250, 300 or 1000"));
-        }
+    if let Some(hz) = words.hz
+        && features.set("hz", &hz.to_string()).is_err()
+    {
+        return Err(format!("machine.hz: {hz}, expected 100, 250, 300 or 1000"));
     }
     if let Some(ns) = words.tick_ns
         && ns != features.tick_ns()
