@@ -10,6 +10,10 @@ fn trace(name: &str) -> String {
     format!("{}/{data}/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Attributes: the hog is in group `/a`.
+const HOG_IN_A: &str = "[[cgroup]]\npath = \"/a\"\n[[thread]]\ncomm = \"hog\"\n\
+                        cpus = [1]\ncgroup = \"/a\"\n";
+
 #[test]
 fn every_kind_of_trace_replays_and_says_how_faithful_it_is() {
     // A trace does not say that both threads were held on CPU 1.
@@ -42,9 +46,7 @@ fn every_kind_of_trace_replays_and_says_how_faithful_it_is() {
 #[test]
 fn a_group_setting_changes_the_second_run_and_the_numbers_are_in_the_json() {
     let trace = trace("sleeper.script.txt.xz");
-    let attributes = "[[cgroup]]\npath = \"/a\"\n[[thread]]\ncomm = \"hog\"\n\
-                      cpus = [1]\ncgroup = \"/a\"\n";
-    let attributes = file("replay_group", "attributes.toml", attributes);
+    let attributes = file("replay_group", "attributes.toml", HOG_IN_A);
     let known = ["replay", &trace, "--attributes", &attributes, "--json", "-"];
     let limit = ["--set", "/a/cpu.max=20000 100000"];
     let limited = json(&succeeds(words(&[&known, &limit])));
@@ -199,9 +201,7 @@ fn a_patch_that_the_recorded_kernel_has_is_said_to_change_nothing() {
 #[test]
 fn first_halves_have_one_length() {
     let trace = trace("sleeper.script.txt.xz");
-    let held = "[[cgroup]]\npath = \"/a\"\n[[thread]]\ncomm = \"hog\"\n\
-                cpus = [1]\ncgroup = \"/a\"\n";
-    let held = file("replay_halves", "attributes.toml", held);
+    let held = file("replay_halves", "attributes.toml", HOG_IN_A);
     let known = ["replay", &trace, "--attributes", &held, "--json", "-"];
     let limit = ["--set", "/a/cpu.max=20000 100000"];
     let result = json(&succeeds(words(&[&known, &limit])));
