@@ -126,3 +126,70 @@ fn everything_at_once() {
         scenario("mixed", MIXED, cpus, 13);
     }
 }
+
+/// Real-time tasks of both kinds: bound and free, in a limited group, that fork, yield, go to other
+/// CPUs and groups, and use up what they may of a second.
+const REAL_TIME: &str = r#"
+name = "real-time"
+duration = "1200ms"
+pipes = ["p"]
+semaphores = { s = 0 }
+
+[[cgroup]]
+path = "/limited"
+"cpu.max" = "3000 10000"
+
+[[task]]
+name = "ticker"
+count = 3
+policy = "fifo"
+priority = 50
+cgroup = "/limited"
+steps = [{ loop = "forever", steps = [
+    { run = "exp 300us" }, { period = "2ms" }, { post = "s" },
+] }]
+
+[[task]]
+name = "burner"
+policy = "rr"
+priority = 10
+count = 2
+start = "10ms"
+steps = [
+    { run = "90ms" }, "yield", { affinity = [0] }, { run = "200ms" }, { affinity = "all" },
+    { cgroup = "/limited" }, "hog",
+]
+
+[[task]]
+name = "parent"
+policy = "rr"
+priority = 20
+steps = [{ loop = 20, steps = [{ fork = "child", n = 2 }, "join", { sleep = "3ms" }] }]
+
+[[task]]
+name = "child"
+template = true
+steps = [{ run = "exp 500us" }, { write = "p", bytes = 1 }]
+
+[[task]]
+name = "reader"
+steps = [{ loop = "forever", steps = [{ read = "p", bytes = 1 }, { run = "100us" }] }]
+
+[[task]]
+name = "waiter"
+count = 2
+cgroup = "/limited"
+steps = [{ loop = "forever", steps = [{ wait = "s" }, { run = "200us" }] }]
+
+[[task]]
+name = "hog"
+count = 3
+steps = ["hog"]
+"#;
+
+#[test]
+fn real_time_tasks_beside_fair_ones() {
+    for cpus in SIZES {
+        scenario("real-time", REAL_TIME, cpus, 29);
+    }
+}
