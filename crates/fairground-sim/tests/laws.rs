@@ -26,10 +26,14 @@ fn features(profile: &str) -> Features {
 
 /// Runs `workload` with a look at all laws every `every` events, under all profiles.
 fn lawful(what: &str, cpus: usize, workload: &Workload, every: u64) {
-    let machine = machine(cpus);
+    lawful_on(&machine(cpus), what, workload, every);
+}
+
+fn lawful_on(machine: &Machine, what: &str, workload: &Workload, every: u64) {
+    let cpus = machine.topology.nr_cpus();
     for profile in PROFILES {
         let setup = Setup {
-            machine: &machine,
+            machine,
             features: features(profile.name),
             workload,
             seed: 1,
@@ -50,10 +54,13 @@ fn tool(argv: &str, cpus: usize, every: u64) {
 }
 
 fn scenario(name: &str, text: &str, cpus: usize, every: u64) {
+    lawful(name, cpus, &read(name, text, cpus), every);
+}
+
+fn read(name: &str, text: &str, cpus: usize) -> Workload {
     let env = Env { cpus: cpus as u32 };
     let workload = Scenario::parse(name, text).and_then(|s| s.workload(&env));
-    let workload = workload.unwrap_or_else(|e| panic!("{name}: {e:?}"));
-    lawful(name, cpus, &workload, every);
+    workload.unwrap_or_else(|e| panic!("{name}: {e:?}"))
 }
 
 const SIZES: [usize; 4] = [1, 2, 8, 16];
@@ -191,5 +198,16 @@ steps = ["hog"]
 fn real_time_tasks_beside_fair_ones() {
     for cpus in SIZES {
         scenario("real-time", REAL_TIME, cpus, 29);
+    }
+}
+
+#[test]
+fn cpus_that_differ_in_capacity() {
+    let mut machine = machine(8);
+    for (cpu, place) in machine.topology.cpus.iter_mut().enumerate() {
+        place.capacity = [1024, 1024, 600, 300][cpu % 4];
+    }
+    for (name, text) in [("mixed", MIXED), ("real-time", REAL_TIME)] {
+        lawful_on(&machine, name, &read(name, text, 8), 31);
     }
 }
