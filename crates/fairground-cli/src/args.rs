@@ -57,6 +57,7 @@ impl Cli {
             replay
                 .mut_arg("seeds", |seeds| seeds.hide(true))
                 .mut_arg("settled", |settled| settled.hide(true))
+                .mut_arg("beside", |beside| beside.hide(true))
                 .mut_arg("seed", |seed| {
                     seed.help(
                         "Run with this seed [default: 1, or that of the run that was exported]",
@@ -180,6 +181,10 @@ pub struct What {
     /// /web/cpu.max=40ms/100ms; of patch only in `compare` [repeatable]
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<Setting>,
+    /// Run another benchmark beside it, in a session of its own, e.g. 'hackbench -g 4 -l 100000';
+    /// the run lasts as long as the first one does [repeatable]
+    #[arg(long, value_name = "WORKLOAD")]
+    pub beside: Vec<String>,
     /// Let load balancing settle during the warm-up, except in its last TIME, e.g. 10ms
     /// (docs/settled-start.md)
     #[arg(long, value_name = "TIME", value_parser = time)]

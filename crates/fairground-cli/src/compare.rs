@@ -114,6 +114,7 @@ fn saved(args: &CompareArgs, base: &Path, patch: &Path) -> Result<Compare, Failu
         ("--base-profile", args.base_profile.is_some()),
         ("--metric", !args.metric.is_empty()),
         ("--settled", what.settled.is_some()),
+        ("--beside", !what.beside.is_empty()),
         ("--slow", what.slow.is_some()),
     ];
     if let Some((option, _)) = simulates.iter().find(|(_, given)| *given) {

@@ -128,7 +128,7 @@ fn describe(from: workload::From, w: &Workload) -> String {
             f64::from(permille) / 10.0,
             request(k)
         ),
-        From::CpuS => "CPU time of all tasks of the workload.".into(),
+        From::CpuS | From::CpuOfS { .. } => "CPU time of all tasks of the workload.".into(),
         From::CpuShare { .. } => "CPU time of these tasks as a share of that of all.".into(),
         From::Fairness { .. } => {
             "Jain's index of the tasks' CPU times: 1 is equal shares, 1/n one task that has all."

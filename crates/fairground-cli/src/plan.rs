@@ -87,6 +87,11 @@ impl Plan {
             Some(scenario) => scenario.workload(&env)?,
             None => Workload::from_argv(argv, &env).map_err(workload_failure)?,
         };
+        for words in &what.beside {
+            let words: Vec<&str> = words.split_whitespace().collect();
+            let other = Workload::from_argv(&words, &env).map_err(workload_failure)?;
+            workload = workload.beside(other).map_err(Failure::new)?;
+        }
         if let Some(before_ns) = what.settled {
             settle(&mut workload, before_ns)?;
         }

@@ -250,6 +250,10 @@ fn refuse_unused_options(args: &ReplayArgs) -> Result<(), Failure> {
         let help = "a recording begins where it was begun";
         return Err(Failure::with_help("`--settled` is not for replays", help));
     }
+    if !what.beside.is_empty() {
+        let help = "save the derived scenario (--save) and run that";
+        return Err(Failure::with_help("`--beside` is not for replays", help));
+    }
     if what.seeds.is_some() && args.cases.is_none() {
         let help = "choose one with --seed; a trace has one course of events";
         return Err(Failure::with_help("a replay has one seed", help));

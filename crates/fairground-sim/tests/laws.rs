@@ -211,3 +211,31 @@ fn cpus_that_differ_in_capacity() {
         lawful_on(&machine, name, &read(name, text, 8), 31);
     }
 }
+
+/// Each as the first and as the other, with everything that a program can name.
+#[test]
+fn two_workloads_at_once() {
+    let env = Env { cpus: 4 };
+    let of = |argv: &str| {
+        let argv: Vec<&str> = argv.split(' ').collect();
+        Workload::from_argv(&argv, &env).unwrap()
+    };
+    let tools = [
+        "cyclictest -t 3 -p 2 -l 4",
+        "hackbench --pipe --threads -g 1 -f 2 -l 3",
+        "schbench -m 1 -t 2 -r 2ms",
+        "sysbench threads --threads=3 --time=2ms",
+        "sysbench mutex --threads=2 --mutex-num=4 --mutex-locks=20",
+        "sysbench oltp_read_only --threads=2 --time=2ms",
+        "netperf -t TCP_RR --pairs 2 -l 2ms",
+        "perf bench futex wake -t 4",
+        "ebizzy -t 2 -S 1ms",
+    ];
+    for (i, first) in tools.iter().enumerate() {
+        let other = tools[(i * 4 + 3) % tools.len()];
+        let both = of(first).beside(of(other)).unwrap();
+        lawful(&both.argv.join(" "), 4, &both, 43);
+    }
+    let limited = read("mixed", MIXED, 4).beside(of(tools[0])).unwrap();
+    lawful("mixed beside cyclictest", 4, &limited, 43);
+}

@@ -8,10 +8,12 @@ mod jiffies;
 mod lines;
 mod locks;
 mod outside;
+mod pace;
 mod places;
 mod prices;
 mod profile;
 mod quiet;
+mod request;
 mod rounds;
 mod smt;
 mod stacks;
@@ -34,35 +36,24 @@ use fairground::event::{Event, QuotaWork};
 use fairground::host::{Host, Kick, Timer};
 use fairground::place::{Access, Fields, Func, Lock, Object};
 use fairground::task::Task;
-use fairground::value::{Cpu, TaskId};
+use fairground::value::Cpu;
 
 use crate::cache::{self, Cache, NS, Pattern, Ps, StructureId};
 use crate::costs::KernelOp;
-use crate::machine_file::{CpuPlace, FULL_CAPACITY, Machine, Topology};
+use crate::machine_file::Machine;
 use crate::rng::Generator;
 use crate::samples::{Tellings, Waited, Waits};
 use crate::tails::Held;
 use crate::watch::quota_work::Worked;
 use locks::Locks;
+use pace::Pace;
+pub use request::{Request, no_task};
 
 /// The scheduler clock at the start of a run: the machine was booted some time ago, and a load
 /// average that was updated at time zero would count as new, and no domain would have been
 /// balanced before. It is a second and a multiple of both 2^20 ns and 10 ms: neither the periods of
 /// load tracking nor the ticks depend on how long ago.
 pub const BOOT_NS: u64 = 82_920_000_000;
-
-/// What the engine asked for, with the time at which it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// Switch on another CPU.
-    Resched(Cpu),
-    /// Work for a CPU.
-    Kick(Cpu, Kick),
-    /// Set a timer, ns.
-    Start(Timer, u64),
-    /// Withdraw a timer.
-    Cancel(Timer),
-}
 
 /// The engine's view of the simulated machine.
 pub struct SimHost {
@@ -112,22 +103,13 @@ pub struct SimHost {
     pub(crate) smt: Option<Smt>,
     /// By how much the running step is stretched, by the sibling or on a slow CPU, in 65536ths.
     stretch: u64,
-    /// By how much a CPU alone stretches its steps; empty if all are as fast.
-    slow: Vec<u64>,
+    /// How fast CPUs are.
+    pub(crate) pace: Pace,
     /// When the running step began, and how long it has waited for lines, locks and messages.
     began: Ps,
     stalled: Ps,
     locks: Locks,
     rng: Generator,
-}
-
-/// By how much each CPU stretches what it does, in 65536ths.
-fn slowness(topology: &Topology) -> Vec<u64> {
-    if !topology.is_asymmetric() {
-        return Vec::new();
-    }
-    let of = |p: &CpuPlace| (u64::from(FULL_CAPACITY) << 16) / u64::from(p.capacity);
-    topology.cpus.iter().map(of).collect()
 }
 
 impl SimHost {
@@ -167,8 +149,8 @@ impl SimHost {
             jiffies: Jiffies::default(),
             turn: None,
             smt: Smt::new(machine),
-            stretch: 1 << 16,
-            slow: slowness(&machine.topology),
+            stretch: pace::FULL,
+            pace: Pace::new(&machine.topology),
             began: 0,
             stalled: 0,
             locks: Locks::new(cpus, prices.rounds),
@@ -198,32 +180,9 @@ impl SimHost {
             self.stretch = smt.stretch(cpu, at);
             (self.began, self.stalled) = (at, 0);
         }
-        if let Some(slow) = self.slow.get(cpu as usize) {
-            let beside = if self.smt.is_some() {
-                self.stretch
-            } else {
-                1 << 16
-            };
-            self.stretch = (beside * slow) >> 16;
-        }
-    }
-
-    /// How long `cpu` takes for what takes `ps` on the fastest one.
-    #[inline]
-    pub fn time_on(&self, cpu: u32, ps: Ps) -> Ps {
-        match self.slow.get(cpu as usize) {
-            None => ps,
-            // Rounded up: then it is done.
-            Some(slow) => (u128::from(ps) * u128::from(*slow)).div_ceil(1 << 16) as Ps,
-        }
-    }
-
-    /// What `cpu` gets done in `ps`, in time of the fastest one.
-    #[inline]
-    pub fn done_on(&self, cpu: u32, ps: Ps) -> Ps {
-        match self.slow.get(cpu as usize) {
-            None => ps,
-            Some(slow) => ((u128::from(ps) << 16) / u128::from(*slow)) as Ps,
+        if self.pace.differs() {
+            let beside = self.smt.as_ref().map(|_| self.stretch);
+            self.stretch = self.pace.stretch(cpu, beside);
         }
     }
 
@@ -546,10 +505,4 @@ impl SimHost {
     pub fn note(&mut self, event: Event) {
         self.counters.event(self.at / NS, self.cpu, event);
     }
-}
-
-/// A task that nobody has is a defect of the machine.
-#[must_use]
-pub fn no_task(id: TaskId) -> String {
-    format!("task {} is in nobody's keeping", id.0)
 }

@@ -103,6 +103,11 @@ impl Sim<'_> {
                 state: 0,
                 stop_tick: self.sys.features.idle_tick.stops(c.got_tick, !c.tick_on),
             },
+            // The governor is asked for no latency at all: polling, with the tick on.
+            _ if self.workload.no_idle_states => Choice {
+                state: 0,
+                stop_tick: false,
+            },
             _ => c.menu.choose(&self.idle.states, ahead),
         };
         if stop_tick {

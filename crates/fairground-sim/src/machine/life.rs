@@ -152,7 +152,7 @@ impl Sim<'_> {
             held.made(template);
         }
         let born_ns = self.now_ns() + spec.start_ns;
-        self.living += 1;
+        self.living += u32::from(template < self.workload.beside_from);
         self.tasks.push(SimTask {
             template,
             program: spec.program,
@@ -289,7 +289,8 @@ impl Sim<'_> {
                 self.queue_wake(cpu, parent, kind);
             }
         }
-        self.living -= 1;
+        let template = self.tasks[id.idx()].template;
+        self.living -= u32::from(template < self.workload.beside_from);
         if self.living == 0 && self.workload.duration == Until::AllExit {
             self.queue.push(self.host.at, Due::End);
         }

@@ -149,7 +149,7 @@ pub struct Sim<'a> {
     pub(crate) limits: Vec<irq::Limit>,
     cpuset: Vec<CpuMask>,
     start_rng: Generator,
-    /// Tasks that have not exited, whoever created them.
+    /// Tasks that have not exited, whoever created them, but those beside.
     living: u32,
     next_mm: u32,
     /// Nothing counts before, and whether that is over.
@@ -350,7 +350,7 @@ impl<'a> Sim<'a> {
         let ran = if self.host.smt.is_some() {
             advanced
         } else {
-            self.host.done_on(cpu, ran)
+            self.host.pace.done_on(cpu, ran)
         };
         let template = &self.workload.templates[task.template as usize];
         let bytes = u64::from(template.footprint_bytes_per_us) * ran / (1000 * NS);

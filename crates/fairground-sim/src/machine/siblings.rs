@@ -14,7 +14,7 @@ const LATE: Ps = 50_000;
 impl Sim<'_> {
     /// When the task of `cpu` has computed for `left` on a core of its own, from `at` on.
     pub(super) fn done_at(&mut self, cpu: u32, at: Ps, left: Ps) -> Ps {
-        let left = self.host.time_on(cpu, left);
+        let left = self.host.pace.time_on(cpu, left);
         let state = &mut self.cpus[cpu as usize];
         match &self.host.smt {
             Some(smt) => {
@@ -33,7 +33,7 @@ impl Sim<'_> {
             Some(smt) => smt.progress(cpu, since, state.user_beside, at),
             None => state.gaps.advance(since, at),
         };
-        self.host.done_on(cpu, executed)
+        self.host.pace.done_on(cpu, executed)
     }
 
     /// What the task of `cpu` has still to compute at `at`, if it computes and nothing else waits
@@ -86,7 +86,7 @@ impl Sim<'_> {
             && let Some(smt) = &self.host.smt
         {
             let from = at.max(self.cpus[other as usize].user_since.unwrap_or(at));
-            let alone = self.host.time_on(other, left);
+            let alone = self.host.pace.time_on(other, left);
             let done = from + smt.time_for(other, from, alone);
             self.push_work(other, done);
         }

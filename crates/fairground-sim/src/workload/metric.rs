@@ -100,6 +100,13 @@ pub enum From {
     },
     /// CPU time of all tasks of the workload in seconds.
     CpuS,
+    /// CPU time of the tasks made from templates `first..end`, in seconds.
+    CpuOfS {
+        /// First template.
+        first: u32,
+        /// One past the last template.
+        end: u32,
+    },
     /// CPU time of the tasks made from templates `first..end`, as a share of that of all.
     CpuShare {
         /// First template.
@@ -169,6 +176,8 @@ pub struct Durations {
     pub min_ns: Ns,
     /// The longest; 0 of none.
     pub max_ns: Ns,
+    /// The last; 0 of none.
+    pub last_ns: Ns,
 }
 
 impl Durations {
@@ -179,6 +188,7 @@ impl Durations {
             self.min_ns.min(ns)
         };
         self.max_ns = self.max_ns.max(ns);
+        self.last_ns = ns;
         self.sum_ns = self.sum_ns.saturating_add(ns);
         self.count += 1;
     }
@@ -319,6 +329,7 @@ impl MetricDef {
                 quantile_ns(marks, request, permille)? as f64 / 1e3
             }
             From::CpuS => marks.tasks.iter().map(|t| t.cpu_ns as f64).sum::<f64>() / 1e9,
+            From::CpuOfS { first, end } => times(marks, first, end).sum::<f64>() / 1e9,
             From::CpuShare { first, end } => {
                 let all: f64 = marks.tasks.iter().map(|t| t.cpu_ns as f64).sum();
                 times(marks, first, end).sum::<f64>() / all

@@ -2,6 +2,7 @@
 //! ([`metric`]), and the models of benchmarks that people know by their command lines
 //! ([`mod@bench`]).
 pub mod bench;
+pub mod beside;
 pub mod chan;
 pub mod duration;
 pub mod inet;

@@ -269,6 +269,11 @@ pub struct Workload {
     pub templates: Vec<TaskTemplate>,
     /// Templates of the tasks that exist at the start, in the order of their creation.
     pub initial: Vec<u32>,
+    /// Tasks from this template on are beside what is measured: the run does not wait for them.
+    pub beside_from: u32,
+    /// No idle state is as deep as to have an exit latency: a program holds `/dev/cpu_dma_latency`
+    /// open, with 0 in it.
+    pub no_idle_states: bool,
     /// End of the run.
     pub duration: Until,
     /// Marks, requests and CPU times count from here on. Time marks are kept as they are.
@@ -370,6 +375,8 @@ impl Workload {
             masks: Vec::new(),
             templates: Vec::new(),
             initial: Vec::new(),
+            beside_from: u32::MAX,
+            no_idle_states: false,
             duration: Until::AllExit,
             warmup_ns: 0,
             settle_ns: 0,

@@ -2,6 +2,7 @@
 use super::metric::Marks;
 use super::rates;
 use super::sysbench_words::SysbenchWords;
+use core::fmt::Write as _;
 
 /// Whose words a workload speaks.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +61,22 @@ pub enum Words {
     },
     /// ebizzy.
     Ebizzy,
+    /// cyclictest: one line for each thread.
+    Cyclictest {
+        /// Its policy ("fifo").
+        policy: String,
+        /// Its threads, of which the latencies of number n are requests of kind n + 1.
+        threads: Vec<CyclicThread>,
+    },
+}
+
+/// A thread of cyclictest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CyclicThread {
+    /// Real-time priority; 0 = it is of the fair class.
+    pub priority: u8,
+    /// Interval, us.
+    pub interval_us: u64,
 }
 
 /// Marks 0 and 1 of every workload that has words are the start and the end of its own clock.
@@ -81,6 +98,7 @@ impl Words {
                 return rates::netperf(test, *sizes, *pairs, marks);
             }
             Self::Schbench { runtime_s } => return rates::schbench(*runtime_s, marks),
+            Self::Cyclictest { policy, threads } => return cyclictest(marks, policy, threads),
             _ => {}
         }
         let Some(us) = elapsed_us(marks) else {
@@ -92,6 +110,7 @@ impl Words {
             | Self::Sysbench(_)
             | Self::PerfFutexWake { .. }
             | Self::Netperf { .. }
+            | Self::Cyclictest { .. }
             | Self::Schbench { .. } => String::new(),
             Self::Ebizzy => {
                 let records = marks.requests.first().map_or(0, |h| h.len());
@@ -135,6 +154,27 @@ impl Words {
             }
         }
     }
+}
+
+/// One line for each thread, in whole microseconds. Thread ids are those of exported traces.
+fn cyclictest(marks: &Marks, policy: &str, threads: &[CyclicThread]) -> String {
+    let mut out = format!("policy: {policy}\n\n");
+    for (n, (thread, of)) in threads.iter().zip(marks.exact.iter().skip(1)).enumerate() {
+        let us = |ns: u64| ns / 1000;
+        let _ = writeln!(
+            out,
+            "T:{n:2} ({:5}) P:{:2} I:{} C:{:7} Min:{:7} Act:{:5} Avg:{:5} Max:{:8}",
+            1000 + n,
+            thread.priority,
+            thread.interval_us,
+            of.count,
+            us(of.min_ns),
+            us(of.last_ns),
+            us(of.mean_ns().unwrap_or(0.0) as u64),
+            us(of.max_ns),
+        );
+    }
+    out.trim_end().to_owned()
 }
 
 /// Times in whole microseconds, as `gettimeofday` gives them.

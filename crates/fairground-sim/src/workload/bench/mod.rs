@@ -4,6 +4,7 @@
 //! [`Workload::from_argv`] finds the tool and gives its arguments to a clap parser; a tool turns
 //! its options into a [`Workload`].
 mod common;
+mod cyclictest;
 mod ebizzy;
 mod hackbench;
 mod hogs;
@@ -71,7 +72,7 @@ pub enum Error {
 /// The forms of a workload that always measures the same.
 const ONE: &[&str] = &[""];
 
-static KNOWN: [Known; 15] = [
+static KNOWN: [Known; 16] = [
     Known {
         name: "hackbench",
         synopsis: "[-p] [-s BYTES] [-l LOOPS] [-g GROUPS] [-f FDS] [-T|-P] [--tree D:W]",
@@ -167,6 +168,14 @@ static KNOWN: [Known; 15] = [
         what: "message threads hand requests to workers by futex, which sleep and compute",
         forms: ONE,
         parse: schbench::parse,
+    },
+    Known {
+        name: "cyclictest",
+        synopsis: "[-t [NUM]] [-p PRIO] [-i USEC] [-d USEC] [-l LOOPS] [-D TIME] [-a] [-S] \
+                   [--policy NAME] [--laptop] [--tree D:W]",
+        what: "threads sleep until a point in time, and measure how much later they run",
+        forms: ONE,
+        parse: cyclictest::parse,
     },
     Known {
         name: "hogs",

@@ -1,0 +1,378 @@
+//! Two workloads on one machine: one that is measured, and another beside it.
+use super::labels::Labels;
+use super::metric::{From, MetricDef};
+use super::op::{Op, When};
+use super::program::{KERNEL_PROCESS, TaskTemplate, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the names of the other's metrics begin with.
+pub const BESIDE: &str = "beside";
+
+/// By how much the other's numbers are shifted, to come behind those of the first.
+#[derive(Clone, Copy, Debug)]
+struct Behind {
+    program: u32,
+    chan: u32,
+    inet: u32,
+    sem: u32,
+    futex: u32,
+    mutex: u32,
+    word: u32,
+    budget: u32,
+    barrier: u32,
+    cpu_lock: u32,
+    service: u32,
+    mask: u32,
+    template: u32,
+    process: u32,
+    /// Its root is the same; its other groups come behind.
+    cgroup: u32,
+    mark: u32,
+    request: u32,
+}
+
+impl Workload {
+    /// This workload with `other` beside it, from the start: the run lasts as long as this one, and
+    /// its words are this one's. What `other` reports has [`BESIDE`] before its name. Groups whose
+    /// path is taken get the next free number.
+    ///
+    /// # Errors
+    /// A sentence if both have mutexes, but at other distances from each other.
+    pub fn beside(mut self, other: Self) -> Result<Self, String> {
+        let by = Behind::of(&self);
+        if self.n_mutexes > 0 && other.n_mutexes > 0 && self.mutex_stride != other.mutex_stride {
+            return Err(format!(
+                "{} and {} lay out their mutexes differently, so one cannot run beside the other",
+                self.name, other.name
+            ));
+        }
+        if other.n_mutexes > 0 {
+            self.mutex_stride = other.mutex_stride;
+        }
+        self.beside_from = self.beside_from.min(by.template);
+        self.name = format!("{} beside {}", self.name, other.name);
+        self.argv.push(BESIDE.into());
+        self.argv.extend(other.argv.iter().cloned());
+        self.no_idle_states |= other.no_idle_states;
+        self.groups(&other, by);
+        self.things(&other, by);
+        for mut program in other.programs {
+            program.ops.iter_mut().for_each(|op| *op = by.op(*op));
+            self.programs.push(program);
+        }
+        self.templates
+            .extend(other.templates.into_iter().map(|t| by.task(t)));
+        let initial = other.initial.iter().map(|t| t + by.template);
+        self.initial.extend(initial);
+        self.events
+            .extend(other.events.into_iter().map(|mut event| {
+                event.cgroup = by.cgroup(event.cgroup);
+                event
+            }));
+        self.events.sort_by_key(|event| event.at_ns);
+        self.marks.extend(other.marks);
+        self.requests.extend(other.requests);
+        let ours = (0, by.template);
+        let theirs = (by.template, self.templates.len() as u32);
+        for metric in &mut self.metrics {
+            metric.from = of_tasks(metric.from, ours);
+        }
+        self.metrics
+            .extend(other.metrics.into_iter().map(|m| MetricDef {
+                name: format!("{BESIDE}.{}", m.name),
+                from: of_tasks(by.from(m.from), theirs),
+                ..m
+            }));
+        let notes = other.notes.iter().map(|n| format!("{BESIDE}: {n}"));
+        self.notes.extend(notes);
+        debug_assert_eq!(self.validate(), Ok(()));
+        Ok(self)
+    }
+
+    fn groups(&mut self, other: &Self, by: Behind) {
+        let mut taken: BTreeSet<String> = self.cgroups.iter().map(|g| g.path.clone()).collect();
+        let mut renamed: BTreeMap<String, String> = BTreeMap::new();
+        for group in &other.cgroups[1..] {
+            let mut group = group.clone();
+            let above = &other.cgroups[group.parent as usize].path;
+            let path = match renamed.get(above) {
+                Some(new) => format!("{new}{}", &group.path[above.len()..]),
+                None => group.path.clone(),
+            };
+            let free = next_free(&path, &taken);
+            taken.insert(free.clone());
+            renamed.insert(std::mem::replace(&mut group.path, free.clone()), free);
+            group.parent = by.cgroup(group.parent);
+            group.cpuset = group.cpuset.map(|mask| mask + by.mask);
+            self.cgroups.push(group);
+        }
+        let watched = other.watched.iter().map(|g| by.cgroup(*g));
+        self.watched.extend(watched);
+    }
+
+    fn things(&mut self, other: &Self, by: Behind) {
+        self.chans.extend(other.chans.iter().copied());
+        self.inets.extend(other.inets.iter().copied());
+        self.sems.extend(&other.sems);
+        self.n_futexes += other.n_futexes;
+        self.n_mutexes += other.n_mutexes;
+        self.n_words += other.n_words;
+        self.budgets.extend(&other.budgets);
+        self.barriers.extend(&other.barriers);
+        self.n_cpu_locks += other.n_cpu_locks;
+        self.services.extend(other.services.iter().cloned());
+        let services = other.futex_services.iter().map(|s| s + by.service);
+        self.futex_services.extend(services);
+        self.masks.extend(other.masks.iter().cloned());
+        let Labels {
+            chans,
+            sems,
+            futexes,
+            mutexes,
+            barriers,
+        } = &mut self.labels;
+        let theirs = &other.labels;
+        for (own, other, by) in [
+            (chans, &theirs.chans, by.chan),
+            (sems, &theirs.sems, by.sem),
+            (futexes, &theirs.futexes, by.futex),
+            (mutexes, &theirs.mutexes, by.mutex),
+            (barriers, &theirs.barriers, by.barrier),
+        ] {
+            own.extend(other.iter().map(|(i, name)| (i + by, name.clone())));
+        }
+    }
+}
+
+/// `path`, or the same with the number at the end of its first part that makes it new:
+/// "/autogroup-2" for "/autogroup-1".
+fn next_free(path: &str, taken: &BTreeSet<String>) -> String {
+    let (first, rest) = match path[1..].find('/') {
+        Some(end) => path.split_at(end + 1),
+        None => (path, ""),
+    };
+    let digits = first.len() - first.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let (stem, number) = first.split_at(first.len() - digits);
+    let stem = if digits == 0 {
+        format!("{stem}-")
+    } else {
+        stem.into()
+    };
+    let from = number.parse().unwrap_or(1u64);
+    let numbered = (from + 1..).map(|n| format!("{stem}{n}{rest}"));
+    let mut all = std::iter::once(path.to_owned()).chain(numbered);
+    all.find(|p| !taken.contains(p)).unwrap_or_default()
+}
+
+/// What is of all tasks is of those made from templates `first..end` only.
+fn of_tasks(from: From, (first, end): (u32, u32)) -> From {
+    match from {
+        From::CpuS => From::CpuOfS { first, end },
+        other => other,
+    }
+}
+
+impl Behind {
+    fn of(w: &Workload) -> Self {
+        let processes = w.templates.iter().map(|t| t.process);
+        let named = processes.filter(|p| *p != KERNEL_PROCESS).max();
+        Self {
+            program: w.programs.len() as u32,
+            chan: w.chans.len() as u32,
+            inet: w.inets.len() as u32,
+            sem: w.sems.len() as u32,
+            futex: w.n_futexes,
+            mutex: w.n_mutexes,
+            word: w.n_words,
+            budget: w.budgets.len() as u32,
+            barrier: w.barriers.len() as u32,
+            cpu_lock: w.n_cpu_locks,
+            service: w.services.len() as u32,
+            mask: w.masks.len() as u32,
+            template: w.templates.len() as u32,
+            process: named.map_or(0, |p| p + 1),
+            cgroup: w.cgroups.len() as u32 - 1,
+            mark: w.marks.len() as u32,
+            request: w.requests.len() as u32,
+        }
+    }
+
+    fn cgroup(self, group: u32) -> u32 {
+        if group == 0 { 0 } else { group + self.cgroup }
+    }
+
+    fn task(self, mut t: TaskTemplate) -> TaskTemplate {
+        t.program += self.program;
+        t.affinity = t.affinity.map(|mask| mask + self.mask);
+        t.cgroup = t.cgroup.map(|group| self.cgroup(group));
+        if t.process != KERNEL_PROCESS {
+            t.process += self.process;
+        }
+        t
+    }
+
+    /// No wildcard: a new operation has to say what its numbers are.
+    fn op(self, mut op: Op) -> Op {
+        let (number, by) = match &mut op {
+            Op::Touch { first, .. } => (first, self.word),
+            Op::Leave { when, .. } => match when {
+                When::Empty(budget) => (budget, self.budget),
+                When::Over { mark, .. } | When::Passed(mark) => (mark, self.mark),
+                When::Woken(_) => return op,
+            },
+            Op::Write { chan, .. } | Op::Read { chan, .. } | Op::Poll { chan } => (chan, self.chan),
+            Op::Send { inet, .. } | Op::Recv { inet, .. } => (inet, self.inet),
+            Op::SemWait(k) | Op::SemPost(k) => (k, self.sem),
+            Op::FutexWait(k) | Op::FutexWake { futex: k, .. } => (k, self.futex),
+            Op::LockCpu(k) | Op::UnlockCpu(k) => (k, self.cpu_lock),
+            Op::Lock(k) | Op::Unlock(k) | Op::Pick { first: k, .. } => (k, self.mutex),
+            Op::CondBarrier { barrier, mutex } => {
+                *mutex += self.mutex;
+                (barrier, self.barrier)
+            }
+            Op::Barrier(k) => (k, self.barrier),
+            Op::Fork { template } => (template, self.template),
+            Op::PinChild { mask } | Op::SetAffinity(mask) => (mask, self.mask),
+            Op::SetCgroup(0) => return op,
+            Op::SetCgroup(group) => (group, self.cgroup),
+            Op::Mark(k) => (k, self.mark),
+            Op::ReqStart(k) | Op::ReqStartDue(k) | Op::ReqStartCaller(k) | Op::ReqEnd(k) => {
+                (k, self.request)
+            }
+            Op::Call { service, .. } | Op::Accept(service) | Op::Reply { service, .. } => {
+                (service, self.service)
+            }
+            Op::Run(_)
+            | Op::Hog
+            | Op::Work { .. }
+            | Op::ReadClock
+            | Op::Sleep(_)
+            | Op::SleepTicks(_)
+            | Op::Period(_)
+            | Op::SleepUntil(_)
+            | Op::StartAt(_)
+            | Op::LoopStart { .. }
+            | Op::LoopEnd { .. }
+            | Op::LockPicked
+            | Op::UnlockPicked
+            | Op::Yield
+            | Op::Join
+            | Op::SetNice(_)
+            | Op::SetPolicy { .. }
+            | Op::SetSlice(_)
+            | Op::Exec
+            | Op::Exit => return op,
+        };
+        *number += by;
+        op
+    }
+
+    fn from(self, mut from: From) -> From {
+        match &mut from {
+            From::SpanS { start, end }
+            | From::SpanUsPer { start, end, .. }
+            | From::OpsPerSpanS { start, end, .. } => {
+                *start += self.mark;
+                *end += self.mark;
+            }
+            From::RequestsPerSpanS {
+                start,
+                end,
+                request,
+            } => {
+                *start += self.mark;
+                *end += self.mark;
+                *request += self.request;
+            }
+            From::Count(k) | From::CountPerS(k) | From::ScaledPerS { mark: k, .. } => {
+                *k += self.mark;
+            }
+            From::RequestsPerS(k)
+            | From::Requests(k)
+            | From::RequestMeanUs(k)
+            | From::RequestQuantileUs { request: k, .. } => *k += self.request,
+            From::RequestsStddev { first, end }
+            | From::CpuOfS { first, end }
+            | From::CpuShare { first, end }
+            | From::Fairness { first, end } => {
+                *first += self.template;
+                *end += self.template;
+            }
+            From::CpuS | From::CpuTime(_) | From::ElapsedS => {}
+        }
+        from
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{Setup, Sim};
+    use crate::machine_file::Machine;
+    use crate::workload::Env;
+
+    fn of(argv: &str) -> Workload {
+        let argv: Vec<&str> = argv.split(' ').collect();
+        Workload::from_argv(&argv, &Env { cpus: 8 }).unwrap()
+    }
+
+    /// Two that are alike measure alike, and each by its own marks.
+    #[test]
+    fn both_measure_what_they_do() {
+        let pipe = "perf bench sched pipe -l 200";
+        let both = of(pipe).beside(of("perf bench sched pipe -l 100")).unwrap();
+        let paths: Vec<&str> = both.cgroups.iter().map(|g| g.path.as_str()).collect();
+        assert_eq!(paths, ["/", "/autogroup-1", "/autogroup-2"]);
+        let machine = Machine::builtin("xeon-8cpu-2013").unwrap();
+        let setup = Setup {
+            machine: &machine,
+            features: fairground::policy::Features::default(),
+            workload: &both,
+            seed: 1,
+            trace: false,
+        };
+        let mut sim = Sim::new(&setup).unwrap();
+        sim.run().unwrap();
+        let value = |name: &str| {
+            let metric = both.metrics.iter().find(|m| m.name == name);
+            metric.and_then(|m| m.value(&sim.marks)).expect(name)
+        };
+        let name = &both.metrics[0].name;
+        let (own, other) = (value(name), value(&format!("beside.{name}")));
+        assert!((own / other - 1.0).abs() < 0.5, "{own} {other}");
+    }
+
+    /// The first ends the run, although the other never does.
+    #[test]
+    fn the_run_is_as_long_as_the_first() {
+        let both = of("perf bench sched pipe -l 10")
+            .beside(of("hogs --tasks 2"))
+            .unwrap();
+        assert_eq!((both.beside_from, both.templates.len()), (2, 4));
+        assert!(
+            both.metrics
+                .iter()
+                .any(|m| m.from == From::CpuOfS { first: 2, end: 4 })
+        );
+        let machine = Machine::builtin("xeon-8cpu-2013").unwrap();
+        let setup = Setup {
+            machine: &machine,
+            features: fairground::policy::Features::default(),
+            workload: &both,
+            seed: 1,
+            trace: false,
+        };
+        let end = Sim::new(&setup).unwrap().run().unwrap();
+        assert!(end < 10_000_000 * crate::cache::NS, "{end}");
+    }
+
+    #[test]
+    fn a_path_that_is_taken_gets_the_next_number() {
+        let taken = ["/autogroup-1", "/autogroup-2", "/web", "/web/a"].map(String::from);
+        let taken = BTreeSet::from(taken);
+        assert_eq!(next_free("/autogroup-1", &taken), "/autogroup-3");
+        assert_eq!(next_free("/web", &taken), "/web-2");
+        assert_eq!(next_free("/web/a", &taken), "/web-2/a");
+        assert_eq!(next_free("/db", &taken), "/db");
+    }
+}
