@@ -9,7 +9,7 @@ use fairground_sim::explain::{
     self, Choice, Episode, Explained, Level, Parts, Question, Route, Start,
 };
 use fairground_sim::machine::Setup;
-use fairground_sim::workload::program::Born;
+use fairground_sim::workload::program::{Born, RealTime};
 use fairground_trace::simulated::{FIRST_TID, Identity};
 
 pub use crate::asked::{Asked, time};
@@ -135,6 +135,11 @@ fn text(e: &Explained, names: &Names<'_>) -> String {
     let mut t = String::new();
     let _ = writeln!(t, "{}", names.task(Some(e.task)));
     course(&e.episode, names, &mut t);
+    if let Some(rt) = e.real_time {
+        real_time(rt, &mut t);
+        latency(&e.parts, names, &mut t);
+        return t;
+    }
     match (&e.choice, e.episode.start) {
         (Some(choice), _) => why_here(choice, &e.episode, &mut t),
         (None, Start::Woken { .. }) => {
@@ -157,6 +162,26 @@ fn text(e: &Explained, names: &Names<'_>) -> String {
     }
     latency(&e.parts, names, &mut t);
     t
+}
+
+/// Why a real-time task runs where and when it does: there is little to weigh.
+fn real_time(rt: RealTime, t: &mut String) {
+    let (policy, priority) = (
+        if rt.takes_turns {
+            "SCHED_RR"
+        } else {
+            "SCHED_FIFO"
+        },
+        rt.priority,
+    );
+    let _ = writeln!(
+        t,
+        "\nwhy here: a real-time task stays on its CPU, whatever fair task runs there, unless it \
+         would\n  wait for one of at least its priority; then it goes where the least urgent task \
+         runs\n\nwhy now: {policy}, priority {priority}: fair tasks give way to it at once; where \
+         they wait they have\n  50 ms of each second. Of its class the highest priority runs, and \
+         of one priority the first in the row"
+    );
 }
 
 /// What happened, line by line.

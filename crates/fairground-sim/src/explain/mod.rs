@@ -25,7 +25,7 @@ use crate::exact::Exact;
 use crate::host::TraceLine;
 use crate::machine::{Setup, Sim, Stuck};
 use crate::outcome::RunError;
-use crate::workload::program::Born;
+use crate::workload::program::{Born, RealTime};
 
 /// Whom and when.
 pub struct Question<'a> {
@@ -42,8 +42,10 @@ pub struct Explained {
     pub task: TaskId,
     /// From being runnable to leaving the CPU.
     pub episode: Episode,
+    /// It is of the real-time class, to which fair tasks give way.
+    pub real_time: Option<RealTime>,
     /// Which CPUs were looked at; `None`: nothing was chosen (a preemption; a sleeper that was
-    /// still on its queue).
+    /// still on its queue), or by other rules than the fair class has.
     pub choice: Option<Choice>,
     /// The queues of the CPU just before the switch, root first; empty if there was none.
     pub levels: Vec<Level>,
@@ -103,7 +105,9 @@ pub fn explain(
         return Ok(None);
     };
     let group = born.get(task.idx()).map_or(0, |b| b.cgroup);
+    let real_time = born.get(task.idx()).and_then(|b| b.real_time);
     let choice = match episode.start {
+        _ if real_time.is_some() => None,
         Start::Woken { event, cpu, .. } => choice_at(setup, exact, task, cpu, event)?,
         // Its tracepoint comes with the queue; the choice was a step before.
         Start::New { event, cpu, .. } => match before(setup, exact, task, cpu, event)? {
@@ -121,6 +125,7 @@ pub fn explain(
     Ok(Some(Explained {
         task,
         episode,
+        real_time,
         choice,
         levels,
         by_deadline: setup.features.pick.by_deadline(),
