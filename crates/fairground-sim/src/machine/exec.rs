@@ -362,14 +362,16 @@ impl Sim<'_> {
     /// Sets where a task may run; it moves at once if it is runnable, and when it wakes up if it
     /// sleeps. Who enqueues one on its way asks for its move.
     pub(super) fn allow(&mut self, id: TaskId, allowed: CpuMask) {
+        let cpu = Cpu(self.host.cpu);
+        let parked = |sys, task| sched::set_affinity_parked(sys, cpu, task, allowed);
         let done = if let Some(task) = &mut self.host.parked[id.idx()] {
-            sched::set_affinity_parked(&self.sys, task, allowed)
+            parked(&self.sys, task)
         } else if self.sys.task[id.idx()].on_rq() != OnRq::No {
             let moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
             moved != Moved::NoCpu
         } else {
             let on_its_way = on_its_way(&mut self.cpus, id);
-            on_its_way.is_none_or(|task| sched::set_affinity_parked(&self.sys, task, allowed))
+            on_its_way.is_none_or(|task| parked(&self.sys, task))
         };
         debug_assert!(done, "masks of a workload have a CPU");
     }
