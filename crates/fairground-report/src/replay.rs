@@ -18,7 +18,7 @@ pub const REPLAY_FORMAT: &str = "fairground-replay/1";
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(transform = require_keys)]
 pub struct Replay {
-    /// [`REPLAY_FORMAT`].
+    /// `fairground-replay/1`: what the keys mean.
     pub format: String,
     /// Version of Fairground.
     pub fairground: String,
