@@ -84,7 +84,11 @@ fn write_topology(out: &mut String, s: &Shape) -> std::fmt::Result {
         Numbering::Linear => "linear".into(),
         Numbering::SiblingsApart => format!("linux: siblings are cpu and cpu+{}", s.cores()),
     };
-    writeln!(out, "]\ncpu_numbering = {}", quoted(&numbering))
+    writeln!(out, "]\ncpu_numbering = {}", quoted(&numbering))?;
+    if !s.capacities.is_empty() {
+        writeln!(out, "cpu_capacity = {:?}", s.capacities)?;
+    }
+    Ok(())
 }
 
 /// A level, or the last one above it where the machine has fewer.

@@ -110,6 +110,7 @@ mod tests {
             die,
             llc: die,
             cluster: None,
+            capacity: None,
             core,
         }
     }

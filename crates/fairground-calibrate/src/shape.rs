@@ -38,6 +38,8 @@ pub struct Shape {
     pub slit: Vec<Vec<u32>>,
     /// How CPUs are numbered in the file.
     pub numbering: Numbering,
+    /// `cpu_capacity` by CPU; empty if the system says none, or all are alike.
+    pub capacities: Vec<u32>,
     /// What of the machine the file does not say.
     pub notes: Vec<String>,
 }
@@ -64,6 +66,7 @@ impl Shape {
             cluster_cpus: clusters(&dies),
             slit: Vec::new(),
             numbering: Numbering::Linear,
+            capacities: Vec::new(),
             notes: Vec::new(),
         };
         shape.notes = notes;
@@ -154,12 +157,26 @@ impl Shape {
         }
         let fits =
             |n: &Numbering| self.cpus() == system.cpus.len() as u32 && self.is_numbered(system, *n);
-        if let Some(n) = choices.into_iter().find(fits) {
+        let kept = choices.into_iter().find(fits);
+        if let Some(n) = kept {
             self.numbering = n;
         } else {
             self.notes
                 .push("CPUs are numbered package by package, not as on the machine".into());
         }
+        let capacities: Vec<u32> = system.cpus.iter().filter_map(|c| c.capacity).collect();
+        let all = capacities.len() == system.cpus.len();
+        let fastest = capacities.iter().max().copied().unwrap_or(0);
+        if !all || capacities.iter().all(|c| *c == fastest) {
+            return;
+        }
+        if kept.is_none() {
+            let note = "CPUs differ in capacity, which is not in the file: it has them elsewhere";
+            return self.notes.push(note.into());
+        }
+        // The kernel shows 1024 for the fastest that it has, perhaps one that is not online.
+        let of = |c: u32| (u64::from(c) * 1024 / u64::from(fastest)).max(1) as u32;
+        self.capacities = capacities.into_iter().map(of).collect();
     }
 
     /// Whether `numbering` puts the same CPUs together as the system does.

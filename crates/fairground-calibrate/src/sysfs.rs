@@ -41,6 +41,8 @@ pub struct Cpu {
     pub cluster: Option<u32>,
     /// Core.
     pub core: u32,
+    /// How much it gets done, where the system says so; the fastest CPU has 1024.
+    pub capacity: Option<u32>,
 }
 
 /// A NUMA node with CPUs.
@@ -166,6 +168,7 @@ fn cpu(dir: &Path, id: u32, online: &[u32]) -> Result<Cpu, CalibrateError> {
         llc: llc[0],
         cluster: cluster.map(|c| c[0]),
         core: core[0],
+        capacity: word(&here.join("cpu_capacity")).and_then(|w| w.parse().ok()),
     })
 }
 

@@ -238,3 +238,20 @@ fn damaged_files_are_named() {
     tree.file("sys/devices/system/cpu/cpu0/cache/index3/size", "32X");
     assert!(message(&tree).contains("index3/size: `32X`"));
 }
+
+/// As on a phone: the file says how fast each CPU is, if the system does of all of them.
+#[test]
+fn cpus_of_two_kinds_have_their_capacities() {
+    let tree = Tree::new("kinds");
+    tree.online("0-3");
+    for (id, capacity) in (0..4u32).zip(["250", "250", "500", "500"]) {
+        tree.cpu(id, &id.to_string(), "0-3", "0-3", "0-3");
+        tree.file(
+            &format!("sys/devices/system/cpu/cpu{id}/cpu_capacity"),
+            capacity,
+        );
+    }
+    assert_eq!(tree.shape().capacities, [512, 512, 1024, 1024]);
+    tree.file("sys/devices/system/cpu/cpu0/cpu_capacity", "");
+    assert!(tree.shape().capacities.is_empty());
+}

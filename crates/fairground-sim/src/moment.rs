@@ -97,7 +97,7 @@ fn debug(sim: &Sim<'_>, who: &dyn Fn(TaskId) -> (String, u32), at_ns: u64) -> St
 
 fn cpu(sim: &Sim<'_>, rq: &Rq, who: &dyn Fn(TaskId) -> (String, u32), text: &mut String) {
     let n = rq.cpu.0;
-    let curr = rq.curr_task().map_or(0, |task| who(task).1);
+    let curr = sim.cpus[rq.cpu.idx()].curr.map_or(0, |task| who(task).1);
     let _ = writeln!(text, "cpu#{n}");
     field(text, "nr_running", rq.nr_running);
     field(text, "nr_switches", rq.nr_switches);

@@ -26,10 +26,14 @@ fn features(profile: &str) -> Features {
 
 /// Runs `workload` with a look at all laws every `every` events, under all profiles.
 fn lawful(what: &str, cpus: usize, workload: &Workload, every: u64) {
-    let machine = machine(cpus);
+    lawful_on(&machine(cpus), what, workload, every);
+}
+
+fn lawful_on(machine: &Machine, what: &str, workload: &Workload, every: u64) {
+    let cpus = machine.topology.nr_cpus();
     for profile in PROFILES {
         let setup = Setup {
-            machine: &machine,
+            machine,
             features: features(profile.name),
             workload,
             seed: 1,
@@ -50,10 +54,13 @@ fn tool(argv: &str, cpus: usize, every: u64) {
 }
 
 fn scenario(name: &str, text: &str, cpus: usize, every: u64) {
+    lawful(name, cpus, &read(name, text, cpus), every);
+}
+
+fn read(name: &str, text: &str, cpus: usize) -> Workload {
     let env = Env { cpus: cpus as u32 };
     let workload = Scenario::parse(name, text).and_then(|s| s.workload(&env));
-    let workload = workload.unwrap_or_else(|e| panic!("{name}: {e:?}"));
-    lawful(name, cpus, &workload, every);
+    workload.unwrap_or_else(|e| panic!("{name}: {e:?}"))
 }
 
 const SIZES: [usize; 4] = [1, 2, 8, 16];
@@ -124,5 +131,83 @@ const MIXED: &str = include_str!("data/mixed.toml");
 fn everything_at_once() {
     for cpus in SIZES {
         scenario("mixed", MIXED, cpus, 13);
+    }
+}
+
+/// Real-time tasks of both kinds: bound and free, in a limited group, that fork, yield, go to other
+/// CPUs and groups, and use up what they may of a second.
+const REAL_TIME: &str = r#"
+name = "real-time"
+duration = "1200ms"
+pipes = ["p"]
+semaphores = { s = 0 }
+
+[[cgroup]]
+path = "/limited"
+"cpu.max" = "3000 10000"
+
+[[task]]
+name = "ticker"
+count = 3
+policy = "fifo"
+priority = 50
+cgroup = "/limited"
+steps = [{ loop = "forever", steps = [
+    { run = "exp 300us" }, { period = "2ms" }, { post = "s" },
+] }]
+
+[[task]]
+name = "burner"
+policy = "rr"
+priority = 10
+count = 2
+start = "10ms"
+steps = [
+    { run = "90ms" }, "yield", { affinity = [0] }, { run = "200ms" }, { affinity = "all" },
+    { cgroup = "/limited" }, "hog",
+]
+
+[[task]]
+name = "parent"
+policy = "rr"
+priority = 20
+steps = [{ loop = 20, steps = [{ fork = "child", n = 2 }, "join", { sleep = "3ms" }] }]
+
+[[task]]
+name = "child"
+template = true
+steps = [{ run = "exp 500us" }, { write = "p", bytes = 1 }]
+
+[[task]]
+name = "reader"
+steps = [{ loop = "forever", steps = [{ read = "p", bytes = 1 }, { run = "100us" }] }]
+
+[[task]]
+name = "waiter"
+count = 2
+cgroup = "/limited"
+steps = [{ loop = "forever", steps = [{ wait = "s" }, { run = "200us" }] }]
+
+[[task]]
+name = "hog"
+count = 3
+steps = ["hog"]
+"#;
+
+#[test]
+fn real_time_tasks_beside_fair_ones() {
+    for cpus in SIZES {
+        scenario("real-time", REAL_TIME, cpus, 29);
+    }
+}
+
+#[test]
+fn cpus_that_differ_in_capacity() {
+    let mut machine = machine(8);
+    for (cpu, place) in machine.topology.cpus.iter_mut().enumerate() {
+        place.capacity = [1024, 1024, 600, 300][cpu % 4];
+    }
+    for (name, text) in [("mixed", MIXED), ("real-time", REAL_TIME)] {
+        lawful_on(&machine, name, &read(name, text, 8), 31);
     }
 }

@@ -162,6 +162,11 @@ fn bad_files_are_refused_with_line_and_expectation() {
         ("sockets = 2", "sockets = -2", ""),
         ("cpu+112", "cpu+56", "cpu+112"),
         ("[10, 21],\n", "[10],\n", "slit"),
+        (
+            "cpus = 224",
+            "cpus = 224\ncpu_capacity = [1024, 512]",
+            "has 2 numbers | one for each of 224 CPUs",
+        ),
         ("schema = 1", "schema = 2", "schema = 1"),
         (
             "same_socket = { v = 65.0",
@@ -251,6 +256,24 @@ fn hwloc_several_l3_per_package() {
     assert_eq!(t.cpus[0].distance(&t.cpus[1]), Distance::SameDie);
 }
 
+/// CPUs of two kinds, as of a phone: what Linux says of the fastest is not 1024 in every file.
+#[test]
+fn hwloc_kinds_of_cpus() {
+    let text = std::fs::read_to_string(data("lstopo-2x4x2.xml")).unwrap();
+    let kinds = "<cpukind cpuset=\"0x0,0x00000f0f\" forced_efficiency=\"0\">\
+                 <info name=\"LinuxCapacity\" value=\"256\"/></cpukind>\
+                 <cpukind cpuset=\"0x0000f0f0\"><info name=\"CoreType\" value=\"big\"/>\
+                 <info name=\"LinuxCapacity\" value=\"512\"/></cpukind></topology>";
+    let text = text.replace("</topology>", kinds);
+    let m = fairground_sim::machine_file::hwloc::from_xml("x.xml", &text, None).unwrap();
+    let slow: Vec<usize> = (0..16)
+        .filter(|c| m.topology.cpus[*c].capacity == 512)
+        .collect();
+    assert_eq!(slow, [0, 1, 2, 3, 8, 9, 10, 11]);
+    assert!(m.topology.is_asymmetric());
+    assert_eq!(m.topology.cpus[4].capacity, 1024);
+}
+
 #[test]
 fn hwloc_bad_files() {
     let text = std::fs::read_to_string(data("lstopo-2x4x2.xml")).unwrap();
@@ -276,4 +299,25 @@ fn hwloc_bad_files() {
     let broken = text.replacen("</object>", "</objekt>", 1);
     assert!(refuse(&broken, "") > 1);
     refuse(&text.replace(">10 21 21 10 <", ">10 21 21 <"), "matrix");
+}
+
+#[test]
+fn the_fastest_cpu_has_full_capacity() {
+    let of = |list: &str| {
+        let text = include_str!("../../../machines/xeon-8cpu-2013.toml");
+        let text = text.replacen("cpus = 8", &format!("cpus = 8\ncpu_capacity = {list}"), 1);
+        Machine::from_toml("m.toml", &text)
+    };
+    let machine = of("[1024, 1024, 1024, 1024, 300, 300, 300, 300]").unwrap();
+    assert_eq!(machine.topology.cpus[7].capacity, 300);
+    for list in [
+        "[512, 512, 512, 512, 300, 300, 300, 300]",
+        "[1024, 0, 1, 1, 1, 1, 1, 1]",
+        "[1025, 1, 1, 1, 1, 1, 1, 1]",
+    ] {
+        let Err(MachineError::Bad(bad)) = of(list) else {
+            panic!("{list}");
+        };
+        assert!(bad.expected.contains("1 to 1024"), "{}", bad.expected);
+    }
 }

@@ -1,6 +1,7 @@
 //! Every mistake in a scenario gets one message with the file, the line, what was expected and the
 //! nearest known name; and no input makes the reader panic.
 use fairground_sim::spec::{BYTES_MAX, Scenario};
+use fairground_sim::workload::program::RealTime;
 use fairground_sim::workload::{Dur, Env, Op, Until};
 use proptest::prelude::*;
 
@@ -141,6 +142,23 @@ fn values_of_tasks() {
             more("nice = 20"),
             "20 is out of range; expected an integer from -20 to 19",
         ),
+        (
+            more("policy = \"fifo\""),
+            "a real-time task needs 'priority'",
+        ),
+        (
+            more("policy = \"rr\"\npriority = 100"),
+            "100 is out of range; expected an integer from 1 to 99",
+        ),
+        (
+            more("priority = 50"),
+            "others have a nice value; expected policy = \"fifo\" or \"rr\"",
+        ),
+        (
+            more("policy = \"rr\"\npriority = 5\nnice = 3"),
+            "a real-time task has no nice; expected a priority",
+        ),
+        (more("policy = \"fito\""), "did you mean 'fifo'?"),
         (more("start = \"-1ms\""), "is negative"),
         (more("slice = \"nan\""), "not a finite duration"),
         (more("slice = nan"), "expected a duration"),
@@ -342,7 +360,8 @@ fn rt_app() {
     let task = |t: &str| format!("{{\"global\":{{\"duration\":1}},\n\"tasks\":{{\"a\":{{{t}}}}}}}");
     let absolute = task("\"timer\": {\"ref\": \"t\", \"period\": 5, \"mode\": \"absolute\"}");
     let both = task("\"phases\": {\"p\": {\"run\": 1}}, \"run\": 1");
-    let fifo = task("\"run\": 1, \"policy\": \"SCHED_FIFO\"");
+    let fifo = task("\"run\": 1, \"policy\": \"SCHED_FIFO\", \"priority\": -5");
+    let deadline = task("\"run\": 1, \"policy\": \"SCHED_DEADLINE\"");
     assert_errors(&[
         (
             task("\"run\": 10, \"slep\": 5"),
@@ -355,7 +374,8 @@ fn rt_app() {
         (task("\"run\": 0"), "take no time"),
         (task("\"loop\": 5"), "no events"),
         (task("\"run\": 1, \"run\": 2"), "is here twice"),
-        (fifo, "unknown policy of the fair class 'SCHED_FIFO'"),
+        (fifo, "-5 is out of range; expected an integer from 1 to 99"),
+        (deadline, "unknown policy 'SCHED_DEADLINE'"),
         (task("\"run\": 1, \"cpus\": [64]"), "no CPU of the machine"),
         (task("\"run\": 1, \"unlock\": \"m\""), "unlock of 'm'"),
         (both, "unknown key 'run' in a task with phases"),
@@ -378,6 +398,14 @@ fn rt_app() {
         .workload(&ENV)
         .unwrap();
     assert_eq!((w.barriers, w.initial.len()), (vec![3], 3));
+    let text = task("\"run\": 1, \"policy\": \"SCHED_RR\"");
+    let parsed = Scenario::parse("s.json", &text).unwrap();
+    let w = parsed.workload(&ENV).unwrap();
+    let turns = RealTime {
+        priority: 10,
+        takes_turns: true,
+    };
+    assert_eq!(w.templates[0].real_time, Some(turns));
 }
 
 fn examples() -> Vec<(String, String)> {

@@ -72,6 +72,11 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
 /// said here from its creator.
 fn scheduling(w: &Workload, template: &TaskTemplate, forked: bool, text: &mut String) {
     let inherits = template.inherits;
+    if let Some(rt) = template.real_time {
+        let policy = if rt.takes_turns { "rr" } else { "fifo" };
+        let _ = writeln!(text, "policy = \"{policy}\"\npriority = {}", rt.priority);
+        return places(w, template, forked, text);
+    }
     if template.nice != 0 || (forked && !inherits.nice) {
         let _ = writeln!(text, "nice = {}", template.nice);
     }
@@ -89,6 +94,12 @@ fn scheduling(w: &Workload, template: &TaskTemplate, forked: bool, text: &mut St
         None if forked && !inherits.slice => *text += "slice = \"0ns\"\n",
         None => {}
     }
+    places(w, template, forked, text);
+}
+
+/// Where a task may run, as far as it is not everywhere.
+fn places(w: &Workload, template: &TaskTemplate, forked: bool, text: &mut String) {
+    let inherits = template.inherits;
     match template.affinity {
         Some(mask) => drop(writeln!(text, "affinity = {:?}", w.masks[mask as usize])),
         None if forked && !inherits.affinity => *text += "affinity = \"all\"\n",

@@ -43,7 +43,10 @@ pub fn identities(workload: &Workload, born: &[Born]) -> Vec<Identity> {
         };
         Identity {
             tid,
-            prio: 120 + i16::from(born.nice),
+            prio: match born.real_time {
+                Some(rt) => 99 - i16::from(rt.priority),
+                None => 120 + i16::from(born.nice),
+            },
             comm: template.name.clone(),
             process: Some(leader),
         }

@@ -158,6 +158,39 @@ fn a_scenario_comes_back_to_the_nanosecond() {
     is_the_same_schedule(guest, scenario);
 }
 
+/// Real-time tasks of both kinds, whose priorities are recorded and whose policies are attributes.
+#[test]
+fn real_time_tasks_come_back_to_the_nanosecond() {
+    let machine = Machine::from_path_or_id("xeon-8cpu-2013").unwrap();
+    let scenario = r#"
+        name = "real-time"
+        duration = "700ms"
+        semaphores = { s = 0 }
+        [[task]]
+        name = "ticks"
+        count = 2
+        policy = "fifo"
+        priority = 50
+        steps = [{ loop = "forever", steps = [
+            { period = "2ms" }, { run = "exp 300us" }, { post = "s" }] }]
+        [[task]]
+        name = "turns"
+        count = 3
+        policy = "rr"
+        priority = 10
+        affinity = [0, 1]
+        steps = ["hog"]
+        [[task]]
+        name = "waits"
+        steps = [{ loop = "forever", steps = [{ wait = "s" }, { run = "100us" }] }]
+        [[task]]
+        name = "hog"
+        count = 9
+        steps = ["hog"]
+    "#;
+    is_the_same_schedule(machine, scenario);
+}
+
 /// A thread that lets itself go to other CPUs is bound to these, not free.
 #[test]
 fn who_sets_its_own_cpus_stays_on_them() {

@@ -121,7 +121,7 @@ impl<H: Host> Cx<'_, H> {
         let now = self.host.clock();
         self.touch(rq.object(), f::CLOCK, Access::Update);
         let ahead = self.sys.load_time_ahead(now);
-        let runs = match rq.curr.is_none() && !rq.stopped {
+        let runs = match rq.is_idle() {
             true => Runs::IdleTask,
             false => Runs::Work,
         };

@@ -139,7 +139,7 @@ fn the_running_task_is_pushed_after_failures_or_from_a_reduced_cpu() {
 #[test]
 fn capacity_adds_up_from_the_domain_below() {
     let sys = machine(16, 2, 2);
-    sys.cpu[1].capacity.store(600, Relaxed);
+    sys.cpu[1].util_avg_rt.store(424, Relaxed);
     let sum = |level: usize| {
         let sd = &sys.topology.domains(Cpu(1))[level];
         with(&sys, |cx| update_group_capacity(cx, sd, Cpu(1), 100));
@@ -148,6 +148,7 @@ fn capacity_adds_up_from_the_domain_below() {
         (a.load(Relaxed), b.load(Relaxed), c.load(Relaxed))
     };
     assert_eq!(sum(0), (600, 600, 600));
+    assert_eq!(sys.cpu[1].capacity.load(Relaxed), 600);
     assert_eq!(sum(1), (1624, 600, 1024));
     assert_eq!(sum(2), (7768, 600, 1024));
 }

@@ -270,7 +270,7 @@ fn run(cx: &mut Cx<Clock>, rq: &mut Rq, next: Option<SeId>) {
     rq.curr = next;
     if next.is_none() {
         let avg = rq.cfs[CfsId::ROOT.idx()].avg;
-        rq.clock.enter_idle(&avg);
+        rq.clock.enter_idle(avg.util_sum.into());
     }
 }
 

@@ -4,12 +4,13 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use fairground::rq::HigherClass;
 use fairground::shared::OnRq;
 use fairground::value::{SeId, TaskId};
 
 use super::{Verdict, holds};
 use crate::machine::Sim;
-use crate::machine::cpu::Todo;
+use crate::machine::cpu::{CpuState, Todo};
 use crate::machine::task::Life;
 
 const LAW: &str = "every task is in one keeping";
@@ -44,7 +45,11 @@ pub(super) fn check(sim: &Sim<'_>) -> Verdict {
     }
     for id in sim.host.parked.iter().flatten().map(|t| t.body.id) {
         kept[id.idx()] += 1;
-        elsewhere(sim, id, &[Life::New, Life::Blocked])?;
+        if sim.tasks[id.idx()].real_time.is_some() {
+            real_time(sim, id)?;
+        } else {
+            elsewhere(sim, id, &[Life::New, Life::Blocked])?;
+        }
     }
     for cpu in &sim.cpus {
         for (task, ..) in &cpu.wake_list {
@@ -93,6 +98,27 @@ fn in_slot(sim: &Sim<'_>, rq: &fairground::rq::Rq, slot: SeId, id: TaskId) -> Ve
     Ok(())
 }
 
+/// A real-time task, which the host always has: it runs on one CPU or waits for it, or neither.
+fn real_time(sim: &Sim<'_>, id: TaskId) -> Verdict {
+    let task = &sim.tasks[id.idx()];
+    let waits = |state: &CpuState| state.rt.waiting().filter(|t| *t == id).count();
+    let waiting: usize = sim.cpus.iter().map(waits).sum();
+    let here = waiting + usize::from(task.on_cpu.is_some());
+    let fits = match task.life {
+        Life::Runnable => here == 1,
+        Life::Blocked | Life::Exited => waiting == 0,
+        Life::New | Life::Waking => here == 0,
+    };
+    holds!(
+        LAW,
+        fits,
+        "real-time task {} is {:?} in {here} places",
+        id.0,
+        task.life
+    );
+    Ok(())
+}
+
 /// A task that is in no run queue.
 fn elsewhere(sim: &Sim<'_>, id: TaskId, lives: &[Life]) -> Verdict {
     let life = sim.tasks[id.idx()].life;
@@ -109,9 +135,14 @@ fn elsewhere(sim: &Sim<'_>, id: TaskId, lives: &[Life]) -> Verdict {
 
 fn running(sim: &Sim<'_>) -> Verdict {
     for (cpu, (state, rq)) in sim.cpus.iter().zip(&sim.rqs).enumerate() {
-        let (here, there) = (state.curr, rq.curr_task());
+        let there = match rq.higher {
+            Some(HigherClass::RealTime(id)) => Some(id),
+            Some(HigherClass::Stop) | None => rq.curr_task(),
+        };
+        let here = state.curr;
         holds!(RUNNING, here == there, "CPU {cpu}: {here:?} and {there:?}");
-        holds!(RUNNING, !rq.stopped, "CPU {cpu}: the stopper never ends");
+        let stopped = rq.higher == Some(HigherClass::Stop);
+        holds!(RUNNING, !stopped, "CPU {cpu}: the stopper never ends");
         let idle = state.idle.is_some();
         holds!(
             RUNNING,

@@ -81,7 +81,7 @@ fn words(sim: &Sim<'_>, rq: &Rq) -> Verdict {
         (
             "curr_is_idle",
             w.curr_is_idle.load(Relaxed).into(),
-            rq.curr.is_none().into(),
+            rq.is_idle().into(),
         ),
         (
             "curr_load_avg",

@@ -4,7 +4,7 @@
 
 use fairground::math::eevdf::entity_key;
 use fairground::math::weight::scale_load_down;
-use fairground::rq::Rq;
+use fairground::rq::{HigherClass, Rq};
 use fairground::task::Policy;
 use fairground::value::{CfsId, SeId};
 
@@ -28,7 +28,9 @@ pub(super) fn check(sim: &Sim<'_>, rq: &Rq) -> Verdict {
         tree(sim, rq, n, &members, of)?;
         lags(rq, n, &members, of)?;
     }
-    let (running, queued) = (rq.nr_running, rq.cfs[0].h_nr_queued);
+    let real_time = sim.cpus[rq.cpu.idx()].rt.waiting().count() as u32
+        + u32::from(matches!(rq.higher, Some(HigherClass::RealTime(_))));
+    let (running, queued) = (rq.nr_running, rq.cfs[0].h_nr_queued + real_time);
     holds!(
         COUNTS,
         running == queued,

@@ -17,7 +17,8 @@
 //!
 //! Nothing is claimed between caches: the kernel allows an imbalance between NUMA nodes for as long
 //! as it lasts. Nor for tasks in limbo or delayed ones (not runnable), for tasks whose affinity
-//! excludes the idle CPU, or for groups whose queue there is throttled.
+//! excludes the idle CPU, or for groups whose queue there is throttled; nor where a real-time task
+//! has the CPU, which balancing sees only as its capacity falls.
 
 use fairground::value::{Cpu, CpuMask};
 
@@ -42,7 +43,7 @@ impl Waiting {
         self.tasks.resize(sim.tasks.len(), None);
         self.cpus.resize(sim.cpus.len(), None);
         for (rq, seen) in sim.rqs.iter().zip(&mut self.cpus) {
-            let idle = rq.curr.is_none();
+            let idle = rq.is_idle();
             let same = seen.filter(|(switches, _)| *switches == rq.nr_switches);
             *seen = idle.then_some(same.unwrap_or((rq.nr_switches, sim.now)));
         }
@@ -57,7 +58,8 @@ impl Waiting {
                 let se = &rq.se[slot];
                 let runs = rq.curr.is_some_and(|c| c.idx() == slot);
                 let waits = se.on_rq && !se.sched_delayed && !runs;
-                let halted = rq.cfs[se.cfs_rq.idx()].throttle_count > 0;
+                let throttled = rq.cfs[se.cfs_rq.idx()].throttle_count > 0;
+                let halted = throttled || rq.higher.is_some();
                 queued[body.id.idx()] = true;
                 let seen = &mut self.tasks[body.id.idx()];
                 if !waits || halted {

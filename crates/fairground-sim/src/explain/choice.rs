@@ -87,10 +87,11 @@ pub fn probe(sim: &mut Sim<'_>, this: u32, task: TaskId) -> Option<Choice> {
     Some(choose(sim, this, &mut woken, waker, kind))
 }
 
-/// Whether `cpu` is about to choose a CPU for `task`.
+/// Whether `cpu` is about to choose a CPU for `task`, of the fair class.
 pub fn is_next(sim: &Sim<'_>, cpu: u32, task: TaskId) -> bool {
     let next = sim.cpus[cpu as usize].todo.front();
-    matches!(next, Some(Todo::Wake { task: id, .. }) if *id == task)
+    let wakes = matches!(next, Some(Todo::Wake { task: id, .. }) if *id == task);
+    wakes && sim.tasks[task.idx()].real_time.is_none()
 }
 
 fn choose(

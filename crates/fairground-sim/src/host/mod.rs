@@ -38,7 +38,7 @@ use fairground::value::{Cpu, TaskId};
 
 use crate::cache::{self, Cache, NS, Pattern, Ps, StructureId};
 use crate::costs::KernelOp;
-use crate::machine_file::Machine;
+use crate::machine_file::{CpuPlace, FULL_CAPACITY, Machine, Topology};
 use crate::rng::Generator;
 use crate::samples::{Tellings, Waited, Waits};
 use crate::tails::Held;
@@ -110,13 +110,24 @@ pub struct SimHost {
     pub(crate) turn: Option<Turn>,
     /// Threads that share a core, if they slow each other down.
     pub(crate) smt: Option<Smt>,
-    /// By how much the running step is stretched by the sibling, in 65536ths.
+    /// By how much the running step is stretched, by the sibling or on a slow CPU, in 65536ths.
     stretch: u64,
+    /// By how much a CPU alone stretches its steps; empty if all are as fast.
+    slow: Vec<u64>,
     /// When the running step began, and how long it has waited for lines, locks and messages.
     began: Ps,
     stalled: Ps,
     locks: Locks,
     rng: Generator,
+}
+
+/// By how much each CPU stretches what it does, in 65536ths.
+fn slowness(topology: &Topology) -> Vec<u64> {
+    if !topology.is_asymmetric() {
+        return Vec::new();
+    }
+    let of = |p: &CpuPlace| (u64::from(FULL_CAPACITY) << 16) / u64::from(p.capacity);
+    topology.cpus.iter().map(of).collect()
 }
 
 impl SimHost {
@@ -157,6 +168,7 @@ impl SimHost {
             turn: None,
             smt: Smt::new(machine),
             stretch: 1 << 16,
+            slow: slowness(&machine.topology),
             began: 0,
             stalled: 0,
             locks: Locks::new(cpus, prices.rounds),
@@ -185,6 +197,33 @@ impl SimHost {
         if let Some(smt) = &self.smt {
             self.stretch = smt.stretch(cpu, at);
             (self.began, self.stalled) = (at, 0);
+        }
+        if let Some(slow) = self.slow.get(cpu as usize) {
+            let beside = if self.smt.is_some() {
+                self.stretch
+            } else {
+                1 << 16
+            };
+            self.stretch = (beside * slow) >> 16;
+        }
+    }
+
+    /// How long `cpu` takes for what takes `ps` on the fastest one.
+    #[inline]
+    pub fn time_on(&self, cpu: u32, ps: Ps) -> Ps {
+        match self.slow.get(cpu as usize) {
+            None => ps,
+            // Rounded up: then it is done.
+            Some(slow) => (u128::from(ps) * u128::from(*slow)).div_ceil(1 << 16) as Ps,
+        }
+    }
+
+    /// What `cpu` gets done in `ps`, in time of the fastest one.
+    #[inline]
+    pub fn done_on(&self, cpu: u32, ps: Ps) -> Ps {
+        match self.slow.get(cpu as usize) {
+            None => ps,
+            Some(slow) => ((u128::from(ps) << 16) / u128::from(*slow)) as Ps,
         }
     }
 

@@ -184,6 +184,8 @@ pub struct CpuState {
     pub menu: super::menu::Menu,
     /// When the last timer of TCP that was set here would fire.
     pub tcp_timer: Ps,
+    /// Its real-time tasks.
+    pub rt: super::real_time::RtRq,
 }
 
 impl CpuState {

@@ -291,7 +291,11 @@ impl Sim<'_> {
 
     fn sys_sched_yield(&mut self, cpu: u32, id: TaskId) {
         self.enter_syscall(id, KernelOp::Yield);
-        self.engine(sched::sched_yield);
+        if self.real_time(id).is_some() {
+            self.real_time_yields(cpu);
+        } else {
+            self.engine(sched::sched_yield);
+        }
         self.cpus[cpu as usize]
             .todo
             .push_back(Todo::Schedule(Prev::Runnable));
@@ -302,6 +306,9 @@ impl Sim<'_> {
         self.enter_syscall(id, KernelOp::SetSched);
         if self.tasks[id.idx()].stage == Stage::Granted {
             return self.advance(id);
+        }
+        if self.real_time(id).is_some() {
+            return self.set_real_time_attribute(cpu, id, op);
         }
         let (mut moved, mut kept) = (Moved::Stays, true);
         match op {
@@ -365,7 +372,12 @@ impl Sim<'_> {
         let cpu = Cpu(self.host.cpu);
         let parked = |sys, task| sched::set_affinity_parked(sys, cpu, task, allowed);
         let done = if let Some(task) = &mut self.host.parked[id.idx()] {
-            parked(&self.sys, task)
+            let done = parked(&self.sys, task);
+            if self.real_time(id).is_some() {
+                // One that runs goes when it next wakes up.
+                self.real_time_must_go(id);
+            }
+            done
         } else if self.sys.task[id.idx()].on_rq() != OnRq::No {
             let moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
             moved != Moved::NoCpu

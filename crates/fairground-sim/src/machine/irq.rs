@@ -111,6 +111,9 @@ impl Sim<'_> {
         }
         self.settle_at_tick();
         let rest = self.engine(sched::begin_tick);
+        if self.has_real_time {
+            self.real_time_tick(cpu);
+        }
         let rest = self.unless_alone(rest);
         self.program_tick(cpu, self.host.at);
         rest

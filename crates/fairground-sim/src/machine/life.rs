@@ -11,6 +11,7 @@ use super::Sim;
 use super::cpu::{Long, Then, Todo};
 use super::due::Due;
 use super::hrtimer::DEFAULT_SLACK_NS;
+use super::real_time;
 use super::task::{Life, SimTask, Stage, Wait};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
@@ -151,7 +152,6 @@ impl Sim<'_> {
             held.made(template);
         }
         let born_ns = self.now_ns() + spec.start_ns;
-        let seed = self.seed;
         self.living += 1;
         self.tasks.push(SimTask {
             template,
@@ -165,7 +165,7 @@ impl Sim<'_> {
             wait: Wait::None,
             woken: false,
             run_left: 0,
-            rng: generator(seed, Purpose::Task(id.0)),
+            rng: generator(self.seed, Purpose::Task(id.0)),
             born_ns,
             grid_ns: born_ns,
             due_ns: born_ns,
@@ -188,7 +188,10 @@ impl Sim<'_> {
             on_cpu: None,
             execs: false,
             long: None,
-            timer_slack_ns,
+            // Timers of real-time tasks have none.
+            timer_slack_ns: born.real_time.map_or(timer_slack_ns, |_| 0),
+            real_time: born.real_time,
+            turn_left_ns: real_time::TURN_NS,
         });
         debug_assert_eq!(self.tasks.len(), self.host.parked.len());
         id
@@ -221,9 +224,12 @@ impl Sim<'_> {
         if inherits == Inherits::default() {
             return born;
         }
-        if let Some((policy, nice, slice_ns)) = self.attributes(creator) {
+        if inherits.policy && of_creator.real_time.is_some() {
+            born.real_time = of_creator.real_time;
+        } else if let Some((policy, nice, slice_ns)) = self.attributes(creator) {
             if inherits.policy {
                 born.policy = words_of(policy);
+                born.real_time = None;
             }
             if inherits.nice {
                 born.nice = nice;
@@ -307,7 +313,9 @@ impl Sim<'_> {
             return;
         };
         self.tasks[id.idx()].cpu_ns = task.se.sum_exec_runtime;
-        self.engine(|cx, _| sched::task_dead(cx, task));
+        if self.real_time(id).is_none() {
+            self.engine(|cx, _| sched::task_dead(cx, task));
+        }
     }
 }
 

@@ -48,6 +48,7 @@ mod menu;
 mod mutex;
 mod osq;
 mod pipe_mutex;
+mod real_time;
 mod settle;
 mod setup;
 mod siblings;
@@ -156,6 +157,10 @@ pub struct Sim<'a> {
     warm: bool,
     /// Counters of limited groups at the end of the warm-up; empty without one.
     pub(crate) warm_stats: Vec<(u32, fairground::shared::CpuStat)>,
+    /// Whether any task can be of the real-time class, and where the search for a CPU for one goes
+    /// on.
+    has_real_time: bool,
+    rt_spread: u32,
     /// Jiffy at which balancing was hurried last.
     settled_at: u64,
     /// The run ends soon after this mark has been passed so often.
@@ -345,7 +350,7 @@ impl<'a> Sim<'a> {
         let ran = if self.host.smt.is_some() {
             advanced
         } else {
-            ran
+            self.host.done_on(cpu, ran)
         };
         let template = &self.workload.templates[task.template as usize];
         let bytes = u64::from(template.footprint_bytes_per_us) * ran / (1000 * NS);
@@ -406,7 +411,7 @@ impl<'a> Sim<'a> {
     fn charged_ns(&mut self, id: TaskId) -> u64 {
         use std::sync::atomic::Ordering::Relaxed;
         if let Some(task) = &self.host.parked[id.idx()] {
-            return task.se.sum_exec_runtime;
+            return task.se.sum_exec_runtime + self.uncharged_ns(id);
         }
         let shared = &self.sys.task[id.idx()];
         if shared.on_rq() == OnRq::No {

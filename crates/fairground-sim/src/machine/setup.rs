@@ -22,6 +22,7 @@ use super::irq::Limit;
 use super::osq::OsqNodes;
 use super::spin::CpuLocks;
 use super::sync::Sync;
+use super::turns::Turns;
 use super::{Setup, Sim};
 use crate::cache::{NS, Ps};
 use crate::host::{BOOT_NS, Jiffies, SimHost};
@@ -87,6 +88,13 @@ fn new_host(setup: &Setup<'_>) -> SimHost {
     host
 }
 
+/// How its CPUs take turns, if they share one stream of instructions.
+fn take_turns(machine: &machine_file::Machine) -> Option<Turns> {
+    let shared = machine.kernel_op_ns("shared_stream");
+    let cpus = machine.topology.nr_cpus();
+    shared.filter(|v| *v > 0.0).map(|_| Turns::new(cpus))
+}
+
 impl<'a> Sim<'a> {
     /// The machine with the workload's groups, and its first tasks about to be created.
     ///
@@ -131,10 +139,7 @@ impl<'a> Sim<'a> {
             transfer: Distance::ALL.map(|d| (machine.transfer_ns(d) * NS as f64) as Ps),
             tick,
             warmup: workload.warmup_ns * NS,
-            turns: machine
-                .kernel_op_ns("shared_stream")
-                .filter(|v| *v > 0.0)
-                .map(|_| super::turns::Turns::new(cpus)),
+            turns: take_turns(machine),
             tick_phase: start_rng.below(tick),
             do_timer: None,
             jiffies: 0,
@@ -146,6 +151,8 @@ impl<'a> Sim<'a> {
             next_mm: first_free_mm(workload),
             warm: workload.warmup_ns == 0,
             warm_stats: Vec::new(),
+            has_real_time: workload.has_real_time(),
+            rt_spread: 0,
             settled_at: 0,
             ends_at: None,
             seed: setup.seed,
@@ -306,7 +313,7 @@ pub fn topology_of(machine: &machine_file::Machine) -> Machine {
         llc: p.llc,
         package: p.socket,
         node: p.numa_node,
-        capacity: 1024,
+        capacity: p.capacity,
     };
     Machine {
         cpus: machine.topology.cpus.iter().map(place).collect(),

@@ -14,6 +14,7 @@ const LATE: Ps = 50_000;
 impl Sim<'_> {
     /// When the task of `cpu` has computed for `left` on a core of its own, from `at` on.
     pub(super) fn done_at(&mut self, cpu: u32, at: Ps, left: Ps) -> Ps {
+        let left = self.host.time_on(cpu, left);
         let state = &mut self.cpus[cpu as usize];
         match &self.host.smt {
             Some(smt) => {
@@ -28,10 +29,11 @@ impl Sim<'_> {
     #[inline]
     pub(super) fn advanced(&self, cpu: u32, since: Ps, at: Ps) -> Ps {
         let state = &self.cpus[cpu as usize];
-        match &self.host.smt {
+        let executed = match &self.host.smt {
             Some(smt) => smt.progress(cpu, since, state.user_beside, at),
             None => state.gaps.advance(since, at),
-        }
+        };
+        self.host.done_on(cpu, executed)
     }
 
     /// What the task of `cpu` has still to compute at `at`, if it computes and nothing else waits
@@ -84,8 +86,60 @@ impl Sim<'_> {
             && let Some(smt) = &self.host.smt
         {
             let from = at.max(self.cpus[other as usize].user_since.unwrap_or(at));
-            let done = from + smt.time_for(other, from, left);
+            let alone = self.host.time_on(other, left);
+            let done = from + smt.time_for(other, from, alone);
             self.push_work(other, done);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::testing::with;
+    use crate::machine_file::Machine;
+    use crate::spec::Scenario;
+    use crate::workload::Env;
+
+    const SLOW: u32 = 400;
+
+    /// What becomes of a scenario after some ms on two cores, of which the second is slow.
+    fn after<T>(ms: u64, text: &str, act: impl FnOnce(&mut Sim<'_>) -> T) -> T {
+        let machine = Machine::builtin("kunpeng920-6426-2s").unwrap();
+        let mut machine = machine.shrunk(2).unwrap();
+        machine.topology.cpus[1].capacity = SLOW;
+        let text = format!("duration = \"9s\"\n[[task]]\nname = \"a\"\n{text}");
+        let scenario = Scenario::parse("s.toml", &text).unwrap();
+        let workload = scenario.workload(&Env { cpus: 2 }).unwrap();
+        with(&machine, &workload, &[], |sim| {
+            sim.run_to(ms * 1_000_000).unwrap();
+            act(sim)
+        })
+    }
+
+    /// The time that a program takes on the slow CPU by that on the fast one.
+    fn slower(steps: &str) -> f64 {
+        let of = |cpu: u32| {
+            let text = format!("affinity = [{cpu}]\nsteps = [{steps}]");
+            after(9000, &text, |sim| sim.tasks[0].cpu_ns as f64)
+        };
+        of(1) / of(0)
+    }
+
+    #[test]
+    fn a_slow_cpu_takes_longer_for_user_and_kernel_code() {
+        let times = f64::from(crate::machine_file::FULL_CAPACITY) / f64::from(SLOW);
+        let user = slower("{ run = \"100ms\" }");
+        assert!((user / times - 1.0).abs() < 0.01, "{user}");
+        // Waits for lines are as long on either.
+        let kernel = slower("{ loop = 1000, steps = [\"yield\"] }");
+        assert!((0.85..1.05).contains(&(kernel / times)), "{kernel}");
+    }
+
+    #[test]
+    fn who_is_too_big_for_a_slow_cpu_goes_to_an_idle_fast_one() {
+        let text = "affinity = [1]\nsteps = [{ run = \"40ms\" }, { affinity = \"all\" }, \"hog\"]";
+        let on = |ms| after(ms, text, |sim| sim.tasks[0].on_cpu);
+        assert_eq!((on(90), on(400)), (Some(1), Some(0)));
     }
 }

@@ -2,7 +2,7 @@
 
 use fairground::host::StopWork;
 use fairground::place::{Access, Func, task};
-use fairground::sched::{self, EnqueueAt};
+use fairground::sched::{self, EnqueueAt, HigherComes};
 use fairground::task::{Placed, Prev, WakeKind};
 use fairground::value::{Cpu, TaskId};
 
@@ -141,12 +141,19 @@ impl Sim<'_> {
     }
 
     fn switch(&mut self, cpu: u32, prev: Prev) {
+        if self.has_real_time && self.switch_real_time(cpu, prev) {
+            return;
+        }
         let switch = self.engine(|cx, rqs| sched::schedule(cx, rqs, prev));
         self.switched(cpu, switch.prev, switch.next);
+        if self.has_real_time && switch.next.is_none() && self.real_time_waits(cpu) {
+            // Fair tasks had the CPU to themselves, and have nothing to do.
+            self.switch_real_time(cpu, Prev::Runnable);
+        }
     }
 
     /// The scheduler has chosen `next`.
-    fn switched(&mut self, cpu: u32, prev: Option<TaskId>, next: Option<TaskId>) {
+    pub(super) fn switched(&mut self, cpu: u32, prev: Option<TaskId>, next: Option<TaskId>) {
         let c = cpu as usize;
         if prev == next {
             self.cpus[c].curr = next;
@@ -184,7 +191,8 @@ impl Sim<'_> {
                 // Still on its way to sleep: it will see that it need not.
                 task.woken = true;
                 task.wait = Wait::None;
-                let queued = self.engine(|cx, rqs| sched::wake_queued(cx, rqs, id, kind));
+                let queued = task.real_time.is_some()
+                    || self.engine(|cx, rqs| sched::wake_queued(cx, rqs, id, kind));
                 debug_assert!(queued, "task {} runs", id.0);
                 self.host.op(KernelOp::WakeEnd);
                 return;
@@ -200,6 +208,9 @@ impl Sim<'_> {
         task.life = Life::Waking;
         task.wait = Wait::None;
         let off_cpu_at = task.off_cpu_at;
+        if task.real_time.is_some() {
+            return self.wake_real_time(id, HigherComes::Woken);
+        }
         if self.engine(|cx, rqs| sched::wake_queued(cx, rqs, id, kind)) {
             self.tasks[id.idx()].life = Life::Runnable;
             self.host.op(KernelOp::WakeEnd);
@@ -228,6 +239,9 @@ impl Sim<'_> {
     }
 
     fn start_new(&mut self, id: TaskId) {
+        if self.real_time(id).is_some() {
+            return self.wake_real_time(id, HigherComes::New);
+        }
         let Some(mut task) = self.host.parked[id.idx()].take() else {
             debug_assert!(false, "{}", crate::host::no_task(id));
             return;

@@ -5,7 +5,7 @@ use fairground::value::TaskId;
 use super::cpu::Long;
 use crate::cache::Ps;
 use crate::rng::Generator;
-use crate::workload::program::LOOP_DEPTH_MAX;
+use crate::workload::program::{LOOP_DEPTH_MAX, RealTime};
 
 /// Whether it can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,6 +143,10 @@ pub struct SimTask {
     pub cpu_ns: u64,
     /// How much later than asked its timers may fire, ns.
     pub timer_slack_ns: u64,
+    /// It is of the real-time class.
+    pub real_time: Option<RealTime>,
+    /// What is left of its turn, ns (`SCHED_RR`).
+    pub turn_left_ns: u64,
 }
 
 impl SimTask {

@@ -1,7 +1,8 @@
 //! Topology from `lstopo --of xml` (hwloc 2.x).
 //!
 //! Read: `Package`, `Die`, `L3Cache`, `L2Cache`, `L1Cache`, `Core`, `PU` with `os_index`, memory
-//! children (`NUMANode`) and the `NUMALatency` matrix of `<distances2>`. The format is described
+//! children (`NUMANode`), the `NUMALatency` matrix of `<distances2>` and `LinuxCapacity` of
+//! `<cpukind>`. The format is described
 //! in hwloc's manual, "Importing and exporting topologies from/to XML files". It has no
 //! latencies: these come from a base machine, or are the figures of a two-socket server, all
 //! marked `estimate`. Clusters are `Group` objects of subkind or name "Cluster".
@@ -10,7 +11,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use super::error::Text;
-use super::topology::{CpuPlace, Topology};
+use super::topology::{CpuPlace, FULL_CAPACITY, Topology};
 use super::{CacheLevel, Conf, MAX_CPUS, Machine, MachineError, fnv1a};
 
 /// The machine whose latencies stand in when no base is named.
@@ -80,6 +81,10 @@ struct Found {
     slit: Vec<u32>,
     name: Option<String>,
     arch: Option<String>,
+    /// CPUs of the open `<cpukind>`, by `os_index`.
+    kind: Vec<u32>,
+    /// CPUs and their capacity.
+    capacities: Vec<(Vec<u32>, u32)>,
 }
 
 /// Running numbers of the open objects, copied when an object opens and restored at its end.
@@ -124,6 +129,7 @@ fn walk(t: &Text) -> Result<Found, MachineError> {
                     stack.push(open(t, at, &e, outer, &mut found, &mut count)?);
                 }
                 "topology" => seen_root = root(t, at..end, &e)?,
+                "cpukind" => found.kind = cpuset(&attr(&e, "cpuset").unwrap_or_default()),
                 "distances2" => matrix = attr(&e, "name").is_some_and(|n| n == "NUMALatency"),
                 "indexes" if matrix => part = Part::Indexes,
                 "u64values" if matrix => part = Part::Values,
@@ -153,6 +159,7 @@ fn walk(t: &Text) -> Result<Found, MachineError> {
                     let closed = stack.pop().unwrap_or_default();
                     close(closed, &mut stack, &mut found);
                 }
+                "cpukind" => found.kind.clear(),
                 "distances2" => matrix = false,
                 "indexes" | "u64values" => part = Part::None,
                 _ => {}
@@ -193,8 +200,26 @@ fn info(e: &BytesStart, found: &mut Found) {
     match attr(e, "name").as_deref() {
         Some("CPUModel") if found.name.is_none() => found.name = value,
         Some("Architecture") => found.arch = value,
+        Some("LinuxCapacity") if !found.kind.is_empty() => {
+            let number = value.and_then(|v| v.parse().ok());
+            let kind = std::mem::take(&mut found.kind);
+            found.capacities.extend(number.map(|n| (kind, n)));
+        }
         _ => {}
     }
+}
+
+/// The CPUs of a mask like `0x3,0xffffffff`: words of 32 bits, the first CPUs in the last.
+fn cpuset(words: &str) -> Vec<u32> {
+    let bits = |(n, word): (u32, &str)| {
+        let hex = word.trim().trim_start_matches("0x");
+        let word = u32::from_str_radix(hex, 16).unwrap_or(0);
+        (0..32)
+            .filter(move |b| word >> b & 1 == 1)
+            .map(move |b| 32 * n + b)
+    };
+    let most = MAX_CPUS as u32 / 32;
+    (0..most).zip(words.rsplit(',')).flat_map(bits).collect()
 }
 
 /// The scope inside an object; records PUs, nodes and cache sizes.
@@ -242,6 +267,7 @@ fn open(
                 cluster: scope.cluster.map_or(1 << 20 | scope.core, |c| c),
                 core: scope.core,
                 thread: 0,
+                capacity: FULL_CAPACITY,
             };
             found.pus.push(Pu {
                 os_index: os_index as u32,
@@ -327,6 +353,7 @@ fn build(t: &Text, found: &Found) -> Result<(Topology, Vec<u32>), MachineError> 
         return Err(t.bad(p.1..p.1 + 1, m, "CPUs numbered 0..n without holes"));
     }
     let mut cpus: Vec<CpuPlace> = pus.iter().map(|p| p.2).collect();
+    capacities(found, &mut cpus);
     // Nodes are numbered by the system's order, so that the matrix can be looked up.
     let mut order: Vec<u32> = (0..found.nodes.len() as u32).collect();
     order.sort_by_key(|n| found.nodes[*n as usize]);
@@ -346,6 +373,22 @@ fn build(t: &Text, found: &Found) -> Result<(Topology, Vec<u32>), MachineError> 
     topology.renumber();
     topology.slit = slit(t, found, &order)?;
     Ok((topology, order))
+}
+
+/// What Linux said of the capacity of each kind of CPU, relative to the fastest.
+fn capacities(found: &Found, cpus: &mut [CpuPlace]) {
+    let fastest = found.capacities.iter().map(|kind| kind.1).max();
+    let Some(fastest) = fastest.filter(|c| *c > 0) else {
+        return;
+    };
+    for (kind, capacity) in &found.capacities {
+        let of_full = u64::from(*capacity) * u64::from(FULL_CAPACITY) / u64::from(fastest);
+        for cpu in kind {
+            if let Some(place) = cpus.get_mut(*cpu as usize) {
+                place.capacity = (of_full as u32).max(1);
+            }
+        }
+    }
 }
 
 fn slit(t: &Text, found: &Found, order: &[u32]) -> Result<Vec<Vec<u32>>, MachineError> {

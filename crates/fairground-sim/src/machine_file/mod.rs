@@ -18,7 +18,7 @@ use crate::workload::nearest::nearest;
 
 pub use error::{BadFile, MachineError};
 pub use figure::{Conf, Figure};
-pub use topology::{CpuPlace, Distance, Topology};
+pub use topology::{CpuPlace, Distance, FULL_CAPACITY, Topology};
 
 /// The most CPUs that a machine may have.
 pub const MAX_CPUS: usize = 512;

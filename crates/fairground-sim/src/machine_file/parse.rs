@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::error::Text;
 use super::known;
 use super::raw::{RawFigure, RawFile, RawTable, RawTopology, RawValue};
-use super::topology::{CpuPlace, Topology};
+use super::topology::{CpuPlace, FULL_CAPACITY, Topology};
 use super::{CacheLevel, Conf, FNV_START, Figure, LARGEST, MAX_CPUS, Machine, MachineError, fnv1a};
 
 /// What two threads of a core do together over one alone, where a file does not say: as the files
@@ -223,7 +223,8 @@ fn topology(t: &Text, raw: &Spanned<RawTopology>) -> Result<Topology, MachineErr
         }
     }
     let siblings_apart = numbering(t, r, sockets * per_socket)?;
-    let places = (0..cpus).map(|cpu| place(r, cpu, siblings_apart)).collect();
+    let mut places: Vec<CpuPlace> = (0..cpus).map(|cpu| place(r, cpu, siblings_apart)).collect();
+    capacities(t, r, &mut places)?;
     let nodes = (sockets * r.numa_nodes_per_socket.get_ref()) as usize;
     let slit = r.slit.get_ref().clone();
     if slit.len() != nodes
@@ -282,7 +283,35 @@ fn place(r: &RawTopology, cpu: u32, siblings_apart: bool) -> CpuPlace {
         cluster: core / per_cluster,
         core,
         thread,
+        capacity: FULL_CAPACITY,
     }
+}
+
+/// `cpu_capacity`: as the kernel shows it in sysfs, the fastest CPU has 1024.
+fn capacities(t: &Text, r: &RawTopology, places: &mut [CpuPlace]) -> Result<(), MachineError> {
+    let Some(list) = &r.cpu_capacity else {
+        return Ok(());
+    };
+    let given = list.get_ref();
+    if given.len() != places.len() {
+        let m = format!("cpu_capacity has {} numbers", given.len());
+        return Err(t.bad(
+            list.span(),
+            m,
+            format!("one for each of {} CPUs", places.len()),
+        ));
+    }
+    let wrong = given.iter().find(|c| !(1..=FULL_CAPACITY).contains(*c));
+    let fastest = given.iter().max().copied().unwrap_or(0);
+    if let Some(c) = wrong.or((fastest != FULL_CAPACITY).then_some(&fastest)) {
+        let m = format!("a cpu_capacity of {c}");
+        let expected = format!("1 to {FULL_CAPACITY}, which the fastest CPU has");
+        return Err(t.bad(list.span(), m, expected));
+    }
+    for (place, capacity) in places.iter_mut().zip(given) {
+        place.capacity = *capacity;
+    }
+    Ok(())
 }
 
 fn caches(t: &Text, raw: &RawFile, figures: &mut Figures) -> Result<Vec<CacheLevel>, MachineError> {

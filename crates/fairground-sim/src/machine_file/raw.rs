@@ -68,6 +68,8 @@ pub(super) struct RawTopology {
     pub note: String,
     pub slit: Spanned<Vec<Vec<u32>>>,
     pub cpu_numbering: Spanned<String>,
+    /// By CPU, for machines whose CPUs differ.
+    pub cpu_capacity: Option<Spanned<Vec<u32>>>,
     // Alternative matrices and origins: read by people.
     #[serde(default)]
     #[allow(dead_code)]

@@ -39,8 +39,11 @@ impl Distance {
     }
 }
 
-/// The place of one CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Capacity of the fastest CPU (`SCHED_CAPACITY_SCALE`).
+pub const FULL_CAPACITY: u32 = 1024;
+
+/// The place of one CPU, and how fast it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuPlace {
     /// Package.
     pub socket: u32,
@@ -56,6 +59,23 @@ pub struct CpuPlace {
     pub core: u32,
     /// Thread within the core.
     pub thread: u32,
+    /// How much it gets done, of [`FULL_CAPACITY`] (`/sys/devices/system/cpu/cpu*/cpu_capacity`).
+    pub capacity: u32,
+}
+
+impl Default for CpuPlace {
+    fn default() -> Self {
+        Self {
+            socket: 0,
+            die: 0,
+            llc: 0,
+            numa_node: 0,
+            cluster: 0,
+            core: 0,
+            thread: 0,
+            capacity: FULL_CAPACITY,
+        }
+    }
 }
 
 impl CpuPlace {
@@ -87,6 +107,12 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// Whether some CPUs are slower than others.
+    #[must_use]
+    pub fn is_asymmetric(&self) -> bool {
+        self.cpus.iter().any(|p| p.capacity != FULL_CAPACITY)
+    }
+
     /// Number of CPUs.
     pub fn nr_cpus(&self) -> usize {
         self.cpus.len()

@@ -2,16 +2,17 @@
 //! else is an error, because a workload without some of its events is another workload. Times are
 //! in microseconds, as rt-app has them.
 //!
-//! Not modelled: deadline and real-time policies, shared timer references (each task has its own
+//! Not modelled: deadline policies, shared timer references (each task has its own
 //! grid), `runtime` (busy for an elapsed time), memory and I/O events.
 use super::error::{Error, Source};
 use super::json::from_json;
 use super::names::{by_index, mask};
 use super::node::{Fields, Key, Node, Value, unknown_name};
 use super::scenario::{Scenario, add_metrics, ends};
+use super::tasks::Class;
 use crate::workload::nearest::nearest;
 use crate::workload::program::{
-    Dur, FOREVER, Ns, Op, Policy, Program, TaskTemplate, Until, Workload,
+    Dur, FOREVER, Ns, Op, Policy, Program, RealTime, TaskTemplate, Until, Workload,
 };
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,8 @@ const PHASE_KEYS: &[&str] = &["loop", "cpus"];
 const EVENTS: &[&str] = &[
     "run", "sleep", "timer", "lock", "unlock", "barrier", "yield",
 ];
+/// Priority of a real-time task that has none of its own (`DEFAULT_THREAD_PRIORITY`).
+const PRIORITY: i64 = 10;
 const US_MAX: i64 = 1_000_000_000_000;
 const INSTANCES_MAX: i64 = 1_000_000;
 
@@ -84,7 +87,8 @@ pub(super) fn build(scenario: &Scenario, cpus: Option<u32>) -> Result<Workload, 
         return Err(source.error(node.span.clone(), message));
     }
     let default_policy = global.as_ref().and_then(|g| g.get("default_policy"));
-    let default_policy = default_policy.map_or(Ok(Policy::Normal), |n| policy(source, n))?;
+    let normal = Class::Fair(Policy::Normal);
+    let default_policy = default_policy.map_or(Ok(normal), |n| policy(source, n))?;
     let tasks = top.need("tasks", "an rt-app file")?;
     let mut build = Build {
         source,
@@ -133,19 +137,21 @@ fn duration(source: &Source, global: Option<&Fields<'_>>, w: &mut Workload) -> R
     Ok(())
 }
 
-fn policy(source: &Source, node: &Node) -> Result<Policy, Error> {
-    let known = ["SCHED_OTHER", "SCHED_BATCH", "SCHED_IDLE"];
+fn policy(source: &Source, node: &Node) -> Result<Class, Error> {
+    let known = [
+        "SCHED_OTHER",
+        "SCHED_BATCH",
+        "SCHED_IDLE",
+        "SCHED_FIFO",
+        "SCHED_RR",
+    ];
     match node.str(source, "a policy like \"SCHED_OTHER\"")? {
-        "SCHED_OTHER" | "SCHED_NORMAL" => Ok(Policy::Normal),
-        "SCHED_BATCH" => Ok(Policy::Batch),
-        "SCHED_IDLE" => Ok(Policy::Idle),
-        name => Err(unknown_name(
-            source,
-            &node.span,
-            "policy of the fair class",
-            name,
-            known,
-        )),
+        "SCHED_OTHER" | "SCHED_NORMAL" => Ok(Class::Fair(Policy::Normal)),
+        "SCHED_BATCH" => Ok(Class::Fair(Policy::Batch)),
+        "SCHED_IDLE" => Ok(Class::Fair(Policy::Idle)),
+        "SCHED_FIFO" => Ok(Class::RealTime { takes_turns: false }),
+        "SCHED_RR" => Ok(Class::RealTime { takes_turns: true }),
+        name => Err(unknown_name(source, &node.span, "policy", name, known)),
     }
 }
 
@@ -162,7 +168,7 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    fn task(&mut self, key: &Key, node: &Node, default: Policy) -> Result<Range<u32>, Error> {
+    fn task(&mut self, key: &Key, node: &Node, default: Class) -> Result<Range<u32>, Error> {
         let source = self.source;
         let entries = node.table(source, "a task (an object)")?;
         let value = |name: &str| entries.iter().find(|(k, _)| k.name == name).map(|(_, v)| v);
@@ -204,8 +210,20 @@ impl Build<'_> {
         let mut task = TaskTemplate::new(&key.name, program, 0);
         task.thread = true;
         task.cgroup = Some(0);
-        task.policy = value("policy").map_or(Ok(default), |n| policy(source, n))?;
-        task.nice = value("priority").map_or(Ok(0), |n| n.int(source, -20..=19))? as i8;
+        let priority = value("priority");
+        match value("policy").map_or(Ok(default), |n| policy(source, n))? {
+            Class::Fair(policy) => {
+                task.policy = policy;
+                task.nice = priority.map_or(Ok(0), |n| n.int(source, -20..=19))? as i8;
+            }
+            Class::RealTime { takes_turns } => {
+                let priority = priority.map_or(Ok(PRIORITY), |n| n.int(source, 1..=99))?;
+                task.real_time = Some(RealTime {
+                    priority: priority as u8,
+                    takes_turns,
+                });
+            }
+        }
         task.start_ns = value("delay").map_or(Ok(0), |n| us(source, n, 0))?;
         if let Some(node) = value("cpus") {
             task.affinity = Some(mask(source, node, self.cpus, self.w)?);

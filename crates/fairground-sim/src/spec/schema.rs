@@ -117,8 +117,11 @@ pub(super) struct Task {
     /// -20 to 19.
     #[schemars(range(min = -20, max = 19))]
     nice: Option<i8>,
-    /// "normal", "batch" or "idle".
+    /// "normal", "batch" or "idle", or of the real-time class "fifo" or "rr".
     policy: Option<String>,
+    /// Of a real-time task: 1 to 99, the most urgent.
+    #[schemars(range(min = 1, max = 99))]
+    priority: Option<u8>,
     /// CPUs it may use, like "0-3,8" or "all".
     affinity: Option<Cpus>,
     /// Path or name of its cgroup; the root by default.

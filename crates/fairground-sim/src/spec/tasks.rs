@@ -5,7 +5,9 @@ use super::names::{Names, mask};
 use super::node::{Fields, Node};
 use super::scenario::tables;
 use super::steps::Lower;
-use crate::workload::program::{Inherits, KERNEL_PROCESS, Policy, Program, TaskTemplate, Workload};
+use crate::workload::program::{
+    Inherits, KERNEL_PROCESS, Policy, Program, RealTime, TaskTemplate, Workload,
+};
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +18,7 @@ pub const TASK_KEYS: &[&str] = &[
     "template",
     "nice",
     "policy",
+    "priority",
     "affinity",
     "cgroup",
     "slice",
@@ -149,7 +152,26 @@ impl Tasks<'_> {
         let (nice, of_policy) = (fields.get("nice"), fields.get("policy"));
         let (slice, affinity) = (fields.get("slice"), fields.get("affinity"));
         task.nice = nice.map_or(Ok(0), |n| n.int(source, -20..=19))? as i8;
-        task.policy = of_policy.map_or(Ok(Policy::Normal), |n| policy(source, n))?;
+        let read = of_policy.map_or(Ok(Class::Fair(Policy::Normal)), |n| policy(source, n))?;
+        let priority = fields.get("priority");
+        match read {
+            Class::Fair(policy) => {
+                task.policy = policy;
+                if let Some(node) = priority {
+                    let message = "a priority is of a real-time task, others have a nice value; \
+                                   expected policy = \"fifo\" or \"rr\"";
+                    return Err(source.error(node.span.clone(), message));
+                }
+            }
+            Class::RealTime { takes_turns } => {
+                let priority = fields.need("priority", "a real-time task")?;
+                task.real_time = Some(RealTime {
+                    priority: priority.int(source, 1..=99)? as u8,
+                    takes_turns,
+                });
+                self.only_real_time(&[("nice", nice), ("slice", slice)])?;
+            }
+        }
         // As for `sched_setattr`, 0 is the default.
         let slice_ns = slice.map(|n| n.ns(source)).transpose()?;
         task.slice_ns = slice_ns.filter(|ns| *ns > 0);
@@ -165,14 +187,32 @@ impl Tasks<'_> {
         };
         Ok(())
     }
+
+    /// Refuses what has no meaning for a real-time task.
+    fn only_real_time(&self, others: &[(&str, Option<&Node>)]) -> Result<(), Error> {
+        let Some((key, node)) = others.iter().find_map(|(key, node)| Some((key, (*node)?))) else {
+            return Ok(());
+        };
+        let message = format!("a real-time task has no {key}; expected a priority, 1 to 99");
+        Err(self.source.error(node.span.clone(), message))
+    }
 }
 
-fn policy(source: &Source, node: &Node) -> Result<Policy, Error> {
-    let known = ["normal", "batch", "idle"];
+/// The class of a policy.
+#[derive(Clone, Copy)]
+pub(super) enum Class {
+    Fair(Policy),
+    RealTime { takes_turns: bool },
+}
+
+fn policy(source: &Source, node: &Node) -> Result<Class, Error> {
+    let known = ["normal", "batch", "idle", "fifo", "rr"];
     match node.str(source, "a policy")? {
-        "normal" | "other" | "SCHED_NORMAL" | "SCHED_OTHER" => Ok(Policy::Normal),
-        "batch" | "SCHED_BATCH" => Ok(Policy::Batch),
-        "idle" | "SCHED_IDLE" => Ok(Policy::Idle),
+        "normal" | "other" | "SCHED_NORMAL" | "SCHED_OTHER" => Ok(Class::Fair(Policy::Normal)),
+        "batch" | "SCHED_BATCH" => Ok(Class::Fair(Policy::Batch)),
+        "idle" | "SCHED_IDLE" => Ok(Class::Fair(Policy::Idle)),
+        "fifo" | "SCHED_FIFO" => Ok(Class::RealTime { takes_turns: false }),
+        "rr" | "SCHED_RR" => Ok(Class::RealTime { takes_turns: true }),
         name => Err(super::node::unknown_name(
             source, &node.span, "policy", name, known,
         )),

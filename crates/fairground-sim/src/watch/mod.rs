@@ -256,26 +256,24 @@ impl Sim<'_> {
     }
 
     fn waiting(&self, task: TaskId) -> Waiting {
-        let free = Waiting {
-            may: May::Anywhere,
-            held: None,
-        };
         let words = &self.sys.task[task.idx()];
-        if words.on_rq() == OnRq::No {
-            return free;
-        }
-        let rq = &self.rqs[Cpu(words.cpu.load(Relaxed)).idx()];
-        let slot = SeId(words.slot.load(Relaxed));
-        let Some(Some(body)) = rq.body.get(slot.idx()) else {
-            return free;
+        let kept = (words.on_rq() != OnRq::No).then(|| {
+            let rq = &self.rqs[Cpu(words.cpu.load(Relaxed)).idx()];
+            (rq, SeId(words.slot.load(Relaxed)))
+        });
+        let body = match kept {
+            Some((rq, slot)) => rq.body.get(slot.idx()).and_then(Option::as_ref),
+            // One of the real-time class.
+            None => self.host.parked[task.idx()].as_ref().map(|t| &t.body),
         };
-        let allowed = body.cpus_allowed.and(&self.sys.cpus());
+        let all = self.sys.cpus();
+        let allowed = body.map_or(all, |body| body.cpus_allowed.and(&all));
         let may = match allowed.weight() as usize {
             0 | 1 => May::Here,
             n if n == self.cpus.len() => May::Anywhere,
             _ => May::Within(allowed),
         };
-        let held = holder(rq, slot);
+        let held = kept.and_then(|(rq, slot)| holder(rq, slot));
         Waiting { may, held }
     }
 }

@@ -48,6 +48,15 @@ pub enum Policy {
     Idle,
 }
 
+/// A task of the real-time class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RealTime {
+    /// 1 to 99, the most urgent.
+    pub priority: u8,
+    /// `SCHED_RR`: takes turns with others of its priority. Else `SCHED_FIFO`.
+    pub takes_turns: bool,
+}
+
 /// Which placement a new task goes through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForkPlacement {
@@ -91,6 +100,8 @@ pub struct Born {
     pub nice: i8,
     /// Policy.
     pub policy: Policy,
+    /// It is of the real-time class.
+    pub real_time: Option<RealTime>,
     /// Own slice, `None` for the default.
     pub slice_ns: Option<Ns>,
     /// Mask of the CPUs it may use, `None` for all.
@@ -106,6 +117,7 @@ impl Born {
             template,
             nice: spec.nice,
             policy: spec.policy,
+            real_time: spec.real_time,
             slice_ns: spec.slice_ns,
             affinity: spec.affinity,
             cgroup: spec.cgroup.unwrap_or(0),
@@ -124,6 +136,8 @@ pub struct TaskTemplate {
     pub nice: i8,
     /// Policy.
     pub policy: Policy,
+    /// It is of the real-time class: policy, nice value and slice then mean nothing.
+    pub real_time: Option<RealTime>,
     /// Own slice (`sched_setattr` runtime), `None` for the default.
     pub slice_ns: Option<Ns>,
     /// How much later than asked its timers may fire; `None` = the parent's, or 50 us.
@@ -309,6 +323,7 @@ impl TaskTemplate {
             program,
             nice: 0,
             policy: Policy::Normal,
+            real_time: None,
             slice_ns: None,
             timer_slack_ns: None,
             affinity: None,
@@ -325,6 +340,12 @@ impl TaskTemplate {
 }
 
 impl Workload {
+    /// Whether any of its tasks can be of the real-time class.
+    #[must_use]
+    pub fn has_real_time(&self) -> bool {
+        self.templates.iter().any(|t| t.real_time.is_some())
+    }
+
     /// A workload with the root group and nothing to do.
     pub fn new(name: impl Into<String>, argv: Vec<String>) -> Self {
         Self {

@@ -198,6 +198,10 @@ pub enum PolicyWords {
     Batch,
     /// `SCHED_IDLE`.
     Idle,
+    /// `SCHED_FIFO`; its priority is recorded.
+    Fifo,
+    /// `SCHED_RR`.
+    Rr,
 }
 
 impl Attributes {

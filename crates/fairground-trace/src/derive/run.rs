@@ -113,10 +113,12 @@ fn thread(workload: &Workload, born: &Born) -> ThreadWords {
     let group = &workload.cgroups[born.cgroup as usize];
     let footprint = template.footprint_bytes_per_us;
     ThreadWords {
-        policy: match born.policy {
-            Policy::Normal => PolicyWords::Normal,
-            Policy::Batch => PolicyWords::Batch,
-            Policy::Idle => PolicyWords::Idle,
+        policy: match (born.real_time, born.policy) {
+            (Some(rt), _) if rt.takes_turns => PolicyWords::Rr,
+            (Some(_), _) => PolicyWords::Fifo,
+            (None, Policy::Normal) => PolicyWords::Normal,
+            (None, Policy::Batch) => PolicyWords::Batch,
+            (None, Policy::Idle) => PolicyWords::Idle,
         },
         slice_us: born.slice_ns.map(|ns| ns / 1000),
         footprint_bytes_per_us: (footprint > 0).then_some(footprint),

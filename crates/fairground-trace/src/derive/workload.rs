@@ -5,13 +5,13 @@
 //! wait. So causes stay causes when the machine is another one. A semaphore keeps what is posted
 //! early, and every wait has its post earlier in the recording: nothing can stand still.
 
-use fairground_sim::workload::program::{Policy, Program, TaskTemplate, Until, Workload};
+use fairground_sim::workload::program::{Policy, Program, RealTime, TaskTemplate, Until, Workload};
 
 use fairground_sim::exact::Start;
 use fairground_sim::tails::Tails;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::attributes::{Attributes, PolicyWords};
+use super::attributes::{Attributes, PolicyWords, ThreadWords};
 use super::cause::{Causes, guessed};
 use super::cut;
 use super::log::{Logs, Step};
@@ -220,6 +220,34 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
     Ok(b.out)
 }
 
+impl ThreadWords {
+    /// How a thread is scheduled, and what memory it goes through, where no event says so.
+    fn apply(&self, t: &mut TaskTemplate) {
+        t.policy = match self.policy {
+            PolicyWords::Batch => Policy::Batch,
+            PolicyWords::Idle => Policy::Idle,
+            PolicyWords::Normal | PolicyWords::Fifo | PolicyWords::Rr => Policy::Normal,
+        };
+        if let Some(rt) = &mut t.real_time {
+            rt.takes_turns = self.policy == PolicyWords::Rr;
+        }
+        // 0 takes a slice of its own away, as in `sched_setattr`.
+        let own = self.slice_us.filter(|us| *us > 0);
+        t.slice_ns = own.map(|us| us.saturating_mul(1000));
+        t.footprint_bytes_per_us = self.footprint_bytes_per_us.unwrap_or(0);
+        t.working_set_bytes = self.working_set_bytes.unwrap_or(t.working_set_bytes);
+    }
+}
+
+/// The real-time priority that is recorded as the kernel's `prio`: 98 is 1 and 0 is 99; that of
+/// deadline tasks, -1, is the most urgent, too.
+fn real_time(prio: i16) -> Option<RealTime> {
+    (prio < 99).then(|| RealTime {
+        priority: (99 - prio).clamp(1, 99) as u8,
+        takes_turns: false,
+    })
+}
+
 /// When it ends: as the run did, if it is a simulated one from its beginning.
 fn until(from: &Source<'_>, lead_ns: u64) -> Until {
     let whole = from
@@ -256,7 +284,10 @@ impl Builder<'_> {
             ));
         }
         if self.real_time > 0 {
-            let note = format!("{} real-time threads run as nice -20", self.real_time);
+            let mut note = format!("{} threads are of the real-time class", self.real_time);
+            if !self.from.logs.told {
+                note += ", by SCHED_FIFO: SCHED_RR and deadlines are not recorded";
+            }
             self.out.notes.push(note);
         }
     }
@@ -306,22 +337,16 @@ impl Builder<'_> {
         // A recorded sleep is as long as it was; whatever slack it had is in that.
         let slack_ns = log.blocks().find_map(|b| b.timer).map(|t| t.1.slack_ns);
         t.timer_slack_ns = Some(slack_ns.map_or(1, |ns| u64::from(ns.max(1))));
-        t.nice = prio.saturating_sub(120).clamp(-20, 19) as i8;
-        self.real_time += u64::from(prio < 100);
+        t.real_time = real_time(prio);
+        match t.real_time {
+            Some(_) => self.real_time += 1,
+            None => t.nice = prio.saturating_sub(120).clamp(-20, 19) as i8,
+        }
         if let Some(cpu) = self.from.pins[thread].filter(|_| !self.says_cpus(thread)) {
             t.affinity = Some(self.mask(vec![cpu]));
         }
         if let Some(words) = self.from.attributes.of(tid, &name) {
-            t.policy = match words.policy {
-                PolicyWords::Normal => Policy::Normal,
-                PolicyWords::Batch => Policy::Batch,
-                PolicyWords::Idle => Policy::Idle,
-            };
-            // 0 takes a slice of its own away, as in `sched_setattr`.
-            let own = words.slice_us.filter(|us| *us > 0);
-            t.slice_ns = own.map(|us| us.saturating_mul(1000));
-            t.footprint_bytes_per_us = words.footprint_bytes_per_us.unwrap_or(0);
-            t.working_set_bytes = words.working_set_bytes.unwrap_or(t.working_set_bytes);
+            words.apply(&mut t);
             if let Some(cpus) = words.cpus.clone().filter(|c| !c.is_empty()) {
                 t.affinity = Some(self.mask(cpus));
             }

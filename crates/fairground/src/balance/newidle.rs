@@ -76,6 +76,20 @@ pub fn sched_balance_newidle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut
     pulled
 }
 
+/// A wake-up ends an idle period: take it into the average, which newly-idle balancing compares
+/// with its cost.
+pub(crate) fn account_idle_period<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
+    if rq.idle_stamp == 0 {
+        return;
+    }
+    cx.touch(rq.object(), frq::AVG_IDLE, Access::Update);
+    let idle_ns = rq.clock.clock.saturating_sub(rq.idle_stamp);
+    let cost_ns = cx.sys.cpu[rq.cpu.idx()].max_idle_balance_cost(rq.cpu, cx.host);
+    let newidle = cx.features().newidle;
+    rq.avg_idle = newidle.average_idle(rq.avg_idle, idle_ns, cost_ns);
+    rq.idle_stamp = 0;
+}
+
 /// Keeps what a search at this level costs at most, which decays by about 1 % a second, and its
 /// rate of success; true if the cost has decayed.
 pub(super) fn update_newidle_cost(

@@ -10,6 +10,7 @@ use super::env::{
 };
 use super::imbalance::avg_load;
 use crate::cx::Cx;
+use crate::fair::others::capacity_left;
 use crate::host::Host;
 use crate::place::{
     Access, Fields, Func, Kind, Object, cfs_rq as cf, rd, rq as f, sd as d, sg as s,
@@ -188,12 +189,19 @@ pub fn update_group_capacity<H: Host>(cx: &mut Cx<H>, sd: &SchedDomain, cpu: Cpu
                 add(c.load(Relaxed), l.load(Relaxed), m.load(Relaxed));
             }
         }
-        _ => {
+        Some(_) => {
             for cpu in group.span.iter() {
                 cx.read_rq(cpu, f::CAPACITY);
                 let capacity = capacity_of(sys, cpu).max(1);
                 add(capacity, capacity, capacity);
             }
+        }
+        None => {
+            // `update_cpu_capacity`
+            cx.read_rq(cpu, f::CAPACITY);
+            let capacity = capacity_left(cx, cpu);
+            sys.cpu[cpu.idx()].capacity.store(capacity, Relaxed);
+            add(capacity, capacity, capacity);
         }
     }
     let interval = super::interval::sd_balance_interval(

@@ -5,6 +5,7 @@
 //! is cut where it waits: a host that has time between the pieces calls them one by one
 //! ([`Later`](crate::sched::Later)).
 
+use super::env::reduced_capacity;
 use super::nohz::{nohz_balance_exit_idle, read_idle_cpu};
 use crate::cx::Cx;
 use crate::host::{Host, Kick, KickWork};
@@ -153,6 +154,9 @@ fn wants_balance<H: Host>(cx: &mut Cx<H>, rq: &Rq) -> bool {
     if rq.nr_running >= 2 {
         return true;
     }
+    if rq.avg_rt.last_update_time != 0 && is_squeezed(cx, rq) {
+        return true;
+    }
     if cx.sys.traits.asym_capacity {
         // Cache use does not matter there, only whether a task is too big for its CPU.
         cx.touch(rq.object(), frq::MISFIT, Access::Read);
@@ -164,6 +168,16 @@ fn wants_balance<H: Host>(cx: &mut Cx<H>, rq: &Rq) -> bool {
     }
     let llc = topology.llc_of[rq.cpu.idx()];
     cx.sys.llc[llc.idx()].nr_busy_cpus(llc, cx.host) > 1
+}
+
+/// Whether a fair task has to share this CPU with tasks of a higher class. Asked only where there
+/// was one: else the CPU has its full capacity.
+fn is_squeezed<H: Host>(cx: &mut Cx<H>, rq: &Rq) -> bool {
+    let Some(lowest) = cx.sys.topology.domains(rq.cpu).first() else {
+        return false;
+    };
+    cx.touch(rq.object(), frq::CAPACITY, Access::Read);
+    rq.cfs[0].h_nr_queued >= 1 && reduced_capacity(cx.sys, rq.cpu, lowest)
 }
 
 /// Gives flags to an idle CPU (patch `ilb-skip-redundant`), with an IPI if it had none.

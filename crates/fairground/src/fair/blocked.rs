@@ -2,6 +2,7 @@
 
 use super::leaf::{cfs_rq_is_decayed, list_del_leaf_cfs_rq};
 use super::load::update_load_avg;
+use super::others::update_blocked_others;
 use super::propagate::{age_queue, update_idle_cfs_rq_clock_pelt, update_tg_load_avg};
 use crate::cx::Cx;
 use crate::fair::UpdateLoad;
@@ -17,7 +18,7 @@ pub fn update_blocked_averages<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     let outer = cx.host.enter(Func::UpdateBlockedAverages);
     cx.touch(rq.object(), r::LEAF_LIST, Access::Read);
     rq.last_blocked_update = cx.jiffies();
-    let mut blocked = false;
+    let mut blocked = update_blocked_others(cx, rq);
     let mut next = rq.leaf_head;
     while let Some(cfs) = next {
         next = rq.cfs[cfs.idx()].leaf_next; // it may leave the list

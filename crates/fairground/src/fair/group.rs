@@ -172,7 +172,7 @@ pub fn move_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) -> 
     }
     // One that comes out of limbo finds an idle CPU, which would not look for it. (The kernel's
     // `sched_move_task` asks for a switch only if the task runs, as far as known.)
-    let waits = rq.curr.is_none() && !rq.stopped && rq.se[task.idx()].on_rq;
+    let waits = rq.is_idle() && rq.se[task.idx()].on_rq;
     if running || waits {
         Resched::Yes
     } else {

@@ -57,7 +57,7 @@ pub(crate) fn hrtick_update<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, change: QueueC
     if !features.hrtick.is_on() {
         return;
     }
-    let Some(curr) = rq.curr.filter(|_| !rq.stopped) else {
+    let Some(curr) = rq.curr.filter(|_| rq.higher.is_none()) else {
         return;
     };
     let wanted = if !features.hrtick.follows_queue() {

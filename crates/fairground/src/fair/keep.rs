@@ -76,7 +76,7 @@ pub(crate) fn attach_moved<H: Host>(
     enqueue_task_fair(cx, rq, slot, Enqueue::MIGRATED);
     if rq.curr.is_none() {
         // Also for a delayed sleeper, or who waits for quota: the CPU finds that it stays idle.
-        if !rq.stopped {
+        if rq.is_idle() {
             resched_curr(cx, rq);
         }
     } else {

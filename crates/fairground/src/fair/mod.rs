@@ -22,6 +22,7 @@ pub mod leaf;
 mod limbo;
 pub mod load;
 pub(crate) mod misfit;
+pub(crate) mod others;
 mod pick;
 pub(crate) mod place;
 pub mod preempt;

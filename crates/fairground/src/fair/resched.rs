@@ -48,7 +48,7 @@ pub(crate) fn resched_if<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, answer: Resched) 
 pub(crate) fn skip_clock(rq: &mut Rq) {
     let goes_on = match rq.curr {
         Some(curr) => rq.se[curr.idx()].on_rq || is_throttled(rq, curr),
-        None => !rq.stopped,
+        None => rq.is_idle(),
     };
     rq.skip_clock |= rq.need_resched && goes_on;
 }

@@ -159,7 +159,7 @@ pub(crate) fn update_levels_above<H: Host>(
 }
 
 /// One more; the second one makes the machine overloaded, which newly idle CPUs look at.
-fn add_nr_running<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
+pub(crate) fn add_nr_running<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     cx.touch(rq.object(), frq::NR_RUNNING, Access::Update);
     rq.nr_running += 1;
     if rq.nr_running != 2 {

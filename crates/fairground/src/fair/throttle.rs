@@ -184,8 +184,7 @@ fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<Walked
         walked.tasks += rq.cfs[cfs.idx()].h_nr_queued;
         join_parents(cx, rq, cfs);
     }
-    let idle = rq.curr.is_none() && !rq.stopped;
-    if idle && rq.cfs[CfsId::ROOT.idx()].nr_queued > 0 {
+    if rq.is_idle() && rq.cfs[CfsId::ROOT.idx()].nr_queued > 0 {
         resched_curr(cx, rq);
     }
     Some(walked)

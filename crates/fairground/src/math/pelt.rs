@@ -309,6 +309,17 @@ pub(crate) fn update_load_avg_cfs_rq_with(
     update(now, sa, load, h_nr_runnable, running, 1, passed)
 }
 
+/// Update of what the tasks of a higher class use of a CPU, of which one has been `running` or
+/// none. True if the average changed.
+pub(crate) fn update_load_avg_rt(
+    now: u64,
+    sa: &mut SchedAvg,
+    running: bool,
+    passed: &mut Passed,
+) -> bool {
+    update(now, sa, running.into(), running.into(), running, 1, passed)
+}
+
 /// The utilisation estimate of a task that has just been dequeued to sleep; `None` if it stays
 /// as it is. The rules of Linux 6.12 to 6.18.
 ///

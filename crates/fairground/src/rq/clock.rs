@@ -1,6 +1,6 @@
 //! The clocks of a run queue: wall, task and load-tracking time.
 
-use crate::math::pelt::{LOAD_AVG_MAX, SchedAvg};
+use crate::math::pelt::LOAD_AVG_MAX;
 use crate::value::SCHED_CAPACITY_SCALE;
 
 /// The least time, ns, at which a host's clock begins: one unit of load tracking, in which a time
@@ -10,7 +10,7 @@ pub const CLOCK_BEGINS: u64 = 1024;
 /// What a CPU does while its clocks advance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Runs {
-    /// A task or the stopper runs.
+    /// A task of whatever class runs.
     Work,
     /// Nobody does.
     IdleTask,
@@ -84,10 +84,10 @@ impl RqClock {
 
     /// Entry into idle: a CPU that was busy for a whole window had no idle time to give, so the
     /// difference between `task` and `pelt` is lost rather than counted as idle
-    /// (`update_idle_rq_clock_pelt`).
-    pub fn enter_idle(&mut self, cfs: &SchedAvg) {
+    /// (`update_idle_rq_clock_pelt`). `util_sum` is that of all classes.
+    pub fn enter_idle(&mut self, util_sum: u64) {
         let saturated = ((LOAD_AVG_MAX - 1024) << 10) - LOAD_AVG_MAX;
-        if u64::from(cfs.util_sum) >= saturated {
+        if util_sum >= saturated {
             self.lost_idle_time += self.task + self.ahead - self.pelt;
         }
         self.stamp_idle();

@@ -20,7 +20,7 @@ pub use lookup::Rqs;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::math::pelt::Passed;
+use crate::math::pelt::{Passed, SchedAvg};
 use crate::place::{Kind, Object};
 use crate::shared::Relaxed;
 use crate::system::System;
@@ -36,9 +36,10 @@ use crate::value::{CfsId, Cpu, SeId, TaskId, TgId};
 pub struct Rq {
     /// Whose queue it is.
     pub cpu: Cpu,
-    /// The running task; `None` = idle.
+    /// The running fair task.
     pub curr: Option<SeId>,
-    /// Queued fair tasks, including the running one, excluding throttled ones (`rq->nr_running`).
+    /// Queued tasks of all classes, including the running one, excluding throttled ones
+    /// (`rq->nr_running`).
     pub nr_running: u32,
     /// `TIF_NEED_RESCHED` is set in the `thread_info` of the running task, or of the idle task.
     pub need_resched: bool,
@@ -49,8 +50,9 @@ pub struct Rq {
     pub resched_sent: bool,
     /// The CPU was idle at its last tick or idle-balancing kick.
     pub idle_balance: bool,
-    /// The stopper runs: no fair task is current, but the CPU is not idle.
-    pub stopped: bool,
+    /// The class above the fair one whose task runs: no fair task is current, but the CPU is not
+    /// idle.
+    pub higher: Option<HigherClass>,
     /// The tick was stopped and the CPU counted in `nohz`.
     pub nohz_tick_stopped: bool,
     /// Some queue's load has not decayed away.
@@ -106,6 +108,19 @@ pub struct Rq {
     /// When the timer for the end of the running task's turn is due (`hrtick_time`), ns; 0 = not
     /// set.
     pub hrtick_at: u64,
+    /// How much of the CPU the real-time class uses (`avg_rt`).
+    pub avg_rt: SchedAvg,
+}
+
+/// A scheduling class above the fair one, which the host picks and runs
+/// ([`switch_to_higher`](crate::sched::switch_to_higher)).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum HigherClass {
+    /// The stopper ([`run_stopper`](crate::sched::run_stopper)): what it uses of a CPU counts for
+    /// nobody.
+    Stop,
+    /// Real-time and deadline tasks: what they use is taken off the capacity for fair tasks.
+    RealTime(TaskId),
 }
 
 impl Rq {
@@ -144,13 +159,14 @@ impl Rq {
             h_load_walks: 0,
             nr_switches: 0,
             exec_dest: None,
-            stopped: false,
+            higher: None,
             unthrottle_first: None,
             unthrottle_last: None,
             lb_order: LbList::new(),
             idle_balance: false,
             nohz_idle_balance: 0,
             hrtick_at: 0,
+            avg_rt: SchedAvg::default(),
         }
     }
 
@@ -165,14 +181,27 @@ impl Rq {
         }
     }
 
+    /// Whether the idle task runs.
+    #[inline]
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.curr.is_none() && self.higher.is_none()
+    }
+
+    /// The CPU begins to idle: its clocks take note.
+    pub(crate) fn enter_idle(&mut self) {
+        let used = u64::from(self.cfs[0].avg.util_sum) + u64::from(self.avg_rt.util_sum);
+        self.clock.enter_idle(used);
+    }
+
     /// The `task_struct` of whoever runs, the idle task's if nobody does: whose `thread_info` has
     /// the flags of this CPU.
     #[inline]
     #[must_use]
     pub fn curr_object(&self) -> Object {
-        let (kind, a) = match self.curr_task() {
-            Some(id) => (Kind::Task, id.0),
-            None => (Kind::IdleTask, self.cpu.0),
+        let (kind, a) = match (self.curr_task(), self.higher) {
+            (Some(id), _) | (None, Some(HigherClass::RealTime(id))) => (Kind::Task, id.0),
+            (None, _) => (Kind::IdleTask, self.cpu.0),
         };
         Object { kind, a, b: 0 }
     }
@@ -233,9 +262,7 @@ impl Rq {
         words.h_nr_queued.store(cfs.h_nr_queued, Relaxed);
         words.h_nr_runnable.store(cfs.h_nr_runnable, Relaxed);
         words.h_nr_idle.store(cfs.h_nr_idle, Relaxed);
-        words
-            .curr_is_idle
-            .store(self.curr.is_none() && !self.stopped, Relaxed);
+        words.curr_is_idle.store(self.is_idle(), Relaxed);
         let (load_avg, tg) = self.curr.map_or((0, 0), |curr| {
             let se = &self.se[curr.idx()];
             (se.avg.load_avg, self.cfs[se.cfs_rq.idx()].tg.0)
@@ -246,7 +273,6 @@ impl Rq {
         words.runnable_avg.store(cfs.avg.runnable_avg, Relaxed);
         words.util_avg.store(cfs.avg.util_avg, Relaxed);
         words.util_est.store(cfs.avg.util_est, Relaxed);
-        words.capacity.store(self.clock.capacity, Relaxed);
         words.idle_stamp.store(self.idle_stamp, Relaxed);
         words.avg_idle.store(self.avg_idle, Relaxed);
         words.misfit_task_load.store(self.misfit_task_load, Relaxed);

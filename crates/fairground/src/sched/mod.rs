@@ -14,6 +14,8 @@
 //!                                            set_group_parked
 //! cpu.weight, cpu.idle, cpu.max of a group   set_cpu_weight, set_idle, set_bandwidth
 //! an idle CPU stops its tick                 nohz_enter_idle
+//! real-time tasks of the host                enqueue_higher, dequeue_higher, switch_to_higher,
+//!                                            switch_from_higher
 //! ```
 //!
 //! Each call is made with no queue locked and locks at most one at a time. A wake-up is several
@@ -21,6 +23,7 @@
 //! another CPU can act in between.
 
 mod attributes;
+mod higher;
 mod stop;
 mod switch;
 mod wake;
@@ -28,6 +31,10 @@ mod wake;
 pub use attributes::{
     Moved, set_affinity, set_affinity_parked, set_cpu_weight, set_group, set_group_parked,
     set_idle, set_nice, set_nice_parked, set_shares, set_slice,
+};
+pub use higher::{
+    HigherComes, dequeue_higher, enqueue_higher, resched_higher, switch_from_higher,
+    switch_to_higher,
 };
 pub use stop::run_stopper;
 pub use switch::{exit_to_user, sched_yield, schedule, task_dead};
@@ -40,11 +47,12 @@ pub use crate::fair::bandwidth::{BandwidthError, set_bandwidth};
 
 use crate::balance::{domains, nohz, trigger};
 use crate::cx::Cx;
+use crate::fair::others::update_rt_rq_load_avg;
 use crate::fair::resched::{resched_curr, resched_if, skip_clock};
 use crate::fair::{bandwidth, hrtick, preempt};
 use crate::host::{Host, KickWork, Timer};
 use crate::place::Func;
-use crate::rq::Rqs;
+use crate::rq::{HigherClass, Rqs};
 
 /// The rest of a call that was cut where it waits for words that other CPUs read and write at the
 /// same time: it goes on, by [`go_on`], when it has them.
@@ -88,6 +96,9 @@ pub fn begin_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Opti
         cx.update_rq_clock(rq);
         if rq.curr.is_some() && preempt::task_tick_fair(cx, rq).is_yes() {
             resched_curr(cx, rq);
+        }
+        if matches!(rq.higher, Some(HigherClass::RealTime(_))) {
+            update_rt_rq_load_avg(cx, rq, true);
         }
     });
     let mut step = Some(trigger::Step::Begin);

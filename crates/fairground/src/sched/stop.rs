@@ -1,5 +1,6 @@
 //! The stopper: work that needs the running task out of the way.
 
+use super::higher;
 use super::switch::switch_to;
 use crate::balance::{active, newidle, nohz};
 use crate::cx::Cx;
@@ -8,10 +9,10 @@ use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::{hrtick, task};
 use crate::host::{Host, StopWork};
 use crate::place::{Access, Func, task as ftask};
-use crate::rq::{Rq, Rqs};
+use crate::rq::{HigherClass, Rq, Rqs};
 use crate::select::update_idle_core;
 use crate::shared::{OnRq, Relaxed};
-use crate::task::{Placed, Switch};
+use crate::task::{Placed, Prev, Switch};
 use crate::value::{Cpu, SeId, TaskId};
 
 /// Runs the stopper on the executing CPU: puts the running task back into its queue, does
@@ -24,25 +25,7 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(
 ) -> Switch {
     let cpu = cx.cpu;
     let outer = cx.host.enter(Func::Schedule);
-    let prev = cx.with_rq(rqs, cpu, |cx, rq| {
-        // The switch to the stopper is one like any other.
-        if !core::mem::take(&mut rq.skip_clock) {
-            cx.update_rq_clock(rq);
-        }
-        hrtick::hrtick_clear(cx, rq);
-        let prev = rq.curr;
-        if let Some(slot) = prev {
-            task::put_prev_task_fair(cx, rq, slot);
-        }
-        // The switch to the stopper heeds what was asked of the task that ran.
-        cx.touch(rq.curr_object(), ftask::THREAD_INFO, Access::Rmw);
-        prev.map(|slot| {
-            let out = (slot, rq.task_id(slot));
-            rq.curr = None;
-            rq.stopped = true;
-            out
-        })
-    });
+    let (prev, below) = cx.with_rq(rqs, cpu, put_off);
     cx.host.leave(outer);
     match work {
         StopWork::ActiveBalance => active::active_load_balance_push(cx, rqs),
@@ -51,6 +34,9 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(
     let outer = cx.host.enter(Func::Schedule);
     let first = cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
+        if let Some(id) = below {
+            return Some(higher::go_on(cx, rq, id));
+        }
         match rq.nr_running == 0 && newidle::newidle_wanted(cx, rq) {
             true => None,
             false => Some(go_on(cx, rq, prev)),
@@ -74,9 +60,33 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(
     switch
 }
 
+/// The stopper takes the CPU from the fair task that runs, or else from one of a class between.
+fn put_off<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> (Option<(SeId, TaskId)>, Option<TaskId>) {
+    // The switch to the stopper is one like any other.
+    if !core::mem::take(&mut rq.skip_clock) {
+        cx.update_rq_clock(rq);
+    }
+    hrtick::hrtick_clear(cx, rq);
+    let (prev, below) = (rq.curr, higher::runs_higher(rq));
+    if let Some(slot) = prev {
+        task::put_prev_task_fair(cx, rq, slot);
+    }
+    if below.is_some() {
+        higher::put_higher(cx, rq, Prev::Runnable);
+    }
+    // The switch to the stopper heeds what was asked of the task that ran.
+    cx.touch(rq.curr_object(), ftask::THREAD_INFO, Access::Rmw);
+    let out = prev.map(|slot| (slot, rq.task_id(slot)));
+    if out.is_some() || below.is_some() {
+        rq.curr = None;
+        rq.higher = Some(HigherClass::Stop);
+    }
+    (out, below)
+}
+
 /// From the stopper to whom the queue picks; `prev` ran before it.
 fn go_on<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Option<(SeId, TaskId)>) -> Switch {
-    rq.stopped = false;
+    rq.higher = None;
     let next = if rq.cfs[0].nr_queued > 0 {
         task::pick_next_task_fair(cx, rq, None)
     } else {
@@ -97,7 +107,7 @@ fn go_on<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Option<(SeId, TaskId)>) -> 
     let out = switch_to(cx, rq, here, next);
     if next.is_none() {
         hrtick::hrtick_idle(cx, rq);
-        rq.clock.enter_idle(&rq.cfs[0].avg);
+        rq.enter_idle();
         if here.is_none() {
             // From the stopper to the idle task.
             update_idle_core(cx, rq.cpu);
@@ -174,7 +184,6 @@ mod tests {
     use super::*;
     use crate::policy::{Features, LbOrder};
     use crate::sched;
-    use crate::task::Prev;
     use crate::testing::Bench;
     use crate::value::{CpuMask, TaskId, TgId};
 

@@ -108,18 +108,7 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
         Access::Update,
     );
     hrtick::hrtick_clear(cx, rq);
-    if let Some(curr) = rq.curr {
-        let flags = match prev {
-            Prev::Runnable => None,
-            Prev::Sleeps => Some(Dequeue::SLEEP),
-            Prev::Stops | Prev::Exits => Some(Dequeue::SLEEP | Dequeue::SPECIAL),
-        };
-        if let Some(flags) = flags {
-            let id = rq.task_id(curr);
-            touch_task(cx, id, ftask::STATE, Access::Update);
-            task::dequeue_task_fair(cx, rq, curr, flags);
-        }
-    }
+    deactivate(cx, rq, prev);
     // Not `nr_running`: the entity of a group whose tasks have left may be queued still.
     if rq.cfs[0].nr_queued > 0 {
         let before = rq.curr;
@@ -130,6 +119,20 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
     clear_need_resched(rq);
     First::Dry {
         look_elsewhere: newidle::newidle_wanted(cx, rq),
+    }
+}
+
+/// The running fair task leaves the queue if it does not stay runnable.
+pub(super) fn deactivate<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) {
+    let flags = match prev {
+        Prev::Runnable => return,
+        Prev::Sleeps => Dequeue::SLEEP,
+        Prev::Stops | Prev::Exits => Dequeue::SLEEP | Dequeue::SPECIAL,
+    };
+    if let Some(curr) = rq.curr {
+        let id = rq.task_id(curr);
+        touch_task(cx, id, ftask::STATE, Access::Update);
+        task::dequeue_task_fair(cx, rq, curr, flags);
     }
 }
 
@@ -153,7 +156,7 @@ fn finish<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, found: bool) -> First {
             task::put_prev_task_fair(cx, rq, prev);
         }
         hrtick::hrtick_idle(cx, rq);
-        rq.clock.enter_idle(&rq.cfs[0].avg);
+        rq.enter_idle();
     }
     First::Switched(switch_to(cx, rq, prev, next))
 }
@@ -169,9 +172,7 @@ pub(super) fn switch_to<H: Host>(
         prev: prev.map(|s| rq.task_id(s)),
         next: next.map(|s| rq.task_id(s)),
     };
-    // `clear_tsk_need_resched`, whether it was set or not.
-    cx.touch(rq.curr_object(), ftask::THREAD_INFO, Access::Rmw);
-    clear_need_resched(rq);
+    clear_tsk_need_resched(cx, rq);
     rq.curr = next;
     let order = cx.features().load_balance.order;
     if let Some(next) = next.filter(|_| order.pick_reorders(prev == next)) {
@@ -183,29 +184,48 @@ pub(super) fn switch_to<H: Host>(
     if next.is_none() {
         update_idle_core(cx, rq.cpu);
     }
-    rq.nr_switches += 1;
-    let runnable = prev.is_some_and(|p| {
-        let throttled = rq.body[p.idx()].as_ref().is_some_and(|b| b.throttled);
-        throttled || (rq.se[p.idx()].on_rq && !rq.se[p.idx()].sched_delayed)
-    });
-    cx.host.event(Event::Switch {
-        cpu: rq.cpu,
-        prev: out.prev,
-        prev_runnable: runnable,
-        next: out.next,
-    });
-    if let Some(id) = out.next {
-        cx.sys.task[id.idx()].on_cpu.store(true, Relaxed);
-        touch_task(cx, id, ftask::ON_CPU | ftask::THREAD, Access::Write);
-    }
-    if let (Some(slot), Some(id)) = (prev, out.prev) {
-        cx.sys.task[id.idx()].on_cpu.store(false, Relaxed);
-        touch_task(cx, id, ftask::ON_CPU | ftask::THREAD, Access::Write);
-        if !rq.se[slot.idx()].on_rq && !runnable {
-            task::block_task(cx, rq, slot);
-        }
+    let runnable = prev.is_some_and(|p| stays_runnable(rq, p));
+    tell(cx, rq, out, runnable);
+    if let Some(slot) = prev {
+        block_if_gone(cx, rq, slot);
     }
     out
+}
+
+/// Whether a task that is switched out can go on: it waits, if only for the runtime of its group.
+pub(super) fn stays_runnable(rq: &Rq, slot: SeId) -> bool {
+    let throttled = rq.body[slot.idx()].as_ref().is_some_and(|b| b.throttled);
+    throttled || (rq.se[slot.idx()].on_rq && !rq.se[slot.idx()].sched_delayed)
+}
+
+/// Who was switched out goes to the host if it has left the queue.
+pub(super) fn block_if_gone<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, slot: SeId) {
+    if !rq.se[slot.idx()].on_rq && !stays_runnable(rq, slot) {
+        task::block_task(cx, rq, slot);
+    }
+}
+
+/// A switch between two different tasks, one of which may be the idle task, is counted, told, and
+/// seen in who is on a CPU.
+pub(super) fn tell<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, switch: Switch, prev_runnable: bool) {
+    rq.nr_switches += 1;
+    cx.host.event(Event::Switch {
+        cpu: rq.cpu,
+        prev: switch.prev,
+        prev_runnable,
+        next: switch.next,
+    });
+    for (id, runs) in [(switch.next, true), (switch.prev, false)] {
+        let Some(id) = id else { continue };
+        cx.sys.task[id.idx()].on_cpu.store(runs, Relaxed);
+        touch_task(cx, id, ftask::ON_CPU | ftask::THREAD, Access::Write);
+    }
+}
+
+/// `clear_tsk_need_resched` of the task that is switched out, whether it was set or not.
+pub(super) fn clear_tsk_need_resched<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
+    cx.touch(rq.curr_object(), ftask::THREAD_INFO, Access::Rmw);
+    clear_need_resched(rq);
 }
 
 /// After the choice (`clear_tsk_need_resched`): what was asked for until now has been heeded, and

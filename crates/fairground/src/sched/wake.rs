@@ -2,6 +2,7 @@
 
 use super::attributes::on_its_queue;
 use super::{resched_curr, resched_if, skip_clock};
+use crate::balance::newidle::account_idle_period;
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::fair::keep::adopt;
@@ -335,8 +336,8 @@ fn activate_woken<H: Host>(
 
 fn wakeup_preempt<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, woken: SeId, kind: WakeKind) {
     if rq.curr.is_none() {
-        // The stopper gives way to nobody.
-        if !rq.stopped {
+        // A higher class gives way to no fair task.
+        if rq.is_idle() {
             resched_curr(cx, rq);
         }
     } else {
@@ -344,20 +345,6 @@ fn wakeup_preempt<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, woken: SeId, kind: WakeK
         resched_if(cx, rq, answer);
     }
     skip_clock(rq);
-}
-
-/// A wake-up ends an idle period: take it into the average, which newly-idle balancing compares
-/// with its cost.
-fn account_idle_period<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
-    if rq.idle_stamp == 0 {
-        return;
-    }
-    cx.touch(rq.object(), frq::AVG_IDLE, Access::Update);
-    let idle_ns = rq.clock.clock.saturating_sub(rq.idle_stamp);
-    let cost_ns = cx.sys.cpu[rq.cpu.idx()].max_idle_balance_cost(rq.cpu, cx.host);
-    let newidle = cx.features().newidle;
-    rq.avg_idle = newidle.average_idle(rq.avg_idle, idle_ns, cost_ns);
-    rq.idle_stamp = 0;
 }
 
 #[cfg(test)]

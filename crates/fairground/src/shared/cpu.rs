@@ -19,7 +19,7 @@ pub struct CpuShared {
     pub runnable_avg: AtomicU64,
     /// Root utilisation average.
     pub util_avg: AtomicU64,
-    /// Capacity left for fair tasks.
+    /// Capacity left for fair tasks (`cpu_capacity`, written by whoever balances for this CPU).
     pub capacity: AtomicU64,
     /// Root estimated utilisation.
     pub util_est: AtomicU32,
@@ -65,6 +65,8 @@ pub struct CpuShared {
     /// Exit latency of the idle state the CPU is in, ns, plus one; 0 = not in one (written by
     /// the host).
     pub idle_exit_latency: AtomicU64,
+    /// How much of the CPU the real-time class uses (`cpu_util_rt`), 1024 = all.
+    pub util_avg_rt: AtomicU32,
     /// `distribute_cpu_mask_prev` (only this CPU's own, whatever it executes; no lock).
     distribute_prev: AtomicU32,
     /// The idle task's words as a waker: wake-ups from interrupts count as its own (written by

@@ -240,6 +240,7 @@ fn restore(sys: &System) {
         words.util_avg.store(0, Relaxed);
         words.runnable_avg.store(0, Relaxed);
         words.capacity.store(u64::from(place.capacity), Relaxed);
+        words.util_avg_rt.store(0, Relaxed);
     }
     for group in &sys.topology.groups {
         group.state.imbalance.store(false, Relaxed);

@@ -49,6 +49,14 @@ impl Counts {
             words.curr_is_idle.store(row.4 == 1, Relaxed);
             words.load_avg.store(row.5.0, Relaxed);
             words.capacity.store(row.6.0, Relaxed);
+            // Of a single CPU: what others use. Of the local one its capacity is computed anew.
+            let full = u64::from(sys.topology.places[row.1 as usize].capacity);
+            let used = if row.2 == 1 {
+                full.saturating_sub(row.6.0)
+            } else {
+                0
+            };
+            words.util_avg_rt.store(used as u32, Relaxed);
             words.util_avg.store(row.7.0, Relaxed);
             words.runnable_avg.store(row.8.0, Relaxed);
             let state = &sys.topology.group(*id).state;

@@ -134,6 +134,7 @@ fn topology(places: &Places) -> Topology {
             cluster: p.cluster,
             core: p.core,
             thread: before.count() as u32,
+            capacity: p.capacity,
         }
     };
     let row = |from: usize| (0..nodes).map(move |to| if from == to { 10 } else { 20 });
