@@ -9,6 +9,9 @@
 //! Sources: glibc manual, "Memory Allocation Tunables" (`glibc.malloc.hugetlb`); kernel
 //! documentation, `admin-guide/mm/transhuge.rst`.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::ffi::OsStr;
+
 /// Starts the program once more, with huge pages asked for, if that can change anything and the
 /// environment does not say anything of glibc's tunables yet. Comes back if not.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -17,8 +20,8 @@ pub fn ask() {
 
     const TUNABLES: &str = "GLIBC_TUNABLES";
     const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-    let only_who_asks = || std::fs::read_to_string(ENABLED).is_ok_and(|s| s.contains("[madvise]"));
-    if std::env::var_os(TUNABLES).is_some() || !only_who_asks() {
+    let enabled = std::fs::read_to_string(ENABLED).unwrap_or_default();
+    if !is_wanted(std::env::var_os(TUNABLES).as_deref(), &enabled) {
         return;
     }
     let Ok(program) = std::env::current_exe() else {
@@ -36,6 +39,35 @@ pub fn ask() {
         .exec();
 }
 
+/// Whether to ask: `enabled` is the kernel's rule in brackets, among those that it could have.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn is_wanted(tunables: Option<&OsStr>, enabled: &str) -> bool {
+    tunables.is_none() && enabled.contains("[madvise]")
+}
+
 /// Elsewhere the allocator is not asked.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn ask() {}
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::*;
+
+    /// A machine has one rule; `tests/huge_pages.rs` starts the program under that.
+    #[test]
+    fn only_a_kernel_that_waits_to_be_asked_is_asked() {
+        for (enabled, wanted) in [
+            ("always [madvise] never\n", true),
+            ("[always] madvise never\n", false),
+            ("always madvise [never]\n", false),
+            // No such file: a kernel without huge pages.
+            ("", false),
+        ] {
+            assert_eq!(is_wanted(None, enabled), wanted, "{enabled}");
+            // Also an empty variable says something.
+            for tunables in ["", "glibc.malloc.hugetlb=1"] {
+                assert!(!is_wanted(Some(OsStr::new(tunables)), enabled));
+            }
+        }
+    }
+}

@@ -23,6 +23,7 @@ mod replay;
 mod replay_about;
 mod replay_cases;
 mod replay_home;
+mod replay_json;
 mod replay_report;
 mod replay_text;
 mod report;

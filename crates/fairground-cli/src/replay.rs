@@ -18,6 +18,7 @@ use crate::group_files::{self, GroupFile, Write, max_text};
 use crate::output::{self, Place as Target};
 use crate::replay_about::{About, Asked as AskedFor};
 use crate::replay_home::{NEWEST, elsewhere, home};
+use crate::replay_json;
 use crate::replay_report;
 use crate::replay_text::{self, Sides};
 use crate::traced::{LastReplay, Traced};
@@ -59,7 +60,8 @@ pub struct ReplayArgs {
     /// Write the recording itself, as --export does a replay, to look at both
     #[arg(long, value_name = "FILE")]
     pub export_recording: Option<PathBuf>,
-    /// Write what was measured as JSON; `-` is standard output, then the tables go nowhere
+    /// Write what was measured as JSON (schemas/); `-` is standard output, then the tables go
+    /// nowhere
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write a page that opens in a browser without a network: tables, plots, timeline
@@ -328,7 +330,7 @@ impl Outputs {
             report.write(&replay_report::text(sides, last.replay, known)?)?;
         }
         if let Some(json) = &self.json {
-            json.write(&(replay_text::json(sides)? + "\n"))?;
+            json.write(&(replay_json::json(sides)? + "\n"))?;
             if json.is_stdout() {
                 return Ok(());
             }

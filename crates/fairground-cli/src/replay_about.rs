@@ -10,7 +10,6 @@ use fairground_report::{
 use fairground_trace::derive::Attributes;
 use fairground_trace::derive::attributes::Group;
 use fairground_trace::replay::Place;
-use serde_json::{Value, json};
 
 use crate::args::Setting;
 use crate::failure::Failure;
@@ -41,6 +40,8 @@ pub struct About {
     pub patches: Vec<String>,
     /// What these are and where they come from.
     pub titles: String,
+    /// What all random numbers come from.
+    pub seed: u64,
     /// How to get the same again.
     pub redo: Redo,
     /// What a reader must know before believing the numbers.
@@ -111,6 +112,7 @@ impl About {
             what_if,
             patches: what.patch.clone(),
             titles: titles(what)?,
+            seed: asked.seed,
             redo,
             notes,
         })
@@ -139,33 +141,6 @@ impl About {
     /// What to know, and how to get the same again.
     pub fn foot(&self) -> String {
         foot_text(&self.redo, &self.notes)
-    }
-
-    /// What all of it is, for programs.
-    pub fn json(&self) -> Value {
-        json!({
-            "fairground": glue::VERSION,
-            "machine": self.home.machine,
-            "profile": self.home.profile,
-            "decisions": self.home.variant.decisions,
-            "settings": self.home.variant.settings,
-            "seed": self.redo.seeds.first(),
-            "redo": self.redo,
-            "notes": self.notes,
-        })
-    }
-
-    /// What of the other replay is other, for programs.
-    pub fn what_if_json(&self) -> Value {
-        self.what_if.as_ref().map_or(Value::Null, |kernel| {
-            json!({
-                "machine_hash": kernel.machine.hash,
-                "profile": kernel.profile,
-                "patches": self.patches,
-                "decisions": kernel.variant.decisions,
-                "settings": kernel.variant.settings,
-            })
-        })
     }
 
     /// The same for the head of a page.

@@ -16,6 +16,7 @@ use fairground_trace::{Kind, Recording};
 
 use crate::failure::Failure;
 use crate::glue;
+use crate::replay_json;
 use crate::replay_text::{self, Sides, number};
 use crate::report::{Source, samples};
 use crate::simulate;
@@ -72,7 +73,7 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
         lines: lines(&costs, style.lines),
         functions: functions(&costs, style.functions),
         redo: s.about.redo.command.clone(),
-        json: replay_text::json(s)?,
+        json: replay_json::json(s)?,
         ..Page::default()
     };
     page(&about, &sides(s, replay, known)).map_err(Failure::new)

@@ -7,9 +7,7 @@ use fairground_report::{task_at, watched_text};
 use fairground_trace::Recording;
 use fairground_trace::fidelity::{CPU_PCT, Fidelity, LATENCY_PCT, Pair, SWITCHES_PCT};
 use fairground_trace::replay::{Place, Run};
-use serde_json::{Value, json};
 
-use crate::failure::Failure;
 use crate::replay_about::About;
 use crate::replay_report;
 
@@ -155,80 +153,4 @@ pub fn number(x: f64) -> String {
         a if a >= 10.0 => format!("{x:.2}"),
         _ => format!("{x:.4}"),
     }
-}
-
-/// For programs.
-///
-/// # Errors
-/// A number that JSON does not have.
-pub fn json(s: &Sides<'_>) -> Result<String, Failure> {
-    let left_out = &s.recording.left_out;
-    let costs: Vec<Value> = replay_report::costs(s)
-        .iter()
-        .flat_map(|v| v.runs.iter().map(|run| (&v.name, run)))
-        .map(|(name, run)| {
-            json!({ "side": name, "functions": run.functions, "lines": run.lines,
-                     "idle_waste": run.idle_waste, "groups": run.groups })
-        })
-        .collect();
-    let mut value = json!({
-        "format": "fairground-replay/1",
-        "trace": s.path.display().to_string(),
-        "kind": s.recording.format,
-        "events": s.recording.events.len(),
-        "cpus": s.recording.cpus,
-        "lost": left_out.lost,
-        "bad": left_out.bad,
-        "backwards": left_out.backwards,
-        "skipped": left_out.other_events,
-        "cut": left_out.cut,
-        "inferred_switches": s.inferred,
-        "recorded_on": s.home.machine.id,
-        "unfinished": s.run.unfinished,
-        "costs": costs,
-        "replay": sides(s.at_home, ["recorded", "replayed"]),
-        "what_if": s.what_if.map(|(machine, f, other)| with(json!({
-            "machine": machine,
-            "unfinished": other.unfinished,
-            "sides": sides(f, ["replayed", "what_if"]),
-        }), s.about.what_if_json())),
-    });
-    value = with(value, s.about.json());
-    serde_json::to_string_pretty(&value)
-        .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))
-}
-
-/// An object with the keys of another one.
-fn with(mut object: Value, more: Value) -> Value {
-    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
-        object.extend(more);
-    }
-    object
-}
-
-fn sides(f: &Fidelity, [a, b]: [&str; 2]) -> Value {
-    let pair = |p: Pair| json!({ a: p.recorded, b: p.replayed });
-    let latency = f
-        .latency_us
-        .map(|[p50, p90, p99]| json!({ "p50": pair(p50), "p90": pair(p90), "p99": pair(p99) }));
-    let threads: Vec<Value> = f
-        .threads
-        .iter()
-        .map(|t| {
-            json!({
-                "name": t.name, "cpu_ms": pair(t.cpu_ms), "first_half_ms": pair(t.half_ms),
-                "switches": pair(t.switches),
-            })
-        })
-        .collect();
-    json!({
-        "elapsed_ms": pair(f.elapsed_ms),
-        "cpu_ms": pair(f.cpu_ms),
-        "voluntary_switches": pair(f.voluntary),
-        "involuntary_switches": pair(f.involuntary),
-        "wakeup_latency_us": latency,
-        "second_half_latency_p50_us": f.late_latency_us.map(pair),
-        "busy_pct": f.busy_pct.iter().map(|p| pair(*p)).collect::<Vec<_>>(),
-        "threads": threads,
-    })
 }

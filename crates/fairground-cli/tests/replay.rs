@@ -1,6 +1,8 @@
 //! `fairground replay` and the export of tracepoints.
 
 mod common;
+#[path = "../../fairground-report/tests/schema/mod.rs"]
+mod schema;
 
 use common::{fails, file, json, place, succeeds, words};
 
@@ -65,6 +67,41 @@ fn a_group_setting_changes_the_second_run_and_the_numbers_are_in_the_json() {
         words(&[&known, &wrong]),
         &["cpu.mux", "did you mean `cpu.max`"],
     );
+}
+
+/// With another replay and without, with values that may be absent and with those that must not.
+#[test]
+fn the_json_fits_its_schema() {
+    let schema = json(include_str!("../../../schemas/replay.schema.json"));
+    let fits = |value: &serde_json::Value| schema::fits(&schema, &schema, value);
+    let trace = trace("sleeper.script.txt.xz");
+    let attributes = file("replay_schema", "attributes.toml", HOG_IN_A);
+    let known = ["replay", &trace, "--attributes", &attributes, "--json", "-"];
+    let alone = json(&succeeds(known));
+    assert!(alone["what_if"].is_null());
+    fits(&alone).expect("fits the schema");
+    let limit = ["--set", "/a/cpu.max=20000 100000"];
+    let limited = json(&succeeds(words(&[&known, &limit])));
+    fits(&limited).expect("fits the schema");
+    assert_eq!(
+        limited["costs"][1]["groups"].as_array().map(Vec::len),
+        Some(1)
+    );
+    for (object, key) in [
+        ("", "what_if"),
+        ("", "events"),
+        ("/replay/threads/0/cpu_ms", "recorded"),
+        ("/replay/threads/0", "first_half_ms"),
+        ("/replay", "wakeup_latency_us"),
+        ("/what_if/sides/elapsed_ms", "what_if"),
+        ("/what_if/sides/wakeup_latency_us/p90", "replayed"),
+        ("/costs/1", "idle_waste"),
+    ] {
+        let mut bad = limited.clone();
+        let object = bad.pointer_mut(object).and_then(|o| o.as_object_mut());
+        assert!(object.expect("an object").remove(key).is_some(), "{key}");
+        assert!(fits(&bad).is_err(), "{key}");
+    }
 }
 
 /// A line of `perf script`: a switch at `us` on `cpu`.

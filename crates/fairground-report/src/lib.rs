@@ -5,6 +5,7 @@
 //!                                         ├──► Compare   ──► JSON, CSV, text, FailOn
 //!                                         │       └─► Signs ──► JSON, CSV, text, FailOn
 //!                                         └──► Sweep     ──► JSON, CSV, text, Target
+//!   Replay (two sides of a recording) ──► JSON
 //! ```
 //!
 //! Data goes in by value: this crate knows neither the simulator nor the command line, reads no
@@ -23,6 +24,7 @@ mod groups;
 pub mod html;
 mod latency;
 mod redo;
+mod replay;
 pub mod reproduce;
 mod result;
 mod saved;
@@ -42,12 +44,16 @@ pub use flat::{csv_of_compare, csv_of_run};
 pub use groups::{CpuStat, GroupStat, OtherGroups};
 pub use latency::Latency;
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
+pub use replay::{
+    Changed, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts, Replayed, ReplayedThread,
+    Sides, WhatIf,
+};
 pub use result::{
     Compare, Comparison, FunctionCost, LineTraffic, MachineId, Method, Number, Run, RunResult,
     Setup, Variant, Verdict,
 };
 pub use saved::{LoadError, Saved};
-pub use schema::{compare_schema, run_schema, signs_schema, sweep_schema};
+pub use schema::{compare_schema, replay_schema, run_schema, signs_schema, sweep_schema};
 pub use signs::{Growth, Place, Signs, Tally, csv_of_signs, signs_page, signs_text};
 pub use stats::{Change, Summary, paired_change, summary, welch_change};
 pub use sweep::{

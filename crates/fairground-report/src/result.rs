@@ -467,7 +467,7 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 }
 
 /// Makes every key required that has no default: `null` is a value, a missing key a mistake.
-fn require_keys(schema: &mut schemars::Schema) {
+pub(crate) fn require_keys(schema: &mut schemars::Schema) {
     let Some(properties) = schema.get("properties").and_then(|p| p.as_object()) else {
         return;
     };

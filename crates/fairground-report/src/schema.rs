@@ -2,6 +2,7 @@
 
 use schemars::{JsonSchema, schema_for};
 
+use crate::replay::Replay;
 use crate::result::{Compare, RunResult};
 use crate::signs::Signs;
 use crate::sweep::Sweep;
@@ -24,6 +25,11 @@ pub fn sweep_schema() -> String {
 /// Schema of the result of `fairground compare` in several places, as JSON text.
 pub fn signs_schema() -> String {
     text::<Signs>()
+}
+
+/// Schema of the result of `fairground replay`, as JSON text.
+pub fn replay_schema() -> String {
+    text::<Replay>()
 }
 
 fn text<T: JsonSchema>() -> String {

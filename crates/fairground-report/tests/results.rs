@@ -547,6 +547,7 @@ fn committed_schemas_are_those_of_the_types() {
     golden("../../schemas/compare.schema.json", &compare_schema());
     golden("../../schemas/sweep.schema.json", &sweep_schema());
     golden("../../schemas/signs.schema.json", &signs_schema());
+    golden("../../schemas/replay.schema.json", &replay_schema());
     golden(
         "../../schemas/reproduce.schema.json",
         &fairground_report::reproduce::reproduce_schema(),

@@ -46,6 +46,8 @@ pub struct Measured {
     pub sights: Vec<Sight>,
     /// Window.
     pub window: (u64, u64),
+    /// Where its first half ends.
+    pub half: u64,
     /// Switches that were filled in.
     pub inferred: u64,
 }
@@ -110,14 +112,15 @@ pub fn measure_until(
     until: &Until<'_>,
 ) -> Measured {
     let end_of = |tid: u32| until.end_of(tid, window.1);
+    let half = window.0.saturating_add(until.half_ns);
     let mut m = Measured {
         busy_ns: vec![0; cpus as usize],
         window,
+        half,
         ..Measured::default()
     };
     m.sights = sights.map_or_else(|| sights_of(events, cpus), <[Sight]>::to_vec);
     m.sights.resize(cpus as usize, Sight::All);
-    let half = window.0.saturating_add(until.half_ns);
     // Since when each CPU has nobody.
     let mut free_since = vec![window.0; cpus as usize];
     let walk = Walk::to(events, cpus, window.1, |threads, fact| match fact {
@@ -142,11 +145,9 @@ pub fn measure_until(
             state,
         } => {
             free_since[cpu as usize] = at;
-            if (window.0..=end_of(threads[thread].tid)).contains(&at) {
-                m.threads
-                    .entry(threads[thread].tid)
-                    .or_default()
-                    .left(state);
+            let tid = threads[thread].tid;
+            if (window.0..=end_of(tid)).contains(&at) {
+                m.threads.entry(tid).or_default().left(state);
             }
         }
         Fact::In {
@@ -250,11 +251,10 @@ impl Measured {
         (cpus.len() < self.sights.len() && !cpus.is_empty()).then_some(cpus)
     }
 
-    /// The first half of the window.
+    /// The first half: of a replay as much time as of the recording, however long it takes.
     #[must_use]
     pub fn first_half(&self) -> (u64, u64) {
-        let (from, to) = self.window;
-        (from, from + (to - from) / 2)
+        (self.window.0, self.half)
     }
 
     /// The medians of the wake-up latencies in the first and in the second half, ns.
@@ -425,6 +425,7 @@ mod tests {
         assert_eq!((m.threads[&2].cpu_ns, m.busy_ns[0]), (2 * ms, 9 * ms));
         let halves = [1, 2].map(|tid| m.threads[&tid].first_half_ns);
         assert_eq!(halves, [4 * ms, 0], "of 4 ms, not of half the window");
+        assert_eq!(m.first_half(), (0, 4 * ms));
         let m = measured(3 * ms);
         assert_eq!(
             (m.threads[&1].cpu_ns, m.threads[&1].involuntary),

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use crate::policy::Features;
 use crate::shared::{CpuShared, LlcShared, Nohz, Relaxed, RootDomain, TaskGroup, TaskShared};
 use crate::topology::{CpuPlace, Topology};
-use crate::value::{CpuMask, TaskId, TgId};
+use crate::value::{Cpu, CpuMask, TaskId, TgId};
 
 /// Properties of the machine that decide which code runs, the kernel's static keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -96,15 +96,15 @@ impl System {
         features.tunables = features.tunables.scaled(n);
         let traits = MachineTraits::of(&topology);
         let cost_ns = features.newidle.migration_cost_ns;
-        let words = |place: &CpuPlace| {
+        let words = |(cpu, place): (u32, &CpuPlace)| {
             let words = CpuShared::default().init_max_idle_balance_cost(cost_ns);
             words.capacity.store(place.capacity.into(), Relaxed);
-            words
+            words.distribute_after(Cpu(cpu))
         };
         let llc = |span: &CpuMask| LlcShared::new(span.weight(), traits.smt);
         Self {
             features,
-            cpu: topology.places.iter().map(words).collect(),
+            cpu: (0..).zip(&topology.places).map(words).collect(),
             tg: alloc::vec![TaskGroup::root(n)],
             task: Vec::new(),
             llc: topology.llc_span.iter().map(llc).collect(),

@@ -115,6 +115,9 @@ pub struct TaskBody {
     /// CPUs it may use: its own affinity within its cpuset. Of a new task none; one of the
     /// machine at least when it is forked.
     pub cpus_allowed: CpuMask,
+    /// Of those the one to go to if its own is none of them: chosen by whoever changed them last
+    /// (`dest_cpu`).
+    pub(crate) dest_cpu: Option<Cpu>,
     /// Throttled at the return to user space: kept off the queue, in its queue's limbo list.
     pub throttled: bool,
     /// A throttle check is due at the next return to user space.
@@ -141,6 +144,7 @@ impl Task {
             policy: Policy::Normal,
             nice: 0,
             cpus_allowed: CpuMask::empty(),
+            dest_cpu: None,
             throttled: false,
             throttle_work: false,
             limbo_next: None,

@@ -1,7 +1,6 @@
 //! Holding a run to exact times: what a recording fixes and a benchmark leaves to chance.
 
 use fairground::fair::bandwidth;
-use fairground::sched;
 use fairground::value::{Cpu, CpuMask, TaskId};
 
 use super::hrtimer::Hrtimer;
@@ -69,8 +68,7 @@ impl Sim<'_> {
             let allowed = self.allowed(task);
             let here = place.map(Cpu).filter(|cpu| allowed.has(*cpu));
             if let (Some(cpu), Some(parked)) = (here, &mut self.host.parked[task.idx()]) {
-                let set = sched::set_affinity_parked(&self.sys, parked, CpuMask::of(cpu));
-                debug_assert!(set, "allowed has it");
+                parked.body.cpus_allowed = CpuMask::of(cpu);
                 held.push((task, allowed));
             }
         }

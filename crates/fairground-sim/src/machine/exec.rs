@@ -369,8 +369,10 @@ impl Sim<'_> {
     /// Sets where a task may run; it moves at once if it is runnable, and when it wakes up if it
     /// sleeps. Who enqueues one on its way asks for its move.
     pub(super) fn allow(&mut self, id: TaskId, allowed: CpuMask) {
+        let cpu = Cpu(self.host.cpu);
+        let parked = |sys, task| sched::set_affinity_parked(sys, cpu, task, allowed);
         let done = if let Some(task) = &mut self.host.parked[id.idx()] {
-            let done = sched::set_affinity_parked(&self.sys, task, allowed);
+            let done = parked(&self.sys, task);
             if self.real_time(id).is_some() {
                 // One that runs goes when it next wakes up.
                 self.real_time_must_go(id);
@@ -381,7 +383,7 @@ impl Sim<'_> {
             moved != Moved::NoCpu
         } else {
             let on_its_way = on_its_way(&mut self.cpus, id);
-            on_its_way.is_none_or(|task| sched::set_affinity_parked(&self.sys, task, allowed))
+            on_its_way.is_none_or(|task| parked(&self.sys, task))
         };
         debug_assert!(done, "masks of a workload have a CPU");
     }

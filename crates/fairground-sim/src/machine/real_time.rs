@@ -355,7 +355,7 @@ impl Sim<'_> {
         }
         let allowed = self.allowed(id);
         if let Some(task) = &mut self.host.parked[id.idx()] {
-            let set = sched::set_affinity_parked(&self.sys, task, allowed);
+            let set = sched::set_affinity_parked(&self.sys, Cpu(cpu), task, allowed);
             debug_assert!(set, "a mask has a CPU of the machine");
         }
         if !self.real_time_must_go(id) {

@@ -21,7 +21,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Of the wake-ups between two times.
+    /// Of the wake-ups from one time on and before another.
     #[must_use]
     pub fn of(events: &[Event], cpus: u32, (from, to): (u64, u64)) -> Self {
         let mut all = Self {
@@ -47,7 +47,7 @@ impl Prompt {
                     // What a thread still did before it slept is no part of it.
                     let known = known && (prev == 0 || state == State::Runnable);
                     if let Some((_, since, kind)) = woken.filter(|_| known)
-                        && (from..=to).contains(&since)
+                        && (from..to).contains(&since)
                         && at - since <= PROMPT_NS
                     {
                         let kind = kind.index();

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::place::{Access, task as ftask};
 use crate::rq::Rq;
 use crate::task::{Policy, Resched, Task, TaskBody};
-use crate::value::{CpuMask, SeId};
+use crate::value::{Cpu, CpuMask, SeId};
 
 /// Changes policy and nice value of a task in the keeping of `rq` (`reweight_task`,
 /// `set_user_nice`).
@@ -75,13 +75,21 @@ pub fn set_task_slice<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, slice_ns
     });
 }
 
-/// Sets the CPUs that a task in the keeping of `rq` may use (`__do_set_cpus_allowed`). One that
-/// runs or waits leaves its queue and comes back, as for any change.
-pub fn set_task_cpus<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, allowed: CpuMask) {
+/// Sets the CPUs that a task in the keeping of `rq` may use, and the one of them to go to
+/// (`__do_set_cpus_allowed`). One that runs or waits leaves its queue and comes back, as for any
+/// change.
+pub fn set_task_cpus<H: Host>(
+    cx: &mut Cx<H>,
+    rq: &mut Rq,
+    task: SeId,
+    allowed: CpuMask,
+    dest_cpu: Option<Cpu>,
+) {
     while_off_queue(cx, rq, task, |cx, rq| {
         if let Some(body) = rq.body[task.idx()].as_mut() {
             touch_task(cx, body.id, ftask::ALLOWED, Access::Write);
             body.cpus_allowed = allowed;
+            body.dest_cpu = dest_cpu;
         }
     });
 }

@@ -129,3 +129,55 @@ fn leave_virtual_time<H: Host>(
     se.rel_deadline = true;
     protected
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::weight::{LoadWeight, calc_delta_fair};
+    use crate::policy::{Features, LagLimit, PROFILES};
+    use crate::sched;
+    use crate::shared::Relaxed;
+    use crate::task::Prev;
+    use crate::testing::Bench;
+    use crate::value::TgId;
+
+    /// The vruntime of a group's entity that loses its weight, as random calls under `linux-6.9`
+    /// had it: the bound of lag, times what its weight was, by what it is.
+    #[test]
+    fn below_2048_a_change_of_weight_scales_lag_that_keeps_its_pace() {
+        for profile in PROFILES {
+            let features = Features::of_profile(profile);
+            if !features.pick.by_deadline() {
+                continue;
+            }
+            let limit_ns = match features.lag_limit {
+                LagLimit::OwnSlice => 2 * 46_000_000,
+                LagLimit::LongestSlice => 46_000_000 + features.tick_ns(),
+            };
+            let mut bench = Bench::new(1, features);
+            bench.start(0, TgId::ROOT);
+            bench.start(0, TgId::ROOT);
+            let switch = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+            let runs = switch.next.expect("two are queued");
+            let slot = SeId(bench.sys.task[runs.idx()].slot.load(Relaxed));
+            bench.rqs[0].se[slot.idx()].set_slice(Some(46_000_000), 0);
+            let mut set = |weight, later| {
+                bench.host.now += later;
+                bench.on(0, |cx, rq| {
+                    reweight_entity(cx, rq, CfsId::ROOT, slot, weight)
+                });
+                let (rq, se) = (&bench.rqs[0], &bench.rqs[0].se[slot.idx()]);
+                let ahead = se.vruntime.wrapping_sub(rq.cfs[0].zero_vruntime) as i64;
+                (se.vlag, ahead)
+            };
+            set(1729, 0);
+            let limit = calc_delta_fair(limit_ns, &LoadWeight::new(1729)) as i64;
+            assert_eq!(limit, calc_delta_fair(limit_ns, &LoadWeight::new(2)) as i64);
+            // More than it may owe.
+            let (vlag, ahead) = set(2, 200_000_000);
+            assert_eq!(vlag, rescale(-limit, 1729, 2));
+            assert!(ahead >= 864 * limit, "{ahead}");
+            assert_eq!(set(1729, 0).0, rescale(-limit, 2, 1729), "cut first");
+        }
+    }
+}

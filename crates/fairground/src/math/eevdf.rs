@@ -228,6 +228,12 @@ pub const fn place_lag(vlag: i64, queue_load: i64, weight: u64) -> i64 {
 ///
 /// and then the entity is placed again with its lag. Rounds towards zero. Both weights are in the
 /// same resolution (the kernel uses scaled ones).
+///
+/// That is one with the pace of the vruntime only from 2048 on: the pace is by the unscaled weight,
+/// which is at least 2. A group's entity that falls from 1729 to 2 keeps its pace and gets 864
+/// times its lag, so its vruntime may be hours from the mean, far beyond the bound of its new
+/// weight. There it stays until the others have caught up, or its weight changes again, which cuts
+/// the lag to the bound.
 #[inline]
 pub const fn rescale(value: i64, old: u64, new: u64) -> i64 {
     debug_assert!(new as i64 > 0);

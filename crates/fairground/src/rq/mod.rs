@@ -99,8 +99,6 @@ pub struct Rq {
     /// A task that replaces its image wants to go to another CPU. By the time the stopper comes it
     /// may have left.
     pub exec_dest: Option<(TaskId, Cpu)>,
-    /// Where the last task that had to leave went, so that the next goes elsewhere.
-    pub distribute_prev: Cpu,
     /// First of the queues to unthrottle (`cfsb_csd_list`).
     pub unthrottle_first: Option<CfsId>,
     /// Last of them.
@@ -161,7 +159,6 @@ impl Rq {
             h_load_walks: 0,
             nr_switches: 0,
             exec_dest: None,
-            distribute_prev: cpu,
             higher: None,
             unthrottle_first: None,
             unthrottle_last: None,

@@ -1,7 +1,6 @@
 //! System calls and control files that change how tasks and groups are scheduled.
 
 use super::resched_if;
-use super::stop::next_allowed;
 use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
@@ -33,15 +32,18 @@ pub enum Moved {
     NoCpu,
 }
 
-/// Sets the allowed CPUs of a task that is with the host, those of them that the machine has.
-/// False, and nothing was changed, if it has none (`EINVAL`).
+/// Sets the allowed CPUs of a task that is with the host, those of them that the machine has; `cpu`
+/// executes. False, and nothing was changed, if it has none (`EINVAL`).
 #[must_use = "it may have been refused"]
-pub fn set_affinity_parked(sys: &System, task: &mut Task, allowed: CpuMask) -> bool {
+pub fn set_affinity_parked(sys: &System, cpu: Cpu, task: &mut Task, allowed: CpuMask) -> bool {
     let allowed = allowed.and(&sys.cpus());
     if allowed.is_empty() {
         return false;
     }
-    task.body.cpus_allowed = allowed;
+    if task.body.cpus_allowed != allowed {
+        task.body.cpus_allowed = allowed;
+        task.body.dest_cpu = sys.cpu[cpu.idx()].any_and_distribute(&allowed);
+    }
     true
 }
 
@@ -64,7 +66,9 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
         if rq.body[slot.idx()].as_deref().is_some_and(same) {
             return Err(Moved::Stays);
         }
-        task::set_task_cpus(cx, rq, slot, allowed);
+        // Chosen before it is known whether it must go.
+        let dest_cpu = cx.sys.cpu[cx.cpu.idx()].any_and_distribute(&allowed);
+        task::set_task_cpus(cx, rq, slot, allowed, dest_cpu);
         if allowed.has(from) {
             return Err(Moved::Stays);
         }
@@ -72,7 +76,7 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
             cx.host.kick(from, Kick::Stop(StopWork::Migrate));
             return Err(Moved::Asked);
         }
-        let to = next_allowed(rq, &allowed).ok_or(Moved::Stays)?;
+        let to = dest_cpu.ok_or(Moved::Stays)?;
         detach_for_move(cx, rq, slot, to)
             .map(|task| (task, from, to))
             .ok_or(Moved::Stays)

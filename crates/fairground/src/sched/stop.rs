@@ -155,12 +155,17 @@ fn next_to_move<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<(SeId, Cpu, Migr
         return Some((slot, to, Migration::Placement));
     }
     let (cpu, all) = (rq.cpu, cx.sys.cpus());
-    let (slot, allowed) = rq.lb_order.iter().find_map(|slot| {
-        let allowed = rq.body[slot.idx()].as_ref()?.cpus_allowed;
-        let goes = !allowed.has(cpu) && is_movable(rq, slot);
-        goes.then(|| (slot, allowed.and(&all)))
+    let (slot, allowed, chosen) = rq.lb_order.iter().find_map(|slot| {
+        let body = rq.body[slot.idx()].as_ref()?;
+        let goes = !body.cpus_allowed.has(cpu) && is_movable(rq, slot);
+        goes.then(|| (slot, body.cpus_allowed.and(&all), body.dest_cpu))
     })?;
-    Some((slot, next_allowed(rq, &allowed)?, Migration::Affinity))
+    let to = match chosen {
+        Some(to) if allowed.has(to) => to,
+        // The host gave it its mask, and then this CPU.
+        _ => cx.sys.cpu[cx.cpu.idx()].any_and_distribute(&allowed)?,
+    };
+    Some((slot, to, Migration::Affinity))
 }
 
 /// The slot of a task that asked for CPU `to`, if it is still here, can be moved, and may be there
@@ -172,13 +177,6 @@ fn still_goes<H: Host>(cx: &Cx<H>, rq: &Rq, id: TaskId, to: Cpu) -> Option<(SeId
     let slot = rq.slot_of(id, slot).filter(|_| here)?;
     let body = rq.body[slot.idx()].as_ref()?;
     (body.cpus_allowed.has(to) && is_movable(rq, slot)).then_some((slot, to))
-}
-
-/// A CPU of `allowed`, a different one each time (`cpumask_any_and_distribute`).
-pub(super) fn next_allowed(rq: &mut Rq, allowed: &crate::value::CpuMask) -> Option<Cpu> {
-    let cpu = allowed.iter_wrap(Cpu(rq.distribute_prev.0 + 1)).next()?;
-    rq.distribute_prev = cpu;
-    Some(cpu)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use super::{Relaxed, TaskShared};
+use crate::value::{Cpu, CpuMask};
 
 /// `[pub]` One CPU's words that others read; written by the holder of its queue, except where a
 /// field says so. `load_avg` and its companions are those of the root `cfs_rq`.
@@ -66,6 +67,8 @@ pub struct CpuShared {
     pub idle_exit_latency: AtomicU64,
     /// How much of the CPU the real-time class uses (`cpu_util_rt`), 1024 = all.
     pub util_avg_rt: AtomicU32,
+    /// `distribute_cpu_mask_prev` (only this CPU's own, whatever it executes; no lock).
+    distribute_prev: AtomicU32,
     /// The idle task's words as a waker: wake-ups from interrupts count as its own (written by
     /// this CPU while idle).
     pub idle_task: TaskShared,
@@ -93,5 +96,21 @@ impl CpuShared {
     pub fn sched_idle_cpu(&self) -> bool {
         let n = self.nr_running.load(Relaxed);
         n != 0 && n == self.h_nr_idle.load(Relaxed)
+    }
+
+    /// Of a CPU whose choices go on after `cpu`: the kernel's all begin with 0, but what has booted
+    /// has chosen before.
+    pub(crate) fn distribute_after(mut self, cpu: Cpu) -> Self {
+        self.distribute_prev = cpu.0.into();
+        self
+    }
+
+    /// A CPU of `allowed`, a different one each time (`cpumask_any_and_distribute`). Asked of the
+    /// executing CPU: each goes on where it has got to, for whomever it chooses.
+    pub(crate) fn any_and_distribute(&self, allowed: &CpuMask) -> Option<Cpu> {
+        let after = Cpu(self.distribute_prev.load(Relaxed) + 1);
+        let cpu = allowed.iter_wrap(after).next()?;
+        self.distribute_prev.store(cpu.0, Relaxed);
+        Some(cpu)
     }
 }

@@ -1,0 +1,103 @@
+//! What `fairground replay` writes for programs.
+
+use fairground_report::{
+    Changed, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts, Replayed, ReplayedThread,
+    Sides, WhatIf,
+};
+use fairground_trace::fidelity::{Fidelity, Pair};
+
+use crate::failure::Failure;
+use crate::glue;
+use crate::replay_report;
+use crate::replay_text;
+
+/// All numbers, as JSON text.
+///
+/// # Errors
+/// A number that JSON does not have.
+pub fn json(s: &replay_text::Sides<'_>) -> Result<String, Failure> {
+    let home = &s.about.home;
+    let costs = replay_report::costs(s).into_iter().flat_map(|side| {
+        let runs = side.runs.into_iter();
+        runs.map(move |run| ReplayCosts::new(&side.name, run))
+    });
+    let replay = Replay {
+        format: REPLAY_FORMAT.into(),
+        fairground: glue::VERSION.into(),
+        recording: recorded(s),
+        machine: home.machine.clone(),
+        profile: home.profile.clone(),
+        decisions: home.variant.decisions.clone(),
+        settings: home.variant.settings.clone(),
+        seed: s.about.seed,
+        unfinished: s.run.unfinished as u64,
+        costs: costs.collect(),
+        replay: sides(s.at_home, |p| Replayed {
+            recorded: p.recorded,
+            replayed: p.replayed,
+        }),
+        what_if: what_if(s),
+        redo: s.about.redo.clone(),
+        notes: s.about.notes.clone(),
+    };
+    serde_json::to_string_pretty(&replay)
+        .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))
+}
+
+fn recorded(s: &replay_text::Sides<'_>) -> Recorded {
+    let left_out = &s.recording.left_out;
+    Recorded {
+        trace: s.path.display().to_string(),
+        kind: s.recording.format.into(),
+        events: s.recording.events.len() as u64,
+        cpus: s.recording.cpus,
+        lost: left_out.lost,
+        bad: left_out.bad,
+        backwards: left_out.backwards,
+        skipped: left_out.other_events.clone(),
+        cut: left_out.cut.clone(),
+        inferred_switches: s.inferred,
+        recorded_on: s.home.machine.id.clone(),
+    }
+}
+
+fn what_if(s: &replay_text::Sides<'_>) -> Option<WhatIf> {
+    let (machine, fidelity, run) = s.what_if?;
+    let kernel = s.about.what_if.as_ref()?;
+    Some(WhatIf {
+        machine: machine.clone(),
+        machine_hash: kernel.machine.hash.clone(),
+        profile: kernel.profile.clone(),
+        patches: s.about.patches.clone(),
+        decisions: kernel.variant.decisions.clone(),
+        settings: kernel.variant.settings.clone(),
+        unfinished: run.unfinished as u64,
+        sides: sides(fidelity, |p| Changed {
+            replayed: p.recorded,
+            what_if: p.replayed,
+        }),
+    })
+}
+
+fn sides<P>(f: &Fidelity, pair: impl Fn(Pair) -> P) -> Sides<P> {
+    let threads = f.threads.iter().map(|t| ReplayedThread {
+        name: t.name.clone(),
+        cpu_ms: pair(t.cpu_ms),
+        first_half_ms: pair(t.half_ms),
+        switches: pair(t.switches),
+    });
+    Sides {
+        elapsed_ms: pair(f.elapsed_ms),
+        cpu_ms: pair(f.cpu_ms),
+        voluntary_switches: pair(f.voluntary),
+        involuntary_switches: pair(f.involuntary),
+        wakeup_latency_us: f.latency_us.map(|[p50, p90, p99]| Percentiles {
+            p50: pair(p50),
+            p90: pair(p90),
+            p99: pair(p99),
+        }),
+        second_half_latency_p50_us: f.late_latency_us.map(&pair),
+        busy_pct: f.busy_pct.iter().map(|p| pair(*p)).collect(),
+        threads: threads.collect(),
+    }
+}

@@ -1,0 +1,195 @@
+//! The result of `fairground replay`: a recording beside its replay and, where something else was
+//! asked for, that replay beside another one.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::groups::GroupStat;
+use crate::redo::Redo;
+use crate::result::{FunctionCost, LineTraffic, MachineId, Run, require_keys};
+use crate::watched::IdleWaste;
+
+/// What the keys of [`Replay`] mean, in this version.
+pub const REPLAY_FORMAT: &str = "fairground-replay/1";
+
+/// The result of `fairground replay`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(transform = require_keys)]
+pub struct Replay {
+    /// `fairground-replay/1`: what the keys mean.
+    pub format: String,
+    /// Version of Fairground.
+    pub fairground: String,
+    /// The recording, and what reading it left out.
+    #[serde(flatten)]
+    pub recording: Recorded,
+    /// The machine of the first replay, by its file.
+    pub machine: MachineId,
+    /// The profile of the first replay.
+    pub profile: String,
+    /// Every decision point with its value in the first replay.
+    pub decisions: BTreeMap<String, String>,
+    /// Files of cgroups that the command line wrote, with their values in the first replay.
+    pub settings: BTreeMap<String, String>,
+    /// What all random numbers come from.
+    pub seed: u64,
+    /// Threads that had not done their recorded work when the first replay was ended.
+    pub unfinished: u64,
+    /// What the simulated kernel cost: in the first replay and, if there is one, in the other.
+    pub costs: Vec<ReplayCosts>,
+    /// The recording beside the first replay.
+    pub replay: Sides<Replayed>,
+    /// The other replay, if one was asked for.
+    pub what_if: Option<WhatIf>,
+    /// What is needed to get this result again.
+    pub redo: Redo,
+    /// What a reader must know before believing the numbers.
+    pub notes: Vec<String>,
+}
+
+/// A recording, read.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(transform = require_keys)]
+pub struct Recorded {
+    /// Its file.
+    pub trace: String,
+    /// What kind of file that is.
+    pub kind: String,
+    /// Events that were read.
+    pub events: u64,
+    /// CPUs of the recorded machine.
+    pub cpus: u32,
+    /// Events that the recorder reported as lost.
+    pub lost: u64,
+    /// Lines or records that make no sense.
+    pub bad: u64,
+    /// Events that are older than one before on the same CPU.
+    pub backwards: u64,
+    /// Events of kinds that are not read, by name.
+    pub skipped: BTreeMap<String, u64>,
+    /// Why reading ended before the end of the file; `null` if it did not.
+    pub cut: Option<String>,
+    /// Switches that the recording lacks and that follow from others.
+    pub inferred_switches: u64,
+    /// Name of the machine file that stands for the recorded machine.
+    pub recorded_on: String,
+}
+
+/// A replay that differs from the first one in what was asked for.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WhatIf {
+    /// Its machine, by name.
+    pub machine: String,
+    /// Hash of that machine file's content.
+    pub machine_hash: String,
+    /// Its profile.
+    pub profile: String,
+    /// Patches that were asked for.
+    pub patches: Vec<String>,
+    /// Every decision point with its value.
+    pub decisions: BTreeMap<String, String>,
+    /// Files of cgroups that the command line wrote, with their values.
+    pub settings: BTreeMap<String, String>,
+    /// Threads that had not done their recorded work when it was ended.
+    pub unfinished: u64,
+    /// The first replay beside this one.
+    pub sides: Sides<Changed>,
+}
+
+/// What the simulated kernel cost in one replay. Times count from the start of the recording.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(transform = require_keys)]
+pub struct ReplayCosts {
+    /// `replayed` or `what if`.
+    pub side: String,
+    /// CPU time per scheduler function.
+    pub functions: BTreeMap<String, FunctionCost>,
+    /// Traffic per shared place, most waiting first.
+    pub lines: Vec<LineTraffic>,
+    /// CPUs that were idle while tasks waited.
+    pub idle_waste: Option<IdleWaste>,
+    /// Groups with a limit, most throttled time first.
+    pub groups: Vec<GroupStat>,
+}
+
+/// A number of the recording and of its replay.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Replayed {
+    /// In the recording.
+    pub recorded: f64,
+    /// In the first replay.
+    pub replayed: f64,
+}
+
+/// A number of both replays.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Changed {
+    /// In the first replay.
+    pub replayed: f64,
+    /// In the other one.
+    pub what_if: f64,
+}
+
+/// Two sides, each number of which is a `P`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SidesOf{P}", transform = require_keys)]
+pub struct Sides<P> {
+    /// Length, ms.
+    pub elapsed_ms: P,
+    /// CPU time of all threads, ms.
+    pub cpu_ms: P,
+    /// Switches away from threads that sleep.
+    pub voluntary_switches: P,
+    /// Switches away from runnable threads.
+    pub involuntary_switches: P,
+    /// From `sched_wakeup` to the CPU, us; `null` if a side has no wake-up.
+    pub wakeup_latency_us: Option<Percentiles<P>>,
+    /// The median of those of the second half, to which nothing is fitted, us; `null` if a side has
+    /// none. Halves are of the recording's length.
+    pub second_half_latency_p50_us: Option<P>,
+    /// Busy share of each CPU, %.
+    pub busy_pct: Vec<P>,
+    /// Most CPU time first.
+    pub threads: Vec<ReplayedThread<P>>,
+}
+
+/// Percentiles of one quantity.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PercentilesOf{P}")]
+pub struct Percentiles<P> {
+    /// The median.
+    pub p50: P,
+    /// What 90 % do not exceed.
+    pub p90: P,
+    /// What 99 % do not exceed.
+    pub p99: P,
+}
+
+/// A thread, or all of a name that have little CPU time each.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ThreadOf{P}")]
+pub struct ReplayedThread<P> {
+    /// Its name, with its id if it is one.
+    pub name: String,
+    /// CPU time, ms.
+    pub cpu_ms: P,
+    /// CPU time in the first half, ms.
+    pub first_half_ms: P,
+    /// Switches away.
+    pub switches: P,
+}
+
+impl ReplayCosts {
+    /// Of a replay that was counted as a run.
+    pub fn new(side: &str, run: Run) -> Self {
+        Self {
+            side: side.into(),
+            functions: run.functions,
+            lines: run.lines,
+            idle_waste: run.idle_waste,
+            groups: run.groups,
+        }
+    }
+}
