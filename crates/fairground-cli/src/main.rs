@@ -11,6 +11,7 @@ mod calibrate;
 mod compare;
 mod configs;
 mod explain;
+mod explain_rule;
 mod failure;
 mod glue;
 mod group_files;
