@@ -31,7 +31,8 @@ pub fn home(
 ) -> Result<Place, Failure> {
     let run = known.run.as_ref();
     let machine = match (&args.recorded_on, run) {
-        (Some(arg), _) => Machine::from_path_or_id(arg)?,
+        (Some(arg), Some(run)) => as_many_cpus(Machine::from_path_or_id(arg)?, run)?,
+        (Some(arg), None) => Machine::from_path_or_id(arg)?,
         (None, Some(run)) => simulated_on(run)?,
         (None, None) => guess(recording.cpus as usize)?,
     };
@@ -126,8 +127,13 @@ fn simulated_on(run: &RunWords) -> Result<Machine, Failure> {
         let message = format!("the trace is of a run on `{}`: {e}", run.machine);
         Failure::with_help(message, "name its file with --recorded-on")
     })?;
+    as_many_cpus(machine, run)
+}
+
+/// Of the machine on which a run was simulated the CPUs that it had; another one as it is.
+fn as_many_cpus(machine: Machine, run: &RunWords) -> Result<Machine, Failure> {
     let cpus = run.cpus as usize;
-    if machine.topology.nr_cpus() == cpus {
+    if machine.id != run.machine || machine.topology.nr_cpus() <= cpus {
         return Ok(machine);
     }
     Ok(machine.shrunk(cpus)?)

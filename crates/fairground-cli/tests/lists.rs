@@ -113,7 +113,7 @@ fn every_measured_metric_is_listed() {
 }
 
 /// Each workload in each form that measures something else, as short as it can be.
-const MEASURED: [&str; 18] = [
+const MEASURED: [&str; 19] = [
     "hackbench -g 1 -f 2 -l 5",
     "perf bench sched pipe -l 10",
     "perf bench sched messaging -g 1 -l 1",
@@ -130,6 +130,7 @@ const MEASURED: [&str; 18] = [
     "ebizzy -t 2 -S 1ms",
     "sysbench oltp_read_only --threads=2 --time=2ms",
     "schbench -m 1 -t 1 -r 2ms",
+    "cyclictest -l 2",
     "hogs --tasks 2 --duration 2ms --cpu-max 5ms/10ms",
     "sleepers --tasks 2 --duration 2ms",
 ];

@@ -10,6 +10,7 @@ use fairground_sim::workload::program::{
 use super::attributes::{Attributes, Group, PolicyWords, RunWords, ThreadWords, Write};
 use super::objects::Objects;
 use crate::simulated::FIRST_TID;
+use crate::text::{LINE_MAX, SAID};
 
 impl Attributes {
     /// Of a run whose tasks began with this.
@@ -61,10 +62,18 @@ impl Attributes {
         }
     }
 
-    /// As a file.
+    /// As a file, of which no line is too long for a reader of traces.
     #[must_use]
     pub fn text(&self) -> String {
-        toml::to_string(self).unwrap_or_else(|e| unreachable!("plain words: {e}"))
+        let words = |text: Result<String, toml::ser::Error>| {
+            text.unwrap_or_else(|e| unreachable!("plain words: {e}"))
+        };
+        let text = words(toml::to_string(self));
+        if text.lines().all(|line| line.len() < LINE_MAX - SAID.len()) {
+            return text;
+        }
+        // Each number of a list on a line of its own.
+        words(toml::to_string_pretty(self))
     }
 }
 
@@ -168,5 +177,28 @@ fn group(workload: &Workload, group: &Cgroup) -> Group {
         burst_us: (group.burst_ns > 0).then_some(group.burst_ns / 1000),
         idle: group.idle,
         cpus: group.cpuset.map(|m| workload.masks[m as usize].clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A list of so many threads would be cut off where a line is.
+    #[test]
+    fn no_line_is_too_long_to_be_read_again() {
+        let attributes = Attributes {
+            threads: vec![ThreadWords {
+                tids: (1000..3000).collect(),
+                policy: PolicyWords::Rr,
+                ..ThreadWords::default()
+            }],
+            ..Attributes::default()
+        };
+        let text = attributes.text();
+        assert!(text.lines().all(|line| SAID.len() + line.len() < LINE_MAX));
+        let again = Attributes::parse(&text).unwrap();
+        assert_eq!(again.threads[0].tids.len(), 2000);
+        assert_eq!(again.threads[0].policy, PolicyWords::Rr);
     }
 }

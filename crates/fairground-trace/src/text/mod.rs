@@ -31,7 +31,7 @@ const SAID_MAX: usize = 4 << 20;
 const COMMENTS_LEAST: usize = 32 << 10;
 
 /// Longest line that is looked at; the rest of a longer one is skipped.
-const LINE_MAX: usize = 4096;
+pub(crate) const LINE_MAX: usize = 4096;
 
 /// Reads text.
 ///
