@@ -191,6 +191,34 @@ fn real_time_tasks_come_back_to_the_nanosecond() {
     is_the_same_schedule(machine, scenario);
 }
 
+/// Stretches of computing that follow each other stay apart: threads of a core slow each other
+/// down, and where one ends its thread looks whether it should go on.
+#[test]
+fn one_stretch_after_another_comes_back_to_the_nanosecond() {
+    let machine = Machine::from_path_or_id("spr-8480-2s").unwrap();
+    let scenario = r#"
+        name = "stretches"
+        duration = "40ms"
+        semaphores = { s = 0 }
+        [[task]]
+        name = "a"
+        count = 3
+        policy = "rr"
+        priority = 1
+        steps = [{ loop = "forever", steps = [
+            { run = "20us" }, { run = "exp 40us" }, { sleep = "50us" }, { run = "30us" }] }]
+        [[task]]
+        name = "b"
+        count = 3
+        steps = [{ loop = "forever", steps = [
+            { run = "20us" }, "yield", { run = "5us" }, { run = "5us" }, { post = "s" }] }]
+        [[task]]
+        name = "c"
+        steps = [{ loop = "forever", steps = [{ wait = "s" }, { run = "3us" }] }]
+    "#;
+    is_the_same_schedule(machine.shrunk(4).unwrap(), scenario);
+}
+
 /// A thread that lets itself go to other CPUs is bound to these, not free.
 #[test]
 fn who_sets_its_own_cpus_stays_on_them() {

@@ -55,6 +55,10 @@ pub struct Log {
     /// What it does between tracepoints is told: only that counts as computing.
     told: bool,
     in_user_since: Option<u64>,
+    /// It left user space then, and has done nothing since.
+    left_user_at: Option<u64>,
+    /// What it computes next is another stretch of its program.
+    apart: bool,
     worked: Option<u64>,
     /// It is about what it began to do with others.
     in_act: bool,
@@ -388,8 +392,9 @@ impl Log {
         match what {
             Told::UserEnter => {
                 self.end_call(at);
-                self.in_act = false;
-                self.in_user_since = Some(at);
+                (self.in_act, self.in_user_since) = (false, Some(at));
+                // An interrupt takes time: only the end of a stretch of its program takes none.
+                self.apart = self.left_user_at.take() == Some(at);
             }
             Told::UserExit => {
                 if let Some(since) = self.in_user_since.take() {
@@ -397,6 +402,7 @@ impl Log {
                     let most = at.saturating_sub(since).saturating_add(1);
                     let work = self.worked.take().unwrap_or(most - 1);
                     self.run(work.min(most));
+                    self.left_user_at = Some(at);
                 }
             }
             Told::Worked { instructions } => self.worked = Some(instructions),
@@ -471,7 +477,7 @@ impl Log {
             return;
         }
         match self.steps.last_mut() {
-            Some(Step::Run(ns)) => *ns += ran,
+            Some(Step::Run(ns)) if !self.apart => *ns += ran,
             _ => self.steps.push(Step::Run(ran)),
         }
     }

@@ -80,8 +80,14 @@ impl Builder<'_> {
         };
         let unseen = yields.unseen(log);
         let (mut ran, mut unseen) = (0, unseen.iter().copied().peekable());
+        let mut after_run = false;
         for step in &log.steps {
+            let apart = std::mem::replace(&mut after_run, matches!(step, Step::Run(_)));
             if let Step::Run(ns) = step {
+                if apart {
+                    // One stretch of the program after another, as is told.
+                    push(&mut run, None, false);
+                }
                 let to = ran + ns;
                 while let Some(at) = unseen.next_if(|at| *at < to) {
                     run += at - std::mem::replace(&mut ran, at);
@@ -104,11 +110,7 @@ impl Builder<'_> {
             *ns = ns.saturating_add(logs.longest_ns());
         }
         if !logs.told {
-            let sleeps = |op: &Op| *op == Op::SleepUntil(NEVER_NS);
-            let end = ops.iter().position(sleeps).unwrap_or(ops.len());
-            let on = cut_ns(log).map(|ns| Op::Run(Dur::Const(ns)));
-            let done = [Op::Mark(ALL_DONE), Op::Mark(done_mark(template))];
-            ops.splice(end..end, done.into_iter().chain(on));
+            mark_end(&mut ops, cut_ns(log), template);
         }
         (self.out.ops[thread], self.out.wakes[thread]) = (entries, woken);
         self.out.demand_ns[thread] = demand;
@@ -209,4 +211,14 @@ impl Builder<'_> {
             }
         }
     }
+}
+
+/// Marks where a recorded thread is done, and lets one that was cut off by the recording's end
+/// compute on for `on` ns.
+fn mark_end(ops: &mut Vec<Op>, on: Option<u64>, template: u32) {
+    let sleeps = |op: &Op| *op == Op::SleepUntil(NEVER_NS);
+    let end = ops.iter().position(sleeps).unwrap_or(ops.len());
+    let on = on.map(|ns| Op::Run(Dur::Const(ns)));
+    let done = [Op::Mark(ALL_DONE), Op::Mark(done_mark(template))];
+    ops.splice(end..end, done.into_iter().chain(on));
 }
