@@ -153,7 +153,7 @@ impl Kernel {
     /// A switch on `cpu`; `prev` says what becomes of the task that runs.
     pub fn reschedule(&mut self, cpu: usize, prev: Prev) {
         self.board.resched[cpu] = false;
-        self.charge(cpu);
+        let mut until = self.switch_clock(cpu);
         let was = self.cpus[cpu].current;
         let ran_higher = was.is_some_and(|id| self.is_higher(id));
         let next = self.next_higher(cpu, prev);
@@ -167,22 +167,31 @@ impl Kernel {
             eprintln!("  cpu {cpu} {prev:?} {switch:?}, asked again: {asked}");
         }
         assert_eq!(switch.prev, was, "who ran on CPU {cpu}");
+        if prev == Prev::Runnable && !ran_higher {
+            // It is put back last, after a search for work, which reads the clock.
+            until.0 = self.rqs[cpu].clock.clock;
+        }
+        self.charge(cpu, until);
         assert!(next.is_none() || switch.next == next);
         self.switched(cpu, switch.next);
     }
 
-    /// The task that runs has done so until the clock that the switch goes by: the one that was
-    /// read when the switch was asked for, if the engine says so, else that of now.
-    fn charge(&mut self, cpu: usize) {
-        let (rq, state) = (&self.rqs[cpu], &self.cpus[cpu]);
-        let clock = rq.clock.clock;
-        let until = match rq.skip_clock {
-            true => clock,
-            false => clock.max(self.board.clock_of(cpu)),
+    /// The clock that a switch goes by: the one that was read when the switch was asked for, if the
+    /// engine says so, else that of now; and when the task that runs has left the queue.
+    fn switch_clock(&self, cpu: usize) -> (u64, Option<u64>) {
+        let rq = &self.rqs[cpu];
+        let clock = match rq.skip_clock {
+            true => rq.clock.clock,
+            false => rq.clock.clock.max(self.board.clock_of(cpu)),
         };
+        (clock, self.cpus[cpu].left_at)
+    }
+
+    /// The task that ran is switched out.
+    fn charge(&mut self, cpu: usize, (clock, left_at): (u64, Option<u64>)) {
+        let state = &self.cpus[cpu];
         if let Some(id) = state.current {
-            let until = state.left_at.unwrap_or(until);
-            self.tasks[id.idx()].ran_ns += until - state.since;
+            self.tasks[id.idx()].ran_ns += left_at.unwrap_or(clock) - state.since;
         }
     }
 
@@ -238,13 +247,14 @@ impl Kernel {
                 assert!(list.is_empty());
             }
             Kick::Stop(work) => {
-                self.charge(cpu);
+                let until = self.switch_clock(cpu);
                 let was = self.cpus[cpu].current;
                 let higher = was.filter(|id| self.is_higher(*id));
                 // Of a switch between tasks of a higher class the stopper knows nothing.
                 self.board.resched[cpu] &= higher.is_some();
                 let switch = self.call(cpu, |cx, rqs| sched::run_stopper(cx, rqs, work));
                 assert_eq!(switch.prev, was);
+                self.charge(cpu, until);
                 assert!(higher.is_none() || switch.next == higher, "handed back");
                 self.switched(cpu, switch.next);
             }
