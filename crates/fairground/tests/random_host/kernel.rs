@@ -1,12 +1,14 @@
 //! The calls that a kernel would make by itself: switches, work that was asked for, time.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::cx::Cx;
 use fairground::host::{Kick, Timer};
 use fairground::policy::Features;
 use fairground::rq::{CLOCK_BEGINS, Rq};
 use fairground::sched;
+use fairground::shared::OnRq;
 use fairground::system::System;
 use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::topology::{self, Topology};
@@ -50,8 +52,8 @@ pub struct CpuState {
     pub current: Option<TaskId>,
     /// When `current` began to run, by the clock of the queue.
     pub since: u64,
-    /// A task of a throttled group took itself off the queue, on its way to user space. From here,
-    /// the last time that it was charged, to the switch it is nobody's.
+    /// A task of a throttled group took itself off the queue, on its way to user space, and was
+    /// charged for the last time then.
     pub left_at: Option<u64>,
     pub wake_list: VecDeque<(Task, Placed, WakeKind)>,
     pub tickless: bool,
@@ -187,12 +189,29 @@ impl Kernel {
         (clock, self.cpus[cpu].left_at)
     }
 
-    /// The task that ran is switched out.
+    /// The task that ran is switched out. One that is off the queue already is charged for what
+    /// is left if another of its queue is looked at, so the host takes what the engine says.
     fn charge(&mut self, cpu: usize, (clock, left_at): (u64, Option<u64>)) {
         let state = &self.cpus[cpu];
-        if let Some(id) = state.current {
-            self.tasks[id.idx()].ran_ns += left_at.unwrap_or(clock) - state.since;
+        let Some(id) = state.current else { return };
+        let task = &self.tasks[id.idx()];
+        let full = task.ran_ns + (clock - state.since);
+        let least = left_at.map_or(full, |at| task.ran_ns + (at - state.since));
+        let charged = self.charged(id).filter(|_| left_at.is_some());
+        self.tasks[id.idx()].ran_ns = charged.unwrap_or(full).clamp(least, full);
+    }
+
+    /// What a fair task was charged in all, if it has not exited.
+    fn charged(&self, id: TaskId) -> Option<u64> {
+        let words = &self.sys.task[id.idx()];
+        if words.on_rq() == OnRq::Queued {
+            let (cpu, slot) = (words.cpu.load(Relaxed), words.slot.load(Relaxed));
+            return Some(self.rqs[cpu as usize].se[slot as usize].sum_exec_runtime);
         }
+        self.board
+            .parked
+            .get(&id)
+            .map(|task| task.se.sum_exec_runtime)
     }
 
     fn switched(&mut self, cpu: usize, next: Option<TaskId>) {
