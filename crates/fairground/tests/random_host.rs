@@ -36,6 +36,10 @@ mod checks;
 mod higher;
 #[path = "random_host/kernel.rs"]
 mod kernel;
+#[path = "random_host/quota.rs"]
+mod quota;
+#[path = "random_host/shares.rs"]
+mod shares;
 
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -153,4 +157,20 @@ fn the_books_are_kept_with_and_without_every_change() {
         settings.push((patch.name.into(), features));
     }
     try_all(settings, 10);
+}
+
+#[test]
+fn a_group_gets_its_quota_and_no_more() {
+    each_seed(40, quota::check);
+}
+
+#[test]
+fn everybody_gets_a_share_by_weight() {
+    each_seed(12, shares::check);
+}
+
+fn each_seed(seeds: u64, check: fn(u64)) {
+    let first = asked("RANDOM_HOST_SEED").unwrap_or(1);
+    let seeds = asked("RANDOM_HOST_SEEDS").unwrap_or(seeds);
+    (first..first + seeds).for_each(check);
 }

@@ -134,12 +134,9 @@ impl Kernel {
     }
 
     fn spawn(&mut self, cpu: usize) {
-        let tg = self.some_group();
-        let id = self.sys.add_task(tg);
-        let base = self.base_slice();
-        let mut task = Task::new(id, tg, base);
-        let allowed = self.some_cpus();
-        task.body.cpus_allowed = allowed;
+        let (tg, base) = (self.some_group(), self.base_slice());
+        let mut task = Task::new(self.sys.add_task(tg), tg, base);
+        task.body.cpus_allowed = self.some_cpus();
         let (policy, nice) = self.some_policy();
         task.set_scheduler(policy, nice);
         if self.chance.percent(30) {
@@ -147,13 +144,28 @@ impl Kernel {
             task.set_slice(Some(slice), base);
         }
         let parent = self.cpus[cpu].current.filter(|_| self.chance.percent(70));
+        let in_kernel = self.chance.percent(10);
+        self.fork(cpu, task, parent, in_kernel);
+    }
+
+    /// A plain task begins.
+    pub fn start(&mut self, cpu: usize, tg: TgId, allowed: CpuMask, nice: i8) {
+        let mut task = Task::new(self.sys.add_task(tg), tg, self.base_slice());
+        task.body.cpus_allowed = allowed;
+        task.set_scheduler(Policy::Normal, nice);
+        self.fork(cpu, task, None, false);
+        self.serve_all(100);
+    }
+
+    fn fork(&mut self, cpu: usize, mut task: Task, parent: Option<TaskId>, in_kernel: bool) {
+        let allowed = task.body.cpus_allowed;
         self.tasks.push(TaskState {
-            id,
+            id: task.body.id,
             stage: Stage::Runnable,
             allowed,
-            tg,
+            tg: task.body.tg,
             ran_ns: 0,
-            in_kernel: self.chance.percent(10),
+            in_kernel,
             priority: None,
         });
         let kind = WakeKind::Fork;

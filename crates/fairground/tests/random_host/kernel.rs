@@ -214,6 +214,18 @@ impl Kernel {
             .map(|task| task.se.sum_exec_runtime)
     }
 
+    /// How long a task has run.
+    pub fn ran_until_now(&self, id: TaskId) -> u64 {
+        let runs = |cpu: &usize| self.cpus[*cpu].current == Some(id);
+        let on = (0..self.nr_cpus()).find(runs);
+        let since = on.map(|cpu| {
+            self.board
+                .clock_of(cpu)
+                .saturating_sub(self.cpus[cpu].since)
+        });
+        self.tasks[id.idx()].ran_ns + since.unwrap_or(0)
+    }
+
     fn switched(&mut self, cpu: usize, next: Option<TaskId>) {
         self.cpus[cpu].current = next;
         self.cpus[cpu].since = self.rqs[cpu].clock.clock;
