@@ -153,14 +153,23 @@ impl Kernel {
     fn check_time(&self, cpu: usize, slot: SeId, id: TaskId) {
         let (rq, state) = (&self.rqs[cpu], &self.cpus[cpu]);
         let se = &rq.se[slot.idx()];
-        let (mut charged, mut ran) = (se.sum_exec_runtime, self.tasks[id.idx()].ran_ns);
-        if state.current == Some(id) {
-            ran += state.left_at.unwrap_or(rq.clock.clock) - state.since;
-            if state.left_at.is_none() {
-                charged += rq.clock.task - se.exec_start;
-            }
+        let ran = self.tasks[id.idx()].ran_ns;
+        if state.current != Some(id) {
+            return assert_eq!(se.sum_exec_runtime, ran, "time of {id:?}");
         }
-        assert_eq!(charged, ran, "time of {id:?}");
+        let charged = se.sum_exec_runtime - ran;
+        let last = if se.on_rq {
+            rq.clock.task - se.exec_start
+        } else {
+            0
+        };
+        let full = rq.clock.clock - state.since;
+        let least = state.left_at.map_or(full, |at| at - state.since);
+        let fits = (least..=full).contains(&(charged + last));
+        assert!(
+            fits,
+            "time of {id:?}: {charged}, {last} of {least} to {full}"
+        );
     }
 
     /// Fair tasks that are with the host.

@@ -52,8 +52,8 @@ pub struct CpuState {
     pub current: Option<TaskId>,
     /// When `current` began to run, by the clock of the queue.
     pub since: u64,
-    /// A task of a throttled group took itself off the queue, on its way to user space, and was
-    /// charged for the last time then.
+    /// When it took itself off the queue, as a task of a throttled group does on its way to user
+    /// space, if it has since `since`; also if it was put back.
     pub left_at: Option<u64>,
     pub wake_list: VecDeque<(Task, Placed, WakeKind)>,
     pub tickless: bool,
@@ -147,8 +147,9 @@ impl Kernel {
     fn note_who_left(&mut self) {
         for (state, rq) in self.cpus.iter_mut().zip(&self.rqs) {
             let entity = rq.curr.map(|curr| &rq.se[curr.idx()]);
-            let off = entity.filter(|se| !se.on_rq);
-            state.left_at = off.map(|se| se.exec_start);
+            if let Some(se) = entity.filter(|se| !se.on_rq) {
+                state.left_at.get_or_insert(se.exec_start);
+            }
         }
     }
 
@@ -189,8 +190,9 @@ impl Kernel {
         (clock, self.cpus[cpu].left_at)
     }
 
-    /// The task that ran is switched out. One that is off the queue already is charged for what
-    /// is left if another of its queue is looked at, so the host takes what the engine says.
+    /// The task that ran is switched out. If it has left the queue before, what is left of its time
+    /// is charged if another of its queue is looked at, and not if somebody changes its attributes;
+    /// so the host takes what the engine says, within these bounds.
     fn charge(&mut self, cpu: usize, (clock, left_at): (u64, Option<u64>)) {
         let state = &self.cpus[cpu];
         let Some(id) = state.current else { return };
@@ -229,6 +231,7 @@ impl Kernel {
     fn switched(&mut self, cpu: usize, next: Option<TaskId>) {
         self.cpus[cpu].current = next;
         self.cpus[cpu].since = self.rqs[cpu].clock.clock;
+        self.cpus[cpu].left_at = None;
         if let Some(id) = next {
             let stage = self.tasks[id.idx()].stage;
             assert_eq!(stage, Stage::Runnable, "{id:?} was picked");
