@@ -81,7 +81,7 @@ fn machine(kind: u64) -> Machine {
                 ..own
             },
             _ => CpuPlace {
-                capacity: if cpu % 2 == 0 { 1024 } else { 400 },
+                capacity: if cpu.is_multiple_of(2) { 1024 } else { 400 },
                 ..own
             },
         }
@@ -143,7 +143,7 @@ fn try_all(settings: Vec<(String, Features)>, seeds: u64) {
 #[test]
 fn the_books_are_kept_under_every_profile() {
     let of = |p: &fairground::policy::Profile| (String::from(p.name), Features::of_profile(p));
-    try_all(PROFILES.iter().map(of).collect(), 40);
+    try_all(PROFILES.iter().map(of).collect(), 120);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn the_books_are_kept_with_and_without_every_change() {
         patch.apply(&mut features);
         settings.push((patch.name.into(), features));
     }
-    try_all(settings, 10);
+    try_all(settings, 30);
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl Kernel {
             cpus: (0..cpus).map(|_| CpuState::default()).collect(),
             tasks: Vec::new(),
             groups: vec![TgId::ROOT],
-            has_higher: seed % 4 != 0,
+            has_higher: !seed.is_multiple_of(4),
             chance,
             log,
             moving: Vec::new(),
