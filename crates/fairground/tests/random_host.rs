@@ -10,8 +10,11 @@
 //!
 //! Checked after each step (`checks.rs`): each task is in one place; counts, weights and loads of
 //! each queue are the sums of what is there; what is published is so; who runs was charged for that
-//! time and for no other; no CPU idles while somebody waits; who is throttled will be let go. At
-//! the end everybody exits, and loads decay to nothing.
+//! time and for no other; of two classes the right one runs, and what the higher one uses of a CPU
+//! is known and taken off its capacity; no CPU idles while somebody waits; who is throttled will be
+//! let go. At the end everybody exits, loads decay to nothing, and capacities come back.
+//!
+//! Two more tests hold quotas (`quota.rs`) and shares (`shares.rs`) against arithmetic.
 //!
 //! The plain test makes the same runs every time: some seconds in a debug build, 10 at most. For
 //! others, best with `--release` and `CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true`:

@@ -12,6 +12,10 @@ use fairground::value::{Cpu, SeId, TaskId, TgId};
 
 use crate::kernel::{Kernel, MS, Stage, TaskState};
 
+/// How far load tracking may be from the average that it approximates, of 1024: it counts a period
+/// of 22 when that is over, and has a few for its integers.
+const UTIL_ERROR: f64 = 40.0;
+
 /// Where fair tasks were found.
 #[derive(Clone, Copy, Debug)]
 enum Place {
@@ -79,6 +83,14 @@ impl Kernel {
         assert!((1..=full).contains(&capacity), "capacity {capacity}");
         let used = words.util_avg_rt.load(Relaxed);
         assert!(used <= 1024 && u64::from(used) == rq.avg_rt.util_avg);
+        // On a slow CPU load tracking has a time of its own.
+        let fresh = rq.avg_rt.last_update_time + 1024 > rq.clock.pelt();
+        if full == 1024 && fresh {
+            let mut twin = self.cpus[cpu].used;
+            twin.advance(rq.clock.clock, self.runs_higher(cpu).is_some());
+            let off = (twin.util() - f64::from(used)).abs();
+            assert!(off <= UTIL_ERROR, "CPU {cpu}: {used}, not {}", twin.util());
+        }
     }
 
     /// Counts and weights of the queues of a CPU.
@@ -102,20 +114,19 @@ impl Kernel {
         }
     }
 
-    /// Nobody waits for a CPU that idles, unless it is about to act.
+    /// Nobody waits for a CPU that idles, or a task of a higher class for a fair one, unless the
+    /// CPU is about to act.
     fn check_idle(&self, cpu: usize) {
-        let (rq, board) = (&self.rqs[cpu], &self.board);
-        let acts = board.resched[cpu] || !board.kicks[cpu].is_empty();
-        if self.cpus[cpu].current.is_some() || acts {
+        let (rq, state) = (&self.rqs[cpu], &self.cpus[cpu]);
+        if self.board.resched[cpu] || !self.board.kicks[cpu].is_empty() {
             return;
         }
         let runnable = rq.cfs[0].h_nr_runnable;
-        assert_eq!(
-            runnable, 0,
-            "CPU {cpu} idles, need_resched {}",
-            rq.need_resched
-        );
-        assert!(!self.higher_is_ready(cpu), "CPU {cpu} idles");
+        let idles = state.current.is_none();
+        assert!(!idles || runnable == 0, "CPU {cpu} idles, {runnable} wait");
+        let gives_way = state.fair_turn || self.runs_higher(cpu).is_some();
+        let waits = !gives_way && self.higher_is_ready(cpu);
+        assert!(!waits, "a task of a higher class waits for CPU {cpu}");
     }
 
     /// A fair task that a queue keeps.

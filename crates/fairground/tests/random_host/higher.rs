@@ -11,6 +11,31 @@ const MOST: usize = 5;
 /// Priorities from 0 to below this, so that some are alike.
 const PRIORITIES: u64 = 4;
 
+/// How much of a CPU tasks of a higher class use: the average that load tracking approximates,
+/// without its periods and integers.
+#[derive(Clone, Copy, Default)]
+pub struct Used {
+    /// 1024 = all of it.
+    util: f64,
+    /// Until when, by the clock of the queue.
+    until: u64,
+}
+
+impl Used {
+    /// Time has passed, in which one ran or not. Half is forgotten in 32 periods of 2^20 ns.
+    pub fn advance(&mut self, clock: u64, ran: bool) {
+        let periods = (clock - self.until) as f64 / f64::from(1 << 20);
+        let keeps = 0.5_f64.powf(periods / 32.0);
+        let new = if ran { 1024.0 } else { 0.0 };
+        self.util = self.util * keeps + new * (1.0 - keeps);
+        self.until = clock;
+    }
+
+    pub fn util(&self) -> f64 {
+        self.util
+    }
+}
+
 impl Kernel {
     /// The task of a higher class that is to run on `cpu` next; the one that runs is put back if it
     /// stays runnable.
@@ -77,7 +102,7 @@ impl Kernel {
         let cpu = self.some_cpu_of(id);
         let mine = self.priority(id);
         let runs = self.runs_higher(cpu);
-        let preempts = runs.is_none_or(|other| mine > self.priority(other));
+        let preempts = runs.is_some_and(|other| mine > self.priority(other));
         self.cpus[cpu].waiting.push(id);
         self.tasks[id.idx()].stage = Stage::Runnable;
         let cpu = Cpu(cpu as u32);

@@ -16,6 +16,7 @@ use fairground::value::{Cpu, CpuMask, TaskId, TgId};
 
 use crate::board::Board;
 use crate::chance::Chance;
+use crate::higher::Used;
 
 pub const MS: u64 = 1_000_000;
 /// Late interrupts come this much later, ns.
@@ -61,6 +62,8 @@ pub struct CpuState {
     pub waiting: Vec<TaskId>,
     /// The tasks of a higher class have used up their part of the time.
     pub fair_turn: bool,
+    /// By tasks of a higher class.
+    pub used: Used,
     /// The task of a higher class that runs goes last of its priority.
     pub goes_last: bool,
 }
@@ -194,6 +197,8 @@ impl Kernel {
     /// is charged if another of its queue is looked at, and not if somebody changes its attributes;
     /// so the host takes what the engine says, within these bounds.
     fn charge(&mut self, cpu: usize, (clock, left_at): (u64, Option<u64>)) {
+        let higher = self.runs_higher(cpu).is_some();
+        self.cpus[cpu].used.advance(clock, higher);
         let state = &self.cpus[cpu];
         let Some(id) = state.current else { return };
         let task = &self.tasks[id.idx()];
