@@ -18,6 +18,10 @@ use crate::value::{Cpu, SeId, TaskId};
 /// Runs the stopper on the executing CPU: puts the running task back into its queue, does
 /// `work`, and picks again, having looked for work elsewhere if the CPU has run dry. One run does
 /// all that was asked for with that kind of work.
+///
+/// A task of a higher class that it interrupts gets the CPU back, and a switch that was asked for
+/// is still to come. From a fair task or the idle one it goes to whom the fair queue picks, and the
+/// request is spent: a host in whose own queue a task waits for this CPU switches to that next.
 pub fn run_stopper<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
