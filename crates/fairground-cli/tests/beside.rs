@@ -60,7 +60,7 @@ fn what_cannot_be_beside_is_refused() {
     );
 }
 
-/// A hog goes where it gets most done, and a CPU of a quarter of the speed takes four times as long.
+/// A CPU of a quarter of the speed takes four times as long.
 #[test]
 fn a_machine_file_says_how_fast_its_cpus_are() {
     let text = include_str!("../../../machines/xeon-8cpu-2013.toml");
