@@ -260,7 +260,7 @@ fn hwloc_several_l3_per_package() {
 #[test]
 fn hwloc_kinds_of_cpus() {
     let text = std::fs::read_to_string(data("lstopo-2x4x2.xml")).unwrap();
-    let kinds = "<cpukind cpuset=\"0x0,0x00000f0f\" forced_efficiency=\"0\">\
+    let kinds = "<cpukind cpuset=\"0x0,,0x0,0x00000f0f\" forced_efficiency=\"0\">\
                  <info name=\"LinuxCapacity\" value=\"256\"/></cpukind>\
                  <cpukind cpuset=\"0x0000f0f0\"><info name=\"CoreType\" value=\"big\"/>\
                  <info name=\"LinuxCapacity\" value=\"512\"/></cpukind></topology>";
@@ -287,6 +287,18 @@ fn hwloc_bad_files() {
         other => panic!("{what}: {other:?}"),
     };
     refuse(&text.replace("type=\"PU\"", "type=\"Misc\""), "0 CPUs");
+    let kind = |cpuset: &str, capacity: &str| {
+        let kind = format!(
+            "<cpukind cpuset=\"{cpuset}\"><info name=\"LinuxCapacity\" value=\"{capacity}\"/>\
+             </cpukind></topology>"
+        );
+        text.replace("</topology>", &kind)
+    };
+    let lines = text.lines().count();
+    let at = refuse(&kind("0xf0f,,0xslow", "256"), "cpuset `0xf0f,,0xslow`");
+    assert_eq!(at, lines);
+    assert_eq!(refuse(&kind("0xf", "big"), "LinuxCapacity `big`"), lines);
+    refuse(&kind("0xf", "0"), "LinuxCapacity `0`");
     refuse(
         &text.replace("version=\"2.0\"", "version=\"1.0\""),
         "version",

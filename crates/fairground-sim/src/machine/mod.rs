@@ -62,7 +62,7 @@ mod stuck;
 mod sync;
 pub(crate) mod task;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod tmp_page;
 mod turns;
 mod unix_sock;

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use fairground::event::{Event, Migration};
 use fairground::host::StopWork;
 use fairground::place::Func;
-use fairground::sched::{self, HigherComes};
+use fairground::sched::{self, HigherComes, ToRunning};
 use fairground::task::Prev;
 use fairground::value::{Cpu, CpuMask, TaskId};
 
@@ -149,9 +149,12 @@ impl Sim<'_> {
     fn enqueue_real_time(&mut self, id: TaskId, cpu: u32, comes: HigherComes) {
         let Some(rt) = self.real_time(id) else { return };
         let running = self.runs_real_time(cpu);
-        let preempts = running.is_none_or(|(_, theirs)| rt.priority > theirs.priority);
+        let to_running = match running {
+            Some((_, theirs)) if rt.priority <= theirs.priority => ToRunning::Waits,
+            _ => ToRunning::Preempts,
+        };
         self.cpus[cpu as usize].rt.push_back(rt.priority, id);
-        self.engine(|cx, rqs| sched::enqueue_higher(cx, rqs, Cpu(cpu), id, comes, preempts));
+        self.engine(|cx, rqs| sched::enqueue_higher(cx, rqs, Cpu(cpu), id, comes, to_running));
     }
 
     /// Where a woken task goes (`select_task_rq_rt`).

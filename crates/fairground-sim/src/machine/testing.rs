@@ -31,7 +31,7 @@ pub(super) fn workload(machine: &Machine, argv: &str) -> Workload {
 }
 
 /// As [`on`], of a workload.
-pub(super) fn with<T>(
+pub(crate) fn with<T>(
     machine: &Machine,
     workload: &Workload,
     set: &[(&str, &str)],

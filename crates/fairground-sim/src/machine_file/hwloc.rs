@@ -2,10 +2,12 @@
 //!
 //! Read: `Package`, `Die`, `L3Cache`, `L2Cache`, `L1Cache`, `Core`, `PU` with `os_index`, memory
 //! children (`NUMANode`), the `NUMALatency` matrix of `<distances2>` and `LinuxCapacity` of
-//! `<cpukind>`. The format is described
-//! in hwloc's manual, "Importing and exporting topologies from/to XML files". It has no
-//! latencies: these come from a base machine, or are the figures of a two-socket server, all
-//! marked `estimate`. Clusters are `Group` objects of subkind or name "Cluster".
+//! `<cpukind>`. The format is described in hwloc's manual, "Importing and exporting topologies
+//! from/to XML files". It has no latencies: these come from a base machine, or are the figures of
+//! a two-socket server, all marked `estimate`. Clusters are `Group` objects of subkind or name
+//! "Cluster".
+
+use std::ops::Range;
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -129,7 +131,7 @@ fn walk(t: &Text) -> Result<Found, MachineError> {
                     stack.push(open(t, at, &e, outer, &mut found, &mut count)?);
                 }
                 "topology" => seen_root = root(t, at..end, &e)?,
-                "cpukind" => found.kind = cpuset(&attr(&e, "cpuset").unwrap_or_default()),
+                "cpukind" => found.kind = cpukind(t, at..end, &e)?,
                 "distances2" => matrix = attr(&e, "name").is_some_and(|n| n == "NUMALatency"),
                 "indexes" if matrix => part = Part::Indexes,
                 "u64values" if matrix => part = Part::Values,
@@ -141,7 +143,7 @@ fn walk(t: &Text) -> Result<Found, MachineError> {
                     open(t, at, &e, outer, &mut found, &mut count)?;
                     propagate(&e, &mut stack, &mut found);
                 }
-                "info" => info(&e, &mut found),
+                "info" => info(t, at..end, &e, &mut found)?,
                 _ => {}
             },
             Event::Text(words) if part != Part::None => {
@@ -178,7 +180,7 @@ fn numbers(words: &str) -> Option<Vec<u32>> {
     words.split_whitespace().map(|w| w.parse().ok()).collect()
 }
 
-fn root(t: &Text, at: std::ops::Range<usize>, e: &BytesStart) -> Result<bool, MachineError> {
+fn root(t: &Text, at: Range<usize>, e: &BytesStart) -> Result<bool, MachineError> {
     let version = attr(e, "version").unwrap_or_default();
     if version.starts_with("2.") || version.starts_with("3.") {
         return Ok(true);
@@ -195,31 +197,54 @@ fn attr(e: &BytesStart, name: &str) -> Option<String> {
     Some(a.value.into_owned())
 }
 
-fn info(e: &BytesStart, found: &mut Found) {
+fn info(t: &Text, at: Range<usize>, e: &BytesStart, found: &mut Found) -> Result<(), MachineError> {
     let value = attr(e, "value");
     match attr(e, "name").as_deref() {
         Some("CPUModel") if found.name.is_none() => found.name = value,
         Some("Architecture") => found.arch = value,
         Some("LinuxCapacity") if !found.kind.is_empty() => {
-            let number = value.and_then(|v| v.parse().ok());
+            let value = value.unwrap_or_default();
+            let number = value.parse().ok().filter(|n| *n > 0);
+            let number = number.ok_or_else(|| {
+                let message = format!("LinuxCapacity `{value}`");
+                t.bad(at, message, "a capacity above 0, of 1024 at most")
+            })?;
             let kind = std::mem::take(&mut found.kind);
-            found.capacities.extend(number.map(|n| (kind, n)));
+            found.capacities.push((kind, number));
         }
         _ => {}
     }
+    Ok(())
 }
 
-/// The CPUs of a mask like `0x3,0xffffffff`: words of 32 bits, the first CPUs in the last.
-fn cpuset(words: &str) -> Vec<u32> {
-    let bits = |(n, word): (u32, &str)| {
+/// The CPUs of a `<cpukind>`.
+fn cpukind(t: &Text, at: Range<usize>, e: &BytesStart) -> Result<Vec<u32>, MachineError> {
+    let words = attr(e, "cpuset").unwrap_or_default();
+    cpuset(&words).ok_or_else(|| {
+        let message = format!("cpuset `{words}` of a kind of CPUs");
+        t.bad(at, message, "a mask like 0x3,0xffffffff")
+    })
+}
+
+/// The CPUs of a mask like `0x3,0xffffffff`: words of 32 bits, the first CPUs in the last. A word
+/// of 0 may be empty.
+fn cpuset(words: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for (n, word) in (0..).zip(words.rsplit(',')) {
         let hex = word.trim().trim_start_matches("0x");
-        let word = u32::from_str_radix(hex, 16).unwrap_or(0);
-        (0..32)
-            .filter(move |b| word >> b & 1 == 1)
-            .map(move |b| 32 * n + b)
-    };
-    let most = MAX_CPUS as u32 / 32;
-    (0..most).zip(words.rsplit(',')).flat_map(bits).collect()
+        let word = match hex.is_empty() {
+            true => 0,
+            false => u32::from_str_radix(hex, 16).ok()?,
+        };
+        if n >= MAX_CPUS as u32 / 32 {
+            match word {
+                0 => break,
+                _ => return None,
+            }
+        }
+        cpus.extend((0..32).filter(|b| word >> b & 1 == 1).map(|b| 32 * n + b));
+    }
+    Some(cpus)
 }
 
 /// The scope inside an object; records PUs, nodes and cache sizes.

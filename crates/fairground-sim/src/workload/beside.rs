@@ -307,7 +307,7 @@ impl Behind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{Setup, Sim};
+    use crate::machine::testing;
     use crate::machine_file::Machine;
     use crate::workload::Env;
 
@@ -324,21 +324,15 @@ mod tests {
         let paths: Vec<&str> = both.cgroups.iter().map(|g| g.path.as_str()).collect();
         assert_eq!(paths, ["/", "/autogroup-1", "/autogroup-2"]);
         let machine = Machine::builtin("xeon-8cpu-2013").unwrap();
-        let setup = Setup {
-            machine: &machine,
-            features: fairground::policy::Features::default(),
-            workload: &both,
-            seed: 1,
-            trace: false,
-        };
-        let mut sim = Sim::new(&setup).unwrap();
-        sim.run().unwrap();
-        let value = |name: &str| {
-            let metric = both.metrics.iter().find(|m| m.name == name);
-            metric.and_then(|m| m.value(&sim.marks)).expect(name)
-        };
         let name = &both.metrics[0].name;
-        let (own, other) = (value(name), value(&format!("beside.{name}")));
+        let (own, other) = testing::with(&machine, &both, &[], |sim| {
+            sim.run().unwrap();
+            let value = |name: &str| {
+                let metric = both.metrics.iter().find(|m| m.name == name);
+                metric.and_then(|m| m.value(&sim.marks)).expect(name)
+            };
+            (value(name), value(&format!("beside.{name}")))
+        });
         assert!((own / other - 1.0).abs() < 0.5, "{own} {other}");
     }
 
@@ -355,14 +349,7 @@ mod tests {
                 .any(|m| m.from == From::CpuOfS { first: 2, end: 4 })
         );
         let machine = Machine::builtin("xeon-8cpu-2013").unwrap();
-        let setup = Setup {
-            machine: &machine,
-            features: fairground::policy::Features::default(),
-            workload: &both,
-            seed: 1,
-            trace: false,
-        };
-        let end = Sim::new(&setup).unwrap().run().unwrap();
+        let end = testing::with(&machine, &both, &[], |sim| sim.run().unwrap());
         assert!(end < 10_000_000 * crate::cache::NS, "{end}");
     }
 

@@ -63,8 +63,8 @@ pub enum Words {
     Ebizzy,
     /// cyclictest: one line for each thread.
     Cyclictest {
-        /// Its policy ("fifo").
-        policy: String,
+        /// Its policy ("fifo"), if it is to say so.
+        policy: Option<String>,
         /// Its threads, of which the latencies of number n are requests of kind n + 1.
         threads: Vec<CyclicThread>,
     },
@@ -98,7 +98,9 @@ impl Words {
                 return rates::netperf(test, *sizes, *pairs, marks);
             }
             Self::Schbench { runtime_s } => return rates::schbench(*runtime_s, marks),
-            Self::Cyclictest { policy, threads } => return cyclictest(marks, policy, threads),
+            Self::Cyclictest { policy, threads } => {
+                return cyclictest(marks, policy.as_deref(), threads);
+            }
             _ => {}
         }
         let Some(us) = elapsed_us(marks) else {
@@ -157,8 +159,8 @@ impl Words {
 }
 
 /// One line for each thread, in whole microseconds. Thread ids are those of exported traces.
-fn cyclictest(marks: &Marks, policy: &str, threads: &[CyclicThread]) -> String {
-    let mut out = format!("policy: {policy}\n\n");
+fn cyclictest(marks: &Marks, policy: Option<&str>, threads: &[CyclicThread]) -> String {
+    let mut out = policy.map_or_else(String::new, |policy| format!("policy: {policy}\n\n"));
     for (n, (thread, of)) in threads.iter().zip(marks.exact.iter().skip(1)).enumerate() {
         let us = |ns: u64| ns / 1000;
         let _ = writeln!(

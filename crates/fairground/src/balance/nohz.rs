@@ -8,8 +8,7 @@
 //!                                 every idle CPU, its own last
 //! ```
 //!
-//! Not modelled: capacity taken by interrupts or real-time tasks (`check_cpu_capacity` never
-//! fires), asymmetric packing, housekeeping masks.
+//! Not modelled: capacity taken by interrupts, asymmetric packing, housekeeping masks.
 
 use super::domains::{sched_balance_domains, update_blocked};
 use super::env::IdleType;

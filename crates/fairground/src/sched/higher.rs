@@ -38,22 +38,31 @@ pub enum HigherComes {
     Moved,
 }
 
-/// A task of a higher class is queued on `cpu`, by the executing CPU. `preempts`: it is to run
-/// there at once, also if another of these classes does; a fair task gives way to any.
+/// What a queued task of a higher class means to another of these classes that runs there; a fair
+/// task gives way to any.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ToRunning {
+    /// It is to run at once.
+    Preempts,
+    /// It waits for its turn.
+    Waits,
+}
+
+/// A task of a higher class is queued on `cpu`, by the executing CPU.
 pub fn enqueue_higher<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     cpu: Cpu,
     id: TaskId,
     comes: HigherComes,
-    preempts: bool,
+    to_running: ToRunning,
 ) {
     let outer = cx.host.enter(Func::TtwuDoActivate);
     cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
         cx.sys.task[id.idx()].cpu.store(cpu.0, Relaxed);
         add_nr_running(cx, rq);
-        if preempts || rq.higher.is_none() {
+        if to_running == ToRunning::Preempts || rq.higher.is_none() {
             resched_curr(cx, rq);
         }
         skip_clock(rq);
@@ -152,18 +161,34 @@ pub fn switch_from_higher<H: Host, R: Rqs + ?Sized>(
             cx.update_rq_clock(rq);
         }
         put_higher(cx, rq, prev);
+        // As `balance_fair` has it: the queue, not what it gives. With only delayed sleepers left
+        // the CPU goes idle without a search.
         match rq.cfs[0].nr_queued == 0 && newidle::newidle_wanted(cx, rq) {
             true => None,
             false => Some(hand_back(cx, rq, prev)),
         }
     });
+    end_switch(cx, rqs, outer, first, |cx, rq| hand_back(cx, rq, prev))
+}
+
+/// The end of a switch from a class above, within which the host is since `outer`: to whom the
+/// queue gave in the `first` look, or else `again` after a search. What is found and cannot run is
+/// left.
+pub(super) fn end_switch<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    outer: Func,
+    first: Option<Switch>,
+    again: impl FnOnce(&mut Cx<H>, &mut Rq) -> Switch,
+) -> Switch {
     let switch = match first {
         Some(switch) => switch,
         None => {
+            let cpu = cx.cpu;
             newidle::sched_balance_newidle(cx, rqs);
             cx.with_rq(rqs, cpu, |cx, rq| {
                 cx.update_rq_clock(rq);
-                hand_back(cx, rq, prev)
+                again(cx, rq)
             })
         }
     };
@@ -257,7 +282,7 @@ mod tests {
     fn real_time(bench: &mut Bench) -> TaskId {
         let id = bench.sys.add_task(TgId::ROOT);
         bench.call(0, |cx, rqs| {
-            enqueue_higher(cx, rqs, Cpu(0), id, HigherComes::Woken, false);
+            enqueue_higher(cx, rqs, Cpu(0), id, HigherComes::Woken, ToRunning::Waits);
         });
         id
     }

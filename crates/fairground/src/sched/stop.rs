@@ -2,7 +2,7 @@
 
 use super::higher;
 use super::switch::switch_to;
-use crate::balance::{active, newidle, nohz};
+use crate::balance::{active, newidle};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
@@ -46,22 +46,7 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(
             false => Some(go_on(cx, rq, prev)),
         }
     });
-    // As any thread that leaves its CPU dry, but once: what is found and cannot run is left.
-    let switch = match first {
-        Some(switch) => switch,
-        None => {
-            newidle::sched_balance_newidle(cx, rqs);
-            cx.with_rq(rqs, cpu, |cx, rq| {
-                cx.update_rq_clock(rq);
-                go_on(cx, rq, prev)
-            })
-        }
-    };
-    cx.host.leave(outer);
-    if switch.next.is_none() {
-        cx.span(Func::NohzRunIdle, |cx| nohz::nohz_run_idle_balance(cx, rqs));
-    }
-    switch
+    higher::end_switch(cx, rqs, outer, first, |cx, rq| go_on(cx, rq, prev))
 }
 
 /// The stopper takes the CPU from the fair task that runs, or else from one of a class between.

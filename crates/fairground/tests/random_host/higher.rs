@@ -1,6 +1,6 @@
 //! Tasks of a class above the fair one: the host has their queues, order and turns.
 
-use fairground::sched::{self, HigherComes};
+use fairground::sched::{self, HigherComes, ToRunning};
 use fairground::task::Prev;
 use fairground::value::{Cpu, CpuMask, TaskId, TgId};
 
@@ -102,12 +102,15 @@ impl Kernel {
         let cpu = self.some_cpu_of(id);
         let mine = self.priority(id);
         let runs = self.runs_higher(cpu);
-        let preempts = runs.is_some_and(|other| mine > self.priority(other));
+        let to_running = match runs.is_some_and(|other| mine > self.priority(other)) {
+            true => ToRunning::Preempts,
+            false => ToRunning::Waits,
+        };
         self.cpus[cpu].waiting.push(id);
         self.tasks[id.idx()].stage = Stage::Runnable;
         let cpu = Cpu(cpu as u32);
         self.call(by, |cx, rqs| {
-            sched::enqueue_higher(cx, rqs, cpu, id, comes, preempts);
+            sched::enqueue_higher(cx, rqs, cpu, id, comes, to_running);
         });
     }
 

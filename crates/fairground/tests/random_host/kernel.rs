@@ -11,7 +11,7 @@ use fairground::sched;
 use fairground::shared::OnRq;
 use fairground::system::System;
 use fairground::task::{Placed, Prev, Task, WakeKind};
-use fairground::topology::{self, Topology};
+use fairground::topology::{CpuPlace, Machine, Topology};
 use fairground::value::{Cpu, CpuMask, TaskId, TgId};
 
 use crate::board::Board;
@@ -84,7 +84,21 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    pub fn new(seed: u64, machine: &topology::Machine, features: Features, log: bool) -> Self {
+    /// On `cpus` cores without siblings.
+    pub fn of_cores(seed: u64, cpus: u32) -> Self {
+        let place = |core| CpuPlace {
+            core,
+            cluster: core,
+            ..CpuPlace::default()
+        };
+        let machine = Machine {
+            cpus: (0..cpus).map(place).collect(),
+            ..Machine::default()
+        };
+        Self::new(seed, &machine, Features::default(), false)
+    }
+
+    pub fn new(seed: u64, machine: &Machine, features: Features, log: bool) -> Self {
         let topology = Topology::build(machine).expect("a machine");
         let sys = System::new(features, topology);
         let mut chance = Chance::new(seed);

@@ -1,9 +1,7 @@
 //! A group with a quota gets it, and no more, in the long run and in each window of a period.
 
-use fairground::policy::Features;
 use fairground::sched;
 use fairground::task::Prev;
-use fairground::topology::{CpuPlace, Machine};
 use fairground::value::TgId;
 
 use crate::kernel::{Kernel, MS, Stage};
@@ -23,16 +21,7 @@ struct Limit {
 /// 2 to 4 CPUs.
 fn limited(seed: u64) -> (Kernel, Limit) {
     let cpus = 2 + (seed % 3) as u32;
-    let place = |core| CpuPlace {
-        core,
-        cluster: core,
-        ..CpuPlace::default()
-    };
-    let machine = Machine {
-        cpus: (0..cpus).map(place).collect(),
-        ..Machine::default()
-    };
-    let mut kernel = Kernel::new(seed, &machine, Features::default(), false);
+    let mut kernel = Kernel::of_cores(seed, cpus);
     let group = kernel.sys.add_group(TgId::ROOT);
     let below = kernel.sys.add_group(group);
     kernel.groups.extend([group, below]);

@@ -10,9 +10,7 @@
 //! weigh plus what the group below weighs there. The engine goes by loads that it has measured, so
 //! the shares differ a little from those.
 
-use fairground::policy::Features;
 use fairground::sched;
-use fairground::topology::{CpuPlace, Machine};
 use fairground::value::{Cpu, CpuMask, TgId};
 
 use crate::kernel::{Kernel, MS};
@@ -93,16 +91,7 @@ fn hogs(kernel: &mut Kernel, cpus: u32) -> Vec<Hog> {
 /// 1 to 3 CPUs.
 fn tree(seed: u64) -> (Kernel, Tree) {
     let cpus = 1 + (seed % 3) as u32;
-    let place = |core| CpuPlace {
-        core,
-        cluster: core,
-        ..CpuPlace::default()
-    };
-    let machine = Machine {
-        cpus: (0..cpus).map(place).collect(),
-        ..Machine::default()
-    };
-    let mut kernel = Kernel::new(seed, &machine, Features::default(), false);
+    let mut kernel = Kernel::of_cores(seed, cpus);
     let mut weights = vec![100];
     for above in &ABOVE[1..] {
         let tg = kernel.sys.add_group(TgId(*above));

@@ -19,11 +19,14 @@ struct Args {
     #[arg(short, long, value_name = "NUM", num_args = 0..=1, default_missing_value = "0",
           value_parser = clap::value_parser!(i64).range(0..=THREADS_MAX))]
     threads: Option<i64>,
-    /// Priority of the first thread, each further one has one less; 0 is the fair class.
+    /// Real-time priority of the threads; 0 is the fair class, if --policy names no other.
     #[arg(short, long, value_name = "PRIO", default_value_t = 0,
           value_parser = clap::value_parser!(u8).range(0..=99))]
     priority: u8,
-    /// Class of the threads: other, batch, idle, fifo or rr.
+    /// Each further thread has one less priority.
+    #[arg(long)]
+    priospread: bool,
+    /// Class of the threads: fifo, rr, or without priority other, as which batch and idle run too.
     #[arg(long, value_name = "NAME",
           value_parser = ["other", "normal", "batch", "idle", "fifo", "rr"])]
     policy: Option<String>,
@@ -33,18 +36,18 @@ struct Args {
     interval: u64,
     /// How much longer the interval of each further thread is, us.
     #[arg(short, long, value_name = "DIST",
-          value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
-    distance: Option<u64>,
+          default_value_t = 500, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    distance: u64,
     /// Number of loops of the first thread; 0 is endless.
     #[arg(short, long, value_name = "LOOPS", default_value_t = 0)]
     loops: u64,
     /// Length of the run: seconds, or with m, h or d.
     #[arg(short = 'D', long, value_name = "TIME", value_parser = seconds)]
     duration: Option<Ns>,
-    /// Each thread on a CPU of its own.
+    /// Each thread on a CPU of its own, in turn of those given (`0-3,8`), or of all.
     #[arg(short, long, value_name = "PROC-SET", num_args = 0..=1, default_missing_value = "all")]
     affinity: Option<String>,
-    /// As -t and -a, and all threads have one priority and interval.
+    /// As -t and -a.
     #[arg(short = 'S', long)]
     smp: bool,
     /// CPUs may sleep deeply: the tool does not ask for short ways out of idle.
@@ -56,7 +59,7 @@ struct Args {
     /// Has no meaning here: there is one clock.
     #[arg(short, long)]
     nanosleep: bool,
-    /// Prints the result at the end only, as is done here.
+    /// Prints no line with the policy.
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
@@ -67,51 +70,34 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
     let args: Args = options(TOOL, argv)?;
     let mut w = Workload::new(TOOL, argv.to_vec());
     let leaves = args.cgroups.build(TOOL, &mut w)?;
-    let all = args.smp || args.threads == Some(0);
-    let threads = if all {
-        env.cpus
-    } else {
-        args.threads.unwrap_or(1) as u32
+    let cpus = cpus(&args, env)?;
+    let threads = match args.threads {
+        Some(n @ 1..) if !args.smp => n as u32,
+        None if !args.smp => 1,
+        _ => cpus.as_ref().map_or(env.cpus, |set| set.len() as u32),
     };
-    let bound = args.smp || args.affinity.is_some();
-    if args.affinity.as_deref().is_some_and(|set| set != "all") {
-        return Err(bad(
-            TOOL,
-            "sets of CPUs are not modelled; expected -a alone",
-        ));
-    }
+    let class = Class::of(&args, threads)?;
     w.requests.push("latency".into());
-    let distance = args.distance.unwrap_or(if args.smp { 0 } else { 500 });
     let mut told = Vec::new();
     for i in 0..threads {
+        let interval_us = args.interval + u64::from(i) * args.distance;
         let kind = w.requests.len() as u32;
         w.requests.push(format!("thread {i}"));
-        let interval_us = args.interval + u64::from(i) * distance;
         // The run ends with the loops of the first.
         let loops = if args.loops > 0 && i == 0 {
             args.loops
         } else {
             FOREVER
         };
-        let turn = [
-            Op::Period(interval_us * 1000),
-            Op::ReadClock,
-            Op::ReqStartDue(0),
-            Op::ReqEnd(0),
-            Op::ReqStartDue(kind),
-            Op::ReqEnd(kind),
-        ];
-        let mut ops = Vec::new();
-        repeat(&mut ops, loops, turn);
+        let ops = program(interval_us, kind, loops);
         let program = add_program(&mut w, "cyclictest", ops);
         let mut task = TaskTemplate::new("cyclictest", program, 0);
         task.thread = true;
         task.cgroup = Some(leaves[i as usize % leaves.len()]);
-        let below = if args.smp { 0 } else { i.min(99) as u8 };
-        class(&args, below, &mut task);
-        if bound {
+        task.real_time = class.of_thread(i);
+        if let Some(cpus) = &cpus {
             task.affinity = Some(w.masks.len() as u32);
-            w.masks.push(vec![i % env.cpus]);
+            w.masks.push(vec![cpus[i as usize % cpus.len()]]);
         }
         told.push(CyclicThread {
             priority: task.real_time.map_or(0, |rt| rt.priority),
@@ -123,32 +109,95 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
     w.no_idle_states = !args.laptop;
     ends(&args, &mut w);
     w.metrics = metrics();
-    let policy = args
-        .policy
-        .as_deref()
-        .unwrap_or(if args.priority > 0 { "fifo" } else { "other" });
     w.words = Words::Cyclictest {
-        policy: policy.to_owned(),
+        policy: (!args.quiet).then(|| class.name(threads)),
         threads: told,
     };
     Ok(w)
 }
 
-/// Policy and priority of the thread that is `below` the first.
-fn class(args: &Args, below: u8, task: &mut TaskTemplate) {
-    use crate::workload::program::Policy;
-    let priority = args.priority.saturating_sub(below);
-    match args.policy.as_deref() {
-        Some("batch") => task.policy = Policy::Batch,
-        Some("idle") => task.policy = Policy::Idle,
-        Some("other" | "normal") => {}
-        rest => {
-            let takes_turns = rest == Some("rr");
-            let wanted = priority > 0 || rest.is_some();
-            task.real_time = wanted.then(|| RealTime {
-                priority: priority.max(1),
-                takes_turns,
-            });
+/// What thread number `kind` - 1 does.
+fn program(interval_us: u64, kind: u32, loops: u64) -> Vec<Op> {
+    let turn = [
+        Op::Period(interval_us * 1000),
+        Op::ReadClock,
+        Op::ReqStartDue(0),
+        Op::ReqEnd(0),
+        Op::ReqStartDue(kind),
+        Op::ReqEnd(kind),
+    ];
+    let mut ops = Vec::new();
+    repeat(&mut ops, loops, turn);
+    ops
+}
+
+/// The CPUs that the threads are dealt over, if they are bound.
+fn cpus(args: &Args, env: Env) -> Result<Option<Vec<u32>>, Error> {
+    match args.affinity.as_deref() {
+        // With -S the tool goes by the CPUs it may run on.
+        _ if args.smp => Ok(Some((0..env.cpus).collect())),
+        None => Ok(None),
+        Some("a" | "all") => Ok(Some((0..env.cpus).collect())),
+        Some(set) => {
+            let cpus = crate::spec::cpu_list(set).map_err(|e| bad(TOOL, format!("-a: {e}")))?;
+            match cpus.iter().find(|cpu| **cpu >= env.cpus) {
+                Some(cpu) => {
+                    let wrong = format!("-a: there is no CPU {cpu}, the last is {}", env.cpus - 1);
+                    Err(bad(TOOL, wrong))
+                }
+                None => Ok(Some(cpus)),
+            }
+        }
+    }
+}
+
+/// Class of the threads, from what `-p`, `--policy` and `--priospread` say together.
+struct Class<'a> {
+    policy: &'a str,
+    /// Of the first thread; 0 is the fair class.
+    priority: u8,
+    spread: bool,
+}
+
+impl<'a> Class<'a> {
+    fn of(args: &'a Args, threads: u32) -> Result<Self, Error> {
+        let named = args.policy.as_deref().unwrap_or("other");
+        let real_time = matches!(named, "fifo" | "rr");
+        // Nobody said which: the tool leaves each thread one of its own, should they be spread.
+        let priority = match args.priority {
+            0 if real_time || args.priospread => threads + 1,
+            given => u32::from(given),
+        };
+        let least = if args.priospread { threads - 1 } else { 0 };
+        if priority > 99 || priority < least {
+            let wrong = format!("-p: expected a priority of {least} to 99 for {threads} threads");
+            return Err(bad(TOOL, wrong));
+        }
+        Ok(Self {
+            policy: match priority > 0 && !real_time {
+                true => "fifo",
+                false => named,
+            },
+            priority: priority as u8,
+            spread: args.priospread,
+        })
+    }
+
+    fn of_thread(&self, thread: u32) -> Option<RealTime> {
+        let below = if self.spread { thread as u8 } else { 0 };
+        let priority = self.priority - below;
+        (priority > 0).then_some(RealTime {
+            priority,
+            takes_turns: self.policy == "rr",
+        })
+    }
+
+    /// As the tool prints it, if it has `threads`: those without priority are of class other,
+    /// whatever was named.
+    fn name(&self, threads: u32) -> String {
+        match self.of_thread(threads - 1) {
+            Some(_) => self.policy.to_owned(),
+            None => format!("{}/other", self.policy),
         }
     }
 }
@@ -188,7 +237,7 @@ fn metrics() -> Vec<MetricDef> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{Setup, Sim};
+    use crate::machine::testing;
     use crate::machine_file::Machine;
 
     const ENV: Env = Env { cpus: 8 };
@@ -210,34 +259,60 @@ mod tests {
     }
 
     #[test]
-    fn further_threads_have_less_priority_and_longer_intervals() {
+    fn further_threads_have_longer_intervals_and_if_asked_for_less_priority() {
         assert_eq!(threads("cyclictest"), [(0, 1000)]);
         let three = threads("cyclictest -t3 -p 2 -i 200");
-        assert_eq!(three, [(2, 200), (1, 700), (0, 1200)]);
+        assert_eq!(three, [(2, 200), (2, 700), (2, 1200)]);
+        let three = threads("cyclictest -t3 -p 2 -d 0 --priospread");
+        assert_eq!(three, [(2, 1000), (1, 1000), (0, 1000)]);
         assert_eq!(threads("cyclictest -t -p 80").len(), 8);
-        assert_eq!(threads("cyclictest -S -p 80"), [(80, 1000); 8]);
-        assert_eq!(threads("cyclictest -t 2 --policy rr -d 0"), [(1, 1000); 2]);
-        assert!(of("cyclictest -a 0-3").is_err());
+        let smp = threads("cyclictest -S -p 80");
+        assert_eq!((smp[0], smp[7]), ((80, 1000), (80, 4500)));
         assert!(of("cyclictest -p 100").is_err());
-        let policies = of("cyclictest --policy batch").unwrap();
-        assert_eq!(policies.templates[0].policy, crate::workload::Policy::Batch);
+        assert!(of("cyclictest -t 3 -p 1 --priospread").is_err());
+    }
+
+    #[test]
+    fn a_priority_makes_it_fifo_and_none_is_one_more_than_the_threads() {
+        let policy = |argv: &str| match of(argv).unwrap().words {
+            Words::Cyclictest { policy, .. } => policy,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(threads("cyclictest -t 2 --policy rr -d 0"), [(3, 1000); 2]);
+        assert_eq!(threads("cyclictest --policy batch -p 5"), [(5, 1000)]);
+        let said = |argv| policy(argv).expect("it says it");
+        assert_eq!(said("cyclictest --policy batch -p 5"), "fifo");
+        assert_eq!(said("cyclictest --policy rr -p 5"), "rr");
+        assert_eq!(said("cyclictest --policy batch"), "batch/other");
+        assert_eq!(said("cyclictest"), "other/other");
+        assert_eq!(policy("cyclictest -q"), None);
+        let batch = of("cyclictest --policy batch").unwrap();
+        let class = batch.templates[0].policy;
+        assert_eq!(class, crate::workload::Policy::Normal);
+        assert!(of("cyclictest -t 99 --policy fifo").is_err());
+    }
+
+    #[test]
+    fn threads_are_dealt_over_a_set_of_cpus() {
+        let masks = |argv: &str| of(argv).unwrap().masks;
+        let dealt = masks("cyclictest -a 3-5,0 -t 5");
+        assert_eq!(dealt, [[0], [3], [4], [5], [0]]);
+        assert_eq!(masks("cyclictest -a 1,2 -t").len(), 2);
+        assert_eq!(masks("cyclictest -a -t 9").last(), Some(&vec![0]));
+        assert!(masks("cyclictest -t").is_empty());
+        assert!(of("cyclictest -a 7-8").is_err());
+        assert!(of("cyclictest -a fast").is_err());
     }
 
     /// Mean latency in us, and what the tool prints.
     fn measured(argv: &str) -> (f64, String) {
         let workload = of(argv).unwrap();
         let machine = Machine::builtin("xeon-8cpu-2013").unwrap();
-        let setup = Setup {
-            machine: &machine,
-            features: fairground::policy::Features::default(),
-            workload: &workload,
-            seed: 1,
-            trace: false,
-        };
-        let mut sim = Sim::new(&setup).unwrap();
-        sim.run().unwrap();
-        let mean = workload.metrics[0].value(&sim.marks).unwrap();
-        (mean, workload.words.print(&sim.marks))
+        testing::with(&machine, &workload, &[], |sim| {
+            sim.run().unwrap();
+            let mean = workload.metrics[0].value(&sim.marks).unwrap();
+            (mean, workload.words.print(&sim.marks))
+        })
     }
 
     /// Fair tasks have timers with 50 us of slack, and CPUs that may sleep take time to wake up.
