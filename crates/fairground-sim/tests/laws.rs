@@ -221,7 +221,7 @@ fn two_workloads_at_once() {
         Workload::from_argv(&argv, &env).unwrap()
     };
     let tools = [
-        "cyclictest -t 3 -p 2 -l 4",
+        "cyclictest -t 3 -p 2 --priospread -l 4",
         "hackbench --pipe --threads -g 1 -f 2 -l 3",
         "schbench -m 1 -t 2 -r 2ms",
         "sysbench threads --threads=3 --time=2ms",

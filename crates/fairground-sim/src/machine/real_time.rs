@@ -259,14 +259,17 @@ impl Sim<'_> {
         self.cpus[cpu as usize].rt.highest().is_some()
     }
 
-    /// A task that waits on `cpu` goes where it can run at once (`push_rt_task`).
+    /// Tasks that wait on `cpu` go where they can run at once, for as long as the most urgent that
+    /// can be elsewhere finds such a place (`push_rt_tasks`).
     fn push_real_time(&mut self, cpu: u32) {
-        let movable = |id: &TaskId| self.allowed_of(*id).weight() > 1;
-        let Some(id) = self.cpus[cpu as usize].rt.waiting().find(movable) else {
-            return;
-        };
-        if let Some(to) = self.find_lowest_rq(id, cpu).filter(|to| *to != cpu) {
-            self.move_real_time(id, cpu, to);
+        loop {
+            let movable = |id: &TaskId| self.allowed_of(*id).weight() > 1;
+            let pushable = self.cpus[cpu as usize].rt.waiting().find(movable);
+            let to = pushable.and_then(|id| Some((id, self.find_lowest_rq(id, cpu)?)));
+            match to {
+                Some((id, to)) if to != cpu => self.move_real_time(id, cpu, to),
+                _ => return,
+            }
         }
     }
 

@@ -171,8 +171,8 @@ static KNOWN: [Known; 16] = [
     },
     Known {
         name: "cyclictest",
-        synopsis: "[-t [NUM]] [-p PRIO] [-i USEC] [-d USEC] [-l LOOPS] [-D TIME] [-a] [-S] \
-                   [--policy NAME] [--laptop] [--tree D:W]",
+        synopsis: "[-t [NUM]] [-p PRIO] [-i USEC] [-d USEC] [-l LOOPS] [-D TIME] [-a [CPUS]] [-S] \
+                   [--policy NAME] [--priospread] [--laptop] [--tree D:W]",
         what: "threads sleep until a point in time, and measure how much later they run",
         forms: ONE,
         parse: cyclictest::parse,
