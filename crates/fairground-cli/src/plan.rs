@@ -88,7 +88,10 @@ impl Plan {
             None => Workload::from_argv(argv, &env).map_err(workload_failure)?,
         };
         for words in &what.beside {
-            let words: Vec<&str> = words.split_whitespace().collect();
+            let Some(words) = shlex::split(words) else {
+                let help = "it is read as a shell reads words: each quote needs its other one";
+                return Err(Failure::with_help(format!("--beside: {words}"), help));
+            };
             let other = Workload::from_argv(&words, &env).map_err(workload_failure)?;
             workload = workload.beside(other).map_err(Failure::new)?;
         }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{SHORT, SMALL, fails, file, json, succeeds, words};
 
-const BESIDE: &[&str] = &["--beside", "hogs --tasks 2"];
+const BESIDE: &[&str] = &["--beside", "hogs '--tasks' 2"];
 const TO_STDOUT: &[&str] = &["--quiet", "--json", "-"];
 
 #[test]
@@ -49,6 +49,11 @@ fn what_cannot_be_beside_is_refused() {
         "hogs --taskz 2",
     ];
     fails(words(&[&options, SHORT]), &["unknown option '--taskz'"]);
+    let quote = ["run", "--machine", "xeon-8cpu-2013", "--beside", "hogs '2"];
+    fails(
+        words(&[&quote, SHORT]),
+        &["--beside: hogs '2", "each quote"],
+    );
     fails(
         ["replay", "no.trace", "--beside", "hogs --tasks 2"],
         &["`--beside` is not for replays"],

@@ -381,6 +381,7 @@ impl Sim<'_> {
         rt.charge(at / NS, ns);
         if let Some(task) = &mut self.host.parked[id.idx()] {
             task.se.sum_exec_runtime += ns;
+            self.sys.charge_higher(task.body.tg, ns);
         }
     }
 
@@ -501,6 +502,23 @@ mod tests {
         let fair = task("fair", "").replace("affinity = [0]\n", "");
         let got = cpu_ms(&(busy + &fair), 1000);
         assert!(got[1] > 900, "{got:?}");
+    }
+
+    /// In `cpu.stat` of its groups, but not limited by their quota.
+    #[test]
+    fn a_group_is_charged_for_its_real_time_tasks_and_does_not_limit_them() {
+        let groups = "[[cgroup]]\npath = \"/g\"\n\"cpu.max\" = \"10000 100000\"\n\
+                      [[cgroup]]\npath = \"/g/in\"\n";
+        let inside = task("rt", "policy = \"fifo\"\npriority = 10\ncgroup = \"/g/in\"");
+        let fair = task("fair", "cgroup = \"/g\"").replace("[0]", "[1]");
+        let workload = scenario(&format!("{groups}{inside}{fair}"));
+        let ms = with(&server(2), &workload, &[], |sim| {
+            sim.run_to(500_000_000).unwrap();
+            let stat = |group: u32| sim.sys.tg[group as usize].cpu_stat().usage_ns / 1_000_000;
+            (stat(1), stat(2))
+        });
+        // The fair one has 10 ms of each period and what ticks overrun.
+        assert!(ms.1 >= 494 && (545..=565).contains(&ms.0), "{ms:?}");
     }
 
     #[test]

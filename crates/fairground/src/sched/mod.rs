@@ -15,7 +15,8 @@
 //! cpu.weight, cpu.idle, cpu.max of a group   set_cpu_weight, set_idle, set_bandwidth
 //! an idle CPU stops its tick                 nohz_enter_idle
 //! real-time tasks of the host                enqueue_higher, dequeue_higher, switch_to_higher,
-//!                                            switch_from_higher, resched_higher
+//!                                            switch_from_higher, resched_higher,
+//!                                            System::charge_higher
 //! ```
 //!
 //! Each call is made with no queue locked and locks at most one at a time. A wake-up is several

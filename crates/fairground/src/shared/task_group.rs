@@ -25,6 +25,8 @@ pub struct TaskGroup {
     /// `cpu.idle`.
     pub idle: AtomicBool,
     load_avg: AtomicI64,
+    /// Execution of tasks of higher classes, of the group and below, ns.
+    higher_ns: AtomicU64,
     /// Quota.
     pub bandwidth: CfsBandwidth,
     id: TgId,
@@ -51,6 +53,7 @@ impl TaskGroup {
             shares: AtomicU64::new(1024 << 10),
             idle: AtomicBool::new(false),
             load_avg: AtomicI64::new(0),
+            higher_ns: AtomicU64::new(0),
             bandwidth: CfsBandwidth::default(),
             id,
             cpu: TgCpus::default(),
@@ -165,10 +168,15 @@ impl TaskGroup {
     /// `cpu.stat`, for reports: not a touch of the scheduler.
     #[must_use]
     pub fn cpu_stat(&self) -> CpuStat {
+        let fair: u64 = self.cpu.iter().map(|c| c.usage.load(Relaxed)).sum();
         CpuStat {
-            usage_ns: self.cpu.iter().map(|c| c.usage.load(Relaxed)).sum(),
+            usage_ns: fair + self.higher_ns.load(Relaxed),
             ..self.bandwidth.stat()
         }
+    }
+
+    pub(crate) fn charge_higher(&self, ns: u64) {
+        self.higher_ns.fetch_add(ns, Relaxed);
     }
 
     /// Adds `delta` to the group's published load. Any CPU may write.
