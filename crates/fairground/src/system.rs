@@ -219,8 +219,8 @@ impl System {
         }
     }
 
-    /// Counts `ns` that a task of a higher class has run in the `cpu.stat` of its group and of those
-    /// above. Quota is not drawn for it: `cpu.max` limits fair tasks only.
+    /// Counts `ns` that a task of a higher class has run, in the `cpu.stat` of its group and of
+    /// those above. No quota is drawn for it: `cpu.max` limits fair tasks only.
     pub fn charge_higher(&self, tg: TgId, ns: u64) {
         let mut tg = Some(tg);
         while let Some(group) = tg.map(|tg| &self.tg[tg.idx()]) {
