@@ -243,7 +243,7 @@ impl ThreadWords {
 /// deadline tasks, -1, is the most urgent, too.
 fn real_time(prio: i16) -> Option<RealTime> {
     (prio < 99).then(|| RealTime {
-        priority: (99 - prio).clamp(1, 99) as u8,
+        priority: 99_i16.saturating_sub(prio).clamp(1, 99) as u8,
         takes_turns: false,
     })
 }
