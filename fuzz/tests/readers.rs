@@ -1,6 +1,6 @@
 //! Each reader against its findings of old, what a fuzzer kept, and random edits of good files.
 //!
-//! `cargo test` draws the same edits every time (`BOLERO_RANDOM_SEED` in `.cargo/config.toml`).
+//! `cargo test` draws the same edits every time (`FUZZ_SEED` in `.cargo/config.toml`).
 //! `fuzz/run` builds this test for libFuzzer, which is guided by what the reader executes, and runs
 //! a target for longer. A finding is written to the directory for temporary files of cargo's
 //! target directory; its file belongs into `corpus/READER/`, where it is a test from then on.
@@ -11,14 +11,20 @@ use std::time::{Duration, Instant};
 
 use fairground_fuzz::{Edits, READERS, Reader, plain, seeds};
 use fairground_sim::machine_file::{FNV_START, fnv1a};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Longest that a reader may take for a file of a few kilobytes, in an unoptimised build on a busy
 /// machine.
 const SLOWEST: Duration = Duration::from_secs(20);
 
+/// Random edits that a plain test makes for each reader.
+const DRAWS: usize = 60;
+
 fn fuzz(name: &str) {
+    let fuzzed = std::env::var_os("FUZZ_TARGET");
     // libFuzzer starts this program again to merge, without the name of the test.
-    if std::env::var_os("FUZZ_TARGET").is_some_and(|target| target != name) {
+    if fuzzed.as_ref().is_some_and(|target| target != name) {
         return;
     }
     let reader = READERS.iter().find(|r| r.name == name).expect("a reader");
@@ -43,13 +49,25 @@ fn fuzz(name: &str) {
             }
         }
     }
-    bolero::check!()
-        .with_iterations(60)
-        .with_max_len(Edits::BYTES_MAX)
-        .for_each(|bytes| {
-            let edits = Edits::of_bytes(bytes, seeds.len());
-            survive(reader, &edits.apply(&seeds));
-        });
+    let edit = |bytes: &[u8]| survive(reader, &Edits::of_bytes(bytes, seeds.len()).apply(&seeds));
+    if fuzzed.is_some() {
+        bolero::check!()
+            .with_max_len(Edits::BYTES_MAX)
+            .for_each(edit);
+    } else {
+        draws().for_each(|bytes| edit(&bytes));
+    }
+}
+
+/// Bytes as a fuzzer draws them, by `FUZZ_SEED`: a plain test of bolero draws others in every run.
+fn draws() -> impl Iterator<Item = Vec<u8>> {
+    let seed = std::env::var("FUZZ_SEED").map_or(Ok(0), |seed| seed.parse());
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.expect("FUZZ_SEED is a number"));
+    (0..DRAWS).map(move |_| {
+        let mut bytes = vec![0; (rng.next_u64() % (Edits::BYTES_MAX as u64 + 1)) as usize];
+        rng.fill_bytes(&mut bytes);
+        bytes
+    })
 }
 
 /// Writes what a fuzzer has found into the corpus, a line each.

@@ -89,8 +89,9 @@ impl Plan {
         };
         for words in &what.beside {
             let Some(words) = shlex::split(words) else {
-                let help = "it is read as a shell reads words: each quote needs its other one";
-                return Err(Failure::with_help(format!("--beside: {words}"), help));
+                let help = "quotes and backslashes mean what they mean to a shell";
+                let what = format!("--beside: a quote is not closed in `{words}`");
+                return Err(Failure::with_help(what, help));
             };
             let other = Workload::from_argv(&words, &env).map_err(workload_failure)?;
             workload = workload.beside(other).map_err(Failure::new)?;

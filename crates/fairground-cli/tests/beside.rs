@@ -52,7 +52,7 @@ fn what_cannot_be_beside_is_refused() {
     let quote = ["run", "--machine", "xeon-8cpu-2013", "--beside", "hogs '2"];
     fails(
         words(&[&quote, SHORT]),
-        &["--beside: hogs '2", "each quote"],
+        &["--beside: a quote is not closed in `hogs '2`"],
     );
     fails(
         ["replay", "no.trace", "--beside", "hogs --tasks 2"],
