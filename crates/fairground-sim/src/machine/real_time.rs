@@ -350,6 +350,8 @@ impl Sim<'_> {
             Op::SetAffinity(mask) => self.tasks[id.idx()].affinity = Some(mask),
             Op::SetCgroup(group) => {
                 self.host.op(KernelOp::CgroupAttach);
+                // What it has run so far is of the group that it leaves.
+                self.charge_real_time(cpu, id);
                 let tg = self.groups[group as usize];
                 self.sys.open_group(tg);
                 self.tasks[id.idx()].cgroup = group;
@@ -519,6 +521,20 @@ mod tests {
         });
         // The fair one has 10 ms of each period and what ticks overrun.
         assert!(ms.1 >= 494 && (545..=565).contains(&ms.0), "{ms:?}");
+    }
+
+    /// Between two ticks, by itself.
+    #[test]
+    fn who_leaves_a_group_leaves_there_what_it_has_run() {
+        let text = "[[cgroup]]\npath = \"/a\"\n[[cgroup]]\npath = \"/b\"\n[[task]]\n\
+                    name = \"rt\"\naffinity = [0]\npolicy = \"fifo\"\npriority = 10\n\
+                    cgroup = \"/a\"\nsteps = [{ run = \"2500us\" }, { cgroup = \"/b\" }, \
+                    { run = \"1s\" }]\n";
+        let us = with(&server(2), &scenario(text), &[], |sim| {
+            sim.run_to(50_000_000).unwrap();
+            [1, 2].map(|group: usize| sim.sys.tg[group].cpu_stat().usage_ns / 1000)
+        });
+        assert!((2500..2600).contains(&us[0]) && us[1] > 46_000, "{us:?}");
     }
 
     #[test]
