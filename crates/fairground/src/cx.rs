@@ -95,15 +95,7 @@ impl<H: Host> Cx<'_, H> {
     /// Reports that words of `cpu`'s `rq` are read.
     #[inline]
     pub fn read_rq(&mut self, cpu: Cpu, fields: Fields) {
-        self.touch(
-            Object {
-                kind: Kind::Rq,
-                a: cpu.0,
-                b: 0,
-            },
-            fields,
-            Access::Read,
-        );
+        self.touch(Object::rq(cpu), fields, Access::Read);
     }
 
     /// Runs `f` inside the named function.

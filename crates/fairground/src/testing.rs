@@ -12,7 +12,7 @@ use crate::rq::Rq;
 use crate::sched;
 use crate::system::System;
 use crate::task::{Placed, Task, WakeKind};
-use crate::topology::{CpuPlace, Topology};
+use crate::topology::{CpuPlace, Machine, Topology};
 use crate::value::{Cpu, TaskId, TgId};
 
 /// Writes down what the engine asks for.
@@ -80,6 +80,10 @@ impl Host for TestHost {
     fn event(&mut self, event: Event) {
         self.events.push(event);
     }
+
+    fn moment(&mut self) -> u64 {
+        self.now
+    }
 }
 
 /// A machine under test.
@@ -105,6 +109,23 @@ impl Bench {
             ..Topology::default()
         };
         Self::with(topology, features)
+    }
+
+    /// `nodes` nodes with a cache of two CPUs each, 1 ms after the beginning of time.
+    pub fn nodes(nodes: u32, features: Features) -> Self {
+        let cpus = (0..2 * nodes).map(|core| CpuPlace {
+            core,
+            cluster: core,
+            llc: core / 2,
+            package: core / 2,
+            node: core / 2,
+            capacity: 1024,
+        });
+        let topology = Topology::build(&Machine {
+            cpus: cpus.collect(),
+            ..Machine::default()
+        });
+        Self::with(topology.expect("a machine"), features)
     }
 
     /// The CPUs of `topology`, 1 ms after the beginning of time.

@@ -49,8 +49,12 @@ pub(super) fn sched_balance_rq<H: Host, R: Rqs + ?Sized>(
     env.dst_grpmask = env.local_group(sys).balance_mask;
     touch_sd(cx, dst, level, fsd::FIXED, Access::Read);
     env.sd.state.lb_count[idle.idx()].fetch_add(1, Relaxed);
-    let (end, goes_on) = attempt(cx, rqs, &mut env);
+    let mut serialized = false;
+    let (end, goes_on) = attempt(cx, rqs, &mut env, &mut serialized);
     let pulled = settle(cx, rqs, &mut env, level, dst, end);
+    if serialized {
+        sys.nohz.end_serialized(cx.host);
+    }
     cx.host.leave(outer);
     Attempt { pulled, goes_on }
 }
@@ -65,15 +69,25 @@ enum End {
     Tried(u32),
 }
 
+/// `serialized` is set if this CPU is the only one now that balances such a level.
 fn attempt<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     env: &mut LbEnv<'_>,
+    serialized: &mut bool,
 ) -> (End, bool) {
     let owner = env.dst_cpu;
+    let newidle = env.idle == IdleType::NewlyIdle;
+    let rule = cx.features().load_balance.serialize;
     loop {
         if !should_we_balance(cx, env) {
             return (End::Balanced, false);
+        }
+        if env.sd.flags.serialize && rule.in_attempt(newidle) && !*serialized {
+            if !cx.sys.nohz.try_start_serialized(cx.host) {
+                return (End::Balanced, true);
+            }
+            *serialized = true;
         }
         let (state, idle) = (&env.sd.state, env.idle.idx());
         let Some(busiest) = sched_balance_find_src_group(cx, env) else {

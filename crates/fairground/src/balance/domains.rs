@@ -114,7 +114,8 @@ fn balance_level<H: Host, R: Rqs + ?Sized>(
     touch_sd(cx, cpu, level, fsd::FIXED | fsd::LAST_BALANCE, Access::Read);
     let last = &sd.state.last_balance;
     let mut interval = get_sd_balance_interval(sys, sd, turn.pace);
-    if !sd.flags.serialize || sys.nohz.try_start_serialized(cx.host) {
+    let asks = sd.flags.serialize && cx.features().load_balance.serialize.at_each_look();
+    if !asks || sys.nohz.try_start_serialized(cx.host) {
         if cx.jiffies() >= last.load(Relaxed) + interval {
             let attempt = sched_balance_rq(cx, rqs, cpu, level, turn.idle);
             turn.goes_on = attempt.goes_on;
@@ -132,7 +133,7 @@ fn balance_level<H: Host, R: Rqs + ?Sized>(
             touch_sd(cx, cpu, level, fsd::LAST_BALANCE, Access::Write);
             interval = get_sd_balance_interval(sys, sd, turn.pace);
         }
-        if sd.flags.serialize {
+        if asks {
             sys.nohz.end_serialized(cx.host);
         }
     }
@@ -140,5 +141,82 @@ fn balance_level<H: Host, R: Rqs + ?Sized>(
     if next < turn.next_balance {
         turn.next_balance = next;
         turn.due_found = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::balance::IdleType;
+    use crate::place::{Kind, nohz as fnohz};
+    use crate::policy::{Features, LbSerialize};
+    use crate::testing::{Bench, TestHost};
+
+    /// The level between two nodes.
+    const NUMA: usize = 1;
+
+    fn two_nodes(serialize: LbSerialize) -> Bench {
+        let mut features = Features::default();
+        features.load_balance.serialize = serialize;
+        let mut bench = Bench::nodes(2, features);
+        bench.host.now = 10_000_000_000;
+        for cpu in 0..4 {
+            bench.on(cpu, |_, _| ());
+        }
+        let sd = &bench.sys.topology.domains(Cpu(0))[NUMA];
+        assert!(sd.flags.serialize);
+        bench
+    }
+
+    /// How often CPU 0 takes the word in `f`.
+    fn takes(bench: &mut Bench, f: impl FnOnce(&mut Cx<TestHost>, &mut [crate::rq::Rq])) -> usize {
+        bench.host.touches.clear();
+        bench.call(0, |cx, rqs| f(cx, rqs));
+        let word = |t: &&(crate::place::Object, crate::place::Fields, Access)| {
+            t.0.kind == Kind::Nohz && t.1 == fnohz::BALANCE_RUNNING && t.2 == Access::Rmw
+        };
+        bench.host.touches.iter().filter(word).count()
+    }
+
+    #[test]
+    fn the_word_of_nodes_is_taken_by_rule() {
+        let rules = [
+            (LbSerialize::EachLook, [1, 1, 0]),
+            (LbSerialize::WhenDue, [1, 0, 0]),
+            (LbSerialize::NewidleToo, [1, 0, 1]),
+        ];
+        for (rule, expect) in rules {
+            let mut bench = two_nodes(rule);
+            let look = |cx: &mut Cx<TestHost>, rqs: &mut [crate::rq::Rq]| {
+                sched_balance_domains(cx, rqs, Cpu(0), IdleType::Idle);
+            };
+            let due = takes(&mut bench, look);
+            let again = takes(&mut bench, look);
+            let newidle = takes(&mut bench, |cx, rqs| {
+                sched_balance_rq(cx, rqs, Cpu(0), NUMA, IdleType::NewlyIdle);
+            });
+            assert_eq!([due, again, newidle], expect, "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn who_begins_while_another_is_at_it_leaves_it() {
+        let mut bench = two_nodes(LbSerialize::NewidleToo);
+        let searched = |bench: &mut Bench| {
+            bench.host.entered.clear();
+            takes(bench, |cx, rqs| {
+                sched_balance_rq(cx, rqs, Cpu(0), NUMA, IdleType::NewlyIdle);
+            });
+            bench.host.entered.contains(&Func::UpdateSdLbStats)
+        };
+        let (from, to) = (bench.host.now, bench.host.now + 20_000);
+        assert!(bench.sys.nohz.try_start_serialized(&mut bench.host));
+        assert!(!searched(&mut bench), "held");
+        bench.host.now = to;
+        bench.sys.nohz.end_serialized(&mut bench.host);
+        for (now, free) in [(from, false), (to - 1, false), (to, true)] {
+            bench.host.now = now;
+            assert_eq!(searched(&mut bench), free, "{}", now - from);
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Not modelled: NUMA locality of tasks, per-CPU kernel threads, core scheduling cookies.
 
-use super::env::{IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK};
+use super::env::{IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK, capacity_of};
 use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move};
@@ -166,7 +166,9 @@ fn can_migrate_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>, s
     );
     let read = fse::ON_RQ | fse::EXEC_START | fse::CFS_RQ | fse::GROUP_NODE;
     cx.touch(rq.se_object(slot), read, Access::Read);
-    if rq.se[slot.idx()].sched_delayed && env.migration_type != MigrationType::Load {
+    let asleep = rq.se[slot.idx()].sched_delayed;
+    let stays = asleep && !cx.features().load_balance.counts.moves_sleepers();
+    if stays && env.migration_type != MigrationType::Load {
         return false;
     }
     if throttled(cx, rq, tg, slot, env.dst_cpu) {
@@ -267,7 +269,7 @@ fn consume<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>, slot: SeId
         MigrationType::Misfit => {
             cx.touch(rq.se_object(slot), fse::AVG, Access::Read);
             let util = task_util_est(&rq.se[slot.idx()].avg);
-            let fits = fits_capacity(util, rq.clock.capacity);
+            let fits = fits_capacity(util, capacity_of(cx.sys, rq.cpu));
             (env.imbalance.unsigned_abs(), fits)
         }
     };

@@ -14,7 +14,7 @@ use super::domains::{sched_balance_domains, update_blocked};
 use super::env::IdleType;
 use crate::cx::Cx;
 use crate::host::{Host, Kick, KickWork};
-use crate::place::{Access, Func, Kind, Object, rq as frq};
+use crate::place::{Access, Func, rq as frq};
 use crate::rq::{Rq, Rqs};
 use crate::shared::{Relaxed, nohz_kick};
 use crate::value::Cpu;
@@ -30,9 +30,13 @@ pub fn nohz_balance_enter_idle<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &m
         return;
     }
     let entered = cx.with_rq_lockless(rqs, cpu, |cx, rq| {
-        cx.touch(rq.object(), frq::NOHZ_STATE, Access::Update);
+        cx.touch(rq.object(), frq::BLOCKED, Access::Write);
+        cx.touch(rq.object(), frq::NOHZ_TICK, Access::Read);
         rq.has_blocked_load = true;
         let entered = !core::mem::replace(&mut rq.nohz_tick_stopped, true);
+        if entered {
+            cx.touch(rq.object(), frq::NOHZ_TICK, Access::Write);
+        }
         rq.publish(sys);
         entered
     });
@@ -109,14 +113,14 @@ pub(super) fn nohz_newidle_balance<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     words.or_nohz_flags(nohz_kick::NEWILB);
 }
 
-/// The first busy tick after idling: leaves the mask. That `NOHZ_STATE` is read, the trigger has
+/// The first busy tick after idling: leaves the mask. That `NOHZ_TICK` is read, the trigger has
 /// reported with what else it reads.
 pub(super) fn nohz_balance_exit_idle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     if !rq.nohz_tick_stopped {
         return;
     }
     rq.nohz_tick_stopped = false;
-    cx.touch(rq.object(), frq::NOHZ_STATE, Access::Write);
+    cx.touch(rq.object(), frq::NOHZ_TICK, Access::Write);
     cx.sys.nohz.set_idle(rq.cpu, false, cx.host);
     count_busy(cx, rq.cpu, true);
     rq.publish(cx.sys);
@@ -268,7 +272,7 @@ fn balance_one<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu: Cpu, 
 
 /// Decays the blocked load of an idle CPU; whether some is left.
 fn update_nohz_stats<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu: Cpu) -> bool {
-    cx.read_rq(cpu, frq::NOHZ_STATE);
+    cx.read_rq(cpu, frq::BLOCKED);
     let words = &cx.sys.cpu[cpu.idx()];
     if !words.has_blocked_load.load(Relaxed) || !words.nohz_tick_stopped.load(Relaxed) {
         return false;
@@ -282,14 +286,9 @@ fn update_nohz_stats<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu:
 
 /// The core exports it, so a profile has it apart from its callers.
 pub(super) fn read_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
-    let object = Object {
-        kind: Kind::Rq,
-        a: cpu.0,
-        b: 0,
-    };
     let fields = frq::CURR | frq::NR_RUNNING | frq::TTWU_PENDING;
     cx.span(Func::IdleCpu, |cx| {
-        cx.touch(object, fields, Access::Read);
+        cx.read_rq(cpu, fields);
         cx.sys.cpu[cpu.idx()].idle_cpu()
     })
 }

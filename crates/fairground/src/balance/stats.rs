@@ -61,6 +61,7 @@ fn update_sg_lb_stats<H: Host>(
     let group = sys.topology.group(id);
     touch_group(cx, id, s::FIXED | s::CAPACITY | s::IMBALANCE, Access::Read);
     cx.host.work(group.weight);
+    let counts = cx.features().load_balance.counts;
     let mut sgs = SgLbStats {
         group_weight: group.weight,
         group_capacity: group.state.capacity.load(Relaxed),
@@ -70,7 +71,7 @@ fn update_sg_lb_stats<H: Host>(
         let words = &sys.cpu[cpu.idx()];
         touch_cfs(cx, cpu, cf::AVG | cf::NR_QUEUED);
         let load = words.load_avg.load(Relaxed);
-        let h_nr = words.h_nr_runnable.load(Relaxed);
+        let h_nr = words.h_nr(counts);
         let nr_running = words.nr_running.load(Relaxed);
         sgs.group_load += load;
         sgs.group_util += cpu_util_cfs(sys, cpu, UtilOf::Running);
@@ -198,8 +199,11 @@ pub fn update_group_capacity<H: Host>(cx: &mut Cx<H>, sd: &SchedDomain, cpu: Cpu
         }
         None => {
             // `update_cpu_capacity`
-            cx.read_rq(cpu, f::CAPACITY);
+            if cx.features().other_classes.age_with_blocked_load() {
+                cx.read_rq(cpu, f::OTHERS);
+            }
             let capacity = capacity_left(cx, cpu);
+            cx.touch(Object::rq(cpu), f::CAPACITY, Access::Write);
             sys.cpu[cpu.idx()].capacity.store(capacity, Relaxed);
             add(capacity, capacity, capacity);
         }

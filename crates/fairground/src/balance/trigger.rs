@@ -9,10 +9,10 @@ use super::env::reduced_capacity;
 use super::nohz::{nohz_balance_exit_idle, read_idle_cpu};
 use crate::cx::Cx;
 use crate::host::{Host, Kick, KickWork};
-use crate::place::{Access, Fields, Func, rq as frq};
+use crate::place::{Access, Fields, Func, cfs_rq as cf, rq as frq};
 use crate::rq::{Rq, Rqs};
 use crate::shared::{Relaxed, nohz_kick};
-use crate::value::Cpu;
+use crate::value::{CfsId, Cpu};
 
 /// What the trigger does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,7 +110,7 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<Step> {
     let tick = if rq.idle_balance {
         Fields(0)
     } else {
-        frq::NOHZ_STATE
+        frq::NOHZ_TICK
     };
     let due = words.next_balance_and(cpu, idle_test | tick, cx.host);
     if cx.jiffies() >= due {
@@ -154,7 +154,7 @@ fn wants_balance<H: Host>(cx: &mut Cx<H>, rq: &Rq) -> bool {
     if rq.nr_running >= 2 {
         return true;
     }
-    if rq.avg_rt.last_update_time != 0 && is_squeezed(cx, rq) {
+    if is_squeezed(cx, rq) {
         return true;
     }
     if cx.sys.traits.asym_capacity {
@@ -170,14 +170,17 @@ fn wants_balance<H: Host>(cx: &mut Cx<H>, rq: &Rq) -> bool {
     cx.sys.llc[llc.idx()].nr_busy_cpus(llc, cx.host) > 1
 }
 
-/// Whether a fair task has to share this CPU with tasks of a higher class. Asked only where there
-/// was one: else the CPU has its full capacity.
+/// Whether a fair task has to share this CPU with tasks of a higher class.
 fn is_squeezed<H: Host>(cx: &mut Cx<H>, rq: &Rq) -> bool {
     let Some(lowest) = cx.sys.topology.domains(rq.cpu).first() else {
         return false;
     };
+    cx.touch(rq.cfs_object(CfsId::ROOT), cf::NR_QUEUED, Access::Read);
+    if rq.cfs[0].h_nr_queued == 0 {
+        return false;
+    }
     cx.touch(rq.object(), frq::CAPACITY, Access::Read);
-    rq.cfs[0].h_nr_queued >= 1 && reduced_capacity(cx.sys, rq.cpu, lowest)
+    reduced_capacity(cx.sys, rq.cpu, lowest)
 }
 
 /// Gives flags to an idle CPU (patch `ilb-skip-redundant`), with an IPI if it had none.

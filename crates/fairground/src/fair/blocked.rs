@@ -27,7 +27,7 @@ pub fn update_blocked_averages<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
         blocked |= avg.load_avg != 0 || avg.util_avg != 0;
     }
     rq.has_blocked_load = blocked;
-    cx.touch(rq.object(), r::NOHZ_STATE, Access::Write);
+    cx.touch(rq.object(), r::BLOCKED, Access::Write);
     cx.host.leave(outer);
 }
 

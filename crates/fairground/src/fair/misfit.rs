@@ -12,6 +12,7 @@ use crate::math::fits_capacity;
 use crate::math::pelt::task_util_est;
 use crate::place::{Access, rq as frq, se as fse};
 use crate::rq::Rq;
+use crate::shared::Relaxed;
 use crate::value::{Cpu, SeId};
 
 /// Notes the load of `task`, which begins or goes on to run, if it is too big for this CPU and may
@@ -34,7 +35,8 @@ fn note<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: Option<SeId>) {
 
 fn is_misfit<H: Host>(cx: &mut Cx<H>, rq: &Rq, task: SeId) -> bool {
     cx.touch(rq.se_object(task), fse::AVG, Access::Read);
-    if fits_capacity(task_util_est(&rq.se[task.idx()].avg), rq.clock.capacity) {
+    let left = cx.sys.cpu[rq.cpu.idx()].capacity.load(Relaxed);
+    if fits_capacity(task_util_est(&rq.se[task.idx()].avg), left) {
         return false;
     }
     let places = &cx.sys.topology.places;

@@ -3,6 +3,7 @@
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::math::pelt::update_load_avg_rt;
+use crate::place::{Access, rq as frq};
 use crate::rq::{HigherClass, Rq};
 use crate::shared::Relaxed;
 use crate::value::Cpu;
@@ -20,8 +21,11 @@ pub(crate) fn update_rt_rq_load_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, runnin
 }
 
 /// Ages the use of the CPU by other classes (`__update_blocked_others`); whether some is left to
-/// decay (`others_have_blocked`). A CPU that never had such a task is not looked at.
+/// decay (`others_have_blocked`).
 pub(crate) fn update_blocked_others<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> bool {
+    if cx.features().other_classes.age_with_blocked_load() {
+        cx.touch(rq.object(), frq::OTHERS, Access::Update);
+    }
     if rq.avg_rt.last_update_time == 0 {
         return false;
     }

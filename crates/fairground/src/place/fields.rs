@@ -82,8 +82,7 @@ fields! {
         AVG_IDLE "avg_idle": "avg_idle, idle_stamp, max_idle_balance_cost",
         NEXT_BALANCE "next_balance": "next_balance",
         NOHZ_FLAGS "nohz_flags": "nohz_flags, reached by every kicker",
-        NOHZ_STATE "nohz_state":
-            "nohz_tick_stopped, has_blocked_load, last_blocked_load_update_tick",
+        NOHZ_TICK "nohz_tick": "nohz_tick_stopped",
         CAPACITY "capacity": "cpu_capacity",
         TTWU_PENDING "ttwu_pending": "ttwu_pending",
         WAKE_LIST "wake_list": "the list of queued remote wake-ups",
@@ -91,6 +90,8 @@ fields! {
         ACTIVE_BALANCE "active_balance": "active_balance, push_cpu",
         MISFIT "misfit": "misfit_task_load",
         NR_SWITCHES "nr_switches": "nr_switches and other statistics",
+        BLOCKED "blocked": "has_blocked_load, last_blocked_load_update_tick",
+        OTHERS "others": "avg_rt, avg_dl, avg_irq",
     }
 }
 

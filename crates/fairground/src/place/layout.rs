@@ -101,6 +101,31 @@ pub const REORDERED: Layout = Layout {
     ],
 };
 
+/// Linux 6.15 with `rq` in the order of patch `rq-reorder`.
+///
+/// From the description of the change: what a balance reads of other CPUs without their lock
+/// (`nr_running`, `ttwu_pending`, `cpu_capacity`, `curr`, `idle`) begins the structure on a line of
+/// its own; the lock, `nr_switches` and the words of `nohz` have the next; all clocks share one.
+pub const RQ_REORDERED: Layout = Layout {
+    name: "rq-reordered",
+    structs: [
+        RQ_HOT_TOGETHER,
+        CFS_RQ_6_15,
+        SE_6_15,
+        SE_6_15,
+        TASK,
+        TG,
+        LLC,
+        RD,
+        NOHZ,
+        SD,
+        SG,
+        TASK,
+        TIME,
+        TG_ARRAYS,
+    ],
+};
+
 /// The engine's own structures: what one CPU owns packed, what others read on lines of its own.
 pub const ENGINE: Layout = Layout {
     name: "engine",
@@ -124,7 +149,7 @@ pub const ENGINE: Layout = Layout {
 
 impl Layout {
     /// All tables.
-    pub const ALL: [&'static Layout; 3] = [&LINUX_6_15, &REORDERED, &ENGINE];
+    pub const ALL: [&'static Layout; 4] = [&LINUX_6_15, &REORDERED, &RQ_REORDERED, &ENGINE];
 }
 
 const CFS_RQ_6_15: StructLayout = StructLayout {
@@ -301,24 +326,50 @@ const SE_ENGINE: StructLayout = StructLayout {
     ],
 };
 
+// BTF of a Linux 6.18, without the lines that nobody here uses.
 const RQ: StructLayout = StructLayout {
-    size: 512,
+    size: 768,
     fields: &[
-        (0, 4),    // lock
-        (4, 4),    // nr_running
-        (256, 56), // clock
-        (192, 24), // curr
-        (384, 24), // avg_idle
-        (224, 8),  // next_balance
-        (100, 4),  // nohz_flags
-        (16, 24),  // nohz_state
-        (320, 8),  // capacity
-        (104, 4),  // ttwu_pending
-        (448, 8),  // wake_list
-        (128, 32), // leaf_list
-        (344, 8),  // active_balance
-        (336, 8),  // misfit
-        (112, 8),  // nr_switches
+        (0, 4),     // lock
+        (4, 4),     // nr_running
+        (208, 88),  // clock: `clock` and its flags on one line, the others on the next
+        (160, 24),  // curr
+        (640, 24),  // avg_idle
+        (192, 8),   // next_balance
+        (100, 4),   // nohz_flags
+        (96, 4),    // nohz_tick
+        (336, 8),   // capacity
+        (104, 4),   // ttwu_pending
+        (704, 8),   // wake_list, a per-CPU word of its own
+        (128, 24),  // leaf_list
+        (368, 8),   // active_balance
+        (360, 8),   // misfit
+        (112, 8),   // nr_switches
+        (24, 12),   // blocked
+        (448, 192), // others
+    ],
+};
+
+const RQ_HOT_TOGETHER: StructLayout = StructLayout {
+    size: 768,
+    fields: &[
+        (72, 4),    // lock
+        (0, 4),     // nr_running
+        (256, 56),  // clock
+        (24, 16),   // curr
+        (640, 24),  // avg_idle
+        (184, 8),   // next_balance
+        (80, 4),    // nohz_flags
+        (76, 4),    // nohz_tick
+        (16, 8),    // capacity
+        (12, 4),    // ttwu_pending
+        (704, 8),   // wake_list
+        (128, 24),  // leaf_list
+        (360, 8),   // active_balance
+        (352, 8),   // misfit
+        (64, 8),    // nr_switches
+        (84, 12),   // blocked
+        (448, 192), // others
     ],
 };
 
@@ -456,5 +507,29 @@ mod tests {
         let on = |line| LINUX_6_15.fields_on_line(Kind::Tg, line, 64);
         assert_eq!(on(1), tg::LOAD_AVG | tg::TREE);
         assert!(on(2).intersects(tg::CHILDREN) && on(2).intersects(tg::BW_LOCK));
+    }
+
+    #[test]
+    fn what_a_balance_reads_of_a_queue_is_on_one_line_after_the_change() {
+        use crate::place::rq;
+        let read = rq::NR_RUNNING | rq::CURR | rq::TTWU_PENDING | rq::CAPACITY;
+        let lines = |layout: &Layout, fields: Fields| {
+            let on = |line: &u32| {
+                layout
+                    .fields_on_line(Kind::Rq, *line, 64)
+                    .intersects(fields)
+            };
+            (0..layout.lines(Kind::Rq, 64)).filter(on).count()
+        };
+        assert_eq!(lines(&LINUX_6_15, read), 4);
+        assert_eq!(lines(&RQ_REORDERED, read), 1);
+        assert_eq!(RQ_REORDERED.fields_on_line(Kind::Rq, 0, 64), read);
+        assert_eq!(
+            (
+                lines(&LINUX_6_15, rq::CLOCK),
+                lines(&RQ_REORDERED, rq::CLOCK)
+            ),
+            (2, 1)
+        );
     }
 }

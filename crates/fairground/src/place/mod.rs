@@ -13,7 +13,7 @@ pub use fields::{
     time,
 };
 pub use func::Func;
-pub use layout::{ENGINE, LINUX_6_15, Layout, REORDERED, StructLayout};
+pub use layout::{ENGINE, LINUX_6_15, Layout, REORDERED, RQ_REORDERED, StructLayout};
 
 /// What kind of structure an [`Object`] is an instance of; a [`Layout`] has one row a kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -111,6 +111,19 @@ pub struct Object {
     pub a: u32,
     /// Second part of its identity.
     pub b: u32,
+}
+
+impl Object {
+    /// The run queue of `cpu`.
+    #[inline]
+    #[must_use]
+    pub const fn rq(cpu: crate::value::Cpu) -> Self {
+        Self {
+            kind: Kind::Rq,
+            a: cpu.0,
+            b: 0,
+        }
+    }
 }
 
 /// How a place is touched.

@@ -1,6 +1,6 @@
 //! Details of load balancing that changed between kernels.
 
-use super::{BigTask, LbActive, LbOrder, LbSmt, Throttle};
+use super::{BigTask, LbActive, LbCounts, LbOrder, LbSerialize, LbSmt, Throttle};
 
 /// How often domains balance, and which imbalance they leave alone.
 ///
@@ -94,6 +94,10 @@ pub struct LoadBalance {
     pub hot_for_sibling: bool,
     /// Intervals and margins of domains.
     pub limits: DomainLimits,
+    /// What a delayed sleeper counts.
+    pub counts: LbCounts,
+    /// When the word is taken that lets one CPU at a time balance between nodes.
+    pub serialize: LbSerialize,
 }
 
 impl LoadBalance {

@@ -28,3 +28,24 @@ impl IdlestTie {
         }
     }
 }
+
+/// Which CPUs of a group the slow path looks at.
+///
+/// Source: "sched/fair: Only update stats for allowed CPUs when looking for dst group", Adam Li,
+/// 2025, for 6.19, in stable kernels of July 2026 (6.18.39, and older ones).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IdlestStats {
+    /// All: CPUs that the task may not use make a group look idle or loaded, too.
+    AllCpus,
+    /// Those that the task may use. The group's size and capacity are those of all.
+    Allowed,
+}
+
+impl IdlestStats {
+    /// Whether only allowed CPUs are looked at.
+    #[inline]
+    #[must_use]
+    pub const fn only_allowed(self) -> bool {
+        matches!(self, Self::Allowed)
+    }
+}

@@ -18,10 +18,13 @@ mod idlest;
 mod ilb;
 mod lag_limit;
 mod layout;
+mod lb_counts;
 mod lb_rules;
+mod lb_serialize;
 mod newidle;
 mod numa;
 mod open_files;
+mod other_classes;
 mod pick;
 mod place_entity;
 mod protect;
@@ -44,14 +47,17 @@ pub use hrtick::Hrtick;
 pub use idle_preemption::IdlePreemption;
 pub use idle_search::IdleSearch;
 pub use idle_tick::IdleTick;
-pub use idlest::IdlestTie;
+pub use idlest::{IdlestStats, IdlestTie};
 pub use ilb::{IlbKick, IlbPick};
 pub use lag_limit::LagLimit;
 pub use layout::LayoutId;
+pub use lb_counts::LbCounts;
 pub use lb_rules::{BigTask, LbActive, LbOrder, LbSmt};
+pub use lb_serialize::LbSerialize;
 pub use newidle::{Newidle, NewidleGate};
 pub use numa::NumaImbalance;
 pub use open_files::{FileRef, FileRefLine, OpenFiles, PipeTimes};
+pub use other_classes::OtherClasses;
 pub use pick::Pick;
 pub use place_entity::{PlaceEntity, PlaceNew};
 pub use protect::RunToParity;
@@ -106,6 +112,8 @@ pub struct Features {
     pub files: OpenFiles,
     /// How the slow path breaks ties between groups (patch `idlest-util-tiebreak`).
     pub idlest_tie: IdlestTie,
+    /// Which CPUs of a group the slow path looks at.
+    pub idlest_stats: IdlestStats,
     /// How uneven nodes may be.
     pub numa_imbalance: NumaImbalance,
     /// How a queue out of quota is kept from running.
@@ -132,6 +140,8 @@ pub struct Features {
     pub load_balance: LoadBalance,
     /// `UTIL_EST`.
     pub util_est: bool,
+    /// How the time of other classes and interrupts is averaged.
+    pub other_classes: OtherClasses,
     /// Kernel code gives up the CPU where it may sleep (`CONFIG_PREEMPT_VOLUNTARY`, and where it is
     /// preempted anyway), so a task that sends itself to another CPU is preempted by the stopper.
     /// With `CONFIG_PREEMPT_NONE` it goes to sleep, and the stopper wakes it.

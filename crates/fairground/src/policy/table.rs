@@ -2,10 +2,11 @@
 
 use super::{
     BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, FileRef, FileRefLine,
-    HLoad, Hrtick, IdlePreemption, IdleSearch, IdleTick, IdlestTie, IlbKick, IlbPick, LagLimit,
-    LayoutId, LbActive, LbOrder, LbSmt, NewidleGate, NextBuddy, NumaImbalance, PeriodPhase, Pick,
-    PipeTimes, PlaceNew, QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu,
-    TtwuQueue, TunableScaling, WakeupDelayed, WakeupPreemption, Yielding,
+    HLoad, Hrtick, IdlePreemption, IdleSearch, IdleTick, IdlestStats, IdlestTie, IlbKick, IlbPick,
+    LagLimit, LayoutId, LbActive, LbCounts, LbOrder, LbSerialize, LbSmt, NewidleGate, NextBuddy,
+    NumaImbalance, OtherClasses, PeriodPhase, Pick, PipeTimes, PlaceNew, QuotaExpiry,
+    RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling,
+    WakeupDelayed, WakeupPreemption, Yielding,
 };
 use alloc::string::{String, ToString};
 
@@ -76,7 +77,7 @@ macro_rules! number {
     };
 }
 
-pub(super) static DECISIONS: [Decision; 64] = [
+pub(super) static DECISIONS: [Decision; 68] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -216,6 +217,9 @@ pub(super) static DECISIONS: [Decision; 64] = [
         f,
         f.files.pipe_tmp_pages
     ),
+    named!("idlest_stats", "which CPUs of a group fork and exec look at", "all-cpus, allowed",
+        f, f.idlest_stats,
+        "all-cpus" => IdlestStats::AllCpus, "allowed" => IdlestStats::Allowed),
     named!("idlest_tie", "tie-break of the fork path", "first-group, group-util, nr-running",
         f, f.idlest_tie,
         "first-group" => IdlestTie::FirstGroup, "group-util" => IdlestTie::GroupUtil,
@@ -326,6 +330,13 @@ pub(super) static DECISIONS: [Decision; 64] = [
     named!("lb_smt", "what balancing makes of the threads of a core", "none, ties, cores",
         f, f.load_balance.smt,
         "none" => LbSmt::None, "ties" => LbSmt::Ties, "cores" => LbSmt::Cores),
+    named!("lb_counts", "which tasks balancing counts: delayed sleepers, too?", "queued, runnable",
+        f, f.load_balance.counts,
+        "queued" => LbCounts::Queued, "runnable" => LbCounts::Runnable),
+    named!("lb_serialize", "who takes the word that lets one CPU at a time balance between nodes",
+        "each-look, when-due, newidle-too", f, f.load_balance.serialize,
+        "each-look" => LbSerialize::EachLook, "when-due" => LbSerialize::WhenDue,
+        "newidle-too" => LbSerialize::NewidleToo),
     named!("lb_active", "when balancing has the running task pushed", "on-failures, on-tasks",
         f, f.load_balance.active,
         "on-failures" => LbActive::OnFailures, "on-tasks" => LbActive::OnTasks),
@@ -346,6 +357,9 @@ pub(super) static DECISIONS: [Decision; 64] = [
         "weight-16" => DomainLimits::Weight16, "weight-32" => DomainLimits::Weight32,
         "fixed" => DomainLimits::Fixed),
     flag!("util_est", "estimated utilisation", f, f.util_est),
+    named!("other_classes", "how the time of other classes and interrupts is averaged",
+        "rt-avg, pelt", f, f.other_classes,
+        "rt-avg" => OtherClasses::RtAvg, "pelt" => OtherClasses::Pelt),
     flag!(
         "preempt_voluntary",
         "kernel code gives up the CPU where it may sleep (CONFIG_PREEMPT_VOLUNTARY)",
@@ -358,9 +372,9 @@ pub(super) static DECISIONS: [Decision; 64] = [
         f,
         f.sched_cluster
     ),
-    named!("layout", "field order", "linux-6.15, reordered, engine", f, f.layout,
+    named!("layout", "field order", "linux-6.15, reordered, rq-reordered, engine", f, f.layout,
         "linux-6.15" => LayoutId::Linux615, "reordered" => LayoutId::Reordered,
-        "engine" => LayoutId::Engine),
+        "rq-reordered" => LayoutId::RqReordered, "engine" => LayoutId::Engine),
     number!(
         "hz",
         "ticks a second",

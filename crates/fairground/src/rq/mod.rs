@@ -174,11 +174,7 @@ impl Rq {
     #[inline]
     #[must_use]
     pub fn object(&self) -> Object {
-        Object {
-            kind: Kind::Rq,
-            a: self.cpu.0,
-            b: 0,
-        }
+        Object::rq(self.cpu)
     }
 
     /// Whether the idle task runs.

@@ -41,7 +41,8 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(
         if let Some(id) = below {
             return Some(higher::go_on(cx, rq, id));
         }
-        match rq.nr_running == 0 && newidle::newidle_wanted(cx, rq) {
+        // A sleeper that is still queued counts (`balance_fair`), though it will not be picked.
+        match rq.cfs[0].nr_queued == 0 && newidle::newidle_wanted(cx, rq) {
             true => None,
             false => Some(go_on(cx, rq, prev)),
         }
@@ -249,6 +250,25 @@ mod tests {
         assert!(bench.host.entered.contains(&Func::Newidle));
         let idles = |e: &Event| matches!(e, Event::Switch { next: None, .. });
         assert!(bench.host.events.iter().any(idles));
+    }
+
+    /// Nobody is left to run, but somebody sleeps in the queue: `balance_fair` is content with that.
+    #[test]
+    fn delayed_sleepers_keep_a_cpu_from_looking_for_work() {
+        let (mut bench, ids) = crowd(2);
+        let elsewhere: CpuMask = core::iter::once(Cpu(1)).collect();
+        bench.host.now += 20_000_000;
+        // Far over its share, so it stays as a delayed sleeper.
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Sleeps));
+        assert_eq!(bench.rqs[0].cfs[0].nr_queued, 2);
+        assert_eq!(bench.rqs[0].curr_task(), Some(ids[1]));
+        let moved = bench.call(0, |cx, rqs| sched::set_affinity(cx, rqs, ids[1], elsewhere));
+        assert_eq!(moved, sched::Moved::Asked);
+        bench.host.entered.clear();
+        let switch = bench.call(0, |cx, rqs| run_stopper(cx, rqs, StopWork::Migrate));
+        assert_eq!((switch.next, cpu_of(&bench, ids[1])), (None, 1));
+        assert!(!bench.host.entered.contains(&Func::Newidle));
+        assert_eq!(bench.rqs[0].cfs[0].nr_queued, 0, "it has left after all");
     }
 
     /// `put_prev_set_next_task` returns where nobody else was chosen; the stopper is somebody else.

@@ -10,7 +10,7 @@ use crate::fair::place::task_fork_fair;
 use crate::fair::task::touch_task;
 use crate::fair::{Enqueue, Migrates, group, load, preempt, task};
 use crate::host::{Host, Kick, StopWork};
-use crate::place::{Access, Func, Kind, Object, rq as frq, task as ftask};
+use crate::place::{Access, Func, Object, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::{select_task_rq, select_task_rq_fair};
 use crate::shared::{OnRq, Relaxed};
@@ -150,11 +150,7 @@ pub fn ttwu_queue_wakelist<H: Host>(cx: &mut Cx<H>, id: TaskId, cpu: Cpu) -> Enq
 }
 
 fn put_on_wake_list<H: Host>(cx: &mut Cx<H>, id: TaskId, cpu: Cpu) {
-    let rq = Object {
-        kind: Kind::Rq,
-        a: cpu.0,
-        b: 0,
-    };
+    let rq = Object::rq(cpu);
     cx.touch(rq, frq::NR_RUNNING, Access::Read);
     cx.touch(rq, frq::TTWU_PENDING, Access::Write);
     cx.touch(rq, frq::WAKE_LIST, Access::CasLoop);
@@ -195,9 +191,10 @@ pub fn sched_ttwu_pending<H: Host, R: Rqs + ?Sized>(
     cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
         cx.touch(rq.object(), frq::WAKE_LIST, Access::Rmw);
-        while let Some((task, placed, kind)) = tasks.pop_front() {
+        while let Some((task, placed, _)) = tasks.pop_front() {
             touch_task(cx, task.body.id, ftask::WAKE_ENTRY, Access::Read);
-            activate_woken(cx, rq, task, placed, kind);
+            // That the waker was about to sleep is forgotten on the way.
+            activate_woken(cx, rq, task, placed, WakeKind::Wake);
         }
         cx.touch(rq.object(), frq::TTWU_PENDING, Access::Write);
         cx.sys.cpu[cpu.idx()].ttwu_pending.store(false, Relaxed);

@@ -77,10 +77,14 @@ pub(super) fn group_load<H: Host>(
         misfit: sd.flags.asym_cpucapacity,
         ..GroupLoad::default()
     };
-    for cpu in group.span.iter() {
+    let looked_at = match cx.features().idlest_stats.only_allowed() {
+        true => group.span.and(wakee.allowed),
+        false => group.span,
+    };
+    for cpu in looked_at.iter() {
         add_cpu(cx, &mut out, cpu, wakee);
     }
-    cx.host.work(group.weight);
+    cx.host.work(looked_at.weight());
     touch_group(cx, id);
     out.capacity = group.state.capacity.load(Relaxed);
     let imbalanced = group.state.imbalance.load(Relaxed);
@@ -104,7 +108,7 @@ fn add_cpu<H: Host>(cx: &mut Cx<H>, out: &mut GroupLoad, cpu: Cpu, wakee: &Wakee
     let here = wakee.contributes_to(cpu);
     let queued_here = u32::from(here && wakee.on_rq);
     let nr_running = words.nr_running.load(Relaxed).saturating_sub(queued_here);
-    let h_nr = words.h_nr_runnable.load(Relaxed);
+    let h_nr = words.h_nr(cx.features().load_balance.counts);
 
     out.load += load_without(cx, cpu, wakee);
     out.util += util_without(cx, cpu, wakee);

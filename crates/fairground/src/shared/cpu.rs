@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use super::{Relaxed, TaskShared};
+use crate::policy::LbCounts;
 use crate::value::{Cpu, CpuMask};
 
 /// `[pub]` One CPU's words that others read; written by the holder of its queue, except where a
@@ -81,6 +82,14 @@ const _: () = {
 };
 
 impl CpuShared {
+    /// Fair tasks that count for balancing.
+    #[inline]
+    #[must_use]
+    pub fn h_nr(&self, counts: LbCounts) -> u32 {
+        let [queued, runnable] = [&self.h_nr_queued, &self.h_nr_runnable];
+        counts.of(queued.load(Relaxed), runnable.load(Relaxed))
+    }
+
     /// The kernel's idle test: the idle task runs, nothing is queued and nothing is on its way.
     #[inline]
     #[must_use]

@@ -42,6 +42,9 @@ pub struct Nohz {
     next_blocked: AtomicU64,
     /// `sched_balance_running`: somebody balances a level that only one CPU may at a time `[any]`.
     balance_running: AtomicBool,
+    /// From when until when somebody was last, in the host's time ([`Host::moment`]): where calls
+    /// begin in order of time but each runs to its end, one that begins meanwhile comes after it.
+    balance_ran: [AtomicU64; 2],
     /// Kicks that found an idle CPU, since the start: for reports.
     pub kicks: AtomicU64,
     /// Those of them whose bits were all set already: for reports.
@@ -60,6 +63,7 @@ impl Nohz {
             next_balance: AtomicU64::new(0),
             next_blocked: AtomicU64::new(0),
             balance_running: AtomicBool::new(false),
+            balance_ran: [AtomicU64::new(0), AtomicU64::new(0)],
             kicks: AtomicU64::new(0),
             redundant_kicks: AtomicU64::new(0),
         }
@@ -206,13 +210,21 @@ impl Nohz {
     #[must_use]
     pub fn try_start_serialized<H: Host + ?Sized>(&self, host: &mut H) -> bool {
         touch(f::BALANCE_RUNNING, Access::Rmw, host);
-        !self.balance_running.swap(true, Relaxed)
+        let now = host.moment();
+        let [from, until] = &self.balance_ran;
+        let meanwhile = from.load(Relaxed) <= now && now < until.load(Relaxed);
+        if meanwhile || self.balance_running.swap(true, Relaxed) {
+            return false;
+        }
+        from.store(now, Relaxed);
+        true
     }
 
     /// Lets the next one balance.
     #[inline]
     pub fn end_serialized<H: Host + ?Sized>(&self, host: &mut H) {
         touch(f::BALANCE_RUNNING, Access::Write, host);
+        self.balance_ran[1].store(host.moment(), Relaxed);
         self.balance_running.store(false, Relaxed);
     }
 }
@@ -341,12 +353,7 @@ fn touch<H: Host + ?Sized>(fields: Fields, access: Access, host: &mut H) {
 
 #[inline]
 fn touch_rq<H: Host + ?Sized>(cpu: Cpu, fields: Fields, access: Access, host: &mut H) {
-    let object = Object {
-        kind: Kind::Rq,
-        a: cpu.0,
-        b: 0,
-    };
-    host.touch(object, fields, access);
+    host.touch(Object::rq(cpu), fields, access);
 }
 
 #[inline]

@@ -234,6 +234,7 @@ fn restore(sys: &System) {
     use std::sync::atomic::Ordering::Relaxed;
     for (words, place) in sys.cpu.iter().zip(&sys.topology.places) {
         words.nr_running.store(0, Relaxed);
+        words.h_nr_queued.store(0, Relaxed);
         words.h_nr_runnable.store(0, Relaxed);
         words.curr_is_idle.store(true, Relaxed);
         words.load_avg.store(0, Relaxed);

@@ -45,6 +45,8 @@ impl Counts {
         for (id, row) in env.sd.groups.iter().zip(&r.groups) {
             let words = &sys.cpu[row.1 as usize];
             words.nr_running.store(row.9.0, Relaxed);
+            // One number is recorded: that by which the kernel balances.
+            words.h_nr_queued.store(row.10.0, Relaxed);
             words.h_nr_runnable.store(row.10.0, Relaxed);
             words.curr_is_idle.store(row.4 == 1, Relaxed);
             words.load_avg.store(row.5.0, Relaxed);
