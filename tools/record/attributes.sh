@@ -1,7 +1,8 @@
 #!/bin/sh
 # What a recording does not say about this machine's threads, for `fairground replay --attributes`:
-# groups (cgroups of the cpu controller, and autogroups), affinity, policy. Run it while the
-# recording begins; threads that are created later are in the group of their creator.
+# groups (cgroups of the cpu controller, and autogroups), affinity, policy; and ticks a second, where
+# the kernel tells how it was built. Run it while the recording begins; threads that are created
+# later are in the group of their creator.
 #
 #     sh attributes.sh > groups.toml
 set -eu
@@ -11,13 +12,14 @@ all=$(cat /sys/devices/system/cpu/online)
 if [ -d /sys/fs/cgroup/cpu ]; then top=/sys/fs/cgroup/cpu; else top=/sys/fs/cgroup; fi
 
 # One line a thread: TID <tab> group <tab> CPUs <tab> policy. Threads come and go meanwhile. One
-# more for each autogroup with a nice value: nice <tab> group <tab> value.
+# more for each autogroup with a nice value: nice <tab> group <tab> value. And one that says how
+# many threads there are: all <tab> number. grep fails if one of them goes meanwhile.
 threads() {
     {
-        grep -sH -E '^([0-9]+:([a-z,]*,)?cpu(,[a-z,]*)?:|0::)' [0-9]*/task/[0-9]*/cgroup
-        grep -sH autogroup [0-9]*/autogroup
-        grep -sH '^Cpus_allowed_list:' [0-9]*/task/[0-9]*/status
-        grep -sH . [0-9]*/task/[0-9]*/stat
+        grep -sH -E '^([0-9]+:([a-z,]*,)?cpu(,[a-z,]*)?:|0::)' [0-9]*/task/[0-9]*/cgroup || :
+        grep -sH autogroup [0-9]*/autogroup || :
+        grep -sH '^Cpus_allowed_list:' [0-9]*/task/[0-9]*/status || :
+        grep -sH . [0-9]*/task/[0-9]*/stat || :
     } | awk -v all="$all" '
         {
             split($0, at, ":"); n = split(at[1], path, "/")
@@ -46,6 +48,8 @@ threads() {
                 if (g != "/" || c != "" || p != "") print t "\t" g "\t" c "\t" p
             }
             for (g in told) print "nice\t" g "\t" told[g] "\t"
+            for (t in process) n_all++
+            print "all\t\t" n_all + 0
         }'
 }
 
@@ -57,9 +61,25 @@ groups() {
     }' | sort -u | awk -F / '{ print NF "\t" $0 }' | sort -n -k 1,1 -s | cut -f 2
 }
 
+# Ticks a second, by the configuration of the running kernel.
+hz() {
+    {
+        gzip -dc /proc/config.gz || cat "/boot/config-$(uname -r)" || :
+    } 2>/dev/null | sed -n 's/^CONFIG_HZ=\([0-9]*\)$/\1/p'
+}
+
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 threads > "$list"
+number=$(awk '$1 == "all" { print $2 }' "$list")
+if [ "$number" = 0 ]; then
+    echo "attributes.sh: no thread can be read in /proc" >&2
+    exit 1
+fi
+echo "# Of $number threads, who is not named may use any CPU and is in no group below the root."
+hz=$(hz)
+if [ -n "$hz" ]; then echo "hz = $hz"; fi
+echo
 groups "$list" | while read -r path; do
     # systemd escapes characters of names by backslashes, which TOML takes for its own.
     printf '[[cgroup]]\npath = "%s"\n' "$(printf '%s' "$path" | sed 's/\\/\\\\/g')"
@@ -80,7 +100,7 @@ groups "$list" | while read -r path; do
     [ -r "$dir/cpu.idle" ] && [ "$(cat "$dir/cpu.idle")" = 1 ] && echo '"cpu.idle" = true'
     echo
 done
-grep -v '^nice' "$list" | sort -k 2 | awk -F '\t' '
+grep -v -E '^(nice|all)' "$list" | sort -k 2 | awk -F '\t' '
     function flush() {
         if (tids == "") return
         print "[[thread]]\ntids = [" tids "]"

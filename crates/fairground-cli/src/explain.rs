@@ -11,7 +11,7 @@ use fairground_sim::workload::program::Born;
 use fairground_trace::simulated::{FIRST_TID, Identity};
 
 pub use crate::asked::{Asked, time};
-use crate::explain_rule::{real_time, rule};
+use crate::explain_rule::{pushed, real_time, rule};
 use crate::failure::Failure;
 
 /// A run that is asked about.
@@ -136,7 +136,7 @@ fn text(e: &Explained, names: &Names<'_>) -> String {
     course(&e.episode, names, &mut t);
     if let Some(rt) = e.real_time {
         real_time(rt, &mut t);
-        latency(&e.parts, names, &mut t);
+        latency(e, names, &mut t);
         return t;
     }
     match (&e.choice, e.episode.start) {
@@ -147,6 +147,9 @@ fn text(e: &Explained, names: &Names<'_>) -> String {
                 "\nwhy here: it was still on its queue, asleep with lag to pay; a wake-up leaves \
                  it where it is"
             );
+        }
+        (None, Start::Pushed { from, why, .. }) => {
+            let _ = writeln!(t, "\nwhy here: {}", pushed(from, why));
         }
         (None, _) => {
             let where_to = match e.episode.moves.is_empty() {
@@ -159,7 +162,7 @@ fn text(e: &Explained, names: &Names<'_>) -> String {
     if e.episode.switched_in.is_some() {
         why_now(e, names, &mut t);
     }
-    latency(&e.parts, names, &mut t);
+    latency(e, names, &mut t);
     t
 }
 
@@ -181,6 +184,14 @@ fn course(e: &Episode, names: &Names<'_>, t: &mut String) {
         }
         Start::Preempted { by, cpu } => {
             format!("had to leave CPU {cpu} for {}", names.task(by))
+        }
+        Start::Pushed { from, to, why } => {
+            let by = match why {
+                Migration::Active | Migration::Balance => "active balancing",
+                Migration::Affinity => "a change of its affinity",
+                Migration::Placement => "exec",
+            };
+            format!("ran on CPU {from} and was pushed to CPU {to} by {by}")
         }
     };
     line(e.start_ns, start);
@@ -339,9 +350,16 @@ fn level_text(level: &Level, e: &Explained, names: &Names<'_>, t: &mut String) {
     }
 }
 
-fn latency(p: &Parts, names: &Names<'_>, t: &mut String) {
-    let whole = p.choosing_ns + p.sending_ns + p.queued_ns;
-    let _ = writeln!(t, "\nlatency: {} from being runnable to running", us(whole));
+fn latency(e: &Explained, names: &Names<'_>, t: &mut String) {
+    let p: &Parts = &e.parts;
+    let whole = us(p.choosing_ns + p.sending_ns + p.queued_ns);
+    let _ = match e.episode.switched_in {
+        Some(_) => writeln!(t, "\nlatency: {whole} from being runnable to running"),
+        None => writeln!(
+            t,
+            "\nlatency: {whole} and more: it has not run until the end of the run"
+        ),
+    };
     let mut line = |ns: u64, words: &str| {
         let _ = writeln!(t, "  {:>14}  {words}", us(ns));
     };

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use fairground::event::Migration;
 use fairground_sim::explain::{Choice, Route};
 use fairground_sim::workload::program::RealTime;
 
@@ -11,9 +12,14 @@ pub fn rule(c: &Choice) -> String {
     let found = c.examined.iter().rfind(|x| x.cpu == at && x.idle);
     match c.route {
         Route::Bound => format!("it may use CPU {at} only"),
+        Route::Slow if at == c.this => format!(
+            "CPU {at}, which makes the choice (a new task, or one that execs): at no level is \
+             another\n  group enough idler to leave its own for; where both have room that takes \
+             more idle CPUs,\n  where neither has, less load by a margin"
+        ),
         Route::Slow => format!(
-            "CPU {at}: the idlest of the idlest group, level by level (a new task, or one that \
-             execs)"
+            "CPU {at}: level by level the group of the CPU that chooses or, if it is enough idler, \
+             the\n  idlest other one, there the idlest CPU (a new task, or one that execs)"
         ),
         Route::Fast(target) => {
             let near = if target == c.this && target == c.prev {
@@ -52,6 +58,18 @@ pub fn rule(c: &Choice) -> String {
     }
 }
 
+/// Why a task goes on elsewhere than where it ran.
+pub fn pushed(from: u32, why: Migration) -> String {
+    match why {
+        Migration::Affinity => format!("it may not use CPU {from} any more; no CPU was chosen"),
+        Migration::Placement => "exec chose this CPU, as it does for a new task".into(),
+        Migration::Active | Migration::Balance => format!(
+            "balancing wanted load off CPU {from} and found none that waits, so the stopper took \
+             the one\n  that ran (active balancing); no CPU was chosen"
+        ),
+    }
+}
+
 /// Why a real-time task runs where and when it does: there is little to weigh.
 pub fn real_time(rt: RealTime, t: &mut String) {
     let (policy, priority) = (
@@ -70,4 +88,39 @@ pub fn real_time(rt: RealTime, t: &mut String) {
          they wait they have\n  50 ms of each second. Of its class the highest priority runs, and \
          of one priority the first in the row"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use fairground_sim::explain::Examined;
+
+    use super::*;
+
+    /// Two CPUs with room and without an idle one: what is less loaded does not count.
+    #[test]
+    fn the_slow_path_does_not_claim_the_idlest_where_it_stays() {
+        let on = |cpu, nr_running| Examined {
+            cpu,
+            by: "sched_balance_find_dst_cpu",
+            idle: false,
+            nr_running,
+            load_avg: 1024,
+            util_avg: 512,
+        };
+        let choice = |cpu: u32| Choice {
+            this: 0,
+            prev: 0,
+            sync: false,
+            allowed: 2,
+            route: Route::Slow,
+            examined: vec![on(0, 2), on(1, 1)],
+            chosen: on(cpu, 1),
+            functions: Vec::new(),
+        };
+        let stays = rule(&choice(0));
+        assert!(stays.contains("at no level is another"), "{stays}");
+        assert!(!stays.contains("idlest"), "{stays}");
+        let goes = rule(&choice(1));
+        assert!(goes.contains("if it is enough idler"), "{goes}");
+    }
 }

@@ -78,7 +78,7 @@ pub fn unknown_help<'a>(
     known: impl IntoIterator<Item = &'a str>,
     listing: &str,
 ) -> String {
-    const FEW: usize = 12;
+    const FEW: usize = 16;
     let known: Vec<&str> = known.into_iter().collect();
     let list = format!("`fairground list {listing}`");
     match nearest(name, known.iter().copied()) {

@@ -348,24 +348,6 @@ fn refused(group: &Cgroup, weighs: bool) -> Option<String> {
         .then(|| format!("the kernel refuses a weight of `{path}` while its cpu.idle is 1"))
 }
 
-/// What a file holds, as it would be read; of several groups, the first one's.
-pub fn value(workload: &Workload, file: &GroupFile) -> String {
-    let found = file.find(&paths(workload)).ok();
-    let Some(group) = found.and_then(|g| workload.cgroups.get(*g.first()?)) else {
-        return "(none)".into();
-    };
-    match file.file {
-        "cpu.max" => max_text(group.quota_ns, group.period_ns),
-        "cpu.max.burst" => (group.burst_ns / 1000).to_string(),
-        "cpu.weight" => ((group.shares * 100 + 512) / 1024).to_string(),
-        "cpu.idle" => u8::from(group.idle).to_string(),
-        _ => match group.cpuset.and_then(|m| workload.masks.get(m as usize)) {
-            Some(mask) => ranges(mask),
-            None => "all".into(),
-        },
-    }
-}
-
 /// `cpu.max` as the kernel shows it.
 pub fn max_text(quota_ns: Option<Ns>, period_ns: Ns) -> String {
     let quota = quota_ns.map_or("max".into(), |ns| (ns / 1000).to_string());
@@ -378,7 +360,7 @@ pub fn paths(workload: &Workload) -> Vec<String> {
 }
 
 /// `0-3,8`.
-fn ranges(cpus: &[u32]) -> String {
+pub fn ranges(cpus: &[u32]) -> String {
     let mut parts: Vec<(u32, u32)> = Vec::new();
     for &cpu in cpus {
         match parts.last_mut() {

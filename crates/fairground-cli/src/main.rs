@@ -15,6 +15,7 @@ mod explain_rule;
 mod failure;
 mod glue;
 mod group_files;
+mod group_settings;
 mod huge_pages;
 mod list;
 mod output;

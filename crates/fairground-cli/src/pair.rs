@@ -9,7 +9,8 @@ use fairground_sim::outcome::Outcome;
 use crate::args::{CompareArgs, What};
 use crate::failure::Failure;
 use crate::glue;
-use crate::plan::{Case, Plan, Side, patches, profile_named, side_by_side};
+use crate::group_settings::{self, side_by_side};
+use crate::plan::{Case, Plan, Side, patches, profile_named};
 use crate::simulate::Job;
 
 /// Two kernels, one machine, one workload.
@@ -88,7 +89,8 @@ impl Pair {
         let setup = glue::setup(&self.plan, &self.patch, self.profile.clone(), command_line);
         let base = glue::variant(&self.base, base_runs);
         let patch = glue::variant(&self.patch, patch_runs);
-        let alike = base.decisions == patch.decisions && base.settings == patch.settings;
+        let groups = group_settings::alike(&self.base.workload, &self.patch.workload);
+        let alike = base.decisions == patch.decisions && groups;
         let mut result = Compare::new(setup, base, patch);
         let of_load = self.patch.workload.notes.iter().cloned();
         result.notes.extend(of_load);

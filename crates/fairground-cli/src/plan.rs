@@ -195,28 +195,6 @@ impl Case {
     }
 }
 
-/// Makes cases comparable: each tells what the files hold that any of them wrote, and keeps the
-/// counters of the groups that any of them limits.
-pub fn side_by_side(cases: &mut [&mut Case]) {
-    let mut files: BTreeMap<String, GroupFile> = BTreeMap::new();
-    for file in cases.iter().flat_map(|case| &case.files) {
-        files.insert(format!("{}/{}", file.path, file.file), file.clone());
-    }
-    let mut limited: Vec<u32> = cases
-        .iter()
-        .flat_map(|case| case.workload.limited())
-        .collect();
-    limited.sort_unstable();
-    limited.dedup();
-    for case in cases {
-        let held = |(name, file): (&String, &GroupFile)| {
-            (name.clone(), group_files::value(&case.workload, file))
-        };
-        case.settings = files.iter().map(held).collect();
-        case.workload.watched.clone_from(&limited);
-    }
-}
-
 /// Lets balancing settle in the warm-up, but for its last `before_ns`.
 ///
 /// # Errors

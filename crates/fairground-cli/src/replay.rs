@@ -20,7 +20,7 @@ use crate::replay_about::{About, Asked as AskedFor};
 use crate::replay_home::{NEWEST, elsewhere, home};
 use crate::replay_json;
 use crate::replay_report;
-use crate::replay_text::{self, Sides};
+use crate::replay_text::{self, Doubts, Sides};
 use crate::traced::{LastReplay, Traced};
 
 /// `fairground replay`.
@@ -128,7 +128,9 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     };
     let other = elsewhere.as_ref();
     let other = other.or((!files.is_empty()).then_some(&home));
-    let about = About::new(&asked, &home, other)?;
+    let mut about = About::new(&asked, &home, other)?;
+    let given = args.attributes.is_some();
+    about.notes.extend(replay.named().filter(|_| given));
     let run = replay.run(&home, seed).map_err(run_failed)?;
     let at_home = Fidelity::new(&replay.recorded, &run, &recording.names);
     let what_if = if let Some(place) = other {
@@ -143,7 +145,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         about: &about,
         recording: &recording,
         home: &home,
-        inferred: replay.recorded.inferred,
+        doubts: Doubts::of(&replay, &known),
         run: &run,
         at_home: &at_home,
         what_if: what_if.as_ref(),

@@ -49,14 +49,14 @@ fn recorded(s: &replay_text::Sides<'_>) -> Recorded {
     Recorded {
         trace: s.path.display().to_string(),
         kind: s.recording.format.into(),
-        events: s.recording.events.len() as u64,
+        events: s.recording.tracepoints() as u64,
         cpus: s.recording.cpus,
         lost: left_out.lost,
         bad: left_out.bad,
         backwards: left_out.backwards,
         skipped: left_out.other_events.clone(),
         cut: left_out.cut.clone(),
-        inferred_switches: s.inferred,
+        inferred_switches: s.doubts.inferred,
         recorded_on: s.home.machine.id.clone(),
     }
 }

@@ -47,8 +47,8 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
             "trace".to_string(),
             format!("{trace} ({})", s.recording.format),
         ),
-        ("events".into(), s.recording.events.len().to_string()),
-        ("tick".into(), format!("{} Hz", s.home.features.hz)),
+        ("events".into(), s.recording.tracepoints().to_string()),
+        ("tick".into(), tick(s)),
     ];
     facts.extend(s.about.facts());
     let mut notes: Vec<String> = s
@@ -77,6 +77,11 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
         ..Page::default()
     };
     page(&about, &sides(s, replay, known)).map_err(Failure::new)
+}
+
+fn tick(s: &Sides<'_>) -> String {
+    let assumed = if s.doubts.hz_assumed { ", assumed" } else { "" };
+    format!("{} Hz{assumed}", s.home.features.hz)
 }
 
 /// What the simulated kernel cost in the replay, and what if: a recording does not say it.

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use fairground_report::{task_at, watched_text};
 use fairground_trace::Recording;
+use fairground_trace::derive::Attributes;
 use fairground_trace::fidelity::{CPU_PCT, Fidelity, LATENCY_PCT, Pair, SWITCHES_PCT};
-use fairground_trace::replay::{Place, Run};
+use fairground_trace::replay::{Place, Replay, Run};
 
 use crate::replay_about::About;
 use crate::replay_report;
@@ -21,8 +22,8 @@ pub struct Sides<'a> {
     pub about: &'a About,
     /// Where it was made.
     pub home: &'a Place,
-    /// Switches that the trace lacks.
-    pub inferred: u64,
+    /// What is not known of it.
+    pub doubts: Doubts,
     /// The run there.
     pub run: &'a Run,
     /// Recorded against replayed.
@@ -35,6 +36,28 @@ pub struct Sides<'a> {
     pub slow_ns: Option<u64>,
 }
 
+/// What a trace does not say.
+#[derive(Clone, Copy, Debug)]
+pub struct Doubts {
+    /// Switches that it lacks.
+    pub inferred: u64,
+    /// Recorded CPU times are lower bounds.
+    pub at_least: bool,
+    /// Nobody says its tick, and it does not show.
+    pub hz_assumed: bool,
+}
+
+impl Doubts {
+    /// Of a recording and what is known besides.
+    pub fn of(replay: &Replay<'_>, known: &Attributes) -> Self {
+        Self {
+            inferred: replay.recorded.inferred,
+            at_least: replay.recorded.is_at_least(),
+            hz_assumed: known.hz.is_none() && !replay.shows_tick(),
+        }
+    }
+}
+
 /// For people.
 pub fn text(s: &Sides<'_>) -> String {
     let mut text = String::new();
@@ -45,23 +68,11 @@ pub fn text(s: &Sides<'_>) -> String {
         "{}: {}, {} events, {} CPUs, {:.3} ms",
         s.path.display(),
         r.format,
-        r.events.len(),
+        r.tracepoints(),
         r.cpus,
         s.at_home.elapsed_ms.recorded
     );
-    for note in r.left_out.text().lines() {
-        let _ = writeln!(text, "  {note}");
-    }
-    if s.inferred > 0 {
-        let _ = writeln!(
-            text,
-            "  {} switches are missing and were filled in",
-            s.inferred
-        );
-    }
-    for note in &s.run.derived.notes {
-        let _ = writeln!(text, "  {note}");
-    }
+    notes(s, &mut text);
     let hz = s.home.features.hz;
     let _ = writeln!(text, "\nreplayed on {} ({hz} Hz)", s.home.machine.id);
     text += &s.about.home_text();
@@ -73,8 +84,9 @@ pub fn text(s: &Sides<'_>) -> String {
         "the same in the second half, which nothing is fitted to,",
     ];
     let limits = [CPU_PCT, SWITCHES_PCT, LATENCY_PCT, LATENCY_PCT];
-    for ((name, limit), met) in names.iter().zip(limits).zip(s.at_home.met()) {
+    for (i, ((name, limit), met)) in names.iter().zip(limits).zip(s.at_home.met()).enumerate() {
         let verdict = match met {
+            _ if i == 0 && s.doubts.at_least => "not known, as the recorded times are lower bounds",
             Some(true) => "met",
             Some(false) => "missed",
             None => "nothing to compare",
@@ -99,6 +111,30 @@ pub fn text(s: &Sides<'_>) -> String {
     let parts = [text, watched, s.about.foot()];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("\n")
+}
+
+/// What to know of the trace before the figures.
+fn notes(s: &Sides<'_>, text: &mut String) {
+    for note in s.recording.left_out.text().lines() {
+        let _ = writeln!(text, "  {note}");
+    }
+    if s.doubts.inferred > 0 {
+        let inferred = s.doubts.inferred;
+        let _ = writeln!(text, "  {inferred} switches are missing and were filled in");
+    }
+    if s.doubts.at_least {
+        *text += "  CPU times are lower bounds: of many switches it is not known when they were\n";
+    }
+    for note in &s.run.derived.notes {
+        let _ = writeln!(text, "  {note}");
+    }
+    if s.doubts.hz_assumed {
+        let hz = s.home.features.hz;
+        let _ = writeln!(
+            text,
+            "  the tick does not show: {hz} Hz are assumed (`hz` in --attributes)"
+        );
+    }
 }
 
 fn unfinished(threads: usize, text: &mut String) {

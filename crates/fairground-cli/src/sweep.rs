@@ -14,8 +14,9 @@ use crate::args::{Color, How, Setting, What};
 use crate::failure::Failure;
 use crate::glue;
 use crate::group_files::{self, FILES, GroupFile, Write};
+use crate::group_settings::side_by_side;
 use crate::output::{self, Output};
-use crate::plan::{Case, Plan, Side, patches, set, side_by_side};
+use crate::plan::{Case, Plan, Side, patches, set};
 use crate::simulate::{Job, Keep, simulate};
 
 /// Most points: a thousand rows are no table any more.

@@ -309,6 +309,58 @@ fn files_of_groups_are_set_on_the_side_that_is_asked_for() {
     );
 }
 
+/// A later setting takes back what a pattern wrote to one of its groups: each group is told as it
+/// is, and sides that differ in another group than the first are not called the same.
+#[test]
+fn groups_of_a_pattern_are_told_one_by_one_where_they_differ() {
+    let path = file("limits-mixed", "s.toml", SCENARIO.replace("400ms", "20ms"));
+    let mixed = [
+        "--set",
+        "/*/cpu.max=10ms/100ms",
+        "--set",
+        "/web/cpu.max=max",
+    ];
+    let base = ["--base", "/web/cpu.max=max"];
+    let text = succeeds(words(&[&["compare", &path], &base, &mixed]));
+    for line in [
+        "patch     /batch.0/cpu.max = 10000 100000 (base: max 100000)\n",
+        "patch     /batch.1/cpu.max = 10000 100000 (base: max 100000)\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(!text.contains("patch     /web"), "{text}");
+    assert!(!text.contains("all differences are 0"), "{text}");
+    let text = succeeds(words(&[&["run", &path], &mixed]));
+    for line in [
+        "set       /batch.0/cpu.max = 10000 100000\n",
+        "set       /web/cpu.max = max 100000\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let same = ["--set", "/web/cpu.max=max"];
+    let text = succeeds(words(&[&["compare", &path], &base, &same]));
+    assert!(text.contains("so all differences are 0"), "{text}");
+}
+
+/// Of two saved results one knows nothing of what the other's command line wrote, but its groups.
+#[test]
+fn saved_results_say_what_the_other_one_wrote() {
+    let path = file("limits-saved", "s.toml", SCENARIO.replace("400ms", "20ms"));
+    let saved = |name: &str, set: &[&str]| {
+        let to = file(&format!("limits-{name}"), name, "");
+        succeeds(words(&[&["run", &path, "--quiet", "--json", &to], set]));
+        to
+    };
+    let plain = saved("plain.json", &[]);
+    let same = saved("same.json", &["--set", "/web/cpu.max=200ms/100ms"]);
+    let less = saved("less.json", &["--set", "/web/cpu.max=150ms/100ms"]);
+    let text = succeeds(["compare", &plain, &less]);
+    let change = "patch     /web/cpu.max = 150000 100000 (base: 200000 100000)";
+    assert!(text.contains(change), "{text}");
+    let text = succeeds(["compare", &plain, &same]);
+    assert!(!text.contains("patch     /web"), "{text}");
+}
+
 #[test]
 fn a_setting_is_the_scenario_with_that_setting() {
     let path = file("limits-same", "s.toml", SCENARIO);

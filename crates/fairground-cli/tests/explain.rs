@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{SHORT, SMALL, fails, succeeds, words};
+use common::{SHORT, SMALL, fails, file, succeeds, words};
 
 #[test]
 fn a_wake_up_is_explained() {
@@ -69,6 +69,40 @@ fn a_thread_of_a_replay_is_explained() {
             "hog",
         ],
     );
+}
+
+#[test]
+fn who_is_pushed_or_never_runs_is_told_so() {
+    let scenario = r#"
+        machine = "xeon-8cpu-2013"
+        duration = "20ms"
+        [[task]]
+        name = "moves"
+        affinity = "1"
+        steps = [{ run = "1ms" }, { affinity = "3" }, "hog"]
+        [[task]]
+        name = "rt"
+        policy = "fifo"
+        priority = 10
+        affinity = "2"
+        steps = ["hog"]
+        [[task]]
+        name = "under"
+        affinity = "2"
+        steps = ["hog"]
+    "#;
+    let scenario = file("pushed", "s.toml", scenario);
+    let ask = |question: &str| succeeds(["run", &scenario, "--seed", "1", "--explain", question]);
+    let text = ask("moves@2ms");
+    for part in [
+        "ran on CPU 1 and was pushed to CPU 3 by a change of its affinity",
+        "why here: it may not use CPU 1 any more; no CPU was chosen",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = ask("under@10ms");
+    let end = "us and more: it has not run until the end of the run";
+    assert!(text.contains(end) && !text.contains("to running"), "{text}");
 }
 
 #[test]

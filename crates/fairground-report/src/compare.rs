@@ -44,11 +44,18 @@ pub fn compare_saved(base: Saved, patch: Saved) -> Compare {
     let notes = setup_notes(&base_setup, &patch_setup);
     let mut metrics = base_setup.workload_metrics.clone();
     metrics.extend(patch_setup.workload_metrics);
+    let profile = match patch_setup.profile == base_setup.profile {
+        true => patch_setup.profile,
+        false => format!("{} (base: {})", patch_setup.profile, base_setup.profile),
+    };
+    let other = Some(patch_setup.machine).filter(|machine| *machine != base_setup.machine);
     let setup = Setup {
         workload_metrics: metrics,
+        profile,
         ..base_setup
     };
     let mut compare = Compare::new(setup, base_variant, patch_variant);
+    compare.patch_machine = other;
     compare.redo = Redo {
         command: format!("{}\n{}", compare.redo.command, patch_setup.redo.command),
         ..compare.redo

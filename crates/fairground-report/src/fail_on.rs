@@ -7,6 +7,7 @@
 
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
 use crate::result::{Compare, Comparison, Verdict};
+use crate::text::number;
 
 /// One parsed condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,7 +137,11 @@ impl FailOn {
             Test::Verdict(Verdict::Better) => (row.verdict == Verdict::Better, "better".into()),
             Test::Verdict(verdict) => (row.verdict == verdict, "worse".into()),
         };
-        let reason = format!("{} changed by {change:+.2}%: {what}", self.metric);
+        let by = match (change.is_finite(), row.patch) {
+            (false, Some(patch)) => format!("from 0 to {}", number(Some(patch))),
+            _ => format!("by {change:+.2}%"),
+        };
+        let reason = format!("{} changed {by}: {what}", self.metric);
         Ok(met.then_some(Met { reason }))
     }
 }

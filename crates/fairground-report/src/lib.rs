@@ -18,6 +18,7 @@
 
 mod catalogue;
 mod compare;
+mod differing;
 mod fail_on;
 mod flat;
 mod groups;

@@ -78,6 +78,9 @@ pub struct Compare {
     pub fairground: String,
     /// The simulated machine.
     pub machine: MachineId,
+    /// That of patch, where two saved results are of different machines; `machine` is base's then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch_machine: Option<MachineId>,
     /// Profile, e.g. `linux-6.18`.
     pub profile: String,
     /// The workload's command line.
@@ -287,6 +290,7 @@ impl Compare {
         Self {
             fairground: setup.fairground,
             machine: setup.machine,
+            patch_machine: None,
             profile: setup.profile,
             workload: setup.workload,
             variants,
@@ -295,6 +299,23 @@ impl Compare {
             redo: setup.redo,
             notes,
         }
+    }
+
+    /// Which machine, or which two.
+    pub(crate) fn machines(&self) -> String {
+        let base = self.machine.short();
+        match &self.patch_machine {
+            None => base,
+            Some(patch) => format!("{} (base: {base})", patch.short()),
+        }
+    }
+}
+
+impl MachineId {
+    /// Name and the begin of the hash.
+    pub(crate) fn short(&self) -> String {
+        let hash: String = self.hash.chars().take(12).collect();
+        format!("{} ({hash})", self.id)
     }
 }
 

@@ -53,9 +53,10 @@ impl Saved {
         let (run, variants) = match self {
             Self::Run(run) => (run.clone(), run.variants),
             Self::Compare(c) => {
+                let of_patch = c.patch_machine.filter(|_| name == "patch");
                 let run = RunResult {
                     fairground: c.fairground,
-                    machine: c.machine,
+                    machine: of_patch.unwrap_or(c.machine),
                     profile: c.profile,
                     workload: c.workload,
                     variants: Vec::new(),

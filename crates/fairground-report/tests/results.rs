@@ -349,6 +349,31 @@ fn two_saved_results_compare_like_two_variants() {
         both.notes,
         ["the results differ in profile: base linux-6.18, patch linux-6.5"]
     );
+    assert_eq!(both.profile, "linux-6.5 (base: linux-6.18)");
+}
+
+#[test]
+fn results_of_two_machines_name_both() {
+    let other = Setup {
+        machine: MachineId {
+            id: "another".into(),
+            hash: "0123456789abcdef".into(),
+        },
+        ..setup()
+    };
+    let base = RunResult::new(setup(), variant("on-change", 2, 2.0));
+    let patch = RunResult::new(other, variant("rate-limited", 2, 1.0));
+    let own = base.machine.id.clone();
+    let both = compare_saved(Saved::Run(base), Saved::Run(patch));
+    let text = compare_text(&both, Style::default());
+    let named = format!("machine   another (0123456789ab) (base: {own} (");
+    assert!(text.starts_with(&named), "{text}");
+    // Saved and held against itself, each side is of its own machine.
+    let saved = || Saved::parse(&json(&both)).unwrap();
+    assert_eq!(
+        compare_saved(saved(), saved()).patch_machine,
+        both.patch_machine
+    );
 }
 
 #[test]
@@ -438,7 +463,7 @@ fn fail_on_sees_a_change_from_zero() {
             .unwrap()
             .evaluate(&compare)
             .unwrap()
-            .is_some()
+            .is_some_and(|met| met.reason == "ipis changed from 0 to 7.000: above 5%")
     );
     assert!(
         FailOn::parse("ipis<5%")

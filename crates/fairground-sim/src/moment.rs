@@ -67,8 +67,10 @@ fn ms(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000)
 }
 
+/// The sign is that of the milliseconds, as in the kernel's file: a queue without a task shows its
+/// -1 as `0.000001`.
 fn signed_ms(ns: i64) -> String {
-    let sign = if ns < 0 { "-" } else { "" };
+    let sign = if ns <= -1_000_000 { "-" } else { "" };
     format!("{sign}{}", ms(ns.unsigned_abs()))
 }
 
@@ -192,5 +194,17 @@ fn cfs_rq(sim: &Sim<'_>, rq: &Rq, q: &CfsRq, id: CfsId, text: &mut String) {
         field(text, "se->avg.load_avg", se.avg.load_avg);
         field(text, "se->avg.util_avg", se.avg.util_avg);
         field(text, "se->avg.runnable_avg", se.avg.runnable_avg);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sign_is_that_of_the_milliseconds() {
+        assert_eq!(signed_ms(-1), "0.000001");
+        assert_eq!(signed_ms(-1_500_000), "-1.500000");
+        assert_eq!(signed_ms(2_000_001), "2.000001");
     }
 }

@@ -66,7 +66,9 @@ fn a_choice_that_is_made_again_is_the_same() {
                     assert_eq!(choice.route, Route::Slow);
                     new += 1;
                 }
-                Start::Preempted { .. } => panic!("a preemption chooses no CPU"),
+                Start::Preempted { .. } | Start::Pushed { .. } => {
+                    panic!("neither a preemption nor a push chooses a CPU")
+                }
             }
         }
     }
@@ -178,4 +180,109 @@ fn a_throttled_group_is_named() {
     });
     let found = found.expect("somebody waits for quota");
     assert!(found.parts.throttled.iter().all(|(_, ns)| *ns > 1_000_000));
+}
+
+fn ask_scenario(text: &str, task: u32, at_ns: u64) -> Explained {
+    let machine = Machine::from_path_or_id("xeon-8cpu-2013").unwrap();
+    let scenario = Scenario::parse("s", text).and_then(|s| s.workload(&Env { cpus: 8 }));
+    let workload = scenario.unwrap_or_else(|e| panic!("{e:?}"));
+    ask_of(&machine, &workload, task, at_ns).expect("it ran")
+}
+
+/// Two that compute on one core, one of which the stopper pushes to an idle core; one that leaves
+/// its CPU by itself, and one that does by exec. Their time on the CPU before is no waiting.
+#[test]
+fn who_is_pushed_while_it_runs_waits_from_then_on() {
+    let hogs = r#"
+        duration = "60ms"
+        [[task]]
+        name = "a"
+        affinity = "0"
+        steps = [{ run = "1ms" }, { affinity = "0-7" }, "hog"]
+        [[task]]
+        name = "b"
+        affinity = "4"
+        steps = [{ run = "1ms" }, { affinity = "0-7" }, "hog"]
+    "#;
+    let moves = r#"
+        duration = "60ms"
+        [[task]]
+        name = "mv"
+        steps = [{ sleep = "5ms" }, { run = "1ms" }, { affinity = "3" }, "hog"]
+        [[task]]
+        name = "ex"
+        affinity = "5"
+        steps = [{ run = "2ms" }, { affinity = "0-7" }, { run = "1ms" }, "exec", "hog"]
+        [[task]]
+        name = "sibling"
+        affinity = "1"
+        steps = ["hog"]
+    "#;
+    for (scenario, task, ran_ns, at_ns, cause) in [
+        (hogs, 0, 1_000_000, 55_000_000, Migration::Active),
+        (moves, 0, 6_000_000, 7_000_000, Migration::Affinity),
+        (moves, 1, 3_000_000, 8_000_000, Migration::Placement),
+    ] {
+        let found = ask_scenario(scenario, task, at_ns);
+        let e = &found.episode;
+        let Start::Pushed { to, why, .. } = e.start else {
+            panic!("{cause:?}: {e:?}");
+        };
+        assert_eq!((why, e.enqueued.map(|q| q.1)), (cause, Some(to)), "{e:?}");
+        assert!(e.start_ns > ran_ns, "{e:?}");
+        assert!(
+            found.choice.is_none() && found.parts.queued_ns < 1_000_000,
+            "{e:?}"
+        );
+        let before = ask_scenario(scenario, task, e.start_ns - 10_000).episode;
+        assert_eq!(before.out, Some((e.start_ns, true)), "{before:?}");
+        let ran = before.switched_in.map(|(_, at, _)| e.start_ns - at);
+        assert!(ran.is_some_and(|ns| ns > 50_000), "{before:?}");
+    }
+}
+
+/// One that moves itself into a group without quota left waits for that, not for its first group.
+#[test]
+fn a_throttled_group_is_named_that_was_entered_later() {
+    let text = r#"
+        duration = "150ms"
+        [[cgroup]]
+        path = "/q"
+        "cpu.max" = "5000 50000"
+        [[task]]
+        name = "mv"
+        affinity = "2"
+        steps = [{ cgroup = "/q" }, "hog"]
+    "#;
+    let found = ask_scenario(text, 0, 40_000_000);
+    let [(group, ns)] = found.parts.throttled[..] else {
+        panic!("{:?}", found.parts);
+    };
+    assert_eq!(group.idx(), 1);
+    assert!(ns > 30_000_000 && ns <= found.parts.queued_ns, "{ns}");
+}
+
+/// Who has not run by the end waits until the end, not until the last event.
+#[test]
+fn who_never_ran_waits_until_the_run_is_over() {
+    let text = r#"
+        duration = "60ms"
+        [[task]]
+        name = "rt"
+        policy = "fifo"
+        priority = 10
+        affinity = "2"
+        steps = ["hog"]
+        [[task]]
+        name = "under"
+        affinity = "2"
+        steps = ["hog"]
+    "#;
+    let found = ask_scenario(text, 1, 50_000_000);
+    assert_eq!(found.episode.switched_in, None);
+    let parts = &found.parts;
+    assert_eq!(
+        found.episode.start_ns + parts.sending_ns + parts.queued_ns,
+        60_000_000
+    );
 }

@@ -219,6 +219,33 @@ fn bad_files_are_refused_with_line_and_expectation() {
 }
 
 #[test]
+fn units_sources_and_distances_are_checked_where_they_stand() {
+    for (from, to, expected) in [
+        (
+            "[10, 21],\n",
+            "[21, 21],\n",
+            "slit: node 0 is as near to node 1 as to itself | each node nearest",
+        ),
+        (
+            "unit = \"GHz\"",
+            "unit = \"MHz\"",
+            "machine.model_ghz is in `MHz` | the unit `GHz`",
+        ),
+        (
+            "src = \"",
+            "src = \"nobody+",
+            "has the source `nobody` | a key of [sources]: ",
+        ),
+    ] {
+        let (line, message) = complaint(from, to);
+        assert!(message.contains(expected), "{from} -> {to}: {message}");
+        assert!(line > 1);
+    }
+    let clock = complaint("unit = \"GHz\"", "unit = \"MHz\"");
+    assert_eq!(clock.0, line_of("unit = \"GHz\""));
+}
+
+#[test]
 fn hwloc_two_packages() {
     let m = Machine::from_path_or_id(&data("lstopo-2x4x2.xml")).unwrap();
     let t = &m.topology;
@@ -311,6 +338,10 @@ fn hwloc_bad_files() {
     let broken = text.replacen("</object>", "</objekt>", 1);
     assert!(refuse(&broken, "") > 1);
     refuse(&text.replace(">10 21 21 10 <", ">10 21 21 <"), "matrix");
+    let near = text.replace(">10 21 21 10 <", ">10 21 10 10 <");
+    let place = text.lines().position(|line| line.contains("<distances2"));
+    let at = refuse(&near, "node 1 is as near to node 0 as to itself");
+    assert_eq!(Some(at - 1), place);
 }
 
 #[test]

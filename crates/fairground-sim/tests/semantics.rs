@@ -121,6 +121,71 @@ fn a_quota_limits_a_hog() {
     }
 }
 
+/// A writer that sleeps for room in a pipe holds its lock when it goes on: it is stopped after the
+/// call, where whole queues are stopped before it.
+#[test]
+fn a_quota_stops_no_task_within_a_system_call() {
+    let text = "duration = \"1s\"\npipes = [\"p\"]\n\
+                [[cgroup]]\npath = \"/lim\"\n\"cpu.max\" = \"10000 100000\"\n\
+                [[task]]\nname = \"hog\"\ncgroup = \"/lim\"\naffinity = [0]\nsteps = [\"hog\"]\n\
+                [[task]]\nname = \"in\"\ncgroup = \"/lim\"\naffinity = [0]\n\
+                steps = [{ loop = \"forever\", steps = [{ write = \"p\", bytes = 4096 }] }]\n\
+                [[task]]\nname = \"out\"\naffinity = [1]\n\
+                steps = [{ loop = \"forever\", steps = [{ write = \"p\", bytes = 4096 }] }]\n\
+                [[task]]\nname = \"reader\"\naffinity = [2]\nsteps = [{ loop = \"forever\", \
+                steps = [{ read = \"p\", bytes = 4096 }, { run = \"100us\" }, { mark = \"read\" }] }]\n";
+    let reads = |profile| passes(&run(4, profile, text), "read");
+    let (after, before) = (reads("linux-6.18"), reads("linux-6.12-lts"));
+    assert!(after > 5000.0, "{after}");
+    assert!(before < 3000.0, "{before}");
+}
+
+#[test]
+fn a_thread_of_the_kernel_runs_on_where_its_group_has_no_quota_left() {
+    let text = "duration = \"1s\"\n[[cgroup]]\npath = \"/lim\"\n\"cpu.max\" = \"20000 100000\"\n\
+                [[task]]\nname = \"k\"\nprocess = \"kernel\"\ncgroup = \"/lim\"\n\
+                steps = [{ loop = \"forever\", steps = [{ run = \"1ms\" }, { mark = \"ms\" }] }]\n";
+    let ms = |profile| passes(&run(1, profile, text), "ms");
+    assert!(ms("linux-6.18") > 950.0);
+    close(
+        "throttled with its queue",
+        ms("linux-6.12-lts"),
+        200.0,
+        40.0,
+    );
+}
+
+/// The kernel refuses a burst above the quota after each write: the burst has to fall first.
+#[test]
+fn a_quota_and_its_burst_fall_together() {
+    let text = "duration = \"1s\"\n[[cgroup]]\npath = \"/g\"\n\"cpu.max\" = \"50000 100000\"\n\
+                \"cpu.max.burst\" = 50000\n[[task]]\nname = \"t\"\ncgroup = \"/g\"\n\
+                steps = [{ loop = \"forever\", steps = [{ run = \"1ms\" }, { mark = \"ms\" }] }]\n\
+                [[event]]\nat = \"1ms\"\ncgroup = \"/g\"\n\"cpu.max\" = \"20000 100000\"\n\
+                \"cpu.max.burst\" = 20000\n";
+    close("ms", passes(&run(1, "linux-6.18", text), "ms"), 200.0, 60.0);
+}
+
+/// A job may use all of one package and four CPUs of the other, whose idle ones it may not use.
+#[test]
+fn cpus_that_a_new_task_may_not_use_do_not_count() {
+    let text = "name = \"s\"\nduration = \"30ms\"\n[[cgroup]]\npath = \"/job\"\n\
+                \"cpuset.cpus\" = \"0-35\"\n[[task]]\nname = \"w\"\ntemplate = true\nsteps = [\"hog\"]\n\
+                [[task]]\nname = \"parent\"\ncgroup = \"/job\"\naffinity = \"0\"\n\
+                steps = [{ affinity = \"0-35\" }, { loop = 36, steps = [{ fork = \"w\" }, \
+                { run = \"50us\" }] }, { sleep = \"1s\" }]\n";
+    let workload = Scenario::parse("s", text).and_then(|s| s.workload(&Env { cpus: 128 }));
+    let workload = workload.unwrap_or_else(|e| panic!("{e:?}"));
+    let machine = Machine::builtin("icx-8358-2s").unwrap();
+    let waste = |rule| {
+        let mut features = Features::default();
+        features.set_all(&[("idlest_stats", rule)]).unwrap();
+        metric(&simulate(&machine, features, &workload), "idle_waste_pct")
+    };
+    assert_eq!(waste("allowed"), 0.0);
+    assert!(waste("all-cpus") > 1.0);
+}
+
 #[test]
 fn the_warm_up_does_not_count() {
     let text = "duration = \"1s\"\nwarmup = \"700ms\"\n\

@@ -202,6 +202,12 @@ fn attributes_of_cgroups() {
         ),
         (cgroup("\"cpu.max\" = \"-1 100000\""), "'-1' is no time"),
         (cgroup("\"cpu.max\" = \"a b c\""), "is no cpu.max"),
+        (cgroup("\"cpu.max\" = \"10ms/100\""), "a period of 100 us"),
+        (
+            cgroup("\"cpu.max\" = \"1.5us/100ms\""),
+            "'1.5us' is no time",
+        ),
+        (cgroup("\"cpu.max\" = \"10ms/\""), "'' is no time"),
         (
             cgroup("\"cpu.max\" = \"20000\"\n\"cpu.max.burst\" = 20001"),
             "above the quota of 20000",
@@ -213,6 +219,29 @@ fn attributes_of_cgroups() {
         (cgroup(&event("")), "writes nothing"),
         (burst, "the burst of 3000 us is above the quota of 2000 us"),
     ]);
+}
+
+/// A limit is written as the kernel has it, or as `--set` takes it.
+#[test]
+fn a_limit_has_units_or_none() {
+    let limit = |max: &str| {
+        let text = cgroup(&format!("\"cpu.max\" = \"{max}\""));
+        let read = Scenario::parse("s.toml", &text).and_then(|s| s.workload(&Env { cpus: 64 }));
+        let workload = read.unwrap_or_else(|e| panic!("{max}: {e}"));
+        let group = &workload.cgroups[1];
+        (group.quota_ns, group.period_ns)
+    };
+    let ten = (Some(10_000_000), 100_000_000);
+    for max in [
+        "10000 100000",
+        "10ms/100ms",
+        "10ms / 0.1s",
+        "10000/100000",
+        "10ms",
+    ] {
+        assert_eq!(limit(max), ten, "{max}");
+    }
+    assert_eq!(limit("max/50ms"), (None, 50_000_000));
 }
 
 #[test]

@@ -10,6 +10,10 @@ const FAR_NS: u64 = 1_000_000_000;
 /// rest together lasts so many times less.
 const ALONE_NS: u64 = 10_000_000_000;
 const ALONE_TIMES: u64 = 10;
+/// A kernel's own threads run more often than this.
+const GAP_NS: u64 = 30 * SECOND_NS;
+const SECOND_NS: u64 = 1_000_000_000;
+const WHOLE_NS: u64 = 100_000_000;
 /// Fewer say nothing about what is usual.
 const FEW: usize = 32;
 
@@ -132,6 +136,25 @@ pub fn leave_out_alone(events: &mut Vec<Event>) -> u64 {
     (before - events.len()) as u64
 }
 
+/// Cuts out times at which nothing happens on any CPU for long: how many such times, and how long
+/// together. A simulation would go through all of it tick by tick; two files that were joined have
+/// such a time, and so have a few events with one damaged clock. What is cut has ticks of 1, 4 and
+/// 10 ms and usual periods of groups as a whole, so that others stay where they were.
+pub fn cut_gaps(events: &mut [Event]) -> (u64, u64) {
+    let (mut gaps, mut cut) = (0, 0);
+    let mut before = events.first().map_or(0, |e| e.at_ns);
+    for event in events {
+        let gap = event.at_ns - before;
+        before = event.at_ns;
+        if gap > GAP_NS {
+            gaps += 1;
+            cut += gap / WHOLE_NS * WHOLE_NS;
+        }
+        event.at_ns -= cut;
+    }
+    (gaps, cut)
+}
+
 /// Whether what is at `alone` is far beyond all that lasts from `first` to `last`.
 fn alone(events: &[Event], first: u64, last: u64, alone: u64) -> bool {
     let away = alone - last;
@@ -191,6 +214,24 @@ mod tests {
         // Two that belong together are an end.
         let mut two = events((0..100).map(usual).chain([hour * 9, hour * 9 + 1]));
         assert_eq!(leave_out_alone(&mut two), 0);
+    }
+
+    #[test]
+    fn times_without_any_event_are_cut_out() {
+        let second = SECOND_NS;
+        let usual = |n: u64| 7 * second + n * 1_000_000;
+        let far = [90_000 * second + 5, 90_000 * second + 6];
+        let mut all = events((0..100).map(usual).chain(far));
+        let (gaps, cut) = cut_gaps(&mut all);
+        assert_eq!((gaps, cut % WHOLE_NS), (1, 0));
+        assert_eq!(all[99].at_ns, usual(99));
+        let [.., a, b] = all[..] else {
+            panic!("two more");
+        };
+        assert!(a.at_ns - usual(99) < WHOLE_NS && b.at_ns == a.at_ns + 1);
+        assert_eq!(a.at_ns % WHOLE_NS, 5);
+        let mut slow = events((0..10).map(|n| n * 30 * second));
+        assert_eq!(cut_gaps(&mut slow), (0, 0));
     }
 
     #[test]

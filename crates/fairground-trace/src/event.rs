@@ -97,6 +97,9 @@ pub enum Kind {
         /// Who.
         tid: u32,
     },
+    /// No tracepoint: the current thread has run since then, by `sched_stat_runtime`, and the
+    /// switch to it is missing.
+    On,
     /// What the current thread does in between; of simulated runs only.
     Told(Told),
 }

@@ -17,6 +17,7 @@ mod fact;
 pub mod fidelity;
 pub mod groups;
 pub mod measure;
+mod missing;
 pub mod open;
 pub mod perf_data;
 mod perf_pipe;

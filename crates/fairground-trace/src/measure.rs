@@ -50,6 +50,8 @@ pub struct Measured {
     pub half: u64,
     /// Switches that were filled in.
     pub inferred: u64,
+    /// Those of them to a thread that has run since some time before.
+    pub late: u64,
 }
 
 /// What a recording has of a CPU.
@@ -170,7 +172,8 @@ pub fn measure_until(
         }
         _ => {}
     });
-    m.inferred = walk.inferred;
+    let on = events.iter().filter(|e| e.kind == Kind::On).count() as u64;
+    (m.inferred, m.late) = (walk.inferred, walk.late.saturating_sub(on));
     m
 }
 
@@ -241,6 +244,14 @@ impl Measured {
     pub fn switches(&self) -> (u64, u64) {
         let sum = |f: fn(&ThreadTime) -> u64| self.threads.values().map(f).sum();
         (sum(|t| t.voluntary), sum(|t| t.involuntary))
+    }
+
+    /// Whether CPU times are lower bounds: of so many switches it is not known when they were.
+    #[must_use]
+    pub fn is_at_least(&self) -> bool {
+        const ONE_OF: u64 = 20;
+        let (voluntary, involuntary) = self.switches();
+        self.late * ONE_OF > voluntary + involuntary
     }
 
     /// CPUs whose switches are recorded, if there are others.
@@ -477,7 +488,13 @@ mod tests {
         }
         let m = measure(&events, 1, (5, 350), None);
         assert_eq!((m.threads[&1].cpu_ns, m.inferred), (150, 3));
+        assert!(!m.is_at_least());
         assert!(m.threads[&1].latency_ns.is_empty());
         assert_eq!(m.sights, [Sight::NotFromIdle]);
+        // Without the wake-ups nothing says when it came.
+        events.retain(|e| matches!(e.kind, Kind::Switch { .. }));
+        let m = measure(&events, 1, (5, 350), None);
+        assert_eq!((m.threads[&1].cpu_ns, m.late), (0, 3));
+        assert!(m.is_at_least());
     }
 }

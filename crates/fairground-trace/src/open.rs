@@ -53,6 +53,9 @@ pub fn read(source: impl Read, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     let mut switches = recording.events.iter();
     if switches.any(|e| matches!(e.kind, Kind::Switch { .. })) {
         recording.count_from_waking();
+        recording.note_processes();
+        recording.find_missing();
+        recording.cut_gaps();
         return Ok(recording);
     }
     Err(TraceError::NoSwitches {

@@ -4,9 +4,10 @@
 use std::io::Cursor;
 
 use linux_perf_data::linux_perf_event_reader::{
-    Endianness, EventRecord, RawEventRecord, RecordType, SampleFormat,
+    Endianness, EventRecord, PerfEventType, RawEventRecord, RecordType, SampleFormat,
+    SamplingPolicy,
 };
-use linux_perf_data::{Feature, PerfFileReader, PerfFileRecord};
+use linux_perf_data::{AttributeDescription, Feature, PerfFileReader, PerfFileRecord};
 
 use crate::bytes::{Bytes, u64_of};
 use crate::error::TraceError;
@@ -26,6 +27,8 @@ const AUXTRACE: u32 = 71;
 const EVENT_DESC: u32 = 12;
 /// Bytes of the first published `perf_event_attr`.
 const ATTR_SIZE_VER0: u32 = 64;
+/// Where `read_format` stands in it.
+const READ_FORMAT_AT: u64 = 32;
 /// Bytes of a record's head: type, flags, size.
 const HEAD: u64 = 8;
 
@@ -42,7 +45,7 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
         data = file;
         recording.left_out.cut = (lacks > 0).then(|| damaged_end(lacks as u64));
     }
-    check(&mut data, &mut recording)?;
+    let counts_lost = check(&mut data, &mut recording)?;
     let total = data.len() as u64;
     let damaged = |e: linux_perf_data::Error| TraceError::Damaged {
         format: FORMAT,
@@ -64,6 +67,7 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     let headers = tracing_data(&mut bytes)?;
     recording.names = headers.names.clone();
     let decoder = Decoder::new(&headers, bytes.big, &mut recording);
+    sampled(perf_file.event_attributes(), &decoder, &mut recording);
     let mut count = 0_u64;
     loop {
         let record = match record_iter.next_record(&mut perf_file) {
@@ -80,33 +84,49 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
             progress(total.min(count * 128));
         }
         if record.record_type == RecordType::SAMPLE {
-            match take_sample(&record, &decoder, &mut recording) {
+            match take_sample(&record, counts_lost, &decoder, &mut recording) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => recording.left_out.bad(|| error.to_string()),
             }
             continue;
         }
-        match record.parse() {
-            Ok(parsed) => {
-                group_name(&record, &mut recording);
-                take(&parsed, &mut recording);
-            }
-            Err(error) => recording.left_out.bad(|| error.to_string()),
-        }
+        take(&record, &mut recording);
     }
     recording.sort_recorded()?;
     Ok(recording)
 }
 
+/// Says so if the recorder did not write each of the scheduler's events.
+fn sampled(events: &[AttributeDescription], decoder: &Decoder, recording: &mut Recording) {
+    let some = |event: &&AttributeDescription| match event.attr.type_ {
+        PerfEventType::Tracepoint(id) if decoder.reads(id) => match event.attr.sampling_policy {
+            SamplingPolicy::Frequency(_) => true,
+            SamplingPolicy::Period(period) => period.get() > 1,
+            SamplingPolicy::NoSampling => false,
+        },
+        _ => false,
+    };
+    let of = events.iter().filter(some).count();
+    if of > 0 {
+        recording.left_out.notes.push(format!(
+            "it is sampled: of {of} kinds of the scheduler's events only some were recorded (`perf \
+             record -F`, `-c`), so switches and wake-ups are missing and little below is right; \
+             record each event (`-c 1`)"
+        ));
+        recording.sampled = true;
+    }
+}
+
 /// Takes in a sample; false if no more can be kept.
 fn take_sample(
     record: &RawEventRecord<'_>,
+    counts_lost: bool,
     decoder: &Decoder,
     recording: &mut Recording,
 ) -> Result<bool, TraceError> {
     let bytes = record.data.as_slice();
-    let sample = perf_sample::sample(record, &bytes, FORMAT)?;
+    let sample = perf_sample::sample(record, counts_lost, &bytes, FORMAT)?;
     let (Some(raw), Some(at_ns), Some(cpu)) = (sample.raw, sample.at_ns, sample.cpu) else {
         recording
             .left_out
@@ -118,19 +138,24 @@ fn take_sample(
     Ok(decoder.record(raw, cpu, at_ns, recording))
 }
 
-/// Takes in a record that is no sample.
-fn take(record: &EventRecord<'_>, recording: &mut Recording) {
-    match record {
-        EventRecord::Lost(lost) => {
-            recording.left_out.lose(lost.count);
-        }
-        EventRecord::Comm(comm) => {
+/// Takes in a record that is no sample. Others than these are not looked into: the library takes
+/// for granted that a map's build id has a length that fits, which a damaged file need not keep to.
+fn take(raw: &RawEventRecord<'_>, recording: &mut Recording) {
+    match raw.record_type {
+        RecordType::LOST | RecordType::COMM | RecordType::FORK => {}
+        RecordType::CGROUP => return group_name(raw, recording),
+        _ => return,
+    }
+    match raw.parse() {
+        Ok(EventRecord::Lost(lost)) => recording.left_out.lose(lost.count),
+        Ok(EventRecord::Comm(comm)) => {
             let tid = u32::try_from(comm.tid).unwrap_or(0);
             recording.names.see(tid, &comm.name.as_slice());
             see_process(Some(comm.tid), Some(comm.pid), recording);
         }
-        EventRecord::Fork(fork) => see_process(Some(fork.tid), Some(fork.pid), recording),
-        _ => {}
+        Ok(EventRecord::Fork(fork)) => see_process(Some(fork.tid), Some(fork.pid), recording),
+        Ok(_) => {}
+        Err(error) => recording.left_out.bad(|| error.to_string()),
     }
 }
 
@@ -158,9 +183,6 @@ fn group_of(raw: &RawEventRecord<'_>, bytes: &[u8], tid: Option<i32>, recording:
 
 /// The path of a group, which the library leaves to its users.
 fn group_name(raw: &RawEventRecord<'_>, recording: &mut Recording) {
-    if raw.record_type != RecordType::CGROUP {
-        return;
-    }
     let path = raw.data.get(8..raw.data.len());
     let path = path.and_then(|mut rest| rest.read_string());
     let path = path.map(|path| String::from_utf8_lossy(&path.as_slice()).into_owned());
@@ -183,8 +205,9 @@ fn tracing_data(bytes: &mut Bytes<'_>) -> Result<Headers, TraceError> {
     headers::all(bytes, version.as_str() >= "0.6")
 }
 
-/// Proves that all sections are inside the file, and cuts the data after the last whole record.
-fn check(data: &mut [u8], recording: &mut Recording) -> Result<(), TraceError> {
+/// Proves that all sections are inside the file, and cuts the data after the last whole record;
+/// whether counters in samples say how many were lost.
+fn check(data: &mut [u8], recording: &mut Recording) -> Result<bool, TraceError> {
     let len = data.len() as u64;
     let mut bytes = Bytes::new(data, FORMAT);
     bytes.big = bytes.take(8)? == MAGICS[1];
@@ -241,14 +264,14 @@ fn check(data: &mut [u8], recording: &mut Recording) -> Result<(), TraceError> {
     let (at, n) = sections[3 + before];
     let mut events = Bytes::new(&data[..(at + n) as usize], FORMAT).seek(at)?;
     events.big = bytes.big;
-    event_desc(&mut events)?;
+    let counts_lost = event_desc(&mut events)?;
     let whole = whole_records(&bytes.seek(offset)?, size);
     if whole < size {
         recording.left_out.cut = Some(damaged_end(size - whole));
         let big = bytes.big;
         end_records(data, (offset, size, whole), features, big);
     }
-    Ok(())
+    Ok(counts_lost)
 }
 
 /// Ends the records, of which so many bytes begin at an offset, after `whole` bytes.
@@ -274,21 +297,25 @@ fn cut_short(len: u64, needs: u64) -> TraceError {
 }
 
 /// Proves that as many events and ids are described as the section has room for
-/// (`HEADER_EVENT_DESC` of the kernel's `perf.data-file-format.txt`).
-fn event_desc(bytes: &mut Bytes<'_>) -> Result<(), TraceError> {
+/// (`HEADER_EVENT_DESC` of the kernel's `perf.data-file-format.txt`); whether their counters say
+/// how many samples were lost, a bit of `read_format` that the library does not know.
+fn event_desc(bytes: &mut Bytes<'_>) -> Result<bool, TraceError> {
     let (events, attr_size) = (bytes.u32()?, bytes.u32()?);
     if attr_size < ATTR_SIZE_VER0 {
         let what = format!("attributes of at least {ATTR_SIZE_VER0} bytes, not {attr_size}");
         return Err(bytes.damaged(what));
     }
+    let mut counts_lost = false;
     for _ in 0..events {
+        let mut format = bytes.seek(bytes.at as u64 + READ_FORMAT_AT)?;
         bytes.take(attr_size.into())?;
+        counts_lost |= format.u64()? & perf_sample::FORMAT_LOST != 0;
         let ids = bytes.u32()?;
         let name = bytes.u32()?;
         bytes.take(name.into())?;
         bytes.take(8 * u64::from(ids))?;
     }
-    Ok(())
+    Ok(counts_lost)
 }
 
 fn damaged_end(lacks: u64) -> String {

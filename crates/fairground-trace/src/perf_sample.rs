@@ -23,12 +23,16 @@ pub struct Sample<'a> {
     pub raw: Option<&'a [u8]>,
 }
 
-/// Reads the bytes of a record.
+/// `PERF_FORMAT_LOST` (Linux 6.0), which the library leaves out of its read formats.
+pub const FORMAT_LOST: u64 = 1 << 4;
+
+/// Reads the bytes of a record; whether its counters say how many samples were lost.
 ///
 /// # Errors
 /// They end before the data do.
 pub fn sample<'a>(
     record: &RawEventRecord<'_>,
+    counts_lost: bool,
     bytes: &'a [u8],
     format: &'static str,
 ) -> Result<Sample<'a>, TraceError> {
@@ -58,7 +62,7 @@ pub fn sample<'a>(
     }
     skip(&mut at, SampleFormat::PERIOD)?;
     if has.contains(SampleFormat::READ) {
-        counts(&mut at, record.parse_info.read_format)?;
+        counts(&mut at, record.parse_info.read_format, counts_lost)?;
     }
     if has.contains(SampleFormat::CALLCHAIN) {
         let frames = at.u64()?;
@@ -72,16 +76,37 @@ pub fn sample<'a>(
 }
 
 /// Values of counters: of one, or of a group of them.
-fn counts(at: &mut Bytes<'_>, has: ReadFormat) -> Result<(), TraceError> {
-    /// `PERF_FORMAT_LOST`.
-    const LOST: u64 = 1 << 4;
+fn counts(at: &mut Bytes<'_>, has: ReadFormat, lost: bool) -> Result<(), TraceError> {
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     let times = u64::from(has.intersection(times).bits().count_ones());
-    let each = 1 + u64::from(has.contains(ReadFormat::ID)) + u64::from(has.bits() & LOST != 0);
+    let each = 1 + u64::from(has.contains(ReadFormat::ID)) + u64::from(lost);
     if !has.contains(ReadFormat::GROUP) {
         return at.take(8 * (times + each)).map(drop);
     }
     let counters = at.u64()?;
     at.take(8 * times)?;
     at.take(counters.saturating_mul(8 * each)).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_may_say_how_many_samples_were_lost() {
+        let left = |has: ReadFormat, lost: bool, words: u64| {
+            let bytes: Vec<u8> = (0..words).flat_map(|n| (n + 2).to_le_bytes()).collect();
+            let mut at = Bytes::new(&bytes, "test");
+            counts(&mut at, has, lost).map(|()| at.left() / 8).ok()
+        };
+        let id = ReadFormat::ID;
+        assert_eq!((left(id, false, 4), left(id, true, 4)), (Some(2), Some(1)));
+        // The first word says two.
+        let group = ReadFormat::GROUP | id;
+        assert_eq!(left(group, false, 8), Some(3));
+        assert_eq!(
+            (left(group, true, 8), left(group, true, 6)),
+            (Some(1), None)
+        );
+    }
 }

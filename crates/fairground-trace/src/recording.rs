@@ -7,6 +7,8 @@ use crate::clock::{self, Order};
 use crate::error::TraceError;
 use crate::event::{Event, Kind, Names, Told};
 use crate::groups::Groups;
+use crate::missing::{self, Ran};
+use crate::raw::decode::RUNTIME;
 
 /// Most events that are kept; a longer recording is used up to there.
 pub const EVENTS_MAX: usize = 50_000_000;
@@ -31,6 +33,13 @@ pub struct Recording {
     pub format: &'static str,
     /// It has no `sched_wakeup`, as of `perf sched record`: wake-ups count from `sched_waking` on.
     pub from_waking: bool,
+    /// Not every event was recorded, as a note says.
+    pub sampled: bool,
+    /// Of each CPU, events that its recorder says were lost and that are counted: what its pages
+    /// say are some of these.
+    pub overrun: BTreeMap<u32, u64>,
+    /// How long threads had run, for switches that are missing.
+    pub ran: Ran,
     /// What events do not say, as TOML of [`crate::derive::Attributes`]: of a simulated run.
     pub said: String,
 }
@@ -156,6 +165,40 @@ impl Recording {
         }
     }
 
+    /// Counts events of a CPU that its recorder says were lost.
+    pub(crate) fn overrun(&mut self, cpu: u32, lost: u64) {
+        let known = self.overrun.entry(cpu).or_default();
+        self.left_out.lose(lost.saturating_sub(*known));
+        *known = lost.max(*known);
+    }
+
+    /// Counts events that are missing before a page of a CPU.
+    pub(crate) fn missed(&mut self, cpu: u32, events: u64) {
+        let known = self.overrun.entry(cpu).or_default();
+        self.left_out.lose(events.saturating_sub(*known));
+        *known = known.saturating_sub(events);
+    }
+
+    /// Says so if others than the recorded processes are missing.
+    pub(crate) fn note_processes(&mut self) {
+        if !self.sampled && missing::of_some_processes(&self.events, self.cpus) {
+            let note = "only some processes were recorded, without the idle task: what others did \
+                        is missing, with most of the wake-ups, so waiting is not to be believed; \
+                        record all CPUs (`perf record -a`)";
+            self.left_out.notes.push(note.into());
+        }
+    }
+
+    /// Says since when threads ran whose switches are missing, where `sched_stat_runtime` has it.
+    pub(crate) fn find_missing(&mut self) {
+        let found = missing::find(self);
+        if found > 0 {
+            self.left_out.other_events.remove(RUNTIME);
+            let note = format!("{RUNTIME} says when {found} of the missing switches were");
+            self.left_out.notes.push(note);
+        }
+    }
+
     /// The same as if `sched_wakeup` had not been recorded.
     pub fn without_wakeups(&mut self) {
         self.events
@@ -175,12 +218,36 @@ impl Recording {
         })
     }
 
+    /// Cuts out long times without any event. The threads of a simulated run may all sleep so long.
+    pub(crate) fn cut_gaps(&mut self) {
+        if !self.said.is_empty() {
+            return;
+        }
+        let (gaps, cut_ns) = clock::cut_gaps(&mut self.events);
+        if gaps > 0 {
+            let times = if gaps == 1 { "once" } else { "several times" };
+            self.left_out.notes.push(format!(
+                "nothing happens on any CPU for more than 30 s, {times}: {} s in all were cut \
+                 out, and later times are as much earlier. Were several recordings joined, or has \
+                 the end a damaged time?",
+                cut_ns / 1_000_000_000
+            ));
+        }
+    }
+
     /// Leaves out what was before `from_ns` and makes all times later by `by_ns`.
     pub fn shift(&mut self, from_ns: u64, by_ns: i64) {
         self.events.retain(|e| e.at_ns >= from_ns);
         for event in &mut self.events {
             event.at_ns = event.at_ns.saturating_add_signed(by_ns);
         }
+    }
+
+    /// How many tracepoints it has.
+    #[must_use]
+    pub fn tracepoints(&self) -> usize {
+        let all = self.events.iter();
+        all.filter(|e| e.kind != Kind::On).count()
     }
 
     /// First and last time, ns.
@@ -327,6 +394,33 @@ mod tests {
                 .text()
                 .contains("no sched_wakeup and no sched_waking")
         );
+    }
+
+    #[test]
+    fn what_pages_lack_is_part_of_what_the_recorder_says_was_lost() {
+        let mut r = Recording::new("test");
+        r.overrun(0, 1000);
+        for (cpu, missed) in [(0, 600), (0, 400), (1, 5)] {
+            r.missed(cpu, missed);
+        }
+        assert_eq!(r.left_out.lost, 1005);
+        r.missed(0, 7);
+        assert_eq!(r.left_out.lost, 1012);
+    }
+
+    #[test]
+    fn a_day_between_two_recordings_is_cut_out_and_told() {
+        let mut r = Recording::new("test");
+        for n in [1, 2, 86_400_000_000_001, 86_400_000_000_002] {
+            assert!(r.push(at(n, 0)));
+        }
+        let mut simulated = r.clone();
+        r.cut_gaps();
+        assert_eq!(r.span(), (1, 100_000_002), "{}", r.left_out.text());
+        assert!(r.left_out.text().contains("86399 s in all were cut out"));
+        simulated.said = "[run]".into();
+        simulated.cut_gaps();
+        assert_eq!(simulated.span().1, 86_400_000_000_002);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod done;
 mod fit;
+mod named;
 mod shown;
 
 use fairground::policy::Features;
@@ -241,6 +242,13 @@ impl<'a> Replay<'a> {
             self.trim = trim;
         }
         Ok(())
+    }
+
+    /// Whether the recording shows or says how often the tick comes.
+    #[must_use]
+    pub fn shows_tick(&self) -> bool {
+        let shows = || tick::hz(&self.logs.preempted_at).is_some();
+        self.attributes.run.is_some() || shows()
     }
 
     /// The seed of the run that the recording is of; 1 if it is of a real machine.

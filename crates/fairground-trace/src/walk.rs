@@ -35,6 +35,8 @@ pub struct Walk {
     cpu: u32,
     /// Switches that were filled in.
     pub inferred: u64,
+    /// Those of them to a thread at its next event, or at [`Kind::On`].
+    pub late: u64,
     /// From wake-ups to switches from idle.
     waits: Waits,
 }
@@ -156,6 +158,7 @@ impl Walk {
                 sink(&self.threads, Fact::Forked { parent, child, at });
             }
             Kind::Exit { tid } => self.running(cpu, tid, at, sink),
+            Kind::On => self.running(cpu, event.tid, at, sink),
             Kind::Told(what) => {
                 let thread = self.thread(event.tid, at);
                 sink(&self.threads, Fact::Told { thread, at, what });
@@ -279,6 +282,7 @@ impl Walk {
             self.out(gone, cpu, since, State::Runnable, sink);
         }
         self.inferred += 1;
+        self.late += u64::from(woken.is_none());
         self.switch_in(thread, cpu, since, true, sink);
     }
 
@@ -444,8 +448,7 @@ impl Walk {
     }
 
     fn new_thread(&mut self, tid: u32, at: u64) -> ThreadId {
-        let born_ns = at;
-        let (state, forked, born_on) = (At::Unknown, false, self.cpu);
+        let (born_ns, state, forked, born_on) = (at, At::Unknown, false, self.cpu);
         self.threads.push(Thread {
             tid,
             prio: NICE_0,

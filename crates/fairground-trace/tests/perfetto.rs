@@ -226,7 +226,7 @@ fn the_bytes_have_every_event_with_its_fields() {
                 assert_eq!(numbers(&[2]), [i64::from(tid)]);
                 (field::SCHED_PROCESS_EXIT, Vec::new())
             }
-            Kind::Told(_) => panic!("{event:?} is none of the scheduler's"),
+            Kind::On | Kind::Told(_) => panic!("{event:?} is none of the scheduler's"),
         };
         assert_eq!(*kind, expected);
         if *kind != field::SCHED_SWITCH && !fields.is_empty() {

@@ -70,6 +70,85 @@ fn perf_data_is_read() {
     assert!(count(&r, |k| matches!(k, Kind::Fork { .. })) > 0);
 }
 
+/// The bytes of a packed file.
+fn plain(name: &str) -> Vec<u8> {
+    let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    let mut plain = Vec::new();
+    let mut unpacked = lzma_rust2::XzReader::new(std::fs::File::open(path).unwrap(), true);
+    std::io::Read::read_to_end(&mut unpacked, &mut plain).unwrap();
+    plain
+}
+
+fn word(data: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(data[at..at + 8].try_into().unwrap())
+}
+
+/// Where the attributes of events stand in a perf.data: those of its header, and those of its
+/// description of events, which is the feature of bit 12.
+fn attributes(data: &[u8]) -> Vec<usize> {
+    let (size, from) = (word(data, 16) as usize, word(data, 24) as usize);
+    let end = from + word(data, 32) as usize;
+    let mut all: Vec<usize> = (from..end).step_by(size).collect();
+    let table = (word(data, 40) + word(data, 48)) as usize;
+    let before = (word(data, 72) & 0xfff).count_ones() as usize;
+    let mut at = word(data, table + 16 * before) as usize;
+    let small = |at: usize| u32::from_le_bytes(data[at..at + 4].try_into().unwrap()) as usize;
+    let (events, size) = (small(at), small(at + 4));
+    at += 8;
+    for _ in 0..events {
+        all.push(at);
+        at += size;
+        at += 8 + small(at + 4) + 8 * small(at);
+    }
+    all
+}
+
+#[test]
+fn a_build_id_of_any_length_is_not_looked_at() {
+    const SAMPLE: u64 = 9;
+    const MMAP2: u64 = 10;
+    const BUILD_ID: u64 = 1 << 14;
+    let mut file = plain("sleeper.perf.data.xz");
+    let mut at = word(&file, 40) as usize;
+    // A record is its type, flags and size. The recording has no maps: a sample becomes one.
+    while word(&file, at) & 0xffff_ffff != SAMPLE || word(&file, at) >> 48 < 96 {
+        at += (word(&file, at) >> 48) as usize;
+    }
+    let head = word(&file, at) >> 48 << 48 | BUILD_ID << 32 | MMAP2;
+    file[at..at + 8].copy_from_slice(&head.to_le_bytes());
+    // Behind the ids, the address, the length and the offset.
+    file[at + 40] = 255;
+    let r = open::read(&file[..], &mut |_| {}).unwrap();
+    let good = data("sleeper.perf.data.xz").events;
+    assert!(r.events.len() + 1 == good.len() && r.events.iter().all(|e| good.contains(e)));
+}
+
+#[test]
+fn a_recording_that_is_sampled_says_so() {
+    const PERIOD: usize = 16;
+    const FLAGS: usize = 40;
+    const FREQ: u64 = 1 << 10;
+    let good = plain("sleeper.perf.data.xz");
+    let with = |change: &dyn Fn(&mut Vec<u8>, usize)| {
+        let mut file = good.clone();
+        attributes(&good)
+            .iter()
+            .for_each(|at| change(&mut file, *at));
+        open::read(&file[..], &mut |_| {}).unwrap().left_out.text()
+    };
+    let set = |file: &mut Vec<u8>, at: usize, value: u64| {
+        file[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    };
+    assert_eq!(with(&|_, _| {}), "");
+    let tenth = with(&|file, at| set(file, at + PERIOD, 10));
+    assert!(tenth.contains("only some were recorded"), "{tenth}");
+    let often = with(&|file, at| {
+        let flags = word(file, at + FLAGS);
+        set(file, at + FLAGS, flags | FREQ);
+    });
+    assert!(often.contains("only some were recorded"), "{often}");
+}
+
 #[test]
 fn what_perf_writes_to_a_pipe_is_read_also_where_it_is_cut() {
     let file = data("sleeper.perf.data.xz");

@@ -44,7 +44,7 @@ fn main() {
     let mut sys = System::new(Features::default(), topology);
     let ids = [0, -3].map(|nice| (sys.add_task(TgId::ROOT), nice));
     let mut rqs = vec![Rq::new(&sys, Cpu(0), BEGIN_NS)];
-    let mut moving = Vec::new();
+    let mut moving = Vec::with_capacity(sys.features.load_balance.nr_migrate as usize);
     let mut host = OneCpu {
         now_ns: BEGIN_NS,
         resched: false,

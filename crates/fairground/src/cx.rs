@@ -18,7 +18,9 @@ pub struct Cx<'a, H: Host> {
     pub host: &'a mut H,
     /// The executing CPU (`smp_processor_id()`).
     pub cpu: Cpu,
-    /// Room for tasks on their way between two queues; empty between calls.
+    /// Room for tasks on their way between two queues; empty between calls. A balance puts as many
+    /// there as `features.load_balance.nr_migrate` (32) at most: with room for so many it allocates
+    /// nothing.
     pub moving: &'a mut Vec<Task>,
 }
 

@@ -18,6 +18,9 @@ use crate::value::{Cpu, TgId};
 /// 4. `resched`, `start_timer`, `cancel_timer`, `kick` are requests: they take effect after the
 ///    entry point has returned, when the host calls the matching entry point.
 ///
+/// An IPI to another CPU may be on its way before the entry point has returned, except that for a
+/// wake-up, which comes after the task is on the list ([`kick`](Host::kick)).
+///
 /// On one CPU no entry point is called within another, by an interrupt say. Of one group, only one
 /// CPU at a time writes an attribute: the words of the group are atomic each, but a change is of
 /// several, and of a count of groups with a quota.
@@ -30,6 +33,11 @@ pub trait Host {
     /// The scheduler clock of the calling CPU, ns. It has to begin at
     /// [`CLOCK_BEGINS`](crate::rq::CLOCK_BEGINS) or later: to words like the time of a last update,
     /// 0 says "never", and load tracking counts in that unit.
+    ///
+    /// It is steady: nobody sets it, and it stands still while the machine is suspended, since
+    /// whoever runs is charged for all that passes. Clocks of two CPUs are close: a call for
+    /// another CPU's queue reads that of the caller, and the queue's own time then stands still
+    /// until the clock of its CPU has caught up. Differences up to 5 ms hardly matter.
     fn clock(&mut self) -> u64;
 
     /// The number of ticks of `tick_ns` since boot (`jiffies`), as last counted. A kernel reads a
@@ -40,6 +48,7 @@ pub trait Host {
     }
 
     /// The CPU should call [`schedule`](crate::sched::schedule) soon; an IPI if it is another one.
+    /// This comes once until that CPU has switched, so it may not be dropped: nothing repeats it.
     fn resched(&mut self, cpu: Cpu);
 
     /// Takes back a task that has finally left its queue: to sleep or to stop, or because it has
@@ -60,7 +69,15 @@ pub trait Host {
 
     /// Asks for work on `cpu`, by IPI if it is another one. Requests of one kind for one CPU that
     /// are still to be done may be merged into one: what is to be done is with the CPU's queue, or
-    /// on the host's list of wake-ups, and one call does all of it.
+    /// on the host's list of wake-ups, and one call does all of it. One that comes twice finds
+    /// nothing left to do. None may be dropped.
+    ///
+    /// [`Kick::Wakeups`] of [`ttwu_queue`](crate::sched::ttwu_queue) comes after the task is on the
+    /// list. That of [`ttwu_queue_wakelist`](crate::sched::ttwu_queue_wakelist) and
+    /// [`ttwu_on_cpu`](crate::sched::ttwu_on_cpu) comes before, as the host learns of it from their
+    /// answer: where CPUs run in parallel, an IPI that is served in between would find nothing and
+    /// the task would stay on the list. So the host either sends that IPI after it has put the task
+    /// there, or holds the lock of the list from before the call until then.
     fn kick(&mut self, cpu: Cpu, work: Kick);
 
     /// A random number, each of a `u32` as likely: for when the period of a new quota begins, and
@@ -179,7 +196,7 @@ pub enum Timer {
 /// Work for another CPU, by the entry point that does it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kick {
-    /// Tasks were put on its remote wake-up list:
+    /// Tasks were put on its remote wake-up list, or are about to be (see [`Host::kick`]):
     /// [`sched_ttwu_pending`](crate::sched::sched_ttwu_pending).
     Wakeups,
     /// Something for an interrupt or a softirq: [`run_kick`](crate::sched::run_kick).

@@ -16,20 +16,32 @@
 //!
 //! # What is guaranteed
 //!
-//! - No entry point fails: what can be wrong is refused when the machine is built
-//!   ([`Features::set`](policy::Features::set), [`Topology::build`](topology::Topology::build),
-//!   [`System::new`](system::System::new)). A group's
-//!   attributes are refused where they are written, as the kernel does, and then nothing changes.
+//! - No entry point fails, but for writes of attributes: what else can be wrong is refused when the
+//!   machine is built ([`Features::set`](policy::Features::set),
+//!   [`Topology::build`](topology::Topology::build), [`System::new`](system::System::new)). A
+//!   group's attributes, and a mask of CPUs of which the machine has none, are refused where they
+//!   are written, as the kernel does, and then nothing changes.
 //! - No allocation in wake-up, tick, pick and balance, once [`Rq::reserve`](rq::Rq::reserve) has
-//!   been called for the greatest number of tasks and each group has had a task on the CPU.
+//!   been called for the greatest number of tasks, [`Cx::moving`](cx::Cx::moving) has room, and the
+//!   groups have their queues on the CPU ([`online_group`](sched::online_group); else the first
+//!   task of a group there makes one).
 //! - Same calls, same clock, same random numbers: same decisions, on every platform. Integers only.
 //! - A task is in one keeping, a queue's or the host's, and travels by value. No function holds two
 //!   queues.
 //!
 //! # What a host sees to
 //!
-//! - **A clock that does not begin at 0**, but at [`rq::CLOCK_BEGINS`] or later, and never runs
-//!   back on one CPU.
+//! - **A steady clock that does not begin at 0**, but at [`rq::CLOCK_BEGINS`] or later: on one CPU
+//!   it never runs back, nobody sets it, and it stands still while the machine is suspended. Those
+//!   of two CPUs are close; see [`Host::clock`](host::Host::clock).
+//! - **Each request heard**: [`Host::resched`](host::Host::resched) comes once until that CPU has
+//!   switched, and each kick at least once; neither may be dropped.
+//! - **A wake-up on its list before the IPI**: [`ttwu_queue`](sched::ttwu_queue) sees to it; with
+//!   [`ttwu_queue_wakelist`](sched::ttwu_queue_wakelist) and [`ttwu_on_cpu`](sched::ttwu_on_cpu) a
+//!   host with CPUs in parallel does, see [`Host::kick`](host::Host::kick).
+//! - **A point at which quotas take hold**: [`exit_to_user`](sched::exit_to_user) is called before
+//!   any task's code goes on, in a host without user mode too. From 6.18 on, and so by default,
+//!   nothing else stops a task whose group has no runtime left.
 //! - **Sleep or wake-up**: that a task which decides to sleep is not woken before
 //!   [`schedule`](sched::schedule) has been told, by a lock of the host's own; see
 //!   [`wake_queued`](sched::wake_queued).
@@ -40,7 +52,8 @@
 //!   [`set_shares`](sched::set_shares) and [`set_idle`](sched::set_idle) of one group are not
 //!   called by two CPUs at once, by a lock of the host's own (a kernel's control files have one).
 //! - **An end for each task**: one that has exited is parked within that `schedule`, and goes to
-//!   [`task_dead`](sched::task_dead); else its load stays on the CPU until it has decayed.
+//!   [`task_dead`](sched::task_dead); else its load stays on the CPU until it has decayed. Its id
+//!   may be another task's after that.
 //! - **A place for each task**: a new one ([`Task::new`](task::Task::new)) may run nowhere yet. Its
 //!   mask of CPUs holds one of the machine when it is forked, and a group is open
 //!   ([`System::open_group`](system::System::open_group)) before a task moves there.
@@ -108,7 +121,7 @@
 //!     let mut sys = System::new(Features::default(), topology);
 //!     let ids = [0, -3].map(|nice| (sys.add_task(TgId::ROOT), nice));
 //!     let mut rqs = vec![Rq::new(&sys, Cpu(0), BEGIN_NS)];
-//!     let mut moving = Vec::new();
+//!     let mut moving = Vec::with_capacity(sys.features.load_balance.nr_migrate as usize);
 //!     let mut host = OneCpu {
 //!         now_ns: BEGIN_NS,
 //!         resched: false,

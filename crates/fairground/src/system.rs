@@ -187,7 +187,8 @@ impl System {
         gained(&self.load_hurry[0]) + gained(&self.load_hurry[1])
     }
 
-    /// Adds a group below `parent` with the default weight.
+    /// Adds a group below `parent` with the default weight. What it needs for each CPU comes when
+    /// it is opened ([`open_group`](Self::open_group)), and with its queue there.
     pub fn add_group(&mut self, parent: TgId) -> TgId {
         let id = TgId(self.tg.len() as u32);
         let depth = self.tg[parent.idx()].depth + 1;
@@ -234,6 +235,9 @@ impl System {
 mod tests {
     use super::*;
     use crate::rq::{RqClock, Runs};
+    use crate::sched::{sched_tick, schedule, set_bandwidth};
+    use crate::task::Prev;
+    use crate::testing::Bench;
     use crate::topology::{CpuPlace, Machine};
 
     #[test]
@@ -251,6 +255,42 @@ mod tests {
         sys.hurry_load_time([stretch(1000, 1100, 4), stretch(1100, 1300, 2)]);
         let ahead = [0, 1000, 1001, 1100, 1101, 1300, 9000].map(|at| sys.load_time_ahead(at));
         assert_eq!(ahead, [0, 0, 15, 1500, 1503, 2100, 2100]);
+    }
+
+    /// As `cpu.stat` counts it, and `cpu.max` does not.
+    #[test]
+    fn time_of_a_higher_class_is_charged_to_the_group_and_those_above_but_draws_no_quota() {
+        let mut bench = Bench::new(1, Features::default());
+        let outer = bench.sys.add_group(TgId::ROOT);
+        let [inner, beside] = [(); 2].map(|()| bench.sys.add_group(outer));
+        let (quota, period) = (10_000_000, 100_000_000);
+        bench.call(0, |cx, rqs| {
+            for tg in [outer, inner] {
+                set_bandwidth(cx, rqs, tg, Some(quota), period, 0).expect("a quota");
+            }
+        });
+        let runtime =
+            |sys: &System| [outer, inner].map(|tg| sys.tg[tg.idx()].bandwidth.peek_runtime());
+        let before = runtime(&bench.sys);
+        bench.sys.charge_higher(inner, 70_000_000);
+        bench.sys.charge_higher(outer, 5_000_000);
+        let charged = [inner, outer, TgId::ROOT, beside].map(|tg| {
+            let stat = bench.sys.tg[tg.idx()].cpu_stat();
+            assert_eq!(stat.nr_throttled, 0);
+            stat.usage_ns
+        });
+        assert_eq!(charged, [70_000_000, 75_000_000, 75_000_000, 0]);
+        assert_eq!(runtime(&bench.sys), before);
+        // Beside fair tasks of the group it is added to theirs, and they still get the quota.
+        bench.start(0, inner);
+        let _ = bench.call(0, |cx, rqs| schedule(cx, rqs, Prev::Runnable));
+        bench.host.now += 4_000_000;
+        bench.call(0, sched_tick);
+        let usage = |tg: TgId| bench.sys.tg[tg.idx()].cpu_stat().usage_ns;
+        assert_eq!([inner, outer].map(usage), [74_000_000, 79_000_000]);
+        let slot = bench.rqs[0].curr.expect("runs").idx();
+        let body = bench.rqs[0].body[slot].as_deref().expect("a task");
+        assert!(!body.throttle_work);
     }
 
     /// Else the first tick would divide by zero.

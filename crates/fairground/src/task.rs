@@ -127,9 +127,10 @@ pub struct TaskBody {
 }
 
 impl Task {
-    /// A new task that is nowhere yet, with `base_slice_ns` as its request size; its load
-    /// averages are set when it is forked. Its affinity mask is empty; set
-    /// [`cpus_allowed`](TaskBody::cpus_allowed) before forking it.
+    /// A new task that is nowhere yet, with `base_slice_ns` as its request size, which is replaced
+    /// by that of the machine's features when it is first placed; one of its own it has by
+    /// [`set_slice`](Self::set_slice). Its load averages are set when it is forked. Its affinity
+    /// mask is empty; set [`cpus_allowed`](TaskBody::cpus_allowed) before forking it.
     #[must_use]
     pub fn new(id: TaskId, tg: TgId, base_slice_ns: u64) -> Self {
         let se = SchedEntity {

@@ -32,6 +32,7 @@ fn busy(sys: &System, cpu: usize, tasks: u32, load: u64, util: u64) {
     let words = &sys.cpu[cpu];
     words.curr_is_idle.store(tasks == 0, Relaxed);
     words.nr_running.store(tasks, Relaxed);
+    words.h_nr_queued.store(tasks, Relaxed);
     words.h_nr_runnable.store(tasks, Relaxed);
     words.load_avg.store(load, Relaxed);
     words.util_avg.store(util, Relaxed);
@@ -238,6 +239,21 @@ fn before_5_10_room_was_utilisation_within_a_cache_too() {
         busy(&sys, 3, 4, 4096, 1024);
         let found = busiest(&sys, IdleType::Idle).expect("an overloaded core");
         assert_eq!((found.0, found.1), (2, unit), "{rule}");
+    }
+}
+
+#[test]
+fn before_6_14_a_delayed_sleeper_was_a_task() {
+    for (rule, pulls) in [("runnable", false), ("queued", true)] {
+        let sys = machine_with(4, 1, 1, &[("lb_counts", rule)]);
+        busy(&sys, 2, 2, 2048, 800);
+        sys.cpu[2].h_nr_queued.store(2, Relaxed);
+        sys.cpu[2].h_nr_runnable.store(1, Relaxed);
+        assert_eq!(
+            busiest(&sys, IdleType::NewlyIdle).is_some(),
+            pulls,
+            "{rule}"
+        );
     }
 }
 

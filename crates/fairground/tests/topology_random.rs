@@ -24,7 +24,8 @@ fn table(nodes: u32, near: &[u32], asymmetric: bool) -> Vec<Vec<u32>> {
 }
 
 proptest! {
-    /// Cores, caches and nodes need not be nested, and distances not be symmetric.
+    /// Cores, caches and nodes need not be nested, but for a core in its node, and distances not be
+    /// symmetric.
     #[test]
     fn what_is_built_runs(
         places in prop::collection::vec((0u32..4, 0u32..4, 0u32..4, 0u32..4, 0u32..2), 1..10),
@@ -32,7 +33,7 @@ proptest! {
         asymmetric in any::<bool>(),
     ) {
         let cpus = places.iter().map(|p| CpuPlace {
-            core: p.0,
+            core: 4 * p.3 + p.0,
             cluster: p.1,
             llc: p.2,
             package: p.3,
@@ -96,6 +97,17 @@ fn what_is_no_machine_is_refused() {
     let mut far = two_nodes(&[]);
     far.cpus[0].node = u32::MAX;
     assert!(matches!(built(&far), Err(NodeOutOfRange { .. })));
+    let mut big = Machine::flat(2);
+    big.cpus[1].capacity = 1024;
+    assert_eq!(built(&big), Ok(2));
+    for capacity in [1025, u32::MAX] {
+        big.cpus[1].capacity = capacity;
+        let refused = TopologyError::TooMuchCapacity {
+            cpu: Cpu(1),
+            capacity,
+        };
+        assert_eq!(built(&big), Err(refused));
+    }
     let many = |n| Machine {
         cpus: vec![CpuPlace::default(); n],
         ..Machine::default()
@@ -103,6 +115,16 @@ fn what_is_no_machine_is_refused() {
     assert_eq!(built(&many(0)), Err(NoCpu));
     assert_eq!(built(&many(MAX_CPUS)), Ok(MAX_CPUS));
     assert_eq!(built(&many(MAX_CPUS + 1)), Err(TooManyCpus(MAX_CPUS + 1)));
+    // Threads of a core are on one node; a cache may be on two.
+    let mut split = two_nodes(&[]);
+    split.cpus[1].llc = 0;
+    assert_eq!(built(&split), Ok(2));
+    split.cpus[1].core = 0;
+    let refused = TopologyError::CoreOnTwoNodes {
+        cpu: Cpu(0),
+        other: Cpu(1),
+    };
+    assert_eq!(built(&split), Err(refused));
     assert_eq!(
         TooManyCpus(513).to_string(),
         "513 CPUs, at most 512",

@@ -52,6 +52,19 @@ fn one_cpu_has_no_domain_and_two_have_one() {
 }
 
 #[test]
+fn a_flat_machine_has_cores_and_equal_places_are_threads() {
+    let flat = Topology::build(&Machine::flat(4)).expect("a machine");
+    assert_eq!(names(&flat, 0), [("MC", 4)]);
+    assert!(!flat.smt_active());
+    let threads = Machine {
+        cpus: vec![CpuPlace::default(); 4],
+        ..Machine::default()
+    };
+    let threads = Topology::build(&threads).expect("a machine");
+    assert_eq!(names(&threads, 0), [("SMT", 4)]);
+}
+
+#[test]
 fn a_desktop_stops_at_its_cache() {
     let top = Topology::build(&even(8, 1, 1, 2)).expect("a machine");
     assert_eq!(names(&top, 5), [("SMT", 2), ("MC", 8)]);

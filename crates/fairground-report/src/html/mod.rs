@@ -28,8 +28,9 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 
+use crate::differing::differing;
 use crate::redo::Redo;
-use crate::result::{Compare, MachineId, RunResult, Variant};
+use crate::result::{Compare, RunResult, Variant};
 use crate::text::{Style, compare_text, run_text};
 pub use costs::{functions, lines};
 pub use periods::{PeriodRow, Periods};
@@ -107,7 +108,7 @@ pub enum PageError {
 /// What both kinds of results begin with.
 struct Head<'a> {
     version: &'a str,
-    machine: &'a MachineId,
+    machine: String,
     profile: &'a str,
     workload: &'a [String],
     variants: &'a [Variant],
@@ -116,10 +117,10 @@ struct Head<'a> {
 }
 
 macro_rules! head {
-    ($result:expr) => {
+    ($result:expr, $machine:expr) => {
         Head {
             version: &$result.fairground,
-            machine: &$result.machine,
+            machine: $machine,
             profile: &$result.profile,
             workload: &$result.workload,
             variants: &$result.variants,
@@ -144,7 +145,11 @@ pub fn run_page(
         text: run_text(result, plain(style)),
         json: serde_json::to_string(result)?,
         figures: periods::figures(samples),
-        ..common(&head!(result), metrics::headlines_of_run(result), style)
+        ..common(
+            &head!(result, result.machine.short()),
+            metrics::headlines_of_run(result),
+            style,
+        )
     };
     page(&about, samples)
 }
@@ -165,7 +170,11 @@ pub fn compare_page(
         text: compare_text(result, plain(style)),
         json: serde_json::to_string(result)?,
         figures: periods::figures(samples),
-        ..common(&head!(result), metrics::headlines_of_compare(result), style)
+        ..common(
+            &head!(result, result.machines()),
+            metrics::headlines_of_compare(result),
+            style,
+        )
     };
     page(&about, samples)
 }
@@ -223,37 +232,19 @@ fn facts(head: &Head<'_>) -> Vec<(String, String)> {
     let Head {
         machine, variants, ..
     } = head;
-    let hash: String = machine.hash.chars().take(12).collect();
     let runs: Vec<String> = variants.iter().map(|v| v.runs.len().to_string()).collect();
     let mut facts = vec![
-        ("machine".into(), format!("{} ({hash})", machine.id)),
+        ("machine".into(), machine.clone()),
         ("profile".into(), head.profile.into()),
         ("seeds".into(), runs.join(" and ")),
         ("fairground".into(), head.version.into()),
     ];
-    for (name, [base, patch]) in differing(variants) {
-        facts.push((name, format!("{patch} (base: {base})")));
+    if let [base, patch] = variants {
+        for (name, [base, patch]) in differing(base, patch) {
+            facts.push((name, format!("{patch} (base: {base})")));
+        }
     }
     facts
-}
-
-/// Decisions that are not the same on both sides.
-fn differing(variants: &[Variant]) -> Vec<(String, [String; 2])> {
-    let [base, patch] = variants else {
-        return Vec::new();
-    };
-    let value = |v: &Variant, name: &String| v.decisions.get(name).map_or("-".into(), Clone::clone);
-    let names = base.decisions.keys().chain(patch.decisions.keys());
-    let names: std::collections::BTreeSet<&String> = names.collect();
-    let both = names
-        .into_iter()
-        .map(|n| (n.clone(), [value(base, n), value(patch, n)]));
-    let set = |v: &Variant, name: &String| v.settings.get(name).map_or("-".into(), Clone::clone);
-    let written = patch
-        .settings
-        .keys()
-        .map(|n| (n.clone(), [set(base, n), set(patch, n)]));
-    both.chain(written).filter(|(_, [a, b])| a != b).collect()
 }
 
 fn common(head: &Head<'_>, headlines: Vec<(String, String)>, style: Style) -> Page {

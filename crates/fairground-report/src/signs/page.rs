@@ -4,7 +4,7 @@ use super::text::{COUNTERS, counter, explained, sentences, signs_text};
 use super::{Place, Signs, Tally, row};
 use crate::html::{Cell, Column, Dot, Figure, Page, PageError, Plot, Row, Series, Table, page};
 use crate::result::word_class;
-use crate::text::{Style, bare_change, change, number};
+use crate::text::{Style, change, interval, number};
 
 /// The page: the verdicts, a table and a plot for each workload and metric, what explains them.
 ///
@@ -131,8 +131,7 @@ fn changes(signs: &Signs, number: usize, tally: &Tally) -> Table {
 fn change_row(place: &Place, tally: &Tally) -> Option<Row> {
     let result = place.result.as_ref()?;
     let row = row(result, &tally.metric)?;
-    let [lo, hi] = row.ci95_pct.map(|end| end.map(bare_change));
-    let interval = lo.zip(hi).map(|(lo, hi)| format!("[{lo}, {hi}]"));
+    let interval = interval(row.ci95_pct);
     let mut cells = vec![
         Cell::text(&place.machine).class("name"),
         Cell::number(Some(place.cpus as f64), place.cpus.to_string()),

@@ -4,9 +4,7 @@
 use super::block::{Block, Row, blocks};
 use super::{Place, Signs, Tally, moved, row};
 use crate::result::{Compare, Comparison};
-use crate::text::{
-    Align, Style, bare_change, change, foot, labelled, number, render, variants_head,
-};
+use crate::text::{Align, Style, change, foot, interval, labelled, number, render, variants_head};
 
 /// Counters that explain: words of the heading, metric.
 pub(super) const COUNTERS: [(&str, &str); 7] = [
@@ -63,14 +61,12 @@ fn changes(block: &Block, metric: &str) -> String {
     };
     let rows: Vec<Vec<String>> = found()
         .map(|(named, row)| {
-            let [lo, hi] = row.ci95_pct.map(|end| end.map(bare_change));
             let mut cells = named.name.clone();
             cells.extend([
                 number(row.base),
                 number(row.patch),
                 change(row.change_pct),
-                lo.zip(hi)
-                    .map_or("-".into(), |(lo, hi)| format!("[{lo}, {hi}]")),
+                interval(row.ci95_pct).unwrap_or("-".into()),
                 row.word().into(),
             ]);
             cells

@@ -76,7 +76,7 @@ pub fn lines_text(variants: &[Variant], most: usize) -> String {
             rows.push(line_row(name, &variant.name, t, all));
         }
     }
-    const HEADER: [&str; 8] = [
+    let mut header = vec![
         "cache line of",
         "",
         "reads",
@@ -86,9 +86,15 @@ pub fn lines_text(variants: &[Variant], most: usize) -> String {
         "wait ns",
         "wait",
     ];
-    let mut align = [Align::Right; 8];
+    let mut align = vec![Align::Right; header.len()];
     align[..2].fill(Align::Left);
-    let mut text = render(&HEADER, &rows, &align);
+    if variants.len() == 1 {
+        // There is one side.
+        rows.iter_mut().for_each(|row| drop(row.remove(1)));
+        header.remove(1);
+        align.remove(1);
+    }
+    let mut text = render(&header, &rows, &align);
     // Who wants no table wants no words about it either.
     if dropped > 0 && most > 0 {
         text += &format!("... and {dropped} more\n");
@@ -213,7 +219,11 @@ pub fn words_text(variants: &[Variant]) -> String {
     }
     let mut text = String::new();
     for (name, run) in &told {
-        text += &format!("{name}, seed {}:\n", run.seed);
+        // Of a run alone there is no side to name.
+        text += &match (variants.len(), *name) {
+            (1, "base") => format!("seed {}:\n", run.seed),
+            _ => format!("{name}, seed {}:\n", run.seed),
+        };
         for line in &run.output {
             text += format!("  {line}").trim_end();
             text += "\n";

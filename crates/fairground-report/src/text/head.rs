@@ -1,20 +1,29 @@
 //! What stands before and after the tables.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use crate::differing::differing;
 use crate::redo::Redo;
-use crate::result::{MachineId, Variant};
+use crate::result::{Compare, MachineId, Variant};
 
 /// Columns that nothing may reach.
 const WIDTH: usize = 99;
 
 /// What was simulated; a replay has no workload.
 pub fn head(version: &str, machine: &MachineId, profile: &str, workload: &[String]) -> String {
-    let hash: String = machine.hash.chars().take(12).collect();
-    let mut text = labelled(
-        "machine",
-        &format!("{} ({hash}), fairground {version}", machine.id),
-    );
+    head_of(version, &machine.short(), profile, workload)
+}
+
+/// The same of a comparison, whose sides may have been saved on two machines.
+pub fn head_of_both(result: &Compare) -> String {
+    head_of(
+        &result.fairground,
+        &result.machines(),
+        &result.profile,
+        &result.workload,
+    )
+}
+
+fn head_of(version: &str, machine: &str, profile: &str, workload: &[String]) -> String {
+    let mut text = labelled("machine", &format!("{machine}, fairground {version}"));
     text += &labelled("profile", profile);
     if !workload.is_empty() {
         text += &labelled("workload", &workload.join(" "));
@@ -46,22 +55,14 @@ pub fn variants_text(variants: &[Variant]) -> String {
 /// In which decisions and settings two variants with these names differ.
 pub fn changes_text(names: [&str; 2], base: &Variant, patch: &Variant) -> String {
     let [before_name, label] = names;
-    let mut text = String::new();
-    for maps in [
-        [&base.decisions, &patch.decisions],
-        [&base.settings, &patch.settings],
-    ] {
-        let [before, after] = maps;
-        let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        for key in keys {
-            let value = |map: &BTreeMap<String, String>| map.get(key).cloned();
-            let [b, a] = [before, after].map(|map| value(map).unwrap_or("(none)".into()));
-            if b != a {
-                text += &labelled(label, &format!("{key} = {a} ({before_name}: {b})"));
-            }
-        }
-    }
-    text
+    let rows = differing(base, patch).into_iter();
+    rows.map(|(name, [before, after])| {
+        labelled(
+            label,
+            &format!("{name} = {after} ({before_name}: {before})"),
+        )
+    })
+    .collect()
 }
 
 /// What to know and how to get the same again.

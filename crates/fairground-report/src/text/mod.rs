@@ -18,7 +18,7 @@ pub use head::{changes_text, foot, head, labelled};
 pub(crate) use quota_work::WorkMeans;
 use quota_work::work_text;
 pub use table::number;
-pub(crate) use table::{Align, bare_change, change, count, render};
+pub(crate) use table::{Align, bare_change, change, count, interval, render};
 pub(crate) use watched::{IdleMeans, QuotaMeans, few};
 use watched::{idle_text, quota_text, run_why};
 pub use watched::{task_at, watched_text};
@@ -48,14 +48,8 @@ impl Default for Style {
 /// scheduler function that explain it, and how to redo it.
 pub fn compare_text(result: &Compare, style: Style) -> String {
     let variants = &result.variants;
-    let about = head(
-        &result.fairground,
-        &result.machine,
-        &result.profile,
-        &result.workload,
-    );
     let parts = [
-        about + &head::variants_text(variants),
+        head::head_of_both(result) + &head::variants_text(variants),
         comparison_text(&result.comparison, style),
         groups_text(variants),
         quota_text(variants),
@@ -176,14 +170,12 @@ fn comparison_text(rows: &[Comparison], style: Style) -> String {
 }
 
 fn comparison_row(row: &Comparison) -> Vec<String> {
-    let [lo, hi] = row.ci95_pct.map(|end| end.map(bare_change));
     vec![
         row.metric.clone(),
         with_sd(row.base, row.base_sd),
         with_sd(row.patch, row.patch_sd),
         change(row.change_pct),
-        lo.zip(hi)
-            .map_or("-".into(), |(lo, hi)| format!("[{lo}, {hi}]")),
+        interval(row.ci95_pct).unwrap_or("-".into()),
         row.word().into(),
     ]
 }

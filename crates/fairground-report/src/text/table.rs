@@ -93,9 +93,31 @@ pub fn bare_change(pct: f64) -> String {
     }
 }
 
+/// An interval in percent. An end that is shown as 0 keeps its sign if the other end is not: it
+/// decides whether the interval has 0 in it.
+pub fn interval(ends: [Option<f64>; 2]) -> Option<String> {
+    let (lo, hi) = ends[0].zip(ends[1])?;
+    let end = |pct: f64, other: f64| match pct < 0.0 && pct.abs() < 0.005 {
+        true if other.abs() >= 0.005 => "-0.00".into(),
+        _ => bare_change(pct),
+    };
+    Some(format!("[{}, {}]", end(lo, hi), end(hi, lo)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_shows_on_which_side_of_zero_its_ends_are() {
+        let shown = |lo, hi| interval([Some(lo), Some(hi)]).unwrap();
+        assert_eq!(shown(-0.004, 0.03), "[-0.00, +0.03]");
+        assert_eq!(shown(0.004, 0.03), "[+0.00, +0.03]");
+        assert_eq!(shown(-0.03, -0.004), "[-0.03, -0.00]");
+        assert_eq!(shown(-0.001, 0.001), "[+0.00, +0.00]");
+        assert_eq!(shown(-5.0, 12.5), "[-5.00, +12.50]");
+        assert_eq!(interval([None, Some(1.0)]), None);
+    }
 
     #[test]
     fn numbers_keep_four_digits() {

@@ -60,7 +60,7 @@ pub fn idle_text(variants: &[Variant], why: Why<'_>) -> String {
         let means = IdleMeans::of(variant)?;
         let share = |pct: Option<f64>| pct.map_or("-".into(), |pct| format!("{pct:.3}%"));
         Some(vec![
-            variant.name.clone(),
+            side(variant, variants).unwrap_or("mean").into(),
             number(Some(means.cpu_ms)),
             share(means.share),
             share(means.same_cache),
@@ -72,16 +72,23 @@ pub fn idle_text(variants: &[Variant], why: Why<'_>) -> String {
     let rows: Vec<Vec<String>> = variants.iter().filter_map(row).collect();
     let mut align = [Align::Right; HEADER.len()];
     align[0] = Align::Left;
-    let longest = variants.iter().filter_map(|v| longest_text(v, why));
+    let longest = variants
+        .iter()
+        .filter_map(|v| longest_text(v, side(v, variants), why));
     render(&HEADER, &rows, &align) + &longest.collect::<String>()
 }
 
-fn longest_text(variant: &Variant, why: Why<'_>) -> Option<String> {
+/// What a variant is called, if it is not the only one of a run, which is no base of anything.
+fn side<'a>(variant: &'a Variant, variants: &[Variant]) -> Option<&'a str> {
+    (variants.len() > 1 || variant.name != "base").then_some(&variant.name)
+}
+
+fn longest_text(variant: &Variant, side: Option<&str>, why: Why<'_>) -> Option<String> {
     let (seed, worst) = IdleMeans::of(variant)?.longest?;
     let place = if worst.same_cache { ", same cache" } else { "" };
     let line = format!(
-        "{}: {} us, {} on CPU {} beside CPU {}{place}",
-        variant.name,
+        "{}{} us, {} on CPU {} beside CPU {}{place}",
+        side.map_or(String::new(), |side| format!("{side}: ")),
         number(Some(worst.ns as f64 / 1e3)),
         worst.task,
         worst.cpu,
@@ -302,6 +309,13 @@ mod tests {
             runs,
             ..Variant::default()
         }
+    }
+
+    #[test]
+    fn a_run_alone_has_no_side() {
+        let text = idle_text(&[side("base", vec![run(1, 3_000_000)])], &run_why);
+        assert!(text.contains("\nmean ") && !text.contains("base"), "{text}");
+        assert!(text.contains("\nlongest   3000 us, "), "{text}");
     }
 
     #[test]

@@ -61,6 +61,15 @@ pub enum Start {
         /// Which.
         cpu: u32,
     },
+    /// The stopper moved it while it ran.
+    Pushed {
+        /// From where.
+        from: u32,
+        /// To where.
+        to: u32,
+        /// For what: active balancing, a change of its affinity, or exec (a placement).
+        why: Migration,
+    },
 }
 
 /// A move to another CPU.
@@ -81,6 +90,7 @@ impl Start {
     pub fn cpu(&self) -> Option<u32> {
         match self {
             Self::Woken { cpu, .. } | Self::New { cpu, .. } => Some(*cpu),
+            Self::Pushed { from, .. } => Some(*from),
             Self::Preempted { .. } => None,
         }
     }
@@ -170,15 +180,13 @@ impl Walk {
                 to,
                 why,
             } if task == self.task => {
-                let last = self.all.last_mut();
-                if let Some(last) = last.filter(|l| l.switched_in.is_none()) {
-                    last.moves.push(Move {
-                        at_ns,
-                        from,
-                        to,
-                        why,
-                    });
-                }
+                let moved = Move {
+                    at_ns,
+                    from,
+                    to,
+                    why,
+                };
+                self.moved(number, line, moved);
             }
             Event::Switch {
                 cpu,
@@ -187,6 +195,28 @@ impl Walk {
                 next,
             } => self.switch(number, line, cpu.0, (prev, prev_runnable), next),
             _ => {}
+        }
+    }
+
+    /// The switch to the stopper, which puts the running task back on its queue, is not traced: of
+    /// one that runs, the move is the first that is told.
+    fn moved(&mut self, number: u64, line: &TraceLine, moved: Move) {
+        let Some(last) = self.all.last_mut() else {
+            return;
+        };
+        match (last.switched_in, last.out) {
+            (None, _) => last.moves.push(moved),
+            (Some(_), None) => {
+                last.out = Some((moved.at_ns, true));
+                let start = Start::Pushed {
+                    from: moved.from.0,
+                    to: moved.to.0,
+                    why: moved.why,
+                };
+                self.begin(start, number, line).enqueued = Some((moved.at_ns, moved.to.0));
+            }
+            // Asleep, and still queued.
+            (Some(_), Some(_)) => {}
         }
     }
 
@@ -203,6 +233,8 @@ impl Walk {
             && let Some(last) = self.all.last_mut()
         {
             last.switched_in = Some((number, line.at_ns, cpu));
+            // Who was woken before it was off its CPU has left that since.
+            last.out = None;
             last.instead_of = prev;
             last.preempts = runnable && prev.is_some();
         }
@@ -243,13 +275,13 @@ fn stays(e: &Episode, last: u32, (from, end): (u64, u64)) -> Vec<Stay> {
 }
 
 /// What the tracepoints say about the time between; waits for locks and lines are not in it, and
-/// choosing is not told apart from sending.
-pub fn parts(lines: &[(u64, TraceLine)], e: &Episode, groups: &[TgId]) -> Parts {
+/// choosing is not told apart from sending. Who has not run waits until the run is over.
+pub fn parts(lines: &[(u64, TraceLine)], e: &Episode, groups: &[TgId], ended_ns: u64) -> Parts {
     let mut parts = Parts::default();
     let queued_at = e.enqueued.map_or(e.start_ns, |(at, _)| at.max(e.start_ns));
     let end = match e.switched_in {
         Some((_, at, _)) => at,
-        None => lines.last().map_or(queued_at, |(_, l)| l.at_ns),
+        None => ended_ns.max(queued_at),
     };
     parts.sending_ns = queued_at - e.start_ns;
     parts.queued_ns = end.saturating_sub(queued_at);
@@ -310,6 +342,50 @@ pub fn parts(lines: &[(u64, TraceLine)], e: &Episode, groups: &[TgId]) -> Parts 
 mod tests {
     use super::*;
 
+    /// The stopper takes the CPU without a switch that is traced: the move ends the stretch. A sleeper
+    /// that balancing moves while it pays its lag has ended it before.
+    #[test]
+    fn a_move_of_one_that_runs_begins_the_next_stretch() {
+        let task = TaskId(0);
+        let switch = |cpu, prev, next| Event::Switch {
+            cpu: Cpu(cpu),
+            prev,
+            prev_runnable: false,
+            next,
+        };
+        let migrate = |from, to, why| Event::Migrate {
+            task,
+            from: Cpu(from),
+            to: Cpu(to),
+            why,
+        };
+        let cpu = Cpu(0);
+        let events = [
+            (5, 1, Event::WakeupNew { task, cpu }),
+            (10, 0, switch(0, None, Some(task))),
+            (50, 0, migrate(0, 2, Migration::Active)),
+            (51, 0, switch(0, None, None)),
+            (60, 2, switch(2, None, Some(task))),
+            (70, 2, switch(2, Some(task), None)),
+            (80, 3, migrate(2, 3, Migration::Balance)),
+        ];
+        let lines = events.map(|(at_ns, cpu, event)| (at_ns, TraceLine { at_ns, cpu, event }));
+        let all = all(&lines, task);
+        let told: Vec<_> = all
+            .iter()
+            .map(|e| (e.start_ns, e.switched_in.map(|s| s.1), e.out))
+            .collect();
+        let first = (5, Some(10), Some((50, true)));
+        assert_eq!(told, [first, (50, Some(60), Some((70, false)))]);
+        let pushed = Start::Pushed {
+            from: 0,
+            to: 2,
+            why: Migration::Active,
+        };
+        assert_eq!((all[1].start, all[1].enqueued), (pushed, Some((50, 2))));
+        assert!(all.iter().all(|e| e.moves.is_empty()));
+    }
+
     /// Throttled on CPU 0, pulled to CPU 1 while that was so, and running there 5 ns later.
     #[test]
     fn what_a_task_waited_for_before_it_was_moved_counts() {
@@ -350,7 +426,7 @@ mod tests {
             preempts: false,
             out: None,
         };
-        let parts = parts(&lines, &episode, &[tg]);
+        let parts = parts(&lines, &episode, &[tg], 100);
         assert_eq!(parts.queued_ns, 90);
         assert_eq!(parts.throttled, [(tg, 80)]);
         // The other one ran on CPU 1 until 95, of which 5 ns were in the way.

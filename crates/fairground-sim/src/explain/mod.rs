@@ -99,12 +99,11 @@ pub fn explain(
         lines.extend(trace[seen..].iter().map(|line| (number, *line)));
         seen = trace.len();
     }
-    let (born, ended_ns) = (first.born().to_vec(), first.now_ns());
+    let (born, ended_ns) = (first.born().to_vec(), first.now / NS);
     let meant = (question.who)(&born);
     let Some((task, episode)) = episode::find(&lines, &meant, question.at_ns) else {
         return Ok(None);
     };
-    let group = born.get(task.idx()).map_or(0, |b| b.cgroup);
     let real_time = born.get(task.idx()).and_then(|b| b.real_time);
     let choice = match episode.start {
         _ if real_time.is_some() => None,
@@ -114,11 +113,13 @@ pub fn explain(
             Some(number) => choice_at(setup, exact, task, cpu, number)?,
             None => None,
         },
-        Start::Preempted { .. } => None,
+        Start::Preempted { .. } | Start::Pushed { .. } => None,
     };
-    let mut parts = episode::parts(&lines, &episode, &ancestors(setup, group));
-    let (levels, chosen_ns) = pick_at(setup, exact, &episode, &mut parts)?;
-    if let (Some(at), Start::Woken { .. }, Some(_)) = (chosen_ns, episode.start, &choice) {
+    let picked = pick_at(setup, exact, task, &episode)?;
+    let groups = ancestors(setup, picked.group);
+    let mut parts = episode::parts(&lines, &episode, &groups, ended_ns);
+    (parts.lock_ns, parts.line_ns) = picked.waited_ns;
+    if let (Some(at), Start::Woken { .. }, Some(_)) = (picked.chosen_ns, episode.start, &choice) {
         parts.choosing_ns = at.saturating_sub(episode.start_ns).min(parts.sending_ns);
         parts.sending_ns -= parts.choosing_ns;
     }
@@ -127,7 +128,7 @@ pub fn explain(
         episode,
         real_time,
         choice,
-        levels,
+        levels: picked.levels,
         by_deadline: setup.features.pick.by_deadline(),
         parts,
         born,
@@ -204,14 +205,24 @@ fn before(
     Ok(found)
 }
 
-/// The queues before the switch; on the way, what was waited for. And when the step was over in
-/// which the task was woken: its last deed is the choice of a CPU, if there is one to make.
+/// What is seen before the switch, and on the way to it.
+struct Picked {
+    levels: Vec<Level>,
+    /// The task's group: it may have left the one it was born in, but no more since it waits.
+    group: u32,
+    /// For locks and for lines.
+    waited_ns: (u64, u64),
+    /// When the step was over in which the task was woken: its last deed is the choice of a CPU,
+    /// if there is one to make.
+    chosen_ns: Option<u64>,
+}
+
 fn pick_at(
     setup: &Setup<'_>,
     exact: &Exact,
+    task: TaskId,
     episode: &Episode,
-    parts: &mut Parts,
-) -> Result<(Vec<Level>, Option<u64>), RunError> {
+) -> Result<Picked, RunError> {
     let (start, waker) = (episode.start_event, episode.start.cpu());
     let on = episode.switched_in.map(|(_, _, cpu)| cpu);
     let end = episode.switched_in.map_or(start + 1, |(number, ..)| number);
@@ -239,9 +250,12 @@ fn pick_at(
         }
         Ok(())
     })?;
-    (parts.lock_ns, parts.line_ns) = (waited.0 / NS, waited.1 / NS);
-    let levels = on.map_or(Vec::new(), |cpu| pick::levels(&sim, cpu));
-    Ok((levels, chosen_ns))
+    Ok(Picked {
+        levels: on.map_or(Vec::new(), |cpu| pick::levels(&sim, cpu)),
+        group: sim.tasks.get(task.idx()).map_or(0, |task| task.cgroup),
+        waited_ns: (waited.0 / NS, waited.1 / NS),
+        chosen_ns,
+    })
 }
 
 /// All waiting so far, for locks and for lines, ps.

@@ -15,7 +15,7 @@ use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
 use crate::samples::{Telling, Tellings};
-use crate::workload::program::{FOREVER, Op, PickBy};
+use crate::workload::program::{FOREVER, KERNEL_PROCESS, Op, PickBy};
 
 impl Sim<'_> {
     /// The running task of `cpu` returns to user space and goes on with its program, up to the next
@@ -32,7 +32,9 @@ impl Sim<'_> {
         let curr = self.rqs[c].curr_object();
         self.host
             .touch_in(Place::Syscall, curr, ftask::THREAD_INFO, Access::Read);
-        self.engine(sched::exit_to_user);
+        if !self.is_in_call(id) {
+            self.engine(sched::exit_to_user);
+        }
         if self.rqs[c].need_resched {
             self.step_done(cpu);
             self.go_on(cpu);
@@ -71,6 +73,26 @@ impl Sim<'_> {
         self.tell_call(cpu, id, from, in_user);
         self.step_done(cpu);
         self.go_on(cpu);
+    }
+
+    /// Whether the task has slept within a system call that it has still to finish, or is a thread
+    /// of the kernel: neither is at the return to user space, where a quota stops a task (6.18).
+    fn is_in_call(&self, id: TaskId) -> bool {
+        let task = &self.tasks[id.idx()];
+        if task.mm == KERNEL_PROCESS {
+            return true;
+        }
+        if task.stage != Stage::Again {
+            return false;
+        }
+        match self.workload.programs[task.program as usize]
+            .ops
+            .get(task.pc as usize)
+        {
+            Some(Op::Read { .. } | Op::Write { .. } | Op::Send { .. }) => true,
+            Some(Op::Recv { inet, .. }) => self.inets[*inet as usize].reader_sleeps_in_recv(),
+            _ => false,
+        }
     }
 
     fn start_user(&mut self, cpu: u32, id: TaskId) {

@@ -97,18 +97,22 @@ impl Sim<'_> {
             tick_ns: c.tick_on.then(|| c.tick_at.saturating_sub(at) / NS),
             period_ns: self.tick / NS,
         };
-        let Choice { state, stop_tick } = match self.idle.states.len() {
+        let features = &self.sys.features;
+        let unasked = |stop_tick| Choice {
+            state: 0,
+            stop_tick,
+            timer_ns,
+        };
+        let Choice {
+            state,
+            stop_tick,
+            timer_ns,
+        } = match self.idle.states.len() {
             // Nothing to choose from (`cpuidle_idle_call`).
-            0 | 1 => Choice {
-                state: 0,
-                stop_tick: self.sys.features.idle_tick.stops(c.got_tick, !c.tick_on),
-            },
+            0 | 1 => unasked(features.idle_tick.stops(c.got_tick, !c.tick_on)),
             // The governor is asked for no latency at all: polling, with the tick on.
-            _ if self.workload.no_idle_states => Choice {
-                state: 0,
-                stop_tick: false,
-            },
-            _ => c.menu.choose(&self.idle.states, ahead),
+            _ if self.workload.no_idle_states => unasked(false),
+            _ => c.menu.choose(features.menu, &self.idle.states, ahead),
         };
         if stop_tick {
             self.stop_tick(cpu);

@@ -63,6 +63,14 @@ pub struct InetState {
 }
 
 impl InetState {
+    /// Whether a reader waits in `recv` itself, not in `poll` or `epoll_wait` before it.
+    pub fn reader_sleeps_in_recv(&self) -> bool {
+        match self.kind {
+            Inet::Udp { .. } => true,
+            Inet::Tcp { reader, .. } => reader == Reader::Recv,
+        }
+    }
+
     /// A socket with nothing in it.
     pub fn new(kind: Inet, cache: &mut Cache) -> Self {
         Self {

@@ -43,6 +43,13 @@ impl Sim<'_> {
         let calls = *pending;
         (pending.wakeups, pending.idle_balance) = (false, false);
         (pending.unthrottle, pending.hrtick) = (false, false);
+        if calls.unthrottle {
+            self.engine(|cx, rqs| sched::run_kick(cx, rqs, KickWork::Unthrottle));
+        }
+        if calls.hrtick {
+            self.engine(|cx, rqs| sched::run_kick(cx, rqs, KickWork::Hrtick));
+        }
+        // After the functions, so whoever is woken finds its group unthrottled.
         if calls.wakeups {
             let mut list = std::mem::take(&mut self.cpus[cpu as usize].wake_list);
             for (task, ..) in &list {
@@ -50,12 +57,6 @@ impl Sim<'_> {
             }
             self.engine(|cx, rqs| sched::sched_ttwu_pending(cx, rqs, &mut list));
             self.cpus[cpu as usize].wake_list = list;
-        }
-        if calls.unthrottle {
-            self.engine(|cx, rqs| sched::run_kick(cx, rqs, KickWork::Unthrottle));
-        }
-        if calls.hrtick {
-            self.engine(|cx, rqs| sched::run_kick(cx, rqs, KickWork::Hrtick));
         }
         if calls.idle_balance {
             let rest = self.engine(|cx, rqs| sched::begin_kick(cx, rqs, KickWork::IdleBalance));

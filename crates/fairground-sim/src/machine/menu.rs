@@ -6,9 +6,14 @@
 //! three quarters of them. The deepest state follows whose target residency fits. Lengths are
 //! whole microseconds, so stays that are equally long are left out together.
 //!
+//! By decision (`menu`) the stay farthest from the mean is left out, be it the longest or the
+//! shortest; and a typical stay of 15 us or less is believed without a look at the timers.
+//!
 //! A length is what the kernel measures: from the way into the state to the end of the way out,
 //! less the exit latency that the table of the driver promises, or half of it if it is shorter
 //! than twice that.
+
+use fairground::policy::Menu as Rule;
 
 use crate::machine_file::IdleState;
 
@@ -20,6 +25,10 @@ const DECAY: u32 = 8;
 const MAX_INTERESTING_NS: u64 = 50_000_000;
 /// Standard deviation, us, below which stays are alike, whatever their length.
 const ALIKE_US: u64 = 20;
+/// Up to this typical length, ns, timers need not be looked at (`RESIDENCY_THRESHOLD_NS`).
+const SHORT_NS: u64 = 15_000;
+/// A timer that nobody has looked at.
+const UNSEEN_NS: u64 = u64::MAX;
 /// No pattern.
 const NONE_US: u64 = u32::MAX as u64;
 
@@ -76,6 +85,8 @@ pub struct Choice {
     pub state: u8,
     /// Whether the tick should be stopped.
     pub stop_tick: bool,
+    /// The time to the next timer as the governor knows it, ns.
+    pub timer_ns: u64,
 }
 
 /// The order of magnitude of a time to the next timer: below 10 us, 100 us, ... 100 ms, more.
@@ -85,51 +96,62 @@ fn bucket(timer_ns: u64) -> usize {
 
 impl Menu {
     /// The state for a stay that begins, and whether it is worth stopping the tick.
-    pub fn choose(&self, states: &[IdleState], ahead: Ahead) -> Choice {
-        let mut predicted = self.predict_ns(ahead.timer_ns);
-        if ahead.timer_ns < states[1].target_residency_ns {
+    pub fn choose(&self, rule: Rule, states: &[IdleState], ahead: Ahead) -> Choice {
+        let mut predicted = self.typical_us(rule) * 1000;
+        let (mut timer_ns, mut tick_ns) = (ahead.timer_ns, ahead.tick_ns);
+        if rule.looks_at_timers(predicted <= SHORT_NS, tick_ns.is_none()) {
+            predicted = predicted.min(self.corrected_ns(timer_ns));
+        } else {
+            // As if nothing came but a tick, half of the time.
+            timer_ns = UNSEEN_NS;
+            tick_ns = tick_ns.map(|_| ahead.period_ns / 2);
+        }
+        if timer_ns < states[1].target_residency_ns {
             // Polling is for timers that are as good as due, never for a mere guess.
             return Choice {
                 state: 0,
                 stop_tick: false,
+                timer_ns,
             };
         }
-        let Some(tick_ns) = ahead.tick_ns else {
+        let Some(tick_ns) = tick_ns else {
             // Nothing would correct a guess that is too short any more.
             if predicted < ahead.period_ns {
-                predicted = ahead.timer_ns;
+                predicted = timer_ns;
             }
-            let state = deepest(states, predicted);
             return Choice {
-                state,
+                state: deepest(states, predicted),
                 stop_tick: true,
+                timer_ns,
             };
         };
         let stop_tick = predicted >= ahead.period_ns;
         if !stop_tick {
             // The tick that stays on is a timer, too.
-            predicted = predicted.min(tick_ns.min(ahead.timer_ns));
+            predicted = predicted.min(tick_ns.min(timer_ns));
         }
-        let state = deepest(states, predicted);
-        Choice { state, stop_tick }
+        Choice {
+            state: deepest(states, predicted),
+            stop_tick,
+            timer_ns,
+        }
     }
 
-    /// How long a stay will last, ns.
-    fn predict_ns(&self, timer_ns: u64) -> u64 {
+    /// How long a stay will last by what such times to the next timer have come to, ns.
+    fn corrected_ns(&self, timer_ns: u64) -> u64 {
         let factor = u64::from(self.correction[bucket(timer_ns)]);
         let scale = u64::from(UNITY) * 1000;
-        let corrected = (timer_ns.saturating_mul(factor) + scale / 2) / scale;
-        self.typical_us().min(corrected) * 1000
+        (timer_ns.saturating_mul(factor).saturating_add(scale / 2)) / scale * 1000
     }
 
     /// The typical length of the last stays, us.
-    fn typical_us(&self) -> u64 {
+    fn typical_us(&self, rule: Rule) -> u64 {
         if self.last_us.contains(&0) {
             return NONE_US;
         }
-        let mut limit = u32::MAX;
+        let (mut least, mut limit) = (0, u32::MAX);
         loop {
-            let kept = self.last_us.iter().filter(|v| **v <= limit);
+            let kept = self.last_us.iter().filter(|v| (least..=limit).contains(*v));
             let (n, sum) = kept
                 .clone()
                 .fold((0, 0), |(n, sum), v| (n + 1, sum + u64::from(*v)));
@@ -146,7 +168,14 @@ impl Menu {
             if n <= 6 {
                 return NONE_US;
             }
-            limit = kept.max().map_or(0, |longest| longest - 1);
+            let shortest = kept.clone().min().map_or(0, |v| *v);
+            let longest = kept.max().map_or(0, |v| *v);
+            let below = mean - u64::from(shortest);
+            if rule.trims_both_ends() && below > u64::from(longest) - mean {
+                least = shortest + 1;
+            } else {
+                limit = longest - 1;
+            }
         }
     }
 
@@ -221,8 +250,9 @@ mod tests {
             tick_ns,
             period_ns: MS,
         };
-        let Choice { state, stop_tick } = menu.choose(&states(), ahead);
-        (state, stop_tick)
+        let choice = menu.choose(Rule::Longest, &states(), ahead);
+        assert_eq!(choice.timer_ns, timer_ns, "always looked at");
+        (choice.state, choice.stop_tick)
     }
 
     #[test]
@@ -231,7 +261,11 @@ mod tests {
         assert_eq!(choice(&menu, 1000 * MS, Some(500 * US)), (2, false));
         assert_eq!(choice(&menu, 3 * US, Some(500 * US)), (1, false));
         let few = after(&[5; 7]);
-        assert_eq!(few.typical_us(), NONE_US, "eight have to be seen");
+        assert_eq!(
+            few.typical_us(Rule::Longest),
+            NONE_US,
+            "eight have to be seen"
+        );
     }
 
     #[test]
@@ -243,12 +277,39 @@ mod tests {
 
     #[test]
     fn the_longest_are_left_out_and_equal_ones_together() {
-        assert_eq!(after(&[5, 5, 5, 5, 5, 5, 900, 400]).typical_us(), 5);
-        let three = [5, 5, 5, 5, 5, 900, 400, 300];
-        assert_eq!(after(&three).typical_us(), NONE_US);
-        assert_eq!(after(&[5, 5, 5, 118, 118, 118, 118, 118]).typical_us(), 5);
-        let apart = [5, 5, 5, 118, 119, 160, 220, 270];
-        assert_eq!(after(&apart).typical_us(), NONE_US);
+        let typical = |stays: &[u64]| after(stays).typical_us(Rule::Longest);
+        assert_eq!(typical(&[5, 5, 5, 5, 5, 5, 900, 400]), 5);
+        assert_eq!(typical(&[5, 5, 5, 5, 5, 900, 400, 300]), NONE_US);
+        assert_eq!(typical(&[5, 5, 5, 118, 118, 118, 118, 118]), 5);
+        assert_eq!(typical(&[5, 5, 5, 118, 119, 160, 220, 270]), NONE_US);
+    }
+
+    #[test]
+    fn the_shortest_may_be_left_out_too() {
+        let stays = [300, 5, 300, 300, 5, 300, 300, 300];
+        assert_eq!(after(&stays).typical_us(Rule::Longest), NONE_US);
+        assert_eq!(after(&stays).typical_us(Rule::BothEnds), 300);
+        let long = [5, 5, 5, 5, 5, 5, 900, 400];
+        assert_eq!(after(&long).typical_us(Rule::BothEnds), 5);
+    }
+
+    #[test]
+    fn short_stays_are_believed_without_a_look_at_timers() {
+        let menu = after(&[5; 8]);
+        let choose = |rule, tick_ns| {
+            let ahead = Ahead {
+                timer_ns: 900,
+                tick_ns,
+                period_ns: MS,
+            };
+            let choice = menu.choose(rule, &states(), ahead);
+            (choice.state, choice.timer_ns)
+        };
+        assert_eq!(choose(Rule::Longest, Some(MS)), (0, 900));
+        assert_eq!(choose(Rule::SkipTimers, Some(MS)), (2, UNSEEN_NS));
+        assert_eq!(choose(Rule::BothEnds, Some(MS)), (2, UNSEEN_NS));
+        assert_eq!(choose(Rule::SkipTimers, None), (3, UNSEEN_NS));
+        assert_eq!(choose(Rule::BothEnds, None), (0, 900));
     }
 
     #[test]

@@ -325,7 +325,8 @@ impl Sim<'_> {
         let mut gives_way = fair_waits && self.cpus[c].rt.is_over(self.now_ns());
         let left = &mut self.tasks[id.idx()].turn_left_ns;
         *left = left.saturating_sub(self.tick / NS);
-        if rt.takes_turns && *left == 0 {
+        // A turn is a whole number of ticks: what rounding has left of the last one is none.
+        if rt.takes_turns && *left < self.tick / NS / 2 {
             *left = TURN_NS;
             if self.cpus[c].rt.highest() == Some(rt.priority) {
                 self.cpus[c].rt.goes_last = true;
@@ -475,6 +476,22 @@ mod tests {
         let both = (task("a", fifo) + &task("b", fifo)).replace(TURNS, &yields);
         let got = cpu_ms(&both, 450);
         assert!(got[0].abs_diff(got[1]) <= 2, "{got:?}");
+    }
+
+    #[test]
+    fn a_turn_is_a_whole_number_of_ticks() {
+        let rr = "policy = \"rr\"\npriority = 10";
+        let workload = scenario(&(task("a", rr) + &task("b", rr)));
+        let machine = Machine::builtin("kunpeng920-6426-2s").unwrap();
+        let machine = machine.shrunk(2).unwrap();
+        for hz in ["100", "250", "300", "1000"] {
+            with(&machine, &workload, &[("hz", hz)], |sim| {
+                sim.run_to(850_000_000).unwrap();
+                let ms = [0, 1].map(|id| sim.charged_ns(TaskId(id)) / 1_000_000);
+                // Nine turns are over or begun; with 3.3 ms more each they would be 30 ms apart.
+                assert!(ms[0].abs_diff(450) <= 12, "{hz}: {ms:?}");
+            });
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use super::error::Text;
-use super::topology::{CpuPlace, FULL_CAPACITY, Topology};
+use super::topology::{CpuPlace, FULL_CAPACITY, NEAREST, Topology, not_nearest};
 use super::{CacheLevel, Conf, MAX_CPUS, Machine, MachineError, fnv1a};
 
 /// The machine whose latencies stand in when no base is named.
@@ -428,18 +428,15 @@ fn slit(t: &Text, found: &Found, order: &[u32]) -> Result<Vec<Vec<u32>>, Machine
     let k = found.slit_index.len();
     let position = |node: &u32| found.slit_index.iter().position(|i| i == node);
     let rows: Option<Vec<usize>> = os.iter().map(position).collect();
-    match rows {
-        Some(rows) if found.slit.len() == k * k => Ok(rows
-            .iter()
-            .map(|a| rows.iter().map(|b| found.slit[a * k + b]).collect())
-            .collect()),
-        _ => {
-            let at = t.text.find("<distances2").unwrap_or(0);
-            Err(t.bad(
-                at..at + 11,
-                "distance matrix does not fit the nodes",
-                "n x n values",
-            ))
-        }
+    let at = t.text.find("<distances2").unwrap_or(0);
+    let bad = |message: &str, expected| Err(t.bad(at..at + 11, message, expected));
+    let Some(rows) = rows.filter(|_| found.slit.len() == k * k) else {
+        return bad("distance matrix does not fit the nodes", "n x n values");
+    };
+    let row = |a: &usize| rows.iter().map(|b| found.slit[a * k + b]).collect();
+    let slit: Vec<Vec<u32>> = rows.iter().map(row).collect();
+    match not_nearest(&slit) {
+        Some(message) => bad(&format!("distance matrix: {message}"), NEAREST),
+        None => Ok(slit),
     }
 }

@@ -24,6 +24,9 @@ static UNITS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
     units
 });
 
+/// Units that a figure is computed with. Other words only explain it, and are free.
+const MEASURES: [&str; 4] = ["ns", "cycles", "GHz", "ratio"];
+
 /// How many letters a misspelt name may be away from the right one.
 const NEAR: usize = 2;
 
@@ -41,7 +44,7 @@ pub(super) fn check(
     let is_cache = path.starts_with("cache.");
     let known = UNITS.get(path).map(String::as_str);
     match known.or(is_cache.then_some("ns")) {
-        Some(known) if is_another_time(unit, known) => Err(t.bad(
+        Some(known) if unit != known && MEASURES.contains(&known) => Err(t.bad(
             at.clone(),
             format!("{path} is in `{unit}`"),
             format!("the unit `{known}`"),
@@ -57,10 +60,33 @@ pub(super) fn check(
     }
 }
 
-/// Whether one is milliseconds, say, and the other nanoseconds. Words for what is no time are free.
-fn is_another_time(unit: &str, known: &str) -> bool {
-    const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
-    unit != known && TIMES.contains(&unit) && TIMES.contains(&known)
+/// Each part of `src` is a key of the file's `[sources]`.
+///
+/// # Errors
+/// The one that is not.
+pub(super) fn check_source(
+    t: &Text<'_>,
+    at: &Range<usize>,
+    path: &str,
+    src: &str,
+    sources: &BTreeMap<String, String>,
+) -> Result<(), MachineError> {
+    let missing = src.split('+').find(|key| !sources.contains_key(*key));
+    match missing {
+        None => Ok(()),
+        Some(key) => {
+            let keys: Vec<&str> = sources.keys().map(String::as_str).collect();
+            let expected = match keys.is_empty() {
+                true => "a table [sources] that says what it is".into(),
+                false => format!("a key of [sources]: {}", keys.join(", ")),
+            };
+            Err(t.bad(
+                at.clone(),
+                format!("{path} has the source `{key}`"),
+                expected,
+            ))
+        }
+    }
 }
 
 /// Whether `path` is nearly `known`, not only by its numbers (`host_gap_p95`).
@@ -89,9 +115,40 @@ mod tests {
         assert!(wrong.contains("memory.local is in `us`"), "{wrong}");
         let wrong = told("kernel_ops.ipi_to_handlr", "ns").unwrap();
         assert!(wrong.contains("not known"), "{wrong}");
-        assert_eq!(told("machine.model_ghz", "clock"), None);
+        for (path, unit, expected) in [
+            ("machine.model_ghz", "MHz", "GHz"),
+            ("machine.model_ghz", "clock", "GHz"),
+            ("memory.local", "cycles", "ns"),
+            ("memory.local", "banana", "ns"),
+            ("alu.div64", "ns", "cycles"),
+            ("alu.smt_throughput", "percent", "ratio"),
+        ] {
+            let Err(MachineError::Bad(bad)) = check(&t, &(0..0), path, unit) else {
+                panic!("{path} in {unit}");
+            };
+            assert_eq!(bad.expected, format!("the unit `{expected}`"));
+        }
         for own in ["kernel_ops.host_gap_p95", "kernel_ops.my_own_figure"] {
             assert_eq!(told(own, "ns"), None);
+        }
+    }
+
+    #[test]
+    fn a_source_that_is_not_listed_is_told() {
+        let t = Text {
+            path: "m.toml",
+            text: "",
+        };
+        let sources = BTreeMap::from(["guest", "vendor"].map(|k| (k.to_owned(), String::new())));
+        let told = |src| {
+            let result = check_source(&t, &(0..0), "memory.local", src, &sources);
+            result.err().map(|e| e.to_string())
+        };
+        assert_eq!(told("guest"), None);
+        assert_eq!(told("guest+vendor"), None);
+        for (src, key) in [("gest", "gest"), ("guest+me", "me"), ("", "")] {
+            let wrong = told(src).unwrap();
+            assert!(wrong.contains(&format!("the source `{key}`")), "{wrong}");
         }
     }
 }

@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::error::Text;
 use super::known;
 use super::raw::{RawFigure, RawFile, RawTable, RawTopology, RawValue};
-use super::topology::{CpuPlace, FULL_CAPACITY, Topology};
+use super::topology::{CpuPlace, FULL_CAPACITY, NEAREST, Topology, not_nearest};
 use super::{CacheLevel, Conf, FNV_START, Figure, LARGEST, MAX_CPUS, Machine, MachineError, fnv1a};
 
 /// What two threads of a core do together over one alone, where a file does not say: as the files
@@ -39,6 +39,7 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
     let topology = topology(&t, &raw.topology)?;
     let mut figures = Figures {
         t: &t,
+        sources: &raw.sources,
         map: BTreeMap::new(),
     };
     figures.add("machine.model_ghz", &raw.machine.model_ghz)?;
@@ -90,6 +91,10 @@ fn idle_states(raw: &RawFile, figures: &mut Figures<'_>) -> Result<Vec<String>, 
     let mut idle_names = Vec::new();
     for state in &raw.idle {
         let (s, at) = (state.get_ref(), state.span());
+        if !s.src.is_empty() {
+            let path = format!("idle.{}", s.name);
+            known::check_source(figures.t, &at, &path, &s.src, figures.sources)?;
+        }
         for (key, v) in [
             ("exit_latency_us", Some(s.exit_latency_us)),
             ("core_exit_latency_us", s.core_exit_latency_us),
@@ -115,6 +120,7 @@ fn idle_states(raw: &RawFile, figures: &mut Figures<'_>) -> Result<Vec<String>, 
 
 struct Figures<'a> {
     t: &'a Text<'a>,
+    sources: &'a BTreeMap<String, String>,
     map: BTreeMap<String, Figure>,
 }
 
@@ -128,6 +134,7 @@ impl Figures<'_> {
     fn add(&mut self, path: &str, raw: &Spanned<RawFigure>) -> Result<(), MachineError> {
         let (f, at) = (raw.get_ref(), raw.span());
         known::check(self.t, &at, path, &f.unit)?;
+        known::check_source(self.t, &at, path, &f.src, self.sources)?;
         for v in [f.lo, f.hi].into_iter().flatten() {
             check_value(self.t, &at, path, v)?;
         }
@@ -226,6 +233,14 @@ fn topology(t: &Text, raw: &Spanned<RawTopology>) -> Result<Topology, MachineErr
     let mut places: Vec<CpuPlace> = (0..cpus).map(|cpu| place(r, cpu, siblings_apart)).collect();
     capacities(t, r, &mut places)?;
     let nodes = (sockets * r.numa_nodes_per_socket.get_ref()) as usize;
+    Ok(Topology {
+        cpus: places,
+        slit: slit(t, r, nodes)?,
+        siblings_apart,
+    })
+}
+
+fn slit(t: &Text, r: &RawTopology, nodes: usize) -> Result<Vec<Vec<u32>>, MachineError> {
     let slit = r.slit.get_ref().clone();
     if slit.len() != nodes
         || slit
@@ -235,11 +250,10 @@ fn topology(t: &Text, raw: &Spanned<RawTopology>) -> Result<Topology, MachineErr
         let e = format!("{nodes} rows of {nodes} distances above 0");
         return Err(t.bad(r.slit.span(), "slit does not fit the NUMA nodes", e));
     }
-    Ok(Topology {
-        cpus: places,
-        slit,
-        siblings_apart,
-    })
+    if let Some(message) = not_nearest(&slit) {
+        return Err(t.bad(r.slit.span(), format!("slit: {message}"), NEAREST));
+    }
+    Ok(slit)
 }
 
 /// `linux: siblings are cpu and cpu+N ...` or `linear ...`.

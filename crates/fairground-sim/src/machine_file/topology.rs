@@ -42,6 +42,22 @@ impl Distance {
 /// Capacity of the fastest CPU (`SCHED_CAPACITY_SCALE`).
 pub const FULL_CAPACITY: u32 = 1024;
 
+/// What [`not_nearest`] expects.
+pub(super) const NEAREST: &str =
+    "each node nearest to itself: the least distance of row N in column N";
+
+/// A node that is not nearer to itself than to another, if there is one: no domain can be built
+/// round it.
+pub(super) fn not_nearest(slit: &[Vec<u32>]) -> Option<String> {
+    slit.iter().enumerate().find_map(|(node, row)| {
+        let as_near = |other: &usize| *other != node && row[*other] <= row[node];
+        let other = (0..row.len()).find(as_near)?;
+        Some(format!(
+            "node {node} is as near to node {other} as to itself"
+        ))
+    })
+}
+
 /// The place of one CPU, and how fast it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuPlace {

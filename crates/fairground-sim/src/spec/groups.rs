@@ -3,6 +3,7 @@
 use super::error::{Error, Source};
 use super::names::mask;
 use super::node::{Fields, Node, unknown_name};
+use crate::workload::duration::parse_ns;
 use crate::workload::program::{Cgroup, CgroupWrite, Event, Ns, Until, Workload};
 use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
 use core::ops::Range;
@@ -228,23 +229,28 @@ fn check_burst(source: &Source, node: &Node, burst: Ns, quota: Option<Ns>) -> Re
     }
 }
 
-/// Reads `cpu.max`: "QUOTA PERIOD" in microseconds, or "max"; without a period it stays.
+/// Reads `cpu.max`: "QUOTA PERIOD" in microseconds, "QUOTA/PERIOD" with units, or "max"; without a
+/// period it stays.
 fn cpu_max(source: &Source, node: &Node, period_ns: Ns) -> Result<(Option<Ns>, Ns), Error> {
-    const EXPECTED: &str = "\"QUOTA PERIOD\" in microseconds, like \"20000 100000\" or \"max\"";
+    const EXPECTED: &str = "\"QUOTA PERIOD\" in microseconds, like \"20000 100000\", \
+                            \"QUOTA/PERIOD\" with units, like \"20ms/100ms\", or \"max\"";
     let fail = |message: String| source.error(node.span.clone(), message);
     let text = node.str(source, EXPECTED)?;
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let words: Vec<&str> = match text.contains('/') {
+        true => text.split('/').map(str::trim).collect(),
+        false => text.split_whitespace().collect(),
+    };
     let (quota, period) = match *words.as_slice() {
         [quota] => (quota, None),
         [quota, period] => (quota, Some(period)),
         _ => return Err(fail(format!("'{text}' is no cpu.max; expected {EXPECTED}"))),
     };
     let us = |word: &str| {
-        let number = word
-            .parse::<u64>()
-            .ok()
-            .filter(|n| *n <= 1 << 40)
-            .map(|n| n * 1000);
+        let number = match word.parse::<u64>() {
+            Ok(n) => Some(n).filter(|n| *n <= 1 << 40).map(|n| n * 1000),
+            // The kernel's file has whole microseconds.
+            Err(_) => parse_ns(word).ok().filter(|ns| ns % 1000 == 0),
+        };
         number.ok_or_else(|| fail(format!("'{word}' is no time; expected {EXPECTED}")))
     };
     let period = period.map_or(Ok(period_ns), us)?;
@@ -310,17 +316,27 @@ pub fn events(
                 })
             };
             weight_and_idle(source, &fields, &mut idle[cgroup as usize], &mut write)?;
-            if let Some(node) = fields.get("cpu.max") {
+            let before = state.2;
+            let max = fields.get("cpu.max");
+            if let Some(node) = max {
                 (state.0, state.1) = cpu_max(source, node, state.1)?;
-                write(CgroupWrite::Max {
+            }
+            let new_burst = fields.get("cpu.max.burst");
+            if let Some(node) = new_burst {
+                state.2 = burst(source, node)?;
+            }
+            // The kernel refuses a burst above the quota after each write: what falls is first.
+            let mut writes = [
+                max.map(|_| CgroupWrite::Max {
                     quota_ns: state.0,
                     period_ns: state.1,
-                });
+                }),
+                new_burst.map(|_| CgroupWrite::Burst(state.2)),
+            ];
+            if state.2 < before {
+                writes.reverse();
             }
-            if let Some(node) = fields.get("cpu.max.burst") {
-                state.2 = burst(source, node)?;
-                write(CgroupWrite::Burst(state.2));
-            }
+            writes.into_iter().flatten().for_each(&mut write);
             check_burst(source, fields.node, state.2, state.0)?;
         }
         if w.events.len() == before {

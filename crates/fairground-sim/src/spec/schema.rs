@@ -74,7 +74,7 @@ pub(super) struct Cgroup {
     /// 1 to 10000; 100 by default.
     #[schemars(rename = "cpu.weight", range(min = 1, max = 10000))]
     weight: Option<u32>,
-    /// "QUOTA PERIOD" in microseconds, or "max".
+    /// "QUOTA PERIOD" in microseconds, "QUOTA/PERIOD" with units ("20ms/100ms"), or "max".
     #[schemars(rename = "cpu.max")]
     max: Option<String>,
     /// Microseconds of quota that may be saved up.

@@ -5,7 +5,7 @@ use super::op::{Op, When};
 use super::program::{KERNEL_PROCESS, TaskTemplate, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the names of the other's metrics begin with.
+/// What the names of the other's metrics begin with; a second one's with `beside2`.
 pub const BESIDE: &str = "beside";
 
 /// By how much the other's numbers are shifted, to come behind those of the first.
@@ -33,8 +33,8 @@ struct Behind {
 
 impl Workload {
     /// This workload with `other` beside it, from the start: the run lasts as long as this one, and
-    /// its words are this one's. What `other` reports has [`BESIDE`] before its name. Groups whose
-    /// path is taken get the next free number.
+    /// its words are this one's. What `other` reports has [`BESIDE`] before its name, with a number
+    /// from the second one on. Groups whose path is taken get the next free number.
     ///
     /// # Errors
     /// A sentence if both have mutexes, but at other distances from each other.
@@ -50,6 +50,11 @@ impl Workload {
             self.mutex_stride = other.mutex_stride;
         }
         self.beside_from = self.beside_from.min(by.template);
+        self.besides += 1;
+        let label = match self.besides {
+            1 => BESIDE.into(),
+            n => format!("{BESIDE}{n}"),
+        };
         self.name = format!("{} beside {}", self.name, other.name);
         self.argv.push(BESIDE.into());
         self.argv.extend(other.argv.iter().cloned());
@@ -79,11 +84,11 @@ impl Workload {
         }
         self.metrics
             .extend(other.metrics.into_iter().map(|m| MetricDef {
-                name: format!("{BESIDE}.{}", m.name),
+                name: format!("{label}.{}", m.name),
                 from: of_tasks(by.from(m.from), theirs),
                 ..m
             }));
-        let notes = other.notes.iter().map(|n| format!("{BESIDE}: {n}"));
+        let notes = other.notes.iter().map(|n| format!("{label}: {n}"));
         self.notes.extend(notes);
         debug_assert_eq!(self.validate(), Ok(()));
         Ok(self)
@@ -334,6 +339,30 @@ mod tests {
             (value(name), value(&format!("beside.{name}")))
         });
         assert!((own / other - 1.0).abs() < 0.5, "{own} {other}");
+    }
+
+    #[test]
+    fn each_of_several_reports_under_a_name_of_its_own() {
+        let hogs = || of("hogs --tasks 2");
+        let all = of("perf bench sched pipe -l 10").beside(hogs()).unwrap();
+        let all = all.beside(hogs()).and_then(|w| w.beside(hogs())).unwrap();
+        let cpu = |n: &str| {
+            let metric = all
+                .metrics
+                .iter()
+                .find(|m| m.name == format!("{n}.hogs.cpu_s"));
+            metric.map(|m| m.from)
+        };
+        let of = |first| {
+            Some(From::CpuOfS {
+                first,
+                end: first + 2,
+            })
+        };
+        assert_eq!(
+            ["beside", "beside2", "beside3"].map(cpu),
+            [of(2), of(4), of(6)]
+        );
     }
 
     /// The first ends the run, although the other never does.

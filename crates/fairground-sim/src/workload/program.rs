@@ -271,6 +271,8 @@ pub struct Workload {
     pub initial: Vec<u32>,
     /// Tasks from this template on are beside what is measured: the run does not wait for them.
     pub beside_from: u32,
+    /// How many other workloads are beside it.
+    pub besides: u32,
     /// No idle state is as deep as to have an exit latency: a program holds `/dev/cpu_dma_latency`
     /// open, with 0 in it.
     pub no_idle_states: bool,
@@ -376,6 +378,7 @@ impl Workload {
             templates: Vec::new(),
             initial: Vec::new(),
             beside_from: u32::MAX,
+            besides: 0,
             no_idle_states: false,
             duration: Until::AllExit,
             warmup_ns: 0,

@@ -68,7 +68,7 @@ fn v6(
         while let id @ 1.. = bytes.u16()? {
             let size = bytes.u32()?;
             let text = bytes.take(size.into())?;
-            option(id, text, recording);
+            option(id, text, recording)?;
         }
         kind = bytes.take(10)?;
     }
@@ -131,32 +131,66 @@ fn available<'a>(
 }
 
 /// Acts on an option: only the clock matters, and what the recorder lost.
-fn option(id: u16, text: &[u8], recording: &mut Recording) {
+fn option(id: u16, text: &[u8], recording: &mut Recording) -> Result<(), TraceError> {
     const CPUSTAT: u16 = 2;
     const TRACECLOCK: u16 = 4;
     let text = String::from_utf8_lossy(text);
     match id {
-        TRACECLOCK => clock(text.split(['[', ']']).nth(1).unwrap_or(""), recording),
+        TRACECLOCK => return clock(text.split(['[', ']']).nth(1).unwrap_or("")),
         CPUSTAT => {
-            let lost = text
-                .lines()
-                .filter_map(|l| l.trim().strip_prefix("overrun:"));
-            let lost: u64 = lost.filter_map(|n| n.trim().parse::<u64>().ok()).sum();
-            recording.left_out.lose(lost);
+            let mut cpu = 0;
+            let number = |line: &str, key| {
+                let n = line.trim().strip_prefix(key)?;
+                n.trim().parse::<u64>().ok()
+            };
+            for line in text.lines() {
+                if let Some(n) = number(line, "CPU:") {
+                    cpu = n;
+                }
+                if let Some(lost) = number(line, "overrun:") {
+                    recording.overrun(u32::try_from(cpu).unwrap_or(u32::MAX), lost);
+                }
+            }
         }
         _ => {}
     }
+    Ok(())
 }
 
 /// Clocks that do not count nanoseconds give times of no use.
-fn clock(name: &str, recording: &mut Recording) {
+fn clock(name: &str) -> Result<(), TraceError> {
     if matches!(name, "counter" | "x86-tsc" | "uptime" | "ppc-tb") {
-        let note = format!("the clock `{name}` does not count nanoseconds; times are wrong");
-        recording.left_out.notes.push(note);
+        return Err(TraceError::Unsupported {
+            what: format!("a trace.dat with the clock `{name}`, which does not count nanoseconds,"),
+            help: "record with another: `trace-cmd record -C mono`",
+        });
     }
+    Ok(())
 }
 
 fn begin(headers: &Headers, big: bool, recording: &mut Recording) -> Decoder {
     recording.names = headers.names.clone();
     Decoder::new(headers, big, recording)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_tell_the_clock_and_what_was_lost() {
+        let mut r = Recording::new(FORMAT);
+        let mut take = |id, text: &str| option(id, text.as_bytes(), &mut r);
+        assert!(take(4, "[local] global counter uptime\n").is_ok());
+        let error = take(4, "local global [counter] uptime\n").unwrap_err();
+        assert!(error.to_string().contains("the clock `counter`"), "{error}");
+        for cpu in 0..2 {
+            let text = format!("CPU: {cpu}\nentries: 9\noverrun: 1{cpu}\ncommit overrun: 7\n");
+            assert!(take(2, &text).is_ok());
+        }
+        // Pages lack some of these.
+        r.missed(0, 4);
+        r.missed(1, 12);
+        assert_eq!(r.left_out.lost, 10 + 12);
+    }
 }

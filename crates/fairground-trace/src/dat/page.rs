@@ -51,7 +51,7 @@ impl Pages {
         if word & MISSED != 0 {
             let count = rest.get(length..length + 8).map(|n| u64_of(n, self.big));
             let count = count.filter(|_| word & MISSED_STORED != 0);
-            recording.left_out.lose(count.unwrap_or(1));
+            recording.missed(self.cpu, count.unwrap_or(1));
         }
         let Some(records) = rest.get(..length) else {
             let n = rest.len();

@@ -131,16 +131,16 @@ fn one_chain(
                     }
                 }
             }
-            BUFFER => buffers.push(buffer(&mut data_bytes, recording)?),
-            _ => option(id, data, recording),
+            BUFFER => buffers.push(buffer(&mut data_bytes)?),
+            _ => option(id, data, recording)?,
         }
     }
 }
 
-fn buffer(data: &mut Bytes<'_>, recording: &mut Recording) -> Result<Buffer, TraceError> {
+fn buffer(data: &mut Bytes<'_>) -> Result<Buffer, TraceError> {
     let offset = data.u64()?;
     let name = String::from_utf8_lossy(data.text()?).into_owned();
-    clock(&String::from_utf8_lossy(data.text()?), recording);
+    clock(&String::from_utf8_lossy(data.text()?))?;
     let page_size = data.u32()?;
     if !(512..=1 << 20).contains(&page_size) {
         return Err(data.damaged(format!("a page size, not {page_size}")));

@@ -13,7 +13,7 @@ pub const LENGTHS_MAX: u64 = 3;
 const ROOM_NS: u64 = 20_000_000;
 
 /// Priorities below are real time.
-const RT_PRIOS: i16 = 100;
+pub const RT_PRIOS: i16 = 100;
 
 /// A call of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub struct Log {
     pub beside_idle: BesideIdle,
     /// Switches away while runnable.
     pub preempted_times: u64,
+    /// It came to a real-time priority later.
+    pub to_real_time: bool,
     /// All CPU time.
     pub cpu_ns: u64,
     /// What it does between tracepoints is told: only that counts as computing.
@@ -447,15 +449,15 @@ impl Log {
     /// A simulated run tells its changes itself; real-time priorities, also borrowed ones, are not
     /// replayed.
     fn reniced(&mut self, prio: i16, at: u64) {
+        self.to_real_time |= prio < RT_PRIOS;
         if self.told || prio < RT_PRIOS {
             return;
         }
         self.flush(at);
         let nice = (prio - RT_PRIOS - 20).clamp(-20, 19) as i8;
         // What it slept through was changed by another one before it was woken.
-        let asleep =
-            self.running_since.is_none() && matches!(self.steps.last(), Some(Step::Block(_)));
-        let place = self.steps.len() - usize::from(asleep);
+        let asleep = matches!(self.steps.last(), Some(Step::Block(_)));
+        let place = self.steps.len() - usize::from(asleep && self.running_since.is_none());
         self.steps.insert(place, Step::Nice(nice));
     }
 
@@ -467,8 +469,7 @@ impl Log {
         let Some(since) = &mut self.running_since else {
             return;
         };
-        let ran = at.saturating_sub(*since);
-        *since = at;
+        let ran = at.saturating_sub(std::mem::replace(since, at));
         self.run(ran);
     }
 
@@ -552,6 +553,8 @@ mod tests {
         assert!(nice(0)[1..].iter().all(|(_, n)| *n == 5), "back to its own");
         assert_eq!(nice(1), [(1, -1)], "{:?}", logs.logs[1].steps);
         assert!(matches!(logs.logs[1].steps[2], Step::Block(_)));
+        let later = logs.logs.iter().map(|log| log.to_real_time);
+        assert_eq!(later.collect::<Vec<_>>(), [true, false]);
     }
 
     /// A thread that computes, is interrupted, calls the kernel for nothing that shows, yields, and

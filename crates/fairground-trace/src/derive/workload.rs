@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::attributes::{Attributes, PolicyWords, ThreadWords};
 use super::cause::{Causes, guessed};
 use super::cut;
-use super::log::{Logs, Step};
+use super::log::{Logs, RT_PRIOS, Step};
 use super::pins::is_stopper;
 use super::process::Processes;
 use super::tick::Tick;
@@ -289,6 +289,18 @@ impl Builder<'_> {
                 note += ", by SCHED_FIFO: SCHED_RR and deadlines are not recorded";
             }
             self.out.notes.push(note);
+        }
+        let logs = self.from.logs;
+        let changes = logs.threads.iter().zip(&logs.logs).filter(|(about, log)| {
+            let nice = |step: &Step| matches!(step, Step::Nice(_));
+            log.to_real_time || (about.prio < RT_PRIOS && log.steps.iter().any(nice))
+        });
+        let changes = changes.count();
+        if changes > 0 && !logs.told {
+            self.out.notes.push(format!(
+                "{changes} threads come to a real-time priority meanwhile or lose it, by their \
+                 policy or as they hold a lock: in the replay they keep the policy of their start"
+            ));
         }
     }
 

@@ -65,7 +65,7 @@ pub fn write(recording: &Recording, extras: &Extras, out: &mut impl Write) -> io
     let shown = Shown::new(recording);
     let mut waiting: Vec<Wire> = Vec::new();
     waiting.resize_with(recording.cpus as usize, Wire::default);
-    let told = |e: &&Event| matches!(e.kind, Kind::Told(_));
+    let told = |e: &&Event| matches!(e.kind, Kind::On | Kind::Told(_));
     for event in recording.events.iter().filter(|e| !told(e)) {
         let bundle = &mut waiting[event.cpu as usize];
         bundle.message(2, |to| one(event, &shown, to));
@@ -268,7 +268,7 @@ fn one(event: &Event, shown: &Shown, to: &mut Wire) {
             e.number(4, 120_u32);
         }),
         // They are left out before.
-        Kind::Told(_) => {}
+        Kind::On | Kind::Told(_) => {}
     }
 }
 

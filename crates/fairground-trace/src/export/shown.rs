@@ -49,7 +49,7 @@ impl Shown {
                     see(parent);
                     see(child);
                 }
-                Kind::Told(_) => {}
+                Kind::On | Kind::Told(_) => {}
             }
         }
         Self {

@@ -78,7 +78,7 @@ pub fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
 /// The scheduler's events, of which alone there are columns.
 fn scheduler(recording: &Recording) -> impl Iterator<Item = &Event> {
     let events = recording.events.iter();
-    events.filter(|e| !matches!(e.kind, Kind::Told(_)))
+    events.filter(|e| !matches!(e.kind, Kind::On | Kind::Told(_)))
 }
 
 /// A name may have a comma or quotes in it.
@@ -124,7 +124,7 @@ fn row<'a>(event: &Event, shown: &'a Shown) -> Row<'a> {
             parent
         }
         Kind::Exit { tid } => tid,
-        Kind::Told(_) => event.tid,
+        Kind::On | Kind::Told(_) => event.tid,
     };
     row.comm = &shown.thread(row.subject).comm;
     row

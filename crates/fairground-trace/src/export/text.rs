@@ -22,7 +22,8 @@ pub fn write(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
         bytes: Vec::with_capacity(2 * BUFFER),
         ..Line::default()
     };
-    for event in &recording.events {
+    let events = recording.events.iter();
+    for event in events.filter(|e| e.kind != Kind::On) {
         lines.event(event, &shown);
         if lines.bytes.len() >= BUFFER {
             out.write_all(&lines.bytes)?;
@@ -125,6 +126,7 @@ impl Line {
                 self.thread("comm=", comm(tid), " pid=", tid);
                 self.last_prio(tid);
             }
+            Kind::On => {}
             Kind::Told(told) => self.told(told, event.tid),
         }
     }
@@ -215,6 +217,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Migrate { .. } => "sched_migrate_task",
         Kind::Fork { .. } => "sched_process_fork",
         Kind::Exit { .. } => "sched_process_exit",
+        Kind::On => "",
         Kind::Told(Told::UserEnter) => "user_enter",
         Kind::Told(Told::UserExit) => "user_exit",
         Kind::Told(Told::Worked { .. }) => "instructions:u",

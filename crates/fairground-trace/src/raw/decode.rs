@@ -6,6 +6,7 @@ use super::format::{Field, Format};
 use super::headers::Headers;
 use crate::bytes::{u16_of, u32_of, u64_of};
 use crate::event::{Context, Event, Kind, State};
+use crate::missing::Place;
 use crate::recording::Recording;
 
 /// Bits of `common_flags` for a hard and a soft interrupt, and an NMI.
@@ -38,6 +39,7 @@ enum Which {
     Migrate,
     Fork,
     Exit,
+    Runtime,
 }
 
 /// Our events and the fields that they need, in the order of `Layout::f`.
@@ -81,7 +83,12 @@ const OURS: &[(&str, Which, &[&str])] = &[
         &["parent_pid", "child_comm", "child_pid"],
     ),
     ("sched_process_exit", Which::Exit, &["comm", "pid"]),
+    (RUNTIME, Which::Runtime, &["pid", "runtime"]),
 ];
+
+/// No event of a recording: it says how long the current thread has run, which matters only where
+/// the switch to it is missing.
+pub const RUNTIME: &str = "sched_stat_runtime";
 
 /// Whether an event is one that is read.
 pub fn is_ours(name: &str) -> bool {
@@ -114,6 +121,12 @@ impl Decoder {
         }
     }
 
+    /// Whether records of this type are the scheduler's events, which must all be there.
+    pub fn reads(&self, id: u64) -> bool {
+        let layout = u32::try_from(id).ok().and_then(|id| self.by_type.get(&id));
+        layout.is_some_and(|layout| layout.which != Which::Runtime)
+    }
+
     /// Takes in a record; false if no more can be kept.
     #[inline]
     pub fn record(&self, data: &[u8], cpu: u32, at_ns: u64, recording: &mut Recording) -> bool {
@@ -131,6 +144,14 @@ impl Decoder {
             }
             return true;
         };
+        if layout.which == Which::Runtime {
+            recording.left_out.other(RUNTIME);
+            if let Some((tid, ns)) = layout.runtime(data, self.big) {
+                let at = Place { at_ns, cpu };
+                recording.ran.see(at, tid, ns);
+            }
+            return true;
+        }
         match layout.event(data, self.big, recording) {
             Some((tid, context, kind)) => recording.push(Event {
                 at_ns,
@@ -214,8 +235,17 @@ impl Layout {
                 }
             }
             Which::Exit => Kind::Exit { tid: tid(b)? },
+            Which::Runtime => return None,
         };
         Some((current, context, kind))
+    }
+
+    /// Who has run how long, if it is the current thread.
+    fn runtime(&self, data: &[u8], big: bool) -> Option<(u32, u64)> {
+        let [pid, ns, ..] = self.f;
+        let tid = number(data, pid, big)?;
+        let current = number(data, self.pid, big)?;
+        Some((tid as u32, number(data, ns, big)?)).filter(|_| tid == current)
     }
 }
 

@@ -4,6 +4,7 @@
 use super::line::number;
 use crate::act::{Act, What};
 use crate::event::{Kind, Names, State, Timer, Told};
+use crate::raw::decode::RUNTIME;
 
 /// What became of the fields.
 pub enum Parsed {
@@ -29,6 +30,17 @@ pub fn parse(name: &[u8], text: &[u8], current: u32, names: &mut Names) -> Parse
         Ok(kind) => Parsed::Event(kind),
         Err(field) => Parsed::Missing(field),
     }
+}
+
+/// Who has run for how long, of `sched_stat_runtime`.
+pub fn runtime(name: &[u8], text: &[u8]) -> Option<(u32, u64)> {
+    if name != RUNTIME.as_bytes() {
+        return None;
+    }
+    Some((
+        tid_after(text, b" pid=")?,
+        whole(after(text, b" runtime=")?)?,
+    ))
 }
 
 /// Reads the fields of an event of another part of the kernel, with that part's name before it.

@@ -108,7 +108,8 @@ fn event_end(text: &[u8]) -> Option<usize> {
 /// The id of a thread that perf does not know: one that has exited, `:-1 -1`.
 pub const UNKNOWN: u32 = u32::MAX;
 
-/// `comm-tid`, `comm-tid (tgid)`, `comm tid` or `comm tgid/tid`.
+/// `comm-tid`, `comm-tid (tgid)`, `comm tid` or `comm tgid/tid`; perf knows the process of some
+/// threads whose id it does not know.
 fn thread(text: &[u8]) -> Option<(&[u8], u64, Option<u64>)> {
     let mut text = text.trim_ascii();
     let mut process = None;
@@ -116,6 +117,9 @@ fn thread(text: &[u8]) -> Option<(&[u8], u64, Option<u64>)> {
         let open = memchr::memrchr(b'(', inside)?;
         process = number(inside[open + 1..].trim_ascii()).map(|(n, _)| n);
         text = text[..open].trim_ascii_end();
+    }
+    if let Some((comm, process)) = exited(text) {
+        return Some((comm, UNKNOWN.into(), process));
     }
     let (before, digits) = text.split_at(text.len() - digits_at_end(text));
     let (tid, _) = number(digits)?;
@@ -138,6 +142,17 @@ fn thread(text: &[u8]) -> Option<(&[u8], u64, Option<u64>)> {
         _ => return None,
     };
     Some((before.trim_ascii(), tid, process))
+}
+
+/// `comm tgid/-1` and `comm -1/-1`.
+fn exited(text: &[u8]) -> Option<(&[u8], Option<u64>)> {
+    let before = text.strip_suffix(b"/-1")?;
+    let (before, digits) = before.split_at(before.len() - digits_at_end(before));
+    let (process, _) = number(digits)?;
+    let known = !before.ends_with(b"-");
+    let before = before.strip_suffix(b"-").unwrap_or(before);
+    let apart = before.last().is_some_and(u8::is_ascii_whitespace);
+    apart.then(|| (before.trim_ascii(), known.then_some(process)))
 }
 
 fn digits_at_end(text: &[u8]) -> usize {
@@ -208,6 +223,16 @@ pub fn lost(text: &[u8]) -> Option<u64> {
     let words = memchr::memmem::find_iter(text, b"LOST ");
     let words = words.chain(memchr::memmem::find_iter(text, b"lost "));
     words.into_iter().find_map(counted)
+}
+
+/// The kind of another record that `perf script --show-task-events` and the like show.
+pub fn record(text: &[u8]) -> Option<&[u8]> {
+    let at = memchr::memmem::find(text, b": PERF_RECORD_")?;
+    let name = &text[at + 2..];
+    let end = name
+        .iter()
+        .position(|b| !b.is_ascii_uppercase() && !matches!(b, b'_' | b'0'..=b'9'));
+    Some(&name[..end.unwrap_or(name.len())])
 }
 
 /// A line of the stack that `perf script` shows below an event: `   ffff8139 schedule+0x1 (...)`.
@@ -297,6 +322,27 @@ mod tests {
             assert_eq!((l.event, l.fields), (&b"sched_wakeup"[..], &b"x"[..]));
         }
         assert!(parse(b"a-12 3d.h2. 16ms : sched_wakeup: x").is_none());
+    }
+
+    #[test]
+    fn a_thread_that_has_exited_has_a_process_at_most() {
+        let of = |text: &str| {
+            let line = parse(text.as_bytes()).unwrap_or_else(|| panic!("{text}"));
+            (line.comm == b":-1", line.tid, line.process)
+        };
+        let rest = "[000] 1.5: sched:sched_switch: x";
+        for (thread, process) in [
+            (":-1    -1", None),
+            (":-1 10166/-1   ", Some(10_166)),
+            (":-1    -1/-1", None),
+        ] {
+            assert_eq!(of(&format!("{thread} {rest}")), (true, UNKNOWN, process));
+        }
+        let dashes = format!("a-1/b-2 7/8 {rest}");
+        assert_eq!(of(&dashes), (false, 8, Some(7)));
+        // ftrace writes a thread behind a dash, whatever its name ends with.
+        let slash = format!("a/-12 {rest}");
+        assert_eq!(of(&slash).1, 12);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use std::io::BufRead;
 
 use crate::error::TraceError;
 use crate::event::Event;
+use crate::missing::Place;
 use crate::recording::Recording;
 use crate::told;
 
@@ -138,23 +139,17 @@ fn next_line(
 /// Takes in a line; false if no more events can be kept.
 fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
     let text = text.trim_ascii_end();
-    if text.is_empty() || text[0] == b'#' {
+    // The name of a thread may begin with `#`, too.
+    if text.is_empty() || text.starts_with(b"# ") || text.starts_with(SAID.as_bytes()) {
         said(text, recording);
         return true;
     }
     let Some(head) = line::parse(text) else {
-        let lost = line::lost(text);
-        recording.left_out.lose(lost.unwrap_or(0));
-        if lost.is_none() && !line::is_heading(text) && !line::is_stack(text) {
-            let shown = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
-            recording
-                .left_out
-                .bad(|| format!("line {number}, no event in `{shown}`"));
-        }
+        no_event(text, number, recording);
         return true;
     };
     recording.names.see(head.tid, head.comm);
-    if let Some(process) = head.process {
+    if let Some(process) = head.process.filter(|_| head.tid != line::UNKNOWN) {
         recording.names.see_process(head.tid, process);
     }
     let name = head.event.strip_prefix(b"sched:").unwrap_or(head.event);
@@ -165,6 +160,15 @@ fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
     let kind = match parsed {
         fields::Parsed::Event(kind) => kind,
         fields::Parsed::Other => {
+            let at = Place {
+                at_ns: head.at_ns,
+                cpu: head.cpu,
+            };
+            if let Some((tid, ns)) = fields::runtime(name, head.fields)
+                && (tid == head.tid || head.tid == line::UNKNOWN)
+            {
+                recording.ran.see(at, tid, ns);
+            }
             recording
                 .left_out
                 .other(&String::from_utf8_lossy(&name[..name.len().min(40)]));
@@ -172,9 +176,13 @@ fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
         }
         fields::Parsed::Missing(field) => {
             let name = String::from_utf8_lossy(name).into_owned();
+            let lacks = match head.fields {
+                [] => "fields; add trace to `perf script -F`",
+                _ => field,
+            };
             recording
                 .left_out
-                .bad(|| format!("line {number}, {name} has no {field}"));
+                .bad(|| format!("line {number}, {name} has no {lacks}"));
             return true;
         }
     };
@@ -185,6 +193,26 @@ fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
         context: head.context,
         kind,
     })
+}
+
+/// A line without an event: a comment, another record of perf, a loss, or nothing that is known.
+fn no_event(text: &[u8], number: u64, recording: &mut Recording) {
+    if text[0] == b'#' {
+        return;
+    }
+    let lost = line::lost(text);
+    recording.left_out.lose(lost.unwrap_or(0));
+    if lost.is_some() || line::is_heading(text) || line::is_stack(text) {
+        return;
+    }
+    if let Some(record) = line::record(text) {
+        recording.left_out.other(&String::from_utf8_lossy(record));
+        return;
+    }
+    let shown = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
+    recording
+        .left_out
+        .bad(|| format!("line {number}, no event in `{shown}`"));
 }
 
 /// A comment: in what [`crate::export`] wrote, some have more to say.
@@ -397,6 +425,30 @@ mod tests {
         let head = "# comment\n".repeat(7000);
         assert!(looks_like(&head.as_bytes()[..64 << 10]));
         assert!(!looks_like(b"# comment\nand more\n"));
+    }
+
+    #[test]
+    fn a_name_may_begin_as_a_comment_does() {
+        let r = read_all(
+            "#           cmd   pid\n\
+             #        | |   ||||| \\   |\n\
+             #x-7 0d.h2. 16us+: sched_process_exit: comm=#x pid=7 prio=120\n",
+        );
+        assert_eq!((r.events.len(), r.left_out.bad), (1, 0));
+        assert_eq!(r.names.get(7), "#x");
+    }
+
+    #[test]
+    fn other_records_of_perf_are_skipped_and_missing_columns_are_named() {
+        let r = read_all(
+            "as 8 [000] 1.5: PERF_RECORD_COMM exec: as:8/8\n\
+             as 8 [000] 1.6: PERF_RECORD_FORK(9:9):(8:8)\n\
+             as 8 [000] 1.7: sched:sched_switch: \n",
+        );
+        assert_eq!(r.left_out.other_events["PERF_RECORD_FORK"], 1);
+        assert_eq!((r.left_out.other_events.len(), r.left_out.bad), (2, 1));
+        let first = r.left_out.first_bad.unwrap();
+        assert!(first.contains("add trace to"), "{first}");
     }
 
     #[test]

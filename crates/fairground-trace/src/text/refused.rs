@@ -14,6 +14,13 @@ pub fn why(head: &[u8]) -> Option<(&'static str, &'static str)> {
             "save it as UTF-8 (`iconv -f utf-16 -t utf-8`)",
         ));
     }
+    if head.starts_with(b"{\"time_ns\":") || head.starts_with(b"time_ns,cpu,tid,event,") {
+        let help = "write FILE.txt (`--export`, `--trace`), which has all that a replay needs";
+        return Some((
+            "a table of events, as fairground writes it for other tools,",
+            help,
+        ));
+    }
     if has(b"sch delay") && has(b"run time") {
         let help = "write the events themselves with `perf script`";
         return Some(("the table of `perf sched timehist`", help));
@@ -88,6 +95,11 @@ mod tests {
             ("  a-7 [000] d..2. 15000: sched_waking: x", "trace_clock"),
             ("# tracer: nop\n11463 0 24599 type: 366\n", "`raw`"),
             ("\u{0}\u{0}", ""),
+            ("{\"time_ns\":1,\"event\":\"sched_switch\"", "other tools"),
+            (
+                "time_ns,cpu,tid,event,subject\n1,0,7,sched_switch",
+                "other tools",
+            ),
             ("nothing of the kind", ""),
         ] {
             let found = why(text.as_bytes()).map_or("", |(what, _)| what);

@@ -17,7 +17,7 @@ use fairground::cx::Cx;
 use fairground::host::{Host, Kick, Timer};
 use fairground::policy::Features;
 use fairground::rq::Rq;
-use fairground::sched::{self, EnqueueAt};
+use fairground::sched;
 use fairground::system::System;
 use fairground::task::{Placed, Policy, Prev, Task, WakeKind};
 use fairground::topology::{Machine, Topology};
@@ -32,6 +32,8 @@ struct Board {
     timers: BTreeMap<Timer, u64>,
     /// Tasks that sleep or have not begun, by number.
     parked: Vec<Option<Task>>,
+    /// For each CPU the tasks that it is to enqueue itself.
+    wake_lists: Vec<VecDeque<(Task, Placed, WakeKind)>>,
 }
 
 impl Host for Board {
@@ -69,8 +71,6 @@ pub struct Runtime {
     board: Board,
     /// Room for tasks between two queues; empty between calls.
     moving: Vec<Task>,
-    /// Tasks that are to be enqueued on a CPU by itself.
-    wake_lists: Vec<VecDeque<(Task, Placed, WakeKind)>>,
     current: Vec<Option<TaskId>>,
     /// Whether the CPU is idle and has stopped its tick.
     tickless: Vec<bool>,
@@ -95,9 +95,10 @@ impl Runtime {
                 asked: VecDeque::new(),
                 timers: BTreeMap::new(),
                 parked: Vec::new(),
+                wake_lists: (0..cpus).map(|_| VecDeque::new()).collect(),
             },
-            moving: Vec::new(),
-            wake_lists: (0..cpus).map(|_| VecDeque::new()).collect(),
+            // Else the first balance that moves tasks would allocate.
+            moving: Vec::with_capacity(sys.features.load_balance.nr_migrate as usize),
             current: alloc::vec![None; cpus],
             tickless: alloc::vec![false; cpus],
             next_tick_ns: now_ns + sys.features.tick_ns(),
@@ -160,19 +161,13 @@ impl Runtime {
             let Some(mut task) = self.board.parked[id.idx()].take() else {
                 return; // runnable already
             };
-            let (placed, at) = self.call(cpu, |cx, _| {
+            self.call(cpu, |cx, rqs| {
                 let placed = sched::select_cpu(cx, &mut task, waker, kind);
-                (placed, sched::ttwu_queue_wakelist(cx, id, placed.cpu))
+                // It is enqueued here, or by that CPU, which is kicked when its list has the task.
+                sched::ttwu_queue(cx, rqs, task, placed, kind, |board, woken| {
+                    board.wake_lists[placed.cpu.idx()].push_back(woken);
+                });
             });
-            match at {
-                EnqueueAt::Waker => self.call(cpu, |cx, rqs| {
-                    sched::enqueue_woken(cx, rqs, task, placed, kind);
-                }),
-                // The engine has kicked that CPU, which enqueues it there.
-                EnqueueAt::Target => {
-                    self.wake_lists[placed.cpu.idx()].push_back((task, placed, kind));
-                }
-            }
         }
         self.settle();
     }
@@ -266,7 +261,7 @@ impl Runtime {
             match work {
                 None => self.switch(cpu, Prev::Runnable),
                 Some(Kick::Wakeups) => {
-                    let mut woken = core::mem::take(&mut self.wake_lists[cpu.idx()]);
+                    let mut woken = core::mem::take(&mut self.board.wake_lists[cpu.idx()]);
                     self.call(cpu, |cx, rqs| {
                         sched::sched_ttwu_pending(cx, rqs, &mut woken);
                     });

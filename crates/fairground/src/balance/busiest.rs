@@ -225,9 +225,9 @@ pub fn sched_balance_find_src_rq<H: Host>(
         count: 0,
     };
     let mut seen = 0;
-    let counts = cx.features().load_balance.counts;
+    let sleepers = cx.features().load_balance.counts.sleepers();
     for cpu in sys.topology.group(group).span.and(&env.cpus).iter() {
-        let nr = sys.cpu[cpu.idx()].h_nr(counts);
+        let nr = sys.cpu[cpu.idx()].h_nr(sleepers);
         let fields = if nr == 0 {
             cf::NR_QUEUED
         } else {
@@ -374,7 +374,7 @@ pub(super) fn voluntary_active_balance<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>)
         return true;
     }
     cx.read_rq(env.src_cpu, f::CAPACITY);
-    let one = sys.cpu[env.src_cpu.idx()].h_nr(cx.features().load_balance.counts) == 1;
+    let one = sys.cpu[env.src_cpu.idx()].h_nr(cx.features().load_balance.counts.sleepers()) == 1;
     let src_capacity = capacity_of(sys, env.src_cpu) * u64::from(env.sd.imbalance_pct);
     env.idle.is_idle()
         && one

@@ -167,7 +167,7 @@ fn can_migrate_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>, s
     let read = fse::ON_RQ | fse::EXEC_START | fse::CFS_RQ | fse::GROUP_NODE;
     cx.touch(rq.se_object(slot), read, Access::Read);
     let asleep = rq.se[slot.idx()].sched_delayed;
-    let stays = asleep && !cx.features().load_balance.counts.moves_sleepers();
+    let stays = asleep && !cx.features().load_balance.counts.sleepers();
     if stays && env.migration_type != MigrationType::Load {
         return false;
     }

@@ -54,11 +54,15 @@ pub(crate) fn nohz_csd_func<H: Host>(cx: &mut Cx<H>) {
     cx.sys.cpu[cpu.idx()].reach_nohz_flags(cpu, Access::CasLoop, cx.host);
 }
 
-/// It takes them, and raises the softirq if it is still idle.
+/// It takes them, and raises the softirq if it is still idle. A kick that comes twice finds none:
+/// then nothing is to be done, and a promise to decay (`NEWILB`) stands.
 pub(crate) fn take_flags<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let (sys, cpu) = (cx.sys, cx.cpu);
-    let flags = sys.cpu[cpu.idx()].clear_nohz_flags(nohz_kick::MASK | nohz_kick::NEWILB);
-    debug_assert!(flags & nohz_kick::MASK != 0, "an IPI comes with flags");
+    let words = &sys.cpu[cpu.idx()];
+    if words.nohz_flags() & nohz_kick::MASK == 0 {
+        return;
+    }
+    let flags = words.clear_nohz_flags(nohz_kick::MASK | nohz_kick::NEWILB);
     cx.with_rq_lockless(rqs, cpu, |cx, rq| {
         let idle_test = frq::CURR | frq::NR_RUNNING | frq::TTWU_PENDING;
         cx.touch(rq.object(), idle_test, Access::Read);
@@ -296,4 +300,27 @@ pub(super) fn read_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
 /// Jiffies that last at least `ms`.
 pub(super) fn ms_to_jiffies<H: Host>(cx: &Cx<H>, ms: u64) -> u64 {
     (ms * u64::from(cx.sys.features.hz)).div_ceil(1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Features;
+    use crate::sched::run_kick;
+    use crate::testing::Bench;
+
+    #[test]
+    fn a_kick_that_comes_twice_does_its_work_once() {
+        let mut bench = Bench::nodes(1, Features::default());
+        bench.on(0, |_, _| ());
+        bench.sys.cpu[0].or_nohz_flags(nohz_kick::STATS);
+        for promised in [0, nohz_kick::NEWILB] {
+            bench.sys.cpu[0].or_nohz_flags(promised);
+            bench.call(0, |cx, rqs| run_kick(cx, rqs, KickWork::IdleBalance));
+            assert_eq!(bench.sys.cpu[0].nohz_flags(), promised);
+        }
+        let softirq = Kick::Run(KickWork::BalanceSoftirq);
+        assert_eq!(bench.host.kicks, [(Cpu(0), softirq)]);
+        assert_eq!(bench.rqs[0].nohz_idle_balance, nohz_kick::STATS);
+    }
 }

@@ -61,7 +61,7 @@ fn update_sg_lb_stats<H: Host>(
     let group = sys.topology.group(id);
     touch_group(cx, id, s::FIXED | s::CAPACITY | s::IMBALANCE, Access::Read);
     cx.host.work(group.weight);
-    let counts = cx.features().load_balance.counts;
+    let sleepers = cx.features().load_balance.counts.sleepers();
     let mut sgs = SgLbStats {
         group_weight: group.weight,
         group_capacity: group.state.capacity.load(Relaxed),
@@ -71,7 +71,7 @@ fn update_sg_lb_stats<H: Host>(
         let words = &sys.cpu[cpu.idx()];
         touch_cfs(cx, cpu, cf::AVG | cf::NR_QUEUED);
         let load = words.load_avg.load(Relaxed);
-        let h_nr = words.h_nr(counts);
+        let h_nr = words.h_nr(sleepers);
         let nr_running = words.nr_running.load(Relaxed);
         sgs.group_load += load;
         sgs.group_util += cpu_util_cfs(sys, cpu, UtilOf::Running);

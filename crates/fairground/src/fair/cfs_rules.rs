@@ -409,7 +409,9 @@ mod tests {
         task.se.sum_exec_runtime = 1;
         for (vruntime, after) in [(91_000_000, 6_000_000), (0, 2_000_000)] {
             (task.se.vruntime, task.body.tg) = (vruntime, TgId::ROOT);
-            bench.call(0, |cx, _| sched::set_group_parked(cx, &mut task, tg));
+            bench.call(0, |cx, rqs| {
+                sched::set_group_parked(cx, rqs, &mut task, tg);
+            });
             assert_eq!(task.se.vruntime, after);
         }
     }

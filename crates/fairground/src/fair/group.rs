@@ -1,5 +1,6 @@
 //! Groups on one CPU: their queue, their weight, their share.
 
+use super::cfs_rules;
 use super::entity::reweight_entity;
 use super::load::{attach_task_cfs_rq, detach_task_cfs_rq, update_load_avg};
 use super::task::{dequeue_task_fair, enqueue_task_fair, put_prev_task_fair, set_next_task_fair};
@@ -12,7 +13,7 @@ use crate::math::weight::{LoadWeight, NICE_0_LOAD};
 use crate::place::{Access, Fields, Func, Kind, Object, cfs_rq as q, se as e, task as t};
 use crate::rq::Rq;
 use crate::shared::Relaxed;
-use crate::task::{Resched, SchedEntity};
+use crate::task::{Resched, SchedEntity, Task};
 use crate::value::{CfsId, Cpu, SeId, TgId};
 
 /// The queue of `tg` on this CPU, made now (with those above it) if it is the first use.
@@ -160,10 +161,7 @@ pub fn move_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) -> 
         b: 0,
     };
     cx.touch(object, t::SCHED_GROUP, Access::Update);
-    detach_task_cfs_rq(cx, rq, task);
-    rq.se[task.idx()].avg.last_update_time = 0;
-    set_task_rq(cx, rq, task, to);
-    attach_task_cfs_rq(cx, rq, task);
+    task_change_group_fair(cx, rq, task, to);
     if queued {
         enqueue_task_fair(cx, rq, task, Enqueue::RESTORE);
     }
@@ -178,6 +176,34 @@ pub fn move_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) -> 
     } else {
         Resched::No
     }
+}
+
+/// The same of a task that is with the host and was last on the CPU of `rq`. One whose load is on
+/// no account, because it is new or has left its CPU asleep, comes to that of its group's queue
+/// when it is enqueued.
+pub fn move_parked_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: &mut Task, to: TgId) {
+    cfs_rules::change_group_asleep(cx, task, rq.cpu, to);
+    let attached = task.se.avg.last_update_time != 0;
+    let Some(from) = rq.cfs_of(task.body.tg).filter(|_| attached) else {
+        task.se.avg.last_update_time = 0;
+        task.body.tg = to;
+        return;
+    };
+    let se = core::mem::take(&mut task.se);
+    task.se = rq.with_guest(se, |rq, slot| {
+        rq.se[slot.idx()].cfs_rq = from;
+        task_change_group_fair(cx, rq, slot, to);
+    });
+    task.body.tg = to;
+}
+
+/// Takes the averages of a task, which is on no queue, from the account of its group's queue here
+/// to that of another group's (`task_change_group_fair`).
+fn task_change_group_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) {
+    detach_task_cfs_rq(cx, rq, task);
+    rq.se[task.idx()].avg.last_update_time = 0;
+    set_task_rq(cx, rq, task, to);
+    attach_task_cfs_rq(cx, rq, task);
 }
 
 /// A task is pointed at queue and entity of its group on `cpu` (`set_task_rq`).

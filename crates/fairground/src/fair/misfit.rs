@@ -51,17 +51,19 @@ mod tests {
     use crate::fair::Enqueue;
     use crate::lab::{Lab, nice};
     use crate::policy::Features;
+    use crate::shared::Relaxed;
     use crate::value::{Cpu, CpuMask};
 
-    /// A hog that has run for a second on CPU 0, which has half the capacity of CPU 1; its mark
-    /// after the next tick.
-    fn marked(cpus_allowed: CpuMask, capacity: u32) -> u64 {
+    /// A task that has run for a second on CPU 0, which has so much of the capacity of CPU 1 and
+    /// so much `left` by other classes; its mark after the next tick.
+    fn marked(cpus_allowed: CpuMask, capacity: u32, left: u64) -> u64 {
         let mut lab = Lab::new(Features::default());
         for (place, capacity) in lab.sys.topology.places.iter_mut().zip([capacity, 1024]) {
             place.capacity = capacity;
         }
         lab.sys.traits.asym_capacity = true;
         lab.rq.clock.capacity = capacity.into();
+        lab.sys.cpu[0].capacity.store(left, Relaxed);
         let hog = lab.spawn(nice(0), Enqueue::INITIAL);
         let body = lab.rq.body[hog.idx()].as_mut().expect("a task");
         body.cpus_allowed = cpus_allowed;
@@ -72,8 +74,15 @@ mod tests {
     #[test]
     fn a_hog_on_a_small_cpu_is_marked_if_it_may_go_to_a_bigger_one() {
         let both = CpuMask::first_n(2);
-        assert!(marked(both, 512) > 900);
-        assert_eq!(marked(CpuMask::of(Cpu(0)), 512), 0);
-        assert_eq!(marked(both, 1024), 0, "it has the biggest");
+        assert!(marked(both, 512, 512) > 900);
+        assert_eq!(marked(CpuMask::of(Cpu(0)), 512, 512), 0);
+        assert_eq!(marked(both, 1024, 1024), 0, "it has the biggest");
+    }
+
+    #[test]
+    fn what_other_classes_leave_counts() {
+        let both = CpuMask::first_n(2);
+        assert_eq!(marked(both, 512, 1024 * 2), 0, "room enough");
+        assert!(marked(both, 512, 256) > 900);
     }
 }

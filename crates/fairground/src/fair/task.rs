@@ -86,7 +86,7 @@ fn enqueue_levels<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Enque
     if !update_levels_above(cx, rq, at, slice, counts, Counts::add_to) {
         return;
     }
-    add_nr_running(cx, rq);
+    add_nr_running(cx, rq, 1);
 }
 
 /// What one task is in the counts of the queues above it.
@@ -158,14 +158,14 @@ pub(crate) fn update_levels_above<H: Host>(
     true
 }
 
-/// One more; the second one makes the machine overloaded, which newly idle CPUs look at.
-pub(crate) fn add_nr_running<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
+/// So many more; the second one makes the machine overloaded, which newly idle CPUs look at.
+pub(crate) fn add_nr_running<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, count: u32) {
     cx.touch(rq.object(), frq::NR_RUNNING, Access::Update);
-    rq.nr_running += 1;
-    if rq.nr_running != 2 {
-        return;
+    let before = rq.nr_running;
+    rq.nr_running += count;
+    if before < 2 && rq.nr_running >= 2 {
+        cx.sys.rd.set_overloaded(true, cx.host);
     }
-    cx.sys.rd.set_overloaded(true, cx.host);
 }
 
 /// Picks the next task, puts `prev` and sets the new one (common levels are left alone); `None`,
@@ -300,4 +300,30 @@ pub(crate) fn touch_task<H: Host>(
         b: 0,
     };
     cx.touch(task, fields, access);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Features;
+    use crate::shared::Relaxed;
+    use crate::testing::Bench;
+
+    /// A queue whose quota is renewed comes back with all its tasks.
+    #[test]
+    fn whoever_passes_one_makes_the_machine_overloaded() {
+        for (counts, overloaded) in [([1, 0], false), ([1, 1], true), ([0, 3], true)] {
+            let mut bench = Bench::new(1, Features::default());
+            bench.on(0, |cx, rq| {
+                for count in counts {
+                    add_nr_running(cx, rq, count);
+                }
+            });
+            assert_eq!(
+                bench.sys.rd.overloaded.load(Relaxed),
+                overloaded,
+                "{counts:?}"
+            );
+        }
+    }
 }

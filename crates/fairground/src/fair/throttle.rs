@@ -16,6 +16,7 @@ pub use super::runtime::{account_cfs_rq_runtime, check_cfs_rq_runtime, return_cf
 pub use super::throttle_clock::{cfs_rq_clock_pelt, queue_emptied, record_throttle_clock};
 
 use super::resched::resched_curr;
+use super::task::add_nr_running;
 use super::throttle_walk::{Walked, tg_throttle_down, tg_unthrottle_up};
 use super::{Dequeue, Enqueue, UpdateLoad, entity, expiry, leaf, load, runtime, throttle_clock};
 use crate::cx::Cx;
@@ -292,5 +293,5 @@ fn join_parents<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
         }
         se = rq.se[at.idx()].parent;
     }
-    rq.nr_running += count.queued;
+    add_nr_running(cx, rq, count.queued);
 }

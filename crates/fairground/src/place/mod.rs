@@ -7,6 +7,7 @@
 mod fields;
 mod func;
 mod layout;
+mod layout_rq;
 
 pub use fields::{
     FieldName, Fields, cfs_rq, field_names, llc, nohz, rd, rq, sd, se, sg, task, tg, tg_arrays,

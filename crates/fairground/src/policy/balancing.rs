@@ -101,6 +101,22 @@ pub struct LoadBalance {
 }
 
 impl LoadBalance {
+    /// As in Linux 6.18.
+    pub const LINUX_6_18: Self = Self {
+        nr_migrate: 32,
+        newidle_moves_one: true,
+        eligible_first: true,
+        order: LbOrder::ColdestSwitch,
+        big_task: BigTask::Shift,
+        smt: LbSmt::Cores,
+        active: LbActive::OnTasks,
+        util_in_cache: false,
+        hot_for_sibling: false,
+        limits: DomainLimits::Weight16,
+        serialize: LbSerialize::NewidleToo,
+        counts: LbCounts::Runnable,
+    };
+
     /// Whether an attempt after `failed` failures in a row passes by tasks that are not eligible.
     #[inline]
     #[must_use]

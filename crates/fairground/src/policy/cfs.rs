@@ -48,6 +48,17 @@ pub struct CfsTunables {
 }
 
 impl CfsTunables {
+    /// As in Linux 6.18, and of CFS before.
+    pub const LINUX_6_18: Self = Self {
+        base_slice_ns: 700_000,
+        quantum_ns: 700_000,
+        latency_ns: 6_000_000,
+        min_granularity_ns: 750_000,
+        wakeup_granularity_ns: 1_000_000,
+        scaling: TunableScaling::Log,
+        cfs_slice: CfsSlice::Cpu,
+    };
+
     /// The granularity of an idle entity beside others, ns, whatever the number of CPUs ("sched:
     /// reduce sched slice for SCHED_IDLE entities", Josh Don, 2021, for 5.16).
     pub const IDLE_MIN_GRANULARITY_NS: u64 = 750_000;

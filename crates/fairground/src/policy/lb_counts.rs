@@ -14,20 +14,10 @@ pub enum LbCounts {
 }
 
 impl LbCounts {
-    /// The number that counts, of those `queued` of which so many are `runnable`.
+    /// Whether a delayed sleeper counts, and may be moved though it is not load that is evened out.
     #[inline]
     #[must_use]
-    pub const fn of(self, queued: u32, runnable: u32) -> u32 {
-        match self {
-            Self::Queued => queued,
-            Self::Runnable => runnable,
-        }
-    }
-
-    /// Whether a delayed sleeper may be moved though it is not load that is evened out.
-    #[inline]
-    #[must_use]
-    pub const fn moves_sleepers(self) -> bool {
+    pub const fn sleepers(self) -> bool {
         matches!(self, Self::Queued)
     }
 }

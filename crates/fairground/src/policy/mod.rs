@@ -21,12 +21,14 @@ mod layout;
 mod lb_counts;
 mod lb_rules;
 mod lb_serialize;
+mod menu;
 mod newidle;
 mod numa;
 mod open_files;
 mod other_classes;
 mod pick;
 mod place_entity;
+mod profiles;
 mod protect;
 mod quota_expiry;
 mod select;
@@ -38,7 +40,7 @@ mod wakeup_delayed;
 mod yielding;
 
 pub use balancing::{DomainLimit, DomainLimits, LoadBalance};
-pub use catalogue::{CATALOGUE, PROFILES, Patch, Profile, find_patch, find_profile};
+pub use catalogue::{CATALOGUE, Patch, Profile, find_patch, find_profile};
 pub use cfs::{CfsSlice, CfsTunables, TunableScaling};
 pub use decisions::{Decision, SetError, decisions};
 pub use delay_dequeue::DelayDequeue;
@@ -54,12 +56,14 @@ pub use layout::LayoutId;
 pub use lb_counts::LbCounts;
 pub use lb_rules::{BigTask, LbActive, LbOrder, LbSmt};
 pub use lb_serialize::LbSerialize;
+pub use menu::Menu;
 pub use newidle::{Newidle, NewidleGate};
 pub use numa::NumaImbalance;
 pub use open_files::{FileRef, FileRefLine, OpenFiles, PipeTimes};
 pub use other_classes::OtherClasses;
 pub use pick::Pick;
 pub use place_entity::{PlaceEntity, PlaceNew};
+pub use profiles::PROFILES;
 pub use protect::RunToParity;
 pub use quota_expiry::{Expiry, QuotaExpiry};
 pub use select::{RecentUsedCpu, ScanBudget, ScanLimit, WakeAffine};
@@ -108,6 +112,8 @@ pub struct Features {
     pub ilb_pick: IlbPick,
     /// When the tick of an idle CPU stops where nothing is to be chosen.
     pub idle_tick: IdleTick,
+    /// What the governor of idle states makes of the last stays; the engine does not ask.
+    pub menu: Menu,
     /// What system calls do to open files and pipes; the engine does not ask.
     pub files: OpenFiles,
     /// How the slow path breaks ties between groups (patch `idlest-util-tiebreak`).
@@ -150,7 +156,7 @@ pub struct Features {
     pub sched_cluster: bool,
     /// Field order of the hot structures (patch `cfs-rq-reorder`).
     pub layout: LayoutId,
-    /// Ticks a second.
+    /// Ticks a second: 100, 250, 300 or 1000.
     pub hz: u32,
 }
 

@@ -3,8 +3,8 @@
 use super::{
     BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, FileRef, FileRefLine,
     HLoad, Hrtick, IdlePreemption, IdleSearch, IdleTick, IdlestStats, IdlestTie, IlbKick, IlbPick,
-    LagLimit, LayoutId, LbActive, LbCounts, LbOrder, LbSerialize, LbSmt, NewidleGate, NextBuddy,
-    NumaImbalance, OtherClasses, PeriodPhase, Pick, PipeTimes, PlaceNew, QuotaExpiry,
+    LagLimit, LayoutId, LbActive, LbCounts, LbOrder, LbSerialize, LbSmt, Menu, NewidleGate,
+    NextBuddy, NumaImbalance, OtherClasses, PeriodPhase, Pick, PipeTimes, PlaceNew, QuotaExpiry,
     RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling,
     WakeupDelayed, WakeupPreemption, Yielding,
 };
@@ -77,7 +77,7 @@ macro_rules! number {
     };
 }
 
-pub(super) static DECISIONS: [Decision; 68] = [
+pub(super) static DECISIONS: [Decision; 69] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -200,6 +200,10 @@ pub(super) static DECISIONS: [Decision; 68] = [
     named!("idle_tick", "the tick of an idle CPU without a choice of states", "stop, after-tick",
         f, f.idle_tick,
         "stop" => IdleTick::Stop, "after-tick" => IdleTick::AfterTick),
+    named!("menu", "what the governor of idle states makes of the last stays",
+        "longest, skip-timers, both-ends", f, f.menu,
+        "longest" => Menu::Longest, "skip-timers" => Menu::SkipTimers,
+        "both-ends" => Menu::BothEnds),
     named!("file_ref", "how threads take a reference to an open file", "inc-not-zero, add",
         f, f.files.count,
         "inc-not-zero" => FileRef::IncNotZero, "add" => FileRef::Add),

@@ -9,14 +9,21 @@ use crate::task::{SchedEntity, Task, TaskBody};
 use crate::value::{CfsId, SeId, TgId};
 
 impl Rq {
-    /// Makes room, so that holding up to `tasks` tasks at once allocates nothing.
+    /// Makes room, so that holding up to `tasks` tasks at once allocates nothing: those of all
+    /// groups, whether they run, wait, sleep with a debt or wait for quota. The queue of a group is
+    /// not counted; it allocates when it is made
+    /// ([`online_group`](crate::sched::online_group)), and leaves the tasks their room. To balance
+    /// without allocating, [`Cx::moving`](crate::cx::Cx::moving) has room too.
     pub fn reserve(&mut self, tasks: usize) {
-        let more = tasks.saturating_sub(self.se.len());
+        self.reserved = self.reserved.max(tasks);
+        // Each queue but the root has an entity.
+        let slots = self.reserved + self.cfs.len() - 1;
+        let more = slots.saturating_sub(self.se.len());
         self.se.reserve(more);
         self.body.reserve(more);
-        self.free.reserve(tasks);
-        self.lb_order.reserve(self.se.len() + more);
-        if let Some(last) = (self.se.len() + more).checked_sub(1) {
+        self.free.reserve(slots.saturating_sub(self.free.len()));
+        self.lb_order.reserve(slots);
+        if let Some(last) = slots.checked_sub(1) {
             self.nodes.ensure(last as u32);
         }
     }
@@ -37,6 +44,19 @@ impl Rq {
         self.lb_order.remove(slot);
         self.free.push(slot);
         Some(Task { se, body })
+    }
+
+    /// Runs `f` with an entity in a slot for so long, for code that works on slots; nobody else
+    /// sees it there. It is on no queue, before and after.
+    pub(crate) fn with_guest(
+        &mut self,
+        se: SchedEntity,
+        f: impl FnOnce(&mut Self, SeId),
+    ) -> SchedEntity {
+        let slot = self.new_slot(se, None);
+        f(self, slot);
+        self.free.push(slot);
+        core::mem::replace(&mut self.se[slot.idx()], SchedEntity::nobody())
     }
 
     /// The queue of `tg` on this CPU, if anything of the group was ever here.
@@ -68,6 +88,9 @@ impl Rq {
             self.cfs_of_tg.resize(tg.idx() + 1, None);
         }
         self.cfs_of_tg[tg.idx()] = Some(id);
+        if self.reserved > 0 {
+            self.reserve(self.reserved);
+        }
         id
     }
 
@@ -82,5 +105,33 @@ impl Rq {
         self.body.push(body);
         self.nodes.ensure(slot.0);
         slot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::policy::Features;
+    use crate::testing::Bench;
+    use crate::value::TgId;
+
+    /// Else a task that comes later would have to allocate a slot.
+    #[test]
+    fn queues_of_groups_take_no_room_of_tasks() {
+        let mut bench = Bench::new(1, Features::default());
+        let early = bench.sys.add_group(TgId::ROOT);
+        let late = bench.sys.add_group(early);
+        bench.start(0, early);
+        bench.rqs[0].reserve(100);
+        bench.start(0, late);
+        let room = |bench: &Bench| {
+            let rq = &bench.rqs[0];
+            [rq.se.capacity(), rq.body.capacity(), rq.free.capacity()]
+        };
+        let reserved = room(&bench);
+        assert!(reserved.iter().all(|slots| *slots >= 102), "{reserved:?}");
+        for n in 2..100 {
+            bench.start(0, if n % 2 == 0 { early } else { late });
+        }
+        assert_eq!((bench.rqs[0].se.len(), room(&bench)), (102, reserved));
     }
 }

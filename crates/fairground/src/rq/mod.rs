@@ -84,6 +84,8 @@ pub struct Rq {
     /// Context switches.
     pub nr_switches: u64,
     free: Vec<SeId>,
+    /// Tasks for which room was asked ([`Rq::reserve`]).
+    reserved: usize,
     /// For each task group, its queue here, once made.
     cfs_of_tg: Vec<Option<CfsId>>,
     /// Head of the list of queues that have load to decay, children before parents.
@@ -138,6 +140,7 @@ impl Rq {
             body: Vec::new(),
             nodes: Nodes::default(),
             free: Vec::new(),
+            reserved: 0,
             cfs: alloc::vec![root],
             cfs_of_tg: alloc::vec![Some(CfsId::ROOT)],
             curr: None,

@@ -4,7 +4,7 @@ use super::resched_if;
 use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
-use crate::fair::{cfs_rules, group, load, task};
+use crate::fair::{group, task};
 use crate::host::{Host, Kick, StopWork};
 use crate::math::weight::{
     CGROUP_WEIGHT_MAX, CGROUP_WEIGHT_MIN, MAX_SHARES, MIN_SHARES, scale_load, shares_from_cgroup,
@@ -135,6 +135,11 @@ pub fn set_nice_parked<H: Host, R: Rqs + ?Sized>(
 
 /// Sets the slice (ns; `None` = default) of a task that an `Rq` keeps, from its next request on;
 /// for one with the host use [`Task::set_slice`]. False if no `Rq` keeps it: nothing was changed.
+/// Nor is anything changed of a `SCHED_IDLE` task, which takes no slice
+/// ([`Policy::takes_slice`]), though the answer is true.
+///
+/// A task that may call this at will can gain time: one that alternated 0.1 and 100 ms was measured
+/// to get up to 96 % of a CPU beside an equal one; as in Linux, as far as known.
 #[must_use = "a task that no queue keeps has not changed"]
 pub fn set_slice<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
@@ -171,17 +176,23 @@ pub fn set_group<H: Host, R: Rqs + ?Sized>(
     kept.is_some()
 }
 
-/// Moves a task that is with the host to another group, which is open as for [`set_group`]: its
-/// load leaves the old group's queue.
-pub fn set_group_parked<H: Host>(cx: &mut Cx<H>, task: &mut Task, to: TgId) {
+/// Moves a task that is with the host to another group, which is open as for [`set_group`]. A queue
+/// may have its load on account, so that of the CPU where it was last is locked: the load goes over
+/// to the new group's queue there at once, and ages with it while the task sleeps.
+pub fn set_group_parked<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    task: &mut Task,
+    to: TgId,
+) {
     debug_assert!(cx.sys.tg[to.idx()].is_open(), "System::open_group first");
+    let outer = cx.host.enter(Func::MoveGroup);
     let cpu = Cpu(cx.sys.task[task.body.id.idx()].cpu.load(Relaxed));
-    if task.se.avg.last_update_time != 0 {
-        load::remove_entity_load_avg(cx, task, cpu);
-        task.se.avg.last_update_time = 0;
-    }
-    cfs_rules::change_group_asleep(cx, task, cpu, to);
-    task.body.tg = to;
+    cx.with_rq(rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        group::move_parked_task(cx, rq, task, to);
+    });
+    cx.host.leave(outer);
 }
 
 /// Writes a group's `cpu.weight`, 1..=10000, 100 = that of a new group (`cpu_weight_write_u64`).
@@ -252,6 +263,17 @@ pub fn set_idle<H: Host, R: Rqs + ?Sized>(
     true
 }
 
+/// Makes the queue of a group on `cpu`, and of those above it, which otherwise comes with the first
+/// task of the group there and then allocates (`online_fair_sched_group`). The group is open, as
+/// for [`set_group`]. Nothing if it is there already.
+pub fn online_group<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: TgId, cpu: Cpu) {
+    debug_assert!(cx.sys.tg[tg.idx()].is_open(), "System::open_group first");
+    cx.with_rq(rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        let _ = group::ensure_cfs(cx, rq, tg);
+    });
+}
+
 /// Runs `f` with each queue of a group, one CPU after the other. A CPU on which nothing of it ever
 /// was has nothing to refresh.
 fn on_its_queues<H: Host, R: Rqs + ?Sized>(
@@ -309,9 +331,11 @@ pub(super) fn on_its_queue<H: Host, R: Rqs + ?Sized, T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fair::Migrates;
+    use crate::fair::load::migrate_task_rq_fair;
     use crate::policy::Features;
     use crate::sched;
-    use crate::task::Prev;
+    use crate::task::{Prev, WakeKind};
     use crate::testing::Bench;
 
     fn switch(bench: &mut Bench, prev: Prev) {
@@ -403,13 +427,18 @@ mod tests {
     fn a_parked_task_on_no_account_leaves_the_queue_alone() {
         let mut bench = Bench::new(1, Features::default());
         let mut gone = sleeper(&mut bench, TgId::ROOT);
-        bench.call(0, |cx, _| set_group_parked(cx, &mut gone, TgId::ROOT));
+        let left = Migrates::FromSleep;
+        bench.call(0, |cx, _| migrate_task_rq_fair(cx, &mut gone, Cpu(0), left));
         let mut new = bench.task(TgId::ROOT);
         bench.call(0, |cx, rqs| sched::sched_fork(cx, rqs, &mut new, None));
         // The queue takes note of what has left.
         bench.on(0, crate::fair::blocked::update_blocked_averages);
         let before = bench.rqs[0].cfs[0].avg.load_avg;
+        let other = bench.sys.add_group(TgId::ROOT);
+        bench.sys.open_group(other);
         for task in [&mut gone, &mut new] {
+            bench.call(0, |cx, rqs| set_group_parked(cx, rqs, task, other));
+            assert_eq!((task.body.tg, task.se.avg.last_update_time), (other, 0));
             bench.call(0, |cx, rqs| {
                 set_nice_parked(cx, rqs, task, Policy::Idle, 0);
             });
@@ -417,6 +446,43 @@ mod tests {
             assert!((1..=3).contains(&task.se.avg.load_avg));
         }
         assert_eq!(bench.rqs[0].cfs[0].avg.load_avg, before);
+    }
+
+    /// Else the new group would have nothing of it until it wakes, and it would not age meanwhile.
+    #[test]
+    fn a_sleeper_that_changes_its_group_takes_its_load_there_at_once() {
+        let mut bench = Bench::new(1, Features::default());
+        let [a, b] = [(); 2].map(|()| bench.sys.add_group(TgId::ROOT));
+        bench.sys.open_group(b);
+        let mut task = sleeper(&mut bench, a);
+        let util_of = |bench: &Bench, tg: TgId| {
+            let rq = &bench.rqs[0];
+            rq.cfs_of(tg).map_or(0, |q| rq.cfs[q.idx()].avg.util_avg)
+        };
+        let (own, whole) = (task.se.avg.util_avg, util_of(&bench, TgId::ROOT));
+        let before = util_of(&bench, a);
+        assert!(own > 50 && whole > own, "{own} {whole}");
+        bench.call(0, |cx, rqs| set_group_parked(cx, rqs, &mut task, b));
+        assert_eq!(task.body.tg, b);
+        for (tg, util) in [(a, before - own), (b, own), (TgId::ROOT, whole)] {
+            assert!(util_of(&bench, tg).abs_diff(util) <= 2, "{tg:?} {util}");
+        }
+        let rq = &bench.rqs[0];
+        for tg in [a, b] {
+            let queue = &rq.cfs[rq.cfs_of(tg).expect("made").idx()];
+            let published = bench.sys.tg[tg.idx()].peek_load_avg();
+            assert_eq!(published, queue.tg_load_avg_contrib as i64, "{tg:?}");
+        }
+        // Asleep for three half-lives.
+        bench.host.now += 96_000_000;
+        let (id, kind) = (task.body.id, WakeKind::Wake);
+        bench.call(0, |cx, rqs| {
+            let placed = sched::select_cpu(cx, &mut task, None, kind);
+            sched::enqueue_woken(cx, rqs, task, placed, kind);
+        });
+        let slot = bench.sys.task[id.idx()].slot.load(Relaxed) as usize;
+        let now = bench.rqs[0].se[slot].avg.util_avg;
+        assert!(now.abs_diff(own / 8) <= 3, "{now} of {own}");
     }
 
     fn weight(bench: &Bench, tg: TgId) -> u64 {

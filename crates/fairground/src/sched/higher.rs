@@ -61,7 +61,7 @@ pub fn enqueue_higher<H: Host, R: Rqs + ?Sized>(
     cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
         cx.sys.task[id.idx()].cpu.store(cpu.0, Relaxed);
-        add_nr_running(cx, rq);
+        add_nr_running(cx, rq, 1);
         if to_running == ToRunning::Preempts || rq.higher.is_none() {
             resched_curr(cx, rq);
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! running task blocks, is preempted, exits   schedule; after an exit task_dead
-//! somebody is woken                          wake_queued, or select_cpu then enqueue_woken
+//! somebody is woken                          wake_queued, or select_cpu then ttwu_queue
 //! a task is created                          sched_fork, then select_cpu and enqueue_woken
 //! tick                                       sched_tick
 //! IPI or softirq that was asked for          run_kick
@@ -13,6 +13,7 @@
 //!                                            Task::set_slice, set_affinity_parked,
 //!                                            set_group_parked
 //! cpu.weight, cpu.idle, cpu.max of a group   set_cpu_weight, set_idle, set_bandwidth
+//! a group is to have its queue on a CPU       online_group
 //! an idle CPU stops its tick                 nohz_enter_idle
 //! real-time tasks of the host                enqueue_higher, dequeue_higher, switch_to_higher,
 //!                                            switch_from_higher, resched_higher,
@@ -30,8 +31,8 @@ mod switch;
 mod wake;
 
 pub use attributes::{
-    Moved, set_affinity, set_affinity_parked, set_cpu_weight, set_group, set_group_parked,
-    set_idle, set_nice, set_nice_parked, set_shares, set_slice,
+    Moved, online_group, set_affinity, set_affinity_parked, set_cpu_weight, set_group,
+    set_group_parked, set_idle, set_nice, set_nice_parked, set_shares, set_slice,
 };
 pub use higher::{
     HigherComes, ToRunning, dequeue_higher, enqueue_higher, resched_higher, switch_from_higher,
@@ -41,7 +42,7 @@ pub use stop::run_stopper;
 pub use switch::{exit_to_user, sched_yield, schedule, task_dead};
 pub use wake::{
     EnqueueAt, enqueue_woken, sched_exec, sched_fork, sched_ttwu_pending, select_cpu, ttwu_on_cpu,
-    ttwu_queue_wakelist, wake_queued,
+    ttwu_queue, ttwu_queue_wakelist, wake_queued,
 };
 
 pub use crate::fair::bandwidth::{BandwidthError, set_bandwidth};

@@ -252,7 +252,7 @@ mod tests {
         assert!(bench.host.events.iter().any(idles));
     }
 
-    /// Nobody is left to run, but somebody sleeps in the queue: `balance_fair` is content with that.
+    /// Nobody is left to run, but somebody sleeps in the queue: enough for `balance_fair`.
     #[test]
     fn delayed_sleepers_keep_a_cpu_from_looking_for_work() {
         let (mut bench, ids) = crowd(2);

@@ -1,5 +1,6 @@
 //! `schedule`: from the task that runs to the one that runs next.
 
+use super::higher::runs_higher;
 use super::resched_if;
 use crate::balance::{newidle, nohz};
 use crate::cx::Cx;
@@ -21,6 +22,11 @@ use crate::value::{Cpu, SeId};
 /// [`wake_queued`](super::wake_queued). One that has exited goes on to [`task_dead`]. A CPU that
 /// would run dry first looks for work elsewhere, with its queue unlocked; if it idles, the idle
 /// loop begins with what that search has left.
+///
+/// While a task of a higher class runs here this is the wrong call: it then changes nothing, and
+/// answers that this task goes on. The right ones are
+/// [`switch_from_higher`](super::switch_from_higher) and
+/// [`switch_to_higher`](super::switch_to_higher).
 pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Prev) -> Switch {
     let outer = cx.host.enter(Func::Schedule);
     let cpu = cx.cpu;
@@ -49,7 +55,8 @@ pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Pre
 
 /// The end of a task that has exited (`task_dead_fair`): its load leaves the queue on which it was
 /// last. It came with [`Host::park`], within the [`schedule`] that was told of its exit
-/// ([`Prev::Exits`]); whoever keeps it must not wake it, but pass it here, from any CPU.
+/// ([`Prev::Exits`]); whoever keeps it must not wake it, but pass it here, from any CPU. After that
+/// its id may be given to a new task ([`Task::new`]).
 pub fn task_dead<H: Host>(cx: &mut Cx<H>, mut task: Task) {
     let cpu = Cpu(cx.sys.task[task.body.id.idx()].cpu.load(Relaxed));
     cx.span(Func::TaskDead, |cx| {
@@ -74,6 +81,9 @@ pub fn sched_yield<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
 
 /// The running task is about to return to user space: a task of a throttled group takes itself
 /// off the queue now (6.18) and asks for a switch.
+///
+/// From 6.18 on, so by default, nothing else stops it: without this call a quota does nothing. A
+/// host without user mode calls it before any task's code goes on, after whatever interrupted it.
 pub fn exit_to_user<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let cpu = cx.cpu;
     let pending = cx.with_rq_lockless(rqs, cpu, |_, rq| {
@@ -99,6 +109,12 @@ enum First {
 }
 
 fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
+    // Else two classes would have the CPU.
+    debug_assert!(rq.higher.is_none(), "a task of a higher class runs");
+    if rq.higher.is_some() {
+        let id = runs_higher(rq);
+        return First::Switched(Switch { prev: id, next: id });
+    }
     if !core::mem::take(&mut rq.skip_clock) {
         cx.update_rq_clock(rq);
     }
@@ -237,9 +253,12 @@ fn clear_need_resched(rq: &mut Rq) {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use crate::policy::Features;
-    use crate::sched;
-    use crate::task::{Prev, WakeKind};
+    use crate::rq::HigherClass;
+    use crate::sched::{self, HigherComes, ToRunning};
+    use crate::task::{Prev, Switch, WakeKind};
     use crate::testing::Bench;
     use crate::value::{Cpu, TgId};
 
@@ -263,6 +282,37 @@ mod tests {
             assert_eq!(bench.host.parked.len(), parked, "{prev:?}");
             assert_eq!(bench.rqs[0].cfs[0].nr_queued as usize, 2 - parked);
         }
+    }
+
+    /// A mistake of the host's, which debug assertions find.
+    #[test]
+    fn a_call_while_a_real_time_task_runs_changes_nothing() {
+        let mut bench = Bench::new(1, Features::default());
+        bench.start(0, TgId::ROOT);
+        let id = bench.sys.add_task(TgId::ROOT);
+        let _ = bench.call(0, |cx, rqs| {
+            let (comes, waits) = (HigherComes::Woken, ToRunning::Waits);
+            sched::enqueue_higher(cx, rqs, Cpu(0), id, comes, waits);
+            sched::switch_to_higher(cx, rqs, Prev::Runnable, id)
+        });
+        let wrong =
+            AssertUnwindSafe(|| bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Sleeps)));
+        let goes_on = Switch {
+            prev: Some(id),
+            next: Some(id),
+        };
+        let answer = (!cfg!(debug_assertions)).then_some(goes_on);
+        assert_eq!(catch_unwind(wrong).ok(), answer);
+        let rq = &bench.rqs[0];
+        assert_eq!(
+            (rq.higher, rq.curr),
+            (Some(HigherClass::RealTime(id)), None)
+        );
+        let switch = bench.call(0, |cx, rqs| {
+            sched::switch_from_higher(cx, rqs, Prev::Sleeps)
+        });
+        assert_eq!((switch.prev, bench.rqs[0].nr_running), (Some(id), 1));
+        assert!(switch.next.is_some());
     }
 
     #[test]

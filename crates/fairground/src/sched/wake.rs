@@ -13,7 +13,7 @@ use crate::host::{Host, Kick, StopWork};
 use crate::place::{Access, Func, Object, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::{select_task_rq, select_task_rq_fair};
-use crate::shared::{OnRq, Relaxed};
+use crate::shared::{OnRq, Relaxed, TaskShared};
 use crate::task::{Placed, Task, WakeKind};
 use crate::value::{Cpu, SeId, TaskId};
 
@@ -23,7 +23,11 @@ use crate::value::{Cpu, SeId, TaskId};
 pub enum EnqueueAt {
     /// The waker, by [`enqueue_woken`].
     Waker,
-    /// The target CPU, by [`sched_ttwu_pending`]: the host keeps the task on that CPU's list.
+    /// The target CPU, by [`sched_ttwu_pending`]: the host keeps the task on that CPU's list. The
+    /// CPU has been kicked already, before the list has the task. So a host whose CPUs run in
+    /// parallel holds the lock of that list from before the call that gives this answer until the
+    /// task is on it, or sends the IPI only then; else the IPI can find the list empty, and the
+    /// wake-up is lost. [`ttwu_queue`] does it in the right order.
     Target,
 }
 
@@ -81,7 +85,8 @@ pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
 
 /// A wake-up of a task that has left its queue but is still being switched out on its CPU
 /// (`p->on_cpu`): that CPU may be asked to enqueue it when it is done, without choosing another
-/// one. [`EnqueueAt::Target`]: it has been asked, and the host keeps the task on its list.
+/// one. [`EnqueueAt::Target`]: it has been asked, and the host keeps the task on its list; what a
+/// host with CPUs in parallel owes is there.
 /// [`EnqueueAt::Waker`]: the waker has to wait until the task is off, then [`select_cpu`].
 pub fn ttwu_on_cpu<H: Host>(cx: &mut Cx<H>, id: TaskId) -> EnqueueAt {
     let cpu = Cpu(cx.sys.task[id.idx()].cpu.load(Relaxed));
@@ -135,20 +140,47 @@ pub fn select_cpu<H: Host>(
     Placed { cpu, migrated }
 }
 
-/// Whether the waker or the chosen CPU enqueues (`ttwu_queue_wakelist`). With
-/// [`EnqueueAt::Target`] the target has been asked by [`Kick::Wakeups`].
-pub fn ttwu_queue_wakelist<H: Host>(cx: &mut Cx<H>, id: TaskId, cpu: Cpu) -> EnqueueAt {
-    let share = cx.sys.topology.share_cache(cx.cpu, cpu);
-    let queue = cx.features().ttwu_queue.queues(share, cpu == cx.cpu, || {
-        cx.sys.cpu[cpu.idx()].nr_running.load(Relaxed) == 0
+/// The end of a wake-up, after [`select_cpu`] (`ttwu_queue`): the executing CPU enqueues the task,
+/// or puts it `on_list`, the host's list of wake-ups of the CPU `placed`, and kicks that one, in
+/// this order. No queue is locked meanwhile, and a lock of the list itself need be held for no
+/// longer than it takes to put something on it.
+pub fn ttwu_queue<H: Host, R: Rqs + ?Sized>(
+    cx: &mut Cx<H>,
+    rqs: &mut R,
+    task: Task,
+    placed: Placed,
+    kind: WakeKind,
+    on_list: impl FnOnce(&mut H, (Task, Placed, WakeKind)),
+) {
+    let (id, cpu) = (task.body.id, placed.cpu);
+    if !queues_on_list(cx, cpu) {
+        return enqueue_woken(cx, rqs, task, placed, kind);
+    }
+    cx.span(Func::TtwuQueue, |cx| {
+        on_list(cx.host, (task, placed, kind));
+        put_on_wake_list(cx, id, cpu);
     });
-    if !queue {
+}
+
+/// Whether the waker or the chosen CPU enqueues (`ttwu_queue_wakelist`), for hosts that let time
+/// pass between this and the rest; others call [`ttwu_queue`]. With [`EnqueueAt::Target`] the
+/// target has been asked by [`Kick::Wakeups`]; see there what a host with CPUs in parallel owes.
+pub fn ttwu_queue_wakelist<H: Host>(cx: &mut Cx<H>, id: TaskId, cpu: Cpu) -> EnqueueAt {
+    if !queues_on_list(cx, cpu) {
         return EnqueueAt::Waker;
     }
     cx.span(Func::TtwuQueue, |cx| put_on_wake_list(cx, id, cpu));
     EnqueueAt::Target
 }
 
+fn queues_on_list<H: Host>(cx: &Cx<H>, cpu: Cpu) -> bool {
+    let share = cx.sys.topology.share_cache(cx.cpu, cpu);
+    cx.features().ttwu_queue.queues(share, cpu == cx.cpu, || {
+        cx.sys.cpu[cpu.idx()].nr_running.load(Relaxed) == 0
+    })
+}
+
+/// The words of a wake-up by list, and the kick.
 fn put_on_wake_list<H: Host>(cx: &mut Cx<H>, id: TaskId, cpu: Cpu) {
     let rq = Object::rq(cpu);
     cx.touch(rq, frq::NR_RUNNING, Access::Read);
@@ -204,7 +236,8 @@ pub fn sched_ttwu_pending<H: Host, R: Rqs + ?Sized>(
 
 /// Prepares a new task as a child of `parent`, which runs on the executing CPU (`None`: of nobody):
 /// first averages, that CPU as where it comes from, and whom the parent has woken, which it has
-/// with the copy of the parent's `task_struct`. The host sets policy, nice value, slice and
+/// with the copy of the parent's `task_struct`. Of nobody it has woken nobody, whoever had its id
+/// before. The host sets policy, nice value, slice and
 /// affinity (of which a new task has none, and of which this keeps the CPUs of the machine) before,
 /// and calls [`select_cpu`] and [`enqueue_woken`]
 /// with `Fork` after.
@@ -228,6 +261,8 @@ pub fn sched_fork<H: Host, R: Rqs + ?Sized>(
         if cx.features().place.places_at_fork() {
             place_at_fork(cx, rqs, child);
         }
+    } else {
+        shared.wakes_like(&TaskShared::default());
     }
     touch_task(
         cx,
@@ -402,12 +437,18 @@ mod tests {
         words.wakee_flip_decay.store(11, Relaxed);
         for (of, flips) in [(Some(parent), 7), (None, 0)] {
             let mut child = bench.task(TgId::ROOT);
+            // Left by who had the id before.
+            let words = &bench.sys.task[child.body.id.idx()];
+            words.wakee_flips.store(5, Relaxed);
+            words.last_wakee.store(parent.0, Relaxed);
             bench.call(0, |cx, rqs| sched_fork(cx, rqs, &mut child, of));
             let words = &bench.sys.task[child.body.id.idx()];
             assert_eq!(words.wakee_flips.load(Relaxed), flips);
             if of.is_some() {
                 assert_eq!(words.last_wakee.load(Relaxed), 3);
                 assert_eq!(words.wakee_flip_decay.load(Relaxed), 11);
+            } else {
+                assert_eq!(words.last_wakee.load(Relaxed), TaskId::NONE.0);
             }
         }
     }

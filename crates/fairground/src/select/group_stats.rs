@@ -108,7 +108,7 @@ fn add_cpu<H: Host>(cx: &mut Cx<H>, out: &mut GroupLoad, cpu: Cpu, wakee: &Wakee
     let here = wakee.contributes_to(cpu);
     let queued_here = u32::from(here && wakee.on_rq);
     let nr_running = words.nr_running.load(Relaxed).saturating_sub(queued_here);
-    let h_nr = words.h_nr(cx.features().load_balance.counts);
+    let h_nr = words.h_nr(cx.features().load_balance.counts.sleepers());
 
     out.load += load_without(cx, cpu, wakee);
     out.util += util_without(cx, cpu, wakee);

@@ -3,7 +3,6 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use super::{Relaxed, TaskShared};
-use crate::policy::LbCounts;
 use crate::value::{Cpu, CpuMask};
 
 /// `[pub]` One CPU's words that others read; written by the holder of its queue, except where a
@@ -82,12 +81,15 @@ const _: () = {
 };
 
 impl CpuShared {
-    /// Fair tasks that count for balancing.
+    /// Fair tasks in the queue, with or without those that sleep there (delayed dequeue).
     #[inline]
     #[must_use]
-    pub fn h_nr(&self, counts: LbCounts) -> u32 {
-        let [queued, runnable] = [&self.h_nr_queued, &self.h_nr_runnable];
-        counts.of(queued.load(Relaxed), runnable.load(Relaxed))
+    pub fn h_nr(&self, with_sleepers: bool) -> u32 {
+        let number = match with_sleepers {
+            true => &self.h_nr_queued,
+            false => &self.h_nr_runnable,
+        };
+        number.load(Relaxed)
     }
 
     /// The kernel's idle test: the idle task runs, nothing is queued and nothing is on its way.

@@ -14,20 +14,21 @@ use super::{
 use crate::policy::DomainLimits;
 use crate::value::{Cpu, CpuMask, GroupId, LlcId, SCHED_CAPACITY_SCALE};
 
-/// Where one CPU is. Ids are dense, machine-wide.
+/// Where one CPU is. Ids are dense, machine-wide. The default is a thread of the first core: CPUs
+/// that all have it are threads of one core. [`Machine::flat`] makes cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CpuPlace {
     /// Core; threads of one core share it.
     pub core: u32,
     /// Cluster of cores; equal to `core` where there are none.
     pub cluster: u32,
-    /// Last-level cache.
+    /// Last-level cache; one over several nodes counts as one in each.
     pub llc: u32,
     /// Package. Not used by the domains: `PKG` is a NUMA node, as in the kernel.
     pub package: u32,
-    /// NUMA node.
+    /// NUMA node; that of all threads of a core.
     pub node: u32,
-    /// Capacity, 1024 = the biggest CPU of the machine; 0 is taken for 1024.
+    /// Capacity, 1024 at most = the biggest CPU of the machine; 0 is taken for 1024.
     pub capacity: u32,
 }
 
@@ -42,6 +43,22 @@ pub struct Machine {
     /// Distance beyond which tasks are not placed at fork, exec and wake-up
     /// (`node_reclaim_distance`); 0 = the kernel's 30. The kernel sets 32 on AMD EPYC.
     pub reclaim_distance: u32,
+}
+
+impl Machine {
+    /// Cores of one thread each that share a cache, all as big.
+    #[must_use]
+    pub fn flat(cpus: u32) -> Self {
+        let place = |core| CpuPlace {
+            core,
+            cluster: core,
+            ..CpuPlace::default()
+        };
+        Self {
+            cpus: (0..cpus).map(place).collect(),
+            ..Self::default()
+        }
+    }
 }
 
 impl Topology {

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use super::Machine;
-use crate::value::{Cpu, MAX_CPUS};
+use super::{CpuPlace, Machine};
+use crate::value::{Cpu, MAX_CPUS, SCHED_CAPACITY_SCALE};
 
 /// Nodes are numbered below this (the kernel's largest `MAX_NUMNODES`).
 pub const MAX_NODES: usize = 1024;
@@ -22,6 +22,21 @@ pub enum TopologyError {
         cpu: Cpu,
         /// Its node.
         node: u32,
+    },
+    /// A CPU's capacity is above that of the biggest, [`SCHED_CAPACITY_SCALE`]: its load-tracking
+    /// clock would run faster than time.
+    TooMuchCapacity {
+        /// The CPU.
+        cpu: Cpu,
+        /// Its capacity.
+        capacity: u32,
+    },
+    /// Threads of one core are on two nodes.
+    CoreOnTwoNodes {
+        /// The first thread of the core.
+        cpu: Cpu,
+        /// One that is on another node.
+        other: Cpu,
     },
     /// The table of distances has more than [`MAX_NODES`] rows, or this row of it has not as many
     /// columns as there are rows.
@@ -46,6 +61,16 @@ impl fmt::Display for TopologyError {
             Self::NodeOutOfRange { cpu, node } => {
                 write!(f, "CPU {} is on node {node}, which there is not", cpu.0)
             }
+            Self::TooMuchCapacity { cpu, capacity } => write!(
+                f,
+                "CPU {} has a capacity of {capacity}, at most {SCHED_CAPACITY_SCALE}",
+                cpu.0
+            ),
+            Self::CoreOnTwoNodes { cpu, other } => write!(
+                f,
+                "CPU {} and CPU {} are threads of one core, but on two nodes",
+                cpu.0, other.0
+            ),
             Self::NotSquare { row } => {
                 write!(f, "the table of distances is not square in row {row}")
             }
@@ -62,7 +87,8 @@ impl core::error::Error for TopologyError {}
 ///
 /// A node nearer to another than to itself would not be in its own domain; nor does the kernel take
 /// such a table from firmware. One that is not symmetric is taken, as there: it is what some
-/// machines report (`slit_snc3` of `machines/`).
+/// machines report (`slit_snc3` of `machines/`). A cache over several nodes is taken too: it counts
+/// as one in each (sub-NUMA clustering).
 pub(super) fn check(machine: &Machine) -> Result<(), TopologyError> {
     match machine.cpus.len() {
         0 => return Err(TopologyError::NoCpu),
@@ -76,6 +102,16 @@ pub(super) fn check(machine: &Machine) -> Result<(), TopologyError> {
         if place.node as usize >= known {
             let node = place.node;
             return Err(TopologyError::NodeOutOfRange { cpu, node });
+        }
+        let capacity = place.capacity;
+        if u64::from(capacity) > SCHED_CAPACITY_SCALE {
+            return Err(TopologyError::TooMuchCapacity { cpu, capacity });
+        }
+        let of_core = |first: &CpuPlace| first.core == place.core;
+        let first = machine.cpus.iter().position(of_core);
+        if let Some(first) = first.filter(|first| machine.cpus[*first].node != place.node) {
+            let (cpu, other) = (Cpu(first as u32), cpu);
+            return Err(TopologyError::CoreOnTwoNodes { cpu, other });
         }
     }
     let uneven = |row: &usize| table[*row].len() != nodes || *row >= MAX_NODES;

@@ -6,7 +6,7 @@ use super::Cpu;
 pub const MAX_CPUS: usize = 512;
 const WORDS: usize = MAX_CPUS / 64;
 
-/// A set of CPUs.
+/// A set of CPUs. They are below [`MAX_CPUS`]: to add, remove or ask for another one panics.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct CpuMask([u64; WORDS]);
 
@@ -17,18 +17,20 @@ impl CpuMask {
         Self([0; WORDS])
     }
 
-    /// CPUs `0..n`.
+    /// CPUs `0..n`; all [`MAX_CPUS`] if `n` is greater, which debug assertions refuse.
     #[must_use]
-    pub fn first_n(n: usize) -> Self {
+    pub const fn first_n(n: usize) -> Self {
         debug_assert!(n <= MAX_CPUS);
         let mut mask = Self::empty();
-        for (i, word) in mask.0.iter_mut().enumerate() {
-            let left = n.saturating_sub(i * 64).min(64);
-            *word = if left == 64 {
+        let mut i = 0;
+        while i < WORDS {
+            let left = n.saturating_sub(i * 64);
+            mask.0[i] = if left >= 64 {
                 u64::MAX
             } else {
                 (1 << left) - 1
             };
+            i += 1;
         }
         mask
     }
@@ -41,7 +43,7 @@ impl CpuMask {
 
     /// The set of one CPU.
     #[must_use]
-    pub fn of(cpu: Cpu) -> Self {
+    pub const fn of(cpu: Cpu) -> Self {
         let mut mask = Self::empty();
         mask.set(cpu);
         mask
@@ -49,20 +51,20 @@ impl CpuMask {
 
     /// Adds `cpu`.
     #[inline]
-    pub fn set(&mut self, cpu: Cpu) {
+    pub const fn set(&mut self, cpu: Cpu) {
         self.0[cpu.idx() / 64] |= 1 << (cpu.0 % 64);
     }
 
     /// Removes `cpu`.
     #[inline]
-    pub fn clear(&mut self, cpu: Cpu) {
+    pub const fn clear(&mut self, cpu: Cpu) {
         self.0[cpu.idx() / 64] &= !(1 << (cpu.0 % 64));
     }
 
     /// Whether `cpu` is in the set.
     #[inline]
     #[must_use]
-    pub fn has(&self, cpu: Cpu) -> bool {
+    pub const fn has(&self, cpu: Cpu) -> bool {
         self.0[cpu.idx() / 64] >> (cpu.0 % 64) & 1 == 1
     }
 
@@ -219,6 +221,9 @@ mod tests {
 
     #[test]
     fn first_n_holds_exactly_n() {
+        const SOME: CpuMask = CpuMask::first_n(70);
+        const LAST: bool = CpuMask::of(Cpu(511)).has(Cpu(511));
+        assert!(SOME.has(Cpu(69)) && !SOME.has(Cpu(70)) && LAST);
         for n in [0, 1, 63, 64, 65, 224, 512] {
             assert_eq!(CpuMask::first_n(n).weight() as usize, n);
         }

@@ -272,7 +272,7 @@ impl Kernel {
         self.sys.open_group(tg);
         if !self.call(cpu, |cx, rqs| sched::set_group(cx, rqs, id, tg)) {
             self.on_mine(cpu, id, |kernel, cpu, task| {
-                kernel.call(cpu, |cx, _| sched::set_group_parked(cx, task, tg));
+                kernel.call(cpu, |cx, rqs| sched::set_group_parked(cx, rqs, task, tg));
             });
         }
         self.tasks[id.idx()].tg = tg;

@@ -123,9 +123,22 @@ pub fn repeat(ops: &mut Vec<Op>, count: u64, body: impl IntoIterator<Item = Op>)
     ops.push(Op::LoopEnd { start });
 }
 
+/// Parser of a duration as command lines have it: also in minutes, hours and days.
+pub fn length(text: &str) -> Result<Ns, String> {
+    let long = [('m', 60.0), ('h', 3600.0), ('d', 86_400.0)];
+    let number = long.iter().find_map(|(unit, seconds)| {
+        let number: f64 = text.trim().strip_suffix(*unit)?.trim_end().parse().ok()?;
+        Some(number * seconds).filter(|s| s.is_finite())
+    });
+    match number {
+        Some(s) => duration::parse_ns(&format!("{s}s")),
+        None => duration::parse_ns(text),
+    }
+}
+
 /// Parser of a duration that is not zero.
 pub fn positive(text: &str) -> Result<Ns, String> {
-    match duration::parse_ns(text)? {
+    match length(text)? {
         0 => Err("expected more than 0".into()),
         ns => Ok(ns),
     }
@@ -136,7 +149,7 @@ pub fn seconds(text: &str) -> Result<Ns, String> {
     let number: Result<f64, _> = text.trim().parse();
     match number {
         Ok(s) if s.is_finite() => duration::parse_ns(&format!("{s}s")),
-        _ => duration::parse_ns(text),
+        _ => length(text),
     }
 }
 

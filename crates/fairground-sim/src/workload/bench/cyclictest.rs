@@ -13,7 +13,11 @@ const THREADS_MAX: i64 = 1024;
 
 /// cyclictest: threads that sleep until a point in time, and how much later they run.
 #[derive(clap::Parser, Debug)]
-#[command(name = "cyclictest", disable_version_flag = true)]
+#[command(
+    name = "cyclictest",
+    disable_version_flag = true,
+    disable_help_flag = true
+)]
 struct Args {
     /// Threads; without a number one per CPU.
     #[arg(short, long, value_name = "NUM", num_args = 0..=1, default_missing_value = "0",
@@ -62,12 +66,25 @@ struct Args {
     /// Prints no line with the policy.
     #[arg(short, long)]
     quiet: bool,
+    /// Print help; -h is another option of the tool.
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+    /// Histograms are not modelled.
+    #[arg(short = 'h', long, value_name = "US", num_args = 0..=1, hide = true)]
+    histogram: Option<Option<String>>,
+    /// The same.
+    #[arg(short = 'H', long, value_name = "US", num_args = 0..=1, hide = true)]
+    histofall: Option<Option<String>>,
     #[command(flatten)]
     cgroups: Groups,
 }
 
 pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
     let args: Args = options(TOOL, argv)?;
+    if args.histogram.is_some() || args.histofall.is_some() {
+        let wrong = "-h: histograms are not modelled; --help explains the options";
+        return Err(bad(TOOL, wrong));
+    }
     let mut w = Workload::new(TOOL, argv.to_vec());
     let leaves = args.cgroups.build(TOOL, &mut w)?;
     let cpus = cpus(&args, env)?;
@@ -290,6 +307,33 @@ mod tests {
         let class = batch.templates[0].policy;
         assert_eq!(class, crate::workload::Policy::Normal);
         assert!(of("cyclictest -t 99 --policy fifo").is_err());
+    }
+
+    #[test]
+    fn a_histogram_is_refused_and_is_no_question_for_help() {
+        let lines = ["-h 100", "-h100", "-h", "-H 100", "--histogram=100"];
+        for line in lines.map(|options| format!("cyclictest -t {options}")) {
+            let error = of(&line).expect_err(&line);
+            let said = error.to_string();
+            assert!(
+                said.contains("histograms are not modelled"),
+                "{line}: {said}"
+            );
+        }
+        let help = of("cyclictest --help");
+        assert!(matches!(help, Err(Error::Help(text)) if text.contains("--priospread")));
+    }
+
+    #[test]
+    fn a_run_may_last_minutes_and_hours() {
+        let minutes = |text: &str| match of(&format!("cyclictest -D {text}")).unwrap().duration {
+            Until::Time(ns) => ns / 60_000_000_000,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(["60", "1m", "1.5h", "2d"].map(minutes), [1, 1, 90, 2880]);
+        assert!(of("cyclictest -D 1w").is_err() && of("cyclictest -D m").is_err());
+        let hogs = of("hogs --duration 1m --warmup 0.5m").unwrap();
+        assert_eq!(hogs.duration, Until::Time(90_000_000_000));
     }
 
     #[test]

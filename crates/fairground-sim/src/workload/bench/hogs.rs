@@ -1,7 +1,6 @@
 //! Tasks that compute all the time. See `docs/workloads/hogs.md`.
-use super::common::{Groups, add_program, positive};
+use super::common::{Groups, add_program, length, positive};
 use super::{Env, Error, options};
-use crate::workload::duration::parse_ns;
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Ns, Op, TaskTemplate, Until, Workload};
 
@@ -16,7 +15,7 @@ struct Args {
     #[arg(short, long, default_value = "1s", value_parser = positive)]
     duration: Ns,
     /// Time before the measurement that does not count.
-    #[arg(long, default_value = "0", value_parser = parse_ns)]
+    #[arg(long, default_value = "0", value_parser = length)]
     warmup: Ns,
     /// Nice values, dealt to the tasks in turn.
     #[arg(long, value_name = "N,..", value_delimiter = ',', allow_hyphen_values = true,

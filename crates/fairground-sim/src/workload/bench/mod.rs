@@ -296,6 +296,9 @@ fn sentence(e: &clap::Error, kind: ErrorKind) -> String {
     };
     let arg = text(ContextKind::InvalidArg).unwrap_or_default();
     match kind {
+        ErrorKind::UnknownArgument if !arg.starts_with('-') => {
+            format!("unexpected argument '{arg}'")
+        }
         ErrorKind::UnknownArgument => {
             let hint = text(ContextKind::SuggestedArg);
             let hint = hint

@@ -1,7 +1,6 @@
 //! The command line of netperf: options before and behind the `--`.
 use super::common::{self, Groups};
 use super::{Error, bad, options};
-use crate::workload::duration::parse_ns;
 use crate::workload::program::{FOREVER, Ns};
 
 /// netperf: pairs of a client and a server process that talk over 127.0.0.1. Options of the test
@@ -28,7 +27,7 @@ pub(super) struct Args {
     pub pairs: u32,
     /// Time before the measurement that does not count; by default until all processes are there,
     /// and 15 ms.
-    #[arg(long, value_parser = parse_ns)]
+    #[arg(long, value_parser = common::length)]
     pub warmup: Option<Ns>,
     #[command(flatten)]
     sizes: Sizes,

@@ -1,7 +1,7 @@
 //! Tasks that a periodic timer wakes. See `docs/workloads/sleepers.md`.
-use super::common::{Groups, add_program, positive, repeat};
+use super::common::{Groups, add_program, length, positive, repeat};
 use super::{Env, Error, options};
-use crate::workload::duration::{parse_dur, parse_ns};
+use crate::workload::duration::parse_dur;
 use crate::workload::metric::{Better, CpuTime, From, MetricDef};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, TaskTemplate, Until, Workload};
 
@@ -22,7 +22,7 @@ struct Args {
     #[arg(short, long, default_value = "1s", value_parser = positive)]
     duration: Ns,
     /// Time before the measurement that does not count.
-    #[arg(long, default_value = "0", value_parser = parse_ns)]
+    #[arg(long, default_value = "0", value_parser = length)]
     warmup: Ns,
     /// All timers expire at the same times; by default they are spread evenly over the period.
     #[arg(long)]

@@ -1,10 +1,9 @@
 //! sysbench oltp_read_only against PostgreSQL. See `docs/workloads/sysbench-oltp.md`.
-use super::common::{Groups, add_program, repeat};
+use super::common::{Groups, add_program, length, repeat};
 use super::netperf_args::seconds;
 use super::sysbench_frame::head;
 use super::{Env, Error, bad, options};
 use crate::rng::{SPLITMIX64_STEP, mix};
-use crate::workload::duration::parse_ns;
 use crate::workload::inet::Reader;
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::op::Touch;
@@ -78,7 +77,7 @@ struct Args {
     skip_trx: bool,
     /// Time before the measurement that does not count; by default until all tasks are there, and
     /// 15 ms.
-    #[arg(long, value_parser = parse_ns)]
+    #[arg(long, value_parser = length)]
     warmup: Option<Ns>,
     /// What to do: only this.
     #[arg(value_parser = run)]

@@ -175,6 +175,7 @@ fn mistakes_get_one_sentence_with_the_nearest_name() {
             "hackbench --pieps",
             "hackbench: unknown option '--pieps'; did you mean '--pipe'?",
         ),
+        ("hackbench -g 1 2", "hackbench: unexpected argument '2'"),
         ("hackbench -g 0", "1..=100000"),
         ("hackbench -g -3", "unknown option '-3'"),
         ("hackbench -s", "a value is required"),
