@@ -129,8 +129,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let other = elsewhere.as_ref();
     let other = other.or((!files.is_empty()).then_some(&home));
     let mut about = About::new(&asked, &home, other)?;
-    let given = args.attributes.is_some();
-    about.notes.extend(replay.named().filter(|_| given));
+    note_attributes(args, &replay, &mut about);
     let run = replay.run(&home, seed).map_err(run_failed)?;
     let at_home = Fidelity::new(&replay.recorded, &run, &recording.names);
     let what_if = if let Some(place) = other {
@@ -191,6 +190,13 @@ fn read(path: &Path, attributes: Option<&Path>) -> Result<(Recording, Attributes
     known.take_groups(&recording.groups);
     known.take_processes(&recording.names);
     Ok((recording, known))
+}
+
+/// Says so if a file of attributes says little.
+fn note_attributes(args: &ReplayArgs, replay: &Replay<'_>, about: &mut About) {
+    if args.attributes.is_some() {
+        about.notes.extend(replay.named());
+    }
 }
 
 /// Whether the threads of a file of attributes have a CPU on the recorded machine.
