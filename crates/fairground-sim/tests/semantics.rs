@@ -133,7 +133,8 @@ fn a_quota_stops_no_task_within_a_system_call() {
                 [[task]]\nname = \"out\"\naffinity = [1]\n\
                 steps = [{ loop = \"forever\", steps = [{ write = \"p\", bytes = 4096 }] }]\n\
                 [[task]]\nname = \"reader\"\naffinity = [2]\nsteps = [{ loop = \"forever\", \
-                steps = [{ read = \"p\", bytes = 4096 }, { run = \"100us\" }, { mark = \"read\" }] }]\n";
+                steps = [{ read = \"p\", bytes = 4096 }, { run = \"100us\" }, \
+                { mark = \"read\" }] }]\n";
     let reads = |profile| passes(&run(4, profile, text), "read");
     let (after, before) = (reads("linux-6.18"), reads("linux-6.12-lts"));
     assert!(after > 5000.0, "{after}");
@@ -170,7 +171,8 @@ fn a_quota_and_its_burst_fall_together() {
 #[test]
 fn cpus_that_a_new_task_may_not_use_do_not_count() {
     let text = "name = \"s\"\nduration = \"30ms\"\n[[cgroup]]\npath = \"/job\"\n\
-                \"cpuset.cpus\" = \"0-35\"\n[[task]]\nname = \"w\"\ntemplate = true\nsteps = [\"hog\"]\n\
+                \"cpuset.cpus\" = \"0-35\"\n[[task]]\nname = \"w\"\ntemplate = true\n\
+                steps = [\"hog\"]\n\
                 [[task]]\nname = \"parent\"\ncgroup = \"/job\"\naffinity = \"0\"\n\
                 steps = [{ affinity = \"0-35\" }, { loop = 36, steps = [{ fork = \"w\" }, \
                 { run = \"50us\" }] }, { sleep = \"1s\" }]\n";

@@ -342,8 +342,8 @@ pub fn parts(lines: &[(u64, TraceLine)], e: &Episode, groups: &[TgId], ended_ns:
 mod tests {
     use super::*;
 
-    /// The stopper takes the CPU without a switch that is traced: the move ends the stretch. A sleeper
-    /// that balancing moves while it pays its lag has ended it before.
+    /// The stopper takes the CPU without a switch that is traced: the move ends the stretch. A
+    /// sleeper that balancing moves while it pays its lag has ended it before.
     #[test]
     fn a_move_of_one_that_runs_begins_the_next_stretch() {
         let task = TaskId(0);
