@@ -69,14 +69,14 @@ fn machine(cores: usize, cluster: usize, c: &Curves, transfer: &str, atomics: &s
     };
     let text = format!(
         "schema = 1\n[machine]\nid = \"calibration\"\nname = \"c\"\narch = \"any\"\n\
-         model_ghz = {}\n\
+         model_ghz = {{ v = 2.0, unit = \"GHz\", conf = \"measured\", src = \"curves\" }}\n\
          [topology]\nsockets = 1\ndies_per_socket = 1\ncores_per_die = {cores}\n\
          threads_per_core = 1\ncpus = {cores}\nllc_domains_per_socket = 1\n\
          numa_nodes_per_socket = 1\ncluster_cpus = {cluster}\nslit = [[10]]\n\
          cpu_numbering = \"linear\"\n{}{}{}[memory]\nlocal = {}\n\
          [transfer]\n{transfer}\n[atomics]\nrmw_uncontended = {}\ncas_loop_uncontended = {}\n\
-         store_uncontended = {}\n{atomics}\n",
-        f(2.0),
+         store_uncontended = {}\n{atomics}\n\
+         [sources]\ncurves = \"measured curves\"\ntext = \"as published\"\n",
         cache(1, 32, 1.5),
         cache(2, 256, 4.0),
         cache(3, 8192, 12.0),

@@ -179,13 +179,14 @@ fn cpus_that_a_new_task_may_not_use_do_not_count() {
     let workload = Scenario::parse("s", text).and_then(|s| s.workload(&Env { cpus: 128 }));
     let workload = workload.unwrap_or_else(|e| panic!("{e:?}"));
     let machine = Machine::builtin("icx-8358-2s").unwrap();
-    let waste = |rule| {
+    let busy = |rule| {
         let mut features = Features::default();
         features.set_all(&[("idlest_stats", rule)]).unwrap();
-        metric(&simulate(&machine, features, &workload), "idle_waste_pct")
+        metric(&simulate(&machine, features, &workload), "busy_pct")
     };
-    assert_eq!(waste("allowed"), 0.0);
-    assert!(waste("all-cpus") > 1.0);
+    // Of 128 CPUs 36 hogs use all that they may; with all CPUs in the sums some have two.
+    let (allowed, all) = (busy("allowed"), busy("all-cpus"));
+    assert!(allowed > 26.0 && all < allowed - 1.0, "{allowed} {all}");
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn one_stretch_after_another_comes_back_to_the_nanosecond() {
     let machine = Machine::from_path_or_id("spr-8480-2s").unwrap();
     let scenario = r#"
         name = "stretches"
-        duration = "40ms"
+        duration = "20ms"
         semaphores = { s = 0 }
         [[task]]
         name = "a"
