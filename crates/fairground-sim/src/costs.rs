@@ -176,11 +176,6 @@ pub const KERNEL_OPS: [(KernelOp, &str, u32); 40] = [
 /// 16 bytes a cycle, plus start-up, which is in the operation's own figure).
 pub const COPY_CYCLES_PER_BYTE: f64 = 0.0625;
 
-/// Cache lines that a core can have on their way to it while it copies: the fill buffers of its
-/// first-level cache. 12 since Ice Lake, 16 since Golden Cove (Intel's optimization manual); the
-/// smaller for all.
-pub const COPY_LINES_IN_FLIGHT: u64 = 12;
-
 /// Cycles of one turn of a scan loop of the scheduler (bit search, compare, branch), beyond
 /// touches.
 pub const SCAN_CYCLES: u32 = 6;

@@ -125,12 +125,22 @@ pub trait Host {
         self.leave(outer);
     }
 
-    /// `turns` turns of a loop whose turns cost about the same (a scan over CPUs or groups), beyond
-    /// what its touches cost.
+    /// A loop over CPUs begins. Where it reads in one turn does not hang on what it has read in
+    /// another, so a core has the loads of several turns on their way at once.
     #[inline]
-    fn work(&mut self, turns: u32) {
-        let _ = turns;
-    }
+    fn begin_scan(&mut self) {}
+
+    /// The next turn of the loop begins.
+    #[inline]
+    fn next_turn(&mut self) {}
+
+    /// The loop is over, and what it has read is needed.
+    #[inline]
+    fn end_scan(&mut self) {}
+
+    /// Balancing has the sums of one group of CPUs: here a tracer can write down what it saw.
+    #[inline]
+    fn group_seen(&mut self) {}
 
     /// A lock is taken. What it guards is reached by who holds it only, so where CPUs run in
     /// parallel this waits until the lock is free.

@@ -135,7 +135,7 @@ pub fn hash() -> &'static str {
 fn tables(hash: &mut Hash) -> std::fmt::Result {
     let functions = Func::ALL.map(|f| (f.name(), costs::func_cycles(f), costs::func_divisions(f)));
     write!(hash, "{:?} {functions:?}", costs::KERNEL_OPS)?;
-    let scans = (costs::SCAN_CYCLES, costs::COPY_LINES_IN_FLIGHT);
+    let scans = (costs::SCAN_CYCLES, cache::LINES_IN_FLIGHT);
     let cache = (cache::Options::default(), cache::STORE_BUFFER);
     write!(hash, "{scans:?} {cache:?}")
 }

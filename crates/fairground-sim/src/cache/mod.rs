@@ -23,6 +23,7 @@ mod private;
 mod reuse;
 mod ring;
 mod run;
+mod scan;
 mod shared;
 mod spread;
 mod store_buffer;
@@ -37,6 +38,8 @@ use params::Params;
 pub use params::{Options, STORE_BUFFER};
 pub use ring::Resource;
 pub use run::Part;
+pub use scan::LINES_IN_FLIGHT;
+use scan::Scan;
 use shared::{NONE, Shared, SharedLines};
 use spread::Spread;
 use store_buffer::StoreBuffers;
@@ -76,6 +79,7 @@ pub struct Cache {
     pub(crate) load_misses: u64,
     /// When the step that is simulated began.
     began: Ps,
+    scan: Scan,
 }
 
 /// What only misses need of a line that one core only has touched; moves to `SharedLines` with the
@@ -180,6 +184,7 @@ impl Cache {
             classes: [0; 6],
             load_misses: 0,
             began: 0,
+            scan: Scan::new(),
             p,
         }
     }

@@ -94,8 +94,10 @@ pub(super) struct Params {
     /// Outstanding requests at the knee (0 = none) and slope in thousandths.
     pub knee_limit: u64,
     pub knee_slope_permille: u64,
-    load_overlap: Ps,
+    pub load_overlap: Ps,
     rmw_overlap: Ps,
+    /// A loop is scanned, in which what comes after a load is further turns.
+    pub scans: bool,
     dram: Vec<Ps>,
     /// Fills since the last touch below which a line counts as near the top of the LRU stack.
     pub recent: u32,
@@ -202,6 +204,7 @@ impl Params {
             knee_slope_permille: ps(value("atomics.ingress_slope", 0.0)),
             load_overlap: ps(o.load_overlap_ns),
             rmw_overlap: ps(o.rmw_overlap_ns),
+            scans: false,
             dram: pairs
                 .map(|(a, b)| ps(m.memory_ns(a as u32, b as u32)))
                 .collect(),
@@ -242,6 +245,9 @@ impl Params {
     /// What a load pays of `total`, the queueing included: a miss never less than an L2 hit.
     #[inline]
     pub fn load_stall(&self, total: Ps) -> Ps {
+        if self.scans {
+            return total;
+        }
         total
             .saturating_sub(self.load_overlap)
             .max(total.min(self.l2))

@@ -1,7 +1,7 @@
 //! Touches of several lines of one structure.
 
 use super::tops::{ABREAST, SHARES};
-use super::{Access, Cache, LineId, NONE, Ps};
+use super::{Access, Cache, LineId, NONE, Ps, StructureId};
 
 /// Lines abreast that one touch of a structure goes to, all of them loaded, stored to, or loaded
 /// and then in part stored to.
@@ -150,18 +150,17 @@ impl Cache {
     }
 
     /// A core's thread touches the lines of `part` of the structure whose first line is `first`,
-    /// from `now` on, which becomes the time when the core goes on. Whether all were known hits.
+    /// from `now` on. Whether all were known hits, and when the core goes on.
     #[inline]
     pub(super) fn pass_part(
         &mut self,
         at: (u16, u8),
-        first: LineId,
+        (id, first): (StructureId, LineId),
         part: &Part,
-        now: &mut Ps,
-    ) -> bool {
+        now: Ps,
+    ) -> (bool, Ps) {
         if !self.all_hit(at.0, first, part) {
-            *now = self.pass_lines(at, first, part, *now);
-            return false;
+            return (false, self.pass_lines(at, (id, first), part, now));
         }
         if let Some(top) = self.tops.block_mut(part.block(first)) {
             count(&mut top.reads, &part.loads);
@@ -169,16 +168,21 @@ impl Cache {
                 count(&mut top.writes, &part.stores);
             }
         }
-        *now += part.price();
-        true
+        (true, now + part.price())
     }
 
-    /// [`Cache::pass_part`] of lines that are not all hits, one after another; says when the core
-    /// goes on.
-    fn pass_lines(&mut self, at: (u16, u8), first: LineId, part: &Part, mut now: Ps) -> Ps {
+    /// [`Cache::pass_part`] of lines that are not all hits; says when the core goes on. Where the
+    /// lines are is known before any of them is there, so no load waits for another.
+    fn pass_lines(
+        &mut self,
+        at: (u16, u8),
+        (id, first): (StructureId, LineId),
+        part: &Part,
+        mut now: Ps,
+    ) -> Ps {
         let block = part.block(first);
         let prices = [self.p.hit_ps[0], self.p.hit_ps[1]].map(Ps::from);
-        let mut left = part.lines;
+        let (mut left, mut done) = (part.lines, now);
         while left != 0 {
             let lane = left.trailing_zeros() as usize % ABREAST;
             left &= left - 1;
@@ -187,7 +191,8 @@ impl Cache {
             let (words, stored) = (of_line(part.words), of_line(part.stored));
             let (loads, stores) = part.counts(lane);
             if stores == 0 {
-                now = self.load(at, line, words, now);
+                let then = self.abreast(id, now, |cache, now| cache.load(at, line, words, now));
+                done = done.max(then);
                 continue;
             }
             let top = self.tops.block_mut(block);
@@ -209,11 +214,12 @@ impl Cache {
                     continue;
                 }
             }
-            if loads != 0 {
-                now = self.load_rare(at, line, words, now);
-            }
-            now = self.pass_from(at, line, stored, Access::Store, now);
+            let then = match loads {
+                0 => now,
+                _ => self.abreast(id, now, |cache, now| cache.load_rare(at, line, words, now)),
+            };
+            done = done.max(self.pass_from(at, line, stored, Access::Store, then));
         }
-        now
+        self.goes_on(now, done)
     }
 }

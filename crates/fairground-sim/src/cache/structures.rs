@@ -155,30 +155,31 @@ impl Cache {
         }
     }
 
-    /// A core's thread touches a structure by `pattern`, line after line; says when the core
-    /// goes on.
+    /// A core's thread touches a structure by `pattern`; says when the core goes on.
     pub fn pass_structure(
         &mut self,
         at: (u16, u8),
         id: StructureId,
         pattern: Pattern,
-        mut now: Ps,
+        now: Ps,
     ) -> Ps {
         if let Some((line, one)) = self.only_line(id, pattern).filter(|(_, one)| !one.stores) {
             return self.pass_load(at, (id, pattern), line, one.words, now);
         }
         let (first, parts) = self.parts_of(id, pattern);
-        let mut hits = true;
+        let (mut hits, mut done) = (true, now);
+        self.begin_touch(now);
         for part in &*parts {
-            let hit = self.pass_part(at, first, part, &mut now);
+            let (hit, then) = self.pass_part(at, (id, first), part, now);
             hits &= hit;
+            done = done.max(then);
         }
         // One part that was no hit may be one from now on.
         if hits || matches!(&*parts, [part] if self.all_hit(at.0, first, part)) {
             let price = parts.iter().map(Part::price).max();
             self.remember(at.0, id, pattern, price.unwrap_or(0));
         }
-        now
+        done
     }
 
     /// [`Cache::pass_structure`] by a pattern that loads `words` of one line: most touches that are
@@ -197,7 +198,7 @@ impl Cache {
             self.tops.count(line, 1, 0);
             now + price
         } else {
-            self.load(at, line, words, now)
+            self.load_in_turn(id, now, |cache, now| cache.load(at, line, words, now))
         };
         if self.has_now(at.0, line) {
             self.remember(at.0, id, pattern, price);

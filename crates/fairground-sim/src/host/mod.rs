@@ -17,6 +17,7 @@ mod request;
 mod rounds;
 mod smt;
 mod stacks;
+mod touch;
 mod trace;
 mod turn;
 
@@ -38,7 +39,7 @@ use fairground::place::{Access, Fields, Func, Lock, Object};
 use fairground::task::Task;
 use fairground::value::Cpu;
 
-use crate::cache::{self, Cache, NS, Pattern, Ps, StructureId};
+use crate::cache::{self, Cache, NS, Ps};
 use crate::costs::KernelOp;
 use crate::machine_file::Machine;
 use crate::rng::Generator;
@@ -268,68 +269,10 @@ impl SimHost {
         self.ilb_cas = [0; 2];
     }
 
-    /// The executing CPU has waited since `from`.
-    #[cold]
-    fn waited(&mut self, from: Ps, what: Waited) {
-        if let Some(waits) = &mut self.waits {
-            waits.note(self.cpu, from, self.at, what);
-        }
-    }
-
-    /// The executing CPU has touched lines of a structure since `from`.
-    #[inline]
-    fn waited_for_line(&mut self, from: Ps, id: StructureId) {
-        if self.waits.is_some()
-            && let Some(object) = self.places.object(id)
-        {
-            self.waited(from, Waited::Line(object));
-        }
-    }
-
     /// Sum of the time spent waiting for locks.
     #[must_use]
     pub fn lock_wait(&self) -> Ps {
         self.locks.wait()
-    }
-
-    /// The structure with ids `a` and `b` is touched as `site` says.
-    #[inline(never)]
-    fn touch_site(&mut self, site: Site, a: u32, b: u32) {
-        match self.places.known(site, a, b, cache::REMEMBERED) {
-            Some((id, pattern)) if self.cache.hits_known(id, pattern) => {}
-            Some((id, pattern)) if id != 0 => self.touch_slowly(id, pattern),
-            _ => self.touch_new(site, a, b),
-        }
-    }
-
-    /// [`SimHost::touch_site`] where something is new, or structures do not remember such a touch.
-    #[inline(never)]
-    fn touch_new(&mut self, site: Site, a: u32, b: u32) {
-        let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
-        self.touch_slowly(id, pattern);
-    }
-
-    /// A structure is touched by `pattern`, and not all is known to hit.
-    #[inline(never)]
-    fn touch_slowly(&mut self, id: StructureId, pattern: Pattern) {
-        let before = self.cache.load_misses;
-        let from = self.at;
-        self.at = self.cache.pass_structure(self.thread, id, pattern, from);
-        self.stalled += self.at - from;
-        self.waited_for_line(from, id);
-        if self.cache.load_misses != before {
-            self.profile.missed(self.cache.load_misses - before);
-        }
-    }
-
-    #[inline(never)]
-    fn touch_atomic(&mut self, site: Site, a: u32, b: u32, how: cache::Access) {
-        let (from, before) = (self.at, self.cache.load_misses);
-        let (id, pattern) = self.places.find(site, a, b, &mut self.cache);
-        self.at = self.cache.pass_atomic(self.thread, id, pattern, how, from);
-        self.stalled += self.at - from;
-        self.waited_for_line(from, id);
-        self.profile.missed(self.cache.load_misses - before);
     }
 }
 
@@ -437,11 +380,27 @@ impl Host for SimHost {
     }
 
     #[inline]
-    fn work(&mut self, turns: u32) {
-        self.at += self.stretched(u64::from(turns) * self.prices.scan);
-        if self.prices.group_record > 0 && self.profile.is_in(Func::UpdateSdLbStats) {
-            self.at += self.prices.group_record;
-        }
+    fn begin_scan(&mut self) {
+        let work = self.stretched(self.prices.scan);
+        self.cache.begin_scan(self.at, work);
+    }
+
+    #[inline]
+    fn next_turn(&mut self) {
+        self.at += self.stretched(self.prices.scan);
+        let (at, id) = self.cache.next_turn(self.at);
+        self.stalled_until(at, id);
+    }
+
+    #[inline]
+    fn end_scan(&mut self) {
+        let (at, id) = self.cache.end_scan(self.at);
+        self.stalled_until(at, id);
+    }
+
+    #[inline]
+    fn group_seen(&mut self) {
+        self.at += self.prices.group_record;
     }
 
     fn lock(&mut self, lock: Lock) {

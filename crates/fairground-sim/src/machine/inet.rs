@@ -14,8 +14,8 @@ use super::Sim;
 use super::skb_lines::Skb;
 use super::slab::Kind;
 use super::task::{Stage, Wait};
-use crate::cache::{Access, Cache, LineId, NS, Ps};
-use crate::costs::{COPY_LINES_IN_FLIGHT, KernelOp};
+use crate::cache::{Access, Cache, LINES_IN_FLIGHT, LineId, NS, Ps};
+use crate::costs::KernelOp;
 use crate::host::Place;
 use crate::workload::inet::Reader;
 use crate::workload::program::{ChanKind, Inet};
@@ -345,7 +345,7 @@ impl Sim<'_> {
             return;
         }
         let class = there.distance(here) as usize;
-        let ps = u64::from(bytes.div_ceil(64)) * self.transfer[class] / COPY_LINES_IN_FLIGHT;
+        let ps = u64::from(bytes.div_ceil(64)) * self.transfer[class] / LINES_IN_FLIGHT as Ps;
         let until = self.host.at + ps;
         self.host.wait_until(Place::Op(op), until);
     }

@@ -224,9 +224,10 @@ pub fn sched_balance_find_src_rq<H: Host>(
         capacity: 1,
         count: 0,
     };
-    let mut seen = 0;
     let sleepers = cx.features().load_balance.counts.sleepers();
+    cx.host.begin_scan();
     for cpu in sys.topology.group(group).span.and(&env.cpus).iter() {
+        cx.host.next_turn();
         let nr = sys.cpu[cpu.idx()].h_nr(sleepers);
         let fields = if nr == 0 {
             cf::NR_QUEUED
@@ -234,7 +235,6 @@ pub fn sched_balance_find_src_rq<H: Host>(
             cf::NR_QUEUED | cf::AVG
         };
         touch_cfs(cx, cpu, fields);
-        seen += 1;
         if nr == 0 {
             continue;
         }
@@ -247,7 +247,7 @@ pub fn sched_balance_find_src_rq<H: Host>(
         }
         best.consider(cx, env, cpu, nr, capacity);
     }
-    cx.host.work(seen);
+    cx.host.end_scan();
     best.cpu
 }
 

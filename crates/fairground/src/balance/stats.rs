@@ -31,6 +31,7 @@ pub fn update_sd_lb_stats<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>) -> SdLbStats
         cx.touch(object, d::FIXED, Access::Read);
         let mut sds = SdLbStats::default();
         let mut overloaded = false;
+        cx.host.begin_scan();
         for &id in &env.sd.groups {
             let group = sys.topology.group(id);
             let local = group.span.has(env.dst_cpu);
@@ -40,6 +41,7 @@ pub fn update_sd_lb_stats<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>) -> SdLbStats
             let sgs = update_sg_lb_stats(cx, env, id, local, &mut overloaded);
             sds.account(env, &sys.topology, id, &sgs);
         }
+        cx.host.end_scan();
         sds.finish(&sys.topology);
         if env.at_root {
             set_rd_overloaded(cx, overloaded);
@@ -60,7 +62,6 @@ fn update_sg_lb_stats<H: Host>(
     let sys = cx.sys;
     let group = sys.topology.group(id);
     touch_group(cx, id, s::FIXED | s::CAPACITY | s::IMBALANCE, Access::Read);
-    cx.host.work(group.weight);
     let sleepers = cx.features().load_balance.counts.sleepers();
     let mut sgs = SgLbStats {
         group_weight: group.weight,
@@ -69,6 +70,7 @@ fn update_sg_lb_stats<H: Host>(
     };
     for cpu in group.span.and(&env.cpus).iter() {
         let words = &sys.cpu[cpu.idx()];
+        cx.host.next_turn();
         touch_cfs(cx, cpu, cf::AVG | cf::NR_QUEUED);
         let load = words.load_avg.load(Relaxed);
         let h_nr = words.h_nr(sleepers);
@@ -96,6 +98,7 @@ fn update_sg_lb_stats<H: Host>(
     }
     let imbalanced = group.state.imbalance.load(Relaxed);
     sgs.classify(env, group, local, imbalanced);
+    cx.host.group_seen();
     sgs
 }
 

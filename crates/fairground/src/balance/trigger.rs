@@ -245,15 +245,13 @@ fn find_new_ilb<H: Host>(cx: &mut Cx<H>) -> Option<Cpu> {
     let sys = cx.sys;
     let mask = sys.nohz.idle_cpus();
     let start = sys.features.ilb_pick.start(cx.cpu);
-    for cpu in mask.iter_wrap(start) {
-        if cpu == cx.cpu {
-            continue;
-        }
-        if read_idle_cpu(cx, cpu) {
-            return Some(cpu);
-        }
-    }
-    None
+    cx.host.begin_scan();
+    let found = mask.iter_wrap(start).find(|&cpu| {
+        cx.host.next_turn();
+        cpu != cx.cpu && read_idle_cpu(cx, cpu)
+    });
+    cx.host.end_scan();
+    found
 }
 
 #[cfg(test)]

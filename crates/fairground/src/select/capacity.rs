@@ -40,18 +40,21 @@ pub(super) fn select_idle_capacity<H: Host>(
 ) -> Option<Cpu> {
     let util = wakee.util_est();
     let (mut best, mut best_capacity) = (None, 0);
+    cx.host.begin_scan();
     for cpu in sd.span.and(wakee.allowed).iter_wrap(target) {
-        cx.host.work(1);
+        cx.host.next_turn();
         let capacity = capacity_of(cx, cpu);
         if !runs_at_once(cx, cpu) {
             continue;
         }
         if fits_capacity(util, capacity) {
-            return Some(cpu);
+            best = Some(cpu);
+            break;
         }
         if capacity > best_capacity {
             (best, best_capacity) = (Some(cpu), capacity);
         }
     }
+    cx.host.end_scan();
     best
 }

@@ -82,9 +82,9 @@ pub(super) fn group_load<H: Host>(
         false => group.span,
     };
     for cpu in looked_at.iter() {
+        cx.host.next_turn();
         add_cpu(cx, &mut out, cpu, wakee);
     }
-    cx.host.work(looked_at.weight());
     touch_group(cx, id);
     out.capacity = group.state.capacity.load(Relaxed);
     let imbalanced = group.state.imbalance.load(Relaxed);

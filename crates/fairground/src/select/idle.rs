@@ -169,19 +169,21 @@ fn idle_core_or_thread<H: Host>(
     touch_domain(cx, target, sd);
     let mut seen = CpuMask::empty();
     let mut found = None;
+    cx.host.begin_scan();
     for cpu in sd.span.iter_wrap(target) {
         if seen.has(cpu) {
             continue;
         }
         let threads = &cx.sys.topology.smt_of[cpu.idx()];
         threads.iter().for_each(|c| seen.set(c));
-        cx.host.work(1);
+        cx.host.next_turn();
         let idle = !threads.has(target) && threads.iter().all(|c| available_idle_cpu(cx, c));
         found = threads.and(wakee.allowed).first().filter(|_| idle);
         if found.is_some() {
             break;
         }
     }
+    cx.host.end_scan();
     let found = found.or_else(|| select_idle_smt(cx, wakee, sd, target));
     cx.host.leave(outer);
     found
@@ -211,7 +213,6 @@ fn core_cpu_or_thread<H: Host>(
             left: scan_limit(cx, sd, target, false).unwrap_or(0),
             idle_cores: false,
             spare: None,
-            looked_at: 0,
         };
         found = scan_domain(cx, scan, target, target);
     }
@@ -225,18 +226,18 @@ fn core_cpu_or_thread<H: Host>(
 /// The first CPU of `cpus`, from `target` on, all threads of whose core are idle.
 fn first_idle_core<H: Host>(cx: &mut Cx<H>, cpus: &CpuMask, target: Cpu) -> Option<Cpu> {
     let mut left = *cpus;
-    for cpu in cpus.iter_wrap(target) {
+    cx.host.begin_scan();
+    let found = cpus.iter_wrap(target).find(|&cpu| {
         if !left.has(cpu) {
-            continue;
+            return false;
         }
-        cx.host.work(1);
+        cx.host.next_turn();
         let threads = &cx.sys.topology.smt_of[cpu.idx()];
-        if threads.iter().all(|thread| available_idle_cpu(cx, thread)) {
-            return Some(cpu);
-        }
         left = left.and_not(threads);
-    }
-    None
+        threads.iter().all(|thread| available_idle_cpu(cx, thread))
+    });
+    cx.host.end_scan();
+    found
 }
 
 /// An idle core, if there is said to be one, or an idle CPU among those that the budget allows
@@ -258,7 +259,6 @@ fn select_idle_cpu<H: Host>(
                 left,
                 idle_cores,
                 spare: None,
-                looked_at: 0,
             };
             scan_domain(cx, scan, target, Cpu(target.0 + 1))
         }
@@ -307,8 +307,6 @@ struct Scan {
     idle_cores: bool,
     /// An idle thread of a busy core, in case there is no idle core.
     spare: Option<Cpu>,
-    /// Turns of the loop, for the host.
-    looked_at: u32,
 }
 
 /// End of a part of a scan.
@@ -322,6 +320,7 @@ fn scan_domain<H: Host>(cx: &mut Cx<H>, mut scan: Scan, target: Cpu, from: Cpu) 
     let measured = cx.features().scan_budget.measures_scans() && !scan.idle_cores;
     let start = if measured { cx.host.clock() } else { 0 };
     let mut end = Scanned::Nothing;
+    cx.host.begin_scan();
     if let Some(cluster) = target_cluster(cx, target) {
         end = scan_cpus(cx, &mut scan, cluster, from);
         scan.cpus = scan.cpus.and_not(cluster);
@@ -330,7 +329,7 @@ fn scan_domain<H: Host>(cx: &mut Cx<H>, mut scan: Scan, target: Cpu, from: Cpu) 
         let all = scan.cpus;
         end = scan_cpus(cx, &mut scan, &all, from);
     }
-    cx.host.work(scan.looked_at);
+    cx.host.end_scan();
     // Who has run out of its budget leaves without a look at the clock.
     if measured && !matches!(end, Scanned::OutOfBudget) {
         account_scan(cx, start);
@@ -363,7 +362,7 @@ fn scan_cpus<H: Host>(cx: &mut Cx<H>, scan: &mut Scan, among: &CpuMask, from: Cp
         if !scan.cpus.has(cpu) {
             continue;
         }
-        scan.looked_at += 1;
+        cx.host.next_turn();
         if scan.idle_cores {
             if select_idle_core(cx, scan, cpu) {
                 return Scanned::Found(cpu);

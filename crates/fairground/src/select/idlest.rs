@@ -88,6 +88,7 @@ fn find_dst_group<'a, H: Host>(
     let (tie, numa) = (cx.features().idlest_tie, cx.features().numa_imbalance);
     let mut local: Option<(&SchedGroup, GroupLoad)> = None;
     let mut idlest: Option<(&SchedGroup, GroupLoad)> = None;
+    cx.host.begin_scan();
     for &id in &sd.groups {
         let group: &SchedGroup = topology.group(id);
         if !group.span.intersects(wakee.allowed) {
@@ -100,6 +101,7 @@ fn find_dst_group<'a, H: Host>(
             idlest = Some((group, load));
         }
     }
+    cx.host.end_scan();
     let (idlest, idlest_load) = idlest?;
     let Some((local, local_load)) = local else {
         return Some(idlest);
@@ -193,10 +195,12 @@ fn find_dst_group_cpu<H: Host>(
     let mut idle = None;
     // Exit latency as published: 0 = no idle state chosen, else ns plus one.
     let (mut min_latency, mut latest) = (u64::MAX, 0);
+    cx.host.begin_scan();
     for cpu in group.span.and(wakee.allowed).iter() {
-        cx.host.work(1);
+        cx.host.next_turn();
         if sched_idle_cpu(cx, cpu) {
-            return cpu;
+            idle = Some(cpu);
+            break;
         }
         if available_idle_cpu(cx, cpu) {
             cx.read_rq(cpu, rq::AVG_IDLE);
@@ -215,5 +219,6 @@ fn find_dst_group_cpu<H: Host>(
             }
         }
     }
+    cx.host.end_scan();
     idle.unwrap_or(least_loaded)
 }

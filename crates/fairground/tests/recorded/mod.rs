@@ -64,8 +64,8 @@ impl Host for CountingHost {
     fn touch(&mut self, object: Object, fields: Fields, access: Access) {
         self.touches.push((object, fields, access));
     }
-    fn work(&mut self, turns: u32) {
-        self.turns += turns;
+    fn next_turn(&mut self) {
+        self.turns += 1;
     }
     fn event(&mut self, _: Event) {}
 }
