@@ -26,11 +26,11 @@ const RANDOM: &[u8] = include_bytes!("data/kernel-truth-random-epyc.jsonl.gz");
 const NOT_MISSED: usize = 960;
 
 /// The same of the cases on another processor that use one CPU, and of those that use two: just
-/// below what there is (949 and 949), so that it is seen if it falls. The aim of 950 is not met.
-const NOT_MISSED_EPYC: [usize; 2] = [945, 945];
+/// below what there is (958 and 942), so that it is seen if it falls. The aim of 950 is not met on two.
+const NOT_MISSED_EPYC: [usize; 2] = [953, 940];
 
-/// The same of those drawn at random: just below what there is (910).
-const NOT_MISSED_RANDOM: usize = 905;
+/// The same of those drawn at random: just below what there is (923).
+const NOT_MISSED_RANDOM: usize = 918;
 
 fn cases(packed: &[u8]) -> Vec<Truth> {
     let mut text = String::new();
@@ -45,10 +45,11 @@ fn cases(packed: &[u8]) -> Vec<Truth> {
     text.lines().map(truth).collect()
 }
 
-/// Runs them with the seeds that `fairground truth` takes.
+/// Runs them with twenty seeds: with five, which order of events a case falls into is chance, and
+/// decides about several numbers of it.
 fn rows(cases: &[Truth]) -> Vec<Row> {
     let machine = Machine::from_path_or_id(MACHINE).expect("the recorded machine");
-    let seeds = [1, 2, 3, 4, 5];
+    let seeds: Vec<u64> = (1..=20).collect();
     let mut rows = Vec::new();
     for truth in cases {
         let of_case =

@@ -194,6 +194,61 @@ mod tests {
         assert!((all..2 * all).contains(&straight), "{straight} {all}");
     }
 
+    /// A slow twin: any buffer whose line has come takes the next, and each load is known by itself.
+    fn twin(n: u32, work: Ps) -> Ps {
+        let overlap = 30 * NS;
+        let ways: Vec<Ps> = (0..n).map(|k| way(n, k)).collect();
+        let (mut now, mut done) = (0, vec![0]);
+        let mut under_way: Vec<Ps> = Vec::new();
+        for (turn, way) in ways.iter().enumerate() {
+            now += work;
+            // All turns that lie a window's work behind must be done.
+            let behind = (overlap.div_ceil(work) as usize).max(1);
+            now = now.max(done[(turn + 1).saturating_sub(behind)]);
+            let mut asked = now;
+            if under_way.len() == LINES_IN_FLIGHT {
+                let first = (0..under_way.len()).min_by_key(|&i| under_way[i]).unwrap();
+                asked = asked.max(under_way.swap_remove(first));
+            }
+            under_way.push(asked + way);
+            done.push(done[turn].max(asked + way));
+        }
+        now.max(done[n as usize].saturating_sub(overlap))
+    }
+
+    /// How long line `k` of `n` is on its way.
+    fn way(n: u32, k: u32) -> Ps {
+        let (mut cache, _, first) = written(n);
+        cache.p.scans = true;
+        let begin = 1_000_000 * NS;
+        cache.load((0, 0), first + k, 1, begin) - begin
+    }
+
+    #[test]
+    fn scans_take_as_long_as_those_of_the_twin() {
+        for work in [NS, 2 * NS, 5 * NS, 12 * NS, 31 * NS] {
+            let (n, model) = (100, scan(100, work));
+            let twin = twin(n, work);
+            let off = model as f64 / twin as f64 - 1.0;
+            assert!((-0.001..0.06).contains(&off), "{work}: {model} {twin}");
+        }
+    }
+
+    /// Lines of one structure are as long on their way as the farthest of them.
+    #[test]
+    fn lines_of_one_touch_do_not_wait_for_each_other() {
+        let (mut cache, _, first) = written(8);
+        let parts = cache.parts((0..8).map(|line| (line, 1, 0)), false);
+        let begin = 1_000_000 * NS;
+        let (hit, done) = {
+            cache.begin_touch(begin);
+            cache.pass_part((0, 0), (1, first), &parts[0], begin)
+        };
+        let farthest = (0..8).map(|k| way(8, k)).max().unwrap();
+        assert!(!hit);
+        assert_eq!(done - begin, farthest - 30 * NS);
+    }
+
     /// No scan ends before its last line is nearly there, and none takes longer than straight code.
     #[test]
     fn a_scan_lies_between_its_longest_load_and_straight_code() {
