@@ -26,7 +26,8 @@ const RANDOM: &[u8] = include_bytes!("data/kernel-truth-random-epyc.jsonl.gz");
 const NOT_MISSED: usize = 960;
 
 /// The same of the cases on another processor that use one CPU, and of those that use two: just
-/// below what there is (958 and 942), so that it is seen if it falls. The aim of 950 is not met on two.
+/// below what there is (958 and 942), so that it is seen if it falls. The aim of 950 is not met on
+/// two.
 const NOT_MISSED_EPYC: [usize; 2] = [953, 940];
 
 /// The same of those drawn at random: just below what there is (923).

@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(done - begin, farthest - 30 * NS);
     }
 
-    /// No scan ends before its last line is nearly there, and none takes longer than straight code.
+    /// No scan ends before its last line is nearly there; none takes longer than straight code.
     #[test]
     fn a_scan_lies_between_its_longest_load_and_straight_code() {
         for work in [NS / 10, NS, 3 * NS, 10 * NS, 40 * NS] {
