@@ -194,7 +194,7 @@ mod tests {
         assert!((all..2 * all).contains(&straight), "{straight} {all}");
     }
 
-    /// A slow twin: any buffer whose line has come takes the next, and each load is known by itself.
+    /// A slow twin: any buffer whose line has come takes the next; each load is known by itself.
     fn twin(n: u32, work: Ps) -> Ps {
         let overlap = 30 * NS;
         let ways: Vec<Ps> = (0..n).map(|k| way(n, k)).collect();
