@@ -317,7 +317,7 @@ fn groups_have_counters_and_waits_are_slices() {
 #[test]
 fn waits_for_lines_that_are_only_read_or_written_are_slices() {
     let exact = Exact {
-        waits_from_ns: Some(40),
+        waits_from_ns: Some(20),
         ..Exact::default()
     };
     let words = "hackbench --pipe -g 2 -f 4 -l 20";
