@@ -22,12 +22,13 @@ const CASES: &[u8] = include_bytes!("data/kernel-truth-unseen.jsonl.gz");
 const EPYC: &[u8] = include_bytes!("data/kernel-truth-unseen-epyc.jsonl.gz");
 const RANDOM: &[u8] = include_bytes!("data/kernel-truth-random-epyc.jsonl.gz");
 
-/// Of the numbers compared, so many in a thousand are not missed at least.
-const NOT_MISSED: usize = 960;
+/// Of the numbers compared, so many in a thousand are not missed at least: just below what there is
+/// (967).
+const NOT_MISSED: usize = 962;
 
 /// The same of the cases on another processor that use one CPU, and of those that use two: just
 /// below what there is (958 and 942), so that it is seen if it falls. The aim of 950 is not met on
-/// two.
+/// two; it was 948 before the lines of one structure were on their way at once.
 const NOT_MISSED_EPYC: [usize; 2] = [953, 940];
 
 /// The same of those drawn at random: just below what there is (923).
