@@ -218,7 +218,12 @@ impl Cache {
                 0 => now,
                 _ => self.abreast(id, now, |cache, now| cache.load_rare(at, line, words, now)),
             };
-            done = done.max(self.pass_from(at, line, stored, Access::Store, then));
+            let goes_on = self.pass_from(at, line, stored, Access::Store, then);
+            if self.p.scans {
+                // A full store buffer holds up the turns of a scan, too.
+                now += goes_on - then;
+            }
+            done = done.max(goes_on);
         }
         self.goes_on(now, done)
     }
