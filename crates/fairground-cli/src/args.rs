@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use fairground_sim::truth::sched_features::decision_of;
+
 use crate::explain::{Asked, time};
 use crate::failure::Failure;
 
@@ -324,6 +326,13 @@ fn setting(text: &str) -> Result<Setting, String> {
             name: name.trim().into(),
             value: value.trim().into(),
         }),
-        _ => Err("expected DECISION=VALUE, e.g. ilb_kick=always, or /GROUP/FILE=VALUE".into()),
+        _ => {
+            let help = match decision_of(text.trim()) {
+                Some((name, value)) => format!("; that feature is {name}={value} here"),
+                None => String::new(),
+            };
+            let forms = "expected DECISION=VALUE, e.g. ilb_kick=always, or /GROUP/FILE=VALUE";
+            Err(format!("{forms}{help}"))
+        }
     }
 }

@@ -35,7 +35,12 @@ pub struct Asking<'a> {
 pub fn answer(asking: &Asking<'_>, asked: &Asked) -> Result<String, Failure> {
     let meant = |born: &[Born]| -> Vec<TaskId> {
         let all = (asking.identities)(born);
-        let fits = |i: &Identity| i.comm == asked.who || i.tid.to_string() == asked.who;
+        let fits = |i: &Identity| {
+            let (tid, who) = (i.tid.to_string(), asked.who.as_str());
+            // `NAME-TID` is how tables and `perf script` write a thread.
+            let both = who.strip_suffix(&tid).and_then(|w| w.strip_suffix('-'));
+            i.comm == who || tid == who || both == Some(&i.comm)
+        };
         (0..)
             .zip(&all)
             .filter(|(_, i)| fits(i))

@@ -30,10 +30,18 @@ pub fn setup(plan: &Plan, case: &Case, profile: String, command_line: &[String])
         workload: plan.workload.argv.clone(),
         workload_metrics: metric_info(&case.workload),
         redo: Redo {
-            conditions: plan.conditions.clone(),
+            conditions: conditions(plan),
             ..Redo::new(command_line, plan.seeds.clone(), assumed(&plan.machine))
         },
     }
+}
+
+/// What decides the results beside what is named elsewhere. Two builds of a changed engine have one
+/// version, so the sources' hash is among it.
+fn conditions(plan: &Plan) -> BTreeMap<String, String> {
+    let mut all = plan.conditions.clone();
+    all.insert("sources".into(), env!("FAIRGROUND_SOURCES").into());
+    all
 }
 
 /// Name and hash of a machine.

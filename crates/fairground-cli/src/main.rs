@@ -10,6 +10,7 @@ mod asked;
 mod calibrate;
 mod compare;
 mod configs;
+mod decided;
 mod explain;
 mod explain_rule;
 mod failure;

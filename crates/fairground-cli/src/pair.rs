@@ -7,6 +7,7 @@ use fairground_report::{Catalogue, Compare};
 use fairground_sim::outcome::Outcome;
 
 use crate::args::{CompareArgs, What};
+use crate::decided;
 use crate::failure::Failure;
 use crate::glue;
 use crate::group_settings::{self, side_by_side};
@@ -21,6 +22,8 @@ pub struct Pair {
     patch: Case,
     /// Profile, with that of base if it is another.
     pub profile: String,
+    /// What became of what was asked for.
+    decided: Vec<String>,
 }
 
 impl Pair {
@@ -61,11 +64,18 @@ impl Pair {
         } else {
             format!("{} (base: {})", plan.profile.name, base_profile.name)
         };
+        let cpus = plan.machine.topology.nr_cpus();
+        let mut told = decided::overridden(&patches, &patch.features);
+        let mut grown = decided::grown(&args.base, &base.features, cpus);
+        grown.extend(decided::grown(&what.set, &patch.features, cpus));
+        grown.dedup();
+        told.extend(grown);
         Ok(Self {
             plan,
             base,
             patch,
             profile,
+            decided: told,
         })
     }
 
@@ -94,8 +104,13 @@ impl Pair {
         let mut result = Compare::new(setup, base, patch);
         let of_load = self.patch.workload.notes.iter().cloned();
         result.notes.extend(of_load);
+        result.notes.extend(self.decided.iter().cloned());
         if alike {
             let note = "base and patch make the same decisions, so all differences are 0";
+            result.notes.push(note.into());
+        } else if result.is_the_same_throughout() {
+            let note = "base and patch are the same in every count of every run: this workload did \
+                        not reach what differs between them";
             result.notes.push(note.into());
         }
         result

@@ -8,10 +8,11 @@ use fairground::policy::{CATALOGUE, Features, PROFILES, Patch, Profile, SetError
 use fairground::policy::{find_patch, find_profile};
 use fairground_sim::machine_file::{FNV_START, Machine, fnv1a};
 use fairground_sim::spec::{self, Scenario};
+use fairground_sim::workload::duration::parse_ns;
 use fairground_sim::workload::{Env, Error as WorkloadError, Workload};
 
 use crate::args::{Setting, What};
-use crate::failure::{Failure, unknown_help};
+use crate::failure::Failure;
 use crate::group_files::{self, GroupFile};
 use crate::simulate::Job;
 
@@ -262,7 +263,34 @@ fn refuse_both(a: &Patch, b: &Patch) -> Result<(), Failure> {
 /// # Errors
 /// A name that no profile has.
 pub fn profile_named(name: &str) -> Result<&'static Profile, Failure> {
-    find_profile(name).ok_or_else(|| Failure::unknown("profile", name, profile_names(), "profiles"))
+    find_profile(name)
+        .ok_or_else(|| Failure::with_help(format!("unknown profile `{name}`"), profile_help(name)))
+}
+
+/// Which profile is meant by a name that none has: there are few kernels, so all are named.
+fn profile_help(name: &str) -> String {
+    let all: Vec<&str> = profile_names().collect();
+    let near = near_version(name, &all).map_or(String::new(), |n| format!("did you mean `{n}`? "));
+    format!(
+        "{near}known: {}; see `fairground list profiles`",
+        all.join(", ")
+    )
+}
+
+/// The profile that begins with that version, or the nearest older one; else the oldest.
+fn near_version<'a>(name: &str, all: &[&'a str]) -> Option<&'a str> {
+    let version = |text: &str| -> Option<(u32, u32)> {
+        let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let mut parts = digits.split(|c: char| !c.is_ascii_digit());
+        let mut part = || parts.next()?.parse().ok();
+        Some((part()?, part().unwrap_or(0)))
+    };
+    let asked = version(name)?;
+    let known = || all.iter().filter_map(|p| Some((version(p)?, *p)));
+    let older = known().filter(|(v, _)| *v <= asked).max_by_key(|(v, _)| *v);
+    older
+        .or_else(|| known().min_by_key(|(v, _)| *v))
+        .map(|(_, p)| p)
 }
 
 fn profile_names() -> impl Iterator<Item = &'static str> {
@@ -281,7 +309,7 @@ fn profile(what: &What, scenario: Option<&Scenario>) -> Result<&'static Profile,
             }),
         ) => find_profile(&named.name).ok_or_else(|| {
             let message = format!("unknown profile `{}`", named.name);
-            let help = unknown_help(&named.name, profile_names(), "profiles");
+            let help = profile_help(&named.name);
             source
                 .error(named.span.clone(), message)
                 .help(Some(help))
@@ -374,6 +402,12 @@ fn is_of_a_group(name: &str) -> bool {
 /// # Errors
 /// An unknown decision or value, with the nearest one.
 pub fn set(features: &mut Features, name: &str, value: &str) -> Result<(), Failure> {
+    // Times may be written with a unit, as everywhere.
+    let in_ns = match name.ends_with("_ns") && !value.bytes().all(|b| b.is_ascii_digit()) {
+        true => parse_ns(value).ok().map(|ns| ns.to_string()),
+        false => None,
+    };
+    let value = in_ns.as_deref().unwrap_or(value);
     features.set(name, value).map_err(|error| match error {
         SetError::UnknownDecision(name) if is_of_a_group(&name) => {
             group_files::without_group(&name, value)
@@ -390,8 +424,13 @@ pub fn set(features: &mut Features, name: &str, value: &str) -> Result<(), Failu
             values,
         } => {
             let near = fairground_report::nearest(&value, values.split(", "));
+            let unit = if decision.ends_with("_ns") {
+                " ns, or a time with a unit (3ms)"
+            } else {
+                ""
+            };
             let help = near.filter(|_| values.contains(", ")).map_or_else(
-                || format!("it takes {values}"),
+                || format!("it takes {values}{unit}"),
                 |near| format!("did you mean `{near}`? it takes {values}"),
             );
             Failure::with_help(format!("`{decision}` cannot be `{value}`"), help)

@@ -5,6 +5,7 @@ use fairground_report::{RunResult, csv_of_run, run_text};
 use fairground_sim::exact::Exact;
 
 use crate::args::RunArgs;
+use crate::decided;
 use crate::explain::{self, Asking};
 use crate::failure::Failure;
 use crate::glue;
@@ -64,8 +65,19 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
     }
     let samples = report::of_runs(&[job], &simulated, &["run"]);
     let setup = glue::setup(&plan, &case, plan.profile.name.into(), command_line);
-    let mut result = RunResult::new(setup, glue::variant(&case, simulated.outcomes.remove(0)));
+    let mut result = RunResult::new(setup, glue::variant(&case, simulated.outcomes.remove(0)))
+        .with_changes(decided::beside_profile(&case.features, plan.profile));
+    let cpus = plan.machine.topology.nr_cpus();
     result.notes.extend(case.workload.notes.iter().cloned());
+    result
+        .notes
+        .extend(decided::already_in(&patches, plan.profile));
+    result
+        .notes
+        .extend(decided::overridden(&patches, &case.features));
+    result
+        .notes
+        .extend(decided::grown(&args.what.set, &case.features, cpus));
     output.write(
         &|| serde_json::to_string_pretty(&result),
         &|| csv_of_run(&result),

@@ -172,8 +172,13 @@ fn tell(
     add_tallies(&mut text, cases);
     text += &refused.summary();
     text += &reasons::summary(rows.iter().copied());
+    text += LEGEND;
     output::stdout(&format!("{text}\n{foot}"))
 }
+
+/// What the verdicts of the table mean (docs/truth.md).
+const LEGEND: &str = "spread: within 3 recorded standard deviations or the recorded range; tolerance: \
+                      within the tolerance of its kind; skipped: not compared\n";
 
 /// Notes the writes that the kernel refuses: the recorder does so too, and goes on.
 fn note_writes(rows: &[&Row]) {
@@ -321,13 +326,14 @@ fn add_tallies(text: &mut String, cases: &[Done]) {
 pub fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     let mut text = format!(
         "{:<9} {:<26} {:<44} {:>25} {:>25} {:>10} {:<7} {}\n",
-        "verdict", "case", "metric", "recorded", "simulated", "tolerance", "unit", "why missed"
+        "verdict", "case", "metric", "recorded", "simulated", "tolerance", "unit", "why"
     );
     for row in rows {
         let sample = |s: Sample| format!("{} ± {}", number(s.mean), number(s.sd));
         let why = reasons::of(row);
         let why = match row.verdict {
             Verdict::Miss => why.map_or(reasons::NOT_EXPLAINED, |r| &r.id),
+            Verdict::Skipped => row.reason.as_deref().unwrap_or_default(),
             _ => "",
         };
         let line = format!(

@@ -55,7 +55,7 @@ impl From<Metric> for MetricInfo {
 
 /// A name that no metric has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown metric `{name}`{}", hint(.nearest))]
+#[error("unknown metric `{name}`{}", hint(.name, .nearest))]
 pub struct UnknownMetric {
     /// What was asked for.
     pub name: String,
@@ -63,10 +63,13 @@ pub struct UnknownMetric {
     pub nearest: Option<String>,
 }
 
-fn hint(nearest: &Option<String>) -> String {
-    nearest
-        .as_ref()
-        .map_or(String::new(), |n| format!("; did you mean `{n}`?"))
+/// `WORKLOAD.METRIC` may be of another workload than the one that runs.
+fn hint(name: &str, nearest: &Option<String>) -> String {
+    match nearest {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None if name.contains('.') => ": what runs here does not measure it".into(),
+        None => String::new(),
+    }
 }
 
 /// Metrics in the order in which tables show them: the workload's own, then [`ALWAYS`].

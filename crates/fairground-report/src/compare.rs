@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{Better, MetricInfo};
+use crate::differing::differing;
 use crate::redo::Redo;
 use crate::result::{Compare, Comparison, Method, Setup, Variant, Verdict};
 use crate::saved::Saved;
 use crate::stats::{Change, Summary, paired_change, summary, welch_change};
+use crate::text::number;
 
 /// Compares two variants in every metric of `info` that either has.
 ///
@@ -39,9 +41,11 @@ pub fn compare_metrics(
 /// against itself is that comparison. Differences of machine, profile, workload and version are
 /// noted, not refused.
 pub fn compare_saved(base: Saved, patch: Saved) -> Compare {
+    let left_out = left_out(&base, &patch);
     let (base_setup, base_variant) = base.into_variant("base");
     let (patch_setup, patch_variant) = patch.into_variant("patch");
-    let notes = setup_notes(&base_setup, &patch_setup);
+    let mut notes = setup_notes(&base_setup, &patch_setup);
+    notes.splice(0..0, left_out);
     let mut metrics = base_setup.workload_metrics.clone();
     metrics.extend(patch_setup.workload_metrics);
     let profile = match patch_setup.profile == base_setup.profile {
@@ -62,6 +66,30 @@ pub fn compare_saved(base: Saved, patch: Saved) -> Compare {
     };
     compare.notes.splice(0..0, notes);
     compare
+}
+
+/// What two saved comparisons have that is in none of the columns.
+fn left_out(base: &Saved, patch: &Saved) -> Vec<String> {
+    if base == patch {
+        return Vec::new();
+    }
+    let of = |saved: &Saved, side: usize, file: &str, taken: &str, other: &str| {
+        let Saved::Compare(compare) = saved else {
+            return None;
+        };
+        let sets = differing(&compare.variants[0], &compare.variants[1]);
+        let value = |(name, values): &(String, [String; 2])| format!("{name} = {}", values[side]);
+        let sets: Vec<String> = sets.iter().map(value).collect();
+        Some(format!(
+            "the {file} result is a comparison: its {taken} is taken, its {other} ({}) is left out",
+            sets.join(", ")
+        ))
+    };
+    let notes = [
+        of(base, 1, "first", "base", "patch"),
+        of(patch, 0, "second", "patch", "base"),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
 fn setup_notes(base: &Setup, patch: &Setup) -> Vec<String> {
@@ -211,12 +239,20 @@ fn note_dropped(
 
 fn note_zero_base(info: &MetricInfo, change: Option<Change>, notes: &mut Vec<String>) {
     if let Some(Change {
-        pct: None, diff, ..
+        pct: None,
+        diff,
+        ci95,
+        ..
     }) = change
     {
+        let show = |value: f64| number(Some(value));
+        let interval = ci95.map(|[lo, hi]| format!(", 95 % CI [{}, {}],", show(lo), show(hi)));
         notes.push(format!(
-            "`{}` is 0 in base, so its change of {diff} {} has no percentage",
-            info.name, info.unit
+            "`{}` is 0 in base, so its change of {} {}{} has no percentage",
+            info.name,
+            show(diff),
+            info.unit,
+            interval.unwrap_or_default()
         ));
     }
 }

@@ -26,9 +26,9 @@ pub struct Redo {
     pub assumed: Vec<AssumedFigure>,
     /// What the simulation leaves out; usually [`NOT_MODELLED`].
     pub not_modelled: Vec<String>,
-    /// What else decides the result and is not in its setup: `scenario`, the hash of its text, and
-    /// `settled` and `slow`, the options of these names, with their units. Two results that differ
-    /// here are of different things.
+    /// What else decides the result and is not in its setup: `scenario`, the hash of its text,
+    /// `sources`, that of the engine and the simulator, and `settled` and `slow`, the options of
+    /// these names, with their units. Two results that differ here are of different things.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
 }

@@ -60,6 +60,9 @@ pub struct RunResult {
     pub workload: Vec<String>,
     /// One variant, named `base`.
     pub variants: Vec<Variant>,
+    /// The decisions that are not those of the profile, `name = value (profile: value)`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
     /// Unit, direction and meaning of each metric in `runs`.
     #[serde(default)]
     pub metric_info: Vec<MetricInfo>,
@@ -274,10 +277,17 @@ impl RunResult {
             profile: setup.profile,
             workload: setup.workload,
             variants,
+            changes: Vec::new(),
             metric_info,
             redo: setup.redo,
             notes,
         }
+    }
+
+    /// Says which decisions are not those of the profile.
+    #[must_use]
+    pub fn with_changes(self, changes: Vec<String>) -> Self {
+        Self { changes, ..self }
     }
 }
 
@@ -299,6 +309,17 @@ impl Compare {
             redo: setup.redo,
             notes,
         }
+    }
+
+    /// Whether no run of patch differs from base's of the same seed in anything that was counted.
+    #[must_use]
+    pub fn is_the_same_throughout(&self) -> bool {
+        let [base, patch] = &self.variants[..] else {
+            return false;
+        };
+        let counted = |run: &Run| (run.seed, run.metrics.clone(), run.functions.clone());
+        let runs = |v: &Variant| v.runs.iter().map(counted).collect::<Vec<_>>();
+        !base.runs.is_empty() && runs(base) == runs(patch)
     }
 
     /// Which machine, or which two.

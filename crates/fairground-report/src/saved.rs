@@ -19,6 +19,9 @@ pub enum LoadError {
     /// Not JSON at all.
     #[error("not JSON: {0}")]
     NotJson(String),
+    /// The result of a command that compares nothing with anything saved.
+    #[error("expected a result of `run` or of `compare` in one place; this is one of {0}")]
+    AnotherResult(&'static str),
     /// JSON, but not a result: what is wrong, and at which key.
     #[error("not a fairground result: {problem} at `{place}`")]
     NotAResult {
@@ -37,6 +40,9 @@ impl Saved {
     pub fn parse(text: &str) -> Result<Self, LoadError> {
         let value: serde_json::Value =
             serde_json::from_str(text).map_err(|e| LoadError::NotJson(e.to_string()))?;
+        if let Some(of) = other_result(&value) {
+            return Err(LoadError::AnotherResult(of));
+        }
         if value.get("comparison").is_some() {
             let compare: Compare = read(value)?;
             check(&compare.variants, &["base", "patch"])?;
@@ -60,6 +66,7 @@ impl Saved {
                     profile: c.profile,
                     workload: c.workload,
                     variants: Vec::new(),
+                    changes: Vec::new(),
                     metric_info: c.metric_info,
                     redo: c.redo,
                     notes: Vec::new(),
@@ -82,6 +89,25 @@ impl Saved {
         });
         (setup, variant)
     }
+}
+
+/// What a file is that another command has written.
+fn other_result(value: &serde_json::Value) -> Option<&'static str> {
+    let has = |key: &str| value.get(key).is_some();
+    let first = value.get(0);
+    Some(match () {
+        () if has("places") => {
+            "`compare` on several machines or workloads: take one of them, say with \
+             `jq '.places[0].result'`"
+        }
+        () if has("points") => "`sweep`",
+        () if has("replay") => "`replay`",
+        () if first.is_some_and(|row| row.get("published").is_some()) => {
+            "`reproduce`, which takes it with --saved"
+        }
+        () if first.is_some_and(|row| row.get("tolerance").is_some()) => "`truth`",
+        () => return None,
+    })
 }
 
 fn read<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, LoadError> {

@@ -20,6 +20,9 @@
 //! the t test says so; the mean of base is taken as the unit, its own error is not added. Log
 //! ratios were the alternative: they cannot take a zero, and their geometric mean is not the
 //! ratio of the means that stand beside it.
+//!
+//! Times, counts and shares are not negative. Where no value of a sample is, its interval ends at 0,
+//! and that of the change at -100 %: what lies beyond is impossible, so nothing is lost with it.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -65,8 +68,10 @@ impl Change {
         }
     }
 
-    fn new(diff: f64, half_width: Option<f64>, base_mean: f64) -> Self {
-        let ci95 = half_width.map(|half| [diff - half, diff + half]);
+    /// `lowest` is the smallest value of either sample.
+    fn new(diff: f64, half_width: Option<f64>, base_mean: f64, lowest: f64) -> Self {
+        let floor = if lowest >= 0.0 { -base_mean } else { f64::MIN };
+        let ci95 = half_width.map(|half| [(diff - half).max(floor), diff + half]);
         let all_zero = base_mean == 0.0 && diff == 0.0 && half_width.unwrap_or(0.0) == 0.0;
         let scale = 100.0 / base_mean.abs();
         let percent = |value: f64| {
@@ -96,7 +101,8 @@ pub fn summary(values: &[f64]) -> Option<Summary> {
     let sd = (n > 1).then(|| variance(values, mean).sqrt());
     let ci95 = sd.map(|sd| {
         let half = half_width(sd / (n as f64).sqrt(), (n - 1) as f64);
-        [mean - half, mean + half]
+        let floor = if lowest(values) >= 0.0 { 0.0 } else { f64::MIN };
+        [(mean - half).max(floor), mean + half]
     });
     Some(Summary { n, mean, sd, ci95 })
 }
@@ -105,10 +111,14 @@ pub fn summary(values: &[f64]) -> Option<Summary> {
 pub fn paired_change(pairs: &[(f64, f64)]) -> Option<Change> {
     let base: Vec<f64> = pairs.iter().map(|&(b, _)| b).collect();
     let diffs: Vec<f64> = pairs.iter().map(|&(b, p)| p - b).collect();
-    let base = summary(&base)?;
+    let base_mean = summary(&base)?.mean;
     let diffs = summary(&diffs)?;
-    let half = diffs.ci95.map(|[lo, hi]| (hi - lo) / 2.0);
-    Some(Change::new(diffs.mean, half, base.mean))
+    let half = diffs
+        .sd
+        .map(|sd| half_width(sd / (diffs.n as f64).sqrt(), (diffs.n - 1) as f64));
+    let patch = pairs.iter().map(|&(_, p)| p);
+    let lowest = patch.fold(lowest(&base), f64::min);
+    Some(Change::new(diffs.mean, half, base_mean, lowest))
 }
 
 /// The change between two independent samples; `None` if one is empty. No interval if one of
@@ -123,7 +133,8 @@ pub fn welch_change(base: &[f64], patch: &[f64]) -> Option<Change> {
         }
         half_width((vb + vp).sqrt(), (vb + vp) * (vb + vp) / denominator)
     });
-    Some(Change::new(p.mean - b.mean, half, b.mean))
+    let lowest = lowest(base).min(lowest(patch));
+    Some(Change::new(p.mean - b.mean, half, b.mean, lowest))
 }
 
 /// `value` if it is finite.
@@ -135,6 +146,10 @@ fn mean(values: &[f64]) -> f64 {
     // Around the first value: exact where all values are equal.
     let origin = values[0];
     origin + values.iter().map(|v| v - origin).sum::<f64>() / values.len() as f64
+}
+
+fn lowest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 fn variance(values: &[f64], mean: f64) -> f64 {
@@ -216,6 +231,22 @@ mod tests {
         near(change.diff, 0.45333333333333137);
         near_ci(change.ci95, [-1.856865686990465, 2.7635323536571277]);
         assert!(!change.excludes_zero());
+    }
+
+    #[test]
+    fn an_interval_of_what_cannot_be_negative_ends_at_zero() {
+        let s = summary(&[0.0, 4.0]).unwrap();
+        assert_eq!(s.ci95.unwrap()[0], 0.0);
+        assert!(s.ci95.unwrap()[1] > 20.0);
+        let change = paired_change(&[(4.0, 1.0), (4.0, 3.0)]).unwrap();
+        assert_eq!(change.ci95_pct.unwrap()[0], -100.0);
+        assert_eq!(change.ci95.unwrap()[0], -4.0);
+        let change = welch_change(&[4.0, 4.0], &[1.0, 3.0]).unwrap();
+        assert_eq!(change.ci95_pct.unwrap()[0], -100.0);
+        let below = summary(&[-1.0, 4.0]).unwrap();
+        assert!(below.ci95.unwrap()[0] < -20.0);
+        let change = paired_change(&[(4.0, -1.0), (4.0, 3.0)]).unwrap();
+        assert!(change.ci95_pct.unwrap()[0] < -100.0);
     }
 
     #[test]

@@ -221,8 +221,13 @@ pub fn select(names: &[String]) -> Result<Vec<Experiment>, Failure> {
     let all = all()?;
     for name in names {
         if all.iter().all(|e| e.change != *name) {
-            let known = all.iter().map(|e| e.change.as_str());
-            return Err(Failure::unknown("change", name, known, "patches"));
+            let known: Vec<&str> = all.iter().map(|e| e.change.as_str()).collect();
+            let near = fairground_report::nearest(name, known.iter().copied());
+            let near = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
+            return Err(Failure::with_help(
+                format!("unknown change `{name}`"),
+                format!("{near}published tables are those of {}", known.join(", ")),
+            ));
         }
     }
     let wanted = |e: &Experiment| names.is_empty() || names.contains(&e.change);

@@ -40,8 +40,10 @@ const WHOLE: Duration = Duration::from_secs(1500);
 /// `fairground reproduce`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Changes are those of `fairground list patches`; docs/reproduction.md has the \
-                        result of --all, with the reason of every miss that has one."
+    after_help = "Changes are those of `fairground list patches` that were published with tables: \
+                  tg-load-avg-ratelimit, ilb-skip-redundant, idlest-util-tiebreak, lazy-h-load, \
+                  cfs-rq-reorder. docs/reproduction.md has the result of --all, with the reason of \
+                  every miss that has one."
 )]
 pub struct ReproduceArgs {
     /// Names of the changes
@@ -156,16 +158,14 @@ fn telling_line<'a>(done: impl IntoIterator<Item = &'a Reproduced>) -> String {
 /// An unknown name, a place that cannot be written, a run that fails.
 pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let mut experiments = experiment::select(&args.names)?;
+    let names = run_names(&experiments, args.quick);
     for e in &mut experiments {
         choose(e, args);
     }
     experiments.retain(|e| !e.runs.is_empty());
     if experiments.is_empty() {
         let message = format!("no run is called `{}`", args.only);
-        return Err(Failure::with_help(
-            message,
-            "leave out --only to see all names",
-        ));
+        return Err(Failure::with_help(message, format!("there are {names}")));
     }
     let place = |path: &Option<PathBuf>| path.as_deref().map(output::Place::new).transpose();
     let (json, report) = (place(&args.json)?, place(&args.report)?);
@@ -229,6 +229,14 @@ fn calls(args: &ReproduceArgs) -> page::Calls {
 }
 
 /// Leaves the runs that are asked for, as they are asked for.
+/// The runs that `--only` chooses from.
+fn run_names(experiments: &[Experiment], quick: bool) -> String {
+    let runs = experiments.iter().flat_map(|e| &e.runs);
+    let runs = runs.filter(|run| run.quick > 0 || !quick);
+    let names: Vec<&str> = runs.map(|run| run.name.as_str()).collect();
+    names.join(", ")
+}
+
 fn choose(e: &mut Experiment, args: &ReproduceArgs) {
     let asked = |run: &RunSpec| {
         let headline = || e.headline.iter().any(|h| h.run == run.name);

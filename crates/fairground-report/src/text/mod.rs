@@ -86,8 +86,10 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
         .iter()
         .map(|info| info.name.as_str())
         .collect();
+    let set = |change: &String| labelled("set", change);
+    let changes: String = result.changes.iter().map(set).collect();
     let parts = [
-        about + &head::variants_text(variants),
+        about + &head::variants_text(variants) + &changes,
         variants.iter().map(|v| metrics_text(v, &metrics)).collect(),
         groups_text(variants),
         quota_text(variants),

@@ -55,6 +55,8 @@ pub fn number(value: Option<f64>) -> String {
     let decimals = match scaled.abs() {
         0.0 => 0,
         s if s < 1e-3 => return format!("{value:.3e}"),
+        s if s < 0.01 => 6,
+        s if s < 0.1 => 5,
         s if s < 1.0 => 4,
         s if s < 10.0 => 3,
         s if s < 100.0 => 2,
@@ -124,6 +126,8 @@ mod tests {
         let cases = [
             (0.0, "0"),
             (0.00001234, "1.234e-5"),
+            (0.001_234_4, "0.001234"),
+            (0.012_344, "0.01234"),
             (0.1234, "0.1234"),
             (1.2345, "1.234"),
             (99.994, "99.99"),

@@ -121,7 +121,11 @@ impl<'a> IdleMeans<'a> {
         let mean = |of: fn(&IdleWaste) -> u64| {
             all.iter().map(|(_, w)| of(w)).sum::<u64>() as f64 / all.len() as f64
         };
-        let share = |of| finite(100.0 * mean(of) / mean(|w| w.capacity_ns));
+        // The mean of the runs' shares, as `idle_waste_pct` is.
+        let share = |of: fn(&IdleWaste) -> u64| {
+            let pct = |(_, w): &(u64, &IdleWaste)| 100.0 * of(w) as f64 / w.capacity_ns as f64;
+            finite(all.iter().map(pct).sum::<f64>() / all.len() as f64)
+        };
         let longest = all
             .iter()
             .filter_map(|(s, w)| Some((*s, w.longest.as_ref()?)));

@@ -19,7 +19,8 @@ use super::{CacheLevel, Conf, MAX_CPUS, Machine, MachineError, fnv1a};
 /// The machine whose latencies stand in when no base is named.
 const DEFAULT_BASE: &str = "spr-8480-2s";
 
-/// Reads hwloc XML. `path` is used in messages and becomes the id.
+/// Reads hwloc XML. `path` is used in messages; its file name and the name of the base become the id,
+/// `FILE@BASE`.
 ///
 /// # Errors
 /// [`MachineError::Bad`] for broken XML, hwloc 1.x, no PU, more than 512 PUs, or `os_index`es
@@ -32,13 +33,15 @@ pub fn from_xml(path: &str, text: &str, base: Option<&Machine>) -> Result<Machin
         Some(base) => base.clone(),
         None => generic()?,
     };
-    machine.id = std::path::Path::new(path)
+    let stem = std::path::Path::new(path)
         .file_stem()
         .map_or_else(|| "hwloc".into(), |s| s.to_string_lossy().into_owned());
     machine.name = found
         .name
         .clone()
-        .unwrap_or_else(|| format!("hwloc topology {}", machine.id));
+        .unwrap_or_else(|| format!("hwloc topology {stem}"));
+    // Whose latencies these are belongs to what the machine is.
+    machine.id = format!("{stem}@{}", machine.id);
     if let Some(arch) = &found.arch {
         machine.arch.clone_from(arch);
     }

@@ -45,7 +45,7 @@ pub mod recorded;
 mod recorder;
 pub mod replay;
 pub mod row;
-mod sched_features;
+pub mod sched_features;
 pub mod simulate;
 pub mod smp;
 mod spinning;

@@ -25,6 +25,13 @@ const SWITCHED: [(&str, &str, &str); 18] = [
     ("NO_SIS_UTIL", "scan_budget", "all"),
 ];
 
+/// The decision and its value that a feature stands for if it is not as by default.
+#[must_use]
+pub fn decision_of(feature: &str) -> Option<(&'static str, &'static str)> {
+    let row = SWITCHED.iter().find(|(name, ..)| *name == feature);
+    row.map(|(_, decision, value)| (*decision, *value))
+}
+
 /// Sets what `words`, the file's content or any other text, says of features. Those that are no
 /// decision here are passed over.
 pub(super) fn apply(features: &mut Features, words: &str) {

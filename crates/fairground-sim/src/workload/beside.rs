@@ -90,6 +90,12 @@ impl Workload {
             }));
         let notes = other.notes.iter().map(|n| format!("{label}: {n}"));
         self.notes.extend(notes);
+        let says_how_long = |w: &String| w == "-d" || w.starts_with("--duration");
+        if other.argv.iter().any(says_how_long) {
+            self.notes.push(format!(
+                "{label}: it runs for as long as what is measured, whatever its duration"
+            ));
+        }
         debug_assert_eq!(self.validate(), Ok(()));
         Ok(self)
     }
