@@ -5,8 +5,11 @@ use fairground::policy::{Features, Patch, Profile, decisions};
 
 use crate::args::Setting;
 
+/// A tunable's value, ns.
+type Value = fn(&Features) -> u64;
+
 /// The tunables that grow with the number of CPUs: with the value in effect, ns.
-const SCALED: [(&str, fn(&Features) -> u64); 4] = [
+const SCALED: [(&str, Value); 4] = [
     ("base_slice_ns", |f| f.tunables.base_slice_ns),
     ("sched_latency_ns", |f| f.tunables.latency_ns),
     ("sched_min_granularity_ns", |f| {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use fairground::policy::{Decision, Features, decisions};
 use fairground_report::{
-    AssumedFigure, Better, CpuStat, GroupStat, LIMITED, LineTraffic, MachineId, MetricInfo, Redo,
-    Run, Setup, Variant,
+    AssumedFigure, Better, CpuStat, GroupStat, LIMITED, LineTraffic, MachineId, MetricInfo,
+    OpenRequests, Redo, Run, Setup, Variant,
 };
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::Outcome;
@@ -196,12 +196,23 @@ pub fn run_of(outcome: Outcome, tid: &dyn Fn(u32) -> u32) -> Run {
     });
     lines.truncate(LINES_MAX);
     run.lines = lines;
+    run.open_requests = outcome.open_requests.into_iter().map(open).collect();
     run.groups = outcome.groups.into_iter().map(group).collect();
     if let Some(watched) = outcome.watched {
         crate::watched::add(watched, &mut run, tid);
     }
     run.output = outcome.words.lines().map(String::from).collect();
     run
+}
+
+fn open(o: fairground_sim::open_requests::OpenRequests) -> OpenRequests {
+    OpenRequests {
+        request: o.request,
+        open: o.open,
+        ended: o.ended,
+        longest_ns: o.longest_ns,
+        undecided: o.undecided,
+    }
 }
 
 fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {

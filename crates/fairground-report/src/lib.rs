@@ -66,6 +66,6 @@ pub use text::{
     run_text, task_at, watched_text,
 };
 pub use watched::{
-    Delay, DelayedStretch, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, StillWaiting,
-    VainWait, WaitsOver,
+    Delay, DelayedStretch, IdleWaste, IrqsOff, OpenRequests, Quantiles, QuotaWait, QuotaWork,
+    StillWaiting, VainWait, WaitsOver,
 };

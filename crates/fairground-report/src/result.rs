@@ -16,7 +16,7 @@ use crate::compare::compare_metrics;
 use crate::groups::{GroupStat, OtherGroups, cut_groups};
 use crate::redo::Redo;
 use crate::stats::finite;
-use crate::watched::{IdleWaste, StillWaiting, still_waiting};
+use crate::watched::{IdleWaste, OpenRequests, StillWaiting, open_requests, still_waiting};
 
 /// A number, or `None` (`null` in JSON) where there is none that is finite.
 pub type Number = Option<f64>;
@@ -141,6 +141,9 @@ pub struct Run {
     /// Wake-ups whose task had not run by the end of the run, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub still_waiting: Option<StillWaiting>,
+    /// Requests that were not answered by the end of the run, by kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_requests: Vec<OpenRequests>,
     /// What the real tool would have printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
@@ -443,6 +446,7 @@ pub(crate) fn complete(
         }
         note_missing_numbers(variant, &mut notes);
         notes.extend(still_waiting(variant));
+        notes.extend(open_requests(variant));
         used.extend(variant.metric_names().into_iter().map(String::from));
     }
     cut_groups(variants);
@@ -482,9 +486,12 @@ fn drop_repeated_seeds(variant: &mut Variant, notes: &mut Vec<String>) {
 fn note_missing_numbers(variant: &mut Variant, notes: &mut Vec<String>) {
     let mut missing: BTreeMap<String, u32> = BTreeMap::new();
     for run in &mut variant.runs {
+        // Of these another note says why.
+        let undecided =
+            |name: &String| run.open_requests.iter().any(|o| o.undecided.contains(name));
         for (name, value) in &mut run.metrics {
             *value = value.and_then(finite);
-            if value.is_none() {
+            if value.is_none() && !undecided(name) {
                 *missing.entry(name.clone()).or_default() += 1;
             }
         }

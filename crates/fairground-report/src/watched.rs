@@ -1,5 +1,7 @@
 //! What runs were watched for: CPUs that were idle while tasks waited, and waiting for quota.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +32,22 @@ pub struct StillWaiting {
     pub wakeups: u64,
     /// How long the longest of these waits had lasted by then.
     pub longest_ns: u64,
+}
+
+/// Requests of one kind that were not answered by the end of the run: percentiles cannot have them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenRequests {
+    /// Its name.
+    pub request: String,
+    /// How many were open.
+    pub open: u64,
+    /// How many had been answered in the measured time.
+    pub ended: u64,
+    /// For how long the oldest had been open.
+    pub longest_ns: u64,
+    /// Metrics that have no value for that reason: so many had been open for longer than the
+    /// percentile of those answered that the percentile of all is above it.
+    pub undecided: Vec<String>,
 }
 
 /// Numbers of waits by length.
@@ -201,4 +219,36 @@ pub(crate) fn still_waiting(variant: &Variant) -> Option<String> {
             all.longest_ns as f64 / 1e6
         )
     })
+}
+
+/// What to say of requests that leave metrics undecided.
+pub(crate) fn open_requests(variant: &Variant) -> Vec<String> {
+    let mut all: BTreeMap<&str, (usize, OpenRequests)> = BTreeMap::new();
+    let open = variant.runs.iter().flat_map(|run| &run.open_requests);
+    for found in open.filter(|found| !found.undecided.is_empty()) {
+        let (runs, sum) = all.entry(&found.request).or_default();
+        *runs += 1;
+        sum.open += found.open;
+        sum.ended += found.ended;
+        sum.longest_ns = sum.longest_ns.max(found.longest_ns);
+        for metric in &found.undecided {
+            if !sum.undecided.contains(metric) {
+                sum.undecided.push(metric.clone());
+            }
+        }
+    }
+    let say = |(request, (runs, sum)): (&str, (usize, OpenRequests))| {
+        let quoted: Vec<String> = sum.undecided.iter().map(|m| format!("`{m}`")).collect();
+        format!(
+            "`{request}` of {}: {} of {} requests had no answer by the end of {runs} of {} runs, the \
+             oldest for {:.3} ms, so nobody knows {}",
+            variant.name,
+            sum.open,
+            sum.open + sum.ended,
+            variant.runs.len(),
+            sum.longest_ns as f64 / 1e6,
+            quoted.join(", ")
+        )
+    };
+    all.into_iter().map(say).collect()
 }

@@ -22,6 +22,7 @@ pub mod host;
 pub mod machine;
 pub mod machine_file;
 pub mod moment;
+pub mod open_requests;
 pub mod outcome;
 pub mod rng;
 pub mod samples;

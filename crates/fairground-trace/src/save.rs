@@ -50,7 +50,8 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
         }
         let forked = !w.initial.contains(&(index as u32));
         scheduling(w, template, forked, &mut text);
-        if let Some(group) = template.cgroup.filter(|g| *g != 0) {
+        // What is forked would be in its creator's group.
+        if let Some(group) = template.cgroup.filter(|g| *g != 0 || forked) {
             let path = &w.cgroups[group as usize].path;
             let _ = writeln!(text, "cgroup = {}", quoted(path));
         }

@@ -44,10 +44,12 @@ impl<H: Host> Cx<'_, H> {
     ) -> T {
         self.host.lock(Lock::Rq(cpu));
         let rq = rqs.rq(cpu);
+        debug_assert_eq!(rq.cpu, cpu, "Rqs hands out the queue of another CPU");
         let out = f(self, rq);
         rq.publish(self.sys);
         let asks = rq.need_resched && !rq.resched_sent;
         rq.resched_sent |= asks;
+        rqs.release(cpu);
         self.host.unlock(Lock::Rq(cpu));
         if asks {
             self.host.resched(cpu);
@@ -66,6 +68,7 @@ impl<H: Host> Cx<'_, H> {
     ) -> T {
         self.host.begin_lockless(cpu);
         let out = f(self, rqs.rq(cpu));
+        rqs.release(cpu);
         self.host.end_lockless(cpu);
         out
     }
@@ -113,6 +116,8 @@ impl<H: Host> Cx<'_, H> {
     #[inline]
     pub fn update_rq_clock(&mut self, rq: &mut Rq) {
         let now = self.host.clock();
+        // Clocks of CPUs may differ a little; a host whose clock was set back loses run time.
+        debug_assert!(now + 100_000_000 >= rq.clock.clock, "the clock went back");
         self.touch(rq.object(), f::CLOCK, Access::Update);
         let ahead = self.sys.load_time_ahead(now);
         let runs = match rq.is_idle() {

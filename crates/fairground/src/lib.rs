@@ -68,7 +68,7 @@
 //!
 //! Kicks of one kind for one CPU may be merged. Deeper groups need no deeper stack.
 //!
-//! The target needs 64-bit atomics. The feature `std` saves memory with thousands of groups and
+//! The target needs 64-bit atomics, whatever the size of its pointers. The feature `std` saves memory with thousands of groups and
 //! changes no decision.
 //!
 //! # Embedding
@@ -162,6 +162,10 @@
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
+
+#[cfg(not(target_has_atomic = "64"))]
+compile_error!("fairground needs a target with 64-bit atomics");
+
 extern crate alloc;
 #[cfg(test)]
 extern crate self as fairground;

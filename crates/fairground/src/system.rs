@@ -86,12 +86,13 @@ impl System {
     /// A machine with the root group and no tasks; scales the tunables by its number of CPUs.
     ///
     /// # Panics
-    /// If a decision has a value that it does not take ([`Features::check`]), which those set by
-    /// name never have.
+    /// If the topology has no CPU, which one that was built always has, or a decision has a value that
+    /// it does not take ([`Features::check`]), which those set by name never have.
     #[must_use]
     pub fn new(mut features: Features, mut topology: Topology) -> Self {
         assert_eq!(features.check(), Ok(()));
         let n = topology.nr_cpus();
+        assert!(n > 0, "a machine has a CPU");
         topology.limit_domains(features.load_balance.limits);
         features.tunables = features.tunables.scaled(n);
         let traits = MachineTraits::of(&topology);
@@ -189,6 +190,7 @@ impl System {
 
     /// Adds a group below `parent` with the default weight. What it needs for each CPU comes when
     /// it is opened ([`open_group`](Self::open_group)), and with its queue there.
+    #[must_use = "it is the only way to the group, which cannot be removed"]
     pub fn add_group(&mut self, parent: TgId) -> TgId {
         let id = TgId(self.tg.len() as u32);
         let depth = self.tg[parent.idx()].depth + 1;

@@ -191,6 +191,7 @@ impl Kept {
             ilb_redundant: self.ilb_redundant,
             placed_elsewhere: self.placed_elsewhere,
             ilb_cas_ns: self.ilb_cas_ns,
+            open_requests: Vec::new(),
             watched: None,
             stuck: None,
             trace: Vec::new(),

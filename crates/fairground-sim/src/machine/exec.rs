@@ -150,15 +150,15 @@ impl Sim<'_> {
                 self.marks.mark(k, now);
                 self.end_if_done(k);
             }
-            Op::ReqStart(k) => task.requests[k as usize] = now,
-            Op::ReqStartDue(k) => task.requests[k as usize] = task.due_ns.min(now),
+            Op::ReqStart(k) => task.open_request(k, now),
+            Op::ReqStartDue(k) => task.open_request(k, task.due_ns.min(now)),
             Op::ReqStartCaller(k) => {
                 if let Some(caller) = task.serving {
-                    self.tasks[caller.idx()].requests[k as usize] = now;
+                    self.tasks[caller.idx()].open_request(k, now);
                 }
             }
             Op::ReqEnd(k) => {
-                let start = task.requests[k as usize];
+                let start = task.close_request(k);
                 if self.marks.request(k, start, now) {
                     task.ended += 1;
                     task.ended_ns += now.saturating_sub(start);

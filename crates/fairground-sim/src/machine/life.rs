@@ -170,6 +170,7 @@ impl Sim<'_> {
             grid_ns: born_ns,
             due_ns: born_ns,
             requests: vec![0; self.workload.requests.len()],
+            open: 0,
             ended: 0,
             ended_ns: 0,
             ticket: 0,

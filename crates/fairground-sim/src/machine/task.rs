@@ -113,8 +113,10 @@ pub struct SimTask {
     pub grid_ns: u64,
     /// When its last timed wait was due, ns.
     pub due_ns: u64,
-    /// Begin of open requests, by kind, ns.
+    /// Begin of the last request, by kind, ns.
     pub requests: Vec<u64>,
+    /// Which of the first 64 kinds have one that is open.
+    pub open: u64,
     /// Requests ended since the warm-up.
     pub ended: u64,
     /// Sum of their durations, ns.
@@ -150,6 +152,18 @@ pub struct SimTask {
 }
 
 impl SimTask {
+    /// A request of kind `k` begins at `at_ns`.
+    pub fn open_request(&mut self, k: u32, at_ns: u64) {
+        self.requests[k as usize] = at_ns;
+        self.open |= 1u64.checked_shl(k).unwrap_or(0);
+    }
+
+    /// It ends; when it began, ns.
+    pub fn close_request(&mut self, k: u32) -> u64 {
+        self.open &= !1u64.checked_shl(k).unwrap_or(0);
+        self.requests[k as usize]
+    }
+
     /// Goes on behind the `LoopEnd` at `end`, which closes the innermost open loop. The caller adds
     /// one to `pc`.
     pub fn leave_loop(&mut self, end: u32) {

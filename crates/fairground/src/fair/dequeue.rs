@@ -11,7 +11,7 @@ use crate::fair::{Dequeue, QueueChange};
 use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, task as ft};
 use crate::rq::Rq;
-use crate::value::SeId;
+use crate::value::{CfsId, SeId};
 
 /// Dequeues a task at every level; false if it stays as a delayed sleeper.
 pub fn dequeue_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Dequeue) -> bool {
@@ -56,12 +56,20 @@ pub(crate) fn dequeue_entities<H: Host>(
     let is_task = rq.se[first.idx()].my_q.is_none();
     let (sleeps, delayed) = (flags.has(Dequeue::SLEEP), flags.has(Dequeue::DELAYED));
     let was_idle_only = is_idle_only(rq);
+    let throttles = flags.has(Dequeue::THROTTLE);
     let mut counts = Counts::default();
     if is_task {
         counts.queued = 1;
         counts.idle = u32::from(se_is_idle(rq, first));
         counts.runnable = u32::from(sleeps || delayed || !rq.se[first.idx()].sched_delayed);
     }
+    // At each level, whether or not the task's entity was the last one there.
+    let leave = |counts: &mut Counts, rq: &mut Rq, cfs: CfsId| {
+        counts.sub_from(rq, cfs);
+        if throttles && rq.cfs[cfs.idx()].throttled_hierarchy() {
+            throttle::record_throttle_clock(rq, cfs);
+        }
+    };
     let (mut at, mut flags, mut slice) = (Some(first), flags, None);
     while let Some(id) = at {
         let cfs = rq.se[id.idx()].cfs_rq;
@@ -72,10 +80,7 @@ pub(crate) fn dequeue_entities<H: Host>(
             slice = Some(cfs_rq_min_slice(rq, cfs));
             break;
         }
-        counts.sub_from(rq, cfs);
-        if flags.has(Dequeue::THROTTLE) && rq.cfs[cfs.idx()].throttled_hierarchy() {
-            throttle::record_throttle_clock(rq, cfs);
-        }
+        leave(&mut counts, rq, cfs);
         if stops_at_throttled(cx, rq, cfs) {
             return finish(cx, rq, first, is_task && delayed);
         }
@@ -90,7 +95,7 @@ pub(crate) fn dequeue_entities<H: Host>(
         }
         flags = (flags | Dequeue::SLEEP).without(Dequeue::DELAYED | Dequeue::SPECIAL);
     }
-    if update_levels_above(cx, rq, at, slice, counts, Counts::sub_from) {
+    if update_levels_above(cx, rq, at, slice, counts, leave) {
         cx.touch(rq.object(), frq::NR_RUNNING, Access::Update);
         rq.nr_running -= counts.queued;
         if !was_idle_only && is_idle_only(rq) {
@@ -119,4 +124,39 @@ fn may_be_buddy<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: crate::value::CfsId) -> bool 
 #[inline]
 fn is_idle_only(rq: &Rq) -> bool {
     rq.nr_running > 0 && rq.nr_running == rq.cfs[0].h_nr_idle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Features;
+    use crate::shared::Relaxed;
+    use crate::testing::Bench;
+    use crate::value::TgId;
+
+    /// Another task stays in the group below, so its entity does not leave the limited group.
+    #[test]
+    fn throttled_time_begins_where_the_entity_stays_too() {
+        let mut bench = Bench::new(1, Features::default());
+        let limited = bench.sys.add_group(TgId::ROOT);
+        let below = bench.sys.add_group(limited);
+        let [first, _] = [(); 2].map(|()| bench.start(0, below));
+        let slot = SeId(bench.sys.task[first.idx()].slot.load(Relaxed));
+        bench.on(0, |cx, rq| {
+            let [upper, lower] = [limited, below].map(|tg| rq.cfs_of(tg).unwrap());
+            for cfs in [upper, lower] {
+                rq.cfs[cfs.idx()].throttle_count = 1;
+            }
+            rq.cfs[upper.idx()].throttled = true;
+            let now = rq.clock.clock;
+            assert!(dequeue_entities(
+                cx,
+                rq,
+                slot,
+                Dequeue::SLEEP | Dequeue::THROTTLE
+            ));
+            assert_eq!(rq.cfs[lower.idx()].nr_queued, 1);
+            assert_eq!(rq.cfs[upper.idx()].throttled_clock, now);
+        });
+    }
 }

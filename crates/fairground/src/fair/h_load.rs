@@ -171,7 +171,7 @@ mod tests {
         let mut bench = Bench::new(1, features);
         let a = bench.sys.add_group(TgId::ROOT);
         let b = bench.sys.add_group(a);
-        bench.sys.add_group(a);
+        let _ = bench.sys.add_group(a);
         let task = bench.task(b);
         let task = bench.on(0, |cx, rq| {
             let slot = rq.take_in(task);

@@ -9,7 +9,7 @@ pub mod blocked;
 mod buddy;
 pub mod cfs_rules;
 mod change;
-mod curr;
+pub(crate) mod curr;
 mod dequeue;
 pub mod entity;
 pub mod expiry;

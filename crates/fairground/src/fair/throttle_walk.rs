@@ -210,7 +210,7 @@ mod tests {
         let c = bench.sys.add_group(a);
         let d = bench.sys.add_group(b);
         let e = bench.sys.add_group(b);
-        bench.sys.add_group(beside);
+        let _ = bench.sys.add_group(beside);
         for walk in [tg_throttle_down, tg_unthrottle_up] {
             bench.host.touches.clear();
             bench.host.entered.clear();

@@ -259,8 +259,9 @@ const fn div_round_closest(value: u64, divisor: u64) -> u64 {
     (value + divisor / 2) / divisor
 }
 
-/// 2^32 / weight, rounded to the closest; except that the published table rounds nice 14 (weight
-/// 45, exactly 95443717.69) down. Virtual times of nice 14 depend on it in the last bit.
+/// 2^32 / weight, rounded to the closest; except that the published table rounds four of the large
+/// ones down (nice 14, weight 45, is exactly 95443717.69). Virtual times of these depend on it in the
+/// last bit.
 const fn inverses(weights: &[u32; 40]) -> [u32; 40] {
     let mut inverse = [0; 40];
     let mut i = 0;
@@ -268,16 +269,27 @@ const fn inverses(weights: &[u32; 40]) -> [u32; 40] {
         inverse[i] = div_round_closest(1 << 32, weights[i] as u64) as u32;
         i += 1;
     }
-    inverse[nice_index(14)] -= 1;
+    let mut down = 0;
+    while down < ROUNDED_DOWN.len() {
+        inverse[nice_index(ROUNDED_DOWN[down])] -= 1;
+        down += 1;
+    }
     inverse
 }
+
+/// Nice values whose inverse the table has rounded down, though its fraction is above a half.
+const ROUNDED_DOWN: [i8; 4] = [13, 14, 16, 17];
 
 const _: () = {
     assert!(INV_WEIGHTS[0] == 48_388);
     assert!(INV_WEIGHTS[nice_index(-1)] == 3_363_326);
     assert!(INV_WEIGHTS[nice_index(0)] == 4_194_304);
     assert!(INV_WEIGHTS[nice_index(12)] == 61_356_676);
+    assert!(INV_WEIGHTS[nice_index(13)] == 76_695_844);
     assert!(INV_WEIGHTS[nice_index(14)] == 95_443_717);
+    assert!(INV_WEIGHTS[nice_index(15)] == 119_304_647);
+    assert!(INV_WEIGHTS[nice_index(16)] == 148_102_320);
+    assert!(INV_WEIGHTS[nice_index(17)] == 186_737_708);
     assert!(INV_WEIGHTS[39] == 286_331_153);
     assert!(INV_WEIGHT_IDLEPRIO == 1_431_655_765);
     assert!(scale_load(WEIGHTS[nice_index(0)] as u64) == NICE_0_LOAD);

@@ -102,6 +102,7 @@ pub struct CfsRq {
     pub runtime_expires: Deadline,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(core::mem::offset_of!(CfsRq, unthrottle_queued) < 64);
     assert!(core::mem::offset_of!(CfsRq, avg) == 128);

@@ -225,6 +225,10 @@ pub fn set_shares<H: Host, R: Rqs + ?Sized>(
     if tg == TgId::ROOT || group.idle.load(Relaxed) {
         return false;
     }
+    let shares = shares.clamp(scale_load(MIN_SHARES), scale_load(MAX_SHARES));
+    if group.shares.load(Relaxed) == shares {
+        return true;
+    }
     let outer = cx.host.enter(Func::SetShares);
     cx.touch(
         Object {
@@ -235,7 +239,6 @@ pub fn set_shares<H: Host, R: Rqs + ?Sized>(
         ftg::SHARES,
         Access::Write,
     );
-    let shares = shares.clamp(scale_load(MIN_SHARES), scale_load(MAX_SHARES));
     group.shares.store(shares, Relaxed);
     on_its_queues(cx, rqs, tg, |cx, rq| group::set_shares(cx, rq, tg));
     cx.host.leave(outer);

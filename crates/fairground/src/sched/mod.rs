@@ -26,6 +26,7 @@
 
 mod attributes;
 mod higher;
+mod inquire;
 mod stop;
 mod switch;
 mod wake;
@@ -38,6 +39,7 @@ pub use higher::{
     HigherComes, ToRunning, dequeue_higher, enqueue_higher, resched_higher, switch_from_higher,
     switch_to_higher,
 };
+pub use inquire::{task_sched_runtime, with_task};
 pub use stop::run_stopper;
 pub use switch::{exit_to_user, sched_yield, schedule, task_dead};
 pub use wake::{

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
 use crate::select::update_idle_core;
-use crate::shared::Relaxed;
+use crate::shared::{OnRq, Relaxed};
 use crate::task::{Prev, Switch, Task};
 use crate::value::{Cpu, SeId};
 
@@ -58,7 +58,9 @@ pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Pre
 /// ([`Prev::Exits`]); whoever keeps it must not wake it, but pass it here, from any CPU. After that
 /// its id may be given to a new task ([`Task::new`]).
 pub fn task_dead<H: Host>(cx: &mut Cx<H>, mut task: Task) {
-    let cpu = Cpu(cx.sys.task[task.body.id.idx()].cpu.load(Relaxed));
+    let shared = &cx.sys.task[task.body.id.idx()];
+    debug_assert_eq!(shared.on_rq(), OnRq::No, "a queue keeps a task of this id");
+    let cpu = Cpu(shared.cpu.load(Relaxed));
     cx.span(Func::TaskDead, |cx| {
         load::remove_entity_load_avg(cx, &mut task, cpu);
     });

@@ -45,9 +45,13 @@ impl TgCpus {
     }
 
     /// The words of `cpu`, in use from now on. `cpu` is one of the machine.
+    ///
+    /// # Panics
+    /// If the group has never been opened (`System::open_group`).
     #[must_use]
     pub fn at(&self, cpu: Cpu) -> &Arc<TgCpu> {
-        self.slots[cpu.idx()].make()
+        let slot = self.slots.get(cpu.idx());
+        slot.expect("System::open_group first").make()
     }
 
     /// All that are in use.

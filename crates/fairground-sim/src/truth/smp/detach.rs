@@ -10,6 +10,7 @@ use fairground::balance::{LbEnv, MigrationType, detach_tasks, reset_interval};
 use fairground::cx::Cx;
 use fairground::rq::Rq;
 use fairground::sched;
+use fairground::shared::OnRq;
 use fairground::system::System;
 use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::value::{Cpu, CpuMask, TaskId, TgId};
@@ -250,6 +251,8 @@ fn enqueue(cx: &mut Cx<'_, Quiet>, rqs: &mut Vec<Rq>, src: Cpu, id: TaskId, free
         cpu: src,
         migrated: false,
     };
+    // The queue of the record before, which kept it, is gone.
+    cx.sys.task[id.idx()].set_on_rq(OnRq::No);
     sched::sched_fork(cx, rqs, &mut task, None);
     sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
 }
