@@ -6,7 +6,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use fairground_sim::truth::sched_features::decision_of;
 
-use crate::explain::{Asked, time};
+use crate::asked::{Asked, length, time};
 use crate::failure::Failure;
 
 /// The Linux fair scheduler on machines you do not own: what a change or a setting does, and why
@@ -189,11 +189,11 @@ pub struct What {
     pub beside: Vec<String>,
     /// Let load balancing settle during the warm-up, except in its last TIME, e.g. 10ms
     /// (docs/settled-start.md)
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = length)]
     pub settled: Option<u64>,
     /// Waiting for quota makes a task slow if from a wake-up to its next sleep it then takes longer
     /// than TIME, e.g. 20ms [default: a tenth longer than 99 % would take without waiting]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = length)]
     pub slow: Option<u64>,
     /// Run with the seeds 1 to N [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]

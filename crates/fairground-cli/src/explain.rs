@@ -10,7 +10,7 @@ use fairground_sim::machine::Setup;
 use fairground_sim::workload::program::Born;
 use fairground_trace::simulated::{FIRST_TID, Identity};
 
-pub use crate::asked::{Asked, time};
+use crate::asked::Asked;
 use crate::explain_rule::{pushed, real_time, rule};
 use crate::failure::Failure;
 

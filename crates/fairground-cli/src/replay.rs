@@ -12,7 +12,8 @@ use fairground_trace::{Recording, save};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{Setting, What};
-use crate::explain::{self, Asked, Asking};
+use crate::asked::{self, Asked};
+use crate::explain::{self, Asking};
 use crate::failure::Failure;
 use crate::group_files::{self, GroupFile, Write, max_text};
 use crate::output::{self, Place as Target};
@@ -55,7 +56,7 @@ pub struct ReplayArgs {
     pub export: Option<PathBuf>,
     /// With --export FILE.schedstat or FILE.debug: when, from the recording's start [default: at
     /// the end]
-    #[arg(long, value_name = "TIME", value_parser = explain::time, requires = "export")]
+    #[arg(long, value_name = "TIME", value_parser = asked::time, requires = "export")]
     pub at: Option<u64>,
     /// Write the recording itself, as --export does a replay, to look at both
     #[arg(long, value_name = "FILE")]

@@ -142,7 +142,7 @@ impl Sweep {
         let catalogue = Catalogue::new(metric_info.iter().cloned());
         let asked = metrics.iter().map(|name| catalogue.get(name).cloned());
         let shown = match metrics {
-            [] => usual(&metric_info),
+            [] => usual(&metric_info, targets),
             _ => asked.collect::<Result<_, _>>()?,
         };
         let base = variants.iter().find(|v| !v.runs.is_empty()).cloned();
@@ -258,8 +258,9 @@ fn spreads(info: &[MetricInfo], variant: &Variant) -> BTreeMap<String, Spread> {
     info.iter().filter_map(spread).collect()
 }
 
-/// What one asks first: latency at p50 and p99, throughput, periods throttled, CPUs used.
-fn usual(info: &[MetricInfo]) -> Vec<MetricInfo> {
+/// What one asks first: latency at p50, latency at p99 and throughput of each service, periods
+/// throttled, CPUs used; and what the targets are about.
+fn usual(info: &[MetricInfo], targets: &[Target]) -> Vec<MetricInfo> {
     use crate::catalogue::{ALWAYS, Better, LIMITED};
     let own = |m: &&MetricInfo| {
         ALWAYS
@@ -272,9 +273,18 @@ fn usual(info: &[MetricInfo]) -> Vec<MetricInfo> {
     shown.extend(first(&|m| m.name.ends_with(".p50")));
     shown.extend(first(&|m| m.name.ends_with(".p99")));
     let higher = first(&|m| m.better == Some(Better::Higher));
+    let services = info
+        .iter()
+        .filter(own)
+        .filter(|m| m.name.ends_with(".latency_us.p99"));
+    let services: Vec<&str> = services.filter_map(|m| m.name.split('.').next()).collect();
     let directed = || first(&|m| m.better.is_some());
     shown.extend(higher.or_else(|| shown.is_empty().then(directed).flatten()));
     let also = |name: &str| info.iter().find(|m| m.name == name);
+    for service in services.iter().skip(1) {
+        shown.extend(also(&format!("{service}.latency_us.p99")));
+        shown.extend(also(&format!("{service}.per_s")));
+    }
     if shown.iter().all(|m| !m.name.ends_with(".p99")) {
         shown.extend(also("wakeup_latency_us.p99"));
     }
@@ -283,6 +293,10 @@ fn usual(info: &[MetricInfo]) -> Vec<MetricInfo> {
             .into_iter()
             .filter_map(also),
     );
+    for target in targets {
+        let missing = shown.iter().all(|m| m.name != target.metric());
+        shown.extend(also(target.metric()).filter(|_| missing));
+    }
     shown.into_iter().cloned().collect()
 }
 

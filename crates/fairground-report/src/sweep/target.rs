@@ -104,6 +104,12 @@ pub struct Reached {
 }
 
 impl Target {
+    /// What it is about.
+    #[must_use]
+    pub fn metric(&self) -> &str {
+        &self.metric
+    }
+
     /// Parses one target. The metric is not looked up yet.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //! checks them (`Documentation/admin-guide/cgroup-v2.rst` and `scheduler/sched-bwc.rst`).
 use super::error::{Error, Source};
 use super::names::mask;
-use super::node::{Fields, Node, unknown_name};
+use super::node::{Fields, Node, Value, unknown_name};
 use crate::workload::duration::parse_ns;
 use crate::workload::program::{Cgroup, CgroupWrite, Event, Ns, Until, Workload};
 use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
@@ -124,8 +124,12 @@ fn resolve<'a>(source: &'a Source, nodes: &'a [Node]) -> Result<Vec<Declared<'a>
         }
         let known = by_path.keys().map(String::as_str);
         let found = by_path.get(&parent).copied();
-        let found =
-            found.ok_or_else(|| unknown_name(source, &span, "parent cgroup", &parent, known))?;
+        let found = found.ok_or_else(|| {
+            let others = known.filter(|name| *name != d.path);
+            unknown_name(source, &span, "parent cgroup", &parent, others).help(Some(format!(
+                "declare it too: [[cgroup]] path = \"{parent}\""
+            )))
+        })?;
         if declared[found].count > 1 {
             let message = format!("'{parent}' are several groups, so it cannot be a parent");
             return Err(source.error(span, message));
@@ -214,8 +218,12 @@ fn weight(source: &Source, node: &Node) -> Result<u64, Error> {
     ))
 }
 
+/// Microseconds, as the file holds, or a time with its unit.
 fn burst(source: &Source, node: &Node) -> Result<Ns, Error> {
-    Ok(node.int(source, 0..=1_000_000_000)? as Ns * 1000)
+    match node.value {
+        Value::Str(_) => node.ns(source),
+        _ => Ok(node.int(source, 0..=1_000_000_000)? as Ns * 1000),
+    }
 }
 
 fn check_burst(source: &Source, node: &Node, burst: Ns, quota: Option<Ns>) -> Result<(), Error> {

@@ -238,6 +238,14 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Files of the older interface, and what says the same now.
+const V1_FILES: [(&str, &str); 4] = [
+    ("cpu.shares", "'cpu.weight': 100 for 1024 shares"),
+    ("cpu.cfs_quota_us", "'cpu.max': \"QUOTA PERIOD\""),
+    ("cpu.cfs_period_us", "'cpu.max': \"QUOTA PERIOD\""),
+    ("cpu.cfs_burst_us", "'cpu.max.burst'"),
+];
+
 fn unknown_key(source: &Source, key: &Key, what: &str, known: &[&str]) -> Error {
     let message = format!(
         "unknown key '{}' in {what}; expected one of {}",
@@ -246,8 +254,11 @@ fn unknown_key(source: &Source, key: &Key, what: &str, known: &[&str]) -> Error 
     );
     let dotted = ["cpu", "cpuset"].contains(&key.name.as_str())
         && known.iter().any(|k| k.starts_with("cpu."));
+    let of_v2 = V1_FILES.iter().find(|(v1, _)| *v1 == key.name);
     let help = if dotted {
         Some("write the kernel's file names in quotes: \"cpu.weight\" = 100".to_owned())
+    } else if let Some((_, v2)) = of_v2.filter(|_| known.contains(&"cpu.max")) {
+        Some(format!("that is a file of cgroup v1; expected {v2}"))
     } else {
         nearest(&key.name, known.iter().copied()).map(|n| format!("did you mean '{n}'?"))
     };

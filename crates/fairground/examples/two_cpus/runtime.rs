@@ -6,12 +6,13 @@
 //! these notes are no queue but the hardware: `resched` and `kick` of another CPU are an IPI,
 //! `start_timer` programs a timer, and `settle` is what the handlers do.
 //!
-//! Here one thread plays all CPUs. With one thread for each CPU, `Host` has `lock`, `unlock`,
-//! `begin_lockless` and `end_lockless` too, and `Rqs` hands out what they guard; see the crate's
-//! page.
+//! Nothing is allocated but where groups and tasks are made.
+//!
+//! Here one thread plays all CPUs. `examples/parallel` has one thread for each.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::mem;
 
 use fairground::cx::Cx;
 use fairground::host::{Host, Kick, Timer};
@@ -29,11 +30,23 @@ struct Board {
     random: u32,
     /// CPUs that shall choose again, and work for CPUs, in order.
     asked: VecDeque<(Cpu, Option<Kick>)>,
-    timers: BTreeMap<Timer, u64>,
+    timers: Vec<(Timer, u64)>,
     /// Tasks that sleep or have not begun, by number.
     parked: Vec<Option<Task>>,
     /// For each CPU the tasks that it is to enqueue itself.
     wake_lists: Vec<VecDeque<(Task, Placed, WakeKind)>>,
+}
+
+/// A request to switch, and the kinds of `Kick`.
+const REQUESTS: usize = 8;
+
+impl Board {
+    /// What is still to be done is not noted twice, so the notes of a CPU are at most `REQUESTS`.
+    fn ask(&mut self, cpu: Cpu, work: Option<Kick>) {
+        if !self.asked.contains(&(cpu, work)) {
+            self.asked.push_back((cpu, work));
+        }
+    }
 }
 
 impl Host for Board {
@@ -41,20 +54,21 @@ impl Host for Board {
         self.now_ns
     }
     fn resched(&mut self, cpu: Cpu) {
-        self.asked.push_back((cpu, None));
+        self.ask(cpu, None);
     }
     fn park(&mut self, task: Task) {
         let id = task.body.id.idx();
         self.parked[id] = Some(task);
     }
     fn start_timer(&mut self, timer: Timer, at_ns: u64) {
-        self.timers.insert(timer, at_ns);
+        self.cancel_timer(timer);
+        self.timers.push((timer, at_ns));
     }
     fn cancel_timer(&mut self, timer: Timer) {
-        self.timers.remove(&timer);
+        self.timers.retain(|(t, _)| *t != timer);
     }
     fn kick(&mut self, cpu: Cpu, work: Kick) {
-        self.asked.push_back((cpu, Some(work)));
+        self.ask(cpu, Some(work));
     }
     fn random(&mut self) -> u32 {
         self.random ^= self.random << 13;
@@ -71,6 +85,8 @@ pub struct Runtime {
     board: Board,
     /// Room for tasks between two queues; empty between calls.
     moving: Vec<Task>,
+    /// Changes places with a wake list, so that both keep their room; empty between calls.
+    spare: VecDeque<(Task, Placed, WakeKind)>,
     current: Vec<Option<TaskId>>,
     /// Whether the CPU is idle and has stopped its tick.
     tickless: Vec<bool>,
@@ -92,13 +108,14 @@ impl Runtime {
             board: Board {
                 now_ns,
                 random: 1,
-                asked: VecDeque::new(),
-                timers: BTreeMap::new(),
+                asked: VecDeque::with_capacity(REQUESTS * cpus),
+                timers: Vec::with_capacity(cpus),
                 parked: Vec::new(),
                 wake_lists: (0..cpus).map(|_| VecDeque::new()).collect(),
             },
             // Else the first balance that moves tasks would allocate.
             moving: Vec::with_capacity(sys.features.load_balance.nr_migrate as usize),
+            spare: VecDeque::new(),
             current: alloc::vec![None; cpus],
             tickless: alloc::vec![false; cpus],
             next_tick_ns: now_ns + sys.features.tick_ns(),
@@ -129,6 +146,14 @@ impl Runtime {
     /// 1 ms at least. Groups and tasks are made while no CPU is inside the engine.
     pub fn add_group(&mut self, quota_ns: Option<u64>) -> TgId {
         let tg = self.sys.add_group(TgId::ROOT);
+        self.sys.open_group(tg);
+        for cpu in self.sys.cpus().iter() {
+            self.call(cpu, |cx, rqs| sched::online_group(cx, rqs, tg, cpu));
+        }
+        // `Hrtick` of each CPU, `Period` and `Slack` of each group.
+        let timers = self.rqs.len() + 2 * self.sys.tg.len();
+        let more = timers - self.board.timers.len();
+        self.board.timers.reserve(more);
         let period = 100_000_000;
         self.call(Cpu(0), |cx, rqs| {
             sched::set_bandwidth(cx, rqs, tg, quota_ns, period, 0)
@@ -141,6 +166,7 @@ impl Runtime {
     pub fn spawn(&mut self, cpu: Cpu, tg: TgId, nice: i8, allowed: CpuMask) -> TaskId {
         let id = self.sys.add_task(tg);
         self.board.parked.push(None);
+        self.reserve_tasks();
         let mut task = Task::new(id, tg, self.sys.features.tunables.base_slice_ns);
         task.body.cpus_allowed = allowed.and(&self.sys.cpus());
         task.set_scheduler(Policy::Normal, nice);
@@ -151,6 +177,16 @@ impl Runtime {
         });
         self.settle();
         id
+    }
+
+    /// Any CPU may come to have all tasks.
+    fn reserve_tasks(&mut self) {
+        let tasks = self.board.parked.len();
+        for (rq, list) in self.rqs.iter_mut().zip(&mut self.board.wake_lists) {
+            rq.reserve(tasks);
+            list.reserve(tasks - list.len());
+        }
+        self.spare.reserve(tasks);
     }
 
     /// Somebody on `cpu` (`None`: an interrupt there) wakes a task.
@@ -186,7 +222,7 @@ impl Runtime {
 
     /// The next moment at which something happens by itself: a tick or a timer, ns.
     pub fn next_ns(&self) -> u64 {
-        let timers = self.board.timers.values().copied();
+        let timers = self.board.timers.iter().map(|(_, at)| *at);
         timers
             .fold(self.next_tick_ns, u64::min)
             .max(self.board.now_ns)
@@ -195,8 +231,7 @@ impl Runtime {
     /// The clock moves on, at most to `next_ns`; ticks and timers that are due then happen.
     pub fn advance(&mut self, to_ns: u64) {
         self.board.now_ns = to_ns;
-        while let Some(timer) = self.due_timer() {
-            self.board.timers.remove(&timer);
+        while let Some(timer) = self.take_due_timer() {
             // Of a group: on any CPU. A kernel takes the one that has started it.
             let cpu = match timer {
                 Timer::Hrtick(cpu) => cpu,
@@ -223,10 +258,10 @@ impl Runtime {
         self.settle();
     }
 
-    fn due_timer(&self) -> Option<Timer> {
+    fn take_due_timer(&mut self) -> Option<Timer> {
         let now = self.board.now_ns;
-        let mut timers = self.board.timers.iter();
-        timers.find(|(_, at)| **at <= now).map(|(timer, _)| *timer)
+        let due = self.board.timers.iter().position(|(_, at)| *at <= now)?;
+        Some(self.board.timers.swap_remove(due).0)
     }
 
     /// A call into the engine on behalf of `cpu`.
@@ -261,10 +296,12 @@ impl Runtime {
             match work {
                 None => self.switch(cpu, Prev::Runnable),
                 Some(Kick::Wakeups) => {
-                    let mut woken = core::mem::take(&mut self.board.wake_lists[cpu.idx()]);
+                    let mut woken = mem::take(&mut self.spare);
+                    mem::swap(&mut woken, &mut self.board.wake_lists[cpu.idx()]);
                     self.call(cpu, |cx, rqs| {
                         sched::sched_ttwu_pending(cx, rqs, &mut woken);
                     });
+                    self.spare = woken;
                 }
                 // The stopper of that CPU moves a task away, and chooses again.
                 Some(Kick::Stop(work)) => {

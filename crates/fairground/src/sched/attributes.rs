@@ -157,7 +157,7 @@ pub fn set_slice<H: Host, R: Rqs + ?Sized>(
 
 /// Moves a task that an `Rq` keeps to another group, which is open
 /// ([`System::open_group`](crate::system::System::open_group)): others have no words for a CPU, and
-/// that stops the engine. For a task with the host use [`set_group_parked`]. False if no `Rq` keeps
+/// that panics. For a task with the host use [`set_group_parked`]. False if no `Rq` keeps
 /// it: nothing was changed.
 #[must_use = "a task that no queue keeps has not changed"]
 pub fn set_group<H: Host, R: Rqs + ?Sized>(
