@@ -162,8 +162,11 @@ pub fn run(outcome: Outcome) -> Run {
 /// The same with the thread id of each task by number.
 pub fn run_of(outcome: Outcome, tid: &dyn Fn(u32) -> u32) -> Run {
     let mut run = Run::new(outcome.seed);
+    let waits = &outcome.open_requests;
     for (name, value) in outcome.metrics {
-        run.set_metric(name, value.unwrap_or(f64::NAN));
+        // Of those that were answered it would be too good.
+        let known = value.filter(|_| waits.iter().all(|o| !o.undecided.contains(&name)));
+        run.set_metric(name, known.unwrap_or(f64::NAN));
     }
     for (name, self_ns, calls) in outcome.functions {
         if self_ns > 0 || calls > 0 {

@@ -90,17 +90,12 @@ mod tests {
 
     #[test]
     fn what_waits_for_a_starved_service_is_counted_and_leaves_percentiles_open() {
-        let p99 = |o: &outcome::Outcome| {
-            let found = o.metrics.iter().find(|(n, _)| n == "web.latency_us.p99");
-            found.unwrap().1
-        };
         let starved = with_quota("1ms/200ms");
         let open = &starved.open_requests[0];
         assert!(open.open >= 7 && open.longest_ns > 100_000_000, "{open:?}");
         let named = |name: &str| open.undecided.iter().any(|m| m == name);
         assert!(named("web.latency_us.p99") && named("web.latency_us.p50"));
-        assert_eq!(p99(&starved), None);
-        let served = with_quota("max");
-        assert!(p99(&served).is_some(), "{:?}", served.open_requests);
+        let served = with_quota("max").open_requests;
+        assert!(served.iter().all(|o| o.undecided.is_empty()), "{served:?}");
     }
 }

@@ -51,7 +51,8 @@ pub struct Outcome {
     pub placed_elsewhere: u64,
     /// Time of `kick_ilb` in the atomic update of those flags, ns: in its load, and in its swaps.
     pub ilb_cas_ns: [u64; 2],
-    /// Requests that were not answered by the end. What they leave undecided is `None` in `metrics`.
+    /// Requests that were not answered by the end. What they leave undecided has the value of those
+    /// that were in `metrics`.
     pub open_requests: Vec<OpenRequests>,
     /// What came of watching the run, if it was watched.
     pub watched: Option<Watched>,
@@ -165,12 +166,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     let total = sim.host.profile.total_ps();
     let sched = sim.host.profile.scheduler_ps();
     let percent = |part: f64, whole: f64| (whole > 0.0).then(|| 100.0 * part / whole);
-    let open_requests = open_requests(sim);
-    let is_undecided = |m: &MetricDef| open_requests.iter().any(|o| o.undecided.contains(&m.name));
-    let own = |m: &MetricDef| {
-        let value = m.value(&sim.marks).filter(|_| !is_undecided(m));
-        (m.name.clone(), value)
-    };
+    let own = |m: &MetricDef| (m.name.clone(), m.value(&sim.marks));
     let mut metrics: Vec<_> = setup.workload.metrics.iter().map(own).collect();
     let counted = |m: &MetricDef| Some((m.name.clone(), m.events(&sim.marks)?));
     let counted = setup.workload.metrics.iter().filter_map(counted).collect();
@@ -219,7 +215,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         placed_elsewhere: counters.migrations[0],
         ilb_redundant: sim.sys.nohz.redundant_kicks.load(Relaxed),
         ilb_cas_ns: sim.host.ilb_cas.map(|ps| ps / NS),
-        open_requests,
+        open_requests: open_requests(sim),
         watched: None,
         stuck: sim.stuck_at_end().map(|stuck| stuck.waiting),
         trace: counters.trace.clone().unwrap_or_default(),

@@ -110,10 +110,9 @@ pub fn classify(kind: Kind, published: &Published, simulated: &Simulated) -> Cla
 /// must be narrower than the published change, so that it does not hold both that and none. Values
 /// that are compared themselves tell unless nothing happened, and so do exact ones.
 pub fn tells(kind: Kind, row: &Row) -> bool {
-    let half = match row.simulated.ci95_pct {
-        [Some(lo), Some(hi)] => Some((hi - lo) / 2.0),
-        _ => None,
-    };
+    // The lower end may be cut at -100 %.
+    let upper = row.simulated.ci95_pct[1].zip(row.simulated.change_pct);
+    let half = upper.map(|(hi, change)| hi - change);
     let within = |limit: f64| half.is_some_and(|half| half <= limit);
     row.dead.is_none()
         && match kind {

@@ -168,11 +168,11 @@ fn in_two(metric: &str) -> String {
     }
 }
 
-/// `44296 +-16726`: the mean and half of its interval.
+/// `44296 +-16726`: the mean and half of its interval, of which the lower end may be cut at 0.
 fn plus_minus(spread: &Spread) -> String {
     let mean = number(Some(spread.mean));
     match spread.ci95 {
-        [Some(lo), Some(hi)] => format!("{mean} +-{}", number(Some((hi - lo) / 2.0))),
+        [_, Some(hi)] => format!("{mean} +-{}", number(Some(hi - spread.mean))),
         _ => mean,
     }
 }
