@@ -81,8 +81,8 @@ pub fn grown(settings: &[Setting], features: &Features, cpus: usize) -> Vec<Stri
         let [given, grown] = [get(features), get(&in_effect)];
         (given != grown).then(|| {
             format!(
-                "{name} is given before scaling: {} ms is {} ms on {cpus} CPUs, as debugfs shows it \
-                 (--set tunable_scaling=none takes it as it is)",
+                "{name} is given before scaling: {} ms is {} ms on {cpus} CPUs, as debugfs shows \
+                 it (--set tunable_scaling=none takes it as it is)",
                 ms(given),
                 ms(grown)
             )

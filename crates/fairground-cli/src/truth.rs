@@ -177,8 +177,8 @@ fn tell(
 }
 
 /// What the verdicts of the table mean (docs/truth.md).
-const LEGEND: &str = "spread: within 3 recorded standard deviations or the recorded range; tolerance: \
-                      within the tolerance of its kind; skipped: not compared\n";
+const LEGEND: &str = "spread: within 3 recorded standard deviations or the recorded range; \
+                      tolerance: within the tolerance of its kind; skipped: not compared\n";
 
 /// Notes the writes that the kernel refuses: the recorder does so too, and goes on.
 fn note_writes(rows: &[&Row]) {

@@ -21,8 +21,8 @@
 //! ratios were the alternative: they cannot take a zero, and their geometric mean is not the
 //! ratio of the means that stand beside it.
 //!
-//! Times, counts and shares are not negative. Where no value of a sample is, its interval ends at 0,
-//! and that of the change at -100 %: what lies beyond is impossible, so nothing is lost with it.
+//! Times, counts and shares are not negative. Where no value of a sample is, its interval ends at
+//! 0, and that of the change at -100 %: what lies beyond is impossible, so nothing is lost with it.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

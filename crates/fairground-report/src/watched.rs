@@ -240,8 +240,8 @@ pub(crate) fn open_requests(variant: &Variant) -> Vec<String> {
     let say = |(request, (runs, sum)): (&str, (usize, OpenRequests))| {
         let quoted: Vec<String> = sum.undecided.iter().map(|m| format!("`{m}`")).collect();
         format!(
-            "`{request}` of {}: {} of {} requests had no answer by the end of {runs} of {} runs, the \
-             oldest for {:.3} ms, so nobody knows {}",
+            "`{request}` of {}: {} of {} requests had no answer by the end of {runs} of {} runs, \
+             the oldest for {:.3} ms, so nobody knows {}",
             variant.name,
             sum.open,
             sum.open + sum.ended,

@@ -1,5 +1,5 @@
-//! Requests that were not answered by the end of a run. Percentiles are of those that were, so under
-//! overload they are of the lucky ones: what waits longest is not among them.
+//! Requests that were not answered by the end of a run. Percentiles are of those that were, so
+//! under overload they are of the lucky ones: what waits longest is not among them.
 
 use crate::cache::NS;
 use crate::machine::Sim;
@@ -17,8 +17,8 @@ pub struct OpenRequests {
     pub ended: u64,
     /// For how long the oldest has been open, ns.
     pub longest_ns: u64,
-    /// Metrics of the workload that they leave undecided: so many have been open for longer than the
-    /// percentile of those that ended that the percentile of all is above it.
+    /// Metrics of the workload that they leave undecided: so many have been open for longer than
+    /// the percentile of those that ended that the percentile of all is above it.
     pub undecided: Vec<String>,
 }
 
@@ -69,8 +69,10 @@ mod tests {
     /// Eight clients, a service of one thread that computes 1 ms for each, and a limit.
     fn with_quota(cpu_max: &str) -> outcome::Outcome {
         let text = format!(
-            "duration = \"200ms\"\nservices = [\"web\"]\n[[cgroup]]\npath = \"/web\"\n\"cpu.max\" = \"{cpu_max}\"\n\
-             [[task]]\nname = \"worker\"\ncgroup = \"/web\"\nsteps = [{{ loop = \"forever\", steps = [\
+            "duration = \"200ms\"\nservices = [\"web\"]\n\
+             [[cgroup]]\npath = \"/web\"\n\"cpu.max\" = \"{cpu_max}\"\n\
+             [[task]]\nname = \"worker\"\ncgroup = \"/web\"\n\
+             steps = [{{ loop = \"forever\", steps = [\
              {{ serve = \"web\" }}, {{ run = \"1ms\" }}, {{ reply = \"web\" }}] }}]\n\
              [[task]]\nname = \"client\"\ncount = 8\nsteps = [{{ loop = \"forever\", steps = [\
              {{ request = \"web\" }}, {{ sleep = \"exp 10ms\" }}] }}]\n"

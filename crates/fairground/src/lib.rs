@@ -68,8 +68,8 @@
 //!
 //! Kicks of one kind for one CPU may be merged. Deeper groups need no deeper stack.
 //!
-//! The target needs 64-bit atomics, whatever the size of its pointers. The feature `std` saves memory with thousands of groups and
-//! changes no decision.
+//! The target needs 64-bit atomics, whatever the size of its pointers. The feature `std` saves
+//! memory with thousands of groups and changes no decision.
 //!
 //! # Embedding
 //!

@@ -86,8 +86,8 @@ impl System {
     /// A machine with the root group and no tasks; scales the tunables by its number of CPUs.
     ///
     /// # Panics
-    /// If the topology has no CPU, which one that was built always has, or a decision has a value that
-    /// it does not take ([`Features::check`]), which those set by name never have.
+    /// If the topology has no CPU, which one that was built always has, or a decision has a value
+    /// that it does not take ([`Features::check`]), which those set by name never have.
     #[must_use]
     pub fn new(mut features: Features, mut topology: Topology) -> Self {
         assert_eq!(features.check(), Ok(()));

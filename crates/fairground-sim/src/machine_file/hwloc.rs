@@ -19,8 +19,8 @@ use super::{CacheLevel, Conf, MAX_CPUS, Machine, MachineError, fnv1a};
 /// The machine whose latencies stand in when no base is named.
 const DEFAULT_BASE: &str = "spr-8480-2s";
 
-/// Reads hwloc XML. `path` is used in messages; its file name and the name of the base become the id,
-/// `FILE@BASE`.
+/// Reads hwloc XML. `path` is used in messages; its file name and the name of the base become the
+/// id, `FILE@BASE`.
 ///
 /// # Errors
 /// [`MachineError::Bad`] for broken XML, hwloc 1.x, no PU, more than 512 PUs, or `os_index`es

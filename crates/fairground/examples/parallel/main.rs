@@ -1,7 +1,7 @@
 //! CPUs in parallel: each CPU is an OS thread, each run queue is behind a mutex. No `unsafe`.
 //!
-//! `host.rs` is the part to copy. This file is the load that runs on it, and checks what came of it:
-//! threads that compute, clients that wake a server and sleep, a group with a quota.
+//! `host.rs` is the part to copy. This file is the load that runs on it, and checks what came of
+//! it: threads that compute, clients that wake a server and sleep, a group with a quota.
 //!
 //! ```text
 //! cargo run -p fairground --example parallel

@@ -260,8 +260,8 @@ const fn div_round_closest(value: u64, divisor: u64) -> u64 {
 }
 
 /// 2^32 / weight, rounded to the closest; except that the published table rounds four of the large
-/// ones down (nice 14, weight 45, is exactly 95443717.69). Virtual times of these depend on it in the
-/// last bit.
+/// ones down (nice 14, weight 45, is exactly 95443717.69). Virtual times of these depend on it in
+/// the last bit.
 const fn inverses(weights: &[u32; 40]) -> [u32; 40] {
     let mut inverse = [0; 40];
     let mut i = 0;

@@ -14,8 +14,8 @@ pub trait Rqs {
     /// The run queue of `cpu`.
     fn rq(&mut self, cpu: Cpu) -> &mut Rq;
 
-    /// What `rq` handed out is not used any more; `unlock` or `end_lockless` of that queue follows. A
-    /// host whose queues are behind mutexes drops the guard here, and needs no `unsafe`.
+    /// What `rq` handed out is not used any more; `unlock` or `end_lockless` of that queue follows.
+    /// A host whose queues are behind mutexes drops the guard here, and needs no `unsafe`.
     #[inline]
     fn release(&mut self, _cpu: Cpu) {}
 }
