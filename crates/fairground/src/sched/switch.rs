@@ -59,7 +59,7 @@ pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Pre
 /// its id may be given to a new task ([`Task::new`]).
 pub fn task_dead<H: Host>(cx: &mut Cx<H>, mut task: Task) {
     let shared = &cx.sys.task[task.body.id.idx()];
-    debug_assert_eq!(shared.on_rq(), OnRq::No, "a queue keeps a task of this id");
+    debug_assert_ne!(shared.on_rq(), OnRq::Queued, "a queue keeps it");
     let cpu = Cpu(shared.cpu.load(Relaxed));
     cx.span(Func::TaskDead, |cx| {
         load::remove_entity_load_avg(cx, &mut task, cpu);

@@ -254,7 +254,7 @@ pub fn sched_fork<H: Host, R: Rqs + ?Sized>(
     let outer = cx.host.enter(Func::Fork);
     load::init_entity_runnable_average(&mut child.se);
     let shared = &cx.sys.task[child.body.id.idx()];
-    debug_assert_eq!(shared.on_rq(), OnRq::No, "a queue keeps a task of this id");
+    debug_assert_ne!(shared.on_rq(), OnRq::Queued, "a queue keeps it");
     shared.cpu.store(cx.cpu.0, Relaxed);
     shared.recent_used_cpu.store(cx.cpu.0, Relaxed);
     if let Some(parent) = parent {
