@@ -2,7 +2,7 @@
 use super::labels::Labels;
 use super::metric::{From, MetricDef};
 use super::op::{Op, When};
-use super::program::{KERNEL_PROCESS, TaskTemplate, Workload};
+use super::program::{KERNEL_PROCESS, TaskTemplate, Until, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the names of the other's metrics begin with; a second one's with `beside2`.
@@ -90,10 +90,12 @@ impl Workload {
             }));
         let notes = other.notes.iter().map(|n| format!("{label}: {n}"));
         self.notes.extend(notes);
-        let says_how_long = |w: &String| w == "-d" || w.starts_with("--duration");
-        if other.argv.iter().any(says_how_long) {
+        if let (Until::Time(own_ns), Until::Time(other_ns)) = (self.duration, other.duration)
+            && other_ns < own_ns
+        {
+            let ms = other_ns as f64 / 1e6;
             self.notes.push(format!(
-                "{label}: it runs for as long as what is measured, whatever its duration"
+                "{label}: alone it ends after {ms} ms; here it goes on for as long as the run"
             ));
         }
         debug_assert_eq!(self.validate(), Ok(()));
