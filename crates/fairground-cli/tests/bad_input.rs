@@ -55,6 +55,19 @@ fn unknown_names_have_a_nearest_one() {
         run(&["--set", "hz=0"]),
         &["`hz` cannot be `0`", "100, 250, 300, 1000"],
     );
+    fails(
+        run(&["--profile", "v6.12"]),
+        &["unknown profile `v6.12`", "did you mean `linux-6.12-lts`?"],
+    );
+    fails(run(&["--slow", "20"]), &["a time with its unit"]);
+    fails(
+        run(&["--set", "NO_RUN_TO_PARITY"]),
+        &["that feature is run_to_parity=off here"],
+    );
+    fails(
+        run(&["--set", "base_slice_ns=1us"]),
+        &["a time with a unit (3ms)"],
+    );
     fails(run(&["--machin", "x"]), &["--machin", "--machine"]);
     fails(["list", "machine"], &["machines"]);
 }

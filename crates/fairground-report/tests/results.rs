@@ -353,6 +353,24 @@ fn two_saved_results_compare_like_two_variants() {
 }
 
 #[test]
+fn two_saved_comparisons_say_what_of_them_is_left_out() {
+    let (one, two) = (sample(3), sample(4));
+    let saved = |c: &Compare| Saved::parse(&json(c)).unwrap();
+    let mixed = compare_saved(saved(&one), saved(&two));
+    let says = |c: &Compare, words: &str| c.notes.iter().any(|note| note.contains(words));
+    assert!(says(
+        &mixed,
+        "the first result is a comparison: its base is taken"
+    ));
+    assert!(says(
+        &mixed,
+        "the second result is a comparison: its patch is taken"
+    ));
+    let same = compare_saved(saved(&one), saved(&one));
+    assert!(!says(&same, "is a comparison"), "{:?}", same.notes);
+}
+
+#[test]
 fn results_of_two_machines_name_both() {
     let other = Setup {
         machine: MachineId {
@@ -374,6 +392,19 @@ fn results_of_two_machines_name_both() {
         compare_saved(saved(), saved()).patch_machine,
         both.patch_machine
     );
+}
+
+#[test]
+fn results_of_other_commands_are_named() {
+    for (text, command) in [
+        ("{\"places\": []}", "`compare` on several"),
+        ("{\"points\": []}", "`sweep`"),
+        ("[{\"published\": {}}]", "`reproduce`"),
+        ("[{\"tolerance\": 1}]", "`truth`"),
+    ] {
+        let refused = Saved::parse(text).unwrap_err().to_string();
+        assert!(refused.contains(command), "{refused}");
+    }
 }
 
 #[test]
