@@ -303,6 +303,35 @@ fn who_wakes_goes_on_until_all_are_woken() {
     assert!(metric(&out, "futex-wake.run_us.max") > 0.0);
 }
 
+/// With `preempt=lazy` a busy CPU is not interrupted for another CPU's wake-up: the tick, or the next
+/// return to user space, sees to it. Its own timer's interrupt returns there at once.
+#[test]
+fn a_lazy_kernel_leaves_a_remote_wake_up_to_the_tick() {
+    let text = "duration = \"1s\"\nwarmup = \"200ms\"\nsemaphores = { s = 0 }\n\
+                [[task]]\nname = \"hog\"\naffinity = \"1\"\nsteps = [\"hog\"]\n";
+    let waiter = "[[task]]\nname = \"waiter\"\naffinity = \"1\"\n\
+                  steps = [{ loop = -1, steps = [{ wait = \"s\" }, { run = \"10us\" }] }]\n\
+                  [[task]]\nname = \"poster\"\naffinity = \"0\"\n\
+                  steps = [{ loop = -1, steps = [{ sleep = \"7.3ms\" }, { post = \"s\" }] }]\n";
+    let sleeper = "[[task]]\nname = \"sleeper\"\naffinity = \"1\"\n\
+                   steps = [{ loop = -1, steps = [{ sleep = \"7.3ms\" }, { run = \"10us\" }] }]\n";
+    let p99 = |preempt: &str, tasks: &str| {
+        let mut features = Features::default();
+        features.set("preempt", preempt).unwrap();
+        let machine = Machine::builtin("kunpeng920-6426-2s").unwrap();
+        let machine = machine.shrunk(2).unwrap();
+        let scenario = Scenario::parse("s", &format!("name = \"s\"\n{text}{tasks}"));
+        let workload = scenario.and_then(|s| s.workload(&Env { cpus: 2 })).unwrap();
+        let out = simulate(&machine, features, &workload);
+        metric(&out, "wakeup_latency_us.p99")
+    };
+    let remote = ["none", "voluntary", "lazy"].map(|how| p99(how, waiter));
+    assert!(remote[0] < 20.0 && remote[1] < 20.0, "{remote:?}");
+    assert!((500.0..1010.0).contains(&remote[2]), "{remote:?}");
+    let own = ["voluntary", "lazy"].map(|how| p99(how, sleeper));
+    assert!(own.iter().all(|us| *us < 20.0), "{own:?}");
+}
+
 /// In the kernel a new task has nice value, policy, slice and CPUs of the one that makes it.
 #[test]
 fn who_is_forked_is_scheduled_as_its_creator_where_its_template_does_not_say() {

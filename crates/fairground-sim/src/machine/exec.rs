@@ -369,7 +369,7 @@ impl Sim<'_> {
         }
         let runs = kept && matches!(moved, Moved::Stays | Moved::Asked);
         debug_assert!(runs, "the caller does");
-        if moved == Moved::Asked && !self.sys.features.preempt_voluntary {
+        if moved == Moved::Asked && !self.sys.features.preempt.gives_up_in_kernel() {
             // It waits for the stopper, which is not looked for before the task sleeps.
             self.cpus[cpu as usize].moving = Some(id);
             return self.block(cpu, id, Wait::Migration, Stage::Granted);

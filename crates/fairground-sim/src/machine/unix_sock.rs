@@ -88,7 +88,7 @@ impl Sim<'_> {
             debug_assert!(false, "a send of nobody");
             return;
         };
-        if self.sys.features.preempt_voluntary && self.rqs[cpu as usize].need_resched {
+        if self.sys.features.preempt.gives_up_in_kernel() && self.rqs[cpu as usize].need_resched {
             self.tasks[id.idx()].stage = Stage::Again;
             let todo = &mut self.cpus[cpu as usize].todo;
             return todo.push_back(Todo::Schedule(Prev::Runnable));
@@ -295,8 +295,8 @@ mod tests {
 
     #[test]
     fn a_writer_of_a_long_message_sleeps_for_room_and_a_reader_gets_all() {
-        for how in ["off", "on"] {
-            let set = [("preempt_voluntary", how)];
+        for how in ["none", "voluntary", "lazy"] {
+            let set = [("preempt", how)];
             with(&server(2), &socket(MIB, &[1000, MIB - 1000]), &set, |sim| {
                 sim.run_to(10_000_000).unwrap();
                 assert!(sim.tasks.iter().all(|t| t.left == 0), "{how}");

@@ -1,6 +1,6 @@
 //! The kernel of a case: the profile with what the case says of its machine, or why not.
 
-use fairground::policy::{Features, find_profile};
+use fairground::policy::{Features, Preemption, find_profile};
 use fairground::shared::BANDWIDTH_SLICE;
 
 use super::case::MachineWords;
@@ -26,10 +26,14 @@ pub(super) fn features(words: &MachineWords, machine: &Machine) -> Result<Featur
     let cpus = machine.topology.nr_cpus();
     // The recorded kernel's mode, unless the case names another one and not this.
     let preemption = words.preemption.to_lowercase();
-    let preempted = ["voluntary", "full", "lazy"]
-        .iter()
-        .any(|mode| preemption.contains(mode));
-    features.preempt_voluntary = preempted && !preemption.contains("none");
+    let modes = [
+        ("none", Preemption::None),
+        ("lazy", Preemption::Lazy),
+        ("voluntary", Preemption::Voluntary),
+        ("full", Preemption::Voluntary),
+    ];
+    let named = modes.iter().find(|(word, _)| preemption.contains(word));
+    features.preempt = named.map_or(Preemption::None, |(_, mode)| *mode);
     if words.cpus as usize != cpus {
         let (id, theirs) = (&machine.id, words.cpus);
         return Err(format!(
@@ -109,16 +113,21 @@ mod tests {
 
     #[test]
     fn the_mode_of_preemption_is_none_unless_the_case_names_another() {
-        let voluntary = |words_: &str| {
+        for (says, mode) in [
+            ("", Preemption::None),
+            (
+                "PREEMPT_DYNAMIC, default mode none (no lazy preemption)",
+                Preemption::None,
+            ),
+            ("PREEMPT_VOLUNTARY", Preemption::Voluntary),
+            ("PREEMPT_LAZY", Preemption::Lazy),
+        ] {
             let words = MachineWords {
-                preemption: words_.into(),
+                preemption: says.into(),
                 ..words()
             };
-            of(&words).expect("a kernel").preempt_voluntary
-        };
-        assert!(!voluntary(""));
-        assert!(!voluntary("PREEMPT_DYNAMIC, default mode none"));
-        assert!(voluntary("PREEMPT_VOLUNTARY"));
+            assert_eq!(of(&words).expect("a kernel").preempt, mode, "{says}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Charging the running entity: execution, virtual time, deadline.
 
-use super::resched::resched_curr;
+use super::resched::resched_curr_lazy;
 use super::throttle::account_cfs_rq_runtime;
 use super::vtime::sums_with;
 use super::{buddy, cfs_rules};
@@ -72,7 +72,7 @@ fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u
     queue.words.charge(delta);
     account_cfs_rq_runtime(cx, rq, cfs, delta);
     if gives_way {
-        resched_curr(cx, rq);
+        resched_curr_lazy(cx, rq);
         buddy::clear_buddies(rq, cfs, curr);
     }
     if !by_deadline {

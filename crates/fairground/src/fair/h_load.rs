@@ -2,32 +2,50 @@
 //!
 //! Units: unscaled load. The root's `h_load` is its load average; a group's queue has the part of
 //! its parent's that its entity has there (`math/shares.rs`).
+//!
+//! The kernel keeps it in the queue for a jiffy, whoever asked first: balancing with the queue
+//! locked, or a wake-up on any CPU without its lock. Here it is in [`TgCpu`], beside the averages
+//! that the owner publishes of each level.
 
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::math::shares;
 use crate::place::{Access, Func, Kind, Object, cfs_rq as q, se as e, tg as t};
 use crate::rq::Rq;
-use crate::shared::TaskGroup;
-use crate::value::{CfsId, SeId, TgId};
+use crate::shared::{Relaxed, TaskGroup, TgCpu};
+use crate::system::System;
+use crate::value::{Cpu, SeId, TgId};
 
-/// Load of a task seen from the root.
+/// Load, seen from the root, of a task on a queue that the caller holds.
 ///
 /// On demand, it refreshes the queue's share first; else it uses what [`update_h_load`] left.
 pub fn task_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> u64 {
     let cfs = rq.se[task.idx()].cfs_rq;
+    let side = Side {
+        cpu: rq.cpu,
+        root_load: rq.cfs[0].avg.load_avg,
+    };
     rq.h_load_calls += 1;
-    if cx.features().h_load.is_on_demand() {
-        update_cfs_rq_h_load(cx, rq, cfs);
-    }
+    let (h_load, walked) = side.h_load(cx, rq.cfs[cfs.idx()].tg);
+    rq.h_load_walks += walked;
     cx.touch(rq.se_object(task), e::AVG, Access::Read);
     cx.touch(rq.cfs_object(cfs), q::AVG | q::H_LOAD, Access::Read);
-    let queue = &rq.cfs[cfs.idx()];
-    shares::task_h_load(
-        rq.se[task.idx()].avg.load_avg,
-        queue.h_load,
-        queue.avg.load_avg,
-    )
+    let load_avg = rq.se[task.idx()].avg.load_avg;
+    shares::task_h_load(load_avg, h_load, rq.cfs[cfs.idx()].avg.load_avg)
+}
+
+/// The same of a task of `tg` on `cpu` whose own load average is `load_avg`, without that queue's
+/// lock.
+pub(crate) fn peek_task_h_load<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu, load_avg: u64) -> u64 {
+    let sys = cx.sys;
+    if !sys.tg[tg.idx()].is_open() {
+        return 0;
+    }
+    let root_load = sys.cpu[cpu.idx()].load_avg.load(Relaxed);
+    let side = Side { cpu, root_load };
+    let (h_load, _) = side.h_load(cx, tg);
+    cx.touch(side.queue(tg), q::AVG | q::H_LOAD, Access::Read);
+    shares::task_h_load(load_avg, h_load, side.queue_load(sys, tg))
 }
 
 /// The walk over all groups before a balance, where the decision asks for it: once a jiffy.
@@ -43,43 +61,121 @@ pub fn update_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     walk_down(cx, rq);
 }
 
-/// Refreshes the share of `cfs`: up to the first queue that was refreshed in this jiffy, leaving a
-/// trail, and down again along it.
-fn update_cfs_rq_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let now = cx.jiffies() + 1;
-    let outer = cx.host.enter(Func::UpdateCfsRqHLoad);
-    cx.touch(rq.cfs_object(cfs), q::H_LOAD, Access::Read);
-    if rq.cfs[cfs.idx()].last_h_load_update == now {
-        cx.host.leave(outer);
-        return;
-    }
-    let mut at = cfs;
-    rq.cfs[at.idx()].h_load_next = None;
-    while rq.cfs[at.idx()].last_h_load_update != now {
-        let Some(se) = rq.cfs[at.idx()].se else {
-            let root = &mut rq.cfs[at.idx()];
-            root.h_load = root.avg.load_avg;
-            root.last_h_load_update = now;
-            break;
+/// The queues of one CPU, as who asks sees them.
+#[derive(Clone, Copy)]
+struct Side {
+    cpu: Cpu,
+    /// Load average of the root queue: as it is for the owner, as published for others.
+    root_load: u64,
+}
+
+impl Side {
+    /// `h_load` of the queue of `tg`, and over how many entities the way up to it went.
+    fn h_load<H: Host>(self, cx: &mut Cx<H>, tg: TgId) -> (u64, u64) {
+        if !cx.features().h_load.is_on_demand() {
+            let left = self.words(cx.sys, tg);
+            return (left.map_or(0, |words| words.h_load.load(Relaxed)), 0);
+        }
+        let stamp = cx.jiffies() + 1;
+        let outer = cx.host.enter(Func::UpdateCfsRqHLoad);
+        cx.touch(self.queue(tg), q::H_LOAD, Access::Read);
+        let found = match self.fresh(cx.sys, tg, stamp) {
+            Some(h_load) => (h_load, 0),
+            None => self.update_cfs_rq_h_load(cx, tg, stamp),
         };
-        at = rq.se[se.idx()].cfs_rq;
-        rq.h_load_walks += 1;
-        rq.cfs[at.idx()].h_load_next = Some(se);
-        cx.touch(rq.cfs_object(at), q::H_LOAD | q::AVG, Access::Update);
+        cx.host.leave(outer);
+        found
     }
-    while let Some(se) = rq.cfs[at.idx()].h_load_next {
-        let queue = &rq.cfs[at.idx()];
-        let entity = &rq.se[se.idx()];
-        cx.touch(rq.se_object(se), e::AVG | e::MY_Q, Access::Read);
-        let load = shares::h_load_child(queue.h_load, entity.avg.load_avg, queue.avg.load_avg);
-        let Some(below) = entity.my_q else { break };
-        let queue = &mut rq.cfs[below.idx()];
-        queue.h_load = load;
-        queue.last_h_load_update = now;
-        cx.touch(rq.cfs_object(below), q::H_LOAD, Access::Write);
-        at = below;
+
+    /// Brings the queue of `tg` and those above it up to this jiffy: up to the nearest one that is,
+    /// or the root, leaving a trail, and down again along it.
+    fn update_cfs_rq_h_load<H: Host>(self, cx: &mut Cx<H>, tg: TgId, stamp: u64) -> (u64, u64) {
+        let sys = cx.sys;
+        let (mut at, mut walked) = (tg, 0);
+        cx.touch(self.queue(tg), q::H_LOAD, Access::Update);
+        let mut h_load = loop {
+            if let Some(h_load) = self.fresh(sys, at, stamp) {
+                break h_load;
+            }
+            let Some(parent) = sys.tg[at.idx()].parent else {
+                self.keep(sys, at, self.root_load, stamp);
+                break self.root_load;
+            };
+            at = parent;
+            walked += 1;
+            cx.touch(self.queue(at), q::H_LOAD | q::AVG, Access::Update);
+        };
+        while let Some(below) = below_on_way_to(sys, at, tg) {
+            cx.touch(self.entity(below), e::AVG | e::MY_Q, Access::Read);
+            let se_load_avg = self
+                .words(sys, below)
+                .map_or(0, |w| w.se_load_avg.load(Relaxed));
+            h_load = shares::h_load_child(h_load, se_load_avg, self.queue_load(sys, at));
+            cx.touch(self.queue(below), q::H_LOAD, Access::Write);
+            self.keep(sys, below, h_load, stamp);
+            at = below;
+        }
+        (h_load, walked)
     }
-    cx.host.leave(outer);
+
+    fn fresh(self, sys: &System, tg: TgId, stamp: u64) -> Option<u64> {
+        let words = self.words(sys, tg)?;
+        (words.h_load_stamp.load(Relaxed) == stamp).then(|| words.h_load.load(Relaxed))
+    }
+
+    fn keep(self, sys: &System, tg: TgId, h_load: u64, stamp: u64) {
+        if let Some(words) = self.words(sys, tg) {
+            words.h_load.store(h_load, Relaxed);
+            words.h_load_stamp.store(stamp, Relaxed);
+        }
+    }
+
+    fn queue_load(self, sys: &System, tg: TgId) -> u64 {
+        if tg == TgId::ROOT {
+            return self.root_load;
+        }
+        let words = self.words(sys, tg);
+        words.map_or(0, |w| w.queue_load_avg.load(Relaxed))
+    }
+
+    /// `None` where the group never had a queue: nothing there has any load.
+    #[inline]
+    fn words(self, sys: &System, tg: TgId) -> Option<&TgCpu> {
+        sys.tg[tg.idx()].words(self.cpu)
+    }
+
+    /// The queue of a group, whether it is in use or not: the kernel allocates it, and the entity,
+    /// for every group on every CPU, so walking over them costs their lines.
+    fn queue(self, tg: TgId) -> Object {
+        self.place(Kind::CfsRq, tg)
+    }
+
+    fn entity(self, tg: TgId) -> Object {
+        self.place(Kind::GroupSe, tg)
+    }
+
+    fn place(self, kind: Kind, tg: TgId) -> Object {
+        Object {
+            kind,
+            a: self.cpu.0,
+            b: tg.0,
+        }
+    }
+}
+
+/// The child of `from` at or above `tg`; `None` if that is `from` itself.
+///
+/// It is looked for from below, each time anew. The kernel's trail is in the queues, but several
+/// CPUs may be on their way here; remembering it on the stack would need one that is as deep as
+/// groups are.
+fn below_on_way_to(sys: &System, from: TgId, tg: TgId) -> Option<TgId> {
+    let mut at = tg;
+    let mut below = None;
+    while at != from {
+        below = Some(at);
+        at = sys.tg[at.idx()].parent?;
+    }
+    below
 }
 
 /// Visits all groups, each before those below it.
@@ -115,17 +211,19 @@ fn tg_load_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
     cx.touch(group.object(), t::TREE | t::CHILDREN, Access::Read);
     group.look_up_entity(rq.cpu, cx.host);
     group.look_up_queue(rq.cpu, cx.host);
+    let side = Side {
+        cpu: rq.cpu,
+        root_load: rq.cfs[0].avg.load_avg,
+    };
     if let Some(parent) = group.parent {
-        let (queue, _) = places(rq, parent);
-        cx.touch(queue, q::H_LOAD | q::AVG, Access::Read);
+        cx.touch(side.queue(parent), q::H_LOAD | q::AVG, Access::Read);
     }
-    let (queue, entity) = places(rq, tg);
     if tg == TgId::ROOT {
-        cx.touch(queue, q::AVG, Access::Read);
+        cx.touch(side.queue(tg), q::AVG, Access::Read);
     } else {
-        cx.touch(entity, e::AVG, Access::Read);
+        cx.touch(side.entity(tg), e::AVG, Access::Read);
     }
-    cx.touch(queue, q::H_LOAD, Access::Write);
+    cx.touch(side.queue(tg), q::H_LOAD, Access::Write);
     let Some(cfs) = rq.cfs_of(tg) else {
         return; // no load, and nobody who could ask for it
     };
@@ -134,22 +232,12 @@ fn tg_load_down<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) {
         None => queue.avg.load_avg,
         Some(se) => {
             let parent = &rq.cfs[queue.parent.idx()];
+            let above = parent.words.h_load.load(Relaxed);
             let load = rq.se[se.idx()].avg.load_avg;
-            shares::h_load_child(parent.h_load, load, parent.avg.load_avg)
+            shares::h_load_child(above, load, parent.avg.load_avg)
         }
     };
-    rq.cfs[cfs.idx()].h_load = load;
-}
-
-/// Queue and entity of a group on this CPU, whether they are in use or not: the kernel allocates
-/// them for every group on every CPU, so walking over them costs their lines.
-fn places(rq: &Rq, tg: TgId) -> (Object, Object) {
-    let place = |kind, b| Object {
-        kind,
-        a: rq.cpu.0,
-        b,
-    };
-    (place(Kind::CfsRq, tg.0), place(Kind::GroupSe, tg.0))
+    queue.words.h_load.store(load, Relaxed);
 }
 
 #[cfg(test)]
@@ -180,11 +268,11 @@ mod tests {
         });
         let rq = &mut bench.rqs[0];
         rq.cfs[0].avg.load_avg = 2047;
-        rq.cfs[1].avg.load_avg = 1535;
-        rq.cfs[2].avg.load_avg = 299;
-        for (cfs, load) in [(1, 1024), (2, 512)] {
+        for (cfs, of_queue, of_entity) in [(1, 1535, 1024), (2, 299, 512)] {
+            rq.cfs[cfs].avg.load_avg = of_queue;
+            rq.cfs[cfs].words.publish_load(of_queue, of_entity);
             if let Some(se) = rq.cfs[cfs].se {
-                rq.se[se.idx()].avg.load_avg = load;
+                rq.se[se.idx()].avg.load_avg = of_entity;
             }
         }
         rq.se[task.idx()].avg.load_avg = 100;
@@ -248,5 +336,47 @@ mod tests {
         assert_eq!(bench.on(0, |cx, rq| task_h_load(cx, rq, task)), 113);
         bench.host.now += bench.sys.features.tick_ns();
         assert_eq!(bench.on(0, |cx, rq| task_h_load(cx, rq, task)), 56);
+    }
+
+    /// Queues whose load at the root is brought up to now, from the root down, once a jiffy.
+    #[test]
+    fn deep_groups_need_no_deep_stack() {
+        on_a_small_stack(|| {
+            for (h_load, levels) in [(HLoad::OnDemand, 2001), (HLoad::Eager, 0)] {
+                let mut bench = Bench::new(1, Features::default());
+                bench.sys.features.h_load = h_load;
+                let mut tg = TgId::ROOT;
+                for _ in 0..2000 {
+                    tg = bench.sys.add_group(tg);
+                }
+                bench.start(0, tg);
+                bench.host.touches.clear();
+                for _ in 0..2 {
+                    bench.call(0, |cx, _| peek_task_h_load(cx, tg, Cpu(0), 1024));
+                }
+                let touches = bench.host.touches.iter();
+                let writes = touches
+                    .filter(|(_, fields, access)| *fields == q::H_LOAD && *access == Access::Write);
+                assert!(writes.map(|(o, ..)| o.b).eq(1..levels.max(1)), "{h_load:?}");
+            }
+        });
+    }
+
+    /// Whoever asks first in a jiffy decides: a wake-up without the lock, or who holds the queue.
+    #[test]
+    fn there_is_one_memory_of_a_queue() {
+        let ask = |bench: &mut Bench, task: SeId, peeks: bool| match peeks {
+            true => bench.call(0, |cx, _| peek_task_h_load(cx, TgId(2), Cpu(0), 100)),
+            false => bench.on(0, |cx, rq| task_h_load(cx, rq, task)),
+        };
+        for h_load in [HLoad::OnDemand, HLoad::Eager] {
+            for peeks in [true, false] {
+                let (mut bench, task) = bench(h_load);
+                bench.on(0, update_h_load);
+                assert_eq!(ask(&mut bench, task, peeks), 113);
+                bench.rqs[0].cfs[0].avg.load_avg = 1;
+                assert_eq!(ask(&mut bench, task, !peeks), 113, "{h_load:?}");
+            }
+        }
     }
 }

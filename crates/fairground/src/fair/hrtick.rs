@@ -4,7 +4,7 @@
 //! as the slice, for the price of setting the hardware's timer at nearly every switch.
 
 use super::cfs_rules;
-use super::resched::resched_curr;
+use super::resched::{resched_curr, resched_curr_lazy};
 use crate::cx::Cx;
 use crate::fair::{QueueChange, preempt};
 use crate::host::{Host, Kick, KickWork, Timer};
@@ -104,7 +104,7 @@ pub(crate) fn hrtick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
         cx.update_rq_clock(rq);
         if rq.curr.is_some() {
             let _ = preempt::task_tick_fair(cx, rq);
-            resched_curr(cx, rq);
+            resched_curr_lazy(cx, rq);
         }
     });
 }

@@ -255,14 +255,16 @@ pub fn post_init_entity_util_avg<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeI
     cx.touch(rq.cfs_object(cfs), q::AVG, Access::Read);
     cx.touch(rq.se_object(task), e::AVG, Access::Update);
     let queue = &rq.cfs[cfs.idx()].avg;
-    let weight = se_weight(entity);
+    let part = cx.features().init_util;
+    let weight = entity.load.weight;
     let spare = (rq.clock.capacity as i64 - queue.util_avg as i64) / 2;
     let avg = &mut rq.se[task.idx()].avg;
     if spare > 0 {
         avg.util_avg = if queue.util_avg == 0 {
             spare as u64
         } else {
-            (queue.util_avg * weight / (queue.load_avg + 1)).min(spare as u64)
+            let part = part.part_of(queue.util_avg, queue.load_avg, weight);
+            part.min(spare as u64)
         };
     }
     avg.runnable_avg = avg.util_avg;

@@ -1,7 +1,7 @@
 //! Whether the running task gives way: wake-up, tick, yield, fork.
 //!
 //! `Resched::Yes` means that `rq.need_resched` is set, by this call or before; the host has to
-//! know.
+//! know. What may wait (`rq.need_resched_lazy`) it need not know.
 
 use super::buddy::{Buddy, clear_buddies, se_is_idle, set_buddy};
 use super::entity::{update_curr, update_curr_inlined};
@@ -9,7 +9,7 @@ use super::group::update_cfs_group_inlined;
 use super::load::update_load_avg_inlined;
 use super::misfit::update_misfit_status;
 use super::pick::{eligible_buddy, pick_eevdf};
-use super::resched::resched_curr;
+use super::resched::{resched_curr, resched_curr_lazy};
 use super::vtime::{avg_vruntime, cfs_rq_min_slice, entity_eligible};
 use super::{cfs_rules, task::dequeue_entities, task::touch_task};
 use crate::cx::Cx;
@@ -36,7 +36,7 @@ pub fn wakeup_preempt_fair<H: Host>(
     let outer = cx.host.enter(Func::WakeupPreempt);
     touch_preempt(cx, rq, curr, woken);
     if wants_preemption(cx, rq, curr, woken, kind) {
-        resched_curr(cx, rq);
+        resched_curr_lazy(cx, rq);
     }
     cx.host.leave(outer);
     answer(rq)

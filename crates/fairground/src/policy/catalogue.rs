@@ -3,10 +3,11 @@
 
 use super::{
     BuddyRules, CfsTunables, DelayDequeue, Features, HLoad, Hrtick, IdlePreemption, IdleSearch,
-    IdleTick, IdlestStats, IdlestTie, IlbKick, IlbPick, LagLimit, LayoutId, LoadBalance, Menu,
-    Newidle, NewidleGate, NextBuddy, NumaImbalance, OpenFiles, OtherClasses, PROFILES, PeriodPhase,
-    Pick, PlaceEntity, QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, TgLoadAvg, Throttle,
-    TtwuOnCpu, TtwuQueue, WakeAffine, WakeupDelayed, WakeupPreemption, Yielding,
+    IdleSwitch, IdleTick, IdlestStats, IdlestTie, IlbKick, IlbPick, InitUtil, LagLimit, LayoutId,
+    LoadBalance, Menu, Newidle, NewidleGate, NextBuddy, NumaImbalance, OpenFiles, OtherClasses,
+    PROFILES, PeriodPhase, Pick, PlaceEntity, Preemption, QuotaExpiry, RecentUsedCpu, RunToParity,
+    ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, WakeAffine, WakeupDelayed,
+    WakeupPreemption, Yielding,
 };
 
 /// A published change: the decisions it sets on top of a profile.
@@ -232,6 +233,7 @@ pub(super) fn linux_6_18() -> Features {
         h_load: HLoad::OnDemand,
         ilb_kick: IlbKick::SkipRedundant,
         ilb_pick: IlbPick::First,
+        idle_switch: IdleSwitch::Stays,
         idle_tick: IdleTick::AfterTick,
         menu: Menu::BothEnds,
         files: OpenFiles::LINUX_6_18,
@@ -258,9 +260,10 @@ pub(super) fn linux_6_18() -> Features {
             proportional: true,
         },
         load_balance: LoadBalance::LINUX_6_18,
+        init_util: InitUtil::Weight,
         util_est: true,
         other_classes: OtherClasses::Pelt,
-        preempt_voluntary: true,
+        preempt: Preemption::Voluntary,
         sched_cluster: true,
         layout: LayoutId::Linux615,
         hz: 1000,

@@ -13,9 +13,11 @@ mod h_load;
 mod hrtick;
 mod idle_preemption;
 mod idle_search;
+mod idle_switch;
 mod idle_tick;
 mod idlest;
 mod ilb;
+mod init_util;
 mod lag_limit;
 mod layout;
 mod lb_counts;
@@ -28,6 +30,7 @@ mod open_files;
 mod other_classes;
 mod pick;
 mod place_entity;
+mod preemption;
 mod profiles;
 mod protect;
 mod quota_expiry;
@@ -48,9 +51,11 @@ pub use h_load::HLoad;
 pub use hrtick::Hrtick;
 pub use idle_preemption::IdlePreemption;
 pub use idle_search::IdleSearch;
+pub use idle_switch::IdleSwitch;
 pub use idle_tick::IdleTick;
 pub use idlest::{IdlestStats, IdlestTie};
 pub use ilb::{IlbKick, IlbPick};
+pub use init_util::InitUtil;
 pub use lag_limit::LagLimit;
 pub use layout::LayoutId;
 pub use lb_counts::LbCounts;
@@ -63,6 +68,7 @@ pub use open_files::{FileRef, FileRefLine, OpenFiles, PipeTimes};
 pub use other_classes::OtherClasses;
 pub use pick::Pick;
 pub use place_entity::{PlaceEntity, PlaceNew};
+pub use preemption::Preemption;
 pub use profiles::PROFILES;
 pub use protect::RunToParity;
 pub use quota_expiry::{Expiry, QuotaExpiry};
@@ -110,6 +116,8 @@ pub struct Features {
     pub ilb_kick: IlbKick,
     /// Which idle CPU balances for the others.
     pub ilb_pick: IlbPick,
+    /// What an idle CPU does that is asked to reschedule and has nothing queued.
+    pub idle_switch: IdleSwitch,
     /// When the tick of an idle CPU stops where nothing is to be chosen.
     pub idle_tick: IdleTick,
     /// What the governor of idle states makes of the last stays; the engine does not ask.
@@ -144,14 +152,14 @@ pub struct Features {
     pub newidle: Newidle,
     /// Details of load balancing that changed.
     pub load_balance: LoadBalance,
+    /// First utilisation of a new task.
+    pub init_util: InitUtil,
     /// `UTIL_EST`.
     pub util_est: bool,
     /// How the time of other classes and interrupts is averaged.
     pub other_classes: OtherClasses,
-    /// Kernel code gives up the CPU where it may sleep (`CONFIG_PREEMPT_VOLUNTARY`, and where it is
-    /// preempted anyway), so a task that sends itself to another CPU is preempted by the stopper.
-    /// With `CONFIG_PREEMPT_NONE` it goes to sleep, and the stopper wakes it.
-    pub preempt_voluntary: bool,
+    /// Where kernel code, and a task in user mode, give up the CPU.
+    pub preempt: Preemption,
     /// Whether clusters of cores are a level of sched domains (`CONFIG_SCHED_CLUSTER`, since 5.16).
     pub sched_cluster: bool,
     /// Field order of the hot structures (patch `cfs-rq-reorder`).

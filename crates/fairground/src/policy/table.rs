@@ -2,11 +2,11 @@
 
 use super::{
     BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, FileRef, FileRefLine,
-    HLoad, Hrtick, IdlePreemption, IdleSearch, IdleTick, IdlestStats, IdlestTie, IlbKick, IlbPick,
-    LagLimit, LayoutId, LbActive, LbCounts, LbOrder, LbSerialize, LbSmt, Menu, NewidleGate,
-    NextBuddy, NumaImbalance, OtherClasses, PeriodPhase, Pick, PipeTimes, PlaceNew, QuotaExpiry,
-    RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu, TtwuQueue, TunableScaling,
-    WakeupDelayed, WakeupPreemption, Yielding,
+    HLoad, Hrtick, IdlePreemption, IdleSearch, IdleSwitch, IdleTick, IdlestStats, IdlestTie,
+    IlbKick, IlbPick, InitUtil, LagLimit, LayoutId, LbActive, LbCounts, LbOrder, LbSerialize,
+    LbSmt, Menu, NewidleGate, NextBuddy, NumaImbalance, OtherClasses, PeriodPhase, Pick, PipeTimes,
+    PlaceNew, Preemption, QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu,
+    TtwuQueue, TunableScaling, WakeupDelayed, WakeupPreemption, Yielding,
 };
 use alloc::string::{String, ToString};
 
@@ -77,7 +77,7 @@ macro_rules! number {
     };
 }
 
-pub(super) static DECISIONS: [Decision; 69] = [
+pub(super) static DECISIONS: [Decision; 71] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     flag!(
@@ -197,6 +197,9 @@ pub(super) static DECISIONS: [Decision; 69] = [
         "always" => IlbKick::Always, "skip-redundant" => IlbKick::SkipRedundant),
     named!("ilb_pick", "which idle CPU balances", "first, wrap", f, f.ilb_pick,
         "first" => IlbPick::First, "wrap" => IlbPick::Wrap),
+    named!("idle_switch", "an idle CPU that is asked to reschedule with nothing queued",
+        "chooses, stays", f, f.idle_switch,
+        "chooses" => IdleSwitch::Chooses, "stays" => IdleSwitch::Stays),
     named!("idle_tick", "the tick of an idle CPU without a choice of states", "stop, after-tick",
         f, f.idle_tick,
         "stop" => IdleTick::Stop, "after-tick" => IdleTick::AfterTick),
@@ -360,16 +363,17 @@ pub(super) static DECISIONS: [Decision; 69] = [
         f, f.load_balance.limits,
         "weight-16" => DomainLimits::Weight16, "weight-32" => DomainLimits::Weight32,
         "fixed" => DomainLimits::Fixed),
+    named!("init_util", "the weight in a new task's first utilisation", "scaled-weight, weight",
+        f, f.init_util,
+        "scaled-weight" => InitUtil::ScaledWeight, "weight" => InitUtil::Weight),
     flag!("util_est", "estimated utilisation", f, f.util_est),
     named!("other_classes", "how the time of other classes and interrupts is averaged",
         "rt-avg, pelt", f, f.other_classes,
         "rt-avg" => OtherClasses::RtAvg, "pelt" => OtherClasses::Pelt),
-    flag!(
-        "preempt_voluntary",
-        "kernel code gives up the CPU where it may sleep (CONFIG_PREEMPT_VOLUNTARY)",
-        f,
-        f.preempt_voluntary
-    ),
+    named!("preempt", "who gives up the CPU where: kernel code, and a task in user mode (preempt=)",
+        "none, voluntary, lazy", f, f.preempt,
+        "none" => Preemption::None, "voluntary" => Preemption::Voluntary,
+        "lazy" => Preemption::Lazy),
     flag!(
         "sched_cluster",
         "a domain of the cores of a cluster",

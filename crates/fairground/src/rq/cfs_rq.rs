@@ -82,12 +82,6 @@ pub struct CfsRq {
     pub skip: Option<SeId>,
     /// Local runtime left, ns; negative = debt.
     pub runtime_remaining: i64,
-    /// Hierarchical load.
-    pub h_load: u64,
-    /// Stamp of `h_load`: jiffy + 1; 0 = never.
-    pub last_h_load_update: u64,
-    /// Path down to the queue being refreshed.
-    pub h_load_next: Option<SeId>,
     /// Links of that list.
     pub leaf_prev: Option<CfsId>,
     /// Links of that list.

@@ -43,6 +43,9 @@ pub struct Rq {
     pub nr_running: u32,
     /// `TIF_NEED_RESCHED` is set in the `thread_info` of the running task, or of the idle task.
     pub need_resched: bool,
+    /// `TIF_NEED_RESCHED_LAZY` is set there: the task makes room at its return to user space, or
+    /// at the next tick.
+    pub need_resched_lazy: bool,
     /// The next switch takes the clock as it is (`RQCF_REQ_SKIP`): whoever asked for it has just
     /// updated it. So the time from a wake-up that preempts to the switch is the woken task's.
     pub skip_clock: bool,
@@ -147,6 +150,7 @@ impl Rq {
             nr_running: 0,
             leaf_head: None,
             need_resched: false,
+            need_resched_lazy: false,
             skip_clock: false,
             resched_sent: false,
             avg_idle: 1_000_000,

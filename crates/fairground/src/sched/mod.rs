@@ -98,6 +98,10 @@ pub fn begin_tick<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Opti
     let cpu = cx.cpu;
     cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
+        // What has waited since the last tick waits no longer.
+        if rq.need_resched_lazy {
+            resched_curr(cx, rq);
+        }
         if rq.curr.is_some() && preempt::task_tick_fair(cx, rq).is_yes() {
             resched_curr(cx, rq);
         }

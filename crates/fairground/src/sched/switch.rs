@@ -82,17 +82,24 @@ pub fn sched_yield<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
 }
 
 /// The running task is about to return to user space: a task of a throttled group takes itself
-/// off the queue now (6.18) and asks for a switch.
+/// off the queue now (6.18) and asks for a switch, and what could wait until now is asked for
+/// ([`Preemption::Lazy`](crate::policy::Preemption)).
 ///
 /// From 6.18 on, so by default, nothing else stops it: without this call a quota does nothing. A
 /// host without user mode calls it before any task's code goes on, after whatever interrupted it.
 pub fn exit_to_user<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let cpu = cx.cpu;
-    let pending = cx.with_rq_lockless(rqs, cpu, |_, rq| {
-        rq.curr
-            .and_then(|c| rq.body[c.idx()].as_ref())
-            .is_some_and(|b| b.throttle_work)
+    let (pending, asks) = cx.with_rq_lockless(rqs, cpu, |_, rq| {
+        let running = rq.curr.and_then(|c| rq.body[c.idx()].as_ref());
+        let pending = running.is_some_and(|b| b.throttle_work);
+        rq.need_resched |= core::mem::take(&mut rq.need_resched_lazy);
+        let asks = rq.need_resched && !rq.resched_sent;
+        rq.resched_sent |= asks;
+        (pending, asks)
     });
+    if asks {
+        cx.host.resched(cpu);
+    }
     if !pending {
         return;
     }
@@ -126,6 +133,11 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
         Access::Update,
     );
     hrtick::hrtick_clear(cx, rq);
+    if rq.curr.is_none() && rq.nr_running == 0 && cx.features().idle_switch.stays() {
+        clear_tsk_need_resched(cx, rq);
+        let (prev, next) = (None, None);
+        return First::Switched(Switch { prev, next });
+    }
     deactivate(cx, rq, prev);
     // Not `nr_running`: the entity of a group whose tasks have left may be queued still.
     if rq.cfs[0].nr_queued > 0 {
@@ -196,11 +208,11 @@ pub(super) fn switch_to<H: Host>(
     if let Some(next) = next.filter(|_| order.pick_reorders(prev == next)) {
         rq.lb_order.move_front(next);
     }
-    if prev == next {
-        return out;
-    }
     if next.is_none() {
         update_idle_core(cx, rq.cpu);
+    }
+    if prev == next {
+        return out;
     }
     let runnable = prev.is_some_and(|p| stays_runnable(rq, p));
     tell(cx, rq, out, runnable);
@@ -250,6 +262,7 @@ pub(super) fn clear_tsk_need_resched<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
 /// what was noticed while choosing was noticed in time.
 fn clear_need_resched(rq: &mut Rq) {
     rq.need_resched = false;
+    rq.need_resched_lazy = false;
     rq.resched_sent = false;
 }
 
@@ -257,7 +270,7 @@ fn clear_need_resched(rq: &mut Rq) {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use crate::policy::Features;
+    use crate::policy::{Features, IdleSwitch};
     use crate::rq::HigherClass;
     use crate::sched::{self, HigherComes, ToRunning};
     use crate::task::{Prev, Switch, WakeKind};
@@ -315,6 +328,22 @@ mod tests {
         });
         assert_eq!((switch.prev, bench.rqs[0].nr_running), (Some(id), 1));
         assert!(switch.next.is_some());
+    }
+
+    #[test]
+    fn an_idle_cpu_that_is_asked_in_vain_keeps_its_idle_period() {
+        for (idle_switch, begun_anew) in [(IdleSwitch::Stays, 0), (IdleSwitch::Chooses, 5_000_000)]
+        {
+            let mut bench = leaves(Prev::Exits);
+            bench.sys.features.idle_switch = idle_switch;
+            let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Exits));
+            let since = bench.rqs[0].idle_stamp;
+            assert!(bench.rqs[0].curr.is_none() && since > 0);
+            bench.host.now += 5_000_000;
+            let switch = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+            assert_eq!((switch.prev, switch.next), (None, None));
+            assert_eq!(bench.rqs[0].idle_stamp - since, begun_anew);
+        }
     }
 
     #[test]

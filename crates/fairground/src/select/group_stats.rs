@@ -4,9 +4,9 @@
 //! 2019, for 5.5 (changelogs).
 
 use super::Wakee;
-use super::h_load::task_h_load;
 use super::probe::{capacity_of, read_root_cfs};
 use crate::cx::Cx;
+use crate::fair::h_load::peek_task_h_load;
 use crate::host::Host;
 use crate::math::fits_capacity;
 use crate::place::{Access, Kind, Object, cfs_rq, rq, sg};
@@ -132,7 +132,7 @@ fn add_cpu<H: Host>(cx: &mut Cx<H>, out: &mut GroupLoad, cpu: Cpu, wakee: &Wakee
 fn load_without<H: Host>(cx: &mut Cx<H>, cpu: Cpu, wakee: &Wakee) -> u64 {
     let load = cx.sys.cpu[cpu.idx()].load_avg.load(Relaxed);
     if wakee.contributes_to(cpu) {
-        load.saturating_sub(task_h_load(cx, wakee.tg, cpu, wakee.avg.load_avg))
+        load.saturating_sub(peek_task_h_load(cx, wakee.tg, cpu, wakee.avg.load_avg))
     } else {
         load
     }

@@ -20,7 +20,6 @@
 mod affine;
 mod capacity;
 mod group_stats;
-mod h_load;
 mod idle;
 mod idle_core;
 mod idlest;

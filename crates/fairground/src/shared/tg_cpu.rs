@@ -128,7 +128,8 @@ pub struct TgCpu {
     pub(super) throttled_next: AtomicU32,
     /// `cfs_rq.throttle_count` + 1, as the owner has published it; 0 = there is no queue yet.
     pub(super) throttle_count: AtomicU32,
-    /// `h_load` as a waker on any CPU last computed it; see [`select`](crate::select).
+    /// `h_load` as whoever asked first in a jiffy computed it; see
+    /// [`fair::h_load`](crate::fair::h_load).
     pub h_load: AtomicU64,
     /// Jiffy of that, plus one; 0 = never.
     pub h_load_stamp: AtomicU64,

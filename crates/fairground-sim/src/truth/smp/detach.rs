@@ -189,6 +189,9 @@ impl Attempt<'_> {
             cpu: self.src,
             moving: &mut moving,
         };
+        // Each attempt happens at the same instant: nothing of the one before is remembered.
+        let memo = &sys.tg[0].cpu(self.src).h_load_stamp;
+        memo.store(0, Relaxed);
         self.fill(&mut cx, &mut rqs);
         self.prepare(&mut env);
         let mut taken = Vec::new();

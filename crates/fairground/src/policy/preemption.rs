@@ -1,0 +1,35 @@
+//! Where kernel code, and a task in user mode, give up the CPU (`preempt=` of the command line).
+//!
+//! Source: "sched: Lazy preemption muck", Peter Zijlstra, 2024, for 6.13; before that
+//! `CONFIG_PREEMPT_NONE` and `CONFIG_PREEMPT_VOLUNTARY`.
+
+/// The mode of preemption. A fully preemptible kernel, which also gives up the CPU in the midst of
+/// a system call, is none of these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preemption {
+    /// Kernel code gives up the CPU at few places, or to sleep. So a task that sends itself to
+    /// another CPU goes to sleep, and the stopper wakes it.
+    None,
+    /// Also where it may sleep: there the stopper preempts.
+    Voluntary,
+    /// As that, and what the fair class asks for waits: for the return to user space, or for the
+    /// next tick, which asks in earnest. No interrupt is sent for it.
+    Lazy,
+}
+
+impl Preemption {
+    /// Whether kernel code that may sleep looks whether it should make room.
+    #[inline]
+    #[must_use]
+    pub const fn gives_up_in_kernel(self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    /// Whether a fair task makes room for another at the next occasion only
+    /// (`TIF_NEED_RESCHED_LAZY`).
+    #[inline]
+    #[must_use]
+    pub const fn is_lazy(self) -> bool {
+        matches!(self, Self::Lazy)
+    }
+}
