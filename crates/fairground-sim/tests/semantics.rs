@@ -303,8 +303,8 @@ fn who_wakes_goes_on_until_all_are_woken() {
     assert!(metric(&out, "futex-wake.run_us.max") > 0.0);
 }
 
-/// With `preempt=lazy` a busy CPU is not interrupted for another CPU's wake-up: the tick, or the next
-/// return to user space, sees to it. Its own timer's interrupt returns there at once.
+/// With `preempt=lazy` a busy CPU is not interrupted for another CPU's wake-up: the tick, or the
+/// next return to user space, sees to it. Its own timer's interrupt returns there at once.
 #[test]
 fn a_lazy_kernel_leaves_a_remote_wake_up_to_the_tick() {
     let text = "duration = \"1s\"\nwarmup = \"200ms\"\nsemaphores = { s = 0 }\n\

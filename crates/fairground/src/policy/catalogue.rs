@@ -211,6 +211,14 @@ pub static CATALOGUE: &[Patch] = &[
         sets: &[("hrtick", "deadline")],
         base: &[("hrtick", "off")],
     },
+    Patch {
+        name: "preempt-lazy",
+        seed: None,
+        origin: "Peter Zijlstra, 2024-10-07; Linux 6.13 (7c70cb94d29c), by preempt=lazy",
+        what: "a fair task that should make room does so at the next tick or return to user space",
+        sets: &[("preempt", "lazy")],
+        base: &[("preempt", "voluntary")],
+    },
 ];
 
 /// The behaviour of Linux 6.18.

@@ -1,7 +1,7 @@
 //! An idle CPU that is asked to reschedule and finds its queue empty.
 //!
-//! Source: "sched/core: Introduce SM_IDLE and an idle re-entry fast-path in __schedule()", K Prateek
-//! Nayak, 2024, for 6.12.
+//! Source: "sched/core: Introduce SM_IDLE and an idle re-entry fast-path in __schedule()", K.
+//! Prateek Nayak, 2024, for 6.12.
 
 /// What such a CPU does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! Where kernel code, and a task in user mode, give up the CPU (`preempt=` of the command line).
 //!
-//! Source: "sched: Lazy preemption muck", Peter Zijlstra, 2024, for 6.13; before that
+//! Sources: "sched: Add Lazy preemption model", Peter Zijlstra, 2024, for 6.13; before that
 //! `CONFIG_PREEMPT_NONE` and `CONFIG_PREEMPT_VOLUNTARY`.
 
 /// The mode of preemption. A fully preemptible kernel, which also gives up the CPU in the midst of
