@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairground_report::html::{
-    Cell, Column, Page, Row, Samples, Table, functions, lines, page, watched,
+    Cell, Column, Page, Row, Samples, Table, functions, groups, lines, page, watched,
 };
 use fairground_report::{Style, Variant};
 use fairground_sim::host::Stack;
@@ -61,6 +61,7 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
     notes.extend(s.run.derived.notes.iter().cloned());
     notes.extend(s.about.page_notes());
     let costs = costs(s);
+    tables.extend(groups(&costs));
     tables.extend(watched(&costs));
     let style = Style::default();
     let about = Page {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairground_report::{task_at, watched_text};
+use fairground_report::{groups_text, task_at, watched_text};
 use fairground_trace::Recording;
 use fairground_trace::derive::Attributes;
 use fairground_trace::fidelity::{CPU_PCT, Fidelity, LATENCY_PCT, Pair, SWITCHES_PCT};
@@ -105,10 +105,11 @@ pub fn text(s: &Sides<'_>) -> String {
         }
         unfinished(other.unfinished, &mut text);
     }
-    let watched = watched_text(&replay_report::costs(s), &|wait, last| {
+    let costs = replay_report::costs(s);
+    let watched = watched_text(&costs, &|wait, last| {
         last.then(|| format!("--explain {}", task_at(wait)))
     });
-    let parts = [text, watched, s.about.foot()];
+    let parts = [text, groups_text(&costs), watched, s.about.foot()];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("\n")
 }

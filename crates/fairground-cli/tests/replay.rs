@@ -58,6 +58,15 @@ fn a_group_setting_changes_the_second_run_and_the_numbers_are_in_the_json() {
     // 1331 ms of computing at 20 % of a CPU.
     assert!(before.as_f64().unwrap() < 1700.0, "{before}");
     assert!(after.as_f64().unwrap() > 3000.0, "{after}");
+    // The text says what the group's cpu.stat would.
+    let text = succeeds(words(&[&known[..4], &limit]));
+    let stat = &limited["costs"][1]["groups"][0]["cpu.stat"];
+    let (periods, throttled) = (&stat["nr_periods"], &stat["nr_throttled"]);
+    let table = text.split("limited group").nth(1).expect("a table");
+    let row = table.lines().find(|line| line.contains("20000 100000"));
+    let row: Vec<&str> = row.expect("the group").split_whitespace().collect();
+    let counts = [periods.to_string(), throttled.to_string()];
+    assert!(counts.iter().all(|n| row.contains(&&**n)), "{row:?}");
     let wrong = ["--set", "/b/cpu.max=20000 100000"];
     fails(words(&[&known, &wrong]), &["no cgroup `/b`", "`/a`"]);
     let wrong = ["--set", "/a/cpu.max=fast"];

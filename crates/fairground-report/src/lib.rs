@@ -62,8 +62,8 @@ pub use sweep::{
     csv_of_sweep, products, sweep_page, sweep_text,
 };
 pub use text::{
-    Style, changes_text, compare_text, costs_text, foot as foot_text, head as head_text, labelled,
-    run_text, task_at, watched_text,
+    Style, changes_text, compare_text, costs_text, foot as foot_text, groups_text,
+    head as head_text, labelled, run_text, task_at, watched_text,
 };
 pub use watched::{
     Delay, DelayedStretch, IdleWaste, IrqsOff, OpenRequests, Quantiles, QuotaWait, QuotaWork,

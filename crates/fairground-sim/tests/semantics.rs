@@ -303,6 +303,25 @@ fn who_wakes_goes_on_until_all_are_woken() {
     assert!(metric(&out, "futex-wake.run_us.max") > 0.0);
 }
 
+/// `sched_setaffinity` of CPUs that the group's cpuset does not have is refused.
+#[test]
+fn a_mask_outside_the_cpuset_is_refused() {
+    for (asked, of_a, of_b) in [("3", 0.5, 0.25), ("0,3", 0.25, 0.5)] {
+        let text = format!(
+            "duration = \"100ms\"\nwarmup = \"20ms\"\n\
+             [[cgroup]]\npath = \"/g\"\n\"cpuset.cpus\" = \"0-1\"\n\
+             [[task]]\nname = \"t\"\ncgroup = \"/g\"\naffinity = \"1\"\n\
+             steps = [{{ affinity = \"{asked}\" }}, \"hog\"]\n\
+             [[task]]\nname = \"a\"\naffinity = \"0\"\nsteps = [\"hog\"]\n\
+             [[task]]\nname = \"b\"\naffinity = \"1\"\nsteps = [\"hog\"]\n"
+        );
+        let out = run(4, "linux-6.18", &text);
+        let [a, b] = ["a", "b"].map(|name| metric(&out, &format!("{name}.cpu_share")));
+        close("a", a, of_a, 0.02);
+        close("b", b, of_b, 0.02);
+    }
+}
+
 /// With `preempt=lazy` a busy CPU is not interrupted for another CPU's wake-up: the tick, or the
 /// next return to user space, sees to it. Its own timer's interrupt returns there at once.
 #[test]

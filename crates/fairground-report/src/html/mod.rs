@@ -33,6 +33,7 @@ use crate::redo::Redo;
 use crate::result::{Compare, RunResult, Variant};
 use crate::text::{Style, compare_text, run_text};
 pub use costs::{functions, lines};
+pub use groups::of as groups;
 pub use periods::{PeriodRow, Periods};
 pub use plot::{Dot, Plot, Series};
 pub use samples::{Heat, Samples, Slice, Slices, StackRow, Task};

@@ -12,7 +12,7 @@ use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
 pub(crate) use costs::{Traffic, place_name, places_by_wait, shares, traffic, words_text};
 use costs::{functions_text, lines_text};
-use groups::groups_text;
+pub use groups::groups_text;
 pub(crate) use head::variants_text as variants_head;
 pub use head::{changes_text, foot, head, labelled};
 pub(crate) use quota_work::WorkMeans;

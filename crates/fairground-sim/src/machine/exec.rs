@@ -349,9 +349,13 @@ impl Sim<'_> {
                 kept = self.engine(|cx, rqs| sched::set_slice(cx, rqs, id, slice));
             }
             Op::SetAffinity(mask) => {
-                self.tasks[id.idx()].affinity = Some(mask);
-                let allowed = self.allowed(id);
-                moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
+                let group = self.tasks[id.idx()].cgroup;
+                let allowed = self.in_cpuset(mask, group);
+                // Refused (EINVAL) where its group's cpuset has none of them: nothing changes.
+                if !allowed.is_empty() {
+                    self.tasks[id.idx()].affinity = Some(mask);
+                    moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
+                }
             }
             Op::SetCgroup(group) => {
                 self.host.op(KernelOp::CgroupAttach);
@@ -419,14 +423,20 @@ impl Sim<'_> {
         }
     }
 
-    /// The CPUs of a mask that a group may use; the group's, if that leaves none.
-    pub(super) fn mask(&self, mask: u32, group: u32) -> CpuMask {
+    /// The CPUs of a mask that a group may use.
+    fn in_cpuset(&self, mask: u32, group: u32) -> CpuMask {
         let own: CpuMask = self.workload.masks[mask as usize]
             .iter()
             .filter(|c| (**c as usize) < self.cpus.len())
             .map(|c| Cpu(*c))
             .collect();
-        let both = own.and(&self.cpuset[group as usize]);
+        own.and(&self.cpuset[group as usize])
+    }
+
+    /// The same; the group's, if that leaves none, as for a task that has its mask when it comes
+    /// into the group.
+    pub(super) fn mask(&self, mask: u32, group: u32) -> CpuMask {
+        let both = self.in_cpuset(mask, group);
         if both.is_empty() {
             self.cpuset[group as usize]
         } else {
