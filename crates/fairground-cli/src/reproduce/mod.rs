@@ -59,7 +59,7 @@ pub struct ReproduceArgs {
     /// machine, workload and seed: a run that was stopped goes on
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
-    /// Start no simulation after this time (e.g. 36000s); rows without one are `not run`. Those
+    /// Start no simulation after this time (e.g. 25m or 10h); rows without one are `not run`. Those
     /// that a headline is about come first, then one seed of all, then more of what takes least
     /// [default: 1500s with --all, but for --quick, --seeds and --sensitivity]
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -114,7 +114,7 @@ impl ReproduceArgs {
 
 /// A length of time on the command line.
 fn time(text: &str) -> Result<Duration, String> {
-    duration::parse_ns(text).map(Duration::from_nanos)
+    duration::parse_length_ns(text).map(Duration::from_nanos)
 }
 
 /// A change with its rows: run by run, in the order of the tables.

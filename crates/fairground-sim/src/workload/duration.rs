@@ -54,6 +54,22 @@ pub fn unit_ns(unit: &str) -> Option<f64> {
     }
 }
 
+/// Reads a constant as command lines have it: also in minutes, hours and days.
+///
+/// # Errors
+/// As [`parse_ns`].
+pub fn parse_length_ns(text: &str) -> Result<Ns, String> {
+    let long = [('m', 60.0), ('h', 3600.0), ('d', 86_400.0)];
+    let number = long.iter().find_map(|(unit, seconds)| {
+        let number: f64 = text.trim().strip_suffix(*unit)?.trim_end().parse().ok()?;
+        Some(number * seconds).filter(|s| s.is_finite())
+    });
+    match number {
+        Some(s) => parse_ns(&format!("{s}s")),
+        None => parse_ns(text),
+    }
+}
+
 /// Reads a constant.
 ///
 /// # Errors

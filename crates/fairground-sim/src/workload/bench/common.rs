@@ -2,6 +2,7 @@
 //! in, lists of numbers, and durations.
 use super::{Error, bad};
 use crate::workload::duration;
+pub use crate::workload::duration::parse_length_ns as length;
 use crate::workload::program::{Cgroup, Ns, Op, Program, Workload};
 use crate::workload::validate::{PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, QUOTA_NS_MIN};
 
@@ -121,19 +122,6 @@ pub fn repeat(ops: &mut Vec<Op>, count: u64, body: impl IntoIterator<Item = Op>)
     ops.push(Op::LoopStart { count });
     ops.extend(body);
     ops.push(Op::LoopEnd { start });
-}
-
-/// Parser of a duration as command lines have it: also in minutes, hours and days.
-pub fn length(text: &str) -> Result<Ns, String> {
-    let long = [('m', 60.0), ('h', 3600.0), ('d', 86_400.0)];
-    let number = long.iter().find_map(|(unit, seconds)| {
-        let number: f64 = text.trim().strip_suffix(*unit)?.trim_end().parse().ok()?;
-        Some(number * seconds).filter(|s| s.is_finite())
-    });
-    match number {
-        Some(s) => duration::parse_ns(&format!("{s}s")),
-        None => duration::parse_ns(text),
-    }
 }
 
 /// Parser of a duration that is not zero.
