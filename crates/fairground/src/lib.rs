@@ -12,7 +12,9 @@
 //! and published changes by name ([`PROFILES`](policy::PROFILES),
 //! [`CATALOGUE`](policy::CATALOGUE)). Start reading at [`sched`] (what a host calls), [`host`]
 //! (what it answers), [`rq`] (what a CPU owns) and [`system`] (what all share); ARCHITECTURE.md
-//! in the repository has the map.
+//! in the repository has the map. [`fair`], [`select`], [`balance`], [`math`], [`tree`] and
+//! [`place`] are public to be read, and tested against recordings; a host calls nothing there, and
+//! they may change with any version.
 //!
 //! # What is guaranteed
 //!
@@ -21,7 +23,8 @@
 //!   [`Topology::build`](topology::Topology::build), [`System::new`](system::System::new)). A
 //!   group's attributes, and a mask of CPUs of which the machine has none, are refused where they
 //!   are written, as the kernel does, and then nothing changes.
-//! - No allocation in wake-up, tick, pick and balance, once [`Rq::reserve`](rq::Rq::reserve) has
+//! - No allocation in wake-up, tick, pick, balance, timers, kicks, the stopper and writes of
+//!   attributes, once [`Rq::reserve`](rq::Rq::reserve) has
 //!   been called for the greatest number of tasks, [`Cx::moving`](cx::Cx::moving) has room, and the
 //!   groups have their queues on the CPU ([`online_group`](sched::online_group); else the first
 //!   task of a group there makes one).
@@ -41,7 +44,8 @@
 //!   host with CPUs in parallel does, see [`Host::kick`](host::Host::kick).
 //! - **A point at which quotas take hold**: [`exit_to_user`](sched::exit_to_user) is called before
 //!   any task's code goes on, in a host without user mode too. From 6.18 on, and so by default,
-//!   nothing else stops a task whose group has no runtime left.
+//!   nothing else stops a task whose group has no runtime left; and with `preempt=lazy`
+//!   ([`Preemption`](policy::Preemption)) a task makes room there that would else at the next tick.
 //! - **Sleep or wake-up**: that a task which decides to sleep is not woken before
 //!   [`schedule`](sched::schedule) has been told, by a lock of the host's own; see
 //!   [`wake_queued`](sched::wake_queued).
@@ -75,8 +79,10 @@
 //!
 //! `examples/two_cpus/runtime.rs` is a whole host to copy, with `core` and `alloc` only: CPUs,
 //! sleeping and waking, remote wake-ups, the stopper, quota and its timers, idle CPUs without a
-//! tick. The crate's README.md says how to test yours, and what a host with CPUs in parallel has to
-//! see to. The shortest host, `examples/two_tasks.rs`, shares one CPU between two tasks by weight:
+//! tick. `examples/parallel` has a thread of the operating system for each CPU and a mutex for each
+//! queue, without `unsafe`; `examples/executor.rs` schedules futures by weight. The crate's
+//! README.md says how to test yours, and what a host with CPUs in parallel has to see to. The
+//! shortest host, `examples/two_tasks.rs`, shares one CPU between two tasks by weight:
 //!
 //! ```
 //! use fairground::cx::Cx;

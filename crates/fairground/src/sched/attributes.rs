@@ -20,7 +20,7 @@ use crate::value::{Cpu, CpuMask, SeId, TaskId, TgId};
 #[must_use = "it may not have changed"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moved {
-    /// It may stay.
+    /// It may stay where it is, or has this mask already.
     Stays,
     /// It was queued, and is on another CPU now.
     To(Cpu),
