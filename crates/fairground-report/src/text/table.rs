@@ -53,7 +53,7 @@ pub fn number(value: Option<f64>) -> String {
         _ => (value, ""),
     };
     let decimals = match scaled.abs() {
-        0.0 => 0,
+        0.0 => return "0".into(), // not -0
         s if s < 1e-3 => return format!("{value:.3e}"),
         s if s < 0.01 => 6,
         s if s < 0.1 => 5,
@@ -143,6 +143,7 @@ mod tests {
         }
         assert_eq!(number(None), "-");
         assert_eq!(number(Some(f64::NAN)), "-");
+        assert_eq!(number(Some(-0.0)), "0");
     }
 
     #[test]
