@@ -1,6 +1,7 @@
 //! The table of groups with a limit.
 
 use super::table::{Cell, Column, Row, Table};
+use super::watched_tables::{name_heads, names};
 use crate::groups::{GroupMeans, listed, means};
 use crate::result::Variant;
 use crate::text::number;
@@ -13,11 +14,7 @@ pub fn of(variants: &[Variant]) -> Option<Table> {
         for (side, variant) in variants.iter().enumerate() {
             let found = means(variant, path);
             let name = found.as_ref().map_or(path.unwrap_or("others"), |g| &g.name);
-            let name = if side == 0 { name } else { "" };
-            let mut row = vec![Cell::text(name).class("name")];
-            if variants.len() > 1 {
-                row.push(Cell::text(&variant.name).class(&variant.name));
-            }
+            let mut row = names(name, side, variant, variants.len());
             row.extend(cells(found.as_ref()));
             rows.push(Row {
                 cells: row,
@@ -25,10 +22,7 @@ pub fn of(variants: &[Variant]) -> Option<Table> {
             });
         }
     }
-    let mut columns = vec![Column::left("group")];
-    if variants.len() > 1 {
-        columns.push(Column::left(""));
-    }
+    let mut columns = name_heads(variants.len(), "group");
     columns.extend(heads());
     let table = Table {
         id: "groups-table".into(),

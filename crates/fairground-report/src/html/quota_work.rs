@@ -1,6 +1,7 @@
 //! The table of what throttling made CPUs do.
 
 use super::table::{Cell, Column, Row, Table};
+use super::watched_tables::{name_heads, names};
 use crate::groups::listed;
 use crate::result::Variant;
 use crate::text::{WorkMeans, few, number};
@@ -14,11 +15,7 @@ pub fn of(variants: &[Variant]) -> Table {
             let Some(means) = means.filter(|m| m.throttled + m.unthrottled > 0.0) else {
                 continue;
             };
-            let name = if side == 0 { path } else { "" };
-            let mut cells = vec![Cell::text(name).class("name")];
-            if variants.len() > 1 {
-                cells.push(Cell::text(&variant.name).class(&variant.name));
-            }
+            let mut cells = names(path, side, variant, variants.len());
             cells.extend(numbers(&means));
             rows.push(Row {
                 cells,
@@ -26,10 +23,7 @@ pub fn of(variants: &[Variant]) -> Table {
             });
         }
     }
-    let mut columns = vec![Column::left("group")];
-    if variants.len() > 1 {
-        columns.push(Column::left(""));
-    }
+    let mut columns = name_heads(variants.len(), "group");
     columns.extend(heads());
     Table {
         id: "quota-work-table".into(),

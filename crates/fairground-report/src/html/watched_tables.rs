@@ -40,7 +40,7 @@ fn quota(variants: &[Variant]) -> Table {
             });
         }
     }
-    let mut columns = heads(variants.len(), "group");
+    let mut columns = name_heads(variants.len(), "group");
     columns.extend([
         Column::right("stretches").title("From a wake-up of a task to its next sleep"),
         Column::right("waited").title("Stretches that waited for quota"),
@@ -119,7 +119,8 @@ fn idle(variants: &[Variant]) -> Table {
     }
 }
 
-fn heads(sides: usize, first: &str) -> Vec<Column> {
+/// Columns of the names of a group and of a side.
+pub(super) fn name_heads(sides: usize, first: &str) -> Vec<Column> {
     let mut columns = vec![Column::left(first)];
     if sides > 1 {
         columns.push(Column::left(""));
@@ -127,7 +128,8 @@ fn heads(sides: usize, first: &str) -> Vec<Column> {
     columns
 }
 
-fn names(path: &str, side: usize, variant: &Variant, sides: usize) -> Vec<Cell> {
+/// The cells below [`name_heads`]; a group is named on its first row.
+pub(super) fn names(path: &str, side: usize, variant: &Variant, sides: usize) -> Vec<Cell> {
     let mut cells = vec![Cell::text(if side == 0 { path } else { "" }).class("name")];
     if sides > 1 {
         cells.push(Cell::text(&variant.name).class(&variant.name));

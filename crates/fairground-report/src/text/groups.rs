@@ -11,40 +11,63 @@ const ROWS_MAX: usize = 16;
 /// What each group with a limit used and how it was throttled, most throttled time first.
 pub fn groups_text(variants: &[Variant]) -> String {
     let groups = listed(variants);
-    let mut rows = Vec::new();
-    for path in groups.iter().take(ROWS_MAX) {
-        for (index, variant) in variants.iter().enumerate() {
-            let found = means(variant, *path);
-            let name = match (&found, path) {
-                (Some(group), _) => group.name.clone(),
-                (None, path) => path.unwrap_or("others").into(),
-            };
-            let name = if index == 0 { name } else { String::new() };
-            let mut row = vec![name];
-            if variants.len() > 1 {
-                row.push(variant.name.clone());
-            }
-            row.extend(
-                found
-                    .as_ref()
-                    .map_or_else(|| cells(None), |g| cells(Some(g))),
-            );
-            rows.push(row);
-        }
-    }
-    let mut header = vec!["limited group"];
-    if variants.len() > 1 {
-        header.push("");
-    }
-    header.extend(HEADER);
-    let mut align = vec![Align::Right; header.len()];
-    align[..header.len() - HEADER.len()].fill(Align::Left);
-    let mut text = render(&header, &rows, &align);
+    let shown = groups.iter().copied().take(ROWS_MAX);
+    let mut text = by_group(
+        "limited group",
+        &HEADER,
+        variants,
+        shown,
+        |variant, path| means(variant, path).map(|group| cells(&group)),
+    );
     let dropped = groups.len().saturating_sub(ROWS_MAX);
     if dropped > 0 {
         text += &format!("... and {dropped} more in the JSON\n");
     }
     text
+}
+
+/// Groups that tables of groups with a limit show, but for the sum of the others.
+pub(super) fn shown(variants: &[Variant]) -> impl Iterator<Item = Option<&str>> {
+    let groups = listed(variants).into_iter().take(ROWS_MAX);
+    groups.filter(Option::is_some)
+}
+
+/// A table with a row for each of `groups` (`None`: the others) and each variant. `cells` are those
+/// below `columns`, or dashes where a variant says nothing.
+pub(super) fn by_group<'a>(
+    head: &str,
+    columns: &[&str],
+    variants: &[Variant],
+    groups: impl Iterator<Item = Option<&'a str>>,
+    mut cells: impl FnMut(&Variant, Option<&str>) -> Option<Vec<String>>,
+) -> String {
+    let several = variants.len() > 1;
+    let mut rows = Vec::new();
+    for path in groups {
+        for (index, variant) in variants.iter().enumerate() {
+            let mut row = vec![match index {
+                0 => path.map_or_else(|| others(variants), String::from),
+                _ => String::new(),
+            }];
+            row.extend(several.then(|| variant.name.clone()));
+            let found = cells(variant, path);
+            row.extend(found.unwrap_or_else(|| vec!["-".into(); columns.len()]));
+            rows.push(row);
+        }
+    }
+    let mut header = vec![head];
+    header.extend(several.then_some(""));
+    let mut align = vec![Align::Left; header.len()];
+    header.extend(columns);
+    align.resize(header.len(), Align::Right);
+    render(&header, &rows, &align)
+}
+
+/// How many groups are not listed by themselves.
+fn others(variants: &[Variant]) -> String {
+    let name = |variant: &Variant| means(variant, None).map(|group| group.name);
+    let first = variants.iter().find_map(name);
+    first.unwrap_or_else(|| "others".into())
 }
 
 const HEADER: [&str; 8] = [
@@ -58,10 +81,7 @@ const HEADER: [&str; 8] = [
     "burst ms",
 ];
 
-fn cells(group: Option<&GroupMeans>) -> Vec<String> {
-    let Some(g) = group else {
-        return vec!["-".into(); HEADER.len()];
-    };
+fn cells(g: &GroupMeans) -> Vec<String> {
     let limit = |show: fn(&(String, u64)) -> String| g.limit.as_ref().map_or("-".into(), show);
     vec![
         limit(|(max, _)| max.clone()),

@@ -1,13 +1,10 @@
 //! The table of what throttling made CPUs do.
 
-use super::table::{Align, count, number, render};
+use super::groups::{by_group, shown};
+use super::table::{count, number};
 use super::watched::few;
-use crate::groups::listed;
 use crate::result::Variant;
 use crate::watched::{IrqsOff, QuotaWork};
-
-/// Most groups in the table; all are in the JSON.
-const ROWS_MAX: usize = 16;
 
 /// What throttling the queues of each group with a limit made CPUs do; nothing if none was
 /// throttled.
@@ -23,36 +20,14 @@ pub fn work_text(variants: &[Variant]) -> String {
         "queue p99",
         "max",
     ];
-    let (mut rows, mut any) = (Vec::new(), false);
-    for path in listed(variants).into_iter().take(ROWS_MAX).flatten() {
-        for (index, variant) in variants.iter().enumerate() {
-            let name = if index == 0 { path } else { "" };
-            let mut row = vec![name.to_string()];
-            if variants.len() > 1 {
-                row.push(variant.name.clone());
-            }
-            match WorkMeans::of(variant, path) {
-                Some(means) => {
-                    any |= means.throttled > 0.0;
-                    row.extend(means.cells());
-                }
-                None => row.extend(vec!["-".to_string(); HEADER.len()]),
-            }
-            rows.push(row);
-        }
-    }
-    if !any {
-        return String::new();
-    }
-    let mut header = vec!["throttling"];
-    if variants.len() > 1 {
-        header.push("");
-    }
-    let names = header.len();
-    header.extend(HEADER);
-    let mut align = vec![Align::Right; header.len()];
-    align[..names].fill(Align::Left);
-    render(&header, &rows, &align)
+    let mut any = false;
+    let groups = shown(variants);
+    let text = by_group("throttling", &HEADER, variants, groups, |variant, path| {
+        let means = WorkMeans::of(variant, path?)?;
+        any |= means.throttled > 0.0;
+        Some(means.cells())
+    });
+    if any { text } else { String::new() }
 }
 
 /// Means over the runs of a variant.

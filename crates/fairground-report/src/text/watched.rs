@@ -1,14 +1,11 @@
 //! Tables of what runs were watched for.
 
+use super::groups::{by_group, shown};
 use super::head::labelled;
 use super::table::{Align, count, number, render};
-use crate::groups::listed;
 use crate::result::{Run, Variant};
 use crate::stats::finite;
 use crate::watched::{IdleWaste, QuotaWait, VainWait};
-
-/// Most groups in the table; all are in the JSON.
-const ROWS_MAX: usize = 16;
 
 /// What the sides were watched for. `why` says how to look at the longest wait of a side, and is
 /// told whether that is the last one.
@@ -163,41 +160,21 @@ pub fn quota_text(variants: &[Variant]) -> String {
         "harmless",
         "slow",
     ];
-    let mut rows = Vec::new();
-    for path in listed(variants).into_iter().take(ROWS_MAX).flatten() {
-        for (index, variant) in variants.iter().enumerate() {
-            let name = if index == 0 { path } else { "" };
-            let mut row = vec![name.to_string()];
-            if variants.len() > 1 {
-                row.push(variant.name.clone());
-            }
-            let Some(means) = QuotaMeans::of(variant, path) else {
-                row.extend(vec!["-".to_string(); HEADER.len()]);
-                rows.push(row);
-                continue;
-            };
-            row.extend(means.cells());
-            rows.push(row);
-        }
-    }
-    let any = |v: &Variant| {
-        v.runs
-            .iter()
-            .flat_map(|r| &r.groups)
-            .any(|g| g.wait.is_some())
-    };
-    if !variants.iter().any(any) {
+    let groups = variants
+        .iter()
+        .flat_map(|v| &v.runs)
+        .flat_map(|r| &r.groups);
+    if groups.into_iter().all(|group| group.wait.is_none()) {
         return String::new();
     }
-    let mut header = vec!["waiting for quota"];
-    if variants.len() > 1 {
-        header.push("");
-    }
-    let names = header.len();
-    header.extend(HEADER);
-    let mut align = vec![Align::Right; header.len()];
-    align[..names].fill(Align::Left);
-    render(&header, &rows, &align)
+    let groups = shown(variants);
+    by_group(
+        "waiting for quota",
+        &HEADER,
+        variants,
+        groups,
+        |variant, path| Some(QuotaMeans::of(variant, path?)?.cells()),
+    )
 }
 
 /// Means over the runs of a variant.
