@@ -2,6 +2,8 @@
 //! became of a patch or a tunable that was asked for.
 
 use fairground::policy::{Features, Patch, Profile, decisions};
+use fairground_sim::workload::Workload;
+use fairground_sim::workload::program::{CgroupWrite, Event};
 
 use crate::args::Setting;
 
@@ -91,6 +93,42 @@ pub fn grown(settings: &[Setting], features: &Features, cpus: usize) -> Vec<Stri
     notes.collect()
 }
 
+/// What the run has and the kernel of the profile had not: files of groups, slices of tasks, a mode
+/// of preemption. They work all the same, as in the first kernel that had them.
+pub fn newer(features: &Features, workload: &Workload, profile: &Profile) -> Vec<String> {
+    let groups = &workload.cgroups;
+    let written = |write: CgroupWrite| workload.events.iter().any(|e| e.write == write);
+    let bursts = |e: &Event| matches!(e.write, CgroupWrite::Burst(ns) if ns > 0);
+    let burst = groups.iter().any(|g| g.burst_ns > 0) || workload.events.iter().any(bursts);
+    let idle = groups.iter().any(|g| g.idle) || written(CgroupWrite::Idle(true));
+    let slices = workload.templates.iter().any(|t| t.slice_ns.is_some());
+    let used = [
+        (burst, (5, 14), "cpu.max.burst"),
+        (idle, (5, 15), "cpu.idle"),
+        (slices, (6, 12), "a slice of a task's own"),
+        (features.preempt.is_lazy(), (6, 13), "preempt=lazy"),
+    ];
+    let kernel = version(profile.name);
+    let newer = used
+        .into_iter()
+        .filter(|(used, since, _)| *used && kernel < *since);
+    newer
+        .map(|(_, (major, minor), what)| {
+            let name = profile.name;
+            format!("{what} came with Linux {major}.{minor}, {name} is run with it all the same")
+        })
+        .collect()
+}
+
+/// Major and minor version of a profile's kernel; 0 where its name has none.
+fn version(profile: &str) -> (u32, u32) {
+    let mut numbers = profile
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|n| n.parse().ok());
+    let mut next = || numbers.next().unwrap_or(0);
+    (next(), next())
+}
+
 #[cfg(test)]
 mod tests {
     use fairground::policy::{find_patch, find_profile};
@@ -113,6 +151,23 @@ mod tests {
         assert!(grown(&[setting("hz")], &features, 8).is_empty());
         assert!(features.set("tunable_scaling", "none").is_ok());
         assert!(grown(&[setting("base_slice_ns")], &features, 8).is_empty());
+    }
+
+    #[test]
+    fn what_the_kernel_had_not_is_told() {
+        let old = find_profile("linux-5.8").unwrap();
+        let lts = find_profile("linux-6.12-lts").unwrap();
+        let mut features = Features::default();
+        let mut workload = Workload::new("w", Vec::new());
+        assert!(newer(&features, &workload, old).is_empty());
+        workload.cgroups[0].burst_ns = 1000;
+        assert_eq!(newer(&features, &workload, old).len(), 1);
+        assert!(newer(&features, &workload, lts).is_empty());
+        assert!(features.set("preempt", "lazy").is_ok());
+        assert!(newer(&features, &workload, lts)[0].contains("came with Linux 6.13"));
+        for profile in fairground::policy::PROFILES {
+            assert!(version(profile.name) > (3, 0), "{}", profile.name);
+        }
     }
 
     #[test]

@@ -68,6 +68,10 @@ impl Pair {
         let mut told = decided::overridden(&patches, &patch.features);
         let mut grown = decided::grown(&args.base, &base.features, cpus);
         grown.extend(decided::grown(&what.set, &patch.features, cpus));
+        let sides = [(&base, base_profile), (&patch, plan.profile)];
+        for (side, profile) in sides {
+            grown.extend(decided::newer(&side.features, &side.workload, profile));
+        }
         grown.dedup();
         told.extend(grown);
         Ok(Self {

@@ -78,6 +78,8 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
     result
         .notes
         .extend(decided::grown(&args.what.set, &case.features, cpus));
+    let newer = decided::newer(&case.features, &case.workload, plan.profile);
+    result.notes.extend(newer);
     output.write(
         &|| serde_json::to_string_pretty(&result),
         &|| csv_of_run(&result),
