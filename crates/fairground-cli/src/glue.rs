@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairground::policy::{Decision, Features, decisions};
 use fairground_report::{
     AssumedFigure, Better, CpuStat, GroupStat, LIMITED, LineTraffic, MachineId, MetricInfo,
-    OpenRequests, Redo, Run, Setup, Variant,
+    OpenRequests, Redo, Run, Setup, Variant, of_groups,
 };
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::Outcome;
@@ -80,13 +80,14 @@ pub fn metric_info(workload: &Workload) -> Vec<MetricInfo> {
         },
         description: describe(m.from, workload),
     };
-    let limited = if workload.counted_groups().is_empty() {
-        &[][..]
-    } else {
-        LIMITED
-    };
+    let counted = workload.counted_groups();
+    let paths = counted.iter().map(|g| &*workload.cgroups[*g as usize].path);
+    let paths: Vec<&str> = paths.collect();
+    let limited = if paths.is_empty() { &[][..] } else { LIMITED };
     let own = workload.metrics.iter().map(info);
-    own.chain(limited.iter().map(|&m| m.into())).collect()
+    own.chain(limited.iter().map(|&m| m.into()))
+        .chain(of_groups(&paths))
+        .collect()
 }
 
 fn describe(from: workload::From, w: &Workload) -> String {

@@ -1,8 +1,8 @@
 //! From what a run was watched for to what reports are made of.
 
 use fairground_report::{
-    Delay, DelayedStretch, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, Run, StillWaiting,
-    VainWait, WaitsOver,
+    Delay, DelayedStretch, IdleWaste, IrqsOff, OF_GROUP, Quantiles, QuotaWait, QuotaWork, Run,
+    StillWaiting, VainWait, WaitsOver, apart,
 };
 use fairground_sim::watch::{Watched, Who, idle, quota, quota_work};
 
@@ -39,6 +39,7 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
             group.work = Some(work(&wait.work));
         }
     }
+    of_single_groups(run);
     let periods: u64 = run.groups.iter().map(|g| g.stat.nr_periods).sum();
     if !run.groups.is_empty() {
         // No period, none slow.
@@ -50,6 +51,27 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
         run.set_metric("quota_timer_us.max", sum.timer.ns[2] as f64 / 1e3);
         let longest = sum.unthrottle.ns[2] as f64 / 1e3;
         run.set_metric("quota_unthrottle_us.max", longest);
+    }
+}
+
+/// What each of several groups with a limit has of its own ([`OF_GROUP`]).
+fn of_single_groups(run: &mut Run) {
+    if !apart(run.groups.len()) {
+        return;
+    }
+    for group in std::mem::take(&mut run.groups) {
+        let periods = group.stat.nr_periods.max(1) as f64;
+        let slow = group.wait.as_ref().and_then(|w| {
+            // Where no stretch ended, nobody knows which were slow.
+            (w.slow_ns.is_some() || w.periods_waited == 0).then_some(w.periods_slow)
+        });
+        let slow = slow.map_or(f64::NAN, |slow| slow as f64);
+        let counts = [group.stat.nr_throttled as f64, slow];
+        for (name, count) in OF_GROUP.into_iter().zip(counts) {
+            let name = format!("{}/{name}", group.path);
+            run.set_metric(name, 100.0 * count / periods);
+        }
+        run.groups.push(group);
     }
 }
 

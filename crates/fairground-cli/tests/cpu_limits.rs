@@ -459,3 +459,42 @@ fn wrong_settings_of_groups_are_told_before_anything_runs() {
     let base = ["compare", &path, "--base", "/wbe/cpu.max=max"];
     fails(base, &["no cgroup `/wbe`"]);
 }
+
+/// Where a limit is below another one, sums over both say little.
+#[test]
+fn several_groups_with_a_limit_have_metrics_of_their_own() {
+    let dir = place("limits-nested");
+    let nested = dir.join("nested.toml");
+    let text = "name = \"nested\"\nduration = \"1s\"\n\
+                [[cgroup]]\npath = \"/web\"\n\"cpu.max\" = \"150ms/100ms\"\n\
+                [[cgroup]]\npath = \"/web/in\"\n\"cpu.max\" = \"20ms/100ms\"\n\
+                [[task]]\nname = \"hog\"\ncgroup = \"/web/in\"\nsteps = [\"hog\"]\n";
+    std::fs::write(&nested, text).expect("a scenario");
+    let nested = nested.to_str().expect("UTF-8");
+    let result = json(&succeeds(words(&[
+        &["run", nested],
+        GUEST,
+        &["--json", "-"],
+    ])));
+    let run = &result["variants"][0]["runs"][0];
+    let (metrics, groups) = (&run["metrics"], run["groups"].as_array().expect("groups"));
+    assert_eq!(groups.len(), 2);
+    for group in groups {
+        let stat = &group["cpu.stat"];
+        let [throttled, periods] =
+            ["nr_throttled", "nr_periods"].map(|n| stat[n].as_f64().expect("a count"));
+        let name = format!("{}/throttled_pct", group["path"].as_str().expect("a path"));
+        near(&metrics[&name], 100.0 * throttled / periods, 1e-9);
+    }
+    assert_eq!(metrics["/web/throttled_pct"], 0.0);
+    assert!(metrics["/web/in/throttled_pct"].as_f64() > Some(90.0));
+    let over = [
+        "--over",
+        "/web/in/cpu.max=20ms/100ms,40ms/100ms",
+        "--metric",
+    ];
+    let table = words(&[&["sweep", nested], GUEST, &over, &["/web/in/throttled_pct"]]);
+    assert!(succeeds(table).contains("/web/in/throttled_pct"));
+    let wrong = words(&[&["sweep", nested], GUEST, &over, &["/web/in/throtled_pct"]]);
+    fails(wrong, &["did you mean `/web/in/throttled_pct`"]);
+}

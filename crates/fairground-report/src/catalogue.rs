@@ -111,6 +111,38 @@ impl Catalogue {
     }
 }
 
+/// Most groups with a limit that have metrics of their own: more would be a table of them alone.
+const GROUPS_APART: usize = 8;
+
+/// The metrics of [`LIMITED`] that each of several groups with a limit has of its own, too:
+/// `/web/throttled_pct`.
+pub const OF_GROUP: [&str; 2] = ["throttled_pct", "slow_periods_pct"];
+
+/// Whether so many groups with a limit have metrics of their own. One has those of all.
+pub fn apart(groups: usize) -> bool {
+    (2..=GROUPS_APART).contains(&groups)
+}
+
+/// The metrics of single groups with a limit, if they have any.
+pub fn of_groups(paths: &[&str]) -> Vec<MetricInfo> {
+    let shown = if apart(paths.len()) { paths } else { &[] };
+    let of = |path: &str, name: &str| {
+        let all = LIMITED.iter().find(|m| m.name == name)?;
+        Some(MetricInfo {
+            name: format!("{path}/{name}"),
+            description: format!("Of `{path}` alone: {}", all.description),
+            ..MetricInfo::from(*all)
+        })
+    };
+    let pairs = shown.iter().flat_map(|p| OF_GROUP.map(|name| of(p, name)));
+    pairs.flatten().collect()
+}
+
+/// Whether a workload measures this by itself.
+pub(crate) fn is_own(name: &str) -> bool {
+    !name.starts_with('/') && ALWAYS.iter().chain(LIMITED).all(|m| m.name != name)
+}
+
 /// The name among `known` that is most like `name`, by Jaro-Winkler similarity, whether in capitals
 /// or not; none below 0.7, which is where suggestions begin to mislead. The simulator, which does
 /// not know this crate, has the same for names in scenarios.
@@ -239,7 +271,8 @@ pub const LIMITED: &[Metric] = &[
     lower(
         "throttled_pct",
         "%",
-        "Share of the periods of groups with a limit in which one of their queues was throttled.",
+        "Share of the periods of groups with a limit in which one of their queues was throttled. \
+         Of 2 to 8 such groups each has its own, too: /web/throttled_pct.",
     ),
     lower(
         "slow_periods_pct",

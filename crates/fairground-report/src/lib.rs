@@ -37,7 +37,8 @@ mod text;
 mod watched;
 
 pub use catalogue::{
-    ALWAYS, Better, Catalogue, LIMITED, Metric, MetricInfo, UnknownMetric, nearest,
+    ALWAYS, Better, Catalogue, LIMITED, Metric, MetricInfo, OF_GROUP, UnknownMetric, apart,
+    nearest, of_groups,
 };
 pub use compare::{compare_metrics, compare_saved};
 pub use fail_on::{FailOn, FailOnError, Met};

@@ -491,7 +491,9 @@ fn note_missing_numbers(variant: &mut Variant, notes: &mut Vec<String>) {
             |name: &String| run.open_requests.iter().any(|o| o.undecided.contains(name));
         for (name, value) in &mut run.metrics {
             *value = value.and_then(finite);
-            if value.is_none() && !undecided(name) {
+            // What a single group lacks, all of them together lack too.
+            let of_group = name.starts_with('/');
+            if value.is_none() && !of_group && !undecided(name) {
                 *missing.entry(name.clone()).or_default() += 1;
             }
         }

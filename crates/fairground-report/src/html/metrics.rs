@@ -1,7 +1,7 @@
 //! Tables of metrics.
 
 use super::table::{Bar, Cell, Column, Row, Table};
-use crate::catalogue::{ALWAYS, LIMITED, MetricInfo};
+use crate::catalogue::{MetricInfo, is_own};
 use crate::result::{Compare, Comparison, RunResult, word_class};
 use crate::stats::summary;
 use crate::text::{change, number};
@@ -114,10 +114,6 @@ pub fn headlines_of_compare(result: &Compare) -> Vec<(String, String)> {
         (c.metric.clone(), text)
     };
     own.map(line).take(3).collect()
-}
-
-fn is_own(name: &str) -> bool {
-    ALWAYS.iter().chain(LIMITED).all(|m| m.name != name)
 }
 
 fn name(info: &MetricInfo) -> Cell {

@@ -17,7 +17,7 @@ mod text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{ALWAYS, Better, Catalogue, LIMITED, MetricInfo, UnknownMetric};
+use crate::catalogue::{Better, Catalogue, MetricInfo, UnknownMetric, is_own};
 use crate::fail_on::{FailOn, FailOnError};
 use crate::redo::Redo;
 use crate::result::{Compare, Comparison, Verdict, is_open};
@@ -245,8 +245,7 @@ fn row<'a>(result: &'a Compare, metric: &str) -> Option<&'a Comparison> {
 /// What one looks at first: the workload's own throughput, else the first of its own that has a
 /// direction, else the tail of the wake-up latency.
 fn headline(info: &[MetricInfo]) -> Option<&MetricInfo> {
-    let known = || ALWAYS.iter().chain(LIMITED);
-    let own = |m: &&MetricInfo| known().all(|known| known.name != m.name);
+    let own = |m: &&MetricInfo| is_own(&m.name);
     let first = |fits: &dyn Fn(&MetricInfo) -> bool| info.iter().filter(own).find(|m| fits(m));
     let tail = || info.iter().find(|m| m.name == "wakeup_latency_us.p99");
     first(&|m| m.better == Some(Better::Higher))

@@ -261,13 +261,8 @@ fn spreads(info: &[MetricInfo], variant: &Variant) -> BTreeMap<String, Spread> {
 /// What one asks first: latency at p50, latency at p99 and throughput of each service, periods
 /// throttled, CPUs used; and what the targets are about.
 fn usual(info: &[MetricInfo], targets: &[Target]) -> Vec<MetricInfo> {
-    use crate::catalogue::{ALWAYS, Better, LIMITED};
-    let own = |m: &&MetricInfo| {
-        ALWAYS
-            .iter()
-            .chain(LIMITED)
-            .all(|known| known.name != m.name)
-    };
+    use crate::catalogue::{Better, is_own};
+    let own = |m: &&MetricInfo| is_own(&m.name);
     let first = |fits: &dyn Fn(&MetricInfo) -> bool| info.iter().filter(own).find(|m| fits(m));
     let mut shown: Vec<&MetricInfo> = Vec::new();
     shown.extend(first(&|m| m.name.ends_with(".p50")));
