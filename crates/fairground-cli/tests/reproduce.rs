@@ -186,6 +186,9 @@ fn saved_rows_are_shown_again_without_simulating() {
     let path = path.to_str().expect("UTF-8");
     let made = succeeds(CHEAP.iter().copied().chain(["--json", path]));
     let shown = succeeds(["reproduce", "idlest-util-tiebreak", "--saved", path]);
+    let unnamed = succeeds(["reproduce", "--saved", path]);
+    let tables = |text: &str| text.split("\nmade by").next().map(String::from);
+    assert_eq!(tables(&shown), tables(&unnamed));
     let rows = |text: &str| -> Vec<String> {
         let row = |l: &&str| l.starts_with("factor2");
         text.lines().filter(row).map(String::from).collect()

@@ -47,7 +47,7 @@ const WHOLE: Duration = Duration::from_secs(1500);
 )]
 pub struct ReproduceArgs {
     /// Names of the changes
-    #[arg(value_name = "NAME", required_unless_present = "all")]
+    #[arg(value_name = "NAME", required_unless_present_any = ["all", "saved"])]
     pub names: Vec<String>,
     /// All changes
     #[arg(long, conflicts_with = "names")]
@@ -182,7 +182,10 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let done = if args.saved.is_empty() {
         runner::simulate(experiments, args)?
     } else {
-        saved::saved(&args.saved, experiments)?
+        let mut done = saved::saved(&args.saved, experiments)?;
+        // Without a name, those that the files are about.
+        done.retain(|r| args.all || !args.names.is_empty() || r.all_rows().next().is_some());
+        done
     };
     let rows: Vec<&Row> = done.iter().flat_map(Reproduced::all_rows).collect();
     if let Some(place) = &json {
