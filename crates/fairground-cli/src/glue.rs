@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairground::policy::{Decision, Features, decisions};
 use fairground_report::{
     AssumedFigure, Better, CpuStat, GroupStat, LIMITED, LineTraffic, MachineId, MetricInfo,
-    OpenRequests, Redo, Run, Setup, Variant, of_groups,
+    OpenRequests, Redo, Run, Setup, Variant, group_metrics,
 };
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::Outcome;
@@ -86,7 +86,7 @@ pub fn metric_info(workload: &Workload) -> Vec<MetricInfo> {
     let limited = if paths.is_empty() { &[][..] } else { LIMITED };
     let own = workload.metrics.iter().map(info);
     own.chain(limited.iter().map(|&m| m.into()))
-        .chain(of_groups(&paths))
+        .chain(group_metrics(&paths))
         .collect()
 }
 

@@ -1,8 +1,8 @@
 //! From what a run was watched for to what reports are made of.
 
 use fairground_report::{
-    Delay, DelayedStretch, IdleWaste, IrqsOff, OF_GROUP, Quantiles, QuotaWait, QuotaWork, Run,
-    StillWaiting, VainWait, WaitsOver, apart,
+    Delay, DelayedStretch, GROUP_METRICS, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, Run,
+    StillWaiting, VainWait, WaitsOver, have_own_metrics,
 };
 use fairground_sim::watch::{Watched, Who, idle, quota, quota_work};
 
@@ -54,9 +54,9 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
     }
 }
 
-/// What each of several groups with a limit has of its own ([`OF_GROUP`]).
+/// What each of several groups with a limit has of its own ([`GROUP_METRICS`]).
 fn of_single_groups(run: &mut Run) {
-    if !apart(run.groups.len()) {
+    if !have_own_metrics(run.groups.len()) {
         return;
     }
     for group in std::mem::take(&mut run.groups) {
@@ -67,7 +67,7 @@ fn of_single_groups(run: &mut Run) {
         });
         let slow = slow.map_or(f64::NAN, |slow| slow as f64);
         let counts = [group.stat.nr_throttled as f64, slow];
-        for (name, count) in OF_GROUP.into_iter().zip(counts) {
+        for (name, count) in GROUP_METRICS.into_iter().zip(counts) {
             let name = format!("{}/{name}", group.path);
             run.set_metric(name, 100.0 * count / periods);
         }

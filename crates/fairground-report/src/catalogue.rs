@@ -116,16 +116,20 @@ const GROUPS_APART: usize = 8;
 
 /// The metrics of [`LIMITED`] that each of several groups with a limit has of its own, too:
 /// `/web/throttled_pct`.
-pub const OF_GROUP: [&str; 2] = ["throttled_pct", "slow_periods_pct"];
+pub const GROUP_METRICS: [&str; 2] = ["throttled_pct", "slow_periods_pct"];
 
 /// Whether so many groups with a limit have metrics of their own. One has those of all.
-pub fn apart(groups: usize) -> bool {
+pub fn have_own_metrics(groups: usize) -> bool {
     (2..=GROUPS_APART).contains(&groups)
 }
 
 /// The metrics of single groups with a limit, if they have any.
-pub fn of_groups(paths: &[&str]) -> Vec<MetricInfo> {
-    let shown = if apart(paths.len()) { paths } else { &[] };
+pub fn group_metrics(paths: &[&str]) -> Vec<MetricInfo> {
+    let shown = if have_own_metrics(paths.len()) {
+        paths
+    } else {
+        &[]
+    };
     let of = |path: &str, name: &str| {
         let all = LIMITED.iter().find(|m| m.name == name)?;
         Some(MetricInfo {
@@ -134,7 +138,9 @@ pub fn of_groups(paths: &[&str]) -> Vec<MetricInfo> {
             ..MetricInfo::from(*all)
         })
     };
-    let pairs = shown.iter().flat_map(|p| OF_GROUP.map(|name| of(p, name)));
+    let pairs = shown
+        .iter()
+        .flat_map(|p| GROUP_METRICS.map(|name| of(p, name)));
     pairs.flatten().collect()
 }
 

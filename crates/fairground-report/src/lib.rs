@@ -37,8 +37,8 @@ mod text;
 mod watched;
 
 pub use catalogue::{
-    ALWAYS, Better, Catalogue, LIMITED, Metric, MetricInfo, OF_GROUP, UnknownMetric, apart,
-    nearest, of_groups,
+    ALWAYS, Better, Catalogue, GROUP_METRICS, LIMITED, Metric, MetricInfo, UnknownMetric,
+    group_metrics, have_own_metrics, nearest,
 };
 pub use compare::{compare_metrics, compare_saved};
 pub use fail_on::{FailOn, FailOnError, Met};
