@@ -88,7 +88,8 @@ impl Side {
     }
 
     /// Brings the queue of `tg` and those above it up to this jiffy: up to the nearest one that is,
-    /// or the root, leaving a trail, and down again along it.
+    /// or the root, and down again. The touches are those of the kernel, which leaves a trail
+    /// (`h_load_next`) in the queues on its way up.
     fn update_cfs_rq_h_load<H: Host>(self, cx: &mut Cx<H>, tg: TgId, stamp: u64) -> (u64, u64) {
         let sys = cx.sys;
         let (mut at, mut walked) = (tg, 0);
