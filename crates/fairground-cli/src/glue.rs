@@ -174,6 +174,9 @@ pub fn run_of(outcome: Outcome, tid: &dyn Fn(u32) -> u32) -> Run {
             run.add_function(name, self_ns, calls, outcome.busy_ns);
         }
     }
+    for (name, misses) in outcome.load_misses {
+        run.set_llc_misses(name, misses);
+    }
     let mut lines: Vec<LineTraffic> = outcome
         .lines
         .into_iter()

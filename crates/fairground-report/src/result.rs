@@ -160,6 +160,10 @@ pub struct FunctionCost {
     pub share: Number,
     /// How often it was entered.
     pub calls: u64,
+    /// Loads of its that found a line in no last-level cache near them (`LLC-load-misses` of
+    /// `perf`); not in a result if there were none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub llc_misses: u64,
 }
 
 /// Traffic of one shared place.
@@ -415,8 +419,16 @@ impl Run {
                 self_ns,
                 share,
                 calls,
+                llc_misses: 0,
             },
         );
+    }
+
+    /// Sets what of a function's loads missed the last-level cache; nothing if it has no costs.
+    pub fn set_llc_misses(&mut self, function: &str, misses: u64) {
+        if let Some(cost) = self.functions.get_mut(function) {
+            cost.llc_misses = misses;
+        }
     }
 
     /// The metric's value, if it is there and finite.
@@ -530,3 +542,7 @@ pub(crate) fn require_keys(schema: &mut schemars::Schema) {
     let keys: Vec<String> = keys.collect();
     schema.insert("required".into(), keys.into());
 }
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+

@@ -12,7 +12,7 @@ use crate::host::Host;
 use crate::math::fits_capacity;
 use crate::math::pelt::task_util_est;
 use crate::place::{
-    Access, Func, Kind, Object, cfs_rq as fcfs, rq as frq, se as fse, task as ftask,
+    Access, Func, Kind, Object, rq as frq, se as fse, task as ftask,
 };
 use crate::policy::LbOrder;
 use crate::rq::{Rq, Rqs};
@@ -159,19 +159,16 @@ fn can_migrate_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>, s
         a: id.0,
         b: 0,
     };
-    cx.touch(
-        task,
-        ftask::ALLOWED | ftask::ON_CPU | ftask::PRIO,
-        Access::Read,
-    );
-    let read = fse::ON_RQ | fse::EXEC_START | fse::CFS_RQ | fse::GROUP_NODE;
-    cx.touch(rq.se_object(slot), read, Access::Read);
+    // Each question reads what it needs when it is asked: of most tasks of throttled queues
+    // little more is read than that they are.
+    let se = rq.se_object(slot);
+    cx.touch(se, fse::ON_RQ | fse::GROUP_NODE, Access::Read);
     let asleep = rq.se[slot.idx()].sched_delayed;
     let stays = asleep && !cx.features().load_balance.counts.sleepers();
     if stays && env.migration_type != MigrationType::Load {
         return false;
     }
-    if throttled(cx, rq, tg, slot, env.dst_cpu) {
+    if throttled(cx, rq, tg, task, env.dst_cpu) {
         return false;
     }
     let failed = env.sd.state.nr_balance_failed.load(Relaxed);
@@ -179,15 +176,22 @@ fn can_migrate_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>, s
     if prefers_eligible && ineligible_on_dst(cx, rq, tg, slot, env.dst_cpu) {
         return false;
     }
+    cx.touch(task, ftask::ALLOWED, Access::Read);
     if !allowed.has(env.dst_cpu) {
         note_pinned(env, &allowed);
         return false;
     }
     env.all_pinned = false;
+    cx.touch(task, ftask::ON_CPU, Access::Read);
     if rq.curr == Some(slot) {
         return false;
     }
-    env.hot = !env.active_lb && task_hot(cx, rq, env, slot, idle_policy);
+    if env.active_lb {
+        env.hot = false;
+        return true;
+    }
+    cx.touch(task, ftask::PRIO, Access::Read);
+    env.hot = task_hot(cx, rq, env, slot, idle_policy);
     !env.hot || failed > env.sd.cache_nice_tries
 }
 
@@ -200,17 +204,15 @@ fn note_pinned(env: &mut LbEnv<'_>, allowed: &crate::value::CpuMask) {
     env.new_dst_cpu = env.dst_grpmask.and(&env.cpus).and(allowed).first();
 }
 
-/// Whether a quota keeps the task from running here (old kernels) or there.
-fn throttled<H: Host>(cx: &mut Cx<H>, rq: &Rq, tg: TgId, slot: SeId, dst: Cpu) -> bool {
-    if tg == TgId::ROOT {
+/// Whether a quota keeps the task from running here (old kernels) or there. Nothing is read where
+/// no group has a quota (`cfs_bandwidth_used` is a static key).
+fn throttled<H: Host>(cx: &mut Cx<H>, rq: &Rq, tg: TgId, task: Object, dst: Cpu) -> bool {
+    if tg == TgId::ROOT || !cx.sys.bandwidth_used() {
         return false;
     }
-    let here = rq.se[slot.idx()].cfs_rq;
-    if cx.features().throttle.pins_waiting_tasks() {
-        cx.touch(rq.cfs_object(here), fcfs::THROTTLE_COUNT, Access::Read);
-        if rq.cfs[here.idx()].throttled_hierarchy() {
-            return true;
-        }
+    cx.touch(task, ftask::SCHED_GROUP, Access::Read);
+    if cx.features().throttle.pins_waiting_tasks() && is_throttled_on(cx, tg, rq.cpu) {
+        return true;
     }
     is_throttled_on(cx, tg, dst)
 }
@@ -238,6 +240,8 @@ fn task_hot<H: Host>(
     if idle_policy || sibling {
         return false;
     }
+    let read = fse::EXEC_START | fse::CFS_RQ;
+    cx.touch(rq.se_object(slot), read, Access::Read);
     let se = &rq.se[slot.idx()];
     let dst = &cx.sys.cpu[env.dst_cpu.idx()];
     let queue = &rq.cfs[se.cfs_rq.idx()];

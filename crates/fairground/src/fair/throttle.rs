@@ -93,12 +93,18 @@ pub fn init_throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
 
 /// Whether the hierarchy of `tg` is throttled on `cpu`, any CPU (`throttled_hierarchy`, asked by
 /// load balancing before it moves a task there).
+///
+/// In the kernel the group's queue is there, used or not, and says so; here those above answer for
+/// one that is not.
 #[must_use]
 pub(crate) fn is_throttled_on<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu) -> bool {
-    let (sys, mut at) = (cx.sys, Some(tg));
+    let (sys, group) = (cx.sys, &cx.sys.tg[tg.idx()]);
+    group.look_up_queue(cpu, cx.host);
+    cx.touch(group.queue(cpu), f::THROTTLE_COUNT, Access::Read);
+    let mut at = Some(tg);
     while let Some(tg) = at {
         let tg = &sys.tg[tg.idx()];
-        if let Some(throttled) = tg.throttled_hierarchy(cpu, cx.host) {
+        if let Some(throttled) = tg.throttled_hierarchy(cpu) {
             return throttled;
         }
         at = tg.parent;

@@ -141,14 +141,11 @@ impl TaskGroup {
     }
 
     /// Whether the group's queue on `cpu` is throttled itself or by one above it; `None` if there
-    /// is no such queue yet, and those above decide. Any CPU may ask.
+    /// is no such queue yet, and those above decide.
     #[must_use]
-    pub fn throttled_hierarchy<H: Host>(&self, cpu: Cpu, host: &mut H) -> Option<bool> {
+    pub fn throttled_hierarchy(&self, cpu: Cpu) -> Option<bool> {
         let count = self.words(cpu)?.throttle_count.load(Relaxed);
-        let count = count.checked_sub(1)?;
-        self.look_up_queue(cpu, host);
-        host.touch(self.queue(cpu), q::THROTTLE_COUNT, Access::Read);
-        Some(count > 0)
+        Some(count.checked_sub(1)? > 0)
     }
 
     /// Runs `f` with the group's pool locked.
