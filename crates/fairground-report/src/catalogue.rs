@@ -243,6 +243,11 @@ pub const ALWAYS: &[Metric] = &[
         "Touches of scheduler state that missed the LLC.",
     ),
     count(
+        "llc_misses_memory",
+        Some(Better::Lower),
+        "Those of them that memory answered, not the caches of another LLC.",
+    ),
+    count(
         "wakeups",
         None,
         "Tasks made runnable by another task, a timer or an interrupt.",

@@ -160,9 +160,8 @@ pub struct FunctionCost {
     pub share: Number,
     /// How often it was entered.
     pub calls: u64,
-    /// Loads of its that found a line in no last-level cache near them (`LLC-load-misses` of
-    /// `perf`); not in a result if there were none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Its part of the metric of this name: loads that missed the last-level cache.
+    #[serde(default)]
     pub llc_misses: u64,
 }
 
@@ -542,7 +541,3 @@ pub(crate) fn require_keys(schema: &mut schemars::Schema) {
     let keys: Vec<String> = keys.collect();
     schema.insert("required".into(), keys.into());
 }
-fn is_zero(n: &u64) -> bool {
-    *n == 0
-}
-

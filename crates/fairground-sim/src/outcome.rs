@@ -158,8 +158,9 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     let lines = traffic(sim);
     let transfers: u64 = lines.iter().map(|l| l.transfers).sum();
     let llcs = setup.machine.topology.nr_llcs() as u32;
-    let missed = |llc| sim.host.cache.domain_stats(llc).llc_load_misses;
-    let misses: u64 = (0..llcs).map(missed).sum();
+    let stats = |llc| sim.host.cache.domain_stats(llc);
+    let misses: u64 = (0..llcs).map(|llc| stats(llc).llc_load_misses).sum();
+    let from_memory: u64 = (0..llcs).map(|llc| stats(llc).memory_loads).sum();
     let latency = |q: f64| {
         (!counters.latency.is_empty()).then(|| counters.latency.value_at_quantile(q) as f64 / 1e3)
     };
@@ -172,7 +173,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     let counted = setup.workload.metrics.iter().filter_map(counted).collect();
     let groups = sim.group_stats();
     metrics.extend(cpu_stat::metrics(&groups));
-    let always: [(&str, Option<f64>); 12] = [
+    let always: [(&str, Option<f64>); 13] = [
         ("wakeups", Some(counters.wakeups as f64)),
         ("migrations", Some(counters.all_migrations() as f64)),
         ("switches", Some(counters.switches as f64)),
@@ -189,6 +190,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         ("wakeup_latency_us.p50", latency(0.5)),
         ("wakeup_latency_us.p99", latency(0.99)),
         ("llc_misses", Some(misses as f64)),
+        ("llc_misses_memory", Some(from_memory as f64)),
         ("ipis", Some(counters.ipis as f64)),
         ("sim_time_s", Some(elapsed_ns as f64 / 1e9)),
     ];

@@ -22,8 +22,8 @@ pub enum Measure {
     /// `share:FUNCTION+FUNCTION`: self time in percent of the cycles of all CPUs that do not halt,
     /// as `perf top` shows it.
     Share(Vec<String>),
-    /// `per_5s:METRIC`: a counter, in millions per 5 s.
-    Per5s(String),
+    /// `per_5s:METRIC`, `per_30s:METRIC`: a counter, in millions in so many seconds.
+    Per(u32, String),
     /// `placed_elsewhere`: wake-ups that chose another CPU than the task's last, in millions per
     /// 5 s: migrations as a probe of `select_task_rq_fair` counts them.
     PlacedElsewhere,
@@ -70,7 +70,8 @@ impl TryFrom<String> for Measure {
                 Self::KbytesPerS(name.into(), bytes.parse().map_err(|_| bad())?)
             }
             ("share", names) => Self::Share(names.split('+').map(String::from).collect()),
-            ("per_5s", name) => Self::Per5s(name.into()),
+            ("per_5s", name) => Self::Per(5, name.into()),
+            ("per_30s", name) => Self::Per(30, name.into()),
             ("placed_elsewhere", "") => Self::PlacedElsewhere,
             ("line", _) => {
                 let (place, what) = rest.rsplit_once(':').ok_or_else(bad)?;
@@ -110,7 +111,7 @@ impl Measure {
 
     /// The metric that it names, if the run has none of this name.
     pub fn missing<'a>(&'a self, run: &Outcome) -> Option<&'a str> {
-        let (Self::Metric(name) | Self::Per5s(name)) = self else {
+        let (Self::Metric(name) | Self::Per(_, name)) = self else {
             return None;
         };
         let known = run.metrics.iter().any(|(n, _)| n == name);
@@ -134,7 +135,7 @@ impl Measure {
         let of = |names: &[String]| names.iter().map(|n| calls(run, n) as u64).sum();
         match self {
             Self::Metric(name) => run.counted.iter().find(|(n, _)| n == name).map(|(_, n)| *n),
-            Self::Per5s(name) => metric(run, name).map(|n| n as u64),
+            Self::Per(_, name) => metric(run, name).map(|n| n as u64),
             Self::PlacedElsewhere => Some(run.placed_elsewhere),
             Self::CallsPerS(name) | Self::UsPerCall(name) | Self::KbytesPerS(name, _) => {
                 Some(calls(run, name) as u64)
@@ -160,7 +161,7 @@ impl Measure {
                 let time: f64 = names.iter().map(|name| self_ns(run, name)).sum();
                 100.0 * time / awake_ns(run)
             }
-            Self::Per5s(name) => metric(run, name)? * 5.0 / seconds / 1e6,
+            Self::Per(span, name) => metric(run, name)? * f64::from(*span) / seconds / 1e6,
             Self::PlacedElsewhere => run.placed_elsewhere as f64 * 5.0 / seconds / 1e6,
             Self::Line(place, writes) => accesses(run, place, *writes) / seconds / 1e6,
             Self::Top(mode) => {

@@ -2,7 +2,9 @@
 
 use super::table::{Cell, Column, Row, Table};
 use crate::result::Variant;
-use crate::text::{Traffic, bare_change, count, places_by_wait, shares, traffic};
+use crate::text::{
+    FunctionRow, Functions, MeanCost, Traffic, bare_change, count, places_by_wait, traffic,
+};
 
 /// Shared places by waiting. `perf c2c` counts loads that hit a modified line (HITM), local and
 /// remote; here each touch that had to fetch the line from another core counts.
@@ -110,41 +112,49 @@ fn numbers(t: &Traffic, all: &Traffic) -> Vec<Cell> {
 
 /// Functions by their share of the busy time.
 pub fn functions(variants: &[Variant], most: usize) -> Option<Table> {
-    let tables: Vec<_> = variants.iter().map(shares).collect();
-    let mut names: Vec<&str> = tables.iter().flat_map(|t| t.keys().copied()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let share =
-        |t: &std::collections::BTreeMap<&str, f64>, name: &str| t.get(name).copied().unwrap_or(0.0);
-    let top = |name: &str| tables.iter().map(|t| share(t, name)).fold(0.0, f64::max);
-    names.sort_by(|a, b| top(b).total_cmp(&top(a)));
-    let row = |name: &&str| {
-        let values: Vec<f64> = tables.iter().map(|t| 100.0 * share(t, name)).collect();
-        let mut cells = vec![Cell::text(name).class("name")];
-        cells.extend(
-            values
-                .iter()
-                .map(|v| Cell::number(Some(*v), format!("{v:.2} %"))),
-        );
-        if let [base, patch] = values[..] {
+    let functions = Functions::of(variants);
+    let misses = functions.have_misses();
+    let row = |f: &FunctionRow<'_>| {
+        let mut cells = vec![Cell::text(f.name).class("name")];
+        let percent = |cost: &MeanCost| 100.0 * cost.share;
+        let shares: Vec<f64> = f.costs.iter().map(percent).collect();
+        let shown = |v: &f64| Cell::number(Some(*v), format!("{v:.2} %"));
+        cells.extend(shares.iter().map(shown));
+        if let [base, patch] = shares[..] {
             cells.push(Cell::number(Some(patch - base), bare_change(patch - base)));
         }
+        let missed = f
+            .costs
+            .iter()
+            .map(|cost| cost.llc_misses)
+            .filter(|_| misses);
+        cells.extend(missed.map(|n| Cell::number(Some(n), count(n))));
         Row::from(cells)
     };
     let mut columns = vec![Column::left("function")];
+    let title = "share of the busy time of all CPUs, without callees";
     columns.extend(variants.iter().map(|v| match variants.len() {
-        1 => Column::right("self").title("share of the busy time of all CPUs, without callees"),
-        _ => Column::right(&v.name).title("share of the busy time, without callees"),
+        1 => Column::right("self").title(title),
+        _ => Column::right(&v.name).title(title),
     }));
     if variants.len() == 2 {
         columns.push(Column::right("points"));
+    }
+    if misses {
+        columns.extend(variants.iter().map(|v| {
+            let name = match variants.len() {
+                1 => "LLC misses".to_string(),
+                _ => format!("LLC misses {}", v.name),
+            };
+            Column::right(&name).title("loads that missed the last-level cache")
+        }));
     }
     let table = Table {
         id: "functions-table".into(),
         caption: "Functions by self time".into(),
         note: String::new(),
         columns,
-        rows: names.iter().take(most).map(row).collect(),
+        rows: functions.rows.iter().take(most).map(row).collect(),
     };
     Some(table).filter(|t| !t.rows.is_empty())
 }

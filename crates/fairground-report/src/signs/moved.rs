@@ -2,7 +2,7 @@
 //! of the busy time did.
 
 use crate::result::Variant;
-use crate::text::{place_name, shares, traffic};
+use crate::text::{Functions, place_name, traffic};
 
 /// Something that base and patch have different amounts of.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,11 +42,10 @@ pub fn line(base: &Variant, patch: &Variant) -> Option<Moved> {
 
 /// The function whose share of the busy CPU time differs most, percent.
 pub fn function(base: &Variant, patch: &Variant) -> Option<Moved> {
-    let tables = [shares(base), shares(patch)];
     let mut most = None;
-    for name in tables[0].keys().chain(tables[1].keys()) {
-        let [base, patch] = [0, 1].map(|i| 100.0 * tables[i].get(name).copied().unwrap_or(0.0));
-        let name = (*name).to_string();
+    for row in Functions::of([base, patch]).rows {
+        let [base, patch] = [0, 1].map(|side: usize| 100.0 * row.costs[side].share);
+        let name = row.name.to_string();
         most = Moved { name, base, patch }.more(most);
     }
     most.filter(|moved| moved.by() > 0.0)

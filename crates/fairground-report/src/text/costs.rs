@@ -159,55 +159,92 @@ pub(crate) fn traffic(variant: &Variant) -> BTreeMap<(&str, &str), Traffic> {
     sums
 }
 
-/// Share of the busy CPU time per scheduler function, in the shape of `perf top`; for two
-/// variants also the difference in points, largest share first.
+/// Share of the busy CPU time per scheduler function, in the shape of `perf top`, and what of its
+/// loads missed the LLC; for two variants also the difference in points, largest share first.
 pub fn functions_text(variants: &[Variant], most: usize) -> String {
-    let tables: Vec<BTreeMap<&str, f64>> = variants.iter().map(shares).collect();
-    let mut names: Vec<&str> = tables.iter().flat_map(|t| t.keys().copied()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let share = |table: &BTreeMap<&str, f64>, name: &str| table.get(name).copied().unwrap_or(0.0);
-    let top = |name: &str| tables.iter().map(|t| share(t, name)).fold(0.0, f64::max);
-    names.sort_by(|a, b| top(b).total_cmp(&top(a)));
-    let dropped = names.len().saturating_sub(most);
-    let rows: Vec<Vec<String>> = names
+    let functions = Functions::of(variants);
+    let misses = functions.have_misses();
+    let rows: Vec<Vec<String>> = functions
+        .rows
         .iter()
         .take(most)
-        .map(|name| {
-            let shares: Vec<f64> = tables.iter().map(|t| share(t, name)).collect();
-            let mut row: Vec<String> = shares
-                .iter()
-                .map(|s| format!("{:.2}%", s * 100.0))
-                .collect();
-            if let [base, patch] = shares[..] {
-                row.push(format!("{:+.2}", (patch - base) * 100.0));
+        .map(|f| {
+            let percent = |cost: &MeanCost| format!("{:.2}%", cost.share * 100.0);
+            let mut row: Vec<String> = f.costs.iter().map(percent).collect();
+            if let [base, patch] = f.costs[..] {
+                row.push(format!("{:+.2}", (patch.share - base.share) * 100.0));
             }
-            row.push((*name).into());
+            if misses {
+                row.extend(f.costs.iter().map(|cost| count(cost.llc_misses)));
+            }
+            row.push(f.name.into());
             row
         })
         .collect();
-    let (header, align): (&[&str], &[Align]) = if variants.len() == 2 {
-        (
-            &["base", "patch", "diff", "function"],
-            &[Align::Right, Align::Right, Align::Right, Align::Left],
-        )
-    } else {
-        (&["share", "function"], &[Align::Right, Align::Left])
+    let (shares, missed): (&[&str], &[&str]) = match variants.len() {
+        2 => (
+            &["base", "patch", "diff"],
+            &["LLC misses base", "LLC misses patch"],
+        ),
+        _ => (&["share"], &["LLC misses"]),
     };
-    let mut text = render(header, &rows, align);
+    let mut header = shares.to_vec();
+    header.extend(missed.iter().filter(|_| misses));
+    let mut align = vec![Align::Right; header.len()];
+    header.push("function");
+    align.push(Align::Left);
+    let mut text = render(&header, &rows, &align);
+    let dropped = functions.rows.len().saturating_sub(most);
     if dropped > 0 && most > 0 {
         text += &format!("... and {dropped} more\n");
     }
     text
 }
 
-pub(crate) fn shares(variant: &Variant) -> BTreeMap<&str, f64> {
-    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
-    let part = 1.0 / variant.runs.len().max(1) as f64;
-    for (name, cost) in variant.runs.iter().flat_map(|run| &run.functions) {
-        *sums.entry(name).or_default() += cost.share.unwrap_or(0.0) * part;
+/// What functions cost on each side, largest share first.
+pub(crate) struct Functions<'a> {
+    pub rows: Vec<FunctionRow<'a>>,
+}
+
+/// One function; costs by variant.
+pub(crate) struct FunctionRow<'a> {
+    pub name: &'a str,
+    pub costs: Vec<MeanCost>,
+}
+
+/// Means over the runs of a variant.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct MeanCost {
+    /// Part of the time in which CPUs were not idle, 0 to 1.
+    pub share: f64,
+    pub llc_misses: f64,
+}
+
+impl<'a> Functions<'a> {
+    pub fn of(variants: impl IntoIterator<Item = &'a Variant>) -> Self {
+        let variants: Vec<&Variant> = variants.into_iter().collect();
+        let mut sums: BTreeMap<&str, Vec<MeanCost>> = BTreeMap::new();
+        for (side, variant) in variants.iter().enumerate() {
+            let part = 1.0 / variant.runs.len().max(1) as f64;
+            for (name, cost) in variant.runs.iter().flat_map(|run| &run.functions) {
+                let costs = sums.entry(name).or_default();
+                costs.resize(variants.len(), MeanCost::default());
+                costs[side].share += cost.share.unwrap_or(0.0) * part;
+                costs[side].llc_misses += cost.llc_misses as f64 * part;
+            }
+        }
+        let row = |(name, costs)| FunctionRow { name, costs };
+        let mut rows: Vec<_> = sums.into_iter().map(row).collect();
+        let most = |row: &FunctionRow<'_>| row.costs.iter().map(|c| c.share).fold(0.0, f64::max);
+        rows.sort_by(|a, b| most(b).total_cmp(&most(a)));
+        Self { rows }
     }
-    sums
+
+    /// Whether anything missed: results of older versions do not say.
+    pub fn have_misses(&self) -> bool {
+        let mut costs = self.rows.iter().flat_map(|row| &row.costs);
+        costs.any(|cost| cost.llc_misses > 0.0)
+    }
 }
 
 /// What the real tool would have printed: of each variant's first seed.

@@ -10,7 +10,9 @@ mod watched;
 
 use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
-pub(crate) use costs::{Traffic, place_name, places_by_wait, shares, traffic, words_text};
+pub(crate) use costs::{
+    FunctionRow, Functions, MeanCost, Traffic, place_name, places_by_wait, traffic, words_text,
+};
 use costs::{functions_text, lines_text};
 pub use groups::groups_text;
 pub(crate) use head::variants_text as variants_head;

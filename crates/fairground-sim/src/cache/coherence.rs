@@ -2,6 +2,7 @@
 
 use super::age::Place;
 use super::entry::Entry;
+use super::kinds::Answer;
 use super::shared::{Copy, NO_OWNER, mark};
 use super::{Access, Cost, MissClass, Ps, Ready, Req};
 use crate::machine_file::Distance;
@@ -226,7 +227,7 @@ impl Entry<'_> {
         let start = r.now.max(ready);
         self.s.crowd.read();
         self.s.account(start - r.now, class, false);
-        self.count_llc(llc, Access::Load, false);
+        self.count_llc(llc, Access::Load, Answer::Here);
         self.take_copy(r, ready);
         let ready = Ready {
             start,
@@ -271,7 +272,12 @@ impl Entry<'_> {
         s.stats.remote += u32::from(remote);
         if class != MissClass::Upgrade {
             let llc = self.p.cores[r.core].llc as usize;
-            self.count_llc(llc, r.access, from.llc_miss);
+            let by = match (from.llc_miss, from.transfer) {
+                (false, _) => Answer::Here,
+                (true, true) => Answer::OtherCaches,
+                (true, false) => Answer::Memory,
+            };
+            self.count_llc(llc, r.access, by);
         }
         if load {
             self.take_copy(r, start + slowed);

@@ -5,6 +5,7 @@
 //! found without the other is found at the beginning.
 
 use super::age::Ages;
+use super::kinds::Answer;
 use super::params::Params;
 use super::shared::{Copy, L3Copy, Shared, SharedRecord};
 use super::spread::Spread;
@@ -187,8 +188,8 @@ impl Entry<'_> {
     }
 
     #[inline]
-    pub fn count_llc(&mut self, llc: usize, access: Access, miss: bool) {
-        *self.load_misses += self.domains[llc].count(access, miss);
+    pub fn count_llc(&mut self, llc: usize, access: Access, from: Answer) {
+        *self.load_misses += self.domains[llc].count(access, from);
     }
 
     /// A load that hits, in `place` of the core's caches.

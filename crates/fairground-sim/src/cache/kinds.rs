@@ -85,6 +85,8 @@ pub struct LineStats {
 pub struct DomainStats {
     /// Loads, those of locked instructions too, that found no copy in the domain.
     pub llc_load_misses: u64,
+    /// Those of them that memory answered, not the caches of another domain.
+    pub memory_loads: u64,
     /// Stores that found no copy in the domain.
     pub llc_store_misses: u64,
     /// Loads that left the private caches.
@@ -97,8 +99,8 @@ impl DomainStats {
     /// A miss of private caches comes to the domain, and misses there or not. How many load misses
     /// that makes: a locked instruction loads its line too.
     #[inline]
-    pub(super) fn count(&mut self, access: Access, miss: bool) -> u64 {
-        let miss = u64::from(miss);
+    pub(super) fn count(&mut self, access: Access, from: Answer) -> u64 {
+        let miss = u64::from(from != Answer::Here);
         if access == Access::Store {
             self.llc_stores += 1;
             self.llc_store_misses += miss;
@@ -106,8 +108,19 @@ impl DomainStats {
         }
         self.llc_loads += 1;
         self.llc_load_misses += miss;
+        self.memory_loads += u64::from(from == Answer::Memory);
         miss
     }
+}
+
+/// Who answers what has left the private caches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// The core's own L3 domain.
+    Here,
+    /// The caches of another one.
+    OtherCaches,
+    Memory,
 }
 
 impl PartialOrd for Access {

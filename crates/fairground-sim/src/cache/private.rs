@@ -1,6 +1,7 @@
 //! Touches of lines that one core only has touched.
 
 use super::age::Place;
+use super::kinds::Answer;
 use super::tops::UNTOUCHED;
 use super::{Access, Cache, Cost, MissClass, Ready, Req};
 
@@ -52,7 +53,11 @@ impl Cache {
         } else {
             MissClass::Capacity
         };
-        self.load_misses += self.domains[llc].count(r.access, !in_l3);
+        let by = match in_l3 {
+            true => Answer::Here,
+            false => Answer::Memory,
+        };
+        self.load_misses += self.domains[llc].count(r.access, by);
         let ready = Ready {
             start: r.now,
             latency,

@@ -11,9 +11,7 @@ use crate::fair::{h_load, vtime};
 use crate::host::Host;
 use crate::math::fits_capacity;
 use crate::math::pelt::task_util_est;
-use crate::place::{
-    Access, Func, Kind, Object, rq as frq, se as fse, task as ftask,
-};
+use crate::place::{Access, Func, Kind, Object, rq as frq, se as fse, task as ftask};
 use crate::policy::LbOrder;
 use crate::rq::{Rq, Rqs};
 use crate::shared::Relaxed;
@@ -289,7 +287,9 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::fair::group::ensure_cfs;
     use crate::host::StopWork;
+    use crate::place::{Fields, cfs_rq};
     use crate::policy::Features;
     use crate::sched;
     use crate::task::{Placed, Prev, WakeKind};
@@ -514,6 +514,50 @@ mod tests {
             noted.new_dst, None,
             "a newly idle CPU pulls for itself alone"
         );
+    }
+
+    /// What is read of the waiting task of a group, and whether it is moved to CPU 1, where its
+    /// group is `throttled`; some group has a quota or not.
+    fn looks_at(quota: bool, throttled: bool) -> (usize, usize, usize) {
+        let mut bench = bench(Features::default(), &free(1));
+        let [tg, other] = [0; 2].map(|_| bench.sys.add_group(TgId::ROOT));
+        bench.sys.open_group(tg);
+        let mut task = bench.task(tg);
+        let at = Placed {
+            cpu: Cpu(0),
+            migrated: false,
+        };
+        bench.call(0, |cx, rqs| {
+            sched::sched_fork(cx, rqs, &mut task, None);
+            sched::enqueue_woken(cx, rqs, task, at, WakeKind::Fork);
+            if quota {
+                sched::set_bandwidth(cx, rqs, other, Some(1 << 20), 1 << 24, 0).expect("a quota");
+            }
+        });
+        let there = bench.on(1, |cx, rq| ensure_cfs(cx, rq, tg));
+        let count = u32::from(throttled);
+        bench.rqs[1].cfs[there.idx()].words.publish_throttle(count);
+        bench.host.now += 10_000_000;
+        bench.host.touches.clear();
+        let once = |env: &mut LbEnv<'_>| (env.imbalance, env.loop_max) = (1, 2);
+        let (ids, _) = detach(&mut bench, IdleType::Idle, once);
+        let touched = |wanted: &dyn Fn(&Object, Fields) -> bool| {
+            let touches = bench.host.touches.iter();
+            touches.filter(|(o, fields, _)| wanted(o, *fields)).count()
+        };
+        let queue = bench.sys.tg[tg.idx()].queue(Cpu(1));
+        let counts = touched(&|o, f| *o == queue && f.intersects(cfs_rq::THROTTLE_COUNT));
+        let masks = touched(&|o, f| o.kind == Kind::Task && f.intersects(ftask::ALLOWED));
+        (counts, masks, ids.len())
+    }
+
+    #[test]
+    fn of_a_task_whose_group_is_throttled_there_no_more_is_read() {
+        // One mask is that of the running task, which is looked at first.
+        assert_eq!(looks_at(true, true), (1, 1, 0));
+        assert_eq!(looks_at(true, false), (1, 2, 1));
+        // Without any quota nobody asks.
+        assert_eq!(looks_at(false, false), (0, 2, 1));
     }
 
     #[test]
