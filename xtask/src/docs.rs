@@ -23,7 +23,8 @@ do not edit.
 
 ## Patches
 
-`--patch NAME` compares `base` with `patch`, both on top of the profile. A number in brackets is
+In `compare`, `--patch NAME` sets the column `base` on one side and `patch` on the other, on top of
+the profile; elsewhere it sets `patch`. A number in brackets is
 that of the change in `crates/fairground-cli/experiments/`.
 
 | name | change | base | patch | origin |

@@ -22,11 +22,11 @@ pub struct CalibrateArgs {
     /// Short name of the machine in the file
     #[arg(long, value_name = "NAME", default_value = "calibrated")]
     pub id: String,
-    /// Machine whose figures stand in for what cannot be measured: a name of `list machines`
-    /// [default: the one that is most alike]
+    /// Machine whose figures stand in for what cannot be measured: a name of `list machines`, or a
+    /// file [default: by architecture, and whether this is a guest]
     #[arg(long, value_name = "MACHINE")]
     pub base: Option<String>,
-    /// Seconds instead of a minute, and rougher
+    /// A tenth of the batches: quicker, and rougher
     #[arg(long)]
     pub quick: bool,
     /// No summary and no progress

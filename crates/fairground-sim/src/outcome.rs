@@ -157,10 +157,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     let capacity = elapsed_ns as f64 * setup.machine.topology.nr_cpus() as f64;
     let lines = traffic(sim);
     let transfers: u64 = lines.iter().map(|l| l.transfers).sum();
-    let llcs = setup.machine.topology.nr_llcs() as u32;
-    let stats = |llc| sim.host.cache.domain_stats(llc);
-    let misses: u64 = (0..llcs).map(|llc| stats(llc).llc_load_misses).sum();
-    let from_memory: u64 = (0..llcs).map(|llc| stats(llc).memory_loads).sum();
+    let (misses, from_memory) = llc_misses(sim, setup);
     let latency = |q: f64| {
         (!counters.latency.is_empty()).then(|| counters.latency.value_at_quantile(q) as f64 / 1e3)
     };
@@ -222,6 +219,15 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         stuck: sim.stuck_at_end().map(|stuck| stuck.waiting),
         trace: counters.trace.clone().unwrap_or_default(),
     }
+}
+
+/// Load misses of all L3 domains, and how many of them memory answered.
+fn llc_misses(sim: &Sim<'_>, setup: &Setup<'_>) -> (u64, u64) {
+    let llcs = 0..setup.machine.topology.nr_llcs() as u32;
+    let stats = llcs.map(|llc| sim.host.cache.domain_stats(llc));
+    stats.fold((0, 0), |(all, memory), s| {
+        (all + s.llc_load_misses, memory + s.memory_loads)
+    })
 }
 
 /// Traffic of all scheduler structures by kind and line; groups by their path.
