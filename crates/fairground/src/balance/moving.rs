@@ -312,22 +312,27 @@ mod tests {
         .expect("a machine");
         let mut bench = Bench::with(topology, features);
         for mask in allowed {
-            let mut task = bench.task(TgId::ROOT);
-            task.body.cpus_allowed = *mask;
-            let placed = Placed {
-                cpu: Cpu(0),
-                migrated: false,
-            };
-            bench.call(0, |cx, rqs| {
-                sched::sched_fork(cx, rqs, &mut task, None);
-                sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
-                if rqs[0].curr.is_none() {
-                    let _ = sched::schedule(cx, rqs, Prev::Runnable);
-                }
-            });
+            fork(&mut bench, TgId::ROOT, mask);
         }
         bench.host.now += 10_000_000; // nobody is hot
         bench
+    }
+
+    /// A new task on CPU 0, which runs the first.
+    fn fork(bench: &mut Bench, tg: TgId, allowed: &CpuMask) {
+        let mut task = bench.task(tg);
+        task.body.cpus_allowed = *allowed;
+        let placed = Placed {
+            cpu: Cpu(0),
+            migrated: false,
+        };
+        bench.call(0, |cx, rqs| {
+            sched::sched_fork(cx, rqs, &mut task, None);
+            sched::enqueue_woken(cx, rqs, task, placed, WakeKind::Fork);
+            if rqs[0].curr.is_none() {
+                let _ = sched::schedule(cx, rqs, Prev::Runnable);
+            }
+        });
     }
 
     fn free(n: usize) -> Vec<CpuMask> {
@@ -522,18 +527,12 @@ mod tests {
         let mut bench = bench(Features::default(), &free(1));
         let [tg, other] = [0; 2].map(|_| bench.sys.add_group(TgId::ROOT));
         bench.sys.open_group(tg);
-        let mut task = bench.task(tg);
-        let at = Placed {
-            cpu: Cpu(0),
-            migrated: false,
-        };
-        bench.call(0, |cx, rqs| {
-            sched::sched_fork(cx, rqs, &mut task, None);
-            sched::enqueue_woken(cx, rqs, task, at, WakeKind::Fork);
-            if quota {
+        fork(&mut bench, tg, &CpuMask::first_n(4));
+        if quota {
+            bench.call(0, |cx, rqs| {
                 sched::set_bandwidth(cx, rqs, other, Some(1 << 20), 1 << 24, 0).expect("a quota");
-            }
-        });
+            });
+        }
         let there = bench.on(1, |cx, rq| ensure_cfs(cx, rq, tg));
         let count = u32::from(throttled);
         bench.rqs[1].cfs[there.idx()].words.publish_throttle(count);
