@@ -131,7 +131,7 @@ mod tests {
         })
     }
 
-    /// Settled for 30 ms, as the rows of hackbench are, and at its own pace, both looked at twice at
+    /// Settled for 30 ms, as the rows of hackbench are, and at its own pace, both seen twice at
     /// the same ages: one window is chance.
     #[test]
     fn readers_have_come_to_preempt_writers_after_a_settled_start() {
