@@ -174,8 +174,8 @@ pub fn run_of(outcome: Outcome, tid: &dyn Fn(u32) -> u32) -> Run {
             run.add_function(name, self_ns, calls, outcome.busy_ns);
         }
     }
-    for (name, misses) in outcome.load_misses {
-        run.set_llc_misses(name, misses);
+    for (name, misses) in outcome.load_misses.into_iter().chain(outcome.other_misses) {
+        run.add_llc_misses(name, misses);
     }
     let mut lines: Vec<LineTraffic> = outcome
         .lines

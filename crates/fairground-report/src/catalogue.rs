@@ -240,7 +240,7 @@ pub const ALWAYS: &[Metric] = &[
     count(
         "llc_misses",
         Some(Better::Lower),
-        "Touches of scheduler state that missed the LLC.",
+        "Loads that missed the LLC: of the scheduler's lines and of others, as those of pipes.",
     ),
     count(
         "llc_misses_memory",

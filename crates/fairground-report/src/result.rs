@@ -423,10 +423,10 @@ impl Run {
         );
     }
 
-    /// Sets what of a function's loads missed the last-level cache; nothing if it has no costs.
-    pub fn set_llc_misses(&mut self, function: &str, misses: u64) {
+    /// Adds loads of a function that missed the last-level cache; nothing if it has no costs.
+    pub fn add_llc_misses(&mut self, function: &str, misses: u64) {
         if let Some(cost) = self.functions.get_mut(function) {
-            cost.llc_misses = misses;
+            cost.llc_misses += misses;
         }
     }
 

@@ -74,7 +74,7 @@ fn run(seed: u64, scale: f64) -> Run {
     let update_ns = (300_000.0 * scale) as u64;
     run.add_function("update_tg_load_avg", update_ns, 50_000, 1_000_000);
     run.add_function("pick_next_task", 40_000, 90_000, 1_000_000);
-    run.set_llc_misses("pick_next_task", 1200 + seed);
+    run.add_llc_misses("pick_next_task", 1200 + seed);
     let line = |object: &str, field: &str, wait_ns| LineTraffic {
         object: object.into(),
         field: field.into(),

@@ -26,6 +26,8 @@ pub struct Outcome {
     pub functions: Vec<(&'static str, u64, u64)>,
     /// Loads of the scheduler's data that missed the last-level cache, by function.
     pub load_misses: Vec<(&'static str, u64)>,
+    /// The same of all other lines that are simulated. Both together are `llc_misses`.
+    pub other_misses: Vec<(&'static str, u64)>,
     /// Time of all CPUs that was not idle, ns.
     pub busy_ns: u64,
     /// Traffic by structure and line, most transfers first.
@@ -198,6 +200,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         counted,
         functions: functions(sim),
         load_misses: sim.host.profile.load_misses().collect(),
+        other_misses: sim.host.profile.other_misses().collect(),
         busy_ns: total / NS,
         lines,
         latency: counters
@@ -328,6 +331,37 @@ mod tests {
         for argv in [&hackbench[..], &["hogs", "-t", "3", "-d", "7ms"]] {
             let (busy, total, _) = account(argv);
             assert_eq!(busy, total, "{argv:?}");
+        }
+    }
+
+    #[test]
+    fn the_functions_have_all_misses_of_the_last_level_cache() {
+        let machine = Machine::from_path_or_id("genoa-9654-2s").unwrap();
+        let machine = machine.shrunk(32).unwrap();
+        for line in [
+            "hackbench -g 4 -f 5 --threads --pipe -l 20",
+            "netperf -t UDP_RR --pairs 8 -l 2ms",
+            "schbench -m 1 -t 8 -w 0 -r 5ms",
+        ] {
+            let argv: Vec<String> = line.split(' ').map(String::from).collect();
+            let workload = Workload::from_argv(&argv, &Env { cpus: 32 }).unwrap();
+            let setup = Setup {
+                machine: &machine,
+                features: Features::default(),
+                workload: &workload,
+                seed: 1,
+                trace: false,
+            };
+            let run = run(&setup).unwrap();
+            let sum = |rows: &[(&str, u64)]| rows.iter().map(|(_, n)| n).sum::<u64>();
+            let all = run.metrics.iter().find(|(name, _)| name == "llc_misses");
+            let all = all.and_then(|(_, n)| *n).unwrap() as u64;
+            assert_eq!(
+                sum(&run.load_misses) + sum(&run.other_misses),
+                all,
+                "{line}"
+            );
+            assert!(sum(&run.other_misses) > 0, "{line}");
         }
     }
 

@@ -100,6 +100,8 @@ struct Kept {
     counted: Vec<(String, u64)>,
     functions: Vec<(String, u64, u64)>,
     load_misses: Vec<(String, u64)>,
+    #[serde(default)]
+    other_misses: Vec<(String, u64)>,
     busy_ns: u64,
     lines: Vec<(String, String, [u64; 9])>,
     latency: Vec<(u64, u64)>,
@@ -130,6 +132,7 @@ impl Kept {
             ];
             (l.object.clone(), l.field.clone(), numbers)
         };
+        let misses = |(n, m): &(&str, u64)| ((*n).to_string(), *m);
         Self {
             metrics: o.metrics.clone(),
             counted: o.counted.clone(),
@@ -138,11 +141,8 @@ impl Kept {
                 .iter()
                 .map(|(n, a, b)| (n.to_string(), *a, *b))
                 .collect(),
-            load_misses: o
-                .load_misses
-                .iter()
-                .map(|(n, m)| (n.to_string(), *m))
-                .collect(),
+            load_misses: o.load_misses.iter().map(misses).collect(),
+            other_misses: o.other_misses.iter().map(misses).collect(),
             busy_ns: o.busy_ns,
             lines: o.lines.iter().map(line).collect(),
             latency: o.latency.clone(),
@@ -163,7 +163,10 @@ impl Kept {
             known.ok_or_else(|| format!("no function is called `{name}`"))
         };
         let function = |(n, ns, calls)| Ok::<_, String>((name(n)?, ns, calls));
-        let miss = |(n, misses)| Ok::<_, String>((name(n)?, misses));
+        let named = |rows: Vec<(String, u64)>| -> Result<_, String> {
+            let row = |(n, misses)| Ok((name(n)?, misses));
+            rows.into_iter().map(row).collect()
+        };
         Ok(Outcome {
             seed,
             metrics: self.metrics,
@@ -173,11 +176,8 @@ impl Kept {
                 .into_iter()
                 .map(function)
                 .collect::<Result<_, _>>()?,
-            load_misses: self
-                .load_misses
-                .into_iter()
-                .map(miss)
-                .collect::<Result<_, _>>()?,
+            load_misses: named(self.load_misses)?,
+            other_misses: named(self.other_misses)?,
             busy_ns: self.busy_ns,
             lines: self.lines.into_iter().map(traffic).collect(),
             latency: self.latency,

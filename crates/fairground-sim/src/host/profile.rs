@@ -73,6 +73,7 @@ pub struct Profile {
     self_ps: [u64; PLACES],
     calls: [u64; PLACES],
     load_misses: [u64; PLACES],
+    other_misses: [u64; PLACES],
     now: Func,
     since: Ps,
     /// Functions that were entered and not left; from [`KEPT`] on if stacks are kept, so that the
@@ -90,6 +91,7 @@ impl Default for Profile {
             self_ps: [0; PLACES],
             calls: [0; PLACES],
             load_misses: [0; PLACES],
+            other_misses: [0; PLACES],
             now: Func::Schedule,
             since: 0,
             depth: 0,
@@ -277,6 +279,12 @@ impl Profile {
         self.load_misses[func as usize] += n;
     }
 
+    /// `n` loads of lines that are no scheduler's data missed the last-level cache.
+    #[inline]
+    pub fn missed_other(&mut self, place: Place, n: u64) {
+        self.other_misses[place.index()] += n;
+    }
+
     /// Everything starts again at zero, outside any function.
     pub fn clear(&mut self) {
         debug_assert!(self.is_outside(), "inside the engine");
@@ -317,9 +325,15 @@ impl Profile {
         self.calls[place.index()]
     }
 
-    /// Name and last-level cache load misses of every place that had any.
+    /// Name and last-level cache load misses of the scheduler's data, of every place that had any.
     pub fn load_misses(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let rows = function_names().zip(self.load_misses);
+        rows.filter(|(_, misses)| *misses > 0)
+    }
+
+    /// The same of all other lines: pipes, sockets, messages, a program's shared words.
+    pub fn other_misses(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let rows = function_names().zip(self.other_misses);
         rows.filter(|(_, misses)| *misses > 0)
     }
 

@@ -52,12 +52,11 @@ impl Sim<'_> {
     pub(super) fn hand_over(&mut self, cpu: u32, next: u32) -> Ps {
         self.touch_node(cpu, NEXT, Access::Rmw);
         let (line, at) = (self.osq_nodes.0[next as usize], self.host.at);
-        let cache = &mut self.host.cache;
-        let stored = cache.touch(cpu, line, LOCKED, Access::Store, at);
+        let (op, host) = (KernelOp::MutexSpin, &mut self.host);
+        let stored = host.touch_aside(op, cpu, (line, LOCKED), Access::Store, at);
         let stored = at + stored.wait + stored.latency;
-        let seen = cache
-            .touch(next, line, LOCKED, Access::Load, stored)
-            .done_at;
+        let seen = host.touch_aside(op, next, (line, LOCKED), Access::Load, stored);
+        let seen = seen.done_at;
         let since = self.cpus[next as usize].spins_since.unwrap_or(seen);
         self.host.rounds().seen(since, seen)
     }

@@ -108,7 +108,8 @@ impl Sim<'_> {
         let mutex = &mut self.chans[c].lines.mutex;
         if !std::mem::replace(&mut mutex.watched, true) {
             let (owner, at) = (mutex.owner, mutex.free_at);
-            let done = self.host.cache.touch(owner, line, OWNER, Access::Rmw, at);
+            let (op, word) = (KernelOp::MutexSpin, (line, OWNER));
+            let done = self.host.touch_aside(op, owner, word, Access::Rmw, at);
             mutex.free_at = mutex.free_at.max(done.done_at);
         }
         let place = Place::Op(KernelOp::MutexSpin);
@@ -125,7 +126,8 @@ impl Sim<'_> {
         };
         lines.mutex.watched = true;
         let (line, at) = (lines.lock, self.host.at);
-        self.host.cache.touch(first, line, OWNER, Access::Load, at);
+        let (op, word) = (KernelOp::MutexSpin, (line, OWNER));
+        self.host.touch_aside(op, first, word, Access::Load, at);
     }
 
     fn take_pipe(&mut self, c: usize, op: KernelOp) {

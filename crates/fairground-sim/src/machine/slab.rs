@@ -212,7 +212,7 @@ impl Sim<'_> {
             // The next object's pointer is fetched ahead of time (`prefetch_freepointer`).
             let line = pool.link(slab, next);
             let (cpu, at) = (self.host.cpu, self.host.at);
-            self.host.cache.touch(cpu, line, 0, Access::Store, at);
+            self.host.touch_aside(op, cpu, (line, 0), Access::Store, at);
         }
         if let Some((line, word)) = object.charge {
             self.touch(op, line, word, Access::Store);
