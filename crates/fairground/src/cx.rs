@@ -3,9 +3,10 @@
 use alloc::vec::Vec;
 
 use crate::host::Host;
-use crate::place::{Access, Fields, Func, Kind, Lock, Object, rq as f, time as f_time};
+use crate::place::{Access, Fields, Func, Kind, Lock, Object, rq as f, task, time as f_time};
 use crate::policy::Features;
 use crate::rq::{Rq, Rqs, Runs};
+use crate::shared::Relaxed;
 use crate::system::System;
 use crate::task::Task;
 use crate::value::Cpu;
@@ -103,6 +104,23 @@ impl<H: Host> Cx<'_, H> {
         self.touch(Object::rq(cpu), fields, Access::Read);
     }
 
+    /// The idle test of any CPU (`idle_cpu`): each word is read only if those before it say idle,
+    /// so a busy CPU is known by who runs there.
+    #[inline]
+    pub fn idle_cpu(&mut self, cpu: Cpu) -> bool {
+        let words = &self.sys.cpu[cpu.idx()];
+        self.read_rq(cpu, f::CURR);
+        if !words.curr_is_idle.load(Relaxed) {
+            return false;
+        }
+        self.read_rq(cpu, f::NR_RUNNING);
+        if words.nr_running.load(Relaxed) != 0 {
+            return false;
+        }
+        self.read_rq(cpu, f::TTWU_PENDING);
+        !words.ttwu_pending.load(Relaxed)
+    }
+
     /// Runs `f` inside the named function.
     #[inline]
     pub fn span<T>(&mut self, func: Func, f: impl FnOnce(&mut Self) -> T) -> T {
@@ -118,7 +136,8 @@ impl<H: Host> Cx<'_, H> {
         let now = self.host.clock();
         // Clocks of CPUs may differ a little; a host whose clock was set back loses run time.
         debug_assert!(now + 100_000_000 >= rq.clock.clock, "the clock went back");
-        self.touch(rq.object(), f::CLOCK, Access::Update);
+        self.touch_mixed(rq.object(), f::CURR, f::CLOCK);
+        self.touch(rq.curr_object(), task::STATE, Access::Read); // `is_idle_task`
         let ahead = self.sys.load_time_ahead(now);
         let runs = match rq.is_idle() {
             true => Runs::IdleTask,

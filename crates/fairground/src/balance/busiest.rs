@@ -329,8 +329,7 @@ pub fn should_we_balance<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>) -> bool {
     let mut from = 0;
     while let Some(cpu) = left.next_from(from) {
         from = cpu.0 + 1;
-        cx.read_rq(cpu, f::NR_RUNNING | f::CURR | f::TTWU_PENDING);
-        if !sys.cpu[cpu.idx()].idle_cpu() {
+        if !cx.idle_cpu(cpu) {
             continue;
         }
         if by_cores && !is_core_idle(cx, cpu) {
@@ -350,8 +349,7 @@ fn is_core_idle<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
         if sibling == cpu {
             continue;
         }
-        cx.read_rq(sibling, f::NR_RUNNING | f::CURR | f::TTWU_PENDING);
-        if !sys.cpu[sibling.idx()].idle_cpu() {
+        if !cx.idle_cpu(sibling) {
             return false;
         }
     }

@@ -11,7 +11,7 @@ use super::nohz;
 use crate::cx::Cx;
 use crate::fair::blocked::update_blocked_averages;
 use crate::host::Host;
-use crate::place::{Access, Func, sd as fsd};
+use crate::place::{Access, Func, rq as frq, sd as fsd};
 use crate::rq::Rqs;
 use crate::shared::Relaxed;
 use crate::topology::SchedDomain;
@@ -22,7 +22,8 @@ use crate::value::Cpu;
 #[doc(alias = "run_rebalance_domains")]
 pub fn sched_balance_softirq<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<u32> {
     let cpu = cx.cpu;
-    let (idle, flags) = cx.with_rq_lockless(rqs, cpu, |_, rq| {
+    let (idle, flags) = cx.with_rq_lockless(rqs, cpu, |cx, rq| {
+        cx.touch(rq.object(), frq::IDLE_BALANCE, Access::Read);
         let idle = if rq.idle_balance {
             IdleType::Idle
         } else {
@@ -61,9 +62,13 @@ pub(super) fn sched_balance_domains<H: Host, R: Rqs + ?Sized>(
     let mut need_decay = false;
     let mut max_cost_ns = 0;
     for sd in sys.topology.domains(cpu) {
-        touch_sd(cx, cpu, sd.level as usize, fsd::NEWIDLE, Access::Update);
+        let level = sd.level as usize;
+        touch_sd(cx, cpu, level, fsd::NEWIDLE, Access::Read);
         let now = cx.jiffies();
         need_decay = update_newidle_cost(sd, 0, 0, now, sys.features.hz);
+        if need_decay {
+            touch_sd(cx, cpu, level, fsd::NEWIDLE, Access::Write);
+        }
         max_cost_ns += sd.state.max_newidle_lb_cost.load(Relaxed);
         // Another CPU of the group balances this level; but the costs go on decaying.
         if !turn.goes_on {

@@ -238,15 +238,17 @@ fn task_hot<H: Host>(
     if idle_policy || sibling {
         return false;
     }
-    let read = fse::EXEC_START | fse::CFS_RQ;
-    cx.touch(rq.se_object(slot), read, Access::Read);
     let se = &rq.se[slot.idx()];
     let dst = &cx.sys.cpu[env.dst_cpu.idx()];
-    let queue = &rq.cfs[se.cfs_rq.idx()];
-    let buddy = [queue.next, queue.last].contains(&Some(slot));
-    if buddy && dst.nr_running.load(Relaxed) != 0 {
-        return true;
+    let mut read = fse::EXEC_START;
+    if dst.nr_running.load(Relaxed) != 0 {
+        read = read | fse::CFS_RQ;
+        let queue = &rq.cfs[se.cfs_rq.idx()];
+        if [queue.next, queue.last].contains(&Some(slot)) {
+            return true;
+        }
     }
+    cx.touch(rq.se_object(slot), read, Access::Read);
     let since = rq.clock.task.wrapping_sub(se.exec_start) as i64;
     since < cx.sys.features.newidle.migration_cost_ns as i64
 }

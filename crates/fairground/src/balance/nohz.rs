@@ -64,9 +64,8 @@ pub(crate) fn take_flags<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) 
     }
     let flags = words.clear_nohz_flags(nohz_kick::MASK | nohz_kick::NEWILB);
     cx.with_rq_lockless(rqs, cpu, |cx, rq| {
-        let idle_test = frq::CURR | frq::NR_RUNNING | frq::TTWU_PENDING;
-        cx.touch(rq.object(), idle_test, Access::Read);
-        rq.idle_balance = sys.cpu[cpu.idx()].idle_cpu();
+        rq.idle_balance = cx.idle_cpu(cpu);
+        cx.touch(rq.object(), frq::IDLE_BALANCE, Access::Write);
         if rq.idle_balance {
             rq.nohz_idle_balance = flags;
             cx.host.kick(cpu, Kick::Run(KickWork::BalanceSoftirq));
@@ -290,11 +289,7 @@ fn update_nohz_stats<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu:
 
 /// The core exports it, so a profile has it apart from its callers.
 pub(super) fn read_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
-    let fields = frq::CURR | frq::NR_RUNNING | frq::TTWU_PENDING;
-    cx.span(Func::IdleCpu, |cx| {
-        cx.read_rq(cpu, fields);
-        cx.sys.cpu[cpu.idx()].idle_cpu()
-    })
+    cx.span(Func::IdleCpu, |cx| cx.idle_cpu(cpu))
 }
 
 /// Jiffies that last at least `ms`.

@@ -102,6 +102,7 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<Step> {
     let words = &sys.cpu[cpu.idx()];
     let idle_test = frq::CURR | frq::NR_RUNNING;
     rq.idle_balance = words.idle_cpu();
+    cx.touch(rq.object(), frq::IDLE_BALANCE, Access::Write);
     if sys.topology.domains(cpu).is_empty() {
         cx.touch(rq.object(), idle_test, Access::Read);
         return None;

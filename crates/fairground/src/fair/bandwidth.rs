@@ -210,6 +210,8 @@ fn distribute_cfs_runtime<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R,
     let (mut throttled, mut exhausted, mut own) = (false, false, false);
     let mut at = group.next_throttled(None);
     while let Some(cpu) = at {
+        // The queue says whose lock is to be taken.
+        cx.touch(group.queue(cpu), f::RQ | f::THROTTLED_LIST, Access::Read);
         if exhausted {
             throttled = true;
             break;
@@ -256,15 +258,13 @@ fn grant<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId) -> Grant {
     let Some(cfs) = rq.cfs_of(tg) else {
         return Grant::None;
     };
-    cx.touch(
-        rq.cfs_object(cfs),
-        f::THROTTLED | f::THROTTLED_LIST | f::RUNTIME_REMAINING,
-        Access::Update,
-    );
+    let state = f::THROTTLED | f::THROTTLED_LIST | f::RUNTIME_REMAINING;
+    cx.touch(rq.cfs_object(cfs), state, Access::Read);
     let queue = &mut rq.cfs[cfs.idx()];
     if !queue.throttled || queue.unthrottle_queued {
         return Grant::None;
     }
+    cx.touch(queue.object(rq.cpu), f::RUNTIME_REMAINING, Access::Write);
     debug_assert!(queue.runtime_remaining <= 0);
     let (sys, remaining) = (cx.sys, queue.runtime_remaining);
     let own = &mut queue.runtime_expires;

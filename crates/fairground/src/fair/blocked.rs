@@ -44,12 +44,8 @@ fn update_one<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
         let above = rq.se[se.idx()].cfs_rq;
         update_load_avg(cx, rq, above, se, UpdateLoad::TG);
     }
-    cx.touch(
-        rq.cfs_object(cfs),
-        q::LEAF_NODE | q::TG_CONTRIB,
-        Access::Read,
-    );
-    if cfs_rq_is_decayed(rq, cfs) {
+    cx.touch(rq.cfs_object(cfs), q::LEAF_NODE, Access::Read);
+    if cfs_rq_is_decayed(cx, rq, cfs) {
         list_del_leaf_cfs_rq(cx, rq, cfs);
     }
 }

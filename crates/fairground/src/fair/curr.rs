@@ -62,13 +62,14 @@ fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u
     let vdelta = calc_delta_fair(delta, &se.load) << sys.vruntime_shift();
     se.vruntime = se.vruntime.wrapping_add(vdelta);
     cx.touch(queue.object(cpu), fq::CURR | fq::NR_QUEUED, Access::Read);
-    cx.touch(
-        se.object(cpu),
-        fse::EXEC_START | fse::SUM_EXEC | fse::VRUNTIME | fse::DEADLINE | fse::LOAD,
-        Access::Update,
-    );
+    let written = fse::EXEC_START | fse::SUM_EXEC | fse::VRUNTIME;
+    cx.touch_mixed(se.object(cpu), fse::DEADLINE | fse::LOAD, written);
     let by_deadline = features.pick.by_deadline();
+    let before = se.deadline;
     let gives_way = by_deadline && end_of_request(features, queue, se);
+    if se.deadline != before {
+        cx.touch(se.object(cpu), fse::DEADLINE | fse::SLICE, Access::Write);
+    }
     queue.words.charge(delta);
     account_cfs_rq_runtime(cx, rq, cfs, delta);
     if gives_way {

@@ -27,12 +27,7 @@ fn leave<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Dequeue) -> bo
         throttle::dequeue_throttled_task(cx, rq, task, flags);
         return true;
     }
-    touch_task(
-        cx,
-        rq.task_id(task),
-        ft::PRIO | ft::UTIL_EST,
-        Access::Update,
-    );
+    touch_task(cx, rq.task_id(task), ft::PRIO, Access::Read);
     if !rq.se[task.idx()].sched_delayed {
         util_est_dequeue(cx, rq, task);
     }

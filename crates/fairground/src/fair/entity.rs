@@ -15,7 +15,7 @@ use super::leaf::list_add_leaf_cfs_rq;
 use super::load::{se_update_runnable, update_load_avg};
 use super::place::place_entity;
 use super::vtime::{avg_vruntime, entity_eligible, tree_insert, tree_remove};
-use super::{cfs_rules, throttle};
+use super::{cfs_rules, links, throttle};
 use crate::cx::Cx;
 use crate::fair::{Dequeue, Enqueue, SetNext, UpdateLoad};
 use crate::host::Host;
@@ -59,6 +59,7 @@ pub fn enqueue_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId
     se.on_rq = true;
     if !running {
         tree_insert(rq, cfs, id, cx.sys.features.pick);
+        links::touch_tree(cx, rq, id);
     }
     if first {
         rq.cfs[cfs.idx()].words.publish_queued(true);
@@ -151,7 +152,11 @@ fn account_dequeue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {
         Access::Update,
     );
     if rq.cfs[cfs.idx()].curr != Some(id) {
+        links::touch_tree(cx, rq, id);
         tree_remove(rq, cfs, id);
+    }
+    if rq.se[id.idx()].my_q.is_none() {
+        links::touch_cfs_tasks(cx, rq, id);
     }
     let se = &mut rq.se[id.idx()];
     se.on_rq = false;
@@ -253,6 +258,7 @@ pub fn set_next_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
         Access::Update,
     );
     if queued {
+        links::touch_tree(cx, rq, id);
         tree_remove(rq, cfs, id);
         update_load_avg(cx, rq, cfs, id, UpdateLoad::TG);
     }
@@ -283,6 +289,7 @@ pub fn put_prev_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
     cx.touch(rq.se_object(id), fse::ON_RQ | fse::RUN_NODE, Access::Update);
     if rq.se[id.idx()].on_rq {
         tree_insert(rq, cfs, id, cx.sys.features.pick);
+        links::touch_tree(cx, rq, id);
         update_load_avg(cx, rq, cfs, id, UpdateLoad::NONE);
     }
     rq.cfs[cfs.idx()].curr = None;

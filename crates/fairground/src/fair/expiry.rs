@@ -22,7 +22,7 @@ pub(super) fn expire_cfs_rq_runtime<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: C
         return;
     }
     let group = &cx.sys.tg[queue.tg.idx()];
-    cx.touch(group.object(), tg::BW_RUNTIME, Access::Read);
+    cx.touch(group.object(), tg::BW_STATE, Access::Read);
     match expiry.judge(now, queue.runtime_expires, group.bandwidth.deadline()) {
         Expiry::Keep => {}
         Expiry::Extend => {

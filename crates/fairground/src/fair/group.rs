@@ -14,7 +14,7 @@ use crate::place::{Access, Fields, Func, Kind, Object, cfs_rq as q, se as e, tas
 use crate::rq::Rq;
 use crate::shared::Relaxed;
 use crate::task::{Resched, SchedEntity, Task};
-use crate::value::{CfsId, Cpu, SeId, TgId};
+use crate::value::{CfsId, Cpu, SeId, TaskId, TgId};
 
 /// The queue of `tg` on this CPU, made now (with those above it) if it is the first use.
 ///
@@ -206,11 +206,35 @@ fn task_change_group_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: 
     attach_task_cfs_rq(cx, rq, task);
 }
 
-/// A task is pointed at queue and entity of its group on `cpu` (`set_task_rq`).
+/// A task is pointed at queue and entity of its group on `cpu` (`set_task_rq`), and is one level
+/// below that entity.
 pub(crate) fn look_up<H: Host>(cx: &mut Cx<H>, cpu: Cpu, tg: TgId) {
     let group = &cx.sys.tg[tg.idx()];
     group.look_up_queue(cpu, cx.host);
     group.look_up_entity(cpu, cx.host);
+    if tg != TgId::ROOT {
+        let entity = Object {
+            kind: Kind::GroupSe,
+            a: cpu.0,
+            b: tg.0,
+        };
+        cx.touch(entity, e::DEPTH, Access::Read);
+    }
+}
+
+/// A task that is on no queue is to run on `cpu` (`set_task_cpu`, `__set_task_cpu`).
+pub(crate) fn set_task_cpu<H: Host>(cx: &mut Cx<H>, id: TaskId, tg: TgId, cpu: Cpu) {
+    look_up(cx, cpu, tg);
+    let place = |kind| Object {
+        kind,
+        a: id.0,
+        b: 0,
+    };
+    cx.touch(place(Kind::Task), t::SCHED_GROUP, Access::Read);
+    cx.touch(place(Kind::Task), t::CPU, Access::Write);
+    let pointers = e::CFS_RQ | e::PARENT | e::DEPTH | e::NR_MIGRATIONS;
+    cx.touch(place(Kind::TaskSe), pointers, Access::Write);
+    cx.sys.task[id.idx()].cpu.store(cpu.0, Relaxed);
 }
 
 /// Points a task, which is on no queue, at the queue of its group `to` on this CPU.

@@ -14,7 +14,7 @@ use crate::place::{Access, Func, Kind, Object, cfs_rq as q, se as e, tg as t};
 use crate::rq::Rq;
 use crate::shared::{Relaxed, TaskGroup, TgCpu};
 use crate::system::System;
-use crate::value::{Cpu, SeId, TgId};
+use crate::value::{Cpu, SeId, TaskId, TgId};
 
 /// Load, seen from the root, of a task on a queue that the caller holds.
 ///
@@ -34,10 +34,35 @@ pub fn task_h_load<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) -> u64 {
     shares::task_h_load(load_avg, h_load, rq.cfs[cfs.idx()].avg.load_avg)
 }
 
-/// The same of a task of `tg` on `cpu` whose own load average is `load_avg`, without that queue's
-/// lock.
-pub(crate) fn peek_task_h_load<H: Host>(cx: &mut Cx<H>, tg: TgId, cpu: Cpu, load_avg: u64) -> u64 {
+/// A task whose queue is not locked.
+pub(crate) struct Unlocked {
+    /// Who it is; `None`: the idle task.
+    pub id: Option<TaskId>,
+    /// Its group.
+    pub tg: TgId,
+    /// The CPU that it is on.
+    pub cpu: Cpu,
+    /// Its own load average.
+    pub load_avg: u64,
+}
+
+/// The same of a task without the lock of its queue.
+pub(crate) fn peek_task_h_load<H: Host>(cx: &mut Cx<H>, task: Unlocked) -> u64 {
     let sys = cx.sys;
+    let Unlocked {
+        id,
+        tg,
+        cpu,
+        load_avg,
+    } = task;
+    if let Some(TaskId(a)) = id {
+        let entity = Object {
+            kind: Kind::TaskSe,
+            a,
+            b: 0,
+        };
+        cx.touch(entity, e::CFS_RQ | e::AVG, Access::Read);
+    }
     if !sys.tg[tg.idx()].is_open() {
         return 0;
     }
@@ -353,7 +378,7 @@ mod tests {
                 bench.start(0, tg);
                 bench.host.touches.clear();
                 for _ in 0..2 {
-                    bench.call(0, |cx, _| peek_task_h_load(cx, tg, Cpu(0), 1024));
+                    bench.call(0, |cx, _| peek_task_h_load(cx, unlocked(tg, 1024)));
                 }
                 let touches = bench.host.touches.iter();
                 let writes = touches
@@ -363,11 +388,20 @@ mod tests {
         });
     }
 
+    const fn unlocked(tg: TgId, load_avg: u64) -> Unlocked {
+        Unlocked {
+            id: None,
+            tg,
+            cpu: Cpu(0),
+            load_avg,
+        }
+    }
+
     /// Whoever asks first in a jiffy decides: a wake-up without the lock, or who holds the queue.
     #[test]
     fn there_is_one_memory_of_a_queue() {
         let ask = |bench: &mut Bench, task: SeId, peeks: bool| match peeks {
-            true => bench.call(0, |cx, _| peek_task_h_load(cx, TgId(2), Cpu(0), 100)),
+            true => bench.call(0, |cx, _| peek_task_h_load(cx, unlocked(TgId(2), 100))),
             false => bench.on(0, |cx, rq| task_h_load(cx, rq, task)),
         };
         for h_load in [HLoad::OnDemand, HLoad::Eager] {

@@ -3,12 +3,11 @@
 use super::limbo::is_throttled;
 use super::preempt::wakeup_preempt_fair;
 use super::resched::{resched_curr, resched_if, skip_clock};
-use super::task::{dequeue_task_fair, enqueue_task_fair, touch_task};
+use super::task::{dequeue_task_fair, enqueue_task_fair};
 use super::{Dequeue, Enqueue, Migrates, group, load};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::host::Host;
-use crate::place::{Access, task as ftask};
 use crate::rq::Rq;
 use crate::shared::{OnRq, Relaxed};
 use crate::task::{Task, WakeKind};
@@ -48,12 +47,10 @@ pub(crate) fn detach_for_move<H: Host>(
     let id = out.body.id;
     load::migrate_task_rq_fair(cx, &mut out, rq.cpu, Migrates::FromQueue);
     out.se.nr_migrations += 1;
-    group::look_up(cx, to, out.body.tg);
-    touch_task(cx, id, ftask::CPU | ftask::SCHED_GROUP, Access::Write);
+    group::set_task_cpu(cx, id, out.body.tg, to);
     let shared = &cx.sys.task[id.idx()];
     shared.set_on_rq(OnRq::Migrating);
     shared.on_cpu.store(false, Relaxed);
-    shared.cpu.store(to.0, Relaxed);
     Some(out)
 }
 

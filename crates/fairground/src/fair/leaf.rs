@@ -65,15 +65,21 @@ pub fn list_del_leaf_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
 ///
 /// What it has published counts too: it is only taken back by an update, which a queue off the
 /// list does not get (rule of 2025, in 6.12 stable and 6.18; the only one here).
-pub(crate) fn cfs_rq_is_decayed(rq: &Rq, cfs: CfsId) -> bool {
-    let queue = &rq.cfs[cfs.idx()];
-    queue.load.weight == 0
-        && load_avg_is_decayed(&queue.avg)
-        && !child_on_list(rq, cfs)
-        && queue.tg_load_avg_contrib == 0
+pub(crate) fn cfs_rq_is_decayed<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) -> bool {
+    let (object, queue) = (rq.cfs_object(cfs), &rq.cfs[cfs.idx()]);
+    cx.touch(object, q::LOAD, Access::Read);
+    if queue.load.weight != 0 {
+        return false;
+    }
+    cx.touch(object, q::AVG, Access::Read);
+    if !load_avg_is_decayed(&queue.avg) || child_on_list(cx, rq, cfs) {
+        return false;
+    }
+    cx.touch(object, q::TG_CONTRIB, Access::Read);
+    queue.tg_load_avg_contrib == 0
 }
 
-fn load_avg_is_decayed(avg: &SchedAvg) -> bool {
+pub(super) fn load_avg_is_decayed(avg: &SchedAvg) -> bool {
     let decayed = avg.load_sum == 0 && avg.util_sum == 0 && avg.runnable_sum == 0;
     debug_assert!(
         !decayed || (avg.load_avg == 0 && avg.util_avg == 0 && avg.runnable_avg == 0),
@@ -82,9 +88,17 @@ fn load_avg_is_decayed(avg: &SchedAvg) -> bool {
     decayed
 }
 
-fn child_on_list(rq: &Rq, cfs: CfsId) -> bool {
-    let before = rq.cfs[cfs.idx()].leaf_prev;
-    before.is_some_and(|child| rq.cfs[child.idx()].parent == cfs)
+/// Whether the neighbour's group is one below (`child_cfs_rq_on_list`).
+fn child_on_list<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) -> bool {
+    cx.touch(rq.cfs_object(cfs), q::LEAF_NODE | q::TG, Access::Read);
+    let Some(before) = rq.cfs[cfs.idx()].leaf_prev else {
+        return false;
+    };
+    let before_queue = &rq.cfs[before.idx()];
+    cx.touch(rq.cfs_object(before), q::TG, Access::Read);
+    let group = &cx.sys.tg[before_queue.tg.idx()];
+    cx.touch(group.object(), t::TREE, Access::Read);
+    before_queue.parent == cfs
 }
 
 /// Puts `cfs` before its parent; the root at the end.
@@ -167,11 +181,11 @@ mod tests {
             list_add_leaf_cfs_rq(cx, rq, c);
             list_add_leaf_cfs_rq(cx, rq, c);
             assert_eq!(list(rq), [b.0, c.0, a.0, d.0, 0]);
-            assert!(!cfs_rq_is_decayed(rq, a) && cfs_rq_is_decayed(rq, c));
+            assert!(!cfs_rq_is_decayed(cx, rq, a) && cfs_rq_is_decayed(cx, rq, c));
             list_del_leaf_cfs_rq(cx, rq, c);
-            assert!(!cfs_rq_is_decayed(rq, a));
+            assert!(!cfs_rq_is_decayed(cx, rq, a));
             list_del_leaf_cfs_rq(cx, rq, b);
-            assert!(cfs_rq_is_decayed(rq, a));
+            assert!(cfs_rq_is_decayed(cx, rq, a));
             assert_eq!(list(rq), [a.0, d.0, 0]);
         });
     }
@@ -179,9 +193,11 @@ mod tests {
     #[test]
     fn a_published_contribution_keeps_it_on_the_list() {
         let mut bench = Bench::new(1, Features::default());
-        bench.rqs[0].cfs[0].tg_load_avg_contrib = 1;
-        assert!(!cfs_rq_is_decayed(&bench.rqs[0], CfsId::ROOT));
-        bench.rqs[0].cfs[0].tg_load_avg_contrib = 0;
-        assert!(cfs_rq_is_decayed(&bench.rqs[0], CfsId::ROOT));
+        for (published, decayed) in [(1, false), (0, true)] {
+            bench.on(0, |cx, rq| {
+                rq.cfs[0].tg_load_avg_contrib = published;
+                assert_eq!(cfs_rq_is_decayed(cx, rq, CfsId::ROOT), decayed);
+            });
+        }
     }
 }

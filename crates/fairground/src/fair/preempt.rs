@@ -34,7 +34,8 @@ pub fn wakeup_preempt_fair<H: Host>(
         return answer(rq);
     };
     let outer = cx.host.enter(Func::WakeupPreempt);
-    touch_preempt(cx, rq, curr, woken);
+    cx.touch(rq.object(), frq::CURR, Access::Read);
+    cx.touch(rq.se_object(curr), fse::CFS_RQ, Access::Read);
     if wants_preemption(cx, rq, curr, woken, kind) {
         resched_curr_lazy(cx, rq);
     }
@@ -66,12 +67,14 @@ fn wants_preemption<H: Host>(
     if marks && kind != WakeKind::Fork && !rq.se[woken.idx()].sched_delayed {
         set_buddy(rq, woken, Buddy::Next);
     }
+    cx.touch(rq.curr_object(), ft::THREAD_INFO, Access::Read);
     if rq.need_resched {
         return false;
     }
     let idle_rule = features.idle_preemption;
     let normal = has_policy(rq, woken, Policy::Normal);
     if idle_rule.compares_tasks() {
+        touch_policies(cx, rq, [curr, woken]);
         if has_policy(rq, curr, Policy::Idle) && !has_policy(rq, woken, Policy::Idle) {
             return true;
         }
@@ -82,7 +85,8 @@ fn wants_preemption<H: Host>(
     if !features.wakeup_preemption.is_on() {
         return false;
     }
-    let (se, pse) = matching_entities(rq, curr, woken);
+    let (se, pse) = find_matching_se(cx, rq, curr, woken);
+    touch_policies(cx, rq, [se, pse]);
     match (se_is_idle(rq, se), se_is_idle(rq, pse)) {
         (true, false) => {
             if idle_rule.ends_protection() {
@@ -98,6 +102,7 @@ fn wants_preemption<H: Host>(
     }
     let cfs = rq.se[se.idx()].cfs_rq;
     update_curr(cx, rq, cfs);
+    touch_compared(cx, rq, se, pse);
     if features.pick.by_deadline() {
         return is_best_pick(cx, rq, (se, pse), kind);
     }
@@ -193,29 +198,48 @@ fn is_throttled<H: Host>(cx: &Cx<H>, rq: &Rq, woken: SeId) -> bool {
 }
 
 /// The two entities, above or at the given ones, that compete on one queue.
-fn matching_entities(rq: &Rq, mut a: SeId, mut b: SeId) -> (SeId, SeId) {
+fn find_matching_se<H: Host>(cx: &mut Cx<H>, rq: &Rq, mut a: SeId, mut b: SeId) -> (SeId, SeId) {
     let up = |id: SeId| rq.se[id.idx()].parent.unwrap_or(id);
     let depth = |id: SeId| rq.se[id.idx()].depth;
+    let read = fse::CFS_RQ | fse::DEPTH | fse::PARENT;
+    cx.touch(rq.se_object(a), read, Access::Read);
+    cx.touch(rq.se_object(b), read, Access::Read);
     while depth(a) > depth(b) {
         a = up(a);
+        cx.touch(rq.se_object(a), read, Access::Read);
     }
     while depth(b) > depth(a) {
         b = up(b);
+        cx.touch(rq.se_object(b), read, Access::Read);
     }
     while rq.se[a.idx()].cfs_rq != rq.se[b.idx()].cfs_rq {
         (a, b) = (up(a), up(b));
+        cx.touch(rq.se_object(a), read, Access::Read);
+        cx.touch(rq.se_object(b), read, Access::Read);
     }
     (a, b)
 }
 
-fn touch_preempt<H: Host>(cx: &mut Cx<H>, rq: &Rq, curr: SeId, woken: SeId) {
-    cx.touch(rq.object(), frq::CURR, Access::Read);
-    cx.touch(rq.curr_object(), ft::THREAD_INFO, Access::Read);
-    touch_task(cx, rq.task_id(woken), ft::PRIO, Access::Read);
-    let fields = fse::CFS_RQ | fse::DEPTH | fse::PARENT | fse::DEADLINE | fse::SLICE;
-    cx.touch(rq.se_object(curr), fields | fse::VLAG, Access::Read);
-    cx.touch(rq.se_object(woken), fields, Access::Read);
-    let cfs = rq.se[curr.idx()].cfs_rq;
+/// Where an entity's policy is: a task's in the task, a group's in its queue (`cpu.idle`).
+fn touch_policies<H: Host>(cx: &mut Cx<H>, rq: &Rq, entities: [SeId; 2]) {
+    for id in entities {
+        let se = &rq.se[id.idx()];
+        match se.my_q {
+            Some(group) => {
+                cx.touch(se.object(rq.cpu), fse::MY_Q, Access::Read);
+                cx.touch(rq.cfs_object(group), fq::IDLE, Access::Read);
+            }
+            None => touch_task(cx, rq.task_id(id), ft::PRIO, Access::Read),
+        }
+    }
+}
+
+/// What the comparison of the running with the woken entity looks at.
+fn touch_compared<H: Host>(cx: &mut Cx<H>, rq: &Rq, se: SeId, pse: SeId) {
+    let fields = fse::DEADLINE | fse::SLICE | fse::VRUNTIME;
+    cx.touch(rq.se_object(se), fields | fse::VLAG, Access::Read);
+    cx.touch(rq.se_object(pse), fields, Access::Read);
+    let cfs = rq.se[se.idx()].cfs_rq;
     cx.touch(
         rq.cfs_object(cfs),
         fq::AVG_VRUNTIME | fq::TASKS_TIMELINE | fq::MIN_VRUNTIME | fq::CURR,

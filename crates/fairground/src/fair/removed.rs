@@ -4,12 +4,12 @@
 //! several CPUs reach ([`TgCpu`](crate::shared::TgCpu)); the queue subtracts them when it is next
 //! updated. All functions work on a [`Task`] that is with the host.
 
-use super::cfs_rules;
+use super::{cfs_rules, leaf};
 use crate::cx::Cx;
 use crate::fair::Migrates;
 use crate::host::Host;
 use crate::math::pelt;
-use crate::place::{Access, Kind, Object, rq as r, se as e};
+use crate::place::{Access, Kind, Object, cfs_rq as q, rq as r, se as e, task as t};
 use crate::shared::{Relaxed, Removed, TgCpu};
 use crate::task::Task;
 use crate::value::Cpu;
@@ -73,7 +73,18 @@ pub fn migrate_task_rq_fair<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu,
 fn migrate_se_pelt_lag<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu) {
     let sys = cx.sys;
     let shared = &sys.cpu[from.idx()];
+    if leaf::load_avg_is_decayed(&task.se.avg) {
+        return;
+    }
+    let group = &sys.tg[task.body.tg.idx()];
+    cx.touch(group.queue(from), q::RQ, Access::Read);
     cx.read_rq(from, r::CURR);
+    let (kind, a) = match shared.curr_task.load(Relaxed).checked_sub(1) {
+        Some(task) => (Kind::Task, task),
+        None => (Kind::IdleTask, from.0),
+    };
+    let current = Object { kind, a, b: 0 };
+    cx.touch(current, t::STATE, Access::Read); // `is_idle_task`
     if !shared.curr_is_idle.load(Relaxed) {
         return;
     }

@@ -175,7 +175,7 @@ fn unthrottle_queue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> u32 {
     }
     debug_assert!(rq.cfs[cfs.idx()].limbo.is_none());
     rq.cfs[cfs.idx()].limbo = waiting;
-    if !leaf::cfs_rq_is_decayed(rq, cfs) {
+    if !leaf::cfs_rq_is_decayed(cx, rq, cfs) {
         leaf::list_add_leaf_cfs_rq(cx, rq, cfs);
     }
     tasks

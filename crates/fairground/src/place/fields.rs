@@ -89,6 +89,8 @@ fields! {
         LEAF_LIST "leaf_list": "head of leaf_cfs_rq_list",
         ACTIVE_BALANCE "active_balance": "active_balance, push_cpu",
         MISFIT "misfit": "misfit_task_load",
+        IDLE_BALANCE "idle_balance": "nohz_idle_balance, idle_balance",
+        CFS_TASKS "cfs_tasks": "head of cfs_tasks",
         NR_SWITCHES "nr_switches": "nr_switches and other statistics",
         BLOCKED "blocked": "has_blocked_load, last_blocked_load_update_tick",
         OTHERS "others": "avg_rt, avg_dl, avg_irq",
@@ -164,7 +166,6 @@ fields! {
         ALLOWED "allowed": "cpus_mask, nr_cpus_allowed",
         PRIO "prio": "prio, policy",
         PI_LOCK "pi_lock": "pi_lock",
-        UTIL_EST "util_est": "util_est",
         SCHED_GROUP "sched_group": "sched_task_group",
         WAKE_ENTRY "wake_entry": "link of the remote wake-up list",
         THREAD "thread": "saved registers, stack, mm",
@@ -181,8 +182,9 @@ fields! {
         CFS_ARRAYS "cfs_arrays": "where the arrays of per-CPU queues and entities are",
         BW_LOCK "bw_lock": "cfs_bandwidth.lock",
         BW_CONFIG "bw_config": "quota, period, burst",
-        BW_RUNTIME "bw_runtime":
-            "runtime, runtime_snap, period_active; before 5.4 runtime_expires",
+        BW_RUNTIME "bw_runtime": "runtime",
+        BW_STATE "bw_state":
+            "runtime_snap, idle, period_active, slack_started; before 5.4 runtime_expires",
         BW_TIMERS "bw_timers": "period_timer, slack_timer",
         BW_LIST "bw_list": "throttled_cfs_rq list",
         BW_STATS "bw_stats": "nr_periods, nr_throttled, throttled_time, nr_burst, burst_time",
@@ -237,7 +239,6 @@ fields! {
         FIXED "fixed": "span, flags, groups, limits",
         LAST_BALANCE "last_balance": "last_balance, balance_interval, nr_balance_failed",
         NEWIDLE "newidle": "max_newidle_lb_cost, newidle statistics",
-        STATS "stats": "lb statistics",
     }
 }
 

@@ -337,7 +337,6 @@ const TASK: StructLayout = StructLayout {
         (192, 24),  // allowed
         (96, 16),   // prio
         (256, 8),   // pi_lock
-        (240, 8),   // util_est
         (128, 8),   // sched_group
         (264, 8),   // wake_entry
         (320, 128), // thread
@@ -356,7 +355,8 @@ const TG: StructLayout = StructLayout {
         (0, 16),    // cfs_arrays
         (152, 4),   // bw_lock
         (160, 16),  // bw_config
-        (176, 36),  // bw_runtime, with burst between
+        (176, 8),   // bw_runtime
+        (192, 20),  // bw_state, behind burst
         (216, 128), // bw_timers
         (344, 16),  // bw_list
         (360, 32),  // bw_stats
@@ -408,10 +408,9 @@ const NOHZ: StructLayout = StructLayout {
 const SD: StructLayout = StructLayout {
     size: 320,
     fields: &[
-        (0, 64),    // fixed
-        (64, 16),   // last_balance
-        (80, 24),   // newidle
-        (128, 192), // stats
+        (0, 64),  // fixed
+        (64, 16), // last_balance
+        (80, 24), // newidle
     ],
 };
 

@@ -272,6 +272,8 @@ impl Rq {
         });
         words.curr_load_avg.store(load_avg, Relaxed);
         words.curr_tg.store(tg, Relaxed);
+        let task = self.curr_task().map_or(0, |id| id.0 + 1);
+        words.curr_task.store(task, Relaxed);
         words.load_avg.store(cfs.avg.load_avg, Relaxed);
         words.runnable_avg.store(cfs.avg.runnable_avg, Relaxed);
         words.util_avg.store(cfs.avg.util_avg, Relaxed);

@@ -6,7 +6,7 @@ use crate::balance::{newidle, nohz};
 use crate::cx::Cx;
 use crate::event::Event;
 use crate::fair::task::touch_task;
-use crate::fair::{Dequeue, hrtick, load, preempt, task, throttle};
+use crate::fair::{Dequeue, hrtick, links, load, preempt, task, throttle};
 use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
@@ -127,11 +127,7 @@ fn begin<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> First {
     if !core::mem::take(&mut rq.skip_clock) {
         cx.update_rq_clock(rq);
     }
-    cx.touch(
-        rq.object(),
-        frq::CURR | frq::NR_RUNNING | frq::NR_SWITCHES,
-        Access::Update,
-    );
+    cx.touch(rq.object(), frq::CURR | frq::NR_RUNNING, Access::Read);
     hrtick::hrtick_clear(cx, rq);
     if rq.curr.is_none() && rq.nr_running == 0 && cx.features().idle_switch.stays() {
         clear_tsk_need_resched(cx, rq);
@@ -206,7 +202,7 @@ pub(super) fn switch_to<H: Host>(
     rq.curr = next;
     let order = cx.features().load_balance.order;
     if let Some(next) = next.filter(|_| order.pick_reorders(prev == next)) {
-        rq.lb_order.move_front(next);
+        links::move_front(cx, rq, next);
     }
     if next.is_none() {
         update_idle_core(cx, rq.cpu);
@@ -239,6 +235,7 @@ pub(super) fn block_if_gone<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, slot: SeId) {
 /// seen in who is on a CPU.
 pub(super) fn tell<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, switch: Switch, prev_runnable: bool) {
     rq.nr_switches += 1;
+    cx.touch(rq.object(), frq::CURR | frq::NR_SWITCHES, Access::Update);
     cx.host.event(Event::Switch {
         cpu: rq.cpu,
         prev: switch.prev,

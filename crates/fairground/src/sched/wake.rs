@@ -325,9 +325,7 @@ fn set_task_cpu<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu, to: Cpu, ki
             why: Migration::Placement,
         });
     }
-    group::look_up(cx, to, task.body.tg);
-    touch_task(cx, id, ftask::CPU | ftask::SCHED_GROUP, Access::Write);
-    cx.sys.task[id.idx()].cpu.store(to.0, Relaxed);
+    group::set_task_cpu(cx, id, task.body.tg, to);
 }
 
 fn activate_woken<H: Host>(

@@ -6,7 +6,7 @@
 use super::Wakee;
 use super::probe::{available_idle_cpu, capacity_of, cpu_load};
 use crate::cx::Cx;
-use crate::fair::h_load::peek_task_h_load;
+use crate::fair::h_load::{Unlocked, peek_task_h_load};
 use crate::host::Host;
 use crate::place::{Access, Func, Kind, Object, rq, task as f};
 use crate::shared::{Relaxed, TaskShared};
@@ -141,7 +141,7 @@ fn wake_affine_weight<H: Host>(
         }
         this_load -= current;
     }
-    let load = peek_task_h_load(cx, wakee.tg, wakee.cpu, wakee.avg.load_avg) as i64;
+    let load = peek_task_h_load(cx, wakee.unlocked()) as i64;
     let prev_load = cpu_load(cx, prev) as i64 - load;
     this_load += load;
 
@@ -155,11 +155,20 @@ fn wake_affine_weight<H: Host>(
 fn waker_h_load<H: Host>(cx: &mut Cx<H>, waker: Option<TaskId>) -> u64 {
     let this = cx.cpu;
     let words = &cx.sys.cpu[this.idx()];
-    if waker.is_none() {
-        return peek_task_h_load(cx, TgId::ROOT, this, IDLE_TASK_LOAD_AVG);
-    }
-    let tg = TgId(words.curr_tg.load(Relaxed));
-    peek_task_h_load(cx, tg, this, words.curr_load_avg.load(Relaxed))
+    let (tg, load_avg) = match waker {
+        Some(_) => (
+            TgId(words.curr_tg.load(Relaxed)),
+            words.curr_load_avg.load(Relaxed),
+        ),
+        None => (TgId::ROOT, IDLE_TASK_LOAD_AVG),
+    };
+    let current = Unlocked {
+        id: waker,
+        tg,
+        cpu: this,
+        load_avg,
+    };
+    peek_task_h_load(cx, current)
 }
 
 #[cfg(test)]

@@ -101,8 +101,7 @@ pub(super) fn max_capacity(group: &SchedGroup) -> u64 {
 }
 
 fn add_cpu<H: Host>(cx: &mut Cx<H>, out: &mut GroupLoad, cpu: Cpu, wakee: &Wakee) {
-    let fields = rq::CURR | rq::NR_RUNNING | rq::TTWU_PENDING;
-    cx.read_rq(cpu, fields);
+    cx.read_rq(cpu, rq::NR_RUNNING);
     read_root_cfs(cx, cpu, cfs_rq::AVG | cfs_rq::NR_QUEUED);
     let words = &cx.sys.cpu[cpu.idx()];
     let here = wakee.contributes_to(cpu);
@@ -119,9 +118,7 @@ fn add_cpu<H: Host>(cx: &mut Cx<H>, out: &mut GroupLoad, cpu: Cpu, wakee: &Wakee
         .saturating_sub(own_runnable);
     out.nr_running += nr_running;
     out.h_nr_running += h_nr.saturating_sub(queued_here);
-    // The running task is the exec-ing one itself where nothing else counts.
-    let nobody_runs = words.curr_is_idle.load(Relaxed) || queued_here == 1;
-    if nr_running == 0 && nobody_runs && !words.ttwu_pending.load(Relaxed) {
+    if nr_running == 0 && is_idle_without(cx, cpu, queued_here) {
         out.idle_cpus += 1;
     }
     if out.misfit && fits_capacity(wakee.util_est(), capacity_of(cx, cpu)) {
@@ -129,10 +126,22 @@ fn add_cpu<H: Host>(cx: &mut Cx<H>, out: &mut GroupLoad, cpu: Cpu, wakee: &Wakee
     }
 }
 
+/// The rest of the idle test of a CPU without other tasks (`idle_cpu_without`): who runs there may
+/// be the exec-ing task itself.
+fn is_idle_without<H: Host>(cx: &mut Cx<H>, cpu: Cpu, queued_here: u32) -> bool {
+    let words = &cx.sys.cpu[cpu.idx()];
+    cx.read_rq(cpu, rq::CURR);
+    if !words.curr_is_idle.load(Relaxed) && queued_here == 0 {
+        return false;
+    }
+    cx.read_rq(cpu, rq::TTWU_PENDING);
+    !words.ttwu_pending.load(Relaxed)
+}
+
 fn load_without<H: Host>(cx: &mut Cx<H>, cpu: Cpu, wakee: &Wakee) -> u64 {
     let load = cx.sys.cpu[cpu.idx()].load_avg.load(Relaxed);
     if wakee.contributes_to(cpu) {
-        load.saturating_sub(peek_task_h_load(cx, wakee.tg, cpu, wakee.avg.load_avg))
+        load.saturating_sub(peek_task_h_load(cx, wakee.unlocked()))
     } else {
         load
     }

@@ -29,6 +29,7 @@ pub use group_stats::GroupLoad;
 pub use idle_core::update_idle_core;
 
 use crate::cx::Cx;
+use crate::fair::h_load::Unlocked;
 use crate::fair::load::sync_entity_load_avg;
 use crate::host::Host;
 use crate::math::pelt::SchedAvg;
@@ -236,6 +237,15 @@ impl<'a> Wakee<'a> {
             allowed: &body.cpus_allowed,
             cpu: Cpu(cx.sys.task[body.id.idx()].cpu.load(Relaxed)),
             on_rq: se.on_rq,
+        }
+    }
+
+    fn unlocked(&self) -> Unlocked {
+        Unlocked {
+            id: Some(self.id),
+            tg: self.tg,
+            cpu: self.cpu,
+            load_avg: self.avg.load_avg,
         }
     }
 

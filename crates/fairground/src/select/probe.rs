@@ -6,9 +6,6 @@ use crate::place::{Access, Fields, Kind, Object, cfs_rq, rq as f};
 use crate::shared::Relaxed;
 use crate::value::Cpu;
 
-/// Words of a run queue that the idle test reads.
-const IDLE_TEST: Fields = f::CURR.union(f::NR_RUNNING).union(f::TTWU_PENDING);
-
 /// The root `cfs_rq` of `cpu` is read.
 #[inline]
 pub(super) fn read_root_cfs<H: Host>(cx: &mut Cx<H>, cpu: Cpu, fields: Fields) {
@@ -24,13 +21,13 @@ pub(super) fn read_root_cfs<H: Host>(cx: &mut Cx<H>, cpu: Cpu, fields: Fields) {
 /// count as available; machines under a hypervisor are not modelled.)
 #[inline]
 pub(super) fn available_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
-    cx.read_rq(cpu, IDLE_TEST);
-    cx.sys.cpu[cpu.idx()].idle_cpu()
+    cx.idle_cpu(cpu)
 }
 
 /// Whether `cpu` runs nothing but `SCHED_IDLE` work, which gives way at once.
 #[inline]
 pub(super) fn sched_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
+    cx.read_rq(cpu, f::NR_RUNNING);
     read_root_cfs(cx, cpu, cfs_rq::NR_QUEUED);
     cx.sys.cpu[cpu.idx()].sched_idle_cpu()
 }

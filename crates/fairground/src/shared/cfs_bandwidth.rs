@@ -260,11 +260,12 @@ impl<H: Host> Pool<'_, H> {
             return lacks;
         }
         self.start_period();
-        self.touch(f::BW_RUNTIME, Access::Update);
+        self.touch(f::BW_RUNTIME, Access::Read);
         let runtime = self.bw.runtime.load(Relaxed);
         if runtime == 0 {
             return 0;
         }
+        self.touch(f::BW_RUNTIME | f::BW_STATE, Access::Write);
         let amount = runtime.min(lacks);
         self.bw.runtime.store(runtime - amount, Relaxed);
         self.bw.idle.store(false, Relaxed);
@@ -291,7 +292,11 @@ impl<H: Host> Pool<'_, H> {
         self.touch(f::BW_RUNTIME, Access::Update);
         let runtime = self.bw.runtime.load(Relaxed).saturating_add(amount);
         self.bw.runtime.store(runtime, Relaxed);
-        if runtime > BANDWIDTH_SLICE && self.is_anyone_throttled() {
+        if runtime <= BANDWIDTH_SLICE {
+            return;
+        }
+        self.touch(f::BW_LIST, Access::Read);
+        if self.is_anyone_throttled() {
             self.start_slack();
         }
     }
@@ -303,7 +308,8 @@ impl<H: Host> Pool<'_, H> {
         if quota == RUNTIME_INF {
             return;
         }
-        self.touch(f::BW_RUNTIME | f::BW_CONFIG, Access::Update);
+        self.touch(f::BW_CONFIG, Access::Read);
+        self.touch(f::BW_RUNTIME | f::BW_STATE, Access::Update);
         let runtime = self.bw.runtime.load(Relaxed).saturating_add(quota);
         // `runtime_snap` is what there was after the last refill: more than what there is after
         // this one only if more than a quota has been used.
@@ -343,12 +349,13 @@ impl<H: Host> Pool<'_, H> {
 
     /// What was refilled has been handed out. While a queue waits, the timer does not rest.
     pub fn end_distribution(&mut self) {
+        self.touch(f::BW_STATE, Access::Write);
         self.bw.idle.store(false, Relaxed);
     }
 
     /// What is drawn from now on is for the present period, whose end is its deadline.
     pub fn renew_deadline(&mut self) {
-        self.touch(f::BW_RUNTIME, Access::Update);
+        self.touch(f::BW_STATE, Access::Update);
         add(&self.bw.expires_seq, 1);
         let at = self.bw.period_expires.load(Relaxed);
         self.bw.runtime_expires.store(at, Relaxed);
@@ -357,7 +364,7 @@ impl<H: Host> Pool<'_, H> {
     /// The deadline of what is drawn now.
     #[must_use]
     pub fn deadline(&mut self) -> Deadline {
-        self.touch(f::BW_RUNTIME, Access::Read);
+        self.touch(f::BW_STATE, Access::Read);
         self.bw.deadline()
     }
 
@@ -390,7 +397,7 @@ impl<H: Host> Pool<'_, H> {
 
     /// Starts the timer for the present end of period again, or lets it rest.
     pub fn rearm_period(&mut self, rest: bool) {
-        self.touch(f::BW_TIMERS, Access::Update);
+        self.touch(f::BW_TIMERS | f::BW_STATE, Access::Update);
         self.bw.period_active.store(!rest, Relaxed);
         if !rest {
             let at = self.bw.period_expires.load(Relaxed);
@@ -402,7 +409,8 @@ impl<H: Host> Pool<'_, H> {
     /// is not a slice.
     #[must_use]
     pub fn end_slack(&mut self) -> u64 {
-        self.touch(f::BW_TIMERS | f::BW_RUNTIME, Access::Update);
+        self.touch(f::BW_STATE, Access::Write);
+        self.touch(f::BW_TIMERS | f::BW_RUNTIME, Access::Read);
         self.bw.slack_started.store(false, Relaxed);
         let runtime = self.bw.runtime.load(Relaxed);
         let enough = self.bw.is_limited() && runtime > BANDWIDTH_SLICE;
@@ -476,7 +484,7 @@ impl<H: Host> Pool<'_, H> {
     }
 
     fn start_period(&mut self) {
-        self.touch(f::BW_RUNTIME, Access::Read);
+        self.touch(f::BW_STATE, Access::Read);
         if !self.bw.period_active.load(Relaxed) {
             let _ = self.forward_period();
             self.rearm_period(false);
@@ -488,8 +496,9 @@ impl<H: Host> Pool<'_, H> {
         if self.refresh_within(SLACK_PERIOD + MIN_EXPIRATION) {
             return;
         }
+        self.touch(f::BW_STATE, Access::Read);
         if !self.bw.slack_started.swap(true, Relaxed) {
-            self.touch(f::BW_TIMERS, Access::Update);
+            self.touch(f::BW_STATE | f::BW_TIMERS, Access::Update);
             let at = self.host.clock() + SLACK_PERIOD;
             self.host.start_timer(Timer::Slack(self.tg), at);
         }

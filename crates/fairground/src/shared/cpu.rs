@@ -67,6 +67,8 @@ pub struct CpuShared {
     pub idle_exit_latency: AtomicU64,
     /// How much of the CPU the real-time class uses (`cpu_util_rt`), 1024 = all.
     pub util_avg_rt: AtomicU32,
+    /// The running task, as its number + 1; 0: the idle one.
+    pub curr_task: AtomicU32,
     /// `distribute_cpu_mask_prev` (only this CPU's own, whatever it executes; no lock).
     distribute_prev: AtomicU32,
     /// The idle task's words as a waker: wake-ups from interrupts count as its own (written by
