@@ -155,9 +155,6 @@ fn account_dequeue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {
         links::touch_tree(cx, rq, id);
         tree_remove(rq, cfs, id);
     }
-    if rq.se[id.idx()].my_q.is_none() {
-        links::touch_cfs_tasks(cx, rq, id);
-    }
     let se = &mut rq.se[id.idx()];
     se.on_rq = false;
     let q = &mut rq.cfs[cfs.idx()];

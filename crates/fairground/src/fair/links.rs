@@ -1,10 +1,10 @@
-//! Neighbours whose links change when somebody joins or leaves: in the tree, and on `cfs_tasks`.
+//! Neighbours in the tree, whose links change when somebody joins or leaves.
 //!
 //! They are other entities' lines, which their CPU has to fetch again if another CPU has linked.
 
 use crate::cx::Cx;
 use crate::host::Host;
-use crate::place::{Access, rq as frq, se as fse};
+use crate::place::{Access, se as fse};
 use crate::rq::Rq;
 use crate::value::SeId;
 
@@ -30,27 +30,5 @@ pub(super) fn touch_tree<H: Host>(cx: &mut Cx<H>, rq: &Rq, id: SeId) {
             order | fse::RUN_NODE,
             Access::Read,
         );
-    }
-}
-
-/// A task that is picked goes to the front of the list of the tasks here.
-#[inline]
-pub(crate) fn move_front<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
-    if rq.lb_order.front() != Some(task) {
-        touch_cfs_tasks(cx, rq, task);
-        rq.lb_order.move_front(task);
-        touch_cfs_tasks(cx, rq, task);
-    }
-}
-
-/// A task, which is on the list of the tasks here, joins it at the front or leaves it.
-#[inline]
-pub(crate) fn touch_cfs_tasks<H: Host>(cx: &mut Cx<H>, rq: &Rq, task: SeId) {
-    let (before, after) = (rq.lb_order.before(task), rq.lb_order.after(task));
-    if before.is_none() || after.is_none() {
-        cx.touch(rq.object(), frq::CFS_TASKS, Access::Update);
-    }
-    for neighbour in [before, after].into_iter().flatten() {
-        cx.touch(rq.se_object(neighbour), fse::GROUP_NODE, Access::Write);
     }
 }

@@ -16,7 +16,7 @@ use super::load::{se_update_runnable, update_load_avg};
 use super::misfit::update_misfit_status;
 use super::pick::pick_next_entity;
 use super::util_est::util_est_enqueue;
-use super::{links, throttle, vtime};
+use super::{throttle, vtime};
 use crate::cx::Cx;
 use crate::fair::{Enqueue, QueueChange, SetNext, UpdateLoad};
 use crate::host::Host;
@@ -53,7 +53,6 @@ fn enqueue_levels<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Enque
         return;
     }
     rq.lb_order.move_front(task);
-    links::touch_cfs_tasks(cx, rq, task);
     let woken = flags.has(Enqueue::WAKEUP);
     let mut counts = Counts {
         queued: 1,

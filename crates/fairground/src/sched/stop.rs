@@ -6,7 +6,7 @@ use crate::balance::{active, newidle};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
-use crate::fair::{hrtick, links, task};
+use crate::fair::{hrtick, task};
 use crate::host::{Host, StopWork};
 use crate::place::{Access, Func, task as ftask};
 use crate::rq::{HigherClass, Rq, Rqs};
@@ -92,7 +92,7 @@ fn go_on<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Option<(SeId, TaskId)>) -> 
     let order = cx.features().load_balance.order;
     if let Some(next) = next.filter(|_| order.pick_reorders(false)) {
         // Also whom the stopper has interrupted.
-        links::move_front(cx, rq, next);
+        rq.lb_order.move_front(next);
     }
     let out = switch_to(cx, rq, here, next);
     if next.is_none() {

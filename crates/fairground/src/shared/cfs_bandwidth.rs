@@ -414,11 +414,7 @@ impl<H: Host> Pool<'_, H> {
         self.bw.slack_started.store(false, Relaxed);
         let runtime = self.bw.runtime.load(Relaxed);
         let enough = self.bw.is_limited() && runtime > BANDWIDTH_SLICE;
-        if enough && !self.refresh_within(MIN_EXPIRATION) {
-            runtime
-        } else {
-            0
-        }
+        runtime * u64::from(enough && !self.refresh_within(MIN_EXPIRATION))
     }
 
     /// A queue is out of runtime: last in the order of distribution.
