@@ -281,21 +281,27 @@ mod tests {
     use crate::machine_file::Machine;
     use crate::workload::{Env, Workload};
 
-    /// What `f` says of a run at its end.
-    fn ended<T>(machine: &Machine, argv: &[&str], f: impl FnOnce(&Sim<'_>) -> T) -> T {
+    /// What `f` makes of a workload.
+    fn set_up<T>(machine: &Machine, argv: &[&str], f: impl FnOnce(&Setup<'_>) -> T) -> T {
         let argv: Vec<String> = argv.iter().map(|a| (*a).to_string()).collect();
         let cpus = machine.topology.nr_cpus() as u32;
         let workload = Workload::from_argv(&argv, &Env { cpus }).unwrap();
-        let setup = Setup {
+        f(&Setup {
             machine,
             features: Features::default(),
             workload: &workload,
             seed: 1,
             trace: false,
-        };
-        let mut sim = Sim::new(&setup).unwrap();
-        sim.run().unwrap();
-        f(&sim)
+        })
+    }
+
+    /// What `f` says of a run at its end.
+    fn ended<T>(machine: &Machine, argv: &[&str], f: impl FnOnce(&Sim<'_>) -> T) -> T {
+        set_up(machine, argv, |setup| {
+            let mut sim = Sim::new(setup).unwrap();
+            sim.run().unwrap();
+            f(&sim)
+        })
     }
 
     /// Busy time of all CPUs and the sum of the profile, ps, and the run's length, ns.
@@ -343,16 +349,8 @@ mod tests {
             "netperf -t UDP_RR --pairs 8 -l 2ms",
             "schbench -m 1 -t 8 -w 0 -r 5ms",
         ] {
-            let argv: Vec<String> = line.split(' ').map(String::from).collect();
-            let workload = Workload::from_argv(&argv, &Env { cpus: 32 }).unwrap();
-            let setup = Setup {
-                machine: &machine,
-                features: Features::default(),
-                workload: &workload,
-                seed: 1,
-                trace: false,
-            };
-            let run = run(&setup).unwrap();
+            let argv: Vec<&str> = line.split(' ').collect();
+            let run = set_up(&machine, &argv, |setup| run(setup).unwrap());
             let sum = |rows: &[(&str, u64)]| rows.iter().map(|(_, n)| n).sum::<u64>();
             let all = run.metrics.iter().find(|(name, _)| name == "llc_misses");
             let all = all.and_then(|(_, n)| *n).unwrap() as u64;
@@ -368,21 +366,15 @@ mod tests {
     #[test]
     fn the_stacks_have_what_the_functions_have() {
         let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
-        let argv = ["hackbench", "-g", "1", "-f", "2", "-l", "10"].map(String::from);
-        let workload = Workload::from_argv(&argv, &Env { cpus: 2 }).unwrap();
-        let setup = Setup {
-            machine: &machine,
-            features: Features::default(),
-            workload: &workload,
-            seed: 1,
-            trace: false,
-        };
+        let argv = ["hackbench", "-g", "1", "-f", "2", "-l", "10"];
         let exact = crate::exact::Exact {
             stacks: true,
             ..Default::default()
         };
-        let kept = crate::exact::run(&setup, &exact, u64::MAX).unwrap();
-        let plain = run(&setup).unwrap();
+        let (kept, plain) = set_up(&machine, &argv, |setup| {
+            let kept = crate::exact::run(setup, &exact, u64::MAX).unwrap();
+            (kept, run(setup).unwrap())
+        });
         assert_eq!(kept.outcome.metrics, plain.metrics);
         for (name, self_ns, calls) in plain.functions {
             let ways = kept.stacks.iter();

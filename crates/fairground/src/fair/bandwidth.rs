@@ -324,6 +324,7 @@ fn set_runtime_enabled<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, enabled: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::place::tg as tg_f;
     use crate::policy::Features;
     use crate::testing::Bench;
 
@@ -332,6 +333,30 @@ mod tests {
         let bench = Bench::new(1, Features::default());
         let phases = [7, 9].map(|drawn| bench.sys.common_period_phase(|| drawn));
         assert_eq!(phases, [7, 7]);
+    }
+
+    #[test]
+    fn an_empty_pool_is_read_and_not_written() {
+        const MS: u64 = MIN_BANDWIDTH_NS;
+        let mut bench = Bench::new(1, Features::default());
+        let tg = bench.sys.add_group(TgId::ROOT);
+        bench
+            .call(0, |cx, rqs| {
+                set_bandwidth(cx, rqs, tg, Some(MS), 10 * MS, 0)
+            })
+            .unwrap();
+        let mut writes = |want: u64| {
+            bench.host.touches.clear();
+            let drawn = bench.on(0, |cx, _| {
+                cx.sys.tg[tg.idx()].with_pool(cx.host, |pool| pool.draw(0, want))
+            });
+            let pool = tg_f::BW_RUNTIME | tg_f::BW_STATE;
+            let touches = bench.host.touches.iter();
+            let writes = touches.filter(|(_, f, a)| f.intersects(pool) && *a == Access::Write);
+            (drawn, writes.count())
+        };
+        assert_eq!(writes(2 * MS), (MS, 1));
+        assert_eq!(writes(2 * MS), (0, 0));
     }
 
     #[test]

@@ -51,3 +51,29 @@ pub(super) fn capacity_of<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> u64 {
     cx.read_rq(cpu, f::CAPACITY);
     cx.sys.cpu[cpu.idx()].capacity.load(Relaxed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Features;
+    use crate::testing::Bench;
+
+    #[test]
+    fn a_busy_cpu_is_known_by_who_runs_there() {
+        let mut bench = Bench::new(1, Features::default());
+        bench.on(0, |_, _| ()); // publishes
+        let words_read = |bench: &mut Bench| {
+            bench.host.touches.clear();
+            let idle = bench.call(0, |cx, _| available_idle_cpu(cx, Cpu(0)));
+            let read = bench.host.touches.iter().map(|(_, fields, _)| *fields);
+            (idle, read.collect::<alloc::vec::Vec<_>>())
+        };
+        let all = alloc::vec![f::CURR, f::NR_RUNNING, f::TTWU_PENDING];
+        assert_eq!(words_read(&mut bench), (true, all));
+        bench.sys.cpu[0].nr_running.store(1, Relaxed);
+        let first_two = alloc::vec![f::CURR, f::NR_RUNNING];
+        assert_eq!(words_read(&mut bench), (false, first_two));
+        bench.sys.cpu[0].curr_is_idle.store(false, Relaxed);
+        assert_eq!(words_read(&mut bench), (false, alloc::vec![f::CURR]));
+    }
+}
