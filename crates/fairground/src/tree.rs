@@ -216,6 +216,19 @@ impl Nodes {
             .is_some_and(|n| n.height != 0)
     }
 
+    /// The entity that may be at the root of a balanced tree: in a short one, which is a chain here,
+    /// the second of three or more.
+    #[inline]
+    pub fn root(&self, t: &Tree) -> Option<u32> {
+        if t.chain_end != NIL {
+            let second = self.at(t.root).right;
+            if second != NIL && self.at(second).right != NIL {
+                return to_id(second);
+            }
+        }
+        to_id(t.root)
+    }
+
     /// The entity with the smallest `order`.
     #[inline]
     pub fn first(&self, t: &Tree) -> Option<u32> {

@@ -275,7 +275,7 @@ fn check_counts(m: &Crude, profile: &str) {
             "{profile}: {:?}",
             rq.cpu
         );
-        assert_eq!(rq.lb_order.iter().count(), tasks().count());
+        assert_eq!(rq.lb_order.iter().count(), queued);
         let allowed = |b: &fairground::task::TaskBody| b.cpus_allowed.has(rq.cpu);
         assert!(rq.body.iter().flatten().all(|b| allowed(b)), "{profile}");
     }

@@ -24,7 +24,7 @@ pub(super) fn check(sim: &Sim<'_>) -> Verdict {
         for (slot, body) in rq.body.iter().enumerate() {
             let Some(body) = body else { continue };
             kept[body.id.idx()] += 1;
-            listed += 1;
+            listed += usize::from(rq.se[slot].on_rq);
             let words = &sim.sys.task[body.id.idx()];
             let told = (
                 words.on_rq(),
@@ -39,7 +39,7 @@ pub(super) fn check(sim: &Sim<'_>) -> Verdict {
         holds!(
             LAW,
             order == listed,
-            "CPU {}: {order} of {listed} in order",
+            "CPU {}: {order} on the list of {listed} queued tasks",
             rq.cpu.0
         );
     }

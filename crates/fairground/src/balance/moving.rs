@@ -7,11 +7,11 @@ use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move};
 use crate::fair::throttle::is_throttled_on;
-use crate::fair::{h_load, vtime};
+use crate::fair::{h_load, links, vtime};
 use crate::host::Host;
 use crate::math::fits_capacity;
 use crate::math::pelt::task_util_est;
-use crate::place::{Access, Func, Kind, Object, rq as frq, se as fse, task as ftask};
+use crate::place::{Access, Func, Kind, Object, cfs_rq as fq, rq as frq, se as fse, task as ftask};
 use crate::policy::LbOrder;
 use crate::rq::{Rq, Rqs};
 use crate::shared::Relaxed;
@@ -33,7 +33,7 @@ pub fn detach_tasks<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>) -
         if env.idle.is_idle() && rq.nr_running <= 1 {
             break;
         }
-        let Some(slot) = next_candidate(rq, order) else {
+        let Some(slot) = first_candidate(rq, order) else {
             break;
         };
         env.loops += 1;
@@ -50,11 +50,10 @@ pub fn detach_tasks<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>) -
             && detach(cx, rq, env, slot);
         if !moved {
             if order.newest_first() {
-                rq.lb_order.move_back(slot);
+                links::move_back(cx, rq, slot);
             } else {
-                rq.lb_order.move_front(slot);
+                links::move_front(cx, rq, slot);
             }
-            cx.touch(rq.se_object(slot), fse::GROUP_NODE, Access::Update);
             continue;
         }
         detached += 1;
@@ -80,7 +79,7 @@ pub(super) fn detach_one_task<H: Host>(
     let mut at = first_candidate(rq, order);
     while let Some(slot) = at {
         at = candidate_after(rq, order, slot);
-        if rq.se[slot.idx()].on_rq && can_migrate_task(cx, rq, env, slot) {
+        if can_migrate_task(cx, rq, env, slot) {
             let task = detach_for_move(cx, rq, slot, env.dst_cpu)?;
             env.sd.state.lb_gained[env.idle.idx()].fetch_add(1, Relaxed);
             return Some(task);
@@ -107,16 +106,6 @@ pub(super) fn attach_tasks<H: Host, R: Rqs + ?Sized>(
     });
     *cx.moving = tasks;
     cx.host.leave(outer);
-}
-
-/// The task that is looked at next. Those in limbo are not on `cfs_tasks`.
-#[inline]
-fn next_candidate(rq: &Rq, order: LbOrder) -> Option<SeId> {
-    let mut slot = first_candidate(rq, order)?;
-    while !rq.se[slot.idx()].on_rq {
-        slot = candidate_after(rq, order, slot)?;
-    }
-    Some(slot)
 }
 
 #[inline]
@@ -240,15 +229,15 @@ fn task_hot<H: Host>(
     }
     let se = &rq.se[slot.idx()];
     let dst = &cx.sys.cpu[env.dst_cpu.idx()];
-    let mut read = fse::EXEC_START;
     if dst.nr_running.load(Relaxed) != 0 {
-        read = read | fse::CFS_RQ;
         let queue = &rq.cfs[se.cfs_rq.idx()];
+        cx.touch(rq.se_object(slot), fse::CFS_RQ, Access::Read);
+        cx.touch(rq.cfs_object(se.cfs_rq), fq::NEXT, Access::Read);
         if [queue.next, queue.last].contains(&Some(slot)) {
             return true;
         }
     }
-    cx.touch(rq.se_object(slot), read, Access::Read);
+    cx.touch(rq.se_object(slot), fse::EXEC_START, Access::Read);
     let since = rq.clock.task.wrapping_sub(se.exec_start) as i64;
     since < cx.sys.features.newidle.migration_cost_ns as i64
 }

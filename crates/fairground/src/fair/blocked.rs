@@ -56,7 +56,7 @@ fn has_load<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId, se: SeId) -> bool {
     let tg = rq.cfs[cfs.idx()].tg;
     cx.touch(rq.cfs_object(cfs), q::TG, Access::Read);
     cx.sys.tg[tg.idx()].look_up_entity(rq.cpu, cx.host);
-    cx.touch(rq.se_object(se), e::AVG, Access::Read);
+    cx.touch(rq.se_object(se), e::MY_Q | e::AVG, Access::Read);
     let avg = &rq.se[se.idx()].avg;
     avg.load_avg != 0 || avg.util_avg != 0 || rq.cfs[cfs.idx()].propagate
 }

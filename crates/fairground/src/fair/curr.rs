@@ -76,15 +76,27 @@ fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u
         resched_curr_lazy(cx, rq);
         buddy::clear_buddies(rq, cfs, curr);
     }
+    if !by_deadline || features.vruntime_base.moves_with_charge() {
+        touch_min_vruntime(cx, rq, cfs);
+    }
     if !by_deadline {
-        cx.touch(
-            rq.cfs_object(cfs),
-            fq::MIN_VRUNTIME | fq::TASKS_TIMELINE,
-            Access::Update,
-        );
         cfs_rules::update_min_vruntime(rq, cfs);
     }
     cx.host.leave(outer);
+}
+
+/// What advances `min_vruntime` reads and writes (`update_min_vruntime`): the least of the tree is
+/// with its first entity, or in the root where the tree is sorted by deadline.
+fn touch_min_vruntime<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) {
+    let (queue, by_deadline) = (&rq.cfs[cfs.idx()], cx.features().pick.by_deadline());
+    cx.touch_mixed(rq.cfs_object(cfs), fq::TASKS_TIMELINE, fq::MIN_VRUNTIME);
+    let (least, field) = match by_deadline {
+        true => (rq.nodes.root(&queue.tree), fse::MIN_VRUNTIME),
+        false => (rq.nodes.first(&queue.tree), fse::VRUNTIME),
+    };
+    if let Some(least) = least {
+        cx.touch(rq.se_object(SeId(least)), field, Access::Read);
+    }
 }
 
 /// A new deadline if the old one is reached. True if that or the end of protection calls for a new

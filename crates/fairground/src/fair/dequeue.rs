@@ -9,7 +9,7 @@ use super::util_est::{util_est_dequeue, util_est_update};
 use crate::cx::Cx;
 use crate::fair::{Dequeue, QueueChange};
 use crate::host::Host;
-use crate::place::{Access, Func, rq as frq, task as ft};
+use crate::place::{Access, Func, cfs_rq as fq, rq as frq, task as ft};
 use crate::rq::Rq;
 use crate::value::{CfsId, SeId};
 
@@ -75,6 +75,7 @@ pub(crate) fn dequeue_entities<H: Host>(
             slice = Some(cfs_rq_min_slice(rq, cfs));
             break;
         }
+        cx.touch_mixed(rq.cfs_object(cfs), fq::IDLE, fq::NR_QUEUED);
         leave(&mut counts, rq, cfs);
         if stops_at_throttled(cx, rq, cfs) {
             return finish(cx, rq, first, is_task && delayed);

@@ -52,11 +52,14 @@ pub fn enqueue_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId
     let se = &mut rq.se[id.idx()];
     q.load.add(se.load.weight);
     q.nr_queued += 1;
-    let first = q.nr_queued == 1;
+    let (first, is_task) = (q.nr_queued == 1, se.my_q.is_none());
     if flags.has(Enqueue::MIGRATED) {
         se.exec_start = 0;
     }
     se.on_rq = true;
+    if is_task {
+        links::link_task(cx, rq, id);
+    }
     if !running {
         tree_insert(rq, cfs, id, cx.sys.features.pick);
         links::touch_tree(cx, rq, id);
@@ -143,7 +146,12 @@ fn delays<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId, id: SeId, flags: Dequeue) ->
 fn account_dequeue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {
     cx.touch(
         rq.cfs_object(cfs),
-        fq::LOAD | fq::NR_QUEUED | fq::AVG_VRUNTIME | fq::TASKS_TIMELINE | fq::NEXT,
+        fq::LOAD
+            | fq::NR_QUEUED
+            | fq::AVG_VRUNTIME
+            | fq::MIN_VRUNTIME
+            | fq::TASKS_TIMELINE
+            | fq::NEXT,
         Access::Update,
     );
     cx.touch(
@@ -157,11 +165,15 @@ fn account_dequeue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {
     }
     let se = &mut rq.se[id.idx()];
     se.on_rq = false;
+    let is_task = se.my_q.is_none();
     let q = &mut rq.cfs[cfs.idx()];
     q.load.sub(se.load.weight);
     q.nr_queued -= 1;
     if q.nr_queued == 0 {
         q.words.publish_queued(false);
+    }
+    if is_task {
+        links::unlink_task(cx, rq, id);
     }
 }
 

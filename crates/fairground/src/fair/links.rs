@@ -1,10 +1,10 @@
-//! Neighbours in the tree, whose links change when somebody joins or leaves.
+//! Neighbours whose links change when somebody joins or leaves: in the tree, and on `cfs_tasks`.
 //!
 //! They are other entities' lines, which their CPU has to fetch again if another CPU has linked.
 
 use crate::cx::Cx;
 use crate::host::Host;
-use crate::place::{Access, se as fse};
+use crate::place::{Access, rq as frq, se as fse};
 use crate::rq::Rq;
 use crate::value::SeId;
 
@@ -31,4 +31,49 @@ pub(super) fn touch_tree<H: Host>(cx: &mut Cx<H>, rq: &Rq, id: SeId) {
             Access::Read,
         );
     }
+}
+
+/// A task that joins the queue comes to the front of `cfs_tasks` (`account_entity_enqueue`).
+#[inline]
+pub(super) fn link_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
+    cx.touch(rq.object(), frq::CFS_TASKS, Access::Update);
+    if let Some(first) = rq.lb_order.front() {
+        cx.touch(rq.se_object(first), fse::GROUP_NODE, Access::Write);
+    }
+    cx.touch(rq.se_object(task), fse::GROUP_NODE, Access::Write);
+    rq.lb_order.push_front(task);
+}
+
+/// A task that leaves the queue leaves `cfs_tasks` (`account_entity_dequeue`).
+#[inline]
+pub(super) fn unlink_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
+    cx.touch(rq.se_object(task), fse::GROUP_NODE, Access::Update);
+    let (before, after) = (rq.lb_order.before(task), rq.lb_order.after(task));
+    if before.is_none() || after.is_none() {
+        cx.touch(rq.object(), frq::CFS_TASKS, Access::Write);
+    }
+    for neighbour in [before, after].into_iter().flatten() {
+        cx.touch(rq.se_object(neighbour), fse::GROUP_NODE, Access::Write);
+    }
+    rq.lb_order.remove(task);
+}
+
+/// A task that is picked, or could not be moved, goes to the front (`list_move`).
+#[inline]
+pub(crate) fn move_front<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
+    unlink_task(cx, rq, task);
+    link_task(cx, rq, task);
+}
+
+/// A task that could not be moved goes to the back, where balancing takes from the front
+/// (`list_move_tail`).
+#[inline]
+pub(crate) fn move_back<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId) {
+    unlink_task(cx, rq, task);
+    cx.touch(rq.object(), frq::CFS_TASKS, Access::Update);
+    if let Some(last) = rq.lb_order.back() {
+        cx.touch(rq.se_object(last), fse::GROUP_NODE, Access::Write);
+    }
+    cx.touch(rq.se_object(task), fse::GROUP_NODE, Access::Write);
+    rq.lb_order.push_back(task);
 }

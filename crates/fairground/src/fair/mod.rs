@@ -20,7 +20,7 @@ pub(crate) mod hrtick;
 pub(crate) mod keep;
 pub mod leaf;
 mod limbo;
-mod links;
+pub(crate) mod links;
 pub mod load;
 pub(crate) mod misfit;
 pub(crate) mod others;

@@ -22,11 +22,8 @@ pub(crate) fn place_entity<H: Host>(
     flags: Enqueue,
 ) {
     let outer = cx.host.enter(Func::PlaceEntity);
-    cx.touch(
-        rq.cfs_object(cfs),
-        fq::AVG_VRUNTIME | fq::MIN_VRUNTIME | fq::LOAD | fq::NR_QUEUED | fq::CURR,
-        Access::Read,
-    );
+    touch_avg_vruntime(cx, rq, cfs);
+    cx.touch(rq.cfs_object(cfs), fq::LOAD | fq::NR_QUEUED, Access::Read);
     cx.touch(
         rq.se_object(id),
         fse::VRUNTIME | fse::DEADLINE | fse::VLAG | fse::SLICE | fse::LOAD,
@@ -38,6 +35,18 @@ pub(crate) fn place_entity<H: Host>(
         cfs_rules::place(cx, rq, cfs, id, flags);
     }
     cx.host.leave(outer);
+}
+
+/// The words of a queue's virtual time are read, and written where the base moves to the mean
+/// whenever that is computed (`avg_vruntime`).
+#[inline]
+pub(crate) fn touch_avg_vruntime<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) {
+    let (features, sums) = (cx.features(), fq::AVG_VRUNTIME | fq::MIN_VRUNTIME);
+    if features.pick.by_deadline() && !features.vruntime_base.moves_with_charge() {
+        cx.touch_mixed(rq.cfs_object(cfs), fq::CURR, sums);
+    } else {
+        cx.touch(rq.cfs_object(cfs), fq::CURR | sums, Access::Read);
+    }
 }
 
 /// Gives a new task its place at fork, beside its parent, which runs on this CPU

@@ -9,6 +9,7 @@ use super::group::update_cfs_group_inlined;
 use super::load::update_load_avg_inlined;
 use super::misfit::update_misfit_status;
 use super::pick::{eligible_buddy, pick_eevdf};
+use super::place::touch_avg_vruntime;
 use super::resched::{resched_curr, resched_curr_lazy};
 use super::vtime::{avg_vruntime, cfs_rq_min_slice, entity_eligible};
 use super::{cfs_rules, task::dequeue_entities, task::touch_task};
@@ -273,6 +274,9 @@ fn entity_tick<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, curr: SeId) -> Option<SeId>
     }
     // Pulls the reference of the keys along, also while nobody joins or leaves.
     avg_vruntime(rq, cfs);
+    if !cx.features().vruntime_base.moves_with_charge() {
+        touch_avg_vruntime(cx, rq, cfs);
+    }
     if !cx.features().pick.by_deadline()
         && rq.cfs[cfs.idx()].nr_queued > 1
         && cfs_rules::check_preempt_tick(cx, rq, cfs, curr)

@@ -23,8 +23,11 @@ use crate::value::{CfsId, SeId};
 pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, weight: u64) {
     let outer = cx.host.enter(Func::ReweightEntity);
     let (queue, se) = (&rq.cfs[cfs.idx()], &rq.se[id.idx()]);
-    let read = fq::LOAD | fq::NR_QUEUED | fq::AVG;
-    cx.touch(queue.object(rq.cpu), read, Access::Update);
+    let mut fields = fq::LOAD | fq::NR_QUEUED | fq::AVG;
+    if se.on_rq {
+        fields = fields | fq::AVG_VRUNTIME | fq::MIN_VRUNTIME;
+    }
+    cx.touch(queue.object(rq.cpu), fields, Access::Update);
     cx.touch(se.object(rq.cpu), fse::LOAD | fse::AVG, Access::Update);
     let pick = cx.features().pick;
     let (queued, running) = (se.on_rq, queue.curr == Some(id));

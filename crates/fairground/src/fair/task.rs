@@ -52,7 +52,6 @@ fn enqueue_levels<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Enque
         requeue_delayed_entity(cx, rq, task);
         return;
     }
-    rq.lb_order.move_front(task);
     let woken = flags.has(Enqueue::WAKEUP);
     let mut counts = Counts {
         queued: 1,
@@ -76,6 +75,7 @@ fn enqueue_levels<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Enque
         let cfs = rq.se[id.idx()].cfs_rq;
         enqueue_entity(cx, rq, cfs, id, flags);
         slice = Some(cfs_rq_min_slice(rq, cfs));
+        cx.touch_mixed(rq.cfs_object(cfs), fq::IDLE, fq::NR_QUEUED);
         counts.add_to(rq, cfs);
         if stops_at_throttled(cx, rq, cfs) {
             return;
@@ -146,7 +146,7 @@ pub(crate) fn update_levels_above<H: Host>(
         if let Some(slice) = slice {
             vtime::set_slice(rq, id, slice);
         }
-        cx.touch(rq.cfs_object(cfs), fq::NR_QUEUED, Access::Update);
+        cx.touch_mixed(rq.cfs_object(cfs), fq::IDLE, fq::NR_QUEUED);
         cx.touch(rq.se_object(id), fse::SLICE, Access::Write);
         slice = Some(cfs_rq_min_slice(rq, cfs));
         count(&mut counts, rq, cfs);

@@ -90,6 +90,7 @@ fields! {
         ACTIVE_BALANCE "active_balance": "active_balance, push_cpu",
         MISFIT "misfit": "misfit_task_load",
         IDLE_BALANCE "idle_balance": "nohz_idle_balance, idle_balance",
+        CFS_TASKS "cfs_tasks": "head of the list of tasks in the order of balancing",
         NR_SWITCHES "nr_switches": "nr_switches and other statistics",
         BLOCKED "blocked": "has_blocked_load, last_blocked_load_update_tick",
         OTHERS "others": "avg_rt, avg_dl, avg_irq",

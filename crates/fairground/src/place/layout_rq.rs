@@ -21,6 +21,7 @@ pub(super) const RQ: StructLayout = StructLayout {
         (368, 8),   // active_balance
         (360, 8),   // misfit
         (352, 2),   // idle_balance
+        (432, 16),  // cfs_tasks
         (112, 8),   // nr_switches
         (24, 12),   // blocked
         (448, 192), // others
@@ -46,6 +47,7 @@ pub(super) const RQ_HOT_TOGETHER: StructLayout = StructLayout {
         (360, 8),   // active_balance
         (352, 8),   // misfit
         (344, 2),   // idle_balance
+        (432, 16),  // cfs_tasks
         (64, 8),    // nr_switches
         (84, 12),   // blocked
         (448, 192), // others

@@ -6,7 +6,7 @@ use super::{
     IdleSwitch, IdleTick, IdlestStats, IdlestTie, IlbKick, IlbPick, InitUtil, LagLimit, LayoutId,
     LoadBalance, Menu, Newidle, NewidleGate, NextBuddy, NumaImbalance, OpenFiles, OtherClasses,
     PROFILES, PeriodPhase, Pick, PlaceEntity, Preemption, QuotaExpiry, RecentUsedCpu, RunToParity,
-    ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, WakeAffine, WakeupDelayed,
+    ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, VruntimeBase, WakeAffine, WakeupDelayed,
     WakeupPreemption, Yielding,
 };
 
@@ -225,6 +225,7 @@ pub static CATALOGUE: &[Patch] = &[
 pub(super) fn linux_6_18() -> Features {
     Features {
         pick: Pick::Eevdf,
+        vruntime_base: VruntimeBase::Mean,
         place: PlaceEntity::LINUX_6_18,
         run_to_parity: RunToParity::ShortestSlice,
         hrtick: Hrtick::Off,

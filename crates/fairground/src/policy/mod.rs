@@ -66,7 +66,7 @@ pub use newidle::{Newidle, NewidleGate};
 pub use numa::NumaImbalance;
 pub use open_files::{FileRef, FileRefLine, OpenFiles, PipeTimes};
 pub use other_classes::OtherClasses;
-pub use pick::Pick;
+pub use pick::{Pick, VruntimeBase};
 pub use place_entity::{PlaceEntity, PlaceNew};
 pub use preemption::Preemption;
 pub use profiles::PROFILES;
@@ -84,6 +84,8 @@ pub use yielding::Yielding;
 pub struct Features {
     /// Whom to pick: EEVDF or CFS.
     pub pick: Pick,
+    /// What a queue's virtual times are relative to.
+    pub vruntime_base: VruntimeBase,
     /// Where an entity is placed in virtual time.
     pub place: PlaceEntity,
     /// How long a picked entity is protected.

@@ -13,6 +13,29 @@ pub enum Pick {
     Cfs,
 }
 
+/// The reference point of a queue's virtual time.
+///
+/// Nothing but lines depends on it: keys are relative to it, and so are their sums. Sources:
+/// "sched/fair: Fix zero_vruntime tracking" and the change that introduced `zero_vruntime`, Peter
+/// Zijlstra, 2025, for 6.18.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VruntimeBase {
+    /// The least virtual run time, written whenever the running entity is charged (up to 6.17; always
+    /// with CFS).
+    Least,
+    /// The mean, moved whenever it is computed (6.18 and later).
+    Mean,
+}
+
+impl VruntimeBase {
+    /// Whether charging the running entity moves it.
+    #[inline]
+    #[must_use]
+    pub const fn moves_with_charge(self) -> bool {
+        matches!(self, Self::Least)
+    }
+}
+
 impl Pick {
     /// Whether entities have requests, deadlines and lag; only virtual run time otherwise.
     #[inline]

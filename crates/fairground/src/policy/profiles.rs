@@ -13,6 +13,7 @@ pub static PROFILES: &[Profile] = &[
         name: "linux-6.15",
         what: "Linux 6.15: EEVDF with delayed dequeue, whole queues throttled",
         sets: &[
+            ("vruntime_base", "least"),
             ("yield", "deadline"),
             ("lag_limit", "own-slice"),
             ("lb_serialize", "each-look"),
@@ -50,6 +51,7 @@ pub static PROFILES: &[Profile] = &[
         name: "linux-6.9",
         what: "Linux 6.9: EEVDF without delayed dequeue, idle-balancer flags always written",
         sets: &[
+            ("vruntime_base", "least"),
             ("idle_preemption", "tasks"),
             ("place_new", "at-fork"),
             ("yield", "deadline"),

@@ -6,7 +6,7 @@ use super::{
     IlbKick, IlbPick, InitUtil, LagLimit, LayoutId, LbActive, LbCounts, LbOrder, LbSerialize,
     LbSmt, Menu, NewidleGate, NextBuddy, NumaImbalance, OtherClasses, PeriodPhase, Pick, PipeTimes,
     PlaceNew, Preemption, QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu,
-    TtwuQueue, TunableScaling, WakeupDelayed, WakeupPreemption, Yielding,
+    TtwuQueue, TunableScaling, VruntimeBase, WakeupDelayed, WakeupPreemption, Yielding,
 };
 use alloc::string::{String, ToString};
 
@@ -77,9 +77,11 @@ macro_rules! number {
     };
 }
 
-pub(super) static DECISIONS: [Decision; 71] = [
+pub(super) static DECISIONS: [Decision; 72] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
+    named!("vruntime_base", "what virtual times of a queue are relative to", "least, mean",
+        f, f.vruntime_base, "least" => VruntimeBase::Least, "mean" => VruntimeBase::Mean),
     flag!(
         "place_lag",
         "keep lag over sleep (PLACE_LAG)",

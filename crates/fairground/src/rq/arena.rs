@@ -30,9 +30,7 @@ impl Rq {
 
     /// Takes a task into keeping. The caller enqueues it.
     pub fn take_in(&mut self, task: Task) -> SeId {
-        let slot = self.new_slot(task.se, Some(task.body));
-        self.lb_order.push_front(slot);
-        slot
+        self.new_slot(task.se, Some(task.body))
     }
 
     /// Gives a task, which is on no queue, out of keeping; `None` if the slot holds no task.
@@ -41,7 +39,6 @@ impl Rq {
         let body = self.body[slot.idx()].take()?;
         let se = core::mem::replace(&mut self.se[slot.idx()], SchedEntity::nobody());
         debug_assert!(!se.on_rq, "a queued task cannot leave");
-        self.lb_order.remove(slot);
         self.free.push(slot);
         Some(Task { se, body })
     }

@@ -18,10 +18,9 @@ struct Link {
     next: u32,
 }
 
-/// The tasks in the keeping of one run queue, in the order of load balancing.
+/// The queued tasks of one run queue, in the order of load balancing.
 ///
-/// The kernel's list holds what is queued. Here a task is in it as long as its `Rq` keeps it, so
-/// that a reader skips those that wait in limbo (`!on_rq`).
+/// It holds the tasks that are queued, delayed sleepers included.
 #[derive(Debug)]
 pub struct LbList {
     links: Vec<Link>,
@@ -85,17 +84,16 @@ impl LbList {
         }
     }
 
-    /// A slot of the list could not be moved, where balancing takes from the front.
-    pub fn move_back(&mut self, slot: SeId) {
-        if self.back == slot.0 {
-            return;
-        }
-        self.remove(slot);
+    /// Adds a slot, which has been in the list before, behind all others.
+    pub fn push_back(&mut self, slot: SeId) {
         self.links[slot.idx()] = Link {
             prev: self.back,
             next: NIL,
         };
-        self.links[self.back as usize].next = slot.0;
+        match self.back {
+            NIL => self.front = slot.0,
+            back => self.links[back as usize].next = slot.0,
+        }
         self.back = slot.0;
     }
 

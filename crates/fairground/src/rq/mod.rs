@@ -82,7 +82,7 @@ pub struct Rq {
     pub misfit_task_load: u64,
     /// Jiffy of the last update of the blocked load of this CPU.
     pub last_blocked_update: u64,
-    /// The tasks kept here in the order of load balancing (`cfs_tasks`).
+    /// The tasks queued here in the order of load balancing (`cfs_tasks`).
     pub lb_order: LbList,
     /// Context switches.
     pub nr_switches: u64,

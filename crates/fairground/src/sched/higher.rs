@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::fair::others::update_rt_rq_load_avg;
 use crate::fair::resched::{resched_curr, skip_clock};
 use crate::fair::task::add_nr_running;
-use crate::fair::{hrtick, task};
+use crate::fair::{hrtick, links, task};
 use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, task as ftask};
 use crate::rq::{HigherClass, Rq, Rqs};
@@ -207,7 +207,7 @@ fn hand_back<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev) -> Switch {
         None
     };
     if let Some(next) = next.filter(|_| cx.features().load_balance.order.pick_reorders(false)) {
-        rq.lb_order.move_front(next);
+        links::move_front(cx, rq, next);
     }
     clear_tsk_need_resched(cx, rq);
     let from = runs_higher(rq);

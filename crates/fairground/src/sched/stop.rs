@@ -6,7 +6,7 @@ use crate::balance::{active, newidle};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
-use crate::fair::{hrtick, task};
+use crate::fair::{hrtick, links, task};
 use crate::host::{Host, StopWork};
 use crate::place::{Access, Func, task as ftask};
 use crate::rq::{HigherClass, Rq, Rqs};
@@ -92,7 +92,7 @@ fn go_on<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Option<(SeId, TaskId)>) -> 
     let order = cx.features().load_balance.order;
     if let Some(next) = next.filter(|_| order.pick_reorders(false)) {
         // Also whom the stopper has interrupted.
-        rq.lb_order.move_front(next);
+        links::move_front(cx, rq, next);
     }
     let out = switch_to(cx, rq, here, next);
     if next.is_none() {
@@ -145,8 +145,8 @@ fn next_to_move<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<(SeId, Cpu, Migr
         return Some((slot, to, Migration::Placement));
     }
     let (cpu, all) = (rq.cpu, cx.sys.cpus());
-    let (slot, allowed, chosen) = rq.lb_order.iter().find_map(|slot| {
-        let body = rq.body[slot.idx()].as_ref()?;
+    let (slot, allowed, chosen) = rq.body.iter().enumerate().find_map(|(slot, body)| {
+        let (slot, body) = (SeId(slot as u32), body.as_ref()?);
         let goes = !body.cpus_allowed.has(cpu) && is_movable(rq, slot);
         goes.then(|| (slot, body.cpus_allowed.and(&all), body.dest_cpu))
     })?;

@@ -6,7 +6,7 @@ use crate::balance::{newidle, nohz};
 use crate::cx::Cx;
 use crate::event::Event;
 use crate::fair::task::touch_task;
-use crate::fair::{Dequeue, hrtick, load, preempt, task, throttle};
+use crate::fair::{Dequeue, hrtick, links, load, preempt, task, throttle};
 use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, task as ftask};
 use crate::rq::{Rq, Rqs};
@@ -202,7 +202,7 @@ pub(super) fn switch_to<H: Host>(
     rq.curr = next;
     let order = cx.features().load_balance.order;
     if let Some(next) = next.filter(|_| order.pick_reorders(prev == next)) {
-        rq.lb_order.move_front(next);
+        links::move_front(cx, rq, next);
     }
     if next.is_none() {
         update_idle_core(cx, rq.cpu);
