@@ -259,6 +259,9 @@ pub struct How {
     /// No tables and no progress
     #[arg(short, long)]
     pub quiet: bool,
+    /// No progress
+    #[arg(long)]
+    pub no_progress: bool,
 }
 
 /// `fairground list`.

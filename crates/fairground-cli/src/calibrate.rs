@@ -8,10 +8,10 @@ use fairground::policy::PipeTimes;
 use fairground_calibrate::{Base, Calibration, Conf, Idle, Options};
 use fairground_sim::machine_file::Machine;
 use fairground_sim::truth::costs::{CORE_CYCLES, Operation, core_cycles, nanoseconds};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
 use crate::output;
+use crate::progress::bar;
 
 /// `fairground calibrate`.
 #[derive(Debug, Args)]
@@ -32,6 +32,9 @@ pub struct CalibrateArgs {
     /// No summary and no progress
     #[arg(short, long)]
     pub quiet: bool,
+    /// No progress
+    #[arg(long)]
+    pub no_progress: bool,
 }
 
 /// Measures, writes the file and says what was found.
@@ -44,7 +47,8 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     }
     let place = output::Place::new(&args.output)?;
     let base = base(args)?;
-    let bar = bar(args.quiet);
+    let template = "{bar:30} {pos}/{len} {msg} ({elapsed})";
+    let bar = bar(1, template, args.quiet || args.no_progress);
     let mut progress = |step: &str, done: u32, all: u32| {
         bar.set_length(u64::from(all));
         bar.set_position(u64::from(done));
@@ -166,20 +170,6 @@ fn base(args: &CalibrateArgs) -> Result<Base, Failure> {
         id: machine.id.clone(),
         figures: figures.collect(),
     })
-}
-
-fn bar(hidden: bool) -> ProgressBar {
-    let target = if hidden {
-        ProgressDrawTarget::hidden()
-    } else {
-        ProgressDrawTarget::stderr()
-    };
-    let bar = ProgressBar::with_draw_target(Some(1), target);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({elapsed})") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(std::time::Duration::from_millis(200));
-    bar
 }
 
 fn summary(found: &Calibration, args: &CalibrateArgs) -> String {

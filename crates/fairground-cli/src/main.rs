@@ -22,6 +22,7 @@ mod list;
 mod output;
 mod pair;
 mod plan;
+mod progress;
 mod replay;
 mod replay_about;
 mod replay_cases;

@@ -9,7 +9,6 @@ use fairground_trace::fidelity::Fidelity;
 use fairground_trace::replay::{Place, Prepared, Replay};
 use fairground_trace::text::SAID;
 use fairground_trace::{Recording, save};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{Setting, What};
 use crate::asked::{self, Asked};
@@ -17,6 +16,7 @@ use crate::explain::{self, Asking};
 use crate::failure::Failure;
 use crate::group_files::{self, GroupFile, Write, max_text};
 use crate::output::{self, Place as Target};
+use crate::progress::bar;
 use crate::replay_about::{About, Asked as AskedFor};
 use crate::replay_home::{NEWEST, elsewhere, home};
 use crate::replay_json;
@@ -85,6 +85,9 @@ pub struct ReplayArgs {
     /// With --cases: write the table into this page, between its marks
     #[arg(long, value_name = "FILE", requires = "cases")]
     pub table: Option<PathBuf>,
+    /// No progress
+    #[arg(long)]
+    pub no_progress: bool,
 }
 
 /// Replays, prints and writes.
@@ -101,7 +104,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     };
     leaves_inputs(args, path)?;
     let outputs = Outputs::new(args)?;
-    let (recording, known) = read(path, args.attributes.as_deref())?;
+    let (recording, known) = read(args, path)?;
     let (decisions, files) = split(&args.what.set);
     let with = changed(&known, &files)?;
     let home = home(args, &recording, &known)?;
@@ -181,9 +184,10 @@ fn explained(
 }
 
 /// A recording, and what is known besides: by a file of attributes, else as far as it says itself.
-fn read(path: &Path, attributes: Option<&Path>) -> Result<(Recording, Attributes), Failure> {
+fn read(args: &ReplayArgs, path: &Path) -> Result<(Recording, Attributes), Failure> {
+    let attributes = args.attributes.as_deref();
     let given = attributes.map(read_attributes).transpose()?;
-    let recording = open(path)?;
+    let recording = open(path, args.no_progress)?;
     let mut known = match given {
         Some(given) => given,
         None => said(path, &recording)?,
@@ -375,17 +379,17 @@ fn scenario(args: &ReplayArgs, sides: &Sides<'_>, known: &Attributes) -> Result<
 ///
 /// # Errors
 /// With the name of the file.
-pub fn open(path: &Path) -> Result<Recording, Failure> {
+pub fn open(path: &Path, no_progress: bool) -> Result<Recording, Failure> {
     if path == Path::new("-") {
         let read = fairground_trace::open::read(std::io::stdin().lock(), &mut |_| {});
         return read.map_err(|e| Failure::new(format!("standard input: {e}")));
     }
     let bytes = std::fs::metadata(path).map_or(0, |m| m.len());
-    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("reading {bytes}/{total_bytes} {wide_bar}");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
+    let bar = bar(
+        bytes,
+        "reading {bytes}/{total_bytes} {wide_bar}",
+        no_progress,
+    );
     let read = fairground_trace::open(path, &mut |at| bar.set_position(at.min(bytes)));
     bar.finish_and_clear();
     read.map_err(|e| Failure::new(format!("{}: {e}", path.display())))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fairground::policy::Patch;
 use fairground_report::{
-    MachineId, NOT_MODELLED, Redo, Variant, changes_text, foot_text, head_text, labelled,
+    MachineId, NOT_MODELLED, Redo, Variant, changes_text, differing, foot_text, head_text, labelled,
 };
 use fairground_trace::derive::Attributes;
 use fairground_trace::derive::attributes::Group;
@@ -155,6 +155,10 @@ impl About {
             facts.push(("what if, profile".into(), kernel.profile.clone()));
             if !self.patches.is_empty() {
                 facts.push(("what if, patch".into(), self.patches.join(", ")));
+            }
+            for (name, [before, after]) in differing(&self.home.variant, &kernel.variant) {
+                let words = format!("{after} (replayed: {before})");
+                facts.push((format!("what if, {name}"), words));
             }
         }
         facts

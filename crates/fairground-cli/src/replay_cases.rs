@@ -82,7 +82,7 @@ fn row(
     let fail = |e: String| Failure::new(format!("{}: {e}", file.display()));
     let text = std::fs::read_to_string(&file).map_err(|e| fail(e.to_string()))?;
     let attributes = of_case(&Case::parse(&text).map_err(fail)?);
-    let recording = open(&path)?;
+    let recording = open(&path, args.no_progress)?;
     let first = args.what.seed.unwrap_or(1);
     let fidelity = |known: &Attributes, more: bool| -> Result<Vec<Fidelity>, Failure> {
         let fail = |e: String| Failure::new(format!("{}: {e}", path.display()));

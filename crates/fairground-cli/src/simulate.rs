@@ -1,7 +1,6 @@
 //! The runs: in parallel, gathered by number, so that results do not depend on who ended first.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use fairground::policy::Features;
 use fairground_sim::exact::{self, Exact};
@@ -11,11 +10,11 @@ use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::{self, Outcome, RunError};
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::Born;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
 use crate::args::How;
 use crate::failure::Failure;
+use crate::progress::counted;
 
 /// What one variant runs.
 #[derive(Clone, Copy)]
@@ -72,7 +71,7 @@ pub fn simulate(
         .map_err(|e| Failure::new(format!("cannot start the threads: {e}")))?;
     // Seed by seed, so that memory and time of base and patch go side by side.
     let total = seeds.len() * variants.len();
-    let progress = bar(total as u64, "runs", how.quiet);
+    let progress = counted(total as u64, "runs", how.quiet || how.no_progress);
     let failed = AtomicUsize::new(usize::MAX);
     let reported = if how.report.is_some() {
         variants.len()
@@ -188,20 +187,4 @@ fn kept(setup: &Setup<'_>) -> Result<(Outcome, Option<Kept>), RunError> {
         stacks: traced.stacks,
     };
     Ok((traced.outcome, Some(kept)))
-}
-
-/// A bar over `total` of `what` on standard error if that is a terminal, else nothing.
-pub fn bar(total: u64, what: &str, hidden: bool) -> ProgressBar {
-    let target = if hidden {
-        ProgressDrawTarget::hidden()
-    } else {
-        ProgressDrawTarget::stderr()
-    };
-    let bar = ProgressBar::with_draw_target(Some(total), target);
-    let template = format!("{{pos}}/{{len}} {what} {{wide_bar}} {{elapsed_precise}}");
-    if let Ok(style) = ProgressStyle::with_template(&template) {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

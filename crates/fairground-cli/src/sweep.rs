@@ -70,6 +70,9 @@ pub struct SweepArgs {
     /// No tables and no progress
     #[arg(short, long)]
     pub quiet: bool,
+    /// No progress
+    #[arg(long)]
+    pub no_progress: bool,
     /// The benchmark's command line, as people type it
     #[arg(last = true, value_name = "WORKLOAD")]
     pub workload: Vec<String>,
@@ -174,6 +177,7 @@ impl SweepArgs {
             functions: 0,
             color: self.color,
             quiet: self.quiet,
+            no_progress: self.no_progress,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::args::Color;
 use crate::failure::Failure;
 use crate::glue;
 use crate::output;
-use crate::simulate::bar;
+use crate::progress::counted;
 use crate::truth_smp;
 
 /// `fairground truth`.
@@ -105,7 +105,7 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
         .iter()
         .map(|(file, case)| ready(file, case, &machine));
     let ready: Vec<_> = ready.filter_map(|r| refused.of(r)).collect();
-    let progress = bar(ready.len() as u64, "cases", args.no_progress);
+    let progress = counted(ready.len() as u64, "cases", args.no_progress);
     let run = |case: &Ready<'_>| {
         let done = case.run(&machine, &seeds);
         progress.inc(1);

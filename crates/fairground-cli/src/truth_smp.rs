@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::failure::Failure;
 use crate::glue;
 use crate::output;
-use crate::simulate::bar;
+use crate::progress::counted;
 use crate::truth::{Refused, TruthArgs, redo, table};
 
 /// What comes of a directory that is not in the format kernel-truth; `None` if it may be.
@@ -50,7 +50,7 @@ fn truth(args: &TruthArgs, place: Option<&output::Place>) -> Result<(), Failure>
         Err(_) if refused.any() => Vec::new(),
         names => names.map_err(Failure::new)?,
     };
-    let progress = bar(names.len() as u64, "files", args.no_progress);
+    let progress = counted(names.len() as u64, "files", args.no_progress);
     let check = |name: &&str| {
         let rows = smp::check(&recording, name).map_err(Failure::new);
         progress.inc(1);

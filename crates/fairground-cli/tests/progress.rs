@@ -64,6 +64,8 @@ fn a_run_draws_how_many_runs_there_are() {
     ]);
     let shown = on_terminal(&asked);
     assert!(shown.contains("/20 runs"), "{shown:?}");
-    let quiet = words(&[&["run", "--quiet"], &asked[1..]]);
-    assert_eq!(on_terminal(&quiet), "");
+    for unwanted in ["--quiet", "--no-progress"] {
+        let hidden = words(&[&["run", unwanted], &asked[1..]]);
+        assert_eq!(on_terminal(&hidden), "", "{unwanted}");
+    }
 }

@@ -6,7 +6,7 @@ use crate::groups::GroupStat;
 use crate::result::Variant;
 
 /// What differs, by name: the value in base and in patch.
-pub(crate) fn differing(base: &Variant, patch: &Variant) -> Vec<(String, [String; 2])> {
+pub fn differing(base: &Variant, patch: &Variant) -> Vec<(String, [String; 2])> {
     let both = [base, patch];
     let names = |keys: [Vec<&String>; 2]| -> BTreeSet<String> {
         keys.into_iter().flatten().cloned().collect()

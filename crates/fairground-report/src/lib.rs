@@ -41,6 +41,7 @@ pub use catalogue::{
     group_metrics, have_own_metrics, nearest,
 };
 pub use compare::{compare_metrics, compare_saved};
+pub use differing::differing;
 pub use fail_on::{FailOn, FailOnError, Met};
 pub use flat::{csv_of_compare, csv_of_run};
 pub use groups::{CpuStat, GroupStat, OtherGroups};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fairground::event::Event;
 use fairground_report::reproduce::{Class, Made, Row, Simulated, classify, level, number};
@@ -11,13 +11,13 @@ use fairground_report::{Style, Variant, costs_text};
 use fairground_sim::host::BOOT_NS;
 use fairground_sim::machine::Setup;
 use fairground_sim::outcome::{self, Outcome};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::experiment::{Experiment, RowSpec, RunSpec};
 use super::jobs::{Job, Jobs, Sides, Vary};
 use super::keep::{Done, Keep};
 use super::{ReproduceArgs, Reproduced, model, window};
 use crate::failure::Failure;
+use crate::progress::bar;
 
 /// Simulates all runs of the experiments.
 ///
@@ -188,7 +188,8 @@ pub fn run_all(
         .num_threads(args.jobs.map_or(0, usize::from))
         .build()
         .map_err(|e| Failure::new(format!("cannot start the threads: {e}")))?;
-    let progress = bar(open.len() as u64, args.no_progress);
+    let template = "{pos}/{len} runs {wide_bar} {elapsed_precise}, {eta} to go";
+    let progress = bar(open.len() as u64, template, args.no_progress);
     let start = Instant::now();
     let limit = args.limit();
     let over = || limit.is_some_and(|limit| start.elapsed() >= limit);
@@ -280,21 +281,6 @@ fn times(experiments: &[Experiment], plan: &[Vec<Sides>], done: &[Option<Done>])
 pub fn cpu_time<'a>(done: &[Option<Done>], of: impl IntoIterator<Item = &'a usize>) -> f64 {
     let each = of.into_iter().filter_map(|&n| done.get(n)?.as_ref());
     each.map(|d| d.cpu_s).sum()
-}
-
-fn bar(total: u64, hidden: bool) -> ProgressBar {
-    let target = if hidden {
-        ProgressDrawTarget::hidden()
-    } else {
-        ProgressDrawTarget::stderr()
-    };
-    let bar = ProgressBar::with_draw_target(Some(total), target);
-    let style = "{pos}/{len} runs {wide_bar} {elapsed_precise}, {eta} to go";
-    if let Ok(style) = ProgressStyle::with_template(style) {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(500));
-    bar
 }
 
 /// Counters, cache lines and functions of both sides: where a change comes from.
