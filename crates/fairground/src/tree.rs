@@ -216,8 +216,8 @@ impl Nodes {
             .is_some_and(|n| n.height != 0)
     }
 
-    /// The entity that may be at the root of a balanced tree: in a short one, which is a chain here,
-    /// the second of three or more.
+    /// The entity that may be at the root of a balanced tree: in a short one, which is a chain
+    /// here, the second of three or more.
     #[inline]
     pub fn root(&self, t: &Tree) -> Option<u32> {
         if t.chain_end != NIL {

@@ -20,8 +20,8 @@ pub enum Pick {
 /// Zijlstra, 2025, for 6.18.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VruntimeBase {
-    /// The least virtual run time, written whenever the running entity is charged (up to 6.17; always
-    /// with CFS).
+    /// The least virtual run time, written whenever the running entity is charged (up to 6.17;
+    /// always with CFS).
     Least,
     /// The mean, moved whenever it is computed (6.18 and later).
     Mean,
