@@ -137,3 +137,51 @@ pub(crate) fn set_protect_slice(features: &Features, se: &mut SchedEntity, min_s
     let (quantum_ns, shortest) = (features.tunables.quantum_ns, min_slice.unwrap_or(u64::MAX));
     features.run_to_parity.protect(se, quantum_ns, shortest);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Pick, VruntimeBase};
+    use crate::sched;
+    use crate::task::Prev;
+    use crate::testing::Bench;
+    use crate::value::TgId;
+
+    /// Of two tasks one runs for 100 us and is charged. Whether that writes the base of virtual
+    /// time, and whether it reads the other one, which is alone in the tree.
+    fn charge_moves_base(pick: Pick, vruntime_base: VruntimeBase) -> (bool, bool) {
+        let mut bench = Bench::new(
+            1,
+            Features {
+                pick,
+                vruntime_base,
+                ..Features::default()
+            },
+        );
+        let _ = (bench.start(0, TgId::ROOT), bench.start(0, TgId::ROOT));
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        bench.host.now += 100_000;
+        bench.host.touches.clear();
+        bench.on(0, |cx, rq| update_curr(cx, rq, CfsId::ROOT));
+        let rq = &bench.rqs[0];
+        let waits = rq.nodes.first(&rq.cfs[0].tree).expect("one waits");
+        let (queue, other) = (rq.cfs_object(CfsId::ROOT), rq.se_object(SeId(waits)));
+        let touches = &bench.host.touches;
+        let writes = |(o, f, access): &(_, crate::place::Fields, _)| {
+            *o == queue && f.intersects(fq::MIN_VRUNTIME) && *access != Access::Read
+        };
+        (
+            touches.iter().any(writes),
+            touches.iter().any(|(o, ..)| *o == other),
+        )
+    }
+
+    #[test]
+    fn charging_moved_the_base_up_to_6_17() {
+        use VruntimeBase::{Least, Mean};
+        assert_eq!(charge_moves_base(Pick::Eevdf, Mean), (false, false));
+        assert_eq!(charge_moves_base(Pick::Eevdf, Least), (true, true));
+        assert_eq!(charge_moves_base(Pick::Cfs, Least), (true, true));
+        assert_eq!(charge_moves_base(Pick::Cfs, Mean), (true, true), "always");
+    }
+}
