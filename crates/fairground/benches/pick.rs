@@ -58,12 +58,7 @@ fn switch_ns(tasks: u32) -> (f64, f64) {
     let mut host = Bare { now: 1_000_000_000 };
     let mut rq = Rq::new(&sys, Cpu(0), host.now);
     let mut moving = Vec::new();
-    let mut cx = Cx {
-        sys: &sys,
-        host: &mut host,
-        cpu: Cpu(0),
-        moving: &mut moving,
-    };
+    let mut cx = Cx::new(&sys, &mut host, Cpu(0), &mut moving);
     for mut task in new {
         task.se.cfs_rq = group::ensure_cfs(&mut cx, &mut rq, TgId::ROOT);
         let slot = rq.take_in(task);

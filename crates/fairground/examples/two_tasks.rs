@@ -49,12 +49,7 @@ fn main() {
         now_ns: BEGIN_NS,
         resched: false,
     };
-    let mut cx = Cx {
-        sys: &sys,
-        host: &mut host,
-        cpu: Cpu(0),
-        moving: &mut moving,
-    };
+    let mut cx = Cx::new(&sys, &mut host, Cpu(0), &mut moving);
     for (id, nice) in ids {
         let mut task = Task::new(id, TgId::ROOT, sys.features.tunables.base_slice_ns);
         task.body.cpus_allowed = sys.cpus();

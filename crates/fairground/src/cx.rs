@@ -12,6 +12,7 @@ use crate::task::Task;
 use crate::value::Cpu;
 
 /// Who calls: the shared system, the host, and the CPU that executes.
+#[non_exhaustive]
 pub struct Cx<'a, H: Host> {
     /// Everything that several CPUs reach.
     pub sys: &'a System,
@@ -23,6 +24,20 @@ pub struct Cx<'a, H: Host> {
     /// there as `features.load_balance.nr_migrate` (32) at most: with room for so many it allocates
     /// nothing.
     pub moving: &'a mut Vec<Task>,
+}
+
+impl<'a, H: Host> Cx<'a, H> {
+    /// A call by `cpu`. `moving` is empty, and is again when the call is over; keep it for the
+    /// next one, with its capacity.
+    #[inline]
+    pub fn new(sys: &'a System, host: &'a mut H, cpu: Cpu, moving: &'a mut Vec<Task>) -> Self {
+        Self {
+            sys,
+            host,
+            cpu,
+            moving,
+        }
+    }
 }
 
 impl<H: Host> Cx<'_, H> {

@@ -170,23 +170,13 @@ impl Bench {
 
     /// Runs `f` on `cpu`, with all queues.
     pub fn call<T>(&mut self, cpu: u32, f: impl FnOnce(&mut Cx<TestHost>, &mut Vec<Rq>) -> T) -> T {
-        let mut cx = Cx {
-            sys: &self.sys,
-            host: &mut self.host,
-            cpu: Cpu(cpu),
-            moving: &mut self.moving,
-        };
+        let mut cx = Cx::new(&self.sys, &mut self.host, Cpu(cpu), &mut self.moving);
         f(&mut cx, &mut self.rqs)
     }
 
     /// Runs `f` on `cpu`, with its queue.
     pub fn on<T>(&mut self, cpu: u32, f: impl FnOnce(&mut Cx<TestHost>, &mut Rq) -> T) -> T {
-        let mut cx = Cx {
-            sys: &self.sys,
-            host: &mut self.host,
-            cpu: Cpu(cpu),
-            moving: &mut self.moving,
-        };
+        let mut cx = Cx::new(&self.sys, &mut self.host, Cpu(cpu), &mut self.moving);
         let rq = &mut self.rqs[cpu as usize];
         cx.update_rq_clock(rq);
         let out = f(&mut cx, rq);

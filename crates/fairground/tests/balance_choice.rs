@@ -41,12 +41,8 @@ fn busy(sys: &System, cpu: usize, tasks: u32, load: u64, util: u64) {
 
 fn with<T>(sys: &System, f: impl FnOnce(&mut Cx<CountingHost>) -> T) -> (T, CountingHost) {
     let mut host = CountingHost::default();
-    let mut cx = Cx {
-        sys,
-        host: &mut host,
-        cpu: Cpu(0),
-        moving: &mut Vec::new(),
-    };
+    let mut moving = Vec::new();
+    let mut cx = Cx::new(sys, &mut host, Cpu(0), &mut moving);
     let out = f(&mut cx);
     (out, host)
 }

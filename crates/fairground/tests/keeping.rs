@@ -87,12 +87,8 @@ fn a_task_is_always_somewhere() {
         parked: tasks,
         looks: 0,
     };
-    let mut cx = Cx {
-        sys: &sys,
-        host: &mut host,
-        cpu: Cpu(0),
-        moving: &mut Vec::new(),
-    };
+    let mut moving = Vec::new();
+    let mut cx = Cx::new(&sys, &mut host, Cpu(0), &mut moving);
     while let Some(mut task) = cx.host.parked.pop() {
         // In the hands of the host, which nobody looks into here.
         sys.task[task.body.id.idx()].set_on_rq(OnRq::Migrating);

@@ -85,12 +85,7 @@ impl World {
 
     fn on<T>(&mut self, cpu: u32, f: impl FnOnce(&mut Cx<Clock>, &mut Rq) -> T) -> T {
         let mut moving = Vec::new();
-        let mut cx = Cx {
-            sys: &self.sys,
-            host: &mut self.clock,
-            cpu: Cpu(cpu),
-            moving: &mut moving,
-        };
+        let mut cx = Cx::new(&self.sys, &mut self.clock, Cpu(cpu), &mut moving);
         let rq = &mut self.rqs[cpu as usize];
         cx.update_rq_clock(rq);
         let out = f(&mut cx, rq);

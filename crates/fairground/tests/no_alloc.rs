@@ -150,12 +150,7 @@ impl World {
     }
 
     fn call<T>(&mut self, cpu: u32, f: impl FnOnce(&mut Cx<Room>, &mut Vec<Rq>) -> T) -> T {
-        let mut cx = Cx {
-            sys: &self.sys,
-            host: &mut self.host,
-            cpu: Cpu(cpu),
-            moving: &mut self.moving,
-        };
+        let mut cx = Cx::new(&self.sys, &mut self.host, Cpu(cpu), &mut self.moving);
         f(&mut cx, &mut self.rqs)
     }
 

@@ -75,12 +75,8 @@ impl World {
     }
 
     fn cx(&mut self, cpu: u32, f: impl FnOnce(&mut Cx<CountingHost>, &mut Task)) {
-        let mut cx = Cx {
-            sys: &self.sys,
-            host: &mut self.host,
-            cpu: Cpu(cpu),
-            moving: &mut Vec::new(),
-        };
+        let mut moving = Vec::new();
+        let mut cx = Cx::new(&self.sys, &mut self.host, Cpu(cpu), &mut moving);
         f(&mut cx, &mut self.task);
     }
 

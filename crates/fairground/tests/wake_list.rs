@@ -106,12 +106,7 @@ impl Twins {
     }
 
     fn on<T>(&mut self, cpu: Cpu, f: impl FnOnce(&mut Cx<Quick>, &mut Vec<Rq>) -> T) -> T {
-        let mut cx = Cx {
-            sys: &self.sys,
-            host: &mut self.host,
-            cpu,
-            moving: &mut self.moving,
-        };
+        let mut cx = Cx::new(&self.sys, &mut self.host, cpu, &mut self.moving);
         f(&mut cx, &mut self.rqs)
     }
 

@@ -108,12 +108,7 @@ fn choose(
         looked: Vec::new(),
         functions: Vec::new(),
     };
-    let mut cx = Cx {
-        sys: &sim.sys,
-        cpu: Cpu(this),
-        host: &mut notes,
-        moving: &mut sim.moving,
-    };
+    let mut cx = Cx::new(&sim.sys, &mut notes, Cpu(this), &mut sim.moving);
     let allowed = task.body.cpus_allowed.weight() as usize;
     let route = if allowed == 1 {
         Route::Bound

@@ -279,12 +279,8 @@ impl<'a> Sim<'a> {
         &mut self,
         f: impl FnOnce(&mut Cx<'_, SimHost>, &mut Vec<Rq>) -> T,
     ) -> T {
-        let mut cx = Cx {
-            sys: &self.sys,
-            cpu: Cpu(self.host.cpu),
-            host: &mut self.host,
-            moving: &mut self.moving,
-        };
+        let cpu = Cpu(self.host.cpu);
+        let mut cx = Cx::new(&self.sys, &mut self.host, cpu, &mut self.moving);
         f(&mut cx, &mut self.rqs)
     }
 

@@ -240,12 +240,7 @@ impl<'a> Core<'a> {
             all: &self.shared.rqs,
             held: None,
         };
-        let mut cx = Cx {
-            sys: &self.shared.sys,
-            host: &mut host,
-            cpu: self.cpu,
-            moving: &mut self.moving,
-        };
+        let mut cx = Cx::new(&self.shared.sys, &mut host, self.cpu, &mut self.moving);
         let out = f(&mut cx, &mut queues);
         self.random = host.random;
         out

@@ -266,12 +266,7 @@ impl Runtime {
 
     /// A call into the engine on behalf of `cpu`.
     fn call<T>(&mut self, cpu: Cpu, f: impl FnOnce(&mut Cx<'_, Board>, &mut Vec<Rq>) -> T) -> T {
-        let mut cx = Cx {
-            sys: &self.sys,
-            host: &mut self.board,
-            cpu,
-            moving: &mut self.moving,
-        };
+        let mut cx = Cx::new(&self.sys, &mut self.board, cpu, &mut self.moving);
         f(&mut cx, &mut self.rqs)
     }
 

@@ -157,12 +157,7 @@ impl Crude {
     }
 
     pub fn on<T>(&mut self, cpu: Cpu, f: impl FnOnce(&mut Cx<Asked>, &mut Queues) -> T) -> T {
-        let mut cx = Cx {
-            sys: &self.sys,
-            host: &mut self.host,
-            cpu,
-            moving: &mut self.moving,
-        };
+        let mut cx = Cx::new(&self.sys, &mut self.host, cpu, &mut self.moving);
         f(&mut cx, &mut self.rqs)
     }
 

@@ -109,12 +109,7 @@ impl Lab {
 
     /// Calls into the engine with the clock updated.
     pub fn with<T>(&mut self, f: impl FnOnce(&mut Cx<TestHost>, &mut Rq) -> T) -> T {
-        let mut cx = Cx {
-            sys: &self.sys,
-            host: &mut self.host,
-            cpu: Cpu(0),
-            moving: &mut self.moving,
-        };
+        let mut cx = Cx::new(&self.sys, &mut self.host, Cpu(0), &mut self.moving);
         cx.update_rq_clock(&mut self.rq);
         f(&mut cx, &mut self.rq)
     }

@@ -149,12 +149,12 @@ impl Kernel {
         f: impl FnOnce(&mut Cx<'_, Board>, &mut Vec<Rq>) -> T,
     ) -> T {
         self.board.cpu = cpu;
-        let mut cx = Cx {
-            sys: &self.sys,
-            host: &mut self.board,
-            cpu: Cpu(cpu as u32),
-            moving: &mut self.moving,
-        };
+        let mut cx = Cx::new(
+            &self.sys,
+            &mut self.board,
+            Cpu(cpu as u32),
+            &mut self.moving,
+        );
         let out = f(&mut cx, &mut self.rqs);
         assert!(self.moving.is_empty() && self.board.holds_nothing());
         self.note_who_left();

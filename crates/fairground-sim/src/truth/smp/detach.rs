@@ -183,12 +183,8 @@ impl Attempt<'_> {
             .map(|cpu| Rq::new(sys, Cpu(cpu), NOW_NS))
             .collect();
         let mut moving = Vec::with_capacity(64);
-        let mut cx = Cx {
-            sys,
-            host: &mut Quiet { now: NOW_NS },
-            cpu: self.src,
-            moving: &mut moving,
-        };
+        let mut host = Quiet { now: NOW_NS };
+        let mut cx = Cx::new(sys, &mut host, self.src, &mut moving);
         // Each attempt happens at the same instant: nothing of the one before is remembered.
         let memo = &sys.tg[0].cpu(self.src).h_load_stamp;
         memo.store(0, Relaxed);

@@ -19,11 +19,8 @@ pub(super) fn on<T>(
     now: u64,
     f: impl FnOnce(&mut Cx<'_, Quiet>) -> T,
 ) -> T {
-    let mut cx = Cx {
-        sys,
-        host: &mut Quiet { now },
-        cpu,
-        moving: &mut Vec::new(),
-    };
+    let mut host = Quiet { now };
+    let mut moving = Vec::new();
+    let mut cx = Cx::new(sys, &mut host, cpu, &mut moving);
     f(&mut cx)
 }
