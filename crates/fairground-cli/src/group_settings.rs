@@ -12,18 +12,17 @@ use crate::plan::Case;
 const EACH_MAX: usize = 16;
 
 /// Makes cases comparable: each tells what the files hold that any of them wrote, and keeps the
-/// counters of the groups that any of them limits.
+/// counters of the groups that any of them limits, or gives a weight.
 pub fn side_by_side(cases: &mut [&mut Case]) {
     let mut files: BTreeMap<String, GroupFile> = BTreeMap::new();
     for file in cases.iter().flat_map(|case| &case.files) {
         files.insert(format!("{}/{}", file.path, file.file), file.clone());
     }
-    let mut limited: Vec<u32> = cases
-        .iter()
-        .flat_map(|case| case.workload.limited())
-        .collect();
-    limited.sort_unstable();
-    limited.dedup();
+    let any = |groups: fn(&Workload) -> Vec<u32>| {
+        let all: BTreeSet<u32> = cases.iter().flat_map(|c| groups(&c.workload)).collect();
+        Vec::from_iter(all)
+    };
+    let (limited, weighed) = (any(Workload::limited), any(Workload::weighed));
     let mut told = vec![BTreeMap::new(); cases.len()];
     for (name, file) in &files {
         let all: Vec<&Workload> = cases.iter().map(|case| &case.workload).collect();
@@ -36,6 +35,7 @@ pub fn side_by_side(cases: &mut [&mut Case]) {
     for (case, told) in cases.iter_mut().zip(told) {
         case.settings = told;
         case.workload.watched.clone_from(&limited);
+        case.workload.compared.clone_from(&weighed);
     }
 }
 

@@ -309,6 +309,36 @@ fn files_of_groups_are_set_on_the_side_that_is_asked_for() {
     );
 }
 
+/// What a weight gives is told as what a limit takes, of both sides; sums over limited groups stay
+/// what they are.
+#[test]
+fn groups_with_a_weight_have_a_table_too() {
+    let path = file("limits-weight", "s.toml", SCENARIO);
+    let set = ["compare", &path, "--set", "/batch.1/cpu.weight=300"];
+    let result = json(&succeeds(words(&[&set, &["--json", "-"]])));
+    let run = |side: usize| &result["variants"][side]["runs"][0];
+    for (side, weight, cpus) in [(0, 100, 0.4..0.75), (1, 300, 0.8..1.1)] {
+        let groups = run(side)["groups"].as_array().expect("groups");
+        let paths: Vec<&str> = groups.iter().flat_map(|g| g["path"].as_str()).collect();
+        assert_eq!(paths, ["/batch.1", "/web"], "in one order on both sides");
+        assert_eq!(groups[0]["cpu.weight"], weight);
+        let used = groups[0]["cpu.stat"]["usage_usec"].as_f64().expect("used");
+        assert!(cpus.contains(&(used / 400e3)), "{used} us of 400 ms");
+        let web = &groups[1]["cpu.stat"]["usage_usec"];
+        assert_eq!(web.as_f64(), run(side)["metrics"]["usage_usec"].as_f64());
+    }
+    let text = succeeds(set);
+    let (limited, rest) = text.split_once("weighted group").expect("two tables");
+    let weighted = rest.split("\n\n").next().expect("a table");
+    assert!(limited.contains("limited group"), "{text}");
+    let row = |name: &str| {
+        let row = weighted.lines().find(|line| line.contains(name));
+        row.map(|line| line.split_whitespace().rev().nth(2) == Some("300"))
+    };
+    assert_eq!(row("patch"), Some(true), "{text}");
+    assert!(!weighted.contains("/web"), "{text}");
+}
+
 /// A later setting takes back what a pattern wrote to one of its groups: each group is told as it
 /// is, and sides that differ in another group than the first are not called the same.
 #[test]

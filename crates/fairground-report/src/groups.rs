@@ -1,4 +1,4 @@
-//! Groups with a limit: what `cpu.stat` says of them.
+//! Groups with a limit or a weight of their own: what `cpu.stat` says of them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ pub struct CpuStat {
     pub usage_usec: u64,
 }
 
-/// A group with a limit.
+/// A group with a limit, or with a weight of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupStat {
     /// Its path.
@@ -134,18 +134,37 @@ impl GroupMeans {
     }
 }
 
-/// Paths of all groups of some variants, as they are to be shown; `None` at the end if there are
-/// others.
+/// Paths of the groups that have a limit in any variant, as they are to be shown; `None` at the end
+/// if there are others.
 pub(crate) fn listed(variants: &[Variant]) -> Vec<Option<&str>> {
-    let mut seen = BTreeSet::new();
-    let paths = runs(variants)
-        .flat_map(|run| &run.groups)
-        .map(|g| g.path.as_str());
-    let mut paths: Vec<Option<&str>> = paths.filter(|p| seen.insert(*p)).map(Some).collect();
+    let limited = limited(variants);
+    let mut paths: Vec<Option<&str>> = Vec::new();
+    paths.extend(all(variants).filter(|p| limited.contains(p)).map(Some));
     if runs(variants).any(|run| run.other_groups.is_some()) {
         paths.push(None);
     }
     paths
+}
+
+/// Paths of the groups that have a weight of their own and no limit in any variant.
+pub(crate) fn weighed(variants: &[Variant]) -> Vec<&str> {
+    let limited = limited(variants);
+    all(variants).filter(|p| !limited.contains(p)).collect()
+}
+
+/// Paths of all groups, each once, in the order of the first run that has it.
+fn all(variants: &[Variant]) -> impl Iterator<Item = &str> {
+    let mut seen = BTreeSet::new();
+    let groups = runs(variants).flat_map(|run| &run.groups);
+    let paths = groups.map(|g| g.path.as_str());
+    paths.filter(move |path| seen.insert(*path))
+}
+
+/// Groups that have a limit at the end of a run of some variant, or had one during it.
+fn limited(variants: &[Variant]) -> BTreeSet<&str> {
+    let groups = runs(variants).flat_map(|run| &run.groups);
+    let limited = groups.filter(|g| !g.max.starts_with("max") || g.stat.nr_periods > 0);
+    limited.map(|g| g.path.as_str()).collect()
 }
 
 /// What a variant says about a group (`None`: the others), if anything.

@@ -128,8 +128,8 @@ pub struct Run {
     pub functions: BTreeMap<String, FunctionCost>,
     /// Traffic per shared place, most waiting first.
     pub lines: Vec<LineTraffic>,
-    /// Groups with a limit (of either variant): what they used and how they were throttled, most
-    /// throttled time first.
+    /// Groups with a limit, or with another weight than a new group, in either variant: what they
+    /// used and how they were throttled, most throttled time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupStat>,
     /// Limited groups beyond those in `groups`, together.

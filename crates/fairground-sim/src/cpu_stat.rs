@@ -1,4 +1,5 @@
-//! What groups with a limit used and how they were throttled, in the words of `cpu.stat`.
+//! What groups with a limit used and how they were throttled, in the words of `cpu.stat`, and what
+//! groups used that have a weight of their own.
 //!
 //! The counters are the scheduler's own (`fairground::shared::CpuStat`); a run remembers what they
 //! were at the end of the warm-up. As in the kernel, throttled time is added when a queue may run
@@ -15,7 +16,10 @@ use crate::workload::program::{Cgroup, CgroupWrite, Ns, Workload};
 pub struct GroupStat {
     /// Its path.
     pub path: String,
-    /// Whether a group above it is in the list, too, and its usage part of that one's.
+    /// Whether it is one of those that metrics are about: it has a limit, here or in the variant
+    /// that this run is held against.
+    pub counted: bool,
+    /// Whether a group above it is counted, too, and its usage part of that one's.
     pub nested: bool,
     /// `cpu.max` as written last: quota, `None` = max.
     pub quota_ns: Option<Ns>,
@@ -65,6 +69,35 @@ impl Workload {
         }
     }
 
+    /// Groups with another weight than a new one, at the start or by a later write, and idle ones.
+    #[must_use]
+    pub fn weighed(&self) -> Vec<u32> {
+        let new = Cgroup::new("", 0).shares;
+        let at_start = (0..).zip(&self.cgroups);
+        let at_start = at_start.filter(|(_, g)| g.shares != new || g.idle);
+        let later = self.events.iter().filter(|event| match event.write {
+            CgroupWrite::Shares(written) => written != new,
+            CgroupWrite::Idle(now) => now,
+            _ => false,
+        });
+        let mut groups: Vec<u32> = at_start.map(|(i, _)| i).collect();
+        groups.extend(later.map(|event| event.cgroup));
+        groups.sort_unstable();
+        groups.dedup();
+        groups
+    }
+
+    /// Groups of which a result tells what they used: those that are counted, and those with a
+    /// weight of their own in this workload or in `compared`.
+    fn told_groups(&self) -> Vec<u32> {
+        let mut groups = self.counted_groups();
+        groups.extend(self.weighed());
+        groups.extend(&self.compared);
+        groups.sort_unstable();
+        groups.dedup();
+        groups
+    }
+
     /// `cpu.weight` of all groups as written last, in units of shares.
     fn last_shares(&self) -> Vec<u64> {
         let mut shares: Vec<u64> = self.cgroups.iter().map(|g| g.shares).collect();
@@ -88,23 +121,20 @@ impl Workload {
 }
 
 impl Sim<'_> {
-    /// The counters of all groups that are counted, since boot.
+    /// The counters of all groups that are told of, since boot.
     pub(crate) fn cpu_stats(&self) -> Vec<(u32, CpuStat)> {
         let stat = |g: u32| (g, self.sys.tg[TgId(g).idx()].cpu_stat());
-        self.workload
-            .counted_groups()
-            .into_iter()
-            .map(stat)
-            .collect()
+        self.workload.told_groups().into_iter().map(stat).collect()
     }
 
     /// What came of it since the warm-up.
     pub(crate) fn group_stats(&self) -> Vec<GroupStat> {
         let all = self.cpu_stats();
-        let is_counted = |g: u32| all.binary_search_by_key(&g, |(g, _)| *g).is_ok();
         if all.is_empty() {
             return Vec::new();
         }
+        let counted = self.workload.counted_groups();
+        let is_counted = |g: u32| counted.binary_search(&g).is_ok();
         let (cgroups, shares) = (&self.workload.cgroups, self.workload.last_shares());
         let above = |g: u32| {
             std::iter::successors(Some(g), |g| (*g > 0).then(|| cgroups[*g as usize].parent))
@@ -113,6 +143,7 @@ impl Sim<'_> {
             let limit = self.limits[*g as usize];
             GroupStat {
                 path: cgroups[*g as usize].path.clone(),
+                counted: is_counted(*g),
                 nested: above(*g).skip(1).any(is_counted),
                 quota_ns: limit.quota_ns,
                 period_ns: limit.period_ns,
@@ -137,16 +168,16 @@ fn since(now: &CpuStat, before: Option<&CpuStat>) -> CpuStat {
     }
 }
 
-/// The metrics of all groups together; none if no group is counted. Microseconds are whole ones of
+/// The metrics of all groups that are counted together; none if no group is. Microseconds are whole ones of
 /// each group, as `cpu.stat` shows them, so that a sum by hand is the same. Usage below a group
 /// that is counted itself is in that one's.
 pub(crate) fn metrics(groups: &[GroupStat]) -> Vec<(String, Option<f64>)> {
-    if groups.is_empty() {
+    let counted = || groups.iter().filter(|g| g.counted);
+    if counted().next().is_none() {
         return Vec::new();
     }
-    let sum =
-        |count: fn(&CpuStat) -> u64| groups.iter().map(|g| count(&g.stat)).sum::<u64>() as f64;
-    let tops = groups.iter().filter(|g| !g.nested);
+    let sum = |count: fn(&CpuStat) -> u64| counted().map(|g| count(&g.stat)).sum::<u64>() as f64;
+    let tops = counted().filter(|g| !g.nested);
     let usage = tops.map(|g| g.stat.usage_ns / 1000).sum::<u64>() as f64;
     let (periods, throttled) = (sum(|s| s.nr_periods), sum(|s| s.nr_throttled));
     // No period, none throttled.
@@ -176,6 +207,7 @@ mod tests {
     use crate::machine::Setup;
     use crate::machine_file::Machine;
     use crate::outcome::{self, Outcome};
+    use crate::spec::Scenario;
     use crate::workload::Env;
 
     /// Hogs on two CPUs under a profile.
@@ -238,6 +270,47 @@ mod tests {
         assert_eq!(metric(&done, "throttled_usec"), 0.0);
         let usage = metric(&done, "usage_usec");
         assert!((usage - 1e6).abs() < 5e3, "{usage}");
+    }
+
+    /// Four hogs on two CPUs, three of them in a group with three times the weight of the other.
+    #[test]
+    fn a_weight_is_told_with_what_it_gives() {
+        let machine = Machine::builtin("spr-guest-2cpu").unwrap();
+        let tasks = |group: &str| {
+            format!(
+                "[[task]]\nname = \"{group}\"\ncount = 2\ncgroup = \"/{group}\"\n\
+                 steps = [\"hog\"]\n"
+            )
+        };
+        let scenario = format!(
+            "name = \"weights\"\nduration = \"500ms\"\n[[cgroup]]\npath = \"/a\"\n\
+             \"cpu.weight\" = 300\n[[cgroup]]\npath = \"/b\"\n{}{}",
+            tasks("a"),
+            tasks("b")
+        );
+        let scenario = Scenario::parse("weights.toml", &scenario).unwrap();
+        let workload = scenario.workload(&Env { cpus: 2 }).unwrap();
+        let setup = Setup {
+            machine: &machine,
+            features: Features::default(),
+            workload: &workload,
+            seed: 1,
+            trace: false,
+        };
+        let done = outcome::run(&setup).unwrap();
+        let [group] = &done.groups[..] else {
+            panic!("one has a weight of its own: {:?}", done.groups);
+        };
+        assert_eq!(
+            (&*group.path, group.shares, group.counted),
+            ("/a", 3072, false)
+        );
+        let share = group.stat.usage_ns as f64 / 1e9;
+        assert!(
+            (share - 0.75).abs() < 0.02,
+            "of two CPUs for 0.5 s: {share}"
+        );
+        assert!(done.metrics.iter().all(|(name, _)| name != "usage_usec"));
     }
 
     #[test]

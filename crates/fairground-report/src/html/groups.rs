@@ -1,21 +1,50 @@
-//! The table of groups with a limit.
+//! The tables of groups with a limit, and of those with a weight of their own.
 
 use super::table::{Cell, Column, Row, Table};
 use super::watched_tables::{name_heads, names};
-use crate::groups::{GroupMeans, listed, means};
+use crate::groups::{GroupMeans, listed, means, weighed};
 use crate::result::Variant;
 use crate::text::number;
 
-/// What each group with a limit used and how it was throttled, most throttled time first; none if
-/// no group has a limit.
-pub fn of(variants: &[Variant]) -> Option<Table> {
+/// What each group with a limit used and how it was throttled, most throttled time first; and what
+/// those used that have only a weight. None if there are none.
+pub fn of(variants: &[Variant]) -> Vec<Table> {
+    let limited = Table {
+        id: "groups-table".into(),
+        caption: "Groups with a limit".into(),
+        note: "Means over the seeds, in the words of cpu.stat. Throttled time is that of all \
+               queues of the group together, one for each CPU."
+            .into(),
+        ..table(variants, &listed(variants), heads(), cells)
+    };
+    let paths: Vec<Option<&str>> = weighed(variants).into_iter().map(Some).collect();
+    let weighed = Table {
+        id: "weights-table".into(),
+        caption: "Groups with a weight".into(),
+        note: "Means over the seeds. Groups with the weight of a new one (100) and no limit are \
+               left out."
+            .into(),
+        ..table(variants, &paths, weight_heads(), weight_cells)
+    };
+    let both = [limited, weighed].into_iter();
+    both.filter(|table| !table.rows.is_empty()).collect()
+}
+
+/// A row for each of `paths` and each variant.
+fn table(
+    variants: &[Variant],
+    paths: &[Option<&str>],
+    heads: Vec<Column>,
+    cells: fn(&GroupMeans) -> Vec<Cell>,
+) -> Table {
     let mut rows = Vec::new();
-    for path in listed(variants) {
+    for &path in paths {
         for (side, variant) in variants.iter().enumerate() {
             let found = means(variant, path);
             let name = found.as_ref().map_or(path.unwrap_or("others"), |g| &g.name);
             let mut row = names(name, side, variant, variants.len());
-            row.extend(cells(found.as_ref()));
+            let unknown = || vec![dash(); heads.len()];
+            row.extend(found.as_ref().map_or_else(unknown, cells));
             rows.push(Row {
                 cells: row,
                 joined: side + 1 < variants.len(),
@@ -23,17 +52,36 @@ pub fn of(variants: &[Variant]) -> Option<Table> {
         }
     }
     let mut columns = name_heads(variants.len(), "group");
-    columns.extend(heads());
-    let table = Table {
-        id: "groups-table".into(),
-        caption: "Groups with a limit".into(),
-        note: "Means over the seeds, in the words of cpu.stat. Throttled time is that of all \
-               queues of the group together, one for each CPU."
-            .into(),
+    columns.extend(heads);
+    Table {
         columns,
         rows,
-    };
-    Some(table).filter(|t| !t.rows.is_empty())
+        ..Table::default()
+    }
+}
+
+fn dash() -> Cell {
+    Cell::text("-").class("dim")
+}
+
+fn ms(value: f64) -> Cell {
+    Cell::number(Some(value), format!("{value:.1}"))
+}
+
+fn weight_heads() -> Vec<Column> {
+    vec![
+        Column::right("cpu.weight"),
+        Column::right("CPUs").title("usage_usec by the measured time"),
+        Column::right("usage, ms").title("usage_usec").wide(),
+    ]
+}
+
+fn weight_cells(g: &GroupMeans) -> Vec<Cell> {
+    vec![
+        g.weight.map_or_else(dash, |w| Cell::text(&w.to_string())),
+        Cell::number(g.cpus, number(g.cpus)),
+        ms(g.usage_ms),
+    ]
 }
 
 fn heads() -> Vec<Column> {
@@ -52,13 +100,8 @@ fn heads() -> Vec<Column> {
     ]
 }
 
-fn cells(group: Option<&GroupMeans>) -> Vec<Cell> {
-    let Some(g) = group else {
-        return vec![Cell::text("-").class("dim"); heads().len()];
-    };
-    let ms = |value: f64| Cell::number(Some(value), format!("{value:.1}"));
+fn cells(g: &GroupMeans) -> Vec<Cell> {
     let whole = |value: f64| Cell::number(Some(value), number(Some(value)));
-    let dash = || Cell::text("-").class("dim");
     let limit = g.limit.as_ref();
     vec![
         limit.map_or_else(dash, |(max, _)| Cell::text(max)),

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `table` | tables and their cells |
 //! | `metrics` | metrics of a run; base against patch |
-//! | `groups` | groups with a limit |
+//! | `groups` | groups with a limit or a weight |
 //! | `costs` | cache lines in the columns of `perf c2c`, functions |
 //! | `plot` | lines with intervals, drawn without scripts |
 //! | `samples` | what the plots are made of |

@@ -1,24 +1,40 @@
-//! The table of groups with a limit.
+//! The tables of groups with a limit, and of those with a weight of their own.
 
 use super::table::{Align, number, render};
 use super::watched::few;
-use crate::groups::{GroupMeans, listed, means};
+use crate::groups::{GroupMeans, listed, means, weighed};
 use crate::result::Variant;
 
-/// Most groups in the table; all are in the JSON.
+/// Most groups in a table; all are in the JSON.
 const ROWS_MAX: usize = 16;
 
-/// What each group with a limit used and how it was throttled, most throttled time first.
+/// What each group with a limit used and how it was throttled, most throttled time first; and what
+/// those used that have only a weight.
 pub fn groups_text(variants: &[Variant]) -> String {
-    let groups = listed(variants);
+    let mut text = table("limited group", &HEADER, variants, &listed(variants), cells);
+    let weighed: Vec<Option<&str>> = weighed(variants).into_iter().map(Some).collect();
+    let columns = ["cpu.weight", "CPUs", "usage ms"];
+    let weighed = table("weighted group", &columns, variants, &weighed, weight_cells);
+    if !text.is_empty() && !weighed.is_empty() {
+        text.push('\n');
+    }
+    text + &weighed
+}
+
+fn table(
+    head: &str,
+    columns: &[&str],
+    variants: &[Variant],
+    groups: &[Option<&str>],
+    cells: fn(&GroupMeans) -> Vec<String>,
+) -> String {
+    if groups.is_empty() {
+        return String::new();
+    }
     let shown = groups.iter().copied().take(ROWS_MAX);
-    let mut text = by_group(
-        "limited group",
-        &HEADER,
-        variants,
-        shown,
-        |variant, path| means(variant, path).map(|group| cells(&group)),
-    );
+    let mut text = by_group(head, columns, variants, shown, |variant, path| {
+        means(variant, path).map(|group| cells(&group))
+    });
     let dropped = groups.len().saturating_sub(ROWS_MAX);
     if dropped > 0 {
         text += &format!("... and {dropped} more in the JSON\n");
@@ -80,6 +96,14 @@ const HEADER: [&str; 8] = [
     "time ms",
     "burst ms",
 ];
+
+fn weight_cells(g: &GroupMeans) -> Vec<String> {
+    vec![
+        g.weight.map_or("-".into(), |weight| weight.to_string()),
+        number(g.cpus),
+        format!("{:.1}", g.usage_ms),
+    ]
+}
 
 fn cells(g: &GroupMeans) -> Vec<String> {
     let limit = |show: fn(&(String, u64)) -> String| g.limit.as_ref().map_or("-".into(), show);

@@ -121,6 +121,8 @@ impl Workload {
         }
         let watched = other.watched.iter().map(|g| by.cgroup(*g));
         self.watched.extend(watched);
+        let compared = other.compared.iter().map(|g| by.cgroup(*g));
+        self.compared.extend(compared);
     }
 
     fn things(&mut self, other: &Self, by: Behind) {

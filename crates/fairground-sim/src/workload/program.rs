@@ -234,6 +234,8 @@ pub struct Workload {
     pub cgroups: Vec<Cgroup>,
     /// Groups whose `cpu.stat` is kept, sorted; empty: those with a limit (`cpu_stat.rs`).
     pub watched: Vec<u32>,
+    /// Groups that have a weight of their own in a workload that this one is held against.
+    pub compared: Vec<u32>,
     /// Programs.
     pub programs: Vec<Program>,
     /// Pipes and sockets.
@@ -360,6 +362,7 @@ impl Workload {
             argv,
             cgroups: vec![Cgroup::new("/", 0)],
             watched: Vec::new(),
+            compared: Vec::new(),
             programs: Vec::new(),
             chans: Vec::new(),
             inets: Vec::new(),

@@ -35,7 +35,7 @@ impl Workload {
                 .map_err(|e| format!("cgroup '{}': {e}", group.path))?;
             self.index("mask", group.cpuset.unwrap_or(0), self.masks.len().max(1))?;
         }
-        for &group in &self.watched {
+        for &group in self.watched.iter().chain(&self.compared) {
             self.index("cgroup", group, self.cgroups.len())?;
         }
         for program in &self.programs {
