@@ -168,9 +168,9 @@ fn since(now: &CpuStat, before: Option<&CpuStat>) -> CpuStat {
     }
 }
 
-/// The metrics of all groups that are counted together; none if no group is. Microseconds are whole ones of
-/// each group, as `cpu.stat` shows them, so that a sum by hand is the same. Usage below a group
-/// that is counted itself is in that one's.
+/// The metrics of all groups that are counted together; none if no group is. Microseconds are whole
+/// ones of each group, as `cpu.stat` shows them, so that a sum by hand is the same. Usage below a
+/// group that is counted itself is in that one's.
 pub(crate) fn metrics(groups: &[GroupStat]) -> Vec<(String, Option<f64>)> {
     let counted = || groups.iter().filter(|g| g.counted);
     if counted().next().is_none() {
