@@ -173,6 +173,10 @@ pub struct What {
     /// Use only N CPUs of it, in whole cores; in `compare` several numbers, with commas
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub cpus: Vec<usize>,
+    /// Let CPUs enter no deeper idle state than this one of the machine's, e.g. C1, as the kernel's
+    /// `max_cstate` does
+    #[arg(long, value_name = "STATE")]
+    pub max_idle: Option<String>,
     /// Kernel version: a name of `list profiles` [default: linux-6.18]
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,

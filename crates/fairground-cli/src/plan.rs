@@ -23,7 +23,7 @@ pub const SEEDS: u64 = 5;
 pub struct Plan {
     /// The machine.
     pub machine: Machine,
-    /// Hash of the machine with all of its CPUs.
+    /// Hash of the machine with all of its CPUs and idle states.
     pub whole_hash: String,
     /// The workload.
     pub workload: Workload,
@@ -77,6 +77,7 @@ impl Plan {
         }
         let whole = machine(what, scenario)?;
         let whole_hash = whole.hash();
+        let whole = idle_up_to(whole, what)?;
         let machine = match what.cpus()? {
             Some(cpus) if cpus != whole.topology.nr_cpus() => whole.shrunk(cpus)?,
             _ => whole,
@@ -356,10 +357,22 @@ fn machine_of(scenario: &Scenario, named: &spec::Named) -> Result<Machine, Failu
 }
 
 /// What tells two results of one command line apart: the scenario's text, and what is measured.
+/// The machine with the idle states that are asked for.
+///
+/// # Errors
+/// It has no such state.
+pub fn idle_up_to(machine: Machine, what: &What) -> Result<Machine, Failure> {
+    Ok(match &what.max_idle {
+        Some(state) => machine.with_idle_up_to(state)?,
+        None => machine,
+    })
+}
+
 fn conditions(what: &What, scenario: Option<&Scenario>) -> BTreeMap<String, String> {
     let ns = |ns: u64| format!("{ns} ns");
     let text = |s: &Scenario| format!("{:016x}", fnv1a(FNV_START, s.source.text().as_bytes()));
     let all = [
+        ("max_idle", what.max_idle.clone()),
         ("scenario", scenario.map(text)),
         ("settled", what.settled.map(ns)),
         ("slow", what.slow.map(ns)),

@@ -10,7 +10,7 @@ use fairground_trace::replay::{Place, hz_of};
 
 use crate::args::{Setting, What};
 use crate::failure::Failure;
-use crate::plan::{patches, profile_named, set};
+use crate::plan::{idle_up_to, patches, profile_named, set};
 use crate::replay::ReplayArgs;
 
 /// The profile of recordings of which nothing else is said.
@@ -78,7 +78,8 @@ pub fn elsewhere(
     decisions: &[&Setting],
 ) -> Result<Option<Place>, Failure> {
     let patches = patches(&what.patch)?;
-    let same = what.machine.is_empty() && what.cpus.is_empty() && what.profile.is_none();
+    let same_machine = what.machine.is_empty() && what.cpus.is_empty() && what.max_idle.is_none();
+    let same = same_machine && what.profile.is_none();
     if same && patches.is_empty() && decisions.is_empty() {
         return Ok(None);
     }
@@ -86,6 +87,7 @@ pub fn elsewhere(
         Some(arg) => Machine::from_path_or_id(arg)?,
         None => home.machine.clone(),
     };
+    machine = idle_up_to(machine, what)?;
     if let Some(cpus) = what
         .cpus()?
         .filter(|cpus| *cpus != machine.topology.nr_cpus())

@@ -23,7 +23,7 @@ use crate::simulate::{Job, Keep, simulate};
 const POINTS_MAX: usize = 1000;
 
 /// What can be swept beside decisions and files of groups.
-const OF_MACHINES: [&str; 3] = ["cpus", "machine", "profile"];
+const OF_MACHINES: [&str; 4] = ["cpus", "machine", "max-idle", "profile"];
 
 /// `fairground sweep`.
 #[derive(Debug, Args)]
@@ -39,7 +39,8 @@ pub struct SweepArgs {
     pub scenario: Option<PathBuf>,
     /// What is swept, with its values; with `;` between them if they have commas. A file of a
     /// cgroup (/web/cpu.max=20ms/100ms,40ms/100ms; without a path, of the one limited group), a
-    /// decision of `list decisions`, cpus, machine or profile [repeatable: the product is run]
+    /// decision of `list decisions`, cpus, machine, max-idle or profile [repeatable: the product is
+    /// run]
     #[arg(long, value_name = "NAME=V1,V2,..", required = true, value_parser = over)]
     pub over: Vec<Over>,
     /// Show this metric of `list metrics` [repeatable; default: latency at p50 and p99,
@@ -137,7 +138,7 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
     let ran = tried.iter().map(runs).collect();
     let result = Sweep::new(setup, axes, ran, &args.metric, &targets);
     let mut result = result.map_err(Failure::new)?;
-    let of_machines = |axis: &Axis| ["machine", "cpus"].contains(&&*axis.name);
+    let of_machines = |axis: &Axis| ["machine", "cpus", "max-idle"].contains(&&*axis.name);
     if result.over.iter().any(of_machines) {
         let plans: Vec<&Plan> = tried.iter().map(|t| &points.plans[t.0].1).collect();
         set_machines(&mut result, &plans);
@@ -189,7 +190,7 @@ type Trial = (usize, Result<Case, String>);
 struct Points<'a> {
     args: &'a SweepArgs,
     patches: Vec<&'static fairground::policy::Patch>,
-    plans: Vec<([Option<String>; 3], Plan)>,
+    plans: Vec<([Option<String>; 4], Plan)>,
 }
 
 impl<'a> Points<'a> {
@@ -202,19 +203,20 @@ impl<'a> Points<'a> {
     }
 
     /// The place of the plan with these values of [`OF_MACHINES`].
-    fn plan(&mut self, values: [Option<String>; 3]) -> Result<usize, Failure> {
+    fn plan(&mut self, values: [Option<String>; 4]) -> Result<usize, Failure> {
         if let Some(known) = self.plans.iter().position(|(key, _)| *key == values) {
             return Ok(known);
         }
         let args = self.args;
         let mut what = args.what.clone();
-        let [cpus, machine, profile] = values.clone();
+        let [cpus, machine, max_idle, profile] = values.clone();
         if let Some(cpus) = cpus {
             what.cpus = vec![cpus_of(&cpus)?];
         }
         if let Some(machine) = machine {
             what.machine = vec![machine];
         }
+        what.max_idle = max_idle.or(what.max_idle);
         what.profile = profile.or(what.profile);
         let plan = Plan::new(&what, args.scenario.as_deref(), &args.workload)?;
         self.plans.push((values, plan));
@@ -300,6 +302,10 @@ fn beaten(
     let option = match name {
         "cpus" => what.cpus.first().map(|n| format!("--cpus {n}")),
         "machine" => what.machine.first().map(|m| format!("--machine {m}")),
+        "max-idle" => what
+            .max_idle
+            .as_ref()
+            .map(|state| format!("--max-idle {state}")),
         "profile" => what.profile.as_ref().map(|p| format!("--profile {p}")),
         _ => None,
     };

@@ -48,6 +48,10 @@ fn unknown_names_have_a_nearest_one() {
         &["cannot be shrunk to 9998 CPUs", "at most 8"],
     );
     fails(
+        run(&["--max-idle", "C9"]),
+        &["has no idle state `C9`", "one of POLL, C1, C1E"],
+    );
+    fails(
         run(&["--settled", "10ms"]),
         &["leaves no time to settle", "--warmup"],
     );

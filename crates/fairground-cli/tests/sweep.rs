@@ -242,6 +242,33 @@ fn every_machine_has_its_hash_and_the_head_that_of_the_file() {
     }
 }
 
+/// A task that sleeps for milliseconds is woken later the deeper its CPU may sleep.
+#[test]
+fn idle_states_are_swept() {
+    let sleepers = ["--", "sleepers", "--tasks", "2", "--period", "5ms"];
+    let metric = "sleepers.turn_us.p50";
+    let sweep = ["sweep", "--machine", "xeon-8cpu-2013", "--seed", "1"];
+    let asked = ["--over", "max-idle=POLL,C1,C7", "--metric", metric];
+    let result = json(&succeeds(words(&[
+        &sweep,
+        &asked,
+        &["--json", "-"],
+        &sleepers,
+    ])));
+    let mut before = None;
+    for (i, state) in ["POLL", "C1", "C7"].into_iter().enumerate() {
+        let point = &result["points"][i];
+        let run = ["run", "--json", "-", "--seed", "1", "--machine"];
+        let more = ["xeon-8cpu-2013", "--max-idle", state];
+        let alone = json(&succeeds(words(&[&run, &more, &sleepers])));
+        assert_eq!(point["machine"]["hash"], alone["machine"]["hash"]);
+        assert_eq!(alone["redo"]["conditions"]["max_idle"], state);
+        let latency = alone["variants"][0]["runs"][0]["metrics"][metric].as_f64();
+        assert!(latency > before, "{state}: {latency:?} after {before:?}");
+        before = latency;
+    }
+}
+
 #[test]
 fn the_knee_of_a_latency_is_marked_in_all_forms() {
     let path = file("sweep-knee", "s.toml", SCENARIO);

@@ -129,6 +129,26 @@ fn shrinking_keeps_whole_cores() {
 }
 
 #[test]
+fn deep_idle_states_can_be_left_out() {
+    let whole = Machine::builtin("xeon-8cpu-2013").unwrap();
+    let names = |m: &Machine| -> Vec<String> {
+        let states = m.idle_states().into_iter();
+        states.map(|state| state.name).collect()
+    };
+    let shallow = whole.with_idle_up_to("c1e").unwrap();
+    assert_eq!(names(&shallow), ["POLL", "C1", "C1E"]);
+    assert_ne!(shallow.hash(), whole.hash());
+    // Nothing is left out.
+    let deepest = whole.with_idle_up_to("C7").unwrap();
+    assert_eq!(
+        (deepest.hash(), names(&deepest)),
+        (whole.hash(), names(&whole))
+    );
+    let e = shallow.with_idle_up_to("C6").unwrap_err().to_string();
+    assert!(e.contains("no idle state `C6`"), "{e}");
+}
+
+#[test]
 fn an_unknown_id_names_the_nearest() {
     let Err(MachineError::UnknownId { nearest, .. }) = Machine::from_path_or_id("spr-8480") else {
         panic!("accepted")

@@ -76,6 +76,8 @@ pub struct RunSpec {
     pub machine: String,
     /// Only this many CPUs of it.
     pub cpus: Option<usize>,
+    /// Deepest idle state, where not that of the machine.
+    pub max_idle: Option<String>,
     /// Bytes of a cache line, where not those of the machine.
     pub line_bytes: Option<u32>,
     /// Command line of the workload.

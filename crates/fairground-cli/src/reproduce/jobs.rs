@@ -179,6 +179,10 @@ fn machine(run: &RunSpec) -> Result<Machine, Failure> {
         Some(cpus) => machine.shrunk(cpus).map_err(|e| failed(&e))?,
         None => machine,
     };
+    let machine = match &run.max_idle {
+        Some(state) => machine.with_idle_up_to(state).map_err(|e| failed(&e))?,
+        None => machine,
+    };
     Ok(match run.line_bytes {
         Some(bytes) => machine.with_line_bytes(bytes),
         None => machine,

@@ -105,11 +105,12 @@ pub fn gather(
     })
 }
 
-/// Name of a run's machine, with the number of CPUs where it is a part.
+/// Name of a run's machine, with what is otherwise than in its file.
 pub fn machine_name(run: &RunSpec) -> String {
     let cpus = run.cpus.map(|n| format!("{n} CPUs"));
     let lines = run.line_bytes.map(|n| format!("lines of {n} bytes"));
-    let parts: Vec<String> = cpus.into_iter().chain(lines).collect();
+    let idle = run.max_idle.as_ref().map(|s| format!("idle up to {s}"));
+    let parts: Vec<String> = cpus.into_iter().chain(idle).chain(lines).collect();
     if parts.is_empty() {
         return run.machine.clone();
     }

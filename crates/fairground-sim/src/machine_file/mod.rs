@@ -304,6 +304,30 @@ impl Machine {
         Ok(copy)
     }
 
+    /// A copy whose CPUs enter no deeper idle state than `name`, as with `max_cstate` on the kernel's
+    /// command line or `cpupower idle-set --disable-by-latency`.
+    ///
+    /// # Errors
+    /// [`MachineError::Request`] if the machine has no such state.
+    pub fn with_idle_up_to(&self, name: &str) -> Result<Self, MachineError> {
+        let same = |state: &String| state.eq_ignore_ascii_case(name);
+        let Some(deepest) = self.idle_names.iter().position(same) else {
+            let known = self.idle_names.join(", ");
+            let expected = match known.as_str() {
+                "" => "a machine with idle states: it describes none".into(),
+                known => format!("one of {known}"),
+            };
+            return Err(self.refuse(format!("has no idle state `{name}`"), expected));
+        };
+        let mut copy = self.clone();
+        if deepest + 1 < self.idle_names.len() {
+            copy.idle_names.truncate(deepest + 1);
+            let deepest = &self.idle_names[deepest];
+            copy.hash = fnv1a(copy.hash, format!("idle up to {deepest}").as_bytes());
+        }
+        Ok(copy)
+    }
+
     /// A copy whose caches have lines of `bytes`, a power of two; their sizes stay.
     #[must_use]
     pub fn with_line_bytes(&self, bytes: u32) -> Self {
