@@ -304,8 +304,8 @@ impl Machine {
         Ok(copy)
     }
 
-    /// A copy whose CPUs enter no deeper idle state than `name`, as with `max_cstate` on the kernel's
-    /// command line or `cpupower idle-set --disable-by-latency`.
+    /// A copy whose CPUs enter no deeper idle state than `name`, as with `max_cstate` on the
+    /// kernel's command line or `cpupower idle-set --disable-by-latency`.
     ///
     /// # Errors
     /// [`MachineError::Request`] if the machine has no such state.
