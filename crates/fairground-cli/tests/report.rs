@@ -240,7 +240,8 @@ fn the_page_of_a_replay_shows_what_a_quota_throttles() {
     // Lines and functions of the replay and of what if, with the numbers of the JSON.
     let costs = &embedded(&text, "result")["costs"];
     assert_eq!(costs[1]["side"], "what if");
-    let asked = "<dt>what if, &#x2f;a&#x2f;cpu.max</dt><dd>20000 100000 (replayed: max 100000)</dd>";
+    let asked =
+        "<dt>what if, &#x2f;a&#x2f;cpu.max</dt><dd>20000 100000 (replayed: max 100000)</dd>";
     assert!(text.contains(asked), "what is asked");
     let (_, lines) = text.split_once("id=\"lines-table\"").expect("lines");
     let (lines, rest) = lines.split_once("</table>").unwrap();
