@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::traced;
+use common::{machine, traced_with};
 use fairground_sim::exact::Exact;
 use fairground_trace::derive::cause::{causes, guessed};
 use fairground_trace::derive::{Logs, tick};
@@ -12,12 +12,12 @@ use fairground_trace::{Context, Kind, told};
 
 /// Of wake-ups while a thread ran: those by that thread and those by an interrupt, each with how
 /// many are taken for that.
-fn found(words: &str) -> [(usize, usize); 2] {
+fn found(words: &str, seed: u64) -> [(usize, usize); 2] {
     let exact = Exact {
         told: true,
         ..Exact::default()
     };
-    let (mut recording, ..) = traced(words, &exact);
+    let (mut recording, ..) = traced_with(&machine(), words, &exact, seed);
     told::contexts(&mut recording.events);
     recording
         .events
@@ -60,7 +60,7 @@ fn is_share((all, right): (usize, usize), least: f64) -> bool {
 /// 40 threads on 8 CPUs, whose timers fire while others run: nobody wakes anybody.
 #[test]
 fn who_is_met_by_timers_of_others_does_not_wake_them() {
-    let [by_thread, by_interrupt] = found("sleepers --tasks 40 -d 300ms -p 5ms -r exp_1ms");
+    let [by_thread, by_interrupt] = found("sleepers --tasks 40 -d 300ms -p 5ms -r exp_1ms", 1);
     assert_eq!(by_thread.0, 0);
     assert!(
         by_interrupt.0 > 500 && is_share(by_interrupt, 0.8),
@@ -75,7 +75,7 @@ fn who_wakes_is_known_by_how_often_it_is_current() {
         "perf bench sched pipe -l 500",
         "schbench -m 2 -t 8 -r 1",
     ] {
-        let [by_thread, _] = found(words);
+        let [by_thread, _] = found(words, 1);
         assert!(
             by_thread.0 > 100 && is_share(by_thread, 0.95),
             "{words}: {by_thread:?}"
@@ -84,22 +84,30 @@ fn who_wakes_is_known_by_how_often_it_is_current() {
 }
 
 /// Clients sleep by timers, and are woken by the threads that serve them.
+///
+/// The guess about one client is right or wrong for all its wake-ups, so what one seed has says
+/// little: of interrupts' wake-ups 19 to 29 % are known, 24 % of four seeds together.
 #[test]
 fn a_thread_may_be_woken_by_both() {
-    let [by_thread, by_interrupt] = found(
-        "duration = \"400ms\"\nservices = [\"web\"]\n\
+    let words = "duration = \"400ms\"\nservices = [\"web\"]\n\
          [[task]]\nname = \"hog\"\ncount = 4\nsteps = [\"hog\"]\n\
          [[task]]\nname = \"worker\"\ncount = 4\nsteps = [{ loop = \"forever\", steps = [\
          { serve = \"web\" }, { run = \"exp 100us\" }, { reply = \"web\" }] }]\n\
          [[task]]\nname = \"client\"\ncount = 30\nsteps = [{ loop = \"forever\", steps = [\
-         { sleep = \"exp 5ms\" }, { run = \"exp 100us\" }, { request = \"web\" }] }]\n",
-    );
+         { sleep = \"exp 5ms\" }, { run = \"exp 100us\" }, { request = \"web\" }] }]\n";
+    let [mut by_thread, mut by_interrupt] = [(0, 0); 2];
+    for seed in 1..=4 {
+        let found = found(words, seed);
+        for (sum, (all, right)) in [&mut by_thread, &mut by_interrupt].into_iter().zip(found) {
+            *sum = (sum.0 + all, sum.1 + right);
+        }
+    }
     assert!(
-        by_thread.0 > 1000 && is_share(by_thread, 0.95),
+        by_thread.0 > 4000 && is_share(by_thread, 0.95),
         "{by_thread:?}"
     );
     assert!(
-        by_interrupt.0 > 300 && is_share(by_interrupt, 0.25),
+        by_interrupt.0 > 1200 && is_share(by_interrupt, 0.2),
         "{by_interrupt:?}"
     );
 }

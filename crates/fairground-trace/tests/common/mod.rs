@@ -32,6 +32,16 @@ pub fn traced_on(
     words: &str,
     exact: &Exact,
 ) -> (Recording, Traced, Vec<String>) {
+    traced_with(machine, words, exact, 1)
+}
+
+/// [`traced_on`] with another seed.
+pub fn traced_with(
+    machine: &Machine,
+    words: &str,
+    exact: &Exact,
+    seed: u64,
+) -> (Recording, Traced, Vec<String>) {
     // A line break is in a scenario only, and `_` stands for a blank inside a word.
     let cpus = machine.topology.nr_cpus() as u32;
     let workload = if words.contains('\n') {
@@ -45,7 +55,7 @@ pub fn traced_on(
         machine,
         features: Features::default(),
         workload: &workload,
-        seed: 1,
+        seed,
         trace: true,
     };
     let run = exact::run(&setup, exact, u64::MAX).unwrap();
