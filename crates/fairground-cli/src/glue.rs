@@ -225,6 +225,7 @@ fn open(o: fairground_sim::open_requests::OpenRequests) -> OpenRequests {
 fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {
     GroupStat {
         path: g.path,
+        counted: g.counted,
         max: max_text(g.quota_ns, g.period_ns),
         burst: g.burst_ns / 1000,
         weight: (g.shares * 100 + 512) / 1024,

@@ -356,7 +356,6 @@ fn machine_of(scenario: &Scenario, named: &spec::Named) -> Result<Machine, Failu
     })
 }
 
-/// What tells two results of one command line apart: the scenario's text, and what is measured.
 /// The machine with the idle states that are asked for.
 ///
 /// # Errors
@@ -368,6 +367,7 @@ pub fn idle_up_to(machine: Machine, what: &What) -> Result<Machine, Failure> {
     })
 }
 
+/// What tells two results of one command line apart: the scenario's text, and what is measured.
 fn conditions(what: &What, scenario: Option<&Scenario>) -> BTreeMap<String, String> {
     let ns = |ns: u64| format!("{ns} ns");
     let text = |s: &Scenario| format!("{:016x}", fnv1a(FNV_START, s.source.text().as_bytes()));

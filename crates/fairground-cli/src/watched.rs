@@ -56,10 +56,15 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
 
 /// What each of several groups with a limit has of its own ([`GROUP_METRICS`]).
 fn of_single_groups(run: &mut Run) {
-    if !have_own_metrics(run.groups.len()) {
+    let counted = run.groups.iter().filter(|g| g.counted).count();
+    if !have_own_metrics(counted) {
         return;
     }
     for group in std::mem::take(&mut run.groups) {
+        if !group.counted {
+            run.groups.push(group);
+            continue;
+        }
         let periods = group.stat.nr_periods.max(1) as f64;
         let slow = group.wait.as_ref().and_then(|w| {
             // Where no stretch ended, nobody knows which were slow.

@@ -326,6 +326,12 @@ fn groups_with_a_weight_have_a_table_too() {
         assert!(cpus.contains(&(used / 400e3)), "{used} us of 400 ms");
         let web = &groups[1]["cpu.stat"]["usage_usec"];
         assert_eq!(web.as_f64(), run(side)["metrics"]["usage_usec"].as_f64());
+        let metrics = run(side)["metrics"].as_object().expect("metrics");
+        let own = metrics.keys().filter(|name| name.starts_with('/')).count();
+        assert_eq!(
+            own, 0,
+            "one group is limited, so it has no metrics of its own"
+        );
     }
     let text = succeeds(set);
     let (limited, rest) = text.split_once("weighted group").expect("two tables");

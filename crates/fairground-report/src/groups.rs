@@ -35,6 +35,10 @@ pub struct CpuStat {
 pub struct GroupStat {
     /// Its path.
     pub path: String,
+    /// Whether metrics are about it: it has a limit, here or in the other variant. Known where runs
+    /// are made only.
+    #[serde(skip)]
+    pub counted: bool,
     /// `QUOTA PERIOD` in microseconds, or `max PERIOD`, as written last.
     #[serde(rename = "cpu.max")]
     pub max: String,
@@ -97,7 +101,7 @@ pub(crate) fn cut_groups(variants: &mut [Variant]) {
             .partition(|g| place.contains_key(&*g.path));
         kept.sort_by_key(|g| place.get(&*g.path));
         run.groups = kept;
-        for group in rest {
+        for group in rest.into_iter().filter(|g| g.counted) {
             let others = run.other_groups.get_or_insert_default();
             others.groups += 1;
             others.stat.add(&group.stat);
@@ -217,6 +221,7 @@ mod tests {
     fn run(seed: u64, groups: u64) -> Run {
         let group = |i: u64| GroupStat {
             path: format!("/g{i}"),
+            counted: true,
             max: "20000 100000".into(),
             weight: 100,
             stat: CpuStat {

@@ -212,14 +212,18 @@ mod tests {
 
     /// Hogs on two CPUs under a profile.
     fn hogs(profile: &str, line: &str) -> Outcome {
-        let machine = Machine::builtin("spr-guest-2cpu").unwrap();
         let argv: Vec<String> = line.split(' ').map(String::from).collect();
         let workload = Workload::from_argv(&argv, &Env { cpus: 2 }).unwrap();
         let features = Features::of_profile(fairground::policy::find_profile(profile).unwrap());
+        on_guest(features, &workload)
+    }
+
+    fn on_guest(features: Features, workload: &Workload) -> Outcome {
+        let machine = Machine::builtin("spr-guest-2cpu").unwrap();
         let setup = Setup {
             machine: &machine,
             features,
-            workload: &workload,
+            workload,
             seed: 1,
             trace: false,
         };
@@ -272,10 +276,9 @@ mod tests {
         assert!((usage - 1e6).abs() < 5e3, "{usage}");
     }
 
-    /// Four hogs on two CPUs, three of them in a group with three times the weight of the other.
+    /// Two hogs each in two groups on two CPUs, one with three times the weight of the other.
     #[test]
     fn a_weight_is_told_with_what_it_gives() {
-        let machine = Machine::builtin("spr-guest-2cpu").unwrap();
         let tasks = |group: &str| {
             format!(
                 "[[task]]\nname = \"{group}\"\ncount = 2\ncgroup = \"/{group}\"\n\
@@ -290,14 +293,7 @@ mod tests {
         );
         let scenario = Scenario::parse("weights.toml", &scenario).unwrap();
         let workload = scenario.workload(&Env { cpus: 2 }).unwrap();
-        let setup = Setup {
-            machine: &machine,
-            features: Features::default(),
-            workload: &workload,
-            seed: 1,
-            trace: false,
-        };
-        let done = outcome::run(&setup).unwrap();
+        let done = on_guest(Features::default(), &workload);
         let [group] = &done.groups[..] else {
             panic!("one has a weight of its own: {:?}", done.groups);
         };

@@ -18,9 +18,7 @@ struct Link {
     next: u32,
 }
 
-/// The queued tasks of one run queue, in the order of load balancing.
-///
-/// It holds the tasks that are queued, delayed sleepers included.
+/// The queued tasks of one run queue, delayed sleepers included, in the order of load balancing.
 #[derive(Debug)]
 pub struct LbList {
     links: Vec<Link>,
