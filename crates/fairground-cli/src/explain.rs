@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use fairground::event::Migration;
 use fairground::value::{TaskId, TgId};
 use fairground_sim::exact::Exact;
-use fairground_sim::explain::{self, Choice, Episode, Explained, Level, Parts, Question, Start};
+use fairground_sim::explain::{self, Choice, Episode, Explained, Parts, Question, Start};
 use fairground_sim::machine::Setup;
 use fairground_sim::workload::program::Born;
 use fairground_trace::simulated::{FIRST_TID, Identity};
 
 use crate::asked::Asked;
+use crate::explain_queues::why_now;
 use crate::explain_rule::{pushed, real_time, rule};
 use crate::failure::Failure;
 
@@ -105,14 +106,15 @@ fn not_then(found: &Explained, at_ns: u64, names: &Names<'_>) -> String {
     format!("at that time {words}; this is {which}\n\n")
 }
 
-struct Names<'a> {
+/// Names of tasks and groups, and the clock of the run or the recording.
+pub(crate) struct Names<'a> {
     who: Vec<Identity>,
     setup: &'a Setup<'a>,
     origin_ns: u64,
 }
 
 impl Names<'_> {
-    fn task(&self, task: Option<TaskId>) -> String {
+    pub(crate) fn task(&self, task: Option<TaskId>) -> String {
         match task.map(|t| self.who.get(t.idx())) {
             None => "the idle task".into(),
             Some(Some(i)) => format!("{} {}", i.comm, i.tid),
@@ -120,7 +122,7 @@ impl Names<'_> {
         }
     }
 
-    fn group(&self, group: TgId) -> &str {
+    pub(crate) fn group(&self, group: TgId) -> &str {
         let groups = &self.setup.workload.cgroups;
         groups.get(group.idx()).map_or("/", |g| g.path.as_str())
     }
@@ -138,7 +140,7 @@ fn us(ns: u64) -> String {
 fn text(e: &Explained, names: &Names<'_>) -> String {
     let mut t = String::new();
     let _ = writeln!(t, "{}", names.task(Some(e.task)));
-    course(&e.episode, names, &mut t);
+    course(e, names, &mut t);
     if let Some(rt) = e.real_time {
         real_time(rt, &mut t);
         latency(e, names, &mut t);
@@ -172,7 +174,8 @@ fn text(e: &Explained, names: &Names<'_>) -> String {
 }
 
 /// What happened, line by line.
-fn course(e: &Episode, names: &Names<'_>, t: &mut String) {
+fn course(explained: &Explained, names: &Names<'_>, t: &mut String) {
+    let e = &explained.episode;
     let mut lines: Vec<(u64, String)> = Vec::new();
     let mut line = |at: u64, words: String| lines.push((at, words));
     let from = |by: Option<TaskId>, cpu: u32| match by {
@@ -184,12 +187,7 @@ fn course(e: &Episode, names: &Names<'_>, t: &mut String) {
             format!("woken {}; was last on CPU {}", from(by, cpu), prev.0)
         }
         Start::New { cpu, by, .. } => format!("created {}", from(by, cpu)),
-        Start::Preempted { by: None, cpu } => {
-            format!("left CPU {cpu} to the idle task, still runnable")
-        }
-        Start::Preempted { by, cpu } => {
-            format!("had to leave CPU {cpu} for {}", names.task(by))
-        }
+        Start::Preempted { by, cpu } => had_to_leave(by, cpu, explained.out_of_quota, names),
         Start::Pushed { from, to, why } => {
             let by = match why {
                 Migration::Active | Migration::Balance => "active balancing",
@@ -232,6 +230,24 @@ fn course(e: &Episode, names: &Names<'_>, t: &mut String) {
     lines.sort_by_key(|(at, _)| *at);
     for (at, words) in lines {
         let _ = writeln!(t, "{:>18}  {words}", names.at(at));
+    }
+}
+
+/// Why it is not on the CPU on which it ran, though it could go on.
+fn had_to_leave(
+    by: Option<TaskId>,
+    cpu: u32,
+    out_of_quota: Option<TgId>,
+    names: &Names<'_>,
+) -> String {
+    match (out_of_quota, by) {
+        (Some(group), _) => format!(
+            "had to leave CPU {cpu}: group {} has used its quota (next there is {})",
+            names.group(group),
+            names.task(by)
+        ),
+        (None, None) => format!("left CPU {cpu} to the idle task, still runnable"),
+        (None, Some(_)) => format!("had to leave CPU {cpu} for {}", names.task(by)),
     }
 }
 
@@ -279,82 +295,6 @@ fn why_here(c: &Choice, e: &Episode, t: &mut String) {
     }
 }
 
-fn why_now(e: &Explained, names: &Names<'_>, t: &mut String) {
-    let Some((_, _, cpu)) = e.episode.switched_in else {
-        return;
-    };
-    let _ = writeln!(
-        t,
-        "\nwhy now: the queues of CPU {cpu} just before the switch"
-    );
-    for level in &e.levels {
-        level_text(level, e, names, t);
-    }
-    let entities = e.levels.iter().flat_map(|level| &level.entities);
-    if e.levels.is_empty() {
-        let _ = writeln!(t, "  empty: it came with the switch");
-    } else if !entities.into_iter().any(|x| x.task == Some(e.task)) {
-        let _ = writeln!(
-            t,
-            "  it is not among them: it came in the step that switched to it (newly idle balance)"
-        );
-    }
-    let rule = if e.by_deadline {
-        "of the eligible ones (lag >= 0) the earliest deadline runs"
-    } else {
-        "the least virtual run time, which is the most lag, runs, but for buddies close to it"
-    };
-    let _ = writeln!(t, "  {rule}; what runs now is charged at the switch");
-}
-
-fn level_text(level: &Level, e: &Explained, names: &Names<'_>, t: &mut String) {
-    let group = names.group(level.group);
-    let throttled = if level.throttled { ", throttled" } else { "" };
-    let _ = writeln!(t, "  {group}{throttled}");
-    // Deadlines, requests and eligibility mean nothing to CFS.
-    let _ = match e.by_deadline {
-        true => writeln!(
-            t,
-            "    {:>12} {:>12} {:>10} {:>7}  {:<9} who",
-            "lag us", "deadline us", "slice us", "weight", "eligible"
-        ),
-        false => writeln!(t, "    {:>12} {:>7}  who", "lag us", "weight"),
-    };
-    const MOST: usize = 16;
-    for x in level.entities.iter().take(MOST) {
-        let who = match x.group {
-            Some(group) => format!("group {}", names.group(group)),
-            None => names.task(x.task),
-        };
-        let mut marks = String::new();
-        for (is, word) in [
-            (x.current, "running"),
-            (x.delayed, "asleep, pays its lag"),
-            (x.task == Some(e.task), "<-"),
-        ] {
-            if is {
-                marks += "  ";
-                marks += word;
-            }
-        }
-        let lag_us = x.lag_ns as f64 / 1e3;
-        let _ = match e.by_deadline {
-            true => writeln!(
-                t,
-                "    {lag_us:>12.3} {:>12.3} {:>10.3} {:>7}  {:<9} {who}{marks}",
-                x.deadline_ns as f64 / 1e3,
-                x.slice_ns as f64 / 1e3,
-                x.weight,
-                if x.eligible { "yes" } else { "no" },
-            ),
-            false => writeln!(t, "    {lag_us:>12.3} {:>7}  {who}{marks}", x.weight),
-        };
-    }
-    if level.entities.len() > MOST {
-        let _ = writeln!(t, "    ... and {} more", level.entities.len() - MOST);
-    }
-}
-
 fn latency(e: &Explained, names: &Names<'_>, t: &mut String) {
     let p: &Parts = &e.parts;
     let whole = us(p.choosing_ns + p.sending_ns + p.queued_ns);
@@ -373,7 +313,18 @@ fn latency(e: &Explained, names: &Names<'_>, t: &mut String) {
         p.sending_ns,
         "on the way to its queue: its lock, or an interrupt and the way out of idle",
     );
-    line(p.queued_ns, "on the queue");
+    for (group, ns) in &p.throttled {
+        let group = names.group(*group);
+        line(
+            *ns,
+            &format!("waiting for quota: group {group} was throttled there"),
+        );
+    }
+    let for_quota: u64 = p.throttled.iter().map(|(_, ns)| ns).sum();
+    line(
+        p.queued_ns - for_quota,
+        "on the queue, waiting for its turn",
+    );
     const MOST: usize = 8;
     let (shown, more) = p.others.split_at(p.others.len().min(MOST));
     for (task, ns) in shown {
@@ -386,12 +337,6 @@ fn latency(e: &Explained, names: &Names<'_>, t: &mut String) {
     if !more.is_empty() {
         let ns = more.iter().map(|(_, ns)| ns).sum();
         line(ns, &format!("  {} more, each for less time", more.len()));
-    }
-    for (group, ns) in &p.throttled {
-        line(
-            *ns,
-            &format!("  group {} was throttled there", names.group(*group)),
-        );
     }
     line(
         p.lock_ns,

@@ -34,7 +34,8 @@ fn the_parts_of_a_latency_add_up_as_shown() {
     };
     assert_eq!(part("more, each for less time").len(), 1, "{text}");
     let meanwhile: f64 = part("us    ").iter().sum();
-    assert!((meanwhile - part("on the queue")[0]).abs() < 0.01, "{text}");
+    let whole = part("on the queue, waiting for its turn")[0];
+    assert!((meanwhile - whole).abs() < 0.01, "{text}");
     let ways = [part("choosing a CPU"), part("on the way to its queue")];
     assert!(ways.iter().all(|way| way.len() == 1), "{text}");
 }
@@ -103,6 +104,84 @@ fn who_is_pushed_or_never_runs_is_told_so() {
     let text = ask("under@10ms");
     let end = "us and more: it has not run until the end of the run";
     assert!(text.contains(end) && !text.contains("to running"), "{text}");
+}
+
+/// Quota takes the task off, whoever runs next; the wait for it is told apart from that for a turn.
+#[test]
+fn who_is_out_of_quota_did_not_leave_for_the_next() {
+    let scenario = r#"
+        machine = "spr-guest-2cpu"
+        duration = "200ms"
+        [[cgroup]]
+        path = "/c"
+        "cpu.max" = "10ms/100ms"
+        [[task]]
+        name = "limited"
+        cgroup = "/c"
+        affinity = "0"
+        steps = ["hog"]
+        [[task]]
+        name = "other"
+        affinity = "0"
+        steps = ["hog"]
+    "#;
+    let scenario = file("quota", "s.toml", scenario);
+    for profile in ["linux-6.18", "linux-6.5"] {
+        let which = ["--seed", "1", "--profile", profile];
+        let ask = ["run", &scenario, "--explain", "limited@90ms"];
+        let text = succeeds(words(&[&ask, &which]));
+        for part in [
+            "had to leave CPU 0: group /c has used its quota (next there is other 1001)",
+            "waiting for quota: group /c was throttled there",
+            "on the queue, waiting for its turn",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+}
+
+/// Who goes to sleep is shown on the queue, but is none of those that are chosen from.
+#[test]
+fn who_goes_to_sleep_does_not_compete() {
+    let scenario = r#"
+        machine = "spr-guest-2cpu"
+        duration = "60ms"
+        [[task]]
+        name = "sleeper"
+        affinity = "0"
+        steps = [{ loop = "forever", steps = [{ run = "300us" }, { sleep = "5ms" }] }]
+        [[task]]
+        name = "hog"
+        affinity = "0"
+        steps = ["hog"]
+    "#;
+    let scenario = file("sleeps", "s.toml", scenario);
+    let asked: Vec<String> = (20..40)
+        .map(|ms| {
+            succeeds([
+                "run",
+                &scenario,
+                "--seed",
+                "1",
+                "--explain",
+                &format!("hog@{ms}ms"),
+            ])
+        })
+        .collect();
+    let text = asked.iter().find(|text| text.contains("goes to sleep"));
+    let text = text.expect("the hog runs after the sleeper");
+    let marked = "running, goes to sleep";
+    let sleeper = text.lines().find(|line| line.contains(marked)).unwrap();
+    assert!(
+        sleeper.contains("  -  ") && sleeper.contains("sleeper"),
+        "{text}"
+    );
+    let rule = "who goes to sleep is not among them";
+    assert!(text.contains(rule), "{text}");
+    let hog = text
+        .lines()
+        .find(|line| line.contains("yes") && line.ends_with("<-"));
+    assert!(hog.is_some(), "the only one left is eligible: {text}");
 }
 
 #[test]

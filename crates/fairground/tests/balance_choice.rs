@@ -3,6 +3,7 @@
 
 mod recorded;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::balance::{
@@ -13,6 +14,7 @@ use fairground::cx::Cx;
 use fairground::place::Kind;
 use fairground::policy::Features;
 use fairground::system::System;
+use fairground::topology::{CpuPlace, Machine, Topology};
 use fairground::value::Cpu;
 use recorded::CountingHost;
 
@@ -262,5 +264,79 @@ fn before_5_12_failures_to_move_load_had_a_task_pushed() {
         let failed = env.sd.cache_nice_tries + 3;
         env.sd.state.nr_balance_failed.store(failed, Relaxed);
         assert_eq!(with(&sys, |cx| need_active_balance(cx, &env)).0, pushed);
+    }
+}
+
+/// Core, cache and node of each CPU; some have fewer domains than others.
+fn uneven(places: &[[u32; 3]]) -> System {
+    let place = |[core, llc, node]: &[u32; 3]| CpuPlace {
+        core: *core,
+        cluster: *core,
+        llc: *llc,
+        package: *node,
+        node: *node,
+        capacity: 1024,
+    };
+    let machine = Machine {
+        cpus: places.iter().map(place).collect(),
+        ..Machine::default()
+    };
+    System::new(
+        Features::default(),
+        Topology::build(&machine).expect("a machine"),
+    )
+}
+
+/// Whoever pulls for another CPU of its group, because tasks may not come to it, goes on with its
+/// own domains: the other has none at that level, or has others below it.
+#[test]
+fn a_groups_capacity_is_that_of_its_cpus_whoever_pulls_and_for_whom() {
+    let machines: [&[[u32; 3]]; 2] = [
+        // CPU 4 has PKG and NUMA only.
+        &[
+            [0, 0, 0],
+            [0, 0, 0],
+            [1, 0, 0],
+            [1, 0, 0],
+            [2, 1, 0],
+            [3, 2, 1],
+            [4, 2, 1],
+            [5, 2, 1],
+            [6, 2, 1],
+        ],
+        // CPUs 0 and 1 have SMT below what the others have.
+        &[
+            [0, 0, 0],
+            [0, 0, 0],
+            [1, 0, 0],
+            [2, 1, 0],
+            [3, 1, 0],
+            [4, 2, 1],
+            [5, 2, 1],
+            [6, 3, 1],
+            [7, 3, 1],
+        ],
+    ];
+    for sys in machines.map(uneven) {
+        let lengths: BTreeSet<usize> = sys.topology.domains.iter().map(Vec::len).collect();
+        assert!(lengths.len() > 1, "{lengths:?}");
+        for owner in sys.cpus().iter() {
+            for level in 0..sys.topology.domains(owner).len() {
+                let mut env = LbEnv::new(&sys, level, owner, IdleType::Idle, &sys.cpus());
+                let group = env.local_group(&sys);
+                for dst in group.span.iter() {
+                    env.dst_cpu = dst;
+                    let (_, host) = with(&sys, |cx| update_sd_lb_stats(cx, &env));
+                    let capacity = group.state.capacity.load(Relaxed);
+                    let whose = format!("{owner:?} for {dst:?} at level {level}");
+                    assert_eq!(capacity, 1024 * u64::from(group.weight), "{whose}");
+                    let domains = host.touches.iter().filter(|t| t.0.kind == Kind::Sd);
+                    let known = |cpu, level| sys.topology.domains(Cpu(cpu)).len() > level as usize;
+                    for (object, ..) in domains {
+                        assert!(known(object.a, object.b), "{whose} reads {object:?}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! A host that does everything at random, to see whether the engine keeps its books.
 //!
-//! Driven: machines of 2 to 4 CPUs of several shapes, every profile, and every published change
-//! alone, with and without it. Fair tasks of all policies in groups with weights and quotas are
+//! Driven: machines of 2 to 4 CPUs of several shapes, and larger ones whose parts differ, so that some
+//! CPUs have fewer domains than others; every profile, and every published change alone, with and
+//! without it. Fair tasks of all policies in groups with weights and quotas are
 //! started, woken (by other CPUs too), sleep, stop, yield, replace their image, exit, and change
 //! affinity, group, nice value and slice, whatever they do at that moment. In three of four runs
 //! there are tasks of a class above as well, whose queues the host has: they preempt, take turns,
@@ -62,6 +63,13 @@ fn asked(name: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
+/// What machines are like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Small,
+    Uneven,
+}
+
 /// 2 to 4 CPUs, each a core; two threads a core; two nodes; big ones and little ones.
 fn machine(kind: u64) -> Machine {
     let place = |cpu: u32| {
@@ -95,9 +103,85 @@ fn machine(kind: u64) -> Machine {
     }
 }
 
-fn run(seed: u64, features: Features, steps: u64) {
+/// Five to nine CPUs, of which some have fewer domains than others.
+fn uneven(kind: u64) -> Machine {
+    // Core, cluster, cache, node.
+    let places: &[[u32; 4]] = match kind % 5 {
+        // A core has two threads, the others one; two caches in each node.
+        0 => &[
+            [0, 0, 0, 0],
+            [0, 0, 0, 0],
+            [1, 1, 0, 0],
+            [2, 2, 1, 0],
+            [3, 3, 1, 0],
+            [4, 4, 2, 1],
+            [5, 5, 2, 1],
+            [6, 6, 3, 1],
+            [7, 7, 3, 1],
+        ],
+        // A cluster of two cores of two threads, and a core that is in none.
+        1 => &[
+            [0, 0, 0, 0],
+            [0, 0, 0, 0],
+            [1, 0, 0, 0],
+            [1, 0, 0, 0],
+            [2, 2, 0, 0],
+            [3, 3, 1, 0],
+            [4, 4, 1, 0],
+        ],
+        // In a node all that there is, in the other cores with caches of their own.
+        2 => &[
+            [0, 0, 0, 0],
+            [0, 0, 0, 0],
+            [1, 1, 0, 0],
+            [2, 2, 1, 1],
+            [3, 3, 2, 1],
+        ],
+        // A core has a cache of its own beside one of two cores of two threads.
+        3 => &[
+            [0, 0, 0, 0],
+            [0, 0, 0, 0],
+            [1, 1, 0, 0],
+            [1, 1, 0, 0],
+            [2, 2, 1, 0],
+            [3, 3, 2, 1],
+            [4, 4, 2, 1],
+            [5, 5, 2, 1],
+            [6, 6, 2, 1],
+        ],
+        // A node of one CPU.
+        _ => &[
+            [0, 0, 0, 0],
+            [0, 0, 0, 0],
+            [1, 1, 1, 0],
+            [2, 2, 2, 1],
+            [2, 2, 2, 1],
+            [3, 3, 3, 2],
+        ],
+    };
+    let place = |[core, cluster, llc, node]: &[u32; 4]| CpuPlace {
+        core: *core,
+        cluster: *cluster,
+        llc: *llc,
+        package: *node,
+        node: *node,
+        capacity: 0,
+    };
+    Machine {
+        cpus: places.iter().map(place).collect(),
+        ..Machine::default()
+    }
+}
+
+fn run(seed: u64, shape: Shape, features: Features, steps: u64) {
     let log = env::var_os("RANDOM_HOST_LOG").is_some();
-    let mut kernel = Kernel::new(seed, &machine(seed / 7), features, log);
+    let mut kernel = match shape {
+        Shape::Small => Kernel::new(seed, &machine(seed / 7), features, log),
+        Shape::Uneven => Kernel::new(seed, &uneven(seed / 2), features, log),
+    };
+    if shape == Shape::Uneven && seed.is_multiple_of(2) {
+        (kernel.has_higher, kernel.pinned) = (false, true);
+    }
     for _ in 0..steps {
         for _ in 0..kernel.chance.below(4) {
             kernel.act();
@@ -119,7 +203,7 @@ fn run(seed: u64, features: Features, steps: u64) {
 }
 
 /// Runs some seeds of each setting; says which have failed.
-fn try_all(settings: Vec<(String, Features)>, seeds: u64) {
+fn try_all(settings: Vec<(String, Features)>, shape: Shape, seeds: u64) {
     let only = env::var("RANDOM_HOST_SETTING").ok();
     let seeds = asked("RANDOM_HOST_SEEDS").unwrap_or(seeds);
     let steps = asked("RANDOM_HOST_STEPS").unwrap_or(STEPS);
@@ -131,7 +215,7 @@ fn try_all(settings: Vec<(String, Features)>, seeds: u64) {
         // Each setting has other seeds, so that together they meet all shapes of a machine.
         let first = asked("RANDOM_HOST_SEED").unwrap_or(1 + at * seeds);
         for seed in first..first + seeds {
-            let run = AssertUnwindSafe(|| run(seed, features.clone(), steps));
+            let run = AssertUnwindSafe(|| run(seed, shape, features.clone(), steps));
             if catch_unwind(run).is_err() {
                 let again = format!("RANDOM_HOST_SEED={seed} RANDOM_HOST_SETTING='{name}'");
                 eprintln!("again: RANDOM_HOST_SEEDS=1 {again}");
@@ -143,10 +227,19 @@ fn try_all(settings: Vec<(String, Features)>, seeds: u64) {
     assert!(failed.is_empty(), "failed:\n{}", failed.join("\n"));
 }
 
+fn profiles() -> Vec<(String, Features)> {
+    let of = |p: &fairground::policy::Profile| (String::from(p.name), Features::of_profile(p));
+    PROFILES.iter().map(of).collect()
+}
+
 #[test]
 fn the_books_are_kept_under_every_profile() {
-    let of = |p: &fairground::policy::Profile| (String::from(p.name), Features::of_profile(p));
-    try_all(PROFILES.iter().map(of).collect(), 120);
+    try_all(profiles(), Shape::Small, 120);
+}
+
+#[test]
+fn the_books_are_kept_where_chains_of_domains_differ_in_length() {
+    try_all(profiles(), Shape::Uneven, 40);
 }
 
 #[test]
@@ -159,7 +252,7 @@ fn the_books_are_kept_with_and_without_every_change() {
         patch.apply(&mut features);
         settings.push((patch.name.into(), features));
     }
-    try_all(settings, 30);
+    try_all(settings, Shape::Small, 30);
 }
 
 #[test]

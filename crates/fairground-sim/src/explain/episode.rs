@@ -1,11 +1,10 @@
 //! What the tracepoints say about one stretch of a task: runnable, perhaps moved, running, away.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairground::event::{Event, Migration};
 use fairground::value::{Cpu, TaskId, TgId};
 
-use super::Parts;
 use crate::host::TraceLine;
 
 /// One stretch.
@@ -19,6 +18,9 @@ pub struct Episode {
     pub start_event: u64,
     /// When it was on a queue, and on which; `None` after a preemption.
     pub enqueued: Option<(u64, u32)>,
+    /// Groups whose queues on its CPU were throttled when it had to leave it (of any task; empty for
+    /// another start).
+    pub throttled: Vec<TgId>,
     /// Where it was moved to on the way.
     pub moves: Vec<Move>,
     /// Number of the event, time and CPU of the switch to it.
@@ -120,6 +122,7 @@ fn all(lines: &[(u64, TraceLine)], task: TaskId) -> Vec<Episode> {
         task,
         all: Vec::new(),
         current: BTreeMap::new(),
+        throttled: BTreeSet::new(),
     };
     for (number, line) in lines {
         walk.line(*number, line);
@@ -131,6 +134,7 @@ struct Walk {
     task: TaskId,
     all: Vec<Episode>,
     current: BTreeMap<u32, Option<TaskId>>,
+    throttled: BTreeSet<(u32, TgId)>,
 }
 
 impl Walk {
@@ -140,6 +144,7 @@ impl Walk {
             start_ns: line.at_ns,
             start_event: number,
             enqueued: None,
+            throttled: Vec::new(),
             moves: Vec::new(),
             switched_in: None,
             instead_of: None,
@@ -194,6 +199,12 @@ impl Walk {
                 prev_runnable,
                 next,
             } => self.switch(number, line, cpu.0, (prev, prev_runnable), next),
+            Event::Throttle { cpu, tg, throttled } => {
+                match throttled {
+                    true => self.throttled.insert((cpu.0, tg)),
+                    false => self.throttled.remove(&(cpu.0, tg)),
+                };
+            }
             _ => {}
         }
     }
@@ -243,99 +254,13 @@ impl Walk {
                 last.out = Some((line.at_ns, runnable));
             }
             if runnable {
-                self.begin(Start::Preempted { by: next, cpu }, number, line);
+                let there = self.throttled.range((cpu, TgId(0))..=(cpu, TgId(u32::MAX)));
+                let throttled = there.map(|(_, tg)| *tg).collect();
+                self.begin(Start::Preempted { by: next, cpu }, number, line)
+                    .throttled = throttled;
             }
         }
     }
-}
-
-/// Time in which a task waited on one CPU.
-struct Stay {
-    cpu: u32,
-    from: u64,
-    to: u64,
-}
-
-/// Where a task waited in between, one after the other; it runs, or is, on `last` in the end.
-fn stays(e: &Episode, last: u32, (from, end): (u64, u64)) -> Vec<Stay> {
-    let mut cpu = e.moves.first().map_or(last, |first| first.from.0);
-    let mut at = from;
-    let mut stays = Vec::new();
-    for moved in &e.moves {
-        let to = moved.at_ns.clamp(at, end.max(at));
-        stays.push(Stay { cpu, from: at, to });
-        (cpu, at) = (moved.to.0, to);
-    }
-    stays.push(Stay {
-        cpu,
-        from: at,
-        to: end,
-    });
-    stays
-}
-
-/// What the tracepoints say about the time between; waits for locks and lines are not in it, and
-/// choosing is not told apart from sending. Who has not run waits until the run is over.
-pub fn parts(lines: &[(u64, TraceLine)], e: &Episode, groups: &[TgId], ended_ns: u64) -> Parts {
-    let mut parts = Parts::default();
-    let queued_at = e.enqueued.map_or(e.start_ns, |(at, _)| at.max(e.start_ns));
-    let end = match e.switched_in {
-        Some((_, at, _)) => at,
-        None => ended_ns.max(queued_at),
-    };
-    parts.sending_ns = queued_at - e.start_ns;
-    parts.queued_ns = end.saturating_sub(queued_at);
-    let on = match (e.switched_in, e.enqueued) {
-        (Some((_, _, cpu)), _) | (None, Some((_, cpu))) => cpu,
-        (None, None) => return parts,
-    };
-    let stays = stays(e, on, (queued_at, end));
-    let inside = |cpu: u32, from: u64, to: u64| -> u64 {
-        let there = stays.iter().filter(|stay| stay.cpu == cpu);
-        there
-            .map(|stay| to.min(stay.to).saturating_sub(from.max(stay.from)))
-            .sum()
-    };
-    let mut running: BTreeMap<u32, (u64, Option<TaskId>)> =
-        stays.iter().map(|stay| (stay.cpu, (0, None))).collect();
-    let mut ran: BTreeMap<Option<TaskId>, u64> = BTreeMap::new();
-    let mut since: BTreeMap<(u32, TgId), u64> = BTreeMap::new();
-    let mut throttled: BTreeMap<TgId, u64> = BTreeMap::new();
-    for (_, line) in lines.iter().filter(|(_, l)| l.at_ns <= end) {
-        match line.event {
-            Event::Switch { cpu, next, .. } => {
-                if let Some((from, who)) = running.get_mut(&cpu.0) {
-                    *ran.entry(*who).or_default() += inside(cpu.0, *from, line.at_ns);
-                    (*from, *who) = (line.at_ns, next);
-                }
-            }
-            Event::Throttle {
-                cpu,
-                tg,
-                throttled: true,
-            } if groups.contains(&tg) => {
-                since.entry((cpu.0, tg)).or_insert(line.at_ns);
-            }
-            Event::Throttle { cpu, tg, .. } => {
-                if let Some(from) = since.remove(&(cpu.0, tg)) {
-                    *throttled.entry(tg).or_default() += inside(cpu.0, from, line.at_ns);
-                }
-            }
-            _ => {}
-        }
-    }
-    for (cpu, (from, who)) in running {
-        *ran.entry(who).or_default() += inside(cpu, from, end);
-    }
-    for ((cpu, tg), from) in since {
-        *throttled.entry(tg).or_default() += inside(cpu, from, end);
-    }
-    parts.others = ran.into_iter().filter(|(_, ns)| *ns > 0).collect();
-    parts
-        .others
-        .sort_by_key(|(task, ns)| (std::cmp::Reverse(*ns), *task));
-    parts.throttled = throttled.into_iter().filter(|(_, ns)| *ns > 0).collect();
-    parts
 }
 
 #[cfg(test)]
@@ -384,52 +309,5 @@ mod tests {
         };
         assert_eq!((all[1].start, all[1].enqueued), (pushed, Some((50, 2))));
         assert!(all.iter().all(|e| e.moves.is_empty()));
-    }
-
-    /// Throttled on CPU 0, pulled to CPU 1 while that was so, and running there 5 ns later.
-    #[test]
-    fn what_a_task_waited_for_before_it_was_moved_counts() {
-        let (task, other, tg) = (TaskId(0), TaskId(1), TgId(1));
-        let switch = |cpu, next| Event::Switch {
-            cpu: Cpu(cpu),
-            prev: None,
-            prev_runnable: false,
-            next,
-        };
-        let throttle = Event::Throttle {
-            cpu: Cpu(0),
-            tg,
-            throttled: true,
-        };
-        let events = [
-            (5, 1, switch(1, Some(other))),
-            (10, 0, throttle),
-            (10, 0, switch(0, None)),
-            (95, 1, switch(1, None)),
-            (100, 1, switch(1, Some(task))),
-        ];
-        let lines = events.map(|(at_ns, cpu, event)| (0, TraceLine { at_ns, cpu, event }));
-        let moved = Move {
-            at_ns: 90,
-            from: Cpu(0),
-            to: Cpu(1),
-            why: Migration::Balance,
-        };
-        let episode = Episode {
-            start: Start::Preempted { by: None, cpu: 0 },
-            start_ns: 10,
-            start_event: 0,
-            enqueued: None,
-            moves: vec![moved],
-            switched_in: Some((4, 100, 1)),
-            instead_of: None,
-            preempts: false,
-            out: None,
-        };
-        let parts = parts(&lines, &episode, &[tg], 100);
-        assert_eq!(parts.queued_ns, 90);
-        assert_eq!(parts.throttled, [(tg, 80)]);
-        // The other one ran on CPU 1 until 95, of which 5 ns were in the way.
-        assert_eq!(parts.others, [(None, 85), (Some(other), 5)]);
     }
 }

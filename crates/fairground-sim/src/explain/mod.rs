@@ -11,6 +11,7 @@
 
 mod choice;
 mod episode;
+mod parts;
 mod pick;
 
 pub use choice::{Choice, Examined, Route};
@@ -51,6 +52,8 @@ pub struct Explained {
     pub levels: Vec<Level>,
     /// They pick by deadline (EEVDF), not by virtual run time (CFS).
     pub by_deadline: bool,
+    /// It had to leave its CPU because this group had used its quota.
+    pub out_of_quota: Option<TgId>,
     /// Where the time between went.
     pub parts: Parts,
     /// What each task began with, by number.
@@ -69,9 +72,11 @@ pub struct Parts {
     pub sending_ns: u64,
     /// On the queue.
     pub queued_ns: u64,
-    /// Who ran on the CPU meanwhile, and how long; `None` is the idle task.
+    /// Of that, while it waited for its turn: who ran on the CPU, and how long; `None` is the idle
+    /// task.
     pub others: Vec<(Option<TaskId>, u64)>,
-    /// Queues of the CPU at or above the task's that were throttled meanwhile, and how long.
+    /// The rest of it, while it waited for quota: the nearest group of the task's that was
+    /// throttled there, and how long.
     pub throttled: Vec<(TgId, u64)>,
     /// Waiting of all CPUs for locks of the scheduler in steps of that time that were about this
     /// task's CPU or its waker's.
@@ -116,8 +121,12 @@ pub fn explain(
         Start::Preempted { .. } | Start::Pushed { .. } => None,
     };
     let picked = pick_at(setup, exact, task, &episode)?;
-    let groups = ancestors(setup, picked.group);
-    let mut parts = episode::parts(&lines, &episode, &groups, ended_ns);
+    let quota = parts::Quota {
+        groups: &ancestors(setup, picked.group),
+        per_task: setup.features.throttle.is_per_task(),
+    };
+    let out_of_quota = quota.took_it_off(&episode);
+    let mut parts = parts::parts(&lines, &episode, &quota, ended_ns);
     (parts.lock_ns, parts.line_ns) = picked.waited_ns;
     if let (Some(at), Start::Woken { .. }, Some(_)) = (picked.chosen_ns, episode.start, &choice) {
         parts.choosing_ns = at.saturating_sub(episode.start_ns).min(parts.sending_ns);
@@ -130,6 +139,7 @@ pub fn explain(
         choice,
         levels: picked.levels,
         by_deadline: setup.features.pick.by_deadline(),
+        out_of_quota,
         parts,
         born,
         ended_ns,
@@ -250,8 +260,10 @@ fn pick_at(
         }
         Ok(())
     })?;
+    // Who goes to sleep is on the queue up to the choice, and not in it.
+    let leaver = episode.instead_of.filter(|_| !episode.preempts);
     Ok(Picked {
-        levels: on.map_or(Vec::new(), |cpu| pick::levels(&sim, cpu)),
+        levels: on.map_or(Vec::new(), |cpu| pick::levels(&sim, cpu, leaver)),
         group: sim.tasks.get(task.idx()).map_or(0, |task| task.cgroup),
         waited_ns: (waited.0 / NS, waited.1 / NS),
         chosen_ns,

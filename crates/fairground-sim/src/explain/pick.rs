@@ -30,6 +30,8 @@ pub struct Entity {
     pub current: bool,
     /// It sleeps, but has to stay until its lag is spent.
     pub delayed: bool,
+    /// It goes to sleep (or all of its group do), so it is not among those that are chosen from.
+    pub leaves: bool,
     /// It has received no more than its due.
     pub eligible: bool,
     /// What it is owed: the queue's virtual time less its own.
@@ -57,32 +59,51 @@ pub(crate) fn eligible(rq: &Rq, id: SeId) -> bool {
     entity_eligible(&all, v0, own.vruntime)
 }
 
-/// All queues of a CPU that have anybody, the root first.
-pub fn levels(sim: &Sim<'_>, cpu: u32) -> Vec<Level> {
+/// Those on a queue.
+fn members(rq: &Rq, id: CfsId) -> impl Iterator<Item = SeId> + '_ {
+    let on = move |s: &SeId| rq.se[s.idx()].on_rq && rq.se[s.idx()].cfs_rq == id;
+    (0..rq.se.len() as u32).map(SeId).filter(on)
+}
+
+/// Whether an entity leaves its queue as `leaver` goes to sleep. Who has had more than its due stays
+/// for a while, where sleepers `delay`.
+fn leaves(rq: &Rq, id: SeId, leaver: TaskId, delay: bool) -> bool {
+    let empties = match rq.se[id.idx()].my_q {
+        None => rq.task_id(id) == leaver,
+        Some(q) => members(rq, q).all(|own| leaves(rq, own, leaver, delay)),
+    };
+    empties && (!delay || eligible(rq, id))
+}
+
+/// All queues of a CPU that have anybody, the root first. Virtual time is that of who is left when
+/// `leaver`, who runs, has gone to sleep.
+pub fn levels(sim: &Sim<'_>, cpu: u32, leaver: Option<TaskId>) -> Vec<Level> {
     let rq = &sim.rqs[cpu as usize];
+    let delay = sim.sys.features.delay_dequeue.delays();
+    let leaves = |id: SeId| leaver.is_some_and(|leaver| leaves(rq, id, leaver, delay));
     let mut levels = Vec::new();
     let mut todo = vec![CfsId(0)];
     while let Some(id) = todo.pop() {
         let queue = &rq.cfs[id.idx()];
-        let on = |s: &usize| rq.se[*s].on_rq && rq.se[*s].cfs_rq == id;
-        let members: Vec<usize> = (0..rq.se.len()).filter(on).collect();
+        let members: Vec<SeId> = members(rq, id).collect();
         let mut all = AvgVruntime::default();
-        for slot in &members {
-            let se = &rq.se[*slot];
+        for slot in members.iter().filter(|slot| !leaves(**slot)) {
+            let se = &rq.se[slot.idx()];
             let key = entity_key(se.vruntime, queue.zero_vruntime);
             all.add(key, scale_load_down(se.load.weight));
         }
         let now = queue.zero_vruntime.wrapping_add_signed(all.mean_key());
         let mut entities: Vec<Entity> = Vec::new();
         for slot in members {
-            let se = &rq.se[slot];
+            let se = &rq.se[slot.idx()];
             let own = se.my_q.map(|q| rq.cfs[q.idx()].tg);
             todo.extend(se.my_q);
             entities.push(Entity {
-                task: own.is_none().then(|| rq.task_id(SeId(slot as u32))),
+                task: own.is_none().then(|| rq.task_id(slot)),
                 group: own,
-                current: queue.curr == Some(SeId(slot as u32)),
+                current: queue.curr == Some(slot),
                 delayed: se.sched_delayed,
+                leaves: leaves(slot),
                 eligible: entity_eligible(&all, queue.zero_vruntime, se.vruntime),
                 lag_ns: now.wrapping_sub(se.vruntime) as i64,
                 deadline_ns: se.deadline.wrapping_sub(now) as i64,

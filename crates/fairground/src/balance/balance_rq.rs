@@ -76,7 +76,6 @@ fn attempt<H: Host, R: Rqs + ?Sized>(
     env: &mut LbEnv<'_>,
     serialized: &mut bool,
 ) -> (End, bool) {
-    let owner = env.dst_cpu;
     let newidle = env.idle == IdleType::NewlyIdle;
     let rule = cx.features().load_balance.serialize;
     loop {
@@ -114,7 +113,7 @@ fn attempt<H: Host, R: Rqs + ?Sized>(
         let moved = pull(cx, rqs, env);
         if env.some_pinned && env.imbalance > 0 {
             // Affinity kept a task there: lets the level above see this group as imbalanced.
-            set_group_imbalance(cx, env.sd, owner, true);
+            set_group_imbalance(cx, env, true);
         }
         if !env.all_pinned {
             return (End::Tried(moved), true);
@@ -160,9 +159,9 @@ fn pull<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, env: &mut LbEnv<'
 }
 
 /// Notes, or forgets, at the level above that affinity spoilt balancing at this one.
-fn set_group_imbalance<H: Host>(cx: &mut Cx<H>, sd: &SchedDomain, owner: Cpu, value: bool) {
+fn set_group_imbalance<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>, value: bool) {
     let topology = &cx.sys.topology;
-    let Some(parent) = topology.domains(owner).get(sd.level as usize + 1) else {
+    let Some(parent) = topology.domains(env.owner).get(env.sd.level as usize + 1) else {
         return;
     };
     let id = parent.groups[0];
@@ -222,7 +221,7 @@ fn settle<H: Host, R: Rqs + ?Sized>(
         End::Balanced | End::AllPinned => {
             // Pinned tasks leave the flag, so that the level above can try.
             if matches!(end, End::Balanced) && !env.all_pinned {
-                set_group_imbalance(cx, env.sd, dst, false);
+                set_group_imbalance(cx, env, false);
             }
             state.lb_balanced[env.idle.idx()].fetch_add(1, Relaxed);
             state.nr_balance_failed.store(0, Relaxed);

@@ -153,8 +153,11 @@ pub struct BusiestGroup {
 /// One balancing attempt (`lb_env`).
 #[derive(Clone, Copy, Debug)]
 pub struct LbEnv<'a> {
-    /// The domain, one of the pulling CPU's.
+    /// The domain, one of the owner's.
     pub sd: &'a SchedDomain,
+    /// The CPU that balances. Other CPUs may have fewer domains, or others at the level of `sd`, so
+    /// what is below or above it is looked for among those of this CPU.
+    pub owner: Cpu,
     /// What it tolerates if it spans nodes.
     pub numa: NumaImbalance,
     /// What the threads of a core count.
@@ -163,7 +166,7 @@ pub struct LbEnv<'a> {
     pub util_in_cache: bool,
     /// It is the CPU's largest domain.
     pub at_root: bool,
-    /// The pulling CPU.
+    /// The pulling CPU: the owner, or another of its group for tasks that may not go to it.
     pub dst_cpu: Cpu,
     /// The CPU pulled from; means something once a busiest queue was found.
     pub src_cpu: Cpu,
@@ -218,6 +221,7 @@ impl<'a> LbEnv<'a> {
         };
         Self {
             sd,
+            owner: dst_cpu,
             numa: sys.features.numa_imbalance,
             smt: sys.features.load_balance.smt,
             util_in_cache: sys.features.load_balance.util_in_cache,

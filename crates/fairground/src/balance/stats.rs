@@ -25,7 +25,7 @@ pub fn update_sd_lb_stats<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>) -> SdLbStats
         let sys = cx.sys;
         let object = Object {
             kind: Kind::Sd,
-            a: env.dst_cpu.0,
+            a: env.owner.0,
             b: env.sd.level,
         };
         cx.touch(object, d::FIXED, Access::Read);
@@ -167,12 +167,12 @@ fn refresh_capacity<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>, group: &SchedGroup
     let jiffies = cx.jiffies();
     let due = jiffies >= group.state.next_update.load(Relaxed);
     if env.idle != IdleType::NewlyIdle || due {
-        update_group_capacity(cx, env.sd, env.dst_cpu, jiffies);
+        update_group_capacity(cx, env.sd, env.owner, jiffies);
     }
 }
 
-/// Sums up the capacities of the group of `cpu` in its domain `sd`, from the groups of the domain
-/// below or from the CPUs (`update_group_capacity`).
+/// Sums up the capacities of the group of `cpu` in `sd`, which is one of its domains, from the
+/// groups of the domain below or from the CPUs (`update_group_capacity`).
 pub fn update_group_capacity<H: Host>(cx: &mut Cx<H>, sd: &SchedDomain, cpu: Cpu, jiffies: u64) {
     let sys = cx.sys;
     let id = sd.groups[0];
@@ -201,6 +201,7 @@ pub fn update_group_capacity<H: Host>(cx: &mut Cx<H>, sd: &SchedDomain, cpu: Cpu
             }
         }
         None => {
+            debug_assert_eq!(group.weight, 1, "a lowest domain has groups of a CPU");
             // `update_cpu_capacity`
             if cx.features().other_classes.age_with_blocked_load() {
                 cx.read_rq(cpu, f::OTHERS);

@@ -22,8 +22,13 @@ impl Kernel {
             eprintln!("{} action {what} cpu {cpu} {current:?}", self.board.now);
         }
         let alive = self.fair_alive();
+        let most = if self.pinned {
+            3 * MOST_TASKS
+        } else {
+            MOST_TASKS
+        };
         match what {
-            0..=4 if alive.len() < MOST_TASKS => self.spawn(cpu),
+            0..=4 if alive.len() < most => self.spawn(cpu),
             5..=29 => self.may_sleep(cpu),
             55..=56 if alive.len() > FEW_TASKS && self.cpus[cpu].current.is_some() => {
                 self.leave(cpu, Prev::Exits);
@@ -101,6 +106,9 @@ impl Kernel {
 
     /// At least one CPU of the machine, and sometimes one that it does not have.
     pub fn some_cpus(&mut self) -> CpuMask {
+        if self.pinned {
+            return self.few_cpus();
+        }
         if self.chance.percent(40) {
             return self.sys.cpus();
         }
@@ -114,6 +122,21 @@ impl Kernel {
             mask.set(Cpu(100));
         }
         mask
+    }
+
+    /// Few of the first CPUs, every other one of the last: most tasks of those may not go to a CPU
+    /// that looks for some, but to another of its group.
+    fn few_cpus(&mut self) -> CpuMask {
+        let mut mask = CpuMask::empty();
+        for cpu in self.sys.cpus().iter() {
+            if self.chance.percent(if cpu.0 < 4 { 10 } else { 50 }) {
+                mask.set(cpu);
+            }
+        }
+        match mask.is_empty() {
+            true => self.sys.cpus(),
+            false => mask,
+        }
     }
 
     fn some_policy(&mut self) -> (Policy, i8) {

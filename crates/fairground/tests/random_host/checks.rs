@@ -60,6 +60,20 @@ impl Kernel {
         let limited = |tg: &TgId| self.sys.tg[tg.idx()].bandwidth.is_limited();
         let any = self.groups.iter().any(limited);
         assert_eq!(any, self.sys.bandwidth_used());
+        if !self.has_higher {
+            self.check_capacities();
+        }
+    }
+
+    /// Where nobody but fair tasks uses the CPUs, each group of CPUs has all that they have.
+    fn check_capacities(&self) {
+        let topology = &self.sys.topology;
+        for group in &topology.groups {
+            let of = |cpu: Cpu| u64::from(topology.places[cpu.idx()].capacity);
+            let full: u64 = group.span.iter().map(of).sum();
+            let capacity = group.state.capacity.load(Relaxed);
+            assert_eq!(capacity, full, "CPUs {:?}", group.span);
+        }
     }
 
     /// Who runs: one class at a time.

@@ -78,6 +78,8 @@ pub struct Kernel {
     pub chance: Chance,
     /// There are tasks of a higher class.
     pub has_higher: bool,
+    /// Tasks may be on few CPUs, mostly on the last ones.
+    pub pinned: bool,
     pub log: bool,
     moving: Vec<Task>,
     tick_at: u64,
@@ -118,6 +120,7 @@ impl Kernel {
             tasks: Vec::new(),
             groups: vec![TgId::ROOT],
             has_higher: !seed.is_multiple_of(4),
+            pinned: false,
             chance,
             log,
             moving: Vec::new(),

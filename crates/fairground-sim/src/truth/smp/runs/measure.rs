@@ -47,6 +47,10 @@ pub(super) fn window(trace: &[TraceLine], tasks: &[TaskId], from_ns: u64, to_ns:
             }
             Event::Migrate { task, to, .. } => {
                 if let Some(i) = place(task) {
+                    // The stopper takes a running task off its CPU without a switch that is told.
+                    if let Some(since) = since[i].take() {
+                        ran[i].run_ns += within(since, line.at_ns);
+                    }
                     ran[i].migrations += 1;
                     ran[i].cpu = to.0;
                 }
@@ -108,7 +112,42 @@ pub(super) fn apart(a: &[u32], b: &[u32]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use fairground::event::Migration;
+    use fairground::value::Cpu;
+
     use super::*;
+
+    /// Active balancing moves the running task: what it ran before counts.
+    #[test]
+    fn what_a_task_ran_before_it_was_pushed_counts() {
+        let task = TaskId(7);
+        let switch = |cpu, prev, next| Event::Switch {
+            cpu: Cpu(cpu),
+            prev,
+            prev_runnable: false,
+            next,
+        };
+        let push = Event::Migrate {
+            task,
+            from: Cpu(0),
+            to: Cpu(1),
+            why: Migration::Active,
+        };
+        let trace = [
+            (100, 0, switch(0, None, Some(task))),
+            (400, 0, push),
+            (401, 0, switch(0, None, None)),
+            (450, 1, switch(1, None, Some(task))),
+        ]
+        .map(|(at_ns, cpu, event)| TraceLine { at_ns, cpu, event });
+        let ran = window(&trace, &[task], 200, 1000);
+        let expected = Ran {
+            run_ns: 200 + 550,
+            cpu: 1,
+            migrations: 1,
+        };
+        assert_eq!(ran, [expected]);
+    }
 
     #[test]
     fn loads_are_compared_up_to_order() {
