@@ -18,9 +18,10 @@ use crate::value::{Cpu, CpuMask, GroupId, LlcId, SCHED_CAPACITY_SCALE};
 /// that all have it are threads of one core. [`Machine::flat`] makes cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CpuPlace {
-    /// Core; threads of one core share it.
+    /// Core; threads of one core share it, and all below.
     pub core: u32,
-    /// Cluster of cores; equal to `core` where there are none.
+    /// Cluster of cores; equal to `core` where there are none. It is within a cache, or has all of
+    /// one or several and counts for nothing.
     pub cluster: u32,
     /// Last-level cache; one over several nodes counts as one in each.
     pub llc: u32,

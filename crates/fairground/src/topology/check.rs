@@ -9,6 +9,7 @@ use crate::value::{Cpu, MAX_CPUS, SCHED_CAPACITY_SCALE};
 pub const MAX_NODES: usize = 1024;
 
 /// Why a [`Machine`] has no [`Topology`](super::Topology).
+#[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TopologyError {
     /// It has no CPU.
@@ -36,6 +37,28 @@ pub enum TopologyError {
         /// The first thread of the core.
         cpu: Cpu,
         /// One that is on another node.
+        other: Cpu,
+    },
+    /// Threads of one core have two last-level caches.
+    CoreOnTwoCaches {
+        /// The first thread of the core.
+        cpu: Cpu,
+        /// One that has another cache.
+        other: Cpu,
+    },
+    /// Threads of one core are in two clusters.
+    CoreInTwoClusters {
+        /// The first thread of the core.
+        cpu: Cpu,
+        /// One that is in another cluster.
+        other: Cpu,
+    },
+    /// A cluster and a last-level cache of one node have CPUs in common, and neither is within the
+    /// other.
+    ClusterOnTwoCaches {
+        /// A CPU of both.
+        cpu: Cpu,
+        /// One of the cluster that has another cache.
         other: Cpu,
     },
     /// The table of distances has more than [`MAX_NODES`] rows, or this row of it has not as many
@@ -71,6 +94,22 @@ impl fmt::Display for TopologyError {
                 "CPU {} and CPU {} are threads of one core, but on two nodes",
                 cpu.0, other.0
             ),
+            Self::CoreOnTwoCaches { cpu, other } => write!(
+                f,
+                "CPU {} and CPU {} are threads of one core, but have two caches",
+                cpu.0, other.0
+            ),
+            Self::CoreInTwoClusters { cpu, other } => write!(
+                f,
+                "CPU {} and CPU {} are threads of one core, but in two clusters",
+                cpu.0, other.0
+            ),
+            Self::ClusterOnTwoCaches { cpu, other } => write!(
+                f,
+                "CPU {} and CPU {} are in one cluster, but have two caches, of which that of the \
+                 first is not all in the cluster",
+                cpu.0, other.0
+            ),
             Self::NotSquare { row } => {
                 write!(f, "the table of distances is not square in row {row}")
             }
@@ -88,7 +127,11 @@ impl core::error::Error for TopologyError {}
 /// A node nearer to another than to itself would not be in its own domain; nor does the kernel take
 /// such a table from firmware. One that is not symmetric is taken, as there: it is what some
 /// machines report (`slit_snc3` of `machines/`). A cache over several nodes is taken too: it counts
-/// as one in each (sub-NUMA clustering).
+/// as one in each (sub-NUMA clustering). So is a cluster that has all of a cache or of several: it
+/// adds no level.
+///
+/// Otherwise the spans of a level below NUMA are equal or disjoint, and each is within one of the
+/// level above, as the kernel asks (`topology_span_sane`).
 pub(super) fn check(machine: &Machine) -> Result<(), TopologyError> {
     match machine.cpus.len() {
         0 => return Err(TopologyError::NoCpu),
@@ -107,12 +150,10 @@ pub(super) fn check(machine: &Machine) -> Result<(), TopologyError> {
         if u64::from(capacity) > SCHED_CAPACITY_SCALE {
             return Err(TopologyError::TooMuchCapacity { cpu, capacity });
         }
-        let of_core = |first: &CpuPlace| first.core == place.core;
-        let first = machine.cpus.iter().position(of_core);
-        if let Some(first) = first.filter(|first| machine.cpus[*first].node != place.node) {
-            let (cpu, other) = (Cpu(first as u32), cpu);
-            return Err(TopologyError::CoreOnTwoNodes { cpu, other });
-        }
+        check_core(machine, cpu, place)?;
+    }
+    for (cpu, place) in (0..).map(Cpu).zip(&machine.cpus) {
+        check_cluster(machine, cpu, place)?;
     }
     let uneven = |row: &usize| table[*row].len() != nodes || *row >= MAX_NODES;
     if let Some(row) = (0..nodes).find(uneven) {
@@ -125,4 +166,38 @@ pub(super) fn check(machine: &Machine) -> Result<(), TopologyError> {
         }
     }
     Ok(())
+}
+
+/// The threads of a core are together in everything.
+fn check_core(machine: &Machine, cpu: Cpu, place: &CpuPlace) -> Result<(), TopologyError> {
+    let of_core = |(_, first): &(Cpu, &CpuPlace)| first.core == place.core;
+    let Some((first, of_first)) = (0..).map(Cpu).zip(&machine.cpus).find(of_core) else {
+        return Ok(());
+    };
+    let (cpu, other) = (first, cpu);
+    if of_first.node != place.node {
+        Err(TopologyError::CoreOnTwoNodes { cpu, other })
+    } else if of_first.llc != place.llc {
+        Err(TopologyError::CoreOnTwoCaches { cpu, other })
+    } else if of_first.cluster != place.cluster {
+        Err(TopologyError::CoreInTwoClusters { cpu, other })
+    } else {
+        Ok(())
+    }
+}
+
+/// A cluster, as far as it is on the node, is within a cache or has all of it.
+fn check_cluster(machine: &Machine, cpu: Cpu, place: &CpuPlace) -> Result<(), TopologyError> {
+    let on_node = || {
+        let cpus = (0..).map(Cpu).zip(&machine.cpus);
+        cpus.filter(|(_, p)| p.node == place.node)
+    };
+    let outside = on_node().find(|(_, p)| p.cluster == place.cluster && p.llc != place.llc);
+    let Some((other, _)) = outside else {
+        return Ok(());
+    };
+    match on_node().any(|(_, p)| p.llc == place.llc && p.cluster != place.cluster) {
+        true => Err(TopologyError::ClusterOnTwoCaches { cpu, other }),
+        false => Ok(()),
+    }
 }
