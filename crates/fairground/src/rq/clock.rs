@@ -71,7 +71,7 @@ impl RqClock {
         self.ahead = ahead;
         match runs {
             Runs::IdleTask => self.stamp_idle(),
-            Runs::Work => self.pelt += (delta + hurried) * self.capacity / SCHED_CAPACITY_SCALE,
+            Runs::Work => self.pelt += scaled(delta + hurried, self.capacity),
         }
     }
 
@@ -97,5 +97,36 @@ impl RqClock {
         self.pelt = self.task + self.ahead;
         self.idle = self.clock;
         self.pelt_idle = self.pelt();
+    }
+}
+
+/// `passed` ns as a CPU of this capacity counts them (`cap_scale`). A product that is too long is
+/// that of a clock which has jumped by more than 208 days.
+#[inline]
+fn scaled(passed: u64, capacity: u64) -> u64 {
+    match passed.checked_mul(capacity) {
+        Some(product) => product / SCHED_CAPACITY_SCALE,
+        None => {
+            (u128::from(passed) * u128::from(capacity) / u128::from(SCHED_CAPACITY_SCALE)) as u64
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jump_of_any_length_is_scaled_as_a_short_one() {
+        for (passed, capacity, expected) in [
+            (1_000, 512, 500),
+            ((1 << 54) - 1, 1024, (1 << 54) - 1),
+            (1 << 54, 1024, 1 << 54),
+            (1 << 54, 512, 1 << 53),
+            (u64::MAX, 1024, u64::MAX),
+            (u64::MAX, 1, u64::MAX >> 10),
+        ] {
+            assert_eq!(scaled(passed, capacity), expected, "{passed} {capacity}");
+        }
     }
 }
