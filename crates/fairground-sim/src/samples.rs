@@ -7,7 +7,7 @@ use fairground::value::{TaskId, TgId};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::machine::Sim;
-use crate::workload::program::Op;
+use crate::workload::program::{Dur, Op};
 
 /// A group at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,7 +162,9 @@ impl Tellings {
             Op::CondBarrier { .. } | Op::Barrier(_) | Op::Touch { .. } => true,
             Op::Call { .. } | Op::Accept(_) | Op::Reply { .. } => true,
             Op::Leave { when, .. } => when.takes_time(),
-            Op::Period(_) | Op::ReadClock => true,
+            // One that is drawn, or that does not move, is told as the timer that it sets.
+            Op::Period(every) => matches!(every, Dur::Const(_)),
+            Op::ReadClock => true,
             Op::PinChild { .. } | Op::SetAffinity(_) | Op::SetNice(_) => true,
             Op::SetPolicy { .. } | Op::SetSlice(_) | Op::SetCgroup(_) | Op::Exec => true,
             Op::Join | Op::Exit => true,

@@ -6,7 +6,7 @@ use fairground::policy::{Features, find_profile};
 use fairground_sim::machine::Setup;
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome;
-use fairground_sim::workload::program::{Chan, ChanKind, FOREVER, Program};
+use fairground_sim::workload::program::{Chan, ChanKind, Dur, FOREVER, Program};
 use fairground_sim::workload::{Better, From, Inet, MetricDef, Op, TaskTemplate, Until, Workload};
 
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ impl Batch {
         };
         let kind = u32::from(!sends);
         let mut ops = vec![Op::LoopStart { count: FOREVER }];
-        ops.push(Op::Period(self.period_ns()));
+        ops.push(Op::Period(Dur::Const(self.period_ns())));
         ops.extend([
             Op::ReqStart(kind),
             Op::LoopStart {

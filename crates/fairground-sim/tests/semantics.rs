@@ -251,6 +251,43 @@ fn a_period_is_a_grid_and_a_late_arrival_moves_it() {
 }
 
 #[test]
+fn a_period_that_catches_up_keeps_its_rate_however_late_the_task_is() {
+    // Its timers fire up to 50 us late, and every so often it computes for longer than a period.
+    let paced = |mean_us: f64, drawn: &str| {
+        let late_us = mean_us * 3.0;
+        let text = format!(
+            "duration = \"5s\"\n[[task]]\nname = \"a\"\nsteps = [{{ loop = \"forever\", steps = [\
+             {{ loop = 20, steps = [{{ period = \"{drawn}{mean_us}us\", late = \"catch-up\" }}, \
+             {{ mark = \"sent\" }}] }}, {{ run = \"{late_us}us\" }}] }}]\n"
+        );
+        metric(&run(2, "linux-6.18", &text), "sent.marks_per_s")
+    };
+    for per_s in [100.0, 450.0, 1000.0, 10_000.0] {
+        let mean_us = 1e6 / per_s;
+        close("evenly", paced(mean_us, ""), per_s, per_s / 100.0);
+        // Three standard deviations of the number of arrivals in 5 s.
+        let deviation = 3.0 * f64::sqrt(per_s / 5.0);
+        close("at random", paced(mean_us, "exp "), per_s, deviation);
+    }
+}
+
+#[test]
+fn what_is_measured_from_a_point_that_stays_counts_from_there() {
+    let longest = |late: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[[task]]\nname = \"a\"\nsteps = [{{ run = \"50ms\" }}, \
+             {{ loop = \"forever\", steps = [{{ period = \"10ms\"{late} }}, \
+             {{ begin = \"r\", from = \"due\" }}, {{ run = \"1ms\" }}, {{ end = \"r\" }}] }}]\n"
+        );
+        metric(&run(1, "linux-6.18", &text), "r.latency_us.max")
+    };
+    // The first point was at 10 ms, and the task is there at 50 ms.
+    close("stays", longest(", late = \"catch-up\""), 41_000.0, 200.0);
+    close("shifts", longest(", late = \"shift\""), 1_050.0, 100.0);
+    close("shifts", longest(""), 1_050.0, 100.0);
+}
+
+#[test]
 fn join_waits_for_the_last_child_and_a_mutex_admits_one() {
     let text = "duration = \"exit\"\nmutexes = [\"m\"]\n\
          [[task]]\nname = \"child\"\ntemplate = true\n\

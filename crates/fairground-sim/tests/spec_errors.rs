@@ -387,7 +387,7 @@ fn loops_nest_within_limits() {
 #[test]
 fn rt_app() {
     let task = |t: &str| format!("{{\"global\":{{\"duration\":1}},\n\"tasks\":{{\"a\":{{{t}}}}}}}");
-    let absolute = task("\"timer\": {\"ref\": \"t\", \"period\": 5, \"mode\": \"absolute\"}");
+    let absolute = task("\"timer\": {\"ref\": \"t\", \"period\": 5, \"mode\": \"absolut\"}");
     let both = task("\"phases\": {\"p\": {\"run\": 1}}, \"run\": 1");
     let fifo = task("\"run\": 1, \"policy\": \"SCHED_FIFO\", \"priority\": -5");
     let deadline = task("\"run\": 1, \"policy\": \"SCHED_DEADLINE\"");

@@ -3,7 +3,7 @@
 //! which pipe, which lock, how many bytes.
 
 use fairground_sim::workload::op::Touch;
-use fairground_sim::workload::program::{Op, Policy, When};
+use fairground_sim::workload::program::{Dur, Op, Policy, When};
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +144,7 @@ impl Act {
                 When::Over { .. } => (What::ReadClock, 0, 0),
                 When::Passed(_) | When::Woken(_) => return None,
             },
-            Op::Period(ns) => (What::Period, (ns >> 32) as u32, ns as u32),
+            Op::Period(Dur::Const(ns)) => (What::Period, (ns >> 32) as u32, ns as u32),
             Op::ReadClock => (What::ReadClock, 0, 0),
             Op::PinChild { mask } => (What::PinChild, mask, 0),
             Op::SetAffinity(mask) => (What::SetAffinity, mask, 0),
@@ -208,7 +208,7 @@ impl Act {
             },
             // An atomic update of a word, for which nobody waits.
             What::Take => Op::SemPost(k.saturating_add(words)),
-            What::Period => Op::Period(u64::from(k) << 32 | u64::from(n)),
+            What::Period => Op::Period(Dur::Const(u64::from(k) << 32 | u64::from(n))),
             What::ReadClock => Op::ReadClock,
             What::PinChild => Op::PinChild { mask: k },
             What::SetAffinity => Op::SetAffinity(k),

@@ -260,7 +260,7 @@ impl Sim<'_> {
             Op::Sleep(_) | Op::SleepTicks(_) | Op::SleepUntil(_) | Op::StartAt(_) => {
                 self.sleep(cpu, id, op);
             }
-            Op::Period(ns) => self.period(cpu, id, ns),
+            Op::Period(_) | Op::Pace(_) => self.period(cpu, id, op),
             Op::ReadClock => self.clock_gettime(id),
             Op::Touch { first, of, how } => self.touch_word(id, first, of, how),
             Op::Leave { end, when } => self.leave(id, end, when),

@@ -35,22 +35,27 @@ impl Sim<'_> {
         self.wait_until(cpu, id, due);
     }
 
-    pub(super) fn period(&mut self, cpu: u32, id: TaskId, ns: u64) {
+    pub(super) fn period(&mut self, cpu: u32, id: TaskId, op: Op) {
         if self.tasks[id.idx()].stage != Stage::Start {
             return self.advance(id);
         }
         let now = self.now_ns();
         let task = &mut self.tasks[id.idx()];
-        let due = task.grid_ns + ns;
+        let (every, stays) = match op {
+            Op::Pace(every) => (every, true),
+            Op::Period(every) => (every, false),
+            _ => return debug_assert!(false, "{op:?} has no grid"),
+        };
+        let due = task.grid_ns + every.draw(|| task.rng.bits());
         if due > now {
             task.grid_ns = due;
-            self.wait_until(cpu, id, due);
-        } else {
-            task.grid_ns = now;
-            task.due_ns = now;
-            self.host.op(KernelOp::UserAtomic);
-            self.advance(id);
+            return self.wait_until(cpu, id, due);
         }
+        // What is measured from a point of a grid that stays counts from that point.
+        task.grid_ns = if stays { due } else { now };
+        task.due_ns = task.grid_ns;
+        self.host.op(KernelOp::UserAtomic);
+        self.advance(id);
     }
 
     fn wait_until(&mut self, cpu: u32, id: TaskId, due_ns: u64) {

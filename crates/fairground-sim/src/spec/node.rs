@@ -184,6 +184,15 @@ impl Node {
         let text = self.str(source, "a duration like \"20us\" or \"exp 1ms\"")?;
         parse_dur(text).map_err(|e| source.error(self.span.clone(), e))
     }
+
+    /// One that is not always 0.
+    pub fn positive_dur(&self, source: &Source) -> Result<Dur, Error> {
+        let dur = self.dur(source)?;
+        match dur.is_zero() {
+            true => Err(source.error(self.span.clone(), "expected a duration above 0")),
+            false => Ok(dur),
+        }
+    }
 }
 
 /// A table whose keys are all known.

@@ -326,16 +326,25 @@ impl Build<'_> {
     fn timer(&mut self, node: &Node) -> Result<Op, Error> {
         let source = self.source;
         let timer = Fields::open(source, node, "a timer", &["ref", "period", "mode"])?;
-        if let Some(mode) = timer.get("mode")
-            && mode.str(source, "a mode")? != "relative"
-        {
-            let message = "only timers in mode \"relative\" (the default) are modelled";
-            return Err(source.error(mode.span.clone(), message));
-        }
+        let stays = match timer.get("mode") {
+            None => false,
+            Some(node) => match node.str(source, "a mode")? {
+                "relative" => false,
+                "absolute" => true,
+                name => {
+                    let known = ["relative", "absolute"];
+                    return Err(unknown_name(source, &node.span, "mode", name, known));
+                }
+            },
+        };
         if let Some(reference) = timer.get("ref") {
             reference.str(source, "the name of a timer")?;
         }
-        Ok(Op::Period(us(source, timer.need("period", "a timer")?, 1)?))
+        let every = Dur::Const(us(source, timer.need("period", "a timer")?, 1)?);
+        Ok(match stays {
+            true => Op::Pace(every),
+            false => Op::Period(every),
+        })
     }
 
     fn barrier(&mut self, name: &str) -> u32 {
@@ -389,4 +398,25 @@ fn unknown(source: &Source, key: &Key, what: &str, known: &[&str]) -> Error {
     );
     let help = nearest(&key.name, known.iter().copied()).map(|n| format!("did you mean '{n}'?"));
     source.error(key.span.clone(), message).help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_of_a_timer_shift_or_stay_as_its_mode_says() {
+        let op = |mode: &str| {
+            let timer = format!("{{\"ref\": \"unique\", \"period\": 20{mode}}}");
+            let tasks = format!("{{\"a\": {{\"run\": 10, \"timer\": {timer}}}}}");
+            let text = format!("{{\"global\": {{\"duration\": 1}}, \"tasks\": {tasks}}}");
+            let read = Scenario::parse("s.json", &text);
+            let w = read.and_then(|s| build(&s, None));
+            w.unwrap_or_else(|e| panic!("{e:?}")).programs[0].ops[2]
+        };
+        let every = Dur::Const(20_000);
+        assert_eq!(op(""), Op::Period(every));
+        assert_eq!(op(", \"mode\": \"relative\""), Op::Period(every));
+        assert_eq!(op(", \"mode\": \"absolute\""), Op::Pace(every));
+    }
 }

@@ -194,10 +194,14 @@ pub(super) struct Verbs {
     hog: Option<bool>,
     /// Sleeps: a duration or distribution.
     sleep: Option<String>,
-    /// Sleeps until the next point of a grid of this period.
+    /// Sleeps until the next of a series of points in time, this long after the one before: a
+    /// duration or distribution.
     period: Option<String>,
     /// Same as period.
     timer: Option<String>,
+    /// What becomes of a period's series when the task is late: "shift" (the default), or
+    /// "catch-up": the points stay.
+    late: Option<String>,
     /// Sleeps until this long after the task's start.
     until: Option<String>,
     /// Number of turns or "forever".

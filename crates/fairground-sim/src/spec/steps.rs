@@ -19,8 +19,8 @@ pub const VERBS: &[(&str, &[&str])] = &[
     ("run", &[]),
     ("hog", &[]),
     ("sleep", &[]),
-    ("period", &[]),
-    ("timer", &[]),
+    ("period", &["late"]),
+    ("timer", &["late"]),
     ("until", &[]),
     ("loop", &["steps"]),
     ("read", &["bytes"]),
@@ -159,9 +159,8 @@ impl<'a> Lower<'a> {
                 self.lower_request(verb, &fields, value)
             }
             "lock" | "unlock" => self.lower_lock(verb, value),
-            "run" | "sleep" | "period" | "timer" | "until" | "slice" => {
-                self.lower_time(verb, value)
-            }
+            "run" | "sleep" | "until" | "slice" => self.lower_time(verb, value),
+            "period" | "timer" => self.lower_period(&fields, value),
             _ if WORDS.contains(&verb) => self.lower_word(verb, value),
             _ => self.lower_other(verb, &fields, value),
         }
@@ -195,8 +194,22 @@ impl<'a> Lower<'a> {
             "run" => Op::Run(value.dur(self.source)?),
             "sleep" => Op::Sleep(value.dur(self.source)?),
             "until" => Op::SleepUntil(value.ns(self.source)?),
-            "slice" => Op::SetSlice(value.ns(self.source)?),
-            _ => Op::Period(value.positive_ns(self.source)?),
+            _ => Op::SetSlice(value.ns(self.source)?),
+        });
+        Ok(())
+    }
+
+    fn lower_period(&mut self, fields: &Fields<'_>, value: &Node) -> Result<(), Error> {
+        let every = value.positive_dur(self.source)?;
+        let late = fields.get("late").unwrap_or(value);
+        let known = fields.get("late").map(|n| n.str(self.source, "a text"));
+        self.ops.push(match known.transpose()? {
+            None | Some("shift") => Op::Period(every),
+            Some("catch-up") => Op::Pace(every),
+            Some(other) => {
+                let message = format!("'{other}'; expected \"shift\" or \"catch-up\"");
+                return Err(self.source.error(late.span.clone(), message));
+            }
         });
         Ok(())
     }

@@ -295,7 +295,7 @@ impl Builder<'_> {
                 // No time is a system call and a timer too, which expires at once.
                 Step::Sleep(us) => Op::Sleep(Dur::Const((us * US).max(1))),
                 // The grid moves to where the thread is; a point of it is never so near.
-                Step::Period(us) => Op::Period((us * US).max(1)),
+                Step::Period(us) => Op::Period(Dur::Const((us * US).max(1))),
                 Step::Until(us) => Op::SleepUntil(us * US),
                 Step::Write(p) => Op::Write {
                     chan: self.pipe(*p),

@@ -171,7 +171,7 @@ impl Builder<'_> {
             let ops = vec![
                 Op::LoopStart { count: FOREVER },
                 Op::Run(Dur::Const(read)),
-                Op::Period(every),
+                Op::Period(Dur::Const(every)),
                 Op::LoopEnd { start: 0 },
             ];
             self.own_thread("sampler", Some(sampler.cpu), ops);

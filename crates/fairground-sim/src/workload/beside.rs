@@ -264,6 +264,7 @@ impl Behind {
             | Op::Sleep(_)
             | Op::SleepTicks(_)
             | Op::Period(_)
+            | Op::Pace(_)
             | Op::SleepUntil(_)
             | Op::StartAt(_)
             | Op::LoopStart { .. }

@@ -43,7 +43,10 @@ pub enum Op {
     /// before. The task has one grid, which begins at its start (creation + `start_ns`). A task
     /// that arrives after its point goes on at once and the grid moves: the next point is one
     /// period after the arrival.
-    Period(Ns),
+    Period(Dur),
+    /// The same, but the grid stays where it is: a task that is late goes on at once until it has
+    /// caught up. So the points do not depend on the machine.
+    Pace(Dur),
     /// Blocks until this long after the task's start (creation + `start_ns`); a time that is over
     /// returns at once.
     SleepUntil(Ns),

@@ -140,7 +140,7 @@ impl Workload {
             Op::Call { service, .. } | Op::Accept(service) | Op::Reply { service, .. } => {
                 self.index("service", service, self.services.len())
             }
-            Op::Period(0) => Err("a period of 0".into()),
+            Op::Period(d) | Op::Pace(d) if d.is_zero() => Err("a period of 0".into()),
             _ => Ok(()),
         }
     }

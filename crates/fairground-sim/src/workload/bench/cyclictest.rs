@@ -2,7 +2,7 @@
 use super::common::{Groups, add_program, repeat, seconds};
 use super::{Env, Error, bad, options};
 use crate::workload::metric::{Better, From, MetricDef};
-use crate::workload::program::{FOREVER, Ns, Op, RealTime, TaskTemplate, Until, Workload};
+use crate::workload::program::{Dur, FOREVER, Ns, Op, RealTime, TaskTemplate, Until, Workload};
 use crate::workload::words::{CyclicThread, Words};
 
 const TOOL: &str = "cyclictest";
@@ -136,7 +136,7 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
 /// What thread number `kind` - 1 does.
 fn program(interval_us: u64, kind: u32, loops: u64) -> Vec<Op> {
     let turn = [
-        Op::Period(interval_us * 1000),
+        Op::Period(Dur::Const(interval_us * 1000)),
         Op::ReadClock,
         Op::ReqStartDue(0),
         Op::ReqEnd(0),

@@ -43,7 +43,7 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
     w.requests = vec!["turn".into()];
     w.marks = vec!["turn".into()];
     let turn = [
-        Op::Period(args.period),
+        Op::Period(Dur::Const(args.period)),
         Op::ReqStartDue(0),
         Op::Run(args.run),
         Op::ReqEnd(0),
