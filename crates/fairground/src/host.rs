@@ -39,12 +39,13 @@ pub trait Host {
     /// another CPU's queue reads that of the caller, and the queue's own time then stands still
     /// until the clock of its CPU has caught up. Differences up to 5 ms hardly matter.
     ///
-    /// A host that goes on after a gap, from a snapshot say, takes the gap off its clock. If it does
-    /// not, nothing panics, but the gap is charged to who runs, and its group's quota is spent. Those
-    /// who waited meanwhile then come first for as long as the gap was, and so does everybody who was
-    /// there before newcomers: they begin at the mean of their queue, to which the gap belongs now. A
-    /// gap of more than 104 days (2^53 ns) exceeds what the sums of a queue hold, as in the kernel:
-    /// then the order of its tasks means nothing until those that ran have left it.
+    /// A host that goes on after a gap, from a snapshot say, takes the gap off its clock. If it
+    /// does not, nothing panics, but the gap is charged to who runs, and its group's quota is
+    /// spent. Those who waited meanwhile then come first for as long as the gap was, and so does
+    /// everybody who was there before newcomers: they begin at the mean of their queue, to which
+    /// the gap belongs now. A gap of more than 104 days (2^53 ns) exceeds what the sums of a queue
+    /// hold, as in the kernel: then the order of its tasks means nothing until those that ran have
+    /// left it.
     fn clock(&mut self) -> u64;
 
     /// The number of ticks of `tick_ns` since boot (`jiffies`), as last counted. A kernel reads a

@@ -1,5 +1,5 @@
-//! A clock that jumps, as that of a machine which goes on from a snapshot. The host should have taken
-//! the gap off; if it has not, nothing panics, and the gap is charged to who ran.
+//! A clock that jumps, as that of a machine which goes on from a snapshot. The host should have
+//! taken the gap off; if it has not, nothing panics, and the gap is charged to who ran.
 
 mod crude;
 

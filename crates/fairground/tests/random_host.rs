@@ -1,13 +1,13 @@
 //! A host that does everything at random, to see whether the engine keeps its books.
 //!
-//! Driven: machines of 2 to 4 CPUs of several shapes, and larger ones whose parts differ, so that some
-//! CPUs have fewer domains than others; every profile, and every published change alone, with and
-//! without it. Fair tasks of all policies in groups with weights and quotas are
-//! started, woken (by other CPUs too), sleep, stop, yield, replace their image, exit, and change
-//! affinity, group, nice value and slice, whatever they do at that moment. In three of four runs
-//! there are tasks of a class above as well, whose queues the host has: they preempt, take turns,
-//! leave a turn to fair tasks, move, and are interrupted by the stopper. Interrupts come in any
-//! order, some late, kicks may be merged, and in one of five runs clocks differ.
+//! Driven: machines of 2 to 4 CPUs of several shapes, and larger ones whose parts differ, so that
+//! some CPUs have fewer domains than others; every profile, and every published change alone, with
+//! and without it. Fair tasks of all policies in groups with weights and quotas are started, woken
+//! (by other CPUs too), sleep, stop, yield, replace their image, exit, and change affinity, group,
+//! nice value and slice, whatever they do at that moment. In three of four runs there are tasks of
+//! a class above as well, whose queues the host has: they preempt, take turns, leave a turn to fair
+//! tasks, move, and are interrupted by the stopper. Interrupts come in any order, some late, kicks
+//! may be merged, and in one of five runs clocks differ.
 //!
 //! Checked after each step (`checks.rs`): each task is in one place; counts, weights and loads of
 //! each queue are the sums of what is there; what is published is so; who runs was charged for that
@@ -17,7 +17,7 @@
 //!
 //! Two more tests hold quotas (`quota.rs`) and shares (`shares.rs`) against arithmetic.
 //!
-//! The plain test makes the same runs every time: some seconds in a debug build, 10 at most. For
+//! The plain test makes the same runs every time: some seconds in a debug build, 20 at most. For
 //! others, best with `--release` and `CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true`:
 //!
 //! ```text
@@ -239,7 +239,7 @@ fn the_books_are_kept_under_every_profile() {
 
 #[test]
 fn the_books_are_kept_where_chains_of_domains_differ_in_length() {
-    try_all(profiles(), Shape::Uneven, 40);
+    try_all(profiles(), Shape::Uneven, 25);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! running task blocks, is preempted, exits   schedule; after an exit task_dead
+//! one that does not run is stopped or ended  deactivate_task, task_dead
 //! somebody is woken                          wake_queued, or select_cpu then ttwu_queue
 //! a task is created                          sched_fork, then select_cpu and enqueue_woken
 //! tick                                       sched_tick
@@ -25,6 +26,7 @@
 //! another CPU can act in between.
 
 mod attributes;
+mod deactivate;
 mod higher;
 mod inquire;
 mod stop;
@@ -35,11 +37,14 @@ pub use attributes::{
     Moved, online_group, set_affinity, set_affinity_parked, set_cpu_weight, set_group,
     set_group_parked, set_idle, set_nice, set_nice_parked, set_shares, set_slice,
 };
+pub use deactivate::{Deactivated, deactivate_task};
 pub use higher::{
     HigherComes, ToRunning, dequeue_higher, enqueue_higher, resched_higher, switch_from_higher,
     switch_to_higher,
 };
-pub use inquire::{task_sched_runtime, with_task};
+pub use inquire::{
+    TaskState, cpu_util, task_sched_runtime, task_state, task_util, task_util_parked, with_task,
+};
 pub use stop::run_stopper;
 pub use switch::{exit_to_user, sched_yield, schedule, task_dead};
 pub use wake::{

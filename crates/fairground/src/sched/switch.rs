@@ -53,10 +53,14 @@ pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Pre
     done
 }
 
-/// The end of a task that has exited (`task_dead_fair`): its load leaves the queue on which it was
-/// last. It came with [`Host::park`], within the [`schedule`] that was told of its exit
-/// ([`Prev::Exits`]); whoever keeps it must not wake it, but pass it here, from any CPU. After that
-/// its id may be given to a new task ([`Task::new`]).
+/// The end of a task that is with the host (`task_dead_fair`): its load leaves the queue on which
+/// it was last. One that has exited came with [`Host::park`], within the [`schedule`] that was told
+/// of its exit ([`Prev::Exits`]); whoever keeps it must not wake it, but pass it here, from any
+/// CPU.
+///
+/// Any other may end so too: one that sleeps, one from a list of remote wake-ups, one that was
+/// never started, or one that [`deactivate_task`](super::deactivate_task) has taken off its queue.
+/// After that its id may be given to a new task ([`Task::new`]).
 pub fn task_dead<H: Host>(cx: &mut Cx<H>, mut task: Task) {
     let shared = &cx.sys.task[task.body.id.idx()];
     debug_assert_ne!(shared.on_rq(), OnRq::Queued, "a queue keeps it");

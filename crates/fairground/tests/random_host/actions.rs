@@ -1,6 +1,6 @@
 //! What programs and administrators do, at random.
 
-use fairground::sched::{self, EnqueueAt, Moved};
+use fairground::sched::{self, Deactivated, EnqueueAt, Moved};
 use fairground::task::{Policy, Prev, Task, WakeKind};
 use fairground::value::{Cpu, CpuMask, TaskId, TgId};
 
@@ -59,7 +59,8 @@ impl Kernel {
             63..=72 => self.set_affinity(cpu, id),
             73..=80 => self.set_nice(cpu, id),
             81..=84 => self.set_slice(cpu, id),
-            85..=92 => self.set_group(cpu, id),
+            85..=91 => self.set_group(cpu, id),
+            92 => self.deactivate(cpu, id),
             _ => {}
         }
     }
@@ -299,6 +300,33 @@ impl Kernel {
             });
         }
         self.tasks[id.idx()].tg = tg;
+    }
+
+    /// Somebody stops or ends a task that may not be running.
+    fn deactivate(&mut self, cpu: usize, id: TaskId) {
+        let before = self.call(cpu, |cx, rqs| sched::task_state(cx, rqs, id));
+        let on = (0..self.nr_cpus()).find(|cpu| self.cpus[*cpu].current == Some(id));
+        let done = self.call(cpu, |cx, rqs| sched::deactivate_task(cx, rqs, id));
+        let cpu_of = on.map(|cpu| Cpu(cpu as u32));
+        assert_eq!(
+            before == sched::TaskState::Parked,
+            done == Deactivated::Parked
+        );
+        match done {
+            Deactivated::Runs(at) => {
+                assert_eq!((Some(at), before), (cpu_of, sched::TaskState::Running(at)))
+            }
+            Deactivated::Parked => assert_eq!(on, None),
+            Deactivated::Left => {
+                assert_eq!(on, None);
+                self.tasks[id.idx()].stage = Stage::Sleeps;
+                if self.fair_alive().len() > FEW_TASKS && self.chance.percent(50) {
+                    let task = self.board.parked.remove(&id).expect("parked at once");
+                    self.tasks[id.idx()].stage = Stage::Dead;
+                    self.call(cpu, |cx, _| sched::task_dead(cx, task));
+                }
+            }
+        }
     }
 
     /// Somebody writes to a control file of a group, or makes one.
