@@ -40,7 +40,9 @@ impl MachineTraits {
 /// The shared state of one machine. `Sync`, and no lock inside.
 #[derive(Debug)]
 pub struct System {
-    /// The chosen behaviour.
+    /// The chosen behaviour. `[set]`: what [`System::new`] has checked and scaled. Writing to it
+    /// later goes round [`Features::check`], and misses what was made from it, so it is for tests
+    /// that change one decision.
     pub features: Features,
     /// CPUs and domains.
     pub topology: Topology,

@@ -163,6 +163,7 @@ impl Task {
     }
 
     /// Gives the task its own slice (`sched_setattr`, `sched_runtime`), clamped to 0.1 .. 100 ms;
+    /// [`set_slice_parked`](crate::sched::set_slice_parked) knows the machine's `base_slice_ns`.
     /// `None` returns to the default `base_slice_ns`. No effect on an idle-policy task
     /// ([`Policy::takes_slice`]).
     pub fn set_slice(&mut self, slice_ns: Option<u64>, base_slice_ns: u64) {

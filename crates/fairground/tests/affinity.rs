@@ -7,7 +7,7 @@ mod crude;
 
 use crude::{Crude, places};
 use fairground::sched::{self, Moved};
-use fairground::task::{Task, WakeKind};
+use fairground::task::{Policy, Task, WakeKind};
 use fairground::topology::{CpuPlace, Machine};
 use fairground::value::{Cpu, CpuMask, TaskId, TgId};
 
@@ -166,4 +166,34 @@ fn a_choice_that_moves_nobody_counts_but_no_change_is_none() {
     let waits = m.hog(Cpu(0), mask([0]));
     assert_ne!(m.rqs[0].curr_task(), Some(waits));
     assert_eq!(set(&mut m, 2, waits, others), Moved::To(Cpu(2)));
+}
+
+/// As Linux does: the group of the idle CPU is overloaded by what is pinned beside it, and has the
+/// greater load. With equal weights it has the smaller one, and the CPU takes tasks.
+#[test]
+fn a_cpu_may_idle_beside_heavy_pinned_tasks_though_others_wait() {
+    let two_caches = places(4, |c| CpuPlace {
+        core: c,
+        cluster: c,
+        llc: c / 2,
+        ..CpuPlace::default()
+    });
+    for (nice, idles) in [(-20, true), (0, false)] {
+        let mut m = Crude::new(&two_caches).idle();
+        for _ in 0..4 {
+            let id = m.hog(Cpu(0), CpuMask::of(Cpu(0)));
+            m.on(Cpu(0), |cx, rqs| {
+                assert!(sched::set_nice(cx, rqs, id, Policy::Normal, nice));
+            });
+        }
+        let (far, all): (CpuMask, _) = ([2, 3].map(Cpu).into_iter().collect(), m.sys.cpus());
+        let others: Vec<TaskId> = (0..6).map(|at| m.hog(Cpu(2 + at % 2), far)).collect();
+        m.ticks(250);
+        for id in others {
+            let kept = m.on(Cpu(2), |cx, rqs| sched::set_affinity(cx, rqs, id, all));
+            assert_eq!(kept, Moved::Stays);
+        }
+        m.ticks(2_500);
+        assert_eq!(m.nr_running()[1] == 0, idles, "{:?}", m.nr_running());
+    }
 }

@@ -245,10 +245,9 @@ impl World {
         }
         let mut task = self.host.parked[id.idx()].take().expect("on no list");
         self.done.parked += 1;
-        let base_slice_ns = self.sys.features.tunables.base_slice_ns;
         self.call(cpu, |cx, rqs| match what {
             0 => sched::set_nice_parked(cx, rqs, &mut task, Policy::Normal, nice),
-            1 => task.set_slice(slice_ns, base_slice_ns),
+            1 => sched::set_slice_parked(cx.sys, &mut task, slice_ns),
             2 => sched::set_group_parked(cx, rqs, &mut task, tg),
             _ => assert!(sched::set_affinity_parked(
                 cx.sys, cx.cpu, &mut task, allowed

@@ -28,6 +28,7 @@ pub const MAX_PERIOD_NS: u64 = 1_000_000_000;
 pub const MAX_CFS_RUNTIME_NS: u64 = ((1 << 44) - 1) * 1000;
 
 /// Why a group cannot have a limit: the kernel's `EINVAL`. Nothing was changed.
+#[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BandwidthError {
     /// The root group has none.

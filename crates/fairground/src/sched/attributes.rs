@@ -134,7 +134,7 @@ pub fn set_nice_parked<H: Host, R: Rqs + ?Sized>(
 }
 
 /// Sets the slice (ns; `None` = default) of a task that an `Rq` keeps, from its next request on;
-/// for one with the host use [`Task::set_slice`]. False if no `Rq` keeps it: nothing was changed.
+/// for one with the host use [`set_slice_parked`]. False if no `Rq` keeps it: nothing was changed.
 /// Nor is anything changed of a `SCHED_IDLE` task, which takes no slice
 /// ([`Policy::takes_slice`]), though the answer is true.
 ///
@@ -153,6 +153,12 @@ pub fn set_slice<H: Host, R: Rqs + ?Sized>(
     });
     cx.host.leave(outer);
     kept.is_some()
+}
+
+/// Sets the slice of a task that is with the host, as [`set_slice`] does of others. No queue counts
+/// it, so none is locked.
+pub fn set_slice_parked(sys: &System, task: &mut Task, slice_ns: Option<u64>) {
+    task.set_slice(slice_ns, sys.features.tunables.base_slice_ns);
 }
 
 /// Moves a task that an `Rq` keeps to another group, which is open

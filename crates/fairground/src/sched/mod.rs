@@ -11,7 +11,7 @@
 //! return to user space                       exit_to_user
 //! system calls on scheduling                 sched_yield, set_affinity, set_nice, set_slice,
 //!                                            set_group; with the host: set_nice_parked,
-//!                                            Task::set_slice, set_affinity_parked,
+//!                                            set_slice_parked, set_affinity_parked,
 //!                                            set_group_parked
 //! cpu.weight, cpu.idle, cpu.max of a group   set_cpu_weight, set_idle, set_bandwidth
 //! a group is to have its queue on a CPU       online_group
@@ -35,7 +35,7 @@ mod wake;
 
 pub use attributes::{
     Moved, online_group, set_affinity, set_affinity_parked, set_cpu_weight, set_group,
-    set_group_parked, set_idle, set_nice, set_nice_parked, set_shares, set_slice,
+    set_group_parked, set_idle, set_nice, set_nice_parked, set_shares, set_slice, set_slice_parked,
 };
 pub use deactivate::{Deactivated, deactivate_task};
 pub use higher::{

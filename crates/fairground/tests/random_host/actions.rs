@@ -286,7 +286,7 @@ impl Kernel {
         let slice = own.then(|| self.chance.below(60) * MS);
         if !self.call(cpu, |cx, rqs| sched::set_slice(cx, rqs, id, slice)) {
             self.on_mine(cpu, id, |kernel, _, task| {
-                task.set_slice(slice, kernel.base_slice());
+                sched::set_slice_parked(&kernel.sys, task, slice);
             });
         }
     }
