@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fairground::policy::{Decision, Features, decisions};
 use fairground_report::{
-    AssumedFigure, Better, CpuStat, GroupStat, LIMITED, LineTraffic, MachineId, MetricInfo,
+    AssumedFigure, Better, CpuStat, GroupStat, Halves, LIMITED, LineTraffic, MachineId, MetricInfo,
     OpenRequests, Redo, Run, Setup, Variant, group_metrics,
 };
 use fairground_sim::machine_file::Machine;
@@ -127,16 +127,12 @@ fn describe(from: workload::From, w: &Workload) -> String {
         From::RequestMeanUs(k) => format!("Mean duration of `{}`.", request(k)),
         From::RequestQuantileUs {
             request: k,
-            permille: 1000,
-        } => format!("Longest duration of `{}`.", request(k)),
-        From::RequestQuantileUs {
+            permille,
+        }
+        | From::LatencyQuantileUs {
             request: k,
             permille,
-        } => format!(
-            "{} % quantile of the duration of `{}`.",
-            f64::from(permille) / 10.0,
-            request(k)
-        ),
+        } => quantile_words(request(k), permille),
         From::CpuS | From::CpuOfS { .. } => "CPU time of all tasks of the workload.".into(),
         From::CpuShare { .. } => "CPU time of these tasks as a share of that of all.".into(),
         From::Fairness { .. } => {
@@ -155,6 +151,16 @@ fn describe(from: workload::From, w: &Workload) -> String {
     }
 }
 
+fn quantile_words(request: &str, permille: u32) -> String {
+    match permille {
+        1000 => format!("Longest duration of `{request}`."),
+        _ => format!(
+            "{} % quantile of the duration of `{request}`.",
+            f64::from(permille) / 10.0
+        ),
+    }
+}
+
 /// One run as reports know it.
 pub fn run(outcome: Outcome) -> Run {
     run_of(outcome, &|task| FIRST_TID + task)
@@ -163,12 +169,14 @@ pub fn run(outcome: Outcome) -> Run {
 /// The same with the thread id of each task by number.
 pub fn run_of(outcome: Outcome, tid: &dyn Fn(u32) -> u32) -> Run {
     let mut run = Run::new(outcome.seed);
-    let waits = &outcome.open_requests;
+    let undecided = outcome.open_requests.iter().flat_map(|o| &o.undecided);
     for (name, value) in outcome.metrics {
         // Of those that were answered it would be too good.
-        let known = value.filter(|_| waits.iter().all(|o| !o.undecided.contains(&name)));
+        let known = value.filter(|_| undecided.clone().all(|(metric, _)| *metric != name));
         run.set_metric(name, known.unwrap_or(f64::NAN));
     }
+    run.samples = outcome.samples.into_iter().collect();
+    run.halves = outcome.halves.into_iter().map(halves).collect();
     for (name, self_ns, calls) in outcome.functions {
         if self_ns > 0 || calls > 0 {
             run.add_function(name, self_ns, calls, outcome.busy_ns);
@@ -218,7 +226,20 @@ fn open(o: fairground_sim::open_requests::OpenRequests) -> OpenRequests {
         open: o.open,
         ended: o.ended,
         longest_ns: o.longest_ns,
-        undecided: o.undecided,
+        undecided: o
+            .undecided
+            .iter()
+            .map(|(metric, _)| metric.clone())
+            .collect(),
+        at_least: o.undecided.into_iter().collect(),
+    }
+}
+
+fn halves((request, halves): (String, [fairground_sim::workload::halves::Half; 2])) -> Halves {
+    Halves {
+        request,
+        requests: halves.map(|half| half.requests),
+        mean_us: halves.map(|half| half.mean_us()),
     }
 }
 

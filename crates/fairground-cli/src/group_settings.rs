@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fairground_report::{Axis, Sweep};
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::Cgroup;
 
@@ -37,6 +38,21 @@ pub fn side_by_side(cases: &mut [&mut Case]) {
         case.workload.watched.clone_from(&limited);
         case.workload.compared.clone_from(&weighed);
     }
+}
+
+/// Notes where bursts are swept without a warm-up: what one is worth is seen once the reserve of the
+/// beginning is used up.
+pub fn full_reserve(sweep: &mut Sweep, workload: &Workload) {
+    let is_burst = |axis: &&Axis| axis.name.ends_with("cpu.max.burst");
+    let axis = sweep.over.iter().find(is_burst);
+    let note = axis.filter(|_| workload.warmup_ns == 0).map(|axis| {
+        format!(
+            "`{}` is swept without a warm-up: a group begins with its burst saved up, which one \
+             that has run for long may not have; give a warm-up",
+            axis.name
+        )
+    });
+    sweep.notes.extend(note);
 }
 
 /// Whether the groups of two workloads are the same, whichever way they came to be so.

@@ -14,7 +14,7 @@ use crate::args::{Color, How, Setting, What};
 use crate::failure::Failure;
 use crate::glue;
 use crate::group_files::{self, FILES, GroupFile, Write};
-use crate::group_settings::side_by_side;
+use crate::group_settings::{full_reserve, side_by_side};
 use crate::output::{self, Output};
 use crate::plan::{Case, Plan, Side, patches, set};
 use crate::simulate::{Job, Keep, simulate};
@@ -138,6 +138,7 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
     let ran = tried.iter().map(runs).collect();
     let result = Sweep::new(setup, axes, ran, &args.metric, &targets);
     let mut result = result.map_err(Failure::new)?;
+    full_reserve(&mut result, &case.workload);
     let of_machines = |axis: &Axis| ["machine", "cpus", "max-idle"].contains(&&*axis.name);
     if result.over.iter().any(of_machines) {
         let plans: Vec<&Plan> = tried.iter().map(|t| &points.plans[t.0].1).collect();

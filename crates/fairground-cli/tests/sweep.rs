@@ -407,3 +407,89 @@ fn a_file_without_a_group_is_that_of_the_one_limited_group_or_none() {
     let parts = ["2 have a limit", "/GROUP/cpu.max=max"];
     fails(["sweep", &both, "--over", "cpu.max=max"], &parts);
 }
+
+/// Requests of 2 ms on average come every 3.8 ms, whether they are answered or not: they need 0.53
+/// CPUs.
+const OPEN_ARRIVALS: &str = r#"
+machine = "spr-guest-2cpu"
+duration = "3s"
+warmup = "200ms"
+seeds = 5
+services = ["web"]
+[[cgroup]]
+path = "/web"
+"cpu.max" = "50000 100000"
+[[task]]
+name = "worker"
+count = 4
+cgroup = "/web"
+steps = [{ loop = "forever", steps = [
+    { serve = "web" }, { run = "exp 2ms" }, { reply = "web", bytes = 100 },
+] }]
+[[task]]
+name = "arrivals"
+timer_slack = "1ns"
+steps = [{ loop = "forever", steps = [{ sleep = "exp 3800us" }, { fork = "request" }] }]
+[[task]]
+name = "request"
+template = true
+steps = [{ request = "web", bytes = 200 }]
+"#;
+
+/// Two thirds of what is needed would meet the target, and miss it in a longer run.
+#[test]
+fn a_limit_below_the_load_is_never_the_answer() {
+    let path = file("sweep-open", "s.toml", OPEN_ARRIVALS);
+    let limits = ["--over", "cpu.max=35ms/100ms,65ms/100ms,100ms/100ms"];
+    let page = place("sweep-open-out")
+        .join("out.html")
+        .display()
+        .to_string();
+    let line = words(&[
+        &["sweep", &path],
+        &limits,
+        &["--target", "web.latency_us.p99<5s", "--report", &page],
+    ]);
+    let result = json(&succeeds(words(&[&line, &["--json", "-"]])));
+    let points = result["points"].as_array().expect("points");
+    assert_eq!(points[0]["meets"], "not-sustained");
+    assert_eq!(points[0]["not_sustained"], json(r#"["web"]"#));
+    for point in &points[1..] {
+        assert_eq!(point["meets"], "interval");
+        assert!(point.get("not_sustained").is_none(), "{point}");
+    }
+    assert_eq!(result["answer"]["by_interval"]["point"], 1);
+    let notes = result["notes"].as_array().expect("notes").iter();
+    let said = notes.filter(|note| note.as_str().expect("text").starts_with("not sustained"));
+    assert_eq!(said.count(), 1);
+    let run = &points[1]["variant"]["runs"][0];
+    let answered = run["metrics"]["web.per_s"].as_f64().expect("a rate") * 3.0;
+    let samples = run["samples"]["web.latency_us.p99"]
+        .as_f64()
+        .expect("a count");
+    assert!(
+        (answered - 0.5..answered + 30.0).contains(&samples),
+        "{answered} {samples}"
+    );
+    let shown = std::fs::read_to_string(&page).expect("a page");
+    assert!(shown.contains(">not sustained<"), "in its table");
+    assert!(succeeds(line).contains("  not sustained"), "in the text");
+}
+
+/// A reserve that is full at the start says little of one that is used.
+#[test]
+fn bursts_without_a_warm_up_are_told() {
+    let cold = SCENARIO.replace("warmup = \"200ms\"", "");
+    let path = file("sweep-cold", "cold.toml", &cold);
+    let burst = [
+        "--over",
+        "cpu.max.burst=0,5ms",
+        "--set",
+        "/web/cpu.max=40ms/100ms",
+    ];
+    let text = succeeds(words(&[&["sweep", &path], &burst]));
+    assert!(text.contains("is swept without a warm-up"), "{text}");
+    let path = file("sweep-cold", "warm.toml", SCENARIO);
+    let text = succeeds(words(&[&["sweep", &path], &burst]));
+    assert!(!text.contains("is swept without a warm-up"), "{text}");
+}

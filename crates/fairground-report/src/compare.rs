@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{Better, MetricInfo};
 use crate::differing::differing;
+use crate::groups::limited_in_one;
 use crate::redo::Redo;
 use crate::result::{Compare, Comparison, Method, Setup, Variant, Verdict};
 use crate::saved::Saved;
@@ -117,7 +118,8 @@ fn setup_notes(base: &Setup, patch: &Setup) -> Vec<String> {
     notes
 }
 
-fn compare_metric(
+/// The row of one metric.
+pub(crate) fn compare_metric(
     info: &MetricInfo,
     base: &Variant,
     patch: &Variant,
@@ -145,8 +147,16 @@ fn compare_metric(
     } else {
         welch_change(&to_vec(&base_values), &to_vec(&patch_values))
     };
+    let in_one = limited_in_one(&info.name, base, patch);
+    if !in_one.is_empty() {
+        notes.push(format!(
+            "`{}` is of all groups with a limit, but one side alone limits {}: no verdict",
+            info.name,
+            in_one.join(", ")
+        ));
+    }
     // Runs without a value are no chance selection: those in which nothing was ever served.
-    let change = change.map(|change| match lopsided {
+    let change = change.map(|change| match lopsided || !in_one.is_empty() {
         true => change.without_interval(),
         false => change,
     });
@@ -260,6 +270,7 @@ fn note_zero_base(info: &MetricInfo, change: Option<Change>, notes: &mut Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::groups::GroupStat;
     use crate::result::Run;
 
     /// A variant whose runs have these latencies, by seed.
@@ -273,6 +284,48 @@ mod tests {
             runs: (1..).zip(values).map(run).collect(),
             ..Variant::default()
         }
+    }
+
+    /// A share of the periods of `/a` on one side is none of those of `/a` and `/b` on the other.
+    #[test]
+    fn shares_of_other_groups_have_no_verdict() {
+        let limited = |limits: &[(&str, &str)], share: f64| {
+            let mut variant = variant(&[None; 3]);
+            for run in &mut variant.runs {
+                run.set_metric("throttled_pct", share + run.seed as f64 / 10.0);
+                run.set_metric("late", share + run.seed as f64 / 10.0);
+                let group = |(path, max): &(&str, &str)| GroupStat {
+                    path: (*path).into(),
+                    max: (*max).into(),
+                    ..GroupStat::default()
+                };
+                run.groups = limits.iter().map(group).collect();
+            }
+            variant
+        };
+        let (limit, none) = ("20000 100000", "max 100000");
+        let one = limited(&[("/a", limit), ("/b", none)], 20.0);
+        let both = limited(&[("/a", limit), ("/b", limit)], 70.0);
+        let neither = limited(&[("/a", none), ("/b", none)], 0.0);
+        let word = |base: &Variant, patch: &Variant, metric: &str| {
+            let info = MetricInfo {
+                name: metric.into(),
+                unit: "%".into(),
+                better: Some(Better::Lower),
+                description: String::new(),
+            };
+            let mut notes = Vec::new();
+            let row = compare_metric(&info, base, patch, &mut notes);
+            (
+                row.word(),
+                notes.iter().any(|note| note.contains("alone limits /b")),
+            )
+        };
+        assert_eq!(word(&one, &both, "throttled_pct"), ("-", true));
+        assert_eq!(word(&both, &one, "throttled_pct"), ("-", true));
+        assert_eq!(word(&one, &both, "late"), ("worse", false));
+        assert_eq!(word(&neither, &both, "throttled_pct"), ("worse", false));
+        assert_eq!(word(&both, &both, "throttled_pct"), ("noise", false));
     }
 
     /// In two of four runs of patch nobody was served, and the other two are quick.

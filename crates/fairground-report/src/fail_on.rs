@@ -4,9 +4,14 @@
 //!   METRIC:worse   METRIC:better        the verdict, so only beyond noise
 //!   METRIC>5%      METRIC<-3.5%         the change of the means, whatever its interval
 //! ```
+//!
+//! Runs without a value are no chance selection: under overload those of them that have one are the
+//! quicker. So with such a run nothing can be decided, but for one case: all of base is known, less
+//! is better, and what is known of patch at least is worse already.
 
-use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
-use crate::result::{Compare, Comparison, Verdict};
+use crate::catalogue::{Better, Catalogue, MetricInfo, UnknownMetric};
+use crate::compare::compare_metric;
+use crate::result::{Compare, Comparison, Variant, Verdict};
 use crate::text::number;
 
 /// One parsed condition.
@@ -45,6 +50,26 @@ pub enum FailOnError {
     /// The metric exists, but one side has no value.
     #[error("`{0}` cannot be decided: base or patch has no value")]
     NoValue(String),
+    /// Some runs have no value.
+    #[error(
+        "`{metric}` cannot be decided: it has no value in {base} of {runs} runs of base and in \
+         {patch} of {patch_runs} of patch; see the notes"
+    )]
+    SomeWithout {
+        /// The metric.
+        metric: String,
+        /// Runs of base without a value.
+        base: usize,
+        /// Of how many.
+        runs: usize,
+        /// The same of patch.
+        patch: usize,
+        /// Of how many.
+        patch_runs: usize,
+    },
+    /// There is no interval, so no verdict.
+    #[error("`{0}` cannot be decided: there is no verdict on it; see the notes")]
+    NoVerdict(String),
     /// The metric has no direction, so its verdict is never worse nor better.
     #[error(
         "`{0}` is neither better nor worse by itself, so the condition would never be met; \
@@ -129,20 +154,97 @@ impl FailOn {
             .comparison
             .iter()
             .find(|row| row.metric == self.metric);
-        let row = row.ok_or_else(|| FailOnError::NoValue(self.metric.clone()))?;
-        let change = change_pct(row).ok_or_else(|| FailOnError::NoValue(self.metric.clone()))?;
-        let (met, what) = match self.test {
-            Test::Above(limit) => (change > limit, format!("above {limit}%")),
-            Test::Below(limit) => (change < limit, format!("below {limit}%")),
-            Test::Verdict(Verdict::Better) => (row.verdict == Verdict::Better, "better".into()),
-            Test::Verdict(verdict) => (row.verdict == verdict, "worse".into()),
+        let no_value = || FailOnError::NoValue(self.metric.clone());
+        if let Some(undecided) = self.runs_without(compare) {
+            let info = catalogue.get(&self.metric)?;
+            return self.evaluate_at_least(info, compare).ok_or(undecided);
+        }
+        let row = row.ok_or_else(no_value)?;
+        let change = change_pct(row).ok_or_else(no_value)?;
+        if matches!(self.test, Test::Verdict(_)) && row.ci95_diff[0].is_none() {
+            return Err(FailOnError::NoVerdict(self.metric.clone()));
+        }
+        let met = match self.test {
+            Test::Above(limit) => change > limit,
+            Test::Below(limit) => change < limit,
+            Test::Verdict(verdict) => row.verdict == verdict,
         };
         let by = match (change.is_finite(), row.patch) {
             (false, Some(patch)) => format!("from 0 to {}", number(Some(patch))),
             _ => format!("by {change:+.2}%"),
         };
-        let reason = format!("{} changed {by}: {what}", self.metric);
-        Ok(met.then_some(Met { reason }))
+        Ok(met.then(|| self.met(&by)))
+    }
+
+    fn met(&self, by: &str) -> Met {
+        let what = match self.test {
+            Test::Above(limit) => format!("above {limit}%"),
+            Test::Below(limit) => format!("below {limit}%"),
+            Test::Verdict(Verdict::Better) => "better".into(),
+            Test::Verdict(_) => "worse".into(),
+        };
+        Met {
+            reason: format!("{} changed {by}: {what}", self.metric),
+        }
+    }
+
+    /// The reason why nothing can be decided, if runs lack a value.
+    fn runs_without(&self, compare: &Compare) -> Option<FailOnError> {
+        let [base, patch] = &compare.variants[..] else {
+            return None;
+        };
+        let without = |v: &Variant| {
+            let runs = v.runs.iter();
+            runs.filter(|run| run.metric(&self.metric).is_none())
+                .count()
+        };
+        let (in_base, in_patch) = (without(base), without(patch));
+        let (runs, patch_runs) = (base.runs.len(), patch.runs.len());
+        match in_base + in_patch {
+            0 => None,
+            // Of nothing, or nothing of one side.
+            _ if in_base == runs || in_patch == patch_runs => {
+                Some(FailOnError::NoValue(self.metric.clone()))
+            }
+            _ => Some(FailOnError::SomeWithout {
+                metric: self.metric.clone(),
+                base: in_base,
+                runs,
+                patch: in_patch,
+                patch_runs,
+            }),
+        }
+    }
+
+    /// What can be said for sure where runs of patch have no value, but one that it is at least.
+    fn evaluate_at_least(&self, info: &MetricInfo, compare: &Compare) -> Option<Option<Met>> {
+        let [base, patch] = &compare.variants[..] else {
+            return None;
+        };
+        let of_base = base.runs.iter().map(|run| run.metric(&self.metric));
+        let of_base: Vec<f64> = of_base.collect::<Option<_>>()?;
+        let most = of_base.into_iter().reduce(f64::max)?;
+        let mut least = patch.clone();
+        for run in &mut least.runs {
+            let known = run.metric(&self.metric);
+            let at_least = run.at_least(&self.metric)?;
+            // A bound that is much larger than the rest widens the interval, and is no less worse.
+            if known.is_none() && at_least <= most {
+                return None;
+            }
+            run.set_metric(&self.metric, at_least);
+        }
+        let row = compare_metric(info, base, &least, &mut Vec::new());
+        let change = change_pct(&row)?;
+        let is_worse = row.verdict == Verdict::Worse && info.better == Some(Better::Lower);
+        match self.test {
+            Test::Above(limit) if change > limit => {}
+            Test::Below(limit) if change >= limit => return Some(None),
+            Test::Verdict(Verdict::Worse) if is_worse => {}
+            Test::Verdict(Verdict::Better) if is_worse => return Some(None),
+            _ => return None,
+        }
+        Some(Some(self.met(&format!("by at least {change:+.2}%"))))
     }
 }
 
@@ -155,4 +257,98 @@ fn change_pct(row: &Comparison) -> Option<f64> {
             f64::NEG_INFINITY
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redo::Redo;
+    use crate::result::{Run, Setup};
+    use crate::watched::OpenRequests;
+
+    const NAME: &str = "web.latency_us.p99";
+
+    /// Runs with these values; without one, with what it is at least, if that is known.
+    fn variant(values: &[Result<f64, Option<f64>>]) -> Variant {
+        let run = |(seed, value): (u64, &Result<f64, Option<f64>>)| {
+            let mut run = Run::new(seed);
+            run.set_metric(NAME, value.unwrap_or(f64::NAN));
+            let bounds = value.err().flatten();
+            run.open_requests = vec![OpenRequests {
+                request: "web".into(),
+                undecided: bounds.map(|_| NAME.to_string()).into_iter().collect(),
+                at_least: bounds
+                    .map(|us| (NAME.to_string(), us))
+                    .into_iter()
+                    .collect(),
+                ..OpenRequests::default()
+            }];
+            run
+        };
+        Variant {
+            runs: (1..).zip(values).map(run).collect(),
+            ..Variant::default()
+        }
+    }
+
+    fn evaluate(
+        condition: &str,
+        base: &[Result<f64, Option<f64>>],
+        patch: &[Result<f64, Option<f64>>],
+    ) -> Result<bool, String> {
+        let setup = Setup {
+            fairground: String::new(),
+            machine: serde_json::from_str(r#"{"id": "m", "hash": "h"}"#).unwrap(),
+            profile: String::new(),
+            workload: Vec::new(),
+            workload_metrics: vec![MetricInfo {
+                name: NAME.into(),
+                unit: "us".into(),
+                better: Some(Better::Lower),
+                description: String::new(),
+            }],
+            redo: Redo::default(),
+        };
+        let compare = Compare::new(setup, variant(base), variant(patch));
+        let condition = FailOn::parse(&format!("{NAME}{condition}")).unwrap();
+        let met = condition.evaluate(&compare);
+        met.map(|met| met.is_some()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn with_a_run_without_a_value_nothing_is_decided() {
+        let known = [Ok(10.0), Ok(11.0), Ok(12.0)];
+        let lacking = [Ok(30.0), Ok(31.0), Err(None)];
+        for condition in [":worse", ":better", ">5%", "<-5%"] {
+            for (base, patch) in [(known, lacking), (lacking, known)] {
+                let why = evaluate(condition, &base, &patch).unwrap_err();
+                assert!(why.contains("in 1 of 3"), "{why}");
+            }
+            let why = evaluate(condition, &known, &[Err(None); 3]).unwrap_err();
+            assert!(why.contains("base or patch has no value"), "{why}");
+        }
+        assert_eq!(
+            evaluate(":worse", &known, &[Ok(30.0), Ok(31.0), Ok(32.0)]),
+            Ok(true)
+        );
+        assert_eq!(evaluate(":worse", &known, &known), Ok(false));
+    }
+
+    #[test]
+    fn what_is_worse_at_least_is_worse() {
+        let known = [Ok(10.0), Ok(11.0), Ok(12.0)];
+        let worse = [Ok(30.0), Ok(31.0), Err(Some(33.0))];
+        assert_eq!(evaluate(":worse", &known, &worse), Ok(true));
+        assert_eq!(evaluate(":worse", &known, &[Err(Some(40.0)); 3]), Ok(true));
+        assert_eq!(evaluate(":better", &known, &worse), Ok(false));
+        assert_eq!(evaluate(">5%", &known, &worse), Ok(true));
+        assert_eq!(evaluate("<-5%", &known, &worse), Ok(false));
+        // It might be much more, or not; and of base as much as one likes.
+        let near = [Ok(30.0), Ok(31.0), Err(Some(11.5))];
+        assert!(evaluate(":worse", &known, &near).is_err());
+        assert!(evaluate(":worse", &worse, &known).is_err());
+        assert!(evaluate(">900%", &known, &worse).is_err());
+        // So far apart that the interval holds 0.
+        assert!(evaluate(":worse", &known, &[Ok(13.0), Ok(14.0), Err(Some(9e9))]).is_err());
+    }
 }

@@ -171,6 +171,22 @@ fn limited(variants: &[Variant]) -> BTreeSet<&str> {
     limited.map(|g| g.path.as_str()).collect()
 }
 
+/// Metrics that are a share of the periods of all groups with a limit together.
+const OF_ALL_PERIODS: [&str; 2] = ["throttled_pct", "slow_periods_pct"];
+
+/// Groups that have a limit in one of the variants only, if `metric` is a share of the periods of
+/// all that have one: then it is of other periods there, and more or less of them says nothing. A
+/// variant without any limit has no such periods, and a share of 0, which is what it is.
+pub(crate) fn limited_in_one(metric: &str, base: &Variant, patch: &Variant) -> Vec<String> {
+    let limited_in = |variant| limited(std::slice::from_ref(variant));
+    let (base, patch) = (limited_in(base), limited_in(patch));
+    if !OF_ALL_PERIODS.contains(&metric) || base.is_empty() || patch.is_empty() {
+        return Vec::new();
+    }
+    let paths = base.symmetric_difference(&patch);
+    paths.map(|path| (*path).to_string()).collect()
+}
+
 /// What a variant says about a group (`None`: the others), if anything.
 pub(crate) fn means(variant: &Variant, path: Option<&str>) -> Option<GroupMeans> {
     let mut sum = CpuStat::default();

@@ -27,6 +27,7 @@ mod latency;
 mod redo;
 mod replay;
 pub mod reproduce;
+mod requests;
 mod result;
 mod saved;
 mod schema;
@@ -51,6 +52,7 @@ pub use replay::{
     Changed, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts, Replayed, ReplayedThread,
     Sides, WhatIf,
 };
+pub use requests::Halves;
 pub use result::{
     Compare, Comparison, FunctionCost, LineTraffic, MachineId, Method, Number, Run, RunResult,
     Setup, Variant, Verdict,

@@ -11,10 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::catalogue::{Better, Catalogue, MetricInfo};
+use crate::catalogue::{Better, Catalogue, MetricInfo, is_own};
 use crate::compare::compare_metrics;
 use crate::groups::{GroupStat, OtherGroups, cut_groups};
 use crate::redo::Redo;
+use crate::requests::{Halves, few_requests};
 use crate::stats::finite;
 use crate::watched::{IdleWaste, OpenRequests, StillWaiting, open_requests, still_waiting};
 
@@ -144,6 +145,12 @@ pub struct Run {
     /// Requests that were not answered by the end of the run, by kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_requests: Vec<OpenRequests>,
+    /// How many requests or wake-ups stand behind each percentile.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub samples: BTreeMap<String, u64>,
+    /// How long requests took in each half of the measured time, by kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub halves: Vec<Halves>,
     /// What the real tool would have printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
@@ -276,7 +283,8 @@ impl RunResult {
     /// Completes `base` (whatever its name was) to a result.
     pub fn new(setup: Setup, base: Variant) -> Self {
         let mut variants = vec![base];
-        let (metric_info, notes) = complete(&setup, &mut variants, &["base"]);
+        let (metric_info, mut notes) = complete(&setup, &mut variants, &["base"]);
+        notes.extend(few_requests(&variants, own(&metric_info)));
         Self {
             fairground: setup.fairground,
             machine: setup.machine,
@@ -302,6 +310,7 @@ impl Compare {
     pub fn new(setup: Setup, base: Variant, patch: Variant) -> Self {
         let mut variants = vec![base, patch];
         let (metric_info, mut notes) = complete(&setup, &mut variants, &["base", "patch"]);
+        notes.extend(few_requests(&variants, own(&metric_info)));
         let comparison = compare_metrics(&metric_info, &variants[0], &variants[1], &mut notes);
         Self {
             fairground: setup.fairground,
@@ -475,6 +484,12 @@ pub(crate) fn complete(
         description: "Not in the catalogue.".into(),
     }));
     (info, notes)
+}
+
+/// The metrics that the workload has of its own.
+fn own(info: &[MetricInfo]) -> impl Iterator<Item = &str> {
+    let names = info.iter().map(|info| info.name.as_str());
+    names.filter(|name| is_own(name))
 }
 
 /// A seed's second run is the first one again. Kept, it would narrow the interval for nothing.

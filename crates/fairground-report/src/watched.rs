@@ -34,8 +34,8 @@ pub struct StillWaiting {
     pub longest_ns: u64,
 }
 
-/// Requests of one kind that were not answered by the end of the run: percentiles cannot have them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Requests of one kind that were not answered by the end of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenRequests {
     /// Its name.
     pub request: String,
@@ -45,9 +45,12 @@ pub struct OpenRequests {
     pub ended: u64,
     /// For how long the oldest had been open.
     pub longest_ns: u64,
-    /// Metrics that have no value for that reason: so many had been open for longer than the
-    /// percentile of those answered that the percentile of all is above it.
+    /// Metrics that have no value for that reason: so many were open that the percentile of all may
+    /// be above every one that was answered.
     pub undecided: Vec<String>,
+    /// What each of these is at least: its value if all that were open had been answered then.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub at_least: BTreeMap<String, f64>,
 }
 
 /// Numbers of waits by length.

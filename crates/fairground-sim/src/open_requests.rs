@@ -1,13 +1,11 @@
-//! Requests that were not answered by the end of a run. Percentiles are of those that were, so
-//! under overload they are of the lucky ones: what waits longest is not among them.
+//! Requests that were not answered by the end of a run, and what they leave undecided.
 
 use crate::cache::NS;
 use crate::machine::Sim;
 use crate::machine::task::Life;
-use crate::workload::metric::From;
 
 /// The open requests of one kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OpenRequests {
     /// Its name.
     pub request: String,
@@ -17,44 +15,45 @@ pub struct OpenRequests {
     pub ended: u64,
     /// For how long the oldest has been open, ns.
     pub longest_ns: u64,
-    /// Metrics of the workload that they leave undecided: so many have been open for longer than
-    /// the percentile of those that ended that the percentile of all is above it.
-    pub undecided: Vec<String>,
+    /// Metrics of the workload that they leave undecided, and what each of them is at least, in its
+    /// unit: so many are open that the percentile of all may be above every one that ended.
+    pub undecided: Vec<(String, f64)>,
+}
+
+impl Sim<'_> {
+    /// The run ends: what is open stays so.
+    pub(crate) fn leave_requests_open(&mut self) {
+        let now_ns = self.now / NS;
+        let kinds = 0..self.workload.requests.len().min(64) as u32;
+        for task in self.tasks.iter().filter(|t| t.life != Life::Exited) {
+            for kind in kinds.clone().filter(|kind| task.open >> kind & 1 == 1) {
+                let start_ns = task.requests[kind as usize];
+                self.marks.left_open(kind, start_ns, now_ns);
+            }
+        }
+    }
 }
 
 /// Those of each kind that has any.
 pub(crate) fn open_requests(sim: &Sim<'_>) -> Vec<OpenRequests> {
-    let kinds = 0..sim.workload.requests.len().min(64) as u32;
+    let kinds = 0..sim.workload.requests.len() as u32;
     kinds.filter_map(|kind| of_kind(sim, kind)).collect()
 }
 
 fn of_kind(sim: &Sim<'_>, kind: u32) -> Option<OpenRequests> {
-    let now_ns = sim.now / NS;
-    let alive = sim.tasks.iter().filter(|t| t.life != Life::Exited);
-    let open = alive.filter(|t| t.open >> kind & 1 == 1);
-    let ages: Vec<u64> = open
-        .map(|t| now_ns.saturating_sub(t.requests[kind as usize]))
-        .collect();
-    let longest_ns = *ages.iter().max()?;
-    let ended = sim.marks.requests.get(kind as usize)?.len();
-    let undecided = |m: &&crate::workload::metric::MetricDef| {
-        let From::RequestQuantileUs { request, permille } = m.from else {
-            return false;
-        };
-        let Some(value_us) = m.value(&sim.marks).filter(|_| request == kind) else {
-            return false;
-        };
-        let older = ages.iter().filter(|age| **age as f64 > value_us * 1e3);
-        let allowed = (1000 - u64::from(permille)) * (ended + ages.len() as u64);
-        older.count() as u64 * 1000 > allowed
-    };
-    let metrics = sim.workload.metrics.iter().filter(undecided);
+    let ages = sim.marks.ages(kind);
+    let undecided = sim.workload.metrics.iter().filter_map(|m| {
+        let bound = m
+            .bound(&sim.marks)
+            .filter(|_| m.from.is_quantile_of(kind))?;
+        Some((m.name.clone(), bound))
+    });
     Some(OpenRequests {
         request: sim.workload.requests[kind as usize].clone(),
         open: ages.len() as u64,
-        ended,
-        longest_ns,
-        undecided: metrics.map(|m| m.name.clone()).collect(),
+        ended: sim.marks.requests.get(kind as usize)?.len(),
+        longest_ns: *ages.last()?,
+        undecided: undecided.collect(),
     })
 }
 
@@ -95,7 +94,7 @@ mod tests {
         let starved = with_quota("1ms/200ms");
         let open = &starved.open_requests[0];
         assert!(open.open >= 7 && open.longest_ns > 100_000_000, "{open:?}");
-        let named = |name: &str| open.undecided.iter().any(|m| m == name);
+        let named = |name: &str| open.undecided.iter().any(|(m, us)| m == name && *us > 1e5);
         assert!(named("web.latency_us.p99") && named("web.latency_us.p50"));
         let served = with_quota("max").open_requests;
         assert!(served.iter().all(|o| o.undecided.is_empty()), "{served:?}");

@@ -10,7 +10,9 @@ use crate::host::Places;
 use crate::machine::{Setup, SetupError, Sim, Stuck};
 use crate::open_requests::{OpenRequests, open_requests};
 use crate::watch::Watched;
-use crate::workload::metric::MetricDef;
+use crate::workload::Workload;
+use crate::workload::halves::Half;
+use crate::workload::metric::{Marks, MetricDef};
 
 /// The result of one run.
 #[derive(Clone, Debug)]
@@ -22,6 +24,10 @@ pub struct Outcome {
     pub metrics: Vec<(String, Option<f64>)>,
     /// How many events of the window stand behind a metric of the workload that counts some.
     pub counted: Vec<(String, u64)>,
+    /// How many requests or wake-ups stand behind each metric that is a quantile.
+    pub samples: Vec<(String, u64)>,
+    /// Kinds of request with how long they took in each half of the window, if that has halves.
+    pub halves: Vec<(String, [Half; 2])>,
     /// Self time (ns) and calls by function, of the whole kernel and user code.
     pub functions: Vec<(&'static str, u64, u64)>,
     /// Loads of the scheduler's data that missed the last-level cache, by function.
@@ -53,8 +59,8 @@ pub struct Outcome {
     pub placed_elsewhere: u64,
     /// Time of `kick_ilb` in the atomic update of those flags, ns: in its load, and in its swaps.
     pub ilb_cas_ns: [u64; 2],
-    /// Requests that were not answered by the end. What they leave undecided has the value of those
-    /// that were in `metrics`.
+    /// Requests that were not answered by the end. What they leave undecided has no value in
+    /// `metrics`, or that of those that were.
     pub open_requests: Vec<OpenRequests>,
     /// What came of watching the run, if it was watched.
     pub watched: Option<Watched>,
@@ -168,8 +174,6 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     let percent = |part: f64, whole: f64| (whole > 0.0).then(|| 100.0 * part / whole);
     let own = |m: &MetricDef| (m.name.clone(), m.value(&sim.marks));
     let mut metrics: Vec<_> = setup.workload.metrics.iter().map(own).collect();
-    let counted = |m: &MetricDef| Some((m.name.clone(), m.events(&sim.marks)?));
-    let counted = setup.workload.metrics.iter().filter_map(counted).collect();
     let groups = sim.group_stats();
     metrics.extend(cpu_stat::metrics(&groups));
     let always: [(&str, Option<f64>); 13] = [
@@ -197,7 +201,9 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     Outcome {
         seed: setup.seed,
         metrics,
-        counted,
+        counted: counted(setup.workload, &sim.marks),
+        samples: samples(setup.workload, &sim.marks, counters.latency.len()),
+        halves: halves(setup.workload, &sim.marks),
         functions: functions(sim),
         load_misses: sim.host.profile.load_misses().collect(),
         other_misses: sim.host.profile.other_misses().collect(),
@@ -222,6 +228,31 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         stuck: sim.stuck_at_end().map(|stuck| stuck.waiting),
         trace: counters.trace.clone().unwrap_or_default(),
     }
+}
+
+/// How many events of the window stand behind each metric that counts some.
+fn counted(workload: &Workload, marks: &Marks) -> Vec<(String, u64)> {
+    let of = |m: &MetricDef| Some((m.name.clone(), m.events(marks)?));
+    workload.metrics.iter().filter_map(of).collect()
+}
+
+/// How many requests or wake-ups stand behind each quantile.
+fn samples(workload: &Workload, marks: &Marks, wakeups: u64) -> Vec<(String, u64)> {
+    let of = |m: &MetricDef| Some((m.name.clone(), m.samples(marks)?));
+    let own = workload.metrics.iter().filter_map(of);
+    let always = ["wakeup_latency_us.p50", "wakeup_latency_us.p99"];
+    own.chain(always.map(|name| (name.to_string(), wakeups)))
+        .collect()
+}
+
+/// How long requests took in each half of the window.
+fn halves(workload: &Workload, marks: &Marks) -> Vec<(String, [Half; 2])> {
+    let kinds = workload
+        .requests
+        .iter()
+        .cloned()
+        .zip(marks.halves.iter().copied());
+    kinds.filter(|_| marks.has_middle()).collect()
 }
 
 /// Load misses of all L3 domains, and how many of them memory answered.

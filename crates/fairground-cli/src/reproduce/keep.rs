@@ -191,6 +191,8 @@ impl Kept {
             ilb_redundant: self.ilb_redundant,
             placed_elsewhere: self.placed_elsewhere,
             ilb_cas_ns: self.ilb_cas_ns,
+            samples: Vec::new(),
+            halves: Vec::new(),
             open_requests: Vec::new(),
             watched: None,
             stuck: None,

@@ -5,9 +5,11 @@
 //! | --- | --- |
 //! | `knee` | where raising a setting stops to pay |
 //! | `target` | which is the smallest point that meets a target |
+//! | `beware` | what a reader must know of points before believing them |
 //! | `text` | tables for people |
 //! | `page` | the report page, with a plot for each metric |
 
+mod beware;
 mod knee;
 mod page;
 mod target;
@@ -21,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
 use crate::compare::compare_metrics;
 use crate::redo::Redo;
+use crate::requests::{lower_bounds, not_sustained};
 use crate::result::{Comparison, MachineId, Number, Setup, Variant, complete};
 use crate::stats::summary;
 pub use knee::Knee;
@@ -88,8 +91,16 @@ pub struct Point {
     /// Whether it meets the targets, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meets: Option<Meets>,
+    /// Kinds of request that it does not sustain: they took longer in the second half of the
+    /// measured time than in the first, beyond chance, so latencies are those of this length of run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_sustained: Vec<String>,
     /// Mean, spread and interval of each metric over the seeds.
     pub summary: BTreeMap<String, Spread>,
+    /// Of metrics that some seeds have no value of: the mean over all seeds at least, with what
+    /// requests that were open had taken by the end.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub at_least: BTreeMap<String, f64>,
     /// The metrics of `metrics` against the first point that was run.
     pub comparison: Vec<Comparison>,
     /// Decisions, settings and runs; without cache lines and functions.
@@ -154,7 +165,9 @@ impl Sweep {
                 machine: None,
                 refused,
                 meets: None,
+                not_sustained: not_sustained(&variant),
                 summary: spreads(&metric_info, &variant),
+                at_least: lower_bounds(&metric_info, &variant),
                 comparison: ran.map_or(Vec::new(), |base| {
                     // A base of 0 is seen in the table.
                     compare_metrics(&shown, base, &variant, &mut Vec::new())
@@ -179,9 +192,8 @@ impl Sweep {
             redo: setup.redo,
             notes,
         };
-        if !targets.is_empty() {
-            target::answer(&mut sweep, targets, &catalogue)?;
-        }
+        beware::note(&mut sweep, targets);
+        target::answer(&mut sweep, targets, &catalogue)?;
         Ok(sweep)
     }
 

@@ -1,6 +1,8 @@
 //! The report page of a sweep.
 
-use super::text::{interval, meets, named, sentences, sweep_text, verdict, verdict_and_knee};
+use super::text::{
+    interval, mean_words, meets, named, sentences, sweep_text, verdict, verdict_and_knee,
+};
 use super::{Answer, Axis, Point, Reached, Sweep};
 use crate::html::{Cell, Column, Dot, Figure, Page, PageError, Plot, Row, Series, Table, page};
 use crate::result::word_class;
@@ -101,7 +103,7 @@ fn row(sweep: &Sweep, point: &Point) -> Row {
         .collect();
     for metric in &sweep.metrics {
         let spread = point.summary.get(metric);
-        let words = spread.map_or("-".into(), interval);
+        let words = mean_words(point, metric, interval);
         let refused = point.refused.as_deref().unwrap_or_default();
         cells.push(Cell::number(spread.map(|s| s.mean), words).title(refused));
         let word = verdict(sweep, point, metric);

@@ -5,8 +5,10 @@
 //!   METRIC<=N  METRIC>=N
 //! ```
 //!
-//! A point in one of whose runs a metric has no value (nothing was served at all) does not meet a
-//! target about it, however good the other runs are.
+//! Of a point in one of whose runs a metric has no value (so many requests were open at the end) it
+//! is unknown whether it meets a target about it, however good the other runs are; unless what is
+//! known at least is beyond the target already. A point whose load is not sustained
+//! (`requests.rs`) meets none: its latencies grow with the run.
 //!
 //! Met by the interval: all of the 95 % interval of the mean is on the right side. Met by the mean:
 //! only the mean is, so other seeds may say no.
@@ -63,10 +65,14 @@ pub enum TargetError {
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Meets {
+    /// Its load is not sustained: what was measured is of this length of run.
+    NotSustained,
     /// The mean does not.
     No,
+    /// Runs without a value may or may not.
+    Unknown,
     /// The mean does, the interval does not, or there is none.
     Mean,
     /// The whole interval does.
@@ -86,7 +92,7 @@ pub struct Answer {
     pub by_interval: Option<Reached>,
     /// The smallest point whose means meet them, if it is smaller than that.
     pub by_mean: Option<Reached>,
-    /// If none does: the one that comes nearest.
+    /// If none does: the one that comes nearest, of those that are sustained.
     pub nearest: Option<Reached>,
     /// Points that are larger than the answer and do not meet the targets, by their means.
     pub larger_that_miss: Vec<usize>,
@@ -183,14 +189,28 @@ impl Target {
         }
     }
 
-    fn meets(&self, spread: &Spread, limit: f64) -> Meets {
-        let fits = |value: f64| {
-            let beyond = match self.below {
-                true => value < limit,
-                false => value > limit,
-            };
-            beyond || (self.or_equal && value == limit)
+    fn fits(&self, value: f64, limit: f64) -> bool {
+        let beyond = match self.below {
+            true => value < limit,
+            false => value > limit,
         };
+        beyond || (self.or_equal && value == limit)
+    }
+
+    /// Whether the point meets it, as far as that is known.
+    fn met_by(&self, point: &Point, limit: f64) -> Meets {
+        if all_have(&point.variant, &self.metric) {
+            let spread = point.summary.get(&self.metric);
+            return spread.map_or(Meets::No, |spread| self.meets(spread, limit));
+        }
+        match point.at_least.get(&self.metric) {
+            Some(bound) if self.below && !self.fits(*bound, limit) => Meets::No,
+            _ => Meets::Unknown,
+        }
+    }
+
+    fn meets(&self, spread: &Spread, limit: f64) -> Meets {
+        let fits = |value: f64| self.fits(value, limit);
         let [lo, hi] = spread.ci95;
         let worst = if self.below { hi } else { lo };
         match (fits(spread.mean), worst.is_some_and(fits)) {
@@ -211,7 +231,7 @@ fn unit_ns(unit: &str) -> Option<f64> {
     }
 }
 
-/// Finds the answer and marks the points.
+/// Finds the answer and marks the points, if there are targets.
 ///
 /// # Errors
 /// A metric that there is not.
@@ -220,6 +240,9 @@ pub(super) fn answer(
     targets: &[Target],
     catalogue: &Catalogue,
 ) -> Result<(), UnknownMetric> {
+    if targets.is_empty() {
+        return Ok(());
+    }
     let infos = targets.iter().map(|t| catalogue.get(&t.metric));
     let infos = infos.collect::<Result<Vec<_>, _>>()?;
     let limits: Vec<f64> = targets
@@ -228,12 +251,10 @@ pub(super) fn answer(
         .map(|(t, info)| t.limit(info))
         .collect();
     for point in &mut sweep.points {
-        let one = |(target, limit): (&Target, &f64)| {
-            let spread = point.summary.get(&target.metric);
-            let spread = spread.filter(|_| all_have(&point.variant, &target.metric));
-            spread.map_or(Meets::No, |spread| target.meets(spread, *limit))
-        };
-        let all = targets.iter().zip(&limits).map(one).min();
+        let one = |(target, limit): (&Target, &f64)| target.met_by(point, *limit);
+        let all = targets.iter().zip(&limits).map(one);
+        let grows = concerns(&point.not_sustained, targets).then_some(Meets::NotSustained);
+        let all = all.chain(grows).min();
         point.meets = all.filter(|_| point.refused.is_none());
     }
     note_silent(sweep, targets);
@@ -243,7 +264,7 @@ pub(super) fn answer(
     let (interval, mean) = (first(Meets::Interval), first(Meets::Mean));
     let reached = |place: usize| {
         let point = order[place];
-        let of = |t: &Target| sweep.points[point].summary.get(&t.metric).copied();
+        let of = |t: &Target| known_of(&sweep.points[point], &t.metric);
         Reached {
             point,
             values: sweep.points[point].values.clone(),
@@ -275,8 +296,8 @@ fn nearest(sweep: &Sweep, targets: &[Target], limits: &[f64], order: &[usize]) -
     let miss = |i: usize| {
         let one = |(t, limit): (&Target, &f64)| {
             let point = &sweep.points[i];
-            let mean = point.summary.get(&t.metric)?.mean;
-            if !all_have(&point.variant, &t.metric) {
+            let mean = known_of(point, &t.metric)?.mean;
+            if point.meets == Some(Meets::NotSustained) {
                 return None;
             }
             let over = (mean - limit) / limit.abs().max(f64::MIN_POSITIVE);
@@ -290,17 +311,42 @@ fn nearest(sweep: &Sweep, targets: &[Target], limits: &[f64], order: &[usize]) -
     least.map(|(at, _)| at)
 }
 
+/// Whether the targets are about one of these kinds of request, or about none at all: then each
+/// matters.
+fn concerns(kinds: &[String], targets: &[Target]) -> bool {
+    let metrics = || targets.iter().map(Target::metric);
+    let about = |kind: &String| {
+        let mut metrics = metrics().filter_map(|metric| metric.strip_prefix(kind.as_str()));
+        metrics.any(|rest| rest.starts_with('.'))
+    };
+    kinds.iter().any(about)
+        || (!kinds.is_empty() && metrics().all(|metric| !metric.contains(".latency_us.")))
+}
+
+/// The metric there, or what it is at least, where not every run has a value.
+fn known_of(point: &Point, metric: &str) -> Option<Spread> {
+    if all_have(&point.variant, metric) {
+        return point.summary.get(metric).copied();
+    }
+    let bound = |mean: &f64| Spread {
+        mean: *mean,
+        sd: None,
+        ci95: [None; 2],
+    };
+    point.at_least.get(metric).map(bound)
+}
+
 /// Whether every run has a value of the metric.
 fn all_have(variant: &Variant, metric: &str) -> bool {
     variant.runs.iter().all(|run| run.metric(metric).is_some())
 }
 
-/// Says which points miss a target because of runs without a value.
+/// Says of which points it is not known whether they meet a target.
 fn note_silent(sweep: &mut Sweep, targets: &[Target]) {
     let mut notes = Vec::new();
     for target in targets {
         let metric = &target.metric;
-        let silent = |p: &&Point| p.refused.is_none() && !all_have(&p.variant, metric);
+        let silent = |p: &&Point| p.meets == Some(Meets::Unknown) && !all_have(&p.variant, metric);
         let points: Vec<String> = sweep
             .points
             .iter()
@@ -309,8 +355,8 @@ fn note_silent(sweep: &mut Sweep, targets: &[Target]) {
             .collect();
         if !points.is_empty() {
             notes.push(format!(
-                "not every run has a value of `{metric}` with {}: such a point does not meet a \
-                 target about it",
+                "not every run has a value of `{metric}` with {}: whether such a point meets a \
+                 target about it is unknown",
                 points.join(", ")
             ));
         }
@@ -438,11 +484,71 @@ mod tests {
         let catalogue = Catalogue::new(sweep.metric_info.clone());
         let target = Target::parse("test.p99<20").unwrap();
         answer(&mut sweep, &[target], &catalogue).unwrap();
-        assert_eq!(sweep.points[0].meets, Some(Meets::No));
+        assert_eq!(sweep.points[0].meets, Some(Meets::Unknown));
         let found = sweep.answer.as_ref().unwrap();
         assert!(found.by_mean.is_none() && found.by_interval.is_none());
         assert_eq!(found.nearest.as_ref().unwrap().point, 1);
         assert!(sweep.notes.last().unwrap().contains("not every run"));
+    }
+
+    #[test]
+    fn what_is_known_at_least_is_no_or_the_nearest() {
+        let with_bound = |bound: f64| {
+            let mut sweep = sweep_of(&[10.0, 40.0]);
+            let point = &mut sweep.points[0];
+            point.variant.runs[0]
+                .metrics
+                .insert("test.p99".into(), None);
+            point.at_least.insert("test.p99".into(), bound);
+            let catalogue = Catalogue::new(sweep.metric_info.clone());
+            let target = Target::parse("test.p99<20").unwrap();
+            answer(&mut sweep, &[target], &catalogue).unwrap();
+            sweep
+        };
+        let unknown = with_bound(15.0);
+        assert_eq!(unknown.points[0].meets, Some(Meets::Unknown));
+        let no = with_bound(30.0);
+        assert_eq!(no.points[0].meets, Some(Meets::No));
+        let nearest = no.answer.as_ref().unwrap().nearest.as_ref().unwrap();
+        assert_eq!((nearest.point, nearest.reached[0].mean), (0, 30.0));
+        let text = super::super::sweep_text(&no, crate::text::Style::default());
+        assert!(text.contains("test.p99 at least 30.00"), "{text}");
+        assert!(text.contains(">=30.00"), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_sustained_is_never_the_answer() {
+        let with_target = |targets: &str| {
+            let mut sweep = sweep_of(&[10.0, 15.0, 40.0]);
+            sweep.points[0].not_sustained = vec!["test".into()];
+            let catalogue = Catalogue::new(sweep.metric_info.clone());
+            let target = Target::parse(targets).unwrap();
+            answer(&mut sweep, &[target], &catalogue).unwrap();
+            sweep
+        };
+        let sweep = with_target("test.p99<20");
+        assert_eq!(sweep.points[0].meets, Some(Meets::NotSustained));
+        let found = sweep.answer.as_ref().unwrap();
+        assert_eq!(found.by_interval.as_ref().unwrap().point, 1);
+        let text = super::super::sweep_text(&sweep, crate::text::Style::default());
+        assert!(text.contains("not sustained"), "{text}");
+        let json = serde_json::to_value(&sweep).unwrap();
+        assert_eq!(json["points"][0]["meets"], "not-sustained");
+        let sweep = with_target("test.p99<5");
+        assert_eq!(sweep.answer.unwrap().nearest.unwrap().point, 1);
+    }
+
+    #[test]
+    fn another_kind_of_request_does_not_matter() {
+        let kinds = ["web".to_string()];
+        let concerns = |target: &str| concerns(&kinds, &[Target::parse(target).unwrap()]);
+        assert!(concerns("web.latency_us.p99<5"));
+        assert!(!concerns("webs.latency_us.p99<5"));
+        assert!(concerns("throttled_pct<5"));
+        assert!(!super::concerns(
+            &[],
+            &[Target::parse("throttled_pct<5").unwrap()]
+        ));
     }
 
     #[test]

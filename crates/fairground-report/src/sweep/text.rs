@@ -1,6 +1,7 @@
 //! The tables of a sweep: a row for each point, as many metrics side by side as fit.
 
 use super::{Answer, Axis, Knee, Meets, Point, Reached, Spread, Sweep};
+use crate::requests::too_few;
 use crate::result::{Comparison, MachineId};
 use crate::text::{Align, Style, foot, head, labelled, number, render};
 
@@ -129,7 +130,7 @@ fn table(sweep: &Sweep, metrics: &[&str], targets: bool) -> String {
     let row = |point: &Point| {
         let mut cells = point.values.clone();
         for metric in metrics {
-            cells.push(point.summary.get(*metric).map_or("-".into(), plus_minus));
+            cells.push(mean_words(point, metric, plus_minus));
             cells.push(verdict_and_knee(sweep, point, metric));
         }
         if targets {
@@ -177,6 +178,14 @@ fn plus_minus(spread: &Spread) -> String {
     }
 }
 
+/// The mean, as `known` writes it; or, if some runs have no value, what it is at least.
+pub(super) fn mean_words(point: &Point, metric: &str, known: fn(&Spread) -> String) -> String {
+    if let Some(bound) = point.at_least.get(metric) {
+        return format!(">={}", number(Some(*bound)));
+    }
+    point.summary.get(metric).map_or("-".into(), known)
+}
+
 /// `44296 [27570, 61022]`.
 pub(super) fn interval(spread: &Spread) -> String {
     let mean = number(Some(spread.mean));
@@ -212,6 +221,8 @@ pub(super) fn meets(point: &Point) -> &'static str {
         Some(Meets::Interval) => "met",
         Some(Meets::Mean) => "by mean",
         Some(Meets::No) => "no",
+        Some(Meets::Unknown) => "unknown",
+        Some(Meets::NotSustained) => "not sustained",
         None => "",
     }
 }
@@ -240,8 +251,12 @@ fn refusals(sweep: &Sweep) -> String {
 pub(super) fn sentences(sweep: &Sweep, answer: &Answer) -> Vec<String> {
     let what = |reached: &Reached| {
         let point = super::label(&sweep.over, &reached.values);
+        let bounds = sweep.points.get(reached.point).map(|point| &point.at_least);
         let values = answer.metrics.iter().zip(&reached.reached);
-        let values = values.map(|(metric, s)| format!("{metric} {}", interval(s)));
+        let values = values.map(|(metric, s)| match bounds.and_then(|b| b.get(metric)) {
+            Some(bound) => format!("{metric} at least {}", number(Some(*bound))),
+            None => format!("{metric} {}", interval(s)),
+        });
         format!("{point}: {}", values.collect::<Vec<_>>().join(", "))
     };
     let mut lines = Vec::new();
@@ -260,15 +275,24 @@ pub(super) fn sentences(sweep: &Sweep, answer: &Answer) -> Vec<String> {
         ));
     }
     let runs = sweep.points.iter().map(|p| p.variant.runs.len()).max();
-    if let Some(runs @ 1..FEW_RUNS) = runs.filter(|_| answer.nearest.is_none()) {
-        lines.push(format!(
+    let found = answer.by_interval.as_ref().or(answer.by_mean.as_ref());
+    match (found, runs) {
+        (Some(found), _) if is_of_few(sweep, answer, found) => lines.push(
+            "each run has too few requests for that percentile: confirm it with longer ones \
+             (`duration`), not with more"
+                .into(),
+        ),
+        (Some(_), Some(runs @ 1..FEW_RUNS)) => lines.push(format!(
             "{runs} {} few of the rare events that tails are made of: confirm it with more \
              (--seeds 20)",
             if runs == 1 { "run shows" } else { "runs show" }
-        ));
+        )),
+        _ => {}
     }
     if let Some(found) = &answer.nearest {
         lines.push(format!("no point meets it; the nearest: {}", what(found)));
+    } else if found.is_none() {
+        lines.push("no point meets it".into());
     }
     if !answer.larger_that_miss.is_empty() {
         let points = answer.larger_that_miss.iter();
@@ -279,6 +303,15 @@ pub(super) fn sentences(sweep: &Sweep, answer: &Answer) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Whether the point has too few requests for a percentile that a target is about.
+fn is_of_few(sweep: &Sweep, answer: &Answer, reached: &Reached) -> bool {
+    let of = |point: &Point| {
+        let mut metrics = answer.metrics.iter();
+        metrics.any(|metric| too_few(&point.variant, metric).is_some())
+    };
+    sweep.points.get(reached.point).is_some_and(of)
 }
 
 fn answer_text(sweep: &Sweep, answer: &Answer) -> String {

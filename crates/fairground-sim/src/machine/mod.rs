@@ -387,6 +387,7 @@ impl<'a> Sim<'a> {
                 self.stop_spin(cpu, self.now);
             }
         }
+        self.leave_requests_open();
         self.marks.elapsed_ns = (self.now / NS).saturating_sub(self.workload.warmup_ns);
         self.marks.user_ns = self.host.profile.user_ps() / NS;
         self.marks.busy_ns = self.busy() / NS;

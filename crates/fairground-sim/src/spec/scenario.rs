@@ -256,7 +256,7 @@ pub(super) fn add_metrics(tasks: &[(String, Range<u32>)], w: &mut Workload) {
     let mut all = Vec::new();
     for (k, name) in w.requests.iter().enumerate() {
         let request = k as u32;
-        let quantile = |permille| From::RequestQuantileUs { request, permille };
+        let quantile = |permille| From::LatencyQuantileUs { request, permille };
         let mut latency = |what: &str, from| {
             all.push(MetricDef::new(
                 format!("{name}.latency_us.{what}"),

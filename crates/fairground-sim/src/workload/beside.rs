@@ -306,7 +306,8 @@ impl Behind {
             From::RequestsPerS(k)
             | From::Requests(k)
             | From::RequestMeanUs(k)
-            | From::RequestQuantileUs { request: k, .. } => *k += self.request,
+            | From::RequestQuantileUs { request: k, .. }
+            | From::LatencyQuantileUs { request: k, .. } => *k += self.request,
             From::RequestsStddev { first, end }
             | From::CpuOfS { first, end }
             | From::CpuShare { first, end }

@@ -1,5 +1,7 @@
 //! What a run leaves behind for its workload ([`Marks`]), and how a reported value is made of it
 //! ([`MetricDef`]). Times are in nanoseconds; values are in the unit that the metric names.
+use super::halves::{self, Half};
+use super::percentile::{Percentile, at_least, percentile};
 use super::program::{Ns, Workload};
 use hdrhistogram::Histogram;
 
@@ -91,11 +93,18 @@ pub enum From {
     /// Mean duration of a kind of request, in microseconds.
     RequestMeanUs(u32),
     /// A quantile of the duration of a kind of request, in microseconds: to three digits, but never
-    /// beyond the shortest and the longest, which are exact.
+    /// beyond the shortest and the longest, which are exact. Of those that ended, as tools have it.
     RequestQuantileUs {
         /// Kind of request.
         request: u32,
         /// Quantile in 1/1000: 990 is the 99th percentile, 1000 the maximum.
+        permille: u32,
+    },
+    /// The same of those that ended and those that are open at the end (`percentile.rs`).
+    LatencyQuantileUs {
+        /// Kind of request.
+        request: u32,
+        /// Quantile in 1/1000.
         permille: u32,
     },
     /// CPU time of all tasks of the workload in seconds.
@@ -126,6 +135,17 @@ pub enum From {
     CpuTime(CpuTime),
     /// Measured time in seconds: from the end of the warm-up to the end of the run.
     ElapsedS,
+}
+
+impl From {
+    /// Whether it is a quantile of this kind of request.
+    pub fn is_quantile_of(self, kind: u32) -> bool {
+        match self {
+            From::RequestQuantileUs { request, .. } => request == kind,
+            From::LatencyQuantileUs { request, .. } => request == kind,
+            _ => false,
+        }
+    }
 }
 
 /// What a CPU does.
@@ -211,6 +231,10 @@ pub struct Marks {
     pub requests: Vec<Histogram<u64>>,
     /// Sum and extremes of the same durations, which a histogram has to three digits only.
     pub exact: Vec<Durations>,
+    /// Ages of the requests of each kind that are open at the end, sorted, ns.
+    open: Vec<Vec<Ns>>,
+    /// Durations by half of the measured time; of little meaning where it has no middle.
+    pub halves: Vec<[Half; 2]>,
     /// Durations of the first [`ORDER_MAX`] requests of kind 0 in the order of their ends, ns.
     pub order: Vec<Ns>,
     /// One per task that ever existed, in the order of creation.
@@ -224,6 +248,8 @@ pub struct Marks {
     /// See `user_ns`.
     pub capacity_ns: Ns,
     warmup_ns: Ns,
+    /// The middle of the measured time, if it has one.
+    middle_ns: Option<Ns>,
 }
 
 impl Marks {
@@ -239,6 +265,8 @@ impl Marks {
             marks: vec![MarkStat::default(); workload.marks.len()],
             requests: workload.requests.iter().map(|_| histogram()).collect(),
             exact: vec![Durations::default(); workload.requests.len()],
+            open: vec![Vec::new(); workload.requests.len()],
+            halves: vec![[Half::default(); 2]; workload.requests.len()],
             order: Vec::new(),
             tasks: Vec::new(),
             elapsed_ns: 0,
@@ -246,6 +274,7 @@ impl Marks {
             busy_ns: 0,
             capacity_ns: 0,
             warmup_ns: workload.warmup_ns,
+            middle_ns: halves::middle_ns(workload),
         }
     }
 
@@ -274,8 +303,33 @@ impl Marks {
             self.exact[k as usize].add(took);
             let recorded = self.requests[k as usize].record(took);
             debug_assert!(recorded.is_ok(), "a resizing histogram takes every value");
+            self.halve(k, start, end);
         }
         counts
+    }
+
+    /// A request of kind `k` that began at `start` is open at the end of the run.
+    pub fn left_open(&mut self, k: u32, start: Ns, end: Ns) {
+        let ages = &mut self.open[k as usize];
+        let age = end.saturating_sub(start);
+        ages.insert(ages.partition_point(|a| *a <= age), age);
+        self.halve(k, start, end);
+    }
+
+    fn halve(&mut self, k: u32, start: Ns, end: Ns) {
+        if let Some(middle) = self.middle_ns {
+            halves::add(&mut self.halves[k as usize], middle, start, end);
+        }
+    }
+
+    /// Whether [`Marks::halves`] means anything.
+    pub fn has_middle(&self) -> bool {
+        self.middle_ns.is_some()
+    }
+
+    /// Ages of the requests of a kind that are open at the end, sorted, ns.
+    pub fn ages(&self, k: u32) -> &[Ns] {
+        self.open.get(k as usize).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -328,6 +382,12 @@ impl MetricDef {
             From::RequestQuantileUs { request, permille } => {
                 quantile_ns(marks, request, permille)? as f64 / 1e3
             }
+            From::LatencyQuantileUs { request, permille } => {
+                match latency(marks, request, permille)? {
+                    Percentile::Known(ns) => ns as f64 / 1e3,
+                    Percentile::AtLeast(_) => return None,
+                }
+            }
             From::CpuS => marks.tasks.iter().map(|t| t.cpu_ns as f64).sum::<f64>() / 1e9,
             From::CpuOfS { first, end } => times(marks, first, end).sum::<f64>() / 1e9,
             From::CpuShare { first, end } => {
@@ -350,6 +410,40 @@ impl MetricDef {
             From::ElapsedS => elapsed_s,
         };
         value.is_finite().then_some(value)
+    }
+
+    /// What the value is at least, if open requests are why it is not known, us: where there is a
+    /// value, it is one of those that ended, and too good.
+    pub fn bound(&self, marks: &Marks) -> Option<f64> {
+        let (request, permille, known) = match self.from {
+            From::LatencyQuantileUs { request, permille } => {
+                let found = latency(marks, request, permille)?;
+                (request, permille, matches!(found, Percentile::Known(_)))
+            }
+            From::RequestQuantileUs { request, permille } => {
+                let ages = marks.ages(request);
+                let value_ns = quantile_ns(marks, request, permille)?;
+                let older = ages.len() - ages.partition_point(|age| *age <= value_ns);
+                let all = marks.exact.get(request as usize)?.count + ages.len() as u64;
+                let allowed = (1000 - u64::from(permille)) * all;
+                (request, permille, older as u64 * 1000 <= allowed)
+            }
+            _ => return None,
+        };
+        let (ended, exact) = of_kind(marks, request)?;
+        let bound = || at_least(ended, exact, marks.ages(request), permille) as f64 / 1e3;
+        (!known).then(bound)
+    }
+
+    /// How many requests stand behind a quantile; `None` of another value.
+    pub fn samples(&self, marks: &Marks) -> Option<u64> {
+        match self.from {
+            From::RequestQuantileUs { request, .. } => Some(of_kind(marks, request)?.0.len()),
+            From::LatencyQuantileUs { request, .. } => {
+                Some(of_kind(marks, request)?.0.len() + marks.ages(request).len() as u64)
+            }
+            _ => None,
+        }
     }
 
     /// How many events of the measured time the value counts; `None` if it is of another kind, as
@@ -384,9 +478,18 @@ fn span_ns(marks: &Marks, start: u32, end: u32) -> Option<f64> {
     passed.then(|| (b.last_ns - a.first_ns) as f64)
 }
 
+fn of_kind(marks: &Marks, request: u32) -> Option<(&Histogram<u64>, &Durations)> {
+    let k = request as usize;
+    Some((marks.requests.get(k)?, marks.exact.get(k)?))
+}
+
+fn latency(marks: &Marks, request: u32, permille: u32) -> Option<Percentile> {
+    let (ended, exact) = of_kind(marks, request)?;
+    percentile(ended, exact, marks.ages(request), permille)
+}
+
 fn quantile_ns(marks: &Marks, request: u32, permille: u32) -> Option<Ns> {
-    let histogram = marks.requests.get(request as usize)?;
-    let exact = marks.exact.get(request as usize)?;
+    let (histogram, exact) = of_kind(marks, request)?;
     if exact.count == 0 {
         return None;
     }

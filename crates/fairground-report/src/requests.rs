@@ -1,0 +1,234 @@
+//! What stands behind percentiles of requests: how many there were, what is known where there is no
+//! value, and whether requests took longer for as long as the run lasted.
+//!
+//! **Not sustained.** Where requests come faster than they are answered, the queue grows with the
+//! run, and every latency with it: a percentile says how long the run was. In a stable system both
+//! halves of the measured time are alike. So a load is not sustained if its requests took longer in
+//! the second half, on average, than in the first
+//!
+//! - beyond chance: the 95 % interval of the difference over the seeds is above 0. Within one run
+//!   nothing says what is chance, for requests in one queue are late together;
+//! - and by a fifth: a queue that begins empty fills up for a while, which the first half has more
+//!   of. Without limit it grows like time, which makes the second half three times as slow as the
+//!   first, and still by a fifth after a warm-up of twice the measured time.
+//!
+//! One run has no interval; there twice as slow is taken to be beyond chance.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::MetricInfo;
+use crate::result::{Number, Run, Variant};
+use crate::stats::paired_change;
+
+/// Growth that a queue which fills up does not have.
+const GROWTH_MIN: f64 = 1.2;
+/// The same for one run.
+const GROWTH_MIN_ALONE: f64 = 2.0;
+/// Fewer requests in a half of one run have no mean to speak of.
+const REQUESTS_MIN_ALONE: u64 = 10;
+
+/// How long requests of one kind took in each half of the measured time: those that ended in it,
+/// and those that were open at its end with the time they had taken by then.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Halves {
+    /// The kind's name.
+    pub request: String,
+    /// How many.
+    pub requests: [u64; 2],
+    /// Mean of what they took; `null` of none.
+    pub mean_us: [Number; 2],
+}
+
+impl Run {
+    /// The metric's value; where open requests leave it unknown, what it is at least.
+    pub(crate) fn at_least(&self, metric: &str) -> Number {
+        let bounds = self.open_requests.iter();
+        let bound = || bounds.clone().find_map(|o| o.at_least.get(metric).copied());
+        self.metric(metric).or_else(bound)
+    }
+}
+
+/// For each metric that some run has no value of: its mean with what those runs have at least, if
+/// that is known of all.
+pub(crate) fn lower_bounds(info: &[MetricInfo], variant: &Variant) -> BTreeMap<String, f64> {
+    let bound = |info: &MetricInfo| {
+        let runs = || variant.runs.iter();
+        if runs().all(|run| run.metric(&info.name).is_some()) {
+            return None;
+        }
+        let values: Option<Vec<f64>> = runs().map(|run| run.at_least(&info.name)).collect();
+        let values = values?;
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Some((info.name.clone(), mean))
+    };
+    info.iter().filter_map(bound).collect()
+}
+
+/// The kinds of request that the variant does not sustain.
+pub(crate) fn not_sustained(variant: &Variant) -> Vec<String> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for halves in variant.runs.iter().flat_map(|run| &run.halves) {
+        if !kinds.contains(&&*halves.request) {
+            kinds.push(&halves.request);
+        }
+    }
+    kinds.retain(|kind| grows(variant, kind));
+    kinds.into_iter().map(String::from).collect()
+}
+
+fn grows(variant: &Variant, kind: &str) -> bool {
+    let of_kind = |run: &&Run| {
+        let halves = run.halves.iter().find(|halves| halves.request == kind);
+        halves.cloned()
+    };
+    let runs = variant.runs.iter().collect::<Vec<_>>();
+    let halves: Vec<Halves> = runs.iter().filter_map(of_kind).collect();
+    let means = |h: &Halves| h.mean_us[0].zip(h.mean_us[1]);
+    let pairs: Vec<(f64, f64)> = halves.iter().filter_map(means).collect();
+    let sum = |half: fn(&(f64, f64)) -> f64| pairs.iter().map(half).sum::<f64>();
+    let (first, second) = (sum(|pair| pair.0), sum(|pair| pair.1));
+    match paired_change(&pairs).map(|change| change.ci95) {
+        None => false,
+        Some(Some([low, _])) => low > 0.0 && second >= GROWTH_MIN * first,
+        Some(None) => {
+            let fewest = halves.iter().flat_map(|h| h.requests).min();
+            second >= GROWTH_MIN_ALONE * first && fewest >= Some(REQUESTS_MIN_ALONE)
+        }
+    }
+}
+
+/// How many values a percentile of this name needs, so that it is another than the largest.
+fn needs(metric: &str) -> Option<u64> {
+    let (_, last) = metric.rsplit_once('.')?;
+    let percent: f64 = last.strip_prefix('p')?.replace('_', ".").parse().ok()?;
+    let beyond = (100.0 - percent) / 100.0;
+    (percent > 0.0 && beyond > 0.0).then(|| (1.0 / beyond - 1e-6).ceil() as u64)
+}
+
+/// The fewest values behind a percentile in a run of the variant, if they are too few for one.
+pub(crate) fn too_few(variant: &Variant, metric: &str) -> Option<u64> {
+    let needed = needs(metric)?;
+    // Why there is no value is said elsewhere.
+    let runs = variant.runs.iter();
+    let runs = runs.filter(|run| run.metric(metric).is_some());
+    let counts = runs.filter_map(|run| run.samples.get(metric).copied());
+    counts.min().filter(|n| *n < needed)
+}
+
+/// What to say of percentiles of too few requests in each of these variants.
+pub(crate) fn few_requests<'a>(
+    variants: &[Variant],
+    metrics: impl Iterator<Item = &'a str>,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    for metric in metrics {
+        let few = variants
+            .iter()
+            .filter_map(|v| Some((v, too_few(v, metric)?)));
+        let few: Vec<(&Variant, u64)> = few.collect();
+        let names: Vec<&str> = few.iter().map(|(v, _)| &*v.name).collect();
+        let fewest = few.iter().map(|(_, n)| *n).min();
+        if let Some(fewest) = fewest {
+            notes.push(few_words(metric, &names.join(" and "), fewest));
+        }
+    }
+    notes
+}
+
+/// `whose` percentile is of as few as `fewest` values.
+pub(crate) fn few_words(metric: &str, whose: &str, fewest: u64) -> String {
+    let needed = needs(metric).unwrap_or(0);
+    format!(
+        "`{metric}` of {whose} is the largest value of a run, not a percentile: there are as few \
+         as {fewest} in a run, and it needs {needed}; a longer run helps, more seeds do not"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run of each pair of means, us, with so many requests in each half.
+    fn variant(pairs: &[(f64, f64)], requests: u64) -> Variant {
+        let run = |(seed, (first, second)): (u64, &(f64, f64))| Run {
+            halves: vec![Halves {
+                request: "web".into(),
+                requests: [requests; 2],
+                mean_us: [Some(*first), Some(*second)],
+            }],
+            ..Run::new(seed)
+        };
+        Variant {
+            runs: (1..).zip(pairs).map(run).collect(),
+            ..Variant::default()
+        }
+    }
+
+    #[test]
+    fn a_load_is_not_sustained_if_the_second_half_is_slower_beyond_chance() {
+        let grows = |pairs: &[(f64, f64)]| !not_sustained(&variant(pairs, 100)).is_empty();
+        // A queue that grows from nothing: three times as slow.
+        assert!(grows(&[(100.0, 300.0), (80.0, 290.0), (130.0, 310.0)]));
+        // After a warm-up of twice the measured time.
+        assert!(grows(&[(225.0, 275.0), (220.0, 280.0), (228.0, 277.0)]));
+        // Up and down by chance; by little, but always; faster.
+        assert!(!grows(&[(100.0, 300.0), (280.0, 90.0), (130.0, 310.0)]));
+        assert!(!grows(&[(100.0, 110.0), (101.0, 112.0), (99.0, 109.0)]));
+        assert!(!grows(&[(300.0, 100.0), (310.0, 90.0), (290.0, 80.0)]));
+        assert!(!grows(&[]));
+    }
+
+    #[test]
+    fn one_run_has_to_be_twice_as_slow_and_of_some_requests() {
+        let grows = |pair, requests| !not_sustained(&variant(&[pair], requests)).is_empty();
+        assert!(grows((100.0, 300.0), 50));
+        assert!(!grows((100.0, 300.0), 5));
+        assert!(!grows((100.0, 180.0), 50));
+    }
+
+    #[test]
+    fn a_percentile_needs_so_many_that_it_is_not_the_largest() {
+        for (metric, needed) in [
+            ("web.latency_us.p50", Some(2)),
+            ("a.p95", Some(20)),
+            ("web.latency_us.p99", Some(100)),
+            ("schbench.wakeup_us.p99_9", Some(1000)),
+            ("web.latency_us.max", None),
+            ("web.per_s", None),
+        ] {
+            assert_eq!(needs(metric), needed, "{metric}");
+        }
+    }
+
+    #[test]
+    fn percentiles_of_few_requests_are_told() {
+        let with = |counts: &[u64]| {
+            let run = |(seed, n): (u64, &u64)| {
+                let mut run = Run::new(seed);
+                run.samples.insert("r.p99".into(), *n);
+                run.set_metric("r.p99", if *n > 0 { 1.0 } else { f64::NAN });
+                run
+            };
+            Variant {
+                name: "base".into(),
+                runs: (1..).zip(counts).map(run).collect(),
+                ..Variant::default()
+            }
+        };
+        let notes = |counts: &[u64]| few_requests(&[with(counts)], ["r.p99"].into_iter());
+        assert!(notes(&[100, 250]).is_empty());
+        assert!(notes(&[0, 250]).is_empty());
+        let said = notes(&[12, 250]).concat();
+        assert!(
+            said.contains("`r.p99` of base is the largest value"),
+            "{said}"
+        );
+        assert!(
+            said.contains("as few as 12 in a run, and it needs 100"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! What a reader must know of the points of a sweep before believing them: each once, with the
+//! points that it is about.
+
+use super::target::Target;
+use super::{Point, Sweep};
+use crate::groups::limited_in_one;
+use crate::requests::{few_words, too_few};
+
+/// Points that a note names.
+const NAMED_MAX: usize = 4;
+
+/// Adds the notes.
+pub(super) fn note(sweep: &mut Sweep, targets: &[Target]) {
+    let mut notes: Vec<String> = Vec::new();
+    notes.extend(not_sustained(sweep));
+    let shown = sweep.metrics.iter().map(String::as_str);
+    let targeted = targets.iter().map(Target::metric);
+    let mut metrics: Vec<&str> = Vec::new();
+    for metric in shown.chain(targeted) {
+        if !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    for metric in metrics {
+        let of = |point: &Point| too_few(&point.variant, metric);
+        let points = &sweep.points;
+        if let Some(fewest) = points.iter().filter_map(of).min() {
+            let whose = named(sweep, |point| of(point).is_some());
+            notes.push(few_words(metric, &whose, fewest));
+        }
+        notes.extend(other_groups(sweep, metric));
+    }
+    sweep.notes.extend(notes);
+}
+
+fn not_sustained(sweep: &Sweep) -> Option<String> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for kind in sweep.points.iter().flat_map(|point| &point.not_sustained) {
+        if !kinds.contains(&&**kind) {
+            kinds.push(kind);
+        }
+    }
+    let points = named(sweep, |point| !point.not_sustained.is_empty());
+    (!kinds.is_empty()).then(|| {
+        format!(
+            "not sustained: with {points}, `{}` took longer in the second half of the measured \
+             time than in the first, beyond chance. Requests come faster than they are answered, \
+             and latencies grow with the length of the run; or it has not settled: then a longer \
+             warm-up says so",
+            kinds.join("`, `")
+        )
+    })
+}
+
+/// Shares of periods are compared with those of the first point.
+fn other_groups(sweep: &Sweep, metric: &str) -> Option<String> {
+    let base = sweep
+        .points
+        .iter()
+        .find(|point| !point.variant.runs.is_empty())?;
+    let in_one = |point: &Point| limited_in_one(metric, &base.variant, &point.variant);
+    let first = sweep
+        .points
+        .iter()
+        .map(in_one)
+        .find(|paths| !paths.is_empty())?;
+    let points = named(sweep, |point| !in_one(point).is_empty());
+    Some(format!(
+        "`{metric}` is of all groups with a limit, and with {points} these are others than in the \
+         first point, by {}: no verdict",
+        first.join(", ")
+    ))
+}
+
+/// The values of these points.
+fn named(sweep: &Sweep, is: impl Fn(&Point) -> bool) -> String {
+    let points: Vec<&Point> = sweep.points.iter().filter(|point| is(point)).collect();
+    if points.len() == sweep.points.len() {
+        return "all points".into();
+    }
+    let names = points.iter().take(NAMED_MAX);
+    let names: Vec<String> = names.map(|point| point.values.join(" ")).collect();
+    match points.len().saturating_sub(NAMED_MAX) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sweep_of;
+    use super::*;
+    use crate::groups::GroupStat;
+
+    fn notes(mut sweep: Sweep) -> String {
+        sweep.notes.clear();
+        note(&mut sweep, &[]);
+        sweep.notes.join("\n")
+    }
+
+    #[test]
+    fn each_is_said_once_with_its_points() {
+        assert_eq!(notes(sweep_of(&[3.0, 2.0, 1.0])), "");
+        let mut sweep = sweep_of(&[3.0, 2.0, 1.0]);
+        sweep.points[0].not_sustained = vec!["web".into()];
+        for point in &mut sweep.points {
+            point.variant.runs[1].samples.insert("test.p99".into(), 7);
+        }
+        let said = notes(sweep);
+        assert!(
+            said.contains("not sustained: with 1ms/10ms, `web` took longer"),
+            "{said}"
+        );
+        assert!(
+            said.contains("`test.p99` of all points is the largest value"),
+            "{said}"
+        );
+        assert_eq!(said.lines().count(), 2, "{said}");
+    }
+
+    #[test]
+    fn shares_of_other_groups_than_the_first_are_told() {
+        let mut sweep = sweep_of(&[3.0, 2.0, 1.0]);
+        sweep.metrics = vec!["throttled_pct".into()];
+        for (at, limited) in [(0, 1), (1, 1), (2, 2)] {
+            for run in &mut sweep.points[at].variant.runs {
+                let group = |path: &&str| GroupStat {
+                    path: (*path).into(),
+                    max: "1000 10000".into(),
+                    ..GroupStat::default()
+                };
+                run.groups = ["/a", "/b"][..limited].iter().map(group).collect();
+            }
+        }
+        let said = notes(sweep);
+        assert!(said.contains("with 3ms/10ms these are others"), "{said}");
+        assert!(said.contains("by /b: no verdict"), "{said}");
+    }
+}
