@@ -134,7 +134,10 @@ fn describe(from: workload::From, w: &Workload) -> String {
             permille,
         } => quantile_words(request(k), permille),
         From::CpuS | From::CpuOfS { .. } => "CPU time of all tasks of the workload.".into(),
-        From::CpuShare { .. } => "CPU time of these tasks as a share of that of all.".into(),
+        From::CpuShare { .. } => {
+            "CPU time of these tasks as a share of the CPU time of all tasks.".into()
+        }
+        From::Cpus { .. } => "CPUs that these tasks used on average.".into(),
         From::Fairness { .. } => {
             "Jain's index of the tasks' CPU times: 1 is equal shares, 1/n one task that has all."
                 .into()

@@ -23,6 +23,20 @@ pub const FILES: [&str; 5] = [
     "cpuset.cpus",
 ];
 
+/// Files of cgroup v1, and what says the same in v2.
+const V1_FILES: [(&str, &str); 4] = [
+    (
+        "cpu.cfs_quota_us",
+        "`cpu.max=QUOTA PERIOD`, or `cpu.max=QUOTA` if the period stays; -1 is `max`",
+    ),
+    (
+        "cpu.cfs_period_us",
+        "`cpu.max=QUOTA PERIOD`: quota and period are in one file",
+    ),
+    ("cpu.cfs_burst_us", "`cpu.max.burst`"),
+    ("cpu.shares", "`cpu.weight`: 100 for 1024 shares"),
+];
+
 /// Most groups that a message lists.
 const FEW: usize = 8;
 
@@ -81,6 +95,10 @@ pub fn without_group(name: &str, value: &str) -> Failure {
 /// # Errors
 /// A name that no file has.
 pub fn file_named(name: &str) -> Result<&'static str, Failure> {
+    if let Some((_, v2)) = V1_FILES.iter().find(|(v1, _)| *v1 == name) {
+        let what = format!("`{name}` is a file of cgroup v1, and groups here have those of v2");
+        return Err(Failure::with_help(what, format!("write {v2}")));
+    }
     FILES.into_iter().find(|file| *file == name).ok_or_else(|| {
         let near = nearest(name, FILES).unwrap_or_else(|| FILES[0].into());
         let help = format!("did you mean `{near}`? there are {}", FILES.join(", "));
@@ -211,7 +229,9 @@ fn cpu_max(text: &str) -> Result<Write, String> {
         [quota, period] => (quota, Some(period)),
         _ => return Err(EXPECTED.into()),
     };
-    let of = |word: &str| time(word).map_err(|_| EXPECTED.to_string());
+    let of = |word: &str| {
+        time(word).map_err(|_| milli_cpus(word).unwrap_or_else(|| EXPECTED.to_string()))
+    };
     let quota_ns = if quota == "max" {
         None
     } else {
@@ -228,6 +248,15 @@ fn cpu_max(text: &str) -> Result<Write, String> {
         quota_ns,
         period_ns,
     })
+}
+
+/// How to write a number of CPUs as Kubernetes has it, `300m`.
+fn milli_cpus(word: &str) -> Option<String> {
+    let milli: u64 = word.strip_suffix('m')?.parse().ok()?;
+    let quota = milli as f64 / 10.0;
+    Some(format!(
+        "`{word}` is a number of CPUs; a limit is a time per period: {quota}ms/100ms"
+    ))
 }
 
 /// Microseconds, or a time with a unit; whole microseconds, as the files have them.
@@ -438,6 +467,10 @@ mod tests {
         for (name, value, told) in [
             ("/a/cpu.weight", "10001", "1 to 10000"),
             ("/a/cpu.idle", "yes", "0 or 1"),
+            ("/a/cpu.max", "300m", "a time per period: 30ms/100ms"),
+            ("/a/cpu.max", "1250m 100000", "125ms/100ms"),
+            ("/a/cpu.cfs_quota_us", "20000", "cgroup v1"),
+            ("/a/cpu.shares", "512", "cgroup v1"),
             ("/a/cpu.mx", "1", "did you mean `cpu.max`"),
             ("/cpu.max", "max", "the root cgroup"),
             ("/a/cpuset.cpus", "4-1", "range"),

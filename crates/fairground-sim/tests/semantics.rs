@@ -209,6 +209,9 @@ fn the_warm_up_does_not_count() {
         0.005,
     );
     close("none of it", metric(&out, "early.cpu_share"), 0.0, 1e-9);
+    let cpus = |name: &str| metric(&out, &format!("{name}.cpus"));
+    close("one CPU", cpus("hog"), 1.0, 0.005);
+    close("half of one", cpus("late"), 0.5, 0.005);
     assert_eq!(out.elapsed_ns, 1_000_000_000);
 }
 

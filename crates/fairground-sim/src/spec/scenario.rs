@@ -287,16 +287,15 @@ pub(super) fn add_metrics(tasks: &[(String, Range<u32>)], w: &mut Workload) {
         ));
     }
     for (name, range) in tasks {
-        let from = From::CpuShare {
-            first: range.start,
-            end: range.end,
-        };
-        all.push(MetricDef::new(
-            format!("{name}.cpu_share"),
-            "1",
-            Better::Neither,
-            from,
-        ));
+        let (first, end) = (range.start, range.end);
+        let of_task = [
+            ("cpu_share", From::CpuShare { first, end }),
+            ("cpus", From::Cpus { first, end }),
+        ];
+        for (what, from) in of_task {
+            let name = format!("{name}.{what}");
+            all.push(MetricDef::new(name, "1", Better::Neither, from));
+        }
     }
     if w.duration == Until::AllExit {
         all.push(MetricDef::new(

@@ -311,6 +311,7 @@ impl Behind {
             From::RequestsStddev { first, end }
             | From::CpuOfS { first, end }
             | From::CpuShare { first, end }
+            | From::Cpus { first, end }
             | From::Fairness { first, end } => {
                 *first += self.template;
                 *end += self.template;

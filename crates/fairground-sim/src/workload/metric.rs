@@ -123,6 +123,14 @@ pub enum From {
         /// One past the last template.
         end: u32,
     },
+    /// CPU time of the tasks made from templates `first..end` per elapsed time: how many CPUs they
+    /// used on average.
+    Cpus {
+        /// First template.
+        first: u32,
+        /// One past the last template.
+        end: u32,
+    },
     /// Jain's index of the CPU times of the tasks from templates `first..end`: 1 is equal shares,
     /// 1/n is one task that has all.
     Fairness {
@@ -394,6 +402,7 @@ impl MetricDef {
                 let all: f64 = marks.tasks.iter().map(|t| t.cpu_ns as f64).sum();
                 times(marks, first, end).sum::<f64>() / all
             }
+            From::Cpus { first, end } => times(marks, first, end).sum::<f64>() / 1e9 / elapsed_s,
             From::Fairness { first, end } => {
                 let sum: f64 = times(marks, first, end).sum();
                 let squares: f64 = times(marks, first, end).map(|t| t * t).sum();
