@@ -14,6 +14,7 @@ use crate::pair::{Pair, titles};
 use crate::report;
 use crate::signs;
 use crate::simulate::{Keep, simulate};
+use crate::usual;
 
 /// Largest saved result that is read: 10 000 runs are about half of it.
 const BYTES_MAX: u64 = 1 << 30;
@@ -93,7 +94,8 @@ fn simulated(
     // Before the minutes, not after them.
     Output::new(&args.how)?;
     let jobs = pair.jobs();
-    let simulated = simulate(&jobs, &pair.plan.seeds, &args.how, Keep::All)?;
+    let mut simulated = simulate(&jobs, &pair.plan.seeds, &args.how, Keep::All)?;
+    usual::share(&mut simulated.outcomes);
     let samples = report::of_runs(&jobs, &simulated, &["base", "patch"]);
     let [base, patch] = <[_; 2]>::try_from(simulated.outcomes)
         .map_err(|_| Failure::new("two variants gave other than two lists of runs"))?;

@@ -40,6 +40,7 @@ mod sweep;
 mod traced;
 mod truth;
 mod truth_smp;
+mod usual;
 mod watched;
 mod wrap;
 

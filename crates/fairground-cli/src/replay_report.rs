@@ -7,6 +7,7 @@ use fairground_report::html::{
 };
 use fairground_report::{Style, Variant};
 use fairground_sim::host::Stack;
+use fairground_sim::outcome::Outcome;
 use fairground_trace::derive::Attributes;
 use fairground_trace::fidelity::{Fidelity, Pair};
 use fairground_trace::measure::Measured;
@@ -20,6 +21,7 @@ use crate::replay_json;
 use crate::replay_text::{self, Sides, number};
 use crate::report::{Source, samples};
 use crate::simulate;
+use crate::usual;
 
 /// The page.
 ///
@@ -87,10 +89,16 @@ fn tick(s: &Sides<'_>) -> String {
 
 /// What the simulated kernel cost in the replay, and what if: a recording does not say it.
 pub fn costs(s: &Sides<'_>) -> Vec<Variant> {
-    let variant = |name: &str, run: &Run| {
-        let tid = |task: u32| run.who.get(task as usize).map_or(0, |w| w.tid);
+    let runs = std::iter::once(("replayed", s.run)).chain(s.what_if.map(|w| ("what if", &w.2)));
+    let outcome = |(_, run): (_, &Run)| {
         let mut outcome = run.outcome.clone();
         simulate::slow_from(&mut outcome, s.slow_ns);
+        vec![outcome]
+    };
+    let mut outcomes: Vec<Vec<Outcome>> = runs.clone().map(outcome).collect();
+    usual::share(&mut outcomes);
+    let variant = |((name, run), outcome): ((&str, &Run), Outcome)| {
+        let tid = |task: u32| run.who.get(task as usize).map_or(0, |w| w.tid);
         let mut side = glue::run_of(outcome, &tid);
         // Times of a replay count from the recording's start.
         let earlier = |ns: &mut u64| *ns = ns.saturating_sub(run.derived.lead_ns);
@@ -109,9 +117,8 @@ pub fn costs(s: &Sides<'_>) -> Vec<Variant> {
             ..Variant::default()
         }
     };
-    let what_if = s.what_if.map(|(_, _, run)| variant("what if", run));
-    std::iter::once(variant("replayed", s.run))
-        .chain(what_if)
+    runs.zip(outcomes.into_iter().flatten())
+        .map(variant)
         .collect()
 }
 

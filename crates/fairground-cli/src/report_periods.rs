@@ -2,7 +2,7 @@
 
 use fairground_report::html::{PeriodRow, Periods};
 use fairground_sim::outcome::Outcome;
-use fairground_sim::watch::quota::QuotaWait;
+use fairground_sim::watch::quota::{Period, QuotaWait};
 use fairground_sim::workload::Workload;
 use fairground_trace::Recording;
 use fairground_trace::simulated::{Throttle, throttled};
@@ -62,7 +62,7 @@ fn shown_above(group: u32, workload: &Workload, shown: &[&QuotaWait]) -> Vec<usi
 }
 
 fn empty(wait: &QuotaWait) -> Periods {
-    let row = |period: &fairground_sim::watch::quota::Period| PeriodRow {
+    let row = |period: &Period| PeriodRow {
         from_ns: period.from_ns,
         used: vec![0; PARTS],
         throttled: vec![0; PARTS],
@@ -73,8 +73,14 @@ fn empty(wait: &QuotaWait) -> Periods {
     Periods {
         group: wait.path.clone(),
         period_ns: wait.period_ns,
-        rows: wait.periods.iter().map(row).collect(),
+        rows: drawn(wait).map(row).collect(),
     }
+}
+
+/// All of one length, as written last: they are drawn one below the other.
+fn drawn(wait: &QuotaWait) -> impl Iterator<Item = &Period> {
+    let is_so_long = |period: &&Period| period.length_ns == wait.period_ns;
+    wait.periods.iter().filter(is_so_long)
 }
 
 /// Adds a span to the parts of the periods that it falls into.
@@ -104,8 +110,9 @@ mod tests {
         let wait = QuotaWait {
             period_ns: 1000,
             periods: [500, 1500]
-                .map(|from_ns| fairground_sim::watch::quota::Period {
+                .map(|from_ns| Period {
                     from_ns,
+                    length_ns: 1000,
                     ..Default::default()
                 })
                 .to_vec(),

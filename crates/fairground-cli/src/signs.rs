@@ -16,6 +16,7 @@ use crate::output::Output;
 use crate::pair::{Pair, titles};
 use crate::plan::no_machine;
 use crate::simulate::{Keep, simulate};
+use crate::usual;
 
 /// What of a command line says where, with a value, and cannot stand in that of one place.
 const OF_PLACES: [&str; 4] = ["--machine", "--cpus", "--metric", "--config"];
@@ -84,7 +85,9 @@ pub fn compare(
     let places = tried.iter().map(|(spot, pair)| match pair {
         Ok(pair) => {
             let mut side = || outcomes.next().unwrap_or_default();
-            let (base, patch) = (side(), side());
+            let mut sides = [side(), side()];
+            usual::share(&mut sides);
+            let [base, patch] = sides;
             ran(
                 pair,
                 pair.result(base, patch, &command_of(command_line, spot)),

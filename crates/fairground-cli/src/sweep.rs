@@ -19,6 +19,7 @@ use crate::output::{self, Output};
 use crate::plan::{Case, Plan, Side, patches, set};
 use crate::simulate::{Job, Keep, simulate};
 
+use crate::usual;
 /// Most points: a thousand rows are no table any more.
 const POINTS_MAX: usize = 1000;
 
@@ -128,7 +129,8 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
         report: None,
         ..args.how()
     };
-    let done = simulate(&jobs, &plan.seeds, &quick, Keep::Metrics)?;
+    let mut done = simulate(&jobs, &plan.seeds, &quick, Keep::Metrics)?;
+    usual::share(&mut done.outcomes);
     let setup = glue::setup(plan, case, plan.profile.name.into(), command_line);
     let mut outcomes = done.outcomes.into_iter();
     let runs = |(_, case): &Trial| -> Tried {

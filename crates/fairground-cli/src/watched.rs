@@ -21,13 +21,14 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
     run.set_metric("idle_waste_us.max", longest as f64 / 1e3);
     run.set_metric("idle_waste_long", waste.waits.ms_1 as f64);
     run.idle_waste = Some(waste);
-    let mut slow = Some(0);
+    let (mut slow, mut uncounted) = (Some(0), 0);
     let mut sum = quota_work::Work::default();
     for wait in watched.quota {
         if let Some(group) = run.groups.iter_mut().find(|g| g.path == wait.path) {
             // Where no stretch ended, nobody knows which of these periods were slow.
             let known = wait.slow_ns().is_some() || wait.waited() == 0;
             slow = slow.filter(|_| known).map(|slow| slow + wait.slow());
+            uncounted += wait.uncounted;
             sum.walked += wait.work.walked;
             sum.put_off += wait.work.put_off + wait.work.put_back;
             let longest = |sum: &mut quota_work::IrqsOff, one: &quota_work::IrqsOff| {
@@ -40,7 +41,7 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
         }
     }
     of_single_groups(run);
-    let periods: u64 = run.groups.iter().map(|g| g.stat.nr_periods).sum();
+    let periods: u64 = run.groups.iter().map(|g| g.stat.nr_periods).sum::<u64>() + uncounted;
     if !run.groups.is_empty() {
         // No period, none slow.
         let slow_pct = slow.map_or(f64::NAN, |slow| percent(slow, periods.max(1)));
@@ -65,16 +66,20 @@ fn of_single_groups(run: &mut Run) {
             run.groups.push(group);
             continue;
         }
-        let periods = group.stat.nr_periods.max(1) as f64;
+        let periods = group.stat.nr_periods;
+        let uncounted = group.wait.as_ref().map_or(0, |w| w.uncounted);
         let slow = group.wait.as_ref().and_then(|w| {
             // Where no stretch ended, nobody knows which were slow.
             (w.slow_ns.is_some() || w.periods_waited == 0).then_some(w.periods_slow)
         });
         let slow = slow.map_or(f64::NAN, |slow| slow as f64);
-        let counts = [group.stat.nr_throttled as f64, slow];
-        for (name, count) in GROUP_METRICS.into_iter().zip(counts) {
+        let parts = [
+            (group.stat.nr_throttled as f64, periods),
+            (slow, periods + uncounted),
+        ];
+        for (name, (part, whole)) in GROUP_METRICS.into_iter().zip(parts) {
             let name = format!("{}/{name}", group.path);
-            run.set_metric(name, 100.0 * count / periods);
+            run.set_metric(name, 100.0 * part / whole.max(1) as f64);
         }
         run.groups.push(group);
     }
@@ -113,6 +118,7 @@ fn quota(wait: &quota::QuotaWait, tid: Tid<'_>) -> QuotaWait {
         stretches: wait.stretches,
         delayed: wait.delayed,
         usual_ns: wait.usual_ns,
+        usual_is_unreliable: wait.unreliable && wait.limit_ns.is_none(),
         slow_ns: wait.slow_ns(),
         delay: Delay {
             p50_ns,
@@ -121,6 +127,7 @@ fn quota(wait: &quota::QuotaWait, tid: Tid<'_>) -> QuotaWait {
         },
         periods_waited: wait.waited(),
         periods_slow: wait.slow(),
+        uncounted: wait.uncounted,
         longest: wait.longest.as_ref().map(|l| {
             let (task, tid) = thread(&l.who, tid);
             DelayedStretch {

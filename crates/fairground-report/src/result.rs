@@ -17,7 +17,9 @@ use crate::groups::{GroupStat, OtherGroups, cut_groups};
 use crate::redo::Redo;
 use crate::requests::{Halves, few_requests};
 use crate::stats::finite;
-use crate::watched::{IdleWaste, OpenRequests, StillWaiting, open_requests, still_waiting};
+use crate::watched::{
+    IdleWaste, OpenRequests, StillWaiting, open_requests, still_waiting, unreliable_usual,
+};
 
 /// A number, or `None` (`null` in JSON) where there is none that is finite.
 pub type Number = Option<f64>;
@@ -469,6 +471,7 @@ pub(crate) fn complete(
         notes.extend(open_requests(variant));
         used.extend(variant.metric_names().into_iter().map(String::from));
     }
+    notes.extend(unreliable_usual(variants.iter()));
     cut_groups(variants);
     let catalogue = Catalogue::new(setup.workload_metrics.iter().cloned());
     let mut info: Vec<MetricInfo> = catalogue

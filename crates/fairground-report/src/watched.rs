@@ -1,6 +1,6 @@
 //! What runs were watched for: CPUs that were idle while tasks waited, and waiting for quota.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,8 +92,14 @@ pub struct QuotaWait {
     pub stretches: u64,
     /// Those that waited for quota.
     pub delayed: u64,
-    /// 99 % of all would have taken no longer, had none waited for quota; 0 where none has ended.
+    /// What is usual: 99 % of the stretches took no longer that touched no period with waiting for
+    /// quota (or, where these are few, would not have, had none waited), on the side whose
+    /// stretches waited least; 0 where none has ended.
     pub usual_ns: u64,
+    /// Too many waited for quota there: `usual_ns` grows with the waiting. Not where `--slow` says
+    /// what is slow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub usual_is_unreliable: bool,
     /// Longer than that is slow: a tenth more, or what was asked for; `null` where no stretch has
     /// ended, so that nothing is usual.
     pub slow_ns: Option<u64>,
@@ -103,6 +109,9 @@ pub struct QuotaWait {
     pub periods_waited: u64,
     /// Those of them in which that made a stretch slow.
     pub periods_slow: u64,
+    /// Those in which a task waited that `nr_periods` lacks: a write of `max` cut them off.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncounted: u64,
     /// The stretch that waited longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest: Option<DelayedStretch>,
@@ -187,6 +196,35 @@ pub struct DelayedStretch {
     pub held_from_ns: u64,
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Most groups whose notes are given one by one.
+const GROUPS_NOTED: usize = 3;
+
+/// That what is usual is not known well, of groups where many waited for quota on all sides.
+pub(crate) fn unreliable_usual<'a>(variants: impl Iterator<Item = &'a Variant>) -> Vec<String> {
+    let groups = variants.flat_map(|v| &v.runs).flat_map(|run| &run.groups);
+    let waits = groups.filter_map(|g| Some((&*g.path, g.wait.as_ref()?)));
+    let doubtful = waits.filter(|(_, w)| w.usual_is_unreliable && w.periods_waited > 0);
+    let paths: BTreeSet<&str> = doubtful.map(|(path, _)| path).collect();
+    let mut told: Vec<&str> = paths.iter().copied().take(GROUPS_NOTED).collect();
+    let more = format!("{} more", paths.len().saturating_sub(GROUPS_NOTED));
+    if paths.len() > GROUPS_NOTED {
+        told.push(&more);
+    }
+    let note = || {
+        format!(
+            "what is usual in {} is unreliable: more than a tenth of the stretches waited for \
+             quota, and work that waits gathers in longer stretches. Say with --slow TIME what is \
+             slow; compare with --base '/GROUP/cpu.max=max' shows what is usual without the limit",
+            told.join(", ")
+        )
+    };
+    (!paths.is_empty()).then(note).into_iter().collect()
+}
+
 /// How the note of [`still_waiting`] begins.
 const LACKS: &str = "`wakeup_latency_us` of ";
 
@@ -254,4 +292,46 @@ pub(crate) fn open_requests(variant: &Variant) -> Vec<String> {
         )
     };
     all.into_iter().map(say).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::groups::GroupStat;
+    use crate::result::Run;
+
+    #[test]
+    fn only_groups_that_waited_without_a_good_yardstick_are_noted() {
+        let group = |(path, usual_is_unreliable, periods_waited): (&str, bool, u64)| GroupStat {
+            path: path.into(),
+            wait: Some(QuotaWait {
+                usual_is_unreliable,
+                periods_waited,
+                ..QuotaWait::default()
+            }),
+            ..GroupStat::default()
+        };
+        let noted = |groups: &[(&str, bool, u64)]| {
+            let run = Run {
+                groups: groups.iter().copied().map(group).collect(),
+                ..Run::new(1)
+            };
+            let runs = vec![run.clone(), run];
+            let variant = Variant {
+                runs,
+                ..Variant::default()
+            };
+            unreliable_usual([&variant, &variant].into_iter())
+        };
+        assert_eq!(noted(&[("/a", false, 9), ("/b", true, 0)]), [""; 0]);
+        let [note] = &noted(&[("/b", true, 2), ("/a", true, 9)])[..] else {
+            panic!("one note");
+        };
+        assert!(
+            note.starts_with("what is usual in /a, /b is unreliable"),
+            "{note}"
+        );
+        let many = ["/a", "/b", "/c", "/d", "/e"].map(|path| (path, true, 1));
+        assert!(noted(&many)[0].contains("in /a, /b, /c, 2 more is"));
+    }
 }

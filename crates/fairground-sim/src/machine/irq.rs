@@ -220,6 +220,7 @@ impl Sim<'_> {
         if self.set_limit(event.cgroup).is_err() {
             self.limits[event.cgroup as usize] = before;
         }
+        self.watch_limit(event.cgroup);
     }
 
     /// Writes a group's quota to the scheduler.

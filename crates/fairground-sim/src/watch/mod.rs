@@ -8,6 +8,7 @@
 
 pub mod idle;
 pub mod quota;
+mod quota_rows;
 pub mod quota_work;
 
 use std::cmp::Reverse;
@@ -24,6 +25,7 @@ use crate::host::StillWaiting;
 use crate::machine::Sim;
 use idle::IdleWaste;
 use quota::QuotaWait;
+use quota_rows::PeriodTimer;
 
 /// What came of watching a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -152,10 +154,7 @@ impl Sim<'_> {
         let from = self.workload.warmup_ns * NS;
         self.host.seen = Some(Vec::new());
         self.host.worked = Some(Vec::new());
-        let mut quota = quota::Ledger::new(self.workload, from);
-        for group in self.workload.limited() {
-            quota.align(group, self.periods(group));
-        }
+        let quota = quota::Ledger::new(self.workload, from, &|g| self.period_timer(g));
         self.watch = Some(Box::new(Watch {
             later: BinaryHeap::new(),
             number: 0,
@@ -164,14 +163,24 @@ impl Sim<'_> {
         }));
     }
 
-    /// Length of a group's periods, and when one of them ends.
-    fn periods(&self, group: u32) -> (Ps, Ps) {
-        let length = self.limits[group as usize].period_ns.max(1);
-        let tg = self.groups[group as usize];
-        let expires = self.sys.tg[tg.idx()].bandwidth.peek_period_expires();
-        let since_start = expires as i64 - crate::host::BOOT_NS as i64;
-        let phase = since_start.rem_euclid(length as i64) as u64;
-        (length * NS, phase * NS)
+    fn period_timer(&self, group: u32) -> PeriodTimer {
+        let limit = self.limits[group as usize];
+        let bandwidth = &self.sys.tg[self.groups[group as usize].idx()].bandwidth;
+        let expires = bandwidth.peek_period_expires();
+        PeriodTimer {
+            length: limit.period_ns.max(1) * NS,
+            expires: expires.saturating_sub(crate::host::BOOT_NS) * NS,
+            active: bandwidth.peek_period_active(),
+            limited: limit.quota_ns.is_some(),
+        }
+    }
+
+    /// `cpu.max` of `group` has been written.
+    pub(crate) fn watch_limit(&mut self, group: u32) {
+        let (at, timer) = (self.now, self.period_timer(group));
+        if let Some(watch) = &mut self.watch {
+            watch.quota.write(at, group, timer);
+        }
     }
 
     /// Takes in the tracepoints of the event that has just been carried out.
@@ -181,10 +190,6 @@ impl Sim<'_> {
             return;
         };
         for (at, event) in seen.drain(..) {
-            // A limit that was written only now.
-            if let Event::Throttle { tg, .. } = event {
-                watch.quota.align(tg.0, self.periods(tg.0));
-            }
             if let Some(change) = self.change(event) {
                 watch.put(at, change);
             }
@@ -212,9 +217,12 @@ impl Sim<'_> {
             idle: watch
                 .idle
                 .end(self.now, capacity * self.cpus.len() as u64, &names),
-            quota: watch
-                .quota
-                .end(self.now, &|g| self.group_path(TgId(g)).into(), &names),
+            quota: watch.quota.end(
+                self.now,
+                &|g| self.period_timer(g),
+                &|g| self.group_path(TgId(g)).into(),
+                &names,
+            ),
         })
     }
 

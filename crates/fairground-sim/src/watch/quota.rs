@@ -1,17 +1,21 @@
 //! Waiting for quota, and whether it made anybody slow.
 //!
 //! A stretch of a task is the time from a wake-up to its next sleep: what it was woken for, done. A
-//! part of it may be waiting while a queue above the task is throttled. Without that part it would
-//! have been so much shorter; the stretches of all tasks of a group without these parts are how
-//! long its work takes by itself. A stretch that waited for quota made its task slow if it took
-//! longer, by a tenth, than 99 % of the group's would have taken by themselves; and so did the
+//! part of it may be waiting while a queue above the task is throttled. A stretch that waited for
+//! quota made its task slow if it took longer, by a tenth, than what is usual; and so did the
 //! periods in which it waited. What waits behind a stretch (a request that no worker is free for)
 //! is not seen.
+//!
+//! Usual is what 99 % of a group's stretches take that touch no period in which a task waited for
+//! quota. To subtract the waiting from the others is not enough: work gathers while a task waits,
+//! and the task then does it without a sleep, in one long stretch. So where many waited, the
+//! yardstick is made longer by what it is to measure, and is said to be unreliable.
 //!
 //! A task that never sleeps has no stretch that ends: a quota takes its throughput, not latency.
 
 use hdrhistogram::Histogram;
 
+use super::quota_rows::{PeriodTimer, Rows, Untouched};
 use super::quota_work::{self, Counts, Work, Worked};
 use super::{Change, Who};
 use crate::cache::{NS, Ps};
@@ -22,14 +26,17 @@ use crate::workload::program::Workload;
 pub struct QuotaWait {
     /// Path of the group.
     pub path: String,
-    /// Length of its periods, ns.
+    /// Length of its periods as written last, ns.
     pub period_ns: u64,
     /// Stretches from a wake-up to the next sleep.
     pub stretches: u64,
     /// Those of them that waited for quota.
     pub delayed: u64,
-    /// What 99 % of them would have taken at most without waiting for quota, ns.
+    /// What 99 % of those take at most that touch no period with waiting for quota, ns. Where these
+    /// are fewer than [`UNTOUCHED_MIN`]: of all, without their waiting.
     pub usual_ns: u64,
+    /// More than a tenth of the stretches waited for quota in the run that `usual_ns` is from.
+    pub unreliable: bool,
     /// What takes longer is slow, if that was said; else what takes a tenth longer than usual.
     pub limit_ns: Option<u64>,
     /// How long stretches that waited for quota did so: median, 99th percentile and longest, ns.
@@ -38,9 +45,14 @@ pub struct QuotaWait {
     pub longest: Option<Delayed>,
     /// The periods that ended in the measured time.
     pub periods: Vec<Period>,
+    /// Those of them with waiting that `nr_periods` lacks: a write of `max` cut them off.
+    pub uncounted: u64,
     /// What throttling the group's queues made CPUs do.
     pub work: Work,
 }
+
+/// From so many stretches that touch no period with waiting a 99th percentile is taken.
+pub const UNTOUCHED_MIN: u64 = 100;
 
 /// A stretch that waited for quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,6 +74,8 @@ pub struct Delayed {
 pub struct Period {
     /// Its begin, ns since the start of the run.
     pub from_ns: u64,
+    /// How long the group's periods were, ns.
+    pub length_ns: u64,
     /// How long its tasks ran, ns.
     pub ran_ns: u64,
     /// How long its tasks waited for quota, ns, all together.
@@ -119,10 +133,10 @@ pub(super) struct Ledger {
 #[derive(Debug)]
 struct Group {
     number: u32,
-    period: Ps,
-    phase: Ps,
-    rows: Vec<Period>,
-    usual: Histogram<u64>,
+    rows: Rows,
+    /// Stretches without their waiting.
+    all: Histogram<u64>,
+    untouched: Untouched,
     delay: Histogram<u64>,
     /// Stretches that waited and had not ended when the run did.
     unfinished: u64,
@@ -168,14 +182,15 @@ impl Waits {
 }
 
 impl Ledger {
-    pub fn new(workload: &Workload, from: Ps) -> Self {
-        let limited = workload.limited();
+    /// `timer` answers how the period timer of a group stands at the start of the run.
+    pub fn new(workload: &Workload, from: Ps, timer: &dyn Fn(u32) -> PeriodTimer) -> Self {
+        // With those that only the other side limits: this one shows what is usual without a limit.
+        let limited = workload.counted_groups();
         let group = |number: &u32| Group {
             number: *number,
-            period: 100_000_000 * NS,
-            phase: 0,
-            rows: Vec::new(),
-            usual: histogram(),
+            rows: Rows::new(timer(*number)),
+            all: histogram(),
+            untouched: Untouched::new(),
             delay: histogram(),
             unfinished: 0,
             longest: None,
@@ -196,12 +211,10 @@ impl Ledger {
         }
     }
 
-    /// Periods of `group` are so long, and one of them ends at the second time.
-    pub fn align(&mut self, group: u32, (period, phase): (Ps, Ps)) {
-        let group = self.groups.iter_mut().find(|g| g.number == group);
-        if let Some(group) = group.filter(|g| (g.period, g.phase) != (period, phase)) {
-            (group.period, group.phase) = (period, phase);
-            group.rows.clear();
+    /// `cpu.max` of `group` was written.
+    pub fn write(&mut self, at: Ps, group: u32, timer: PeriodTimer) {
+        if let Some(group) = self.groups.iter_mut().find(|g| g.number == group) {
+            group.rows.write(at, timer);
         }
     }
 
@@ -213,8 +226,8 @@ impl Ledger {
             return;
         };
         let group = &mut self.groups[group];
-        let (row, _) = group.add(done.since, done.since, |_, _| {});
-        group.rows[row]
+        let (row, _) = group.rows.add(done.since, done.since, |_, _| {});
+        group.rows.all()[row]
             .work
             .add(done.work, (done.until - done.since) / NS);
         if done.since >= from {
@@ -271,6 +284,7 @@ impl Ledger {
     pub fn end(
         mut self,
         end: Ps,
+        timer: &dyn Fn(u32) -> PeriodTimer,
         path: &dyn Fn(u32) -> String,
         names: &dyn Fn(u32) -> Who,
     ) -> Vec<QuotaWait> {
@@ -286,9 +300,13 @@ impl Ledger {
                 self.mark(task, since, end - since);
             }
         }
-        let from = self.from;
+        let measured = (self.from, end);
         let groups = self.groups.into_iter();
-        groups.map(|g| g.end(from, end, path, names)).collect()
+        let end = |g: Group| {
+            let (timer, path) = (timer(g.number), path(g.number));
+            g.end(measured, timer, path, names)
+        };
+        groups.map(end).collect()
     }
 
     fn task(&mut self, task: u32) -> &mut TaskState {
@@ -326,6 +344,8 @@ impl Ledger {
         self.release(at, task);
         if let Some(by) = by {
             self.task(task).held = Some((at, cpu, by));
+            let group = &mut self.groups[by];
+            group.untouched.hold(group.rows.row(at));
             if self.held_on.len() <= cpu as usize {
                 self.held_on.resize(cpu as usize + 1, Vec::new());
             }
@@ -340,9 +360,10 @@ impl Ledger {
         };
         self.held_on[cpu as usize].retain(|t| *t != task);
         let group = &mut self.groups[by];
-        let (first, last) = group.add(since, at, |row, ns| row.waited_ns += ns);
+        group.untouched.release(group.rows.row(at));
+        let (first, last) = group.rows.add(since, at, |row, ns| row.waited_ns += ns);
         let last = last.max(first + 1) - 1;
-        for row in &mut group.rows[first..=last] {
+        for row in &mut group.rows.all()[first..=last] {
             row.waits += 1;
         }
         let waits = &mut self.tasks[task as usize].waits;
@@ -367,7 +388,8 @@ impl Ledger {
         };
         let above = self.above.get(group as usize);
         for group in above.into_iter().flatten() {
-            self.groups[*group].add(since, at, |row, ns| row.ran_ns += ns);
+            let rows = &mut self.groups[*group].rows;
+            rows.add(since, at, |row, ns| row.ran_ns += ns);
         }
     }
 
@@ -384,8 +406,12 @@ impl Ledger {
         if at >= self.from {
             let took = at - since;
             for group in self.above.get(group).into_iter().flatten() {
-                let usual = &mut self.groups[*group].usual;
-                usual.saturating_record(took.saturating_sub(delay) / NS);
+                let group = &mut self.groups[*group];
+                group.all.saturating_record(took.saturating_sub(delay) / NS);
+                if delay == 0 {
+                    let rows = (group.rows.row(since), group.rows.row(at));
+                    group.untouched.add(rows, took / NS);
+                }
             }
             self.mark(task, since, took);
         }
@@ -398,8 +424,8 @@ impl Ledger {
         for waits in waits.iter().filter(|w| w.delay >= NS) {
             let group = &mut self.groups[waits.of];
             for row in &waits.rows {
-                // The rows are others since the length of the group's periods was changed.
-                if let Some(row) = group.rows.get_mut(*row).filter(|row| row.waits > 0) {
+                let row = &mut group.rows.all()[*row];
+                if row.waits > 0 {
                     row.slowest_ns = row.slowest_ns.max(took / NS);
                 }
             }
@@ -420,50 +446,31 @@ impl Ledger {
 }
 
 impl Group {
-    /// Adds a span to the periods that it falls into; the first and the last of them.
-    fn add(&mut self, from: Ps, to: Ps, what: impl Fn(&mut Period, u64)) -> (usize, usize) {
-        // Row 0 ends at the phase.
-        let row = |at: Ps| ((at + self.period - self.phase) / self.period) as usize;
-        let (first, last) = (row(from), row(to.max(from + 1) - 1));
-        if self.rows.len() <= last {
-            self.rows.resize(last + 1, Period::default());
-        }
-        for (n, row) in self.rows.iter_mut().enumerate().take(last + 1).skip(first) {
-            let ends = n as u64 * self.period + self.phase;
-            let begins = ends.saturating_sub(self.period);
-            what(row, (to.min(ends).saturating_sub(from.max(begins))) / NS);
-        }
-        (first, last)
-    }
-
     fn end(
         self,
-        from: Ps,
-        end: Ps,
-        path: &dyn Fn(u32) -> String,
+        (from, end): (Ps, Ps),
+        timer: PeriodTimer,
+        path: String,
         names: &dyn Fn(u32) -> Who,
     ) -> QuotaWait {
-        let (period, phase) = (self.period, self.phase);
-        let ends = |n: usize| n as u64 * period + phase;
-        let rows = self.rows.into_iter().enumerate().map(|(n, row)| Period {
-            from_ns: ends(n).saturating_sub(period) / NS,
-            ..row
-        });
-        let rows = rows.enumerate().filter(|(n, _)| {
-            let ends = ends(*n);
-            ends > from && ends <= end
-        });
-        let rows: Vec<Period> = rows.map(|(_, row)| row).collect();
+        let (rows, uncounted) = self.rows.end(from, end, timer);
         let longest_ns = self.longest.as_ref().map_or(0, |(_, l)| l.waited_ns);
         // The histogram knows values to three digits only, and rounds up.
         let quantile = |q| self.delay.value_at_quantile(q).min(longest_ns);
+        let untouched = self.untouched.end();
+        let usual = match untouched.len() {
+            UNTOUCHED_MIN.. => &untouched,
+            _ => &self.all,
+        };
+        let stretches = self.all.len() + self.unfinished;
         QuotaWait {
             work: self.work.end(rows.iter().map(|row| &row.work)),
-            path: path(self.number),
-            period_ns: period / NS,
-            stretches: self.usual.len() + self.unfinished,
+            path,
+            period_ns: timer.length / NS,
+            stretches,
             delayed: self.delay.len(),
-            usual_ns: self.usual.value_at_quantile(0.99),
+            usual_ns: usual.value_at_quantile(0.99),
+            unreliable: self.delay.len() * 10 > stretches,
             limit_ns: None,
             delay_ns: [quantile(0.5), quantile(0.99), longest_ns],
             longest: self.longest.map(|(task, longest)| Delayed {
@@ -471,6 +478,7 @@ impl Group {
                 ..longest
             }),
             periods: rows,
+            uncounted,
         }
     }
 }
@@ -498,11 +506,16 @@ mod tests {
         for group in &mut w.cgroups[1..] {
             (group.quota_ns, group.period_ns) = (Some(5_000_000), 10_000_000);
         }
-        let mut l = Ledger::new(&w, 0);
-        for group in [POD, APP] {
-            l.align(group, (10 * MS, 10 * MS));
+        Ledger::new(&w, 0, &|_| timer(10 * MS))
+    }
+
+    fn timer(expires: Ps) -> PeriodTimer {
+        PeriodTimer {
+            length: 10 * MS,
+            expires,
+            active: true,
+            limited: true,
         }
-        l
     }
 
     fn wake(l: &mut Ledger, at: Ps, held: Option<u32>) {
@@ -537,7 +550,7 @@ mod tests {
 
     fn end(l: Ledger, at: Ps) -> [QuotaWait; 2] {
         let path = |g: u32| g.to_string();
-        let found = l.end(at, &path, &|_| Who::default());
+        let found = l.end(at, &|_| timer(at + 1), &path, &|_| Who::default());
         found.try_into().expect("two groups")
     }
 
