@@ -13,6 +13,7 @@ use fairground_sim::workload::{self, Workload};
 use fairground_trace::simulated::FIRST_TID;
 
 use crate::group_files::max_text;
+use crate::limit_events;
 use crate::plan::{Case, Plan};
 
 /// Of this program.
@@ -60,10 +61,12 @@ pub fn decisions_of(features: &Features) -> BTreeMap<String, String> {
 
 /// The decisions, settings and runs of one side.
 pub fn variant(case: &Case, outcomes: Vec<Outcome>) -> Variant {
+    let mut runs: Vec<Run> = outcomes.into_iter().map(run).collect();
+    limit_events::tell(&case.workload, &mut runs);
     Variant {
         decisions: decisions_of(&case.features),
         settings: case.settings.clone(),
-        runs: outcomes.into_iter().map(run).collect(),
+        runs,
         ..Variant::default()
     }
 }
@@ -251,6 +254,7 @@ fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {
         path: g.path,
         counted: g.counted,
         max: max_text(g.quota_ns, g.period_ns),
+        limits: Vec::new(),
         burst: g.burst_ns / 1000,
         weight: (g.shares * 100 + 512) / 1024,
         stat: CpuStat {

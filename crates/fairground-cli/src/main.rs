@@ -18,6 +18,7 @@ mod glue;
 mod group_files;
 mod group_settings;
 mod huge_pages;
+mod limit_events;
 mod list;
 mod output;
 mod pair;

@@ -106,8 +106,10 @@ impl Pair {
         let groups = group_settings::alike(&self.base.workload, &self.patch.workload);
         let alike = base.decisions == patch.decisions && groups;
         let mut result = Compare::new(setup, base, patch);
-        let of_load = self.patch.workload.notes.iter().cloned();
-        result.notes.extend(of_load);
+        let of_patch = &self.patch.workload.notes;
+        let of_base = &self.base.workload.notes;
+        let only = of_base.iter().filter(|note| !of_patch.contains(note));
+        result.notes.extend(of_patch.iter().chain(only).cloned());
         result.notes.extend(self.decided.iter().cloned());
         if alike {
             let note = "base and patch make the same decisions, so all differences are 0";

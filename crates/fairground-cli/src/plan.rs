@@ -14,6 +14,7 @@ use fairground_sim::workload::{Env, Error as WorkloadError, Workload};
 use crate::args::{Setting, What};
 use crate::failure::Failure;
 use crate::group_files::{self, GroupFile};
+use crate::limit_events;
 use crate::simulate::Job;
 
 /// Seeds per variant where nobody says: enough for an interval, few enough to wait for.
@@ -141,6 +142,8 @@ impl Plan {
         let mut workload = self.workload.clone();
         let cpus = self.machine.topology.nr_cpus() as u32;
         group_files::write(&mut workload, cpus, &files)?;
+        let later = limit_events::notes(&workload, &files);
+        workload.notes.extend(later);
         Ok(Case {
             features: self.features(profile, patches, side, &decisions)?,
             workload,

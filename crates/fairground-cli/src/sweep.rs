@@ -18,8 +18,8 @@ use crate::group_settings::{full_reserve, side_by_side};
 use crate::output::{self, Output};
 use crate::plan::{Case, Plan, Side, patches, set};
 use crate::simulate::{Job, Keep, simulate};
-
 use crate::usual;
+
 /// Most points: a thousand rows are no table any more.
 const POINTS_MAX: usize = 1000;
 

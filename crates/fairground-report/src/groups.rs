@@ -42,6 +42,9 @@ pub struct GroupStat {
     /// `QUOTA PERIOD` in microseconds, or `max PERIOD`, as written last.
     #[serde(rename = "cpu.max")]
     pub max: String,
+    /// All that it held from the start on, with the times, if it was not the same throughout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitFrom>,
     /// Microseconds.
     #[serde(rename = "cpu.max.burst")]
     pub burst: u64,
@@ -59,6 +62,16 @@ pub struct GroupStat {
     pub work: Option<QuotaWork>,
 }
 
+/// A limit that a group had from a time on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitFrom {
+    /// Since the start of the run, warm-up included.
+    pub from_ns: u64,
+    /// As in `cpu.max`.
+    #[serde(rename = "cpu.max")]
+    pub max: String,
+}
+
 /// Groups with a limit that are not in a list, as the sum of their counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherGroups {
@@ -67,6 +80,36 @@ pub struct OtherGroups {
     /// The sums.
     #[serde(rename = "cpu.stat")]
     pub stat: CpuStat,
+}
+
+impl GroupStat {
+    /// `cpu.max`, or what it was at first, and what it became: `10000 100000, max from 400 ms`.
+    fn max_text(&self) -> String {
+        let [first, later @ .., last] = &self.limits[..] else {
+            return self.max.clone();
+        };
+        let short = |limit: &LimitFrom| match limit.max.starts_with("max") {
+            true => "max".to_string(),
+            false => limit.max.clone(),
+        };
+        let from =
+            |limit: &LimitFrom| format!("{} from {}", short(limit), time_text(limit.from_ns));
+        let between = match later {
+            [] => String::new(),
+            [one] => format!("{}, ", from(one)),
+            more => format!("{} more, ", more.len()),
+        };
+        format!("{}, {between}{}", short(first), from(last))
+    }
+}
+
+/// A time in whole or broken seconds or milliseconds, as people write it: `2 s`, `1.5 ms`.
+#[must_use]
+pub fn time_text(ns: u64) -> String {
+    match ns {
+        _ if ns > 0 && ns % 1_000_000_000 == 0 => format!("{} s", ns / 1_000_000_000),
+        _ => format!("{} ms", ns as f64 / 1e6),
+    }
 }
 
 impl CpuStat {
@@ -167,7 +210,11 @@ fn all(variants: &[Variant]) -> impl Iterator<Item = &str> {
 /// Groups that have a limit at the end of a run of some variant, or had one during it.
 fn limited(variants: &[Variant]) -> BTreeSet<&str> {
     let groups = runs(variants).flat_map(|run| &run.groups);
-    let limited = groups.filter(|g| !g.max.starts_with("max") || g.stat.nr_periods > 0);
+    let is_limit = |max: &str| !max.starts_with("max");
+    let limited = groups.filter(|g| {
+        let later = g.limits.iter().any(|limit| is_limit(&limit.max));
+        is_limit(&g.max) || later || g.stat.nr_periods > 0
+    });
     limited.map(|g| g.path.as_str()).collect()
 }
 
@@ -214,7 +261,7 @@ pub(crate) fn means(variant: &Variant, path: Option<&str>) -> Option<GroupMeans>
     let mean = |n: u64| n as f64 / found as f64;
     Some(GroupMeans {
         name: path.map_or_else(|| format!("{others} others"), String::from),
-        limit: group.map(|g| (g.max.clone(), g.burst)),
+        limit: group.map(|g| (g.max_text(), g.burst)),
         weight: group.map(|g| g.weight),
         periods: mean(sum.nr_periods),
         throttled: mean(sum.nr_throttled),
@@ -287,6 +334,31 @@ mod tests {
         let before = variants.clone();
         cut_groups(&mut variants);
         assert_eq!(variants, before);
+    }
+
+    #[test]
+    fn a_limit_that_changed_is_shown_with_its_times() {
+        let limit = |(ms, max): &(u64, &str)| LimitFrom {
+            from_ns: ms * 1_000_000,
+            max: (*max).into(),
+        };
+        let shown = |limits: &[(u64, &str)]| {
+            let limits = limits.iter().map(limit).collect();
+            GroupStat {
+                max: "5000 100000".into(),
+                limits,
+                ..GroupStat::default()
+            }
+            .max_text()
+        };
+        let (ten, max) = ((0, "10000 100000"), (400, "max 100000"));
+        assert_eq!(shown(&[]), "5000 100000");
+        assert_eq!(shown(&[ten, max]), "10000 100000, max from 400 ms");
+        let back = (2000, "5000 100000");
+        let text = "10000 100000, max from 400 ms, 5000 100000 from 2 s";
+        assert_eq!(shown(&[ten, max, back]), text);
+        let text = "10000 100000, 2 more, 5000 100000 from 2 s";
+        assert_eq!(shown(&[ten, max, max, back]), text);
     }
 
     #[test]

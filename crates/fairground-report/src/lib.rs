@@ -45,7 +45,7 @@ pub use compare::{compare_metrics, compare_saved};
 pub use differing::differing;
 pub use fail_on::{FailOn, FailOnError, Met};
 pub use flat::{csv_of_compare, csv_of_run};
-pub use groups::{CpuStat, GroupStat, OtherGroups};
+pub use groups::{CpuStat, GroupStat, LimitFrom, OtherGroups, time_text};
 pub use latency::Latency;
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
 pub use replay::{

@@ -1,0 +1,146 @@
+//! What a scenario writes to files of groups while it runs: in results, and beside what `--set` and
+//! `--over` write to the same files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fairground_report::{LimitFrom, Run, time_text};
+use fairground_sim::workload::Workload;
+use fairground_sim::workload::program::CgroupWrite;
+
+use crate::group_files::{GroupFile, max_text, paths};
+
+/// Most writes of a scenario that notes are about.
+const NOTES_MAX: usize = 4;
+
+/// Tells the groups of runs which limits they had, where these changed.
+pub fn tell(workload: &Workload, runs: &mut [Run]) {
+    let changes = changes(workload);
+    for group in runs.iter_mut().flat_map(|run| &mut run.groups) {
+        if let Some(limits) = changes.get(&*group.path) {
+            group.limits.clone_from(limits);
+        }
+    }
+}
+
+/// The limits of each group with more than one, by path.
+fn changes(workload: &Workload) -> BTreeMap<&str, Vec<LimitFrom>> {
+    let mut all: BTreeMap<&str, Vec<LimitFrom>> = BTreeMap::new();
+    for event in &workload.events {
+        let CgroupWrite::Max {
+            quota_ns,
+            period_ns,
+        } = event.write
+        else {
+            continue;
+        };
+        let group = &workload.cgroups[event.cgroup as usize];
+        let limits = all.entry(&group.path).or_insert_with(|| {
+            vec![LimitFrom {
+                from_ns: 0,
+                max: max_text(group.quota_ns, group.period_ns),
+            }]
+        });
+        let max = max_text(quota_ns, period_ns);
+        if limits.last().is_none_or(|last| last.max != max) {
+            limits.push(LimitFrom {
+                from_ns: event.at_ns,
+                max,
+            });
+        }
+    }
+    all.retain(|_, limits| limits.len() > 1);
+    all
+}
+
+/// That the scenario writes later what is set.
+pub fn notes(workload: &Workload, files: &[GroupFile]) -> Vec<String> {
+    let paths = paths(workload);
+    let each = |file: &GroupFile| {
+        let groups = file.find(&paths).unwrap_or_default();
+        let file = file.file;
+        groups.into_iter().map(move |group| (file, group))
+    };
+    let set: BTreeSet<(&str, usize)> = files.iter().flat_map(each).collect();
+    let mut notes: Vec<String> = Vec::new();
+    let mut writes = 0;
+    for event in &workload.events {
+        let (file, value) = written(event.write);
+        let group = event.cgroup as usize;
+        if !set.contains(&(file, group)) {
+            continue;
+        }
+        writes += 1;
+        if writes <= NOTES_MAX {
+            notes.push(format!(
+                "the scenario writes {}/{file} = {value} at {}, whatever is set",
+                paths[group],
+                time_text(event.at_ns)
+            ));
+        }
+    }
+    if writes > NOTES_MAX {
+        notes.push(format!(
+            "the scenario writes {} more times to files that are set",
+            writes - NOTES_MAX
+        ));
+    }
+    notes
+}
+
+fn written(write: CgroupWrite) -> (&'static str, String) {
+    match write {
+        CgroupWrite::Max {
+            quota_ns,
+            period_ns,
+        } => ("cpu.max", max_text(quota_ns, period_ns)),
+        CgroupWrite::Burst(ns) => ("cpu.max.burst", (ns / 1000).to_string()),
+        CgroupWrite::Shares(shares) => ("cpu.weight", ((shares * 100 + 512) / 1024).to_string()),
+        CgroupWrite::Idle(idle) => ("cpu.idle", u8::from(idle).to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairground_sim::spec::Scenario;
+    use fairground_sim::workload::Env;
+
+    use super::*;
+    use crate::args::Setting;
+
+    fn workload(events: &[(&str, &str)]) -> Workload {
+        let mut text = "name = \"t\"\nduration = \"1s\"\n\
+                        [[cgroup]]\npath = \"/p\"\n\"cpu.max\" = \"10000 100000\"\n\
+                        [[task]]\nname = \"a\"\ncgroup = \"/p\"\nsteps = [\"hog\"]\n"
+            .to_string();
+        for (at, write) in events {
+            text += &format!("[[event]]\nat = \"{at}\"\ncgroup = \"/p\"\n{write}\n");
+        }
+        let made = Scenario::parse("t", &text).and_then(|s| s.workload(&Env { cpus: 2 }));
+        made.unwrap_or_else(|e| panic!("{e:?}"))
+    }
+
+    #[test]
+    fn a_limit_that_changes_is_told_with_its_times() {
+        let max = r#""cpu.max" = "max""#;
+        let w = workload(&[("200ms", r#""cpu.max" = "10000""#), ("400ms", max)]);
+        let limits = &changes(&w)["/p"];
+        let told: Vec<(u64, &str)> = limits.iter().map(|l| (l.from_ns, &*l.max)).collect();
+        assert_eq!(told, [(0, "10000 100000"), (400_000_000, "max 100000")]);
+        assert!(changes(&workload(&[("200ms", r#""cpu.weight" = 50"#)])).is_empty());
+    }
+
+    #[test]
+    fn what_is_set_and_written_later_is_noted() {
+        let w = workload(&[("500ms", r#""cpu.max" = "20000 100000""#)]);
+        let set = |text: &str| {
+            let (name, value) = text.split_once('=').expect("a setting");
+            let (name, value) = (name.into(), value.into());
+            let file = GroupFile::read(&Setting { name, value });
+            notes(&w, &[file.unwrap_or_else(|e| panic!("{}", e.text(false)))])
+        };
+        let note = "the scenario writes /p/cpu.max = 20000 100000 at 500 ms, whatever is set";
+        assert_eq!(set("/p/cpu.max=90ms"), [note]);
+        assert_eq!(set("/*/cpu.max=90ms"), [note]);
+        assert_eq!(set("/p/cpu.weight=50"), [""; 0]);
+    }
+}
