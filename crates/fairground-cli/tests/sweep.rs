@@ -153,8 +153,15 @@ fn the_text_has_a_row_for_each_point_and_says_what_the_kernel_refuses() {
         text.contains("no point meets it; the nearest: /web/cpu.max=40ms/100ms"),
         "{text}"
     );
+    // More runs of ten requests each have no 99th percentile either.
+    let few = ["--target", "turn.latency_us.p99<60ms"];
+    let text = succeeds(words(&[&["sweep", &path], LIMITS, &few]));
+    assert!(
+        text.contains("each run has too few requests for that percentile"),
+        "{text}"
+    );
     // One seed has no interval.
-    let one = ["--target", "turn.latency_us.p99<60ms", "--seed", "1"];
+    let one = ["--target", "turn.latency_us.p50<60ms", "--seed", "1"];
     let text = succeeds(words(&[&["sweep", &path], LIMITS, &one]));
     assert!(text.contains("met by the mean only"), "{text}");
     assert!(

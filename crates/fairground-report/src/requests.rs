@@ -8,9 +8,13 @@
 //!
 //! - beyond chance: the 95 % interval of the difference over the seeds is above 0. Within one run
 //!   nothing says what is chance, for requests in one queue are late together;
-//! - and by a fifth: a queue that begins empty fills up for a while, which the first half has more
-//!   of. Without limit it grows like time, which makes the second half three times as slow as the
-//!   first, and still by a fifth after a warm-up of twice the measured time.
+//! - by a fifth: a queue that begins empty fills up for a while, which the first half has more of.
+//!   Without limit it grows like time, which makes the second half three times as slow as the first,
+//!   and still by a fifth after a warm-up of twice the measured time;
+//! - and by a hundredth of the time between their middles. Of a load `l` a capacity `c` answers at
+//!   `t` who came at `c t / l`, so that request took `(1 - c / l) t`: in all of that time `1 - c / l` is
+//!   the part of the load that is not carried. Clients that wait for their answers bound it; and of
+//!   many points some would be beyond chance by chance, but where requests are quick not by so much.
 //!
 //! One run has no interval; there twice as slow is taken to be beyond chance.
 
@@ -25,7 +29,9 @@ use crate::stats::paired_change;
 
 /// Growth that a queue which fills up does not have.
 const GROWTH_MIN: f64 = 1.2;
-/// The same for one run.
+/// Part of the load that is beyond the capacity, at least.
+const EXCESS_MIN: f64 = 0.01;
+/// [`GROWTH_MIN`] for one run.
 const GROWTH_MIN_ALONE: f64 = 2.0;
 /// Fewer requests in a half of one run have no mean to speak of.
 const REQUESTS_MIN_ALONE: u64 = 10;
@@ -90,6 +96,12 @@ fn grows(variant: &Variant, kind: &str) -> bool {
     let pairs: Vec<(f64, f64)> = halves.iter().filter_map(means).collect();
     let sum = |half: fn(&(f64, f64)) -> f64| pairs.iter().map(half).sum::<f64>();
     let (first, second) = (sum(|pair| pair.0), sum(|pair| pair.1));
+    // From the middle of one half to that of the other, of all runs together.
+    let apart_s = runs.iter().filter_map(|run| run.metric("sim_time_s"));
+    let apart_us = apart_s.sum::<f64>() / 2.0 * 1e6;
+    if second - first < EXCESS_MIN * apart_us {
+        return false;
+    }
     match paired_change(&pairs).map(|change| change.ci95) {
         None => false,
         Some(Some([low, _])) => low > 0.0 && second >= GROWTH_MIN * first,
@@ -151,15 +163,17 @@ pub(crate) fn few_words(metric: &str, whose: &str, fewest: u64) -> String {
 mod tests {
     use super::*;
 
-    /// A run of each pair of means, us, with so many requests in each half.
+    /// A run of 20 ms of each pair of means, us, with so many requests in each half.
     fn variant(pairs: &[(f64, f64)], requests: u64) -> Variant {
-        let run = |(seed, (first, second)): (u64, &(f64, f64))| Run {
-            halves: vec![Halves {
+        let run = |(seed, (first, second)): (u64, &(f64, f64))| {
+            let mut run = Run::new(seed);
+            run.set_metric("sim_time_s", 0.02);
+            run.halves = vec![Halves {
                 request: "web".into(),
                 requests: [requests; 2],
                 mean_us: [Some(*first), Some(*second)],
-            }],
-            ..Run::new(seed)
+            }];
+            run
         };
         Variant {
             runs: (1..).zip(pairs).map(run).collect(),
@@ -173,10 +187,16 @@ mod tests {
         // A queue that grows from nothing: three times as slow.
         assert!(grows(&[(100.0, 300.0), (80.0, 290.0), (130.0, 310.0)]));
         // After a warm-up of twice the measured time.
-        assert!(grows(&[(225.0, 275.0), (220.0, 280.0), (228.0, 277.0)]));
+        assert!(grows(&[(450.0, 550.0), (440.0, 560.0), (456.0, 554.0)]));
+        // What is quick and has no room to grow may be slower by chance.
+        assert!(!grows(&[(10.0, 30.0), (8.0, 29.0), (13.0, 31.0)]));
         // Up and down by chance; by little, but always; faster.
         assert!(!grows(&[(100.0, 300.0), (280.0, 90.0), (130.0, 310.0)]));
-        assert!(!grows(&[(100.0, 110.0), (101.0, 112.0), (99.0, 109.0)]));
+        assert!(!grows(&[
+            (1000.0, 1110.0),
+            (1001.0, 1112.0),
+            (999.0, 1109.0)
+        ]));
         assert!(!grows(&[(300.0, 100.0), (310.0, 90.0), (290.0, 80.0)]));
         assert!(!grows(&[]));
     }
