@@ -176,7 +176,7 @@ fn explained(
     let asking = Asking {
         setup: &prepared.setup(place, seed),
         exact: &prepared.exact,
-        identities: &|born| replay.identities(&prepared.derived, born),
+        identities: &|born| replay.known_as(&prepared.derived, born),
         origin_ns: prepared.derived.lead_ns,
         of_recording: true,
     };

@@ -2,7 +2,7 @@
 
 use fairground_report::{
     Changed, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts, Replayed, ReplayedThread,
-    Sides, WhatIf,
+    Sides, Stopped, WhatIf,
 };
 use fairground_trace::fidelity::{Fidelity, Pair};
 
@@ -31,6 +31,7 @@ pub fn json(s: &replay_text::Sides<'_>) -> Result<String, Failure> {
         settings: home.variant.settings.clone(),
         seed: s.about.seed,
         unfinished: s.run.unfinished as u64,
+        stopped: stopped(s.at_home),
         costs: costs.collect(),
         replay: sides(s.at_home, |p| Replayed {
             recorded: p.recorded,
@@ -52,6 +53,7 @@ fn recorded(s: &replay_text::Sides<'_>) -> Recorded {
         events: s.recording.tracepoints() as u64,
         cpus: s.recording.cpus,
         lost: left_out.lost,
+        lost_on: left_out.lost_on.iter().copied().collect(),
         bad: left_out.bad,
         backwards: left_out.backwards,
         skipped: left_out.other_events.clone(),
@@ -72,10 +74,18 @@ fn what_if(s: &replay_text::Sides<'_>) -> Option<WhatIf> {
         decisions: kernel.variant.decisions.clone(),
         settings: kernel.variant.settings.clone(),
         unfinished: run.unfinished as u64,
+        stopped: stopped(fidelity),
         sides: sides(fidelity, |p| Changed {
             replayed: p.recorded,
             what_if: p.replayed,
         }),
+    })
+}
+
+fn stopped(f: &Fidelity) -> Option<Stopped> {
+    f.stopped_ms.map(|at_ms| Stopped {
+        at_ms,
+        threads: f.undone.clone(),
     })
 }
 

@@ -9,7 +9,7 @@ use fairground_report::{Style, Variant};
 use fairground_sim::host::Stack;
 use fairground_sim::outcome::Outcome;
 use fairground_trace::derive::Attributes;
-use fairground_trace::fidelity::{Fidelity, Pair};
+use fairground_trace::fidelity::Pair;
 use fairground_trace::measure::Measured;
 use fairground_trace::replay::{Replay, Run};
 use fairground_trace::simulated::Throttle;
@@ -18,7 +18,7 @@ use fairground_trace::{Kind, Recording};
 use crate::failure::Failure;
 use crate::glue;
 use crate::replay_json;
-use crate::replay_text::{self, Sides, number};
+use crate::replay_text::{self, Both, Sides};
 use crate::report::{Source, samples};
 use crate::simulate;
 use crate::usual;
@@ -34,14 +34,14 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
         "replay-table",
         "Recorded and replayed",
         ["recorded", "replayed"],
-        s.at_home,
+        (s.at_home, None),
     )];
     if let Some((_, sides, _)) = s.what_if {
         tables.push(table(
             "what-if-table",
             "Replayed and what if",
             ["replayed", "what if"],
-            sides,
+            (sides, Some(s.at_home)),
         ));
     }
     let mut facts = vec![
@@ -61,6 +61,10 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
         .map(Into::into)
         .collect();
     notes.extend(s.run.derived.notes.iter().cloned());
+    notes.extend(replay_text::stopped(s.at_home).map(|note| format!("replayed: {note}")));
+    let what_if = s.what_if.map(|(_, sides, _)| sides);
+    let what_if = what_if.and_then(replay_text::stopped);
+    notes.extend(what_if.map(|note| format!("what if: {note}")));
     notes.extend(s.about.page_notes());
     let costs = costs(s);
     tables.extend(groups(&costs));
@@ -98,7 +102,9 @@ pub fn costs(s: &Sides<'_>) -> Vec<Variant> {
     let mut outcomes: Vec<Vec<Outcome>> = runs.clone().map(outcome).collect();
     usual::share(&mut outcomes);
     let variant = |((name, run), outcome): ((&str, &Run), Outcome)| {
-        let tid = |task: u32| run.who.get(task as usize).map_or(0, |w| w.tid);
+        let names = &s.recording.names;
+        let who = |task: u32| run.who.get(task as usize);
+        let tid = |task: u32| who(task).map_or(0, |w| names.kernel_id(w.tid));
         let mut side = glue::run_of(outcome, &tid);
         // Times of a replay count from the recording's start.
         let earlier = |ns: &mut u64| *ns = ns.saturating_sub(run.derived.lead_ns);
@@ -184,20 +190,23 @@ fn latencies(m: &Measured) -> Vec<(u64, u64)> {
     counts.into_iter().collect()
 }
 
-fn table(id: &str, caption: &str, [a, b]: [&str; 2], f: &Fidelity) -> Table {
-    let row = |name: String, p: Pair| {
-        let diff = Some(p.diff_pct()).filter(|d| d.is_finite());
-        let shown = diff.map_or("-".into(), |d| format!("{d:+.1} %"));
+fn table(id: &str, caption: &str, [a, b]: [&str; 2], both: Both<'_>) -> Table {
+    let f = both.0;
+    let bounded = |name: String, p: Pair, at_least: [bool; 2]| {
+        let [a, b, shown] = replay_text::shown(p, at_least);
+        let diff = Some(p.diff_pct()).filter(|d| d.is_finite() && !at_least[0]);
         Row::from(vec![
             Cell::text(&name),
-            Cell::number(Some(p.recorded), number(p.recorded)),
-            Cell::number(Some(p.replayed), number(p.replayed)),
+            Cell::number(Some(p.recorded), a),
+            Cell::number(Some(p.replayed), b),
             Cell::number(diff, shown),
         ])
     };
+    let row = |name: String, p: Pair| bounded(name, p, [false; 2]);
+    let stopped = replay_text::stopped_sides(both);
     let mut rows = vec![
-        row("elapsed, ms".into(), f.elapsed_ms),
-        row("CPU time, ms".into(), f.cpu_ms),
+        bounded("elapsed, ms".into(), f.elapsed_ms, stopped),
+        bounded("CPU time, ms".into(), f.cpu_ms, stopped),
         row("switches from sleepers".into(), f.voluntary),
         row("switches from runnable threads".into(), f.involuntary),
     ];
@@ -208,7 +217,9 @@ fn table(id: &str, caption: &str, [a, b]: [&str; 2], f: &Fidelity) -> Table {
         rows.push(row(format!("wake-up latency {name}, µs"), pair));
     }
     for t in f.threads.iter().take(20) {
-        rows.push(row(format!("{}: CPU time, ms", t.name), t.cpu_ms));
+        let undone = replay_text::undone_sides(both, t);
+        let name = format!("{}: CPU time, ms", t.name);
+        rows.push(bounded(name, t.cpu_ms, undone));
         rows.push(row(format!("{}: switches", t.name), t.switches));
     }
     Table {

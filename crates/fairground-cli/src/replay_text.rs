@@ -6,7 +6,7 @@ use std::path::Path;
 use fairground_report::{groups_text, task_at, watched_text};
 use fairground_trace::Recording;
 use fairground_trace::derive::Attributes;
-use fairground_trace::fidelity::{CPU_PCT, Fidelity, LATENCY_PCT, Pair, SWITCHES_PCT};
+use fairground_trace::fidelity::{CPU_PCT, Fidelity, LATENCY_PCT, Pair, SWITCHES_PCT, ThreadRow};
 use fairground_trace::replay::{Place, Replay, Run};
 
 use crate::replay_about::About;
@@ -76,7 +76,8 @@ pub fn text(s: &Sides<'_>) -> String {
     let hz = s.home.features.hz;
     let _ = writeln!(text, "\nreplayed on {} ({hz} Hz)", s.home.machine.id);
     text += &s.about.home_text();
-    table(s.at_home, ["recorded", "replayed"], s.threads, &mut text);
+    let heads = ["recorded", "replayed"];
+    table((s.at_home, None), heads, s.threads, &mut text);
     let names = [
         "CPU time",
         "switches",
@@ -93,17 +94,18 @@ pub fn text(s: &Sides<'_>) -> String {
         };
         let _ = writeln!(text, "fidelity: {name} within {limit} %: {verdict}");
     }
-    unfinished(s.run.unfinished, &mut text);
+    unfinished(s.run, s.at_home, &mut text);
     if let Some((machine, sides, other)) = s.what_if {
         let _ = writeln!(text, "\nwhat if, on {machine}");
         text += &s.about.what_if_text();
-        table(sides, ["replayed", "what if"], s.threads, &mut text);
+        let both = (sides, Some(s.at_home));
+        table(both, ["replayed", "what if"], s.threads, &mut text);
         for note in &other.derived.notes {
             if !s.run.derived.notes.contains(note) {
                 let _ = writeln!(text, "  {note}");
             }
         }
-        unfinished(other.unfinished, &mut text);
+        unfinished(other, sides, &mut text);
     }
     let costs = replay_report::costs(s);
     let watched = watched_text(&costs, &|wait, last| {
@@ -138,28 +140,81 @@ fn notes(s: &Sides<'_>, text: &mut String) {
     }
 }
 
-fn unfinished(threads: usize, text: &mut String) {
-    if threads > 0 {
-        let _ = writeln!(
-            text,
-            "{threads} threads had not done their recorded work at the end"
-        );
+fn unfinished(run: &Run, sides: &Fidelity, text: &mut String) {
+    match stopped(sides) {
+        Some(note) => *text += &(note + "\n"),
+        None if run.unfinished > 0 => {
+            let _ = writeln!(
+                text,
+                "{} threads had not done their recorded work at the end",
+                run.unfinished
+            );
+        }
+        None => {}
     }
 }
 
-fn table(f: &Fidelity, heads: [&str; 2], threads: usize, text: &mut String) {
+/// What to know of a replay that was stopped.
+pub fn stopped(sides: &Fidelity) -> Option<String> {
+    const SHOWN: usize = 6;
+    let ms = sides.stopped_ms?;
+    let names = &sides.undone[..sides.undone.len().min(SHOWN)];
+    let more = match sides.undone.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "stopped at {ms:.0} ms, three times the recording: values with `>` are lower bounds, as {} \
+         threads had not done their recorded work: {}{more}",
+        sides.undone.len(),
+        names.join(", ")
+    ))
+}
+
+/// Numbers of a row as they are shown, with `>` before lower bounds: of two sides, and how far
+/// apart they are, of which that is known only if the first is exact.
+pub fn shown(p: Pair, at_least: [bool; 2]) -> [String; 3] {
+    let bound = |x: String, at_least: bool| match at_least {
+        true => format!("> {x}"),
+        false => x,
+    };
+    let diff = match p.diff_pct() {
+        d if d.is_finite() && !at_least[0] => bound(format!("{d:+.1} %"), at_least[1]),
+        _ => "-".to_string(),
+    };
+    [
+        bound(number(p.recorded), at_least[0]),
+        bound(number(p.replayed), at_least[1]),
+        diff,
+    ]
+}
+
+/// Which of two sides were stopped; the first one may be a replay, too.
+pub fn stopped_sides((f, before): Both<'_>) -> [bool; 2] {
+    let stopped = |f: &Fidelity| f.stopped_ms.is_some();
+    [before.is_some_and(stopped), stopped(f)]
+}
+
+/// On which of two sides a thread had not done what was recorded.
+pub fn undone_sides((_, before): Both<'_>, thread: &ThreadRow) -> [bool; 2] {
+    let same = before.and_then(|f| f.threads.iter().find(|t| t.name == thread.name));
+    [same.is_some_and(|t| t.undone), thread.undone]
+}
+
+/// Two sides and, if the first one is a replay, that one beside the recording.
+pub type Both<'a> = (&'a Fidelity, Option<&'a Fidelity>);
+
+fn table(both: Both<'_>, heads: [&str; 2], threads: usize, text: &mut String) {
+    let f = both.0;
     let [a, b] = heads;
     let _ = writeln!(text, "{:<36} {a:>14} {b:>14} {:>10}", "", "difference");
-    let mut row = |name: &str, p: Pair| {
-        let diff = match p.diff_pct() {
-            d if d.is_finite() => format!("{d:+.1} %"),
-            _ => "-".to_string(),
-        };
-        let (a, b) = (number(p.recorded), number(p.replayed));
+    let mut show = |name: &str, [a, b, diff]: [String; 3]| {
         let _ = writeln!(text, "{name:<36} {a:>14} {b:>14} {diff:>10}");
     };
-    row("elapsed, ms", f.elapsed_ms);
-    row("CPU time, ms", f.cpu_ms);
+    let stopped = stopped_sides(both);
+    show("elapsed, ms", shown(f.elapsed_ms, stopped));
+    show("CPU time, ms", shown(f.cpu_ms, stopped));
+    let mut row = |name: &str, p: Pair| show(name, shown(p, [false; 2]));
     row("switches from sleepers", f.voluntary);
     row("switches from runnable threads", f.involuntary);
     if let Some(latency) = f.latency_us {
@@ -173,14 +228,26 @@ fn table(f: &Fidelity, heads: [&str; 2], threads: usize, text: &mut String) {
     for (cpu, busy) in f.busy_pct.iter().enumerate() {
         // On a large machine only CPUs that were used.
         if f.busy_pct.len() <= 16 || busy.recorded + busy.replayed >= 1.0 {
-            row(&format!("CPU {cpu} busy, %"), *busy);
+            show(&format!("CPU {cpu} busy, %"), busy_of(f, cpu, *busy));
         }
     }
     for t in f.threads.iter().take(threads) {
-        row(&format!("{}: CPU time, ms", t.name), t.cpu_ms);
-        row("  in the first half, ms", t.half_ms);
-        row("  switches", t.switches);
+        let name = format!("{}: CPU time, ms", t.name);
+        show(&name, shown(t.cpu_ms, undone_sides(both, t)));
+        show("  in the first half, ms", shown(t.half_ms, [false; 2]));
+        show("  switches", shown(t.switches, [false; 2]));
     }
+}
+
+/// `-` where a side does not have the CPU.
+fn busy_of(f: &Fidelity, cpu: usize, busy: Pair) -> [String; 3] {
+    let [mut a, mut b, mut diff] = shown(busy, [false; 2]);
+    for (side, cpus) in [&mut a, &mut b].into_iter().zip(f.cpus) {
+        if cpu >= cpus {
+            (*side, diff) = ("-".into(), "-".into());
+        }
+    }
+    [a, b, diff]
 }
 
 /// Four digits, or more where the number has them.

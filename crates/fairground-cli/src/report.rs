@@ -111,7 +111,7 @@ pub fn samples(source: &Source<'_>) -> Samples {
     );
     collect.throttles(&source.throttles);
     let task = |tid: &u32| Task {
-        tid: *tid,
+        tid: recording.names.kernel_id(*tid),
         name: recording.names.get(*tid),
         group: (source.group_of)(*tid),
     };

@@ -407,3 +407,37 @@ fn what_is_not_read_is_named() {
         &["a directory", "perf record --threads", "not supported"],
     );
 }
+
+#[test]
+fn a_what_if_that_is_stopped_says_that_its_values_are_lower_bounds() {
+    let trace = trace("sleeper.script.txt.xz");
+    let attributes = file("replay_stopped", "attributes.toml", HOG_IN_A);
+    let limit = "/a/cpu.max=5000 100000";
+    let all = [
+        "replay",
+        &trace,
+        "--attributes",
+        &attributes,
+        "--set",
+        limit,
+    ];
+    let text = succeeds(all);
+    let elapsed = text.lines().filter(|l| l.starts_with("elapsed, ms"));
+    let bound: Vec<bool> = elapsed.map(|l| l.contains("> ")).collect();
+    assert_eq!(bound, [false, true], "{text}");
+    assert!(
+        text.contains("three times the recording") && text.contains("work: hog ("),
+        "{text}"
+    );
+    let stopped = json(&succeeds(words(&[&all, &["--json", "-"]])));
+    assert!(stopped["stopped"].is_null());
+    let stopped = &stopped["what_if"]["stopped"];
+    assert!(stopped["at_ms"].as_f64().unwrap() > 3000.0, "{stopped}");
+    assert!(stopped["threads"][0].as_str().unwrap().starts_with("hog ("));
+    // A CPU that the replay does not have is not idle there.
+    let more = ["replay", &trace, "--machine", "spr-8480-2s", "--cpus", "4"];
+    let text = succeeds(more);
+    let row = text.lines().rfind(|l| l.starts_with("CPU 2 busy, %"));
+    let row: Vec<&str> = row.expect("a row").split_whitespace().collect();
+    assert_eq!((row[4], row[6]), ("-", "-"), "{row:?}");
+}

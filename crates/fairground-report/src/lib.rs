@@ -50,7 +50,7 @@ pub use latency::Latency;
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
 pub use replay::{
     Changed, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts, Replayed, ReplayedThread,
-    Sides, WhatIf,
+    Sides, Stopped, WhatIf,
 };
 pub use requests::Halves;
 pub use result::{

@@ -37,6 +37,8 @@ pub struct Replay {
     pub seed: u64,
     /// Threads that had not done their recorded work when the first replay was ended.
     pub unfinished: u64,
+    /// If the first replay was ended because it took so long; else `null`.
+    pub stopped: Option<Stopped>,
     /// What the simulated kernel cost: in the first replay and, if there is one, in the other.
     pub costs: Vec<ReplayCosts>,
     /// The recording beside the first replay.
@@ -63,6 +65,8 @@ pub struct Recorded {
     pub cpus: u32,
     /// Events that the recorder reported as lost.
     pub lost: u64,
+    /// CPUs on which the recorder lost events and does not know how many.
+    pub lost_on: Vec<u32>,
     /// Lines or records that make no sense.
     pub bad: u64,
     /// Events that are older than one before on the same CPU.
@@ -94,8 +98,20 @@ pub struct WhatIf {
     pub settings: BTreeMap<String, String>,
     /// Threads that had not done their recorded work when it was ended.
     pub unfinished: u64,
+    /// If it was ended because it took so long; else `null`.
+    pub stopped: Option<Stopped>,
     /// The first replay beside this one.
     pub sides: Sides<Changed>,
+}
+
+/// A replay that was ended after three times the length of the recording, before all was done: its
+/// length, its CPU time and that of these threads are lower bounds.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Stopped {
+    /// After so long, ms.
+    pub at_ms: f64,
+    /// Threads that had not done their recorded work, with their ids, most CPU time first.
+    pub threads: Vec<String>,
 }
 
 /// What the simulated kernel cost in one replay. Times count from the start of the recording.
@@ -149,7 +165,7 @@ pub struct Sides<P> {
     /// The median of those of the second half, to which nothing is fitted, us; `null` if a side has
     /// none. Halves are of the recording's length.
     pub second_half_latency_p50_us: Option<P>,
-    /// Busy share of each CPU, %.
+    /// Busy share of each CPU, %; 0 where a side does not have the CPU.
     pub busy_pct: Vec<P>,
     /// Most CPU time first.
     pub threads: Vec<ReplayedThread<P>>,

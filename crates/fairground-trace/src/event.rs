@@ -3,9 +3,8 @@
 //! Times are nanoseconds on the recording's clock. Thread ids are the kernel's; 0 is the idle task
 //! of whichever CPU.
 
-use rustc_hash::FxHashMap;
-
 use crate::act::Act;
+pub use crate::names::{COMM, Names};
 
 /// One tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,80 +182,6 @@ impl State {
     }
 }
 
-/// Names of threads (`comm`): the last one that was seen. And of which process each is, where the
-/// recording says so.
-#[derive(Clone, Debug, Default)]
-pub struct Names {
-    by_tid: FxHashMap<u32, [u8; COMM]>,
-    processes: FxHashMap<u32, u32>,
-}
-
-/// Longest name in the kernel, with the terminating zero.
-pub const COMM: usize = 16;
-
-impl Names {
-    /// Remembers a name; empty ones, `<...>` and perf's `:TID` say nothing.
-    #[inline]
-    pub fn see(&mut self, tid: u32, comm: &[u8]) {
-        if tid == 0 || comm.is_empty() || (matches!(comm[0], b'<' | b':') && is_stand_in(comm)) {
-            return;
-        }
-        let mut fixed = [0; COMM];
-        let n = comm.len().min(COMM - 1);
-        fixed[..n].copy_from_slice(&comm[..n]);
-        // Nearly always the name is known.
-        if self.by_tid.get(&tid) != Some(&fixed) {
-            self.by_tid.insert(tid, fixed);
-        }
-    }
-
-    /// Remembers the process (thread group) of a thread.
-    pub fn see_process(&mut self, tid: u32, process: u32) {
-        if tid != 0 && process != 0 {
-            self.processes.insert(tid, process);
-        }
-    }
-
-    /// The process of a thread; `None` if the recording does not say.
-    #[must_use]
-    pub fn process(&self, tid: u32) -> Option<u32> {
-        self.processes.get(&tid).copied()
-    }
-
-    /// All names, by thread id.
-    #[must_use]
-    pub fn all(&self) -> Vec<(u32, String)> {
-        let mut tids: Vec<u32> = self.by_tid.keys().copied().collect();
-        tids.sort_unstable();
-        tids.into_iter().map(|tid| (tid, self.get(tid))).collect()
-    }
-
-    /// The name of a thread, `tid N` if it was never seen.
-    #[must_use]
-    pub fn get(&self, tid: u32) -> String {
-        if tid == 0 {
-            return "swapper".into();
-        }
-        let Some(comm) = self.by_tid.get(&tid) else {
-            return format!("tid {tid}");
-        };
-        let end = comm.iter().position(|b| *b == 0).unwrap_or(COMM);
-        let clean = |c: char| if c.is_control() { '?' } else { c };
-        String::from_utf8_lossy(&comm[..end])
-            .chars()
-            .map(clean)
-            .collect()
-    }
-}
-
-/// Whether it stands for a name that the recorder did not know.
-fn is_stand_in(comm: &[u8]) -> bool {
-    match comm.strip_prefix(b":") {
-        Some(tid) => tid.iter().all(|b| b.is_ascii_digit() || *b == b'-'),
-        None => matches!(comm, b"<...>" | b"<idle>"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,25 +196,5 @@ mod tests {
         assert_eq!(State::from_bits(2, letters), State::Blocked(b'D'));
         assert_eq!(State::from_bits(0x10, letters), State::Dead);
         assert_eq!(State::from_bits(0x80, letters), State::Blocked(b'I'));
-    }
-
-    #[test]
-    fn a_name_is_the_last_one_that_was_seen() {
-        let mut names = Names::default();
-        names.see(7, b"bash");
-        for nothing in [&b"<...>"[..], b"<idle>", b":7", b":-1", b""] {
-            names.see(7, nothing);
-            assert_eq!(names.get(7), "bash");
-        }
-        for name in ["<x>", ":x", "<"] {
-            names.see(7, name.as_bytes());
-            assert_eq!(names.get(7), name);
-        }
-        names.see(7, b"a name that is far too long");
-        assert_eq!(names.get(7), "a name that is ");
-        assert_eq!(
-            (names.get(8), names.get(0)),
-            ("tid 8".into(), "swapper".into())
-        );
     }
 }

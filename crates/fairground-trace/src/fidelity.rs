@@ -36,6 +36,8 @@ pub struct ThreadRow {
     pub half_ms: Pair,
     /// Switches away.
     pub switches: Pair,
+    /// Whether the replay was stopped before it had done what was recorded.
+    pub undone: bool,
     /// Whether it must come near: it has a share of the CPU time that matters, and is no stopper
     /// (`migration/N`), which a replay leaves to the simulated machine.
     pub counts: bool,
@@ -65,8 +67,14 @@ pub struct Fidelity {
     pub known_us: [Option<(f64, f64)>; 2],
     /// Wake-ups of the recording whose latency is known.
     pub wakeups: usize,
-    /// Busy share of each CPU, %.
+    /// Busy share of each CPU, %; 0 where a side does not have the CPU.
     pub busy_pct: Vec<Pair>,
+    /// CPUs of each side.
+    pub cpus: [usize; 2],
+    /// The replay was stopped after so long, ms: its length and its CPU times are lower bounds.
+    pub stopped_ms: Option<f64>,
+    /// Names and ids of threads that had not done what was recorded then, most CPU time first.
+    pub undone: Vec<String>,
 }
 
 impl Pair {
@@ -113,7 +121,10 @@ impl Fidelity {
             100.0 * busy as f64 / length(m)
         };
         Self {
-            threads: threads(recorded, replayed, names),
+            threads: threads(recorded, run, names),
+            cpus: [recorded.busy_ns.len(), replayed.busy_ns.len()],
+            stopped_ms: run.stopped_ns.map(|ns| ns as f64 / 1e6),
+            undone: undone(recorded, run, names),
             elapsed_ms: of(&|m| length(m) / 1e6),
             cpu_ms: of(&|m| m.cpu_ns() as f64 / 1e6),
             voluntary: of(&|m| m.switches().0 as f64),
@@ -167,9 +178,18 @@ impl Fidelity {
     }
 }
 
-fn threads(recorded: &Measured, replayed: &Measured, names: &Names) -> Vec<ThreadRow> {
+fn undone(recorded: &Measured, run: &Run, names: &Names) -> Vec<String> {
+    let mut tids: Vec<u32> = run.undone.iter().copied().collect();
+    let cpu_ns = |tid: &u32| recorded.threads.get(tid).map_or(0, |t| t.cpu_ns);
+    tids.sort_unstable_by_key(|tid| (std::cmp::Reverse(cpu_ns(tid)), *tid));
+    let name = |tid| format!("{} ({})", names.get(tid), names.id(tid));
+    tids.into_iter().map(name).collect()
+}
+
+fn threads(recorded: &Measured, run: &Run, names: &Names) -> Vec<ThreadRow> {
+    let replayed = &run.measured;
     let total = recorded.cpu_ns().max(1) as f64;
-    let mut rows: BTreeMap<(bool, String), (ThreadTime, ThreadTime)> = BTreeMap::new();
+    let mut rows: BTreeMap<(bool, String), (ThreadTime, ThreadTime, bool)> = BTreeMap::new();
     let tids = recorded.threads.keys().chain(replayed.threads.keys());
     let mut tids: Vec<u32> = tids.copied().collect();
     tids.sort_unstable();
@@ -183,15 +203,16 @@ fn threads(recorded: &Measured, replayed: &Measured, names: &Names) -> Vec<Threa
         let name = if small {
             name
         } else {
-            format!("{name} ({tid})")
+            format!("{name} ({})", names.id(tid))
         };
-        let (into_a, into_b) = rows.entry((small, name)).or_default();
+        let (into_a, into_b, undone) = rows.entry((small, name)).or_default();
+        *undone |= run.undone.contains(&tid);
         add(into_a, a);
         add(into_b, b);
     }
     let mut rows: Vec<ThreadRow> = rows
         .into_iter()
-        .map(|((_, name), (a, b))| {
+        .map(|((_, name), (a, b, undone))| {
             let pair = |f: fn(&ThreadTime) -> f64| Pair {
                 recorded: f(&a),
                 replayed: f(&b),
@@ -200,6 +221,7 @@ fn threads(recorded: &Measured, replayed: &Measured, names: &Names) -> Vec<Threa
                 cpu_ms: pair(|t| t.cpu_ns as f64 / 1e6),
                 half_ms: pair(|t| t.first_half_ns as f64 / 1e6),
                 switches: pair(|t| (t.voluntary + t.involuntary) as f64),
+                undone,
                 counts: a.cpu_ns as f64 >= SMALL_SHARE * total && !is_stopper(&name),
                 name,
             }

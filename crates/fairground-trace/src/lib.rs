@@ -6,6 +6,7 @@
 //!   text        ┘                                                      └──► derive ─► a Workload
 //! ```
 pub mod act;
+pub mod begins;
 mod bytes;
 mod clock;
 pub mod dat;
@@ -16,8 +17,10 @@ pub mod export;
 mod fact;
 pub mod fidelity;
 pub mod groups;
+mod lives;
 pub mod measure;
 mod missing;
+mod names;
 pub mod open;
 pub mod perf_data;
 mod perf_pipe;

@@ -28,6 +28,11 @@ impl Ran {
             self.all.push((at, tid, ns));
         }
     }
+
+    /// Forgets what was before.
+    pub fn begin(&mut self, from_ns: u64) {
+        self.all.retain(|(at, ..)| at.at_ns >= from_ns);
+    }
 }
 
 /// What is known of a CPU.

@@ -7,7 +7,7 @@ use crate::error::TraceError;
 use crate::event::Kind;
 use crate::recording::Recording;
 use crate::unzstd::ZstdReader;
-use crate::{dat, perf_data, text};
+use crate::{begins, dat, lives, perf_data, text};
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const XZ: &[u8] = b"\xfd7zXZ\0";
@@ -52,9 +52,11 @@ pub fn read(source: impl Read, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     }?;
     let mut switches = recording.events.iter();
     if switches.any(|e| matches!(e.kind, Kind::Switch { .. })) {
+        begins::begin(&mut recording);
         recording.count_from_waking();
         recording.note_processes();
         recording.find_missing();
+        lives::apart(&mut recording);
         recording.cut_gaps();
         return Ok(recording);
     }

@@ -4,11 +4,12 @@
 use std::io::Cursor;
 
 use linux_perf_data::linux_perf_event_reader::{
-    Endianness, EventRecord, PerfEventType, RawEventRecord, RecordType, SampleFormat,
+    AttrFlags, Endianness, EventRecord, PerfEventType, RawEventRecord, RecordType, SampleFormat,
     SamplingPolicy,
 };
 use linux_perf_data::{AttributeDescription, Feature, PerfFileReader, PerfFileRecord};
 
+use crate::begins::Overwritten;
 use crate::bytes::{Bytes, u64_of};
 use crate::error::TraceError;
 use crate::raw::decode::Decoder;
@@ -68,6 +69,8 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     recording.names = headers.names.clone();
     let decoder = Decoder::new(&headers, bytes.big, &mut recording);
     sampled(perf_file.event_attributes(), &decoder, &mut recording);
+    let mut attributes = perf_file.event_attributes().iter();
+    let overwrites = attributes.any(|event| event.attr.flags.contains(AttrFlags::WRITE_BACKWARD));
     let mut count = 0_u64;
     loop {
         let record = match record_iter.next_record(&mut perf_file) {
@@ -92,6 +95,10 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
             continue;
         }
         take(&record, &mut recording);
+    }
+    if overwrites {
+        let cpus = 0..recording.cpus;
+        recording.overwritten = cpus.map(|cpu| (cpu, Overwritten::Perhaps)).collect();
     }
     recording.sort_recorded()?;
     Ok(recording)

@@ -1,8 +1,9 @@
 //! A recording, read: its events in order of time, and what could not be used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use crate::begins::Overwritten;
 use crate::clock::{self, Order};
 use crate::error::TraceError;
 use crate::event::{Event, Kind, Names, Told};
@@ -38,6 +39,10 @@ pub struct Recording {
     /// Of each CPU, events that its recorder says were lost and that are counted: what its pages
     /// say are some of these.
     pub overrun: BTreeMap<u32, u64>,
+    /// CPUs of which events were read, page by page.
+    pub begun: BTreeSet<u32>,
+    /// CPUs whose buffer has overwritten what was before its first event.
+    pub overwritten: BTreeMap<u32, Overwritten>,
     /// How long threads had run, for switches that are missing.
     pub ran: Ran,
     /// What events do not say, as TOML of [`crate::derive::Attributes`]: of a simulated run.
@@ -51,6 +56,8 @@ pub struct LeftOut {
     pub other_events: BTreeMap<String, u64>,
     /// Events that the recorder reported as lost.
     pub lost: u64,
+    /// CPUs on which the recorder lost events, it does not know how many.
+    pub lost_on: BTreeSet<u32>,
     /// Lines or records that make no sense.
     pub bad: u64,
     /// The first of these, for people.
@@ -174,6 +181,9 @@ impl Recording {
 
     /// Counts events that are missing before a page of a CPU.
     pub(crate) fn missed(&mut self, cpu: u32, events: u64) {
+        if !self.begun.contains(&cpu) {
+            self.overwritten.insert(cpu, Overwritten::Surely);
+        }
         let known = self.overrun.entry(cpu).or_default();
         self.left_out.lose(events.saturating_sub(*known));
         *known = known.saturating_sub(events);
@@ -225,6 +235,7 @@ impl Recording {
         }
         let (gaps, cut_ns) = clock::cut_gaps(&mut self.events);
         if gaps > 0 {
+            self.names.forget_times();
             let times = if gaps == 1 { "once" } else { "several times" };
             self.left_out.notes.push(format!(
                 "nothing happens on any CPU for more than 30 s, {times}: {} s in all were cut \
@@ -300,6 +311,15 @@ impl LeftOut {
         }
         if self.lost > 0 {
             let _ = writeln!(text, "the recorder lost {} events", self.lost);
+        }
+        if !self.lost_on.is_empty() {
+            let cpus: Vec<String> = self.lost_on.iter().map(u32::to_string).collect();
+            let cpu = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+            let _ = writeln!(
+                text,
+                "the recorder lost an unknown number of events on {cpu} {}",
+                cpus.join(", ")
+            );
         }
         if let Some(first) = &self.first_bad {
             let _ = writeln!(text, "{} records make no sense, first: {first}", self.bad);

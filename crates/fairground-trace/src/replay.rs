@@ -119,6 +119,11 @@ pub struct Run {
     pub elapsed_ns: u64,
     /// Threads that had not done all their recorded work when the run was ended.
     pub unfinished: usize,
+    /// The same by their ids.
+    pub undone: FxHashSet<u32>,
+    /// It was ended because it took so long, several times as long as the recording: its length
+    /// and what its threads did are lower bounds.
+    pub stopped_ns: Option<u64>,
     /// The run, as a recording.
     pub events: Recording,
     /// Who its tasks are, by number.
@@ -365,8 +370,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Who the tasks of a run are, from what each began with.
-    #[must_use]
-    pub fn identities(&self, derived: &Derived, born: &[Born]) -> Vec<Identity> {
+    fn identities(&self, derived: &Derived, born: &[Born]) -> Vec<Identity> {
         born.iter()
             .map(|b| self.identity(derived, b.template))
             .collect()
@@ -413,12 +417,16 @@ impl<'a> Replay<'a> {
         if self.recording.from_waking {
             events.without_wakeups();
         }
+        events.names.take_ids(&self.recording.names);
         let lead = derived.lead_ns;
         let (start_ns, end_ns) = self.logs.span;
         let done = Done::of(&self.logs, &derived, &traced.passed);
-        let end = match self.logs.is_cut() {
-            true => lead + (end_ns - start_ns),
-            false => done.last(&events),
+        let undone = done.undone(&self.logs, &derived);
+        let stopped_ns = (!undone.is_empty()).then(|| self.logs.longest_ns());
+        let end = match (self.logs.is_cut(), stopped_ns) {
+            (true, _) => lead + (end_ns - start_ns),
+            (false, Some(ns)) => lead + ns,
+            (false, None) => done.last(&events),
         };
         let end = end.max(lead + 1);
         let same = cpus == self.recording.cpus;
@@ -428,7 +436,7 @@ impl<'a> Replay<'a> {
             threads: Some(&done.going_on),
         };
         let mut measured = measure_until(&events.events, cpus, (lead, end), sights, &until);
-        let mut unfinished = 0;
+        let mut unfinished = undone.len();
         for (thread, log) in self.logs.logs.iter().enumerate() {
             let tid = self.logs.threads[thread].tid;
             let recorded = self.recorded.threads.get(&tid);
@@ -448,10 +456,8 @@ impl<'a> Replay<'a> {
             if log.awake_at_start && !t.latency_ns.is_empty() {
                 t.latency_ns.remove(0);
             }
-            unfinished += usize::from(match self.logs.told {
-                true => t.cpu_ns < derived.demand_ns[thread],
-                false => derived.ops[thread] > 0 && !done.threads.contains(&thread),
-            });
+            let told = self.logs.told && t.cpu_ns < derived.demand_ns[thread];
+            unfinished += usize::from(told);
         }
         events.format = "replay";
         Run {
@@ -459,6 +465,8 @@ impl<'a> Replay<'a> {
             measured,
             elapsed_ns: end - lead,
             unfinished,
+            undone,
+            stopped_ns,
             events,
             who,
             throttles: simulated::throttles(&traced.outcome.trace),

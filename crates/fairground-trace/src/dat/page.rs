@@ -53,6 +53,7 @@ impl Pages {
             let count = count.filter(|_| word & MISSED_STORED != 0);
             recording.missed(self.cpu, count.unwrap_or(1));
         }
+        recording.begun.insert(self.cpu);
         let Some(records) = rest.get(..length) else {
             let n = rest.len();
             let what = || format!("a page of {n} bytes that says it has {length}");

@@ -191,8 +191,9 @@ fn processes(recording: &Recording, tree: &mut Wire) {
     let names = &recording.names;
     let mut first_of: BTreeMap<String, u32> = BTreeMap::new();
     let mut processes: BTreeMap<u32, String> = BTreeMap::new();
-    for (tid, name) in names.all() {
-        let known = names.process(tid);
+    // Who comes after another one with its id is known by its fork.
+    for (tid, name) in names.all().into_iter().filter(|t| !names.is_later(t.0)) {
+        let known = names.process(tid).map(|process| names.kernel_id(process));
         let process = known.unwrap_or_else(|| *first_of.entry(name.clone()).or_insert(tid));
         processes.entry(process).or_insert_with(|| match known {
             Some(process) => names.get(process),
@@ -213,12 +214,13 @@ fn processes(recording: &Recording, tree: &mut Wire) {
 }
 
 fn one(event: &Event, shown: &Shown, to: &mut Wire) {
-    let comm = |tid: u32| shown.comm(tid, event.cpu);
+    let then = |tid: u32| shown.then(tid, event);
     to.number(ftrace::TIMESTAMP, event.at_ns);
-    to.number(ftrace::PID, event.tid);
+    to.number(ftrace::PID, shown.thread(event.tid).tid);
     let wake = |to: &mut Wire, field: u32, tid: u32, prio: i16, cpu: u32| {
+        let (comm, tid) = then(tid);
         to.message(field, |w| {
-            w.text(1, comm(tid));
+            w.text(1, comm);
             w.number(2, tid);
             w.signed(3, prio);
             w.number(4, 1_u32);
@@ -233,12 +235,14 @@ fn one(event: &Event, shown: &Shown, to: &mut Wire) {
             next,
             next_prio,
         } => to.message(ftrace::SWITCH, |s| {
-            s.text(1, comm(prev));
-            s.number(2, prev);
+            let (comm, id) = then(prev);
+            s.text(1, comm);
+            s.number(2, id);
             s.signed(3, prev_prio);
             s.number(4, bits(state));
-            s.text(5, comm(next));
-            s.number(6, next);
+            let (comm, id) = then(next);
+            s.text(5, comm);
+            s.number(6, id);
             s.signed(7, next_prio);
         }),
         Kind::Waking { tid, prio, cpu } => wake(to, ftrace::WAKING, tid, prio, cpu),
@@ -249,22 +253,26 @@ fn one(event: &Event, shown: &Shown, to: &mut Wire) {
             from,
             to: dest,
         } => to.message(ftrace::MIGRATE, |m| {
-            m.text(1, comm(tid));
-            m.number(2, tid);
+            let (comm, id) = then(tid);
+            m.text(1, comm);
+            m.number(2, id);
             m.number(3, 120_u32);
             m.number(4, from);
             m.number(5, dest);
         }),
         Kind::Fork { parent, child } => to.message(ftrace::FORK, |f| {
-            f.text(1, comm(parent));
-            f.number(2, parent);
-            f.text(3, comm(child));
-            f.number(4, child);
+            let (comm, id) = then(parent);
+            f.text(1, comm);
+            f.number(2, id);
+            let (comm, id) = then(child);
+            f.text(3, comm);
+            f.number(4, id);
         }),
         Kind::Exit { tid } => to.message(ftrace::EXIT, |e| {
-            e.text(1, comm(tid));
-            e.number(2, tid);
-            e.number(3, shown.thread(tid).process.unwrap_or(tid));
+            let (comm, id) = then(tid);
+            e.text(1, comm);
+            e.number(2, id);
+            e.number(3, shown.thread(tid).process.unwrap_or(id));
             e.number(4, 120_u32);
         }),
         // They are left out before.

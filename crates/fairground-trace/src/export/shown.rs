@@ -2,16 +2,30 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::event::Kind;
+use crate::event::{Event, Kind};
 use crate::recording::Recording;
 
 /// A thread.
 #[derive(Debug)]
 pub struct Who {
-    /// Name.
-    pub comm: String,
-    /// Process, where that is known.
+    /// The kernel's id of it.
+    pub tid: u32,
+    /// Its last name.
+    comm: String,
+    /// Since when it had which, if there were several.
+    over_time: Vec<(u64, String)>,
+    /// The kernel's id of its process, where that is known.
     pub process: Option<u32>,
+}
+
+impl Who {
+    /// What it was called at a time.
+    pub fn comm_at(&self, at_ns: u64) -> &str {
+        let since = self.over_time.partition_point(|(at, _)| *at <= at_ns);
+        // Before the first time that it was named it had that name, too.
+        let known = self.over_time.get(since.saturating_sub(1));
+        known.map_or(&self.comm, |(_, comm)| comm)
+    }
 }
 
 /// All threads of a recording.
@@ -29,8 +43,10 @@ impl Shown {
         let mut threads = FxHashMap::default();
         let mut see = |tid: u32| {
             threads.entry(tid).or_insert_with(|| Who {
+                tid: names.kernel_id(tid),
                 comm: names.get(tid),
-                process: names.process(tid),
+                over_time: names.over_time(tid).to_vec(),
+                process: names.process(tid).map(|p| names.kernel_id(p)),
             });
         };
         for event in &recording.events {
@@ -58,7 +74,9 @@ impl Shown {
                 .map(|cpu| format!("swapper/{cpu}"))
                 .collect(),
             nobody: Who {
+                tid: 0,
                 comm: "?".into(),
+                over_time: Vec::new(),
                 process: None,
             },
         }
@@ -69,11 +87,13 @@ impl Shown {
         self.threads.get(&tid).unwrap_or(&self.nobody)
     }
 
-    /// Its name; that of the idle task on `cpu`, if it is 0.
-    pub fn comm(&self, tid: u32, cpu: u32) -> &str {
-        match (tid, self.idle.get(cpu as usize)) {
-            (0, Some(idle)) => idle,
-            _ => &self.thread(tid).comm,
+    /// Its id and what it was called when that event was; the name of the idle task of that CPU,
+    /// if it is 0.
+    pub fn then(&self, tid: u32, event: &Event) -> (&str, u32) {
+        let who = self.thread(tid);
+        match (tid, self.idle.get(event.cpu as usize)) {
+            (0, Some(idle)) => (idle, 0),
+            _ => (who.comm_at(event.at_ns), who.tid),
         }
     }
 }

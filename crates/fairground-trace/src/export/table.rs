@@ -93,15 +93,16 @@ fn row<'a>(event: &Event, shown: &'a Shown) -> Row<'a> {
     let mut row = Row {
         time_ns: event.at_ns,
         cpu: event.cpu,
-        tid: event.tid,
+        tid: shown.thread(event.tid).tid,
         event: name(event.kind),
         ..Row::default()
     };
     let other = |row: &mut Row<'a>, tid: u32| {
-        row.other = Some(tid);
-        row.other_comm = Some(&shown.thread(tid).comm);
+        let who = shown.thread(tid);
+        row.other = Some(who.tid);
+        row.other_comm = Some(who.comm_at(event.at_ns));
     };
-    row.subject = match event.kind {
+    let subject = match event.kind {
         Kind::Switch {
             prev, state, next, ..
         } => {
@@ -126,6 +127,7 @@ fn row<'a>(event: &Event, shown: &'a Shown) -> Row<'a> {
         Kind::Exit { tid } => tid,
         Kind::On | Kind::Told(_) => event.tid,
     };
-    row.comm = &shown.thread(row.subject).comm;
+    let who = shown.thread(subject);
+    (row.subject, row.comm) = (who.tid, who.comm_at(event.at_ns));
     row
 }

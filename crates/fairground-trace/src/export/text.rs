@@ -44,17 +44,17 @@ struct Line {
 impl Line {
     fn event(&mut self, event: &Event, shown: &Shown) {
         let who = shown.thread(event.tid);
-        self.right(who.comm.as_bytes(), 16);
+        self.right(who.comm_at(event.at_ns).as_bytes(), 16);
         self.text(" ");
         if let Some(process) = who.process {
             self.number(process.into(), 5, b' ');
             self.text("/");
             let before = self.bytes.len();
-            self.number(event.tid.into(), 0, b' ');
+            self.number(who.tid.into(), 0, b' ');
             let digits = self.bytes.len() - before;
             self.bytes.resize(before + digits.max(5), b' ');
         } else {
-            self.number(event.tid.into(), 5, b' ');
+            self.number(who.tid.into(), 5, b' ');
         }
         self.text(" [");
         self.number(event.cpu.into(), 3, b'0');
@@ -84,7 +84,7 @@ impl Line {
     }
 
     fn fields(&mut self, event: &Event, shown: &Shown) {
-        let comm = |tid: u32| shown.comm(tid, event.cpu);
+        let then = |tid: u32| shown.then(tid, event);
         match event.kind {
             Kind::Switch {
                 prev,
@@ -93,25 +93,25 @@ impl Line {
                 next,
                 next_prio,
             } => {
-                self.thread("prev_comm=", comm(prev), " prev_pid=", prev);
+                self.thread("prev_comm=", " prev_pid=", then(prev));
                 self.prio(" prev_prio=", prev_prio);
                 self.text(" prev_state=");
                 self.bytes.push(state.letter() as u8);
-                self.thread(" ==> next_comm=", comm(next), " next_pid=", next);
+                self.thread(" ==> next_comm=", " next_pid=", then(next));
                 self.prio(" next_prio=", next_prio);
                 self.prio.insert(next, next_prio);
             }
             Kind::Waking { tid, prio, cpu }
             | Kind::Wakeup { tid, prio, cpu }
             | Kind::WakeupNew { tid, prio, cpu } => {
-                self.thread("comm=", comm(tid), " pid=", tid);
+                self.thread("comm=", " pid=", then(tid));
                 self.prio(" prio=", prio);
                 self.prio.insert(tid, prio);
                 self.text(" target_cpu=");
                 self.number(cpu.into(), 3, b'0');
             }
             Kind::Migrate { tid, from, to } => {
-                self.thread("comm=", comm(tid), " pid=", tid);
+                self.thread("comm=", " pid=", then(tid));
                 self.last_prio(tid);
                 self.text(" orig_cpu=");
                 self.number(from.into(), 0, b' ');
@@ -119,11 +119,11 @@ impl Line {
                 self.number(to.into(), 0, b' ');
             }
             Kind::Fork { parent, child } => {
-                self.thread("comm=", comm(parent), " pid=", parent);
-                self.thread(" child_comm=", comm(child), " child_pid=", child);
+                self.thread("comm=", " pid=", then(parent));
+                self.thread(" child_comm=", " child_pid=", then(child));
             }
             Kind::Exit { tid } => {
-                self.thread("comm=", comm(tid), " pid=", tid);
+                self.thread("comm=", " pid=", then(tid));
                 self.last_prio(tid);
             }
             Kind::On => {}
@@ -163,7 +163,7 @@ impl Line {
         }
     }
 
-    fn thread(&mut self, comm_key: &str, comm: &str, key: &str, tid: u32) {
+    fn thread(&mut self, comm_key: &str, key: &str, (comm, tid): (&str, u32)) {
         self.text(comm_key);
         self.text(comm);
         self.text(key);

@@ -152,6 +152,7 @@ impl Decoder {
             }
             return true;
         }
+        recording.names.at(Some(at_ns));
         match layout.event(data, self.big, recording) {
             Some((tid, context, kind)) => recording.push(Event {
                 at_ns,

@@ -34,6 +34,15 @@ impl Done {
         done
     }
 
+    /// Ids of threads that have not.
+    pub fn undone(&self, logs: &Logs, derived: &Derived) -> FxHashSet<u32> {
+        let undone = |thread: &&ThreadId| {
+            !logs.told && derived.ops[**thread] > 0 && !self.threads.contains(*thread)
+        };
+        let threads = derived.threads.iter().filter(undone);
+        threads.map(|thread| logs.threads[*thread].tid).collect()
+    }
+
     /// When the last one had: those that do not go on, when they left their CPUs.
     pub fn last(&self, events: &Recording) -> u64 {
         let ends = |kind: &Kind| match kind {

@@ -6,11 +6,11 @@ use fairground_sim::moment::{self, Moment};
 use fairground_sim::workload::program::Born;
 
 use super::{Place, Prepared, Replay};
-use crate::derive::Attributes;
 use crate::derive::attributes::RunWords;
+use crate::derive::{Attributes, Derived};
 use crate::export::{Extras, GROUPS_EVERY_NS, WAITS_FROM_NS};
 use crate::recording::Recording;
-use crate::simulated;
+use crate::simulated::{self, Identity};
 
 impl Replay<'_> {
     /// Runs it at `place` and has all of that run.
@@ -38,10 +38,13 @@ impl Replay<'_> {
             let trace = &traced.outcome.trace;
             simulated::told_recording(trace, &traced.told, cpus, &who)
         };
+        recording.names.take_ids(&self.recording.names);
         let groups = prepared.derived.workload.cgroups.iter();
         let paths: Vec<String> = groups.map(|g| g.path.clone()).collect();
         let mut extras = Extras::new(&paths, &traced.groups, &traced.waits);
-        let known = Attributes::of_tasks(&setup, tasks(&who, &traced.born));
+        // What is said of an id holds for the first thread that has it.
+        let first = tasks(&who, &traced.born).filter(|t| !self.recording.names.is_later(t.0));
+        let known = Attributes::of_tasks(&setup, first);
         if with.run.is_some() {
             // It begins as the run began, at the same time.
             let run = Some(RunWords::of(&setup, tasks(&who, &traced.born)));
@@ -54,6 +57,16 @@ impl Replay<'_> {
         recording.shift(lead, later);
         extras.shift(lead, later);
         Ok((recording, extras))
+    }
+
+    /// Who the tasks of a run are to people: with the kernel's ids of threads.
+    #[must_use]
+    pub fn known_as(&self, derived: &Derived, born: &[Born]) -> Vec<Identity> {
+        let mut who = self.identities(derived, born);
+        for identity in &mut who {
+            identity.tid = self.recording.names.kernel_id(identity.tid);
+        }
+        who
     }
 
     /// The kernel's own files at a moment of the replay, `at_ns` after the recording's start.
@@ -70,7 +83,7 @@ impl Replay<'_> {
         let prepared: Prepared = self.prepared(place, with)?;
         let name = |_, template: u32| {
             let who = self.identity(&prepared.derived, template);
-            (who.comm, who.tid)
+            (who.comm, self.recording.names.kernel_id(who.tid))
         };
         let at_ns = at_ns.saturating_add(prepared.derived.lead_ns);
         let setup = prepared.setup(place, seed);

@@ -23,7 +23,7 @@ pub fn parse(name: &[u8], text: &[u8], current: u32, names: &mut Names) -> Parse
         b"sched_waking" | b"sched_wakeup" | b"sched_wakeup_new" => wake(name, text, names),
         b"sched_migrate_task" => migrate(text),
         b"sched_process_fork" => fork(text, current, names),
-        b"sched_process_exit" => tid(text, b"pid=").map(|tid| Kind::Exit { tid }),
+        b"sched_process_exit" => about(text).map(|tid| Kind::Exit { tid }),
         _ => return Parsed::Other,
     };
     match result {
@@ -111,10 +111,10 @@ fn switch(text: &[u8], names: &mut Names) -> Field<Kind> {
             next_prio,
         });
     }
-    let (comm, from) = comm(from, b"prev_comm=", b" prev_pid=")?;
+    let (comm, from) = comm(from, b"prev_comm=", b" prev_pid=", b" prev_prio=")?;
     let prev = tid_of(from).ok_or("prev_pid")?;
     names.see(prev, comm);
-    let (next_comm, to) = self::comm(to, b"next_comm=", b" next_pid=")?;
+    let (next_comm, to) = self::comm(to, b"next_comm=", b" next_pid=", b" next_prio=")?;
     let next = tid_of(to).ok_or("next_pid")?;
     names.see(next, next_comm);
     let at = memchr::memmem::find(from, b"prev_state=").ok_or("prev_state")?;
@@ -129,13 +129,13 @@ fn switch(text: &[u8], names: &mut Names) -> Field<Kind> {
 
 /// All fields, in the order in which every kernel has printed them so far.
 fn usual_switch(text: &[u8], names: &mut Names) -> Option<Kind> {
-    let (prev_comm, rest) = comm(text, b"prev_comm=", b" prev_pid=").ok()?;
+    let (prev_comm, rest) = comm(text, b"prev_comm=", b" prev_pid=", b" prev_prio=").ok()?;
     let (prev, rest) = number(rest)?;
     let (prev_prio, rest) = number(rest.strip_prefix(b" prev_prio=")?)?;
     let letters = rest.strip_prefix(b" prev_state=")?;
     let end = memchr::memchr(b' ', letters)?;
     let rest = letters[end..].strip_prefix(b" ==> ")?;
-    let (next_comm, rest) = comm(rest, b"next_comm=", b" next_pid=").ok()?;
+    let (next_comm, rest) = comm(rest, b"next_comm=", b" next_pid=", b" next_prio=").ok()?;
     let (next, rest) = number(rest)?;
     let (next_prio, _) = number(rest.strip_prefix(b" next_prio=")?)?;
     let kind = Kind::Switch {
@@ -153,10 +153,10 @@ fn usual_switch(text: &[u8], names: &mut Names) -> Option<Kind> {
 /// As the fields are in the record, with the state as a number: `trace-cmd report -R`, and ftrace
 /// with its option `fields`, which has numbers twice (`prev_pid=0x2cc7 (11463)`).
 fn plain_switch(text: &[u8], names: &mut Names) -> Field<Kind> {
-    let (prev_comm, from) = comm(text, b"prev_comm=", b" prev_pid=")?;
+    let (prev_comm, from) = comm(text, b"prev_comm=", b" prev_pid=", b" prev_prio=")?;
     let next = memchr::memmem::find(from, b"next_comm=").ok_or("==>")?;
     let (from, to) = from.split_at(next);
-    let (next_comm, to) = comm(to, b"next_comm=", b" next_pid=")?;
+    let (next_comm, to) = comm(to, b"next_comm=", b" next_pid=", b" next_prio=")?;
     let (prev, next) = (
         tid_of(from).ok_or("prev_pid")?,
         tid_of(to).ok_or("next_pid")?,
@@ -178,7 +178,7 @@ const LETTERS: &[u8; 16] = b"SDTtXZPI\0\0\0\0\0\0\0\0";
 
 fn wake(name: &[u8], text: &[u8], names: &mut Names) -> Field<Kind> {
     let (comm, tid, prio, cpu) = if text.starts_with(b"comm=") {
-        let (comm, rest) = comm(text, b"comm=", b" pid=")?;
+        let (comm, rest) = comm(text, b"comm=", b" pid=", b" prio=")?;
         let tid = tid_of(rest).ok_or("pid")?;
         let cpu = tid_after(rest, b"target_cpu=").ok_or("target_cpu")?;
         (comm, tid, self::prio(rest, b"prio="), cpu)
@@ -196,30 +196,66 @@ fn wake(name: &[u8], text: &[u8], names: &mut Names) -> Field<Kind> {
 
 fn migrate(text: &[u8]) -> Field<Kind> {
     Ok(Kind::Migrate {
-        tid: tid(text, b" pid=")?,
+        tid: about(text)?,
         from: tid_after(text, b"orig_cpu=").ok_or("orig_cpu")?,
         to: tid_after(text, b"dest_cpu=").ok_or("dest_cpu")?,
     })
 }
 
-/// `comm=a pid=1 child_comm=a child_pid=2`.
-fn fork(text: &[u8], current: u32, names: &mut Names) -> Field<Kind> {
-    let child = tid(text, b"child_pid=")?;
-    let at = memchr::memmem::find(text, b"child_comm=").unwrap_or(text.len());
-    if let Ok((comm, _)) = comm(&text[at..], b"child_comm=", b" child_pid=") {
-        names.see(child, comm);
+/// Of `comm=a pid=1 prio=120 ...` the id.
+fn about(text: &[u8]) -> Field<u32> {
+    match comm(text, b"comm=", b" pid=", b" prio=") {
+        Ok((_, id)) => tid_of(id).ok_or("pid"),
+        Err(_) => tid(text, b"pid="),
     }
-    let parent = tid_after(&text[..at], b" pid=").unwrap_or(current);
-    Ok(Kind::Fork { parent, child })
 }
 
-/// A name between two keys, and what follows the second.
-fn comm<'a>(text: &'a [u8], key: &[u8], next: &[u8]) -> Field<(&'a [u8], &'a [u8])> {
+/// `comm=a pid=1 child_comm=a child_pid=2`.
+fn fork(text: &[u8], current: u32, names: &mut Names) -> Field<Kind> {
+    let after_parent = match comm(text, b"comm=", b" pid=", b" child_comm=") {
+        Ok((_, id)) => id,
+        Err(_) => text,
+    };
+    let parent = tid_of(after_parent).or_else(|| tid_after(text, b" pid="));
+    let at = memchr::memmem::find(after_parent, b"child_comm=");
+    let about_child = &after_parent[at.unwrap_or(0)..];
+    let child = match comm(about_child, b"child_comm=", b" child_pid=", b"") {
+        Ok((comm, id)) => {
+            let child = tid_of(id).ok_or("pid")?;
+            names.see(child, comm);
+            child
+        }
+        Err(_) => tid(text, b"child_pid=")?,
+    };
+    Ok(Kind::Fork {
+        parent: parent.unwrap_or(current),
+        child,
+    })
+}
+
+/// A name between two keys, and what follows the second, an id. A name may hold the key, too, but
+/// has no room for a whole id and the field behind it, if there is one.
+fn comm<'a>(text: &'a [u8], key: &[u8], next: &[u8], then: &[u8]) -> Field<(&'a [u8], &'a [u8])> {
     let text = text.strip_prefix(key).ok_or("comm")?;
-    let mut blanks = memchr::memchr_iter(b' ', text);
-    let end = blanks
-        .find(|at| text[*at..].starts_with(next))
-        .ok_or("pid")?;
+    let mut ends = memchr::memchr_iter(b' ', text).filter(|at| text[*at..].starts_with(next));
+    let first = ends.next().ok_or("pid")?;
+    let is_id = |at: usize| {
+        let id = &text[at + next.len()..];
+        let usual = number(id).is_some_and(|(_, rest)| rest.starts_with(then));
+        if usual && !then.is_empty() {
+            return true;
+        }
+        let end = match then {
+            [] => Some(id.len()),
+            _ => memchr::memmem::find(id, then),
+        };
+        let digit = |b: &u8| b.is_ascii_hexdigit() || b"x() ".contains(b);
+        end.is_some_and(|end| end > 0 && id[..end].iter().all(digit))
+    };
+    let end = match is_id(first) {
+        true => first,
+        false => ends.find(|at| is_id(*at)).unwrap_or(first),
+    };
     Ok((&text[..end], &text[end + next.len()..]))
 }
 
@@ -279,4 +315,61 @@ fn prio(text: &[u8], key: &[u8]) -> i16 {
         return -1;
     }
     whole(text).map_or(120, |n| i16::try_from(n).unwrap_or(120))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(name: &str, text: &str) -> (Kind, Names) {
+        let mut names = Names::default();
+        match parse(name.as_bytes(), text.as_bytes(), 5, &mut names) {
+            Parsed::Event(kind) => (kind, names),
+            _ => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn a_name_may_hold_the_keys_of_what_follows() {
+        let odd = "a ==> next_pid=";
+        for next in [odd, "x next_pid=5", "y prev_pid=1 "] {
+            let (kind, names) = event(
+                "sched_switch",
+                &format!(
+                    "prev_comm=b prev_pid=3 pr prev_pid=7 prev_prio=120 prev_state=S ==> \
+                     next_comm={next} next_pid=8 next_prio=98"
+                ),
+            );
+            let Kind::Switch {
+                prev,
+                next: came,
+                next_prio,
+                ..
+            } = kind
+            else {
+                panic!("{next}")
+            };
+            assert_eq!((prev, came, next_prio), (7, 8, 98), "{next}");
+            assert_eq!(names.get(7), "b prev_pid=3 pr");
+            assert_eq!(names.get(8), next);
+        }
+        let (kind, names) = event("sched_waking", "comm=x pid=1 pid=7 prio=120 target_cpu=3");
+        let waking = Kind::Waking {
+            tid: 7,
+            prio: 120,
+            cpu: 3,
+        };
+        assert_eq!((kind, names.get(7)), (waking, "x pid=1".into()));
+        let (kind, _) = event("sched_process_exit", "comm=x pid=1 pid=7 prio=120");
+        assert_eq!(kind, Kind::Exit { tid: 7 });
+        let (kind, names) = event(
+            "sched_process_fork",
+            "comm=x pid=1 pid=7 child_comm=c child_pid=2 child_pid=9",
+        );
+        let fork = Kind::Fork {
+            parent: 7,
+            child: 9,
+        };
+        assert_eq!((kind, names.get(9)), (fork, "c child_pid=2".into()));
+    }
 }

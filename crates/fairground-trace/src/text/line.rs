@@ -121,6 +121,10 @@ fn thread(text: &[u8]) -> Option<(&[u8], u64, Option<u64>)> {
     if let Some((comm, process)) = exited(text) {
         return Some((comm, UNKNOWN.into(), process));
     }
+    if text == b"-1" {
+        // perf's thread that has exited, without its name; the first process always has one.
+        return None;
+    }
     let (before, digits) = text.split_at(text.len() - digits_at_end(text));
     let (tid, _) = number(digits)?;
     let before = match before.last()? {
@@ -155,7 +159,7 @@ fn exited(text: &[u8]) -> Option<(&[u8], Option<u64>)> {
     apart.then(|| (before.trim_ascii(), known.then_some(process)))
 }
 
-fn digits_at_end(text: &[u8]) -> usize {
+pub fn digits_at_end(text: &[u8]) -> usize {
     text.iter().rev().take_while(|b| b.is_ascii_digit()).count()
 }
 
@@ -205,26 +209,6 @@ fn flags(word: &[u8]) -> Option<Context> {
     })
 }
 
-/// How many events a line of the recorder says were lost: `CPU:1 [LOST 12 EVENTS]` (ftrace),
-/// `PERF_RECORD_LOST lost 12` (perf), `CPU:1 [12 EVENTS DROPPED]` (trace-cmd), which does not know
-/// the number where none stands there: at least one.
-pub fn lost(text: &[u8]) -> Option<u64> {
-    if let Some(before) = text.strip_suffix(b"EVENTS DROPPED]") {
-        let before = before.trim_ascii_end();
-        let digits = &before[before.len() - digits_at_end(before)..];
-        return Some(number(digits).map_or(1, |(n, _)| n));
-    }
-    let counted = |at: usize| {
-        let (n, rest) = number(text[at + 5..].trim_ascii_start())?;
-        let rest = rest.trim_ascii_start();
-        let ends = rest.is_empty() || rest.starts_with(b"EVENTS") || rest.starts_with(b"events");
-        ends.then_some(n)
-    };
-    let words = memchr::memmem::find_iter(text, b"LOST ");
-    let words = words.chain(memchr::memmem::find_iter(text, b"lost "));
-    words.into_iter().find_map(counted)
-}
-
 /// The kind of another record that `perf script --show-task-events` and the like show.
 pub fn record(text: &[u8]) -> Option<&[u8]> {
     let at = memchr::memmem::find(text, b": PERF_RECORD_")?;
@@ -237,9 +221,14 @@ pub fn record(text: &[u8]) -> Option<&[u8]> {
 
 /// A line of the stack that `perf script` shows below an event: `   ffff8139 schedule+0x1 (...)`.
 pub fn is_stack(text: &[u8]) -> bool {
+    // An event without the name of its thread begins with a number, too.
+    let is_cpu = |w: &[u8]| w.first() == Some(&b'[') && w.get(1).is_some_and(u8::is_ascii_digit);
+    let is_event = memchr::memmem::find(text, b": sched:sched_").is_some();
     text[0].is_ascii_whitespace()
+        && !is_event
         && word(text).is_some_and(|(address, after)| {
-            address.iter().all(u8::is_ascii_hexdigit) && !after.trim_ascii().is_empty()
+            let after = after.trim_ascii();
+            address.iter().all(u8::is_ascii_hexdigit) && !after.is_empty() && !is_cpu(after)
         })
 }
 

@@ -7,19 +7,23 @@
 //! | `fields` | what the event says: the kernel's `key=value`, or the short form of plugins |
 //! | `columns` | threads of files whose first columns do not name them |
 //! | `refused` | what is wrong with text that has events in no layout that is read |
+//! | `loss` | what recorders say they have lost, and where buffers begin |
 
 mod columns;
 mod fields;
 mod line;
+mod loss;
 mod refused;
 
 use std::io::BufRead;
 
+use crate::begins::Overwritten;
 use crate::error::TraceError;
 use crate::event::Event;
 use crate::missing::Place;
 use crate::recording::Recording;
 use crate::told;
+use loss::Loss;
 
 /// How lines begin that say what events do not ([`Recording::said`]).
 pub const SAID: &str = "#: ";
@@ -31,28 +35,52 @@ const SAID_MAX: usize = 4 << 20;
 /// A file that begins with so many bytes of comments may have events behind them.
 const COMMENTS_LEAST: usize = 32 << 10;
 
+/// What some editors put before text in UTF-8.
+pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
+
 /// Longest line that is looked at; the rest of a longer one is skipped.
 pub(crate) const LINE_MAX: usize = 4096;
+
+/// A file is refused if it has so many lines with the scheduler's events that cannot be read, and
+/// more than of others.
+const UNREAD_LEAST: u64 = 16;
+
+/// What is read, and what cannot be.
+struct Reader {
+    recording: Recording,
+    /// Lines of events in a layout that is read.
+    read: u64,
+    /// Lines that seem to have the scheduler's events, in no such layout.
+    unread: u64,
+    /// The first of these.
+    first_unread: Vec<u8>,
+}
 
 /// Reads text.
 ///
 /// # Errors
-/// When the source cannot be read at all; one that breaks off is used up to there.
+/// When the source cannot be read at all; one that breaks off is used up to there. And when most
+/// lines of events are in no layout that is read.
 pub fn read(
     mut source: impl BufRead,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Recording, TraceError> {
-    let mut recording = Recording::new("text");
+    let mut reader = Reader {
+        recording: Recording::new("text"),
+        read: 0,
+        unread: 0,
+        first_unread: Vec::new(),
+    };
     let mut line = Vec::with_capacity(LINE_MAX);
     let (mut number, mut bytes) = (0_u64, 0_u64);
     loop {
         number += 1;
-        let (read, more) = match next_line(&mut source, &mut line, number, &mut recording) {
+        let (read, more) = match next_line(&mut source, &mut line, number, &mut reader) {
             Ok((0, _)) => break,
             Ok(done) => done,
-            Err(e) if recording.events.is_empty() => return Err(e.into()),
+            Err(e) if reader.recording.events.is_empty() => return Err(e.into()),
             Err(e) => {
-                recording.left_out.cut = Some(e.to_string());
+                reader.recording.left_out.cut = Some(e.to_string());
                 break;
             }
         };
@@ -64,6 +92,8 @@ pub fn read(
             break;
         }
     }
+    reader.refuse()?;
+    let mut recording = reader.recording;
     recording.sort_recorded()?;
     columns::mend(&mut recording);
     if told::is_told(&recording.events) {
@@ -72,10 +102,38 @@ pub fn read(
     Ok(recording)
 }
 
+impl Reader {
+    /// A line that has no event in a layout that is read: what is wrong with most of these is wrong
+    /// with the file, of which the others would be a small and odd part.
+    fn cannot_read(&mut self, text: &[u8]) {
+        if memchr::memmem::find(text, b"sched_").is_some() {
+            self.unread += 1;
+            if self.first_unread.is_empty() {
+                self.first_unread = text.to_vec();
+            }
+        }
+    }
+
+    fn refuse(&self) -> Result<(), TraceError> {
+        if self.unread < UNREAD_LEAST || self.unread <= self.read {
+            return Ok(());
+        }
+        let Some((what, help)) = refused::why(&self.first_unread) else {
+            return Ok(());
+        };
+        let all = self.unread + self.read;
+        Err(TraceError::Unsupported {
+            what: format!("{what} ({} of {all} lines)", self.unread),
+            help,
+        })
+    }
+}
+
 /// Whether `head`, the beginning of a file, has a line of a trace; or nothing but comments up to
 /// where it was cut off, as `perf script --header` writes many.
 #[must_use]
 pub fn looks_like(head: &[u8]) -> bool {
+    let head = head.strip_prefix(BOM).unwrap_or(head);
     if head.starts_with(SAID.as_bytes()) {
         return true;
     }
@@ -101,12 +159,12 @@ fn next_line(
     source: &mut impl BufRead,
     line: &mut Vec<u8>,
     number: u64,
-    recording: &mut Recording,
+    reader: &mut Reader,
 ) -> std::io::Result<(usize, bool)> {
     let buffer = source.fill_buf()?;
     if let Some(end) = memchr::memchr(b'\n', buffer) {
         // Nearly always: no copy is needed.
-        let more = one_line(&buffer[..end.min(LINE_MAX)], number, recording);
+        let more = one_line(&buffer[..end.min(LINE_MAX)], number, reader);
         source.consume(end + 1);
         return Ok((end + 1, more));
     }
@@ -117,10 +175,10 @@ fn next_line(
         if buffer.is_empty() {
             // The last word of a line without an end may be a part of one: another thread's id.
             if line::parse(line.trim_ascii_end()).is_some() {
-                recording.left_out.cut = Some("its last line has no end".into());
+                reader.recording.left_out.cut = Some("its last line has no end".into());
                 return Ok((read, true));
             }
-            let more = read == 0 || one_line(line, number, recording);
+            let more = read == 0 || one_line(line, number, reader);
             return Ok((read, more));
         }
         let end = memchr::memchr(b'\n', buffer);
@@ -131,24 +189,32 @@ fn next_line(
         source.consume(used);
         read += used;
         if end.is_some() {
-            return Ok((read, one_line(line, number, recording)));
+            return Ok((read, one_line(line, number, reader)));
         }
     }
 }
 
 /// Takes in a line; false if no more events can be kept.
-fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
+fn one_line(text: &[u8], number: u64, reader: &mut Reader) -> bool {
+    let text = match number {
+        1 => text.strip_prefix(BOM).unwrap_or(text),
+        _ => text,
+    };
     let text = text.trim_ascii_end();
     // The name of a thread may begin with `#`, too.
     if text.is_empty() || text.starts_with(b"# ") || text.starts_with(SAID.as_bytes()) {
-        said(text, recording);
+        said(text, &mut reader.recording);
         return true;
     }
     let Some(head) = line::parse(text) else {
-        no_event(text, number, recording);
+        no_event(text, number, reader);
         return true;
     };
+    reader.read += 1;
+    let recording = &mut reader.recording;
+    recording.names.at(None);
     recording.names.see(head.tid, head.comm);
+    recording.names.at(Some(head.at_ns));
     if let Some(process) = head.process.filter(|_| head.tid != line::UNKNOWN) {
         recording.names.see_process(head.tid, process);
     }
@@ -196,13 +262,29 @@ fn one_line(text: &[u8], number: u64, recording: &mut Recording) -> bool {
 }
 
 /// A line without an event: a comment, another record of perf, a loss, or nothing that is known.
-fn no_event(text: &[u8], number: u64, recording: &mut Recording) {
+fn no_event(text: &[u8], number: u64, reader: &mut Reader) {
+    let recording = &mut reader.recording;
     if text[0] == b'#' {
+        if let Some(cpu) = loss::started(text) {
+            recording.overwritten.insert(cpu, Overwritten::Perhaps);
+        }
         return;
     }
-    let lost = line::lost(text);
-    recording.left_out.lose(lost.unwrap_or(0));
-    if lost.is_some() || line::is_heading(text) || line::is_stack(text) {
+    match loss::of(text) {
+        Some(Loss::Events(lost)) => return recording.left_out.lose(lost),
+        Some(Loss::On(cpu)) => {
+            recording.left_out.lost_on.insert(cpu);
+            return;
+        }
+        Some(Loss::Chunks(chunks)) => {
+            recording.left_out.notes.push(format!(
+                "perf says that it lost {chunks} chunks of events, of an unknown number"
+            ));
+            return;
+        }
+        None => {}
+    }
+    if line::is_heading(text) || line::is_stack(text) {
         return;
     }
     if let Some(record) = line::record(text) {
@@ -213,6 +295,7 @@ fn no_event(text: &[u8], number: u64, recording: &mut Recording) {
     recording
         .left_out
         .bad(|| format!("line {number}, no event in `{shown}`"));
+    reader.cannot_read(text);
 }
 
 /// A comment: in what [`crate::export`] wrote, some have more to say.
@@ -315,8 +398,45 @@ mod tests {
         );
         assert_eq!(
             (r.events.len(), r.left_out.lost, r.left_out.bad),
-            (1, 21, 0)
+            (1, 20, 0)
         );
+        let told = r.left_out.text();
+        assert!(
+            told.contains("an unknown number of events on CPU 0\n"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn what_perf_says_about_its_losses_is_told_and_a_byte_order_mark_is_skipped() {
+        let r = read_all(
+            "\u{feff}Warning:\nProcessed 80218 events and lost 3 chunks!\n\n\
+             Check IO/CPU overload!\n\n\
+             x 7 [000] 1.5: sched:sched_process_exit: comm=x pid=7 prio=120\n\
+             CPU:1 [LOST EVENTS]\n",
+        );
+        assert_eq!((r.events.len(), r.left_out.bad), (1, 0));
+        let told = r.left_out.text();
+        assert!(
+            told.contains("lost 3 chunks") && told.contains("unknown number of events on CPU 1"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_file_of_which_most_lines_lack_something_is_refused() {
+        let exit = "[000] 1.5: sched:sched_process_exit: comm=x pid=7 prio=120\n";
+        let without = format!("    7 {exit}").repeat(40);
+        let few = format!("x   7 {exit}").repeat(3) + &format!("   -1 {exit}");
+        let error = read((few.clone() + &without).as_bytes(), &mut |_| {}).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.contains("without the name of the thread") && error.contains("41 of 44 lines"),
+            "{error}"
+        );
+        let with = format!("x   7 {exit}").repeat(60);
+        let r = read_all(&(with + &without));
+        assert_eq!((r.events.len(), r.left_out.bad), (60, 40));
     }
 
     #[test]

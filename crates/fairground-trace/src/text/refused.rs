@@ -66,6 +66,23 @@ fn columns(before: &[u8]) -> (&'static str, &'static str) {
             "record with another: `echo mono > trace_clock`, `trace-cmd record -C mono`",
         );
     }
+    if words().any(|w| w.starts_with(b"(+") && w.ends_with(b"ms):")) {
+        return (
+            "the option `verbose` of ftrace",
+            "turn it off (`echo 0 > options/verbose`) and read the buffer again",
+        );
+    }
+    let bracketed = |w: &[u8]| {
+        let inside = w.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]:"));
+        let number = inside.and_then(line::number);
+        number.is_some_and(|(_, rest)| rest.starts_with(b"."))
+    };
+    if words().any(bracketed) {
+        return (
+            "text with times in brackets, as the kernel's log has them,",
+            "expected them as `perf script` and ftrace write them: `637.341234:`",
+        );
+    }
     if !words().any(time) {
         return ("text without times", COLUMNS);
     }
@@ -93,6 +110,11 @@ mod tests {
             ("  7 [000] 1.5: sched:sched_waking: x", "the name"),
             ("  a 7 [000] sched:sched_waking: x", "times"),
             ("  a-7 [000] d..2. 15000: sched_waking: x", "trace_clock"),
+            ("a 7 [000] [637.34]: sched_waking: x", "in brackets"),
+            (
+                "a 7 0 1 00000002 00000004 [0123abcd] 0.123ms (+0.004ms): sched_waking: x",
+                "`verbose`",
+            ),
             ("# tracer: nop\n11463 0 24599 type: 366\n", "`raw`"),
             ("\u{0}\u{0}", ""),
             ("{\"time_ns\":1,\"event\":\"sched_switch\"", "other tools"),
