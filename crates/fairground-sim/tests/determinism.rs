@@ -165,7 +165,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => dur().prop_map(Op::Run),
         3 => dur().prop_map(Op::Sleep),
-        1 => (1..3_000_000u64).prop_map(Op::Period),
+        1 => (1..3_000_000u64).prop_map(|ns| Op::Period(Dur::Const(ns))),
         3 => (0..3u32, 1..9000u32).prop_map(|(chan, bytes)| Op::Write { chan, bytes }),
         3 => (0..3u32, 1..9000u32).prop_map(|(chan, bytes)| Op::Read { chan, bytes }),
         1 => (0..3u32).prop_map(|chan| Op::Poll { chan }),
