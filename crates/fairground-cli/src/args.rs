@@ -208,6 +208,37 @@ pub struct What {
 }
 
 impl What {
+    /// Every option, and whether it was given.
+    pub fn given(&self) -> [(&'static str, bool); 11] {
+        // All by name, so that a new one cannot be forgotten.
+        let Self {
+            machine,
+            cpus,
+            max_idle,
+            profile,
+            patch,
+            set,
+            beside,
+            settled,
+            slow,
+            seeds,
+            seed,
+        } = self;
+        [
+            ("--machine", !machine.is_empty()),
+            ("--cpus", !cpus.is_empty()),
+            ("--max-idle", max_idle.is_some()),
+            ("--profile", profile.is_some()),
+            ("--patch", !patch.is_empty()),
+            ("--set", !set.is_empty()),
+            ("--beside", !beside.is_empty()),
+            ("--settled", settled.is_some()),
+            ("--slow", slow.is_some()),
+            ("--seeds", seeds.is_some()),
+            ("--seed", seed.is_some()),
+        ]
+    }
+
     /// The machine that was asked for, if one was.
     ///
     /// # Errors

@@ -103,22 +103,12 @@ fn simulated(
 }
 
 fn saved(args: &CompareArgs, base: &Path, patch: &Path) -> Result<Compare, Failure> {
-    let what = &args.what;
-    let simulates = [
-        ("--machine", !what.machine.is_empty()),
-        ("--cpus", !what.cpus.is_empty()),
-        ("--profile", what.profile.is_some()),
-        ("--patch", !what.patch.is_empty()),
-        ("--set", !what.set.is_empty()),
-        ("--seeds", what.seeds.is_some()),
-        ("--seed", what.seed.is_some()),
+    let own = [
         ("--base", !args.base.is_empty()),
         ("--base-profile", args.base_profile.is_some()),
         ("--metric", !args.metric.is_empty()),
-        ("--settled", what.settled.is_some()),
-        ("--beside", !what.beside.is_empty()),
-        ("--slow", what.slow.is_some()),
     ];
+    let simulates = [&args.what.given()[..], &own].concat();
     if let Some((option, _)) = simulates.iter().find(|(_, given)| *given) {
         return Err(Failure::with_help(
             format!("{option} says what to simulate, but two files are saved results"),

@@ -4,8 +4,10 @@
 use fairground::policy::{Features, Patch, Profile, decisions};
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::{CgroupWrite, Event};
+use fairground_trace::derive::Attributes;
 
 use crate::args::Setting;
+use crate::plan::{Case, Plan};
 
 /// A tunable's value, ns.
 type Value = fn(&Features) -> u64;
@@ -21,6 +23,30 @@ const SCALED: [(&str, Value); 4] = [
         f.tunables.wakeup_granularity_ns
     }),
 ];
+
+/// What must be told of a kernel that is run for itself, as in `run` and at a point of a sweep:
+/// `settings` are those that made the case of the plan.
+pub fn of_case(plan: &Plan, case: &Case, patches: &[&Patch], settings: &[Setting]) -> Vec<String> {
+    let cpus = plan.machine.topology.nr_cpus();
+    let mut notes = case.workload.notes.clone();
+    notes.extend(already_in(patches, plan.profile));
+    notes.extend(overridden(patches, &case.features));
+    notes.extend(grown(settings, &case.features, cpus));
+    let uses = Uses::of(&case.features, &case.workload);
+    notes.extend(newer(uses, plan.profile.name));
+    notes.extend(slow_in_vain(case));
+    notes
+}
+
+/// `--slow` where no group has a limit, on no side: nobody waits for quota.
+pub fn slow_in_vain(case: &Case) -> Option<String> {
+    let in_vain = case.slow_ns.is_some() && case.workload.counted_groups().is_empty();
+    in_vain.then(|| SLOW_IN_VAIN.into())
+}
+
+/// The same in words.
+pub const SLOW_IN_VAIN: &str =
+    "--slow is about groups with a limit, and no group has one: it changes nothing";
 
 /// The decisions that are not the profile's: `name = value (profile: value)`.
 pub fn beside_profile(features: &Features, profile: &Profile) -> Vec<String> {
@@ -93,29 +119,60 @@ pub fn grown(settings: &[Setting], features: &Features, cpus: usize) -> Vec<Stri
     notes.collect()
 }
 
+/// Which things a run has that only newer kernels had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uses {
+    burst: bool,
+    idle_groups: bool,
+    slices: bool,
+    lazy: bool,
+}
+
+impl Uses {
+    /// Those of a workload under these decisions.
+    pub fn of(features: &Features, workload: &Workload) -> Self {
+        let groups = &workload.cgroups;
+        let written = |write: CgroupWrite| workload.events.iter().any(|e| e.write == write);
+        let bursts = |e: &Event| matches!(e.write, CgroupWrite::Burst(ns) if ns > 0);
+        Self {
+            burst: groups.iter().any(|g| g.burst_ns > 0) || workload.events.iter().any(bursts),
+            idle_groups: groups.iter().any(|g| g.idle) || written(CgroupWrite::Idle(true)),
+            slices: workload.templates.iter().any(|t| t.slice_ns.is_some()),
+            lazy: features.preempt.is_lazy(),
+        }
+    }
+
+    /// Those of a recording with what is known besides.
+    pub fn of_recording(features: &Features, known: &Attributes) -> Self {
+        let groups = &known.cgroups;
+        Self {
+            burst: groups.iter().any(|g| g.burst_us.is_some_and(|us| us > 0)),
+            idle_groups: groups.iter().any(|g| g.idle),
+            slices: known
+                .threads
+                .iter()
+                .any(|t| t.slice_us.is_some_and(|us| us > 0)),
+            lazy: features.preempt.is_lazy(),
+        }
+    }
+}
+
 /// What the run has and the kernel of the profile had not: files of groups, slices of tasks, a mode
 /// of preemption. They work all the same, as in the first kernel that had them.
-pub fn newer(features: &Features, workload: &Workload, profile: &Profile) -> Vec<String> {
-    let groups = &workload.cgroups;
-    let written = |write: CgroupWrite| workload.events.iter().any(|e| e.write == write);
-    let bursts = |e: &Event| matches!(e.write, CgroupWrite::Burst(ns) if ns > 0);
-    let burst = groups.iter().any(|g| g.burst_ns > 0) || workload.events.iter().any(bursts);
-    let idle = groups.iter().any(|g| g.idle) || written(CgroupWrite::Idle(true));
-    let slices = workload.templates.iter().any(|t| t.slice_ns.is_some());
+pub fn newer(uses: Uses, profile: &str) -> Vec<String> {
     let used = [
-        (burst, (5, 14), "cpu.max.burst"),
-        (idle, (5, 15), "cpu.idle"),
-        (slices, (6, 12), "a slice of a task's own"),
-        (features.preempt.is_lazy(), (6, 13), "preempt=lazy"),
+        (uses.burst, (5, 14), "cpu.max.burst"),
+        (uses.idle_groups, (5, 15), "cpu.idle"),
+        (uses.slices, (6, 12), "a slice of a task's own"),
+        (uses.lazy, (6, 13), "preempt=lazy"),
     ];
-    let kernel = version(profile.name);
+    let kernel = version(profile);
     let newer = used
         .into_iter()
         .filter(|(used, since, _)| *used && kernel < *since);
     newer
         .map(|(_, (major, minor), what)| {
-            let name = profile.name;
-            format!("{what} came with Linux {major}.{minor}, {name} is run with it all the same")
+            format!("{what} came with Linux {major}.{minor}, {profile} is run with it all the same")
         })
         .collect()
 }
@@ -155,16 +212,15 @@ mod tests {
 
     #[test]
     fn what_the_kernel_had_not_is_told() {
-        let old = find_profile("linux-5.8").unwrap();
-        let lts = find_profile("linux-6.12-lts").unwrap();
+        let of = |f: &Features, w: &Workload, profile| newer(Uses::of(f, w), profile);
         let mut features = Features::default();
         let mut workload = Workload::new("w", Vec::new());
-        assert!(newer(&features, &workload, old).is_empty());
+        assert!(of(&features, &workload, "linux-5.8").is_empty());
         workload.cgroups[0].burst_ns = 1000;
-        assert_eq!(newer(&features, &workload, old).len(), 1);
-        assert!(newer(&features, &workload, lts).is_empty());
+        assert_eq!(of(&features, &workload, "linux-5.8").len(), 1);
+        assert!(of(&features, &workload, "linux-6.12-lts").is_empty());
         assert!(features.set("preempt", "lazy").is_ok());
-        assert!(newer(&features, &workload, lts)[0].contains("came with Linux 6.13"));
+        assert!(of(&features, &workload, "linux-6.12-lts")[0].contains("came with Linux 6.13"));
         for profile in fairground::policy::PROFILES {
             assert!(version(profile.name) > (3, 0), "{}", profile.name);
         }

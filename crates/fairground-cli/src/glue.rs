@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use fairground::policy::{Decision, Features, decisions};
 use fairground_report::{
-    AssumedFigure, Better, CpuStat, GroupStat, Halves, LIMITED, LineTraffic, MachineId, MetricInfo,
-    OpenRequests, Redo, Run, Setup, Variant, group_metrics,
+    AssumedFigure, Better, CpuStat, GroupStat, Halves, LIMITED, LineTraffic, MachineId,
+    MachineParts, MetricInfo, OpenRequests, Redo, Run, Setup, Variant, group_metrics,
 };
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::Outcome;
@@ -50,6 +50,18 @@ pub fn machine_id(machine: &Machine) -> MachineId {
     MachineId {
         id: machine.id.clone(),
         hash: machine.hash(),
+        topology: Some(parts(machine)),
+    }
+}
+
+/// What it consists of.
+pub fn parts(machine: &Machine) -> MachineParts {
+    let t = &machine.topology;
+    MachineParts {
+        cpus: t.nr_cpus() as u64,
+        cores: t.nr_cores() as u64,
+        sockets: t.nr_sockets() as u64,
+        llcs: t.nr_llcs() as u64,
     }
 }
 
@@ -257,6 +269,7 @@ fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {
         limits: Vec::new(),
         burst: g.burst_ns / 1000,
         weight: (g.shares * 100 + 512) / 1024,
+        idle: g.idle,
         stat: CpuStat {
             nr_periods: g.stat.nr_periods,
             nr_throttled: g.stat.nr_throttled,
@@ -277,4 +290,38 @@ pub fn assumed(machine: &Machine) -> Vec<AssumedFigure> {
         value: format!("{} {}", f.v, f.unit).trim_end().into(),
     };
     machine.assumed().into_iter().map(figure).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fairground_sim::machine::Setup as SimSetup;
+    use fairground_sim::workload::Env;
+
+    use super::*;
+
+    /// In what is written: rows that have misses and no time must not get lost on the way.
+    #[test]
+    fn the_functions_of_a_result_have_all_misses_of_the_last_level_cache() {
+        let machine = Machine::builtin("genoa-9654-2s").unwrap();
+        let machine = machine.shrunk(32).unwrap();
+        for line in [
+            "hackbench -g 4 -f 5 --threads --pipe -l 20",
+            "netperf -t UDP_RR --pairs 8 -l 2ms",
+            "schbench -m 1 -t 8 -w 0 -r 5ms",
+        ] {
+            let argv: Vec<String> = line.split(' ').map(String::from).collect();
+            let workload = Workload::from_argv(&argv, &Env { cpus: 32 }).unwrap();
+            let setup = SimSetup {
+                machine: &machine,
+                features: Features::default(),
+                workload: &workload,
+                seed: 1,
+                trace: false,
+            };
+            let run = run(fairground_sim::outcome::run(&setup).unwrap());
+            let misses: u64 = run.functions.values().map(|f| f.llc_misses).sum();
+            assert_eq!(run.metric("llc_misses"), Some(misses as f64), "{line}");
+            assert!(misses > 0, "{line}");
+        }
+    }
 }

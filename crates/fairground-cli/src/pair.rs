@@ -7,11 +7,12 @@ use fairground_report::{Catalogue, Compare};
 use fairground_sim::outcome::Outcome;
 
 use crate::args::{CompareArgs, What};
-use crate::decided;
+use crate::decided::{self, Uses};
 use crate::failure::Failure;
 use crate::glue;
 use crate::group_settings::{self, side_by_side};
-use crate::plan::{Case, Plan, Side, patches, profile_named};
+use crate::plan::{Case, Plan, Side, patches};
+use crate::profile_names::profile_named;
 use crate::simulate::Job;
 
 /// Two kernels, one machine, one workload.
@@ -70,10 +71,12 @@ impl Pair {
         grown.extend(decided::grown(&what.set, &patch.features, cpus));
         let sides = [(&base, base_profile), (&patch, plan.profile)];
         for (side, profile) in sides {
-            grown.extend(decided::newer(&side.features, &side.workload, profile));
+            let uses = Uses::of(&side.features, &side.workload);
+            grown.extend(decided::newer(uses, profile.name));
         }
         grown.dedup();
         told.extend(grown);
+        told.extend(decided::slow_in_vain(&patch));
         Ok(Self {
             plan,
             base,

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use fairground::policy::{CATALOGUE, Features, PROFILES, Patch, Profile, SetError, decisions};
 use fairground::policy::{find_patch, find_profile};
+use fairground_report::MachineId;
 use fairground_sim::machine_file::{FNV_START, Machine, fnv1a};
 use fairground_sim::spec::{self, Scenario};
 use fairground_sim::workload::duration::parse_ns;
@@ -13,8 +14,10 @@ use fairground_sim::workload::{Env, Error as WorkloadError, Workload};
 
 use crate::args::{Setting, What};
 use crate::failure::Failure;
+use crate::glue;
 use crate::group_files::{self, GroupFile};
 use crate::limit_events;
+use crate::profile_names::{profile_help, profile_named};
 use crate::simulate::Job;
 
 /// Seeds per variant where nobody says: enough for an interval, few enough to wait for.
@@ -24,8 +27,8 @@ pub const SEEDS: u64 = 5;
 pub struct Plan {
     /// The machine.
     pub machine: Machine,
-    /// Hash of the machine with all of its CPUs and idle states.
-    pub whole_hash: String,
+    /// The machine with all of its CPUs and idle states.
+    pub whole: MachineId,
     /// The workload.
     pub workload: Workload,
     /// The profile of base and patch.
@@ -77,7 +80,7 @@ impl Plan {
             ));
         }
         let whole = machine(what, scenario)?;
-        let whole_hash = whole.hash();
+        let whole_id = glue::machine_id(&whole);
         let whole = idle_up_to(whole, what)?;
         let machine = match what.cpus()? {
             Some(cpus) if cpus != whole.topology.nr_cpus() => whole.shrunk(cpus)?,
@@ -112,7 +115,7 @@ impl Plan {
         };
         Ok(Self {
             machine,
-            whole_hash,
+            whole: whole_id,
             workload,
             profile: profile(what, scenario)?,
             seeds,
@@ -260,45 +263,6 @@ fn refuse_both(a: &Patch, b: &Patch) -> Result<(), Failure> {
             format!("give one of them, and `--set {decision}=VALUE` or `--base {decision}=VALUE`"),
         )),
     }
-}
-
-/// The profile called `name`.
-///
-/// # Errors
-/// A name that no profile has.
-pub fn profile_named(name: &str) -> Result<&'static Profile, Failure> {
-    find_profile(name)
-        .ok_or_else(|| Failure::with_help(format!("unknown profile `{name}`"), profile_help(name)))
-}
-
-/// Which profile is meant by a name that none has: there are few kernels, so all are named.
-fn profile_help(name: &str) -> String {
-    let all: Vec<&str> = profile_names().collect();
-    let near = near_version(name, &all).map_or(String::new(), |n| format!("did you mean `{n}`? "));
-    format!(
-        "{near}known: {}; see `fairground list profiles`",
-        all.join(", ")
-    )
-}
-
-/// The profile that begins with that version, or the nearest older one; else the oldest.
-fn near_version<'a>(name: &str, all: &[&'a str]) -> Option<&'a str> {
-    let version = |text: &str| -> Option<(u32, u32)> {
-        let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
-        let mut parts = digits.split(|c: char| !c.is_ascii_digit());
-        let mut part = || parts.next()?.parse().ok();
-        Some((part()?, part().unwrap_or(0)))
-    };
-    let asked = version(name)?;
-    let known = || all.iter().filter_map(|p| Some((version(p)?, *p)));
-    let older = known().filter(|(v, _)| *v <= asked).max_by_key(|(v, _)| *v);
-    older
-        .or_else(|| known().min_by_key(|(v, _)| *v))
-        .map(|(_, p)| p)
-}
-
-fn profile_names() -> impl Iterator<Item = &'static str> {
-    PROFILES.iter().map(|p| p.name)
 }
 
 fn profile(what: &What, scenario: Option<&Scenario>) -> Result<&'static Profile, Failure> {

@@ -248,14 +248,10 @@ fn refuse_unused_options(args: &ReplayArgs) -> Result<(), Failure> {
         ("--json", args.json.is_some()),
         ("--report", args.report.is_some()),
         ("--explain", args.explain.is_some()),
-        ("--machine", !what.machine.is_empty()),
-        ("--cpus", !what.cpus.is_empty()),
-        ("--profile", what.profile.is_some()),
-        ("--patch", !what.patch.is_empty()),
-        ("--set", !what.set.is_empty()),
-        ("--slow", what.slow.is_some()),
-        ("--seeds", what.seeds.is_some()),
     ];
+    // Cases have a first seed, too.
+    let given = what.given().into_iter().filter(|o| o.0 != "--seed");
+    let of_one: Vec<_> = of_one.into_iter().chain(given).collect();
     let of_cases = [
         ("--table", args.table.is_some()),
         ("--case", args.case != "*"),

@@ -1,7 +1,7 @@
 //! What was replayed where: machine, kernel and settings of both replays, and how to get the same
 //! again, in the words of `run` and `compare`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairground::policy::Patch;
 use fairground_report::{
@@ -12,6 +12,7 @@ use fairground_trace::derive::attributes::Group;
 use fairground_trace::replay::Place;
 
 use crate::args::Setting;
+use crate::decided::{self, SLOW_IN_VAIN, Uses};
 use crate::failure::Failure;
 use crate::glue;
 use crate::group_files::{GroupFile, max_text};
@@ -86,22 +87,21 @@ impl About {
         let first = kernel(home, recorded, before)?;
         let what_if = other.map(|place| kernel(place, profile, after));
         let what_if: Option<Kernel> = what_if.transpose()?;
-        let mut notes = Vec::new();
-        if let Some(what_if) = &what_if {
-            let kernel = other_kernel(what, home)?;
-            let mut with = kernel.clone();
-            for patch in patches(&what.patch)? {
-                let before = glue::decisions_of(&with);
-                patch.apply(&mut with);
-                if before == glue::decisions_of(&with) {
-                    notes.push(has_it(patch, profile));
-                }
-            }
-            if alike(&first, what_if) {
+        let mut notes = newer(&first, home, before);
+        if let (Some(kernel), Some(place)) = (&what_if, other) {
+            notes.extend(of_what_if(asked, kernel, place, home)?);
+            if alike(&first, kernel) {
                 let note = "both replays make the same decisions, so all differences are 0";
                 notes.push(note.into());
             }
         }
+        let limited = |known: &Attributes| known.cgroups.iter().any(is_limited);
+        if what.slow.is_some() && !limited(before) && !limited(after) {
+            notes.push(SLOW_IN_VAIN.into());
+        }
+        // Both kernels may lack the same.
+        let mut said = BTreeSet::new();
+        notes.retain(|note| said.insert(note.clone()));
         let seeds = vec![asked.seed];
         let last = other.unwrap_or(home);
         let mut redo = Redo::new(asked.command_line, seeds, glue::assumed(&last.machine));
@@ -147,11 +147,11 @@ impl About {
     pub fn facts(&self) -> Vec<(String, String)> {
         let mut facts = vec![
             ("fairground".to_string(), glue::VERSION.to_string()),
-            ("replayed on".into(), place(&self.home.machine)),
+            ("replayed on".into(), self.home.machine.with_parts()),
             ("profile".into(), self.home.profile.clone()),
         ];
         if let Some(kernel) = &self.what_if {
-            facts.push(("what if, on".into(), place(&kernel.machine)));
+            facts.push(("what if, on".into(), kernel.machine.with_parts()));
             facts.push(("what if, profile".into(), kernel.profile.clone()));
             if !self.patches.is_empty() {
                 facts.push(("what if, patch".into(), self.patches.join(", ")));
@@ -175,14 +175,43 @@ fn head(kernel: &Kernel) -> String {
     head_text(glue::VERSION, &kernel.machine, &kernel.profile, &[])
 }
 
-fn place(machine: &MachineId) -> String {
-    let hash: String = machine.hash.chars().take(12).collect();
-    format!("{} ({hash})", machine.id)
-}
-
 fn alike(a: &Kernel, b: &Kernel) -> bool {
     let of = |k: &Kernel| (k.variant.decisions.clone(), k.variant.settings.clone());
     a.machine == b.machine && of(a) == of(b)
+}
+
+/// What the kernel of a replay had not.
+fn newer(kernel: &Kernel, place: &Place, known: &Attributes) -> Vec<String> {
+    decided::newer(Uses::of_recording(&place.features, known), &kernel.profile)
+}
+
+/// What must be told of the kernel of the other replay.
+fn of_what_if(
+    asked: &Asked<'_>,
+    kernel: &Kernel,
+    place: &Place,
+    home: &Place,
+) -> Result<Vec<String>, Failure> {
+    let what = &asked.args.what;
+    let patches = patches(&what.patch)?;
+    let mut notes = Vec::new();
+    let mut with = other_kernel(what, home)?;
+    for patch in &patches {
+        let before = glue::decisions_of(&with);
+        patch.apply(&mut with);
+        if before == glue::decisions_of(&with) {
+            notes.push(has_it(patch, &kernel.profile));
+        }
+    }
+    let cpus = place.machine.topology.nr_cpus();
+    notes.extend(decided::overridden(&patches, &place.features));
+    notes.extend(decided::grown(&what.set, &place.features, cpus));
+    notes.extend(newer(kernel, place, asked.known[1]));
+    Ok(notes)
+}
+
+fn is_limited(group: &Group) -> bool {
+    matches!(group.limit(), Ok((Some(_), _)))
 }
 
 /// `compare` switches a patch off in base. The recorded kernel is what it is, so here it stays.

@@ -10,7 +10,8 @@ use fairground_trace::replay::{Place, hz_of};
 
 use crate::args::{Setting, What};
 use crate::failure::Failure;
-use crate::plan::{idle_up_to, patches, profile_named, set};
+use crate::plan::{idle_up_to, patches, set};
+use crate::profile_names::profile_named;
 use crate::replay::ReplayArgs;
 
 /// The profile of recordings of which nothing else is said.

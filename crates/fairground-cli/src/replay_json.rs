@@ -69,6 +69,7 @@ fn what_if(s: &replay_text::Sides<'_>) -> Option<WhatIf> {
     Some(WhatIf {
         machine: machine.clone(),
         machine_hash: kernel.machine.hash.clone(),
+        machine_topology: kernel.machine.topology,
         profile: kernel.profile.clone(),
         patches: s.about.patches.clone(),
         decisions: kernel.variant.decisions.clone(),

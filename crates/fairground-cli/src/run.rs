@@ -67,19 +67,8 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
     let setup = glue::setup(&plan, &case, plan.profile.name.into(), command_line);
     let mut result = RunResult::new(setup, glue::variant(&case, simulated.outcomes.remove(0)))
         .with_changes(decided::beside_profile(&case.features, plan.profile));
-    let cpus = plan.machine.topology.nr_cpus();
-    result.notes.extend(case.workload.notes.iter().cloned());
-    result
-        .notes
-        .extend(decided::already_in(&patches, plan.profile));
-    result
-        .notes
-        .extend(decided::overridden(&patches, &case.features));
-    result
-        .notes
-        .extend(decided::grown(&args.what.set, &case.features, cpus));
-    let newer = decided::newer(&case.features, &case.workload, plan.profile);
-    result.notes.extend(newer);
+    let notes = decided::of_case(&plan, &case, &patches, &args.what.set);
+    result.notes.extend(notes);
     output.write(
         &|| serde_json::to_string_pretty(&result),
         &|| csv_of_run(&result),

@@ -34,6 +34,9 @@ struct Spot {
     workload: Vec<String>,
 }
 
+/// A place, and what is compared there, or why it cannot be.
+type Tried = (Spot, Result<Pair, Refused>);
+
 /// Whether more than one place was asked for.
 pub fn several(args: &CompareArgs) -> bool {
     let what = &args.what;
@@ -66,7 +69,7 @@ pub fn compare(
         .collect();
     let Some(first) = found.first() else {
         let why = tried.into_iter().find_map(|(_, pair)| pair.err());
-        let why = why.map(|(machine, why)| format!("--cpus of {machine}: {why}"));
+        let why = why.map(|refused| format!("{}: {}", refused.machine, refused.why));
         return Err(Failure::with_help(
             "no place can be run",
             why.unwrap_or_default(),
@@ -93,7 +96,7 @@ pub fn compare(
                 pair.result(base, patch, &command_of(command_line, spot)),
             )
         }
-        Err((machine, why)) => refused(machine, why, spot),
+        Err(refused) => refused.place(spot),
     });
     let redo = Redo::new(command_line, first.plan.seeds.clone(), Vec::new());
     let version = env!("CARGO_PKG_VERSION").into();
@@ -112,10 +115,8 @@ pub fn compare(
     for condition in conditions {
         reasons.extend(signs.evaluate(condition).map_err(Failure::new)?);
     }
-    if !conditions.is_empty() {
-        for (machine, why) in tried.iter().filter_map(|(_, pair)| pair.as_ref().err()) {
-            eprintln!("note: --fail-on does not know of {machine}, which was not run: {why}");
-        }
+    for note in left_undecided(args, conditions, &tried) {
+        eprintln!("note: {note}");
     }
     Ok(reasons)
 }
@@ -147,7 +148,7 @@ fn check(args: &CompareArgs, conditions: &[FailOn], pairs: &[&Pair]) -> Result<(
 }
 
 /// Refuses two machines of one name: tables, verdicts and CSV tell them apart by it.
-fn one_name_each(tried: &[(Spot, Result<Pair, Refused>)]) -> Result<(), Failure> {
+fn one_name_each(tried: &[Tried]) -> Result<(), Failure> {
     let mut known: Vec<(&str, &str)> = Vec::new();
     for (spot, pair) in tried {
         let Some(given) = spot.machine.as_deref() else {
@@ -155,7 +156,7 @@ fn one_name_each(tried: &[(Spot, Result<Pair, Refused>)]) -> Result<(), Failure>
         };
         let id = match pair {
             Ok(pair) => &pair.plan.machine.id,
-            Err((id, _)) => id,
+            Err(refused) => &refused.machine,
         };
         match known.iter().find(|(other, _)| other == id) {
             Some((_, other)) if *other != given => {
@@ -182,42 +183,109 @@ fn ran(pair: &Pair, result: Compare) -> Place {
     }
 }
 
-fn refused(machine: &str, why: &str, spot: &Spot) -> Place {
-    Place {
-        machine: machine.into(),
-        cpus: spot.cpus.unwrap_or(0) as u64,
-        workload: spot.workload.clone(),
-        metrics: Vec::new(),
-        refused: Some(why.into()),
-        result: None,
+/// A place that its machine cannot be: it has no such number of CPUs, or no such idle state.
+struct Refused {
+    machine: String,
+    cpus: usize,
+    why: String,
+}
+
+impl Refused {
+    fn place(&self, spot: &Spot) -> Place {
+        Place {
+            machine: self.machine.clone(),
+            cpus: self.cpus as u64,
+            workload: spot.workload.clone(),
+            metrics: Vec::new(),
+            refused: Some(self.why.clone()),
+            result: None,
+        }
+    }
+
+    /// Where and what would have run.
+    fn name(&self, spot: &Spot) -> String {
+        let mut name = format!("{}, {} CPUs", self.machine, self.cpus);
+        if !spot.workload.is_empty() {
+            name += &format!(", {}", spot.workload.join(" "));
+        }
+        name
     }
 }
 
-/// Name of a machine, and why it has no such number of CPUs.
-type Refused = (String, String);
-
-/// The place, or why its machine cannot be had with so many CPUs: others may.
+/// The place, or why its machine cannot be had so: others may.
 fn pair(
     args: &CompareArgs,
     file: Option<&Path>,
     spot: &Spot,
 ) -> Result<Result<Pair, Refused>, Failure> {
-    if let (Some(name), Some(cpus)) = (&spot.machine, spot.cpus) {
-        let machine = Machine::from_path_or_id(name)?;
-        if let Err(refused) = machine.shrunk(cpus) {
-            let why = match refused {
-                MachineError::Request { expected, .. } => format!("expected {expected}"),
-                other => other.to_string(),
-            };
-            return Ok(Err((machine.id, why)));
-        }
-    }
     let what = What {
         machine: spot.machine.iter().cloned().collect(),
         cpus: spot.cpus.into_iter().collect(),
         ..args.what.clone()
     };
+    if let Some(name) = &spot.machine {
+        let machine = Machine::from_path_or_id(name)?;
+        let cpus = spot.cpus.unwrap_or(machine.topology.nr_cpus());
+        let refused = |why: String| {
+            let machine = machine.id.clone();
+            Ok(Err(Refused { machine, cpus, why }))
+        };
+        let idle = what.max_idle.as_ref();
+        if let Some(Err(error)) = idle.map(|state| machine.with_idle_up_to(state)) {
+            return refused(match error {
+                MachineError::Request {
+                    message, expected, ..
+                } => format!("{message}, expected {expected}"),
+                other => other.to_string(),
+            });
+        }
+        if let Some(Err(error)) = spot.cpus.map(|cpus| machine.shrunk(cpus)) {
+            return refused(match error {
+                MachineError::Request { expected, .. } => format!("expected {expected}"),
+                other => other.to_string(),
+            });
+        }
+    }
     Pair::new(args, &what, file, &spot.workload).map(Ok)
+}
+
+/// What conditions say nothing about: places that were not run, but for workloads that are known
+/// to lack the metric, and those workloads.
+fn left_undecided(args: &CompareArgs, conditions: &[FailOn], tried: &[Tried]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    let known = |words: &[String]| {
+        let mut pairs = tried.iter().filter(|(spot, _)| spot.workload == words);
+        pairs.find_map(|(_, pair)| Some(pair.as_ref().ok()?.catalogue()))
+    };
+    let lacks = |condition: &FailOn, words: &[String]| {
+        known(words).is_some_and(|catalogue| !condition.is_about(catalogue.rows()))
+    };
+    for (spot, pair) in tried {
+        let is_about = |condition: &FailOn| !lacks(condition, &spot.workload);
+        if let (Err(refused), true) = (pair, conditions.iter().any(is_about)) {
+            let (name, why) = (refused.name(spot), &refused.why);
+            notes.push(format!(
+                "--fail-on does not know of {name}, which was not run: {why}"
+            ));
+        }
+    }
+    for (condition, text) in conditions.iter().zip(&args.fail_on) {
+        let mut lacking: Vec<String> = Vec::new();
+        for (spot, _) in tried.iter().filter(|(_, pair)| pair.is_ok()) {
+            let name = spot.workload.join(" ");
+            if lacks(condition, &spot.workload) && !lacking.contains(&name) {
+                lacking.push(name);
+            }
+        }
+        if !lacking.is_empty() {
+            let all = lacking.join("; ");
+            notes.push(format!(
+                "--fail-on '{text}' is not about workloads without this metric: {all}"
+            ));
+        }
+    }
+    notes.dedup();
+    notes
 }
 
 /// Every combination, workloads first; or what configurations stand for in each place, and what

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use fairground::policy::Features;
 use fairground_report::{
-    Axis, Catalogue, MachineId, Sweep, Target, Tried, csv_of_sweep, products, sweep_page,
-    sweep_text,
+    Axis, Catalogue, MachineId, PointAbout, Sweep, Target, Tried, csv_of_sweep, products,
+    sweep_page, sweep_text,
 };
 use fairground_sim::workload::Workload;
 
 use crate::args::{Color, How, Setting, What};
+use crate::decided;
 use crate::failure::Failure;
 use crate::glue;
 use crate::group_files::{self, FILES, GroupFile, Write};
@@ -102,16 +103,19 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
     let mut points = Points::new(args)?;
     let axes = points.axes(&args.over)?;
     let mut tried = points.tried(&axes)?;
-    let mut cases: Vec<&mut Case> = tried.iter_mut().filter_map(|t| t.1.as_mut().ok()).collect();
-    side_by_side(&mut cases);
-    let Some((first, Ok(case))) = tried.iter().find(|(_, case)| case.is_ok()) else {
-        let why = tried.into_iter().find_map(|(_, case)| case.err());
+    let cases = tried.iter_mut().filter_map(|t| t.case.as_mut().ok());
+    side_by_side(&mut cases.collect::<Vec<&mut Case>>());
+    let first = tried
+        .iter()
+        .find_map(|t| Some((t.plan, t.case.as_ref().ok()?)));
+    let Some((first, case)) = first else {
+        let why = tried.into_iter().find_map(|t| t.case.err());
         return Err(Failure::with_help(
             "no point can be run",
             why.unwrap_or_default(),
         ));
     };
-    let plan = &points.plans[*first].1;
+    let plan = &points.plans[first].1;
     let catalogue = Catalogue::new(glue::metric_info(&case.workload));
     for metric in &args.metric {
         catalogue.get(metric).map_err(Failure::new)?;
@@ -120,9 +124,9 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
         target.check(&catalogue).map_err(Failure::new)?;
     }
     let output = Output::new(&how)?;
-    let jobs = tried.iter().filter_map(|(plan, case)| {
-        let case = case.as_ref().ok()?;
-        Some(case.job(&points.plans[*plan].1.machine))
+    let jobs = tried.iter().filter_map(|trial| {
+        let case = trial.case.as_ref().ok()?;
+        Some(case.job(&points.plans[trial.plan].1.machine))
     });
     let jobs: Vec<Job<'_>> = jobs.collect();
     let quick = How {
@@ -133,41 +137,21 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
     usual::share(&mut done.outcomes);
     let setup = glue::setup(plan, case, plan.profile.name.into(), command_line);
     let mut outcomes = done.outcomes.into_iter();
-    let runs = |(_, case): &Trial| -> Tried {
-        let case = case.as_ref().map_err(String::clone)?;
+    let runs = |trial: &Trial| -> Tried {
+        let case = trial.case.as_ref().map_err(String::clone)?;
         Ok(glue::variant(case, outcomes.next().unwrap_or_default()))
     };
     let ran = tried.iter().map(runs).collect();
     let result = Sweep::new(setup, axes, ran, &args.metric, &targets);
     let mut result = result.map_err(Failure::new)?;
+    points.describe(&tried, &mut result);
     full_reserve(&mut result, &case.workload);
-    let of_machines = |axis: &Axis| ["machine", "cpus", "max-idle"].contains(&&*axis.name);
-    if result.over.iter().any(of_machines) {
-        let plans: Vec<&Plan> = tried.iter().map(|t| &points.plans[t.0].1).collect();
-        set_machines(&mut result, &plans);
-    }
     output.write(
         &|| serde_json::to_string_pretty(&result),
         &|| csv_of_sweep(&result),
         &|style| sweep_text(&result, style),
         &|style| sweep_page(&result, style),
     )
-}
-
-/// Says whose machine each point was.
-fn set_machines(result: &mut Sweep, plans: &[&Plan]) {
-    let mut whole: Vec<MachineId> = Vec::new();
-    for plan in plans {
-        let id = MachineId {
-            id: plan.machine.id.clone(),
-            hash: plan.whole_hash.clone(),
-        };
-        if !whole.contains(&id) {
-            whole.push(id);
-        }
-    }
-    let of_points = plans.iter().map(|plan| glue::machine_id(&plan.machine));
-    result.set_machines(whole, of_points.collect());
 }
 
 impl SweepArgs {
@@ -186,8 +170,15 @@ impl SweepArgs {
     }
 }
 
-/// The place of a point's plan, and what is run, or why the kernel refuses it.
-type Trial = (usize, Result<Case, String>);
+/// A point.
+struct Trial {
+    /// The place of its plan.
+    plan: usize,
+    /// What was set.
+    settings: Vec<Setting>,
+    /// What is run, or why the kernel refuses it.
+    case: Result<Case, String>,
+}
 
 /// Plans by what of them is swept: machine, CPUs, profile.
 struct Points<'a> {
@@ -289,9 +280,33 @@ impl<'a> Points<'a> {
             settings.extend(swept.map(|(axis, value)| setting(&axis.name, value)));
             let case = plan.case(plan.profile, &self.patches, Side::Patch, &settings)?;
             let refusal = group_files::refusal(&case.workload, &case.files);
-            tried.push((at, refusal.map_or(Ok(case), Err)));
+            tried.push(Trial {
+                plan: at,
+                settings,
+                case: refusal.map_or(Ok(case), Err),
+            });
         }
         Ok(tried)
+    }
+
+    /// Says of each point on which machine it was, with which profile, and what to know of it.
+    fn describe(&self, tried: &[Trial], result: &mut Sweep) {
+        let mut whole: Vec<MachineId> = Vec::new();
+        let mut about = Vec::new();
+        for trial in tried {
+            let plan = &self.plans[trial.plan].1;
+            if !whole.contains(&plan.whole) {
+                whole.push(plan.whole.clone());
+            }
+            let case = trial.case.as_ref();
+            let notes = |case| decided::of_case(plan, case, &self.patches, &trial.settings);
+            about.push(PointAbout {
+                machine: glue::machine_id(&plan.machine),
+                profile: plan.profile.name.into(),
+                notes: case.map_or(Vec::new(), notes),
+            });
+        }
+        result.describe(whole, about);
     }
 }
 

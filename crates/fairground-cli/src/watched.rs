@@ -41,8 +41,9 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
         }
     }
     of_single_groups(run);
-    let periods: u64 = run.groups.iter().map(|g| g.stat.nr_periods).sum::<u64>() + uncounted;
-    if !run.groups.is_empty() {
+    let counted = || run.groups.iter().filter(|g| g.counted);
+    let periods: u64 = counted().map(|g| g.stat.nr_periods).sum::<u64>() + uncounted;
+    if counted().next().is_some() {
         // No period, none slow.
         let slow_pct = slow.map_or(f64::NAN, |slow| percent(slow, periods.max(1)));
         run.set_metric("slow_periods_pct", slow_pct);

@@ -10,6 +10,7 @@ fn main() -> Result<(), serde_json::Error> {
         machine: MachineId {
             id: "none".into(),
             hash: "none".into(),
+            ..MachineId::default()
         },
         profile: "linux-6.18".into(),
         workload: vec!["example".into()],

@@ -53,6 +53,17 @@ impl From<Metric> for MetricInfo {
     }
 }
 
+impl MetricInfo {
+    /// What no value can be above, if it is a share of something.
+    pub(crate) fn whole(&self) -> Option<f64> {
+        match self.unit.as_str() {
+            "%" => Some(100.0),
+            _ if self.name.ends_with(".cpu_share") || self.name.ends_with(".fairness") => Some(1.0),
+            _ => None,
+        }
+    }
+}
+
 /// A name that no metric has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown metric `{name}`{}", hint(.name, .nearest))]

@@ -21,19 +21,24 @@ pub fn compare_metrics(
     patch: &Variant,
     notes: &mut Vec<String>,
 ) -> Vec<Comparison> {
-    if base.runs.len() < 2 || patch.runs.len() < 2 {
-        notes.push(
-            "one run per variant has no spread, so there is no interval and no verdict; give \
-             more seeds"
-                .into(),
-        );
-    }
+    let one = match [base.runs.len() < 2, patch.runs.len() < 2] {
+        [true, true] => Some("one run per variant has"),
+        [true, false] => Some("base has one run, which has"),
+        [false, true] => Some("patch has one run, which has"),
+        [false, false] => None,
+    };
+    notes.extend(one.map(|who| {
+        format!("{who} no spread, so there is no interval and no verdict; give more seeds")
+    }));
     if !same_seeds(base, patch) {
         notes.push("base and patch ran with different seeds: independent samples, Welch".into());
     }
-    info.iter()
-        .map(|row| compare_metric(row, base, patch, notes))
-        .collect()
+    let same = patch.counts_as(base);
+    let row = |info: &MetricInfo| Comparison {
+        same,
+        ..compare_metric(info, base, patch, notes)
+    };
+    info.iter().map(row).collect()
 }
 
 /// Compares two saved results, say of two builds of a changed engine.
@@ -53,7 +58,7 @@ pub fn compare_saved(base: Saved, patch: Saved) -> Compare {
         true => patch_setup.profile,
         false => format!("{} (base: {})", patch_setup.profile, base_setup.profile),
     };
-    let other = Some(patch_setup.machine).filter(|machine| *machine != base_setup.machine);
+    let other = Some(patch_setup.machine).filter(|machine| !machine.is(&base_setup.machine));
     let setup = Setup {
         workload_metrics: metrics,
         profile,
@@ -61,8 +66,19 @@ pub fn compare_saved(base: Saved, patch: Saved) -> Compare {
     };
     let mut compare = Compare::new(setup, base_variant, patch_variant);
     compare.patch_machine = other;
+    let seeds = |side: usize| -> Vec<u64> {
+        let runs = &compare.variants[side].runs;
+        runs.iter().map(|run| run.seed).collect()
+    };
+    let (of_base, of_patch) = (seeds(0), seeds(1));
     compare.redo = Redo {
         command: format!("{}\n{}", compare.redo.command, patch_setup.redo.command),
+        patch_seeds: if of_patch == of_base {
+            Vec::new()
+        } else {
+            of_patch
+        },
+        seeds: of_base,
         ..compare.redo
     };
     compare.notes.splice(0..0, notes);
@@ -147,6 +163,8 @@ pub(crate) fn compare_metric(
     } else {
         welch_change(&to_vec(&base_values), &to_vec(&patch_values))
     };
+    let base_mean = base_summary.map_or(0.0, |s| s.mean);
+    let change = change.map(|change| change.up_to(info.whole(), base_mean));
     let in_one = limited_in_one(&info.name, base, patch);
     if !in_one.is_empty() {
         notes.push(format!(
@@ -187,6 +205,7 @@ fn row(
         better: info.better,
         verdict: verdict(info.better, change),
         differs: change.is_some_and(|c| c.excludes_zero()),
+        same: false,
         diff: change.map(|c| c.diff),
         ci95_diff: ends(change.and_then(|c| c.ci95)),
         base_sd: base.and_then(|s| s.sd),

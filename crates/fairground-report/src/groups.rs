@@ -51,6 +51,13 @@ pub struct GroupStat {
     /// 1 to 10000.
     #[serde(rename = "cpu.weight")]
     pub weight: u64,
+    /// Whether `cpu.idle` is 1, as written last: then `cpu.weight` counts for nothing.
+    #[serde(
+        rename = "cpu.idle",
+        default,
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub idle: bool,
     /// Its counters.
     #[serde(rename = "cpu.stat")]
     pub stat: CpuStat,
@@ -158,8 +165,8 @@ pub(crate) struct GroupMeans {
     pub name: String,
     /// `cpu.max`, and `cpu.max.burst` in us; none of others.
     pub limit: Option<(String, u64)>,
-    /// Weight; none of others.
-    pub weight: Option<u64>,
+    /// `cpu.weight`, or `idle` where `cpu.idle` is 1; none of others.
+    pub weight: Option<String>,
     pub periods: f64,
     pub throttled: f64,
     pub throttled_ms: f64,
@@ -262,7 +269,10 @@ pub(crate) fn means(variant: &Variant, path: Option<&str>) -> Option<GroupMeans>
     Some(GroupMeans {
         name: path.map_or_else(|| format!("{others} others"), String::from),
         limit: group.map(|g| (g.max_text(), g.burst)),
-        weight: group.map(|g| g.weight),
+        weight: group.map(|g| match g.idle {
+            true => "idle".into(),
+            false => g.weight.to_string(),
+        }),
         periods: mean(sum.nr_periods),
         throttled: mean(sum.nr_throttled),
         throttled_ms: mean(sum.throttled_usec) / 1e3,

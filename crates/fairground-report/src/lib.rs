@@ -24,6 +24,7 @@ mod flat;
 mod groups;
 pub mod html;
 mod latency;
+mod machine;
 mod redo;
 mod replay;
 pub mod reproduce;
@@ -47,6 +48,7 @@ pub use fail_on::{FailOn, FailOnError, Met};
 pub use flat::{csv_of_compare, csv_of_run};
 pub use groups::{CpuStat, GroupStat, LimitFrom, OtherGroups, time_text};
 pub use latency::Latency;
+pub use machine::{MachineId, MachineParts};
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
 pub use replay::{
     Changed, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts, Replayed, ReplayedThread,
@@ -54,16 +56,16 @@ pub use replay::{
 };
 pub use requests::Halves;
 pub use result::{
-    Compare, Comparison, FunctionCost, LineTraffic, MachineId, Method, Number, Run, RunResult,
-    Setup, Variant, Verdict,
+    Compare, Comparison, FunctionCost, LineTraffic, Method, Number, Run, RunResult, Setup, Variant,
+    Verdict,
 };
 pub use saved::{LoadError, Saved};
 pub use schema::{compare_schema, replay_schema, run_schema, signs_schema, sweep_schema};
 pub use signs::{Growth, Place, Signs, Tally, csv_of_signs, signs_page, signs_text};
 pub use stats::{Change, Summary, paired_change, summary, welch_change};
 pub use sweep::{
-    Answer, Axis, Knee, Meets, Point, Reached, Spread, Sweep, Target, TargetError, Tried,
-    csv_of_sweep, products, sweep_page, sweep_text,
+    Answer, Axis, Knee, Meets, Point, PointAbout, Reached, Spread, Sweep, Target, TargetError,
+    Tried, csv_of_sweep, products, sweep_page, sweep_text,
 };
 pub use text::{
     Style, changes_text, compare_text, costs_text, foot as foot_text, groups_text,

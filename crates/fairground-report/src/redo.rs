@@ -22,13 +22,16 @@ pub struct Redo {
     pub command: String,
     /// The seeds, in the order of the runs.
     pub seeds: Vec<u64>,
+    /// Those of patch, where two saved results have others; `seeds` is base's then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patch_seeds: Vec<u64>,
     /// Figures of the machine file that nobody measured.
     pub assumed: Vec<AssumedFigure>,
     /// What the simulation leaves out; usually [`NOT_MODELLED`].
     pub not_modelled: Vec<String>,
     /// What else decides the result and is not in its setup: `scenario`, the hash of its text,
-    /// `sources`, that of the engine and the simulator, and `settled` and `slow`, the options of
-    /// these names, with their units. Two results that differ here are of different things.
+    /// `sources`, that of the engine and the simulator, and `max_idle`, `settled` and `slow`, the
+    /// options of these names, with their units. Two results that differ here are of different things.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
 }
@@ -48,6 +51,7 @@ impl Redo {
         Self {
             command: redo_command(argv),
             seeds,
+            patch_seeds: Vec::new(),
             assumed,
             not_modelled: NOT_MODELLED.iter().map(|&s| s.into()).collect(),
             conditions: BTreeMap::new(),

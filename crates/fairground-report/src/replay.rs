@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::groups::GroupStat;
+use crate::machine::{MachineId, MachineParts};
 use crate::redo::Redo;
-use crate::result::{FunctionCost, LineTraffic, MachineId, Run, require_keys};
+use crate::result::{FunctionCost, LineTraffic, Run, require_keys};
 use crate::watched::IdleWaste;
 
 /// What the keys of [`Replay`] mean, in this version.
@@ -88,6 +89,8 @@ pub struct WhatIf {
     pub machine: String,
     /// Hash of that machine file's content.
     pub machine_hash: String,
+    /// What that machine consists of.
+    pub machine_topology: Option<MachineParts>,
     /// Its profile.
     pub profile: String,
     /// Patches that were asked for.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::catalogue::{Better, Catalogue, MetricInfo, is_own};
 use crate::compare::compare_metrics;
 use crate::groups::{GroupStat, OtherGroups, cut_groups};
+use crate::machine::MachineId;
 use crate::redo::Redo;
 use crate::requests::{Halves, few_requests};
 use crate::stats::finite;
@@ -23,15 +24,6 @@ use crate::watched::{
 
 /// A number, or `None` (`null` in JSON) where there is none that is finite.
 pub type Number = Option<f64>;
-
-/// Which machine was simulated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MachineId {
-    /// Name of the machine file.
-    pub id: String,
-    /// Hash of the machine file's content.
-    pub hash: String,
-}
 
 /// What all variants of a result have in common.
 #[derive(Clone, Debug, PartialEq)]
@@ -234,6 +226,10 @@ pub struct Comparison {
     /// the verdict `noise`, because it is neither better nor worse.
     #[serde(default)]
     pub differs: bool,
+    /// Whether no run of patch differs from base's of the same seed in anything that was counted,
+    /// this metric or another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same: bool,
     /// `patch - base` in the metric's unit.
     #[serde(default)]
     pub diff: Number,
@@ -276,6 +272,8 @@ pub enum Method {
     None,
 }
 
+/// In place of a verdict: nothing differs, in no count of any run.
+pub(crate) const SAME: &str = "same";
 /// In place of a verdict: there is no interval.
 const NO_INTERVAL: &str = "-";
 /// In place of a verdict: a side has no value.
@@ -331,36 +329,23 @@ impl Compare {
     /// Whether no run of patch differs from base's of the same seed in anything that was counted.
     #[must_use]
     pub fn is_the_same_throughout(&self) -> bool {
-        let [base, patch] = &self.variants[..] else {
-            return false;
-        };
-        let counted = |run: &Run| (run.seed, run.metrics.clone(), run.functions.clone());
-        let runs = |v: &Variant| v.runs.iter().map(counted).collect::<Vec<_>>();
-        !base.runs.is_empty() && runs(base) == runs(patch)
+        matches!(&self.variants[..], [base, patch] if patch.counts_as(base))
     }
 
     /// Which machine, or which two.
     pub(crate) fn machines(&self) -> String {
-        let base = self.machine.short();
+        let base = self.machine.with_parts();
         match &self.patch_machine {
             None => base,
-            Some(patch) => format!("{} (base: {base})", patch.short()),
+            Some(patch) => format!("{} (base: {base})", patch.with_parts()),
         }
-    }
-}
-
-impl MachineId {
-    /// Name and the begin of the hash.
-    pub(crate) fn short(&self) -> String {
-        let hash: String = self.hash.chars().take(12).collect();
-        format!("{} ({hash})", self.id)
     }
 }
 
 impl Comparison {
     /// The verdict as people read it: `better`, `worse`, `noise`, or `differs` if it is beyond
-    /// noise, but nobody can say whether it is good. Without an interval nothing can be said: `-`,
-    /// or `no value` if a side has none.
+    /// noise, but nobody can say whether it is good; `same` if what was changed reached nothing at
+    /// all. Without an interval nothing can be said: `-`, or `no value` if a side has none.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match (self.verdict, self.differs) {
@@ -368,6 +353,7 @@ impl Comparison {
             (Verdict::Worse, _) => "worse",
             (Verdict::Noise, true) => "differs",
             (Verdict::Noise, false) if self.base.is_none() || self.patch.is_none() => NO_VALUE,
+            (Verdict::Noise, false) if self.same => SAME,
             (Verdict::Noise, false) if self.method == Method::None => NO_INTERVAL,
             (Verdict::Noise, false) => "noise",
         }
@@ -386,10 +372,25 @@ pub(crate) fn is_open(word: &str) -> bool {
 
 /// How a word of [`Comparison::word`] is shown on a page.
 pub(crate) fn word_class(word: &str) -> &str {
-    if is_open(word) { "noise" } else { word }
+    if is_open(word) || word == SAME {
+        "noise"
+    } else {
+        word
+    }
 }
 
 impl Variant {
+    /// Whether there are runs, and none differs from the other's of the same seed in anything that
+    /// was counted.
+    pub(crate) fn counts_as(&self, other: &Self) -> bool {
+        let counted = |(a, b): (&Run, &Run)| {
+            (a.seed, &a.metrics, &a.functions) == (b.seed, &b.metrics, &b.functions)
+        };
+        let number = self.runs.len();
+        let mut pairs = self.runs.iter().zip(&other.runs);
+        number > 0 && number == other.runs.len() && pairs.all(counted)
+    }
+
     /// All metrics that one of the runs has.
     pub(crate) fn metric_names(&self) -> BTreeSet<&str> {
         self.runs
@@ -434,8 +435,12 @@ impl Run {
         );
     }
 
-    /// Adds loads of a function that missed the last-level cache; nothing if it has no costs.
+    /// Adds loads of a function that missed the last-level cache. One that has neither time nor
+    /// calls gets a row of its own, so that those of all functions add up to the metric.
     pub fn add_llc_misses(&mut self, function: &str, misses: u64) {
+        if misses > 0 && !self.functions.contains_key(function) {
+            self.add_function(function, 0, 0, 1);
+        }
         if let Some(cost) = self.functions.get_mut(function) {
             cost.llc_misses += misses;
         }

@@ -23,6 +23,7 @@
 //!
 //! Times, counts and shares are not negative. Where no value of a sample is, its interval ends at
 //! 0, and that of the change at -100 %: what lies beyond is impossible, so nothing is lost with it.
+//! The interval of a share ends at the whole for the same reason ([`Summary::up_to`]).
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -37,6 +38,19 @@ pub struct Summary {
     pub sd: Option<f64>,
     /// 95 % Student-t interval of the mean; `None` for a single value.
     pub ci95: Option<[f64; 2]>,
+}
+
+impl Summary {
+    /// The same of a share: nothing is above the whole. Without one, as it is.
+    #[must_use]
+    pub fn up_to(self, whole: Option<f64>) -> Self {
+        // A mean may be above by a rounding error.
+        let top = whole.map_or(f64::MAX, |whole| whole.max(self.mean));
+        Self {
+            ci95: self.ci95.map(|[lo, hi]| [lo, hi.min(top)]),
+            ..self
+        }
+    }
 }
 
 /// The change from base to patch, in the unit of the metric and in percent.
@@ -64,6 +78,27 @@ impl Change {
         Self {
             ci95: None,
             ci95_pct: None,
+            ..self
+        }
+    }
+
+    /// The same between shares, of which those of base have this mean: nothing is above the whole.
+    /// Without one, as it is.
+    #[must_use]
+    pub fn up_to(self, whole: Option<f64>, base_mean: f64) -> Self {
+        let Some(whole) = whole else {
+            return self;
+        };
+        let top = (whole - base_mean).max(self.diff);
+        let cut = |ends: [f64; 2], top: f64| [ends[0], ends[1].min(top)];
+        let percent = 100.0 * top / base_mean.abs();
+        Self {
+            ci95: self.ci95.map(|ends| cut(ends, top)),
+            // A base of 0 has no percentage, or all are 0.
+            ci95_pct: self.ci95_pct.map(|ends| match percent.is_finite() {
+                true => cut(ends, percent),
+                false => ends,
+            }),
             ..self
         }
     }
@@ -247,6 +282,24 @@ mod tests {
         assert!(below.ci95.unwrap()[0] < -20.0);
         let change = paired_change(&[(4.0, -1.0), (4.0, 3.0)]).unwrap();
         assert!(change.ci95_pct.unwrap()[0] < -100.0);
+    }
+
+    #[test]
+    fn an_interval_of_shares_ends_at_the_whole() {
+        let s = summary(&[90.0, 100.0]).unwrap();
+        assert!(s.ci95.unwrap()[1] > 150.0 && s.up_to(None) == s);
+        assert_eq!(s.up_to(Some(100.0)).ci95.unwrap()[1], 100.0);
+        let above = summary(&[100.5, 100.5]).unwrap().up_to(Some(100.0));
+        assert_eq!(above.ci95, Some([100.5; 2]));
+
+        let change = paired_change(&[(80.0, 90.0), (80.0, 100.0)]).unwrap();
+        assert!(change.ci95.unwrap()[1] > 70.0 && change.up_to(None, 80.0) == change);
+        let cut = change.up_to(Some(100.0), 80.0);
+        assert_eq!(cut.ci95.unwrap()[1], 20.0);
+        assert_eq!(cut.ci95_pct.unwrap()[1], 25.0);
+        assert_eq!(cut.pct, change.pct);
+        let zeros = paired_change(&[(0.0, 0.0); 3]).unwrap();
+        assert_eq!(zeros.up_to(Some(100.0), 0.0), zeros);
     }
 
     #[test]

@@ -17,6 +17,7 @@ fn setup() -> Setup {
         machine: MachineId {
             id: "spr-8480-2s".into(),
             hash: "0123456789abcdef".into(),
+            ..MachineId::default()
         },
         profile: "linux-6.18".into(),
         workload: vec!["hackbench".into(), HOSTILE.into()],

@@ -39,6 +39,7 @@ fn setup() -> Setup {
         machine: MachineId {
             id: "spr-8480-2s".into(),
             hash: "0123456789abcdef".into(),
+            ..MachineId::default()
         },
         profile: "linux-6.18".into(),
         workload: ["hackbench", "-g", "16"].map(String::from).to_vec(),
@@ -377,6 +378,7 @@ fn results_of_two_machines_name_both() {
         machine: MachineId {
             id: "another".into(),
             hash: "0123456789abcdef".into(),
+            ..MachineId::default()
         },
         ..setup()
     };

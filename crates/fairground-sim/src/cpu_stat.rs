@@ -29,6 +29,8 @@ pub struct GroupStat {
     pub burst_ns: Ns,
     /// `cpu.weight` as written last, in units of `cpu.shares`.
     pub shares: u64,
+    /// `cpu.idle` as written last.
+    pub idle: bool,
     /// The counters.
     pub stat: CpuStat,
 }
@@ -98,25 +100,24 @@ impl Workload {
         groups
     }
 
-    /// `cpu.weight` of all groups as written last, in units of shares.
-    fn last_shares(&self) -> Vec<u64> {
-        let mut shares: Vec<u64> = self.cgroups.iter().map(|g| g.shares).collect();
-        let mut idle: Vec<bool> = self.cgroups.iter().map(|g| g.idle).collect();
+    /// `cpu.weight` of all groups as written last, in units of shares, and their `cpu.idle`.
+    fn last_weights(&self) -> Vec<(u64, bool)> {
+        let mut all: Vec<(u64, bool)> = self.cgroups.iter().map(|g| (g.shares, g.idle)).collect();
         for event in &self.events {
-            let group = event.cgroup as usize;
+            let (shares, idle) = &mut all[event.cgroup as usize];
             match event.write {
-                CgroupWrite::Shares(written) => shares[group] = written,
+                CgroupWrite::Shares(written) => *shares = written,
                 CgroupWrite::Idle(now) => {
                     // A group that is no longer idle has the weight of a new one.
-                    if idle[group] && !now {
-                        shares[group] = Cgroup::new("", 0).shares;
+                    if *idle && !now {
+                        *shares = Cgroup::new("", 0).shares;
                     }
-                    idle[group] = now;
+                    *idle = now;
                 }
                 _ => {}
             }
         }
-        shares
+        all
     }
 }
 
@@ -135,12 +136,13 @@ impl Sim<'_> {
         }
         let counted = self.workload.counted_groups();
         let is_counted = |g: u32| counted.binary_search(&g).is_ok();
-        let (cgroups, shares) = (&self.workload.cgroups, self.workload.last_shares());
+        let (cgroups, weights) = (&self.workload.cgroups, self.workload.last_weights());
         let above = |g: u32| {
             std::iter::successors(Some(g), |g| (*g > 0).then(|| cgroups[*g as usize].parent))
         };
         let one = |(i, (g, now)): (usize, &(u32, CpuStat))| {
             let limit = self.limits[*g as usize];
+            let (shares, idle) = weights[*g as usize];
             GroupStat {
                 path: cgroups[*g as usize].path.clone(),
                 counted: is_counted(*g),
@@ -148,7 +150,8 @@ impl Sim<'_> {
                 quota_ns: limit.quota_ns,
                 period_ns: limit.period_ns,
                 burst_ns: limit.burst_ns,
-                shares: shares[*g as usize],
+                shares,
+                idle,
                 stat: since(now, self.warm_stats.get(i).map(|(_, stat)| stat)),
             }
         };

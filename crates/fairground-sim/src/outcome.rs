@@ -372,29 +372,6 @@ mod tests {
     }
 
     #[test]
-    fn the_functions_have_all_misses_of_the_last_level_cache() {
-        let machine = Machine::from_path_or_id("genoa-9654-2s").unwrap();
-        let machine = machine.shrunk(32).unwrap();
-        for line in [
-            "hackbench -g 4 -f 5 --threads --pipe -l 20",
-            "netperf -t UDP_RR --pairs 8 -l 2ms",
-            "schbench -m 1 -t 8 -w 0 -r 5ms",
-        ] {
-            let argv: Vec<&str> = line.split(' ').collect();
-            let run = set_up(&machine, &argv, |setup| run(setup).unwrap());
-            let sum = |rows: &[(&str, u64)]| rows.iter().map(|(_, n)| n).sum::<u64>();
-            let all = run.metrics.iter().find(|(name, _)| name == "llc_misses");
-            let all = all.and_then(|(_, n)| *n).unwrap() as u64;
-            assert_eq!(
-                sum(&run.load_misses) + sum(&run.other_misses),
-                all,
-                "{line}"
-            );
-            assert!(sum(&run.other_misses) > 0, "{line}");
-        }
-    }
-
-    #[test]
     fn the_stacks_have_what_the_functions_have() {
         let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
         let argv = ["hackbench", "-g", "1", "-f", "2", "-l", "10"];

@@ -78,7 +78,7 @@ fn weight_heads() -> Vec<Column> {
 
 fn weight_cells(g: &GroupMeans) -> Vec<Cell> {
     vec![
-        g.weight.map_or_else(dash, |w| Cell::text(&w.to_string())),
+        g.weight.as_ref().map_or_else(dash, |w| Cell::text(w)),
         Cell::number(g.cpus, number(g.cpus)),
         ms(g.usage_ms),
     ]
@@ -106,7 +106,7 @@ fn cells(g: &GroupMeans) -> Vec<Cell> {
     vec![
         limit.map_or_else(dash, |(max, _)| Cell::text(max)),
         limit.map_or_else(dash, |(_, burst)| Cell::text(&burst.to_string())),
-        g.weight.map_or_else(dash, |w| Cell::text(&w.to_string())),
+        g.weight.as_ref().map_or_else(dash, |w| Cell::text(w)),
         Cell::number(g.cpus, number(g.cpus)),
         whole(g.periods),
         whole(g.throttled),

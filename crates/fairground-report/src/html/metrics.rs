@@ -14,7 +14,7 @@ pub fn of_run(result: &RunResult) -> Table {
     let runs = result.variants.first().map_or(&[][..], |v| &v.runs);
     let row = |info: &MetricInfo| {
         let values: Vec<f64> = runs.iter().filter_map(|r| r.metric(&info.name)).collect();
-        let found = summary(&values);
+        let found = summary(&values).map(|s| s.up_to(info.whole()));
         let (mean, sd) = (found.map(|s| s.mean), found.and_then(|s| s.sd));
         let ci = found.and_then(|s| s.ci95);
         let interval = ci.map_or("-".into(), |[lo, hi]| {

@@ -147,7 +147,7 @@ pub fn run_page(
         json: serde_json::to_string(result)?,
         figures: periods::figures(samples),
         ..common(
-            &head!(result, result.machine.short()),
+            &head!(result, result.machine.with_parts()),
             metrics::headlines_of_run(result),
             style,
         )

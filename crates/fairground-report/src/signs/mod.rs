@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::{Better, Catalogue, MetricInfo, UnknownMetric, is_own};
 use crate::fail_on::{FailOn, FailOnError};
 use crate::redo::Redo;
-use crate::result::{Compare, Comparison, Verdict, is_open};
+use crate::result::{Compare, Comparison, SAME, Verdict, is_open};
 use crate::watched::is_of_still_waiting;
 pub use page::signs_page;
 pub use text::signs_text;
@@ -75,6 +75,9 @@ pub struct Tally {
     pub differs: Vec<String>,
     /// Where the interval holds 0.
     pub noise: Vec<String>,
+    /// Where no count of any run differs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub same: Vec<String>,
     /// Where there is no interval, or a side has no value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<String>,
@@ -224,6 +227,7 @@ impl Tally {
             (Verdict::Worse, _) => &mut self.worse,
             (Verdict::Noise, true) => &mut self.differs,
             (Verdict::Noise, false) if row.is_open() => &mut self.open,
+            (Verdict::Noise, false) if row.same => &mut self.same,
             (Verdict::Noise, false) => &mut self.noise,
         };
         list.push(label);
@@ -285,7 +289,10 @@ fn growth(places: &[Place], workload: &[String], metric: &str) -> Vec<Growth> {
         let here = places
             .iter()
             .filter(|p| p.machine == machine && p.workload == workload);
-        let verdict = |p: &Place| Some((p.cpus, row(p.result.as_ref()?, metric)?.word()));
+        let verdict = |p: &Place| {
+            let word = row(p.result.as_ref()?, metric)?.word();
+            Some((p.cpus, if word == SAME { "noise" } else { word }))
+        };
         let mut sizes: Vec<(u64, &str)> = here.filter_map(verdict).collect();
         sizes.sort_unstable();
         if sizes.len() < 2 || all.iter().any(|g| g.machine == machine) {
@@ -344,7 +351,8 @@ pub fn csv_of_signs(signs: &Signs) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{MachineId, Run, Setup, Variant};
+    use crate::machine::MachineId;
+    use crate::result::{Run, Setup, Variant};
     use crate::text::Style;
 
     /// A place in which the patch makes the workload faster by `gain` of 100.
@@ -360,6 +368,7 @@ mod tests {
             machine: MachineId {
                 id: machine.into(),
                 hash: "0123456789abcdef".into(),
+                ..MachineId::default()
             },
             profile: "linux-6.18".into(),
             workload: vec!["test".into()],

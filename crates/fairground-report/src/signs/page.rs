@@ -76,6 +76,7 @@ fn short(tally: &Tally) -> String {
         ("worse", &tally.worse),
         ("differs", &tally.differs),
         ("noise", &tally.noise),
+        ("same", &tally.same),
         ("no verdict", &tally.open),
     ];
     let there = lists.iter().filter(|(_, list)| !list.is_empty());

@@ -82,12 +82,13 @@ fn changes(block: &Block, metric: &str) -> String {
 
 /// The verdicts in sentences.
 pub(super) fn sentences(tally: &Tally) -> Vec<String> {
-    let words = ["better", "worse", "differs", "noise", "no verdict"];
+    let words = ["better", "worse", "differs", "noise", "same", "no verdict"];
     let all = [
         &tally.better,
         &tally.worse,
         &tally.differs,
         &tally.noise,
+        &tally.same,
         &tally.open,
     ];
     let total: usize = all.iter().map(|list| list.len()).sum();
@@ -207,7 +208,12 @@ fn coloured(table: &str, style: Style) -> String {
         return table.into();
     }
     let colour = |line: &str| {
-        for (word, code) in [("better", "32"), ("worse", "31"), ("noise", "2")] {
+        for (word, code) in [
+            ("better", "32"),
+            ("worse", "31"),
+            ("noise", "2"),
+            ("same", "2"),
+        ] {
             if let Some(start) = line.strip_suffix(word) {
                 return format!("{start}\x1b[{code}m{word}\x1b[0m\n");
             }

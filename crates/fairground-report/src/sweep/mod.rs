@@ -4,6 +4,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `knee` | where raising a setting stops to pay |
+//! | `notes` | notes of points, each once |
 //! | `target` | which is the smallest point that meets a target |
 //! | `beware` | what a reader must know of points before believing them |
 //! | `text` | tables for people |
@@ -11,6 +12,7 @@
 
 mod beware;
 mod knee;
+mod notes;
 mod page;
 mod target;
 mod text;
@@ -22,9 +24,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
 use crate::compare::compare_metrics;
+use crate::machine::MachineId;
 use crate::redo::Redo;
 use crate::requests::{lower_bounds, not_sustained};
-use crate::result::{Comparison, MachineId, Number, Setup, Variant, complete};
+use crate::result::{Comparison, Number, Setup, Variant, complete};
 use crate::stats::summary;
 pub use knee::Knee;
 pub use page::sweep_page;
@@ -41,7 +44,7 @@ pub struct Sweep {
     /// All machines, if several are swept, each once and whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineId>,
-    /// Profile, e.g. `linux-6.18`, of the first point.
+    /// Profile, e.g. `linux-6.18`, of the first point; each point has its own.
     pub profile: String,
     /// The workload's command line.
     pub workload: Vec<String>,
@@ -78,13 +81,16 @@ pub struct Axis {
 }
 
 /// One combination.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// One value for each of `over`.
     pub values: Vec<String>,
-    /// Its machine as it was simulated, if machines or numbers of CPUs are swept.
+    /// Its machine as it was simulated: with the CPUs and idle states that it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineId>,
+    /// Its profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// Why the kernel refuses it; then there are no runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -120,6 +126,20 @@ pub struct Spread {
 
 /// A point as it was run, or why it was not.
 pub type Tried = Result<Variant, String>;
+
+/// What is known of a point beside its runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PointAbout {
+    /// Its machine as it was simulated.
+    pub machine: MachineId,
+    /// Its profile.
+    pub profile: String,
+    /// What a reader must know of it before believing its numbers.
+    pub notes: Vec<String>,
+}
+
+/// What is swept of machines.
+const OF_MACHINES: [&str; 3] = ["machine", "cpus", "max-idle"];
 
 impl Sweep {
     /// From the runs of each point, in order; `metrics` are those to show, none for the usual ones.
@@ -162,9 +182,7 @@ impl Sweep {
             let ran = base.as_ref().filter(|_| refused.is_none());
             Point {
                 values,
-                machine: None,
                 refused,
-                meets: None,
                 not_sustained: not_sustained(&variant),
                 summary: spreads(&metric_info, &variant),
                 at_least: lower_bounds(&metric_info, &variant),
@@ -173,9 +191,11 @@ impl Sweep {
                     compare_metrics(&shown, base, &variant, &mut Vec::new())
                 }),
                 variant,
+                ..Point::default()
             }
         };
         let points: Vec<Point> = points.map(point).collect();
+        notes.extend(no_different(&over, &points));
         let shown: Vec<String> = shown.into_iter().map(|info| info.name).collect();
         let mut sweep = Self {
             fairground: setup.fairground,
@@ -197,15 +217,45 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// Whose machine each point was, in their order, and the whole machines, each once. For sweeps
-    /// over machines or numbers of CPUs, where one hash does not say it.
-    pub fn set_machines(&mut self, whole: Vec<MachineId>, of_points: Vec<MachineId>) {
-        if let Some(first) = whole.first() {
+    /// What is known of the points, in their order, and the whole machines, each once: where
+    /// numbers of CPUs are swept, one hash does not say it. Each note is kept once, with its points.
+    pub fn describe(&mut self, whole: Vec<MachineId>, points: Vec<PointAbout>) {
+        if let Some(first) = whole.first().filter(|_| self.has_several(&OF_MACHINES)) {
             self.machine = first.clone();
         }
         self.machines = if whole.len() > 1 { whole } else { Vec::new() };
-        for (point, machine) in self.points.iter_mut().zip(of_points) {
-            point.machine = Some(machine);
+        let notes: Vec<Vec<String>> = points.iter().map(|about| about.notes.clone()).collect();
+        self.notes
+            .extend(notes::once(&self.over, &self.points, &notes));
+        for (point, about) in self.points.iter_mut().zip(points) {
+            point.machine = Some(about.machine);
+            point.profile = Some(about.profile);
+        }
+    }
+
+    /// Whether one of these is swept.
+    fn has_several(&self, names: &[&str]) -> bool {
+        self.over.iter().any(|axis| names.contains(&&*axis.name))
+    }
+
+    /// The machines that were simulated, each once, if several are swept.
+    fn machines_swept(&self) -> Vec<&MachineId> {
+        let mut all: Vec<&MachineId> = Vec::new();
+        if self.has_several(&OF_MACHINES) {
+            for machine in self.points.iter().filter_map(|p| p.machine.as_ref()) {
+                if !all.contains(&machine) {
+                    all.push(machine);
+                }
+            }
+        }
+        all
+    }
+
+    /// Its profile, or that it is swept.
+    fn profile_words(&self) -> &str {
+        match self.has_several(&["profile"]) {
+            true => "swept",
+            false => &self.profile,
         }
     }
 
@@ -247,6 +297,18 @@ pub fn products(over: &[Axis]) -> Vec<Vec<String>> {
     all
 }
 
+/// Which points are the first one again, although something was set: no metric can show it.
+fn no_different(over: &[Axis], points: &[Point]) -> Option<String> {
+    let base = points.iter().position(|p| !p.variant.runs.is_empty())?;
+    let same = |&i: &usize| points[i].variant.counts_as(&points[base].variant);
+    let places: Vec<usize> = (base + 1..points.len()).filter(same).collect();
+    let whose = notes::whose(over, points, &places).filter(|_| !places.is_empty())?;
+    Some(format!(
+        "{whose}: the same as the first point in every count of every run: this workload did not \
+         reach what differs between them"
+    ))
+}
+
 fn few_seeds(variants: &[Variant]) -> Option<String> {
     let most = variants.iter().map(|v| v.runs.len()).max()?;
     (most == 1).then(|| {
@@ -259,7 +321,7 @@ fn few_seeds(variants: &[Variant]) -> Option<String> {
 fn spreads(info: &[MetricInfo], variant: &Variant) -> BTreeMap<String, Spread> {
     let spread = |info: &MetricInfo| {
         let values = variant.runs.iter().filter_map(|run| run.metric(&info.name));
-        let found = summary(&values.collect::<Vec<_>>())?;
+        let found = summary(&values.collect::<Vec<_>>())?.up_to(info.whole());
         let spread = Spread {
             mean: found.mean,
             sd: found.sd,
@@ -345,6 +407,7 @@ mod tests {
             machine: MachineId {
                 id: "m".into(),
                 hash: "h".into(),
+                ..MachineId::default()
             },
             profile: "linux-6.18".into(),
             workload: vec!["s.toml".into()],

@@ -1,8 +1,6 @@
 //! The report page of a sweep.
 
-use super::text::{
-    interval, mean_words, meets, named, sentences, sweep_text, verdict, verdict_and_knee,
-};
+use super::text::{interval, mean_words, meets, sentences, sweep_text, verdict, verdict_and_knee};
 use super::{Answer, Axis, Point, Reached, Sweep};
 use crate::html::{Cell, Column, Dot, Figure, Page, PageError, Plot, Row, Series, Table, page};
 use crate::result::word_class;
@@ -13,13 +11,13 @@ use crate::text::Style;
 /// # Errors
 /// Only if the page itself is at fault.
 pub fn sweep_page(sweep: &Sweep, style: Style) -> Result<String, PageError> {
-    let machines: Vec<String> = match &sweep.machines[..] {
-        [] => vec![named(&sweep.machine)],
-        several => several.iter().map(named).collect(),
+    let machines: Vec<String> = match &sweep.machines_swept()[..] {
+        [] => vec![sweep.machine.with_parts()],
+        several => several.iter().map(|m| m.with_parts()).collect(),
     };
     let mut facts = vec![
-        ("machine".into(), machines.join(", ")),
-        ("profile".into(), sweep.profile.clone()),
+        ("machine".into(), machines.join("; ")),
+        ("profile".into(), sweep.profile_words().into()),
         ("seeds".into(), sweep.redo.seeds.len().to_string()),
         ("points".into(), sweep.points.len().to_string()),
     ];
@@ -38,7 +36,10 @@ pub fn sweep_page(sweep: &Sweep, style: Style) -> Result<String, PageError> {
     }
     let about = Page {
         title: sweep.workload.join(" "),
-        lead: format!("fairground sweep on {}", sweep.machine.id),
+        lead: match sweep.has_several(&["machine"]) {
+            true => "fairground sweep over machines".into(),
+            false => format!("fairground sweep on {}", sweep.machine.id),
+        },
         facts,
         tables: vec![table(sweep)],
         text: sweep_text(

@@ -2,8 +2,8 @@
 
 use super::{Answer, Axis, Knee, Meets, Point, Reached, Spread, Sweep};
 use crate::requests::too_few;
-use crate::result::{Comparison, MachineId};
-use crate::text::{Align, Style, foot, head, labelled, number, render};
+use crate::result::Comparison;
+use crate::text::{Align, SAME_WORDS, Style, foot, labelled, number, render};
 
 /// Columns that nothing may reach.
 const WIDTH: usize = 99;
@@ -11,6 +11,9 @@ const WIDTH: usize = 99;
 /// Runs of a point below which an interval is not to be trusted by itself: a mean of 99th
 /// percentiles is far from normal.
 const FEW_RUNS: usize = 10;
+
+/// Most machines that the head names.
+const MACHINES_MAX: usize = 16;
 
 /// What was swept, the tables, the answer to targets, groups with a limit, and how to redo it.
 #[must_use]
@@ -42,31 +45,31 @@ pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
             .as_ref()
             .map_or(String::new(), |a| answer_text(sweep, a)),
     );
-    parts.push(foot(&sweep.redo, &sweep.notes) + &legend());
+    parts.push(foot(&sweep.redo, &sweep.notes) + &legend(sweep));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
 /// What was simulated; of several machines each with its hash.
 fn about(sweep: &Sweep) -> String {
-    let text = head(
-        &sweep.fairground,
-        &sweep.machine,
-        &sweep.profile,
-        &sweep.workload,
-    );
-    let Some((first, rest)) = text.split_once('\n') else {
-        return text;
+    let machines = sweep.machines_swept();
+    let machine = match machines[..] {
+        [] => sweep.machine.with_parts(),
+        _ => "swept".into(),
     };
-    let others = sweep.machines.iter().skip(1);
-    let others = others.map(|machine| labelled("", &named(machine)));
-    format!("{first}\n{}{rest}", others.collect::<String>())
-}
-
-/// `spr-8480-2s (c311fd8c3f17)`.
-pub(super) fn named(machine: &MachineId) -> String {
-    let hash: String = machine.hash.chars().take(12).collect();
-    format!("{} ({hash})", machine.id)
+    let mut text = labelled(
+        "machine",
+        &format!("{machine}, fairground {}", sweep.fairground),
+    );
+    for machine in machines.iter().take(MACHINES_MAX) {
+        text += &labelled("", &machine.with_parts());
+    }
+    let more = machines.len().saturating_sub(MACHINES_MAX);
+    if more > 0 {
+        text += &labelled("", &format!("and {more} more, in the JSON"));
+    }
+    text += &labelled("profile", sweep.profile_words());
+    text + &labelled("workload", &sweep.workload.join(" "))
 }
 
 /// The knees in sentences.
@@ -83,14 +86,19 @@ fn knees(sweep: &Sweep) -> String {
     sweep.knees.iter().enumerate().filter_map(line).collect()
 }
 
-fn legend() -> String {
+fn legend(sweep: &Sweep) -> String {
     let words = [
         "means over the seeds, +- half of the 95 % interval; verdicts against the first point, \
          paired by seed",
         "each interval holds at 95 % by itself: of 20 rows without effect, about one excludes 0",
         "differs: the interval of the difference excludes 0, but neither direction is better",
     ];
-    words.map(|line| labelled("", line)).concat()
+    let mut points = sweep.points.iter();
+    let first = points.find(|p| p.refused.is_none());
+    let same = points.any(|p| p.comparison.iter().any(|row| row.same));
+    let same = first.filter(|_| same).map(|_| SAME_WORDS);
+    let words = words.into_iter().chain(same);
+    words.map(|line| labelled("", line)).collect()
 }
 
 /// Metrics in groups that fit the width.
@@ -169,11 +177,15 @@ fn in_two(metric: &str) -> String {
     }
 }
 
-/// `44296 +-16726`: the mean and half of its interval, of which the lower end may be cut at 0.
+/// `44296 +-16726`: the mean and half of its interval, of which one end may be cut at 0 or, of a
+/// share, at the whole.
 fn plus_minus(spread: &Spread) -> String {
     let mean = number(Some(spread.mean));
     match spread.ci95 {
-        [_, Some(hi)] => format!("{mean} +-{}", number(Some(hi - spread.mean))),
+        [Some(lo), Some(hi)] => {
+            let half = (hi - spread.mean).max(spread.mean - lo);
+            format!("{mean} +-{}", number(Some(half)))
+        }
         _ => mean,
     }
 }
@@ -233,7 +245,12 @@ fn coloured(table: &str, style: Style) -> String {
         return table.into();
     }
     let mut text = table.to_string();
-    for (word, colour) in [("better", "32"), ("worse", "31"), ("noise", "2")] {
+    for (word, colour) in [
+        ("better", "32"),
+        ("worse", "31"),
+        ("noise", "2"),
+        ("same", "2"),
+    ] {
         text = text.replace(
             &format!(" {word}"),
             &format!(" \x1b[{colour}m{word}\x1b[0m"),

@@ -99,7 +99,7 @@ const HEADER: [&str; 8] = [
 
 fn weight_cells(g: &GroupMeans) -> Vec<String> {
     vec![
-        g.weight.map_or("-".into(), |weight| weight.to_string()),
+        g.weight.clone().unwrap_or_else(|| "-".into()),
         number(g.cpus),
         format!("{:.1}", g.usage_ms),
     ]

@@ -1,15 +1,16 @@
 //! What stands before and after the tables.
 
 use crate::differing::differing;
+use crate::machine::MachineId;
 use crate::redo::Redo;
-use crate::result::{Compare, MachineId, Variant};
+use crate::result::{Compare, Variant};
 
 /// Columns that nothing may reach.
 const WIDTH: usize = 99;
 
 /// What was simulated; a replay has no workload.
 pub fn head(version: &str, machine: &MachineId, profile: &str, workload: &[String]) -> String {
-    head_of(version, &machine.short(), profile, workload)
+    head_of(version, &machine.with_parts(), profile, workload)
 }
 
 /// The same of a comparison, whose sides may have been saved on two machines.
@@ -73,8 +74,17 @@ pub fn foot(redo: &Redo, notes: &[String]) -> String {
         text += &format!("redo      {line}\n");
     }
     if !redo.seeds.is_empty() {
-        let seeds: Vec<String> = redo.seeds.iter().map(u64::to_string).collect();
-        text += &labelled("seeds", &seeds.join(" "));
+        let words = |seeds: &[u64]| -> String {
+            let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+            seeds.join(" ")
+        };
+        let seeds = words(&redo.seeds);
+        if redo.patch_seeds.is_empty() {
+            text += &labelled("seeds", &seeds);
+        } else {
+            text += &labelled("seeds", &format!("base: {seeds}"));
+            text += &labelled("", &format!("patch: {}", words(&redo.patch_seeds)));
+        }
     }
     if !redo.not_modelled.is_empty() {
         text += &labelled(

@@ -8,6 +8,7 @@ mod quota_work;
 mod table;
 mod watched;
 
+use crate::catalogue::MetricInfo;
 use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
 pub(crate) use costs::{
@@ -83,16 +84,14 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
         &result.profile,
         &result.workload,
     );
-    let metrics: Vec<&str> = result
-        .metric_info
-        .iter()
-        .map(|info| info.name.as_str())
-        .collect();
     let set = |change: &String| labelled("set", change);
     let changes: String = result.changes.iter().map(set).collect();
     let parts = [
         about + &head::variants_text(variants) + &changes,
-        variants.iter().map(|v| metrics_text(v, &metrics)).collect(),
+        variants
+            .iter()
+            .map(|v| metrics_text(v, &result.metric_info))
+            .collect(),
         groups_text(variants),
         quota_text(variants),
         work_text(variants),
@@ -104,6 +103,9 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
     ];
     join(&parts)
 }
+
+/// What a word of a comparison means.
+pub(crate) const SAME_WORDS: &str = "same: every count of every run is the same";
 
 /// What the words of the comparison mean, where they need it.
 fn legend(rows: &[Comparison]) -> String {
@@ -119,6 +121,9 @@ fn legend(rows: &[Comparison]) -> String {
             "",
             "differs: the interval excludes 0, but neither direction is better",
         );
+    }
+    if rows.iter().any(|row| row.same) {
+        text += &labelled("", SAME_WORDS);
     }
     text
 }
@@ -184,15 +189,15 @@ fn comparison_row(row: &Comparison) -> Vec<String> {
     ]
 }
 
-fn metrics_text(variant: &Variant, metrics: &[&str]) -> String {
+fn metrics_text(variant: &Variant, metrics: &[MetricInfo]) -> String {
     let body: Vec<Vec<String>> = metrics
         .iter()
-        .map(|&name| {
-            let values: Vec<f64> = variant.runs.iter().filter_map(|r| r.metric(name)).collect();
-            let found = summary(&values);
+        .map(|info| {
+            let values = variant.runs.iter().filter_map(|r| r.metric(&info.name));
+            let found = summary(&values.collect::<Vec<f64>>()).map(|s| s.up_to(info.whole()));
             let ci = found.and_then(|s| s.ci95);
             vec![
-                name.into(),
+                info.name.clone(),
                 with_sd(found.map(|s| s.mean), found.and_then(|s: Summary| s.sd)),
                 ci.map_or("-".into(), |[lo, hi]| {
                     format!("[{}, {}]", number(Some(lo)), number(Some(hi)))
