@@ -40,8 +40,8 @@ pub fn side_by_side(cases: &mut [&mut Case]) {
     }
 }
 
-/// Notes where bursts are swept without a warm-up: what one is worth is seen once the reserve of the
-/// beginning is used up.
+/// Notes where bursts are swept without a warm-up: what one is worth is seen once the reserve of
+/// the beginning is used up.
 pub fn full_reserve(sweep: &mut Sweep, workload: &Workload) {
     let is_burst = |axis: &&Axis| axis.name.ends_with("cpu.max.burst");
     let axis = sweep.over.iter().find(is_burst);

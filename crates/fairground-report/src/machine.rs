@@ -36,7 +36,8 @@ impl MachineId {
         format!("{} ({hash})", self.id)
     }
 
-    /// The same with what it consists of: `spr-8480-2s (c311fd8c3f17), 224 CPUs, 2 sockets, 2 LLCs`.
+    /// The same with what it consists of:
+    /// `spr-8480-2s (c311fd8c3f17), 224 CPUs, 2 sockets, 2 LLCs`.
     #[must_use]
     pub fn with_parts(&self) -> String {
         match &self.topology {

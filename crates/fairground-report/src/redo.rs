@@ -31,7 +31,8 @@ pub struct Redo {
     pub not_modelled: Vec<String>,
     /// What else decides the result and is not in its setup: `scenario`, the hash of its text,
     /// `sources`, that of the engine and the simulator, and `max_idle`, `settled` and `slow`, the
-    /// options of these names, with their units. Two results that differ here are of different things.
+    /// options of these names, with their units. Two results that differ here are of different
+    /// things.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
 }

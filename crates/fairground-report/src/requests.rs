@@ -9,12 +9,13 @@
 //! - beyond chance: the 95 % interval of the difference over the seeds is above 0. Within one run
 //!   nothing says what is chance, for requests in one queue are late together;
 //! - by a fifth: a queue that begins empty fills up for a while, which the first half has more of.
-//!   Without limit it grows like time, which makes the second half three times as slow as the first,
-//!   and still by a fifth after a warm-up of twice the measured time;
+//!   Without limit it grows like time, which makes the second half three times as slow as the
+//!   first, and still by a fifth after a warm-up of twice the measured time;
 //! - and by a hundredth of the time between their middles. Of a load `l` a capacity `c` answers at
-//!   `t` who came at `c t / l`, so that request took `(1 - c / l) t`: in all of that time `1 - c / l` is
-//!   the part of the load that is not carried. Clients that wait for their answers bound it; and of
-//!   many points some would be beyond chance by chance, but where requests are quick not by so much.
+//!   `t` who came at `c t / l`, so that request took `(1 - c / l) t`: in all of that time
+//!   `1 - c / l` is the part of the load that is not carried. Clients that wait for their answers
+//!   bound it; and of many points some would be beyond chance by chance, but where requests are
+//!   quick not by so much.
 //!
 //! One run has no interval; there twice as slow is taken to be beyond chance.
 

@@ -98,7 +98,8 @@ pub struct Point {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meets: Option<Meets>,
     /// Kinds of request that it does not sustain: they took longer in the second half of the
-    /// measured time than in the first, beyond chance, so latencies are those of this length of run.
+    /// measured time than in the first, beyond chance, so latencies are those of this length of
+    /// run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_sustained: Vec<String>,
     /// Mean, spread and interval of each metric over the seeds.
@@ -218,7 +219,8 @@ impl Sweep {
     }
 
     /// What is known of the points, in their order, and the whole machines, each once: where
-    /// numbers of CPUs are swept, one hash does not say it. Each note is kept once, with its points.
+    /// numbers of CPUs are swept, one hash does not say it. Each note is kept once, with its
+    /// points.
     pub fn describe(&mut self, whole: Vec<MachineId>, points: Vec<PointAbout>) {
         if let Some(first) = whole.first().filter(|_| self.has_several(&OF_MACHINES)) {
             self.machine = first.clone();

@@ -18,8 +18,8 @@ pub struct Episode {
     pub start_event: u64,
     /// When it was on a queue, and on which; `None` after a preemption.
     pub enqueued: Option<(u64, u32)>,
-    /// Groups whose queues on its CPU were throttled when it had to leave it (of any task; empty for
-    /// another start).
+    /// Groups whose queues on its CPU were throttled when it had to leave it (of any task; empty
+    /// for another start).
     pub throttled: Vec<TgId>,
     /// Where it was moved to on the way.
     pub moves: Vec<Move>,

@@ -65,8 +65,8 @@ fn members(rq: &Rq, id: CfsId) -> impl Iterator<Item = SeId> + '_ {
     (0..rq.se.len() as u32).map(SeId).filter(on)
 }
 
-/// Whether an entity leaves its queue as `leaver` goes to sleep. Who has had more than its due stays
-/// for a while, where sleepers `delay`.
+/// Whether an entity leaves its queue as `leaver` goes to sleep. Who has had more than its due
+/// stays for a while, where sleepers `delay`.
 fn leaves(rq: &Rq, id: SeId, leaver: TaskId, delay: bool) -> bool {
     let empties = match rq.se[id.idx()].my_q {
         None => rq.task_id(id) == leaver,
