@@ -114,7 +114,7 @@ impl GroupStat {
 #[must_use]
 pub fn time_text(ns: u64) -> String {
     match ns {
-        _ if ns > 0 && ns % 1_000_000_000 == 0 => format!("{} s", ns / 1_000_000_000),
+        _ if ns > 0 && ns.is_multiple_of(1_000_000_000) => format!("{} s", ns / 1_000_000_000),
         _ => format!("{} ms", ns as f64 / 1e6),
     }
 }
