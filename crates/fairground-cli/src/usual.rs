@@ -1,10 +1,10 @@
 //! One yardstick for what is slow, of each group, for all kernels and limits that are held against
 //! each other.
 //!
-//! What a run finds usual by itself grows with the waiting that it is to measure (work gathers
-//! while a task waits, `fairground_sim::watch::quota`). So all take it from the side in which the
-//! smallest share of a group's stretches waited for quota, of several the first, seed by seed. It
-//! is known only when that side has run, and is applied to the periods that the others have kept.
+//! What a run finds usual by itself depends on the waiting that it is to measure
+//! (`fairground_sim::watch::quota`). So all take it from the side in which the smallest share of a
+//! group's stretches waited for quota, of several the first, seed by seed. It is known only when
+//! that side has run, and is applied to the periods that the others have kept.
 
 use std::collections::BTreeSet;
 

@@ -96,8 +96,7 @@ pub struct QuotaWait {
     /// quota (or, where these are few, would not have, had none waited), on the side whose
     /// stretches waited least; 0 where none has ended.
     pub usual_ns: u64,
-    /// Too many waited for quota there: `usual_ns` grows with the waiting. Not where `--slow` says
-    /// what is slow.
+    /// Too many waited for quota there to tell what is usual. Not where `--slow` says what is slow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub usual_is_unreliable: bool,
     /// Longer than that is slow: a tenth more, or what was asked for; `null` where no stretch has
@@ -217,8 +216,9 @@ pub(crate) fn unreliable_usual<'a>(variants: impl Iterator<Item = &'a Variant>) 
     let note = || {
         format!(
             "what is usual in {} is unreliable: more than a tenth of the stretches waited for \
-             quota, and work that waits gathers in longer stretches. Say with --slow TIME what is \
-             slow; compare with --base '/GROUP/cpu.max=max' shows what is usual without the limit",
+             quota, so it is of the periods with least work, or of work that gathered while it \
+             waited. Say with --slow TIME what is slow; compare with --base '/GROUP/cpu.max=max' \
+             shows what is usual without the limit",
             told.join(", ")
         )
     };

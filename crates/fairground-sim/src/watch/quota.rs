@@ -8,8 +8,9 @@
 //!
 //! Usual is what 99 % of a group's stretches take that touch no period in which a task waited for
 //! quota. To subtract the waiting from the others is not enough: work gathers while a task waits,
-//! and the task then does it without a sleep, in one long stretch. So where many waited, the
-//! yardstick is made longer by what it is to measure, and is said to be unreliable.
+//! and the task then does it without a sleep, in one long stretch. Where many waited, untouched
+//! periods are those with little work, or there are none: usual is too short, or too long after all,
+//! and is said to be unreliable.
 //!
 //! A task that never sleeps has no stretch that ends: a quota takes its throughput, not latency.
 
