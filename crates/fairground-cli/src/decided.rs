@@ -240,4 +240,17 @@ mod tests {
         assert!(features.set("tg_load_avg_period_ns", "5").is_ok());
         assert!(overridden(&[patch], &features)[0].contains("makes it 5"));
     }
+
+    #[test]
+    fn a_recording_with_groups_of_newer_kernels_is_told() {
+        let text = "[[cgroup]]\npath = \"/web\"\n\"cpu.max\" = \"20000 100000\"\n";
+        let mut known = Attributes::parse(text).unwrap();
+        let told = |known: &Attributes| {
+            let uses = Uses::of_recording(&Features::default(), known);
+            newer(uses, "linux-5.8")
+        };
+        assert!(told(&known).is_empty());
+        known.cgroups[0].burst_us = Some(5);
+        assert!(told(&known)[0].starts_with("cpu.max.burst came with Linux 5.14"));
+    }
 }

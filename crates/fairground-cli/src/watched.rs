@@ -180,3 +180,35 @@ fn thread(who: &Who, tid: Tid<'_>) -> (String, u32) {
     let tid = tid(who.task);
     (format!("{}-{tid}", who.name), tid)
 }
+
+#[cfg(test)]
+mod tests {
+    use fairground_report::{CpuStat, GroupStat};
+
+    use super::*;
+
+    fn metrics(counted: bool) -> usize {
+        let group = GroupStat {
+            path: "/a".into(),
+            counted,
+            max: "max 100000".into(),
+            stat: CpuStat {
+                nr_periods: 10,
+                ..CpuStat::default()
+            },
+            ..GroupStat::default()
+        };
+        let mut run = Run {
+            groups: vec![group],
+            ..Run::new(1)
+        };
+        add(Watched::default(), &mut run, &|task| task);
+        let of_quota = |name: &&String| name.starts_with("quota_") || *name == "slow_periods_pct";
+        run.metrics.keys().filter(of_quota).count()
+    }
+
+    #[test]
+    fn only_groups_with_a_limit_have_metrics_of_quota() {
+        assert_eq!((metrics(true), metrics(false)), (5, 0));
+    }
+}

@@ -77,7 +77,7 @@ fn a_machine_that_is_too_small_is_left_out_and_named() {
     ];
     let text = succeeds(words(&[&line, SHORT]));
     assert!(text.contains("not run   xeon-8cpu-2013, 16 CPUs"), "{text}");
-    assert!(text.contains("noise on 1 of 1: spr-8480-2s"), "{text}");
+    assert!(text.contains("same on 1 of 1: spr-8480-2s"), "{text}");
     let alone = ["--machine", "xeon-8cpu-2013,xeon-8cpu-2013"];
     fails(
         words(&[&["compare"], &alone, &line[5..], SHORT]),

@@ -371,4 +371,56 @@ mod tests {
         let whole = compare_metric(&info, &base, &base, &mut Vec::new());
         assert_eq!(whole.method, Method::PairedT);
     }
+
+    fn of(name: &str, unit: &str) -> MetricInfo {
+        MetricInfo {
+            name: name.into(),
+            unit: unit.into(),
+            better: Some(Better::Lower),
+            description: String::new(),
+        }
+    }
+
+    #[test]
+    fn sides_that_are_the_same_in_all_counts_say_so() {
+        let base = variant(&[Some(10.0), Some(12.0)]);
+        let mut patch = base.clone();
+        let word = |patch: &Variant| {
+            let rows = compare_metrics(&[of("late", "us")], &base, patch, &mut Vec::new());
+            (rows[0].word(), rows[0].verdict)
+        };
+        assert_eq!(word(&patch), ("same", Verdict::Noise));
+        patch.runs[1].set_metric("other", 1.0);
+        assert_eq!(word(&patch), ("noise", Verdict::Noise), "not in all counts");
+        patch = base.clone();
+        patch.runs[1].seed = 7;
+        assert_ne!(word(&patch).0, "same", "of other seeds it is chance");
+    }
+
+    #[test]
+    fn shares_have_intervals_up_to_the_whole() {
+        let base = variant(&[Some(80.0), Some(80.0)]);
+        let patch = variant(&[Some(90.0), Some(100.0)]);
+        let ends = |unit: &str| {
+            let info = of("late", unit);
+            let row = compare_metric(&info, &base, &patch, &mut Vec::new());
+            [row.ci95_diff[1], row.ci95_pct[1]]
+        };
+        assert_eq!(ends("%"), [Some(20.0), Some(25.0)]);
+        assert!(ends("us")[0].is_some_and(|hi| hi > 70.0));
+    }
+
+    #[test]
+    fn the_side_with_one_run_is_named() {
+        let (one, two) = (variant(&[Some(1.0)]), variant(&[Some(1.0), Some(2.0)]));
+        for (base, patch, said) in [
+            (&two, &one, "patch has one run, which has no spread"),
+            (&one, &two, "base has one run, which has no spread"),
+            (&one, &one, "one run per variant has no spread"),
+        ] {
+            let mut notes = Vec::new();
+            compare_metrics(&[of("late", "us")], base, patch, &mut notes);
+            assert!(notes[0].starts_with(said), "{notes:?}");
+        }
+    }
 }

@@ -228,7 +228,7 @@ pub struct Comparison {
     pub differs: bool,
     /// Whether no run of patch differs from base's of the same seed in anything that was counted,
     /// this metric or another.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub same: bool,
     /// `patch - base` in the metric's unit.
     #[serde(default)]

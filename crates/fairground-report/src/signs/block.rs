@@ -3,6 +3,7 @@
 //! (a configuration, a series of counts) have one for each place with a row for each workload.
 
 use super::{Place, Signs, Tally, row, text};
+use crate::machine::MachineParts;
 use crate::text::labelled;
 
 /// Columns of a workload's name where a table has many others.
@@ -14,6 +15,8 @@ pub(super) struct Block<'a> {
     pub head: String,
     /// Headings of the columns that name a row.
     pub header: Vec<&'static str>,
+    /// Headings of what else tells places apart: of what their machines consist.
+    pub parts: Vec<&'static str>,
     /// The metrics that verdicts are about.
     pub metrics: Vec<String>,
     /// The rows.
@@ -29,6 +32,8 @@ pub(super) struct Row<'a> {
     pub name: Vec<String>,
     /// The same, shorter.
     pub short: Vec<String>,
+    /// As many words as there are headings for what the machine consists of.
+    pub parts: Vec<String>,
 }
 
 /// The places as tables.
@@ -75,11 +80,13 @@ fn by_workload(signs: &Signs) -> Vec<Block<'_>> {
         let named = |place| Row {
             name: place_name(place),
             short: place_name(place),
+            parts: place_parts(place),
             place,
         };
         all.push(Block {
             head: labelled("workload", &first.workload.join(" ")),
             header: vec!["machine", "CPUs"],
+            parts: vec!["sockets", "LLCs"],
             metrics: tallies.iter().map(|t| t.metric.clone()).collect(),
             rows: signs.places.iter().filter(here).map(named).collect(),
             counted: tallies.iter().map(text::sentences).collect(),
@@ -92,6 +99,18 @@ fn place_name(place: &Place) -> Vec<String> {
     vec![place.machine.clone(), place.cpus.to_string()]
 }
 
+/// Sockets and last-level caches.
+pub(super) fn place_parts(place: &Place) -> Vec<String> {
+    match parts(place) {
+        Some(parts) => vec![parts.sockets.to_string(), parts.llcs.to_string()],
+        None => vec!["-".into(); 2],
+    }
+}
+
+fn parts(place: &Place) -> Option<MachineParts> {
+    place.result.as_ref()?.machine.topology
+}
+
 /// Workloads of one place, by their numbers: their names are long.
 fn of_spot<'a>(
     (machine, cpus): (&str, u64),
@@ -100,7 +119,9 @@ fn of_spot<'a>(
 ) -> Block<'a> {
     let lines: Vec<&[String]> = places.iter().map(|place| &place.workload[..]).collect();
     let own = own_words(&lines);
-    let mut head = labelled("machine", &format!("{machine}, {cpus} CPUs"));
+    let parts = places.iter().find_map(|place| parts(place));
+    let parts = parts.map_or_else(|| format!("{cpus} CPUs"), |parts| parts.words());
+    let mut head = labelled("machine", &format!("{machine}, {parts}"));
     for (i, words) in lines.iter().enumerate() {
         let label = if i == 0 { "workloads" } else { "" };
         // Not wrapped: it is there to be copied.
@@ -112,11 +133,13 @@ fn of_spot<'a>(
             place,
             short: vec![shortened(&name)],
             name: vec![name],
+            parts: Vec::new(),
         }
     };
     Block {
         head,
         header: vec!["workload"],
+        parts: Vec::new(),
         metrics: metrics.to_vec(),
         rows: places.iter().enumerate().map(row).collect(),
         counted: metrics

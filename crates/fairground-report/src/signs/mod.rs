@@ -351,7 +351,7 @@ pub fn csv_of_signs(signs: &Signs) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::MachineId;
+    use crate::machine::{MachineId, MachineParts};
     use crate::result::{Run, Setup, Variant};
     use crate::text::Style;
 
@@ -368,7 +368,12 @@ mod tests {
             machine: MachineId {
                 id: machine.into(),
                 hash: "0123456789abcdef".into(),
-                ..MachineId::default()
+                topology: Some(MachineParts {
+                    cpus,
+                    cores: cpus / 2,
+                    sockets: 2,
+                    llcs: 4,
+                }),
             },
             profile: "linux-6.18".into(),
             workload: vec!["test".into()],
@@ -463,7 +468,7 @@ mod tests {
         let text = signs_text(&signs, Style::default());
         assert!(text.lines().all(|line| line.len() < 100), "{text}");
         for part in [
-            "spr-8480-2s   224",
+            "spr-8480-2s   224        2     4",
             "+20.00%",
             "better",
             "task_group.load_avg",
@@ -477,6 +482,33 @@ mod tests {
         let page = signs_page(&signs, Style::default()).expect("a page");
         assert!(page.contains("spr-8480-2s") && page.contains("<svg class=\"chart\""));
         assert_eq!(csv_of_signs(&signs).lines().count(), 1 + 2 * 2 * 3);
+    }
+
+    #[test]
+    fn what_reached_nothing_is_counted_by_itself_and_said_once() {
+        let mut untouched = place("a", 8, 0.0);
+        if let Some(result) = &mut untouched.result {
+            for row in &mut result.comparison {
+                row.same = true;
+            }
+        }
+        let refused = |workload: &str| Place {
+            workload: vec![workload.into()],
+            refused: Some("has no idle state `C9`".into()),
+            result: None,
+            ..place("b", 4, 0.0)
+        };
+        let signs = signs(vec![untouched, refused("x"), refused("y")]);
+        assert_eq!(signs.tallies[0].same, ["a"]);
+        assert!(signs.tallies[0].noise.is_empty());
+        let text = signs_text(&signs, Style::default());
+        for (words, times) in [
+            ("same on 1 of 1: a", 1),
+            ("same: every count", 1),
+            ("b, 4 CPUs: has no", 1),
+        ] {
+            assert_eq!(text.matches(words).count(), times, "{words}: {text}");
+        }
     }
 
     #[test]

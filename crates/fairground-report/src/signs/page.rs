@@ -1,5 +1,6 @@
 //! The report page of a sign table.
 
+use super::block::place_parts;
 use super::text::{COUNTERS, counter, explained, sentences, signs_text};
 use super::{Place, Signs, Tally, row};
 use crate::html::{Cell, Column, Dot, Figure, Page, PageError, Plot, Row, Series, Table, page};
@@ -105,6 +106,8 @@ fn changes(signs: &Signs, number: usize, tally: &Tally) -> Table {
     let mut columns = vec![
         Column::left("machine"),
         Column::right("CPUs"),
+        Column::right("sockets").wide(),
+        Column::right("LLCs").title("last-level caches").wide(),
         Column::right("base"),
         Column::right("patch"),
         Column::right("change"),
@@ -136,12 +139,19 @@ fn change_row(place: &Place, tally: &Tally) -> Option<Row> {
     let mut cells = vec![
         Cell::text(&place.machine).class("name"),
         Cell::number(Some(place.cpus as f64), place.cpus.to_string()),
+    ];
+    cells.extend(
+        place_parts(place)
+            .iter()
+            .map(|n| Cell::text(n).class("num")),
+    );
+    cells.extend([
         Cell::number(row.base, number(row.base)),
         Cell::number(row.patch, number(row.patch)),
         Cell::number(row.change_pct, change(row.change_pct)),
         Cell::text(interval.as_deref().unwrap_or("-")),
         Cell::text(row.word()).class(word_class(row.word())),
-    ];
+    ]);
     cells.extend(COUNTERS.map(|(_, metric)| Cell::text(&counter(result, metric))));
     Some(Row::from(cells))
 }

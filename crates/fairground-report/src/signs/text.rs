@@ -1,10 +1,14 @@
 //! The tables of a sign table: what the change does in each place, which counters moved with it,
 //! and what moved most.
 
+use std::collections::BTreeSet;
+
 use super::block::{Block, Row, blocks};
 use super::{Place, Signs, Tally, moved, row};
 use crate::result::{Compare, Comparison};
-use crate::text::{Align, Style, change, foot, interval, labelled, number, render, variants_head};
+use crate::text::{
+    Align, SAME_WORDS, Style, change, foot, interval, labelled, number, render, variants_head,
+};
 
 /// Counters that explain: words of the heading, metric.
 pub(super) const COUNTERS: [(&str, &str); 7] = [
@@ -31,7 +35,7 @@ pub fn signs_text(signs: &Signs, style: Style) -> String {
         parts.push(moved_text(&block));
     }
     parts.push(refusals(signs));
-    parts.push(foot(&signs.redo, &signs.notes()) + &legend());
+    parts.push(foot(&signs.redo, &signs.notes()) + &legend(signs));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
@@ -49,6 +53,7 @@ fn head(signs: &Signs) -> String {
 fn changes(block: &Block, metric: &str) -> String {
     const NUMBERS: [&str; 5] = ["base", "patch", "change", "95 % CI (%)", "verdict"];
     let mut header = block.header.clone();
+    header.extend(&block.parts);
     header.extend(NUMBERS);
     let mut align = vec![Align::Right; header.len()];
     align[0] = Align::Left;
@@ -62,6 +67,7 @@ fn changes(block: &Block, metric: &str) -> String {
     let rows: Vec<Vec<String>> = found()
         .map(|(named, row)| {
             let mut cells = named.name.clone();
+            cells.extend(named.parts.iter().cloned());
             cells.extend([
                 number(row.base),
                 number(row.patch),
@@ -190,16 +196,22 @@ fn refusals(signs: &Signs) -> String {
             &format!("{}, {} CPUs: {why}", place.machine, place.cpus),
         ))
     };
-    signs.places.iter().filter_map(refused).collect()
+    let mut lines: Vec<String> = signs.places.iter().filter_map(refused).collect();
+    // A machine that has no such idle state is one reason, whatever should have run there.
+    let mut said = BTreeSet::new();
+    lines.retain(|line| said.insert(line.clone()));
+    lines.concat()
 }
 
-fn legend() -> String {
+fn legend(signs: &Signs) -> String {
     let words = [
         "the same seeds for base and patch; each place alone gives the same bytes (see --json)",
         "each interval holds at 95 % by itself: of 20 rows without effect, about one excludes 0",
         "`.`: the interval of the counter's change holds 0",
     ];
-    words.map(|line| labelled("", line)).concat()
+    let same = signs.tallies.iter().any(|tally| !tally.same.is_empty());
+    let words = words.into_iter().chain(same.then_some(SAME_WORDS));
+    words.map(|line| labelled("", line)).collect()
 }
 
 /// The table with its verdicts in colour. After layout: escape codes have no width.

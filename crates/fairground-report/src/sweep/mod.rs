@@ -517,4 +517,62 @@ mod tests {
             "the target"
         );
     }
+
+    #[test]
+    fn points_without_any_difference_are_the_same_and_their_notes_name_them() {
+        let sweep = sweep_of(&[30.0, 30.0, 20.0]);
+        let words: Vec<&str> = sweep
+            .points
+            .iter()
+            .map(|p| p.comparison[0].word())
+            .collect();
+        assert_eq!(words, ["same", "same", "better"]);
+        let note = "/web/cpu.max=2ms/10ms: the same as the first point in every count of every run";
+        assert!(
+            sweep.notes.iter().any(|n| n.starts_with(note)),
+            "{:?}",
+            sweep.notes
+        );
+        let text = sweep_text(&sweep, crate::text::Style::default());
+        for part in ["+-2.484  same", "+-2.484  better", "same: every count"] {
+            assert!(text.contains(part), "`{part}` is not in {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_swept_is_not_taken_from_the_first_point() {
+        let over = |name: &str| Axis {
+            name: name.into(),
+            values: vec!["1".into(), "2".into()],
+            sizes: None,
+        };
+        let text = |axis: &str, whole: &str| {
+            let tried = vec![Ok(runs(1.0)), Ok(runs(2.0))];
+            let sweep = Sweep::new(setup(), vec![over(axis)], tried, &[], &[]);
+            let mut sweep = sweep.unwrap();
+            let machine = |hash: &str| MachineId {
+                id: "m".into(),
+                hash: hash.into(),
+                ..MachineId::default()
+            };
+            let about = |hash: &str| PointAbout {
+                machine: machine(hash),
+                profile: format!("linux-{hash}"),
+                notes: vec![format!("about {hash}")],
+            };
+            sweep.describe(vec![machine(whole)], ["h1", "h2"].map(about).to_vec());
+            let second = &sweep.points[1];
+            assert_eq!(second.profile.as_deref(), Some("linux-h2"));
+            assert_eq!(second.machine, Some(machine("h2")));
+            sweep_text(&sweep, crate::text::Style::default())
+        };
+        let cpus = text("cpus", "whole");
+        let machines = "machine   swept, fairground 0.1.0\n          m (h1)\n          m (h2)\n";
+        assert!(cpus.starts_with(machines), "{cpus}");
+        assert!(cpus.contains("profile   linux-6.18\n"), "{cpus}");
+        assert!(cpus.contains("note      cpus=2: about h2"), "{cpus}");
+        let profiles = text("profile", "whole");
+        assert!(profiles.contains("machine   m (h), "), "{profiles}");
+        assert!(profiles.contains("profile   swept\n"), "{profiles}");
+    }
 }

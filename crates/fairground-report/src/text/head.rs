@@ -123,3 +123,26 @@ pub fn labelled(label: &str, words: &str) -> String {
     }
     text + line.trim_end() + "\n"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_of_two_saved_results_are_those_of_each() {
+        let redo = Redo {
+            seeds: vec![1, 2],
+            patch_seeds: vec![3],
+            ..Redo::default()
+        };
+        assert_eq!(
+            foot(&redo, &[]),
+            "seeds     base: 1 2\n          patch: 3\n"
+        );
+        let alike = Redo {
+            patch_seeds: Vec::new(),
+            ..redo
+        };
+        assert_eq!(foot(&alike, &[]), "seeds     1 2\n");
+    }
+}
