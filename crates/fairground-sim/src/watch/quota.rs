@@ -7,10 +7,10 @@
 //! is not seen.
 //!
 //! Usual is what 99 % of a group's stretches take that touch no period in which a task waited for
-//! quota. To subtract the waiting from the others is not enough: work gathers while a task waits, and
-//! the task then does it without a sleep, in one long stretch. Where many waited, untouched periods
-//! are those with little work, or there are none: usual is too short, or too long after all, and is
-//! said to be unreliable.
+//! quota. To subtract the waiting from the others is not enough: work gathers while a task waits,
+//! and the task then does it without a sleep, in one long stretch. Where many waited, untouched
+//! periods are those with little work, or there are none: usual is too short, or too long after
+//! all, and is said to be unreliable.
 //!
 //! A task that never sleeps has no stretch that ends: a quota takes its throughput, not latency.
 
