@@ -94,7 +94,7 @@ impl Wait<'_> {
         self.at = self.at.max(to);
     }
 
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, at: u64, event: Event) {
         match event {
             Event::Switch { cpu, next, .. } => {
                 self.running.insert(cpu.0, next);
@@ -109,8 +109,8 @@ impl Wait<'_> {
             Event::Throttle { cpu, tg, .. } => {
                 let kept = self.kept_by(cpu.0).is_some();
                 self.throttled.remove(&(cpu.0, tg));
-                let at = self.at;
-                let stay = self.stays.iter().find(|s| s.from <= at && at <= s.to);
+                // What came before the wait is not about it.
+                let stay = self.stays.iter().find(|s| s.from < at && at <= s.to);
                 let here = stay.is_some_and(|stay| stay.cpu == cpu.0);
                 // Let go, it is on its queue again and waits for its turn.
                 let on_queue = self.quota.per_task && here && self.kept_by(cpu.0).is_none();
@@ -155,7 +155,7 @@ pub(super) fn parts(
     };
     for (_, line) in lines.iter().filter(|(_, l)| l.at_ns <= end) {
         wait.up_to(line.at_ns);
-        wait.event(line.event);
+        wait.event(line.at_ns, line.event);
     }
     wait.up_to(end);
     parts.others = wait.others.into_iter().collect();
@@ -244,7 +244,9 @@ mod tests {
     fn parts_add_up_to_the_wait() {
         let (other, inner, outer) = (TaskId(1), TgId(2), TgId(1));
         let lines = lines([
-            (0, 0, switch(0, Some(TaskId(0)))),
+            (0, 0, throttle(0, inner, true)),
+            (5, 0, throttle(0, inner, false)),
+            (5, 0, switch(0, Some(TaskId(0)))),
             (10, 0, throttle(0, inner, true)),
             (10, 0, switch(0, Some(other))),
             (20, 0, throttle(0, outer, true)),
