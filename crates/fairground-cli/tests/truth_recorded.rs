@@ -11,7 +11,11 @@ fn the_table_says_what_was_simulated_and_how_to_get_it_again() {
     let text = succeeds(["truth", dir, "--seeds", "2", "--no-progress"]);
     for part in [
         "machine   spr-guest-2cpu (",
-        concat!("), fairground ", env!("CARGO_PKG_VERSION"), "\n"),
+        concat!(
+            "), 2 CPUs, 1 socket, 1 LLC, fairground ",
+            env!("CARGO_PKG_VERSION"),
+            "\n"
+        ),
         "profile   linux-6.18\n",
         &format!("redo      fairground truth {dir} --seeds 2\n"),
         "seeds     1 2\n",
