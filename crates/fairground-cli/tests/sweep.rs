@@ -43,6 +43,19 @@ fn dots(points: &[Value], metrics: &[Value]) -> usize {
     metrics.iter().map(of).sum()
 }
 
+/// The metrics of each run, but for what is slow: in a sweep that is told by what is usual at the
+/// point that waited least.
+fn runs_of(variant: &Value) -> Vec<Value> {
+    let runs = variant["runs"].as_array().expect("runs").iter();
+    let metrics = runs.map(|run| {
+        let mut metrics = run["metrics"].clone();
+        let all = metrics.as_object_mut().expect("metrics");
+        all.retain(|name, _| !name.contains("slow_periods_pct"));
+        metrics
+    });
+    metrics.collect()
+}
+
 #[test]
 fn a_sweep_is_the_same_as_its_points_and_has_all_forms() {
     let path = file("sweep-forms", "s.toml", SCENARIO);
@@ -93,18 +106,10 @@ fn a_sweep_is_the_same_as_its_points_and_has_all_forms() {
         "/web/cpu.max.burst=5ms",
     ];
     let alone = json(&succeeds(words(&[&["run", &path, "--json", "-"], &set])));
-    let runs = |variant: &Value| -> Vec<Value> {
-        let runs = variant["runs"].as_array().expect("runs").iter();
-        let metrics = runs.map(|run| {
-            let mut metrics = run["metrics"].clone();
-            // What is slow in a sweep is told by what is usual at the point that waited least.
-            let all = metrics.as_object_mut().expect("metrics");
-            all.retain(|name, _| !name.contains("slow_periods_pct"));
-            metrics
-        });
-        metrics.collect()
-    };
-    assert_eq!(runs(&points[3]["variant"]), runs(&alone["variants"][0]));
+    assert_eq!(
+        runs_of(&points[3]["variant"]),
+        runs_of(&alone["variants"][0])
+    );
     let csv = std::fs::read_to_string(csv).expect("CSV");
     assert_eq!(csv.lines().count(), 1 + 6 * 2);
     assert!(
