@@ -8,6 +8,7 @@ use fairground_trace::derive::Attributes;
 
 use crate::args::Setting;
 use crate::plan::{Case, Plan};
+use crate::profile_names::version;
 
 /// A tunable's value, ns.
 type Value = fn(&Features) -> u64;
@@ -166,7 +167,7 @@ pub fn newer(uses: Uses, profile: &str) -> Vec<String> {
         (uses.slices, (6, 12), "a slice of a task's own"),
         (uses.lazy, (6, 13), "preempt=lazy"),
     ];
-    let kernel = version(profile);
+    let kernel = version(profile).unwrap_or_default();
     let newer = used
         .into_iter()
         .filter(|(used, since, _)| *used && kernel < *since);
@@ -175,15 +176,6 @@ pub fn newer(uses: Uses, profile: &str) -> Vec<String> {
             format!("{what} came with Linux {major}.{minor}, {profile} is run with it all the same")
         })
         .collect()
-}
-
-/// Major and minor version of a profile's kernel; 0 where its name has none.
-fn version(profile: &str) -> (u32, u32) {
-    let mut numbers = profile
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|n| n.parse().ok());
-    let mut next = || numbers.next().unwrap_or(0);
-    (next(), next())
 }
 
 #[cfg(test)]
@@ -222,7 +214,7 @@ mod tests {
         assert!(features.set("preempt", "lazy").is_ok());
         assert!(of(&features, &workload, "linux-6.12-lts")[0].contains("came with Linux 6.13"));
         for profile in fairground::policy::PROFILES {
-            assert!(version(profile.name) > (3, 0), "{}", profile.name);
+            assert!(version(profile.name) > Some((3, 0)), "{}", profile.name);
         }
     }
 

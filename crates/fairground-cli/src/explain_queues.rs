@@ -32,12 +32,18 @@ pub(crate) fn why_now(e: &Explained, names: &Names<'_>, t: &mut String) {
     } else {
         "the least virtual run time, which is the most lag, runs, but for buddies close to it"
     };
-    let mut entities = e.levels.iter().flat_map(|level| &level.entities);
-    let running = match entities.any(|x| x.leaves) {
+    let entities = || e.levels.iter().flat_map(|level| &level.entities);
+    let running = match entities().any(|x| x.leaves) {
         true => "who goes to sleep is not among them",
         false => "what runs now is charged at the switch",
     };
     let _ = writeln!(t, "  {rule}; {running}");
+    if entities().any(|x| x.delayed) {
+        let _ = writeln!(
+            t,
+            "  one that is asleep leaves when it is its turn, and the choice is made again"
+        );
+    }
 }
 
 fn level_text(level: &Level, e: &Explained, names: &Names<'_>, t: &mut String) {

@@ -5,7 +5,7 @@ use fairground::policy::{PROFILES, Profile, find_profile};
 use crate::failure::Failure;
 
 /// Major and minor version of a kernel.
-type Version = (u32, u32);
+pub type Version = (u32, u32);
 
 /// The first kernel that picks by EEVDF.
 const EEVDF: Version = (6, 6);
@@ -58,7 +58,7 @@ fn nearest<'a>(asked: Version, all: &[&'a str]) -> Option<&'a str> {
 }
 
 /// The first two numbers of a name; a name without any is of no kernel.
-fn version(name: &str) -> Option<Version> {
+pub fn version(name: &str) -> Option<Version> {
     let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
     let mut parts = digits.split(|c: char| !c.is_ascii_digit());
     let mut part = || parts.next()?.parse().ok();

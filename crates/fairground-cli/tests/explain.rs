@@ -140,7 +140,8 @@ fn who_is_out_of_quota_did_not_leave_for_the_next() {
     }
 }
 
-/// Who goes to sleep is shown on the queue, but is none of those that are chosen from.
+/// Who goes to sleep is shown on the queue, but is none of those that are chosen from. A group that
+/// has become empty before, and pays its lag, does not go to sleep again.
 #[test]
 fn who_goes_to_sleep_does_not_compete() {
     let scenario = r#"
@@ -149,7 +150,14 @@ fn who_goes_to_sleep_does_not_compete() {
         [[task]]
         name = "sleeper"
         affinity = "0"
-        steps = [{ loop = "forever", steps = [{ run = "300us" }, { sleep = "5ms" }] }]
+        steps = [{ loop = "forever", steps = [{ run = "300us" }, { sleep = "1ms" }] }]
+        [[cgroup]]
+        path = "/g"
+        [[task]]
+        name = "owes"
+        cgroup = "/g"
+        affinity = "0"
+        steps = [{ loop = "forever", steps = [{ run = "1ms" }, { sleep = "3ms" }] }]
         [[task]]
         name = "hog"
         affinity = "0"
@@ -168,6 +176,12 @@ fn who_goes_to_sleep_does_not_compete() {
             ])
         })
         .collect();
+    let pays = |text: &&String| text.contains("group /g  asleep, pays its lag");
+    let beside = |text: &&String| text.contains("sleeper 1000  running, goes to sleep");
+    assert!(asked.iter().filter(pays).any(|text| beside(&text)));
+    for text in asked.iter().filter(beside) {
+        assert_eq!(text.matches("goes to sleep\n").count(), 1, "{text}");
+    }
     let text = asked.iter().find(|text| text.contains("goes to sleep"));
     let text = text.expect("the hog runs after the sleeper");
     let marked = "running, goes to sleep";

@@ -2,12 +2,9 @@
 //! points that it is about.
 
 use super::target::Target;
-use super::{Point, Sweep};
+use super::{Point, Sweep, notes};
 use crate::groups::limited_in_one;
 use crate::requests::{few_words, too_few};
-
-/// Points that a note names.
-const NAMED_MAX: usize = 4;
 
 /// Adds the notes.
 pub(super) fn note(sweep: &mut Sweep, targets: &[Target]) {
@@ -72,18 +69,13 @@ fn other_groups(sweep: &Sweep, metric: &str) -> Option<String> {
     ))
 }
 
-/// The values of these points.
+/// These points in few words.
 fn named(sweep: &Sweep, is: impl Fn(&Point) -> bool) -> String {
-    let points: Vec<&Point> = sweep.points.iter().filter(|point| is(point)).collect();
-    if points.len() == sweep.points.len() {
-        return "all points".into();
-    }
-    let names = points.iter().take(NAMED_MAX);
-    let names: Vec<String> = names.map(|point| point.values.join(" ")).collect();
-    match points.len().saturating_sub(NAMED_MAX) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
+    let places: Vec<usize> = (0..sweep.points.len())
+        .filter(|&i| is(&sweep.points[i]))
+        .collect();
+    let whose = notes::whose(&sweep.over, &sweep.points, &places);
+    whose.unwrap_or_else(|| "all points".into())
 }
 
 #[cfg(test)]
@@ -108,7 +100,7 @@ mod tests {
         }
         let said = notes(sweep);
         assert!(
-            said.contains("not sustained: with 1ms/10ms, `web` took longer"),
+            said.contains("not sustained: with /web/cpu.max=1ms/10ms, `web` took longer"),
             "{said}"
         );
         assert!(
@@ -133,7 +125,10 @@ mod tests {
             }
         }
         let said = notes(sweep);
-        assert!(said.contains("with 3ms/10ms these are others"), "{said}");
+        assert!(
+            said.contains("with /web/cpu.max=3ms/10ms these are others"),
+            "{said}"
+        );
         assert!(said.contains("by /b: no verdict"), "{said}");
     }
 }

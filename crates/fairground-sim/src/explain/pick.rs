@@ -66,11 +66,14 @@ fn members(rq: &Rq, id: CfsId) -> impl Iterator<Item = SeId> + '_ {
 }
 
 /// Whether an entity leaves its queue as `leaver` goes to sleep. Who has had more than its due
-/// stays for a while, where sleepers `delay`.
+/// stays for a while, where sleepers `delay`; so does a group that has become empty before.
 fn leaves(rq: &Rq, id: SeId, leaver: TaskId, delay: bool) -> bool {
     let empties = match rq.se[id.idx()].my_q {
         None => rq.task_id(id) == leaver,
-        Some(q) => members(rq, q).all(|own| leaves(rq, own, leaver, delay)),
+        Some(q) => {
+            let mut own = members(rq, q).peekable();
+            own.peek().is_some() && own.all(|own| leaves(rq, own, leaver, delay))
+        }
     };
     empties && (!delay || eligible(rq, id))
 }

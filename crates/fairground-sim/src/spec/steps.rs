@@ -207,8 +207,14 @@ impl<'a> Lower<'a> {
             None | Some("shift") => Op::Period(every),
             Some("catch-up") => Op::Pace(every),
             Some(other) => {
-                let message = format!("'{other}'; expected \"shift\" or \"catch-up\"");
-                return Err(self.source.error(late.span.clone(), message));
+                let known = ["shift", "catch-up"];
+                return Err(unknown_name(
+                    self.source,
+                    &late.span,
+                    "way to be late",
+                    other,
+                    known,
+                ));
             }
         });
         Ok(())

@@ -13,9 +13,9 @@
 //! The percentile q is where the counts of the answered ones reach q n. So an open one that is
 //! older than the percentile has its place above it, and one that is younger is taken to end as
 //! those do that took longer than its age (the estimate of Kaplan and Meier, in the form that
-//! Efron gave
-//! it). If no answered one is beyond an open one, its count is lost: q n may never be reached, and
-//! then the percentile is not known. At least it is what it would be if all open ones ended now.
+//! Efron gave it). If no answered one is beyond an open one, its count is lost: q n may never be
+//! reached, and then the percentile is not known. At least it is what it would be if all open ones
+//! ended now.
 
 use hdrhistogram::Histogram;
 
