@@ -185,6 +185,14 @@ impl Node {
         parse_dur(text).map_err(|e| source.error(self.span.clone(), e))
     }
 
+    /// Whether it is the second of two words, not the first.
+    pub fn is_second(&self, source: &Source, what: &str, words: [&str; 2]) -> Result<bool, Error> {
+        let word = self.str(source, "a word")?;
+        let found = words.iter().position(|known| *known == word);
+        let found = found.ok_or_else(|| unknown_name(source, &self.span, what, word, words))?;
+        Ok(found == 1)
+    }
+
     /// One that is not always 0.
     pub fn positive_dur(&self, source: &Source) -> Result<Dur, Error> {
         let dur = self.dur(source)?;

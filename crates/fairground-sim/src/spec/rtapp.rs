@@ -326,24 +326,16 @@ impl Build<'_> {
     fn timer(&mut self, node: &Node) -> Result<Op, Error> {
         let source = self.source;
         let timer = Fields::open(source, node, "a timer", &["ref", "period", "mode"])?;
-        let stays = match timer.get("mode") {
-            None => false,
-            Some(node) => match node.str(source, "a mode")? {
-                "relative" => false,
-                "absolute" => true,
-                name => {
-                    let known = ["relative", "absolute"];
-                    return Err(unknown_name(source, &node.span, "mode", name, known));
-                }
-            },
-        };
+        let modes = ["relative", "absolute"];
+        let mode = timer.get("mode");
+        let stays = mode.map(|node| node.is_second(source, "mode", modes));
         if let Some(reference) = timer.get("ref") {
             reference.str(source, "the name of a timer")?;
         }
         let every = Dur::Const(us(source, timer.need("period", "a timer")?, 1)?);
-        Ok(match stays {
-            true => Op::Pace(every),
-            false => Op::Period(every),
+        Ok(match stays.transpose()? {
+            Some(true) => Op::Pace(every),
+            _ => Op::Period(every),
         })
     }
 

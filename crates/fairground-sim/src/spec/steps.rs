@@ -201,21 +201,10 @@ impl<'a> Lower<'a> {
 
     fn lower_period(&mut self, fields: &Fields<'_>, value: &Node) -> Result<(), Error> {
         let every = value.positive_dur(self.source)?;
-        let late = fields.get("late").unwrap_or(value);
-        let known = fields.get("late").map(|n| n.str(self.source, "a text"));
-        self.ops.push(match known.transpose()? {
-            None | Some("shift") => Op::Period(every),
-            Some("catch-up") => Op::Pace(every),
-            Some(other) => {
-                let known = ["shift", "catch-up"];
-                return Err(unknown_name(
-                    self.source,
-                    &late.span,
-                    "way to be late",
-                    other,
-                    known,
-                ));
-            }
+        let ways = ["shift", "catch-up"];
+        self.ops.push(match fields.get("late") {
+            Some(late) if late.is_second(self.source, "way to be late", ways)? => Op::Pace(every),
+            _ => Op::Period(every),
         });
         Ok(())
     }
