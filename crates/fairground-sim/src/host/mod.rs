@@ -7,6 +7,7 @@
 mod jiffies;
 mod lines;
 mod locks;
+mod mms;
 mod outside;
 mod pace;
 mod places;
@@ -47,6 +48,7 @@ use crate::samples::{Tellings, Waited, Waits};
 use crate::tails::Held;
 use crate::watch::quota_work::Worked;
 use locks::Locks;
+pub use mms::Mms;
 use pace::Pace;
 pub use request::{Request, no_task};
 
@@ -96,6 +98,8 @@ pub struct SimHost {
     pub told: Option<Box<Tellings>>,
     /// Time of `kick_ilb` in the compare-and-swap loop on the flags: in its load, in its swaps.
     pub ilb_cas: [Ps; 2],
+    /// Address spaces.
+    pub(crate) mms: Mms,
     /// The count of ticks.
     pub(crate) jiffies: Jiffies,
     /// The turn of the executing CPU, if CPUs share one stream of instructions.
@@ -147,6 +151,7 @@ impl SimHost {
             worked: None,
             told: None,
             ilb_cas: [0; 2],
+            mms: Mms::default(),
             jiffies: Jiffies::default(),
             turn: None,
             smt: Smt::new(machine),
@@ -456,6 +461,9 @@ impl Host for SimHost {
             seen.push((self.at, event));
         }
         self.at += self.tracer;
+        if let Event::Switch { prev, next, .. } = event {
+            self.context_switch(prev, next);
+        }
     }
 }
 

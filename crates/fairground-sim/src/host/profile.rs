@@ -152,7 +152,7 @@ impl Profile {
     #[inline(never)]
     fn enter_rare(&mut self, func: Func, ps: Ps) {
         if self.is_outside() {
-            self.charge_outside(Place::Other, ps, 0);
+            self.charge_other(Place::Other, ps, 0);
         } else {
             self.self_ps[self.now as usize] += ps;
             if let Some(stacks) = &mut self.stacks {
@@ -202,7 +202,7 @@ impl Profile {
     /// A call of `place` begins; its time comes later.
     #[inline]
     pub fn count(&mut self, place: Place) {
-        self.charge_outside(place, 0, 1);
+        self.charge_other(place, 0, 1);
     }
 
     /// The same as [`add`](Self::add) without counting a call.
@@ -220,31 +220,38 @@ impl Profile {
         self.self_ps[place.index()] += ps;
         self.calls[place.index()] += calls;
         if let Some(stacks) = &mut self.stacks {
-            stacks.charge_outside(Place::Other.index(), rest, 0);
-            stacks.charge_outside(place.index(), ps, calls);
+            stacks.charge_other(Place::Other.index(), rest, 0);
+            stacks.charge_other(place.index(), ps, calls);
         }
+    }
+
+    /// Within a function `place` takes `ps`, which is not the function's time.
+    pub fn add_within(&mut self, place: Place, ps: Ps, calls: u64) {
+        debug_assert!(!self.is_outside(), "in no function");
+        self.since += ps;
+        self.charge_other(place, ps, calls);
     }
 
     /// A CPU has spent `ps` in `place`, before what it does now.
     #[inline]
     pub fn add_elsewhere(&mut self, place: Place, ps: Ps) {
-        self.charge_outside(place, ps, 0);
+        self.charge_other(place, ps, 0);
     }
 
     /// Kernel code of this CPU ends at `at`, outside any function.
     #[inline]
     pub fn rest(&mut self, at: Ps) {
         debug_assert!(self.is_outside(), "inside a function");
-        self.charge_outside(Place::Other, at - self.since, 0);
+        self.charge_other(Place::Other, at - self.since, 0);
         self.since = at;
     }
 
     #[inline]
-    fn charge_outside(&mut self, place: Place, ps: Ps, calls: u64) {
+    fn charge_other(&mut self, place: Place, ps: Ps, calls: u64) {
         self.self_ps[place.index()] += ps;
         self.calls[place.index()] += calls;
         if let Some(stacks) = &mut self.stacks {
-            stacks.charge_outside(place.index(), ps, calls);
+            stacks.charge_other(place.index(), ps, calls);
         }
     }
 

@@ -52,11 +52,11 @@ impl Stacks {
         self.nodes[self.now as usize].self_ps += ps;
     }
 
-    /// `place`, outside any function, has used `ps` in `calls` calls.
-    pub fn charge_outside(&mut self, place: usize, ps: Ps, calls: u64) {
-        debug_assert_eq!(self.now, 0, "inside a function");
+    /// `place`, which is none of the functions, has used `ps` in `calls` calls, within the innermost
+    /// one if there is any.
+    pub fn charge_other(&mut self, place: usize, ps: Ps, calls: u64) {
         if ps + calls > 0 {
-            let node = self.inner(0, place);
+            let node = self.inner(self.now, place);
             self.nodes[node as usize].self_ps += ps;
             self.nodes[node as usize].calls += calls;
         }

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use fairground::policy::Features;
+use fairground::policy::{Features, PipeWakeWriter};
 use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
@@ -173,6 +173,8 @@ impl Sim<'_> {
         if self.tasks[id.idx()].stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
             self.take_file(id, c, End::Write, op);
+        } else if !self.waited_enough(c, End::Write) {
+            return self.wait_for(cpu, id, chan, End::Write);
         }
         self.lock_pipe(cpu, id, chan, End::Write);
     }
@@ -185,8 +187,7 @@ impl Sim<'_> {
         if !self.chans[c].has_room(left, stage) {
             self.unlock_pipe(cpu, c, op);
             self.lock_wait_queue(c);
-            self.chans[c].writers.push_back(id);
-            return self.block(cpu, id, Wait::Room(chan), Stage::Again);
+            return self.wait_for(cpu, id, chan, End::Write);
         }
         let was_empty = self.chans[c].parts.is_empty();
         let before = self.chans[c].head;
@@ -199,8 +200,7 @@ impl Sim<'_> {
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
             self.lock_wait_queue(c);
-            self.chans[c].writers.push_back(id);
-            return self.block(cpu, id, Wait::Room(chan), Stage::Again);
+            return self.wait_for(cpu, id, chan, End::Write);
         }
         // Whoever waits for room behind a writer that had to wait may find some.
         if stage == Stage::Again && !self.chans[c].is_full() {
@@ -221,6 +221,8 @@ impl Sim<'_> {
         if self.tasks[id.idx()].stage == Stage::Start {
             self.tasks[id.idx()].left = bytes;
             self.take_file(id, c, End::Read, op);
+        } else if !self.waited_enough(c, End::Read) {
+            return self.wait_for(cpu, id, chan, End::Read);
         }
         self.lock_pipe(cpu, id, chan, End::Read);
     }
@@ -244,8 +246,7 @@ impl Sim<'_> {
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
             self.lock_wait_queue(c);
-            self.chans[c].readers.push_back(id);
-            return self.block(cpu, id, Wait::Data(chan), Stage::Again);
+            return self.wait_for(cpu, id, chan, End::Read);
         }
         if !self.chans[c].parts.is_empty()
             && self.tasks[id.idx()].stage == Stage::Again
@@ -256,6 +257,32 @@ impl Sim<'_> {
         self.keep_times(c, End::Read);
         self.drop_file(id, c, End::Read, op);
         self.advance(id);
+    }
+
+    /// Whoever was woken at a pipe goes back to the end of the wait queue, and looks there, without
+    /// the mutex, whether he has to wait on; if not, he leaves the queue (`___wait_event`).
+    fn waited_enough(&mut self, c: usize, end: End) -> bool {
+        self.lock_wait_queue(c);
+        self.read_ring(c, end.op());
+        let enough = match end {
+            End::Read => !self.chans[c].is_empty(),
+            End::Write => !self.chans[c].is_full(),
+        };
+        if enough {
+            self.lock_wait_queue(c);
+        }
+        enough
+    }
+
+    /// The last of those who wait at an end of a pipe.
+    fn wait_for(&mut self, cpu: u32, id: TaskId, chan: u32, end: End) {
+        let state = &mut self.chans[chan as usize];
+        let (queue, wait) = match end {
+            End::Read => (&mut state.readers, Wait::Data(chan)),
+            End::Write => (&mut state.writers, Wait::Room(chan)),
+        };
+        queue.push_back(id);
+        self.block(cpu, id, wait, Stage::Again);
     }
 
     pub(super) fn poll(&mut self, cpu: u32, id: TaskId, chan: u32) {
@@ -294,10 +321,14 @@ impl Sim<'_> {
         }
     }
 
-    /// Room has come: by a buffer freed of a full pipe, or a socket down to a quarter.
+    /// Room has come: by a buffer freed of a full pipe, or a socket down to a quarter. By an older
+    /// rule a read of a full pipe is enough.
     fn room_made(&mut self, cpu: u32, c: usize, was_full: bool) {
         let wakes = match self.chans[c].kind {
-            ChanKind::Pipe { .. } => was_full && !self.chans[c].is_full(),
+            ChanKind::Pipe { .. } => {
+                let freed = self.sys.features.files.pipe_wake_writer == PipeWakeWriter::Freed;
+                was_full && !(freed && self.chans[c].is_full())
+            }
             ChanKind::Socket { sndbuf } => self.chans[c].charged <= sndbuf / 4,
         };
         if wakes {

@@ -197,6 +197,9 @@ impl Sim<'_> {
                 self.touch(op, line, words, Access::Load);
             }
             self.touch(op, line, words, Access::Store);
+            if from != to && self.sys.features.files.pipe_ring_lock {
+                self.lock_wait_queue(c);
+            }
         }
         match op {
             KernelOp::PipeWrite => self.take_pages(c, to.wrapping_sub(from)),
@@ -258,6 +261,27 @@ mod tests {
     #[test]
     fn a_file_whose_fields_are_beside_its_count_is_fetched_once_more() {
         only_threads_are_slower("file_ref_line", ["fields", "own"]);
+    }
+
+    /// With the mutex held, and on its line.
+    #[test]
+    fn a_lock_for_each_buffer_takes_time() {
+        let argv = "perf bench sched pipe -l 200";
+        let times = ["on", "off"].map(|value| end(argv, ("pipe_ring_lock", value)));
+        assert!(times[0] > times[1], "{times:?}");
+    }
+
+    /// Forty reads make room for one write: by the older rule all of them wake a writer.
+    #[test]
+    fn a_read_that_makes_no_room_wakes_a_writer_by_the_older_rule() {
+        let argv = "hackbench -g 1 -f 8 --pipe -l 300 -T";
+        let woken = ["was-full", "freed"].map(|value| {
+            on(&server(4), argv, &[("pipe_wake_writer", value)], |sim| {
+                sim.run().unwrap();
+                sim.host.counters.wakeups
+            })
+        });
+        assert!(woken[0] * 10 > woken[1] * 11, "{woken:?}");
     }
 
     /// A socket has no times.

@@ -168,8 +168,6 @@ pub struct CpuState {
     pub irqs: VecDeque<Due>,
     /// Timers that this CPU has to serve, by when they must fire; with when they may.
     pub hrtimers: BTreeMap<(Ps, Hrtimer), Ps>,
-    /// Process whose address space is loaded.
-    pub mm: u32,
     /// The task that went through memory last, and how much of its working set it has gone through
     /// since another did.
     pub working_set: (Option<TaskId>, u64),

@@ -20,7 +20,7 @@ use super::cpu::IdleStay;
 use super::menu::{Ahead, Choice, Stay};
 use crate::cache::{NS, Ps};
 use crate::host::Place;
-use crate::machine_file::{IdleState, Machine};
+use crate::machine_file::{IdleEntry, IdleState, Machine};
 
 /// A CPU without a timer of a task still has that of the lockup detector, ns: two fifths of
 /// `watchdog_thresh`, which is 10 s (Documentation/admin-guide/lockup-watchdogs.rst).
@@ -30,31 +30,29 @@ const WATCHDOG_NS: u64 = 4_000_000_000;
 #[derive(Debug)]
 pub struct IdleTable {
     states: Vec<IdleState>,
-    /// Whether idle CPUs watch `need_resched` (monitor/mwait), so that no interrupt is needed.
-    polls: bool,
+    /// Whether a driver chooses between states, not the hypervisor or nobody.
+    has_driver: bool,
     /// Factor on the way out of deep states, for sensitivity runs.
     deep_exit_scale: f64,
 }
 
 impl IdleTable {
-    /// From the machine file. x86 states entered by `mwait` (POLL, C1 and deeper) watch the flag;
-    /// `HLT` of a guest and `WFI` need an interrupt.
+    /// From the machine file.
     pub fn new(machine: &Machine) -> Self {
         let states = machine.idle_states();
-        let polls = machine.arch == "x86_64"
-            && !states
-                .iter()
-                .any(|s| s.name.starts_with("HLT") || s.name.starts_with("WFI"));
+        let halts = |s: &IdleState| s.entry == IdleEntry::Halt;
         Self {
+            has_driver: machine.arch == "x86_64" && !states.iter().any(halts),
             states,
-            polls,
             deep_exit_scale: machine.cost_scale().deep_idle_exit,
         }
     }
 
-    /// Whether a polling idle CPU is woken by a store.
-    pub fn polls(&self) -> bool {
-        self.polls
+    /// Whether a CPU in a state watches its flags, so that a store wakes it and no interrupt is
+    /// needed. Without states it loops.
+    pub fn polls(&self, state: u8) -> bool {
+        let mut states = self.states.get(usize::from(state)).into_iter();
+        states.all(|s| s.entry == IdleEntry::Mwait)
     }
 
     /// Time from the wake-up to the first instruction, for a state; `core` = of the core alone.
@@ -74,7 +72,7 @@ impl IdleTable {
     /// What placement sees of a state: 0 without an idle driver (a guest that halts), else the
     /// table's exit latency plus one, ns.
     fn shown_latency(&self, state: u8) -> u64 {
-        if self.polls {
+        if self.has_driver {
             self.states
                 .get(state as usize)
                 .map_or(0, |s| s.exit_latency_ns + 1)

@@ -104,7 +104,7 @@ impl Sim<'_> {
         if from == to {
             return;
         }
-        if self.idle.polls() && self.cpus[to as usize].idle.is_some() {
+        if self.polls(to) {
             self.cpus[to as usize].pending.polled = true;
             let kind = Ipi::Polled;
             self.queue.push(at, Due::Ipi { cpu: to, kind });
@@ -115,13 +115,16 @@ impl Sim<'_> {
     }
 
     /// The first function was queued for `to` (`send_call_function_single_ipi`): its idle task's
-    /// flags say whether it polls them; if so, they are written instead of an interrupt.
+    /// flags say whether it polls them; if so, they are written instead of an interrupt: it is asked
+    /// to switch, whether or not there will be anything to switch to (`set_nr_if_polling`).
     fn send_call(&mut self, from: u32, to: u32, at: Ps) {
         let kind = Ipi::CallFunction;
         if from == to {
             return self.queue.push(at, Due::Ipi { cpu: to, kind });
         }
-        if self.idle.polls() && self.cpus[to as usize].idle.is_some() {
+        if self.polls(to) {
+            let rq = &mut self.rqs[to as usize];
+            (rq.need_resched, rq.resched_sent) = (true, true);
             self.host
                 .touch_idle_flags(Place::IpiSend, to, Access::CasLoop);
             self.cpus[to as usize].pending.polled = true;
@@ -131,6 +134,12 @@ impl Sim<'_> {
             self.host.touch_idle_flags(Place::IpiSend, to, Access::Read);
             self.send(from, to, self.host.at, kind);
         }
+    }
+
+    /// Whether `cpu` is in an idle state in which it watches its flags.
+    fn polls(&self, cpu: u32) -> bool {
+        let stay = self.cpus[cpu as usize].idle.as_ref();
+        stay.is_some_and(|stay| self.idle.polls(stay.state))
     }
 
     fn send(&mut self, from: u32, to: u32, at: Ps, kind: Ipi) {

@@ -147,6 +147,9 @@ impl Sim<'_> {
         let id = task.body.id;
         self.engine(|cx, rqs| sched::sched_fork(cx, rqs, &mut task, parent));
         self.host.parked.push(Some(task));
+        self.host
+            .mms
+            .made((mm != program::KERNEL_PROCESS).then_some(mm));
         self.born.push(born);
         if let Some(held) = &mut self.host.held {
             held.made(template);

@@ -25,7 +25,7 @@ use super::sync::Sync;
 use super::turns::Turns;
 use super::{Setup, Sim};
 use crate::cache::{NS, Ps};
-use crate::host::{BOOT_NS, Jiffies, SimHost};
+use crate::host::{BOOT_NS, Jiffies, Mms, SimHost};
 use crate::machine_file::{self, Distance};
 use crate::rng::{Purpose, generator};
 use crate::workload::metric::Marks;
@@ -83,6 +83,8 @@ fn empty_queues(sys: &System) -> Vec<Rq> {
 fn new_host(setup: &Setup<'_>) -> SimHost {
     let layout = setup.features.layout.layout();
     let mut host = SimHost::new(setup.machine, layout, setup.seed);
+    let (cpus, arch) = (setup.machine.topology.nr_cpus(), &setup.machine.arch);
+    host.mms = Mms::new(cpus, arch, setup.features.mm_cpumask);
     host.counters.from_ns = setup.workload.warmup_ns;
     host.counters.trace = setup.trace.then(Vec::new);
     host

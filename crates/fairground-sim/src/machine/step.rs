@@ -12,7 +12,6 @@ use super::task::{Life, Stage, Wait};
 use crate::cache::Ps;
 use crate::costs::KernelOp;
 use crate::host::Place;
-use crate::workload::program::KERNEL_PROCESS;
 
 impl Sim<'_> {
     /// `cpu` goes on at `at`: with a step that waits, with a switch, with user code, or idle.
@@ -159,13 +158,8 @@ impl Sim<'_> {
             self.cpus[c].curr = next;
             return;
         }
-        self.host.spend(Place::SwitchTo, self.host.prices.switch);
-        if let Some(id) = next {
-            let mm = self.tasks[id.idx()].mm;
-            if self.cpus[c].mm != mm && mm != KERNEL_PROCESS {
-                self.cpus[c].mm = mm;
-                self.host.op(KernelOp::SwitchMm);
-            }
+        self.host.finish_task_switch();
+        if next.is_some() {
             self.host.op(KernelOp::NotifyResume);
         }
         if let Some(id) = prev {

@@ -7,14 +7,14 @@ use crate::machine_file::Machine;
 use crate::workload::{Env, Workload};
 
 /// The first CPUs of a server, in whole cores.
-pub(super) fn server(cpus: usize) -> Machine {
+pub(crate) fn server(cpus: usize) -> Machine {
     let machine = Machine::builtin("spr-8480-2s").unwrap();
     machine.shrunk(cpus).unwrap()
 }
 
 /// What `act` makes of `argv` on a machine, with seed 1 and `set` on top of the default profile,
 /// before its first event.
-pub(super) fn on<T>(
+pub(crate) fn on<T>(
     machine: &Machine,
     argv: &str,
     set: &[(&str, &str)],

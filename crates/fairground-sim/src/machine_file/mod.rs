@@ -14,6 +14,8 @@ mod topology;
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 use crate::workload::nearest::nearest;
 
 pub use error::{BadFile, MachineError};
@@ -81,11 +83,36 @@ impl CacheLevel {
     }
 }
 
+/// How a CPU goes to an idle state, which says what it takes to wake it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdleEntry {
+    /// It watches its flags (monitor/mwait, or a loop): a write to them wakes it.
+    Mwait,
+    /// It reads a port of the chipset (ACPI `SYSTEMIO`), and waits for an interrupt.
+    IoPort,
+    /// It halts (`hlt`, `wfi`) until an interrupt.
+    Halt,
+}
+
+impl IdleEntry {
+    /// That of a state of which the file says nothing.
+    fn of(arch: &str, state: &str) -> Self {
+        let halts = state.starts_with("HLT") || state.starts_with("WFI");
+        match arch == "x86_64" && !halts {
+            true => Self::Mwait,
+            false => Self::Halt,
+        }
+    }
+}
+
 /// A CPU idle state, as the governor knows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdleState {
     /// `POLL`, `C1`, `C6`, `WFI`, ...
     pub name: String,
+    /// How a CPU goes there.
+    pub entry: IdleEntry,
     /// Worst-case exit latency that the governor believes, ns.
     pub exit_latency_ns: u64,
     /// That of the core, where the former is of the whole package, ns.
@@ -111,7 +138,7 @@ pub struct Machine {
     pub caches: Vec<CacheLevel>,
     /// Source keys and what they stand for.
     pub sources: BTreeMap<String, String>,
-    idle_names: Vec<String>,
+    idle_entries: Vec<(String, IdleEntry)>,
     figures: BTreeMap<String, Figure>,
     /// For sensitivity runs.
     cost_scale: CostScale,
@@ -310,9 +337,10 @@ impl Machine {
     /// # Errors
     /// [`MachineError::Request`] if the machine has no such state.
     pub fn with_idle_up_to(&self, name: &str) -> Result<Self, MachineError> {
-        let same = |state: &String| state.eq_ignore_ascii_case(name);
-        let Some(deepest) = self.idle_names.iter().position(same) else {
-            let known = self.idle_names.join(", ");
+        let names: Vec<&str> = self.idle_entries.iter().map(|(s, _)| s.as_str()).collect();
+        let same = |state: &&str| state.eq_ignore_ascii_case(name);
+        let Some(deepest) = names.iter().position(same) else {
+            let known = names.join(", ");
             let expected = match known.as_str() {
                 "" => "a machine with idle states: it describes none".into(),
                 known => format!("one of {known}"),
@@ -320,9 +348,9 @@ impl Machine {
             return Err(self.refuse(format!("has no idle state `{name}`"), expected));
         };
         let mut copy = self.clone();
-        if deepest + 1 < self.idle_names.len() {
-            copy.idle_names.truncate(deepest + 1);
-            let deepest = &self.idle_names[deepest];
+        if deepest + 1 < names.len() {
+            copy.idle_entries.truncate(deepest + 1);
+            let deepest = names[deepest];
             copy.hash = fnv1a(copy.hash, format!("idle up to {deepest}").as_bytes());
         }
         Ok(copy)
@@ -367,13 +395,14 @@ impl Machine {
             Some((us * 1000.0).round() as u64)
         };
         let ns = |name: &str, key: &str| given(name, key).unwrap_or(0);
-        let state = |name: &String| IdleState {
+        let state = |(name, entry): &(String, IdleEntry)| IdleState {
             name: name.clone(),
+            entry: *entry,
             exit_latency_ns: ns(name, "exit_latency_us"),
             core_exit_latency_ns: given(name, "core_exit_latency_us"),
             target_residency_ns: ns(name, "target_residency_us"),
         };
-        self.idle_names.iter().map(state).collect()
+        self.idle_entries.iter().map(state).collect()
     }
 
     /// Cost of a kernel operation, ns: `syscall`, `switch_to_hw`, `ipi_to_handler`, `ipi_send_cpu`,

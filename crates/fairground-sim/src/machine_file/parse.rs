@@ -9,7 +9,9 @@ use super::error::Text;
 use super::known;
 use super::raw::{RawFigure, RawFile, RawTable, RawTopology, RawValue};
 use super::topology::{CpuPlace, FULL_CAPACITY, NEAREST, Topology, not_nearest};
-use super::{CacheLevel, Conf, FNV_START, Figure, LARGEST, MAX_CPUS, Machine, MachineError, fnv1a};
+use super::{
+    CacheLevel, Conf, FNV_START, Figure, IdleEntry, LARGEST, MAX_CPUS, Machine, MachineError, fnv1a,
+};
 
 /// What two threads of a core do together over one alone, where a file does not say: as the files
 /// of the servers have it.
@@ -59,7 +61,7 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
     ] {
         figures.table(name, table)?;
     }
-    let idle_names = idle_states(&raw, &mut figures)?;
+    let idle_entries = idle_states(&raw, &mut figures)?;
     required(&t, &raw, &topology, &figures.map)?;
     let mut figures = figures.map;
     fill_in(&mut figures);
@@ -79,16 +81,19 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
         topology,
         caches,
         sources: raw.sources,
-        idle_names,
+        idle_entries,
         figures,
         cost_scale: super::CostScale::NONE,
         hash: fnv1a(FNV_START, text.as_bytes()),
     })
 }
 
-/// Takes the idle states in; their names, shallowest first.
-fn idle_states(raw: &RawFile, figures: &mut Figures<'_>) -> Result<Vec<String>, MachineError> {
-    let mut idle_names = Vec::new();
+/// Takes the idle states in; their names and entries, shallowest first.
+fn idle_states(
+    raw: &RawFile,
+    figures: &mut Figures<'_>,
+) -> Result<Vec<(String, IdleEntry)>, MachineError> {
+    let mut idle_entries = Vec::new();
     for state in &raw.idle {
         let (s, at) = (state.get_ref(), state.span());
         if !s.src.is_empty() {
@@ -113,9 +118,12 @@ fn idle_states(raw: &RawFile, figures: &mut Figures<'_>) -> Result<Vec<String>, 
             };
             figures.map.insert(format!("idle.{}.{key}", s.name), figure);
         }
-        idle_names.push(s.name.clone());
+        let entry = s
+            .entry
+            .unwrap_or_else(|| IdleEntry::of(&raw.machine.arch, &s.name));
+        idle_entries.push((s.name.clone(), entry));
     }
-    Ok(idle_names)
+    Ok(idle_entries)
 }
 
 struct Figures<'a> {

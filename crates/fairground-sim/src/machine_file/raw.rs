@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::IdleEntry;
 use super::figure::Conf;
 
 pub(super) type RawTable = BTreeMap<String, Spanned<RawFigure>>;
@@ -102,6 +103,7 @@ pub(super) struct RawIdle {
     pub name: String,
     pub exit_latency_us: f64,
     pub core_exit_latency_us: Option<f64>,
+    pub entry: Option<IdleEntry>,
     pub target_residency_us: f64,
     #[serde(default)]
     pub src: String,

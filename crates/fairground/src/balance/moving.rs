@@ -29,13 +29,12 @@ pub fn detach_tasks<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>) -
     let mut detached = 0;
     let order = cx.features().load_balance.order;
     while env.imbalance > 0 {
+        let first = first_candidate(cx, rq, order);
         // Stealing all would make this queue the next victim.
         if env.idle.is_idle() && rq.nr_running <= 1 {
             break;
         }
-        let Some(slot) = first_candidate(rq, order) else {
-            break;
-        };
+        let Some(slot) = first else { break };
         env.loops += 1;
         if env.loops > env.loop_max {
             break;
@@ -76,7 +75,7 @@ pub(super) fn detach_one_task<H: Host>(
     env: &mut LbEnv<'_>,
 ) -> Option<Task> {
     let order = cx.features().load_balance.order;
-    let mut at = first_candidate(rq, order);
+    let mut at = first_candidate(cx, rq, order);
     while let Some(slot) = at {
         at = candidate_after(rq, order, slot);
         if can_migrate_task(cx, rq, env, slot) {
@@ -108,8 +107,9 @@ pub(super) fn attach_tasks<H: Host, R: Rqs + ?Sized>(
     cx.host.leave(outer);
 }
 
-#[inline]
-fn first_candidate(rq: &Rq, order: LbOrder) -> Option<SeId> {
+/// Also whether there is any at all (`list_empty`).
+fn first_candidate<H: Host>(cx: &mut Cx<H>, rq: &Rq, order: LbOrder) -> Option<SeId> {
+    cx.touch(rq.object(), frq::CFS_TASKS, Access::Read);
     if order.newest_first() {
         return rq.lb_order.front();
     }

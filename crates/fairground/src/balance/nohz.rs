@@ -54,7 +54,7 @@ pub(crate) fn nohz_csd_func<H: Host>(cx: &mut Cx<H>) {
     cx.sys.cpu[cpu.idx()].reach_nohz_flags(cpu, Access::CasLoop, cx.host);
 }
 
-/// It takes them, and raises the softirq if it is still idle. A kick that comes twice finds none:
+/// It takes them, and raises the softirq if it is still idle ([`IlbCsd`](crate::policy::IlbCsd)). A kick that comes twice finds none:
 /// then nothing is to be done, and a promise to decay (`NEWILB`) stands.
 pub(crate) fn take_flags<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let (sys, cpu) = (cx.sys, cx.cpu);
@@ -66,7 +66,8 @@ pub(crate) fn take_flags<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) 
     cx.with_rq_lockless(rqs, cpu, |cx, rq| {
         rq.idle_balance = cx.idle_cpu(cpu);
         cx.touch(rq.object(), frq::IDLE_BALANCE, Access::Write);
-        if rq.idle_balance {
+        let asked = rq.need_resched && sys.features.ilb_csd.checks_resched();
+        if rq.idle_balance && !asked {
             rq.nohz_idle_balance = flags;
             cx.host.kick(cpu, Kick::Run(KickWork::BalanceSoftirq));
         }
@@ -193,7 +194,8 @@ pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
         if !read_idle_cpu(cx, cpu) {
             continue;
         }
-        if !sys.cpu[this_cpu.idx()].idle_cpu() && need_resched(cx, rqs) {
+        let busy = sys.features.ilb_csd.checks_resched() || !sys.cpu[this_cpu.idx()].idle_cpu();
+        if busy && need_resched(cx, rqs) {
             if round.flags & nohz_kick::NEXT != 0 {
                 sys.nohz.set_needs_update(true, cx.host);
             }
@@ -300,9 +302,23 @@ pub(super) fn ms_to_jiffies<H: Host>(cx: &Cx<H>, ms: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Features;
+    use crate::policy::{Features, IlbCsd};
     use crate::sched::run_kick;
     use crate::testing::Bench;
+
+    /// As one that watches its flags is woken.
+    #[test]
+    fn a_cpu_that_was_asked_to_switch_balances_only_by_the_newer_rule() {
+        for (rule, kicks) in [(IlbCsd::ChecksResched, 0), (IlbCsd::IdleOnly, 1)] {
+            let mut bench = Bench::nodes(1, Features::default());
+            bench.sys.features.ilb_csd = rule;
+            bench.on(0, |_, rq| rq.need_resched = true);
+            bench.sys.cpu[0].or_nohz_flags(nohz_kick::BALANCE);
+            bench.call(0, |cx, rqs| run_kick(cx, rqs, KickWork::IdleBalance));
+            assert_eq!(bench.sys.cpu[0].nohz_flags(), 0, "the flags are gone");
+            assert_eq!(bench.host.kicks.len(), kicks, "{rule:?}");
+        }
+    }
 
     #[test]
     fn a_kick_that_comes_twice_does_its_work_once() {

@@ -177,7 +177,14 @@ fn is_squeezed<H: Host>(cx: &mut Cx<H>, rq: &Rq) -> bool {
         return false;
     };
     cx.touch(rq.cfs_object(CfsId::ROOT), cf::NR_QUEUED, Access::Read);
-    if rq.cfs[0].h_nr_queued == 0 {
+    let root = &rq.cfs[0];
+    let sleepers = cx.features().load_balance.counts.sleepers();
+    let tasks = if sleepers {
+        root.h_nr_queued
+    } else {
+        root.h_nr_runnable
+    };
+    if tasks == 0 {
         return false;
     }
     cx.touch(rq.object(), frq::CAPACITY, Access::Read);

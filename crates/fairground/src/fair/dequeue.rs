@@ -10,6 +10,7 @@ use crate::cx::Cx;
 use crate::fair::{Dequeue, QueueChange};
 use crate::host::Host;
 use crate::place::{Access, Func, cfs_rq as fq, rq as frq, task as ft};
+use crate::policy::UtilEstUpdate;
 use crate::rq::Rq;
 use crate::value::{CfsId, SeId};
 
@@ -31,8 +32,14 @@ fn leave<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Dequeue) -> bo
     if !rq.se[task.idx()].sched_delayed {
         util_est_dequeue(cx, rq, task);
     }
-    util_est_update(cx, rq, task, sleeps);
+    let first = cx.features().load.util_est_update == UtilEstUpdate::BeforeDequeue;
+    if first {
+        util_est_update(cx, rq, task, sleeps);
+    }
     let left = dequeue_entities(cx, rq, task, flags);
+    if !first && rq.body[task.idx()].is_some() {
+        util_est_update(cx, rq, task, sleeps);
+    }
     if left {
         hrtick_update(cx, rq, QueueChange::Left);
     }

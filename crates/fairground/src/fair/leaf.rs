@@ -64,7 +64,7 @@ pub fn list_del_leaf_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
 /// Whether nothing of the queue's load is left, so that it may leave the list.
 ///
 /// What it has published counts too: it is only taken back by an update, which a queue off the
-/// list does not get (rule of 2025, in 6.12 stable and 6.18; the only one here).
+/// list does not get (rule of 2025, by decision).
 pub(crate) fn cfs_rq_is_decayed<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) -> bool {
     let (object, queue) = (rq.cfs_object(cfs), &rq.cfs[cfs.idx()]);
     cx.touch(object, q::LOAD, Access::Read);
@@ -74,6 +74,9 @@ pub(crate) fn cfs_rq_is_decayed<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) ->
     cx.touch(object, q::AVG, Access::Read);
     if !load_avg_is_decayed(&queue.avg) || child_on_list(cx, rq, cfs) {
         return false;
+    }
+    if !cx.features().load.leaf_published {
+        return true;
     }
     cx.touch(object, q::TG_CONTRIB, Access::Read);
     queue.tg_load_avg_contrib == 0

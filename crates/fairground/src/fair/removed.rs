@@ -48,7 +48,9 @@ pub fn migrate_task_rq_fair<H: Host>(cx: &mut Cx<H>, task: &mut Task, from: Cpu,
     let asleep = how == Migrates::FromSleep;
     if asleep && task.se.avg.last_update_time != 0 {
         remove_entity_load_avg(cx, task, from);
-        migrate_se_pelt_lag(cx, task, from);
+        if cx.features().load.pelt_lag {
+            migrate_se_pelt_lag(cx, task, from);
+        }
     }
     if asleep {
         cfs_rules::migrate_asleep(cx, task, from);

@@ -23,6 +23,7 @@ use crate::cx::Cx;
 use crate::event::{Event, QuotaStep, QuotaWork};
 use crate::host::Host;
 use crate::place::{Access, Func, cfs_rq as f};
+use crate::policy::ThrottledClock;
 use crate::rq::Rq;
 use crate::value::{CfsId, Cpu, SeId, TgId};
 
@@ -146,7 +147,8 @@ fn throttle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<Walked> 
     let queue = &mut rq.cfs[cfs.idx()];
     queue.throttled = true;
     debug_assert_eq!(queue.throttled_clock, 0);
-    if !sys.features.throttle.is_per_task() && queue.nr_queued > 0 {
+    let waits = queue.nr_queued > 0 || sys.features.throttled_clock == ThrottledClock::AtThrottle;
+    if !sys.features.throttle.is_per_task() && waits {
         queue.throttled_clock = clock;
     }
     let throttled = true;

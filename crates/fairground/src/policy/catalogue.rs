@@ -3,11 +3,11 @@
 
 use super::{
     BuddyRules, CfsTunables, DelayDequeue, Features, HLoad, Hrtick, IdlePreemption, IdleSearch,
-    IdleSwitch, IdleTick, IdlestStats, IdlestTie, IlbKick, IlbPick, InitUtil, LagLimit, LayoutId,
-    LoadBalance, Menu, Newidle, NewidleGate, NextBuddy, NumaImbalance, OpenFiles, OtherClasses,
-    PROFILES, PeriodPhase, Pick, PlaceEntity, Preemption, QuotaExpiry, RecentUsedCpu, RunToParity,
-    ScanBudget, TgLoadAvg, Throttle, TtwuOnCpu, TtwuQueue, VruntimeBase, WakeAffine, WakeupDelayed,
-    WakeupPreemption, Yielding,
+    IdleSwitch, IdleTick, IdlestStats, IdlestTie, IlbCsd, IlbKick, IlbPick, InitUtil, LagLimit,
+    LayoutId, LoadBalance, LoadRules, Menu, MmCpumask, Newidle, NewidleGate, NextBuddy,
+    NumaImbalance, OpenFiles, OtherClasses, PROFILES, PeriodPhase, Pick, PlaceEntity, Preemption,
+    QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, TgLoadAvg, Throttle, ThrottledClock,
+    TtwuOnCpu, TtwuQueue, VruntimeBase, WakeAffine, WakeupDelayed, WakeupPreemption, Yielding,
 };
 
 /// A published change: the decisions it sets on top of a profile.
@@ -241,15 +241,18 @@ pub(super) fn linux_6_18() -> Features {
         tg_load_avg: TgLoadAvg::RATE_LIMITED,
         h_load: HLoad::OnDemand,
         ilb_kick: IlbKick::SkipRedundant,
+        ilb_csd: IlbCsd::IdleOnly,
         ilb_pick: IlbPick::First,
         idle_switch: IdleSwitch::Stays,
         idle_tick: IdleTick::AfterTick,
         menu: Menu::BothEnds,
         files: OpenFiles::LINUX_6_18,
+        mm_cpumask: MmCpumask::Lazy,
         idlest_tie: IdlestTie::GroupUtil,
         idlest_stats: IdlestStats::Allowed,
         throttle: Throttle::AtUserReturn,
         period_phase: PeriodPhase::Random,
+        throttled_clock: ThrottledClock::Waiting,
         quota_expiry: QuotaExpiry::Off,
         ttwu_queue: TtwuQueue::Remote,
         ttwu_on_cpu: TtwuOnCpu::WakeList,
@@ -271,6 +274,7 @@ pub(super) fn linux_6_18() -> Features {
         load_balance: LoadBalance::LINUX_6_18,
         init_util: InitUtil::Weight,
         util_est: true,
+        load: LoadRules::LINUX_6_18,
         other_classes: OtherClasses::Pelt,
         preempt: Preemption::Voluntary,
         sched_cluster: true,

@@ -23,7 +23,9 @@ mod layout;
 mod lb_counts;
 mod lb_rules;
 mod lb_serialize;
+mod load_rules;
 mod menu;
+mod mm;
 mod newidle;
 mod numa;
 mod open_files;
@@ -54,17 +56,19 @@ pub use idle_search::IdleSearch;
 pub use idle_switch::IdleSwitch;
 pub use idle_tick::IdleTick;
 pub use idlest::{IdlestStats, IdlestTie};
-pub use ilb::{IlbKick, IlbPick};
+pub use ilb::{IlbCsd, IlbKick, IlbPick};
 pub use init_util::InitUtil;
 pub use lag_limit::LagLimit;
 pub use layout::LayoutId;
 pub use lb_counts::LbCounts;
 pub use lb_rules::{BigTask, LbActive, LbOrder, LbSmt};
 pub use lb_serialize::LbSerialize;
+pub use load_rules::{LoadRules, UtilEstUpdate};
 pub use menu::Menu;
+pub use mm::MmCpumask;
 pub use newidle::{Newidle, NewidleGate};
 pub use numa::NumaImbalance;
-pub use open_files::{FileRef, FileRefLine, OpenFiles, PipeTimes};
+pub use open_files::{FileRef, FileRefLine, OpenFiles, PipeTimes, PipeWakeWriter};
 pub use other_classes::OtherClasses;
 pub use pick::{Pick, VruntimeBase};
 pub use place_entity::{PlaceEntity, PlaceNew};
@@ -74,7 +78,7 @@ pub use protect::RunToParity;
 pub use quota_expiry::{Expiry, QuotaExpiry};
 pub use select::{RecentUsedCpu, ScanBudget, ScanLimit, WakeAffine};
 pub use tg_load_avg::TgLoadAvg;
-pub use throttle::{PeriodPhase, Throttle};
+pub use throttle::{PeriodPhase, Throttle, ThrottledClock};
 pub use wakeup::{BuddyRules, NextBuddy, TtwuOnCpu, TtwuQueue, WakeupPreemption};
 pub use wakeup_delayed::WakeupDelayed;
 pub use yielding::Yielding;
@@ -116,6 +120,8 @@ pub struct Features {
     pub h_load: HLoad,
     /// Whether redundant idle-balancer flags are written (patch `ilb-skip-redundant`).
     pub ilb_kick: IlbKick,
+    /// What ends the work of an asked CPU.
+    pub ilb_csd: IlbCsd,
     /// Which idle CPU balances for the others.
     pub ilb_pick: IlbPick,
     /// What an idle CPU does that is asked to reschedule and has nothing queued.
@@ -126,6 +132,8 @@ pub struct Features {
     pub menu: Menu,
     /// What system calls do to open files and pipes; the engine does not ask.
     pub files: OpenFiles,
+    /// What a switch does to masks of address spaces; the engine does not ask.
+    pub mm_cpumask: MmCpumask,
     /// How the slow path breaks ties between groups (patch `idlest-util-tiebreak`).
     pub idlest_tie: IdlestTie,
     /// Which CPUs of a group the slow path looks at.
@@ -136,6 +144,8 @@ pub struct Features {
     pub throttle: Throttle,
     /// When the period timers of groups fire.
     pub period_phase: PeriodPhase,
+    /// When the throttled time of a queue begins.
+    pub throttled_clock: ThrottledClock,
     /// Whether runtime that a queue has drawn ends with the period.
     pub quota_expiry: QuotaExpiry,
     /// Wake-ups across caches through a remote list.
@@ -158,6 +168,8 @@ pub struct Features {
     pub init_util: InitUtil,
     /// `UTIL_EST`.
     pub util_est: bool,
+    /// What has changed in load tracking.
+    pub load: LoadRules,
     /// How the time of other classes and interrupts is averaged.
     pub other_classes: OtherClasses,
     /// Where kernel code, and a task in user mode, give up the CPU.

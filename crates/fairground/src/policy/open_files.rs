@@ -16,6 +16,13 @@ pub struct OpenFiles {
     pub pipe_times: PipeTimes,
     /// How many emptied pages a pipe keeps for the next writes, which need not allocate them.
     pub pipe_tmp_pages: u32,
+    /// When a reader wakes a writer.
+    pub pipe_wake_writer: PipeWakeWriter,
+    /// Whether each buffer that is filled or emptied takes the lock of the readers' wait queue, for
+    /// the sake of watch queues ("fs/pipe: remove unnecessary spinlock from pipe_write()" and
+    /// "fs/pipe: use spinlock in pipe_read() only if there is a watch_queue", Max Kellermann, 2023,
+    /// Linux 6.7; since 5.5 or so).
+    pub pipe_ring_lock: bool,
 }
 
 impl OpenFiles {
@@ -25,6 +32,8 @@ impl OpenFiles {
         count_line: FileRefLine::Own,
         pipe_times: PipeTimes::Fifos,
         pipe_tmp_pages: 2,
+        pipe_wake_writer: PipeWakeWriter::Freed,
+        pipe_ring_lock: false,
     };
 }
 
@@ -61,4 +70,16 @@ pub enum PipeTimes {
     EachCall,
     /// Those with a name in the file system.
     Fifos,
+}
+
+/// When a read of a pipe wakes a writer that waits for room.
+///
+/// Source: "pipe_read: don't wake up the writer if the pipe is still full", Oleg Nesterov, 2025
+/// (Linux 6.14).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PipeWakeWriter {
+    /// If the pipe was full, whether or not the read has made room (up to 6.13).
+    WasFull,
+    /// If the pipe was full and is not any more.
+    Freed,
 }

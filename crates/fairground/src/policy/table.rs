@@ -3,10 +3,11 @@
 use super::{
     BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, FileRef, FileRefLine,
     HLoad, Hrtick, IdlePreemption, IdleSearch, IdleSwitch, IdleTick, IdlestStats, IdlestTie,
-    IlbKick, IlbPick, InitUtil, LagLimit, LayoutId, LbActive, LbCounts, LbOrder, LbSerialize,
-    LbSmt, Menu, NewidleGate, NextBuddy, NumaImbalance, OtherClasses, PeriodPhase, Pick, PipeTimes,
-    PlaceNew, Preemption, QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, Throttle, TtwuOnCpu,
-    TtwuQueue, TunableScaling, VruntimeBase, WakeupDelayed, WakeupPreemption, Yielding,
+    IlbCsd, IlbKick, IlbPick, InitUtil, LagLimit, LayoutId, LbActive, LbCounts, LbOrder,
+    LbSerialize, LbSmt, Menu, MmCpumask, NewidleGate, NextBuddy, NumaImbalance, OtherClasses,
+    PeriodPhase, Pick, PipeTimes, PipeWakeWriter, PlaceNew, Preemption, QuotaExpiry, RecentUsedCpu,
+    RunToParity, ScanBudget, Throttle, ThrottledClock, TtwuOnCpu, TtwuQueue, TunableScaling,
+    UtilEstUpdate, VruntimeBase, WakeupDelayed, WakeupPreemption, Yielding,
 };
 use alloc::string::{String, ToString};
 
@@ -77,7 +78,7 @@ macro_rules! number {
     };
 }
 
-pub(super) static DECISIONS: [Decision; 72] = [
+pub(super) static DECISIONS: [Decision; 80] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     named!("vruntime_base", "what virtual times of a queue are relative to", "least, mean",
@@ -197,6 +198,9 @@ pub(super) static DECISIONS: [Decision; 72] = [
         "eager" => HLoad::Eager, "on-demand" => HLoad::OnDemand),
     named!("ilb_kick", "writing idle-balancer flags", "always, skip-redundant", f, f.ilb_kick,
         "always" => IlbKick::Always, "skip-redundant" => IlbKick::SkipRedundant),
+    named!("ilb_csd", "what ends the work of an asked idle balancer", "checks-resched, idle-only",
+        f, f.ilb_csd,
+        "checks-resched" => IlbCsd::ChecksResched, "idle-only" => IlbCsd::IdleOnly),
     named!("ilb_pick", "which idle CPU balances", "first, wrap", f, f.ilb_pick,
         "first" => IlbPick::First, "wrap" => IlbPick::Wrap),
     named!("idle_switch", "an idle CPU that is asked to reschedule with nothing queued",
@@ -226,6 +230,18 @@ pub(super) static DECISIONS: [Decision; 72] = [
         f,
         f.files.pipe_tmp_pages
     ),
+    named!("pipe_wake_writer", "when a read of a full pipe wakes a writer", "was-full, freed",
+        f, f.files.pipe_wake_writer,
+        "was-full" => PipeWakeWriter::WasFull, "freed" => PipeWakeWriter::Freed),
+    flag!(
+        "pipe_ring_lock",
+        "each pipe buffer takes the lock of the readers' wait queue",
+        f,
+        f.files.pipe_ring_lock
+    ),
+    named!("mm_cpumask", "when a CPU leaves the mask of an address space", "each-switch, lazy",
+        f, f.mm_cpumask,
+        "each-switch" => MmCpumask::EachSwitch, "lazy" => MmCpumask::Lazy),
     named!("idlest_stats", "which CPUs of a group fork and exec look at", "all-cpus, allowed",
         f, f.idlest_stats,
         "all-cpus" => IdlestStats::AllCpus, "allowed" => IdlestStats::Allowed),
@@ -235,6 +251,9 @@ pub(super) static DECISIONS: [Decision; 72] = [
         "nr-running" => IdlestTie::NrRunning),
     named!("throttle", "how quota is enforced", "whole-queue, at-user-return", f, f.throttle,
         "whole-queue" => Throttle::WholeQueue, "at-user-return" => Throttle::AtUserReturn),
+    named!("throttled_clock", "when the throttled time of a queue begins", "at-throttle, waiting",
+        f, f.throttled_clock,
+        "at-throttle" => ThrottledClock::AtThrottle, "waiting" => ThrottledClock::Waiting),
     named!("period_phase", "when the period timers of groups fire", "common, random",
         f, f.period_phase,
         "common" => PeriodPhase::Common, "random" => PeriodPhase::Random),
@@ -369,6 +388,21 @@ pub(super) static DECISIONS: [Decision; 72] = [
         f, f.init_util,
         "scaled-weight" => InitUtil::ScaledWeight, "weight" => InitUtil::Weight),
     flag!("util_est", "estimated utilisation", f, f.util_est),
+    named!("util_est_update", "when a sleeper's utilisation is estimated", "after-dequeue, before",
+        f, f.load.util_est_update,
+        "after-dequeue" => UtilEstUpdate::AfterDequeue, "before" => UtilEstUpdate::BeforeDequeue),
+    flag!(
+        "leaf_published",
+        "a queue is aged until what it has published is gone",
+        f,
+        f.load.leaf_published
+    ),
+    flag!(
+        "pelt_lag",
+        "a sleeper that leaves an idle CPU is aged by its idle time",
+        f,
+        f.load.pelt_lag
+    ),
     named!("other_classes", "how the time of other classes and interrupts is averaged",
         "rt-avg, pelt", f, f.other_classes,
         "rt-avg" => OtherClasses::RtAvg, "pelt" => OtherClasses::Pelt),

@@ -68,3 +68,14 @@ impl PeriodPhase {
         matches!(self, Self::Common)
     }
 }
+
+/// When the throttled time of a queue begins (`throttled_usec`).
+///
+/// Source: "sched: don't account throttle time for empty groups", Josh Don, 2023 (Linux 6.6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ThrottledClock {
+    /// With its throttling, even if nobody is left on it (up to 6.5).
+    AtThrottle,
+    /// With the first task that waits.
+    Waiting,
+}

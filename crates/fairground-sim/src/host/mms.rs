@@ -1,0 +1,202 @@
+//! Address spaces at a context switch: which one a CPU has loaded, and the two lines of its
+//! `mm_struct` that the switch writes.
+//!
+//! ```text
+//! to a task of the kernel     the loaded one stays (lazy TLB), and gets a reference (`mmgrab_lazy_tlb`)
+//! back to a user task         that reference is dropped, after the queue is unlocked (`mmdrop_lazy_tlb`)
+//! to another address space    on x86 the CPU's bit in `mm_cpumask` of both, by decision
+//! ```
+//!
+//! All but the drop is done with the run queue locked. All threads of a process share its lines.
+//! Sources: Documentation/mm/active_mm.rst; "lazy tlb: allow lazy tlb mm refcounting to be
+//! configurable", Nicholas Piggin, 2023 (6.4; x86 and arm64 count); "mm: move mm_count into its own
+//! cache line", Mathieu Desnoyers, 2023 (6.5).
+//!
+//! Not modelled: the fields that a switch only reads, concurrency ids (`mm_cid`).
+
+use fairground::policy::MmCpumask;
+use fairground::value::{Cpu, CpuMask, TaskId};
+
+use super::{Place, SimHost};
+use crate::cache::{Access, Cache, LineId, Ps};
+use crate::costs::KernelOp;
+
+/// What a switch writes on either line; nothing else is there.
+const WORD: u8 = 1;
+
+/// The address spaces of a machine, by number.
+#[derive(Debug, Default)]
+pub struct Mms {
+    /// Of each task; `None` = of the kernel's.
+    of_task: Vec<Option<u32>>,
+    /// Loaded on each CPU; `None` = the kernel's own.
+    loaded: Vec<Option<u32>>,
+    all: Vec<Mm>,
+    /// On x86: when the CPU's bit is cleared.
+    cpumask: Option<MmCpumask>,
+    /// Of which the executing CPU has to drop a reference after its switch.
+    drops: Option<u32>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, Default)]
+struct Mm {
+    /// First of two lines: the count of references, and the mask.
+    lines: Option<LineId>,
+    /// CPUs that it is or was loaded on.
+    cpus: CpuMask,
+}
+
+impl Mms {
+    /// Of a machine of so many CPUs.
+    pub fn new(cpus: usize, arch: &str, cpumask: MmCpumask) -> Self {
+        Self {
+            loaded: vec![None; cpus],
+            cpumask: (arch == "x86_64").then_some(cpumask),
+            ..Self::default()
+        }
+    }
+
+    /// The next task is there.
+    pub fn made(&mut self, mm: Option<u32>) {
+        self.of_task.push(mm);
+    }
+
+    fn of(&self, task: Option<TaskId>) -> Option<u32> {
+        self.of_task.get(task?.idx()).copied().flatten()
+    }
+
+    fn at(&mut self, mm: u32) -> &mut Mm {
+        let i = mm as usize;
+        if self.all.len() <= i {
+            self.all.resize(i + 1, Mm::default());
+        }
+        &mut self.all[i]
+    }
+
+    fn lines(&mut self, mm: u32, cache: &mut Cache) -> LineId {
+        let lines = &mut self.at(mm).lines;
+        *lines.get_or_insert_with(|| cache.alloc_lines(2, 0))
+    }
+}
+
+impl SimHost {
+    /// The executing CPU, with its queue locked, goes from one task to another; `None` = the idle
+    /// task (`context_switch`).
+    pub(super) fn context_switch(&mut self, prev: Option<TaskId>, next: Option<TaskId>) {
+        if prev == next {
+            return;
+        }
+        let cpu = self.cpu as usize;
+        let (from, to) = (self.mms.of(prev), self.mms.of(next));
+        let loaded = self.mms.loaded[cpu];
+        match to {
+            None if from.is_some() => self.count_mm(loaded),
+            None => {}
+            Some(mm) => {
+                if loaded != to {
+                    let op = KernelOp::SwitchMm;
+                    self.spend_within(Place::Op(op), self.prices.op[op as usize]);
+                    self.move_bit(loaded, mm);
+                    self.mms.loaded[cpu] = to;
+                }
+                if from.is_none() {
+                    self.mms.drops = loaded;
+                }
+            }
+        }
+        self.spend_within(Place::SwitchTo, self.prices.switch);
+    }
+
+    /// After the switch, with the queue unlocked (`finish_task_switch`).
+    pub fn finish_task_switch(&mut self) {
+        if let Some(mm) = self.mms.drops.take() {
+            let line = self.mms.lines(mm, &mut self.cache);
+            self.touch_line(KernelOp::SwitchMm, line, WORD, Access::Rmw);
+        }
+    }
+
+    fn count_mm(&mut self, mm: Option<u32>) {
+        if let Some(mm) = mm {
+            let line = self.mms.lines(mm, &mut self.cache);
+            self.touch_mm(line, Access::Rmw);
+        }
+    }
+
+    /// The CPU leaves the mask of one address space, by decision, and comes to that of another.
+    fn move_bit(&mut self, from: Option<u32>, to: u32) {
+        let Some(rule) = self.mms.cpumask else { return };
+        let cpu = Cpu(self.cpu);
+        let eager = rule == MmCpumask::EachSwitch;
+        if eager && let Some(from) = from {
+            let line = self.mms.lines(from, &mut self.cache) + 1;
+            self.touch_mm(line, Access::Rmw);
+            self.mms.at(from).cpus.clear(cpu);
+        }
+        let line = self.mms.lines(to, &mut self.cache) + 1;
+        if !eager {
+            self.touch_mm(line, Access::Load);
+        }
+        let cpus = &mut self.mms.at(to).cpus;
+        if !cpus.has(cpu) {
+            cpus.set(cpu);
+            self.touch_mm(line, Access::Rmw);
+        }
+    }
+
+    fn touch_mm(&mut self, line: LineId, access: Access) {
+        let (from, before) = (self.at, self.cache.load_misses);
+        self.at = self.cache.pass_from(self.thread, line, WORD, access, from);
+        let (waited, place) = (self.at - from, Place::Op(KernelOp::SwitchMm));
+        self.stalled += waited;
+        let missed = self.cache.load_misses - before;
+        self.profile.missed_other(place, missed);
+        self.profile.add_within(place, waited, 0);
+        if waited > 0 && self.waits.is_some() {
+            self.waited(from, super::Waited::Own(KernelOp::SwitchMm));
+        }
+    }
+
+    /// The executing CPU does something within a function of the engine that is none of its.
+    fn spend_within(&mut self, place: Place, ps: Ps) {
+        let ps = self.stretched(ps);
+        self.profile.add_within(place, ps, 1);
+        self.at += ps;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::testing::{on, server};
+
+    /// Loads and stores of the lines of address spaces that another CPU had, by decision.
+    fn time(argv: &str, rule: &str) -> u64 {
+        on(&server(8), argv, &[("mm_cpumask", rule)], |sim| {
+            sim.run().unwrap();
+            sim.host.profile.self_ps_of(Place::Op(KernelOp::SwitchMm))
+        })
+    }
+
+    #[test]
+    fn a_mask_that_is_cleared_at_each_switch_costs_more_where_processes_take_turns() {
+        let processes = "perf bench sched messaging -g 1 -l 50";
+        let each = time(processes, "each-switch");
+        assert!(each > time(processes, "lazy"), "{each}");
+        // Nobody has another address space to go to.
+        let threads = "perf bench sched messaging -t -g 1 -l 50";
+        assert!(time(threads, "each-switch") < each / 4);
+    }
+
+    #[test]
+    fn who_goes_idle_keeps_a_reference_of_what_is_loaded() {
+        let argv = "sleepers --tasks 1 --period 1ms --run 20us --duration 10ms";
+        on(&server(2), argv, &[], |sim| {
+            sim.run().unwrap();
+            let cpu = sim.host.mms.loaded.iter().position(Option::is_some);
+            let mm = sim.host.mms.loaded[cpu.expect("it ran")].expect("a task's");
+            assert!(sim.host.mms.all[mm as usize].lines.is_some(), "counted");
+            assert_eq!(sim.host.mms.drops, None);
+        });
+    }
+}
