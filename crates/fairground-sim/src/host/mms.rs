@@ -2,9 +2,9 @@
 //! `mm_struct` that the switch writes.
 //!
 //! ```text
-//! to a task of the kernel     the loaded one stays (lazy TLB), and gets a reference (`mmgrab_lazy_tlb`)
-//! back to a user task         that reference is dropped, after the queue is unlocked (`mmdrop_lazy_tlb`)
-//! to another address space    on x86 the CPU's bit in `mm_cpumask` of both, by decision
+//! to a task of the kernel   the loaded one stays (lazy TLB), and is referred to (`mmgrab_lazy_tlb`)
+//! back to a user task       that reference is dropped with the queue unlocked (`mmdrop_lazy_tlb`)
+//! to another address space  on x86 the CPU's bit in `mm_cpumask` of both, by decision
 //! ```
 //!
 //! All but the drop is done with the run queue locked. All threads of a process share its lines.

@@ -52,8 +52,8 @@ impl Stacks {
         self.nodes[self.now as usize].self_ps += ps;
     }
 
-    /// `place`, which is none of the functions, has used `ps` in `calls` calls, within the innermost
-    /// one if there is any.
+    /// `place`, which is none of the functions, has used `ps` in `calls` calls, within the
+    /// innermost one if there is any.
     pub fn charge_other(&mut self, place: usize, ps: Ps, calls: u64) {
         if ps + calls > 0 {
             let node = self.inner(self.now, place);

@@ -115,8 +115,8 @@ impl Sim<'_> {
     }
 
     /// The first function was queued for `to` (`send_call_function_single_ipi`): its idle task's
-    /// flags say whether it polls them; if so, they are written instead of an interrupt: it is asked
-    /// to switch, whether or not there will be anything to switch to (`set_nr_if_polling`).
+    /// flags say whether it polls them; if so, they are written instead of an interrupt: it is
+    /// asked to switch, whether or not there will be anything to switch to (`set_nr_if_polling`).
     fn send_call(&mut self, from: u32, to: u32, at: Ps) {
         let kind = Ipi::CallFunction;
         if from == to {

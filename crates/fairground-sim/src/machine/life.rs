@@ -129,27 +129,30 @@ impl Sim<'_> {
         }
     }
 
+    /// The address space of a task that is made: of its own, if it is a process that was forked.
+    fn mm_of(&mut self, template: u32, parent: Option<TaskId>) -> u32 {
+        let spec = &self.workload.templates[template as usize];
+        if spec.thread || parent.is_none() {
+            return spec.process;
+        }
+        self.next_mm += 1;
+        self.next_mm
+    }
+
     fn create(&mut self, template: u32, parent: Option<TaskId>) -> TaskId {
         let spec = &self.workload.templates[template as usize];
         let of_parent = parent.map(|p| &self.tasks[p.idx()]);
         let born = self.attributes_at_birth(template, parent);
         let cgroup = born.cgroup;
-        let mm = match (spec.thread, parent) {
-            (false, Some(_)) => {
-                self.next_mm += 1;
-                self.next_mm
-            }
-            _ => spec.process,
-        };
         let inherited = of_parent.map_or(DEFAULT_SLACK_NS, |t| t.timer_slack_ns);
         let timer_slack_ns = spec.timer_slack_ns.unwrap_or(inherited);
+        let mm = self.mm_of(template, parent);
         let mut task = self.new_task(&born);
         let id = task.body.id;
         self.engine(|cx, rqs| sched::sched_fork(cx, rqs, &mut task, parent));
         self.host.parked.push(Some(task));
-        self.host
-            .mms
-            .made((mm != program::KERNEL_PROCESS).then_some(mm));
+        let user = mm != program::KERNEL_PROCESS;
+        self.host.mms.made(user.then_some(mm));
         self.born.push(born);
         if let Some(held) = &mut self.host.held {
             held.made(template);

@@ -7,6 +7,7 @@
 mod error;
 mod figure;
 pub mod hwloc;
+mod idle;
 mod known;
 mod parse;
 mod raw;
@@ -14,12 +15,11 @@ mod topology;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use crate::workload::nearest::nearest;
 
 pub use error::{BadFile, MachineError};
 pub use figure::{Conf, Figure};
+pub use idle::{IdleEntry, IdleState};
 pub use topology::{CpuPlace, Distance, FULL_CAPACITY, Topology};
 
 /// The most CPUs that a machine may have.
@@ -81,44 +81,6 @@ impl CacheLevel {
     pub fn lines(&self) -> u32 {
         u32::try_from(self.size_bytes / u64::from(self.line_bytes)).unwrap_or(u32::MAX)
     }
-}
-
-/// How a CPU goes to an idle state, which says what it takes to wake it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum IdleEntry {
-    /// It watches its flags (monitor/mwait, or a loop): a write to them wakes it.
-    Mwait,
-    /// It reads a port of the chipset (ACPI `SYSTEMIO`), and waits for an interrupt.
-    IoPort,
-    /// It halts (`hlt`, `wfi`) until an interrupt.
-    Halt,
-}
-
-impl IdleEntry {
-    /// That of a state of which the file says nothing.
-    fn of(arch: &str, state: &str) -> Self {
-        let halts = state.starts_with("HLT") || state.starts_with("WFI");
-        match arch == "x86_64" && !halts {
-            true => Self::Mwait,
-            false => Self::Halt,
-        }
-    }
-}
-
-/// A CPU idle state, as the governor knows it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct IdleState {
-    /// `POLL`, `C1`, `C6`, `WFI`, ...
-    pub name: String,
-    /// How a CPU goes there.
-    pub entry: IdleEntry,
-    /// Worst-case exit latency that the governor believes, ns.
-    pub exit_latency_ns: u64,
-    /// That of the core, where the former is of the whole package, ns.
-    pub core_exit_latency_ns: Option<u64>,
-    /// Shortest stay that pays, ns.
-    pub target_residency_ns: u64,
 }
 
 /// A machine to simulate.

@@ -54,8 +54,9 @@ pub(crate) fn nohz_csd_func<H: Host>(cx: &mut Cx<H>) {
     cx.sys.cpu[cpu.idx()].reach_nohz_flags(cpu, Access::CasLoop, cx.host);
 }
 
-/// It takes them, and raises the softirq if it is still idle ([`IlbCsd`](crate::policy::IlbCsd)). A kick that comes twice finds none:
-/// then nothing is to be done, and a promise to decay (`NEWILB`) stands.
+/// It takes them, and raises the softirq if it is still idle
+/// ([`IlbCsd`](crate::policy::IlbCsd)). A kick that comes twice finds none: then nothing is to be
+/// done, and a promise to decay (`NEWILB`) stands.
 pub(crate) fn take_flags<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let (sys, cpu) = (cx.sys, cx.cpu);
     let words = &sys.cpu[cpu.idx()];

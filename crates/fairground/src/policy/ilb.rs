@@ -1,11 +1,11 @@
 //! Kicking the idle load balancer (patch `ilb-skip-redundant`).
 //!
 //! Source: "sched/balance: Skip unnecessary updates to idle load balancer's flags", Tim Chen,
-//! 2024, for 6.11; the alternative choice of the CPU is from the review of that change. What the asked
-//! CPU does: "sched/core: Remove the unnecessary need_resched() check in nohz_csd_func()" and
-//! "sched/fair: Check idle_cpu() before need_resched() to detect ilb CPU turning busy", K Prateek
-//! Nayak, 2024 (Linux 6.13), which name "smp: Optimize send_call_function_single_ipi()" (5.8) as the
-//! beginning.
+//! 2024, for 6.11; the alternative choice of the CPU is from the review of that change. What the
+//! asked CPU does: "sched/core: Remove the unnecessary need_resched() check in nohz_csd_func()"
+//! and "sched/fair: Check idle_cpu() before need_resched() to detect ilb CPU turning busy", K
+//! Prateek Nayak, 2024 (Linux 6.13), which name "smp: Optimize send_call_function_single_ipi()"
+//! (5.8) as the beginning.
 
 use crate::value::Cpu;
 

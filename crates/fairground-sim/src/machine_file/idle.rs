@@ -1,0 +1,41 @@
+//! Idle states as a machine file has them.
+
+use serde::Deserialize;
+
+/// How a CPU goes to an idle state, which says what it takes to wake it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdleEntry {
+    /// It watches its flags (monitor/mwait, or a loop): a write to them wakes it.
+    Mwait,
+    /// It reads a port of the chipset (ACPI `SYSTEMIO`), and waits for an interrupt.
+    IoPort,
+    /// It halts (`hlt`, `wfi`) until an interrupt.
+    Halt,
+}
+
+impl IdleEntry {
+    /// That of a state of which the file says nothing.
+    pub(super) fn of(arch: &str, state: &str) -> Self {
+        let halts = state.starts_with("HLT") || state.starts_with("WFI");
+        match arch == "x86_64" && !halts {
+            true => Self::Mwait,
+            false => Self::Halt,
+        }
+    }
+}
+
+/// A CPU idle state, as the governor knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdleState {
+    /// `POLL`, `C1`, `C6`, `WFI`, ...
+    pub name: String,
+    /// How a CPU goes there.
+    pub entry: IdleEntry,
+    /// Worst-case exit latency that the governor believes, ns.
+    pub exit_latency_ns: u64,
+    /// That of the core, where the former is of the whole package, ns.
+    pub core_exit_latency_ns: Option<u64>,
+    /// Shortest stay that pays, ns.
+    pub target_residency_ns: u64,
+}
