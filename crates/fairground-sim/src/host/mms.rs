@@ -2,7 +2,7 @@
 //! `mm_struct` that the switch writes.
 //!
 //! ```text
-//! to a task of the kernel   the loaded one stays (lazy TLB), and is referred to (`mmgrab_lazy_tlb`)
+//! to a task of the kernel   the loaded one stays (lazy TLB), referred to (`mmgrab_lazy_tlb`)
 //! back to a user task       that reference is dropped with the queue unlocked (`mmdrop_lazy_tlb`)
 //! to another address space  on x86 the CPU's bit in `mm_cpumask` of both, by decision
 //! ```

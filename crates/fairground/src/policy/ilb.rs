@@ -29,8 +29,8 @@ impl IlbKick {
 
 /// What an asked CPU, and one that balances for others, takes for a sign that it has got work.
 ///
-/// An idle CPU that watches its flags is woken by the one that asks for a switch, without there being
-/// anything to switch to.
+/// An idle CPU that watches its flags is woken by the one that asks for a switch, without there
+/// being anything to switch to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IlbCsd {
     /// That flag: so who was woken by it does not balance (5.8 to 6.12).

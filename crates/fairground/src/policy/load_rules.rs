@@ -1,9 +1,9 @@
 //! Rules of load tracking that have changed.
 //!
-//! Sources: "sched/fair: Re-organize dequeue_task_fair()", Peter Zijlstra, 2024 (Linux 6.12); "sched/fair:
-//! Decay task PELT values during wakeup migration", Vincent Donnefort, 2022 (Linux 6.0). "sched/fair:
-//! Fix unfairness caused by stalled tg_load_avg_contrib when the last task migrates out", xupengbo, 2025
-//! (6.18 stable, 6.12 stable).
+//! Sources: "sched/fair: Re-organize dequeue_task_fair()", Peter Zijlstra, 2024 (Linux 6.12);
+//! "sched/fair: Decay task PELT values during wakeup migration", Vincent Donnefort, 2022 (Linux
+//! 6.0); "sched/fair: Fix unfairness caused by stalled tg_load_avg_contrib when the last task
+//! migrates out", xupengbo, 2025 (6.18 stable, 6.12 stable).
 
 /// Which utilisation of a task that goes to sleep its estimate takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,8 +19,8 @@ pub enum UtilEstUpdate {
 pub struct LoadRules {
     /// When the estimate of a task's utilisation is made.
     pub util_est_update: UtilEstUpdate,
-    /// Whether a queue stays on the list of those that are aged until what it has published is gone,
-    /// too (2025).
+    /// Whether a queue stays on the list of those that are aged until what it has published is
+    /// gone, too (2025).
     pub leaf_published: bool,
     /// Whether a sleeper that leaves an idle CPU is aged by the time that this has idled (6.0).
     pub pelt_lag: bool,

@@ -1,5 +1,5 @@
-//! What a context switch writes to address spaces. No rule of the scheduler, and the engine does not
-//! ask; but it is done with the run queue locked.
+//! What a context switch writes to address spaces. No rule of the scheduler, and the engine does
+//! not ask; but it is done with the run queue locked.
 
 /// When a CPU leaves the mask of CPUs that have an address space loaded (x86).
 ///

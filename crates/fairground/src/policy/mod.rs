@@ -36,6 +36,7 @@ mod preemption;
 mod profiles;
 mod protect;
 mod quota_expiry;
+mod rows;
 mod select;
 mod table;
 mod tg_load_avg;

@@ -1,5 +1,6 @@
 //! The row of each decision point.
 
+use super::rows::{flag, named, number, on_off, switch};
 use super::{
     BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, FileRef, FileRefLine,
     HLoad, Hrtick, IdlePreemption, IdleSearch, IdleSwitch, IdleTick, IdlestStats, IdlestTie,
@@ -10,73 +11,6 @@ use super::{
     UtilEstUpdate, VruntimeBase, WakeupDelayed, WakeupPreemption, Yielding,
 };
 use alloc::string::{String, ToString};
-
-fn switch(value: &str) -> Option<bool> {
-    match value {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    }
-}
-
-const fn on_off(value: bool) -> &'static str {
-    if value { "on" } else { "off" }
-}
-
-/// A decision that is one of a few named values.
-macro_rules! named {
-    ($name:literal, $what:literal, $values:literal, $f:ident, $place:expr,
-     $($text:literal => $value:expr),+ $(,)?) => {
-        Decision {
-            name: $name,
-            what: $what,
-            values: $values,
-            get: |$f| {
-                $(if $place == $value { return $text.to_string(); })+
-                String::new()
-            },
-            set: |$f, v| {
-                match v {
-                    $($text => $place = $value,)+
-                    _ => return false,
-                }
-                true
-            },
-        }
-    };
-}
-
-/// A decision that is a switch.
-macro_rules! flag {
-    ($name:literal, $what:literal, $f:ident, $place:expr) => {
-        Decision {
-            name: $name,
-            what: $what,
-            values: "on, off",
-            get: |$f| on_off($place).to_string(),
-            set: |$f, v| switch(v).map(|on| $place = on).is_some(),
-        }
-    };
-}
-
-/// A decision that is a number within limits.
-macro_rules! number {
-    ($name:literal, $what:literal, $values:literal, $range:expr, $f:ident, $place:expr) => {
-        Decision {
-            name: $name,
-            what: $what,
-            values: $values,
-            get: |$f| $place.to_string(),
-            set: |$f, v| match v.parse() {
-                Ok(n) if $range.contains(&n) => {
-                    $place = n;
-                    true
-                }
-                _ => false,
-            },
-        }
-    };
-}
 
 pub(super) static DECISIONS: [Decision; 80] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
