@@ -68,12 +68,13 @@ fn short_bursts_on_many_cpus_are_throttled_where_slices_expire() {
         "/../../scenarios/many-threads-cpu-max.toml"
     );
     let metrics = |expiry: &'static str| {
-        let args = ["run", path, "--seed", "1", "--json", "-", "--set", expiry];
+        let set = ["--set", expiry, "--set", "ilb_csd=idle-only"];
+        let args = words(&[&["run", path, "--seed", "1", "--json", "-"], &set]);
         let run = json(&succeeds(args))["variants"][0]["runs"][0]["metrics"].clone();
         ["throttled_pct", "request.latency_us.p99"].map(|m| run[m].as_f64().expect("a number"))
     };
     let [throttled, slow] = metrics("quota_expiry=period");
-    assert!(throttled >= 80.0, "{throttled}");
+    assert_eq!(throttled, 100.0);
     for kernel in ["quota_expiry=off", "quota_expiry=drift"] {
         let [throttled, p99] = metrics(kernel);
         assert!(throttled <= 1.0 && 10.0 * p99 < slow, "{throttled} {p99}");
