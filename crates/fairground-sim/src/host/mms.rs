@@ -169,6 +169,7 @@ impl SimHost {
 mod tests {
     use super::*;
     use crate::machine::testing::{on, server};
+    use crate::machine_file::Machine;
 
     /// Loads and stores of the lines of address spaces that another CPU had, by decision.
     fn time(argv: &str, rule: &str) -> u64 {
@@ -188,14 +189,16 @@ mod tests {
         assert!(time(threads, "each-switch") < each / 4);
     }
 
+    /// On Arm, where nothing else is written.
     #[test]
     fn who_goes_idle_keeps_a_reference_of_what_is_loaded() {
+        let machine = Machine::builtin("kunpeng920-6426-2s").unwrap();
+        let machine = machine.shrunk(8).unwrap();
         let argv = "sleepers --tasks 1 --period 1ms --run 20us --duration 10ms";
-        on(&server(2), argv, &[], |sim| {
+        on(&machine, argv, &[], |sim| {
             sim.run().unwrap();
-            let cpu = sim.host.mms.loaded.iter().position(Option::is_some);
-            let mm = sim.host.mms.loaded[cpu.expect("it ran")].expect("a task's");
-            assert!(sim.host.mms.all[mm as usize].lines.is_some(), "counted");
+            let counted = |mm: &Mm| mm.lines.is_some();
+            assert!(sim.host.mms.all.iter().any(counted));
             assert_eq!(sim.host.mms.drops, None);
         });
     }

@@ -49,10 +49,10 @@ impl IdleTable {
     }
 
     /// Whether a CPU in a state watches its flags, so that a store wakes it and no interrupt is
-    /// needed. Without states it loops.
+    /// needed. Where nothing is said of states, those of x86 do.
     pub fn polls(&self, state: u8) -> bool {
-        let mut states = self.states.get(usize::from(state)).into_iter();
-        states.all(|s| s.entry == IdleEntry::Mwait)
+        let described = self.states.get(usize::from(state));
+        described.map_or(self.has_driver, |s| s.entry == IdleEntry::Mwait)
     }
 
     /// Time from the wake-up to the first instruction, for a state; `core` = of the core alone.
