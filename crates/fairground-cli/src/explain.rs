@@ -283,7 +283,9 @@ fn why_here(c: &Choice, e: &Episode, t: &mut String) {
             c.examined.len() - MOST
         );
     }
-    let _ = writeln!(t, "  through {}", c.functions.join(", "));
+    if !c.functions.is_empty() {
+        let _ = writeln!(t, "  through {}", c.functions.join(", "));
+    }
     let placed = e.moves.iter().find(|m| m.why == Migration::Placement);
     let came = placed.map(|m| m.to.0).or(e.enqueued.map(|(_, cpu)| cpu));
     if came.is_some_and(|cpu| cpu != c.chosen.cpu) {

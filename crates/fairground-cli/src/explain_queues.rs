@@ -27,6 +27,13 @@ pub(crate) fn why_now(e: &Explained, names: &Names<'_>, t: &mut String) {
             "  it is not among them: it came in the step that switched to it (newly idle balance)"
         );
     }
+    if e.real_time_over {
+        let _ = writeln!(
+            t,
+            "  real-time tasks are there, too: fair ones have the CPU because where they wait they \
+             have 50 ms of\n  each second, and the real-time ones have had the rest"
+        );
+    }
     let rule = if e.by_deadline {
         "of the eligible ones (lag >= 0) the earliest deadline runs"
     } else {

@@ -267,6 +267,7 @@ fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {
         counted: g.counted,
         max: max_text(g.quota_ns, g.period_ns),
         limits: Vec::new(),
+        weights: Vec::new(),
         burst: g.burst_ns / 1000,
         weight: (g.shares * 100 + 512) / 1024,
         idle: g.idle,

@@ -3,23 +3,66 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairground_report::{LimitFrom, Run, time_text};
+use fairground_report::{LimitFrom, Run, WeightFrom, time_text};
 use fairground_sim::workload::Workload;
-use fairground_sim::workload::program::CgroupWrite;
+use fairground_sim::workload::program::{Cgroup, CgroupWrite};
 
 use crate::group_files::{GroupFile, max_text, paths};
 
 /// Most writes of a scenario that notes are about.
 const NOTES_MAX: usize = 4;
 
-/// Tells the groups of runs which limits they had, where these changed.
+/// Tells the groups of runs which limits and weights they had, where these changed.
 pub fn tell(workload: &Workload, runs: &mut [Run]) {
-    let changes = changes(workload);
+    let (changes, weights) = (changes(workload), weights(workload));
     for group in runs.iter_mut().flat_map(|run| &mut run.groups) {
         if let Some(limits) = changes.get(&*group.path) {
             group.limits.clone_from(limits);
         }
+        if let Some(weights) = weights.get(&*group.path) {
+            group.weights.clone_from(weights);
+        }
     }
+}
+
+/// The weights of each group with more than one, by path.
+fn weights(workload: &Workload) -> BTreeMap<&str, Vec<WeightFrom>> {
+    let mut all: BTreeMap<&str, Vec<WeightFrom>> = BTreeMap::new();
+    let mut now: Vec<(u64, bool)> = workload
+        .cgroups
+        .iter()
+        .map(|g| (g.shares, g.idle))
+        .collect();
+    let text = |(shares, idle): (u64, bool)| match idle {
+        true => "idle".to_string(),
+        false => cpu_weight(shares).to_string(),
+    };
+    for event in &workload.events {
+        let group = event.cgroup as usize;
+        let before = text(now[group]);
+        match event.write {
+            CgroupWrite::Shares(shares) => now[group].0 = shares,
+            // A group that is no longer idle has the weight of a new one.
+            CgroupWrite::Idle(idle) if idle != now[group].1 => {
+                now[group] = (Cgroup::new("", 0).shares, idle);
+            }
+            _ => continue,
+        }
+        let weight = text(now[group]);
+        let first = |from_ns, weight| WeightFrom { from_ns, weight };
+        let of_group = all.entry(&workload.cgroups[group].path);
+        let weights = of_group.or_insert_with(|| vec![first(0, before)]);
+        if weights.last().is_none_or(|last| last.weight != weight) {
+            weights.push(first(event.at_ns, weight));
+        }
+    }
+    all.retain(|_, weights| weights.len() > 1);
+    all
+}
+
+/// `cpu.weight` of so many `cpu.shares`.
+fn cpu_weight(shares: u64) -> u64 {
+    (shares * 100 + 512) / 1024
 }
 
 /// The limits of each group with more than one, by path.
@@ -94,7 +137,7 @@ fn written(write: CgroupWrite) -> (&'static str, String) {
             period_ns,
         } => ("cpu.max", max_text(quota_ns, period_ns)),
         CgroupWrite::Burst(ns) => ("cpu.max.burst", (ns / 1000).to_string()),
-        CgroupWrite::Shares(shares) => ("cpu.weight", ((shares * 100 + 512) / 1024).to_string()),
+        CgroupWrite::Shares(shares) => ("cpu.weight", cpu_weight(shares).to_string()),
         CgroupWrite::Idle(idle) => ("cpu.idle", u8::from(idle).to_string()),
     }
 }
@@ -117,6 +160,20 @@ mod tests {
         }
         let made = Scenario::parse("t", &text).and_then(|s| s.workload(&Env { cpus: 2 }));
         made.unwrap_or_else(|e| panic!("{e:?}"))
+    }
+
+    #[test]
+    fn a_weight_that_changes_is_told_with_its_times() {
+        let w = workload(&[
+            ("200ms", r#""cpu.weight" = 900"#),
+            ("300ms", r#""cpu.idle" = true"#),
+            ("400ms", r#""cpu.idle" = false"#),
+        ]);
+        let told = |w: &WeightFrom| (w.from_ns / 1_000_000, w.weight.clone());
+        let all: Vec<_> = weights(&w)["/p"].iter().map(told).collect();
+        let said = [(0, "100"), (200, "900"), (300, "idle"), (400, "100")];
+        assert_eq!(all, said.map(|(ms, weight)| (ms, weight.to_string())));
+        assert!(weights(&workload(&[("200ms", r#""cpu.weight" = 100"#)])).is_empty());
     }
 
     #[test]

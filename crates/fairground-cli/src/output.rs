@@ -256,7 +256,9 @@ impl Target {
         };
         // Through a link, so that the link stays and its file is replaced; and one name for a file,
         // however it is spelt, also if it is new.
-        let path = path.canonicalize().unwrap_or_else(|_| in_full(path));
+        let path = path
+            .canonicalize()
+            .unwrap_or_else(|_| in_full(&target_of(path)));
         if path.is_dir() {
             return Err(fail(&"it is a directory"));
         }
@@ -312,6 +314,15 @@ impl Target {
                     })
             }
         }
+    }
+}
+
+/// Where a link leads whose file does not exist yet; any other path is itself.
+fn target_of(path: &Path) -> PathBuf {
+    match (std::fs::read_link(path), path.parent()) {
+        (Ok(target), Some(directory)) => directory.join(target),
+        (Ok(target), None) => target,
+        (Err(_), _) => path.into(),
     }
 }
 

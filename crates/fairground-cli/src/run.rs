@@ -52,7 +52,7 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
         output.refuse_same("--trace", trace.place())?;
     }
     if args.at.is_some() && trace.as_ref().is_some_and(|t| !t.is_instant()) {
-        let help = "tracepoints and stacks are of the whole run";
+        let help = "tracepoints are of the whole run, stacks of all that is measured";
         let message = "--at goes with --trace FILE.schedstat or FILE.debug";
         return Err(Failure::with_help(message, help));
     }

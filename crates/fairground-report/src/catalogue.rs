@@ -169,7 +169,10 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let name = name.to_lowercase();
     let mut best: Option<(f64, &str)> = None;
     for candidate in known {
-        let score = strsim::jaro_winkler(&name, &candidate.to_lowercase());
+        let candidate_lower = candidate.to_lowercase();
+        let score = strsim::jaro_winkler(&name, &candidate_lower);
+        let slip = name.len() > 2 && strsim::osa_distance(&name, &candidate_lower) == 1;
+        let score = if slip { score.max(0.9) } else { score };
         if score >= 0.7 && best.is_none_or(|(top, _)| score > top) {
             best = Some((score, candidate));
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{Better, MetricInfo};
 use crate::differing::differing;
-use crate::groups::limited_in_one;
+use crate::groups::{limited_in_one, own_yardsticks};
 use crate::redo::Redo;
 use crate::result::{Compare, Comparison, Method, Setup, Variant, Verdict};
 use crate::saved::Saved;
@@ -156,25 +156,29 @@ pub(crate) fn compare_metric(
     }
     let base_summary = summary(&to_vec(&base_values));
     let patch_summary = summary(&to_vec(&patch_values));
+    let mut coincides = false;
     let change = if paired {
         let pair = |(seed, b): (&u64, &f64)| Some((*b, *patch_values.get(seed)?));
         let pairs: Vec<(f64, f64)> = base_values.iter().filter_map(pair).collect();
+        coincides = is_coincidence(&pairs);
         paired_change(&pairs)
     } else {
         welch_change(&to_vec(&base_values), &to_vec(&patch_values))
     };
     let base_mean = base_summary.map_or(0.0, |s| s.mean);
     let change = change.map(|change| change.up_to(info.whole(), base_mean));
-    let in_one = limited_in_one(&info.name, base, patch);
-    if !in_one.is_empty() {
+    let unlike = unlike(info, base, patch);
+    let is_unlike = unlike.is_some();
+    notes.extend(unlike);
+    if coincides {
         notes.push(format!(
-            "`{}` is of all groups with a limit, but one side alone limits {}: no verdict",
-            info.name,
-            in_one.join(", ")
+            "`{}` differs by the same in both seeds, which is chance where it varies from seed to \
+             seed: no interval",
+            info.name
         ));
     }
     // Runs without a value are no chance selection: those in which nothing was ever served.
-    let change = change.map(|change| match lopsided || !in_one.is_empty() {
+    let change = change.map(|change| match lopsided || is_unlike || coincides {
         true => change.without_interval(),
         false => change,
     });
@@ -185,6 +189,36 @@ pub(crate) fn compare_metric(
         Some(_) => Method::WelchT,
     };
     row(info, base_summary, patch_summary, change, method)
+}
+
+/// Why what base and patch say of a metric is not to be held against each other, if so.
+fn unlike(info: &MetricInfo, base: &Variant, patch: &Variant) -> Option<String> {
+    let in_one = limited_in_one(&info.name, base, patch);
+    if !in_one.is_empty() {
+        return Some(format!(
+            "`{}` is of all groups with a limit, but one side alone limits {}: no verdict",
+            info.name,
+            in_one.join(", ")
+        ));
+    }
+    let own = own_yardsticks(&info.name, base, patch);
+    (!own.is_empty()).then(|| {
+        format!(
+            "`{}`: base and patch were made apart, and each took its own usual time for what is \
+             slow in {}: no verdict; compare them in one command, or give both the same --slow",
+            info.name,
+            own.join(", ")
+        )
+    })
+}
+
+/// Whether two seeds differ by the same though neither side is the same in both: an interval of no
+/// width would be of chance.
+fn is_coincidence(pairs: &[(f64, f64)]) -> bool {
+    let [(b1, p1), (b2, p2)] = pairs else {
+        return false;
+    };
+    b1 != b2 && p1 - b1 == p2 - b2 && p1 != b1
 }
 
 fn row(
@@ -204,7 +238,7 @@ fn row(
         ci95_pct: ends(change.and_then(|c| c.ci95_pct)),
         better: info.better,
         verdict: verdict(info.better, change),
-        differs: change.is_some_and(|c| c.excludes_zero()),
+        differs: change.is_some_and(tells),
         same: false,
         diff: change.map(|c| c.diff),
         ci95_diff: ends(change.and_then(|c| c.ci95)),
@@ -215,7 +249,7 @@ fn row(
 }
 
 fn verdict(better: Option<Better>, change: Option<Change>) -> Verdict {
-    let Some(change) = change.filter(Change::excludes_zero) else {
+    let Some(change) = change.filter(|change| tells(*change)) else {
         return Verdict::Noise;
     };
     match (better, change.diff < 0.0) {
@@ -223,6 +257,11 @@ fn verdict(better: Option<Better>, change: Option<Change>) -> Verdict {
         (Some(Better::Lower), true) | (Some(Better::Higher), false) => Verdict::Better,
         (Some(Better::Lower), false) | (Some(Better::Higher), true) => Verdict::Worse,
     }
+}
+
+/// Whether there is a difference, and one that a reader would see: no verdict stands beside 0.00 %.
+fn tells(change: Change) -> bool {
+    change.excludes_zero() && change.pct.is_none_or(|pct| pct.abs() >= 0.005)
 }
 
 /// The finite values of a metric by seed.
@@ -422,5 +461,60 @@ mod tests {
             compare_metrics(&[of("late", "us")], base, patch, &mut notes);
             assert!(notes[0].starts_with(said), "{notes:?}");
         }
+    }
+
+    /// The interval has no width, and a change of a ten-thousandth of a percent is shown as none.
+    #[test]
+    fn what_two_seeds_share_by_chance_or_nobody_sees_has_no_verdict() {
+        let info = of("late", "us");
+        let mut notes = Vec::new();
+        let two = |values: [f64; 2]| variant(&values.map(Some));
+        let row = compare_metric(&info, &two([8.0, 9.0]), &two([10.0, 11.0]), &mut notes);
+        assert_eq!((row.method, row.differs), (Method::None, false));
+        assert!(
+            notes[0].contains("differs by the same in both seeds"),
+            "{notes:?}"
+        );
+        // A count that is fixed may change for certain.
+        let row = compare_metric(&info, &two([8.0, 8.0]), &two([10.0, 10.0]), &mut notes);
+        assert!(row.differs);
+        let tiny = two([8.000_10, 9.000_11]);
+        let row = compare_metric(&info, &two([8.0, 9.0]), &tiny, &mut notes);
+        assert_eq!((row.verdict, row.differs), (Verdict::Noise, false));
+    }
+
+    /// Saved by two commands, each with a usual time of its own.
+    #[test]
+    fn slow_periods_of_two_yardsticks_have_no_verdict() {
+        let slow = |slow_ns: u64, pct: [f64; 2]| {
+            let runs = [1, 2].map(|seed| {
+                let mut run = Run::new(seed);
+                run.set_metric("slow_periods_pct", pct[seed as usize - 1]);
+                run.groups = vec![GroupStat {
+                    path: "/web".into(),
+                    max: "20000 100000".into(),
+                    wait: Some(crate::watched::QuotaWait {
+                        slow_ns: Some(slow_ns),
+                        ..Default::default()
+                    }),
+                    ..GroupStat::default()
+                }];
+                run
+            });
+            Variant {
+                runs: runs.into(),
+                ..variant(&[])
+            }
+        };
+        let info = of("slow_periods_pct", "%");
+        let (base, mut notes) = (slow(16, [5.0, 6.0]), Vec::new());
+        let row = compare_metric(&info, &base, &slow(16, [25.0, 26.1]), &mut notes);
+        assert!(row.differs && notes.is_empty(), "{notes:?}");
+        let row = compare_metric(&info, &base, &slow(15, [25.0, 26.1]), &mut notes);
+        assert_eq!((row.method, row.differs), (Method::None, false));
+        assert!(
+            notes[0].contains("its own usual time for what is slow in /web"),
+            "{notes:?}"
+        );
     }
 }

@@ -51,6 +51,9 @@ pub struct GroupStat {
     /// 1 to 10000.
     #[serde(rename = "cpu.weight")]
     pub weight: u64,
+    /// All weights that it had from the start on, with the times, if it was not the same throughout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<WeightFrom>,
     /// Whether `cpu.idle` is 1, as written last: then `cpu.weight` counts for nothing.
     #[serde(
         rename = "cpu.idle",
@@ -79,6 +82,15 @@ pub struct LimitFrom {
     pub max: String,
 }
 
+/// A weight that a group had from a time on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WeightFrom {
+    /// Since the start of the run, warm-up included.
+    pub from_ns: u64,
+    /// `cpu.weight`, or `idle` where `cpu.idle` was 1.
+    pub weight: String,
+}
+
 /// Groups with a limit that are not in a list, as the sum of their counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherGroups {
@@ -99,15 +111,36 @@ impl GroupStat {
             true => "max".to_string(),
             false => limit.max.clone(),
         };
-        let from =
-            |limit: &LimitFrom| format!("{} from {}", short(limit), time_text(limit.from_ns));
-        let between = match later {
-            [] => String::new(),
-            [one] => format!("{}, ", from(one)),
-            more => format!("{} more, ", more.len()),
-        };
-        format!("{}, {between}{}", short(first), from(last))
+        let from = |limit: &LimitFrom| (short(limit), limit.from_ns);
+        course(short(first), later.iter().map(from), from(last))
     }
+
+    /// The same of `cpu.weight`.
+    fn weight_text(&self) -> String {
+        if let [first, later @ .., last] = &self.weights[..] {
+            let from = |w: &WeightFrom| (w.weight.clone(), w.from_ns);
+            return course(first.weight.clone(), later.iter().map(from), from(last));
+        }
+        match self.idle {
+            true => "idle".into(),
+            false => self.weight.to_string(),
+        }
+    }
+}
+
+/// A value, what it became and when; of more than three the last.
+fn course(
+    first: String,
+    later: impl ExactSizeIterator<Item = (String, u64)>,
+    last: (String, u64),
+) -> String {
+    let from = |(value, ns): (String, u64)| format!("{value} from {}", time_text(ns));
+    let between = match later.len() {
+        0 => String::new(),
+        1 => later.map(|one| from(one) + ", ").collect(),
+        more => format!("{more} more, "),
+    };
+    format!("{first}, {between}{}", from(last))
 }
 
 /// A time in whole or broken seconds or milliseconds, as people write it: `2 s`, `1.5 ms`.
@@ -241,6 +274,32 @@ pub(crate) fn limited_in_one(metric: &str, base: &Variant, patch: &Variant) -> V
     paths.map(|path| (*path).to_string()).collect()
 }
 
+/// Groups whose slow periods were told by another time in patch than in base, if `metric` is the
+/// share of those, of one group or of all. Each of two saved results has its own.
+pub(crate) fn own_yardsticks(metric: &str, base: &Variant, patch: &Variant) -> Vec<String> {
+    let Some(path) = metric.strip_suffix("slow_periods_pct") else {
+        return Vec::new();
+    };
+    let slow = |variant: &Variant| -> BTreeMap<(String, u64), u64> {
+        let of_run = |run: &Run| {
+            let of_group = |g: &GroupStat| {
+                let is_meant = path.is_empty() || path.strip_suffix('/') == Some(&g.path);
+                let slow_ns = g.wait.as_ref()?.slow_ns.filter(|_| is_meant)?;
+                Some(((g.path.clone(), run.seed), slow_ns))
+            };
+            run.groups.iter().filter_map(of_group).collect::<Vec<_>>()
+        };
+        variant.runs.iter().flat_map(of_run).collect()
+    };
+    let (base, patch) = (slow(base), slow(patch));
+    let other = |(key, ns): (&(String, u64), &u64)| {
+        let differs = patch.get(key).is_some_and(|patch_ns| patch_ns != ns);
+        differs.then(|| key.0.clone())
+    };
+    let paths: BTreeSet<String> = base.iter().filter_map(other).collect();
+    paths.into_iter().collect()
+}
+
 /// What a variant says about a group (`None`: the others), if anything.
 pub(crate) fn means(variant: &Variant, path: Option<&str>) -> Option<GroupMeans> {
     let mut sum = CpuStat::default();
@@ -269,10 +328,7 @@ pub(crate) fn means(variant: &Variant, path: Option<&str>) -> Option<GroupMeans>
     Some(GroupMeans {
         name: path.map_or_else(|| format!("{others} others"), String::from),
         limit: group.map(|g| (g.max_text(), g.burst)),
-        weight: group.map(|g| match g.idle {
-            true => "idle".into(),
-            false => g.weight.to_string(),
-        }),
+        weight: group.map(GroupStat::weight_text),
         periods: mean(sum.nr_periods),
         throttled: mean(sum.nr_throttled),
         throttled_ms: mean(sum.throttled_usec) / 1e3,

@@ -46,7 +46,7 @@ pub use compare::{compare_metrics, compare_saved};
 pub use differing::differing;
 pub use fail_on::{FailOn, FailOnError, Met};
 pub use flat::{csv_of_compare, csv_of_run};
-pub use groups::{CpuStat, GroupStat, LimitFrom, OtherGroups, time_text};
+pub use groups::{CpuStat, GroupStat, LimitFrom, OtherGroups, WeightFrom, time_text};
 pub use latency::Latency;
 pub use machine::{MachineId, MachineParts};
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};

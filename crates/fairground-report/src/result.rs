@@ -285,6 +285,9 @@ impl RunResult {
         let mut variants = vec![base];
         let (metric_info, mut notes) = complete(&setup, &mut variants, &["base"]);
         notes.extend(few_requests(&variants, own(&metric_info)));
+        // There is no other that it could be confused with.
+        let of_all = |note: &mut String| *note = note.replacen("` of base ", "` ", 1);
+        notes.iter_mut().for_each(of_all);
         Self {
             fairground: setup.fairground,
             machine: setup.machine,
@@ -518,16 +521,15 @@ fn drop_repeated_seeds(variant: &mut Variant, notes: &mut Vec<String>) {
 
 /// Turns what is not finite into `None`, and says once per metric how often that was.
 fn note_missing_numbers(variant: &mut Variant, notes: &mut Vec<String>) {
-    let mut missing: BTreeMap<String, u32> = BTreeMap::new();
+    let mut missing: BTreeMap<String, usize> = BTreeMap::new();
+    let runs = variant.runs.len();
     for run in &mut variant.runs {
         // Of these another note says why.
         let undecided =
             |name: &String| run.open_requests.iter().any(|o| o.undecided.contains(name));
         for (name, value) in &mut run.metrics {
             *value = value.and_then(finite);
-            // What a single group lacks, all of them together lack too.
-            let of_group = name.starts_with('/');
-            if value.is_none() && !of_group && !undecided(name) {
+            if value.is_none() && !undecided(name) {
                 *missing.entry(name.clone()).or_default() += 1;
             }
         }
@@ -535,11 +537,12 @@ fn note_missing_numbers(variant: &mut Variant, notes: &mut Vec<String>) {
             cost.share = cost.share.and_then(finite);
         }
     }
+    // That a group has none at all shows in its own table.
+    missing.retain(|name, count| !name.starts_with('/') || *count < runs);
     for (name, count) in missing {
         notes.push(format!(
-            "`{name}` of {} is no finite number in {count} of {} runs: null, and left out",
-            variant.name,
-            variant.runs.len()
+            "`{name}` of {} has no value in {count} of {runs} runs, which its mean leaves out",
+            variant.name
         ));
     }
 }

@@ -100,6 +100,26 @@ fn groups_share_the_machine_by_their_weights() {
     }
 }
 
+/// Wherever the window begins and ends between two ticks: CPU time is that of the window.
+#[test]
+fn a_hog_alone_has_its_cpu_for_all_of_the_window() {
+    for (policy, hz, warmup_ms) in [("normal", 100, 7), ("normal", 250, 13), ("fifo", 100, 7)] {
+        let priority = if policy == "fifo" {
+            "priority = 5\n"
+        } else {
+            ""
+        };
+        let text = format!(
+            "hz = {hz}\nduration = \"25ms\"\nwarmup = \"{warmup_ms}ms\"\n\
+             [[task]]\nname = \"a\"\naffinity = \"0\"\npolicy = \"{policy}\"\n{priority}\
+             steps = [\"hog\"]\n"
+        );
+        let out = run(2, "linux-6.18", &text);
+        let what = format!("{policy}, {hz} Hz, from {warmup_ms} ms on");
+        close(&what, metric(&out, "a.cpus"), 1.0, 0.001);
+    }
+}
+
 #[test]
 fn a_quota_limits_a_hog() {
     for profile in ["linux-6.18", "linux-6.12-lts", "linux-6.5", "linux-5.8"] {

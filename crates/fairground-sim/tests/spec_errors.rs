@@ -90,7 +90,7 @@ fn files_that_cannot_be_read() {
         .unwrap_err()
         .to_string();
     assert!(
-        missing.contains("brust.toml:1: the file cannot be read"),
+        missing.contains("brust.toml: the file cannot be read"),
         "{missing}"
     );
     assert!(Scenario::load(&scenarios).is_err(), "a directory");

@@ -92,7 +92,7 @@ pub struct Growth {
     /// Name of the machine.
     pub machine: String,
     /// The smallest number of CPUs from which on each verdict is the same and none is noise;
-    /// `null`: it is noise with the most.
+    /// `null`: with the most it is noise, or nothing differs.
     pub cpus: Option<u64>,
 }
 

@@ -107,7 +107,7 @@ pub(super) fn sentences(tally: &Tally) -> Vec<String> {
         let machine = &growth.machine;
         lines.push(match growth.cpus {
             Some(cpus) => format!("{machine}: it shows from {cpus} CPUs on, of those tried"),
-            None => format!("{machine}: noise with the most CPUs"),
+            None => format!("{machine}: it does not show with the most CPUs"),
         });
     }
     lines

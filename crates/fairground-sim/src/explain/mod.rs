@@ -52,6 +52,8 @@ pub struct Explained {
     pub levels: Vec<Level>,
     /// They pick by deadline (EEVDF), not by virtual run time (CFS).
     pub by_deadline: bool,
+    /// Real-time tasks were there that had had their part of the second.
+    pub real_time_over: bool,
     /// It had to leave its CPU because this group had used its quota.
     pub out_of_quota: Option<TgId>,
     /// Where the time between went.
@@ -139,6 +141,7 @@ pub fn explain(
         choice,
         levels: picked.levels,
         by_deadline: setup.features.pick.by_deadline(),
+        real_time_over: picked.real_time_over,
         out_of_quota,
         parts,
         born,
@@ -218,6 +221,8 @@ fn before(
 /// What is seen before the switch, and on the way to it.
 struct Picked {
     levels: Vec<Level>,
+    /// Fair tasks had the CPU only because real-time ones had used up their part of the second.
+    real_time_over: bool,
     /// The task's group: it may have left the one it was born in, but no more since it waits.
     group: u32,
     /// For locks and for lines.
@@ -264,6 +269,7 @@ fn pick_at(
     let leaver = episode.instead_of.filter(|_| !episode.preempts);
     Ok(Picked {
         levels: on.map_or(Vec::new(), |cpu| pick::levels(&sim, cpu, leaver)),
+        real_time_over: on.is_some_and(|cpu| sim.real_time_is_over(cpu)),
         group: sim.tasks.get(task.idx()).map_or(0, |task| task.cgroup),
         waited_ns: (waited.0 / NS, waited.1 / NS),
         chosen_ns,

@@ -367,7 +367,8 @@ impl<'a> Sim<'a> {
         self.sys.nohz.clear_counters();
         self.warm_stats = self.cpu_stats();
         for id in 0..self.tasks.len() {
-            self.tasks[id].warm_ns = self.charged_ns(TaskId(id as u32));
+            // Of who runs on, what comes between the end of the warm-up and this event counts.
+            self.tasks[id].warm_ns = self.charged_ns(TaskId(id as u32), self.warmup);
         }
     }
 
@@ -393,7 +394,7 @@ impl<'a> Sim<'a> {
         self.marks.busy_ns = self.busy() / NS;
         self.marks.capacity_ns = self.marks.elapsed_ns * self.cpus.len() as u64;
         for id in 0..self.tasks.len() {
-            let charged = self.charged_ns(TaskId(id as u32));
+            let charged = self.charged_ns(TaskId(id as u32), self.now);
             let task = &self.tasks[id];
             self.marks.tasks.push(crate::workload::metric::TaskTime {
                 template: task.template,
@@ -404,11 +405,11 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// CPU time that a task was charged so far, ns.
-    fn charged_ns(&mut self, id: TaskId) -> u64 {
+    /// CPU time that a task has had by `at`, ns: what it was charged so far, and what it has run since.
+    fn charged_ns(&mut self, id: TaskId, at: Ps) -> u64 {
         use std::sync::atomic::Ordering::Relaxed;
         if let Some(task) = &self.host.parked[id.idx()] {
-            return task.se.sum_exec_runtime + self.uncharged_ns(id);
+            return task.se.sum_exec_runtime + self.uncharged_ns(id, at);
         }
         let shared = &self.sys.task[id.idx()];
         if shared.on_rq() == OnRq::No {
@@ -422,7 +423,7 @@ impl<'a> Sim<'a> {
         };
         // What it has run since it was last charged counts too (`task_sched_runtime`).
         let runs = rq.curr.is_some_and(|c| c.0 == slot);
-        let since = (self.now / NS + crate::host::BOOT_NS).saturating_sub(se.exec_start);
+        let since = (at / NS + crate::host::BOOT_NS).saturating_sub(se.exec_start);
         se.sum_exec_runtime + if runs { since } else { 0 }
     }
 

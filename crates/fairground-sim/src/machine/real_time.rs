@@ -254,6 +254,12 @@ impl Sim<'_> {
         others > 0 && self.cpus[cpu as usize].rt.is_over(self.now_ns())
     }
 
+    /// Whether fair tasks have `cpu` only because the real-time ones that are there have had their
+    /// part of the second.
+    pub(crate) fn real_time_is_over(&self, cpu: u32) -> bool {
+        self.highest_on(cpu) > 0 && self.cpus[cpu as usize].rt.is_over(self.now_ns())
+    }
+
     /// Whether a real-time task waits for `cpu`, which would idle.
     pub(super) fn real_time_waits(&self, cpu: u32) -> bool {
         self.cpus[cpu as usize].rt.highest().is_some()
@@ -388,13 +394,13 @@ impl Sim<'_> {
         }
     }
 
-    /// What a real-time task has run since it was last charged, ns.
-    pub(super) fn uncharged_ns(&self, id: TaskId) -> u64 {
+    /// What a real-time task has run by `at` since it was last charged, ns.
+    pub(super) fn uncharged_ns(&self, id: TaskId, at: Ps) -> u64 {
         let on = self.tasks[id.idx()]
             .on_cpu
             .filter(|_| self.real_time(id).is_some());
         on.map_or(0, |cpu| {
-            self.now.saturating_sub(self.cpus[cpu as usize].rt.since) / NS
+            at.saturating_sub(self.cpus[cpu as usize].rt.since) / NS
         })
     }
 
@@ -439,7 +445,7 @@ mod tests {
         with(&machine, &workload, &[], |sim| {
             sim.run_to(ms * 1_000_000).unwrap();
             let ids = 0..sim.tasks.len() as u32;
-            ids.map(|id| sim.charged_ns(TaskId(id)) / 1_000_000)
+            ids.map(|id| sim.charged_ns(TaskId(id), sim.now) / 1_000_000)
                 .collect()
         })
     }
@@ -487,7 +493,7 @@ mod tests {
         for hz in ["100", "250", "300", "1000"] {
             with(&machine, &workload, &[("hz", hz)], |sim| {
                 sim.run_to(850_000_000).unwrap();
-                let ms = [0, 1].map(|id| sim.charged_ns(TaskId(id)) / 1_000_000);
+                let ms = [0, 1].map(|id| sim.charged_ns(TaskId(id), sim.now) / 1_000_000);
                 // Nine turns are over or begun; with 3.3 ms more each they would be 30 ms apart.
                 assert!(ms[0].abs_diff(450) <= 12, "{hz}: {ms:?}");
             });

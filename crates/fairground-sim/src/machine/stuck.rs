@@ -43,24 +43,21 @@ impl Sim<'_> {
     }
 
     pub(super) fn stuck(&self) -> Stuck {
-        let mut counts: Vec<(String, u32)> = Vec::new();
+        let mut counts: Vec<([String; 2], u32)> = Vec::new();
         for task in self.tasks.iter().filter(|t| t.life != Life::Exited) {
             let name = &self.workload.templates[task.template as usize].name;
             let program = &self.workload.programs[task.program as usize].name;
-            let what = format!(
-                "`{name}` at step {} of `{program}` waits for {}",
-                task.pc + 1,
-                self.wait_words(task.wait)
-            );
-            match counts.iter_mut().find(|(w, _)| *w == what) {
+            let who = format!("`{name}` at step {} of `{program}`", task.pc + 1);
+            let kind = [who, self.wait_words(task.wait)];
+            match counts.iter_mut().find(|(other, _)| *other == kind) {
                 Some((_, n)) => *n += 1,
-                None => counts.push((what, 1)),
+                None => counts.push((kind, 1)),
             }
         }
         let more = counts.len().saturating_sub(20);
-        let sentence = |(what, n): &(String, u32)| match n {
-            1 => format!("task {what}"),
-            n => format!("{n} tasks {what}"),
+        let sentence = |([who, what], n): &([String; 2], u32)| match n {
+            1 => format!("task {who} waits for {what}"),
+            n => format!("{n} tasks {who} wait for {what}"),
         };
         let mut waiting: Vec<String> = counts.iter().take(20).map(sentence).collect();
         if more > 0 {

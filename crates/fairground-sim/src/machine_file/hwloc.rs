@@ -147,6 +147,7 @@ fn walk(t: &Text) -> Result<Found, MachineError> {
                     propagate(&e, &mut stack, &mut found);
                 }
                 "info" => info(t, at..end, &e, &mut found)?,
+                "topology" => return Err(t.bad(at..end, "an empty <topology>", "objects in it")),
                 _ => {}
             },
             Event::Text(words) if part != Part::None => {

@@ -60,6 +60,12 @@ impl Source {
         }))
     }
 
+    /// An error of a file that has no text, and so no lines.
+    pub fn unread(&self, message: impl Into<String>) -> Error {
+        let Error(inner) = self.error(0..0, message);
+        Error(Box::new(Inner { line: 0, ..*inner }))
+    }
+
     /// The file's name.
     pub fn name(&self) -> &str {
         &self.name
@@ -79,7 +85,7 @@ impl Error {
         self
     }
 
-    /// Line of the file, from 1.
+    /// Line of the file, from 1; 0: it could not be read.
     pub fn line(&self) -> usize {
         self.0.line
     }
@@ -92,11 +98,11 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}: {}",
-            self.0.source.name, self.0.line, self.0.message
-        )?;
+        write!(f, "{}:", self.0.source.name)?;
+        if self.0.line > 0 {
+            write!(f, "{}:", self.0.line)?;
+        }
+        write!(f, " {}", self.0.message)?;
         match &self.0.help {
             Some(help) => write!(f, "; {help}"),
             None => Ok(()),

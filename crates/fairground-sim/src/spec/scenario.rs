@@ -72,7 +72,7 @@ impl Scenario {
     pub fn load(path: &Path) -> Result<Self, Error> {
         let file = path.to_string_lossy();
         let fail = |e: std::io::Error| {
-            Source::new(&file, "").error(0..0, format!("the file cannot be read: {e}"))
+            Source::new(&file, "").unread(format!("the file cannot be read: {e}"))
         };
         let bytes_max = BYTES_MAX as u64;
         let mut text = String::new();

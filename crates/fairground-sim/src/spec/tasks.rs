@@ -56,6 +56,10 @@ impl Tasks<'_> {
             let count = fields
                 .get("count")
                 .map_or(Ok(1), |n| n.int(self.source, 1..=TASKS_MAX))?;
+            if name.trim().is_empty() {
+                let message = "a task's name is empty; its metrics begin with it";
+                return Err(self.source.error(name_node.span.clone(), message));
+            }
             if !seen.insert(name.clone()) {
                 let message = format!("the task '{name}' is declared twice");
                 return Err(self.source.error(name_node.span.clone(), message));

@@ -36,7 +36,10 @@ pub fn util_est_update<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, sleep: 
     if !sleep || !cx.features().util_est {
         return;
     }
-    let capacity = rq.clock.capacity;
+    let capacity = match cx.features().load.util_est_above {
+        true => u64::MAX,
+        false => rq.clock.capacity,
+    };
     let avg = &mut rq.se[task.idx()].avg;
     let next = pelt::util_est_update(avg.util_est, avg.util_avg, avg.runnable_avg, capacity);
     if let Some(next) = next {

@@ -324,7 +324,7 @@ pub(crate) fn update_load_avg_rt(
 /// as it is. The rules of Linux 6.12 to 6.18.
 ///
 /// - `util_est`: the estimate with its flag. `util_avg`, `runnable_avg`: of the task.
-/// - `capacity`: capacity of the CPU it ran on, 0..=1024.
+/// - `capacity`: capacity of the CPU it ran on, 0..=1024 (up to 6.15), or anything above.
 ///
 /// `util_avg` falls while a task sleeps, so a task with long periods would look small at each
 /// wake-up. The estimate `e` remembers what it was at the end of each activation, `u`:

@@ -3,7 +3,8 @@
 //! Sources: "sched/fair: Re-organize dequeue_task_fair()", Peter Zijlstra, 2024 (Linux 6.12);
 //! "sched/fair: Decay task PELT values during wakeup migration", Vincent Donnefort, 2022 (Linux
 //! 6.0); "sched/fair: Fix unfairness caused by stalled tg_load_avg_contrib when the last task
-//! migrates out", xupengbo, 2025 (6.18 stable, 6.12 stable).
+//! migrates out", xupengbo, 2025 (6.18 stable, 6.12 stable); "sched/fair: Allow decaying util_est
+//! when util_avg > CPU capa", Pierre Gondois, 2024 (6.16).
 
 /// Which utilisation of a task that goes to sleep its estimate takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +23,9 @@ pub struct LoadRules {
     /// Whether a queue stays on the list of those that are aged until what it has published is
     /// gone, too (2025).
     pub leaf_published: bool,
+    /// Whether the estimate of a task's utilisation falls also while that is above the capacity of its
+    /// CPU (6.16).
+    pub util_est_above: bool,
     /// Whether a sleeper that leaves an idle CPU is aged by the time that this has idled (6.0).
     pub pelt_lag: bool,
 }
@@ -31,6 +35,7 @@ impl LoadRules {
     pub const LINUX_6_18: Self = Self {
         util_est_update: UtilEstUpdate::BeforeDequeue,
         leaf_published: true,
+        util_est_above: true,
         pelt_lag: true,
     };
 }

@@ -26,6 +26,7 @@ pub static PROFILES: &[Profile] = &[
             ("newidle_proportional", "off"),
             ("idle_tick", "stop"),
             ("leaf_published", "off"),
+            ("util_est_above", "off"),
         ],
     },
     Profile {
@@ -48,6 +49,7 @@ pub static PROFILES: &[Profile] = &[
             ("pipe_tmp_pages", "1"),
             ("pipe_wake_writer", "was-full"),
             ("mm_cpumask", "each-switch"),
+            ("util_est_above", "off"),
         ],
     },
     Profile {
@@ -86,6 +88,7 @@ pub static PROFILES: &[Profile] = &[
             ("mm_cpumask", "each-switch"),
             ("util_est_update", "after-dequeue"),
             ("leaf_published", "off"),
+            ("util_est_above", "off"),
         ],
     },
     Profile {
@@ -125,6 +128,7 @@ pub static PROFILES: &[Profile] = &[
             ("util_est_update", "after-dequeue"),
             ("throttled_clock", "at-throttle"),
             ("leaf_published", "off"),
+            ("util_est_above", "off"),
         ],
     },
     Profile {
@@ -178,6 +182,7 @@ pub static PROFILES: &[Profile] = &[
             ("util_est_update", "after-dequeue"),
             ("throttled_clock", "at-throttle"),
             ("leaf_published", "off"),
+            ("util_est_above", "off"),
             ("pelt_lag", "off"),
         ],
     },
@@ -233,6 +238,7 @@ pub static PROFILES: &[Profile] = &[
             ("other_classes", "rt-avg"),
             ("throttled_clock", "at-throttle"),
             ("leaf_published", "off"),
+            ("util_est_above", "off"),
             ("pelt_lag", "off"),
         ],
     },

@@ -12,7 +12,7 @@ use super::{
 };
 use alloc::string::{String, ToString};
 
-pub(super) static DECISIONS: [Decision; 80] = [
+pub(super) static DECISIONS: [Decision; 81] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     named!("vruntime_base", "what virtual times of a queue are relative to", "least, mean",
@@ -330,6 +330,12 @@ pub(super) static DECISIONS: [Decision; 80] = [
         "a queue is aged until what it has published is gone",
         f,
         f.load.leaf_published
+    ),
+    flag!(
+        "util_est_above",
+        "an estimate falls also while utilisation is above the CPU's capacity",
+        f,
+        f.load.util_est_above
     ),
     flag!(
         "pelt_lag",
