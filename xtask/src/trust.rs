@@ -167,8 +167,8 @@ fn of_tables(tables: &Page) -> Result<[Row; 2], String> {
     Ok([
         row(
             format!(
-                "rows of the published tables of five changes that are evidence ({tell} of them can \
-                 tell by the seeds that were run; {told} of these agree)"
+                "rows of the published tables of five changes that are evidence ({tell} of them \
+                 can tell by the seeds that were run; {told} of these agree)"
             ),
             format!("{agree} of {rows}"),
             tables,

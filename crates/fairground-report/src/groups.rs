@@ -51,7 +51,7 @@ pub struct GroupStat {
     /// 1 to 10000.
     #[serde(rename = "cpu.weight")]
     pub weight: u64,
-    /// All weights that it had from the start on, with the times, if it was not the same throughout.
+    /// All weights that it had from the start on, with the times, if there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<WeightFrom>,
     /// Whether `cpu.idle` is 1, as written last: then `cpu.weight` counts for nothing.

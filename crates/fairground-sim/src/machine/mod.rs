@@ -405,7 +405,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// CPU time that a task has had by `at`, ns: what it was charged so far, and what it has run since.
+    /// CPU time that a task has had by `at`, ns: what it was charged, and what it has run since.
     fn charged_ns(&mut self, id: TaskId, at: Ps) -> u64 {
         use std::sync::atomic::Ordering::Relaxed;
         if let Some(task) = &self.host.parked[id.idx()] {

@@ -23,8 +23,8 @@ pub struct LoadRules {
     /// Whether a queue stays on the list of those that are aged until what it has published is
     /// gone, too (2025).
     pub leaf_published: bool,
-    /// Whether the estimate of a task's utilisation falls also while that is above the capacity of its
-    /// CPU (6.16).
+    /// Whether the estimate of a task's utilisation falls also while that is above the capacity of
+    /// its CPU (6.16).
     pub util_est_above: bool,
     /// Whether a sleeper that leaves an idle CPU is aged by the time that this has idled (6.0).
     pub pelt_lag: bool,
