@@ -79,7 +79,7 @@ pub fn text(s: &Sides<'_>) -> String {
     let heads = ["recorded", "replayed"];
     table((s.at_home, None), heads, s.threads, &mut text);
     let names = [
-        "CPU time of each thread that has at least 1 % of it",
+        "CPU time of each thread with 1 % of it or more,",
         "switches",
         "wake-up latency p50",
         "the same in the second half, which nothing is fitted to,",

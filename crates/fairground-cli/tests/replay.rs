@@ -35,7 +35,9 @@ fn every_kind_of_trace_replays_and_says_how_faithful_it_is() {
             "{text}"
         );
         assert!(
-            text.contains("fidelity: CPU time within 1 %: met"),
+            text.contains(
+                "fidelity: CPU time of each thread with 1 % of it or more, within 1 %: met"
+            ),
             "{text}"
         );
         assert!(
@@ -310,7 +312,10 @@ fn exported_text_replays() {
         "0",
     ];
     let text = succeeds(again);
-    assert!(text.contains("CPU time within 1 %: met"), "{text}");
+    assert!(
+        text.contains("1 % of it or more, within 1 %: met"),
+        "{text}"
+    );
     fails(
         words(&[&machine, &["--trace", "x.perf", "--", "hogs"]]),
         &["x.perf", ".pftrace"],

@@ -111,7 +111,7 @@ steps = [{ barrier = "both" }]
     for part in [
         "deadlock: after",
         "2 tasks `reader` at step 1",
-        "waits for data in channel `p`",
+        "wait for data in channel `p`",
         "task `left` at step 3",
         "task `right` at step 3",
         "mutex `a`, whose holder does not unlock it",

@@ -250,19 +250,33 @@ fn table_row(load: &str, row: &Row, told: bool) -> String {
 /// Each miss with its reason, what to know of other rows, and what was not simulated.
 fn misses(change: &Reproduced) -> String {
     let (mut misses, mut cautions) = (Vec::new(), Vec::new());
+    let apart = |row: &Row| {
+        let apart = row
+            .evidence
+            .map(|e| format!(" ({}, not counted)", e.name()));
+        apart.unwrap_or_default()
+    };
     for (run, rows) in &change.rows {
+        let mut of_run: Vec<(String, String)> = Vec::new();
         for (spec, row) in run.rows.iter().zip(rows) {
             let name = format!("{} {}", run.name, row.metric);
             if row.class == Class::Miss && row.evidence.is_none() {
                 misses.push((name.clone(), why(spec, row).into()));
             }
             if let Some(caution) = &spec.caution {
-                let apart = row
-                    .evidence
-                    .map(|e| format!(" ({}, not counted)", e.name()));
-                let apart = apart.unwrap_or_default();
-                cautions.push((name + &apart, caution.clone()));
+                of_run.push((name + &apart(row), caution.clone()));
             }
+        }
+        // What is to be known of all rows of a run is said of the run.
+        let first = of_run.first().map(|(_, text)| text.clone());
+        let alike = of_run.len() == rows.len()
+            && of_run.iter().all(|(_, text)| Some(text) == first.as_ref())
+            && rows.iter().all(|row| row.evidence == rows[0].evidence);
+        match (first, &rows[..]) {
+            (Some(text), [row, _, ..]) if alike => {
+                cautions.push((format!("{}, all rows{}", run.name, apart(row)), text));
+            }
+            _ => cautions.extend(of_run),
         }
     }
     let missing = runs_missing(change).map(|run| format!("{}, {} rows", run.name, run.rows.len()));
