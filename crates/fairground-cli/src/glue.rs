@@ -12,7 +12,7 @@ use fairground_sim::outcome::Outcome;
 use fairground_sim::workload::{self, Workload};
 use fairground_trace::simulated::FIRST_TID;
 
-use crate::group_files::max_text;
+use crate::group_files::{cpu_weight, max_text};
 use crate::limit_events;
 use crate::plan::{Case, Plan};
 
@@ -269,7 +269,7 @@ fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {
         limits: Vec::new(),
         weights: Vec::new(),
         burst: g.burst_ns / 1000,
-        weight: (g.shares * 100 + 512) / 1024,
+        weight: cpu_weight(g.shares),
         idle: g.idle,
         stat: CpuStat {
             nr_periods: g.stat.nr_periods,

@@ -377,6 +377,11 @@ fn refused(group: &Cgroup, weighs: bool) -> Option<String> {
         .then(|| format!("the kernel refuses a weight of `{path}` while its cpu.idle is 1"))
 }
 
+/// `cpu.weight` of so many `cpu.shares`: 100 of 1024, rounded.
+pub fn cpu_weight(shares: u64) -> u64 {
+    (shares * 100 + 512) / 1024
+}
+
 /// `cpu.max` as the kernel shows it.
 pub fn max_text(quota_ns: Option<Ns>, period_ns: Ns) -> String {
     let quota = quota_ns.map_or("max".into(), |ns| (ns / 1000).to_string());

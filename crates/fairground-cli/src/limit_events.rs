@@ -7,7 +7,7 @@ use fairground_report::{LimitFrom, Run, WeightFrom, time_text};
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::{Cgroup, CgroupWrite};
 
-use crate::group_files::{GroupFile, max_text, paths};
+use crate::group_files::{GroupFile, cpu_weight, max_text, paths};
 
 /// Most writes of a scenario that notes are about.
 const NOTES_MAX: usize = 4;
@@ -58,11 +58,6 @@ fn weights(workload: &Workload) -> BTreeMap<&str, Vec<WeightFrom>> {
     }
     all.retain(|_, weights| weights.len() > 1);
     all
-}
-
-/// `cpu.weight` of so many `cpu.shares`.
-fn cpu_weight(shares: u64) -> u64 {
-    (shares * 100 + 512) / 1024
 }
 
 /// The limits of each group with more than one, by path.

@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_the_issue_promises_is_there() {
+    fn every_promised_name_is_there() {
         for name in [
             "wakeups",
             "migrations",
@@ -398,6 +398,13 @@ mod tests {
         ] {
             assert!(ALWAYS.iter().any(|m| m.name == name), "{name}");
         }
+    }
+
+    /// Two letters in the wrong order are half of a short word.
+    #[test]
+    fn a_slip_in_a_short_word_is_forgiven() {
+        assert_eq!(nearest("rnu", ["hog", "run"]).as_deref(), Some("run"));
+        assert_eq!(nearest("xyz", ["hog", "run"]), None);
     }
 
     #[test]

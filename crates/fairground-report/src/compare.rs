@@ -516,5 +516,12 @@ mod tests {
             notes[0].contains("its own usual time for what is slow in /web"),
             "{notes:?}"
         );
+        // Of other seeds there is no pair, but what was slow is known all the same.
+        let later = |slow_ns: u64| {
+            let mut patch = slow(slow_ns, [25.0, 26.1]);
+            patch.runs.iter_mut().for_each(|run| run.seed += 10);
+            compare_metric(&info, &base, &patch, &mut Vec::new()).method
+        };
+        assert_eq!((later(15), later(16)), (Method::None, Method::WelchT));
     }
 }

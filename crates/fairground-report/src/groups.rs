@@ -280,24 +280,38 @@ pub(crate) fn own_yardsticks(metric: &str, base: &Variant, patch: &Variant) -> V
     let Some(path) = metric.strip_suffix("slow_periods_pct") else {
         return Vec::new();
     };
-    let slow = |variant: &Variant| -> BTreeMap<(String, u64), u64> {
-        let of_run = |run: &Run| {
-            let of_group = |g: &GroupStat| {
-                let is_meant = path.is_empty() || path.strip_suffix('/') == Some(&g.path);
-                let slow_ns = g.wait.as_ref()?.slow_ns.filter(|_| is_meant)?;
-                Some(((g.path.clone(), run.seed), slow_ns))
-            };
-            run.groups.iter().filter_map(of_group).collect::<Vec<_>>()
+    let slow_of = |variant: &Variant| {
+        let mut all: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
+        for run in &variant.runs {
+            let meant = |g: &&GroupStat| path.is_empty() || path.strip_suffix('/') == Some(&g.path);
+            for group in run.groups.iter().filter(meant) {
+                if let Some(ns) = group.wait.as_ref().and_then(|wait| wait.slow_ns) {
+                    all.entry(group.path.clone())
+                        .or_default()
+                        .insert(run.seed, ns);
+                }
+            }
+        }
+        all
+    };
+    let (base, patch) = (slow_of(base), slow_of(patch));
+    let own = |(path, base): (String, BTreeMap<u64, u64>)| {
+        let patch = patch.get(&path)?;
+        let both = base.iter().filter(|(seed, _)| patch.contains_key(seed));
+        let own = match both.clone().count() {
+            // Of other seeds: one time for all of them, as with `--slow`, or each its own.
+            0 => {
+                base.values()
+                    .chain(patch.values())
+                    .collect::<BTreeSet<_>>()
+                    .len()
+                    > 1
+            }
+            _ => both.clone().any(|(seed, ns)| patch[seed] != *ns),
         };
-        variant.runs.iter().flat_map(of_run).collect()
+        own.then_some(path)
     };
-    let (base, patch) = (slow(base), slow(patch));
-    let other = |(key, ns): (&(String, u64), &u64)| {
-        let differs = patch.get(key).is_some_and(|patch_ns| patch_ns != ns);
-        differs.then(|| key.0.clone())
-    };
-    let paths: BTreeSet<String> = base.iter().filter_map(other).collect();
-    paths.into_iter().collect()
+    base.into_iter().filter_map(own).collect()
 }
 
 /// What a variant says about a group (`None`: the others), if anything.

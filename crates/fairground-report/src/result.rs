@@ -222,8 +222,9 @@ pub struct Comparison {
     pub better: Option<Better>,
     /// The sentence.
     pub verdict: Verdict,
-    /// Whether the interval excludes 0. A metric without a direction can differ and still has
-    /// the verdict `noise`, because it is neither better nor worse.
+    /// Whether the interval excludes 0 and the change does not round to 0.00 %. A metric without a
+    /// direction can differ and still has the verdict `noise`, because it is neither better nor
+    /// worse.
     #[serde(default)]
     pub differs: bool,
     /// Whether no run of patch differs from base's of the same seed in anything that was counted,

@@ -189,6 +189,30 @@ fn ask_scenario(text: &str, task: u32, at_ns: u64) -> Explained {
     ask_of(&machine, &workload, task, at_ns).expect("it ran")
 }
 
+/// Beside a real-time hog a fair one has the last 50 ms of each second, and that is the reason.
+#[test]
+fn who_runs_by_the_real_time_limit_is_told_so() {
+    let text = r#"
+        duration = "1500ms"
+        [[task]]
+        name = "f"
+        affinity = "0"
+        policy = "fifo"
+        priority = 5
+        steps = ["hog"]
+        [[task]]
+        name = "n"
+        affinity = "0"
+        steps = ["hog"]
+    "#;
+    assert!(ask_scenario(text, 1, 1_000_000_000).real_time_over);
+    let alone = text.replace(
+        "affinity = \"0\"\n        policy",
+        "affinity = \"1\"\n        policy",
+    );
+    assert!(!ask_scenario(&alone, 1, 1_000_000_000).real_time_over);
+}
+
 /// Two that compute on one core, one of which the stopper pushes to an idle core; one that leaves
 /// its CPU by itself, and one that does by exec. Their time on the CPU before is no waiting.
 #[test]

@@ -97,6 +97,15 @@ fn files_that_cannot_be_read() {
 }
 
 #[test]
+fn short_slips_and_empty_names() {
+    assert_errors(&[
+        (steps("[{ rnu = \"1ms\" }]"), "did you mean 'run'?"),
+        (steps("[\"hgo\"]"), "did you mean 'hog'?"),
+        (HOG.replace("\"a\"", "\" \""), "a task's name is empty"),
+    ]);
+}
+
+#[test]
 fn keys_and_names() {
     let more = |more: &str| format!("{HOG}{more}");
     let group = |line: &str| format!("{HOG}[[cgroup]]\npath = \"/b\"\n{line}");
