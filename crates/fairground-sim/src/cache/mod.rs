@@ -23,6 +23,7 @@ mod private;
 mod reuse;
 mod ring;
 mod run;
+mod sample;
 mod scan;
 mod shared;
 mod spread;

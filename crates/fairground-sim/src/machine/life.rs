@@ -194,6 +194,8 @@ impl Sim<'_> {
             cpu_ns: 0,
             on_cpu: None,
             execs: false,
+            comes_back: false,
+            samples: None,
             long: None,
             // Timers of real-time tasks have none.
             timer_slack_ns: born.real_time.map_or(timer_slack_ns, |_| 0),

@@ -67,6 +67,7 @@ mod tmp_page;
 mod turns;
 mod unix_sock;
 mod user;
+mod working_set;
 
 pub use setup::{SetupError, topology_of};
 pub use stuck::Stuck;
@@ -166,6 +167,8 @@ pub struct Sim<'a> {
     /// The run ends soon after this mark has been passed so often.
     pub(crate) ends_at: Option<(u32, u64)>,
     seed: u64,
+    /// Time for which tasks fetch their working sets, since the warm-up.
+    fetched: Ps,
     ended: bool,
     /// Who looks at every tracepoint, if anybody does.
     pub(crate) watch: Option<Box<crate::watch::Watch>>,
@@ -352,7 +355,8 @@ impl<'a> Sim<'a> {
         let bytes = u64::from(template.footprint_bytes_per_us) * ran / (1000 * NS);
         if bytes > 0 {
             let state = &mut self.cpus[cpu as usize];
-            let fresh = state.goes_through(id, bytes, template.working_set_bytes);
+            let fresh =
+                state.goes_through(id, bytes, template.working_set_bytes.unwrap_or(u64::MAX));
             self.host.cache.advance_footprint(cpu, fresh);
         }
     }
@@ -391,6 +395,7 @@ impl<'a> Sim<'a> {
         self.leave_requests_open();
         self.marks.elapsed_ns = (self.now / NS).saturating_sub(self.workload.warmup_ns);
         self.marks.user_ns = self.host.profile.user_ps() / NS;
+        self.marks.fetch_ns = self.fetched / NS;
         self.marks.busy_ns = self.busy() / NS;
         self.marks.capacity_ns = self.marks.elapsed_ns * self.cpus.len() as u64;
         for id in 0..self.tasks.len() {

@@ -158,6 +158,7 @@ impl<'a> Sim<'a> {
             settled_at: 0,
             ends_at: None,
             seed: setup.seed,
+            fetched: 0,
             ended: false,
             watch: None,
             events: 0,

@@ -173,6 +173,7 @@ impl Sim<'_> {
         self.cpus[c].curr = next;
         if let Some(id) = next {
             self.tasks[id.idx()].on_cpu = Some(cpu);
+            self.tasks[id.idx()].comes_back = true;
             self.restart_tick(cpu);
         }
     }

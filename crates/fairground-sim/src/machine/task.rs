@@ -3,7 +3,7 @@
 use fairground::value::TaskId;
 
 use super::cpu::Long;
-use crate::cache::Ps;
+use crate::cache::{LineId, Ps};
 use crate::rng::Generator;
 use crate::workload::program::{LOOP_DEPTH_MAX, RealTime};
 
@@ -105,6 +105,10 @@ pub struct SimTask {
     pub off_cpu_at: Ps,
     /// The rest of a long system call in which it gave up the CPU.
     pub long: Option<Long>,
+    /// It was switched to since it computed last.
+    pub comes_back: bool,
+    /// The first of the lines that stand for its working set.
+    pub samples: Option<LineId>,
     /// Turns left of each open loop.
     pub loops: [u64; LOOP_DEPTH_MAX],
     /// Its own random numbers.

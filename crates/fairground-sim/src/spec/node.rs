@@ -4,6 +4,7 @@ use super::error::{Error, Source};
 use crate::workload::duration::{parse_dur, parse_ns};
 use crate::workload::nearest::nearest;
 use crate::workload::program::{Dur, Ns};
+use crate::workload::size::parse_bytes;
 use core::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
 
@@ -177,6 +178,12 @@ impl Node {
             0 => Err(source.error(self.span.clone(), "expected a duration above 0")),
             ns => Ok(ns),
         }
+    }
+
+    /// A size of memory.
+    pub fn bytes(&self, source: &Source) -> Result<u64, Error> {
+        let text = self.str(source, "a size like \"256KiB\"")?;
+        parse_bytes(text).map_err(|e| source.error(self.span.clone(), e))
     }
 
     /// A duration or a distribution.

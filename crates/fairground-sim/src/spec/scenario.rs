@@ -297,6 +297,9 @@ pub(super) fn add_metrics(tasks: &[(String, Range<u32>)], w: &mut Workload) {
             all.push(MetricDef::new(name, "1", Better::Neither, from));
         }
     }
+    if w.templates.iter().any(|t| t.working_set_bytes.is_some()) {
+        all.push(MetricDef::fetching("fetch_pct"));
+    }
     if w.duration == Until::AllExit {
         all.push(MetricDef::new(
             "elapsed_s",

@@ -136,6 +136,9 @@ pub(super) struct Task {
     process: Option<String>,
     /// Bytes of user memory that a microsecond of running pulls through the caches.
     footprint: Option<u32>,
+    /// Memory that it comes back to, like "256KiB": what a move or other tasks have taken out of
+    /// the caches is fetched again before it computes on.
+    working_set: Option<String>,
     /// Program.
     steps: Vec<Step>,
 }

@@ -26,6 +26,7 @@ pub const TASK_KEYS: &[&str] = &[
     "start",
     "process",
     "footprint",
+    "working_set",
     "steps",
 ];
 const TASKS_MAX: i64 = 1_000_000;
@@ -118,6 +119,8 @@ impl Tasks<'_> {
             .get("footprint")
             .map_or(Ok(0), |n| n.int(source, 0..=1_000_000))?;
         task.footprint_bytes_per_us = footprint as u32;
+        let set = fields.get("working_set").map(|n| n.bytes(source));
+        task.working_set_bytes = set.transpose()?;
         let cgroups = fields
             .get("cgroup")
             .map(|n| groups::find(source, n, self.groups));

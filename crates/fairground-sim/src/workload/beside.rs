@@ -316,7 +316,7 @@ impl Behind {
                 *first += self.template;
                 *end += self.template;
             }
-            From::CpuS | From::CpuTime(_) | From::ElapsedS => {}
+            From::CpuS | From::CpuTime(_) | From::FetchPct | From::ElapsedS => {}
         }
         from
     }

@@ -141,6 +141,8 @@ pub enum From {
     },
     /// Share of all CPUs' time in percent, as `top` shows it.
     CpuTime(CpuTime),
+    /// Share of user time in which working sets were fetched, in percent.
+    FetchPct,
     /// Measured time in seconds: from the end of the warm-up to the end of the run.
     ElapsedS,
 }
@@ -251,6 +253,8 @@ pub struct Marks {
     pub elapsed_ns: Ns,
     /// Time of all CPUs together since the warm-up: in user code, not idle, and all of it.
     pub user_ns: Ns,
+    /// Part of it: tasks fetch their working sets, ns at the pace of a core with one busy thread.
+    pub fetch_ns: Ns,
     /// See `user_ns`.
     pub busy_ns: Ns,
     /// See `user_ns`.
@@ -279,6 +283,7 @@ impl Marks {
             tasks: Vec::new(),
             elapsed_ns: 0,
             user_ns: 0,
+            fetch_ns: 0,
             busy_ns: 0,
             capacity_ns: 0,
             warmup_ns: workload.warmup_ns,
@@ -360,6 +365,11 @@ impl MetricDef {
         }
     }
 
+    /// How much of its computing is fetching working sets, under this name.
+    pub fn fetching(name: impl Into<String>) -> Self {
+        Self::new(name, "%", Better::Lower, From::FetchPct)
+    }
+
     /// The value, `None` if the run has nothing to say (the mark was never passed, no request
     /// ended, no time went by).
     pub fn value(&self, marks: &Marks) -> Option<f64> {
@@ -416,6 +426,7 @@ impl MetricDef {
                 };
                 100.0 * ns as f64 / marks.capacity_ns as f64
             }
+            From::FetchPct => 100.0 * marks.fetch_ns as f64 / marks.user_ns as f64,
             From::ElapsedS => elapsed_s,
         };
         value.is_finite().then_some(value)

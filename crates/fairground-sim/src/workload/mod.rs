@@ -14,6 +14,7 @@ pub mod op;
 pub mod percentile;
 pub mod program;
 mod rates;
+pub mod size;
 pub mod sysbench_words;
 pub mod validate;
 pub mod words;

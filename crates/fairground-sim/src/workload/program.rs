@@ -158,8 +158,9 @@ pub struct TaskTemplate {
     pub inherits: Inherits,
     /// Bytes of distinct user memory that a microsecond of running pulls through the CPU's caches.
     pub footprint_bytes_per_us: u32,
-    /// Bytes after which it is the same memory again.
-    pub working_set_bytes: u64,
+    /// Bytes of memory that its program comes back to, if that is to be modelled: with a footprint
+    /// at that pace, otherwise at once.
+    pub working_set_bytes: Option<u64>,
     /// Placement at creation.
     pub placement: ForkPlacement,
 }
@@ -342,7 +343,7 @@ impl TaskTemplate {
             thread: false,
             inherits: Inherits::default(),
             footprint_bytes_per_us: 0,
-            working_set_bytes: u64::MAX,
+            working_set_bytes: None,
             placement: ForkPlacement::Fork,
         }
     }

@@ -11,7 +11,8 @@ use crate::place::{Access, Func, cfs_rq as q, rq as r, se as e};
 use crate::rq::Rq;
 use crate::value::{CfsId, SeId};
 
-/// Ages all leaf queues of the CPU; sets `rq.has_blocked_load`.
+/// Ages all leaf queues of the CPU; clears `rq.has_blocked_load` if nothing is left to decay. Only
+/// stopping the tick sets it (`nohz_balance_enter_idle`).
 ///
 /// Children come before their parents, so that one pass brings a change up to the root.
 pub fn update_blocked_averages<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
@@ -26,7 +27,7 @@ pub fn update_blocked_averages<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
         let avg = &rq.cfs[cfs.idx()].avg;
         blocked |= avg.load_avg != 0 || avg.util_avg != 0;
     }
-    rq.has_blocked_load = blocked;
+    rq.has_blocked_load &= blocked;
     cx.touch(rq.object(), r::BLOCKED, Access::Write);
     cx.host.leave(outer);
 }

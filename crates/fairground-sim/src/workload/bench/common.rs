@@ -141,25 +141,6 @@ pub fn seconds(text: &str) -> Result<Ns, String> {
     }
 }
 
-/// Parser of a size in bytes: a number with K, M, G or T (powers of 1024), with or without a B.
-pub fn size(text: &str) -> Result<u64, String> {
-    let expected = || format!("'{text}' is no size; expected a number with K, M, G or T, like 1K");
-    let lower = text.trim().to_ascii_lowercase();
-    let lower = lower.strip_suffix('b').unwrap_or(&lower);
-    let (number, shift) = match lower.char_indices().last() {
-        Some((at, 'k')) => (&lower[..at], 10),
-        Some((at, 'm')) => (&lower[..at], 20),
-        Some((at, 'g')) => (&lower[..at], 30),
-        Some((at, 't')) => (&lower[..at], 40),
-        _ => (lower, 0),
-    };
-    let value: u64 = number.trim().parse().map_err(|_| expected())?;
-    match value.checked_mul(1 << shift) {
-        Some(bytes) if bytes > 0 && bytes <= 1 << 50 => Ok(bytes),
-        _ => Err(format!("{text}: expected 1 byte to 1024T")),
-    }
-}
-
 /// A quota and its period, within the limits of the kernel.
 fn cpu_max(text: &str) -> Result<(Ns, Ns), String> {
     let Some((quota, period)) = text.split_once('/') else {

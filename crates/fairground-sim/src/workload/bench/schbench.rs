@@ -106,7 +106,7 @@ fn add_process(w: &mut Workload, args: &Args, process: u32, leaf: u32, workers: 
         task.thread = true;
         task.cgroup = Some(leaf);
         task.footprint_bytes_per_us = footprint(args);
-        task.working_set_bytes = u64::from(args.cache_footprint) * 1024;
+        task.working_set_bytes = Some(u64::from(args.cache_footprint) * 1024);
         w.templates.push(task);
 
         let mut ops = vec![Op::Fork { template }; workers as usize];
@@ -182,6 +182,7 @@ fn results(w: &mut Workload, args: &Args) {
         lower("request_us.p99", quantile(1, 990)),
         lower("request_us.p99_9", quantile(1, 999)),
         MetricDef::new("schbench.rps", "1/s", Better::Higher, rps),
+        MetricDef::fetching("schbench.fetch_pct"),
     ];
     w.words = Words::Schbench {
         runtime_s: args.runtime as f64 / 1e9,

@@ -4,6 +4,7 @@ use super::{Env, Error, options};
 use crate::workload::duration::parse_dur;
 use crate::workload::metric::{Better, CpuTime, From, MetricDef};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, TaskTemplate, Until, Workload};
+use crate::workload::size::parse_bytes;
 
 /// sleepers: tasks that wake up by a periodic timer, compute a little and sleep again.
 #[derive(clap::Parser, Debug)]
@@ -31,6 +32,10 @@ struct Args {
     #[arg(long, value_name = "N,..", value_delimiter = ',', allow_hyphen_values = true,
           value_parser = clap::value_parser!(i8).range(-20..=19))]
     nice: Vec<i8>,
+    /// Memory that each task goes through in a turn, like 256KiB: after a move, or where others
+    /// have pushed it out of the caches, the turn takes longer.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    working_set: Option<u64>,
     #[command(flatten)]
     cgroups: Groups,
 }
@@ -58,6 +63,7 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
         if !args.nice.is_empty() {
             task.nice = args.nice[i as usize % args.nice.len()];
         }
+        task.working_set_bytes = args.working_set;
         if !args.in_phase {
             let share = u128::from(args.period) * u128::from(i) / u128::from(tasks);
             task.start_ns = share as Ns;
@@ -68,6 +74,9 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
     w.duration = Until::Time(args.warmup + args.duration);
     w.warmup_ns = args.warmup;
     w.metrics = metrics();
+    if args.working_set.is_some() {
+        w.metrics.push(MetricDef::fetching("sleepers.fetch_pct"));
+    }
     Ok(w)
 }
 

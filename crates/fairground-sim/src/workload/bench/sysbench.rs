@@ -1,8 +1,9 @@
 //! The tests of sysbench 1.0 that need no database. See `docs/workloads/sysbench.md`.
-use super::common::{repeat, size};
+use super::common::repeat;
 use super::sysbench_frame::{General, Test, event, touch};
 use super::{Env, Error, bad, options};
 use crate::workload::program::{FOREVER, Op, PickBy, Touch, Unit, When, Workload};
+use crate::workload::size::parse_bytes;
 use crate::workload::sysbench_words::Speed;
 
 /// sysbench threads: threads take turns with few mutexes and yield inside.
@@ -57,10 +58,10 @@ struct CpuArgs {
 #[command(name = "sysbench memory", disable_version_flag = true)]
 struct MemoryArgs {
     /// Bytes of a block, a power of two.
-    #[arg(long, default_value = "1K", value_parser = size)]
+    #[arg(long, default_value = "1K", value_parser = parse_bytes)]
     memory_block_size: u64,
     /// Bytes that all threads transfer.
-    #[arg(long, default_value = "100G", value_parser = size)]
+    #[arg(long, default_value = "100G", value_parser = parse_bytes)]
     memory_total_size: u64,
     /// One block for all threads, or one for each.
     #[arg(long, default_value = "global", value_parser = ["global", "local"])]

@@ -1,0 +1,170 @@
+//! A program's own memory: a few lines stand for all of it.
+//!
+//! While a program runs on, what it needs is in the caches as far as it fits; how long that takes
+//! is part of its run time. What this adds is fetching it anew after a move to another core, or
+//! after others have pushed it out. Each sample is a line like any other: it has an owner, an age
+//! and a home.
+//!
+//! The loads do not depend on each other, so as many lines are under way as the core has fill
+//! buffers. One line in three is written: programs load two to three times as often as they store
+//! (Hennessy and Patterson, "Computer Architecture", appendix A).
+
+use super::{Access, Cache, LINES_IN_FLIGHT, LineId, MissClass, Ps};
+
+/// Lines that stand for a working set.
+const SAMPLES: u64 = 16;
+/// One of so many lines is written.
+const WRITTEN: u64 = 3;
+
+impl Cache {
+    /// Makes the lines that stand for the memory of a program, which starts on `cpu`; the first.
+    pub fn alloc_working_set(&mut self, cpu: u32) -> LineId {
+        let core = usize::from(self.p.cpu[cpu as usize].0);
+        self.alloc_lines(SAMPLES as u32, self.p.node(core) as u32)
+    }
+
+    /// `cpu` comes back to a working set of `bytes`, for which the lines from `first` on stand: how
+    /// long fetching takes what is farther away than where it stays while the program runs on.
+    /// Misses of the samples are counted nowhere.
+    pub fn come_back(&mut self, cpu: u32, first: LineId, bytes: u64, now: Ps) -> Ps {
+        let core = usize::from(self.p.cpu[cpu as usize].0);
+        let llc = self.p.cores[core].llc as usize;
+        let counted = (self.load_misses, self.domains[llc], self.classes);
+        let lines = bytes.div_ceil(self.p.line_bytes).max(1);
+        let samples = SAMPLES.min(lines);
+        let mut waits = 0;
+        for i in 0..samples {
+            let line = first + i as LineId;
+            let cost = self.touch(cpu, line, 1, Access::Load, now);
+            if i % WRITTEN == 0 {
+                self.touch(cpu, line, 1, Access::Store, now);
+            }
+            if cost.class != MissClass::Hit {
+                waits += cost
+                    .latency
+                    .saturating_sub(self.stays(lines * (i + 1) / samples));
+            }
+        }
+        (self.load_misses, self.domains[llc], self.classes) = counted;
+        waits * lines / samples / LINES_IN_FLIGHT as u64
+    }
+
+    /// How far away a line stays, of a set that is gone through again and again: the nth of it.
+    fn stays(&self, nth: u64) -> Ps {
+        if nth <= u64::from(self.p.l2_lines) {
+            0
+        } else if nth <= u64::from(self.p.l3_lines) {
+            self.p.llc
+        } else {
+            Ps::MAX
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::NS;
+    use super::*;
+    use crate::machine_file::{Distance, Machine};
+
+    const US: Ps = 1000 * NS;
+    const KIB: u64 = 1024;
+
+    struct Bench {
+        cache: Cache,
+        first: LineId,
+        bytes: u64,
+        now: Ps,
+    }
+
+    impl Bench {
+        /// A set that is in the caches of CPU 0.
+        fn new(bytes: u64) -> Self {
+            let machine = Machine::builtin("spr-8480-2s").unwrap();
+            let mut cache = Cache::new(&machine, 1);
+            let first = cache.alloc_working_set(0);
+            let mut bench = Self {
+                cache,
+                first,
+                bytes,
+                now: US,
+            };
+            bench.on(0);
+            bench
+        }
+
+        fn on(&mut self, cpu: u32) -> Ps {
+            self.now += 1000 * US;
+            self.cache.come_back(cpu, self.first, self.bytes, self.now)
+        }
+    }
+
+    fn cpu_of(socket: u32) -> u32 {
+        let machine = Machine::builtin("spr-8480-2s").unwrap();
+        let cpus = &machine.topology.cpus;
+        let there = |c: &usize| cpus[*c].socket == socket && cpus[*c].core != cpus[0].core;
+        (0..cpus.len()).find(there).unwrap() as u32
+    }
+
+    #[test]
+    fn what_is_there_costs_nothing() {
+        let mut bench = Bench::new(256 * KIB);
+        assert_eq!(bench.on(0), 0);
+    }
+
+    #[test]
+    fn a_move_fetches_all_and_a_far_one_takes_longer() {
+        let (near, far) = (cpu_of(0), cpu_of(1));
+        let machine = Machine::builtin("spr-8480-2s").unwrap();
+        let mut bench = Bench::new(256 * KIB);
+        let (to_near, again) = (bench.on(near), bench.on(near));
+        let to_far = bench.on(far);
+        assert_eq!(again, 0);
+        assert!(to_far > to_near * 3 / 2, "{to_near} {to_far}");
+        // 4096 lines, twelve at a time, mostly as a load takes that another core answers.
+        let load = machine.load_hitm_ns(Distance::CrossSocket);
+        let expected = 4096.0 * load / 12.0 * NS as f64;
+        let off = to_far as f64 / expected - 1.0;
+        assert!(off.abs() < 0.4, "{to_far} {expected}");
+    }
+
+    /// What was not written is still there; a third is fetched again.
+    #[test]
+    fn who_comes_back_after_a_move_fetches_what_was_written() {
+        let mut bench = Bench::new(256 * KIB);
+        let away = bench.on(cpu_of(0));
+        let back = bench.on(0);
+        assert!((away / 5..away / 2).contains(&back), "{away} {back}");
+    }
+
+    #[test]
+    fn others_push_it_out() {
+        let mut bench = Bench::new(256 * KIB);
+        bench.cache.advance_footprint(0, 512 * KIB);
+        assert_eq!(bench.on(0), 0);
+        bench.cache.advance_footprint(0, 8192 * KIB);
+        assert!(bench.on(0) > 5 * US);
+    }
+
+    /// 64 MiB do not fit into the private caches, so most of it comes from the L3 in any case.
+    #[test]
+    fn what_never_fits_is_part_of_the_run_time() {
+        let (mut small, mut large) = (Bench::new(2048 * KIB), Bench::new(65536 * KIB));
+        for bench in [&mut small, &mut large] {
+            bench.cache.advance_footprint(0, 8192 * KIB);
+        }
+        let (small, large) = (small.on(0), large.on(0));
+        assert!(large < 3 * small, "{small} {large}");
+    }
+
+    #[test]
+    fn no_counter_sees_it() {
+        let mut bench = Bench::new(256 * KIB);
+        bench.on(cpu_of(1));
+        let misses: u64 = (0..2)
+            .map(|llc| bench.cache.domain_stats(llc).llc_loads)
+            .sum();
+        assert_eq!((misses, bench.cache.load_misses), (0, 0));
+        assert_eq!(bench.cache.touches(MissClass::TrueSharing), 0);
+    }
+}

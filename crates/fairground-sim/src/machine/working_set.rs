@@ -1,0 +1,69 @@
+//! The memory that a program comes back to after it was off its CPU.
+
+use fairground::value::TaskId;
+
+use super::Sim;
+use crate::cache::Ps;
+
+impl Sim<'_> {
+    /// The task goes on computing after a switch to it: what its working set has lost meanwhile has
+    /// to be fetched first, which interrupts and preemption can cut like any computing.
+    pub(super) fn fetch_working_set(&mut self, cpu: u32, id: TaskId) {
+        let template = &self.workload.templates[self.tasks[id.idx()].template as usize];
+        let Some(bytes) = template.working_set_bytes else {
+            return;
+        };
+        let (cache, task) = (&mut self.host.cache, &mut self.tasks[id.idx()]);
+        let first = *task
+            .samples
+            .get_or_insert_with(|| cache.alloc_working_set(cpu));
+        let fetch = cache.come_back(cpu, first, bytes, self.host.at);
+        if template.footprint_bytes_per_us == 0 {
+            let fresh = self.cpus[cpu as usize].goes_through(id, bytes, bytes);
+            cache.advance_footprint(cpu, fresh);
+        }
+        if task.run_left != Ps::MAX {
+            task.run_left += fetch;
+        }
+        if self.warm {
+            self.fetched += fetch;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::testing::{on, server};
+
+    /// Mean of a turn's time, us, and the part of the computing that is fetching.
+    fn turns(argv: &str) -> (f64, f64) {
+        on(&server(8), argv, &[], |sim| {
+            sim.run().unwrap();
+            let value = |name: &str| {
+                let all = &sim.workload.metrics;
+                let def = all.iter().find(|m| m.name == name).unwrap();
+                def.value(&sim.marks).unwrap()
+            };
+            (value("sleepers.turn_us.mean"), value("sleepers.fetch_pct"))
+        })
+    }
+
+    const ALONE: &str = "sleepers --tasks 1 --period 1ms --run 100us --duration 50ms --warmup 5ms";
+
+    #[test]
+    fn a_set_that_stays_costs_nothing() {
+        let (_, part) = turns(&format!("{ALONE} --working-set 256KiB"));
+        assert!(part < 0.5, "{part}");
+    }
+
+    /// 64 tasks of 256 KiB on four cores of 2 MiB.
+    #[test]
+    fn sets_that_do_not_fit_beside_each_other_are_fetched_in_each_turn() {
+        let many = "sleepers --tasks 64 --period 10ms --run 100us --duration 50ms --warmup 20ms";
+        let (turn, part) = turns(&format!("{many} --working-set 256KiB"));
+        let (without, none) = turns(&format!("{many} --working-set 64B"));
+        assert!(none < 0.5, "{none}");
+        assert!(part > 3.0, "{part}");
+        assert!(turn > without + 3.0, "{turn} {without}");
+    }
+}
