@@ -411,6 +411,32 @@ fn a_lazy_kernel_leaves_a_remote_wake_up_to_the_tick() {
     assert!(own.iter().all(|us| *us < 20.0), "{own:?}");
 }
 
+/// A futex wakes one after the other with no lock held: where kernel code is preempted the first
+/// that is more urgent runs at once, otherwise when all have been woken.
+#[test]
+fn a_preemptible_kernel_stops_in_the_midst_of_a_wake_up_of_many() {
+    let text = "name = \"s\"\nduration = \"200ms\"\nfutexes = [\"f\"]\n\
+                [[task]]\nname = \"urgent\"\ncount = 16\naffinity = \"0\"\npolicy = \"fifo\"\n\
+                priority = 50\nsteps = [{ loop = -1, steps = [{ futex_wait = \"f\" }, { run = \"1us\" }] }]\n\
+                [[task]]\nname = \"waker\"\naffinity = \"0\"\n\
+                steps = [{ loop = -1, steps = [{ sleep = \"5ms\" }, { futex_wake = \"f\", n = 16 }] }]\n";
+    let p50 = |preempt: &str| {
+        let mut features = Features::default();
+        features.set("preempt", preempt).unwrap();
+        let machine = Machine::builtin("spr-8480-2s").unwrap();
+        let machine = machine.shrunk(2).unwrap();
+        let workload = Scenario::parse("s", text).and_then(|s| s.workload(&Env { cpus: 2 }));
+        let out = simulate(&machine, features, &workload.unwrap());
+        // 16 tasks, woken 39 times.
+        let wakeups = metric(&out, "wakeups");
+        assert!((600.0..700.0).contains(&wakeups), "{preempt}: {wakeups}");
+        metric(&out, "wakeup_latency_us.p50")
+    };
+    let [none, voluntary, lazy, full] = ["none", "voluntary", "lazy", "full"].map(p50);
+    assert!(none > 4.0 && voluntary > 4.0, "{none} {voluntary}");
+    assert!(lazy < 2.0 && full < 2.0, "{lazy} {full}");
+}
+
 /// In the kernel a new task has nice value, policy, slice and CPUs of the one that makes it.
 #[test]
 fn who_is_forked_is_scheduled_as_its_creator_where_its_template_does_not_say() {

@@ -74,6 +74,7 @@ pub fn probe(sim: &mut Sim<'_>, this: u32, task: TaskId) -> Option<Choice> {
             task: id,
             kind,
             waker,
+            ..
         }) if *id == task => (*kind, *waker),
         _ => return None,
     };

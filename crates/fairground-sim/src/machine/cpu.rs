@@ -25,6 +25,8 @@ pub enum Todo {
         kind: WakeKind,
         /// Who ran on the waking CPU; `None` = it was idle.
         waker: Option<TaskId>,
+        /// In atomic context: an interrupt, or a system call that holds a lock for all it wakes.
+        atomic: bool,
     },
     /// Enqueues the last of [`CpuState::leaving`] where it was placed.
     Enqueue {
@@ -60,6 +62,21 @@ pub enum Todo {
     Later(Later),
     /// The end of a timer interrupt whose wake-ups came before.
     TimerTail,
+}
+
+impl Todo {
+    /// Whether the running task can be preempted before this step: it is one of its system call,
+    /// holds no lock and serves no interrupt.
+    pub fn is_preemptible(&self) -> bool {
+        match self {
+            Self::Wake { atomic, .. } => !atomic,
+            Self::FutexWait { .. } | Self::LockPipe { .. } | Self::SendMore { .. } => true,
+            Self::Long(_) => true,
+            // In the midst of a wake-up, on the way to sleep, in an interrupt or softirq.
+            Self::Enqueue { .. } | Self::Schedule(_) => false,
+            Self::Softirq(_) | Self::Later(_) | Self::TimerTail => false,
+        }
+    }
 }
 
 /// The long part of a system call of a task.

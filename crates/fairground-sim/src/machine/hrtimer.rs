@@ -172,6 +172,7 @@ impl Sim<'_> {
             task: id,
             kind: WakeKind::Wake,
             waker: self.cpus[cpu as usize].curr,
+            atomic: true,
         };
         self.cpus[cpu as usize].todo.insert(place, wake);
         true

@@ -1,5 +1,6 @@
 //! Birth and death of tasks.
 
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::event::Event;
@@ -65,16 +66,14 @@ impl Sim<'_> {
         todo.push_back(Todo::Long(Long { op, left, then }));
     }
 
-    /// The task that runs on `cpu` goes on with a long system call in which it had given up the
-    /// CPU; true if there was one.
-    pub(super) fn resume_long(&mut self, cpu: u32, id: TaskId) -> bool {
-        let long = &mut self.tasks[id.idx()].long;
-        if long.is_none() {
+    /// The task that runs on `cpu` goes on with a system call in which it had given up the CPU or
+    /// was preempted; true if there was one.
+    pub(super) fn resume_call(&mut self, cpu: u32, id: TaskId) -> bool {
+        let kept = &mut self.tasks[id.idx()].kept;
+        if kept.is_empty() {
             return false;
         }
-        self.cpus[cpu as usize]
-            .todo
-            .extend(long.take().map(Todo::Long));
+        self.cpus[cpu as usize].todo.append(kept);
         true
     }
 
@@ -91,7 +90,7 @@ impl Sim<'_> {
             let rest = Long { op, left, then };
             let todo = &mut self.cpus[cpu as usize].todo;
             if looks_at_resched(op) && self.rqs[cpu as usize].need_resched {
-                self.tasks[id.idx()].long = Some(rest);
+                self.tasks[id.idx()].kept.push_back(Todo::Long(rest));
                 return todo.push_back(Todo::Schedule(Prev::Runnable));
             }
             return todo.push_front(Todo::Long(rest));
@@ -117,7 +116,7 @@ impl Sim<'_> {
             parent: Some(parent),
             child,
         });
-        self.queue_wake(cpu, child, WakeKind::Fork);
+        self.queue_wake_unlocked(cpu, child, WakeKind::Fork);
         self.advance(parent);
     }
 
@@ -196,7 +195,7 @@ impl Sim<'_> {
             execs: false,
             comes_back: false,
             samples: None,
-            long: None,
+            kept: VecDeque::new(),
             // Timers of real-time tasks have none.
             timer_slack_ns: born.real_time.map_or(timer_slack_ns, |_| 0),
             real_time: born.real_time,

@@ -36,6 +36,9 @@ impl Sim<'_> {
                 return self.go_on(cpu);
             }
         }
+        if self.sys.features.preempt.preempts_kernel() {
+            self.preempt_call(c);
+        }
         if let Some(todo) = self.cpus[c].todo.pop_front() {
             self.do_todo(cpu, todo);
         } else if let Some(work) = self.cpus[c].stops.pop_front() {
@@ -61,6 +64,27 @@ impl Sim<'_> {
         self.go_on(cpu);
     }
 
+    /// Whoever is to make room does so in the midst of its system call, if nothing forbids it: the
+    /// rest of it waits for its next turn (`preempt_schedule`, `preempt_schedule_irq`).
+    fn preempt_call(&mut self, c: usize) {
+        let state = &mut self.cpus[c];
+        let Some(id) = state.curr.filter(|_| self.rqs[c].need_resched) else {
+            return;
+        };
+        let spins = match state.todo.front() {
+            Some(Todo::LockPipe { chan, .. }) => {
+                self.chans[*chan as usize].lines.mutex.has_spinner(c as u32)
+            }
+            _ => false,
+        };
+        let can = state.todo.front().is_some_and(Todo::is_preemptible) && !spins;
+        let task = &mut self.tasks[id.idx()];
+        // Who has said that it will sleep does so.
+        if can && task.life == Life::Runnable {
+            task.kept.append(&mut state.todo);
+        }
+    }
+
     /// Serves the first interrupt that waits, if it may come now. Whether nothing else is to be
     /// done.
     fn interrupt_waits(&mut self, cpu: u32, at: Ps) -> bool {
@@ -81,7 +105,9 @@ impl Sim<'_> {
     #[inline(never)]
     fn do_todo(&mut self, cpu: u32, todo: Todo) {
         match todo {
-            Todo::Wake { task, kind, waker } => self.wake(cpu, task, kind, waker),
+            Todo::Wake {
+                task, kind, waker, ..
+            } => self.wake(cpu, task, kind, waker),
             Todo::Enqueue { placed, kind } => self.enqueue(cpu, placed, kind),
             Todo::FutexWait { mutex } => self.futex_wait_setup(cpu, mutex),
             Todo::LockPipe { chan, end } => self.try_lock_pipe(cpu, chan, end),
@@ -109,6 +135,7 @@ impl Sim<'_> {
                 task,
                 kind: WakeKind::Wake,
                 waker: None,
+                atomic: true,
             });
         }
     }
@@ -268,13 +295,24 @@ impl Sim<'_> {
         self.host.op(KernelOp::WakeEnd);
     }
 
-    /// Sends a wake-up to `id` as a step of the executing CPU, after those that wait already.
+    /// Sends a wake-up to `id` as a step of the executing CPU, after those that wait already; the
+    /// lock of a wait queue is held.
     pub(super) fn queue_wake(&mut self, cpu: u32, id: TaskId, kind: WakeKind) {
+        self.push_wake(cpu, id, kind, true);
+    }
+
+    /// The same with no lock held, as by a futex (`wake_up_q`).
+    pub(super) fn queue_wake_unlocked(&mut self, cpu: u32, id: TaskId, kind: WakeKind) {
+        self.push_wake(cpu, id, kind, false);
+    }
+
+    fn push_wake(&mut self, cpu: u32, id: TaskId, kind: WakeKind, atomic: bool) {
         let waker = self.cpus[cpu as usize].curr;
         self.cpus[cpu as usize].todo.push_back(Todo::Wake {
             task: id,
             kind,
             waker,
+            atomic,
         });
     }
 

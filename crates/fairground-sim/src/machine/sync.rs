@@ -173,7 +173,7 @@ impl Sim<'_> {
                 fairground::place::Access::Rmw,
             );
         }
-        self.queue_wake(cpu, next, WakeKind::Wake);
+        self.queue_wake_unlocked(cpu, next, WakeKind::Wake);
         true
     }
 
@@ -289,7 +289,7 @@ impl Sim<'_> {
         if self.by_futex(service) {
             self.enter_futex(KernelOp::FutexWake);
             if let Some(caller) = self.tasks[id.idx()].serving.take() {
-                self.queue_wake(cpu, caller, WakeKind::Wake);
+                self.queue_wake_unlocked(cpu, caller, WakeKind::Wake);
             }
             return self.advance(id);
         }

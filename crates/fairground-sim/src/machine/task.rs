@@ -1,8 +1,10 @@
 //! A task as the machine sees it: where its program stands and what it waits for.
 
+use std::collections::VecDeque;
+
 use fairground::value::TaskId;
 
-use super::cpu::Long;
+use super::cpu::Todo;
 use crate::cache::{LineId, Ps};
 use crate::rng::Generator;
 use crate::workload::program::{LOOP_DEPTH_MAX, RealTime};
@@ -103,8 +105,8 @@ pub struct SimTask {
     pub on_cpu: Option<u32>,
     /// When it was switched out for the last time.
     pub off_cpu_at: Ps,
-    /// The rest of a long system call in which it gave up the CPU.
-    pub long: Option<Long>,
+    /// The rest of a system call in which it gave up the CPU or was preempted.
+    pub kept: VecDeque<Todo>,
     /// It was switched to since it computed last.
     pub comes_back: bool,
     /// The first of the lines that stand for its working set.

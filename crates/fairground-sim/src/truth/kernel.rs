@@ -30,7 +30,7 @@ pub(super) fn features(words: &MachineWords, machine: &Machine) -> Result<Featur
         ("none", Preemption::None),
         ("lazy", Preemption::Lazy),
         ("voluntary", Preemption::Voluntary),
-        ("full", Preemption::Voluntary),
+        ("full", Preemption::Full),
     ];
     let named = modes.iter().find(|(word, _)| preemption.contains(word));
     features.preempt = named.map_or(Preemption::None, |(_, mode)| *mode);
@@ -121,6 +121,7 @@ mod tests {
             ),
             ("PREEMPT_VOLUNTARY", Preemption::Voluntary),
             ("PREEMPT_LAZY", Preemption::Lazy),
+            ("PREEMPT_DYNAMIC, preempt=full", Preemption::Full),
         ] {
             let words = MachineWords {
                 preemption: says.into(),

@@ -1,10 +1,10 @@
 //! Where kernel code, and a task in user mode, give up the CPU (`preempt=` of the command line).
 //!
 //! Sources: "sched: Add Lazy preemption model", Peter Zijlstra, 2024, for 6.13; before that
-//! `CONFIG_PREEMPT_NONE` and `CONFIG_PREEMPT_VOLUNTARY`.
+//! `CONFIG_PREEMPT_NONE`, `CONFIG_PREEMPT_VOLUNTARY` and `CONFIG_PREEMPT`;
+//! `Documentation/locking/preempt-locking.rst` for where kernel code can be preempted.
 
-/// The mode of preemption. A fully preemptible kernel, which also gives up the CPU in the midst of
-/// a system call, is none of these.
+/// The mode of preemption.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preemption {
     /// Kernel code gives up the CPU at few places, or to sleep. So a task that sends itself to
@@ -12,9 +12,12 @@ pub enum Preemption {
     None,
     /// Also where it may sleep: there the stopper preempts.
     Voluntary,
-    /// As that, and what the fair class asks for waits: for the return to user space, or for the
-    /// next tick, which asks in earnest. No interrupt is sent for it.
+    /// Wherever no lock is held and no interrupt is served, so in the midst of a system call. But
+    /// what the fair class asks for waits: for the return to user space, or for the next tick,
+    /// which asks in earnest. No interrupt is sent for it.
     Lazy,
+    /// Wherever no lock is held and no interrupt is served, for whoever asks.
+    Full,
 }
 
 impl Preemption {
@@ -23,6 +26,14 @@ impl Preemption {
     #[must_use]
     pub const fn gives_up_in_kernel(self) -> bool {
         !matches!(self, Self::None)
+    }
+
+    /// Whether kernel code is preempted at the end of an interrupt or of a wake-up, if no lock is
+    /// held there.
+    #[inline]
+    #[must_use]
+    pub const fn preempts_kernel(self) -> bool {
+        matches!(self, Self::Lazy | Self::Full)
     }
 
     /// Whether a fair task makes room for another at the next occasion only

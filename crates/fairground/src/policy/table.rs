@@ -347,9 +347,9 @@ pub(super) static DECISIONS: [Decision; 81] = [
         "rt-avg, pelt", f, f.other_classes,
         "rt-avg" => OtherClasses::RtAvg, "pelt" => OtherClasses::Pelt),
     named!("preempt", "who gives up the CPU where: kernel code, and a task in user mode (preempt=)",
-        "none, voluntary, lazy", f, f.preempt,
+        "none, voluntary, lazy, full", f, f.preempt,
         "none" => Preemption::None, "voluntary" => Preemption::Voluntary,
-        "lazy" => Preemption::Lazy),
+        "lazy" => Preemption::Lazy, "full" => Preemption::Full),
     flag!(
         "sched_cluster",
         "a domain of the cores of a cluster",
