@@ -1,9 +1,10 @@
 //! Idle states: how long the way out takes, and whether the tick stops.
 //!
-//! Which state is the governor's choice (`menu`). Exit latencies of the machine file are the worst
-//! cases that the governor believes, worst cases by measurement; the real cost is taken to be the
-//! table value for shallow states and 40 % of it, an assumption, for those of 100 us and more
-//! (`docs/calibration.md`). Where the driver has two figures for a state, of the core and of the
+//! Which state is the governor's choice (`menu`). Exit latencies of drivers' tables are what the
+//! governor believes, worst cases by measurement (V. Govtva, "Intel Xeon Server CPU Maximum Wake
+//! Latency Measurement", 2019). The real way out is taken to be 40 % of that, an assumption, but
+//! no shorter than that of the shallowest state, about 1 us (`docs/calibration.md`). Where nobody
+//! chooses a state, the figure is the way out itself. Where the driver has two figures for a state, of the core and of the
 //! whole package, the table has the latter; a package sleeps only if all of its CPUs do, so else
 //! the way out is that of the core.
 //!
@@ -25,6 +26,9 @@ use crate::machine_file::{IdleEntry, IdleState, Machine};
 /// A CPU without a timer of a task still has that of the lockup detector, ns: two fifths of
 /// `watchdog_thresh`, which is 10 s (Documentation/admin-guide/lockup-watchdogs.rst).
 const WATCHDOG_NS: u64 = 4_000_000_000;
+
+/// The way out of the shallowest state, ns: the clock of the core goes on.
+const SHALLOW_NS: u64 = 1000;
 
 /// The idle states of a machine.
 #[derive(Debug)]
@@ -61,12 +65,11 @@ impl IdleTable {
             true => s.core_exit_latency_ns.unwrap_or(s.exit_latency_ns),
             false => s.exit_latency_ns,
         });
-        let real = if worst >= 100_000 {
-            (worst * 2 / 5) as f64 * self.deep_exit_scale
-        } else {
-            worst as f64
+        let real = match self.has_driver {
+            true => (worst * 2 / 5) as f64 * self.deep_exit_scale,
+            false => worst as f64,
         };
-        real.round() as Ps * NS
+        (real.round() as Ps).max(worst.min(SHALLOW_NS)) * NS
     }
 
     /// What placement sees of a state: 0 without an idle driver (a guest that halts), else the
@@ -236,6 +239,22 @@ pub(super) mod tests {
     pub(in crate::machine) fn on_guest(act: impl FnOnce(&mut Sim<'_>)) {
         let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
         at_5ms(&machine, "hogs --tasks 2 --duration 10ms", &[], act);
+    }
+
+    #[test]
+    fn no_state_is_left_faster_than_a_shallower_one_nor_slower_than_its_table_says() {
+        for id in ["xeon-8cpu-2013", "icx-8358-2s", "genoa-9654-2s"] {
+            let idle = IdleTable::new(&Machine::builtin(id).unwrap());
+            let exits: Vec<_> = (0..idle.states.len() as u8)
+                .map(|state| idle.exit(state, false))
+                .collect();
+            assert!(exits.is_sorted(), "{id}: {exits:?}");
+            assert_eq!(exits[..2], [0, SHALLOW_NS * NS], "{id}");
+            let tabled = idle.states.iter().map(|s| s.exit_latency_ns * NS);
+            assert!(exits.iter().zip(tabled).all(|(exit, worst)| *exit <= worst));
+        }
+        let guest = IdleTable::new(&Machine::from_path_or_id("spr-guest-2cpu").unwrap());
+        assert_eq!(guest.exit(0, false), 1140 * NS, "as measured");
     }
 
     #[test]

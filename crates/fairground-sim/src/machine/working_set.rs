@@ -10,7 +10,7 @@ impl Sim<'_> {
     /// to be fetched first, which interrupts and preemption can cut like any computing.
     pub(super) fn fetch_working_set(&mut self, cpu: u32, id: TaskId) {
         let template = &self.workload.templates[self.tasks[id.idx()].template as usize];
-        let Some(bytes) = template.working_set_bytes else {
+        let Some(bytes) = template.working_set_bytes.filter(|_| template.fetches) else {
             return;
         };
         let (cache, task) = (&mut self.host.cache, &mut self.tasks[id.idx()]);

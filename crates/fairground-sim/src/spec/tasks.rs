@@ -121,6 +121,7 @@ impl Tasks<'_> {
         task.footprint_bytes_per_us = footprint as u32;
         let set = fields.get("working_set").map(|n| n.bytes(source));
         task.working_set_bytes = set.transpose()?;
+        task.fetches = true;
         let cgroups = fields
             .get("cgroup")
             .map(|n| groups::find(source, n, self.groups));

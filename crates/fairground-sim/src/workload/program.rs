@@ -158,9 +158,12 @@ pub struct TaskTemplate {
     pub inherits: Inherits,
     /// Bytes of distinct user memory that a microsecond of running pulls through the CPU's caches.
     pub footprint_bytes_per_us: u32,
-    /// Bytes of memory that its program comes back to, if that is to be modelled: with a footprint
-    /// at that pace, otherwise at once.
+    /// Bytes of memory that it goes through again and again, if not ever new: with a footprint at
+    /// that pace, otherwise at once.
     pub working_set_bytes: Option<u64>,
+    /// Its run times are those of a working set in the caches; what is to be fetched anew comes on
+    /// top. Not so if they were measured as they were.
+    pub fetches: bool,
     /// Placement at creation.
     pub placement: ForkPlacement,
 }
@@ -344,6 +347,7 @@ impl TaskTemplate {
             inherits: Inherits::default(),
             footprint_bytes_per_us: 0,
             working_set_bytes: None,
+            fetches: false,
             placement: ForkPlacement::Fork,
         }
     }

@@ -114,9 +114,6 @@ impl RunWords {
     }
 }
 
-/// A larger working set is none.
-const SET_MAX: u64 = i64::MAX as u64;
-
 fn thread(workload: &Workload, born: &Born) -> ThreadWords {
     let template = &workload.templates[born.template as usize];
     let group = &workload.cgroups[born.cgroup as usize];
@@ -131,8 +128,7 @@ fn thread(workload: &Workload, born: &Born) -> ThreadWords {
         },
         slice_us: born.slice_ns.map(|ns| ns / 1000),
         footprint_bytes_per_us: (footprint > 0).then_some(footprint),
-        // TOML has no numbers beyond this; so much is never seen again.
-        working_set_bytes: Some(template.working_set_bytes).filter(|bytes| *bytes < SET_MAX),
+        working_set_bytes: template.working_set_bytes,
         thread: template.thread.then_some(true),
         cpus: born.affinity.map(|m| workload.masks[m as usize].clone()),
         cgroup: (born.cgroup != 0).then(|| group.path.clone()),

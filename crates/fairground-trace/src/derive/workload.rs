@@ -235,7 +235,7 @@ impl ThreadWords {
         let own = self.slice_us.filter(|us| *us > 0);
         t.slice_ns = own.map(|us| us.saturating_mul(1000));
         t.footprint_bytes_per_us = self.footprint_bytes_per_us.unwrap_or(0);
-        t.working_set_bytes = self.working_set_bytes.unwrap_or(t.working_set_bytes);
+        t.working_set_bytes = self.working_set_bytes.or(t.working_set_bytes);
     }
 }
 

@@ -107,6 +107,7 @@ fn add_process(w: &mut Workload, args: &Args, process: u32, leaf: u32, workers: 
         task.cgroup = Some(leaf);
         task.footprint_bytes_per_us = footprint(args);
         task.working_set_bytes = Some(u64::from(args.cache_footprint) * 1024);
+        task.fetches = true;
         w.templates.push(task);
 
         let mut ops = vec![Op::Fork { template }; workers as usize];

@@ -64,6 +64,7 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
             task.nice = args.nice[i as usize % args.nice.len()];
         }
         task.working_set_bytes = args.working_set;
+        task.fetches = true;
         if !args.in_phase {
             let share = u128::from(args.period) * u128::from(i) / u128::from(tasks);
             task.start_ns = share as Ns;
