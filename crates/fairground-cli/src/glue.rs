@@ -166,9 +166,7 @@ fn describe(from: workload::From, w: &Workload) -> String {
             format!("Share of all CPUs' time: {what}.")
         }
         From::FetchPct => {
-            "Share of user time in which tasks fetched what their working sets had lost: by a move, \
-             or to others' memory."
-                .into()
+            "Share of user time in which tasks fetched what their working sets had lost.".into()
         }
         From::ElapsedS => "Measured time, from the end of the warm-up.".into(),
     }

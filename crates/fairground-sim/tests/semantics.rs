@@ -416,10 +416,12 @@ fn a_lazy_kernel_leaves_a_remote_wake_up_to_the_tick() {
 #[test]
 fn a_preemptible_kernel_stops_in_the_midst_of_a_wake_up_of_many() {
     let text = "name = \"s\"\nduration = \"200ms\"\nfutexes = [\"f\"]\n\
-                [[task]]\nname = \"urgent\"\ncount = 16\naffinity = \"0\"\npolicy = \"fifo\"\n\
-                priority = 50\nsteps = [{ loop = -1, steps = [{ futex_wait = \"f\" }, { run = \"1us\" }] }]\n\
+                [[task]]\nname = \"urgent\"\ncount = 16\naffinity = \"0\"\n\
+                policy = \"fifo\"\npriority = 50\n\
+                steps = [{ loop = -1, steps = [{ futex_wait = \"f\" }, { run = \"1us\" }] }]\n\
                 [[task]]\nname = \"waker\"\naffinity = \"0\"\n\
-                steps = [{ loop = -1, steps = [{ sleep = \"5ms\" }, { futex_wake = \"f\", n = 16 }] }]\n";
+                steps = [{ loop = -1, steps = [{ sleep = \"5ms\" }, \
+                { futex_wake = \"f\", n = 16 }] }]\n";
     let p50 = |preempt: &str| {
         let mut features = Features::default();
         features.set("preempt", preempt).unwrap();

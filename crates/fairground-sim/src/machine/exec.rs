@@ -96,9 +96,7 @@ impl Sim<'_> {
     }
 
     fn start_user(&mut self, cpu: u32, id: TaskId) {
-        if std::mem::take(&mut self.tasks[id.idx()].comes_back) {
-            self.fetch_working_set(cpu, id);
-        }
+        self.fetch_working_set(cpu, id);
         self.step_done(cpu);
         let left = self.tasks[id.idx()].run_left;
         let state = &mut self.cpus[cpu as usize];

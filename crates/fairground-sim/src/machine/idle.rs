@@ -4,8 +4,9 @@
 //! governor believes, worst cases by measurement (V. Govtva, "Intel Xeon Server CPU Maximum Wake
 //! Latency Measurement", 2019). The real way out is taken to be 40 % of that, an assumption, but
 //! no shorter than that of the shallowest state, about 1 us (`docs/calibration.md`). Where nobody
-//! chooses a state, the figure is the way out itself. Where the driver has two figures for a state, of the core and of the
-//! whole package, the table has the latter; a package sleeps only if all of its CPUs do, so else
+//! chooses a state, the figure is the way out itself. Where the driver has two figures for a
+//! state, of the core and of the whole package, the table has the latter; a package sleeps only if
+//! all of its CPUs do, so else
 //! the way out is that of the core.
 //!
 //! The tick stops for stays that are predicted to last longer. Where there is nothing to choose, as

@@ -6,8 +6,9 @@
 //! and leaves the queue. Between the release and his swap lies the time in which he sees it, and
 //! who comes by then takes the mutex before him; often that is the one who has just released it.
 //! So each look and each attempt of a spinner is a step of its own, in order of time with those of
-//! others; between two looks it pauses. Owners and spinners are never preempted inside, whatever the
-//! mode of preemption (a step of an owner has its release in it), and nobody goes to sleep for the mutex: where it was counted, one sleep in a thousand was
+//! others; between two looks it pauses. Owners and spinners are never preempted inside, whatever
+//! the mode of preemption (a step of an owner has its release in it), and nobody goes to sleep for
+//! the mutex: where it was counted, one sleep in a thousand was
 //! (docs/workloads/hackbench.md).
 
 use std::collections::VecDeque;

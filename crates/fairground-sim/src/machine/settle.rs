@@ -93,12 +93,12 @@ mod tests {
         })
     }
 
-    /// How many of the 40 threads of a group of hackbench are on each socket of two after 24 ms;
+    /// How many of the 40 threads of a group of hackbench are on each socket of two after 40 ms;
     /// and how many events that took.
     fn sockets(settle_ms: u64, warmup_ms: u64) -> ([usize; 2], u64) {
         let machine = Machine::builtin("spr-8480-2s").unwrap();
         let line = "hackbench -g 1 -f 20 --threads --pipe -l 100000";
-        after(&machine, line, [settle_ms, warmup_ms, 24], on_sockets)
+        after(&machine, line, [settle_ms, warmup_ms, 40], on_sockets)
     }
 
     fn on_sockets(sim: &mut Sim) -> ([usize; 2], u64) {
@@ -112,11 +112,11 @@ mod tests {
 
     #[test]
     fn a_group_of_hackbench_is_on_both_sockets_after_a_settled_start() {
-        let (at_once, _) = sockets(0, 20);
+        let (at_once, _) = sockets(0, 30);
         assert!(at_once.contains(&40), "{at_once:?}");
-        let (settled, events) = sockets(20, 20);
+        let (settled, events) = sockets(30, 30);
         assert!(!settled.contains(&40), "{settled:?}");
-        assert_eq!(sockets(20, 20), (settled, events), "the same again");
+        assert_eq!(sockets(30, 30), (settled, events), "the same again");
     }
 
     /// Wake-ups in the 4 ms after `warmup_ms`, of which `settle_ms` were to settle, of a group of

@@ -9,6 +9,9 @@ impl Sim<'_> {
     /// The task goes on computing after a switch to it: what its working set has lost meanwhile has
     /// to be fetched first, which interrupts and preemption can cut like any computing.
     pub(super) fn fetch_working_set(&mut self, cpu: u32, id: TaskId) {
+        if !std::mem::take(&mut self.tasks[id.idx()].comes_back) {
+            return;
+        }
         let template = &self.workload.templates[self.tasks[id.idx()].template as usize];
         let Some(bytes) = template.working_set_bytes.filter(|_| template.fetches) else {
             return;
