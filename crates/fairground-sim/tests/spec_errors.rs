@@ -585,3 +585,28 @@ fn floor(text: &str, at: usize) -> usize {
         .find(|&i| text.is_char_boundary(i))
         .unwrap_or(0)
 }
+
+#[test]
+fn working_sets() {
+    let task = |key: &str| HOG.replace("steps", &format!("{key}\nsteps"));
+    assert_errors(&[
+        (
+            task("working_set = \"1.5MiB\""),
+            "s.toml:4: '1.5MiB' is no size",
+        ),
+        (
+            task("working_set = \"0\""),
+            "s.toml:4: 0: expected 1 byte to 1024T",
+        ),
+        (
+            task("working_set = 262144"),
+            "expected a size like \"256KiB\"",
+        ),
+        (task("workingset = \"1K\""), "did you mean 'working_set'?"),
+    ]);
+    let text = task("working_set = \"256KiB\"");
+    let scenario = Scenario::parse("s.toml", &text).unwrap();
+    let workload = scenario.workload(&ENV).unwrap();
+    assert_eq!(workload.templates[0].working_set_bytes, Some(256 << 10));
+    assert!(workload.metrics.iter().any(|m| m.name == "fetch_pct"));
+}

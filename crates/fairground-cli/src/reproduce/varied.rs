@@ -123,14 +123,14 @@ const SCALED: [(&str, CostScale); 10] = {
             },
         ),
         (
-            "way out of deep idle x0.75",
+            "way out of idle x0.75",
             CostScale {
                 deep_idle_exit: 0.75,
                 ..ONE
             },
         ),
         (
-            "way out of deep idle x1.25",
+            "way out of idle x1.25",
             CostScale {
                 deep_idle_exit: 1.25,
                 ..ONE
