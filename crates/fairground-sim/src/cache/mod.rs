@@ -339,7 +339,8 @@ impl Cache {
     /// `cpu` ran code that went through `bytes` of other memory: its cached lines age.
     pub fn advance_footprint(&mut self, cpu: u32, bytes: u64) {
         let core = usize::from(self.p.cpu[cpu as usize].0);
-        let lines = (bytes / self.p.line_bytes) as u32;
+        // More than any cache holds is all of it.
+        let lines = (bytes / self.p.line_bytes).min(1 << 28) as u32;
         self.ages
             .advance(core, self.p.cores[core].llc as usize, lines);
     }

@@ -65,6 +65,11 @@ pub enum Todo {
 }
 
 impl Todo {
+    /// Whether it can be a step of a system call.
+    pub fn is_of_call(&self) -> bool {
+        matches!(self, Self::Wake { .. } | Self::Schedule(_)) || self.is_preemptible()
+    }
+
     /// Whether the running task can be preempted before this step: it is one of its system call,
     /// holds no lock and serves no interrupt.
     pub fn is_preemptible(&self) -> bool {
@@ -178,8 +183,8 @@ pub struct CpuState {
     pub gaps: super::gaps::Gaps,
     /// Steps to be done before user code goes on.
     pub todo: VecDeque<Todo>,
-    /// Work for the stopper. It takes over where the task would return to user space, not between
-    /// the steps of a system call: these belong to the task that runs.
+    /// Work for the stopper. It takes over where the task would return to user space and, where
+    /// kernel code is preempted, between the steps of a system call, which wait with the task.
     pub stops: VecDeque<StopWork>,
     /// Interrupts that wait for the end of the running step.
     pub irqs: VecDeque<Due>,

@@ -3,8 +3,8 @@
 //! Which state is the governor's choice (`menu`). Exit latencies of drivers' tables are what the
 //! governor believes, worst cases by measurement (V. Govtva, "Intel Xeon Server CPU Maximum Wake
 //! Latency Measurement", 2019). The real way out is taken to be 40 % of that, an assumption, but
-//! no shorter than that of the shallowest state, about 1 us (`docs/calibration.md`). Where nobody
-//! chooses a state, the figure is the way out itself. Where the driver has two figures for a
+//! no shorter than that of C1, about 1 us (`docs/calibration.md`). Where no driver of x86 chooses a
+//! state, the figure is the way out itself. Where the driver has two figures for a
 //! state, of the core and of the whole package, the table has the latter; a package sleeps only if
 //! all of its CPUs do, so else
 //! the way out is that of the core.
@@ -28,7 +28,7 @@ use crate::machine_file::{IdleEntry, IdleState, Machine};
 /// `watchdog_thresh`, which is 10 s (Documentation/admin-guide/lockup-watchdogs.rst).
 const WATCHDOG_NS: u64 = 4_000_000_000;
 
-/// The way out of the shallowest state, ns: the clock of the core goes on.
+/// The way out of C1, ns: the clock of the core is gated, its source keeps running.
 const SHALLOW_NS: u64 = 1000;
 
 /// The idle states of a machine.

@@ -68,7 +68,8 @@ impl Sim<'_> {
     /// rest of it waits for its next turn (`preempt_schedule`, `preempt_schedule_irq`).
     fn preempt_call(&mut self, c: usize) {
         let state = &mut self.cpus[c];
-        let Some(id) = state.curr.filter(|_| self.rqs[c].need_resched) else {
+        let asked = self.rqs[c].need_resched || !state.stops.is_empty();
+        let Some(id) = state.curr.filter(|_| asked) else {
             return;
         };
         let spins = match state.todo.front() {
@@ -81,6 +82,7 @@ impl Sim<'_> {
         let task = &mut self.tasks[id.idx()];
         // Who has said that it will sleep does so.
         if can && task.life == Life::Runnable {
+            debug_assert!(state.todo.iter().all(Todo::is_of_call), "{:?}", state.todo);
             task.kept.append(&mut state.todo);
         }
     }

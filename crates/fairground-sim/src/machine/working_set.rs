@@ -20,10 +20,10 @@ impl Sim<'_> {
         let first = *task
             .samples
             .get_or_insert_with(|| cache.alloc_working_set(cpu));
-        let fetch = cache.come_back(cpu, first, bytes, self.host.at);
+        let (fetch, lost) = cache.come_back(cpu, first, bytes, self.host.at);
         if template.footprint_bytes_per_us == 0 {
-            let fresh = self.cpus[cpu as usize].goes_through(id, bytes, bytes);
-            cache.advance_footprint(cpu, fresh);
+            // What is still there pushes nothing out.
+            cache.advance_footprint(cpu, lost);
         }
         if task.run_left != Ps::MAX {
             task.run_left += fetch;

@@ -12,11 +12,11 @@ pub enum Preemption {
     None,
     /// Also where it may sleep: there the stopper preempts.
     Voluntary,
-    /// Wherever no lock is held and no interrupt is served, so in the midst of a system call. But
-    /// what the fair class asks for waits: for the return to user space, or for the next tick,
-    /// which asks in earnest. No interrupt is sent for it.
+    /// Wherever preemption is not disabled (no spin lock is held, no interrupt served), so in the
+    /// midst of a system call. But what the fair class asks for waits: for the return to user
+    /// space, or for the next tick, which asks in earnest. No interrupt is sent for it.
     Lazy,
-    /// Wherever no lock is held and no interrupt is served, for whoever asks.
+    /// Wherever preemption is not disabled, for whoever asks.
     Full,
 }
 
@@ -28,8 +28,8 @@ impl Preemption {
         !matches!(self, Self::None)
     }
 
-    /// Whether kernel code is preempted at the end of an interrupt or of a wake-up, if no lock is
-    /// held there.
+    /// Whether kernel code is preempted at the end of an interrupt or of a wake-up, if no spin
+    /// lock is held there.
     #[inline]
     #[must_use]
     pub const fn preempts_kernel(self) -> bool {

@@ -379,6 +379,8 @@ mod tests {
         let left = capacity(&mut bench);
         assert!((490..=534).contains(&left), "{left}");
         let _ = from_higher(&mut bench, Prev::Sleeps);
+        // As the stopped tick leaves it.
+        bench.rqs[0].has_blocked_load = true;
         bench.on(0, update_blocked_averages);
         assert!(bench.rqs[0].has_blocked_load);
         bench.host.now += 1000 * MS;
