@@ -3,7 +3,7 @@
 use fairground::value::TaskId;
 
 use super::Sim;
-use crate::cache::Ps;
+use crate::cache::{NS, Ps};
 
 impl Sim<'_> {
     /// The task goes on computing after a switch to it: what its working set has lost meanwhile has
@@ -13,7 +13,7 @@ impl Sim<'_> {
             return;
         }
         let template = &self.workload.templates[self.tasks[id.idx()].template as usize];
-        let Some(bytes) = template.working_set_bytes.filter(|_| template.fetches) else {
+        let Some(bytes) = template.working_set_bytes else {
             return;
         };
         let (cache, task) = (&mut self.host.cache, &mut self.tasks[id.idx()]);
@@ -25,6 +25,11 @@ impl Sim<'_> {
             // What is still there pushes nothing out.
             cache.advance_footprint(cpu, lost);
         }
+        if !template.fetches {
+            return; // it is in the run times, but the caches change all the same
+        }
+        // Programs compute for whole nanoseconds, so that their traces say how long.
+        let fetch = fetch / NS * NS;
         if task.run_left != Ps::MAX {
             task.run_left += fetch;
         }
