@@ -125,14 +125,14 @@ const SCALED: [(&str, CostScale); 10] = {
         (
             "way out of idle x0.75",
             CostScale {
-                deep_idle_exit: 0.75,
+                idle_exit: 0.75,
                 ..ONE
             },
         ),
         (
             "way out of idle x1.25",
             CostScale {
-                deep_idle_exit: 1.25,
+                idle_exit: 1.25,
                 ..ONE
             },
         ),

@@ -1,13 +1,11 @@
 //! Idle states: how long the way out takes, and whether the tick stops.
 //!
 //! Which state is the governor's choice (`menu`). Exit latencies of drivers' tables are what the
-//! governor believes, worst cases by measurement (V. Govtva, "Intel Xeon Server CPU Maximum Wake
-//! Latency Measurement", 2019). The real way out is taken to be 40 % of that, an assumption, but
-//! no shorter than that of C1, about 1 us (`docs/calibration.md`). Where no driver of x86 chooses a
-//! state, the figure is the way out itself. Where the driver has two figures for a
-//! state, of the core and of the whole package, the table has the latter; a package sleeps only if
-//! all of its CPUs do, so else
-//! the way out is that of the core.
+//! governor believes, worst cases by measurement (`wult`). The real way out is taken to be 40 % of
+//! that, an assumption, but no shorter than that of C1, about 1 us (`docs/calibration.md`). Where
+//! no driver of x86 chooses a state, the figure is the way out itself. Where the driver has two
+//! figures for a state, of the core and of the whole package, the table has the latter; a package
+//! sleeps only if all of its CPUs do, so else the way out is that of the core.
 //!
 //! The tick stops for stays that are predicted to last longer. Where there is nothing to choose, as
 //! in a guest that halts, the kernel's own rule holds (`IdleTick`).
@@ -37,8 +35,8 @@ pub struct IdleTable {
     states: Vec<IdleState>,
     /// Whether a driver chooses between states, not the hypervisor or nobody.
     has_driver: bool,
-    /// Factor on the way out of deep states, for sensitivity runs.
-    deep_exit_scale: f64,
+    /// Factor on the way out where it is assumed, for sensitivity runs.
+    exit_scale: f64,
 }
 
 impl IdleTable {
@@ -49,7 +47,7 @@ impl IdleTable {
         Self {
             has_driver: machine.arch == "x86_64" && !states.iter().any(halts),
             states,
-            deep_exit_scale: machine.cost_scale().deep_idle_exit,
+            exit_scale: machine.cost_scale().idle_exit,
         }
     }
 
@@ -66,11 +64,11 @@ impl IdleTable {
             true => s.core_exit_latency_ns.unwrap_or(s.exit_latency_ns),
             false => s.exit_latency_ns,
         });
-        let real = match self.has_driver {
-            true => (worst * 2 / 5) as f64 * self.deep_exit_scale,
-            false => worst as f64,
-        };
-        (real.round() as Ps).max(worst.min(SHALLOW_NS)) * NS
+        if !self.has_driver {
+            return worst * NS;
+        }
+        let real = (worst * 2 / 5).max(worst.min(SHALLOW_NS)) as f64 * self.exit_scale;
+        real.round() as Ps * NS
     }
 
     /// What placement sees of a state: 0 without an idle driver (a guest that halts), else the

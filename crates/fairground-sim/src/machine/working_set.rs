@@ -3,16 +3,20 @@
 use fairground::value::TaskId;
 
 use super::Sim;
+use super::task::Stage;
 use crate::cache::{NS, Ps};
 
 impl Sim<'_> {
     /// The task goes on computing after a switch to it: what its working set has lost meanwhile has
     /// to be fetched first, which interrupts and preemption can cut like any computing.
     pub(super) fn fetch_working_set(&mut self, cpu: u32, id: TaskId) {
-        if !std::mem::take(&mut self.tasks[id.idx()].comes_back) {
+        let task = &mut self.tasks[id.idx()];
+        let spins = task.run_left == Ps::MAX && task.stage == Stage::Again;
+        // Who spins for a lock comes to its memory when it has that.
+        if spins || !std::mem::take(&mut task.comes_back) {
             return;
         }
-        let template = &self.workload.templates[self.tasks[id.idx()].template as usize];
+        let template = &self.workload.templates[task.template as usize];
         let Some(bytes) = template.working_set_bytes else {
             return;
         };
@@ -41,7 +45,8 @@ impl Sim<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::testing::{on, server};
+    use super::*;
+    use crate::machine::testing::{at_5ms, on, server};
 
     /// Mean of a turn's time, us, and the part of the computing that is fetching.
     fn turns(argv: &str) -> (f64, f64) {
@@ -54,6 +59,22 @@ mod tests {
             };
             (value("sleepers.turn_us.mean"), value("sleepers.fetch_pct"))
         })
+    }
+
+    #[test]
+    fn who_spins_for_a_lock_fetches_when_it_has_that() {
+        let argv = format!("{ALONE} --working-set 256KiB");
+        at_5ms(&server(2), &argv, &[], |sim| {
+            let id = TaskId(0);
+            let spin = |sim: &mut Sim<'_>, stage| {
+                let task = &mut sim.tasks[id.idx()];
+                (task.comes_back, task.run_left, task.stage) = (true, Ps::MAX, stage);
+                sim.fetch_working_set(0, id);
+                sim.tasks[id.idx()].comes_back
+            };
+            assert!(spin(sim, Stage::Again), "later");
+            assert!(!spin(sim, Stage::Start));
+        });
     }
 
     const ALONE: &str = "sleepers --tasks 1 --period 1ms --run 100us --duration 50ms --warmup 5ms";

@@ -118,8 +118,8 @@ pub struct CostScale {
     pub load_occupancy: f64,
     /// On the part of a load's miss that other work hides.
     pub load_overlap: f64,
-    /// On the way out of idle states of 100 us and more.
-    pub deep_idle_exit: f64,
+    /// On the way out of idle states, where a driver's table promises one.
+    pub idle_exit: f64,
 }
 
 impl CostScale {
@@ -129,7 +129,7 @@ impl CostScale {
         kernel: 1.0,
         load_occupancy: 1.0,
         load_overlap: 1.0,
-        deep_idle_exit: 1.0,
+        idle_exit: 1.0,
     };
 }
 

@@ -4,6 +4,7 @@ use super::perf_args::Common;
 use super::{Env, Error, options};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Op, TaskTemplate, Unit, Workload};
+use crate::workload::size::parse_bytes;
 use crate::workload::words::{MARK_END, MARK_START, Words};
 
 /// perf bench mem memset: fills a buffer.
@@ -91,22 +92,13 @@ struct Size {
 fn perf_size(text: &str) -> Result<Size, String> {
     let expected =
         || format!("'{text}' is no size; expected a number with B, KB, MB, GB or TB, like 1MB");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match &text[digits.len()..] {
-        "" | "b" | "B" => 0,
-        "kb" | "KB" => 10,
-        "mb" | "MB" => 20,
-        "gb" | "GB" => 30,
-        "tb" | "TB" => 40,
-        _ => return Err(expected()),
-    };
-    let value: u64 = digits.parse().map_err(|_| expected())?;
-    match value.checked_mul(1 << shift) {
-        Some(bytes) if bytes > 0 && bytes <= 1 << 50 => Ok(Size {
-            bytes,
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    match unit {
+        "" | "b" | "B" | "kb" | "KB" | "mb" | "MB" | "gb" | "GB" | "tb" | "TB" => Ok(Size {
+            bytes: parse_bytes(text)?,
             typed: text.to_owned(),
         }),
-        _ => Err(format!("{text}: expected 1 byte to 1024TB")),
+        _ => Err(expected()),
     }
 }
 
