@@ -150,7 +150,10 @@ impl<H: Host> Cx<'_, H> {
     pub fn update_rq_clock(&mut self, rq: &mut Rq) {
         let now = self.host.clock();
         // Clocks of CPUs may differ a little; a host whose clock was set back loses run time.
-        debug_assert!(now + 100_000_000 >= rq.clock.clock, "the clock went back");
+        debug_assert!(
+            now.saturating_add(100_000_000) >= rq.clock.clock,
+            "the clock went back"
+        );
         self.touch_mixed(rq.object(), f::CURR, f::CLOCK);
         self.touch(rq.curr_object(), task::STATE, Access::Read); // `is_idle_task`
         let ahead = self.sys.load_time_ahead(now);

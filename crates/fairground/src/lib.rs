@@ -61,6 +61,12 @@
 //! - **A place for each task**: a new one ([`Task::new`](task::Task::new)) may run nowhere yet. Its
 //!   mask of CPUs holds one of the machine when it is forked, and a group is open
 //!   ([`System::open_group`](system::System::open_group)) before a task moves there.
+//! - **A stack until it has been left**: `schedule` and its like give the task before free for
+//!   other CPUs as they return, when the host still executes on its stack. Where CPUs run in
+//!   parallel a host has a flag of its own for each task, clears it (`Release`) when the registers
+//!   are saved and the stack has been left, and waits for that of the next task (`Acquire`) before
+//!   it loads it. The stack of a task that has exited is not freed in
+//!   [`Host::park`](host::Host::park) or at [`task_dead`](sched::task_dead), but after that flag.
 //! - **Locks**, where CPUs run in parallel: [`Host::lock`](host::Host::lock) and
 //!   [`Host::begin_lockless`](host::Host::begin_lockless) make others wait. They are the engine's
 //!   only mutual exclusion; [`Rqs`](rq::Rqs) locks nothing. [`Host::park`](host::Host::park) is

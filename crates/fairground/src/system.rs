@@ -80,7 +80,7 @@ pub struct Hurry {
     pub from: u64,
     /// Its end.
     pub until: u64,
-    /// 0 is the kernel's pace.
+    /// 0 is the kernel's pace; 16 at most.
     pub shift: u32,
 }
 
@@ -185,7 +185,7 @@ impl System {
     pub(crate) fn load_time_ahead(&self, clock: u64) -> u64 {
         let gained = |h: &Hurry| {
             let passed = clock.min(h.until).saturating_sub(h.from);
-            (passed << h.shift) - passed
+            (passed << h.shift.min(16)) - passed
         };
         gained(&self.load_hurry[0]) + gained(&self.load_hurry[1])
     }

@@ -266,7 +266,8 @@ impl Entry<'_> {
             s.note_service(slowed);
         }
         let start = s.ring.work(r.now, slowed, self.began);
-        s.crowd.takes_turn(r.core, start);
+        s.crowd
+            .takes_turn(r.core, start, self.p.holds(way + slowed - service));
         s.account(start - r.now, class, from.transfer);
         let remote = from.transfer && from.distance == Distance::CrossSocket;
         s.stats.remote += u32::from(remote);
@@ -354,7 +355,7 @@ impl Entry<'_> {
         let llc = self.p.cores[core].llc as usize;
         let s = &mut *self.s;
         let start = s.ring.work(r.now, service, self.began);
-        s.crowd.takes_turn(r.core, start);
+        s.crowd.takes_turn(r.core, start, 0);
         s.version += 1;
         let version = s.version;
         mark(&mut s.words, r.words, version);

@@ -76,6 +76,9 @@ pub(super) struct Params {
     pub hit_ps: [u32; 4],
     /// What a hit would cost beyond that.
     pub free_hits: [Ps; 4],
+    /// How long a core has a line at least that has come to it: whoever is next has to ask it, by
+    /// the line's home. 0 where that was not measured.
+    tenure: Ps,
     /// Added to an atomic update of a line that the sibling thread updated last.
     pub smt_extra: Ps,
     /// By `Distance`.
@@ -137,6 +140,14 @@ fn hits(m: &Machine) -> [f64; 4] {
     ]
 }
 
+/// From the arrival of a line to the last update that its core can begin before it has to give the
+/// line up, ns: of updates in a tight loop so many fit into one ownership.
+fn tenure(m: &Machine) -> f64 {
+    let burst = m.value("atomics.rmw_burst_tight_loop").unwrap_or(1.0);
+    let each = m.value("atomics.rmw_uncontended").unwrap_or(0.0);
+    (burst - 1.0).max(0.0) * each
+}
+
 /// Which of them a touch is charged.
 fn charged(hit: [f64; 4], o: Options) -> [f64; 4] {
     match o.hits {
@@ -187,6 +198,7 @@ impl Params {
             llc: ps(m.cache_latency_ns(3)),
             hit_ps: charged.map(|v| ps(v) as u32),
             free_hits: [0, 1, 2, 3].map(|i| ps(hit[i] - charged[i])),
+            tenure: ps(tenure(m)),
             smt_extra: ps((m.transfer_ns(Distance::Smt) - hit[2]).max(0.0)),
             transfer: by(&|d| m.transfer_ns(d)),
             load_hit: by(&|d| m.load_hit_ns(d)),
@@ -280,6 +292,15 @@ impl Params {
         match place {
             Place::L2 => self.l2.saturating_sub(self.l1),
             Place::L1 | Place::Gone => 0,
+        }
+    }
+
+    /// How long after its turn a core still has a line that takes `latency` to come; 0: not known.
+    #[inline]
+    pub fn holds(&self, latency: Ps) -> Ps {
+        match self.tenure {
+            0 => 0,
+            tenure => latency + tenure,
         }
     }
 

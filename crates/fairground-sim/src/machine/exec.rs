@@ -8,7 +8,6 @@ use fairground::task::{Policy, Prev};
 use fairground::value::{Cpu, CpuMask, TaskId};
 
 use super::cpu::Todo;
-use super::due::Due;
 use super::task::{Stage, Wait};
 use super::{Sim, on_its_way};
 use crate::cache::{NS, Ps};
@@ -67,6 +66,10 @@ impl Sim<'_> {
             if !self.bookkeeping(id, op) {
                 self.begin_act(id, op);
                 self.operation(cpu, id, op);
+                if self.stays_at_word(id, op) {
+                    self.tell_call(cpu, id, begin.0, begin.1);
+                    continue;
+                }
                 break begin;
             }
         };
@@ -177,16 +180,6 @@ impl Sim<'_> {
         }
         self.tasks[id.idx()].pc += 1;
         true
-    }
-
-    /// Ends the run, if it was to end when this mark had been passed so often, as soon as the last
-    /// task may have gone to sleep.
-    fn end_if_done(&mut self, mark: u32) {
-        const ASLEEP_NS: u64 = 1_000_000;
-        let seen = self.marks.marks[mark as usize].seen;
-        if self.ends_at == Some((mark, seen)) {
-            self.queue.push(self.host.at + ASLEEP_NS * NS, Due::End);
-        }
     }
 
     /// The operation of `id` is complete.

@@ -4,6 +4,7 @@
 use fairground::value::TaskId;
 
 use super::Sim;
+use super::due::Due;
 use crate::cache::{Access, LineId, NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
@@ -151,6 +152,28 @@ impl Sim<'_> {
         };
         self.touch(KernelOp::UserAtomic, line, 1, access);
         self.advance(id);
+    }
+
+    /// Ends the run, if it was to end when this mark had been passed so often, as soon as the last
+    /// task may have gone to sleep.
+    pub(super) fn end_if_done(&mut self, mark: u32) {
+        const ASLEEP_NS: u64 = 1_000_000;
+        let seen = self.marks.marks[mark as usize].seen;
+        if self.ends_at == Some((mark, seen)) {
+            self.queue.push(self.host.at + ASLEEP_NS * NS, Due::End);
+        }
+    }
+
+    /// Whether the task goes on with the word that `op` has touched, and computes nothing between:
+    /// its core may still have the line, so both are one step.
+    pub(super) fn stays_at_word(&self, id: TaskId, op: Op) -> bool {
+        let Op::Touch { first, of: 1, .. } = op else {
+            return false;
+        };
+        let task = &self.tasks[id.idx()];
+        let ops = &self.workload.programs[task.program as usize].ops;
+        let next = ops.get(task.pc as usize);
+        matches!(next, Some(Op::Touch { first: same, of: 1, .. }) if *same == first)
     }
 
     /// Leaves the innermost loop, or not, by what can be asked without taking time. The caller adds

@@ -21,6 +21,7 @@ pub(crate) fn adopt<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, mut task: Task) -> SeI
     task.se.parent = parent;
     task.se.depth = parent.map_or(0, |p| rq.se[p.idx()].depth + 1);
     let shared = &cx.sys.task[task.body.id.idx()];
+    debug_assert_ne!(shared.on_rq(), OnRq::Queued, "a queue has it already");
     let slot = rq.take_in(task);
     shared.cpu.store(rq.cpu.0, Relaxed);
     shared.slot.store(slot.0, Relaxed);

@@ -67,7 +67,7 @@ impl RqClock {
         }
         self.clock = now;
         self.task += delta;
-        let hurried = ahead - self.ahead;
+        let hurried = ahead.saturating_sub(self.ahead);
         self.ahead = ahead;
         match runs {
             Runs::IdleTask => self.stamp_idle(),

@@ -336,6 +336,7 @@ fn activate_woken<H: Host>(
     kind: WakeKind,
 ) {
     let id = task.body.id;
+    debug_assert_eq!(placed.cpu, rq.cpu, "another CPU was chosen for it");
     // Its affinity has changed since the CPU was chosen: then no queue had it to move it from.
     if !task.body.cpus_allowed.has(rq.cpu) {
         cx.host.kick(rq.cpu, Kick::Stop(StopWork::Migrate));
