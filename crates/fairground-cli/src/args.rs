@@ -141,7 +141,9 @@ pub struct CompareArgs {
     /// Profile of base [default: that of patch]
     #[arg(long, value_name = "PROFILE")]
     pub base_profile: Option<String>,
-    /// End with exit code 1 if METRIC>N%, METRIC<N%, METRIC:worse or METRIC:better [repeatable]
+    /// End with exit code 1 if METRIC>N% or METRIC<N% (the change), METRIC:worse or METRIC:better
+    /// (the verdict), METRIC>N or METRIC<N (what patch has, e.g. 'web.latency_us.p99>20ms')
+    /// [repeatable]
     #[arg(long, value_name = "CONDITION")]
     pub fail_on: Vec<String>,
     /// Instead of a workload: all those that a configuration of MMTests or a job of LKP stands for
@@ -196,7 +198,8 @@ pub struct What {
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub settled: Option<u64>,
     /// Waiting for quota makes a task slow if from a wake-up to its next sleep it then takes longer
-    /// than TIME, e.g. 20ms [default: a tenth longer than 99 % would take without waiting]
+    /// than TIME, e.g. 20ms [default: a tenth longer than 99 % of those take that touch no period
+    /// with waiting]
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub slow: Option<u64>,
     /// Run with the seeds 1 to N [default: 5]

@@ -38,7 +38,7 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
     output::leaves(&args.how, &args.files)?;
     if let [base, patch] = &args.files[..] {
         let result = saved(args, base, patch)?;
-        return written(args, &conditions, &result, "", &[]);
+        return written(&Output::new(&args.how)?, &conditions, &result, "", &[]);
     }
     if signs::several(args) {
         return signs::compare(args, &conditions, command_line);
@@ -50,19 +50,28 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
         ));
     }
     let file = args.files.first().map(PathBuf::as_path);
-    let (result, samples) = simulated(args, file, &conditions, command_line)?;
-    written(args, &conditions, &result, &titles(&args.what)?, &samples)
+    let pair = Pair::new(args, &args.what, file, &args.workload)?;
+    let catalogue = pair.catalogue();
+    for condition in &conditions {
+        condition
+            .check(&catalogue, pair.plan.seeds.len())
+            .map_err(Failure::new)?;
+    }
+    // Before the minutes, not after them.
+    let output = Output::new(&args.how)?;
+    let (result, samples) = simulated(args, &pair, command_line)?;
+    let title = titles(&args.what)?;
+    written(&output, &conditions, &result, &title, &samples)
 }
 
 /// Writes the result, and gives the reasons why `--fail-on` wants a failure.
 fn written(
-    args: &CompareArgs,
+    output: &Output<'_>,
     conditions: &[FailOn],
     result: &Compare,
     title: &str,
     samples: &[Samples],
 ) -> Result<Vec<String>, Failure> {
-    let output = Output::new(&args.how)?;
     output.write(
         &|| serde_json::to_string_pretty(result),
         &|| csv_of_compare(result),
@@ -80,19 +89,9 @@ fn written(
 
 fn simulated(
     args: &CompareArgs,
-    file: Option<&Path>,
-    conditions: &[FailOn],
+    pair: &Pair,
     command_line: &[String],
 ) -> Result<(Compare, Vec<Samples>), Failure> {
-    let pair = Pair::new(args, &args.what, file, &args.workload)?;
-    let catalogue = pair.catalogue();
-    for condition in conditions {
-        condition
-            .check(&catalogue, pair.plan.seeds.len())
-            .map_err(Failure::new)?;
-    }
-    // Before the minutes, not after them.
-    Output::new(&args.how)?;
     let jobs = pair.jobs();
     let mut simulated = simulate(&jobs, &pair.plan.seeds, &args.how, Keep::All)?;
     usual::share(&mut simulated.outcomes);
@@ -124,7 +123,7 @@ fn saved(args: &CompareArgs, base: &Path, patch: &Path) -> Result<Compare, Failu
         .filter(differ)
         .filter(|_| args.how.quiet)
     {
-        eprintln!("note: {note}");
+        crate::stderr(&format!("note: {note}\n"));
     }
     Ok(result)
 }

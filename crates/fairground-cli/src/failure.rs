@@ -103,18 +103,20 @@ fn excerpt(diagnostic: &dyn Diagnostic, colour: bool) -> Option<String> {
     if span.data().trim_ascii().is_empty() || span.data().len() > BYTES_MAX {
         return None;
     }
-    let theme = if colour {
+    let mut theme = if colour {
         GraphicalTheme::unicode()
     } else {
         GraphicalTheme::unicode_nocolor()
     };
+    // As all other errors begin, instead of a cross.
+    theme.characters.error = "error:".into();
     // The terminal wraps; a message that is cut into lines cannot be searched for, and where it was
     // cut would depend on the length of the path in it.
     let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
     let mut text = String::new();
     handler.render_report(&mut text, diagnostic).ok()?;
-    // Like all other errors: no cross in front of the message, and one line break at the end.
-    Some(format!("error: {}\n", text.trim().trim_start_matches("× ")))
+    // Like all other errors: one line break at the end.
+    Some(format!("{}\n", text.trim()))
 }
 
 #[cfg(test)]
@@ -122,6 +124,21 @@ mod tests {
     use fairground_sim::workload::nearest::nearest as in_scenarios;
 
     use super::*;
+
+    #[test]
+    fn an_excerpt_begins_as_all_errors_do() {
+        let label = miette::LabeledSpan::at(4..7, "here");
+        let report = miette::miette!(labels = vec![label], "no such word");
+        let report = report.with_source_code("one two\n");
+        let shown = |colour| excerpt(report.as_ref(), colour).expect("a line to show");
+        let (plain, colour) = (shown(false), shown(true));
+        assert!(plain.starts_with("error: no such word\n"), "{plain}");
+        let mut parts = colour.split('\x1b');
+        let mut without = parts.next().unwrap_or_default().to_string();
+        assert_ne!(without, colour);
+        without.extend(parts.filter_map(|part| Some(part.split_once('m')?.1)));
+        assert_eq!(without, plain);
+    }
 
     /// Two crates that do not know each other have the rule.
     #[test]

@@ -206,7 +206,7 @@ pub fn run_of(outcome: Outcome, tid: &dyn Fn(u32) -> u32) -> Run {
     for (name, misses) in outcome.load_misses.into_iter().chain(outcome.other_misses) {
         run.add_llc_misses(name, misses);
     }
-    let mut lines: Vec<LineTraffic> = outcome
+    run.lines = outcome
         .lines
         .into_iter()
         .filter(|l| l.reads + l.writes + l.rmws > 0)
@@ -224,14 +224,8 @@ pub fn run_of(outcome: Outcome, tid: &dyn Fn(u32) -> u32) -> Run {
             wait_ns: l.wait_ns,
         })
         .collect();
-    // What matters most must survive the cut: waiting, then traffic between cores.
-    lines.sort_by(|a, b| {
-        (b.wait_ns, b.transfers)
-            .cmp(&(a.wait_ns, a.transfers))
-            .then_with(|| (&a.object, &a.field).cmp(&(&b.object, &b.field)))
-    });
-    lines.truncate(LINES_MAX);
-    run.lines = lines;
+    run.sort_lines();
+    run.lines.truncate(LINES_MAX);
     run.open_requests = outcome.open_requests.into_iter().map(open).collect();
     run.groups = outcome.groups.into_iter().map(group).collect();
     if let Some(watched) = outcome.watched {
@@ -272,6 +266,7 @@ fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {
         limits: Vec::new(),
         weights: Vec::new(),
         burst: g.burst_ns / 1000,
+        bursts: Vec::new(),
         weight: cpu_weight(g.shares),
         idle: g.idle,
         stat: CpuStat {

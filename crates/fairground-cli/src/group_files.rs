@@ -79,6 +79,11 @@ pub fn is_one(setting: &Setting) -> bool {
     setting.name.contains('/')
 }
 
+/// Whether a name without a path is meant as a file of a group, perhaps one that there is not.
+pub fn is_meant(name: &str) -> bool {
+    name.starts_with("cpu.") || name.starts_with("cpuset.")
+}
+
 /// The name of a file of a group without the group.
 pub fn without_group(name: &str, value: &str) -> Failure {
     let near = nearest(name, FILES).unwrap_or_else(|| FILES[0].into());

@@ -12,12 +12,16 @@ use crate::group_files::{GroupFile, cpu_weight, max_text, paths};
 /// Most writes of a scenario that notes are about.
 const NOTES_MAX: usize = 4;
 
-/// Tells the groups of runs which limits and weights they had, where these changed.
+/// Tells the groups of runs which limits, bursts and weights they had, where these changed.
 pub fn tell(workload: &Workload, runs: &mut [Run]) {
     let (changes, weights) = (changes(workload), weights(workload));
+    let bursts = bursts(workload);
     for group in runs.iter_mut().flat_map(|run| &mut run.groups) {
         if let Some(limits) = changes.get(&*group.path) {
             group.limits.clone_from(limits);
+        }
+        if let Some(bursts) = bursts.get(&*group.path) {
+            group.bursts.clone_from(bursts);
         }
         if let Some(weights) = weights.get(&*group.path) {
             group.weights.clone_from(weights);
@@ -87,6 +91,24 @@ fn changes(workload: &Workload) -> BTreeMap<&str, Vec<LimitFrom>> {
         }
     }
     all.retain(|_, limits| limits.len() > 1);
+    all
+}
+
+/// Times and microseconds of the bursts of each group with more than one, by path.
+fn bursts(workload: &Workload) -> BTreeMap<&str, Vec<(u64, u64)>> {
+    let mut all: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
+    for event in &workload.events {
+        let CgroupWrite::Burst(ns) = event.write else {
+            continue;
+        };
+        let group = &workload.cgroups[event.cgroup as usize];
+        let first = || vec![(0, group.burst_ns / 1000)];
+        let bursts = all.entry(&group.path).or_insert_with(first);
+        if bursts.last().is_none_or(|(_, last)| *last != ns / 1000) {
+            bursts.push((event.at_ns, ns / 1000));
+        }
+    }
+    all.retain(|_, bursts| bursts.len() > 1);
     all
 }
 
@@ -179,6 +201,16 @@ mod tests {
         let told: Vec<(u64, &str)> = limits.iter().map(|l| (l.from_ns, &*l.max)).collect();
         assert_eq!(told, [(0, "10000 100000"), (400_000_000, "max 100000")]);
         assert!(changes(&workload(&[("200ms", r#""cpu.weight" = 50"#)])).is_empty());
+    }
+
+    #[test]
+    fn a_burst_that_changes_is_told_with_its_times() {
+        let burst = |us: u64| format!("\"cpu.max.burst\" = {us}");
+        let (some, none) = (burst(5000), burst(0));
+        let w = workload(&[("200ms", &some), ("300ms", &some), ("400ms", &none)]);
+        let told = [(0, 0), (200_000_000, 5000), (400_000_000, 0)];
+        assert_eq!(bursts(&w)["/p"], told);
+        assert!(bursts(&workload(&[("200ms", &none)])).is_empty());
     }
 
     #[test]

@@ -31,21 +31,18 @@ type Pairs = &'static [(&'static str, &'static str)];
 /// # Errors
 /// Standard output cannot be written.
 pub fn list(args: &ListArgs) -> Result<(), Failure> {
-    if args.what == Listing::Configs {
-        return stdout(&configs_on(args)?);
-    }
-    if args.machine.is_some() {
-        let message = "--machine says for which machine configurations are listed";
-        let help = "it goes with `fairground list configs`";
-        return Err(Failure::with_help(message, help));
-    }
     let (header, rows): (&[&str], Vec<Row>) = match args.what {
+        Listing::Configs => return stdout(&configs_on(args)?),
+        _ if args.machine.is_some() => {
+            let message = "--machine says for which machine configurations are listed";
+            let help = "it goes with `fairground list configs`";
+            return Err(Failure::with_help(message, help));
+        }
         Listing::Machines => (
             &["machine", "CPUs", "sockets", "nodes", "LLCs", "name"],
             machines()?,
         ),
         Listing::Workloads => (&["workload", "what it does, and its options"], workloads()),
-        Listing::Configs => return Ok(()),
         Listing::Patches => (
             &["patch", "what it does, where it is from, and what it sets"],
             patches(),

@@ -137,6 +137,7 @@ fn usage(error: &clap::Error, command_line: &[String]) -> ExitCode {
     }
 }
 
+/// Writes to standard error; `eprintln!` panics if nobody reads it any more.
 fn stderr(text: &str) {
     // A terminal that is gone is nobody's loss.
     let _ = std::io::stderr().write_all(text.as_bytes());

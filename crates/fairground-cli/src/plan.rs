@@ -373,10 +373,6 @@ fn workload_failure(error: WorkloadError) -> Failure {
     }
 }
 
-fn is_of_a_group(name: &str) -> bool {
-    name.starts_with("cpu.") || name.starts_with("cpuset.")
-}
-
 /// Sets a decision by name.
 ///
 /// # Errors
@@ -389,7 +385,7 @@ pub fn set(features: &mut Features, name: &str, value: &str) -> Result<(), Failu
     };
     let value = in_ns.as_deref().unwrap_or(value);
     features.set(name, value).map_err(|error| match error {
-        SetError::UnknownDecision(name) if is_of_a_group(&name) => {
+        SetError::UnknownDecision(name) if group_files::is_meant(&name) => {
             group_files::without_group(&name, value)
         }
         SetError::UnknownDecision(name) => Failure::unknown(

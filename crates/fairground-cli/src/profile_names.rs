@@ -69,7 +69,8 @@ pub fn version(name: &str) -> Option<Version> {
 fn release((major, minor): Version) -> u32 {
     let last = RELEASES.len() as u32;
     let before: u32 = RELEASES.iter().take(major as usize).sum();
-    before + major.saturating_sub(last).saturating_mul(20) + minor
+    let more = major.saturating_sub(last).saturating_mul(20);
+    before.saturating_add(more).saturating_add(minor)
 }
 
 #[cfg(test)]
@@ -100,6 +101,18 @@ mod tests {
         assert!(help.starts_with(said), "{help}");
         assert!(profile_help("6.12").starts_with("did you mean `linux-6.12-lts`? "));
         assert!(profile_help("newest").starts_with("known: "));
+    }
+
+    #[test]
+    fn a_version_may_be_as_large_as_it_likes() {
+        for asked in ["linux-6.4294967295", "linux-4294967295.4294967295"] {
+            let help = profile_help(asked);
+            assert!(
+                help.contains("the nearest profile that does is `linux-6.18`"),
+                "{help}"
+            );
+        }
+        assert!(profile_help("linux-4294967296").starts_with("known: "));
     }
 
     /// The border is where the decision says it is.

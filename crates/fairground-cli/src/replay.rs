@@ -18,7 +18,7 @@ use crate::group_files::{self, GroupFile, Write, max_text};
 use crate::output::{self, Place as Target};
 use crate::progress::bar;
 use crate::replay_about::{About, Asked as AskedFor};
-use crate::replay_home::{NEWEST, elsewhere, home};
+use crate::replay_home::{elsewhere, home, kernel_note, recorded_profile};
 use crate::replay_json;
 use crate::replay_report;
 use crate::replay_text::{self, Doubts, Sides};
@@ -31,10 +31,11 @@ pub struct ReplayArgs {
     /// standard input
     #[arg(value_name = "TRACE", required_unless_present = "cases")]
     pub trace: Option<PathBuf>,
-    /// Machine that it was recorded on [default: a built-in one with as many CPUs]
+    /// Machine that it was recorded on [default: a built-in one with as many CPUs, or few more]
     #[arg(long, value_name = "MACHINE")]
     pub recorded_on: Option<String>,
-    /// Kernel that it was recorded on: a name of `list profiles` [default: linux-6.18]
+    /// Kernel that it was recorded on: a name of `list profiles` [default: the one nearest to the
+    /// kernel that the trace names, else linux-6.18]
     #[arg(long, value_name = "PROFILE")]
     pub recorded_profile: Option<String>,
     /// What the trace does not say: tick, groups, policies, affinity (docs/replay.md)
@@ -110,12 +111,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let home = home(args, &recording, &known)?;
     fits(args, &known, &home.machine)?;
     let elsewhere = elsewhere(&args.what, &home, &decisions)?;
-    // What is wrong may stand in either file.
-    let read_from = match &args.attributes {
-        Some(given) => format!("{} with {}", path.display(), given.display()),
-        None => path.display().to_string(),
-    };
-    let run_failed = |e: String| Failure::new(format!("{read_from}: {e}"));
+    let run_failed = |e: String| Failure::new(format!("{}: {e}", read_from(args, path)));
     let replay = Replay::new(&recording, &known, &home).map_err(run_failed)?;
     let seed = args.what.seed.unwrap_or(replay.seed());
     if let Some(asked) = &args.explain {
@@ -129,6 +125,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         known: [&known, &with],
         files: &files,
         seed,
+        recorded_profile: recorded_profile(args, &recording),
     };
     let other = elsewhere.as_ref();
     let other = other.or((!files.is_empty()).then_some(&home));
@@ -149,6 +146,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         recording: &recording,
         home: &home,
         doubts: Doubts::of(&replay, &known),
+        kernel: kernel_note(args, &recording, &known),
         run: &run,
         at_home: &at_home,
         what_if: what_if.as_ref(),
@@ -163,6 +161,14 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         run: what_if.as_ref().map_or(&run, |(_, _, other)| other),
     };
     outputs.write(args, &sides, &last, &known)
+}
+
+/// The trace and the file of attributes: what is wrong may stand in either.
+fn read_from(args: &ReplayArgs, path: &Path) -> String {
+    match &args.attributes {
+        Some(given) => format!("{} with {}", path.display(), given.display()),
+        None => path.display().to_string(),
+    }
 }
 
 /// Prints why a thread runs where and when it does.
@@ -180,7 +186,11 @@ fn explained(
         origin_ns: prepared.derived.lead_ns,
         of_recording: true,
     };
-    output::stdout(&explain::answer(&asking, asked)?)
+    let asked = Asked {
+        who: replay_text::plain(&asked.who),
+        ..*asked
+    };
+    output::stdout(&explain::answer(&asking, &asked)?)
 }
 
 /// A recording, and what is known besides: by a file of attributes, else as far as it says itself.
@@ -354,7 +364,7 @@ fn scenario(args: &ReplayArgs, sides: &Sides<'_>, known: &Attributes) -> Result<
     let (path, home) = (sides.path, sides.home);
     let title = path.file_name().unwrap_or(path.as_os_str());
     let title = title.to_string_lossy();
-    let profile = args.recorded_profile.as_deref().unwrap_or(NEWEST);
+    let profile = recorded_profile(args, sides.recording);
     let hz = home.features.hz;
     let plain = sides.recording.without_acts();
     let recording = plain.as_ref().unwrap_or(sides.recording);

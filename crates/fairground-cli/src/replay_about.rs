@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairground::policy::Patch;
 use fairground_report::{
-    MachineId, NOT_MODELLED, Redo, Variant, changes_text, differing, foot_text, head_text, labelled,
+    MachineId, Redo, Variant, changes_text, differing, foot_text, head_text, labelled,
 };
 use fairground_trace::derive::Attributes;
 use fairground_trace::derive::attributes::Group;
@@ -15,11 +15,11 @@ use crate::args::Setting;
 use crate::decided::{self, SLOW_IN_VAIN, Uses};
 use crate::failure::Failure;
 use crate::glue;
-use crate::group_files::{GroupFile, max_text};
+use crate::group_files::{GroupFile, cpu_weight, max_text};
 use crate::pair::titles;
 use crate::plan::patches;
 use crate::replay::ReplayArgs;
-use crate::replay_home::{NEWEST, other_kernel};
+use crate::replay_home::other_kernel;
 
 /// Machine and kernel of one replay.
 pub struct Kernel {
@@ -61,6 +61,8 @@ pub struct Asked<'a> {
     pub files: &'a [&'a Setting],
     /// What all random numbers come from.
     pub seed: u64,
+    /// The profile of the recorded kernel.
+    pub recorded_profile: &'a str,
 }
 
 impl About {
@@ -70,7 +72,7 @@ impl About {
     /// A patch, profile or file that is not there.
     pub fn new(asked: &Asked<'_>, home: &Place, other: Option<&Place>) -> Result<Self, Failure> {
         let what = &asked.args.what;
-        let recorded = asked.args.recorded_profile.as_deref().unwrap_or(NEWEST);
+        let recorded = asked.recorded_profile;
         let profile = what.profile.as_deref().unwrap_or(recorded);
         let kernel = |place: &Place, profile: &str, known| -> Result<Kernel, Failure> {
             Ok(Kernel {
@@ -166,8 +168,8 @@ impl About {
 
     /// The notes of a page.
     pub fn page_notes(&self) -> Vec<String> {
-        let not_modelled = format!("not modelled: {}", NOT_MODELLED.join(", "));
-        self.notes.iter().cloned().chain([not_modelled]).collect()
+        let not_modelled = self.redo.not_modelled_text();
+        self.notes.iter().cloned().chain(not_modelled).collect()
     }
 }
 
@@ -249,7 +251,7 @@ fn value(group: &Group, file: &str) -> Result<String, Failure> {
         "cpu.idle" => u8::from(group.idle).to_string(),
         _ => match (group.weight, group.shares, group.nice) {
             (Some(weight), _, _) => weight.to_string(),
-            (None, Some(shares), _) => ((shares * 100 + 512) / 1024).to_string(),
+            (None, Some(shares), _) => cpu_weight(shares).to_string(),
             (None, None, Some(nice)) => format!("that of nice {nice}"),
             (None, None, None) => "100".into(),
         },

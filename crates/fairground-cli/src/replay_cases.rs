@@ -89,7 +89,8 @@ fn row(
         let home = home(args, &recording, known)?;
         let replay = Replay::new(&recording, known, &home).map_err(fail)?;
         let mut all = Vec::new();
-        for seed in first..first + SEEDS {
+        for n in 0..SEEDS {
+            let seed = first.wrapping_add(n);
             let run = replay.run(&home, seed).map_err(fail)?;
             let one = Fidelity::new(&replay.recorded, &run, &recording.names);
             let met = !one.met().contains(&Some(false));

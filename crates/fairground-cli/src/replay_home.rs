@@ -11,7 +11,7 @@ use fairground_trace::replay::{Place, hz_of};
 use crate::args::{Setting, What};
 use crate::failure::Failure;
 use crate::plan::{idle_up_to, patches, set};
-use crate::profile_names::profile_named;
+use crate::profile_names::{profile_help, profile_named, version};
 use crate::replay::ReplayArgs;
 
 /// The profile of recordings of which nothing else is said.
@@ -48,7 +48,7 @@ pub fn home(
             "name another with --recorded-on",
         ));
     }
-    let profile = args.recorded_profile.as_deref().unwrap_or(NEWEST);
+    let profile = recorded_profile(args, recording);
     let mut features = Features::of_profile(profile_named(profile)?);
     if args.recorded_profile.is_none() {
         for (name, value) in run.iter().flat_map(|run| &run.set) {
@@ -67,6 +67,33 @@ pub fn home(
             (None, _) => FTRACE_NS,
         }),
     })
+}
+
+/// The profile of the recorded kernel: the one that was given, else the nearest of its release.
+pub fn recorded_profile<'a>(args: &'a ReplayArgs, recording: &Recording) -> &'a str {
+    let given = args.recorded_profile.as_deref();
+    given.or_else(|| near(recording)).unwrap_or(NEWEST)
+}
+
+/// What is known of the recorded kernel, if nobody said its profile.
+pub fn kernel_note(args: &ReplayArgs, recording: &Recording, known: &Attributes) -> Option<String> {
+    if args.recorded_profile.is_some() || known.run.is_some() {
+        return None;
+    }
+    Some(match (&recording.kernel, near(recording)) {
+        (Some(release), Some(profile)) => format!("recorded on {release}: profile {profile}"),
+        _ => format!("kernel not known, {NEWEST} assumed (`--recorded-profile`)"),
+    })
+}
+
+/// The profile that is nearest to the release of a recording, if that is known.
+fn near(recording: &Recording) -> Option<&'static str> {
+    let release = recording.kernel.as_deref()?;
+    version(release)?;
+    // The first name that is put in quotes is the one that is recommended.
+    let help = profile_help(release);
+    let name = help.split('`').nth(1)?;
+    profile_named(name).ok().map(|profile| profile.name)
 }
 
 /// Where else it should run; `None`: nothing was said about that.
@@ -142,7 +169,8 @@ fn as_many_cpus(machine: Machine, run: &RunWords) -> Result<Machine, Failure> {
     Ok(machine.shrunk(cpus)?)
 }
 
-/// A built-in machine with so many CPUs, or the smallest larger one, cut down if that is possible.
+/// A built-in machine with so many CPUs, or the smallest larger one, cut down to the fewest whole
+/// cores and even sockets that have them.
 fn guess(cpus: usize) -> Result<Machine, Failure> {
     let all: Result<Vec<Machine>, _> = Machine::builtin_ids().map(Machine::builtin).collect();
     let large = all?.into_iter().filter(|m| m.topology.nr_cpus() >= cpus);
@@ -150,8 +178,49 @@ fn guess(cpus: usize) -> Result<Machine, Failure> {
         let message = format!("no built-in machine has the {cpus} CPUs of the trace");
         Failure::with_help(message, "name a machine file with --recorded-on")
     })?;
-    if machine.topology.nr_cpus() == cpus {
-        return Ok(machine);
+    let mut fewer = cpus..machine.topology.nr_cpus();
+    let shrunk = fewer.find_map(|cpus| machine.shrunk(cpus).ok());
+    Ok(shrunk.unwrap_or(machine))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_is_not_known_has_hardly_more_cpus_than_the_trace() {
+        for (cpus, has) in [
+            (2, 2),
+            (3, 4),
+            (5, 6),
+            (7, 8),
+            (8, 8),
+            (11, 12),
+            (12, 12),
+            (17, 18),
+            (31, 32),
+            (63, 64),
+            (64, 64),
+        ] {
+            let found = guess(cpus).ok().map(|m| m.topology.nr_cpus());
+            assert_eq!(found, Some(has), "{cpus}");
+        }
     }
-    Ok(machine.shrunk(cpus).unwrap_or(machine))
+
+    #[test]
+    fn the_profile_is_the_nearest_of_the_recorded_release() {
+        for (release, profile) in [
+            ("5.10.44", Some("linux-5.8")),
+            ("6.18.3-1-default", Some("linux-6.18")),
+            ("6.18.0-rc4+", Some("linux-6.18")),
+            ("6.12.9", Some("linux-6.12-lts")),
+            ("6.8.0-45-generic", Some("linux-6.9")),
+            ("next", None),
+        ] {
+            let mut recording = Recording::new("test");
+            recording.kernel = Some(release.into());
+            assert_eq!(near(&recording), profile, "{release}");
+        }
+        assert_eq!(near(&Recording::new("test")), None);
+    }
 }

@@ -39,7 +39,7 @@ pub fn json(s: &replay_text::Sides<'_>) -> Result<String, Failure> {
         }),
         what_if: what_if(s),
         redo: s.about.redo.clone(),
-        notes: s.about.notes.clone(),
+        notes: [replay_text::notes(s), s.about.notes.clone()].concat(),
     };
     serde_json::to_string_pretty(&replay)
         .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))

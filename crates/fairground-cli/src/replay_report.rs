@@ -53,14 +53,7 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
         ("tick".into(), tick(s)),
     ];
     facts.extend(s.about.facts());
-    let mut notes: Vec<String> = s
-        .recording
-        .left_out
-        .text()
-        .lines()
-        .map(Into::into)
-        .collect();
-    notes.extend(s.run.derived.notes.iter().cloned());
+    let mut notes = replay_text::notes(s);
     notes.extend(replay_text::stopped(s.at_home).map(|note| format!("replayed: {note}")));
     let what_if = s.what_if.map(|(_, sides, _)| sides);
     let what_if = what_if.and_then(replay_text::stopped);

@@ -24,6 +24,8 @@ pub struct Sides<'a> {
     pub home: &'a Place,
     /// What is not known of it.
     pub doubts: Doubts,
+    /// What is known of its kernel.
+    pub kernel: Option<String>,
     /// The run there.
     pub run: &'a Run,
     /// Recorded against replayed.
@@ -72,7 +74,9 @@ pub fn text(s: &Sides<'_>) -> String {
         r.cpus,
         s.at_home.elapsed_ms.recorded
     );
-    notes(s, &mut text);
+    for note in before(s) {
+        let _ = writeln!(text, "  {note}");
+    }
     let hz = s.home.features.hz;
     let _ = writeln!(text, "\nreplayed on {} ({hz} Hz)", s.home.machine.id);
     text += &s.about.home_text();
@@ -88,6 +92,7 @@ pub fn text(s: &Sides<'_>) -> String {
     for (i, ((name, limit), met)) in names.iter().zip(limits).zip(s.at_home.met()).enumerate() {
         let verdict = match met {
             _ if i == 0 && s.doubts.at_least => "not known, as the recorded times are lower bounds",
+            _ if i >= 2 && is_coarse(s, i) => "not known, as the recorded times are whole us",
             Some(true) => "met",
             Some(false) => "missed",
             None => "nothing to compare",
@@ -111,38 +116,112 @@ pub fn text(s: &Sides<'_>) -> String {
     let watched = watched_text(&costs, &|wait, last| {
         last.then(|| format!("--explain {}", task_at(wait)))
     });
-    let parts = [text, groups_text(&costs), watched, s.about.foot()];
+    let beside: String = beside(s).iter().map(|note| format!("{note}\n")).collect();
+    let parts = [text, groups_text(&costs), watched, beside, s.about.foot()];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("\n")
 }
 
-/// What to know of the trace before the figures.
-fn notes(s: &Sides<'_>, text: &mut String) {
-    for note in s.recording.left_out.text().lines() {
-        let _ = writeln!(text, "  {note}");
+/// All that is to be known of trace and replay beside the figures, but what was asked for.
+pub fn notes(s: &Sides<'_>) -> Vec<String> {
+    let mut notes = before(s);
+    if let Some((_, _, other)) = s.what_if {
+        let new = |note: &&String| !s.run.derived.notes.contains(note);
+        notes.extend(other.derived.notes.iter().filter(new).cloned());
     }
-    if s.doubts.inferred > 0 {
-        let inferred = s.doubts.inferred;
-        let _ = writeln!(text, "  {inferred} switches are missing and were filled in");
+    notes.extend(beside(s));
+    notes
+}
+
+/// What to know of the trace before the figures.
+fn before(s: &Sides<'_>) -> Vec<String> {
+    let left_out = s.recording.left_out.text();
+    let mut notes: Vec<String> = left_out.lines().map(Into::into).collect();
+    match s.doubts.inferred {
+        0 => {}
+        1 => notes.push("1 switch is missing and was filled in".into()),
+        n => notes.push(format!("{n} switches are missing and were filled in")),
     }
     if s.doubts.at_least {
-        *text += "  CPU times are lower bounds: of many switches it is not known when they were\n";
+        let note = "CPU times are lower bounds: of many switches it is not known when they were";
+        notes.push(note.into());
     }
-    for note in &s.run.derived.notes {
-        let _ = writeln!(text, "  {note}");
+    if s.recording.whole_us {
+        let note = "times are whole us: use --ns (`perf script --ns`, `trace-cmd report -t`)";
+        notes.push(note.into());
     }
+    notes.extend(s.run.derived.notes.iter().cloned());
+    let cpus = s.home.machine.topology.nr_cpus();
+    if cpus != s.recording.cpus as usize {
+        let recorded = s.recording.cpus;
+        notes.push(format!(
+            "the trace has {recorded} CPUs, the replay {cpus} (`--recorded-on`)"
+        ));
+    }
+    notes.extend(s.kernel.clone());
     if s.doubts.hz_assumed {
         let hz = s.home.features.hz;
-        let _ = writeln!(
-            text,
-            "  the tick does not show: {hz} Hz are assumed (`hz` in --attributes)"
-        );
+        notes.push(format!(
+            "the tick does not show: {hz} Hz are assumed (`hz` in --attributes)"
+        ));
+    }
+    notes
+}
+
+/// What costs and idle times have in them beside the recording, of each replay.
+fn beside(s: &Sides<'_>) -> Vec<String> {
+    let runs = std::iter::once(("replayed", s.run)).chain(s.what_if.map(|w| ("what if", &w.2)));
+    let words = |(name, run): (&str, &Run)| {
+        let before_ns = run.derived.lead_ns;
+        let after_ns = run
+            .outcome
+            .elapsed_ns
+            .saturating_sub(before_ns + run.elapsed_ns);
+        let ms = |ns: u64| ns as f64 / 1e6;
+        // A simulated run that is replayed has a beginning of its own.
+        (run.derived.workload.warmup_ns == 0 && before_ns + after_ns > 0).then(|| {
+            format!(
+                "{name}: costs and idle times are of {:.2} ms, of which {:.2} ms are before the \
+                 recording and {:.2} ms after it",
+                ms(run.outcome.elapsed_ns),
+                ms(before_ns),
+                ms(after_ns)
+            )
+        })
+    };
+    runs.filter_map(words).collect()
+}
+
+/// Medians that are shorter say little if times are whole microseconds.
+const COARSE_US: f64 = 10.0;
+
+/// Whether the latency of this verdict is known too coarsely for one.
+fn is_coarse(s: &Sides<'_>, verdict: usize) -> bool {
+    let f = s.at_home;
+    let latency = match verdict {
+        2 => f.latency_us.map(|l| l[0]),
+        _ => f.late_latency_us,
+    };
+    s.recording.whole_us && latency.is_some_and(|l| l.recorded < COARSE_US)
+}
+
+/// A thread as the tables write it, `hog0 (27196)` or `cc1 (2235 #2)`, in the words that
+/// `--explain` knows.
+pub fn plain(who: &str) -> String {
+    let id = |inside: &str| -> Option<u32> { inside.split(" #").next()?.parse().ok() };
+    let parts = who.strip_suffix(')').and_then(|w| w.rsplit_once(" ("));
+    match parts.and_then(|(name, inside)| Some((name, id(inside)?))) {
+        Some((name, id)) => format!("{name}-{id}"),
+        None => who.to_string(),
     }
 }
 
 fn unfinished(run: &Run, sides: &Fidelity, text: &mut String) {
     match stopped(sides) {
         Some(note) => *text += &(note + "\n"),
+        None if run.unfinished == 1 => {
+            *text += "1 thread had not done its recorded work at the end\n";
+        }
         None if run.unfinished > 0 => {
             let _ = writeln!(
                 text,
@@ -179,7 +258,7 @@ pub fn shown(p: Pair, at_least: [bool; 2]) -> [String; 3] {
         false => x,
     };
     let diff = match p.diff_pct() {
-        d if d.is_finite() && !at_least[0] => bound(format!("{d:+.1} %"), at_least[1]),
+        d if d.is_finite() && !at_least[0] => bound(percent(d), at_least[1]),
         _ => "-".to_string(),
     };
     [
@@ -187,6 +266,14 @@ pub fn shown(p: Pair, at_least: [bool; 2]) -> [String; 3] {
         bound(number(p.replayed), at_least[1]),
         diff,
     ]
+}
+
+/// With its sign, unless it is shown as zero.
+fn percent(x: f64) -> String {
+    match format!("{x:+.1} %") {
+        text if text[1..] == *"0.0 %" => "0.0 %".into(),
+        text => text,
+    }
 }
 
 /// Which of two sides were stopped; the first one may be a replay, too.
@@ -256,5 +343,30 @@ pub fn number(x: f64) -> String {
         a if a >= 1000.0 || a.fract() == 0.0 => format!("{x:.0}"),
         a if a >= 10.0 => format!("{x:.2}"),
         _ => format!("{x:.4}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_may_be_named_as_the_tables_name_them() {
+        for (who, plain) in [
+            ("hog0 (27196)", "hog0-27196"),
+            ("cc1 (2235 #2)", "cc1-2235"),
+            ("a b (7)", "a b-7"),
+            ("(sd-pam)", "(sd-pam)"),
+            ("x (y)", "x (y)"),
+            ("27196", "27196"),
+        ] {
+            assert_eq!(super::plain(who), plain);
+        }
+    }
+
+    #[test]
+    fn what_is_shown_as_zero_has_no_sign() {
+        let shown = [-0.04, 0.04, 0.0, -0.06, 12.0].map(percent);
+        assert_eq!(shown, ["0.0 %", "0.0 %", "0.0 %", "-0.1 %", "+12.0 %"]);
     }
 }

@@ -12,6 +12,7 @@ use fairground_sim::machine_file::{Machine, MachineError};
 use crate::args::{CompareArgs, How, What};
 use crate::configs::{self, Shape};
 use crate::failure::Failure;
+use crate::glue::VERSION;
 use crate::output::Output;
 use crate::pair::{Pair, titles};
 use crate::plan::no_machine;
@@ -99,7 +100,7 @@ pub fn compare(
         Err(refused) => refused.place(spot),
     });
     let redo = Redo::new(command_line, first.plan.seeds.clone(), Vec::new());
-    let version = env!("CARGO_PKG_VERSION").into();
+    let version = VERSION.into();
     let profile = first.profile.clone();
     let signs =
         Signs::new(version, profile, places.collect(), &args.metric, redo).map_err(Failure::new)?;
@@ -116,7 +117,7 @@ pub fn compare(
         reasons.extend(signs.evaluate(condition).map_err(Failure::new)?);
     }
     for note in left_undecided(args, conditions, &tried) {
-        eprintln!("note: {note}");
+        crate::stderr(&format!("note: {note}\n"));
     }
     Ok(reasons)
 }

@@ -127,10 +127,9 @@ pub fn simulate(
 fn tell_stuck<'a>(mut outcomes: impl Iterator<Item = &'a Outcome>) {
     let first = outcomes.find_map(|outcome| Some((outcome.seed, outcome.stuck.as_ref()?)));
     if let Some((seed, waiting)) = first {
-        eprintln!("note: at the end of seed {seed} all tasks wait for each other:");
-        for line in waiting {
-            eprintln!("  {line}");
-        }
+        let mut note = format!("note: at the end of seed {seed} all tasks wait for each other:\n");
+        note.extend(waiting.iter().map(|line| format!("  {line}\n")));
+        crate::stderr(&note);
     }
 }
 

@@ -14,8 +14,8 @@ use crate::args::{Color, How, Setting, What};
 use crate::decided;
 use crate::failure::Failure;
 use crate::glue;
-use crate::group_files::{self, FILES, GroupFile, Write};
-use crate::group_settings::{full_reserve, side_by_side};
+use crate::group_files::{self, GroupFile, Write};
+use crate::group_settings::{full_reserve, refuse_twice, side_by_side, with_counted};
 use crate::output::{self, Output};
 use crate::plan::{Case, Plan, Side, patches, set};
 use crate::simulate::{Job, Keep, simulate};
@@ -236,6 +236,7 @@ impl<'a> Points<'a> {
                 let what = format!("`--over {name}` and `{option}` say different things");
                 return Err(Failure::with_help(what, "leave one of them out"));
             }
+            refuse_twice(&name, values, workload)?;
             let sizes = sizes(&name, values, workload)?;
             axes.push(Axis {
                 name,
@@ -365,9 +366,7 @@ fn cpus_of(value: &str) -> Result<usize, Failure> {
 
 /// A file of a group with its path; any other name as it is.
 fn full_name(name: &str, values: &[String], workload: &Workload) -> Result<String, Failure> {
-    let of_a_group =
-        FILES.contains(&name) || name.starts_with("cpu.") || name.starts_with("cpuset.");
-    if name.contains('/') || !of_a_group {
+    if name.contains('/') || !group_files::is_meant(name) {
         return Ok(name.into());
     }
     let file = group_files::file_named(name)?;
@@ -393,7 +392,10 @@ fn full_name(name: &str, values: &[String], workload: &Workload) -> Result<Strin
     let example = format!("`--over '/GROUP/{file}={}'`", values.join(","));
     let help = match candidates[..] {
         [] => "there are no groups: declare some in the scenario".into(),
-        _ => format!("say {example}; {}", group_files::listed(&candidates)),
+        _ => {
+            let candidates = with_counted(&candidates);
+            format!("say {example}; {}", group_files::listed(&candidates))
+        }
     };
     Err(Failure::with_help(message, help))
 }
@@ -423,10 +425,9 @@ fn sizes(
     let paths = group_files::paths(workload);
     let size = |value: &String| {
         let file = GroupFile::read(&setting(name, value))?;
-        let groups = file.find(&paths)?;
-        let before = groups
-            .first()
-            .map_or(100_000_000, |g| workload.cgroups[*g].period_ns);
+        // None is an error.
+        let group = file.find(&paths)?[0];
+        let before = workload.cgroups[group].period_ns;
         Ok(match file.write {
             Write::Max {
                 quota_ns,

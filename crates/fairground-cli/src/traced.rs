@@ -1,4 +1,5 @@
-//! `run --trace`: a run in the files of other tools.
+//! A run in the files of other tools: `run --trace`, and of a replay `--export` and
+//! `--export-recording`.
 
 use std::path::Path;
 
@@ -19,6 +20,7 @@ use crate::simulate::Job;
 
 /// Ends of names of files that are no tracepoints: time by stack, and the kernel's own files.
 const MORE_ENDS: [&str; 3] = ["folded", "schedstat", "debug"];
+
 /// Where it goes.
 pub struct Traced {
     place: Place,

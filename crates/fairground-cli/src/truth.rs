@@ -1,7 +1,6 @@
 //! `fairground truth`: recorded cases beside simulated ones.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -184,13 +183,8 @@ const LEGEND: &str = "spread: within 3 recorded standard deviations or the recor
 fn note_writes(rows: &[&Row]) {
     for row in rows.iter().filter(|row| row.metric.starts_with("events[")) {
         let why = row.reason.as_deref().unwrap_or_default();
-        eprint_gently(&format!("note: {}, {}: {why}\n", row.case, row.metric));
+        crate::stderr(&format!("note: {}, {}: {why}\n", row.case, row.metric));
     }
-}
-
-fn eprint_gently(text: &str) {
-    // A terminal that is gone is nobody's loss.
-    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// What was refused, each told at once.
@@ -206,7 +200,7 @@ impl Refused {
             Ok(value) => Some(value),
             Err(failure) => {
                 let colour = output::colour(Color::Auto, &std::io::stderr());
-                eprint_gently(&failure.text(colour));
+                crate::stderr(&failure.text(colour));
                 self.count += 1;
                 None
             }

@@ -159,6 +159,67 @@ fn recordings_of_almost_nothing_are_replayed_or_refused_in_one_sentence() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// Three CPUs of an older kernel, in whole microseconds: text, JSON and page say it.
+#[test]
+fn what_is_to_be_known_of_a_trace_is_said_everywhere() {
+    let mut text = String::from("# os release : 5.10.44\n# nrcpus online : 3\n");
+    for turn in 0..20 {
+        let (at, idle) = (10_000 * turn, ("swapper", 0));
+        text += &switch(at, 0, ("hog", 7, 'S'), idle);
+        text += &format!(
+            "swapper 0 [000] 10.{:06}: sched:sched_wakeup: comm=hog pid=7 prio=120 \
+             target_cpu=000\n",
+            at + 4_000
+        );
+        text += &switch(at + 4_004, 0, ("swapper", 0, 'R'), ("hog", 7));
+    }
+    let dir = place("replay_known");
+    let trace = file("replay_known", "trace.txt", text);
+    let [page, saved, derived] = ["r.html", "r.json", "derived.toml"]
+        .map(|name| dir.join(name).to_str().expect("UTF-8").to_string());
+    let outputs = ["--report", &page, "--json", &saved, "--save", &derived];
+    let text = succeeds(words(&[&["replay", &trace], &outputs]));
+    let read = |path: &str| std::fs::read_to_string(path).expect("it was written");
+    let (page, result) = (read(&page), json(&read(&saved)));
+    let notes = result["notes"].as_array().expect("notes");
+    for note in [
+        "the trace has 3 CPUs, the replay 4",
+        "recorded on 5.10.44: profile linux-5.8",
+        "times are whole us: use --ns",
+        "the tick does not show: 250 Hz are assumed",
+        "replayed: costs and idle times are of ",
+    ] {
+        let in_json = notes
+            .iter()
+            .any(|n| n.as_str().is_some_and(|n| n.contains(note)));
+        assert!(in_json && page.contains(note), "{note}: {notes:?}");
+        assert!(text.contains(note), "{note}: {text}");
+    }
+    let verdict = "latency p50 within 15 %: not known, as the recorded times are whole us";
+    assert!(text.contains(verdict), "{text}");
+    assert_eq!(result["profile"], "linux-5.8");
+    let derived = read(&derived);
+    assert!(derived.contains("profile = \"linux-5.8\""), "{derived}");
+    assert!(derived.contains("warmup = \""), "{derived}");
+    let given = succeeds(["replay", &trace, "--recorded-profile", "linux-6.9"]);
+    assert!(given.contains("profile   linux-6.9\n") && !given.contains("recorded on 5"));
+    // As the table names the thread.
+    let asked = succeeds(["replay", &trace, "--explain", "hog (7)@5ms"]);
+    assert!(
+        asked.starts_with("hog 7\n") || asked.contains("\nhog 7\n"),
+        "{asked}"
+    );
+    let unknown = switch(1, 0, ("hog", 7, 'S'), ("swapper", 0));
+    let unknown = unknown + &switch(9_000, 0, ("swapper", 0, 'R'), ("hog", 7));
+    let unknown = unknown + &switch(19_000, 0, ("hog", 7, 'S'), ("swapper", 0));
+    let unknown = file("replay_known", "unknown.txt", unknown);
+    let text = succeeds(["replay", &unknown]);
+    assert!(
+        text.contains("kernel not known, linux-6.18 assumed"),
+        "{text}"
+    );
+}
+
 #[test]
 fn threads_that_were_bound_to_cpus_that_are_not_there_run_anywhere() {
     let trace = trace("sleeper.script.txt.xz");

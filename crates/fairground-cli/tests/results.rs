@@ -214,6 +214,13 @@ fn fail_on_decides_the_exit_code() {
         "{reason}"
     );
     assert_eq!(code("migrations<-1000%").0, Some(0));
+    let (met, reason) = code("wakeups>0");
+    assert_eq!(met, Some(1));
+    assert!(reason.contains("fail-on: wakeups of patch is"), "{reason}");
+    assert_eq!(code("wakeup_latency_us.p50>10s").0, Some(0));
+    let (no_time, reason) = code("wakeups>1ms");
+    assert_eq!(no_time, Some(2));
+    assert!(reason.contains("`wakeups` is no time"), "{reason}");
     let (none, reason) = code("wakeups:worse");
     assert_eq!(none, Some(2), "no direction, never worse");
     assert!(reason.contains("neither better nor worse"), "{reason}");
@@ -290,6 +297,24 @@ fn a_reader_who_leaves_is_no_error() {
         .expect("UTF-8");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     assert!(!errors.contains("panic"), "{errors}");
+}
+
+/// Nobody reads the note about tasks that wait for each other.
+#[test]
+fn standard_error_that_is_closed_is_no_error() {
+    use std::process::{Command, Stdio};
+    let text = "duration = \"1ms\"\npipes = [\"p\"]\n[[task]]\nname = \"reader\"\n\
+                steps = [{ read = \"p\", bytes = 1 }]\n";
+    let path = place("closed-stderr").join("s.toml");
+    std::fs::write(&path, text).expect("a file");
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("fairground"))
+        .args(words(&[&["run", path.to_str().expect("UTF-8")], SMALL]))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    drop(child.stderr.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
 }
 
 #[test]

@@ -175,7 +175,8 @@ fn the_text_has_a_row_for_each_point_and_says_what_the_kernel_refuses() {
     // One seed has no interval.
     let one = ["--target", "turn.latency_us.p50<60ms", "--seed", "1"];
     let text = succeeds(words(&[&["sweep", &path], LIMITS, &one]));
-    assert!(text.contains("met by the mean only"), "{text}");
+    let one = "met by the mean only, for one run has no interval";
+    assert!(text.contains(one), "{text}");
     assert!(
         text.contains("1 run shows few of the rare events"),
         "{text}"
@@ -372,6 +373,14 @@ fn wrong_sweeps_are_refused_before_anything_runs() {
         &["unknown metric `turn.p99`"],
     );
     sweep(
+        &[LIMITS, &["--target", "turn.latency_us.p99<-1ms"]].concat(),
+        &["can never be so", "at least 0"],
+    );
+    sweep(
+        &["--over", "cpu.max=50ms,50ms/100ms,50000"],
+        &["`50ms` and `50ms/100ms`", "are the same"],
+    );
+    sweep(
         &[LIMITS, &["--target", "nr_throttled<3ms"]].concat(),
         &["is no time"],
     );
@@ -425,6 +434,11 @@ fn a_file_without_a_group_is_that_of_the_one_limited_group_or_none() {
     let both = file("sweep-both", "s.toml", both);
     let parts = ["2 have a limit", "/GROUP/cpu.max=max"];
     fails(["sweep", &both, "--over", "cpu.max=max"], &parts);
+    let counted = "path = \"/other\"\ncount = 3\n\"cpu.max\" = \"50000\"";
+    let counted = SCENARIO.replace("path = \"/other\"", counted);
+    let counted = file("sweep-counted", "s.toml", counted);
+    let parts = ["4 have a limit", "`/other`, `/other.0`"];
+    fails(["sweep", &counted, "--over", "cpu.max=max"], &parts);
 }
 
 /// Requests of 2 ms on average come every 3.8 ms, whether they are answered or not: they need 0.53

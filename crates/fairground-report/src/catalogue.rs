@@ -125,8 +125,8 @@ impl Catalogue {
 /// Most groups with a limit that have metrics of their own: more would be a table of them alone.
 const GROUPS_APART: usize = 8;
 
-/// The metrics of [`LIMITED`] that each of several groups with a limit has of its own, too:
-/// `/web/throttled_pct`.
+/// The metrics of [`LIMITED`] that are a share of the periods of all groups with a limit together;
+/// each of several such groups has them of its own, too: `/web/throttled_pct`.
 pub const GROUP_METRICS: [&str; 2] = ["throttled_pct", "slow_periods_pct"];
 
 /// Whether so many groups with a limit have metrics of their own. One has those of all.
@@ -223,7 +223,9 @@ pub const ALWAYS: &[Metric] = &[
         name: "busy_pct",
         unit: "%",
         better: None,
-        description: "Share of all CPU time in which a CPU was not idle.",
+        description: "Share of all CPU time in which a CPU was not idle: tasks, interrupts, the \
+                      scheduler, and the way out of idle, which can be longer than the task. What \
+                      tasks of groups with a limit used is usage_usec.",
     },
     lower(
         "idle_waste_pct",
@@ -303,8 +305,8 @@ pub const LIMITED: &[Metric] = &[
         "slow_periods_pct",
         "%",
         "Share of the periods of groups with a limit in which waiting for quota made a task slow: \
-         it took longer from a wake-up to its next sleep, by a tenth, than 99 % would have without \
-         waiting for quota.",
+         it took longer from a wake-up to its next sleep, by a tenth, than 99 % of those stretches \
+         that touched no period with waiting.",
     ),
     lower(
         "throttled_usec",

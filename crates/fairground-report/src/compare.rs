@@ -11,6 +11,11 @@ use crate::saved::Saved;
 use crate::stats::{Change, Summary, paired_change, summary, welch_change};
 use crate::text::number;
 
+/// What two runs of a variant leave open: the t distribution with one degree of freedom.
+pub(crate) const TWO_RUNS: &str = "two runs tell almost nothing about a difference: an interval is \
+     12.7 standard errors to each side, and noise does not mean that there is none; with 5 runs it \
+     is 2.8, so take 5 or more";
+
 /// Compares two variants in every metric of `info` that either has.
 ///
 /// Runs are paired when both variants have the same seeds; else the samples are taken as
@@ -30,15 +35,20 @@ pub fn compare_metrics(
     notes.extend(one.map(|who| {
         format!("{who} no spread, so there is no interval and no verdict; give more seeds")
     }));
+    let same = patch.counts_as(base);
+    if base.runs.len().min(patch.runs.len()) == 2 && !same {
+        notes.push(TWO_RUNS.into());
+    }
     if !same_seeds(base, patch) {
         notes.push("base and patch ran with different seeds: independent samples, Welch".into());
     }
-    let same = patch.counts_as(base);
     let row = |info: &MetricInfo| Comparison {
         same,
         ..compare_metric(info, base, patch, notes)
     };
-    info.iter().map(row).collect()
+    let rows: Vec<Comparison> = info.iter().map(row).collect();
+    notes.extend(zero_bases(&rows));
+    rows
 }
 
 /// Compares two saved results, say of two builds of a changed engine.
@@ -182,7 +192,6 @@ pub(crate) fn compare_metric(
         true => change.without_interval(),
         false => change,
     });
-    note_zero_base(info, change, notes);
     let method = match change.and_then(|c| c.ci95) {
         None => Method::None,
         Some(_) if paired => Method::PairedT,
@@ -305,23 +314,36 @@ fn note_dropped(
     ));
 }
 
-fn note_zero_base(info: &MetricInfo, change: Option<Change>, notes: &mut Vec<String>) {
-    if let Some(Change {
-        pct: None,
-        diff,
-        ci95,
-        ..
-    }) = change
-    {
-        let show = |value: f64| number(Some(value));
-        let interval = ci95.map(|[lo, hi]| format!(", 95 % CI [{}, {}],", show(lo), show(hi)));
-        notes.push(format!(
-            "`{}` is 0 in base, so its change of {} {}{} has no percentage",
-            info.name,
-            show(diff),
-            info.unit,
-            interval.unwrap_or_default()
-        ));
+/// Which changes have no percentage: of one with its size, which of several are in the table.
+fn zero_bases(rows: &[Comparison]) -> Option<String> {
+    let rows = rows.iter();
+    let of_zero: Vec<&Comparison> = rows
+        .filter(|row| row.change_pct.is_none() && row.diff.is_some())
+        .collect();
+    match of_zero[..] {
+        [] => None,
+        [row] => {
+            let interval = match row.ci95_diff {
+                [lo @ Some(_), hi @ Some(_)] => {
+                    format!(", 95 % CI [{}, {}],", number(lo), number(hi))
+                }
+                _ => String::new(),
+            };
+            Some(format!(
+                "`{}` is 0 in base, so its change of {} {}{interval} has no percentage",
+                row.metric,
+                number(row.diff),
+                row.unit,
+            ))
+        }
+        _ => {
+            let names: Vec<String> = of_zero.iter().map(|r| format!("`{}`", r.metric)).collect();
+            Some(format!(
+                "{} are 0 in base, so their changes have no percentage; the JSON has their \
+                 intervals (`ci95_diff`)",
+                names.join(", ")
+            ))
+        }
     }
 }
 
@@ -434,6 +456,37 @@ mod tests {
         patch = base.clone();
         patch.runs[1].seed = 7;
         assert_ne!(word(&patch).0, "same", "of other seeds it is chance");
+    }
+
+    #[test]
+    fn several_changes_from_zero_are_one_note_and_two_runs_are_few() {
+        let of_runs = |seeds: u64, value: f64| {
+            let mut variant = variant(&vec![None; seeds as usize]);
+            for run in &mut variant.runs {
+                run.set_metric("late", value);
+                run.set_metric("slow", value);
+            }
+            variant
+        };
+        let notes = |seeds: u64, info: &[MetricInfo]| {
+            let mut notes = Vec::new();
+            compare_metrics(info, &of_runs(seeds, 0.0), &of_runs(seeds, 7.0), &mut notes);
+            notes
+        };
+        let [late, slow] = ["late", "slow"].map(|name| of(name, "us"));
+        let [one] = &notes(3, std::slice::from_ref(&late))[..] else {
+            panic!("one note");
+        };
+        let words = "`late` is 0 in base, so its change of 7.000 us, 95 % CI [7.000, 7.000], has";
+        assert!(one.starts_with(words), "{one}");
+        let [few, both] = &notes(2, &[late, slow])[..] else {
+            panic!("two notes");
+        };
+        assert_eq!(few, TWO_RUNS);
+        assert!(
+            both.starts_with("`late`, `slow` are 0 in base, so"),
+            "{both}"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //!   METRIC:worse   METRIC:better        the verdict, so only beyond noise
 //!   METRIC>5%      METRIC<-3.5%         the change of the means, whatever its interval
+//!   METRIC>20ms    METRIC<=5            the mean of patch, like a target of a sweep
 //! ```
 //!
 //! Runs without a value are no chance selection: under overload those of them that have one are the
@@ -12,6 +13,7 @@
 use crate::catalogue::{Better, Catalogue, MetricInfo, UnknownMetric};
 use crate::compare::compare_metric;
 use crate::result::{Compare, Comparison, Variant, Verdict};
+use crate::sweep::{Target, TargetError};
 use crate::text::number;
 
 /// One parsed condition.
@@ -21,11 +23,12 @@ pub struct FailOn {
     test: Test,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Test {
     Above(f64),
     Below(f64),
     Verdict(Verdict),
+    Value(Target),
 }
 
 /// A condition that was met.
@@ -40,10 +43,27 @@ pub struct Met {
 pub enum FailOnError {
     /// Not of the form above.
     #[error(
-        "`{0}` is no condition; expected METRIC>N%, METRIC<N%, METRIC:worse or METRIC:better, \
-         e.g. `wakeup_latency_us.p99>5%`"
+        "`{0}` is no condition; expected METRIC>N% or METRIC<N% (the change), METRIC:worse or \
+         METRIC:better, METRIC>N or METRIC<N (what patch has), e.g. `wakeup_latency_us.p99>5%` or \
+         `wakeup_latency_us.p99>2ms`"
     )]
     Syntax(String),
+    /// A number that the metric cannot be held against.
+    #[error(transparent)]
+    Number(#[from] TargetError),
+    /// Some runs of patch have no value.
+    #[error(
+        "`{metric}` cannot be decided: it has no value in {patch} of {runs} runs of patch; see the \
+         notes"
+    )]
+    PatchWithout {
+        /// The metric.
+        metric: String,
+        /// Runs without a value.
+        patch: usize,
+        /// Of how many.
+        runs: usize,
+    },
     /// The metric does not exist.
     #[error(transparent)]
     Unknown(#[from] UnknownMetric),
@@ -103,6 +123,9 @@ impl FailOn {
             }
         };
         let test = match (sign, rest.trim()) {
+            (">" | "<", number) if !number.ends_with('%') => {
+                Test::Value(Target::parse(text).map_err(|_| syntax())?)
+            }
             (">", _) => Test::Above(percent()?),
             ("<", _) => Test::Below(percent()?),
             (_, "worse") => Test::Verdict(Verdict::Worse),
@@ -122,10 +145,11 @@ impl FailOn {
     ///
     /// # Errors
     /// [`FailOnError::Unknown`] with the nearest name; [`FailOnError::NoDirection`];
-    /// [`FailOnError::OneSeed`].
+    /// [`FailOnError::OneSeed`]; [`FailOnError::Number`].
     pub fn check(&self, catalogue: &Catalogue, seeds: usize) -> Result<(), FailOnError> {
         let metric = catalogue.get(&self.metric)?;
-        match self.test {
+        match &self.test {
+            Test::Value(target) => Ok(target.check(catalogue)?),
             Test::Verdict(_) if metric.better.is_none() => {
                 Err(FailOnError::NoDirection(self.metric.clone()))
             }
@@ -150,6 +174,9 @@ impl FailOn {
         let catalogue = Catalogue::new(compare.metric_info.iter().cloned());
         let seeds = compare.variants.iter().map(|v| v.runs.len()).min();
         self.check(&catalogue, seeds.unwrap_or(0))?;
+        if let Test::Value(target) = &self.test {
+            return self.evaluate_value(target, catalogue.get(&self.metric)?, compare);
+        }
         let row = compare
             .comparison
             .iter()
@@ -164,10 +191,11 @@ impl FailOn {
         if matches!(self.test, Test::Verdict(_)) && row.ci95_diff[0].is_none() {
             return Err(FailOnError::NoVerdict(self.metric.clone()));
         }
-        let met = match self.test {
-            Test::Above(limit) => change > limit,
-            Test::Below(limit) => change < limit,
-            Test::Verdict(verdict) => row.verdict == verdict,
+        let met = match &self.test {
+            Test::Above(limit) => change > *limit,
+            Test::Below(limit) => change < *limit,
+            Test::Verdict(verdict) => row.verdict == *verdict,
+            Test::Value(_) => false,
         };
         let by = match (change.is_finite(), row.patch) {
             (false, Some(patch)) => format!("from 0 to {}", number(Some(patch))),
@@ -177,15 +205,46 @@ impl FailOn {
     }
 
     fn met(&self, by: &str) -> Met {
-        let what = match self.test {
+        let what = match &self.test {
             Test::Above(limit) => format!("above {limit}%"),
             Test::Below(limit) => format!("below {limit}%"),
             Test::Verdict(Verdict::Better) => "better".into(),
             Test::Verdict(_) => "worse".into(),
+            Test::Value(target) => target.text().into(),
         };
         Met {
             reason: format!("{} changed {by}: {what}", self.metric),
         }
+    }
+
+    /// Whether the mean of patch is so; or that of what its runs have at least, if that decides.
+    fn evaluate_value(
+        &self,
+        target: &Target,
+        info: &MetricInfo,
+        compare: &Compare,
+    ) -> Result<Option<Met>, FailOnError> {
+        let runs = compare.variants.last().map_or(&[][..], |v| &v.runs);
+        let without = runs.iter().filter(|r| r.metric(&self.metric).is_none());
+        let without = without.count();
+        let undecided = || FailOnError::PatchWithout {
+            metric: self.metric.clone(),
+            patch: without,
+            runs: runs.len(),
+        };
+        let least = runs.iter().map(|run| run.at_least(&self.metric));
+        let least: Vec<f64> = least.collect::<Option<_>>().ok_or_else(undecided)?;
+        let mean = least.iter().sum::<f64>() / least.len() as f64;
+        let is_so = target.is_met_by(mean, info);
+        if !mean.is_finite() || (without > 0 && is_so == target.is_below()) {
+            return Err(undecided());
+        }
+        let bound = if without > 0 { "at least " } else { "" };
+        let (metric, unit) = (&self.metric, &info.unit);
+        let (mean, text) = (number(Some(mean)), target.text());
+        Ok(is_so.then(|| Met {
+            reason: format!("{metric} of patch is {bound}{mean} {unit}: {text}"),
+        }))
     }
 
     /// The reason why nothing can be decided, if runs lack a value.
@@ -332,6 +391,29 @@ mod tests {
             Ok(true)
         );
         assert_eq!(evaluate(":worse", &known, &known), Ok(false));
+    }
+
+    #[test]
+    fn what_patch_has_is_held_against_a_number() {
+        let quick = [Ok(10.0), Ok(11.0), Ok(12.0)];
+        let slow = [Ok(30_000.0), Ok(31_000.0), Ok(32_000.0)];
+        assert_eq!(evaluate(">20ms", &quick, &slow), Ok(true));
+        assert_eq!(evaluate(">20ms", &slow, &quick), Ok(false));
+        assert_eq!(evaluate("<=11", &slow, &quick), Ok(true));
+        assert_eq!(evaluate("<11us", &slow, &quick), Ok(false));
+        // What runs without a value have at least decides one way.
+        let open = [Ok(30_000.0), Ok(31_000.0), Err(Some(33_000.0))];
+        assert_eq!(evaluate(">20ms", &quick, &open), Ok(true));
+        assert_eq!(evaluate("<20ms", &quick, &open), Ok(false));
+        for condition in [">40ms", "<40ms"] {
+            let why = evaluate(condition, &quick, &open).unwrap_err();
+            assert!(why.contains("1 of 3 runs of patch"), "{why}");
+        }
+        assert!(evaluate(">20ms", &quick, &[Err(None); 3]).is_err());
+        // Base may lack what it likes.
+        assert_eq!(evaluate(">20ms", &[Err(None); 3], &slow), Ok(true));
+        let never = evaluate("<-1ms", &quick, &slow).unwrap_err();
+        assert!(never.contains("at least 0"), "{never}");
     }
 
     #[test]

@@ -1,29 +1,22 @@
 //! CSV: one line per run, one column per metric.
 
+use crate::catalogue::MetricInfo;
 use crate::result::{Compare, RunResult, Variant};
 
 /// `variant,seed,METRIC...` with one line per run. A missing number is an empty field.
 pub fn csv_of_run(result: &RunResult) -> String {
-    let names = result
-        .metric_info
-        .iter()
-        .map(|info| info.name.as_str())
-        .collect::<Vec<_>>();
-    rows(&names, &result.variants)
+    rows(&result.metric_info, &result.variants)
 }
 
 /// As [`csv_of_run`], base first.
 pub fn csv_of_compare(result: &Compare) -> String {
-    let names = result
-        .metric_info
-        .iter()
-        .map(|info| info.name.as_str())
-        .collect::<Vec<_>>();
-    rows(&names, &result.variants)
+    rows(&result.metric_info, &result.variants)
 }
 
-fn rows(metrics: &[&str], variants: &[Variant]) -> String {
-    let head = ["variant", "seed"].iter().chain(metrics);
+fn rows(metrics: &[MetricInfo], variants: &[Variant]) -> String {
+    let names = metrics.iter().map(|info| info.name.as_str());
+    let metrics: Vec<&str> = names.collect();
+    let head = ["variant", "seed"].iter().chain(&metrics);
     let mut records = vec![head.map(|&s| s.into()).collect()];
     for variant in variants {
         for run in &variant.runs {

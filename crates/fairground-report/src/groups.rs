@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::catalogue::GROUP_METRICS;
 use crate::result::{Run, Variant};
 use crate::stats::finite;
 use crate::watched::{QuotaWait, QuotaWork};
@@ -48,6 +49,10 @@ pub struct GroupStat {
     /// Microseconds.
     #[serde(rename = "cpu.max.burst")]
     pub burst: u64,
+    /// All bursts that it had from the start on, with the times in ns, if there were several. Known
+    /// where runs are made only.
+    #[serde(skip)]
+    pub bursts: Vec<(u64, u64)>,
     /// 1 to 10000.
     #[serde(rename = "cpu.weight")]
     pub weight: u64,
@@ -113,6 +118,15 @@ impl GroupStat {
         };
         let from = |limit: &LimitFrom| (short(limit), limit.from_ns);
         course(short(first), later.iter().map(from), from(last))
+    }
+
+    /// The same of `cpu.max.burst`.
+    fn burst_text(&self) -> String {
+        let [first, later @ .., last] = &self.bursts[..] else {
+            return self.burst.to_string();
+        };
+        let from = |(ns, burst): &(u64, u64)| (burst.to_string(), *ns);
+        course(first.1.to_string(), later.iter().map(from), from(last))
     }
 
     /// The same of `cpu.weight`.
@@ -197,7 +211,7 @@ pub(crate) struct GroupMeans {
     /// Path, or how many others there are.
     pub name: String,
     /// `cpu.max`, and `cpu.max.burst` in us; none of others.
-    pub limit: Option<(String, u64)>,
+    pub limit: Option<(String, String)>,
     /// `cpu.weight`, or `idle` where `cpu.idle` is 1; none of others.
     pub weight: Option<String>,
     pub periods: f64,
@@ -233,6 +247,12 @@ pub(crate) fn listed(variants: &[Variant]) -> Vec<Option<&str>> {
     paths
 }
 
+/// How many groups with a limit are kept as a sum only.
+pub(crate) fn summed(variants: &[Variant]) -> u64 {
+    let others = runs(variants).filter_map(|run| run.other_groups.as_ref());
+    others.map(|others| others.groups).max().unwrap_or(0)
+}
+
 /// Paths of the groups that have a weight of their own and no limit in any variant.
 pub(crate) fn weighed(variants: &[Variant]) -> Vec<&str> {
     let limited = limited(variants);
@@ -258,16 +278,13 @@ fn limited(variants: &[Variant]) -> BTreeSet<&str> {
     limited.map(|g| g.path.as_str()).collect()
 }
 
-/// Metrics that are a share of the periods of all groups with a limit together.
-const OF_ALL_PERIODS: [&str; 2] = ["throttled_pct", "slow_periods_pct"];
-
 /// Groups that have a limit in one of the variants only, if `metric` is a share of the periods of
 /// all that have one: then it is of other periods there, and more or less of them says nothing. A
 /// variant without any limit has no such periods, and a share of 0, which is what it is.
 pub(crate) fn limited_in_one(metric: &str, base: &Variant, patch: &Variant) -> Vec<String> {
     let limited_in = |variant| limited(std::slice::from_ref(variant));
     let (base, patch) = (limited_in(base), limited_in(patch));
-    if !OF_ALL_PERIODS.contains(&metric) || base.is_empty() || patch.is_empty() {
+    if !GROUP_METRICS.contains(&metric) || base.is_empty() || patch.is_empty() {
         return Vec::new();
     }
     let paths = base.symmetric_difference(&patch);
@@ -341,7 +358,7 @@ pub(crate) fn means(variant: &Variant, path: Option<&str>) -> Option<GroupMeans>
     let mean = |n: u64| n as f64 / found as f64;
     Some(GroupMeans {
         name: path.map_or_else(|| format!("{others} others"), String::from),
-        limit: group.map(|g| (g.max_text(), g.burst)),
+        limit: group.map(|g| (g.max_text(), g.burst_text())),
         weight: group.map(GroupStat::weight_text),
         periods: mean(sum.nr_periods),
         throttled: mean(sum.nr_throttled),
@@ -414,6 +431,20 @@ mod tests {
         let before = variants.clone();
         cut_groups(&mut variants);
         assert_eq!(variants, before);
+    }
+
+    #[test]
+    fn a_burst_that_changed_is_shown_with_its_times() {
+        let shown = |bursts: &[(u64, u64)]| {
+            GroupStat {
+                burst: 7,
+                bursts: bursts.to_vec(),
+                ..GroupStat::default()
+            }
+            .burst_text()
+        };
+        assert_eq!(shown(&[]), "7");
+        assert_eq!(shown(&[(0, 5000), (2_000_000, 0)]), "5000, 0 from 2 ms");
     }
 
     #[test]

@@ -16,14 +16,15 @@
 //! statistics, and the result's `notes` say so.
 #![forbid(unsafe_code)]
 
+mod beware;
 mod catalogue;
 mod compare;
 mod differing;
 mod fail_on;
+mod few_periods;
 mod flat;
 mod groups;
 pub mod html;
-mod latency;
 mod machine;
 mod redo;
 mod replay;
@@ -47,7 +48,6 @@ pub use differing::differing;
 pub use fail_on::{FailOn, FailOnError, Met};
 pub use flat::{csv_of_compare, csv_of_run};
 pub use groups::{CpuStat, GroupStat, LimitFrom, OtherGroups, WeightFrom, time_text};
-pub use latency::Latency;
 pub use machine::{MachineId, MachineParts};
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
 pub use replay::{

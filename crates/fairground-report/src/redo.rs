@@ -58,6 +58,12 @@ impl Redo {
             conditions: BTreeMap::new(),
         }
     }
+
+    /// What the simulation leaves out, in words.
+    pub fn not_modelled_text(&self) -> Option<String> {
+        let all = self.not_modelled.join(", ");
+        (!all.is_empty()).then(|| format!("not modelled: {all}"))
+    }
 }
 
 /// A command line that repeats the result, quoted for a shell.

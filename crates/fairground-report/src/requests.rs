@@ -17,7 +17,9 @@
 //!   bound it; and of many points some would be beyond chance by chance, but where requests are
 //!   quick not by so much.
 //!
-//! One run has no interval; there twice as slow is taken to be beyond chance.
+//! One run has no interval, and that of two is twelve standard errors to each side. So being twice
+//! as slow in every run is taken to be beyond chance, however many there are, if the halves have
+//! some requests each.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +34,7 @@ use crate::stats::paired_change;
 const GROWTH_MIN: f64 = 1.2;
 /// Part of the load that is beyond the capacity, at least.
 const EXCESS_MIN: f64 = 0.01;
-/// [`GROWTH_MIN`] for one run.
+/// [`GROWTH_MIN`] of each run by itself.
 const GROWTH_MIN_ALONE: f64 = 2.0;
 /// Fewer requests in a half of one run have no mean to speak of.
 const REQUESTS_MIN_ALONE: u64 = 10;
@@ -103,14 +105,40 @@ fn grows(variant: &Variant, kind: &str) -> bool {
     if second - first < EXCESS_MIN * apart_us {
         return false;
     }
-    match paired_change(&pairs).map(|change| change.ci95) {
-        None => false,
-        Some(Some([low, _])) => low > 0.0 && second >= GROWTH_MIN * first,
-        Some(None) => {
-            let fewest = halves.iter().flat_map(|h| h.requests).min();
-            second >= GROWTH_MIN_ALONE * first && fewest >= Some(REQUESTS_MIN_ALONE)
+    let slower = |(first, second): &(f64, f64)| *second >= GROWTH_MIN_ALONE * first;
+    let fewest = halves.iter().flat_map(|h| h.requests).min();
+    let each =
+        pairs.len() == runs.len() && pairs.iter().all(slower) && fewest >= Some(REQUESTS_MIN_ALONE);
+    let interval = paired_change(&pairs).and_then(|change| change.ci95);
+    each || interval.is_some_and(|[low, _]| low > 0.0 && second >= GROWTH_MIN * first)
+}
+
+/// The note on loads that are not sustained. `whose`: by which variants or points, where there are
+/// several.
+pub(crate) fn not_sustained_words(kinds: &[&str], whose: Option<&str>) -> String {
+    format!(
+        "not sustained: {}`{}` took longer in the second half of the measured time than in the \
+         first, beyond chance. Requests come faster than they are answered, and latencies grow \
+         with the length of the run; or it has not settled: then a longer warm-up says so",
+        whose.map_or(String::new(), |whose| format!("{whose}, ")),
+        kinds.join("`, `")
+    )
+}
+
+/// The same of a run, or of two sides.
+pub(crate) fn not_sustained_note(variants: &[Variant]) -> Option<String> {
+    let found = variants.iter().map(|v| (&*v.name, not_sustained(v)));
+    let found: Vec<(&str, Vec<String>)> = found.filter(|(_, kinds)| !kinds.is_empty()).collect();
+    let mut kinds: Vec<&str> = Vec::new();
+    for kind in found.iter().flat_map(|(_, kinds)| kinds) {
+        if !kinds.contains(&&**kind) {
+            kinds.push(kind);
         }
     }
+    let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
+    let whose = format!("in {}", names.join(" and "));
+    let whose = (variants.len() > 1).then_some(&*whose);
+    (!kinds.is_empty()).then(|| not_sustained_words(&kinds, whose))
 }
 
 /// How many values a percentile of this name needs, so that it is another than the largest.
@@ -200,6 +228,43 @@ mod tests {
         ]));
         assert!(!grows(&[(300.0, 100.0), (310.0, 90.0), (290.0, 80.0)]));
         assert!(!grows(&[]));
+    }
+
+    /// The interval of two runs holds 0 for nearly everything.
+    #[test]
+    fn twice_as_slow_in_every_run_is_beyond_chance() {
+        let grows = |pairs: &[(f64, f64)], n| !not_sustained(&variant(pairs, n)).is_empty();
+        let two = [(1000.0, 2100.0), (1000.0, 9000.0)];
+        assert!(grows(&two, 10));
+        assert!(!grows(&two, 9), "of few requests");
+        assert!(
+            !grows(&[(1000.0, 1900.0), (1000.0, 9000.0)], 100),
+            "not in each"
+        );
+        let spread = [(1000.0, 2100.0), (1000.0, 2100.0), (1000.0, 30000.0)];
+        assert!(grows(&spread, 10));
+    }
+
+    #[test]
+    fn a_run_and_both_sides_say_that_they_do_not_sustain_their_load() {
+        let of = |name: &str, second: f64| Variant {
+            name: name.into(),
+            ..variant(&[(100.0, second)], 50)
+        };
+        let note = |variants: &[Variant]| not_sustained_note(variants).unwrap_or_default();
+        let alone = note(&[of("base", 300.0)]);
+        assert!(
+            alone.starts_with("not sustained: `web` took longer"),
+            "{alone}"
+        );
+        let patch = note(&[of("base", 100.0), of("patch", 300.0)]);
+        assert!(
+            patch.starts_with("not sustained: in patch, `web` took"),
+            "{patch}"
+        );
+        let both = note(&[of("base", 300.0), of("patch", 300.0)]);
+        assert!(both.contains("in base and patch, `web` took"), "{both}");
+        assert_eq!(note(&[of("base", 100.0), of("patch", 100.0)]), "");
     }
 
     #[test]

@@ -6,17 +6,19 @@
 //!
 //! Units are in the names; `share` is a fraction from 0 to 1.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::catalogue::{Better, Catalogue, MetricInfo, is_own};
+use crate::beware::beware;
+use crate::catalogue::{Better, Catalogue, MetricInfo};
 use crate::compare::compare_metrics;
 use crate::groups::{GroupStat, OtherGroups, cut_groups};
 use crate::machine::MachineId;
 use crate::redo::Redo;
-use crate::requests::{Halves, few_requests};
+use crate::requests::Halves;
 use crate::stats::finite;
 use crate::watched::{
     IdleWaste, OpenRequests, StillWaiting, open_requests, still_waiting, unreliable_usual,
@@ -285,9 +287,12 @@ impl RunResult {
     pub fn new(setup: Setup, base: Variant) -> Self {
         let mut variants = vec![base];
         let (metric_info, mut notes) = complete(&setup, &mut variants, &["base"]);
-        notes.extend(few_requests(&variants, own(&metric_info)));
+        notes.extend(beware(&variants, &metric_info));
         // There is no other that it could be confused with.
-        let of_all = |note: &mut String| *note = note.replacen("` of base ", "` ", 1);
+        let of_all = |note: &mut String| {
+            let short = note.replacen("` of base ", "` ", 1);
+            *note = short.replacen("` of base: ", "`: ", 1);
+        };
         notes.iter_mut().for_each(of_all);
         Self {
             fairground: setup.fairground,
@@ -314,7 +319,7 @@ impl Compare {
     pub fn new(setup: Setup, base: Variant, patch: Variant) -> Self {
         let mut variants = vec![base, patch];
         let (metric_info, mut notes) = complete(&setup, &mut variants, &["base", "patch"]);
-        notes.extend(few_requests(&variants, own(&metric_info)));
+        notes.extend(beware(&variants, &metric_info));
         let comparison = compare_metrics(&metric_info, &variants[0], &variants[1], &mut notes);
         Self {
             fairground: setup.fairground,
@@ -450,6 +455,15 @@ impl Run {
         }
     }
 
+    /// Sorts the lines so that what matters most survives a cut: waiting, then traffic between
+    /// cores.
+    pub fn sort_lines(&mut self) {
+        self.lines.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|l| (Reverse((l.wait_ns, l.transfers)), &l.object, &l.field));
+            a.cmp(&b)
+        });
+    }
+
     /// The metric's value, if it is there and finite.
     pub fn metric(&self, name: &str) -> Number {
         self.metrics.get(name).copied().flatten().and_then(finite)
@@ -467,15 +481,8 @@ pub(crate) fn complete(
     for (variant, &name) in variants.iter_mut().zip(names) {
         variant.name = name.into();
         drop_repeated_seeds(variant, &mut notes);
-        for run in &mut variant.runs {
-            run.lines.sort_by(|a, b| {
-                let key = |l: &LineTraffic| (std::cmp::Reverse(l.wait_ns), l.transfers);
-                key(a)
-                    .cmp(&key(b))
-                    .then_with(|| (&a.object, &a.field).cmp(&(&b.object, &b.field)))
-            });
-        }
-        note_missing_numbers(variant, &mut notes);
+        variant.runs.iter_mut().for_each(Run::sort_lines);
+        drop_not_finite(variant);
         notes.extend(still_waiting(variant));
         notes.extend(open_requests(variant));
         used.extend(variant.metric_names().into_iter().map(String::from));
@@ -498,12 +505,6 @@ pub(crate) fn complete(
     (info, notes)
 }
 
-/// The metrics that the workload has of its own.
-fn own(info: &[MetricInfo]) -> impl Iterator<Item = &str> {
-    let names = info.iter().map(|info| info.name.as_str());
-    names.filter(|name| is_own(name))
-}
-
 /// A seed's second run is the first one again. Kept, it would narrow the interval for nothing.
 fn drop_repeated_seeds(variant: &mut Variant, notes: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
@@ -520,31 +521,15 @@ fn drop_repeated_seeds(variant: &mut Variant, notes: &mut Vec<String>) {
     });
 }
 
-/// Turns what is not finite into `None`, and says once per metric how often that was.
-fn note_missing_numbers(variant: &mut Variant, notes: &mut Vec<String>) {
-    let mut missing: BTreeMap<String, usize> = BTreeMap::new();
-    let runs = variant.runs.len();
+/// Turns what is not finite into `None`.
+fn drop_not_finite(variant: &mut Variant) {
     for run in &mut variant.runs {
-        // Of these another note says why.
-        let undecided =
-            |name: &String| run.open_requests.iter().any(|o| o.undecided.contains(name));
-        for (name, value) in &mut run.metrics {
+        for value in run.metrics.values_mut() {
             *value = value.and_then(finite);
-            if value.is_none() && !undecided(name) {
-                *missing.entry(name.clone()).or_default() += 1;
-            }
         }
         for cost in run.functions.values_mut() {
             cost.share = cost.share.and_then(finite);
         }
-    }
-    // That a group has none at all shows in its own table.
-    missing.retain(|name, count| !name.starts_with('/') || *count < runs);
-    for (name, count) in missing {
-        notes.push(format!(
-            "`{name}` of {} has no value in {count} of {runs} runs, which its mean leaves out",
-            variant.name
-        ));
     }
 }
 

@@ -105,6 +105,28 @@ fn json(compare: &Compare) -> String {
     serde_json::to_string_pretty(compare).unwrap()
 }
 
+/// What survives a cut stands first, in whatever order the lines came.
+#[test]
+fn lines_are_sorted_by_waiting_then_traffic_then_name() {
+    let line = |field: &str, wait_ns, transfers| LineTraffic {
+        field: field.into(),
+        transfers,
+        wait_ns,
+        ..LineTraffic::default()
+    };
+    let mut variant = variant("on-change", 1, 1.0);
+    variant.runs[0].lines = vec![
+        line("d", 5, 1),
+        line("c", 5, 1),
+        line("b", 5, 9),
+        line("a", 7, 0),
+    ];
+    let result = RunResult::new(setup(), variant);
+    let lines = &result.variants[0].runs[0].lines;
+    let fields: Vec<&str> = lines.iter().map(|l| l.field.as_str()).collect();
+    assert_eq!(fields, ["a", "b", "c", "d"]);
+}
+
 #[test]
 fn verdicts_follow_interval_and_direction() {
     let compare = sample(5);
@@ -471,7 +493,16 @@ fn fail_on_is_parsed_and_decided() {
         "{error}"
     );
     for text in [
-        "", ">5%", "a>5", "a>%", "a>nan%", "a>inf%", "a:bad", "a=5%", "worse",
+        "",
+        ">5%",
+        "a>b",
+        "a>5parsec",
+        "a>%",
+        "a>nan%",
+        "a>inf%",
+        "a:bad",
+        "a=5%",
+        "worse",
     ] {
         assert!(
             matches!(FailOn::parse(text), Err(FailOnError::Syntax(_))),

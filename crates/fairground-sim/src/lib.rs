@@ -18,6 +18,7 @@ pub mod cpu_stat;
 pub mod exact;
 pub mod explain;
 pub mod glob;
+mod histogram;
 pub mod host;
 pub mod machine;
 pub mod machine_file;

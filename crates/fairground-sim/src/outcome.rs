@@ -40,7 +40,7 @@ pub struct Outcome {
     pub lines: Vec<Traffic>,
     /// Wake-up latencies by value (ns, as the histogram rounds it) and number.
     pub latency: Vec<(u64, u64)>,
-    /// `cpu.stat` of the groups with a limit.
+    /// `cpu.stat` of the groups with a limit, and of those with a weight of their own.
     pub groups: Vec<GroupStat>,
     /// What the real tool would print.
     pub words: String,

@@ -60,6 +60,11 @@ fn a_choice_that_is_made_again_is_the_same() {
                 Start::Woken { prev, cpu, .. } => {
                     assert_eq!((choice.prev, choice.this), (prev.0, cpu));
                     fast += u32::from(matches!(choice.route, Route::Fast(_)));
+                    // Whichever CPU is taken near a target was tested for being idle, or is it.
+                    assert!(!choice.examined.is_empty(), "task {task} at {at_us} us");
+                    let tested = choice.examined.iter().any(|x| x.cpu == came && x.idle);
+                    let stays = matches!(choice.route, Route::Fast(target) if target == came);
+                    assert!(tested || stays, "task {task} at {at_us} us: {choice:?}");
                     woken += 1;
                 }
                 Start::New { .. } => {

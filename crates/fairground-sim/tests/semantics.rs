@@ -83,6 +83,24 @@ fn nice_values_share_a_cpu_by_their_weights() {
     }
 }
 
+/// One draw in twelve of this distribution would be longer than any duration that can be written,
+/// one in twenty longer than the machine can count.
+#[test]
+fn draws_that_are_longer_than_any_run_are_no_mistake() {
+    for step in ["run", "sleep", "period"] {
+        let text = format!(
+            "duration = \"1s\"\n[[task]]\nname = \"a\"\ncount = 100\n\
+             steps = [{{ loop = \"forever\", steps = [{{ {step} = \"lognormal 1s 10\" }}, \
+             {{ mark = \"turn\" }}] }}]\n"
+        );
+        for cpus in [1, 2] {
+            let out = run(cpus, "linux-6.18", &text);
+            assert_eq!(out.elapsed_ns, 1_000_000_000, "{step}");
+            assert!(passes(&out, "turn") > 0.0, "{step}");
+        }
+    }
+}
+
 #[test]
 fn groups_share_the_machine_by_their_weights() {
     for profile in ["linux-6.18", "linux-6.5"] {

@@ -14,7 +14,7 @@ use crate::bytes::{Bytes, u64_of};
 use crate::error::TraceError;
 use crate::raw::decode::Decoder;
 use crate::raw::headers::{self, Headers};
-use crate::recording::Recording;
+use crate::recording::{Recording, number_of};
 use crate::{perf_pipe, perf_sample};
 
 const FORMAT: &str = "perf.data";
@@ -66,6 +66,10 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     };
     let mut bytes = Bytes::new(tracing, FORMAT);
     let headers = tracing_data(&mut bytes)?;
+    if let Some(text) = perf_file.feature_section_data(Feature::OSRELEASE) {
+        // Its length, which its end tells as well, and then the release.
+        recording.states_kernel(text.get(4..).unwrap_or(&[]));
+    }
     recording.names = headers.names.clone();
     let decoder = Decoder::new(&headers, bytes.big, &mut recording);
     sampled(perf_file.event_attributes(), &decoder, &mut recording);
@@ -117,9 +121,10 @@ fn sampled(events: &[AttributeDescription], decoder: &Decoder, recording: &mut R
     let of = events.iter().filter(some).count();
     if of > 0 {
         recording.left_out.notes.push(format!(
-            "it is sampled: of {of} kinds of the scheduler's events only some were recorded (`perf \
-             record -F`, `-c`), so switches and wake-ups are missing and little below is right; \
-             record each event (`-c 1`)"
+            "it is sampled: of {} of the scheduler's events only some were recorded (`perf record \
+             -F`, `-c`), so switches and wake-ups are missing and little below is right; record \
+             each event (`-c 1`)",
+            number_of(of as u64, "kind", "kinds")
         ));
         recording.sampled = true;
     }

@@ -15,10 +15,12 @@ const FIRST_OF_PERF: u32 = 64;
 const TRACING_DATA: u32 = 66;
 const FINISHED_ROUND: u32 = 68;
 const AUXTRACE: u32 = 71;
+const HEADER_FEATURE: u32 = 80;
 const COMPRESSED: u32 = 81;
 const COMPRESSED2: u32 = 83;
 /// Bits of the features that the reader needs.
 const FEATURE_TRACING_DATA: u32 = 1;
+const FEATURE_OSRELEASE: u32 = 4;
 const FEATURE_EVENT_DESC: u32 = 12;
 
 /// Bytes of a record's head: type, flags, size.
@@ -32,6 +34,8 @@ struct Found<'a> {
     /// Each event: its attributes and its ids.
     attrs: Vec<(&'a [u8], &'a [u8])>,
     tracing: Option<&'a [u8]>,
+    /// The kernel's release, with its length in front.
+    release: Option<&'a [u8]>,
     /// Whole records that a file has too.
     kept: Vec<&'a [u8]>,
 }
@@ -70,6 +74,12 @@ fn record<'a>(at: &mut Bytes<'a>, data: &'a [u8], found: &mut Found<'a>) -> Opti
         TRACING_DATA => {
             let n = body.get(..4).map(|n| u32_of(n, at.big))?;
             found.tracing = Some(at.take(n.into()).ok()?);
+        }
+        HEADER_FEATURE => {
+            let feature = body.get(..8).map(|n| crate::bytes::u64_of(n, at.big))?;
+            if feature == u64::from(FEATURE_OSRELEASE) {
+                found.release = Some(&body[8..]);
+            }
         }
         AUXTRACE => {
             let n = body.get(..8).map(|n| crate::bytes::u64_of(n, at.big))?;
@@ -123,14 +133,23 @@ impl Found<'_> {
             .max()
             .unwrap_or(0);
         let described = self.described(attr, big);
-        let tracing = self.tracing.unwrap_or(&[]);
+        // In the order of their bits.
+        let given = [
+            (FEATURE_TRACING_DATA, self.tracing),
+            (FEATURE_OSRELEASE, self.release),
+            (FEATURE_EVENT_DESC, Some(&described[..])),
+        ];
+        let given: Vec<(u32, &[u8])> = given
+            .into_iter()
+            .filter_map(|(bit, data)| Some((bit, data?)))
+            .collect();
         // Header, attributes, records, table of features, features.
         let attrs = (FILE_HEADER, (attr + 16) * self.attrs.len());
         let records = (attrs.0 + attrs.1, records);
-        let features = 1 + u32::from(self.tracing.is_some());
-        let tracing_at = records.0 + records.1 + 16 * features as usize;
+        let mut at = records.0 + records.1 + 16 * given.len();
+        let long: usize = given.iter().map(|(_, data)| data.len()).sum();
         let mut file = File {
-            bytes: Vec::with_capacity(tracing_at + tracing.len() + described.len()),
+            bytes: Vec::with_capacity(at + long),
             big,
         };
         file.bytes.extend_from_slice(&data[..8]);
@@ -139,8 +158,7 @@ impl Found<'_> {
         file.section(attrs);
         file.section(records);
         file.section((0, 0));
-        let tracing_bit = u64::from(self.tracing.is_some()) << FEATURE_TRACING_DATA;
-        file.u64(tracing_bit | 1 << FEATURE_EVENT_DESC);
+        file.u64(given.iter().fold(0, |bits, (bit, _)| bits | 1 << bit));
         for _ in 1..4 {
             file.u64(0);
         }
@@ -152,12 +170,13 @@ impl Found<'_> {
         for record in &self.kept {
             file.bytes.extend_from_slice(record);
         }
-        if self.tracing.is_some() {
-            file.section((tracing_at, tracing.len()));
+        for (_, data) in &given {
+            file.section((at, data.len()));
+            at += data.len();
         }
-        file.section((tracing_at + tracing.len(), described.len()));
-        file.bytes.extend_from_slice(tracing);
-        file.bytes.extend_from_slice(&described);
+        for (_, data) in &given {
+            file.bytes.extend_from_slice(data);
+        }
         file.bytes
     }
 

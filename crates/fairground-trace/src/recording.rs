@@ -28,6 +28,10 @@ pub struct Recording {
     pub groups: Groups,
     /// Number of CPUs: the file's own, or the highest that is seen.
     pub cpus: u32,
+    /// The release of the kernel, as `uname -r` has it, if the file says it.
+    pub kernel: Option<String>,
+    /// Text whose times are whole microseconds.
+    pub whole_us: bool,
     /// What could not be used.
     pub left_out: LeftOut,
     /// Kind of file, for people.
@@ -86,8 +90,10 @@ impl Recording {
     #[inline]
     pub fn push(&mut self, event: Event) -> bool {
         if event.cpu > CPU_MAX || event.at_ns > i64::MAX as u64 {
-            self.left_out
-                .bad(|| format!("CPU {} at {} ns", event.cpu, event.at_ns));
+            self.left_out.bad(|| match event.cpu {
+                cpu if cpu > CPU_MAX => no_cpu(cpu),
+                cpu => format!("CPU {cpu} at {} ns", event.at_ns),
+            });
             return true;
         }
         if self.events.len() >= EVENTS_MAX {
@@ -102,6 +108,23 @@ impl Recording {
         }
         self.events.push(event);
         true
+    }
+
+    /// The file says that there are so many CPUs, of which some may have no events.
+    pub(crate) fn states_cpus(&mut self, cpus: u64) {
+        if let Some(cpus) = u32::try_from(cpus).ok().filter(|n| *n <= CPU_MAX + 1) {
+            self.cpus = self.cpus.max(cpus);
+        }
+    }
+
+    /// The file says which kernel it was recorded on: the first word counts.
+    pub(crate) fn states_kernel(&mut self, release: &[u8]) {
+        const LONGEST: usize = 64;
+        let end = release.iter().position(|b| !b.is_ascii_graphic());
+        let release = &release[..end.unwrap_or(release.len())];
+        if !release.is_empty() && release.len() <= LONGEST {
+            self.kernel = Some(String::from_utf8_lossy(release).into_owned());
+        }
     }
 
     /// Puts the events in order of time; those of one time stay in the order of the file.
@@ -310,7 +333,8 @@ impl LeftOut {
             let _ = writeln!(text, "{note}");
         }
         if self.lost > 0 {
-            let _ = writeln!(text, "the recorder lost {} events", self.lost);
+            let events = number_of(self.lost, "event", "events");
+            let _ = writeln!(text, "the recorder lost {events}");
         }
         if !self.lost_on.is_empty() {
             let cpus: Vec<String> = self.lost_on.iter().map(u32::to_string).collect();
@@ -322,21 +346,28 @@ impl LeftOut {
             );
         }
         if let Some(first) = &self.first_bad {
-            let _ = writeln!(text, "{} records make no sense, first: {first}", self.bad);
+            let bad = number_of(
+                self.bad,
+                "record makes no sense:",
+                "records make no sense, first:",
+            );
+            let _ = writeln!(text, "{bad} {first}");
         }
         if self.damaged > 0 {
-            let _ = writeln!(
-                text,
-                "{} events have a damaged time, far from those around them, and were left out",
-                self.damaged
+            let left_out = number_of(
+                self.damaged,
+                "event has a damaged time, far from those around it, and was",
+                "events have a damaged time, far from those around them, and were",
             );
+            let _ = writeln!(text, "{left_out} left out");
         }
         if self.backwards > 0 {
-            let _ = writeln!(
-                text,
-                "{} events are older than the one before on their CPU and were put in order",
-                self.backwards
+            let older = number_of(
+                self.backwards,
+                "event is older than the one before on its CPU and was",
+                "events are older than the one before on their CPU and were",
             );
+            let _ = writeln!(text, "{older} put in order");
         }
         if !self.other_events.is_empty() {
             let all: u64 = self.other_events.values().sum();
@@ -344,13 +375,28 @@ impl LeftOut {
             let shown = &names[..names.len().min(5)];
             let more = if names.len() > 5 { ", ..." } else { "" };
             let names = shown.join(", ");
-            let _ = writeln!(
-                text,
-                "{all} events of other kinds were skipped: {names}{more}"
+            let skipped = number_of(
+                all,
+                "event of another kind was",
+                "events of other kinds were",
             );
+            let _ = writeln!(text, "{skipped} skipped: {names}{more}");
         }
         text
     }
+}
+
+/// So many of something, with what is said of a single one or of several.
+pub(crate) fn number_of(n: u64, one: &str, more: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {more}"),
+    }
+}
+
+/// Why an event of that CPU is not used.
+pub(crate) fn no_cpu(cpu: u32) -> String {
+    format!("CPU {cpu}, but the highest that can be read is {CPU_MAX}")
 }
 
 #[cfg(test)]
@@ -453,6 +499,6 @@ mod tests {
         let times: Vec<u64> = r.events.iter().map(|e| e.at_ns).collect();
         assert_eq!(times, [3, 4, 5]);
         assert_eq!((r.left_out.backwards, r.left_out.bad, r.cpus), (1, 1, 2));
-        assert!(r.left_out.text().contains("1 events are older"));
+        assert!(r.left_out.text().contains("1 event is older"));
     }
 }

@@ -12,10 +12,18 @@ use crate::derive::Derived;
 pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz: u32) -> String {
     let w = &derived.workload;
     let names = unique_names(w);
+    let at_ns = |start: &Start| match *start {
+        Start::Asleep { until_ns } => until_ns,
+        Start::Created { at_ns, .. } => at_ns,
+    };
+    let mut starts = derived.starts.iter().map(at_ns);
+    let first = starts.clone().min().unwrap_or(0);
+    // What is before the recording is no part of it, and does not count.
+    let warmup_ns = derived.lead_ns.max(w.warmup_ns).saturating_sub(first);
     let mut text = format!(
         "# Derived from a recording: {}\n# One semaphore for each thread that another one wakes: \
          the waker posts it, the thread waits for it.\nname = \"replay\"\nmachine = {}\n\
-         profile = {}\nhz = {hz}\nduration = \"exit\"\nseeds = 1\n",
+         profile = {}\nhz = {hz}\nduration = \"exit\"\nwarmup = \"{warmup_ns}ns\"\nseeds = 1\n",
         title.replace(|c: char| c.is_control(), " "),
         quoted(machine),
         quoted(profile),
@@ -32,12 +40,6 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
     // Writing to a string cannot fail.
     let _ = writeln!(text, "semaphores = {{ {} }}", sems.join(", "));
     groups(w, &mut text);
-    let at_ns = |start: &Start| match *start {
-        Start::Asleep { until_ns } => until_ns,
-        Start::Created { at_ns, .. } => at_ns,
-    };
-    let mut starts = derived.starts.iter().map(at_ns);
-    let first = starts.clone().min().unwrap_or(0);
     for (index, template) in w.templates.iter().enumerate() {
         let _ = write!(text, "\n[[task]]\nname = {}\n", quoted(&names[index]));
         if w.initial.contains(&(index as u32)) {

@@ -169,6 +169,25 @@ fn what_perf_writes_to_a_pipe_is_read_also_where_it_is_cut() {
     assert!(cut.events.len() > file.events.len() / 2);
 }
 
+/// The release of the kernel is a record of a pipe, and a section of the file that it becomes.
+#[test]
+fn the_recorded_kernel_is_read() {
+    const HEADER: usize = 16;
+    let mut piped = plain("pipe/sleeper.perf.data.xz");
+    let release = b"5.10.44-1-generic\0\0\0";
+    let mut record = 80_u32.to_le_bytes().to_vec();
+    record.extend(0_u16.to_le_bytes());
+    record.extend((8 + 8 + 4 + release.len() as u16).to_le_bytes());
+    record.extend(4_u64.to_le_bytes());
+    record.extend((release.len() as u32).to_le_bytes());
+    record.extend(release);
+    piped.splice(HEADER..HEADER, record);
+    let r = open::read(&piped[..], &mut |_| {}).unwrap();
+    assert_eq!(r.kernel.as_deref(), Some("5.10.44-1-generic"));
+    assert_eq!(r.events, data("sleeper.perf.data.xz").events);
+    assert_eq!(r.left_out.text(), "");
+}
+
 #[test]
 fn a_file_that_lacks_its_end_is_told() {
     let path = format!(

@@ -1,9 +1,10 @@
 //! What the engine asks of whoever runs it.
 
 use crate::event::{Event, QuotaWork};
-use crate::place::{Access, Fields, Func, Lock, Object};
 use crate::task::Task;
 use crate::value::{Cpu, TgId};
+
+pub use crate::place::{Access, Fields, Func, Lock, Object};
 
 /// The engine's only way out. All calls go down and return; none calls the engine.
 ///
@@ -37,7 +38,8 @@ pub trait Host {
     /// It is steady: nobody sets it, and it stands still while the machine is suspended, since
     /// whoever runs is charged for all that passes. Clocks of two CPUs are close: a call for
     /// another CPU's queue reads that of the caller, and the queue's own time then stands still
-    /// until the clock of its CPU has caught up. Differences up to 5 ms hardly matter.
+    /// until the clock of its CPU has caught up. Differences up to 5 ms hardly matter;
+    /// with debug assertions one of more than 100 ms is a panic.
     ///
     /// A host that goes on after a gap, from a snapshot say, takes the gap off its clock. If it
     /// does not, nothing panics, but the gap is charged to who runs, and its group's quota is

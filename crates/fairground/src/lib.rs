@@ -1,7 +1,7 @@
 //! The Linux fair scheduler as a library that owns no clock, no thread and no file.
 //!
 //! ```text
-//!   a task is woken, a tick,         ┌───────────┐   Switch { prev, next }, Placed, Resched
+//!   a task is woken, a tick,         ┌───────────┐   Switch { prev, next }, Placed
 //!   a switch, a timer that fires ──► │ sched::*  │ ──► (the answer: who runs, where)
 //!   on behalf of one CPU: Cx         └─────┬─────┘
 //!                 System (shared), Rqs     │ Host: clock, resched, park, kick, start_timer;
@@ -14,7 +14,7 @@
 //! (what it answers), [`rq`] (what a CPU owns) and [`system`] (what all share); ARCHITECTURE.md
 //! in the repository has the map. [`fair`], [`select`], [`balance`], [`math`], [`tree`] and
 //! [`place`] are public to be read, and tested against recordings; a host calls nothing there, and
-//! they may change with any version.
+//! they may change with any version. What it needs of them is in [`sched`] and [`host`] too.
 //!
 //! # What is guaranteed
 //!

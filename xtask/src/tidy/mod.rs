@@ -6,6 +6,7 @@
 //! grow. All other rules have no exceptions.
 
 mod docs;
+mod ignored;
 mod layers;
 mod length;
 mod ratchet;
@@ -19,6 +20,8 @@ use std::path::{Path, PathBuf};
 use proc_macro2::LineColumn;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
+
+use ignored::Ignored;
 
 /// One broken rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,8 +81,9 @@ pub fn write_ratchet(root: &Path) -> std::io::Result<()> {
 
 /// Every file that is checked, below `root`, sorted.
 pub fn files(root: &Path) -> Vec<String> {
+    let ignored = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
     let mut paths = Vec::new();
-    walk(root, "", &mut paths);
+    walk(root, "", &Ignored::read(&ignored), &mut paths);
     paths.sort();
     paths
 }
@@ -128,8 +132,8 @@ pub(crate) fn finding(path: &str, line: usize, rule: &'static str, message: Stri
     }
 }
 
-/// Files of the repository: all but what git ignores and git itself.
-fn walk(root: &Path, below: &str, paths: &mut Vec<String>) {
+/// Files of the repository: all but what git ignores, git itself and `Cargo.lock`.
+fn walk(root: &Path, below: &str, ignored: &Ignored, paths: &mut Vec<String>) {
     let Ok(entries) = fs::read_dir(root.join(below)) else {
         return;
     };
@@ -143,9 +147,12 @@ fn walk(root: &Path, below: &str, paths: &mut Vec<String>) {
         let Ok(kind) = entry.file_type() else {
             continue;
         };
-        if kind.is_dir() && name != "target" && name != ".git" {
-            walk(root, &path, paths);
-        } else if kind.is_file() && name != ".git" && name != "Cargo.lock" {
+        if name == ".git" || ignored.has(&path, kind.is_dir()) {
+            continue;
+        }
+        if kind.is_dir() {
+            walk(root, &path, ignored, paths);
+        } else if kind.is_file() && name != "Cargo.lock" {
             paths.push(path);
         }
     }

@@ -61,23 +61,28 @@ impl TryFrom<String> for Measure {
     fn try_from(text: String) -> Result<Self, String> {
         let (kind, rest) = text.split_once(':').unwrap_or((&text, ""));
         let bad = || format!("`{text}` is no measure");
+        let one = |name: &str| match name {
+            "" => Err(bad()),
+            name => Ok(name.to_string()),
+        };
+        let several = |names: &str| names.split('+').map(one).collect::<Result<_, _>>();
         Ok(match (kind, rest) {
-            ("metric", name) => Self::Metric(name.into()),
-            ("calls_per_s", name) => Self::CallsPerS(name.into()),
-            ("us_per_call", name) => Self::UsPerCall(name.into()),
+            ("metric", name) => Self::Metric(one(name)?),
+            ("calls_per_s", name) => Self::CallsPerS(one(name)?),
+            ("us_per_call", name) => Self::UsPerCall(one(name)?),
             ("kbytes_per_s", _) => {
                 let (name, bytes) = rest.rsplit_once(':').ok_or_else(bad)?;
-                Self::KbytesPerS(name.into(), bytes.parse().map_err(|_| bad())?)
+                Self::KbytesPerS(one(name)?, bytes.parse().map_err(|_| bad())?)
             }
-            ("share", names) => Self::Share(names.split('+').map(String::from).collect()),
-            ("per_5s", name) => Self::Per(5, name.into()),
-            ("per_30s", name) => Self::Per(30, name.into()),
+            ("share", names) => Self::Share(several(names)?),
+            ("per_5s", name) => Self::Per(5, one(name)?),
+            ("per_30s", name) => Self::Per(30, one(name)?),
             ("placed_elsewhere", "") => Self::PlacedElsewhere,
             ("line", _) => {
                 let (place, what) = rest.rsplit_once(':').ok_or_else(bad)?;
                 match what {
-                    "reads" => Self::Line(place.into(), false),
-                    "writes" => Self::Line(place.into(), true),
+                    "reads" => Self::Line(one(place)?, false),
+                    "writes" => Self::Line(one(place)?, true),
                     _ => return Err(bad()),
                 }
             }
@@ -88,7 +93,7 @@ impl TryFrom<String> for Measure {
             ("kick", "load") => Self::Kick(0),
             ("kick", "swap") => Self::Kick(1),
             ("llc_misses", "") => Self::LlcMisses,
-            ("llc_share", names) => Self::LlcShare(names.split('+').map(String::from).collect()),
+            ("llc_share", names) => Self::LlcShare(several(names)?),
             ("placed", sides) => {
                 let (base, patch) = sides.split_once('/').ok_or_else(bad)?;
                 let cpus = |text: &str| -> Result<Vec<u32>, String> {
@@ -290,15 +295,24 @@ mod tests {
     fn nonsense_is_refused() {
         for text in [
             "",
+            "metric:",
             "share",
+            "share:",
+            "share:a+",
+            "llc_share:",
+            "calls_per_s:",
+            "us_per_call:",
+            "per_5s:",
             "top:xx",
             "line:a.b:seen",
+            "line::reads",
             "kbytes_per_s:a",
+            "kbytes_per_s::100",
             "placed:7,7",
             "placed:7/x",
         ] {
             let read = parse(text);
-            assert!(read.is_err() || text == "share", "{text}: {read:?}");
+            assert!(read.is_err(), "{text}: {read:?}");
         }
     }
 }

@@ -231,7 +231,6 @@ fn calls(args: &ReproduceArgs) -> page::Calls {
     }
 }
 
-/// Leaves the runs that are asked for, as they are asked for.
 /// The runs that `--only` chooses from.
 fn run_names(experiments: &[Experiment], quick: bool) -> String {
     let runs = experiments.iter().flat_map(|e| &e.runs);
@@ -240,6 +239,7 @@ fn run_names(experiments: &[Experiment], quick: bool) -> String {
     names.join(", ")
 }
 
+/// Leaves the runs that are asked for, as they are asked for.
 fn choose(e: &mut Experiment, args: &ReproduceArgs) {
     let asked = |run: &RunSpec| {
         let headline = || e.headline.iter().any(|h| h.run == run.name);

@@ -17,7 +17,9 @@ use super::hash::Hash;
 use super::measure;
 
 /// Machine, number of its CPUs, profile, workload, end of the run in us, how much of it settles.
-const REFERENCE: [(&str, usize, &str, &str, u64, u64); 12] = [
+type Reference = (&'static str, usize, &'static str, &'static str, u64, u64);
+
+const REFERENCE: [Reference; 12] = [
     (
         "spr-8480-2s",
         16,
@@ -116,20 +118,23 @@ const REFERENCE: [(&str, usize, &str, &str, u64, u64); 12] = [
     ),
 ];
 
-static HASH: LazyLock<String> = LazyLock::new(|| {
-    let mut hash = Hash::default();
-    // Writing to a hash cannot fail.
-    let _ = tables(&mut hash);
-    for reference in REFERENCE {
-        let counters = run(reference);
-        let _ = write!(hash, "{reference:?} {counters:?}");
-    }
-    hash.hex()
-});
+static HASH: LazyLock<String> = LazyLock::new(|| hash_of(&REFERENCE, &run));
 
 /// The hash of this program's model.
 pub fn hash() -> &'static str {
     &HASH
+}
+
+/// The hash of the tables, the references, and what `run` counts in each.
+fn hash_of(references: &[Reference], run: &dyn Fn(Reference) -> Result<String, String>) -> String {
+    let mut hash = Hash::default();
+    // Writing to a hash cannot fail.
+    let _ = tables(&mut hash);
+    for &reference in references {
+        let counters = run(reference);
+        let _ = write!(hash, "{reference:?} {counters:?}");
+    }
+    hash.hex()
 }
 
 fn tables(hash: &mut Hash) -> std::fmt::Result {
@@ -141,9 +146,7 @@ fn tables(hash: &mut Hash) -> std::fmt::Result {
 }
 
 /// Counters of a reference run; a text if it fails, which is another model too.
-fn run(
-    (machine, cpus, profile, words, end_us, settle_us): (&str, usize, &str, &str, u64, u64),
-) -> Result<String, String> {
+fn run((machine, cpus, profile, words, end_us, settle_us): Reference) -> Result<String, String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();
     let machine = Machine::builtin(machine).map_err(|e| text(&e))?;
     let all = machine.topology.nr_cpus();
@@ -189,8 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_one_of_sixteen_digits_and_stays() {
-        assert_eq!(hash().len(), 16);
-        assert_eq!(run(REFERENCE[0]), run(REFERENCE[0]));
+    fn the_hash_is_of_the_references_and_of_what_they_count() {
+        let first = hash_of(&REFERENCE[..1], &run);
+        assert_eq!(first, hash_of(&REFERENCE[..1], &run));
+        let counted = |counters: &str| hash_of(&REFERENCE[..1], &|_| Ok(counters.into()));
+        let same = run(REFERENCE[0]).expect("it runs");
+        assert_eq!(first, counted(&same));
+        assert_ne!(first, counted(&(same.clone() + "0")));
+        let [one, other] = [0, 1].map(|n| hash_of(&REFERENCE[n..=n], &|_| Ok(same.clone())));
+        assert_ne!(one, other);
     }
 }

@@ -10,7 +10,7 @@ use fairground_report::reproduce::{Class, Row, level_text, tally_line, tells};
 
 use super::experiment::Experiment;
 use super::reasons::{grouped, why};
-use super::{Reproduced, headlines, plot, runs_missing, telling_line, verdict};
+use super::{Reproduced, WHOLE, headlines, plot, runs_missing, telling_line, verdict};
 use crate::failure::Failure;
 use crate::output::Place;
 use crate::wrap::wrap;
@@ -103,23 +103,22 @@ fn head(changes: usize, command: &str, calls: Calls) -> String {
         5 => ("The five published changes", "five scheduler changes"),
         _ => ("Published changes", "scheduler changes"),
     };
+    let words = |limit: Duration| match limit.as_secs() {
+        s if s > 0 && s % 60 == 0 => format!("{} minutes", s / 60),
+        _ => format!("{limit:?}"),
+    };
     let how = match calls {
         Calls::One(None) => String::new(),
-        Calls::One(Some(limit)) => {
-            let time = match limit.as_secs() {
-                s if s > 0 && s % 60 == 0 => format!("{} minutes", s / 60),
-                _ => format!("{limit:?}"),
-            };
-            format!(
-                " (It starts no simulation after {time}; with `--keep DIR` the same command goes \
-                 on.)"
-            )
-        }
+        Calls::One(Some(limit)) => format!(
+            " (It starts no simulation after {}; with `--keep DIR` the same command goes on.)",
+            words(limit)
+        ),
         // Each call has its own limit, and only all of them together make the page.
-        Calls::Several => " (With `--keep DIR`, in one call or several: each starts no simulation \
-                           after a time, 25 minutes unless `--within` says another, and goes on \
-                           where the last one stopped.)"
-            .into(),
+        Calls::Several => format!(
+            " (With `--keep DIR`, in one call or several: each starts no simulation after a time, \
+             {} unless `--within` says another, and goes on where the last one stopped.)",
+            words(WHOLE)
+        ),
     };
     let text = format!(
         "What authors published about {about}, beside what the simulator makes of the same \
@@ -317,7 +316,7 @@ mod tests {
             command.starts_with(ends[0]) && command.ends_with(ends[1]),
             "{command}"
         );
-        let whole = Calls::One(Some(super::super::WHOLE));
+        let whole = Calls::One(Some(WHOLE));
         let made = [whole, Calls::One(None), Calls::Several].map(|calls| head(5, &command, calls));
         assert_ne!(made[0], made[2]);
         assert!(

@@ -17,6 +17,7 @@ use super::jobs::{Job, Jobs, Sides, Vary};
 use super::keep::{Done, Keep};
 use super::{ReproduceArgs, Reproduced, model, window};
 use crate::failure::Failure;
+use crate::glue::VERSION;
 use crate::progress::bar;
 
 /// Simulates all runs of the experiments.
@@ -125,7 +126,7 @@ fn rows_of(
     sides: &Sides,
 ) -> Vec<Row> {
     let made = Made {
-        version: env!("CARGO_PKG_VERSION").into(),
+        version: VERSION.into(),
         model: model::hash().into(),
         machine: sides.machine.clone(),
         profile: experiment.profile.clone(),
@@ -272,10 +273,15 @@ fn times(experiments: &[Experiment], plan: &[Vec<Sides>], done: &[Option<Done>])
         let numbers = sides.base.iter().chain(&sides.patch);
         all.extend(numbers.clone());
         let (seeds, time) = (sides.base.len(), cpu_time(done, numbers));
-        eprintln!("{time:8.2} s of CPU time  {}, {seeds} seeds", run.name);
+        crate::stderr(&format!(
+            "{time:8.2} s of CPU time  {}, {seeds} seeds\n",
+            run.name
+        ));
     }
     let (time, simulations) = (cpu_time(done, &all), all.len());
-    eprintln!("{time:8.2} s of CPU time in {simulations} simulations");
+    crate::stderr(&format!(
+        "{time:8.2} s of CPU time in {simulations} simulations\n"
+    ));
 }
 
 /// CPU time of the jobs of these numbers, seconds.
@@ -299,7 +305,7 @@ fn explanation(base: &[&Outcome], patch: &[&Outcome]) -> String {
     let mut text = String::new();
     for (name, runs) in [("base", base), ("patch", patch)] {
         let o = runs[0];
-        text += &format!("{name}, seed 1, {} events:", o.events);
+        text += &format!("{name}, seed {}, {} events:", o.seed, o.events);
         for (metric, value) in &o.metrics {
             if let Some(value) = value {
                 text += &format!(" {metric}={}", number(Some(*value)));

@@ -14,6 +14,7 @@ use super::keep::{Done, Keep};
 use super::varied::{self, Varied};
 use super::{ReproduceArgs, headlines, model, runner, verdict};
 use crate::failure::Failure;
+use crate::glue::VERSION;
 use crate::output;
 
 /// An experiment with the jobs of each variation; the first is as it is.
@@ -146,7 +147,9 @@ fn simulate(
     if !args.no_progress {
         let minutes = each * rest.len() as f64 / 60.0;
         let count = rest.len();
-        eprintln!("{count} simulations more: {minutes:.0} minutes of CPU time, less what is kept");
+        crate::stderr(&format!(
+            "{count} simulations more: {minutes:.0} minutes of CPU time, less what is kept\n"
+        ));
     }
     let more = runner::run_all(jobs, &rest, &keep, args)?;
     for (slot, new) in done.iter_mut().zip(more) {
@@ -251,7 +254,7 @@ fn with_table(page: &str, table: &str) -> Option<String> {
 fn table(verdicts: &[Verdict]) -> String {
     let mut text = format!(
         "Made by fairground {}, model `{}`, one thing varied at a time.\n\n",
-        env!("CARGO_PKG_VERSION"),
+        VERSION,
         model::hash()
     );
     text += "| change | headline or row | verdict | value | least | greatest | another verdict |\n";

@@ -105,7 +105,7 @@ fn cells(g: &GroupMeans) -> Vec<Cell> {
     let limit = g.limit.as_ref();
     vec![
         limit.map_or_else(dash, |(max, _)| Cell::text(max)),
-        limit.map_or_else(dash, |(_, burst)| Cell::text(&burst.to_string())),
+        limit.map_or_else(dash, |(_, burst)| Cell::text(burst)),
         g.weight.as_ref().map_or_else(dash, |w| Cell::text(w)),
         Cell::number(g.cpus, number(g.cpus)),
         whole(g.periods),

@@ -253,9 +253,7 @@ fn common(head: &Head<'_>, headlines: Vec<(String, String)>, style: Style) -> Pa
     let mut facts = facts(head);
     facts.extend(headlines);
     let mut notes = head.notes.to_vec();
-    if !redo.not_modelled.is_empty() {
-        notes.push(format!("not modelled: {}", redo.not_modelled.join(", ")));
-    }
+    notes.extend(redo.not_modelled_text());
     Page {
         title: title(head.workload),
         facts,

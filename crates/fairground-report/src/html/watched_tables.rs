@@ -48,7 +48,7 @@ fn quota(variants: &[Variant]) -> Table {
         Column::right("p99, ms").title("99th percentile"),
         Column::right("longest, ms").wide(),
         Column::right("usual, ms")
-            .title("99 % would have taken no longer, had none waited for quota"),
+            .title("99 % of those took no longer that touched no period with waiting for quota"),
         Column::right("periods").title("Periods in which a task waited for quota"),
         Column::right("harmless").title("Those that made no stretch slow"),
         Column::right("slow").title("Those in which waiting made a stretch slow"),
@@ -57,8 +57,8 @@ fn quota(variants: &[Variant]) -> Table {
         id: "quota-table".into(),
         caption: "Waiting for quota".into(),
         note: "Means over the seeds. A stretch is slow if it waited for quota and took longer, by \
-               a tenth, than 99 % of all would have taken without waiting for quota, or longer \
-               than --slow says."
+               a tenth, than 99 % of those that touched no period with waiting for quota, or \
+               longer than --slow says."
             .into(),
         columns,
         rows,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Class, Evidence, Row};
+use super::{Class, Evidence, Row, near};
 use crate::result::Number;
 use crate::text::{Align, number, render};
 
@@ -100,7 +100,7 @@ pub fn tally_line(rows: &[Row]) -> String {
     }
     let within = |r: &&&Row| {
         let change = r.published.change_pct.zip(r.simulated.change_pct);
-        let in_size = change.is_some_and(|(want, got)| (0.5..=2.0).contains(&(got / want)));
+        let in_size = change.is_some_and(|(want, got)| near(want, got));
         r.class == Class::Factor2 && in_size && r.simulated.holds_zero()
     };
     let unsure = tests.iter().filter(within).count();

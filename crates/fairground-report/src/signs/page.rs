@@ -28,12 +28,7 @@ pub fn signs_page(signs: &Signs, style: Style) -> Result<String, PageError> {
         ))
     });
     let mut notes: Vec<String> = refused.chain(signs.notes()).collect();
-    if !signs.redo.not_modelled.is_empty() {
-        notes.push(format!(
-            "not modelled: {}",
-            signs.redo.not_modelled.join(", ")
-        ));
-    }
+    notes.extend(signs.redo.not_modelled_text());
     let plain = Style {
         colour: false,
         ..style

@@ -7,7 +7,8 @@ use super::block::{Block, Row, blocks};
 use super::{Place, Signs, Tally, moved, row};
 use crate::result::{Compare, Comparison};
 use crate::text::{
-    Align, SAME_WORDS, Style, change, foot, interval, labelled, number, render, variants_head,
+    Align, EACH_ALONE, SAME_WORDS, Style, VERDICTS, change, foot, in_colour, interval, labelled,
+    number, render, variants_head,
 };
 
 /// Counters that explain: words of the heading, metric.
@@ -206,7 +207,7 @@ fn refusals(signs: &Signs) -> String {
 fn legend(signs: &Signs) -> String {
     let words = [
         "the same seeds for base and patch; each place alone gives the same bytes (see --json)",
-        "each interval holds at 95 % by itself: of 20 rows without effect, about one excludes 0",
+        EACH_ALONE,
         "`.`: the interval of the counter's change holds 0",
     ];
     let same = signs.tallies.iter().any(|tally| !tally.same.is_empty());
@@ -220,14 +221,9 @@ fn coloured(table: &str, style: Style) -> String {
         return table.into();
     }
     let colour = |line: &str| {
-        for (word, code) in [
-            ("better", "32"),
-            ("worse", "31"),
-            ("noise", "2"),
-            ("same", "2"),
-        ] {
+        for word in VERDICTS {
             if let Some(start) = line.strip_suffix(word) {
-                return format!("{start}\x1b[{code}m{word}\x1b[0m\n");
+                return format!("{start}{}\n", in_colour(word));
             }
         }
         format!("{line}\n")

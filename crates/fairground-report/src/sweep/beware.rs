@@ -3,13 +3,17 @@
 
 use super::target::Target;
 use super::{Point, Sweep, notes};
+use crate::beware::without_value;
+use crate::few_periods::{few_periods, few_periods_words, fewest};
 use crate::groups::limited_in_one;
-use crate::requests::{few_words, too_few};
+use crate::requests::{few_words, not_sustained_words, too_few};
 
 /// Adds the notes.
 pub(super) fn note(sweep: &mut Sweep, targets: &[Target]) {
     let mut notes: Vec<String> = Vec::new();
     notes.extend(not_sustained(sweep));
+    notes.extend(periods(sweep));
+    notes.extend(without_values(sweep));
     let shown = sweep.metrics.iter().map(String::as_str);
     let targeted = targets.iter().map(Target::metric);
     let mut metrics: Vec<&str> = Vec::new();
@@ -38,15 +42,36 @@ fn not_sustained(sweep: &Sweep) -> Option<String> {
         }
     }
     let points = named(sweep, |point| !point.not_sustained.is_empty());
-    (!kinds.is_empty()).then(|| {
-        format!(
-            "not sustained: with {points}, `{}` took longer in the second half of the measured \
-             time than in the first, beyond chance. Requests come faster than they are answered, \
-             and latencies grow with the length of the run; or it has not settled: then a longer \
-             warm-up says so",
-            kinds.join("`, `")
-        )
-    })
+    let whose = format!("with {points}");
+    (!kinds.is_empty()).then(|| not_sustained_words(&kinds, Some(&whose)))
+}
+
+fn periods(sweep: &Sweep) -> Option<String> {
+    let points = sweep.points.iter();
+    let groups = fewest(points.map(|point| few_periods(&point.variant)));
+    let whose = named(sweep, |point| !few_periods(&point.variant).is_empty());
+    few_periods_words(&groups, &format!("runs with {whose} have as few as"))
+}
+
+/// Of the metrics that are shown, each once.
+fn without_values(sweep: &Sweep) -> Vec<String> {
+    let points = sweep.points.iter();
+    let of_points: Vec<_> = points.map(|point| without_value(&point.variant)).collect();
+    let one = |metric: &String| {
+        let lacks = |place: usize| of_points[place].get(&**metric).copied();
+        let lacking = (0..of_points.len()).filter_map(|i| Some((i, lacks(i)?)));
+        let mut lacking = lacking.peekable();
+        lacking.peek()?;
+        let in_all = lacking.all(|(i, count)| count == sweep.points[i].variant.runs.len());
+        let whose = named_at(sweep, |place| lacks(place).is_some());
+        Some(match in_all {
+            true => format!("`{metric}` has no value in any run with {whose}"),
+            false => {
+                format!("`{metric}` has no value in some runs with {whose}, which means leave out")
+            }
+        })
+    };
+    sweep.metrics.iter().filter_map(one).collect()
 }
 
 /// Shares of periods are compared with those of the first point.
@@ -71,9 +96,11 @@ fn other_groups(sweep: &Sweep, metric: &str) -> Option<String> {
 
 /// These points in few words.
 fn named(sweep: &Sweep, is: impl Fn(&Point) -> bool) -> String {
-    let places: Vec<usize> = (0..sweep.points.len())
-        .filter(|&i| is(&sweep.points[i]))
-        .collect();
+    named_at(sweep, |place| is(&sweep.points[place]))
+}
+
+fn named_at(sweep: &Sweep, is: impl Fn(usize) -> bool) -> String {
+    let places: Vec<usize> = (0..sweep.points.len()).filter(|&i| is(i)).collect();
     let whose = notes::whose(&sweep.over, &sweep.points, &places);
     whose.unwrap_or_else(|| "all points".into())
 }
@@ -108,6 +135,25 @@ mod tests {
             "{said}"
         );
         assert_eq!(said.lines().count(), 2, "{said}");
+    }
+
+    #[test]
+    fn a_metric_without_values_is_told_once_if_it_is_shown() {
+        let mut sweep = sweep_of(&[3.0, 2.0, 1.0]);
+        let lacks = |sweep: &mut Sweep, at: usize, runs: usize, metric: &str| {
+            for run in &mut sweep.points[at].variant.runs[..runs] {
+                run.metrics.insert(metric.into(), None);
+            }
+        };
+        lacks(&mut sweep, 0, 3, "test.p99");
+        lacks(&mut sweep, 1, 3, "test.p99");
+        lacks(&mut sweep, 2, 1, "busy_pct");
+        lacks(&mut sweep, 2, 3, "not.shown");
+        let said = notes(sweep);
+        let all = "`test.p99` has no value in any run with /web/cpu.max=1ms/10ms,2ms/10ms";
+        let some = "`busy_pct` has no value in some runs with /web/cpu.max=3ms/10ms, which";
+        assert!(said.contains(all) && said.contains(some), "{said}");
+        assert!(!said.contains("not.shown"), "{said}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
-use crate::compare::compare_metrics;
+use crate::compare::{TWO_RUNS, compare_metrics};
 use crate::machine::MachineId;
 use crate::redo::Redo;
 use crate::requests::{lower_bounds, not_sustained};
@@ -312,12 +312,13 @@ fn no_different(over: &[Axis], points: &[Point]) -> Option<String> {
 }
 
 fn few_seeds(variants: &[Variant]) -> Option<String> {
-    let most = variants.iter().map(|v| v.runs.len()).max()?;
-    (most == 1).then(|| {
-        "one run for each point has no spread, so there is no interval and no verdict; give more \
-         seeds"
-            .into()
-    })
+    const ONE_RUN: &str = "one run for each point has no spread, so there is no interval and no \
+                           verdict; give more seeds";
+    match variants.iter().map(|v| v.runs.len()).max()? {
+        1 => Some(ONE_RUN.into()),
+        2 => Some(TWO_RUNS.into()),
+        _ => None,
+    }
 }
 
 fn spreads(info: &[MetricInfo], variant: &Variant) -> BTreeMap<String, Spread> {

@@ -28,12 +28,7 @@ pub fn sweep_page(sweep: &Sweep, style: Style) -> Result<String, PageError> {
         facts.push((answer.targets.join(" and "), short_answer(sweep, answer)));
     }
     let mut notes = sweep.notes.clone();
-    if !sweep.redo.not_modelled.is_empty() {
-        notes.push(format!(
-            "not modelled: {}",
-            sweep.redo.not_modelled.join(", ")
-        ));
-    }
+    notes.extend(sweep.redo.not_modelled_text());
     let about = Page {
         title: sweep.workload.join(" "),
         lead: match sweep.has_several(&["machine"]) {

@@ -11,13 +11,15 @@
 //! (`requests.rs`) meets none: its latencies grow with the run.
 //!
 //! Met by the interval: all of the 95 % interval of the mean is on the right side. Met by the mean:
-//! only the mean is, so other seeds may say no.
+//! only the mean is, so other seeds may say no; or a target is about throttling, and a run has too
+//! few periods (`few_periods.rs`), whose interval is one by chance.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Axis, Point, Spread, Sweep};
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
+use crate::few_periods::has_few_periods;
 use crate::result::Variant;
 
 /// One parsed target.
@@ -58,6 +60,16 @@ pub enum TargetError {
         what: &'static str,
         /// The unit of that.
         unit: String,
+    },
+    /// No value can be so.
+    #[error("`{text}` can never be so: `{metric}` is {bounds}")]
+    Never {
+        /// The target.
+        text: String,
+        /// Its metric.
+        metric: String,
+        /// What its values are.
+        bounds: &'static str,
     },
 }
 
@@ -160,7 +172,23 @@ impl Target {
         })
     }
 
-    /// Refuses an unknown metric, or a time for what is none, before anything is simulated.
+    /// As it was given.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is met by what is small enough.
+    pub(crate) fn is_below(&self) -> bool {
+        self.below
+    }
+
+    /// Whether a value of the metric meets it.
+    pub(crate) fn is_met_by(&self, value: f64, info: &MetricInfo) -> bool {
+        self.fits(value, self.limit(info))
+    }
+
+    /// Refuses an unknown metric, a time for what is none, or what no value can meet, before
+    /// anything is simulated.
     ///
     /// # Errors
     /// Those.
@@ -178,7 +206,18 @@ impl Target {
         if self.unit_ns.is_some() && unit_ns(&info.unit).is_none() {
             return Err(other("time"));
         }
-        Ok(())
+        // All metrics are amounts.
+        let bounds = match (self.below, info.whole()) {
+            (true, _) if !self.is_met_by(0.0, info) => "at least 0",
+            (false, Some(1.0)) if !self.is_met_by(1.0, info) => "at most 1",
+            (false, Some(whole)) if !self.is_met_by(whole, info) => "at most 100 %",
+            _ => return Ok(()),
+        };
+        Err(TargetError::Never {
+            text: self.text.clone(),
+            metric: self.metric.clone(),
+            bounds,
+        })
     }
 
     /// The number in the unit of the metric.
@@ -201,7 +240,12 @@ impl Target {
     fn met_by(&self, point: &Point, limit: f64) -> Meets {
         if all_have(&point.variant, &self.metric) {
             let spread = point.summary.get(&self.metric);
-            return spread.map_or(Meets::No, |spread| self.meets(spread, limit));
+            let meets = spread.map_or(Meets::No, |spread| self.meets(spread, limit));
+            // An interval of what is chance is one by chance.
+            return match has_few_periods(&point.variant, &self.metric) {
+                true => meets.min(Meets::Mean),
+                false => meets,
+            };
         }
         match point.at_least.get(&self.metric) {
             Some(bound) if self.below && !self.fits(*bound, limit) => Meets::No,
@@ -418,6 +462,25 @@ mod tests {
         for text in ["x", "<5", "x<", "x<y", "x<5parsec", "x<inf", "x=5"] {
             assert!(Target::parse(text).is_err(), "{text}");
         }
+        let check = |text: &str, unit: &str| {
+            let catalogue = Catalogue::new([info(unit)]);
+            let checked = Target::parse(text).unwrap().check(&catalogue);
+            checked.map_err(|e| e.to_string())
+        };
+        for (text, unit, bounds) in [
+            ("x.p99<-1ms", "us", "at least 0"),
+            ("x.p99<0", "us", "at least 0"),
+            ("x.p99>100%", "%", "at most 100 %"),
+        ] {
+            let error = check(text, unit).unwrap_err();
+            assert!(
+                error.contains("can never be so") && error.ends_with(bounds),
+                "{error}"
+            );
+        }
+        for (text, unit) in [("x.p99<=0", "us"), ("x.p99>=100%", "%"), ("x.p99>-1", "us")] {
+            assert_eq!(check(text, unit), Ok(()));
+        }
         let catalogue = Catalogue::new([info("count")]);
         let error = Target::parse("x.p99<2ms")
             .unwrap()
@@ -455,6 +518,15 @@ mod tests {
         let found = answer("test.p99>25");
         assert_eq!(found.by_interval.unwrap().values, ["1ms/10ms"]);
         assert_eq!(found.larger_that_miss, [1, 2]);
+    }
+
+    #[test]
+    fn larger_points_that_miss_are_told() {
+        for (target, end) in [("test.p99>25", " do not"), ("test.p99>15", " does not")] {
+            let sweep = sweep_to(&[30.0, 20.0, 10.0], target);
+            let said = crate::sweep::text::sentences(&sweep, sweep.answer.as_ref().unwrap());
+            assert!(said.last().unwrap().ends_with(end), "{said:?}");
+        }
     }
 
     #[test]
@@ -536,6 +608,36 @@ mod tests {
         assert_eq!(json["points"][0]["meets"], "not-sustained");
         let sweep = with_target("test.p99<5");
         assert_eq!(sweep.answer.unwrap().nearest.unwrap().point, 1);
+    }
+
+    #[test]
+    fn throttling_of_few_periods_is_met_by_the_mean_at_best() {
+        let met = |periods: f64, target: &str| {
+            let mut sweep = sweep_of(&[10.0, 15.0]);
+            for run in sweep.points.iter_mut().flat_map(|p| &mut p.variant.runs) {
+                run.set_metric("nr_periods", periods);
+                run.set_metric("throttled_pct", 5.0);
+            }
+            let throttled = Spread {
+                mean: 5.0,
+                sd: Some(0.0),
+                ci95: [Some(5.0); 2],
+            };
+            for point in &mut sweep.points {
+                point.summary.insert("throttled_pct".into(), throttled);
+            }
+            let all = sweep.metric_info.clone().into_iter();
+            let limited = crate::LIMITED.iter().map(|m| (*m).into());
+            let target = Target::parse(target).unwrap();
+            answer(&mut sweep, &[target], &Catalogue::new(all.chain(limited))).unwrap();
+            let text = super::super::sweep_text(&sweep, crate::text::Style::default());
+            let said = text.contains("by the mean only, for there are few periods");
+            (sweep.points[0].meets, said)
+        };
+        let (mean, interval) = (Some(Meets::Mean), Some(Meets::Interval));
+        assert_eq!(met(10.0, "throttled_pct<20"), (mean, true));
+        assert_eq!(met(100.0, "throttled_pct<20"), (interval, false));
+        assert_eq!(met(10.0, "test.p99<20"), (interval, false));
     }
 
     #[test]

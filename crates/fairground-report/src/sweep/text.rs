@@ -1,9 +1,12 @@
 //! The tables of a sweep: a row for each point, as many metrics side by side as fit.
 
 use super::{Answer, Axis, Knee, Meets, Point, Reached, Spread, Sweep};
+use crate::few_periods::has_few_periods;
 use crate::requests::too_few;
-use crate::result::Comparison;
-use crate::text::{Align, SAME_WORDS, Style, foot, labelled, number, render};
+use crate::result::{Comparison, Variant};
+use crate::text::{
+    Align, EACH_ALONE, SAME_WORDS, Style, VERDICTS, foot, in_colour, labelled, number, render,
+};
 
 /// Columns that nothing may reach.
 const WIDTH: usize = 99;
@@ -90,7 +93,7 @@ fn legend(sweep: &Sweep) -> String {
     let words = [
         "means over the seeds, +- half of the 95 % interval; verdicts against the first point, \
          paired by seed",
-        "each interval holds at 95 % by itself: of 20 rows without effect, about one excludes 0",
+        EACH_ALONE,
         "differs: the interval of the difference excludes 0, but neither direction is better",
     ];
     let mut points = sweep.points.iter();
@@ -245,16 +248,8 @@ fn coloured(table: &str, style: Style) -> String {
         return table.into();
     }
     let mut text = table.to_string();
-    for (word, colour) in [
-        ("better", "32"),
-        ("worse", "31"),
-        ("noise", "2"),
-        ("same", "2"),
-    ] {
-        text = text.replace(
-            &format!(" {word}"),
-            &format!(" \x1b[{colour}m{word}\x1b[0m"),
-        );
+    for word in VERDICTS {
+        text = text.replace(&format!(" {word}"), &format!(" {}", in_colour(word)));
     }
     text
 }
@@ -287,7 +282,8 @@ pub(super) fn sentences(sweep: &Sweep, answer: &Answer) -> Vec<String> {
             "met"
         };
         lines.push(format!(
-            "{smaller} by the mean only, not by the interval: {}",
+            "{smaller} by the mean only, {}: {}",
+            why_by_mean(sweep, answer, found),
             what(found)
         ));
     }
@@ -314,12 +310,25 @@ pub(super) fn sentences(sweep: &Sweep, answer: &Answer) -> Vec<String> {
     if !answer.larger_that_miss.is_empty() {
         let points = answer.larger_that_miss.iter();
         let points = points.map(|&i| super::label(&sweep.over, &sweep.points[i].values));
+        let points: Vec<String> = points.collect();
         lines.push(format!(
-            "not all that are larger meet it: {} does not",
-            points.collect::<Vec<_>>().join("; ")
+            "not all that are larger meet it: {} {} not",
+            points.join("; "),
+            if points.len() == 1 { "does" } else { "do" }
         ));
     }
     lines
+}
+
+/// Why no interval meets the targets.
+fn why_by_mean(sweep: &Sweep, answer: &Answer, reached: &Reached) -> &'static str {
+    let variant = sweep.points.get(reached.point).map(|point| &point.variant);
+    let few = |v: &Variant| answer.metrics.iter().any(|m| has_few_periods(v, m));
+    match variant {
+        Some(variant) if variant.runs.len() == 1 => "for one run has no interval",
+        Some(variant) if few(variant) => "for there are few periods",
+        _ => "not by the interval",
+    }
 }
 
 /// Whether the point has too few requests for a percentile that a target is about.

@@ -2,10 +2,10 @@
 
 use super::table::{Align, number, render};
 use super::watched::few;
-use crate::groups::{GroupMeans, listed, means, weighed};
+use crate::groups::{GroupMeans, listed, means, summed, weighed};
 use crate::result::Variant;
 
-/// Most groups in a table; all are in the JSON.
+/// Most groups in a table.
 const ROWS_MAX: usize = 16;
 
 /// What each group with a limit used and how it was throttled, most throttled time first; and what
@@ -32,20 +32,43 @@ fn table(
         return String::new();
     }
     let shown = groups.iter().copied().take(ROWS_MAX);
-    let mut text = by_group(head, columns, variants, shown, |variant, path| {
+    let text = by_group(head, columns, variants, shown, |variant, path| {
         means(variant, path).map(|group| cells(&group))
     });
-    let dropped = groups.len().saturating_sub(ROWS_MAX);
-    if dropped > 0 {
-        text += &format!("... and {dropped} more in the JSON\n");
-    }
-    text
+    let dropped = groups.iter().skip(ROWS_MAX);
+    let alone = dropped.clone().filter(|path| path.is_some()).count();
+    // Else the sum has a row.
+    let summed = if dropped.count() > alone {
+        summed(variants)
+    } else {
+        0
+    };
+    text + &more(alone, summed, "as a sum")
 }
 
 /// Groups that tables of groups with a limit show, but for the sum of the others.
 pub(super) fn shown(variants: &[Variant]) -> impl Iterator<Item = Option<&str>> {
     let groups = listed(variants).into_iter().take(ROWS_MAX);
     groups.filter(Option::is_some)
+}
+
+/// That there are more than [`shown`], of which no sum is kept.
+pub(super) fn more_than_shown(variants: &[Variant]) -> String {
+    let alone = listed(variants).into_iter().flatten().skip(ROWS_MAX);
+    more(alone.count(), summed(variants), "in the metrics only")
+}
+
+/// The line below a table that lacks groups: those that the JSON has one by one, and the others.
+fn more(alone: usize, others: u64, others_are: &str) -> String {
+    match (alone, others) {
+        (0, 0) => String::new(),
+        (alone, 0) => format!("... and {alone} more in the JSON\n"),
+        (0, others) => format!("... and {others} more groups {others_are}\n"),
+        (alone, others) => {
+            let all = alone as u64 + others;
+            format!("... and {all} more groups: {alone} in the JSON, {others} {others_are}\n")
+        }
+    }
 }
 
 /// A table with a row for each of `groups` (`None`: the others) and each variant. `cells` are those
@@ -106,10 +129,10 @@ fn weight_cells(g: &GroupMeans) -> Vec<String> {
 }
 
 fn cells(g: &GroupMeans) -> Vec<String> {
-    let limit = |show: fn(&(String, u64)) -> String| g.limit.as_ref().map_or("-".into(), show);
+    let limit = |show: fn(&(String, String)) -> String| g.limit.as_ref().map_or("-".into(), show);
     vec![
         limit(|(max, _)| max.clone()),
-        limit(|(_, burst)| burst.to_string()),
+        limit(|(_, burst)| burst.clone()),
         number(g.cpus),
         few(g.periods),
         few(g.throttled),
@@ -117,4 +140,53 @@ fn cells(g: &GroupMeans) -> Vec<String> {
         format!("{:.1}", g.throttled_ms),
         format!("{:.1}", g.burst_ms),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::groups::{GroupStat, cut_groups};
+    use crate::result::Run;
+    use crate::watched::QuotaWait;
+
+    /// A run whose groups all have a limit.
+    fn of(groups: usize) -> [Variant; 1] {
+        let group = |i: usize| GroupStat {
+            path: format!("/g{i}"),
+            counted: true,
+            max: "20000 100000".into(),
+            wait: Some(QuotaWait::default()),
+            ..GroupStat::default()
+        };
+        let run = Run {
+            groups: (0..groups).map(group).collect(),
+            ..Run::new(1)
+        };
+        let mut variants = [Variant {
+            name: "base".into(),
+            runs: vec![run],
+            ..Variant::default()
+        }];
+        cut_groups(&mut variants);
+        variants
+    }
+
+    #[test]
+    fn groups_without_a_row_are_counted() {
+        let last = |text: String| text.lines().last().unwrap_or_default().to_string();
+        let both = |groups| {
+            let variants = of(groups);
+            let waiting = super::super::watched::quota_text(&variants);
+            [last(groups_text(&variants)), last(waiting)]
+        };
+        assert!(both(16).iter().all(|line| line.starts_with("/g")));
+        assert_eq!(both(20), ["... and 4 more in the JSON"; 2]);
+        assert_eq!(
+            both(70),
+            [
+                "... and 54 more groups: 48 in the JSON, 6 as a sum",
+                "... and 54 more groups: 48 in the JSON, 6 in the metrics only"
+            ]
+        );
+    }
 }

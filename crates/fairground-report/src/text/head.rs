@@ -86,11 +86,8 @@ pub fn foot(redo: &Redo, notes: &[String]) -> String {
             text += &labelled("", &format!("patch: {}", words(&redo.patch_seeds)));
         }
     }
-    if !redo.not_modelled.is_empty() {
-        text += &labelled(
-            "",
-            &format!("not modelled: {}", redo.not_modelled.join(", ")),
-        );
+    if let Some(words) = redo.not_modelled_text() {
+        text += &labelled("", &words);
     }
     if !redo.assumed.is_empty() {
         let figures = if redo.assumed.len() == 1 {

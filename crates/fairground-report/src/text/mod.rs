@@ -21,7 +21,7 @@ pub use head::{changes_text, foot, head, labelled};
 pub(crate) use quota_work::WorkMeans;
 use quota_work::work_text;
 pub use table::number;
-pub(crate) use table::{Align, bare_change, change, count, interval, render};
+pub(crate) use table::{Align, VERDICTS, bare_change, change, count, in_colour, interval, render};
 pub(crate) use watched::{IdleMeans, QuotaMeans, few};
 use watched::{idle_text, quota_text, run_why};
 pub use watched::{task_at, watched_text};
@@ -107,12 +107,13 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
 /// What a word of a comparison means.
 pub(crate) const SAME_WORDS: &str = "same: every count of every run is the same";
 
+/// What must be known of many intervals side by side.
+pub(crate) const EACH_ALONE: &str =
+    "each interval holds at 95 % by itself: of 20 rows without effect, about one excludes 0";
+
 /// What the words of the comparison mean, where they need it.
 fn legend(rows: &[Comparison]) -> String {
-    let mut text = labelled(
-        "",
-        "each interval holds at 95 % by itself: of 20 rows without effect, about one excludes 0",
-    );
+    let mut text = labelled("", EACH_ALONE);
     if rows
         .iter()
         .any(|row| row.differs && row.verdict == Verdict::Noise)
@@ -166,14 +167,9 @@ fn comparison_text(rows: &[Comparison], style: Style) -> String {
     let mut lines = plain.lines();
     let mut text = format!("{}\n", lines.next().unwrap_or_default());
     for (line, row) in lines.zip(rows) {
-        let colour = match row.verdict {
-            Verdict::Better => "32",
-            Verdict::Worse => "31",
-            Verdict::Noise => "2",
-        };
         let at = line.len().saturating_sub(row.word().len());
         let (start, verdict) = line.split_at(at);
-        text += &format!("{start}\x1b[{colour}m{verdict}\x1b[0m\n");
+        text += &format!("{start}{}\n", in_colour(verdict));
     }
     text
 }

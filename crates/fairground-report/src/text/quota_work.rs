@@ -1,6 +1,6 @@
 //! The table of what throttling made CPUs do.
 
-use super::groups::{by_group, shown};
+use super::groups::{by_group, more_than_shown, shown};
 use super::table::{count, number};
 use super::watched::few;
 use crate::result::Variant;
@@ -27,7 +27,11 @@ pub fn work_text(variants: &[Variant]) -> String {
         any |= means.throttled > 0.0;
         Some(means.cells())
     });
-    if any { text } else { String::new() }
+    if any {
+        text + &more_than_shown(variants)
+    } else {
+        String::new()
+    }
 }
 
 /// Means over the runs of a variant.

@@ -39,6 +39,20 @@ pub fn render(header: &[&str], rows: &[Vec<String>], align: &[Align]) -> String 
         .collect()
 }
 
+/// The words that have a colour of their own wherever they stand in a table.
+pub const VERDICTS: [&str; 4] = ["better", "worse", "noise", "same"];
+
+/// A verdict with the escape codes of its colour. Codes have no width: after layout.
+pub fn in_colour(word: &str) -> String {
+    let colour = match word {
+        "better" => "32",
+        "worse" => "31",
+        // Nothing that asks for attention.
+        _ => "2",
+    };
+    format!("\x1b[{colour}m{word}\x1b[0m")
+}
+
 /// Four significant digits, `k`, `M`, `G` from 100 000 on; `-` where there is no number.
 pub fn number(value: Option<f64>) -> String {
     let Some(value) = value.filter(|v| v.is_finite()) else {

@@ -1,6 +1,6 @@
 //! Tables of what runs were watched for.
 
-use super::groups::{by_group, shown};
+use super::groups::{by_group, more_than_shown, shown};
 use super::head::labelled;
 use super::table::{Align, count, number, render};
 use crate::result::{Run, Variant};
@@ -168,13 +168,14 @@ pub fn quota_text(variants: &[Variant]) -> String {
         return String::new();
     }
     let groups = shown(variants);
-    by_group(
+    let text = by_group(
         "waiting for quota",
         &HEADER,
         variants,
         groups,
         |variant, path| Some(QuotaMeans::of(variant, path?)?.cells()),
-    )
+    );
+    text + &more_than_shown(variants)
 }
 
 /// Means over the runs of a variant.

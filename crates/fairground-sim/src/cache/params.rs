@@ -2,7 +2,7 @@
 
 use super::age::Place;
 use super::{Access, Cost, MissClass, Ps};
-use crate::machine_file::{CpuPlace, Distance, Machine};
+use crate::machine_file::{CacheLevel, CpuPlace, Distance, Machine};
 
 /// Store misses that a hardware thread can have outstanding before it stalls. An assumption:
 /// current cores have 44 to 112 entries, which their two threads divide while both run.
@@ -176,9 +176,7 @@ impl Params {
             _ => by(&|d| m.rmw_service_ns(d)),
         };
         let lines = |level: u8, permille: u32| {
-            let lines = m
-                .cache(level)
-                .map_or(1, super::super::machine_file::CacheLevel::lines);
+            let lines = m.cache(level).map_or(1, CacheLevel::lines);
             (u64::from(lines) * u64::from(permille) / 1000).max(16) as u32
         };
         let value = |path: &str, or: f64| m.value(path).unwrap_or(or);

@@ -181,11 +181,16 @@ mod tests {
     #[test]
     fn no_counter_sees_it() {
         let mut bench = Bench::new(256 * KIB);
-        bench.on(cpu_of(1));
-        let misses: u64 = (0..2)
-            .map(|llc| bench.cache.domain_stats(llc).llc_loads)
-            .sum();
-        assert_eq!((misses, bench.cache.load_misses), (0, 0));
-        assert_eq!(bench.cache.touches(MissClass::TrueSharing), 0);
+        let line = bench.cache.alloc_lines(1, 0);
+        for cpu in [0, cpu_of(1), 0] {
+            bench.cache.touch(cpu, line, 1, Access::Rmw, bench.now);
+        }
+        let counted = |cache: &Cache| (cache.domains.clone(), cache.classes, cache.load_misses);
+        let before = counted(&bench.cache);
+        assert!(before.2 > 0 && before.1[MissClass::TrueSharing as usize] > 0);
+        for cpu in [cpu_of(1), cpu_of(0), 0] {
+            assert!(bench.on(cpu) > 0, "{cpu}");
+            assert_eq!(counted(&bench.cache), before);
+        }
     }
 }

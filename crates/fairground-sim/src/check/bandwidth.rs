@@ -68,7 +68,7 @@ pub(super) fn check_pools(sim: &Sim<'_>) -> Verdict {
     Ok(())
 }
 
-pub(super) fn check_queues(_sim: &Sim<'_>, rq: &Rq) -> Verdict {
+pub(super) fn check_queues(rq: &Rq) -> Verdict {
     let mut limbo = 0;
     for queue in &rq.cfs {
         let of = (rq.cpu.0, queue.tg.0);

@@ -98,7 +98,7 @@ impl Checker {
         for rq in &sim.rqs {
             queues::check(sim, rq)?;
             load::check_queues(sim, rq, &mut self.overflowed)?;
-            bandwidth::check_queues(sim, rq)?;
+            bandwidth::check_queues(rq)?;
         }
         load::check_groups(sim)?;
         bandwidth::check_pools(sim)?;
@@ -135,7 +135,7 @@ impl Sim<'_> {
             }
         }
         checker.check(self)?;
-        self.settle();
+        self.finish();
         Ok(self.now)
     }
 }

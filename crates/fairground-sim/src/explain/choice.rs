@@ -14,8 +14,8 @@ use crate::machine::Sim;
 use crate::machine::cpu::Todo;
 use crate::machine::task::Life;
 
-/// Words of a run queue that only the test for idleness reads.
-const IDLE_TEST: Fields = f::CURR.union(f::NR_RUNNING).union(f::TTWU_PENDING);
+/// What the test for idleness (`idle_cpu`) reads first of a run queue, and nobody else alone.
+const IDLE_TEST: Fields = f::CURR;
 
 /// A choice.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -167,9 +167,10 @@ impl SimHost {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::machine::testing::{on, server};
+    use crate::machine::testing::{on, server, with};
     use crate::machine_file::Machine;
+    use crate::spec::Scenario;
+    use crate::workload::Env;
 
     /// How often the masks were written, by decision, and how often they can be if bits are only
     /// set: once by each CPU for each address space.
@@ -201,13 +202,35 @@ mod tests {
     #[test]
     fn who_goes_idle_keeps_a_reference_of_what_is_loaded() {
         let machine = Machine::builtin("kunpeng920-6426-2s").unwrap();
-        let machine = machine.shrunk(8).unwrap();
+        let machine = machine.shrunk(1).unwrap();
         let argv = "sleepers --tasks 1 --period 1ms --run 20us --duration 10ms";
         on(&machine, argv, &[], |sim| {
             sim.run().unwrap();
-            let counted = |mm: &Mm| mm.lines.is_some();
-            assert!(sim.host.mms.all.iter().any(counted));
+            let line = sim.host.mms.all[0].lines.unwrap();
+            // Each turn begins with a switch from the idle task, and ends with one to it.
+            let (turns, counted) = (sim.marks.marks[0].count, sim.host.cache.line_stats(line));
+            assert!(turns > 5, "{turns}");
+            assert!(u64::from(counted.rmws) >= 2 * turns, "{counted:?} {turns}");
             assert_eq!(sim.host.mms.drops, None);
+        });
+    }
+
+    #[test]
+    fn processes_with_a_name_need_no_more_room_than_others() {
+        let mut text = String::from("name = \"s\"\nduration = \"2ms\"\n");
+        for name in ["web", "db"] {
+            text += &format!(
+                "[[task]]\nname = \"{name}\"\nprocess = \"{name}\"\ncount = 2\n\
+                 steps = [{{ loop = \"forever\", steps = [{{ sleep = \"100us\" }}] }}]\n"
+            );
+        }
+        let scenario = Scenario::parse("s", &text).unwrap();
+        let workload = scenario.workload(&Env { cpus: 2 }).unwrap();
+        with(&server(2), &workload, &[], |sim| {
+            sim.run().unwrap();
+            let all = &sim.host.mms.all;
+            assert_eq!(all.iter().filter(|mm| mm.lines.is_some()).count(), 2);
+            assert!(all.len() <= 6, "four templates, two names: {}", all.len());
         });
     }
 }

@@ -141,7 +141,7 @@ impl SimHost {
             profile: Profile::default(),
             requests: Vec::new(),
             parked: Vec::new(),
-            counters: Counters::new(cpus),
+            counters: Counters::default(),
             tracer: 0,
             held: None,
             tracer_at_switch: 0,

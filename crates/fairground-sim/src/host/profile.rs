@@ -255,12 +255,6 @@ impl Profile {
         }
     }
 
-    /// Whether `func` is the innermost function.
-    #[must_use]
-    pub fn is_in(&self, func: Func) -> bool {
-        !self.is_outside() && self.now == func
-    }
-
     fn place(&self) -> usize {
         if self.is_outside() {
             Place::Other.index()

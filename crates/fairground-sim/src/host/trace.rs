@@ -3,6 +3,8 @@
 use fairground::event::{Event, Migration};
 use hdrhistogram::Histogram;
 
+use crate::histogram::{histogram, record};
+
 /// One traced event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceLine {
@@ -51,24 +53,24 @@ pub struct StillWaiting {
 /// In `woken_at`: the task runs, so a wake-up only keeps it from going to sleep, and nobody waits.
 const RUNS: u64 = u64::MAX;
 
-impl Counters {
+impl Default for Counters {
     /// All zero.
-    #[must_use]
-    pub fn new(_cpus: usize) -> Self {
-        let latency = Histogram::new_with_bounds(1, 60_000_000_000, 3);
+    fn default() -> Self {
         Self {
             wakeups: 0,
             migrations: [0; 4],
             switches: 0,
             ipis: 0,
             throttles: 0,
-            latency: latency.unwrap_or_else(|_| unreachable!("valid bounds")),
+            latency: histogram(),
             trace: None,
             from_ns: 0,
             woken_at: Vec::new(),
         }
     }
+}
 
+impl Counters {
     /// Sum of all moves.
     #[must_use]
     pub fn all_migrations(&self) -> u64 {
@@ -117,8 +119,7 @@ impl Counters {
                 };
                 let at = core::mem::replace(woken, RUNS);
                 if at > self.from_ns && at != RUNS {
-                    self.latency
-                        .saturating_record((at_ns + 1).saturating_sub(at).max(1));
+                    record(&mut self.latency, (at_ns + 1).saturating_sub(at).max(1));
                 }
             }
             Event::Migrate { why, .. } => {

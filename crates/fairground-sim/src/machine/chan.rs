@@ -195,7 +195,9 @@ impl Sim<'_> {
         self.touch_buffers(c, op, before, self.chans[c].head);
         self.data(c, op, done, Access::Store);
         self.unlock_pipe(cpu, c, op);
-        self.wake_readers(cpu, c, was_empty);
+        if was_empty {
+            self.wake_readers(cpu, c);
+        }
         self.look_for_fasync(c, End::Write);
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
@@ -297,21 +299,13 @@ impl Sim<'_> {
         self.advance(id);
     }
 
-    /// Data has come: one reader is woken by each message of a socket, and by a write that found a
-    /// pipe empty; pollers when there was nothing before.
-    fn wake_readers(&mut self, cpu: u32, c: usize, was_empty: bool) {
-        let socket = matches!(self.chans[c].kind, ChanKind::Socket { .. });
-        if was_empty || socket {
-            self.lock_wait_queue(c);
-        }
-        if (was_empty || socket)
-            && let Some(reader) = self.chans[c].readers.pop_front()
-        {
+    /// Data has come into a pipe that was empty: one reader is woken, and the pollers.
+    fn wake_readers(&mut self, cpu: u32, c: usize) {
+        self.lock_wait_queue(c);
+        if let Some(reader) = self.chans[c].readers.pop_front() {
             self.queue_wake(cpu, reader, WakeKind::Sync);
         }
-        if was_empty {
-            self.wake_pollers(cpu, c);
-        }
+        self.wake_pollers(cpu, c);
     }
 
     pub(super) fn wake_pollers(&mut self, cpu: u32, c: usize) {
@@ -321,17 +315,10 @@ impl Sim<'_> {
         }
     }
 
-    /// Room has come: by a buffer freed of a full pipe, or a socket down to a quarter. By an older
-    /// rule a read of a full pipe is enough.
+    /// Room has come by a buffer freed of a full pipe. By an older rule a read of one is enough.
     fn room_made(&mut self, cpu: u32, c: usize, was_full: bool) {
-        let wakes = match self.chans[c].kind {
-            ChanKind::Pipe { .. } => {
-                let freed = self.sys.features.files.pipe_wake_writer == PipeWakeWriter::Freed;
-                was_full && !(freed && self.chans[c].is_full())
-            }
-            ChanKind::Socket { sndbuf } => self.chans[c].charged <= sndbuf / 4,
-        };
-        if wakes {
+        let freed = self.sys.features.files.pipe_wake_writer == PipeWakeWriter::Freed;
+        if was_full && !(freed && self.chans[c].is_full()) {
             self.wake_writer(cpu, c);
         }
     }

@@ -190,9 +190,9 @@ pub struct CpuState {
     pub irqs: VecDeque<Due>,
     /// Timers that this CPU has to serve, by when they must fire; with when they may.
     pub hrtimers: BTreeMap<(Ps, Hrtimer), Ps>,
-    /// The task that went through memory last, and how much of its working set it has gone through
-    /// since another did.
-    pub working_set: (Option<TaskId>, u64),
+    /// The task that went through memory last (the footprint of its template), and how much it has
+    /// gone through since another did.
+    pub gone_through: (Option<TaskId>, u64),
     /// Woken tasks that this CPU has placed and has to enqueue: the last one first, as each is
     /// enqueued before whatever was to be done before.
     pub leaving: Vec<Task>,
@@ -209,6 +209,11 @@ pub struct CpuState {
 }
 
 impl CpuState {
+    /// A CPU that has done nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Whether the CPU is in an interrupt, between two steps of it.
     pub fn irqs_off(&self) -> bool {
         matches!(self.todo.front(), Some(Todo::Later(later)) if later.irqs_off())
@@ -249,15 +254,10 @@ impl CpuState {
         self.todo.push_front(Todo::Enqueue { placed, kind });
     }
 
-    /// A CPU that has done nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// `task` goes through `bytes` of a working set of `set` bytes, again and again; how much of
     /// that is not in the caches from its last turn. After another task all of it is fetched again.
     pub fn goes_through(&mut self, task: TaskId, bytes: u64, set: u64) -> u64 {
-        let (last, seen) = &mut self.working_set;
+        let (last, seen) = &mut self.gone_through;
         if *last != Some(task) {
             (*last, *seen) = (Some(task), 0);
         }

@@ -29,6 +29,10 @@ const WATCHDOG_NS: u64 = 4_000_000_000;
 /// The way out of C1, ns: the clock of the core is gated, its source keeps running.
 const SHALLOW_NS: u64 = 1000;
 
+/// The real way out of an idle state, in percent of the worst case that a driver's table has. An
+/// assumption; see above.
+const EXIT_PERCENT: u64 = 40;
+
 /// The idle states of a machine.
 #[derive(Debug)]
 pub struct IdleTable {
@@ -67,7 +71,8 @@ impl IdleTable {
         if !self.has_driver {
             return worst * NS;
         }
-        let real = (worst * 2 / 5).max(worst.min(SHALLOW_NS)) as f64 * self.exit_scale;
+        let usual = worst * EXIT_PERCENT / 100;
+        let real = usual.max(worst.min(SHALLOW_NS)) as f64 * self.exit_scale;
         real.round() as Ps * NS
     }
 

@@ -14,13 +14,18 @@
 //! | `step` | one step of kernel code: switch, wake-up, softirq |
 //! | `irq`, `hrtimer`, `ipi` | interrupts and the tick; timers; messages from other CPUs |
 //! | `idle`, `menu` | idle states and the tick that stops; the governor that chooses |
+//! | `real_time` | tasks of the real-time class, which the engine only hears of |
 //! | `exec` | one operation of a program |
 //! | `user` | what programs do in user space: work, shared words, the clock |
-//! | `chan`, `unix_sock` | pipes; unix stream sockets |
+//! | `working_set` | memory that a program comes back to after it was off its CPU |
+//! | `sleep` | sleeps for a time, until a time, until a tick; periods |
+//! | `chan`, `chan_lines`, `tmp_page` | pipes; their lines; the pages that one keeps |
+//! | `pipe_mutex`, `osq` | the mutex of a pipe; the queue of those who spin for one |
+//! | `unix_sock` | unix stream sockets |
 //! | `slab`, `skb_lines` | memory of messages in sockets, and who fetches which line of it |
 //! | `sync` | futexes, semaphores, barriers, services |
 //! | `mutex` | mutexes, and the barrier that is made of one |
-//! | `inet` | UDP and TCP over the loopback interface |
+//! | `inet`, `ip_id` | UDP and TCP over the loopback interface; numbers of packets |
 //! | `spin` | spin locks of user code, one for each CPU |
 //! | `life` | fork, exec, exit, join |
 //! | `settle` | a warm-up in which balancing does the work of seconds |
@@ -48,7 +53,7 @@ mod menu;
 mod mutex;
 mod osq;
 mod pipe_mutex;
-mod real_time;
+pub mod real_time;
 mod settle;
 mod setup;
 mod siblings;
@@ -156,7 +161,8 @@ pub struct Sim<'a> {
     /// Nothing counts before, and whether that is over.
     warmup: Ps,
     warm: bool,
-    /// Counters of limited groups at the end of the warm-up; empty without one.
+    /// Counters of the groups that are reported (`cpu_stat`) at the end of the warm-up; empty
+    /// without one.
     pub(crate) warm_stats: Vec<(u32, fairground::shared::CpuStat)>,
     /// Whether any task can be of the real-time class, and where the search for a CPU for one goes
     /// on.
@@ -212,11 +218,6 @@ impl<'a> Sim<'a> {
     /// Whether the warm-up is over, so that counters count.
     pub(crate) fn measures(&self) -> bool {
         self.warm
-    }
-
-    /// Settles the accounts at the end.
-    pub(crate) fn settle(&mut self) {
-        self.finish();
     }
 
     /// Processes one event.
@@ -380,7 +381,8 @@ impl<'a> Sim<'a> {
         self.host.at / NS
     }
 
-    fn finish(&mut self) {
+    /// Settles the accounts at the end.
+    pub(crate) fn finish(&mut self) {
         for cpu in 0..self.cpus.len() as u32 {
             // A CPU whose last step ends after the run has not come to its user code yet.
             let since = self.cpus[cpu as usize].user_since;

@@ -37,8 +37,9 @@ use crate::workload::program::{Op, RealTime};
 pub(super) const TURN_NS: u64 = 100_000_000;
 /// Period of the limit (`sched_rt_period_us`), and how much of it is for real-time tasks if others
 /// wait (`sched_rt_runtime_us`; from 6.12 on what the fair server leaves).
-const PERIOD_NS: u64 = 1_000_000_000;
-const RUNTIME_NS: u64 = 950_000_000;
+pub const PERIOD_NS: u64 = 1_000_000_000;
+/// See [`PERIOD_NS`].
+pub const RUNTIME_NS: u64 = 950_000_000;
 
 /// The real-time tasks of one CPU that wait, and how much of it such tasks have had.
 #[derive(Debug, Default)]

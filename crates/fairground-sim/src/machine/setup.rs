@@ -30,6 +30,7 @@ use crate::machine_file::{self, Distance};
 use crate::rng::{Purpose, generator};
 use crate::workload::metric::Marks;
 use crate::workload::program::{Cgroup, Chan, ChanKind, Inet, KERNEL_PROCESS, Until, Workload};
+use crate::workload::validate::PERIOD_NS_DEFAULT;
 
 /// Why a workload cannot run on a machine.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub enum SetupError {
 /// `cpu.max` of a new group.
 const NO_LIMIT: Limit = Limit {
     quota_ns: None,
-    period_ns: 100_000_000,
+    period_ns: PERIOD_NS_DEFAULT,
     burst_ns: 0,
 };
 

@@ -157,6 +157,8 @@ impl Sim<'_> {
     /// Ends the run, if it was to end when this mark had been passed so often, as soon as the last
     /// task may have gone to sleep.
     pub(super) fn end_if_done(&mut self, mark: u32) {
+        // From the mark to the sleep there are a system call and a switch, some microseconds. This
+        // leaves room for an interrupt between them, and no run is much longer for it.
         const ASLEEP_NS: u64 = 1_000_000;
         let seen = self.marks.marks[mark as usize].seen;
         if self.ends_at == Some((mark, seen)) {

@@ -71,7 +71,7 @@ pub struct Lower<'a> {
     pub names: &'a Names,
     /// Declared cgroups.
     pub groups: &'a Groups,
-    /// First template and number of instances of each task, by name.
+    /// The template of each task that can be forked, by name.
     pub tasks: &'a BTreeMap<String, u32>,
     /// The workload that grows.
     pub w: &'a mut Workload,

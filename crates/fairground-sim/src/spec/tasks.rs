@@ -86,7 +86,10 @@ impl Tasks<'_> {
             let message = "there is no task to start; expected a [[task]]";
             return Err(self.source.error(0..0, message));
         }
-        let mut processes = BTreeMap::from([("kernel".to_owned(), KERNEL_PROCESS)]);
+        let mut processes = Processes {
+            known: BTreeMap::from([("kernel".to_owned(), KERNEL_PROCESS)]),
+            next,
+        };
         for (fields, (name, range)) in opened.iter().zip(&ranges) {
             self.one(fields, name, range.clone(), &forked, &mut processes)?;
         }
@@ -99,7 +102,7 @@ impl Tasks<'_> {
         name: &str,
         range: Range<u32>,
         forked: &BTreeMap<String, u32>,
-        processes: &mut BTreeMap<String, u32>,
+        processes: &mut Processes,
     ) -> Result<(), Error> {
         let source = self.source;
         let steps = fields.need("steps", "a task")?;
@@ -131,11 +134,7 @@ impl Tasks<'_> {
             .map(|n| n.str(source, "a name"))
             .transpose()?;
         task.thread = process.is_some();
-        // Processes that have a name are numbered above all templates, which number the others.
-        let named = process.map(|p| {
-            let next = TASKS_MAX as u32 + processes.len() as u32;
-            *processes.entry(p.to_owned()).or_insert(next)
-        });
+        let named = process.map(|p| processes.number(p));
         for (i, index) in range.enumerate() {
             let mut one = task.clone();
             one.process = named.unwrap_or(index);
@@ -203,6 +202,25 @@ impl Tasks<'_> {
         };
         let message = format!("a real-time task has no {key}; expected a priority, 1 to 99");
         Err(self.source.error(node.span.clone(), message))
+    }
+}
+
+/// The processes that have a name, which are numbered right above all templates: those number the
+/// others, and tables by the number of a process stay small.
+struct Processes {
+    known: BTreeMap<String, u32>,
+    next: u32,
+}
+
+impl Processes {
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.known.get(name) {
+            return *number;
+        }
+        let number = self.next;
+        self.next += 1;
+        self.known.insert(name.to_owned(), number);
+        number
     }
 }
 

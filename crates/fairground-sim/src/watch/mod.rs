@@ -12,7 +12,7 @@ mod quota_rows;
 pub mod quota_work;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::event::Event;
@@ -125,23 +125,63 @@ impl Ord for Later {
 pub(crate) struct Watch {
     later: BinaryHeap<Reverse<Later>>,
     number: u64,
+    /// Wake-ups that are held back, by task: when, and their number.
+    woken: BTreeMap<u32, (Ps, u64)>,
     idle: idle::Ledger,
     quota: quota::Ledger,
 }
 
 impl Watch {
     fn put(&mut self, at: Ps, change: Change) {
+        match &change {
+            Change::Wake { task, .. } => {
+                self.woken.insert(*task, (at, self.number));
+            }
+            Change::Switch {
+                next: Some((task, _)),
+                ..
+            } => self.wake_before(at, *task),
+            _ => {}
+        }
+        self.hold(at, change);
+    }
+
+    fn hold(&mut self, at: Ps, change: Change) {
         let number = self.number;
         self.number += 1;
         self.later.push(Reverse(Later { at, number, change }));
+    }
+
+    /// `task` runs at `at`. As steps are carried out as a whole, another CPU can have pulled it at
+    /// a time before the end of the step that has queued it: then it was woken by then.
+    fn wake_before(&mut self, at: Ps, task: u32) {
+        let Some((_, number)) = self.woken.remove(&task).filter(|woken| woken.0 > at) else {
+            return;
+        };
+        let mut wake = None;
+        self.later.retain(|Reverse(later)| {
+            let keep = later.number != number;
+            if !keep {
+                wake = Some(later.change.clone());
+            }
+            keep
+        });
+        if let Some(wake) = wake {
+            self.hold(at, wake);
+        }
     }
 
     /// Nothing can come before `now` any more.
     fn pass(&mut self, now: Ps) {
         while let Some(Reverse(first)) = self.later.peek()
             && first.at < now
-            && let Some(Reverse(Later { at, change, .. })) = self.later.pop()
+            && let Some(Reverse(Later { at, change, number })) = self.later.pop()
         {
+            if let Change::Wake { task, .. } = &change
+                && self.woken.get(task).is_some_and(|woken| woken.1 == number)
+            {
+                self.woken.remove(task);
+            }
             self.idle.see(at, &change);
             self.quota.see(at, &change);
         }
@@ -158,6 +198,7 @@ impl Sim<'_> {
         self.watch = Some(Box::new(Watch {
             later: BinaryHeap::new(),
             number: 0,
+            woken: BTreeMap::new(),
             idle: idle::Ledger::new(&self.sys.topology, from),
             quota,
         }));
@@ -314,6 +355,7 @@ fn held_on(rq: &Rq) -> Vec<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use fairground::policy::Features;
+    use fairground::topology;
 
     use super::*;
     use crate::machine::Setup;
@@ -343,6 +385,58 @@ mod tests {
         assert_eq!(plain.events, watched.events);
         assert_eq!(plain.watched, None);
         watched.watched.unwrap()
+    }
+
+    /// CPU 1 pulls and runs a task that CPU 0 queues at the end of a long step, and it sleeps again
+    /// before that end.
+    #[test]
+    fn who_runs_was_woken_before() {
+        let machine = topology::Machine {
+            cpus: vec![topology::CpuPlace::default(); 2],
+            ..topology::Machine::default()
+        };
+        let topology = topology::Topology::build(&machine).unwrap();
+        let line = ["hogs", "--tasks", "1", "-d", "1ms"].map(String::from);
+        let workload = Workload::from_argv(&line, &Env { cpus: 2 }).unwrap();
+        let timer = PeriodTimer {
+            length: NS,
+            expires: 0,
+            active: false,
+            limited: false,
+        };
+        let mut watch = Watch {
+            later: BinaryHeap::new(),
+            number: 0,
+            woken: BTreeMap::new(),
+            idle: idle::Ledger::new(&topology, 0),
+            quota: quota::Ledger::new(&workload, 0, &|_| timer),
+        };
+        let switch = |prev: Option<u32>, next: Option<u32>| Change::Switch {
+            cpu: 1,
+            prev: prev.map(|task| (task, None)),
+            next: next.map(|task| (task, 0)),
+        };
+        let waiting = Waiting {
+            may: May::Anywhere,
+            held: None,
+        };
+        let wake = Change::Wake {
+            task: 0,
+            group: 0,
+            cpu: 0,
+            waiting,
+        };
+        let us = 1000 * NS;
+        watch.put(70 * us, wake);
+        watch.put(4 * us, switch(None, Some(0)));
+        watch.put(5 * us, switch(Some(0), None));
+        watch.pass(10_000 * us);
+        let name = |task| Who {
+            task,
+            name: String::new(),
+        };
+        let found = watch.idle.end(10_000 * us, 20_000 * us, &name);
+        assert_eq!((found.cpu_ns, found.waits), (0, [0; 4]));
     }
 
     #[test]

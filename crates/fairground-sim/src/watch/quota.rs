@@ -20,6 +20,7 @@ use super::quota_rows::{PeriodTimer, Rows, Untouched};
 use super::quota_work::{self, Counts, Work, Worked};
 use super::{Change, Who};
 use crate::cache::{NS, Ps};
+use crate::histogram::{histogram, record};
 use crate::workload::program::Workload;
 
 /// Waiting for quota in the measured time, of one group with a limit and those below it.
@@ -54,6 +55,11 @@ pub struct QuotaWait {
 
 /// From so many stretches that touch no period with waiting a 99th percentile is taken.
 pub const UNTOUCHED_MIN: u64 = 100;
+
+/// Slow is what takes longer than usual by more than one part in so many, an assumption.
+const SLOWER: u64 = 10;
+/// What is usual is unreliable where more than one stretch in so many waited for quota.
+const UNRELIABLE: u64 = 10;
 
 /// A stretch that waited for quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,7 +101,7 @@ impl QuotaWait {
     /// known, and nothing is slow.
     #[must_use]
     pub fn slow_ns(&self) -> Option<u64> {
-        let usual = (self.usual_ns > 0).then(|| self.usual_ns + self.usual_ns / 10);
+        let usual = (self.usual_ns > 0).then(|| self.usual_ns + self.usual_ns / SLOWER);
         self.limit_ns.or(usual)
     }
 
@@ -408,7 +414,7 @@ impl Ledger {
             let took = at - since;
             for group in self.above.get(group).into_iter().flatten() {
                 let group = &mut self.groups[*group];
-                group.all.saturating_record(took.saturating_sub(delay) / NS);
+                record(&mut group.all, took.saturating_sub(delay) / NS);
                 if delay == 0 {
                     let rows = (group.rows.row(since), group.rows.row(at));
                     group.untouched.add(rows, took / NS);
@@ -430,7 +436,7 @@ impl Ledger {
                     row.slowest_ns = row.slowest_ns.max(took / NS);
                 }
             }
-            group.delay.saturating_record(waits.delay / NS);
+            record(&mut group.delay, waits.delay / NS);
             let longest = group.longest.as_ref().map_or(0, |(_, l)| l.waited_ns);
             if waits.delay / NS > longest {
                 let found = Delayed {
@@ -471,7 +477,7 @@ impl Group {
             stretches,
             delayed: self.delay.len(),
             usual_ns: usual.value_at_quantile(0.99),
-            unreliable: self.delay.len() * 10 > stretches,
+            unreliable: self.delay.len() * UNRELIABLE > stretches,
             limit_ns: None,
             delay_ns: [quantile(0.5), quantile(0.99), longest_ns],
             longest: self.longest.map(|(task, longest)| Delayed {
@@ -482,11 +488,6 @@ impl Group {
             uncounted,
         }
     }
-}
-
-pub(super) fn histogram() -> Histogram<u64> {
-    let made = Histogram::new_with_bounds(1, 60_000_000_000, 3);
-    made.unwrap_or_else(|_| unreachable!("valid bounds"))
 }
 
 #[cfg(test)]

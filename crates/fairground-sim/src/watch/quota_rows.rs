@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 
 use hdrhistogram::Histogram;
 
-use super::quota::{Period, histogram};
+use super::quota::Period;
 use crate::cache::{NS, Ps};
+use crate::histogram::{histogram, record};
 
 /// A group's period timer after `cpu.max` was written.
 #[derive(Clone, Copy, Debug)]
@@ -234,7 +235,7 @@ impl Untouched {
         }
         for (first, ns) in self.kept.drain(..) {
             if self.touched.range(first..=self.open).next().is_none() {
-                self.lengths.saturating_record(ns);
+                record(&mut self.lengths, ns);
             }
         }
         self.open = row;

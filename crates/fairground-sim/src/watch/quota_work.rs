@@ -9,6 +9,7 @@ use fairground::event::{QuotaStep, QuotaWork};
 use hdrhistogram::Histogram;
 
 use crate::cache::{NS, Ps};
+use crate::histogram::{histogram, record};
 
 /// What a quota made a CPU do, and when.
 #[derive(Clone, Copy, Debug)]
@@ -171,14 +172,14 @@ impl Ledger {
 impl Stretches {
     fn new() -> Self {
         Self {
-            ns: super::quota::histogram(),
+            ns: histogram(),
             longest: (0, None),
         }
     }
 
     fn add(&mut self, done: &Worked) {
         let took = done.until - done.since;
-        self.ns.saturating_record(took / NS);
+        record(&mut self.ns, took / NS);
         if self.longest.1.is_none() || took > self.longest.0 {
             self.longest = (took, Some((done.cpu, done.since / NS)));
         }

@@ -37,7 +37,8 @@ pub enum Dur {
     },
 }
 
-/// Longest duration that is taken: about 11.5 days. Sums of a few stay far from overflow.
+/// Longest duration that is taken, and that is drawn: about 11.5 days. The machine counts
+/// picoseconds, and has numbers for 213 days: sums of a few stay far from overflow.
 pub const DURATION_NS_MAX: Ns = 1_000_000_000_000_000;
 
 const EXPECTED: &str = "expected a number with a unit (ns, us, ms, s), like \"20us\" or \"1.5ms\"";
@@ -205,9 +206,9 @@ fn standard_normal(a: f64, b: f64) -> f64 {
     libm::sqrt(-2.0 * libm::log(a)) * libm::cos(2.0 * core::f64::consts::PI * b)
 }
 
-/// Rounds; draws below 0 are 0, above the range are its end (the cast saturates).
+/// Rounds; draws below 0 are 0 (the cast saturates), those above the longest duration are that.
 fn to_ns(x: f64) -> Ns {
-    libm::round(x) as Ns
+    (libm::round(x) as Ns).min(DURATION_NS_MAX)
 }
 
 #[cfg(test)]
@@ -293,13 +294,18 @@ mod tests {
         }
         assert_eq!(seen, [false, false, false, false, false, true, true, true]);
         assert_eq!(Dur::Exp { mean: 0 }.draw(|| 0), 0);
-        assert!(
-            Dur::Exp {
-                mean: DURATION_NS_MAX
-            }
-            .draw(|| 0)
-                < u64::MAX,
-            "the smallest number"
-        );
+        let long = Dur::Exp {
+            mean: DURATION_NS_MAX,
+        };
+        assert_eq!(long.draw(|| 0), DURATION_NS_MAX, "the smallest number");
+    }
+
+    #[test]
+    fn no_draw_is_longer_than_what_can_be_written() {
+        for text in ["exp 500000s", "normal 500000s 500000s", "lognormal 1s 10"] {
+            let (dur, mut bits) = (parse_dur(text).unwrap(), bits(3));
+            let longest = (0..1000).map(|_| dur.draw(&mut bits)).max();
+            assert_eq!(longest, Some(DURATION_NS_MAX), "{text}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::halves::{self, Half};
 use super::percentile::{Percentile, at_least, percentile};
 use super::program::{Ns, Workload};
+use crate::histogram::{histogram, record};
 use hdrhistogram::Histogram;
 
 /// Which direction of a metric is good.
@@ -211,6 +212,11 @@ pub struct Durations {
 }
 
 impl Durations {
+    /// The end of a slot of a histogram of these durations, which may be above all that is in it.
+    pub(super) fn within(&self, ns: Ns) -> Ns {
+        ns.clamp(self.min_ns, self.max_ns)
+    }
+
     fn add(&mut self, ns: Ns) {
         self.min_ns = if self.count == 0 {
             ns
@@ -267,12 +273,6 @@ pub struct Marks {
 impl Marks {
     /// Empty tables of the right size for `workload`.
     pub fn new(workload: &Workload) -> Self {
-        let histogram = || {
-            // 3 digits: 0.1 % error. Resizing, so a histogram of short requests stays small.
-            let mut h = Histogram::new(3).expect("3 digits are valid");
-            h.auto(true);
-            h
-        };
         Self {
             marks: vec![MarkStat::default(); workload.marks.len()],
             requests: workload.requests.iter().map(|_| histogram()).collect(),
@@ -314,8 +314,7 @@ impl Marks {
                 self.order.push(took);
             }
             self.exact[k as usize].add(took);
-            let recorded = self.requests[k as usize].record(took);
-            debug_assert!(recorded.is_ok(), "a resizing histogram takes every value");
+            record(&mut self.requests[k as usize], took);
             self.halve(k, start, end);
         }
         counts
@@ -344,9 +343,7 @@ impl Marks {
     pub fn ages(&self, k: u32) -> &[Ns] {
         self.open.get(k as usize).map_or(&[], Vec::as_slice)
     }
-}
 
-impl Marks {
     /// The tasks that were made from templates `first..end`.
     pub(super) fn of(&self, first: u32, end: u32) -> impl Iterator<Item = &TaskTime> + Clone {
         let of = move |t: &&TaskTime| (first..end).contains(&t.template);
@@ -516,9 +513,7 @@ fn quantile_ns(marks: &Marks, request: u32, permille: u32) -> Option<Ns> {
     if permille == 1000 {
         return Some(exact.max_ns);
     }
-    // The end of a slot of the histogram may be above all that is in it.
-    let value = histogram.value_at_quantile(f64::from(permille) / 1e3);
-    Some(value.clamp(exact.min_ns, exact.max_ns))
+    Some(exact.within(histogram.value_at_quantile(f64::from(permille) / 1e3)))
 }
 
 fn times(marks: &Marks, first: u32, end: u32) -> impl Iterator<Item = f64> + '_ {

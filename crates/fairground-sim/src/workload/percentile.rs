@@ -49,7 +49,7 @@ pub(crate) fn percentile(
     let (mut count, mut reached, mut right) = (1.0, 0.0, all as f64);
     let mut open = ages.iter().peekable();
     for slot in ended.iter_recorded() {
-        let value = within(exact, slot.value_iterated_to());
+        let value = exact.within(slot.value_iterated_to());
         while open.next_if(|age| **age < value).is_some() {
             right -= 1.0;
             count *= (right + 1.0) / right;
@@ -73,7 +73,7 @@ pub(crate) fn at_least(
 ) -> Ns {
     let slots = ended.iter_recorded();
     let slots = slots.map(|slot| {
-        let value = within(exact, slot.value_iterated_to());
+        let value = exact.within(slot.value_iterated_to());
         (value, slot.count_since_last_iteration())
     });
     let mut all: Vec<(Ns, u64)> = slots.chain(ages.iter().map(|age| (*age, 1))).collect();
@@ -87,11 +87,6 @@ pub(crate) fn at_least(
         left -= count;
     }
     0
-}
-
-/// The end of a slot of the histogram may be above all that is in it.
-fn within(exact: &Durations, value: Ns) -> Ns {
-    value.clamp(exact.min_ns, exact.max_ns)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub use super::chan::{Chan, ChanKind};
 pub use super::duration::Dur;
 pub use super::inet::Inet;
 pub use super::labels::Labels;
+use super::validate::PERIOD_NS_DEFAULT;
 use fairground::math::weight::{MIN_SHARES, shares_from_cgroup};
 
 use super::metric::MetricDef;
@@ -312,7 +313,7 @@ impl Cgroup {
             shares: 1024,
             idle: false,
             quota_ns: None,
-            period_ns: 100_000_000,
+            period_ns: PERIOD_NS_DEFAULT,
             burst_ns: 0,
             cpuset: None,
         }

@@ -166,11 +166,11 @@ fn slot_of(us: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::histogram::{histogram, record};
 
     fn samples(us: impl IntoIterator<Item = u64>) -> Samples {
-        let mut h = Histogram::new(3).unwrap();
-        h.auto(true);
-        us.into_iter().for_each(|us| h.record(us * 1000).unwrap());
+        let mut h = histogram();
+        us.into_iter().for_each(|us| record(&mut h, us * 1000));
         Samples::of(&h)
     }
 

@@ -40,7 +40,7 @@ pub fn read(data: &[u8], progress: &mut dyn FnMut(u64)) -> Result<Recording, Tra
     let mut recording = Recording::new(FORMAT);
     match version.as_str() {
         "6" => v6(&mut bytes, page_size, &mut recording, progress)?,
-        "7" => sections::read(&mut bytes, page_size, &mut recording, progress)?,
+        "7" => sections::read(&mut bytes, &mut recording, progress)?,
         other => {
             return Err(TraceError::Unsupported {
                 what: format!("version {other} of trace.dat"),
@@ -130,13 +130,19 @@ fn available<'a>(
     there.take(place.size.min(left)).unwrap_or(&[])
 }
 
-/// Acts on an option: only the clock matters, and what the recorder lost.
+/// Acts on an option: the clock matters, the kernel, and what the recorder lost.
 fn option(id: u16, text: &[u8], recording: &mut Recording) -> Result<(), TraceError> {
     const CPUSTAT: u16 = 2;
     const TRACECLOCK: u16 = 4;
+    const UNAME: u16 = 5;
     let text = String::from_utf8_lossy(text);
     match id {
         TRACECLOCK => return clock(text.split(['[', ']']).nth(1).unwrap_or("")),
+        // `Linux HOST RELEASE MACHINE`.
+        UNAME => {
+            let release = text.split_ascii_whitespace().nth(2).unwrap_or("");
+            recording.states_kernel(release.as_bytes());
+        }
         CPUSTAT => {
             let mut cpu = 0;
             let number = |line: &str, key| {
@@ -184,6 +190,7 @@ mod tests {
         assert!(take(4, "[local] global counter uptime\n").is_ok());
         let error = take(4, "local global [counter] uptime\n").unwrap_err();
         assert!(error.to_string().contains("the clock `counter`"), "{error}");
+        assert!(take(5, "Linux host 5.10.44-1-generic x86_64").is_ok());
         for cpu in 0..2 {
             let text = format!("CPU: {cpu}\nentries: 9\noverrun: 1{cpu}\ncommit overrun: 7\n");
             assert!(take(2, &text).is_ok());
@@ -192,5 +199,6 @@ mod tests {
         r.missed(0, 4);
         r.missed(1, 12);
         assert_eq!(r.left_out.lost, 10 + 12);
+        assert_eq!(r.kernel.as_deref(), Some("5.10.44-1-generic"));
     }
 }

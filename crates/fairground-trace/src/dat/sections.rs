@@ -37,10 +37,9 @@ struct Buffer {
     cpus: Vec<CpuData>,
 }
 
-/// Reads what follows the page size.
+/// Reads what follows the page size of the machine; each buffer has its own.
 pub fn read(
     bytes: &mut Bytes<'_>,
-    _page_size: u32,
     recording: &mut Recording,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), TraceError> {

@@ -13,6 +13,15 @@ const FEW: usize = 4;
 const SHARE: f64 = 0.25;
 /// The same of less than twice as many as are few.
 const SHARE_OF_FEW: f64 = 0.6;
+/// Fewer do not tell one rate from another: all of them may be at every fourth tick by chance.
+const FEW_FOR_HZ: usize = 8;
+/// At least this share of all must be at ticks beyond those that are there by chance.
+const BEYOND_CHANCE: f64 = 0.15;
+/// Ticks of this share of the most are all ticks. With slices of some ticks a kernel of 1000 Hz
+/// preempts at most at half of the ticks of 250 Hz.
+const AS_MANY: f64 = 0.8;
+/// Chance makes a pattern of ticks out of none less often than this.
+const BY_CHANCE: f64 = 1e-3;
 
 /// When ticks fall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,18 +53,57 @@ impl Tick {
     }
 }
 
-/// Ticks a second, if it shows: the rarest ticks at which as many preemptions fall as at all
-/// milliseconds.
+/// Ticks a second, if it shows: the rarest ticks at which about as many preemptions fall, beyond
+/// chance, as at those at which most do.
 #[must_use]
 pub fn hz(preempted_at: &[u64]) -> Option<u32> {
-    let share = |hz: u32| densest(preempted_at, length(hz)).1;
-    let most = share(1000);
-    if !is_enough(preempted_at, most) {
+    let at = apart(preempted_at);
+    if at.len() < FEW_FOR_HZ {
         return None;
     }
-    // 300 Hz does not divide a millisecond.
-    let most = most.max(share(300));
-    HZ.into_iter().find(|hz| share(*hz) >= 0.9 * most)
+    let beyond = HZ.map(|hz| (hz, beyond_chance(&at, length(hz))));
+    let most = beyond.iter().map(|b| b.1).fold(0.0, f64::max);
+    let mut beyond = beyond.into_iter();
+    let rarest = beyond.find(|(_, share)| *share >= AS_MANY * most);
+    rarest.filter(|_| most >= BEYOND_CHANCE).map(|(hz, _)| hz)
+}
+
+/// Without what comes right after another one: a tick preempts on several CPUs at once, and what
+/// does so by itself does not do it independently.
+fn apart(preempted_at: &[u64]) -> Vec<u64> {
+    let mut at = preempted_at.to_vec();
+    at.sort_unstable();
+    let mut last = None;
+    at.retain(|at| {
+        let first = last.is_none_or(|last| at - last >= NEAR_NS);
+        last = if first { Some(*at) } else { last };
+        first
+    });
+    at
+}
+
+/// The share of `at` that is at ticks beyond those that are there by chance; 0 if chance alone may
+/// have brought so many together.
+fn beyond_chance(at: &[u64], tick_ns: u64) -> f64 {
+    let chance = NEAR_NS as f64 / tick_ns as f64;
+    let (_, share) = densest(at, tick_ns);
+    let near = (share * at.len() as f64).round() as usize;
+    // Any of them may be the first of the densest; the others are there by chance.
+    let rates = HZ.len() as f64;
+    if at.len() as f64 * rates * at_least(near - 1, at.len() - 1, chance) > BY_CHANCE {
+        return 0.0;
+    }
+    (share - chance) / (1.0 - chance)
+}
+
+/// How probable it is that of `n`, each of which is there by `chance`, `least` or more are: at most
+/// `(n p / k)^k e^(k - n p)` for `k` above `n p`, by Chernoff's bound.
+fn at_least(least: usize, n: usize, chance: f64) -> f64 {
+    let (k, mean) = (least as f64, n as f64 * chance);
+    if k <= mean {
+        return 1.0;
+    }
+    (k * (mean / k).ln() + k - mean).exp()
 }
 
 /// When ticks of `tick_ns` fall, modulo the tick; `None` if it does not show.
@@ -129,8 +177,51 @@ mod tests {
         assert_eq!(hz(&at_ticks(3_333_333)), Some(300));
         let found = phase(&at_ticks(4_000_000), 4_000_000).unwrap();
         assert!((1_700_000..1_702_000).contains(&found), "{found}");
+        // Slices of three ticks, and nearly as many preemptions that are at none.
+        for n in [40, 80, 400] {
+            let (mut at, others) = (Vec::new(), [3_310_977, 5_170_331]);
+            at.extend((1..n).map(|n| n * 12_000_000 + 700_000));
+            at.extend((1..n / 2).flat_map(|n| others.map(|every| n * every)));
+            assert_eq!(hz(&at), Some(250), "{n}");
+        }
         let scattered: Vec<u64> = (1..40).map(|n| n * 4_317_101).collect();
         assert_eq!((hz(&scattered), phase(&scattered, 4_000_000)), (None, None));
         assert_eq!(hz(&[]), None);
+        assert_eq!(hz(&at_ticks(4_000_000)[..6]), None);
+    }
+
+    #[test]
+    fn chance_alone_makes_no_tick() {
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % 1_000_000_000
+        };
+        for n in [8, 12, 20, 40, 100, 1000] {
+            for _ in 0..200 {
+                let at: Vec<u64> = (0..n).map(|_| random()).collect();
+                assert_eq!(hz(&at), None, "{n}");
+            }
+        }
+        // What happens at once on several CPUs is one thing.
+        let at: Vec<u64> = (0..4).flat_map(|_| [random(); 4]).collect();
+        assert_eq!(hz(&at), None);
+    }
+
+    #[test]
+    fn a_bound_is_no_less_than_the_probability() {
+        let exact = |least: u64, n: u64, p: f64| -> f64 {
+            let of = |k: u64| {
+                let ways: f64 = (0..k).map(|i| (n - i) as f64 / (i + 1) as f64).product();
+                ways * p.powi(k as i32) * (1.0 - p).powi((n - k) as i32)
+            };
+            (least..=n).map(of).sum()
+        };
+        for (least, n, p) in [(0, 9, 0.1), (3, 20, 0.1), (9, 20, 0.1), (7, 7, 0.025)] {
+            let bound = at_least(least as usize, n as usize, p);
+            assert!(bound > exact(least, n, p) - 1e-9, "{least} of {n}");
+        }
     }
 }

@@ -19,6 +19,7 @@ use super::pins::is_stopper;
 use super::process::Processes;
 use super::tick::Tick;
 use crate::event::Names;
+use crate::recording::number_of;
 use crate::walk::ThreadId;
 
 /// What a recording gave.
@@ -262,6 +263,23 @@ fn until(from: &Source<'_>, lead_ns: u64) -> Until {
     }
 }
 
+/// How many wake-ups were guessed.
+fn guessed_words(met: usize, interrupts: usize) -> String {
+    let happened = number_of(
+        met as u64,
+        "wake-up happened while a thread ran; the trace does not say whether it or an \
+         interrupt did it",
+        "wake-ups happened while a thread ran; the trace does not say whether it or an \
+         interrupt did them",
+    );
+    let counted = number_of(
+        interrupts as u64,
+        "is counted as an interrupt's",
+        "are counted as interrupts'",
+    );
+    format!("{happened}: {counted}")
+}
+
 impl Builder<'_> {
     /// What stands for something else.
     fn notes(&mut self) {
@@ -278,10 +296,7 @@ impl Builder<'_> {
         }
         let (met, interrupts) = guessed(self.from.logs, self.from.causes);
         if met > 0 {
-            self.out.notes.push(format!(
-                "of {met} wake-ups while a thread ran it is not recorded whether that did them: \
-                 {interrupts} are taken for an interrupt's"
-            ));
+            self.out.notes.push(guessed_words(met, interrupts));
         }
         if self.real_time > 0 {
             let mut note = format!("{} threads are of the real-time class", self.real_time);

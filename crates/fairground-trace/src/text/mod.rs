@@ -8,20 +8,22 @@
 //! | `columns` | threads of files whose first columns do not name them |
 //! | `refused` | what is wrong with text that has events in no layout that is read |
 //! | `loss` | what recorders say they have lost, and where buffers begin |
+//! | `stated` | what recorders say about the machine |
 
 mod columns;
 mod fields;
 mod line;
 mod loss;
 mod refused;
+mod stated;
 
 use std::io::BufRead;
 
 use crate::begins::Overwritten;
 use crate::error::TraceError;
-use crate::event::Event;
+use crate::event::{Event, Kind};
 use crate::missing::Place;
-use crate::recording::Recording;
+use crate::recording::{CPU_MAX, Recording, no_cpu};
 use crate::told;
 use loss::Loss;
 
@@ -54,6 +56,8 @@ struct Reader {
     unread: u64,
     /// The first of these.
     first_unread: Vec<u8>,
+    /// Lines of the scheduler's events that end with the event's name.
+    without_fields: u64,
 }
 
 /// Reads text.
@@ -70,6 +74,7 @@ pub fn read(
         read: 0,
         unread: 0,
         first_unread: Vec::new(),
+        without_fields: 0,
     };
     let mut line = Vec::with_capacity(LINE_MAX);
     let (mut number, mut bytes) = (0_u64, 0_u64);
@@ -94,6 +99,8 @@ pub fn read(
     }
     reader.refuse()?;
     let mut recording = reader.recording;
+    let mut times = recording.events.iter().map(|e| e.at_ns);
+    recording.whole_us = recording.said.is_empty() && times.all(|ns| ns.is_multiple_of(1000));
     recording.sort_recorded()?;
     columns::mend(&mut recording);
     if told::is_told(&recording.events) {
@@ -115,6 +122,12 @@ impl Reader {
     }
 
     fn refuse(&self) -> Result<(), TraceError> {
+        if self.without_fields > 0 && self.recording.events.is_empty() {
+            return Err(TraceError::Unsupported {
+                what: "text without the fields of the events".into(),
+                help: "add trace to `perf script -F`: comm,tid,cpu,time,event,trace",
+            });
+        }
         if self.unread < UNREAD_LEAST || self.unread <= self.read {
             return Ok(());
         }
@@ -204,6 +217,7 @@ fn one_line(text: &[u8], number: u64, reader: &mut Reader) -> bool {
     // The name of a thread may begin with `#`, too.
     if text.is_empty() || text.starts_with(b"# ") || text.starts_with(SAID.as_bytes()) {
         said(text, &mut reader.recording);
+        stated::see(text, &mut reader.recording);
         return true;
     }
     let Some(head) = line::parse(text) else {
@@ -246,19 +260,31 @@ fn one_line(text: &[u8], number: u64, reader: &mut Reader) -> bool {
                 [] => "fields; add trace to `perf script -F`",
                 _ => field,
             };
+            reader.without_fields += u64::from(head.fields.is_empty());
             recording
                 .left_out
                 .bad(|| format!("line {number}, {name} has no {lacks}"));
             return true;
         }
     };
-    recording.push(Event {
-        at_ns: head.at_ns,
-        cpu: head.cpu,
-        tid: head.tid,
-        context: head.context,
-        kind,
-    })
+    if head.cpu > CPU_MAX {
+        let why = || format!("line {number}, {}", no_cpu(head.cpu));
+        recording.left_out.bad(why);
+        return true;
+    }
+    recording.push(head.event(kind))
+}
+
+impl line::Line<'_> {
+    fn event(&self, kind: Kind) -> Event {
+        Event {
+            at_ns: self.at_ns,
+            cpu: self.cpu,
+            tid: self.tid,
+            context: self.context,
+            kind,
+        }
+    }
 }
 
 /// A line without an event: a comment, another record of perf, a loss, or nothing that is known.
@@ -285,7 +311,7 @@ fn no_event(text: &[u8], number: u64, reader: &mut Reader) {
         None => {}
     }
     if line::is_heading(text) || line::is_stack(text) {
-        return;
+        return stated::see(text, recording);
     }
     if let Some(record) = line::record(text) {
         recording.left_out.other(&String::from_utf8_lossy(record));
@@ -316,7 +342,7 @@ fn said(text: &[u8], recording: &mut Recording) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Context, Kind, State};
+    use crate::event::{Context, State};
 
     fn read_all(text: &str) -> Recording {
         read(text.as_bytes(), &mut |_| {}).unwrap()
@@ -563,12 +589,31 @@ mod tests {
         let r = read_all(
             "as 8 [000] 1.5: PERF_RECORD_COMM exec: as:8/8\n\
              as 8 [000] 1.6: PERF_RECORD_FORK(9:9):(8:8)\n\
-             as 8 [000] 1.7: sched:sched_switch: \n",
+             as 8 [000] 1.7: sched:sched_switch: \n\
+             as 8 [000] 1.8: sched:sched_process_exit: comm=as pid=8 prio=120\n",
         );
         assert_eq!(r.left_out.other_events["PERF_RECORD_FORK"], 1);
         assert_eq!((r.left_out.other_events.len(), r.left_out.bad), (2, 1));
         let first = r.left_out.first_bad.unwrap();
         assert!(first.contains("add trace to"), "{first}");
+        let none = "as 8 [000] 1.7: sched:sched_switch: \n";
+        let error = read(none.as_bytes(), &mut |_| {}).unwrap_err().to_string();
+        let said = "text without the fields of the events is not supported; add trace to";
+        assert!(error.starts_with(said), "{error}");
+    }
+
+    #[test]
+    fn a_cpu_beyond_those_that_can_be_read_is_told_with_its_line() {
+        let exit = "1.000002: sched:sched_process_exit: comm=x pid=7 prio=120\n";
+        let r = read_all(&format!("x 7 [000] {exit}x 7 [99999] {exit}"));
+        assert_eq!((r.events.len(), r.whole_us), (1, true));
+        assert_eq!(
+            r.left_out.text(),
+            "1 record makes no sense: line 2, CPU 99999, but the highest that can be read is 8191\n"
+        );
+        let ns = exit.replace("002:", "0025:");
+        assert!(!read_all(&format!("cpus=4\nx 7 [000] {exit}x 7 [001] {ns}")).whole_us);
+        assert_eq!(read_all(&format!("cpus=4\nx 7 [000] {exit}")).cpus, 4);
     }
 
     #[test]

@@ -14,6 +14,12 @@ pub fn why(head: &[u8]) -> Option<(&'static str, &'static str)> {
             "save it as UTF-8 (`iconv -f utf-16 -t utf-8`)",
         ));
     }
+    if let Some(ours) = ours(head) {
+        return Some(ours);
+    }
+    if head.contains(&0) {
+        return None;
+    }
     if head.starts_with(b"{\"time_ns\":") || head.starts_with(b"time_ns,cpu,tid,event,") {
         let help = "write FILE.txt (`--export`, `--trace`), which has all that a replay needs";
         return Some((
@@ -33,12 +39,74 @@ pub fn why(head: &[u8]) -> Option<(&'static str, &'static str)> {
             .any(numbers)
             .then_some(("the option `raw` of ftrace", help));
     }
-    let event = |l: &&[u8]| {
-        !l.starts_with(b"#") && memchr::memmem::find(l, b"sched_").is_some_and(|at| at > 0)
-    };
-    let first = lines().find(event)?;
-    let at = memchr::memmem::find(first, b"sched_")?;
-    Some(columns(&first[..at]))
+    let mut events = lines().filter(|l| !l.starts_with(b"#"));
+    events.find_map(|line| {
+        let at = event_at(line).filter(|at| *at > 0)?;
+        Some(columns(&line[..at]))
+    })
+}
+
+/// Where a line has the name of one of the scheduler's events, with its colon.
+fn event_at(line: &[u8]) -> Option<usize> {
+    const PREFIX: &[u8] = b"sched_";
+    memchr::memmem::find_iter(line, PREFIX).find(|at| {
+        let name = &line[at + PREFIX.len()..];
+        let letter = |b: &u8| b.is_ascii_lowercase() || *b == b'_';
+        let end = name.iter().position(|b| !letter(b));
+        end.is_some_and(|end| end > 0 && name[end] == b':')
+    })
+}
+
+/// What this program writes and does not read again.
+fn ours(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    const EVENTS: &str =
+        "write FILE.txt (`--export`, `--trace`), which has all that a replay needs";
+    let json = head.trim_ascii_start().starts_with(b"{");
+    if json && memchr::memmem::find(head, b"\"format\": \"fairground-").is_some() {
+        let what = "a result in JSON, as fairground writes it with `--json`,";
+        return Some((what, "it has no events; replay the trace itself"));
+    }
+    if is_perfetto(head) {
+        return Some(("a trace of Perfetto (.pftrace)", EVENTS));
+    }
+    let mut lines = head.split(|b| *b == b'\n');
+    // The last one may be cut off.
+    lines.next_back();
+    let mut any = false;
+    let folded = lines.all(|line| {
+        any |= line.contains(&b';');
+        let blank = line.iter().rposition(|b| *b == b' ');
+        blank.is_some_and(|at| {
+            let (frames, count) = (&line[..at], &line[at + 1..]);
+            let is_count = !count.is_empty() && count.iter().all(u8::is_ascii_digit);
+            is_count && !frames.is_empty() && !frames.contains(&b'[')
+        })
+    });
+    (folded && any).then_some(("time by stack (.folded), without events,", EVENTS))
+}
+
+/// Whether it is a row of packets, the only field of a file of Perfetto's.
+fn is_perfetto(head: &[u8]) -> bool {
+    const PACKET: u8 = 0x0a;
+    let text = |b: &u8| *b >= b' ' || b.is_ascii_whitespace();
+    let (mut at, mut packets) = (0_usize, 0);
+    while let Some(first) = head.get(at) {
+        let mut length = 0_usize;
+        let mut end = None;
+        for (n, byte) in head[at + 1..].iter().take(4).enumerate() {
+            length |= usize::from(byte & 0x7f) << (7 * n);
+            if byte & 0x80 == 0 {
+                end = Some(at + n + 2);
+                break;
+            }
+        }
+        match end {
+            Some(end) if *first == PACKET && length > 0 => at = end + length,
+            _ => return false,
+        }
+        packets += 1;
+    }
+    packets > 1 && !head.iter().all(text)
 }
 
 /// What the columns before an event lack.
@@ -123,6 +191,14 @@ mod tests {
                 "other tools",
             ),
             ("nothing of the kind", ""),
+            ("{\"note\": \"no sched_switch in it\"}", ""),
+            ("a 7 [000] 1.5: sched_waking: x\u{0}", ""),
+            (
+                "{\n  \"format\": \"fairground-replay/1\",\n  \"sched_switch: \": 0\n}",
+                "in JSON",
+            ),
+            ("hog;schedule;pick_next_task 120\nhog 7\n", ".folded"),
+            ("\n\u{2}\u{8}\u{1}\n\u{2}\u{8}\u{2}", ".pftrace"),
         ] {
             let found = why(text.as_bytes()).map_or("", |(what, _)| what);
             assert!(

@@ -23,6 +23,9 @@ use fairground::task::{Placed, Prev, Switch, Task, WakeKind};
 use fairground::topology::{Machine, Topology};
 use fairground::value::{Cpu, TaskId, TgId};
 
+/// Longer than any CPU of the example takes to leave a thread, on a busy computer too.
+const TOO_LONG: Duration = Duration::from_secs(60);
+
 pub const CPUS: u32 = 4;
 pub const MS: u64 = 1_000_000;
 
@@ -267,19 +270,28 @@ impl<'a> Core<'a> {
         self.switch(|cx, rqs| sched::schedule(cx, rqs, prev));
     }
 
-    /// From one thread to the next; a kernel changes stacks where this ends.
+    /// From one thread to the next. The engine gives the former free before its stack has been
+    /// left, so each CPU waits for its next one to be off the CPU where it was. That cannot go in a
+    /// circle: who is waited for was given free by a call that is over.
     fn switch(&mut self, choose: impl FnOnce(&mut Cx<'_, Board<'a>>, &mut Queues<'a>) -> Switch) {
         let threads = &self.shared.threads;
-        if let Some(id) = self.current {
-            threads[id.idx()].on_cpu.store(false, Ordering::Release);
-        }
         let switch = self.call(choose);
         assert_eq!(switch.prev, self.current);
         self.current = switch.next;
-        if let Some(id) = switch.next {
-            let elsewhere = threads[id.idx()].on_cpu.swap(true, Ordering::AcqRel);
-            assert!(!elsewhere, "{id:?} runs on two CPUs");
-        } else if !self.tickless {
+        if switch.prev != switch.next {
+            if let Some(id) = switch.next {
+                let since = Instant::now();
+                while threads[id.idx()].on_cpu.swap(true, Ordering::AcqRel) {
+                    assert!(since.elapsed() < TOO_LONG, "{id:?} runs on two CPUs");
+                    std::hint::spin_loop();
+                }
+            }
+            // Here a kernel loads the stack of the next one. Only then:
+            if let Some(id) = switch.prev {
+                threads[id.idx()].on_cpu.store(false, Ordering::Release);
+            }
+        }
+        if self.current.is_none() && !self.tickless {
             self.call(sched::nohz_enter_idle);
         }
         self.tickless = self.current.is_none();

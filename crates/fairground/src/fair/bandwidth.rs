@@ -60,6 +60,7 @@ impl core::error::Error for BandwidthError {}
 ///
 /// # Errors
 /// [`BandwidthError`], and nothing was changed.
+#[doc(alias = "tg_set_cfs_bandwidth")]
 pub fn set_bandwidth<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,

@@ -2,7 +2,7 @@
 //!
 //! Read `math/eevdf.rs` first. The reference `zero_vruntime` of the keys follows the mean
 //! whenever the mean is computed, and at each tick, so keys stay small. The answers do not depend
-//! on where it is: kernels before 6.18 keep it at their `min_vruntime` with equal results.
+//! on where it is: kernels before 6.18.4 keep it at their `min_vruntime` with equal results.
 
 use crate::math::eevdf::{self, AvgVruntime, entity_key};
 use crate::math::weight::scale_load_down;

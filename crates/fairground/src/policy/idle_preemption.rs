@@ -10,9 +10,10 @@ pub enum IdlePreemption {
     /// A task of `SCHED_IDLE` to any other task, whatever their groups, before entities are
     /// compared; the queue still chooses (up to 6.11).
     Tasks,
-    /// Of two entities that compete, the idle one; the queue still chooses (6.12 to 6.14).
+    /// Of two entities that compete, the idle one; the queue still chooses (6.12 to 6.12.22, 6.13
+    /// and 6.14 as they were released).
     Entities,
-    /// The same, and its protection ends (6.15 and later).
+    /// The same, and its protection ends (6.15 and later, and stable kernels of April 2025).
     Unprotected,
 }
 

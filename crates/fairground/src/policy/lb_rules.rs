@@ -51,14 +51,14 @@ const fn shr_bound(value: u64, shift: u32) -> u64 {
 /// What balancing makes of the threads of a core.
 ///
 /// Sources: "sched/fair: Let low-priority cores help high-priority busy SMT cores" and the rest of
-/// that series, Ricardo Neri, 2023, for 6.4; "sched/fair: Determine active load balance for SMT
+/// that series, Ricardo Neri, 2023, for 6.5; "sched/fair: Determine active load balance for SMT
 /// sched groups" and the rest of that series, Tim Chen and Ricardo Neri, 2023, for 6.6.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LbSmt {
     /// Nothing: the first idle CPU balances; of groups that are alike the first is the busiest; and
-    /// where tasks are to be spread over groups, a busy CPU pulls too (up to 6.3).
+    /// where tasks are to be spread over groups, a busy CPU pulls too (up to 6.4).
     None,
-    /// The same, but of fully busy groups that are alike the last is the busiest (6.4 and 6.5).
+    /// The same, but of fully busy groups that are alike the last is the busiest (6.5).
     Ties,
     /// Idle cores balance first, a core with two tasks is busier than one with one, and tasks are
     /// spread by cores (6.6 and later).

@@ -17,13 +17,13 @@ pub enum Pick {
 ///
 /// Nothing but lines depends on it: keys are relative to it, and so are their sums. Sources:
 /// "sched/fair: Fix zero_vruntime tracking" and the change that introduced `zero_vruntime`, Peter
-/// Zijlstra, 2025, for 6.18.
+/// Zijlstra, 2025, for 6.19 and the stable kernels of January 2026 (6.18.4, 6.12.64).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VruntimeBase {
-    /// The least virtual run time, written whenever the running entity is charged (up to 6.17;
-    /// always with CFS).
+    /// The least virtual run time, written whenever the running entity is charged (up to 6.18 as
+    /// released; always with CFS).
     Least,
-    /// The mean, moved whenever it is computed (6.18 and later).
+    /// The mean, moved whenever it is computed (6.18.4 and later).
     Mean,
 }
 

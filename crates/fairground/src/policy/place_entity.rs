@@ -21,7 +21,7 @@ pub struct PlaceEntity {
     pub lag: bool,
     /// `PLACE_DEADLINE_INITIAL`: a new task starts with half a slice (EEVDF).
     pub deadline_initial: bool,
-    /// `PLACE_REL_DEADLINE`: keep the rest of the deadline over a move (6.11 and later).
+    /// `PLACE_REL_DEADLINE`: keep the rest of the deadline over a move (6.12 and later).
     pub rel_deadline: bool,
     /// `GENTLE_FAIR_SLEEPERS`: half of the latency as credit for sleepers (CFS).
     pub gentle_sleepers: bool,

@@ -33,7 +33,6 @@ pub static PROFILES: &[Profile] = &[
         name: "linux-6.12-lts",
         what: "Linux 6.12.117 with its backports",
         sets: &[
-            ("idle_preemption", "entities"),
             ("lb_eligible_first", "off"),
             ("lag_limit", "own-slice"),
             ("lb_serialize", "each-look"),
@@ -42,7 +41,7 @@ pub static PROFILES: &[Profile] = &[
             ("buddy_rules", "cfs"),
             ("run_to_parity", "own-slice"),
             ("throttle", "whole-queue"),
-            ("next_buddy", "off"),
+            ("next_buddy", "group"),
             ("file_ref", "inc-not-zero"),
             ("file_ref_line", "fields"),
             ("pipe_times", "each-call"),

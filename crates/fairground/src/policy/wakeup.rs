@@ -32,9 +32,9 @@ impl WakeupPreemption {
 /// Source: "sched/fair: Untangle NEXT_BUDDY and pick_next_task()", Peter Zijlstra, 6.14.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NextBuddy {
-    /// Nobody (6.6 to 6.13).
+    /// Nobody (6.6 to 6.13 as released).
     Off,
-    /// A group one of whose tasks has gone to sleep (6.14 and later, and CFS).
+    /// A group one of whose tasks has gone to sleep (6.14 and later, stable kernels, and CFS).
     Group,
     /// That, and a woken entity.
     On,

@@ -1,8 +1,8 @@
 //! What a task gives up that yields, where deadlines decide.
 //!
 //! Sources: "sched/fair: Implement an EEVDF-like scheduling policy", Peter Zijlstra, 2023, for 6.6;
-//! "sched/fair: Forfeit vruntime on yield", Fernand Sieber, 2025, for 6.18 and the stable kernels
-//! since.
+//! "sched/fair: Forfeit vruntime on yield", Fernand Sieber, 2025, for 6.19 and the stable kernels
+//! since 6.18.2.
 
 use crate::math::weight::calc_delta_fair;
 use crate::task::SchedEntity;
@@ -11,9 +11,9 @@ use crate::task::SchedEntity;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Yielding {
     /// Its deadline goes back by a request, whether it is eligible or not. An eligible task that
-    /// nobody else's deadline beats goes on (6.6 to 6.17 as released).
+    /// nobody else's deadline beats goes on (6.6 to 6.18 as released).
     Deadline,
-    /// If it is eligible, it is placed as if it had run up to its deadline (6.18).
+    /// If it is eligible, it is placed as if it had run up to its deadline (6.18.2 and later).
     Vruntime,
 }
 

@@ -50,7 +50,7 @@ pub struct CfsRq {
     pub unthrottle_queued: bool,
     /// Weighted sum of keys of the entities in the tree, relative to `zero_vruntime`.
     pub avg_vruntime: AvgVruntime,
-    /// Reference point of virtual time (`zero_vruntime`; `min_vruntime` before 6.18 and in CFS).
+    /// Reference point of virtual time (`zero_vruntime`; `min_vruntime` before 6.18.4 and in CFS).
     pub zero_vruntime: u64,
     /// The queued entities, without the running one.
     pub tree: Tree,
@@ -74,7 +74,7 @@ pub struct CfsRq {
     pub throttled_clock_pelt: u64,
     /// Runnable sum to take over with the change that `propagate` notes.
     pub prop_runnable_sum: i64,
-    /// Monotonic floor of virtual time (CFS, and EEVDF before 6.18).
+    /// Monotonic floor of virtual time (CFS, and EEVDF before 6.18.4).
     pub min_vruntime: u64,
     /// Buddy that was preempted last (CFS).
     pub last: Option<SeId>,

@@ -49,6 +49,8 @@ pub fn set_affinity_parked(sys: &System, cpu: Cpu, task: &mut Task, allowed: Cpu
 
 /// Sets the allowed CPUs of a task that an `Rq` keeps, those of them that the machine has
 /// (`set_cpus_allowed_ptr`).
+#[doc(alias = "set_cpus_allowed_ptr")]
+#[doc(alias = "sched_setaffinity")]
 pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -98,6 +100,8 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
 
 /// Sets policy and nice value of a task that an `Rq` keeps (`set_user_nice`, `sched_setscheduler`);
 /// for one with the host use [`set_nice_parked`]. False if no `Rq` keeps it: nothing was changed.
+#[doc(alias = "set_user_nice")]
+#[doc(alias = "sched_setscheduler")]
 #[must_use = "a task that no queue keeps has not changed"]
 pub fn set_nice<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
@@ -140,6 +144,7 @@ pub fn set_nice_parked<H: Host, R: Rqs + ?Sized>(
 ///
 /// A task that may call this at will can gain time: one that alternated 0.1 and 100 ms was measured
 /// to get up to 96 % of a CPU beside an equal one; as in Linux, as far as known.
+#[doc(alias = "sched_setattr")]
 #[must_use = "a task that no queue keeps has not changed"]
 pub fn set_slice<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
@@ -165,6 +170,7 @@ pub fn set_slice_parked(sys: &System, task: &mut Task, slice_ns: Option<u64>) {
 /// ([`System::open_group`](crate::system::System::open_group)): others have no words for a CPU, and
 /// that panics. For a task with the host use [`set_group_parked`]. False if no `Rq` keeps
 /// it: nothing was changed.
+#[doc(alias = "sched_move_task")]
 #[must_use = "a task that no queue keeps has not changed"]
 pub fn set_group<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
@@ -220,6 +226,7 @@ pub fn set_cpu_weight<H: Host, R: Rqs + ?Sized>(
 /// held between [`MIN_SHARES`] and [`MAX_SHARES`], and the group's entities are refreshed, one CPU
 /// after the other (`sched_group_set_shares`). False, and nothing was changed, if it is the root,
 /// which has no weight, or idle ([`set_idle`]), which gives it one (`EINVAL`).
+#[doc(alias = "sched_group_set_shares")]
 #[must_use = "it may have been refused"]
 pub fn set_shares<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
@@ -254,6 +261,7 @@ pub fn set_shares<H: Host, R: Rqs + ?Sized>(
 /// Writes a group's `cpu.idle`: its tasks count as `SCHED_IDLE` beside those of other groups, and
 /// it weighs as little as one; without it as much as a new group (`sched_group_set_idle`). False if
 /// it is the root, which cannot be (`EINVAL`).
+#[doc(alias = "sched_group_set_idle")]
 #[must_use = "it may have been refused"]
 pub fn set_idle<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,

@@ -23,7 +23,7 @@ use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, task as ftask};
 use crate::rq::{HigherClass, Rq, Rqs};
 use crate::select::update_idle_core;
-use crate::shared::Relaxed;
+use crate::shared::{OnRq, Relaxed};
 use crate::task::{Prev, Switch};
 use crate::value::{Cpu, TaskId};
 
@@ -48,7 +48,10 @@ pub enum ToRunning {
     Waits,
 }
 
-/// A task of a higher class is queued on `cpu`, by the executing CPU.
+/// A task of a higher class is queued on `cpu`, by the executing CPU. A task that was a fair one
+/// has left its queue before ([`deactivate_task`](super::deactivate_task), or
+/// [`switch_to_higher`] with [`Prev::Stops`] where it runs), and its load goes with
+/// [`task_dead`](super::task_dead); if it becomes a fair one again, it comes as a new one.
 pub fn enqueue_higher<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -60,7 +63,9 @@ pub fn enqueue_higher<H: Host, R: Rqs + ?Sized>(
     let outer = cx.host.enter(Func::TtwuDoActivate);
     cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
-        cx.sys.task[id.idx()].cpu.store(cpu.0, Relaxed);
+        let shared = &cx.sys.task[id.idx()];
+        debug_assert_ne!(shared.on_rq(), OnRq::Queued, "a fair queue keeps it");
+        shared.cpu.store(cpu.0, Relaxed);
         add_nr_running(cx, rq, 1);
         if to_running == ToRunning::Preempts || rq.higher.is_none() {
             resched_curr(cx, rq);
@@ -134,11 +139,11 @@ fn take_over<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, prev: Prev, next: TaskId) -> 
     clear_tsk_need_resched(cx, rq);
     rq.curr = None;
     rq.higher = Some(HigherClass::RealTime(next));
-    if switch.prev == switch.next {
-        return switch;
+    if switch.prev != switch.next {
+        let runnable = slot.map_or(prev == Prev::Runnable, |slot| stays_runnable(rq, slot));
+        tell(cx, rq, switch, runnable);
     }
-    let runnable = slot.map_or(prev == Prev::Runnable, |slot| stays_runnable(rq, slot));
-    tell(cx, rq, switch, runnable);
+    // A running task that leaves the fair class for a higher one goes to the host, too.
     if let Some(slot) = slot {
         block_if_gone(cx, rq, slot);
     }
@@ -261,7 +266,8 @@ fn sub_nr_running<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
         rq.nr_running > rq.cfs[0].h_nr_queued,
         "nobody of a higher class is here"
     );
-    rq.nr_running = rq.nr_running.saturating_sub(1);
+    // A call too many must not take away a fair task's place in the count.
+    rq.nr_running = rq.nr_running.saturating_sub(1).max(rq.cfs[0].h_nr_queued);
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ pub fn cpu_util<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu: Cpu)
 
 /// Utilisation of a task that an `Rq` keeps, until now (`task_util`). `None` if none does: then it
 /// is [`task_util_parked`]. What the task is expected to need when it wakes is
-/// [`task_util_est`](pelt::task_util_est) of its `se.avg`.
+/// [`task_util_est`](super::task_util_est) of its `se.avg`.
 ///
 /// Nothing is written to the averages. As load tracking does, this stands still while the task's
 /// group is throttled.

@@ -52,7 +52,12 @@ pub use wake::{
     ttwu_queue, ttwu_queue_wakelist, wake_queued,
 };
 
-pub use crate::fair::bandwidth::{BandwidthError, set_bandwidth};
+pub use crate::fair::bandwidth::{
+    BandwidthError, MAX_CFS_RUNTIME_NS, MAX_PERIOD_NS, MIN_BANDWIDTH_NS, align_period,
+    set_bandwidth,
+};
+pub use crate::math::pelt::task_util_est;
+pub use crate::math::weight::{CGROUP_WEIGHT_DFL, CGROUP_WEIGHT_MAX, CGROUP_WEIGHT_MIN};
 
 use crate::balance::{domains, nohz, trigger};
 use crate::cx::Cx;

@@ -27,6 +27,7 @@ use crate::value::{Cpu, SeId};
 /// answers that this task goes on. The right ones are
 /// [`switch_from_higher`](super::switch_from_higher) and
 /// [`switch_to_higher`](super::switch_to_higher).
+#[doc(alias = "__schedule")]
 pub fn schedule<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, prev: Prev) -> Switch {
     let outer = cx.host.enter(Func::Schedule);
     let cpu = cx.cpu;

@@ -41,6 +41,8 @@ pub enum EnqueueAt {
 /// there. A host with CPUs in parallel has a lock of its own for each task: it holds it from the
 /// decision to sleep until [`schedule`](super::schedule) has returned, and for the whole of a
 /// wake-up; who was woken before it is held does not sleep.
+#[doc(alias = "try_to_wake_up")]
+#[doc(alias = "ttwu_runnable")]
 #[must_use = "a task that no queue keeps is still asleep"]
 pub fn wake_queued<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
@@ -114,6 +116,7 @@ pub fn ttwu_on_cpu<H: Host>(cx: &mut Cx<H>, id: TaskId) -> EnqueueAt {
 /// The CPU for a task that is with the host: asleep (`Wake`, `Sync`), new (`Fork`), or replacing
 /// its image (`Exec`). `waker` is the task on whose behalf the executing CPU acts, `None` for an
 /// interrupt. The task's load leaves the CPU it slept on if another one is chosen.
+#[doc(alias = "select_task_rq")]
 pub fn select_cpu<H: Host>(
     cx: &mut Cx<H>,
     task: &mut Task,
@@ -192,6 +195,8 @@ fn put_on_wake_list<H: Host>(cx: &mut Cx<H>, id: TaskId, cpu: Cpu) {
 }
 
 /// Enqueues a task that was placed on `cpu`, from the executing CPU.
+#[doc(alias = "wake_up_new_task")]
+#[doc(alias = "ttwu_do_activate")]
 pub fn enqueue_woken<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
@@ -243,6 +248,7 @@ pub fn sched_ttwu_pending<H: Host, R: Rqs + ?Sized>(
 /// with `Fork` after.
 ///
 /// By decision (`place_new`) the child gets its place in virtual time here, beside the parent.
+#[doc(alias = "copy_process")]
 pub fn sched_fork<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,

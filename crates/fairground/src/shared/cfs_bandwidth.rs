@@ -55,7 +55,7 @@ pub struct Deadline {
 #[derive(Debug)]
 pub struct CfsBandwidth {
     quota: AtomicU64,
-    period: AtomicU64,
+    pub(super) period: AtomicU64,
     burst: AtomicU64,
     runtime: AtomicU64,
     runtime_snap: AtomicU64,
@@ -234,7 +234,7 @@ impl<H: Host> Pool<'_, H> {
     }
 
     /// Sets the phase of the period timer, once; ns since the clock's zero. The kernel draws it at
-    /// random when a group is made, so that the timers of many groups do not fire at once (6.3).
+    /// random when a group is made, so that the timers of many groups do not fire at once (6.4).
     pub fn set_phase(&mut self, phase: u64) {
         if self.bw.period_expires.load(Relaxed) == 0 {
             self.bw.period_expires.store(phase, Relaxed);

@@ -19,7 +19,7 @@ pub use cpu::CpuShared;
 pub use llc::LlcShared;
 pub use nohz::{Nohz, RootDomain, nohz_kick};
 pub use task::{OnRq, TaskShared};
-pub use task_group::TaskGroup;
+pub use task_group::{CpuMax, TaskGroup};
 pub use tg_cpu::{Removed, TgCpu, TgCpus};
 
 pub(crate) use core::sync::atomic::Ordering::Relaxed;

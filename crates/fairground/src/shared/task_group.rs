@@ -11,6 +11,17 @@ use crate::math::weight::{NICE_0_LOAD, WEIGHT_IDLEPRIO, scale_load};
 use crate::place::{Access, Fields, Kind, Object, cfs_rq as q, tg as f, tg_arrays as arrays};
 use crate::value::{Cpu, TgId};
 
+/// What `cpu.max` and `cpu.max.burst` of a group hold, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuMax {
+    /// `None`: no limit ("max").
+    pub quota: Option<u64>,
+    /// The period.
+    pub period: u64,
+    /// The burst.
+    pub burst: u64,
+}
+
 /// A task group (`cpu` cgroup): its place in the tree `[set]`, the rest `[any]`.
 #[derive(Debug)]
 pub struct TaskGroup {
@@ -34,6 +45,18 @@ pub struct TaskGroup {
 }
 
 impl TaskGroup {
+    /// What `cpu.max` reads. Quota, period and burst can be longer than they were set: when the
+    /// handler of the period timer cannot keep up, all are stretched alike.
+    #[must_use]
+    pub fn cpu_max(&self) -> CpuMax {
+        let limit = self.bandwidth.peek_limit();
+        CpuMax {
+            quota: limit.map(|(quota, _)| quota),
+            period: self.bandwidth.period.load(Relaxed),
+            burst: limit.map_or(0, |(_, burst)| burst),
+        }
+    }
+
     /// The root, whose queues exist from the start.
     pub(crate) fn root(nr_cpus: usize) -> Self {
         let mut tg = Self::new(TgId::ROOT, TgId::ROOT, 0);

@@ -36,7 +36,8 @@ pub struct Env {
 pub struct Known {
     /// First words of its command line ("perf bench sched pipe").
     pub name: &'static str,
-    /// Its options.
+    /// Its options, none of which is required. Those of cgroups that every workload has are left
+    /// out, and those that change nothing here; `--help` tells them all.
     pub synopsis: &'static str,
     /// What it does, in a sentence.
     pub what: &'static str,
@@ -82,36 +83,36 @@ static KNOWN: [Known; 16] = [
     },
     Known {
         name: "perf bench sched pipe",
-        synopsis: "[-l LOOPS] [-T] [--tree D:W]",
+        synopsis: "[-l LOOPS] [-T] [--format simple] [--tree D:W]",
         what: "two tasks pass a word back and forth over two pipes",
         forms: ONE,
         parse: perf::parse_pipe,
     },
     Known {
         name: "perf bench sched messaging",
-        synopsis: "[-g GROUPS] [-l LOOPS] [-p] [-t] [--tree D:W]",
+        synopsis: "[-g GROUPS] [-l LOOPS] [-p] [-t] [--format simple] [--tree D:W]",
         what: "hackbench as it is built into perf",
         forms: ONE,
         parse: perf::parse_messaging,
     },
     Known {
         name: "netperf",
-        synopsis: "[-t TEST] [-l SECONDS] [-r REQ,RESP] [-m BYTES] [-M BYTES] [--pairs N] \
-                   [--tree D:W]",
+        synopsis: "[-t TEST] [-l SECONDS] [-r REQ,RESP] [-m BYTES] [-M BYTES] [--connected] \
+                   [--remote-connected] [--pairs N] [--warmup TIME] [--tree D:W]",
         what: "pairs of client and server over the loopback interface: UDP_RR, TCP_STREAM, ...",
         forms: &netperf::FORMS,
         parse: netperf::parse,
     },
     Known {
         name: "perf bench futex wake",
-        synopsis: "[-t THREADS] [-w NWAKES] [-s] [-S] [-r REPEATS] [--tree D:W]",
+        synopsis: "[-t THREADS] [-w NWAKES] [-s] [-S] [-r REPEATS] [--format simple] [--tree D:W]",
         what: "threads block on one futex and are woken a few at a time",
         forms: ONE,
         parse: perf_futex::parse_wake,
     },
     Known {
         name: "perf bench mem memset",
-        synopsis: "[-s SIZE] [-l LOOPS] [-f default] [--tree D:W]",
+        synopsis: "[-s SIZE] [-l LOOPS] [-f default] [--format simple] [--tree D:W]",
         what: "one process fills a buffer; user space only",
         forms: ONE,
         parse: perf_mem::parse_memset,
@@ -119,7 +120,7 @@ static KNOWN: [Known; 16] = [
     Known {
         name: "sysbench threads",
         synopsis: "[--threads=1] [--thread-yields=1000] [--thread-locks=8] [--events=0] \
-                   [--time=10] [--tree D:W]",
+                   [--time=10] [--percentile=95] [--tree D:W]",
         what: "threads take turns with few mutexes and yield while they hold one",
         forms: ONE,
         parse: sysbench::parse_threads,
@@ -127,14 +128,15 @@ static KNOWN: [Known; 16] = [
     Known {
         name: "sysbench mutex",
         synopsis: "[--threads=1] [--mutex-num=4096] [--mutex-locks=50000] [--mutex-loops=10000] \
-                   [--tree D:W]",
+                   [--events=0] [--time=10] [--percentile=95] [--tree D:W]",
         what: "each thread locks random mutexes, with an empty loop before each lock",
         forms: ONE,
         parse: sysbench::parse_mutex,
     },
     Known {
         name: "sysbench cpu",
-        synopsis: "[--threads=1] [--cpu-max-prime=10000] [--events=0] [--time=10] [--tree D:W]",
+        synopsis: "[--threads=1] [--cpu-max-prime=10000] [--events=0] [--time=10] \
+                   [--percentile=95] [--tree D:W]",
         what: "threads look for prime numbers; user space only",
         forms: ONE,
         parse: sysbench::parse_cpu,
@@ -142,29 +144,34 @@ static KNOWN: [Known; 16] = [
     Known {
         name: "sysbench memory",
         synopsis: "[--threads=1] [--memory-block-size=1K] [--memory-total-size=100G] \
-                   [--memory-oper=write] [--memory-scope=global] [--time=10] [--tree D:W]",
+                   [--memory-oper=write] [--memory-scope=global] \
+                   [--memory-access-mode=seq] [--events=0] [--time=10] [--percentile=95] \
+                   [--tree D:W]",
         what: "threads read or write a block over and over; user space only",
         forms: ONE,
         parse: sysbench::parse_memory,
     },
     Known {
         name: "ebizzy",
-        synopsis: "[-t THREADS] [-S SECONDS] [-n CHUNKS] [-s BYTES] [--tree D:W]",
+        synopsis: "[-t THREADS] [-S SECONDS] [-n CHUNKS] [-s BYTES] [-l] [-z] [--tree D:W]",
         what: "threads copy chunks of memory and search in the copy; user space only",
         forms: ONE,
         parse: ebizzy::parse,
     },
     Known {
         name: "sysbench oltp_read_only",
-        synopsis: "--threads=N [--tables=N] [--time=SECONDS] [--point-selects=N] \
-                   [--skip-trx=on] [--tree D:W]",
+        synopsis: "[--threads=1] [--time=SECONDS] [--tables=1] [--table-size=10000] \
+                   [--point-selects=10] [--range-selects=on] [--range-size=100] \
+                   [--simple-ranges=1] [--sum-ranges=1] [--order-ranges=1] [--distinct-ranges=1] \
+                   [--skip-trx=off] [--percentile=95] [--warmup TIME] [--tree D:W]",
         what: "read-only transactions against PostgreSQL on the same machine",
         forms: ONE,
         parse: sysbench_oltp::parse,
     },
     Known {
         name: "schbench",
-        synopsis: "[-m N] [-t N] [-r SECONDS] [-n OPS] [-F KIB] [-s USEC] [-L] [--tree D:W]",
+        synopsis: "[-m N] [-t N] [-r SECONDS] [-w SECONDS] [-n OPS] [-F KIB] [-s USEC] [-L] \
+                   [--tree D:W]",
         what: "message threads hand requests to workers by futex, which sleep and compute",
         forms: ONE,
         parse: schbench::parse,
@@ -172,21 +179,23 @@ static KNOWN: [Known; 16] = [
     Known {
         name: "cyclictest",
         synopsis: "[-t [NUM]] [-p PRIO] [-i USEC] [-d USEC] [-l LOOPS] [-D TIME] [-a [CPUS]] [-S] \
-                   [--policy NAME] [--priospread] [--laptop] [--tree D:W]",
+                   [--policy NAME] [--priospread] [--laptop] [-q] [--tree D:W]",
         what: "threads sleep until a point in time, and measure how much later they run",
         forms: ONE,
         parse: cyclictest::parse,
     },
     Known {
         name: "hogs",
-        synopsis: "--tasks N [--duration 1s] [--nice N,..] [--weight W,..] [--tree D:W]",
+        synopsis: "[--tasks N] [--duration 1s] [--warmup 0] [--nice N,..] [--weight W,..] \
+                   [--tree D:W]",
         what: "tasks that compute all the time",
         forms: ONE,
         parse: hogs::parse,
     },
     Known {
         name: "sleepers",
-        synopsis: "--tasks N [--period 1ms] [--run 20us] [--duration 1s] [--in-phase] [--tree D:W]",
+        synopsis: "[--tasks N] [--period 1ms] [--run 20us] [--duration 1s] [--warmup 0] \
+                   [--in-phase] [--nice N,..] [--working-set SIZE] [--weight W,..] [--tree D:W]",
         what: "tasks that wake up by a periodic timer, compute a little and sleep again",
         forms: ONE,
         parse: sleepers::parse,

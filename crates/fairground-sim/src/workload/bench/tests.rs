@@ -29,6 +29,66 @@ fn every_known_workload_has_defaults_that_are_sound() {
     }
 }
 
+/// Options that no synopsis has: what every workload has.
+const OF_ALL: [&str; 5] = [
+    "--cgroup",
+    "--weight",
+    "--cpu-max",
+    "--idle-groups",
+    "--help",
+];
+/// And what a tool has that changes nothing here.
+const WITHOUT_EFFECT: [(&str, &str); 8] = [
+    ("netperf", "--host"),
+    ("perf bench futex wake", "--mlockall"),
+    ("ebizzy", "-M"),
+    ("sysbench oltp_read_only", "--events"),
+    ("sysbench oltp_read_only", "--db-driver"),
+    ("schbench", "--intervaltime"),
+    ("cyclictest", "--mlockall"),
+    ("cyclictest", "--nanosleep"),
+];
+
+/// The names of each option, from what `--help` answers.
+fn options_of(known: &Known) -> Vec<Vec<String>> {
+    let argv: Vec<&str> = known.name.split(' ').chain(["--help"]).collect();
+    let Err(Error::Help(text)) = Workload::from_argv(&argv, &ENV) else {
+        panic!("{} has no help", known.name);
+    };
+    let names = |line: &str| -> Vec<String> {
+        let words = line.split_whitespace().map(|w| w.trim_end_matches(','));
+        let names = words.take_while(|w| w.starts_with('-'));
+        names.map(String::from).collect()
+    };
+    text.lines().map(names).filter(|n| !n.is_empty()).collect()
+}
+
+#[test]
+fn every_synopsis_has_the_options_that_its_tool_takes() {
+    for known in Workload::known() {
+        let is_of_name = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        let words = known.synopsis.split(|c: char| !is_of_name(c));
+        let shown: Vec<&str> = words.filter(|w| w.starts_with('-')).collect();
+        let options = options_of(known);
+        assert!(options.len() > OF_ALL.len(), "{}: {options:?}", known.name);
+        for names in &options {
+            let left_out = names.iter().any(|name| {
+                let name = name.as_str();
+                OF_ALL.contains(&name) || WITHOUT_EFFECT.contains(&(known.name, name))
+            });
+            let is_shown = names.iter().any(|name| shown.contains(&name.as_str()));
+            assert!(left_out || is_shown, "{}: {names:?}", known.name);
+        }
+        for name in shown {
+            let is_one = options.iter().flatten().any(|known| known == name);
+            assert!(is_one, "{}: {name}", known.name);
+        }
+        // None is required: the name alone is a workload.
+        let optional = known.synopsis.split("] ").all(|part| part.starts_with('['));
+        assert!(optional, "{}: {}", known.name, known.synopsis);
+    }
+}
+
 #[test]
 fn every_metric_is_one_of_a_form() {
     for line in [
