@@ -186,7 +186,7 @@ fn what_is_to_be_known_of_a_trace_is_said_everywhere() {
         "the trace has 3 CPUs, the replay 4",
         "recorded on 5.10.44: profile linux-5.8",
         "times are whole us: use --ns",
-        "the tick does not show: 250 Hz are assumed",
+        "the tick does not show: 1000 Hz are assumed",
         "replayed: costs and idle times are of ",
     ] {
         let in_json = notes
