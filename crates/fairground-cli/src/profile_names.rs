@@ -25,15 +25,15 @@ pub fn profile_named(name: &str) -> Result<&'static Profile, Failure> {
 /// Which profile is meant by a name that none has: there are few kernels, so all are named.
 pub fn profile_help(name: &str) -> String {
     let all: Vec<&str> = PROFILES.iter().map(|p| p.name).collect();
-    let near = version(name).map_or(String::new(), |asked| near_words(asked, &all));
+    let near = version(name).map_or(String::new(), near_words);
     format!(
         "{near}known: {}; see `fairground list profiles`",
         all.join(", ")
     )
 }
 
-fn near_words(asked: Version, all: &[&str]) -> String {
-    let Some(near) = nearest(asked, all) else {
+fn near_words(asked: Version) -> String {
+    let Some(near) = nearest(asked).map(|profile| profile.name) else {
         return String::new();
     };
     if version(near) == Some(asked) {
@@ -49,12 +49,12 @@ fn near_words(asked: Version, all: &[&str]) -> String {
 
 /// The profile of the nearest version among those that pick as that one does: no other difference
 /// between two kernels is as large. Of two as near the newer.
-fn nearest<'a>(asked: Version, all: &[&'a str]) -> Option<&'a str> {
-    let known = all.iter().filter_map(|name| Some((version(name)?, *name)));
+pub fn nearest(asked: Version) -> Option<&'static Profile> {
+    let known = PROFILES.iter().filter_map(|p| Some((version(p.name)?, p)));
     let alike = known.filter(|(v, _)| (*v >= EEVDF) == (asked >= EEVDF));
     let apart = |v: Version| release(v).abs_diff(release(asked));
     let near = alike.min_by_key(|(v, _)| (apart(*v), std::cmp::Reverse(*v)));
-    near.map(|(_, name)| name)
+    near.map(|(_, profile)| profile)
 }
 
 /// The first two numbers of a name; a name without any is of no kernel.
@@ -81,7 +81,6 @@ mod tests {
 
     #[test]
     fn a_kernel_without_a_profile_has_the_nearest_that_picks_as_it_does() {
-        let all: Vec<&str> = PROFILES.iter().map(|p| p.name).collect();
         for (asked, near) in [
             ((6, 6), "linux-6.9"),
             ((6, 8), "linux-6.9"),
@@ -93,7 +92,7 @@ mod tests {
             ((4, 18), "linux-5.8"),
             ((2, 6), "linux-3.10"),
         ] {
-            assert_eq!(nearest(asked, &all), Some(near), "{asked:?}");
+            assert_eq!(nearest(asked).map(|p| p.name), Some(near), "{asked:?}");
         }
         let help = profile_help("linux-6.6");
         let said = "Linux 6.6 picks by EEVDF, as all since 6.6; the nearest profile that does is \

@@ -11,7 +11,7 @@ use fairground_trace::replay::{Place, hz_of};
 use crate::args::{Setting, What};
 use crate::failure::Failure;
 use crate::plan::{idle_up_to, patches, set};
-use crate::profile_names::{profile_help, profile_named, version};
+use crate::profile_names::{nearest, profile_named, version};
 use crate::replay::ReplayArgs;
 
 /// The profile of recordings of which nothing else is said.
@@ -88,12 +88,8 @@ pub fn kernel_note(args: &ReplayArgs, recording: &Recording, known: &Attributes)
 
 /// The profile that is nearest to the release of a recording, if that is known.
 fn near(recording: &Recording) -> Option<&'static str> {
-    let release = recording.kernel.as_deref()?;
-    version(release)?;
-    // The first name that is put in quotes is the one that is recommended.
-    let help = profile_help(release);
-    let name = help.split('`').nth(1)?;
-    profile_named(name).ok().map(|profile| profile.name)
+    let asked = version(recording.kernel.as_deref()?)?;
+    nearest(asked).map(|profile| profile.name)
 }
 
 /// Where else it should run; `None`: nothing was said about that.

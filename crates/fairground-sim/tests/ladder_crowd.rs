@@ -238,7 +238,10 @@ fn a_crowd_waits_as_if_every_request_came_in_its_time() {
         load: ps(m.load_hitm_ns(Distance::SameDie)),
         from_l3: ps(m.cache_latency_ns(3)),
         gap: 0,
-        tenure: ps(2.0 * m.value("atomics.rmw_uncontended").unwrap()),
+        tenure: {
+            let value = |key: &str| m.value(&format!("atomics.{key}")).unwrap();
+            ps((value("rmw_burst_tight_loop") - 1.0) * value("rmw_uncontended"))
+        },
     };
     for (n, gap_ns) in [
         (8, 60),

@@ -5,13 +5,13 @@
 //! asked for the line as its own when it comes, and swaps before it has to give it up. Measured on
 //! two CPUs of Sapphire Rapids (`cas_add_extra_ns` and `atomic_add_extra_ns` of
 //! `machines/calibration/contended-ops.toml`): with work in between, another's updates make a loop
-//! as much longer as an update. Elsewhere they are two.
+//! as much longer as an update. Such a loop never fails here, though in a tight one some do.
 //!
-//! Nothing here is fitted: the cost follows from two transactions per attempt and from the writes
-//! that are already booked between them. A failed `cmpxchg` brings the new value, so the next
-//! attempt needs no load; but it failed because others are at the line, and whoever waits gets
-//! it first: the next attempt is a transaction again. That the thief writes once more in
-//! between is not seen, so the cost under heavy contention is a lower bound.
+//! Elsewhere they are two, and the cost follows from two transactions per attempt and from the
+//! writes that are already booked between them. A failed `cmpxchg` brings the new value, so the
+//! next attempt needs no load; but it failed because others are at the line, and whoever waits gets
+//! it first: the next attempt is a transaction again. That the thief writes once more in between is
+//! not seen, so the cost under heavy contention is a lower bound.
 
 use super::entry::Entry;
 use super::shared::mark;
@@ -28,7 +28,7 @@ impl Entry<'_> {
         if owned && self.copy(r.core).version == self.s.version {
             return self.coherent(r);
         }
-        if self.p.holds(0) > 0 && self.copy(r.core).version != self.s.version {
+        if self.p.has_tenure() && self.copy(r.core).version != self.s.version {
             return self.coherent(Req {
                 access: Access::Rmw,
                 ..r

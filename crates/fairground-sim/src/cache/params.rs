@@ -293,6 +293,12 @@ impl Params {
         }
     }
 
+    /// Whether it is known how long a core has a line at least.
+    #[inline]
+    pub fn has_tenure(&self) -> bool {
+        self.tenure > 0
+    }
+
     /// How long after its turn a core still has a line that takes `latency` to come; 0: not known.
     #[inline]
     pub fn holds(&self, latency: Ps) -> Ps {

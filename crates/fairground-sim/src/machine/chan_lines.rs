@@ -229,8 +229,10 @@ impl Sim<'_> {
 mod tests {
     use super::*;
     use crate::host::Place;
-    use crate::machine::testing::{on, server};
+    use crate::machine::testing::{on, server, with};
     use crate::machine_file::Machine;
+    use crate::spec::Scenario;
+    use crate::workload::Env;
 
     /// CPUs of a machine on which load and swap of a CAS loop are two transactions.
     fn older_server(cpus: usize) -> Machine {
@@ -278,14 +280,21 @@ mod tests {
         assert!(times[0] > times[1], "{times:?}");
     }
 
-    /// Forty reads make room for one write: by the older rule all of them wake a writer.
+    /// Forty messages are in a buffer. Of a full pipe 39 are read, one a millisecond: by the older
+    /// rule each of these reads wakes the writer, in vain; by the newer one none does.
     #[test]
-    fn a_read_that_makes_no_room_wakes_a_writer_by_the_older_rule() {
-        let argv = "hackbench -g 1 -f 8 --pipe -l 300 -T";
+    fn a_read_that_frees_no_buffer_wakes_a_writer_by_the_older_rule() {
+        let text = "duration = \"60ms\"\npipes = [\"p\"]\n\
+                    [[task]]\nname = \"writer\"\n\
+                    steps = [{ loop = \"forever\", steps = [{ write = \"p\", bytes = 100 }] }]\n\
+                    [[task]]\nname = \"reader\"\nsteps = [{ sleep = \"5ms\" }, \
+                    { loop = 39, steps = [{ read = \"p\", bytes = 100 }, { sleep = \"1ms\" }] }]\n";
+        let scenario = Scenario::parse("s", text).unwrap();
+        let workload = scenario.workload(&Env { cpus: 2 }).unwrap();
         let woken = ["was-full", "freed"].map(|value| {
-            on(
-                &older_server(4),
-                argv,
+            with(
+                &server(2),
+                &workload,
                 &[("pipe_wake_writer", value)],
                 |sim| {
                     sim.run().unwrap();
@@ -293,7 +302,7 @@ mod tests {
                 },
             )
         });
-        assert!(woken[0] * 100 > woken[1] * 104, "{woken:?}");
+        assert_eq!(woken[0], woken[1] + 39, "{woken:?}");
     }
 
     /// A socket has no times.

@@ -1,9 +1,8 @@
 //! Rules of load tracking that have changed.
 //!
 //! Sources: "sched: Fix pick_next_task_fair() vs try_to_wake_up() race", Peter Zijlstra, 2024
-//! (6.12);
-//! "sched/fair: Decay task PELT values during wakeup migration", Vincent Donnefort, 2022 (Linux
-//! 6.0); "sched/fair: Fix unfairness caused by stalled tg_load_avg_contrib when the last task
+//! (6.12); "sched/fair: Decay task PELT values during wakeup migration", Vincent Donnefort, 2022
+//! (6.0); "sched/fair: Fix unfairness caused by stalled tg_load_avg_contrib when the last task
 //! migrates out", xupengbo, 2025 (6.18 stable, 6.12 stable); "sched/fair: Allow decaying util_est
 //! when util_avg > CPU capa", Pierre Gondois, 2024 (6.16).
 

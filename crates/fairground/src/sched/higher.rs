@@ -48,9 +48,11 @@ pub enum ToRunning {
     Waits,
 }
 
-/// A task of a higher class is queued on `cpu`, by the executing CPU. A task that was a fair one
-/// has left its queue before ([`deactivate_task`](super::deactivate_task), or
-/// [`switch_to_higher`] with [`Prev::Stops`] where it runs), and its load goes with
+/// A task of a higher class is queued on `cpu`, by the executing CPU.
+///
+/// One that was a fair task has left its queue before
+/// ([`deactivate_task`](super::deactivate_task)); only if it runs on `cpu` it leaves by the
+/// [`switch_to_higher`] that follows, with [`Prev::Stops`]. Its load goes with
 /// [`task_dead`](super::task_dead); if it becomes a fair one again, it comes as a new one.
 pub fn enqueue_higher<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
@@ -64,7 +66,10 @@ pub fn enqueue_higher<H: Host, R: Rqs + ?Sized>(
     cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
         let shared = &cx.sys.task[id.idx()];
-        debug_assert_ne!(shared.on_rq(), OnRq::Queued, "a fair queue keeps it");
+        debug_assert!(
+            shared.on_rq() != OnRq::Queued || rq.curr.is_some_and(|slot| rq.task_id(slot) == id),
+            "a fair queue keeps it"
+        );
         shared.cpu.store(cpu.0, Relaxed);
         add_nr_running(cx, rq, 1);
         if to_running == ToRunning::Preempts || rq.higher.is_none() {
@@ -313,6 +318,30 @@ mod tests {
             ..Machine::default()
         });
         Bench::with(topology.expect("a machine"), Features::default())
+    }
+
+    /// A fair task that becomes a real-time one where it runs, and later a fair one again.
+    #[test]
+    fn who_leaves_the_fair_class_while_it_runs_goes_to_the_host_and_takes_its_load_along() {
+        let mut bench = Bench::new(1, Features::default());
+        let id = bench.start(0, TgId::ROOT);
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        bench.host.now += 30 * MS;
+        bench.call(0, |cx, rqs| {
+            enqueue_higher(cx, rqs, Cpu(0), id, HigherComes::Moved, ToRunning::Waits);
+        });
+        let switch = to_higher(&mut bench, Prev::Stops, id);
+        assert_eq!((switch.prev, switch.next), (Some(id), Some(id)));
+        assert_eq!(bench.rqs[0].cfs[0].h_nr_queued, 0);
+        assert_eq!(bench.sys.task[id.idx()].on_rq(), OnRq::No);
+        let task = bench.host.parked.pop().expect("it is with the host");
+        assert_eq!(task.body.id, id);
+        assert!(task.se.avg.util_avg > 0);
+        bench.call(0, |cx, _| sched::task_dead(cx, task));
+        bench.host.now += MS;
+        let switch = from_higher(&mut bench, Prev::Sleeps);
+        assert_eq!((switch.prev, switch.next), (Some(id), None));
+        assert_eq!(bench.rqs[0].nr_running, 0);
     }
 
     #[test]

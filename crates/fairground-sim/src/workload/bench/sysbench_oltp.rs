@@ -400,7 +400,8 @@ fn third_level(args: &Args) -> u32 {
 
 /// A lock in shared mode: `LWLockAcquire` counts itself in by a compare-and-swap, `LWLockRelease`
 /// subtracts. Nobody has it exclusively, so nobody sleeps. Between the two nothing is computed
-/// here: a snapshot that can be used again takes some 65 instructions (`GetSnapshotDataReuse`).
+/// here: a snapshot that can be used again takes some 65 instructions (`GetSnapshotDataReuse`), an
+/// estimate by its source.
 fn shared_lock(first: u32) -> [Op; 2] {
     [Touch::CasLoop, Touch::Rmw].map(|how| Op::Touch { first, of: 1, how })
 }
