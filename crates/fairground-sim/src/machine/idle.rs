@@ -94,6 +94,10 @@ impl Sim<'_> {
     #[inline(never)]
     pub(super) fn enter_idle(&mut self, cpu: u32) {
         self.host.op(crate::costs::KernelOp::IdleLoop);
+        let before = self.sys.features.idle_tick.is_before_choice();
+        if before {
+            self.stop_tick(cpu);
+        }
         let at = self.host.at;
         let timer_ns = self.next_timer_ns(cpu);
         let c = &self.cpus[cpu as usize];
@@ -101,6 +105,7 @@ impl Sim<'_> {
             timer_ns,
             tick_ns: c.tick_on.then(|| c.tick_at.saturating_sub(at) / NS),
             period_ns: self.tick / NS,
+            asks_for_tick: !before,
         };
         let features = &self.sys.features;
         let unasked = |stop_tick| Choice {

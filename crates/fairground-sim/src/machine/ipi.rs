@@ -136,8 +136,11 @@ impl Sim<'_> {
         }
     }
 
-    /// Whether `cpu` is in an idle state in which it watches its flags.
+    /// Whether `cpu` is in an idle state in which it watches its flags, and others rely on it.
     fn polls(&self, cpu: u32) -> bool {
+        if self.sys.features.polling_ipi {
+            return false;
+        }
         let stay = self.cpus[cpu as usize].idle.as_ref();
         stay.is_some_and(|stay| self.idle.polls(stay.state))
     }
@@ -182,5 +185,21 @@ mod tests {
         assert_eq!(sent(&[wake, unthrottle, wake]), 1, "one list of functions");
         assert_eq!(sent(&[wake, None]), 2, "kinds do not stand for each other");
         assert_eq!(sent(&[None, wake, None, unthrottle]), 2);
+    }
+
+    #[test]
+    fn an_idle_cpu_that_watches_its_flags_is_interrupted_only_by_old_kernels() {
+        for (value, interrupts) in [("off", 0), ("on", 1)] {
+            let sets = [("polling_ipi", value)];
+            let before_and_after =
+                at_5ms(&server(2), "hogs --tasks 1 --duration 10ms", &sets, |sim| {
+                    let idle = u32::from(sim.cpus[0].idle.is_none());
+                    assert!(sim.cpus[idle as usize].idle.is_some(), "one hog, two CPUs");
+                    let (at, before) = (sim.now, sim.host.counters.ipis);
+                    sim.send_reschedule(1 - idle, idle, at);
+                    sim.host.counters.ipis - before
+                });
+            assert_eq!(before_and_after, interrupts, "polling_ipi={value}");
+        }
     }
 }

@@ -61,6 +61,9 @@ pub struct Ahead {
     pub tick_ns: Option<u64>,
     /// Between two ticks, ns.
     pub period_ns: u64,
+    /// Whether the tick is the governor's to stop, and nothing but it would end a stay that was
+    /// guessed too short.
+    pub asks_for_tick: bool,
 }
 
 /// A stay that is over.
@@ -116,7 +119,7 @@ impl Menu {
         }
         let Some(tick_ns) = tick_ns else {
             // Nothing would correct a guess that is too short any more.
-            if predicted < ahead.period_ns {
+            if ahead.asks_for_tick && predicted < ahead.period_ns {
                 predicted = timer_ns;
             }
             return Choice {
@@ -249,6 +252,7 @@ mod tests {
             timer_ns,
             tick_ns,
             period_ns: MS,
+            asks_for_tick: true,
         };
         let choice = menu.choose(Rule::Longest, &states(), ahead);
         assert_eq!(choice.timer_ns, timer_ns, "always looked at");
@@ -301,6 +305,7 @@ mod tests {
                 timer_ns: 900,
                 tick_ns,
                 period_ns: MS,
+                asks_for_tick: true,
             };
             let choice = menu.choose(rule, &states(), ahead);
             (choice.state, choice.timer_ns)
@@ -325,6 +330,18 @@ mod tests {
         let menu = after(&[5; 8]);
         assert_eq!(choice(&menu, 1000 * MS, None), (3, true));
         assert_eq!(choice(&menu, 2 * US, None), (1, true));
+    }
+
+    #[test]
+    fn a_guess_is_believed_where_the_tick_is_none_of_its_business() {
+        let ahead = Ahead {
+            timer_ns: 1000 * MS,
+            tick_ns: None,
+            period_ns: MS,
+            asks_for_tick: false,
+        };
+        let choice = after(&[5; 8]).choose(Rule::Longest, &states(), ahead);
+        assert_eq!((choice.state, choice.stop_tick), (2, true));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::host::Host;
 use crate::place::{Access, Func, rq as frq, sd as fsd};
 use crate::rq::Rqs;
 use crate::shared::Relaxed;
+use crate::system::System;
 use crate::topology::SchedDomain;
 use crate::value::Cpu;
 
@@ -40,6 +41,15 @@ pub fn sched_balance_softirq<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut
     None
 }
 
+/// How soon an idle CPU balances again, or one that is as good as that.
+fn pace_of(sys: &System, cpu: Cpu, idle: bool) -> Pace {
+    let sched_idle = sys.features.to_sched_idle && sys.cpu[cpu.idx()].sched_idle_cpu();
+    match idle || sched_idle {
+        true => Pace::Idle,
+        false => Pace::Busy,
+    }
+}
+
 /// Balances every domain of `cpu` that is due.
 pub(super) fn sched_balance_domains<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
@@ -51,10 +61,7 @@ pub(super) fn sched_balance_domains<H: Host, R: Rqs + ?Sized>(
     let sys = cx.sys;
     let mut turn = Turn {
         idle,
-        pace: match idle.is_idle() || sys.cpu[cpu.idx()].sched_idle_cpu() {
-            true => Pace::Idle,
-            false => Pace::Busy,
-        },
+        pace: pace_of(sys, cpu, idle.is_idle()),
         goes_on: true,
         next_balance: cx.jiffies() + 60 * u64::from(sys.features.hz),
         due_found: false,
@@ -129,10 +136,7 @@ fn balance_level<H: Host, R: Rqs + ?Sized>(
                 let words = &sys.cpu[cpu.idx()];
                 let idle = words.idle_cpu();
                 turn.idle = if idle { IdleType::Idle } else { IdleType::Busy };
-                turn.pace = match idle || words.sched_idle_cpu() {
-                    true => Pace::Idle,
-                    false => Pace::Busy,
-                };
+                turn.pace = pace_of(sys, cpu, idle);
             }
             last.store(cx.jiffies(), Relaxed);
             touch_sd(cx, cpu, level, fsd::LAST_BALANCE, Access::Write);

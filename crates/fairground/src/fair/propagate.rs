@@ -16,6 +16,7 @@ use crate::host::Host;
 use crate::math::pelt::{CAPACITY_SHIFT, SchedAvg, get_pelt_divider};
 use crate::math::weight::scale_load_down;
 use crate::place::{Access, cfs_rq as q, se as e};
+use crate::policy::RunnableSum;
 use crate::rq::{CfsRq, Rq};
 use crate::task::SchedEntity;
 use crate::value::{CfsId, Cpu, SeId};
@@ -51,7 +52,8 @@ pub(crate) fn propagate_entity_load_avg<H: Host>(
     let entity = &mut rq.se[se.idx()];
     add_tg_cfs_propagate(queue, runnable_sum);
     update_tg_cfs_util(&mut queue.avg, &mut entity.avg, &below.avg);
-    update_tg_cfs_runnable(&mut queue.avg, &mut entity.avg, &below.avg);
+    let width = cx.features().load.runnable_sum;
+    update_tg_cfs_runnable(width, &mut queue.avg, &mut entity.avg, &below.avg);
     update_tg_cfs_load(&mut queue.avg, entity, &below, runnable_sum);
 }
 
@@ -156,14 +158,19 @@ fn update_tg_cfs_util(queue: &mut SchedAvg, se: &mut SchedAvg, below: &SchedAvg)
     queue.util_sum = at_least(u64::from(queue.util_sum), queue.util_avg) as u32;
 }
 
-/// The same for the runnable part. The kernel has the new sum in 32 bits, and so has this.
-fn update_tg_cfs_runnable(queue: &mut SchedAvg, se: &mut SchedAvg, below: &SchedAvg) {
+/// The same for the runnable part, whose new sum has as many bits as `width` says.
+fn update_tg_cfs_runnable(
+    width: RunnableSum,
+    queue: &mut SchedAvg,
+    se: &mut SchedAvg,
+    below: &SchedAvg,
+) {
     let delta_avg = below.runnable_avg as i64 - se.runnable_avg as i64;
     if delta_avg == 0 {
         return;
     }
     se.runnable_avg = below.runnable_avg;
-    let new_sum = u64::from((se.runnable_avg * get_pelt_divider(queue)) as u32);
+    let new_sum = width.kept(se.runnable_avg * get_pelt_divider(queue));
     let delta_sum = new_sum.wrapping_sub(se.runnable_sum) as i64;
     se.runnable_sum = new_sum;
     queue.runnable_avg = add_positive(queue.runnable_avg, delta_avg);

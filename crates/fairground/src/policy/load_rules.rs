@@ -4,7 +4,8 @@
 //! (6.12); "sched/fair: Decay task PELT values during wakeup migration", Vincent Donnefort, 2022
 //! (6.0); "sched/fair: Fix unfairness caused by stalled tg_load_avg_contrib when the last task
 //! migrates out", xupengbo, 2025 (6.18 stable, 6.12 stable); "sched/fair: Allow decaying util_est
-//! when util_avg > CPU capa", Pierre Gondois, 2024 (6.16).
+//! when util_avg > CPU capa", Pierre Gondois, 2024 (6.16). The width of the runnable sum is that of
+//! the stable series 6.12.117 and 6.18.44.
 
 /// Which utilisation of a task that goes to sleep its estimate takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +14,27 @@ pub enum UtilEstUpdate {
     AfterDequeue,
     /// What it was at the last update before, up to a tick ago.
     BeforeDequeue,
+}
+
+/// How much of the runnable sum below a group's entity takes over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunnableSum {
+    /// Its lower half: with some 88 runnable tasks and more on a CPU it is too small.
+    Bits32,
+    /// All of it (6.12 stable).
+    Bits64,
+}
+
+impl RunnableSum {
+    /// The sum as it is kept.
+    #[inline]
+    #[must_use]
+    pub const fn kept(self, sum: u64) -> u64 {
+        match self {
+            Self::Bits32 => sum & u32::MAX as u64,
+            Self::Bits64 => sum,
+        }
+    }
 }
 
 /// What has changed in load tracking.
@@ -28,6 +50,8 @@ pub struct LoadRules {
     pub util_est_above: bool,
     /// Whether a sleeper that leaves an idle CPU is aged by the time that this has idled (6.0).
     pub pelt_lag: bool,
+    /// How wide the runnable sum of a group's entity is.
+    pub runnable_sum: RunnableSum,
 }
 
 impl LoadRules {
@@ -37,5 +61,6 @@ impl LoadRules {
         leaf_published: true,
         util_est_above: true,
         pelt_lag: true,
+        runnable_sum: RunnableSum::Bits32,
     };
 }

@@ -64,7 +64,7 @@ pub use layout::LayoutId;
 pub use lb_counts::LbCounts;
 pub use lb_rules::{BigTask, LbActive, LbOrder, LbSmt};
 pub use lb_serialize::LbSerialize;
-pub use load_rules::{LoadRules, UtilEstUpdate};
+pub use load_rules::{LoadRules, RunnableSum, UtilEstUpdate};
 pub use menu::Menu;
 pub use mm::MmCpumask;
 pub use newidle::{Newidle, NewidleGate};
@@ -127,8 +127,11 @@ pub struct Features {
     pub ilb_pick: IlbPick,
     /// What an idle CPU does that is asked to reschedule and has nothing queued.
     pub idle_switch: IdleSwitch,
-    /// When the tick of an idle CPU stops where nothing is to be chosen.
+    /// When the tick of an idle CPU stops: before a state is chosen, or where there is no choice.
     pub idle_tick: IdleTick,
+    /// Whether an idle CPU is sent an interrupt also while it watches its flags (up to 3.15, before
+    /// "sched/idle: Optimize try-to-wake-up IPI", Peter Zijlstra, 2014); the engine does not ask.
+    pub polling_ipi: bool,
     /// What the governor of idle states makes of the last stays; the engine does not ask.
     pub menu: Menu,
     /// What system calls do to open files and pipes; the engine does not ask.
@@ -155,6 +158,10 @@ pub struct Features {
     pub ttwu_on_cpu: TtwuOnCpu,
     /// Where the wake-affine choice comes from.
     pub wake_affine: WakeAffine,
+    /// Whether a CPU with tasks of the idle policy alone counts as idle for a wake-up's choice
+    /// ("sched/fair: Fall back to sched-idle CPU if idle CPU isn't found", Viresh Kumar, 2019, for
+    /// 5.4).
+    pub to_sched_idle: bool,
     /// How many CPUs a wake-up looks at.
     pub scan_budget: ScanBudget,
     /// In which order a wake-up looks for an idle CPU.

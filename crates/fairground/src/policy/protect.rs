@@ -12,8 +12,11 @@ use crate::task::SchedEntity;
 /// `RUN_TO_PARITY` and its history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunToParity {
+    /// Never, so any better-placed entity is picked (`NO_RUN_TO_PARITY` up to 6.16). Its mark is
+    /// kept as for [`OwnSlice`](Self::OwnSlice): short slices cut a turn as they do there.
+    None,
     /// Only for the base slice as it is before scaling by CPUs, so that a picked entity does
-    /// something before it is preempted.
+    /// something before it is preempted (`NO_RUN_TO_PARITY`, 6.17 and later).
     Off,
     /// Until the deadline it had when picked is reached or it becomes ineligible
     /// (6.6 to 6.16: a mark equal to the deadline, which any new deadline ends).
@@ -29,7 +32,7 @@ impl RunToParity {
     pub fn protect(self, se: &mut SchedEntity, quantum_ns: u64, min_slice: u64) {
         let slice = match self {
             Self::Off => quantum_ns,
-            Self::OwnSlice => u64::MAX,
+            Self::None | Self::OwnSlice => u64::MAX,
             Self::ShortestSlice => min_slice,
         };
         se.vprot = se.deadline;
@@ -44,15 +47,20 @@ impl RunToParity {
     #[inline]
     #[must_use]
     pub const fn renews(self) -> bool {
-        matches!(self, Self::OwnSlice)
+        matches!(self, Self::None | Self::OwnSlice)
     }
 
-    /// Whether the running entity is protected.
+    /// Whether the running entity is protected from being left for a better-placed one.
     #[inline]
     #[must_use]
     pub const fn protects(self, se: &SchedEntity) -> bool {
+        !matches!(self, Self::None) && self.is_marked(se)
+    }
+
+    /// Whether the mark of its protection stands.
+    const fn is_marked(self, se: &SchedEntity) -> bool {
         match self {
-            Self::OwnSlice => se.vprot == se.deadline,
+            Self::None | Self::OwnSlice => se.vprot == se.deadline,
             Self::Off | Self::ShortestSlice => vruntime_before(se.vruntime, se.vprot),
         }
     }
@@ -60,9 +68,9 @@ impl RunToParity {
     /// Ends the protection.
     #[inline]
     pub fn cancel(self, se: &mut SchedEntity) {
-        if self.protects(se) {
+        if self.is_marked(se) {
             se.vprot = match self {
-                Self::OwnSlice => se.deadline.wrapping_add(1),
+                Self::None | Self::OwnSlice => se.deadline.wrapping_add(1),
                 Self::Off | Self::ShortestSlice => se.vruntime,
             };
         }
@@ -73,7 +81,7 @@ impl RunToParity {
     #[inline]
     pub fn reweighted(self, se: &mut SchedEntity, rest: Option<i64>) {
         match (self, rest) {
-            (Self::OwnSlice, _) => se.vprot = se.deadline.wrapping_add(1),
+            (Self::None | Self::OwnSlice, _) => se.vprot = se.deadline.wrapping_add(1),
             (Self::Off | Self::ShortestSlice, Some(rest)) => {
                 se.vprot = se.vruntime.wrapping_add(rest as u64);
             }
@@ -91,8 +99,8 @@ impl RunToParity {
         eligible: impl FnOnce() -> bool,
     ) -> bool {
         match self {
-            Self::OwnSlice => by_slice && !self.protects(se) && !eligible(),
-            Self::Off | Self::ShortestSlice => !self.protects(se),
+            Self::None | Self::OwnSlice => by_slice && !self.is_marked(se) && !eligible(),
+            Self::Off | Self::ShortestSlice => !self.is_marked(se),
         }
     }
 
@@ -101,7 +109,7 @@ impl RunToParity {
     #[inline]
     pub fn is_lifted(self, better: impl FnOnce() -> bool) -> bool {
         match self {
-            Self::OwnSlice => better(),
+            Self::None | Self::OwnSlice => better(),
             Self::Off | Self::ShortestSlice => true,
         }
     }
@@ -110,7 +118,7 @@ impl RunToParity {
     #[inline]
     #[must_use]
     pub const fn loses_at_once(self) -> bool {
-        matches!(self, Self::OwnSlice)
+        matches!(self, Self::None | Self::OwnSlice)
     }
 
     /// A shorter slice has joined without preempting: protection ends after that slice at most.
@@ -121,6 +129,26 @@ impl RunToParity {
                 .vruntime
                 .wrapping_add(calc_delta_fair(min_slice, &se.load));
             se.vprot = vruntime_min(se.vprot, end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_protection_the_mark_still_says_whether_short_slices_cut_the_turn() {
+        let mut se = SchedEntity {
+            deadline: 100,
+            ..SchedEntity::default()
+        };
+        for (parity, protected) in [(RunToParity::None, false), (RunToParity::OwnSlice, true)] {
+            parity.protect(&mut se, 1, 1);
+            assert_eq!(parity.protects(&se), protected);
+            assert!(!parity.gives_way(&se, true, || false));
+            parity.cancel(&mut se);
+            assert!(parity.gives_way(&se, true, || false) && !parity.protects(&se));
         }
     }
 }

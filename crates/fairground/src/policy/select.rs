@@ -12,6 +12,10 @@ pub struct WakeAffine {
     /// An idle previous CPU is the choice, whatever the loads ("sched/fair: Check for idle core in
     /// wake_affine", Julia Lawall, 2020, for 5.11).
     pub prev_idle: bool,
+    /// Equal loads go to the waking CPU even if its task does not say that it will sleep (up to
+    /// 4.16; "sched/fair: Do not migrate on wake_affine_weight() if weights are equal", Mel Gorman,
+    /// 2018, for 4.17).
+    pub ties: bool,
 }
 
 impl WakeAffine {

@@ -7,12 +7,12 @@ use super::{
     IlbCsd, IlbKick, IlbPick, InitUtil, LagLimit, LayoutId, LbActive, LbCounts, LbOrder,
     LbSerialize, LbSmt, Menu, MmCpumask, NewidleGate, NextBuddy, NumaImbalance, OtherClasses,
     PeriodPhase, Pick, PipeTimes, PipeWakeWriter, PlaceNew, Preemption, QuotaExpiry, RecentUsedCpu,
-    RunToParity, ScanBudget, Throttle, ThrottledClock, TtwuOnCpu, TtwuQueue, TunableScaling,
-    UtilEstUpdate, VruntimeBase, WakeupDelayed, WakeupPreemption, Yielding,
+    RunToParity, RunnableSum, ScanBudget, Throttle, ThrottledClock, TtwuOnCpu, TtwuQueue,
+    TunableScaling, UtilEstUpdate, VruntimeBase, WakeupDelayed, WakeupPreemption, Yielding,
 };
 use alloc::string::{String, ToString};
 
-pub(super) static DECISIONS: [Decision; 81] = [
+pub(super) static DECISIONS: [Decision; 85] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     named!("vruntime_base", "what virtual times of a queue are relative to", "least, mean",
@@ -52,10 +52,11 @@ pub(super) static DECISIONS: [Decision; 81] = [
     named!("yield", "what a task gives up that yields (EEVDF)", "deadline, vruntime",
         f, f.yielding,
         "deadline" => Yielding::Deadline, "vruntime" => Yielding::Vruntime),
-    named!("run_to_parity", "slice protection", "off, own-slice, shortest-slice",
-        f, f.run_to_parity,
-        "off" => RunToParity::Off, "own-slice" => RunToParity::OwnSlice,
-        "shortest-slice" => RunToParity::ShortestSlice),
+    named!("run_to_parity",
+        "slice protection; NO_RUN_TO_PARITY is `none` up to 6.16, `off` since",
+        "none, off, own-slice, shortest-slice", f, f.run_to_parity,
+        "none" => RunToParity::None, "off" => RunToParity::Off,
+        "own-slice" => RunToParity::OwnSlice, "shortest-slice" => RunToParity::ShortestSlice),
     named!("cfs_slice", "what a slice of CFS is a part of: its queue's period, or the CPU's",
         "level, cpu", f, f.tunables.cfs_slice,
         "level" => CfsSlice::Level, "cpu" => CfsSlice::Cpu),
@@ -140,9 +141,17 @@ pub(super) static DECISIONS: [Decision; 81] = [
     named!("idle_switch", "an idle CPU that is asked to reschedule with nothing queued",
         "chooses, stays", f, f.idle_switch,
         "chooses" => IdleSwitch::Chooses, "stays" => IdleSwitch::Stays),
-    named!("idle_tick", "the tick of an idle CPU without a choice of states", "stop, after-tick",
-        f, f.idle_tick,
-        "stop" => IdleTick::Stop, "after-tick" => IdleTick::AfterTick),
+    named!("idle_tick",
+        "when an idle CPU stops its tick: before it chooses a state, or where it has no choice",
+        "before-choice, stop, after-tick", f, f.idle_tick,
+        "before-choice" => IdleTick::BeforeChoice, "stop" => IdleTick::Stop,
+        "after-tick" => IdleTick::AfterTick),
+    flag!(
+        "polling_ipi",
+        "an idle CPU that watches its flags is interrupted all the same",
+        f,
+        f.polling_ipi
+    ),
     named!("menu", "what the governor of idle states makes of the last stays",
         "longest, skip-timers, both-ends", f, f.menu,
         "longest" => Menu::Longest, "skip-timers" => Menu::SkipTimers,
@@ -224,6 +233,18 @@ pub(super) static DECISIONS: [Decision; 81] = [
         "wake-affine: an idle previous CPU is the choice, whatever the loads",
         f,
         f.wake_affine.prev_idle
+    ),
+    flag!(
+        "wa_ties",
+        "wake-affine: equal loads go to the waking CPU, synchronous or not",
+        f,
+        f.wake_affine.ties
+    ),
+    flag!(
+        "wakeup_to_sched_idle",
+        "a CPU that runs only tasks of the idle policy is as good as an idle one",
+        f,
+        f.to_sched_idle
     ),
     named!("idle_search", "in which order a wake-up looks for an idle CPU",
         "core-cpu-thread, thread-then-scan, cluster-first", f, f.idle_search,
@@ -343,6 +364,8 @@ pub(super) static DECISIONS: [Decision; 81] = [
         f,
         f.load.pelt_lag
     ),
+    named!("runnable_sum", "bits of the runnable sum that a group's entity takes over", "32, 64",
+        f, f.load.runnable_sum, "32" => RunnableSum::Bits32, "64" => RunnableSum::Bits64),
     named!("other_classes", "how the time of other classes and interrupts is averaged",
         "rt-avg, pelt", f, f.other_classes,
         "rt-avg" => OtherClasses::RtAvg, "pelt" => OtherClasses::Pelt),

@@ -149,7 +149,8 @@ fn wake_affine_weight<H: Host>(
     let this_eff = this_load * this_factor * capacity_of(cx, prev) as i64;
     let prev_eff = prev_load * prev_factor * capacity_of(cx, this) as i64;
     // Equal loads go to a synchronous waker's CPU.
-    (this_eff < prev_eff + i64::from(sync)).then_some(this)
+    let ties = sync || cx.features().wake_affine.ties;
+    (this_eff < prev_eff + i64::from(ties)).then_some(this)
 }
 
 fn waker_h_load<H: Host>(cx: &mut Cx<H>, waker: Option<TaskId>) -> u64 {

@@ -24,9 +24,12 @@ pub(super) fn available_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
     cx.idle_cpu(cpu)
 }
 
-/// Whether `cpu` runs nothing but `SCHED_IDLE` work, which gives way at once.
+/// Whether `cpu` runs nothing but `SCHED_IDLE` work, which gives way at once, and that counts.
 #[inline]
 pub(super) fn sched_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
+    if !cx.features().to_sched_idle {
+        return false;
+    }
     cx.read_rq(cpu, f::NR_RUNNING);
     read_root_cfs(cx, cpu, cfs_rq::NR_QUEUED);
     cx.sys.cpu[cpu.idx()].sched_idle_cpu()
