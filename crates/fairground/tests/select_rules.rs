@@ -269,6 +269,11 @@ fn cpus_with_idle_policy_work_only_are_as_good_as_idle() {
         2,
         "no group has more idle CPUs"
     );
+    w.sys
+        .features
+        .set_all(&[("sched_idle_cpu", "off")])
+        .unwrap();
+    assert_eq!(w.choose(WakeKind::Wake, 2, 2), 2, "before 5.4");
 }
 
 #[test]
@@ -489,6 +494,24 @@ fn before_5_11_loads_decided_beside_an_idle_previous_cpu() {
         // Blocked load on the idle CPU 5, little on the busy one.
         w.sys.cpu[5].load_avg.store(3000, Relaxed);
         w.sys.cpu[0].load_avg.store(10, Relaxed);
+        let (mut out, waker) = (None, w.waker);
+        w.cx(0, |cx, task| {
+            out = affine_target(cx, task, Cpu(5), Some(waker), WakeKind::Wake);
+        });
+        assert_eq!(out, Some(Cpu(target)), "{rule}");
+    }
+}
+
+#[test]
+fn before_4_17_equal_loads_went_to_the_waking_cpu() {
+    for (rule, target) in [("on", 0), ("off", 5)] {
+        let mut w = world(|cpu, p| {
+            (p.node, p.package, p.llc) = (cpu / 4, cpu / 4, cpu / 4);
+        })
+        .busy([0, 1, 5]);
+        let sets = [("wa_ties", rule), ("wa_bias", "off"), ("wa_idle", "off")];
+        w.sys.features.set_all(&sets).unwrap();
+        w.task.se.avg.load_avg = 0;
         let (mut out, waker) = (None, w.waker);
         w.cx(0, |cx, task| {
             out = affine_target(cx, task, Cpu(5), Some(waker), WakeKind::Wake);

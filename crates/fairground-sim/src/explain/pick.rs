@@ -82,7 +82,7 @@ fn leaves(rq: &Rq, id: SeId, leaver: TaskId, delay: bool) -> bool {
 /// `leaver`, who runs, has gone to sleep.
 pub fn levels(sim: &Sim<'_>, cpu: u32, leaver: Option<TaskId>) -> Vec<Level> {
     let rq = &sim.rqs[cpu as usize];
-    let delay = sim.sys.features.delay_dequeue.delays();
+    let delay = sim.sys.features.delays_dequeue();
     let leaves = |id: SeId| leaver.is_some_and(|leaver| leaves(rq, id, leaver, delay));
     let mut levels = Vec::new();
     let mut todo = vec![CfsId(0)];

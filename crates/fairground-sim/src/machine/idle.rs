@@ -242,7 +242,7 @@ pub(super) mod tests {
     use fairground::value::TaskId;
 
     use super::*;
-    use crate::machine::testing::at_5ms;
+    use crate::machine::testing::{at_5ms, server};
 
     /// CPU 0 of the two-CPU guest, with two hogs running, begins a step at 5 ms.
     pub(in crate::machine) fn on_guest(act: impl FnOnce(&mut Sim<'_>)) {
@@ -334,5 +334,28 @@ pub(super) mod tests {
             sim.restart_tick(0);
             assert!(idle(sim, None), "a task has run since");
         });
+    }
+
+    #[test]
+    fn before_4_17_the_tick_stopped_whatever_the_governor_expected() {
+        for (value, ticks) in [("stop", true), ("before-choice", false)] {
+            let set = [("idle_tick", value)];
+            at_5ms(&server(2), "hogs --tasks 1 --duration 10ms", &set, |sim| {
+                let cpu = u32::from(sim.cpus[0].idle.is_none());
+                sim.leave_idle(cpu, false);
+                sim.restart_tick(cpu);
+                for _ in 0..8 {
+                    sim.cpus[cpu as usize].menu.learn(Stay {
+                        timer_ns: 1_000_000_000,
+                        length_ns: 5000,
+                        exit_ns: 0,
+                        by_tick: false,
+                        period_ns: 1_000_000,
+                    });
+                }
+                sim.enter_idle(cpu);
+                assert_eq!(sim.cpus[cpu as usize].tick_on, ticks, "{value}");
+            });
+        }
     }
 }

@@ -43,7 +43,7 @@ pub fn sched_balance_softirq<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut
 
 /// How soon an idle CPU balances again, or one that is as good as that.
 fn pace_of(sys: &System, cpu: Cpu, idle: bool) -> Pace {
-    let sched_idle = sys.features.to_sched_idle && sys.cpu[cpu.idx()].sched_idle_cpu();
+    let sched_idle = sys.features.sched_idle_cpu && sys.cpu[cpu.idx()].sched_idle_cpu();
     match idle || sched_idle {
         true => Pace::Idle,
         false => Pace::Busy,

@@ -139,8 +139,7 @@ fn delays<H: Host>(cx: &Cx<H>, rq: &Rq, cfs: CfsId, id: SeId, flags: Dequeue) ->
         return false;
     }
     debug_assert!(!rq.se[id.idx()].sched_delayed);
-    let features = cx.features();
-    features.pick.by_deadline() && features.delay_dequeue.delays() && !entity_eligible(rq, cfs, id)
+    cx.features().delays_dequeue() && !entity_eligible(rq, cfs, id)
 }
 
 fn account_dequeue<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId) {

@@ -61,9 +61,9 @@ pub(crate) fn update_cfs_group_inlined<H: Host>(
     let (queue, entity) = (&rq.cfs[below.idx()], &rq.se[se.idx()]);
     let object = queue.object(rq.cpu);
     let features = cx.features();
-    // Sleepers are delayed only where lag decides.
-    let keeps_empty =
-        features.pick.by_deadline() && features.delay_dequeue.keeps_weight_of_empty_group();
+    // The entity of a group that became empty can be a delayed sleeper, whose lag is counted in its
+    // weight.
+    let keeps_empty = features.delays_dequeue();
     let freezes = features.throttle.freezes_group_weight() && cx.sys.bandwidth_used();
     let throttle_count = if freezes {
         q::THROTTLE_COUNT

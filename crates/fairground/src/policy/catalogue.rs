@@ -264,7 +264,7 @@ pub(super) fn linux_6_18() -> Features {
             prev_idle: true,
             ties: false,
         },
-        to_sched_idle: true,
+        sched_idle_cpu: true,
         scan_budget: ScanBudget::Util,
         idle_search: IdleSearch::ClusterFirst,
         recent_used_cpu: RecentUsedCpu::Prev,

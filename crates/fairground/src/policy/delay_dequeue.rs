@@ -14,10 +14,11 @@ pub enum DelayDequeue {
 }
 
 impl DelayDequeue {
-    /// Whether an ineligible sleeper stays queued.
+    /// Whether an ineligible sleeper stays queued, where lag is kept
+    /// ([`Features::delays_dequeue`](super::Features::delays_dequeue)).
     #[inline]
     #[must_use]
-    pub const fn delays(self) -> bool {
+    pub(super) const fn delays(self) -> bool {
         !matches!(self, Self::Off)
     }
 
@@ -34,12 +35,17 @@ impl DelayDequeue {
     pub const fn cuts_lag(self) -> bool {
         matches!(self, Self::KeepZero)
     }
+}
 
-    /// Whether the entity of a group that became empty keeps its weight: it can be a delayed
-    /// sleeper, whose lag is counted in that weight.
-    #[inline]
-    #[must_use]
-    pub const fn keeps_weight_of_empty_group(self) -> bool {
-        self.delays()
+#[cfg(test)]
+mod tests {
+    use crate::policy::{Features, Pick};
+
+    #[test]
+    fn nobody_is_delayed_by_cfs() {
+        let mut features = Features::default();
+        assert!(features.delays_dequeue());
+        features.pick = Pick::Cfs;
+        assert!(!features.delays_dequeue());
     }
 }

@@ -64,3 +64,17 @@ impl LoadRules {
         runnable_sum: RunnableSum::Bits32,
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A queue's runnable average is 1024 for each runnable task, its divider some 47 000 at most.
+    #[test]
+    fn with_88_runnable_tasks_and_more_32_bits_are_too_few() {
+        let sum = |tasks: u64| tasks * 1024 * 47_742;
+        let fits = |tasks| RunnableSum::Bits32.kept(sum(tasks)) == sum(tasks);
+        assert!(fits(87) && !fits(88));
+        assert_eq!(RunnableSum::Bits64.kept(sum(88)), sum(88));
+    }
+}

@@ -158,10 +158,10 @@ pub struct Features {
     pub ttwu_on_cpu: TtwuOnCpu,
     /// Where the wake-affine choice comes from.
     pub wake_affine: WakeAffine,
-    /// Whether a CPU with tasks of the idle policy alone counts as idle for a wake-up's choice
+    /// Whether a CPU that runs only tasks of the idle policy is chosen, and balances, as an idle one
     /// ("sched/fair: Fall back to sched-idle CPU if idle CPU isn't found", Viresh Kumar, 2019, for
-    /// 5.4).
-    pub to_sched_idle: bool,
+    /// 5.4; "sched/fair: Load balance aggressively for SCHED_IDLE CPUs", the same, 2020, for 5.7).
+    pub sched_idle_cpu: bool,
     /// How many CPUs a wake-up looks at.
     pub scan_budget: ScanBudget,
     /// In which order a wake-up looks for an idle CPU.
@@ -206,6 +206,13 @@ impl Features {
     #[must_use]
     pub const fn cluster_of(&self, cluster: u32, core: u32) -> u32 {
         if self.sched_cluster { cluster } else { core }
+    }
+
+    /// Whether an ineligible sleeper stays queued. It needs lag, which CFS does not keep.
+    #[inline]
+    #[must_use]
+    pub const fn delays_dequeue(&self) -> bool {
+        self.pick.by_deadline() && self.delay_dequeue.delays()
     }
 
     /// Jiffies at `now`.

@@ -199,7 +199,7 @@ pub static PROFILES: &[Profile] = &[
             ("wa_idle", "off"),
             ("wa_prev_idle", "off"),
             ("wa_ties", "on"),
-            ("wakeup_to_sched_idle", "off"),
+            ("sched_idle_cpu", "off"),
             ("idle_preemption", "tasks"),
             ("period_phase", "common"),
             ("place_new", "at-fork"),

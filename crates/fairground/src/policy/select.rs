@@ -3,7 +3,8 @@
 /// `WA_IDLE`, `WA_WEIGHT`, `WA_BIAS`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WakeAffine {
-    /// Prefer an idle waking or previous CPU.
+    /// Prefer an idle waking or previous CPU ("sched/core: Fix wake_affine() performance
+    /// regression", Peter Zijlstra, 2017, for 4.14).
     pub idle: bool,
     /// Otherwise compare loads.
     pub weight: bool,

@@ -241,10 +241,10 @@ pub(super) static DECISIONS: [Decision; 85] = [
         f.wake_affine.ties
     ),
     flag!(
-        "wakeup_to_sched_idle",
+        "sched_idle_cpu",
         "a CPU that runs only tasks of the idle policy is as good as an idle one",
         f,
-        f.to_sched_idle
+        f.sched_idle_cpu
     ),
     named!("idle_search", "in which order a wake-up looks for an idle CPU",
         "core-cpu-thread, thread-then-scan, cluster-first", f, f.idle_search,

@@ -148,7 +148,7 @@ fn wake_affine_weight<H: Host>(
     let (this_factor, prev_factor) = cx.features().wake_affine.load_factors(sd.imbalance_pct);
     let this_eff = this_load * this_factor * capacity_of(cx, prev) as i64;
     let prev_eff = prev_load * prev_factor * capacity_of(cx, this) as i64;
-    // Equal loads go to a synchronous waker's CPU.
+    // Equal loads go to a synchronous waker's CPU, by decision to any.
     let ties = sync || cx.features().wake_affine.ties;
     (this_eff < prev_eff + i64::from(ties)).then_some(this)
 }

@@ -24,10 +24,11 @@ pub(super) fn available_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
     cx.idle_cpu(cpu)
 }
 
-/// Whether `cpu` runs nothing but `SCHED_IDLE` work, which gives way at once, and that counts.
+/// Whether `cpu` runs nothing but `SCHED_IDLE` work, which gives way at once. Kernels that did not
+/// ask did not touch its lines for it either.
 #[inline]
 pub(super) fn sched_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
-    if !cx.features().to_sched_idle {
+    if !cx.features().sched_idle_cpu {
         return false;
     }
     cx.read_rq(cpu, f::NR_RUNNING);
