@@ -158,9 +158,10 @@ pub struct Features {
     pub ttwu_on_cpu: TtwuOnCpu,
     /// Where the wake-affine choice comes from.
     pub wake_affine: WakeAffine,
-    /// Whether a CPU that runs only tasks of the idle policy is chosen, and balances, as an idle one
-    /// ("sched/fair: Fall back to sched-idle CPU if idle CPU isn't found", Viresh Kumar, 2019, for
-    /// 5.4; "sched/fair: Load balance aggressively for SCHED_IDLE CPUs", the same, 2020, for 5.7).
+    /// Whether a CPU that runs only tasks of the idle policy is chosen, and balances, like an idle
+    /// one ("sched/fair: Fall back to sched-idle CPU if idle CPU isn't found", Viresh Kumar, 2019,
+    /// for 5.4; "sched/fair: Load balance aggressively for SCHED_IDLE CPUs", the same, 2020, for
+    /// 5.7).
     pub sched_idle_cpu: bool,
     /// How many CPUs a wake-up looks at.
     pub scan_budget: ScanBudget,
