@@ -19,7 +19,7 @@ use super::measure;
 /// Machine, number of its CPUs, profile, workload, end of the run in us, how much of it settles.
 type Reference = (&'static str, usize, &'static str, &'static str, u64, u64);
 
-const REFERENCE: [Reference; 12] = [
+const REFERENCE: [Reference; 17] = [
     (
         "spr-8480-2s",
         16,
@@ -115,6 +115,46 @@ const REFERENCE: [Reference; 12] = [
         "netperf -t UDP_RR --pairs 16 -l 1ms",
         8000,
         4000,
+    ),
+    (
+        "spr-8480-2s",
+        4,
+        "linux-6.5",
+        "hackbench -g 2 -f 5 --threads --pipe -l 2000",
+        8000,
+        0,
+    ),
+    (
+        "genoa-9654-2s",
+        32,
+        "linux-6.15",
+        "schbench -m 1 -t 2 -r 20ms --tree 3:3 --cpu-max 4ms/10ms",
+        12000,
+        0,
+    ),
+    (
+        "kunpeng920-6426-2s",
+        8,
+        "linux-5.8",
+        "perf bench sched pipe -l 200",
+        3000,
+        0,
+    ),
+    (
+        "kunpeng920-6426-2s",
+        8,
+        "linux-5.8",
+        "sysbench cpu --threads=8 --cpu-max-prime=10000 --time=4ms",
+        3000,
+        0,
+    ),
+    (
+        "kunpeng920-6426-2s",
+        8,
+        "linux-5.8",
+        "sysbench memory --memory-access-mode=rnd --threads=8 --time=4ms",
+        3000,
+        0,
     ),
 ];
 

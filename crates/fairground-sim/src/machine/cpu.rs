@@ -10,6 +10,7 @@ use fairground::value::TaskId;
 use super::chan_lines::End;
 use super::due::Due;
 use super::hrtimer::Hrtimer;
+use super::pipe_mutex::Attempt;
 use crate::cache::Ps;
 use crate::costs::KernelOp;
 
@@ -46,6 +47,14 @@ pub enum Todo {
         chan: u32,
         /// Which of the two.
         end: End,
+        /// How far it has come.
+        attempt: Attempt,
+    },
+    /// The running task has released the mutex of a pipe, for which somebody has begun to wait
+    /// meanwhile.
+    WakePipeWaiter {
+        /// The pipe.
+        chan: u32,
     },
     /// The running task's `send` to a unix socket goes on with its next message.
     SendMore {
@@ -67,7 +76,11 @@ pub enum Todo {
 impl Todo {
     /// Whether it can be a step of a system call.
     pub fn is_of_call(&self) -> bool {
-        matches!(self, Self::Wake { .. } | Self::Schedule(_)) || self.is_preemptible()
+        let ends = matches!(
+            self,
+            Self::Wake { .. } | Self::Schedule(_) | Self::WakePipeWaiter { .. }
+        );
+        ends || self.is_preemptible()
     }
 
     /// Whether the running task can be preempted before this step: it is one of its system call,
@@ -80,6 +93,7 @@ impl Todo {
             // In the midst of a wake-up, on the way to sleep, in an interrupt or softirq.
             Self::Enqueue { .. } | Self::Schedule(_) => false,
             Self::Softirq(_) | Self::Later(_) | Self::TimerTail => false,
+            Self::WakePipeWaiter { .. } => false,
         }
     }
 }
@@ -113,7 +127,7 @@ pub struct IdleStay {
     pub state: u8,
     /// Since when.
     pub since: Ps,
-    /// Time to the next timer at the beginning, ns.
+    /// Time to the next timer at the beginning, ns; 0 = a run begins in it, nobody has looked.
     pub timer_ns: u64,
 }
 

@@ -7,7 +7,8 @@
 //! whole microseconds, so stays that are equally long are left out together.
 //!
 //! By decision (`menu`) the stay farthest from the mean is left out, be it the longest or the
-//! shortest; and a typical stay of 15 us or less is believed without a look at the timers.
+//! shortest; the longest of what is left is believed where nothing is typical; and a typical stay of
+//! 15 us or less is believed without a look at the timers.
 //!
 //! A length is what the kernel measures: from the way into the state to the end of the way out,
 //! less the exit latency that the table of the driver promises, or half of it if it is shorter
@@ -69,7 +70,7 @@ pub struct Ahead {
 /// A stay that is over.
 #[derive(Clone, Copy, Debug)]
 pub struct Stay {
-    /// Time to the next timer at its beginning, ns.
+    /// Time to the next timer at its beginning, ns; 0 = a run has begun in it.
     pub timer_ns: u64,
     /// From the way in to the end of the way out, ns.
     pub length_ns: u64,
@@ -168,11 +169,12 @@ impl Menu {
             if close || variance <= u128::from(ALIKE_US * ALIKE_US) {
                 return mean;
             }
-            if n <= 6 {
-                return NONE_US;
-            }
             let shortest = kept.clone().min().map_or(0, |v| *v);
             let longest = kept.max().map_or(0, |v| *v);
+            if n <= 6 {
+                let believed = rule.believes_longest() && n >= 4;
+                return if believed { longest.into() } else { NONE_US };
+            }
             let below = mean - u64::from(shortest);
             if rule.trims_both_ends() && below > u64::from(longest) - mean {
                 least = shortest + 1;
@@ -182,9 +184,12 @@ impl Menu {
         }
     }
 
-    /// Learns from a stay.
+    /// Learns from a stay, if a state was chosen for it.
     pub fn learn(&mut self, stay: Stay) {
-        let timer_ns = stay.timer_ns.max(1);
+        let timer_ns = stay.timer_ns;
+        if timer_ns == 0 {
+            return;
+        }
         let measured = if stay.by_tick && timer_ns > stay.period_ns {
             // It would have lasted longer, nobody knows how much.
             MAX_INTERESTING_NS / 10 * 9
@@ -298,6 +303,17 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_of_half_of_the_stays_may_be_believed() {
+        let stays = [100, 200, 300, 400, 500, 600, 700, 5000];
+        assert_eq!(after(&stays).typical_us(Rule::BothEnds), NONE_US);
+        assert_eq!(after(&stays).typical_us(Rule::KeepsLongest), 600);
+        let equal = [10, 10, 10, 10, 10, 10, 900, 2000];
+        assert_eq!(after(&equal).typical_us(Rule::KeepsLongest), 10, "typical");
+        let few = [10, 10, 10, 400, 900, 1500, 1500, 1500];
+        assert_eq!(after(&few).typical_us(Rule::KeepsLongest), 900);
+    }
+
+    #[test]
     fn short_stays_are_believed_without_a_look_at_timers() {
         let menu = after(&[5; 8]);
         let choose = |rule, tick_ns| {
@@ -313,6 +329,7 @@ mod tests {
         assert_eq!(choose(Rule::Longest, Some(MS)), (0, 900));
         assert_eq!(choose(Rule::SkipTimers, Some(MS)), (2, UNSEEN_NS));
         assert_eq!(choose(Rule::BothEnds, Some(MS)), (2, UNSEEN_NS));
+        assert_eq!(choose(Rule::KeepsLongest, Some(MS)), (2, UNSEEN_NS));
         assert_eq!(choose(Rule::SkipTimers, None), (3, UNSEEN_NS));
         assert_eq!(choose(Rule::BothEnds, None), (0, 900));
     }

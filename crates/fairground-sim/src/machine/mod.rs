@@ -53,6 +53,7 @@ mod menu;
 mod mutex;
 mod osq;
 mod pipe_mutex;
+mod pipe_waiters;
 pub mod real_time;
 mod settle;
 mod setup;

@@ -60,6 +60,17 @@ impl Sim<'_> {
         let since = self.cpus[next as usize].spins_since.unwrap_or(seen);
         self.host.rounds().seen(since, seen)
     }
+
+    /// It leaves the queue from behind `prev`, which gets `next` behind it: nobody may come or go
+    /// beside it meanwhile, so both pointers are taken away before they are set anew.
+    pub(super) fn unqueue(&mut self, cpu: u32, prev: u32, next: Option<u32>) {
+        self.touch_node(prev, NEXT, Access::Rmw);
+        if let Some(next) = next {
+            self.touch_node(cpu, NEXT, Access::Rmw);
+            self.touch_node(next, PREV, Access::Store);
+            self.touch_node(prev, NEXT, Access::Store);
+        }
+    }
 }
 
 #[cfg(test)]

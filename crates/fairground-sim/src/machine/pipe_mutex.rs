@@ -6,10 +6,9 @@
 //! and leaves the queue. Between the release and his swap lies the time in which he sees it, and
 //! who comes by then takes the mutex before him; often that is the one who has just released it.
 //! So each look and each attempt of a spinner is a step of its own, in order of time with those of
-//! others; between two looks it pauses. Owners and spinners are never preempted inside, whatever
-//! the mode of preemption (a step of an owner has its release in it), and nobody goes to sleep for
-//! the mutex: where it was counted, one sleep in a thousand was
-//! (docs/workloads/hackbench.md).
+//! others; between two looks it pauses. Owners are never preempted inside, whatever the mode of
+//! preemption: a step of an owner has its release in it. A spinner that should reschedule does so,
+//! and then sleeps for the mutex if it is taken (`pipe_waiters.rs`).
 
 use std::collections::VecDeque;
 
@@ -23,7 +22,7 @@ use crate::costs::KernelOp;
 use crate::host::Place;
 
 /// Words of the line of the mutex: the owner, the tail of the spinners' queue.
-const OWNER: u8 = 1;
+pub(super) const OWNER: u8 = 1;
 const SPINNERS: u8 = 1 << 1;
 /// What a swap that fails writes.
 const NOTHING: u8 = 0;
@@ -32,20 +31,39 @@ const NOTHING: u8 = 0;
 #[derive(Debug, Default)]
 pub struct PipeMutex {
     /// When it is free; a step that holds it is simulated up to its release at once.
-    free_at: Ps,
+    pub(super) free_at: Ps,
     /// The CPU that had it last.
-    owner: u32,
+    pub(super) owner: u32,
     /// The release has fetched the line from a spinner.
     watched: bool,
     /// CPUs in the order in which they came.
-    spinners: VecDeque<u32>,
+    pub(super) spinners: VecDeque<u32>,
+    /// Tasks that sleep for it, and the first of them also when it has been woken.
+    pub(super) waiters: VecDeque<TaskId>,
+    /// The waiter whose it is from `free_at` on, and nobody else's (`MUTEX_FLAG_HANDOFF`).
+    pub(super) promised: Option<TaskId>,
 }
 
 impl PipeMutex {
-    /// Whether a CPU is in the queue of spinners.
-    pub fn has_spinner(&self, cpu: u32) -> bool {
-        self.spinners.contains(&cpu)
+    /// Whether a task of this CPU must have the mutex, or stop waiting for it, before it can be
+    /// preempted.
+    pub fn spins(&self, cpu: u32, id: TaskId) -> bool {
+        self.spinners.contains(&cpu) || self.waiters.contains(&id)
     }
+
+    /// Whether whoever comes can take it.
+    pub(super) fn is_free(&self, at: Ps) -> bool {
+        self.free_at <= at && self.promised.is_none()
+    }
+}
+
+/// How far somebody who wants the mutex has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Attempt {
+    /// He spins for it, or will if it is not free.
+    Spin,
+    /// He may not spin, and sleeps if it is not free.
+    Sleep,
 }
 
 impl Sim<'_> {
@@ -54,64 +72,121 @@ impl Sim<'_> {
     pub(super) fn lock_pipe(&mut self, cpu: u32, id: TaskId, chan: u32, end: End) {
         let c = chan as usize;
         let mutex = &self.chans[c].lines.mutex;
-        if mutex.free_at <= self.host.at && mutex.spinners.is_empty() {
+        if mutex.is_free(self.host.at) && mutex.spinners.is_empty() {
             self.take_pipe(c, end.op());
             return self.pipe_locked(cpu, id, chan, end);
         }
+        self.try_again(cpu, chan, end, Attempt::Spin);
+    }
+
+    /// The next step of `cpu` is another attempt or look.
+    pub(super) fn try_again(&mut self, cpu: u32, chan: u32, end: End, attempt: Attempt) {
         let todo = &mut self.cpus[cpu as usize].todo;
-        todo.push_front(Todo::LockPipe { chan, end });
+        todo.push_front(Todo::LockPipe { chan, end, attempt });
     }
 
     /// An attempt to take the mutex, or a look at its owner.
-    pub(super) fn try_lock_pipe(&mut self, cpu: u32, chan: u32, end: End) {
+    pub(super) fn try_lock_pipe(&mut self, cpu: u32, chan: u32, end: End, attempt: Attempt) {
         let Some(id) = self.cpus[cpu as usize].curr else {
             debug_assert!(false, "nobody to lock a pipe");
             return;
         };
         let c = chan as usize;
-        let (line, op) = (self.chans[c].lines.lock, end.op());
-        let mutex = &mut self.chans[c].lines.mutex;
-        let free = mutex.free_at <= self.host.at;
-        if !mutex.spinners.contains(&cpu) {
-            if free {
-                self.take_pipe(c, op);
-                self.watch_owner(c);
-                return self.pipe_locked(cpu, id, chan, end);
-            }
-            let last = mutex.spinners.back().copied();
-            mutex.spinners.push_back(cpu);
-            self.host.op(KernelOp::MutexSpin);
-            self.touch(KernelOp::MutexSpin, line, NOTHING, Access::Rmw);
-            self.init_node(cpu);
-            self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
-            if let Some(prev) = last {
-                self.queue_behind(cpu, prev);
-            }
+        let mutex = &self.chans[c].lines.mutex;
+        if mutex.waiters.contains(&id) {
+            return self.look_as_waiter(cpu, id, chan, end);
         }
-        let again = Todo::LockPipe { chan, end };
-        self.cpus[cpu as usize].todo.push_front(again);
-        if self.chans[c].lines.mutex.spinners.front() != Some(&cpu) {
-            self.cpus[cpu as usize].spins_since = Some(self.host.at);
-            return;
+        let free = mutex.is_free(self.host.at);
+        if mutex.spinners.contains(&cpu) {
+            return self.look_as_spinner(cpu, id, chan, end);
         }
-        if !free {
+        if attempt == Attempt::Sleep {
+            return self.wait_for_pipe(cpu, id, chan, end);
+        }
+        if free {
+            self.take_pipe(c, end.op());
+            self.watch_owner(c);
+            return self.pipe_locked(cpu, id, chan, end);
+        }
+        let line = self.chans[c].lines.lock;
+        self.host.op(KernelOp::MutexSpin);
+        self.touch(KernelOp::MutexSpin, line, NOTHING, Access::Rmw);
+        if self.is_asked_for(cpu) || self.owner_sleeps(c) {
+            return self.stop_spinning(cpu, id, chan, end);
+        }
+        self.queue_to_spin(cpu, c);
+        self.look_as_spinner(cpu, id, chan, end);
+    }
+
+    /// `cpu` goes to the end of the queue of spinners.
+    fn queue_to_spin(&mut self, cpu: u32, c: usize) {
+        let line = self.chans[c].lines.lock;
+        let spinners = &mut self.chans[c].lines.mutex.spinners;
+        let last = spinners.back().copied();
+        spinners.push_back(cpu);
+        self.init_node(cpu);
+        self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
+        if let Some(prev) = last {
+            self.queue_behind(cpu, prev);
+        }
+    }
+
+    /// The first of the spinners takes the mutex or looks at its owner; the others wait for their
+    /// turn. Who is asked for gives up (`osq_lock`, `mutex_spin_on_owner`).
+    fn look_as_spinner(&mut self, cpu: u32, id: TaskId, chan: u32, end: End) {
+        let c = chan as usize;
+        let mutex = &self.chans[c].lines.mutex;
+        let first = mutex.spinners.front() == Some(&cpu);
+        if first && mutex.is_free(self.host.at) {
+            self.take_pipe(c, end.op());
+            self.leave_spinners(cpu, c);
+            self.watch_owner(c);
+            return self.pipe_locked(cpu, id, chan, end);
+        }
+        let promised = mutex.promised.is_some();
+        if self.is_asked_for(cpu) || first && self.owner_sleeps(c) {
+            self.leave_spinners(cpu, c);
+            return self.stop_spinning(cpu, id, chan, end);
+        }
+        self.try_again(cpu, chan, end, Attempt::Spin);
+        if first && !promised {
             return self.see_release(c);
         }
-        self.cpus[cpu as usize].todo.pop_front();
-        self.chans[c].lines.mutex.spinners.pop_front();
-        self.take_pipe(c, op);
-        self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
-        if let Some(next) = self.chans[c].lines.mutex.spinners.front().copied() {
-            let seen = self.hand_over(cpu, next);
-            self.watch_owner(c);
-            self.push_work(next, seen);
+        // Whoever is before it will say when it is its turn.
+        self.cpus[cpu as usize].spins_since = Some(self.host.at);
+    }
+
+    /// `cpu` leaves the queue of spinners, with or without the mutex (`osq_unlock`,
+    /// `osq_lock`'s way back).
+    fn leave_spinners(&mut self, cpu: u32, c: usize) {
+        let line = self.chans[c].lines.lock;
+        let spinners = &mut self.chans[c].lines.mutex.spinners;
+        let Some(nth) = spinners.iter().position(|s| *s == cpu) else {
+            return debug_assert!(false, "CPU {cpu} does not spin");
+        };
+        spinners.remove(nth);
+        let prev = nth.checked_sub(1).map(|prev| spinners[prev]);
+        let next = spinners.get(nth).copied();
+        match (prev, next) {
+            (None, next) => {
+                self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
+                if let Some(next) = next {
+                    let seen = self.hand_over(cpu, next);
+                    self.push_work(next, seen);
+                }
+            }
+            (Some(prev), next) => {
+                if next.is_none() {
+                    self.touch(KernelOp::MutexSpin, line, SPINNERS, Access::Rmw);
+                }
+                self.unqueue(cpu, prev, next);
+            }
         }
-        self.pipe_locked(cpu, id, chan, end);
     }
 
     /// The first spinner reads the owner until it is nobody. The owner has to fetch the line for
     /// its release, and the spinner to see that.
-    fn see_release(&mut self, c: usize) {
+    pub(super) fn see_release(&mut self, c: usize) {
         let line = self.chans[c].lines.lock;
         let mutex = &mut self.chans[c].lines.mutex;
         if !std::mem::replace(&mut mutex.watched, true) {
@@ -127,7 +202,7 @@ impl Sim<'_> {
     }
 
     /// Who is first in the queue now reads the owner that the executing CPU has become.
-    fn watch_owner(&mut self, c: usize) {
+    pub(super) fn watch_owner(&mut self, c: usize) {
         let lines = &mut self.chans[c].lines;
         let Some(first) = lines.mutex.spinners.front().copied() else {
             return;
@@ -138,7 +213,7 @@ impl Sim<'_> {
         self.host.touch_aside(op, first, word, Access::Load, at);
     }
 
-    fn take_pipe(&mut self, c: usize, op: KernelOp) {
+    pub(super) fn take_pipe(&mut self, c: usize, op: KernelOp) {
         let (line, at) = (self.chans[c].lines.lock, self.host.at);
         let mutex = &mut self.chans[c].lines.mutex;
         debug_assert!(mutex.free_at <= at, "it is held until {}", mutex.free_at);
@@ -155,9 +230,12 @@ impl Sim<'_> {
         let mutex = &mut self.chans[c].lines.mutex;
         mutex.free_at = self.host.at;
         mutex.owner = cpu;
+        if !mutex.waiters.is_empty() {
+            self.wake_pipe_waiter(cpu, c);
+        }
     }
 
-    fn pipe_locked(&mut self, cpu: u32, id: TaskId, chan: u32, end: End) {
+    pub(super) fn pipe_locked(&mut self, cpu: u32, id: TaskId, chan: u32, end: End) {
         match end {
             End::Read => self.read_locked(cpu, id, chan),
             End::Write => self.write_locked(cpu, id, chan),

@@ -273,7 +273,7 @@ impl<'a> Sim<'a> {
             self.cpus[cpu as usize].idle = Some(super::cpu::IdleStay {
                 state: 0,
                 since: 0,
-                timer_ns: 1,
+                timer_ns: 0,
             });
             self.cpus[cpu as usize].nohz = true;
             self.engine(sched::nohz_enter_idle);

@@ -74,7 +74,7 @@ impl Sim<'_> {
         };
         let spins = match state.todo.front() {
             Some(Todo::LockPipe { chan, .. }) => {
-                self.chans[*chan as usize].lines.mutex.has_spinner(c as u32)
+                self.chans[*chan as usize].lines.mutex.spins(c as u32, id)
             }
             _ => false,
         };
@@ -112,7 +112,8 @@ impl Sim<'_> {
             } => self.wake(cpu, task, kind, waker),
             Todo::Enqueue { placed, kind } => self.enqueue(cpu, placed, kind),
             Todo::FutexWait { mutex } => self.futex_wait_setup(cpu, mutex),
-            Todo::LockPipe { chan, end } => self.try_lock_pipe(cpu, chan, end),
+            Todo::LockPipe { chan, end, attempt } => self.try_lock_pipe(cpu, chan, end, attempt),
+            Todo::WakePipeWaiter { chan } => self.wake_pipe_waiter(cpu, chan as usize),
             Todo::SendMore { chan } => self.send_more(cpu, chan),
             Todo::Schedule(prev) => self.give_up(cpu, prev),
             Todo::Long(rest) => self.long(cpu, rest),

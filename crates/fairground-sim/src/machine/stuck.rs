@@ -95,6 +95,10 @@ impl Sim<'_> {
                 let mutex = Labels::of(&labels.mutexes, m);
                 format!("mutex {mutex}, whose holder does not unlock it")
             }
+            Wait::PipeMutex(c) => format!(
+                "the mutex of channel {} (a defect of the simulator)",
+                chan(c)
+            ),
             Wait::Barrier(b) => {
                 let barrier = Labels::of(&labels.barriers, b);
                 let parties = self.workload.barriers[b as usize];

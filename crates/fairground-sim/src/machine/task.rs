@@ -47,6 +47,8 @@ pub enum Wait {
     Futex(u32),
     /// A mutex.
     Mutex(u32),
+    /// The mutex of a pipe.
+    PipeMutex(u32),
     /// A barrier.
     Barrier(u32),
     /// The stopper, which moves it to a CPU where it may run.

@@ -3,7 +3,9 @@
 //!
 //! Sources: `admin-guide/pm/cpuidle.rst`; "cpuidle: menu: Skip tick_nohz_get_sleep_length() call in
 //! some cases", Rafael J. Wysocki, 2023 (Linux 6.6); "Eliminate outliers on both ends of the sample
-//! set", the same, 2025 (6.15); "Always check timers with tick stopped", the same, 2026 (stable).
+//! set" and "Avoid discarding useful information" (85975daeaa4d), the same, 2025 (6.15), the second
+//! of which was taken back for 6.18 and stable kernels (10fad4012234); "Always check timers with
+//! tick stopped", the same, 2026 (stable).
 
 /// Which stays count for the typical one, and when the timers are looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +15,9 @@ pub enum Menu {
     /// The longest are left out first, and where the typical stay is short no timer is looked at
     /// (6.6 to 6.14).
     SkipTimers,
+    /// Whichever is farther from the mean is left out first; if what is left has no typical stay
+    /// but is half of them or more, the longest of these is believed (6.15 to 6.17).
+    KeepsLongest,
     /// Whichever is farther from the mean is left out first, and timers are looked at where the
     /// tick has been stopped or the typical stay is not short (6.18; also asked for 6.12-stable).
     BothEnds,
@@ -23,7 +28,15 @@ impl Menu {
     #[inline]
     #[must_use]
     pub const fn trims_both_ends(self) -> bool {
-        matches!(self, Self::BothEnds)
+        matches!(self, Self::BothEnds | Self::KeepsLongest)
+    }
+
+    /// Whether a stay is expected to last no longer than the longest of those that count, where
+    /// they have nothing else in common.
+    #[inline]
+    #[must_use]
+    pub const fn believes_longest(self) -> bool {
+        matches!(self, Self::KeepsLongest)
     }
 
     /// Whether the next timer is looked at where a stay is expected to be `short`.
@@ -32,7 +45,7 @@ impl Menu {
     pub const fn looks_at_timers(self, short: bool, tick_stopped: bool) -> bool {
         match self {
             Self::Longest => true,
-            Self::SkipTimers => !short,
+            Self::SkipTimers | Self::KeepsLongest => !short,
             Self::BothEnds => !short || tick_stopped,
         }
     }

@@ -25,6 +25,7 @@ pub static PROFILES: &[Profile] = &[
             ("next_buddy", "group"),
             ("newidle_proportional", "off"),
             ("idle_tick", "stop"),
+            ("menu", "keeps-longest"),
             ("leaf_published", "off"),
             ("util_est_above", "off"),
         ],

@@ -153,9 +153,9 @@ pub(super) static DECISIONS: [Decision; 85] = [
         f.polling_ipi
     ),
     named!("menu", "what the governor of idle states makes of the last stays",
-        "longest, skip-timers, both-ends", f, f.menu,
+        "longest, skip-timers, keeps-longest, both-ends", f, f.menu,
         "longest" => Menu::Longest, "skip-timers" => Menu::SkipTimers,
-        "both-ends" => Menu::BothEnds),
+        "keeps-longest" => Menu::KeepsLongest, "both-ends" => Menu::BothEnds),
     named!("file_ref", "how threads take a reference to an open file", "inc-not-zero, add",
         f, f.files.count,
         "inc-not-zero" => FileRef::IncNotZero, "add" => FileRef::Add),
