@@ -7,8 +7,8 @@
 //! whole microseconds, so stays that are equally long are left out together.
 //!
 //! By decision (`menu`) the stay farthest from the mean is left out, be it the longest or the
-//! shortest; the longest of what is left is believed where nothing is typical; and a typical stay of
-//! 15 us or less is believed without a look at the timers.
+//! shortest; the longest of what is left is believed where nothing is typical; and a typical stay
+//! of 15 us or less is believed without a look at the timers.
 //!
 //! A length is what the kernel measures: from the way into the state to the end of the way out,
 //! less the exit latency that the table of the driver promises, or half of it if it is shorter
