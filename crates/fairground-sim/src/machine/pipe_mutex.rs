@@ -98,7 +98,7 @@ impl Sim<'_> {
         }
         let free = mutex.is_free(self.host.at);
         if mutex.spinners.contains(&cpu) {
-            return self.look_as_spinner(cpu, id, chan, end);
+            return self.look_as_spinner(cpu, id, chan, end, free);
         }
         if attempt == Attempt::Sleep {
             return self.wait_for_pipe(cpu, id, chan, end);
@@ -115,7 +115,8 @@ impl Sim<'_> {
             return self.stop_spinning(cpu, id, chan, end);
         }
         self.queue_to_spin(cpu, c);
-        self.look_as_spinner(cpu, id, chan, end);
+        // Others may have come before its first look.
+        self.look_as_spinner(cpu, id, chan, end, false);
     }
 
     /// `cpu` goes to the end of the queue of spinners.
@@ -133,11 +134,11 @@ impl Sim<'_> {
 
     /// The first of the spinners takes the mutex or looks at its owner; the others wait for their
     /// turn. Who is asked for gives up (`osq_lock`, `mutex_spin_on_owner`).
-    fn look_as_spinner(&mut self, cpu: u32, id: TaskId, chan: u32, end: End) {
+    fn look_as_spinner(&mut self, cpu: u32, id: TaskId, chan: u32, end: End, free: bool) {
         let c = chan as usize;
         let mutex = &self.chans[c].lines.mutex;
         let first = mutex.spinners.front() == Some(&cpu);
-        if first && mutex.is_free(self.host.at) {
+        if first && free {
             self.take_pipe(c, end.op());
             self.leave_spinners(cpu, c);
             self.watch_owner(c);
