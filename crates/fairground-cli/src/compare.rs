@@ -1,23 +1,20 @@
-//! `fairground compare`: two variants simulated side by side, or two saved results. Several
-//! machines or workloads at once are in [`crate::signs`].
+//! `fairground compare`: two variants simulated side by side. Two saved results are in
+//! [`crate::saved`], several machines or workloads at once in [`crate::signs`].
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fairground_report::html::{Samples, compare_page};
-use fairground_report::{Compare, FailOn, Saved, compare_saved, compare_text, csv_of_compare};
+use fairground_report::{Compare, FailOn, compare_text, csv_of_compare};
 
 use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::pair::{Pair, titles};
 use crate::report;
+use crate::saved;
 use crate::signs;
 use crate::simulate::{Keep, simulate};
 use crate::usual;
-
-/// Largest saved result that is read: 10 000 runs are about half of it.
-const BYTES_MAX: u64 = 1 << 30;
 
 /// Compares, writes, and gives the reasons why `--fail-on` wants a failure.
 ///
@@ -37,7 +34,7 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
     }
     output::leaves(&args.how, &args.files)?;
     if let [base, patch] = &args.files[..] {
-        let result = saved(args, base, patch)?;
+        let result = saved::compare(args, base, patch)?;
         return written(&Output::new(&args.how)?, &conditions, &result, "", &[]);
     }
     if signs::several(args) {
@@ -99,54 +96,4 @@ fn simulated(
     let [base, patch] = <[_; 2]>::try_from(simulated.outcomes)
         .map_err(|_| Failure::new("two variants gave other than two lists of runs"))?;
     Ok((pair.result(base, patch, command_line), samples))
-}
-
-fn saved(args: &CompareArgs, base: &Path, patch: &Path) -> Result<Compare, Failure> {
-    let own = [
-        ("--base", !args.base.is_empty()),
-        ("--base-profile", args.base_profile.is_some()),
-        ("--metric", !args.metric.is_empty()),
-    ];
-    let simulates = [&args.what.given()[..], &own].concat();
-    if let Some((option, _)) = simulates.iter().find(|(_, given)| *given) {
-        return Err(Failure::with_help(
-            format!("{option} says what to simulate, but two files are saved results"),
-            "leave it out, or give one scenario file",
-        ));
-    }
-    let result = compare_saved(load(base)?, load(patch)?);
-    // With --quiet there is no table that they would stand below.
-    let differ = |note: &&String| note.starts_with("the results differ");
-    for note in result
-        .notes
-        .iter()
-        .filter(differ)
-        .filter(|_| args.how.quiet)
-    {
-        crate::stderr(&format!("note: {note}\n"));
-    }
-    Ok(result)
-}
-
-fn load(path: &Path) -> Result<Saved, Failure> {
-    let name = path.display();
-    let cannot =
-        |e: std::io::Error| Failure::new(format!("cannot read the saved result `{name}`: {e}"));
-    let file = std::fs::File::open(path).map_err(cannot)?;
-    let mut text = String::new();
-    file.take(BYTES_MAX + 1)
-        .read_to_string(&mut text)
-        .map_err(cannot)?;
-    if text.len() as u64 > BYTES_MAX {
-        let limit = BYTES_MAX >> 20;
-        return Err(Failure::new(format!("`{name}` has more than {limit} MiB")));
-    }
-    if text.trim().is_empty() {
-        let help = "expected what `fairground run --json` or `compare --json` writes";
-        return Err(Failure::with_help(format!("`{name}` is empty"), help));
-    }
-    Saved::parse(&text).map_err(|e| {
-        let help = "two files are compared as saved results: write them with --json";
-        Failure::with_help(format!("{name}: {e}"), help)
-    })
 }

@@ -28,13 +28,30 @@ const SCALED: [(&str, Value); 4] = [
 /// What must be told of a kernel that is run for itself, as in `run` and at a point of a sweep:
 /// `settings` are those that made the case of the plan.
 pub fn of_case(plan: &Plan, case: &Case, patches: &[&Patch], settings: &[Setting]) -> Vec<String> {
+    let mut notes = of_runs(plan, case, patches, settings);
+    notes.extend(already_in(patches, plan.profile));
+    notes
+}
+
+/// The same of what is run, whatever words asked for it: true beside any other run as well.
+pub fn of_runs(plan: &Plan, case: &Case, patches: &[&Patch], settings: &[Setting]) -> Vec<String> {
+    of_side(plan, case, plan.profile.name, patches, settings)
+}
+
+/// The same of one side of a comparison, with its own profile.
+pub fn of_side(
+    plan: &Plan,
+    case: &Case,
+    profile: &str,
+    patches: &[&Patch],
+    settings: &[Setting],
+) -> Vec<String> {
     let cpus = plan.machine.topology.nr_cpus();
     let mut notes = case.workload.notes.clone();
-    notes.extend(already_in(patches, plan.profile));
     notes.extend(overridden(patches, &case.features));
     notes.extend(grown(settings, &case.features, cpus));
     let uses = Uses::of(&case.features, &case.workload);
-    notes.extend(newer(uses, plan.profile.name));
+    notes.extend(newer(uses, profile));
     notes.extend(slow_in_vain(case));
     notes
 }

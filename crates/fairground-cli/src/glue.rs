@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairground::policy::{Decision, Features, decisions};
 use fairground_report::{
     AssumedFigure, Better, CpuStat, GroupStat, Halves, LIMITED, LineTraffic, MachineId,
-    MachineParts, MetricInfo, OpenRequests, Redo, Run, Setup, Variant, group_metrics,
+    MachineParts, MetricInfo, OpenRequests, Redo, Run, Setup, Variant, Work, group_metrics,
 };
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::Outcome;
@@ -71,13 +71,14 @@ pub fn decisions_of(features: &Features) -> BTreeMap<String, String> {
     decisions().iter().map(value).collect()
 }
 
-/// The decisions, settings and runs of one side.
-pub fn variant(case: &Case, outcomes: Vec<Outcome>) -> Variant {
+/// The decisions, settings and runs of one side; `told` is what must be known of them.
+pub fn variant(case: &Case, outcomes: Vec<Outcome>, told: Vec<String>) -> Variant {
     let mut runs: Vec<Run> = outcomes.into_iter().map(run).collect();
     limit_events::tell(&case.workload, &mut runs);
     Variant {
         decisions: decisions_of(&case.features),
         settings: case.settings.clone(),
+        told,
         runs,
         ..Variant::default()
     }
@@ -196,6 +197,10 @@ pub fn run_of(outcome: Outcome, tid: &dyn Fn(u32) -> u32) -> Run {
         let known = value.filter(|_| undecided.clone().all(|(metric, _)| *metric != name));
         run.set_metric(name, known.unwrap_or(f64::NAN));
     }
+    run.work = outcome.work.map(|w| Work {
+        unit: w.unit,
+        done: w.done,
+    });
     run.samples = outcome.samples.into_iter().collect();
     run.halves = outcome.halves.into_iter().map(halves).collect();
     for (name, self_ns, calls) in outcome.functions {

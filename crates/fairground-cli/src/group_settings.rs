@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairground_report::{Axis, Sweep};
+use fairground_report::{Axis, Note, Sweep};
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::Cgroup;
 
@@ -54,7 +54,7 @@ pub fn full_reserve(sweep: &mut Sweep, workload: &Workload) {
             axis.name
         )
     });
-    sweep.notes.extend(note);
+    sweep.notes.extend(note.map(Note::Said));
 }
 
 /// Refuses values that say the same of a file of groups, if `name` is one: `50ms`, `50ms/100ms` and
@@ -105,21 +105,6 @@ pub fn with_counted<'a>(paths: &[&'a str]) -> Vec<&'a str> {
         all.push(path);
     }
     all
-}
-
-/// Whether the groups of two workloads are the same, whichever way they came to be so.
-pub fn alike(a: &Workload, b: &Workload) -> bool {
-    let groups = |w: &Workload| -> Vec<(Cgroup, Option<Vec<u32>>)> {
-        // Masks are numbered in the order in which they were written.
-        let each = w.cgroups.iter().map(|group| {
-            let cpus = group.cpuset.and_then(|m| w.masks.get(m as usize));
-            let cpuset = None;
-            let group = group.clone();
-            (Cgroup { cpuset, ..group }, cpus.cloned())
-        });
-        each.collect()
-    };
-    groups(a) == groups(b)
 }
 
 /// A setting, or what has become of it where later ones wrote to some of its groups: names, and
@@ -238,14 +223,6 @@ mod tests {
         );
     }
 
-    #[test]
-    fn groups_are_alike_by_what_they_are_not_by_how_it_was_written() {
-        let a = with(groups(2), &["/g.0/cpuset.cpus=0-1", "/g.1/cpuset.cpus=2"]);
-        let b = with(groups(2), &["/g.1/cpuset.cpus=2", "/g.0/cpuset.cpus=0-1"]);
-        assert!(alike(&a, &b));
-        assert!(!alike(&a, &with(groups(2), &["/g.0/cpuset.cpus=0-1"])));
-        assert!(!alike(&a, &with(a.clone(), &["/g.1/cpu.max=10ms"])));
-    }
     #[test]
     fn values_that_write_the_same_are_refused() {
         let refused = |name: &str, values: &[&str]| {

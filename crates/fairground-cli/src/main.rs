@@ -37,6 +37,7 @@ mod report;
 mod report_periods;
 mod reproduce;
 mod run;
+mod saved;
 mod signs;
 mod simulate;
 mod sweep;

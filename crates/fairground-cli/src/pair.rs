@@ -7,10 +7,10 @@ use fairground_report::{Catalogue, Compare};
 use fairground_sim::outcome::Outcome;
 
 use crate::args::{CompareArgs, What};
-use crate::decided::{self, Uses};
+use crate::decided;
 use crate::failure::Failure;
 use crate::glue;
-use crate::group_settings::{self, side_by_side};
+use crate::group_settings::side_by_side;
 use crate::plan::{Case, Plan, Side, patches};
 use crate::profile_names::profile_named;
 use crate::simulate::Job;
@@ -23,8 +23,8 @@ pub struct Pair {
     patch: Case,
     /// Profile, with that of base if it is another.
     pub profile: String,
-    /// What became of what was asked for.
-    decided: Vec<String>,
+    /// What must be known of the runs of base, and of patch.
+    told: [Vec<String>; 2],
 }
 
 impl Pair {
@@ -65,24 +65,16 @@ impl Pair {
         } else {
             format!("{} (base: {})", plan.profile.name, base_profile.name)
         };
-        let cpus = plan.machine.topology.nr_cpus();
-        let mut told = decided::overridden(&patches, &patch.features);
-        let mut grown = decided::grown(&args.base, &base.features, cpus);
-        grown.extend(decided::grown(&what.set, &patch.features, cpus));
-        let sides = [(&base, base_profile), (&patch, plan.profile)];
-        for (side, profile) in sides {
-            let uses = Uses::of(&side.features, &side.workload);
-            grown.extend(decided::newer(uses, profile.name));
-        }
-        grown.dedup();
-        told.extend(grown);
-        told.extend(decided::slow_in_vain(&patch));
+        let told = [
+            decided::of_side(&plan, &base, base_profile.name, &[], &args.base),
+            decided::of_runs(&plan, &patch, &patches, &what.set),
+        ];
         Ok(Self {
             plan,
             base,
             patch,
             profile,
-            decided: told,
+            told,
         })
     }
 
@@ -104,25 +96,10 @@ impl Pair {
         command_line: &[String],
     ) -> Compare {
         let setup = glue::setup(&self.plan, &self.patch, self.profile.clone(), command_line);
-        let base = glue::variant(&self.base, base_runs);
-        let patch = glue::variant(&self.patch, patch_runs);
-        let groups = group_settings::alike(&self.base.workload, &self.patch.workload);
-        let alike = base.decisions == patch.decisions && groups;
-        let mut result = Compare::new(setup, base, patch);
-        let of_patch = &self.patch.workload.notes;
-        let of_base = &self.base.workload.notes;
-        let only = of_base.iter().filter(|note| !of_patch.contains(note));
-        result.notes.extend(of_patch.iter().chain(only).cloned());
-        result.notes.extend(self.decided.iter().cloned());
-        if alike {
-            let note = "base and patch make the same decisions, so all differences are 0";
-            result.notes.push(note.into());
-        } else if result.is_the_same_throughout() {
-            let note = "base and patch are the same in every count of every run: this workload did \
-                        not reach what differs between them";
-            result.notes.push(note.into());
-        }
-        result
+        let [of_base, of_patch] = self.told.clone();
+        let base = glue::variant(&self.base, base_runs, of_base);
+        let patch = glue::variant(&self.patch, patch_runs, of_patch);
+        Compare::new(setup, base, patch)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `fairground run`.
 
 use fairground_report::html::run_page;
-use fairground_report::{RunResult, csv_of_run, run_text};
+use fairground_report::{Note, RunResult, csv_of_run, run_text};
 use fairground_sim::exact::Exact;
 
 use crate::args::RunArgs;
@@ -65,10 +65,15 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
     }
     let samples = report::of_runs(&[job], &simulated, &["run"]);
     let setup = glue::setup(&plan, &case, plan.profile.name.into(), command_line);
-    let mut result = RunResult::new(setup, glue::variant(&case, simulated.outcomes.remove(0)))
-        .with_changes(decided::beside_profile(&case.features, plan.profile));
-    let notes = decided::of_case(&plan, &case, &patches, &args.what.set);
-    result.notes.extend(notes);
+    let told = decided::of_runs(&plan, &case, &patches, &args.what.set);
+    let mut result = RunResult::new(
+        setup,
+        glue::variant(&case, simulated.outcomes.remove(0), told),
+    )
+    .with_changes(decided::beside_profile(&case.features, plan.profile));
+    // Of this command line, not of what was run.
+    let vain = decided::already_in(&patches, plan.profile);
+    result.notes.extend(vain.into_iter().map(Note::Said));
     output.write(
         &|| serde_json::to_string_pretty(&result),
         &|| csv_of_run(&result),

@@ -163,8 +163,134 @@ fn saved_results_compare_as_simulated_ones_do() {
     assert_eq!(files, 2, "no temporary file stays");
     let saved = json(&succeeds(["compare", &base, &patch, "--json", "-"]));
     let simulated = json(&succeeds(compare(&["--json", "-"])));
-    assert_eq!(saved["comparison"], simulated["comparison"]);
-    assert_eq!(saved["variants"], simulated["variants"]);
+    for part in ["comparison", "variants", "notes"] {
+        assert_eq!(saved[part], simulated[part], "{part}");
+    }
+    let taken = json(&succeeds(["compare", &base, &patch, "--json", "-"]));
+    let again = at("both.json");
+    std::fs::write(&again, taken.to_string()).expect("the comparison");
+    let itself = json(&succeeds(["compare", &again, &again, "--json", "-"]));
+    assert_eq!(itself["comparison"], taken["comparison"]);
+    assert_eq!(itself["notes"], taken["notes"]);
+}
+
+/// More transactions in the same time: totals are judged per transaction, in one command as of two
+/// saved results, and what is printed is the same but for where it came from.
+#[test]
+fn runs_of_a_given_time_print_the_same_saved_or_not() {
+    const TIMED: &[&str] = &[
+        "--", "netperf", "-t", "UDP_RR", "--pairs", "4", "-l", "300us",
+    ];
+    let dir = place("timed");
+    let at = |name: &str| dir.join(name).to_str().expect("UTF-8").to_string();
+    let (base, patch) = (at("base.json"), at("patch.json"));
+    // A note of each side: the tunable is given before it is scaled.
+    let set = "base_slice_ns=400us";
+    let more = |more: &[&'static str]| words(&[SMALL, more, TIMED]);
+    let run = |words: Vec<&'static str>, path: &str| {
+        let line = [&["run", "-q", "--json", path][..], &words].concat();
+        assert_eq!(succeeds(line), "");
+    };
+    run(more(&["--set", "hz=250"]), &base);
+    run(more(&["--set", set]), &patch);
+    let at_once = [&["compare"][..], &more(&["--base", "hz=250", "--set", set])].concat();
+    let simulated = succeeds(at_once.clone());
+    let later = succeeds(["compare", &base, &patch]);
+    let tables = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with("redo "));
+        lines.map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(tables(&later), tables(&simulated));
+    assert!(
+        later.contains("note      base_slice_ns is given before scaling"),
+        "{later}"
+    );
+    assert!(later.contains("\n  per transaction "), "{later}");
+
+    let result = json(&succeeds(["compare", &base, &patch, "--json", "-"]));
+    let schema = json(include_str!("../../../schemas/compare.schema.json"));
+    schema::fits(&schema, &schema, &result).expect("fits the schema");
+    let run = &result["variants"][0]["runs"][0];
+    assert_eq!(run["work"]["unit"], "transaction");
+    let done = run["work"]["done"].as_f64().expect("a count");
+    // What the tool prints is of one of the four pairs.
+    let rate = run["metrics"]["netperf.trans_per_s"]
+        .as_f64()
+        .expect("a rate");
+    assert!(
+        (done / 4.0 / 300e-6 / rate - 1.0).abs() < 1e-6,
+        "{done} of {rate}"
+    );
+    let rows = result["comparison"].as_array().expect("rows");
+    for (metric, is_total) in [
+        ("wakeups", true),
+        ("line_transfers", true),
+        ("busy_pct", false),
+    ] {
+        let row = rows.iter().find(|row| row["metric"] == metric);
+        let unit = row.expect("its row").pointer("/per/unit");
+        assert_eq!(unit.is_some(), is_total, "{metric}");
+    }
+}
+
+#[test]
+fn files_that_are_no_two_results_are_refused_in_one_line() {
+    let run = succeeds(words(&[&["run", "--json", "-"], SMALL, SHORT]));
+    let sweep = words(&[
+        &["sweep", "--over", "hz=100,250", "--json", "-"],
+        SMALL,
+        SHORT,
+    ]);
+    let sweep = succeeds(sweep);
+    let signs = [
+        "compare",
+        "--machine",
+        "spr-guest-2cpu,xeon-8cpu-2013",
+        "--seeds",
+        "2",
+        "--json",
+        "-",
+        "--set",
+        "hz=250",
+    ];
+    let signs = succeeds(words(&[&signs, SHORT]));
+    let dir = place("refused");
+    let file = |name: &str, text: &str| {
+        let path = dir.join(name);
+        std::fs::write(&path, text).expect("a file for the test");
+        path.to_str().expect("UTF-8").to_string()
+    };
+    let good = file("run.json", &run);
+    for (name, text, said) in [
+        ("sweep.json", sweep, "this is one of `sweep`"),
+        (
+            "signs.json",
+            signs,
+            "this is one of `compare` on several machines or workloads",
+        ),
+        (
+            "cut.json",
+            run[..run.len() / 3].into(),
+            "cut off: the JSON ends at line ",
+        ),
+        (
+            "tool.json",
+            "{\"jobs\": [], \"fio version\": 3}".into(),
+            "JSON, but no result of fairground",
+        ),
+    ] {
+        let bad = file(name, &text);
+        for files in [[&bad, &good], [&good, &bad]] {
+            let output = fairground(["compare", files[0], files[1], "--json", "-"]);
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{errors}");
+            assert!(output.stdout.is_empty(), "{name}");
+            assert!(
+                errors.contains(&format!("{name}: ")) && errors.contains(said),
+                "{errors}"
+            );
+        }
+    }
 }
 
 /// A scenario that was edited in between, and what is not measured alike.

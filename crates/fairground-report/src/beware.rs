@@ -5,25 +5,33 @@ use std::collections::BTreeMap;
 
 use crate::catalogue::{MetricInfo, is_own};
 use crate::few_periods::few_periods_note;
+use crate::note::{Note, OfValues};
 use crate::requests::{few_requests, not_sustained_note};
 use crate::result::Variant;
 
 /// The notes.
-pub(crate) fn beware(variants: &[Variant], info: &[MetricInfo]) -> Vec<String> {
-    let mut notes: Vec<String> = not_sustained_note(variants).into_iter().collect();
+pub(crate) fn beware(variants: &[Variant], info: &[MetricInfo]) -> Vec<Note> {
+    let mut notes: Vec<Note> = not_sustained_note(variants).into_iter().collect();
     for variant in variants {
         let runs = variant.runs.len();
         let lacks = |(name, count): (&str, usize)| {
-            format!(
-                "`{name}` of {} has no value in {count} of {runs} runs, which its mean leaves out",
-                variant.name
-            )
+            Note::Values(OfValues::Lacking {
+                metric: name.into(),
+                whose: whose(variants, variant),
+                lacking: count,
+                runs,
+            })
         };
         notes.extend(without_value(variant).into_iter().map(lacks));
     }
     notes.extend(few_periods_note(variants));
     notes.extend(few_requests(variants, own(info)));
     notes
+}
+
+/// How a note names a variant: not at all where there is no other.
+pub(crate) fn whose(variants: &[Variant], variant: &Variant) -> Option<String> {
+    (variants.len() > 1).then(|| variant.name.clone())
 }
 
 /// The metrics that have no value in so many runs of the variant, if no other note says why.
@@ -80,7 +88,9 @@ mod tests {
             runs: vec![run],
             ..Variant::default()
         };
-        let said = RunResult::new(setup, alone).notes.join("\n");
+        let said = RunResult::new(setup, alone).notes;
+        let said: Vec<String> = said.into_iter().map(String::from).collect();
+        let said = said.join("\n");
         assert!(
             said.contains("`web`: 4 of 6 requests had no answer"),
             "{said}"

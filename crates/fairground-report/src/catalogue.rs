@@ -27,6 +27,9 @@ pub struct Metric {
     pub better: Option<Better>,
     /// One sentence.
     pub description: &'static str,
+    /// Whether it is a total that grows with what is done in a run. It is not if something else
+    /// sets how many there can be, as the periods of a quota.
+    pub per_work: bool,
 }
 
 /// What is known about a metric that appears in a result; owned, so that saved results carry it.
@@ -155,6 +158,11 @@ pub fn group_metrics(paths: &[&str]) -> Vec<MetricInfo> {
     pairs.flatten().collect()
 }
 
+/// Whether it is a total that grows with what is done in a run ([`Metric::per_work`]).
+pub(crate) fn is_total(name: &str) -> bool {
+    ALWAYS.iter().any(|m| m.per_work && m.name == name)
+}
+
 /// Whether a workload measures this by itself.
 pub(crate) fn is_own(name: &str) -> bool {
     !name.starts_with('/') && ALWAYS.iter().chain(LIMITED).all(|m| m.name != name)
@@ -186,6 +194,15 @@ const fn count(name: &'static str, better: Option<Better>, description: &'static
         unit: "count",
         better,
         description,
+        per_work: false,
+    }
+}
+
+/// A number that grows with what is done in a run.
+const fn total(metric: Metric) -> Metric {
+    Metric {
+        per_work: true,
+        ..metric
     }
 }
 
@@ -195,6 +212,7 @@ const fn lower(name: &'static str, unit: &'static str, description: &'static str
         unit,
         better: Some(Better::Lower),
         description,
+        per_work: false,
     }
 }
 
@@ -226,6 +244,7 @@ pub const ALWAYS: &[Metric] = &[
         description: "Share of all CPU time in which a CPU was not idle: tasks, interrupts, the \
                       scheduler, and the way out of idle, which can be longer than the task. What \
                       tasks of groups with a limit used is usage_usec.",
+        per_work: false,
     },
     lower(
         "idle_waste_pct",
@@ -238,57 +257,58 @@ pub const ALWAYS: &[Metric] = &[
         "us",
         "Longest time for which one task waited while a CPU was idle that it could have used.",
     ),
-    count(
+    total(count(
         "idle_waste_long",
         Some(Better::Lower),
         "Waits of more than 1 ms while a CPU was idle that the task could have used.",
-    ),
-    lower(
+    )),
+    total(lower(
         "lock_wait_ns",
         "ns",
         "Time that CPUs waited for run-queue and other scheduler locks.",
-    ),
-    count(
+    )),
+    total(count(
         "line_transfers",
         Some(Better::Lower),
         "Times a scheduler cache line moved from one private cache to another.",
-    ),
-    count(
+    )),
+    total(count(
         "llc_misses",
         Some(Better::Lower),
         "Loads that missed the LLC: of the scheduler's lines and of others, as those of pipes.",
-    ),
-    count(
+    )),
+    total(count(
         "llc_misses_memory",
         Some(Better::Lower),
         "Those of them that memory answered, not the caches of another LLC.",
-    ),
-    count(
+    )),
+    total(count(
         "wakeups",
         None,
         "Tasks made runnable by another task, a timer or an interrupt.",
-    ),
-    count(
+    )),
+    total(count(
         "migrations",
         None,
         "Times a task came to another CPU, by wake-up or by balancing.",
-    ),
-    count(
+    )),
+    total(count(
         "switches",
         None,
         "Context switches, those from and to idle included. Where balancing takes a running task \
          off its CPU they are one; a kernel counts two, to the stopper and from it.",
-    ),
-    count(
+    )),
+    total(count(
         "ipis",
         None,
         "Interrupts sent from CPU to CPU for rescheduling, wake-ups and kicks.",
-    ),
+    )),
     Metric {
         name: "sim_time_s",
         unit: "s",
         better: None,
         description: "Simulated time from the first event to the end of the workload.",
+        per_work: false,
     },
 ];
 
@@ -334,12 +354,14 @@ pub const LIMITED: &[Metric] = &[
         unit: "us",
         better: None,
         description: "CPU time that groups used beyond their quota, out of cpu.max.burst.",
+        per_work: false,
     },
     Metric {
         name: "usage_usec",
         unit: "us",
         better: None,
         description: "CPU time of groups with a limit and of those below them.",
+        per_work: false,
     },
     count(
         "quota_walks",

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   METRIC:worse   METRIC:better        the verdict, so only beyond noise
-//!   METRIC>5%      METRIC<-3.5%         the change of the means, whatever its interval
+//!   METRIC>5%      METRIC<-3.5%         the change of the means, whatever its interval; of what
+//!                                       the verdict is on: of a total maybe per unit of work
 //!   METRIC>20ms    METRIC<=5            the mean of patch, like a target of a sweep
 //! ```
 //!
@@ -15,6 +16,7 @@ use crate::compare::compare_metric;
 use crate::result::{Compare, Comparison, Variant, Verdict};
 use crate::sweep::{Target, TargetError};
 use crate::text::number;
+use crate::work::{Basis, idle_runs};
 
 /// One parsed condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -187,8 +189,12 @@ impl FailOn {
             return self.evaluate_at_least(info, compare).ok_or(undecided);
         }
         let row = row.ok_or_else(no_value)?;
+        let idle: usize = compare.variants.iter().map(idle_runs).sum();
+        if row.per.is_some() && idle > 0 {
+            return Err(FailOnError::NoVerdict(self.metric.clone()));
+        }
         let change = change_pct(row).ok_or_else(no_value)?;
-        if matches!(self.test, Test::Verdict(_)) && row.ci95_diff[0].is_none() {
+        if matches!(self.test, Test::Verdict(_)) && row.judged().ci95_diff[0].is_none() {
             return Err(FailOnError::NoVerdict(self.metric.clone()));
         }
         let met = match &self.test {
@@ -197,10 +203,10 @@ impl FailOn {
             Test::Verdict(verdict) => row.verdict == *verdict,
             Test::Value(_) => false,
         };
-        let by = match (change.is_finite(), row.patch) {
+        let by = match (change.is_finite(), row.judged().patch) {
             (false, Some(patch)) => format!("from 0 to {}", number(Some(patch))),
             _ => format!("by {change:+.2}%"),
-        };
+        } + &row.per_words();
         Ok(met.then(|| self.met(&by)))
     }
 
@@ -293,7 +299,8 @@ impl FailOn {
             }
             run.set_metric(&self.metric, at_least);
         }
-        let row = compare_metric(info, base, &least, &mut Vec::new());
+        let basis = Basis::of(base, &least);
+        let row = compare_metric(info, base, &least, &basis, &mut Vec::new());
         let change = change_pct(&row)?;
         let is_worse = row.verdict == Verdict::Worse && info.better == Some(Better::Lower);
         match self.test {
@@ -308,8 +315,9 @@ impl FailOn {
 }
 
 fn change_pct(row: &Comparison) -> Option<f64> {
-    row.change_pct.or_else(|| {
-        let diff = row.diff.filter(|_| row.base == Some(0.0))?;
+    let on = row.judged();
+    on.change_pct.or_else(|| {
+        let diff = on.diff.filter(|_| on.base == Some(0.0))?;
         Some(if diff > 0.0 {
             f64::INFINITY
         } else {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::note::{Note, OfValues};
 use crate::result::Variant;
 
 /// With fewer, one period more or less that is throttled is more than a twentieth of them all.
@@ -48,24 +49,36 @@ pub(crate) fn has_few_periods(variant: &Variant, metric: &str) -> bool {
     OF_THROTTLING.contains(&name) && few()
 }
 
-/// The note on groups of these runs (`runs of base have`).
-pub(crate) fn few_periods_words(groups: &BTreeMap<&str, u64>, runs_have: &str) -> Option<String> {
-    let fewest = groups.values().min()?;
-    let mut names: Vec<&str> = groups.keys().copied().take(GROUPS_NAMED).collect();
+/// The words on groups of these runs (`runs of base have`), of which there is one.
+pub(crate) fn few_periods_words(groups: &BTreeMap<String, u64>, runs_have: &str) -> String {
+    let fewest = groups.values().min().copied().unwrap_or(0);
+    let mut names: Vec<&str> = groups
+        .keys()
+        .map(String::as_str)
+        .take(GROUPS_NAMED)
+        .collect();
     let more = format!("{} more", groups.len().saturating_sub(GROUPS_NAMED));
     if groups.len() > GROUPS_NAMED {
         names.push(&more);
     }
-    let periods = if *fewest == 1 { "period" } else { "periods" };
-    Some(format!(
+    let periods = if fewest == 1 { "period" } else { "periods" };
+    format!(
         "{runs_have} {fewest} {periods} of {}: what is said of throttling is chance below \
          {PERIODS_MIN}; a longer run helps, or a shorter period",
         names.join(", ")
-    ))
+    )
+}
+
+/// The note on these groups, if there are any.
+pub(crate) fn few_periods_of(groups: BTreeMap<&str, u64>, runs_have: &str) -> Option<Note> {
+    let named = groups.into_iter().map(|(path, n)| (path.to_string(), n));
+    let groups: BTreeMap<String, u64> = named.collect();
+    let runs_have = runs_have.to_string();
+    (!groups.is_empty()).then_some(Note::Values(OfValues::FewPeriods { runs_have, groups }))
 }
 
 /// That of a run, or of two sides.
-pub(crate) fn few_periods_note(variants: &[Variant]) -> Option<String> {
+pub(crate) fn few_periods_note(variants: &[Variant]) -> Option<Note> {
     let found = variants.iter().map(|v| (v, few_periods(v)));
     let found: Vec<_> = found.filter(|(_, groups)| !groups.is_empty()).collect();
     let names: Vec<&str> = found.iter().map(|(v, _)| &*v.name).collect();
@@ -74,8 +87,8 @@ pub(crate) fn few_periods_note(variants: &[Variant]) -> Option<String> {
         [_] => "runs have as few as".into(),
         _ => format!("runs of {} have as few as", names.join(" and ")),
     };
-    few_periods_words(
-        &fewest(found.into_iter().map(|(_, groups)| groups)),
+    few_periods_of(
+        fewest(found.into_iter().map(|(_, groups)| groups)),
         &runs_have,
     )
 }
@@ -123,7 +136,8 @@ mod tests {
 
     #[test]
     fn few_periods_are_told_with_their_groups() {
-        let note = |variants: &[Variant]| few_periods_note(variants).unwrap_or_default();
+        let note =
+            |variants: &[Variant]| few_periods_note(variants).map_or(String::new(), String::from);
         let one = variant("base", &[&[("/web", 1)]]);
         let said = note(std::slice::from_ref(&one));
         assert!(said.starts_with("the run has 1 period of /web: "), "{said}");

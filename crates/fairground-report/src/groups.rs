@@ -403,6 +403,7 @@ mod tests {
             name: "base".into(),
             decisions: BTreeMap::new(),
             settings: BTreeMap::new(),
+            told: Vec::new(),
             runs,
         }
     }

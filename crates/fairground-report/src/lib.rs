@@ -26,6 +26,7 @@ mod flat;
 mod groups;
 pub mod html;
 mod machine;
+mod note;
 mod redo;
 mod replay;
 pub mod reproduce;
@@ -33,22 +34,26 @@ mod requests;
 mod result;
 mod saved;
 mod schema;
+mod sides;
 mod signs;
 mod stats;
 mod sweep;
 mod text;
+mod two_saved;
 mod watched;
+mod work;
 
 pub use catalogue::{
     ALWAYS, Better, Catalogue, GROUP_METRICS, LIMITED, Metric, MetricInfo, UnknownMetric,
     group_metrics, have_own_metrics, nearest,
 };
-pub use compare::{compare_metrics, compare_saved};
+pub use compare::compare_metrics;
 pub use differing::differing;
 pub use fail_on::{FailOn, FailOnError, Met};
 pub use flat::{csv_of_compare, csv_of_run};
 pub use groups::{CpuStat, GroupStat, LimitFrom, OtherGroups, WeightFrom, time_text};
 pub use machine::{MachineId, MachineParts};
+pub use note::{Note, OfMetric, OfSaved, OfSeeds, OfValues, OfWaiting, OfWork};
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
 pub use replay::{
     Changed, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts, Replayed, ReplayedThread,
@@ -71,7 +76,9 @@ pub use text::{
     Style, changes_text, compare_text, costs_text, foot as foot_text, groups_text,
     head as head_text, labelled, run_text, task_at, watched_text,
 };
+pub use two_saved::compare_saved;
 pub use watched::{
     Delay, DelayedStretch, IdleWaste, IrqsOff, OpenRequests, Quantiles, QuotaWait, QuotaWork,
     StillWaiting, VainWait, WaitsOver,
 };
+pub use work::{PerUnit, Work};

@@ -27,6 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::MetricInfo;
+use crate::note::{Note, OfValues};
 use crate::result::{Number, Run, Variant};
 use crate::stats::paired_change;
 
@@ -115,7 +116,7 @@ fn grows(variant: &Variant, kind: &str) -> bool {
 
 /// The note on loads that are not sustained. `whose`: by which variants or points, where there are
 /// several.
-pub(crate) fn not_sustained_words(kinds: &[&str], whose: Option<&str>) -> String {
+pub(crate) fn not_sustained_words(kinds: &[String], whose: Option<&str>) -> String {
     format!(
         "not sustained: {}`{}` took longer in the second half of the measured time than in the \
          first, beyond chance. Requests come faster than they are answered, and latencies grow \
@@ -126,19 +127,19 @@ pub(crate) fn not_sustained_words(kinds: &[&str], whose: Option<&str>) -> String
 }
 
 /// The same of a run, or of two sides.
-pub(crate) fn not_sustained_note(variants: &[Variant]) -> Option<String> {
+pub(crate) fn not_sustained_note(variants: &[Variant]) -> Option<Note> {
     let found = variants.iter().map(|v| (&*v.name, not_sustained(v)));
     let found: Vec<(&str, Vec<String>)> = found.filter(|(_, kinds)| !kinds.is_empty()).collect();
-    let mut kinds: Vec<&str> = Vec::new();
+    let mut kinds: Vec<String> = Vec::new();
     for kind in found.iter().flat_map(|(_, kinds)| kinds) {
-        if !kinds.contains(&&**kind) {
-            kinds.push(kind);
+        if !kinds.contains(kind) {
+            kinds.push(kind.clone());
         }
     }
     let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
     let whose = format!("in {}", names.join(" and "));
-    let whose = (variants.len() > 1).then_some(&*whose);
-    (!kinds.is_empty()).then(|| not_sustained_words(&kinds, whose))
+    let whose = (variants.len() > 1).then_some(whose);
+    (!kinds.is_empty()).then_some(Note::Values(OfValues::NotSustained { whose, kinds }))
 }
 
 /// How many values a percentile of this name needs, so that it is another than the largest.
@@ -163,7 +164,7 @@ pub(crate) fn too_few(variant: &Variant, metric: &str) -> Option<u64> {
 pub(crate) fn few_requests<'a>(
     variants: &[Variant],
     metrics: impl Iterator<Item = &'a str>,
-) -> Vec<String> {
+) -> Vec<Note> {
     let mut notes = Vec::new();
     for metric in metrics {
         let few = variants
@@ -173,17 +174,21 @@ pub(crate) fn few_requests<'a>(
         let names: Vec<&str> = few.iter().map(|(v, _)| &*v.name).collect();
         let fewest = few.iter().map(|(_, n)| *n).min();
         if let Some(fewest) = fewest {
-            notes.push(few_words(metric, &names.join(" and "), fewest));
+            notes.push(Note::Values(OfValues::FewRequests {
+                metric: metric.into(),
+                whose: (variants.len() > 1).then(|| names.join(" and ")),
+                fewest,
+            }));
         }
     }
     notes
 }
 
-/// `whose` percentile is of as few as `fewest` values.
-pub(crate) fn few_words(metric: &str, whose: &str, fewest: u64) -> String {
+/// The percentile of `of_whom` (` of base`) is of as few as `fewest` values.
+pub(crate) fn few_words(metric: &str, of_whom: &str, fewest: u64) -> String {
     let needed = needs(metric).unwrap_or(0);
     format!(
-        "`{metric}` of {whose} is the largest value of a run, not a percentile: there are as few \
+        "`{metric}`{of_whom} is the largest value of a run, not a percentile: there are as few \
          as {fewest} in a run, and it needs {needed}; a longer run helps, more seeds do not"
     )
 }
@@ -251,7 +256,8 @@ mod tests {
             name: name.into(),
             ..variant(&[(100.0, second)], 50)
         };
-        let note = |variants: &[Variant]| not_sustained_note(variants).unwrap_or_default();
+        let note =
+            |variants: &[Variant]| not_sustained_note(variants).map_or(String::new(), String::from);
         let alone = note(&[of("base", 300.0)]);
         assert!(
             alone.starts_with("not sustained: `web` took longer"),
@@ -307,11 +313,9 @@ mod tests {
         let notes = |counts: &[u64]| few_requests(&[with(counts)], ["r.p99"].into_iter());
         assert!(notes(&[100, 250]).is_empty());
         assert!(notes(&[0, 250]).is_empty());
-        let said = notes(&[12, 250]).concat();
-        assert!(
-            said.contains("`r.p99` of base is the largest value"),
-            "{said}"
-        );
+        let said = notes(&[12, 250]).into_iter().map(String::from);
+        let said = said.collect::<String>();
+        assert!(said.contains("`r.p99` is the largest value"), "{said}");
         assert!(
             said.contains("as few as 12 in a run, and it needs 100"),
             "{said}"

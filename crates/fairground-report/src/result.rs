@@ -15,14 +15,17 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::beware::beware;
 use crate::catalogue::{Better, Catalogue, MetricInfo};
 use crate::compare::compare_metrics;
+use crate::differing::differing;
 use crate::groups::{GroupStat, OtherGroups, cut_groups};
 use crate::machine::MachineId;
+use crate::note::{Note, OfSeeds};
 use crate::redo::Redo;
 use crate::requests::Halves;
 use crate::stats::finite;
 use crate::watched::{
     IdleWaste, OpenRequests, StillWaiting, open_requests, still_waiting, unreliable_usual,
 };
+use crate::work::{PerUnit, Work};
 
 /// A number, or `None` (`null` in JSON) where there is none that is finite.
 pub type Number = Option<f64>;
@@ -68,7 +71,7 @@ pub struct RunResult {
     pub redo: Redo,
     /// What a reader must know before believing the numbers.
     #[serde(default)]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// The result of `fairground compare`.
@@ -97,7 +100,7 @@ pub struct Compare {
     pub redo: Redo,
     /// What a reader must know before believing the numbers.
     #[serde(default)]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// One set of decisions and its runs.
@@ -110,6 +113,9 @@ pub struct Variant {
     /// Files of cgroups that the command line wrote on either side, with their values here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
+    /// What the workload and the command line had to say of these runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<String>,
     /// One run per seed, in the order of the seeds.
     pub runs: Vec<Run>,
 }
@@ -119,6 +125,9 @@ pub struct Variant {
 pub struct Run {
     /// What all random numbers of the run come from.
     pub seed: u64,
+    /// What it got done, if it did not end because its work was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
     /// Value per metric; `null` where the run has none that is finite.
     pub metrics: BTreeMap<String, Number>,
     /// CPU time per scheduler function.
@@ -222,11 +231,11 @@ pub struct Comparison {
     /// Direction that users want; `null` where neither is better by itself.
     #[serde(deserialize_with = "present")]
     pub better: Option<Better>,
-    /// The sentence.
+    /// The sentence: on `per`, where that is there.
     pub verdict: Verdict,
-    /// Whether the interval excludes 0 and the change does not round to 0.00 %. A metric without a
-    /// direction can differ and still has the verdict `noise`, because it is neither better nor
-    /// worse.
+    /// Whether the interval of what the verdict is on excludes 0, and its change does not round to
+    /// 0.00 %. A metric without a direction can differ and still has the verdict `noise`, because
+    /// it is neither better nor worse.
     #[serde(default)]
     pub differs: bool,
     /// Whether no run of patch differs from base's of the same seed in anything that was counted,
@@ -247,6 +256,25 @@ pub struct Comparison {
     pub patch_sd: Number,
     /// Where the interval comes from.
     #[serde(default)]
+    pub method: Method,
+    /// Of a total of runs that end at a time: the same per unit of work, which the verdict is on.
+    /// The numbers above are of the total.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = null))]
+    pub per: Option<PerUnit>,
+}
+
+/// The numbers that a verdict is on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judged {
+    pub base: Number,
+    pub base_sd: Number,
+    pub patch: Number,
+    pub patch_sd: Number,
+    pub change_pct: Number,
+    pub ci95_pct: [Number; 2],
+    pub diff: Number,
+    pub ci95_diff: [Number; 2],
     pub method: Method,
 }
 
@@ -288,12 +316,7 @@ impl RunResult {
         let mut variants = vec![base];
         let (metric_info, mut notes) = complete(&setup, &mut variants, &["base"]);
         notes.extend(beware(&variants, &metric_info));
-        // There is no other that it could be confused with.
-        let of_all = |note: &mut String| {
-            let short = note.replacen("` of base ", "` ", 1);
-            *note = short.replacen("` of base: ", "`: ", 1);
-        };
-        notes.iter_mut().for_each(of_all);
+        notes.extend(variants[0].told.iter().cloned().map(Note::Said));
         Self {
             fairground: setup.fairground,
             machine: setup.machine,
@@ -317,10 +340,22 @@ impl RunResult {
 impl Compare {
     /// Names the variants `base` and `patch` and compares them, metric by metric.
     pub fn new(setup: Setup, base: Variant, patch: Variant) -> Self {
+        Self::of(setup, base, patch, true)
+    }
+
+    /// The same of variants whose setups may differ in more than they say themselves.
+    pub(crate) fn of(setup: Setup, base: Variant, patch: Variant, alike: bool) -> Self {
         let mut variants = vec![base, patch];
         let (metric_info, mut notes) = complete(&setup, &mut variants, &["base", "patch"]);
         notes.extend(beware(&variants, &metric_info));
-        let comparison = compare_metrics(&metric_info, &variants[0], &variants[1], &mut notes);
+        let [base, patch] = [&variants[0], &variants[1]];
+        let comparison = compare_metrics(&metric_info, base, patch, &mut notes);
+        let only = base.told.iter().filter(|said| !patch.told.contains(said));
+        notes.extend(patch.told.iter().chain(only).cloned().map(Note::Said));
+        if patch.counts_as(base) {
+            let alike = alike && differing(base, patch).is_empty();
+            notes.push(Note::Seeds(OfSeeds::SameCounts { alike }));
+        }
         Self {
             fairground: setup.fairground,
             machine: setup.machine,
@@ -333,12 +368,6 @@ impl Compare {
             redo: setup.redo,
             notes,
         }
-    }
-
-    /// Whether no run of patch differs from base's of the same seed in anything that was counted.
-    #[must_use]
-    pub fn is_the_same_throughout(&self) -> bool {
-        matches!(&self.variants[..], [base, patch] if patch.counts_as(base))
     }
 
     /// Which machine, or which two.
@@ -361,11 +390,58 @@ impl Comparison {
             (Verdict::Better, _) => "better",
             (Verdict::Worse, _) => "worse",
             (Verdict::Noise, true) => "differs",
-            (Verdict::Noise, false) if self.base.is_none() || self.patch.is_none() => NO_VALUE,
-            (Verdict::Noise, false) if self.same => SAME,
-            (Verdict::Noise, false) if self.method == Method::None => NO_INTERVAL,
-            (Verdict::Noise, false) => "noise",
+            (Verdict::Noise, false) => match self.judged() {
+                on if on.base.is_none() || on.patch.is_none() => NO_VALUE,
+                _ if self.same => SAME,
+                on if on.method == Method::None => NO_INTERVAL,
+                _ => "noise",
+            },
         }
+    }
+
+    /// The numbers that the verdict is on: those per unit of work, where there are any.
+    pub(crate) fn judged(&self) -> Judged {
+        match &self.per {
+            Some(per) => Judged {
+                base: per.base,
+                base_sd: per.base_sd,
+                patch: per.patch,
+                patch_sd: per.patch_sd,
+                change_pct: per.change_pct,
+                ci95_pct: per.ci95_pct,
+                diff: per.diff,
+                ci95_diff: per.ci95_diff,
+                method: per.method,
+            },
+            None => self.total(),
+        }
+    }
+
+    /// The metric's own numbers.
+    pub(crate) fn total(&self) -> Judged {
+        Judged {
+            base: self.base,
+            base_sd: self.base_sd,
+            patch: self.patch,
+            patch_sd: self.patch_sd,
+            change_pct: self.change_pct,
+            ci95_pct: self.ci95_pct,
+            diff: self.diff,
+            ci95_diff: self.ci95_diff,
+            method: self.method,
+        }
+    }
+
+    /// The quotient that a table shows below the total: none of nothing, which is 0 either way.
+    pub(crate) fn shown_per(&self) -> Option<&PerUnit> {
+        let none = [self.base, self.patch] == [Some(0.0); 2];
+        self.per.as_ref().filter(|_| !none)
+    }
+
+    /// ` per transaction`, if the verdict is on that.
+    pub(crate) fn per_words(&self) -> String {
+        let per = self.per.as_ref().map(|per| format!(" {}", per.label()));
+        per.unwrap_or_default()
     }
 
     /// Whether there is nothing that a verdict could be about.
@@ -475,16 +551,18 @@ pub(crate) fn complete(
     setup: &Setup,
     variants: &mut [Variant],
     names: &[&str],
-) -> (Vec<MetricInfo>, Vec<String>) {
+) -> (Vec<MetricInfo>, Vec<Note>) {
     let mut notes = Vec::new();
     let mut used = BTreeSet::new();
+    let alone = variants.len() == 1;
     for (variant, &name) in variants.iter_mut().zip(names) {
         variant.name = name.into();
-        drop_repeated_seeds(variant, &mut notes);
+        let whose = (!alone).then(|| name.to_string());
+        drop_repeated_seeds(variant, &whose, &mut notes);
         variant.runs.iter_mut().for_each(Run::sort_lines);
         drop_not_finite(variant);
-        notes.extend(still_waiting(variant));
-        notes.extend(open_requests(variant));
+        notes.extend(still_waiting(variant, whose.clone()));
+        notes.extend(open_requests(variant, &whose));
         used.extend(variant.metric_names().into_iter().map(String::from));
     }
     notes.extend(unreliable_usual(variants.iter()));
@@ -506,16 +584,15 @@ pub(crate) fn complete(
 }
 
 /// A seed's second run is the first one again. Kept, it would narrow the interval for nothing.
-fn drop_repeated_seeds(variant: &mut Variant, notes: &mut Vec<String>) {
+fn drop_repeated_seeds(variant: &mut Variant, whose: &Option<String>, notes: &mut Vec<Note>) {
     let mut seen = BTreeSet::new();
-    let name = &variant.name;
     variant.runs.retain(|run| {
         let is_new = seen.insert(run.seed);
         if !is_new {
-            notes.push(format!(
-                "{name} ran seed {} more than once; it counts once",
-                run.seed
-            ));
+            notes.push(Note::Seeds(OfSeeds::Repeated {
+                whose: whose.clone(),
+                seed: run.seed,
+            }));
         }
         is_new
     });

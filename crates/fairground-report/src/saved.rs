@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
+use crate::catalogue::nearest;
 use crate::result::{Compare, RunResult, Setup, Variant};
 
 /// A result that was written with `--json`.
@@ -19,6 +20,22 @@ pub enum LoadError {
     /// Not JSON at all.
     #[error("not JSON: {0}")]
     NotJson(String),
+    /// JSON that was not written to its end.
+    #[error("cut off: the JSON ends at line {line}, column {column}, before it is whole")]
+    CutOff {
+        /// Line of the end.
+        line: usize,
+        /// Column of the end.
+        column: usize,
+    },
+    /// JSON of another tool.
+    #[error("JSON, but no result of fairground: expected {expected}; found {found}")]
+    OfAnotherTool {
+        /// The keys that every result has.
+        expected: String,
+        /// What is there, with the name that was perhaps meant.
+        found: String,
+    },
     /// The result of a command that compares nothing with anything saved.
     #[error("expected a result of `run` or of `compare` in one place; this is one of {0}")]
     AnotherResult(&'static str),
@@ -38,11 +55,19 @@ impl Saved {
     /// # Errors
     /// [`LoadError`] names the key that is missing or wrong, and where it is.
     pub fn parse(text: &str) -> Result<Self, LoadError> {
-        let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|e| LoadError::NotJson(e.to_string()))?;
+        let value: serde_json::Value = serde_json::from_str(text).map_err(|e| {
+            match e.is_eof() && !text.trim().is_empty() {
+                true => LoadError::CutOff {
+                    line: e.line(),
+                    column: e.column(),
+                },
+                false => LoadError::NotJson(e.to_string()),
+            }
+        })?;
         if let Some(of) = other_result(&value) {
             return Err(LoadError::AnotherResult(of));
         }
+        of_another_tool(&value)?;
         if value.get("comparison").is_some() {
             let compare: Compare = read(value)?;
             check(&compare.variants, &["base", "patch"])?;
@@ -108,6 +133,42 @@ fn other_result(value: &serde_json::Value) -> Option<&'static str> {
         () if first.is_some_and(|row| row.get("tolerance").is_some()) => "`truth`",
         () => return None,
     })
+}
+
+/// The keys that results of `run` and `compare` have, and most other files do not.
+const KEYS: [&str; 5] = ["fairground", "machine", "profile", "workload", "variants"];
+
+/// Most keys of another tool's file that are named.
+const KEYS_NAMED: usize = 6;
+
+/// A file with most of the keys is a result that lacks one; with less it is something else.
+fn of_another_tool(value: &serde_json::Value) -> Result<(), LoadError> {
+    use serde_json::Value;
+    let missing = |key: &&&str| value.get(**key).is_none();
+    let missing: Vec<&str> = KEYS.iter().filter(missing).copied().collect();
+    if missing.len() * 2 < KEYS.len() {
+        return Ok(());
+    }
+    let found = match value {
+        Value::Object(keys) if keys.is_empty() => "none".into(),
+        Value::Object(keys) => {
+            let mut names: Vec<String> = Vec::new();
+            names.extend(keys.keys().take(KEYS_NAMED).map(|key| format!("`{key}`")));
+            if keys.len() > KEYS_NAMED {
+                names.push(format!("{} more", keys.len() - KEYS_NAMED));
+            }
+            let near = missing.iter().find_map(|key| {
+                let near = nearest(key, keys.keys().map(String::as_str))?;
+                Some(format!(" (is `{near}` meant to be `{key}`?)"))
+            });
+            names.join(", ") + &near.unwrap_or_default()
+        }
+        Value::Array(items) => format!("a list of {}", items.len()),
+        Value::String(_) => "a string".into(),
+        other => format!("`{other}`"),
+    };
+    let expected = KEYS.map(|key| format!("`{key}`")).join(", ");
+    Err(LoadError::OfAnotherTool { expected, found })
 }
 
 fn read<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, LoadError> {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::note::{Note, OfWaiting};
 use crate::result::Variant;
 
 /// CPUs that were idle while a task waited that could have run there.
@@ -203,39 +204,22 @@ fn is_zero(number: &u64) -> bool {
 const GROUPS_NOTED: usize = 3;
 
 /// That what is usual is not known well, of groups where many waited for quota on all sides.
-pub(crate) fn unreliable_usual<'a>(variants: impl Iterator<Item = &'a Variant>) -> Vec<String> {
+pub(crate) fn unreliable_usual<'a>(variants: impl Iterator<Item = &'a Variant>) -> Option<Note> {
     let groups = variants.flat_map(|v| &v.runs).flat_map(|run| &run.groups);
     let waits = groups.filter_map(|g| Some((&*g.path, g.wait.as_ref()?)));
     let doubtful = waits.filter(|(_, w)| w.usual_is_unreliable && w.periods_waited > 0);
     let paths: BTreeSet<&str> = doubtful.map(|(path, _)| path).collect();
-    let mut told: Vec<&str> = paths.iter().copied().take(GROUPS_NOTED).collect();
-    let more = format!("{} more", paths.len().saturating_sub(GROUPS_NOTED));
+    let mut told: Vec<String> = Vec::new();
+    told.extend(paths.iter().take(GROUPS_NOTED).map(|path| (*path).into()));
     if paths.len() > GROUPS_NOTED {
-        told.push(&more);
+        told.push(format!("{} more", paths.len() - GROUPS_NOTED));
     }
-    let note = || {
-        format!(
-            "what is usual in {} is unreliable: more than a tenth of the stretches waited for \
-             quota, so it is of the periods with least work, or of work that gathered while it \
-             waited. Say with --slow TIME what is slow; compare with --base '/GROUP/cpu.max=max' \
-             shows what is usual without the limit",
-            told.join(", ")
-        )
-    };
-    (!paths.is_empty()).then(note).into_iter().collect()
-}
-
-/// How the note of [`still_waiting`] begins.
-const LACKS: &str = "`wakeup_latency_us` of ";
-
-/// Whether `note` is that of [`still_waiting`].
-pub(crate) fn is_of_still_waiting(note: &str) -> bool {
-    note.starts_with(LACKS)
+    (!told.is_empty()).then_some(Note::Waiting(OfWaiting::UnreliableUsual(told)))
 }
 
 /// What to say of wake-ups that percentiles do not have; nothing where all of these waits are
 /// still shorter than the 99th.
-pub(crate) fn still_waiting(variant: &Variant) -> Option<String> {
+pub(crate) fn still_waiting(variant: &Variant, whose: Option<String>) -> Option<Note> {
     let mut all = StillWaiting::default();
     let (mut runs, mut matters) = (0, false);
     for run in &variant.runs {
@@ -249,26 +233,18 @@ pub(crate) fn still_waiting(variant: &Variant) -> Option<String> {
         all.wakeups += found.wakeups;
         all.longest_ns = all.longest_ns.max(found.longest_ns);
     }
-    matters.then(|| {
-        format!(
-            "{LACKS}{} lacks {} of {} wake-ups in {runs} of {} runs: they had not \
-             led to a switch by the end, the longest for {:.3} ms",
-            variant.name,
-            all.waiting,
-            all.wakeups,
-            variant.runs.len(),
-            all.longest_ns as f64 / 1e6
-        )
-    })
+    let runs = [runs, variant.runs.len()];
+    matters.then_some(Note::Waiting(OfWaiting::Still { whose, all, runs }))
 }
 
 /// What to say of requests that leave metrics undecided.
-pub(crate) fn open_requests(variant: &Variant) -> Vec<String> {
+pub(crate) fn open_requests(variant: &Variant, whose: &Option<String>) -> Vec<Note> {
     let mut all: BTreeMap<&str, (usize, OpenRequests)> = BTreeMap::new();
     let open = variant.runs.iter().flat_map(|run| &run.open_requests);
     for found in open.filter(|found| !found.undecided.is_empty()) {
         let (runs, sum) = all.entry(&found.request).or_default();
         *runs += 1;
+        sum.request.clone_from(&found.request);
         sum.open += found.open;
         sum.ended += found.ended;
         sum.longest_ns = sum.longest_ns.max(found.longest_ns);
@@ -278,20 +254,14 @@ pub(crate) fn open_requests(variant: &Variant) -> Vec<String> {
             }
         }
     }
-    let say = |(request, (runs, sum)): (&str, (usize, OpenRequests))| {
-        let quoted: Vec<String> = sum.undecided.iter().map(|m| format!("`{m}`")).collect();
-        format!(
-            "`{request}` of {}: {} of {} requests had no answer by the end of {runs} of {} runs, \
-             the oldest for {:.3} ms, so nobody knows {}",
-            variant.name,
-            sum.open,
-            sum.open + sum.ended,
-            variant.runs.len(),
-            sum.longest_ns as f64 / 1e6,
-            quoted.join(", ")
-        )
+    let say = |(runs, all)| {
+        Note::Waiting(OfWaiting::Open {
+            whose: whose.clone(),
+            all,
+            runs: [runs, variant.runs.len()],
+        })
     };
-    all.into_iter().map(say).collect()
+    all.into_values().map(say).collect()
 }
 
 #[cfg(test)]
@@ -321,17 +291,16 @@ mod tests {
                 runs,
                 ..Variant::default()
             };
-            unreliable_usual([&variant, &variant].into_iter())
+            let note = unreliable_usual([&variant, &variant].into_iter());
+            note.map_or(String::new(), String::from)
         };
-        assert_eq!(noted(&[("/a", false, 9), ("/b", true, 0)]), [""; 0]);
-        let [note] = &noted(&[("/b", true, 2), ("/a", true, 9)])[..] else {
-            panic!("one note");
-        };
+        assert_eq!(noted(&[("/a", false, 9), ("/b", true, 0)]), "");
+        let note = noted(&[("/b", true, 2), ("/a", true, 9)]);
         assert!(
             note.starts_with("what is usual in /a, /b is unreliable"),
             "{note}"
         );
         let many = ["/a", "/b", "/c", "/d", "/e"].map(|path| (path, true, 1));
-        assert!(noted(&many)[0].contains("in /a, /b, /c, 2 more is"));
+        assert!(noted(&many).contains("in /a, /b, /c, 2 more is"));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fairground_report::html::{Samples, compare_page, run_page};
 use fairground_report::{
     AssumedFigure, Better, Compare, LineTraffic, MachineId, MetricInfo, Redo, Run, RunResult,
-    Setup, Style, Variant,
+    Setup, Style, Variant, Work,
 };
 
 const HOSTILE: &str = "x --name '</script><script>alert(1)</script>' & \"<b>\"";
@@ -114,6 +114,39 @@ fn the_tables_have_the_numbers_of_the_result() {
     assert_eq!(
         (time[1].1.as_str(), time[6].1.as_str()),
         ("2.544", "-50.00%")
+    );
+}
+
+/// The verdict on a total stands in the row of what it is on.
+#[test]
+fn totals_of_a_given_time_have_a_row_per_unit_of_work() {
+    let side = |name: &str, done: f64| {
+        let mut side = variant(name, 1.0);
+        for run in &mut side.runs {
+            run.set_metric("switches", 10.0 * done + run.seed as f64);
+            run.work = Some(Work {
+                unit: Some("turn".into()),
+                done: Some(done),
+            });
+        }
+        side
+    };
+    let result = Compare::new(setup(), side("on-change", 100.0), side("limited", 200.0));
+    let page = compare_page(&result, &[], Style::default()).unwrap();
+    let rows = cells(&page, "metrics-table");
+    let at = rows.iter().position(|row| row[0].1 == "switches").unwrap();
+    let found = result.comparison.iter().find(|c| c.metric == "switches");
+    let per = found.unwrap().per.as_ref().unwrap();
+    assert_eq!(rows[at][6].0, found.unwrap().change_pct);
+    assert_eq!(rows[at][8].1, "");
+    let below = &rows[at + 1];
+    assert_eq!(
+        (below[0].1.as_str(), below[6].0),
+        ("per turn", per.change_pct)
+    );
+    assert_eq!(
+        (below[1].0, below[8].1.as_str()),
+        (per.base, found.unwrap().word())
     );
 }
 

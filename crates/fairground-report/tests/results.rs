@@ -105,6 +105,11 @@ fn json(compare: &Compare) -> String {
     serde_json::to_string_pretty(compare).unwrap()
 }
 
+/// The sentences of notes.
+fn said(notes: &[Note]) -> Vec<String> {
+    notes.iter().map(Note::to_string).collect()
+}
+
 /// What survives a cut stands first, in whatever order the lines came.
 #[test]
 fn lines_are_sorted_by_waiting_then_traffic_then_name() {
@@ -160,7 +165,7 @@ fn one_seed_has_no_verdict_and_says_so() {
         (Verdict::Noise, [None, None])
     );
     assert!(
-        compare.notes[0].contains("no interval"),
+        said(&compare.notes)[0].contains("no interval"),
         "{:?}",
         compare.notes
     );
@@ -219,7 +224,11 @@ fn different_seeds_are_independent_samples() {
     let compare = Compare::new(setup(), variant("on-change", 5, 2.0), patch);
     assert_eq!(row(&compare, "hackbench.time_s").method, Method::WelchT);
     assert_eq!(row(&compare, "hackbench.time_s").verdict, Verdict::Better);
-    assert!(compare.notes[0].contains("Welch"), "{:?}", compare.notes);
+    assert!(
+        said(&compare.notes)[0].contains("Welch"),
+        "{:?}",
+        compare.notes
+    );
 }
 
 #[test]
@@ -228,8 +237,9 @@ fn a_seed_counts_once() {
     base.runs.extend([run(1, 2.0), run(2, 2.0)]);
     let twice = Compare::new(setup(), base, variant("rate-limited", 2, 1.0));
     assert_eq!(twice.comparison, sample(2).comparison);
-    let said = |note: &&String| note.contains("it counts once");
-    let once = twice.notes.iter().filter(said).count();
+    let once = said(&twice.notes);
+    let once = once.iter().filter(|note| note.contains("it counts once"));
+    let once = once.count();
     assert_eq!(once, 2, "{:?}", twice.notes);
 }
 
@@ -247,7 +257,7 @@ fn a_number_that_is_not_finite_is_null_and_noted() {
         None
     );
     assert_eq!(compare.notes.len(), 4, "{:?}", compare.notes);
-    assert!(compare.notes[0].contains("in 1 of 3 runs"));
+    assert!(said(&compare.notes)[0].contains("in 1 of 3 runs"));
     let text =
         json(&compare) + &compare_text(&compare, Style::default()) + &csv_of_compare(&compare);
     let lower = text.to_lowercase();
@@ -290,7 +300,7 @@ fn wake_ups_that_no_percentile_has_are_noted_where_they_could_matter() {
         );
         let told = run_text(&result, Style::default()).contains("lacks");
         assert_eq!(told, !result.notes.is_empty());
-        result.notes.concat()
+        said(&result.notes).concat()
     };
     assert_eq!(notes(300, 50_000), "", "no longer than the 99th percentile");
     assert!(notes(3, 50_001).contains("lacks 3 of 3000 wake-ups in 1 of 2 runs"));
@@ -372,7 +382,7 @@ fn two_saved_results_compare_like_two_variants() {
     let both = compare_saved(Saved::Run(base), Saved::Run(patch));
     assert_eq!(both.comparison, compare.comparison);
     assert_eq!(
-        both.notes,
+        said(&both.notes),
         ["the results differ in profile: base linux-6.18, patch linux-6.5"]
     );
     assert_eq!(both.profile, "linux-6.5 (base: linux-6.18)");
@@ -383,7 +393,7 @@ fn two_saved_comparisons_say_what_of_them_is_left_out() {
     let (one, two) = (sample(3), sample(4));
     let saved = |c: &Compare| Saved::parse(&json(c)).unwrap();
     let mixed = compare_saved(saved(&one), saved(&two));
-    let says = |c: &Compare, words: &str| c.notes.iter().any(|note| note.contains(words));
+    let says = |c: &Compare, words: &str| said(&c.notes).iter().any(|note| note.contains(words));
     assert!(says(
         &mixed,
         "the first result is a comparison: its base is taken"
@@ -438,10 +448,18 @@ fn results_of_other_commands_are_named() {
 fn a_file_that_is_no_result_is_refused_with_the_place() {
     let error = |text: &str| Saved::parse(text).unwrap_err().to_string();
     assert!(error("").starts_with("not JSON: "));
-    assert!(error("[1]").contains("not a fairground result"));
+    let whole = json(&sample(2));
+    let cut = error(&whole[..whole.len() / 2]);
+    assert!(cut.starts_with("cut off: the JSON ends at line "), "{cut}");
+    let keys = "`fairground`, `machine`, `profile`, `workload`, `variants`";
+    let other =
+        |found: &str| format!("JSON, but no result of fairground: expected {keys}; found {found}");
+    assert_eq!(error("[1]"), other("a list of 1"));
+    assert_eq!(error("{}"), other("none"));
+    assert_eq!(error("7"), other("`7`"));
     assert_eq!(
-        error("{}"),
-        "not a fairground result: missing field `fairground` at `.`"
+        error(r#"{"command": "hyperfine", "profile": "x", "variant": []}"#),
+        other("`command`, `profile`, `variant` (is `variant` meant to be `variants`?)")
     );
 
     let without = |pointer: &str, key: &str| {
@@ -521,7 +539,7 @@ fn fail_on_sees_a_change_from_zero() {
     let compare = Compare::new(setup(), variant("on-change", 3, 2.0), patch);
     assert_eq!(row(&compare, "ipis").change_pct, None);
     assert!(
-        compare.notes[0].contains("`ipis` is 0 in base"),
+        said(&compare.notes)[0].contains("`ipis` is 0 in base"),
         "{:?}",
         compare.notes
     );
@@ -539,6 +557,131 @@ fn fail_on_sees_a_change_from_zero() {
             .unwrap()
             .is_none()
     );
+}
+
+/// What stands in one table: runs of a given time, twice the work in patch at a fifth less each.
+fn timed() -> Compare {
+    let side = |name: &str, factor: f64, each: f64| {
+        let mut side = variant(name, 4, 1.0);
+        for run in &mut side.runs {
+            let done = factor * (1000.0 + run.seed as f64);
+            run.work = Some(Work {
+                unit: Some("transaction".into()),
+                done: Some(done),
+            });
+            let each = each * (1.0 + 0.001 * run.seed as f64);
+            run.set_metric("line_transfers", each * done);
+            run.set_metric("lock_wait_ns", done * done);
+        }
+        side
+    };
+    Compare::new(
+        setup(),
+        side("on-change", 1.0, 5.0),
+        side("rate-limited", 2.0, 4.0),
+    )
+}
+
+#[test]
+fn a_total_of_a_given_time_is_judged_per_unit_of_work_and_says_so() {
+    let compare = timed();
+    let transfers = row(&compare, "line_transfers");
+    assert_eq!(transfers.verdict, Verdict::Better);
+    assert!(
+        transfers.change_pct.is_some_and(|pct| pct > 59.0),
+        "the total"
+    );
+    assert_eq!(row(&compare, "lock_wait_ns").verdict, Verdict::Worse);
+    let text = compare_text(&compare, Style::default());
+    let mut lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with("line_transfers"));
+    let (total, quotient) = (lines.next().unwrap(), lines.next().unwrap());
+    assert!(total.contains("+60.00%") && total.ends_with(']'), "{total}");
+    assert!(quotient.starts_with("  per transaction "), "{quotient}");
+    assert!(
+        quotient.contains("-20.00%") && quotient.ends_with("better"),
+        "{quotient}"
+    );
+    assert!(
+        text.contains("are judged per unit of work, seed by seed"),
+        "{text}"
+    );
+    let none = text.lines().find(|line| line.starts_with("llc_misses "));
+    assert!(none.is_some_and(|line| line.ends_with("noise")), "{text}");
+    let coloured = Style {
+        colour: true,
+        ..Style::default()
+    };
+    assert!(compare_text(&compare, coloured).contains("\x1b[32mbetter\x1b[0m\nllc_misses "));
+
+    let value: Value = serde_json::from_str(&json(&compare)).unwrap();
+    let per = |metric: &str| {
+        let rows = value["comparison"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["metric"] == metric);
+        row.unwrap().get("per").cloned()
+    };
+    let transfers = per("line_transfers").unwrap();
+    assert_eq!(transfers["unit"], "transaction");
+    assert!((transfers["change_pct"].as_f64().unwrap() + 20.0).abs() < 1e-9);
+    assert_eq!(per("hackbench.time_s"), None);
+    let schema: Value = serde_json::from_str(&compare_schema()).unwrap();
+    fits(&schema, &schema, &value).unwrap();
+    assert_eq!(
+        Saved::parse(&json(&compare)).unwrap(),
+        Saved::Compare(compare)
+    );
+}
+
+#[test]
+fn fail_on_decides_by_what_the_verdict_is_on() {
+    let compare = timed();
+    let met = |text: &str| FailOn::parse(text).unwrap().evaluate(&compare).unwrap();
+    assert_eq!(met("line_transfers>5%"), None);
+    assert_eq!(met("line_transfers:worse"), None);
+    assert!(met("line_transfers>1000").is_some(), "the mean of patch");
+    let reason = met("line_transfers<-5%").unwrap().reason;
+    assert_eq!(
+        reason,
+        "line_transfers changed by -20.00% per transaction: below -5%"
+    );
+    let mut idle = timed();
+    for side in &mut idle.variants {
+        side.runs[1].work = Some(Work {
+            unit: Some("transaction".into()),
+            done: Some(0.0),
+        });
+    }
+    let [base, patch] = <[Variant; 2]>::try_from(idle.variants).unwrap();
+    let idle = Compare::new(setup(), base, patch);
+    let undecided = FailOn::parse("line_transfers>5%").unwrap().evaluate(&idle);
+    assert!(
+        undecided
+            .unwrap_err()
+            .to_string()
+            .contains("no verdict on it")
+    );
+}
+
+#[test]
+fn what_was_told_of_the_sides_is_told_of_both_once_also_when_they_were_saved() {
+    let side = |name: &str, scale: f64, told: &[&str]| Variant {
+        told: told.iter().map(|said| (*said).into()).collect(),
+        ..variant(name, 3, scale)
+    };
+    let base = || side("on-change", 2.0, &["both", "base alone"]);
+    let patch = || side("rate-limited", 1.0, &["patch alone", "both"]);
+    let at_once = Compare::new(setup(), base(), patch());
+    assert_eq!(said(&at_once.notes), ["patch alone", "both", "base alone"]);
+    let saved = |side: Variant| {
+        let run = RunResult::new(setup(), side);
+        Saved::parse(&serde_json::to_string(&run).unwrap()).unwrap()
+    };
+    let later = compare_saved(saved(base()), saved(patch()));
+    assert_eq!(later.notes, at_once.notes);
+    let same = compare_saved(saved(base()), saved(base()));
+    let alike = "base and patch make the same decisions, so all differences are 0";
+    assert_eq!(said(&same.notes).last().map(String::as_str), Some(alike));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::watch::Watched;
 use crate::workload::Workload;
 use crate::workload::halves::Half;
 use crate::workload::metric::{Marks, MetricDef};
+use crate::workload::work::{WorkDone, work_done};
 
 /// The result of one run.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub metrics: Vec<(String, Option<f64>)>,
     /// How many events of the window stand behind a metric of the workload that counts some.
     pub counted: Vec<(String, u64)>,
+    /// What the run got done, where it ended at a time.
+    pub work: Option<WorkDone>,
     /// How many requests or wake-ups stand behind each metric that is a quantile.
     pub samples: Vec<(String, u64)>,
     /// Kinds of request with how long they took in each half of the window, if that has halves.
@@ -202,6 +205,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         seed: setup.seed,
         metrics,
         counted: counted(setup.workload, &sim.marks),
+        work: work_done(setup.workload, &sim.marks),
         samples: samples(setup.workload, &sim.marks, counters.latency.len()),
         halves: halves(setup.workload, &sim.marks),
         functions: functions(sim),

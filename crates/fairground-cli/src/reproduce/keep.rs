@@ -171,6 +171,8 @@ impl Kept {
             seed,
             metrics: self.metrics,
             counted: self.counted,
+            // Published tables have rates, and totals of what is said there.
+            work: None,
             functions: self
                 .functions
                 .into_iter()

@@ -2,7 +2,7 @@
 
 use super::table::{Bar, Cell, Column, Row, Table};
 use crate::catalogue::{MetricInfo, is_own};
-use crate::result::{Compare, Comparison, RunResult, word_class};
+use crate::result::{Compare, Comparison, Judged, RunResult, word_class};
 use crate::stats::summary;
 use crate::text::{change, number};
 
@@ -48,29 +48,43 @@ pub fn of_compare(result: &Compare) -> Table {
     let scale = scale(&result.comparison);
     let info = |name: &str| result.metric_info.iter().find(|i| i.name == name);
     let row = |c: &Comparison| {
-        let (word, class) = (c.word(), word_class(c.word()));
         let first = match info(&c.metric) {
             Some(info) => name(info),
             None => Cell::text(&c.metric).class("name"),
         };
-        Row::from(vec![
-            first,
-            Cell::number(c.base, number(c.base)),
-            deviation(c.base, c.base_sd),
-            Cell::number(c.patch, number(c.patch)),
-            deviation(c.patch, c.patch_sd),
-            Cell::text(&c.unit).class("unit"),
-            Cell::number(c.change_pct, change(c.change_pct)).class(class),
-            bar(c, scale, class),
-            Cell::text(word).class(class),
-        ])
+        let (word, class) = (c.word(), word_class(c.word()));
+        let Some(per) = c.shown_per() else {
+            return vec![Row::from(cells(
+                first,
+                &c.unit,
+                c.total(),
+                (word, class),
+                scale,
+            ))];
+        };
+        // The verdict stands with the numbers that it is on.
+        let total = cells(first, &c.unit, c.total(), ("", ""), scale);
+        let label = Cell::text(&per.label()).class("name");
+        let label = label.title("the total divided by what each run got done, seed by seed");
+        let quotient = cells(label, &c.unit, c.judged(), (word, class), scale);
+        let total = Row {
+            cells: total,
+            joined: true,
+        };
+        vec![total, Row::from(quotient)]
     };
     Table {
         id: "metrics-table".into(),
         caption: "Base and patch".into(),
         note: format!(
             "Means over the seeds. Intervals hold at 95 % each by itself; drawn from -{scale:.0} % \
-             to +{scale:.0} %."
+             to +{scale:.0} %.{}",
+            if result.comparison.iter().any(|c| c.shown_per().is_some()) {
+                " Totals of runs that end at a time are judged per unit of work, in the row below \
+                 them."
+            } else {
+                ""
+            }
         ),
         columns: vec![
             Column::left("metric"),
@@ -83,8 +97,24 @@ pub fn of_compare(result: &Compare) -> Table {
             Column::left("95 % interval").wide(),
             Column::left("verdict"),
         ],
-        rows: result.comparison.iter().map(row).collect(),
+        rows: result.comparison.iter().flat_map(row).collect(),
     }
+}
+
+/// A row of a comparison.
+fn cells(first: Cell, unit: &str, on: Judged, said: (&str, &str), scale: f64) -> Vec<Cell> {
+    let (word, class) = said;
+    vec![
+        first,
+        Cell::number(on.base, number(on.base)),
+        deviation(on.base, on.base_sd),
+        Cell::number(on.patch, number(on.patch)),
+        deviation(on.patch, on.patch_sd),
+        Cell::text(unit).class("unit"),
+        Cell::number(on.change_pct, change(on.change_pct)).class(class),
+        bar(on, scale, class),
+        Cell::text(word).class(class),
+    ]
 }
 
 /// What the workload itself measures.
@@ -133,14 +163,15 @@ fn deviation(mean: Option<f64>, sd: Option<f64>) -> Cell {
 
 /// The scale of the drawings: wide enough for all rows, if that is not too wide for the others.
 fn scale(rows: &[Comparison]) -> f64 {
-    let ends = rows.iter().flat_map(|c| c.ci95_pct);
+    let all = rows.iter().flat_map(|c| [c.total(), c.judged()]);
+    let ends = all.flat_map(|on| on.ci95_pct);
     let most = ends.flatten().map(f64::abs).fold(0.0, f64::max);
     let steps = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0];
     let fits = steps.into_iter().find(|step| most <= *step);
     fits.unwrap_or(BAR_MOST)
 }
 
-fn bar(c: &Comparison, scale: f64, class: &str) -> Cell {
+fn bar(c: Judged, scale: f64, class: &str) -> Cell {
     let [Some(lo), Some(hi)] = c.ci95_pct else {
         return Cell::text("-").class("dim");
     };

@@ -29,6 +29,7 @@ use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 
 use crate::differing::differing;
+use crate::note::Note;
 use crate::redo::Redo;
 use crate::result::{Compare, RunResult, Variant};
 use crate::text::{Style, compare_text, run_text};
@@ -114,7 +115,7 @@ struct Head<'a> {
     workload: &'a [String],
     variants: &'a [Variant],
     redo: &'a Redo,
-    notes: &'a [String],
+    notes: &'a [Note],
 }
 
 macro_rules! head {
@@ -252,7 +253,7 @@ fn common(head: &Head<'_>, headlines: Vec<(String, String)>, style: Style) -> Pa
     let Head { variants, redo, .. } = head;
     let mut facts = facts(head);
     facts.extend(headlines);
-    let mut notes = head.notes.to_vec();
+    let mut notes = Note::sentences(head.notes);
     notes.extend(redo.not_modelled_text());
     Page {
         title: title(head.workload),

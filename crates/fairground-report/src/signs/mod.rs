@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Better, Catalogue, MetricInfo, UnknownMetric, is_own};
 use crate::fail_on::{FailOn, FailOnError};
+use crate::note::Note;
 use crate::redo::Redo;
 use crate::result::{Compare, Comparison, SAME, Verdict, is_open};
-use crate::watched::is_of_still_waiting;
 pub use page::signs_page;
 pub use text::signs_text;
 
@@ -177,12 +177,12 @@ impl Signs {
     /// What must be known of the places before believing their numbers, each with where it is so.
     pub(crate) fn notes(&self) -> Vec<String> {
         let ran: Vec<&Place> = self.places.iter().filter(|p| p.result.is_some()).collect();
-        let mut all: Vec<(&str, Vec<String>)> = Vec::new();
+        let mut all: Vec<(&Note, Vec<String>)> = Vec::new();
         for place in &ran {
             let label = self.label(place) + &self.workload_of(place);
             let notes = place.result.iter().flat_map(|result| &result.notes);
-            for note in notes.filter(|note| !is_of_still_waiting(note)) {
-                match all.iter_mut().find(|(known, _)| known == note) {
+            for note in notes.filter(|note| !note.is_of_still_waiting()) {
+                match all.iter_mut().find(|(known, _)| *known == note) {
                     Some((_, places)) => places.push(label.clone()),
                     None => all.push((note, vec![label.clone()])),
                 }
@@ -190,7 +190,7 @@ impl Signs {
         }
         let left_out = all.len().saturating_sub(NOTES_MAX);
         all.truncate(NOTES_MAX);
-        let said = |(note, places): (&str, Vec<String>)| match places.len() == ran.len() {
+        let said = |(note, places): (&Note, Vec<String>)| match places.len() == ran.len() {
             true => format!("everywhere: {note}"),
             false => format!("{}: {note}", places.join(", ")),
         };
@@ -200,7 +200,7 @@ impl Signs {
         }
         let late = |p: &&&Place| {
             let notes = p.result.iter().flat_map(|result| &result.notes);
-            notes.into_iter().any(|note| is_of_still_waiting(note))
+            notes.into_iter().any(Note::is_of_still_waiting)
         };
         let late = ran.iter().filter(late).count();
         if late > 0 {

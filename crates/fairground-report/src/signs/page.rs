@@ -130,7 +130,8 @@ fn changes(signs: &Signs, number: usize, tally: &Tally) -> Table {
 fn change_row(place: &Place, tally: &Tally) -> Option<Row> {
     let result = place.result.as_ref()?;
     let row = row(result, &tally.metric)?;
-    let interval = interval(row.ci95_pct);
+    let on = row.judged();
+    let interval = interval(on.ci95_pct);
     let mut cells = vec![
         Cell::text(&place.machine).class("name"),
         Cell::number(Some(place.cpus as f64), place.cpus.to_string()),
@@ -141,11 +142,11 @@ fn change_row(place: &Place, tally: &Tally) -> Option<Row> {
             .map(|n| Cell::text(n).class("num")),
     );
     cells.extend([
-        Cell::number(row.base, number(row.base)),
-        Cell::number(row.patch, number(row.patch)),
-        Cell::number(row.change_pct, change(row.change_pct)),
+        Cell::number(on.base, number(on.base)),
+        Cell::number(on.patch, number(on.patch)),
+        Cell::number(on.change_pct, change(on.change_pct)),
         Cell::text(interval.as_deref().unwrap_or("-")),
-        Cell::text(row.word()).class(word_class(row.word())),
+        Cell::text(&(row.word().to_string() + &row.per_words())).class(word_class(row.word())),
     ]);
     cells.extend(COUNTERS.map(|(_, metric)| Cell::text(&counter(result, metric))));
     Some(Row::from(cells))
@@ -195,10 +196,11 @@ fn figure(signs: &Signs, number: usize, tally: &Tally) -> Figure {
     let mut series: Vec<Series> = Vec::new();
     for (at, place) in places.iter().enumerate() {
         let found = place.result.as_ref().and_then(|r| row(r, &tally.metric));
-        let Some((row, mean)) = found.and_then(|row| Some((row, row.change_pct?))) else {
+        let Some((on, mean)) = found.and_then(|row| Some((row.judged(), row.judged().change_pct?)))
+        else {
             continue;
         };
-        let [lo, hi] = row.ci95_pct;
+        let [lo, hi] = on.ci95_pct;
         let dot = Dot {
             place: match grows {
                 true => sizes.iter().position(|n| *n == place.cpus).unwrap_or(0),

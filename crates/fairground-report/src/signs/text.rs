@@ -7,8 +7,8 @@ use super::block::{Block, Row, blocks};
 use super::{Place, Signs, Tally, moved, row};
 use crate::result::{Compare, Comparison};
 use crate::text::{
-    Align, EACH_ALONE, SAME_WORDS, Style, VERDICTS, change, foot, in_colour, interval, labelled,
-    number, render, variants_head,
+    Align, EACH_ALONE, PER_WORDS, SAME_WORDS, Style, VERDICTS, change, foot, in_colour, interval,
+    labelled, number, render, variants_head,
 };
 
 /// Counters that explain: words of the heading, metric.
@@ -69,11 +69,12 @@ fn changes(block: &Block, metric: &str) -> String {
         .map(|(named, row)| {
             let mut cells = named.name.clone();
             cells.extend(named.parts.iter().cloned());
+            let on = row.judged();
             cells.extend([
-                number(row.base),
-                number(row.patch),
-                change(row.change_pct),
-                interval(row.ci95_pct).unwrap_or("-".into()),
+                number(on.base),
+                number(on.patch),
+                change(on.change_pct),
+                interval(on.ci95_pct).unwrap_or("-".into()),
                 row.word().into(),
             ]);
             cells
@@ -82,6 +83,8 @@ fn changes(block: &Block, metric: &str) -> String {
     let mut units = found().map(|(_, row)| row.unit.as_str());
     let unit = units.find(|unit| !unit.is_empty());
     let unit = unit.map_or(String::new(), |unit| format!(", {unit}"));
+    let per = found().map(|(_, row)| row.per_words());
+    let unit = unit + &per.max().unwrap_or_default();
     let mut text = block.head.clone();
     text += &labelled("metric", &format!("{metric}{unit}"));
     text + "\n" + &render(&header, &rows, &align)
@@ -116,7 +119,7 @@ pub(super) fn sentences(tally: &Tally) -> Vec<String> {
 
 /// The change of a counter where it is more than noise.
 pub(super) fn counter(result: &Compare, metric: &str) -> String {
-    let shown = |row: &Comparison| match (row.differs, row.change_pct) {
+    let shown = |row: &Comparison| match (row.differs, row.judged().change_pct) {
         (true, Some(pct)) => change(Some(pct)),
         // From nothing to something has no percentage.
         (true, None) => "new".into(),
@@ -211,7 +214,14 @@ fn legend(signs: &Signs) -> String {
         "`.`: the interval of the counter's change holds 0",
     ];
     let same = signs.tallies.iter().any(|tally| !tally.same.is_empty());
-    let words = words.into_iter().chain(same.then_some(SAME_WORDS));
+    let results = signs
+        .places
+        .iter()
+        .filter_map(|place| place.result.as_ref());
+    let mut rows = results.flat_map(|result| &result.comparison);
+    let per = rows.any(|row| row.per.is_some());
+    let more = [same.then_some(SAME_WORDS), per.then_some(PER_WORDS)];
+    let words = words.into_iter().chain(more.into_iter().flatten());
     words.map(|line| labelled("", line)).collect()
 }
 

@@ -4,13 +4,14 @@
 use super::target::Target;
 use super::{Point, Sweep, notes};
 use crate::beware::without_value;
-use crate::few_periods::{few_periods, few_periods_words, fewest};
+use crate::few_periods::{few_periods, few_periods_of, fewest};
 use crate::groups::limited_in_one;
-use crate::requests::{few_words, not_sustained_words, too_few};
+use crate::note::{Note, OfValues};
+use crate::requests::too_few;
 
 /// Adds the notes.
 pub(super) fn note(sweep: &mut Sweep, targets: &[Target]) {
-    let mut notes: Vec<String> = Vec::new();
+    let mut notes: Vec<Note> = Vec::new();
     notes.extend(not_sustained(sweep));
     notes.extend(periods(sweep));
     notes.extend(without_values(sweep));
@@ -26,35 +27,38 @@ pub(super) fn note(sweep: &mut Sweep, targets: &[Target]) {
         let of = |point: &Point| too_few(&point.variant, metric);
         let points = &sweep.points;
         if let Some(fewest) = points.iter().filter_map(of).min() {
-            let whose = named(sweep, |point| of(point).is_some());
-            notes.push(few_words(metric, &whose, fewest));
+            notes.push(Note::Values(OfValues::FewRequests {
+                metric: metric.into(),
+                whose: Some(named(sweep, |point| of(point).is_some())),
+                fewest,
+            }));
         }
-        notes.extend(other_groups(sweep, metric));
+        notes.extend(other_groups(sweep, metric).map(Note::Said));
     }
     sweep.notes.extend(notes);
 }
 
-fn not_sustained(sweep: &Sweep) -> Option<String> {
-    let mut kinds: Vec<&str> = Vec::new();
+fn not_sustained(sweep: &Sweep) -> Option<Note> {
+    let mut kinds: Vec<String> = Vec::new();
     for kind in sweep.points.iter().flat_map(|point| &point.not_sustained) {
-        if !kinds.contains(&&**kind) {
-            kinds.push(kind);
+        if !kinds.contains(kind) {
+            kinds.push(kind.clone());
         }
     }
     let points = named(sweep, |point| !point.not_sustained.is_empty());
-    let whose = format!("with {points}");
-    (!kinds.is_empty()).then(|| not_sustained_words(&kinds, Some(&whose)))
+    let whose = Some(format!("with {points}"));
+    (!kinds.is_empty()).then_some(Note::Values(OfValues::NotSustained { whose, kinds }))
 }
 
-fn periods(sweep: &Sweep) -> Option<String> {
+fn periods(sweep: &Sweep) -> Option<Note> {
     let points = sweep.points.iter();
     let groups = fewest(points.map(|point| few_periods(&point.variant)));
     let whose = named(sweep, |point| !few_periods(&point.variant).is_empty());
-    few_periods_words(&groups, &format!("runs with {whose} have as few as"))
+    few_periods_of(groups, &format!("runs with {whose} have as few as"))
 }
 
 /// Of the metrics that are shown, each once.
-fn without_values(sweep: &Sweep) -> Vec<String> {
+fn without_values(sweep: &Sweep) -> Vec<Note> {
     let points = sweep.points.iter();
     let of_points: Vec<_> = points.map(|point| without_value(&point.variant)).collect();
     let one = |metric: &String| {
@@ -64,12 +68,12 @@ fn without_values(sweep: &Sweep) -> Vec<String> {
         lacking.peek()?;
         let in_all = lacking.all(|(i, count)| count == sweep.points[i].variant.runs.len());
         let whose = named_at(sweep, |place| lacks(place).is_some());
-        Some(match in_all {
+        Some(Note::Said(match in_all {
             true => format!("`{metric}` has no value in any run with {whose}"),
             false => {
                 format!("`{metric}` has no value in some runs with {whose}, which means leave out")
             }
-        })
+        }))
     };
     sweep.metrics.iter().filter_map(one).collect()
 }
@@ -114,7 +118,8 @@ mod tests {
     fn notes(mut sweep: Sweep) -> String {
         sweep.notes.clear();
         note(&mut sweep, &[]);
-        sweep.notes.join("\n")
+        let said = sweep.notes.into_iter().map(String::from);
+        said.collect::<Vec<_>>().join("\n")
     }
 
     #[test]

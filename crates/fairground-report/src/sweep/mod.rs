@@ -23,8 +23,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
-use crate::compare::{TWO_RUNS, compare_metrics};
+use crate::compare::compare_metrics;
 use crate::machine::MachineId;
+use crate::note::{Note, OfSeeds};
 use crate::redo::Redo;
 use crate::requests::{lower_bounds, not_sustained};
 use crate::result::{Comparison, Number, Setup, Variant, complete};
@@ -65,7 +66,7 @@ pub struct Sweep {
     /// What is needed to get this result again.
     pub redo: Redo,
     /// What a reader must know before believing the numbers.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Something that is swept.
@@ -179,23 +180,29 @@ impl Sweep {
         };
         let base = variants.iter().find(|v| !v.runs.is_empty()).cloned();
         let points = products(&over).into_iter().zip(variants).zip(refusals);
+        let mut of_points: Vec<Vec<Note>> = Vec::new();
         let point = |((values, variant), refused): ((Vec<String>, Variant), Option<String>)| {
             let ran = base.as_ref().filter(|_| refused.is_none());
+            let mut told = Vec::new();
+            let comparison = ran.map_or(Vec::new(), |base| {
+                compare_metrics(&shown, base, &variant, &mut told)
+            });
+            // A base of 0 is seen in the table, and seeds are the same for all.
+            told.retain(|note| matches!(note, Note::Work(_)));
+            of_points.push(told);
             Point {
                 values,
                 refused,
                 not_sustained: not_sustained(&variant),
                 summary: spreads(&metric_info, &variant),
                 at_least: lower_bounds(&metric_info, &variant),
-                comparison: ran.map_or(Vec::new(), |base| {
-                    // A base of 0 is seen in the table.
-                    compare_metrics(&shown, base, &variant, &mut Vec::new())
-                }),
+                comparison,
                 variant,
                 ..Point::default()
             }
         };
         let points: Vec<Point> = points.map(point).collect();
+        notes.extend(notes::once(&over, &points, of_points));
         notes.extend(no_different(&over, &points));
         let shown: Vec<String> = shown.into_iter().map(|info| info.name).collect();
         let mut sweep = Self {
@@ -226,9 +233,10 @@ impl Sweep {
             self.machine = first.clone();
         }
         self.machines = if whole.len() > 1 { whole } else { Vec::new() };
-        let notes: Vec<Vec<String>> = points.iter().map(|about| about.notes.clone()).collect();
+        let said = |about: &PointAbout| about.notes.iter().cloned().map(Note::Said).collect();
+        let notes: Vec<Vec<Note>> = points.iter().map(said).collect();
         self.notes
-            .extend(notes::once(&self.over, &self.points, &notes));
+            .extend(notes::once(&self.over, &self.points, notes));
         for (point, about) in self.points.iter_mut().zip(points) {
             point.machine = Some(about.machine);
             point.profile = Some(about.profile);
@@ -300,23 +308,23 @@ pub fn products(over: &[Axis]) -> Vec<Vec<String>> {
 }
 
 /// Which points are the first one again, although something was set: no metric can show it.
-fn no_different(over: &[Axis], points: &[Point]) -> Option<String> {
+fn no_different(over: &[Axis], points: &[Point]) -> Option<Note> {
     let base = points.iter().position(|p| !p.variant.runs.is_empty())?;
     let same = |&i: &usize| points[i].variant.counts_as(&points[base].variant);
     let places: Vec<usize> = (base + 1..points.len()).filter(same).collect();
     let whose = notes::whose(over, points, &places).filter(|_| !places.is_empty())?;
-    Some(format!(
-        "{whose}: the same as the first point in every count of every run: this workload did not \
-         reach what differs between them"
-    ))
+    let same = "the same as the first point in every count of every run: this workload did not \
+                reach what differs between them";
+    let note = Box::new(Note::Said(same.into()));
+    Some(Note::Of { whose, note })
 }
 
-fn few_seeds(variants: &[Variant]) -> Option<String> {
+fn few_seeds(variants: &[Variant]) -> Option<Note> {
     const ONE_RUN: &str = "one run for each point has no spread, so there is no interval and no \
                            verdict; give more seeds";
     match variants.iter().map(|v| v.runs.len()).max()? {
-        1 => Some(ONE_RUN.into()),
-        2 => Some(TWO_RUNS.into()),
+        1 => Some(Note::Said(ONE_RUN.into())),
+        2 => Some(Note::Seeds(OfSeeds::Two)),
         _ => None,
     }
 }
@@ -530,7 +538,7 @@ mod tests {
         assert_eq!(words, ["same", "same", "better"]);
         let note = "/web/cpu.max=2ms/10ms: the same as the first point in every count of every run";
         assert!(
-            sweep.notes.iter().any(|n| n.starts_with(note)),
+            sweep.notes.iter().any(|n| n.to_string().starts_with(note)),
             "{:?}",
             sweep.notes
         );

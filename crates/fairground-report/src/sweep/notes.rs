@@ -2,27 +2,31 @@
 //! with the points that it is about.
 
 use super::{Axis, Point, label};
+use crate::note::Note;
 
 /// Most points that a note names one by one.
 const NAMED_MAX: usize = 4;
 
 /// The notes of the points, in the order in which they first come. Points without any are those
 /// that were refused, or need none; `run` says which of them were run.
-pub(super) fn once(over: &[Axis], points: &[Point], of_points: &[Vec<String>]) -> Vec<String> {
-    let mut all: Vec<(&str, Vec<usize>)> = Vec::new();
+pub(super) fn once(over: &[Axis], points: &[Point], of_points: Vec<Vec<Note>>) -> Vec<Note> {
+    let mut all: Vec<(Note, Vec<usize>)> = Vec::new();
     for (i, note) in (0..)
         .zip(of_points)
-        .flat_map(|(i, notes)| notes.iter().map(move |note| (i, note)))
+        .flat_map(|(i, notes)| notes.into_iter().map(move |note| (i, note)))
     {
-        match all.iter_mut().find(|(known, _)| known == note) {
+        match all.iter_mut().find(|(known, _)| *known == note) {
             Some((_, places)) if places.last() == Some(&i) => {}
             Some((_, places)) => places.push(i),
             None => all.push((note, vec![i])),
         }
     }
-    let said = |(note, places): (&str, Vec<usize>)| match whose(over, points, &places) {
-        None => note.to_string(),
-        Some(whose) => format!("{whose}: {note}"),
+    let said = |(note, places): (Note, Vec<usize>)| match whose(over, points, &places) {
+        None => note,
+        Some(whose) => Note::Of {
+            whose,
+            note: Box::new(note),
+        },
     };
     all.into_iter().map(said).collect()
 }
@@ -83,10 +87,11 @@ mod tests {
             })
             .collect();
         let notes = points.iter().map(|point| match point.refused {
-            None if has(&point.values) => vec!["so".to_string(), "so".to_string()],
+            None if has(&point.values) => vec![Note::Said("so".into()); 2],
             _ => Vec::new(),
         });
-        once(over, &points, &notes.collect::<Vec<_>>())
+        let notes = once(over, &points, notes.collect());
+        notes.into_iter().map(String::from).collect()
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::text::{interval, mean_words, meets, sentences, sweep_text, verdict, verdict_and_knee};
 use super::{Answer, Axis, Point, Reached, Sweep};
 use crate::html::{Cell, Column, Dot, Figure, Page, PageError, Plot, Row, Series, Table, page};
+use crate::note::Note;
 use crate::result::word_class;
 use crate::text::Style;
 
@@ -27,7 +28,7 @@ pub fn sweep_page(sweep: &Sweep, style: Style) -> Result<String, PageError> {
     if let Some(answer) = &sweep.answer {
         facts.push((answer.targets.join(" and "), short_answer(sweep, answer)));
     }
-    let mut notes = sweep.notes.clone();
+    let mut notes = Note::sentences(&sweep.notes);
     notes.extend(sweep.redo.not_modelled_text());
     let about = Page {
         title: sweep.workload.join(" "),

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::{Axis, Point, Spread, Sweep};
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
 use crate::few_periods::has_few_periods;
+use crate::note::Note;
 use crate::result::Variant;
 
 /// One parsed target.
@@ -398,11 +399,11 @@ fn note_silent(sweep: &mut Sweep, targets: &[Target]) {
             .map(|p| p.values.join(" "))
             .collect();
         if !points.is_empty() {
-            notes.push(format!(
+            notes.push(Note::Said(format!(
                 "not every run has a value of `{metric}` with {}: whether such a point meets a \
                  target about it is unknown",
                 points.join(", ")
-            ));
+            )));
         }
     }
     sweep.notes.extend(notes);
@@ -560,7 +561,14 @@ mod tests {
         let found = sweep.answer.as_ref().unwrap();
         assert!(found.by_mean.is_none() && found.by_interval.is_none());
         assert_eq!(found.nearest.as_ref().unwrap().point, 1);
-        assert!(sweep.notes.last().unwrap().contains("not every run"));
+        assert!(
+            sweep
+                .notes
+                .last()
+                .unwrap()
+                .to_string()
+                .contains("not every run")
+        );
     }
 
     #[test]

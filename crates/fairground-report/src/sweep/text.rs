@@ -2,10 +2,12 @@
 
 use super::{Answer, Axis, Knee, Meets, Point, Reached, Spread, Sweep};
 use crate::few_periods::has_few_periods;
+use crate::note::Note;
 use crate::requests::too_few;
 use crate::result::{Comparison, Variant};
 use crate::text::{
-    Align, EACH_ALONE, SAME_WORDS, Style, VERDICTS, foot, in_colour, labelled, number, render,
+    Align, EACH_ALONE, PER_WORDS, SAME_WORDS, Style, VERDICTS, foot, in_colour, labelled, number,
+    render,
 };
 
 /// Columns that nothing may reach.
@@ -48,7 +50,7 @@ pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
             .as_ref()
             .map_or(String::new(), |a| answer_text(sweep, a)),
     );
-    parts.push(foot(&sweep.redo, &sweep.notes) + &legend(sweep));
+    parts.push(foot(&sweep.redo, &Note::sentences(&sweep.notes)) + &legend(sweep));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
@@ -100,7 +102,9 @@ fn legend(sweep: &Sweep) -> String {
     let first = points.find(|p| p.refused.is_none());
     let same = points.any(|p| p.comparison.iter().any(|row| row.same));
     let same = first.filter(|_| same).map(|_| SAME_WORDS);
-    let words = words.into_iter().chain(same);
+    let mut rows = sweep.points.iter().flat_map(|p| &p.comparison);
+    let per = rows.any(|row| row.per.is_some()).then_some(PER_WORDS);
+    let words = words.into_iter().chain(same).chain(per);
     words.map(|line| labelled("", line)).collect()
 }
 
@@ -222,12 +226,15 @@ pub(super) fn verdict(sweep: &Sweep, point: &Point, metric: &str) -> &'static st
     row.map_or("", Comparison::word)
 }
 
-/// The same, and that the metric has its knee here.
+/// The same, what it is on if not on the mean, and that the metric has its knee here.
 pub(super) fn verdict_and_knee(sweep: &Sweep, point: &Point, metric: &str) -> String {
     let word = verdict(sweep, point, metric);
+    let row = point.comparison.iter().find(|row| row.metric == metric);
+    let on = row.filter(|row| row.word() == word);
+    let on = on.map_or(String::new(), Comparison::per_words);
     match sweep.knee_at(point, metric) {
-        Some(_) => format!("{word}, knee"),
-        None => word.into(),
+        Some(_) => format!("{word}{on}, knee"),
+        None => format!("{word}{on}"),
     }
 }
 

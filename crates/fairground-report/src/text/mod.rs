@@ -9,7 +9,8 @@ mod table;
 mod watched;
 
 use crate::catalogue::MetricInfo;
-use crate::result::{Compare, Comparison, RunResult, Variant, Verdict};
+use crate::note::Note;
+use crate::result::{Compare, Comparison, Judged, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
 pub(crate) use costs::{
     FunctionRow, Functions, MeanCost, Traffic, place_name, places_by_wait, traffic, words_text,
@@ -61,7 +62,7 @@ pub fn compare_text(result: &Compare, style: Style) -> String {
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
         words_text(variants),
-        foot(&result.redo, &result.notes) + &legend(&result.comparison),
+        foot(&result.redo, &Note::sentences(&result.notes)) + &legend(&result.comparison),
     ];
     join(&parts)
 }
@@ -99,13 +100,17 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
         words_text(variants),
-        foot(&result.redo, &result.notes),
+        foot(&result.redo, &Note::sentences(&result.notes)),
     ];
     join(&parts)
 }
 
 /// What a word of a comparison means.
 pub(crate) const SAME_WORDS: &str = "same: every count of every run is the same";
+
+/// What a verdict per unit of work is on.
+pub(crate) const PER_WORDS: &str = "totals of runs that end at a time are judged per unit of \
+                                    work, seed by seed";
 
 /// What must be known of many intervals side by side.
 pub(crate) const EACH_ALONE: &str =
@@ -125,6 +130,9 @@ fn legend(rows: &[Comparison]) -> String {
     }
     if rows.iter().any(|row| row.same) {
         text += &labelled("", SAME_WORDS);
+    }
+    if rows.iter().any(|row| row.shown_per().is_some()) {
+        text += &labelled("", PER_WORDS);
     }
     text
 }
@@ -147,7 +155,8 @@ fn comparison_text(rows: &[Comparison], style: Style) -> String {
         "95 % CI (%)",
         "verdict",
     ];
-    let body: Vec<Vec<String>> = rows.iter().map(comparison_row).collect();
+    let lines: Vec<ComparisonLine> = rows.iter().flat_map(comparison_lines).collect();
+    let body: Vec<Vec<String>> = lines.iter().map(|line| line.cells.clone()).collect();
     let plain = render(
         &HEADER,
         &body,
@@ -164,25 +173,49 @@ fn comparison_text(rows: &[Comparison], style: Style) -> String {
         return plain;
     }
     // Colour after layout: escape codes have no width.
-    let mut lines = plain.lines();
-    let mut text = format!("{}\n", lines.next().unwrap_or_default());
-    for (line, row) in lines.zip(rows) {
-        let at = line.len().saturating_sub(row.word().len());
+    let mut shown = plain.lines();
+    let mut text = format!("{}\n", shown.next().unwrap_or_default());
+    for (line, ComparisonLine { word, .. }) in shown.zip(lines) {
+        let at = line.len().saturating_sub(word.len());
         let (start, verdict) = line.split_at(at);
-        text += &format!("{start}{}\n", in_colour(verdict));
+        let verdict = if word.is_empty() {
+            String::new()
+        } else {
+            in_colour(verdict)
+        };
+        text += &format!("{start}{verdict}\n");
     }
     text
 }
 
-fn comparison_row(row: &Comparison) -> Vec<String> {
-    vec![
-        row.metric.clone(),
-        with_sd(row.base, row.base_sd),
-        with_sd(row.patch, row.patch_sd),
-        change(row.change_pct),
-        interval(row.ci95_pct).unwrap_or("-".into()),
-        row.word().into(),
-    ]
+/// A line of the table, and the verdict at its end.
+struct ComparisonLine {
+    cells: Vec<String>,
+    word: &'static str,
+}
+
+/// A metric; a total that is judged per unit of work has its quotient below it, and the verdict
+/// stands there.
+fn comparison_lines(row: &Comparison) -> Vec<ComparisonLine> {
+    let line = |name: String, on: Judged, word: &'static str| ComparisonLine {
+        cells: vec![
+            name,
+            with_sd(on.base, on.base_sd),
+            with_sd(on.patch, on.patch_sd),
+            change(on.change_pct),
+            interval(on.ci95_pct).unwrap_or("-".into()),
+            word.into(),
+        ],
+        word,
+    };
+    let own = row.total();
+    match row.shown_per() {
+        None => vec![line(row.metric.clone(), own, row.word())],
+        Some(per) => vec![
+            line(row.metric.clone(), own, ""),
+            line(format!("  {}", per.label()), row.judged(), row.word()),
+        ],
+    }
 }
 
 fn metrics_text(variant: &Variant, metrics: &[MetricInfo]) -> String {

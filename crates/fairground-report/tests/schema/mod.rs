@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 /// Whether `value` fits, by the part of JSON Schema that the generated schemas use; any other
-/// keyword is an error. `root` is where references begin.
+/// keyword is an error, and so is a key of an object that its schema does not describe: what is
+/// written must be documented. `root` is where references begin.
 ///
 /// # Errors
 /// The first rule that is broken.
@@ -40,7 +41,13 @@ pub fn fits(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
                 for (key, rule) in rule.as_object().unwrap() {
                     value.get(key).map_or(Ok(()), |v| fits(root, rule, v))?;
                 }
-                true
+                let others = object.contains_key("additionalProperties");
+                let keys = value.as_object().into_iter().flatten();
+                let mut keys = keys.map(|(key, _)| key);
+                match keys.find(|key| !others && rule.get(key).is_none()) {
+                    Some(key) => return Err(format!("`{key}` is not described")),
+                    None => true,
+                }
             }
             "additionalProperties" => {
                 value

@@ -8,6 +8,7 @@ use super::tasks::Tasks;
 use crate::workload::bench::Env;
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{FOREVER, Op, Until, Workload};
+use crate::workload::work::Work;
 use core::ops::Range;
 use std::io::Read;
 use std::path::Path;
@@ -299,6 +300,10 @@ pub(super) fn add_metrics(tasks: &[(String, Range<u32>)], w: &mut Workload) {
     }
     if w.templates.iter().any(|t| t.working_set_bytes.is_some()) {
         all.push(MetricDef::fetching("fetch_pct"));
+    }
+    // How one kind counts against another nobody can say.
+    if let ([kind], Until::Time(_)) = (&w.requests[..], w.duration) {
+        w.work = Some(Work::new(kind, From::Requests(0)));
     }
     if w.duration == Until::AllExit {
         all.push(MetricDef::new(

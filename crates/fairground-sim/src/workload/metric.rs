@@ -149,6 +149,68 @@ pub enum From {
 }
 
 impl From {
+    /// The value, `None` if the run has nothing to say (the mark was never passed, no request
+    /// ended, no time went by).
+    pub fn value(self, marks: &Marks) -> Option<f64> {
+        let elapsed_s = marks.elapsed_ns as f64 / 1e9;
+        let value = match self {
+            From::SpanS { start, end } => span_ns(marks, start, end)? / 1e9,
+            From::SpanUsPer { start, end, ops } => span_ns(marks, start, end)? / 1e3 / ops as f64,
+            From::OpsPerSpanS { start, end, ops } => ops / (span_ns(marks, start, end)? / 1e9),
+            From::Count(k) => marks.marks.get(k as usize)?.count as f64,
+            From::CountPerS(k) => marks.marks.get(k as usize)?.count as f64 / elapsed_s,
+            From::ScaledPerS { mark, factor } => {
+                factor * marks.marks.get(mark as usize)?.count as f64 / elapsed_s
+            }
+            From::RequestsPerS(k) => marks.requests.get(k as usize)?.len() as f64 / elapsed_s,
+            From::Requests(k) => marks.requests.get(k as usize)?.len() as f64,
+            From::RequestsPerSpanS {
+                start,
+                end,
+                request,
+            } => {
+                let ended = marks.requests.get(request as usize)?.len() as f64;
+                ended / (span_ns(marks, start, end)? / 1e9)
+            }
+            From::RequestsStddev { first, end } => {
+                stddev(marks.of(first, end).map(|t| t.requests as f64))?
+            }
+            From::RequestMeanUs(k) => marks.exact.get(k as usize)?.mean_ns()? / 1e3,
+            From::RequestQuantileUs { request, permille } => {
+                quantile_ns(marks, request, permille)? as f64 / 1e3
+            }
+            From::LatencyQuantileUs { request, permille } => {
+                match latency(marks, request, permille)? {
+                    Percentile::Known(ns) => ns as f64 / 1e3,
+                    Percentile::AtLeast(_) => return None,
+                }
+            }
+            From::CpuS => marks.tasks.iter().map(|t| t.cpu_ns as f64).sum::<f64>() / 1e9,
+            From::CpuOfS { first, end } => times(marks, first, end).sum::<f64>() / 1e9,
+            From::CpuShare { first, end } => {
+                let all: f64 = marks.tasks.iter().map(|t| t.cpu_ns as f64).sum();
+                times(marks, first, end).sum::<f64>() / all
+            }
+            From::Cpus { first, end } => times(marks, first, end).sum::<f64>() / 1e9 / elapsed_s,
+            From::Fairness { first, end } => {
+                let sum: f64 = times(marks, first, end).sum();
+                let squares: f64 = times(marks, first, end).map(|t| t * t).sum();
+                sum * sum / (squares * times(marks, first, end).count() as f64)
+            }
+            From::CpuTime(part) => {
+                let ns = match part {
+                    CpuTime::User => marks.user_ns,
+                    CpuTime::System => marks.busy_ns.saturating_sub(marks.user_ns),
+                    CpuTime::Idle => marks.capacity_ns.saturating_sub(marks.busy_ns),
+                };
+                100.0 * ns as f64 / marks.capacity_ns as f64
+            }
+            From::FetchPct => 100.0 * marks.fetch_ns as f64 / marks.user_ns as f64,
+            From::ElapsedS => elapsed_s,
+        };
+        value.is_finite().then_some(value)
+    }
+
     /// Whether it is a quantile of this kind of request.
     pub fn is_quantile_of(self, kind: u32) -> bool {
         match self {
@@ -367,66 +429,9 @@ impl MetricDef {
         Self::new(name, "%", Better::Lower, From::FetchPct)
     }
 
-    /// The value, `None` if the run has nothing to say (the mark was never passed, no request
-    /// ended, no time went by).
+    /// The value, `None` if the run has nothing to say ([`From::value`]).
     pub fn value(&self, marks: &Marks) -> Option<f64> {
-        let elapsed_s = marks.elapsed_ns as f64 / 1e9;
-        let value = match self.from {
-            From::SpanS { start, end } => span_ns(marks, start, end)? / 1e9,
-            From::SpanUsPer { start, end, ops } => span_ns(marks, start, end)? / 1e3 / ops as f64,
-            From::OpsPerSpanS { start, end, ops } => ops / (span_ns(marks, start, end)? / 1e9),
-            From::Count(k) => marks.marks.get(k as usize)?.count as f64,
-            From::CountPerS(k) => marks.marks.get(k as usize)?.count as f64 / elapsed_s,
-            From::ScaledPerS { mark, factor } => {
-                factor * marks.marks.get(mark as usize)?.count as f64 / elapsed_s
-            }
-            From::RequestsPerS(k) => marks.requests.get(k as usize)?.len() as f64 / elapsed_s,
-            From::Requests(k) => marks.requests.get(k as usize)?.len() as f64,
-            From::RequestsPerSpanS {
-                start,
-                end,
-                request,
-            } => {
-                let ended = marks.requests.get(request as usize)?.len() as f64;
-                ended / (span_ns(marks, start, end)? / 1e9)
-            }
-            From::RequestsStddev { first, end } => {
-                stddev(marks.of(first, end).map(|t| t.requests as f64))?
-            }
-            From::RequestMeanUs(k) => marks.exact.get(k as usize)?.mean_ns()? / 1e3,
-            From::RequestQuantileUs { request, permille } => {
-                quantile_ns(marks, request, permille)? as f64 / 1e3
-            }
-            From::LatencyQuantileUs { request, permille } => {
-                match latency(marks, request, permille)? {
-                    Percentile::Known(ns) => ns as f64 / 1e3,
-                    Percentile::AtLeast(_) => return None,
-                }
-            }
-            From::CpuS => marks.tasks.iter().map(|t| t.cpu_ns as f64).sum::<f64>() / 1e9,
-            From::CpuOfS { first, end } => times(marks, first, end).sum::<f64>() / 1e9,
-            From::CpuShare { first, end } => {
-                let all: f64 = marks.tasks.iter().map(|t| t.cpu_ns as f64).sum();
-                times(marks, first, end).sum::<f64>() / all
-            }
-            From::Cpus { first, end } => times(marks, first, end).sum::<f64>() / 1e9 / elapsed_s,
-            From::Fairness { first, end } => {
-                let sum: f64 = times(marks, first, end).sum();
-                let squares: f64 = times(marks, first, end).map(|t| t * t).sum();
-                sum * sum / (squares * times(marks, first, end).count() as f64)
-            }
-            From::CpuTime(part) => {
-                let ns = match part {
-                    CpuTime::User => marks.user_ns,
-                    CpuTime::System => marks.busy_ns.saturating_sub(marks.user_ns),
-                    CpuTime::Idle => marks.capacity_ns.saturating_sub(marks.busy_ns),
-                };
-                100.0 * ns as f64 / marks.capacity_ns as f64
-            }
-            From::FetchPct => 100.0 * marks.fetch_ns as f64 / marks.user_ns as f64,
-            From::ElapsedS => elapsed_s,
-        };
-        value.is_finite().then_some(value)
+        self.from.value(marks)
     }
 
     /// What the value is at least, if open requests are why it is not known, us: where there is a

@@ -18,6 +18,7 @@ pub mod size;
 pub mod sysbench_words;
 pub mod validate;
 pub mod words;
+pub mod work;
 
 pub use bench::{Env, Error, Known};
 pub use metric::{Better, CpuTime, From, MarkStat, Marks, MetricDef, TaskTime};

@@ -17,6 +17,7 @@ use fairground::math::weight::{MIN_SHARES, shares_from_cgroup};
 
 use super::metric::MetricDef;
 pub use super::op::{Op, PickBy, Touch, Unit, When};
+use super::work::Work;
 
 /// Nanoseconds of simulated time.
 pub type Ns = u64;
@@ -298,6 +299,8 @@ pub struct Workload {
     pub requests: Vec<String>,
     /// What is reported.
     pub metrics: Vec<MetricDef>,
+    /// What is done over and over until a run of a given time ends (`work.rs`).
+    pub work: Option<Work>,
     /// Which tool's words to print.
     pub words: super::words::Words,
     /// What the user should know of this load: options without meaning here, a short window.
@@ -396,6 +399,7 @@ impl Workload {
             marks: Vec::new(),
             requests: Vec::new(),
             metrics: Vec::new(),
+            work: None,
             words: super::words::Words::None,
             notes: Vec::new(),
         }

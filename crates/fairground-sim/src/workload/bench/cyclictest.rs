@@ -4,6 +4,7 @@ use super::{Env, Error, bad, options};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, RealTime, TaskTemplate, Until, Workload};
 use crate::workload::words::{CyclicThread, Words};
+use crate::workload::work::Work;
 
 const TOOL: &str = "cyclictest";
 /// How long it runs where nobody says: the tool goes on until it is stopped.
@@ -230,6 +231,9 @@ fn ends(args: &Args, w: &mut Workload) {
         }
         // The others are stopped by the first.
         (None, _) => w.beside_from = 1,
+    }
+    if w.duration != Until::AllExit {
+        w.work = Some(Work::new("cycle", From::Requests(0)));
     }
 }
 

@@ -5,6 +5,7 @@ use crate::workload::duration::Dur;
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{FOREVER, Ns, Op, TaskTemplate, Unit, When, Workload};
 use crate::workload::words::{MARK_END, MARK_START, Words};
+use crate::workload::work::Work;
 
 /// ebizzy: threads copy chunks of memory and look something up in the copy.
 #[derive(clap::Parser, Debug)]
@@ -65,6 +66,7 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
     }
     w.words = Words::Ebizzy;
     let (start, end, request) = (MARK_START, MARK_END, 0);
+    w.work = Some(Work::new("record", From::Requests(request)));
     let per_s = From::RequestsPerSpanS {
         start,
         end,

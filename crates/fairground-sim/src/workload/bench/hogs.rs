@@ -3,6 +3,7 @@ use super::common::{Groups, add_program, length, positive};
 use super::{Env, Error, options};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Ns, Op, TaskTemplate, Until, Workload};
+use crate::workload::work::Work;
 
 /// hogs: tasks that compute all the time.
 #[derive(clap::Parser, Debug)]
@@ -46,6 +47,7 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
         first: 0,
         end: tasks,
     };
+    w.work = Some(Work::new("s of CPU time", From::CpuS));
     w.metrics = vec![
         MetricDef::new("hogs.cpu_s", "s", Better::Higher, From::CpuS),
         MetricDef::new("hogs.fairness", "1", Better::Neither, fairness),

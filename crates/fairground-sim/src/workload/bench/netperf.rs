@@ -6,6 +6,7 @@ use super::{Env, Error};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Inet, Ns, Op, TaskTemplate, Until, Workload};
 use crate::workload::words::Words;
+use crate::workload::work::Work;
 
 /// Options that decide what is measured.
 pub(super) const FORMS: [&str; 4] = ["-t UDP_RR", "-t TCP_RR", "-t UDP_STREAM", "-t TCP_STREAM"];
@@ -34,6 +35,7 @@ pub(super) fn parse(argv: &[String], _env: Env) -> Result<Workload, Error> {
             w.warmup_ns = args.warmup.unwrap_or(created + SETTLE_NS);
             w.duration = Until::Time(w.warmup_ns + ns);
             w.notes.extend(load.slow_reader(ns));
+            w.work = Some(load.work());
         }
         // From the first to the last, with the start.
         Length::Transactions(_) => w.warmup_ns = args.warmup.unwrap_or(0),
@@ -43,6 +45,15 @@ pub(super) fn parse(argv: &[String], _env: Env) -> Result<Workload, Error> {
 }
 
 impl Load {
+    /// What a window counts.
+    fn work(&self) -> Work {
+        match self.test {
+            Test::UdpRr | Test::TcpRr => Work::new("transaction", From::Count(TRANSACTION)),
+            Test::TcpStream => Work::new("send", From::Count(TRANSACTION)),
+            Test::UdpStream => Work::new("datagram", From::Count(RECEIVED)),
+        }
+    }
+
     /// The bytes that come of a datagram, or of one send to a stream in the end.
     fn received(&self) -> u32 {
         match self.test {

@@ -5,6 +5,7 @@ use super::{Env, Error, bad, options};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, TaskTemplate, Until, Workload};
 use crate::workload::words::Words;
+use crate::workload::work::Work;
 
 /// schbench: message threads hand requests to workers, which sleep and compute.
 #[derive(clap::Parser, Debug)]
@@ -87,6 +88,7 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
     };
     w.warmup_ns = args.warmuptime.unwrap_or(created);
     w.duration = Until::Time(w.warmup_ns + args.runtime);
+    w.work = Some(Work::new("request", From::Count(REQUEST)));
     results(&mut w, &args);
     Ok(w)
 }

@@ -5,6 +5,7 @@ use crate::workload::duration::parse_dur;
 use crate::workload::metric::{Better, CpuTime, From, MetricDef};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, TaskTemplate, Until, Workload};
 use crate::workload::size::parse_bytes;
+use crate::workload::work::Work;
 
 /// sleepers: tasks that wake up by a periodic timer, compute a little and sleep again.
 #[derive(clap::Parser, Debug)]
@@ -74,6 +75,7 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
     w.initial = (0..tasks).collect();
     w.duration = Until::Time(args.warmup + args.duration);
     w.warmup_ns = args.warmup;
+    w.work = Some(Work::new("turn", From::Count(0)));
     w.metrics = metrics();
     if args.working_set.is_some() {
         w.metrics.push(MetricDef::fetching("sleepers.fetch_pct"));

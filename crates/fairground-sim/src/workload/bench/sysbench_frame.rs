@@ -6,6 +6,7 @@ use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{FOREVER, Ns, Op, TaskTemplate, Touch, When, Workload};
 use crate::workload::sysbench_words::{Speed, SysbenchWords, Workers};
 use crate::workload::words::{MARK_END, MARK_START, Words};
+use crate::workload::work::Work;
 
 /// Options that all tests have.
 #[derive(clap::Args, Clone, Debug)]
@@ -216,6 +217,9 @@ impl Test {
         let metric = |name: &str, unit, better, from| {
             MetricDef::new(format!("sysbench.{name}"), unit, better, from)
         };
+        if general.time > 0 {
+            w.work = Some(Work::new("event", From::Requests(request)));
+        }
         w.metrics = vec![
             metric("events_per_s", "1/s", Better::Higher, per_s),
             metric("total_time_s", "s", time, From::SpanS { start, end }),

@@ -10,6 +10,7 @@ use crate::workload::op::Touch;
 use crate::workload::program::{Dur, FOREVER, Inet, Ns, Op, TaskTemplate, Until, Workload};
 use crate::workload::sysbench_words::{Speed, SysbenchWords, Workers};
 use crate::workload::words::Words;
+use crate::workload::work::Work;
 
 const TOOL: &str = "sysbench oltp_read_only";
 
@@ -232,6 +233,7 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
     w.warmup_ns = args.warmup.unwrap_or(created + SETTLE_NS);
     w.duration = Until::Time(w.warmup_ns + args.time);
     w.notes.extend(short_warm_up(&args, w.warmup_ns, env.cpus));
+    w.work = Some(Work::new("transaction", From::Count(TRANSACTION)));
     results(&mut w, &args);
     Ok(w)
 }
