@@ -57,14 +57,16 @@ impl Cli {
     pub fn whole() -> clap::Command {
         Self::command().mut_subcommand("replay", |replay| {
             replay
-                .mut_arg("seeds", |seeds| seeds.hide(true))
-                .mut_arg("settled", |settled| settled.hide(true))
-                .mut_arg("beside", |beside| beside.hide(true))
-                .mut_arg("seed", |seed| {
-                    seed.help(
-                        "Run with this seed [default: 1, or that of the run that was exported]",
+                .mut_arg("seeds", |seeds| {
+                    seeds.help(
+                        "Replay with the seeds 1 to N on both sides: means, intervals and verdicts \
+                         [default: 5, of a trace of 500 000 events or more 3; of a run that was \
+                         exported its own seed only]",
                     )
                 })
+                .mut_arg("settled", |settled| settled.hide(true))
+                .mut_arg("beside", |beside| beside.hide(true))
+                .mut_arg("seed", |seed| seed.help("Replay with this seed only"))
                 .mut_arg("profile", |profile| {
                     profile.help(
                         "Kernel version of the what-if: a name of `list profiles` [default: that \

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fairground_sim::machine_file::Machine;
 use fairground_trace::derive::Attributes;
-use fairground_trace::fidelity::Fidelity;
 use fairground_trace::replay::{Place, Prepared, Replay};
 use fairground_trace::text::SAID;
 use fairground_trace::{Recording, save};
@@ -21,6 +20,8 @@ use crate::replay_about::{About, Asked as AskedFor};
 use crate::replay_home::{elsewhere, home, kernel_note, recorded_profile};
 use crate::replay_json;
 use crate::replay_report;
+use crate::replay_results::Results;
+use crate::replay_seeds;
 use crate::replay_text::{self, Doubts, Sides};
 use crate::traced::{LastReplay, Traced};
 
@@ -86,6 +87,9 @@ pub struct ReplayArgs {
     /// With --cases: write the table into this page, between its marks
     #[arg(long, value_name = "FILE", requires = "cases")]
     pub table: Option<PathBuf>,
+    /// Threads of this program [default: one per CPU of this computer]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub jobs: Option<u16>,
     /// No progress
     #[arg(long)]
     pub no_progress: bool,
@@ -98,67 +102,69 @@ pub struct ReplayArgs {
 pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure> {
     refuse_unused_options(args)?;
     if let Some(dir) = &args.cases {
-        return crate::replay_cases::replay(args, dir);
+        let pool = replay_seeds::pool(args).map_err(Failure::new)?;
+        return pool.install(|| crate::replay_cases::replay(args, dir));
     }
     let Some(path) = &args.trace else {
         return Err(Failure::new("no trace"));
     };
     leaves_inputs(args, path)?;
     let outputs = Outputs::new(args)?;
-    let (recording, known) = read(args, path)?;
+    let (mut recording, known) = read(args, path)?;
     let (decisions, files) = split(&args.what.set);
     let with = changed(&known, &files)?;
     let home = home(args, &recording, &known)?;
+    recording.without_cpus_from(home.machine.topology.nr_cpus() as u32);
     fits(args, &known, &home.machine)?;
     let elsewhere = elsewhere(&args.what, &home, &decisions)?;
     let run_failed = |e: String| Failure::new(format!("{}: {e}", read_from(args, path)));
     let replay = Replay::new(&recording, &known, &home).map_err(run_failed)?;
-    let seed = args.what.seed.unwrap_or(replay.seed());
+    let seeds = replay_seeds::seeds(args, &recording, &replay);
     if let Some(asked) = &args.explain {
         let place = elsewhere.as_ref().unwrap_or(&home);
         let prepared = replay.prepared(place, &with).map_err(run_failed)?;
-        return explained(&replay, &prepared, place, seed, asked);
+        return explained(&replay, &prepared, place, seeds[0], asked);
     }
     let asked = AskedFor {
         args,
         command_line,
         known: [&known, &with],
         files: &files,
-        seed,
+        seeds: &seeds,
         recorded_profile: recorded_profile(args, &recording),
     };
     let other = elsewhere.as_ref();
     let other = other.or((!files.is_empty()).then_some(&home));
     let mut about = About::new(&asked, &home, other)?;
     note_attributes(args, &replay, &mut about);
-    let run = replay.run(&home, seed).map_err(run_failed)?;
-    let at_home = Fidelity::new(&replay.recorded, &run, &recording.names);
-    let what_if = if let Some(place) = other {
-        let other = replay.run_with(place, &with, seed).map_err(run_failed)?;
-        let sides = Fidelity::new(&run.measured, &other, &recording.names);
-        Some((place.machine.id.clone(), sides, other))
-    } else {
-        None
+    let places: Vec<(&Place, &Attributes)> = std::iter::once((&home, &known))
+        .chain(other.map(|place| (place, &with)))
+        .collect();
+    let asking = replay_seeds::Asking {
+        args,
+        replay: &replay,
+        names: &recording.names,
+        sides: &places,
+        seeds: &seeds,
     };
+    let doubts = Doubts::of(&recording, &replay, &known);
+    let results = Results::new(&asking, &doubts, &mut about.notes).map_err(run_failed)?;
     let sides = Sides {
         path,
         about: &about,
         recording: &recording,
         home: &home,
-        doubts: Doubts::of(&replay, &known),
+        doubts,
         kernel: kernel_note(args, &recording, &known),
-        run: &run,
-        at_home: &at_home,
-        what_if: what_if.as_ref(),
+        results: &results,
         threads: args.threads,
-        slow_ns: args.what.slow,
     };
     let last = LastReplay {
         replay: &replay,
         place: other.unwrap_or(&home),
         with: &with,
-        seed,
-        run: what_if.as_ref().map_or(&run, |(_, _, other)| other),
+        seed: seeds[0],
+        run: results.last().first(),
     };
     outputs.write(args, &sides, &last, &known)
 }
@@ -274,10 +280,6 @@ fn refuse_unused_options(args: &ReplayArgs) -> Result<(), Failure> {
     if !what.beside.is_empty() {
         let help = "save the derived scenario (--save) and run that";
         return Err(Failure::with_help("`--beside` is not for replays", help));
-    }
-    if what.seeds.is_some() && args.cases.is_none() {
-        let help = "choose one with --seed; a trace has one course of events";
-        return Err(Failure::with_help("a replay has one seed", help));
     }
     let (unused, goes_with) = match args.cases {
         Some(_) => (given(&of_one), "a TRACE"),

@@ -41,9 +41,7 @@ pub struct About {
     pub patches: Vec<String>,
     /// What these are and where they come from.
     pub titles: String,
-    /// What all random numbers come from.
-    pub seed: u64,
-    /// How to get the same again.
+    /// How to get the same again; its seeds are those that were run.
     pub redo: Redo,
     /// What a reader must know before believing the numbers.
     pub notes: Vec<String>,
@@ -60,7 +58,7 @@ pub struct Asked<'a> {
     /// Files of groups that are written.
     pub files: &'a [&'a Setting],
     /// What all random numbers come from.
-    pub seed: u64,
+    pub seeds: &'a [u64],
     /// The profile of the recorded kernel.
     pub recorded_profile: &'a str,
 }
@@ -104,9 +102,12 @@ impl About {
         // Both kernels may lack the same.
         let mut said = BTreeSet::new();
         notes.retain(|note| said.insert(note.clone()));
-        let seeds = vec![asked.seed];
         let last = other.unwrap_or(home);
-        let mut redo = Redo::new(asked.command_line, seeds, glue::assumed(&last.machine));
+        let mut redo = Redo::new(
+            asked.command_line,
+            asked.seeds.to_vec(),
+            glue::assumed(&last.machine),
+        );
         let slow = what.slow.map(|ns| ("slow".to_string(), format!("{ns} ns")));
         redo.conditions.extend(slow);
         Ok(Self {
@@ -114,7 +115,6 @@ impl About {
             what_if,
             patches: what.patch.clone(),
             titles: titles(what)?,
-            seed: asked.seed,
             redo,
             notes,
         })

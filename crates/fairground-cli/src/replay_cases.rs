@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fairground_sim::truth::{self, Case};
 use fairground_trace::derive::{Attributes, truth::of_case};
-use fairground_trace::fidelity::{Fidelity, LATENCY_PCT, Pair};
+use fairground_trace::fidelity::{Fidelity, Item, LATENCY_PCT, Pair};
 use fairground_trace::replay::Replay;
 use rayon::prelude::*;
 
@@ -176,6 +176,14 @@ fn table(rows: &[Row]) -> String {
             count(2),
             count(3)
         );
+        let chosen = [Item::Elapsed, Item::Busy, Item::FirstHalf];
+        let chosen = chosen.map(|item| {
+            let verdicts = rows.iter().filter_map(|r| side(r).verdict(item).met());
+            let all: Vec<bool> = verdicts.collect();
+            let met = all.iter().filter(|met| **met).count();
+            format!("{} {met} of {}", item.words(), all.len())
+        });
+        let _ = writeln!(text, "And {title}: {}.\n", chosen.join(", "));
     }
     reasons(rows, &mut text);
     text

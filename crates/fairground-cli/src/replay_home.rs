@@ -38,11 +38,11 @@ pub fn home(
         (None, None) => guess(recording.cpus as usize)?,
     };
     let cpus = machine.topology.nr_cpus();
-    if cpus < recording.cpus as usize {
-        let message = format!(
-            "the trace has {} CPUs, {} has {cpus}",
-            recording.cpus, machine.id
-        );
+    // The file may state more than were recorded.
+    let needed = recording.cpus_needed();
+    if cpus < needed as usize {
+        let id = &machine.id;
+        let message = format!("the trace has events of {needed} CPUs, {id} has {cpus}");
         return Err(Failure::with_help(
             message,
             "name another with --recorded-on",

@@ -2,13 +2,13 @@
 
 use fairground_report::{
     Changed, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts, Replayed, ReplayedThread,
-    Sides, Stopped, WhatIf,
+    SeedValues, Sides, Stopped, WhatIf,
 };
 use fairground_trace::fidelity::{Fidelity, Pair};
+use fairground_trace::replay::Run;
 
 use crate::failure::Failure;
 use crate::glue;
-use crate::replay_report;
 use crate::replay_text;
 
 /// All numbers, as JSON text.
@@ -17,9 +17,9 @@ use crate::replay_text;
 /// A number that JSON does not have.
 pub fn json(s: &replay_text::Sides<'_>) -> Result<String, Failure> {
     let home = &s.about.home;
-    let costs = replay_report::costs(s).into_iter().flat_map(|side| {
-        let runs = side.runs.into_iter();
-        runs.map(move |run| ReplayCosts::new(&side.name, run))
+    let costs = s.results.costs.iter().flat_map(|side| {
+        let runs = side.runs.iter().cloned();
+        runs.map(|run| ReplayCosts::new(&side.name, run))
     });
     let replay = Replay {
         format: REPLAY_FORMAT.into(),
@@ -29,14 +29,16 @@ pub fn json(s: &replay_text::Sides<'_>) -> Result<String, Failure> {
         profile: home.profile.clone(),
         decisions: home.variant.decisions.clone(),
         settings: home.variant.settings.clone(),
-        seed: s.about.seed,
-        unfinished: s.run.unfinished as u64,
-        stopped: stopped(s.at_home),
+        seed: s.about.redo.seeds[0],
+        unfinished: unfinished(&s.results.replayed.runs),
+        stopped: stopped(&s.results.replayed.mean),
         costs: costs.collect(),
-        replay: sides(s.at_home, |p| Replayed {
+        replay: sides(&s.results.replayed.mean, |p| Replayed {
             recorded: p.recorded,
             replayed: p.replayed,
         }),
+        runs: SeedValues::of(&s.results.counted[0].runs),
+        fidelity: s.results.fidelity.clone(),
         what_if: what_if(s),
         redo: s.about.redo.clone(),
         notes: [replay_text::notes(s), s.about.notes.clone()].concat(),
@@ -64,23 +66,32 @@ fn recorded(s: &replay_text::Sides<'_>) -> Recorded {
 }
 
 fn what_if(s: &replay_text::Sides<'_>) -> Option<WhatIf> {
-    let (machine, fidelity, run) = s.what_if?;
+    let other = s.results.what_if.as_ref()?;
     let kernel = s.about.what_if.as_ref()?;
     Some(WhatIf {
-        machine: machine.clone(),
+        machine: other.machine.clone(),
         machine_hash: kernel.machine.hash.clone(),
         machine_topology: kernel.machine.topology,
         profile: kernel.profile.clone(),
         patches: s.about.patches.clone(),
         decisions: kernel.variant.decisions.clone(),
         settings: kernel.variant.settings.clone(),
-        unfinished: run.unfinished as u64,
-        stopped: stopped(fidelity),
-        sides: sides(fidelity, |p| Changed {
+        unfinished: unfinished(&other.side.runs),
+        stopped: stopped(&other.beside),
+        sides: sides(&other.beside, |p| Changed {
             replayed: p.recorded,
             what_if: p.replayed,
         }),
+        comparison: other.rows.clone(),
+        runs: SeedValues::of(&s.results.counted[1].runs),
     })
+}
+
+fn unfinished(runs: &[Run]) -> u64 {
+    runs.iter()
+        .map(|run| run.unfinished as u64)
+        .max()
+        .unwrap_or(0)
 }
 
 fn stopped(f: &Fidelity) -> Option<Stopped> {

@@ -5,23 +5,24 @@ use std::collections::BTreeMap;
 use fairground_report::html::{
     Cell, Column, Page, Row, Samples, Table, functions, groups, lines, page, watched,
 };
-use fairground_report::{Style, Variant};
+use fairground_report::{
+    FidelityVerdict, Style, WhatIfRow, change_text, interval_text, number_text,
+};
 use fairground_sim::host::Stack;
-use fairground_sim::outcome::Outcome;
 use fairground_trace::derive::Attributes;
-use fairground_trace::fidelity::Pair;
 use fairground_trace::measure::Measured;
 use fairground_trace::replay::{Replay, Run};
 use fairground_trace::simulated::Throttle;
 use fairground_trace::{Kind, Recording};
 
 use crate::failure::Failure;
-use crate::glue;
 use crate::replay_json;
-use crate::replay_text::{self, Both, Sides};
+use crate::replay_quantities::{Quantity, quantities};
+use crate::replay_text::{self, Sides};
 use crate::report::{Source, samples};
-use crate::simulate;
-use crate::usual;
+
+/// Threads in the first table.
+const THREADS: usize = 20;
 
 /// The page.
 ///
@@ -30,20 +31,13 @@ use crate::usual;
 pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<String, Failure> {
     let trace = s.path.file_name().unwrap_or(s.path.as_os_str());
     let trace = trace.to_string_lossy();
-    let mut tables = vec![table(
-        "replay-table",
-        "Recorded and replayed",
-        ["recorded", "replayed"],
-        (s.at_home, None),
-    )];
-    if let Some((_, sides, _)) = s.what_if {
-        tables.push(table(
-            "what-if-table",
-            "Replayed and what if",
-            ["replayed", "what if"],
-            (sides, Some(s.at_home)),
-        ));
-    }
+    let mut tables = vec![table(s), verdicts(s)];
+    tables.extend(
+        s.results
+            .what_if
+            .iter()
+            .map(|other| what_if_table(&other.rows)),
+    );
     let mut facts = vec![
         (
             "trace".to_string(),
@@ -54,14 +48,14 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
     ];
     facts.extend(s.about.facts());
     let mut notes = replay_text::notes(s);
-    notes.extend(replay_text::stopped(s.at_home).map(|note| format!("replayed: {note}")));
-    let what_if = s.what_if.map(|(_, sides, _)| sides);
-    let what_if = what_if.and_then(replay_text::stopped);
+    let stopped = replay_text::stopped(&s.results.replayed.mean);
+    notes.extend(stopped.map(|note| format!("replayed: {note}")));
+    let what_if = s.results.what_if.as_ref();
+    let what_if = what_if.and_then(|other| replay_text::stopped(&other.beside));
     notes.extend(what_if.map(|note| format!("what if: {note}")));
     notes.extend(s.about.page_notes());
-    let costs = costs(s);
-    tables.extend(groups(&costs));
-    tables.extend(watched(&costs));
+    tables.extend(groups(&s.results.costs));
+    tables.extend(watched(&s.results.costs));
     let style = Style::default();
     let about = Page {
         title: trace.to_string(),
@@ -70,8 +64,8 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
         tables,
         text: replay_text::text(s),
         notes,
-        lines: lines(&costs, style.lines),
-        functions: functions(&costs, style.functions),
+        lines: lines(&s.results.costs, style.lines),
+        functions: functions(&s.results.costs, style.functions),
         redo: s.about.redo.command.clone(),
         json: replay_json::json(s)?,
         ..Page::default()
@@ -82,43 +76,6 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
 fn tick(s: &Sides<'_>) -> String {
     let assumed = if s.doubts.hz_assumed { ", assumed" } else { "" };
     format!("{} Hz{assumed}", s.home.features.hz)
-}
-
-/// What the simulated kernel cost in the replay, and what if: a recording does not say it.
-pub fn costs(s: &Sides<'_>) -> Vec<Variant> {
-    let runs = std::iter::once(("replayed", s.run)).chain(s.what_if.map(|w| ("what if", &w.2)));
-    let outcome = |(_, run): (_, &Run)| {
-        let mut outcome = run.outcome.clone();
-        simulate::slow_from(&mut outcome, s.slow_ns);
-        vec![outcome]
-    };
-    let mut outcomes: Vec<Vec<Outcome>> = runs.clone().map(outcome).collect();
-    usual::share(&mut outcomes);
-    let variant = |((name, run), outcome): ((&str, &Run), Outcome)| {
-        let names = &s.recording.names;
-        let who = |task: u32| run.who.get(task as usize);
-        let tid = |task: u32| who(task).map_or(0, |w| names.kernel_id(w.tid));
-        let mut side = glue::run_of(outcome, &tid);
-        // Times of a replay count from the recording's start.
-        let earlier = |ns: &mut u64| *ns = ns.saturating_sub(run.derived.lead_ns);
-        let longest = side.idle_waste.as_mut().and_then(|w| w.longest.as_mut());
-        if let Some(wait) = longest {
-            earlier(&mut wait.from_ns);
-        }
-        let of_groups = side.groups.iter_mut().filter_map(|g| g.wait.as_mut());
-        for wait in of_groups.filter_map(|wait| wait.longest.as_mut()) {
-            earlier(&mut wait.from_ns);
-            earlier(&mut wait.held_from_ns);
-        }
-        Variant {
-            name: name.into(),
-            runs: vec![side],
-            ..Variant::default()
-        }
-    };
-    runs.zip(outcomes.into_iter().flatten())
-        .map(variant)
-        .collect()
 }
 
 fn sides(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Vec<Samples> {
@@ -153,9 +110,10 @@ fn sides(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Vec<Samples>
     };
     let mut all = vec![
         one("recorded", s.recording, &replay.recorded, &[], &[]),
-        run("replayed", s.run),
+        run("replayed", s.results.replayed.first()),
     ];
-    all.extend(s.what_if.map(|(_, _, other)| run("what if", other)));
+    let what_if = s.results.what_if.iter();
+    all.extend(what_if.map(|other| run("what if", other.side.first())));
     all
 }
 
@@ -183,48 +141,106 @@ fn latencies(m: &Measured) -> Vec<(u64, u64)> {
     counts.into_iter().collect()
 }
 
-fn table(id: &str, caption: &str, [a, b]: [&str; 2], both: Both<'_>) -> Table {
-    let f = both.0;
-    let bounded = |name: String, p: Pair, at_least: [bool; 2]| {
-        let [a, b, shown] = replay_text::shown(p, at_least);
-        let diff = Some(p.diff_pct()).filter(|d| d.is_finite() && !at_least[0]);
+/// The replay beside the recording: means over its seeds.
+fn table(s: &Sides<'_>) -> Table {
+    let f = &s.results.replayed.mean;
+    let row = |q: &Quantity| {
+        let [a, b, shown] = replay_text::shown_of(q);
+        let diff = Some(q.pair.diff_pct()).filter(|d| d.is_finite() && !q.at_least[0]);
         Row::from(vec![
-            Cell::text(&name),
-            Cell::number(Some(p.recorded), a),
-            Cell::number(Some(p.replayed), b),
+            Cell::text(&q.label),
+            Cell::number(Some(q.pair.recorded), a),
+            Cell::number(Some(q.pair.replayed), b),
             Cell::number(diff, shown),
         ])
     };
-    let row = |name: String, p: Pair| bounded(name, p, [false; 2]);
-    let stopped = replay_text::stopped_sides(both);
-    let mut rows = vec![
-        bounded("elapsed, ms".into(), f.elapsed_ms, stopped),
-        bounded("CPU time, ms".into(), f.cpu_ms, stopped),
-        row("switches from sleepers".into(), f.voluntary),
-        row("switches from runnable threads".into(), f.involuntary),
-    ];
-    for (name, pair) in ["p50", "p90", "p99"]
-        .iter()
-        .zip(f.latency_us.into_iter().flatten())
-    {
-        rows.push(row(format!("wake-up latency {name}, µs"), pair));
-    }
-    for t in f.threads.iter().take(20) {
-        let undone = replay_text::undone_sides(both, t);
-        let name = format!("{}: CPU time, ms", t.name);
-        rows.push(bounded(name, t.cpu_ms, undone));
-        rows.push(row(format!("{}: switches", t.name), t.switches));
-    }
+    let all = quantities((f, None));
+    let some = all.iter().filter(|q| q.is_shown(THREADS, f.busy_pct.len()));
     Table {
-        id: id.into(),
-        caption: caption.into(),
-        note: String::new(),
+        id: "replay-table".into(),
+        caption: "Recorded and replayed".into(),
+        note: seeds_note(s),
         columns: vec![
             Column::left(""),
-            Column::right(a),
-            Column::right(b),
+            Column::right("recorded"),
+            Column::right("replayed"),
             Column::right("difference"),
         ],
-        rows,
+        rows: some.map(row).collect(),
+    }
+}
+
+fn seeds_note(s: &Sides<'_>) -> String {
+    match s.results.replayed.runs.len() {
+        1 => String::new(),
+        n => format!("Replayed: means over {n} seeds."),
+    }
+}
+
+/// How faithful the replay is.
+fn verdicts(s: &Sides<'_>) -> Table {
+    let seeds = s.results.replayed.runs.len();
+    let row = |v: &FidelityVerdict| {
+        let off = v.off.map(|off| format!("{off:+.1}{}", v.unit_sign()));
+        let why = v.why_not.clone().or_else(|| v.of.clone());
+        let met = v.met.map(|_| format!("{} of {seeds}", v.seeds_met));
+        Row::from(vec![
+            Cell::text(&v.label),
+            Cell::text(&format!("{}{}", v.limit, v.unit_sign())),
+            Cell::number(v.off, off.unwrap_or("-".into())),
+            Cell::text(v.word()),
+            Cell::text(&met.unwrap_or_default()),
+            Cell::text(&why.unwrap_or_default()),
+        ])
+    };
+    Table {
+        id: "fidelity-table".into(),
+        caption: "Is the replay faithful?".into(),
+        note: "Of several threads or CPUs, that which is furthest off.".into(),
+        columns: vec![
+            Column::left(""),
+            Column::right("limit"),
+            Column::right("off"),
+            Column::left("verdict"),
+            Column::left("seeds that meet it"),
+            Column::left("furthest off"),
+        ],
+        rows: s.results.fidelity.verdicts.iter().map(row).collect(),
+    }
+}
+
+/// The what-if beside the replay.
+fn what_if_table(rows: &[WhatIfRow]) -> Table {
+    let row = |row: &WhatIfRow| {
+        let c = &row.comparison;
+        let bound = |text: String, at_least: bool| match at_least && text != "-" {
+            true => format!("> {text}"),
+            false => text,
+        };
+        let [a, b] = row.at_least;
+        Row::from(vec![
+            Cell::text(&row.label),
+            Cell::number(c.base, bound(number_text(c.base), a)),
+            Cell::number(c.patch, bound(number_text(c.patch), b)),
+            Cell::number(c.change_pct, bound(change_text(c.change_pct), b)),
+            Cell::text(&interval_text(c.ci95_pct).unwrap_or("-".into())),
+            Cell::text(&row.word()),
+        ])
+    };
+    Table {
+        id: "what-if-table".into(),
+        caption: "Replayed and what if".into(),
+        note: "Means over the seeds, with the 95 % interval of the change in percent. `?`: at \
+               home the replay is off by more than its limit in this, so do not believe it here."
+            .into(),
+        columns: vec![
+            Column::left(""),
+            Column::right("replayed"),
+            Column::right("what if"),
+            Column::right("change"),
+            Column::right("95 % CI (%)"),
+            Column::left("verdict"),
+        ],
+        rows: rows.iter().map(row).collect(),
     }
 }

@@ -3,14 +3,18 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairground_report::{groups_text, task_at, watched_text};
+use fairground_report::{
+    WhatIfRow, faithful_text, fidelity_text, groups_text, task_at, watched_text, what_if_text,
+};
 use fairground_trace::Recording;
 use fairground_trace::derive::Attributes;
-use fairground_trace::fidelity::{CPU_PCT, Fidelity, LATENCY_PCT, Pair, SWITCHES_PCT, ThreadRow};
+use fairground_trace::fidelity::{Fidelity, Pair};
 use fairground_trace::replay::{Place, Replay, Run};
 
 use crate::replay_about::About;
-use crate::replay_report;
+use crate::replay_quantities::{Quantity, quantities, ranges};
+use crate::replay_results::{Other, Results};
+use crate::replay_seeds::Side;
 
 /// All that is known of a replay.
 pub struct Sides<'a> {
@@ -26,16 +30,10 @@ pub struct Sides<'a> {
     pub doubts: Doubts,
     /// What is known of its kernel.
     pub kernel: Option<String>,
-    /// The run there.
-    pub run: &'a Run,
-    /// Recorded against replayed.
-    pub at_home: &'a Fidelity,
-    /// Replayed against what if: machine, sides, the run.
-    pub what_if: Option<&'a (String, Fidelity, Run)>,
+    /// What came of the replays.
+    pub results: &'a Results,
     /// Most threads to show.
     pub threads: usize,
-    /// Which stretches that waited for quota are slow, if it was said.
-    pub slow_ns: Option<u64>,
 }
 
 /// What a trace does not say.
@@ -47,15 +45,24 @@ pub struct Doubts {
     pub at_least: bool,
     /// Nobody says its tick, and it does not show.
     pub hz_assumed: bool,
+    /// Its times are whole microseconds.
+    pub whole_us: bool,
+    /// It is of a simulated run that was ended by its time.
+    pub ends_by_time: bool,
+    /// Threads keep away from CPUs that were not recorded.
+    pub keeps_away: bool,
 }
 
 impl Doubts {
     /// Of a recording and what is known besides.
-    pub fn of(replay: &Replay<'_>, known: &Attributes) -> Self {
+    pub fn of(recording: &Recording, replay: &Replay<'_>, known: &Attributes) -> Self {
         Self {
             inferred: replay.recorded.inferred,
             at_least: replay.recorded.is_at_least(),
             hz_assumed: known.hz.is_none() && !replay.shows_tick(),
+            whole_us: recording.whole_us,
+            ends_by_time: replay.ends_by_time(),
+            keeps_away: replay.recorded.recorded_cpus().is_some(),
         }
     }
 }
@@ -72,7 +79,7 @@ pub fn text(s: &Sides<'_>) -> String {
         r.format,
         r.tracepoints(),
         r.cpus,
-        s.at_home.elapsed_ms.recorded
+        s.results.replayed.mean.elapsed_ms.recorded
     );
     for note in before(s) {
         let _ = writeln!(text, "  {note}");
@@ -80,54 +87,69 @@ pub fn text(s: &Sides<'_>) -> String {
     let hz = s.home.features.hz;
     let _ = writeln!(text, "\nreplayed on {} ({hz} Hz)", s.home.machine.id);
     text += &s.about.home_text();
-    let heads = ["recorded", "replayed"];
-    table((s.at_home, None), heads, s.threads, &mut text);
-    let names = [
-        "CPU time of each thread with 1 % of it or more,",
-        "switches",
-        "wake-up latency p50",
-        "the same in the second half, which nothing is fitted to,",
-    ];
-    let limits = [CPU_PCT, SWITCHES_PCT, LATENCY_PCT, LATENCY_PCT];
-    for (i, ((name, limit), met)) in names.iter().zip(limits).zip(s.at_home.met()).enumerate() {
-        let verdict = match met {
-            _ if i == 0 && s.doubts.at_least => "not known, as the recorded times are lower bounds",
-            _ if i >= 2 && is_coarse(s, i) => "not known, as the recorded times are whole us",
-            Some(true) => "met",
-            Some(false) => "missed",
-            None => "nothing to compare",
+    table(s, &mut text);
+    let seeds = s.results.replayed.runs.len();
+    text += &format!("\n{}", fidelity_text(&s.results.fidelity, seeds));
+    unfinished(
+        &s.results.replayed.runs,
+        &s.results.replayed.mean,
+        &mut text,
+    );
+    if let Some(other) = &s.results.what_if {
+        let _ = writeln!(text, "\n{}", faithful_text(&s.results.fidelity));
+        text += &what_if(s, other);
+    }
+    let first = s.about.redo.seeds.first().copied();
+    let watched = watched_text(&s.results.costs, &|wait, seed, last| {
+        // Only what runs last is explained, with the first seed unless another one is named.
+        let seed = match Some(seed) == first {
+            true => String::new(),
+            false => format!("--seed {seed} "),
         };
-        let _ = writeln!(text, "fidelity: {name} within {limit} %: {verdict}");
-    }
-    unfinished(s.run, s.at_home, &mut text);
-    if let Some((machine, sides, other)) = s.what_if {
-        let _ = writeln!(text, "\nwhat if, on {machine}");
-        text += &s.about.what_if_text();
-        let both = (sides, Some(s.at_home));
-        table(both, ["replayed", "what if"], s.threads, &mut text);
-        for note in &other.derived.notes {
-            if !s.run.derived.notes.contains(note) {
-                let _ = writeln!(text, "  {note}");
-            }
-        }
-        unfinished(other, sides, &mut text);
-    }
-    let costs = replay_report::costs(s);
-    let watched = watched_text(&costs, &|wait, last| {
-        last.then(|| format!("--explain {}", task_at(wait)))
+        last.then(|| format!("{seed}--explain {}", task_at(wait)))
     });
     let beside: String = beside(s).iter().map(|note| format!("{note}\n")).collect();
-    let parts = [text, groups_text(&costs), watched, beside, s.about.foot()];
+    let parts = [
+        text,
+        groups_text(&s.results.costs),
+        watched,
+        beside,
+        s.about.foot(),
+    ];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("\n")
+}
+
+/// The what-if: where, what differs, and each quantity beside that of the replay at home.
+fn what_if(s: &Sides<'_>, other: &Other) -> String {
+    let mut text = format!("what if, on {}\n", other.machine);
+    text += &s.about.what_if_text();
+    let both = (&other.beside, Some(&s.results.replayed.mean));
+    let cpus = other.beside.busy_pct.len();
+    let all = quantities(both);
+    let rows = all.iter().zip(&other.rows);
+    let rows = rows.filter(|(q, _)| q.is_shown(s.threads, cpus));
+    let rows: Vec<&WhatIfRow> = rows.map(|(_, row)| row).collect();
+    text += &what_if_text(&rows);
+    for note in new_notes(s, other) {
+        text += &format!("  {note}\n");
+    }
+    unfinished(&other.side.runs, &other.beside, &mut text);
+    text
+}
+
+/// Notes on what runs elsewhere that the replay at home does not have.
+fn new_notes<'a>(s: &'a Sides<'_>, other: &'a Other) -> impl Iterator<Item = &'a String> {
+    let known = &s.results.replayed.first().derived.notes;
+    let notes = other.side.first().derived.notes.iter();
+    notes.filter(move |note| !known.contains(note))
 }
 
 /// All that is to be known of trace and replay beside the figures, but what was asked for.
 pub fn notes(s: &Sides<'_>) -> Vec<String> {
     let mut notes = before(s);
-    if let Some((_, _, other)) = s.what_if {
-        let new = |note: &&String| !s.run.derived.notes.contains(note);
-        notes.extend(other.derived.notes.iter().filter(new).cloned());
+    if let Some(other) = &s.results.what_if {
+        notes.extend(new_notes(s, other).cloned());
     }
     notes.extend(beside(s));
     notes
@@ -150,7 +172,8 @@ fn before(s: &Sides<'_>) -> Vec<String> {
         let note = "times are whole us: use --ns (`perf script --ns`, `trace-cmd report -t`)";
         notes.push(note.into());
     }
-    notes.extend(s.run.derived.notes.iter().cloned());
+    notes.extend(s.results.replayed.first().derived.notes.iter().cloned());
+    notes.extend(silent(s));
     let cpus = s.home.machine.topology.nr_cpus();
     if cpus != s.recording.cpus as usize {
         let recorded = s.recording.cpus;
@@ -168,41 +191,74 @@ fn before(s: &Sides<'_>) -> Vec<String> {
     notes
 }
 
-/// What costs and idle times have in them beside the recording, of each replay.
+/// That CPUs have no event, and what the replay makes of them.
+fn silent(s: &Sides<'_>) -> Option<String> {
+    let cpus = s.recording.silent_cpus();
+    let named = list_of(&cpus);
+    let (all, first) = (s.recording.cpus, cpus.first()?);
+    let (word, have, are) = match cpus.len() {
+        1 => ("CPU", "has", "is"),
+        _ => ("CPUs", "have", "are"),
+    };
+    let told = if s.doubts.keeps_away {
+        "threads stay away from what was not recorded".to_string()
+    } else {
+        let fewer = match cpus.iter().copied().eq(*first..all) && *first > 0 {
+            true => format!(" of {first} CPUs"),
+            false => String::new(),
+        };
+        format!(
+            "threads may go there in the replay; if {word} {named} {are} not part of it, name a \
+             machine{fewer} with --recorded-on"
+        )
+    };
+    Some(format!(
+        "{word} {named} of {all} {have} no event, being idle throughout or not recorded (`perf \
+         record -C`): {told}"
+    ))
+}
+
+/// Numbers in order, with runs of them as `4-7`.
+fn list_of(numbers: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for n in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *n => *last = *n,
+            _ => runs.push((*n, *n)),
+        }
+    }
+    let words = runs.iter().map(|(a, b)| match a == b {
+        true => a.to_string(),
+        false => format!("{a}-{b}"),
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
+/// What costs and idle times have in them beside the recording, of each replay: means.
 fn beside(s: &Sides<'_>) -> Vec<String> {
-    let runs = std::iter::once(("replayed", s.run)).chain(s.what_if.map(|w| ("what if", &w.2)));
-    let words = |(name, run): (&str, &Run)| {
-        let before_ns = run.derived.lead_ns;
-        let after_ns = run
-            .outcome
-            .elapsed_ns
-            .saturating_sub(before_ns + run.elapsed_ns);
-        let ms = |ns: u64| ns as f64 / 1e6;
+    let what_if = s.results.what_if.as_ref();
+    let what_if = what_if.map(|other| ("what if", &other.side));
+    let sides = std::iter::once(("replayed", &s.results.replayed)).chain(what_if);
+    let words = |(name, side): (&str, &Side)| {
+        let mean = |f: &dyn Fn(&Run) -> u64| {
+            let sum: u64 = side.runs.iter().map(f).sum();
+            sum as f64 / side.runs.len() as f64 / 1e6
+        };
+        let before = mean(&|run| run.derived.lead_ns);
+        let all = mean(&|run| run.outcome.elapsed_ns);
+        let after = mean(&|run| {
+            let ends_ns = run.derived.lead_ns + run.elapsed_ns;
+            run.outcome.elapsed_ns.saturating_sub(ends_ns)
+        });
         // A simulated run that is replayed has a beginning of its own.
-        (run.derived.workload.warmup_ns == 0 && before_ns + after_ns > 0).then(|| {
+        (side.first().derived.workload.warmup_ns == 0 && before + after > 0.0).then(|| {
             format!(
-                "{name}: costs and idle times are of {:.2} ms, of which {:.2} ms are before the \
-                 recording and {:.2} ms after it",
-                ms(run.outcome.elapsed_ns),
-                ms(before_ns),
-                ms(after_ns)
+                "{name}: costs and idle times are of {all:.2} ms, of which {before:.2} ms are \
+                 before the recording and {after:.2} ms after it"
             )
         })
     };
-    runs.filter_map(words).collect()
-}
-
-/// Medians that are shorter say little if times are whole microseconds.
-const COARSE_US: f64 = 10.0;
-
-/// Whether the latency of this verdict is known too coarsely for one.
-fn is_coarse(s: &Sides<'_>, verdict: usize) -> bool {
-    let f = s.at_home;
-    let latency = match verdict {
-        2 => f.latency_us.map(|l| l[0]),
-        _ => f.late_latency_us,
-    };
-    s.recording.whole_us && latency.is_some_and(|l| l.recorded < COARSE_US)
+    sides.filter_map(words).collect()
 }
 
 /// A thread as the tables write it, `hog0 (27196)` or `cc1 (2235 #2)`, in the words that
@@ -216,20 +272,19 @@ pub fn plain(who: &str) -> String {
     }
 }
 
-fn unfinished(run: &Run, sides: &Fidelity, text: &mut String) {
-    match stopped(sides) {
-        Some(note) => *text += &(note + "\n"),
-        None if run.unfinished == 1 => {
-            *text += "1 thread had not done its recorded work at the end\n";
+fn unfinished(runs: &[Run], sides: &Fidelity, text: &mut String) {
+    let counts = runs.iter().map(|run| run.unfinished);
+    let (least, most) = counts.fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
+    let up_to = if least < most { "up to " } else { "" };
+    match (stopped(sides), most) {
+        (Some(note), _) => *text += &(note + "\n"),
+        (None, 0) => {}
+        (None, 1) => {
+            *text += &format!("{up_to}1 thread had not done its recorded work at the end\n")
         }
-        None if run.unfinished > 0 => {
-            let _ = writeln!(
-                text,
-                "{} threads had not done their recorded work at the end",
-                run.unfinished
-            );
+        (None, n) => {
+            *text += &format!("{up_to}{n} threads had not done their recorded work at the end\n");
         }
-        None => {}
     }
 }
 
@@ -276,65 +331,48 @@ fn percent(x: f64) -> String {
     }
 }
 
-/// Which of two sides were stopped; the first one may be a replay, too.
-pub fn stopped_sides((f, before): Both<'_>) -> [bool; 2] {
-    let stopped = |f: &Fidelity| f.stopped_ms.is_some();
-    [before.is_some_and(stopped), stopped(f)]
-}
-
-/// On which of two sides a thread had not done what was recorded.
-pub fn undone_sides((_, before): Both<'_>, thread: &ThreadRow) -> [bool; 2] {
-    let same = before.and_then(|f| f.threads.iter().find(|t| t.name == thread.name));
-    [same.is_some_and(|t| t.undone), thread.undone]
-}
-
-/// Two sides and, if the first one is a replay, that one beside the recording.
-pub type Both<'a> = (&'a Fidelity, Option<&'a Fidelity>);
-
-fn table(both: Both<'_>, heads: [&str; 2], threads: usize, text: &mut String) {
-    let f = both.0;
-    let [a, b] = heads;
-    let _ = writeln!(text, "{:<36} {a:>14} {b:>14} {:>10}", "", "difference");
-    let mut show = |name: &str, [a, b, diff]: [String; 3]| {
-        let _ = writeln!(text, "{name:<36} {a:>14} {b:>14} {diff:>10}");
-    };
-    let stopped = stopped_sides(both);
-    show("elapsed, ms", shown(f.elapsed_ms, stopped));
-    show("CPU time, ms", shown(f.cpu_ms, stopped));
-    let mut row = |name: &str, p: Pair| show(name, shown(p, [false; 2]));
-    row("switches from sleepers", f.voluntary);
-    row("switches from runnable threads", f.involuntary);
-    if let Some(latency) = f.latency_us {
-        for (name, pair) in ["p50", "p90", "p99"].iter().zip(latency) {
-            row(&format!("wake-up latency {name}, us"), pair);
-        }
-    }
-    if let Some(late) = f.late_latency_us {
-        row("  p50 in the second half, us", late);
-    }
-    for (cpu, busy) in f.busy_pct.iter().enumerate() {
-        // On a large machine only CPUs that were used.
-        if f.busy_pct.len() <= 16 || busy.recorded + busy.replayed >= 1.0 {
-            show(&format!("CPU {cpu} busy, %"), busy_of(f, cpu, *busy));
-        }
-    }
-    for t in f.threads.iter().take(threads) {
-        let name = format!("{}: CPU time, ms", t.name);
-        show(&name, shown(t.cpu_ms, undone_sides(both, t)));
-        show("  in the first half, ms", shown(t.half_ms, [false; 2]));
-        show("  switches", shown(t.switches, [false; 2]));
-    }
-}
-
-/// `-` where a side does not have the CPU.
-fn busy_of(f: &Fidelity, cpu: usize, busy: Pair) -> [String; 3] {
-    let [mut a, mut b, mut diff] = shown(busy, [false; 2]);
-    for (side, cpus) in [&mut a, &mut b].into_iter().zip(f.cpus) {
-        if cpu >= cpus {
+/// A quantity as it is shown: `-` where a side does not have it.
+pub fn shown_of(q: &Quantity) -> [String; 3] {
+    let [mut a, mut b, mut diff] = shown(q.pair, q.at_least);
+    for (side, absent) in [&mut a, &mut b].into_iter().zip(q.absent) {
+        if absent {
             (*side, diff) = ("-".into(), "-".into());
         }
     }
     [a, b, diff]
+}
+
+/// The replay beside the recording: means over the seeds and, of several, how far these are apart.
+fn table(s: &Sides<'_>, text: &mut String) {
+    let f = &s.results.replayed.mean;
+    let seeds = s.results.replayed.runs.len();
+    let ranges = ranges(&s.results.replayed.each);
+    let range = |q: &Quantity| match ranges.get(&q.name) {
+        _ if seeds == 1 || q.absent[1] => String::new(),
+        Some((a, b)) => match [number(*a), number(*b)] {
+            [a, b] if a == b => "the same".into(),
+            [a, b] => format!("{a} to {b}"),
+        },
+        None => String::new(),
+    };
+    let head = match seeds {
+        1 => String::new(),
+        n => format!("with {n} seeds"),
+    };
+    let mut show = |name: &str, [a, b, diff]: [&str; 3], range: &str| {
+        let line = format!("{name:<36} {a:>12} {b:>12} {diff:>10}  {range}");
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}", line.trim_end());
+    };
+    show("", ["recorded", "replayed", "difference"], &head);
+    let all = quantities((f, None));
+    for q in all
+        .iter()
+        .filter(|q| q.is_shown(s.threads, f.busy_pct.len()))
+    {
+        let [a, b, diff] = shown_of(q);
+        show(&q.label, [&a, &b, &diff], &range(q));
+    }
 }
 
 /// Four digits, or more where the number has them.
@@ -362,6 +400,11 @@ mod tests {
         ] {
             assert_eq!(super::plain(who), plain);
         }
+    }
+
+    #[test]
+    fn lists_of_cpus_are_short() {
+        assert_eq!(list_of(&[0, 4, 5, 6, 9]), "0,4-6,9");
     }
 
     #[test]

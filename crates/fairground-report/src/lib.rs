@@ -5,7 +5,7 @@
 //!                                         ├──► Compare   ──► JSON, CSV, text, FailOn
 //!                                         │       └─► Signs ──► JSON, CSV, text, FailOn
 //!                                         └──► Sweep     ──► JSON, CSV, text, Target
-//!   Replay (two sides of a recording) ──► JSON
+//!   Replay (two sides of a recording) ──► JSON, text
 //! ```
 //!
 //! Data goes in by value: this crate knows neither the simulator nor the command line, reads no
@@ -29,6 +29,7 @@ mod machine;
 mod note;
 mod redo;
 mod replay;
+mod replay_compare;
 pub mod reproduce;
 mod requests;
 mod result;
@@ -56,9 +57,10 @@ pub use machine::{MachineId, MachineParts};
 pub use note::{Note, OfMetric, OfSaved, OfSeeds, OfValues, OfWaiting, OfWork};
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
 pub use replay::{
-    Changed, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts, Replayed, ReplayedThread,
-    Sides, Stopped, WhatIf,
+    Changed, FidelityVerdict, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts,
+    ReplayFidelity, Replayed, ReplayedThread, Sides, Stopped, WhatIf,
 };
+pub use replay_compare::{ReplayQuantity, SeedValues, WhatIfRow, compare_replays};
 pub use requests::Halves;
 pub use result::{
     Compare, Comparison, FunctionCost, LineTraffic, Method, Number, Run, RunResult, Setup, Variant,
@@ -73,8 +75,9 @@ pub use sweep::{
     Tried, csv_of_sweep, products, sweep_page, sweep_text,
 };
 pub use text::{
-    Style, changes_text, compare_text, costs_text, foot as foot_text, groups_text,
-    head as head_text, labelled, run_text, task_at, watched_text,
+    Style, change as change_text, changes_text, compare_text, costs_text, faithful_text,
+    fidelity_text, foot as foot_text, groups_text, head as head_text, interval as interval_text,
+    labelled, number as number_text, run_text, task_at, watched_text, what_if_text,
 };
 pub use two_saved::compare_saved;
 pub use watched::{

@@ -9,17 +9,18 @@ use serde::Serialize;
 use crate::groups::GroupStat;
 use crate::machine::{MachineId, MachineParts};
 use crate::redo::Redo;
-use crate::result::{FunctionCost, LineTraffic, Run, require_keys};
+use crate::replay_compare::{SeedValues, WhatIfRow};
+use crate::result::{FunctionCost, LineTraffic, Number, Run, require_keys};
 use crate::watched::IdleWaste;
 
 /// What the keys of [`Replay`] mean, in this version.
-pub const REPLAY_FORMAT: &str = "fairground-replay/1";
+pub const REPLAY_FORMAT: &str = "fairground-replay/2";
 
 /// The result of `fairground replay`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(transform = require_keys)]
 pub struct Replay {
-    /// `fairground-replay/1`: what the keys mean.
+    /// `fairground-replay/2`: what the keys mean.
     pub format: String,
     /// Version of Fairground.
     pub fairground: String,
@@ -34,16 +35,21 @@ pub struct Replay {
     pub decisions: BTreeMap<String, String>,
     /// Files of cgroups that the command line wrote, with their values in the first replay.
     pub settings: BTreeMap<String, String>,
-    /// What all random numbers come from.
+    /// The first seed; all are in `redo`.
     pub seed: u64,
-    /// Threads that had not done their recorded work when the first replay was ended.
+    /// The most threads, of any seed, that had not done their recorded work when the first replay was ended.
     pub unfinished: u64,
     /// If the first replay was ended because it took so long; else `null`.
     pub stopped: Option<Stopped>,
-    /// What the simulated kernel cost: in the first replay and, if there is one, in the other.
+    /// What the simulated kernel cost: in the first replay with each seed and, if there is one, in
+    /// the other.
     pub costs: Vec<ReplayCosts>,
-    /// The recording beside the first replay.
+    /// The recording beside the first replay: means over the seeds.
     pub replay: Sides<Replayed>,
+    /// What the first replay came to with each seed.
+    pub runs: Vec<SeedValues>,
+    /// Whether the first replay comes near enough to the recording.
+    pub fidelity: ReplayFidelity,
     /// The other replay, if one was asked for.
     pub what_if: Option<WhatIf>,
     /// What is needed to get this result again.
@@ -99,12 +105,93 @@ pub struct WhatIf {
     pub decisions: BTreeMap<String, String>,
     /// Files of cgroups that the command line wrote, with their values.
     pub settings: BTreeMap<String, String>,
-    /// Threads that had not done their recorded work when it was ended.
+    /// The most threads, of any seed, that had not done their recorded work when it was ended.
     pub unfinished: u64,
     /// If it was ended because it took so long; else `null`.
     pub stopped: Option<Stopped>,
-    /// The first replay beside this one.
+    /// The first replay beside this one: means over the seeds.
     pub sides: Sides<Changed>,
+    /// The same with intervals and verdicts, by the statistics of `compare`.
+    pub comparison: Vec<WhatIfRow>,
+    /// What this replay came to with each seed.
+    pub runs: Vec<SeedValues>,
+}
+
+/// Whether a replay comes near enough to its recording to believe a what-if.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ReplayFidelity {
+    /// Whether verdicts can be given and all of these are met.
+    pub faithful: bool,
+    /// One for each quantity that has a limit.
+    pub verdicts: Vec<FidelityVerdict>,
+}
+
+/// How near one quantity of a replay is to the recording's: of several threads or CPUs, that which
+/// is furthest off. Means over the seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(transform = require_keys)]
+pub struct FidelityVerdict {
+    /// `cpu_time`, `switches`, `wakeup_latency_p50`, `second_half_latency_p50`, `elapsed`,
+    /// `busy_share` or `first_half_cpu_time`.
+    pub quantity: String,
+    /// How near it must come.
+    pub limit: f64,
+    /// Unit of `limit` and `off`: `%` of the recorded value, or percentage `points`.
+    pub unit: String,
+    /// In the recording; `null` if a side has none.
+    pub recorded: Number,
+    /// In the replay.
+    pub replayed: Number,
+    /// How far it is off; `null` if a side has none, or the recording has 0 of it.
+    pub off: Number,
+    /// The thread or CPU that is furthest off, if there are several.
+    pub of: Option<String>,
+    /// Whether it is within the limit; `null` where that is not known.
+    pub met: Option<bool>,
+    /// Why it is not known.
+    pub why_not: Option<String>,
+    /// With how many of the seeds it would be met by itself.
+    pub seeds_met: u64,
+    /// What it is called in tables.
+    #[serde(skip)]
+    pub label: String,
+}
+
+impl ReplayFidelity {
+    /// Of these verdicts.
+    pub fn new(verdicts: Vec<FidelityVerdict>) -> Self {
+        let mut given = verdicts.iter().filter_map(|v| v.met).peekable();
+        Self {
+            faithful: given.peek().is_some() && given.all(|met| met),
+            verdicts,
+        }
+    }
+}
+
+impl FidelityVerdict {
+    /// The verdict as people read it.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self.met {
+            Some(true) => "met",
+            Some(false) => "missed",
+            None => "not known",
+        }
+    }
+
+    /// What it is on, within a sentence.
+    pub(crate) fn plain(&self) -> &str {
+        self.label.trim_start()
+    }
+
+    /// The unit as it stands behind a number.
+    #[must_use]
+    pub fn unit_sign(&self) -> &'static str {
+        match self.unit.as_str() {
+            "%" => " %",
+            _ => " pp",
+        }
+    }
 }
 
 /// A replay that was ended after three times the length of the recording, before all was done: its
@@ -123,6 +210,8 @@ pub struct Stopped {
 pub struct ReplayCosts {
     /// `replayed` or `what if`.
     pub side: String,
+    /// What all random numbers come from.
+    pub seed: u64,
     /// CPU time per scheduler function.
     pub functions: BTreeMap<String, FunctionCost>,
     /// Traffic per shared place, most waiting first.
@@ -205,6 +294,7 @@ impl ReplayCosts {
     pub fn new(side: &str, run: Run) -> Self {
         Self {
             side: side.into(),
+            seed: run.seed,
             functions: run.functions,
             lines: run.lines,
             idle_waste: run.idle_waste,

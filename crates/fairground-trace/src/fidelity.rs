@@ -1,5 +1,10 @@
 //! Recorded against replayed: how faithful a replay is, by fixed rules. Units as named.
 
+mod mean;
+mod verdict;
+
+pub use verdict::{BUSY_POINTS, ELAPSED_PCT, Furthest, HALF_PCT, Item, Verdict};
+
 use std::collections::BTreeMap;
 
 use crate::derive::pins::is_stopper;
@@ -166,15 +171,12 @@ impl Fidelity {
     #[must_use]
     pub fn met(&self) -> [Option<bool>; 4] {
         [
-            Some(
-                self.worst()
-                    .map_or(self.cpu_ms, |t| t.cpu_ms)
-                    .within(CPU_PCT),
-            ),
-            Some(self.switches().within(SWITCHES_PCT)),
-            self.latency_us.map(|l| l[0].within(LATENCY_PCT)),
-            self.late_latency_us.map(|l| l.within(LATENCY_PCT)),
+            Item::CpuTime,
+            Item::Switches,
+            Item::Latency,
+            Item::LateLatency,
         ]
+        .map(|item| self.verdict(item).met())
     }
 }
 
@@ -236,6 +238,41 @@ fn add(to: &mut ThreadTime, t: &ThreadTime) {
     to.first_half_ns += t.first_half_ns;
     to.voluntary += t.voluntary;
     to.involuntary += t.involuntary;
+}
+
+#[cfg(test)]
+impl Fidelity {
+    /// One CPU, busy for half of 100 ms, and threads that count: name, CPU time, first half.
+    fn example(threads: &[(&str, Pair, Pair)]) -> Self {
+        let pair = |x: f64| Pair {
+            recorded: x,
+            replayed: x,
+        };
+        let row = |(name, cpu_ms, half_ms): &(&str, Pair, Pair)| ThreadRow {
+            name: (*name).into(),
+            cpu_ms: *cpu_ms,
+            half_ms: *half_ms,
+            switches: pair(1.0),
+            undone: false,
+            counts: true,
+        };
+        Self {
+            threads: threads.iter().map(row).collect(),
+            elapsed_ms: pair(100.0),
+            cpu_ms: pair(50.0),
+            voluntary: pair(10.0),
+            involuntary: pair(20.0),
+            latency_us: None,
+            late_latency_us: None,
+            halves_us: None,
+            known_us: [None; 2],
+            wakeups: 0,
+            busy_pct: vec![pair(50.0)],
+            cpus: [1, 1],
+            stopped_ms: None,
+            undone: Vec::new(),
+        }
+    }
 }
 
 #[cfg(test)]

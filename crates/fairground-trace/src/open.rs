@@ -25,10 +25,7 @@ const DICTIONARY_KIB: u32 = 128 << 10;
 /// When it is no trace, has no `sched_switch`, or is damaged before its first event.
 pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Recording, TraceError> {
     if path.is_dir() {
-        return Err(TraceError::Unsupported {
-            what: "a directory, as `perf record --threads` writes it,".into(),
-            help: "record without --threads, or write text with `perf script -i DIRECTORY`",
-        });
+        return Err(directory(path));
     }
     read(std::fs::File::open(path)?, progress)
 }
@@ -40,13 +37,13 @@ pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Recording, Tra
 pub fn read(source: impl Read, progress: &mut dyn FnMut(u64)) -> Result<Recording, TraceError> {
     let mut source = Source::new(source)?;
     let mut recording = if source.head.starts_with(GZIP) {
-        let mut plain = unpacked(flate2::read::MultiGzDecoder::new(source))?;
-        by_kind(&mut plain, progress)
+        let plain = flate2::read::MultiGzDecoder::new(source);
+        by_kind(&mut unpacked("gzip", plain)?, progress)
     } else if source.head.starts_with(XZ) {
         let plain = lzma_rust2::XzReader::new_mem_limit(source, true, DICTIONARY_KIB);
-        by_kind(&mut unpacked(plain)?, progress)
+        by_kind(&mut unpacked("xz", plain)?, progress)
     } else if source.head.starts_with(ZSTD) {
-        by_kind(&mut unpacked(ZstdReader::new(source))?, progress)
+        by_kind(&mut unpacked("zstd", ZstdReader::new(source))?, progress)
     } else {
         by_kind(&mut source, progress)
     }?;
@@ -69,9 +66,49 @@ pub fn read(source: impl Read, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     })
 }
 
+/// What to say of a directory: perf writes one where each of its threads has a file of its own.
+fn directory(path: &Path) -> TraceError {
+    let is_perfs = path.join("data").exists() || path.join("data.0").exists();
+    let (what, help) = match is_perfs {
+        true => (
+            "a directory, as `perf record --threads` writes it,",
+            "record without --threads, or write text with `perf script -i DIRECTORY`",
+        ),
+        false => (
+            "a directory",
+            "expected a file: perf.data, trace.dat, or text of `perf script` or ftrace",
+        ),
+    };
+    let what = what.into();
+    TraceError::Unsupported { what, help }
+}
+
 /// A compressed source, of which at least the first byte can be had.
-fn unpacked<R: Read>(plain: R) -> Result<Source<R>, TraceError> {
-    Source::new(plain).map_err(|e| TraceError::Packed(e.to_string()))
+fn unpacked<R: Read>(by: &'static str, plain: R) -> Result<Source<Unpacked<R>>, TraceError> {
+    let unpacked = Unpacked { by, plain };
+    Source::new(unpacked).map_err(|e| TraceError::Packed(e.to_string()))
+}
+
+/// A compressed source whose errors say what is damaged: its readers say how they noticed.
+struct Unpacked<R> {
+    by: &'static str,
+    plain: R,
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.plain.read(buffer).map_err(|e| {
+            let by = self.by;
+            let text = match e.kind() {
+                std::io::ErrorKind::Interrupted => return e,
+                std::io::ErrorKind::UnexpectedEof => {
+                    format!("what {by} has packed ends early: it was not copied as a whole")
+                }
+                _ => format!("what {by} has packed: {e}"),
+            };
+            std::io::Error::new(e.kind(), text)
+        })
+    }
 }
 
 fn by_kind<R: Read>(
@@ -90,11 +127,16 @@ fn by_kind<R: Read>(
                 help: "record for a shorter time",
             });
         }
-        let mut recording = if perf {
+        let read = if perf {
             perf_data::read(data, progress)
         } else {
             dat::read(&data, progress)
-        }?;
+        };
+        // The reader sees the end of what was unpacked, not why it ends there.
+        let mut recording = match (read, &cut) {
+            (Err(error), Some(cut)) => return Err(TraceError::Packed(format!("{cut}; {error}"))),
+            (read, _) => read?,
+        };
         if let Some(cut) = cut {
             recording.left_out.cut = Some(cut.to_string());
         }

@@ -10,7 +10,7 @@ use linux_perf_data::linux_perf_event_reader::{
 use linux_perf_data::{AttributeDescription, Feature, PerfFileReader, PerfFileRecord};
 
 use crate::begins::Overwritten;
-use crate::bytes::{Bytes, u64_of};
+use crate::bytes::{Bytes, u32_of, u64_of};
 use crate::error::TraceError;
 use crate::raw::decode::Decoder;
 use crate::raw::headers::{self, Headers};
@@ -69,6 +69,11 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     if let Some(text) = perf_file.feature_section_data(Feature::OSRELEASE) {
         // Its length, which its end tells as well, and then the release.
         recording.states_kernel(text.get(4..).unwrap_or(&[]));
+    }
+    if let Some(numbers) = perf_file.feature_section_data(Feature::NRCPUS) {
+        // Those that could come online, then those that are: the latter take part.
+        let online = numbers.get(4..8).map(|n| u32_of(n, bytes.big));
+        recording.states_cpus(online.unwrap_or(0).into());
     }
     recording.names = headers.names.clone();
     let decoder = Decoder::new(&headers, bytes.big, &mut recording);

@@ -21,6 +21,7 @@ const COMPRESSED2: u32 = 83;
 /// Bits of the features that the reader needs.
 const FEATURE_TRACING_DATA: u32 = 1;
 const FEATURE_OSRELEASE: u32 = 4;
+const FEATURE_NRCPUS: u32 = 7;
 const FEATURE_EVENT_DESC: u32 = 12;
 
 /// Bytes of a record's head: type, flags, size.
@@ -36,6 +37,8 @@ struct Found<'a> {
     tracing: Option<&'a [u8]>,
     /// The kernel's release, with its length in front.
     release: Option<&'a [u8]>,
+    /// How many CPUs there could be, and how many are online.
+    cpus: Option<&'a [u8]>,
     /// Whole records that a file has too.
     kept: Vec<&'a [u8]>,
 }
@@ -77,8 +80,10 @@ fn record<'a>(at: &mut Bytes<'a>, data: &'a [u8], found: &mut Found<'a>) -> Opti
         }
         HEADER_FEATURE => {
             let feature = body.get(..8).map(|n| crate::bytes::u64_of(n, at.big))?;
-            if feature == u64::from(FEATURE_OSRELEASE) {
-                found.release = Some(&body[8..]);
+            match u32::try_from(feature).unwrap_or(0) {
+                FEATURE_OSRELEASE => found.release = Some(&body[8..]),
+                FEATURE_NRCPUS => found.cpus = Some(&body[8..]),
+                _ => {}
             }
         }
         AUXTRACE => {
@@ -137,6 +142,7 @@ impl Found<'_> {
         let given = [
             (FEATURE_TRACING_DATA, self.tracing),
             (FEATURE_OSRELEASE, self.release),
+            (FEATURE_NRCPUS, self.cpus),
             (FEATURE_EVENT_DESC, Some(&described[..])),
         ];
         let given: Vec<(u32, &[u8])> = given

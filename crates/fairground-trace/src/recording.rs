@@ -277,6 +277,38 @@ impl Recording {
         }
     }
 
+    /// CPUs without any event: idle throughout, or not recorded. Who is moved to one is no event of
+    /// it, and a simulated run tells of all.
+    #[must_use]
+    pub fn silent_cpus(&self) -> Vec<u32> {
+        let seen: BTreeSet<u32> = self.events.iter().map(|e| e.cpu).collect();
+        let all = 0..if self.said.is_empty() { self.cpus } else { 0 };
+        all.filter(|cpu| !seen.contains(cpu)).collect()
+    }
+
+    /// The fewest CPUs that a machine must have for its events; the file may state more.
+    #[must_use]
+    pub fn cpus_needed(&self) -> u32 {
+        let named = |e: &Event| match e.kind {
+            Kind::Migrate { to, .. } if to <= CPU_MAX => e.cpu.max(to) + 1,
+            _ => e.cpu + 1,
+        };
+        self.events.iter().map(named).max().unwrap_or(0)
+    }
+
+    /// Leaves out CPUs from this number on, which have no events; a note says so.
+    pub fn without_cpus_from(&mut self, cpus: u32) {
+        if cpus >= self.cpus || cpus < self.cpus_needed() {
+            return;
+        }
+        self.left_out.notes.push(format!(
+            "the file states {} CPUs; those from {cpus} on have no event, and the replay is without \
+             them (`--recorded-on`)",
+            self.cpus
+        ));
+        self.cpus = cpus;
+    }
+
     /// How many tracepoints it has.
     #[must_use]
     pub fn tracepoints(&self) -> usize {
@@ -413,6 +445,36 @@ mod tests {
             context: Context::Unknown,
             kind,
         }
+    }
+
+    #[test]
+    fn cpus_without_events_are_known_and_can_be_left_out() {
+        let mut r = Recording::new("test");
+        r.states_cpus(8);
+        for (ns, cpu) in [(10, 0), (20, 2)] {
+            assert!(r.push(at(ns, cpu)));
+        }
+        let to = |to| Event {
+            kind: Kind::Migrate {
+                tid: 7,
+                from: 0,
+                to,
+            },
+            ..at(30, 0)
+        };
+        assert!(r.push(to(4)));
+        assert_eq!(r.silent_cpus(), [1, 3, 4, 5, 6, 7]);
+        assert_eq!(r.cpus_needed(), 5);
+        r.without_cpus_from(4);
+        assert_eq!(
+            (r.cpus, r.left_out.notes.len()),
+            (8, 0),
+            "a thread goes there"
+        );
+        r.without_cpus_from(6);
+        assert_eq!((r.cpus, r.left_out.notes.len()), (6, 1));
+        r.said = "hz = 250".into();
+        assert!(r.silent_cpus().is_empty());
     }
 
     #[test]

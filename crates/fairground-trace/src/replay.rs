@@ -136,6 +136,21 @@ pub struct Run {
     pub outcome: Outcome,
 }
 
+impl Run {
+    /// The same without its events and what was measured of each of them: of many replays of a
+    /// long recording these would fill the memory.
+    #[must_use]
+    pub fn without_events(self) -> Self {
+        Self {
+            events: Recording::default(),
+            measured: Measured::default(),
+            throttles: Vec::new(),
+            stacks: Vec::new(),
+            ..self
+        }
+    }
+}
+
 impl<'a> Replay<'a> {
     /// Takes a recording apart and finds out what the kernel of `home`, where it was made, costs.
     ///
@@ -260,6 +275,18 @@ impl<'a> Replay<'a> {
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.attributes.run.as_ref().map_or(1, |run| run.seed)
+    }
+
+    /// Whether the recording is of a simulated run, which it says itself.
+    #[must_use]
+    pub fn is_of_run(&self) -> bool {
+        self.attributes.run.is_some()
+    }
+
+    /// Whether it is of a simulated run that was ended by its time, as a replay of it is.
+    #[must_use]
+    pub fn ends_by_time(&self) -> bool {
+        self.logs.is_cut()
     }
 
     /// Runs it at `place`.

@@ -1,5 +1,7 @@
 //! Files of all kinds that a real kernel's recorders wrote.
 
+use std::io::{Read as _, Write as _};
+
 use fairground_trace::{Context, Event, Kind, Recording, State, open};
 
 fn data(name: &str) -> Recording {
@@ -227,4 +229,71 @@ fn what_is_no_trace_is_refused_with_what_was_expected() {
         error.contains("version 5 of trace.dat is not supported"),
         "{error}"
     );
+}
+
+fn packed(name: &str) -> Vec<u8> {
+    let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read(path).unwrap()
+}
+
+fn unpacked(name: &str) -> Vec<u8> {
+    let packed = packed(name);
+    let mut plain = Vec::new();
+    let mut reader = lzma_rust2::XzReader::new(&packed[..], true);
+    reader.read_to_end(&mut plain).unwrap();
+    plain
+}
+
+/// A copy that was broken off says so, whoever packed it, and not what its reader missed first.
+#[test]
+fn compressed_files_that_break_off_say_that_they_do() {
+    let plain = unpacked("sleeper.perf.data.xz");
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&plain).unwrap();
+    let mut zstd = vec![0; zstd_safe::compress_bound(plain.len())];
+    let n = zstd_safe::compress(&mut zstd[..], &plain, 1).unwrap();
+    zstd.truncate(n);
+    for (by, packed) in [
+        ("xz", packed("sleeper.perf.data.xz")),
+        ("gzip", gzip.finish().unwrap()),
+        ("zstd", zstd),
+    ] {
+        let whole = open::read(&packed[..], &mut |_| {}).unwrap();
+        assert!(
+            whole.left_out.cut.is_none() && !whole.events.is_empty(),
+            "{by}"
+        );
+        for part in [packed.len() / 4, packed.len() / 2, packed.len() - 9] {
+            let told = match open::read(&packed[..part], &mut |_| {}) {
+                Ok(some) => some.left_out.text(),
+                Err(error) => error.to_string(),
+            };
+            let words = format!("what {by} has packed ends early");
+            assert!(told.contains(&words), "{by}, {part} bytes: {told}");
+        }
+    }
+}
+
+/// CPUs that have no event, and of which the file's header says that they are online.
+#[test]
+fn a_perf_data_says_how_many_cpus_are_online() {
+    const NRCPUS: u32 = 7;
+    let mut plain = unpacked("sleeper.perf.data.xz");
+    let word = |plain: &[u8], at: usize| -> usize {
+        usize::try_from(u64::from_le_bytes(plain[at..at + 8].try_into().unwrap())).unwrap()
+    };
+    let features = word(&plain, 72);
+    assert!(features >> NRCPUS & 1 == 1);
+    let before = (features & ((1 << NRCPUS) - 1)).count_ones() as usize;
+    let table = word(&plain, 40) + word(&plain, 48);
+    let section = word(&plain, table + 16 * before);
+    assert_eq!(plain[section..section + 8], [2, 0, 0, 0, 2, 0, 0, 0]);
+    let read = |plain: &[u8]| open::read(plain, &mut |_| {}).unwrap();
+    assert_eq!(read(&plain).cpus, 2);
+    plain[section + 4] = 6;
+    let more = read(&plain);
+    assert_eq!((more.cpus, more.silent_cpus()), (6, vec![2, 3, 4, 5]));
+    // A damaged number is none.
+    plain[section + 7] = 255;
+    assert_eq!(read(&plain).cpus, 2);
 }

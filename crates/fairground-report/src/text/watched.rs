@@ -8,13 +8,14 @@ use crate::stats::finite;
 use crate::watched::{IdleWaste, QuotaWait, VainWait};
 
 /// What the sides were watched for. `why` says how to look at the longest wait of a side, and is
-/// told whether that is the last one.
+/// told the seed, and whether that is the last side.
 pub fn watched_text(
     variants: &[Variant],
-    why: &dyn Fn(&VainWait, bool) -> Option<String>,
+    why: &dyn Fn(&VainWait, u64, bool) -> Option<String>,
 ) -> String {
     let last = variants.last().map(|v| v.name.clone());
-    let why = |v: &Variant, _: u64, wait: &VainWait| why(wait, Some(&v.name) == last.as_ref());
+    let why =
+        |v: &Variant, seed: u64, wait: &VainWait| why(wait, seed, Some(&v.name) == last.as_ref());
     let tables = [
         quota_text(variants),
         super::work_text(variants),

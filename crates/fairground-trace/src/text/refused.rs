@@ -27,6 +27,9 @@ pub fn why(head: &[u8]) -> Option<(&'static str, &'static str)> {
             help,
         ));
     }
+    if let Some(counters) = counters(head) {
+        return Some(counters);
+    }
     if has(b"sch delay") && has(b"run time") {
         let help = "write the events themselves with `perf script`";
         return Some(("the table of `perf sched timehist`", help));
@@ -44,6 +47,20 @@ pub fn why(head: &[u8]) -> Option<(&'static str, &'static str)> {
         let at = event_at(line).filter(|at| *at > 0)?;
         Some(columns(&line[..at]))
     })
+}
+
+/// Files of the kernel that count what a trace lists.
+fn counters(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    const RECORD: &str = "it has counters, no events; record these: `perf record -a -e 'sched:*' \
+                          -k CLOCK_MONOTONIC -- sleep 10`";
+    let mut lines = head.split(|b| *b == b'\n');
+    let first = lines.next()?;
+    if first.starts_with(b"Sched Debug Version") {
+        return Some(("/sys/kernel/debug/sched/debug", RECORD));
+    }
+    let version = first.strip_prefix(b"version ")?;
+    let is_number = !version.is_empty() && version.iter().all(u8::is_ascii_digit);
+    (is_number && lines.next()?.starts_with(b"timestamp ")).then_some(("/proc/schedstat", RECORD))
 }
 
 /// Where a line has the name of one of the scheduler's events, with its colon.
@@ -190,6 +207,12 @@ mod tests {
                 "time_ns,cpu,tid,event,subject\n1,0,7,sched_switch",
                 "other tools",
             ),
+            (
+                "version 17\ntimestamp 4295\ncpu0 0 0 0 0 0 0 1 2 3\n",
+                "/proc/schedstat",
+            ),
+            ("version 17\n", ""),
+            ("Sched Debug Version: v0.11, 6.18.3\n", "sched/debug"),
             ("nothing of the kind", ""),
             ("{\"note\": \"no sched_switch in it\"}", ""),
             ("a 7 [000] 1.5: sched_waking: x\u{0}", ""),

@@ -1,0 +1,249 @@
+//! What replays are measured by: a row of each table, and a metric of the statistics over seeds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fairground_report::{
+    Better, MetricInfo, ReplayFidelity, ReplayQuantity, Run, Variant, WhatIfRow, compare_replays,
+};
+use fairground_trace::fidelity::{Fidelity, Item, Pair};
+
+/// Two sides and, if the first one is a replay, that one beside the recording.
+pub type Both<'a> = (&'a Fidelity, Option<&'a Fidelity>);
+
+/// A quantity on two sides.
+pub struct Quantity {
+    /// For programs.
+    pub name: String,
+    /// For people.
+    pub label: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Which direction users want.
+    pub better: Option<Better>,
+    /// By which verdict it is to be believed.
+    pub item: Item,
+    /// What it is of.
+    pub of: Of,
+    /// Both values.
+    pub pair: Pair,
+    /// Sides whose value is a lower bound.
+    pub at_least: [bool; 2],
+    /// Sides that cannot have it.
+    pub absent: [bool; 2],
+}
+
+/// What a quantity is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// All.
+    All,
+    /// A CPU.
+    Cpu,
+    /// The n-th thread.
+    Thread(usize),
+}
+
+/// More CPUs than these are shown only if they are used.
+const CPUS_SHOWN: usize = 16;
+
+impl Quantity {
+    fn new(name: &str, label: &str, unit: &'static str, item: Item, pair: Pair) -> Self {
+        Self {
+            name: name.into(),
+            label: label.into(),
+            unit,
+            better: None,
+            item,
+            of: Of::All,
+            pair,
+            at_least: [false; 2],
+            absent: [false; 2],
+        }
+    }
+
+    /// Less of it is better: waiting.
+    fn lower(self) -> Self {
+        Self {
+            better: Some(Better::Lower),
+            ..self
+        }
+    }
+
+    fn at_least(self, at_least: [bool; 2]) -> Self {
+        Self { at_least, ..self }
+    }
+
+    /// Whether a table of so many threads, and CPUs in all, has it.
+    pub fn is_shown(&self, threads: usize, cpus: usize) -> bool {
+        match self.of {
+            Of::All => true,
+            Of::Cpu => cpus <= CPUS_SHOWN || self.pair.recorded + self.pair.replayed >= 1.0,
+            Of::Thread(n) => n < threads,
+        }
+    }
+
+    fn info(&self) -> MetricInfo {
+        MetricInfo {
+            name: self.name.clone(),
+            unit: self.unit.into(),
+            better: self.better,
+            description: self.label.trim_start().into(),
+        }
+    }
+}
+
+/// All quantities of two sides, in the order of the tables.
+pub fn quantities(both: Both<'_>) -> Vec<Quantity> {
+    let f = both.0;
+    let stopped = stopped_sides(both);
+    let new = Quantity::new;
+    let (sleepers, runnable) = ("switches from sleepers", "switches from runnable threads");
+    let mut all = vec![
+        new(
+            "elapsed_ms",
+            "elapsed, ms",
+            "ms",
+            Item::Elapsed,
+            f.elapsed_ms,
+        )
+        .lower()
+        .at_least(stopped),
+        new("cpu_ms", "CPU time, ms", "ms", Item::CpuTime, f.cpu_ms).at_least(stopped),
+        new(
+            "voluntary_switches",
+            sleepers,
+            "count",
+            Item::Switches,
+            f.voluntary,
+        ),
+        new(
+            "involuntary_switches",
+            runnable,
+            "count",
+            Item::Switches,
+            f.involuntary,
+        ),
+    ];
+    for (p, pair) in ["p50", "p90", "p99"]
+        .iter()
+        .zip(f.latency_us.into_iter().flatten())
+    {
+        let name = format!("wakeup_latency_us.{p}");
+        let label = format!("wake-up latency {p}, us");
+        all.push(new(&name, &label, "us", Item::Latency, pair).lower());
+    }
+    if let Some(late) = f.late_latency_us {
+        let (name, label) = ("second_half_latency_us.p50", "  p50 in the second half, us");
+        all.push(new(name, label, "us", Item::LateLatency, late).lower());
+    }
+    for (cpu, busy) in f.busy_pct.iter().enumerate() {
+        let name = format!("busy_pct.cpu{cpu}");
+        let label = format!("CPU {cpu} busy, %");
+        all.push(Quantity {
+            of: Of::Cpu,
+            absent: f.cpus.map(|cpus| cpu >= cpus),
+            ..new(&name, &label, "%", Item::Busy, *busy)
+        });
+    }
+    all.extend(of_threads(both));
+    all
+}
+
+fn of_threads((f, before): Both<'_>) -> Vec<Quantity> {
+    let undone = before.iter().flat_map(|f| &f.threads).filter(|t| t.undone);
+    let undone: BTreeSet<&str> = undone.map(|t| &*t.name).collect();
+    let mut all = Vec::new();
+    for (n, t) in f.threads.iter().enumerate() {
+        let mut push = |what: &str, label: &str, unit, item, pair, at_least| {
+            let name = format!("thread.{}.{what}", t.name);
+            all.push(Quantity {
+                of: Of::Thread(n),
+                ..Quantity::new(&name, label, unit, item, pair).at_least(at_least)
+            });
+        };
+        let at_least = [undone.contains(&*t.name), t.undone];
+        let label = format!("{}: CPU time, ms", t.name);
+        push("cpu_ms", &label, "ms", Item::CpuTime, t.cpu_ms, at_least);
+        let (none, half) = ([false; 2], "  in the first half, ms");
+        push(
+            "first_half_ms",
+            half,
+            "ms",
+            Item::FirstHalf,
+            t.half_ms,
+            none,
+        );
+        push(
+            "switches",
+            "  switches",
+            "count",
+            Item::Switches,
+            t.switches,
+            none,
+        );
+    }
+    all
+}
+
+/// Which of two sides were stopped; the first one may be a replay, too.
+fn stopped_sides((f, before): Both<'_>) -> [bool; 2] {
+    let stopped = |f: &Fidelity| f.stopped_ms.is_some();
+    [before.is_some_and(stopped), stopped(f)]
+}
+
+/// Replays of one side over seeds, as the statistics take them: `runs` have what the kernel cost.
+pub fn variant(each: &[Fidelity], runs: &[Run]) -> Variant {
+    let run = |(f, run): (&Fidelity, &Run)| {
+        let mut counted = Run::new(run.seed);
+        counted.functions.clone_from(&run.functions);
+        for q in quantities((f, None)).iter().filter(|q| !q.absent[1]) {
+            counted.set_metric(&q.name, q.pair.replayed);
+        }
+        counted
+    };
+    Variant {
+        runs: each.iter().zip(runs).map(run).collect(),
+        ..Variant::default()
+    }
+}
+
+/// Both replays in each quantity, and notes on that. `both` is of their means.
+pub fn compared(
+    (beside, home): (&Fidelity, &Fidelity),
+    fidelity: &ReplayFidelity,
+    [replayed, what_if]: [&Variant; 2],
+    notes: &mut Vec<String>,
+) -> Vec<WhatIfRow> {
+    let at_home = quantities((home, None));
+    let at_home: BTreeMap<&str, &Quantity> = at_home.iter().map(|q| (&*q.name, q)).collect();
+    let judged = fidelity.verdicts.iter().filter(|v| v.met.is_some());
+    let judged: BTreeSet<&str> = judged.map(|v| &*v.quantity).collect();
+    let counts = |q: &Quantity| match q.of {
+        Of::Thread(n) => home.threads.get(n).is_some_and(|t| t.counts),
+        Of::All | Of::Cpu => !q.absent.contains(&true),
+    };
+    let faithful = |q: &Quantity| {
+        let home = at_home.get(&*q.name).filter(|q| counts(q))?;
+        let known = judged.contains(q.item.name());
+        known.then(|| home.item.off(home.pair).abs() <= home.item.limit())
+    };
+    let asked = |q: &Quantity| ReplayQuantity {
+        info: q.info(),
+        label: q.label.clone(),
+        at_least: q.at_least,
+        faithful: faithful(q),
+    };
+    let asked: Vec<ReplayQuantity> = quantities((beside, Some(home))).iter().map(asked).collect();
+    compare_replays(&asked, replayed, what_if, notes)
+}
+
+/// The least and the most of each quantity over seeds.
+pub fn ranges(each: &[Fidelity]) -> BTreeMap<String, (f64, f64)> {
+    let mut all: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for q in each.iter().flat_map(|f| quantities((f, None))) {
+        let x = q.pair.replayed;
+        let range = all.entry(q.name).or_insert((x, x));
+        *range = (range.0.min(x), range.1.max(x));
+    }
+    all
+}

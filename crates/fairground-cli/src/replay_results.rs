@@ -1,0 +1,88 @@
+//! What came of the replays: of that at home, whether it is faithful, and of the what-if, how it
+//! differs from the one at home.
+
+use fairground_report::{ReplayFidelity, Variant, WhatIfRow};
+use fairground_trace::fidelity::Fidelity;
+use fairground_trace::replay::Run;
+
+use crate::replay_costs::costs;
+use crate::replay_quantities::{compared, variant};
+use crate::replay_seeds::{self, Asking, Side};
+use crate::replay_text::Doubts;
+use crate::replay_verdicts;
+
+/// Both replays.
+pub struct Results {
+    /// Where the recording was made.
+    pub replayed: Side,
+    /// Whether that is faithful.
+    pub fidelity: ReplayFidelity,
+    /// The other one, if there is one.
+    pub what_if: Option<Other>,
+    /// What the kernel cost, side by side.
+    pub costs: Vec<Variant>,
+    /// What each replay came to, side by side.
+    pub counted: Vec<Variant>,
+}
+
+/// A what-if.
+pub struct Other {
+    /// On which machine.
+    pub machine: String,
+    /// Beside the recording.
+    pub side: Side,
+    /// Beside the replay at home: means.
+    pub beside: Fidelity,
+    /// The same with intervals and verdicts.
+    pub rows: Vec<WhatIfRow>,
+}
+
+impl Results {
+    /// Runs all that is asked for. What a reader must know is pushed to `notes`.
+    ///
+    /// # Errors
+    /// A sentence, as of [`replay_seeds::run`].
+    pub fn new(
+        asking: &Asking<'_>,
+        doubts: &Doubts,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, String> {
+        let mut sides = replay_seeds::run(asking)?.into_iter();
+        let replayed = sides.next().ok_or("no replay")?;
+        let what_if = sides.next();
+        let fidelity = replay_verdicts::fidelity(&replayed.mean, &replayed.each, doubts);
+        let both = || std::iter::once(&replayed).chain(&what_if);
+        let runs: Vec<(&str, &[Run])> = ["replayed", "what if"]
+            .into_iter()
+            .zip(both().map(|side| &side.runs[..]))
+            .collect();
+        let costs = costs(asking.names, &runs, asking.args.what.slow);
+        let counted: Vec<Variant> = both()
+            .zip(&costs)
+            .map(|(side, costs)| variant(&side.each, &costs.runs))
+            .collect();
+        let what_if = what_if.map(|side| {
+            let beside = replayed.mean.beside(&side.mean);
+            let (both, variants) = ((&beside, &replayed.mean), [&counted[0], &counted[1]]);
+            Other {
+                machine: asking.sides[1].0.machine.id.clone(),
+                rows: compared(both, &fidelity, variants, notes),
+                side,
+                beside,
+            }
+        });
+        Ok(Self {
+            replayed,
+            fidelity,
+            what_if,
+            costs,
+            counted,
+        })
+    }
+
+    /// The what-if, or the replay at home if there is none.
+    pub fn last(&self) -> &Side {
+        let other = self.what_if.as_ref();
+        other.map_or(&self.replayed, |other| &other.side)
+    }
+}
