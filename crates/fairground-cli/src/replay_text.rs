@@ -204,6 +204,7 @@ fn silent(s: &Sides<'_>) -> Option<String> {
         "threads stay away from what was not recorded".to_string()
     } else {
         let fewer = match cpus.iter().copied().eq(*first..all) && *first > 0 {
+            true if *first == 1 => " of one CPU".to_string(),
             true => format!(" of {first} CPUs"),
             false => String::new(),
         };

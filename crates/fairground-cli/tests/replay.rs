@@ -506,7 +506,7 @@ fn a_what_if_that_is_stopped_says_that_its_values_are_lower_bounds() {
     let text = succeeds(all);
     let elapsed = text.lines().filter(|l| l.starts_with("elapsed, ms"));
     let bound: Vec<bool> = elapsed.map(|l| l.contains("> ")).collect();
-    // The recording beside the replay, the verdict, the replay beside the what-if.
+    // The recording beside the replay, and that beside the what-if.
     assert_eq!(bound, [false, true], "{text}");
     assert!(
         text.contains("three times the recording") && text.contains("work: hog ("),
@@ -590,25 +590,25 @@ fn a_what_if_has_intervals_over_seeds() {
 #[test]
 fn a_what_if_says_first_whether_the_replay_is_faithful() {
     let trace = trace("sleeper.script.txt.xz");
-    let held = "[[thread]]\ncomm = \"hog\"\ncpus = [1]\n\
-                [[thread]]\ncomm = \"sleeper\"\ncpus = [1]\n";
-    let held = file("replay_faithful", "attributes.toml", held);
+    // They were both on CPU 1; with a CPU each the hog is not switched.
+    let on = |hog: u32| {
+        let text = format!(
+            "[[thread]]\ncomm = \"hog\"\ncpus = [{hog}]\n\
+             [[thread]]\ncomm = \"sleeper\"\ncpus = [1]\n"
+        );
+        file(&format!("replay_faithful_{hog}"), "attributes.toml", text)
+    };
     let other = ["--patch", "cfs-rq-reorder"];
-    let known = ["replay", &trace, "--attributes", &held];
-    // Without them the sleeper has a CPU of its own, and the hog is switched less often.
-    for alone in [false, true] {
-        let asked = if alone { &known[..2] } else { &known[..] };
+    for (hog, is_faithful) in [(1, true), (0, false)] {
+        let attributes = on(hog);
+        let asked = &["replay", &trace, "--attributes", &attributes][..];
         let text = succeeds(words(&[asked, &other]));
         let (before, _) = text.split_once("\nwhat if, on ").expect("a what-if");
-        let missed = verdict(before, "switches") == "missed"
-            || verdict(before, "elapsed") == "missed"
-            || verdict(before, "busy share of each CPU") == "missed";
         let warned = before.contains("\nwarning   at home the replay misses ");
         let praised = before.contains("\nfaithful  at home the replay meets all ");
-        assert!(warned != praised, "{text}");
-        if alone {
-            assert!(missed && warned, "{text}");
-        }
+        assert_eq!((praised, warned), (is_faithful, !is_faithful), "{text}");
+        let missed = verdict(before, "switches") == "missed";
+        assert_eq!(missed, !is_faithful, "{text}");
         let result = json(&succeeds(words(&[asked, &other, &["--json", "-"]])));
         assert_eq!(result["fidelity"]["faithful"], praised);
         let verdicts = result["fidelity"]["verdicts"].as_array().expect("verdicts");

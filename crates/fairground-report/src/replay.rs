@@ -37,7 +37,7 @@ pub struct Replay {
     pub settings: BTreeMap<String, String>,
     /// The first seed; all are in `redo`.
     pub seed: u64,
-    /// The most threads, of any seed, that had not done their recorded work when the first replay was ended.
+    /// The most threads of any seed that had not done their recorded work in the first replay.
     pub unfinished: u64,
     /// If the first replay was ended because it took so long; else `null`.
     pub stopped: Option<Stopped>,

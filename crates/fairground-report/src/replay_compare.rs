@@ -122,8 +122,8 @@ pub fn compare_replays(
     rows
 }
 
-/// What to know of quantities that no seed changes; of all, if the replays are the `same` with every
-/// seed.
+/// What to know of quantities that no seed changes; of all, if the replays are the `same` with
+/// every seed.
 fn fixed_note(seeds: usize, same: bool, unmoved: &[String]) -> Option<String> {
     if same {
         return Some(format!(
@@ -143,7 +143,8 @@ fn fixed_note(seeds: usize, same: bool, unmoved: &[String]) -> Option<String> {
     };
     (!unmoved.is_empty()).then(|| {
         format!(
-            "no seed changes {}{more} on either side: the difference has no interval and no verdict",
+            "no seed changes {}{more} on either side: the difference has no interval and no \
+             verdict",
             named.join(", ")
         )
     })

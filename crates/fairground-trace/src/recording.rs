@@ -302,8 +302,8 @@ impl Recording {
             return;
         }
         self.left_out.notes.push(format!(
-            "the file states {} CPUs; those from {cpus} on have no event, and the replay is without \
-             them (`--recorded-on`)",
+            "the file states {} CPUs; those from {cpus} on have no event, and the replay is \
+             without them (`--recorded-on`)",
             self.cpus
         ));
         self.cpus = cpus;

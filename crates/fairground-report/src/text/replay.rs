@@ -131,7 +131,8 @@ fn legend(rows: &[&WhatIfRow]) -> String {
         text += &labelled("", words);
     }
     if any(&|r| r.is_doubtful()) {
-        let words = "?: at home the replay is off by more than its limit in this, so do not believe it here";
+        let words = "?: at home the replay is off by more than its limit in this, so do not \
+                     believe it here";
         text += &labelled("", words);
     }
     text

@@ -81,7 +81,7 @@ impl Item {
             Self::CpuTime => "CPU time of each thread",
             Self::Switches => "switches",
             Self::Latency => "wake-up latency p50",
-            Self::LateLatency => "  in the second half (not fitted)",
+            Self::LateLatency => "  p50 in the second half (not fitted)",
             Self::Elapsed => "elapsed",
             Self::Busy => "busy share of each CPU",
             Self::FirstHalf => "CPU time in the first half",
