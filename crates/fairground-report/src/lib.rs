@@ -19,6 +19,7 @@
 mod beware;
 mod catalogue;
 mod compare;
+mod comparison;
 mod differing;
 mod fail_on;
 mod few_periods;
