@@ -6,7 +6,10 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use fairground_sim::truth::sched_features::decision_of;
 
-use crate::asked::{Asked, length, time};
+use fairground_sim::spec::Length;
+use fairground_sim::workload::duration::parse_length_ns;
+
+use crate::asked::{Asked, length, measured, time};
 use crate::failure::Failure;
 
 /// The Linux fair scheduler on machines you do not own: what a change or a setting does, and why
@@ -195,6 +198,13 @@ pub struct What {
     /// the run lasts as long as the first one does [repeatable]
     #[arg(long, value_name = "WORKLOAD")]
     pub beside: Vec<String>,
+    /// Measure a scenario for TIME, e.g. 30s, whatever its file says; a benchmark has an option of its
+    /// own, behind `--`
+    #[arg(long, value_name = "TIME", value_parser = measured)]
+    pub duration: Option<u64>,
+    /// Run a scenario for TIME before measuring, e.g. 500ms, whatever its file says
+    #[arg(long, value_name = "TIME", value_parser = parse_length_ns)]
+    pub warmup: Option<u64>,
     /// Let load balancing settle during the warm-up, except in its last TIME, e.g. 10ms
     /// (docs/settled-start.md)
     #[arg(long, value_name = "TIME", value_parser = length)]
@@ -213,8 +223,16 @@ pub struct What {
 }
 
 impl What {
+    /// How long a scenario is to run, as far as it is said.
+    pub fn length(&self) -> Length {
+        Length {
+            duration_ns: self.duration,
+            warmup_ns: self.warmup,
+        }
+    }
+
     /// Every option, and whether it was given.
-    pub fn given(&self) -> [(&'static str, bool); 11] {
+    pub fn given(&self) -> [(&'static str, bool); 13] {
         // All by name, so that a new one cannot be forgotten.
         let Self {
             machine,
@@ -224,6 +242,8 @@ impl What {
             patch,
             set,
             beside,
+            duration,
+            warmup,
             settled,
             slow,
             seeds,
@@ -237,6 +257,8 @@ impl What {
             ("--patch", !patch.is_empty()),
             ("--set", !set.is_empty()),
             ("--beside", !beside.is_empty()),
+            ("--duration", duration.is_some()),
+            ("--warmup", warmup.is_some()),
             ("--settled", settled.is_some()),
             ("--slow", slow.is_some()),
             ("--seeds", seeds.is_some()),

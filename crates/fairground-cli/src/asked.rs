@@ -1,6 +1,6 @@
 //! What `--explain` is asked: `TASK@TIME`.
 
-use fairground_sim::workload::duration::unit_ns;
+use fairground_sim::workload::duration::{parse_length_ns, unit_ns};
 
 /// `TASK@TIME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,17 @@ pub fn length(text: &str) -> Result<u64, String> {
     match text.trim().ends_with(|c: char| c.is_ascii_alphabetic()) || text.trim() == "0" {
         true => time(text),
         false => Err("expected a time with its unit, e.g. 20ms or 1500us".into()),
+    }
+}
+
+/// Reads how long to measure, ns: as [`parse_length_ns`], and more than 0.
+///
+/// # Errors
+/// What was expected.
+pub fn measured(text: &str) -> Result<u64, String> {
+    match parse_length_ns(text)? {
+        0 => Err("expected a time above 0, e.g. 2s".into()),
+        ns => Ok(ns),
     }
 }
 

@@ -234,9 +234,8 @@ fn cpu_max(text: &str) -> Result<Write, String> {
         [quota, period] => (quota, Some(period)),
         _ => return Err(EXPECTED.into()),
     };
-    let of = |word: &str| {
-        time(word).map_err(|_| milli_cpus(word).unwrap_or_else(|| EXPECTED.to_string()))
-    };
+    let of =
+        |word: &str| time(word).map_err(|_| cpus(word).unwrap_or_else(|| EXPECTED.to_string()));
     let quota_ns = if quota == "max" {
         None
     } else {
@@ -255,10 +254,18 @@ fn cpu_max(text: &str) -> Result<Write, String> {
     })
 }
 
-/// How to write a number of CPUs as Kubernetes has it, `300m`.
-fn milli_cpus(word: &str) -> Option<String> {
-    let milli: u64 = word.strip_suffix('m')?.parse().ok()?;
-    let quota = milli as f64 / 10.0;
+/// How to write a number of CPUs as Kubernetes has it, `300m` or `0.3`.
+fn cpus(word: &str) -> Option<String> {
+    let quota = match word.strip_suffix('m') {
+        Some(milli) => milli.parse::<u64>().ok()? as f64 / 10.0,
+        None if word.contains('.') => word.parse::<f64>().ok()? * 100.0,
+        None => return None,
+    };
+    if !quota.is_finite() || quota <= 0.0 {
+        return None;
+    }
+    // Whole microseconds, as the file has them.
+    let quota = (quota * 1e3).round() / 1e3;
     Some(format!(
         "`{word}` is a number of CPUs; a limit is a time per period: {quota}ms/100ms"
     ))
@@ -478,6 +485,12 @@ mod tests {
             ("/a/cpu.weight", "10001", "1 to 10000"),
             ("/a/cpu.idle", "yes", "0 or 1"),
             ("/a/cpu.max", "300m", "a time per period: 30ms/100ms"),
+            (
+                "/a/cpu.max",
+                "0.3",
+                "`0.3` is a number of CPUs; a limit is a time per period: 30ms",
+            ),
+            ("/a/cpu.max", "-0.3", "expected QUOTA PERIOD"),
             ("/a/cpu.max", "1250m 100000", "125ms/100ms"),
             ("/a/cpu.cfs_quota_us", "20000", "cgroup v1"),
             ("/a/cpu.shares", "512", "cgroup v1"),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairground_report::{LimitFrom, Run, WeightFrom, time_text};
+use fairground_report::{BurstFrom, LimitFrom, Run, WeightFrom, time_text};
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::{Cgroup, CgroupWrite};
 
@@ -94,18 +94,22 @@ fn changes(workload: &Workload) -> BTreeMap<&str, Vec<LimitFrom>> {
     all
 }
 
-/// Times and microseconds of the bursts of each group with more than one, by path.
-fn bursts(workload: &Workload) -> BTreeMap<&str, Vec<(u64, u64)>> {
-    let mut all: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
+/// The bursts of each group with more than one, by path.
+fn bursts(workload: &Workload) -> BTreeMap<&str, Vec<BurstFrom>> {
+    let mut all: BTreeMap<&str, Vec<BurstFrom>> = BTreeMap::new();
     for event in &workload.events {
         let CgroupWrite::Burst(ns) = event.write else {
             continue;
         };
         let group = &workload.cgroups[event.cgroup as usize];
-        let first = || vec![(0, group.burst_ns / 1000)];
-        let bursts = all.entry(&group.path).or_insert_with(first);
-        if bursts.last().is_none_or(|(_, last)| *last != ns / 1000) {
-            bursts.push((event.at_ns, ns / 1000));
+        let from = |from_ns, ns| BurstFrom {
+            from_ns,
+            burst: ns / 1000,
+        };
+        let of_group = all.entry(&group.path);
+        let bursts = of_group.or_insert_with(|| vec![from(0, group.burst_ns)]);
+        if bursts.last().is_none_or(|last| last.burst != ns / 1000) {
+            bursts.push(from(event.at_ns, ns));
         }
     }
     all.retain(|_, bursts| bursts.len() > 1);
@@ -208,8 +212,11 @@ mod tests {
         let burst = |us: u64| format!("\"cpu.max.burst\" = {us}");
         let (some, none) = (burst(5000), burst(0));
         let w = workload(&[("200ms", &some), ("300ms", &some), ("400ms", &none)]);
-        let told = [(0, 0), (200_000_000, 5000), (400_000_000, 0)];
-        assert_eq!(bursts(&w)["/p"], told);
+        let told: Vec<(u64, u64)> = bursts(&w)["/p"]
+            .iter()
+            .map(|b| (b.from_ns, b.burst))
+            .collect();
+        assert_eq!(told, [(0, 0), (200_000_000, 5000), (400_000_000, 0)]);
         assert!(bursts(&workload(&[("200ms", &none)])).is_empty());
     }
 

@@ -8,9 +8,9 @@ use fairground::policy::{CATALOGUE, Features, PROFILES, Patch, Profile, SetError
 use fairground::policy::{find_patch, find_profile};
 use fairground_report::MachineId;
 use fairground_sim::machine_file::{FNV_START, Machine, fnv1a};
-use fairground_sim::spec::{self, Scenario};
+use fairground_sim::spec::{self, Length, Scenario};
 use fairground_sim::workload::duration::parse_ns;
-use fairground_sim::workload::{Env, Error as WorkloadError, Workload};
+use fairground_sim::workload::{Env, Error as WorkloadError, Known, Workload};
 
 use crate::args::{Setting, What};
 use crate::failure::Failure;
@@ -70,7 +70,8 @@ impl Plan {
     /// # Errors
     /// Anything unknown, contradictory or unreadable.
     pub fn new(what: &What, file: Option<&Path>, argv: &[String]) -> Result<Self, Failure> {
-        let scenario = file.map(load).transpose()?;
+        let length = what.length();
+        let scenario = file.map(|file| load(file, length)).transpose()?;
         let scenario = scenario.as_ref();
         if scenario.is_none() && argv.is_empty() {
             return Err(Failure::with_help(
@@ -78,6 +79,9 @@ impl Plan {
                 "put it behind `--`, as in `-- hackbench -g 4`, or name a scenario file; \
                  `fairground list workloads` shows all",
             ));
+        }
+        if scenario.is_none() {
+            length_refused(length, argv)?;
         }
         let whole = machine(what, scenario)?;
         let whole_id = glue::machine_id(&whole);
@@ -339,10 +343,12 @@ fn conditions(what: &What, scenario: Option<&Scenario>) -> BTreeMap<String, Stri
     let ns = |ns: u64| format!("{ns} ns");
     let text = |s: &Scenario| format!("{:016x}", fnv1a(FNV_START, s.source.text().as_bytes()));
     let all = [
+        ("duration", what.duration.map(ns)),
         ("max_idle", what.max_idle.clone()),
         ("scenario", scenario.map(text)),
         ("settled", what.settled.map(ns)),
         ("slow", what.slow.map(ns)),
+        ("warmup", what.warmup.map(ns)),
     ];
     let given = all.into_iter();
     given
@@ -350,7 +356,7 @@ fn conditions(what: &What, scenario: Option<&Scenario>) -> BTreeMap<String, Stri
         .collect()
 }
 
-fn load(path: &Path) -> Result<Scenario, Failure> {
+fn load(path: &Path, length: Length) -> Result<Scenario, Failure> {
     let words = path.to_string_lossy();
     let is_tool = |w: &str| {
         Workload::known()
@@ -363,7 +369,37 @@ fn load(path: &Path) -> Result<Scenario, Failure> {
             format!("a workload stands behind `--`, as in `-- {words} ...`"),
         ));
     }
-    Ok(Scenario::load(path)?)
+    Ok(Scenario::load_for(path, length)?)
+}
+
+/// A benchmark takes its length on its own command line, in its own words.
+fn length_refused(length: Length, argv: &[String]) -> Result<(), Failure> {
+    let given = |known: &&Known| {
+        let words = known.name.split(' ');
+        words.clone().count() <= argv.len() && words.zip(argv).all(|(word, arg)| word == arg)
+    };
+    let Some(known) = Workload::known().iter().find(given) else {
+        // No workload that is known: that is the first thing to say.
+        return Ok(());
+    };
+    let refused = |option: &str, own: Option<&str>| {
+        let (name, what) = (known.name, format!("{option} is for scenario files"));
+        match own {
+            Some(own) => Failure::with_help(
+                format!("{what}; `{name}` has {own} for that"),
+                format!("give it behind `--`: `-- {name} {own} ...`"),
+            ),
+            None => Failure::with_help(
+                format!("{what}; `{name}` has no warm-up"),
+                "leave it out: all of the benchmark's run is measured",
+            ),
+        }
+    };
+    match (length.duration_ns, length.warmup_ns) {
+        (Some(_), _) => Err(refused("--duration", Some(known.length))),
+        (None, Some(_)) => Err(refused("--warmup", known.warmup)),
+        (None, None) => Ok(()),
+    }
 }
 
 fn workload_failure(error: WorkloadError) -> Failure {

@@ -273,6 +273,13 @@ fn refuse_unused_options(args: &ReplayArgs) -> Result<(), Failure> {
         ("--case", args.case != "*"),
     ];
     let given = |options: &[(&'static str, bool)]| options.iter().find(|o| o.1).map(|o| o.0);
+    let lengths = [("--duration", what.duration), ("--warmup", what.warmup)];
+    if let Some((option, _)) = lengths.iter().find(|(_, given)| given.is_some()) {
+        return Err(Failure::with_help(
+            format!("{option} is not for replays: they last as long as the recording"),
+            "save the derived scenario (--save) and run that",
+        ));
+    }
     if what.settled.is_some() {
         let help = "a recording begins where it was begun";
         return Err(Failure::with_help("`--settled` is not for replays", help));

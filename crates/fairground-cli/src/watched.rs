@@ -2,7 +2,7 @@
 
 use fairground_report::{
     Delay, DelayedStretch, GROUP_METRICS, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, Run,
-    StillWaiting, VainWait, WaitsOver, have_own_metrics,
+    StillWaiting, ThrottledBy, VainWait, WaitsOver, have_own_metrics,
 };
 use fairground_sim::watch::{Watched, Who, idle, quota, quota_work};
 
@@ -21,6 +21,14 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
     run.set_metric("idle_waste_us.max", longest as f64 / 1e3);
     run.set_metric("idle_waste_long", waste.waits.ms_1 as f64);
     run.idle_waste = Some(waste);
+    let kept_off = watched.kept_off.into_iter();
+    run.throttled_by = kept_off
+        .map(|kept| ThrottledBy {
+            group: kept.path,
+            by: kept.by,
+            ns: kept.ns,
+        })
+        .collect();
     let (mut slow, mut uncounted) = (Some(0), 0);
     let mut sum = quota_work::Work::default();
     for wait in watched.quota {

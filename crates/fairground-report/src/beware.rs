@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use crate::catalogue::{MetricInfo, is_own};
+use crate::few_beyond::few_beyond_notes;
 use crate::few_periods::few_periods_note;
 use crate::note::{Note, OfValues};
 use crate::requests::{few_requests, not_sustained_note};
 use crate::result::Variant;
+use crate::throttled_by::held_notes;
 
 /// The notes.
 pub(crate) fn beware(variants: &[Variant], info: &[MetricInfo]) -> Vec<Note> {
@@ -24,8 +26,11 @@ pub(crate) fn beware(variants: &[Variant], info: &[MetricInfo]) -> Vec<Note> {
         };
         notes.extend(without_value(variant).into_iter().map(lacks));
     }
+    notes.extend(held_notes(variants).into_iter().map(Note::Said));
     notes.extend(few_periods_note(variants));
     notes.extend(few_requests(variants, own(info)));
+    let beyond = few_beyond_notes(variants, own(info));
+    notes.extend(beyond.into_iter().map(Note::Said));
     notes
 }
 

@@ -110,6 +110,13 @@ impl Catalogue {
         &self.rows
     }
 
+    /// The first name with this last part: `web.latency_us.p99` for `p99`.
+    fn ends_with(&self, part: &str) -> Option<String> {
+        let names = self.rows.iter().map(|row| &row.name);
+        let mut names = names.filter(|name| name.rsplit('.').next() == Some(part));
+        names.next().cloned()
+    }
+
     /// The row called `name`.
     ///
     /// # Errors
@@ -120,7 +127,8 @@ impl Catalogue {
             .find(|row| row.name == name)
             .ok_or_else(|| UnknownMetric {
                 name: name.into(),
-                nearest: nearest(name, self.rows.iter().map(|row| row.name.as_str())),
+                nearest: nearest(name, self.rows.iter().map(|row| row.name.as_str()))
+                    .or_else(|| self.ends_with(name)),
             })
     }
 }
@@ -429,6 +437,14 @@ mod tests {
     fn a_slip_in_a_short_word_is_forgiven() {
         assert_eq!(nearest("rnu", ["hog", "run"]).as_deref(), Some("run"));
         assert_eq!(nearest("xyz", ["hog", "run"]), None);
+    }
+
+    #[test]
+    fn the_last_part_of_a_name_finds_the_first_that_has_it() {
+        let error = Catalogue::new([hackbench()]).get("p99").unwrap_err();
+        assert_eq!(error.nearest.as_deref(), Some("wakeup_latency_us.p99"));
+        let error = Catalogue::new([]).get("p98").unwrap_err();
+        assert_eq!(error.nearest, None);
     }
 
     #[test]

@@ -49,10 +49,9 @@ pub struct GroupStat {
     /// Microseconds.
     #[serde(rename = "cpu.max.burst")]
     pub burst: u64,
-    /// All bursts that it had from the start on, with the times in ns, if there were several. Known
-    /// where runs are made only.
-    #[serde(skip)]
-    pub bursts: Vec<(u64, u64)>,
+    /// All bursts that it had from the start on, with the times, if there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bursts: Vec<BurstFrom>,
     /// 1 to 10000.
     #[serde(rename = "cpu.weight")]
     pub weight: u64,
@@ -85,6 +84,16 @@ pub struct LimitFrom {
     /// As in `cpu.max`.
     #[serde(rename = "cpu.max")]
     pub max: String,
+}
+
+/// A burst that a group had from a time on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BurstFrom {
+    /// Since the start of the run, warm-up included.
+    pub from_ns: u64,
+    /// Microseconds, as in `cpu.max.burst`.
+    #[serde(rename = "cpu.max.burst")]
+    pub burst: u64,
 }
 
 /// A weight that a group had from a time on.
@@ -125,8 +134,8 @@ impl GroupStat {
         let [first, later @ .., last] = &self.bursts[..] else {
             return self.burst.to_string();
         };
-        let from = |(ns, burst): &(u64, u64)| (burst.to_string(), *ns);
-        course(first.1.to_string(), later.iter().map(from), from(last))
+        let from = |burst: &BurstFrom| (burst.burst.to_string(), burst.from_ns);
+        course(first.burst.to_string(), later.iter().map(from), from(last))
     }
 
     /// The same of `cpu.weight`.
@@ -436,10 +445,11 @@ mod tests {
 
     #[test]
     fn a_burst_that_changed_is_shown_with_its_times() {
+        let from = |&(from_ns, burst): &(u64, u64)| BurstFrom { from_ns, burst };
         let shown = |bursts: &[(u64, u64)]| {
             GroupStat {
                 burst: 7,
-                bursts: bursts.to_vec(),
+                bursts: bursts.iter().map(from).collect(),
                 ..GroupStat::default()
             }
             .burst_text()

@@ -22,6 +22,7 @@ mod compare;
 mod comparison;
 mod differing;
 mod fail_on;
+mod few_beyond;
 mod few_periods;
 mod flat;
 mod groups;
@@ -41,6 +42,7 @@ mod signs;
 mod stats;
 mod sweep;
 mod text;
+mod throttled_by;
 mod two_saved;
 mod watched;
 mod work;
@@ -53,7 +55,7 @@ pub use compare::compare_metrics;
 pub use differing::differing;
 pub use fail_on::{FailOn, FailOnError, Met};
 pub use flat::{csv_of_compare, csv_of_run};
-pub use groups::{CpuStat, GroupStat, LimitFrom, OtherGroups, WeightFrom, time_text};
+pub use groups::{BurstFrom, CpuStat, GroupStat, LimitFrom, OtherGroups, WeightFrom, time_text};
 pub use machine::{MachineId, MachineParts};
 pub use note::{Note, OfMetric, OfSaved, OfSeeds, OfValues, OfWaiting, OfWork};
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
@@ -80,6 +82,7 @@ pub use text::{
     fidelity_text, foot as foot_text, groups_text, head as head_text, interval as interval_text,
     labelled, number as number_text, run_text, task_at, watched_text, what_if_text,
 };
+pub use throttled_by::ThrottledBy;
 pub use two_saved::compare_saved;
 pub use watched::{
     Delay, DelayedStretch, IdleWaste, IrqsOff, OpenRequests, Quantiles, QuotaWait, QuotaWork,

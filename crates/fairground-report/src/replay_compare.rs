@@ -94,7 +94,10 @@ pub fn compare_replays(
     let info: Vec<MetricInfo> = quantities.iter().map(|q| q.info.clone()).collect();
     let mut told = Vec::new();
     let rows = compare_metrics(&info, replayed, what_if, &mut told);
-    notes.extend(told.into_iter().map(|note| in_words_of_replays(&String::from(note))));
+    notes.extend(
+        told.into_iter()
+            .map(|note| in_words_of_replays(&String::from(note))),
+    );
     let several = replayed.runs.len() > 1;
     let is_fixed = |name: &str| several && [replayed, what_if].iter().all(|v| fixed(v, name));
     let mut unmoved = Vec::new();

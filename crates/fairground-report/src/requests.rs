@@ -27,6 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::MetricInfo;
+use crate::few_beyond::{is_left_out, percent};
 use crate::note::{Note, OfValues};
 use crate::result::{Number, Run, Variant};
 use crate::stats::paired_change;
@@ -144,10 +145,8 @@ pub(crate) fn not_sustained_note(variants: &[Variant]) -> Option<Note> {
 
 /// How many values a percentile of this name needs, so that it is another than the largest.
 fn needs(metric: &str) -> Option<u64> {
-    let (_, last) = metric.rsplit_once('.')?;
-    let percent: f64 = last.strip_prefix('p')?.replace('_', ".").parse().ok()?;
-    let beyond = (100.0 - percent) / 100.0;
-    (percent > 0.0 && beyond > 0.0).then(|| (1.0 / beyond - 1e-6).ceil() as u64)
+    let beyond = (100.0 - percent(metric)?) / 100.0;
+    Some((1.0 / beyond - 1e-6).ceil() as u64)
 }
 
 /// The fewest values behind a percentile in a run of the variant, if they are too few for one.
@@ -166,7 +165,7 @@ pub(crate) fn few_requests<'a>(
     metrics: impl Iterator<Item = &'a str>,
 ) -> Vec<Note> {
     let mut notes = Vec::new();
-    for metric in metrics {
+    for metric in metrics.filter(|metric| !is_left_out(variants, metric)) {
         let few = variants
             .iter()
             .filter_map(|v| Some((v, too_few(v, metric)?)));

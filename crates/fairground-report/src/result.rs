@@ -24,6 +24,7 @@ use crate::note::{Note, OfSeeds};
 use crate::redo::Redo;
 use crate::requests::Halves;
 use crate::stats::finite;
+use crate::throttled_by::{self, ThrottledBy};
 use crate::watched::{
     IdleWaste, OpenRequests, StillWaiting, open_requests, still_waiting, unreliable_usual,
 };
@@ -143,6 +144,11 @@ pub struct Run {
     /// Limited groups beyond those in `groups`, together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_groups: Option<OtherGroups>,
+    /// By whose quota the tasks of each group were kept off the CPU, if the run was watched for it:
+    /// for each group with a limit its own and those of the groups above, and for groups without one
+    /// those that did. The 64 groups whose tasks waited longest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub throttled_by: Vec<ThrottledBy>,
     /// CPUs that were idle while tasks waited, if the run was watched for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_waste: Option<IdleWaste>,
@@ -383,6 +389,7 @@ pub(crate) fn complete(
     }
     notes.extend(unreliable_usual(variants.iter()));
     cut_groups(variants);
+    throttled_by::cut(variants);
     let catalogue = Catalogue::new(setup.workload_metrics.iter().cloned());
     let mut info: Vec<MetricInfo> = catalogue
         .rows()

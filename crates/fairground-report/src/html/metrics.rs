@@ -2,6 +2,7 @@
 
 use super::table::{Bar, Cell, Column, Row, Table};
 use crate::catalogue::{MetricInfo, is_own};
+use crate::few_beyond::{is_further, is_left_out};
 use crate::result::{Compare, Comparison, Judged, RunResult, word_class};
 use crate::stats::summary;
 use crate::text::{change, number};
@@ -39,7 +40,12 @@ pub fn of_run(result: &RunResult) -> Table {
             Column::right("± sd").title("standard deviation over the seeds, in % of the mean"),
             Column::right("95 % interval").wide(),
         ],
-        rows: result.metric_info.iter().map(row).collect(),
+        rows: result
+            .metric_info
+            .iter()
+            .filter(|info| !is_left_out(&result.variants, &info.name))
+            .map(row)
+            .collect(),
     }
 }
 
@@ -97,7 +103,12 @@ pub fn of_compare(result: &Compare) -> Table {
             Column::left("95 % interval").wide(),
             Column::left("verdict"),
         ],
-        rows: result.comparison.iter().flat_map(row).collect(),
+        rows: result
+            .comparison
+            .iter()
+            .filter(|row| !is_left_out(&result.variants, &row.metric))
+            .flat_map(row)
+            .collect(),
     }
 }
 
@@ -121,6 +132,7 @@ fn cells(first: Cell, unit: &str, on: Judged, said: (&str, &str), scale: f64) ->
 pub fn headlines_of_run(result: &RunResult) -> Vec<(String, String)> {
     let runs = result.variants.first().map_or(&[][..], |v| &v.runs);
     let own = result.metric_info.iter().filter(|i| is_own(&i.name));
+    let own = own.filter(|i| !is_further(&i.name));
     let line = |info: &MetricInfo| {
         let values: Vec<f64> = runs.iter().filter_map(|r| r.metric(&info.name)).collect();
         let mean = summary(&values).map(|s| s.mean);
@@ -132,6 +144,7 @@ pub fn headlines_of_run(result: &RunResult) -> Vec<(String, String)> {
 /// The same with what the patch does to it.
 pub fn headlines_of_compare(result: &Compare) -> Vec<(String, String)> {
     let own = result.comparison.iter().filter(|c| is_own(&c.metric));
+    let own = own.filter(|c| !is_further(&c.metric));
     let line = |c: &Comparison| {
         let text = format!(
             "{} to {} {}: {}, {}",

@@ -4,11 +4,13 @@ use super::table::{Cell, Column, Row, Table};
 use crate::groups::listed;
 use crate::result::Variant;
 use crate::text::{IdleMeans, QuotaMeans, few, number};
+use crate::throttled_by::{mean, pairs};
 
 /// Waiting for quota, the work of throttling, and CPUs that were idle while tasks waited.
 pub fn of(variants: &[Variant]) -> Vec<Table> {
     let tables = [
         quota(variants),
+        throttled_by(variants),
         super::quota_work::of(variants),
         idle(variants),
     ];
@@ -60,6 +62,44 @@ fn quota(variants: &[Variant]) -> Table {
                a tenth, than 99 % of those that touched no period with waiting for quota, or \
                longer than --slow says."
             .into(),
+        columns,
+        rows,
+    }
+}
+
+fn throttled_by(variants: &[Variant]) -> Table {
+    let mut rows = Vec::new();
+    for (group, by) in pairs(variants) {
+        for (side, variant) in variants.iter().enumerate() {
+            let Some((waited_ms, share)) = mean(variant, group, by) else {
+                continue;
+            };
+            let mut cells = names(group, side, variant, variants.len());
+            let percent = share.map_or("-".into(), |share| format!("{share:.1} %"));
+            cells.extend([
+                Cell::text(if group == by { "its own" } else { by }).class("name"),
+                ms(waited_ms),
+                Cell::number(share, percent),
+            ]);
+            rows.push(Row {
+                cells,
+                joined: side + 1 < variants.len(),
+            });
+        }
+    }
+    let mut columns = name_heads(variants.len(), "group");
+    columns.extend([
+        Column::left("by quota of"),
+        Column::right("task time, ms").title("Waiting of its tasks, all together"),
+        Column::right("share").title("Of all that its tasks waited for quota"),
+    ]);
+    Table {
+        id: "throttled-by-table".into(),
+        caption: "Kept off the CPU by whose quota".into(),
+        note:
+            "Means over the seeds. Tasks of a group are those in it and below. Of several groups \
+               above a task that were throttled at once on its CPU, the nearest counts."
+                .into(),
         columns,
         rows,
     }

@@ -4,15 +4,18 @@
 use super::target::Target;
 use super::{Point, Sweep, notes};
 use crate::beware::without_value;
+use crate::few_beyond::{few_beyond, few_beyond_words};
 use crate::few_periods::{few_periods, few_periods_of, fewest};
 use crate::groups::limited_in_one;
 use crate::note::{Note, OfValues};
 use crate::requests::too_few;
+use crate::throttled_by::{held_from_above, held_words};
 
 /// Adds the notes.
 pub(super) fn note(sweep: &mut Sweep, targets: &[Target]) {
     let mut notes: Vec<Note> = Vec::new();
     notes.extend(not_sustained(sweep));
+    notes.extend(from_above(sweep).map(Note::Said));
     notes.extend(periods(sweep));
     notes.extend(without_values(sweep));
     let shown = sweep.metrics.iter().map(String::as_str);
@@ -33,6 +36,7 @@ pub(super) fn note(sweep: &mut Sweep, targets: &[Target]) {
                 fewest,
             }));
         }
+        notes.extend(stands_on_few(sweep, metric).map(Note::Said));
         notes.extend(other_groups(sweep, metric).map(Note::Said));
     }
     sweep.notes.extend(notes);
@@ -48,6 +52,22 @@ fn not_sustained(sweep: &Sweep) -> Option<Note> {
     let points = named(sweep, |point| !point.not_sustained.is_empty());
     let whose = Some(format!("with {points}"));
     (!kinds.is_empty()).then_some(Note::Values(OfValues::NotSustained { whose, kinds }))
+}
+
+/// Of the points with waiting for a quota above.
+fn from_above(sweep: &Sweep) -> Option<String> {
+    let mut held: Vec<(String, String)> = Vec::new();
+    for pair in sweep
+        .points
+        .iter()
+        .flat_map(|point| held_from_above(&point.variant))
+    {
+        if !held.contains(&pair) {
+            held.push(pair);
+        }
+    }
+    let whose = named(sweep, |point| !held_from_above(&point.variant).is_empty());
+    held_words(&held, &format!("with {whose}, "))
 }
 
 fn periods(sweep: &Sweep) -> Option<Note> {
@@ -76,6 +96,17 @@ fn without_values(sweep: &Sweep) -> Vec<Note> {
         }))
     };
     sweep.metrics.iter().filter_map(one).collect()
+}
+
+/// Of the points whose percentile is not just the largest value of a run.
+fn stands_on_few(sweep: &Sweep, metric: &str) -> Option<String> {
+    let of = |point: &Point| match too_few(&point.variant, metric) {
+        None => few_beyond(&point.variant, metric),
+        Some(_) => None,
+    };
+    let fewest = sweep.points.iter().filter_map(of).min()?;
+    let whose = named(sweep, |point| of(point).is_some());
+    Some(few_beyond_words(metric, &whose, fewest))
 }
 
 /// Shares of periods are compared with those of the first point.

@@ -7,9 +7,11 @@ mod head;
 mod quota_work;
 mod replay;
 mod table;
+mod throttled_by;
 mod watched;
 
 use crate::catalogue::MetricInfo;
+use crate::few_beyond::is_left_out;
 use crate::note::Note;
 use crate::result::{Compare, Comparison, Judged, RunResult, Variant, Verdict};
 use crate::stats::{Summary, summary};
@@ -25,6 +27,7 @@ use quota_work::work_text;
 pub use replay::{faithful_text, fidelity_text, what_if_text};
 pub(crate) use table::{Align, VERDICTS, bare_change, count, in_colour, render};
 pub use table::{change, interval, number};
+use throttled_by::throttled_by_text;
 pub(crate) use watched::{IdleMeans, QuotaMeans, few};
 use watched::{idle_text, quota_text, run_why};
 pub use watched::{task_at, watched_text};
@@ -54,17 +57,24 @@ impl Default for Style {
 /// scheduler function that explain it, and how to redo it.
 pub fn compare_text(result: &Compare, style: Style) -> String {
     let variants = &result.variants;
+    let shown: Vec<Comparison> = result
+        .comparison
+        .iter()
+        .filter(|row| !is_left_out(variants, &row.metric))
+        .cloned()
+        .collect();
     let parts = [
         head::head_of_both(result) + &head::variants_text(variants),
-        comparison_text(&result.comparison, style),
+        comparison_text(&shown, style),
         groups_text(variants),
         quota_text(variants),
+        throttled_by_text(variants),
         work_text(variants),
         idle_text(variants, &run_why),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
         words_text(variants),
-        foot(&result.redo, &Note::sentences(&result.notes)) + &legend(&result.comparison),
+        foot(&result.redo, &Note::sentences(&result.notes)) + &legend(&shown),
     ];
     join(&parts)
 }
@@ -97,6 +107,7 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
             .collect(),
         groups_text(variants),
         quota_text(variants),
+        throttled_by_text(variants),
         work_text(variants),
         idle_text(variants, &run_why),
         lines_text(variants, style.lines),
@@ -221,8 +232,10 @@ fn comparison_lines(row: &Comparison) -> Vec<ComparisonLine> {
 }
 
 fn metrics_text(variant: &Variant, metrics: &[MetricInfo]) -> String {
+    let left_out = |name: &str| is_left_out(std::slice::from_ref(variant), name);
     let body: Vec<Vec<String>> = metrics
         .iter()
+        .filter(|info| !left_out(&info.name))
         .map(|info| {
             let values = variant.runs.iter().filter_map(|r| r.metric(&info.name));
             let found = summary(&values.collect::<Vec<f64>>()).map(|s| s.up_to(info.whole()));

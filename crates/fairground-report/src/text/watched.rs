@@ -18,6 +18,7 @@ pub fn watched_text(
         |v: &Variant, seed: u64, wait: &VainWait| why(wait, seed, Some(&v.name) == last.as_ref());
     let tables = [
         quota_text(variants),
+        super::throttled_by_text(variants),
         super::work_text(variants),
         idle_text(variants, &why),
     ];

@@ -3,6 +3,7 @@
 use super::error::{Error, Source};
 use super::names::mask;
 use super::node::{Fields, Node, Value, unknown_name};
+use super::scenario::Length;
 use crate::workload::duration::parse_ns;
 use crate::workload::program::{Cgroup, CgroupWrite, Event, Ns, Until, Workload};
 use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
@@ -356,7 +357,12 @@ pub fn events(
 }
 
 /// Refuses events after the end of the run: nothing would come of them.
-pub fn none_too_late(source: &Source, nodes: &[Node], w: &Workload) -> Result<(), Error> {
+pub fn none_too_late(
+    source: &Source,
+    nodes: &[Node],
+    length: Length,
+    w: &Workload,
+) -> Result<(), Error> {
     let Until::Time(end_ns) = w.duration else {
         return Ok(());
     };
@@ -366,7 +372,11 @@ pub fn none_too_late(source: &Source, nodes: &[Node], w: &Workload) -> Result<()
         if at.ns(source)? >= end_ns {
             let ms = end_ns as f64 / 1e6;
             let message = format!("the run ends before that, after {ms} ms");
-            return Err(source.error(at.span.clone(), message));
+            let said = length != Length::default();
+            let help = "`--duration` and `--warmup` say how long it is; leave them out, or \
+                        measure for longer";
+            let error = source.error(at.span.clone(), message);
+            return Err(error.help(said.then_some(help)));
         }
     }
     Ok(())

@@ -16,5 +16,5 @@ mod tasks;
 
 pub use error::{Error, Source};
 pub use names::cpu_list;
-pub use scenario::{BYTES_MAX, Named, Scenario};
+pub use scenario::{BYTES_MAX, Length, Named, Scenario};
 pub use schema::json as schema_json;

@@ -8,7 +8,7 @@ use super::error::{Error, Source};
 use super::json::from_json;
 use super::names::{by_index, mask};
 use super::node::{Fields, Key, Node, Value, unknown_name};
-use super::scenario::{Scenario, add_metrics, ends};
+use super::scenario::{Length, Scenario, add_metrics, ends};
 use super::tasks::Class;
 use crate::workload::nearest::nearest;
 use crate::workload::program::{
@@ -47,7 +47,7 @@ const US_MAX: i64 = 1_000_000_000_000;
 const INSTANCES_MAX: i64 = 1_000_000;
 
 /// Reads the file and checks it.
-pub(super) fn parse(source: Source) -> Result<Scenario, Error> {
+pub(super) fn parse(source: Source, length: Length) -> Result<Scenario, Error> {
     let root = from_json(&source)?;
     let file = source.name().rsplit(['/', '\\']).next().unwrap_or_default();
     let name = file.trim_end_matches(".json").to_owned();
@@ -59,6 +59,7 @@ pub(super) fn parse(source: Source) -> Result<Scenario, Error> {
         seeds: Vec::new(),
         source,
         root,
+        length,
         is_rt_app: true,
     };
     build(&scenario, None)?;
@@ -109,13 +110,18 @@ pub(super) fn build(scenario: &Scenario, cpus: Option<u32>) -> Result<Workload, 
     if w.initial.is_empty() {
         return Err(source.error(tasks.span.clone(), "there is no task to start"));
     }
-    duration(source, global.as_ref(), &mut w)?;
+    duration(source, global.as_ref(), scenario.length, &mut w)?;
     add_metrics(&ranges, &mut w);
     w.validate().map_err(|e| source.error(0..0, e))?;
     Ok(w)
 }
 
-fn duration(source: &Source, global: Option<&Fields<'_>>, w: &mut Workload) -> Result<(), Error> {
+fn duration(
+    source: &Source,
+    global: Option<&Fields<'_>>,
+    length: Length,
+    w: &mut Workload,
+) -> Result<(), Error> {
     let node = global.and_then(|g| g.get("duration"));
     let seconds = node.map_or(Ok(-1), |n| n.int(source, -1..=1_000_000))?;
     match seconds {
@@ -124,6 +130,7 @@ fn duration(source: &Source, global: Option<&Fields<'_>>, w: &mut Workload) -> R
             let span = node.map_or(0..0, |n| n.span.clone());
             return Err(source.error(span, "a duration of 0; expected seconds, or -1"));
         }
+        _ if length.duration_ns.is_some() => {}
         _ => {
             if let Some(&t) = w.initial.iter().find(|&&t| !ends(w, t)) {
                 let name = &w.templates[t as usize].name;
@@ -134,6 +141,7 @@ fn duration(source: &Source, global: Option<&Fields<'_>>, w: &mut Workload) -> R
             }
         }
     }
+    length.apply(w);
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use super::names::Names;
 use super::node::{Fields, Node, from_toml};
 use super::tasks::Tasks;
 use crate::workload::bench::Env;
-use crate::workload::metric::{Better, From, MetricDef};
-use crate::workload::program::{FOREVER, Op, Until, Workload};
+use crate::workload::metric::{Better, From, MetricDef, PERCENTILES};
+use crate::workload::program::{FOREVER, Ns, Op, Until, Workload};
 use crate::workload::work::Work;
 use core::ops::Range;
 use std::io::Read;
@@ -46,6 +46,15 @@ pub struct Named {
     pub span: Range<usize>,
 }
 
+/// How long to run, said outside of the file; what is not said is the file's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Length {
+    /// Measured time, ns; not 0.
+    pub duration_ns: Option<Ns>,
+    /// Time before it, ns.
+    pub warmup_ns: Option<Ns>,
+}
+
 /// A scenario that is right as far as it can be without its machine.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -62,7 +71,22 @@ pub struct Scenario {
     /// For errors about it.
     pub source: Source,
     pub(super) root: Node,
+    pub(super) length: Length,
     pub(super) is_rt_app: bool,
+}
+
+impl Length {
+    /// Replaces what the file says.
+    pub(super) fn apply(self, w: &mut Workload) {
+        let measured_ns = match w.duration {
+            Until::Time(end_ns) => Some(end_ns - w.warmup_ns),
+            _ => None,
+        };
+        w.warmup_ns = self.warmup_ns.unwrap_or(w.warmup_ns);
+        if let Some(measured_ns) = self.duration_ns.or(measured_ns) {
+            w.duration = Until::Time(w.warmup_ns.saturating_add(measured_ns));
+        }
+    }
 }
 
 impl Scenario {
@@ -71,6 +95,14 @@ impl Scenario {
     /// # Errors
     /// It cannot be read, is no UTF-8, or as [`Scenario::parse`].
     pub fn load(path: &Path) -> Result<Self, Error> {
+        Self::load_for(path, Length::default())
+    }
+
+    /// The same, to run for another time than the file says.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`], and an event of the file that would come after the end.
+    pub fn load_for(path: &Path, length: Length) -> Result<Self, Error> {
         let file = path.to_string_lossy();
         let fail = |e: std::io::Error| {
             Source::new(&file, "").unread(format!("the file cannot be read: {e}"))
@@ -80,7 +112,7 @@ impl Scenario {
         // One byte more than is allowed, so that `parse` sees that there is too much.
         let mut limited = std::fs::File::open(path).map_err(fail)?.take(bytes_max + 1);
         limited.read_to_string(&mut text).map_err(fail)?;
-        Self::parse(&file, &text)
+        Self::parse_for(&file, &text, length)
     }
 
     /// Reads a scenario; `file` is for messages. A name that ends in `.json` is an rt-app file.
@@ -88,6 +120,14 @@ impl Scenario {
     /// # Errors
     /// The first thing that is wrong, with its line.
     pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
+        Self::parse_for(file, text, Length::default())
+    }
+
+    /// The same, to run for another time than the text says.
+    ///
+    /// # Errors
+    /// As [`Scenario::load_for`].
+    pub fn parse_for(file: &str, text: &str, length: Length) -> Result<Self, Error> {
         let source = Source::new(file, if text.len() > BYTES_MAX { "" } else { text });
         if text.len() > BYTES_MAX {
             let message = format!("the file has more than {} MiB", BYTES_MAX >> 20);
@@ -98,10 +138,10 @@ impl Scenario {
             return Err(source.error(0..0, "the file is empty; expected a scenario"));
         }
         if file.ends_with(".json") {
-            return super::rtapp::parse(source);
+            return super::rtapp::parse(source, length);
         }
         let root = from_toml(&source)?;
-        let scenario = Self::header(source, root)?;
+        let scenario = Self::header(source, root, length)?;
         scenario.build(None)?;
         Ok(scenario)
     }
@@ -114,7 +154,7 @@ impl Scenario {
         self.build(Some(env.cpus))
     }
 
-    fn header(source: Source, root: Node) -> Result<Self, Error> {
+    fn header(source: Source, root: Node, length: Length) -> Result<Self, Error> {
         let top = Fields::open(&source, &root, "a scenario", TOP_KEYS)?;
         let named = |key: &str| {
             let named = |n: &Node| {
@@ -147,6 +187,7 @@ impl Scenario {
             seeds,
             source,
             root,
+            length,
             is_rt_app: false,
         })
     }
@@ -169,8 +210,8 @@ impl Scenario {
             w: &mut w,
         };
         let ranges = tasks.all(&top)?;
-        duration(&top, &mut w)?;
-        groups::none_too_late(source, tables(&top, "event")?, &w)?;
+        duration(&top, self.length, &mut w)?;
+        groups::none_too_late(source, tables(&top, "event")?, self.length, &w)?;
         add_metrics(&ranges, &mut w);
         w.validate().map_err(|e| source.error(0..0, e))?;
         Ok(w)
@@ -207,7 +248,7 @@ pub(super) fn tables<'a>(top: &Fields<'a>, key: &str) -> Result<&'a [Node], Erro
     top.get(key).map_or(Ok(&[]), |n| n.array(top.source, &what))
 }
 
-fn duration(top: &Fields<'_>, w: &mut Workload) -> Result<(), Error> {
+fn duration(top: &Fields<'_>, length: Length, w: &mut Workload) -> Result<(), Error> {
     let source = top.source;
     w.warmup_ns = top.get("warmup").map_or(Ok(0), |n| n.ns(source))?;
     let node = top.get("duration");
@@ -216,6 +257,7 @@ fn duration(top: &Fields<'_>, w: &mut Workload) -> Result<(), Error> {
         Some(node) => Until::Time(w.warmup_ns.saturating_add(node.positive_ns(source)?)),
         None => Until::AllExit,
     };
+    length.apply(w);
     if w.duration == Until::AllExit
         && let Some(task) = started(w).find(|&t| !ends(w, t))
     {
@@ -267,8 +309,9 @@ pub(super) fn add_metrics(tasks: &[(String, Range<u32>)], w: &mut Workload) {
             ));
         };
         latency("mean", From::RequestMeanUs(request));
-        latency("p50", quantile(500));
-        latency("p99", quantile(990));
+        for (what, permille) in PERCENTILES {
+            latency(what, quantile(permille));
+        }
         latency("max", quantile(1000));
         let per_s = From::RequestsPerS(request);
         all.push(MetricDef::new(

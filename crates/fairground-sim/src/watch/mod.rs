@@ -7,6 +7,7 @@
 //! takes no simulated time.
 
 pub mod idle;
+pub mod kept_off;
 pub mod quota;
 mod quota_rows;
 pub mod quota_work;
@@ -24,6 +25,7 @@ use crate::cache::{NS, Ps};
 use crate::host::StillWaiting;
 use crate::machine::Sim;
 use idle::IdleWaste;
+use kept_off::KeptOff;
 use quota::QuotaWait;
 use quota_rows::PeriodTimer;
 
@@ -34,6 +36,8 @@ pub struct Watched {
     pub idle: IdleWaste,
     /// Waiting for quota, by group with a limit.
     pub quota: Vec<QuotaWait>,
+    /// For how long quotas kept tasks of which groups off the CPU.
+    pub kept_off: Vec<KeptOff>,
     /// Wake-ups that have no latency, as their task has not run by the end.
     pub still_waiting: StillWaiting,
 }
@@ -253,17 +257,20 @@ impl Sim<'_> {
                 self.workload.templates[t.template as usize].name.clone()
             }),
         };
+        let (quota, kept_off) = watch.quota.end(
+            self.now,
+            self.workload,
+            &|g| self.period_timer(g),
+            &|g| self.group_path(TgId(g)).into(),
+            &names,
+        );
         Some(Watched {
             still_waiting: self.host.counters.still_waiting(self.now / NS),
             idle: watch
                 .idle
                 .end(self.now, capacity * self.cpus.len() as u64, &names),
-            quota: watch.quota.end(
-                self.now,
-                &|g| self.period_timer(g),
-                &|g| self.group_path(TgId(g)).into(),
-                &names,
-            ),
+            quota,
+            kept_off,
         })
     }
 

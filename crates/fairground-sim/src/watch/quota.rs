@@ -16,6 +16,7 @@
 
 use hdrhistogram::Histogram;
 
+use super::kept_off::{self, KeptOff};
 use super::quota_rows::{PeriodTimer, Rows, Untouched};
 use super::quota_work::{self, Counts, Work, Worked};
 use super::{Change, Who};
@@ -134,6 +135,8 @@ pub(super) struct Ledger {
     tasks: Vec<TaskState>,
     /// By CPU: who waits there for quota.
     held_on: Vec<Vec<u32>>,
+    /// Whose tasks were kept off by whom.
+    kept_off: kept_off::Ledger,
     from: Ps,
 }
 
@@ -214,6 +217,7 @@ impl Ledger {
             groups: limited.iter().map(group).collect(),
             tasks: Vec::new(),
             held_on: Vec::new(),
+            kept_off: kept_off::Ledger::new(from),
             from,
         }
     }
@@ -287,14 +291,15 @@ impl Ledger {
         }
     }
 
-    /// What came of it up to `end`.
+    /// What came of it up to `end`; `workload` has the tree of groups.
     pub fn end(
         mut self,
         end: Ps,
+        workload: &Workload,
         timer: &dyn Fn(u32) -> PeriodTimer,
         path: &dyn Fn(u32) -> String,
         names: &dyn Fn(u32) -> Who,
-    ) -> Vec<QuotaWait> {
+    ) -> (Vec<QuotaWait>, Vec<KeptOff>) {
         for task in 0..self.tasks.len() as u32 {
             self.stop(end, task);
             self.release(end, task);
@@ -308,12 +313,13 @@ impl Ledger {
             }
         }
         let measured = (self.from, end);
+        let kept_off = self.kept_off.end(workload, path);
         let groups = self.groups.into_iter();
         let end = |g: Group| {
             let (timer, path) = (timer(g.number), path(g.number));
             g.end(measured, timer, path, names)
         };
-        groups.map(end).collect()
+        (groups.map(end).collect(), kept_off)
     }
 
     fn task(&mut self, task: u32) -> &mut TaskState {
@@ -366,7 +372,9 @@ impl Ledger {
             return;
         };
         self.held_on[cpu as usize].retain(|t| *t != task);
+        let of = self.tasks[task as usize].group;
         let group = &mut self.groups[by];
+        self.kept_off.add(of, group.number, since, at);
         group.untouched.release(group.rows.row(at));
         let (first, last) = group.rows.add(since, at, |row, ns| row.waited_ns += ns);
         let last = last.max(first + 1) - 1;
@@ -501,14 +509,18 @@ mod tests {
     const POD: u32 = 1;
     const APP: u32 = 2;
 
-    fn ledger() -> Ledger {
+    fn workload() -> Workload {
         let mut w = Workload::new("test", Vec::new());
         w.cgroups.push(Cgroup::new("/pod", 0));
         w.cgroups.push(Cgroup::new("/pod/app", POD));
         for group in &mut w.cgroups[1..] {
             (group.quota_ns, group.period_ns) = (Some(5_000_000), 10_000_000);
         }
-        Ledger::new(&w, 0, &|_| timer(10 * MS))
+        w
+    }
+
+    fn ledger() -> Ledger {
+        Ledger::new(&workload(), 0, &|_| timer(10 * MS))
     }
 
     fn timer(expires: Ps) -> PeriodTimer {
@@ -552,7 +564,9 @@ mod tests {
 
     fn end(l: Ledger, at: Ps) -> [QuotaWait; 2] {
         let path = |g: u32| g.to_string();
-        let found = l.end(at, &|_| timer(at + 1), &path, &|_| Who::default());
+        let (found, _) = l.end(at, &workload(), &|_| timer(at + 1), &path, &|_| {
+            Who::default()
+        });
         found.try_into().expect("two groups")
     }
 

@@ -6,6 +6,15 @@ use super::program::{Ns, Workload};
 use crate::histogram::{histogram, record};
 use hdrhistogram::Histogram;
 
+/// Percentiles that latencies are reported at, by the last part of their names: in 1/1000.
+pub const PERCENTILES: [(&str, u32); 5] = [
+    ("p50", 500),
+    ("p90", 900),
+    ("p95", 950),
+    ("p99", 990),
+    ("p99_9", 999),
+];
+
 /// Which direction of a metric is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {

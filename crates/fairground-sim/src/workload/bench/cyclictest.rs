@@ -1,7 +1,7 @@
 //! How late timers are served. See `docs/workloads/cyclictest.md`.
 use super::common::{Groups, add_program, repeat, seconds};
 use super::{Env, Error, bad, options};
-use crate::workload::metric::{Better, From, MetricDef};
+use crate::workload::metric::{Better, From, MetricDef, PERCENTILES};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, RealTime, TaskTemplate, Until, Workload};
 use crate::workload::words::{CyclicThread, Words};
 use crate::workload::work::Work;
@@ -246,13 +246,13 @@ fn metrics() -> Vec<MetricDef> {
         let name = format!("cyclictest.latency_us.{name}");
         MetricDef::new(name, "us", Better::Lower, from)
     };
-    vec![
-        latency("mean", From::RequestMeanUs(0)),
-        latency("p50", quantile(500)),
-        latency("p99", quantile(990)),
+    let mut all = vec![latency("mean", From::RequestMeanUs(0))];
+    all.extend(PERCENTILES.map(|(name, permille)| latency(name, quantile(permille))));
+    all.extend([
         latency("max", quantile(1000)),
         MetricDef::new("cyclictest.cycles", "1", Better::Neither, From::Requests(0)),
-    ]
+    ]);
+    all
 }
 
 #[cfg(test)]

@@ -41,6 +41,10 @@ pub struct Known {
     pub synopsis: &'static str,
     /// What it does, in a sentence.
     pub what: &'static str,
+    /// The option that says how long it runs, or how much it does.
+    pub length: &'static str,
+    /// The option for a warm-up, if it has one.
+    pub warmup: Option<&'static str>,
     /// Options that decide what it measures.
     forms: &'static [&'static str],
     parse: fn(&[String], Env) -> Result<Workload, Error>,
@@ -78,6 +82,8 @@ static KNOWN: [Known; 16] = [
         name: "hackbench",
         synopsis: "[-p] [-s BYTES] [-l LOOPS] [-g GROUPS] [-f FDS] [-T|-P] [--tree D:W]",
         what: "groups of senders and receivers; every sender writes to every receiver of its group",
+        length: "-l LOOPS",
+        warmup: None,
         forms: ONE,
         parse: hackbench::parse,
     },
@@ -85,6 +91,8 @@ static KNOWN: [Known; 16] = [
         name: "perf bench sched pipe",
         synopsis: "[-l LOOPS] [-T] [--format simple] [--tree D:W]",
         what: "two tasks pass a word back and forth over two pipes",
+        length: "-l LOOPS",
+        warmup: None,
         forms: ONE,
         parse: perf::parse_pipe,
     },
@@ -92,6 +100,8 @@ static KNOWN: [Known; 16] = [
         name: "perf bench sched messaging",
         synopsis: "[-g GROUPS] [-l LOOPS] [-p] [-t] [--format simple] [--tree D:W]",
         what: "hackbench as it is built into perf",
+        length: "-l LOOPS",
+        warmup: None,
         forms: ONE,
         parse: perf::parse_messaging,
     },
@@ -100,6 +110,8 @@ static KNOWN: [Known; 16] = [
         synopsis: "[-t TEST] [-l SECONDS] [-r REQ,RESP] [-m BYTES] [-M BYTES] [--connected] \
                    [--remote-connected] [--pairs N] [--warmup TIME] [--tree D:W]",
         what: "pairs of client and server over the loopback interface: UDP_RR, TCP_STREAM, ...",
+        length: "-l SECONDS",
+        warmup: Some("--warmup TIME"),
         forms: &netperf::FORMS,
         parse: netperf::parse,
     },
@@ -107,6 +119,8 @@ static KNOWN: [Known; 16] = [
         name: "perf bench futex wake",
         synopsis: "[-t THREADS] [-w NWAKES] [-s] [-S] [-r REPEATS] [--format simple] [--tree D:W]",
         what: "threads block on one futex and are woken a few at a time",
+        length: "-r REPEATS",
+        warmup: None,
         forms: ONE,
         parse: perf_futex::parse_wake,
     },
@@ -114,6 +128,8 @@ static KNOWN: [Known; 16] = [
         name: "perf bench mem memset",
         synopsis: "[-s SIZE] [-l LOOPS] [-f default] [--format simple] [--tree D:W]",
         what: "one process fills a buffer; user space only",
+        length: "-l LOOPS",
+        warmup: None,
         forms: ONE,
         parse: perf_mem::parse_memset,
     },
@@ -122,6 +138,8 @@ static KNOWN: [Known; 16] = [
         synopsis: "[--threads=1] [--thread-yields=1000] [--thread-locks=8] [--events=0] \
                    [--time=10] [--percentile=95] [--tree D:W]",
         what: "threads take turns with few mutexes and yield while they hold one",
+        length: "--time=SECONDS",
+        warmup: None,
         forms: ONE,
         parse: sysbench::parse_threads,
     },
@@ -130,6 +148,8 @@ static KNOWN: [Known; 16] = [
         synopsis: "[--threads=1] [--mutex-num=4096] [--mutex-locks=50000] [--mutex-loops=10000] \
                    [--events=0] [--time=10] [--percentile=95] [--tree D:W]",
         what: "each thread locks random mutexes, with an empty loop before each lock",
+        length: "--time=SECONDS",
+        warmup: None,
         forms: ONE,
         parse: sysbench::parse_mutex,
     },
@@ -138,6 +158,8 @@ static KNOWN: [Known; 16] = [
         synopsis: "[--threads=1] [--cpu-max-prime=10000] [--events=0] [--time=10] \
                    [--percentile=95] [--tree D:W]",
         what: "threads look for prime numbers; user space only",
+        length: "--time=SECONDS",
+        warmup: None,
         forms: ONE,
         parse: sysbench::parse_cpu,
     },
@@ -148,6 +170,8 @@ static KNOWN: [Known; 16] = [
                    [--memory-access-mode=seq] [--events=0] [--time=10] [--percentile=95] \
                    [--tree D:W]",
         what: "threads read or write a block over and over; user space only",
+        length: "--time=SECONDS",
+        warmup: None,
         forms: ONE,
         parse: sysbench::parse_memory,
     },
@@ -155,6 +179,8 @@ static KNOWN: [Known; 16] = [
         name: "ebizzy",
         synopsis: "[-t THREADS] [-S SECONDS] [-n CHUNKS] [-s BYTES] [-l] [-z] [--tree D:W]",
         what: "threads copy chunks of memory and search in the copy; user space only",
+        length: "-S SECONDS",
+        warmup: None,
         forms: ONE,
         parse: ebizzy::parse,
     },
@@ -165,6 +191,8 @@ static KNOWN: [Known; 16] = [
                    [--simple-ranges=1] [--sum-ranges=1] [--order-ranges=1] [--distinct-ranges=1] \
                    [--skip-trx=off] [--percentile=95] [--warmup TIME] [--tree D:W]",
         what: "read-only transactions against PostgreSQL on the same machine",
+        length: "--time=SECONDS",
+        warmup: Some("--warmup TIME"),
         forms: ONE,
         parse: sysbench_oltp::parse,
     },
@@ -173,6 +201,8 @@ static KNOWN: [Known; 16] = [
         synopsis: "[-m N] [-t N] [-r SECONDS] [-w SECONDS] [-n OPS] [-F KIB] [-s USEC] [-L] \
                    [--tree D:W]",
         what: "message threads hand requests to workers by futex, which sleep and compute",
+        length: "-r SECONDS",
+        warmup: Some("-w SECONDS"),
         forms: ONE,
         parse: schbench::parse,
     },
@@ -181,6 +211,8 @@ static KNOWN: [Known; 16] = [
         synopsis: "[-t [NUM]] [-p PRIO] [-i USEC] [-d USEC] [-l LOOPS] [-D TIME] [-a [CPUS]] [-S] \
                    [--policy NAME] [--priospread] [--laptop] [-q] [--tree D:W]",
         what: "threads sleep until a point in time, and measure how much later they run",
+        length: "-D TIME",
+        warmup: None,
         forms: ONE,
         parse: cyclictest::parse,
     },
@@ -189,6 +221,8 @@ static KNOWN: [Known; 16] = [
         synopsis: "[--tasks N] [--duration 1s] [--warmup 0] [--nice N,..] [--weight W,..] \
                    [--tree D:W]",
         what: "tasks that compute all the time",
+        length: "--duration TIME",
+        warmup: Some("--warmup TIME"),
         forms: ONE,
         parse: hogs::parse,
     },
@@ -197,6 +231,8 @@ static KNOWN: [Known; 16] = [
         synopsis: "[--tasks N] [--period 1ms] [--run 20us] [--duration 1s] [--warmup 0] \
                    [--in-phase] [--nice N,..] [--working-set SIZE] [--weight W,..] [--tree D:W]",
         what: "tasks that wake up by a periodic timer, compute a little and sleep again",
+        length: "--duration TIME",
+        warmup: Some("--warmup TIME"),
         forms: ONE,
         parse: sleepers::parse,
     },

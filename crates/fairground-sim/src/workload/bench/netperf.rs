@@ -3,7 +3,7 @@
 use super::common::{add_program, repeat};
 use super::netperf_args::{Length, Load, TESTS, Test, arguments};
 use super::{Env, Error};
-use crate::workload::metric::{Better, From, MetricDef};
+use crate::workload::metric::{Better, From, MetricDef, PERCENTILES};
 use crate::workload::program::{Inet, Ns, Op, TaskTemplate, Until, Workload};
 use crate::workload::words::Words;
 use crate::workload::work::Work;
@@ -160,15 +160,18 @@ fn results(w: &mut Workload, load: &Load, pairs: u32) {
                 mark,
                 factor: per_client,
             };
-            let (request, permille) = (0, 990);
-            vec![
+            let rtt = |(name, permille): (&str, u32)| {
+                let request = 0;
+                let from = From::RequestQuantileUs { request, permille };
+                lower(&format!("netperf.rtt_us.{name}"), from)
+            };
+            let mut all = vec![
                 higher("netperf.trans_per_s", "1/s", rate),
                 lower("netperf.rtt_us.mean", From::RequestMeanUs(0)),
-                lower(
-                    "netperf.rtt_us.p99",
-                    From::RequestQuantileUs { request, permille },
-                ),
-            ]
+            ];
+            all.extend(PERCENTILES.map(rtt));
+            all.push(rtt(("max", 1000)));
+            all
         }
         Test::TcpStream => {
             vec![higher(

@@ -2,7 +2,7 @@
 use super::common::{Groups, TASKS_MAX, add_program, repeat, seconds as seconds_or_0};
 use super::netperf_args::seconds;
 use super::{Env, Error, bad, options};
-use crate::workload::metric::{Better, From, MetricDef};
+use crate::workload::metric::{Better, From, MetricDef, PERCENTILES};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, TaskTemplate, Until, Workload};
 use crate::workload::words::Words;
 use crate::workload::work::Work;
@@ -177,16 +177,19 @@ fn results(w: &mut Workload, args: &Args) {
     let lower =
         |name: &str, from| MetricDef::new(format!("schbench.{name}"), "us", Better::Lower, from);
     let rps = From::CountPerS(REQUEST);
-    w.metrics = vec![
-        lower("wakeup_us.p50", quantile(0, 500)),
-        lower("wakeup_us.p99", quantile(0, 990)),
-        lower("wakeup_us.p99_9", quantile(0, 999)),
-        lower("request_us.p50", quantile(1, 500)),
-        lower("request_us.p99", quantile(1, 990)),
-        lower("request_us.p99_9", quantile(1, 999)),
+    let mut metrics = Vec::new();
+    for (request, name) in (0..).zip(["wakeup_us", "request_us"]) {
+        let latency = |(what, permille): (&str, u32)| {
+            lower(&format!("{name}.{what}"), quantile(request, permille))
+        };
+        metrics.extend(PERCENTILES.map(latency));
+        metrics.push(latency(("max", 1000)));
+    }
+    metrics.extend([
         MetricDef::new("schbench.rps", "1/s", Better::Higher, rps),
         MetricDef::fetching("schbench.fetch_pct"),
-    ];
+    ]);
+    w.metrics = metrics;
     w.words = Words::Schbench {
         runtime_s: args.runtime as f64 / 1e9,
     };

@@ -2,7 +2,7 @@
 use super::common::{Groups, add_program, length, positive, repeat};
 use super::{Env, Error, options};
 use crate::workload::duration::parse_dur;
-use crate::workload::metric::{Better, CpuTime, From, MetricDef};
+use crate::workload::metric::{Better, CpuTime, From, MetricDef, PERCENTILES};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, TaskTemplate, Until, Workload};
 use crate::workload::size::parse_bytes;
 use crate::workload::work::Work;
@@ -100,10 +100,9 @@ fn metrics() -> Vec<MetricDef> {
         let name = format!("sleepers.{name}_pct");
         MetricDef::new(name, "%", Better::Neither, From::CpuTime(part))
     };
-    vec![
-        latency("mean", From::RequestMeanUs(0)),
-        latency("p50", quantile(500)),
-        latency("p99", quantile(990)),
+    let mut all = vec![latency("mean", From::RequestMeanUs(0))];
+    all.extend(PERCENTILES.map(|(name, permille)| latency(name, quantile(permille))));
+    all.extend([
         latency("max", quantile(1000)),
         MetricDef::new(
             "sleepers.turns_per_s",
@@ -115,5 +114,6 @@ fn metrics() -> Vec<MetricDef> {
         share("us", CpuTime::User),
         share("sy", CpuTime::System),
         share("id", CpuTime::Idle),
-    ]
+    ]);
+    all
 }
