@@ -198,8 +198,8 @@ pub struct What {
     /// the run lasts as long as the first one does [repeatable]
     #[arg(long, value_name = "WORKLOAD")]
     pub beside: Vec<String>,
-    /// Measure a scenario for TIME, e.g. 30s, whatever its file says; a benchmark has an option of its
-    /// own, behind `--`
+    /// Measure a scenario for TIME, e.g. 30s, whatever its file says; a benchmark has an option of
+    /// its own, behind `--`
     #[arg(long, value_name = "TIME", value_parser = measured)]
     pub duration: Option<u64>,
     /// Run a scenario for TIME before measuring, e.g. 500ms, whatever its file says

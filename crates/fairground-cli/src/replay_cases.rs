@@ -145,6 +145,13 @@ fn table(rows: &[Row]) -> String {
         );
     }
     text += "\n";
+    met(rows, &mut text);
+    reasons(rows, &mut text);
+    text
+}
+
+/// How many of the traces meet each limit.
+fn met(rows: &[Row], text: &mut String) {
     let halves = rows.iter().filter_map(|r| r.known.halves_us);
     let halves: Vec<Pair> = halves
         .map(|(recorded, replayed)| Pair { recorded, replayed })
@@ -185,8 +192,6 @@ fn table(rows: &[Row]) -> String {
         });
         let _ = writeln!(text, "And {title}: {}.\n", chosen.join(", "));
     }
-    reasons(rows, &mut text);
-    text
 }
 
 /// What may be missed, in the order of [`Fidelity::met`].

@@ -140,11 +140,8 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
     let runs = |trial: &Trial| -> Tried {
         let case = trial.case.as_ref().map_err(String::clone)?;
         // What must be known of it is told with its point.
-        Ok(glue::variant(
-            case,
-            outcomes.next().unwrap_or_default(),
-            Vec::new(),
-        ))
+        let ran = outcomes.next().unwrap_or_default();
+        Ok(glue::variant(case, ran, Vec::new()))
     };
     let ran = tried.iter().map(runs).collect();
     let result = Sweep::new(setup, axes, ran, &args.metric, &targets);

@@ -68,8 +68,8 @@ fn kept_off(run: &Value) -> Vec<(String, String, f64)> {
     .collect()
 }
 
-/// `nr_throttled` of the container says that nothing is wrong; the rows say who is to blame. In each
-/// period of 100 ms both tasks run for 20 ms and wait for 80.
+/// `nr_throttled` of the container says that nothing is wrong; the rows say who is to blame. In
+/// each period of 100 ms both tasks run for 20 ms and wait for 80.
 #[test]
 fn a_container_is_throttled_by_its_pod() {
     let scenario = file("a_container_is_throttled_by_its_pod", "pod.toml", POD);

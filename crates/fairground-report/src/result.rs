@@ -145,8 +145,8 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_groups: Option<OtherGroups>,
     /// By whose quota the tasks of each group were kept off the CPU, if the run was watched for it:
-    /// for each group with a limit its own and those of the groups above, and for groups without one
-    /// those that did. The 64 groups whose tasks waited longest.
+    /// for each group with a limit its own and those of the groups above, and for groups without
+    /// one those that did. The 64 groups whose tasks waited longest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throttled_by: Vec<ThrottledBy>,
     /// CPUs that were idle while tasks waited, if the run was watched for it.

@@ -69,17 +69,15 @@ pub(crate) fn mean(variant: &Variant, group: &str, by: &str) -> Option<(f64, Opt
     let rows = || variant.runs.iter().flat_map(|run| &run.throttled_by);
     let of_group = rows().filter(|row| row.group == group);
     let of_pair = of_group.clone().filter(|row| row.by == by);
-    if of_pair.clone().next().is_none() {
-        return None;
-    }
+    of_pair.clone().next()?;
     let sum = |rows: &mut dyn Iterator<Item = &ThrottledBy>| rows.map(|row| row.ns).sum::<u64>();
     let (pair, all) = (sum(&mut of_pair.clone()), sum(&mut of_group.clone()));
     let share = (all > 0).then(|| 100.0 * pair as f64 / all as f64);
     Some((pair as f64 / 1e6 / variant.runs.len() as f64, share))
 }
 
-/// Groups with a limit of their own whose tasks waited mostly for a quota above, with the group that
-/// most of it was for: raising their own limit alone changes little.
+/// Groups with a limit of their own whose tasks waited mostly for a quota above, with the group
+/// that most of it was for: raising their own limit alone changes little.
 pub(crate) fn held_from_above(variant: &Variant) -> Vec<(String, String)> {
     let mut waited: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for row in variant.runs.iter().flat_map(|run| &run.throttled_by) {

@@ -166,6 +166,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     let counters = &sim.host.counters;
     let elapsed_ns = end_ns.saturating_sub(setup.workload.warmup_ns);
     let capacity = elapsed_ns as f64 * setup.machine.topology.nr_cpus() as f64;
+    let busy = (sim.busy_within() / NS) as f64;
     let lines = traffic(sim);
     let transfers: u64 = lines.iter().map(|l| l.transfers).sum();
     let (misses, from_memory) = llc_misses(sim, setup);
@@ -188,10 +189,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
             "lock_wait_ns",
             Some(sim.host.lock_wait() as f64 / NS as f64),
         ),
-        (
-            "busy_pct",
-            percent((sim.busy_within() / NS) as f64, capacity),
-        ),
+        ("busy_pct", percent(busy, capacity)),
         ("sched_pct", percent(sched as f64, total as f64)),
         ("wakeup_latency_us.p50", latency(0.5)),
         ("wakeup_latency_us.p99", latency(0.99)),

@@ -66,15 +66,8 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     };
     let mut bytes = Bytes::new(tracing, FORMAT);
     let headers = tracing_data(&mut bytes)?;
-    if let Some(text) = perf_file.feature_section_data(Feature::OSRELEASE) {
-        // Its length, which its end tells as well, and then the release.
-        recording.states_kernel(text.get(4..).unwrap_or(&[]));
-    }
-    if let Some(numbers) = perf_file.feature_section_data(Feature::NRCPUS) {
-        // Those that could come online, then those that are: the latter take part.
-        let online = numbers.get(4..8).map(|n| u32_of(n, bytes.big));
-        recording.states_cpus(online.unwrap_or(0).into());
-    }
+    let section = |feature| perf_file.feature_section_data(feature);
+    about(section, bytes.big, &mut recording);
     recording.names = headers.names.clone();
     let decoder = Decoder::new(&headers, bytes.big, &mut recording);
     sampled(perf_file.event_attributes(), &decoder, &mut recording);
@@ -111,6 +104,19 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     }
     recording.sort_recorded()?;
     Ok(recording)
+}
+
+/// What the header states of the computer.
+fn about<'a>(section: impl Fn(Feature) -> Option<&'a [u8]>, big: bool, recording: &mut Recording) {
+    if let Some(text) = section(Feature::OSRELEASE) {
+        // Its length, which its end tells as well, and then the release.
+        recording.states_kernel(text.get(4..).unwrap_or(&[]));
+    }
+    if let Some(numbers) = section(Feature::NRCPUS) {
+        // Those that could come online, then those that are: the latter take part.
+        let online = numbers.get(4..8).map(|n| u32_of(n, big));
+        recording.states_cpus(online.unwrap_or(0).into());
+    }
 }
 
 /// Says so if the recorder did not write each of the scheduler's events.

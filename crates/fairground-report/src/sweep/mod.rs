@@ -143,6 +143,19 @@ pub struct PointAbout {
 /// What is swept of machines.
 const OF_MACHINES: [&str; 3] = ["machine", "cpus", "max-idle"];
 
+/// The points under their names, empty where they were refused, and what was said then.
+fn named_variants(tried: Vec<Tried>, names: &[String]) -> (Vec<Variant>, Vec<Option<String>>) {
+    let named = |(tried, name): (Tried, &String)| {
+        let (variant, refused) = match tried {
+            Ok(variant) => (variant, None),
+            Err(refused) => (Variant::default(), Some(refused)),
+        };
+        let name = name.clone();
+        (Variant { name, ..variant }, refused)
+    };
+    tried.into_iter().zip(names).map(named).unzip()
+}
+
 impl Sweep {
     /// From the runs of each point, in order; `metrics` are those to show, none for the usual ones.
     ///
@@ -156,19 +169,7 @@ impl Sweep {
         targets: &[Target],
     ) -> Result<Self, UnknownMetric> {
         let names: Vec<String> = products(&over).iter().map(|v| label(&over, v)).collect();
-        let mut variants: Vec<Variant> = Vec::new();
-        let mut refusals = Vec::new();
-        for (tried, name) in tried.into_iter().zip(&names) {
-            let (variant, refused) = match tried {
-                Ok(variant) => (variant, None),
-                Err(refused) => (Variant::default(), Some(refused)),
-            };
-            variants.push(Variant {
-                name: name.clone(),
-                ..variant
-            });
-            refusals.push(refused);
-        }
+        let (mut variants, refusals) = named_variants(tried, &names);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let (metric_info, mut notes) = complete(&setup, &mut variants, &names);
         notes.extend(few_seeds(&variants));

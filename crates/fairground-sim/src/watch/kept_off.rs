@@ -10,8 +10,8 @@
 //! ```
 //!
 //! So each wait has one cause, and the causes of a group add up. Where two queues above a task are
-//! throttled at once, the nearest has all of it: a larger quota there may leave the task waiting for
-//! the next one above. Times are summed over tasks, so ten that wait for 1 ms have waited 10 ms.
+//! throttled at once, the nearest has all of it: a larger quota there may leave the task waiting
+//! for the next one above. Times are summed over tasks: ten that wait for 1 ms have waited 10 ms.
 
 use std::collections::BTreeMap;
 
