@@ -283,7 +283,7 @@ fn saved_results_are_read_with_care() {
     let good = file("saved-good", "good.json", "{}");
     fails(
         ["compare", &good, "no-such.json"],
-        &["good.json", "missing field"],
+        &["good.json", "no result of fairground", "found none"],
     );
     let empty = file("saved-empty", "empty.json", "");
     fails(["compare", &empty, &empty], &["empty.json", "empty"]);

@@ -152,8 +152,8 @@ fn a_sweep_of_the_wrong_limit_says_so() {
     ];
     let text = succeeds(words(&[&["sweep", &scenario, "--seed", "1"], &over]));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let note =
-        "note with /pod/app/cpu.max=100ms/100ms,200ms/100ms, tasks waited mostly for a quota";
+    let note = "note with all points, tasks waited mostly for a quota above their group's own: \
+                /pod/app for that of /pod";
     assert!(text.contains(note), "{text}");
 }
 

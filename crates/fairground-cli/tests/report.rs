@@ -232,6 +232,8 @@ fn the_page_of_a_replay_shows_what_a_quota_throttles() {
         &trace,
         "--attributes",
         &attributes,
+        "--seed",
+        "1",
         "--report",
         page,
     ];

@@ -362,7 +362,7 @@ fn wrong_sweeps_are_refused_before_anything_runs() {
     );
     sweep(
         &[LIMITS, &["--metric", "turn.latency_us.p98"]].concat(),
-        &["unknown metric", ".p99`"],
+        &["unknown metric", "did you mean `turn.latency_us.p9"],
     );
     sweep(
         &[LIMITS, &["--target", "turn.latency_us.p99"]].concat(),

@@ -76,11 +76,8 @@ pub(crate) fn few_beyond_notes<'a>(
         let names: Vec<&str> = few.iter().map(|(v, _)| &*v.name).collect();
         // One that is the largest value is said to be that.
         if variants.iter().all(|v| too_few(v, metric).is_none()) {
-            notes.push(few_beyond_words(
-                metric,
-                &names.join(" and "),
-                (values, beyond),
-            ));
+            let whose = (variants.len() > 1).then(|| names.join(" and "));
+            notes.push(few_beyond_words(metric, whose, (values, beyond)));
         }
     }
     for (values, metrics) in left_out {
@@ -93,11 +90,16 @@ pub(crate) fn few_beyond_notes<'a>(
     notes
 }
 
-/// `whose` percentile has so few of so many values beyond it.
-pub(crate) fn few_beyond_words(metric: &str, whose: &str, (values, beyond): (u64, u64)) -> String {
+/// `whose` percentile, if there are others, has so few of so many values beyond it.
+pub(crate) fn few_beyond_words(
+    metric: &str,
+    whose: Option<String>,
+    (values, beyond): (u64, u64),
+) -> String {
     let are = if beyond == 1 { "is" } else { "are" };
+    let whose = whose.map_or(String::new(), |whose| format!(" of {whose}"));
     format!(
-        "`{metric}` of {whose} stands on few: of {values} values in a run {beyond} {are} beyond \
+        "`{metric}`{whose} stands on few: of {values} values in a run {beyond} {are} beyond \
          it, and {BEYOND_MIN} would say something; a longer run has more"
     )
 }
@@ -149,7 +151,7 @@ mod tests {
         let said = notes(430);
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(
-            said[0].starts_with("`r.p99` of base stands on few: of 430 values in a run 4 are"),
+            said[0].starts_with("`r.p99` stands on few: of 430 values in a run 4 are"),
             "{said:?}"
         );
         assert!(

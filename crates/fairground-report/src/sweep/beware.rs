@@ -106,7 +106,7 @@ fn stands_on_few(sweep: &Sweep, metric: &str) -> Option<String> {
     };
     let fewest = sweep.points.iter().filter_map(of).min()?;
     let whose = named(sweep, |point| of(point).is_some());
-    Some(few_beyond_words(metric, &whose, fewest))
+    Some(few_beyond_words(metric, Some(whose), fewest))
 }
 
 /// Shares of periods are compared with those of the first point.
