@@ -672,14 +672,14 @@ fn files_that_are_no_trace_are_refused_by_what_they_are() {
         &["damaged compressed file: what xz has packed ends early"],
     );
     fails(
-        ["replay", &trace("clock.perf.data.xz")],
+        ["replay", &trace("refused/clock.perf.data.xz")],
         &[
             "a perf.data without formats of tracepoints",
             "perf sched record",
         ],
     );
     fails(
-        ["replay", &trace("syscalls.perf.data.xz")],
+        ["replay", &trace("refused/syscalls.perf.data.xz")],
         &["no sched_switch in this perf.data", "sys_enter"],
     );
 }
