@@ -20,8 +20,8 @@ pub fn compare_metrics(
 ) -> Vec<Comparison> {
     let one = match [base.runs.len() < 2, patch.runs.len() < 2] {
         [true, true] => Some(None),
-        [true, false] => Some(Some("base")),
-        [false, true] => Some(Some("patch")),
+        [true, false] => Some(Some(0)),
+        [false, true] => Some(Some(1)),
         [false, false] => None,
     };
     notes.extend(one.map(|side| Note::Seeds(OfSeeds::One(side))));

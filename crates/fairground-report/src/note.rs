@@ -73,8 +73,8 @@ pub enum OfSaved {
 /// What is to know of the runs.
 #[derive(Clone, Debug)]
 pub enum OfSeeds {
-    /// A side has one run, or both have: `None`.
-    One(Option<&'static str>),
+    /// A side has one run, 0 = base, 1 = patch; `None`: both have.
+    One(Option<usize>),
     /// A side has two.
     Two,
     /// The sides have other seeds.
@@ -218,7 +218,20 @@ pub enum OfWaiting {
     },
 }
 
+/// What the sides of a comparison are called.
+const SIDES: [&str; 2] = ["base", "patch"];
+
 impl Note {
+    /// The same of a comparison whose sides have other names than base and patch.
+    pub(crate) fn of_sides(&self, sides: [&str; 2]) -> String {
+        match self {
+            Self::Seeds(of) => of.words(sides),
+            Self::Work(of) => of.words(sides),
+            Self::Metric(of) => of.words(sides),
+            other => other.to_string(),
+        }
+    }
+
     /// The sentences of notes.
     pub(crate) fn sentences(notes: &[Self]) -> Vec<String> {
         notes.iter().map(Self::to_string).collect()
@@ -293,9 +306,9 @@ impl fmt::Display for Note {
             Self::Said(sentence) => f.write_str(sentence),
             Self::Of { whose, note } => write!(f, "{whose}: {note}"),
             Self::Saved(of) => of.fmt(f),
-            Self::Seeds(of) => of.fmt(f),
-            Self::Work(of) => of.fmt(f),
-            Self::Metric(of) => of.fmt(f),
+            Self::Seeds(of) => f.write_str(&of.words(SIDES)),
+            Self::Work(of) => f.write_str(&of.words(SIDES)),
+            Self::Metric(of) => f.write_str(&of.words(SIDES)),
             Self::Values(of) => of.fmt(f),
             Self::Waiting(of) => of.fmt(f),
         }
@@ -326,96 +339,89 @@ impl fmt::Display for OfSaved {
     }
 }
 
-impl fmt::Display for OfSeeds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl OfSeeds {
+    fn words(&self, [base, patch]: [&str; 2]) -> String {
         match self {
             Self::One(side) => {
-                match side {
-                    None => f.write_str("one run per variant has")?,
-                    Some(side) => write!(f, "{side} has one run, which has")?,
-                }
-                f.write_str(" no spread, so there is no interval and no verdict; give more seeds")
+                let who = match side {
+                    None => "one run per variant has".to_string(),
+                    Some(side) => format!("{} has one run, which has", [base, patch][*side]),
+                };
+                format!("{who} no spread, so there is no interval and no verdict; give more seeds")
             }
             // The t distribution with one degree of freedom.
-            Self::Two => f.write_str(
-                "two runs tell almost nothing about a difference: an interval is 12.7 standard \
-                 errors to each side, and noise does not mean that there is none; with 5 runs it \
-                 is 2.8, so take 5 or more",
-            ),
+            Self::Two => "two runs tell almost nothing about a difference: an interval is 12.7 \
+                          standard errors to each side, and noise does not mean that there is \
+                          none; with 5 runs it is 2.8, so take 5 or more"
+                .into(),
             Self::Others => {
-                f.write_str("base and patch ran with different seeds: independent samples, Welch")
+                format!("{base} and {patch} ran with different seeds: independent samples, Welch")
             }
             Self::Repeated { whose, seed } => match whose {
-                Some(whose) => write!(f, "{whose} ran seed {seed} more than once; it counts once"),
-                None => write!(f, "seed {seed} was run more than once; it counts once"),
+                Some(whose) => format!("{whose} ran seed {seed} more than once; it counts once"),
+                None => format!("seed {seed} was run more than once; it counts once"),
             },
             Self::SameCounts { alike: true } => {
-                f.write_str("base and patch make the same decisions, so all differences are 0")
+                format!("{base} and {patch} make the same decisions, so all differences are 0")
             }
-            Self::SameCounts { alike: false } => f.write_str(
-                "base and patch are the same in every count of every run: this workload did not \
-                 reach what differs between them",
+            Self::SameCounts { alike: false } => format!(
+                "{base} and {patch} are the same in every count of every run: this workload did \
+                 not reach what differs between them"
             ),
         }
     }
 }
 
-impl fmt::Display for OfWork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl OfWork {
+    fn words(&self, [base, patch]: [&str; 2]) -> String {
         match self {
-            Self::Uncounted(totals) => write!(
-                f,
+            Self::Uncounted(totals) => format!(
                 "{}: totals of runs that end at a time, and nothing counts all that was done by \
                  then. Who does more in it has more of them, so see what else changed",
                 quoted(totals)
             ),
-            Self::Others([base, patch]) => write!(
-                f,
-                "totals of base are per {base}, those of patch per {patch}: no verdict"
+            Self::Others([of_base, of_patch]) => format!(
+                "totals of {base} are per {of_base}, those of {patch} per {of_patch}: no verdict"
             ),
             Self::Nothing {
                 unit,
-                runs: [base, patch],
-            } => write!(
-                f,
-                "nothing was done ({unit}) in {base} runs of base and in {patch} of patch: totals \
-                 per {unit} are of the seeds that have some on both sides, without an interval"
+                runs: [of_base, of_patch],
+            } => format!(
+                "nothing was done ({unit}) in {of_base} runs of {base} and in {of_patch} of \
+                 {patch}: totals per {unit} are of the seeds that have some on both sides, without \
+                 an interval"
             ),
         }
     }
 }
 
-impl fmt::Display for OfMetric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl OfMetric {
+    fn words(&self, [base, patch]: [&str; 2]) -> String {
         match self {
-            Self::OtherGroups { metric, groups } => write!(
-                f,
+            Self::OtherGroups { metric, groups } => format!(
                 "`{metric}` is of all groups with a limit, but one side alone limits {}: no \
                  verdict",
                 groups.join(", ")
             ),
-            Self::OwnYardsticks { metric, groups } => write!(
-                f,
-                "`{metric}`: base and patch were made apart, and each took its own usual time for \
-                 what is slow in {}: no verdict; compare them in one command, or give both the \
-                 same --slow",
+            Self::OwnYardsticks { metric, groups } => format!(
+                "`{metric}`: {base} and {patch} were made apart, and each took its own usual time \
+                 for what is slow in {}: no verdict; compare them in one command, or give both \
+                 the same --slow",
                 groups.join(", ")
             ),
-            Self::Coincidence(metric) => write!(
-                f,
+            Self::Coincidence(metric) => format!(
                 "`{metric}` differs by the same in both seeds, which is chance where it varies \
                  from seed to seed: no interval"
             ),
             Self::Dropped {
                 metric,
-                have: [base, patch],
+                have: [in_base, in_patch],
                 runs,
                 both,
-            } => write!(
-                f,
-                "`{metric}` has a value in {base} of {runs} runs of base and in {patch} of patch: \
-                 means and change are of the {both} seeds that have both, without an interval, for \
-                 it is no chance who has none"
+            } => format!(
+                "`{metric}` has a value in {in_base} of {runs} runs of {base} and in {in_patch} of \
+                 {patch}: means and change are of the {both} seeds that have both, without an \
+                 interval, for it is no chance who has none"
             ),
             Self::FromZero {
                 metric,
@@ -430,15 +436,13 @@ impl fmt::Display for OfMetric {
                     _ => String::new(),
                 };
                 let diff = number(*diff);
-                write!(
-                    f,
-                    "`{metric}` is 0 in base, so its change of {diff} {unit}{interval} has no \
+                format!(
+                    "`{metric}` is 0 in {base}, so its change of {diff} {unit}{interval} has no \
                      percentage"
                 )
             }
-            Self::FromZeros(metrics) => write!(
-                f,
-                "{} are 0 in base, so their changes have no percentage; the JSON has their \
+            Self::FromZeros(metrics) => format!(
+                "{} are 0 in {base}, so their changes have no percentage; the JSON has their \
                  intervals (`ci95_diff`)",
                 quoted(metrics)
             ),

@@ -81,6 +81,9 @@ impl WhatIfRow {
     }
 }
 
+/// What notes call the sides.
+const SIDES: [&str; 2] = ["the replay", "the what-if"];
+
 /// Compares them in all `quantities`, seed by seed. What a reader must know is pushed to `notes`.
 ///
 /// A quantity that is the same with every seed on each side has no interval: that no seed reaches
@@ -94,10 +97,7 @@ pub fn compare_replays(
     let info: Vec<MetricInfo> = quantities.iter().map(|q| q.info.clone()).collect();
     let mut told = Vec::new();
     let rows = compare_metrics(&info, replayed, what_if, &mut told);
-    notes.extend(
-        told.into_iter()
-            .map(|note| in_words_of_replays(&String::from(note))),
-    );
+    notes.extend(told.iter().map(|note| note.of_sides(SIDES)));
     let several = replayed.runs.len() > 1;
     let is_fixed = |name: &str| several && [replayed, what_if].iter().all(|v| fixed(v, name));
     let mut unmoved = Vec::new();
@@ -177,23 +177,6 @@ fn without_interval(row: Comparison) -> Comparison {
         differs: false,
         ..row
     }
-}
-
-/// A note of a comparison: base is the replay, patch the what-if. Names between backquotes are left
-/// as they are.
-fn in_words_of_replays(note: &str) -> String {
-    let word = |word: &str| match word {
-        "base" => "the replay".to_string(),
-        "patch" => "the what-if".to_string(),
-        "base," => "the replay,".to_string(),
-        "patch:" => "the what-if:".to_string(),
-        other => other.to_string(),
-    };
-    let parts = note.split('`').enumerate().map(|(i, part)| match i % 2 {
-        0 => part.split(' ').map(word).collect::<Vec<_>>().join(" "),
-        _ => part.to_string(),
-    });
-    parts.collect::<Vec<_>>().join("`")
 }
 
 #[cfg(test)]
@@ -286,14 +269,18 @@ mod tests {
 
     #[test]
     fn notes_speak_of_the_replay_and_the_what_if() {
-        let note = "`base` has a value in 3 of 5 runs of base and in 2 of patch: means are";
-        let words = "`base` has a value in 3 of 5 runs of the replay and in 2 of the what-if: \
-                     means are";
-        assert_eq!(in_words_of_replays(note), words);
-        let note = "`x` is 0 in base, so its change";
-        assert_eq!(
-            in_words_of_replays(note),
-            "`x` is 0 in the replay, so its change"
+        let before = variant(&[(0.0, 5.0), (0.0, 6.0), (0.0, 7.0)]);
+        let after = variant(&[(10.0, 9.0)]);
+        let mut notes = Vec::new();
+        compare_replays(&[quantity("a")], &before, &after, &mut notes);
+        let said = notes.join("\n");
+        assert!(
+            said.starts_with("the what-if has one run, which has no spread"),
+            "{said}"
+        );
+        assert!(
+            said.contains("`a` is 0 in the replay, so its change"),
+            "{said}"
         );
     }
 }
