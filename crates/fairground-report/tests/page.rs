@@ -1,43 +1,21 @@
 //! The report page without a browser: its tables and what is embedded have the numbers of the
 //! result.
 
+mod samples;
+
 use std::collections::BTreeMap;
 
 use fairground_report::html::{Samples, compare_page, run_page};
-use fairground_report::{
-    AssumedFigure, Better, Compare, LineTraffic, MachineId, MetricInfo, Redo, Run, RunResult,
-    Setup, Style, Variant, Work,
-};
+use fairground_report::{Compare, LineTraffic, Run, RunResult, Setup, Style, Variant, Work};
 
 const HOSTILE: &str = "x --name '</script><script>alert(1)</script>' & \"<b>\"";
 
 fn setup() -> Setup {
-    Setup {
-        fairground: "0.1.0".into(),
-        machine: MachineId {
-            id: "spr-8480-2s".into(),
-            hash: "0123456789abcdef".into(),
-            ..MachineId::default()
-        },
-        profile: "linux-6.18".into(),
-        workload: vec!["hackbench".into(), HOSTILE.into()],
-        workload_metrics: vec![MetricInfo {
-            name: "hackbench.time_s".into(),
-            unit: "s".into(),
-            better: Some(Better::Lower),
-            description: "Time.".into(),
-        }],
-        redo: Redo {
-            command: format!("fairground compare -- hackbench {HOSTILE}"),
-            seeds: vec![1, 2, 3],
-            assumed: vec![AssumedFigure {
-                key: "cache[2].latency".into(),
-                value: "3.5 ns".into(),
-            }],
-            not_modelled: vec!["power".into()],
-            ..Redo::default()
-        },
-    }
+    let mut setup = samples::setup();
+    setup.workload[1] = HOSTILE.into();
+    setup.redo.command = format!("fairground compare -- hackbench {HOSTILE}");
+    setup.redo.not_modelled = vec!["power".into()];
+    setup
 }
 
 fn variant(decision: &str, scale: f64) -> Variant {
