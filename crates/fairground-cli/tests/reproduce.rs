@@ -107,11 +107,10 @@ fn rows_are_the_same_for_any_number_of_threads_and_have_all_keys() {
 }
 
 /// Changes and runs of `--quick` that take seconds also when they are not optimised.
-const CHEAP_ROWS: [(&str, &str); 5] = [
+const CHEAP_ROWS: [(&str, &str); 4] = [
     ("ilb-skip-redundant", "ilb-8"),
     ("idlest-util-tiebreak", "placement*"),
     ("idlest-util-tiebreak", "cpu-8"),
-    ("lazy-h-load", "*"),
     ("cfs-rq-reorder", "hackbench-spr"),
 ];
 
