@@ -95,7 +95,7 @@ pub enum Meets {
 /// Which point meets the targets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// The targets, as they were given.
+    /// The targets as they were given, with the metric's unit behind a number that had none.
     pub targets: Vec<String>,
     /// Their metrics.
     pub metrics: Vec<String>,
@@ -176,6 +176,16 @@ impl Target {
     /// As it was given.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The same, with the metric's unit if it was given none: who writes `latency_us.p99<20` and
+    /// means milliseconds sees what was understood.
+    fn text_with_unit(&self, info: &MetricInfo) -> String {
+        let open = self.unit_ns.is_none() && !self.percent;
+        match open && (unit_ns(&info.unit).is_some() || info.unit == "%") {
+            true => format!("{} {}", self.text, info.unit),
+            false => self.text.clone(),
+        }
     }
 
     /// Whether it is met by what is small enough.
@@ -290,11 +300,10 @@ pub(super) fn answer(
     }
     let infos = targets.iter().map(|t| catalogue.get(&t.metric));
     let infos = infos.collect::<Result<Vec<_>, _>>()?;
-    let limits: Vec<f64> = targets
-        .iter()
-        .zip(infos)
-        .map(|(t, info)| t.limit(info))
-        .collect();
+    let with_infos = || targets.iter().zip(&infos);
+    let limits: Vec<f64> = with_infos().map(|(t, info)| t.limit(info)).collect();
+    let texts = with_infos().map(|(t, info)| t.text_with_unit(info));
+    let texts = texts.collect();
     for point in &mut sweep.points {
         let one = |(target, limit): (&Target, &f64)| target.met_by(point, *limit);
         let all = targets.iter().zip(&limits).map(one);
@@ -324,7 +333,7 @@ pub(super) fn answer(
         .filter(|&i| !meets(i, Meets::Mean))
         .collect();
     let answer = Answer {
-        targets: targets.iter().map(|t| t.text.clone()).collect(),
+        targets: texts,
         metrics: targets.iter().map(|t| t.metric.clone()).collect(),
         by_interval: interval.map(reached),
         by_mean: mean.filter(|at| Some(*at) != interval).map(reached),
@@ -459,6 +468,16 @@ mod tests {
                 wanted,
                 "{text}"
             );
+        }
+        for (text, unit, said) in [
+            ("x.p99<20", "us", "x.p99<20 us"),
+            ("x.p99<20ms", "us", "x.p99<20ms"),
+            ("x.p99<20", "%", "x.p99<20 %"),
+            ("x.p99<20%", "%", "x.p99<20%"),
+            ("x.p99<20", "count", "x.p99<20"),
+        ] {
+            let target = Target::parse(text).unwrap();
+            assert_eq!(target.text_with_unit(&info(unit)), said);
         }
         for text in ["x", "<5", "x<", "x<y", "x<5parsec", "x<inf", "x=5"] {
             assert!(Target::parse(text).is_err(), "{text}");
