@@ -1,6 +1,7 @@
 //! The context of one call into the engine.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::host::Host;
 use crate::place::{Access, Fields, Func, Kind, Lock, Object, rq as f, task, time as f_time};
@@ -37,6 +38,15 @@ impl<'a, H: Host> Cx<'a, H> {
             cpu,
             moving,
         }
+    }
+}
+
+/// Whose call it is. The system is large, and a host need not be printable.
+impl<H: Host> fmt::Debug for Cx<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Cx");
+        out.field("cpu", &self.cpu).field("moving", &self.moving);
+        out.finish_non_exhaustive()
     }
 }
 

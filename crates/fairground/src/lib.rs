@@ -169,6 +169,7 @@
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 #[cfg(not(target_has_atomic = "64"))]
 compile_error!("fairground needs a target with 64-bit atomics");

@@ -449,14 +449,31 @@ mod tests {
     use super::super::tests::{sweep_of, sweep_to};
     use super::*;
 
-    #[test]
-    fn targets_are_read_with_their_units() {
-        let info = |unit: &str| MetricInfo {
+    fn info(unit: &str) -> MetricInfo {
+        MetricInfo {
             name: "x.p99".into(),
             unit: unit.into(),
             better: None,
             description: String::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn a_number_without_a_unit_is_shown_with_the_metrics() {
+        for (text, unit, said) in [
+            ("x.p99<20", "us", "x.p99<20 us"),
+            ("x.p99<20ms", "us", "x.p99<20ms"),
+            ("x.p99<20", "%", "x.p99<20 %"),
+            ("x.p99<20%", "%", "x.p99<20%"),
+            ("x.p99<20", "count", "x.p99<20"),
+        ] {
+            let target = Target::parse(text).unwrap();
+            assert_eq!(target.text_with_unit(&info(unit)), said);
+        }
+    }
+
+    #[test]
+    fn targets_are_read_with_their_units() {
         for (text, unit, wanted) in [
             ("x.p99<20000", "us", 20000.0),
             ("x.p99 < 20ms", "us", 20000.0),
@@ -468,16 +485,6 @@ mod tests {
                 wanted,
                 "{text}"
             );
-        }
-        for (text, unit, said) in [
-            ("x.p99<20", "us", "x.p99<20 us"),
-            ("x.p99<20ms", "us", "x.p99<20ms"),
-            ("x.p99<20", "%", "x.p99<20 %"),
-            ("x.p99<20%", "%", "x.p99<20%"),
-            ("x.p99<20", "count", "x.p99<20"),
-        ] {
-            let target = Target::parse(text).unwrap();
-            assert_eq!(target.text_with_unit(&info(unit)), said);
         }
         for text in ["x", "<5", "x<", "x<y", "x<5parsec", "x<inf", "x=5"] {
             assert!(Target::parse(text).is_err(), "{text}");

@@ -212,6 +212,7 @@ pub enum PeriodEnd {
 }
 
 /// The pool with its lock held. Each method reports the places it touches.
+#[derive(Debug)]
 pub struct Pool<'a, H: Host> {
     bw: &'a CfsBandwidth,
     cpus: &'a TgCpus,
