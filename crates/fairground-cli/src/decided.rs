@@ -6,9 +6,9 @@ use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::{CgroupWrite, Event};
 use fairground_trace::derive::Attributes;
 
-use crate::args::Setting;
 use crate::plan::{Case, Plan};
 use crate::profile_names::version;
+use crate::what::Setting;
 
 /// A tunable's value, ns.
 type Value = fn(&Features) -> u64;

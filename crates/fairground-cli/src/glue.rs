@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use fairground::policy::{Decision, Features, decisions};
 use fairground_report::{
-    AssumedFigure, Better, CpuStat, GroupStat, Halves, LIMITED, LineTraffic, MachineId,
-    MachineParts, MetricInfo, OpenRequests, Redo, Run, Setup, Variant, Work, group_metrics,
+    AssumedFigure, Better, CpuStat, GroupStat, Halves, LIMITED, LineTraffic, MetricInfo,
+    OpenRequests, Redo, Run, Setup, Variant, Work, group_metrics,
 };
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::Outcome;
@@ -14,6 +14,7 @@ use fairground_trace::simulated::FIRST_TID;
 
 use crate::group_files::{cpu_weight, max_text};
 use crate::limit_events;
+use crate::machine_id::machine_id;
 use crate::plan::{Case, Plan};
 
 /// Of this program.
@@ -43,26 +44,6 @@ fn conditions(plan: &Plan) -> BTreeMap<String, String> {
     let mut all = plan.conditions.clone();
     all.insert("sources".into(), env!("FAIRGROUND_SOURCES").into());
     all
-}
-
-/// Name and hash of a machine.
-pub fn machine_id(machine: &Machine) -> MachineId {
-    MachineId {
-        id: machine.id.clone(),
-        hash: machine.hash(),
-        topology: Some(parts(machine)),
-    }
-}
-
-/// What it consists of.
-pub fn parts(machine: &Machine) -> MachineParts {
-    let t = &machine.topology;
-    MachineParts {
-        cpus: t.nr_cpus() as u64,
-        cores: t.nr_cores() as u64,
-        sockets: t.nr_sockets() as u64,
-        llcs: t.nr_llcs() as u64,
-    }
 }
 
 /// Every decision with its value.

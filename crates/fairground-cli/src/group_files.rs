@@ -11,8 +11,8 @@ use fairground_sim::workload::validate::{
     PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, QUOTA_NS_MIN, burst_refused,
 };
 
-use crate::args::Setting;
 use crate::failure::Failure;
+use crate::what::Setting;
 
 /// The files that can be written.
 pub const FILES: [&str; 5] = [
@@ -120,15 +120,18 @@ impl GroupFile {
         let Setting { name, value } = setting;
         let (path, file) = name.rsplit_once('/').unwrap_or(("", name));
         let file = file_named(file)?;
-        if path.is_empty() {
+        // As in any path, two slashes are one.
+        let groups: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        if groups.is_empty() {
             let help = format!("name a group: `/GROUP/{file}`");
             return Err(Failure::with_help(
                 format!("the root cgroup has no `{file}`"),
                 help,
             ));
         }
+        let from_root = if path.starts_with('/') { "/" } else { "" };
         Ok(Self {
-            path: path.into(),
+            path: format!("{from_root}{}", groups.join("/")),
             file,
             write: Write::read(file, value)
                 .map_err(|e| Failure::new(format!("`{name}` cannot be `{value}`: {e}")))?,
@@ -496,6 +499,7 @@ mod tests {
             ("/a/cpu.shares", "512", "cgroup v1"),
             ("/a/cpu.mx", "1", "did you mean `cpu.max`"),
             ("/cpu.max", "max", "the root cgroup"),
+            ("//cpu.max", "max", "the root cgroup"),
             ("/a/cpuset.cpus", "4-1", "range"),
             ("/a/cpu.max.burst", "2000s", "at most"),
         ] {

@@ -6,10 +6,10 @@ use fairground_report::{Axis, Note, Sweep};
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::Cgroup;
 
-use crate::args::Setting;
 use crate::failure::Failure;
 use crate::group_files::{GroupFile, Write, cpu_weight, max_text, paths, ranges};
 use crate::plan::Case;
+use crate::what::Setting;
 
 /// Most groups of one setting that are told one by one.
 const EACH_MAX: usize = 16;

@@ -169,7 +169,7 @@ mod tests {
     use fairground_sim::workload::Env;
 
     use super::*;
-    use crate::args::Setting;
+    use crate::what::Setting;
 
     fn workload(events: &[(&str, &str)]) -> Workload {
         let mut text = "name = \"t\"\nduration = \"1s\"\n\

@@ -12,32 +12,21 @@ mod compare;
 mod configs;
 mod decided;
 mod explain;
-mod explain_queues;
-mod explain_rule;
 mod failure;
 mod glue;
 mod group_files;
 mod group_settings;
+mod how;
 mod huge_pages;
 mod limit_events;
 mod list;
+mod machine_id;
 mod output;
 mod pair;
 mod plan;
 mod profile_names;
 mod progress;
 mod replay;
-mod replay_about;
-mod replay_cases;
-mod replay_costs;
-mod replay_home;
-mod replay_json;
-mod replay_quantities;
-mod replay_report;
-mod replay_results;
-mod replay_seeds;
-mod replay_text;
-mod replay_verdicts;
 mod report;
 mod report_periods;
 mod reproduce;
@@ -48,9 +37,9 @@ mod simulate;
 mod sweep;
 mod traced;
 mod truth;
-mod truth_smp;
 mod usual;
 mod watched;
+mod what;
 mod wrap;
 
 use std::io::Write;
@@ -58,8 +47,9 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use args::{Cli, Color, Command};
+use args::{Cli, Command};
 use failure::Failure;
+use how::Color;
 
 /// A difference that `--fail-on` asked for.
 const DIFFERS: u8 = 1;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use fairground_report::Style;
 use fairground_report::html::PageError;
 
-use crate::args::{Color, How};
 use crate::failure::Failure;
+use crate::how::{Color, How};
 
 /// The places that the user asked for.
 pub struct Output<'a> {

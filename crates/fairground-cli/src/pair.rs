@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use fairground::policy::Patch;
 use fairground_report::{Catalogue, Compare};
 use fairground_sim::outcome::Outcome;
 
-use crate::args::{CompareArgs, What};
+use crate::args::CompareArgs;
 use crate::decided;
 use crate::failure::Failure;
 use crate::glue;
@@ -14,6 +13,7 @@ use crate::group_settings::side_by_side;
 use crate::plan::{Case, Plan, Side, patches};
 use crate::profile_names::profile_named;
 use crate::simulate::Job;
+use crate::what::What;
 
 /// Two kernels, one machine, one workload.
 pub struct Pair {
@@ -101,18 +101,4 @@ impl Pair {
         let patch = glue::variant(&self.patch, patch_runs, of_patch);
         Compare::new(setup, base, patch)
     }
-}
-
-/// What the patches are and where they come from.
-///
-/// # Errors
-/// A name that no patch has.
-pub fn titles(what: &What) -> Result<String, Failure> {
-    let title = |patch: &&Patch| {
-        format!(
-            "{}: {}\n          {}\n",
-            patch.name, patch.what, patch.origin
-        )
-    };
-    Ok(patches(&what.patch)?.iter().map(title).collect())
 }

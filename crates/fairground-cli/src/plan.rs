@@ -12,13 +12,13 @@ use fairground_sim::spec::{self, Length, Scenario};
 use fairground_sim::workload::duration::parse_ns;
 use fairground_sim::workload::{Env, Error as WorkloadError, Known, Workload};
 
-use crate::args::{Setting, What};
 use crate::failure::Failure;
-use crate::glue;
 use crate::group_files::{self, GroupFile};
 use crate::limit_events;
+use crate::machine_id::machine_id;
 use crate::profile_names::{profile_help, profile_named};
 use crate::simulate::Job;
+use crate::what::{Setting, What};
 
 /// Seeds per variant where nobody says: enough for an interval, few enough to wait for.
 pub const SEEDS: u64 = 5;
@@ -84,7 +84,7 @@ impl Plan {
             length_refused(length, argv)?;
         }
         let whole = machine(what, scenario)?;
-        let whole_id = glue::machine_id(&whole);
+        let whole_id = machine_id(&whole);
         let whole = idle_up_to(whole, what)?;
         let machine = match what.cpus()? {
             Some(cpus) if cpus != whole.topology.nr_cpus() => whole.shrunk(cpus)?,
@@ -248,6 +248,20 @@ pub fn patches(names: &[String]) -> Result<Vec<&'static Patch>, Failure> {
         found.push(patch);
     }
     Ok(found)
+}
+
+/// What the patches are and where they come from.
+///
+/// # Errors
+/// A name that no patch has.
+pub fn titles(what: &What) -> Result<String, Failure> {
+    let title = |patch: &&Patch| {
+        format!(
+            "{}: {}\n          {}\n",
+            patch.name, patch.what, patch.origin
+        )
+    };
+    Ok(patches(&what.patch)?.iter().map(title).collect())
 }
 
 /// Two patches that set one decision differently do not go together: the second would take the

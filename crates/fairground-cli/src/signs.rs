@@ -9,15 +9,18 @@ use fairground_report::{
 };
 use fairground_sim::machine_file::{Machine, MachineError};
 
-use crate::args::{CompareArgs, How, What};
+use crate::args::CompareArgs;
 use crate::configs::{self, Shape};
 use crate::failure::Failure;
 use crate::glue::VERSION;
+use crate::how::How;
 use crate::output::Output;
-use crate::pair::{Pair, titles};
+use crate::pair::Pair;
 use crate::plan::no_machine;
+use crate::plan::titles;
 use crate::simulate::{Keep, simulate};
 use crate::usual;
+use crate::what::What;
 
 /// What of a command line says where, with a value, and cannot stand in that of one place.
 const OF_PLACES: [&str; 4] = ["--machine", "--cpus", "--metric", "--config"];

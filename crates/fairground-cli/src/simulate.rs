@@ -12,8 +12,8 @@ use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::Born;
 use rayon::prelude::*;
 
-use crate::args::How;
 use crate::failure::Failure;
+use crate::how::How;
 use crate::progress::counted;
 
 /// What one variant runs.

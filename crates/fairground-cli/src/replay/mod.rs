@@ -1,99 +1,42 @@
 //! `fairground replay`: a recorded trace, run again where it was made, and elsewhere.
 
+mod about;
+pub mod args;
+mod cases;
+mod costs;
+mod doubts;
+mod home;
+mod json;
+mod open;
+mod quantities;
+mod report;
+mod results;
+mod seeds;
+mod text;
+mod verdicts;
+
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use fairground_sim::machine_file::Machine;
 use fairground_trace::derive::Attributes;
 use fairground_trace::replay::{Place, Prepared, Replay};
 use fairground_trace::text::SAID;
 use fairground_trace::{Recording, save};
 
-use crate::args::{Setting, What};
-use crate::asked::{self, Asked};
+use crate::asked::Asked;
 use crate::explain::{self, Asking};
 use crate::failure::Failure;
 use crate::group_files::{self, GroupFile, Write, max_text};
 use crate::output::{self, Place as Target};
-use crate::progress::bar;
-use crate::replay_about::{About, Asked as AskedFor};
-use crate::replay_home::{elsewhere, home, kernel_note, recorded_profile};
-use crate::replay_json;
-use crate::replay_report;
-use crate::replay_results::Results;
-use crate::replay_seeds;
-use crate::replay_text::{self, Doubts, Sides};
+use crate::replay::about::{About, Asked as AskedFor};
+use crate::replay::args::ReplayArgs;
+use crate::replay::doubts::Doubts;
+use crate::replay::home::{elsewhere, home, kernel_note, recorded_profile};
+use crate::replay::open::open;
+use crate::replay::results::Results;
+use crate::replay::text::Sides;
 use crate::traced::{LastReplay, Traced};
-
-/// `fairground replay`.
-#[derive(Debug, Args)]
-pub struct ReplayArgs {
-    /// perf.data, trace.dat, or text of `perf script` or ftrace; also .gz, .xz or .zst; `-` is
-    /// standard input
-    #[arg(value_name = "TRACE", required_unless_present = "cases")]
-    pub trace: Option<PathBuf>,
-    /// Machine that it was recorded on [default: a built-in one with as many CPUs, or few more]
-    #[arg(long, value_name = "MACHINE")]
-    pub recorded_on: Option<String>,
-    /// Kernel that it was recorded on: a name of `list profiles` [default: the one nearest to the
-    /// kernel that the trace names, else linux-6.18]
-    #[arg(long, value_name = "PROFILE")]
-    pub recorded_profile: Option<String>,
-    /// What the trace does not say: tick, groups, policies, affinity (docs/replay.md)
-    #[arg(long, value_name = "FILE")]
-    pub attributes: Option<PathBuf>,
-    /// What the recorder cost at each event, in nanoseconds [default: 290 for perf.data, 130 for
-    /// others, 0 for a simulated run]
-    #[arg(long, value_name = "NS",
-          value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
-    pub tracer_ns: Option<u64>,
-    #[command(flatten)]
-    pub what: What,
-    /// Write the derived scenario, for editing and `fairground run`
-    #[arg(long, value_name = "FILE")]
-    pub save: Option<PathBuf>,
-    /// Write the last replay: .pftrace (Perfetto), .txt (perf script), .jsonl, .csv; .folded (time
-    /// by stack); .schedstat, .debug (the kernel's files at one moment)
-    #[arg(long, value_name = "FILE")]
-    pub export: Option<PathBuf>,
-    /// With --export FILE.schedstat or FILE.debug: when, from the recording's start [default: at
-    /// the end]
-    #[arg(long, value_name = "TIME", value_parser = asked::time, requires = "export")]
-    pub at: Option<u64>,
-    /// Write the recording itself, as --export does a replay, to look at both
-    #[arg(long, value_name = "FILE")]
-    pub export_recording: Option<PathBuf>,
-    /// Write what was measured as JSON (schemas/); `-` is standard output, then the tables go
-    /// nowhere
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Write a page that opens in a browser without a network: tables, plots, timeline
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Instead of results: why this thread (name or id) runs where and when it does in the last
-    /// replay; the time counts from the recording's start
-    #[arg(long, value_name = "TASK@TIME", value_parser = Asked::parse,
-          conflicts_with_all = ["save", "export", "export_recording", "json", "report"])]
-    pub explain: Option<Asked>,
-    /// Most threads to show
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub threads: usize,
-    /// Replay the traces of recorded cases (docs/truth.md) instead, and show how faithful it is
-    #[arg(long, value_name = "DIR", conflicts_with = "trace")]
-    pub cases: Option<PathBuf>,
-    /// With --cases: only cases whose name fits (`*` any text, `?` one character)
-    #[arg(long, value_name = "GLOB", default_value = "*", requires = "cases")]
-    pub case: String,
-    /// With --cases: write the table into this page, between its marks
-    #[arg(long, value_name = "FILE", requires = "cases")]
-    pub table: Option<PathBuf>,
-    /// Threads of this program [default: one per CPU of this computer]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub jobs: Option<u16>,
-    /// No progress
-    #[arg(long)]
-    pub no_progress: bool,
-}
+use crate::what::Setting;
 
 /// Replays, prints and writes.
 ///
@@ -102,8 +45,8 @@ pub struct ReplayArgs {
 pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure> {
     refuse_unused_options(args)?;
     if let Some(dir) = &args.cases {
-        let pool = replay_seeds::pool(args).map_err(Failure::new)?;
-        return pool.install(|| crate::replay_cases::replay(args, dir));
+        let pool = seeds::pool(args).map_err(Failure::new)?;
+        return pool.install(|| crate::replay::cases::replay(args, dir));
     }
     let Some(path) = &args.trace else {
         return Err(Failure::new("no trace"));
@@ -119,7 +62,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let elsewhere = elsewhere(&args.what, &home, &decisions)?;
     let run_failed = |e: String| Failure::new(format!("{}: {e}", read_from(args, path)));
     let replay = Replay::new(&recording, &known, &home).map_err(run_failed)?;
-    let seeds = replay_seeds::seeds(args, &recording, &replay);
+    let seeds = seeds::seeds(args, &recording, &replay);
     if let Some(asked) = &args.explain {
         let place = elsewhere.as_ref().unwrap_or(&home);
         let prepared = replay.prepared(place, &with).map_err(run_failed)?;
@@ -140,7 +83,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let places: Vec<(&Place, &Attributes)> = std::iter::once((&home, &known))
         .chain(other.map(|place| (place, &with)))
         .collect();
-    let asking = replay_seeds::Asking {
+    let asking = seeds::Asking {
         args,
         replay: &replay,
         names: &recording.names,
@@ -193,7 +136,7 @@ fn explained(
         of_recording: true,
     };
     let asked = Asked {
-        who: replay_text::plain(&asked.who),
+        who: text::plain(&asked.who),
         ..*asked
     };
     output::stdout(&explain::answer(&asking, &asked)?)
@@ -355,15 +298,15 @@ impl Outputs {
             save.write(&scenario(args, sides, known)?)?;
         }
         if let Some(report) = &self.report {
-            report.write(&replay_report::text(sides, last.replay, known)?)?;
+            report.write(&report::text(sides, last.replay, known)?)?;
         }
         if let Some(json) = &self.json {
-            json.write(&(replay_json::json(sides)? + "\n"))?;
+            json.write(&(json::json(sides)? + "\n"))?;
             if json.is_stdout() {
                 return Ok(());
             }
         }
-        output::stdout(&replay_text::text(sides))
+        output::stdout(&text::text(sides))
     }
 }
 
@@ -388,26 +331,6 @@ fn scenario(args: &ReplayArgs, sides: &Sides<'_>, known: &Attributes) -> Result<
         profile,
         hz,
     ))
-}
-
-/// Reads a trace, with a bar on a terminal.
-///
-/// # Errors
-/// With the name of the file.
-pub fn open(path: &Path, no_progress: bool) -> Result<Recording, Failure> {
-    if path == Path::new("-") {
-        let read = fairground_trace::open::read(std::io::stdin().lock(), &mut |_| {});
-        return read.map_err(|e| Failure::new(format!("standard input: {e}")));
-    }
-    let bytes = std::fs::metadata(path).map_or(0, |m| m.len());
-    let bar = bar(
-        bytes,
-        "reading {bytes}/{total_bytes} {wide_bar}",
-        no_progress,
-    );
-    let read = fairground_trace::open(path, &mut |at| bar.set_position(at.min(bytes)));
-    bar.finish_and_clear();
-    read.map_err(|e| Failure::new(format!("{}: {e}", path.display())))
 }
 
 /// What a simulated run says about itself in its text.

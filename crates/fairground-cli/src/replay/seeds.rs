@@ -8,7 +8,7 @@ use fairground_trace::{Names, Recording};
 use rayon::prelude::*;
 
 use crate::progress::counted;
-use crate::replay::ReplayArgs;
+use crate::replay::args::ReplayArgs;
 
 /// As many as `compare` runs, and fewer of a long recording, where each takes its time.
 const SEEDS: u64 = 5;

@@ -7,14 +7,14 @@ use fairground_report::{
     WhatIfRow, faithful_text, fidelity_text, groups_text, task_at, watched_text, what_if_text,
 };
 use fairground_trace::Recording;
-use fairground_trace::derive::Attributes;
 use fairground_trace::fidelity::{Fidelity, Pair};
-use fairground_trace::replay::{Place, Replay, Run};
+use fairground_trace::replay::{Place, Run};
 
-use crate::replay_about::About;
-use crate::replay_quantities::{Quantity, quantities, ranges};
-use crate::replay_results::{Other, Results};
-use crate::replay_seeds::Side;
+use crate::replay::about::About;
+use crate::replay::doubts::Doubts;
+use crate::replay::quantities::{Quantity, quantities, ranges};
+use crate::replay::results::{Other, Results};
+use crate::replay::seeds::Side;
 
 /// All that is known of a replay.
 pub struct Sides<'a> {
@@ -34,37 +34,6 @@ pub struct Sides<'a> {
     pub results: &'a Results,
     /// Most threads to show.
     pub threads: usize,
-}
-
-/// What a trace does not say.
-#[derive(Clone, Copy, Debug)]
-pub struct Doubts {
-    /// Switches that it lacks.
-    pub inferred: u64,
-    /// Recorded CPU times are lower bounds.
-    pub at_least: bool,
-    /// Nobody says its tick, and it does not show.
-    pub hz_assumed: bool,
-    /// Its times are whole microseconds.
-    pub whole_us: bool,
-    /// It is of a simulated run that was ended by its time.
-    pub ends_by_time: bool,
-    /// Threads keep away from CPUs that were not recorded.
-    pub keeps_away: bool,
-}
-
-impl Doubts {
-    /// Of a recording and what is known besides.
-    pub fn of(recording: &Recording, replay: &Replay<'_>, known: &Attributes) -> Self {
-        Self {
-            inferred: replay.recorded.inferred,
-            at_least: replay.recorded.is_at_least(),
-            hz_assumed: known.hz.is_none() && !replay.shows_tick(),
-            whole_us: recording.whole_us,
-            ends_by_time: replay.ends_by_time(),
-            keeps_away: replay.recorded.recorded_cpus().is_some(),
-        }
-    }
 }
 
 /// For people.

@@ -16,9 +16,9 @@ use fairground_trace::simulated::Throttle;
 use fairground_trace::{Kind, Recording};
 
 use crate::failure::Failure;
-use crate::replay_json;
-use crate::replay_quantities::{Quantity, quantities};
-use crate::replay_text::{self, Sides};
+use crate::replay::json;
+use crate::replay::quantities::{Quantity, quantities};
+use crate::replay::text::{self, Sides};
 use crate::report::{Source, samples};
 
 /// Threads in the first table.
@@ -47,11 +47,11 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
         ("tick".into(), tick(s)),
     ];
     facts.extend(s.about.facts());
-    let mut notes = replay_text::notes(s);
-    let stopped = replay_text::stopped(&s.results.replayed.mean);
+    let mut notes = text::notes(s);
+    let stopped = text::stopped(&s.results.replayed.mean);
     notes.extend(stopped.map(|note| format!("replayed: {note}")));
     let what_if = s.results.what_if.as_ref();
-    let what_if = what_if.and_then(|other| replay_text::stopped(&other.beside));
+    let what_if = what_if.and_then(|other| text::stopped(&other.beside));
     notes.extend(what_if.map(|note| format!("what if: {note}")));
     notes.extend(s.about.page_notes());
     tables.extend(groups(&s.results.costs));
@@ -62,12 +62,12 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
         lead: "fairground replay".into(),
         facts,
         tables,
-        text: replay_text::text(s),
+        text: text::text(s),
         notes,
         lines: lines(&s.results.costs, style.lines),
         functions: functions(&s.results.costs, style.functions),
         redo: s.about.redo.command.clone(),
-        json: replay_json::json(s)?,
+        json: json::json(s)?,
         ..Page::default()
     };
     page(&about, &sides(s, replay, known)).map_err(Failure::new)
@@ -145,7 +145,7 @@ fn latencies(m: &Measured) -> Vec<(u64, u64)> {
 fn table(s: &Sides<'_>) -> Table {
     let f = &s.results.replayed.mean;
     let row = |q: &Quantity| {
-        let [a, b, shown] = replay_text::shown_of(q);
+        let [a, b, shown] = text::shown_of(q);
         let diff = Some(q.pair.diff_pct()).filter(|d| d.is_finite() && !q.at_least[0]);
         Row::from(vec![
             Cell::text(&q.label),

@@ -11,9 +11,10 @@ use rayon::prelude::*;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::replay::{ReplayArgs, open};
-use crate::replay_home::home;
-use crate::replay_text::number;
+use crate::replay::args::ReplayArgs;
+use crate::replay::home::home;
+use crate::replay::open::open;
+use crate::replay::text::number;
 
 /// Traces of a case: what stands in the table, and the files that it may be in.
 const TRACES: [(&str, &[&str]); 3] = [

@@ -1,53 +1,26 @@
 //! `fairground truth`: recorded cases beside simulated ones.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
+pub mod args;
+mod refused;
+mod smp;
+mod table;
 
-use clap::Args;
-use fairground_report::{AssumedFigure, Redo, foot_text, head_text};
+use std::fmt::Write as _;
+
+use fairground_report::head_text;
 use fairground_sim::machine_file::Machine;
 use fairground_sim::truth::inputs::has_set;
-use fairground_sim::truth::{self, Row, Sample, Tally, Verdict, reasons};
+use fairground_sim::truth::{self, Row, Tally, Verdict, reasons};
 use rayon::prelude::*;
 
-use crate::args::Color;
 use crate::failure::Failure;
 use crate::glue;
+use crate::machine_id::machine_id;
 use crate::output;
 use crate::progress::counted;
-use crate::truth_smp;
-
-/// `fairground truth`.
-#[derive(Debug, Args)]
-pub struct TruthArgs {
-    /// Directory with recorded cases, DIR/cases/NAME/{case,result}.json, or with recorded
-    /// decisions, DIR/{topology,fork,wake,balance,pelt}/* (docs/truth.md)
-    pub dir: PathBuf,
-    /// Only cases (or files of decisions) whose name fits (`*` any text, `?` one character)
-    #[arg(long, value_name = "GLOB", default_value = "*")]
-    pub case: String,
-    /// Machine that was recorded, of two CPUs: a name of `list machines` or a machine file, as
-    /// `fairground calibrate` writes it [default: spr-guest-2cpu]
-    #[arg(long, value_name = "MACHINE")]
-    pub machine: Option<String>,
-    /// Write all rows as JSON; `-` is standard output, then the table goes nowhere
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Simulate with the seeds 1 to N
-    #[arg(long, value_name = "N", default_value_t = 5,
-          value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub seeds: u64,
-    /// Show only what is missed
-    #[arg(long)]
-    pub misses: bool,
-    /// Print the fidelity table (kind of case by metric: numbers that are not missed, median error)
-    /// in Markdown instead
-    #[arg(long, conflicts_with = "misses")]
-    pub markdown: bool,
-    /// No progress
-    #[arg(long)]
-    pub no_progress: bool,
-}
+use crate::truth::args::TruthArgs;
+use crate::truth::refused::Refused;
+use crate::truth::table::{redo, table};
 
 /// Cases that are summed up together.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,7 +52,7 @@ struct Done {
 /// they have been told, and the rows of the others are written.
 pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     let place = args.json.as_deref().map(output::Place::new).transpose()?;
-    if let Some(done) = truth_smp::other_format(args, place.as_ref()) {
+    if let Some(done) = smp::other_format(args, place.as_ref()) {
         return done;
     }
     let machine = machine(args.machine.as_deref())?;
@@ -131,15 +104,9 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
 
 /// What was simulated, and how to get the same again.
 fn foot(machine: &Machine, seeds: Vec<u64>) -> String {
-    let id = glue::machine_id(machine);
+    let id = machine_id(machine);
     let head = head_text(glue::VERSION, &id, truth::simulate::PROFILE, &[]);
     head + &redo(seeds, glue::assumed(machine))
-}
-
-/// The command that was typed, the seeds, and what is not modelled.
-pub fn redo(seeds: Vec<u64>, assumed: Vec<AssumedFigure>) -> String {
-    let words: Vec<String> = std::env::args().collect();
-    foot_text(&Redo::new(&words, seeds, assumed), &[])
 }
 
 /// Writes the JSON and prints the table, with this at its foot.
@@ -184,52 +151,6 @@ fn note_writes(rows: &[&Row]) {
     for row in rows.iter().filter(|row| row.metric.starts_with("events[")) {
         let why = row.reason.as_deref().unwrap_or_default();
         crate::stderr(&format!("note: {}, {}: {why}\n", row.case, row.metric));
-    }
-}
-
-/// What was refused, each told at once.
-#[derive(Default)]
-pub struct Refused {
-    count: usize,
-}
-
-impl Refused {
-    /// What there is; a refusal is told and counted.
-    pub fn of<T>(&mut self, result: Result<T, Failure>) -> Option<T> {
-        match result {
-            Ok(value) => Some(value),
-            Err(failure) => {
-                let colour = output::colour(Color::Auto, &std::io::stderr());
-                crate::stderr(&failure.text(colour));
-                self.count += 1;
-                None
-            }
-        }
-    }
-
-    /// Whether anything was.
-    pub fn any(&self) -> bool {
-        self.count > 0
-    }
-
-    /// A line for the end of a table; nothing if nothing was.
-    pub fn summary(&self) -> String {
-        match self.count {
-            0 => String::new(),
-            1 => "refused: one file, said on standard error; its rows are not here\n".into(),
-            n => format!("refused: {n} files, said on standard error; their rows are not here\n"),
-        }
-    }
-
-    /// The end of the command.
-    ///
-    /// # Errors
-    /// If anything was refused.
-    pub fn end(&self) -> Result<(), Failure> {
-        match self.count {
-            0 => Ok(()),
-            _ => Err(Failure::Told),
-        }
     }
 }
 
@@ -314,49 +235,5 @@ fn add_tallies(text: &mut String, cases: &[Done]) {
                 "{title}, without cases that have set figures of the model: {tests}"
             );
         }
-    }
-}
-
-pub fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
-    let mut text = format!(
-        "{:<9} {:<26} {:<44} {:>25} {:>25} {:>10} {:<7} {}\n",
-        "verdict", "case", "metric", "recorded", "simulated", "tolerance", "unit", "why"
-    );
-    for row in rows {
-        let sample = |s: Sample| format!("{} ± {}", number(s.mean), number(s.sd));
-        let why = reasons::of(row);
-        let why = match row.verdict {
-            Verdict::Miss => why.map_or(reasons::NOT_EXPLAINED, |r| &r.id),
-            Verdict::Skipped => row.reason.as_deref().unwrap_or_default(),
-            _ => "",
-        };
-        let line = format!(
-            "{:<9} {:<26} {:<44} {:>25} {:>25} {:>10} {:<7} {why}",
-            row.verdict.name(),
-            row.case,
-            row.metric,
-            sample(row.recorded),
-            row.simulated.map_or("-".to_string(), sample),
-            row.tolerance.map_or("-".to_string(), number),
-            row.unit,
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
-        if let Some(reason) = row
-            .reason
-            .as_ref()
-            .filter(|_| row.verdict != Verdict::Skipped)
-        {
-            let _ = writeln!(text, "{:<9} {reason}", "");
-        }
-    }
-    text
-}
-
-/// About four digits, also of small and large numbers.
-fn number(x: f64) -> String {
-    match x.abs() {
-        a if a >= 1000.0 || a.fract() == 0.0 => format!("{x:.0}"),
-        a if a >= 10.0 => format!("{x:.1}"),
-        _ => format!("{x:.4}"),
     }
 }

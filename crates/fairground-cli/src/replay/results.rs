@@ -5,11 +5,11 @@ use fairground_report::{ReplayFidelity, Variant, WhatIfRow};
 use fairground_trace::fidelity::Fidelity;
 use fairground_trace::replay::Run;
 
-use crate::replay_costs::costs;
-use crate::replay_quantities::{compared, variant};
-use crate::replay_seeds::{self, Asking, Side};
-use crate::replay_text::Doubts;
-use crate::replay_verdicts;
+use crate::replay::costs::costs;
+use crate::replay::doubts::Doubts;
+use crate::replay::quantities::{compared, variant};
+use crate::replay::seeds::{self, Asking, Side};
+use crate::replay::verdicts;
 
 /// Both replays.
 pub struct Results {
@@ -41,16 +41,16 @@ impl Results {
     /// Runs all that is asked for. What a reader must know is pushed to `notes`.
     ///
     /// # Errors
-    /// A sentence, as of [`replay_seeds::run`].
+    /// A sentence, as of [`seeds::run`].
     pub fn new(
         asking: &Asking<'_>,
         doubts: &Doubts,
         notes: &mut Vec<String>,
     ) -> Result<Self, String> {
-        let mut sides = replay_seeds::run(asking)?.into_iter();
+        let mut sides = seeds::run(asking)?.into_iter();
         let replayed = sides.next().ok_or("no replay")?;
         let what_if = sides.next();
-        let fidelity = replay_verdicts::fidelity(&replayed.mean, &replayed.each, doubts);
+        let fidelity = verdicts::fidelity(&replayed.mean, &replayed.each, doubts);
         let both = || std::iter::once(&replayed).chain(&what_if);
         let runs: Vec<(&str, &[Run])> = ["replayed", "what if"]
             .into_iter()

@@ -9,13 +9,13 @@ use fairground_trace::replay::Run;
 
 use crate::failure::Failure;
 use crate::glue;
-use crate::replay_text;
+use crate::replay::text;
 
 /// All numbers, as JSON text.
 ///
 /// # Errors
 /// A number that JSON does not have.
-pub fn json(s: &replay_text::Sides<'_>) -> Result<String, Failure> {
+pub fn json(s: &text::Sides<'_>) -> Result<String, Failure> {
     let home = &s.about.home;
     let costs = s.results.costs.iter().flat_map(|side| {
         let runs = side.runs.iter().cloned();
@@ -41,13 +41,13 @@ pub fn json(s: &replay_text::Sides<'_>) -> Result<String, Failure> {
         fidelity: s.results.fidelity.clone(),
         what_if: what_if(s),
         redo: s.about.redo.clone(),
-        notes: [replay_text::notes(s), s.about.notes.clone()].concat(),
+        notes: [text::notes(s), s.about.notes.clone()].concat(),
     };
     serde_json::to_string_pretty(&replay)
         .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))
 }
 
-fn recorded(s: &replay_text::Sides<'_>) -> Recorded {
+fn recorded(s: &text::Sides<'_>) -> Recorded {
     let left_out = &s.recording.left_out;
     Recorded {
         trace: s.path.display().to_string(),
@@ -65,7 +65,7 @@ fn recorded(s: &replay_text::Sides<'_>) -> Recorded {
     }
 }
 
-fn what_if(s: &replay_text::Sides<'_>) -> Option<WhatIf> {
+fn what_if(s: &text::Sides<'_>) -> Option<WhatIf> {
     let other = s.results.what_if.as_ref()?;
     let kernel = s.about.what_if.as_ref()?;
     Some(WhatIf {

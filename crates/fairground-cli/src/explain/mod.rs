@@ -1,5 +1,9 @@
 //! `--explain TASK@TIME`: why this CPU, and why now.
 
+mod names;
+mod queues;
+mod rule;
+
 use std::fmt::Write as _;
 
 use fairground::event::Migration;
@@ -11,8 +15,9 @@ use fairground_sim::workload::program::Born;
 use fairground_trace::simulated::{FIRST_TID, Identity};
 
 use crate::asked::Asked;
-use crate::explain_queues::why_now;
-use crate::explain_rule::{pushed, real_time, rule};
+use crate::explain::names::Names;
+use crate::explain::queues::why_now;
+use crate::explain::rule::{pushed, real_time, rule};
 use crate::failure::Failure;
 
 /// A run that is asked about.
@@ -104,33 +109,6 @@ fn not_then(found: &Explained, at_ns: u64, names: &Names<'_>) -> String {
         _ => return String::new(),
     };
     format!("at that time {words}; this is {which}\n\n")
-}
-
-/// Names of tasks and groups, and the clock of the run or the recording.
-pub(crate) struct Names<'a> {
-    who: Vec<Identity>,
-    setup: &'a Setup<'a>,
-    origin_ns: u64,
-}
-
-impl Names<'_> {
-    pub(crate) fn task(&self, task: Option<TaskId>) -> String {
-        match task.map(|t| self.who.get(t.idx())) {
-            None => "the idle task".into(),
-            Some(Some(i)) => format!("{} {}", i.comm, i.tid),
-            Some(None) => "?".into(),
-        }
-    }
-
-    pub(crate) fn group(&self, group: TgId) -> &str {
-        let groups = &self.setup.workload.cgroups;
-        groups.get(group.idx()).map_or("/", |g| g.path.as_str())
-    }
-
-    fn at(&self, ns: u64) -> String {
-        let ns = ns as i64 - self.origin_ns as i64;
-        format!("{:.6} ms", ns as f64 / 1e6)
-    }
 }
 
 fn us(ns: u64) -> String {

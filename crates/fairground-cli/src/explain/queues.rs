@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fairground_sim::explain::{Explained, Level};
 
-use crate::explain::Names;
+use crate::explain::names::Names;
 
 /// Who could have run instead, and the rule.
 pub(crate) fn why_now(e: &Explained, names: &Names<'_>, t: &mut String) {

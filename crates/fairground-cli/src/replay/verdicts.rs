@@ -3,7 +3,7 @@
 use fairground_report::{FidelityVerdict, ReplayFidelity};
 use fairground_trace::fidelity::{Fidelity, Item};
 
-use crate::replay_text::Doubts;
+use crate::replay::doubts::Doubts;
 
 /// Medians that are shorter say little if times are whole microseconds.
 const COARSE_US: f64 = 10.0;

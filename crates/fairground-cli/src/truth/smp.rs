@@ -11,7 +11,9 @@ use crate::failure::Failure;
 use crate::glue;
 use crate::output;
 use crate::progress::counted;
-use crate::truth::{Refused, TruthArgs, redo, table};
+use crate::truth::args::TruthArgs;
+use crate::truth::refused::Refused;
+use crate::truth::table::{redo, table};
 
 /// What comes of a directory that is not in the format kernel-truth; `None` if it may be.
 pub fn other_format(

@@ -8,11 +8,11 @@ use fairground_trace::derive::Attributes;
 use fairground_trace::derive::attributes::RunWords;
 use fairground_trace::replay::{Place, hz_of};
 
-use crate::args::{Setting, What};
 use crate::failure::Failure;
 use crate::plan::{idle_up_to, patches, set};
 use crate::profile_names::{nearest, profile_named, version};
-use crate::replay::ReplayArgs;
+use crate::replay::args::ReplayArgs;
+use crate::what::{Setting, What};
 
 /// The profile of recordings of which nothing else is said.
 pub const NEWEST: &str = "linux-6.18";

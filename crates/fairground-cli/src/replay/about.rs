@@ -11,15 +11,16 @@ use fairground_trace::derive::Attributes;
 use fairground_trace::derive::attributes::Group;
 use fairground_trace::replay::Place;
 
-use crate::args::Setting;
 use crate::decided::{self, SLOW_IN_VAIN, Uses};
 use crate::failure::Failure;
 use crate::glue;
 use crate::group_files::{GroupFile, cpu_weight, max_text};
-use crate::pair::titles;
+use crate::machine_id::machine_id;
 use crate::plan::patches;
-use crate::replay::ReplayArgs;
-use crate::replay_home::other_kernel;
+use crate::plan::titles;
+use crate::replay::args::ReplayArgs;
+use crate::replay::home::other_kernel;
+use crate::what::Setting;
 
 /// Machine and kernel of one replay.
 pub struct Kernel {
@@ -74,7 +75,7 @@ impl About {
         let profile = what.profile.as_deref().unwrap_or(recorded);
         let kernel = |place: &Place, profile: &str, known| -> Result<Kernel, Failure> {
             Ok(Kernel {
-                machine: glue::machine_id(&place.machine),
+                machine: machine_id(&place.machine),
                 profile: profile.into(),
                 variant: Variant {
                     decisions: glue::decisions_of(&place.features),
