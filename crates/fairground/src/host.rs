@@ -222,7 +222,8 @@ pub enum Kick {
     /// Something for an interrupt or a softirq: [`run_kick`](crate::sched::run_kick).
     Run(KickWork),
     /// Something that needs the running task out of the way:
-    /// [`run_stopper`](crate::sched::run_stopper).
+    /// [`run_stopper`](crate::sched::run_stopper). Until then the stopper counts as a task there,
+    /// and the switch that its wake-up asks for is this one: [`Host::resched`] is not called for it.
     Stop(StopWork),
 }
 

@@ -62,19 +62,23 @@
 //!   mask of CPUs holds one of the machine when it is forked, and a group is open
 //!   ([`System::open_group`](system::System::open_group)) before a task moves there.
 //! - **A stack until it has been left**: `schedule` and its like give the task before free for
-//!   other CPUs as they return, when the host still executes on its stack. Where CPUs run in
-//!   parallel a host has a flag of its own for each task, clears it (`Release`) when the registers
-//!   are saved and the stack has been left, and waits for that of the next task (`Acquire`) before
-//!   it loads it. The stack of a task that has exited is not freed in
+//!   other CPUs when the host still executes on its stack, and [`run_stopper`](sched::run_stopper)
+//!   does so in the midst of the call. Where CPUs run in parallel a host has a flag of its own for
+//!   each task, clears it (`Release`) when the registers are saved and the stack has been left, for
+//!   one of the CPU's own, and only then waits for that of the next task (`Acquire`) and loads its
+//!   stack. In the other order two CPUs that were given each other's task would wait for ever. The stack of a task that has exited is not freed in
 //!   [`Host::park`](host::Host::park) or at [`task_dead`](sched::task_dead), but after that flag.
 //! - **Locks**, where CPUs run in parallel: [`Host::lock`](host::Host::lock) and
 //!   [`Host::begin_lockless`](host::Host::begin_lockless) make others wait. They are the engine's
-//!   only mutual exclusion; [`Rqs`](rq::Rqs) locks nothing. [`Host::park`](host::Host::park) is
-//!   called under the lock of a queue, so it waits for no lock under which the engine is called.
+//!   only mutual exclusion; [`Rqs`](rq::Rqs) locks nothing. All other calls of [`Host`](host::Host)
+//!   but [`resched`](host::Host::resched) may come under the lock of a queue or a quota, so they wait
+//!   for no lock under which the engine is called: a mailbox or a timer wheel has one of its own.
 //! - **Timers on their CPU**: [`Timer::Hrtick`](host::Timer::Hrtick) on the one that it names,
 //!   those of groups on any.
 //! - **A task's attributes where it is**: `set_nice` and its like are for a task that a queue
-//!   keeps, and say if none does; then the host has it, and calls the form for parked tasks.
+//!   keeps, and say if none does; then the host has it, and calls the form for parked tasks. With
+//!   CPUs in parallel it may be in the hands of a CPU that has just taken it off its list of
+//!   wake-ups: a host that finds it nowhere asks the engine again.
 //!
 //! Kicks of one kind for one CPU may be merged. Deeper groups need no deeper stack.
 //!

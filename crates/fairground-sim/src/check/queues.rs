@@ -30,7 +30,8 @@ pub(super) fn check(sim: &Sim<'_>, rq: &Rq) -> Verdict {
     }
     let real_time = sim.cpus[rq.cpu.idx()].rt.waiting().count() as u32
         + u32::from(matches!(rq.higher, Some(HigherClass::RealTime(_))));
-    let (running, queued) = (rq.nr_running, rq.cfs[0].h_nr_queued + real_time);
+    let above = real_time + u32::from(rq.stopper);
+    let (running, queued) = (rq.nr_running, rq.cfs[0].h_nr_queued + above);
     holds!(
         COUNTS,
         running == queued,

@@ -5,7 +5,7 @@
 //! each only one is on its way at a time.
 
 use fairground::host::{Kick, KickWork};
-use fairground::place::{Access, task};
+use fairground::place::Access;
 use fairground::sched;
 use fairground::value::Cpu;
 
@@ -84,12 +84,6 @@ impl Sim<'_> {
             }
             Kick::Stop(work) => {
                 state.stops.push_back(work);
-                if from != to.0 {
-                    let curr = self.rqs[to.idx()].curr_object();
-                    let flags = task::THREAD_INFO;
-                    self.host
-                        .touch_in(Place::IpiSend, curr, flags, Access::CasLoop);
-                }
                 return self.send_reschedule(from, to.0, self.host.at);
             }
         }

@@ -271,24 +271,26 @@ impl<'a> Core<'a> {
     }
 
     /// From one thread to the next. The engine gives the former free before its stack has been
-    /// left, so each CPU waits for its next one to be off the CPU where it was. That cannot go in a
-    /// circle: who is waited for was given free by a call that is over.
+    /// left, so each CPU waits for its next one to be off the CPU where it was. Its own it gives up
+    /// first: two CPUs may have been given each other's, as the stopper puts its one back in the midst
+    /// of the call.
     fn switch(&mut self, choose: impl FnOnce(&mut Cx<'_, Board<'a>>, &mut Queues<'a>) -> Switch) {
         let threads = &self.shared.threads;
         let switch = self.call(choose);
         assert_eq!(switch.prev, self.current);
         self.current = switch.next;
         if switch.prev != switch.next {
+            // Here a kernel goes over to a stack of the CPU's own. Only then:
+            if let Some(id) = switch.prev {
+                threads[id.idx()].on_cpu.store(false, Ordering::Release);
+            }
             if let Some(id) = switch.next {
                 let since = Instant::now();
                 while threads[id.idx()].on_cpu.swap(true, Ordering::AcqRel) {
                     assert!(since.elapsed() < TOO_LONG, "{id:?} runs on two CPUs");
                     std::hint::spin_loop();
                 }
-            }
-            // Here a kernel loads the stack of the next one. Only then:
-            if let Some(id) = switch.prev {
-                threads[id.idx()].on_cpu.store(false, Ordering::Release);
+                // Here it loads the stack of the next one.
             }
         }
         if self.current.is_none() && !self.tickless {

@@ -28,7 +28,8 @@ fn detach_pushed<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, src: Cpu
         cx.touch(rq.object(), frq::ACTIVE_BALANCE, Access::Update);
         let asked = core::mem::take(&mut rq.active_balance);
         let to = rq.push_cpu;
-        if !asked || rq.nr_running == 0 || to == src {
+        // The stopper itself counts.
+        if !asked || rq.nr_running == u32::from(rq.stopper) || to == src {
             return None;
         }
         let mut domains = sys.topology.domains(to).iter();

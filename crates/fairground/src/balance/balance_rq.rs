@@ -13,10 +13,11 @@ use super::busiest::{
 };
 use super::env::{IdleType, LbEnv, MigrationType, NR_MIGRATE_BREAK};
 use super::moving::{attach_tasks, detach_tasks};
+use super::stopper::wake_stopper;
 use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::h_load;
-use crate::host::{Host, Kick, StopWork};
+use crate::host::{Host, StopWork};
 use crate::place::{Access, Func, Kind, Object, rq as frq, sd as fsd, sg as fsg};
 use crate::rq::Rqs;
 use crate::shared::Relaxed;
@@ -276,7 +277,10 @@ fn start_active_balance<H: Host, R: Rqs + ?Sized>(
         Some(true)
     })?;
     if started {
-        cx.host.kick(src, Kick::Stop(StopWork::ActiveBalance));
+        cx.with_rq(rqs, src, |cx, rq| {
+            cx.update_rq_clock(rq);
+            wake_stopper(cx, rq, StopWork::ActiveBalance);
+        });
     }
     Some(started)
 }

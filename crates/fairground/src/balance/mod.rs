@@ -14,6 +14,7 @@ mod moving;
 pub mod newidle;
 pub mod nohz;
 pub mod stats;
+pub(crate) mod stopper;
 pub mod trigger;
 
 pub use balance_rq::reset_interval;

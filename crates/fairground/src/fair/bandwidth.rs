@@ -47,7 +47,7 @@ impl fmt::Display for BandwidthError {
             Self::Root => "the root group has no limit",
             Self::Period => "a period is from 1 ms to 1 s",
             Self::Quota => "a quota is from 1 ms to about 203 days",
-            Self::Burst => "a burst is at most the quota",
+            Self::Burst => "a burst is at most the quota, and both together about 203 days",
         })
     }
 }
@@ -57,6 +57,11 @@ impl core::error::Error for BandwidthError {}
 /// Writes a group's `cpu.max` and `cpu.max.burst` (ns); `quota` `None` = `max`
 /// (`tg_set_cfs_bandwidth`). One CPU at a time calls it for a group: whether it had a quota is read
 /// before it is written, and groups with one are counted.
+///
+/// A queue without runtime is noticed at its CPU's next tick or switch (without `hrtick`), and a CPU
+/// draws up to 5 ms at a time. So a group exceeds quota and burst, once, by up to a tick and 5 ms for
+/// each CPU that it runs on, and pays for it in the periods after: in the mean the quota holds as far
+/// as no CPU has to pay for longer than the group is observed.
 ///
 /// # Errors
 /// [`BandwidthError`], and nothing was changed.

@@ -67,7 +67,10 @@ pub fn set_parked_weight<H: Host>(
 pub fn set_task_slice<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, slice_ns: Option<u64>) {
     let base = cx.features().tunables.base_slice_ns;
     let takes = |body: &TaskBody| body.policy.takes_slice();
-    if !rq.body[task.idx()].as_deref().is_some_and(takes) {
+    // What is asked for, not what it is clamped to, is compared; for the default that is 0, which
+    // no slice is (`__sched_setscheduler`).
+    let same = slice_ns.unwrap_or(0) == rq.se[task.idx()].slice_ns;
+    if same || !rq.body[task.idx()].as_deref().is_some_and(takes) {
         return;
     }
     while_off_queue(cx, rq, task, |_, rq| {

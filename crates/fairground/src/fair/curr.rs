@@ -70,7 +70,9 @@ fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u
     if se.deadline != before {
         cx.touch(se.object(cpu), fse::DEADLINE | fse::SLICE, Access::Write);
     }
-    queue.words.charge(delta);
+    if se.my_q.is_none() {
+        charge_groups(rq, cfs, delta);
+    }
     account_cfs_rq_runtime(cx, rq, cfs, delta);
     if gives_way {
         resched_curr_lazy(cx, rq);
@@ -83,6 +85,20 @@ fn charge<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, curr: SeId, delta: u
         cfs_rules::update_min_vruntime(rq, cfs);
     }
     cx.host.leave(outer);
+}
+
+/// Run time of a task in the `cpu.stat` of its group and of those above, throttled or not
+/// (`cgroup_account_cputime`); `cfs` is its queue.
+#[inline]
+fn charge_groups(rq: &Rq, mut cfs: CfsId, delta: u64) {
+    loop {
+        let queue = &rq.cfs[cfs.idx()];
+        queue.words.charge(delta);
+        if queue.se.is_none() {
+            return;
+        }
+        cfs = queue.parent;
+    }
 }
 
 /// What advances `min_vruntime` reads and writes (`update_min_vruntime`): the least of the tree is

@@ -62,6 +62,8 @@ pub struct Rq {
     pub has_blocked_load: bool,
     /// The stopper is asked to push a task to `push_cpu`.
     pub active_balance: bool,
+    /// The stopper is queued: it counts in `nr_running`.
+    pub stopper: bool,
     /// Entities by slot.
     pub se: Vec<SchedEntity>,
     /// Queues; 0 is the root.
@@ -157,6 +159,7 @@ impl Rq {
             idle_stamp: 0,
             has_blocked_load: false,
             active_balance: false,
+            stopper: false,
             push_cpu: cpu,
             misfit_task_load: 0,
             nohz_tick_stopped: false,

@@ -1,11 +1,12 @@
 //! System calls and control files that change how tasks and groups are scheduled.
 
 use super::resched_if;
+use crate::balance::stopper::wake_stopper;
 use crate::cx::Cx;
 use crate::event::Migration;
 use crate::fair::keep::{attach_moved, detach_for_move, is_movable};
 use crate::fair::{group, task};
-use crate::host::{Host, Kick, StopWork};
+use crate::host::{Host, StopWork};
 use crate::math::weight::{
     CGROUP_WEIGHT_MAX, CGROUP_WEIGHT_MIN, MAX_SHARES, MIN_SHARES, scale_load, shares_from_cgroup,
 };
@@ -75,7 +76,7 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
             return Err(Moved::Stays);
         }
         if rq.curr == Some(slot) || !is_movable(rq, slot) {
-            cx.host.kick(from, Kick::Stop(StopWork::Migrate));
+            wake_stopper(cx, rq, StopWork::Migrate);
             return Err(Moved::Asked);
         }
         let to = dest_cpu.ok_or(Moved::Stays)?;
@@ -181,8 +182,11 @@ pub fn set_group<H: Host, R: Rqs + ?Sized>(
     debug_assert!(cx.sys.tg[to.idx()].is_open(), "System::open_group first");
     let outer = cx.host.enter(Func::MoveGroup);
     let kept = on_its_queue(cx, rqs, id, |cx, rq, slot| {
-        let answer = group::move_task(cx, rq, slot, to);
-        resched_if(cx, rq, answer);
+        // Whoever is there already is not moved (`cgroup_migrate_prepare_dst`).
+        if rq.body[slot.idx()].as_ref().is_some_and(|b| b.tg != to) {
+            let answer = group::move_task(cx, rq, slot, to);
+            resched_if(cx, rq, answer);
+        }
     });
     cx.host.leave(outer);
     kept.is_some()
@@ -198,6 +202,9 @@ pub fn set_group_parked<H: Host, R: Rqs + ?Sized>(
     to: TgId,
 ) {
     debug_assert!(cx.sys.tg[to.idx()].is_open(), "System::open_group first");
+    if task.body.tg == to {
+        return;
+    }
     let outer = cx.host.enter(Func::MoveGroup);
     let cpu = Cpu(cx.sys.task[task.body.id.idx()].cpu.load(Relaxed));
     cx.with_rq(rqs, cpu, |cx, rq| {
@@ -368,6 +375,41 @@ mod tests {
         switch(bench, Prev::Runnable);
         switch(bench, Prev::Sleeps);
         bench.host.parked.pop().expect("owed service, so not kept")
+    }
+
+    /// The group that it is in, and the slice that it has: the task does not leave its queue. A slice
+    /// is compared before it is clamped, and the default with 0.
+    #[test]
+    fn what_is_so_already_is_not_done_again() {
+        let mut bench = Bench::new(1, Features::default());
+        let tg = bench.sys.add_group(TgId::ROOT);
+        let id = bench.start(0, tg);
+        switch(&mut bench, Prev::Runnable);
+        let mut leaves =
+            |change: &dyn Fn(&mut Cx<crate::testing::TestHost>, &mut alloc::vec::Vec<Rq>)| {
+                bench.host.entered.clear();
+                bench.call(0, |cx, rqs| change(cx, rqs));
+                bench.host.entered.contains(&Func::DequeueTask)
+            };
+        assert!(!leaves(&|cx, rqs| assert!(set_group(cx, rqs, id, tg))));
+        assert!(leaves(&|cx, rqs| assert!(set_group(
+            cx,
+            rqs,
+            id,
+            TgId::ROOT
+        ))));
+        for (slice_ns, changes) in [
+            (Some(3_000_000), true),
+            (Some(3_000_000), false),
+            (Some(200_000_000), true),
+            (Some(200_000_000), true),
+            (Some(100_000_000), false),
+            (None, true),
+            (None, true),
+        ] {
+            let left = leaves(&|cx, rqs| assert!(set_slice(cx, rqs, id, slice_ns)));
+            assert_eq!(left, changes, "{slice_ns:?}");
+        }
     }
 
     /// Else it would be owed as many ns of a heavy task as it was of a light one, and its queue

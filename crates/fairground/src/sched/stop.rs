@@ -2,6 +2,7 @@
 
 use super::higher;
 use super::switch::switch_to;
+use crate::balance::stopper::stopper_sleeps;
 use crate::balance::{active, newidle};
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
@@ -38,6 +39,7 @@ pub fn run_stopper<H: Host, R: Rqs + ?Sized>(
     let outer = cx.host.enter(Func::Schedule);
     let first = cx.with_rq(rqs, cpu, |cx, rq| {
         cx.update_rq_clock(rq);
+        stopper_sleeps(cx, rq);
         if let Some(id) = below {
             return Some(higher::go_on(cx, rq, id));
         }
@@ -250,6 +252,27 @@ mod tests {
         assert!(bench.host.entered.contains(&Func::Newidle));
         let idles = |e: &Event| matches!(e, Event::Switch { next: None, .. });
         assert!(bench.host.events.iter().any(idles));
+    }
+
+    /// `enqueue_task_stop`: with the task that runs it is the second one, so others look for work.
+    #[test]
+    fn the_stopper_counts_from_its_wake_up_until_it_sleeps() {
+        let (mut bench, ids) = crowd(1);
+        let elsewhere: CpuMask = core::iter::once(Cpu(1)).collect();
+        assert!(!bench.sys.rd.overloaded.load(Relaxed));
+        let _ = bench.call(0, |cx, rqs| sched::set_affinity(cx, rqs, ids[0], elsewhere));
+        let rq = &bench.rqs[0];
+        assert_eq!((rq.nr_running, rq.cfs[0].h_nr_queued), (2, 1));
+        assert!(rq.need_resched && bench.sys.rd.overloaded.load(Relaxed));
+        let _ = bench.call(0, |cx, rqs| run_stopper(cx, rqs, StopWork::Migrate));
+        let rq = &bench.rqs[0];
+        assert_eq!(
+            (rq.nr_running, rq.need_resched, rq.skip_clock),
+            (0, false, false)
+        );
+        // One that nobody has woken does not count.
+        let _ = bench.call(1, |cx, rqs| run_stopper(cx, rqs, StopWork::Migrate));
+        assert_eq!(bench.rqs[1].nr_running, 1);
     }
 
     /// Nobody is left to run, but somebody sleeps in the queue: enough for `balance_fair`.

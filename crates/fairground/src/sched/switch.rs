@@ -90,14 +90,16 @@ pub fn sched_yield<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
 /// off the queue now (6.18) and asks for a switch, and what could wait until now is asked for
 /// ([`Preemption::Lazy`](crate::policy::Preemption)).
 ///
-/// From 6.18 on, so by default, nothing else stops it: without this call a quota does nothing. A
-/// host without user mode calls it before any task's code goes on, after whatever interrupted it.
+/// From 6.18 on, so by default, nothing else stops it: without this call a quota does nothing. If a
+/// switch is asked for, by then or by this, it comes first, and the call is made again when the task
+/// has the CPU once more. A host without user mode calls it before any task's code goes on, after whatever interrupted it.
 pub fn exit_to_user<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let cpu = cx.cpu;
     let (pending, asks) = cx.with_rq_lockless(rqs, cpu, |_, rq| {
         let running = rq.curr.and_then(|c| rq.body[c.idx()].as_ref());
-        let pending = running.is_some_and(|b| b.throttle_work);
         rq.need_resched |= core::mem::take(&mut rq.need_resched_lazy);
+        // First the switch; the rest when the task has the CPU again (`exit_to_user_mode_loop`).
+        let pending = !rq.need_resched && running.is_some_and(|b| b.throttle_work);
         let asks = rq.need_resched && !rq.resched_sent;
         rq.resched_sent |= asks;
         (pending, asks)
@@ -261,11 +263,13 @@ pub(super) fn clear_tsk_need_resched<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
 }
 
 /// After the choice (`clear_tsk_need_resched`): what was asked for until now has been heeded, and
-/// what was noticed while choosing was noticed in time.
+/// what was noticed while choosing was noticed in time. So is the clock that a switch need not have
+/// read (the end of `__schedule`): the next one reads it.
 fn clear_need_resched(rq: &mut Rq) {
     rq.need_resched = false;
     rq.need_resched_lazy = false;
     rq.resched_sent = false;
+    rq.skip_clock = false;
 }
 
 #[cfg(test)]
@@ -299,6 +303,34 @@ mod tests {
             assert_eq!(bench.host.parked.len(), parked, "{prev:?}");
             assert_eq!(bench.rqs[0].cfs[0].nr_queued as usize, 2 - parked);
         }
+    }
+
+    /// `exit_to_user_mode_loop` serves a request for a switch before other work.
+    #[test]
+    fn who_is_to_give_way_waits_for_quota_only_when_it_has_the_cpu_again() {
+        let mut bench = Bench::new(1, Features::default());
+        let tg = bench.sys.add_group(TgId::ROOT);
+        for _ in 0..2 {
+            bench.start(0, tg);
+        }
+        let _ = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+        let runs = bench.rqs[0].curr.expect("one runs").idx();
+        let set = |bench: &mut Bench, lazy| {
+            bench.rqs[0].need_resched_lazy = lazy;
+            bench.rqs[0].body[runs]
+                .as_mut()
+                .expect("a task")
+                .throttle_work = true;
+            bench.call(0, sched::exit_to_user);
+            let left = bench.rqs[0].body[runs]
+                .as_ref()
+                .expect("a task")
+                .throttle_work;
+            (left, bench.rqs[0].need_resched)
+        };
+        assert_eq!(set(&mut bench, true), (true, true));
+        bench.rqs[0].need_resched = false;
+        assert!(!set(&mut bench, false).0);
     }
 
     /// A mistake of the host's, which debug assertions find.

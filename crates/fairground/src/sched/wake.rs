@@ -3,6 +3,7 @@
 use super::attributes::on_its_queue;
 use super::{resched_curr, resched_if, skip_clock};
 use crate::balance::newidle::account_idle_period;
+use crate::balance::stopper::wake_stopper;
 use crate::cx::Cx;
 use crate::event::{Event, Migration};
 use crate::fair::keep::adopt;
@@ -114,8 +115,9 @@ pub fn ttwu_on_cpu<H: Host>(cx: &mut Cx<H>, id: TaskId) -> EnqueueAt {
 }
 
 /// The CPU for a task that is with the host: asleep (`Wake`, `Sync`), new (`Fork`), or replacing
-/// its image (`Exec`). `waker` is the task on whose behalf the executing CPU acts, `None` for an
-/// interrupt. The task's load leaves the CPU it slept on if another one is chosen.
+/// its image (`Exec`). `waker` is the task that has the executing CPU, also where an interrupt that
+/// came to it wakes (its habits and its load are looked at, as the kernel's `current`); `None` if
+/// the CPU is idle. The task's load leaves the CPU it slept on if another one is chosen.
 #[doc(alias = "select_task_rq")]
 pub fn select_cpu<H: Host>(
     cx: &mut Cx<H>,
@@ -292,7 +294,12 @@ fn place_at_fork<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, child: &
 /// asked to move it there. It has nothing in caches to lose, having just given up its image.
 pub fn sched_exec<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) -> Option<Cpu> {
     let cpu = cx.cpu;
-    cx.with_rq_lockless(rqs, cpu, exec_elsewhere)
+    let to = cx.with_rq_lockless(rqs, cpu, exec_elsewhere)?;
+    cx.with_rq(rqs, cpu, |cx, rq| {
+        cx.update_rq_clock(rq);
+        wake_stopper(cx, rq, StopWork::Migrate);
+    });
+    Some(to)
 }
 
 fn exec_elsewhere<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<Cpu> {
@@ -311,7 +318,6 @@ fn exec_elsewhere<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) -> Option<Cpu> {
         return None;
     }
     rq.exec_dest = Some((id, to));
-    cx.host.kick(cpu, Kick::Stop(StopWork::Migrate));
     Some(to)
 }
 
@@ -345,7 +351,7 @@ fn activate_woken<H: Host>(
     debug_assert_eq!(placed.cpu, rq.cpu, "another CPU was chosen for it");
     // Its affinity has changed since the CPU was chosen: then no queue had it to move it from.
     if !task.body.cpus_allowed.has(rq.cpu) {
-        cx.host.kick(rq.cpu, Kick::Stop(StopWork::Migrate));
+        wake_stopper(cx, rq, StopWork::Migrate);
     }
     let slot = adopt(cx, rq, task);
     touch_task(cx, id, ftask::STATE, Access::Write);

@@ -396,8 +396,11 @@ impl<H: Host> Pool<'_, H> {
         }
     }
 
-    /// Starts the timer for the present end of period again, or lets it rest.
+    /// Starts the timer for the present end of period again, or lets it rest. Since it was found
+    /// that it may, a CPU may have drawn, or a queue been throttled, and have taken it for active.
     pub fn rearm_period(&mut self, rest: bool) {
+        let used = || self.is_anyone_throttled() || !self.bw.idle.load(Relaxed);
+        let rest = rest && !(self.bw.is_limited() && used());
         self.touch(f::BW_TIMERS | f::BW_STATE, Access::Update);
         self.bw.period_active.store(!rest, Relaxed);
         if !rest {

@@ -83,7 +83,8 @@ impl Kernel {
         assert_eq!(rq.higher, higher.map(HigherClass::RealTime), "CPU {cpu}");
         let fair = current.filter(|_| higher.is_none());
         assert_eq!(rq.curr_task(), fair, "CPU {cpu}");
-        let heard = !rq.need_resched || self.board.resched[cpu];
+        // The switch to the stopper comes with the request for its work.
+        let heard = !rq.need_resched || self.board.resched[cpu] || rq.stopper;
         assert!(heard, "CPU {cpu} was asked for a switch, and nobody knows");
     }
 
@@ -111,7 +112,7 @@ impl Kernel {
     fn check_queues(&self, cpu: usize) {
         let (rq, state) = (&self.rqs[cpu], &self.cpus[cpu]);
         let runs = usize::from(self.runs_higher(cpu).is_some());
-        let higher = (state.waiting.len() + runs) as u32;
+        let higher = (state.waiting.len() + runs) as u32 + u32::from(rq.stopper);
         assert_eq!(rq.nr_running, rq.cfs[0].h_nr_queued + higher, "CPU {cpu}");
         if self.sys.features.throttle.is_per_task() {
             let queued = |s: usize| rq.body[s].is_some() && rq.se[s].on_rq;
