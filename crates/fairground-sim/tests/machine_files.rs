@@ -214,6 +214,31 @@ fn bad_files_are_refused_with_line_and_expectation() {
             "lo <= v <= hi",
         ),
         ("level = 2", "level = 4", "1, 2, 3"),
+        (
+            "model_ghz = { v = 3.0",
+            "model_ghz = { v = 1e-5",
+            "0.1 to 100 GHz",
+        ),
+        (
+            "model_ghz = { v = 3.0",
+            "model_ghz = { v = 1e9",
+            "0.1 to 100 GHz",
+        ),
+        (
+            "cluster_cpus = 0",
+            "cluster_cpus = 3",
+            "do not divide the 112 CPUs",
+        ),
+        (
+            "cluster_cpus = 0",
+            "cluster_cpus = 48",
+            "do not divide the 112 CPUs",
+        ),
+        (
+            "shared_by = \"core\"",
+            "shared_by = \"cores\"",
+            "core, cluster, die, socket",
+        ),
         ("conf = \"vendor\"", "conf = \"rumour\"", "rumour"),
         ("[atomics]", "[atomix]", "atomix"),
     ];

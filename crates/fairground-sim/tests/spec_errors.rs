@@ -279,6 +279,11 @@ fn the_tree_of_cgroups() {
         (groups(&[("/b", ""), ("/b", "")]), "declared twice"),
         (groups(&[("/b", ""), ("b", "")]), "declared twice"),
         (
+            groups(&[("/b", "")]).replacen("path = \"/b\"", "path = \"/b\"\ncount = 2", 1)
+                + "[[cgroup]]\npath = \"/b.1\"\n",
+            "the cgroup '/b.1' is declared twice",
+        ),
+        (
             groups(&[("/b", "/c")]),
             "an absolute path says its parent already",
         ),

@@ -223,7 +223,8 @@ pub enum Kick {
     Run(KickWork),
     /// Something that needs the running task out of the way:
     /// [`run_stopper`](crate::sched::run_stopper). Until then the stopper counts as a task there,
-    /// and the switch that its wake-up asks for is this one: [`Host::resched`] is not called for it.
+    /// and the switch that its wake-up asks for is this one: [`Host::resched`] is not called for
+    /// it.
     Stop(StopWork),
 }
 

@@ -66,13 +66,15 @@
 //!   does so in the midst of the call. Where CPUs run in parallel a host has a flag of its own for
 //!   each task, clears it (`Release`) when the registers are saved and the stack has been left, for
 //!   one of the CPU's own, and only then waits for that of the next task (`Acquire`) and loads its
-//!   stack. In the other order two CPUs that were given each other's task would wait for ever. The stack of a task that has exited is not freed in
-//!   [`Host::park`](host::Host::park) or at [`task_dead`](sched::task_dead), but after that flag.
+//!   stack. In the other order two CPUs that were given each other's task would wait for ever. The
+//!   stack of a task that has exited is not freed in [`Host::park`](host::Host::park) or at
+//!   [`task_dead`](sched::task_dead), but after that flag.
 //! - **Locks**, where CPUs run in parallel: [`Host::lock`](host::Host::lock) and
 //!   [`Host::begin_lockless`](host::Host::begin_lockless) make others wait. They are the engine's
 //!   only mutual exclusion; [`Rqs`](rq::Rqs) locks nothing. All other calls of [`Host`](host::Host)
-//!   but [`resched`](host::Host::resched) may come under the lock of a queue or a quota, so they wait
-//!   for no lock under which the engine is called: a mailbox or a timer wheel has one of its own.
+//!   but [`resched`](host::Host::resched) may come under the lock of a queue or a quota, so they
+//!   wait for no lock under which the engine is called: a mailbox or a timer wheel has one of its
+//!   own.
 //! - **Timers on their CPU**: [`Timer::Hrtick`](host::Timer::Hrtick) on the one that it names,
 //!   those of groups on any.
 //! - **A task's attributes where it is**: `set_nice` and its like are for a task that a queue

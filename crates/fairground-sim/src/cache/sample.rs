@@ -8,6 +8,8 @@
 //! The loads do not depend on each other, so as many lines are under way as the core has fill
 //! buffers. One line in three is written, an assumption (of three matrices of a product, one is).
 
+use std::ops::Range;
+
 use super::{Access, Cache, LINES_IN_FLIGHT, LineId, MissClass, Ps};
 
 /// Lines that stand for a working set.
@@ -32,6 +34,7 @@ impl Cache {
         let lines = bytes.div_ceil(self.p.line_bytes).max(1);
         let samples = SAMPLES.min(lines);
         let (mut waits, mut missed) = (0, 0);
+        let end = |part: u64| lines * part / samples;
         for i in 0..samples {
             let line = first + i as LineId;
             let cost = self.touch(cpu, line, 1, Access::Load, now);
@@ -40,25 +43,20 @@ impl Cache {
             }
             if cost.class != MissClass::Hit {
                 missed += 1;
-                waits += cost
-                    .latency
-                    .saturating_sub(self.stays(lines * (i + 1) / samples));
+                waits += self.farther(end(i)..end(i + 1), cost.latency);
             }
         }
         (self.load_misses, self.domains[llc], self.classes) = counted;
-        let wait = waits * lines / samples / LINES_IN_FLIGHT as u64;
-        (wait, bytes / samples * missed)
+        (waits / LINES_IN_FLIGHT as u64, bytes / samples * missed)
     }
 
-    /// How far away a line stays, of a set that is gone through again and again: the nth of it.
-    fn stays(&self, nth: u64) -> Ps {
-        if nth <= u64::from(self.p.l2_lines) {
-            0
-        } else if nth <= u64::from(self.p.l3_lines) {
-            self.p.llc
-        } else {
-            Ps::MAX
-        }
+    /// How much longer than in a set that is gone through again and again these lines of it take,
+    /// all together, one after the other: there the first ones stay in the L2, the next ones in the
+    /// L3.
+    fn farther(&self, lines: Range<u64>, latency: Ps) -> Ps {
+        let [l2, l3] = [self.p.l2_lines, self.p.l3_lines].map(u64::from);
+        let among = |from: u64, to: u64| lines.end.min(to).saturating_sub(lines.start.max(from));
+        among(0, l2) * latency + among(l2, l3) * latency.saturating_sub(self.p.llc)
     }
 }
 
@@ -176,6 +174,19 @@ mod tests {
         }
         let (small, large) = (small.on(0), large.on(0));
         assert!(large < 3 * small, "{small} {large}");
+    }
+
+    /// A set is a little larger than another one: what fits of it takes as long.
+    #[test]
+    fn what_fits_is_charged_however_large_the_set_is() {
+        let after_a_move = |bytes| Bench::new(bytes).on(cpu_of(1));
+        // The L3 has 105 MiB, a sixteenth of which 1680 MiB are.
+        let [all, below, above] = [105, 1679, 1681].map(|mib| after_a_move(mib * 1024 * KIB));
+        assert!(
+            above > 0 && below.abs_diff(above) < below / 50,
+            "{below} {above}"
+        );
+        assert!((all / 2..=all).contains(&below), "{all} {below}");
     }
 
     #[test]

@@ -195,6 +195,7 @@ impl Sim<'_> {
             execs: false,
             comes_back: false,
             samples: None,
+            fetch_left: 0,
             kept: VecDeque::new(),
             // Timers of real-time tasks have none.
             timer_slack_ns: born.real_time.map_or(timer_slack_ns, |_| 0),

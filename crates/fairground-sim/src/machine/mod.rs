@@ -347,6 +347,12 @@ impl<'a> Sim<'a> {
         if task.run_left != Ps::MAX {
             task.run_left = task.run_left.saturating_sub(advanced);
         }
+        if task.fetch_left > 0 {
+            // It comes first. What was fetched before the warm-up was over does not count.
+            let fetched = task.fetch_left.min(advanced);
+            task.fetch_left -= fetched;
+            self.fetched += fetched.min(counted);
+        }
         // Who is slowed down goes through less memory; a hypervisor's gaps are not told apart.
         let ran = if self.host.smt.is_some() {
             advanced

@@ -113,6 +113,8 @@ pub struct SimTask {
     pub comes_back: bool,
     /// The first of the lines that stand for its working set.
     pub samples: Option<LineId>,
+    /// What is still to be fetched of it before it computes on; part of `run_left`.
+    pub fetch_left: Ps,
     /// Turns left of each open loop.
     pub loops: [u64; LOOP_DEPTH_MAX],
     /// Its own random numbers.

@@ -37,9 +37,7 @@ impl Sim<'_> {
         if task.run_left != Ps::MAX {
             task.run_left += fetch;
         }
-        if self.warm {
-            self.fetched += fetch;
-        }
+        task.fetch_left += fetch;
     }
 }
 

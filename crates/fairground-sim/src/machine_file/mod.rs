@@ -4,6 +4,7 @@
 //! in; a path overrides. Output of `lstopo --of xml` gives a topology, see [`hwloc`].
 //! Times are nanoseconds as `f64` here; the cache model rounds them to integers once.
 
+mod caches;
 mod error;
 mod figure;
 pub mod hwloc;
@@ -72,7 +73,7 @@ pub struct CacheLevel {
     pub ways: u32,
     /// Line size, bytes.
     pub line_bytes: u32,
-    /// `core`, `die` or `socket`.
+    /// `core`, `cluster`, `die` or `socket`.
     pub shared_by: String,
 }
 

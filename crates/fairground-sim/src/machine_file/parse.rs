@@ -1,17 +1,16 @@
 //! From the file as written to a checked [`Machine`].
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use toml::Spanned;
 
+use super::caches::caches;
 use super::error::Text;
 use super::known;
 use super::raw::{RawFigure, RawFile, RawTable, RawTopology, RawValue};
 use super::topology::{CpuPlace, FULL_CAPACITY, NEAREST, Topology, not_nearest};
-use super::{
-    CacheLevel, Conf, FNV_START, Figure, IdleEntry, LARGEST, MAX_CPUS, Machine, MachineError, fnv1a,
-};
+use super::{Conf, FNV_START, Figure, IdleEntry, LARGEST, MAX_CPUS, Machine, MachineError, fnv1a};
 
 /// What two threads of a core do together over one alone, where a file does not say: as the files
 /// of the servers have it.
@@ -29,6 +28,9 @@ const GENERIC_OPS: [(&str, f64); 7] = [
     ("sched_clock", 8.0),
 ];
 
+/// Clocks that a machine may have.
+const CLOCK_GHZ: RangeInclusive<f64> = 0.1..=100.0;
+
 pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
     let t = Text { path, text };
     let raw: RawFile = toml::from_str(text).map_err(|e| {
@@ -45,9 +47,11 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
         map: BTreeMap::new(),
     };
     figures.add("machine.model_ghz", &raw.machine.model_ghz)?;
-    if figures.map["machine.model_ghz"].v <= 0.0 {
+    let ghz = figures.map["machine.model_ghz"].v;
+    if !(CLOCK_GHZ.contains(&ghz)) {
         let at = raw.machine.model_ghz.span();
-        return Err(t.bad(at, "clock of 0 GHz", "a clock above 0"));
+        let expected = format!("{} to {} GHz", CLOCK_GHZ.start(), CLOCK_GHZ.end());
+        return Err(t.bad(at, format!("a clock of {ghz} GHz"), expected));
     }
     let caches = caches(&t, &raw, &mut figures)?;
     for (name, table) in [
@@ -126,7 +130,7 @@ fn idle_states(
     Ok(idle_entries)
 }
 
-struct Figures<'a> {
+pub(super) struct Figures<'a> {
     t: &'a Text<'a>,
     sources: &'a BTreeMap<String, String>,
     map: BTreeMap<String, Figure>,
@@ -139,7 +143,7 @@ impl Figures<'_> {
             .try_for_each(|(key, f)| self.add(&format!("{name}.{key}"), f))
     }
 
-    fn add(&mut self, path: &str, raw: &Spanned<RawFigure>) -> Result<(), MachineError> {
+    pub(super) fn add(&mut self, path: &str, raw: &Spanned<RawFigure>) -> Result<(), MachineError> {
         let (f, at) = (raw.get_ref(), raw.span());
         known::check(self.t, &at, path, &f.unit)?;
         known::check_source(self.t, &at, path, &f.src, self.sources)?;
@@ -237,6 +241,15 @@ fn topology(t: &Text, raw: &Spanned<RawTopology>) -> Result<Topology, MachineErr
             return Err(t.bad(n.span(), m, "a divisor"));
         }
     }
+    let cluster = cluster_cpus(r);
+    let per_llc = per_socket / r.llc_domains_per_socket.get_ref() * threads;
+    let whole = cluster.is_multiple_of(threads) && per_llc.is_multiple_of(cluster.max(1));
+    if cluster > 0 && !whole {
+        let m = format!("clusters of {cluster} CPUs do not divide the {per_llc} CPUs of a cache");
+        let expected = "0 for none, or a divisor in whole cores";
+        let at = r.cluster_cpus.as_ref().map_or(0..0, Spanned::span);
+        return Err(t.bad(at, m, expected));
+    }
     let siblings_apart = numbering(t, r, sockets * per_socket)?;
     let mut places: Vec<CpuPlace> = (0..cpus).map(|cpu| place(r, cpu, siblings_apart)).collect();
     capacities(t, r, &mut places)?;
@@ -284,6 +297,11 @@ fn numbering(t: &Text, r: &RawTopology, cores: u32) -> Result<bool, MachineError
     ))
 }
 
+/// CPUs of a cluster; 0 where there are none.
+fn cluster_cpus(r: &RawTopology) -> u32 {
+    r.cluster_cpus.as_ref().map_or(0, |n| *n.get_ref())
+}
+
 fn place(r: &RawTopology, cpu: u32, siblings_apart: bool) -> CpuPlace {
     let threads = *r.threads_per_core.get_ref();
     let cores_per_socket = r.dies_per_socket.get_ref() * r.cores_per_die.get_ref();
@@ -296,7 +314,7 @@ fn place(r: &RawTopology, cpu: u32, siblings_apart: bool) -> CpuPlace {
     let socket = core / cores_per_socket;
     let within = core % cores_per_socket;
     let part = |n: u32| socket * n + within / (cores_per_socket / n);
-    let per_cluster = (r.cluster_cpus / threads).max(1);
+    let per_cluster = (cluster_cpus(r) / threads).max(1);
     CpuPlace {
         socket,
         die: part(*r.dies_per_socket.get_ref()),
@@ -334,50 +352,6 @@ fn capacities(t: &Text, r: &RawTopology, places: &mut [CpuPlace]) -> Result<(), 
         place.capacity = *capacity;
     }
     Ok(())
-}
-
-fn caches(t: &Text, raw: &RawFile, figures: &mut Figures) -> Result<Vec<CacheLevel>, MachineError> {
-    let mut levels = Vec::new();
-    for cache in raw.cache.get_ref() {
-        let c = cache.get_ref();
-        if c.level == 0 || c.level > 3 || levels.iter().any(|l: &CacheLevel| l.level == c.level) {
-            return Err(t.bad(
-                cache.span(),
-                format!("cache level {}", c.level),
-                "1, 2, 3, once each",
-            ));
-        }
-        for (key, n) in [("size_kib", &c.size_kib), ("ways", &c.ways)] {
-            if *n.get_ref() == 0 {
-                return Err(t.bad(n.span(), format!("{key} is 0"), "at least 1"));
-            }
-        }
-        let line_bytes = *c.line.get_ref();
-        if !line_bytes.is_power_of_two() || !(16..=1024).contains(&line_bytes) {
-            return Err(t.bad(
-                c.line.span(),
-                "odd line size",
-                "a power of two from 16 to 1024",
-            ));
-        }
-        figures.add(&format!("cache.l{}.latency", c.level), &c.latency)?;
-        levels.push(CacheLevel {
-            level: c.level,
-            size_bytes: u64::from(*c.size_kib.get_ref()) * 1024,
-            ways: *c.ways.get_ref(),
-            line_bytes,
-            shared_by: c.shared_by.clone(),
-        });
-    }
-    levels.sort_by_key(|l| l.level);
-    if !levels.iter().map(|l| l.level).eq(1..=3) {
-        return Err(t.bad(
-            raw.cache.span(),
-            "a cache level is missing",
-            "levels 1, 2 and 3",
-        ));
-    }
-    Ok(levels)
 }
 
 fn required(

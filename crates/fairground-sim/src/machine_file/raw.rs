@@ -63,7 +63,7 @@ pub(super) struct RawTopology {
     pub llc_domains_per_socket: Spanned<u32>,
     pub numa_nodes_per_socket: Spanned<u32>,
     #[serde(default)]
-    pub cluster_cpus: u32,
+    pub cluster_cpus: Option<Spanned<u32>>,
     #[serde(default)]
     #[allow(dead_code)]
     pub note: String,
@@ -93,7 +93,7 @@ pub(super) struct RawCache {
     pub size_kib: Spanned<u32>,
     pub ways: Spanned<u32>,
     pub line: Spanned<u32>,
-    pub shared_by: String,
+    pub shared_by: Spanned<String>,
     pub latency: Spanned<RawFigure>,
 }
 

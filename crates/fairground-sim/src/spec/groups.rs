@@ -8,7 +8,7 @@ use crate::workload::duration::parse_ns;
 use crate::workload::program::{Cgroup, CgroupWrite, Event, Ns, Until, Workload};
 use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
 use core::ops::Range;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys of `[[cgroup]]`.
 pub const CGROUP_KEYS: &[&str] = &[
@@ -54,6 +54,7 @@ pub fn declare(
     let declared = resolve(source, nodes)?;
     let mut groups = Groups::from([("/".to_owned(), 0..1)]);
     let mut index = vec![0u32; declared.len()];
+    let mut paths = BTreeSet::new();
     for i in parents_first(source, &declared)? {
         let d = &declared[i];
         let parent = d.parent.map_or(0, |p| index[p]);
@@ -71,6 +72,10 @@ pub fn declare(
             let mut one = group.clone();
             if d.count > 1 {
                 one.path = format!("{path}.{k}");
+            }
+            if !paths.insert(one.path.clone()) {
+                let message = format!("the cgroup '{}' is declared twice", one.path);
+                return Err(source.error(d.fields.node.span.clone(), message));
             }
             w.cgroups.push(one);
         }

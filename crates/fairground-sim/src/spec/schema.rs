@@ -25,6 +25,7 @@ pub(super) struct Scenario {
     /// Kernel profile, like "linux-6.18".
     profile: Option<String>,
     /// Ticks per second: 100, 250, 300 or 1000.
+    #[schemars(extend("enum" = [100, 250, 300, 1000]))]
     hz: Option<u32>,
     /// Measured time ("2s"), or "exit": until all tasks have exited.
     duration: Option<String>,

@@ -5,7 +5,8 @@
 /// # Errors
 /// What was expected.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let expected = || format!("'{text}' is no size; expected a number with K, M, G or T, like 1K");
+    let expected =
+        || format!("'{text}' is no size; expected a number with K, M, G or T, like 256KiB");
     let lower = text.trim().to_ascii_lowercase();
     let unit = lower.strip_suffix('b').unwrap_or(&lower);
     let unit = match unit.strip_suffix('i') {

@@ -272,8 +272,8 @@ impl<'a> Core<'a> {
 
     /// From one thread to the next. The engine gives the former free before its stack has been
     /// left, so each CPU waits for its next one to be off the CPU where it was. Its own it gives up
-    /// first: two CPUs may have been given each other's, as the stopper puts its one back in the midst
-    /// of the call.
+    /// first: two CPUs may have been given each other's, as the stopper puts its one back in the
+    /// midst of the call.
     fn switch(&mut self, choose: impl FnOnce(&mut Cx<'_, Board<'a>>, &mut Queues<'a>) -> Switch) {
         let threads = &self.shared.threads;
         let switch = self.call(choose);

@@ -1,4 +1,5 @@
-//! The stopper as a task that is woken and sleeps: what it does is in [`sched::stop`](crate::sched).
+//! The stopper as a task that is woken and sleeps: what it does is in
+//! [`sched::stop`](crate::sched).
 
 use super::newidle::account_idle_period;
 use crate::cx::Cx;

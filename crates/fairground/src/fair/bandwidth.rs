@@ -58,10 +58,10 @@ impl core::error::Error for BandwidthError {}
 /// (`tg_set_cfs_bandwidth`). One CPU at a time calls it for a group: whether it had a quota is read
 /// before it is written, and groups with one are counted.
 ///
-/// A queue without runtime is noticed at its CPU's next tick or switch (without `hrtick`), and a CPU
-/// draws up to 5 ms at a time. So a group exceeds quota and burst, once, by up to a tick and 5 ms for
-/// each CPU that it runs on, and pays for it in the periods after: in the mean the quota holds as far
-/// as no CPU has to pay for longer than the group is observed.
+/// A queue without runtime is noticed at its CPU's next tick or switch (without `hrtick`), and a
+/// CPU draws up to 5 ms at a time. So a group exceeds quota and burst, once, by up to a tick and 5
+/// ms for each CPU that it runs on, and pays for it in the periods after: in the mean the quota
+/// holds as far as no CPU has to pay for longer than the group is observed.
 ///
 /// # Errors
 /// [`BandwidthError`], and nothing was changed.
@@ -171,7 +171,9 @@ pub fn period_timer<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, tg: T
             turns = 0;
         }
     }
-    group.with_pool(cx.host, |pool| pool.rearm_period(rest));
+    // Since it was found that it may rest, a CPU may have drawn or a queue been throttled, and have
+    // taken it for active.
+    group.with_pool(cx.host, |pool| pool.rearm_period(rest && !pool.is_used()));
     cx.host.leave(outer);
     if distributed {
         let work = QuotaWork {

@@ -22,6 +22,19 @@ pub const fn fits_capacity(util: u64, capacity: u64) -> bool {
     util * CAPACITY_MARGIN < capacity * 1024
 }
 
+/// The first time after `now` that is a whole number of periods after `expires`, and that number
+/// (`hrtimer_forward`).
+#[must_use]
+pub(crate) fn forward(expires: u64, period: u64, now: u64) -> (u64, u64) {
+    match now.checked_sub(expires) {
+        None => (expires, 0),
+        Some(late) => {
+            let n = late / period.max(1) + 1;
+            (expires + n * period.max(1), n)
+        }
+    }
+}
+
 /// `(a * b) >> shift` with a 128-bit product; the low 64 bits of the result.
 #[inline]
 pub(crate) const fn mul_shift(a: u64, b: u32, shift: u32) -> u64 {

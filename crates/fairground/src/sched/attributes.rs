@@ -377,8 +377,8 @@ mod tests {
         bench.host.parked.pop().expect("owed service, so not kept")
     }
 
-    /// The group that it is in, and the slice that it has: the task does not leave its queue. A slice
-    /// is compared before it is clamped, and the default with 0.
+    /// The group that it is in, and the slice that it has: the task does not leave its queue. A
+    /// slice is compared before it is clamped, and the default with 0.
     #[test]
     fn what_is_so_already_is_not_done_again() {
         let mut bench = Bench::new(1, Features::default());

@@ -91,8 +91,9 @@ pub fn sched_yield<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
 /// ([`Preemption::Lazy`](crate::policy::Preemption)).
 ///
 /// From 6.18 on, so by default, nothing else stops it: without this call a quota does nothing. If a
-/// switch is asked for, by then or by this, it comes first, and the call is made again when the task
-/// has the CPU once more. A host without user mode calls it before any task's code goes on, after whatever interrupted it.
+/// switch is asked for, by then or by this, it comes first, and the call is made again when the
+/// task has the CPU once more. A host without user mode calls it before any task's code goes on,
+/// after whatever interrupted it.
 pub fn exit_to_user<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
     let cpu = cx.cpu;
     let (pending, asks) = cx.with_rq_lockless(rqs, cpu, |_, rq| {

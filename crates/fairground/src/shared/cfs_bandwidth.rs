@@ -18,6 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use super::{Relaxed, TgCpus};
 use crate::host::{Host, Timer};
+use crate::math::forward;
 use crate::place::{Access, Fields, Kind, Lock, Object, cfs_rq as q, tg as f};
 use crate::value::{Cpu, TgId};
 
@@ -396,11 +397,15 @@ impl<H: Host> Pool<'_, H> {
         }
     }
 
-    /// Starts the timer for the present end of period again, or lets it rest. Since it was found
-    /// that it may, a CPU may have drawn, or a queue been throttled, and have taken it for active.
+    /// Whether somebody draws on the pool or waits for it, so that its timer must not rest.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        let drawn = || !self.bw.idle.load(Relaxed);
+        self.bw.is_limited() && (self.is_anyone_throttled() || drawn())
+    }
+
+    /// Starts the timer for the present end of period again, or lets it rest.
     pub fn rearm_period(&mut self, rest: bool) {
-        let used = || self.is_anyone_throttled() || !self.bw.idle.load(Relaxed);
-        let rest = rest && !(self.bw.is_limited() && used());
         self.touch(f::BW_TIMERS | f::BW_STATE, Access::Update);
         self.bw.period_active.store(!rest, Relaxed);
         if !rest {
@@ -515,17 +520,6 @@ impl<H: Host> Pool<'_, H> {
             b: 0,
         };
         self.host.touch(object, fields, access);
-    }
-}
-
-/// The first time after `now` that is a whole number of periods after `expires`, and that number.
-fn forward(expires: u64, period: u64, now: u64) -> (u64, u64) {
-    match now.checked_sub(expires) {
-        None => (expires, 0),
-        Some(late) => {
-            let n = late / period.max(1) + 1;
-            (expires + n * period.max(1), n)
-        }
     }
 }
 

@@ -222,7 +222,8 @@ impl<'a> Class<'a> {
 
 /// When the run is over.
 fn ends(args: &Args, w: &mut Workload) {
-    match (args.duration, args.loops) {
+    // As with -l, 0 is no limit.
+    match (args.duration.filter(|ns| *ns > 0), args.loops) {
         (Some(ns), _) => w.duration = Until::Time(ns),
         (None, 0) => {
             w.duration = Until::Time(ENDLESS_NS);
@@ -335,6 +336,8 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(["60", "1m", "1.5h", "2d"].map(minutes), [1, 1, 90, 2880]);
+        let endless = of("cyclictest -D 0").unwrap().duration;
+        assert_eq!(endless, of("cyclictest").unwrap().duration);
         assert!(of("cyclictest -D 1w").is_err() && of("cyclictest -D m").is_err());
         let hogs = of("hogs --duration 1m --warmup 0.5m").unwrap();
         assert_eq!(hogs.duration, Until::Time(90_000_000_000));
