@@ -34,7 +34,11 @@ const V1_FILES: [(&str, &str); 4] = [
         "`cpu.max=QUOTA PERIOD`: quota and period are in one file",
     ),
     ("cpu.cfs_burst_us", "`cpu.max.burst`"),
-    ("cpu.shares", "`cpu.weight`: 100 for 1024 shares"),
+    (
+        "cpu.shares",
+        "`cpu.weight`: 100 weighs as much as 1024 shares. What a runtime of containers writes for \
+         a request of Kubernetes is another weight: docs/cpu-limits.md",
+    ),
 ];
 
 /// Most groups that a message lists.
@@ -497,6 +501,7 @@ mod tests {
             ("/a/cpu.max", "1250m 100000", "125ms/100ms"),
             ("/a/cpu.cfs_quota_us", "20000", "cgroup v1"),
             ("/a/cpu.shares", "512", "cgroup v1"),
+            ("/a/cpu.shares", "512", "another weight: docs/cpu-limits.md"),
             ("/a/cpu.mx", "1", "did you mean `cpu.max`"),
             ("/cpu.max", "max", "the root cgroup"),
             ("//cpu.max", "max", "the root cgroup"),

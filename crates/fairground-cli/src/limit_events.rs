@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairground_report::{BurstFrom, LimitFrom, Run, WeightFrom, time_text};
 use fairground_sim::workload::Workload;
-use fairground_sim::workload::program::{Cgroup, CgroupWrite};
+use fairground_sim::workload::program::{Cgroup, CgroupWrite, Event};
 
 use crate::group_files::{GroupFile, cpu_weight, max_text, paths};
 
 /// Most writes of a scenario that notes are about.
 const NOTES_MAX: usize = 4;
 
-/// Tells the groups of runs which limits, bursts and weights they had, where these changed.
+/// Tells the groups of runs which limits, bursts and weights they had in the measured time, where
+/// these changed.
 pub fn tell(workload: &Workload, runs: &mut [Run]) {
     let (changes, weights) = (changes(workload), weights(workload));
     let bursts = bursts(workload);
@@ -60,8 +61,7 @@ fn weights(workload: &Workload) -> BTreeMap<&str, Vec<WeightFrom>> {
             weights.push(first(event.at_ns, weight));
         }
     }
-    all.retain(|_, weights| weights.len() > 1);
-    all
+    measured(all, workload, |weight| weight.from_ns)
 }
 
 /// The limits of each group with more than one, by path.
@@ -90,8 +90,7 @@ fn changes(workload: &Workload) -> BTreeMap<&str, Vec<LimitFrom>> {
             });
         }
     }
-    all.retain(|_, limits| limits.len() > 1);
-    all
+    measured(all, workload, |limit| limit.from_ns)
 }
 
 /// The bursts of each group with more than one, by path.
@@ -112,8 +111,49 @@ fn bursts(workload: &Workload) -> BTreeMap<&str, Vec<BurstFrom>> {
             bursts.push(from(event.at_ns, ns));
         }
     }
-    all.retain(|_, bursts| bursts.len() > 1);
+    measured(all, workload, |burst| burst.from_ns)
+}
+
+/// What each group had in the measured time, if that was not the same throughout: from what held at
+/// the end of the warm-up on.
+fn measured<'a, T>(
+    mut all: BTreeMap<&'a str, Vec<T>>,
+    workload: &Workload,
+    from_ns: fn(&T) -> u64,
+) -> BTreeMap<&'a str, Vec<T>> {
+    for values in all.values_mut() {
+        let held = values
+            .iter()
+            .rposition(|v| from_ns(v) <= workload.warmup_ns);
+        values.drain(..held.unwrap_or(0));
+    }
+    all.retain(|_, values| values.len() > 1);
     all
+}
+
+/// That the scenario writes to files within the warm-up, so that nothing before is measured.
+pub fn in_warmup(workload: &Workload) -> Vec<String> {
+    let warmup_ns = workload.warmup_ns;
+    let early = workload.events.iter().filter(|e| e.at_ns < warmup_ns);
+    let early: Vec<&Event> = early.collect();
+    let one = |event: &&Event| {
+        let (file, value) = written(event.write);
+        let path = &workload.cgroups[event.cgroup as usize].path;
+        format!("{path}/{file} = {value} at {}", time_text(event.at_ns))
+    };
+    let mut told: Vec<String> = early.iter().take(NOTES_MAX).map(one).collect();
+    if early.len() > NOTES_MAX {
+        told.push(format!("{} more", early.len() - NOTES_MAX));
+    }
+    let note = || {
+        format!(
+            "events within the warm-up ({}), so what was before them is not measured: {}. Times \
+             of events count from the start of the run",
+            time_text(warmup_ns),
+            told.join(", ")
+        )
+    };
+    (!told.is_empty()).then(note).into_iter().collect()
 }
 
 /// That the scenario writes later what is set.
@@ -172,10 +212,15 @@ mod tests {
     use crate::what::Setting;
 
     fn workload(events: &[(&str, &str)]) -> Workload {
-        let mut text = "name = \"t\"\nduration = \"1s\"\n\
+        warmed("0s", events)
+    }
+
+    fn warmed(warmup: &str, events: &[(&str, &str)]) -> Workload {
+        let head = format!("warmup = \"{warmup}\"\n");
+        let mut text = head
+            + "name = \"t\"\nduration = \"1s\"\n\
                         [[cgroup]]\npath = \"/p\"\n\"cpu.max\" = \"10000 100000\"\n\
-                        [[task]]\nname = \"a\"\ncgroup = \"/p\"\nsteps = [\"hog\"]\n"
-            .to_string();
+                        [[task]]\nname = \"a\"\ncgroup = \"/p\"\nsteps = [\"hog\"]\n";
         for (at, write) in events {
             text += &format!("[[event]]\nat = \"{at}\"\ncgroup = \"/p\"\n{write}\n");
         }
@@ -205,6 +250,31 @@ mod tests {
         let told: Vec<(u64, &str)> = limits.iter().map(|l| (l.from_ns, &*l.max)).collect();
         assert_eq!(told, [(0, "10000 100000"), (400_000_000, "max 100000")]);
         assert!(changes(&workload(&[("200ms", r#""cpu.weight" = 50"#)])).is_empty());
+    }
+
+    #[test]
+    fn of_a_warm_up_only_what_holds_at_its_end_is_told() {
+        let max = |max: &str| format!("\"cpu.max\" = \"{max}\"");
+        let events = [
+            ("200ms", &*max("max")),
+            ("400ms", &max("20000 100000")),
+            ("700ms", &max("30000 100000")),
+        ];
+        let told = |warmup: &str| {
+            let w = warmed(warmup, &events);
+            let limits = changes(&w).remove("/p").unwrap_or_default();
+            let limits = limits.iter().map(|l| l.from_ns / 1_000_000);
+            (limits.collect::<Vec<_>>(), in_warmup(&w))
+        };
+        assert_eq!(told("0s"), (vec![0, 200, 400, 700], Vec::new()));
+        assert_eq!(told("200ms"), (vec![200, 400, 700], Vec::new()));
+        let (limits, notes) = told("500ms");
+        assert_eq!(limits, [400, 700]);
+        let note = "events within the warm-up (500 ms), so what was before them is not measured: \
+                    /p/cpu.max = max 100000 at 200 ms, /p/cpu.max = 20000 100000 at 400 ms. Times \
+                    of events count from the start of the run";
+        assert_eq!(notes, [note]);
+        assert_eq!(told("900ms").0, [0; 0]);
     }
 
     #[test]

@@ -151,6 +151,8 @@ impl Plan {
         group_files::write(&mut workload, cpus, &files)?;
         let later = limit_events::notes(&workload, &files);
         workload.notes.extend(later);
+        let early = limit_events::in_warmup(&workload);
+        workload.notes.extend(early);
         Ok(Case {
             features: self.features(profile, patches, side, &decisions)?,
             workload,

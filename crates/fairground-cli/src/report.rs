@@ -8,7 +8,7 @@ use fairground_trace::Recording;
 use fairground_trace::simulated::{self, FIRST_TID, Throttle, throttled};
 use fairground_trace::walk::{Fact, Walk};
 
-use crate::report_periods::periods;
+use crate::report_periods::{self, periods};
 use crate::simulate::{Job, Kept, Simulated};
 
 /// Parts of a run in the heat map.
@@ -59,7 +59,14 @@ fn of_run(job: &Job<'_>, variant: &str, outcomes: &[Outcome], kept: &Kept) -> Op
         kept.born.get(task).map_or(0, |born| born.cgroup)
     };
     let throttles = simulated::throttles(&first.trace);
-    let periods = periods(first, job.workload, &recording, &group_of, &throttles);
+    let periods = periods(&report_periods::Source {
+        waits: first.watched.as_ref().map_or(&[], |w| &w.quota),
+        workload: job.workload,
+        recording: &recording,
+        origin_ns: 0,
+        group_of: &group_of,
+        throttles: &throttles,
+    });
     let samples = samples(&Source {
         variant,
         about: format!("Seed {}", first.seed),

@@ -537,3 +537,54 @@ fn several_groups_with_a_limit_have_metrics_of_their_own() {
     let wrong = words(&[&["sweep", nested], GUEST, &over, &["/web/in/throtled_pct"]]);
     fails(wrong, &["did you mean `/web/in/throttled_pct`"]);
 }
+
+/// The table of docs/cpu-limits.md is what its two formulas say.
+#[test]
+fn weights_of_requests_are_those_of_the_formulas() {
+    let docs = include_str!("../../../docs/cpu-limits.md");
+    let (_, table) = docs.split_once("| `requests.cpu` |").expect("the table");
+    let rows = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let mut seen = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let request = cells[1].trim_matches('`');
+        let number = |text: &str| text.parse::<u64>().expect("a number");
+        let milli = request.strip_suffix('m').map(number);
+        let shares = milli.unwrap_or_else(|| 1000 * number(request)) * 1024 / 1000;
+        let linear = 1 + (shares - 2) * 9999 / 262_142;
+        let log = (shares as f64).log2();
+        let quadratic = 10f64.powf((log * log + 125.0 * log) / 612.0 - 7.0 / 34.0);
+        // 1024 shares are 100 exactly, but for rounding.
+        let quadratic = (quadratic - 1e-9).ceil() as u64;
+        assert_eq!(
+            [2, 3, 4].map(|n| number(cells[n])),
+            [shares, linear, quadratic],
+            "{row}"
+        );
+        seen += 1;
+    }
+    assert_eq!(seen, 7);
+}
+
+/// What was before an event in the warm-up is not measured, and not shown as if it were.
+#[test]
+fn a_limit_of_the_warm_up_is_noted_and_not_shown() {
+    let later = "[[event]]\nat = \"5ms\"\ncgroup = \"/web\"\n\"cpu.max\" = \"2000 10000\"\n";
+    let path = file("limits-warm-up", "s.toml", format!("{SCENARIO}{later}"));
+    // Columns and lines of notes are as wide as they are.
+    let shown = |more: &[&'static str]| {
+        let text = succeeds(words(&[&["run", &path], GUEST, more]));
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (all, warm) = (shown(&[]), shown(&["--warmup", "20ms"]));
+    assert!(all.contains(", 2000 10000 from 5 ms"), "{all}");
+    assert!(!all.contains("within the warm-up"), "{all}");
+    assert!(!warm.contains("from 5 ms"), "{warm}");
+    assert!(warm.contains(" /web 2000 10000 0 "), "{warm}");
+    let note = "events within the warm-up (20 ms), so what was before them is not measured:";
+    assert!(warm.contains(note), "{warm}");
+    assert!(warm.contains("/web/cpu.max = 2000 10000 at 5 ms"), "{warm}");
+}

@@ -263,8 +263,74 @@ fn the_page_of_a_replay_shows_what_a_quota_throttles() {
     assert_eq!(sides[2]["variant"], "what if");
     assert_eq!(sides[2]["groups"], serde_json::json!(["/", "/a"]));
     assert_eq!((throttled(0), throttled(1)), (0, 0));
+    // Its periods are drawn; at home it has no limit, and none to draw.
+    let caption = "Periods of &#x2f;a, what if";
+    let (head, figure) = text.rsplit_once(caption).expect("periods");
+    assert!(!head.contains("Periods of &#x2f;a<"), "those at home");
+    let figure = figure.split("</figure>").next().unwrap();
+    let wait = &costs[1]["groups"][0]["wait"];
+    let [waited, slow] = ["periods_waited", "periods_slow"].map(|name| wait[name].as_u64());
+    let (waited, slow) = (waited.unwrap(), slow.unwrap());
+    let note = format!("From the start of the recording: what if: in {waited} of ");
+    assert!(figure.contains(&note), "{note}: {figure}");
+    assert!(
+        figure.contains(&format!(", and in {slow} of these")),
+        "{figure}"
+    );
+    assert!(figure.contains("0.20 CPUs, slow"), "{figure}");
+    assert!(figure.contains("class=\"throttled\""), "{figure}");
     let parts = sides[2]["heat"]["bins"].as_u64().unwrap();
     // Four fifths of the time, until its computing is done.
     let share = throttled(2) as f64 / parts as f64 / 1000.0;
     assert!((0.6..0.9).contains(&share), "{share}");
+}
+
+/// Half-way a limit ends, and later there is one with another period.
+const LIMIT_CHANGES: &str = r#"
+name = "changes"
+machine = "spr-guest-2cpu"
+duration = "500ms"
+[[cgroup]]
+path = "/a"
+"cpu.max" = "10ms/50ms"
+[[task]]
+name = "w"
+count = 2
+cgroup = "/a"
+steps = [{ loop = "forever", steps = [{ run = "5ms" }, { sleep = "5ms" }] }]
+[[event]]
+at = "200ms"
+cgroup = "/a"
+"cpu.max" = "max"
+[[event]]
+at = "300ms"
+cgroup = "/a"
+"cpu.max" = "10ms/25ms"
+"#;
+
+#[test]
+fn periods_of_each_length_are_drawn_when_a_limit_changes() {
+    let scenario = common::file("report_lengths", "changes.toml", LIMIT_CHANGES);
+    let run = ["run", &scenario, "--seed", "1"];
+    let (page, result, _) = page_of("report_lengths_page", &run, &[]);
+    let figure = |length: u64| {
+        let caption = format!("Periods of {length} ms of &#x2f;a<");
+        // The first one is in the list of contents.
+        let (_, figure) = page.rsplit_once(&caption).expect(&caption);
+        figure.split("</figure>").next().unwrap().to_string()
+    };
+    let waited = |length: u64| -> u64 {
+        let figure = figure(length);
+        let (_, note) = figure.split_once("Seed 1: in ").expect("a note");
+        note.split(' ').next().unwrap().parse().unwrap()
+    };
+    let wait = &result["variants"][0]["runs"][0]["groups"][0]["wait"];
+    let all = wait["periods_waited"].as_u64().unwrap();
+    assert!(waited(50) > 0 && waited(25) > 0);
+    assert_eq!(waited(50) + waited(25), all);
+    assert!(
+        figure(50).contains("of 25 ms (drawn apart)"),
+        "{}",
+        figure(50)
+    );
 }

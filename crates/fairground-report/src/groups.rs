@@ -43,19 +43,19 @@ pub struct GroupStat {
     /// `QUOTA PERIOD` in microseconds, or `max PERIOD`, as written last.
     #[serde(rename = "cpu.max")]
     pub max: String,
-    /// All that it held from the start on, with the times, if it was not the same throughout.
+    /// All that it held in the measured time, with the times, if it was not the same throughout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitFrom>,
     /// Microseconds.
     #[serde(rename = "cpu.max.burst")]
     pub burst: u64,
-    /// All bursts that it had from the start on, with the times, if there were several.
+    /// All bursts that it had in the measured time, with the times, if there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bursts: Vec<BurstFrom>,
     /// 1 to 10000.
     #[serde(rename = "cpu.weight")]
     pub weight: u64,
-    /// All weights that it had from the start on, with the times, if there were several.
+    /// All weights that it had in the measured time, with the times, if there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<WeightFrom>,
     /// Whether `cpu.idle` is 1, as written last: then `cpu.weight` counts for nothing.

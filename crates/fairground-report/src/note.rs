@@ -16,7 +16,7 @@ use crate::few_periods::few_periods_words;
 use crate::requests::{few_words, not_sustained_words};
 use crate::result::Number;
 use crate::text::number;
-use crate::watched::{OpenRequests, StillWaiting};
+use crate::watched::{OpenRequests, StillWaiting, nothing_usual_words};
 
 /// One of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -198,6 +198,8 @@ pub enum OfValues {
 pub enum OfWaiting {
     /// What is usual is not known well in these groups.
     UnreliableUsual(Vec<String>),
+    /// In these groups, which waited for quota, nothing is usual.
+    NothingUsual(Vec<String>),
     /// Wake-ups that no percentile has.
     Still {
         /// Whose runs.
@@ -489,6 +491,7 @@ impl fmt::Display for OfWaiting {
                  '/GROUP/cpu.max=max' shows what is usual without the limit",
                 groups.join(", ")
             ),
+            Self::NothingUsual(groups) => f.write_str(&nothing_usual_words(groups)),
             Self::Still {
                 whose,
                 all,

@@ -26,7 +26,7 @@ use crate::requests::Halves;
 use crate::stats::finite;
 use crate::throttled_by::{self, ThrottledBy};
 use crate::watched::{
-    IdleWaste, OpenRequests, StillWaiting, open_requests, still_waiting, unreliable_usual,
+    IdleWaste, OpenRequests, StillWaiting, doubtful_usual, open_requests, still_waiting,
 };
 use crate::work::Work;
 
@@ -387,7 +387,7 @@ pub(crate) fn complete(
         notes.extend(open_requests(variant, &whose));
         used.extend(variant.metric_names().into_iter().map(String::from));
     }
-    notes.extend(unreliable_usual(variants.iter()));
+    notes.extend(doubtful_usual(variants.iter()));
     cut_groups(variants);
     throttled_by::cut(variants);
     let catalogue = Catalogue::new(setup.workload_metrics.iter().cloned());

@@ -203,18 +203,49 @@ fn is_zero(number: &u64) -> bool {
 /// Most groups whose notes are given one by one.
 const GROUPS_NOTED: usize = 3;
 
-/// That what is usual is not known well, of groups where many waited for quota on all sides.
-pub(crate) fn unreliable_usual<'a>(variants: impl Iterator<Item = &'a Variant>) -> Option<Note> {
+/// That nothing is usual, or that what is usual is not known well, of groups where many waited for
+/// quota on all sides.
+pub(crate) fn doubtful_usual<'a>(variants: impl Iterator<Item = &'a Variant> + Clone) -> Vec<Note> {
+    let none = groups_where(variants.clone(), |w| w.slow_ns.is_none());
+    let mut doubtful = groups_where(variants, |w| w.usual_is_unreliable);
+    doubtful.retain(|path| !none.contains(path));
+    let none = told(&none).map(OfWaiting::NothingUsual);
+    let doubtful = told(&doubtful).map(OfWaiting::UnreliableUsual);
+    none.into_iter()
+        .chain(doubtful)
+        .map(Note::Waiting)
+        .collect()
+}
+
+/// The words on groups in which nothing is usual.
+pub(crate) fn nothing_usual_words(groups: &[String]) -> String {
+    format!(
+        "nothing is usual in {}: in a run no stretch ended in a sleep, so which periods are \
+         harmless or slow has no value (`-`). A quota takes the throughput of tasks that never \
+         sleep; they have no latency that it could make worse",
+        groups.join(", ")
+    )
+}
+
+/// Paths of groups that waited for quota in a run in which something holds.
+fn groups_where<'a>(
+    variants: impl Iterator<Item = &'a Variant>,
+    holds: fn(&QuotaWait) -> bool,
+) -> BTreeSet<&'a str> {
     let groups = variants.flat_map(|v| &v.runs).flat_map(|run| &run.groups);
     let waits = groups.filter_map(|g| Some((&*g.path, g.wait.as_ref()?)));
-    let doubtful = waits.filter(|(_, w)| w.usual_is_unreliable && w.periods_waited > 0);
-    let paths: BTreeSet<&str> = doubtful.map(|(path, _)| path).collect();
+    let found = waits.filter(|(_, w)| w.periods_waited > 0 && holds(w));
+    found.map(|(path, _)| path).collect()
+}
+
+/// The first of some groups, and how many more.
+fn told(paths: &BTreeSet<&str>) -> Option<Vec<String>> {
     let mut told: Vec<String> = Vec::new();
     told.extend(paths.iter().take(GROUPS_NOTED).map(|path| (*path).into()));
     if paths.len() > GROUPS_NOTED {
         told.push(format!("{} more", paths.len() - GROUPS_NOTED));
     }
-    (!told.is_empty()).then_some(Note::Waiting(OfWaiting::UnreliableUsual(told)))
+    (!told.is_empty()).then_some(told)
 }
 
 /// What to say of wake-ups that percentiles do not have; nothing where all of these waits are
@@ -276,6 +307,7 @@ mod tests {
             path: path.into(),
             wait: Some(QuotaWait {
                 usual_is_unreliable,
+                slow_ns: Some(1),
                 periods_waited,
                 ..QuotaWait::default()
             }),
@@ -291,8 +323,8 @@ mod tests {
                 runs,
                 ..Variant::default()
             };
-            let note = unreliable_usual([&variant, &variant].into_iter());
-            note.map_or(String::new(), String::from)
+            let notes = doubtful_usual([&variant, &variant].into_iter());
+            notes.into_iter().map(String::from).collect::<String>()
         };
         assert_eq!(noted(&[("/a", false, 9), ("/b", true, 0)]), "");
         let note = noted(&[("/b", true, 2), ("/a", true, 9)]);
@@ -302,5 +334,40 @@ mod tests {
         );
         let many = ["/a", "/b", "/c", "/d", "/e"].map(|path| (path, true, 1));
         assert!(noted(&many).contains("in /a, /b, /c, 2 more is"));
+    }
+
+    #[test]
+    fn where_nothing_is_usual_it_is_not_called_unreliable() {
+        let group = |path: &str, slow_ns| GroupStat {
+            path: path.into(),
+            wait: Some(QuotaWait {
+                usual_is_unreliable: true,
+                slow_ns,
+                periods_waited: 3,
+                ..QuotaWait::default()
+            }),
+            ..GroupStat::default()
+        };
+        let run = Run {
+            groups: vec![group("/a", None), group("/b", Some(1))],
+            ..Run::new(1)
+        };
+        let variant = Variant {
+            runs: vec![run],
+            ..Variant::default()
+        };
+        let notes = doubtful_usual([&variant].into_iter());
+        let notes: Vec<String> = notes.into_iter().map(String::from).collect();
+        let [none, doubtful] = &notes[..] else {
+            panic!("{notes:?}");
+        };
+        assert!(
+            none.starts_with("nothing is usual in /a: in a run no stretch ended"),
+            "{none}"
+        );
+        assert!(
+            doubtful.starts_with("what is usual in /b is unreliable"),
+            "{doubtful}"
+        );
     }
 }

@@ -9,9 +9,9 @@ use crate::glue;
 use crate::simulate;
 use crate::usual;
 
-/// Of the replay and, if there is one, the what-if: a run for each seed. `slow_ns` says which
-/// stretches that waited for quota are slow, if it was said.
-pub fn costs(names: &Names, sides: &[(&str, &[Run])], slow_ns: Option<u64>) -> Vec<Variant> {
+/// Of the replay and, if there is one, the what-if what each run came to, with one yardstick for
+/// what is slow. `slow_ns` says which stretches that waited for quota are, if it was said.
+pub fn outcomes(sides: &[(&str, &[Run])], slow_ns: Option<u64>) -> Vec<Vec<Outcome>> {
     let outcome = |run: &Run| {
         let mut outcome = run.outcome.clone();
         simulate::slow_from(&mut outcome, slow_ns);
@@ -20,6 +20,11 @@ pub fn costs(names: &Names, sides: &[(&str, &[Run])], slow_ns: Option<u64>) -> V
     let of_side = |(_, runs): &(&str, &[Run])| runs.iter().map(outcome).collect();
     let mut outcomes: Vec<Vec<Outcome>> = sides.iter().map(of_side).collect();
     usual::share(&mut outcomes);
+    outcomes
+}
+
+/// The same as reports know it: a run for each seed.
+pub fn costs(names: &Names, sides: &[(&str, &[Run])], outcomes: Vec<Vec<Outcome>>) -> Vec<Variant> {
     let variant = |((name, runs), outcomes): (&(&str, &[Run]), Vec<Outcome>)| Variant {
         name: (*name).into(),
         runs: runs

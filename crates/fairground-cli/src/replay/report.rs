@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use fairground_report::html::{
-    Cell, Column, Page, Row, Samples, Table, functions, groups, lines, page, watched,
+    Cell, Column, Page, Periods, Row, Samples, Table, functions, groups, lines, page,
+    period_figures, watched,
 };
 use fairground_report::{
     FidelityVerdict, Style, WhatIfRow, change_text, interval_text, number_text,
 };
 use fairground_sim::host::Stack;
+use fairground_sim::watch::quota::QuotaWait;
 use fairground_trace::derive::Attributes;
 use fairground_trace::measure::Measured;
 use fairground_trace::replay::{Replay, Run};
@@ -20,6 +22,7 @@ use crate::replay::json;
 use crate::replay::quantities::{Quantity, quantities};
 use crate::replay::text::{self, Sides};
 use crate::report::{Source, samples};
+use crate::report_periods;
 
 /// Threads in the first table.
 const THREADS: usize = 20;
@@ -70,7 +73,12 @@ pub fn text(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Result<St
         json: json::json(s)?,
         ..Page::default()
     };
-    page(&about, &sides(s, replay, known)).map_err(Failure::new)
+    let samples = sides(s, replay, known);
+    let about = Page {
+        figures: period_figures(&samples),
+        ..about
+    };
+    page(&about, &samples).map_err(Failure::new)
 }
 
 fn tick(s: &Sides<'_>) -> String {
@@ -82,10 +90,7 @@ fn sides(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Vec<Samples>
     let one =
         |name: &str, r: &Recording, m: &Measured, stacks: &[Stack], throttles: &[Throttle]| {
             let inherited = inherited(r, known);
-            let group_of = |tid: u32| match inherited.get(&tid) {
-                Some(group) => *group,
-                None => known.group_of(tid, &r.names.get(tid)),
-            };
+            let group_of = |tid| group_of(tid, r, &inherited, known);
             samples(&Source {
                 variant: name,
                 about: format!("From the start of the recording: {name}"),
@@ -99,22 +104,53 @@ fn sides(s: &Sides<'_>, replay: &Replay<'_>, known: &Attributes) -> Vec<Samples>
                 latency: latencies(m),
             })
         };
-    let run = |name: &str, run: &Run| {
-        one(
+    let run = |name: &str, run: &Run, waits: &[QuotaWait]| {
+        let side = one(
             name,
             &run.events,
             &run.measured,
             &run.stacks,
             &run.throttles,
-        )
+        );
+        Samples {
+            periods: periods(run, waits, known),
+            ..side
+        }
     };
-    let mut all = vec![
-        one("recorded", s.recording, &replay.recorded, &[], &[]),
-        run("replayed", s.results.replayed.first()),
-    ];
     let what_if = s.results.what_if.iter();
-    all.extend(what_if.map(|other| run("what if", other.side.first())));
-    all
+    let runs = std::iter::once(("replayed", &s.results.replayed))
+        .chain(what_if.map(|other| ("what if", &other.side)));
+    let recorded = one("recorded", s.recording, &replay.recorded, &[], &[]);
+    std::iter::once(recorded)
+        .chain(
+            runs.zip(&s.results.quota)
+                .map(|((name, side), waits)| run(name, side.first(), waits)),
+        )
+        .collect()
+}
+
+/// The periods of a replay: a recording does not have any.
+fn periods(run: &Run, waits: &[QuotaWait], known: &Attributes) -> Vec<Periods> {
+    let inherited = inherited(&run.events, known);
+    report_periods::periods(&report_periods::Source {
+        waits,
+        workload: &run.derived.workload,
+        recording: &run.events,
+        origin_ns: run.derived.lead_ns,
+        group_of: &|tid| group_of(tid, &run.events, &inherited, known),
+        throttles: &run.throttles,
+    })
+}
+
+/// The number of a thread's group, by what is known of it or of its creator.
+fn group_of(
+    tid: u32,
+    recording: &Recording,
+    inherited: &BTreeMap<u32, u32>,
+    known: &Attributes,
+) -> u32 {
+    let own = || known.group_of(tid, &recording.names.get(tid));
+    inherited.get(&tid).copied().unwrap_or_else(own)
 }
 
 /// The groups of threads of which only their creator's is known, which is theirs too.

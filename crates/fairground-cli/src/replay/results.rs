@@ -2,10 +2,11 @@
 //! differs from the one at home.
 
 use fairground_report::{ReplayFidelity, Variant, WhatIfRow};
+use fairground_sim::watch::quota::QuotaWait;
 use fairground_trace::fidelity::Fidelity;
 use fairground_trace::replay::Run;
 
-use crate::replay::costs::costs;
+use crate::replay::costs::{costs, outcomes};
 use crate::replay::doubts::Doubts;
 use crate::replay::quantities::{compared, variant};
 use crate::replay::seeds::{self, Asking, Side};
@@ -21,6 +22,8 @@ pub struct Results {
     pub what_if: Option<Other>,
     /// What the kernel cost, side by side.
     pub costs: Vec<Variant>,
+    /// Waiting for quota with the first seed, side by side.
+    pub quota: Vec<Vec<QuotaWait>>,
     /// What each replay came to, side by side.
     pub counted: Vec<Variant>,
 }
@@ -56,7 +59,11 @@ impl Results {
             .into_iter()
             .zip(both().map(|side| &side.runs[..]))
             .collect();
-        let costs = costs(asking.names, &runs, asking.args.what.slow);
+        let outcomes = outcomes(&runs, asking.args.what.slow);
+        let first = outcomes.iter().filter_map(|side| side.first());
+        let quota = first.map(|run| run.watched.as_ref().map_or(vec![], |w| w.quota.clone()));
+        let quota = quota.collect();
+        let costs = costs(asking.names, &runs, outcomes);
         let counted: Vec<Variant> = both()
             .zip(&costs)
             .map(|(side, costs)| variant(&side.each, &costs.runs))
@@ -76,6 +83,7 @@ impl Results {
             fidelity,
             what_if,
             costs,
+            quota,
             counted,
         })
     }

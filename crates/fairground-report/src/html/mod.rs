@@ -35,7 +35,7 @@ use crate::result::{Compare, RunResult, Variant};
 use crate::text::{Style, compare_text, run_text};
 pub use costs::{functions, lines};
 pub use groups::of as groups;
-pub use periods::{PeriodRow, Periods};
+pub use periods::{PeriodRow, Periods, figures as period_figures};
 pub use plot::{Dot, Plot, Series};
 pub use samples::{Heat, Samples, Slice, Slices, StackRow, Task};
 pub use table::{Bar, Cell, Column, Row, Table};

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::plot::{escaped, push, text};
 use super::{Figure, Samples};
+use crate::groups::time_text;
 
 const WIDTH: f64 = 1140.0;
 const LEFT: f64 = 92.0;
@@ -15,13 +16,15 @@ const BOTTOM: f64 = 38.0;
 /// Most periods of a group in one figure.
 const ROWS_MAX: usize = 30;
 
-/// Periods of one group.
+/// Periods of one group that are equally long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Periods {
     /// Its path.
     pub group: String,
     /// Length of a period.
     pub period_ns: u64,
+    /// Times in the page count from here.
+    pub origin_ns: u64,
     /// In order of time.
     pub rows: Vec<PeriodRow>,
 }
@@ -31,6 +34,8 @@ pub struct Periods {
 pub struct PeriodRow {
     /// Its begin.
     pub from_ns: u64,
+    /// Its end, which may come early.
+    pub to_ns: u64,
     /// CPU time in each part, in thousandths of one CPU.
     pub used: Vec<u32>,
     /// Time of throttled queues in each part, in thousandths of one CPU.
@@ -43,14 +48,21 @@ pub struct PeriodRow {
     pub slow: Option<bool>,
 }
 
-/// A figure for each group and side.
+/// A figure for each group and side, and each length of periods in which a task waited.
 pub fn figures(samples: &[Samples]) -> Vec<Figure> {
     let mut all = Vec::new();
     for side in samples {
         for periods in &side.periods {
-            if periods.rows.iter().all(|row| row.waits == 0) {
+            if waited(&periods.rows) == 0 {
                 continue;
             }
+            let is_other =
+                |p: &&Periods| p.group == periods.group && p.period_ns != periods.period_ns;
+            let others: Vec<&Periods> = side.periods.iter().filter(is_other).collect();
+            let length = match others[..] {
+                [] => String::new(),
+                _ => format!(" of {}", time_text(periods.period_ns)),
+            };
             let from = busiest(&periods.rows);
             let shown = &periods.rows[from..periods.rows.len().min(from + ROWS_MAX)];
             let side_name = match samples.len() {
@@ -59,8 +71,8 @@ pub fn figures(samples: &[Samples]) -> Vec<Figure> {
             };
             all.push(Figure {
                 id: format!("periods-{}", all.len()),
-                caption: format!("Periods of {}{side_name}", periods.group),
-                note: note(periods, shown, &side.about),
+                caption: format!("Periods{length} of {}{side_name}", periods.group),
+                note: note(periods, &length, shown, &side.about) + &beside(&others),
                 svg: svg(periods, shown),
             });
         }
@@ -68,10 +80,32 @@ pub fn figures(samples: &[Samples]) -> Vec<Figure> {
     all
 }
 
-fn note(periods: &Periods, shown: &[PeriodRow], about: &str) -> String {
-    let (all, waited) = (&periods.rows, |rows: &[PeriodRow]| {
-        rows.iter().filter(|r| r.waits > 0).count()
-    });
+/// In how many of some periods a task waited.
+fn waited(rows: &[PeriodRow]) -> usize {
+    rows.iter().filter(|row| row.waits > 0).count()
+}
+
+/// Where the group's periods of other lengths are.
+fn beside(others: &[&Periods]) -> String {
+    let one = |other: &&Periods| {
+        let how = match waited(&other.rows) {
+            0 => "not drawn, as no task waited",
+            _ => "drawn apart",
+        };
+        let length = time_text(other.period_ns);
+        format!("{} of {length} ({how})", other.rows.len())
+    };
+    match others {
+        [] => String::new(),
+        _ => {
+            let all: Vec<String> = others.iter().map(one).collect();
+            format!(" Periods of other lengths: {}.", all.join(", "))
+        }
+    }
+}
+
+fn note(periods: &Periods, length: &str, shown: &[PeriodRow], about: &str) -> String {
+    let all = &periods.rows;
     let slow = all.iter().filter(|r| r.slow == Some(true)).count();
     let slow = match all.iter().any(|r| r.slow.is_none()) {
         true => String::new(),
@@ -82,9 +116,9 @@ fn note(periods: &Periods, shown: &[PeriodRow], about: &str) -> String {
         false => format!("{} of them are drawn", shown.len()),
     };
     format!(
-        "{about}: in {} of {} periods a task waited for quota{slow}. {part}, from left to right \
-         what happened in one: CPUs that the group used, and below in red when its queues were \
-         throttled.",
+        "{about}: in {} of {} periods{length} a task waited for quota{slow}. {part}, from left to \
+         right what happened in one: CPUs that the group used, and below in red when its queues \
+         were throttled.",
         waited(all),
         all.len(),
     )
@@ -117,7 +151,7 @@ fn svg(periods: &Periods, shown: &[PeriodRow]) -> String {
         escaped(&periods.group)
     );
     for (n, row) in shown.iter().enumerate() {
-        put_row(&mut svg, row, TOP + n as f64 * ROW, most, periods.period_ns);
+        put_row(&mut svg, row, TOP + n as f64 * ROW, most, periods);
     }
     let base = TOP + shown.len() as f64 * ROW;
     let ms = periods.period_ns as f64 / 1e6;
@@ -142,7 +176,7 @@ fn svg(periods: &Periods, shown: &[PeriodRow]) -> String {
     svg + "</svg>\n"
 }
 
-fn put_row(svg: &mut String, row: &PeriodRow, top: f64, most: f64, period_ns: u64) {
+fn put_row(svg: &mut String, row: &PeriodRow, top: f64, most: f64, of: &Periods) {
     let width = (WIDTH - LEFT - RIGHT) / row.used.len().max(1) as f64;
     let (floor, room) = (top + ROW - 5.0, ROW - 7.0);
     let mut area = format!("M{LEFT} {floor:.1}");
@@ -165,9 +199,11 @@ fn put_row(svg: &mut String, row: &PeriodRow, top: f64, most: f64, period_ns: u6
     if !red.is_empty() {
         push(svg, format_args!("<path class=\"throttled\" d=\"{red}\"/>"));
     }
-    let from = format!("{:.3} s", row.from_ns as f64 / 1e9);
+    // The first of a replay may have begun before the recording.
+    let from = (row.from_ns as f64 - of.origin_ns as f64) / 1e9;
+    let from = format!("{from:.3} s");
     text(svg, LEFT - 8.0, floor, "end", &from);
-    let cpus = row.ran_ns as f64 / period_ns.max(1) as f64;
+    let cpus = row.ran_ns as f64 / of.period_ns.max(1) as f64;
     let word = match (row.slow, row.waits) {
         (Some(true), _) => ", slow",
         (Some(false), 1..) => ", harmless",
@@ -191,6 +227,7 @@ mod tests {
     fn side(waits: &[u32]) -> Samples {
         let row = |(n, waits): (usize, &u32)| PeriodRow {
             from_ns: n as u64 * 100,
+            to_ns: n as u64 * 100 + 100,
             used: vec![1500, 0],
             throttled: vec![0, 16_000],
             ran_ns: 75,
@@ -201,6 +238,7 @@ mod tests {
             periods: vec![Periods {
                 group: "/a<b".into(),
                 period_ns: 100,
+                origin_ns: 0,
                 rows: waits.iter().enumerate().map(row).collect(),
             }],
             ..Samples::default()
@@ -222,6 +260,33 @@ mod tests {
             figure.note
         );
         assert!(figure.note.contains("30 of them are drawn"));
+    }
+
+    #[test]
+    fn periods_of_other_lengths_are_drawn_by_themselves_or_counted() {
+        let mut one = side(&[9, 0, 1]);
+        for (waits, period_ns) in [(&[0, 2][..], 50_000_000), (&[0], 20_000_000)] {
+            let other = side(waits).periods.remove(0);
+            one.periods.push(Periods { period_ns, ..other });
+        }
+        one.periods[0].period_ns = 100_000_000;
+        one.periods[0].origin_ns = 1_000_000_000;
+        let all = figures(&[one]);
+        let captions: Vec<_> = all.iter().map(|f| f.caption.as_str()).collect();
+        assert_eq!(
+            captions,
+            ["Periods of 100 ms of /a<b", "Periods of 50 ms of /a<b"]
+        );
+        let note = &all[0].note;
+        assert!(
+            note.contains("in 2 of 3 periods of 100 ms a task"),
+            "{note}"
+        );
+        let others =
+            "lengths: 2 of 50 ms (drawn apart), 1 of 20 ms (not drawn, as no task waited).";
+        assert!(note.ends_with(others), "{note}");
+        assert!(all[1].note.contains("3 of 100 ms (drawn apart)"));
+        assert!(all[0].svg.contains(">-1.000 s<"), "{}", all[0].svg);
     }
 
     #[test]

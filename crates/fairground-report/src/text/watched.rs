@@ -219,7 +219,7 @@ impl QuotaMeans {
 
     fn cells(&self) -> Vec<String> {
         vec![
-            count(self.stretches),
+            few(self.stretches),
             few(self.delayed),
             number(Some(self.p50_ms)),
             number(Some(self.p99_ms)),
@@ -320,9 +320,14 @@ mod tests {
 
     #[test]
     fn periods_are_harmless_or_slow() {
-        let base = side("base", vec![run(1, 1), run(2, 1)]);
+        let mut two = vec![run(1, 1), run(2, 1)];
+        let wait = two[1].groups[0].wait.as_mut().unwrap();
+        (wait.stretches, wait.delayed) = (4199, 338);
+        let base = side("base", two);
         let text = quota_text(&[base, side("patch", vec![Run::new(1)])]);
         assert!(text.contains("45.5      15.5    30\n"), "{text}");
+        // Both with a decimal, so that no more seem to have waited than there were.
+        assert!(text.contains("   4198.5   337.5 "), "{text}");
         assert!(text.lines().all(|l| l.len() < 100), "{text}");
         assert_eq!(quota_text(&[side("base", vec![Run::new(1)])]), "");
     }

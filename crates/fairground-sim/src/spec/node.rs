@@ -264,7 +264,11 @@ impl<'a> Fields<'a> {
 
 /// Files of the older interface, and what says the same now.
 const V1_FILES: [(&str, &str); 4] = [
-    ("cpu.shares", "'cpu.weight': 100 for 1024 shares"),
+    (
+        "cpu.shares",
+        "'cpu.weight': 100 weighs as much as 1024 shares (for requests of Kubernetes see \
+         docs/cpu-limits.md)",
+    ),
     ("cpu.cfs_quota_us", "'cpu.max': \"QUOTA PERIOD\""),
     ("cpu.cfs_period_us", "'cpu.max': \"QUOTA PERIOD\""),
     ("cpu.cfs_burst_us", "'cpu.max.burst'"),

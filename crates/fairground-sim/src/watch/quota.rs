@@ -82,6 +82,9 @@ pub struct Delayed {
 pub struct Period {
     /// Its begin, ns since the start of the run.
     pub from_ns: u64,
+    /// Its end: less than the length after its begin if a write of `max` cut it off, or started the
+    /// timer within it.
+    pub to_ns: u64,
     /// How long the group's periods were, ns.
     pub length_ns: u64,
     /// How long its tasks ran, ns.

@@ -138,6 +138,7 @@ impl Rows {
             uncounted += u64::from(row.waits > 0 && self.cut.contains(&n));
             kept.push(Period {
                 from_ns: begins / NS,
+                to_ns: ends / NS,
                 length_ns: self.grid_of(n).length / NS,
                 ..*row
             });
@@ -294,6 +295,19 @@ mod tests {
         let (kept, _) = shown(rows, 100, timer(20, 110));
         assert_eq!(kept[..2], [[0, 10, 2], [10, 10, 0]]);
         assert_eq!(kept[4..], [[33, 20, 15], [50, 20, 5]]);
+    }
+
+    #[test]
+    fn a_period_ends_where_the_next_begins() {
+        let mut rows = Rows::new(timer(10, 10));
+        rows.write(33 * MS, timer(20, 50));
+        waits(&mut rows, 35, 55);
+        let (kept, _) = rows.end(0, 100 * MS, timer(20, 110));
+        let spans = kept
+            .iter()
+            .map(|p| [p.from_ns, p.to_ns].map(|ns| ns / 1_000_000));
+        let spans: Vec<_> = spans.collect();
+        assert_eq!(spans[2..], [[20, 30], [30, 33], [33, 50], [50, 70]]);
     }
 
     #[test]
