@@ -408,10 +408,10 @@ pub(crate) fn complete(
 
 /// A seed's second run is the first one again. Kept, it would narrow the interval for nothing.
 fn drop_repeated_seeds(variant: &mut Variant, whose: &Option<String>, notes: &mut Vec<Note>) {
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut told) = (BTreeSet::new(), BTreeSet::new());
     variant.runs.retain(|run| {
         let is_new = seen.insert(run.seed);
-        if !is_new {
+        if !is_new && told.insert(run.seed) {
             notes.push(Note::Seeds(OfSeeds::Repeated {
                 whose: whose.clone(),
                 seed: run.seed,

@@ -296,11 +296,7 @@ mod tests {
         let events = [switch_to(a), migrate(b), migrate(a), switch_to(b)];
         let trace: Vec<TraceLine> = (1..)
             .zip(events)
-            .map(|(at_ns, event)| TraceLine {
-                at_ns,
-                cpu: 0,
-                event,
-            })
+            .map(|(at_ns, event)| TraceLine::new(at_ns, 0, event))
             .collect();
         let events = recording(&trace, 2, &who).events;
         let moved = |tid| Kind::Migrate {

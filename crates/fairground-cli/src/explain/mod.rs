@@ -156,15 +156,28 @@ fn course(explained: &Explained, names: &Names<'_>, t: &mut String) {
     let e = &explained.episode;
     let mut lines: Vec<(u64, String)> = Vec::new();
     let mut line = |at: u64, words: String| lines.push((at, words));
-    let from = |by: Option<TaskId>, cpu: u32| match by {
+    let from = |by: Option<TaskId>, by_timer: bool, cpu: u32| match by {
+        Some(_) if by_timer => {
+            let ran = names.task(by);
+            format!("by a timer's interrupt on CPU {cpu}, where {ran} ran")
+        }
         Some(_) => format!("by {} on CPU {cpu}", names.task(by)),
         None => format!("by an interrupt on idle CPU {cpu}"),
     };
     let start = match e.start {
-        Start::Woken { cpu, by, prev, .. } => {
-            format!("woken {}; was last on CPU {}", from(by, cpu), prev.0)
+        Start::Woken {
+            cpu,
+            by,
+            by_timer,
+            prev,
+            ..
+        } => {
+            let by = from(by, by_timer, cpu);
+            format!("woken {by}; was last on CPU {}", prev.0)
         }
-        Start::New { cpu, by, .. } => format!("created {}", from(by, cpu)),
+        Start::New {
+            cpu, by, by_timer, ..
+        } => format!("created {}", from(by, by_timer, cpu)),
         Start::Preempted { by, cpu } => had_to_leave(by, cpu, explained.out_of_quota, names),
         Start::Pushed { from, to, why } => {
             let by = match why {

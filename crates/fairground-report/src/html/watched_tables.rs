@@ -28,9 +28,9 @@ fn quota(variants: &[Variant]) -> Table {
             cells.extend([
                 whole(means.stretches),
                 whole(means.delayed),
-                ms(means.p50_ms),
-                ms(means.p99_ms),
-                ms(means.max_ms),
+                ms_or_none(means.delay_ms.map(|d| d[0])),
+                ms_or_none(means.delay_ms.map(|d| d[1])),
+                ms_or_none(means.delay_ms.map(|d| d[2])),
                 ms(means.usual_ms),
                 whole(means.periods),
                 whole_or_unknown(means.harmless()),
@@ -179,6 +179,10 @@ pub(super) fn names(path: &str, side: usize, variant: &Variant, sides: usize) ->
 
 fn ms(value: f64) -> Cell {
     Cell::number(Some(value), number(Some(value)))
+}
+
+fn ms_or_none(value: Option<f64>) -> Cell {
+    Cell::number(value, number(value))
 }
 
 fn whole(value: f64) -> Cell {

@@ -5,7 +5,7 @@ use super::head::labelled;
 use super::table::{Align, count, number, render};
 use crate::result::{Run, Variant};
 use crate::stats::finite;
-use crate::watched::{IdleWaste, QuotaWait, VainWait};
+use crate::watched::{Delay, IdleWaste, QuotaWait, VainWait};
 
 /// What the sides were watched for. `why` says how to look at the longest wait of a side, and is
 /// told the seed, and whether that is the last side.
@@ -184,9 +184,8 @@ pub fn quota_text(variants: &[Variant]) -> String {
 pub(crate) struct QuotaMeans {
     pub stretches: f64,
     pub delayed: f64,
-    pub p50_ms: f64,
-    pub p99_ms: f64,
-    pub max_ms: f64,
+    /// How long those took that waited, of runs in which some did; `None` if none did in any.
+    pub delay_ms: Option<[f64; 3]>,
     pub usual_ms: f64,
     pub periods: f64,
     /// Those that were slow; `None` where no stretch ended, so that nothing is usual.
@@ -205,9 +204,7 @@ impl QuotaMeans {
         (!found.is_empty()).then(|| Self {
             stretches: mean(|w| w.stretches),
             delayed: mean(|w| w.delayed),
-            p50_ms: mean(|w| w.delay.p50_ns) / 1e6,
-            p99_ms: mean(|w| w.delay.p99_ns) / 1e6,
-            max_ms: mean(|w| w.delay.max_ns) / 1e6,
+            delay_ms: delay_ms(&found),
             usual_ms: mean(|w| w.usual_ns) / 1e6,
             periods: mean(|w| w.periods_waited),
             slow: found
@@ -221,8 +218,8 @@ impl QuotaMeans {
         vec![
             few(self.stretches),
             few(self.delayed),
-            number(Some(self.p50_ms)),
-            number(Some(self.p99_ms)),
+            number(self.delay_ms.map(|d| d[0])),
+            number(self.delay_ms.map(|d| d[1])),
             number((self.usual_ms > 0.0).then_some(self.usual_ms)),
             few(self.periods),
             self.harmless().map_or("-".into(), few),
@@ -236,11 +233,20 @@ impl QuotaMeans {
     }
 }
 
+/// Median, 99th percentile and longest of the waits, ms: means over the runs that have some, as one
+/// without has none that is 0 ms long.
+fn delay_ms(waits: &[&QuotaWait]) -> Option<[f64; 3]> {
+    let some = || waits.iter().filter(|w| w.delayed > 0).map(|w| &w.delay);
+    let runs = some().count() as f64;
+    let mean = |of: fn(&Delay) -> u64| some().map(of).sum::<u64>() as f64 / runs / 1e6;
+    (runs > 0.0).then(|| [mean(|d| d.p50_ns), mean(|d| d.p99_ns), mean(|d| d.max_ns)])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::groups::GroupStat;
-    use crate::watched::{Delay, WaitsOver};
+    use crate::watched::WaitsOver;
 
     fn run(seed: u64, ns: u64) -> Run {
         let longest = VainWait {

@@ -44,6 +44,8 @@ pub enum Start {
         cpu: u32,
         /// Who ran there; `None`: nobody, an interrupt woke it.
         by: Option<TaskId>,
+        /// Whether a timer's interrupt woke it, whoever ran there.
+        by_timer: bool,
         /// Where it was last.
         prev: Cpu,
     },
@@ -55,6 +57,8 @@ pub enum Start {
         cpu: u32,
         /// Who ran there.
         by: Option<TaskId>,
+        /// Whether it was made when a timer came, whoever ran there.
+        by_timer: bool,
     },
     /// It had to leave its CPU.
     Preempted {
@@ -166,12 +170,18 @@ impl Walk {
                     event,
                     cpu,
                     by,
+                    by_timer: line.by_timer,
                     prev,
                 };
                 self.begin(start, number, line);
             }
             Event::WakeupNew { task, cpu } if task == self.task => {
-                let start = Start::New { event, cpu: on, by };
+                let start = Start::New {
+                    event,
+                    cpu: on,
+                    by,
+                    by_timer: line.by_timer,
+                };
                 self.begin(start, number, line).enqueued = Some((at_ns, cpu.0));
             }
             Event::Wakeup { task, cpu } if task == self.task => {
@@ -294,7 +304,7 @@ mod tests {
             (70, 2, switch(2, Some(task), None)),
             (80, 3, migrate(2, 3, Migration::Balance)),
         ];
-        let lines = events.map(|(at_ns, cpu, event)| (at_ns, TraceLine { at_ns, cpu, event }));
+        let lines = events.map(|(at_ns, cpu, event)| (at_ns, TraceLine::new(at_ns, cpu, event)));
         let all = all(&lines, task);
         let told: Vec<_> = all
             .iter()

@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn lines<const N: usize>(events: [(u64, u32, Event); N]) -> [(u64, TraceLine); N] {
-        events.map(|(at_ns, cpu, event)| (0, TraceLine { at_ns, cpu, event }))
+        events.map(|(at_ns, cpu, event)| (0, TraceLine::new(at_ns, cpu, event)))
     }
 
     fn preempted(at: u64, throttled: Vec<TgId>, in_at: u64, on: u32) -> Episode {
@@ -282,6 +282,7 @@ mod tests {
             event: 0,
             cpu: 0,
             by: None,
+            by_timer: false,
         };
         for per_task in [true, false] {
             let quota = Quota {

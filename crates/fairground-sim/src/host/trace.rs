@@ -14,6 +14,21 @@ pub struct TraceLine {
     pub cpu: u32,
     /// What happened.
     pub event: Event,
+    /// Whether a timer's interrupt did it, whoever ran there.
+    pub by_timer: bool,
+}
+
+impl TraceLine {
+    /// What no timer did.
+    #[must_use]
+    pub fn new(at_ns: u64, cpu: u32, event: Event) -> Self {
+        Self {
+            at_ns,
+            cpu,
+            event,
+            by_timer: false,
+        }
+    }
 }
 
 /// Counters of a run.
@@ -33,6 +48,8 @@ pub struct Counters {
     pub latency: Histogram<u64>,
     /// All events in order, if they are kept.
     pub trace: Option<Vec<TraceLine>>,
+    /// A timer interrupt is being served, which will set the hardware at its end.
+    pub in_timer: bool,
     /// Count from here on, ns.
     pub from_ns: u64,
     /// By task: time of the wake-up that it has not run for yet, plus one; [`RUNS`] while it runs.
@@ -64,6 +81,7 @@ impl Default for Counters {
             throttles: 0,
             latency: histogram(),
             trace: None,
+            in_timer: false,
             from_ns: 0,
             woken_at: Vec::new(),
         }
@@ -94,7 +112,13 @@ impl Counters {
     #[inline]
     pub(super) fn event(&mut self, at_ns: u64, cpu: u32, event: Event) {
         if let Some(trace) = &mut self.trace {
-            trace.push(TraceLine { at_ns, cpu, event });
+            let by_timer = self.in_timer;
+            trace.push(TraceLine {
+                at_ns,
+                cpu,
+                event,
+                by_timer,
+            });
         }
         let counts = at_ns >= self.from_ns;
         match event {

@@ -67,11 +67,11 @@ impl Sim<'_> {
         if rest.is_some() {
             self.wait_for_words(cpu, rest);
         } else if due.is_timer() {
-            self.in_timer = true;
+            self.host.counters.in_timer = true;
             self.expire(cpu);
         }
         self.step_done(cpu);
-        self.in_timer = false;
+        self.host.counters.in_timer = false;
         self.go_on(cpu);
     }
 
@@ -143,7 +143,7 @@ impl Sim<'_> {
         let rest = self.engine(|cx, rqs| sched::go_on(cx, rqs, later));
         self.wait_for_words(cpu, rest);
         if rest.is_none() && matches!(later, Later::Trigger(_)) {
-            self.in_timer = true;
+            self.host.counters.in_timer = true;
             self.expire(cpu);
         }
     }
@@ -179,9 +179,11 @@ impl Sim<'_> {
                 Request::Resched(to) => self.send_reschedule(cpu, to.0, at),
                 Request::Kick(to, work) => self.kick(cpu, to, work, at),
                 Request::Start(timer, at_ns) => {
-                    self.start_engine_timer(cpu, timer, at_ns, self.in_timer);
+                    self.start_engine_timer(cpu, timer, at_ns, self.host.counters.in_timer);
                 }
-                Request::Cancel(timer) => self.withdraw_engine_timer(cpu, timer, self.in_timer),
+                Request::Cancel(timer) => {
+                    self.withdraw_engine_timer(cpu, timer, self.host.counters.in_timer)
+                }
             }
         }
         self.host.requests = requests;

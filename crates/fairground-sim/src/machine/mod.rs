@@ -129,8 +129,6 @@ pub struct Sim<'a> {
     pub(crate) now: Ps,
     pub(crate) moving: Vec<Task>,
     pub(crate) timers: FxHashMap<Timer, hrtimer::Armed>,
-    /// A timer interrupt is being served, which will set the hardware at its end.
-    in_timer: bool,
     chans: Vec<chan::ChanState>,
     /// Whether tasks of a template share their table of open files with other threads.
     shares_files: Vec<bool>,

@@ -126,7 +126,6 @@ impl<'a> Sim<'a> {
             now: 0,
             moving: Vec::with_capacity(64),
             timers: FxHashMap::default(),
-            in_timer: false,
             chans: Vec::new(),
             shares_files: shares_files(workload),
             inets: Vec::new(),

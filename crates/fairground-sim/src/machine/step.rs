@@ -60,7 +60,7 @@ impl Sim<'_> {
             return;
         }
         self.step_done(cpu);
-        self.in_timer = false;
+        self.host.counters.in_timer = false;
         self.go_on(cpu);
     }
 

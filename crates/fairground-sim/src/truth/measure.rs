@@ -299,21 +299,17 @@ mod tests {
     #[test]
     fn a_wait_after_a_preemption_and_a_latency_are_told_apart() {
         let (a, b) = (TaskId(0), TaskId(1));
-        let switch = |at_ns, prev, prev_runnable, next| TraceLine {
-            at_ns,
-            cpu: 0,
-            event: Event::Switch {
-                cpu: Cpu(0),
+        let switch = |at_ns, prev, prev_runnable, next| {
+            let cpu = Cpu(0);
+            let event = Event::Switch {
+                cpu,
                 prev,
                 prev_runnable,
                 next,
-            },
+            };
+            TraceLine::new(at_ns, 0, event)
         };
-        let wake = |at_ns, task| TraceLine {
-            at_ns,
-            cpu: 0,
-            event: Event::Wakeup { task, cpu: Cpu(0) },
-        };
+        let wake = |at_ns, task| TraceLine::new(at_ns, 0, Event::Wakeup { task, cpu: Cpu(0) });
         let trace = [
             switch(0, None, true, Some(a)),
             wake(2_000, b),
@@ -347,11 +343,7 @@ mod tests {
     #[test]
     fn a_blind_cpu_takes_the_wake_up_for_the_start() {
         let (a, other) = (TaskId(0), TaskId(1));
-        let line = |at_ns, event| TraceLine {
-            at_ns,
-            cpu: 0,
-            event,
-        };
+        let line = |at_ns, event| TraceLine::new(at_ns, 0, event);
         let switch = |at_ns, prev, next| {
             let (cpu, prev_runnable) = (Cpu(0), false);
             let event = Event::Switch {

@@ -139,7 +139,7 @@ mod tests {
             (401, 0, switch(0, None, None)),
             (450, 1, switch(1, None, Some(task))),
         ]
-        .map(|(at_ns, cpu, event)| TraceLine { at_ns, cpu, event });
+        .map(|(at_ns, cpu, event)| TraceLine::new(at_ns, cpu, event));
         let ran = window(&trace, &[task], 200, 1000);
         let expected = Ran {
             run_ns: 200 + 550,
