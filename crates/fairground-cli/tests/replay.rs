@@ -408,7 +408,7 @@ fn what_is_no_trace_is_refused() {
     let wrong = file("replay_attributes", "a.toml", "[[thread]]\ncommm = \"x\"\n");
     fails(
         ["replay", &trace, "--attributes", &wrong],
-        &["a.toml", "line 2", "comm"],
+        &["a.toml:2:", "comm"],
     );
     fails(
         ["replay", &trace, "--table", "x.md"],

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use crate::catalogue::{MetricInfo, is_own};
-use crate::few_beyond::few_beyond_notes;
+use crate::few_beyond::{few_beyond, few_beyond_notes, few_beyond_words};
 use crate::few_periods::few_periods_note;
 use crate::note::{Note, OfValues};
-use crate::requests::{few_requests, not_sustained_note};
+use crate::requests::{few_requests, not_sustained_note, too_few};
 use crate::result::Variant;
 use crate::throttled_by::held_notes;
+use crate::watched::doubtful_usual;
 
 /// The notes.
 pub(crate) fn beware(variants: &[Variant], info: &[MetricInfo]) -> Vec<Note> {
@@ -32,6 +33,37 @@ pub(crate) fn beware(variants: &[Variant], info: &[MetricInfo]) -> Vec<Note> {
     let beyond = few_beyond_notes(variants, own(info));
     notes.extend(beyond.into_iter().map(Note::Said));
     notes
+}
+
+/// The same of replays of a recording: of these metrics of theirs, and of throttling.
+pub fn beware_of_replays(variants: &[Variant], metrics: &[&str]) -> Vec<String> {
+    let mut notes = doubtful_usual(variants.iter());
+    notes.extend(held_notes(variants).into_iter().map(Note::Said));
+    notes.extend(few_periods_note(variants));
+    for metric in metrics {
+        let all = || variants.iter();
+        let largest = all().filter_map(|v| Some((v, too_few(v, metric)?)));
+        let largest: Vec<(&Variant, u64)> = largest.collect();
+        let few = all().filter_map(|v| Some((v, few_beyond(v, metric)?)));
+        let few: Vec<(&Variant, (u64, u64))> = few.collect();
+        if let Some(fewest) = largest.iter().map(|(_, n)| *n).min() {
+            notes.push(Note::Values(OfValues::FewRequests {
+                metric: (*metric).into(),
+                whose: joined(variants, largest.iter().map(|(v, _)| *v)),
+                fewest,
+            }));
+        } else if let Some(fewest) = few.iter().map(|(_, few)| *few).min() {
+            let whose = joined(variants, few.iter().map(|(v, _)| *v));
+            notes.push(Note::Said(few_beyond_words(metric, whose, fewest)));
+        }
+    }
+    Note::sentences(&notes)
+}
+
+/// The names of some variants, where there are others.
+fn joined<'a>(variants: &[Variant], some: impl Iterator<Item = &'a Variant>) -> Option<String> {
+    let names: Vec<&str> = some.map(|v| &*v.name).collect();
+    (variants.len() > 1).then(|| names.join(" and "))
 }
 
 /// How a note names a variant: not at all where there is no other.
@@ -65,10 +97,12 @@ fn own(info: &[MetricInfo]) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::groups::{CpuStat, GroupStat};
     use crate::machine::MachineId;
     use crate::redo::Redo;
-    use crate::result::{Run, RunResult, Setup, Variant};
-    use crate::watched::OpenRequests;
+    use crate::result::{Run, RunResult, Setup};
+    use crate::watched::{OpenRequests, QuotaWait};
 
     #[test]
     fn a_run_alone_is_no_base() {
@@ -105,5 +139,48 @@ mod tests {
             "{said}"
         );
         assert!(!said.contains("of base"), "{said}");
+    }
+
+    #[test]
+    fn replays_have_the_notes_of_runs() {
+        let side = |name: &str, wakeups: u64, nr_periods: u64| {
+            let mut run = Run::new(1);
+            for metric in ["w.p50", "w.p90", "w.p99"] {
+                run.set_metric(metric, 5.0);
+                run.samples.insert(metric.into(), wakeups);
+            }
+            run.groups = vec![GroupStat {
+                path: "/a".into(),
+                stat: CpuStat {
+                    nr_periods,
+                    ..CpuStat::default()
+                },
+                wait: Some(QuotaWait {
+                    usual_is_unreliable: nr_periods > 0,
+                    periods_waited: nr_periods,
+                    ..QuotaWait::default()
+                }),
+                ..GroupStat::default()
+            }];
+            Variant {
+                name: name.into(),
+                runs: vec![run],
+                ..Variant::default()
+            }
+        };
+        let both = [side("replayed", 5000, 0), side("what if", 60, 5)];
+        let said = beware_of_replays(&both, &["w.p50", "w.p90", "w.p99"]);
+        assert_eq!(said.len(), 4, "{said:?}");
+        assert!(said[0].starts_with("what is usual in /a is unreliable"));
+        assert!(said[1].starts_with("runs of what if have as few as 5 periods of /a"));
+        assert!(said[2].starts_with("`w.p90` of what if stands on few: of 60 values"));
+        assert!(said[3].starts_with("`w.p99` of what if is the largest value of a run"));
+        assert!(beware_of_replays(&both[..1], &["w.p99"]).is_empty());
+        let alone = beware_of_replays(&both[1..], &["w.p99"]);
+        assert!(
+            alone[1].starts_with("the run has 5 periods of /a"),
+            "{alone:?}"
+        );
+        assert!(alone[2].starts_with("`w.p99` is the largest"), "{alone:?}");
     }
 }

@@ -47,6 +47,7 @@ mod two_saved;
 mod watched;
 mod work;
 
+pub use beware::beware_of_replays;
 pub use catalogue::{
     ALWAYS, Better, Catalogue, GROUP_METRICS, LIMITED, Metric, MetricInfo, UnknownMetric,
     group_metrics, have_own_metrics, nearest,
@@ -78,9 +79,9 @@ pub use sweep::{
     Tried, csv_of_sweep, products, sweep_page, sweep_text,
 };
 pub use text::{
-    Style, change as change_text, changes_text, compare_text, costs_text, faithful_text,
+    Style, TaskAt, change as change_text, changes_text, compare_text, costs_text, faithful_text,
     fidelity_text, foot as foot_text, groups_text, head as head_text, interval as interval_text,
-    labelled, number as number_text, run_text, task_at, watched_text, what_if_text,
+    labelled, number as number_text, run_text, watched_text, what_if_text,
 };
 pub use throttled_by::ThrottledBy;
 pub use two_saved::compare_saved;

@@ -488,7 +488,8 @@ impl fmt::Display for OfWaiting {
                 "what is usual in {} is unreliable: more than a tenth of the stretches waited for \
                  quota, so it is of the periods with least work, or of work that gathered while it \
                  waited. Say with --slow TIME what is slow; compare with --base \
-                 '/GROUP/cpu.max=max' shows what is usual without the limit",
+                 '/GROUP/cpu.max=max', or replay with --set of that, shows what is usual without \
+                 the limit",
                 groups.join(", ")
             ),
             Self::NothingUsual(groups) => f.write_str(&nothing_usual_words(groups)),

@@ -22,6 +22,10 @@ pub struct ReplayQuantity {
     pub label: String,
     /// Whether a side gives a lower bound only, as of a replay that was stopped.
     pub at_least: [bool; 2],
+    /// Why there is no verdict on it, if that is known beforehand.
+    pub why_not: Option<String>,
+    /// Whether the sides are of the same events, or a bound on them: else there is no change.
+    pub comparable: bool,
     /// Whether the replay at home comes near enough to the recording in this; `None`: not known.
     pub faithful: Option<bool>,
 }
@@ -37,6 +41,9 @@ pub struct WhatIfRow {
     /// Whether the replay's and the what-if's mean are lower bounds, because one was stopped. Such
     /// a row has no interval.
     pub at_least: [bool; 2],
+    /// Why there is neither interval nor verdict, where that is not for the seeds: a replay was
+    /// stopped, or held up by what nobody recorded.
+    pub why_not: Option<String>,
     /// Whether the replay at home comes near enough to the recording in this quantity; `null` where
     /// that is not known.
     pub faithful: Option<bool>,
@@ -103,18 +110,19 @@ pub fn compare_replays(
     let mut unmoved = Vec::new();
     let row = |(q, mut row): (&ReplayQuantity, Comparison)| {
         let fixed = is_fixed(&row.metric);
-        if fixed && row.diff.is_some_and(|diff| diff != 0.0) {
+        if fixed && q.why_not.is_none() && row.diff.is_some_and(|diff| diff != 0.0) {
             unmoved.push(row.metric.clone());
         }
-        if fixed || q.at_least.contains(&true) {
+        if fixed || q.why_not.is_some() || q.at_least.contains(&true) {
             row = without_interval(row);
         }
-        if q.at_least[0] {
+        if q.at_least[0] || !q.comparable {
             (row.diff, row.change_pct) = (None, None);
         }
         WhatIfRow {
             comparison: row,
             at_least: q.at_least,
+            why_not: q.why_not.clone(),
             faithful: q.faithful,
             label: q.label.clone(),
         }
@@ -194,6 +202,8 @@ mod tests {
             },
             label: name.into(),
             at_least: [false; 2],
+            why_not: None,
+            comparable: true,
             faithful: Some(true),
         }
     }
@@ -265,6 +275,30 @@ mod tests {
         assert_eq!(bound.word(), "-");
         assert!(bound.change_pct.is_some_and(|pct| pct > 100.0));
         assert_eq!(row([true, false]).change_pct, None);
+    }
+
+    #[test]
+    fn what_is_cut_off_or_held_up_has_no_verdict() {
+        let (before, after) = (
+            variant(&[(10.0, 5.0), (11.0, 5.0), (12.0, 5.0)]),
+            variant(&[(30.0, 9.0), (31.0, 9.0), (33.0, 9.0)]),
+        );
+        let row = |comparable: bool| {
+            let held_up = ReplayQuantity {
+                why_not: Some("held up".into()),
+                comparable,
+                ..quantity("a")
+            };
+            compare_replays(&[held_up], &before, &after, &mut Vec::new()).remove(0)
+        };
+        let held_up = row(true);
+        assert_eq!(
+            (&*held_up.word(), held_up.comparison.ci95_pct),
+            ("-", [None; 2])
+        );
+        assert!(held_up.comparison.change_pct.is_some());
+        assert_eq!(held_up.why_not.as_deref(), Some("held up"));
+        assert_eq!(row(false).comparison.change_pct, None);
     }
 
     #[test]

@@ -174,6 +174,42 @@ fn line_of(needle: &str) -> usize {
 }
 
 #[test]
+fn figures_that_would_be_rounded_away_are_refused() {
+    let cases = [
+        (
+            "model_ghz = { v = 3.0",
+            "model_ghz = { v = 1e-5",
+            "0.1 to 100 GHz",
+        ),
+        (
+            "model_ghz = { v = 3.0",
+            "model_ghz = { v = 1e9",
+            "0.1 to 100 GHz",
+        ),
+        (
+            "cluster_cpus = 0",
+            "cluster_cpus = 3",
+            "do not divide the 112 CPUs",
+        ),
+        (
+            "cluster_cpus = 0",
+            "cluster_cpus = 48",
+            "do not divide the 112 CPUs",
+        ),
+        (
+            "shared_by = \"core\"",
+            "shared_by = \"cores\"",
+            "core, cluster, die, socket",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let (line, message) = complaint(from, to);
+        assert!(message.contains(expected), "{from} -> {to}: {message}");
+        assert_eq!(line, line_of(from));
+    }
+}
+
+#[test]
 fn bad_files_are_refused_with_line_and_expectation() {
     let cases = [
         ("cpus = 224", "cpus = 0", "cpus is 0"),
@@ -214,31 +250,6 @@ fn bad_files_are_refused_with_line_and_expectation() {
             "lo <= v <= hi",
         ),
         ("level = 2", "level = 4", "1, 2, 3"),
-        (
-            "model_ghz = { v = 3.0",
-            "model_ghz = { v = 1e-5",
-            "0.1 to 100 GHz",
-        ),
-        (
-            "model_ghz = { v = 3.0",
-            "model_ghz = { v = 1e9",
-            "0.1 to 100 GHz",
-        ),
-        (
-            "cluster_cpus = 0",
-            "cluster_cpus = 3",
-            "do not divide the 112 CPUs",
-        ),
-        (
-            "cluster_cpus = 0",
-            "cluster_cpus = 48",
-            "do not divide the 112 CPUs",
-        ),
-        (
-            "shared_by = \"core\"",
-            "shared_by = \"cores\"",
-            "core, cluster, die, socket",
-        ),
         ("conf = \"vendor\"", "conf = \"rumour\"", "rumour"),
         ("[atomics]", "[atomix]", "atomix"),
     ];

@@ -72,12 +72,17 @@ pub struct Fidelity {
     pub known_us: [Option<(f64, f64)>; 2],
     /// Wake-ups of the recording whose latency is known.
     pub wakeups: usize,
+    /// Those of the replay, and those of its second half.
+    pub replayed_wakeups: [usize; 2],
     /// Busy share of each CPU, %; 0 where a side does not have the CPU.
     pub busy_pct: Vec<Pair>,
     /// CPUs of each side.
     pub cpus: [usize; 2],
     /// The replay was stopped after so long, ms: its length and its CPU times are lower bounds.
     pub stopped_ms: Option<f64>,
+    /// For how long threads that the recording's end had cut off computed on while others waited
+    /// with recorded work, ms: in the first half of the recording's length, and in all.
+    pub beyond_ms: [f64; 2],
     /// Names and ids of threads that had not done what was recorded then, most CPU time first.
     pub undone: Vec<String>,
 }
@@ -129,6 +134,7 @@ impl Fidelity {
             threads: threads(recorded, run, names),
             cpus: [recorded.busy_ns.len(), replayed.busy_ns.len()],
             stopped_ms: run.stopped_ns.map(|ns| ns as f64 / 1e6),
+            beyond_ms: run.beyond_ns.map(|ns| ns as f64 / 1e6),
             undone: undone(recorded, run, names),
             elapsed_ms: of(&|m| length(m) / 1e6),
             cpu_ms: of(&|m| m.cpu_ns() as f64 / 1e6),
@@ -140,7 +146,8 @@ impl Fidelity {
             known_us: recorded
                 .latency_intervals()
                 .map(|known| known.map(|(a, b)| (a as f64 / 1e3, b as f64 / 1e3))),
-            wakeups: recorded.threads.values().map(|t| t.latency_ns.len()).sum(),
+            wakeups: recorded.wakeups()[0],
+            replayed_wakeups: replayed.wakeups(),
             busy_pct: (0..cpus)
                 .map(|c| pair(busy(recorded, c), busy(replayed, c)))
                 .collect(),
@@ -267,9 +274,11 @@ impl Fidelity {
             halves_us: None,
             known_us: [None; 2],
             wakeups: 0,
+            replayed_wakeups: [0; 2],
             busy_pct: vec![pair(50.0)],
             cpus: [1, 1],
             stopped_ms: None,
+            beyond_ms: [0.0; 2],
             undone: Vec::new(),
         }
     }

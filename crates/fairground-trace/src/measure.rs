@@ -278,6 +278,16 @@ impl Measured {
         })
     }
 
+    /// Wake-ups whose latency is known, and those of the second half.
+    #[must_use]
+    pub fn wakeups(&self) -> [usize; 2] {
+        let threads = || self.threads.values();
+        [
+            threads().map(|t| t.latency_ns.len()).sum(),
+            threads().map(|t| t.half_latency_ns[1].len()).sum(),
+        ]
+    }
+
     /// Between which values the median of all wake-up latencies lies at 95 %, and that of those in
     /// the second half, ns.
     #[must_use]

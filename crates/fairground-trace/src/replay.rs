@@ -6,8 +6,10 @@
 //! the programs ([`Trim`]). What wake-ups of the first half took beyond the model is put in
 //! ([`crate::derive::tails`]). Nothing else is fitted. Units: nanoseconds.
 
+mod beyond;
 mod done;
 mod fit;
+mod measured;
 mod named;
 mod shown;
 
@@ -29,11 +31,10 @@ use crate::derive::tails::Prompt;
 use crate::derive::tick::Tick;
 use crate::derive::workload::Source;
 use crate::derive::{Attributes, Derived, Logs, Trim, derive, tick};
-use crate::measure::{Measured, ThreadTime, Until, measure, measure_until};
+use crate::measure::{Measured, ThreadTime, measure};
 use crate::recording::Recording;
-use crate::simulated::{self, Identity, Throttle};
+use crate::simulated::{Identity, Throttle};
 use crate::walk::ThreadId;
-use done::Done;
 
 /// Simulations that find the [`Trim`]: at most, and at least.
 const ROUNDS: usize = 12;
@@ -81,6 +82,8 @@ pub struct Replay<'a> {
     free_calls: bool,
     /// CPUs whose switches are recorded, if there are others.
     recorded_cpus: Option<Vec<u32>>,
+    /// Groups that have a limit, and those with a weight of their own, on any side.
+    beside: [Vec<u32>; 2],
     /// The recording, measured.
     pub recorded: Measured,
 }
@@ -124,6 +127,9 @@ pub struct Run {
     /// It was ended because it took so long, several times as long as the recording: its length
     /// and what its threads did are lower bounds.
     pub stopped_ns: Option<u64>,
+    /// For how long threads that the recording's end had cut off computed on while others waited
+    /// with recorded work: in the first half of the recording's length, and in all.
+    pub beyond_ns: [u64; 2],
     /// The run, as a recording.
     pub events: Recording,
     /// Who its tasks are, by number.
@@ -229,6 +235,7 @@ impl<'a> Replay<'a> {
             logs,
             free_calls,
             recorded_cpus: recorded.recorded_cpus(),
+            beside: Default::default(),
             recorded,
         };
         replay.fit(home)?;
@@ -261,6 +268,18 @@ impl<'a> Replay<'a> {
         if let Some((_, trim)) = best {
             self.trim = trim;
         }
+        Ok(())
+    }
+
+    /// Makes runs comparable with those of other attributes for the same groups: all keep the
+    /// counters of the groups that any of them limits, or gives a weight.
+    ///
+    /// # Errors
+    /// A sentence: an attribute makes no sense.
+    pub fn side_by_side(&mut self, with: &Attributes) -> Result<(), String> {
+        let sides = [self.derived(self.attributes)?, self.derived(with)?];
+        let [home, other] = sides.map(|side| [side.workload.limited(), side.workload.weighed()]);
+        self.beside = [0, 1].map(|kind| both(home[kind].clone(), &other[kind]));
         Ok(())
     }
 
@@ -340,6 +359,10 @@ impl<'a> Replay<'a> {
         let mut derived = self.derived(with)?;
         let cpus = place.machine.topology.nr_cpus() as u32;
         derived.fit(cpus);
+        let [limited, weighed] = &self.beside;
+        let workload = &mut derived.workload;
+        workload.watched = both(workload.limited(), limited);
+        workload.compared = both(workload.weighed(), weighed);
         // CPUs of another machine are others, and a simulated run begins as it began.
         let here = cpus == self.recording.cpus && with.run.is_none();
         let tick_ns = place.features.tick_ns();
@@ -437,73 +460,14 @@ impl<'a> Replay<'a> {
         };
         derive(source, &self.trim)
     }
+}
 
-    fn measured(&self, derived: Derived, traced: Traced, cpus: u32) -> Run {
-        let who = self.identities(&derived, &traced.born);
-        let mut events = simulated::told_recording(&traced.outcome.trace, &traced.told, cpus, &who);
-        if self.recording.from_waking {
-            events.without_wakeups();
-        }
-        events.names.take_ids(&self.recording.names);
-        let lead = derived.lead_ns;
-        let (start_ns, end_ns) = self.logs.span;
-        let done = Done::of(&self.logs, &derived, &traced.passed);
-        let undone = done.undone(&self.logs, &derived);
-        let stopped_ns = (!undone.is_empty()).then(|| self.logs.longest_ns());
-        let end = match (self.logs.is_cut(), stopped_ns) {
-            (true, _) => lead + (end_ns - start_ns),
-            (false, Some(ns)) => lead + ns,
-            (false, None) => done.last(&events),
-        };
-        let end = end.max(lead + 1);
-        let same = cpus == self.recording.cpus;
-        let sights = same.then_some(&self.recorded.sights[..]);
-        let until = Until {
-            half_ns: (end_ns - start_ns) / 2,
-            threads: Some(&done.going_on),
-        };
-        let mut measured = measure_until(&events.events, cpus, (lead, end), sights, &until);
-        let mut unfinished = undone.len();
-        for (thread, log) in self.logs.logs.iter().enumerate() {
-            let tid = self.logs.threads[thread].tid;
-            let recorded = self.recorded.threads.get(&tid);
-            let Some(t) = measured.threads.get_mut(&tid) else {
-                continue;
-            };
-            // Wake-ups that are not in the recording have no latency there.
-            if recorded.is_some_and(|r| r.latency_ns.is_empty()) {
-                t.latency_ns.clear();
-                t.half_latency_ns = Default::default();
-            }
-            // Its program ends with a sleep that the recording does not have.
-            if log.awake_at_end && !self.logs.told && !done.going_on.contains_key(&tid) {
-                t.voluntary = t.voluntary.saturating_sub(1);
-            }
-            // It comes to its first operation by a wake-up of the replay's.
-            if log.awake_at_start && !t.latency_ns.is_empty() {
-                t.latency_ns.remove(0);
-            }
-            let told = self.logs.told && t.cpu_ns < derived.demand_ns[thread];
-            unfinished += usize::from(told);
-        }
-        events.format = "replay";
-        Run {
-            derived,
-            measured,
-            elapsed_ns: end - lead,
-            unfinished,
-            undone,
-            stopped_ns,
-            events,
-            who,
-            throttles: simulated::throttles(&traced.outcome.trace),
-            stacks: traced.stacks,
-            outcome: Outcome {
-                trace: Vec::new(),
-                ..traced.outcome
-            },
-        }
-    }
+/// What is in either, in order.
+fn both(mut some: Vec<u32>, others: &[u32]) -> Vec<u32> {
+    some.extend(others);
+    some.sort_unstable();
+    some.dedup();
+    some
 }
 
 /// Ticks a second of the recorded kernel, if the recording shows it.

@@ -74,7 +74,7 @@ fn derived_with(recording: &Recording, attributes: &str) -> Result<Derived, Stri
         features,
         tracer_ns: 130,
     };
-    let attributes = Attributes::parse(attributes).unwrap();
+    let attributes = Attributes::parse(attributes)?;
     let replay = Replay::new(recording, &attributes, &home)?;
     replay.derived(&attributes)
 }

@@ -156,39 +156,7 @@ fn course(explained: &Explained, names: &Names<'_>, t: &mut String) {
     let e = &explained.episode;
     let mut lines: Vec<(u64, String)> = Vec::new();
     let mut line = |at: u64, words: String| lines.push((at, words));
-    let from = |by: Option<TaskId>, by_timer: bool, cpu: u32| match by {
-        Some(_) if by_timer => {
-            let ran = names.task(by);
-            format!("by a timer's interrupt on CPU {cpu}, where {ran} ran")
-        }
-        Some(_) => format!("by {} on CPU {cpu}", names.task(by)),
-        None => format!("by an interrupt on idle CPU {cpu}"),
-    };
-    let start = match e.start {
-        Start::Woken {
-            cpu,
-            by,
-            by_timer,
-            prev,
-            ..
-        } => {
-            let by = from(by, by_timer, cpu);
-            format!("woken {by}; was last on CPU {}", prev.0)
-        }
-        Start::New {
-            cpu, by, by_timer, ..
-        } => format!("created {}", from(by, by_timer, cpu)),
-        Start::Preempted { by, cpu } => had_to_leave(by, cpu, explained.out_of_quota, names),
-        Start::Pushed { from, to, why } => {
-            let by = match why {
-                Migration::Active | Migration::Balance => "active balancing",
-                Migration::Affinity => "a change of its affinity",
-                Migration::Placement => "exec",
-            };
-            format!("ran on CPU {from} and was pushed to CPU {to} by {by}")
-        }
-    };
-    line(e.start_ns, start);
+    line(e.start_ns, began(explained, names));
     if let Some((at, cpu)) = e.enqueued {
         line(at, format!("on the queue of CPU {cpu}"));
     }
@@ -221,6 +189,42 @@ fn course(explained: &Explained, names: &Names<'_>, t: &mut String) {
     lines.sort_by_key(|(at, _)| *at);
     for (at, words) in lines {
         let _ = writeln!(t, "{:>18}  {words}", names.at(at));
+    }
+}
+
+/// How it became runnable.
+fn began(explained: &Explained, names: &Names<'_>) -> String {
+    let from = |by: Option<TaskId>, by_timer: bool, cpu: u32| match by {
+        Some(_) if by_timer => {
+            let ran = names.task(by);
+            format!("by a timer's interrupt on CPU {cpu}, where {ran} ran")
+        }
+        Some(_) => format!("by {} on CPU {cpu}", names.task(by)),
+        None => format!("by an interrupt on idle CPU {cpu}"),
+    };
+    match explained.episode.start {
+        Start::Woken {
+            cpu,
+            by,
+            by_timer,
+            prev,
+            ..
+        } => {
+            let by = from(by, by_timer, cpu);
+            format!("woken {by}; was last on CPU {}", prev.0)
+        }
+        Start::New {
+            cpu, by, by_timer, ..
+        } => format!("created {}", from(by, by_timer, cpu)),
+        Start::Preempted { by, cpu } => had_to_leave(by, cpu, explained.out_of_quota, names),
+        Start::Pushed { from, to, why } => {
+            let by = match why {
+                Migration::Active | Migration::Balance => "active balancing",
+                Migration::Affinity => "a change of its affinity",
+                Migration::Placement => "exec",
+            };
+            format!("ran on CPU {from} and was pushed to CPU {to} by {by}")
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod costs;
 mod doubts;
 mod home;
 mod json;
+mod judged;
 mod open;
 mod quantities;
 mod report;
@@ -18,6 +19,7 @@ mod verdicts;
 use std::path::{Path, PathBuf};
 
 use fairground_sim::machine_file::Machine;
+use fairground_sim::spec::Source;
 use fairground_trace::derive::Attributes;
 use fairground_trace::replay::{Place, Prepared, Replay};
 use fairground_trace::text::SAID;
@@ -61,7 +63,8 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     fits(args, &known, &home.machine)?;
     let elsewhere = elsewhere(&args.what, &home, &decisions)?;
     let run_failed = |e: String| Failure::new(format!("{}: {e}", read_from(args, path)));
-    let replay = Replay::new(&recording, &known, &home).map_err(run_failed)?;
+    let mut replay = Replay::new(&recording, &known, &home).map_err(run_failed)?;
+    replay.side_by_side(&with).map_err(run_failed)?;
     let seeds = seeds::seeds(args, &recording, &replay);
     if let Some(asked) = &args.explain {
         let place = elsewhere.as_ref().unwrap_or(&home);
@@ -148,7 +151,13 @@ fn read(args: &ReplayArgs, path: &Path) -> Result<(Recording, Attributes), Failu
     let given = attributes.map(read_attributes).transpose()?;
     let recording = open(path, args.no_progress)?;
     let mut known = match given {
-        Some(given) => given,
+        Some((source, given)) => {
+            let refused = given.check_groups(&recording.groups).err();
+            match refused {
+                Some(refused) => return Err(refused.in_file(&source).into()),
+                None => given,
+            }
+        }
         None => said(path, &recording)?,
     };
     known.take_groups(&recording.groups);
@@ -156,7 +165,7 @@ fn read(args: &ReplayArgs, path: &Path) -> Result<(Recording, Attributes), Failu
     Ok((recording, known))
 }
 
-/// Says so if a file of attributes says little.
+/// Says so if a file of attributes says little, or what has no effect.
 fn note_attributes(args: &ReplayArgs, replay: &Replay<'_>, about: &mut About) {
     if args.attributes.is_some() {
         about.notes.extend(replay.named());
@@ -344,10 +353,12 @@ fn said(path: &Path, recording: &Recording) -> Result<Attributes, Failure> {
     })
 }
 
-fn read_attributes(file: &Path) -> Result<Attributes, Failure> {
-    let fail = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|e| fail(&e))?;
-    Attributes::parse(&text).map_err(|e| fail(&e))
+fn read_attributes(file: &Path) -> Result<(Source, Attributes), Failure> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|e| Failure::new(format!("{name}: {e}")))?;
+    let source = Source::new(&name, &text);
+    let read = Attributes::read(&source)?;
+    Ok((source, read))
 }
 
 /// Settings of decisions, and of files of groups (`/path/cpu.max`).

@@ -7,6 +7,8 @@ use fairground_report::{
 };
 use fairground_trace::fidelity::{Fidelity, Item, Pair};
 
+use crate::replay::judged::{Judged, WhyNot};
+
 /// Two sides and, if the first one is a replay, that one beside the recording.
 pub type Both<'a> = (&'a Fidelity, Option<&'a Fidelity>);
 
@@ -30,6 +32,8 @@ pub struct Quantity {
     pub at_least: [bool; 2],
     /// Sides that cannot have it.
     pub absent: [bool; 2],
+    /// Why a what-if has no verdict on it.
+    pub why_not: Option<WhyNot>,
 }
 
 /// What a quantity is of.
@@ -42,6 +46,17 @@ pub enum Of {
     /// The n-th thread.
     Thread(usize),
 }
+
+/// The median of the second half.
+const LATE: &str = "second_half_latency_us.p50";
+
+/// Percentiles.
+pub const LATENCIES: [&str; 4] = [
+    "wakeup_latency_us.p50",
+    "wakeup_latency_us.p90",
+    "wakeup_latency_us.p99",
+    LATE,
+];
 
 /// More CPUs than these are shown only if they are used.
 const CPUS_SHOWN: usize = 16;
@@ -58,6 +73,7 @@ impl Quantity {
             pair,
             at_least: [false; 2],
             absent: [false; 2],
+            why_not: None,
         }
     }
 
@@ -95,7 +111,8 @@ impl Quantity {
 /// All quantities of two sides, in the order of the tables.
 pub fn quantities(both: Both<'_>) -> Vec<Quantity> {
     let f = both.0;
-    let stopped = stopped_sides(both);
+    let judged = Judged::of(both);
+    let stopped = judged.stopped;
     let new = Quantity::new;
     let (sleepers, runnable) = ("switches from sleepers", "switches from runnable threads");
     let mut all = vec![
@@ -115,26 +132,26 @@ pub fn quantities(both: Both<'_>) -> Vec<Quantity> {
             "count",
             Item::Switches,
             f.voluntary,
-        ),
+        )
+        .at_least(stopped),
         new(
             "involuntary_switches",
             runnable,
             "count",
             Item::Switches,
             f.involuntary,
-        ),
+        )
+        .at_least(stopped),
     ];
-    for (p, pair) in ["p50", "p90", "p99"]
-        .iter()
-        .zip(f.latency_us.into_iter().flatten())
-    {
-        let name = format!("wakeup_latency_us.{p}");
-        let label = format!("wake-up latency {p}, us");
-        all.push(new(&name, &label, "us", Item::Latency, pair).lower());
+    let latencies = LATENCIES.iter().zip(f.latency_us.into_iter().flatten());
+    for (name, pair) in latencies {
+        let percentile = name.rsplit('.').next().unwrap_or(name);
+        let label = format!("wake-up latency {percentile}, us");
+        all.push(new(name, &label, "us", Item::Latency, pair).lower());
     }
     if let Some(late) = f.late_latency_us {
-        let (name, label) = ("second_half_latency_us.p50", "  p50 in the second half, us");
-        all.push(new(name, label, "us", Item::LateLatency, late).lower());
+        let label = "  p50 in the second half, us";
+        all.push(new(LATE, label, "us", Item::LateLatency, late).lower());
     }
     for (cpu, busy) in f.busy_pct.iter().enumerate() {
         let name = format!("busy_pct.cpu{cpu}");
@@ -146,6 +163,9 @@ pub fn quantities(both: Both<'_>) -> Vec<Quantity> {
         });
     }
     all.extend(of_threads(both));
+    for q in &mut all {
+        q.why_not = judged.why_not(q.item, q.of, q.at_least);
+    }
     all
 }
 
@@ -179,16 +199,10 @@ fn of_threads((f, before): Both<'_>) -> Vec<Quantity> {
             "count",
             Item::Switches,
             t.switches,
-            none,
+            at_least,
         );
     }
     all
-}
-
-/// Which of two sides were stopped; the first one may be a replay, too.
-fn stopped_sides((f, before): Both<'_>) -> [bool; 2] {
-    let stopped = |f: &Fidelity| f.stopped_ms.is_some();
-    [before.is_some_and(stopped), stopped(f)]
 }
 
 /// Replays of one side over seeds, as the statistics take them: `runs` have what the kernel cost.
@@ -196,6 +210,12 @@ pub fn variant(each: &[Fidelity], runs: &[Run]) -> Variant {
     let run = |(f, run): (&Fidelity, &Run)| {
         let mut counted = Run::new(run.seed);
         counted.functions.clone_from(&run.functions);
+        counted.groups.clone_from(&run.groups);
+        counted.throttled_by.clone_from(&run.throttled_by);
+        let [all, late] = f.replayed_wakeups;
+        let of = |metric: &str| if metric == LATE { late } else { all };
+        let samples = LATENCIES.iter();
+        counted.samples = samples.map(|m| ((*m).into(), of(m) as u64)).collect();
         for q in quantities((f, None)).iter().filter(|q| !q.absent[1]) {
             counted.set_metric(&q.name, q.pair.replayed);
         }
@@ -231,6 +251,8 @@ pub fn compared(
         info: q.info(),
         label: q.label.clone(),
         at_least: q.at_least,
+        why_not: q.why_not.map(|why| why.words().into()),
+        comparable: q.why_not != Some(WhyNot::Stopped) || q.at_least.contains(&true),
         faithful: faithful(q),
     };
     let asked: Vec<ReplayQuantity> = quantities((beside, Some(home))).iter().map(asked).collect();

@@ -1,14 +1,14 @@
 //! What came of the replays: of that at home, whether it is faithful, and of the what-if, how it
 //! differs from the one at home.
 
-use fairground_report::{ReplayFidelity, Variant, WhatIfRow};
+use fairground_report::{ReplayFidelity, Variant, WhatIfRow, beware_of_replays};
 use fairground_sim::watch::quota::QuotaWait;
 use fairground_trace::fidelity::Fidelity;
 use fairground_trace::replay::Run;
 
 use crate::replay::costs::{costs, outcomes};
 use crate::replay::doubts::Doubts;
-use crate::replay::quantities::{compared, variant};
+use crate::replay::quantities::{LATENCIES, compared, variant};
 use crate::replay::seeds::{self, Asking, Side};
 use crate::replay::verdicts;
 
@@ -40,6 +40,16 @@ pub struct Other {
     pub rows: Vec<WhatIfRow>,
 }
 
+/// What is to know of throttling and of few wake-ups, as of a run or of two sides.
+fn beware(counted: &[Variant]) -> Vec<String> {
+    let names = ["the replay", "the what-if"].into_iter();
+    let named = names.zip(counted).map(|(name, variant)| Variant {
+        name: name.into(),
+        ..variant.clone()
+    });
+    beware_of_replays(&named.collect::<Vec<_>>(), &LATENCIES)
+}
+
 impl Results {
     /// Runs all that is asked for. What a reader must know is pushed to `notes`.
     ///
@@ -68,6 +78,7 @@ impl Results {
             .zip(&costs)
             .map(|(side, costs)| variant(&side.each, &costs.runs))
             .collect();
+        notes.extend(beware(&counted));
         let what_if = what_if.map(|side| {
             let beside = replayed.mean.beside(&side.mean);
             let (both, variants) = ((&beside, &replayed.mean), [&counted[0], &counted[1]]);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use fairground_report::{
-    WhatIfRow, faithful_text, fidelity_text, groups_text, task_at, watched_text, what_if_text,
+    WhatIfRow, faithful_text, fidelity_text, groups_text, labelled, watched_text, what_if_text,
 };
 use fairground_trace::Recording;
 use fairground_trace::fidelity::{Fidelity, Pair};
@@ -12,6 +12,7 @@ use fairground_trace::replay::{Place, Run};
 
 use crate::replay::about::About;
 use crate::replay::doubts::Doubts;
+use crate::replay::judged::{beyond_note, quota_note};
 use crate::replay::quantities::{Quantity, quantities, ranges};
 use crate::replay::results::{Other, Results};
 use crate::replay::seeds::Side;
@@ -64,6 +65,9 @@ pub fn text(s: &Sides<'_>) -> String {
         &s.results.replayed.mean,
         &mut text,
     );
+    if let (None, Some(note)) = (&s.results.what_if, without_quota(s)) {
+        text += &labelled("note", &note);
+    }
     if let Some(other) = &s.results.what_if {
         let _ = writeln!(text, "\n{}", faithful_text(&s.results.fidelity));
         text += &what_if(s, other);
@@ -75,7 +79,7 @@ pub fn text(s: &Sides<'_>) -> String {
             true => String::new(),
             false => format!("--seed {seed} "),
         };
-        last.then(|| format!("{seed}--explain {}", task_at(wait)))
+        last.then(|| format!("{seed}--explain {wait}"))
     });
     let beside: String = beside(s).iter().map(|note| format!("{note}\n")).collect();
     let parts = [
@@ -100,11 +104,31 @@ fn what_if(s: &Sides<'_>, other: &Other) -> String {
     let rows = rows.filter(|(q, _)| q.is_shown(s.threads, cpus));
     let rows: Vec<&WhatIfRow> = rows.map(|(_, row)| row).collect();
     text += &what_if_text(&rows);
+    for note in beyond(s).into_iter().chain(without_quota(s)) {
+        text += &labelled("note", &note);
+    }
     for note in new_notes(s, other) {
         text += &format!("  {note}\n");
     }
     unfinished(&other.side.runs, &other.beside, &mut text);
     text
+}
+
+/// That the what-if is not judged in all, because of what nobody recorded.
+fn beyond(s: &Sides<'_>) -> Option<String> {
+    let other = s.results.what_if.as_ref()?;
+    beyond_note(&s.results.replayed.mean, &other.beside)
+}
+
+/// What wake-up latency is not, if a group has a limit.
+fn without_quota(s: &Sides<'_>) -> Option<String> {
+    let runs = s.results.costs.iter().flat_map(|side| &side.runs);
+    let limited = runs.flat_map(|run| &run.groups).any(|group| group.counted);
+    let home = std::iter::once(&s.about.home);
+    let sides = home.chain(&s.about.what_if);
+    let throttle = sides.filter_map(|side| side.variant.decisions.get("throttle"));
+    let throttle: Vec<&str> = throttle.map(String::as_str).collect();
+    limited.then(|| quota_note(&throttle))
 }
 
 /// Notes on what runs elsewhere that the replay at home does not have.
@@ -120,6 +144,8 @@ pub fn notes(s: &Sides<'_>) -> Vec<String> {
     if let Some(other) = &s.results.what_if {
         notes.extend(new_notes(s, other).cloned());
     }
+    notes.extend(beyond(s));
+    notes.extend(without_quota(s));
     notes.extend(beside(s));
     notes
 }
@@ -268,8 +294,9 @@ pub fn stopped(sides: &Fidelity) -> Option<String> {
         more => format!(" and {more} more"),
     };
     Some(format!(
-        "stopped at {ms:.0} ms, three times the recording: values with `>` are lower bounds, as {} \
-         threads had not done their recorded work: {}{more}",
+        "stopped at {ms:.0} ms, three times the recording: values with `>` are lower bounds, and \
+         latencies and busy shares are of what was done by then, as {} threads had not done their \
+         recorded work: {}{more}",
         sides.undone.len(),
         names.join(", ")
     ))

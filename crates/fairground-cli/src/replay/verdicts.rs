@@ -41,7 +41,13 @@ fn why_not(f: &Fidelity, item: Item, doubts: &Doubts) -> Option<&'static str> {
         _ => None,
     };
     let of_times = matches!(item, Item::CpuTime | Item::Busy | Item::FirstHalf);
+    let of_length = matches!(
+        item,
+        Item::Switches | Item::Latency | Item::LateLatency | Item::Busy
+    );
     match item {
+        // What is missing of it then is no finding; that it took so long is.
+        _ if of_length && f.stopped_ms.is_some() => Some("the replay was stopped"),
         _ if of_times && doubts.at_least => Some("the recorded times are lower bounds"),
         _ if coarse(latency) => Some("the recorded times are whole us"),
         Item::Elapsed if doubts.ends_by_time => Some("the recorded run was ended by its time"),

@@ -176,7 +176,8 @@ mod tests {
         let last = |text: String| text.lines().last().unwrap_or_default().to_string();
         let both = |groups| {
             let variants = of(groups);
-            let waiting = super::super::watched::quota_text(&variants);
+            let waiting =
+                super::super::watched::quota_text(&variants, &super::super::watched::run_why);
             [last(groups_text(&variants)), last(waiting)]
         };
         assert!(both(16).iter().all(|line| line.starts_with("/g")));

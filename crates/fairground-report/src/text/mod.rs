@@ -29,8 +29,8 @@ pub(crate) use table::{Align, VERDICTS, bare_change, count, in_colour, render};
 pub use table::{change, interval, number};
 use throttled_by::throttled_by_text;
 pub(crate) use watched::{IdleMeans, QuotaMeans, few};
+pub use watched::{TaskAt, watched_text};
 use watched::{idle_text, quota_text, run_why};
-pub use watched::{task_at, watched_text};
 
 /// How a result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn compare_text(result: &Compare, style: Style) -> String {
         head::head_of_both(result) + &head::variants_text(variants),
         comparison_text(&shown, style),
         groups_text(variants),
-        quota_text(variants),
+        quota_text(variants, &run_why),
         throttled_by_text(variants),
         work_text(variants),
         idle_text(variants, &run_why),
@@ -106,7 +106,7 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
             .map(|v| metrics_text(v, &result.metric_info))
             .collect(),
         groups_text(variants),
-        quota_text(variants),
+        quota_text(variants, &run_why),
         throttled_by_text(variants),
         work_text(variants),
         idle_text(variants, &run_why),

@@ -1,23 +1,26 @@
 //! Tables of what runs were watched for.
 
+use std::cmp::Reverse;
+use std::fmt;
+
 use super::groups::{by_group, more_than_shown, shown};
 use super::head::labelled;
 use super::table::{Align, count, number, render};
 use crate::result::{Run, Variant};
 use crate::stats::finite;
-use crate::watched::{Delay, IdleWaste, QuotaWait, VainWait};
+use crate::watched::{Delay, DelayedStretch, IdleWaste, QuotaWait, VainWait};
 
 /// What the sides were watched for. `why` says how to look at the longest wait of a side, and is
 /// told the seed, and whether that is the last side.
 pub fn watched_text(
     variants: &[Variant],
-    why: &dyn Fn(&VainWait, u64, bool) -> Option<String>,
+    why: &dyn Fn(TaskAt, u64, bool) -> Option<String>,
 ) -> String {
     let last = variants.last().map(|v| v.name.clone());
     let why =
-        |v: &Variant, seed: u64, wait: &VainWait| why(wait, seed, Some(&v.name) == last.as_ref());
+        |v: &Variant, seed: u64, wait: TaskAt| why(wait, seed, Some(&v.name) == last.as_ref());
     let tables = [
-        quota_text(variants),
+        quota_text(variants, &why),
         super::throttled_by_text(variants),
         super::work_text(variants),
         idle_text(variants, &why),
@@ -30,18 +33,26 @@ pub fn watched_text(
 }
 
 /// How to look at the longest wait of a side: with its seed.
-type Why<'a> = &'a dyn Fn(&Variant, u64, &VainWait) -> Option<String>;
+type Why<'a> = &'a dyn Fn(&Variant, u64, TaskAt) -> Option<String>;
 
 /// With another run of the seed.
-pub fn run_why(_: &Variant, seed: u64, wait: &VainWait) -> Option<String> {
-    Some(format!("run --seed {seed} --explain {}", task_at(wait)))
+pub fn run_why(_: &Variant, seed: u64, wait: TaskAt) -> Option<String> {
+    Some(format!("run --seed {seed} --explain {wait}"))
 }
 
-/// A wait as `--explain` is asked for it: what is explained is the last stretch that had begun by
-/// then, so its start is rounded up.
-pub fn task_at(wait: &VainWait) -> String {
-    let ms = wait.from_ns.div_ceil(100) as f64 / 1e4;
-    format!("{}@{ms:.4}ms", wait.tid)
+/// A wait as `--explain` is asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskAt {
+    tid: u32,
+    from_ns: u64,
+}
+
+impl fmt::Display for TaskAt {
+    /// What is explained is the last stretch that had begun by then, so its start is rounded up.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.from_ns.div_ceil(100) as f64 / 1e4;
+        write!(f, "{}@{ms:.4}ms", self.tid)
+    }
 }
 
 /// How long CPUs were idle while tasks waited, and the worst case of it.
@@ -93,9 +104,13 @@ fn longest_text(variant: &Variant, side: Option<&str>, why: Why<'_>) -> Option<S
         worst.cpu,
         worst.idle_cpu,
     );
-    let why = why(variant, seed, worst);
-    let why = why.map(|why| labelled("", &format!("why: {why}")));
-    Some(labelled("longest", &line) + &why.unwrap_or_default())
+    let (tid, from_ns) = (worst.tid, worst.from_ns);
+    let why = why(variant, seed, TaskAt { tid, from_ns });
+    Some(labelled("longest", &line) + &why_text(why))
+}
+
+fn why_text(why: Option<String>) -> String {
+    why.map_or(String::new(), |why| labelled("", &format!("why: {why}")))
 }
 
 /// Idle CPUs: means over the runs of a variant, and the longest wait of all.
@@ -135,7 +150,7 @@ impl<'a> IdleMeans<'a> {
             us_100: mean(|w| w.waits.us_100),
             ms_1: mean(|w| w.waits.ms_1),
             ms_10: mean(|w| w.waits.ms_10),
-            longest: longest.max_by_key(|(seed, w)| (w.ns, std::cmp::Reverse(*seed))),
+            longest: longest.max_by_key(|(seed, w)| (w.ns, Reverse(*seed))),
         })
     }
 }
@@ -151,7 +166,7 @@ pub(crate) fn few(mean: f64) -> String {
 
 /// How long the tasks of each group with a limit waited for quota, and in how many periods that
 /// made somebody slow.
-pub fn quota_text(variants: &[Variant]) -> String {
+pub fn quota_text(variants: &[Variant], why: Why<'_>) -> String {
     const HEADER: [&str; 8] = [
         "stretches",
         "waited",
@@ -177,7 +192,42 @@ pub fn quota_text(variants: &[Variant]) -> String {
         groups,
         |variant, path| Some(QuotaMeans::of(variant, path?)?.cells()),
     );
-    text + &more_than_shown(variants)
+    let longest = variants
+        .iter()
+        .filter_map(|v| longest_wait_text(v, side(v, variants), why));
+    text + &more_than_shown(variants) + &longest.collect::<String>()
+}
+
+/// The stretch that waited longest for quota, of all groups of a variant.
+fn longest_wait_text(variant: &Variant, side: Option<&str>, why: Why<'_>) -> Option<String> {
+    let (seed, path, worst) = longest_wait(variant)?;
+    let line = format!(
+        "{}{} ms for quota, {} of {path}",
+        side.map_or(String::new(), |side| format!("{side}: ")),
+        number(Some(worst.waited_ns as f64 / 1e6)),
+        worst.task,
+    );
+    let (tid, from_ns) = (worst.tid, worst.held_from_ns);
+    let why = why(variant, seed, TaskAt { tid, from_ns });
+    Some(labelled("longest", &line) + &why_text(why))
+}
+
+/// With its seed and group; of several groups above each other the one that is named first, of
+/// several seeds the first.
+fn longest_wait(variant: &Variant) -> Option<(u64, &str, &DelayedStretch)> {
+    let groups = variant.runs.iter().flat_map(|run| {
+        let groups = run.groups.iter().enumerate();
+        groups.map(move |(place, group)| (run.seed, place, group))
+    });
+    let waits = groups.filter_map(|(seed, place, group)| {
+        let longest = group.wait.as_ref()?.longest.as_ref()?;
+        Some((seed, place, &*group.path, longest))
+    });
+    // One that was saved before this was told has no time.
+    let known = waits.filter(|(.., wait)| wait.waited_ns > 0 && wait.held_from_ns > 0);
+    let worst = known
+        .max_by_key(|(seed, place, _, wait)| (wait.waited_ns, Reverse(*seed), Reverse(*place)));
+    worst.map(|(seed, _, path, wait)| (seed, path, wait))
 }
 
 /// Means over the runs of a variant.
@@ -330,12 +380,12 @@ mod tests {
         let wait = two[1].groups[0].wait.as_mut().unwrap();
         (wait.stretches, wait.delayed) = (4199, 338);
         let base = side("base", two);
-        let text = quota_text(&[base, side("patch", vec![Run::new(1)])]);
+        let text = quota_text(&[base, side("patch", vec![Run::new(1)])], &run_why);
         assert!(text.contains("45.5      15.5    30\n"), "{text}");
         // Both with a decimal, so that no more seem to have waited than there were.
         assert!(text.contains("   4198.5   337.5 "), "{text}");
         assert!(text.lines().all(|l| l.len() < 100), "{text}");
-        assert_eq!(quota_text(&[side("base", vec![Run::new(1)])]), "");
+        assert_eq!(quota_text(&[side("base", vec![Run::new(1)])], &run_why), "");
     }
 
     #[test]
@@ -344,7 +394,34 @@ mod tests {
         if let Some(wait) = &mut unknown.groups[0].wait {
             (wait.usual_ns, wait.slow_ns, wait.periods_slow) = (0, None, 0);
         }
-        let text = quota_text(&[side("base", vec![unknown])]);
+        let text = quota_text(&[side("base", vec![unknown])], &run_why);
         assert!(text.contains("-       45         -     -\n"), "{text}");
+    }
+
+    #[test]
+    fn the_longest_wait_for_quota_can_be_explained() {
+        let stretch = |waited_ns: u64| DelayedStretch {
+            task: "hog-1000".into(),
+            tid: 1000,
+            from_ns: 100,
+            took_ns: 2 * waited_ns,
+            waited_ns,
+            held_from_ns: 1_873_265_601,
+        };
+        let with = |seed: u64, waited_ns: u64| {
+            let mut run = run(seed, 1);
+            run.groups[0].wait.as_mut().unwrap().longest = Some(stretch(waited_ns));
+            run
+        };
+        let base = side("base", vec![with(1, 1_000_000), with(2, 3_500_000)]);
+        let text = quota_text(&[base, side("patch", vec![with(3, 0)])], &run_why);
+        let worst = "longest   base: 3.500 ms for quota, hog-1000 of /web\n          \
+                     why: run --seed 2 --explain 1000@1873.2657ms\n";
+        assert!(text.ends_with(worst), "{text}");
+        let alone = quota_text(&[side("base", vec![with(1, 9_000_000)])], &run_why);
+        assert!(
+            alone.contains("\nlongest   9.000 ms for quota, hog"),
+            "{alone}"
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! What a trace does not say, from a TOML file: the tick, groups, and policy, slice, affinity and
 //! group of threads by name. `docs/replay.md` describes the file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fairground_sim::glob::fits;
+use fairground_sim::spec::Source;
 use fairground_sim::workload::validate::{
     PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, QUOTA_NS_MIN,
 };
@@ -12,10 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::objects::Objects;
 use crate::event::Names;
 use crate::groups::Groups;
-use crate::recording::CPU_MAX;
 
 /// Longest time in such a file, microseconds: the longest that a scenario may name for the same.
-const US_MAX: u64 = 1_000_000_000;
+pub(super) const US_MAX: u64 = 1_000_000_000;
 
 /// The file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -205,21 +205,13 @@ pub enum PolicyWords {
 }
 
 impl Attributes {
-    /// Reads a file's text.
+    /// Reads words that stand in no file of their own.
     ///
     /// # Errors
-    /// What is wrong, with line and excerpt.
+    /// What is wrong, with its line.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let read: Self = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())?;
-        read.threads.iter().try_for_each(ThreadWords::check)?;
-        let mut paths = BTreeSet::new();
-        for group in &read.cgroups {
-            group.check()?;
-            if !paths.insert(&group.path) {
-                return Err(format!("cgroup `{}` is declared twice", group.path));
-            }
-        }
-        Ok(read)
+        Self::read(&Source::new("", text))
+            .map_err(|e| format!("line {}: {}", e.line(), e.message()))
     }
 
     /// What is said about the thread `tid` called `comm`.
@@ -332,7 +324,7 @@ impl Attributes {
 
 impl ThreadWords {
     /// Whom it is about, as the file says it.
-    pub(super) fn who(&self) -> String {
+    pub(crate) fn who(&self) -> String {
         const SHOWN: usize = 3;
         let tids: Vec<String> = self.tids.iter().take(SHOWN).map(u32::to_string).collect();
         let more = if self.tids.len() > SHOWN { ", ..." } else { "" };
@@ -342,41 +334,9 @@ impl ThreadWords {
             (false, false) => format!("thread `{}` with tids {}{more}", self.comm, tids.join(", ")),
         }
     }
-
-    fn check(&self) -> Result<(), String> {
-        let at = |what: String| Err(format!("{}: {what}", self.who()));
-        if let Some(cpu) = self.cpus.iter().flatten().find(|cpu| **cpu > CPU_MAX) {
-            return at(format!("CPU {cpu}: expected at most {CPU_MAX}"));
-        }
-        if self.cpus.as_ref().is_some_and(Vec::is_empty) {
-            return at("cpus: none, expected at least one".into());
-        }
-        match self.slice_us {
-            Some(us) if us > US_MAX => at(format!("slice_us {us}: expected at most {US_MAX}")),
-            _ => Ok(()),
-        }
-    }
 }
 
 impl Group {
-    fn check(&self) -> Result<(), String> {
-        let at = |what: String| Err(format!("cgroup `{}`: {what}", self.path));
-        if self.path.split('/').any(|name| name == "." || name == "..") {
-            return at("expected a path without `.` and `..`".into());
-        }
-        if let Some(cpus) = &self.cpus
-            && (cpus.is_empty() || cpus.iter().any(|cpu| *cpu > CPU_MAX))
-        {
-            return at(format!("cpuset.cpus: expected CPUs up to {CPU_MAX}"));
-        }
-        match self.burst_us {
-            Some(us) if us > US_MAX => {
-                at(format!("cpu.max.burst {us}: expected at most {US_MAX} us"))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Quota (`None`: no limit) and period, ns.
     ///
     /// # Errors

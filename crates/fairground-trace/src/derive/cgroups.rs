@@ -2,9 +2,9 @@
 
 use fairground::math::weight::nice_to_weight;
 use fairground_sim::workload::program::{Cgroup, CgroupWrite, Event};
-use fairground_sim::workload::validate::burst_refused;
 
 use super::attributes::limit;
+use super::refused::no_group;
 use super::workload::Builder;
 
 impl Builder<'_> {
@@ -12,30 +12,22 @@ impl Builder<'_> {
     pub(super) fn groups(&mut self) -> Result<(), String> {
         for words in &self.from.attributes.cgroups {
             let at = |e: String| format!("cgroup `{}`: {e}", words.path);
-            let parent = match words.path.rsplit_once('/') {
-                Some(("", name)) if !name.is_empty() => 0,
-                Some((above, name)) if !name.is_empty() => self.group(above).map_err(at)?,
-                _ => return Err(at("expected a path that begins with `/`".into())),
+            // What is written on the command line has not been in a file.
+            words.check().map_err(|(_, wrong)| at(wrong))?;
+            let parent = match words.above() {
+                None | Some("/") => 0,
+                Some(above) => self.group(above).map_err(at)?,
             };
             let mut group = Cgroup::new(&words.path, parent);
             if let Some(weight) = words.weight {
-                if !(1..=10_000).contains(&weight) {
-                    return Err(at(format!("cpu.weight {weight}: expected 1 to 10000")));
-                }
                 group.shares = Cgroup::shares_of_weight(weight);
             }
             group.shares = words.shares.unwrap_or(group.shares);
             if let Some(nice) = words.nice {
-                if !(-20..=19).contains(&nice) {
-                    return Err(at(format!("nice {nice}: expected -20 to 19")));
-                }
                 group.shares = nice_to_weight(nice).into();
             }
             (group.quota_ns, group.period_ns) = words.limit().map_err(at)?;
             group.burst_ns = words.burst_us.unwrap_or(0).saturating_mul(1000);
-            if let Some(quota_ns) = group.quota_ns.filter(|ns| group.burst_ns > *ns) {
-                return Err(at(burst_refused(group.burst_ns, quota_ns)));
-            }
             group.idle = words.idle;
             group.cpuset = words.cpus.clone().map(|cpus| self.mask(cpus));
             self.out.workload.cgroups.push(group);
@@ -88,7 +80,7 @@ impl Builder<'_> {
         let found = groups.iter().position(|g| g.path == path);
         found.map(|i| i as u32).ok_or_else(|| {
             let known: Vec<&str> = groups.iter().map(|g| g.path.as_str()).collect();
-            format!("no cgroup `{path}`; there are {}", known.join(", "))
+            no_group(path, &known)
         })
     }
 }

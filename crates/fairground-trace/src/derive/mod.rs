@@ -9,6 +9,7 @@
 //! | `exposure` | whom an interrupt that wakes a thread would meet |
 //! | `cut` | who was computing when the recording ended |
 //! | `attributes` | what a trace does not say: groups, policies, affinity; from a file |
+//! | `refused` | what is wrong with that file, and where |
 //! | `run`, `objects` | attributes of a simulated run, and what its threads share |
 //! | `step` | what a thread did, one thing at a time |
 //! | `tick` | the recorded kernel's tick, as far as it shows |
@@ -34,6 +35,7 @@ pub mod period;
 pub mod pins;
 pub mod process;
 mod program;
+pub mod refused;
 mod run;
 mod step;
 pub mod tails;

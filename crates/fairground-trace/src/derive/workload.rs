@@ -240,6 +240,11 @@ impl ThreadWords {
     }
 }
 
+/// Whether a thread with this recorded priority is of the real-time class.
+pub(crate) fn is_real_time(prio: i16) -> bool {
+    real_time(prio).is_some()
+}
+
 /// The real-time priority that is recorded as the kernel's `prio`: 98 is 1 and 0 is 99; that of
 /// deadline tasks, -1, is the most urgent, too.
 fn real_time(prio: i16) -> Option<RealTime> {

@@ -39,6 +39,10 @@ impl Fidelity {
                 .map(|cpu| of(&|f| f.busy_pct.get(cpu).copied().unwrap_or(NONE)))
                 .collect(),
             stopped_ms: all.iter().filter_map(|f| f.stopped_ms).reduce(f64::max),
+            beyond_ms: [0, 1].map(|part| {
+                let sum: f64 = all.iter().map(|f| f.beyond_ms[part]).sum();
+                sum / all.len() as f64
+            }),
             undone,
             ..first.clone()
         })
@@ -83,11 +87,13 @@ impl Fidelity {
             halves_us: None,
             known_us: [None; 2],
             wakeups: self.wakeups,
+            replayed_wakeups: other.replayed_wakeups,
             busy_pct: (0..cpus)
                 .map(|cpu| pair(busy(self, cpu), busy(other, cpu)))
                 .collect(),
             cpus: [self.cpus[1], other.cpus[1]],
             stopped_ms: other.stopped_ms,
+            beyond_ms: other.beyond_ms,
             undone: other.undone.clone(),
         }
     }

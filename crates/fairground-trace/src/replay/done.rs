@@ -13,6 +13,8 @@ use crate::walk::ThreadId;
 pub(super) struct Done {
     /// Of threads that go on: when, by thread id.
     pub going_on: FxHashMap<u32, u64>,
+    /// Of all that have: when, by thread id.
+    pub at: FxHashMap<u32, u64>,
     /// All that have.
     pub threads: FxHashSet<ThreadId>,
 }
@@ -26,9 +28,11 @@ impl Done {
             let Some(at) = passed.get(mark).copied().flatten() else {
                 continue;
             };
+            let tid = logs.threads[*thread].tid;
             done.threads.insert(*thread);
+            done.at.insert(tid, at);
             if cut_ns(&logs.logs[*thread]).is_some() {
-                done.going_on.insert(logs.threads[*thread].tid, at);
+                done.going_on.insert(tid, at);
             }
         }
         done

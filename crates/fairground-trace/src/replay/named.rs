@@ -1,12 +1,63 @@
 //! How much of a recording a file of attributes is about.
 
+use std::collections::BTreeSet;
+
+use fairground_sim::glob::fits;
+
 use super::Replay;
 use crate::derive::Attributes;
+use crate::derive::attributes::{PolicyWords, ThreadWords};
+use crate::derive::workload::is_real_time;
+
+/// Entries that a note names.
+const SHOWN: usize = 4;
 
 impl Replay<'_> {
-    /// What to know if the attributes say little: a sentence.
+    /// What to know if the attributes say little, or what has no effect: sentences.
     #[must_use]
-    pub fn named(&self) -> Option<String> {
+    pub fn named(&self) -> Vec<String> {
+        let all = [self.few(), self.nobody(), self.not_real_time()];
+        all.into_iter().flatten().collect()
+    }
+
+    /// That entries name no thread.
+    fn nobody(&self) -> Option<String> {
+        let threads = self.logs.threads.iter();
+        let comms: BTreeSet<String> = threads.map(|t| self.recording.names.get(t.tid)).collect();
+        let is_nobody = |words: &&ThreadWords| {
+            words.tids.is_empty() && !comms.iter().any(|comm| fits(&words.comm, comm))
+        };
+        let names = listed(self.attributes.threads.iter().filter(is_nobody))?;
+        Some(format!(
+            "no thread of the recording fits {names} of the attributes, which says nothing then: \
+             only `*` (any text) and `?` (any character) are patterns"
+        ))
+    }
+
+    /// That a thread is recorded as a fair one, whatever is said of its policy.
+    fn not_real_time(&self) -> Option<String> {
+        let fair = self.logs.threads.iter().filter(|t| !is_real_time(t.prio));
+        let said = fair.filter_map(|t| {
+            let comm = self.recording.names.get(t.tid);
+            self.attributes.of(t.tid, &comm)
+        });
+        let asked =
+            |words: &&ThreadWords| matches!(words.policy, PolicyWords::Fifo | PolicyWords::Rr);
+        let asked: Vec<&ThreadWords> = said.filter(asked).collect();
+        let threads = self.attributes.threads.iter();
+        let entries = threads.filter(|words| asked.iter().any(|a| std::ptr::eq(*a, *words)));
+        let names = listed(entries)?;
+        let threads = match asked.len() {
+            1 => "a thread that was".to_string(),
+            n => format!("{n} threads that were"),
+        };
+        Some(format!(
+            "`policy` of {names} has no effect on {threads} recorded with the priority of a fair \
+             one: which threads are real-time ones is recorded"
+        ))
+    }
+
+    fn few(&self) -> Option<String> {
         if *self.attributes == Attributes::default() {
             return Some(
                 "the attributes say nothing: all threads compete as individuals, on any CPU".into(),
@@ -37,4 +88,15 @@ impl Replay<'_> {
             )
         })
     }
+}
+
+/// Entries by their names; `None` of none.
+fn listed<'a>(entries: impl Iterator<Item = &'a ThreadWords>) -> Option<String> {
+    let names: Vec<String> = entries.map(ThreadWords::who).collect();
+    let more = match names.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>();
+    (!names.is_empty()).then(|| shown.join(", ") + &more)
 }

@@ -1,0 +1,279 @@
+//! `fairground replay` with limits: what is not judged, what is noted, and what is refused.
+
+mod common;
+
+use common::{fails, file, json, succeeds, words};
+
+/// A recording of two threads on one of two CPUs, from a real kernel.
+fn trace(name: &str) -> String {
+    let data = "../fairground-trace/tests/data";
+    format!("{}/{data}/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A recording of a thread that has half of a CPU by its limit, and of one that has the rest: both
+/// compute when it ends.
+fn halved(test: &str) -> String {
+    let mut text = String::new();
+    let mut switch = |ms: u64, (prev, pid): (&str, u32), (next, other): (&str, u32)| {
+        text += &format!(
+            "{prev} {pid} [000] 10.{ms:03}000000: sched:sched_switch: prev_comm={prev} \
+             prev_pid={pid} prev_prio=120 prev_state=R ==> next_comm={next} next_pid={other} \
+             next_prio=120\n"
+        );
+    };
+    let (app, filler) = (("app", 7), ("filler", 8));
+    for period in 0..4 {
+        switch(100 * period, filler, app);
+        switch(100 * period + 50, app, filler);
+    }
+    switch(400, filler, app);
+    switch(450, app, filler);
+    file(&format!("{test}_trace"), "halved.txt", text)
+}
+
+/// What is known of it.
+fn halved_attributes(test: &str) -> String {
+    let text = "hz = 250\n[[cgroup]]\npath = \"/a\"\n\"cpu.max\" = \"50000 100000\"\n\
+                [[thread]]\ncomm = \"app\"\ncgroup = \"/a\"\ncpus = [0]\n\
+                [[thread]]\ncomm = \"filler\"\npolicy = \"idle\"\ncpus = [0]\n";
+    file(test, "attributes.toml", text)
+}
+
+/// Rows of the what-if in the JSON by their names.
+fn row<'a>(result: &'a serde_json::Value, metric: &str) -> &'a serde_json::Value {
+    let rows = result["what_if"]["comparison"].as_array().expect("rows");
+    let row = rows.iter().find(|row| row["metric"] == metric);
+    row.unwrap_or_else(|| panic!("no {metric}"))
+}
+
+/// The line of a quantity in the what-if's table.
+fn line<'a>(text: &'a str, label: &str) -> &'a str {
+    let line = text.lines().rfind(|line| line.starts_with(label));
+    line.unwrap_or_else(|| panic!("no {label}: {text}"))
+}
+
+#[test]
+fn what_is_computed_beyond_the_recording_makes_no_verdict() {
+    let (trace, attributes) = (halved("replay_beyond"), halved_attributes("replay_beyond"));
+    let known = ["replay", &trace, "--attributes", &attributes];
+    let raised = words(&[&known, &["--set", "/a/cpu.max=max"]]);
+    let text = succeeds(raised.clone());
+    let elapsed = line(&text, "elapsed, ms");
+    assert!(elapsed.contains(" -  -"), "{elapsed}");
+    assert!(
+        text.contains("note      no verdict on elapsed, switches"),
+        "{text}"
+    );
+    let result = json(&succeeds(words(&[&raised, &["--json", "-"]])));
+    for metric in ["elapsed_ms", "busy_pct.cpu0", "involuntary_switches"] {
+        let row = row(&result, metric);
+        assert!(row["why_not"].as_str().unwrap().contains("beyond"), "{row}");
+        assert_eq!(
+            (&row["verdict"], &row["method"]),
+            (&"noise".into(), &"none".into())
+        );
+    }
+    assert!(row(&result, "cpu_ms")["why_not"].is_null());
+    // Who has no quota left does not wait for that.
+    let lowered = words(&[&known, &["--set", "/a/cpu.max=25ms/100ms", "--json", "-"]]);
+    let result = json(&succeeds(lowered));
+    let elapsed = row(&result, "elapsed_ms");
+    assert!(elapsed["why_not"].is_null(), "{elapsed}");
+}
+
+#[test]
+fn both_sides_tell_of_a_group_that_one_of_them_limits() {
+    let (trace, attributes) = (halved("replay_sides"), halved_attributes("replay_sides"));
+    let known = ["replay", &trace, "--attributes", &attributes];
+    let text = succeeds(words(&[&known, &["--set", "/a/cpu.max=max"]]));
+    let table = text.split("\nlimited group").nth(1).expect("a table");
+    let side = table.lines().nth(2).expect("the what-if");
+    assert!(side.contains("what if     max 100000"), "{side}");
+    let waits = text.split("\nwaiting for quota").nth(1).expect("a table");
+    let side: Vec<&str> = waits
+        .lines()
+        .nth(2)
+        .expect("a side")
+        .split_whitespace()
+        .collect();
+    assert_eq!(side[..2], ["what", "if"]);
+    assert_ne!(side[2], "-", "stretches: {side:?}");
+    // The same from no limit to one.
+    let free = file(
+        "replay_free",
+        "attributes.toml",
+        "hz = 250\n[[cgroup]]\npath = \"/a\"\n\
+        [[thread]]\ncomm = \"app\"\ncgroup = \"/a\"\ncpus = [0]\n",
+    );
+    let limited = [
+        "replay",
+        &trace,
+        "--attributes",
+        &free,
+        "--set",
+        "/a/cpu.max=50ms/100ms",
+    ];
+    let text = succeeds(limited);
+    let table = text.split("\nlimited group").nth(1).expect("a table");
+    let side = table.lines().nth(1).expect("the replay");
+    assert!(side.contains("replayed    max 100000"), "{side}");
+}
+
+#[test]
+fn what_a_stopped_replay_has_done_by_then_is_not_judged() {
+    let trace = trace("sleeper.perf.data.xz");
+    let known = "[[cgroup]]\npath = \"/a\"\n\"cpu.max\" = \"100000 100000\"\n\
+                 [[thread]]\ncomm = \"sleeper\"\ncgroup = \"/a\"\n";
+    let attributes = file("replay_cut_off", "attributes.toml", known);
+    let limit = "/a/cpu.max=10ms/100ms";
+    let page = common::place("replay_cut_off_page").join("page.html");
+    let page = page.to_str().expect("a path");
+    let all = [
+        "replay",
+        &trace,
+        "--attributes",
+        &attributes,
+        "--set",
+        limit,
+    ];
+    let text = succeeds(words(&[&all, &["--report", page]]));
+    for label in ["wake-up latency p99, us", "switches from sleepers"] {
+        let line = line(&text, label);
+        assert!(line.trim_end().ends_with("-  -"), "{line}");
+    }
+    assert!(
+        line(&text, "switches from sleepers").contains("> "),
+        "{text}"
+    );
+    let result = json(&succeeds(words(&[&all, &["--json", "-"]])));
+    let latency = row(&result, "wakeup_latency_us.p99");
+    assert_eq!(latency["why_not"], "a replay was stopped");
+    assert!(latency["change_pct"].is_null() && latency["ci95_pct"][0].is_null());
+    assert_eq!(latency["verdict"], "noise");
+    let switches = row(&result, "voluntary_switches");
+    assert_eq!(switches["at_least"], serde_json::json!([false, true]));
+    // Who was done by then is.
+    let done = row(&result, "thread.ktmain.cpu_ms");
+    assert!(
+        done["why_not"].is_null() && !done["ci95_pct"][0].is_null(),
+        "{done}"
+    );
+    let page = std::fs::read_to_string(page).expect("a page");
+    let row = page.split("id=\"what-if-table\"").nth(1).expect("a table");
+    let row = row.split("wake-up latency p99").nth(1).expect("a row");
+    let row = row.split("</tr>").next().expect("its end");
+    assert!(!row.contains("better") && !row.contains('%'), "{row}");
+}
+
+#[test]
+fn replays_have_the_notes_of_runs_on_throttling_and_few_wake_ups() {
+    let trace = trace("sleeper.perf.data.xz");
+    let known = "[[cgroup]]\npath = \"/a\"\n\"cpu.max\" = \"100000 100000\"\n\
+                 [[thread]]\ncomm = \"sleeper\"\ncgroup = \"/a\"\n";
+    let attributes = file("replay_notes", "attributes.toml", known);
+    let known = ["replay", &trace, "--attributes", &attributes];
+    let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(succeeds(known));
+    for told in [
+        "note runs have as few as 5 periods of /a: what is said of throttling is chance below 20",
+        "`wakeup_latency_us.p99` is the largest value of a run, not a percentile",
+        "note wake-up latency does not contain waiting for quota, for a woken thread gets",
+        "longest ",
+    ] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    assert_eq!(
+        text.matches("contain waiting for quota").count(),
+        1,
+        "{text}"
+    );
+    let other = [
+        "--set",
+        "/a/cpu.max=50ms/100ms",
+        "--set",
+        "throttle=whole-queue",
+    ];
+    let text = one_line(succeeds(words(&[&known, &other])));
+    assert!(text.contains("periods of /a"), "{text}");
+    assert!(
+        text.contains("of the replay and the what-if is the largest"),
+        "{text}"
+    );
+    assert!(
+        text.contains("the sides cannot be compared in it"),
+        "{text}"
+    );
+    let result = json(&succeeds(words(&[&known, &["--json", "-"]])));
+    let notes = result["notes"].as_array().expect("notes");
+    let has = |told: &str| {
+        notes
+            .iter()
+            .any(|n| n.as_str().is_some_and(|n| n.contains(told)))
+    };
+    assert!(
+        has("periods of /a") && has("is the largest value"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn the_longest_wait_for_quota_can_be_explained() {
+    let (trace, attributes) = (
+        halved("replay_longest"),
+        halved_attributes("replay_longest"),
+    );
+    let known = ["replay", &trace, "--attributes", &attributes];
+    let text = succeeds(known);
+    let table = text.split("\nwaiting for quota").nth(1).expect("a table");
+    let longest = table.lines().find(|line| line.starts_with("longest"));
+    assert!(
+        longest.is_some_and(|l| l.ends_with(" ms for quota, app-7 of /a")),
+        "{text}"
+    );
+    let why = table
+        .split("why: ")
+        .nth(1)
+        .and_then(|why| why.lines().next());
+    let why: Vec<&str> = why.expect("a way to look at it").split(' ').collect();
+    let told = succeeds(words(&[&known, &why]));
+    assert!(told.contains("quota"), "{told}");
+}
+
+#[test]
+fn attributes_without_effect_are_named() {
+    let trace = trace("sleeper.script.txt.xz");
+    let known = "[[thread]]\ncomm = \"web[0-9]\"\n[[thread]]\ncomm = \"slee*\"\npolicy = \"fifo\"\n\
+                 [[thread]]\ntids = [1]\n[[thread]]\ncomm = \"db\"\n";
+    let attributes = file("replay_nobody", "attributes.toml", known);
+    let text = succeeds(["replay", &trace, "--attributes", &attributes]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let nobody = "note no thread of the recording fits thread `web[0-9]`, thread `db` of the \
+                  attributes, which says nothing then: only `*` (any text) and `?`";
+    assert!(text.contains(nobody), "{text}");
+    let fair = "note `policy` of thread `slee*` has no effect on a thread that was recorded with";
+    assert!(text.contains(fair), "{text}");
+}
+
+#[test]
+fn mistakes_in_attributes_have_file_line_and_excerpt() {
+    let trace = trace("sleeper.script.txt.xz");
+    for (words, told) in [
+        ("\"cpu.max\" = \"20 ms\"", "cpu.max `20 ms`: expected"),
+        ("\"cpu.weight\" = 0", "cpu.weight 0: expected 1 to 10000"),
+        (
+            "\n[[cgroup]]\npath = \"/b/c\"",
+            "no cgroup `/b`; there are /, /a",
+        ),
+        (
+            "[[thread]]\ncgroup = \"/b\"",
+            "no cgroup `/b`; there are /, /a",
+        ),
+    ] {
+        let text = format!("[[cgroup]]\npath = \"/a\"\n{words}\n");
+        let attributes = file("replay_mistakes", "attributes.toml", &text);
+        let last = words.lines().last().expect("a line");
+        let place = format!("attributes.toml:{}:", text.lines().count());
+        let all = ["replay", &trace, "--attributes", &attributes];
+        fails(all, &[told, &place, last]);
+    }
+}
