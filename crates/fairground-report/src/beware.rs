@@ -157,6 +157,7 @@ mod tests {
                 },
                 wait: Some(QuotaWait {
                     usual_is_unreliable: nr_periods > 0,
+                    slow_ns: Some(1),
                     periods_waited: nr_periods,
                     ..QuotaWait::default()
                 }),

@@ -220,7 +220,7 @@ impl Box2 {
             for (q, counted) in rq.cfs.iter().zip(counted) {
                 assert_eq!(q.h_nr_queued, counted);
             }
-            assert_eq!(rq.nr_running, rq.cfs[0].h_nr_queued);
+            assert_eq!(rq.nr_running, rq.cfs[0].h_nr_queued + u32::from(rq.stopper));
         }
     }
 }

@@ -19,7 +19,7 @@ use super::measure;
 /// Machine, number of its CPUs, profile, workload, end of the run in us, how much of it settles.
 type Reference = (&'static str, usize, &'static str, &'static str, u64, u64);
 
-const REFERENCE: [Reference; 17] = [
+const REFERENCE: [Reference; 18] = [
     (
         "spr-8480-2s",
         16,
@@ -155,6 +155,15 @@ const REFERENCE: [Reference; 17] = [
         "sysbench memory --memory-access-mode=rnd --threads=8 --time=4ms",
         3000,
         0,
+    ),
+    // Balancing moves who runs, too.
+    (
+        "spr-8480-2s",
+        16,
+        "linux-6.5",
+        "sleepers --tasks 20 --period 1ms --run 300us -d 20ms",
+        30_000,
+        20_000,
     ),
 ];
 

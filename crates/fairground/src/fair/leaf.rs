@@ -154,6 +154,7 @@ fn last(rq: &Rq) -> Option<CfsId> {
 mod tests {
     use super::*;
     use crate::fair::group::ensure_cfs;
+    use crate::fair::throttle::{throttle_cfs_rq, unthrottle_cfs_rq};
     use crate::policy::Features;
     use crate::testing::Bench;
     use crate::value::TgId;
@@ -164,6 +165,23 @@ mod tests {
         core::iter::successors(rq.leaf_head, next)
             .map(|cfs| cfs.0)
             .collect()
+    }
+
+    /// A queue that decays on the list has those above it there, too, once it is let go.
+    #[test]
+    fn the_branch_of_a_queue_that_is_unthrottled_is_whole() {
+        let mut bench = Bench::new(1, Features::default());
+        let tg = bench.sys.add_group(TgId::ROOT);
+        bench.sys.open_group(tg);
+        bench.on(0, |cx, rq| {
+            let cfs = ensure_cfs(cx, rq, tg);
+            list_add_leaf_cfs_rq(cx, rq, cfs);
+            assert!(throttle_cfs_rq(cx, rq, cfs));
+            list_del_leaf_cfs_rq(cx, rq, CfsId::ROOT);
+            assert_eq!(list(rq), [cfs.0]);
+            unthrottle_cfs_rq(cx, rq, cfs);
+            assert_eq!(list(rq), [cfs.0, 0]);
+        });
     }
 
     #[test]

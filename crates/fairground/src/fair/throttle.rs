@@ -185,9 +185,11 @@ fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<Walked
     cx.host.event(Event::Throttle { cpu, tg, throttled });
     let mut walked = tg_unthrottle_up(cx, rq, tg);
     if rq.cfs[cfs.idx()].load.weight == 0 {
-        // Nothing to run, but something to decay: the leaf list needs the whole branch.
+        // Nothing to run, but something to decay: the leaf list needs the whole branch. The queues
+        // above may have left it meanwhile.
         if rq.cfs[cfs.idx()].on_list {
-            leaf::list_add_leaf_cfs_rq(cx, rq, cfs);
+            let above = rq.cfs[cfs.idx()].parent;
+            leaf::list_add_leaf_cfs_rq(cx, rq, above);
         }
     } else if !per_task {
         walked.tasks += rq.cfs[cfs.idx()].h_nr_queued;

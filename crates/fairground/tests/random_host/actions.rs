@@ -1,5 +1,6 @@
 //! What programs and administrators do, at random.
 
+use fairground::rq::Rq;
 use fairground::sched::{self, Deactivated, EnqueueAt, Moved};
 use fairground::task::{Policy, Prev, Task, WakeKind};
 use fairground::value::{Cpu, CpuMask, TaskId, TgId};
@@ -332,7 +333,10 @@ impl Kernel {
     /// Somebody writes to a control file of a group, or makes one.
     fn act_on_group(&mut self, cpu: usize) {
         let tg = self.some_group();
-        match self.chance.below(5) {
+        let what = self.chance.below(5);
+        let throttled = |rq: &Rq| rq.cfs.iter().any(|cfs| cfs.throttled);
+        self.weighs_throttled |= what <= 2 && self.rqs.iter().any(throttled);
+        match what {
             0 => {
                 if self.groups.len() < MOST_GROUPS {
                     let new = self.sys.add_group(tg);

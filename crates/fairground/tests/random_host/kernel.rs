@@ -78,6 +78,8 @@ pub struct Kernel {
     pub chance: Chance,
     /// There are tasks of a higher class.
     pub has_higher: bool,
+    /// A group's weight was written while a queue was throttled.
+    pub weighs_throttled: bool,
     /// Tasks may be on few CPUs, mostly on the last ones.
     pub pinned: bool,
     pub log: bool,
@@ -119,6 +121,7 @@ impl Kernel {
             cpus: (0..cpus).map(|_| CpuState::default()).collect(),
             tasks: Vec::new(),
             groups: vec![TgId::ROOT],
+            weighs_throttled: false,
             has_higher: !seed.is_multiple_of(4),
             pinned: false,
             chance,
