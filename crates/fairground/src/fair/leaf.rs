@@ -153,10 +153,11 @@ fn last(rq: &Rq) -> Option<CfsId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fair::bandwidth::set_bandwidth;
     use crate::fair::group::ensure_cfs;
     use crate::fair::throttle::{throttle_cfs_rq, unthrottle_cfs_rq};
     use crate::policy::Features;
-    use crate::testing::Bench;
+    use crate::testing::{Bench, TestHost};
     use crate::value::TgId;
     use alloc::vec::Vec;
 
@@ -173,12 +174,18 @@ mod tests {
         let mut bench = Bench::new(1, Features::default());
         let tg = bench.sys.add_group(TgId::ROOT);
         bench.sys.open_group(tg);
+        let set = |cx: &mut Cx<TestHost>, rqs: &mut Vec<Rq>| {
+            set_bandwidth(cx, rqs, tg, Some(1_000_000), 100_000_000, 0)
+        };
+        assert_eq!(bench.call(0, set), Ok(()));
         bench.on(0, |cx, rq| {
             let cfs = ensure_cfs(cx, rq, tg);
-            list_add_leaf_cfs_rq(cx, rq, cfs);
+            rq.cfs[cfs.idx()].runtime_remaining = -10_000_000;
             assert!(throttle_cfs_rq(cx, rq, cfs));
+            list_add_leaf_cfs_rq(cx, rq, cfs);
             list_del_leaf_cfs_rq(cx, rq, CfsId::ROOT);
             assert_eq!(list(rq), [cfs.0]);
+            rq.cfs[cfs.idx()].runtime_remaining = 1;
             unthrottle_cfs_rq(cx, rq, cfs);
             assert_eq!(list(rq), [cfs.0, 0]);
         });
