@@ -121,7 +121,9 @@ pub fn set_nice<H: Host, R: Rqs + ?Sized>(
 }
 
 /// Sets policy and nice value of a task that is with the host. Its lag and its load count by its
-/// weight, and a queue still has its load on account, so that queue is locked.
+/// weight, and a queue still has its load on account, so that queue is locked. If that load has
+/// decayed away meanwhile, what takes its place stays there until the queue has a task again, as in
+/// the kernel, which ages neither.
 pub fn set_nice_parked<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,

@@ -320,9 +320,9 @@ impl Kernel {
             let left = self.sys.tg[tg.idx()].peek_load_avg();
             assert!(left.abs() <= 2 * self.nr_cpus() as i64, "load {left} left");
         }
-        // While a whole queue is throttled, what joins or leaves it does not go on to those above, which
-        // may leave the list. A weight that is written then takes it there all the same, as in the
-        // kernel (`__sched_group_set_shares`), and it stays until something runs there.
+        // While a whole queue is throttled, what joins or leaves it does not go on to those above,
+        // which may leave the list. A weight that is written then takes it there all the same, as
+        // in the kernel (`__sched_group_set_shares`), and it stays until something runs there.
         let per_task = self.sys.features.throttle.is_per_task();
         let excused = self.weighs_throttled && !per_task;
         let queues = self.rqs.iter().flat_map(|rq| &rq.cfs);
