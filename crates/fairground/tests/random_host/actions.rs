@@ -335,7 +335,7 @@ impl Kernel {
         let tg = self.some_group();
         let what = self.chance.below(5);
         let throttled = |rq: &Rq| rq.cfs.iter().any(|cfs| cfs.throttled);
-        self.weighs_throttled |= what <= 2 && self.rqs.iter().any(throttled);
+        self.weighs_throttled |= matches!(what, 1 | 2) && self.rqs.iter().any(throttled);
         match what {
             0 => {
                 if self.groups.len() < MOST_GROUPS {
