@@ -294,7 +294,9 @@ pub fn yield_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     };
     let cfs = rq.se[curr.idx()].cfs_rq;
     clear_buddies(rq, cfs, curr);
-    update_curr(cx, rq, cfs);
+    if yield_charges(cx, rq) {
+        update_curr(cx, rq, cfs);
+    }
     cx.touch(
         rq.se_object(curr),
         fse::VRUNTIME | fse::DEADLINE,
@@ -307,6 +309,13 @@ pub fn yield_task_fair<H: Host>(cx: &mut Cx<H>, rq: &mut Rq) {
     let eligible = entity_eligible(rq, cfs, curr);
     let yielding = cx.features().yielding;
     yielding.give_up(&mut rq.se[curr.idx()], eligible);
+}
+
+/// Whether a yield of the running task reads the clock and charges it: always, but for batch tasks
+/// of CFS, which the switch that follows charges.
+pub fn yield_charges<H: Host>(cx: &Cx<H>, rq: &Rq) -> bool {
+    let running = rq.curr.and_then(|curr| rq.body[curr.idx()].as_ref());
+    cx.features().pick.by_deadline() || running.is_none_or(|task| task.policy != Policy::Batch)
 }
 
 /// After a change of weight.
@@ -574,6 +583,26 @@ mod tests {
         lab.run(MS / 2);
         lab.spawn(batch, Enqueue::WAKEUP);
         assert_eq!(lab.rq.curr_task(), Some(TaskId(0)));
+    }
+
+    #[test]
+    fn a_batch_task_of_cfs_is_not_charged_by_its_yield() {
+        for (policy, charged) in [(Policy::Normal, MS / 4), (Policy::Batch, 0)] {
+            let mut lab = Lab::new(Features {
+                pick: Pick::Cfs,
+                delay_dequeue: DelayDequeue::Off,
+                ..Features::default()
+            });
+            let yields = Spec { policy, ..nice(0) };
+            let slot = lab.spawn(yields, Enqueue::WAKEUP);
+            lab.spawn(nice(0), Enqueue::WAKEUP);
+            assert_eq!(lab.rq.curr, Some(slot));
+            let before = lab.rq.se[slot.idx()].sum_exec_runtime;
+            lab.run(MS / 4);
+            lab.with(super::yield_task_fair);
+            let ran = lab.rq.se[slot.idx()].sum_exec_runtime - before;
+            assert_eq!(ran, charged, "{policy:?}");
+        }
     }
 
     #[test]

@@ -78,9 +78,12 @@ pub fn sched_yield<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R) {
         cx.with_rq(rqs, cpu, |cx, rq| {
             // Nobody to give way to: not even the clock is read.
             if rq.curr.is_some() && rq.nr_running > 1 {
-                cx.update_rq_clock(rq);
+                let charges = preempt::yield_charges(cx, rq);
+                if charges {
+                    cx.update_rq_clock(rq);
+                }
                 preempt::yield_task_fair(cx, rq);
-                rq.skip_clock = true;
+                rq.skip_clock |= charges;
             }
         });
     });
