@@ -345,8 +345,6 @@ fn join_waits_for_the_last_child_and_a_mutex_admits_one() {
     }
 }
 
-/// `perf bench futex wake` calls until all are woken, also those that did not sleep yet when it
-/// began: here it does not wait for them.
 /// A child that outlives its creator, and is asleep when that exits.
 #[test]
 fn a_run_until_exit_ends_with_the_last_child() {
@@ -367,6 +365,23 @@ fn a_run_until_exit_ends_with_the_last_child() {
     close("elapsed, ms", out.elapsed_ns as f64 / 1e6, 3.3, 0.2);
 }
 
+/// A waker that exits counts as no synchronous one, so `wait` returns where it was called.
+#[test]
+fn who_waits_for_children_stays_where_he_is() {
+    let machine = Machine::builtin("genoa-9654-2s").unwrap();
+    let cpus = machine.topology.nr_cpus() as u32;
+    let text = "name = \"s\"\nduration = \"20ms\"\n\
+         [[task]]\nname = \"child\"\ntemplate = true\nsteps = [{ run = \"300us\" }]\n\
+         [[task]]\nname = \"parent\"\nsteps = [{ loop = \"forever\", \
+         steps = [{ fork = \"child\" }, \"join\", { run = \"20us\" }] }]\n";
+    let workload = Scenario::parse("s", text).and_then(|s| s.workload(&Env { cpus }));
+    let out = simulate(&machine, Features::default(), &workload.unwrap());
+    assert!(metric(&out, "wakeups") > 40.0);
+    close("migrations", metric(&out, "migrations"), 0.0, 2.0);
+}
+
+/// `perf bench futex wake` calls until all are woken, also those that did not sleep yet when it
+/// began: here it does not wait for them.
 #[test]
 fn who_wakes_goes_on_until_all_are_woken() {
     let machine = Machine::builtin("spr-8480-2s").unwrap().shrunk(4).unwrap();

@@ -299,13 +299,14 @@ impl Sim<'_> {
         self.advance(id);
     }
 
-    /// Data has come into a pipe that was empty: one reader is woken, and the pollers.
+    /// Data has come into a pipe that was empty: the pollers are woken, and one of the readers, who
+    /// wait exclusively and so behind them.
     fn wake_readers(&mut self, cpu: u32, c: usize) {
         self.lock_wait_queue(c);
+        self.wake_pollers(cpu, c);
         if let Some(reader) = self.chans[c].readers.pop_front() {
             self.queue_wake(cpu, reader, WakeKind::Sync);
         }
-        self.wake_pollers(cpu, c);
     }
 
     pub(super) fn wake_pollers(&mut self, cpu: u32, c: usize) {

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use fairground::policy::EpollWake;
 use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
@@ -216,8 +217,10 @@ impl Sim<'_> {
             return;
         };
         let kind = match reader {
-            Reader::Epoll => WakeKind::Wake,
-            Reader::Recv | Reader::Poll => WakeKind::Sync,
+            Reader::Epoll if self.sys.features.files.epoll_wake == EpollWake::Plain => {
+                WakeKind::Wake
+            }
+            _ => WakeKind::Sync,
         };
         loop {
             let sock = &self.inets[s];

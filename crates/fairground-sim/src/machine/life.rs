@@ -289,13 +289,9 @@ impl Sim<'_> {
             children.retain(|c| *c != id);
             let waits = self.tasks[parent.idx()].wait == Wait::Children;
             if waits && (first || !thread) {
-                // A joining thread sleeps on a futex; `wait` is woken as by one who will sleep.
-                let kind = if thread {
-                    WakeKind::Wake
-                } else {
-                    WakeKind::Sync
-                };
-                self.queue_wake(cpu, parent, kind);
+                // A joining thread sleeps on a futex. `wait` is woken synchronously, but
+                // `select_task_rq_fair` does not heed that of a waker that exits.
+                self.queue_wake(cpu, parent, WakeKind::Wake);
             }
         }
         let template = self.tasks[id.idx()].template;

@@ -114,7 +114,7 @@ impl Menu {
             // Polling is for timers that are as good as due, never for a mere guess.
             return Choice {
                 state: 0,
-                stop_tick: false,
+                stop_tick: !states[0].polls(),
                 timer_ns,
             };
         }
@@ -124,11 +124,17 @@ impl Menu {
                 predicted = timer_ns;
             }
             return Choice {
-                state: deepest(states, predicted),
+                state: without_tick(states, predicted, timer_ns, ahead.period_ns),
                 stop_tick: true,
                 timer_ns,
             };
         };
+        let state = usize::from(deepest(states, predicted));
+        if predicted >= ahead.period_ns && state + 1 < states.len() {
+            // A deeper state would have been for a longer stay. If this one is for less than a tick,
+            // a tick more does no harm, and the governor is asked again.
+            predicted = states[state].target_residency_ns;
+        }
         let stop_tick = predicted >= ahead.period_ns;
         if !stop_tick {
             // The tick that stays on is a timer, too.
@@ -222,7 +228,21 @@ impl Menu {
 /// The deepest state but polling that is worth a stay of `ns`, or the shallowest.
 fn deepest(states: &[IdleState], ns: u64) -> u8 {
     let fits = |s: &IdleState| s.target_residency_ns <= ns;
-    states.iter().rposition(fits).unwrap_or(1).max(1) as u8
+    let shallowest = usize::from(states[0].polls());
+    states
+        .iter()
+        .rposition(fits)
+        .map_or(shallowest, |s| s.max(shallowest)) as u8
+}
+
+/// [`deepest`], where the tick is stopped: the next deeper state if that one is for less than a tick
+/// and the timer is far enough away, as nothing would end a long stay in it.
+fn without_tick(states: &[IdleState], ns: u64, timer_ns: u64, period_ns: u64) -> u8 {
+    let state = deepest(states, ns);
+    let shallow = states[usize::from(state)].target_residency_ns < period_ns;
+    let deeper = states.get(usize::from(state) + 1);
+    let fits = deeper.is_some_and(|s| s.target_residency_ns <= timer_ns);
+    state + u8::from(ns >= period_ns && shallow && fits)
 }
 
 #[cfg(test)]
@@ -347,6 +367,54 @@ mod tests {
         let menu = after(&[5; 8]);
         assert_eq!(choice(&menu, 1000 * MS, None), (3, true));
         assert_eq!(choice(&menu, 2 * US, None), (1, true));
+    }
+
+    /// As of a client: C6, then a state for longer than a tick.
+    #[test]
+    fn the_tick_stays_where_a_shallow_state_would_outlast_it() {
+        let mut states = states();
+        let deepest = states.last().unwrap().clone();
+        states.push(IdleState {
+            name: "C10".into(),
+            target_residency_ns: 5 * MS,
+            ..deepest
+        });
+        let choose = |stay_us, timer_ns, tick_ns| {
+            let ahead = Ahead {
+                timer_ns,
+                tick_ns,
+                period_ns: MS,
+                asks_for_tick: true,
+            };
+            let choice = after(&[stay_us; 8]).choose(Rule::Longest, &states, ahead);
+            (choice.state, choice.stop_tick)
+        };
+        let second = 1000 * MS;
+        assert_eq!(choose(2500, second, Some(900 * US)), (3, false));
+        assert_eq!(choose(5500, second, Some(900 * US)), (4, true));
+        // Without a tick nothing would end a long stay in C6.
+        assert_eq!(choose(2500, 6 * MS, None), (4, true));
+        assert_eq!(choose(2500, 4 * MS, None), (3, true));
+    }
+
+    #[test]
+    fn a_first_state_that_does_not_poll_is_one_as_any_other() {
+        let mut states = states();
+        states.remove(0);
+        states[0].name = "WFI".into();
+        let ahead = Ahead {
+            timer_ns: 1000 * MS,
+            tick_ns: Some(MS),
+            period_ns: MS,
+            asks_for_tick: true,
+        };
+        let choose = |ahead| {
+            let choice = after(&[1; 8]).choose(Rule::Longest, &states, ahead);
+            (choice.state, choice.stop_tick)
+        };
+        assert_eq!(choose(ahead), (0, false));
+        let timer_ns = 900;
+        assert_eq!(choose(Ahead { timer_ns, ..ahead }), (0, true));
     }
 
     #[test]

@@ -67,9 +67,8 @@ impl Sim<'_> {
             debug_assert!(false, "nobody to wait");
             return;
         };
-        let mutex = self.waitable(Table::Mutex, m);
-        if mutex.value == CONTENDED {
-            mutex.waiters.push_back(id);
+        if self.waitable(Table::Mutex, m).value == CONTENDED {
+            self.queue_waiter(id, Table::Mutex, m);
             self.block(cpu, id, Wait::Mutex(m), Stage::Again);
         }
     }

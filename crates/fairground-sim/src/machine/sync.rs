@@ -136,8 +136,20 @@ impl Sim<'_> {
         // Counts itself, then the bucket's lock.
         self.bucket(KernelOp::FutexWait, table, index, Access::Rmw);
         self.bucket(KernelOp::FutexWait, table, index, Access::Rmw);
-        self.waitable(table, index).waiters.push_back(id);
+        self.queue_waiter(id, table, index);
         self.block(cpu, id, wait, then);
+    }
+
+    /// Queues a task that will sleep: behind all of its priority, before those of lower ones, which
+    /// is what fair tasks are to real-time tasks (`futex_queue`).
+    pub(super) fn queue_waiter(&mut self, id: TaskId, table: Table, index: u32) {
+        let priority = |sim: &Self, id| sim.real_time(id).map_or(0, |rt| rt.priority);
+        let mine = priority(self, id);
+        let waiters = std::mem::take(&mut self.waitable(table, index).waiters);
+        let at = waiters.partition_point(|w| priority(self, *w) >= mine);
+        let list = &mut self.waitable(table, index).waiters;
+        *list = waiters;
+        list.insert(at, id);
     }
 
     /// `futex(FUTEX_WAKE)` for up to `n` waiters; how many it woke.
@@ -300,5 +312,40 @@ impl Sim<'_> {
             self.queue_wake(cpu, caller, WakeKind::Sync);
         }
         self.advance(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::testing::{server, with};
+    use crate::spec::Scenario;
+    use crate::workload::Env;
+    use fairground::value::TaskId;
+
+    #[test]
+    fn the_most_urgent_waiter_of_a_futex_is_the_first() {
+        let waiter = |name: &str, start: &str, how: &str| {
+            format!(
+                "[[task]]\nname = \"{name}\"\nstart = \"{start}\"\n{how}\n\
+                 steps = [{{ lock = \"m\" }}, {{ unlock = \"m\" }}]\n"
+            )
+        };
+        let fifo = |priority| format!("policy = \"fifo\"\npriority = {priority}");
+        let text = "duration = \"20ms\"\nmutexes = [\"m\"]\n[[task]]\nname = \"owner\"\n\
+             steps = [{ lock = \"m\" }, { run = \"10ms\" }, { unlock = \"m\" }]\n"
+            .to_owned()
+            + &waiter("fair", "1ms", "")
+            + &waiter("nice", "2ms", "nice = -20")
+            + &waiter("low", "3ms", &fifo(10))
+            + &waiter("high", "4ms", &fifo(20))
+            + &waiter("late", "5ms", &fifo(10));
+        let parsed = Scenario::parse("test.toml", &text);
+        let made = parsed.and_then(|s| s.workload(&Env { cpus: 8 }));
+        let workload = made.unwrap_or_else(|e| panic!("{e:?}"));
+        with(&server(8), &workload, &[], |sim| {
+            sim.run_to(8_000_000).unwrap();
+            let order: Vec<_> = sim.sync.mutexes[0].waiters.iter().copied().collect();
+            assert_eq!(order, [4, 3, 5, 1, 2].map(TaskId));
+        });
     }
 }

@@ -127,10 +127,6 @@ impl Sim<'_> {
             let todo = &mut self.cpus[cpu as usize].todo;
             return todo.push_back(Todo::SendMore { chan });
         }
-        // Whoever waits for room behind a writer that had to wait may find some.
-        if stage == Stage::Again && !self.chans[c].is_full() {
-            self.wake_unix_writer(cpu, c);
-        }
         self.drop_file(id, c, End::Write, OP_SEND);
         self.advance(id);
     }
@@ -151,7 +147,7 @@ impl Sim<'_> {
         let done = self.chans[c].take(left);
         self.receive(c, done);
         if done > 0 && self.chans[c].is_quarter_full() {
-            self.wake_unix_writer(cpu, c);
+            self.wake_unix_writers(cpu, c);
         }
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
@@ -162,12 +158,6 @@ impl Sim<'_> {
             self.unix_touch(c, KernelOp::WaitQueue, READERS, Access::Rmw);
             self.chans[c].readers.push_back(id);
             return self.block(cpu, id, Wait::Data(chan), Stage::Again);
-        }
-        if !self.chans[c].is_empty()
-            && self.tasks[id.idx()].stage == Stage::Again
-            && let Some(next) = self.chans[c].readers.pop_front()
-        {
-            self.queue_wake(cpu, next, WakeKind::Sync);
         }
         self.drop_file(id, c, End::Read, OP_RECV);
         self.advance(id);
@@ -224,7 +214,8 @@ impl Sim<'_> {
         unix.state.acquire(unix.held_since, at - unix.held_since);
     }
 
-    /// A message has come: a reader is woken, if one sleeps, and pollers if there was none before.
+    /// A message has come: all readers are woken, who do not wait exclusively
+    /// (`unix_stream_data_wait`), and pollers if there was none before.
     fn wake_unix_readers(&mut self, cpu: u32, c: usize, was_empty: bool) {
         self.unix_touch(c, OP_SEND, READERS, Access::Load);
         let chan = &self.chans[c];
@@ -232,7 +223,7 @@ impl Sim<'_> {
             return;
         }
         self.unix_touch(c, KernelOp::WaitQueue, READERS, Access::Rmw);
-        if let Some(reader) = self.chans[c].readers.pop_front() {
+        while let Some(reader) = self.chans[c].readers.pop_back() {
             self.queue_wake(cpu, reader, WakeKind::Sync);
         }
         if was_empty {
@@ -240,12 +231,16 @@ impl Sim<'_> {
         }
     }
 
-    fn wake_unix_writer(&mut self, cpu: u32, c: usize) {
-        let Some(writer) = self.chans[c].writers.pop_front() else {
+    /// There is room: all writers are woken, who do not wait exclusively (`sock_wait_for_wmem`), the
+    /// last first. Who finds none any more goes back to sleep.
+    fn wake_unix_writers(&mut self, cpu: u32, c: usize) {
+        if self.chans[c].writers.is_empty() {
             return;
-        };
+        }
         self.unix_touch(c, KernelOp::WaitQueue, WRITERS, Access::Rmw);
-        self.queue_wake(cpu, writer, WakeKind::Sync);
+        while let Some(writer) = self.chans[c].writers.pop_back() {
+            self.queue_wake(cpu, writer, WakeKind::Sync);
+        }
     }
 }
 
@@ -258,16 +253,13 @@ mod tests {
 
     const MIB: u32 = 1 << 20;
 
-    /// One task that writes `bytes`, and one for each of `reads`; all on one CPU.
-    fn socket(bytes: u32, reads: &[u32]) -> Workload {
+    /// One task for each call; all on one CPU.
+    fn calls(ops: impl IntoIterator<Item = Op>) -> Workload {
         let mut w = Workload::new("socket", Vec::new());
         w.chans = vec![Chan {
             kind: ChanKind::SOCKET,
         }];
-        let write = Op::Write { chan: 0, bytes };
-        let read = |&bytes: &u32| Op::Read { chan: 0, bytes };
-        for op in std::iter::once(write).chain(reads.iter().map(read)) {
-            let i = w.programs.len() as u32;
+        for (i, op) in (0..).zip(ops) {
             w.programs.push(Program {
                 name: format!("task {i}"),
                 ops: vec![op],
@@ -280,6 +272,12 @@ mod tests {
         w.masks = vec![vec![0]];
         w.duration = Until::Time(20_000_000);
         w
+    }
+
+    /// One task that writes `bytes`, and one for each of `reads`.
+    fn socket(bytes: u32, reads: &[u32]) -> Workload {
+        let read = |&bytes: &u32| Op::Read { chan: 0, bytes };
+        calls(std::iter::once(Op::Write { chan: 0, bytes }).chain(reads.iter().map(read)))
     }
 
     #[test]
@@ -303,6 +301,39 @@ mod tests {
                 assert!(sim.chans[0].is_empty() && sim.unix(0).skbs.is_empty());
             });
         }
+    }
+
+    /// Nobody waits exclusively: one message that is freed wakes all writers, the last first, and one
+    /// that comes all readers.
+    #[test]
+    fn room_wakes_all_writers_and_data_all_readers() {
+        let woken = |sim: &Sim<'_>| -> Vec<TaskId> {
+            let todo = sim.cpus[0].todo.iter();
+            let wakes = todo.filter_map(|t| match t {
+                Todo::Wake { task, .. } => Some(*task),
+                _ => None,
+            });
+            wakes.collect()
+        };
+        let bytes = MIB;
+        let writers = calls(vec![Op::Write { chan: 0, bytes }; 3]);
+        with(&server(2), &writers, &[], |sim| {
+            sim.run_to(10_000_000).unwrap();
+            let last_first: Vec<_> = sim.chans[0].writers.iter().rev().copied().collect();
+            assert_eq!(last_first.len(), 3);
+            sim.host.begin(0, sim.host.at);
+            sim.wake_unix_writers(0, 0);
+            assert_eq!(woken(sim), last_first);
+            assert!(sim.chans[0].writers.is_empty());
+        });
+        let readers = calls(vec![Op::Read { chan: 0, bytes }; 3]);
+        with(&server(2), &readers, &[], |sim| {
+            sim.run_to(10_000_000).unwrap();
+            assert_eq!(sim.chans[0].readers.len(), 3);
+            sim.host.begin(0, sim.host.at);
+            sim.wake_unix_readers(0, 0, true);
+            assert_eq!(woken(sim).len(), 3);
+        });
     }
 
     /// A spinner's next look is after the release. Who comes between the two finds the lock taken.

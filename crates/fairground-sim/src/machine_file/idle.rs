@@ -39,3 +39,10 @@ pub struct IdleState {
     /// Shortest stay that pays, ns.
     pub target_residency_ns: u64,
 }
+
+impl IdleState {
+    /// Whether the CPU goes on running in it, in a loop that watches its flags.
+    pub fn polls(&self) -> bool {
+        self.name == "POLL"
+    }
+}

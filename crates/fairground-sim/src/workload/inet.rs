@@ -50,8 +50,8 @@ pub enum Reader {
     Recv,
     /// `poll`, then `recv`.
     Poll,
-    /// `recv` that does not block, `epoll_wait`, then `recv`. The callback of epoll wakes without
-    /// the `WF_SYNC` hint (up to 6.12; later it passes the hint on).
+    /// `recv` that does not block, `epoll_wait`, then `recv`. How its callback wakes is a decision
+    /// (`epoll_wake`).
     Epoll,
 }
 

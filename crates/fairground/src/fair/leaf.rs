@@ -12,24 +12,24 @@ use crate::place::{Access, cfs_rq as q, rq as r, tg as t};
 use crate::rq::Rq;
 use crate::value::CfsId;
 
-/// Adds a queue and those above it.
+/// Adds a queue and those above it: one walk up to the first that is there, then each that is
+/// missing, from below, directly before that one.
 pub fn list_add_leaf_cfs_rq<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
     cx.touch(rq.cfs_object(cfs), q::ON_LIST, Access::Read);
-    // The topmost that is missing first: its parent, if it has one, is there.
-    while !rq.cfs[cfs.idx()].on_list {
-        let mut missing = cfs;
-        loop {
-            let parent = rq.cfs[missing.idx()].parent;
-            if missing == CfsId::ROOT {
-                break;
-            }
-            look_up_parent(cx, rq, missing, parent);
-            if rq.cfs[parent.idx()].on_list {
-                break;
-            }
-            missing = parent;
+    let mut there = cfs;
+    while !rq.cfs[there.idx()].on_list {
+        if there == CfsId::ROOT {
+            insert(cx, rq, there, None);
+            break;
         }
-        insert(cx, rq, missing);
+        let parent = rq.cfs[there.idx()].parent;
+        look_up_parent(cx, rq, there, parent);
+        there = parent;
+    }
+    let mut missing = cfs;
+    while missing != there {
+        insert(cx, rq, missing, Some(there));
+        missing = rq.cfs[missing.idx()].parent;
     }
 }
 
@@ -104,13 +104,11 @@ fn child_on_list<H: Host>(cx: &mut Cx<H>, rq: &Rq, cfs: CfsId) -> bool {
     before_queue.parent == cfs
 }
 
-/// Puts `cfs` before its parent; the root at the end.
-fn insert<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let (prev, next) = if cfs == CfsId::ROOT {
-        (last(rq), None)
-    } else {
-        let parent = rq.cfs[cfs.idx()].parent;
-        (rq.cfs[parent.idx()].leaf_prev, Some(parent))
+/// Puts `cfs` before `next`, or at the end.
+fn insert<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, next: Option<CfsId>) {
+    let prev = match next {
+        Some(next) => rq.cfs[next.idx()].leaf_prev,
+        None => last(rq),
     };
     cx.touch(rq.cfs_object(cfs), q::ON_LIST | q::LEAF_NODE, Access::Write);
     let queue = &mut rq.cfs[cfs.idx()];

@@ -69,7 +69,7 @@ pub use menu::Menu;
 pub use mm::MmCpumask;
 pub use newidle::{Newidle, NewidleGate};
 pub use numa::NumaImbalance;
-pub use open_files::{FileRef, FileRefLine, OpenFiles, PipeTimes, PipeWakeWriter};
+pub use open_files::{EpollWake, FileRef, FileRefLine, OpenFiles, PipeTimes, PipeWakeWriter};
 pub use other_classes::OtherClasses;
 pub use pick::{Pick, VruntimeBase};
 pub use place_entity::{PlaceEntity, PlaceNew};

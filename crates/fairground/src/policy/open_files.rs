@@ -1,4 +1,4 @@
-//! What a message costs beside the scheduler: open files and pipes. No rules of the scheduler, and
+//! What a message costs beside the scheduler: open files, pipes, epoll. No rules of the scheduler, and
 //! the engine asks for none; but where threads share a file they decide with it who waits for whom.
 //!
 //! Sources: "fs: introduce file_ref_t", Christian Brauner, 2024 (Linux 6.13); "pipe: don't update
@@ -23,6 +23,8 @@ pub struct OpenFiles {
     /// "fs/pipe: use spinlock in pipe_read() only if there is a watch_queue", Max Kellermann, 2023,
     /// Linux 6.7; since 5.5 or so).
     pub pipe_ring_lock: bool,
+    /// How the callback of epoll wakes.
+    pub epoll_wake: EpollWake,
 }
 
 impl OpenFiles {
@@ -34,6 +36,7 @@ impl OpenFiles {
         pipe_tmp_pages: 2,
         pipe_wake_writer: PipeWakeWriter::Freed,
         pipe_ring_lock: false,
+        epoll_wake: EpollWake::Sync,
     };
 }
 
@@ -82,4 +85,17 @@ pub enum PipeWakeWriter {
     WasFull,
     /// If the pipe was full and is not any more.
     Freed,
+}
+
+/// How who waits in `epoll_wait` is woken.
+///
+/// Source: "epoll: Add synchronous wakeup support for ep_poll_callback", Xuewen Yan, 2024 (Linux
+/// 6.13, and stable kernels since January 2025).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EpollWake {
+    /// As by any waker.
+    Plain,
+    /// As the event wakes, so by data of a socket with the hint that the waker will sleep
+    /// (`WF_SYNC`).
+    Sync,
 }

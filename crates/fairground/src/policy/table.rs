@@ -2,9 +2,9 @@
 
 use super::rows::{flag, named, number, on_off, switch};
 use super::{
-    BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, FileRef, FileRefLine,
-    HLoad, Hrtick, IdlePreemption, IdleSearch, IdleSwitch, IdleTick, IdlestStats, IdlestTie,
-    IlbCsd, IlbKick, IlbPick, InitUtil, LagLimit, LayoutId, LbActive, LbCounts, LbOrder,
+    BigTask, BuddyRules, CfsSlice, Decision, DelayDequeue, DomainLimits, EpollWake, FileRef,
+    FileRefLine, HLoad, Hrtick, IdlePreemption, IdleSearch, IdleSwitch, IdleTick, IdlestStats,
+    IdlestTie, IlbCsd, IlbKick, IlbPick, InitUtil, LagLimit, LayoutId, LbActive, LbCounts, LbOrder,
     LbSerialize, LbSmt, Menu, MmCpumask, NewidleGate, NextBuddy, NumaImbalance, OtherClasses,
     PeriodPhase, Pick, PipeTimes, PipeWakeWriter, PlaceNew, Preemption, QuotaExpiry, RecentUsedCpu,
     RunToParity, RunnableSum, ScanBudget, Throttle, ThrottledClock, TtwuOnCpu, TtwuQueue,
@@ -12,7 +12,7 @@ use super::{
 };
 use alloc::string::{String, ToString};
 
-pub(super) static DECISIONS: [Decision; 85] = [
+pub(super) static DECISIONS: [Decision; 86] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     named!("vruntime_base", "what virtual times of a queue are relative to", "least, mean",
@@ -176,6 +176,9 @@ pub(super) static DECISIONS: [Decision; 85] = [
     named!("pipe_wake_writer", "when a read of a full pipe wakes a writer", "was-full, freed",
         f, f.files.pipe_wake_writer,
         "was-full" => PipeWakeWriter::WasFull, "freed" => PipeWakeWriter::Freed),
+    named!("epoll_wake", "how who waits in epoll_wait is woken", "plain, sync",
+        f, f.files.epoll_wake,
+        "plain" => EpollWake::Plain, "sync" => EpollWake::Sync),
     flag!(
         "pipe_ring_lock",
         "each pipe buffer takes the lock of the readers' wait queue",
