@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::groups::GroupStat;
-use crate::result::Variant;
+use crate::result::{GroupStat, Variant};
 
 /// What differs, by name: the value in base and in patch.
 pub fn differing(base: &Variant, patch: &Variant) -> Vec<(String, [String; 2])> {

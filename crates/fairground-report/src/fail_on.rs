@@ -12,11 +12,10 @@
 //! is better, and what is known of patch at least is worse already.
 
 use crate::catalogue::{Better, Catalogue, MetricInfo, UnknownMetric};
-use crate::compare::compare_metric;
+use crate::compare::{Basis, compare_metric, idle_runs};
+use crate::number::number;
 use crate::result::{Compare, Comparison, Variant, Verdict};
 use crate::sweep::{Target, TargetError};
-use crate::text::number;
-use crate::work::{Basis, idle_runs};
 
 /// One parsed condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -330,8 +329,7 @@ fn change_pct(row: &Comparison) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::redo::Redo;
-    use crate::result::{Run, Setup};
-    use crate::watched::OpenRequests;
+    use crate::result::{OpenRequests, Run, Setup};
 
     const NAME: &str = "web.latency_us.p99";
 

@@ -3,117 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::catalogue::GROUP_METRICS;
-use crate::result::{Run, Variant};
+use crate::result::{BurstFrom, CpuStat, GroupStat, LimitFrom, Run, Variant, WeightFrom};
 use crate::stats::finite;
-use crate::watched::{QuotaWait, QuotaWork};
 
 /// Most groups that a result keeps by themselves.
 const GROUPS_MAX: usize = 64;
-
-/// The counters of a group's `cpu.stat` over the measured time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CpuStat {
-    /// Periods in which the group was active.
-    pub nr_periods: u64,
-    /// Periods at whose end one of its queues was throttled.
-    pub nr_throttled: u64,
-    /// Time for which its queues were throttled, summed over CPUs; counted when one may run again.
-    pub throttled_usec: u64,
-    /// Periods in which it used more than its quota.
-    pub nr_bursts: u64,
-    /// CPU time that it used beyond its quota.
-    pub burst_usec: u64,
-    /// CPU time of its tasks and of those of groups below.
-    pub usage_usec: u64,
-}
-
-/// A group with a limit, or with a weight of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct GroupStat {
-    /// Its path.
-    pub path: String,
-    /// Whether metrics are about it: it has a limit, here or in the other variant. Known where runs
-    /// are made only.
-    #[serde(skip)]
-    pub counted: bool,
-    /// `QUOTA PERIOD` in microseconds, or `max PERIOD`, as written last.
-    #[serde(rename = "cpu.max")]
-    pub max: String,
-    /// All that it held in the measured time, with the times, if it was not the same throughout.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub limits: Vec<LimitFrom>,
-    /// Microseconds.
-    #[serde(rename = "cpu.max.burst")]
-    pub burst: u64,
-    /// All bursts that it had in the measured time, with the times, if there were several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bursts: Vec<BurstFrom>,
-    /// 1 to 10000.
-    #[serde(rename = "cpu.weight")]
-    pub weight: u64,
-    /// All weights that it had in the measured time, with the times, if there were several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub weights: Vec<WeightFrom>,
-    /// Whether `cpu.idle` is 1, as written last: then `cpu.weight` counts for nothing.
-    #[serde(
-        rename = "cpu.idle",
-        default,
-        skip_serializing_if = "std::ops::Not::not"
-    )]
-    pub idle: bool,
-    /// Its counters.
-    #[serde(rename = "cpu.stat")]
-    pub stat: CpuStat,
-    /// Waiting for quota of its tasks, if the run was watched for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait: Option<QuotaWait>,
-    /// What its throttling made CPUs do, if the run was watched for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work: Option<QuotaWork>,
-}
-
-/// A limit that a group had from a time on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LimitFrom {
-    /// Since the start of the run, warm-up included.
-    pub from_ns: u64,
-    /// As in `cpu.max`.
-    #[serde(rename = "cpu.max")]
-    pub max: String,
-}
-
-/// A burst that a group had from a time on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BurstFrom {
-    /// Since the start of the run, warm-up included.
-    pub from_ns: u64,
-    /// Microseconds, as in `cpu.max.burst`.
-    #[serde(rename = "cpu.max.burst")]
-    pub burst: u64,
-}
-
-/// A weight that a group had from a time on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WeightFrom {
-    /// Since the start of the run, warm-up included.
-    pub from_ns: u64,
-    /// `cpu.weight`, or `idle` where `cpu.idle` was 1.
-    pub weight: String,
-}
-
-/// Groups with a limit that are not in a list, as the sum of their counters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct OtherGroups {
-    /// How many.
-    pub groups: u64,
-    /// The sums.
-    #[serde(rename = "cpu.stat")]
-    pub stat: CpuStat,
-}
 
 impl GroupStat {
     /// `cpu.max`, or what it was at first, and what it became: `10000 100000, max from 400 ms`.
@@ -172,17 +66,6 @@ pub fn time_text(ns: u64) -> String {
     match ns {
         _ if ns > 0 && ns.is_multiple_of(1_000_000_000) => format!("{} s", ns / 1_000_000_000),
         _ => format!("{} ms", ns as f64 / 1e6),
-    }
-}
-
-impl CpuStat {
-    fn add(&mut self, other: &Self) {
-        self.nr_periods += other.nr_periods;
-        self.nr_throttled += other.nr_throttled;
-        self.throttled_usec += other.throttled_usec;
-        self.nr_bursts += other.nr_bursts;
-        self.burst_usec += other.burst_usec;
-        self.usage_usec += other.usage_usec;
     }
 }
 
@@ -277,7 +160,7 @@ fn all(variants: &[Variant]) -> impl Iterator<Item = &str> {
 }
 
 /// Groups that have a limit at the end of a run of some variant, or had one during it.
-fn limited(variants: &[Variant]) -> BTreeSet<&str> {
+pub(crate) fn limited(variants: &[Variant]) -> BTreeSet<&str> {
     let groups = runs(variants).flat_map(|run| &run.groups);
     let is_limit = |max: &str| !max.starts_with("max");
     let limited = groups.filter(|g| {
@@ -285,59 +168,6 @@ fn limited(variants: &[Variant]) -> BTreeSet<&str> {
         is_limit(&g.max) || later || g.stat.nr_periods > 0
     });
     limited.map(|g| g.path.as_str()).collect()
-}
-
-/// Groups that have a limit in one of the variants only, if `metric` is a share of the periods of
-/// all that have one: then it is of other periods there, and more or less of them says nothing. A
-/// variant without any limit has no such periods, and a share of 0, which is what it is.
-pub(crate) fn limited_in_one(metric: &str, base: &Variant, patch: &Variant) -> Vec<String> {
-    let limited_in = |variant| limited(std::slice::from_ref(variant));
-    let (base, patch) = (limited_in(base), limited_in(patch));
-    if !GROUP_METRICS.contains(&metric) || base.is_empty() || patch.is_empty() {
-        return Vec::new();
-    }
-    let paths = base.symmetric_difference(&patch);
-    paths.map(|path| (*path).to_string()).collect()
-}
-
-/// Groups whose slow periods were told by another time in patch than in base, if `metric` is the
-/// share of those, of one group or of all. Each of two saved results has its own.
-pub(crate) fn own_yardsticks(metric: &str, base: &Variant, patch: &Variant) -> Vec<String> {
-    let Some(path) = metric.strip_suffix("slow_periods_pct") else {
-        return Vec::new();
-    };
-    let slow_of = |variant: &Variant| {
-        let mut all: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
-        for run in &variant.runs {
-            let meant = |g: &&GroupStat| path.is_empty() || path.strip_suffix('/') == Some(&g.path);
-            for group in run.groups.iter().filter(meant) {
-                if let Some(ns) = group.wait.as_ref().and_then(|wait| wait.slow_ns) {
-                    all.entry(group.path.clone())
-                        .or_default()
-                        .insert(run.seed, ns);
-                }
-            }
-        }
-        all
-    };
-    let (base, patch) = (slow_of(base), slow_of(patch));
-    let own = |(path, base): (String, BTreeMap<u64, u64>)| {
-        let patch = patch.get(&path)?;
-        let both = base.iter().filter(|(seed, _)| patch.contains_key(seed));
-        let own = match both.clone().count() {
-            // Of other seeds: one time for all of them, as with `--slow`, or each its own.
-            0 => {
-                base.values()
-                    .chain(patch.values())
-                    .collect::<BTreeSet<_>>()
-                    .len()
-                    > 1
-            }
-            _ => both.clone().any(|(seed, ns)| patch[seed] != *ns),
-        };
-        own.then_some(path)
-    };
-    base.into_iter().filter_map(own).collect()
 }
 
 /// What a variant says about a group (`None`: the others), if anything.

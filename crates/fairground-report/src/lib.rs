@@ -16,38 +16,34 @@
 //! statistics, and the result's `notes` say so.
 #![forbid(unsafe_code)]
 
-mod beware;
 mod catalogue;
 mod compare;
-mod comparison;
+mod complete;
 mod differing;
 mod fail_on;
-mod few_beyond;
-mod few_periods;
 mod flat;
 mod groups;
 pub mod html;
+mod keys;
+mod lower_bound;
 mod machine;
-mod note;
+mod notes;
+mod number;
+mod percentile;
 mod redo;
 mod replay;
 mod replay_compare;
 pub mod reproduce;
-mod requests;
 mod result;
 mod saved;
 mod schema;
-mod sides;
 mod signs;
 mod stats;
 mod sweep;
 mod text;
 mod throttled_by;
 mod two_saved;
-mod watched;
-mod work;
 
-pub use beware::beware_of_replays;
 pub use catalogue::{
     ALWAYS, Better, Catalogue, GROUP_METRICS, LIMITED, Metric, MetricInfo, UnknownMetric,
     group_metrics, have_own_metrics, nearest,
@@ -56,19 +52,22 @@ pub use compare::compare_metrics;
 pub use differing::differing;
 pub use fail_on::{FailOn, FailOnError, Met};
 pub use flat::{csv_of_compare, csv_of_run};
-pub use groups::{BurstFrom, CpuStat, GroupStat, LimitFrom, OtherGroups, WeightFrom, time_text};
+pub use groups::time_text;
 pub use machine::{MachineId, MachineParts};
-pub use note::{Note, OfMetric, OfSaved, OfSeeds, OfValues, OfWaiting, OfWork};
+pub use notes::beware_of_replays;
+pub use number::{Number, change as change_text, interval as interval_text, number as number_text};
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
 pub use replay::{
     Changed, FidelityVerdict, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts,
     ReplayFidelity, Replayed, ReplayedThread, Sides, Stopped, WhatIf,
 };
 pub use replay_compare::{ReplayQuantity, SeedValues, WhatIfRow, compare_replays};
-pub use requests::Halves;
 pub use result::{
-    Compare, Comparison, FunctionCost, LineTraffic, Method, Number, Run, RunResult, Setup, Variant,
-    Verdict,
+    BurstFrom, Compare, Comparison, CpuStat, Delay, DelayedStretch, FunctionCost, GroupStat,
+    Halves, IdleWaste, IrqsOff, LimitFrom, LineTraffic, Method, Note, OfMetric, OfSaved, OfSeeds,
+    OfValues, OfWaiting, OfWork, OpenRequests, OtherGroups, PerUnit, Quantiles, QuotaWait,
+    QuotaWork, Run, RunResult, Setup, StillWaiting, ThrottledBy, VainWait, Variant, Verdict,
+    WaitsOver, WeightFrom, Work,
 };
 pub use saved::{LoadError, Saved};
 pub use schema::{compare_schema, replay_schema, run_schema, signs_schema, sweep_schema};
@@ -79,14 +78,8 @@ pub use sweep::{
     Tried, csv_of_sweep, products, sweep_page, sweep_text,
 };
 pub use text::{
-    Style, TaskAt, change as change_text, changes_text, compare_text, costs_text, faithful_text,
-    fidelity_text, foot as foot_text, groups_text, head as head_text, interval as interval_text,
-    labelled, number as number_text, run_text, watched_text, what_if_text,
+    Style, TaskAt, changes_text, compare_text, costs_text, faithful_text, fidelity_text,
+    foot as foot_text, groups_text, head as head_text, labelled, run_text, watched_text,
+    what_if_text,
 };
-pub use throttled_by::ThrottledBy;
 pub use two_saved::compare_saved;
-pub use watched::{
-    Delay, DelayedStretch, IdleWaste, IrqsOff, OpenRequests, Quantiles, QuotaWait, QuotaWork,
-    StillWaiting, VainWait, WaitsOver,
-};
-pub use work::{PerUnit, Work};

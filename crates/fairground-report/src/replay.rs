@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::groups::GroupStat;
+use crate::keys::require_keys;
 use crate::machine::{MachineId, MachineParts};
+use crate::number::Number;
 use crate::redo::Redo;
 use crate::replay_compare::{SeedValues, WhatIfRow};
-use crate::result::{FunctionCost, LineTraffic, Number, Run, require_keys};
-use crate::watched::IdleWaste;
+use crate::result::{FunctionCost, GroupStat, IdleWaste, LineTraffic, Run};
 
 /// What the keys of [`Replay`] mean, in this version.
 pub const REPLAY_FORMAT: &str = "fairground-replay/2";

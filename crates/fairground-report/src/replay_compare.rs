@@ -8,7 +8,9 @@ use serde::Serialize;
 
 use crate::catalogue::MetricInfo;
 use crate::compare::compare_metrics;
-use crate::result::{Comparison, Method, Number, Run, Variant, Verdict, require_keys};
+use crate::keys::require_keys;
+use crate::number::Number;
+use crate::result::{Comparison, Method, Run, Variant, Verdict};
 
 /// Most metrics that a note names.
 const NAMED: usize = 4;

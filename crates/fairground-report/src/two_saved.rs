@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::differing::differing;
-use crate::note::{Note, OfSaved, OfSeeds};
 use crate::redo::Redo;
-use crate::result::{Compare, Setup};
+use crate::result::{Compare, Note, OfSaved, OfSeeds, Setup};
 use crate::saved::Saved;
 
 /// Compares two saved results, say of two builds of a changed engine.

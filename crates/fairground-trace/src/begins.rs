@@ -5,19 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::recording::Recording;
+use crate::recording::{Overwritten, Recording};
 
 /// Buffers have one size: one with less than this part of the events of the fullest was not full.
 const FULL: u64 = 4;
-
-/// How it is known that a buffer has overwritten events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Overwritten {
-    /// Some buffers have, and this one begins later than another one.
-    Perhaps,
-    /// Its own pages say so.
-    Surely,
-}
 
 /// Leaves out what was before the latest beginning of a buffer.
 pub fn begin(recording: &mut Recording) {

@@ -6,32 +6,28 @@
 use rustc_hash::FxHashMap;
 
 use crate::event::{Context, Event, Kind};
-use crate::recording::{EVENTS_MAX, Recording};
+use crate::raw::ours::RUNTIME;
+use crate::recording::{Place, Recording};
 
-/// When and where an event was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    pub at_ns: u64,
-    pub cpu: u32,
-}
-
-/// How long current threads had run.
-#[derive(Clone, Debug, Default)]
-pub struct Ran {
-    all: Vec<(Place, u32, u64)>,
-}
-
-impl Ran {
-    /// One more: who, and for how long.
-    pub fn see(&mut self, at: Place, tid: u32, ns: u64) {
-        if tid != 0 && self.all.len() < EVENTS_MAX {
-            self.all.push((at, tid, ns));
+impl Recording {
+    /// Says so if others than the recorded processes are missing.
+    pub(crate) fn note_processes(&mut self) {
+        if !self.sampled && of_some_processes(&self.events, self.cpus) {
+            let note = "only some processes were recorded, without the idle task: what others did \
+                        is missing, with most of the wake-ups, so waiting is not to be believed; \
+                        record all CPUs (`perf record -a`)";
+            self.left_out.notes.push(note.into());
         }
     }
 
-    /// Forgets what was before.
-    pub fn begin(&mut self, from_ns: u64) {
-        self.all.retain(|(at, ..)| at.at_ns >= from_ns);
+    /// Says since when threads ran whose switches are missing, where `sched_stat_runtime` has it.
+    pub(crate) fn find_missing(&mut self) {
+        let found = find(self);
+        if found > 0 {
+            self.left_out.other_events.remove(RUNTIME);
+            let note = format!("{RUNTIME} says when {found} of the missing switches were");
+            self.left_out.notes.push(note);
+        }
     }
 }
 
@@ -51,7 +47,7 @@ struct Cpu {
 
 /// Where the walk would put a switch no earlier than at the next event, says since when the thread
 /// ran; how many of these.
-pub fn find(recording: &mut Recording) -> u64 {
+fn find(recording: &mut Recording) -> u64 {
     let mut ran = std::mem::take(&mut recording.ran).all;
     if ran.is_empty() {
         return 0;
@@ -102,7 +98,7 @@ pub fn find(recording: &mut Recording) -> u64 {
 
 /// Whether only some processes were recorded, as by `perf record` without `-a`: most switches to
 /// others lead to nothing, and the idle task does nothing either.
-pub fn of_some_processes(events: &[Event], cpus: u32) -> bool {
+fn of_some_processes(events: &[Event], cpus: u32) -> bool {
     const FEW: u64 = 32;
     let mut next: Vec<Option<u32>> = vec![None; cpus as usize];
     let (mut switches, mut nowhere) = (0_u64, 0_u64);

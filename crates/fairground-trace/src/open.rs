@@ -7,7 +7,7 @@ use crate::error::TraceError;
 use crate::event::Kind;
 use crate::recording::Recording;
 use crate::unzstd::ZstdReader;
-use crate::{begins, dat, lives, perf_data, text};
+use crate::{begins, dat, lives, perf, text};
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const XZ: &[u8] = b"\xfd7zXZ\0";
@@ -116,7 +116,7 @@ fn by_kind<R: Read>(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Recording, TraceError> {
     let head = &source.head[..];
-    let perf = perf_data::MAGICS.iter().any(|m| head.starts_with(m));
+    let perf = perf::MAGICS.iter().any(|m| head.starts_with(m));
     if perf || head.starts_with(dat::MAGIC) {
         let mut data = Vec::new();
         // What could be unpacked before a compressed file breaks off is used.
@@ -128,7 +128,7 @@ fn by_kind<R: Read>(
             });
         }
         let read = if perf {
-            perf_data::read(data, progress)
+            perf::read(data, progress)
         } else {
             dat::read(&data, progress)
         };

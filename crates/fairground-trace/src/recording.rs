@@ -3,13 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::begins::Overwritten;
 use crate::clock::{self, Order};
 use crate::error::TraceError;
 use crate::event::{Event, Kind, Names, Told};
 use crate::groups::Groups;
-use crate::missing::{self, Ran};
-use crate::raw::decode::RUNTIME;
 
 /// Most events that are kept; a longer recording is used up to there.
 pub const EVENTS_MAX: usize = 50_000_000;
@@ -51,6 +48,45 @@ pub struct Recording {
     pub ran: Ran,
     /// What events do not say, as TOML of [`crate::derive::Attributes`]: of a simulated run.
     pub said: String,
+}
+
+/// How it is known that a buffer has overwritten events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Overwritten {
+    /// Some buffers have, and this one begins later than another one.
+    Perhaps,
+    /// Its own pages say so.
+    Surely,
+}
+
+/// When and where an event was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// When, ns.
+    pub at_ns: u64,
+    /// On which CPU.
+    pub cpu: u32,
+}
+
+/// How long current threads had run.
+#[derive(Clone, Debug, Default)]
+pub struct Ran {
+    /// Where and when, who, and for how long, ns.
+    pub(crate) all: Vec<(Place, u32, u64)>,
+}
+
+impl Ran {
+    /// One more: who, and for how long.
+    pub fn see(&mut self, at: Place, tid: u32, ns: u64) {
+        if tid != 0 && self.all.len() < EVENTS_MAX {
+            self.all.push((at, tid, ns));
+        }
+    }
+
+    /// Forgets what was before.
+    pub fn begin(&mut self, from_ns: u64) {
+        self.all.retain(|(at, ..)| at.at_ns >= from_ns);
+    }
 }
 
 /// What was not used, and how often.
@@ -210,26 +246,6 @@ impl Recording {
         let known = self.overrun.entry(cpu).or_default();
         self.left_out.lose(events.saturating_sub(*known));
         *known = known.saturating_sub(events);
-    }
-
-    /// Says so if others than the recorded processes are missing.
-    pub(crate) fn note_processes(&mut self) {
-        if !self.sampled && missing::of_some_processes(&self.events, self.cpus) {
-            let note = "only some processes were recorded, without the idle task: what others did \
-                        is missing, with most of the wake-ups, so waiting is not to be believed; \
-                        record all CPUs (`perf record -a`)";
-            self.left_out.notes.push(note.into());
-        }
-    }
-
-    /// Says since when threads ran whose switches are missing, where `sched_stat_runtime` has it.
-    pub(crate) fn find_missing(&mut self) {
-        let found = missing::find(self);
-        if found > 0 {
-            self.left_out.other_events.remove(RUNTIME);
-            let note = format!("{RUNTIME} says when {found} of the missing switches were");
-            self.left_out.notes.push(note);
-        }
     }
 
     /// The same as if `sched_wakeup` had not been recorded.

@@ -5,7 +5,7 @@
 use std::io::Read as _;
 
 use fairground_trace::derive::Attributes;
-use fairground_trace::{Recording, perf_data};
+use fairground_trace::{Recording, perf};
 
 /// Bit 21 of `sample_type`, bit 32 of the attribute's flags, and the type of the record.
 const PERF_SAMPLE_CGROUP: u64 = 1 << 21;
@@ -110,7 +110,7 @@ fn read(change: impl Fn(Vec<u8>) -> Vec<u8>) -> Recording {
     let mut file = Vec::new();
     let mut plain = lzma_rust2::XzReader::new(packed, true);
     plain.read_to_end(&mut file).unwrap();
-    perf_data::read(change(file), &mut |_| {}).unwrap()
+    perf::read(change(file), &mut |_| {}).unwrap()
 }
 
 #[test]

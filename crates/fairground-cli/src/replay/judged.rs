@@ -3,7 +3,7 @@
 
 use fairground_trace::fidelity::{Fidelity, Item};
 
-use crate::replay::quantities::{Both, Of};
+use crate::replay::quantity::{Both, Of, WhyNot};
 
 /// Held up for more of its length, per cent, a replay is not judged: a choice. What-ifs are asked
 /// for changes of 5 % and more, and what holds them up must be small beside that.
@@ -17,28 +17,6 @@ pub struct Judged {
     /// Threads computed on beyond the recording's end, and others with recorded work waited for
     /// that: in the first half, or at all.
     beyond: [bool; 2],
-}
-
-/// Why there is no verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhyNot {
-    /// A side was stopped, and the value is of what had been done by then.
-    Stopped,
-    /// A side was held up.
-    Beyond,
-}
-
-impl WhyNot {
-    /// For programs and people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Stopped => "a replay was stopped",
-            Self::Beyond => {
-                "threads computed on beyond the recording's end while others waited with recorded \
-                 work"
-            }
-        }
-    }
 }
 
 impl Judged {

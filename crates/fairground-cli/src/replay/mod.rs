@@ -10,6 +10,7 @@ mod json;
 mod judged;
 mod open;
 mod quantities;
+mod quantity;
 mod report;
 mod results;
 mod seeds;

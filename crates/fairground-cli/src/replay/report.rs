@@ -19,7 +19,8 @@ use fairground_trace::{Kind, Recording};
 
 use crate::failure::Failure;
 use crate::replay::json;
-use crate::replay::quantities::{Quantity, quantities};
+use crate::replay::quantities::quantities;
+use crate::replay::quantity::Quantity;
 use crate::replay::text::{self, Sides};
 use crate::report::{Source, samples};
 use crate::report_periods;

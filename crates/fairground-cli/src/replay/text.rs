@@ -13,7 +13,8 @@ use fairground_trace::replay::{Place, Run};
 use crate::replay::about::About;
 use crate::replay::doubts::Doubts;
 use crate::replay::judged::{beyond_note, quota_note};
-use crate::replay::quantities::{Quantity, quantities, ranges};
+use crate::replay::quantities::{quantities, ranges};
+use crate::replay::quantity::Quantity;
 use crate::replay::results::{Other, Results};
 use crate::replay::seeds::Side;
 

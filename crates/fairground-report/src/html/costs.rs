@@ -1,10 +1,9 @@
 //! Cache lines in the columns of `perf c2c report`, and functions.
 
 use super::table::{Cell, Column, Row, Table};
+use crate::number::{bare_change, count};
 use crate::result::Variant;
-use crate::text::{
-    FunctionRow, Functions, MeanCost, Traffic, bare_change, count, places_by_wait, traffic,
-};
+use crate::text::{FunctionRow, Functions, MeanCost, Traffic, places_by_wait, traffic};
 
 /// Shared places by waiting. `perf c2c` counts loads that hit a modified line (HITM), local and
 /// remote; here each touch that had to fetch the line from another core counts.

@@ -1,10 +1,10 @@
 //! The tables of groups with a limit, and of those with a weight of their own.
 
+use super::names::{name_heads, names};
 use super::table::{Cell, Column, Row, Table};
-use super::watched_tables::{name_heads, names};
 use crate::groups::{GroupMeans, listed, means, weighed};
+use crate::number::number;
 use crate::result::Variant;
-use crate::text::number;
 
 /// What each group with a limit used and how it was throttled, most throttled time first; and what
 /// those used that have only a weight. None if there are none.

@@ -2,10 +2,10 @@
 
 use super::table::{Bar, Cell, Column, Row, Table};
 use crate::catalogue::{MetricInfo, is_own};
-use crate::few_beyond::{is_further, is_left_out};
+use crate::number::{change, number};
+use crate::percentile::{is_further, is_left_out};
 use crate::result::{Compare, Comparison, Judged, RunResult, word_class};
 use crate::stats::summary;
-use crate::text::{change, number};
 
 /// Widest change that the drawings of intervals tell from a wider one, percent.
 const BAR_MOST: f64 = 100.0;

@@ -16,6 +16,7 @@
 mod costs;
 mod groups;
 mod metrics;
+mod names;
 mod periods;
 mod plot;
 mod quota_work;
@@ -29,15 +30,14 @@ use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 
 use crate::differing::differing;
-use crate::note::Note;
 use crate::redo::Redo;
-use crate::result::{Compare, RunResult, Variant};
+use crate::result::{Compare, Note, RunResult, Variant};
 use crate::text::{Style, compare_text, run_text};
 pub use costs::{functions, lines};
 pub use groups::of as groups;
-pub use periods::{PeriodRow, Periods, figures as period_figures};
-pub use plot::{Dot, Plot, Series};
-pub use samples::{Heat, Samples, Slice, Slices, StackRow, Task};
+pub use periods::figures as period_figures;
+pub use plot::{Dot, Figure, Plot, Series};
+pub use samples::{Heat, PeriodRow, Periods, Samples, Slice, Slices, StackRow, Task};
 pub use table::{Bar, Cell, Column, Row, Table};
 pub use watched_tables::of as watched;
 
@@ -81,19 +81,6 @@ pub struct Page {
     pub more: Vec<Table>,
     /// The result as `--json` writes it.
     pub json: String,
-}
-
-/// A plot that needs no script.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Figure {
-    /// Anchor.
-    pub id: String,
-    /// What it is.
-    pub caption: String,
-    /// What to know about it.
-    pub note: String,
-    /// The drawing, with its legend.
-    pub svg: String,
 }
 
 /// Why there is no page.

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use super::plot::{escaped, push, text};
-use super::{Figure, Samples};
+use super::plot::{Figure, escaped, push, text};
+use super::samples::{PeriodRow, Periods, Samples};
 use crate::groups::time_text;
 
 const WIDTH: f64 = 1140.0;
@@ -15,38 +15,6 @@ const ROW: f64 = 22.0;
 const BOTTOM: f64 = 38.0;
 /// Most periods of a group in one figure.
 const ROWS_MAX: usize = 30;
-
-/// Periods of one group that are equally long.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Periods {
-    /// Its path.
-    pub group: String,
-    /// Length of a period.
-    pub period_ns: u64,
-    /// Times in the page count from here.
-    pub origin_ns: u64,
-    /// In order of time.
-    pub rows: Vec<PeriodRow>,
-}
-
-/// One period, in equal parts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PeriodRow {
-    /// Its begin.
-    pub from_ns: u64,
-    /// Its end, which may come early.
-    pub to_ns: u64,
-    /// CPU time in each part, in thousandths of one CPU.
-    pub used: Vec<u32>,
-    /// Time of throttled queues in each part, in thousandths of one CPU.
-    pub throttled: Vec<u32>,
-    /// CPU time of the whole period.
-    pub ran_ns: u64,
-    /// Waits for quota.
-    pub waits: u32,
-    /// Whether these made a task slow; `None`: what is slow is not known.
-    pub slow: Option<bool>,
-}
 
 /// A figure for each group and side, and each length of periods in which a task waited.
 pub fn figures(samples: &[Samples]) -> Vec<Figure> {

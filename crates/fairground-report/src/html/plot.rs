@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::text::number;
+use serde::Serialize;
+
+use crate::number::number;
 
 const WIDTH: f64 = 1140.0;
 const HEIGHT: f64 = 300.0;
@@ -14,6 +16,19 @@ const BOTTOM: f64 = 44.0;
 const COLOURS: usize = 8;
 /// From the smallest to the largest value beyond which the axis is logarithmic.
 const WIDE: f64 = 30.0;
+
+/// A plot that needs no script.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Figure {
+    /// Anchor.
+    pub id: String,
+    /// What it is.
+    pub caption: String,
+    /// What to know about it.
+    pub note: String,
+    /// The drawing, with its legend.
+    pub svg: String,
+}
 
 /// One value with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]

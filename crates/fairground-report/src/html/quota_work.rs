@@ -1,10 +1,11 @@
 //! The table of what throttling made CPUs do.
 
+use super::names::{name_heads, names};
 use super::table::{Cell, Column, Row, Table};
-use super::watched_tables::{name_heads, names};
 use crate::groups::listed;
+use crate::number::{few, number};
 use crate::result::Variant;
-use crate::text::{WorkMeans, few, number};
+use crate::text::WorkMeans;
 
 /// What throttling made CPUs do, for each group with a limit that was throttled.
 pub fn of(variants: &[Variant]) -> Table {

@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use super::periods::Periods;
-
 /// One side of the plots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Samples {
@@ -34,6 +32,38 @@ pub struct Samples {
     /// Periods of groups with a limit, which are drawn without a script.
     #[serde(skip)]
     pub periods: Vec<Periods>,
+}
+
+/// Periods of one group that are equally long.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Periods {
+    /// Its path.
+    pub group: String,
+    /// Length of a period.
+    pub period_ns: u64,
+    /// Times in the page count from here.
+    pub origin_ns: u64,
+    /// In order of time.
+    pub rows: Vec<PeriodRow>,
+}
+
+/// One period, in equal parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeriodRow {
+    /// Its begin.
+    pub from_ns: u64,
+    /// Its end, which may come early.
+    pub to_ns: u64,
+    /// CPU time in each part, in thousandths of one CPU.
+    pub used: Vec<u32>,
+    /// Time of throttled queues in each part, in thousandths of one CPU.
+    pub throttled: Vec<u32>,
+    /// CPU time of the whole period.
+    pub ran_ns: u64,
+    /// Waits for quota.
+    pub waits: u32,
+    /// Whether these made a task slow; `None`: what is slow is not known.
+    pub slow: Option<bool>,
 }
 
 /// A thread.

@@ -1,9 +1,11 @@
 //! Tables of what runs were watched for.
 
+use super::names::{name_heads, names};
 use super::table::{Cell, Column, Row, Table};
 use crate::groups::listed;
+use crate::number::{few, number};
 use crate::result::Variant;
-use crate::text::{IdleMeans, QuotaMeans, few, number};
+use crate::text::{IdleMeans, QuotaMeans};
 use crate::throttled_by::{mean, pairs};
 
 /// Waiting for quota, the work of throttling, and CPUs that were idle while tasks waited.
@@ -157,24 +159,6 @@ fn idle(variants: &[Variant]) -> Table {
         ],
         rows: variants.iter().filter_map(row).collect(),
     }
-}
-
-/// Columns of the names of a group and of a side.
-pub(super) fn name_heads(sides: usize, first: &str) -> Vec<Column> {
-    let mut columns = vec![Column::left(first)];
-    if sides > 1 {
-        columns.push(Column::left(""));
-    }
-    columns
-}
-
-/// The cells below [`name_heads`]; a group is named on its first row.
-pub(super) fn names(path: &str, side: usize, variant: &Variant, sides: usize) -> Vec<Cell> {
-    let mut cells = vec![Cell::text(if side == 0 { path } else { "" }).class("name")];
-    if sides > 1 {
-        cells.push(Cell::text(&variant.name).class(&variant.name));
-    }
-    cells
 }
 
 fn ms(value: f64) -> Cell {

@@ -19,9 +19,9 @@ mod text;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 
-use crate::result::Number;
+use crate::number::Number;
 
-pub use crate::text::number;
+pub use crate::number::number;
 pub use headline::{Headline, Of};
 pub use row::{Evidence, Made, Published, Row, Simulated, level};
 pub use text::{level_text, reproduce_text, tally_line};

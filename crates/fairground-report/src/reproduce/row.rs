@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Class, FACTOR};
-use crate::result::Number;
+use crate::number::Number;
 use crate::stats::{Change, paired_change, summary};
 
 /// What was published.

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{Class, Evidence, Row, near};
-use crate::result::Number;
-use crate::text::{Align, number, render};
+use crate::number::{Number, number};
+use crate::text::{Align, render};
 
 /// All rows of one change: the published table and the simulated one, side by side.
 pub fn reproduce_text(rows: &[Row]) -> String {

@@ -2,7 +2,8 @@
 //! One workload in many places has a table with a row for each place; many workloads in few places
 //! (a configuration, a series of counts) have one for each place with a row for each workload.
 
-use super::{Place, Signs, Tally, row, text};
+use super::counted::sentences;
+use super::{Place, Signs, Tally, row};
 use crate::machine::MachineParts;
 use crate::text::labelled;
 
@@ -89,7 +90,7 @@ fn by_workload(signs: &Signs) -> Vec<Block<'_>> {
             parts: vec!["sockets", "LLCs"],
             metrics: tallies.iter().map(|t| t.metric.clone()).collect(),
             rows: signs.places.iter().filter(here).map(named).collect(),
-            counted: tallies.iter().map(text::sentences).collect(),
+            counted: tallies.iter().map(sentences).collect(),
         });
     }
     all
@@ -158,7 +159,7 @@ fn counted(metric: &str, places: &[&Place]) -> Vec<String> {
             tally.count(row, (i + 1).to_string());
         }
     }
-    text::sentences(&tally)
+    sentences(&tally)
 }
 
 /// Of each line the words that not all begin or end with, with the option that they belong to.

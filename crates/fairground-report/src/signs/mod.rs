@@ -10,6 +10,7 @@
 //! | `page` | the report page |
 
 mod block;
+mod counted;
 mod moved;
 mod page;
 mod text;
@@ -19,9 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Better, Catalogue, MetricInfo, UnknownMetric, is_own};
 use crate::fail_on::{FailOn, FailOnError};
-use crate::note::Note;
 use crate::redo::Redo;
-use crate::result::{Compare, Comparison, SAME, Verdict, is_open};
+use crate::result::{Compare, Comparison, Note, SAME, Verdict, is_open};
 pub use page::signs_page;
 pub use text::signs_text;
 

@@ -1,11 +1,13 @@
 //! The report page of a sign table.
 
 use super::block::place_parts;
-use super::text::{COUNTERS, counter, explained, sentences, signs_text};
+use super::counted::sentences;
+use super::text::{COUNTERS, counter, explained, signs_text};
 use super::{Place, Signs, Tally, row};
 use crate::html::{Cell, Column, Dot, Figure, Page, PageError, Plot, Row, Series, Table, page};
+use crate::number::{change, interval, number};
 use crate::result::word_class;
-use crate::text::{Style, change, interval, number};
+use crate::text::Style;
 
 /// The page: the verdicts, a table and a plot for each workload and metric, what explains them.
 ///

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::block::{Block, Row, blocks};
-use super::{Place, Signs, Tally, moved, row};
+use super::{Place, Signs, moved, row};
+use crate::number::{change, interval, number};
 use crate::result::{Compare, Comparison};
 use crate::text::{
-    Align, EACH_ALONE, PER_WORDS, SAME_WORDS, Style, VERDICTS, change, foot, in_colour, interval,
-    labelled, number, render, variants_head,
+    Align, EACH_ALONE, PER_WORDS, SAME_WORDS, Style, VERDICTS, foot, in_colour, labelled, render,
+    variants_head,
 };
 
 /// Counters that explain: words of the heading, metric.
@@ -88,33 +89,6 @@ fn changes(block: &Block, metric: &str) -> String {
     let mut text = block.head.clone();
     text += &labelled("metric", &format!("{metric}{unit}"));
     text + "\n" + &render(&header, &rows, &align)
-}
-
-/// The verdicts in sentences.
-pub(super) fn sentences(tally: &Tally) -> Vec<String> {
-    let words = ["better", "worse", "differs", "noise", "same", "no verdict"];
-    let all = [
-        &tally.better,
-        &tally.worse,
-        &tally.differs,
-        &tally.noise,
-        &tally.same,
-        &tally.open,
-    ];
-    let total: usize = all.iter().map(|list| list.len()).sum();
-    let named = words.iter().zip(all).filter(|(_, list)| !list.is_empty());
-    let said = |(word, list): (&&str, &Vec<String>)| {
-        format!("{word} on {} of {total}: {}", list.len(), list.join(", "))
-    };
-    let mut lines: Vec<String> = named.map(said).collect();
-    for growth in &tally.from_cpus {
-        let machine = &growth.machine;
-        lines.push(match growth.cpus {
-            Some(cpus) => format!("{machine}: it shows from {cpus} CPUs on, of those tried"),
-            None => format!("{machine}: it does not show with the most CPUs"),
-        });
-    }
-    lines
 }
 
 /// The change of a counter where it is more than noise.

@@ -3,13 +3,13 @@
 
 use super::target::Target;
 use super::{Point, Sweep, notes};
-use crate::beware::without_value;
-use crate::few_beyond::{few_beyond, few_beyond_words};
-use crate::few_periods::{few_periods, few_periods_of, fewest};
-use crate::groups::limited_in_one;
-use crate::note::{Note, OfValues};
-use crate::requests::too_few;
-use crate::throttled_by::{held_from_above, held_words};
+use crate::compare::limited_in_one;
+use crate::notes::{
+    few_beyond_words, few_periods, few_periods_of, fewest, held_from_above, held_words,
+    without_value,
+};
+use crate::percentile::{few_beyond, too_few};
+use crate::result::{Note, OfValues};
 
 /// Adds the notes.
 pub(super) fn note(sweep: &mut Sweep, targets: &[Target]) {
@@ -144,7 +144,7 @@ fn named_at(sweep: &Sweep, is: impl Fn(usize) -> bool) -> String {
 mod tests {
     use super::super::tests::sweep_of;
     use super::*;
-    use crate::groups::GroupStat;
+    use crate::result::GroupStat;
 
     fn notes(mut sweep: Sweep) -> String {
         sweep.notes.clear();

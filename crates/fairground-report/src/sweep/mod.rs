@@ -24,11 +24,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
 use crate::compare::compare_metrics;
+use crate::complete::complete;
+use crate::lower_bound::lower_bounds;
 use crate::machine::MachineId;
-use crate::note::{Note, OfSeeds};
+use crate::notes::not_sustained;
+use crate::number::Number;
 use crate::redo::Redo;
-use crate::requests::{lower_bounds, not_sustained};
-use crate::result::{Comparison, Number, Setup, Variant, complete};
+use crate::result::{Comparison, Note, OfSeeds, Setup, Variant};
 use crate::stats::summary;
 pub use knee::Knee;
 pub use page::sweep_page;

@@ -2,7 +2,7 @@
 //! with the points that it is about.
 
 use super::{Axis, Point, label};
-use crate::note::Note;
+use crate::result::Note;
 
 /// Most points that a note names one by one.
 const NAMED_MAX: usize = 4;

@@ -3,8 +3,7 @@
 use super::text::{interval, mean_words, meets, sentences, sweep_text, verdict, verdict_and_knee};
 use super::{Answer, Axis, Point, Reached, Sweep};
 use crate::html::{Cell, Column, Dot, Figure, Page, PageError, Plot, Row, Series, Table, page};
-use crate::note::Note;
-use crate::result::word_class;
+use crate::result::{Note, word_class};
 use crate::text::Style;
 
 /// The page: the answer, the table, a plot for each metric.

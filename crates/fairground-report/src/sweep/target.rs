@@ -8,20 +8,19 @@
 //! Of a point in one of whose runs a metric has no value (so many requests were open at the end) it
 //! is unknown whether it meets a target about it, however good the other runs are; unless what is
 //! known at least is beyond the target already. A point whose load is not sustained
-//! (`requests.rs`) meets none: its latencies grow with the run.
+//! (`notes/not_sustained.rs`) meets none: its latencies grow with the run.
 //!
 //! Met by the interval: all of the 95 % interval of the mean is on the right side. Met by the mean:
 //! only the mean is, so other seeds may say no; or a target is about throttling, and a run has too
-//! few periods (`few_periods.rs`), whose interval is one by chance.
+//! few periods (`notes/few_periods.rs`), whose interval is one by chance.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Axis, Point, Spread, Sweep};
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
-use crate::few_periods::has_few_periods;
-use crate::note::Note;
-use crate::result::Variant;
+use crate::notes::has_few_periods;
+use crate::result::{Note, Variant};
 
 /// One parsed target.
 #[derive(Clone, Debug, PartialEq)]

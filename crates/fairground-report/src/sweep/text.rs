@@ -1,13 +1,12 @@
 //! The tables of a sweep: a row for each point, as many metrics side by side as fit.
 
 use super::{Answer, Axis, Knee, Meets, Point, Reached, Spread, Sweep};
-use crate::few_periods::has_few_periods;
-use crate::note::Note;
-use crate::requests::too_few;
-use crate::result::{Comparison, Variant};
+use crate::notes::has_few_periods;
+use crate::number::number;
+use crate::percentile::too_few;
+use crate::result::{Comparison, Note, Variant};
 use crate::text::{
-    Align, EACH_ALONE, PER_WORDS, SAME_WORDS, Style, VERDICTS, foot, in_colour, labelled, number,
-    render,
+    Align, EACH_ALONE, PER_WORDS, SAME_WORDS, Style, VERDICTS, foot, in_colour, labelled, render,
 };
 
 /// Columns that nothing may reach.

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::table::{Align, count, render};
+use super::table::{Align, render};
+use crate::number::count;
 use crate::result::{Run, Variant};
 
 /// Means over the runs of a variant, per place.

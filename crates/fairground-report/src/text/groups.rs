@@ -1,8 +1,8 @@
 //! The tables of groups with a limit, and of those with a weight of their own.
 
-use super::table::{Align, number, render};
-use super::watched::few;
+use super::table::{Align, render};
 use crate::groups::{GroupMeans, listed, means, summed, weighed};
+use crate::number::{few, number};
 use crate::result::Variant;
 
 /// Most groups in a table.
@@ -145,9 +145,8 @@ fn cells(g: &GroupMeans) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::groups::{GroupStat, cut_groups};
-    use crate::result::Run;
-    use crate::watched::QuotaWait;
+    use crate::groups::cut_groups;
+    use crate::result::{GroupStat, QuotaWait, Run};
 
     /// A run whose groups all have a limit.
     fn of(groups: usize) -> [Variant; 1] {

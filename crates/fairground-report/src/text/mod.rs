@@ -4,6 +4,7 @@
 mod costs;
 mod groups;
 mod head;
+mod legend;
 mod quota_work;
 mod replay;
 mod table;
@@ -11,9 +12,9 @@ mod throttled_by;
 mod watched;
 
 use crate::catalogue::MetricInfo;
-use crate::few_beyond::is_left_out;
-use crate::note::Note;
-use crate::result::{Compare, Comparison, Judged, RunResult, Variant, Verdict};
+use crate::number::{change, interval, number};
+use crate::percentile::is_left_out;
+use crate::result::{Compare, Comparison, Judged, Note, RunResult, Variant};
 use crate::stats::{Summary, summary};
 pub(crate) use costs::{
     FunctionRow, Functions, MeanCost, Traffic, place_name, places_by_wait, traffic, words_text,
@@ -22,13 +23,14 @@ use costs::{functions_text, lines_text};
 pub use groups::groups_text;
 pub(crate) use head::variants_text as variants_head;
 pub use head::{changes_text, foot, head, labelled};
+use legend::legend;
+pub(crate) use legend::{EACH_ALONE, PER_WORDS, SAME_WORDS};
 pub(crate) use quota_work::WorkMeans;
 use quota_work::work_text;
 pub use replay::{faithful_text, fidelity_text, what_if_text};
-pub(crate) use table::{Align, VERDICTS, bare_change, count, in_colour, render};
-pub use table::{change, interval, number};
+pub(crate) use table::{Align, VERDICTS, in_colour, render};
 use throttled_by::throttled_by_text;
-pub(crate) use watched::{IdleMeans, QuotaMeans, few};
+pub(crate) use watched::{IdleMeans, QuotaMeans};
 pub use watched::{TaskAt, watched_text};
 use watched::{idle_text, quota_text, run_why};
 
@@ -116,38 +118,6 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
         foot(&result.redo, &Note::sentences(&result.notes)),
     ];
     join(&parts)
-}
-
-/// What a word of a comparison means.
-pub(crate) const SAME_WORDS: &str = "same: every count of every run is the same";
-
-/// What a verdict per unit of work is on.
-pub(crate) const PER_WORDS: &str = "totals of runs that end at a time are judged per unit of \
-                                    work, seed by seed";
-
-/// What must be known of many intervals side by side.
-pub(crate) const EACH_ALONE: &str =
-    "each interval holds at 95 % by itself: of 20 rows without effect, about one excludes 0";
-
-/// What the words of the comparison mean, where they need it.
-fn legend(rows: &[Comparison]) -> String {
-    let mut text = labelled("", EACH_ALONE);
-    if rows
-        .iter()
-        .any(|row| row.differs && row.verdict == Verdict::Noise)
-    {
-        text += &labelled(
-            "",
-            "differs: the interval excludes 0, but neither direction is better",
-        );
-    }
-    if rows.iter().any(|row| row.same) {
-        text += &labelled("", SAME_WORDS);
-    }
-    if rows.iter().any(|row| row.shown_per().is_some()) {
-        text += &labelled("", PER_WORDS);
-    }
-    text
 }
 
 fn join(parts: &[String]) -> String {

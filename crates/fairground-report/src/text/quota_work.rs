@@ -1,10 +1,8 @@
 //! The table of what throttling made CPUs do.
 
 use super::groups::{by_group, more_than_shown, shown};
-use super::table::{count, number};
-use super::watched::few;
-use crate::result::Variant;
-use crate::watched::{IrqsOff, QuotaWork};
+use crate::number::{count, few, number};
+use crate::result::{IrqsOff, QuotaWork, Variant};
 
 /// What throttling the queues of each group with a limit made CPUs do; nothing if none was
 /// throttled.
@@ -128,9 +126,7 @@ impl WorkMeans {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::groups::GroupStat;
-    use crate::result::Run;
-    use crate::watched::{Delay, Quantiles};
+    use crate::result::{Delay, GroupStat, Quantiles, Run};
 
     fn run(seed: u64, throttled: u64) -> Run {
         let took = Delay {

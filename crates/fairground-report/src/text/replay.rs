@@ -1,7 +1,9 @@
 //! Tables of a replay: how faithful it is, and what-if.
 
-use super::table::{Align, change, interval, number, render};
-use super::{EACH_ALONE, labelled};
+use super::head::labelled;
+use super::legend::EACH_ALONE;
+use super::table::{Align, render};
+use crate::number::{change, interval, number};
 use crate::replay::{FidelityVerdict, ReplayFidelity};
 use crate::replay_compare::WhatIfRow;
 use crate::result::Verdict;

@@ -1,6 +1,7 @@
 //! The table that says whose quota each group waited for, where there is more than one it can be.
 
-use super::table::{Align, number, render};
+use super::table::{Align, render};
+use crate::number::number;
 use crate::result::Variant;
 use crate::throttled_by::{mean, pairs};
 
@@ -58,8 +59,7 @@ pub fn throttled_by_text(variants: &[Variant]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Run;
-    use crate::throttled_by::ThrottledBy;
+    use crate::result::{Run, ThrottledBy};
 
     fn side(name: &str, rows: &[(&str, &str, u64)]) -> Variant {
         let row = |(group, by, ms): &(&str, &str, u64)| ThrottledBy {

@@ -5,10 +5,12 @@ use std::fmt;
 
 use super::groups::{by_group, more_than_shown, shown};
 use super::head::labelled;
-use super::table::{Align, count, number, render};
-use crate::result::{Run, Variant};
+use super::quota_work::work_text;
+use super::table::{Align, render};
+use super::throttled_by::throttled_by_text;
+use crate::number::{few, number};
+use crate::result::{Delay, DelayedStretch, IdleWaste, QuotaWait, Run, VainWait, Variant};
 use crate::stats::finite;
-use crate::watched::{Delay, DelayedStretch, IdleWaste, QuotaWait, VainWait};
 
 /// What the sides were watched for. `why` says how to look at the longest wait of a side, and is
 /// told the seed, and whether that is the last side.
@@ -21,8 +23,8 @@ pub fn watched_text(
         |v: &Variant, seed: u64, wait: TaskAt| why(wait, seed, Some(&v.name) == last.as_ref());
     let tables = [
         quota_text(variants, &why),
-        super::throttled_by_text(variants),
-        super::work_text(variants),
+        throttled_by_text(variants),
+        work_text(variants),
         idle_text(variants, &why),
     ];
     tables
@@ -152,15 +154,6 @@ impl<'a> IdleMeans<'a> {
             ms_10: mean(|w| w.waits.ms_10),
             longest: longest.max_by_key(|(seed, w)| (w.ns, Reverse(*seed))),
         })
-    }
-}
-
-/// A mean of few: with a decimal where it is no whole number.
-pub(crate) fn few(mean: f64) -> String {
-    if mean < 1e4 && mean.fract() != 0.0 {
-        format!("{mean:.1}")
-    } else {
-        count(mean)
     }
 }
 
@@ -295,8 +288,7 @@ fn delay_ms(waits: &[&QuotaWait]) -> Option<[f64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::groups::GroupStat;
-    use crate::watched::WaitsOver;
+    use crate::result::{GroupStat, WaitsOver};
 
     fn run(seed: u64, ns: u64) -> Run {
         let longest = VainWait {

@@ -4,10 +4,10 @@ use rustc_hash::FxHashMap;
 
 use super::format::{Field, Format};
 use super::headers::Headers;
+use super::ours::{OURS, RUNTIME, Which};
 use crate::bytes::{u16_of, u32_of, u64_of};
 use crate::event::{Context, Event, Kind, State};
-use crate::missing::Place;
-use crate::recording::Recording;
+use crate::recording::{Place, Recording};
 
 /// Bits of `common_flags` for a hard and a soft interrupt, and an NMI.
 const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
@@ -28,71 +28,6 @@ struct Layout {
     pid: Field,
     f: [Field; 7],
     letters: [u8; 16],
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
-    Switch,
-    Waking,
-    Wakeup,
-    WakeupNew,
-    Migrate,
-    Fork,
-    Exit,
-    Runtime,
-}
-
-/// Our events and the fields that they need, in the order of `Layout::f`.
-const OURS: &[(&str, Which, &[&str])] = &[
-    (
-        "sched_switch",
-        Which::Switch,
-        &[
-            "prev_comm",
-            "prev_pid",
-            "prev_prio",
-            "prev_state",
-            "next_comm",
-            "next_pid",
-            "next_prio",
-        ],
-    ),
-    (
-        "sched_waking",
-        Which::Waking,
-        &["comm", "pid", "prio", "target_cpu"],
-    ),
-    (
-        "sched_wakeup",
-        Which::Wakeup,
-        &["comm", "pid", "prio", "target_cpu"],
-    ),
-    (
-        "sched_wakeup_new",
-        Which::WakeupNew,
-        &["comm", "pid", "prio", "target_cpu"],
-    ),
-    (
-        "sched_migrate_task",
-        Which::Migrate,
-        &["comm", "pid", "orig_cpu", "dest_cpu"],
-    ),
-    (
-        "sched_process_fork",
-        Which::Fork,
-        &["parent_pid", "child_comm", "child_pid"],
-    ),
-    ("sched_process_exit", Which::Exit, &["comm", "pid"]),
-    (RUNTIME, Which::Runtime, &["pid", "runtime"]),
-];
-
-/// No event of a recording: it says how long the current thread has run, which matters only where
-/// the switch to it is missing.
-pub const RUNTIME: &str = "sched_stat_runtime";
-
-/// Whether an event is one that is read.
-pub fn is_ours(name: &str) -> bool {
-    OURS.iter().any(|(n, ..)| *n == name)
 }
 
 impl Decoder {

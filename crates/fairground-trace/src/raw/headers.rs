@@ -3,6 +3,7 @@
 //! Layout: man pages trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5).
 
 use super::format::{Field, Format, parse_field};
+use super::ours::is_ours;
 use crate::bytes::Bytes;
 use crate::error::TraceError;
 use crate::event::Names;
@@ -77,7 +78,7 @@ pub fn event_formats(bytes: &mut Bytes<'_>, headers: &mut Headers) -> Result<(),
             let Some(format) = Format::parse(&text) else {
                 continue;
             };
-            if system == b"sched" && super::decode::is_ours(&format.name) {
+            if system == b"sched" && is_ours(&format.name) {
                 headers.formats.push(format);
             } else {
                 headers.others.push((format.id, format.name));

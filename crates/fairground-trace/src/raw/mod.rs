@@ -5,8 +5,10 @@
 //! | --- | --- |
 //! | `format` | a format file: where each field is |
 //! | `headers` | the block of format files that both kinds of file have |
+//! | `ours` | which tracepoints are read, and the fields that each must have |
 //! | `decode` | from a record to an event |
 
 pub mod decode;
 pub mod format;
 pub mod headers;
+pub(crate) mod ours;

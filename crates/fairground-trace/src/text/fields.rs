@@ -4,7 +4,7 @@
 use super::line::number;
 use crate::act::{Act, What};
 use crate::event::{Kind, Names, State, Timer, Told};
-use crate::raw::decode::RUNTIME;
+use crate::raw::ours::RUNTIME;
 
 /// What became of the fields.
 pub enum Parsed {

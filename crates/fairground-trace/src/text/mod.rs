@@ -19,11 +19,9 @@ mod stated;
 
 use std::io::BufRead;
 
-use crate::begins::Overwritten;
 use crate::error::TraceError;
 use crate::event::{Event, Kind};
-use crate::missing::Place;
-use crate::recording::{CPU_MAX, Recording, no_cpu};
+use crate::recording::{CPU_MAX, Overwritten, Place, Recording, no_cpu};
 use crate::told;
 use loss::Loss;
 

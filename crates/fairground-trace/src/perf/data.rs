@@ -9,18 +9,15 @@ use linux_perf_data::linux_perf_event_reader::{
 };
 use linux_perf_data::{AttributeDescription, Feature, PerfFileReader, PerfFileRecord};
 
-use crate::begins::Overwritten;
+use super::magic::MAGICS;
+use super::{pipe, sample};
 use crate::bytes::{Bytes, u32_of, u64_of};
 use crate::error::TraceError;
 use crate::raw::decode::Decoder;
 use crate::raw::headers::{self, Headers};
-use crate::recording::{Recording, number_of};
-use crate::{perf_pipe, perf_sample};
+use crate::recording::{Overwritten, Recording, number_of};
 
 const FORMAT: &str = "perf.data";
-
-/// How a file begins, on a machine of either byte order.
-pub const MAGICS: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 
 /// Record types that the check looks into.
 const AUXTRACE: u32 = 71;
@@ -41,8 +38,8 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     let mut recording = Recording::new(FORMAT);
     let mut header = Bytes::new(&data, FORMAT).seek(8)?;
     header.big = data.starts_with(MAGICS[1]);
-    if header.u64()? == perf_pipe::HEADER {
-        let (file, lacks) = perf_pipe::as_file(&data, FORMAT)?;
+    if header.u64()? == pipe::HEADER {
+        let (file, lacks) = pipe::as_file(&data, FORMAT)?;
         data = file;
         recording.left_out.cut = (lacks > 0).then(|| damaged_end(lacks as u64));
     }
@@ -149,7 +146,7 @@ fn take_sample(
     recording: &mut Recording,
 ) -> Result<bool, TraceError> {
     let bytes = record.data.as_slice();
-    let sample = perf_sample::sample(record, counts_lost, &bytes, FORMAT)?;
+    let sample = sample::sample(record, counts_lost, &bytes, FORMAT)?;
     let (Some(raw), Some(at_ns), Some(cpu)) = (sample.raw, sample.at_ns, sample.cpu) else {
         recording
             .left_out
@@ -332,7 +329,7 @@ fn event_desc(bytes: &mut Bytes<'_>) -> Result<bool, TraceError> {
     for _ in 0..events {
         let mut format = bytes.seek(bytes.at as u64 + READ_FORMAT_AT)?;
         bytes.take(attr_size.into())?;
-        counts_lost |= format.u64()? & perf_sample::FORMAT_LOST != 0;
+        counts_lost |= format.u64()? & sample::FORMAT_LOST != 0;
         let ids = bytes.u32()?;
         let name = bytes.u32()?;
         bytes.take(name.into())?;

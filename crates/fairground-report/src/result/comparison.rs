@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Better;
-use crate::result::{Number, present, require_keys};
-use crate::work::PerUnit;
+use crate::keys::{present, require_keys};
+use crate::number::Number;
 
 /// How base and patch of one metric differ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +61,32 @@ pub struct Comparison {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = null))]
     pub per: Option<PerUnit>,
+}
+
+/// How base and patch differ in a total per unit of work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = require_keys)]
+pub struct PerUnit {
+    /// The unit, e.g. `transaction`.
+    pub unit: String,
+    /// Mean over the runs of base of the total divided by what the run got done.
+    pub base: Number,
+    /// The same of patch.
+    pub patch: Number,
+    /// Change of this quotient, in percent of that of base.
+    pub change_pct: Number,
+    /// 95 % interval of `change_pct`, low end first; both `null` where there is none.
+    pub ci95_pct: [Number; 2],
+    /// Change of the quotient.
+    pub diff: Number,
+    /// 95 % interval of `diff`.
+    pub ci95_diff: [Number; 2],
+    /// Standard deviation of the quotient over the runs of base.
+    pub base_sd: Number,
+    /// The same of patch.
+    pub patch_sd: Number,
+    /// Where the interval comes from.
+    pub method: Method,
 }
 
 /// The numbers that a verdict is on.
@@ -176,6 +202,13 @@ impl Comparison {
     /// Whether there is nothing that a verdict could be about.
     pub(crate) fn is_open(&self) -> bool {
         is_open(self.word())
+    }
+}
+
+impl PerUnit {
+    /// `per transaction`.
+    pub(crate) fn label(&self) -> String {
+        format!("per {}", self.unit)
     }
 }
 

@@ -12,49 +12,10 @@
 //!
 //! The totals stay in the table as what they are.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
+use super::sides::{Difference, Sides};
 use crate::catalogue::is_total;
-use crate::note::{Note, OfWork};
-use crate::result::{Comparison, Method, Number, Run, Variant, Verdict, require_keys};
-use crate::sides::{Difference, Sides};
-
-/// What a run got done that did not end because its work was done.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(transform = require_keys)]
-pub struct Work {
-    /// One of it, e.g. `transaction`; `null` if nothing counts all that the run does.
-    pub unit: Option<String>,
-    /// How many were done in the measured time; `null` without a unit.
-    pub done: Number,
-}
-
-/// How base and patch differ in a total per unit of work.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(transform = require_keys)]
-pub struct PerUnit {
-    /// The unit, e.g. `transaction`.
-    pub unit: String,
-    /// Mean over the runs of base of the total divided by what the run got done.
-    pub base: Number,
-    /// The same of patch.
-    pub patch: Number,
-    /// Change of this quotient, in percent of that of base.
-    pub change_pct: Number,
-    /// 95 % interval of `change_pct`, low end first; both `null` where there is none.
-    pub ci95_pct: [Number; 2],
-    /// Change of the quotient.
-    pub diff: Number,
-    /// 95 % interval of `diff`.
-    pub ci95_diff: [Number; 2],
-    /// Standard deviation of the quotient over the runs of base.
-    pub base_sd: Number,
-    /// The same of patch.
-    pub patch_sd: Number,
-    /// Where the interval comes from.
-    pub method: Method,
-}
+use crate::number::Number;
+use crate::result::{Comparison, Note, OfWork, PerUnit, Run, Variant, Verdict, Work};
 
 /// What the totals of two sides are of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,18 +125,12 @@ pub(crate) fn idle_runs(variant: &Variant) -> usize {
     works.filter(nothing).count()
 }
 
-impl PerUnit {
-    /// `per transaction`.
-    pub(crate) fn label(&self) -> String {
-        format!("per {}", self.unit)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::catalogue::{Better, Catalogue, MetricInfo};
     use crate::compare::compare_metrics;
+    use crate::result::Method;
 
     /// Runs that did so many transactions, each with so many line transfers and a wake-up.
     fn side(unit: Option<&str>, runs: &[(f64, f64)]) -> Variant {

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::result::{Method, Number, Run, Variant};
+use crate::number::Number;
+use crate::result::{Method, Run, Variant};
 use crate::stats::{Change, Summary, paired_change, summary, welch_change};
 
 /// The finite values of base and patch.

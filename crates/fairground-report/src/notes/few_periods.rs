@@ -2,14 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::note::{Note, OfValues};
-use crate::result::Variant;
+use crate::result::{Note, OfValues, Variant};
 
 /// With fewer, one period more or less that is throttled is more than a twentieth of them all.
-const PERIODS_MIN: u64 = 20;
-
-/// Most groups that a note names.
-const GROUPS_NAMED: usize = 3;
+pub(super) const PERIODS_MIN: u64 = 20;
 
 /// What is said of periods, of one group or of all.
 const OF_THROTTLING: [&str; 4] = [
@@ -47,26 +43,6 @@ pub(crate) fn has_few_periods(variant: &Variant, metric: &str) -> bool {
         }),
     };
     OF_THROTTLING.contains(&name) && few()
-}
-
-/// The words on groups of these runs (`runs of base have`), of which there is one.
-pub(crate) fn few_periods_words(groups: &BTreeMap<String, u64>, runs_have: &str) -> String {
-    let fewest = groups.values().min().copied().unwrap_or(0);
-    let mut names: Vec<&str> = groups
-        .keys()
-        .map(String::as_str)
-        .take(GROUPS_NAMED)
-        .collect();
-    let more = format!("{} more", groups.len().saturating_sub(GROUPS_NAMED));
-    if groups.len() > GROUPS_NAMED {
-        names.push(&more);
-    }
-    let periods = if fewest == 1 { "period" } else { "periods" };
-    format!(
-        "{runs_have} {fewest} {periods} of {}: what is said of throttling is chance below \
-         {PERIODS_MIN}; a longer run helps, or a shorter period",
-        names.join(", ")
-    )
 }
 
 /// The note on these groups, if there are any.
@@ -108,8 +84,7 @@ pub(crate) fn fewest<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::groups::{CpuStat, GroupStat};
-    use crate::result::Run;
+    use crate::result::{CpuStat, GroupStat, Run};
 
     fn variant(name: &str, runs: &[&[(&str, u64)]]) -> Variant {
         let group = |(path, nr_periods): &(&str, u64)| GroupStat {

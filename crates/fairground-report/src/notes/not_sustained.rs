@@ -1,10 +1,9 @@
-//! What stands behind percentiles of requests: how many there were, what is known where there is no
-//! value, and whether requests took longer for as long as the run lasted.
+//! Whether requests took longer for as long as the run lasted.
 //!
-//! **Not sustained.** Where requests come faster than they are answered, the queue grows with the
-//! run, and every latency with it: a percentile says how long the run was. In a stable system both
-//! halves of the measured time are alike. So a load is not sustained if its requests took longer in
-//! the second half, on average, than in the first
+//! Where requests come faster than they are answered, the queue grows with the run, and every
+//! latency with it: a percentile says how long the run was. In a stable system both halves of the
+//! measured time are alike. So a load is not sustained if its requests took longer in the second
+//! half, on average, than in the first
 //!
 //! - beyond chance: the 95 % interval of the difference over the seeds is above 0. Within one run
 //!   nothing says what is chance, for requests in one queue are late together;
@@ -21,15 +20,7 @@
 //! as slow in every run is taken to be beyond chance, however many there are, if the halves have
 //! some requests each.
 
-use std::collections::BTreeMap;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::catalogue::MetricInfo;
-use crate::few_beyond::{is_left_out, percent};
-use crate::note::{Note, OfValues};
-use crate::result::{Number, Run, Variant};
+use crate::result::{Halves, Note, OfValues, Run, Variant};
 use crate::stats::paired_change;
 
 /// Growth that a queue which fills up does not have.
@@ -40,43 +31,6 @@ const EXCESS_MIN: f64 = 0.01;
 const GROWTH_MIN_ALONE: f64 = 2.0;
 /// Fewer requests in a half of one run have no mean to speak of.
 const REQUESTS_MIN_ALONE: u64 = 10;
-
-/// How long requests of one kind took in each half of the measured time: those that ended in it,
-/// and those that were open at its end with the time they had taken by then.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Halves {
-    /// The kind's name.
-    pub request: String,
-    /// How many.
-    pub requests: [u64; 2],
-    /// Mean of what they took; `null` of none.
-    pub mean_us: [Number; 2],
-}
-
-impl Run {
-    /// The metric's value; where open requests leave it unknown, what it is at least.
-    pub(crate) fn at_least(&self, metric: &str) -> Number {
-        let bounds = self.open_requests.iter();
-        let bound = || bounds.clone().find_map(|o| o.at_least.get(metric).copied());
-        self.metric(metric).or_else(bound)
-    }
-}
-
-/// For each metric that some run has no value of: its mean with what those runs have at least, if
-/// that is known of all.
-pub(crate) fn lower_bounds(info: &[MetricInfo], variant: &Variant) -> BTreeMap<String, f64> {
-    let bound = |info: &MetricInfo| {
-        let runs = || variant.runs.iter();
-        if runs().all(|run| run.metric(&info.name).is_some()) {
-            return None;
-        }
-        let values: Option<Vec<f64>> = runs().map(|run| run.at_least(&info.name)).collect();
-        let values = values?;
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        Some((info.name.clone(), mean))
-    };
-    info.iter().filter_map(bound).collect()
-}
 
 /// The kinds of request that the variant does not sustain.
 pub(crate) fn not_sustained(variant: &Variant) -> Vec<String> {
@@ -115,18 +69,6 @@ fn grows(variant: &Variant, kind: &str) -> bool {
     each || interval.is_some_and(|[low, _]| low > 0.0 && second >= GROWTH_MIN * first)
 }
 
-/// The note on loads that are not sustained. `whose`: by which variants or points, where there are
-/// several.
-pub(crate) fn not_sustained_words(kinds: &[String], whose: Option<&str>) -> String {
-    format!(
-        "not sustained: {}`{}` took longer in the second half of the measured time than in the \
-         first, beyond chance. Requests come faster than they are answered, and latencies grow \
-         with the length of the run; or it has not settled: then a longer warm-up says so",
-        whose.map_or(String::new(), |whose| format!("{whose}, ")),
-        kinds.join("`, `")
-    )
-}
-
 /// The same of a run, or of two sides.
 pub(crate) fn not_sustained_note(variants: &[Variant]) -> Option<Note> {
     let found = variants.iter().map(|v| (&*v.name, not_sustained(v)));
@@ -141,55 +83,6 @@ pub(crate) fn not_sustained_note(variants: &[Variant]) -> Option<Note> {
     let whose = format!("in {}", names.join(" and "));
     let whose = (variants.len() > 1).then_some(whose);
     (!kinds.is_empty()).then_some(Note::Values(OfValues::NotSustained { whose, kinds }))
-}
-
-/// How many values a percentile of this name needs, so that it is another than the largest.
-fn needs(metric: &str) -> Option<u64> {
-    let beyond = (100.0 - percent(metric)?) / 100.0;
-    Some((1.0 / beyond - 1e-6).ceil() as u64)
-}
-
-/// The fewest values behind a percentile in a run of the variant, if they are too few for one.
-pub(crate) fn too_few(variant: &Variant, metric: &str) -> Option<u64> {
-    let needed = needs(metric)?;
-    // Why there is no value is said elsewhere.
-    let runs = variant.runs.iter();
-    let runs = runs.filter(|run| run.metric(metric).is_some());
-    let counts = runs.filter_map(|run| run.samples.get(metric).copied());
-    counts.min().filter(|n| *n < needed)
-}
-
-/// What to say of percentiles of too few requests in each of these variants.
-pub(crate) fn few_requests<'a>(
-    variants: &[Variant],
-    metrics: impl Iterator<Item = &'a str>,
-) -> Vec<Note> {
-    let mut notes = Vec::new();
-    for metric in metrics.filter(|metric| !is_left_out(variants, metric)) {
-        let few = variants
-            .iter()
-            .filter_map(|v| Some((v, too_few(v, metric)?)));
-        let few: Vec<(&Variant, u64)> = few.collect();
-        let names: Vec<&str> = few.iter().map(|(v, _)| &*v.name).collect();
-        let fewest = few.iter().map(|(_, n)| *n).min();
-        if let Some(fewest) = fewest {
-            notes.push(Note::Values(OfValues::FewRequests {
-                metric: metric.into(),
-                whose: (variants.len() > 1).then(|| names.join(" and ")),
-                fewest,
-            }));
-        }
-    }
-    notes
-}
-
-/// The percentile of `of_whom` (` of base`) is of as few as `fewest` values.
-pub(crate) fn few_words(metric: &str, of_whom: &str, fewest: u64) -> String {
-    let needed = needs(metric).unwrap_or(0);
-    format!(
-        "`{metric}`{of_whom} is the largest value of a run, not a percentile: there are as few \
-         as {fewest} in a run, and it needs {needed}; a longer run helps, more seeds do not"
-    )
 }
 
 #[cfg(test)]
@@ -278,46 +171,5 @@ mod tests {
         assert!(grows((100.0, 300.0), 50));
         assert!(!grows((100.0, 300.0), 5));
         assert!(!grows((100.0, 180.0), 50));
-    }
-
-    #[test]
-    fn a_percentile_needs_so_many_that_it_is_not_the_largest() {
-        for (metric, needed) in [
-            ("web.latency_us.p50", Some(2)),
-            ("a.p95", Some(20)),
-            ("web.latency_us.p99", Some(100)),
-            ("schbench.wakeup_us.p99_9", Some(1000)),
-            ("web.latency_us.max", None),
-            ("web.per_s", None),
-        ] {
-            assert_eq!(needs(metric), needed, "{metric}");
-        }
-    }
-
-    #[test]
-    fn percentiles_of_few_requests_are_told() {
-        let with = |counts: &[u64]| {
-            let run = |(seed, n): (u64, &u64)| {
-                let mut run = Run::new(seed);
-                run.samples.insert("r.p99".into(), *n);
-                run.set_metric("r.p99", if *n > 0 { 1.0 } else { f64::NAN });
-                run
-            };
-            Variant {
-                name: "base".into(),
-                runs: (1..).zip(counts).map(run).collect(),
-                ..Variant::default()
-            }
-        };
-        let notes = |counts: &[u64]| few_requests(&[with(counts)], ["r.p99"].into_iter());
-        assert!(notes(&[100, 250]).is_empty());
-        assert!(notes(&[0, 250]).is_empty());
-        let said = notes(&[12, 250]).into_iter().map(String::from);
-        let said = said.collect::<String>();
-        assert!(said.contains("`r.p99` is the largest value"), "{said}");
-        assert!(
-            said.contains("as few as 12 in a run, and it needs 100"),
-            "{said}"
-        );
     }
 }

@@ -1,16 +1,27 @@
 //! What a reader must know of a run or of two sides before believing their numbers. A sweep says
 //! the same of its points in words of its own (`sweep/beware.rs`).
 
+mod few_periods;
+mod few_values;
+mod held;
+mod not_sustained;
+mod waiting;
+mod words;
+
 use std::collections::BTreeMap;
 
 use crate::catalogue::{MetricInfo, is_own};
-use crate::few_beyond::{few_beyond, few_beyond_notes, few_beyond_words};
-use crate::few_periods::few_periods_note;
-use crate::note::{Note, OfValues};
-use crate::requests::{few_requests, not_sustained_note, too_few};
-use crate::result::Variant;
-use crate::throttled_by::held_notes;
-use crate::watched::doubtful_usual;
+use crate::percentile::{few_beyond, too_few};
+use crate::result::{Note, OfValues, Variant};
+use few_periods::few_periods_note;
+pub(crate) use few_periods::{few_periods, few_periods_of, fewest, has_few_periods};
+pub(crate) use few_values::few_beyond_words;
+use few_values::{few_beyond_notes, few_requests};
+use held::held_notes;
+pub(crate) use held::{held_from_above, held_words};
+pub(crate) use not_sustained::not_sustained;
+use not_sustained::not_sustained_note;
+pub(crate) use waiting::{doubtful_usual, open_requests, still_waiting};
 
 /// The notes.
 pub(crate) fn beware(variants: &[Variant], info: &[MetricInfo]) -> Vec<Note> {
@@ -67,7 +78,7 @@ fn joined<'a>(variants: &[Variant], some: impl Iterator<Item = &'a Variant>) -> 
 }
 
 /// How a note names a variant: not at all where there is no other.
-pub(crate) fn whose(variants: &[Variant], variant: &Variant) -> Option<String> {
+fn whose(variants: &[Variant], variant: &Variant) -> Option<String> {
     (variants.len() > 1).then(|| variant.name.clone())
 }
 
@@ -98,11 +109,9 @@ fn own(info: &[MetricInfo]) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::groups::{CpuStat, GroupStat};
     use crate::machine::MachineId;
     use crate::redo::Redo;
-    use crate::result::{Run, RunResult, Setup};
-    use crate::watched::{OpenRequests, QuotaWait};
+    use crate::result::{CpuStat, GroupStat, OpenRequests, QuotaWait, Run, RunResult, Setup};
 
     #[test]
     fn a_run_alone_is_no_base() {

@@ -1,11 +1,15 @@
 //! From runs to rows: pairs the runs of base and patch by seed, and says what came of it.
 
+mod basis;
+mod sides;
+mod unlike;
+
 use crate::catalogue::{Better, MetricInfo};
-use crate::groups::{limited_in_one, own_yardsticks};
-use crate::note::{Note, OfMetric, OfSeeds};
-use crate::result::{Comparison, Variant, Verdict};
-use crate::sides::{Difference, Sides, same_seeds};
-use crate::work::Basis;
+use crate::result::{Comparison, Note, OfMetric, OfSeeds, Variant, Verdict};
+pub(crate) use basis::{Basis, idle_runs};
+use sides::{Difference, Sides, same_seeds};
+pub(crate) use unlike::limited_in_one;
+use unlike::unlike;
 
 /// Compares two variants in every metric of `info` that either has.
 ///
@@ -90,17 +94,6 @@ pub(crate) fn compare_metric(
     }
 }
 
-/// Why what base and patch say of a metric is not to be held against each other, if so.
-fn unlike(info: &MetricInfo, base: &Variant, patch: &Variant) -> Option<OfMetric> {
-    let metric = info.name.clone();
-    let groups = limited_in_one(&metric, base, patch);
-    if !groups.is_empty() {
-        return Some(OfMetric::OtherGroups { metric, groups });
-    }
-    let groups = own_yardsticks(&metric, base, patch);
-    (!groups.is_empty()).then_some(OfMetric::OwnYardsticks { metric, groups })
-}
-
 fn verdict(better: Option<Better>, found: &Difference) -> Verdict {
     let Some(change) = found.change.filter(|_| found.tells()) else {
         return Verdict::Noise;
@@ -134,8 +127,7 @@ fn zero_bases(rows: &[Comparison]) -> Option<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::groups::GroupStat;
-    use crate::result::{Method, Run};
+    use crate::result::{GroupStat, Method, Run};
 
     /// The row of a metric, and the sentences of its notes.
     fn told(
@@ -343,7 +335,7 @@ mod tests {
                 run.groups = vec![GroupStat {
                     path: "/web".into(),
                     max: "20000 100000".into(),
-                    wait: Some(crate::watched::QuotaWait {
+                    wait: Some(crate::result::QuotaWait {
                         slow_ns: Some(slow_ns),
                         ..Default::default()
                     }),

@@ -3,6 +3,7 @@
 //! order of a file, so that there is one reader. A file of this kind that is cut short, or whose
 //! recording was not ended, has all that is needed to read it.
 
+use super::magic::MAGICS;
 use crate::bytes::{Bytes, u16_of, u32_of};
 use crate::error::TraceError;
 
@@ -49,7 +50,7 @@ struct Found<'a> {
 /// When it ends before any event is described.
 pub fn as_file(data: &[u8], format: &'static str) -> Result<(Vec<u8>, usize), TraceError> {
     let mut bytes = Bytes::new(data, format);
-    bytes.big = data.starts_with(crate::perf_data::MAGICS[1]);
+    bytes.big = data.starts_with(MAGICS[1]);
     let mut at = bytes.seek(HEADER)?;
     let mut found = Found::default();
     let mut whole = at.at;
