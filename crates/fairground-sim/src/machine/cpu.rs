@@ -40,6 +40,8 @@ pub enum Todo {
     FutexWait {
         /// The mutex.
         mutex: u32,
+        /// Whether it has not yet spun for the bucket's lock.
+        first: bool,
     },
     /// A read or write of the running task wants the mutex of a pipe.
     LockPipe {
@@ -78,7 +80,10 @@ impl Todo {
     pub fn is_of_call(&self) -> bool {
         let ends = matches!(
             self,
-            Self::Wake { .. } | Self::Schedule(_) | Self::WakePipeWaiter { .. }
+            Self::Wake { .. }
+                | Self::Schedule(_)
+                | Self::WakePipeWaiter { .. }
+                | Self::FutexWait { .. }
         );
         ends || self.is_preemptible()
     }
@@ -88,8 +93,9 @@ impl Todo {
     pub fn is_preemptible(&self) -> bool {
         match self {
             Self::Wake { atomic, .. } => !atomic,
-            Self::FutexWait { .. } | Self::LockPipe { .. } | Self::SendMore { .. } => true,
-            Self::Long(_) => true,
+            // Nobody is preempted who spins for a lock.
+            Self::FutexWait { first, .. } => *first,
+            Self::LockPipe { .. } | Self::SendMore { .. } | Self::Long(_) => true,
             // In the midst of a wake-up, on the way to sleep, in an interrupt or softirq.
             Self::Enqueue { .. } | Self::Schedule(_) => false,
             Self::Softirq(_) | Self::Later(_) | Self::TimerTail => false,

@@ -22,6 +22,7 @@ impl Sim<'_> {
     pub(super) fn run_task(&mut self, cpu: u32) {
         let c = cpu as usize;
         let Some(id) = self.cpus[c].curr else { return };
+        self.futex_unqueue(id);
         if self.resume_call(cpu, id) {
             self.step_done(cpu);
             self.go_on(cpu);

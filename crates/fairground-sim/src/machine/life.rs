@@ -182,6 +182,8 @@ impl Sim<'_> {
             woken_others: 0,
             picked: 0,
             serving: None,
+            futex_q: None,
+            unqueued: false,
             locked_cpu: 0,
             parent,
             children: Vec::new(),

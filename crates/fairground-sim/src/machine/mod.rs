@@ -41,6 +41,7 @@ mod control;
 pub(crate) mod cpu;
 mod due;
 mod exec;
+mod futex;
 mod gaps;
 pub mod hrtimer;
 mod idle;

@@ -54,21 +54,32 @@ impl Sim<'_> {
     fn futex_wait_begin(&mut self, cpu: u32, id: TaskId, m: u32) {
         self.enter_futex(KernelOp::FutexWait);
         self.tasks[id.idx()].stage = Stage::Again;
-        self.cpus[cpu as usize]
-            .todo
-            .push_back(Todo::FutexWait { mutex: m });
+        let todo = Todo::FutexWait {
+            mutex: m,
+            first: true,
+        };
+        self.cpus[cpu as usize].todo.push_back(todo);
     }
 
-    /// Compares the word under the bucket's lock and goes to sleep, or returns.
-    pub(super) fn futex_wait_setup(&mut self, cpu: u32, m: u32) {
-        self.bucket(KernelOp::FutexWait, Table::Mutex, m, Access::Rmw);
+    /// Compares the word under the bucket's lock, as soon as that is free, and goes to sleep, or
+    /// returns.
+    pub(super) fn futex_wait_setup(&mut self, cpu: u32, m: u32, first: bool) {
+        let of = (Table::Mutex, m);
+        if !self.futex_q_lock(of, first) {
+            let todo = Todo::FutexWait {
+                mutex: m,
+                first: false,
+            };
+            return self.cpus[cpu as usize].todo.push_front(todo);
+        }
         self.touch_mutex(KernelOp::FutexWait, m, Access::Load);
         let Some(id) = self.cpus[cpu as usize].curr else {
             debug_assert!(false, "nobody to wait");
             return;
         };
-        if self.waitable(Table::Mutex, m).value == CONTENDED {
-            self.queue_waiter(id, Table::Mutex, m);
+        let waits = self.waitable(Table::Mutex, m).value == CONTENDED;
+        self.futex_wait_end(id, of, waits);
+        if waits {
             self.block(cpu, id, Wait::Mutex(m), Stage::Again);
         }
     }
@@ -82,7 +93,7 @@ impl Sim<'_> {
         self.mutex_atomic(m);
         let word = &mut self.waitable(Table::Mutex, m).value;
         if std::mem::replace(word, FREE) == CONTENDED {
-            self.wake_some(cpu, Table::Mutex, m, 1);
+            self.wake_some(cpu, (Table::Mutex, m), 1);
         }
     }
 
@@ -96,11 +107,17 @@ impl Sim<'_> {
         barrier.value += 1;
         if barrier.value >= parties {
             barrier.value = 0;
-            self.wake_some(cpu, Table::Barrier, b, u32::MAX);
+            self.wake_some(cpu, (Table::Barrier, b), u32::MAX);
             return self.advance(id);
         }
         self.release(cpu, m);
-        self.wait_on(cpu, id, Table::Barrier, b, Wait::Barrier(b), Stage::Granted);
+        self.wait_on(
+            cpu,
+            id,
+            (Table::Barrier, b),
+            Wait::Barrier(b),
+            Stage::Granted,
+        );
     }
 
     fn mutex_atomic(&mut self, m: u32) {

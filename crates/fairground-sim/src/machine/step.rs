@@ -111,7 +111,7 @@ impl Sim<'_> {
                 task, kind, waker, ..
             } => self.wake(cpu, task, kind, waker),
             Todo::Enqueue { placed, kind } => self.enqueue(cpu, placed, kind),
-            Todo::FutexWait { mutex } => self.futex_wait_setup(cpu, mutex),
+            Todo::FutexWait { mutex, first } => self.futex_wait_setup(cpu, mutex, first),
             Todo::LockPipe { chan, end, attempt } => self.try_lock_pipe(cpu, chan, end, attempt),
             Todo::WakePipeWaiter { chan } => self.wake_pipe_waiter(cpu, chan as usize),
             Todo::SendMore { chan } => self.send_more(cpu, chan),

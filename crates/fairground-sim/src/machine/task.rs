@@ -139,6 +139,10 @@ pub struct SimTask {
     pub picked: u32,
     /// Caller whose request it serves.
     pub serving: Option<TaskId>,
+    /// Its entry in a futex's bucket, once it has waited for one.
+    pub futex_q: Option<LineId>,
+    /// A waker has taken that off the list, and the task has not seen it yet.
+    pub unqueued: bool,
     /// The CPU whose lock (`Op::LockCpu`) it holds.
     pub locked_cpu: u32,
     /// Who created it.

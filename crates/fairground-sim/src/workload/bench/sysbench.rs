@@ -134,7 +134,9 @@ pub(super) fn parse_mutex(argv: &[String], _env: Env) -> Result<Workload, Error>
                 unit: Unit::Cycle,
                 n: args.mutex_loops,
             };
+            // `mutex_num` and `thread_locks`, the address of the mutexes, stand beside it (`.bss`).
             let increment = [
+                touch(global_var, 1, Touch::Load),
                 Op::LockPicked,
                 touch(global_var, 1, Touch::Load),
                 touch(global_var, 1, Touch::Store),
