@@ -7,7 +7,7 @@ use crate::machine::{Setup, Sim};
 use crate::outcome::{Outcome, RunError, outcome};
 use crate::samples::{self, GroupState, Tellings, Told, Wait, Waits};
 use crate::tails::Tails;
-use crate::workload::metric::MarkStat;
+use crate::workload::marks::MarkStat;
 use crate::workload::program::Born;
 
 /// How an initial task comes into a run.

@@ -12,7 +12,8 @@ use crate::open_requests::{OpenRequests, open_requests};
 use crate::watch::Watched;
 use crate::workload::Workload;
 use crate::workload::halves::Half;
-use crate::workload::metric::{Marks, MetricDef};
+use crate::workload::marks::Marks;
+use crate::workload::metric::MetricDef;
 use crate::workload::work::{WorkDone, work_done};
 
 /// The result of one run.

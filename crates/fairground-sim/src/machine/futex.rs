@@ -15,22 +15,11 @@ use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
 use super::Sim;
-use super::sync::Table;
 use super::task::{Stage, Wait};
-use crate::cache::{Access, LineId, Ps, Resource};
+use super::waitable::Table;
+use crate::cache::{Access, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
-
-/// The hash bucket of an object (`futex_hash_bucket`).
-#[derive(Debug, Default)]
-pub(super) struct Bucket {
-    line: Option<LineId>,
-    lock: Resource,
-    /// Since when nobody else can take the lock.
-    held_since: Ps,
-    /// Who is counted and has not queued yet.
-    coming: u32,
-}
 
 /// Lines of an entry: its links, what it is compared by.
 const LINKS: u32 = 0;

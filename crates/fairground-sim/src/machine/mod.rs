@@ -74,6 +74,7 @@ mod tmp_page;
 mod turns;
 mod unix_sock;
 mod user;
+mod waitable;
 mod working_set;
 
 pub use setup::{SetupError, topology_of};
@@ -93,7 +94,7 @@ use crate::cache::{NS, Ps};
 use crate::host::{Place, SimHost};
 use crate::machine_file;
 use crate::rng::Generator;
-use crate::workload::metric::Marks;
+use crate::workload::marks::Marks;
 use crate::workload::program::{Born, Workload};
 use cpu::CpuState;
 use due::{Due, Ipi, Queue};
@@ -409,7 +410,7 @@ impl<'a> Sim<'a> {
         for id in 0..self.tasks.len() {
             let charged = self.charged_ns(TaskId(id as u32), self.now);
             let task = &self.tasks[id];
-            self.marks.tasks.push(crate::workload::metric::TaskTime {
+            self.marks.tasks.push(crate::workload::marks::TaskTime {
                 template: task.template,
                 cpu_ns: charged.saturating_sub(task.warm_ns),
                 requests: task.ended,

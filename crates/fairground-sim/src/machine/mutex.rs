@@ -13,8 +13,8 @@ use fairground::value::TaskId;
 
 use super::Sim;
 use super::cpu::Todo;
-use super::sync::Table;
 use super::task::{Stage, Wait};
+use super::waitable::Table;
 use crate::cache::{Access, LineId};
 use crate::costs::KernelOp;
 

@@ -28,9 +28,8 @@ use crate::cache::{NS, Ps};
 use crate::host::{BOOT_NS, Jiffies, Mms, SimHost};
 use crate::machine_file::{self, Distance};
 use crate::rng::{Purpose, generator};
-use crate::workload::metric::Marks;
+use crate::workload::program::PERIOD_NS_DEFAULT;
 use crate::workload::program::{Cgroup, Chan, ChanKind, Inet, KERNEL_PROCESS, Until, Workload};
-use crate::workload::validate::PERIOD_NS_DEFAULT;
 
 /// Why a workload cannot run on a machine.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -118,7 +117,7 @@ impl<'a> Sim<'a> {
             sys,
             host,
             workload,
-            marks: Marks::new(workload),
+            marks: workload.empty_marks(),
             tasks: Vec::new(),
             born: Vec::new(),
             cpus: (0..cpus).map(|_| CpuState::new()).collect(),

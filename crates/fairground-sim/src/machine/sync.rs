@@ -9,21 +9,11 @@ use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
 use super::Sim;
-use super::futex::Bucket;
 use super::task::{Stage, Wait};
+use super::waitable::{Table, Waitable};
 use crate::cache::{Access, LineId};
 use crate::costs::KernelOp;
 use crate::workload::program::Workload;
-
-/// One object that tasks wait on.
-#[derive(Debug, Default)]
-pub struct Waitable {
-    /// Semaphore: its value. Mutex: its state. Barrier: arrived.
-    pub(super) value: u32,
-    pub(super) waiters: VecDeque<TaskId>,
-    line: Option<LineId>,
-    pub(super) bucket: Bucket,
-}
 
 /// All of them, by the workload's tables.
 #[derive(Debug, Default)]
@@ -59,16 +49,6 @@ impl Sync {
             stamps: 0,
         }
     }
-}
-
-/// Which table.
-#[derive(Clone, Copy)]
-pub(super) enum Table {
-    Sem,
-    Futex,
-    Mutex,
-    Barrier,
-    Service,
 }
 
 impl Sim<'_> {

@@ -2,7 +2,7 @@
 //! "normal 1ms 200us" (mean, standard deviation), "lognormal 1ms 0.5" (median, sigma); and drawing
 //! from them. Inverse transform and Box-Muller with a portable libm, so that every platform draws
 //! the same.
-use super::program::Ns;
+use super::time::Ns;
 
 /// A length of time: a constant or a seeded distribution, drawn again at each use.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 //! come faster than they are answered, each waits for more others than the one before it, so the
 //! second half is slower, however long the run. Units: nanoseconds.
 
-use super::program::{Ns, Until, Workload};
+use super::time::{Ns, Until};
 
 /// One half, of one kind of request: those that ended in it with their duration, and those that
 /// were open at its end with their age. So both halves lack the same.
@@ -28,12 +28,12 @@ impl Half {
 }
 
 /// The middle of the measured time, if it is known beforehand when that ends.
-pub(super) fn middle_ns(workload: &Workload) -> Option<Ns> {
-    let Until::Time(end_ns) = workload.duration else {
+pub(super) fn middle_ns(warmup_ns: Ns, duration: Until) -> Option<Ns> {
+    let Until::Time(end_ns) = duration else {
         return None;
     };
-    let window_ns = end_ns.checked_sub(workload.warmup_ns)?;
-    Some(workload.warmup_ns + window_ns / 2)
+    let window_ns = end_ns.checked_sub(warmup_ns)?;
+    Some(warmup_ns + window_ns / 2)
 }
 
 /// A request that began at `start` ended at `end`, in the measured time, or was still open then.
@@ -68,11 +68,7 @@ mod tests {
 
     #[test]
     fn a_run_without_a_known_end_has_no_middle() {
-        let mut w = Workload::new("test", Vec::new());
-        w.warmup_ns = 100;
-        w.duration = Until::AllExit;
-        assert_eq!(middle_ns(&w), None);
-        w.duration = Until::Time(300);
-        assert_eq!(middle_ns(&w), Some(200));
+        assert_eq!(middle_ns(100, Until::AllExit), None);
+        assert_eq!(middle_ns(100, Until::Time(300)), Some(200));
     }
 }

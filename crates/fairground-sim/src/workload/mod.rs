@@ -4,10 +4,12 @@
 pub mod bench;
 pub mod beside;
 pub mod chan;
+pub mod class;
 pub mod duration;
 pub mod halves;
 pub mod inet;
 pub mod labels;
+pub mod marks;
 pub mod metric;
 pub mod nearest;
 pub mod op;
@@ -16,12 +18,14 @@ pub mod program;
 mod rates;
 pub mod size;
 pub mod sysbench_words;
+pub mod time;
 pub mod validate;
 pub mod words;
 pub mod work;
 
 pub use bench::{Env, Error, Known};
-pub use metric::{Better, CpuTime, From, MarkStat, Marks, MetricDef, TaskTime};
+pub use marks::{MarkStat, Marks, TaskTime};
+pub use metric::{Better, CpuTime, From, MetricDef, Work};
 pub use program::{
     Cgroup, CgroupWrite, Chan, ChanKind, Dur, Event, ForkPlacement, Inet, Ns, Op, Policy, Program,
     TaskTemplate, Until, Workload,

@@ -1,6 +1,7 @@
 //! One operation of a program.
+use super::class::Policy;
 use super::duration::Dur;
-use super::program::{Ns, Policy};
+use super::time::Ns;
 
 /// One step of a program. What "blocks" says is a sleep of the task: it leaves its run queue and a
 /// cause (a timer, another task) wakes it.

@@ -19,8 +19,8 @@
 
 use hdrhistogram::Histogram;
 
-use super::metric::Durations;
-use super::program::Ns;
+use super::marks::Durations;
+use super::time::Ns;
 
 /// Of counts, which are not whole numbers.
 const ROUNDING: f64 = 1e-9;
@@ -91,7 +91,8 @@ pub(crate) fn at_least(
 
 #[cfg(test)]
 mod tests {
-    use super::super::metric::{Better, From, Marks, MetricDef};
+    use super::super::marks::Marks;
+    use super::super::metric::{Better, From, MetricDef};
     use super::super::program::Workload;
     use super::*;
 
@@ -101,7 +102,7 @@ mod tests {
     fn marks(took: impl Iterator<Item = Ns>, ages: &[Ns]) -> Marks {
         let mut w = Workload::new("test", Vec::new());
         w.requests = vec!["request".into()];
-        let mut marks = Marks::new(&w);
+        let mut marks = w.empty_marks();
         took.for_each(|us| _ = marks.request(0, 0, us * US));
         for age in ages {
             marks.left_open(0, 0, age * US);

@@ -12,15 +12,17 @@ pub use super::chan::{Chan, ChanKind};
 pub use super::duration::Dur;
 pub use super::inet::Inet;
 pub use super::labels::Labels;
-use super::validate::PERIOD_NS_DEFAULT;
 use fairground::math::weight::{MIN_SHARES, shares_from_cgroup};
 
-use super::metric::MetricDef;
+pub use super::class::{Policy, RealTime};
+use super::marks::Marks;
+use super::metric::{MetricDef, Work};
 pub use super::op::{Op, PickBy, Touch, Unit, When};
-use super::work::Work;
+pub use super::time::{Ns, Until};
 
-/// Nanoseconds of simulated time.
-pub type Ns = u64;
+/// The period of a new group, in nanoseconds (`cpu.cfs_period_us`,
+/// Documentation/scheduler/sched-bwc.rst).
+pub const PERIOD_NS_DEFAULT: u64 = 100_000_000;
 
 /// How deep `LoopStart` may nest; the interpreter's counter stack has this many places. A program
 /// of the recorder (`truth/`) has at most 64 operations, and begin and end of a loop are two.
@@ -36,27 +38,6 @@ pub struct Program {
     pub name: String,
     /// Operations, executed from index 0.
     pub ops: Vec<Op>,
-}
-
-/// Scheduling policy of a task of the fair class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Policy {
-    /// `SCHED_NORMAL`, also called `SCHED_OTHER`.
-    #[default]
-    Normal,
-    /// `SCHED_BATCH`.
-    Batch,
-    /// `SCHED_IDLE`.
-    Idle,
-}
-
-/// A task of the real-time class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RealTime {
-    /// 1 to 99, the most urgent.
-    pub priority: u8,
-    /// `SCHED_RR`: takes turns with others of its priority. Else `SCHED_FIFO`.
-    pub takes_turns: bool,
 }
 
 /// Which placement a new task goes through.
@@ -220,15 +201,6 @@ pub enum CgroupWrite {
     Idle(bool),
 }
 
-/// When the run is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// When all tasks have exited, forked ones too.
-    AllExit,
-    /// At this time from the start.
-    Time(Ns),
-}
-
 /// A workload, complete: nothing else is needed to run it on a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
@@ -358,6 +330,12 @@ impl TaskTemplate {
 }
 
 impl Workload {
+    /// What a run of it will leave behind, empty.
+    pub fn empty_marks(&self) -> Marks {
+        let (marks, requests) = (self.marks.len(), self.requests.len());
+        Marks::new(marks, requests, self.warmup_ns, self.duration)
+    }
+
     /// Whether any of its tasks can be of the real-time class.
     #[must_use]
     pub fn has_real_time(&self) -> bool {

@@ -1,5 +1,5 @@
 //! The words of the tools whose results are rates over a fixed time.
-use super::metric::Marks;
+use super::marks::Marks;
 use hdrhistogram::Histogram;
 
 /// Sizes of buffers that netperf finds at new sockets: `net.core.rmem_default`, and the defaults of

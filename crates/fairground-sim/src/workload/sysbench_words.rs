@@ -1,8 +1,8 @@
 //! The report of sysbench 1.0, from what the simulated run measured.
 use std::fmt::Write;
 
-use super::metric::{Durations, Marks, TaskTime, stddev};
-use super::words::{MARK_END, MARK_START};
+use super::marks::{Durations, MARK_END, MARK_START, Marks, TaskTime};
+use super::metric::stddev;
 
 /// What sysbench prints.
 #[derive(Clone, Debug, PartialEq)]
@@ -212,7 +212,7 @@ mod tests {
         let printed = |n: u64, percentile| {
             let mut w = Workload::new("test", Vec::new());
             w.requests = vec!["event".into()];
-            let mut marks = Marks::new(&w);
+            let mut marks = w.empty_marks();
             (1..=n).for_each(|i| {
                 marks.request(0, 0, i * 1_000_000);
             });

@@ -9,9 +9,6 @@ use super::program::{
 
 /// Shortest quota and period that the kernel takes, in nanoseconds.
 pub const QUOTA_NS_MIN: u64 = 1_000_000;
-/// The period of a new group, in nanoseconds (`cpu.cfs_period_us`,
-/// Documentation/scheduler/sched-bwc.rst).
-pub const PERIOD_NS_DEFAULT: u64 = 100_000_000;
 /// Longest period that the kernel takes, in nanoseconds.
 pub const PERIOD_NS_MAX: u64 = 1_000_000_000;
 /// What is said of a period that the kernel does not take.

@@ -1,5 +1,5 @@
 //! What the real tool prints, from what the simulated run measured.
-use super::metric::Marks;
+use super::marks::{MARK_END, MARK_START, Marks};
 use super::rates;
 use super::sysbench_words::SysbenchWords;
 use core::fmt::Write as _;
@@ -78,11 +78,6 @@ pub struct CyclicThread {
     /// Interval, us.
     pub interval_us: u64,
 }
-
-/// Marks 0 and 1 of every workload that has words are the start and the end of its own clock.
-pub const MARK_START: u32 = 0;
-/// See [`MARK_START`].
-pub const MARK_END: u32 = 1;
 
 impl Words {
     /// The tool's output, without the final line break; empty if it has none or never finished.

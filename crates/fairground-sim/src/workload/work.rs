@@ -2,17 +2,8 @@
 //! with it come more wake-ups, switches and misses: totals of such a run are to be held against
 //! what was done in it.
 
-use super::metric::{From, Marks};
+use super::marks::Marks;
 use super::program::{Until, Workload};
-
-/// What a workload does over and over, of which more is done in a run if each takes less.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Work {
-    /// One of it, as in "per transaction".
-    pub unit: String,
-    /// How many were done in the measured time.
-    pub from: From,
-}
 
 /// The work of one run that did not end because its work was done.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,14 +12,6 @@ pub struct WorkDone {
     pub unit: Option<String>,
     /// How many; `None` without a unit.
     pub done: Option<f64>,
-}
-
-impl Work {
-    /// Shorthand.
-    pub fn new(unit: &str, from: From) -> Self {
-        let unit = unit.into();
-        Self { unit, from }
-    }
 }
 
 /// The work of a run of `workload`; `None` if its totals are of a work that is given: it ended when
@@ -79,7 +62,7 @@ mod tests {
             let w = made(line);
             let found = w.work.as_ref().map(|work| &*work.unit);
             assert_eq!(found, unit, "{line}");
-            let done = work_done(&w, &Marks::new(&w));
+            let done = work_done(&w, &w.empty_marks());
             assert_eq!(done.and_then(|d| d.unit).as_deref(), unit, "{line}");
         }
     }
@@ -94,13 +77,13 @@ mod tests {
             unit: None,
             done: None,
         });
-        assert_eq!(work_done(&both, &Marks::new(&both)), uncounted);
+        assert_eq!(work_done(&both, &both.empty_marks()), uncounted);
         let both = made("hackbench -l 10")
             .beside(made("hogs -d 10ms"))
             .unwrap();
-        assert_eq!(work_done(&both, &Marks::new(&both)), None, "given");
+        assert_eq!(work_done(&both, &both.empty_marks()), None, "given");
         let mut timed = Workload::new("test", Vec::new());
         timed.duration = Until::Time(1000);
-        assert_eq!(work_done(&timed, &Marks::new(&timed)), uncounted);
+        assert_eq!(work_done(&timed, &timed.empty_marks()), uncounted);
     }
 }

@@ -1,10 +1,10 @@
 //! How late timers are served. See `docs/workloads/cyclictest.md`.
 use super::common::{Groups, add_program, repeat, seconds};
 use super::{Env, Error, bad, options};
+use crate::workload::metric::Work;
 use crate::workload::metric::{Better, From, MetricDef, PERCENTILES};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, RealTime, TaskTemplate, Until, Workload};
 use crate::workload::words::{CyclicThread, Words};
-use crate::workload::work::Work;
 
 const TOOL: &str = "cyclictest";
 /// How long it runs where nobody says: the tool goes on until it is stopped.

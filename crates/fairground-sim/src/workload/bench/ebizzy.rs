@@ -2,10 +2,11 @@
 use super::common::{Groups, TASKS_MAX, add_program, repeat, seconds};
 use super::{Env, Error, bad, options};
 use crate::workload::duration::Dur;
+use crate::workload::marks::{MARK_END, MARK_START};
+use crate::workload::metric::Work;
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{FOREVER, Ns, Op, TaskTemplate, Unit, When, Workload};
-use crate::workload::words::{MARK_END, MARK_START, Words};
-use crate::workload::work::Work;
+use crate::workload::words::Words;
 
 /// ebizzy: threads copy chunks of memory and look something up in the copy.
 #[derive(clap::Parser, Debug)]

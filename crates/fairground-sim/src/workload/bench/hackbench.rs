@@ -1,9 +1,10 @@
 //! hackbench of rt-tests, and the same load as built into perf. See `docs/workloads/hackbench.md`.
 use super::common::{Groups, TASKS_MAX, add_program, repeat};
 use super::{Env, Error, bad, options};
+use crate::workload::marks::{MARK_END, MARK_START};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Chan, ChanKind, Op, TaskTemplate, Workload};
-use crate::workload::words::{MARK_END, MARK_START, Words};
+use crate::workload::words::Words;
 
 /// hackbench: groups of senders and receivers; every sender writes to every receiver of its group.
 #[derive(clap::Parser, Debug)]

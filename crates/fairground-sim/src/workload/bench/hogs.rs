@@ -1,9 +1,9 @@
 //! Tasks that compute all the time. See `docs/workloads/hogs.md`.
 use super::common::{Groups, add_program, length, positive};
 use super::{Env, Error, options};
+use crate::workload::metric::Work;
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Ns, Op, TaskTemplate, Until, Workload};
-use crate::workload::work::Work;
 
 /// hogs: tasks that compute all the time.
 #[derive(clap::Parser, Debug)]

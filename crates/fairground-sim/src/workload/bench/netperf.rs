@@ -3,10 +3,10 @@
 use super::common::{add_program, repeat};
 use super::netperf_args::{Length, Load, TESTS, Test, arguments};
 use super::{Env, Error};
+use crate::workload::metric::Work;
 use crate::workload::metric::{Better, From, MetricDef, PERCENTILES};
 use crate::workload::program::{Inet, Ns, Op, TaskTemplate, Until, Workload};
 use crate::workload::words::Words;
-use crate::workload::work::Work;
 
 /// Options that decide what is measured.
 pub(super) const FORMS: [&str; 4] = ["-t UDP_RR", "-t TCP_RR", "-t UDP_STREAM", "-t TCP_STREAM"];
@@ -209,7 +209,6 @@ fn results(w: &mut Workload, load: &Load, pairs: u32) {
 mod tests {
     use super::super::tests::{error, make};
     use super::*;
-    use crate::workload::metric::Marks;
 
     #[test]
     fn each_test_is_a_form() {
@@ -243,7 +242,7 @@ mod tests {
     #[test]
     fn rates_are_those_of_the_mean_client() {
         let w = make("netperf -t UDP_RR --pairs 4");
-        let mut marks = Marks::new(&w);
+        let mut marks = w.empty_marks();
         (0..1000).for_each(|_| marks.mark(0, w.warmup_ns));
         marks.elapsed_ns = 100_000_000;
         assert_eq!(w.metrics[0].value(&marks), Some(2500.0));
@@ -260,7 +259,7 @@ mod tests {
     /// What is printed below the head after 1000 sends and 900 receives in a second.
     fn printed(line: &str) -> String {
         let w = make(line);
-        let mut marks = Marks::new(&w);
+        let mut marks = w.empty_marks();
         (0..1000).for_each(|_| marks.mark(TRANSACTION, w.warmup_ns));
         (0..900).for_each(|_| marks.mark(RECEIVED, w.warmup_ns));
         marks.elapsed_ns = 1_000_000_000;
@@ -298,7 +297,7 @@ mod tests {
             inet: 0,
             bytes: 100
         }));
-        let mut marks = Marks::new(&w);
+        let mut marks = w.empty_marks();
         (0..1000).for_each(|_| marks.mark(RECEIVED, w.warmup_ns));
         marks.elapsed_ns = 1_000_000_000;
         assert_eq!(w.metrics[0].value(&marks), Some(0.8));

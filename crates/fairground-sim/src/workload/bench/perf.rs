@@ -3,9 +3,10 @@ use super::common::{Groups, add_program, repeat};
 use super::hackbench::{Messaging, time_metric};
 use super::perf_args::Common;
 use super::{Env, Error, options};
+use crate::workload::marks::{MARK_END, MARK_START};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Chan, ChanKind, Op, TaskTemplate, Workload};
-use crate::workload::words::{MARK_END, MARK_START, Words};
+use crate::workload::words::Words;
 
 /// perf bench sched pipe: two tasks pass a word back and forth over two pipes.
 #[derive(clap::Parser, Debug)]

@@ -77,9 +77,8 @@ fn split(arg: &str) -> Option<(&'static str, Option<&str>)> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{error, make};
-    use crate::workload::metric::Marks;
+    use crate::workload::marks::{MARK_END, MARK_START};
     use crate::workload::program::Op;
-    use crate::workload::words::{MARK_END, MARK_START};
 
     #[test]
     fn options_of_perf_bench_stand_before_the_name() {
@@ -104,13 +103,13 @@ mod tests {
             ),
         ] {
             let w = make(line);
-            let mut marks = Marks::new(&w);
+            let mut marks = w.empty_marks();
             marks.mark(MARK_START, 1_000);
             marks.mark(MARK_END, 12_569_000);
             assert_eq!(w.words.print(&marks), printed, "{line}");
         }
         let w = make("perf bench -f simple futex wake -s");
-        let mut marks = Marks::new(&w);
+        let mut marks = w.empty_marks();
         marks.request(0, 0, 120_000);
         assert!(w.words.print(&marks).starts_with("Run summary"));
     }

@@ -2,9 +2,11 @@
 use super::common::{Groups, TASKS_MAX, add_program, repeat};
 use super::{Env, Error, bad, options};
 use crate::workload::duration::Dur;
-use crate::workload::metric::{Better, From, MetricDef, ORDER_MAX};
+use crate::workload::marks::ORDER_MAX;
+use crate::workload::marks::{MARK_END, MARK_START};
+use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{FOREVER, Op, TaskTemplate, When, Workload};
-use crate::workload::words::{MARK_END, MARK_START, Words};
+use crate::workload::words::Words;
 
 /// perf bench futex wake: threads block on one futex and are woken a few at a time.
 #[derive(clap::Parser, Debug)]

@@ -2,10 +2,11 @@
 use super::common::{Groups, add_program, repeat};
 use super::perf_args::Common;
 use super::{Env, Error, options};
+use crate::workload::marks::{MARK_END, MARK_START};
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{Op, TaskTemplate, Unit, Workload};
 use crate::workload::size::parse_bytes;
-use crate::workload::words::{MARK_END, MARK_START, Words};
+use crate::workload::words::Words;
 
 /// perf bench mem memset: fills a buffer.
 #[derive(clap::Parser, Debug)]
@@ -106,7 +107,6 @@ fn perf_size(text: &str) -> Result<Size, String> {
 mod tests {
     use super::super::tests::{error, make};
     use super::*;
-    use crate::workload::metric::Marks;
 
     #[test]
     fn the_rate_is_that_of_the_bytes() {
@@ -116,7 +116,7 @@ mod tests {
             ("100B", 100.0 / 1_048_576.0),
         ] {
             let w = make(&format!("perf bench mem memset -s {line}"));
-            let mut marks = Marks::new(&w);
+            let mut marks = w.empty_marks();
             marks.mark(MARK_START, 0);
             marks.mark(MARK_END, 1_000_000_000);
             assert_eq!(w.metrics[0].value(&marks), Some(mib), "{line}");

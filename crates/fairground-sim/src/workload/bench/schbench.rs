@@ -2,10 +2,10 @@
 use super::common::{Groups, TASKS_MAX, add_program, repeat, seconds as seconds_or_0};
 use super::netperf_args::seconds;
 use super::{Env, Error, bad, options};
+use crate::workload::metric::Work;
 use crate::workload::metric::{Better, From, MetricDef, PERCENTILES};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, TaskTemplate, Until, Workload};
 use crate::workload::words::Words;
-use crate::workload::work::Work;
 
 /// schbench: message threads hand requests to workers, which sleep and compute.
 #[derive(clap::Parser, Debug)]
@@ -199,7 +199,6 @@ fn results(w: &mut Workload, args: &Args) {
 mod tests {
     use super::super::tests::{error, make};
     use super::*;
-    use crate::workload::metric::Marks;
 
     #[test]
     fn one_schbench_in_each_leaf() {
@@ -237,7 +236,7 @@ mod tests {
     #[test]
     fn the_words_of_the_tool() {
         let w = make("schbench -r 2");
-        let mut marks = Marks::new(&w);
+        let mut marks = w.empty_marks();
         marks.elapsed_ns = 2_000_000_000;
         for i in 0..1000 {
             marks.request(0, 0, 5_000 + i);

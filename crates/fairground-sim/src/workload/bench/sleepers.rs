@@ -2,10 +2,10 @@
 use super::common::{Groups, add_program, length, positive, repeat};
 use super::{Env, Error, options};
 use crate::workload::duration::parse_dur;
+use crate::workload::metric::Work;
 use crate::workload::metric::{Better, CpuTime, From, MetricDef, PERCENTILES};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, TaskTemplate, Until, Workload};
 use crate::workload::size::parse_bytes;
-use crate::workload::work::Work;
 
 /// sleepers: tasks that wake up by a periodic timer, compute a little and sleep again.
 #[derive(clap::Parser, Debug)]

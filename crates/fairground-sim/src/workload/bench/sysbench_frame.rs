@@ -2,11 +2,12 @@
 //! `docs/workloads/sysbench.md`.
 use super::common::{Groups, TASKS_MAX, add_program, repeat, seconds};
 use super::{Error, bad};
+use crate::workload::marks::{MARK_END, MARK_START};
+use crate::workload::metric::Work;
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::program::{FOREVER, Ns, Op, TaskTemplate, Touch, When, Workload};
 use crate::workload::sysbench_words::{Speed, SysbenchWords, Workers};
-use crate::workload::words::{MARK_END, MARK_START, Words};
-use crate::workload::work::Work;
+use crate::workload::words::Words;
 
 /// Options that all tests have.
 #[derive(clap::Args, Clone, Debug)]

@@ -5,12 +5,12 @@ use super::sysbench_frame::head;
 use super::{Env, Error, bad, options};
 use crate::rng::{SPLITMIX64_STEP, mix};
 use crate::workload::inet::Reader;
+use crate::workload::metric::Work;
 use crate::workload::metric::{Better, From, MetricDef};
 use crate::workload::op::Touch;
 use crate::workload::program::{Dur, FOREVER, Inet, Ns, Op, TaskTemplate, Until, Workload};
 use crate::workload::sysbench_words::{Speed, SysbenchWords, Workers};
 use crate::workload::words::Words;
-use crate::workload::work::Work;
 
 const TOOL: &str = "sysbench oltp_read_only";
 
@@ -477,7 +477,7 @@ fn results(w: &mut Workload, args: &Args) {
 mod tests {
     use super::super::tests::{error, make};
     use super::*;
-    use crate::workload::metric::{Marks, TaskTime};
+    use crate::workload::marks::TaskTime;
 
     fn ops<'a>(w: &'a Workload, name: &str) -> &'a [Op] {
         &w.programs.iter().find(|p| p.name == name).unwrap().ops
@@ -557,7 +557,7 @@ mod tests {
     #[test]
     fn the_words_of_the_tool() {
         let w = make("sysbench oltp_read_only --threads=2");
-        let mut marks = Marks::new(&w);
+        let mut marks = w.empty_marks();
         for _ in 0..100 {
             marks.mark(0, w.warmup_ns);
             marks.request(0, w.warmup_ns, w.warmup_ns + 2_000_000);

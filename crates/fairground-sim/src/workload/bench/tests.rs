@@ -1,7 +1,8 @@
 use super::*;
-use crate::workload::metric::{Marks, MetricDef, TaskTime};
+use crate::workload::marks::TaskTime;
+use crate::workload::marks::{MARK_END, MARK_START};
+use crate::workload::metric::MetricDef;
 use crate::workload::program::{Cgroup, ChanKind, Op, Until, When};
-use crate::workload::words::{MARK_END, MARK_START};
 
 const ENV: Env = Env { cpus: 8 };
 
@@ -319,7 +320,7 @@ fn mistakes_in_benchmarks_of_threads() {
 #[test]
 fn the_words_of_the_tools() {
     let w = make("perf bench sched pipe -l 1000");
-    let mut marks = Marks::new(&w);
+    let mut marks = w.empty_marks();
     marks.mark(MARK_START, 1_000);
     assert_eq!(w.words.print(&marks), "", "not finished");
     marks.mark(MARK_END, 12_569_000);
@@ -350,7 +351,7 @@ fn the_words_of_the_tools() {
 #[test]
 fn the_words_of_sysbench_and_perf_futex() {
     let w = make("sysbench threads --threads=2");
-    let mut marks = Marks::new(&w);
+    let mut marks = w.empty_marks();
     assert_eq!(w.words.print(&marks), "", "not finished");
     marks.mark(MARK_START, 1_000);
     marks.request(0, 1_000, 91_000);
@@ -391,7 +392,7 @@ fn the_words_of_sysbench_and_perf_futex() {
     assert_eq!(value("events_per_s").round(), 211.0);
 
     let w = make("perf bench futex wake -t 8 -r 2");
-    let mut marks = Marks::new(&w);
+    let mut marks = w.empty_marks();
     marks.request(0, 0, 120_999);
     marks.request(0, 0, 130_000);
     assert_eq!(
@@ -405,7 +406,7 @@ fn the_words_of_sysbench_and_perf_futex() {
 #[test]
 fn metrics_of_hogs_and_sleepers() {
     let w = make("hogs --tasks 2");
-    let mut marks = Marks::new(&w);
+    let mut marks = w.empty_marks();
     marks.elapsed_ns = 1_000_000_000;
     assert_eq!(w.metrics[1].value(&marks), None);
     let task = |template, cpu_ns| TaskTime {
@@ -423,7 +424,7 @@ fn metrics_of_hogs_and_sleepers() {
         make("sleepers --tasks 4 --in-phase").templates[1].start_ns,
         0
     );
-    let mut marks = Marks::new(&w);
+    let mut marks = w.empty_marks();
     assert!(w.metrics[..5].iter().all(|m| m.value(&marks).is_none()));
     marks.request(0, 9_000_000, 11_000_000);
     marks.request(0, 11_000_000, 11_020_000);
