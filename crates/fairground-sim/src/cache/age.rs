@@ -19,18 +19,11 @@
 //! For `W` = 1 that is close to `1 - exp(-d/C)`, for large `W` a cliff at `C`. A seeded hash throws
 //! the dice.
 
+use super::kinds::Place;
 use super::params::Params;
 use super::reuse::Reuse;
 use super::tops;
 use crate::rng::{SPLITMIX64_STEP, mix};
-
-/// Where a line was found.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    L1,
-    L2,
-    Gone,
-}
 
 pub(super) struct Ages {
     cores: Vec<u32>,

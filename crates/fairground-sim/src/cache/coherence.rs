@@ -1,8 +1,8 @@
 //! Touches of lines that several cores share: one function per step of a transaction.
 
-use super::age::Place;
 use super::entry::Entry;
 use super::kinds::Answer;
+use super::kinds::Place;
 use super::shared::{Copy, NO_OWNER, mark};
 use super::{Access, Cost, MissClass, Ps, Ready, Req};
 use crate::machine_file::Distance;

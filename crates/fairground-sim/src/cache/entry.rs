@@ -194,7 +194,7 @@ impl Entry<'_> {
 
     /// A load that hits, in `place` of the core's caches.
     #[inline]
-    pub fn load_hit(&mut self, r: Req, place: super::age::Place) -> Cost {
+    pub fn load_hit(&mut self, r: Req, place: super::kinds::Place) -> Cost {
         self.top.count(1, 0);
         let mut cost = self.p.hit(r.access, r.now);
         cost.latency += self.p.farther(place);

@@ -16,6 +16,14 @@ pub enum Access {
     CasLoop = 3,
 }
 
+/// Where a core finds a line in its own caches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    L1,
+    L2,
+    Gone,
+}
+
 /// Why a touch was not a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -1,6 +1,6 @@
 //! The machine's figures, rounded once to integers.
 
-use super::age::Place;
+use super::kinds::Place;
 use super::{Access, Cost, MissClass, Ps};
 use crate::machine_file::{CacheLevel, CpuPlace, Distance, Machine};
 

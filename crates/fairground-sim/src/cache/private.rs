@@ -1,7 +1,7 @@
 //! Touches of lines that one core only has touched.
 
-use super::age::Place;
 use super::kinds::Answer;
+use super::kinds::Place;
 use super::tops::UNTOUCHED;
 use super::{Access, Cache, Cost, MissClass, Ready, Req};
 

@@ -10,8 +10,9 @@ use fairground::value::{SeId, TaskId};
 
 use super::{Verdict, holds};
 use crate::machine::Sim;
-use crate::machine::cpu::{CpuState, Todo};
+use crate::machine::cpu::CpuState;
 use crate::machine::task::Life;
+use crate::machine::todo::Todo;
 
 const LAW: &str = "every task is in one keeping";
 const RUNNING: &str = "machine and engine agree on who runs";

@@ -11,8 +11,8 @@ use fairground::value::{Cpu, TaskId};
 
 use crate::host::BOOT_NS;
 use crate::machine::Sim;
-use crate::machine::cpu::Todo;
 use crate::machine::task::Life;
+use crate::machine::todo::Todo;
 
 /// What the test for idleness (`idle_cpu`) reads first of a run queue, and nobody else alone.
 const IDLE_TEST: Fields = f::CURR;

@@ -9,8 +9,9 @@ use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
 use super::Sim;
-use super::chan_lines::{End, Lines};
+use super::chan_lines::Lines;
 use super::task::{Stage, Wait};
+use super::todo::End;
 use super::unix_sock::UnixLines;
 use crate::cache::{Access, Cache};
 use crate::costs::KernelOp;

@@ -12,6 +12,7 @@ use fairground::value::TaskId;
 use super::Sim;
 use super::pipe_mutex::PipeMutex;
 use super::tmp_page::TmpPages;
+use super::todo::End;
 use crate::cache::{Access, Cache, LineId};
 use crate::costs::KernelOp;
 use crate::workload::program::{Chan, ChanKind};
@@ -31,25 +32,6 @@ const RING: u8 = 1 << 2;
 const FILE_COUNT: u8 = 1 << 7;
 /// Word of what calls read, where that is on the same line.
 const FILE_MODE: u8 = 1;
-
-/// An end of a channel, with an open file of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Messages are taken out.
-    Read,
-    /// Messages are put in.
-    Write,
-}
-
-impl End {
-    /// The system call.
-    pub(super) fn op(self) -> KernelOp {
-        match self {
-            Self::Read => KernelOp::PipeRead,
-            Self::Write => KernelOp::PipeWrite,
-        }
-    }
-}
 
 /// Where a channel's words are, and who has its lock.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use fairground::shared::OnRq;
 use fairground::task::{Policy, Prev};
 use fairground::value::{Cpu, CpuMask, TaskId};
 
-use super::cpu::Todo;
 use super::task::{Stage, Wait};
+use super::todo::Todo;
 use super::{Sim, on_its_way};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;

@@ -1,14 +1,14 @@
 //! `futex(2)`: the hash bucket of an object and the entries of those that wait there.
 //!
-//! A waiter counts itself in the bucket, takes its lock, compares the word, and queues an entry that
-//! stands on its stack (`futex_q`). A waker looks at the count, and if it is not zero takes the lock,
-//! unlinks those it wakes, and wakes them when it has given the lock back. Count, lock and head of
-//! the list are on one line. An entry is two: the links with the pointer to the lock, which the
-//! waker clears and the woken reads; and what it is compared by.
+//! A waiter counts itself in the bucket, takes its lock, compares the word, and queues an entry
+//! that stands on its stack (`futex_q`). A waker looks at the count, and if it is not zero takes
+//! the lock, unlinks those it wakes, and wakes them when it has given the lock back. Count, lock
+//! and head of the list are on one line. An entry is two: the links with the pointer to the lock,
+//! which the waker clears and the woken reads; and what it is compared by.
 //!
 //! Who wakes and finds the lock taken spins within its step; nothing that others do meanwhile
-//! matters to it, for the word was changed before. Who waits has a step of its own after it has spun,
-//! to compare the word as it is then.
+//! matters to it, for the word was changed before. Who waits has a step of its own after it has
+//! spun, to compare the word as it is then.
 
 use fairground::place::task;
 use fairground::task::WakeKind;
@@ -123,8 +123,8 @@ impl Sim<'_> {
         true
     }
 
-    /// With the lock taken: queues the caller if the word is what it should be, else it is counted no
-    /// longer.
+    /// With the lock taken: queues the caller if the word is what it should be, else it is counted
+    /// no longer.
     pub(super) fn futex_wait_end(&mut self, id: TaskId, of: (Table, u32), waits: bool) {
         const OP: KernelOp = KernelOp::FutexWait;
         if waits {

@@ -12,9 +12,9 @@ use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
 use super::Sim;
-use super::cpu::Todo;
 use super::due::Due;
 use super::task::{Life, Wait};
+use super::todo::Todo;
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::{BOOT_NS, Place};

@@ -10,9 +10,9 @@ use fairground::sched;
 use fairground::value::Cpu;
 
 use super::Sim;
-use super::cpu::Todo;
 use super::due::{Due, Ipi};
 use super::task::Life;
+use super::todo::Todo;
 use crate::cache::Ps;
 use crate::costs::KernelOp;
 use crate::host::Place;

@@ -4,8 +4,8 @@ use fairground::place::{Access, Kind, Object, time};
 use fairground::sched::{self, BandwidthError, Later};
 
 use super::Sim;
-use super::cpu::Todo;
 use super::due::{Due, Ipi};
+use super::todo::Todo;
 use crate::cache::{self, Ps};
 use crate::costs::KernelOp;
 use crate::host::{Place, Request};

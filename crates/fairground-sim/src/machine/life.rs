@@ -9,11 +9,11 @@ use fairground::task::{Policy, Prev, Task, WakeKind};
 use fairground::value::TaskId;
 
 use super::Sim;
-use super::cpu::{Long, Then, Todo};
 use super::due::Due;
 use super::hrtimer::DEFAULT_SLACK_NS;
 use super::real_time;
 use super::task::{Life, SimTask, Stage, Wait};
+use super::todo::{Long, Then, Todo};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;

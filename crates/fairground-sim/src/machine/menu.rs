@@ -131,8 +131,8 @@ impl Menu {
         };
         let state = usize::from(deepest(states, predicted));
         if predicted >= ahead.period_ns && state + 1 < states.len() {
-            // A deeper state would have been for a longer stay. If this one is for less than a tick,
-            // a tick more does no harm, and the governor is asked again.
+            // A deeper state would have been for a longer stay. If this one is for less than a
+            // tick, a tick more does no harm, and the governor is asked again.
             predicted = states[state].target_residency_ns;
         }
         let stop_tick = predicted >= ahead.period_ns;
@@ -235,8 +235,8 @@ fn deepest(states: &[IdleState], ns: u64) -> u8 {
         .map_or(shallowest, |s| s.max(shallowest)) as u8
 }
 
-/// [`deepest`], where the tick is stopped: the next deeper state if that one is for less than a tick
-/// and the timer is far enough away, as nothing would end a long stay in it.
+/// [`deepest`], where the tick is stopped: the next deeper state if that one is for less than a
+/// tick and the timer is far enough away, as nothing would end a long stay in it.
 fn without_tick(states: &[IdleState], ns: u64, timer_ns: u64, period_ns: u64) -> u8 {
     let state = deepest(states, ns);
     let shallow = states[usize::from(state)].target_residency_ns < period_ns;

@@ -71,6 +71,7 @@ pub(crate) mod task;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tmp_page;
+pub mod todo;
 mod turns;
 mod unix_sock;
 mod user;

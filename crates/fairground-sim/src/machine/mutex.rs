@@ -12,8 +12,8 @@
 use fairground::value::TaskId;
 
 use super::Sim;
-use super::cpu::Todo;
 use super::task::{Stage, Wait};
+use super::todo::Todo;
 use super::waitable::Table;
 use crate::cache::{Access, LineId};
 use crate::costs::KernelOp;

@@ -15,8 +15,7 @@ use std::collections::VecDeque;
 use fairground::value::TaskId;
 
 use super::Sim;
-use super::chan_lines::End;
-use super::cpu::Todo;
+use super::todo::{Attempt, End, Todo};
 use crate::cache::{Access, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
@@ -55,15 +54,6 @@ impl PipeMutex {
     pub(super) fn is_free(&self, at: Ps) -> bool {
         self.free_at <= at && self.promised.is_none()
     }
-}
-
-/// How far somebody who wants the mutex has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Attempt {
-    /// He spins for it, or will if it is not free.
-    Spin,
-    /// He may not spin, and sleeps if it is not free.
-    Sleep,
 }
 
 impl Sim<'_> {

@@ -17,10 +17,9 @@ use fairground::task::WakeKind;
 use fairground::value::TaskId;
 
 use super::Sim;
-use super::chan_lines::End;
-use super::cpu::Todo;
-use super::pipe_mutex::{Attempt, OWNER};
+use super::pipe_mutex::OWNER;
 use super::task::{Life, Wait};
+use super::todo::{Attempt, End, Todo};
 use crate::cache::Access;
 use crate::costs::KernelOp;
 use crate::host::Place;

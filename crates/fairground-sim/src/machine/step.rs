@@ -7,8 +7,8 @@ use fairground::task::{Placed, Prev, WakeKind};
 use fairground::value::{Cpu, TaskId};
 
 use super::Sim;
-use super::cpu::Todo;
 use super::task::{Life, Stage, Wait};
+use super::todo::Todo;
 use crate::cache::Ps;
 use crate::costs::KernelOp;
 use crate::host::Place;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use fairground::value::TaskId;
 
-use super::cpu::Todo;
+use super::todo::Todo;
 use crate::cache::{LineId, Ps};
 use crate::rng::Generator;
 use crate::workload::program::{LOOP_DEPTH_MAX, RealTime};

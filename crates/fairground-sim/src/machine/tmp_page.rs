@@ -6,7 +6,7 @@
 //! or twice for each message that finds the pipe empty. The layout is that of Linux 6.18.
 
 use super::Sim;
-use super::chan_lines::End;
+use super::todo::End;
 use crate::cache::{Access, LineId};
 use crate::costs::KernelOp;
 

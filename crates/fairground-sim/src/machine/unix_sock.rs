@@ -8,11 +8,10 @@ use fairground::task::{Prev, WakeKind};
 use fairground::value::TaskId;
 
 use super::Sim;
-use super::chan_lines::End;
-use super::cpu::Todo;
 use super::skb_lines::Skb;
 use super::slab::Kind;
 use super::task::{Stage, Wait};
+use super::todo::{End, Todo};
 use crate::cache::{Access, Cache, LineId, Ps, Resource};
 use crate::costs::KernelOp;
 use crate::host::Place;
@@ -231,8 +230,8 @@ impl Sim<'_> {
         }
     }
 
-    /// There is room: all writers are woken, who do not wait exclusively (`sock_wait_for_wmem`), the
-    /// last first. Who finds none any more goes back to sleep.
+    /// There is room: all writers are woken, who do not wait exclusively (`sock_wait_for_wmem`),
+    /// the last first. Who finds none any more goes back to sleep.
     fn wake_unix_writers(&mut self, cpu: u32, c: usize) {
         if self.chans[c].writers.is_empty() {
             return;
@@ -303,8 +302,8 @@ mod tests {
         }
     }
 
-    /// Nobody waits exclusively: one message that is freed wakes all writers, the last first, and one
-    /// that comes all readers.
+    /// Nobody waits exclusively: one message that is freed wakes all writers, the last first, and
+    /// one that comes all readers.
     #[test]
     fn room_wakes_all_writers_and_data_all_readers() {
         let woken = |sim: &Sim<'_>| -> Vec<TaskId> {

@@ -8,9 +8,32 @@ use std::collections::BTreeSet;
 
 use hdrhistogram::Histogram;
 
-use super::quota::Period;
+use super::quota_work::Counts;
 use crate::cache::{NS, Ps};
 use crate::histogram::{histogram, record};
+
+/// One period of a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Period {
+    /// Its begin, ns since the start of the run.
+    pub from_ns: u64,
+    /// Its end: less than the length after its begin if a write of `max` cut it off, or started the
+    /// timer within it.
+    pub to_ns: u64,
+    /// How long the group's periods were, ns.
+    pub length_ns: u64,
+    /// How long its tasks ran, ns.
+    pub ran_ns: u64,
+    /// How long its tasks waited for quota, ns, all together.
+    pub waited_ns: u64,
+    /// How many waits for quota began in it, or lasted through it. One that ends soon after its
+    /// begin is of the period before: handing out the new quota takes a moment.
+    pub waits: u32,
+    /// The longest of the stretches of these waits, ns.
+    pub slowest_ns: u64,
+    /// What throttling made CPUs do in it.
+    pub work: Counts,
+}
 
 /// A group's period timer after `cpu.max` was written.
 #[derive(Clone, Copy, Debug)]

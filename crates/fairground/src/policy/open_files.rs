@@ -1,5 +1,6 @@
-//! What a message costs beside the scheduler: open files, pipes, epoll. No rules of the scheduler, and
-//! the engine asks for none; but where threads share a file they decide with it who waits for whom.
+//! What a message costs beside the scheduler: open files, pipes, epoll. No rules of the scheduler,
+//! and the engine asks for none; but where threads share a file they decide with it who waits for
+//! whom.
 //!
 //! Sources: "fs: introduce file_ref_t", Christian Brauner, 2024 (Linux 6.13); "pipe: don't update
 //! {a,c,m}time for anonymous pipes", Oleg Nesterov, 2025, and "pipe: cache 2 pages instead of 1",
