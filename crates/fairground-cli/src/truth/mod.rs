@@ -105,7 +105,7 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
 /// What was simulated, and how to get the same again.
 fn foot(machine: &Machine, seeds: Vec<u64>) -> String {
     let id = machine_id(machine);
-    let head = head_text(glue::VERSION, &id, truth::simulate::PROFILE, &[]);
+    let head = head_text(glue::VERSION, &id, truth::kernel::PROFILE, &[]);
     head + &redo(seeds, glue::assumed(machine))
 }
 

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::case::{Case, Step, each_step};
-use super::into_workload::KIDS;
-use super::recorded::{Dist, Run, TaskRun};
+use super::recorded::{Dist, KIDS, Run, TaskRun};
 
 /// The group of everything.
 const ALL: &str = "(all)";

@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use super::builder::{Builder, Turns};
 use super::case::{Case, Flag, Shares, Spawn, Step, Write};
 use super::control_files::{Files, attainable, known, quota, shares};
 use super::others::Others;
+use super::recorded::KIDS;
 use super::recorder::{CREATION_NS, FIRST_SAMPLE_US};
 use super::spinning::{AT_ONCE, spins, turn_ns};
 use crate::machine_file::Machine;
@@ -34,34 +36,6 @@ pub struct Prepared {
     pub turns: BTreeMap<String, Turns>,
     /// Writes that the kernel refuses: the number of the event, and why.
     pub refused: Vec<(usize, String)>,
-}
-
-/// The marks that count the turns of a task's loops.
-#[derive(Clone, Copy, Debug)]
-pub struct Turns {
-    /// Passed in each turn.
-    pub(super) one: u32,
-    /// Passed after each [`AT_ONCE`] turns that take no time of their own.
-    pub(super) of_pieces: u32,
-}
-
-/// Name of all spawned threads in the results.
-pub const KIDS: &str = "kids";
-
-pub(super) struct Builder<'a> {
-    pub(super) case: &'a Case,
-    pub(super) others: &'a Others,
-    pub(super) workload: Workload,
-    names: Vec<Option<String>>,
-    pipes: BTreeMap<u32, u32>,
-    sems: BTreeMap<u32, u32>,
-    barriers: BTreeMap<u32, u32>,
-    pub(super) t0_ns: Ns,
-    /// What a turn of a loop takes whose steps take no time.
-    pub(super) turn_ns: f64,
-    /// Mark that the recorder passes when the threads may know T0.
-    pub(super) told: u32,
-    refused: Vec<(usize, String)>,
 }
 
 /// Turns a step-program case into a workload, beside which others take their share of the CPUs.

@@ -4,8 +4,10 @@ use fairground::policy::{Features, Preemption, find_profile};
 use fairground::shared::BANDWIDTH_SLICE;
 
 use super::case::MachineWords;
-use super::simulate::PROFILE;
 use crate::machine_file::Machine;
+
+/// The profile of the recorded kernel.
+pub const PROFILE: &str = "linux-6.18";
 
 /// The profile as it is.
 ///

@@ -28,14 +28,16 @@
 //! `docs/truth.md` describes the format, `docs/fidelity.md` what is missed and why.
 
 pub mod benchmark;
+mod builder;
 pub mod case;
 pub mod compare;
 mod contents;
 mod control_files;
 pub mod costs;
+mod fits;
 pub mod inputs;
 pub mod into_workload;
-mod kernel;
+pub mod kernel;
 mod limits;
 pub mod measure;
 mod numbers;

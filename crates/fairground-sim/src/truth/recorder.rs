@@ -2,8 +2,8 @@
 //! them when to start (`tools/record/ktload.c`), and a sampler reads values. Beside them run the
 //! threads that a live system has.
 
+use super::builder::{Builder, Turns};
 use super::case::{PolicyWords, TaskWords};
-use super::into_workload::{Builder, Turns};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, Policy, When};
 
 const US: Ns = 1_000;

@@ -7,17 +7,15 @@ use fairground::policy::Features;
 use fairground::value::{TaskId, TgId};
 
 use super::case::Case;
-use super::into_workload::{KIDS, Prepared, prepare};
+use super::into_workload::{Prepared, prepare};
 use super::measure::{Context, measure};
 use super::others::Others;
-use super::recorded::Run;
+use super::recorded::{KIDS, Run};
 use super::spinning::AT_ONCE;
 use crate::cache::NS;
 use crate::machine::{Setup, Sim};
 use crate::machine_file::Machine;
 
-/// The profile of the recorded kernel.
-pub const PROFILE: &str = "linux-6.18";
 /// The recorded machine.
 pub const MACHINE: &str = "spr-guest-2cpu";
 

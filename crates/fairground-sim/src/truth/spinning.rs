@@ -3,8 +3,8 @@
 //!
 //! The first turn is made step by step (`until_us` may sleep in it), the others as computing.
 
+use super::builder::{Builder, Turns};
 use super::case::Step;
-use super::into_workload::{Builder, Turns};
 use crate::machine_file::Machine;
 use crate::workload::program::{Dur, FOREVER, Ns, Op};
 
