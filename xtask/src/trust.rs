@@ -120,7 +120,7 @@ fn of_decisions(smp: &Page) -> Result<Row, String> {
     let [equal, of, skipped] = smp.sums("decisions", 2, 3)?;
     let what = format!(
         "single decisions of Linux 6.12 on 16 and 32 CPUs, from the recorded state \
-         ({skipped} more cannot be judged)"
+         ({skipped} more cannot be judged; where CPUs changed meanwhile they can only agree)"
     );
     Ok(row(what, format!("{equal} of {of}"), smp))
 }

@@ -52,6 +52,18 @@ impl Failure {
         }
     }
 
+    /// The same, of a place.
+    #[must_use]
+    pub fn at(self, place: &str) -> Self {
+        match self {
+            Self::Text { message, help } => Self::Text {
+                message: format!("{place}: {message}"),
+                help,
+            },
+            other => other,
+        }
+    }
+
     /// The message as shown on standard error.
     pub fn text(&self, colour: bool) -> String {
         match self {

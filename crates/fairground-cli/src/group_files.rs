@@ -316,13 +316,15 @@ pub fn write(workload: &mut Workload, cpus: u32, files: &[GroupFile]) -> Result<
             }
             _ => None,
         };
-        for group in groups {
-            let group = &mut workload.cgroups[group];
+        for index in groups {
+            let group = &mut workload.cgroups[index];
             match file.write {
                 Write::Max {
                     quota_ns,
                     period_ns,
                 } => {
+                    // `max`, too: the result is held against those with a limit.
+                    workload.watched.push(index as u32);
                     group.quota_ns = quota_ns;
                     group.period_ns = period_ns.unwrap_or(group.period_ns);
                 }

@@ -25,7 +25,7 @@ pub fn side_by_side(cases: &mut [&mut Case]) {
         let all: BTreeSet<u32> = cases.iter().flat_map(|c| groups(&c.workload)).collect();
         Vec::from_iter(all)
     };
-    let (limited, weighed) = (any(Workload::limited), any(Workload::weighed));
+    let (limited, weighed) = (any(Workload::counted_groups), any(Workload::weighed));
     let mut told = vec![BTreeMap::new(); cases.len()];
     for (name, file) in &files {
         let all: Vec<&Workload> = cases.iter().map(|case| &case.workload).collect();

@@ -10,7 +10,7 @@ use fairground_sim::machine::Setup;
 use fairground_sim::moment::{self, Moment};
 use fairground_trace::Recording;
 use fairground_trace::derive::Attributes;
-use fairground_trace::export::{self, ENDS, Extras, Format, GROUPS_EVERY_NS, WAITS_FROM_NS};
+use fairground_trace::export::{self, ENDS, Extras, Format};
 use fairground_trace::replay::{Place as ReplayPlace, Replay, Run};
 use fairground_trace::simulated::{self, FIRST_TID};
 
@@ -134,12 +134,10 @@ impl Traced {
             }
             What::Schedstat | What::Debug => return self.instant(&setup, at_ns),
         };
-        let exact = Exact {
-            groups_every_ns: GROUPS_EVERY_NS,
-            waits_from_ns: Some(WAITS_FROM_NS),
+        let exact = format.exact(Exact {
             told: format == Format::Text,
             ..Exact::default()
-        };
+        });
         let run = exact::run(&setup, &exact, u64::MAX).map_err(Failure::new)?;
         let who = simulated::identities(job.workload, &run.born);
         let cpus = job.machine.topology.nr_cpus() as u32;
@@ -180,7 +178,7 @@ impl Traced {
             What::Trace(format) => {
                 let (recording, extras) = last
                     .replay
-                    .exported(place, with, seed)
+                    .exported(place, with, seed, format)
                     .map_err(Failure::new)?;
                 self.put_with(&recording, &extras, format)
             }

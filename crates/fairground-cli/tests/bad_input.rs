@@ -276,6 +276,16 @@ fn machine_files_are_refused_with_their_line() {
     );
     let xml = file("xml", "m.xml", "<topology></topology>");
     fails(words(&[&["run", "--machine", &xml], SHORT]), &["m.xml"]);
+    // A core whose threads are where those of other cores are.
+    let lstopo = include_str!("../../fairground-sim/tests/data/lstopo-2x4x2.xml");
+    let core = "<object type=\"Core\" os_index=\"5\"";
+    let apart = lstopo.replacen(core, &core.replace("Core", "Unit"), 1);
+    let xml = file("xml-apart", "m.xml", apart);
+    let base = format!("{xml}@icx-8358-2s");
+    fails(
+        words(&[&["run", "--machine", &base], SHORT]),
+        &["m.xml`: CPU 0 and CPU 5 are threads of one core, but on two nodes"],
+    );
 }
 
 #[test]

@@ -400,6 +400,59 @@ fn saved_results_say_what_the_other_one_wrote() {
     assert!(!text.contains("patch     /web"), "{text}");
 }
 
+/// Each alone knows nothing of the other's limit; both have what one command has of both, which
+/// also takes what is usual from one side.
+#[test]
+fn saved_results_have_the_values_of_groups_that_one_has_no_limit_for() {
+    let scenario = SCENARIO.replace("200000 100000", "10000 20000");
+    let scenario = scenario.replace("400ms", "60ms");
+    let path = file("limits-none", "s.toml", scenario);
+    let none = ["--base", "/web/cpu.max=max"];
+    let one = json(&succeeds(words(&[
+        &["compare", &path, "--json", "-"],
+        &none,
+    ])));
+    let saved = |name: &str, set: &[&str]| {
+        let to = file(&format!("limits-none-{name}"), name, "");
+        succeeds(words(&[&["run", &path, "--quiet", "--json", &to], set]));
+        to
+    };
+    let limited = saved("limited.json", &[]);
+    let base = saved("base.json", &["--set", "/web/cpu.max=max"]);
+    let two = json(&succeeds(["compare", &base, &limited, "--json", "-"]));
+    for name in NAMES {
+        let row = |of: &Value| {
+            let mut rows = of["comparison"].as_array().expect("rows").iter();
+            rows.find(|row| row["metric"] == name).cloned()
+        };
+        let (row, wanted) = (row(&two).expect("a row"), row(&one));
+        assert!(row["base"].is_number(), "{row}");
+        assert_eq!(Some(row), wanted, "{name}");
+    }
+    let groups = |of: &Value| of["variants"][0]["runs"][0]["groups"].clone();
+    let paths = |of: &Value| {
+        let groups = groups(of);
+        let groups = groups.as_array().expect("groups").iter();
+        groups.map(|g| g["path"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(&two), paths(&one));
+    let max = SCENARIO.replace("200000 100000", "max");
+    let max = file("limits-max", "s.toml", max.replace("400ms", "20ms"));
+    let alone = json(&succeeds(["run", &max, "--json", "-"]));
+    let metrics = &alone["variants"][0]["runs"][0]["metrics"];
+    assert!(metrics["throttled_pct"].is_number(), "{metrics}");
+}
+
+#[test]
+fn a_number_without_a_unit_is_told_without_one() {
+    let path = file("limits-one", "s.toml", SCENARIO.replace("400ms", "20ms"));
+    let compare = ["compare", &path, "--set", "/web/cpu.max=100ms/100ms"];
+    let output = common::fairground(words(&[&compare, &["--fail-on", "nr_periods>=0"]]));
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(!said.contains(" 1: "), "{said}");
+    assert!(said.contains("nr_periods of patch is "), "{said}");
+}
+
 #[test]
 fn a_setting_is_the_scenario_with_that_setting() {
     let path = file("limits-same", "s.toml", SCENARIO);

@@ -245,10 +245,16 @@ impl FailOn {
             return Err(undecided());
         }
         let bound = if without > 0 { "at least " } else { "" };
-        let (metric, unit) = (&self.metric, &info.unit);
+        let metric = &self.metric;
+        // A number of something has none to show.
+        let unit = if info.unit == "1" {
+            ""
+        } else {
+            &format!(" {}", info.unit)
+        };
         let (mean, text) = (number(Some(mean)), target.text());
         Ok(is_so.then(|| Met {
-            reason: format!("{metric} of patch is {bound}{mean} {unit}: {text}"),
+            reason: format!("{metric} of patch is {bound}{mean}{unit}: {text}"),
         }))
     }
 

@@ -61,14 +61,18 @@ impl Workload {
         groups
     }
 
-    /// Groups whose counters are kept: those of `watched`, or those with a limit.
+    /// Groups whose counters are kept: those of `watched`, those with a limit, and those whose
+    /// `cpu.max` is written during the run.
     #[must_use]
     pub fn counted_groups(&self) -> Vec<u32> {
-        if self.watched.is_empty() {
-            self.limited()
-        } else {
-            self.watched.clone()
-        }
+        let mut groups = self.limited();
+        groups.extend(&self.watched);
+        let later = self.events.iter();
+        let later = later.filter(|event| matches!(event.write, CgroupWrite::Max { .. }));
+        groups.extend(later.map(|event| event.cgroup));
+        groups.sort_unstable();
+        groups.dedup();
+        groups
     }
 
     /// Groups with another weight than a new one, at the start or by a later write, and idle ones.

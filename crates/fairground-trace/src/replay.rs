@@ -70,6 +70,8 @@ pub struct Replay<'a> {
     partners: FxHashSet<(ThreadId, ThreadId)>,
     pins: Vec<Option<u32>>,
     places: FxHashMap<u32, u32>,
+    /// CPUs of the machine of the recording.
+    cpus: u32,
     tick_ns: u64,
     /// When threads came back from preemption.
     returns: Returns,
@@ -221,6 +223,7 @@ impl<'a> Replay<'a> {
             causes,
             places: places(&recording.events, recording.cpus),
             pins: pins(&logs, &recording.names, recording.cpus),
+            cpus: recording.cpus.max(home.machine.topology.nr_cpus() as u32),
             tick_ns,
             prompt,
             returns: Returns::of(&recording.events, recording.cpus),
@@ -455,7 +458,7 @@ impl<'a> Replay<'a> {
                 every_ns: self.tick_ns,
                 phase_ns,
             }),
-            cpus: self.recording.cpus,
+            cpus: self.cpus,
             saved: !self.free_calls,
         };
         derive(source, &self.trim)

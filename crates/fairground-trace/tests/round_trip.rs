@@ -390,6 +390,63 @@ fn a_yield_at_the_end_of_quota_is_kept() {
     is_the_same_schedule(machine, scenario);
 }
 
+/// Fewer CPUs are seen in the trace than the machine has, and than the tasks may use.
+#[test]
+fn cpus_on_which_nobody_ran_stay_in_affinities() {
+    let hog = r#"
+        duration = "20ms"
+        [[task]]
+        name = "a"
+        affinity = "0-7"
+        steps = ["hog"]
+    "#;
+    is_the_same_schedule(machine(), hog);
+    let pool = r#"
+        duration = "50ms"
+        [[cgroup]]
+        path = "/a"
+        "cpuset.cpus" = "4-7"
+        [[task]]
+        name = "w"
+        count = 2
+        affinity = "4-7"
+        cgroup = "/a"
+        steps = [{ loop = "forever", steps = [{ run = "900us" }, { sleep = "2800us" }] }]
+    "#;
+    let (recording, ..) = traced_on(&machine(), pool, &Exact::default());
+    let text = exported(&recording, Format::Text);
+    let again = open::read(&text[..], &mut |_| {}).unwrap();
+    assert!(again.cpus < 8, "CPU 7 has no event");
+    let attributes = Attributes::parse(&again.said).unwrap();
+    let home = Place {
+        machine: machine(),
+        features: Features::default(),
+        tracer_ns: 0,
+    };
+    let replay = Replay::new(&again, &attributes, &home).unwrap();
+    let prepared = replay.prepared(&home, &attributes).unwrap();
+    assert_eq!(prepared.derived.workload.masks, [[4, 5, 6, 7]]);
+}
+
+/// A thread of the kernel keeps the page tables of whom it follows, whatever it is called; one that
+/// is only called like one has its own.
+#[test]
+fn who_has_no_page_tables_of_its_own_is_told() {
+    let scenario = r#"
+        duration = "20ms"
+        [[task]]
+        name = "kworker/0:1"
+        affinity = "0"
+        steps = [{ loop = "forever", steps = [{ run = "20us" }, "yield"] }]
+        [[task]]
+        name = "k"
+        affinity = "0"
+        process = "kernel"
+        steps = [{ loop = "forever", steps = [{ run = "20us" }, "yield"] }]
+    "#;
+    is_the_same_schedule(machine(), scenario);
+}
+
 #[test]
 fn tables_have_a_line_for_each_event() {
     let recording = simulated("hackbench --pipe -g 1 -f 2 -l 5");

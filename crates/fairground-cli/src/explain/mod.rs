@@ -17,7 +17,7 @@ use fairground_trace::simulated::{FIRST_TID, Identity};
 use crate::asked::Asked;
 use crate::explain::names::Names;
 use crate::explain::queues::why_now;
-use crate::explain::rule::{pushed, real_time, rule};
+use crate::explain::rule::{moved, pushed, real_time, rule};
 use crate::failure::Failure;
 
 /// A run that is asked about.
@@ -161,12 +161,7 @@ fn course(explained: &Explained, names: &Names<'_>, t: &mut String) {
         line(at, format!("on the queue of CPU {cpu}"));
     }
     for m in &e.moves {
-        let why = match m.why {
-            Migration::Placement => "placed",
-            Migration::Balance => "pulled by load balancing",
-            Migration::Active => "pushed by active balancing",
-            Migration::Affinity => "moved by a change of its affinity",
-        };
+        let why = moved(m.why, explained.real_time.is_some());
         line(
             m.at_ns,
             format!("{why}: CPU {} to CPU {}", m.from.0, m.to.0),

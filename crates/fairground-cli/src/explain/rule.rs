@@ -58,6 +58,17 @@ pub fn rule(c: &Choice) -> String {
     }
 }
 
+/// How a task that waited came to another CPU. Load balancing is of fair tasks only.
+pub fn moved(why: Migration, is_real_time: bool) -> &'static str {
+    match why {
+        Migration::Placement => "placed",
+        Migration::Balance if is_real_time => "pushed or pulled to where it is the most urgent",
+        Migration::Balance => "pulled by load balancing",
+        Migration::Active => "pushed by active balancing",
+        Migration::Affinity => "moved by a change of its affinity",
+    }
+}
+
 /// Why a task goes on elsewhere than where it ran.
 pub fn pushed(from: u32, why: Migration) -> String {
     match why {
@@ -95,6 +106,12 @@ mod tests {
     use fairground_sim::explain::Examined;
 
     use super::*;
+
+    #[test]
+    fn load_balancing_moves_no_real_time_task() {
+        assert!(moved(Migration::Balance, false).contains("load balancing"));
+        assert!(moved(Migration::Balance, true).starts_with("pushed or pulled"));
+    }
 
     /// Two CPUs with room and without an idle one: what is less loaded does not count.
     #[test]

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::replay::args::ReplayArgs;
 use crate::replay::home::home;
+use crate::replay::known::Words;
 use crate::replay::open::open;
 use crate::replay::text::number;
 
@@ -87,7 +88,7 @@ fn row(
     let first = args.what.seed.unwrap_or(1);
     let fidelity = |known: &Attributes, more: bool| -> Result<Vec<Fidelity>, Failure> {
         let fail = |e: String| Failure::new(format!("{}: {e}", path.display()));
-        let home = home(args, &recording, known)?;
+        let home = home(args, &recording, known, &Words::default())?;
         let replay = Replay::new(&recording, known, &home).map_err(fail)?;
         let mut all = Vec::new();
         for n in 0..SEEDS {

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::plan::{idle_up_to, patches, set};
 use crate::profile_names::{nearest, profile_named, version};
 use crate::replay::args::ReplayArgs;
+use crate::replay::known::Words;
 use crate::what::{Setting, What};
 
 /// The profile of recordings of which nothing else is said.
@@ -29,12 +30,19 @@ pub fn home(
     args: &ReplayArgs,
     recording: &Recording,
     known: &Attributes,
+    words: &Words,
 ) -> Result<Place, Failure> {
     let run = known.run.as_ref();
     let machine = match (&args.recorded_on, run) {
-        (Some(arg), Some(run)) => as_many_cpus(Machine::from_path_or_id(arg)?, run)?,
+        (Some(arg), Some(run)) => {
+            let named = Machine::from_path_or_id(arg)?;
+            match as_it_was(&named, run)? {
+                Some(machine) => machine,
+                None => as_many_cpus(named, run)?,
+            }
+        }
         (Some(arg), None) => Machine::from_path_or_id(arg)?,
-        (None, Some(run)) => simulated_on(run)?,
+        (None, Some(run)) => simulated_on(run).map_err(|e| words.wrong("run", "machine", e))?,
         (None, None) => guess(recording.cpus as usize)?,
     };
     let cpus = machine.topology.nr_cpus();
@@ -52,7 +60,7 @@ pub fn home(
     let mut features = Features::of_profile(profile_named(profile)?);
     if args.recorded_profile.is_none() {
         for (name, value) in run.iter().flat_map(|run| &run.set) {
-            set(&mut features, name, value)?;
+            set(&mut features, name, value).map_err(|e| words.wrong("run.set", name, e))?;
         }
     }
     if let Some(hz) = known.hz.or_else(|| hz_of(recording)) {
@@ -153,7 +161,49 @@ fn simulated_on(run: &RunWords) -> Result<Machine, Failure> {
         let message = format!("the trace is of a run on `{}`: {e}", run.machine);
         Failure::with_help(message, "name its file with --recorded-on")
     })?;
-    as_many_cpus(machine, run)
+    as_it_was(&machine, run)?.ok_or_else(|| {
+        let id = &run.machine;
+        let message = format!("the trace is of a run on a `{id}` that is not the built-in one");
+        let help = format!(
+            "name its file with --recorded-on (`--recorded-on {id}` takes the built-in one all the \
+             same)"
+        );
+        Failure::with_help(message, help)
+    })
+}
+
+/// The machine as the run had it, by its hash: with so many CPUs, and all idle states or those that
+/// `--max-idle` leaves. Older runs have no hash, and the number of CPUs is all that they say.
+fn as_it_was(whole: &Machine, run: &RunWords) -> Result<Option<Machine>, Failure> {
+    let machine = as_many_cpus(whole.clone(), run)?;
+    let Some(hash) = &run.machine_hash else {
+        return Ok(Some(machine));
+    };
+    if machine.hash() == *hash {
+        return Ok(Some(machine));
+    }
+    for state in whole.idle_states() {
+        let less = as_many_cpus(whole.with_idle_up_to(&state.name)?, run)?;
+        if less.hash() == *hash {
+            return Ok(Some(less));
+        }
+    }
+    Ok(None)
+}
+
+/// What is known of the machine of a simulated run, if it is not the one that was named.
+pub fn machine_note(known: &Attributes, home: &Machine) -> Option<String> {
+    let run = known.run.as_ref()?;
+    let hash = run.machine_hash.as_ref()?;
+    (*hash != home.hash()).then(|| {
+        format!(
+            "the trace is of a run on another machine (`{}`, hash {hash}) than --recorded-on \
+             names (`{}`, hash {}): the replay is not that run",
+            run.machine,
+            home.id,
+            home.hash()
+        )
+    })
 }
 
 /// Of the machine on which a run was simulated the CPUs that it had; another one as it is.

@@ -8,6 +8,7 @@ mod doubts;
 mod home;
 mod json;
 mod judged;
+mod known;
 mod open;
 mod quantities;
 mod quantity;
@@ -20,11 +21,9 @@ mod verdicts;
 use std::path::{Path, PathBuf};
 
 use fairground_sim::machine_file::Machine;
-use fairground_sim::spec::Source;
 use fairground_trace::derive::Attributes;
 use fairground_trace::replay::{Place, Prepared, Replay};
-use fairground_trace::text::SAID;
-use fairground_trace::{Recording, save};
+use fairground_trace::save;
 
 use crate::asked::Asked;
 use crate::explain::{self, Asking};
@@ -34,8 +33,7 @@ use crate::output::{self, Place as Target};
 use crate::replay::about::{About, Asked as AskedFor};
 use crate::replay::args::ReplayArgs;
 use crate::replay::doubts::Doubts;
-use crate::replay::home::{elsewhere, home, kernel_note, recorded_profile};
-use crate::replay::open::open;
+use crate::replay::home::{elsewhere, home, kernel_note, machine_note, recorded_profile};
 use crate::replay::results::Results;
 use crate::replay::text::Sides;
 use crate::traced::{LastReplay, Traced};
@@ -56,10 +54,10 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     };
     leaves_inputs(args, path)?;
     let outputs = Outputs::new(args)?;
-    let (mut recording, known) = read(args, path)?;
+    let (mut recording, known, words) = known::read(args, path)?;
     let (decisions, files) = split(&args.what.set);
     let with = changed(&known, &files)?;
-    let home = home(args, &recording, &known)?;
+    let home = home(args, &recording, &known, &words)?;
     recording.without_cpus_from(home.machine.topology.nr_cpus() as u32);
     fits(args, &known, &home.machine)?;
     let elsewhere = elsewhere(&args.what, &home, &decisions)?;
@@ -83,7 +81,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let other = elsewhere.as_ref();
     let other = other.or((!files.is_empty()).then_some(&home));
     let mut about = About::new(&asked, &home, other)?;
-    note_attributes(args, &replay, &mut about);
+    note_known(args, &replay, &known, &home.machine, &mut about);
     let places: Vec<(&Place, &Attributes)> = std::iter::once((&home, &known))
         .chain(other.map(|place| (place, &with)))
         .collect();
@@ -146,28 +144,16 @@ fn explained(
     output::stdout(&explain::answer(&asking, &asked)?)
 }
 
-/// A recording, and what is known besides: by a file of attributes, else as far as it says itself.
-fn read(args: &ReplayArgs, path: &Path) -> Result<(Recording, Attributes), Failure> {
-    let attributes = args.attributes.as_deref();
-    let given = attributes.map(read_attributes).transpose()?;
-    let recording = open(path, args.no_progress)?;
-    let mut known = match given {
-        Some((source, given)) => {
-            let refused = given.check_groups(&recording.groups).err();
-            match refused {
-                Some(refused) => return Err(refused.in_file(&source).into()),
-                None => given,
-            }
-        }
-        None => said(path, &recording)?,
-    };
-    known.take_groups(&recording.groups);
-    known.take_processes(&recording.names);
-    Ok((recording, known))
-}
-
-/// Says so if a file of attributes says little, or what has no effect.
-fn note_attributes(args: &ReplayArgs, replay: &Replay<'_>, about: &mut About) {
+/// Says so if the machine is another than the run's, or if a file of attributes says little, or
+/// what has no effect.
+fn note_known(
+    args: &ReplayArgs,
+    replay: &Replay<'_>,
+    known: &Attributes,
+    home: &Machine,
+    about: &mut About,
+) {
+    about.notes.extend(machine_note(known, home));
     if args.attributes.is_some() {
         about.notes.extend(replay.named());
     }
@@ -341,25 +327,6 @@ fn scenario(args: &ReplayArgs, sides: &Sides<'_>, known: &Attributes) -> Result<
         profile,
         hz,
     ))
-}
-
-/// What a simulated run says about itself in its text.
-fn said(path: &Path, recording: &Recording) -> Result<Attributes, Failure> {
-    Attributes::parse(&recording.said).map_err(|e| {
-        let message = format!(
-            "{}: the lines that begin with `{SAID}`: {e}",
-            path.display()
-        );
-        Failure::with_help(message, "--attributes FILE is used instead of them")
-    })
-}
-
-fn read_attributes(file: &Path) -> Result<(Source, Attributes), Failure> {
-    let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|e| Failure::new(format!("{name}: {e}")))?;
-    let source = Source::new(&name, &text);
-    let read = Attributes::read(&source)?;
-    Ok((source, read))
 }
 
 /// Settings of decisions, and of files of groups (`/path/cpu.max`).

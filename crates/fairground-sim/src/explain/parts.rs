@@ -153,7 +153,11 @@ pub(super) fn parts(
         others: BTreeMap::new(),
         by_group: BTreeMap::new(),
     };
-    for (_, line) in lines.iter().filter(|(_, l)| l.at_ns <= end) {
+    // They come by steps, and a step of one CPU may begin later and be told before that of another.
+    let mut lines: Vec<&TraceLine> = lines.iter().map(|(_, line)| line).collect();
+    lines.retain(|line| line.at_ns <= end);
+    lines.sort_by_key(|line| line.at_ns);
+    for line in lines {
         wait.up_to(line.at_ns);
         wait.event(line.at_ns, line.event);
     }
@@ -266,6 +270,25 @@ mod tests {
             assert_eq!(parts.throttled, [(outer, 20), (inner, kept)]);
             assert_eq!(parts.others, [(Some(other), turn)]);
         }
+    }
+
+    /// The step in which the task itself got the other CPU is told before what happened earlier on
+    /// the CPU where it waits.
+    #[test]
+    fn steps_that_are_told_late_count_when_they_happened() {
+        let (first, second) = (TaskId(1), TaskId(2));
+        let lines = lines([
+            (0, 0, switch(0, Some(first))),
+            (30, 0, switch(0, Some(TaskId(0)))),
+            (20, 0, switch(0, Some(second))),
+        ]);
+        let groups = &[];
+        let quota = Quota {
+            groups,
+            per_task: true,
+        };
+        let parts = parts(&lines, &preempted(10, Vec::new(), 30, 0), &quota, 30);
+        assert_eq!(parts.others, [(Some(first), 10), (Some(second), 10)]);
     }
 
     /// Woken while its group is throttled it is queued all the same since 6.18.

@@ -48,6 +48,14 @@ pub enum MachineError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Bad(Box<BadFile>),
+    /// The places of its CPUs contradict each other.
+    #[error("machine file `{path}`: {source}")]
+    Places {
+        /// Path as given.
+        path: String,
+        /// Which.
+        source: fairground::topology::TopologyError,
+    },
     /// A request that this machine cannot satisfy (`shrunk`, `with_figure`).
     #[error("machine `{id}`: {message}")]
     #[diagnostic(help("expected {expected}"))]

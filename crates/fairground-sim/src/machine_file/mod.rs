@@ -169,10 +169,18 @@ impl Machine {
             return Err(unknown(arg));
         }
         let text = read_limited(path)?;
-        if path.ends_with(".xml") || text.trim_start().starts_with('<') {
-            hwloc::from_xml(path, &text, base.as_ref())
+        let machine = if path.ends_with(".xml") || text.trim_start().starts_with('<') {
+            hwloc::from_xml(path, &text, base.as_ref())?
         } else {
-            Self::from_toml(path, &text)
+            Self::from_toml(path, &text)?
+        };
+        // Here, where the file has a name: a run would only say which CPUs.
+        match fairground::topology::Topology::build(&crate::machine::topology_of(&machine)) {
+            Ok(_) => Ok(machine),
+            Err(source) => {
+                let path = path.into();
+                Err(MachineError::Places { path, source })
+            }
         }
     }
 

@@ -77,6 +77,10 @@ pub fn declare(
                 let message = format!("the cgroup '{}' is declared twice", one.path);
                 return Err(source.error(d.fields.node.span.clone(), message));
             }
+            if d.fields.get("cpu.max").is_some() {
+                // `max`, too: the result is held against those with a limit.
+                w.watched.push(first + k);
+            }
             w.cgroups.push(one);
         }
         index[i] = first;

@@ -65,6 +65,8 @@ pub(super) struct Ledger {
     bound: Vec<u32>,
     free_near: Vec<u32>,
     from: Ps,
+    /// What counts has begun.
+    open: bool,
     last: Ps,
     lost: Ps,
     lost_near: Ps,
@@ -124,6 +126,7 @@ impl Ledger {
             span,
             cpus,
             from,
+            open: false,
             last: from,
             lost: 0,
             lost_near: 0,
@@ -134,6 +137,7 @@ impl Ledger {
 
     pub fn see(&mut self, at: Ps, change: &Change) {
         self.count_up_to(at);
+        self.open(at);
         match change {
             Change::Wake {
                 task, cpu, waiting, ..
@@ -177,6 +181,7 @@ impl Ledger {
     /// What came of it up to `end`; `capacity` is the time of all CPUs.
     pub fn end(mut self, end: Ps, capacity: Ps, names: &dyn Fn(u32) -> Who) -> IdleWaste {
         self.count_up_to(end);
+        self.open(end);
         let open: Vec<u32> = self.free.iter().chain(&self.bound).copied().collect();
         for task in open {
             self.close(end, task);
@@ -191,6 +196,22 @@ impl Ledger {
             near_ns: self.lost_near / NS,
             waits: self.waits,
             longest,
+        }
+    }
+
+    /// Once, when what counts has begun: stretches from before begin there, where each task waits
+    /// by then and beside a CPU that is idle by then.
+    fn open(&mut self, at: Ps) {
+        if self.open || at <= self.from {
+            return;
+        }
+        self.open = true;
+        for i in 0..self.tasks.len() {
+            let state = self.tasks[i];
+            let here = state.cpu.zip(self.idle_beside(&state));
+            if let (Some(_), Some((cpu, idle))) = (state.vain, here) {
+                self.tasks[i].vain = Some((self.from, cpu, idle));
+            }
         }
     }
 
@@ -436,6 +457,11 @@ mod tests {
 
     /// Four CPUs, two for each cache.
     fn ledger() -> Ledger {
+        ledger_from(0)
+    }
+
+    /// The same, of which what was before `from` does not count.
+    fn ledger_from(from: Ps) -> Ledger {
         let place = |n: u32| CpuPlace {
             core: n,
             llc: n / 2,
@@ -446,7 +472,7 @@ mod tests {
             cpus: (0..4).map(place).collect(),
             ..Machine::default()
         };
-        Ledger::new(&Topology::build(&machine).expect("a machine"), 0)
+        Ledger::new(&Topology::build(&machine).expect("a machine"), from)
     }
 
     fn wake(task: u32, cpu: u32, may: May) -> Change {
@@ -521,6 +547,24 @@ mod tests {
         // CPU 3 was idle for 10 us, then on its way to task 2.
         assert_eq!((found.cpu_ns, found.near_ns), (10_000, 0));
         assert_eq!(found.longest.unwrap().idle_cpu, 3);
+    }
+
+    /// It waited on CPU 0 beside idle CPU 1 before, and since then on CPU 2 beside CPU 3.
+    #[test]
+    fn a_wait_from_before_what_counts_is_told_as_it_is_there() {
+        let mut l = ledger_from(25 * US);
+        for (task, cpu) in [(0, 0), (2, 2)] {
+            l.see(0, &wake(task, cpu, May::Anywhere));
+            l.see(US, &switch(cpu, None, Some(task)));
+        }
+        l.see(10 * US, &wake(1, 0, May::Anywhere));
+        l.see(15 * US, &wake(3, 1, May::Anywhere));
+        l.see(16 * US, &switch(1, None, Some(3)));
+        l.see(20 * US, &moved(1, 2));
+        l.see(50 * US, &switch(2, Some(2), Some(1)));
+        let longest = l.end(100 * US, 400 * US, &who).longest.unwrap();
+        assert_eq!((longest.cpu, longest.idle_cpu, longest.near), (2, 3, true));
+        assert_eq!((longest.from_ns, longest.ns), (25_000, 25_000));
     }
 
     #[test]

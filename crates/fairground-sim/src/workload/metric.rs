@@ -193,13 +193,13 @@ impl From {
                     Percentile::AtLeast(_) => return None,
                 }
             }
-            From::CpuS => marks.tasks.iter().map(|t| t.cpu_ns as f64).sum::<f64>() / 1e9,
-            From::CpuOfS { first, end } => times(marks, first, end).sum::<f64>() / 1e9,
+            From::CpuS => sum(marks.tasks.iter().map(|t| t.cpu_ns as f64)) / 1e9,
+            From::CpuOfS { first, end } => sum(times(marks, first, end)) / 1e9,
             From::CpuShare { first, end } => {
                 let all: f64 = marks.tasks.iter().map(|t| t.cpu_ns as f64).sum();
-                times(marks, first, end).sum::<f64>() / all
+                sum(times(marks, first, end)) / all
             }
-            From::Cpus { first, end } => times(marks, first, end).sum::<f64>() / 1e9 / elapsed_s,
+            From::Cpus { first, end } => sum(times(marks, first, end)) / 1e9 / elapsed_s,
             From::Fairness { first, end } => {
                 let sum: f64 = times(marks, first, end).sum();
                 let squares: f64 = times(marks, first, end).map(|t| t * t).sum();
@@ -365,6 +365,11 @@ fn quantile_ns(marks: &Marks, request: u32, permille: u32) -> Option<Ns> {
     Some(exact.within(histogram.value_at_quantile(f64::from(permille) / 1e3)))
 }
 
+/// Zero if there is nothing; the library's sum is -0 then.
+fn sum(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, |sum, value| sum + value)
+}
+
 fn times(marks: &Marks, first: u32, end: u32) -> impl Iterator<Item = f64> + '_ {
     marks.of(first, end).map(|t| t.cpu_ns as f64)
 }
@@ -396,6 +401,16 @@ mod tests {
         assert_eq!(marks.marks[0].count, 3);
         assert_eq!(value(From::Requests(0), &marks), Some(3.0));
         assert_eq!(value(From::RequestMeanUs(0), &marks), Some(2.3 / 3.0));
+    }
+
+    #[test]
+    fn tasks_that_never_ran_had_no_time_without_a_sign() {
+        let marks = marks(0);
+        let (first, end) = (0, 1);
+        for from in [From::CpuS, From::CpuOfS { first, end }] {
+            let value = value(from, &marks);
+            assert!(value.is_some_and(|v| v == 0.0 && v.is_sign_positive()));
+        }
     }
 
     #[test]

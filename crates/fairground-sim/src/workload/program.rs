@@ -210,7 +210,8 @@ pub struct Workload {
     pub argv: Vec<String>,
     /// Groups; entry 0 is the root.
     pub cgroups: Vec<Cgroup>,
-    /// Groups whose `cpu.stat` is kept, sorted; empty: those with a limit (`cpu_stat.rs`).
+    /// Groups whose `cpu.stat` is kept beside those with a limit (`cpu_stat.rs`): those that are
+    /// given none in so many words, and those that a workload limits that this one is held against.
     pub watched: Vec<u32>,
     /// Groups that have a weight of their own in a workload that this one is held against.
     pub compared: Vec<u32>,

@@ -51,6 +51,8 @@ pub struct RunWords {
     pub seed: u64,
     /// Machine.
     pub machine: String,
+    /// Hash of its file and of what was changed in it (of those CPUs); older runs lack it.
+    pub machine_hash: Option<String>,
     /// How many of its CPUs.
     pub cpus: u32,
     /// Decisions that are not those of the default profile.
@@ -150,11 +152,14 @@ pub struct ThreadWords {
     /// Of a simulated run: it was made as a thread of its process.
     pub thread: Option<bool>,
     /// Its process: threads of one name share an address space. `own`: nobody else is in it.
+    /// `kernel`: it has none.
     pub process: Option<String>,
 }
 
 /// [`ThreadWords::process`] of a thread that shares its address space with nobody.
 pub const OWN: &str = "own";
+/// That of a kernel thread, which keeps the page tables of the CPU.
+pub const OF_KERNEL: &str = "kernel";
 
 impl Default for Attributes {
     fn default() -> Self {

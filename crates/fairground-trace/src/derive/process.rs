@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fairground_sim::workload::program::KERNEL_PROCESS;
 
-use super::attributes::{Attributes, OWN};
+use super::attributes::{Attributes, OF_KERNEL, OWN};
 use super::log::Logs;
 use crate::event::Names;
 use crate::walk::ThreadId;
@@ -41,11 +41,13 @@ pub struct Processes {
 enum Key {
     Named(String),
     Id(u32),
+    Kernel,
     Own(ThreadId),
 }
 
 impl Processes {
-    /// By what the attributes say, else by the recording; kernel threads by name.
+    /// By what the attributes say, else by the recording; kernel threads by name, unless it is a
+    /// simulated run, which says who they are.
     #[must_use]
     pub fn new(logs: &Logs, names: &Names, attributes: &Attributes) -> Self {
         let mut numbers: BTreeMap<Key, u32> = BTreeMap::new();
@@ -53,6 +55,7 @@ impl Processes {
         // Page tables that every CPU has from the start: those of number 0.
         let at_start = attributes.run.as_ref().and_then(|run| run.process);
         numbers.extend(at_start.map(|id| (Key::Id(id), 0)));
+        let by_name = attributes.run.is_none();
         for (thread, about) in logs.threads.iter().enumerate() {
             let name = names.get(about.tid);
             let words = attributes.of(about.tid, &name);
@@ -61,13 +64,15 @@ impl Processes {
                 names.process(about.tid),
             ) {
                 (Some(word), _) if word == OWN => Some(Key::Own(thread)),
+                (Some(word), _) if word == OF_KERNEL => Some(Key::Kernel),
                 (Some(word), _) => Some(Key::Named(word.clone())),
                 (None, known) => known.map(Key::Id),
             };
             let shared = matches!(&key, Some(Key::Id(id)) if *id != about.tid);
             let next = UNKNOWN + 1 + numbers.len() as u32;
             of.push(match key {
-                _ if is_kernel(&name) && !shared => KERNEL_PROCESS,
+                Some(Key::Kernel) => KERNEL_PROCESS,
+                _ if by_name && is_kernel(&name) && !shared => KERNEL_PROCESS,
                 Some(key) => *numbers.entry(key).or_insert(next),
                 None => UNKNOWN,
             });
@@ -112,6 +117,7 @@ mod tests {
             (4, "kworker/0:1"),
             (5, "c"),
             (6, "d"),
+            (7, "e"),
         ] {
             names.see(tid, comm.as_bytes());
         }
@@ -126,13 +132,14 @@ mod tests {
             context: Context::Unknown,
             kind: Kind::Exit { tid },
         };
-        let events: Vec<Event> = (1..=6).map(exit).collect();
+        let events: Vec<Event> = (1..=7).map(exit).collect();
         let logs = Logs::of(&events, 1);
-        let words = "[[thread]]\ncomm = \"d\"\nprocess = \"own\"\n";
+        let words = "[[thread]]\ncomm = \"d\"\nprocess = \"own\"\n\
+                     [[thread]]\ncomm = \"e\"\nprocess = \"kernel\"\n";
         let p = Processes::new(&logs, &names, &Attributes::parse(words).unwrap());
-        let of: Vec<u32> = (0..6).map(|t| p.of(t)).collect();
-        assert_eq!(of, [UNKNOWN, 2, 2, KERNEL_PROCESS, 3, 4]);
-        let alone: Vec<bool> = (0..6).map(|t| p.is_alone(t)).collect();
-        assert_eq!(alone, [false, false, false, false, true, true]);
+        let of: Vec<u32> = (0..7).map(|t| p.of(t)).collect();
+        assert_eq!(of, [UNKNOWN, 2, 2, KERNEL_PROCESS, 3, 4, KERNEL_PROCESS]);
+        let alone: Vec<bool> = (0..7).map(|t| p.is_alone(t)).collect();
+        assert_eq!(alone, [false, false, false, false, true, true, false]);
     }
 }

@@ -4,10 +4,10 @@
 use fairground::policy::{Features, decisions};
 use fairground_sim::machine::Setup;
 use fairground_sim::workload::program::{
-    Born, Cgroup, CgroupWrite, Event, Policy, Until, Workload,
+    Born, Cgroup, CgroupWrite, Event, KERNEL_PROCESS, Policy, Until, Workload,
 };
 
-use super::attributes::{Attributes, Group, PolicyWords, RunWords, ThreadWords, Write};
+use super::attributes::{Attributes, Group, OF_KERNEL, PolicyWords, RunWords, ThreadWords, Write};
 use super::objects::Objects;
 use crate::simulated::FIRST_TID;
 use crate::text::{LINE_MAX, SAID};
@@ -94,6 +94,7 @@ impl RunWords {
         Self {
             seed: setup.seed,
             machine: setup.machine.id.clone(),
+            machine_hash: Some(setup.machine.hash()),
             cpus: setup.machine.topology.nr_cpus() as u32,
             set: other.collect(),
             warmup_ns: setup.workload.warmup_ns,
@@ -130,6 +131,7 @@ fn thread(workload: &Workload, born: &Born) -> ThreadWords {
         footprint_bytes_per_us: (footprint > 0).then_some(footprint),
         working_set_bytes: template.working_set_bytes,
         thread: template.thread.then_some(true),
+        process: (template.process == KERNEL_PROCESS).then(|| OF_KERNEL.into()),
         cpus: born.affinity.map(|m| workload.masks[m as usize].clone()),
         cgroup: (born.cgroup != 0).then(|| group.path.clone()),
         ..ThreadWords::default()

@@ -114,7 +114,7 @@ pub struct Source<'a> {
     pub pins: &'a [Option<u32>],
     /// The CPU on which each thread id was first heard of.
     pub places: &'a FxHashMap<u32, u32>,
-    /// CPUs of the recording.
+    /// CPUs of the machine of the recording; the last ones of them may have no event.
     pub cpus: u32,
     /// It is to run by itself, as a scenario: only what was recorded, on clocks of the threads.
     pub saved: bool,

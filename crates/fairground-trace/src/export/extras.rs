@@ -65,11 +65,16 @@ impl Extras {
             parents: paths.iter().map(|path| format!("cgroup {path}")).collect(),
             ..Self::default()
         };
-        for group in 1..paths.len() {
+        let mut of: Vec<Vec<&GroupState>> = vec![Vec::new(); paths.len()];
+        for state in states {
+            if let Some(of) = of.get_mut(state.group as usize) {
+                of.push(state);
+            }
+        }
+        for (group, of) in of.iter().enumerate().skip(1) {
             for (name, unit, value) in COUNTERS {
-                let of = states.iter().filter(|s| s.group as usize == group);
-                let mut points: Vec<(u64, i64)> =
-                    of.filter_map(|s| Some((s.at_ns, value(s)?))).collect();
+                let points = of.iter().filter_map(|s| Some((s.at_ns, value(s)?)));
+                let mut points: Vec<(u64, i64)> = points.collect();
                 points.dedup_by_key(|p| p.1);
                 if points.iter().any(|p| p.1 != 0) {
                     extras.counters.push(CounterTrack {
@@ -139,6 +144,27 @@ fn slices(paths: &[String], waits: &[Wait]) -> Vec<SliceTrack> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_group_has_the_values_of_its_own_states() {
+        let paths = ["/", "/a", "/b"].map(String::from);
+        let state = |at_ns: u64, group: u32, load_avg: i64| GroupState {
+            at_ns,
+            group,
+            load_avg,
+            ..GroupState::default()
+        };
+        let states: Vec<GroupState> = (0..4)
+            .flat_map(|t| [state(t, 0, 9), state(t, 1, 5), state(t, 2, t as i64)])
+            .collect();
+        let extras = Extras::new(&paths, &states, &[]);
+        let told: Vec<_> = extras
+            .counters
+            .iter()
+            .map(|c| (c.parent, c.name, c.points.len()))
+            .collect();
+        assert_eq!(told, [(1, "load_avg", 1), (2, "load_avg", 4)]);
+    }
 
     #[test]
     fn a_counter_keeps_the_value_that_it_began_with() {

@@ -20,6 +20,8 @@ mod wire;
 use std::io::{self, Write};
 use std::path::Path;
 
+use fairground_sim::exact::Exact;
+
 pub use extras::{CounterTrack, Extras, GROUPS_EVERY_NS, SliceTrack, WAITS_FROM_NS};
 
 use crate::recording::Recording;
@@ -50,6 +52,19 @@ impl Format {
             "jsonl" => Some(Self::JsonLines),
             "csv" => Some(Self::Csv),
             _ => None,
+        }
+    }
+
+    /// With what a run keeps of which [`Extras`] are made, if there is room for them.
+    #[must_use]
+    pub fn exact(self, exact: Exact) -> Exact {
+        match self {
+            Self::Perfetto => Exact {
+                groups_every_ns: GROUPS_EVERY_NS,
+                waits_from_ns: Some(WAITS_FROM_NS),
+                ..exact
+            },
+            Self::Text | Self::JsonLines | Self::Csv => exact,
         }
     }
 }

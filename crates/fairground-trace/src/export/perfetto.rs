@@ -1,7 +1,7 @@
 //! Perfetto: ftrace events of each CPU, names, and a counter track of the load of each CPU. The
 //! numbers of fields are those of `perfetto_trace.proto`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use super::extras::Extras;
@@ -96,7 +96,8 @@ struct Packets<'a, W> {
 
 impl<W: Write> Packets<'_, W> {
     fn extras(&mut self, extras: &Extras) -> io::Result<()> {
-        let used = |parent: usize| extras.counters.iter().any(|c| c.parent == parent);
+        let parents: BTreeSet<usize> = extras.counters.iter().map(|c| c.parent).collect();
+        let used = |parent: usize| parents.contains(&parent);
         for (number, name) in (0..).zip(&extras.parents) {
             if used(number as usize) {
                 self.track(PARENTS + number, name, None, None)?;

@@ -8,12 +8,12 @@ use fairground_sim::workload::program::Born;
 use super::{Place, Prepared, Replay};
 use crate::derive::attributes::RunWords;
 use crate::derive::{Attributes, Derived};
-use crate::export::{Extras, GROUPS_EVERY_NS, WAITS_FROM_NS};
+use crate::export::{Extras, Format};
 use crate::recording::Recording;
 use crate::simulated::{self, Identity};
 
 impl Replay<'_> {
-    /// Runs it at `place` and has all of that run.
+    /// Runs it at `place` and has all of that run for which `format` has room.
     ///
     /// # Errors
     /// As [`Replay::run_with`].
@@ -22,15 +22,15 @@ impl Replay<'_> {
         place: &Place,
         with: &Attributes,
         seed: u64,
+        format: Format,
     ) -> Result<(Recording, Extras), String> {
         let prepared = self.prepared(place, with)?;
         let setup = prepared.setup(place, seed);
         let exact = Exact {
             stacks: false,
-            groups_every_ns: GROUPS_EVERY_NS,
-            waits_from_ns: Some(WAITS_FROM_NS),
             ..prepared.exact.clone()
         };
+        let exact = format.exact(exact);
         let traced = self.traced(&setup, &exact)?;
         let who = self.identities(&prepared.derived, &traced.born);
         let cpus = place.machine.topology.nr_cpus() as u32;

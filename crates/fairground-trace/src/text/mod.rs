@@ -27,6 +27,8 @@ use loss::Loss;
 
 /// How lines begin that say what events do not ([`Recording::said`]).
 pub const SAID: &str = "#: ";
+/// Such a line without words, as it is once its end is trimmed.
+const SAID_BLANK: &[u8] = b"#:";
 /// What it has in it if it is of a simulated run.
 const RUN: &str = "[run]";
 /// Most of that.
@@ -213,7 +215,8 @@ fn one_line(text: &[u8], number: u64, reader: &mut Reader) -> bool {
     };
     let text = text.trim_ascii_end();
     // The name of a thread may begin with `#`, too.
-    if text.is_empty() || text.starts_with(b"# ") || text.starts_with(SAID.as_bytes()) {
+    let comment = text.starts_with(b"# ") || text.starts_with(SAID.as_bytes());
+    if text.is_empty() || comment || text == SAID_BLANK {
         said(text, &mut reader.recording);
         stated::see(text, &mut reader.recording);
         return true;
@@ -324,8 +327,11 @@ fn no_event(text: &[u8], number: u64, reader: &mut Reader) {
 
 /// A comment: in what [`crate::export`] wrote, some have more to say.
 fn said(text: &[u8], recording: &mut Recording) {
-    let Some(line) = text.strip_prefix(SAID.as_bytes()) else {
-        return;
+    let line = match text.strip_prefix(SAID.as_bytes()) {
+        Some(line) => line,
+        // Lines are told by their number, so those without words count.
+        None if text == SAID_BLANK && !recording.said.is_empty() => &[],
+        None => return,
     };
     if recording.said.len() + line.len() < SAID_MAX {
         recording.said += &String::from_utf8_lossy(line);

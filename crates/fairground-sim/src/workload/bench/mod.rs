@@ -233,7 +233,7 @@ static KNOWN: [Known; 16] = [
         what: "tasks that wake up by a periodic timer, compute a little and sleep again",
         length: "--duration TIME",
         warmup: Some("--warmup TIME"),
-        forms: ONE,
+        forms: &["", "--working-set 64KiB"],
         parse: sleepers::parse,
     },
 ];

@@ -1,0 +1,93 @@
+//! Replays of exported simulated runs: on which machine, and what is wrong with what they say.
+
+mod common;
+
+use common::{SMALL, fails, file, place, succeeds, words};
+
+const SLEEPERS: &[&str] = &["--", "sleepers", "--tasks", "4", "-d", "20ms"];
+
+/// A run of one seed with these options, as text and as a table.
+fn exported(test: &str, more: &[&str]) -> String {
+    let dir = place(test);
+    let [text, _] = ["run.txt", "run.csv"].map(|name| {
+        let path = dir.join(name).to_str().expect("UTF-8").to_string();
+        let run = ["run", "--seed", "1", "--quiet", "--trace", &path];
+        succeeds(words(&[&run, more, SLEEPERS]));
+        path
+    });
+    text
+}
+
+/// Whether a replay of the text has the same table.
+fn is_exact(text: &str, more: &[&str]) -> bool {
+    let [table, again] = ["run.csv", "again.csv"].map(|name| text.replace("run.txt", name));
+    succeeds(words(&[&["replay", text, "--export", &again], more]));
+    let read = |path: String| std::fs::read_to_string(path).expect("a table");
+    read(table) == read(again)
+}
+
+/// A modified machine file that kept the name of a built-in machine.
+#[test]
+fn a_machine_that_only_has_the_name_of_a_built_in_one_is_asked_for() {
+    let built_in = include_str!("../../../machines/xeon-8cpu-2013.toml");
+    let slow = built_in.replace(
+        "ipi_to_handler = { v = 1243",
+        "ipi_to_handler = { v = 41243",
+    );
+    assert_ne!(slow, built_in);
+    let mine = file("replay_mine", "mine.toml", slow);
+    let run = exported("replay_of_mine", &["--machine", &mine]);
+    fails(
+        ["replay", &run],
+        &["run.txt", "line 5", "`xeon-8cpu-2013`", "--recorded-on"],
+    );
+    assert!(is_exact(&run, &["--recorded-on", &mine]));
+    let note = "another machine";
+    let told = succeeds(["replay", &run, "--recorded-on", &mine]);
+    assert!(!told.contains(note), "{told}");
+    let told = succeeds(["replay", &run, "--recorded-on", "xeon-8cpu-2013"]);
+    assert!(told.contains(note), "{told}");
+    // Older traces do not say the hash.
+    let text = std::fs::read_to_string(&run).expect("a trace");
+    let lines = text.lines().filter(|line| !line.contains("machine_hash"));
+    let without: String = lines.map(|line| format!("{line}\n")).collect();
+    assert_ne!(text, without);
+    let older = file("replay_older", "older.txt", without);
+    succeeds(["replay", &older]);
+}
+
+#[test]
+fn a_run_of_fewer_cpus_and_idle_states_is_replayed_on_those() {
+    let less = words(&[&SMALL[..2], &["--cpus", "4", "--max-idle", "C1"]]);
+    let run = exported("replay_less", &less);
+    assert!(is_exact(&run, &[]));
+    assert!(is_exact(&run, &["--recorded-on", SMALL[1]]));
+}
+
+#[test]
+fn what_a_run_says_of_itself_is_refused_with_its_place() {
+    let run = exported("replay_words", &SMALL[..2]);
+    let text = std::fs::read_to_string(run).expect("a trace");
+    let changed = |name: &str, from: &str, to: &str, parts: &[&str]| {
+        let text = text.replacen(from, to, 1);
+        let trace = file(&format!("replay_words_{name}"), "t.txt", text);
+        fails(["replay", &trace], &[parts, &["t.txt"]].concat());
+    };
+    let set = "#: [run.set]\n";
+    let value = format!("{set}#: ilb_csd = \"0\"\n");
+    changed("value", set, &value, &["line 14: `ilb_csd` cannot be `0`"]);
+    let name = format!("{set}#: ilb_kick = \"always\"\n#: ilb_kik = \"0\"\n");
+    changed("name", set, &name, &["line 15: unknown decision `ilb_kik`"]);
+    let machine = "\"xeon-8cpu-2013\"";
+    let no_machine = ["line 5: the trace is of a run on `m`", "--recorded-on"];
+    changed("machine", machine, "\"m\"", &no_machine);
+    // The same words in a file of attributes.
+    let trace = file("replay_words_plain", "t.txt", &text);
+    let words =
+        "[run]\nseed = 1\nmachine = \"xeon-8cpu-2013\"\ncpus = 8\n\n[run.set]\nhz = \"1\"\n";
+    let known = file("replay_words_file", "a.toml", words);
+    fails(
+        ["replay", &trace, "--attributes", &known],
+        &["a.toml:7: `hz` cannot be `1`"],
+    );
+}
