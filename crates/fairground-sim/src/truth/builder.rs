@@ -11,7 +11,8 @@ use crate::workload::program::{Ns, Workload};
 pub struct Turns {
     /// Passed in each turn.
     pub(super) one: u32,
-    /// Passed after each [`AT_ONCE`](super::spinning::AT_ONCE) turns that take no time of their own.
+    /// Passed after each [`AT_ONCE`](super::spinning::AT_ONCE) turns that take no time of their
+    /// own.
     pub(super) of_pieces: u32,
 }
 
