@@ -23,7 +23,7 @@ pub enum Todo {
         /// In atomic context: an interrupt, or a system call that holds a lock for all it wakes.
         atomic: bool,
     },
-    /// Enqueues the last of [`CpuState::leaving`](super::cpu::CpuState::leaving) where it was placed.
+    /// Enqueues the last of `CpuState::leaving` where it was placed.
     Enqueue {
         /// Where.
         placed: Placed,
