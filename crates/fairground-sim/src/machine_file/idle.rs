@@ -41,7 +41,8 @@ pub struct IdleState {
 }
 
 impl IdleState {
-    /// Whether the CPU goes on running in it, in a loop that watches its flags.
+    /// Whether the CPU goes on running in it, in a loop that watches its flags: the state that the
+    /// kernel adds for this and names so (`cpuidle_poll_state_init`).
     pub fn polls(&self) -> bool {
         self.name == "POLL"
     }

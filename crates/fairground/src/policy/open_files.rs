@@ -91,7 +91,8 @@ pub enum PipeWakeWriter {
 /// How who waits in `epoll_wait` is woken.
 ///
 /// Source: "epoll: Add synchronous wakeup support for ep_poll_callback", Xuewen Yan, 2024 (Linux
-/// 6.13, and stable kernels since January 2025).
+/// 6.13; proposed for stable kernels in January 2025, of which the list of 5.4 was seen and that of
+/// 6.12 was not).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EpollWake {
     /// As by any waker.

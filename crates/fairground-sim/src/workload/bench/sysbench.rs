@@ -134,7 +134,8 @@ pub(super) fn parse_mutex(argv: &[String], _env: Env) -> Result<Workload, Error>
                 unit: Unit::Cycle,
                 n: args.mutex_loops,
             };
-            // `mutex_num` and `thread_locks`, the address of the mutexes, stand beside it (`.bss`).
+            // `thread_locks`, the address of the mutexes, stands beside it; on its line, as is
+            // assumed.
             let increment = [
                 touch(global_var, 1, Touch::Load),
                 Op::LockPicked,
