@@ -67,11 +67,11 @@ pub(crate) fn too_few(variant: &Variant, metric: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::result::Run;
 
-    fn variant(counts: &[u64]) -> Variant {
+    pub(crate) fn variant(counts: &[u64]) -> Variant {
         let run = |(seed, n): (u64, &u64)| {
             let mut run = Run::new(seed);
             for metric in ["r.p50", "r.p90", "r.p95", "r.p99", "r.p99_9"] {

@@ -64,10 +64,10 @@ fn runs(variants: &[Variant]) -> impl Iterator<Item = &Run> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn variant(runs: &[&[(&str, &str, u64)]]) -> Variant {
+    pub(crate) fn variant(runs: &[&[(&str, &str, u64)]]) -> Variant {
         let row = |(group, by, ms): &(&str, &str, u64)| ThrottledBy {
             group: (*group).into(),
             by: (*by).into(),

@@ -83,23 +83,8 @@ pub(crate) fn few_beyond_words(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::percentile::tests::variant;
     use crate::result::Run;
-
-    fn variant(counts: &[u64]) -> Variant {
-        let run = |(seed, n): (u64, &u64)| {
-            let mut run = Run::new(seed);
-            for metric in ["r.p50", "r.p90", "r.p95", "r.p99", "r.p99_9"] {
-                run.samples.insert(metric.into(), *n);
-                run.set_metric(metric, 1.0);
-            }
-            run
-        };
-        Variant {
-            name: "base".into(),
-            runs: (1..).zip(counts).map(run).collect(),
-            ..Variant::default()
-        }
-    }
 
     #[test]
     fn what_is_left_out_is_named_with_the_number_and_the_usual_ones_are_noted() {

@@ -61,23 +61,7 @@ pub(crate) fn held_notes(variants: &[Variant]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Run, ThrottledBy};
-
-    fn variant(runs: &[&[(&str, &str, u64)]]) -> Variant {
-        let row = |(group, by, ms): &(&str, &str, u64)| ThrottledBy {
-            group: (*group).into(),
-            by: (*by).into(),
-            ns: ms * 1_000_000,
-        };
-        let run = |(seed, rows): (u64, &&[(&str, &str, u64)])| Run {
-            throttled_by: rows.iter().map(row).collect(),
-            ..Run::new(seed)
-        };
-        Variant {
-            runs: (1..).zip(runs).map(run).collect(),
-            ..Variant::default()
-        }
-    }
+    use crate::throttled_by::tests::variant;
 
     #[test]
     fn who_waits_for_a_quota_above_is_named_with_that() {
