@@ -353,3 +353,46 @@ impl Sim<'_> {
         self.host.wait_until(Place::Op(op), until);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::testing::{on, server};
+    use crate::machine::todo::Todo;
+
+    #[test]
+    fn who_waits_in_epoll_is_woken_as_its_decision_says() {
+        let how = |value| {
+            let line = "sysbench oltp_read_only --threads=2 --time=5ms";
+            on(&server(8), line, &[("epoll_wake", value)], |sim| {
+                let waits = |sock: &InetState| {
+                    let epoll = matches!(
+                        sock.kind,
+                        Inet::Tcp {
+                            reader: Reader::Epoll,
+                            ..
+                        }
+                    );
+                    epoll && !sock.readers.is_empty()
+                };
+                let mut ms = 0;
+                let s = loop {
+                    ms += 1;
+                    sim.run_to(ms * 1_000_000).unwrap();
+                    if let Some(s) = sim.inets.iter().position(waits) {
+                        break s;
+                    }
+                };
+                sim.host.begin(0, sim.host.at);
+                sim.inets[s].unsent = 100;
+                sim.transmit(0, s);
+                match sim.cpus[0].todo.back() {
+                    Some(Todo::Wake { kind, .. }) => *kind,
+                    other => panic!("{other:?}"),
+                }
+            })
+        };
+        assert_eq!(how("plain"), WakeKind::Wake);
+        assert_eq!(how("sync"), WakeKind::Sync);
+    }
+}
