@@ -31,7 +31,7 @@ pub enum KernelOp {
     SocketRecv,
     /// `poll` on one descriptor.
     Poll,
-    /// `futex(FUTEX_WAIT)` up to sleeping.
+    /// `futex(FUTEX_WAIT)` up to comparing the word.
     FutexWait,
     /// `futex(FUTEX_WAKE)` without the wake-ups.
     FutexWake,
@@ -102,10 +102,14 @@ pub enum KernelOp {
     AllocPage,
     /// Back to them.
     FreePage,
+    /// `futex(FUTEX_WAIT)` after it has compared the word, whatever it found.
+    FutexWaitEnd,
+    /// The rest of it for who has to sleep: on the queue and off it again.
+    FutexQueue,
 }
 
 /// Names and figures by operation.
-pub const KERNEL_OPS: [(KernelOp, &str, u32); 40] = [
+pub const KERNEL_OPS: [(KernelOp, &str, u32); 42] = [
     // Measured together: one thread that writes a byte to a pipe and reads it back takes 370.7 ns
     // on the guest (Sapphire Rapids, 3.0 GHz). Less two system calls of 109.6 ns and 55 ns that the
     // model charges for lines, atomic updates and the copies, 96 ns or 289 cycles are left; divided
@@ -118,8 +122,8 @@ pub const KERNEL_OPS: [(KernelOp, &str, u32); 40] = [
     (KernelOp::SocketSend, "unix_stream_sendmsg", 822),
     (KernelOp::SocketRecv, "unix_stream_recvmsg", 672),
     (KernelOp::Poll, "do_poll", 450),
-    // Set by the futex round trip on one CPU.
-    (KernelOp::FutexWait, "futex_wait", 600),
+    // Set by the futex round trip on one CPU, together with the two at the end.
+    (KernelOp::FutexWait, "futex_wait_setup", 350),
     (KernelOp::FutexWake, "futex_wake", 200),
     (KernelOp::UserAtomic, "[user atomic]", 12),
     // Set by the recorded time from a switch to the reader of a pipe to its next sleep, which was
@@ -170,6 +174,12 @@ pub const KERNEL_OPS: [(KernelOp, &str, u32); 40] = [
     // for each page beyond the two that a pipe keeps (docs/calibration.md).
     (KernelOp::AllocPage, "alloc_page", 268),
     (KernelOp::FreePage, "put_page", 343),
+    // Shares of one figure, 600, for who sleeps (`FutexWait`). Who finds the word changed takes 123
+    // ns more than the emptiest system call where a `FUTEX_WAKE` for nobody takes 45 more (a guest
+    // of Zen 4): less lines and atomic updates that is 475. How much of it is before the comparison
+    // is an estimate.
+    (KernelOp::FutexWaitEnd, "futex_wait", 125),
+    (KernelOp::FutexQueue, "futex_queue", 125),
 ];
 
 /// Cycles for copying one byte between user and kernel memory (`rep movsb` and warm lines: about

@@ -41,8 +41,10 @@ pub struct Prices {
 }
 
 /// What of a program's system calls costs something beyond the scheduler.
-const CALLS: [KernelOp; 11] = [
+const CALLS: [KernelOp; 13] = [
     KernelOp::FutexWait,
+    KernelOp::FutexWaitEnd,
+    KernelOp::FutexQueue,
     KernelOp::FutexWake,
     KernelOp::UserAtomic,
     KernelOp::WaitQueue,

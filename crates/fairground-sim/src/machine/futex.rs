@@ -101,7 +101,17 @@ impl Sim<'_> {
         self.lock_bucket(OP, of);
         self.futex_queue(id, of);
         self.unlock_bucket(OP, of);
+        self.futex_way_back(true);
         self.block(cpu, id, wait, then);
+    }
+
+    /// What `futex(FUTEX_WAIT)` takes after the comparison, all of it before the sleep if there is
+    /// one.
+    pub(super) fn futex_way_back(&mut self, sleeps: bool) {
+        self.host.op(KernelOp::FutexWaitEnd);
+        if sleeps {
+            self.host.op(KernelOp::FutexQueue);
+        }
     }
 
     /// `futex(FUTEX_WAIT)` after its way into the kernel: counts the caller and waits for the lock.
@@ -134,6 +144,8 @@ impl Sim<'_> {
         if !waits {
             self.bucket(OP, of, Access::Rmw);
         }
+        self.futex_way_back(waits);
+        self.leave_kernel();
     }
 
     /// Queues a task that will sleep: behind all of its priority, before those of lower ones, which

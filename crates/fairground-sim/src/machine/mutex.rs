@@ -52,7 +52,8 @@ impl Sim<'_> {
     /// Enters the kernel; the word is compared in a step of its own, so that the owner can unlock
     /// meanwhile.
     fn futex_wait_begin(&mut self, cpu: u32, id: TaskId, m: u32) {
-        self.enter_futex(KernelOp::FutexWait);
+        self.enter_kernel(KernelOp::FutexWait);
+        self.host.op(KernelOp::FutexWait);
         self.tasks[id.idx()].stage = Stage::Again;
         let todo = Todo::FutexWait {
             mutex: m,

@@ -25,6 +25,8 @@ pub struct Sync {
     pub(super) mutex_lines: Vec<Option<LineId>>,
     barriers: Vec<Waitable>,
     services: Vec<Waitable>,
+    /// By task; as long as needed.
+    own: Vec<Waitable>,
     requests: Vec<VecDeque<TaskId>>,
     /// Source of timer stamps.
     pub stamps: u32,
@@ -45,6 +47,7 @@ impl Sync {
             mutex_lines: Vec::new(),
             barriers: many(workload.barriers.len()),
             services: many(workload.services.len()),
+            own: Vec::new(),
             requests: workload.services.iter().map(|_| VecDeque::new()).collect(),
             stamps: 0,
         }
@@ -59,6 +62,11 @@ impl Sim<'_> {
             Table::Mutex => &mut self.sync.mutexes,
             Table::Barrier => &mut self.sync.barriers,
             Table::Service => &mut self.sync.services,
+            Table::Own => {
+                let own = &mut self.sync.own;
+                own.resize_with(own.len().max(index as usize + 1), Waitable::default);
+                own
+            }
         };
         &mut table[index as usize]
     }
@@ -179,28 +187,41 @@ impl Sim<'_> {
         self.workload.futex_services.binary_search(&service).is_ok()
     }
 
-    /// The request goes to a list in shared memory; the server is woken if it waits, and the caller
-    /// waits on a futex of its own.
+    /// The request goes to a list in shared memory; the server is woken if it waits. Only then, and
+    /// if the answer has not come meanwhile, the caller waits on a futex of its own.
     fn call_by_futex(&mut self, cpu: u32, id: TaskId, service: u32) {
-        if self.tasks[id.idx()].stage != Stage::Start {
-            return self.advance(id);
+        match self.tasks[id.idx()].stage {
+            Stage::Start => {
+                self.atomic(Table::Service, service);
+                self.sync.requests[service as usize].push_back(id);
+                self.tasks[id.idx()].stage = Stage::Again;
+                if !self.waitable(Table::Service, service).waiters.is_empty() {
+                    self.wake_some(cpu, (Table::Service, service), 1);
+                }
+            }
+            Stage::Again => {
+                let wait = Wait::Answer(service);
+                self.wait_on(cpu, id, (Table::Own, id.0), wait, Stage::Granted);
+            }
+            Stage::Granted => self.advance(id),
         }
-        self.atomic(Table::Service, service);
-        self.sync.requests[service as usize].push_back(id);
-        if !self.waitable(Table::Service, service).waiters.is_empty() {
-            self.wake_some(cpu, (Table::Service, service), 1);
+    }
+
+    /// The answer is in the caller's futex, on which it waits or will look.
+    fn reply_by_futex(&mut self, cpu: u32, id: TaskId) {
+        if let Some(caller) = self.tasks[id.idx()].serving.take() {
+            let own = (Table::Own, caller.0);
+            self.atomic(own.0, own.1);
+            if self.wake_some(cpu, own, 1) == 0 {
+                self.tasks[caller.idx()].stage = Stage::Granted;
+            }
         }
-        self.enter_futex(KernelOp::FutexWait);
-        self.block(cpu, id, Wait::Answer(service), Stage::Granted);
+        self.advance(id);
     }
 
     pub(super) fn reply(&mut self, cpu: u32, id: TaskId, service: u32, bytes: u32) {
         if self.by_futex(service) {
-            self.enter_futex(KernelOp::FutexWake);
-            if let Some(caller) = self.tasks[id.idx()].serving.take() {
-                self.queue_wake_unlocked(cpu, caller, WakeKind::Wake);
-            }
-            return self.advance(id);
+            return self.reply_by_futex(cpu, id);
         }
         self.enter_syscall(id, KernelOp::SocketSend);
         self.host.copy(KernelOp::SocketSend, bytes);
@@ -209,5 +230,40 @@ impl Sim<'_> {
             self.queue_wake(cpu, caller, WakeKind::Sync);
         }
         self.advance(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::testing::{server, with};
+    use crate::spec::Scenario;
+    use crate::workload::Env;
+
+    /// Who is answered between waking the server and waiting does not wait, and nobody wakes him.
+    #[test]
+    fn an_answer_may_come_before_its_caller_waits() {
+        let text = "duration = \"1ms\"\nservices = [\"s\"]\n\
+             [[task]]\nname = \"caller\"\nsteps = [{ request = \"s\", bytes = 1 }]\n\
+             [[task]]\nname = \"server\"\nsteps = [{ serve = \"s\" }, { reply = \"s\", bytes = 1 }]\n";
+        let parsed = Scenario::parse("test.toml", text).unwrap();
+        let mut workload = parsed.workload(&Env { cpus: 8 }).unwrap();
+        workload.futex_services.push(0);
+        with(&server(8), &workload, &[], |sim| {
+            let (caller, answers) = (TaskId(0), TaskId(1));
+            for waits in [false, true] {
+                sim.tasks[caller.idx()].stage = Stage::Again;
+                sim.tasks[answers.idx()].serving = Some(caller);
+                sim.host.begin(0, 1_000_000);
+                if waits {
+                    sim.call_by_futex(0, caller, 0);
+                }
+                let woken = sim.cpus[1].todo.len();
+                sim.host.begin(1, 2_000_000);
+                sim.reply_by_futex(1, answers);
+                assert_eq!(sim.tasks[caller.idx()].stage, Stage::Granted);
+                assert_eq!(sim.cpus[1].todo.len() - woken, usize::from(waits));
+            }
+        });
     }
 }

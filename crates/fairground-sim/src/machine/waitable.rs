@@ -14,6 +14,8 @@ pub(super) enum Table {
     Mutex,
     Barrier,
     Service,
+    /// A futex of a task's own, on which it waits for an answer.
+    Own,
 }
 
 /// One object that tasks wait on.
