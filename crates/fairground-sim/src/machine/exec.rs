@@ -13,7 +13,6 @@ use super::{Sim, on_its_way};
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
-use crate::samples::{Telling, Tellings};
 use crate::workload::program::{FOREVER, KERNEL_PROCESS, Op, PickBy};
 
 impl Sim<'_> {
@@ -188,79 +187,6 @@ impl Sim<'_> {
         let task = &mut self.tasks[id.idx()];
         task.pc += 1;
         task.stage = Stage::Start;
-    }
-
-    /// A system call begins.
-    pub(super) fn system_call(&mut self, op: KernelOp) {
-        self.leave_user(op);
-        self.host.op(op);
-    }
-
-    /// The way into the kernel, and that back, which matters to nobody.
-    pub(super) fn leave_user(&mut self, op: KernelOp) {
-        self.enter_kernel(op);
-        self.leave_kernel();
-    }
-
-    /// The way into the kernel, half of the emptiest system call.
-    pub(super) fn enter_kernel(&mut self, op: KernelOp) {
-        if let Some(told) = &mut self.host.told {
-            told.call.get_or_insert((self.host.at, op));
-        }
-        let all = self.host.prices.syscall;
-        self.host.spend(Place::Syscall, all - all / 2);
-    }
-
-    /// The other half.
-    pub(super) fn leave_kernel(&mut self) {
-        self.host
-            .spend(Place::Syscall, self.host.prices.syscall / 2);
-    }
-
-    /// `op` begins, if it has not begun yet, for those who keep such things.
-    fn begin_act(&mut self, id: TaskId, op: Op) {
-        let task = &self.tasks[id.idx()];
-        let Some(told) = self
-            .host
-            .told
-            .as_mut()
-            .filter(|_| task.stage == Stage::Start)
-        else {
-            return;
-        };
-        told.act = match op {
-            Op::LockPicked => Some(Op::Lock(task.picked)),
-            Op::UnlockPicked => Some(Op::Unlock(task.picked)),
-            op if Tellings::is_act(op) => Some(op),
-            _ => None,
-        };
-    }
-
-    /// What began at `from`, if that was in user space, for those who keep such things.
-    fn tell_call(&mut self, cpu: u32, id: TaskId, from: Ps, in_user: bool) {
-        let at = self.host.at;
-        let Some(told) = &mut self.host.told else {
-            return;
-        };
-        let call = told.call.take();
-        let to = call.map_or(at, |(at, _)| at);
-        match told.act.take() {
-            Some(op) => told.act(cpu, id, (from, to), op),
-            None if in_user => told.user(cpu, id, (from, to), to - from),
-            None => {}
-        }
-        if let Some((at, op)) = call {
-            told.note(cpu, id, at, Telling::Call(op));
-        }
-    }
-
-    /// A system call begins, unless the task comes back from a wait inside it.
-    pub(super) fn enter_syscall(&mut self, id: TaskId, op: KernelOp) {
-        if self.tasks[id.idx()].stage == Stage::Start {
-            self.system_call(op);
-        } else {
-            self.host.op(KernelOp::WaitQueue);
-        }
     }
 
     fn operation(&mut self, cpu: u32, id: TaskId, op: Op) {

@@ -67,6 +67,7 @@ mod spin;
 mod step;
 mod stuck;
 mod sync;
+mod syscall;
 pub(crate) mod task;
 #[cfg(test)]
 pub(crate) mod testing;

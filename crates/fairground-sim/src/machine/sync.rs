@@ -245,7 +245,8 @@ mod tests {
     fn an_answer_may_come_before_its_caller_waits() {
         let text = "duration = \"1ms\"\nservices = [\"s\"]\n\
              [[task]]\nname = \"caller\"\nsteps = [{ request = \"s\", bytes = 1 }]\n\
-             [[task]]\nname = \"server\"\nsteps = [{ serve = \"s\" }, { reply = \"s\", bytes = 1 }]\n";
+             [[task]]\nname = \"server\"\n\
+             steps = [{ serve = \"s\" }, { reply = \"s\", bytes = 1 }]\n";
         let parsed = Scenario::parse("test.toml", text).unwrap();
         let mut workload = parsed.workload(&Env { cpus: 8 }).unwrap();
         workload.futex_services.push(0);
