@@ -1,9 +1,10 @@
 //! Touches of lines that several cores share: one function per step of a transaction.
 
+use super::block::NO_OWNER;
 use super::entry::Entry;
 use super::kinds::Answer;
 use super::kinds::Place;
-use super::shared::{Copy, NO_OWNER, mark};
+use super::shared::{Copy, mark};
 use super::{Access, Cost, MissClass, Ps, Ready, Req};
 use crate::machine_file::Distance;
 

@@ -5,12 +5,13 @@
 //! found without the other is found at the beginning.
 
 use super::age::Ages;
+use super::block::SHARES;
 use super::kinds::Answer;
 use super::params::Params;
 use super::shared::{Copy, L3Copy, Shared, SharedRecord};
 use super::spread::Spread;
 use super::store_buffer::StoreBuffers;
-use super::tops::{Lane, SHARES};
+use super::tops::Lane;
 use super::{Access, Cache, Cost, DomainStats, Line, LineId, MissClass, NONE, Ps, Ready, Req};
 
 pub(super) struct Entry<'a> {
@@ -114,7 +115,7 @@ impl Entry<'_> {
     /// of in the record.
     #[inline]
     pub fn keep(&mut self, core: usize, stamp: u32) {
-        debug_assert_eq!(self.top.holder(), super::tops::UNTOUCHED);
+        debug_assert_eq!(self.top.holder(), super::block::UNTOUCHED);
         self.renew();
         if self.s.crowd.is_one() {
             let version = self.s.version;

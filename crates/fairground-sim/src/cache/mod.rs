@@ -12,6 +12,7 @@
 //! busy intervals, and a request takes the first gap that fits.
 
 mod age;
+mod block;
 mod cas;
 mod coherence;
 mod crowd;
@@ -34,6 +35,8 @@ mod tops;
 use std::rc::Rc;
 
 use age::Ages;
+pub use block::{ABREAST, StructureId};
+use block::{SHARES, Top, UNTOUCHED};
 pub use kinds::{Access, Cost, DomainStats, LineStats, MissClass};
 use params::Params;
 pub use params::{Options, STORE_BUFFER};
@@ -45,9 +48,8 @@ use shared::{NONE, Shared, SharedLines};
 use spread::Spread;
 use store_buffer::StoreBuffers;
 use structures::OneLine;
-pub use structures::{Family, Pattern, REMEMBERED, StructureId};
-pub use tops::ABREAST;
-use tops::{SHARES, Top, Tops, UNTOUCHED};
+pub use structures::{Family, Pattern, REMEMBERED};
+use tops::Tops;
 
 use crate::machine_file::Machine;
 

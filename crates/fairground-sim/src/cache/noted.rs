@@ -2,11 +2,11 @@
 //! or of a copy that is still current: those need not look at the shared record, and what they
 //! change is written there when another core takes the noted one's place.
 
+use super::block::SHARES;
 use super::coherence::Own;
 use super::entry::Entry;
 use super::kinds::Place;
 use super::shared::NONE;
-use super::tops::SHARES;
 use super::{Access, Cache, Cost, LineId, MissClass, Ps, Req};
 
 /// Loads by others after which who loads takes the place of who is noted, and only shares the line.

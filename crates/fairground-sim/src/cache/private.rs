@@ -1,8 +1,8 @@
 //! Touches of lines that one core only has touched.
 
+use super::block::UNTOUCHED;
 use super::kinds::Answer;
 use super::kinds::Place;
-use super::tops::UNTOUCHED;
 use super::{Access, Cache, Cost, MissClass, Ready, Req};
 
 impl Cache {

@@ -1,6 +1,6 @@
 //! Touches of several lines of one structure.
 
-use super::tops::{ABREAST, SHARES};
+use super::block::{ABREAST, SHARES};
 use super::{Access, Cache, LineId, NONE, Ps, StructureId};
 
 /// Lines abreast that one touch of a structure goes to, all of them loaded, stored to, or loaded

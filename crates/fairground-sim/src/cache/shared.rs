@@ -10,7 +10,6 @@ use super::{Line, LineStats, MissClass, Ps};
 
 /// No record, no owner, no row.
 pub(super) const NONE: u32 = u32::MAX;
-pub(super) const NO_OWNER: u16 = u16::MAX;
 const INLINE: usize = 4;
 
 /// A copy in a core's private caches or in an L3 domain. Version 0: never had one.

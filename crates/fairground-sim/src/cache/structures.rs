@@ -9,14 +9,12 @@
 
 use std::rc::Rc;
 
+use super::block::{ABREAST, SHARES, StructureId};
 use super::run::Part;
-use super::tops::{ABREAST, SHARES};
 use super::{Access, Cache, LineId, Ps};
 
 /// Structures whose fields are at the same places, by number.
 pub type Family = u8;
-/// A structure; dense, from [`Cache::alloc_structure`]. The first is nobody's.
-pub type StructureId = u32;
 /// One way to touch a structure of a family; dense.
 pub type Pattern = u32;
 

@@ -5,40 +5,8 @@
 //! tells for up to eight of them that the core still has them, and one addition counts them.
 
 use super::LineId;
-use super::structures::{Family, Structure, StructureId};
-
-/// Lines in one block.
-pub const ABREAST: usize = 8;
-
-/// Nobody is noted as the holder.
-pub(super) const UNTOUCHED: u16 = u16::MAX;
-/// Added to a holder that has the line current, but not for itself.
-pub(super) const SHARES: u16 = 1 << 15;
-
-/// Two host lines: the first decides, the second counts.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub(super) struct Top {
-    /// Lower half: the core that alone has touched the line. Of a line with a shared record: the
-    /// core that has it exclusively and current, or, with `SHARES` added, one of those that have it
-    /// current; or `UNTOUCHED`. Upper half: in which epoch of its fill counter the core touched it.
-    pub tags: [u32; ABREAST],
-    /// Words written, a byte each line: ever; of a line with a record, since its holder has it
-    /// and not yet in the record.
-    pub written: u64,
-    /// The structure that the lines make up; 0 of lines that are no structure's.
-    structure: StructureId,
-    pub reads: [u32; ABREAST],
-    pub writes: [u32; ABREAST],
-}
-
-const EMPTY: Top = Top {
-    tags: [UNTOUCHED as u32; ABREAST],
-    written: 0,
-    structure: 0,
-    reads: [0; ABREAST],
-    writes: [0; ABREAST],
-};
+use super::block::{ABREAST, EMPTY, StructureId, Top, UNTOUCHED, place};
+use super::structures::{Family, Structure};
 
 /// Fills of an epoch, log2, where lines count as near the top of the stack for `recent` fills. An
 /// epoch is at most half of that: a line in steady use is looked at again before it seems to have
@@ -59,11 +27,6 @@ pub(super) struct Tops {
     pub structures: Vec<Structure>,
     /// Fills of an epoch, log2.
     epoch_shift: u32,
-}
-
-#[inline(always)]
-fn place(line: LineId) -> (usize, usize) {
-    (line as usize / ABREAST, line as usize % ABREAST)
 }
 
 impl Tops {

@@ -55,7 +55,8 @@ mod mutex;
 mod osq;
 mod pipe_mutex;
 mod pipe_waiters;
-pub mod real_time;
+pub mod queue;
+mod real_time;
 mod settle;
 mod setup;
 mod siblings;
@@ -99,8 +100,9 @@ use crate::rng::Generator;
 use crate::workload::marks::Marks;
 use crate::workload::program::{Born, Workload};
 use cpu::CpuState;
-use due::{Due, Ipi, Queue};
+use due::{Due, Ipi};
 use idle::IdleTable;
+use queue::Queue;
 use task::{SimTask, Stage};
 
 /// What a run is made of.

@@ -14,12 +14,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chan::ChanState;
 use super::cpu::CpuState;
-use super::due::{Due, Queue};
+use super::due::Due;
 use super::idle::IdleTable;
 use super::inet::InetState;
 use super::ip_id::IpIdents;
 use super::irq::Limit;
 use super::osq::OsqNodes;
+use super::queue::Queue;
 use super::spin::CpuLocks;
 use super::sync::Sync;
 use super::turns::Turns;

@@ -1,7 +1,7 @@
 //! The levels of cache of a machine file.
 
 use super::error::Text;
-use super::parse::Figures;
+use super::figures::Figures;
 use super::raw::RawFile;
 use super::{CacheLevel, MachineError};
 

@@ -7,6 +7,7 @@
 mod caches;
 mod error;
 mod figure;
+mod figures;
 pub mod hwloc;
 mod idle;
 mod known;

@@ -1,16 +1,17 @@
 //! From the file as written to a checked [`Machine`].
 
 use std::collections::BTreeMap;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 
 use toml::Spanned;
 
 use super::caches::caches;
 use super::error::Text;
+use super::figures::{Figures, check_value};
 use super::known;
-use super::raw::{RawFigure, RawFile, RawTable, RawTopology, RawValue};
+use super::raw::{RawFile, RawTopology};
 use super::topology::{CpuPlace, FULL_CAPACITY, NEAREST, Topology, not_nearest};
-use super::{Conf, FNV_START, Figure, IdleEntry, LARGEST, MAX_CPUS, Machine, MachineError, fnv1a};
+use super::{Conf, FNV_START, Figure, IdleEntry, MAX_CPUS, Machine, MachineError, fnv1a};
 
 /// What two threads of a core do together over one alone, where a file does not say: as the files
 /// of the servers have it.
@@ -128,68 +129,6 @@ fn idle_states(
         idle_entries.push((s.name.clone(), entry));
     }
     Ok(idle_entries)
-}
-
-pub(super) struct Figures<'a> {
-    t: &'a Text<'a>,
-    sources: &'a BTreeMap<String, String>,
-    map: BTreeMap<String, Figure>,
-}
-
-impl Figures<'_> {
-    fn table(&mut self, name: &str, table: &RawTable) -> Result<(), MachineError> {
-        table
-            .iter()
-            .try_for_each(|(key, f)| self.add(&format!("{name}.{key}"), f))
-    }
-
-    pub(super) fn add(&mut self, path: &str, raw: &Spanned<RawFigure>) -> Result<(), MachineError> {
-        let (f, at) = (raw.get_ref(), raw.span());
-        known::check(self.t, &at, path, &f.unit)?;
-        known::check_source(self.t, &at, path, &f.src, self.sources)?;
-        for v in [f.lo, f.hi].into_iter().flatten() {
-            check_value(self.t, &at, path, v)?;
-        }
-        let mut put = |path: String, v: f64| {
-            check_value(self.t, &at, &path, v)?;
-            if f.lo.is_some_and(|lo| lo > v) || f.hi.is_some_and(|hi| hi < v) {
-                return Err(self.t.bad(
-                    at.clone(),
-                    format!("{path}: v outside lo..hi"),
-                    "lo <= v <= hi",
-                ));
-            }
-            let figure = Figure {
-                v,
-                lo: f.lo,
-                hi: f.hi,
-                unit: f.unit.clone(),
-                conf: f.conf,
-                src: f.src.clone(),
-                note: f.note.clone(),
-            };
-            self.map.insert(path, figure);
-            Ok(())
-        };
-        match &f.v {
-            RawValue::One(v) => put(path.to_owned(), *v),
-            RawValue::Many(list) => list
-                .iter()
-                .enumerate()
-                .try_for_each(|(i, v)| put(format!("{path}.{i}"), *v)),
-            // Words explain; only idle_note has them.
-            RawValue::Words(_) if path.starts_with("idle_note.") => Ok(()),
-            RawValue::Words(w) => Err(self.t.bad(at, format!("{path} is `{w}`"), "a number")),
-        }
-    }
-}
-
-fn check_value(t: &Text, at: &Range<usize>, path: &str, v: f64) -> Result<(), MachineError> {
-    if (0.0..=LARGEST).contains(&v) {
-        return Ok(());
-    }
-    let expected = format!("a value from 0 to {LARGEST:e}");
-    Err(t.bad(at.clone(), format!("{path} is {v}"), expected))
 }
 
 fn topology(t: &Text, raw: &Spanned<RawTopology>) -> Result<Topology, MachineError> {

@@ -1,13 +1,16 @@
 //! Scenario files: TOML, or JSON of rt-app, into a [`crate::workload::Workload`].
 //!
-//! A file becomes a tree of values that know their place (`node`, `json`); `scenario` reads it and
-//! leaves cgroups to `groups`, tasks to `tasks`, names and CPU sets to `names`, programs to
-//! `steps`. Nothing in a file can make this panic; the first mistake is an [`Error`] with its line.
+//! A file becomes a tree of values that know their place (`node`, `json`); `read` makes a `scenario`
+//! of it and leaves cgroups to `groups`, tasks to `tasks`, names and CPU sets to `names`, programs to
+//! `steps`, what is reported to `metrics`. Nothing in a file can make this panic; the first mistake
+//! is an [`Error`] with its line.
 mod error;
 mod groups;
 mod json;
+mod metrics;
 mod names;
 mod node;
+mod read;
 mod rtapp;
 mod scenario;
 mod schema;
@@ -16,5 +19,6 @@ mod tasks;
 
 pub use error::{Error, Source};
 pub use names::cpu_list;
-pub use scenario::{BYTES_MAX, Length, Named, Scenario};
+pub use read::BYTES_MAX;
+pub use scenario::{Length, Named, Scenario};
 pub use schema::json as schema_json;

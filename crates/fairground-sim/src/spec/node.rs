@@ -311,3 +311,9 @@ pub fn unknown_name<'k>(
     let message = format!("unknown {what} '{name}'; known: {declared}");
     source.error(span.clone(), message).help(help)
 }
+
+/// The tables `[[key]]`; none if it is not there.
+pub(super) fn tables<'a>(top: &Fields<'a>, key: &str) -> Result<&'a [Node], Error> {
+    let what = format!("tables written as [[{key}]]");
+    top.get(key).map_or(Ok(&[]), |n| n.array(top.source, &what))
+}

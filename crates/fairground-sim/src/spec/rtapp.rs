@@ -6,9 +6,10 @@
 //! grid), `runtime` (busy for an elapsed time), memory and I/O events.
 use super::error::{Error, Source};
 use super::json::from_json;
+use super::metrics::{add_metrics, ends};
 use super::names::{by_index, mask};
 use super::node::{Fields, Key, Node, Value, unknown_name};
-use super::scenario::{Length, Scenario, add_metrics, ends};
+use super::scenario::{Length, Scenario};
 use super::tasks::Class;
 use crate::workload::nearest::nearest;
 use crate::workload::program::{

@@ -275,7 +275,7 @@ pub(super) struct Verbs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{groups, scenario, steps, tasks};
+    use crate::spec::{groups, read, steps, tasks};
     use std::collections::BTreeSet;
 
     fn keys<T: JsonSchema>() -> BTreeSet<String> {
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn the_schema_knows_the_keys_that_are_read() {
-        assert_eq!(keys::<Scenario>(), set(scenario::TOP_KEYS));
+        assert_eq!(keys::<Scenario>(), set(read::TOP_KEYS));
         assert_eq!(keys::<Task>(), set(tasks::TASK_KEYS));
         assert_eq!(keys::<Cgroup>(), set(groups::CGROUP_KEYS));
         assert_eq!(keys::<Event>(), set(groups::EVENT_KEYS));

@@ -2,8 +2,7 @@
 use super::error::{Error, Source};
 use super::groups::{self, Groups};
 use super::names::{Names, mask};
-use super::node::{Fields, Node};
-use super::scenario::tables;
+use super::node::{Fields, Node, tables};
 use super::steps::Lower;
 use crate::workload::program::{
     Inherits, KERNEL_PROCESS, Policy, Program, RealTime, TaskTemplate, Workload,

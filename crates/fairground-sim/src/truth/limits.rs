@@ -3,11 +3,8 @@
 
 use serde_json::Value;
 
-use super::case::{Case, Flag, Group, Step, each_step};
+use super::case::{Case, Flag, Group, NUMBER_MAX, Step, each_step};
 use crate::workload::validate::QUOTA_NS_MIN;
-
-/// No number of a case may be larger, whatever it is: microseconds become nanoseconds, and sums.
-pub(super) const NUMBER_MAX: u64 = 1_000_000_000_000;
 
 /// Refuses a number above [`NUMBER_MAX`] anywhere in a file.
 pub(super) fn small_numbers(value: &Value) -> Result<(), String> {

@@ -42,6 +42,7 @@ mod limits;
 pub mod measure;
 mod numbers;
 pub mod others;
+mod read_case;
 pub mod reasons;
 pub mod recorded;
 mod recorder;

@@ -9,6 +9,7 @@
 mod between;
 mod passes;
 mod records;
+mod reweight;
 mod rows;
 mod script;
 mod solve;
@@ -20,10 +21,10 @@ use fairground::math::pelt::{UTIL_AVG_UNCHANGED, util_est_update};
 use serde::Deserialize;
 
 use super::case::{Case, Step, each_step};
-use between::AROUND;
 use passes::Leg;
 pub use records::Kind;
 use records::Record;
+use reweight::AROUND;
 pub use rows::rows;
 use script::Script;
 use solve::{Fit, LONGEST};
@@ -156,7 +157,7 @@ pub fn replay(case: &Case, files: &Files) -> Result<Report, Wrong> {
                 }
                 let queue = |r: &&Record| (r.kind, &r.id, r.cpu) == (Kind::Queue, &to.id, to.cpu);
                 let state = records[..from.line - 2].iter().rev().find(queue);
-                if state.is_some_and(|state| between::propagated(&records, state)) {
+                if state.is_some_and(|state| reweight::propagated(&records, state)) {
                     count
                         .undetermined
                         .entry(Why::Moved)
@@ -260,14 +261,14 @@ impl Replay<'_> {
         if let Some(why) = self.why(from, to, stretches.len()) {
             return Err(why);
         }
-        if between::propagated(all, from) {
+        if reweight::propagated(all, from) {
             return Err(Why::Moved);
         }
         stretches.extend(self.unreported(all, from, to));
         stretches[1..].sort_by_key(|s| *s.begins.start());
         let mut starts = vec![from.avg];
         if to.kind == Kind::Queue {
-            starts.extend(between::reweighted(all, from));
+            starts.extend(reweight::reweighted(all, from));
         }
         let mut leg = Leg {
             from,

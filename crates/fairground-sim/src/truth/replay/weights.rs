@@ -6,7 +6,8 @@ use fairground::math::shares::calc_group_shares;
 use fairground::math::weight::nice_to_weight;
 
 use super::records::{Kind, Record};
-use super::{NEAR_NS, Replay, between};
+use super::reweight::reweighted;
+use super::{NEAR_NS, Replay};
 use crate::truth::case::{Case, PolicyWords, Shares, Step, TaskWords, each_step};
 use crate::workload::program::Cgroup;
 
@@ -106,7 +107,7 @@ impl Replay<'_> {
         recent.iter().any(|r| {
             let weight = |others: &u64| {
                 let total = others.wrapping_add(r.contrib);
-                let after = between::reweighted(all, r).unwrap_or(r.avg);
+                let after = reweighted(all, r).unwrap_or(r.avg);
                 let loads = [r.avg.load_avg, after.load_avg];
                 let mut states = loads
                     .iter()

@@ -5,7 +5,7 @@ use fairground::system::System;
 use fairground::topology::GroupType;
 use fairground::value::{Cpu, GroupId};
 
-use super::attempt::{GroupRow, Record, Unit};
+use super::record::{GroupRow, Record, Unit};
 use super::row::Count;
 
 /// `group_misfit_task` in a record.

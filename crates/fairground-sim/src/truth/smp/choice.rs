@@ -17,7 +17,7 @@ use fairground::topology::SchedDomain;
 use fairground::value::{Cpu, CpuMask, GroupId, TaskId, TgId};
 use serde::Deserialize;
 
-use super::files::File;
+use super::file::File;
 use super::machine::Guest;
 use super::row::{Count, DecisionRow, rows};
 use super::state;

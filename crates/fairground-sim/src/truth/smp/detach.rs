@@ -16,8 +16,8 @@ use fairground::task::{Placed, Prev, Task, WakeKind};
 use fairground::value::{Cpu, CpuMask, TaskId, TgId};
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::attempt::{Busiest, Detached, Record, Unit};
 use super::machine::Guest;
+use super::record::{Busiest, Detached, Record, Unit};
 use super::row::Count;
 use super::state::{self, Quiet};
 

@@ -3,75 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::file::{File, KINDS, Kind};
 use super::machine::Guest;
 use crate::glob::fits;
 use crate::truth::TruthError;
 
-/// What a file holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `topology/NAME.json`
-    Topology,
-    /// `fork/decisions_*.jsonl`, `wake/decisions_*.jsonl`
-    Choice,
-    /// `fork/storm.csv`
-    Storm,
-    /// `balance/lb_decisions_*.jsonl`
-    Attempts,
-    /// `balance/intervals_*.csv`
-    Intervals,
-    /// `balance/run_*.json`
-    Run,
-    /// `pelt/updates_*.csv`
-    Updates,
-    /// `pelt/group_shares_*.csv`
-    GroupShares,
-    /// `pelt/events_*.csv`
-    Events,
-    /// `pelt/run_*.json`
-    PeltRun,
-    /// `tg_load_avg.csv`
-    TgLoadAvg,
-    /// `nohz_kick.csv`
-    NohzKick,
-    /// `h_load.csv`
-    HLoad,
-}
-
-/// Place, beginning and end of the names of each kind.
-const KINDS: &[(&str, &str, &str, Kind)] = &[
-    ("topology", "", ".json", Kind::Topology),
-    ("fork", "decisions_", ".jsonl", Kind::Choice),
-    ("wake", "decisions_", ".jsonl", Kind::Choice),
-    ("fork", "storm", ".csv", Kind::Storm),
-    ("balance", "lb_decisions_", ".jsonl", Kind::Attempts),
-    ("balance", "intervals_", ".csv", Kind::Intervals),
-    ("balance", "run_", ".json", Kind::Run),
-    ("pelt", "updates_", ".csv", Kind::Updates),
-    ("pelt", "group_shares_", ".csv", Kind::GroupShares),
-    ("pelt", "events_", ".csv", Kind::Events),
-    ("pelt", "run_", ".json", Kind::PeltRun),
-    ("", "tg_load_avg", ".csv", Kind::TgLoadAvg),
-    ("", "nohz_kick", ".csv", Kind::NohzKick),
-    ("", "h_load", ".csv", Kind::HLoad),
-];
-
 /// Directories of the format.
 const DIRS: [&str; 5] = ["topology", "fork", "wake", "balance", "pelt"];
-
-impl Kind {
-    /// The kind of the file at `name`, relative to the recording.
-    #[must_use]
-    pub fn of(name: &str) -> Option<Self> {
-        let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
-        let fits = |(d, start, end, _): &&(&str, &str, &str, Self)| {
-            let one = !start.is_empty() && !start.ends_with('_');
-            let long_enough = file.len() > start.len() + end.len();
-            *d == dir && file.starts_with(start) && file.ends_with(end) && (long_enough != one)
-        };
-        KINDS.iter().find(fits).map(|row| row.3)
-    }
-}
 
 fn file_stem(file: &str) -> &str {
     file.split_once('.').map_or(file, |(stem, _)| stem)
@@ -91,16 +29,6 @@ pub struct Recording {
     /// Shown before each name in messages.
     prefix: String,
     texts: BTreeMap<String, String>,
-}
-
-/// One file.
-pub(super) struct File<'a> {
-    /// Name relative to the recording.
-    pub name: &'a str,
-    /// Name in messages.
-    pub shown: String,
-    pub kind: Kind,
-    pub text: &'a str,
 }
 
 impl Recording {

@@ -8,7 +8,7 @@ use fairground::topology::{CpuPlace, Machine, SchedDomain, SchedGroup, SdFlags, 
 use fairground::value::{Cpu, CpuMask, MAX_CPUS};
 use serde::Deserialize;
 
-use super::files::File;
+use super::file::File;
 use super::row::{Count, DecisionRow, rows};
 use super::text::cpu_list;
 use crate::truth::TruthError;

@@ -2,12 +2,14 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `files` | a directory of record files, and the kind of each |
-//! | `text` | lines, numbers and CPU lists with their places |
+//! | `files` | a directory of record files |
+//! | `file` | one of them: its kind, lines and rows with their places |
+//! | `text` | numbers and CPU lists |
 //! | `machine` | `topology/*.json`: the machine, and its domains and groups compared |
 //! | `state` | the published words of a recorded state; a host that does nothing |
 //! | `choice` | `fork/` and `wake/decisions_*.jsonl`: which CPU for a task |
-//! | `attempt` | `balance/lb_decisions_*.jsonl`: records of balancing attempts |
+//! | `record` | a line of `balance/lb_decisions_*.jsonl`: an attempt to balance |
+//! | `attempt` | the attempts of a file, made again |
 //! | `busiest` | busiest group, unit and amount from the sums of groups |
 //! | `words` | the same from the words of each CPU, down to the queue |
 //! | `detach` | which tasks are taken off the busiest queue |
@@ -23,8 +25,10 @@ mod attempt;
 mod busiest;
 mod choice;
 mod detach;
+mod file;
 mod files;
 mod machine;
+mod record;
 mod row;
 mod runs;
 mod state;
@@ -33,7 +37,8 @@ mod tables;
 mod text;
 mod words;
 
-pub use files::{Kind, Recording, is_recording};
+pub use file::Kind;
+pub use files::{Recording, is_recording};
 pub use row::{DecisionRow, DecisionVerdict, SmpRow};
 
 pub use runs::{BANDS, Band};

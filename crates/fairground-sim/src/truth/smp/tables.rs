@@ -10,7 +10,7 @@ use fairground::math::shares::calc_group_shares;
 use fairground::value::Cpu;
 use serde::Deserialize;
 
-use super::files::File;
+use super::file::File;
 use super::machine::Guest;
 use super::row::{Count, DecisionRow, rows};
 use super::text::{amount, bit};

@@ -1,97 +1,13 @@
-//! Reading the texts of a recording: lines, numbers and lists of CPUs, each error with its place.
+//! Numbers and lists of CPUs in the texts of a recording.
 
 use fairground::value::{Cpu, CpuMask, MAX_CPUS};
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, Error, Unexpected};
-
-use super::files::File;
-use crate::truth::TruthError;
+use serde::de::{Deserializer, Error, Unexpected};
 
 /// Largest number that a record may have where the engine multiplies it: far above every load
 /// average and capacity, and small enough that no product overflows.
 const AMOUNT_MAX: u64 = 1 << 36;
 const TASKS_MAX: u32 = 1 << 20;
-
-impl File<'_> {
-    /// An error at a line (from 1) of this file.
-    pub(super) fn error(&self, line: usize, what: impl std::fmt::Display) -> TruthError {
-        TruthError::Format {
-            path: format!("{}:{line}", self.shown),
-            what: what.to_string(),
-        }
-    }
-
-    /// The records of a file with one JSON object a line, with their lines.
-    pub(super) fn json_lines<T: DeserializeOwned>(
-        &self,
-    ) -> impl Iterator<Item = Result<(usize, T), TruthError>> {
-        let lines = self.text.lines().enumerate();
-        let lines = lines.filter(|(_, text)| !text.trim().is_empty());
-        lines.map(|(at, text)| match json(text) {
-            Ok(record) => Ok((at + 1, record)),
-            Err(what) => Err(self.error(at + 1, what)),
-        })
-    }
-
-    /// The whole file as one JSON value.
-    pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, TruthError> {
-        json_with_line(self.text).map_err(|(line, what)| self.error(line, what))
-    }
-
-    /// The rows of a CSV file with a head, with their lines.
-    pub(super) fn rows<T: DeserializeOwned>(&self) -> Result<Vec<(usize, T)>, TruthError> {
-        let mut reader = csv::Reader::from_reader(self.text.as_bytes());
-        let head = reader.headers().map_err(|e| self.error(1, e))?.clone();
-        if head.iter().all(str::is_empty) {
-            return Err(self.error(1, "no head of columns"));
-        }
-        let mut rows = Vec::new();
-        let mut record = csv::StringRecord::new();
-        loop {
-            let line = usize::try_from(reader.position().line()).unwrap_or(usize::MAX);
-            let more = reader.read_record(&mut record);
-            let more = more.map_err(|e| self.error(line, plain(&e)))?;
-            if !more {
-                return Ok(rows);
-            }
-            let row = record.deserialize(Some(&head));
-            rows.push((line, row.map_err(|e| self.error(line, plain(&e)))?));
-        }
-    }
-}
-
-/// The error of a row without the position that the reader adds: the line is told already.
-fn plain(error: &csv::Error) -> String {
-    match error.kind() {
-        csv::ErrorKind::Deserialize { err, .. } => err.to_string(),
-        csv::ErrorKind::UnequalLengths {
-            expected_len, len, ..
-        } => {
-            format!("{len} columns instead of {expected_len}")
-        }
-        _ => error.to_string(),
-    }
-}
-
-fn json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    json_with_line(text).map_err(|(_, what)| what)
-}
-
-/// The value, or the line of the error and what it is, with the path of the key.
-fn json_with_line<T: DeserializeOwned>(text: &str) -> Result<T, (usize, String)> {
-    let mut json = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|e| {
-        let path = e.path().to_string();
-        let inner = e.into_inner();
-        let what = match path.as_str() {
-            "." => inner.to_string(),
-            path => format!("{path}: {inner}"),
-        };
-        (inner.line().max(1), what)
-    })?;
-    json.end().map_err(|e| (e.line().max(1), e.to_string()))?;
-    Ok(value)
-}
 
 /// A number that the engine may multiply.
 pub(super) fn amount<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {

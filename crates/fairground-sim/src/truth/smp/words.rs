@@ -9,7 +9,7 @@ use fairground::balance::{
 use fairground::system::System;
 use fairground::value::Cpu;
 
-use super::attempt::Record;
+use super::record::Record;
 use super::row::Count;
 use super::state;
 

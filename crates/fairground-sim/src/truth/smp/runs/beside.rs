@@ -13,7 +13,8 @@ use crate::cache::NS;
 use crate::machine::Sim;
 use crate::truth::TruthError;
 use crate::truth::smp::attempt;
-use crate::truth::smp::files::{File, Recording};
+use crate::truth::smp::file::File;
+use crate::truth::smp::files::Recording;
 use crate::truth::smp::tables::{DueRow, due_rows};
 use crate::workload::program::Ns;
 
@@ -150,7 +151,7 @@ impl Beside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::truth::smp::files::Kind;
+    use crate::truth::smp::file::Kind;
 
     /// A run of two tasks on CPUs 0 and 3 from 1.0 s on, which is in the middle of a tick.
     const RUN: &str = r#"[{"case": "x", "index": 0, "topology": "2x8", "sets": [{"cgroup": "/",

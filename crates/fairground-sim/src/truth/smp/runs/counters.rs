@@ -11,7 +11,8 @@ use serde::Deserialize;
 use super::{guest, on, row, skipped};
 use crate::machine::Sim;
 use crate::machine_file::Machine;
-use crate::truth::smp::files::{File, Recording};
+use crate::truth::smp::file::File;
+use crate::truth::smp::files::Recording;
 use crate::truth::{Row, TruthError};
 use crate::workload::program::{Dur, FOREVER, Ns, Op, Program, TaskTemplate, Until, Workload};
 

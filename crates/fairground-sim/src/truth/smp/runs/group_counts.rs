@@ -15,7 +15,8 @@ use super::counters::{
 use super::{guest, on, row, skipped};
 use crate::machine::Sim;
 use crate::rng::{Purpose, generator};
-use crate::truth::smp::files::{File, Recording};
+use crate::truth::smp::file::File;
+use crate::truth::smp::files::Recording;
 use crate::truth::{Row, TruthError};
 use crate::workload::program::{Cgroup, Chan, ChanKind, Dur, Ns, Op, Until};
 

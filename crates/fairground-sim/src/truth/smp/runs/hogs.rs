@@ -9,7 +9,8 @@ use super::recorded::{Run, TICK_NS};
 use super::{guest, on, row, skipped};
 use crate::machine::Sim;
 use crate::machine_file::Machine;
-use crate::truth::smp::files::{File, Recording};
+use crate::truth::smp::file::File;
+use crate::truth::smp::files::Recording;
 use crate::truth::{Row, TruthError};
 use crate::workload::program::Ns;
 

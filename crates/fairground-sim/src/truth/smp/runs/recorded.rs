@@ -6,7 +6,8 @@ use fairground::value::CpuMask;
 use serde::Deserialize;
 
 use crate::truth::TruthError;
-use crate::truth::smp::files::{File, Recording};
+use crate::truth::smp::file::File;
+use crate::truth::smp::files::Recording;
 use crate::truth::smp::text::cpu_list;
 use crate::workload::program::{Dur, FOREVER, Ns, Op};
 

@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::measure::placements;
 use super::{guest, on, row};
-use crate::truth::smp::files::{File, Recording};
+use crate::truth::smp::file::File;
+use crate::truth::smp::files::Recording;
 use crate::truth::smp::text::cpu_list;
 use crate::truth::{Row, TruthError};
 use crate::workload::program::{Dur, Ns, Op, Program, TaskTemplate, Until, Workload};
