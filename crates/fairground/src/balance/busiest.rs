@@ -10,10 +10,10 @@ use super::env::{
     capacity_of, cpu_util_cfs, reduced_capacity,
 };
 use super::imbalance::{calculate_imbalance, domain_avg_load, sibling_imbalance};
-use super::stats::update_sd_lb_stats;
+use super::stats::{touch_cfs, update_sd_lb_stats};
 use crate::cx::Cx;
 use crate::host::Host;
-use crate::place::{Access, Fields, Kind, Object, cfs_rq as cf, rq as f};
+use crate::place::{cfs_rq as cf, rq as f};
 use crate::policy::LbSmt;
 use crate::shared::Relaxed;
 use crate::topology::{GroupType, SchedGroup, Topology};
@@ -378,15 +378,4 @@ pub(super) fn voluntary_active_balance<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>)
         && one
         && reduced_capacity(sys, env.src_cpu, env.sd)
         && src_capacity < env.dst_capacity * 100
-}
-
-/// The root queue of `cpu` is read.
-#[inline]
-pub(super) fn touch_cfs<H: Host>(cx: &mut Cx<H>, cpu: Cpu, fields: Fields) {
-    let object = Object {
-        kind: Kind::CfsRq,
-        a: cpu.0,
-        b: 0,
-    };
-    cx.touch(object, fields, Access::Read);
 }

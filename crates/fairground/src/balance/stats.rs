@@ -4,7 +4,6 @@
 //! capacity of the local group, whether anybody in the machine has a task to give, and how far a
 //! wake-up should search in this cache.
 
-use super::busiest::touch_cfs;
 use super::env::{
     IdleType, LbEnv, SdLbStats, SgLbStats, UtilOf, capacity_of, cpu_util_cfs, reduced_capacity,
 };
@@ -285,6 +284,17 @@ fn touch_group<H: Host>(cx: &mut Cx<H>, id: GroupId, fields: Fields, access: Acc
         b: 0,
     };
     cx.touch(object, fields, access);
+}
+
+/// The root queue of `cpu` is read.
+#[inline]
+pub(super) fn touch_cfs<H: Host>(cx: &mut Cx<H>, cpu: Cpu, fields: Fields) {
+    let object = Object {
+        kind: Kind::CfsRq,
+        a: cpu.0,
+        b: 0,
+    };
+    cx.touch(object, fields, Access::Read);
 }
 
 #[cfg(test)]

@@ -7,10 +7,7 @@
 use alloc::vec::Vec;
 
 use super::levels::Raw;
-use super::{
-    DomainKind, SchedDomain, SchedGroup, SdState, Topology, TopologyError, check, levels, limits,
-    rings,
-};
+use super::{SchedDomain, SdState, Topology, TopologyError, check, levels, limits, rings};
 use crate::policy::DomainLimits;
 use crate::value::{Cpu, CpuMask, GroupId, LlcId, SCHED_CAPACITY_SCALE};
 
@@ -194,32 +191,5 @@ fn first_state() -> SdState {
         newidle_success: 256.into(),
         newidle_ratio: 512.into(),
         ..SdState::default()
-    }
-}
-
-/// Whether `kind` may share groups between CPUs whose domains of the level differ.
-pub(super) const fn overlaps(kind: DomainKind) -> bool {
-    matches!(kind, DomainKind::Numa)
-}
-
-/// A group over `span`: one core's threads or not, preferring siblings or not.
-pub(super) fn group(
-    span: CpuMask,
-    balance_mask: CpuMask,
-    smt_of: &[CpuMask],
-    [smt, prefer_sibling]: [bool; 2],
-) -> SchedGroup {
-    let cores = span
-        .iter()
-        .filter(|cpu| smt_of[cpu.idx()].and(&span).first() == Some(*cpu))
-        .count();
-    SchedGroup {
-        span,
-        weight: span.weight(),
-        cores: cores as u32,
-        balance_mask,
-        smt,
-        prefer_sibling,
-        state: super::GroupState::default(),
     }
 }

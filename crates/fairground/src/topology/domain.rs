@@ -32,6 +32,11 @@ impl DomainKind {
             Self::Numa => "NUMA",
         }
     }
+
+    /// Whether CPUs whose domains of the level differ may share groups.
+    pub(super) const fn overlaps(self) -> bool {
+        matches!(self, Self::Numa)
+    }
 }
 
 /// What balancing and placement do at a level; the kernel's `SD_*` flags.

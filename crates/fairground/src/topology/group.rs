@@ -24,6 +24,28 @@ pub struct SchedGroup {
 }
 
 impl SchedGroup {
+    /// A group over `span`: one core's threads or not, preferring siblings or not.
+    pub(super) fn new(
+        span: CpuMask,
+        balance_mask: CpuMask,
+        smt_of: &[CpuMask],
+        [smt, prefer_sibling]: [bool; 2],
+    ) -> Self {
+        let cores = span
+            .iter()
+            .filter(|cpu| smt_of[cpu.idx()].and(&span).first() == Some(*cpu))
+            .count();
+        Self {
+            span,
+            weight: span.weight(),
+            cores: cores as u32,
+            balance_mask,
+            smt,
+            prefer_sibling,
+            state: GroupState::default(),
+        }
+    }
+
     /// The CPU that balances for the group if none of it is idle (`group_balance_cpu`).
     #[must_use]
     pub fn balance_cpu(&self) -> Cpu {

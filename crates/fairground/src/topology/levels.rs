@@ -95,7 +95,7 @@ fn flags_of(kind: DomainKind, beyond_reclaim: bool, asym_cpucapacity: bool) -> S
         cluster: kind == DomainKind::Cluster,
         serialize: numa,
         prefer_sibling: !numa,
-        overlap: super::build::overlaps(kind),
+        overlap: kind.overlaps(),
         numa,
         asym_cpucapacity,
     }

@@ -8,7 +8,6 @@
 use alloc::vec::Vec;
 
 use super::SchedGroup;
-use super::build::{group, overlaps};
 use super::levels::Raw;
 use crate::value::{Cpu, CpuMask, GroupId};
 
@@ -35,7 +34,7 @@ impl<'a> Rings<'a> {
     /// The ring of `cpu` at `level`, its own group first.
     pub(super) fn ring(&mut self, cpu: Cpu, level: usize) -> Vec<GroupId> {
         let sd = &self.raw[cpu.idx()][level];
-        let overlap = overlaps(sd.kind);
+        let overlap = sd.kind.overlaps();
         let mut covered = CpuMask::empty();
         let mut ring = Vec::new();
         for i in sd.span.iter_wrap(cpu) {
@@ -110,7 +109,8 @@ impl<'a> Rings<'a> {
             return *id;
         }
         let id = GroupId(self.groups.len() as u32);
-        self.groups.push(group(span, mask, &self.smt_of, is));
+        self.groups
+            .push(SchedGroup::new(span, mask, &self.smt_of, is));
         self.known[slot].push(id);
         id
     }
