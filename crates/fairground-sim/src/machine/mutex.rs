@@ -156,3 +156,43 @@ impl Sim<'_> {
         (line, word)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::task::Life;
+    use crate::machine::testing::{server, with};
+    use crate::spec::Scenario;
+    use crate::workload::Env;
+
+    /// An owner that unlocks while another is on its way to wait is seen: the word is compared when
+    /// it is looked at, and who does not sleep pays for less.
+    #[test]
+    fn who_finds_the_word_changed_does_not_sleep() {
+        let text = "duration = \"1ms\"\nmutexes = [\"m\"]\n\
+             [[task]]\nname = \"t\"\nsteps = [\"hog\"]\n";
+        let parsed = Scenario::parse("test.toml", text).unwrap();
+        let workload = parsed.workload(&Env { cpus: 8 }).unwrap();
+        let wait = |unlocks: bool| {
+            with(&server(8), &workload, &[], |sim| {
+                sim.run_to(100_000).unwrap();
+                let id = TaskId(0);
+                let cpu = (0..8).find(|c| sim.cpus[*c].curr == Some(id)).unwrap();
+                sim.waitable(Table::Mutex, 0).value = CONTENDED;
+                sim.host.begin(cpu as u32, 1_000_000);
+                sim.futex_wait_begin(cpu as u32, id, 0);
+                let compares = sim.host.at;
+                if unlocks {
+                    sim.waitable(Table::Mutex, 0).value = FREE;
+                }
+                sim.futex_wait_setup(cpu as u32, 0, true);
+                let sleeps = sim.tasks[id.idx()].life == Life::Blocked;
+                (sleeps, sim.host.at - compares, compares)
+            })
+        };
+        let (sleeper, other) = (wait(false), wait(true));
+        assert_eq!((sleeper.0, other.0), (true, false));
+        assert!(sleeper.1 > other.1, "{sleeper:?} {other:?}");
+        assert_eq!(sleeper.2, other.2);
+    }
+}
