@@ -8,14 +8,14 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `due`, `soon` | what can become due, in order; what of it is due within microseconds |
+//! | `due`, `queue`, `soon` | what can become due; all of it in order; what is due within microseconds |
 //! | `cpu`, `task` | state of one CPU, of one task |
 //! | `setup` | from a workload to groups, tasks and first events |
 //! | `step` | one step of kernel code: switch, wake-up, softirq |
 //! | `irq`, `hrtimer`, `ipi` | interrupts and the tick; timers; messages from other CPUs |
 //! | `idle`, `menu` | idle states and the tick that stops; the governor that chooses |
 //! | `real_time` | tasks of the real-time class, which the engine only hears of |
-//! | `exec` | one operation of a program |
+//! | `exec`, `syscall` | one operation of a program; its way into the kernel and back |
 //! | `user` | what programs do in user space: work, shared words, the clock |
 //! | `working_set` | memory that a program comes back to after it was off its CPU |
 //! | `sleep` | sleeps for a time, until a time, until a tick; periods |
@@ -23,7 +23,8 @@
 //! | `pipe_mutex`, `osq` | the mutex of a pipe; the queue of those who spin for one |
 //! | `unix_sock` | unix stream sockets |
 //! | `slab`, `skb_lines` | memory of messages in sockets, and who fetches which line of it |
-//! | `sync` | futexes, semaphores, barriers, services |
+//! | `futex`, `waitable` | hash buckets and their waiters; what tasks wait on |
+//! | `sync` | semaphores, futexes, barriers, services as programs use them |
 //! | `mutex` | mutexes, and the barrier that is made of one |
 //! | `inet`, `ip_id` | UDP and TCP over the loopback interface; numbers of packets |
 //! | `spin` | spin locks of user code, one for each CPU |
