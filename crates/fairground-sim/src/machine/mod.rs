@@ -8,7 +8,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `due`, `queue`, `soon` | what can become due; all of it in order; what is due within microseconds |
+//! | `due`, `queue`, `soon` | what can become due; all in order; what of it is soon |
 //! | `cpu`, `task` | state of one CPU, of one task |
 //! | `setup` | from a workload to groups, tasks and first events |
 //! | `step` | one step of kernel code: switch, wake-up, softirq |
