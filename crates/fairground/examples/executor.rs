@@ -155,7 +155,7 @@ impl Executor {
     fn add_group(&mut self, weight: u64) -> TgId {
         let tg = self.sys.add_group(TgId::ROOT);
         let taken = self.call(Cpu(0), |cx, rqs| sched::set_cpu_weight(cx, rqs, tg, weight));
-        assert!(taken, "a weight of 1 to 10000");
+        taken.expect("a weight of 1 to 10000");
         tg
     }
 

@@ -19,7 +19,7 @@ fn busy(features: Features) -> Crude {
     let (quota, period) = (50_000_000, 100_000_000);
     m.on(Cpu(0), |cx, rqs| {
         sched::set_bandwidth(cx, rqs, limited, Some(quota), period, 0).expect("a quota");
-        assert!(sched::set_cpu_weight(cx, rqs, light, 1));
+        assert_eq!(sched::set_cpu_weight(cx, rqs, light, 1), Ok(()));
     });
     let all = m.sys.cpus();
     let policies = [

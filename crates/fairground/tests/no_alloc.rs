@@ -267,7 +267,10 @@ impl World {
             1 => {
                 let _ = sched::set_cpu_weight(cx, rqs, tg, 1 + value % 10_000);
             }
-            _ => assert!(sched::set_idle(cx, rqs, tg, value.is_multiple_of(3))),
+            _ => assert_eq!(
+                sched::set_idle(cx, rqs, tg, value.is_multiple_of(3)),
+                Ok(())
+            ),
         });
     }
 

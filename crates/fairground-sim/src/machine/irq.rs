@@ -215,7 +215,7 @@ impl Sim<'_> {
             }
             CgroupWrite::Idle(idle) => {
                 let done = self.engine(|cx, rqs| sched::set_idle(cx, rqs, tg, idle));
-                debug_assert!(done, "not the root");
+                debug_assert_eq!(done, Ok(()), "not the root");
                 return;
             }
         }

@@ -216,40 +216,71 @@ pub fn set_group_parked<H: Host, R: Rqs + ?Sized>(
     cx.host.leave(outer);
 }
 
+/// Why a write to a control file of a group changed nothing.
+#[non_exhaustive]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WeightError {
+    /// The number is outside of its range (`ERANGE`).
+    OutOfRange,
+    /// The root has no such file (`EINVAL`).
+    Root,
+    /// An idle group ([`set_idle`]) has the weight of one (`EINVAL`).
+    Idle,
+}
+
+impl core::fmt::Display for WeightError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::OutOfRange => "a number out of range",
+            Self::Root => "the root group has no such file",
+            Self::Idle => "an idle group has no weight of its own",
+        })
+    }
+}
+
+impl core::error::Error for WeightError {}
+
 /// Writes a group's `cpu.weight`, 1..=10000, 100 = that of a new group (`cpu_weight_write_u64`).
-/// False, and nothing was changed, if it is another number (`ERANGE`), or for a group that
-/// [`set_shares`] refuses.
-#[must_use = "it may have been refused"]
+///
+/// # Errors
+/// Another number, or a group that [`set_shares`] refuses; nothing was changed.
 pub fn set_cpu_weight<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     tg: TgId,
     weight: u64,
-) -> bool {
-    (CGROUP_WEIGHT_MIN..=CGROUP_WEIGHT_MAX).contains(&weight)
-        && set_shares(cx, rqs, tg, scale_load(shares_from_cgroup(weight)))
+) -> Result<(), WeightError> {
+    if !(CGROUP_WEIGHT_MIN..=CGROUP_WEIGHT_MAX).contains(&weight) {
+        return Err(WeightError::OutOfRange);
+    }
+    set_shares(cx, rqs, tg, scale_load(shares_from_cgroup(weight)))
 }
 
 /// Writes a group's weight, scaled: 1024 << 10 is that of nice 0, see
 /// [`math::weight`](crate::math::weight). [`set_cpu_weight`] takes what control files do. It is
 /// held between [`MIN_SHARES`] and [`MAX_SHARES`], and the group's entities are refreshed, one CPU
-/// after the other (`sched_group_set_shares`). False, and nothing was changed, if it is the root,
-/// which has no weight, or idle ([`set_idle`]), which gives it one (`EINVAL`).
+/// after the other (`sched_group_set_shares`).
+///
+/// # Errors
+/// The root, which has no weight, or an idle group ([`set_idle`]), which has that of one; nothing
+/// was changed.
 #[doc(alias = "sched_group_set_shares")]
-#[must_use = "it may have been refused"]
 pub fn set_shares<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     tg: TgId,
     shares: u64,
-) -> bool {
+) -> Result<(), WeightError> {
     let group = &cx.sys.tg[tg.idx()];
-    if tg == TgId::ROOT || group.idle.load(Relaxed) {
-        return false;
+    if tg == TgId::ROOT {
+        return Err(WeightError::Root);
+    }
+    if group.idle.load(Relaxed) {
+        return Err(WeightError::Idle);
     }
     let shares = shares.clamp(scale_load(MIN_SHARES), scale_load(MAX_SHARES));
     if group.shares.load(Relaxed) == shares {
-        return true;
+        return Ok(());
     }
     let outer = cx.host.enter(Func::SetShares);
     cx.touch(
@@ -264,29 +295,30 @@ pub fn set_shares<H: Host, R: Rqs + ?Sized>(
     group.shares.store(shares, Relaxed);
     on_its_queues(cx, rqs, tg, |cx, rq| group::set_shares(cx, rq, tg));
     cx.host.leave(outer);
-    true
+    Ok(())
 }
 
 /// Writes a group's `cpu.idle`: its tasks count as `SCHED_IDLE` beside those of other groups, and
-/// it weighs as little as one; without it as much as a new group (`sched_group_set_idle`). False if
-/// it is the root, which cannot be (`EINVAL`).
+/// it weighs as little as one; without it as much as a new group (`sched_group_set_idle`).
+///
+/// # Errors
+/// The root, which cannot be idle.
 #[doc(alias = "sched_group_set_idle")]
-#[must_use = "it may have been refused"]
 pub fn set_idle<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
     tg: TgId,
     idle: bool,
-) -> bool {
+) -> Result<(), WeightError> {
     let group = &cx.sys.tg[tg.idx()];
     if tg == TgId::ROOT {
-        return false;
+        return Err(WeightError::Root);
     }
     if group.idle.load(Relaxed) != idle {
         group.set_idle(idle);
         on_its_queues(cx, rqs, tg, |cx, rq| group::set_idle(cx, rq, tg, idle));
     }
-    true
+    Ok(())
 }
 
 /// Makes the queue of a group on `cpu`, and of those above it, which otherwise comes with the first
@@ -563,12 +595,15 @@ mod tests {
             (done, bench.sys.tg[tg.idx()].shares.load(Relaxed))
         };
         for (weight, shares) in [(1, 10), (100, 1024), (33, 338), (10_000, 102_400)] {
-            assert_eq!(set(tg, weight), (true, shares << 10));
+            assert_eq!(set(tg, weight), (Ok(()), shares << 10));
         }
         for refused in [0, 10_001, u64::MAX] {
-            assert_eq!(set(tg, refused), (false, 102_400 << 10));
+            assert_eq!(
+                set(tg, refused),
+                (Err(WeightError::OutOfRange), 102_400 << 10)
+            );
         }
-        assert!(!set(TgId::ROOT, 100).0);
+        assert_eq!(set(TgId::ROOT, 100).0, Err(WeightError::Root));
     }
 
     #[test]
@@ -586,23 +621,23 @@ mod tests {
             (u64::MAX, MAX_SHARES << 10),
             (3 << 20, 3 << 20),
         ] {
-            assert!(set(&mut bench, tg, written));
+            assert_eq!(set(&mut bench, tg, written), Ok(()));
             assert_eq!(shares(&bench), held);
         }
         assert!(weight(&bench, tg) > 2 << 20);
         let idle = |bench: &mut Bench, tg, on| bench.call(0, |cx, rqs| set_idle(cx, rqs, tg, on));
         // It was not idle, so it keeps its weight.
-        assert!(idle(&mut bench, tg, false));
+        assert_eq!(idle(&mut bench, tg, false), Ok(()));
         assert_eq!(shares(&bench), 3 << 20);
-        assert!(idle(&mut bench, tg, true));
-        assert!(!set(&mut bench, tg, 3 << 20));
+        assert_eq!(idle(&mut bench, tg, true), Ok(()));
+        assert_eq!(set(&mut bench, tg, 3 << 20), Err(WeightError::Idle));
         assert_eq!((shares(&bench), weight(&bench, tg)), (3 << 10, 3 << 10));
         let root = &bench.rqs[0].cfs[0];
         assert_eq!((root.h_nr_idle, root.h_nr_queued), (1, 1));
-        assert!(idle(&mut bench, tg, false));
+        assert_eq!(idle(&mut bench, tg, false), Ok(()));
         assert_eq!(shares(&bench), 1 << 20);
         assert_eq!(bench.rqs[0].cfs[0].h_nr_idle, 0);
-        assert!(!idle(&mut bench, TgId::ROOT, true));
-        assert!(!set(&mut bench, TgId::ROOT, 1 << 20));
+        assert_eq!(idle(&mut bench, TgId::ROOT, true), Err(WeightError::Root));
+        assert_eq!(set(&mut bench, TgId::ROOT, 1 << 20), Err(WeightError::Root));
     }
 }

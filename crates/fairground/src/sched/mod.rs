@@ -34,7 +34,7 @@ mod switch;
 mod wake;
 
 pub use attributes::{
-    Moved, online_group, set_affinity, set_affinity_parked, set_cpu_weight, set_group,
+    Moved, WeightError, online_group, set_affinity, set_affinity_parked, set_cpu_weight, set_group,
     set_group_parked, set_idle, set_nice, set_nice_parked, set_shares, set_slice, set_slice_parked,
 };
 pub use deactivate::{Deactivated, deactivate_task};

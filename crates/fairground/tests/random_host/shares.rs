@@ -99,7 +99,7 @@ fn tree(seed: u64) -> (Kernel, Tree) {
         let weight = kernel.chance.of(&[20, 50, 100, 200, 700]);
         weights.push(weight);
         let set = kernel.call(0, |cx, rqs| sched::set_cpu_weight(cx, rqs, tg, weight));
-        assert!(set);
+        assert_eq!(set, Ok(()));
     }
     let hogs = hogs(&mut kernel, cpus);
     for hog in &hogs {
