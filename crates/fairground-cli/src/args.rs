@@ -51,10 +51,29 @@ pub enum Command {
 }
 
 impl Cli {
-    /// The command line. What `replay` does not take of the common options is not shown there, and
-    /// where its defaults are others, its help says which.
+    /// The command line, with help that says where `compare` takes more of a common option than
+    /// others, and where `replay` takes none or has another default.
     pub fn whole() -> clap::Command {
-        Self::command().mut_subcommand("replay", |replay| {
+        let compare = |compare: clap::Command| {
+            compare
+                .mut_arg("machine", |machine| {
+                    machine.help(
+                        "Machines: names of `list machines`, machine files, or output of `lstopo \
+                         --of xml`, with commas between them; or `all` that are built in",
+                    )
+                })
+                .mut_arg("cpus", |cpus| {
+                    cpus.help("Use only N CPUs of it, in whole cores; several with commas")
+                })
+                .mut_arg("set", |set| {
+                    set.help(
+                        "Set a decision of `list decisions` on the patch's side, after the \
+                         patches, or write a file of a cgroup, e.g. /web/cpu.max=40ms/100ms \
+                         [repeatable]",
+                    )
+                })
+        };
+        let replay = |replay: clap::Command| {
             replay
                 .mut_arg("seeds", |seeds| {
                     seeds.help(
@@ -72,7 +91,10 @@ impl Cli {
                          of the recording]",
                     )
                 })
-        })
+        };
+        Self::command()
+            .mut_subcommand("compare", compare)
+            .mut_subcommand("replay", replay)
     }
 
     /// Reads the arguments of this process.

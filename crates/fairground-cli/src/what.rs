@@ -11,11 +11,10 @@ use crate::failure::Failure;
 /// What is simulated: everything here can change the result.
 #[derive(Clone, Debug, Default, Args)]
 pub struct What {
-    /// Machine: a name of `list machines`, a machine file, or output of `lstopo --of xml`; in
-    /// `compare` several, with commas between them, or `all` that are built in
+    /// Machine: a name of `list machines`, a machine file, or output of `lstopo --of xml`
     #[arg(long, value_name = "MACHINE")]
     pub machine: Vec<String>,
-    /// Use only N CPUs of it, in whole cores; in `compare` several numbers, with commas
+    /// Use only N CPUs of it, in whole cores
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub cpus: Vec<usize>,
     /// Let CPUs enter no deeper idle state than this one of the machine's, e.g. C1, as the kernel's
@@ -29,7 +28,7 @@ pub struct What {
     #[arg(long, value_name = "PATCH")]
     pub patch: Vec<String>,
     /// Set a decision of `list decisions`, after the patches, or write a file of a cgroup, e.g.
-    /// /web/cpu.max=40ms/100ms; of patch only in `compare` [repeatable]
+    /// /web/cpu.max=40ms/100ms [repeatable]
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<Setting>,
     /// Run another benchmark beside it, in a session of its own, e.g. 'hackbench -g 4 -l 100000';

@@ -185,6 +185,15 @@ fn a_name_with_two_directions_says_where() {
 fn help_and_completions() {
     assert!(succeeds(["--help"]).contains("Exit codes"));
     assert!(succeeds(["compare", "--help"]).contains("--fail-on"));
+    // Several machines are taken there only.
+    for (command, several) in [("compare", true), ("run", false), ("sweep", false)] {
+        let help = succeeds([command, "--help"]);
+        assert_eq!(
+            help.contains("with commas between them"),
+            several,
+            "{command}"
+        );
+    }
     assert!(succeeds(["--version"]).starts_with("fairground "));
     let help = [
         "run",

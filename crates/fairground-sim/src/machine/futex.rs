@@ -27,10 +27,6 @@ const KEY: u32 = 1;
 const LINES: u32 = 2;
 
 impl Sim<'_> {
-    pub(super) fn enter_futex(&mut self, op: KernelOp) {
-        self.system_call(op);
-    }
-
     fn bucket(&mut self, op: KernelOp, (table, index): (Table, u32), access: Access) {
         if self.host.calls_are_free {
             return;
@@ -96,7 +92,7 @@ impl Sim<'_> {
         then: Stage,
     ) {
         const OP: KernelOp = KernelOp::FutexWait;
-        self.enter_futex(OP);
+        self.system_call(OP);
         self.bucket(OP, of, Access::Rmw);
         self.lock_bucket(OP, of);
         self.futex_queue(id, of);
@@ -176,7 +172,7 @@ impl Sim<'_> {
     /// `futex(FUTEX_WAKE)` for up to `n` waiters; how many it woke.
     pub(super) fn wake_some(&mut self, cpu: u32, of: (Table, u32), n: u32) -> u32 {
         const OP: KernelOp = KernelOp::FutexWake;
-        self.enter_futex(OP);
+        self.system_call(OP);
         self.bucket(OP, of, Access::Load);
         let waitable = self.waitable(of.0, of.1);
         if waitable.waiters.is_empty() && waitable.bucket.coming == 0 {
