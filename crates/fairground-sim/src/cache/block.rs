@@ -2,7 +2,8 @@
 
 use super::LineId;
 
-/// A structure; dense, from [`Cache::alloc_structure`]. The first is nobody's.
+/// A structure; dense, from [`Cache::alloc_structure`](super::Cache::alloc_structure). The first
+/// is nobody's.
 pub type StructureId = u32;
 
 /// Lines in one block.
