@@ -17,7 +17,7 @@ impl Sim<'_> {
         self.host.op(op);
     }
 
-    /// The way into the kernel, and that back, which matters to nobody.
+    /// The way into the kernel and back, paid at once: what others do in between changes nothing.
     pub(super) fn leave_user(&mut self, op: KernelOp) {
         self.enter_kernel(op);
         self.leave_kernel();

@@ -10,11 +10,12 @@ use super::env::{
     capacity_of, cpu_util_cfs, reduced_capacity,
 };
 use super::imbalance::{calculate_imbalance, domain_avg_load, sibling_imbalance};
-use super::stats::{touch_cfs, update_sd_lb_stats};
+use super::stats::update_sd_lb_stats;
 use crate::cx::Cx;
 use crate::host::Host;
 use crate::place::{cfs_rq as cf, rq as f};
 use crate::policy::LbSmt;
+use crate::select::read_root_cfs;
 use crate::shared::Relaxed;
 use crate::topology::{GroupType, SchedGroup, Topology};
 use crate::value::{Cpu, GroupId};
@@ -234,7 +235,7 @@ pub fn sched_balance_find_src_rq<H: Host>(
         } else {
             cf::NR_QUEUED | cf::AVG
         };
-        touch_cfs(cx, cpu, fields);
+        read_root_cfs(cx, cpu, fields);
         if nr == 0 {
             continue;
         }

@@ -14,6 +14,7 @@ use crate::host::Host;
 use crate::place::{
     Access, Fields, Func, Kind, Object, cfs_rq as cf, rd, rq as f, sd as d, sg as s,
 };
+use crate::select::read_root_cfs;
 use crate::shared::Relaxed;
 use crate::topology::{GroupType, SchedDomain, SchedGroup};
 use crate::value::{Cpu, GroupId, SCHED_CAPACITY_SCALE};
@@ -70,7 +71,7 @@ fn update_sg_lb_stats<H: Host>(
     for cpu in group.span.and(&env.cpus).iter() {
         let words = &sys.cpu[cpu.idx()];
         cx.host.next_turn();
-        touch_cfs(cx, cpu, cf::AVG | cf::NR_QUEUED);
+        read_root_cfs(cx, cpu, cf::AVG | cf::NR_QUEUED);
         let load = words.load_avg.load(Relaxed);
         let h_nr = words.h_nr(sleepers);
         let nr_running = words.nr_running.load(Relaxed);
@@ -284,17 +285,6 @@ fn touch_group<H: Host>(cx: &mut Cx<H>, id: GroupId, fields: Fields, access: Acc
         b: 0,
     };
     cx.touch(object, fields, access);
-}
-
-/// The root queue of `cpu` is read.
-#[inline]
-pub(super) fn touch_cfs<H: Host>(cx: &mut Cx<H>, cpu: Cpu, fields: Fields) {
-    let object = Object {
-        kind: Kind::CfsRq,
-        a: cpu.0,
-        b: 0,
-    };
-    cx.touch(object, fields, Access::Read);
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod probe;
 
 pub use group_stats::GroupLoad;
 pub use idle_core::update_idle_core;
+pub(crate) use probe::read_root_cfs;
 
 use crate::cx::Cx;
 use crate::fair::h_load::Unlocked;

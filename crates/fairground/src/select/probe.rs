@@ -8,7 +8,7 @@ use crate::value::Cpu;
 
 /// The root `cfs_rq` of `cpu` is read.
 #[inline]
-pub(super) fn read_root_cfs<H: Host>(cx: &mut Cx<H>, cpu: Cpu, fields: Fields) {
+pub(crate) fn read_root_cfs<H: Host>(cx: &mut Cx<H>, cpu: Cpu, fields: Fields) {
     let object = Object {
         kind: Kind::CfsRq,
         a: cpu.0,
