@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 const DECIDING: [&str; 2] = ["fairground/src", "fairground-sim/src"];
 
 fn main() -> io::Result<()> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // A build script runs in the folder of its crate, wherever it was compiled.
+    let crates = Path::new("..");
     let mut hash = 0xcbf2_9ce4_8422_2325;
     for dir in DECIDING {
         let dir = crates.join(dir);
@@ -17,7 +18,7 @@ fn main() -> io::Result<()> {
         collect(&dir, &mut files)?;
         files.sort();
         for file in files {
-            let name = file.strip_prefix(&crates).unwrap_or(&file);
+            let name = file.strip_prefix(crates).unwrap_or(&file);
             hash = fnv1a(hash, name.to_string_lossy().as_bytes());
             hash = fnv1a(hash, &std::fs::read(&file)?);
         }
