@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use crate::math::pelt::SchedAvg;
 use crate::math::weight::LoadWeight;
 use crate::place::{Kind, Object};
-use crate::value::{CfsId, Cpu, CpuMask, SeId, TaskId, TgId};
+use crate::value::{CfsId, Cpu, CpuMask, MAX_CPUS, SeId, TaskId, TgId};
 
 /// Scheduling policy of a fair task.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -112,7 +112,7 @@ pub struct TaskBody {
     pub policy: Policy,
     /// Nice value, -20..=19.
     pub nice: i8,
-    /// CPUs it may use: its own affinity within its cpuset. Of a new task none; one of the
+    /// CPUs it may use: its own affinity within its cpuset. Of a new task all; one of the
     /// machine at least when it is forked.
     pub cpus_allowed: CpuMask,
     /// Of those the one to go to if its own is none of them: chosen by whoever changed them last
@@ -129,8 +129,9 @@ pub struct TaskBody {
 impl Task {
     /// A new task that is nowhere yet, with `base_slice_ns` as its request size, which is replaced
     /// by that of the machine's features when it is first placed; one of its own it has by
-    /// [`set_slice`](Self::set_slice). Its load averages are set when it is forked. Its affinity
-    /// mask is empty; set [`cpus_allowed`](TaskBody::cpus_allowed) before forking it.
+    /// [`set_slice`](Self::set_slice). Its load averages are set when it is forked, which also
+    /// leaves the CPUs of the machine of its [`cpus_allowed`](TaskBody::cpus_allowed): all, if
+    /// nothing else was written there before.
     #[must_use]
     pub fn new(id: TaskId, tg: TgId, base_slice_ns: u64) -> Self {
         let se = SchedEntity {
@@ -144,7 +145,7 @@ impl Task {
             tg,
             policy: Policy::Normal,
             nice: 0,
-            cpus_allowed: CpuMask::empty(),
+            cpus_allowed: CpuMask::first_n(MAX_CPUS),
             dest_cpu: None,
             throttled: false,
             throttle_work: false,
@@ -153,8 +154,8 @@ impl Task {
         Self { se, body }
     }
 
-    /// Sets policy and nice value of a new task, before it is forked. One that has been on a queue
-    /// has lag and load that count by its weight: use
+    /// Sets policy and nice value (clamped to -20..=19) of a new task, before it is forked. One that
+    /// has been on a queue has lag and load that count by its weight: use
     /// [`set_nice_parked`](crate::sched::set_nice_parked) for it.
     pub fn set_scheduler(&mut self, policy: Policy, nice: i8) {
         self.body.policy = policy;
@@ -201,7 +202,7 @@ impl SchedEntity {
 }
 
 /// How a CPU is chosen and a task is woken; the kernel's `WF_*`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum WakeKind {
     /// An ordinary wake-up.
     Wake,
@@ -245,7 +246,7 @@ impl Resched {
 }
 
 /// Why `schedule` is called.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Prev {
     /// The running task goes on being runnable (preempted).
     Runnable,
@@ -262,7 +263,7 @@ pub enum Prev {
 
 /// Who runs after `schedule`. `None` is the idle task.
 #[must_use = "the host has to switch"]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Switch {
     /// Who ran.
     pub prev: Option<TaskId>,
@@ -272,7 +273,7 @@ pub struct Switch {
 
 /// The CPU chosen for a new or woken task, and whether it differs from its previous one.
 #[must_use = "the task is to be enqueued there"]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Placed {
     /// Chosen CPU.
     pub cpu: Cpu,

@@ -22,6 +22,8 @@ use host::{CPUS, Core, MS, Shared, State, Work, locked};
 const RUN_MS: u64 = 1500;
 const QUOTA_NS: u64 = 30 * MS;
 const PERIOD_NS: u64 = 100 * MS;
+/// What a CPU draws from the pool at a time (`sched_cfs_bandwidth_slice`).
+const SLICE_NS: u64 = 5 * MS;
 
 /// Group and work of each thread. Ids are handed out in this order.
 fn load() -> Vec<(usize, Work)> {
@@ -90,10 +92,14 @@ fn check(core: &mut Core<'_>, ids: &[TaskId], limited: TgId) {
     let stat = shared.sys.tg[limited.idx()].cpu_stat();
     let passed_ns = shared.now_ns() - CLOCK_BEGINS;
     let allowed_ns = passed_ns / PERIOD_NS * QUOTA_NS;
+    // In the period that is not over there is a quota too, and each CPU may have overrun by a tick and
+    // a slice, which it pays for in the periods after.
     println!(
-        "limited group: {} of {} ms, throttled in {} of {} periods",
+        "limited group: {} ms, of {} ms in {} whole periods and up to {} ms beyond; throttled in {} of {} periods",
         stat.usage_ns / MS,
         allowed_ns / MS,
+        passed_ns / PERIOD_NS,
+        (QUOTA_NS + u64::from(CPUS) * (SLICE_NS + shared.sys.features.tick_ns())) / MS,
         stat.nr_throttled,
         stat.nr_periods
     );

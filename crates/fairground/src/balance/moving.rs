@@ -21,6 +21,7 @@ use crate::value::{Cpu, SeId, TgId};
 /// Takes tasks off the locked busiest queue into `cx.moving`, until the imbalance is consumed or
 /// enough tasks were looked at; their number.
 pub fn detach_tasks<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, env: &mut LbEnv<'_>) -> u32 {
+    debug_assert!(cx.moving.is_empty(), "a task of nobody is in `moving`");
     cx.touch(rq.object(), frq::NR_RUNNING, Access::Read);
     if rq.nr_running <= 1 {
         env.all_pinned = false;

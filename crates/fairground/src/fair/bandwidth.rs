@@ -63,6 +63,10 @@ impl core::error::Error for BandwidthError {}
 /// ms for each CPU that it runs on, and pays for it in the periods after: in the mean the quota
 /// holds as far as no CPU has to pay for longer than the group is observed.
 ///
+/// Every write fills the pool and lets go who waits for it, that of the same values too
+/// (`__refill_cfs_bandwidth_runtime`): a group whose limit is written again and again has none. A
+/// host that applies a configuration anew compares it with [`TaskGroup::cpu_max`](crate::shared::TaskGroup::cpu_max) first.
+///
 /// # Errors
 /// [`BandwidthError`], and nothing was changed.
 #[doc(alias = "tg_set_cfs_bandwidth")]
