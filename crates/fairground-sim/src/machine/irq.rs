@@ -92,14 +92,20 @@ impl Sim<'_> {
         self.push_work(cpu, at);
     }
 
-    /// Sets the next tick of `cpu` after `at`; ticks of all CPUs fall on one grid.
+    /// The first tick after `at`: ticks of all CPUs fall on one grid, whose first is `tick_phase`.
+    pub(super) fn tick_after(&self, at: Ps) -> Ps {
+        let since = at.checked_sub(self.tick_phase);
+        self.tick_phase + since.map_or(0, |since| (since / self.tick + 1) * self.tick)
+    }
+
+    /// Sets the next tick of `cpu` after `at`.
     pub(super) fn program_tick(&mut self, cpu: u32, at: Ps) {
-        let after = at.saturating_sub(self.tick_phase) / self.tick + 1;
+        let tick_at = self.tick_after(at);
         let state = &mut self.cpus[cpu as usize];
         state.tick_stamp = state.tick_stamp.wrapping_add(1);
         let stamp = state.tick_stamp;
-        state.tick_at = self.tick_phase + after * self.tick;
-        self.queue.push_tick(state.tick_at, cpu, stamp);
+        state.tick_at = tick_at;
+        self.queue.push_tick(tick_at, cpu, stamp);
     }
 
     /// The tick, up to where it waits for words that others use too.

@@ -21,9 +21,8 @@ impl Sim<'_> {
             Op::Sleep(dur) => now + dur.draw(|| task.rng.bits()),
             Op::SleepTicks(dur) => {
                 let at = (now + dur.draw(|| task.rng.bits())) * NS;
-                let ticks = at.saturating_sub(self.tick_phase) / self.tick + 1;
                 // The tick's own interrupt comes first.
-                (self.tick_phase + ticks * self.tick) / NS + 1
+                self.tick_after(at) / NS + 1
             }
             Op::SleepUntil(ns) => task.born_ns + ns,
             Op::StartAt(at_ns) => {
