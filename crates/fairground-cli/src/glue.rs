@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use fairground::policy::{Decision, Features, decisions};
 use fairground_report::{
-    AssumedFigure, Better, CpuStat, GroupStat, Halves, LIMITED, LineTraffic, MetricInfo,
+    AssumedFigure, Better, CpuStat, GroupStat, Halves, IdleState, LIMITED, LineTraffic, MetricInfo,
     OpenRequests, Redo, Run, Setup, Variant, Work, group_metrics,
 };
 use fairground_sim::machine_file::Machine;
-use fairground_sim::outcome::Outcome;
+use fairground_sim::outcome::{IdleUse, Outcome};
 use fairground_sim::workload::{self, Workload};
 use fairground_trace::simulated::FIRST_TID;
 
@@ -212,6 +212,13 @@ pub fn run_of(outcome: Outcome, tid: &dyn Fn(u32) -> u32) -> Run {
         .collect();
     run.sort_lines();
     run.lines.truncate(LINES_MAX);
+    let state = |s: IdleUse| IdleState {
+        name: s.name,
+        usage: s.usage,
+        time_ns: s.time_ns,
+        share: Some(s.share).filter(|share| share.is_finite()),
+    };
+    run.idle_states = outcome.idle_states.into_iter().map(state).collect();
     run.open_requests = outcome.open_requests.into_iter().map(open).collect();
     run.groups = outcome.groups.into_iter().map(group).collect();
     if let Some(watched) = outcome.watched {

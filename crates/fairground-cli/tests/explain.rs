@@ -72,6 +72,36 @@ fn a_thread_of_a_replay_is_explained() {
     );
 }
 
+/// What `wakeup_latency_us` leaves out of a wake-up by a timer, and the state that it is due to.
+#[test]
+fn who_is_woken_by_a_timer_is_told_how_late_and_why() {
+    let run = |more: &[&str]| {
+        let head = [
+            "run",
+            "--machine",
+            "icx-8358-2s",
+            "--cpus",
+            "4",
+            "--seed",
+            "1",
+        ];
+        let tail = "-- cyclictest --laptop --policy other -t 1 -i 2000 -D 0.02".split(' ');
+        succeeds(head.iter().chain(more).copied().chain(tail))
+    };
+    let text = run(&["--explain", "cyclictest@10ms"]);
+    for part in [
+        "late: 118.",
+        "50.000 us  its slack of 50.000 us, in which no other timer's interrupt came",
+        "the CPU's way out of C6, and the interrupt",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = run(&[]);
+    let idle = text.lines().find(|l| l.starts_with("idle in   "));
+    let idle = idle.expect("a line of idle states");
+    assert!(idle.contains("C6 9") && !idle.contains("POLL"), "{idle}");
+}
+
 #[test]
 fn who_is_pushed_or_never_runs_is_told_so() {
     let scenario = r#"

@@ -64,8 +64,8 @@ pub use replay::{
 pub use replay_compare::{ReplayQuantity, SeedValues, WhatIfRow, compare_replays};
 pub use result::{
     BurstFrom, Compare, Comparison, CpuStat, Delay, DelayedStretch, FunctionCost, GroupStat,
-    Halves, IdleWaste, IrqsOff, LimitFrom, LineTraffic, Method, Note, OfMetric, OfSaved, OfSeeds,
-    OfValues, OfWaiting, OfWork, OpenRequests, OtherGroups, PerUnit, Quantiles, QuotaWait,
+    Halves, IdleState, IdleWaste, IrqsOff, LimitFrom, LineTraffic, Method, Note, OfMetric, OfSaved,
+    OfSeeds, OfValues, OfWaiting, OfWork, OpenRequests, OtherGroups, PerUnit, Quantiles, QuotaWait,
     QuotaWork, Run, RunResult, Setup, StillWaiting, ThrottledBy, VainWait, Variant, Verdict,
     WaitsOver, WeightFrom, Work,
 };

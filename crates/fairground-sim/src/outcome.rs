@@ -7,7 +7,7 @@ use fairground::value::TgId;
 use crate::cache::NS;
 use crate::cpu_stat::{self, GroupStat};
 use crate::host::Places;
-use crate::machine::{Setup, SetupError, Sim, Stuck};
+use crate::machine::{Setup, SetupError, Sim, Stays, Stuck};
 use crate::open_requests::{OpenRequests, open_requests};
 use crate::watch::Watched;
 use crate::workload::Workload;
@@ -40,6 +40,8 @@ pub struct Outcome {
     pub other_misses: Vec<(&'static str, u64)>,
     /// Time of all CPUs that was not idle, ns.
     pub busy_ns: u64,
+    /// The machine's idle states, shallowest first.
+    pub idle_states: Vec<IdleUse>,
     /// Traffic by structure and line, most transfers first.
     pub lines: Vec<Traffic>,
     /// Wake-up latencies by value (ns, as the histogram rounds it) and number.
@@ -72,6 +74,19 @@ pub struct Outcome {
     pub stuck: Option<Vec<String>>,
     /// Tracepoints, if they were kept.
     pub trace: Vec<crate::host::TraceLine>,
+}
+
+/// What CPUs were in an idle state for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdleUse {
+    /// Its name.
+    pub name: String,
+    /// Stays of all CPUs that ended in the measured time or last at its end.
+    pub usage: u64,
+    /// Their time within it, the way out left aside, ns.
+    pub time_ns: u64,
+    /// That as a part of the time of all CPUs.
+    pub share: f64,
 }
 
 /// Traffic of one line of one kind of structure, summed over instances.
@@ -211,6 +226,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         load_misses: sim.host.profile.load_misses().collect(),
         other_misses: sim.host.profile.other_misses().collect(),
         busy_ns: total / NS,
+        idle_states: idle_states(sim, end_ns, capacity),
         lines,
         latency: counters
             .latency
@@ -231,6 +247,18 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         stuck: sim.stuck_at_end().map(|stuck| stuck.waiting),
         trace: counters.trace.clone().unwrap_or_default(),
     }
+}
+
+/// What CPUs were in each idle state for; all of them had `capacity` ns.
+fn idle_states(sim: &Sim<'_>, end_ns: u64, capacity: f64) -> Vec<IdleUse> {
+    let states = sim.idle_stays(end_ns * NS);
+    let row = |(name, stays): (String, Stays)| IdleUse {
+        name,
+        usage: stays.usage,
+        time_ns: stays.time / NS,
+        share: (stays.time / NS) as f64 / capacity,
+    };
+    states.into_iter().map(row).collect()
 }
 
 /// How many events of the window stand behind each metric that counts some.

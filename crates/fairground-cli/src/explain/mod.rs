@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 use fairground::event::Migration;
 use fairground::value::{TaskId, TgId};
 use fairground_sim::exact::Exact;
-use fairground_sim::explain::{self, Choice, Episode, Explained, Parts, Question, Start};
+use fairground_sim::explain::{
+    self, Choice, Episode, Explained, Parts, Question, Start, TimerWait,
+};
 use fairground_sim::machine::Setup;
 use fairground_sim::workload::program::Born;
 use fairground_trace::simulated::{FIRST_TID, Identity};
@@ -287,9 +289,40 @@ fn why_here(c: &Choice, e: &Episode, t: &mut String) {
     }
 }
 
+/// What the slack of a timer was spent on.
+fn in_slack(timer: &TimerWait) -> String {
+    let slack = us(timer.slack_ns);
+    match timer.interrupt_ns {
+        0 => format!("in its slack of {slack}, until another interrupt took it along"),
+        _ => format!("its slack of {slack}, in which no other timer's interrupt came"),
+    }
+}
+
+fn interrupt(timer: &TimerWait) -> String {
+    match &timer.left {
+        Some(state) => format!("the CPU's way out of {state}, and the interrupt"),
+        None => "the interrupt, and what the CPU did before it could come".into(),
+    }
+}
+
 fn latency(e: &Explained, names: &Names<'_>, t: &mut String) {
     let p: &Parts = &e.parts;
     let whole = us(p.choosing_ns + p.sending_ns + p.queued_ns);
+    if let Some(timer) = &e.timer {
+        let late = us(timer.in_slack_ns + timer.interrupt_ns);
+        let due = names.at(timer.due_ns);
+        let _ = writeln!(
+            t,
+            "\nlate: {late} from the time of its timer ({}) to the wake-up",
+            due.trim()
+        );
+        for (ns, words) in [
+            (timer.in_slack_ns, in_slack(timer)),
+            (timer.interrupt_ns, interrupt(timer)),
+        ] {
+            let _ = writeln!(t, "  {:>14}  {words}", us(ns));
+        }
+    }
     let _ = match e.episode.switched_in {
         Some(_) => writeln!(t, "\nlatency: {whole} from being runnable to running"),
         None => writeln!(

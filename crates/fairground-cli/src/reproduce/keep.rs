@@ -181,6 +181,8 @@ impl Kept {
             load_misses: named(self.load_misses)?,
             other_misses: named(self.other_misses)?,
             busy_ns: self.busy_ns,
+            // No published table has idle states.
+            idle_states: Vec::new(),
             lines: self.lines.into_iter().map(traffic).collect(),
             latency: self.latency,
             // No published table is about a limit.

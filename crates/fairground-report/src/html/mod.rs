@@ -15,6 +15,7 @@
 
 mod costs;
 mod groups;
+mod idle_states;
 mod metrics;
 mod names;
 mod periods;

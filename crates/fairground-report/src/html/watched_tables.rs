@@ -15,6 +15,7 @@ pub fn of(variants: &[Variant]) -> Vec<Table> {
         throttled_by(variants),
         super::quota_work::of(variants),
         idle(variants),
+        super::idle_states::of(variants),
     ];
     tables.into_iter().filter(|t| !t.rows.is_empty()).collect()
 }

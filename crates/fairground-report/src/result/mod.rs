@@ -26,7 +26,7 @@ pub use group::{BurstFrom, CpuStat, GroupStat, LimitFrom, OtherGroups, WeightFro
 pub use note::{Note, OfMetric, OfSaved, OfSeeds, OfValues, OfWaiting, OfWork};
 pub use quota::{Delay, DelayedStretch, IrqsOff, Quantiles, QuotaWait, QuotaWork, ThrottledBy};
 pub use requests::{Halves, OpenRequests};
-pub use run::{FunctionCost, LineTraffic, Run, Variant, Work};
+pub use run::{FunctionCost, IdleState, LineTraffic, Run, Variant, Work};
 pub use waiting::{IdleWaste, StillWaiting, VainWait, WaitsOver};
 
 /// What all variants of a result have in common.

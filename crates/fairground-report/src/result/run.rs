@@ -60,6 +60,9 @@ pub struct Run {
     /// CPUs that were idle while tasks waited, if the run was watched for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_waste: Option<IdleWaste>,
+    /// What CPUs were in each idle state of the machine for, shallowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_states: Vec<IdleState>,
     /// Wake-ups whose task had not run by the end of the run, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub still_waiting: Option<StillWaiting>,
@@ -75,6 +78,22 @@ pub struct Run {
     /// What the real tool would have printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
+}
+
+/// What CPUs were in an idle state for, summed over CPUs, as `usage` and `time` of a CPU's
+/// `cpuidle/stateN/` in sysfs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = require_keys)]
+pub struct IdleState {
+    /// Its name in the machine file: `C1`, `C6`, `WFI`.
+    pub name: String,
+    /// Stays that ended in the measured time, and those that lasted at its end.
+    pub usage: u64,
+    /// Their time within it, without the way out.
+    pub time_ns: u64,
+    /// `time_ns` as a fraction (0 to 1) of the time of all CPUs.
+    #[serde(deserialize_with = "present")]
+    pub share: Number,
 }
 
 /// What one scheduler function cost.

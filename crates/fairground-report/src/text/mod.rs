@@ -4,6 +4,7 @@
 mod costs;
 mod groups;
 mod head;
+mod idle_states;
 mod legend;
 mod quota_work;
 mod replay;
@@ -23,6 +24,8 @@ use costs::{functions_text, lines_text};
 pub use groups::groups_text;
 pub(crate) use head::variants_text as variants_head;
 pub use head::{changes_text, foot, head, labelled};
+pub(crate) use idle_states::idle_means;
+use idle_states::idle_states_text;
 use legend::legend;
 pub(crate) use legend::{EACH_ALONE, PER_WORDS, SAME_WORDS};
 pub(crate) use quota_work::WorkMeans;
@@ -72,7 +75,7 @@ pub fn compare_text(result: &Compare, style: Style) -> String {
         quota_text(variants, &run_why),
         throttled_by_text(variants),
         work_text(variants),
-        idle_text(variants, &run_why),
+        idle_text(variants, &run_why) + &idle_states_text(variants),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
         words_text(variants),
@@ -111,7 +114,7 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
         quota_text(variants, &run_why),
         throttled_by_text(variants),
         work_text(variants),
-        idle_text(variants, &run_why),
+        idle_text(variants, &run_why) + &idle_states_text(variants),
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
         words_text(variants),

@@ -13,11 +13,13 @@ mod choice;
 mod episode;
 mod parts;
 mod pick;
+mod timer;
 
 pub use choice::{Choice, Examined, Route};
 pub use episode::{Episode, Move, Start};
 pub(crate) use pick::eligible;
 pub use pick::{Entity, Level};
+pub use timer::TimerWait;
 
 use fairground::value::{TaskId, TgId};
 
@@ -58,6 +60,8 @@ pub struct Explained {
     pub out_of_quota: Option<TgId>,
     /// Where the time between went.
     pub parts: Parts,
+    /// What came before, if a timer of its own woke it.
+    pub timer: Option<TimerWait>,
     /// What each task began with, by number.
     pub born: Vec<Born>,
     /// When the run was over.
@@ -122,7 +126,8 @@ pub fn explain(
         },
         Start::Preempted { .. } | Start::Pushed { .. } => None,
     };
-    let picked = pick_at(setup, exact, task, &episode)?;
+    let asleep_ns = episode::left_before(&lines, task, episode.start_event);
+    let picked = pick_at(setup, exact, task, &episode, asleep_ns)?;
     let quota = parts::Quota {
         groups: &ancestors(setup, picked.group),
         per_task: setup.features.throttle.is_per_task(),
@@ -144,6 +149,7 @@ pub fn explain(
         real_time_over: picked.real_time_over,
         out_of_quota,
         parts,
+        timer: picked.timer,
         born,
         ended_ns,
     }))
@@ -230,22 +236,32 @@ struct Picked {
     /// When the step was over in which the task was woken: its last deed is the choice of a CPU,
     /// if there is one to make.
     chosen_ns: Option<u64>,
+    timer: Option<TimerWait>,
 }
 
+/// `asleep_ns`: when it had left its CPU before.
 fn pick_at(
     setup: &Setup<'_>,
     exact: &Exact,
     task: TaskId,
     episode: &Episode,
+    asleep_ns: u64,
 ) -> Result<Picked, RunError> {
     let (start, waker) = (episode.start_event, episode.start.cpu());
     let on = episode.switched_in.map(|(_, _, cpu)| cpu);
     let end = episode.switched_in.map_or(start + 1, |(number, ..)| number);
     let mut chosen_ns = None;
     let mut waited = (0, 0);
+    let (mut watching, mut timer) = (timer::Watching::new(task, episode.start), None);
     let sim = sim_at(setup, exact, end, |sim| {
         let (number, measures) = (sim.events, sim.measures());
         let before = if number >= start { waits(sim) } else { (0, 0) };
+        if number <= start {
+            watching.look(sim);
+        }
+        if number == start {
+            timer = watching.found(sim, asleep_ns, episode.start_ns);
+        }
         sim.one_event()?;
         if number == start {
             chosen_ns = Some(sim.now_ns());
@@ -273,6 +289,7 @@ fn pick_at(
         group: sim.tasks.get(task.idx()).map_or(0, |task| task.cgroup),
         waited_ns: (waited.0 / NS, waited.1 / NS),
         chosen_ns,
+        timer,
     })
 }
 

@@ -33,10 +33,29 @@ const SHALLOW_NS: u64 = 1000;
 /// assumption; see above.
 const EXIT_PERCENT: u64 = 40;
 
+/// What CPUs were in an idle state for (`cpuidle/stateN/usage` and `time` of sysfs).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stays {
+    /// Stays that ended in the measured time, and those that last at its end.
+    pub usage: u64,
+    /// Their time within it, the way out left aside.
+    pub time: Ps,
+}
+
+impl Stays {
+    /// A stay of which what lies between `from` and `to` counts.
+    fn count(&mut self, from: Ps, to: Ps) {
+        self.usage += 1;
+        self.time += to.saturating_sub(from);
+    }
+}
+
 /// The idle states of a machine.
 #[derive(Debug)]
 pub struct IdleTable {
     states: Vec<IdleState>,
+    /// By state: what all CPUs have been in it for since the warm-up.
+    stays: Vec<Stays>,
     /// Whether a driver chooses between states, not the hypervisor or nobody.
     has_driver: bool,
     /// Factor on the way out where it is assumed, for sensitivity runs.
@@ -50,6 +69,7 @@ impl IdleTable {
         let halts = |s: &IdleState| s.entry == IdleEntry::Halt;
         Self {
             has_driver: machine.arch == "x86_64" && !states.iter().any(halts),
+            stays: vec![Stays::default(); states.len()],
             states,
             exit_scale: machine.cost_scale().idle_exit,
         }
@@ -141,6 +161,25 @@ impl Sim<'_> {
         c.work_stamp = c.work_stamp.wrapping_add(1);
     }
 
+    /// A run begins with `cpu` in the state in which a CPU is that has had nothing to do for long.
+    pub(super) fn idle_for_long(&mut self, cpu: u32) {
+        let deepest = self.idle.states.len().saturating_sub(1) as u8;
+        let state = if self.workload.no_idle_states {
+            0
+        } else {
+            deepest
+        };
+        self.cpus[cpu as usize].idle = Some(IdleStay {
+            state,
+            since: 0,
+            timer_ns: 0,
+        });
+        let shown = self.idle.shown_latency(state);
+        self.sys.cpu[cpu as usize]
+            .idle_exit_latency
+            .store(shown, Relaxed);
+    }
+
     /// Time to the next timer of a CPU but the tick, ns: of a task, of TCP, or of its lockup
     /// detector. The detectors of the CPUs are spread evenly.
     fn next_timer_ns(&self, cpu: u32) -> u64 {
@@ -186,6 +225,11 @@ impl Sim<'_> {
             return;
         };
         let at = self.host.at;
+        if let Some(stays) = self.idle.stays.get_mut(usize::from(stay.state))
+            && at >= self.warmup
+        {
+            stays.count(stay.since.max(self.warmup), at);
+        }
         let c = &mut self.cpus[cpu as usize];
         c.got_tick = tick;
         c.counted_to = c.counted_to.max(at);
@@ -211,6 +255,29 @@ impl Sim<'_> {
         if !self.cpus[cpu as usize].tick_on {
             self.count_jiffies();
         }
+    }
+
+    /// The idle state that `cpu` is in; `None`: it is not idle.
+    pub fn idle_state(&self, cpu: u32) -> Option<u8> {
+        self.cpus[cpu as usize].idle.map(|stay| stay.state)
+    }
+
+    /// What the machine file calls an idle state.
+    pub fn idle_state_name(&self, state: u8) -> Option<&str> {
+        let state = self.idle.states.get(usize::from(state));
+        state.map(|s| s.name.as_str())
+    }
+
+    /// By name, each idle state of the machine and what CPUs were in it for, up to `end`.
+    pub fn idle_stays(&self, end: Ps) -> Vec<(String, Stays)> {
+        let mut stays = self.idle.stays.clone();
+        for stay in self.cpus.iter().filter_map(|c| c.idle) {
+            if let Some(stays) = stays.get_mut(usize::from(stay.state)) {
+                stays.count(stay.since.max(self.warmup), end);
+            }
+        }
+        let names = self.idle.states.iter().map(|s| s.name.clone());
+        names.zip(stays).collect()
     }
 
     /// The idle loop looks at `TIF_NEED_RESCHED` and sets or clears `TIF_POLLING_NRFLAG`, once for
@@ -242,7 +309,7 @@ pub(super) mod tests {
     use fairground::value::TaskId;
 
     use super::*;
-    use crate::machine::testing::{at_5ms, server};
+    use crate::machine::testing::{at_5ms, on, server};
 
     /// CPU 0 of the two-CPU guest, with two hogs running, begins a step at 5 ms.
     pub(in crate::machine) fn on_guest(act: impl FnOnce(&mut Sim<'_>)) {
@@ -264,6 +331,44 @@ pub(super) mod tests {
         }
         let guest = IdleTable::new(&Machine::from_path_or_id("spr-guest-2cpu").unwrap());
         assert_eq!(guest.exit(0, false), 1140 * NS, "as measured");
+    }
+
+    #[test]
+    fn a_run_begins_in_the_deepest_state_and_placement_knows() {
+        let begins = |argv: &str, wanted: fn(usize) -> usize| {
+            on(&server(4), argv, &[], |sim| {
+                let wanted = wanted(sim.idle.states.len() - 1);
+                let latency_ns = sim.idle.states[wanted].exit_latency_ns;
+                for cpu in 0..4 {
+                    assert_eq!(sim.idle_state(cpu), Some(wanted as u8), "{argv}");
+                    let shown = &sim.sys.cpu[cpu as usize].idle_exit_latency;
+                    assert_eq!(shown.load(Relaxed), latency_ns + 1, "{argv}");
+                }
+            });
+        };
+        begins("hogs --tasks 1 --duration 10ms", |deepest| deepest);
+        // Who holds /dev/cpu_dma_latency at 0 had it before the run.
+        begins("cyclictest -t 1 -i 2000 -D 0.01", |_| 0);
+    }
+
+    #[test]
+    fn stays_count_from_the_warm_up_to_the_end() {
+        at_5ms(&server(2), "hogs --tasks 1 --duration 10ms", &[], |sim| {
+            let cpu = u32::from(sim.cpus[0].idle.is_none());
+            sim.leave_idle(cpu, false);
+            sim.warmup = 2_000_000 * NS;
+            sim.idle.stays.fill(Stays::default());
+            sim.idle_for_long(cpu);
+            let at = |sim: &Sim<'_>, end: Ps| sim.idle_stays(end * NS).pop().map(|(_, s)| s);
+            let stay = |usage, ms: Ps| Stays {
+                usage,
+                time: ms * 1_000_000 * NS,
+            };
+            assert_eq!(at(sim, 6_000_000), Some(stay(1, 4)), "it lasts");
+            sim.host.at = 5_000_000 * NS;
+            sim.leave_idle(cpu, false);
+            assert_eq!(at(sim, 6_000_000), Some(stay(1, 3)), "it has ended");
+        });
     }
 
     #[test]

@@ -247,3 +247,17 @@ impl Sim<'_> {
         self.host.touch_line(op, line, words, access);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::testing::{on, server};
+
+    #[test]
+    fn ticks_are_at_the_phase_and_every_period_after_it() {
+        on(&server(2), "hogs --tasks 1 --duration 10ms", &[], |sim| {
+            (sim.tick_phase, sim.tick) = (30, 100);
+            let after = [0, 29, 30, 129, 130].map(|at| sim.tick_after(at));
+            assert_eq!(after, [30, 30, 130, 130, 230]);
+        });
+    }
+}

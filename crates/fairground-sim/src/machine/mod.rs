@@ -81,6 +81,7 @@ mod user;
 mod waitable;
 mod working_set;
 
+pub use idle::Stays;
 pub use setup::{SetupError, topology_of};
 pub use stuck::Stuck;
 
