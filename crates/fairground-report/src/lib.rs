@@ -72,7 +72,7 @@ pub use result::{
 pub use saved::{LoadError, Saved};
 pub use schema::{compare_schema, replay_schema, run_schema, signs_schema, sweep_schema};
 pub use signs::{Growth, Place, Signs, Tally, csv_of_signs, signs_page, signs_text};
-pub use stats::{Change, Summary, paired_change, summary, welch_change};
+pub use stats::{Change, Interval, Summary, paired_change, summary, welch_change};
 pub use sweep::{
     Answer, Axis, Knee, Meets, Point, PointAbout, Reached, Spread, Sweep, Target, TargetError,
     Tried, csv_of_sweep, products, sweep_page, sweep_text,

@@ -11,6 +11,7 @@ use crate::compare::compare_metrics;
 use crate::keys::require_keys;
 use crate::number::Number;
 use crate::result::{Comparison, Method, Run, Variant, Verdict};
+use crate::stats::Interval;
 
 /// Most metrics that a note names.
 const NAMED: usize = 4;
@@ -183,6 +184,7 @@ fn without_interval(row: Comparison) -> Comparison {
         ci95_pct: [None; 2],
         ci95_diff: [None; 2],
         method: Method::None,
+        interval: Interval::Difference,
         verdict: Verdict::Noise,
         differs: false,
         ..row

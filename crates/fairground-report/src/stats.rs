@@ -17,15 +17,19 @@
 //!
 //! Percentages are the same numbers divided by `|mean(base)|`. So the change in percent is exactly
 //! what one computes from the two means in the table, and the interval excludes 0 exactly when
-//! the t test says so; the mean of base is taken as the unit, its own error is not added. Log
-//! ratios were the alternative: they cannot take a zero, and their geometric mean is not the
-//! ratio of the means that stand beside it.
+//! the t test says so; the mean of base is taken as the unit, its own error is not added. Where
+//! spread grows with size, the interval is that of log ratios (`stats/scale.rs`); the change stays.
 //!
 //! Times, counts and shares are not negative. Where no value of a sample is, its interval ends at
 //! 0, and that of the change at -100 %: what lies beyond is impossible, so nothing is lost with it.
 //! The interval of a share ends at the whole for the same reason ([`Summary::up_to`]).
 
+mod scale;
+
 use statrs::distribution::{ContinuousCDF, StudentsT};
+
+pub use scale::Interval;
+pub(crate) use scale::{paired_change_to_scale, welch_change_to_scale};
 
 /// Size, mean and spread of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,6 +68,26 @@ pub struct Change {
     pub pct: Option<f64>,
     /// The interval in percent; `None` where either part is.
     pub ci95_pct: Option<[f64; 2]>,
+    /// What the interval is of.
+    pub interval: Interval,
+}
+
+/// What an interval is made of, on one scale.
+#[derive(Clone, Copy, Debug)]
+struct Fit {
+    base_mean: f64,
+    /// Of patch less base.
+    centre: f64,
+    /// Half of its interval; `None` of too few values.
+    half: Option<f64>,
+    /// Root of the sum of squares that the means leave, to be compared between scales.
+    spread: f64,
+}
+
+impl Fit {
+    fn patch_mean(&self) -> f64 {
+        self.base_mean + self.centre
+    }
 }
 
 impl Change {
@@ -78,6 +102,7 @@ impl Change {
         Self {
             ci95: None,
             ci95_pct: None,
+            interval: Interval::Difference,
             ..self
         }
     }
@@ -104,10 +129,11 @@ impl Change {
     }
 
     /// `lowest` is the smallest value of either sample.
-    fn new(diff: f64, half_width: Option<f64>, base_mean: f64, lowest: f64) -> Self {
+    fn new(fit: Fit, lowest: f64) -> Self {
+        let (diff, base_mean) = (fit.centre, fit.base_mean);
         let floor = if lowest >= 0.0 { -base_mean } else { f64::MIN };
-        let ci95 = half_width.map(|half| [(diff - half).max(floor), diff + half]);
-        let all_zero = base_mean == 0.0 && diff == 0.0 && half_width.unwrap_or(0.0) == 0.0;
+        let ci95 = fit.half.map(|half| [(diff - half).max(floor), diff + half]);
+        let all_zero = base_mean == 0.0 && diff == 0.0 && fit.half.unwrap_or(0.0) == 0.0;
         let scale = 100.0 / base_mean.abs();
         let percent = |value: f64| {
             if all_zero {
@@ -121,6 +147,7 @@ impl Change {
             ci95,
             pct: percent(diff),
             ci95_pct: ci95.and_then(|[lo, hi]| Some([percent(lo)?, percent(hi)?])),
+            interval: Interval::Difference,
         }
     }
 }
@@ -144,21 +171,32 @@ pub fn summary(values: &[f64]) -> Option<Summary> {
 
 /// The change over pairs `(base, patch)` of the same seed; `None` if there is no pair.
 pub fn paired_change(pairs: &[(f64, f64)]) -> Option<Change> {
-    let base: Vec<f64> = pairs.iter().map(|&(b, _)| b).collect();
-    let diffs: Vec<f64> = pairs.iter().map(|&(b, p)| p - b).collect();
-    let base_mean = summary(&base)?.mean;
-    let diffs = summary(&diffs)?;
-    let half = diffs
-        .sd
-        .map(|sd| half_width(sd / (diffs.n as f64).sqrt(), (diffs.n - 1) as f64));
-    let patch = pairs.iter().map(|&(_, p)| p);
-    let lowest = patch.fold(lowest(&base), f64::min);
-    Some(Change::new(diffs.mean, half, base_mean, lowest))
+    let values = pairs.iter().flat_map(|&(b, p)| [b, p]);
+    let lowest = values.fold(f64::INFINITY, f64::min);
+    Some(Change::new(paired_fit(pairs)?, lowest))
 }
 
 /// The change between two independent samples; `None` if one is empty. No interval if one of
 /// them has a single value.
 pub fn welch_change(base: &[f64], patch: &[f64]) -> Option<Change> {
+    let lowest = lowest(base).min(lowest(patch));
+    Some(Change::new(welch_fit(base, patch)?, lowest))
+}
+
+fn paired_fit(pairs: &[(f64, f64)]) -> Option<Fit> {
+    let base: Vec<f64> = pairs.iter().map(|&(b, _)| b).collect();
+    let diffs: Vec<f64> = pairs.iter().map(|&(b, p)| p - b).collect();
+    let base_mean = summary(&base)?.mean;
+    let Summary { n, mean, sd, .. } = summary(&diffs)?;
+    Some(Fit {
+        base_mean,
+        centre: mean,
+        half: sd.map(|sd| half_width(sd / (n as f64).sqrt(), (n - 1) as f64)),
+        spread: sd.unwrap_or(0.0) * (n as f64 - 1.0).sqrt(),
+    })
+}
+
+fn welch_fit(base: &[f64], patch: &[f64]) -> Option<Fit> {
     let (b, p) = (summary(base)?, summary(patch)?);
     let half = b.sd.zip(p.sd).map(|(sd_b, sd_p)| {
         let (vb, vp) = (sd_b * sd_b / b.n as f64, sd_p * sd_p / p.n as f64);
@@ -168,8 +206,13 @@ pub fn welch_change(base: &[f64], patch: &[f64]) -> Option<Change> {
         }
         half_width((vb + vp).sqrt(), (vb + vp) * (vb + vp) / denominator)
     });
-    let lowest = lowest(base).min(lowest(patch));
-    Some(Change::new(p.mean - b.mean, half, b.mean, lowest))
+    let squares = |s: &Summary| s.sd.unwrap_or(0.0).powi(2) * (s.n as f64 - 1.0);
+    Some(Fit {
+        base_mean: b.mean,
+        centre: p.mean - b.mean,
+        half,
+        spread: (squares(&b) + squares(&p)).sqrt(),
+    })
 }
 
 /// `value` if it is finite.
@@ -210,14 +253,14 @@ mod tests {
     const BASE: [f64; 5] = [10.1, 11.3, 9.7, 10.9, 10.4];
     const PATCH: [f64; 5] = [9.2, 10.8, 9.1, 9.9, 9.8];
 
-    fn near(got: f64, want: f64) {
+    pub(super) fn near(got: f64, want: f64) {
         assert!(
             (got - want).abs() <= 1e-9 * want.abs().max(1.0),
             "got {got}, want {want}"
         );
     }
 
-    fn near_ci(got: Option<[f64; 2]>, want: [f64; 2]) {
+    pub(super) fn near_ci(got: Option<[f64; 2]>, want: [f64; 2]) {
         let [lo, hi] = got.unwrap();
         near(lo, want[0]);
         near(hi, want[1]);
@@ -343,7 +386,7 @@ mod tests {
         assert!((centre - change.diff).abs() < 0.1, "{centre}");
     }
 
-    fn splitmix(state: &mut u64) -> u64 {
+    pub(super) fn splitmix(state: &mut u64) -> u64 {
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = *state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

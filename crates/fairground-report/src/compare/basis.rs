@@ -87,6 +87,7 @@ impl Basis {
             base_sd: found.base.and_then(|s| s.sd),
             patch_sd: found.patch.and_then(|s| s.sd),
             method: found.method,
+            interval: found.interval(),
         })
     }
 

@@ -90,6 +90,7 @@ pub(crate) fn compare_metric(
         base_sd: total.base.and_then(|s| s.sd),
         patch_sd: total.patch.and_then(|s| s.sd),
         method: total.method,
+        interval: total.interval(),
         per: per_unit.and_then(|found| basis.row(&found)),
     }
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::number::Number;
 use crate::result::{Method, Run, Variant};
-use crate::stats::{Change, Summary, paired_change, summary, welch_change};
+use crate::stats::{
+    Change, Interval, Summary, paired_change_to_scale, summary, welch_change_to_scale,
+};
 
 /// The finite values of base and patch.
 #[derive(Clone, Debug)]
@@ -91,8 +93,8 @@ impl Sides {
         let pairs: Vec<(f64, f64)> = self.base.iter().filter_map(pair).collect();
         let coincides = self.paired && is_coincidence(&pairs);
         let change = match self.paired {
-            true => paired_change(&pairs),
-            false => welch_change(&base, &patch),
+            true => paired_change_to_scale(&pairs),
+            false => welch_change_to_scale(&base, &patch),
         };
         let base_mean = summaries[0].map_or(0.0, |s| s.mean);
         let change = change.map(|change| change.up_to(whole, base_mean));
@@ -130,6 +132,11 @@ impl Difference {
         let seen = |change: &Change| change.pct.is_none_or(|pct| pct.abs() >= 0.005);
         self.change
             .is_some_and(|change| change.excludes_zero() && seen(&change))
+    }
+
+    /// What the interval is of.
+    pub fn interval(&self) -> Interval {
+        self.change.map_or(Interval::default(), |c| c.interval)
     }
 
     /// Change and interval, in percent and in the unit.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::Better;
 use crate::keys::{present, require_keys};
 use crate::number::Number;
+use crate::stats::Interval;
 
 /// How base and patch of one metric differ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +57,10 @@ pub struct Comparison {
     /// Where the interval comes from.
     #[serde(default)]
     pub method: Method,
+    /// What the interval is of: of the `difference`, unless this says otherwise.
+    #[serde(default, skip_serializing_if = "Interval::is_difference")]
+    #[schemars(extend("default" = "difference"))]
+    pub interval: Interval,
     /// Of a total of runs that end at a time: the same per unit of work, which the verdict is on.
     /// The numbers above are of the total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,6 +92,10 @@ pub struct PerUnit {
     pub patch_sd: Number,
     /// Where the interval comes from.
     pub method: Method,
+    /// What the interval is of: of the `difference`, unless this says otherwise.
+    #[serde(default, skip_serializing_if = "Interval::is_difference")]
+    #[schemars(extend("default" = "difference"))]
+    pub interval: Interval,
 }
 
 /// The numbers that a verdict is on.
