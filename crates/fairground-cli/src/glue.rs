@@ -243,11 +243,13 @@ fn open(o: fairground_sim::open_requests::OpenRequests) -> OpenRequests {
     }
 }
 
-fn halves((request, halves): (String, [fairground_sim::workload::halves::Half; 2])) -> Halves {
+fn halves((request, halves): (String, fairground_sim::workload::halves::Halves)) -> Halves {
     Halves {
         request,
-        requests: halves.map(|half| half.requests),
-        mean_us: halves.map(|half| half.mean_us()),
+        requests: halves.half.map(|half| half.requests),
+        mean_us: halves.half.map(|half| half.mean_us()),
+        open: Some(halves.open),
+        askers: Some(halves.askers),
     }
 }
 

@@ -509,6 +509,82 @@ fn a_limit_below_the_load_is_never_the_answer() {
     assert!(succeeds(line).contains("  not sustained"), "in the text");
 }
 
+/// After a warm-up the halves of a run are nearly alike, and one seed has no interval.
+#[test]
+fn a_backlog_is_seen_with_one_seed_after_a_warm_up() {
+    let path = file("sweep-backlog", "s.toml", OPEN_ARRIVALS);
+    let points = |over: &str| {
+        let line = [
+            "sweep", &path, "--seed", "1", "--warmup", "2s", "--over", over,
+        ];
+        let target = ["--target", "web.per_s>1", "--json", "-"];
+        json(&succeeds(words(&[&line, &target])))["points"].clone()
+    };
+    // 0.53 CPUs are needed.
+    let points = points("cpu.max=3ms/100ms,20ms/100ms,40ms/100ms,80ms/100ms");
+    let meets: Vec<&Value> = points
+        .as_array()
+        .expect("points")
+        .iter()
+        .map(|p| &p["meets"])
+        .collect();
+    assert_eq!(meets[..3], ["not-sustained"; 3]);
+    assert_eq!(meets[3], "mean");
+}
+
+/// A front end that asks a back end, which is listed before it, and clients.
+const TWO_SERVICES: &str = r#"
+machine = "spr-guest-2cpu"
+duration = "300ms"
+warmup = "50ms"
+seeds = 2
+services = ["back", "front"]
+[[cgroup]]
+path = "/web"
+"cpu.max" = "50000 100000"
+[[task]]
+name = "front"
+count = 2
+cgroup = "/web"
+steps = [{ loop = "forever", steps = [
+    { serve = "front" }, { request = "back", bytes = 10 }, { reply = "front", bytes = 10 },
+] }]
+[[task]]
+name = "back"
+cgroup = "/web"
+steps = [{ loop = "forever", steps = [
+    { serve = "back" }, { run = "1ms" }, { reply = "back", bytes = 10 },
+] }]
+[[task]]
+name = "client"
+count = 2
+steps = [{ loop = "forever", steps = [
+    { sleep = "exp 10ms" }, { request = "front", bytes = 10 },
+] }]
+"#;
+
+#[test]
+fn the_service_that_clients_ask_comes_first() {
+    let path = file("sweep-two", "s.toml", TWO_SERVICES);
+    let line = [
+        "sweep",
+        &path,
+        "--over",
+        "cpu.max=40ms/100ms,50ms/100ms",
+        "--json",
+        "-",
+    ];
+    let result = json(&succeeds(line));
+    let shown = result["metrics"].as_array().expect("metrics");
+    let want = [
+        "front.latency_us.p50",
+        "front.latency_us.p99",
+        "front.per_s",
+    ];
+    assert_eq!(shown[..3], want);
+    assert_eq!(shown[3], "back.latency_us.p99");
+}
+
 /// A reserve that is full at the start says little of one that is used.
 #[test]
 fn bursts_without_a_warm_up_are_told() {

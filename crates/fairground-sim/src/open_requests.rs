@@ -2,7 +2,7 @@
 
 use crate::cache::NS;
 use crate::machine::Sim;
-use crate::machine::task::Life;
+use crate::machine::task::{Life, SimTask};
 
 /// The open requests of one kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,11 @@ impl Sim<'_> {
                 let start_ns = task.requests[kind as usize];
                 self.marks.left_open(kind, start_ns, now_ns);
             }
+        }
+        for kind in kinds {
+            let in_time = |t: &&SimTask| t.ended > 0 || t.open >> kind & 1 == 1;
+            let asked = self.tasks.iter().filter(|t| t.asked >> kind & 1 == 1);
+            self.marks.halves[kind as usize].askers = asked.filter(in_time).count() as u64;
         }
     }
 }

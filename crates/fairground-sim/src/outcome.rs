@@ -11,7 +11,7 @@ use crate::machine::{Setup, SetupError, Sim, Stays, Stuck};
 use crate::open_requests::{OpenRequests, open_requests};
 use crate::watch::Watched;
 use crate::workload::Workload;
-use crate::workload::halves::Half;
+use crate::workload::halves::Halves;
 use crate::workload::marks::Marks;
 use crate::workload::metric::MetricDef;
 use crate::workload::work::{WorkDone, work_done};
@@ -30,8 +30,8 @@ pub struct Outcome {
     pub work: Option<WorkDone>,
     /// How many requests or wake-ups stand behind each metric that is a quantile.
     pub samples: Vec<(String, u64)>,
-    /// Kinds of request with how long they took in each half of the window, if that has halves.
-    pub halves: Vec<(String, [Half; 2])>,
+    /// Kinds of request with what each half of the window had of them, if that has halves.
+    pub halves: Vec<(String, Halves)>,
     /// Self time (ns) and calls by function, of the whole kernel and user code.
     pub functions: Vec<(&'static str, u64, u64)>,
     /// Loads of the scheduler's data that missed the last-level cache, by function.
@@ -276,8 +276,8 @@ fn samples(workload: &Workload, marks: &Marks, wakeups: u64) -> Vec<(String, u64
         .collect()
 }
 
-/// How long requests took in each half of the window.
-fn halves(workload: &Workload, marks: &Marks) -> Vec<(String, [Half; 2])> {
+/// Requests in each half of the window.
+fn halves(workload: &Workload, marks: &Marks) -> Vec<(String, Halves)> {
     let kinds = workload
         .requests
         .iter()

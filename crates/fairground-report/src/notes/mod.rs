@@ -19,13 +19,13 @@ pub(crate) use few_values::few_beyond_words;
 use few_values::{few_beyond_notes, few_requests};
 use held::held_notes;
 pub(crate) use held::{held_from_above, held_words};
-pub(crate) use not_sustained::not_sustained;
-use not_sustained::not_sustained_note;
+use not_sustained::not_sustained_notes;
+pub(crate) use not_sustained::{not_sustained, too_short_for};
 pub(crate) use waiting::{doubtful_usual, open_requests, still_waiting};
 
 /// The notes.
 pub(crate) fn beware(variants: &[Variant], info: &[MetricInfo]) -> Vec<Note> {
-    let mut notes: Vec<Note> = not_sustained_note(variants).into_iter().collect();
+    let mut notes: Vec<Note> = not_sustained_notes(variants);
     for variant in variants {
         let runs = variant.runs.len();
         let lacks = |(name, count): (&str, usize)| {

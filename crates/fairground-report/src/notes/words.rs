@@ -197,6 +197,14 @@ impl fmt::Display for OfValues {
             Self::NotSustained { whose, kinds } => {
                 f.write_str(&not_sustained_words(kinds, whose.as_deref()))
             }
+            Self::TooShort { whose, kinds } => write!(
+                f,
+                "too short: {}`{}` takes about as long as the measured time, and its clients wait \
+                 for an answer before they ask again, so what it takes is what the run leaves it; \
+                 a longer run has more of them",
+                by(whose.as_deref()),
+                kinds.join("`, `")
+            ),
             Self::FewPeriods { runs_have, groups } => {
                 f.write_str(&few_periods_words(groups, runs_have))
             }
@@ -281,9 +289,14 @@ fn not_sustained_words(kinds: &[String], whose: Option<&str>) -> String {
         "not sustained: {}`{}` took longer in the second half of the measured time than in the \
          first, beyond chance. Requests come faster than they are answered, and latencies grow \
          with the length of the run; or it has not settled: then a longer warm-up says so",
-        whose.map_or(String::new(), |whose| format!("{whose}, ")),
+        by(whose),
         kinds.join("`, `")
     )
+}
+
+/// `in patch, `, where there is another.
+fn by(whose: Option<&str>) -> String {
+    whose.map_or(String::new(), |whose| format!("{whose}, "))
 }
 
 /// The percentile of `of_whom` (` of base`) is of as few as `fewest` values.

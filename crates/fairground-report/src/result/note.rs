@@ -173,6 +173,13 @@ pub enum OfValues {
         /// Kinds of request.
         kinds: Vec<String>,
     },
+    /// Requests take as long as the measured time, of clients that wait for answers.
+    TooShort {
+        /// Of whom, e.g. `in patch`.
+        whose: Option<String>,
+        /// Kinds of request.
+        kinds: Vec<String>,
+    },
     /// Too few periods of groups for what is said of throttling.
     FewPeriods {
         /// Whose, e.g. `runs of base have`.

@@ -36,4 +36,12 @@ pub struct Halves {
     pub requests: [u64; 2],
     /// Mean of what they took; `null` of none.
     pub mean_us: [Number; 2],
+    /// How many were open at the beginning of the measured time, in its middle and at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<[u64; 3]>,
+    /// How many tasks asked, of the requests that ended in the measured time or were open at its
+    /// end: as many as requests if each comes from a task of its own, few if clients wait for an
+    /// answer before they ask again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub askers: Option<u64>,
 }

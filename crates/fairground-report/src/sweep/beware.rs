@@ -6,7 +6,7 @@ use super::{Point, Sweep, notes};
 use crate::compare::limited_in_one;
 use crate::notes::{
     few_beyond_words, few_periods, few_periods_of, fewest, held_from_above, held_words,
-    without_value,
+    too_short_for, without_value,
 };
 use crate::percentile::{few_beyond, too_few};
 use crate::result::{Note, OfValues};
@@ -15,6 +15,7 @@ use crate::result::{Note, OfValues};
 pub(super) fn note(sweep: &mut Sweep, targets: &[Target]) {
     let mut notes: Vec<Note> = Vec::new();
     notes.extend(not_sustained(sweep));
+    notes.extend(too_short(sweep));
     notes.extend(from_above(sweep).map(Note::Said));
     notes.extend(periods(sweep));
     notes.extend(without_values(sweep));
@@ -52,6 +53,22 @@ fn not_sustained(sweep: &Sweep) -> Option<Note> {
     let points = named(sweep, |point| !point.not_sustained.is_empty());
     let whose = Some(format!("with {points}"));
     (!kinds.is_empty()).then_some(Note::Values(OfValues::NotSustained { whose, kinds }))
+}
+
+fn too_short(sweep: &Sweep) -> Option<Note> {
+    let mut kinds: Vec<String> = Vec::new();
+    for kind in sweep
+        .points
+        .iter()
+        .flat_map(|point| too_short_for(&point.variant))
+    {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let points = named(sweep, |point| !too_short_for(&point.variant).is_empty());
+    let whose = Some(format!("with {points}"));
+    (!kinds.is_empty()).then_some(Note::Values(OfValues::TooShort { whose, kinds }))
 }
 
 /// Of the points with waiting for a quota above.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Axis, Point, Spread, Sweep};
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
-use crate::notes::has_few_periods;
+use crate::notes::{has_few_periods, too_short_for};
 use crate::result::{Note, Variant};
 
 /// One parsed target.
@@ -307,7 +307,9 @@ pub(super) fn answer(
         let one = |(target, limit): (&Target, &f64)| target.met_by(point, *limit);
         let all = targets.iter().zip(&limits).map(one);
         let grows = concerns(&point.not_sustained, targets).then_some(Meets::NotSustained);
-        let all = all.chain(grows).min();
+        // What it takes is what the run leaves it, which may be less than in a longer one.
+        let short = concerns(&too_short_for(&point.variant), targets).then_some(Meets::Unknown);
+        let all = all.chain(grows).chain(short).min();
         point.meets = all.filter(|_| point.refused.is_none());
     }
     note_silent(sweep, targets);

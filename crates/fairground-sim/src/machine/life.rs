@@ -176,6 +176,7 @@ impl Sim<'_> {
             due_ns: born_ns,
             requests: vec![0; self.workload.requests.len()],
             open: 0,
+            asked: 0,
             ended: 0,
             ended_ns: 0,
             ticket: 0,

@@ -127,6 +127,8 @@ pub struct SimTask {
     pub requests: Vec<u64>,
     /// Which of the first 64 kinds have one that is open.
     pub open: u64,
+    /// Of which of them it had any.
+    pub asked: u64,
     /// Requests ended since the warm-up.
     pub ended: u64,
     /// Sum of their durations, ns.
@@ -170,6 +172,7 @@ impl SimTask {
     pub fn open_request(&mut self, k: u32, at_ns: u64) {
         self.requests[k as usize] = at_ns;
         self.open |= 1u64.checked_shl(k).unwrap_or(0);
+        self.asked |= self.open;
     }
 
     /// It ends; when it began, ns.

@@ -1,6 +1,7 @@
-//! How long requests took in the first half of the measured time and in the second. Where requests
-//! come faster than they are answered, each waits for more others than the one before it, so the
-//! second half is slower, however long the run. Units: nanoseconds.
+//! How long requests took in the first half of the measured time and in the second, and how many
+//! were open before, between and after them. Where requests come faster than they are answered,
+//! each waits for more others than the one before it, so the second half is slower, and more are
+//! open at the end of each. Units: nanoseconds.
 
 use super::time::{Ns, Until};
 
@@ -12,6 +13,19 @@ pub struct Half {
     pub requests: u64,
     /// How long they took together.
     pub sum_ns: Ns,
+}
+
+/// Both halves of one kind of request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Halves {
+    /// What each has.
+    pub half: [Half; 2],
+    /// Requests that were open at the beginning of the measured time, in its middle and at its end.
+    pub open: [u64; 3],
+    /// Tasks that asked, of those requests that ended in the measured time or were open at its end:
+    /// as many as requests if each is sent by a task of its own, few if clients wait for an answer
+    /// before they ask again.
+    pub askers: u64,
 }
 
 impl Half {
@@ -36,17 +50,27 @@ pub(super) fn middle_ns(warmup_ns: Ns, duration: Until) -> Option<Ns> {
     Some(warmup_ns + window_ns / 2)
 }
 
-/// A request that began at `start` ended at `end`, in the measured time, or was still open then.
-pub(super) fn add(halves: &mut [Half; 2], middle: Ns, start: Ns, end: Ns) {
-    let [first, second] = halves;
-    if end < middle {
-        first.add(end.saturating_sub(start));
-        return;
+impl Halves {
+    /// A request that began at `start` ended at `end`, in the measured time, which began at `first`.
+    pub(super) fn ended(&mut self, first: Ns, middle: Ns, start: Ns, end: Ns) {
+        self.open[0] += u64::from(start < first);
+        self.open[1] += u64::from(start < middle && end >= middle);
+        let [one, two] = &mut self.half;
+        if end < middle {
+            one.add(end.saturating_sub(start));
+            return;
+        }
+        two.add(end.saturating_sub(start));
+        // It was open in the middle.
+        if start < middle {
+            one.add(middle - start);
+        }
     }
-    second.add(end.saturating_sub(start));
-    // It was open in the middle.
-    if start < middle {
-        first.add(middle - start);
+
+    /// It was still open at `end`, that of the run.
+    pub(super) fn left_open(&mut self, first: Ns, middle: Ns, start: Ns, end: Ns) {
+        self.ended(first, middle, start, end);
+        self.open[2] += 1;
     }
 }
 
@@ -56,11 +80,13 @@ mod tests {
 
     #[test]
     fn who_is_open_in_the_middle_is_in_both_halves() {
-        let mut halves = [Half::default(); 2];
-        for (start, end) in [(0, 40), (60, 100), (80, 130), (150, 160)] {
-            add(&mut halves, 100, start, end);
+        let mut halves = Halves::default();
+        for (start, end) in [(0, 40), (60, 100), (80, 130)] {
+            halves.ended(20, 100, start, end);
         }
-        let [first, second] = halves;
+        halves.left_open(20, 100, 150, 160);
+        assert_eq!(halves.open, [1, 2, 1]);
+        let [first, second] = halves.half;
         assert_eq!((first.requests, first.sum_ns), (3, 40 + 40 + 20));
         assert_eq!((second.requests, second.sum_ns), (3, 40 + 50 + 10));
         assert_eq!(Half::default().mean_us(), None);

@@ -1,6 +1,6 @@
 //! What a run leaves behind for its workload. Times are in nanoseconds.
 
-use super::halves::{self, Half};
+use super::halves::{self, Halves};
 use super::time::{Ns, Until};
 use crate::histogram::{histogram, record};
 use hdrhistogram::Histogram;
@@ -89,8 +89,8 @@ pub struct Marks {
     pub exact: Vec<Durations>,
     /// Ages of the requests of each kind that are open at the end, sorted, ns.
     open: Vec<Vec<Ns>>,
-    /// Durations by half of the measured time; of little meaning where it has no middle.
-    pub halves: Vec<[Half; 2]>,
+    /// What each half of the measured time had; of little meaning where it has no middle.
+    pub halves: Vec<Halves>,
     /// Durations of the first [`ORDER_MAX`] requests of kind 0 in the order of their ends, ns.
     pub order: Vec<Ns>,
     /// One per task that ever existed, in the order of creation.
@@ -119,7 +119,7 @@ impl Marks {
             requests: (0..requests).map(|_| histogram()).collect(),
             exact: vec![Durations::default(); requests],
             open: vec![Vec::new(); requests],
-            halves: vec![[Half::default(); 2]; requests],
+            halves: vec![Halves::default(); requests],
             order: Vec::new(),
             tasks: Vec::new(),
             elapsed_ns: 0,
@@ -156,7 +156,9 @@ impl Marks {
             }
             self.exact[k as usize].add(took);
             record(&mut self.requests[k as usize], took);
-            self.halve(k, start, end);
+            if let Some(middle) = self.middle_ns {
+                self.halves[k as usize].ended(self.warmup_ns, middle, start, end);
+            }
         }
         counts
     }
@@ -166,12 +168,8 @@ impl Marks {
         let ages = &mut self.open[k as usize];
         let age = end.saturating_sub(start);
         ages.insert(ages.partition_point(|a| *a <= age), age);
-        self.halve(k, start, end);
-    }
-
-    fn halve(&mut self, k: u32, start: Ns, end: Ns) {
         if let Some(middle) = self.middle_ns {
-            halves::add(&mut self.halves[k as usize], middle, start, end);
+            self.halves[k as usize].left_open(self.warmup_ns, middle, start, end);
         }
     }
 
