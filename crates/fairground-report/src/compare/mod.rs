@@ -8,8 +8,8 @@ use crate::catalogue::{Better, MetricInfo};
 use crate::result::{Comparison, Note, OfMetric, OfSeeds, Variant, Verdict};
 pub(crate) use basis::{Basis, idle_runs};
 use sides::{Difference, Sides, same_seeds};
-pub(crate) use unlike::limited_in_one;
 use unlike::unlike;
+pub(crate) use unlike::{limited_in_one, of_other_periods};
 
 /// Compares two variants in every metric of `info` that either has.
 ///
@@ -43,6 +43,7 @@ pub fn compare_metrics(
     };
     let rows: Vec<Comparison> = info.iter().map(row).collect();
     notes.extend(zero_bases(&rows));
+    notes.extend(other_periods(&rows, base, patch));
     notes.extend(basis.note(&rows, base, patch));
     rows
 }
@@ -57,6 +58,8 @@ pub(crate) fn compare_metric(
 ) -> Comparison {
     let sides = Sides::of(base, patch, |run| run.metric(&info.name));
     let metric = || info.name.clone();
+    let of_one_length = of_other_periods(&info.name, base, patch).is_empty();
+    let better = info.better.filter(|_| of_one_length);
     if sides.drops_some() {
         notes.push(Note::Metric(OfMetric::Dropped {
             metric: metric(),
@@ -81,8 +84,8 @@ pub(crate) fn compare_metric(
         patch: total.patch.map(|s| s.mean),
         change_pct: total.change_pct(),
         ci95_pct: total.ci95_pct(),
-        better: info.better,
-        verdict: verdict(info.better, judged),
+        better,
+        verdict: verdict(better, judged),
         differs: judged.tells(),
         same: false,
         diff: total.change.map(|c| c.diff),
@@ -104,6 +107,24 @@ fn verdict(better: Option<Better>, found: &Difference) -> Verdict {
         (Some(Better::Lower), true) | (Some(Better::Higher), false) => Verdict::Better,
         (Some(Better::Lower), false) | (Some(Better::Higher), true) => Verdict::Worse,
     }
+}
+
+/// Which metrics count periods of another length on each side.
+fn other_periods(rows: &[Comparison], base: &Variant, patch: &Variant) -> Option<Note> {
+    let of = |row: &Comparison| of_other_periods(&row.metric, base, patch);
+    let found = rows.iter().map(|row| (&row.metric, of(row)));
+    let found: Vec<(&String, Vec<String>)> = found.filter(|(_, of)| !of.is_empty()).collect();
+    let mut groups: Vec<String> = Vec::new();
+    for group in found.iter().flat_map(|(_, groups)| groups) {
+        if !groups.contains(group) {
+            groups.push(group.clone());
+        }
+    }
+    let metrics = found
+        .into_iter()
+        .map(|(metric, _)| metric.clone())
+        .collect();
+    (!groups.is_empty()).then_some(Note::Metric(OfMetric::OtherPeriods { metrics, groups }))
 }
 
 /// Which changes have no percentage: of one with its size, which of several are in the table.
@@ -196,6 +217,50 @@ mod tests {
         assert_eq!(word(&one, &both, "late"), ("worse", false));
         assert_eq!(word(&neither, &both, "throttled_pct"), ("worse", false));
         assert_eq!(word(&both, &both, "throttled_pct"), ("noise", false));
+    }
+
+    /// 20 ms of each 10 ms against 50 ms of each 100 ms: a tenth of the periods is no merit.
+    #[test]
+    fn counts_of_periods_of_another_length_are_neither_better_nor_worse() {
+        let limited = |max: &str, throttled: f64| {
+            let mut variant = variant(&[None; 3]);
+            for run in &mut variant.runs {
+                run.set_metric("nr_throttled", throttled + run.seed as f64);
+                run.set_metric("throttled_usec", throttled + run.seed as f64);
+                run.groups = vec![GroupStat {
+                    path: "/pod".into(),
+                    max: max.into(),
+                    ..GroupStat::default()
+                }];
+            }
+            variant
+        };
+        let base = limited("20000 10000", 200.0);
+        let info = [of("nr_throttled", "count"), of("throttled_usec", "us")];
+        let words = |patch: &Variant| {
+            let mut notes = Vec::new();
+            let rows = compare_metrics(&info, &base, patch, &mut notes);
+            let words: Vec<&str> = rows.iter().map(Comparison::word).collect();
+            (
+                words,
+                notes
+                    .into_iter()
+                    .map(String::from)
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            )
+        };
+        let (said, notes) = words(&limited("50000 100000", 20.0));
+        assert_eq!(said, ["differs", "better"]);
+        let note = "`nr_throttled` counts periods of /pod, which are of another length in patch";
+        assert!(notes.starts_with(note), "{notes}");
+        let (said, notes) = words(&limited("10000 10000", 20.0));
+        assert_eq!((&said[..], &*notes), (&["better", "better"][..], ""));
+        assert_eq!(
+            words(&limited("max 100000", 20.0)).0[0],
+            "better",
+            "no periods at all"
+        );
     }
 
     /// In two of four runs of patch nobody was served, and the other two are quick.

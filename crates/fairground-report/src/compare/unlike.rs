@@ -6,6 +6,49 @@ use crate::catalogue::{GROUP_METRICS, MetricInfo};
 use crate::groups::limited;
 use crate::result::{GroupStat, OfMetric, Variant};
 
+/// Metrics of groups with a limit that count periods, what is done in each, or a share of them.
+const OF_PERIODS: [&str; 7] = [
+    "throttled_pct",
+    "slow_periods_pct",
+    "nr_throttled",
+    "nr_periods",
+    "nr_bursts",
+    "quota_walks",
+    "quota_moves",
+];
+
+/// Groups whose periods are of another length in patch than in base, if `metric` counts periods of
+/// theirs: of ten times as many periods more are throttled, whatever that costs.
+pub(crate) fn of_other_periods(metric: &str, base: &Variant, patch: &Variant) -> Vec<String> {
+    let (path, name) = metric.rsplit_once('/').unwrap_or(("", metric));
+    if !OF_PERIODS.contains(&name) {
+        return Vec::new();
+    }
+    let (base, patch) = (periods(base), periods(patch));
+    let differ = |(group, own): (&&str, &BTreeSet<&str>)| {
+        let others = patch.get(group)?;
+        (others != own && (path.is_empty() || path == *group)).then(|| (*group).to_string())
+    };
+    base.iter().filter_map(differ).collect()
+}
+
+/// The lengths of the periods, us, of each group that has a limit.
+fn periods(variant: &Variant) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for group in variant.runs.iter().flat_map(|run| &run.groups) {
+        let later = group.limits.iter().map(|limit| &*limit.max);
+        for (quota, period) in later
+            .chain([&*group.max])
+            .filter_map(|max| max.split_once(' '))
+        {
+            if quota != "max" {
+                all.entry(&group.path).or_default().insert(period);
+            }
+        }
+    }
+    all
+}
+
 /// Why what base and patch say of a metric is not to be held against each other, if so.
 pub(super) fn unlike(info: &MetricInfo, base: &Variant, patch: &Variant) -> Option<OfMetric> {
     let metric = info.name.clone();

@@ -22,6 +22,7 @@ pub(crate) use held::{held_from_above, held_words};
 use not_sustained::not_sustained_notes;
 pub(crate) use not_sustained::{not_sustained, too_short_for};
 pub(crate) use waiting::{doubtful_usual, open_requests, still_waiting};
+pub(crate) use words::other_periods_words;
 
 /// The notes.
 pub(crate) fn beware(variants: &[Variant], info: &[MetricInfo]) -> Vec<Note> {

@@ -134,6 +134,10 @@ impl OfMetric {
                  verdict",
                 groups.join(", ")
             ),
+            Self::OtherPeriods { metrics, groups } => format!(
+                "{} in {patch} than in {base}: neither better nor worse",
+                other_periods_words(metrics, groups)
+            ),
             Self::OwnYardsticks { metric, groups } => format!(
                 "`{metric}`: {base} and {patch} were made apart, and each took its own usual time \
                  for what is slow in {}: no verdict; compare them in one command, or give both \
@@ -279,6 +283,20 @@ fn few_periods_words(groups: &BTreeMap<String, u64>, runs_have: &str) -> String 
         "{runs_have} {fewest} {periods} of {}: what is said of throttling is chance below \
          {PERIODS_MIN}; a longer run helps, or a shorter period",
         names.join(", ")
+    )
+}
+
+/// Why counts of periods are not held against each other, but for where they are of another length.
+pub(crate) fn other_periods_words(metrics: &[String], groups: &[String]) -> String {
+    format!(
+        "{} {} periods of {}, which are of another length",
+        quoted(metrics),
+        if metrics.len() == 1 {
+            "counts"
+        } else {
+            "count"
+        },
+        groups.join(", ")
     )
 }
 

@@ -117,6 +117,13 @@ pub enum OfMetric {
         /// Their paths.
         groups: Vec<String>,
     },
+    /// These count periods of groups, which are of another length on each side.
+    OtherPeriods {
+        /// The metrics.
+        metrics: Vec<String>,
+        /// The groups' paths.
+        groups: Vec<String>,
+    },
     /// Each side had its own usual time in these groups.
     OwnYardsticks {
         /// The metric.

@@ -3,10 +3,10 @@
 
 use super::target::Target;
 use super::{Point, Sweep, notes};
-use crate::compare::limited_in_one;
+use crate::compare::{limited_in_one, of_other_periods};
 use crate::notes::{
     few_beyond_words, few_periods, few_periods_of, fewest, held_from_above, held_words,
-    too_short_for, without_value,
+    other_periods_words, too_short_for, without_value,
 };
 use crate::percentile::{few_beyond, too_few};
 use crate::result::{Note, OfValues};
@@ -19,6 +19,7 @@ pub(super) fn note(sweep: &mut Sweep, targets: &[Target]) {
     notes.extend(from_above(sweep).map(Note::Said));
     notes.extend(periods(sweep));
     notes.extend(without_values(sweep));
+    notes.extend(other_periods(sweep).map(Note::Said));
     let shown = sweep.metrics.iter().map(String::as_str);
     let targeted = targets.iter().map(Target::metric);
     let mut metrics: Vec<&str> = Vec::new();
@@ -146,6 +147,26 @@ fn other_groups(sweep: &Sweep, metric: &str) -> Option<String> {
     ))
 }
 
+/// Counts of periods are compared with those of the first point.
+fn other_periods(sweep: &Sweep) -> Option<String> {
+    let mut points = sweep.points.iter();
+    let base = &points.find(|point| !point.variant.runs.is_empty())?.variant;
+    let of = |metric: &String, point: &Point| of_other_periods(metric, base, &point.variant);
+    let in_some = |metric: &&String| sweep.points.iter().any(|p| !of(metric, p).is_empty());
+    let metrics: Vec<String> = sweep.metrics.iter().filter(in_some).cloned().collect();
+    let in_point = |point: &Point| {
+        let found = metrics.iter().flat_map(|metric| of(metric, point));
+        found.collect::<Vec<String>>()
+    };
+    let mut groups: Vec<String> = sweep.points.iter().flat_map(in_point).collect();
+    groups.sort();
+    groups.dedup();
+    let points = named(sweep, |point| !in_point(point).is_empty());
+    let words = other_periods_words(&metrics, &groups);
+    let words = format!("{words} with {points} than in the first point: neither better nor worse");
+    (!groups.is_empty()).then_some(words)
+}
+
 /// These points in few words.
 fn named(sweep: &Sweep, is: impl Fn(&Point) -> bool) -> String {
     named_at(sweep, |place| is(&sweep.points[place]))
@@ -207,6 +228,25 @@ mod tests {
         let some = "`busy_pct` has no value in some runs with /web/cpu.max=3ms/10ms, which";
         assert!(said.contains(all) && said.contains(some), "{said}");
         assert!(!said.contains("not.shown"), "{said}");
+    }
+
+    #[test]
+    fn counts_of_periods_of_another_length_are_told_once() {
+        let mut sweep = sweep_of(&[3.0, 2.0, 1.0]);
+        sweep.metrics = vec!["nr_throttled".into(), "throttled_pct".into()];
+        for (at, max) in [(0, "1000 10000"), (1, "2000 10000"), (2, "10000 100000")] {
+            for run in &mut sweep.points[at].variant.runs {
+                run.groups = vec![GroupStat {
+                    path: "/a".into(),
+                    max: max.into(),
+                    ..GroupStat::default()
+                }];
+            }
+        }
+        let said = notes(sweep);
+        let words = "`nr_throttled`, `throttled_pct` count periods of /a, which are of another \
+                     length with /web/cpu.max=3ms/10ms than in the first point";
+        assert!(said.contains(words), "{said}");
     }
 
     #[test]
