@@ -9,12 +9,16 @@
 //! ```
 //!
 //! There is none where it would be an accident: fewer points than [`POINTS_MIN`], a fall within
-//! the intervals of its ends, a metric that rises again, or a line that is nearly straight.
+//! the intervals of its ends or too small to matter, a metric that rises again, or a line that is
+//! nearly straight. Points that do not sustain their load, or where some run has no value, take no
+//! part: what is known of them is of this length of run, or a lower bound. Nor do metrics of which
+//! less is not better: nobody raises a limit for them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Axis, Point, Spread};
+use crate::catalogue::{Better, MetricInfo};
 
 /// Fewer points have no shape.
 const POINTS_MIN: usize = 4;
@@ -22,6 +26,9 @@ const POINTS_MIN: usize = 4;
 const DISTANCE_MIN: f64 = 0.2;
 /// So much of the whole fall may be taken back on the way: latencies are never quite smooth.
 const RISES_MAX: f64 = 0.1;
+
+/// A fall by less than this part does not pay for anything.
+const FALL_MIN: f64 = 0.05;
 
 /// Where a metric has its knee.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,16 +43,22 @@ pub struct Knee {
 }
 
 /// The knees of these metrics, if one setting with sizes was swept.
-pub(super) fn knees(over: &[Axis], points: &[Point], metrics: &[String]) -> Vec<Knee> {
+pub(super) fn knees(over: &[Axis], points: &[Point], metrics: &[MetricInfo]) -> Vec<Knee> {
     let [axis] = over else { return Vec::new() };
     let Some(sizes) = &axis.sizes else {
         return Vec::new();
     };
-    let knee = |metric: &String| {
+    let knee = |info: &MetricInfo| {
+        let metric = &info.name;
+        let has = |point: &Point| {
+            let mut runs = point.variant.runs.iter();
+            point.not_sustained.is_empty() && runs.all(|run| run.metric(metric).is_some())
+        };
         // A limit without end has no place on the axis.
         let mut curve: Vec<(usize, f64, Spread)> = points
             .iter()
             .enumerate()
+            .filter(|(_, point)| has(point))
             .filter_map(|(i, point)| {
                 let size = sizes.get(i).copied().flatten()?;
                 Some((i, size, *point.summary.get(metric)?))
@@ -59,7 +72,8 @@ pub(super) fn knees(over: &[Axis], points: &[Point], metrics: &[String]) -> Vec<
             distance,
         })
     };
-    metrics.iter().filter_map(knee).collect()
+    let lower = metrics.iter().filter(|m| m.better == Some(Better::Lower));
+    lower.filter_map(knee).collect()
 }
 
 /// The point furthest below the straight line, and how far it is.
@@ -68,7 +82,7 @@ fn furthest(curve: &[(usize, f64, Spread)]) -> Option<(usize, f64)> {
         return None;
     };
     let (width, fall) = (last.1 - first.1, first.2.mean - last.2.mean);
-    let falls = falls_beyond_noise(&first.2, &last.2);
+    let falls = falls_beyond_noise(&first.2, &last.2) && fall >= FALL_MIN * first.2.mean.abs();
     if curve.len() < POINTS_MIN || width <= 0.0 || !falls {
         return None;
     }
@@ -99,6 +113,7 @@ fn falls_beyond_noise(first: &Spread, last: &Spread) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::tests::sweep_of;
+    use super::*;
 
     /// Place of the knee and its distance in hundredths, over settings of equal steps.
     fn knee(means: &[f64]) -> Option<(usize, i64)> {
@@ -129,5 +144,47 @@ mod tests {
         assert_eq!(knee(&[100.0, 20.0, 90.0, 20.0]), None, "up and down");
         // The intervals are 2.5 wide on either side.
         assert_eq!(knee(&[24.0, 20.0, 20.0, 20.0]), None, "noise");
+    }
+
+    /// Of 100, 20, 20, 20, 20 with a knee at the second point; `lame` changes the sweep's input.
+    fn without(lame: impl Fn(&mut [Point], &mut MetricInfo)) -> Vec<Knee> {
+        let mut sweep = sweep_of(&[100.0, 20.0, 20.0, 20.0, 20.0]);
+        let mut info = sweep.info("test.p99").unwrap().clone();
+        lame(&mut sweep.points, &mut info);
+        knees(&sweep.over, &sweep.points, &[info])
+    }
+
+    #[test]
+    fn lower_bounds_and_metrics_without_a_direction_have_no_knee() {
+        assert_eq!(without(|_, _| ()).len(), 1);
+        assert!(without(|_, info| info.better = None).is_empty());
+        assert!(without(|_, info| info.better = Some(Better::Higher)).is_empty());
+        let grows = |points: &mut [Point], _: &mut MetricInfo| {
+            points[0].not_sustained = vec!["web".into()];
+        };
+        assert!(
+            without(grows).is_empty(),
+            "the fall is from what grows with the run"
+        );
+        let lacks = |points: &mut [Point], _: &mut MetricInfo| {
+            points[0].variant.runs[1]
+                .metrics
+                .insert("test.p99".into(), None);
+        };
+        assert!(without(lacks).is_empty());
+        let elsewhere = |points: &mut [Point], _: &mut MetricInfo| {
+            points[1].not_sustained = vec!["web".into()];
+        };
+        assert_eq!(without(elsewhere)[0].point, 2);
+    }
+
+    #[test]
+    fn a_fall_that_nobody_would_pay_for_has_no_knee() {
+        assert_eq!(
+            knee(&[1000.0, 980.0, 980.0, 980.0]),
+            None,
+            "2 %, beyond noise"
+        );
+        assert!(knee(&[1000.0, 900.0, 900.0, 900.0]).is_some());
     }
 }

@@ -207,6 +207,7 @@ impl Sweep {
         let points: Vec<Point> = points.map(point).collect();
         notes.extend(notes::once(&over, &points, of_points));
         notes.extend(no_different(&over, &points));
+        let knees = knee::knees(&over, &points, &shown);
         let shown: Vec<String> = shown.into_iter().map(|info| info.name).collect();
         let mut sweep = Self {
             fairground: setup.fairground,
@@ -214,7 +215,7 @@ impl Sweep {
             machines: Vec::new(),
             profile: setup.profile,
             workload: setup.workload,
-            knees: knee::knees(&over, &points, &shown),
+            knees,
             points,
             over,
             metrics: shown,
