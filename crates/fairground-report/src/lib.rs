@@ -37,6 +37,7 @@ pub mod reproduce;
 mod result;
 mod saved;
 mod schema;
+mod services;
 mod signs;
 mod stats;
 mod sweep;

@@ -5,6 +5,7 @@ use crate::catalogue::{MetricInfo, is_own};
 use crate::number::{change, number};
 use crate::percentile::{is_further, is_left_out};
 use crate::result::{Compare, Comparison, Judged, RunResult, word_class};
+use crate::services::{of_service, services};
 use crate::stats::summary;
 
 /// Widest change that the drawings of intervals tell from a wider one, percent.
@@ -128,23 +129,48 @@ fn cells(first: Cell, unit: &str, on: Judged, said: (&str, &str), scale: f64) ->
     ]
 }
 
-/// What the workload itself measures.
+/// What one looks for first: the service that clients see, or what else the workload measures and
+/// has a direction; where it measures nothing such, and of scenarios, how the machine and its
+/// limits were used.
+fn looked_for(info: &[MetricInfo]) -> Vec<&MetricInfo> {
+    let directed = |m: &&MetricInfo| is_own(&m.name) && !is_further(&m.name) && m.better.is_some();
+    let service = services(info)
+        .first()
+        .map(|service| of_service(info, service));
+    let is_service = service.is_some();
+    let mut all = service.unwrap_or_else(|| info.iter().filter(directed).take(3).collect());
+    let also = |name: &str| info.iter().find(|m| m.name == name);
+    if all.is_empty() {
+        all.extend(also("wakeup_latency_us.p99"));
+    } else if !is_service {
+        return all;
+    }
+    all.extend(
+        ["busy_pct", "idle_waste_pct", "throttled_pct"]
+            .into_iter()
+            .filter_map(also),
+    );
+    all
+}
+
+/// The first that one looks for.
 pub fn headlines_of_run(result: &RunResult) -> Vec<(String, String)> {
     let runs = result.variants.first().map_or(&[][..], |v| &v.runs);
-    let own = result.metric_info.iter().filter(|i| is_own(&i.name));
-    let own = own.filter(|i| !is_further(&i.name));
     let line = |info: &MetricInfo| {
         let values: Vec<f64> = runs.iter().filter_map(|r| r.metric(&info.name)).collect();
         let mean = summary(&values).map(|s| s.mean);
         (info.name.clone(), format!("{} {}", number(mean), info.unit))
     };
-    own.map(line).take(3).collect()
+    looked_for(&result.metric_info)
+        .into_iter()
+        .map(line)
+        .collect()
 }
 
 /// The same with what the patch does to it.
 pub fn headlines_of_compare(result: &Compare) -> Vec<(String, String)> {
-    let own = result.comparison.iter().filter(|c| is_own(&c.metric));
-    let own = own.filter(|c| !is_further(&c.metric));
+    let names = looked_for(&result.metric_info).into_iter();
+    let rows = names.filter_map(|m| result.comparison.iter().find(|row| row.metric == m.name));
     let line = |c: &Comparison| {
         let text = format!(
             "{} to {} {}: {}, {}",
@@ -156,7 +182,7 @@ pub fn headlines_of_compare(result: &Compare) -> Vec<(String, String)> {
         );
         (c.metric.clone(), text)
     };
-    own.map(line).take(3).collect()
+    rows.map(line).collect()
 }
 
 fn name(info: &MetricInfo) -> Cell {
@@ -196,4 +222,35 @@ fn bar(c: Judged, scale: f64, class: &str) -> Cell {
     }
     .title(&words.replace("%,", ",").replace("%]", "]"))
     .class(class)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::looked_for;
+    use crate::catalogue::{Better, Catalogue, MetricInfo};
+    use crate::services::tests::of_services;
+
+    fn names(info: &[MetricInfo]) -> Vec<&str> {
+        looked_for(info).into_iter().map(|m| &*m.name).collect()
+    }
+
+    #[test]
+    fn a_page_begins_with_what_matters() {
+        let used = ["busy_pct", "idle_waste_pct"];
+        let hog = of_services(&[]);
+        assert_eq!(
+            names(&hog),
+            [&["wakeup_latency_us.p99"], &used[..]].concat()
+        );
+        let web = of_services(&["web", "db"]);
+        let of_web = ["web.latency_us.p50", "web.latency_us.p99", "web.per_s"];
+        assert_eq!(names(&web), [&of_web, &used[..]].concat());
+        let time = MetricInfo {
+            name: "hackbench.time_s".into(),
+            unit: "s".into(),
+            better: Some(Better::Lower),
+            description: String::new(),
+        };
+        assert_eq!(names(Catalogue::new([time]).rows()), ["hackbench.time_s"]);
+    }
 }

@@ -18,10 +18,11 @@ mod text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Better, Catalogue, MetricInfo, UnknownMetric, is_own};
+use crate::catalogue::{Catalogue, UnknownMetric};
 use crate::fail_on::{FailOn, FailOnError};
 use crate::redo::Redo;
 use crate::result::{Compare, Comparison, Note, SAME, Verdict, is_open};
+use crate::services::first_looked_at;
 pub use page::signs_page;
 pub use text::signs_text;
 
@@ -101,7 +102,7 @@ const NOTES_MAX: usize = 20;
 
 impl Signs {
     /// From the places, in their order. `metrics` are those that verdicts are about, none for
-    /// the first one that the workload has.
+    /// those that one looks at first: latency and rate of a service, else one of the workload.
     ///
     /// # Errors
     /// A metric that no place has.
@@ -117,9 +118,9 @@ impl Signs {
                 continue;
             };
             place.metrics = match metrics {
-                [] => headline(&result.metric_info)
-                    .map(|info| info.name.clone())
+                [] => first_looked_at(&result.metric_info)
                     .into_iter()
+                    .map(|info| info.name.clone())
                     .collect(),
                 asked => {
                     let has = |name: &&String| row(result, name).is_some();
@@ -246,17 +247,6 @@ fn row<'a>(result: &'a Compare, metric: &str) -> Option<&'a Comparison> {
     result.comparison.iter().find(|row| row.metric == metric)
 }
 
-/// What one looks at first: the workload's own throughput, else the first of its own that has a
-/// direction, else the tail of the wake-up latency.
-fn headline(info: &[MetricInfo]) -> Option<&MetricInfo> {
-    let own = |m: &&MetricInfo| is_own(&m.name);
-    let first = |fits: &dyn Fn(&MetricInfo) -> bool| info.iter().filter(own).find(|m| fits(m));
-    let tail = || info.iter().find(|m| m.name == "wakeup_latency_us.p99");
-    first(&|m| m.better == Some(Better::Higher))
-        .or_else(|| first(&|m| m.better.is_some()))
-        .or_else(tail)
-}
-
 fn tallies(places: &[Place]) -> Vec<Tally> {
     let mut all: Vec<Tally> = Vec::new();
     for place in places {
@@ -351,6 +341,7 @@ pub fn csv_of_signs(signs: &Signs) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::{Better, MetricInfo};
     use crate::machine::{MachineId, MachineParts};
     use crate::result::{Run, Setup, Variant};
     use crate::text::Style;
@@ -530,5 +521,17 @@ mod tests {
             Redo::default(),
         );
         assert!(error.is_err_and(|e| e.to_string().contains("test.per_s")));
+    }
+
+    /// A rate says nothing of a service whose requests come whether or not it keeps up.
+    #[test]
+    fn a_service_is_judged_by_its_latency() {
+        let mut place = place("a", 8, 0.0);
+        if let Some(result) = &mut place.result {
+            result.metric_info = crate::services::tests::of_services(&["web"]);
+        }
+        let signs = signs(vec![place]);
+        let want = ["web.latency_us.p50", "web.latency_us.p99", "web.per_s"];
+        assert_eq!(signs.places[0].metrics, want);
     }
 }

@@ -31,6 +31,7 @@ use crate::notes::not_sustained;
 use crate::number::Number;
 use crate::redo::Redo;
 use crate::result::{Comparison, Note, OfSeeds, Setup, Variant};
+use crate::services::{of_service, services};
 use crate::stats::summary;
 pub use knee::Knee;
 pub use page::sweep_page;
@@ -347,28 +348,27 @@ fn spreads(info: &[MetricInfo], variant: &Variant) -> BTreeMap<String, Spread> {
     info.iter().filter_map(spread).collect()
 }
 
-/// What one asks first: latency at p50, latency at p99 and throughput of each service, periods
-/// throttled, CPUs used; and what the targets are about.
+/// What one asks first: latency at p50, latency at p99 and throughput of the service that clients
+/// see, the last two of each other one, periods throttled, CPUs used; and what the targets are
+/// about.
 fn usual(info: &[MetricInfo], targets: &[Target]) -> Vec<MetricInfo> {
     use crate::catalogue::{Better, is_own};
     let own = |m: &&MetricInfo| is_own(&m.name);
     let first = |fits: &dyn Fn(&MetricInfo) -> bool| info.iter().filter(own).find(|m| fits(m));
     let mut shown: Vec<&MetricInfo> = Vec::new();
-    shown.extend(first(&|m| m.name.ends_with(".p50")));
-    shown.extend(first(&|m| m.name.ends_with(".p99")));
-    let higher = first(&|m| m.better == Some(Better::Higher));
-    let services = info
-        .iter()
-        .filter(own)
-        .filter(|m| m.name.ends_with(".latency_us.p99"));
-    let services: Vec<&str> = services.filter_map(|m| m.name.split('.').next()).collect();
-    let directed = || first(&|m| m.better.is_some());
-    shown.extend(higher.or_else(|| shown.is_empty().then(directed).flatten()));
-    let also = |name: &str| info.iter().find(|m| m.name == name);
-    for service in services.iter().skip(1) {
-        shown.extend(also(&format!("{service}.latency_us.p99")));
-        shown.extend(also(&format!("{service}.per_s")));
+    let services = services(info);
+    for (place, service) in services.iter().enumerate() {
+        let of = of_service(info, service);
+        shown.extend(&of[usize::from(place > 0)..]);
     }
+    if services.is_empty() {
+        shown.extend(first(&|m| m.name.ends_with(".p50")));
+        shown.extend(first(&|m| m.name.ends_with(".p99")));
+        let higher = first(&|m| m.better == Some(Better::Higher));
+        let directed = || first(&|m| m.better.is_some());
+        shown.extend(higher.or_else(|| shown.is_empty().then(directed).flatten()));
+    }
+    let also = |name: &str| info.iter().find(|m| m.name == name);
     if shown.iter().all(|m| !m.name.ends_with(".p99")) {
         shown.extend(also("wakeup_latency_us.p99"));
     }
@@ -587,5 +587,20 @@ mod tests {
         let profiles = text("profile", "whole");
         assert!(profiles.contains("machine   m (h), "), "{profiles}");
         assert!(profiles.contains("profile   swept\n"), "{profiles}");
+    }
+
+    #[test]
+    fn of_several_services_the_one_that_clients_see_comes_first_and_whole() {
+        let info = crate::services::tests::of_services(&["front", "back"]);
+        let names: Vec<String> = usual(&info, &[]).into_iter().map(|m| m.name).collect();
+        let want = [
+            "front.latency_us.p50",
+            "front.latency_us.p99",
+            "front.per_s",
+            "back.latency_us.p99",
+            "back.per_s",
+            "busy_pct",
+        ];
+        assert_eq!(names, want);
     }
 }

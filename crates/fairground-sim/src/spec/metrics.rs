@@ -18,10 +18,21 @@ pub(super) fn ends(w: &Workload, template: u32) -> bool {
     true
 }
 
+/// Whether some task asks for it that answers nobody itself: a client.
+fn is_outermost(w: &Workload, kind: u32) -> bool {
+    let begins = |op: &Op| matches!(op, Op::ReqStart(k) | Op::ReqStartDue(k) if *k == kind);
+    let serves = |op: &Op| matches!(op, Op::Accept(_));
+    let asks = |ops: &[Op]| ops.iter().any(begins) && !ops.iter().any(serves);
+    w.programs.iter().any(|program| asks(&program.ops))
+}
+
 /// Every mark, kind of request and task of a scenario is reported under its name.
 pub(super) fn add_metrics(tasks: &[(String, Range<u32>)], w: &mut Workload) {
     let mut all = Vec::new();
-    for (k, name) in w.requests.iter().enumerate() {
+    let mut kinds: Vec<(usize, &String)> = w.requests.iter().enumerate().collect();
+    // What clients see comes before what is behind it.
+    kinds.sort_by_key(|(k, _)| !is_outermost(w, *k as u32));
+    for (k, name) in kinds {
         let request = k as u32;
         let quantile = |permille| From::LatencyQuantileUs { request, permille };
         let mut latency = |what: &str, from| {
