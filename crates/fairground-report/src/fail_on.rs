@@ -407,6 +407,46 @@ mod tests {
         assert_eq!(evaluate(":worse", &known, &known), Ok(false));
     }
 
+    /// Twenty to sixty times as slow with each seed, so that patch varies as much as it is slower.
+    #[test]
+    fn what_is_far_slower_with_every_seed_is_worse() {
+        let (quick, slow) = ([10.3, 10.7, 10.8].map(Ok), [208.0, 648.0, 398.0].map(Ok));
+        assert_eq!(evaluate(":worse", &quick, &slow), Ok(true));
+        assert_eq!(evaluate(":better", &slow, &quick), Ok(true));
+    }
+
+    #[test]
+    fn counts_of_periods_of_another_length_cannot_be_decided() {
+        let with = |max: &str, throttled: f64| {
+            let mut variant = variant(&[Ok(1.0); 3]);
+            for run in &mut variant.runs {
+                run.set_metric("nr_throttled", throttled);
+                run.groups = vec![crate::result::GroupStat {
+                    path: "/pod".into(),
+                    max: max.into(),
+                    ..Default::default()
+                }];
+            }
+            variant
+        };
+        let met = |patch: &str| {
+            let setup = Setup {
+                fairground: String::new(),
+                machine: serde_json::from_str(r#"{"id": "m", "hash": "h"}"#).unwrap(),
+                profile: String::new(),
+                workload: Vec::new(),
+                workload_metrics: Vec::new(),
+                redo: Redo::default(),
+            };
+            let compare = Compare::new(setup, with("20000 10000", 200.0), with(patch, 20.0));
+            let condition = FailOn::parse("nr_throttled:better").unwrap();
+            condition.evaluate(&compare).map(|met| met.is_some())
+        };
+        let undecided = FailOnError::NoVerdict("nr_throttled".into());
+        assert_eq!(met("50000 100000"), Err(undecided));
+        assert_eq!(met("10000 10000"), Ok(true));
+    }
+
     #[test]
     fn what_patch_has_is_held_against_a_number() {
         let quick = [Ok(10.0), Ok(11.0), Ok(12.0)];

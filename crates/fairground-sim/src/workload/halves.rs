@@ -51,7 +51,7 @@ pub(super) fn middle_ns(warmup_ns: Ns, duration: Until) -> Option<Ns> {
 }
 
 impl Halves {
-    /// A request that began at `start` ended at `end`, in the measured time, which began at `first`.
+    /// A request that began at `start` ended at `end`, in the time measured from `first` on.
     pub(super) fn ended(&mut self, first: Ns, middle: Ns, start: Ns, end: Ns) {
         self.open[0] += u64::from(start < first);
         self.open[1] += u64::from(start < middle && end >= middle);
