@@ -1,6 +1,8 @@
 //! What a reader must be told about the decisions of a side: which are not the profile's, and what
 //! became of a patch or a tunable that was asked for.
 
+use std::collections::BTreeSet;
+
 use fairground::policy::{Features, Patch, Profile, decisions};
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::{CgroupWrite, Event};
@@ -49,6 +51,7 @@ pub fn of_side(
     let cpus = plan.machine.topology.nr_cpus();
     let mut notes = case.workload.notes.clone();
     notes.extend(overridden(patches, &case.features));
+    notes.extend(in_vain(patches, settings, &case.features));
     notes.extend(grown(settings, &case.features, cpus));
     let uses = Uses::of(&case.features, &case.workload);
     notes.extend(newer(uses, profile));
@@ -114,6 +117,25 @@ pub fn overridden(patches: &[&Patch], features: &Features) -> Vec<String> {
         .collect()
 }
 
+/// Decisions that were set, by name or by a patch, and that have no part because of others: whom
+/// else to blame if nothing changes.
+pub fn in_vain(patches: &[&Patch], settings: &[Setting], features: &Features) -> Vec<String> {
+    let by_patch = patches.iter().flat_map(|p| p.sets).map(|(name, _)| *name);
+    let by_name = settings.iter().map(|s| s.name.as_str());
+    let set: BTreeSet<&str> = by_patch.chain(by_name).collect();
+    let why = |name: &&str| no_part(name, features);
+    let vain = set.iter().filter_map(|name| Some((name, why(name)?)));
+    vain.map(|(name, why)| {
+        format!("{name} has no part under {why}: no value of it changes anything")
+    })
+    .collect()
+}
+
+fn no_part(name: &str, features: &Features) -> Option<&'static str> {
+    let decision = decisions().iter().find(|d| d.name == name)?;
+    decision.no_part(features)
+}
+
 /// Tunables that were set and grow with the number of CPUs: the kernel's debugfs shows them grown,
 /// here as in its source they are given before.
 pub fn grown(settings: &[Setting], features: &Features, cpus: usize) -> Vec<String> {
@@ -122,7 +144,8 @@ pub fn grown(settings: &[Setting], features: &Features, cpus: usize) -> Vec<Stri
     let ms = |ns: u64| ns as f64 / 1e6;
     let set = SCALED
         .iter()
-        .filter(|(name, _)| settings.iter().any(|s| s.name == *name));
+        .filter(|(name, _)| settings.iter().any(|s| s.name == *name))
+        .filter(|(name, _)| no_part(name, features).is_none());
     let notes = set.filter_map(|(name, get)| {
         let [given, grown] = [get(features), get(&in_effect)];
         (given != grown).then(|| {
@@ -217,6 +240,26 @@ mod tests {
         assert!(grown(&[setting("hz")], &features, 8).is_empty());
         assert!(features.set("tunable_scaling", "none").is_ok());
         assert!(grown(&[setting("base_slice_ns")], &features, 8).is_empty());
+    }
+
+    #[test]
+    fn what_has_no_part_is_told_instead_of_how_it_grows() {
+        let set = [setting("sched_latency_ns"), setting("base_slice_ns")];
+        for (pick, vain, grows) in [
+            ("eevdf", "sched_latency_ns", "base_slice_ns"),
+            ("cfs", "base_slice_ns", "sched_latency_ns"),
+        ] {
+            let mut features = Features::default();
+            assert!(features.set("pick", pick).is_ok());
+            let told = in_vain(&[], &set, &features);
+            assert_eq!(told.len(), 1);
+            assert!(told[0].starts_with(&format!("{vain} has no part under pick={pick}")));
+            let grown = grown(&set, &features, 8);
+            assert!(grown.len() == 1 && grown[0].starts_with(grows), "{grown:?}");
+        }
+        let cfs = Features::of_profile(find_profile("linux-6.5").unwrap());
+        let patch = find_patch("wakeup-past-delayed").unwrap();
+        assert!(in_vain(&[patch], &[], &cfs)[0].starts_with("wakeup_delayed has no part"));
     }
 
     #[test]

@@ -52,12 +52,19 @@ pub fn decisions_of(features: &Features) -> BTreeMap<String, String> {
     decisions().iter().map(value).collect()
 }
 
+/// The decisions that have no part because of others.
+pub fn without_part(features: &Features) -> Vec<String> {
+    let vain = decisions().iter().filter(|d| d.no_part(features).is_some());
+    vain.map(|d| d.name.to_string()).collect()
+}
+
 /// The decisions, settings and runs of one side; `told` is what must be known of them.
 pub fn variant(case: &Case, outcomes: Vec<Outcome>, told: Vec<String>) -> Variant {
     let mut runs: Vec<Run> = outcomes.into_iter().map(run).collect();
     limit_events::tell(&case.workload, &mut runs);
     Variant {
         decisions: decisions_of(&case.features),
+        without_part: without_part(&case.features),
         settings: case.settings.clone(),
         told,
         runs,

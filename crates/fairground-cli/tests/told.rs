@@ -29,6 +29,56 @@ fn errors_of<'a>(line: impl IntoIterator<Item = &'a str>) -> String {
     errors
 }
 
+/// Whatever the picker does not use is said to have no part; it is not said to be in effect, nor is
+/// the workload blamed.
+#[test]
+fn what_the_picker_does_not_use_is_told() {
+    let cfs = ["--profile", "linux-6.5"];
+    for (command, of_cfs, option, whose, vain) in [
+        ("run", false, "--set sched_latency_ns=1ms", "", true),
+        ("run", false, "--set base_slice_ns=1ms", "", false),
+        ("run", true, "--set base_slice_ns=3ms", "", true),
+        ("compare", false, "--set sched_latency_ns=1ms", "", true),
+        ("compare", true, "--base delay_dequeue=keep", "", true),
+        ("sweep", true, "--over run_to_parity=off,none", "", true),
+        (
+            "sweep",
+            false,
+            "--over pick=cfs,eevdf --set sched_latency_ns=1ms",
+            "pick=eevdf: ",
+            true,
+        ),
+    ] {
+        let profile = if of_cfs { &cfs[..] } else { &[] };
+        let option: Vec<&str> = option.split(' ').collect();
+        let text = succeeds(words(&[&[command], SMALL, profile, &option, SHORT]));
+        let name = option.last().and_then(|word| word.split('=').next());
+        let name = name.expect("NAME=VALUE");
+        let name = if command == "sweep" {
+            option[1].split('=').next().unwrap()
+        } else {
+            name
+        };
+        let name = if name == "pick" {
+            "sched_latency_ns"
+        } else {
+            name
+        };
+        let pick = if of_cfs { "cfs" } else { "eevdf" };
+        let part = format!("note {whose}{name} has no part under pick={pick}:");
+        assert_eq!(says(&text, &part), vain, "`{part}`: {text}");
+        if vain && whose.is_empty() {
+            assert!(!says(&text, "before scaling"), "{text}");
+            assert!(!says(&text, "this workload did not reach"), "{text}");
+            let alike = says(
+                &text,
+                "differ only in decisions that have no part in either",
+            );
+            assert_eq!(alike, command != "run", "{text}");
+        }
+    }
+}
+
 /// Whether the words are there, however lines are broken.
 fn says(text: &str, part: &str) -> bool {
     let text: Vec<&str> = text.split_whitespace().collect();
@@ -41,12 +91,12 @@ fn a_sweep_tells_what_a_run_tells_with_the_points() {
         "--profile",
         "linux-6.5",
         "--over",
-        "base_slice_ns=700us,3ms",
+        "sched_latency_ns=6ms,7ms",
     ];
     let text = succeeds(words(&[&["sweep"], SMALL, &over, SHORT]));
     for part in [
-        "note base_slice_ns=700us: base_slice_ns is given before scaling: 0.7 ms is 2.8 ms on 8",
-        "note base_slice_ns=3ms: the same as the first point in every count of every run",
+        "note sched_latency_ns=6ms: sched_latency_ns is given before scaling: 6 ms is 24 ms on 8",
+        "note sched_latency_ns=7ms: the same as the first point in every count of every run",
         " same ",
     ] {
         assert!(says(&text, part), "`{part}` is not in {text}");

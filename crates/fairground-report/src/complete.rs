@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::catalogue::{Catalogue, MetricInfo};
 use crate::compare::compare_metrics;
-use crate::differing::differing;
+use crate::differing::{differing, in_vain};
 use crate::groups::cut_groups;
 use crate::notes::{beware, doubtful_usual, open_requests, still_waiting};
-use crate::result::{Compare, Note, OfSeeds, Run, RunResult, Setup, Variant};
+use crate::result::{Compare, Note, OfSeeds, Run, RunResult, SameCounts, Setup, Variant};
 use crate::stats::finite;
 use crate::throttled_by;
 
@@ -48,8 +48,12 @@ impl Compare {
         let only = base.told.iter().filter(|said| !patch.told.contains(said));
         notes.extend(patch.told.iter().chain(only).cloned().map(Note::Said));
         if patch.counts_as(base) {
-            let alike = alike && differing(base, patch).is_empty();
-            notes.push(Note::Seeds(OfSeeds::SameCounts { alike }));
+            let why = match alike {
+                true if differing(base, patch).is_empty() => SameCounts::Alike,
+                true if in_vain(base, patch) => SameCounts::InVain,
+                _ => SameCounts::NotReached,
+            };
+            notes.push(Note::Seeds(OfSeeds::SameCounts(why)));
         }
         Self {
             fairground: setup.fairground,

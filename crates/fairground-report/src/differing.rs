@@ -25,6 +25,14 @@ pub fn differing(base: &Variant, patch: &Variant) -> Vec<(String, [String; 2])> 
     all.filter(|(_, [b, p])| b != p).collect()
 }
 
+/// Whether they differ, and only in decisions that have no part in either.
+pub(crate) fn in_vain(base: &Variant, patch: &Variant) -> bool {
+    let differing = differing(base, patch);
+    let vain =
+        |name: &String| base.without_part.contains(name) && patch.without_part.contains(name);
+    !differing.is_empty() && differing.iter().all(|(name, _)| vain(name))
+}
+
 /// What a file of a group holds in a variant. Where its command line wrote to none, as when two
 /// saved results are compared, the groups of its runs say it.
 fn setting(variant: &Variant, name: &str) -> String {

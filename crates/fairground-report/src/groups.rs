@@ -240,10 +240,8 @@ mod tests {
     fn variant(runs: Vec<Run>) -> Variant {
         Variant {
             name: "base".into(),
-            decisions: BTreeMap::new(),
-            settings: BTreeMap::new(),
-            told: Vec::new(),
             runs,
+            ..Variant::default()
         }
     }
 

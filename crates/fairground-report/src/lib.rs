@@ -67,10 +67,10 @@ pub use result::{
     BurstFrom, Compare, Comparison, CpuStat, Delay, DelayedStretch, FunctionCost, GroupStat,
     Halves, IdleState, IdleWaste, IrqsOff, LimitFrom, LineTraffic, Method, Note, OfMetric, OfSaved,
     OfSeeds, OfValues, OfWaiting, OfWork, OpenRequests, OtherGroups, PerUnit, Quantiles, QuotaWait,
-    QuotaWork, Run, RunResult, Setup, StillWaiting, ThrottledBy, VainWait, Variant, Verdict,
-    WaitsOver, WeightFrom, Work,
+    QuotaWork, Run, RunResult, SameCounts, Setup, StillWaiting, ThrottledBy, VainWait, Variant,
+    Verdict, WaitsOver, WeightFrom, Work,
 };
-pub use saved::{LoadError, Saved};
+pub use saved::{LoadError, Saved, written_by};
 pub use schema::{compare_schema, replay_schema, run_schema, signs_schema, sweep_schema};
 pub use signs::{Growth, Place, Signs, Tally, csv_of_signs, signs_page, signs_text};
 pub use stats::{Change, Interval, Summary, paired_change, summary, welch_change};

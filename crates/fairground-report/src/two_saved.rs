@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::differing::differing;
 use crate::redo::Redo;
-use crate::result::{Compare, Note, OfSaved, OfSeeds, Setup};
+use crate::result::{Compare, Note, OfSaved, OfSeeds, SameCounts, Setup};
 use crate::saved::Saved;
 
 /// Compares two saved results, say of two builds of a changed engine.
@@ -22,7 +22,7 @@ pub fn compare_saved(base: Saved, patch: Saved) -> Compare {
     let (base_setup, base_variant) = base.into_variant("base");
     let (patch_setup, patch_variant) = patch.into_variant("patch");
     let differ = setup_notes(&base_setup, &patch_setup);
-    let unlike = Note::Seeds(OfSeeds::SameCounts { alike: false });
+    let unlike = Note::Seeds(OfSeeds::SameCounts(SameCounts::NotReached));
     let alike = differ.is_empty() && !known.contains(&unlike);
     notes.extend(differ);
     let mut metrics = base_setup.workload_metrics.clone();

@@ -6,7 +6,7 @@ use std::fmt;
 use super::few_periods::PERIODS_MIN;
 use crate::number::number;
 use crate::percentile::needs;
-use crate::result::{Note, OfMetric, OfSaved, OfSeeds, OfValues, OfWaiting, OfWork};
+use crate::result::{Note, OfMetric, OfSaved, OfSeeds, OfValues, OfWaiting, OfWork, SameCounts};
 
 /// What the sides of a comparison are called.
 const SIDES: [&str; 2] = ["base", "patch"];
@@ -92,10 +92,14 @@ impl OfSeeds {
                 Some(whose) => format!("{whose} ran seed {seed} more than once; it counts once"),
                 None => format!("seed {seed} was run more than once; it counts once"),
             },
-            Self::SameCounts { alike: true } => {
+            Self::SameCounts(SameCounts::Alike) => {
                 format!("{base} and {patch} make the same decisions, so all differences are 0")
             }
-            Self::SameCounts { alike: false } => format!(
+            Self::SameCounts(SameCounts::InVain) => format!(
+                "{base} and {patch} differ only in decisions that have no part in either, so all \
+                 differences are 0"
+            ),
+            Self::SameCounts(SameCounts::NotReached) => format!(
                 "{base} and {patch} are the same in every count of every run: this workload did \
                  not reach what differs between them"
             ),

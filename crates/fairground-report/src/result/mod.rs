@@ -23,7 +23,7 @@ use crate::redo::Redo;
 pub use comparison::{Comparison, Method, PerUnit, Verdict};
 pub(crate) use comparison::{Judged, SAME, is_open, word_class};
 pub use group::{BurstFrom, CpuStat, GroupStat, LimitFrom, OtherGroups, WeightFrom};
-pub use note::{Note, OfMetric, OfSaved, OfSeeds, OfValues, OfWaiting, OfWork};
+pub use note::{Note, OfMetric, OfSaved, OfSeeds, OfValues, OfWaiting, OfWork, SameCounts};
 pub use quota::{Delay, DelayedStretch, IrqsOff, Quantiles, QuotaWait, QuotaWork, ThrottledBy};
 pub use requests::{Halves, OpenRequests};
 pub use run::{FunctionCost, IdleState, LineTraffic, Run, Variant, Work};

@@ -85,10 +85,18 @@ pub enum OfSeeds {
         seed: u64,
     },
     /// What differs between the sides changed no count of any run.
-    SameCounts {
-        /// Nothing differs between them.
-        alike: bool,
-    },
+    SameCounts(SameCounts),
+}
+
+/// Why two sides are the same in every count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SameCounts {
+    /// Nothing differs between them.
+    Alike,
+    /// What differs has no part in either.
+    InVain,
+    /// The workload did not come to it.
+    NotReached,
 }
 
 /// What is to know of totals.

@@ -21,6 +21,10 @@ pub struct Variant {
     pub name: String,
     /// Every decision point with its value.
     pub decisions: BTreeMap<String, String>,
+    /// Decisions that no value of them could change anything of here, as the rules of CFS where EEVDF
+    /// picks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_part: Vec<String>,
     /// Files of cgroups that the command line wrote on either side, with their values here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,

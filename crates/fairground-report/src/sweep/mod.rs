@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::{Catalogue, MetricInfo, UnknownMetric};
 use crate::compare::compare_metrics;
 use crate::complete::complete;
+use crate::differing::in_vain;
 use crate::lower_bound::lower_bounds;
 use crate::machine::MachineId;
 use crate::notes::not_sustained;
@@ -313,15 +314,25 @@ pub fn products(over: &[Axis]) -> Vec<Vec<String>> {
 }
 
 /// Which points are the first one again, although something was set: no metric can show it.
-fn no_different(over: &[Axis], points: &[Point]) -> Option<Note> {
-    let base = points.iter().position(|p| !p.variant.runs.is_empty())?;
-    let same = |&i: &usize| points[i].variant.counts_as(&points[base].variant);
-    let places: Vec<usize> = (base + 1..points.len()).filter(same).collect();
-    let whose = notes::whose(over, points, &places).filter(|_| !places.is_empty())?;
-    let same = "the same as the first point in every count of every run: this workload did not \
-                reach what differs between them";
-    let note = Box::new(Note::Said(same.into()));
-    Some(Note::Of { whose, note })
+fn no_different(over: &[Axis], points: &[Point]) -> Vec<Note> {
+    const NOT_REACHED: &str = "the same as the first point in every count of every run: this \
+                               workload did not reach what differs between them";
+    const IN_VAIN: &str = "the same as the first point: they differ only in decisions that have \
+                           no part in either";
+    let Some(base) = points.iter().position(|p| !p.variant.runs.is_empty()) else {
+        return Vec::new();
+    };
+    let first = &points[base].variant;
+    let same = (base + 1..points.len()).filter(|&i| points[i].variant.counts_as(first));
+    let (vain, others): (Vec<usize>, Vec<usize>) =
+        same.partition(|&i| in_vain(first, &points[i].variant));
+    let note = |(places, words): (Vec<usize>, &str)| {
+        let whose = notes::whose(over, points, &places).filter(|_| !places.is_empty())?;
+        let note = Box::new(Note::Said(words.into()));
+        Some(Note::Of { whose, note })
+    };
+    let both = [(vain, IN_VAIN), (others, NOT_REACHED)];
+    both.into_iter().filter_map(note).collect()
 }
 
 fn few_seeds(variants: &[Variant]) -> Option<Note> {

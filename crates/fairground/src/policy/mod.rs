@@ -27,6 +27,7 @@ mod load_rules;
 mod menu;
 mod mm;
 mod newidle;
+mod no_part;
 mod numa;
 mod open_files;
 mod other_classes;
