@@ -127,6 +127,13 @@ mod tests {
         let many = ["/a", "/b", "/c", "/d", "/e"].map(|path| (path, 3));
         let said = note(&[variant("base", &[&many])]);
         assert!(said.contains("3 periods of /a, /b, /c, 2 more: "), "{said}");
+        let nested = note(&[variant("base", &[&[("/a", 2), ("/a/b", 10), ("/c", 2)]])]);
+        let each = "the run has 2 periods of /a, /c, 10 of /a/b: ";
+        assert!(nested.starts_with(each), "{nested}");
+        let mixed = [("/a", 2), ("/b", 3), ("/c", 4), ("/d", 5), ("/e", 6)];
+        let said = note(&[variant("base", &[&mixed])]);
+        let each = "the run has 2 periods of /a, 3 of /b, 4 of /c, few of 2 more: ";
+        assert!(said.starts_with(each), "{said}");
     }
 
     #[test]

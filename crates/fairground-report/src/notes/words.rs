@@ -270,23 +270,31 @@ impl fmt::Display for OfWaiting {
     }
 }
 
-/// The words on groups of these runs (`runs of base have`), of which there is one.
+/// The words on groups of these runs (`runs of base have`), of which there is one, each with its
+/// own number: `2 periods of /a, 10 of /a/b`.
 fn few_periods_words(groups: &BTreeMap<String, u64>, runs_have: &str) -> String {
-    let fewest = groups.values().min().copied().unwrap_or(0);
-    let mut names: Vec<&str> = groups
-        .keys()
-        .map(String::as_str)
-        .take(GROUPS_NAMED)
-        .collect();
-    let more = format!("{} more", groups.len().saturating_sub(GROUPS_NAMED));
-    if groups.len() > GROUPS_NAMED {
-        names.push(&more);
+    let mut by_number: Vec<(u64, &str)> = groups.iter().map(|(path, n)| (*n, &**path)).collect();
+    by_number.sort_unstable();
+    let mut list = String::new();
+    let mut last = None;
+    for (number, path) in by_number.iter().take(GROUPS_NAMED) {
+        list += &match last.replace(number) {
+            None if *number == 1 => format!("1 period of {path}"),
+            None => format!("{number} periods of {path}"),
+            Some(same) if same == number => format!(", {path}"),
+            Some(_) => format!(", {number} of {path}"),
+        };
     }
-    let periods = if fewest == 1 { "period" } else { "periods" };
+    let more = groups.len().saturating_sub(GROUPS_NAMED);
+    let differ = by_number.first().map(|g| g.0) != by_number.last().map(|g| g.0);
+    list += &match more {
+        0 => String::new(),
+        _ if differ => format!(", few of {more} more"),
+        _ => format!(", {more} more"),
+    };
     format!(
-        "{runs_have} {fewest} {periods} of {}: what is said of throttling is chance below \
-         {PERIODS_MIN}; a longer run helps, or a shorter period",
-        names.join(", ")
+        "{runs_have} {list}: what is said of throttling is chance below {PERIODS_MIN}; a longer \
+         run helps, or a shorter period"
     )
 }
 
