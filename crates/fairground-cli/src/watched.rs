@@ -122,18 +122,13 @@ fn waste(idle: idle::IdleWaste, tid: Tid<'_>) -> IdleWaste {
 }
 
 fn quota(wait: &quota::QuotaWait, tid: Tid<'_>) -> QuotaWait {
-    let [p50_ns, p99_ns, max_ns] = wait.delay_ns;
     QuotaWait {
         stretches: wait.stretches,
         delayed: wait.delayed,
-        usual_ns: wait.usual_ns,
+        usual_ns: (wait.usual_ns > 0).then_some(wait.usual_ns),
         usual_is_unreliable: wait.unreliable && wait.limit_ns.is_none(),
         slow_ns: wait.slow_ns(),
-        delay: Delay {
-            p50_ns,
-            p99_ns,
-            max_ns,
-        },
+        delay: Delay::of(wait.delayed, wait.delay_ns),
         periods_waited: wait.waited(),
         periods_slow: wait.slow(),
         uncounted: wait.uncounted,
@@ -153,18 +148,11 @@ fn quota(wait: &quota::QuotaWait, tid: Tid<'_>) -> QuotaWait {
 
 fn work(work: &quota_work::Work) -> QuotaWork {
     let quantiles = |[p50, p99, max]: [u64; 3]| Quantiles { p50, p99, max };
-    let irqs_off = |all: &quota_work::IrqsOff| {
-        let [p50_ns, p99_ns, max_ns] = all.ns;
-        IrqsOff {
-            times: all.times,
-            took: Delay {
-                p50_ns,
-                p99_ns,
-                max_ns,
-            },
-            cpu: all.longest.map(|(cpu, _)| cpu),
-            from_ns: all.longest.map(|(_, from)| from),
-        }
+    let irqs_off = |all: &quota_work::IrqsOff| IrqsOff {
+        times: all.times,
+        took: Delay::of(all.times, all.ns),
+        cpu: all.longest.map(|(cpu, _)| cpu),
+        from_ns: all.longest.map(|(_, from)| from),
     };
     QuotaWork {
         throttled: work.throttled,

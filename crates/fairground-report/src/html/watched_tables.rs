@@ -34,7 +34,7 @@ fn quota(variants: &[Variant]) -> Table {
                 ms_or_none(means.delay_ms.map(|d| d[0])),
                 ms_or_none(means.delay_ms.map(|d| d[1])),
                 ms_or_none(means.delay_ms.map(|d| d[2])),
-                ms(means.usual_ms),
+                ms_or_none(means.usual_ms),
                 whole(means.periods),
                 whole_or_unknown(means.harmless()),
                 whole_or_unknown(means.slow),

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::keys::require_keys;
+
 /// Waiting for quota of the tasks of a group. A stretch is from a wake-up to the next sleep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaWait {
@@ -12,8 +14,8 @@ pub struct QuotaWait {
     pub delayed: u64,
     /// What is usual: 99 % of the stretches took no longer that touched no period with waiting for
     /// quota (or, where these are few, would not have, had none waited), on the side whose
-    /// stretches waited least; 0 where none has ended.
-    pub usual_ns: u64,
+    /// stretches waited least; `null` where none has ended (0 in results of older builds).
+    pub usual_ns: Option<u64>,
     /// Too many waited for quota there to tell what is usual. Not where `--slow` says what is slow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub usual_is_unreliable: bool,
@@ -84,15 +86,29 @@ pub struct IrqsOff {
     pub from_ns: Option<u64>,
 }
 
-/// Quantiles of a delay.
+/// Quantiles of a delay; `null` where there was none (0 in results of older builds).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = require_keys)]
 pub struct Delay {
     /// Median.
-    pub p50_ns: u64,
+    pub p50_ns: Option<u64>,
     /// 99th percentile.
-    pub p99_ns: u64,
+    pub p99_ns: Option<u64>,
     /// Longest.
-    pub max_ns: u64,
+    pub max_ns: Option<u64>,
+}
+
+impl Delay {
+    /// Median, 99th percentile and longest, ns, of so many.
+    #[must_use]
+    pub fn of(number: u64, ns: [u64; 3]) -> Self {
+        let [p50_ns, p99_ns, max_ns] = ns.map(|ns| (number > 0).then_some(ns));
+        Self {
+            p50_ns,
+            p99_ns,
+            max_ns,
+        }
+    }
 }
 
 /// A stretch that waited for quota.

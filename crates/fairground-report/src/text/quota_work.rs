@@ -69,8 +69,8 @@ impl WorkMeans {
         let us = |of: fn(&QuotaWork) -> IrqsOff| {
             let some: Vec<IrqsOff> = found.iter().map(|(_, w)| of(w)).collect();
             let some: Vec<IrqsOff> = some.into_iter().filter(|i| i.times > 0).collect();
-            let mean = |ns: fn(&IrqsOff) -> u64| {
-                let sum: u64 = some.iter().map(ns).sum();
+            let mean = |ns: fn(&IrqsOff) -> Option<u64>| {
+                let sum: u64 = some.iter().filter_map(ns).sum();
                 (!some.is_empty()).then(|| sum as f64 / some.len() as f64 / 1e3)
             };
             [
@@ -82,7 +82,7 @@ impl WorkMeans {
         };
         let longest = found.iter().filter_map(|(seed, w)| {
             let (cpu, from) = (w.timer.cpu?, w.timer.from_ns?);
-            Some((w.timer.took.max_ns, cpu, from, *seed))
+            Some((w.timer.took.max_ns?, cpu, from, *seed))
         });
         let longest = longest.max_by_key(|(ns, _, _, seed)| (*ns, std::cmp::Reverse(*seed)));
         (!found.is_empty()).then(|| Self {
@@ -129,11 +129,7 @@ mod tests {
     use crate::result::{Delay, GroupStat, Quantiles, Run};
 
     fn run(seed: u64, throttled: u64) -> Run {
-        let took = Delay {
-            p50_ns: 4_000,
-            p99_ns: 30_000,
-            max_ns: 31_000 + 1_000 * seed,
-        };
+        let took = Delay::of(throttled, [4_000, 30_000, 31_000 + 1_000 * seed]);
         let off = IrqsOff {
             times: throttled,
             took,

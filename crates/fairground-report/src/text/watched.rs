@@ -229,7 +229,8 @@ pub(crate) struct QuotaMeans {
     pub delayed: f64,
     /// How long those took that waited, of runs in which some did; `None` if none did in any.
     pub delay_ms: Option<[f64; 3]>,
-    pub usual_ms: f64,
+    /// What is usual, of runs in which something is; `None` if in none.
+    pub usual_ms: Option<f64>,
     pub periods: f64,
     /// Those that were slow; `None` where no stretch ended, so that nothing is usual.
     pub slow: Option<f64>,
@@ -248,7 +249,7 @@ impl QuotaMeans {
             stretches: mean(|w| w.stretches),
             delayed: mean(|w| w.delayed),
             delay_ms: delay_ms(&found),
-            usual_ms: mean(|w| w.usual_ns) / 1e6,
+            usual_ms: usual_ms(&found),
             periods: mean(|w| w.periods_waited),
             slow: found
                 .iter()
@@ -263,7 +264,7 @@ impl QuotaMeans {
             few(self.delayed),
             number(self.delay_ms.map(|d| d[0])),
             number(self.delay_ms.map(|d| d[1])),
-            number((self.usual_ms > 0.0).then_some(self.usual_ms)),
+            number(self.usual_ms),
             few(self.periods),
             self.harmless().map_or("-".into(), few),
             self.slow.map_or("-".into(), few),
@@ -276,12 +277,21 @@ impl QuotaMeans {
     }
 }
 
+/// What is usual, ms: the mean over the runs in which something is. Older results have 0 where
+/// nothing was.
+fn usual_ms(waits: &[&QuotaWait]) -> Option<f64> {
+    let known = || waits.iter().filter_map(|w| w.usual_ns).filter(|ns| *ns > 0);
+    let runs = known().count();
+    (runs > 0).then(|| known().sum::<u64>() as f64 / runs as f64 / 1e6)
+}
+
 /// Median, 99th percentile and longest of the waits, ms: means over the runs that have some, as one
 /// without has none that is 0 ms long.
 fn delay_ms(waits: &[&QuotaWait]) -> Option<[f64; 3]> {
     let some = || waits.iter().filter(|w| w.delayed > 0).map(|w| &w.delay);
     let runs = some().count() as f64;
-    let mean = |of: fn(&Delay) -> u64| some().map(of).sum::<u64>() as f64 / runs / 1e6;
+    let mean =
+        |of: fn(&Delay) -> Option<u64>| some().filter_map(of).sum::<u64>() as f64 / runs / 1e6;
     (runs > 0.0).then(|| [mean(|d| d.p50_ns), mean(|d| d.p99_ns), mean(|d| d.max_ns)])
 }
 
@@ -318,13 +328,9 @@ mod tests {
                 wait: Some(QuotaWait {
                     stretches: 4198,
                     delayed: 337,
-                    usual_ns: 13_170_000,
+                    usual_ns: Some(13_170_000),
                     slow_ns: Some(14_487_000),
-                    delay: Delay {
-                        p50_ns: 15_180_000,
-                        p99_ns: 58_120_000,
-                        max_ns: 65_200_000,
-                    },
+                    delay: Delay::of(1, [15_180_000, 58_120_000, 65_200_000]),
                     periods_waited: 44 + seed,
                     periods_slow: 30,
                     ..QuotaWait::default()
@@ -384,7 +390,7 @@ mod tests {
     fn periods_of_which_nothing_is_usual_are_neither() {
         let mut unknown = run(1, 1);
         if let Some(wait) = &mut unknown.groups[0].wait {
-            (wait.usual_ns, wait.slow_ns, wait.periods_slow) = (0, None, 0);
+            (wait.usual_ns, wait.slow_ns, wait.periods_slow) = (None, None, 0);
         }
         let text = quota_text(&[side("base", vec![unknown])], &run_why);
         assert!(text.contains("-       45         -     -\n"), "{text}");
