@@ -5,6 +5,7 @@ use fairground_report::nearest;
 use fairground_sim::spec::cpu_list;
 use fairground_sim::truth::asks_for;
 use fairground_sim::workload::Workload;
+use fairground_sim::workload::cpu_counts::{limit_hint, weight_hint};
 use fairground_sim::workload::duration::parse_ns;
 use fairground_sim::workload::program::{Cgroup, CgroupWrite, Ns};
 use fairground_sim::workload::validate::{
@@ -213,9 +214,9 @@ impl Write {
             },
             "cpu.weight" => {
                 let weight = value.parse().ok().filter(|w| (1..=10_000).contains(w));
-                weight
-                    .map(Self::Weight)
-                    .ok_or_else(|| "expected 1 to 10000".into())
+                let expected =
+                    || weight_hint(value).unwrap_or_else(|| "expected 1 to 10000".into());
+                weight.map(Self::Weight).ok_or_else(expected)
             }
             "cpu.idle" => match value {
                 "0" => Ok(Self::Idle(false)),
@@ -241,8 +242,9 @@ fn cpu_max(text: &str) -> Result<Write, String> {
         [quota, period] => (quota, Some(period)),
         _ => return Err(EXPECTED.into()),
     };
-    let of =
-        |word: &str| time(word).map_err(|_| cpus(word).unwrap_or_else(|| EXPECTED.to_string()));
+    let of = |word: &str| {
+        time(word).map_err(|_| limit_hint(word).unwrap_or_else(|| EXPECTED.to_string()))
+    };
     let quota_ns = if quota == "max" {
         None
     } else {
@@ -250,7 +252,7 @@ fn cpu_max(text: &str) -> Result<Write, String> {
     };
     let period_ns = period.map(of).transpose()?;
     if quota_ns.is_some_and(|ns| !(QUOTA_NS_MIN..=1 << 50).contains(&ns)) {
-        return Err(QUOTA_EXPECTED.into());
+        return Err(limit_hint(quota).unwrap_or_else(|| QUOTA_EXPECTED.into()));
     }
     if period_ns.is_some_and(|ns| !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&ns)) {
         return Err(PERIOD_EXPECTED.into());
@@ -259,23 +261,6 @@ fn cpu_max(text: &str) -> Result<Write, String> {
         quota_ns,
         period_ns,
     })
-}
-
-/// How to write a number of CPUs as Kubernetes has it, `300m` or `0.3`.
-fn cpus(word: &str) -> Option<String> {
-    let quota = match word.strip_suffix('m') {
-        Some(milli) => milli.parse::<u64>().ok()? as f64 / 10.0,
-        None if word.contains('.') => word.parse::<f64>().ok()? * 100.0,
-        None => return None,
-    };
-    if !quota.is_finite() || quota <= 0.0 {
-        return None;
-    }
-    // Whole microseconds, as the file has them.
-    let quota = (quota * 1e3).round() / 1e3;
-    Some(format!(
-        "`{word}` is a number of CPUs; a limit is a time per period: {quota}ms/100ms"
-    ))
 }
 
 /// Microseconds, or a time with a unit; whole microseconds, as the files have them.
@@ -501,6 +486,18 @@ mod tests {
             ),
             ("/a/cpu.max", "-0.3", "expected QUOTA PERIOD"),
             ("/a/cpu.max", "1250m 100000", "125ms/100ms"),
+            (
+                "/a/cpu.max",
+                "2",
+                "`2` is a number of CPUs; a limit is a time per period: 200ms",
+            ),
+            ("/a/cpu.max", "50%", "a time per period: 50ms/100ms"),
+            ("/a/cpu.max", "2cpu", "a time per period: 200ms/100ms"),
+            (
+                "/a/cpu.weight",
+                "500m",
+                "weight of 20 (linear) or 59 (quadratic scale)",
+            ),
             ("/a/cpu.cfs_quota_us", "20000", "cgroup v1"),
             ("/a/cpu.shares", "512", "cgroup v1"),
             ("/a/cpu.shares", "512", "another weight: docs/cpu-limits.md"),

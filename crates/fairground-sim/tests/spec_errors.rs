@@ -217,6 +217,18 @@ fn attributes_of_cgroups() {
             "'1.5us' is no time",
         ),
         (cgroup("\"cpu.max\" = \"10ms/\""), "'' is no time"),
+        (cgroup("\"cpu.max\" = \"1300m\""), "per period: 130ms/100ms"),
+        (cgroup("\"cpu.max\" = 1.3"), "per period: 130ms/100ms"),
+        (cgroup("\"cpu.max\" = 2"), "per period: 200ms/100ms"),
+        (cgroup("\"cpu.max\" = \"2\""), "per period: 200ms/100ms"),
+        (
+            cgroup("\"cpu.weight\" = \"500m\""),
+            "weight of 20 (linear) or 59",
+        ),
+        (
+            cgroup("\"cpu.idle\" = 1\n\"cpu.weight\" = 50"),
+            "the kernel refuses a weight while cpu.idle is 1",
+        ),
         (
             cgroup("\"cpu.max\" = \"20000\"\n\"cpu.max.burst\" = 20001"),
             "above the quota of 20000",

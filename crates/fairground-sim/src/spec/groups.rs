@@ -4,6 +4,7 @@ use super::error::{Error, Source};
 use super::names::mask;
 use super::node::{Fields, Node, Value, unknown_name};
 use super::scenario::Length;
+use crate::workload::cpu_counts::{limit_hint, weight_hint};
 use crate::workload::duration::parse_ns;
 use crate::workload::program::{Cgroup, CgroupWrite, Event, Ns, Until, Workload};
 use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
@@ -223,9 +224,9 @@ fn attributes(
 }
 
 fn weight(source: &Source, node: &Node) -> Result<u64, Error> {
-    Ok(Cgroup::shares_of_weight(
-        node.int(source, 1..=10_000)? as u64
-    ))
+    let weight = node.int(source, 1..=10_000);
+    let weight = weight.map_err(|e| e.help(weight_hint(node.raw(source))))?;
+    Ok(Cgroup::shares_of_weight(weight as u64))
 }
 
 /// Microseconds, as the file holds, or a time with its unit.
@@ -253,7 +254,9 @@ fn cpu_max(source: &Source, node: &Node, period_ns: Ns) -> Result<(Option<Ns>, N
     const EXPECTED: &str = "\"QUOTA PERIOD\" in microseconds, like \"20000 100000\", \
                             \"QUOTA/PERIOD\" with units, like \"20ms/100ms\", or \"max\"";
     let fail = |message: String| source.error(node.span.clone(), message);
-    let text = node.str(source, EXPECTED)?;
+    let text = node.str(source, EXPECTED);
+    // Not a text: perhaps a number of CPUs.
+    let text = text.map_err(|e| e.help(limit_hint(node.raw(source))))?;
     let words: Vec<&str> = match text.contains('/') {
         true => text.split('/').map(str::trim).collect(),
         false => text.split_whitespace().collect(),
@@ -269,7 +272,10 @@ fn cpu_max(source: &Source, node: &Node, period_ns: Ns) -> Result<(Option<Ns>, N
             // The kernel's file has whole microseconds.
             Err(_) => parse_ns(word).ok().filter(|ns| ns % 1000 == 0),
         };
-        number.ok_or_else(|| fail(format!("'{word}' is no time; expected {EXPECTED}")))
+        number.ok_or_else(|| {
+            let message = format!("'{word}' is no time; expected {EXPECTED}");
+            fail(message).help(limit_hint(word))
+        })
     };
     let period = period.map_or(Ok(period_ns), us)?;
     if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&period) {
@@ -279,17 +285,18 @@ fn cpu_max(source: &Source, node: &Node, period_ns: Ns) -> Result<(Option<Ns>, N
         );
         return Err(fail(message));
     }
-    let quota = if quota == "max" {
+    let quota_ns = if quota == "max" {
         None
     } else {
         Some(us(quota)?)
     };
-    match quota {
-        Some(ns) if ns < QUOTA_NS_MIN => Err(fail(format!(
-            "a quota of {} us; expected at least 1000 (1 ms)",
-            ns / 1000
-        ))),
-        _ => Ok((quota, period)),
+    match quota_ns {
+        Some(ns) if ns < QUOTA_NS_MIN => {
+            let us = ns / 1000;
+            let message = format!("a quota of {us} us; expected at least 1000 (1 ms)");
+            Err(fail(message).help(limit_hint(quota)))
+        }
+        _ => Ok((quota_ns, period)),
     }
 }
 

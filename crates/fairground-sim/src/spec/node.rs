@@ -112,6 +112,12 @@ impl Node {
         )
     }
 
+    /// The value as it stands in the file, without quotes.
+    pub fn raw<'a>(&self, source: &'a Source) -> &'a str {
+        let raw = source.text().get(self.span.clone()).unwrap_or_default();
+        raw.trim_matches(|c| c == '"' || c == '\'')
+    }
+
     /// A text, which can be shown on a terminal.
     pub fn str(&self, source: &Source, expected: &str) -> Result<&str, Error> {
         match &self.value {

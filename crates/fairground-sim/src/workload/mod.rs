@@ -5,6 +5,7 @@ pub mod bench;
 pub mod beside;
 pub mod chan;
 pub mod class;
+pub mod cpu_counts;
 pub mod duration;
 pub mod halves;
 pub mod inet;

@@ -1,6 +1,7 @@
 //! Options and building blocks that all benchmark models share: the cgroups that a workload runs
 //! in, lists of numbers, and durations.
 use super::{Error, bad};
+use crate::workload::cpu_counts::limit_hint;
 use crate::workload::duration;
 pub use crate::workload::duration::parse_length_ns as length;
 use crate::workload::program::{Cgroup, Ns, Op, Program, Workload};
@@ -144,9 +145,11 @@ pub fn seconds(text: &str) -> Result<Ns, String> {
 /// A quota and its period, within the limits of the kernel.
 fn cpu_max(text: &str) -> Result<(Ns, Ns), String> {
     let Some((quota, period)) = text.split_once('/') else {
-        return Err("expected QUOTA/PERIOD, like 2ms/10ms".into());
+        let expected = || "expected QUOTA/PERIOD, like 2ms/10ms".into();
+        return Err(limit_hint(text).unwrap_or_else(expected));
     };
-    let (quota, period) = (duration::parse_ns(quota)?, duration::parse_ns(period)?);
+    let quota = duration::parse_ns(quota).map_err(|e| limit_hint(quota).unwrap_or(e))?;
+    let period = duration::parse_ns(period)?;
     if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&period) {
         return Err(PERIOD_EXPECTED.into());
     }

@@ -264,6 +264,8 @@ mod tests {
             ("schbench -r 0", "more than 0"),
             ("schbench --cpu-max 2ms", "expected QUOTA/PERIOD"),
             ("schbench --cpu-max 2ms/2s", "from 1ms to 1s"),
+            ("schbench --cpu-max 500m", "per period: 50ms/100ms"),
+            ("schbench --cpu-max 0.5/100ms", "per period: 50ms/100ms"),
             (
                 "schbench --cgroup / --cpu-max 2ms/10ms",
                 "the root cgroup has no limit",
