@@ -16,6 +16,7 @@ use crate::group_files::{cpu_weight, max_text};
 use crate::limit_events;
 use crate::machine_id::machine_id;
 use crate::plan::{Case, Plan};
+use crate::watched;
 
 /// Of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -30,7 +31,7 @@ pub fn setup(plan: &Plan, case: &Case, profile: String, command_line: &[String])
         machine: machine_id(&plan.machine),
         profile,
         workload: plan.workload.argv.clone(),
-        workload_metrics: metric_info(&case.workload),
+        workload_metrics: metric_info(&case.workload, &case.apart),
         redo: Redo {
             conditions: conditions(plan),
             ..Redo::new(command_line, plan.seeds.clone(), assumed(&plan.machine))
@@ -61,6 +62,9 @@ pub fn without_part(features: &Features) -> Vec<String> {
 /// The decisions, settings and runs of one side; `told` is what must be known of them.
 pub fn variant(case: &Case, outcomes: Vec<Outcome>, told: Vec<String>) -> Variant {
     let mut runs: Vec<Run> = outcomes.into_iter().map(run).collect();
+    for run in &mut runs {
+        watched::of_single_groups(run, &|group| case.apart.contains(&group.path));
+    }
     limit_events::tell(&case.workload, &mut runs);
     Variant {
         decisions: decisions_of(&case.features),
@@ -72,8 +76,9 @@ pub fn variant(case: &Case, outcomes: Vec<Outcome>, told: Vec<String>) -> Varian
     }
 }
 
-/// What a workload measures by itself, and what is counted where a group has a limit.
-pub fn metric_info(workload: &Workload) -> Vec<MetricInfo> {
+/// What a workload measures by itself, and what is counted where a group has a limit; `apart`:
+/// groups that are asked for by name.
+pub fn metric_info(workload: &Workload, apart: &[String]) -> Vec<MetricInfo> {
     let info = |m: &workload::MetricDef| MetricInfo {
         name: m.name.clone(),
         unit: m.unit.clone(),
@@ -90,7 +95,7 @@ pub fn metric_info(workload: &Workload) -> Vec<MetricInfo> {
     let limited = if paths.is_empty() { &[][..] } else { LIMITED };
     let own = workload.metrics.iter().map(info);
     own.chain(limited.iter().map(|&m| m.into()))
-        .chain(group_metrics(&paths))
+        .chain(group_metrics(&paths, apart))
         .collect()
 }
 
@@ -229,7 +234,7 @@ pub fn run_of(outcome: Outcome, tid: &dyn Fn(u32) -> u32) -> Run {
     run.open_requests = outcome.open_requests.into_iter().map(open).collect();
     run.groups = outcome.groups.into_iter().map(group).collect();
     if let Some(watched) = outcome.watched {
-        crate::watched::add(watched, &mut run, tid);
+        watched::add(watched, &mut run, tid);
     }
     run.output = outcome.words.lines().map(String::from).collect();
     run

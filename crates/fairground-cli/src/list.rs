@@ -189,7 +189,7 @@ fn own_metrics() -> Result<Vec<Own>, Failure> {
         let argv: Vec<&str> = line.split(' ').collect();
         // What is measured does not depend on the machine, so the smallest does.
         let workload = Workload::from_argv(&argv, &Env { cpus: 1 }).map_err(Failure::new)?;
-        for info in glue::metric_info(&workload) {
+        for info in glue::metric_info(&workload, &[]) {
             let key = |m: &MetricInfo| (m.name.clone(), m.unit.clone(), m.better);
             match own.iter_mut().find(|o| key(&o.info) == key(&info)) {
                 Some(known) => known.workloads.push(line.clone()),

@@ -5,6 +5,7 @@ use std::path::Path;
 use fairground_report::{Catalogue, Compare};
 use fairground_sim::outcome::Outcome;
 
+use crate::apart;
 use crate::args::CompareArgs;
 use crate::decided;
 use crate::failure::Failure;
@@ -60,6 +61,9 @@ impl Pair {
         base.check()?;
         patch.check()?;
         side_by_side(&mut [&mut base, &mut patch]);
+        for case in [&mut base, &mut patch] {
+            case.apart = apart::groups(args.fail_on.iter().chain(&args.metric));
+        }
         let profile = if base_profile.name == plan.profile.name {
             plan.profile.name.into()
         } else {
@@ -80,7 +84,7 @@ impl Pair {
 
     /// The metrics that there will be.
     pub fn catalogue(&self) -> Catalogue {
-        Catalogue::new(glue::metric_info(&self.patch.workload))
+        Catalogue::new(glue::metric_info(&self.patch.workload, &self.patch.apart))
     }
 
     /// Base and patch, as the machine runs them.

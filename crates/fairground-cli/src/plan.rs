@@ -53,6 +53,8 @@ pub struct Case {
     pub files: Vec<GroupFile>,
     /// Which stretches that waited for quota are slow, if it was said.
     pub slow_ns: Option<u64>,
+    /// Groups whose own metrics are asked for by name ([`crate::apart`]).
+    pub apart: Vec<String>,
 }
 
 /// Which of a patch's rows count.
@@ -159,6 +161,7 @@ impl Plan {
             settings: BTreeMap::new(),
             files,
             slow_ns: self.slow_ns,
+            apart: Vec::new(),
         })
     }
 

@@ -1,8 +1,8 @@
 //! From what a run was watched for to what reports are made of.
 
 use fairground_report::{
-    Delay, DelayedStretch, GROUP_METRICS, IdleWaste, IrqsOff, Quantiles, QuotaWait, QuotaWork, Run,
-    StillWaiting, ThrottledBy, VainWait, WaitsOver, have_own_metrics,
+    Delay, DelayedStretch, GROUP_METRICS, GroupStat, IdleWaste, IrqsOff, Quantiles, QuotaWait,
+    QuotaWork, Run, StillWaiting, ThrottledBy, VainWait, WaitsOver, have_own_metrics,
 };
 use fairground_sim::watch::{Watched, Who, idle, quota, quota_work};
 
@@ -48,7 +48,10 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
             group.work = Some(work(&wait.work));
         }
     }
-    of_single_groups(run);
+    let limited = run.groups.iter().filter(|g| g.counted).count();
+    if have_own_metrics(limited) {
+        of_single_groups(run, &|_| true);
+    }
     let counted = || run.groups.iter().filter(|g| g.counted);
     let periods: u64 = counted().map(|g| g.stat.nr_periods).sum::<u64>() + uncounted;
     if counted().next().is_some() {
@@ -64,14 +67,10 @@ pub fn add(watched: Watched, run: &mut Run, tid: Tid<'_>) {
     }
 }
 
-/// What each of several groups with a limit has of its own ([`GROUP_METRICS`]).
-fn of_single_groups(run: &mut Run) {
-    let counted = run.groups.iter().filter(|g| g.counted).count();
-    if !have_own_metrics(counted) {
-        return;
-    }
+/// What groups with a limit have of their own ([`GROUP_METRICS`]): those of `which`.
+pub fn of_single_groups(run: &mut Run, which: &dyn Fn(&GroupStat) -> bool) {
     for group in std::mem::take(&mut run.groups) {
-        if !group.counted {
+        if !group.counted || !which(&group) {
             run.groups.push(group);
             continue;
         }

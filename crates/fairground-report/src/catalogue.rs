@@ -145,13 +145,12 @@ pub fn have_own_metrics(groups: usize) -> bool {
     (2..=GROUPS_APART).contains(&groups)
 }
 
-/// The metrics of single groups with a limit, if they have any.
-pub fn group_metrics(paths: &[&str]) -> Vec<MetricInfo> {
-    let shown = if have_own_metrics(paths.len()) {
-        paths
-    } else {
-        &[]
-    };
+/// The metrics of single groups with a limit, if they have any: of each, or of those in `asked`.
+pub fn group_metrics(paths: &[&str], asked: &[String]) -> Vec<MetricInfo> {
+    let all = have_own_metrics(paths.len());
+    let shown = paths
+        .iter()
+        .filter(|path| all || asked.iter().any(|a| a == *path));
     let of = |path: &str, name: &str| {
         let all = LIMITED.iter().find(|m| m.name == name)?;
         Some(MetricInfo {
@@ -160,9 +159,7 @@ pub fn group_metrics(paths: &[&str]) -> Vec<MetricInfo> {
             ..MetricInfo::from(*all)
         })
     };
-    let pairs = shown
-        .iter()
-        .flat_map(|p| GROUP_METRICS.map(|name| of(p, name)));
+    let pairs = shown.flat_map(|p| GROUP_METRICS.map(|name| of(p, name)));
     pairs.flatten().collect()
 }
 

@@ -9,6 +9,7 @@ use fairground_report::{
 };
 use fairground_sim::workload::Workload;
 
+use crate::apart;
 use crate::decided;
 use crate::failure::Failure;
 use crate::glue;
@@ -45,7 +46,11 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
     let axes = points.axes(&args.over)?;
     let mut tried = points.tried(&axes)?;
     let cases = tried.iter_mut().filter_map(|t| t.case.as_mut().ok());
-    side_by_side(&mut cases.collect::<Vec<&mut Case>>());
+    let mut cases: Vec<&mut Case> = cases.collect();
+    side_by_side(&mut cases);
+    for case in cases {
+        case.apart = apart::groups(args.metric.iter().chain(&args.target));
+    }
     let first = tried
         .iter()
         .find_map(|t| Some((t.plan, t.case.as_ref().ok()?)));
@@ -57,7 +62,7 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
         ));
     };
     let plan = &points.plans[first].1;
-    let catalogue = Catalogue::new(glue::metric_info(&case.workload));
+    let catalogue = Catalogue::new(glue::metric_info(&case.workload, &case.apart));
     for metric in &args.metric {
         catalogue.get(metric).map_err(Failure::new)?;
     }
