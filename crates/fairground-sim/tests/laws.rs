@@ -105,7 +105,7 @@ fn hogs_alone_and_in_trees() {
         tool("hogs --tasks 9 --duration 60ms --tree 2:3", cpus, 5);
         tool("hogs --tasks 4 --duration 60ms --nice -10,0,5,19", cpus, 5);
         tool(
-            "hogs --tasks 5 --duration 60ms --weight 1,100,10000",
+            "hogs --tasks 5 --duration 60ms --tree 1:3 --weight 1,100,10000",
             cpus,
             5,
         );

@@ -237,6 +237,10 @@ fn attributes_of_cgroups() {
         (cgroup("\"cpuset.cpus\" = \"64\""), "no CPU of the machine"),
         (cgroup("\"cpu.idle\" = 2"), "2 is out of range"),
         (cgroup("count = 0"), "0 is out of range"),
+        (
+            format!("seeds = [1, 2, 1]\n{HOG}"),
+            "the seed 1 is there twice",
+        ),
         (cgroup(&event("")), "writes nothing"),
         (burst, "the burst of 3000 us is above the quota of 2000 us"),
     ]);

@@ -114,7 +114,10 @@ fn groups(w: &Workload, text: &mut String) {
     for group in w.cgroups.iter().skip(1) {
         let _ = write!(text, "\n[[cgroup]]\npath = {}\n", quoted(&group.path));
         let weight = ((group.shares * 100 + 512) / 1024).clamp(1, 10_000);
-        let _ = writeln!(text, "\"cpu.weight\" = {weight}");
+        // An idle group has none: the kernel refuses it, and so does a scenario.
+        if !group.idle {
+            let _ = writeln!(text, "\"cpu.weight\" = {weight}");
+        }
         if let Some(quota) = group.quota_ns {
             let (quota, period) = (quota / 1000, group.period_ns / 1000);
             let _ = writeln!(text, "\"cpu.max\" = \"{quota} {period}\"");

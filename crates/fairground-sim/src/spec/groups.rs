@@ -34,6 +34,9 @@ pub const EVENT_KEYS: &[&str] = &[
 /// Most groups of a scenario.
 const GROUPS_MAX: usize = 1_000_000;
 
+/// Of an idle group; nothing would come of it.
+const WEIGHT_REFUSED: &str = "the kernel refuses a weight while cpu.idle is 1";
+
 /// What names of cgroups stand for: several groups if it was declared with a count.
 pub type Groups = BTreeMap<String, Range<u32>>;
 
@@ -216,6 +219,9 @@ fn attributes(
     }
     if let Some(node) = fields.get("cpu.idle") {
         group.idle = node.bool(source)?;
+    }
+    if let (true, Some(node)) = (group.idle, fields.get("cpu.weight")) {
+        return Err(source.error(node.span.clone(), WEIGHT_REFUSED));
     }
     if let Some(node) = fields.get("cpuset.cpus") {
         group.cpuset = Some(mask(source, node, cpus, w)?);
@@ -414,8 +420,7 @@ fn weight_and_idle(
     }
     if let Some(node) = fields.get("cpu.weight") {
         if *idle {
-            let message = "the kernel refuses a weight while cpu.idle is 1";
-            return Err(source.error(node.span.clone(), message));
+            return Err(source.error(node.span.clone(), WEIGHT_REFUSED));
         }
         write(CgroupWrite::Shares(weight(source, node)?));
     }

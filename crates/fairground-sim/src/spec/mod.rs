@@ -10,6 +10,7 @@ mod json;
 mod metrics;
 mod names;
 mod node;
+mod notes;
 mod read;
 mod rtapp;
 mod scenario;

@@ -5,6 +5,7 @@ use super::groups;
 use super::metrics::{add_metrics, ends};
 use super::names::Names;
 use super::node::{Fields, Node, from_toml, tables};
+use super::notes;
 use super::scenario::{Length, Named, Scenario};
 use super::tasks::Tasks;
 use crate::workload::bench::Env;
@@ -161,6 +162,7 @@ impl Scenario {
         groups::none_too_late(source, tables(&top, "event")?, self.length, &w)?;
         add_metrics(&ranges, &mut w);
         w.validate().map_err(|e| source.error(0..0, e))?;
+        notes::add(&mut w);
         Ok(w)
     }
 }
@@ -181,10 +183,17 @@ fn seeds(source: &Source, node: Option<&Node>) -> Result<Vec<u64>, Error> {
             if seeds.is_empty() {
                 return Err(source.error(node.span.clone(), "no seeds; expected at least one"));
             }
-            seeds
-                .iter()
-                .map(|s| Ok(s.int(source, 0..=i64::MAX)? as u64))
-                .collect()
+            let mut all = Vec::new();
+            for node in seeds {
+                let seed = node.int(source, 0..=i64::MAX)? as u64;
+                if all.contains(&seed) {
+                    // It would be the same run again, and narrow intervals for nothing.
+                    let message = format!("the seed {seed} is there twice; expected each once");
+                    return Err(source.error(node.span.clone(), message));
+                }
+                all.push(seed);
+            }
+            Ok(all)
         }
         Some(node) => Ok((1..=node.int(source, 1..=10_000)? as u64).collect()),
     }

@@ -114,6 +114,7 @@ pub(super) fn build(scenario: &Scenario, cpus: Option<u32>) -> Result<Workload, 
     duration(source, global.as_ref(), scenario.length, &mut w)?;
     add_metrics(&ranges, &mut w);
     w.validate().map_err(|e| source.error(0..0, e))?;
+    super::notes::add(&mut w);
     Ok(w)
 }
 

@@ -54,6 +54,14 @@ impl Groups {
             }
             leaves = add_level(workload, &leaves, width);
         }
+        let weights = self.weight.len();
+        none_spare(
+            tool,
+            "--weight",
+            weights,
+            leaves.len(),
+            "cgroup; --tree makes more",
+        )?;
         for (i, &leaf) in leaves
             .iter()
             .enumerate()
@@ -78,6 +86,25 @@ impl Groups {
         workload.cgroups.extend(idle);
         Ok(leaves)
     }
+}
+
+/// Refuses a list with more values than there is to deal them to: nothing would come of the last.
+///
+/// # Errors
+/// That, with what each value is for.
+pub fn none_spare(
+    tool: &'static str,
+    option: &str,
+    values: usize,
+    takers: usize,
+    each: &str,
+) -> Result<(), Error> {
+    if values <= takers {
+        return Ok(());
+    }
+    let message =
+        format!("{option} has {values} values for {takers}; expected at most one per {each}");
+    Err(bad(tool, message))
 }
 
 fn add_level(workload: &mut Workload, parents: &[u32], width: u32) -> Vec<u32> {

@@ -1,5 +1,5 @@
 //! Tasks that compute all the time. See `docs/workloads/hogs.md`.
-use super::common::{Groups, add_program, length, positive};
+use super::common::{Groups, add_program, length, none_spare, positive};
 use super::{Env, Error, options};
 use crate::workload::metric::Work;
 use crate::workload::metric::{Better, From, MetricDef};
@@ -32,6 +32,7 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
     let leaves = args.cgroups.build("hogs", &mut w)?;
     let tasks = args.tasks.unwrap_or(env.cpus).max(1);
     let program = add_program(&mut w, "hog", vec![Op::Hog]);
+    none_spare("hogs", "--nice", args.nice.len(), tasks as usize, "task")?;
     for i in 0..tasks {
         let mut task = TaskTemplate::new("hog", program, i);
         task.cgroup = Some(leaves[i as usize % leaves.len()]);

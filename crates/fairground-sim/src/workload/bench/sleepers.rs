@@ -1,5 +1,5 @@
 //! Tasks that a periodic timer wakes. See `docs/workloads/sleepers.md`.
-use super::common::{Groups, add_program, length, positive, repeat};
+use super::common::{Groups, add_program, length, none_spare, positive, repeat};
 use super::{Env, Error, options};
 use crate::workload::duration::parse_dur;
 use crate::workload::metric::Work;
@@ -58,6 +58,13 @@ pub(super) fn parse(argv: &[String], env: Env) -> Result<Workload, Error> {
     let mut ops = Vec::new();
     repeat(&mut ops, FOREVER, turn);
     let program = add_program(&mut w, "sleeper", ops);
+    none_spare(
+        "sleepers",
+        "--nice",
+        args.nice.len(),
+        tasks as usize,
+        "task",
+    )?;
     for i in 0..tasks {
         let mut task = TaskTemplate::new("sleeper", program, i);
         task.cgroup = Some(leaves[i as usize % leaves.len()]);

@@ -251,6 +251,15 @@ fn mistakes_get_one_sentence_with_the_nearest_name() {
         ),
         ("hogs --cgroup a", "absolute path"),
         ("hogs --nice 20", "19"),
+        (
+            "hogs --tasks 4 --nice 0,5,10,15,19",
+            "--nice has 5 values for 4; expected at most one per task",
+        ),
+        ("sleepers --tasks 1 --nice 0,5", "--nice has 2 values for 1"),
+        (
+            "hogs --tasks 16 --weight 100,900",
+            "--weight has 2 values for 1; expected at most one per cgroup; --tree makes more",
+        ),
         ("hogs --duration 0", "expected more than 0"),
         ("sleepers --period nan", "not a finite duration"),
         ("sleepers --run -1ms", "unknown option"),
