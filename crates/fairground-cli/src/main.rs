@@ -33,6 +33,7 @@ mod report_periods;
 mod reproduce;
 mod run;
 mod saved;
+mod settle;
 mod signs;
 mod simulate;
 mod sweep;

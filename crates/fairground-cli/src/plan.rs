@@ -17,6 +17,7 @@ use crate::group_files::{self, GroupFile};
 use crate::limit_events;
 use crate::machine_id::machine_id;
 use crate::profile_names::{profile_help, profile_named};
+use crate::settle::settle;
 use crate::simulate::Job;
 use crate::what::{Setting, What};
 
@@ -212,28 +213,6 @@ impl Case {
     }
 }
 
-/// Lets balancing settle in the warm-up, but for its last `before_ns`.
-///
-/// # Errors
-/// A warm-up that is not longer than that.
-pub fn settle(workload: &mut Workload, before_ns: u64) -> Result<(), Failure> {
-    let warmup_ns = workload.warmup_ns;
-    if warmup_ns <= before_ns {
-        let ms = |ns: u64| ns as f64 / 1e6;
-        return Err(Failure::with_help(
-            format!(
-                "the warm-up of `{}`, {} ms, leaves no time to settle before its last {} ms",
-                workload.name,
-                ms(warmup_ns),
-                ms(before_ns)
-            ),
-            "give a shorter --settled, or the workload a longer warm-up (`--warmup`)",
-        ));
-    }
-    workload.settle_ns = warmup_ns - before_ns;
-    Ok(())
-}
-
 /// The patches by name, each once.
 ///
 /// # Errors
@@ -393,11 +372,7 @@ fn load(path: &Path, length: Length) -> Result<Scenario, Failure> {
 
 /// A benchmark takes its length on its own command line, in its own words.
 fn length_refused(length: Length, argv: &[String]) -> Result<(), Failure> {
-    let given = |known: &&Known| {
-        let words = known.name.split(' ');
-        words.clone().count() <= argv.len() && words.zip(argv).all(|(word, arg)| word == arg)
-    };
-    let Some(known) = Workload::known().iter().find(given) else {
+    let Some(known) = Known::of(argv) else {
         // No workload that is known: that is the first thing to say.
         return Ok(());
     };
@@ -454,7 +429,7 @@ pub fn set(features: &mut Features, name: &str, value: &str) -> Result<(), Failu
             value,
             values,
         } => {
-            let near = fairground_report::nearest(&value, values.split(", "));
+            let near = nearest_value(&value, values);
             let unit = if decision.ends_with("_ns") {
                 " ns, or a time with a unit (3ms)"
             } else {
@@ -467,4 +442,39 @@ pub fn set(features: &mut Features, name: &str, value: &str) -> Result<(), Failu
             Failure::with_help(format!("`{decision}` cannot be `{value}`"), help)
         }
     })
+}
+
+/// Which of several values was perhaps meant: of numbers the nearest one.
+fn nearest_value(value: &str, values: &str) -> Option<String> {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let numbers: Option<Vec<u64>> = values.split(", ").map(number).collect();
+    match (number(value), numbers) {
+        (Some(value), Some(numbers)) => {
+            let near = numbers.into_iter().min_by_key(|n| n.abs_diff(value));
+            near.map(|n| n.to_string())
+        }
+        _ => fairground_report::nearest(value, values.split(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_numbers_the_nearest_is_suggested() {
+        let meant = |value: &str| {
+            let failure = set(&mut Features::default(), "hz", value);
+            failure.expect_err("none of them").text(false)
+        };
+        for (value, near) in [
+            ("500", "300"),
+            ("50", "100"),
+            ("1024", "1000"),
+            ("280", "300"),
+        ] {
+            let text = meant(value);
+            assert!(text.contains(&format!("did you mean `{near}`?")), "{text}");
+        }
+    }
 }

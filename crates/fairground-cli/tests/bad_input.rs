@@ -53,7 +53,31 @@ fn unknown_names_have_a_nearest_one() {
     );
     fails(
         run(&["--settled", "10ms"]),
-        &["leaves no time to settle", "--warmup"],
+        &[
+            "`hackbench` has no warm-up",
+            "leave --settled out",
+            "`schbench`",
+        ],
+    );
+    let hogs = ["--settled", "10ms", "--", "hogs"];
+    fails(
+        words(&[&["run"], SMALL, &hogs]),
+        &["leaves no time to settle", "`-- hogs --warmup TIME ...`"],
+    );
+    fails(
+        words(&[&["run"], SMALL, &hogs, &["--warmup", "5ms"]]),
+        &["5 ms, leaves no time", "give a shorter --settled, or"],
+    );
+    let cpus = ["run", "--machine", "spr-8480-2s", "--cpus"];
+    for wrong in ["3", "114"] {
+        fails(
+            words(&[&cpus, &[wrong], SHORT]),
+            &["a multiple of 2, at most 112, or of 4 up to 224"],
+        );
+    }
+    fails(
+        run(&["--set", "hz=500"]),
+        &["`hz` cannot be `500`", "did you mean `300`?"],
     );
     fails(
         run(&["--set", "hz=0"]),

@@ -12,7 +12,8 @@ use super::experiment::{Experiment, RunSpec};
 use super::hash::Hash;
 use super::measure;
 use crate::failure::Failure;
-use crate::plan::{set, settle};
+use crate::plan::set;
+use crate::settle::settle;
 
 /// One simulation.
 pub struct Job {

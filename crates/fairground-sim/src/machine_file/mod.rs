@@ -277,11 +277,7 @@ impl Machine {
         let sockets = cores.div_ceil(per_socket.max(1)).clamp(1, whole);
         let even = cpus.is_multiple_of(per_core) && cores.is_multiple_of(sockets);
         if cpus == 0 || cpus > t.nr_cpus() || !even {
-            let e = format!(
-                "a multiple of {}, at most {}",
-                per_core * sockets,
-                t.nr_cpus()
-            );
+            let e = even_numbers(per_core, per_socket, whole);
             return Err(self.refuse(format!("cannot be shrunk to {cpus} CPUs"), e));
         }
         self.with_cpus_limited(sockets as u32, (cores / sockets) as u32)
@@ -547,3 +543,13 @@ pub fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
 
 /// Where [`fnv1a`] begins.
 pub const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+/// The numbers of CPUs to which a machine shrinks evenly, whatever was asked for: whole cores, and
+/// equally many on each socket that is used.
+fn even_numbers(per_core: usize, per_socket: usize, sockets: usize) -> String {
+    let socket = per_core * per_socket;
+    let steps = (1..=sockets).map(|used| match used {
+        1 => format!("a multiple of {per_core}, at most {socket}"),
+        _ => format!("of {} up to {}", per_core * used, socket * used),
+    });
+    steps.collect::<Vec<_>>().join(", or ")
+}

@@ -50,6 +50,18 @@ pub struct Known {
     parse: fn(&[String], Env) -> Result<Workload, Error>,
 }
 
+impl Known {
+    /// The one that a command line begins with.
+    #[must_use]
+    pub fn of(argv: &[String]) -> Option<&'static Self> {
+        let given = |known: &&Self| {
+            let words = known.name.split(' ');
+            words.clone().count() <= argv.len() && words.zip(argv).all(|(word, arg)| word == arg)
+        };
+        Workload::known().iter().find(given)
+    }
+}
+
 /// Why a command line is no workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
