@@ -238,6 +238,27 @@ fn a_file_without_what_was_asked_for_is_refused() {
         ["reproduce", "--all", "--only", "cpu-8", "--saved", path],
         &[has, "--only"],
     );
+    let compared = [
+        "compare",
+        "--patch",
+        "ilb-skip-redundant",
+        "--quiet",
+        "--json",
+        path,
+    ];
+    succeeds(common::words(&[&compared, common::SMALL, common::SHORT]));
+    fails(
+        ["reproduce", "--all", "--saved", path],
+        &[
+            "rows.json: this is a result of `compare`",
+            "`fairground reproduce --json`",
+        ],
+    );
+    std::fs::write(path, "{}").expect("a file");
+    fails(
+        ["reproduce", "--all", "--saved", path],
+        &["rows.json: not what `fairground reproduce --json` writes"],
+    );
     std::fs::write(path, "[]").expect("a file");
     fails(
         ["reproduce", "--all", "--saved", path],

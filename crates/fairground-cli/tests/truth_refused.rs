@@ -125,6 +125,13 @@ fn unit_costs_alone_are_a_recording() {
 }
 
 #[test]
+fn a_directory_that_is_not_there_is_named_as_it_was_given() {
+    let missing = place("truth-missing").join("none");
+    let message = format!("error: {}: No such file", path(&missing));
+    fails(["truth", path(&missing)], &[&message]);
+}
+
+#[test]
 fn a_refused_file_of_decisions_stops_no_other() {
     let dir = place("truth-refused-smp");
     let head = "case,t,cpu,executed_by,domain,idle,busy,balance_interval_ms,\

@@ -116,6 +116,22 @@ impl Saved {
     }
 }
 
+/// The command that has written a file, if it is a result of one; for those that want another's.
+#[must_use]
+pub fn written_by(value: &serde_json::Value) -> Option<&'static str> {
+    let has = |key: &str| value.get(key).is_some();
+    let first = value.get(0);
+    Some(match () {
+        () if has("places") || has("comparison") => "compare",
+        () if has("points") => "sweep",
+        () if has("replay") => "replay",
+        () if has("variants") => "run",
+        () if first.is_some_and(|row| row.get("published").is_some()) => "reproduce",
+        () if first.is_some_and(|row| row.get("tolerance").is_some()) => "truth",
+        () => return None,
+    })
+}
+
 /// What a file is that another command has written.
 fn other_result(value: &serde_json::Value) -> Option<&'static str> {
     let has = |key: &str| value.get(key).is_some();

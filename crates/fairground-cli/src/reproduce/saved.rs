@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use fairground_report::reproduce::{Row, classify, level};
+use fairground_report::written_by;
 
 use super::experiment::{self, Experiment, RowSpec, RunSpec};
 use super::{Reproduced, model, runner};
@@ -70,7 +71,17 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Row>, Failure> {
     for path in paths {
         let fail = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|e| fail(&e))?;
-        let these: Vec<Row> = serde_json::from_str(&text).map_err(|e| fail(&e))?;
+        let value: serde_json::Value =
+            serde_json::from_str(&text).map_err(|e| fail(&format!("not JSON: {e}")))?;
+        if let Some(other) = written_by(&value).filter(|command| *command != "reproduce") {
+            return Err(Failure::with_help(
+                format!("{}: this is a result of `{other}`", path.display()),
+                "--saved takes what `fairground reproduce --json` has written",
+            ));
+        }
+        let no_rows =
+            |e: serde_json::Error| format!("not what `fairground reproduce --json` writes: {e}");
+        let these: Vec<Row> = serde_json::from_value(value).map_err(|e| fail(&no_rows(e)))?;
         for (number, row) in these.iter().enumerate() {
             check(row).map_err(|problem| fail(&format!("row {}: {problem}", number + 1)))?;
         }

@@ -117,7 +117,10 @@ pub struct Truth {
 pub fn names(dir: &Path, glob: &str) -> Result<Vec<String>, TruthError> {
     let cases = dir.join("cases");
     let read = |source| TruthError::Read {
-        path: cases.display().to_string(),
+        // What was asked for, if it is that which is not there.
+        path: if dir.is_dir() { &cases } else { dir }
+            .display()
+            .to_string(),
         source,
     };
     let mut names = Vec::new();
