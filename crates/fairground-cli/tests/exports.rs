@@ -170,6 +170,51 @@ fn the_debug_file_shows_the_moment_that_is_asked_for() {
     assert!(running(&early) + running(&later) > 0, "{later}");
 }
 
+/// As the kernel's file has every task of a CPU.
+#[test]
+fn the_debug_file_has_real_time_tasks_too() {
+    let scenario = r#"
+machine = "xeon-8cpu-2013"
+duration = "20ms"
+seeds = 1
+[[cgroup]]
+path = "/rt"
+[[task]]
+name = "urgent"
+count = 2
+policy = "fifo"
+priority = 50
+cgroup = "/rt"
+affinity = "0"
+steps = ["hog"]
+[[task]]
+name = "fair"
+affinity = "0"
+steps = ["hog"]
+"#;
+    let path = common::file("real_time_debug", "s.toml", scenario);
+    let written = place("real_time_debug_out").join("x.debug");
+    let file = written.to_str().unwrap();
+    succeeds(["run", &path, "-q", "--trace", file, "--at", "10ms"]);
+    let text = std::fs::read_to_string(written).unwrap();
+    let rows = text
+        .lines()
+        .filter(|l| l.starts_with(">R") || l.starts_with(" R"));
+    let rows: Vec<Vec<&str>> = rows.map(|l| l.split_whitespace().collect()).collect();
+    let of = |name: &str| -> Vec<&Vec<&str>> {
+        let named = rows.iter().filter(|row| row[1].starts_with(name));
+        named.collect()
+    };
+    let (urgent, fair) = (of("urgent"), of("fair"));
+    assert_eq!((urgent.len(), fair.len()), (2, 1), "{text}");
+    assert_eq!((urgent[0][0], urgent[1][0], fair[0][0]), (">R", "R", "R"));
+    for (row, prio, group) in [(urgent[1], "49", "/rt"), (fair[0], "120", "/")] {
+        assert_eq!((row[8], row[9]), (prio, group), "{text}");
+    }
+    let ran: f64 = urgent[0][7].parse().unwrap();
+    assert!((9.0..=10.0).contains(&ran), "{ran} ms of 10");
+}
+
 #[test]
 fn an_instant_of_what_has_none_is_refused() {
     let dir = place("no_instant");

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::place::Func;
 use fairground::rq::{CfsRq, Rq};
-use fairground::value::{CfsId, SeId, TaskId, TgId};
+use fairground::task::SchedEntity;
+use fairground::value::{CfsId, Cpu, SeId, TaskId, TgId};
 
 use crate::cache::NS;
 use crate::exact::Exact;
@@ -124,21 +125,74 @@ fn cpu(sim: &Sim<'_>, rq: &Rq, who: &dyn Fn(TaskId) -> (String, u32), text: &mut
             continue;
         }
         let id = SeId(slot as u32);
-        let task = rq.task_id(id);
-        let (name, tid) = who(task);
         let nice = rq.body[slot].as_ref().map_or(0, |body| body.nice);
+        let row = TaskRow {
+            runs: rq.curr == Some(id),
+            who: who(rq.task_id(id)),
+            se,
+            eligible: eligible(rq, id),
+            sum_exec_ns: se.sum_exec_runtime,
+            prio: 120 + i32::from(nice),
+            tg: rq.cfs[se.cfs_rq.idx()].tg,
+        };
+        row.write(sim, text);
+    }
+    real_time_tasks(sim, rq.cpu, who, text);
+}
+
+/// Those of the real-time class, which the engine's queues do not have: who runs, then who waits.
+fn real_time_tasks(
+    sim: &Sim<'_>,
+    cpu: Cpu,
+    who: &dyn Fn(TaskId) -> (String, u32),
+    text: &mut String,
+) {
+    let here = &sim.cpus[cpu.idx()];
+    for task in here.curr.into_iter().chain(here.rt.waiting()) {
+        let parked = sim.host.parked[task.idx()].as_ref();
+        let (Some(rt), Some(body)) = (sim.real_time(task), parked) else {
+            continue;
+        };
+        let row = TaskRow {
+            runs: here.curr == Some(task),
+            who: who(task),
+            se: &body.se,
+            // By a vruntime that never grows.
+            eligible: true,
+            sum_exec_ns: body.se.sum_exec_runtime + sim.uncharged_ns(task, sim.now),
+            prio: 99 - i32::from(rt.priority),
+            tg: body.body.tg,
+        };
+        row.write(sim, text);
+    }
+}
+
+/// A row of "runnable tasks".
+struct TaskRow<'a> {
+    runs: bool,
+    who: (String, u32),
+    se: &'a SchedEntity,
+    eligible: bool,
+    sum_exec_ns: u64,
+    /// As in the kernel: 0 to 98 of real-time tasks, the most urgent first, 120 of nice 0.
+    prio: i32,
+    tg: TgId,
+}
+
+impl TaskRow<'_> {
+    fn write(&self, sim: &Sim<'_>, text: &mut String) {
+        let (name, tid) = &self.who;
         let _ = writeln!(
             text,
-            "{}{:>15} {tid:>5} {:>14} {:>10} {:>11} {:>10} {:>17} {:>5}   {}",
-            if rq.curr == Some(id) { ">R" } else { " R" },
-            name,
-            signed_ms(se.vruntime as i64),
-            if eligible(rq, id) { 'E' } else { 'N' },
-            signed_ms(se.deadline as i64),
-            ms(se.slice_ns),
-            ms(se.sum_exec_runtime),
-            120 + i32::from(nice),
-            sim.group_path(rq.cfs[se.cfs_rq.idx()].tg),
+            "{}{name:>15} {tid:>5} {:>14} {:>10} {:>11} {:>10} {:>17} {:>5}   {}",
+            if self.runs { ">R" } else { " R" },
+            signed_ms(self.se.vruntime as i64),
+            if self.eligible { 'E' } else { 'N' },
+            signed_ms(self.se.deadline as i64),
+            ms(self.se.slice_ns),
+            ms(self.sum_exec_ns),
+            self.prio,
+            sim.group_path(self.tg),
         );
     }
 }

@@ -106,7 +106,7 @@ impl RtRq {
 }
 
 impl Sim<'_> {
-    pub(super) fn real_time(&self, id: TaskId) -> Option<RealTime> {
+    pub(crate) fn real_time(&self, id: TaskId) -> Option<RealTime> {
         self.tasks[id.idx()].real_time
     }
 
@@ -396,7 +396,7 @@ impl Sim<'_> {
     }
 
     /// What a real-time task has run by `at` since it was last charged, ns.
-    pub(super) fn uncharged_ns(&self, id: TaskId, at: Ps) -> u64 {
+    pub(crate) fn uncharged_ns(&self, id: TaskId, at: Ps) -> u64 {
         let on = self.tasks[id.idx()]
             .on_cpu
             .filter(|_| self.real_time(id).is_some());
