@@ -28,12 +28,14 @@ pub mod recording;
 pub mod replay;
 pub mod save;
 pub mod simulated;
+mod strangers;
 pub mod text;
 mod thread;
 pub mod told;
 mod unzstd;
 mod waits;
 pub mod walk;
+mod wrong_cpu;
 
 pub use error::TraceError;
 pub use event::{Context, Event, Kind, Names, State};

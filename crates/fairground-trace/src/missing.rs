@@ -10,16 +10,6 @@ use crate::raw::ours::RUNTIME;
 use crate::recording::{Place, Recording};
 
 impl Recording {
-    /// Says so if others than the recorded processes are missing.
-    pub(crate) fn note_processes(&mut self) {
-        if !self.sampled && of_some_processes(&self.events, self.cpus) {
-            let note = "only some processes were recorded, without the idle task: what others did \
-                        is missing, with most of the wake-ups, so waiting is not to be believed; \
-                        record all CPUs (`perf record -a`)";
-            self.left_out.notes.push(note.into());
-        }
-    }
-
     /// Says since when threads ran whose switches are missing, where `sched_stat_runtime` has it.
     pub(crate) fn find_missing(&mut self) {
         let found = find(self);
@@ -94,27 +84,6 @@ fn find(recording: &mut Recording) -> u64 {
         recording.events.sort_by_key(|e| e.at_ns);
     }
     n as u64
-}
-
-/// Whether only some processes were recorded, as by `perf record` without `-a`: most switches to
-/// others lead to nothing, and the idle task does nothing either.
-fn of_some_processes(events: &[Event], cpus: u32) -> bool {
-    const FEW: u64 = 32;
-    let mut next: Vec<Option<u32>> = vec![None; cpus as usize];
-    let (mut switches, mut nowhere) = (0_u64, 0_u64);
-    for event in events.iter().filter(|e| e.kind != Kind::On) {
-        if event.tid == 0 {
-            return false;
-        }
-        let slot = &mut next[event.cpu as usize];
-        nowhere += u64::from(slot.is_some_and(|next| next != event.tid));
-        *slot = None;
-        if let Kind::Switch { next, .. } = event.kind {
-            switches += 1;
-            *slot = Some(next);
-        }
-    }
-    switches >= FEW && nowhere * 4 > switches
 }
 
 impl Cpu {
@@ -293,16 +262,5 @@ mod tests {
         let ran = [(199, 2, 150), (499, 1, 90), (600, 2, 5), (700, 2, 50)];
         assert_eq!(measured(&events, &ran), measured(&events, &[]));
         assert_eq!(measured(&events, &ran).1, 0);
-    }
-
-    #[test]
-    fn a_recording_of_some_processes_has_switches_that_lead_nowhere() {
-        let all = |n: u64| [switch(n * 100, 1, 2), switch(n * 100 + 50, 2, 1)];
-        let all: Vec<Event> = (0..20).flat_map(all).collect();
-        assert!(!of_some_processes(&all, 2));
-        let mut some: Vec<Event> = (0..40).map(|n| switch(n * 100, 1, 2)).collect();
-        assert!(of_some_processes(&some, 2));
-        some[39].tid = 0;
-        assert!(!of_some_processes(&some, 2), "the idle task is there");
     }
 }

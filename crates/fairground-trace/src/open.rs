@@ -49,6 +49,7 @@ pub fn read(source: impl Read, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     }?;
     let mut switches = recording.events.iter();
     if switches.any(|e| matches!(e.kind, Kind::Switch { .. })) {
+        recording.leave_out_wrong_cpus();
         begins::begin(&mut recording);
         recording.count_from_waking();
         recording.note_processes();

@@ -25,6 +25,8 @@ pub struct Recording {
     pub groups: Groups,
     /// Number of CPUs: the file's own, or the highest that is seen.
     pub cpus: u32,
+    /// That of the file's own, 0 if it says none.
+    pub stated_cpus: u32,
     /// The release of the kernel, as `uname -r` has it, if the file says it.
     pub kernel: Option<String>,
     /// Text whose times are whole microseconds.
@@ -37,6 +39,8 @@ pub struct Recording {
     pub from_waking: bool,
     /// Not every event was recorded, as a note says.
     pub sampled: bool,
+    /// The recorder was told to record one command and what that creates, nothing else.
+    pub of_processes: bool,
     /// Of each CPU, events that its recorder says were lost and that are counted: what its pages
     /// say are some of these.
     pub overrun: BTreeMap<u32, u64>,
@@ -149,6 +153,7 @@ impl Recording {
     /// The file says that there are so many CPUs, of which some may have no events.
     pub(crate) fn states_cpus(&mut self, cpus: u64) {
         if let Some(cpus) = u32::try_from(cpus).ok().filter(|n| *n <= CPU_MAX + 1) {
+            self.stated_cpus = self.stated_cpus.max(cpus);
             self.cpus = self.cpus.max(cpus);
         }
     }
@@ -209,9 +214,14 @@ impl Recording {
             return;
         }
         if !has(|k| matches!(k, Kind::Waking { .. })) {
-            let note = "it has no sched_wakeup and no sched_waking: who wakes whom, and how long \
-                        a thread waits, is not known; record sched:*";
-            self.left_out.notes.push(note.into());
+            let known = match has(|k| matches!(k, Kind::WakeupNew { .. })) {
+                true => "known of new threads only",
+                false => "not known",
+            };
+            self.left_out.notes.push(format!(
+                "it has no sched_wakeup and no sched_waking: who wakes whom, and how long a thread \
+                 waits, is {known}; record sched:*"
+            ));
             return;
         }
         self.from_waking = true;
@@ -385,12 +395,12 @@ impl LeftOut {
             let _ = writeln!(text, "the recorder lost {events}");
         }
         if !self.lost_on.is_empty() {
-            let cpus: Vec<String> = self.lost_on.iter().map(u32::to_string).collect();
+            let cpus: Vec<u32> = self.lost_on.iter().copied().collect();
             let cpu = if cpus.len() == 1 { "CPU" } else { "CPUs" };
             let _ = writeln!(
                 text,
                 "the recorder lost an unknown number of events on {cpu} {}",
-                cpus.join(", ")
+                list_of(&cpus)
             );
         }
         if let Some(first) = &self.first_bad {
@@ -435,11 +445,29 @@ impl LeftOut {
 }
 
 /// So many of something, with what is said of a single one or of several.
-pub(crate) fn number_of(n: u64, one: &str, more: &str) -> String {
+#[must_use]
+pub fn number_of(n: u64, one: &str, more: &str) -> String {
     match n {
         1 => format!("1 {one}"),
         n => format!("{n} {more}"),
     }
+}
+
+/// Numbers in order as the kernel writes lists of CPUs: `0-3,8`.
+#[must_use]
+pub fn list_of(numbers: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for n in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *n => *last = *n,
+            _ => runs.push((*n, *n)),
+        }
+    }
+    let words = runs.iter().map(|(a, b)| match a == b {
+        true => a.to_string(),
+        false => format!("{a}-{b}"),
+    });
+    words.collect::<Vec<_>>().join(",")
 }
 
 /// Why an event of that CPU is not used.

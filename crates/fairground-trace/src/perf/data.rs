@@ -68,6 +68,7 @@ pub fn read(mut data: Vec<u8>, progress: &mut dyn FnMut(u64)) -> Result<Recordin
     recording.names = headers.names.clone();
     let decoder = Decoder::new(&headers, bytes.big, &mut recording);
     sampled(perf_file.event_attributes(), &decoder, &mut recording);
+    recording.of_processes = is_of_command(perf_file.event_attributes());
     let mut attributes = perf_file.event_attributes().iter();
     let overwrites = attributes.any(|event| event.attr.flags.contains(AttrFlags::WRITE_BACKWARD));
     let mut count = 0_u64;
@@ -136,6 +137,14 @@ fn sampled(events: &[AttributeDescription], decoder: &Decoder, recording: &mut R
         ));
         recording.sampled = true;
     }
+}
+
+/// Whether one command was recorded: events of all CPUs begin at once, and not as it is executed.
+fn is_of_command(events: &[AttributeDescription]) -> bool {
+    events.iter().any(|event| {
+        let tracepoint = matches!(event.attr.type_, PerfEventType::Tracepoint(_));
+        tracepoint && event.attr.flags.contains(AttrFlags::ENABLE_ON_EXEC)
+    })
 }
 
 /// Takes in a sample; false if no more can be kept.
