@@ -19,7 +19,7 @@ pub const SWITCHES_PCT: f64 = 10.0;
 /// Median of the wake-up latency.
 pub const LATENCY_PCT: f64 = 15.0;
 /// Threads with less than this share of all CPU time count together, by name.
-const SMALL_SHARE: f64 = 0.01;
+pub(crate) const SMALL_SHARE: f64 = 0.01;
 
 /// One value on both sides.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::event::{Event, Kind, State};
+use crate::fidelity::{CPU_PCT, SMALL_SHARE};
 use crate::walk::{Fact, Walk};
 
 /// One thread, or several of one name.
@@ -19,6 +20,8 @@ pub struct ThreadTime {
     pub voluntary: u64,
     /// Switches away while runnable.
     pub involuntary: u64,
+    /// Part of the time on CPUs in which it may have left already: that switch is missing.
+    pub unknown_ns: u64,
     /// From `sched_wakeup` to the CPU, each.
     pub latency_ns: Vec<u64>,
     /// Those of the first and the second half.
@@ -173,7 +176,7 @@ pub fn measure_until(
         _ => {}
     });
     let on = events.iter().filter(|e| e.kind == Kind::On).count() as u64;
-    (m.inferred, m.late) = (walk.inferred, walk.late.saturating_sub(on));
+    m.take_missing(&walk, on);
     m
 }
 
@@ -252,6 +255,27 @@ impl Measured {
         const ONE_OF: u64 = 20;
         let (voluntary, involuntary) = self.switches();
         self.late * ONE_OF > voluntary + involuntary
+    }
+
+    /// Takes in what switches are missing, though it is known of `on` of them when they were.
+    fn take_missing(&mut self, walk: &Walk, on: u64) {
+        (self.inferred, self.late) = (walk.inferred, walk.late.saturating_sub(on));
+        for (thread, ns) in &walk.unknown_ns {
+            if let Some(of) = self.threads.get_mut(&walk.threads[*thread].tid) {
+                of.unknown_ns += ns;
+            }
+        }
+    }
+
+    /// Whether CPU times are upper bounds: of a thread that has a part that counts, more than its
+    /// verdict allows may be time after it had left.
+    #[must_use]
+    pub fn is_at_most(&self) -> bool {
+        let all = self.cpu_ns() as f64;
+        self.threads.values().any(|t| {
+            let (cpu, unknown) = (t.cpu_ns as f64, t.unknown_ns as f64);
+            cpu >= SMALL_SHARE * all && unknown * 100.0 > CPU_PCT * cpu
+        })
     }
 
     /// CPUs whose switches are recorded, if there are others.
@@ -419,6 +443,33 @@ mod tests {
         assert_eq!((one.voluntary, one.involuntary), (1, 1));
         assert_eq!((two.cpu_ns, &two.latency_ns[..]), (40, &[10][..]));
         assert_eq!((m.busy_ns[0], m.inferred), (100, 0));
+    }
+
+    #[test]
+    fn where_the_switch_to_idle_is_missing_cpu_time_is_an_upper_bound() {
+        // It runs for 10 of each 100 ns; every second switch to idle is missing.
+        let turn = |n: u64| {
+            let mut all = vec![
+                wakeup(n * 100, 0, 0, 1),
+                switch(n * 100 + 1, 0, 0, State::Runnable, 1),
+            ];
+            if n.is_multiple_of(2) {
+                all.push(switch(n * 100 + 11, 0, 1, State::Blocked(b'S'), 0));
+            }
+            all
+        };
+        let mut events: Vec<Event> = (0..40).flat_map(turn).collect();
+        let m = measure(&events, 1, (0, 3911), None);
+        let one = &m.threads[&1];
+        assert_eq!(
+            (one.cpu_ns, one.unknown_ns),
+            (20 * 10 + 19 * 99 + 10, 19 * 99)
+        );
+        assert!(m.is_at_most() && !m.is_at_least());
+        // Where it is seen to the end nothing is unknown.
+        events.retain(|e| e.at_ns % 200 < 100);
+        let m = measure(&events, 1, (0, 3911), None);
+        assert_eq!((m.threads[&1].unknown_ns, m.is_at_most()), (0, false));
     }
 
     #[test]

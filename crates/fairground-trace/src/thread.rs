@@ -1,4 +1,6 @@
-//! A thread of the recording, and what it is doing at a point of the walk.
+//! A thread of the recording, and what it and a CPU are doing at a point of the walk.
+
+use crate::fact::ThreadId;
 
 /// A thread.
 #[derive(Clone, Debug)]
@@ -32,4 +34,28 @@ pub(crate) enum At {
     Blocked { waking: bool },
     /// Gone.
     Dead,
+}
+
+/// What a CPU is doing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CpuAt {
+    /// Anything is known.
+    pub known: bool,
+    /// Who runs; `None` is idle.
+    pub current: Option<ThreadId>,
+    pub since: u64,
+    /// When it last executed an event.
+    pub seen: u64,
+}
+
+impl CpuAt {
+    /// Nobody runs since then.
+    pub fn free(since: u64) -> Self {
+        Self {
+            known: true,
+            current: None,
+            since,
+            seen: since,
+        }
+    }
 }

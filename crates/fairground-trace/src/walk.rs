@@ -12,8 +12,8 @@ use crate::told;
 use crate::waits::Waits;
 
 pub use crate::fact::{Fact, ThreadId, Waker};
-use crate::thread::At;
 pub use crate::thread::Thread;
+use crate::thread::{At, CpuAt};
 
 /// What is known after the walk.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +37,9 @@ pub struct Walk {
     pub inferred: u64,
     /// Those of them to a thread at its next event, or at [`Kind::On`].
     pub late: u64,
+    /// For how long it is not known of each thread whether it still ran, as the switch by which it
+    /// left is missing: all of it counts as its CPU time.
+    pub unknown_ns: FxHashMap<ThreadId, u64>,
     /// From wake-ups to switches from idle.
     waits: Waits,
 }
@@ -47,16 +50,6 @@ const NICE_0: i16 = 120;
 /// Threads that were preempted, come back so often before one that has never run: that one was not
 /// waiting.
 const PATIENCE: u32 = 8;
-
-/// What a CPU is doing.
-#[derive(Clone, Copy, Debug, Default)]
-struct CpuAt {
-    /// Anything is known.
-    known: bool,
-    /// Who runs; `None` is idle.
-    current: Option<ThreadId>,
-    since: u64,
-}
 
 impl Walk {
     /// Walks over `events` and hands each fact to `sink`, with the threads as far as known.
@@ -114,11 +107,7 @@ impl Walk {
                     self.prio(prev, prev_prio, at, sink);
                     self.out(prev, cpu, at, state, sink);
                 }
-                self.cpus[cpu as usize] = CpuAt {
-                    known: true,
-                    current: None,
-                    since: at,
-                };
+                self.cpus[cpu as usize] = CpuAt::free(at);
                 if next != 0 {
                     let next = self.thread(next, at);
                     self.prio(next, next_prio, at, sink);
@@ -236,6 +225,7 @@ impl Walk {
         let now = self.cpus[cpu as usize];
         let current = (tid != 0).then(|| self.thread(tid, at));
         if now.known && now.current == current {
+            self.cpus[cpu as usize].seen = at;
             return;
         }
         if !now.known {
@@ -248,11 +238,7 @@ impl Walk {
                 }
                 Some(t) => self.woken_on(t, cpu).unwrap_or(at),
             };
-            self.cpus[cpu as usize] = CpuAt {
-                known: true,
-                current: None,
-                since,
-            };
+            self.cpus[cpu as usize] = CpuAt::free(since);
             if let Some(thread) = current {
                 self.switch_in(thread, cpu, since, since > self.start, sink);
             }
@@ -262,13 +248,10 @@ impl Walk {
             // Idle, though a thread was thought to run: when it left is not known.
             if let Some(gone) = now.current {
                 self.inferred += 1;
+                self.unseen(gone, now, at);
                 self.out(gone, cpu, at, State::Blocked(b'?'), sink);
             }
-            self.cpus[cpu as usize] = CpuAt {
-                known: true,
-                current: None,
-                since: at,
-            };
+            self.cpus[cpu as usize] = CpuAt::free(at);
             return;
         };
         let idle = now.current.is_none();
@@ -284,6 +267,12 @@ impl Walk {
         self.inferred += 1;
         self.late += u64::from(woken.is_none());
         self.switch_in(thread, cpu, since, true, sink);
+    }
+
+    /// `gone` has left its CPU up to `at`: since it was last seen there, nothing says that it ran.
+    fn unseen(&mut self, gone: ThreadId, on: CpuAt, at: u64) {
+        let ns = at.saturating_sub(on.since.max(on.seen));
+        *self.unknown_ns.entry(gone).or_default() += ns;
     }
 
     /// Whether a thread that is first seen as it comes to `cpu` was asleep, and its wake-up is not
@@ -354,7 +343,7 @@ impl Walk {
         self.cpus[cpu as usize] = CpuAt {
             known: true,
             current: Some(thread),
-            since: at,
+            ..CpuAt::free(at)
         };
         sink(
             &self.threads,

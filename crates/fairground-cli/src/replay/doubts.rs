@@ -11,6 +11,8 @@ pub struct Doubts {
     pub inferred: u64,
     /// Recorded CPU times are lower bounds.
     pub at_least: bool,
+    /// Recorded CPU times are upper bounds.
+    pub at_most: bool,
     /// Nobody says its tick, and it does not show.
     pub hz_assumed: bool,
     /// Its times are whole microseconds.
@@ -27,6 +29,7 @@ impl Doubts {
         Self {
             inferred: replay.recorded.inferred,
             at_least: replay.recorded.is_at_least(),
+            at_most: replay.recorded.is_at_most(),
             hz_assumed: known.hz.is_none() && !replay.shows_tick(),
             whole_us: recording.whole_us,
             ends_by_time: replay.ends_by_time(),

@@ -6,6 +6,7 @@ use fairground_sim::machine_file::Machine;
 use fairground_trace::Recording;
 use fairground_trace::derive::Attributes;
 use fairground_trace::derive::attributes::RunWords;
+use fairground_trace::recording::number_of;
 use fairground_trace::replay::{Place, hz_of};
 
 use crate::failure::Failure;
@@ -43,14 +44,16 @@ pub fn home(
         }
         (Some(arg), None) => Machine::from_path_or_id(arg)?,
         (None, Some(run)) => simulated_on(run).map_err(|e| words.wrong("run", "machine", e))?,
-        (None, None) => guess(recording.cpus as usize)?,
+        (None, None) => guess(recording.cpus as usize, || too_many(recording))?,
     };
     let cpus = machine.topology.nr_cpus();
     // The file may state more than were recorded.
     let needed = recording.cpus_needed();
     if cpus < needed as usize {
         let id = &machine.id;
-        let message = format!("the trace has events of {needed} CPUs, {id} has {cpus}");
+        let highest = needed - 1;
+        let has = number_of(cpus as u64, "CPU", "CPUs");
+        let message = format!("the trace has events of CPU {highest}, {id} has {has}");
         return Err(Failure::with_help(
             message,
             "name another with --recorded-on",
@@ -217,16 +220,29 @@ fn as_many_cpus(machine: Machine, run: &RunWords) -> Result<Machine, Failure> {
 
 /// A built-in machine with so many CPUs, or the smallest larger one, cut down to the fewest whole
 /// cores and even sockets that have them.
-fn guess(cpus: usize) -> Result<Machine, Failure> {
+fn guess(cpus: usize, of_trace: impl Fn() -> String) -> Result<Machine, Failure> {
     let all: Result<Vec<Machine>, _> = Machine::builtin_ids().map(Machine::builtin).collect();
     let large = all?.into_iter().filter(|m| m.topology.nr_cpus() >= cpus);
     let machine = large.min_by_key(|m| m.topology.nr_cpus()).ok_or_else(|| {
-        let message = format!("no built-in machine has the {cpus} CPUs of the trace");
+        let message = of_trace();
         Failure::with_help(message, "name a machine file with --recorded-on")
     })?;
     let mut fewer = cpus..machine.topology.nr_cpus();
     let shrunk = fewer.find_map(|cpus| machine.shrunk(cpus).ok());
     Ok(shrunk.unwrap_or(machine))
+}
+
+/// That no built-in machine has the CPUs of a recording: for that one event with a damaged number
+/// is enough.
+fn too_many(recording: &Recording) -> String {
+    let cpus = recording.cpus;
+    if recording.cpus_needed() < cpus {
+        return format!("no built-in machine has the {cpus} CPUs that the trace states");
+    }
+    let highest = cpus.saturating_sub(1);
+    let events = recording.events.iter().filter(|e| e.cpu == highest).count();
+    let events = number_of(events as u64, "event", "events");
+    format!("no built-in machine has CPU {highest}, of which the trace has {events}")
 }
 
 #[cfg(test)]
@@ -248,7 +264,7 @@ mod tests {
             (63, 64),
             (64, 64),
         ] {
-            let found = guess(cpus).ok().map(|m| m.topology.nr_cpus());
+            let found = guess(cpus, String::new).ok().map(|m| m.topology.nr_cpus());
             assert_eq!(found, Some(has), "{cpus}");
         }
     }

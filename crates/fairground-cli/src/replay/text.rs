@@ -8,6 +8,7 @@ use fairground_report::{
 };
 use fairground_trace::Recording;
 use fairground_trace::fidelity::{Fidelity, Pair};
+use fairground_trace::recording::{list_of, number_of};
 use fairground_trace::replay::{Place, Run};
 
 use crate::replay::about::About;
@@ -45,11 +46,11 @@ pub fn text(s: &Sides<'_>) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "{}: {}, {} events, {} CPUs, {:.3} ms",
+        "{}: {}, {}, {}, {:.3} ms",
         s.path.display(),
         r.format,
-        r.tracepoints(),
-        r.cpus,
+        number_of(r.tracepoints() as u64, "event", "events"),
+        number_of(r.cpus.into(), "CPU", "CPUs"),
         s.results.replayed.mean.elapsed_ms.recorded
     );
     for note in before(s) {
@@ -164,6 +165,11 @@ fn before(s: &Sides<'_>) -> Vec<String> {
         let note = "CPU times are lower bounds: of many switches it is not known when they were";
         notes.push(note.into());
     }
+    if s.doubts.at_most {
+        let note = "CPU times are upper bounds: the switches by which threads left their CPUs to \
+                    the idle task are missing, so when they left is not known";
+        notes.push(note.into());
+    }
     if s.recording.whole_us {
         let note = "times are whole us: use --ns (`perf script --ns`, `trace-cmd report -t`)";
         notes.push(note.into());
@@ -172,9 +178,9 @@ fn before(s: &Sides<'_>) -> Vec<String> {
     notes.extend(silent(s));
     let cpus = s.home.machine.topology.nr_cpus();
     if cpus != s.recording.cpus as usize {
-        let recorded = s.recording.cpus;
+        let recorded = number_of(s.recording.cpus.into(), "CPU", "CPUs");
         notes.push(format!(
-            "the trace has {recorded} CPUs, the replay {cpus} (`--recorded-on`)"
+            "the trace has {recorded}, the replay {cpus} (`--recorded-on`)"
         ));
     }
     notes.extend(s.kernel.clone());
@@ -213,22 +219,6 @@ fn silent(s: &Sides<'_>) -> Option<String> {
         "{word} {named} of {all} {have} no event, being idle throughout or not recorded (`perf \
          record -C`): {told}"
     ))
-}
-
-/// Numbers in order, with runs of them as `4-7`.
-fn list_of(numbers: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for n in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == *n => *last = *n,
-            _ => runs.push((*n, *n)),
-        }
-    }
-    let words = runs.iter().map(|(a, b)| match a == b {
-        true => a.to_string(),
-        false => format!("{a}-{b}"),
-    });
-    words.collect::<Vec<_>>().join(",")
 }
 
 /// What costs and idle times have in them beside the recording, of each replay: means.
@@ -296,9 +286,9 @@ pub fn stopped(sides: &Fidelity) -> Option<String> {
     };
     Some(format!(
         "stopped at {ms:.0} ms, three times the recording: values with `>` are lower bounds, and \
-         latencies and busy shares are of what was done by then, as {} threads had not done their \
-         recorded work: {}{more}",
-        sides.undone.len(),
+         latencies and busy shares are of what was done by then, as {} not done all that was \
+         recorded: {}{more}",
+        number_of(sides.undone.len() as u64, "thread had", "threads had"),
         names.join(", ")
     ))
 }

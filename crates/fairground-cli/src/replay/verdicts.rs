@@ -49,6 +49,7 @@ fn why_not(f: &Fidelity, item: Item, doubts: &Doubts) -> Option<&'static str> {
         // What is missing of it then is no finding; that it took so long is.
         _ if of_length && f.stopped_ms.is_some() => Some("the replay was stopped"),
         _ if of_times && doubts.at_least => Some("the recorded times are lower bounds"),
+        _ if of_times && doubts.at_most => Some("the recorded times are upper bounds"),
         _ if coarse(latency) => Some("the recorded times are whole us"),
         Item::Elapsed if doubts.ends_by_time => Some("the recorded run was ended by its time"),
         _ if f.verdict(item).furthest.is_none() => Some("nothing to compare"),
