@@ -117,11 +117,12 @@ fn switch(text: &[u8], names: &mut Names) -> Field<Kind> {
     let (next_comm, to) = self::comm(to, b"next_comm=", b" next_pid=", b" next_prio=")?;
     let next = tid_of(to).ok_or("next_pid")?;
     names.see(next, next_comm);
-    let at = memchr::memmem::find(from, b"prev_state=").ok_or("prev_state")?;
+    let state = after(from, b"prev_state=").map(<[u8]>::trim_ascii);
+    let state = state.filter(|letters| !letters.is_empty());
     Ok(Kind::Switch {
         prev,
         prev_prio: prio(from, b"prev_prio="),
-        state: State::from_letters(&from[at + 11..]),
+        state: State::from_letters(state.ok_or("prev_state")?),
         next,
         next_prio: prio(to, b"next_prio="),
     })
@@ -133,7 +134,8 @@ fn usual_switch(text: &[u8], names: &mut Names) -> Option<Kind> {
     let (prev, rest) = number(rest)?;
     let (prev_prio, rest) = number(rest.strip_prefix(b" prev_prio=")?)?;
     let letters = rest.strip_prefix(b" prev_state=")?;
-    let end = memchr::memchr(b' ', letters)?;
+    // A state that is not there is not that of a runnable thread.
+    let end = memchr::memchr(b' ', letters).filter(|end| *end > 0)?;
     let rest = letters[end..].strip_prefix(b" ==> ")?;
     let (next_comm, rest) = comm(rest, b"next_comm=", b" next_pid=", b" next_prio=").ok()?;
     let (next, rest) = number(rest)?;
@@ -371,5 +373,19 @@ mod tests {
             child: 9,
         };
         assert_eq!((kind, names.get(9)), (fork, "c child_pid=2".into()));
+    }
+
+    #[test]
+    fn a_switch_without_a_state_is_told() {
+        let of = |state: &str| {
+            let line = format!(
+                "a 7 [001] 10.5: sched:sched_switch: prev_comm=a prev_pid=7 prev_prio=120 \
+                 prev_state={state} ==> next_comm=c next_pid=8 next_prio=98\n"
+            );
+            crate::text::read(line.as_bytes(), &mut |_| {}).unwrap()
+        };
+        assert_eq!((of("S").events.len(), of("").events.len()), (1, 0));
+        let first = of("").left_out.first_bad.unwrap();
+        assert_eq!(first, "line 1, sched_switch has no prev_state");
     }
 }

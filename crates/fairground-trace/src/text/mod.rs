@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `line` | who, where, when, which event |
 //! | `fields` | what the event says: the kernel's `key=value`, or the short form of plugins |
+//! | `joined` | events whose lines break within a name |
 //! | `columns` | threads of files whose first columns do not name them |
 //! | `refused` | what is wrong with text that has events in no layout that is read |
 //! | `loss` | what recorders say they have lost, and where buffers begin |
@@ -12,6 +13,7 @@
 
 mod columns;
 mod fields;
+mod joined;
 mod line;
 mod loss;
 mod refused;
@@ -23,6 +25,7 @@ use crate::error::TraceError;
 use crate::event::{Event, Kind};
 use crate::recording::{CPU_MAX, Overwritten, Place, Recording, no_cpu};
 use crate::told;
+use joined::Held;
 use loss::Loss;
 
 /// How lines begin that say what events do not ([`Recording::said`]).
@@ -58,6 +61,18 @@ struct Reader {
     first_unread: Vec<u8>,
     /// Lines of the scheduler's events that end with the event's name.
     without_fields: u64,
+    /// Lines that may go on in the next one.
+    held: Held,
+}
+
+/// What became of a line.
+enum Taken {
+    /// It was used, or cannot be; false if no more events can be kept.
+    All(bool),
+    /// It may go on in the next line; nothing was done.
+    Part,
+    /// It has no event, and was counted for what it is.
+    Nothing,
 }
 
 /// Reads text.
@@ -75,6 +90,7 @@ pub fn read(
         unread: 0,
         first_unread: Vec::new(),
         without_fields: 0,
+        held: Held::default(),
     };
     let mut line = Vec::with_capacity(LINE_MAX);
     let (mut number, mut bytes) = (0_u64, 0_u64);
@@ -97,6 +113,7 @@ pub fn read(
             break;
         }
     }
+    joined::flush(&mut reader);
     reader.refuse()?;
     let mut recording = reader.recording;
     let mut times = recording.events.iter().map(|e| e.at_ns);
@@ -217,63 +234,78 @@ fn one_line(text: &[u8], number: u64, reader: &mut Reader) -> bool {
     // The name of a thread may begin with `#`, too.
     let comment = text.starts_with(b"# ") || text.starts_with(SAID.as_bytes());
     if text.is_empty() || comment || text == SAID_BLANK {
+        let more = joined::flush(reader);
         said(text, &mut reader.recording);
         stated::see(text, &mut reader.recording);
-        return true;
+        return more;
     }
+    match reader.held.is_empty() {
+        true => joined::start(text, number, reader),
+        false => joined::go_on(text, number, reader),
+    }
+}
+
+/// Takes in a line that is no comment; `whole` if what follows it does not belong to it.
+fn take(text: &[u8], number: u64, reader: &mut Reader, whole: bool) -> Taken {
     let Some(head) = line::parse(text) else {
-        no_event(text, number, reader);
-        return true;
+        return no_event(text, number, reader, whole);
     };
-    reader.read += 1;
     let recording = &mut reader.recording;
+    let name = head.event.strip_prefix(b"sched:").unwrap_or(head.event);
     recording.names.at(None);
     recording.names.see(head.tid, head.comm);
     recording.names.at(Some(head.at_ns));
-    if let Some(process) = head.process.filter(|_| head.tid != line::UNKNOWN) {
-        recording.names.see_process(head.tid, process);
-    }
-    let name = head.event.strip_prefix(b"sched:").unwrap_or(head.event);
     let mut parsed = fields::parse(name, head.fields, head.tid, &mut recording.names);
     if matches!(parsed, fields::Parsed::Other) && recording.said.contains(RUN) {
         parsed = fields::told(name, head.fields, head.period);
     }
-    let kind = match parsed {
-        fields::Parsed::Event(kind) => kind,
-        fields::Parsed::Other => {
-            let at = Place {
-                at_ns: head.at_ns,
-                cpu: head.cpu,
-            };
-            if let Some((tid, ns)) = fields::runtime(name, head.fields)
-                && (tid == head.tid || head.tid == line::UNKNOWN)
-            {
-                recording.ran.see(at, tid, ns);
-            }
-            recording
-                .left_out
-                .other(&String::from_utf8_lossy(&name[..name.len().min(40)]));
-            return true;
+    if let fields::Parsed::Missing(field) = parsed {
+        // Without any fields, it is the text that lacks them.
+        if !whole && !head.fields.is_empty() {
+            return Taken::Part;
         }
-        fields::Parsed::Missing(field) => {
-            let name = String::from_utf8_lossy(name).into_owned();
-            let lacks = match head.fields {
-                [] => "fields; add trace to `perf script -F`",
-                _ => field,
-            };
-            reader.without_fields += u64::from(head.fields.is_empty());
-            recording
-                .left_out
-                .bad(|| format!("line {number}, {name} has no {lacks}"));
-            return true;
-        }
+        reader.read += 1;
+        let name = String::from_utf8_lossy(name).into_owned();
+        let lacks = match head.fields {
+            [] => "fields; add trace to `perf script -F`",
+            _ => field,
+        };
+        reader.without_fields += u64::from(head.fields.is_empty());
+        recording
+            .left_out
+            .bad(|| format!("line {number}, {name} has no {lacks}"));
+        return Taken::All(true);
+    }
+    reader.read += 1;
+    if let Some(process) = head.process.filter(|_| head.tid != line::UNKNOWN) {
+        recording.names.see_process(head.tid, process);
+    }
+    let fields::Parsed::Event(kind) = parsed else {
+        other(&head, name, recording);
+        return Taken::All(true);
     };
     if head.cpu > CPU_MAX {
         let why = || format!("line {number}, {}", no_cpu(head.cpu));
         recording.left_out.bad(why);
-        return true;
+        return Taken::All(true);
     }
-    recording.push(head.event(kind))
+    Taken::All(recording.push(head.event(kind)))
+}
+
+/// An event of another kind.
+fn other(head: &line::Line<'_>, name: &[u8], recording: &mut Recording) {
+    let at = Place {
+        at_ns: head.at_ns,
+        cpu: head.cpu,
+    };
+    if let Some((tid, ns)) = fields::runtime(name, head.fields)
+        && (tid == head.tid || head.tid == line::UNKNOWN)
+    {
+        recording.ran.see(at, tid, ns);
+    }
+    recording
+        .left_out
+        .other(&String::from_utf8_lossy(&name[..name.len().min(40)]));
 }
 
 impl line::Line<'_> {
@@ -289,40 +321,56 @@ impl line::Line<'_> {
 }
 
 /// A line without an event: a comment, another record of perf, a loss, or nothing that is known.
-fn no_event(text: &[u8], number: u64, reader: &mut Reader) {
+fn no_event(text: &[u8], number: u64, reader: &mut Reader, whole: bool) -> Taken {
+    if !is_known(text, reader) {
+        if !whole && (joined::may_be_name(text) || !reader.held.is_empty()) {
+            return Taken::Part;
+        }
+        let shown = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
+        reader
+            .recording
+            .left_out
+            .bad(|| format!("line {number}, no event in `{shown}`"));
+        reader.cannot_read(text);
+    }
+    Taken::Nothing
+}
+
+/// Whether a line without an event is one that is known: then it is taken in.
+fn is_known(text: &[u8], reader: &mut Reader) -> bool {
     let recording = &mut reader.recording;
     if text[0] == b'#' {
         if let Some(cpu) = loss::started(text) {
             recording.overwritten.insert(cpu, Overwritten::Perhaps);
         }
-        return;
+        return true;
     }
     match loss::of(text) {
-        Some(Loss::Events(lost)) => return recording.left_out.lose(lost),
+        Some(Loss::Events(lost)) => {
+            recording.left_out.lose(lost);
+            return true;
+        }
         Some(Loss::On(cpu)) => {
             recording.left_out.lost_on.insert(cpu);
-            return;
+            return true;
         }
         Some(Loss::Chunks(chunks)) => {
             recording.left_out.notes.push(format!(
                 "perf says that it lost {chunks} chunks of events, of an unknown number"
             ));
-            return;
+            return true;
         }
         None => {}
     }
     if line::is_heading(text) || line::is_stack(text) {
-        return stated::see(text, recording);
+        stated::see(text, recording);
+        return true;
     }
     if let Some(record) = line::record(text) {
         recording.left_out.other(&String::from_utf8_lossy(record));
-        return;
+        return true;
     }
-    let shown = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
-    recording
-        .left_out
-        .bad(|| format!("line {number}, no event in `{shown}`"));
-    reader.cannot_read(text);
+    false
 }
 
 /// A comment: in what [`crate::export`] wrote, some have more to say.

@@ -37,10 +37,19 @@ pub fn why(head: &[u8]) -> Option<(&'static str, &'static str)> {
     if has(b"type: ") && !has(b"sched_") {
         let numbers =
             |l: &[u8]| line::number(l).is_some() && memchr::memmem::find(l, b" type: ").is_some();
-        let help = "turn it off (`echo 0 > options/raw`) and read the buffer again";
-        return lines()
-            .any(numbers)
-            .then_some(("the option `raw` of ftrace", help));
+        let hex =
+            |l: &[u8]| l.len() > 9 && l[8] == b' ' && l[..8].iter().all(u8::is_ascii_hexdigit);
+        let found = lines().find(|l| numbers(l) || hex(l))?;
+        return Some(match hex(found) {
+            true => (
+                "the option `hex` of ftrace",
+                "turn it off (`echo 0 > options/hex`) and read the buffer again",
+            ),
+            false => (
+                "the option `raw` of ftrace",
+                "turn it off (`echo 0 > options/raw`) and read the buffer again",
+            ),
+        });
     }
     let mut events = lines().filter(|l| !l.starts_with(b"#"));
     events.find_map(|line| {
@@ -201,6 +210,7 @@ mod tests {
                 "`verbose`",
             ),
             ("# tracer: nop\n11463 0 24599 type: 366\n", "`raw`"),
+            ("0000159c 00000000 00003cbe78344ee2 type: 372\n", "`hex`"),
             ("\u{0}\u{0}", ""),
             ("{\"time_ns\":1,\"event\":\"sched_switch\"", "other tools"),
             (
