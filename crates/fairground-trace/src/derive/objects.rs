@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::recording::CPU_MAX;
 
-/// Most of one kind.
-const MANY: usize = 1 << 20;
+/// Most of one kind: each has lines of cache in the simulated machine, pipes some thirty.
+const MANY: usize = 1 << 16;
+/// Most buffers of all pipes together, and most CPUs of all sets.
+const PARTS: usize = 1 << 20;
 
 /// All of a workload. A list has equal neighbours as one entry with their number before it:
 /// `40 pipe 16 4096`.
@@ -87,17 +89,22 @@ impl Objects {
     /// # Errors
     /// An entry that makes no sense.
     pub fn add_to(&self, w: &mut Workload) -> Result<(), String> {
-        w.chans = each(&self.chans, read_chan)?;
-        w.inets = each(&self.inets, read_inet)?;
+        let slots = |chan: &Chan| match chan.kind {
+            ChanKind::Pipe { slots, .. } => slots as usize,
+            ChanKind::Socket { .. } => 0,
+        };
+        w.chans = each(&self.chans, read_chan, slots)?;
+        w.inets = each(&self.inets, read_inet, |_| 0)?;
         w.sems
-            .extend(each(&self.sems, |word| word.parse::<u32>().ok())?);
-        w.barriers = each(&self.barriers, |word| word.parse().ok())?;
-        w.masks = each(&self.masks, read_cpus)?;
-        let futex = each(&self.services, |word| match word {
+            .extend(each(&self.sems, |word| word.parse::<u32>().ok(), |_| 0)?);
+        w.barriers = each(&self.barriers, |word| word.parse().ok(), |_| 0)?;
+        w.masks = each(&self.masks, read_cpus, Vec::len)?;
+        let service = |word: &str| match word {
             "futex" => Some(true),
             "socket" => Some(false),
             _ => None,
-        })?;
+        };
+        let futex = each(&self.services, service, |_| 0)?;
         w.services = (0..futex.len()).map(|k| format!("service {k}")).collect();
         let futex = (0..).zip(futex).filter(|(_, futex)| *futex);
         w.futex_services = futex.map(|(k, _)| k).collect();
@@ -135,9 +142,15 @@ fn counted(all: impl Iterator<Item = String>) -> Vec<String> {
     runs.map(|(n, word)| format!("{n} {word}")).collect()
 }
 
-/// The other way.
-fn each<T: Clone>(entries: &[String], read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
+/// The other way. A file of a few bytes may ask for any number of things, and each for any number
+/// of `parts`: what all of them would take is limited before it is taken.
+fn each<T: Clone>(
+    entries: &[String],
+    read: impl Fn(&str) -> Option<T>,
+    parts: impl Fn(&T) -> usize,
+) -> Result<Vec<T>, String> {
     let mut all = Vec::new();
+    let mut left = PARTS;
     for entry in entries {
         let bad = || format!("`{entry}`: expected a number and a thing, as in `2 pipe 16 4096`");
         let (n, word) = entry.split_once(' ').ok_or_else(bad)?;
@@ -146,6 +159,13 @@ fn each<T: Clone>(entries: &[String], read: impl Fn(&str) -> Option<T>) -> Resul
         if n > MANY - all.len() {
             return Err(format!("`{entry}`: expected at most {MANY} in all"));
         }
+        left = match n.checked_mul(parts(&one)).and_then(|n| left.checked_sub(n)) {
+            Some(left) => left,
+            None => {
+                let what = "buffers of pipes, or CPUs of sets, in all";
+                return Err(format!("`{entry}`: expected at most {PARTS} {what}"));
+            }
+        };
         all.resize(all.len() + n, one);
     }
     Ok(all)
@@ -270,6 +290,9 @@ mod tests {
             "2 pipe 16",
             "2000000 socket 1",
             "1 fifo",
+            "1000000 pipe 1024 4096",
+            "40000 pipe 1024 4096",
+            "1 pipe 1048576 4096",
         ] {
             let objects = Objects {
                 chans: vec![chans.into()],
@@ -282,9 +305,15 @@ mod tests {
             );
         }
         let mutexes = Objects {
-            mutexes: u32::MAX,
+            mutexes: 1_000_000,
             ..Objects::default()
         };
         assert!(mutexes.add_to(&mut w).unwrap_err().contains("mutexes"));
+        let all: Vec<String> = (0..8192).map(|cpu: u32| cpu.to_string()).collect();
+        let masks = Objects {
+            masks: vec![format!("60000 {}", all.join(" "))],
+            ..Objects::default()
+        };
+        assert!(masks.add_to(&mut w).unwrap_err().contains("CPUs of sets"));
     }
 }
