@@ -2,7 +2,7 @@
 # What a recording does not say about this machine's threads, for `fairground replay --attributes`:
 # groups (cgroups of the cpu controller, and autogroups), affinity, policy; and ticks a second, where
 # the kernel tells how it was built. Run it while the recording begins; threads that are created
-# later are in the group of their creator.
+# later have the group, CPUs and policy of their creator.
 #
 #     sh attributes.sh > groups.toml
 set -eu
@@ -68,6 +68,16 @@ hz() {
     } 2>/dev/null | sed -n 's/^CONFIG_HZ=\([0-9]*\)$/\1/p'
 }
 
+# `0-2,7` as `0, 1, 2, 7`, in awk.
+spread='function spread(text,    n, part, i, ends, k, out) {
+        n = split(text, part, ",")
+        for (i = 1; i <= n; i++) {
+            if (split(part[i], ends, "-") < 2) ends[2] = ends[1]
+            for (k = ends[1]; k <= ends[2]; k++) out = out (out == "" ? "" : ", ") k
+        }
+        return out
+    }'
+
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 threads > "$list"
@@ -80,10 +90,11 @@ echo "# Of $number threads, who is not named may use any CPU and is in no group 
 hz=$(hz)
 if [ -n "$hz" ]; then echo "hz = $hz"; fi
 echo
-groups "$list" | while read -r path; do
-    # systemd escapes characters of names by backslashes, which TOML takes for its own.
-    printf '[[cgroup]]\npath = "%s"\n' "$(printf '%s' "$path" | sed 's/\\/\\\\/g')"
-    awk -F '\t' -v path="$path" '$1 == "nice" && $2 == path { print "nice = " $3 }' "$list"
+groups "$list" | while IFS= read -r path; do
+    # systemd escapes characters of names by backslashes, which TOML takes for its own, as it does
+    # quotes. awk would take backslashes of -v for its own, too.
+    printf '[[cgroup]]\npath = "%s"\n' "$(printf '%s' "$path" | sed 's/[\\"]/\\&/g')"
+    path="$path" awk -F '\t' '$1 == "nice" && $2 == ENVIRON["path"] { print "nice = " $3 }' "$list"
     dir=$top$path
     [ -r "$dir/cpu.shares" ] && printf '"cpu.shares" = %s\n' "$(cat "$dir/cpu.shares")"
     # The weight of an idle group reads 0.
@@ -98,26 +109,23 @@ groups "$list" | while read -r path; do
             printf '"cpu.max.burst" = %s\n' "$(cat "$dir/$file")"
     done
     [ -r "$dir/cpu.idle" ] && [ "$(cat "$dir/cpu.idle")" = 1 ] && echo '"cpu.idle" = true'
+    # Of those that were set, the ones that are there. In v1 this is in another hierarchy, and the
+    # threads' own CPUs have to do.
+    if [ -r "$dir/cpuset.cpus.effective" ] && [ -n "$(cat "$dir/cpuset.cpus")" ]; then
+        awk "$spread"' { print "\"cpuset.cpus\" = [" spread($0) "]" }' "$dir/cpuset.cpus.effective"
+    fi
     echo
 done
-grep -v -E '^(nice|all)' "$list" | sort -k 2 | awk -F '\t' '
+grep -v -E '^(nice|all)' "$list" | sort -k 2 | awk -F '\t' "$spread"'
     function flush() {
         if (tids == "") return
         print "[[thread]]\ntids = [" tids "]"
-        gsub(/\\/, "\\\\\\\\", g)
+        gsub(/[\\"]/, "\\\\&", g)
         if (g != "/") print "cgroup = \"" g "\""
         if (c != "") print "cpus = [" c "]"
         if (p != "") print "policy = \"" p "\""
         print ""
         tids = ""
-    }
-    function spread(text,    n, part, i, ends, k, out) {
-        n = split(text, part, ",")
-        for (i = 1; i <= n; i++) {
-            if (split(part[i], ends, "-") < 2) ends[2] = ends[1]
-            for (k = ends[1]; k <= ends[2]; k++) out = out (out == "" ? "" : ", ") k
-        }
-        return out
     }
     $2 != g || spread($3) != c || $4 != p { flush(); g = $2; c = spread($3); p = $4 }
     { tids = tids (tids == "" ? "" : ", ") $1 }

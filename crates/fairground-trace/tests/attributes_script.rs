@@ -37,6 +37,25 @@ fn threads_that_go_meanwhile_cost_nothing_else() {
 }
 
 #[test]
+fn names_of_groups_may_have_quotes_backslashes_and_blanks_in_them() {
+    let stub = "PATH=$REAL_PATH\n\
+                case \"$*\" in\n\
+                *cgroup*) printf '%s\\n' '1/task/1/cgroup:0::/ a \"b\" \\x2d/c ' ;;\n\
+                *) grep \"$@\" ;;\n\
+                esac";
+    let output = with_grep("names_of_groups", stub);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let attributes = Attributes::parse(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    let path = "/ a \"b\" \\x2d/c ";
+    let group = attributes.cgroups.iter().find(|g| g.path == path);
+    let thread = attributes.threads.iter().find(|t| t.tids == [1]);
+    assert!(
+        group.is_some() && thread.is_some_and(|t| t.cgroup.as_deref() == Some(path)),
+        "{text}"
+    );
+}
+
+#[test]
 fn where_no_thread_can_be_read_it_says_so() {
     let output = with_grep("grep_finds_nothing", "exit 1");
     assert_eq!(output.status.code(), Some(1));
