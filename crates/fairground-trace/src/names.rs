@@ -124,6 +124,11 @@ impl Names {
         self.lives.contains_key(&tid)
     }
 
+    /// A thread had these names, since then each.
+    pub(crate) fn set_over_time(&mut self, tid: u32, names: Vec<(u64, String)>) {
+        self.over_time.insert(tid, names);
+    }
+
     /// Threads have the ids that they have in `other`.
     pub(crate) fn take_ids(&mut self, other: &Self) {
         self.lives.clone_from(&other.lives);

@@ -11,6 +11,7 @@ mod done;
 mod fit;
 mod measured;
 mod named;
+mod names;
 mod shown;
 
 use fairground::policy::Features;

@@ -56,6 +56,7 @@ impl Replay<'_> {
         let later = self.recording.span().0 as i64 - lead as i64;
         recording.shift(lead, later);
         extras.shift(lead, later);
+        self.name_over_time(&mut recording);
         Ok((recording, extras))
     }
 
