@@ -26,6 +26,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::derive::cause::{Causes, causes, partners};
 use crate::derive::cut::ALL_DONE;
+use crate::derive::inherited::{Said, said};
 use crate::derive::period::Returns;
 use crate::derive::pins::{is_stopper, pins, places};
 use crate::derive::tails::Prompt;
@@ -398,6 +399,7 @@ impl<'a> Replay<'a> {
     /// When the quota periods of each group end in a run, where the recording shows it.
     fn period_phases(&self, derived: &Derived, with: &Attributes) -> Vec<Option<u64>> {
         let ticks = (self.tick_ns, self.phase_ns.unwrap_or(0));
+        let said = said(self.attributes, &self.logs, &self.recording.names);
         let of = |group: &Cgroup| {
             let known = self
                 .attributes
@@ -408,12 +410,12 @@ impl<'a> Replay<'a> {
             let (quota_ns, period_ns) = known.limit().ok().filter(|l| l.1 == group.period_ns)?;
             quota_ns?;
             let below = format!("{}/", group.path);
-            let inside = |tid: &u32| {
-                let name = self.recording.names.get(*tid);
-                let path = self.attributes.path_of(*tid, &name).unwrap_or("/");
+            let inside = |said: &Said<'_>| {
+                let path = said.path.unwrap_or("/");
                 path == group.path || path.starts_with(&below)
             };
-            let tids = self.recorded.threads.keys().copied().filter(inside);
+            let threads = self.logs.threads.iter().zip(&said);
+            let tids = threads.filter(|(_, said)| inside(said)).map(|(t, _)| t.tid);
             let phase = self.returns.phase(tids, period_ns, ticks)?;
             Some(self.at_place(phase, period_ns, derived))
         };

@@ -8,6 +8,7 @@ use fairground::policy::Features;
 use fairground_sim::machine_file::Machine;
 use fairground_sim::workload::program::{Dur, Op};
 use fairground_trace::derive::{Attributes, Derived};
+use fairground_trace::export::{self, Format};
 use fairground_trace::fidelity::Fidelity;
 use fairground_trace::replay::{Place, Replay};
 use fairground_trace::{Recording, open};
@@ -139,7 +140,7 @@ fn a_cpu_that_was_not_recorded_is_left_alone() {
     let said = derived
         .notes
         .iter()
-        .any(|n| n.contains("[1] were recorded"));
+        .any(|n| n.contains("only CPU 1 was recorded"));
     assert!(said, "{:?}", derived.notes);
 }
 
@@ -238,4 +239,119 @@ fn a_group_that_is_not_there_is_told_with_the_words_that_name_it() {
         error.starts_with("thread `hog*`: no cgroup `/wbe`"),
         "{error}"
     );
+}
+
+/// Thread 7 is on CPU 0 and makes 8, which stays there, 9, which is on CPU 1 from the start, and
+/// 10, which is on CPU 0 and then on 1. Each of them runs, twice.
+fn creations() -> String {
+    let mut text = String::new();
+    let mut line = |us: u32, cpu: u32, (comm, tid): (&str, u32), event: &str| {
+        let _ = writeln!(text, "{comm} {tid} [00{cpu}] 1.{us:06}500: sched:{event}");
+    };
+    let switch = |(comm, tid): (&str, u32), state: char, (next, id): (&str, u32)| {
+        format!(
+            "sched_switch: prev_comm={comm} prev_pid={tid} prev_prio=120 prev_state={state} ==> \
+             next_comm={next} next_pid={id} next_prio=120"
+        )
+    };
+    let (idle, kid) = (("swapper", 0), |tid| ("kid", tid));
+    line(0, 0, idle, &switch(idle, 'R', ("parent", 7)));
+    for tid in [8, 9, 10] {
+        let fork =
+            format!("sched_process_fork: comm=parent pid=7 child_comm=parent child_pid={tid}");
+        line(tid, 0, ("parent", 7), &fork);
+    }
+    line(20, 0, ("parent", 7), &switch(("parent", 7), 'S', idle));
+    for (us, tid, cpus) in [(100, 8, [0, 0]), (200, 9, [1, 1]), (300, 10, [0, 1])] {
+        for (n, cpu) in (0..).zip(cpus) {
+            line(us + 40 * n, cpu, idle, &switch(idle, 'R', kid(tid)));
+            line(
+                us + 40 * n + 20,
+                cpu,
+                kid(tid),
+                &switch(kid(tid), 'S', idle),
+            );
+        }
+    }
+    text
+}
+
+const BOUND: &str = "[[thread]]\ntids = [7]\npolicy = \"batch\"\nslice_us = 9000\ncpus = [0]\n";
+
+#[test]
+fn who_is_created_has_the_policy_slice_and_cpus_of_its_creator() {
+    let recording = open::read(creations().as_bytes(), &mut |_| {}).unwrap();
+    let derived = derived_with(&recording, BOUND).unwrap();
+    let of = |index: usize| {
+        let t = &derived.workload.templates[index];
+        let mask = t
+            .affinity
+            .map(|m| derived.workload.masks[m as usize].clone());
+        (format!("{:?}", t.policy), t.slice_ns, mask)
+    };
+    let all: Vec<_> = (0..4).map(of).collect();
+    let bound = ("Batch".to_string(), Some(9_000_000), Some(vec![0]));
+    // Who was given other CPUs before it ran has these.
+    let elsewhere = ("Batch".to_string(), Some(9_000_000), None);
+    assert_eq!(all, [bound.clone(), bound.clone(), elsewhere, bound]);
+    let let_go = |index: usize| {
+        let ops = &derived.workload.programs[index].ops;
+        ops.iter().any(|op| matches!(op, Op::SetAffinity(_)))
+    };
+    assert_eq!([1, 3].map(let_go), [false, true]);
+    // An entry of its own counts, whatever its creator has.
+    let own = format!("{BOUND}[[thread]]\ntids = [8]\n");
+    let derived = derived_with(&recording, &own).unwrap();
+    let t = &derived.workload.templates[1];
+    assert_eq!((t.affinity, t.slice_ns), (None, None));
+}
+
+#[test]
+fn attributes_count_for_who_is_created_and_cpus_that_do_not_hold_are_told() {
+    let recording = open::read(creations().as_bytes(), &mut |_| {}).unwrap();
+    let notes = |text: &str| {
+        let attributes = Attributes::parse(text).unwrap();
+        let home = Place {
+            machine: Machine::from_path_or_id("spr-guest-2cpu").unwrap(),
+            features: Features::default(),
+            tracer_ns: 130,
+        };
+        let replay = Replay::new(&recording, &attributes, &home).unwrap();
+        replay.named().join("\n")
+    };
+    let told = notes(BOUND);
+    assert!(!told.contains("the attributes are about"), "{told}");
+    let words = "`cpus` of thread with tids 7, or of whom it creates, does not hold for a thread \
+                 that was recorded on another CPU later";
+    assert!(told.contains(words), "{told}");
+    let told = notes("[[thread]]\ntids = [9]\ncpus = [0]\n");
+    assert!(
+        told.contains("the attributes are about 1 of 4 threads"),
+        "{told}"
+    );
+    assert!(
+        told.contains("is not where 1 thread was recorded"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_exported_replay_names_a_thread_as_it_was_called_then() {
+    let recording = open::read(creations().as_bytes(), &mut |_| {}).unwrap();
+    let attributes = Attributes::default();
+    let home = Place {
+        machine: Machine::from_path_or_id("spr-guest-2cpu").unwrap(),
+        features: Features::default(),
+        tracer_ns: 130,
+    };
+    let replay = Replay::new(&recording, &attributes, &home).unwrap();
+    let (replayed, _) = replay
+        .exported(&home, &attributes, 1, Format::Text)
+        .unwrap();
+    let mut text = Vec::new();
+    export::write(&replayed, Format::Text, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("child_comm=parent child_pid=8"), "{text}");
+    let later = text.contains("prev_comm=kid prev_pid=8");
+    assert!(later && !text.contains("child_comm=kid"), "{text}");
 }

@@ -9,6 +9,7 @@
 //! | `exposure` | whom an interrupt that wakes a thread would meet |
 //! | `cut` | who was computing when the recording ended |
 //! | `attributes` | what a trace does not say: groups, policies, affinity; from a file |
+//! | `inherited` | what that file says of threads that others create |
 //! | `refused` | what is wrong with that file, and where |
 //! | `run`, `objects` | attributes of a simulated run, and what its threads share |
 //! | `step` | what a thread did, one thing at a time |
@@ -29,6 +30,7 @@ mod cgroups;
 mod chance;
 pub mod cut;
 mod exposure;
+pub mod inherited;
 pub mod log;
 pub mod objects;
 pub mod period;

@@ -12,7 +12,7 @@ use crate::walk::{ThreadId, Waker};
 
 impl Builder<'_> {
     /// The mask to which a thread is let go where it is first seen on a second CPU: it was bound to
-    /// the first one, and the second is none of those.
+    /// some, of which the first one was, and others that it was seen on are none of those.
     fn let_go(&mut self, thread: ThreadId, template: u32) -> Option<u32> {
         if self.from.attributes.run.is_some() {
             // A simulated run says when a thread sets its own CPUs.
@@ -20,10 +20,7 @@ impl Builder<'_> {
         }
         let bound = self.out.workload.templates[template as usize].affinity?;
         let mask = &self.out.workload.masks[bound as usize];
-        let &[first, second, ..] = &self.from.logs.logs[thread].ran_on[..] else {
-            return None;
-        };
-        if !mask.contains(&first) || mask.contains(&second) {
+        if !self.from.logs.logs[thread].leaves(mask) {
             return None;
         }
         let masks = &mut self.out.workload.masks;

@@ -14,12 +14,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::attributes::{Attributes, PolicyWords, ThreadWords};
 use super::cause::{Causes, guessed};
 use super::cut;
+use super::inherited::{Said, said};
 use super::log::{Logs, RT_PRIOS, Step};
 use super::pins::is_stopper;
 use super::process::Processes;
 use super::tick::Tick;
 use crate::event::Names;
-use crate::recording::number_of;
+use crate::recording::{list_of, number_of};
 use crate::walk::ThreadId;
 
 /// What a recording gave.
@@ -73,7 +74,8 @@ impl Derived {
         let freed = freed.count();
         if freed > 0 {
             self.notes.push(format!(
-                "{freed} threads were bound to CPUs that are not there and may run anywhere"
+                "{} bound to CPUs that are not there and may run anywhere",
+                number_of(freed as u64, "thread was", "threads were")
             ));
         }
     }
@@ -145,6 +147,8 @@ pub(super) struct Builder<'a> {
     pub(super) out: Derived,
     pub(super) template: Vec<Option<u32>>,
     processes: Processes,
+    /// What is said of each thread.
+    said: Vec<Said<'a>>,
     real_time: u64,
 }
 
@@ -191,6 +195,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
         },
         template: vec![None; n],
         processes: Processes::new(from.logs, from.names, from.attributes),
+        said: said(from.attributes, from.logs, from.names),
         real_time: 0,
     };
     b.groups()?;
@@ -222,8 +227,8 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
 }
 
 impl ThreadWords {
-    /// How a thread is scheduled, and what memory it goes through, where no event says so.
-    fn apply(&self, t: &mut TaskTemplate) {
+    /// How a thread is scheduled, where no event says so.
+    fn schedule(&self, t: &mut TaskTemplate) {
         t.policy = match self.policy {
             PolicyWords::Batch => Policy::Batch,
             PolicyWords::Idle => Policy::Idle,
@@ -235,6 +240,10 @@ impl ThreadWords {
         // 0 takes a slice of its own away, as in `sched_setattr`.
         let own = self.slice_us.filter(|us| *us > 0);
         t.slice_ns = own.map(|us| us.saturating_mul(1000));
+    }
+
+    /// What memory it goes through.
+    fn touch(&self, t: &mut TaskTemplate) {
         t.footprint_bytes_per_us = self.footprint_bytes_per_us.unwrap_or(0);
         t.working_set_bytes = self.working_set_bytes.or(t.working_set_bytes);
     }
@@ -291,20 +300,25 @@ impl Builder<'_> {
         let recorded = self.from.attributes.recorded.len();
         if recorded > 0 {
             self.out.notes.push(format!(
-                "groups of {recorded} threads are from the recording, which has no weights and \
-                 limits"
+                "groups of {} are from the recording, which has no weights and limits",
+                number_of(recorded as u64, "thread", "threads")
             ));
         }
         if let Some(recorded) = self.from.recorded {
-            let note = format!("only CPUs {recorded:?} were recorded: who ran there stays there");
-            self.out.notes.push(note);
+            let cpus = if recorded.len() == 1 { "CPU" } else { "CPUs" };
+            let was = if recorded.len() == 1 { "was" } else { "were" };
+            self.out.notes.push(format!(
+                "only {cpus} {} {was} recorded: who ran there stays there",
+                list_of(recorded)
+            ));
         }
         let (met, interrupts) = guessed(self.from.logs, self.from.causes);
         if met > 0 {
             self.out.notes.push(guessed_words(met, interrupts));
         }
         if self.real_time > 0 {
-            let mut note = format!("{} threads are of the real-time class", self.real_time);
+            let are = number_of(self.real_time, "thread is", "threads are");
+            let mut note = format!("{are} of the real-time class");
             if !self.from.logs.told {
                 note += ", by SCHED_FIFO: SCHED_RR and deadlines are not recorded";
             }
@@ -317,10 +331,14 @@ impl Builder<'_> {
         });
         let changes = changes.count();
         if changes > 0 && !logs.told {
-            self.out.notes.push(format!(
-                "{changes} threads come to a real-time priority meanwhile or lose it, by their \
-                 policy or as they hold a lock: in the replay they keep the policy of their start"
-            ));
+            let come = number_of(
+                changes as u64,
+                "thread comes to a real-time priority meanwhile or loses it, by its policy or as \
+                 it holds a lock: in the replay it keeps the policy of its start",
+                "threads come to a real-time priority meanwhile or lose it, by their policy or as \
+                 they hold a lock: in the replay they keep the policy of their start",
+            );
+            self.out.notes.push(come);
         }
     }
 
@@ -355,15 +373,12 @@ impl Builder<'_> {
     fn template(&mut self, thread: ThreadId) -> Result<(), String> {
         let name = self.name(thread);
         let log = &self.from.logs.logs[thread];
-        let (tid, prio) = (
-            self.from.logs.threads[thread].tid,
-            self.from.logs.threads[thread].prio,
-        );
+        let prio = self.from.logs.threads[thread].prio;
         let index = self.out.workload.templates.len() as u32;
         let mut t = TaskTemplate::new(name.clone(), index, self.processes.of(thread));
-        let said = self.from.attributes.of(tid, &name).and_then(|t| t.thread);
+        let said = self.said[thread];
         t.thread = match self.from.attributes.run {
-            Some(_) => said == Some(true),
+            Some(_) => said.words.and_then(|t| t.thread) == Some(true),
             None => !self.processes.is_alone(thread),
         };
         // A recorded sleep is as long as it was; whatever slack it had is in that.
@@ -374,23 +389,14 @@ impl Builder<'_> {
             Some(_) => self.real_time += 1,
             None => t.nice = prio.saturating_sub(120).clamp(-20, 19) as i8,
         }
-        if let Some(cpu) = self.from.pins[thread].filter(|_| !self.says_cpus(thread)) {
-            t.affinity = Some(self.mask(vec![cpu]));
-        }
-        if let Some(words) = self.from.attributes.of(tid, &name) {
-            words.apply(&mut t);
-            if let Some(cpus) = words.cpus.clone().filter(|c| !c.is_empty()) {
-                t.affinity = Some(self.mask(cpus));
+        t.affinity = self.bound(thread);
+        if let Some(words) = said.words {
+            words.schedule(&mut t);
+            if !said.inherited {
+                words.touch(&mut t);
             }
         }
-        // What else is on a CPU that was not recorded is not known: who was seen stays away.
-        if let Some(recorded) = self.from.recorded
-            && t.affinity.is_none()
-            && !log.ran_on.is_empty()
-        {
-            t.affinity = Some(self.mask(recorded.to_vec()));
-        }
-        if let Some(path) = self.from.attributes.path_of(tid, &name) {
+        if let Some(path) = said.path {
             let group = self
                 .group(path)
                 .map_err(|e| format!("thread `{name}`: {e}"))?;
@@ -417,13 +423,27 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// The mask that a thread begins with, if it is bound: by what is said, or as it seems.
+    fn bound(&mut self, thread: ThreadId) -> Option<u32> {
+        let (said, log) = (self.said[thread], &self.from.logs.logs[thread]);
+        let cpus = said.words.and_then(|words| words.cpus.as_ref());
+        let holds = |cpus: &&Vec<u32>| !said.inherited || log.may_begin_on(cpus);
+        if let Some(cpus) = cpus.filter(|cpus| !cpus.is_empty()).filter(holds) {
+            return Some(self.mask(cpus.clone()));
+        }
+        if let Some(cpu) = self.from.pins[thread].filter(|_| !self.says_cpus(thread)) {
+            return Some(self.mask(vec![cpu]));
+        }
+        // What else is on a CPU that was not recorded is not known: who was seen stays away.
+        let recorded = self.from.recorded.filter(|_| !log.ran_on.is_empty())?;
+        Some(self.mask(recorded.to_vec()))
+    }
+
     /// Whether where a thread waited says nothing about its affinity: a simulated run says what
     /// that is, and a thread whose group has no quota left waits beside idle CPUs.
     fn says_cpus(&self, thread: ThreadId) -> bool {
         let attributes = self.from.attributes;
-        let tid = self.from.logs.threads[thread].tid;
-        let name = self.name(thread);
-        let group = attributes.path_of(tid, &name).unwrap_or("/");
+        let group = self.said[thread].path.unwrap_or("/");
         let above = |path: &str| path == group || group.starts_with(&format!("{path}/"));
         let mut groups = attributes.cgroups.iter().filter(|g| above(&g.path));
         attributes.run.is_some()
