@@ -43,6 +43,11 @@ fn unknown_names_have_a_nearest_one() {
         run(&["--patch", "zz"]),
         &["unknown patch `zz`", "known: tg-load-avg-ratelimit, "],
     );
+}
+
+#[test]
+fn values_that_do_not_fit_are_told_what_does() {
+    let run = |more: &[&'static str]| words(&[&["run"], SMALL, more, SHORT]);
     fails(
         run(&["--cpus", "9998"]),
         &["cannot be shrunk to 9998 CPUs", "at most 8"],

@@ -154,8 +154,8 @@ impl Task {
         Self { se, body }
     }
 
-    /// Sets policy and nice value (clamped to -20..=19) of a new task, before it is forked. One that
-    /// has been on a queue has lag and load that count by its weight: use
+    /// Sets policy and nice value (clamped to -20..=19) of a new task, before it is forked. One
+    /// that has been on a queue has lag and load that count by its weight: use
     /// [`set_nice_parked`](crate::sched::set_nice_parked) for it.
     pub fn set_scheduler(&mut self, policy: Policy, nice: i8) {
         self.body.policy = policy;

@@ -21,7 +21,7 @@ pub struct Variant {
     pub name: String,
     /// Every decision point with its value.
     pub decisions: BTreeMap<String, String>,
-    /// Decisions that no value of them could change anything of here, as the rules of CFS where EEVDF
+    /// Decisions of which no value could change anything here, as the rules of CFS where EEVDF
     /// picks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_part: Vec<String>,

@@ -172,7 +172,7 @@ mod tests {
         for n in 3..40 {
             // Of many runs with a few far outliers the ratio of the means is none of the medians.
             let far = |state: &mut u64| {
-                if splitmix(state) % 10 == 0 {
+                if splitmix(state).is_multiple_of(10) {
                     1000.0
                 } else {
                     1.0

@@ -123,9 +123,12 @@ pub fn find(lines: &[(u64, TraceLine)], meant: &[TaskId], at_ns: u64) -> Option<
 
 /// When `task` last left a CPU before event `number`, ns; 0 if it never did.
 pub fn left_before(lines: &[(u64, TraceLine)], task: TaskId, number: u64) -> u64 {
-    let leaves = |line: &TraceLine| matches!(line.event, Event::Switch { prev: Some(prev), .. } if prev == task);
+    let leaves = |event: Event| match event {
+        Event::Switch { prev, .. } => prev == Some(task),
+        _ => false,
+    };
     let before = lines.iter().take_while(|(n, _)| *n < number);
-    let last = before.filter(|(_, line)| leaves(line)).last();
+    let last = before.filter(|(_, line)| leaves(line.event)).last();
     last.map_or(0, |(_, line)| line.at_ns)
 }
 

@@ -259,8 +259,8 @@ impl<'a> Sim<'a> {
     }
 
     /// All CPUs have been idle for long, so they are in their deepest state and have no tick. The
-    /// initial tasks are forked by an init that is not modelled, one after the other on a CPU chosen
-    /// at random. And the events of the workload.
+    /// initial tasks are forked by an init that is not modelled, one after the other on a CPU
+    /// chosen at random. And the events of the workload.
     fn first_events(&mut self) {
         let cpus = self.cpus.len() as u64;
         self.host.jiffies = Jiffies::from_phase(self.tick_phase);

@@ -65,7 +65,8 @@ impl core::error::Error for BandwidthError {}
 ///
 /// Every write fills the pool and lets go who waits for it, that of the same values too
 /// (`__refill_cfs_bandwidth_runtime`): a group whose limit is written again and again has none. A
-/// host that applies a configuration anew compares it with [`TaskGroup::cpu_max`](crate::shared::TaskGroup::cpu_max) first.
+/// host that applies a configuration anew compares it with
+/// [`TaskGroup::cpu_max`](crate::shared::TaskGroup::cpu_max) first.
 ///
 /// # Errors
 /// [`BandwidthError`], and nothing was changed.

@@ -99,8 +99,9 @@ pub fn set_affinity<H: Host, R: Rqs + ?Sized>(
     out
 }
 
-/// Sets policy and nice value (clamped to -20..=19, as `setpriority(2)` does) of a task that an `Rq`
-/// keeps (`set_user_nice`, `sched_setscheduler`); for one with the host use [`set_nice_parked`]. False if no `Rq` keeps it: nothing was changed.
+/// Sets policy and nice value (clamped to -20..=19, as `setpriority(2)` does) of a task that an
+/// `Rq` keeps (`set_user_nice`, `sched_setscheduler`); for one with the host use
+/// [`set_nice_parked`]. False if no `Rq` keeps it: nothing was changed.
 #[doc(alias = "set_user_nice")]
 #[doc(alias = "sched_setscheduler")]
 #[must_use = "a task that no queue keeps has not changed"]
@@ -120,10 +121,10 @@ pub fn set_nice<H: Host, R: Rqs + ?Sized>(
     kept.is_some()
 }
 
-/// Sets policy and nice value (clamped to -20..=19) of a task that is with the host. Its lag and its load count by its
-/// weight, and a queue still has its load on account, so that queue is locked. If that load has
-/// decayed away meanwhile, what takes its place stays there until the queue has a task again, as in
-/// the kernel, which ages neither.
+/// Sets policy and nice value (clamped to -20..=19) of a task that is with the host. Its lag and
+/// its load count by its weight, and a queue still has its load on account, so that queue is
+/// locked. If that load has decayed away meanwhile, what takes its place stays there until the
+/// queue has a task again, as in the kernel, which ages neither.
 pub fn set_nice_parked<H: Host, R: Rqs + ?Sized>(
     cx: &mut Cx<H>,
     rqs: &mut R,
