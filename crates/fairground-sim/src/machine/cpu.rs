@@ -22,6 +22,14 @@ pub struct IdleStay {
     pub timer_ns: u64,
 }
 
+impl IdleStay {
+    /// Whether a governor chose its state: not of a CPU that has had nothing to do since the run
+    /// began.
+    pub fn is_chosen(self) -> bool {
+        self.timer_ns > 0
+    }
+}
+
 /// What other CPUs have sent and this one has not seen yet. Messages of one kind that are on their
 /// way together arrive as one, as in the interrupt controller; kinds do not wait for each other.
 #[derive(Clone, Copy, Debug, Default)]

@@ -161,25 +161,6 @@ impl Sim<'_> {
         c.work_stamp = c.work_stamp.wrapping_add(1);
     }
 
-    /// A run begins with `cpu` in the state in which a CPU is that has had nothing to do for long.
-    pub(super) fn idle_for_long(&mut self, cpu: u32) {
-        let deepest = self.idle.states.len().saturating_sub(1) as u8;
-        let state = if self.workload.no_idle_states {
-            0
-        } else {
-            deepest
-        };
-        self.cpus[cpu as usize].idle = Some(IdleStay {
-            state,
-            since: 0,
-            timer_ns: 0,
-        });
-        let shown = self.idle.shown_latency(state);
-        self.sys.cpu[cpu as usize]
-            .idle_exit_latency
-            .store(shown, Relaxed);
-    }
-
     /// Time to the next timer of a CPU but the tick, ns: of a task, of TCP, or of its lockup
     /// detector. The detectors of the CPUs are spread evenly.
     fn next_timer_ns(&self, cpu: u32) -> u64 {
@@ -227,6 +208,7 @@ impl Sim<'_> {
         let at = self.host.at;
         if let Some(stays) = self.idle.stays.get_mut(usize::from(stay.state))
             && at >= self.warmup
+            && stay.is_chosen()
         {
             stays.count(stay.since.max(self.warmup), at);
         }
@@ -271,7 +253,8 @@ impl Sim<'_> {
     /// By name, each idle state of the machine and what CPUs were in it for, up to `end`.
     pub fn idle_stays(&self, end: Ps) -> Vec<(String, Stays)> {
         let mut stays = self.idle.stays.clone();
-        for stay in self.cpus.iter().filter_map(|c| c.idle) {
+        let chosen = self.cpus.iter().filter_map(|c| c.idle);
+        for stay in chosen.filter(|stay| stay.is_chosen()) {
             if let Some(stays) = stays.get_mut(usize::from(stay.state)) {
                 stays.count(stay.since.max(self.warmup), end);
             }
@@ -309,7 +292,7 @@ pub(super) mod tests {
     use fairground::value::TaskId;
 
     use super::*;
-    use crate::machine::testing::{at_5ms, on, server};
+    use crate::machine::testing::{at_5ms, server};
 
     /// CPU 0 of the two-CPU guest, with two hogs running, begins a step at 5 ms.
     pub(in crate::machine) fn on_guest(act: impl FnOnce(&mut Sim<'_>)) {
@@ -334,40 +317,24 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_run_begins_in_the_deepest_state_and_placement_knows() {
-        let begins = |argv: &str, wanted: fn(usize) -> usize| {
-            on(&server(4), argv, &[], |sim| {
-                let wanted = wanted(sim.idle.states.len() - 1);
-                let latency_ns = sim.idle.states[wanted].exit_latency_ns;
-                for cpu in 0..4 {
-                    assert_eq!(sim.idle_state(cpu), Some(wanted as u8), "{argv}");
-                    let shown = &sim.sys.cpu[cpu as usize].idle_exit_latency;
-                    assert_eq!(shown.load(Relaxed), latency_ns + 1, "{argv}");
-                }
-            });
-        };
-        begins("hogs --tasks 1 --duration 10ms", |deepest| deepest);
-        // Who holds /dev/cpu_dma_latency at 0 had it before the run.
-        begins("cyclictest -t 1 -i 2000 -D 0.01", |_| 0);
-    }
-
-    #[test]
     fn stays_count_from_the_warm_up_to_the_end() {
         at_5ms(&server(2), "hogs --tasks 1 --duration 10ms", &[], |sim| {
             let cpu = u32::from(sim.cpus[0].idle.is_none());
             sim.leave_idle(cpu, false);
             sim.warmup = 2_000_000 * NS;
             sim.idle.stays.fill(Stays::default());
-            sim.idle_for_long(cpu);
-            let at = |sim: &Sim<'_>, end: Ps| sim.idle_stays(end * NS).pop().map(|(_, s)| s);
+            sim.enter_idle(cpu);
+            let state = usize::from(sim.idle_state(cpu).unwrap());
+            sim.cpus[cpu as usize].idle.as_mut().unwrap().since = 0;
+            let at = |sim: &Sim<'_>, end: Ps| sim.idle_stays(end * NS)[state].1;
             let stay = |usage, ms: Ps| Stays {
                 usage,
                 time: ms * 1_000_000 * NS,
             };
-            assert_eq!(at(sim, 6_000_000), Some(stay(1, 4)), "it lasts");
+            assert_eq!(at(sim, 6_000_000), stay(1, 4), "it lasts");
             sim.host.at = 5_000_000 * NS;
             sim.leave_idle(cpu, false);
-            assert_eq!(at(sim, 6_000_000), Some(stay(1, 3)), "it has ended");
+            assert_eq!(at(sim, 6_000_000), stay(1, 3), "it has ended");
         });
     }
 

@@ -258,9 +258,8 @@ impl<'a> Sim<'a> {
         if both.is_empty() { above } else { both }
     }
 
-    /// All CPUs have been idle for long, so they are in their deepest state and have no tick. The
-    /// initial tasks are forked by an init that is not modelled, one after the other on a CPU
-    /// chosen at random. And the events of the workload.
+    /// All CPUs idle without a tick, the initial tasks forked by an init that is not modelled, one
+    /// after the other on a CPU chosen at random, and the events of the workload.
     fn first_events(&mut self) {
         let cpus = self.cpus.len() as u64;
         self.host.jiffies = Jiffies::from_phase(self.tick_phase);
@@ -270,7 +269,11 @@ impl<'a> Sim<'a> {
         start_intervals(&self.sys, now, &mut self.host, |n| phases.below(n));
         for cpu in 0..self.cpus.len() as u32 {
             self.host.begin(cpu, 0);
-            self.idle_for_long(cpu);
+            self.cpus[cpu as usize].idle = Some(super::cpu::IdleStay {
+                state: 0,
+                since: 0,
+                timer_ns: 0,
+            });
             self.cpus[cpu as usize].nohz = true;
             self.engine(sched::nohz_enter_idle);
         }
