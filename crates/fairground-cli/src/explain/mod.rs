@@ -292,9 +292,10 @@ fn why_here(c: &Choice, e: &Episode, t: &mut String) {
 /// What the slack of a timer was spent on.
 fn in_slack(timer: &TimerWait) -> String {
     let slack = us(timer.slack_ns);
-    match timer.interrupt_ns {
-        0 => format!("in its slack of {slack}, until another interrupt took it along"),
-        _ => format!("its slack of {slack}, in which no other timer's interrupt came"),
+    if timer.in_slack_ns < timer.slack_ns {
+        format!("in its slack of {slack}, until another timer's interrupt took it along")
+    } else {
+        format!("its slack of {slack}, in which no other timer's interrupt came")
     }
 }
 

@@ -65,9 +65,11 @@ impl Watching {
             return None;
         }
         let late_ns = woken_ns - due_ns;
-        let in_slack_ns = late_ns.min(slack_ns);
-        // What it left before the timer could fire was left for something else.
+        // What it left before the timer could fire was left for something else. An idle CPU leaves
+        // its state when the interrupt comes; how long a busy one takes to get there is not known.
         let left = self.left.filter(|(_, at)| *at >= due_ns);
+        let came_ns = left.map_or(late_ns, |(_, at)| at - due_ns);
+        let in_slack_ns = came_ns.min(slack_ns);
         Some(TimerWait {
             due_ns,
             slack_ns,
