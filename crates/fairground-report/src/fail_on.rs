@@ -364,24 +364,29 @@ mod tests {
         }
     }
 
-    fn evaluate(
-        condition: &str,
-        base: &[Result<f64, Option<f64>>],
-        patch: &[Result<f64, Option<f64>>],
-    ) -> Result<bool, String> {
-        let setup = Setup {
+    /// A comparison whose workload says that less of a metric is better.
+    fn about(metric: &str, unit: &str) -> Setup {
+        Setup {
             fairground: String::new(),
             machine: serde_json::from_str(r#"{"id": "m", "hash": "h"}"#).unwrap(),
             profile: String::new(),
             workload: Vec::new(),
             workload_metrics: vec![MetricInfo {
-                name: NAME.into(),
-                unit: "us".into(),
+                name: metric.into(),
+                unit: unit.into(),
                 better: Some(Better::Lower),
                 description: String::new(),
             }],
             redo: Redo::default(),
-        };
+        }
+    }
+
+    fn evaluate(
+        condition: &str,
+        base: &[Result<f64, Option<f64>>],
+        patch: &[Result<f64, Option<f64>>],
+    ) -> Result<bool, String> {
+        let setup = about(NAME, "us");
         let compare = Compare::new(setup, variant(base), variant(patch));
         let condition = FailOn::parse(&format!("{NAME}{condition}")).unwrap();
         let met = condition.evaluate(&compare);
@@ -430,19 +435,7 @@ mod tests {
             variant
         };
         let met = |patch: &str| {
-            let setup = Setup {
-                fairground: String::new(),
-                machine: serde_json::from_str(r#"{"id": "m", "hash": "h"}"#).unwrap(),
-                profile: String::new(),
-                workload: Vec::new(),
-                workload_metrics: vec![MetricInfo {
-                    name: "nr_throttled".into(),
-                    unit: "count".into(),
-                    better: Some(Better::Lower),
-                    description: String::new(),
-                }],
-                redo: Redo::default(),
-            };
+            let setup = about("nr_throttled", "count");
             let compare = Compare::new(setup, with("20000 10000", 200.0), with(patch, 20.0));
             let condition = FailOn::parse("nr_throttled:better").unwrap();
             condition.evaluate(&compare).map(|met| met.is_some())
