@@ -41,7 +41,7 @@ const HACKBENCH: &str = "hackbench --pipe -g 2 -f 4 -l 20";
 
 #[test]
 fn a_choice_that_is_made_again_is_the_same() {
-    let (mut woken, mut new, mut fast) = (0, 0, 0);
+    let (mut woken, mut new, mut fast, mut leaving) = (0, 0, 0, 0);
     for task in 1..17 {
         for at_us in [0, 1200, 1600, 2000] {
             let Some(found) = ask(HACKBENCH, task, at_us * 1000) else {
@@ -49,6 +49,10 @@ fn a_choice_that_is_made_again_is_the_same() {
             };
             let e = &found.episode;
             let Some(choice) = &found.choice else {
+                if let (true, Start::Woken { prev, .. }) = (found.was_leaving, e.start) {
+                    assert_eq!(e.enqueued.map(|(_, cpu)| cpu), Some(prev.0), "{e:?}");
+                    leaving += 1;
+                }
                 continue;
             };
             let placed = e.moves.iter().find(|m| m.why == Migration::Placement);
@@ -79,6 +83,7 @@ fn a_choice_that_is_made_again_is_the_same() {
     }
     assert!(woken >= 8 && new >= 8, "{woken} wake-ups, {new} new tasks");
     assert_eq!(fast, woken);
+    assert!(leaving > 0, "nobody was still being switched out");
 }
 
 #[test]

@@ -128,6 +128,14 @@ fn text(e: &Explained, names: &Names<'_>) -> String {
     }
     match (&e.choice, e.episode.start) {
         (Some(choice), _) => why_here(choice, &e.episode, &mut t),
+        (None, Start::Woken { prev, .. }) if e.was_leaving => {
+            let _ = writeln!(
+                t,
+                "\nwhy here: it was still being switched out on CPU {} (p->on_cpu), to which the \
+                 wake-up is left; no CPU was chosen",
+                prev.0
+            );
+        }
         (None, Start::Woken { .. }) => {
             let _ = writeln!(
                 t,

@@ -9,7 +9,8 @@ use fairground::select::{affine_target, select_task_rq};
 use fairground::task::{Task, WakeKind};
 use fairground::value::{Cpu, TaskId};
 
-use crate::host::BOOT_NS;
+use crate::cache::{NS, Ps};
+use crate::host::{BOOT_NS, Jiffies};
 use crate::machine::Sim;
 use crate::machine::task::Life;
 use crate::machine::todo::Todo;
@@ -95,6 +96,17 @@ pub fn is_next(sim: &Sim<'_>, cpu: u32, task: TaskId) -> bool {
     wakes && sim.tasks[task.idx()].real_time.is_none()
 }
 
+/// Whether `task`, about to be woken, may still be on its way off its CPU when it is looked at.
+pub fn may_be_leaving(sim: &Sim<'_>, task: TaskId) -> bool {
+    sim.tasks[task.idx()].off_cpu_at > sim.now
+}
+
+/// Whether the wake-up of `task` waits for the CPU where it was last, though nothing was chosen.
+pub fn is_left_to_its_cpu(sim: &Sim<'_>, task: TaskId) -> bool {
+    let list = &sim.cpus[sim.task_cpu(task).idx()].wake_list;
+    list.iter().any(|(t, ..)| t.body.id == task)
+}
+
 fn choose(
     sim: &mut Sim<'_>,
     this: u32,
@@ -104,7 +116,9 @@ fn choose(
 ) -> Choice {
     let prev = Cpu(sim.sys.task[task.body.id.idx()].cpu.load(Relaxed));
     let mut notes = Notes {
-        now: sim.now / crate::cache::NS + BOOT_NS,
+        // The step is the next event.
+        at: sim.queue.next_at().unwrap_or(sim.now),
+        jiffies: sim.host.jiffies,
         stack: Vec::new(),
         looked: Vec::new(),
         functions: Vec::new(),
@@ -155,7 +169,8 @@ fn look(sim: &Sim<'_>, cpu: u32, by: &'static str) -> Examined {
 
 /// A host whose clock stands still and that writes down which CPUs are looked at.
 struct Notes {
-    now: u64,
+    at: Ps,
+    jiffies: Jiffies,
     stack: Vec<Func>,
     looked: Vec<(u32, &'static str)>,
     functions: Vec<&'static str>,
@@ -163,7 +178,11 @@ struct Notes {
 
 impl Host for Notes {
     fn clock(&mut self) -> u64 {
-        self.now
+        self.at / NS + BOOT_NS
+    }
+
+    fn jiffies(&mut self, tick_ns: u64) -> u64 {
+        self.jiffies.at(self.at, tick_ns)
     }
 
     fn resched(&mut self, _: Cpu) {}

@@ -50,6 +50,8 @@ pub struct Explained {
     /// Which CPUs were looked at; `None`: nothing was chosen (a preemption; a sleeper that was
     /// still on its queue), or by other rules than the fair class has.
     pub choice: Option<Choice>,
+    /// It was still being switched out (`p->on_cpu`), so the wake-up was left to that CPU.
+    pub was_leaving: bool,
     /// The queues of the CPU just before the switch, root first; empty if there was none.
     pub levels: Vec<Level>,
     /// They pick by deadline (EEVDF), not by virtual run time (CFS).
@@ -116,15 +118,15 @@ pub fn explain(
         return Ok(None);
     };
     let real_time = born.get(task.idx()).and_then(|b| b.real_time);
-    let choice = match episode.start {
-        _ if real_time.is_some() => None,
+    let (choice, was_leaving) = match episode.start {
+        _ if real_time.is_some() => (None, false),
         Start::Woken { event, cpu, .. } => choice_at(setup, exact, task, cpu, event)?,
         // Its tracepoint comes with the queue; the choice was a step before.
         Start::New { event, cpu, .. } => match before(setup, exact, task, cpu, event)? {
             Some(number) => choice_at(setup, exact, task, cpu, number)?,
-            None => None,
+            None => (None, false),
         },
-        Start::Preempted { .. } | Start::Pushed { .. } => None,
+        Start::Preempted { .. } | Start::Pushed { .. } => (None, false),
     };
     let asleep_ns = episode::left_before(&lines, task, episode.start_event);
     let picked = pick_at(setup, exact, task, &episode, asleep_ns)?;
@@ -144,6 +146,7 @@ pub fn explain(
         episode,
         real_time,
         choice,
+        was_leaving,
         levels: picked.levels,
         by_deadline: setup.features.pick.by_deadline(),
         real_time_over: picked.real_time_over,
@@ -195,15 +198,24 @@ fn sim_at<'a>(
     Ok(sim)
 }
 
+/// The choice in event `number`, or that it made none because the task was still being switched
+/// out.
 fn choice_at(
     setup: &Setup<'_>,
     exact: &Exact,
     task: TaskId,
     cpu: u32,
     number: u64,
-) -> Result<Option<Choice>, RunError> {
+) -> Result<(Option<Choice>, bool), RunError> {
     let mut sim = sim_at(setup, exact, number, |sim| sim.one_event())?;
-    Ok(choice::probe(&mut sim, cpu, task))
+    if choice::may_be_leaving(&sim, task) {
+        sim.one_event()?;
+        if choice::is_left_to_its_cpu(&sim, task) {
+            return Ok((None, true));
+        }
+        sim = sim_at(setup, exact, number, |sim| sim.one_event())?;
+    }
+    Ok((choice::probe(&mut sim, cpu, task), false))
 }
 
 /// The number of the last event before `end` that found the wake-up of `task` next on `cpu`.

@@ -111,7 +111,7 @@ pub struct SimHost {
     /// How fast CPUs are.
     pub(crate) pace: Pace,
     /// When the running step began, and how long it has waited for lines, locks and messages.
-    began: Ps,
+    pub(crate) began: Ps,
     stalled: Ps,
     locks: Locks,
     rng: Generator,

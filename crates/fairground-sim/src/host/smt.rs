@@ -7,8 +7,9 @@
 //! lines are not of the core.
 //!
 //! A thread keeps how long it has executed so far. What a program has got done is a linear
-//! function of that of the sibling, so it is known at any time without an event for each change. A
-//! step of kernel code goes on at the pace at which it began.
+//! function of that of the sibling, so it is known at any time without an event for each change,
+//! and does not depend on when it is asked for. A step of kernel code goes on at the pace at which
+//! it began.
 
 use crate::cache::Ps;
 use crate::machine_file::Machine;
@@ -29,9 +30,25 @@ struct Thread {
     of_step: Ps,
     /// Time spent executing up to `to`.
     sum: Ps,
+    /// When its last stretch of a program began, and how long the sibling had executed by then.
+    user_from: Ps,
+    beside_then: Ps,
 }
 
 impl Thread {
+    fn new(sibling: u32) -> Self {
+        Self {
+            sibling,
+            runs: false,
+            from: 0,
+            to: 0,
+            of_step: 0,
+            sum: 0,
+            user_from: 0,
+            beside_then: 0,
+        }
+    }
+
     /// How long it has executed up to `at` in the last step.
     #[inline(never)]
     fn up_to(&self, at: Ps) -> Ps {
@@ -73,15 +90,9 @@ impl Smt {
             let found = places.iter().enumerate().find(other);
             found.map_or(NOBODY, |(i, _)| i as u32)
         };
-        let thread = |cpu| Thread {
-            sibling: sibling(cpu),
-            runs: false,
-            from: 0,
-            to: 0,
-            of_step: 0,
-            sum: 0,
-        };
-        let threads: Vec<_> = (0..places.len()).map(thread).collect();
+        let threads: Vec<_> = (0..places.len())
+            .map(|cpu| Thread::new(sibling(cpu)))
+            .collect();
         let some = lost > 0 && threads.iter().any(|t| t.sibling != NOBODY);
         some.then(|| Self::with(threads, lost))
     }
@@ -110,11 +121,23 @@ impl Smt {
         t.of_step = (to - from).saturating_sub(waited);
         t.sum += t.of_step;
         (t.from, t.to, t.runs) = (from, to, runs);
+        let sibling = t.sibling;
+        if sibling != NOBODY && from < self.threads[sibling as usize].user_from {
+            // The sibling's program begins later, so only now is known what was before it.
+            self.begin_user(sibling, self.threads[sibling as usize].user_from);
+        }
+    }
+
+    /// A program begins on `cpu` at `at`.
+    pub fn begin_user(&mut self, cpu: u32, at: Ps) {
+        let beside_then = self.beside(cpu, at);
+        let t = &mut self.threads[cpu as usize];
+        (t.user_from, t.beside_then) = (at, beside_then);
     }
 
     /// How long the sibling of `cpu` has executed up to `at`.
     #[inline]
-    pub fn beside(&self, cpu: u32, at: Ps) -> Ps {
+    fn beside(&self, cpu: u32, at: Ps) -> Ps {
         let sibling = self.threads[cpu as usize].sibling;
         if sibling == NOBODY {
             return 0;
@@ -142,13 +165,13 @@ impl Smt {
         }
     }
 
-    /// What a program on `cpu` has got done from `since` to `at`, if its sibling had executed for
-    /// `beside` by then.
+    /// What the program on `cpu` has got done since it began, at `at`.
     #[inline]
-    pub fn progress(&self, cpu: u32, since: Ps, beside: Ps, at: Ps) -> Ps {
-        let took = at.saturating_sub(since);
-        let shared = self.beside(cpu, at).saturating_sub(beside).min(took);
-        took - ((u128::from(shared) * u128::from(self.lost)) >> 16) as Ps
+    pub fn progress(&self, cpu: u32, at: Ps) -> Ps {
+        let t = &self.threads[cpu as usize];
+        let took = at.saturating_sub(t.user_from);
+        let shared = self.beside(cpu, at).saturating_sub(t.beside_then);
+        took - self.lost_in(shared.min(took))
     }
 
     /// How long a program on `cpu` needs for `work` from `at` on, if its sibling goes on as it is
@@ -159,19 +182,33 @@ impl Smt {
             return work;
         }
         let t = &self.threads[sibling as usize];
-        let slowly =
-            |work: Ps| (u128::from(work) * u128::from(ONE) / u128::from(ONE - self.lost)) as Ps + 2;
-        if t.runs {
-            return slowly(work);
+        let (mut in_step, mut left) = (0, work);
+        if at < t.to {
+            // Up to the end of the sibling's step, then as after it.
+            in_step = t.to - at;
+            let done = in_step - self.lost_in((t.sum - t.up_to(at)).min(in_step));
+            if work <= done {
+                return scaled(work, in_step, done) + 2;
+            }
+            left -= done;
         }
-        let shared = t.to.saturating_sub(at);
-        let done = shared - ((u128::from(shared) * u128::from(self.lost)) >> 16) as Ps;
-        if work <= done {
-            slowly(work)
-        } else {
-            shared + work - done
-        }
+        in_step
+            + match t.runs {
+                true => scaled(left, ONE, ONE - self.lost) + 2,
+                false => left,
+            }
     }
+
+    /// What a thread loses while its sibling executes for `shared`.
+    #[inline]
+    fn lost_in(&self, shared: Ps) -> Ps {
+        ((u128::from(shared) * u128::from(self.lost)) >> 16) as Ps
+    }
+}
+
+/// `ps * of / by`.
+fn scaled(ps: Ps, of: u64, by: u64) -> Ps {
+    (u128::from(ps) * u128::from(of) / u128::from(by.max(1))) as Ps
 }
 
 /// By how much a step is stretched of which so much is lost.
@@ -186,15 +223,7 @@ mod tests {
 
     /// CPUs 0 and 1 of one core, which together do 5/4 of what one does alone.
     fn pair() -> Smt {
-        let thread = |sibling| Thread {
-            sibling,
-            runs: false,
-            from: 0,
-            to: 0,
-            of_step: 0,
-            sum: 0,
-        };
-        Smt::with(vec![thread(1), thread(0)], ONE * 3 / 8)
+        Smt::with(vec![Thread::new(1), Thread::new(0)], ONE * 3 / 8)
     }
 
     #[test]
@@ -205,7 +234,8 @@ mod tests {
         smt.step(1, 100, 200, 0, true);
         assert_eq!(smt.stretch(0, 200), ONE * 8 / 5);
         assert_eq!(smt.time_for(0, 200, 1000), 1602);
-        assert_eq!(smt.progress(0, 200, smt.beside(0, 200), 1800), 1000);
+        smt.begin_user(0, 200);
+        assert_eq!(smt.progress(0, 1800), 1000);
     }
 
     #[test]
@@ -215,7 +245,8 @@ mod tests {
         smt.step(1, 1000, 2000, 500, false);
         assert_eq!(smt.stretch(0, 1500), ONE * ONE / (ONE - ONE * 3 / 16));
         assert_eq!(smt.beside(0, 1500) - smt.beside(0, 1000), 250);
-        assert_eq!(smt.progress(0, 1000, 0, 2000), 1000 - 187);
+        smt.begin_user(0, 1000);
+        assert_eq!(smt.progress(0, 2000), 1000 - 187);
         assert_eq!(smt.stretch(0, 2000), ONE, "it is idle then");
         assert_eq!(smt.beside(0, 9000), 500);
     }
@@ -224,13 +255,46 @@ mod tests {
     fn a_change_in_the_middle_of_a_stretch_is_known_afterwards() {
         let mut smt = pair();
         smt.step(1, 0, 100, 0, true);
-        let before = smt.beside(0, 100);
+        smt.begin_user(0, 100);
         // It computes up to 900, then a step of 100, then it is idle.
         smt.step(1, 900, 1000, 0, false);
-        let done = smt.progress(0, 100, before, 2000);
-        assert_eq!(done, 1900 - 900 * 3 / 8);
+        assert_eq!(smt.progress(0, 2000), 1900 - 900 * 3 / 8);
         // A stretch that begins in its last step knows of its end.
         assert_eq!(smt.time_for(0, 900, 1000), 100 + 1000 - 63);
+    }
+
+    #[test]
+    fn a_step_that_mostly_waits_takes_little_from_the_other() {
+        let mut smt = pair();
+        smt.step(1, 0, 1000, 800, true);
+        smt.begin_user(0, 0);
+        for work in [100, 500, 925, 926, 2000] {
+            let took = smt.time_for(0, 0, work);
+            let (before, done) = (smt.progress(0, took - 4), smt.progress(0, took));
+            assert!(before < work && done >= work, "{work} in {took}: {done}");
+        }
+    }
+
+    #[test]
+    fn what_has_got_done_does_not_depend_on_when_it_is_asked_for() {
+        // The program begins at the end of a step of its own that was simulated before all steps of
+        // the sibling which begin meanwhile.
+        let all = |early: bool| {
+            let mut smt = pair();
+            smt.step(1, 0, 100, 0, true);
+            if early {
+                smt.begin_user(0, 5000);
+            }
+            smt.step(1, 1000, 4000, 3000, false);
+            smt.step(1, 4500, 5500, 500, true);
+            if !early {
+                smt.begin_user(0, 5000);
+            }
+            smt.step(1, 6000, 6100, 0, false);
+            smt.progress(0, 9000)
+        };
+        assert_eq!(all(true), all(false));
+        assert_eq!(all(true), 4000 - (250 + 500 + 100) * 3 / 8);
     }
 
     #[test]
@@ -238,9 +302,9 @@ mod tests {
         let mut smt = pair();
         smt.step(1, 0, 70, 0, true);
         for work in [1, 2, 3, 7, 999, 12_345, 1 << 40] {
-            let before = smt.beside(0, 70);
+            smt.begin_user(0, 70);
             let took = smt.time_for(0, 70, work);
-            let done = smt.progress(0, 70, before, 70 + took);
+            let done = smt.progress(0, 70 + took);
             assert!(done >= work && done <= work + 3, "{work}: {done}");
         }
     }

@@ -69,8 +69,6 @@ pub struct CpuState {
     pub tick_stamp: u32,
     /// The running task computes in user mode since then.
     pub user_since: Option<Ps>,
-    /// How long the sibling had executed by then.
-    pub user_beside: Ps,
     /// The running task spins in the queue for a mutex since then, and others will say when it is
     /// the first there.
     pub spins_since: Option<Ps>,

@@ -102,18 +102,14 @@ impl Sim<'_> {
         self.fetch_working_set(cpu, id);
         self.step_done(cpu);
         let left = self.tasks[id.idx()].run_left;
-        let state = &mut self.cpus[cpu as usize];
-        let at = state.busy_until;
-        state.user_since = Some(at);
-        if left == Ps::MAX {
+        let at = self.cpus[cpu as usize].busy_until;
+        match self.begin_user(cpu, at, left) {
             // Without an end.
-            if let Some(smt) = &self.host.smt {
-                state.user_beside = smt.beside(cpu, at);
+            Ps::MAX => {
+                let state = &mut self.cpus[cpu as usize];
+                state.work_stamp = state.work_stamp.wrapping_add(1);
             }
-            state.work_stamp = state.work_stamp.wrapping_add(1);
-        } else {
-            let done = self.done_at(cpu, at, left);
-            self.push_work(cpu, done);
+            done => self.push_work(cpu, done),
         }
         // Requests of the last steps (a switch asked for, a step left behind) come first.
         if self.cpus[cpu as usize].has_steps() || self.rqs[cpu as usize].need_resched {

@@ -161,6 +161,23 @@ impl Sim<'_> {
         c.work_stamp = c.work_stamp.wrapping_add(1);
     }
 
+    /// A run begins with `cpu` idle for long, so in the deepest state that it may be in.
+    pub(super) fn has_been_idle(&mut self, cpu: u32) {
+        let deepest = match self.workload.no_idle_states {
+            true => 0,
+            false => self.idle.states.len().saturating_sub(1) as u8,
+        };
+        self.cpus[cpu as usize].idle = Some(IdleStay {
+            state: deepest,
+            since: 0,
+            timer_ns: 0,
+        });
+        let shown = self.idle.shown_latency(deepest);
+        self.sys.cpu[cpu as usize]
+            .idle_exit_latency
+            .store(shown, Relaxed);
+    }
+
     /// Time to the next timer of a CPU but the tick, ns: of a task, of TCP, or of its lockup
     /// detector. The detectors of the CPUs are spread evenly.
     fn next_timer_ns(&self, cpu: u32) -> u64 {

@@ -133,7 +133,7 @@ pub struct Sim<'a> {
     /// What each began with.
     born: Vec<Born>,
     pub(crate) cpus: Vec<CpuState>,
-    queue: Queue,
+    pub(crate) queue: Queue,
     pub(crate) now: Ps,
     pub(crate) moving: Vec<Task>,
     pub(crate) timers: FxHashMap<Timer, hrtimer::Armed>,

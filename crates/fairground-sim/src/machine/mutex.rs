@@ -175,7 +175,8 @@ mod tests {
         let workload = parsed.workload(&Env { cpus: 8 }).unwrap();
         let wait = |unlocks: bool| {
             with(&server(8), &workload, &[], |sim| {
-                sim.run_to(100_000).unwrap();
+                // After the way out of the deepest idle state.
+                sim.run_to(500_000).unwrap();
                 let id = TaskId(0);
                 let cpu = (0..8).find(|c| sim.cpus[*c].curr == Some(id)).unwrap();
                 sim.waitable(Table::Mutex, 0).value = CONTENDED;

@@ -258,7 +258,7 @@ impl<'a> Sim<'a> {
         if both.is_empty() { above } else { both }
     }
 
-    /// All CPUs idle without a tick, the initial tasks forked by an init that is not modelled, one
+    /// All CPUs idle for long, without a tick, the initial tasks forked by an init that is not modelled, one
     /// after the other on a CPU chosen at random, and the events of the workload.
     fn first_events(&mut self) {
         let cpus = self.cpus.len() as u64;
@@ -269,11 +269,7 @@ impl<'a> Sim<'a> {
         start_intervals(&self.sys, now, &mut self.host, |n| phases.below(n));
         for cpu in 0..self.cpus.len() as u32 {
             self.host.begin(cpu, 0);
-            self.cpus[cpu as usize].idle = Some(super::cpu::IdleStay {
-                state: 0,
-                since: 0,
-                timer_ns: 0,
-            });
+            self.has_been_idle(cpu);
             self.cpus[cpu as usize].nohz = true;
             self.engine(sched::nohz_enter_idle);
         }

@@ -12,26 +12,34 @@ use crate::cache::Ps;
 const LATE: Ps = 50_000;
 
 impl Sim<'_> {
-    /// When the task of `cpu` has computed for `left` on a core of its own, from `at` on.
-    pub(super) fn done_at(&mut self, cpu: u32, at: Ps, left: Ps) -> Ps {
-        let left = self.host.pace.time_on(cpu, left);
-        let state = &mut self.cpus[cpu as usize];
-        match &self.host.smt {
-            Some(smt) => {
-                state.user_beside = smt.beside(cpu, at);
-                at + smt.time_for(cpu, at, left)
-            }
-            None => state.gaps.after(at, left),
+    /// A stretch of computing begins on `cpu` at `at`, of `left` on a core of its own: when it is
+    /// over.
+    pub(super) fn begin_user(&mut self, cpu: u32, at: Ps, left: Ps) -> Ps {
+        self.cpus[cpu as usize].user_since = Some(at);
+        if let Some(smt) = &mut self.host.smt {
+            smt.begin_user(cpu, at);
+        }
+        match left {
+            Ps::MAX => Ps::MAX,
+            left => self.done_at(cpu, at, left),
         }
     }
 
-    /// What the task of `cpu` has got done from `since` to `at`.
+    /// When the task of `cpu` has computed for `left` more than it has at `at`.
+    fn done_at(&mut self, cpu: u32, at: Ps, left: Ps) -> Ps {
+        let left = self.host.pace.time_on(cpu, left);
+        match &self.host.smt {
+            Some(smt) => at + smt.time_for(cpu, at, left),
+            None => self.cpus[cpu as usize].gaps.after(at, left),
+        }
+    }
+
+    /// What the task of `cpu` has got done from `since`, when its stretch began, to `at`.
     #[inline]
     pub(super) fn advanced(&self, cpu: u32, since: Ps, at: Ps) -> Ps {
-        let state = &self.cpus[cpu as usize];
         let executed = match &self.host.smt {
-            Some(smt) => smt.progress(cpu, since, state.user_beside, at),
-            None => state.gaps.advance(since, at),
+            Some(smt) => smt.progress(cpu, at),
+            None => self.cpus[cpu as usize].gaps.advance(since, at),
         };
         self.host.pace.done_on(cpu, executed)
     }
@@ -52,13 +60,13 @@ impl Sim<'_> {
     /// The stretch of computing on `cpu` is not over at `at`, where it should be: the sibling came
     /// in between. Its end is set again.
     pub(super) fn still_computes(&mut self, cpu: u32, at: Ps) -> bool {
-        let Some(smt) = &self.host.smt else {
+        if self.host.smt.is_none() {
             return false;
-        };
+        }
         match self.left_to_compute(cpu, at) {
             None | Some(0) => false,
             Some(left) => {
-                let done = at + smt.time_for(cpu, at, left);
+                let done = self.done_at(cpu, at, left);
                 self.push_work(cpu, done);
                 true
             }
@@ -72,22 +80,20 @@ impl Sim<'_> {
         // It spins in user mode for the lock of a CPU, with `PAUSE`.
         let spins = task.is_some_and(|t| t.stage == Stage::Again && t.run_left == Ps::MAX)
             || state.spins_since.is_some();
+        let began = self.host.began;
         let gained = self.host.end_step(state.idle.is_none() && !spins);
         if gained < LATE {
             return;
         }
-        let at = self.host.at;
         let sibling = self.host.smt.as_ref().and_then(|smt| smt.sibling(cpu));
         let Some(other) = sibling else { return };
-        let Some(left) = self.left_to_compute(other, at) else {
+        let Some(since) = self.cpus[other as usize].user_since else {
             return;
         };
-        if left > 0
-            && let Some(smt) = &self.host.smt
-        {
-            let from = at.max(self.cpus[other as usize].user_since.unwrap_or(at));
-            let alone = self.host.pace.time_on(other, left);
-            let done = from + smt.time_for(other, from, alone);
+        // It can be over before the step is, of which much may be waiting.
+        let from = began.max(since);
+        if let Some(left) = self.left_to_compute(other, from) {
+            let done = self.done_at(other, from, left);
             self.push_work(other, done);
         }
     }

@@ -334,7 +334,7 @@ impl Sim<'_> {
     }
 
     /// The CPU on which a task was last.
-    pub(super) fn task_cpu(&self, id: TaskId) -> Cpu {
+    pub(crate) fn task_cpu(&self, id: TaskId) -> Cpu {
         Cpu(self.sys.task[id.idx()]
             .cpu
             .load(std::sync::atomic::Ordering::Relaxed))

@@ -37,13 +37,24 @@ pub(crate) fn with<T>(
     set: &[(&str, &str)],
     act: impl FnOnce(&mut Sim<'_>) -> T,
 ) -> T {
+    seeded(machine, workload, set, 1, act)
+}
+
+/// As [`with`], with another seed than 1.
+pub(super) fn seeded<T>(
+    machine: &Machine,
+    workload: &Workload,
+    set: &[(&str, &str)],
+    seed: u64,
+    act: impl FnOnce(&mut Sim<'_>) -> T,
+) -> T {
     let mut features = Features::default();
     features.set_all(set).unwrap();
     let setup = Setup {
         machine,
         features,
         workload,
-        seed: 1,
+        seed,
         trace: false,
     };
     act(&mut Sim::new(&setup).unwrap())
