@@ -2,5 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod docs;
+pub mod examples;
 pub mod tidy;
 pub mod trust;

@@ -1,9 +1,9 @@
 //! `cargo xtask tidy` checks the repository's own rules, `docs` writes the pages that are made from
-//! tables, `ci` runs everything.
+//! tables, `examples` makes the outputs again that pages quote, `ci` runs everything.
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use xtask::{docs, tidy, trust};
+use xtask::{docs, examples, tidy, trust};
 
 fn main() -> ExitCode {
     let root = tidy::root();
@@ -12,9 +12,11 @@ fn main() -> ExitCode {
         ["tidy"] => tidy_and_print(&root),
         ["tidy", "--ratchet"] => written(tidy::write_ratchet(&root)),
         ["docs"] => written(docs::write(&root).and_then(|()| trust::write(&root))),
+        ["examples"] => requote(&root, &examples::PAGES),
+        ["examples", ref pages @ ..] => requote(&root, pages),
         ["ci"] => status(Command::new(root.join(".ci/run")).current_dir(&root)),
         _ => {
-            eprintln!("usage: cargo xtask tidy [--ratchet] | docs | ci");
+            eprintln!("usage: cargo xtask tidy [--ratchet] | docs | examples [PAGE...] | ci");
             ExitCode::from(2)
         }
     }
@@ -34,6 +36,21 @@ fn tidy_and_print(root: &Path) -> ExitCode {
         findings.len()
     );
     ExitCode::FAILURE
+}
+
+/// Fails if a page quotes what its command does not print any more.
+fn requote(root: &Path, pages: &[&str]) -> ExitCode {
+    let gone = match examples::write(root, pages) {
+        Ok(gone) => gone,
+        Err(error) => return written(Err(error)),
+    };
+    for (page, examples::Gone { command, line }) in &gone {
+        eprintln!("{page}: `{command}` does not print\n    {line}");
+    }
+    match gone.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
 }
 
 fn written(result: std::io::Result<()>) -> ExitCode {

@@ -258,8 +258,8 @@ impl<'a> Sim<'a> {
         if both.is_empty() { above } else { both }
     }
 
-    /// All CPUs idle for long, without a tick, the initial tasks forked by an init that is not modelled, one
-    /// after the other on a CPU chosen at random, and the events of the workload.
+    /// All CPUs idle for long, without a tick, the initial tasks forked by an init that is not
+    /// modelled, one after the other on a CPU chosen at random, and the events of the workload.
     fn first_events(&mut self) {
         let cpus = self.cpus.len() as u64;
         self.host.jiffies = Jiffies::from_phase(self.tick_phase);
