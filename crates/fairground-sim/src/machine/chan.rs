@@ -11,7 +11,7 @@ use fairground::value::TaskId;
 use super::Sim;
 use super::chan_lines::Lines;
 use super::task::{Stage, Wait};
-use super::todo::End;
+use super::todo::{Attempt, End, Todo};
 use super::unix_sock::UnixLines;
 use crate::cache::{Access, Cache};
 use crate::costs::KernelOp;
@@ -177,7 +177,7 @@ impl Sim<'_> {
         } else if !self.waited_enough(c, End::Write) {
             return self.wait_for(cpu, id, chan, End::Write);
         }
-        self.lock_pipe(cpu, id, chan, End::Write);
+        self.try_again(cpu, chan, End::Write, Attempt::Spin);
     }
 
     /// The part of a write for which the mutex is held, and what follows.
@@ -187,8 +187,7 @@ impl Sim<'_> {
         let left = self.tasks[id.idx()].left;
         if !self.chans[c].has_room(left, stage) {
             self.unlock_pipe(cpu, c, op);
-            self.lock_wait_queue(c);
-            return self.wait_for(cpu, id, chan, End::Write);
+            return self.look_again(cpu, id, chan, End::Write);
         }
         let was_empty = self.chans[c].parts.is_empty();
         let before = self.chans[c].head;
@@ -199,19 +198,16 @@ impl Sim<'_> {
         if was_empty {
             self.wake_readers(cpu, c);
         }
-        self.look_for_fasync(c, End::Write);
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
-            self.lock_wait_queue(c);
-            return self.wait_for(cpu, id, chan, End::Write);
+            self.look_for_fasync(c, End::Write);
+            return self.look_again(cpu, id, chan, End::Write);
         }
         // Whoever waits for room behind a writer that had to wait may find some.
         if stage == Stage::Again && !self.chans[c].is_full() {
             self.wake_writer(cpu, c);
         }
-        self.keep_times(c, End::Write);
-        self.drop_file(id, c, End::Write, op);
-        self.advance(id);
+        self.end_call(cpu, id, chan, End::Write);
     }
 
     pub(super) fn read(&mut self, cpu: u32, id: TaskId, chan: u32, bytes: u32) {
@@ -227,7 +223,7 @@ impl Sim<'_> {
         } else if !self.waited_enough(c, End::Read) {
             return self.wait_for(cpu, id, chan, End::Read);
         }
-        self.lock_pipe(cpu, id, chan, End::Read);
+        self.try_again(cpu, chan, End::Read, Attempt::Spin);
     }
 
     /// The part of a read for which the mutex is held, and what follows.
@@ -244,12 +240,10 @@ impl Sim<'_> {
         self.unlock_pipe(cpu, c, op);
         if done > 0 {
             self.room_made(cpu, c, was_full);
-            self.look_for_fasync(c, End::Read);
         }
         self.tasks[id.idx()].left -= done;
         if self.tasks[id.idx()].left > 0 {
-            self.lock_wait_queue(c);
-            return self.wait_for(cpu, id, chan, End::Read);
+            return self.look_again(cpu, id, chan, End::Read);
         }
         if !self.chans[c].parts.is_empty()
             && self.tasks[id.idx()].stage == Stage::Again
@@ -257,9 +251,59 @@ impl Sim<'_> {
         {
             self.queue_wake(cpu, next, WakeKind::Sync);
         }
-        self.keep_times(c, End::Read);
-        self.drop_file(id, c, End::Read, op);
+        self.end_call(cpu, id, chan, End::Read);
+    }
+
+    /// What a call does at its end comes after the wake-ups that it makes.
+    fn end_call(&mut self, cpu: u32, id: TaskId, chan: u32, end: End) {
         self.advance(id);
+        let todo = &mut self.cpus[cpu as usize].todo;
+        if todo.is_empty() {
+            return self.end_pipe_call(cpu, chan, end);
+        }
+        todo.push_back(Todo::EndPipeCall { chan, end });
+    }
+
+    /// The end of a read or write of the running task, which nobody waits for.
+    pub(super) fn end_pipe_call(&mut self, cpu: u32, chan: u32, end: End) {
+        let Some(id) = self.cpus[cpu as usize].curr else {
+            debug_assert!(false, "nobody to end a call");
+            return;
+        };
+        let c = chan as usize;
+        self.look_for_fasync(c, end);
+        self.keep_times(c, end);
+        self.drop_file(id, c, end, end.op());
+    }
+
+    /// The call goes on to wait when others have had the time to change that.
+    fn look_again(&mut self, cpu: u32, id: TaskId, chan: u32, end: End) {
+        self.tasks[id.idx()].stage = Stage::Again;
+        let todo = &mut self.cpus[cpu as usize].todo;
+        todo.push_back(Todo::WaitInPipe { chan, end });
+    }
+
+    /// The running task looks whether it has to wait, goes to the wait queue and looks again
+    /// (`wait_event_interruptible_exclusive`).
+    pub(super) fn wait_in_pipe(&mut self, cpu: u32, chan: u32, end: End) {
+        let Some(id) = self.cpus[cpu as usize].curr else {
+            debug_assert!(false, "nobody to wait");
+            return;
+        };
+        let c = chan as usize;
+        self.read_ring(c, end.op());
+        if self.is_ready(c, end) || self.waited_enough(c, end) {
+            return self.try_again(cpu, chan, end, Attempt::Spin);
+        }
+        self.wait_for(cpu, id, chan, end);
+    }
+
+    /// Whether there is something to read, or room to write to.
+    fn is_ready(&self, c: usize, end: End) -> bool {
+        match end {
+            End::Read => !self.chans[c].is_empty(),
+            End::Write => !self.chans[c].is_full(),
+        }
     }
 
     /// Whoever was woken at a pipe goes back to the end of the wait queue, and looks there, without
@@ -267,10 +311,7 @@ impl Sim<'_> {
     fn waited_enough(&mut self, c: usize, end: End) -> bool {
         self.lock_wait_queue(c);
         self.read_ring(c, end.op());
-        let enough = match end {
-            End::Read => !self.chans[c].is_empty(),
-            End::Write => !self.chans[c].is_full(),
-        };
+        let enough = self.is_ready(c, end);
         if enough {
             self.lock_wait_queue(c);
         }

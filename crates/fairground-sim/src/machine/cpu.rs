@@ -72,6 +72,9 @@ pub struct CpuState {
     /// The running task spins in the queue for a mutex since then, and others will say when it is
     /// the first there.
     pub spins_since: Option<Ps>,
+    /// The line of a mutex that it has released had to be fetched from a spinner, which was not
+    /// known at the time: its next step begins this much later.
+    pub owes: Ps,
     /// The running task.
     pub curr: Option<TaskId>,
     /// When its tick comes, if it is on.

@@ -185,9 +185,17 @@ impl Sim<'_> {
         let phase = u64::from(cpu) * WATCHDOG_NS / self.cpus.len() as u64;
         let watchdog = WATCHDOG_NS - (now + phase) % WATCHDOG_NS;
         let tcp = self.cpus[cpu as usize].tcp_timer;
-        let tcp = if tcp > self.host.at { tcp } else { Ps::MAX };
+        let pull = self.sys.features.timer_pull;
+        let mine = tcp > self.host.at && !(pull && self.others_are_awake(cpu));
+        let tcp = if mine { tcp } else { Ps::MAX };
         let next = self.next_hrtimer(cpu).min(tcp);
         (next.saturating_sub(self.host.at) / NS).clamp(1, watchdog)
+    }
+
+    /// Whether a CPU but `cpu` has its tick, and so serves timers that are nobody's.
+    fn others_are_awake(&self, cpu: u32) -> bool {
+        let others = (0u32..).zip(&self.cpus).filter(|(other, _)| *other != cpu);
+        others.into_iter().any(|(_, c)| !c.nohz)
     }
 
     /// Whether some CPU of the package of `cpu` is not in its state.
@@ -353,6 +361,26 @@ pub(super) mod tests {
             sim.leave_idle(cpu, false);
             assert_eq!(at(sim, 6_000_000), stay(1, 3), "it has ended");
         });
+    }
+
+    /// Since 6.9 a CPU that is awake serves timers that are nobody's.
+    #[test]
+    fn a_timer_of_tcp_is_no_idle_cpus_while_another_is_awake() {
+        for (value, counts) in [("off", true), ("on", false)] {
+            let set = [("timer_pull", value)];
+            at_5ms(&server(2), "hogs --tasks 1 --duration 10ms", &set, |sim| {
+                let (idle, busy) = match sim.cpus[0].idle {
+                    Some(_) => (0, 1),
+                    None => (1, 0),
+                };
+                assert!(sim.cpus[idle].nohz && !sim.cpus[busy].nohz);
+                sim.cpus[idle].tcp_timer = sim.host.at + 40_000_000 * NS;
+                let next = |sim: &Sim<'_>| sim.next_timer_ns(idle as u32) <= 40_000_000;
+                assert_eq!(next(sim), counts, "{value}");
+                sim.cpus[busy].nohz = true;
+                assert!(next(sim), "it is the last");
+            });
+        }
     }
 
     #[test]

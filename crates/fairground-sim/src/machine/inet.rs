@@ -52,6 +52,8 @@ pub struct InetState {
     unread: u32,
     unsent: u32,
     in_flight: u32,
+    /// Of those, up to the end of the last segment that was not full.
+    small_in_flight: u32,
     read_since_ack: u32,
     readers: VecDeque<TaskId>,
     writers: VecDeque<TaskId>,
@@ -81,6 +83,7 @@ impl InetState {
             unread: 0,
             unsent: 0,
             in_flight: 0,
+            small_in_flight: 0,
             read_since_ack: 0,
             readers: VecDeque::new(),
             writers: VecDeque::new(),
@@ -225,7 +228,7 @@ impl Sim<'_> {
         loop {
             let sock = &self.inets[s];
             let segment = sock.unsent.min(Inet::MSS);
-            let waits = !piggyback && segment < Inet::MSS && sock.in_flight > 0;
+            let waits = !piggyback && segment < Inet::MSS && sock.small_in_flight > 0;
             if segment == 0 || waits || sock.unread + segment > window {
                 return;
             }
@@ -235,6 +238,9 @@ impl Sim<'_> {
             let sock = &mut self.inets[s];
             sock.unsent -= segment;
             sock.in_flight += segment;
+            if segment < Inet::MSS {
+                sock.small_in_flight = sock.in_flight;
+            }
             sock.unread += segment;
             // Both timers are on this CPU. What they were set for comes sooner, but that only says
             // that they need not do anything: they stay set, and the next segment moves them on.
@@ -252,6 +258,8 @@ impl Sim<'_> {
         self.inet_touch(s, KernelOp::TcpAck, SENDER, Access::Rmw);
         let sock = &mut self.inets[s];
         sock.in_flight -= sock.read_since_ack;
+        sock.small_in_flight = sock.small_in_flight.saturating_sub(sock.read_since_ack);
+        sock.small_in_flight = sock.small_in_flight.saturating_sub(sock.read_since_ack);
         sock.read_since_ack = 0;
         self.transmit(cpu, s);
         let sock = &mut self.inets[s];
@@ -359,6 +367,29 @@ mod tests {
     use super::*;
     use crate::machine::testing::{on, server};
     use crate::machine::todo::Todo;
+
+    /// Nagle's rule, as Minshall changed it.
+    #[test]
+    fn a_part_of_a_segment_waits_for_another_part_only() {
+        let line = "netperf -t TCP_STREAM -l 1ms";
+        on(&server(8), line, &[], |sim| {
+            let is_stream = |sock: &InetState| match sock.kind {
+                Inet::Tcp { piggyback, .. } => !piggyback,
+                Inet::Udp { .. } => false,
+            };
+            let s = sim.inets.iter().position(is_stream).unwrap();
+            sim.host.begin(0, 1_000_000);
+            let mut left_of = |bytes| {
+                sim.inets[s].unsent = bytes;
+                sim.transmit(0, s);
+                sim.inets[s].unsent
+            };
+            assert_eq!(left_of(Inet::MSS), 0);
+            assert_eq!(left_of(100), 0, "a full one is on its way");
+            assert_eq!(left_of(100), 100, "a part is");
+            assert_eq!(left_of(Inet::MSS), 0);
+        });
+    }
 
     #[test]
     fn who_waits_in_epoll_is_woken_as_its_decision_says() {

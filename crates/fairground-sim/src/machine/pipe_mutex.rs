@@ -5,7 +5,7 @@
 //! when he is the first of them, reads the owner over and over until it is nobody: then he swaps,
 //! and leaves the queue. Between the release and his swap lies the time in which he sees it, and
 //! who comes by then takes the mutex before him; often that is the one who has just released it.
-//! So each look and each attempt of a spinner is a step of its own, in order of time with those of
+//! So each look and each attempt is a step of its own, in order of time with those of
 //! others; between two looks it pauses. Owners are never preempted inside, whatever the mode of
 //! preemption: a step of an owner has its release in it. A spinner that should reschedule does so,
 //! and then sleeps for the mutex if it is taken (`pipe_waiters.rs`).
@@ -57,18 +57,6 @@ impl PipeMutex {
 }
 
 impl Sim<'_> {
-    /// Goes on with a read or write of the running task when it has the mutex: at once if nobody
-    /// else is there, else in steps of its own.
-    pub(super) fn lock_pipe(&mut self, cpu: u32, id: TaskId, chan: u32, end: End) {
-        let c = chan as usize;
-        let mutex = &self.chans[c].lines.mutex;
-        if mutex.is_free(self.host.at) && mutex.spinners.is_empty() {
-            self.take_pipe(c, end.op());
-            return self.pipe_locked(cpu, id, chan, end);
-        }
-        self.try_again(cpu, chan, end, Attempt::Spin);
-    }
-
     /// The next step of `cpu` is another attempt or look.
     pub(super) fn try_again(&mut self, cpu: u32, chan: u32, end: End, attempt: Attempt) {
         let todo = &mut self.cpus[cpu as usize].todo;
@@ -183,13 +171,20 @@ impl Sim<'_> {
         if !std::mem::replace(&mut mutex.watched, true) {
             let (owner, at) = (mutex.owner, mutex.free_at);
             let (op, word) = (KernelOp::MutexSpin, (line, OWNER));
-            let done = self.host.touch_aside(op, owner, word, Access::Rmw, at);
-            mutex.free_at = mutex.free_at.max(done.done_at);
+            let done = self
+                .host
+                .touch_aside(op, owner, word, Access::Rmw, at)
+                .done_at;
+            mutex.free_at = mutex.free_at.max(done);
+            self.cpus[owner as usize].owes += done.saturating_sub(at);
         }
         let place = Place::Op(KernelOp::MutexSpin);
         self.host
             .spin_until(place, self.chans[c].lines.mutex.free_at);
         self.touch(KernelOp::MutexSpin, line, OWNER, Access::Load);
+        // It pauses once more before it tries (`mutex_optimistic_spin`).
+        let pause = self.host.rounds().0;
+        self.host.stall(place, pause);
     }
 
     /// Who is first in the queue now reads the owner that the executing CPU has become.
@@ -269,6 +264,30 @@ mod tests {
             let mut mutexes = sim.chans.iter().map(|chan| &chan.lines.mutex);
             assert!(mutexes.all(|mutex| mutex.spinners.is_empty()));
             assert!(sim.cpus.iter().all(|cpu| cpu.spins_since.is_none()));
+        });
+    }
+
+    /// Who releases a mutex that another spins for waits for its line, once.
+    #[test]
+    fn a_release_fetches_the_line_from_who_spins() {
+        hackbench(|sim| {
+            let (c, at) = (0, sim.now + 1_000_000);
+            sim.host.begin(0, at);
+            sim.take_pipe(c, KernelOp::PipeWrite);
+            sim.unlock_pipe(0, c, KernelOp::PipeWrite);
+            let free_at = sim.chans[c].lines.mutex.free_at;
+            assert_eq!(sim.cpus[0].owes, 0, "as far as is known");
+            sim.host.begin(5, at + 1000);
+            sim.queue_to_spin(5, c);
+            sim.see_release(c);
+            let owes = sim.cpus[0].owes;
+            assert_eq!(sim.chans[c].lines.mutex.free_at, free_at + owes);
+            assert!(owes > 40_000, "{owes} ps");
+            let looked = sim.host.at;
+            sim.see_release(c);
+            assert_eq!(sim.cpus[0].owes, owes, "it has fetched it");
+            let pause = sim.host.rounds().0;
+            assert!(pause > 0 && sim.host.at >= looked + pause);
         });
     }
 

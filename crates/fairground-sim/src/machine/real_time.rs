@@ -150,12 +150,30 @@ impl Sim<'_> {
     fn enqueue_real_time(&mut self, id: TaskId, cpu: u32, comes: HigherComes) {
         let Some(rt) = self.real_time(id) else { return };
         let running = self.runs_real_time(cpu);
+        let takes_over = running.is_some_and(|(other, theirs)| {
+            theirs.priority == rt.priority && self.takes_over(cpu, id, other)
+        });
         let to_running = match running {
-            Some((_, theirs)) if rt.priority <= theirs.priority => ToRunning::Waits,
+            Some((_, theirs)) if rt.priority <= theirs.priority && !takes_over => ToRunning::Waits,
             _ => ToRunning::Preempts,
         };
-        self.cpus[cpu as usize].rt.push_back(rt.priority, id);
+        if takes_over {
+            self.cpus[cpu as usize].rt.goes_last = true;
+            self.cpus[cpu as usize].rt.push_front(rt.priority, id);
+        } else {
+            self.cpus[cpu as usize].rt.push_back(rt.priority, id);
+        }
         self.engine(|cx, rqs| sched::enqueue_higher(cx, rqs, Cpu(cpu), id, comes, to_running));
+    }
+
+    /// Whether `id`, which can run on `cpu` only, comes before `other` of the same priority, which
+    /// runs there and can go elsewhere (`check_preempt_equal_prio`).
+    fn takes_over(&mut self, cpu: u32, id: TaskId, other: TaskId) -> bool {
+        let asked = self.rqs[cpu as usize].need_resched;
+        let stays = |sim: &mut Self, id: TaskId| {
+            sim.allowed_of(id).weight() < 2 || sim.find_lowest_rq(id, cpu).is_none()
+        };
+        !asked && stays(self, id) && !stays(self, other)
     }
 
     /// Where a woken task goes (`select_task_rq_rt`).
@@ -483,6 +501,23 @@ mod tests {
         let both = (task("a", fifo) + &task("b", fifo)).replace(TURNS, &yields);
         let got = cpu_ms(&both, 450);
         assert!(got[0].abs_diff(got[1]) <= 2, "{got:?}");
+    }
+
+    /// Who can run there only takes over from one of its priority that can go elsewhere.
+    #[test]
+    fn who_cannot_move_comes_before_an_equal_that_can() {
+        let floats = "[[task]]\nname = \"floats\"\npolicy = \"fifo\"\npriority = 10\n\
+             start = \"2ms\"\nsteps = [{ affinity = [0] }, { run = \"5ms\" },\n\
+             { affinity = \"all\" }, \"hog\"]\n";
+        let bound = "[[task]]\nname = \"bound\"\naffinity = [0]\npolicy = \"fifo\"\n\
+             priority = 10\nsteps = [{ sleep = \"20ms\" }, { run = \"30ms\" }]\n";
+        let text = floats.to_owned() + bound;
+        let got = cpu_ms(&text, 60);
+        assert_eq!(got[1], 30, "{got:?}");
+        assert!(got[0] >= 57, "it has gone on on the other CPU: {got:?}");
+        // Where it cannot move either, who came first goes on.
+        let got = cpu_ms(&text.replace("{ affinity = \"all\" }, ", ""), 60);
+        assert_eq!(got[1], 0, "{got:?}");
     }
 
     #[test]

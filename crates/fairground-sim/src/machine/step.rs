@@ -28,6 +28,10 @@ impl Sim<'_> {
         }
         self.stop_spin(cpu, at);
         self.host.begin(cpu, at);
+        let owed = std::mem::take(&mut self.cpus[c].owes);
+        if owed > 0 && self.cpus[c].idle.is_none() {
+            self.host.stall(Place::Op(KernelOp::MutexSpin), owed);
+        }
         if self.cpus[c].idle.is_some() {
             self.leave_idle(cpu, false);
             self.see_polled(cpu);
@@ -113,6 +117,8 @@ impl Sim<'_> {
             Todo::Enqueue { placed, kind } => self.enqueue(cpu, placed, kind),
             Todo::FutexWait { mutex, first } => self.futex_wait_setup(cpu, mutex, first),
             Todo::LockPipe { chan, end, attempt } => self.try_lock_pipe(cpu, chan, end, attempt),
+            Todo::WaitInPipe { chan, end } => self.wait_in_pipe(cpu, chan, end),
+            Todo::EndPipeCall { chan, end } => self.end_pipe_call(cpu, chan, end),
             Todo::WakePipeWaiter { chan } => self.wake_pipe_waiter(cpu, chan as usize),
             Todo::SendMore { chan } => self.send_more(cpu, chan),
             Todo::Schedule(prev) => self.give_up(cpu, prev),

@@ -46,6 +46,20 @@ pub enum Todo {
         /// How far it has come.
         attempt: Attempt,
     },
+    /// A read or write of the running task has found nothing, or no room: it looks again and waits.
+    WaitInPipe {
+        /// The pipe.
+        chan: u32,
+        /// Which of the two.
+        end: End,
+    },
+    /// What a read or write of a pipe by the running task does after it has woken others.
+    EndPipeCall {
+        /// The pipe.
+        chan: u32,
+        /// Which of the two.
+        end: End,
+    },
     /// The running task has released the mutex of a pipe, for which somebody has begun to wait
     /// meanwhile.
     WakePipeWaiter {
@@ -89,7 +103,8 @@ impl Todo {
             Self::Wake { atomic, .. } => !atomic,
             // Nobody is preempted who spins for a lock.
             Self::FutexWait { first, .. } => *first,
-            Self::LockPipe { .. } | Self::SendMore { .. } | Self::Long(_) => true,
+            Self::LockPipe { .. } | Self::WaitInPipe { .. } | Self::EndPipeCall { .. } => true,
+            Self::SendMore { .. } | Self::Long(_) => true,
             // In the midst of a wake-up, on the way to sleep, in an interrupt or softirq.
             Self::Enqueue { .. } | Self::Schedule(_) => false,
             Self::Softirq(_) | Self::Later(_) | Self::TimerTail => false,

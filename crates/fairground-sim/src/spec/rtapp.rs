@@ -325,7 +325,15 @@ impl Build<'_> {
             }
             "barrier" => {
                 let name = value.str(source, "the name of a barrier")?;
-                Op::Barrier(self.barrier(name))
+                // A condition variable and its mutex, as in rt-app.
+                let next = self.mutexes.len() as u32;
+                let mutex = *self
+                    .mutexes
+                    .entry(format!("of barrier {name}"))
+                    .or_insert(next);
+                self.w.n_mutexes = self.mutexes.len() as u32;
+                let barrier = self.barrier(name);
+                Op::CondBarrier { barrier, mutex }
             }
             _ => Op::Yield,
         };

@@ -23,7 +23,8 @@ pub enum Inet {
     /// A byte stream in segments of at most [`Inet::MSS`].
     ///
     /// - Bytes go to the send buffer. Full segments are sent while the receive window has room; a
-    ///   part of a segment only if nothing is unacknowledged (Nagle).
+    ///   part of a segment only if no other such part is unacknowledged (Nagle's rule with
+    ///   Minshall's change).
     /// - What was sent stays in the send buffer until it is acknowledged. A writer sleeps while the
     ///   buffer is full, and is woken when it has fallen to two thirds, without the `WF_SYNC` hint
     ///   (`sk_stream_write_space`).

@@ -168,6 +168,8 @@ pub fn move_task<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, to: TgId) -> 
         enqueue_task_fair(cx, rq, task, Enqueue::RESTORE);
     }
     if running {
+        // Its protection was in the virtual time of the queue that it has left.
+        cx.sys.features.run_to_parity.cancel(&mut rq.se[task.idx()]);
         set_next_task_fair(cx, rq, task, SetNext::RunsOn);
     }
     // One that comes out of limbo finds an idle CPU, which would not look for it. (The kernel's

@@ -246,6 +246,7 @@ pub(super) fn linux_6_18() -> Features {
         idle_switch: IdleSwitch::Stays,
         idle_tick: IdleTick::AfterTick,
         polling_ipi: false,
+        timer_pull: true,
         menu: Menu::BothEnds,
         files: OpenFiles::LINUX_6_18,
         mm_cpumask: MmCpumask::Lazy,

@@ -133,6 +133,10 @@ pub struct Features {
     /// Whether an idle CPU is sent an interrupt also while it watches its flags (up to 3.15, before
     /// "sched/idle: Optimize try-to-wake-up IPI", Peter Zijlstra, 2014); the engine does not ask.
     pub polling_ipi: bool,
+    /// Whether timers that any CPU may serve, such as those of TCP, are no reason for an idle CPU
+    /// to expect an early end while another is awake ("timers: Implement the hierarchical pull
+    /// model", Anna-Maria Behnsen, 6.9); the engine does not ask.
+    pub timer_pull: bool,
     /// What the governor of idle states makes of the last stays; the engine does not ask.
     pub menu: Menu,
     /// What system calls do to open files and pipes; the engine does not ask.

@@ -12,7 +12,7 @@ use super::{
 };
 use alloc::string::{String, ToString};
 
-pub(super) static DECISIONS: [Decision; 86] = [
+pub(super) static DECISIONS: [Decision; 87] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     named!("vruntime_base", "what virtual times of a queue are relative to", "least, mean",
@@ -151,6 +151,12 @@ pub(super) static DECISIONS: [Decision; 86] = [
         "an idle CPU that watches its flags is interrupted all the same",
         f,
         f.polling_ipi
+    ),
+    flag!(
+        "timer_pull",
+        "timers that any CPU may serve are left to one that is awake",
+        f,
+        f.timer_pull
     ),
     named!("menu", "what the governor of idle states makes of the last stays",
         "longest, skip-timers, keeps-longest, both-ends", f, f.menu,
