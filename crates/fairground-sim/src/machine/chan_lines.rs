@@ -230,34 +230,49 @@ mod tests {
         })
     }
 
-    /// Threads take longer with the first of `values` than with the second. Processes have their
-    /// tables to themselves, so they count nothing.
-    fn only_threads_are_slower(decision: &str, values: [&str; 2]) {
-        let both = |mode| {
-            // Of several, as the course of one is chance.
-            values.map(|value| {
-                let one = |f| {
-                    let argv = format!("hackbench -g 1 -f {f} --pipe -l 100 {mode}");
-                    end(&argv, (decision, value))
-                };
-                [4, 6, 7, 8].map(one).iter().sum::<u64>()
-            })
-        };
-        let threads = both("--threads");
-        assert!(threads[0] > threads[1], "{threads:?}");
-        let processes = both("--process");
-        assert_eq!(processes[0], processes[1]);
+    /// What CPU 5 takes to take a reference to a file that CPU 0 has just taken one to, and then to
+    /// drop it when CPU 0 has been there again, ps.
+    fn file_ps(mode: &str, set: (&str, &str)) -> [u64; 2] {
+        let argv = format!("hackbench -g 1 -f 8 --pipe -l 10 {mode}");
+        on(&older_server(16), &argv, &[set], |sim| {
+            sim.run().unwrap();
+            let (id, c, op) = (TaskId(1), 0, KernelOp::PipeWrite);
+            let mut at = sim.now;
+            let mut takes = |cpu, drops| {
+                at += 1_000_000;
+                sim.host.begin(cpu, at);
+                match drops {
+                    false => sim.take_file(id, c, End::Write, op),
+                    true => sim.drop_file(id, c, End::Write, op),
+                }
+                sim.host.at - at
+            };
+            takes(0, false);
+            let taking = takes(5, false);
+            takes(0, false);
+            [taking, takes(5, true)]
+        })
+    }
+
+    /// Processes have their tables to themselves, so they count nothing.
+    #[test]
+    fn who_shares_no_table_of_files_pays_nothing_for_them() {
+        assert_eq!(file_ps("--process", ("file_ref", "inc-not-zero")), [0, 0]);
     }
 
     #[test]
     fn reading_the_count_first_takes_longer_where_threads_share_files() {
-        only_threads_are_slower("file_ref", ["inc-not-zero", "add"]);
+        let [slow, quick] = ["inc-not-zero", "add"].map(|v| file_ps("--threads", ("file_ref", v)));
+        assert!(slow[0] > quick[0] + 40_000, "{slow:?} {quick:?}");
+        assert_eq!(slow[1], quick[1]);
     }
 
     /// Who has used the file meanwhile has its line.
     #[test]
     fn a_file_whose_fields_are_beside_its_count_is_fetched_once_more() {
-        only_threads_are_slower("file_ref_line", ["fields", "own"]);
+        let [slow, quick] = ["fields", "own"].map(|v| file_ps("--threads", ("file_ref_line", v)));
+        assert_eq!(slow[0], quick[0]);
+        assert!(slow[1] > quick[1] + 10_000, "{slow:?} {quick:?}");
     }
 
     /// With the mutex held, and on its line.
