@@ -159,20 +159,21 @@ fn with_options(command: &str, with: &str) -> String {
     }
 }
 
-/// The quoted lines as they are printed now: all of them if nearly all were quoted, else each by
-/// the words that it begins with; and those that are not there.
+/// The quoted lines as they are printed now: all of them if nearly all were quoted, from the first
+/// on, else each by the words that it begins with, in order; and those that are not there.
 fn requoted(quoted: &str, printed: &str) -> (String, Vec<String>) {
     let printed: Vec<&str> = printed.lines().map(str::trim_end).collect();
     let quoted: Vec<&str> = quoted.lines().collect();
-    if ends(&quoted) == ends(&printed) && quoted.len() * 5 >= printed.len() * 4 {
+    let (about, now) = (quoted.first(), printed.first());
+    if about.map(|l| key(l)) == now.map(|l| key(l)) && quoted.len() * 5 >= printed.len() * 4 {
         return (printed.join("\n") + "\n", Vec::new());
     }
     let (mut text, mut gone, mut from) = (String::new(), Vec::new(), 0);
     for old in quoted {
-        let order = || (from..printed.len()).chain(0..from);
         let same = |n: &usize| words(printed[*n]).eq(words(old));
         let alike = |n: &usize| key(printed[*n]) == key(old);
-        match order().find(same).or_else(|| order().find(alike)) {
+        let mut order = from..printed.len();
+        match order.clone().find(same).or_else(|| order.find(alike)) {
             _ if old.trim().is_empty() => {}
             Some(n) => {
                 text += printed[n];
@@ -190,13 +191,6 @@ fn requoted(quoted: &str, printed: &str) -> (String, Vec<String>) {
 
 fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace()
-}
-
-/// What the first and the last line are about.
-fn ends<'a>(lines: &[&'a str]) -> Option<(Vec<&'a str>, Vec<&'a str>)> {
-    let mut full = lines.iter().filter(|l| !l.trim().is_empty());
-    let first = full.next()?;
-    Some((key(first), key(full.next_back()?)))
 }
 
 /// What a line of a table or list is about: its first word, and up to two more that are no results.
