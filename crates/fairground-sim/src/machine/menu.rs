@@ -170,12 +170,13 @@ impl Menu {
             }
             let mean = sum / n;
             let square = |v: &u32| u128::from(u64::from(*v).abs_diff(mean)).pow(2);
-            let mut variance = kept.clone().map(square).sum::<u128>() / u128::from(n);
-            if rule.trims_both_ends() {
-                // The mean of squares without the square of the mean, which is rounded down.
-                let squares = kept.clone().map(|v| u128::from(*v).pow(2)).sum::<u128>();
-                variance = squares / u128::from(n) - u128::from(mean).pow(2);
-            }
+            let mean_of = |all: u128| all / u128::from(n);
+            let variance = if rule.spread_is_of_squares() {
+                let squares = kept.clone().map(|v| u128::from(*v).pow(2)).sum();
+                mean_of(squares) - u128::from(mean).pow(2)
+            } else {
+                mean_of(kept.clone().map(square).sum())
+            };
             let close = u128::from(mean).pow(2) > 36 * variance && n >= 6;
             if close || variance <= u128::from(ALIKE_US * ALIKE_US) {
                 return mean;

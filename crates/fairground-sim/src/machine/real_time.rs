@@ -167,7 +167,8 @@ impl Sim<'_> {
     }
 
     /// Whether `id`, which can run on `cpu` only, comes before `other` of the same priority, which
-    /// runs there and can go elsewhere (`check_preempt_equal_prio`).
+    /// runs there and can go elsewhere (`check_preempt_equal_prio`). That one then waits behind all
+    /// of its priority, in the kernel in front of them, until it is pushed.
     fn takes_over(&mut self, cpu: u32, id: TaskId, other: TaskId) -> bool {
         let asked = self.rqs[cpu as usize].need_resched;
         let stays = |sim: &mut Self, id: TaskId| {

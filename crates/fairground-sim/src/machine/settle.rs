@@ -96,10 +96,10 @@ mod tests {
 
     /// How many of the 40 threads of a group of hackbench are on each socket of two after 50 ms;
     /// and how many events that took.
-    fn sockets(settle_ms: u64, warmup_ms: u64) -> ([usize; 2], u64) {
+    fn sockets(seed: u64, settle_ms: u64, warmup_ms: u64) -> ([usize; 2], u64) {
         let machine = Machine::builtin("spr-8480-2s").unwrap();
         let line = "hackbench -g 1 -f 20 --threads --pipe -l 100000";
-        after(&machine, line, 2, [settle_ms, warmup_ms, 50], on_sockets)
+        after(&machine, line, seed, [settle_ms, warmup_ms, 50], on_sockets)
     }
 
     fn on_sockets(sim: &mut Sim) -> ([usize; 2], u64) {
@@ -112,14 +112,18 @@ mod tests {
     }
 
     /// While it settles; what wake-ups make of that later, they do at their own pace. With some
-    /// seeds (1) they have their way meanwhile.
+    /// seeds they have their way meanwhile, so most count.
     #[test]
     fn a_group_of_hackbench_comes_to_both_sockets_as_it_settles() {
-        let (at_once, _) = sockets(0, 60);
-        assert!(at_once.contains(&40), "{at_once:?}");
-        let (settled, events) = sockets(60, 60);
-        assert!(!settled.contains(&40), "{settled:?}");
-        assert_eq!(sockets(60, 60), (settled, events), "the same again");
+        let seeds = [1, 2, 3, 4, 5];
+        let on_one = |settle_ms| seeds.map(|s| sockets(s, settle_ms, 60).0.contains(&40));
+        assert_eq!(on_one(0), [true; 5]);
+        let settled = on_one(60);
+        assert!(
+            settled.iter().filter(|one| **one).count() <= 2,
+            "{settled:?}"
+        );
+        assert_eq!(sockets(1, 60, 60), sockets(1, 60, 60), "the same again");
     }
 
     /// Wake-ups in the 4 ms after each of `ages_ms` of four groups of hackbench on 8 CPUs that
@@ -179,6 +183,6 @@ mod tests {
     /// Recorded cases are compared from their start on.
     #[test]
     fn without_a_warm_up_nothing_settles() {
-        assert_eq!(sockets(20, 0), sockets(0, 0));
+        assert_eq!(sockets(1, 20, 0), sockets(1, 0, 0));
     }
 }

@@ -414,6 +414,23 @@ fn unknown(source: &Source, key: &Key, what: &str, known: &[&str]) -> Error {
 mod tests {
     use super::*;
 
+    /// Each barrier has a mutex of its own, beside those that the file names.
+    #[test]
+    fn a_barrier_is_a_condition_variable_and_its_mutex() {
+        let task = r#"{"lock": "m", "unlock": "m", "barrier": "b", "barrier1": "c"}"#;
+        let text = format!(
+            "{{\"global\": {{\"duration\": 1}}, \"tasks\": {{\"x\": {task}, \"y\": {task}}}}}"
+        );
+        let read = Scenario::parse("s.json", &text).and_then(|s| build(&s, None));
+        let w = read.unwrap_or_else(|e| panic!("{e:?}"));
+        let of_barriers = w.programs[0].ops.iter().filter_map(|op| match op {
+            Op::CondBarrier { barrier, mutex } => Some((*barrier, *mutex)),
+            _ => None,
+        });
+        assert_eq!(of_barriers.collect::<Vec<_>>(), [(0, 1), (1, 2)]);
+        assert_eq!((w.n_mutexes, w.barriers), (3, vec![2, 2]));
+    }
+
     #[test]
     fn points_of_a_timer_shift_or_stay_as_its_mode_says() {
         let op = |mode: &str| {

@@ -31,6 +31,15 @@ impl Menu {
         matches!(self, Self::BothEnds | Self::KeepsLongest)
     }
 
+    /// Whether the variance of stays is the mean of their squares less the square of their mean,
+    /// which is rounded down ("cpuidle: menu: Use one loop for average and variance computations",
+    /// 6.15), not the mean of squared differences.
+    #[inline]
+    #[must_use]
+    pub const fn spread_is_of_squares(self) -> bool {
+        matches!(self, Self::BothEnds | Self::KeepsLongest)
+    }
+
     /// Whether a stay is expected to last no longer than the longest of those that count, where
     /// they have nothing else in common.
     #[inline]
