@@ -194,8 +194,8 @@ impl Sim<'_> {
 
     /// Whether a CPU but `cpu` has its tick, and so serves timers that are nobody's.
     fn others_are_awake(&self, cpu: u32) -> bool {
-        let others = (0u32..).zip(&self.cpus).filter(|(other, _)| *other != cpu);
-        others.into_iter().any(|(_, c)| !c.nohz)
+        let mut all = (0u32..).zip(&self.cpus);
+        all.any(|(other, c)| other != cpu && !c.nohz)
     }
 
     /// Whether some CPU of the package of `cpu` is not in its state.
@@ -317,7 +317,7 @@ pub(super) mod tests {
     use fairground::value::TaskId;
 
     use super::*;
-    use crate::machine::testing::{at_5ms, server};
+    use crate::machine::testing::{at_5ms, on, server};
 
     /// CPU 0 of the two-CPU guest, with two hogs running, begins a step at 5 ms.
     pub(in crate::machine) fn on_guest(act: impl FnOnce(&mut Sim<'_>)) {
@@ -339,6 +339,24 @@ pub(super) mod tests {
         }
         let guest = IdleTable::new(&Machine::from_path_or_id("spr-guest-2cpu").unwrap());
         assert_eq!(guest.exit(0, false), 1140 * NS, "as measured");
+    }
+
+    #[test]
+    fn a_run_begins_in_the_deepest_state_and_placement_knows() {
+        let begins = |argv: &str, wanted: fn(usize) -> usize| {
+            on(&server(4), argv, &[], |sim| {
+                let wanted = wanted(sim.idle.states.len() - 1);
+                let latency_ns = sim.idle.states[wanted].exit_latency_ns;
+                for cpu in 0..4 {
+                    assert_eq!(sim.idle_state(cpu), Some(wanted as u8), "{argv}");
+                    let shown = &sim.sys.cpu[cpu as usize].idle_exit_latency;
+                    assert_eq!(shown.load(Relaxed), latency_ns + 1, "{argv}");
+                }
+            });
+        };
+        begins("hogs --tasks 1 --duration 10ms", |deepest| deepest);
+        // Who holds /dev/cpu_dma_latency at 0 had it before the run.
+        begins("cyclictest -t 1 -i 2000 -D 0.01", |_| 0);
     }
 
     #[test]
