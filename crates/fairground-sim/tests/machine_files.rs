@@ -420,3 +420,36 @@ fn the_fastest_cpu_has_full_capacity() {
         assert!(bad.expected.contains("1 to 1024"), "{}", bad.expected);
     }
 }
+
+/// Those of Intel from C3 on, AMD's CC6 (a port), and what a file says.
+#[test]
+fn deep_states_flush_the_caches_of_a_core() {
+    let flushing = |machine: &Machine| -> Vec<String> {
+        let states = machine.idle_states().into_iter();
+        states
+            .filter(|s| s.flushes_caches)
+            .map(|s| s.name)
+            .collect()
+    };
+    for (id, names) in [
+        ("xeon-8cpu-2013", &["C3", "C6", "C7"][..]),
+        ("gnr-6972p-2s", &["C6", "C6P"]),
+        ("genoa-9654-2s", &["C2"]),
+        ("kunpeng920-6426-2s", &[]),
+        ("spr-guest-2cpu", &[]),
+    ] {
+        let machine = Machine::from_path_or_id(id).unwrap();
+        assert_eq!(flushing(&machine), names, "{id}");
+    }
+    let text = include_str!("../../../machines/icx-8358-2s.toml");
+    let says = |state: &str, what: &str| {
+        let (named, says) = (
+            format!("name = \"{state}\"\n"),
+            format!("flushes_caches = {what}\n"),
+        );
+        let text = text.replace(&named, &format!("{named}{says}"));
+        flushing(&Machine::parse("icx.toml", &text).unwrap())
+    };
+    assert_eq!(says("C6", "false"), [""; 0]);
+    assert_eq!(says("C1E", "true"), ["C1E", "C6"]);
+}

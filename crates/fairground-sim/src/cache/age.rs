@@ -27,6 +27,8 @@ use crate::rng::{SPLITMIX64_STEP, mix};
 
 pub(super) struct Ages {
     cores: Vec<u32>,
+    /// By core, one more than its counter when its caches were last flushed.
+    flushed: Vec<u32>,
     /// The tag of a line that the core touches now, by core; see [`tops`].
     tags: Vec<u32>,
     /// The core that executes, and its tag.
@@ -47,6 +49,7 @@ impl Ages {
     pub fn new(p: &Params, seed: u64) -> Self {
         Self {
             cores: vec![0; p.cores.len()],
+            flushed: vec![0; p.cores.len()],
             tags: (0..p.cores.len() as u32).collect(),
             executing: (0, 0),
             epoch_shift: tops::epoch_shift(p.recent),
@@ -106,6 +109,19 @@ impl Ages {
         self.l3_reuse[llc].saw_new(lines);
     }
 
+    /// The core's private caches lose all that is in them. No line of before is near the top of the
+    /// stack any more, so that hits look at it again.
+    pub fn flush(&mut self, core: usize) {
+        self.flushed[core] = self.cores[core].wrapping_add(1);
+        self.fill(core, self.recent + 1);
+    }
+
+    /// Whether a line touched `age` steps ago was there before the core's caches were flushed.
+    #[inline]
+    fn was_flushed(&self, core: usize, age: u32) -> bool {
+        age > self.cores[core].wrapping_sub(self.flushed[core])
+    }
+
     /// A fill of the core's caches with a line that it never had.
     #[inline]
     pub fn miss(&mut self, core: usize) -> Place {
@@ -137,8 +153,12 @@ impl Ages {
     /// [`Ages::look`] for a line that was not touched of late.
     #[inline(never)]
     fn look_deep(&mut self, core: usize, age: u32, line: u32) -> Place {
+        let flushed = self.was_flushed(core, age);
         self.fill(core, 1);
         let distance = self.core_reuse[core].saw_at(age);
+        if flushed {
+            return Place::Gone;
+        }
         if distance < self.l1_lines {
             return Place::L1;
         }
@@ -153,12 +173,9 @@ impl Ages {
     #[inline]
     pub fn core_has(&self, core: usize, stamp: u32, line: u32) -> bool {
         let age = self.cores[core].wrapping_sub(stamp);
-        age <= self.recent || {
-            let distance = self.core_reuse[core].distance(age);
-            !self
-                .l2
-                .gone(distance, || self.dice(line, core as u64, stamp))
-        }
+        let dice = || self.dice(line, core as u64, stamp);
+        let lost = |age| self.l2.gone(self.core_reuse[core].distance(age), dice);
+        age <= self.recent || !self.was_flushed(core, age) && !lost(age)
     }
 
     /// Whether an L3 domain still holds a line.

@@ -347,6 +347,20 @@ impl Cache {
             .advance(core, self.p.cores[core].llc as usize, lines);
     }
 
+    /// The CPUs that are threads of the core of `cpu`.
+    pub fn threads(&self, cpu: u32) -> impl Iterator<Item = u32> {
+        let core = self.p.cpu[cpu as usize].0;
+        (0u32..)
+            .zip(&self.p.cpu)
+            .filter(move |(_, at)| at.0 == core)
+            .map(|(c, _)| c)
+    }
+
+    /// The core of `cpu` has lost what its private caches held; it is in the L3 still.
+    pub fn flush(&mut self, cpu: u32) {
+        self.ages.flush(usize::from(self.p.cpu[cpu as usize].0));
+    }
+
     /// Counters of a line.
     pub fn line_stats(&self, line: LineId) -> LineStats {
         let l = &self.lines[line as usize];

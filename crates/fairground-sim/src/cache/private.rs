@@ -68,3 +68,53 @@ impl Cache {
         ready.finish(&self.p, &mut self.stores, r, 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::NS;
+    use super::*;
+    use crate::machine_file::Machine;
+
+    #[test]
+    fn a_flushed_core_fetches_from_the_l3_what_it_had_and_once() {
+        let machine = Machine::builtin("spr-8480-2s").unwrap();
+        let mut cache = Cache::new(&machine, 1);
+        let (own, shared) = (cache.alloc_lines(1, 0), cache.alloc_lines(1, 0));
+        let mut now = 0;
+        let mut load = |cache: &mut Cache, cpu: u32, line: u32| {
+            now += 10_000 * NS;
+            cache.touch(cpu, line, 1, Access::Load, now)
+        };
+        cache.touch(1, shared, 1, Access::Store, 0);
+        for line in [own, shared] {
+            load(&mut cache, 0, line);
+            assert_eq!(load(&mut cache, 0, line).class, MissClass::Hit);
+        }
+        cache.flush(0);
+        let llc = (machine.cache_latency_ns(3) * NS as f64) as u64;
+        for line in [own, shared] {
+            let cost = load(&mut cache, 0, line);
+            assert_eq!((cost.class, cost.llc_miss), (MissClass::Capacity, false));
+            assert_eq!(cost.latency, llc);
+            assert_eq!(load(&mut cache, 0, line).class, MissClass::Hit);
+        }
+        assert_eq!(load(&mut cache, 1, shared).class, MissClass::Hit);
+    }
+
+    /// What a core has written and flushed is answered by its L3.
+    #[test]
+    fn a_flushed_owner_answers_nobody() {
+        let machine = Machine::builtin("spr-8480-2s").unwrap();
+        for flushed in [false, true] {
+            let mut cache = Cache::new(&machine, 1);
+            let line = cache.alloc_lines(1, 0);
+            cache.touch(1, line, 1, Access::Load, 0);
+            cache.touch(0, line, 1, Access::Store, 1000 * NS);
+            if flushed {
+                cache.flush(0);
+            }
+            let cost = cache.touch(1, line, 1, Access::Load, 2000 * NS);
+            assert_eq!((cost.transfer, cost.llc_miss), (!flushed, false));
+        }
+    }
+}

@@ -153,8 +153,9 @@ impl Sim<'_> {
             Op::ReqStart(k) => task.open_request(k, now),
             Op::ReqStartDue(k) => task.open_request(k, task.due_ns.min(now)),
             Op::ReqStartCaller(k) => {
+                let took = task.took_ns;
                 if let Some(caller) = task.serving {
-                    self.tasks[caller.idx()].open_request(k, now);
+                    self.tasks[caller.idx()].open_request(k, took);
                 }
             }
             Op::ReqEnd(k) => {

@@ -159,6 +159,22 @@ impl Sim<'_> {
             .idle_exit_latency
             .store(shown, Relaxed);
         c.work_stamp = c.work_stamp.wrapping_add(1);
+        self.flush_if_core_sleeps(cpu);
+    }
+
+    /// `cpu` has gone idle: its core sleeps with its last thread, and in a deep state loses what its
+    /// caches hold.
+    fn flush_if_core_sleeps(&mut self, cpu: u32) {
+        if self.loses_caches(cpu) && self.host.cache.threads(cpu).all(|c| self.loses_caches(c)) {
+            self.host.cache.flush(cpu);
+        }
+    }
+
+    /// Whether `cpu` is in a state in which its core would lose what its caches hold.
+    fn loses_caches(&self, cpu: u32) -> bool {
+        let state = self.idle_state(cpu).map(usize::from);
+        let state = state.and_then(|s| self.idle.states.get(s));
+        state.is_some_and(|s| s.flushes_caches)
     }
 
     /// A run begins with `cpu` idle for long, so in the deepest state that it may be in.
@@ -317,6 +333,7 @@ pub(super) mod tests {
     use fairground::value::TaskId;
 
     use super::*;
+    use crate::cache::{Access::Load, MissClass};
     use crate::machine::testing::{at_5ms, on, server};
 
     /// CPU 0 of the two-CPU guest, with two hogs running, begins a step at 5 ms.
@@ -357,6 +374,47 @@ pub(super) mod tests {
         begins("hogs --tasks 1 --duration 10ms", |deepest| deepest);
         // Who holds /dev/cpu_dma_latency at 0 had it before the run.
         begins("cyclictest -t 1 -i 2000 -D 0.01", |_| 0);
+    }
+
+    /// A core has C6 when both of its threads have asked for it.
+    #[test]
+    fn a_core_loses_its_caches_when_its_last_thread_goes_to_c6() {
+        let machine = Machine::builtin("icx-8358-2s").unwrap();
+        on(&machine, "hogs --tasks 1 --duration 10ms", &[], |sim| {
+            let threads: Vec<u32> = sim.host.cache.threads(0).collect();
+            let [first, last] = threads[..] else {
+                panic!("{threads:?}")
+            };
+            let line = sim.host.cache.alloc_lines(1, 0);
+            let mut hits = |sim: &mut Sim<'_>| {
+                let at = sim.host.at;
+                let touch = |sim: &mut Sim<'_>| sim.host.cache.touch(first, line, 1, Load, at);
+                let class = touch(sim).class;
+                touch(sim);
+                class == MissClass::Hit
+            };
+            let deepest = sim.idle.states.len() as u8 - 1;
+            assert!(sim.idle.states[usize::from(deepest)].flushes_caches);
+            assert!(!sim.idle.states[usize::from(deepest) - 1].flushes_caches);
+            let in_state = |state: Option<u8>| {
+                state.map(|state| IdleStay {
+                    state,
+                    since: 0,
+                    timer_ns: 0,
+                })
+            };
+            hits(sim);
+            for (beside, stays) in [
+                (None, true),
+                (Some(deepest - 1), true),
+                (Some(deepest), false),
+            ] {
+                sim.cpus[first as usize].idle = in_state(beside);
+                sim.cpus[last as usize].idle = in_state(Some(deepest));
+                sim.flush_if_core_sleeps(last);
+                assert_eq!(hits(sim), stays, "{beside:?}");
+            }
+        });
     }
 
     #[test]

@@ -183,6 +183,7 @@ impl Sim<'_> {
             woken_others: 0,
             picked: 0,
             serving: None,
+            took_ns: 0,
             futex_q: None,
             unqueued: false,
             locked_cpu: 0,

@@ -11,7 +11,7 @@ use fairground::value::TaskId;
 use super::Sim;
 use super::task::{Stage, Wait};
 use super::waitable::{Table, Waitable};
-use crate::cache::{Access, LineId};
+use crate::cache::{Access, LineId, NS};
 use crate::costs::KernelOp;
 use crate::workload::program::Workload;
 
@@ -28,6 +28,9 @@ pub struct Sync {
     /// By task; as long as needed.
     own: Vec<Waitable>,
     requests: Vec<VecDeque<TaskId>>,
+    /// Those that a server has taken off the list in shared memory and will serve before it looks
+    /// again.
+    taken: Vec<VecDeque<TaskId>>,
     /// Source of timer stamps.
     pub stamps: u32,
 }
@@ -49,6 +52,7 @@ impl Sync {
             services: many(workload.services.len()),
             own: Vec::new(),
             requests: workload.services.iter().map(|_| VecDeque::new()).collect(),
+            taken: workload.services.iter().map(|_| VecDeque::new()).collect(),
             stamps: 0,
         }
     }
@@ -166,21 +170,35 @@ impl Sim<'_> {
     }
 
     pub(super) fn accept(&mut self, cpu: u32, id: TaskId, service: u32) {
-        let by_futex = self.by_futex(service);
-        if !by_futex {
-            self.enter_syscall(id, KernelOp::SocketRecv);
+        if self.by_futex(service) {
+            return self.accept_by_futex(cpu, id, service);
         }
+        self.enter_syscall(id, KernelOp::SocketRecv);
         self.atomic(Table::Service, service);
         if let Some(caller) = self.sync.requests[service as usize].pop_front() {
             self.tasks[id.idx()].serving = Some(caller);
             return self.advance(id);
         }
-        let wait = Wait::Request(service);
-        if by_futex {
-            return self.wait_on(cpu, id, (Table::Service, service), wait, Stage::Again);
-        }
         self.waitable(Table::Service, service).waiters.push_back(id);
-        self.block(cpu, id, wait, Stage::Again);
+        self.block(cpu, id, Wait::Request(service), Stage::Again);
+    }
+
+    /// The list is a stack that the server takes whole, in one update: the latest caller is served
+    /// first, who comes meanwhile after all of these.
+    fn accept_by_futex(&mut self, cpu: u32, id: TaskId, service: u32) {
+        let s = service as usize;
+        if self.sync.taken[s].is_empty() {
+            self.atomic(Table::Service, service);
+            let list = std::mem::take(&mut self.sync.requests[s]);
+            self.sync.taken[s].extend(list.into_iter().rev());
+            self.tasks[id.idx()].took_ns = self.host.at / NS;
+        }
+        let Some(caller) = self.sync.taken[s].pop_front() else {
+            let of = (Table::Service, service);
+            return self.wait_on(cpu, id, of, Wait::Request(service), Stage::Again);
+        };
+        self.tasks[id.idx()].serving = Some(caller);
+        self.advance(id);
     }
 
     fn by_futex(&self, service: u32) -> bool {
@@ -239,6 +257,34 @@ mod tests {
     use crate::machine::testing::{server, with};
     use crate::spec::Scenario;
     use crate::workload::Env;
+
+    #[test]
+    fn a_list_in_shared_memory_is_taken_whole_and_the_latest_is_served_first() {
+        let text = "duration = \"1ms\"\nservices = [\"s\"]\n\
+             [[task]]\nname = \"caller\"\ncount = 3\nsteps = [{ request = \"s\", bytes = 1 }]\n\
+             [[task]]\nname = \"server\"\n\
+             steps = [{ serve = \"s\" }, { reply = \"s\", bytes = 1 }]\n";
+        let parsed = Scenario::parse("test.toml", text).unwrap();
+        let mut workload = parsed.workload(&Env { cpus: 8 }).unwrap();
+        workload.futex_services.push(0);
+        with(&server(8), &workload, &[], |sim| {
+            let server = TaskId(3);
+            sim.sync.requests[0] = [0, 1].map(TaskId).into();
+            let (mut served, mut took) = (Vec::new(), Vec::new());
+            for at in [1_000_000, 2_000_000, 3_000_000] {
+                sim.host.begin(0, at);
+                sim.accept(0, server, 0);
+                served.extend(sim.tasks[server.idx()].serving.take());
+                took.push(sim.tasks[server.idx()].took_ns);
+                if at == 1_000_000 {
+                    sim.sync.requests[0].push_back(TaskId(2));
+                }
+            }
+            assert_eq!(served, [1, 0, 2].map(TaskId));
+            // The first two wake up late from when the list was taken.
+            assert!(took[0] == took[1] && took[1] < took[2], "{took:?}");
+        });
+    }
 
     /// Who is answered between waking the server and waiting does not wait, and nobody wakes him.
     #[test]

@@ -141,6 +141,8 @@ pub struct SimTask {
     pub picked: u32,
     /// Caller whose request it serves.
     pub serving: Option<TaskId>,
+    /// When it took the list, in shared memory, of those it serves, ns.
+    pub took_ns: u64,
     /// Its entry in a futex's bucket, once it has waited for one.
     pub futex_q: Option<LineId>,
     /// A waker has taken that off the list, and the task has not seen it yet.

@@ -25,6 +25,26 @@ impl IdleEntry {
     }
 }
 
+/// What of an idle state is no figure.
+#[derive(Clone, Debug)]
+pub(super) struct IdleKind {
+    pub name: String,
+    pub entry: IdleEntry,
+    pub flushes_caches: bool,
+}
+
+impl IdleKind {
+    /// Whether a state of which the file does not say it flushes the core's caches. Those of Intel
+    /// from C3 on do (SDM, volume 3, "MWAIT extensions for power management"; datasheets, "Core
+    /// C-states"), and AMD's CC6, which firmware gives as a port to be read.
+    pub fn flushes(arch: &str, state: &str, entry: IdleEntry) -> bool {
+        let number = state.trim_start_matches('C');
+        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        let deep = number[..digits].parse().is_ok_and(|n: u32| n >= 3);
+        arch == "x86_64" && (entry == IdleEntry::IoPort || state.starts_with('C') && deep)
+    }
+}
+
 /// A CPU idle state, as the governor knows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdleState {
@@ -38,6 +58,9 @@ pub struct IdleState {
     pub core_exit_latency_ns: Option<u64>,
     /// Shortest stay that pays, ns.
     pub target_residency_ns: u64,
+    /// Whether a core whose threads are all in it, or in another such state, has lost what was in
+    /// its L1 and L2.
+    pub flushes_caches: bool,
 }
 
 impl IdleState {

@@ -21,6 +21,7 @@ use crate::workload::nearest::nearest;
 
 pub use error::{BadFile, MachineError};
 pub use figure::{Conf, Figure};
+use idle::IdleKind;
 pub use idle::{IdleEntry, IdleState};
 pub use topology::{CpuPlace, Distance, FULL_CAPACITY, Topology};
 
@@ -102,7 +103,7 @@ pub struct Machine {
     pub caches: Vec<CacheLevel>,
     /// Source keys and what they stand for.
     pub sources: BTreeMap<String, String>,
-    idle_entries: Vec<(String, IdleEntry)>,
+    idle_kinds: Vec<IdleKind>,
     figures: BTreeMap<String, Figure>,
     /// For sensitivity runs.
     cost_scale: CostScale,
@@ -305,7 +306,7 @@ impl Machine {
     /// # Errors
     /// [`MachineError::Request`] if the machine has no such state.
     pub fn with_idle_up_to(&self, name: &str) -> Result<Self, MachineError> {
-        let names: Vec<&str> = self.idle_entries.iter().map(|(s, _)| s.as_str()).collect();
+        let names: Vec<&str> = self.idle_kinds.iter().map(|s| s.name.as_str()).collect();
         let same = |state: &&str| state.eq_ignore_ascii_case(name);
         let Some(deepest) = names.iter().position(same) else {
             let known = names.join(", ");
@@ -317,7 +318,7 @@ impl Machine {
         };
         let mut copy = self.clone();
         if deepest + 1 < names.len() {
-            copy.idle_entries.truncate(deepest + 1);
+            copy.idle_kinds.truncate(deepest + 1);
             let deepest = names[deepest];
             copy.hash = fnv1a(copy.hash, format!("idle up to {deepest}").as_bytes());
         }
@@ -363,14 +364,15 @@ impl Machine {
             Some((us * 1000.0).round() as u64)
         };
         let ns = |name: &str, key: &str| given(name, key).unwrap_or(0);
-        let state = |(name, entry): &(String, IdleEntry)| IdleState {
-            name: name.clone(),
-            entry: *entry,
-            exit_latency_ns: ns(name, "exit_latency_us"),
-            core_exit_latency_ns: given(name, "core_exit_latency_us"),
-            target_residency_ns: ns(name, "target_residency_us"),
+        let state = |kind: &IdleKind| IdleState {
+            name: kind.name.clone(),
+            entry: kind.entry,
+            exit_latency_ns: ns(&kind.name, "exit_latency_us"),
+            core_exit_latency_ns: given(&kind.name, "core_exit_latency_us"),
+            target_residency_ns: ns(&kind.name, "target_residency_us"),
+            flushes_caches: kind.flushes_caches,
         };
-        self.idle_entries.iter().map(state).collect()
+        self.idle_kinds.iter().map(state).collect()
     }
 
     /// Cost of a kernel operation, ns: `syscall`, `switch_to_hw`, `ipi_to_handler`, `ipi_send_cpu`,

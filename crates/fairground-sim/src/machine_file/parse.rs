@@ -11,7 +11,7 @@ use super::figures::{Figures, check_value};
 use super::known;
 use super::raw::{RawFile, RawTopology};
 use super::topology::{CpuPlace, FULL_CAPACITY, NEAREST, Topology, not_nearest};
-use super::{Conf, FNV_START, Figure, IdleEntry, MAX_CPUS, Machine, MachineError, fnv1a};
+use super::{Conf, FNV_START, Figure, IdleEntry, IdleKind, MAX_CPUS, Machine, MachineError, fnv1a};
 
 /// What two threads of a core do together over one alone, where a file does not say: as the files
 /// of the servers have it.
@@ -66,7 +66,7 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
     ] {
         figures.table(name, table)?;
     }
-    let idle_entries = idle_states(&raw, &mut figures)?;
+    let idle_kinds = idle_states(&raw, &mut figures)?;
     required(&t, &raw, &topology, &figures.map)?;
     let mut figures = figures.map;
     fill_in(&mut figures);
@@ -86,19 +86,16 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
         topology,
         caches,
         sources: raw.sources,
-        idle_entries,
+        idle_kinds,
         figures,
         cost_scale: super::CostScale::NONE,
         hash: fnv1a(FNV_START, text.as_bytes()),
     })
 }
 
-/// Takes the idle states in; their names and entries, shallowest first.
-fn idle_states(
-    raw: &RawFile,
-    figures: &mut Figures<'_>,
-) -> Result<Vec<(String, IdleEntry)>, MachineError> {
-    let mut idle_entries = Vec::new();
+/// Takes the idle states in; what of them is no figure, shallowest first.
+fn idle_states(raw: &RawFile, figures: &mut Figures<'_>) -> Result<Vec<IdleKind>, MachineError> {
+    let mut idle_kinds = Vec::new();
     for state in &raw.idle {
         let (s, at) = (state.get_ref(), state.span());
         if !s.src.is_empty() {
@@ -126,9 +123,15 @@ fn idle_states(
         let entry = s
             .entry
             .unwrap_or_else(|| IdleEntry::of(&raw.machine.arch, &s.name));
-        idle_entries.push((s.name.clone(), entry));
+        idle_kinds.push(IdleKind {
+            name: s.name.clone(),
+            entry,
+            flushes_caches: s
+                .flushes_caches
+                .unwrap_or_else(|| IdleKind::flushes(&raw.machine.arch, &s.name, entry)),
+        });
     }
-    Ok(idle_entries)
+    Ok(idle_kinds)
 }
 
 fn topology(t: &Text, raw: &Spanned<RawTopology>) -> Result<Topology, MachineError> {

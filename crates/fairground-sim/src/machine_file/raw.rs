@@ -105,6 +105,7 @@ pub(super) struct RawIdle {
     pub core_exit_latency_us: Option<f64>,
     pub entry: Option<IdleEntry>,
     pub target_residency_us: f64,
+    pub flushes_caches: Option<bool>,
     #[serde(default)]
     pub src: String,
 }

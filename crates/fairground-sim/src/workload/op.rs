@@ -199,7 +199,8 @@ pub enum Op {
     /// `Sleep`, `SleepUntil`) was due, so waiting for a CPU after the timer is part of it; at the
     /// end of a wait that did not block, and before any wait, it is now.
     ReqStartDue(u32),
-    /// A request of kind `k` begins now for the task whose request to a service this one serves.
+    /// A request of kind `k` begins for the task whose request to a service this one serves: when
+    /// it took the list with that request.
     ReqStartCaller(u32),
     /// The request of kind `k` that this task began is over; its duration goes to histogram `k`.
     ReqEnd(u32),
