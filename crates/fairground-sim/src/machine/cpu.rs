@@ -93,6 +93,8 @@ pub struct CpuState {
     pub pending: Pending,
     /// The CPU is idle.
     pub idle: Option<IdleStay>,
+    /// It has come out of an idle state, and its next step is the first since.
+    pub came_out: bool,
     /// Time that a hypervisor takes.
     pub gaps: super::gaps::Gaps,
     /// Steps to be done before user code goes on.

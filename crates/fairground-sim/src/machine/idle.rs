@@ -280,6 +280,26 @@ impl Sim<'_> {
         }
     }
 
+    /// Something wakes an idle CPU at `at`: the way out of its state is a step of its own, so that
+    /// others act before this CPU does what it was woken for.
+    pub(super) fn come_out(&mut self, cpu: u32, at: Ps, tick: bool) {
+        self.host.begin(cpu, at);
+        self.leave_idle(cpu, tick);
+        self.cpus[cpu as usize].came_out = true;
+        self.step_done(cpu);
+        self.push_work(cpu, self.cpus[cpu as usize].busy_until);
+    }
+
+    /// The first step after an idle state calls what was queued while others saw its CPU watch its
+    /// flags. Whether it is that step.
+    pub(super) fn end_idle_state(&mut self, cpu: u32) -> bool {
+        let came_out = std::mem::take(&mut self.cpus[cpu as usize].came_out);
+        if came_out {
+            self.see_polled(cpu);
+        }
+        came_out
+    }
+
     /// The idle state that `cpu` is in; `None`: it is not idle.
     pub fn idle_state(&self, cpu: u32) -> Option<u8> {
         self.cpus[cpu as usize].idle.map(|stay| stay.state)

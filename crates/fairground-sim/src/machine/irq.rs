@@ -36,21 +36,19 @@ impl Sim<'_> {
         if state.irqs_off() {
             return state.irqs.push_back(due);
         }
-        let was_idle = state.idle.is_some();
         debug_assert!(!self.is_stale(due), "{due:?}");
+        if self.cpus[cpu as usize].idle.is_some() {
+            self.cpus[cpu as usize].irqs.push_front(due);
+            return self.come_out(cpu, at, matches!(due, Due::Tick { .. }));
+        }
         self.stop_user(cpu, at);
         self.stop_spin(cpu, at);
         self.host.begin(cpu, at);
-        if was_idle {
-            self.leave_idle(cpu, matches!(due, Due::Tick { .. }));
-        }
         let polled = matches!(due, Due::Ipi { kind, .. } if kind == Ipi::Polled);
         if !polled {
             self.host.spend(Place::Irq, self.host.prices.irq);
         }
-        if was_idle {
-            self.see_polled(cpu);
-        }
+        self.end_idle_state(cpu);
         if due.is_timer() {
             self.host.spend(Place::Irq, self.host.prices.timer_irq);
         }

@@ -27,18 +27,17 @@ impl Sim<'_> {
             self.stop_user(cpu, at);
         }
         self.stop_spin(cpu, at);
+        if self.cpus[c].idle.is_some() {
+            return self.come_out(cpu, at, false);
+        }
         self.host.begin(cpu, at);
         let owed = std::mem::take(&mut self.cpus[c].owes);
-        if owed > 0 && self.cpus[c].idle.is_none() {
+        if owed > 0 {
             self.host.stall(Place::Op(KernelOp::MutexSpin), owed);
         }
-        if self.cpus[c].idle.is_some() {
-            self.leave_idle(cpu, false);
-            self.see_polled(cpu);
-            if self.cpus[c].irqs_off() {
-                self.step_done(cpu);
-                return self.go_on(cpu);
-            }
+        if self.end_idle_state(cpu) && (self.cpus[c].irqs_off() || self.has_nothing_to_do(c)) {
+            self.step_done(cpu);
+            return self.go_on(cpu);
         }
         if self.sys.features.preempt.preempts_kernel() {
             self.preempt_call(c);
@@ -66,6 +65,14 @@ impl Sim<'_> {
         self.step_done(cpu);
         self.host.counters.in_timer = false;
         self.go_on(cpu);
+    }
+
+    /// Whether the CPU of index `c`, which has just left its idle state, may go back: what woke it
+    /// was called off meanwhile.
+    fn has_nothing_to_do(&self, c: usize) -> bool {
+        let state = &self.cpus[c];
+        let idle = state.curr.is_none() && !state.has_steps();
+        idle && !self.rqs[c].need_resched && !state.pending.wakeups
     }
 
     /// Whoever is to make room does so in the midst of its system call, if nothing forbids it: the

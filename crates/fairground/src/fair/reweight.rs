@@ -2,7 +2,7 @@
 
 use super::load::{dequeue_load_avg, enqueue_load_avg, publish_load, publish_queue_load};
 use super::place::place_entity;
-use super::vtime::{tree_insert, tree_remove};
+use super::vtime::{avg_vruntime, tree_insert, tree_remove};
 use super::{curr, entity};
 use crate::cx::Cx;
 use crate::fair::Enqueue;
@@ -11,6 +11,7 @@ use crate::math::eevdf::rescale;
 use crate::math::pelt::get_pelt_divider;
 use crate::math::weight::scale_load_down;
 use crate::place::{Access, Func, cfs_rq as fq, se as fse};
+use crate::policy::Reweight;
 use crate::rq::Rq;
 use crate::task::{SchedEntity, Task};
 use crate::value::{CfsId, SeId};
@@ -18,8 +19,8 @@ use crate::value::{CfsId, SeId};
 /// Changes the weight (load units) of an entity, queued or not, keeping its lag and the rest of
 /// its request as service (see [`rescale`]).
 ///
-/// A running entity stays counted in the queue's virtual time, with the new weight, while it is
-/// placed again; so does the kernel.
+/// Where that leaves it in virtual time is a decision ([`Reweight`]). A running entity that is
+/// placed again stays counted in the queue's virtual time meanwhile, with the new weight.
 pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, weight: u64) {
     let outer = cx.host.enter(Func::ReweightEntity);
     let (queue, se) = (&rq.cfs[cfs.idx()], &rq.se[id.idx()]);
@@ -31,11 +32,11 @@ pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
     cx.touch(se.object(rq.cpu), fse::LOAD | fse::AVG, Access::Update);
     let pick = cx.features().pick;
     let (queued, running) = (se.on_rq, queue.curr == Some(id));
-    let mut protected = None;
+    let mut left = None;
     if queued {
         curr::update_curr(cx, rq, cfs);
         if pick.by_deadline() {
-            protected = leave_virtual_time(cx, rq, cfs, id, running);
+            left = Some(leave_virtual_time(cx, rq, cfs, id, running));
         }
         if !running {
             tree_remove(rq, cfs, id);
@@ -48,15 +49,15 @@ pub fn reweight_entity<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeI
         queue.load.sub(old);
     }
     dequeue_load_avg(&mut queue.avg, se);
-    let protected = protected.map(|rest| rescale(rest, old, weight));
     rescale_entity(se, weight);
     enqueue_load_avg(&mut queue.avg, se);
     publish_load(rq, cfs, id);
     if queued {
-        if pick.by_deadline() {
-            place_entity(cx, rq, cfs, id, Enqueue::NONE);
+        if let Some(left) = left {
+            come_back(cx, rq, cfs, id, &left);
+            let rest = left.protected.map(|rest| rescale(rest, old, weight));
             let parity = cx.features().run_to_parity;
-            parity.reweighted(&mut rq.se[id.idx()], protected);
+            parity.reweighted(&mut rq.se[id.idx()], rest);
         }
         let queue = &mut rq.cfs[cfs.idx()];
         queue.load.add(weight);
@@ -113,8 +114,16 @@ fn rescale_entity(se: &mut SchedEntity, weight: u64) {
     se.avg.load_avg = scale_load_down(weight) * se.avg.load_sum / divider;
 }
 
-/// Keeps lag and deadline relative to the virtual time; answers the rest of the protection of a
-/// running entity.
+/// An entity whose weight changes, out of virtual time.
+struct Left {
+    /// The queue's virtual time, from which lag and deadline are measured; `None`: it will be placed
+    /// as one that joins, and its deadline is relative to its vruntime.
+    mean: Option<u64>,
+    /// What is left of the protection of a running entity, virtual ns of its old weight.
+    protected: Option<i64>,
+}
+
+/// Keeps lag and deadline relative to the virtual time.
 #[inline(always)]
 fn leave_virtual_time<H: Host>(
     cx: &Cx<H>,
@@ -122,20 +131,35 @@ fn leave_virtual_time<H: Host>(
     cfs: CfsId,
     id: SeId,
     running: bool,
-) -> Option<i64> {
+) -> Left {
     entity::update_entity_lag(cx, rq, cfs, id);
+    let keeps_mean = cx.features().reweight == Reweight::KeepsMean;
+    let mean = keeps_mean.then(|| avg_vruntime(rq, cfs));
     let parity = cx.features().run_to_parity;
     let se = &mut rq.se[id.idx()];
     let rest = se.vprot.wrapping_sub(se.vruntime) as i64;
     let protected = (running && parity.protects(se)).then_some(rest);
-    se.deadline = se.deadline.wrapping_sub(se.vruntime);
+    se.deadline = se.deadline.wrapping_sub(mean.unwrap_or(se.vruntime));
     se.rel_deadline = true;
-    protected
+    Left { mean, protected }
+}
+
+/// Gives the entity its vruntime and deadline by what it has kept.
+#[inline(always)]
+fn come_back<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId, id: SeId, left: &Left) {
+    let Some(mean) = left.mean else {
+        return place_entity(cx, rq, cfs, id, Enqueue::NONE);
+    };
+    let se = &mut rq.se[id.idx()];
+    se.vruntime = mean.wrapping_sub(se.vlag as u64);
+    se.deadline = mean.wrapping_add(se.deadline);
+    se.rel_deadline = false;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::eevdf::vruntime_before;
     use crate::math::weight::{LoadWeight, calc_delta_fair};
     use crate::policy::{Features, LagLimit, PROFILES};
     use crate::sched;
@@ -182,5 +206,55 @@ mod tests {
             assert!(ahead >= 864 * limit, "{ahead}");
             assert_eq!(set(1729, 0).0, rescale(-limit, 2, 1729), "cut first");
         }
+    }
+
+    /// A heavy and a light task of a queue; whether the heavy one, which runs with service due to
+    /// it, has more due after its weight has changed back and forth, and whether the queue's virtual
+    /// time has moved.
+    fn after_changes_back_and_forth(reweight: Reweight) -> (bool, bool) {
+        let features = Features {
+            reweight,
+            ..Features::default()
+        };
+        let mut bench = Bench::new(1, features);
+        bench.start(0, TgId::ROOT);
+        bench.start(0, TgId::ROOT);
+        let schedule = |bench: &mut Bench| {
+            let switch = bench.call(0, |cx, rqs| sched::schedule(cx, rqs, Prev::Runnable));
+            switch
+                .next
+                .or(bench.rqs[0].curr_task())
+                .expect("two are queued")
+        };
+        let first = schedule(&mut bench);
+        bench.host.now += 4_000_000;
+        let runs = schedule(&mut bench);
+        assert_ne!(first, runs);
+        let slot = SeId(bench.sys.task[runs.idx()].slot.load(Relaxed));
+        let set = |bench: &mut Bench, weight| {
+            bench.on(0, |cx, rq| {
+                reweight_entity(cx, rq, CfsId::ROOT, slot, weight);
+                (avg_vruntime(rq, CfsId::ROOT), rq.se[slot.idx()].vruntime)
+            })
+        };
+        let (heavy, light) = (8 << 20, 2 << 20);
+        let (mean, before) = set(&mut bench, heavy);
+        let mut last = (mean, before);
+        for _ in 0..8 {
+            set(&mut bench, light);
+            last = set(&mut bench, heavy);
+        }
+        let more_due = vruntime_before(last.1.wrapping_add(1000), before);
+        // Each change rounds by a ns.
+        let moved = last.0.wrapping_sub(mean) as i64;
+        (more_due, moved.abs() > 1000)
+    }
+
+    #[test]
+    fn the_mean_stays_or_a_running_entity_is_due_more_with_each_change() {
+        let (more_due, moved) = after_changes_back_and_forth(Reweight::KeepsMean);
+        assert!(!more_due && !moved);
+        let (more_due, moved) = after_changes_back_and_forth(Reweight::AsJoining);
+        assert!(more_due && moved);
     }
 }

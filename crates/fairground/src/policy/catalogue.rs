@@ -6,8 +6,9 @@ use super::{
     IdleSwitch, IdleTick, IdlestStats, IdlestTie, IlbCsd, IlbKick, IlbPick, InitUtil, LagLimit,
     LayoutId, LoadBalance, LoadRules, Menu, MmCpumask, Newidle, NewidleGate, NextBuddy,
     NumaImbalance, OpenFiles, OtherClasses, PROFILES, PeriodPhase, Pick, PlaceEntity, Preemption,
-    QuotaExpiry, RecentUsedCpu, RunToParity, ScanBudget, TgLoadAvg, Throttle, ThrottledClock,
-    TtwuOnCpu, TtwuQueue, VruntimeBase, WakeAffine, WakeupDelayed, WakeupPreemption, Yielding,
+    QuotaExpiry, RecentUsedCpu, Reweight, RunToParity, ScanBudget, TgLoadAvg, Throttle,
+    ThrottledClock, TtwuOnCpu, TtwuQueue, VruntimeBase, WakeAffine, WakeupDelayed,
+    WakeupPreemption, Yielding,
 };
 
 /// A published change: the decisions it sets on top of a profile.
@@ -172,6 +173,14 @@ pub static CATALOGUE: &[Patch] = &[
         base: &[("wakeup_delayed", "blocks")],
     },
     Patch {
+        name: "reweight-keeps-mean",
+        seed: None,
+        origin: "Peter Zijlstra, 2026-02-19; Linux 7.0 and 6.18.45 (revert of 6d71a9c61604)",
+        what: "a running entity whose weight changes keeps its lag, so light groups keep their share",
+        sets: &[("reweight", "keeps-mean")],
+        base: &[("reweight", "as-joining")],
+    },
+    Patch {
         name: "next-buddy-eevdf",
         seed: None,
         origin: "Mel Gorman, 2025-11-12; Linux 6.19 and 6.18-stable (e837456fdca8, 15257cc2f905)",
@@ -230,6 +239,7 @@ pub(super) fn linux_6_18() -> Features {
         run_to_parity: RunToParity::ShortestSlice,
         hrtick: Hrtick::Off,
         lag_limit: LagLimit::LongestSlice,
+        reweight: Reweight::AsJoining,
         yielding: Yielding::Vruntime,
         delay_dequeue: DelayDequeue::KeepZero,
         wakeup_preemption: WakeupPreemption::OnShorterSlice,

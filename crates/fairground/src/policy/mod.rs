@@ -37,6 +37,7 @@ mod preemption;
 mod profiles;
 mod protect;
 mod quota_expiry;
+mod reweight;
 mod rows;
 mod select;
 mod table;
@@ -78,6 +79,7 @@ pub use preemption::Preemption;
 pub use profiles::PROFILES;
 pub use protect::RunToParity;
 pub use quota_expiry::{Expiry, QuotaExpiry};
+pub use reweight::Reweight;
 pub use select::{RecentUsedCpu, ScanBudget, ScanLimit, WakeAffine};
 pub use tg_load_avg::TgLoadAvg;
 pub use throttle::{PeriodPhase, Throttle, ThrottledClock};
@@ -100,6 +102,8 @@ pub struct Features {
     pub hrtick: Hrtick,
     /// How much lag an entity keeps.
     pub lag_limit: LagLimit,
+    /// Where an entity is after a change of its weight.
+    pub reweight: Reweight,
     /// What a task gives up that yields.
     pub yielding: Yielding,
     /// What happens to an entity that sleeps with negative lag.

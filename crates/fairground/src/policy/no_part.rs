@@ -29,6 +29,7 @@ static NO_PART: [(&[&str], Why); 8] = [
             "place_rel_deadline",
             "yield",
             "lag_limit",
+            "reweight",
             "delay_dequeue",
         ],
         cfs,

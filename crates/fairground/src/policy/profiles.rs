@@ -64,6 +64,7 @@ pub static PROFILES: &[Profile] = &[
             ("lb_eligible_first", "off"),
             ("lb_order", "coldest-pick"),
             ("lag_limit", "own-slice"),
+            ("reweight", "keeps-mean"),
             ("lb_serialize", "each-look"),
             ("idlest_stats", "all-cpus"),
             ("buddy_rules", "cfs"),

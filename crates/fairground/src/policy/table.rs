@@ -7,12 +7,12 @@ use super::{
     IdlestTie, IlbCsd, IlbKick, IlbPick, InitUtil, LagLimit, LayoutId, LbActive, LbCounts, LbOrder,
     LbSerialize, LbSmt, Menu, MmCpumask, NewidleGate, NextBuddy, NumaImbalance, OtherClasses,
     PeriodPhase, Pick, PipeTimes, PipeWakeWriter, PlaceNew, Preemption, QuotaExpiry, RecentUsedCpu,
-    RunToParity, RunnableSum, ScanBudget, Throttle, ThrottledClock, TtwuOnCpu, TtwuQueue,
+    Reweight, RunToParity, RunnableSum, ScanBudget, Throttle, ThrottledClock, TtwuOnCpu, TtwuQueue,
     TunableScaling, UtilEstUpdate, VruntimeBase, WakeupDelayed, WakeupPreemption, Yielding,
 };
 use alloc::string::{String, ToString};
 
-pub(super) static DECISIONS: [Decision; 87] = [
+pub(super) static DECISIONS: [Decision; 88] = [
     named!("pick", "whom to pick", "eevdf, cfs", f, f.pick,
         "eevdf" => Pick::Eevdf, "cfs" => Pick::Cfs),
     named!("vruntime_base", "what virtual times of a queue are relative to", "least, mean",
@@ -65,6 +65,8 @@ pub(super) static DECISIONS: [Decision; 87] = [
         "off" => Hrtick::Off, "slice" => Hrtick::Slice, "deadline" => Hrtick::Deadline),
     named!("lag_limit", "how much lag an entity keeps", "own-slice, longest-slice", f, f.lag_limit,
         "own-slice" => LagLimit::OwnSlice, "longest-slice" => LagLimit::LongestSlice),
+    named!("reweight", "where a change of weight puts an entity", "keeps-mean, as-joining", f, f.reweight,
+        "keeps-mean" => Reweight::KeepsMean, "as-joining" => Reweight::AsJoining),
     named!("delay_dequeue", "sleepers that owe service", "off, keep, keep-zero", f, f.delay_dequeue,
         "off" => DelayDequeue::Off, "keep" => DelayDequeue::Keep,
         "keep-zero" => DelayDequeue::KeepZero),
@@ -133,8 +135,7 @@ pub(super) static DECISIONS: [Decision; 87] = [
         "eager" => HLoad::Eager, "on-demand" => HLoad::OnDemand),
     named!("ilb_kick", "writing idle-balancer flags", "always, skip-redundant", f, f.ilb_kick,
         "always" => IlbKick::Always, "skip-redundant" => IlbKick::SkipRedundant),
-    named!("ilb_csd", "what ends the work of an asked idle balancer", "checks-resched, idle-only",
-        f, f.ilb_csd,
+    named!("ilb_csd", "what ends an asked balancer's work", "checks-resched, idle-only", f, f.ilb_csd,
         "checks-resched" => IlbCsd::ChecksResched, "idle-only" => IlbCsd::IdleOnly),
     named!("ilb_pick", "which idle CPU balances", "first, wrap", f, f.ilb_pick,
         "first" => IlbPick::First, "wrap" => IlbPick::Wrap),
