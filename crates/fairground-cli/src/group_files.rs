@@ -5,7 +5,7 @@ use fairground_report::nearest;
 use fairground_sim::spec::cpu_list;
 use fairground_sim::truth::asks_for;
 use fairground_sim::workload::Workload;
-use fairground_sim::workload::cpu_counts::{limit_hint, weight_hint};
+use fairground_sim::workload::cpu_counts::{limit_hint, quota_hint, weight_hint};
 use fairground_sim::workload::duration::parse_ns;
 use fairground_sim::workload::program::{Cgroup, CgroupWrite, Ns};
 use fairground_sim::workload::validate::{
@@ -228,6 +228,9 @@ impl Write {
     }
 }
 
+/// Thirteen days: what is more is a mistake, and the sums of a group would not hold it.
+const QUOTA_NS_MAX: Ns = 1 << 50;
+
 /// `QUOTA PERIOD` or `QUOTA/PERIOD`, in microseconds or with units; `max`.
 fn cpu_max(text: &str) -> Result<Write, String> {
     const EXPECTED: &str =
@@ -242,8 +245,9 @@ fn cpu_max(text: &str) -> Result<Write, String> {
         [quota, period] => (quota, Some(period)),
         _ => return Err(EXPECTED.into()),
     };
-    let of = |word: &str| {
-        time(word).map_err(|_| limit_hint(word).unwrap_or_else(|| EXPECTED.to_string()))
+    let of = |word: &str| match parse_ns(word).is_err() && word.parse::<u64>().is_err() {
+        true => Err(limit_hint(word).unwrap_or_else(|| EXPECTED.to_string())),
+        false => time(word),
     };
     let quota_ns = if quota == "max" {
         None
@@ -251,8 +255,14 @@ fn cpu_max(text: &str) -> Result<Write, String> {
         Some(of(quota)?)
     };
     let period_ns = period.map(of).transpose()?;
-    if quota_ns.is_some_and(|ns| !(QUOTA_NS_MIN..=1 << 50).contains(&ns)) {
-        return Err(limit_hint(quota).unwrap_or_else(|| QUOTA_EXPECTED.into()));
+    if quota_ns.is_some_and(|ns| ns < QUOTA_NS_MIN) {
+        let hint = quota_hint(quota, period.is_some());
+        return Err(hint.unwrap_or_else(|| QUOTA_EXPECTED.into()));
+    }
+    if quota_ns.is_some_and(|ns| ns > QUOTA_NS_MAX) {
+        return Err(format!(
+            "a quota of {quota}: more than any machine has; `max` is no limit"
+        ));
     }
     if period_ns.is_some_and(|ns| !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&ns)) {
         return Err(PERIOD_EXPECTED.into());

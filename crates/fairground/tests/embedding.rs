@@ -83,6 +83,51 @@ fn the_quota_holds_no_cpu_is_idle_and_it_comes_out_the_same_again() {
     }
 }
 
+/// A hundred tasks that compute for 0.9 ms and sleep for 50, with 10 ms in 100 on two CPUs: each CPU
+/// may owe a slice of quota and a tick. Every one of them comes by a switch, not by a tick.
+#[test]
+fn who_comes_by_a_switch_pays_for_quota_too() {
+    const COMPUTES: u64 = 900_000;
+    let mut runtime = Runtime::new(&machine(2), Features::default());
+    let limited = runtime.add_group(Some(10 * MS));
+    let all = runtime.cpus();
+    let mut tasks: Vec<(TaskId, u64, Option<u64>)> = (0..100)
+        .map(|_| (runtime.spawn(Cpu(0), limited, 0, all), COMPUTES, None))
+        .collect();
+    let begin = runtime.now_ns();
+    let (mut ran, mut of_period) = (0, [0; 20]);
+    while runtime.now_ns() < begin + 2000 * MS {
+        let now = runtime.now_ns();
+        let place = |id| tasks.iter().position(|t| Some(t.0) == id);
+        let runs: Vec<(Cpu, usize)> = all
+            .iter()
+            .filter_map(|cpu| Some((cpu, place(runtime.current(cpu))?)))
+            .collect();
+        let ends = runs.iter().map(|(_, i)| now + tasks[*i].1);
+        let wakes = tasks.iter().filter_map(|t| t.2);
+        let to = ends.chain(wakes).fold(runtime.next_ns(), u64::min).max(now);
+        for (_, i) in &runs {
+            tasks[*i].1 -= to - now;
+            ran += to - now;
+        }
+        let period = ((now - begin) / (100 * MS)) as usize;
+        of_period[period.min(19)] += runs.len() as u64 * (to - now);
+        runtime.advance(to);
+        for (cpu, i) in runs {
+            if tasks[i].1 == 0 && runtime.current(cpu) == Some(tasks[i].0) {
+                (tasks[i].1, tasks[i].2) = (COMPUTES, Some(to + 50 * MS));
+                runtime.leave(cpu, Prev::Sleeps);
+            }
+        }
+        for task in tasks.iter_mut().filter(|t| t.2.is_some_and(|at| at <= to)) {
+            task.2 = None;
+            runtime.wake(Cpu(0), None, task.0);
+        }
+    }
+    assert!(of_period.iter().all(|ran| *ran <= 22 * MS), "{of_period:?}");
+    assert!(ran > 190 * MS, "{ran}");
+}
+
 #[test]
 fn who_sleeps_is_with_the_host_until_it_is_woken() {
     let mut runtime = Runtime::new(&machine(2), Features::default());

@@ -3,13 +3,17 @@
 use std::fmt::Write as _;
 
 use fairground::event::Migration;
-use fairground_sim::explain::{Choice, Route};
+use fairground_sim::explain::{Choice, Examined, Route};
 use fairground_sim::workload::program::RealTime;
 
 /// The rule that decided, in words.
 pub fn rule(c: &Choice) -> String {
     let at = c.chosen.cpu;
-    let found = c.examined.iter().rfind(|x| x.cpu == at && x.idle);
+    let found = c.examined.iter().rfind(|x| x.cpu == at && is_free(x));
+    let free = match c.chosen.idle {
+        false if c.chosen.idle_policy => "without a task but of the idle policy",
+        _ => "idle",
+    };
     match c.route {
         Route::Bound => format!("it may use CPU {at} only"),
         Route::Slow if at == c.this => format!(
@@ -33,19 +37,24 @@ pub fn rule(c: &Choice) -> String {
                 )
             };
             let how = match found.map(|x| x.by) {
-                _ if at == target && c.chosen.idle => "that is idle".to_string(),
+                _ if at == target && is_free(&c.chosen) => format!("that is {free}"),
+                _ if at == target && c.examined.iter().any(is_free) => {
+                    "an idle CPU was seen near it, but not one to take: not allowed, or not all of \
+                     its\n  core is idle"
+                        .to_string()
+                }
                 _ if at == target => "no idle CPU was found near it".to_string(),
                 Some("select_idle_cpu") => {
                     let looked = c.examined.iter().filter(|x| x.by == "select_idle_cpu");
                     format!(
-                        "the scan of its cache found CPU {at} idle, after {} CPUs",
+                        "the scan of its cache found CPU {at} {free}, after {} CPUs",
                         looked.count()
                     )
                 }
                 Some(_) if at == c.prev => {
-                    format!("CPU {at}, its previous one, is idle and shares the cache")
+                    format!("CPU {at}, its previous one, is {free} and shares the cache")
                 }
-                Some(_) => format!("CPU {at} is idle: used recently, or the same core"),
+                Some(_) => format!("CPU {at} is {free}: used recently, or the same core"),
                 None => format!("CPU {at}, though not idle"),
             };
             let sync = if c.sync {
@@ -56,6 +65,11 @@ pub fn rule(c: &Choice) -> String {
             format!("around {near}: {how}{sync}")
         }
     }
+}
+
+/// Whether a search takes such a CPU.
+fn is_free(x: &Examined) -> bool {
+    x.idle || x.idle_policy
 }
 
 /// How a task that waited came to another CPU. Load balancing is of fair tasks only.
@@ -120,6 +134,7 @@ mod tests {
             cpu,
             by: "sched_balance_find_dst_cpu",
             idle: false,
+            idle_policy: false,
             nr_running,
             load_avg: 1024,
             util_avg: 512,
@@ -139,5 +154,41 @@ mod tests {
         assert!(!stays.contains("idlest"), "{stays}");
         let goes = rule(&choice(1));
         assert!(goes.contains("if it is enough idler"), "{goes}");
+    }
+
+    /// CPU 1, where the task was, beside CPU 2.
+    #[test]
+    fn a_cpu_with_tasks_of_the_idle_policy_is_not_called_busy_nor_an_idle_one_overlooked() {
+        let on = |cpu, idle, idle_policy| Examined {
+            cpu,
+            by: "select_idle_sibling",
+            idle,
+            idle_policy,
+            nr_running: 1,
+            load_avg: 3,
+            util_avg: 900,
+        };
+        let said = |chosen: Examined, beside: Examined| {
+            rule(&Choice {
+                this: 1,
+                prev: 1,
+                sync: false,
+                allowed: 2,
+                route: Route::Fast(1),
+                examined: vec![chosen.clone(), beside],
+                chosen,
+                functions: Vec::new(),
+            })
+        };
+        let busy = || on(1, false, false);
+        let free = said(on(1, false, true), on(2, false, false));
+        assert!(
+            free.contains("without a task but of the idle policy"),
+            "{free}"
+        );
+        let seen = said(busy(), on(2, true, false));
+        assert!(seen.contains("an idle CPU was seen"), "{seen}");
+        let none = said(busy(), on(2, false, false));
+        assert!(none.contains("no idle CPU was found"), "{none}");
     }
 }

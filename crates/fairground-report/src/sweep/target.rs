@@ -327,11 +327,17 @@ pub(super) fn answer(
         }
     };
     let nearest = || nearest(sweep, targets, &limits, &order).map(reached);
-    let later = interval.or(mean).map_or(&[][..], |at| &order[at + 1..]);
+    let met = interval.or(mean);
+    let later = met.map_or(&[][..], |at| &order[at + 1..]);
+    let sizes = |i| sizes(&sweep.over, &sweep.points[i]);
+    // One of the same size is no larger one.
+    let larger = |i: &usize| met.is_some_and(|at| sizes(*i) != sizes(order[at]));
+    let misses = |i: &usize| !meets(*i, Meets::Mean);
     let larger_that_miss = later
         .iter()
         .copied()
-        .filter(|&i| !meets(i, Meets::Mean))
+        .filter(larger)
+        .filter(misses)
         .collect();
     let answer = Answer {
         targets: texts,
@@ -422,27 +428,29 @@ fn note_silent(sweep: &mut Sweep, targets: &[Target]) {
 /// Places of the points that were run, the smallest first: by limit, then by the other axes in
 /// their order; by size where values have one, else as they were given.
 fn by_size(over: &[Axis], points: &[Point]) -> Vec<usize> {
+    let sizes: Vec<Vec<f64>> = points.iter().map(|point| sizes(over, point)).collect();
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    order.retain(|&i| points[i].refused.is_none());
+    order.sort_by(|&a, &b| {
+        let each = sizes[a].iter().zip(&sizes[b]).map(|(a, b)| a.total_cmp(b));
+        each.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+    });
+    order
+}
+
+/// How large a point is, by limit, then by the other axes.
+fn sizes(over: &[Axis], point: &Point) -> Vec<f64> {
     let mut axes: Vec<usize> = (0..over.len()).collect();
     axes.sort_by_key(|&i| !over[i].name.ends_with("cpu.max"));
-    let size = |axis: usize, point: &Point| {
-        let place = over[axis]
-            .values
-            .iter()
-            .position(|v| *v == point.values[axis]);
+    let size = |axis: usize| {
+        let value = &point.values[axis];
+        let place = over[axis].values.iter().position(|v| v == value);
         let place = place.unwrap_or(0);
         let sizes = over[axis].sizes.as_ref();
         let size = sizes.map(|sizes| sizes.get(place).copied().flatten());
         size.map_or(place as f64, |size| size.unwrap_or(f64::INFINITY))
     };
-    let mut order: Vec<usize> = (0..points.len()).collect();
-    order.retain(|&i| points[i].refused.is_none());
-    order.sort_by(|&a, &b| {
-        let each = axes
-            .iter()
-            .map(|&axis| size(axis, &points[a]).total_cmp(&size(axis, &points[b])));
-        each.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
-    });
-    order
+    axes.into_iter().map(size).collect()
 }
 
 #[cfg(test)]
@@ -546,6 +554,17 @@ mod tests {
         let found = answer("test.p99>25");
         assert_eq!(found.by_interval.unwrap().values, ["1ms/10ms"]);
         assert_eq!(found.larger_that_miss, [1, 2]);
+    }
+
+    /// 2ms/10ms and 1ms/5ms are one limit.
+    #[test]
+    fn a_point_of_the_same_size_is_no_larger_one() {
+        let mut sweep = sweep_of(&[30.0, 20.0, 10.0]);
+        sweep.over[0].sizes = Some(vec![Some(0.2), Some(0.2), Some(0.3)]);
+        let catalogue = Catalogue::new(sweep.metric_info.clone());
+        let target = Target::parse("test.p99>25").unwrap();
+        answer(&mut sweep, &[target], &catalogue).unwrap();
+        assert_eq!(sweep.answer.unwrap().larger_that_miss, [2]);
     }
 
     #[test]

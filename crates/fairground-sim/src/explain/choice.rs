@@ -59,6 +59,8 @@ pub struct Examined {
     pub by: &'static str,
     /// Its idle task runs, nothing is queued and nothing is on its way.
     pub idle: bool,
+    /// It runs tasks of the idle policy only, and that counts as idle (`sched_idle_cpu`).
+    pub idle_policy: bool,
     /// Tasks on its queue.
     pub nr_running: u32,
     /// Load average of its root queue.
@@ -161,6 +163,7 @@ fn look(sim: &Sim<'_>, cpu: u32, by: &'static str) -> Examined {
         cpu,
         by,
         idle: words.idle_cpu(),
+        idle_policy: sim.sys.features.sched_idle_cpu && words.sched_idle_cpu(),
         nr_running: words.nr_running.load(Relaxed),
         load_avg: words.load_avg.load(Relaxed),
         util_avg: words.util_avg.load(Relaxed),

@@ -135,6 +135,8 @@ pub(super) fn parts(
         Some((_, at, _)) => at,
         None => ended_ns.max(queued_at),
     };
+    // Steps are told as wholes: an entry on a queue may be told later than the switch.
+    let queued_at = queued_at.min(end.max(e.start_ns));
     parts.sending_ns = queued_at - e.start_ns;
     parts.queued_ns = end.saturating_sub(queued_at);
     let on = match (e.switched_in, e.enqueued, e.start) {

@@ -4,7 +4,7 @@ use super::error::{Error, Source};
 use super::names::mask;
 use super::node::{Fields, Node, Value, unknown_name};
 use super::scenario::Length;
-use crate::workload::cpu_counts::{limit_hint, weight_hint};
+use crate::workload::cpu_counts::{limit_hint, quota_hint, weight_hint};
 use crate::workload::duration::parse_ns;
 use crate::workload::program::{Cgroup, CgroupWrite, Event, Ns, Until, Workload};
 use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
@@ -300,7 +300,7 @@ fn cpu_max(source: &Source, node: &Node, period_ns: Ns) -> Result<(Option<Ns>, N
         Some(ns) if ns < QUOTA_NS_MIN => {
             let us = ns / 1000;
             let message = format!("a quota of {us} us; expected at least 1000 (1 ms)");
-            Err(fail(message).help(limit_hint(quota)))
+            Err(fail(message).help(quota_hint(quota, words.len() > 1)))
         }
         _ => Ok((quota_ns, period)),
     }

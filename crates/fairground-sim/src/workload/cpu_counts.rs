@@ -17,6 +17,13 @@ pub fn limit_hint(word: &str) -> Option<String> {
     })
 }
 
+/// [`limit_hint`] of a quota; beside a period a bare number is one of microseconds.
+#[must_use]
+pub fn quota_hint(quota: &str, has_period: bool) -> Option<String> {
+    let bare = quota.bytes().all(|b| b.is_ascii_digit());
+    limit_hint(quota).filter(|_| !(bare && has_period))
+}
+
 /// The weights that a request of so many CPUs may have become, if `word` is a number of CPUs and no
 /// weight itself.
 #[must_use]
@@ -65,6 +72,12 @@ fn weights(cpus: f64) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn beside_a_period_a_bare_number_is_no_number_of_cpus() {
+        assert!(quota_hint("500", false).is_some() && quota_hint("500m", true).is_some());
+        assert_eq!(quota_hint("500", true), None);
+    }
 
     #[test]
     fn numbers_of_cpus_are_known_from_times() {

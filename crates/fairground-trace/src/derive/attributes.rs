@@ -307,12 +307,15 @@ impl Attributes {
         Ok(())
     }
 
-    /// The path of the group of the thread `tid` called `comm`, if it is in one.
+    /// The path of the group of the thread `tid` called `comm`, if it is in one. Of a thread with an
+    /// entry that names none, and none in the recording, that is the root, wherever its process is.
     #[must_use]
     pub fn path_of(&self, tid: u32, comm: &str) -> Option<&str> {
-        let said = self.of(tid, comm).and_then(|t| t.cgroup.as_ref());
+        let entry = self.of(tid, comm);
+        let said = entry.and_then(|t| t.cgroup.as_ref());
+        let of_process = || self.of_processes.get(&tid).filter(|_| entry.is_none());
         said.or_else(|| self.recorded.get(&tid))
-            .or_else(|| self.of_processes.get(&tid))
+            .or_else(of_process)
             .map(String::as_str)
     }
 

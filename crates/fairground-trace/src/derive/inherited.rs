@@ -45,7 +45,7 @@ pub fn said<'a>(attributes: &'a Attributes, logs: &Logs, names: &Names) -> Vec<S
         all.push(Said {
             words: words.or(of_creator.words),
             inherited: words.is_none() && of_creator.words.is_some(),
-            path: path.or(of_creator.path),
+            path: path.or(of_creator.path.filter(|_| words.is_none())),
         });
     }
     all
@@ -116,10 +116,13 @@ mod tests {
         let found = of(&format!("{group}{named}{child}"));
         let again = [
             own,
-            (Some(9000), false, true),
-            (Some(9000), true, true),
+            (Some(9000), false, false),
+            (Some(9000), true, false),
             nothing,
         ];
-        assert_eq!(found, again, "the nearest that is named counts");
+        assert_eq!(
+            found, again,
+            "the nearest that is named counts, with all that it does not say"
+        );
     }
 }

@@ -249,7 +249,7 @@ impl Runtime {
             }
             self.settle();
         }
-        // On the way back to user space: tasks of a group without quota leave the CPU there.
+        // So does who was interrupted.
         for cpu in self.sys.cpus().iter() {
             if self.current[cpu.idx()].is_some() {
                 self.call(cpu, sched::exit_to_user);
@@ -283,6 +283,10 @@ impl Runtime {
             self.call(cpu, sched::nohz_enter_idle);
         }
         self.tickless[cpu.idx()] = idle;
+        // On its way to user space: a task of a group without quota gives up the CPU there.
+        if !idle {
+            self.call(cpu, sched::exit_to_user);
+        }
     }
 
     /// Does what the engine has asked for.

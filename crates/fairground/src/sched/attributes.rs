@@ -165,7 +165,7 @@ pub fn set_slice<H: Host, R: Rqs + ?Sized>(
 }
 
 /// Sets the slice of a task that is with the host, as [`set_slice`] does of others. No queue counts
-/// it, so none is locked.
+/// it, so none is locked. It is cut to 0.1 to 100 ms, too.
 pub fn set_slice_parked(sys: &System, task: &mut Task, slice_ns: Option<u64>) {
     task.set_slice(slice_ns, sys.features.tunables.base_slice_ns);
 }

@@ -245,8 +245,8 @@ pub fn sched_ttwu_pending<H: Host, R: Rqs + ?Sized>(
 /// first averages, that CPU as where it comes from, and whom the parent has woken, which it has
 /// with the copy of the parent's `task_struct`. Of nobody it has woken nobody, whoever had its id
 /// before. The host sets policy, nice value, slice and
-/// affinity (of which a new task has none, and of which this keeps the CPUs of the machine) before,
-/// and calls [`select_cpu`] and [`enqueue_woken`]
+/// affinity (a new task may use all CPUs; of a mask this keeps the CPUs of the machine) before, and
+/// calls [`select_cpu`] and [`enqueue_woken`]
 /// with `Fork` after.
 ///
 /// By decision (`place_new`) the child gets its place in virtual time here, beside the parent.

@@ -89,7 +89,8 @@ impl TaskGroup {
         }
     }
 
-    /// Whether a task was ever in the group or below.
+    /// Whether the group has words for CPUs, so that tasks can be in it: it was opened
+    /// ([`System::open_group`](crate::system::System::open_group)), or a group below was.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.cpu.is_empty()
