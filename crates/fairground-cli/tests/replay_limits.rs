@@ -88,7 +88,8 @@ fn both_sides_tell_of_a_group_that_one_of_them_limits() {
     let text = succeeds(words(&[&known, &["--set", "/a/cpu.max=max"]]));
     let table = text.split("\nlimited group").nth(1).expect("a table");
     let side = table.lines().nth(2).expect("the what-if");
-    assert!(side.contains("what if     max 100000"), "{side}");
+    let cells: Vec<&str> = side.split_whitespace().collect();
+    assert_eq!(cells[..5], ["what", "if", "<", "max", "100000"], "{side}");
     let waits = text.split("\nwaiting for quota").nth(1).expect("a table");
     let side: Vec<&str> = waits
         .lines()
@@ -96,8 +97,8 @@ fn both_sides_tell_of_a_group_that_one_of_them_limits() {
         .expect("a side")
         .split_whitespace()
         .collect();
-    assert_eq!(side[..2], ["what", "if"]);
-    assert_ne!(side[2], "-", "stretches: {side:?}");
+    assert_eq!(side[..3], ["what", "if", "<"]);
+    assert_ne!(side[3], "-", "stretches: {side:?}");
     // The same from no limit to one.
     let free = file(
         "replay_free",
@@ -117,6 +118,51 @@ fn both_sides_tell_of_a_group_that_one_of_them_limits() {
     let table = text.split("\nlimited group").nth(1).expect("a table");
     let side = table.lines().nth(1).expect("the replay");
     assert!(side.contains("replayed    max 100000"), "{side}");
+}
+
+#[test]
+fn work_that_a_higher_limit_pulls_ahead_of_the_recording_is_no_finding() {
+    let (trace, attributes) = (halved("replay_early"), halved_attributes("replay_early"));
+    let known = ["replay", &trace, "--attributes", &attributes];
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let raised = words(&[&known, &["--set", "/a/cpu.max=80ms/100ms"]]);
+    let text = succeeds(raised.clone());
+    assert!(!text.contains("may be believed"), "{text}");
+    assert!(text.contains("\nwarning   at home"), "{text}");
+    let note = "that /a computes are done earlier than in the recording, by up to";
+    assert!(one_line(&text).contains(note), "{text}");
+    let result = json(&succeeds(words(&[&raised, &["--json", "-"]])));
+    let early = &result["what_if"]["early"][0];
+    assert_eq!(early["group"], "/a");
+    let (early_ms, computed_ms) = (early["early_ms"].as_f64(), early["computed_ms"].as_f64());
+    assert!(early_ms > Some(50.0) && early_ms < computed_ms, "{early}");
+    assert!(early["most_ms"].as_f64() >= Some(30.0), "{early}");
+    assert!(result["notes"].to_string().contains(note), "{result}");
+    for metric in ["elapsed_ms", "thread.app (7).first_half_ms"] {
+        assert!(!row(&result, metric)["why_not"].is_null(), "{metric}");
+    }
+    // With less it is late, which is what a limit does.
+    let lowered = words(&[&known, &["--set", "/a/cpu.max=40ms/100ms"]]);
+    let text = succeeds(lowered.clone());
+    assert!(
+        !text.contains("what if <") && !text.contains(note),
+        "{text}"
+    );
+    let result = json(&succeeds(words(&[&lowered, &["--json", "-"]])));
+    assert_eq!(result["what_if"]["early"], serde_json::json!([]));
+    // A scenario that is made of it would do the same.
+    let saved = common::place("replay_early_saved").join("saved.toml");
+    let saved = saved.to_str().expect("a path");
+    succeeds(words(&[&known, &["--save", saved]]));
+    let head = std::fs::read_to_string(saved).expect("a scenario");
+    let head: String = head
+        .lines()
+        .take_while(|line| line.starts_with('#'))
+        .collect();
+    assert!(
+        head.contains("that /a computes were done after waits"),
+        "{head}"
+    );
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub use notes::beware_of_replays;
 pub use number::{Number, change as change_text, interval as interval_text, number as number_text};
 pub use redo::{AssumedFigure, NOT_MODELLED, Redo, redo_command};
 pub use replay::{
-    Changed, FidelityVerdict, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts,
+    Changed, EarlyWork, FidelityVerdict, Percentiles, REPLAY_FORMAT, Recorded, Replay, ReplayCosts,
     ReplayFidelity, Replayed, ReplayedThread, Sides, Stopped, WhatIf,
 };
 pub use replay_compare::{ReplayQuantity, SeedValues, WhatIfRow, compare_replays};

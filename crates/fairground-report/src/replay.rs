@@ -115,6 +115,24 @@ pub struct WhatIf {
     pub comparison: Vec<WhatIfRow>,
     /// What this replay came to with each seed.
     pub runs: Vec<SeedValues>,
+    /// Groups of which it does work before that may have been there to do: their CPU use and their
+    /// shares of throttled and slow periods are upper bounds here, whatever `fidelity` says.
+    pub early: Vec<EarlyWork>,
+}
+
+/// What threads of a group had waited to do in the recording, for quota or a CPU, and do earlier in
+/// another replay: while they waited they did not sleep, so when it came is not recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct EarlyWork {
+    /// The group's path.
+    pub group: String,
+    /// What its threads, and those of the groups below, compute in the recording, ms.
+    pub computed_ms: f64,
+    /// The part of it that is done earlier than in the recording, beyond what the first replay does
+    /// so, ms: mean over the seeds.
+    pub early_ms: f64,
+    /// By how much, at the most of all seeds, ms.
+    pub most_ms: f64,
 }
 
 /// Whether a replay comes near enough to its recording to believe a what-if.

@@ -8,6 +8,7 @@
 
 mod beyond;
 mod done;
+mod early;
 mod fit;
 mod measured;
 mod named;
@@ -37,6 +38,9 @@ use crate::measure::{Measured, ThreadTime, measure};
 use crate::recording::Recording;
 use crate::simulated::{Identity, Throttle};
 use crate::walk::ThreadId;
+
+use early::Course;
+pub use early::Early;
 
 /// Simulations that find the [`Trim`]: at most, and at least.
 const ROUNDS: usize = 12;
@@ -88,6 +92,8 @@ pub struct Replay<'a> {
     recorded_cpus: Option<Vec<u32>>,
     /// Groups that have a limit, and those with a weight of their own, on any side.
     beside: [Vec<u32>; 2],
+    /// When threads computed what, if there are groups.
+    course: Course,
     /// The recording, measured.
     pub recorded: Measured,
 }
@@ -134,6 +140,12 @@ pub struct Run {
     /// For how long threads that the recording's end had cut off computed on while others waited
     /// with recorded work: in the first half of the recording's length, and in all.
     pub beyond_ns: [u64; 2],
+    /// What threads of each group do earlier than in the recording, though they waited there since
+    /// before, so that it may not have come by then. Empty of a simulated run, which says what
+    /// each thread waits for.
+    pub early: Vec<Early>,
+    /// What they could do early, were their group given more CPU time.
+    pub waited: Vec<Early>,
     /// The run, as a recording.
     pub events: Recording,
     /// Who its tasks are, by number.
@@ -241,6 +253,10 @@ impl<'a> Replay<'a> {
             free_calls,
             recorded_cpus: recorded.recorded_cpus(),
             beside: Default::default(),
+            course: match attributes.cgroups[..] {
+                [] => Course::default(),
+                _ => Course::of(&recording.events, recording.cpus, recording.span(), None),
+            },
             recorded,
         };
         replay.fit(home)?;

@@ -7,9 +7,16 @@ use fairground_sim::workload::program::{Dur, KERNEL_PROCESS, Op, Policy, TaskTem
 
 use crate::derive::Derived;
 
-/// The scenario's text.
+/// The scenario's text; `notes` say what to know of it.
 #[must_use]
-pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz: u32) -> String {
+pub fn scenario(
+    derived: &Derived,
+    title: &str,
+    notes: &[String],
+    machine: &str,
+    profile: &str,
+    hz: u32,
+) -> String {
     let w = &derived.workload;
     let names = unique_names(w);
     let at_ns = |start: &Start| match *start {
@@ -22,9 +29,10 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
     let warmup_ns = derived.lead_ns.max(w.warmup_ns).saturating_sub(first);
     let mut text = format!(
         "# Derived from a recording: {}\n# One semaphore for each thread that another one wakes: \
-         the waker posts it, the thread waits for it.\nname = \"replay\"\nmachine = {}\n\
+         the waker posts it, the thread waits for it.\n{}name = \"replay\"\nmachine = {}\n\
          profile = {}\nhz = {hz}\nduration = \"exit\"\nwarmup = \"{warmup_ns}ns\"\nseeds = 1\n",
         title.replace(|c: char| c.is_control(), " "),
+        comments(notes),
         quoted(machine),
         quoted(profile),
     );
@@ -67,6 +75,24 @@ pub fn scenario(derived: &Derived, title: &str, machine: &str, profile: &str, hz
         let ops = &w.programs[template.program as usize].ops;
         steps(ops, w, &names, &mut text);
         text += "]\n";
+    }
+    text
+}
+
+/// Each as a comment, in lines that fit a terminal.
+fn comments(notes: &[String]) -> String {
+    const WIDTH: usize = 98;
+    let mut text = String::new();
+    for note in notes {
+        let mut line = String::from("#");
+        for word in note.split_whitespace() {
+            if line.len() + word.len() > WIDTH {
+                text += &(line + "\n");
+                line = "#".into();
+            }
+            line = line + " " + word;
+        }
+        text += &(line + "\n");
     }
     text
 }

@@ -25,7 +25,7 @@ fn recorded_and_saved(recording: &Recording) -> (f64, f64) {
     let recording = plain.as_ref().unwrap_or(recording);
     let replay = Replay::to_save(recording, &known, &home).unwrap();
     let derived = replay.derived(&known).unwrap();
-    let text = save::scenario(&derived, "test", &home.machine.id, "linux-6.18", 1000);
+    let text = save::scenario(&derived, "test", &[], &home.machine.id, "linux-6.18", 1000);
     let scenario = Scenario::parse("saved.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let workload = scenario.workload(&Env { cpus: 8 }).unwrap();
     let setup = Setup {

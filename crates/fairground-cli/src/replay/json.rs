@@ -84,6 +84,7 @@ fn what_if(s: &text::Sides<'_>) -> Option<WhatIf> {
         }),
         comparison: other.rows.clone(),
         runs: SeedValues::of(&s.results.counted[1].runs),
+        early: other.early.clone(),
     })
 }
 

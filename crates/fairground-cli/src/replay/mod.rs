@@ -5,6 +5,7 @@ pub mod args;
 mod cases;
 mod costs;
 mod doubts;
+mod early;
 mod home;
 mod json;
 mod judged;
@@ -78,8 +79,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
         seeds: &seeds,
         recorded_profile: recorded_profile(args, &recording),
     };
-    let other = elsewhere.as_ref();
-    let other = other.or((!files.is_empty()).then_some(&home));
+    let other = elsewhere.as_ref().or((!files.is_empty()).then_some(&home));
     let mut about = About::new(&asked, &home, other)?;
     note_known(args, &replay, &known, &home.machine, &mut about);
     let places: Vec<(&Place, &Attributes)> = std::iter::once((&home, &known))
@@ -320,9 +320,12 @@ fn scenario(args: &ReplayArgs, sides: &Sides<'_>, known: &Attributes) -> Result<
     // It runs by itself, with system calls at their price.
     let replay = Replay::to_save(recording, known, home).map_err(fail)?;
     let derived = replay.derived(known).map_err(fail)?;
+    let waited = early::waited(&sides.results.replayed.runs, &sides.results.costs[0]);
+    let notes = early::saved(&waited);
     Ok(save::scenario(
         &derived,
         &title,
+        &notes,
         &home.machine.id,
         profile,
         hz,

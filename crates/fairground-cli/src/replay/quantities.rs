@@ -138,9 +138,11 @@ pub fn variant(each: &[Fidelity], runs: &[Run]) -> Variant {
     }
 }
 
-/// Both replays in each quantity, and notes on that. `both` is of their means.
+/// Both replays in each quantity, and notes on that. `both` is of their means; `early`: the what-if
+/// does work before it came, so of what it does only the amount is judged.
 pub fn compared(
     (beside, home): (&Fidelity, &Fidelity),
+    early: bool,
     fidelity: &ReplayFidelity,
     [replayed, what_if]: [&Variant; 2],
     notes: &mut Vec<String>,
@@ -166,7 +168,11 @@ pub fn compared(
         comparable: q.why_not != Some(WhyNot::Stopped) || q.at_least.contains(&true),
         faithful: faithful(q),
     };
-    let asked: Vec<ReplayQuantity> = quantities((beside, Some(home))).iter().map(asked).collect();
+    let mut all = quantities((beside, Some(home)));
+    for q in all.iter_mut().filter(|q| early && q.item != Item::CpuTime) {
+        q.why_not = q.why_not.or(Some(WhyNot::Early));
+    }
+    let asked: Vec<ReplayQuantity> = all.iter().map(asked).collect();
     compare_replays(&asked, replayed, what_if, notes)
 }
 

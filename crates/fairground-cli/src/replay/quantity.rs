@@ -48,6 +48,8 @@ pub enum WhyNot {
     Stopped,
     /// A side was held up.
     Beyond,
+    /// The what-if does work before it came.
+    Early,
 }
 
 /// More CPUs than these are shown only if they are used.
@@ -112,6 +114,7 @@ impl WhyNot {
                 "threads computed on beyond the recording's end while others waited with recorded \
                  work"
             }
+            Self::Early => "work of a group is done before that may have been there to do",
         }
     }
 }

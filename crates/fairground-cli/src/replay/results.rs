@@ -1,13 +1,14 @@
 //! What came of the replays: of that at home, whether it is faithful, and of the what-if, how it
 //! differs from the one at home.
 
-use fairground_report::{ReplayFidelity, Variant, WhatIfRow, beware_of_replays};
+use fairground_report::{EarlyWork, ReplayFidelity, Variant, WhatIfRow, beware_of_replays};
 use fairground_sim::watch::quota::QuotaWait;
 use fairground_trace::fidelity::Fidelity;
 use fairground_trace::replay::Run;
 
 use crate::replay::costs::{costs, outcomes};
 use crate::replay::doubts::Doubts;
+use crate::replay::early;
 use crate::replay::quantities::{LATENCIES, compared, variant};
 use crate::replay::seeds::{self, Asking, Side};
 use crate::replay::verdicts;
@@ -38,6 +39,8 @@ pub struct Other {
     pub beside: Fidelity,
     /// The same with intervals and verdicts.
     pub rows: Vec<WhatIfRow>,
+    /// What it does before it came.
+    pub early: Vec<EarlyWork>,
 }
 
 /// What is to know of throttling and of few wake-ups, as of a run or of two sides.
@@ -73,7 +76,7 @@ impl Results {
         let first = outcomes.iter().filter_map(|side| side.first());
         let quota = first.map(|run| run.watched.as_ref().map_or(vec![], |w| w.quota.clone()));
         let quota = quota.collect();
-        let costs = costs(asking.names, &runs, outcomes);
+        let mut costs = costs(asking.names, &runs, outcomes);
         let counted: Vec<Variant> = both()
             .zip(&costs)
             .map(|(side, costs)| variant(&side.each, &costs.runs))
@@ -82,9 +85,13 @@ impl Results {
         let what_if = what_if.map(|side| {
             let beside = replayed.mean.beside(&side.mean);
             let (both, variants) = ((&beside, &replayed.mean), [&counted[0], &counted[1]]);
+            let known = [asking.sides[0].1, asking.sides[1].1];
+            let early = early::early([&replayed.runs, &side.runs], &costs[0], known);
+            costs[1].at_most = early.iter().map(|e| e.group.clone()).collect();
             Other {
                 machine: asking.sides[1].0.machine.id.clone(),
-                rows: compared(both, &fidelity, variants, notes),
+                rows: compared(both, !early.is_empty(), &fidelity, variants, notes),
+                early,
                 side,
                 beside,
             }

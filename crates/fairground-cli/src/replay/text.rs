@@ -13,6 +13,7 @@ use fairground_trace::replay::{Place, Run};
 
 use crate::replay::about::About;
 use crate::replay::doubts::Doubts;
+use crate::replay::early;
 use crate::replay::judged::{beyond_note, quota_note};
 use crate::replay::quantities::{quantities, ranges};
 use crate::replay::quantity::Quantity;
@@ -71,7 +72,11 @@ pub fn text(s: &Sides<'_>) -> String {
         text += &labelled("note", &note);
     }
     if let Some(other) = &s.results.what_if {
-        let _ = writeln!(text, "\n{}", faithful_text(&s.results.fidelity));
+        let _ = writeln!(
+            text,
+            "\n{}",
+            faithful_text(&s.results.fidelity, &other.early)
+        );
         text += &what_if(s, other);
     }
     let first = s.about.redo.seeds.first().copied();
@@ -106,7 +111,8 @@ fn what_if(s: &Sides<'_>, other: &Other) -> String {
     let rows = rows.filter(|(q, _)| q.is_shown(s.threads, cpus));
     let rows: Vec<&WhatIfRow> = rows.map(|(_, row)| row).collect();
     text += &what_if_text(&rows);
-    for note in beyond(s).into_iter().chain(without_quota(s)) {
+    let early = early::note(&other.early);
+    for note in beyond(s).into_iter().chain(early).chain(without_quota(s)) {
         text += &labelled("note", &note);
     }
     for note in new_notes(s, other) {
@@ -147,6 +153,8 @@ pub fn notes(s: &Sides<'_>) -> Vec<String> {
         notes.extend(new_notes(s, other).cloned());
     }
     notes.extend(beyond(s));
+    let early = s.results.what_if.as_ref().map(|other| &other.early[..]);
+    notes.extend(early.and_then(early::note));
     notes.extend(without_quota(s));
     notes.extend(beside(s));
     notes

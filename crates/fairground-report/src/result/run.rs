@@ -31,6 +31,9 @@ pub struct Variant {
     /// What the workload and the command line had to say of these runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<String>,
+    /// Groups whose figures are upper bounds: a replay does work of theirs before it came.
+    #[serde(skip)]
+    pub at_most: Vec<String>,
     /// One run per seed, in the order of the seeds.
     pub runs: Vec<Run>,
 }

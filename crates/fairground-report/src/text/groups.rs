@@ -88,7 +88,9 @@ pub(super) fn by_group<'a>(
                 0 => path.map_or_else(|| others(variants), String::from),
                 _ => String::new(),
             }];
-            row.extend(several.then(|| variant.name.clone()));
+            let at_most = path.is_some_and(|path| variant.at_most.iter().any(|p| p == path));
+            let mark = if at_most { " <" } else { "" };
+            row.extend(several.then(|| format!("{}{mark}", variant.name)));
             let found = cells(variant, path);
             row.extend(found.unwrap_or_else(|| vec!["-".into(); columns.len()]));
             rows.push(row);
@@ -188,5 +190,20 @@ mod tests {
                 "... and 54 more groups: 48 in the JSON, 6 in the metrics only"
             ]
         );
+    }
+
+    #[test]
+    fn rows_of_upper_bounds_are_marked() {
+        let side = |name: &str, at_most: &[&str]| Variant {
+            name: name.into(),
+            at_most: at_most.iter().map(|path| (*path).into()).collect(),
+            ..of(2)[0].clone()
+        };
+        let text = groups_text(&[side("replayed", &[]), side("what if", &["/g1"])]);
+        let marked: Vec<bool> = text
+            .lines()
+            .map(|line| line.contains("what if <"))
+            .collect();
+        assert_eq!(marked, [false, false, false, false, true], "{text}");
     }
 }

@@ -4,7 +4,7 @@ use super::head::labelled;
 use super::legend::EACH_ALONE;
 use super::table::{Align, render};
 use crate::number::{change, interval, number};
-use crate::replay::{FidelityVerdict, ReplayFidelity};
+use crate::replay::{EarlyWork, FidelityVerdict, ReplayFidelity};
 use crate::replay_compare::WhatIfRow;
 use crate::result::Verdict;
 
@@ -57,8 +57,9 @@ fn signed(x: f64) -> String {
     }
 }
 
-/// In front of a what-if: whether the replay at home is good enough to believe it.
-pub fn faithful_text(fidelity: &ReplayFidelity) -> String {
+/// In front of a what-if: whether the replay at home is good enough to believe it, and whether the
+/// what-if does work `early`, which that says nothing about.
+pub fn faithful_text(fidelity: &ReplayFidelity, early: &[EarlyWork]) -> String {
     let words = |met: Option<bool>| -> Vec<&str> {
         let some = fidelity.verdicts.iter().filter(|v| v.met == met);
         some.map(|v| v.plain()).collect()
@@ -69,7 +70,28 @@ pub fn faithful_text(fidelity: &ReplayFidelity) -> String {
         [] => String::new(),
         _ => format!("; no verdict on: {}", unknown.join(", ")),
     };
+    let groups: Vec<&str> = early.iter().map(|e| &*e.group).collect();
+    let ahead = match groups[..] {
+        [] => String::new(),
+        _ => format!(
+            "it does work of {} before that may have come, so take its figures of {} as the bounds \
+             that the note below the table says",
+            groups.join(", "),
+            if groups.len() == 1 {
+                "that group"
+            } else {
+                "these groups"
+            }
+        ),
+    };
     match missed[..] {
+        [] if !early.is_empty() => labelled(
+            "warning",
+            &format!(
+                "at home the replay meets all {given} limits, but this what-if is not to be \
+                 believed as far as these go: {ahead}{unknown}"
+            ),
+        ),
         [] => labelled(
             "faithful",
             &format!(
@@ -81,9 +103,13 @@ pub fn faithful_text(fidelity: &ReplayFidelity) -> String {
             "warning",
             &format!(
                 "at home the replay misses {} of {given} limits: {}; do not believe what this \
-                 what-if says of them{unknown}",
+                 what-if says of them{}{unknown}",
                 missed.len(),
-                missed.join(", ")
+                missed.join(", "),
+                match early {
+                    [] => String::new(),
+                    _ => format!("; and {ahead}"),
+                }
             ),
         ),
     }
@@ -167,7 +193,7 @@ mod tests {
             verdict("switches", None, None),
         ]);
         assert!(good.faithful);
-        let text = faithful_text(&good);
+        let text = faithful_text(&good, &[]);
         assert!(
             text.starts_with("faithful  at home the replay meets all 1 limits"),
             "{text}"
@@ -183,11 +209,37 @@ mod tests {
             verdict("switches", Some(1.0), Some(true)),
         ]);
         assert!(!bad.faithful);
-        let text = faithful_text(&bad);
+        let text = faithful_text(&bad, &[]);
         assert!(text.starts_with("warning   at home the replay misses 1 of 2 limits: elapsed"));
         assert!(
             !ReplayFidelity::new(Vec::new()).faithful,
             "nothing was judged"
+        );
+    }
+
+    #[test]
+    fn a_what_if_that_does_work_before_it_came_is_not_to_be_believed_as_it_is() {
+        let early = [EarlyWork {
+            group: "/api".into(),
+            computed_ms: 1500.0,
+            early_ms: 700.0,
+            most_ms: 400.0,
+        }];
+        let good = ReplayFidelity::new(vec![verdict("elapsed", Some(0.0), Some(true))]);
+        let text = faithful_text(&good, &early);
+        assert!(
+            text.starts_with("warning   at home the replay meets all 1 limits, but"),
+            "{text}"
+        );
+        assert!(
+            text.contains("/api") && !text.contains("may be believed"),
+            "{text}"
+        );
+        let bad = ReplayFidelity::new(vec![verdict("elapsed", Some(9.0), Some(false))]);
+        let text = faithful_text(&bad, &early);
+        assert!(
+            text.contains("misses 1 of 1") && text.contains("/api"),
+            "{text}"
         );
     }
 }

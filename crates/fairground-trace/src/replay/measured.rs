@@ -2,9 +2,11 @@
 
 use fairground_sim::exact::Traced;
 use fairground_sim::outcome::Outcome;
+use rustc_hash::FxHashSet;
 
 use super::beyond::Ran;
 use super::done::Done;
+use super::early::{Course, Early, Whose};
 use super::{Replay, Run};
 use crate::derive::Derived;
 use crate::measure::{Measured, Until, measure_until};
@@ -49,6 +51,7 @@ impl Replay<'_> {
             window: (lead, end),
         };
         let beyond_ns = ran.beyond_ns(measured.half);
+        let [early, waited] = self.early(&ran, &undone);
         let unfinished = undone.len() + self.as_recorded(&mut measured, &derived, &done);
         events.format = "replay";
         Run {
@@ -59,6 +62,8 @@ impl Replay<'_> {
             undone,
             stopped_ns,
             beyond_ns,
+            early,
+            waited,
             events,
             who,
             throttles,
@@ -68,6 +73,27 @@ impl Replay<'_> {
                 ..traced.outcome
             },
         }
+    }
+
+    /// What threads of groups do early, and what they could do early.
+    fn early(&self, ran: &Ran<'_>, undone: &FxHashSet<u32>) -> [Vec<Early>; 2] {
+        if ran.derived.workload.cgroups.len() <= 1 {
+            return [Vec::new(), Vec::new()];
+        }
+        let whose = Whose {
+            derived: ran.derived,
+            logs: &self.logs,
+            born: ran.born,
+        };
+        let early = match self.logs.told {
+            true => Vec::new(),
+            false => {
+                let ends = Some(&ran.done.at);
+                let replay = Course::of(ran.events, ran.cpus, ran.window, ends);
+                whose.early(&self.course, &replay, undone)
+            }
+        };
+        [early, whose.waited(&self.course)]
     }
 
     /// Leaves out what the recording does not have. Gives the threads that had not done what they
