@@ -1,5 +1,5 @@
-//! What a scenario writes to files of groups while it runs: in results, and beside what `--set` and
-//! `--over` write to the same files.
+//! What a scenario, or a simulated run that is replayed, writes to files of groups meanwhile: in
+//! results, and beside what `--set` and `--over` write to the same files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -156,8 +156,8 @@ pub fn in_warmup(workload: &Workload) -> Vec<String> {
     (!told.is_empty()).then(note).into_iter().collect()
 }
 
-/// That the scenario writes later what is set.
-pub fn notes(workload: &Workload, files: &[GroupFile]) -> Vec<String> {
+/// That `who`, the scenario or the recorded run, writes later what is set.
+pub fn notes(who: &str, workload: &Workload, files: &[GroupFile]) -> Vec<String> {
     let paths = paths(workload);
     let each = |file: &GroupFile| {
         let groups = file.find(&paths).unwrap_or_default();
@@ -176,7 +176,7 @@ pub fn notes(workload: &Workload, files: &[GroupFile]) -> Vec<String> {
         writes += 1;
         if writes <= NOTES_MAX {
             notes.push(format!(
-                "the scenario writes {}/{file} = {value} at {}, whatever is set",
+                "{who} writes {}/{file} = {value} at {}, whatever is set",
                 paths[group],
                 time_text(event.at_ns)
             ));
@@ -184,7 +184,7 @@ pub fn notes(workload: &Workload, files: &[GroupFile]) -> Vec<String> {
     }
     if writes > NOTES_MAX {
         notes.push(format!(
-            "the scenario writes {} more times to files that are set",
+            "{who} writes {} more times to files that are set",
             writes - NOTES_MAX
         ));
     }
@@ -297,7 +297,11 @@ mod tests {
             let (name, value) = text.split_once('=').expect("a setting");
             let (name, value) = (name.into(), value.into());
             let file = GroupFile::read(&Setting { name, value });
-            notes(&w, &[file.unwrap_or_else(|e| panic!("{}", e.text(false)))])
+            notes(
+                "the scenario",
+                &w,
+                &[file.unwrap_or_else(|e| panic!("{}", e.text(false)))],
+            )
         };
         let note = "the scenario writes /p/cpu.max = 20000 100000 at 500 ms, whatever is set";
         assert_eq!(set("/p/cpu.max=90ms"), [note]);

@@ -152,7 +152,7 @@ impl Plan {
         let mut workload = self.workload.clone();
         let cpus = self.machine.topology.nr_cpus() as u32;
         group_files::write(&mut workload, cpus, &files)?;
-        let later = limit_events::notes(&workload, &files);
+        let later = limit_events::notes("the scenario", &workload, &files);
         workload.notes.extend(later);
         let early = limit_events::in_warmup(&workload);
         workload.notes.extend(early);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{SMALL, fails, file, place, succeeds, words};
+use common::{SMALL, fails, file, json, place, succeeds, words};
 
 const SLEEPERS: &[&str] = &["--", "sleepers", "--tasks", "4", "-d", "20ms"];
 
@@ -90,4 +90,54 @@ fn what_a_run_says_of_itself_is_refused_with_its_place() {
         ["replay", &trace, "--attributes", &known],
         &["a.toml:7: `hz` cannot be `1`"],
     );
+}
+
+/// A run of two hogs whose groups are written to: its text.
+fn written(test: &str) -> String {
+    let scenario = "name = \"ev\"\nmachine = \"spr-guest-2cpu\"\nduration = \"400ms\"\n\
+        warmup = \"100ms\"\n\
+        [[cgroup]]\npath = \"/a\"\n\"cpu.max\" = \"10ms/20ms\"\n\
+        [[cgroup]]\npath = \"/b\"\n\
+        [[task]]\nname = \"a\"\ncgroup = \"/a\"\naffinity = \"0\"\nsteps = [\"hog\"]\n\
+        [[task]]\nname = \"b\"\ncgroup = \"/b\"\naffinity = \"0\"\nsteps = [\"hog\"]\n\
+        [[event]]\nat = \"50ms\"\ncgroup = \"/a\"\n\"cpu.max\" = \"4ms/20ms\"\n\
+        [[event]]\nat = \"200ms\"\ncgroup = \"/a\"\n\"cpu.max\" = \"max\"\n\
+        [[event]]\nat = \"300ms\"\ncgroup = \"/b\"\n\"cpu.weight\" = 300\n\
+        [[event]]\nat = \"350ms\"\ncgroup = \"/b\"\n\"cpu.idle\" = 1\n";
+    let dir = place(test);
+    let [scenario_file, trace] = ["ev.toml", "ev.txt"].map(|name| {
+        let path = dir.join(name);
+        path.to_str().expect("UTF-8").to_string()
+    });
+    std::fs::write(&scenario_file, scenario).expect("a scenario");
+    succeeds([
+        "run",
+        &scenario_file,
+        "--seed",
+        "1",
+        "--quiet",
+        "--trace",
+        &trace,
+    ]);
+    trace
+}
+
+#[test]
+fn what_a_run_writes_to_its_groups_is_told_beside_what_is_set() {
+    let trace = written("replay_written");
+    let set = "/a/cpu.max=15ms/20ms";
+    let text = succeeds(["replay", &trace, "--set", set]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [
+        "/a replayed 4000 20000, max 20000 from 200 ms",
+        "the recorded run writes /a/cpu.max = 4000 20000 at 50 ms, whatever is set",
+        "events within the warm-up (100 ms), so what was before them is not measured",
+    ] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    let result = json(&succeeds(["replay", &trace, "--json", "-"]));
+    let groups = result["costs"][0]["groups"].as_array().expect("groups");
+    let of = |path: &str| groups.iter().find(|g| g["path"] == path).expect(path);
+    assert_eq!(of("/a")["limits"].as_array().map(Vec::len), Some(2));
+    assert_eq!(of("/b")["weights"].as_array().map(Vec::len), Some(3));
 }

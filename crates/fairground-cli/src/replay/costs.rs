@@ -6,6 +6,7 @@ use fairground_trace::Names;
 use fairground_trace::replay::Run;
 
 use crate::glue;
+use crate::limit_events;
 use crate::simulate;
 use crate::usual;
 
@@ -42,6 +43,7 @@ fn counted(names: &Names, run: &Run, outcome: Outcome) -> Counted {
     let who = |task: u32| run.who.get(task as usize);
     let tid = |task: u32| who(task).map_or(0, |w| names.kernel_id(w.tid));
     let mut side = glue::run_of(outcome, &tid);
+    limit_events::tell(&run.derived.workload, std::slice::from_mut(&mut side));
     let earlier = |ns: &mut u64| *ns = ns.saturating_sub(run.derived.lead_ns);
     let longest = side.idle_waste.as_mut().and_then(|w| w.longest.as_mut());
     if let Some(wait) = longest {

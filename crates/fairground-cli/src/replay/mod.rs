@@ -30,6 +30,7 @@ use crate::asked::Asked;
 use crate::explain::{self, Asking};
 use crate::failure::Failure;
 use crate::group_files::{self, GroupFile, Write, max_text};
+use crate::limit_events;
 use crate::output::{self, Place as Target};
 use crate::replay::about::{About, Asked as AskedFor};
 use crate::replay::args::ReplayArgs;
@@ -82,6 +83,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let other = elsewhere.as_ref().or((!files.is_empty()).then_some(&home));
     let mut about = About::new(&asked, &home, other)?;
     note_known(args, &replay, &known, &home.machine, &mut about);
+    about.notes.extend(written(&replay, &with, &files)?);
     let places: Vec<(&Place, &Attributes)> = std::iter::once((&home, &known))
         .chain(other.map(|place| (place, &with)))
         .collect();
@@ -157,6 +159,23 @@ fn note_known(
     if args.attributes.is_some() {
         about.notes.extend(replay.named());
     }
+}
+
+/// What a simulated run writes to files of groups later, or before anything is measured: what is
+/// set holds only until then.
+fn written(
+    replay: &Replay<'_>,
+    with: &Attributes,
+    files: &[&Setting],
+) -> Result<Vec<String>, Failure> {
+    if with.run.as_ref().is_none_or(|run| run.writes.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let files = files.iter().copied().map(GroupFile::read);
+    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let workload = replay.derived(with).map_err(Failure::new)?.workload;
+    let later = limit_events::notes("the recorded run", &workload, &files);
+    Ok([later, limit_events::in_warmup(&workload)].concat())
 }
 
 /// Whether the threads of a file of attributes have a CPU on the recorded machine.
