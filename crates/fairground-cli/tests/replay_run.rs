@@ -141,3 +141,24 @@ fn what_a_run_writes_to_its_groups_is_told_beside_what_is_set() {
     assert_eq!(of("/a")["limits"].as_array().map(Vec::len), Some(2));
     assert_eq!(of("/b")["weights"].as_array().map(Vec::len), Some(3));
 }
+
+#[test]
+fn a_saved_run_writes_to_its_groups_what_the_run_wrote() {
+    let trace = written("replay_saved_writes");
+    let saved = trace.replace("ev.txt", "saved.toml");
+    succeeds(["replay", &trace, "--save", &saved]);
+    let text = std::fs::read_to_string(&saved).expect("a scenario");
+    assert_eq!(text.matches("[[event]]").count(), 4, "{text}");
+    for write in [
+        "at = \"50000000ns\"\ncgroup = \"/a\"\n\"cpu.max\" = \"4000 20000\"\n",
+        "at = \"200000000ns\"\ncgroup = \"/a\"\n\"cpu.max\" = \"max 20000\"\n",
+        "at = \"300000000ns\"\ncgroup = \"/b\"\n\"cpu.weight\" = 300\n",
+        "at = \"350000000ns\"\ncgroup = \"/b\"\n\"cpu.idle\" = true\n",
+    ] {
+        assert!(text.contains(write), "{write}: {text}");
+    }
+    let again = json(&succeeds(["run", &saved, "--json", "-", "--quiet"]));
+    let groups = again["runs"][0]["groups"].as_array().expect("groups");
+    let a = groups.iter().find(|g| g["path"] == "/a").expect("/a");
+    assert_eq!(a["limits"].as_array().map(Vec::len), Some(2), "{a}");
+}

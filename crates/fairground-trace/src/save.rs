@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use fairground_sim::exact::Start;
-use fairground_sim::workload::program::{Dur, KERNEL_PROCESS, Op, Policy, TaskTemplate, Workload};
+use fairground_sim::workload::program::{
+    CgroupWrite, Dur, KERNEL_PROCESS, Op, Policy, TaskTemplate, Workload,
+};
 
 use crate::derive::Derived;
 
@@ -48,6 +50,7 @@ pub fn scenario(
     // Writing to a string cannot fail.
     let _ = writeln!(text, "semaphores = {{ {} }}", sems.join(", "));
     groups(w, &mut text);
+    events(w, first, &mut text);
     for (index, template) in w.templates.iter().enumerate() {
         let _ = write!(text, "\n[[task]]\nname = {}\n", quoted(&names[index]));
         if w.initial.contains(&(index as u32)) {
@@ -139,19 +142,52 @@ fn places(w: &Workload, template: &TaskTemplate, forked: bool, text: &mut String
 fn groups(w: &Workload, text: &mut String) {
     for group in w.cgroups.iter().skip(1) {
         let _ = write!(text, "\n[[cgroup]]\npath = {}\n", quoted(&group.path));
-        let weight = ((group.shares * 100 + 512) / 1024).clamp(1, 10_000);
         // An idle group has none: the kernel refuses it, and so does a scenario.
         if !group.idle {
-            let _ = writeln!(text, "\"cpu.weight\" = {weight}");
+            let _ = writeln!(text, "\"cpu.weight\" = {}", weight(group.shares));
         }
         if let Some(quota) = group.quota_ns {
-            let (quota, period) = (quota / 1000, group.period_ns / 1000);
-            let _ = writeln!(text, "\"cpu.max\" = \"{quota} {period}\"");
+            let max = max(Some(quota), group.period_ns);
+            let _ = writeln!(text, "\"cpu.max\" = {max}");
+        }
+        // Without a quota it waits for one, which an event may bring.
+        if group.quota_ns.is_some() || group.burst_ns > 0 {
             let _ = writeln!(text, "\"cpu.max.burst\" = {}", group.burst_ns / 1000);
         }
         if group.idle {
             text.push_str("\"cpu.idle\" = true\n");
         }
+    }
+}
+
+fn weight(shares: u64) -> u64 {
+    ((shares * 100 + 512) / 1024).clamp(1, 10_000)
+}
+
+fn max(quota_ns: Option<u64>, period_ns: u64) -> String {
+    let quota = quota_ns.map_or("max".to_string(), |ns| (ns / 1000).to_string());
+    format!("\"{quota} {}\"", period_ns / 1000)
+}
+
+/// What is written to groups meanwhile: an event for each write, as the order counts. The run
+/// begins at `first`.
+fn events(w: &Workload, first: u64, text: &mut String) {
+    for event in &w.events {
+        let at = event.at_ns.saturating_sub(first);
+        let path = quoted(&w.cgroups[event.cgroup as usize].path);
+        let write = match event.write {
+            CgroupWrite::Max {
+                quota_ns,
+                period_ns,
+            } => format!("\"cpu.max\" = {}", max(quota_ns, period_ns)),
+            CgroupWrite::Burst(ns) => format!("\"cpu.max.burst\" = {}", ns / 1000),
+            CgroupWrite::Shares(shares) => format!("\"cpu.weight\" = {}", weight(shares)),
+            CgroupWrite::Idle(idle) => format!("\"cpu.idle\" = {idle}"),
+        };
+        let _ = write!(
+            text,
+            "\n[[event]]\nat = \"{at}ns\"\ncgroup = {path}\n{write}\n"
+        );
     }
 }
 

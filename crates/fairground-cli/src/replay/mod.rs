@@ -340,7 +340,11 @@ fn scenario(args: &ReplayArgs, sides: &Sides<'_>, known: &Attributes) -> Result<
     let replay = Replay::to_save(recording, known, home).map_err(fail)?;
     let derived = replay.derived(known).map_err(fail)?;
     let waited = early::waited(&sides.results.replayed.runs, &sides.results.costs[0]);
-    let notes = early::saved(&waited);
+    let mut notes = early::saved(&waited);
+    let writes = known.run.as_ref().map_or(0, |run| run.writes.len());
+    if writes > 0 && derived.workload.events.is_empty() {
+        notes.push("What the run wrote to files of groups meanwhile is not in it.".into());
+    }
     Ok(save::scenario(
         &derived,
         &title,

@@ -7,6 +7,10 @@ use super::attributes::limit;
 use super::refused::no_group;
 use super::workload::Builder;
 
+/// That writes of a run are left out.
+const PARTLY: &str = "what the run wrote to files of groups meanwhile is left out, as the trace \
+                      does not have all of the run";
+
 impl Builder<'_> {
     /// The groups, parents first.
     pub(super) fn groups(&mut self) -> Result<(), String> {
@@ -45,9 +49,13 @@ impl Builder<'_> {
     /// What was written to groups during a simulated run, which is replayed on the same clock.
     pub(super) fn writes(&mut self) -> Result<(), String> {
         let run = self.from.attributes.run.as_ref();
-        let Some(run) = run.filter(|_| self.is_whole()) else {
+        let Some(run) = run.filter(|run| !run.writes.is_empty()) else {
             return Ok(());
         };
+        if !self.is_whole() {
+            self.out.notes.push(PARTLY.into());
+            return Ok(());
+        }
         for words in &run.writes {
             let at = |e: String| format!("write to `{}`: {e}", words.cgroup);
             let cgroup = self.group(&words.cgroup).map_err(at)?;
