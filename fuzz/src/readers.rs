@@ -128,7 +128,7 @@ fn use_trace(recording: &Recording, attributes: &Attributes) -> bool {
     let Ok(derived) = derive(source, &trim) else {
         return false;
     };
-    let text = save::scenario(&derived, "fuzz", "spr-guest-2cpu", "linux-6.18", 250);
+    let text = save::scenario(&derived, "fuzz", &[], "spr-guest-2cpu", "linux-6.18", 250);
     if let Err(e) = Scenario::parse("saved.toml", &text) {
         panic!("a saved scenario cannot be read: {}", e.message());
     }
