@@ -88,8 +88,7 @@ fn both_sides_tell_of_a_group_that_one_of_them_limits() {
     let text = succeeds(words(&[&known, &["--set", "/a/cpu.max=max"]]));
     let table = text.split("\nlimited group").nth(1).expect("a table");
     let side = table.lines().nth(2).expect("the what-if");
-    let cells: Vec<&str> = side.split_whitespace().collect();
-    assert_eq!(cells[..5], ["what", "if", "<", "max", "100000"], "{side}");
+    assert!(side.contains("what if     max 100000"), "{side}");
     let waits = text.split("\nwaiting for quota").nth(1).expect("a table");
     let side: Vec<&str> = waits
         .lines()
@@ -97,8 +96,8 @@ fn both_sides_tell_of_a_group_that_one_of_them_limits() {
         .expect("a side")
         .split_whitespace()
         .collect();
-    assert_eq!(side[..3], ["what", "if", "<"]);
-    assert_ne!(side[3], "-", "stretches: {side:?}");
+    assert_eq!(side[..2], ["what", "if"]);
+    assert_ne!(side[2], "-", "stretches: {side:?}");
     // The same from no limit to one.
     let free = file(
         "replay_free",
@@ -122,7 +121,13 @@ fn both_sides_tell_of_a_group_that_one_of_them_limits() {
 
 #[test]
 fn work_that_a_higher_limit_pulls_ahead_of_the_recording_is_no_finding() {
-    let (trace, attributes) = (halved("replay_early"), halved_attributes("replay_early"));
+    let attributes = halved_attributes("replay_early");
+    // It sleeps in the end: it had as much to do as it did.
+    let text = std::fs::read_to_string(halved("replay_early_whole")).expect("a recording");
+    let (before, last) = text.trim_end().rsplit_once('\n').expect("lines");
+    let last = last.replace("prev_state=R", "prev_state=S");
+    let whole = format!("{before}\n{last}\n");
+    let trace = file("replay_early_trace", "whole.txt", whole);
     let known = ["replay", &trace, "--attributes", &attributes];
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let raised = words(&[&known, &["--set", "/a/cpu.max=80ms/100ms"]]);
