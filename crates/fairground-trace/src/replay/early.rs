@@ -16,9 +16,9 @@ use crate::derive::{Derived, Logs};
 use crate::event::{Event, State};
 use crate::walk::{Fact, Walk};
 
-/// Less than this is how exact a replay is, not work ahead of its time: a choice, the tick of
-/// 1000 Hz.
-const EARLY_NS: u64 = 1_000_000;
+/// Less than this is how exact a replay is at home, not work ahead of its time: a choice, the tick
+/// of 100 Hz. A group takes 5 ms of its quota at a time, and is found without any at a tick.
+const EARLY_NS: u64 = 10_000_000;
 
 /// A group's computing, and what of it may be done too early.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
