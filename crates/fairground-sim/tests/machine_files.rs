@@ -448,7 +448,7 @@ fn deep_states_flush_the_caches_of_a_core() {
             format!("flushes_caches = {what}\n"),
         );
         let text = text.replace(&named, &format!("{named}{says}"));
-        flushing(&Machine::parse("icx.toml", &text).unwrap())
+        flushing(&Machine::from_toml("icx.toml", &text).unwrap())
     };
     assert_eq!(says("C6", "false"), [""; 0]);
     assert_eq!(says("C1E", "true"), ["C1E", "C6"]);

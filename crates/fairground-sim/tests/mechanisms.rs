@@ -103,8 +103,9 @@ fn a_wake_up_of_an_idle_cpu_moves_the_flags_of_its_idle_task() {
     let flags = line(&out, "task_struct(idle)", "thread_info");
     let woken = wakeups(&out);
     assert!(woken > 200, "{woken}");
-    // To the waker that sets the flag, and back to the idle loop that looks.
-    assert!(flags.transfers >= 2 * woken, "{flags:?}, {woken}");
+    // To the waker that sets the flag, and back to the idle loop that looks; but from a core in a
+    // deep state, as at first, the L3 answers.
+    assert!(flags.transfers + 20 >= 2 * woken, "{flags:?}, {woken}");
     assert!(flags.rmws >= 3 * woken, "{flags:?}, {woken}");
 }
 

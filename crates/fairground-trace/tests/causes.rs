@@ -89,8 +89,9 @@ fn who_wakes_is_known_by_how_often_it_is_current() {
 /// Clients sleep by timers, and are woken by the threads that serve them.
 ///
 /// The guess about one client is right or wrong for all its wake-ups, so what one seed has says
-/// little: of interrupts' wake-ups 19 to 29 % are known, 23.7 % of four seeds together. That is no
-/// aim but what it is, so that it does not fall further: it was 28 % before `cfs_tasks` was a line.
+/// little: of interrupts' wake-ups 19 to 29 % are known, 23.3 % of four seeds together. That is no
+/// aim but what it is, so that it does not fall further: it was 28 % before `cfs_tasks` was a line,
+/// and 23.7 while the way out of an idle state was a part of the next step.
 #[test]
 fn a_thread_may_be_woken_by_both() {
     let words = "duration = \"400ms\"\nservices = [\"web\"]\n\
@@ -111,7 +112,7 @@ fn a_thread_may_be_woken_by_both() {
         "{by_thread:?}"
     );
     assert!(
-        by_interrupt.0 > 1200 && is_share(by_interrupt, 0.237),
+        by_interrupt.0 > 1200 && is_share(by_interrupt, 0.233),
         "{by_interrupt:?}"
     );
 }

@@ -39,9 +39,9 @@ pub trait Host {
     /// whoever runs is charged for all that passes. Clocks of two CPUs are close: a call for
     /// another CPU's queue reads that of the caller, and the queue's own time then stands still
     /// until the clock of its CPU has caught up. Where wake-ups cross CPUs all the time, each moves
-    /// some of what runs to another account: measured, with one in a millisecond on four CPUs, a group
-    /// is charged 3 % more or less than it ran where clocks differ by 2 ms, 7 % where by 5. With debug
-    /// assertions a difference of more than 100 ms is a panic.
+    /// some of what runs to another account: measured, with one in a millisecond on four CPUs, a
+    /// group is charged 3 % more or less than it ran where clocks differ by 2 ms, 7 % where by 5.
+    /// With debug assertions a difference of more than 100 ms is a panic.
     ///
     /// A host that goes on after a gap, from a snapshot say, takes the gap off its clock. If it
     /// does not, nothing panics, but the gap is charged to who runs, and its group's quota is

@@ -83,8 +83,8 @@ fn the_quota_holds_no_cpu_is_idle_and_it_comes_out_the_same_again() {
     }
 }
 
-/// A hundred tasks that compute for 0.9 ms and sleep for 50, with 10 ms in 100 on two CPUs: each CPU
-/// may owe a slice of quota and a tick. Every one of them comes by a switch, not by a tick.
+/// A hundred tasks that compute for 0.9 ms and sleep for 50, with 10 ms in 100 on two CPUs: each
+/// CPU may owe a slice of quota and a tick. Every one of them comes by a switch, not by a tick.
 #[test]
 fn who_comes_by_a_switch_pays_for_quota_too() {
     const COMPUTES: u64 = 900_000;

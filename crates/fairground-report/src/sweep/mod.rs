@@ -14,6 +14,7 @@ mod beware;
 mod knee;
 mod notes;
 mod page;
+mod size;
 mod target;
 mod text;
 

@@ -162,8 +162,8 @@ impl Sim<'_> {
         self.flush_if_core_sleeps(cpu);
     }
 
-    /// `cpu` has gone idle: its core sleeps with its last thread, and in a deep state loses what its
-    /// caches hold.
+    /// `cpu` has gone idle: its core sleeps with its last thread, and in a deep state loses what
+    /// its caches hold.
     fn flush_if_core_sleeps(&mut self, cpu: u32) {
         if self.loses_caches(cpu) && self.host.cache.threads(cpu).all(|c| self.loses_caches(c)) {
             self.host.cache.flush(cpu);
@@ -406,7 +406,7 @@ pub(super) mod tests {
                 panic!("{threads:?}")
             };
             let line = sim.host.cache.alloc_lines(1, 0);
-            let mut hits = |sim: &mut Sim<'_>| {
+            let hits = |sim: &mut Sim<'_>| {
                 let at = sim.host.at;
                 let touch = |sim: &mut Sim<'_>| sim.host.cache.touch(first, line, 1, Load, at);
                 let class = touch(sim).class;

@@ -140,10 +140,9 @@ impl Sim<'_> {
 
     fn create(&mut self, template: u32, parent: Option<TaskId>) -> TaskId {
         let spec = &self.workload.templates[template as usize];
-        let of_parent = parent.map(|p| &self.tasks[p.idx()]);
         let born = self.attributes_at_birth(template, parent);
         let cgroup = born.cgroup;
-        let inherited = of_parent.map_or(DEFAULT_SLACK_NS, |t| t.timer_slack_ns);
+        let inherited = parent.map_or(DEFAULT_SLACK_NS, |p| self.tasks[p.idx()].timer_slack_ns);
         let timer_slack_ns = spec.timer_slack_ns.unwrap_or(inherited);
         let mm = self.mm_of(template, parent);
         let mut task = self.new_task(&born);

@@ -307,8 +307,9 @@ impl Attributes {
         Ok(())
     }
 
-    /// The path of the group of the thread `tid` called `comm`, if it is in one. Of a thread with an
-    /// entry that names none, and none in the recording, that is the root, wherever its process is.
+    /// The path of the group of the thread `tid` called `comm`, if it is in one. Of a thread with
+    /// an entry that names none, and none in the recording, that is the root, wherever its process
+    /// is.
     #[must_use]
     pub fn path_of(&self, tid: u32, comm: &str) -> Option<&str> {
         let entry = self.of(tid, comm);

@@ -12,7 +12,7 @@ pub enum Reweight {
     /// which stays: `v' = V - (V - v) w / w'` and `d' = V + (d - V) w / w'` (6.7 to 6.12, and since
     /// the revert).
     KeepsMean,
-    /// It is placed as one that joins (6.13 to 6.18.44). Of a running entity the mean counts already,
+    /// It is placed as one that joins (6.13 to 6.18.44). A running entity is in the mean already,
     /// so its lag grows by what placing makes up for: a light entity beside a heavy one that runs
     /// while its weight changes again and again has less than its share.
     AsJoining,
