@@ -96,6 +96,8 @@ steps = [{ loop = "forever", steps = [
 #[test]
 fn a_wake_up_of_an_idle_cpu_moves_the_flags_of_its_idle_task() {
     let machine = Machine::builtin("spr-8480-2s").unwrap().shrunk(4).unwrap();
+    // A core in a deeper state has lost its lines, so the L3 answers.
+    let machine = machine.with_idle_up_to("C1").unwrap();
     let core = |cpu: usize| machine.topology.cpus[cpu].core;
     let other = (1..4).find(|c| core(*c) != core(0)).expect("two cores");
     let text = PING_PONG.replace("affinity = \"1\"", &format!("affinity = \"{other}\""));
@@ -103,9 +105,8 @@ fn a_wake_up_of_an_idle_cpu_moves_the_flags_of_its_idle_task() {
     let flags = line(&out, "task_struct(idle)", "thread_info");
     let woken = wakeups(&out);
     assert!(woken > 200, "{woken}");
-    // To the waker that sets the flag, and back to the idle loop that looks; but from a core in a
-    // deep state, as at first, the L3 answers.
-    assert!(flags.transfers + 20 >= 2 * woken, "{flags:?}, {woken}");
+    // To the waker that sets the flag, and back to the idle loop that looks.
+    assert!(flags.transfers >= 2 * woken, "{flags:?}, {woken}");
     assert!(flags.rmws >= 3 * woken, "{flags:?}, {woken}");
 }
 

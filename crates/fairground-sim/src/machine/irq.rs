@@ -80,8 +80,7 @@ impl Sim<'_> {
         if state.spins_since.is_some() && state.irqs.is_empty() {
             return;
         }
-        let idle = state.curr.is_none() && !state.has_steps();
-        if idle && !self.rqs[cpu as usize].need_resched && !state.pending.wakeups {
+        if self.has_nothing_to_do(cpu) {
             self.host.begin(cpu, at);
             self.enter_idle(cpu);
             self.step_done(cpu);

@@ -35,7 +35,8 @@ impl Sim<'_> {
         if owed > 0 {
             self.host.stall(Place::Op(KernelOp::MutexSpin), owed);
         }
-        if self.end_idle_state(cpu) && (self.cpus[c].irqs_off() || self.has_nothing_to_do(c)) {
+        // What woke it may have been called off meanwhile.
+        if self.end_idle_state(cpu) && (self.cpus[c].irqs_off() || self.has_nothing_to_do(cpu)) {
             self.step_done(cpu);
             return self.go_on(cpu);
         }
@@ -67,12 +68,11 @@ impl Sim<'_> {
         self.go_on(cpu);
     }
 
-    /// Whether the CPU of index `c`, which has just left its idle state, may go back: what woke it
-    /// was called off meanwhile.
-    fn has_nothing_to_do(&self, c: usize) -> bool {
-        let state = &self.cpus[c];
+    /// Whether `cpu` goes idle, or back to idle.
+    pub(super) fn has_nothing_to_do(&self, cpu: u32) -> bool {
+        let state = &self.cpus[cpu as usize];
         let idle = state.curr.is_none() && !state.has_steps();
-        idle && !self.rqs[c].need_resched && !state.pending.wakeups
+        idle && !self.rqs[cpu as usize].need_resched && !state.pending.wakeups
     }
 
     /// Whoever is to make room does so in the midst of its system call, if nothing forbids it: the

@@ -258,16 +258,23 @@ mod tests {
     use crate::spec::Scenario;
     use crate::workload::Env;
 
-    #[test]
-    fn a_list_in_shared_memory_is_taken_whole_and_the_latest_is_served_first() {
-        let text = "duration = \"1ms\"\nservices = [\"s\"]\n\
-             [[task]]\nname = \"caller\"\ncount = 3\nsteps = [{ request = \"s\", bytes = 1 }]\n\
+    /// So many callers, and the server of a service in shared memory, the last of the tasks.
+    fn with_callers(callers: u32, act: impl FnOnce(&mut Sim<'_>)) {
+        let text = format!(
+            "duration = \"1ms\"\nservices = [\"s\"]\n[[task]]\nname = \"caller\"\n\
+             count = {callers}\nsteps = [{{ request = \"s\", bytes = 1 }}]\n\
              [[task]]\nname = \"server\"\n\
-             steps = [{ serve = \"s\" }, { reply = \"s\", bytes = 1 }]\n";
-        let parsed = Scenario::parse("test.toml", text).unwrap();
+             steps = [{{ serve = \"s\" }}, {{ reply = \"s\", bytes = 1 }}]\n"
+        );
+        let parsed = Scenario::parse("test.toml", &text).unwrap();
         let mut workload = parsed.workload(&Env { cpus: 8 }).unwrap();
         workload.futex_services.push(0);
-        with(&server(8), &workload, &[], |sim| {
+        with(&server(8), &workload, &[], act);
+    }
+
+    #[test]
+    fn a_list_in_shared_memory_is_taken_whole_and_the_latest_is_served_first() {
+        with_callers(3, |sim| {
             let server = TaskId(3);
             sim.sync.requests[0] = [0, 1].map(TaskId).into();
             let (mut served, mut took) = (Vec::new(), Vec::new());
@@ -289,14 +296,7 @@ mod tests {
     /// Who is answered between waking the server and waiting does not wait, and nobody wakes him.
     #[test]
     fn an_answer_may_come_before_its_caller_waits() {
-        let text = "duration = \"1ms\"\nservices = [\"s\"]\n\
-             [[task]]\nname = \"caller\"\nsteps = [{ request = \"s\", bytes = 1 }]\n\
-             [[task]]\nname = \"server\"\n\
-             steps = [{ serve = \"s\" }, { reply = \"s\", bytes = 1 }]\n";
-        let parsed = Scenario::parse("test.toml", text).unwrap();
-        let mut workload = parsed.workload(&Env { cpus: 8 }).unwrap();
-        workload.futex_services.push(0);
-        with(&server(8), &workload, &[], |sim| {
+        with_callers(1, |sim| {
             let (caller, answers) = (TaskId(0), TaskId(1));
             for waits in [false, true] {
                 sim.tasks[caller.idx()].stage = Stage::Again;
