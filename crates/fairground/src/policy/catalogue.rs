@@ -175,7 +175,7 @@ pub static CATALOGUE: &[Patch] = &[
     Patch {
         name: "reweight-keeps-mean",
         seed: None,
-        origin: "Peter Zijlstra, 2026-02-19; Linux 7.0 and 6.18.45 (revert of 6d71a9c61604)",
+        origin: "Peter Zijlstra, 2026-02-19; Linux 6.18.45 (revert of 6d71a9c61604)",
         what: "a running entity whose weight changes keeps its lag, and light groups their share",
         sets: &[("reweight", "keeps-mean")],
         base: &[("reweight", "as-joining")],
