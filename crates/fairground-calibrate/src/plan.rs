@@ -14,7 +14,7 @@ use crate::sysfs::System;
 /// How to measure.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// A tenth of the batches and the pairs: seconds instead of a minute, and rougher.
+    /// Fewer batches (mostly 5 for 41) and pairs of CPUs: seconds instead of a minute, and rougher.
     pub quick: bool,
 }
 

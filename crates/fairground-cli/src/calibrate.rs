@@ -26,7 +26,7 @@ pub struct CalibrateArgs {
     /// file [default: by architecture, and whether this is a guest]
     #[arg(long, value_name = "MACHINE")]
     pub base: Option<String>,
-    /// A tenth of the batches: quicker, and rougher
+    /// Fewer batches and pairs of CPUs: quicker, and rougher
     #[arg(long)]
     pub quick: bool,
     /// No summary and no progress

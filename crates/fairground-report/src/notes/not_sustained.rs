@@ -20,8 +20,7 @@
 //! **Each run** is twice as slow in its second half, and the halves have some requests each: one
 //! run has no interval, and that of two is twelve standard errors to each side. Where a backlog is
 //! known it says more: at 95 % of what is carried, a queue that begins empty made the second half
-//! twice as slow in 9 of 48 runs of 5 s (`docs/cpu-limits.md`), and its backlog was never beyond
-//! chance.
+//! twice as slow in 9 of 48 runs of 5 s, and its backlog was never beyond chance.
 //!
 //! **The backlog**: more requests are open at the end than at the beginning, by more than of a load
 //! that is just carried. If requests come at random and are answered at random, `n` of them on

@@ -2,7 +2,7 @@
 //! warm-up.
 //!
 //! Where threads are after minutes is decided by rules that this machine follows, but slowly: a
-//! domain of 224 CPUs is balanced every 0.2 s by an idle CPU, every 4 s by a busy one, and a task
+//! domain of 224 CPUs is balanced every 0.2 s by an idle CPU, every 3.6 s by a busy one, and a task
 //! that is alone on its CPU moves after five attempts that failed. In the first part of the warm-up
 //! each domain is due at every tick instead, so a tick stands for a whole interval. Who balances,
 //! what is moved, and all wake-ups are as ever. With CFS virtual time runs faster meanwhile: how

@@ -11,9 +11,7 @@ use super::imbalance::avg_load;
 use crate::cx::Cx;
 use crate::fair::others::capacity_left;
 use crate::host::Host;
-use crate::place::{
-    Access, Fields, Func, Kind, Object, cfs_rq as cf, rd, rq as f, sd as d, sg as s,
-};
+use crate::place::{Access, Fields, Func, Kind, Object, cfs_rq as cf, rq as f, sd as d, sg as s};
 use crate::select::read_root_cfs;
 use crate::shared::Relaxed;
 use crate::topology::{GroupType, SchedDomain, SchedGroup};
@@ -44,7 +42,7 @@ pub fn update_sd_lb_stats<H: Host>(cx: &mut Cx<H>, env: &LbEnv<'_>) -> SdLbStats
         cx.host.end_scan();
         sds.finish(&sys.topology);
         if env.at_root {
-            set_rd_overloaded(cx, overloaded);
+            cx.sys.rd.set_overloaded(overloaded, cx.host);
         }
         update_idle_cpu_scan(cx, env, sds.total_util);
         sds
@@ -224,20 +222,6 @@ pub fn update_group_capacity<H: Host>(cx: &mut Cx<H>, sd: &SchedDomain, cpu: Cpu
     group.state.min_capacity.store(min, Relaxed);
     group.state.max_capacity.store(max, Relaxed);
     group.state.next_update.store(jiffies + interval, Relaxed);
-}
-
-/// Tells the machine whether somebody has a task to give; writes only a change.
-fn set_rd_overloaded<H: Host>(cx: &mut Cx<H>, overloaded: bool) {
-    let object = Object {
-        kind: Kind::Rd,
-        a: 0,
-        b: 0,
-    };
-    cx.touch(object, rd::OVERLOAD, Access::Read);
-    if cx.sys.rd.overloaded.load(Relaxed) != overloaded {
-        cx.touch(object, rd::OVERLOAD, Access::Write);
-        cx.sys.rd.overloaded.store(overloaded, Relaxed);
-    }
 }
 
 /// Tells wake-ups how far to search in this cache; not while newly idle, which is too often for a

@@ -12,10 +12,10 @@
 //!         idle.rs     an idle CPU near it          (select_idle_sibling)
 //! ```
 //!
-//! State that a choice changes: the waker's flips, the wakee's `recent_used_cpu`, the cache's
-//! `has_idle_cores`, the memo of hierarchical load and, where scans are limited by their cost,
-//! that cost. Not modelled: energy-aware placement, utilisation clamps, core scheduling,
-//! preferred NUMA nodes (NUMA balancing), per-CPU kernel threads as wakers.
+//! State that a choice changes: the waker's flips, the wakee's `recent_used_cpu` (up to 5.14 the
+//! waker's, too), the cache's `has_idle_cores`, the memo of hierarchical load and, where scans are
+//! limited by their cost, that cost. Not modelled: energy-aware placement, utilisation clamps, core
+//! scheduling, preferred NUMA nodes (NUMA balancing), per-CPU kernel threads as wakers.
 
 mod affine;
 mod capacity;
