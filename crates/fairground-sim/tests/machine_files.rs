@@ -274,6 +274,30 @@ fn bad_files_are_refused_with_line_and_expectation() {
     ));
 }
 
+/// Their product is 4 beyond what 64 bits hold, as 4 CPUs would be.
+#[test]
+fn parts_whose_product_wraps_do_not_fit() {
+    let text = include_str!("../../../machines/xeon-8cpu-2013.toml");
+    let text = [
+        ("dies_per_socket = 1", "dies_per_socket = 976604708"),
+        ("cores_per_die = 4", "cores_per_die = 11242729"),
+        ("threads_per_core = 2", "threads_per_core = 21841"),
+        ("cpus = 8", "cpus = 4"),
+        ("linux: siblings are cpu and cpu+4", "linear"),
+    ]
+    .iter()
+    .fold(text.to_owned(), |text, (from, to)| {
+        text.replacen(from, to, 1)
+    });
+    let Err(MachineError::Bad(bad)) = Machine::from_toml("m.toml", &text) else {
+        panic!("accepted");
+    };
+    assert_eq!(bad.message, "cpus = 4 does not fit");
+    let product = 976_604_708u128 * 11_242_729 * 21_841;
+    assert_eq!(product as u64, 4, "it wraps");
+    assert!(bad.expected.ends_with(&format!("= {product}")), "{}", bad.expected);
+}
+
 #[test]
 fn units_sources_and_distances_are_checked_where_they_stand() {
     for (from, to, expected) in [

@@ -151,9 +151,10 @@ fn topology(t: &Text, raw: &Spanned<RawTopology>) -> Result<Topology, MachineErr
     }
     let (sockets, dies) = (*r.sockets.get_ref(), *r.dies_per_socket.get_ref());
     let (cores, threads) = (*r.cores_per_die.get_ref(), *r.threads_per_core.get_ref());
-    let product: u64 = [sockets, dies, cores, threads]
+    // Wide enough for any four numbers: what fits is at most the CPUs, and so is each part of it.
+    let product: u128 = [sockets, dies, cores, threads]
         .iter()
-        .map(|n| u64::from(*n))
+        .map(|n| u128::from(*n))
         .product();
     let cpus = *r.cpus.get_ref();
     if cpus as usize > MAX_CPUS {
@@ -163,7 +164,7 @@ fn topology(t: &Text, raw: &Spanned<RawTopology>) -> Result<Topology, MachineErr
             format!("at most {MAX_CPUS}"),
         ));
     }
-    if product != u64::from(cpus) {
+    if product != u128::from(cpus) {
         let expected = format!(
             "cpus = sockets x dies_per_socket x cores_per_die x threads_per_core = {product}"
         );
