@@ -1,15 +1,15 @@
 //! `fairground compare BASE.json PATCH.json`: two saved results.
 
-use std::io::Read;
 use std::path::Path;
 
 use fairground_report::{Compare, Saved, compare_saved};
+use fairground_sim::limited;
 
 use crate::args::CompareArgs;
 use crate::failure::Failure;
 
 /// Largest saved result that is read: 10 000 runs are about half of it.
-const BYTES_MAX: u64 = 1 << 30;
+pub(crate) const BYTES_MAX: u64 = 1 << 30;
 
 /// Compares the files.
 ///
@@ -41,15 +41,7 @@ fn load(path: &Path) -> Result<Saved, Failure> {
     let name = path.display();
     let cannot =
         |e: std::io::Error| Failure::new(format!("cannot read the saved result `{name}`: {e}"));
-    let file = std::fs::File::open(path).map_err(cannot)?;
-    let mut text = String::new();
-    file.take(BYTES_MAX + 1)
-        .read_to_string(&mut text)
-        .map_err(cannot)?;
-    if text.len() as u64 > BYTES_MAX {
-        let limit = BYTES_MAX >> 20;
-        return Err(Failure::new(format!("`{name}` has more than {limit} MiB")));
-    }
+    let text = limited::read_text(path, BYTES_MAX).map_err(cannot)?;
     if text.trim().is_empty() {
         let help = "expected what `fairground run --json` or `compare --json` writes";
         return Err(Failure::with_help(format!("`{name}` is empty"), help));

@@ -277,6 +277,12 @@ fn huge_files_are_not_read_and_not_shown() {
         words(&[&["run", "--machine", &path], SHORT]),
         &["more than the limit"],
     );
+    // No end of it is known before it is read.
+    #[cfg(unix)]
+    fails(
+        words(&[&["run", "--machine", "/dev/zero"], SHORT]),
+        &["/dev/zero` has more than the limit of 1048576 bytes"],
+    );
     // One long line is named, not printed.
     let path = file("long-line", "s.toml", vec![b'='; 100_000]);
     let output = common::fairground(words(&[&["run", &path], SMALL]));

@@ -20,6 +20,7 @@ pub mod explain;
 pub mod glob;
 mod histogram;
 pub mod host;
+pub mod limited;
 pub mod machine;
 pub mod machine_file;
 pub mod moment;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use fairground_sim::limited;
 use fairground_sim::truth::{self, Case};
 use fairground_trace::derive::{Attributes, truth::of_case};
 use fairground_trace::fidelity::{Fidelity, Item, LATENCY_PCT, Pair};
@@ -82,7 +83,7 @@ fn row(
 ) -> Result<Row, Failure> {
     let file = dir.join("cases").join(&case).join("case.json");
     let fail = |e: String| Failure::new(format!("{}: {e}", file.display()));
-    let text = std::fs::read_to_string(&file).map_err(|e| fail(e.to_string()))?;
+    let text = limited::read_text(&file, truth::BYTES_MAX).map_err(|e| fail(e.to_string()))?;
     let attributes = of_case(&Case::parse(&text).map_err(fail)?);
     let recording = open(&path, args.no_progress)?;
     let first = args.what.seed.unwrap_or(1);

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use fairground_sim::limited;
 use fairground_sim::spec::Source;
 use fairground_trace::Recording;
 use fairground_trace::derive::Attributes;
@@ -11,6 +12,9 @@ use fairground_trace::text::SAID;
 use crate::failure::Failure;
 use crate::replay::args::ReplayArgs;
 use crate::replay::open::open;
+
+/// Largest file of attributes: those of 100,000 groups have about 10 MiB.
+const BYTES_MAX: u64 = 64 << 20;
 
 /// Where the words stand of which the attributes were read.
 #[derive(Default)]
@@ -79,7 +83,8 @@ fn said(path: &Path, recording: &Recording) -> Result<(Attributes, Words), Failu
 
 fn read_attributes(file: &Path) -> Result<(Source, Attributes), Failure> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|e| Failure::new(format!("{name}: {e}")))?;
+    let text = limited::read_text(file, BYTES_MAX)
+        .map_err(|e| Failure::new(format!("{name}: {e}")))?;
     let source = Source::new(&name, &text);
     let read = Attributes::read(&source)?;
     Ok((source, read))

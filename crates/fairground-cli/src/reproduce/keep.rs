@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use fairground_sim::host::function_names;
+use fairground_sim::limited;
 use fairground_sim::outcome::{Outcome, Traffic};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,7 @@ use super::jobs::Job;
 use super::{hash, model};
 use crate::failure::Failure;
 use crate::output::Place;
+use crate::saved::BYTES_MAX;
 
 /// A directory of outcomes, or none.
 pub struct Keep(Option<PathBuf>);
@@ -47,7 +49,7 @@ impl Keep {
             return Ok(None);
         };
         let fail = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", path.display()));
-        let text = match std::fs::read_to_string(&path) {
+        let text = match limited::read_text(&path, BYTES_MAX) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(fail(&e)),

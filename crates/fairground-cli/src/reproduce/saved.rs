@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use fairground_report::reproduce::{Row, classify, level};
 use fairground_report::written_by;
+use fairground_sim::limited;
 
 use super::experiment::{self, Experiment, RowSpec, RunSpec};
 use super::{Reproduced, model, runner};
 use crate::failure::Failure;
+use crate::saved::BYTES_MAX;
 
 /// Why a row does not belong beside what this program simulates.
 fn check(row: &Row) -> Result<(), String> {
@@ -70,7 +72,7 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Row>, Failure> {
     let mut rows: Vec<Row> = Vec::new();
     for path in paths {
         let fail = |e: &dyn std::fmt::Display| Failure::new(format!("{}: {e}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|e| fail(&e))?;
+        let text = limited::read_text(path, BYTES_MAX).map_err(|e| fail(&e))?;
         let value: serde_json::Value =
             serde_json::from_str(&text).map_err(|e| fail(&format!("not JSON: {e}")))?;
         if let Some(other) = written_by(&value).filter(|command| *command != "reproduce") {

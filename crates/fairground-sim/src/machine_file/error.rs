@@ -35,12 +35,10 @@ pub enum MachineError {
         path: String,
     },
     /// A file over the size limit.
-    #[error("machine file `{path}` has {bytes} bytes, more than the limit of {limit}")]
+    #[error("machine file `{path}` has more than the limit of {limit} bytes")]
     TooLarge {
         /// Path as given.
         path: String,
-        /// Size found.
-        bytes: u64,
         /// Size allowed.
         limit: u64,
     },

@@ -17,6 +17,7 @@ mod topology;
 
 use std::collections::BTreeMap;
 
+use crate::limited;
 use crate::workload::nearest::nearest;
 
 pub use error::{BadFile, MachineError};
@@ -192,7 +193,9 @@ impl Machine {
     /// [`MachineError::Bad`] with line and what was expected, [`MachineError::Empty`],
     /// [`MachineError::TooLarge`].
     pub fn from_toml(path: &str, text: &str) -> Result<Self, MachineError> {
-        check_size(path, text.len() as u64)?;
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Err(too_large(path));
+        }
         if text.trim().is_empty() {
             return Err(MachineError::Empty { path: path.into() });
         }
@@ -509,23 +512,21 @@ fn read_limited(path: &str) -> Result<String, MachineError> {
         path: path.into(),
         source,
     };
-    check_size(path, std::fs::metadata(path).map_err(io)?.len())?;
-    let text = std::fs::read_to_string(path).map_err(io)?;
+    let text = limited::read_text(path.as_ref(), MAX_FILE_BYTES).map_err(|e| match e.kind() {
+        std::io::ErrorKind::FileTooLarge => too_large(path),
+        _ => io(e),
+    })?;
     if text.trim().is_empty() {
         return Err(MachineError::Empty { path: path.into() });
     }
     Ok(text)
 }
 
-fn check_size(path: &str, bytes: u64) -> Result<(), MachineError> {
-    if bytes <= MAX_FILE_BYTES {
-        return Ok(());
-    }
-    Err(MachineError::TooLarge {
+fn too_large(path: &str) -> MachineError {
+    MachineError::TooLarge {
         path: path.into(),
-        bytes,
         limit: MAX_FILE_BYTES,
-    })
+    }
 }
 
 fn unknown(name: &str) -> MachineError {

@@ -8,9 +8,9 @@ use super::node::{Fields, Node, from_toml, tables};
 use super::notes;
 use super::scenario::{Length, Named, Scenario};
 use super::tasks::Tasks;
+use crate::limited;
 use crate::workload::bench::Env;
 use crate::workload::program::{Op, Until, Workload};
-use std::io::Read;
 use std::path::Path;
 
 /// Keys at the top.
@@ -55,11 +55,7 @@ impl Scenario {
         let fail = |e: std::io::Error| {
             Source::new(&file, "").unread(format!("the file cannot be read: {e}"))
         };
-        let bytes_max = BYTES_MAX as u64;
-        let mut text = String::new();
-        // One byte more than is allowed, so that `parse` sees that there is too much.
-        let mut limited = std::fs::File::open(path).map_err(fail)?.take(bytes_max + 1);
-        limited.read_to_string(&mut text).map_err(fail)?;
+        let text = limited::read_text(path, BYTES_MAX as u64).map_err(fail)?;
         Self::parse_for(&file, &text, length)
     }
 

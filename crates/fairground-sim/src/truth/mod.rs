@@ -56,7 +56,6 @@ pub mod table;
 pub mod tolerance;
 mod traced;
 
-use std::io::Read as _;
 use std::path::Path;
 
 pub use case::Case;
@@ -67,7 +66,11 @@ pub use row::{Row, Sample, Tally, Verdict};
 pub use simulate::Bench;
 
 use crate::glob::fits;
+use crate::limited;
 use crate::machine_file::Machine;
+
+/// Largest file of a recording, unpacked: the largest that there are have 5 MB.
+pub const BYTES_MAX: u64 = 256 << 20;
 
 /// Why a case was not run.
 #[derive(Debug, thiserror::Error)]
@@ -150,7 +153,7 @@ pub fn load(dir: &Path, name: &str) -> Result<Truth, TruthError> {
     let read = |file: &str| {
         let path = dir.join("cases").join(name).join(file);
         let shown = path.display().to_string();
-        match std::fs::read_to_string(&path) {
+        match limited::read_text(&path, BYTES_MAX) {
             Ok(text) => Ok((shown, text)),
             Err(source) => Err(TruthError::Read {
                 path: shown,
@@ -196,7 +199,7 @@ pub fn load_costs(dir: &Path) -> Result<Option<costs::Costs>, TruthError> {
         return Ok(None);
     }
     let shown = path.display().to_string();
-    let text = std::fs::read_to_string(&path).map_err(|source| TruthError::Read {
+    let text = limited::read_text(&path, BYTES_MAX).map_err(|source| TruthError::Read {
         path: shown.clone(),
         source,
     })?;
@@ -209,16 +212,12 @@ pub fn load_costs(dir: &Path) -> Result<Option<costs::Costs>, TruthError> {
 /// The text of a compressed file of a case.
 fn unpacked(dir: &Path, name: &str, file: &str) -> Result<String, TruthError> {
     let path = dir.join("cases").join(name).join(file);
-    let mut text = String::new();
     let read = std::fs::File::open(&path)
-        .and_then(|file| flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text));
-    match read {
-        Ok(_) => Ok(text),
-        Err(source) => Err(TruthError::Read {
-            path: path.display().to_string(),
-            source,
-        }),
-    }
+        .and_then(|file| limited::text(flate2::read::MultiGzDecoder::new(file), BYTES_MAX));
+    read.map_err(|source| TruthError::Read {
+        path: path.display().to_string(),
+        source,
+    })
 }
 
 impl Truth {

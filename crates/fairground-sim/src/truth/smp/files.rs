@@ -6,7 +6,8 @@ use std::path::Path;
 use super::file::{File, KINDS, Kind};
 use super::machine::Guest;
 use crate::glob::fits;
-use crate::truth::TruthError;
+use crate::limited;
+use crate::truth::{BYTES_MAX, TruthError};
 
 /// Directories of the format.
 const DIRS: [&str; 5] = ["topology", "fork", "wake", "balance", "pelt"];
@@ -87,7 +88,7 @@ impl Recording {
                 refused.push(unknown(&path));
                 continue;
             }
-            match std::fs::read_to_string(&path) {
+            match limited::read_text(&path, BYTES_MAX) {
                 Ok(text) => drop(self.texts.insert(name, text)),
                 Err(e) => refused.push(failed(&path, e)),
             }
