@@ -251,7 +251,33 @@ fn bad_files_are_refused_with_line_and_expectation() {
         ),
         ("level = 2", "level = 4", "1, 2, 3"),
         ("conf = \"vendor\"", "conf = \"rumour\"", "rumour"),
-        ("[atomics]", "[atomix]", "atomix"),
+        ("[atomics]", "[atomix]", "did you mean `atomics`? | a machine"),
+        (
+            "smt = { v = 8.1",
+            "smt = { v = 1e8",
+            "transfer.smt is 100000000 | a value from 0 to 1e4 ns",
+        ),
+        (
+            "smt = { v = 8.1",
+            "smt = { v = [8.1, 9.0]",
+            "transfer.smt is a list of 2 numbers | one number",
+        ),
+        (
+            "local = { v = 109.0",
+            "local = { v = []",
+            "memory.local is a list of 0 numbers | one number",
+        ),
+        (
+            "v = [95.4, 106.3, 111.9, 123.2]",
+            "v = []",
+            "memory.snc4_local is a list of 0 numbers | a number, or some",
+        ),
+        ("id = \"spr-8480-2s\"", "id = \" \"", "id is empty"),
+        (
+            "id = \"spr-8480-2s\"",
+            "id = \"a\\u001b[31m\"",
+            "id has control characters",
+        ),
     ];
     for (from, to, expected) in cases {
         let (line, message) = complaint(from, to);
@@ -296,6 +322,27 @@ fn parts_whose_product_wraps_do_not_fit() {
     let product = 976_604_708u128 * 11_242_729 * 21_841;
     assert_eq!(product as u64, 4, "it wraps");
     assert!(bad.expected.ends_with(&format!("= {product}")), "{}", bad.expected);
+}
+
+/// Their figures are found by their names.
+#[test]
+fn idle_states_have_names_of_their_own() {
+    let first = |name: &str| {
+        let text = format!("\n[[idle]]\nname = \"{name}\"\n");
+        complaint("\n[[idle]]\nname = \"POLL\"\n", &text)
+    };
+    for (name, expected) in [
+        ("", "name is empty | a name of its own, without dots"),
+        ("C\\u0007", "name has control characters | a name of its own"),
+        ("C1.5", "idle state `C1.5` | a name of its own, without dots"),
+    ] {
+        let (line, message) = first(name);
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(line, 2 + line_of("\n[[idle]]\nname = \"POLL\"\n"));
+    }
+    let (line, message) = first("c1");
+    assert!(message.contains("a second idle state `C1`"), "{message}");
+    assert_eq!(line, line_of("name = \"C1\""));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use thiserror::Error;
+use toml::Spanned;
 
 /// Why a machine could not be read.
 #[derive(Debug, Error, Diagnostic)]
@@ -104,6 +105,27 @@ pub(super) struct Text<'a> {
 }
 
 impl Text<'_> {
+    /// Refuses a name that could not be seen, or would do something to a terminal.
+    ///
+    /// # Errors
+    /// With what is expected instead.
+    pub fn name(
+        &self,
+        name: &Spanned<String>,
+        key: &str,
+        expected: &str,
+    ) -> Result<(), MachineError> {
+        let text = name.get_ref();
+        if text.trim().is_empty() {
+            return Err(self.bad(name.span(), format!("{key} is empty"), expected));
+        }
+        if text.chars().any(char::is_control) {
+            let message = format!("{key} has control characters");
+            return Err(self.bad(name.span(), message, expected));
+        }
+        Ok(())
+    }
+
     pub fn bad(
         &self,
         at: Range<usize>,

@@ -6,9 +6,9 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::error::Text;
-use super::known;
 use super::raw::{RawFigure, RawTable, RawValue};
-use super::{Figure, LARGEST, MachineError};
+use super::{Figure, MachineError};
+use super::{known, limits};
 
 /// The figures of a file, by path, as they are read.
 pub(super) struct Figures<'a> {
@@ -29,10 +29,10 @@ impl Figures<'_> {
         known::check(self.t, &at, path, &f.unit)?;
         known::check_source(self.t, &at, path, &f.src, self.sources)?;
         for v in [f.lo, f.hi].into_iter().flatten() {
-            check_value(self.t, &at, path, v)?;
+            check_value(self.t, &at, path, v, &f.unit)?;
         }
         let mut put = |path: String, v: f64| {
-            check_value(self.t, &at, &path, v)?;
+            check_value(self.t, &at, &path, v, &f.unit)?;
             if f.lo.is_some_and(|lo| lo > v) || f.hi.is_some_and(|hi| hi < v) {
                 return Err(self.t.bad(
                     at.clone(),
@@ -54,6 +54,14 @@ impl Figures<'_> {
         };
         match &f.v {
             RawValue::One(v) => put(path.to_owned(), *v),
+            RawValue::Many(list) if list.is_empty() || !known::may_be_list(path) => {
+                let expected = match known::may_be_list(path) {
+                    true => "a number, or some in a list",
+                    false => "one number",
+                };
+                let message = format!("{path} is a list of {} numbers", list.len());
+                Err(self.t.bad(at, message, expected))
+            }
             RawValue::Many(list) => list
                 .iter()
                 .enumerate()
@@ -71,10 +79,10 @@ pub(super) fn check_value(
     at: &Range<usize>,
     path: &str,
     v: f64,
+    unit: &str,
 ) -> Result<(), MachineError> {
-    if (0.0..=LARGEST).contains(&v) {
-        return Ok(());
+    match limits::refused(path, unit, v) {
+        None => Ok(()),
+        Some(expected) => Err(t.bad(at.clone(), format!("{path} is {v}"), expected)),
     }
-    let expected = format!("a value from 0 to {LARGEST:e}");
-    Err(t.bad(at.clone(), format!("{path} is {v}"), expected))
 }

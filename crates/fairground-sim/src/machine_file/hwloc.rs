@@ -35,7 +35,8 @@ pub fn from_xml(path: &str, text: &str, base: Option<&Machine>) -> Result<Machin
     };
     let stem = std::path::Path::new(path)
         .file_stem()
-        .map_or_else(|| "hwloc".into(), |s| s.to_string_lossy().into_owned());
+        .map_or_else(|| "hwloc".into(), |s| s.to_string_lossy().into_owned())
+        .replace(char::is_control, "?");
     machine.name = found
         .name
         .clone()
@@ -196,9 +197,10 @@ fn root(t: &Text, at: Range<usize>, e: &BytesStart) -> Result<bool, MachineError
     ))
 }
 
+/// An attribute, which can be shown on a terminal.
 fn attr(e: &BytesStart, name: &str) -> Option<String> {
     let a = e.try_get_attribute(name).ok()??;
-    Some(a.value.into_owned())
+    Some(a.value.chars().filter(|c| !c.is_control()).collect())
 }
 
 fn info(t: &Text, at: Range<usize>, e: &BytesStart, found: &mut Found) -> Result<(), MachineError> {

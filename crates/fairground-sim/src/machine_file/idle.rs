@@ -2,6 +2,11 @@
 
 use serde::Deserialize;
 
+use super::figures::{Figures, check_value};
+use super::known;
+use super::raw::{RawFile, RawIdle};
+use super::{Conf, Figure, MachineError};
+
 /// How a CPU goes to an idle state, which says what it takes to wake it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -69,4 +74,72 @@ impl IdleState {
     pub fn polls(&self) -> bool {
         self.name == "POLL"
     }
+}
+
+/// Takes the idle states in; what of them is no figure, shallowest first.
+///
+/// # Errors
+/// A name that does not tell it, a source that is not there, or a figure that no machine has.
+pub(super) fn states(
+    raw: &RawFile,
+    figures: &mut Figures<'_>,
+) -> Result<Vec<IdleKind>, MachineError> {
+    let mut kinds: Vec<IdleKind> = Vec::new();
+    let arch = raw.machine.arch.get_ref();
+    for state in &raw.idle {
+        let s = state.get_ref();
+        let name = name(s, &kinds, figures)?;
+        if !s.src.is_empty() {
+            let path = format!("idle.{name}");
+            known::check_source(figures.t, &state.span(), &path, &s.src, figures.sources)?;
+        }
+        for (key, v) in [
+            ("exit_latency_us", Some(s.exit_latency_us)),
+            ("core_exit_latency_us", s.core_exit_latency_us),
+            ("target_residency_us", Some(s.target_residency_us)),
+        ] {
+            let Some(v) = v else { continue };
+            let path = format!("idle.{name}.{key}");
+            check_value(figures.t, &state.span(), &path, v, "us")?;
+            let conf = if s.src == "estimate" {
+                Conf::Estimate
+            } else {
+                Conf::Vendor
+            };
+            let figure = Figure {
+                src: s.src.clone(),
+                ..Figure::made(v, "us", conf, "")
+            };
+            figures.map.insert(path, figure);
+        }
+        let entry = s.entry.unwrap_or_else(|| IdleEntry::of(arch, name));
+        kinds.push(IdleKind {
+            name: name.to_owned(),
+            entry,
+            flushes_caches: s
+                .flushes_caches
+                .unwrap_or_else(|| IdleKind::flushes(arch, name, entry)),
+        });
+    }
+    Ok(kinds)
+}
+
+/// That of a state, which is part of the path of its figures, and by which `--idle-up-to` knows it
+/// in letters of either case.
+fn name<'a>(
+    state: &'a RawIdle,
+    before: &[IdleKind],
+    figures: &Figures<'_>,
+) -> Result<&'a str, MachineError> {
+    const EXPECTED: &str = "a name of its own, without dots: POLL, C1, WFI, ...";
+    let (t, name) = (figures.t, &state.name);
+    t.name(name, "name", EXPECTED)?;
+    let (at, name) = (name.span(), name.get_ref());
+    if name.contains('.') {
+        return Err(t.bad(at, format!("idle state `{name}`"), EXPECTED));
+    }
+    if before.iter().any(|kind| kind.name.eq_ignore_ascii_case(name)) {
+        return Err(t.bad(at, format!("a second idle state `{name}`"), EXPECTED));
+    }
+    Ok(name)
 }

@@ -1,7 +1,7 @@
 //! Figures that the built-in files have: a file of one's own spells them in the same way, in the
 //! same units.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -11,18 +11,48 @@ use super::{BUILTIN, MachineError};
 /// The unit of each figure of a table, by its path (`kernel_ops.syscall`).
 static UNITS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
     let mut units = BTreeMap::new();
-    for (_, text) in BUILTIN {
-        // Whether they are well-formed is the parser's business.
-        let file: toml::Table = text.parse().unwrap_or_default();
-        for (table, figures) in &file {
-            for (name, figure) in figures.as_table().into_iter().flatten() {
-                let unit = figure.get("unit").and_then(toml::Value::as_str);
-                units.extend(unit.map(|unit| (format!("{table}.{name}"), unit.to_owned())));
-            }
-        }
+    for (table, name, figure) in figures() {
+        let unit = figure.get("unit").and_then(toml::Value::as_str);
+        units.extend(unit.map(|unit| (format!("{table}.{name}"), unit.to_owned())));
     }
     units
 });
+
+/// Figures of which a file of this directory has several, by path: those are for people.
+static LISTS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let mut lists = BTreeSet::new();
+    for (table, name, figure) in figures() {
+        if figure.get("v").is_some_and(toml::Value::is_array) {
+            lists.insert(format!("{table}.{name}"));
+        }
+    }
+    lists
+});
+
+/// Table, name and content of each figure of the built-in files.
+fn figures() -> impl Iterator<Item = (String, String, toml::Value)> {
+    // Whether they are well-formed is the parser's business.
+    let files = BUILTIN
+        .iter()
+        .map(|(_, text)| text.parse::<toml::Table>().unwrap_or_default());
+    files.flatten().flat_map(|(table, figures)| {
+        let figures = match figures {
+            toml::Value::Table(figures) => figures,
+            _ => toml::Table::new(),
+        };
+        let of = move |(name, figure)| (table.clone(), name, figure);
+        figures.into_iter().map(of)
+    })
+}
+
+/// Tables of which nothing is computed.
+const FOR_PEOPLE: [&str; 2] = ["idle_note.", "transfer_2s."];
+
+/// Whether several numbers may stand where the figure at `path` does. Elsewhere one is used, and
+/// would be missed without a word.
+pub(super) fn may_be_list(path: &str) -> bool {
+    LISTS.contains(path) || FOR_PEOPLE.iter().any(|table| path.starts_with(table))
+}
 
 /// Units that a figure is computed with. Other words only explain it, and are free.
 const MEASURES: [&str; 4] = ["ns", "cycles", "GHz", "ratio"];

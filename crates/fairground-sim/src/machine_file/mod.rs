@@ -11,6 +11,7 @@ mod figures;
 pub mod hwloc;
 mod idle;
 mod known;
+mod limits;
 mod parse;
 mod raw;
 mod topology;
@@ -30,9 +31,6 @@ pub use topology::{CpuPlace, Distance, FULL_CAPACITY, Topology};
 pub const MAX_CPUS: usize = 512;
 /// The largest machine file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
-
-/// The largest figure: a second, where the unit is ns. Sums of some of them fit a simulated clock.
-const LARGEST: f64 = 1e9;
 
 const BUILTIN: &[(&str, &str)] = &[
     (
@@ -236,10 +234,6 @@ impl Machine {
     /// # Errors
     /// [`MachineError::Request`] for an unknown path, a negative or a non-finite value.
     pub fn with_figure(&self, path: &str, value: f64) -> Result<Self, MachineError> {
-        if !(0.0..=LARGEST).contains(&value) {
-            let expected = format!("a value from 0 to {LARGEST:e}");
-            return Err(self.refuse(format!("{path} = {value}"), expected));
-        }
         let mut copy = self.clone();
         let Some(figure) = copy.figures.get_mut(path) else {
             let near = nearest(path, self.figures.keys().map(String::as_str));
@@ -248,6 +242,9 @@ impl Machine {
             });
             return Err(self.refuse(format!("no figure `{path}`"), hint));
         };
+        if let Some(expected) = limits::refused(path, &figure.unit, value) {
+            return Err(self.refuse(format!("{path} = {value}"), expected));
+        }
         figure.v = value;
         copy.hash = fnv1a(copy.hash, format!("{path}={value:?}").as_bytes());
         Ok(copy)

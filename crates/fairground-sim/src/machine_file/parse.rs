@@ -7,11 +7,12 @@ use toml::Spanned;
 
 use super::caches::caches;
 use super::error::Text;
-use super::figures::{Figures, check_value};
-use super::known;
-use super::raw::{RawFile, RawTopology};
+use super::figures::Figures;
+use super::idle;
+use super::raw::{RawFile, RawMachine, RawTopology};
 use super::topology::{CpuPlace, FULL_CAPACITY, NEAREST, Topology, not_nearest};
-use super::{Conf, FNV_START, Figure, IdleEntry, IdleKind, MAX_CPUS, Machine, MachineError, fnv1a};
+use super::{Conf, FNV_START, Figure, MAX_CPUS, Machine, MachineError, fnv1a};
+use crate::workload::nearest::with_nearest;
 
 /// What two threads of a core do together over one alone, where a file does not say: as the files
 /// of the servers have it.
@@ -36,11 +37,13 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
     let t = Text { path, text };
     let raw: RawFile = toml::from_str(text).map_err(|e| {
         let expected = "a machine description, schema = 1 (see machines/README.md)";
-        t.bad(e.span().unwrap_or(0..0), e.message(), expected)
+        let message = with_nearest(e.message());
+        t.bad(e.span().unwrap_or(0..0), message, expected)
     })?;
     if *raw.schema.get_ref() != 1 {
         return Err(t.bad(raw.schema.span(), "unknown schema", "schema = 1"));
     }
+    names(&t, &raw.machine)?;
     let topology = topology(&t, &raw.topology)?;
     let mut figures = Figures {
         t: &t,
@@ -66,7 +69,7 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
     ] {
         figures.table(name, table)?;
     }
-    let idle_kinds = idle_states(&raw, &mut figures)?;
+    let idle_kinds = idle::states(&raw, &mut figures)?;
     required(&t, &raw, &topology, &figures.map)?;
     let mut figures = figures.map;
     fill_in(&mut figures);
@@ -74,15 +77,11 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
         let generic = Figure::made(SMT, "ratio", Conf::Estimate, "absent from the file");
         figures.entry(SMT_PATH.into()).or_insert(generic);
     }
-    let id = raw.machine.id.get_ref();
-    if id.is_empty() {
-        return Err(t.bad(raw.machine.id.span(), "empty id", "a short name"));
-    }
     Ok(Machine {
-        id: id.clone(),
-        name: raw.machine.name,
-        uarch: raw.machine.uarch,
-        arch: raw.machine.arch,
+        id: raw.machine.id.into_inner(),
+        name: raw.machine.name.into_inner(),
+        uarch: raw.machine.uarch.map_or_else(String::new, Spanned::into_inner),
+        arch: raw.machine.arch.into_inner(),
         topology,
         caches,
         sources: raw.sources,
@@ -93,45 +92,15 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
     })
 }
 
-/// Takes the idle states in; what of them is no figure, shallowest first.
-fn idle_states(raw: &RawFile, figures: &mut Figures<'_>) -> Result<Vec<IdleKind>, MachineError> {
-    let mut idle_kinds = Vec::new();
-    for state in &raw.idle {
-        let (s, at) = (state.get_ref(), state.span());
-        if !s.src.is_empty() {
-            let path = format!("idle.{}", s.name);
-            known::check_source(figures.t, &at, &path, &s.src, figures.sources)?;
-        }
-        for (key, v) in [
-            ("exit_latency_us", Some(s.exit_latency_us)),
-            ("core_exit_latency_us", s.core_exit_latency_us),
-            ("target_residency_us", Some(s.target_residency_us)),
-        ] {
-            let Some(v) = v else { continue };
-            check_value(figures.t, &at, &format!("idle.{}.{key}", s.name), v)?;
-            let conf = if s.src == "estimate" {
-                Conf::Estimate
-            } else {
-                Conf::Vendor
-            };
-            let figure = Figure {
-                src: s.src.clone(),
-                ..Figure::made(v, "us", conf, "")
-            };
-            figures.map.insert(format!("idle.{}.{key}", s.name), figure);
-        }
-        let entry = s
-            .entry
-            .unwrap_or_else(|| IdleEntry::of(&raw.machine.arch, &s.name));
-        idle_kinds.push(IdleKind {
-            name: s.name.clone(),
-            entry,
-            flushes_caches: s
-                .flushes_caches
-                .unwrap_or_else(|| IdleKind::flushes(&raw.machine.arch, &s.name, entry)),
-        });
+/// What a machine is called stands in terminals and tables.
+fn names(t: &Text, machine: &RawMachine) -> Result<(), MachineError> {
+    t.name(&machine.id, "id", "a short name")?;
+    t.name(&machine.name, "name", "the machine's name")?;
+    t.name(&machine.arch, "arch", "`x86_64`, `aarch64`, ...")?;
+    match &machine.uarch {
+        Some(uarch) if !uarch.get_ref().is_empty() => t.name(uarch, "uarch", "a name"),
+        _ => Ok(()),
     }
-    Ok(idle_kinds)
 }
 
 fn topology(t: &Text, raw: &Spanned<RawTopology>) -> Result<Topology, MachineError> {

@@ -38,10 +38,9 @@ pub(super) struct RawFile {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawMachine {
     pub id: Spanned<String>,
-    pub name: String,
-    #[serde(default)]
-    pub uarch: String,
-    pub arch: String,
+    pub name: Spanned<String>,
+    pub uarch: Option<Spanned<String>>,
+    pub arch: Spanned<String>,
     // Read by people.
     #[serde(default)]
     #[allow(dead_code)]
@@ -100,7 +99,7 @@ pub(super) struct RawCache {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawIdle {
-    pub name: String,
+    pub name: Spanned<String>,
     pub exit_latency_us: f64,
     pub core_exit_latency_us: Option<f64>,
     pub entry: Option<IdleEntry>,

@@ -17,10 +17,44 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
+/// The words of a reader of serde's, with the nearest name if they are about one that is not known:
+/// they list all in order, the unknown one first, each in backquotes.
+#[must_use]
+pub fn with_nearest(words: &str) -> String {
+    let mut quoted = words.split('`').skip(1).step_by(2);
+    let unknown = ["unknown field ", "unknown variant "];
+    if !unknown.iter().any(|begin| words.starts_with(begin)) {
+        return words.to_owned();
+    }
+    let given = quoted.next().unwrap_or_default();
+    match nearest(given, quoted) {
+        Some(near) => format!("{words}; did you mean `{near}`?"),
+        None => words.to_owned(),
+    }
+}
+
 /// From 0 to 1. Of short words one letter more, less or out of place is much to Jaro and Winkler.
 fn alike(given: &str, known: &str) -> f64 {
     let known = known.to_lowercase();
     let score = strsim::jaro_winkler(given, &known);
     let slip = given.len() > 2 && strsim::osa_distance(given, &known) == 1;
     if slip { score.max(0.9) } else { score }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_of_the_names_that_serde_lists() {
+        let told = with_nearest("unknown field `atomix`, expected one of `schema`, `atomics`");
+        assert!(told.ends_with("`atomics`; did you mean `atomics`?"), "{told}");
+        for same in [
+            "unknown field `q`, expected `tids` or `comm`",
+            "missing field `tids`",
+            "invalid type: string \"`tids`\", expected u32",
+        ] {
+            assert_eq!(with_nearest(same), same);
+        }
+    }
 }
