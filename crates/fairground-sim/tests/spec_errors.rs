@@ -71,6 +71,14 @@ fn files() {
         ("duration = \"1s\"".into(), "there is no task"),
         ("#".repeat(BYTES_MAX + 1), "the file has more than 8 MiB"),
         (format!("hz = 17\n{HOG}"), "expected 100, 250, 300 or 1000"),
+        (
+            format!("hz = \"1000\"\n{HOG}"),
+            "expected 100, 250, 300 or 1000, found a text",
+        ),
+        (
+            format!("barriers = {{ \"b\\u0007\" = 1 }}\n{HOG}"),
+            "the name of one of barriers, without control characters",
+        ),
         (format!("seeds = []\n{HOG}"), "no seeds"),
         (HOG.replace("duration", "warmup"), "the task 'a' never ends"),
         (
@@ -167,6 +175,10 @@ fn values_of_tasks() {
             more("policy = \"rr\"\npriority = 5\nnice = 3"),
             "a real-time task has no nice; expected a priority",
         ),
+        (
+            more("policy = \"rr\"\npriority = 5\ntimer_slack = \"1us\""),
+            "a real-time task has no timer_slack; expected a priority",
+        ),
         (more("policy = \"fito\""), "did you mean 'fifo'?"),
         (more("start = \"-1ms\""), "is negative"),
         (more("slice = \"nan\""), "not a finite duration"),
@@ -190,6 +202,10 @@ fn attributes_of_cgroups() {
         (cgroup("") + &late, "the run ends before that, after"),
         (
             cgroup("\"cpu.idle\" = 1") + &event("\"cpu.weight\" = 1000"),
+            "the kernel refuses a weight while cpu.idle is 1",
+        ),
+        (
+            cgroup("") + &event("\"cpu.idle\" = 1\n\"cpu.weight\" = 5"),
             "the kernel refuses a weight while cpu.idle is 1",
         ),
         (
@@ -397,6 +413,24 @@ fn programs_that_name_things() {
     ]);
 }
 
+/// The kernel keeps a nice value for when the task is no longer of that class, which no step makes
+/// it; a slice it does not take.
+#[test]
+fn steps_that_mean_nothing_to_a_real_time_task_are_refused() {
+    let of = |policy: &str, step: &str| {
+        steps(&format!("[{{ loop = 2, steps = [{step}, {{ run = \"1us\" }}] }}]"))
+            .replace("steps = [{ loop", &format!("{policy}\nsteps = [{{ loop"))
+    };
+    let fifo = "policy = \"fifo\"\npriority = 5";
+    assert_errors(&[
+        (of(fifo, "{ nice = 5 }"), "a real-time task has no nice; expected other steps"),
+        (of(fifo, "{ slice = \"1ms\" }"), "a real-time task has no slice"),
+    ]);
+    for (policy, step) in [(fifo, "{ affinity = \"0\" }"), ("nice = 1", "{ nice = 5 }")] {
+        Scenario::parse("s.toml", &of(policy, step)).unwrap();
+    }
+}
+
 #[test]
 fn loops_nest_within_limits() {
     let deep = |n| {
@@ -434,6 +468,20 @@ fn rt_app() {
         (task("\"loop\": 5"), "no events"),
         (task("\"run\": 1, \"run\": 2"), "is here twice"),
         (fifo, "-5 is out of range; expected an integer from 1 to 99"),
+        (
+            task("\"run\": 1").replace("\"a\"", "\" \""),
+            "s.json:2: the name of a task is empty",
+        ),
+        (
+            task("\"run\": 1").replace("\"a\"", "\"a\\u001b[2J\""),
+            "expected the name of a task, without control characters",
+        ),
+        (
+            task("\"run\": 1, \"lock\": \"\""),
+            "expected the name of a mutex, found an empty one",
+        ),
+        (task("\"run\": 1") + " /* x", "s.json:2: a comment without an end"),
+        (task("\"run\": /* 1"), "s.json:2: a comment without an end"),
         (deadline, "unknown policy 'SCHED_DEADLINE'"),
         (task("\"run\": 1, \"cpus\": [64]"), "no CPU of the machine"),
         (task("\"run\": 1, \"unlock\": \"m\""), "unlock of 'm'"),
@@ -457,6 +505,8 @@ fn rt_app() {
         .workload(&ENV)
         .unwrap();
     assert_eq!((w.barriers, w.initial.len()), (vec![3], 3));
+    // As some editors write it.
+    Scenario::parse("s.json", &format!("\u{feff}{}", task("\"run\": 1"))).unwrap();
     let text = task("\"run\": 1, \"policy\": \"SCHED_RR\"");
     let parsed = Scenario::parse("s.json", &text).unwrap();
     let w = parsed.workload(&ENV).unwrap();

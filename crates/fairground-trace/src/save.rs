@@ -76,7 +76,9 @@ pub fn scenario(
         }
         text += "steps = [\n";
         let ops = &w.programs[template.program as usize].ops;
-        steps(ops, w, &names, &mut text);
+        let of_class = |op: &Op| template.real_time.is_none() || !is_of_fair(*op);
+        let ops: Vec<Op> = ops.iter().copied().filter(of_class).collect();
+        steps(&ops, w, &names, &mut text);
         text += "]\n";
     }
     text
@@ -201,6 +203,11 @@ fn steps(ops: &[Op], w: &Workload, names: &[String], text: &mut String) {
     if words.iter().all(|word| word.starts_with('#')) {
         text.push_str("    \"exit\",\n");
     }
+}
+
+/// Whether a real-time task has nothing of it, so that a scenario refuses it there.
+fn is_of_fair(op: Op) -> bool {
+    matches!(op, Op::SetNice(_) | Op::SetSlice(_))
 }
 
 /// One step; `None` where the recording ends.

@@ -419,7 +419,8 @@ fn weight_and_idle(
         write(CgroupWrite::Idle(false));
     }
     if let Some(node) = fields.get("cpu.weight") {
-        if *idle {
+        // With `cpu.idle` the weight would be taken first and then mean nothing.
+        if *idle || now == Some(true) {
             return Err(source.error(node.span.clone(), WEIGHT_REFUSED));
         }
         write(CgroupWrite::Shares(weight(source, node)?));

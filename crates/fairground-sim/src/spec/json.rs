@@ -14,11 +14,16 @@ const DEPTH_MAX: u32 = 64;
 /// # Errors
 /// The text is no JSON, has a key twice in one object, or nests too deep.
 pub fn from_json(source: &Source) -> Result<Node, Error> {
+    const BOM: char = '\u{feff}';
     let mut reader = Reader {
         source,
         text: source.text(),
         at: 0,
     };
+    // Some editors begin a file so; TOML allows it, too.
+    if reader.text.starts_with(BOM) {
+        reader.at = BOM.len_utf8();
+    }
     let node = reader.value(0)?;
     reader.skip();
     match reader.peek() {
@@ -169,7 +174,8 @@ impl Reader<'_> {
         loop {
             let rest = &self.text[self.at..];
             let skipped = if let Some(comment) = rest.strip_prefix("/*") {
-                comment.find("*/").map_or(rest.len(), |end| end + 4)
+                // What has no end is told as what is found instead of the next thing.
+                comment.find("*/").map_or(0, |end| end + 4)
             } else if rest.starts_with("//") {
                 rest.find('\n').unwrap_or(rest.len())
             } else {
@@ -194,6 +200,9 @@ impl Reader<'_> {
 
     fn fail(&self, expected: &str) -> Error {
         let span: Range<usize> = self.at..self.at + 1;
+        if self.text[self.at..].starts_with("/*") {
+            return self.source.error(span, "a comment without an end");
+        }
         match self.text.get(self.at..).and_then(|t| t.chars().next()) {
             Some(c) => self
                 .source

@@ -125,6 +125,7 @@ fn counted(top: &Fields<'_>, key: &str, least: i64) -> Result<Vec<(String, u32)>
     };
     let table = node.table(top.source, "a table of names and numbers")?;
     let entry = |(k, v): &(super::node::Key, Node)| {
+        k.check_name(top.source, &format!("one of {key}"))?;
         Ok((k.name.clone(), v.int(top.source, least..=1_000_000)? as u32))
     };
     table.iter().map(entry).collect()

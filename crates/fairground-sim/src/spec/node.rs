@@ -102,9 +102,24 @@ impl Value {
     }
 }
 
+impl Key {
+    /// Refuses a key that names something if it is empty or cannot be shown on a terminal.
+    pub fn check_name(&self, source: &Source, what: &str) -> Result<(), Error> {
+        let message = if self.name.trim().is_empty() {
+            format!("the name of {what} is empty")
+        } else if self.name.chars().any(char::is_control) {
+            format!("expected the name of {what}, without control characters")
+        } else {
+            return Ok(());
+        };
+        Err(source.error(self.span.clone(), message))
+    }
+}
+
 /// Typed readers of single values.
 impl Node {
-    fn mismatch(&self, source: &Source, expected: &str) -> Error {
+    /// That it should be something else.
+    pub fn mismatch(&self, source: &Source, expected: &str) -> Error {
         let found = self.value.kind();
         source.error(
             self.span.clone(),
@@ -127,6 +142,17 @@ impl Node {
             }
             Value::Str(s) => Ok(s),
             _ => Err(self.mismatch(source, expected)),
+        }
+    }
+
+    /// The name of something, which is not empty.
+    pub fn name(&self, source: &Source, expected: &str) -> Result<&str, Error> {
+        match self.str(source, expected)? {
+            name if name.trim().is_empty() => {
+                let message = format!("expected {expected}, found an empty one");
+                Err(source.error(self.span.clone(), message))
+            }
+            name => Ok(name),
         }
     }
 

@@ -4,7 +4,7 @@ use super::error::{Error, Source};
 use super::groups;
 use super::metrics::{add_metrics, ends};
 use super::names::Names;
-use super::node::{Fields, Node, from_toml, tables};
+use super::node::{Fields, Node, Value, from_toml, tables};
 use super::notes;
 use super::scenario::{Length, Named, Scenario};
 use super::tasks::Tasks;
@@ -110,16 +110,7 @@ impl Scenario {
             };
             top.get(key).map(named).transpose()
         };
-        let hz = match top.get("hz") {
-            None => None,
-            Some(node) => match node.int(&source, i64::MIN..=i64::MAX)? {
-                hz if HZ.contains(&hz) => Some(hz as u32),
-                hz => {
-                    let message = format!("hz = {hz}; expected 100, 250, 300 or 1000");
-                    return Err(source.error(node.span.clone(), message));
-                }
-            },
-        };
+        let hz = top.get("hz").map(|n| hz(&source, n)).transpose()?;
         let (machine, profile) = (named("machine")?, named("profile")?);
         let name = named("name")?.map_or_else(|| stem(&source), |n| n.name);
         let seeds = seeds(&source, top.get("seeds"))?;
@@ -170,8 +161,19 @@ fn stem(source: &Source) -> String {
         .to_owned()
 }
 
+fn hz(source: &Source, node: &Node) -> Result<u32, Error> {
+    const EXPECTED: &str = "100, 250, 300 or 1000";
+    match node.value {
+        Value::Int(hz) if HZ.contains(&hz) => Ok(hz as u32),
+        Value::Int(hz) => {
+            let message = format!("hz = {hz}; expected {EXPECTED}");
+            Err(source.error(node.span.clone(), message))
+        }
+        _ => Err(node.mismatch(source, EXPECTED)),
+    }
+}
+
 fn seeds(source: &Source, node: Option<&Node>) -> Result<Vec<u64>, Error> {
-    use super::node::Value;
     match node {
         None => Ok(Vec::new()),
         Some(node) if matches!(node.value, Value::Array(_)) => {
@@ -199,7 +201,7 @@ fn duration(top: &Fields<'_>, length: Length, w: &mut Workload) -> Result<(), Er
     let source = top.source;
     w.warmup_ns = top.get("warmup").map_or(Ok(0), |n| n.ns(source))?;
     let node = top.get("duration");
-    let exit = |n: &&Node| matches!(&n.value, super::node::Value::Str(s) if s == "exit");
+    let exit = |n: &&Node| matches!(&n.value, Value::Str(s) if s == "exit");
     w.duration = match node.filter(|n| !exit(n)) {
         Some(node) => Until::Time(w.warmup_ns.saturating_add(node.positive_ns(source)?)),
         None => Until::AllExit,

@@ -180,6 +180,7 @@ struct Build<'a> {
 impl Build<'_> {
     fn task(&mut self, key: &Key, node: &Node, default: Class) -> Result<Range<u32>, Error> {
         let source = self.source;
+        key.check_name(source, "a task")?;
         let entries = node.table(source, "a task (an object)")?;
         let value = |name: &str| entries.iter().find(|(k, _)| k.name == name).map(|(_, v)| v);
         let instances = value("instance").map_or(Ok(1), |n| n.int(source, 1..=INSTANCES_MAX))?;
@@ -302,7 +303,7 @@ impl Build<'_> {
             "sleep" => Op::Sleep(Dur::Const(us(source, value, 0)?)),
             "timer" => self.timer(value)?,
             "lock" | "unlock" => {
-                let name = value.str(source, "the name of a mutex")?;
+                let name = value.name(source, "the name of a mutex")?;
                 let next = self.mutexes.len() as u32;
                 let k = *self.mutexes.entry(name.to_owned()).or_insert(next);
                 self.w.n_mutexes = self.mutexes.len() as u32;
@@ -324,7 +325,7 @@ impl Build<'_> {
                 }
             }
             "barrier" => {
-                let name = value.str(source, "the name of a barrier")?;
+                let name = value.name(source, "the name of a barrier")?;
                 // A condition variable and its mutex, as in rt-app.
                 let next = self.mutexes.len() as u32;
                 let mutex = *self

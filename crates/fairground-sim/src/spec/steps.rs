@@ -50,6 +50,9 @@ pub const VERBS: &[(&str, &[&str])] = &[
     ("reply", &["bytes"]),
 ];
 
+/// What only fair tasks have: as a step of another it would do nothing.
+const OF_FAIR: [&str; 2] = ["nice", "slice"];
+
 /// Most operations of one program.
 const OPS_MAX: usize = 1_000_000;
 
@@ -78,6 +81,7 @@ pub struct Lower<'a> {
     ops: Vec<Op>,
     held: BTreeSet<Held>,
     depth: usize,
+    real_time: bool,
 }
 
 impl<'a> Lower<'a> {
@@ -101,7 +105,14 @@ impl<'a> Lower<'a> {
             ops,
             held,
             depth: 0,
+            real_time: false,
         }
+    }
+
+    /// Ready for the program of a task whose policy says whether it is of the real-time class.
+    #[must_use]
+    pub fn of_real_time(self, real_time: bool) -> Self {
+        Self { real_time, ..self }
     }
 
     /// The operations of `node`, a list of steps.
@@ -152,6 +163,12 @@ impl<'a> Lower<'a> {
         }
         let fields = Fields::open(self.source, node, &format!("the step '{verb}'"), &known)?;
         let value = fields.need(verb, "a step")?;
+        if self.real_time && OF_FAIR.contains(&verb) {
+            let message = format!(
+                "a real-time task has no {verb}; expected other steps: its priority is what counts"
+            );
+            return Err(self.source.error(node.span.clone(), message));
+        }
         match verb {
             "loop" => self.lower_loop(&fields, value),
             "fork" => self.lower_fork(&fields, value),

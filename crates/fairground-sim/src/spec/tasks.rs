@@ -106,7 +106,9 @@ impl Tasks<'_> {
         let source = self.source;
         let steps = fields.need("steps", "a task")?;
         let lower = Lower::new(source, self.cpus, self.names, self.groups, forked, self.w);
-        let ops = lower.program(steps)?;
+        let class = fields.get("policy").map(|n| policy(source, n));
+        let real_time = matches!(class.transpose()?, Some(Class::RealTime { .. }));
+        let ops = lower.of_real_time(real_time).program(steps)?;
         self.w.programs.push(Program {
             name: name.to_owned(),
             ops,
@@ -175,7 +177,9 @@ impl Tasks<'_> {
                     priority: priority.int(source, 1..=99)? as u8,
                     takes_turns,
                 });
-                self.only_real_time(&[("nice", nice), ("slice", slice)])?;
+                let slack = fields.get("timer_slack");
+                let of_fair = [("nice", nice), ("slice", slice), ("timer_slack", slack)];
+                self.only_real_time(&of_fair)?;
             }
         }
         // As for `sched_setattr`, 0 is the default.
