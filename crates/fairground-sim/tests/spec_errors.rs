@@ -76,6 +76,10 @@ fn files() {
             "expected 100, 250, 300 or 1000, found a text",
         ),
         (
+            format!("cpu_dma_latency = 5\n{HOG}"),
+            "cpu_dma_latency = 5; expected 0, as no other latency",
+        ),
+        (
             format!("barriers = {{ \"b\\u0007\" = 1 }}\n{HOG}"),
             "the name of one of barriers, without control characters",
         ),

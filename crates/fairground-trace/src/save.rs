@@ -32,11 +32,15 @@ pub fn scenario(
     let mut text = format!(
         "# Derived from a recording: {}\n# One semaphore for each thread that another one wakes: \
          the waker posts it, the thread waits for it.\n{}name = \"replay\"\nmachine = {}\n\
-         profile = {}\nhz = {hz}\nduration = \"exit\"\nwarmup = \"{warmup_ns}ns\"\nseeds = 1\n",
+         profile = {}\nhz = {hz}\nduration = \"exit\"\nwarmup = \"{warmup_ns}ns\"\nseeds = 1\n{}",
         title.replace(|c: char| c.is_control(), " "),
         comments(notes),
         quoted(machine),
         quoted(profile),
+        match w.no_idle_states {
+            true => "cpu_dma_latency = 0\n",
+            false => "",
+        },
     );
     let mut used: Vec<u32> = Vec::new();
     for op in w.programs.iter().flat_map(|p| &p.ops) {

@@ -82,6 +82,9 @@ fn hogs_and_sleepers_come_back_to_the_nanosecond() {
         "hogs -t 12 -d 200ms --tree 1:2 --cpu-max 4ms/20ms",
         "sleepers --tasks 6 -d 400ms",
         "sleepers --tasks 40 -d 200ms -p 5ms -r exp_1ms",
+        // It keeps idle CPUs out of all states but the first.
+        "cyclictest -D 20ms -t4",
+        "cyclictest -D 20ms -t2 -p 80 --laptop",
     ] {
         is_the_same_schedule(machine(), words);
     }

@@ -7,20 +7,16 @@ use fairground::policy::Features;
 use fairground_sim::exact::{self, Exact};
 use fairground_sim::machine::Setup;
 use fairground_sim::spec::Scenario;
-use fairground_sim::workload::Env;
+use fairground_sim::workload::{Env, Workload};
 use fairground_trace::derive::Attributes;
 use fairground_trace::measure::measure;
 use fairground_trace::replay::{Place, Replay};
 use fairground_trace::{Recording, save, simulated as of_run};
 
-/// CPU time of the tasks of a recording and of the scenario that is derived from it, ms.
-fn recorded_and_saved(recording: &Recording) -> (f64, f64) {
+/// CPU time of the tasks of a recording, ms, and what the scenario that is derived from it runs.
+fn saved(recording: &Recording) -> (f64, Workload) {
     let known = Attributes::parse(&recording.said).unwrap();
-    let home = Place {
-        machine: machine(),
-        features: Features::default(),
-        tracer_ns: 0,
-    };
+    let home = home();
     let plain = recording.without_acts();
     let recording = plain.as_ref().unwrap_or(recording);
     let replay = Replay::to_save(recording, &known, &home).unwrap();
@@ -28,6 +24,21 @@ fn recorded_and_saved(recording: &Recording) -> (f64, f64) {
     let text = save::scenario(&derived, "test", &[], &home.machine.id, "linux-6.18", 1000);
     let scenario = Scenario::parse("saved.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let workload = scenario.workload(&Env { cpus: 8 }).unwrap();
+    (replay.recorded.cpu_ns() as f64 / 1e6, workload)
+}
+
+fn home() -> Place {
+    Place {
+        machine: machine(),
+        features: Features::default(),
+        tracer_ns: 0,
+    }
+}
+
+/// CPU time of the tasks of a recording and of the scenario that is derived from it, ms.
+fn recorded_and_saved(recording: &Recording) -> (f64, f64) {
+    let (recorded, workload) = saved(recording);
+    let home = home();
     let setup = Setup {
         machine: &home.machine,
         features: home.features.clone(),
@@ -39,10 +50,7 @@ fn recorded_and_saved(recording: &Recording) -> (f64, f64) {
     let who = of_run::identities(&workload, &run.born);
     let events = of_run::told_recording(&run.outcome.trace, &run.told, 8, &who);
     let saved = measure(&events.events, 8, events.span(), None);
-    (
-        replay.recorded.cpu_ns() as f64 / 1e6,
-        saved.cpu_ns() as f64 / 1e6,
-    )
+    (recorded, saved.cpu_ns() as f64 / 1e6)
 }
 
 #[test]
@@ -65,6 +73,19 @@ fn a_saved_run_does_the_work_that_was_exported() {
             off.abs() < within_pct,
             "{words}: {recorded} ms became {saved}"
         );
+    }
+}
+
+/// Idle CPUs poll in the scenario, too.
+#[test]
+fn a_saved_run_keeps_who_holds_cpu_dma_latency() {
+    let told = Exact {
+        told: true,
+        ..Exact::default()
+    };
+    for (words, polls) in [("cyclictest -D 5ms", true), ("cyclictest -D 5ms --laptop", false)] {
+        let (recording, ..) = traced(words, &told);
+        assert_eq!(saved(&recording).1.no_idle_states, polls, "{words}");
     }
 }
 

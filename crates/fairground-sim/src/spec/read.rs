@@ -19,6 +19,7 @@ pub const TOP_KEYS: &[&str] = &[
     "machine",
     "profile",
     "hz",
+    "cpu_dma_latency",
     "duration",
     "warmup",
     "seeds",
@@ -145,6 +146,7 @@ impl Scenario {
             w: &mut w,
         };
         let ranges = tasks.all(&top)?;
+        w.no_idle_states = dma_latency(&top)?;
         duration(&top, self.length, &mut w)?;
         groups::none_too_late(source, tables(&top, "event")?, self.length, &w)?;
         add_metrics(&ranges, &mut w);
@@ -170,6 +172,23 @@ fn hz(source: &Source, node: &Node) -> Result<u32, Error> {
             Err(source.error(node.span.clone(), message))
         }
         _ => Err(node.mismatch(source, EXPECTED)),
+    }
+}
+
+/// Whether a program holds `/dev/cpu_dma_latency` open. Of its values only 0 is modelled: any other
+/// leaves some idle states.
+fn dma_latency(top: &Fields<'_>) -> Result<bool, Error> {
+    const EXPECTED: &str = "0, as no other latency is modelled";
+    let Some(node) = top.get("cpu_dma_latency") else {
+        return Ok(false);
+    };
+    match node.value {
+        Value::Int(0) => Ok(true),
+        Value::Int(us) => {
+            let message = format!("cpu_dma_latency = {us}; expected {EXPECTED}");
+            Err(top.source.error(node.span.clone(), message))
+        }
+        _ => Err(node.mismatch(top.source, EXPECTED)),
     }
 }
 

@@ -27,6 +27,9 @@ pub(super) struct Scenario {
     /// Ticks per second: 100, 250, 300 or 1000.
     #[schemars(extend("enum" = [100, 250, 300, 1000]))]
     hz: Option<u32>,
+    /// 0: a program holds /dev/cpu_dma_latency open with 0 us in it, so idle CPUs poll.
+    #[schemars(extend("enum" = [0]))]
+    cpu_dma_latency: Option<u32>,
     /// Measured time ("2s"), or "exit": until all tasks have exited.
     duration: Option<String>,
     /// Time before the measurement that does not count.

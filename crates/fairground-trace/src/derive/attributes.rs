@@ -66,6 +66,9 @@ pub struct RunWords {
     pub settle_ns: u64,
     /// When it was to end, ns; without it, when all threads of the start had exited.
     pub ends_ns: Option<u64>,
+    /// No idle state was as deep as to have an exit latency (`/dev/cpu_dma_latency`).
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub no_idle_states: bool,
     /// The process whose page tables every CPU had at its start.
     pub process: Option<u32>,
     /// What its threads share.
@@ -182,6 +185,11 @@ fn yes() -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_yes(said: &bool) -> bool {
     *said
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_no(said: &bool) -> bool {
+    !*said
 }
 
 fn any() -> String {

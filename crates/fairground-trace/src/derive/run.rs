@@ -103,6 +103,7 @@ impl RunWords {
                 Until::Time(ns) => Some(ns),
                 Until::AllExit => None,
             },
+            no_idle_states: setup.workload.no_idle_states,
             process,
             objects: Objects::of(setup.workload),
             writes: setup

@@ -177,6 +177,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
     if let Some(run) = &from.attributes.run {
         run.objects.add_to(&mut workload)?;
         (workload.warmup_ns, workload.settle_ns) = (run.warmup_ns, run.settle_ns);
+        workload.no_idle_states = run.no_idle_states;
     }
     let mut b = Builder {
         from,
