@@ -78,6 +78,8 @@ fn what_a_run_says_of_itself_is_refused_with_its_place() {
     changed("value", set, &value, &["line 14: `ilb_csd` cannot be `0`"]);
     let name = format!("{set}#: ilb_kick = \"always\"\n#: ilb_kik = \"0\"\n");
     changed("name", set, &name, &["line 15: unknown decision `ilb_kik`"]);
+    let few = "expected 1 to 512";
+    changed("cpus", "cpus = 8", "cpus = 99999", &["run: cpus 99999: ", few]);
     let machine = "\"xeon-8cpu-2013\"";
     let no_machine = ["line 5: the trace is of a run on `m`", "--recorded-on"];
     changed("machine", machine, "\"m\"", &no_machine);

@@ -178,6 +178,9 @@ fn simulated_on(run: &RunWords) -> Result<Machine, Failure> {
 /// The machine as the run had it, by its hash: with so many CPUs, and all idle states or those that
 /// `--max-idle` leaves. Older runs have no hash, and the number of CPUs is all that they say.
 fn as_it_was(whole: &Machine, run: &RunWords) -> Result<Option<Machine>, Failure> {
+    if whole.id == run.machine && whole.topology.nr_cpus() < run.cpus as usize {
+        return Ok(None);
+    }
     let machine = as_many_cpus(whole.clone(), run)?;
     let Some(hash) = &run.machine_hash else {
         return Ok(Some(machine));

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use fairground::policy::{Features, PipeTimes};
 use serde::Deserialize;
 
+use super::read_case::placed;
 use super::row::{Row, Sample};
 use super::tolerance::{Tolerance, rule_for};
 use crate::machine::{Setup, Sim};
@@ -59,10 +60,7 @@ impl Costs {
     /// A sentence with the path of the key, line and column.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let costs: Self = serde_path_to_error::deserialize(&mut json).map_err(|e| {
-            let path = e.path().to_string();
-            format!("{path}: {}", e.into_inner())
-        })?;
+        let costs: Self = serde_path_to_error::deserialize(&mut json).map_err(placed)?;
         json.end().map_err(|e| e.to_string())?;
         if costs.format != super::case::FORMAT {
             return Err(format!(

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::read_case::placed;
+
 /// Name of all spawned threads in the results.
 pub const KIDS: &str = "kids";
 
@@ -196,10 +198,7 @@ impl Recorded {
     /// A sentence with the path of the key, line and column.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let recorded: Self = serde_path_to_error::deserialize(&mut json).map_err(|e| {
-            let path = e.path().to_string();
-            format!("{path}: {}", e.into_inner())
-        })?;
+        let recorded: Self = serde_path_to_error::deserialize(&mut json).map_err(placed)?;
         json.end().map_err(|e| e.to_string())?;
         if recorded.format != super::case::FORMAT {
             return Err(format!("format: '{}' is not known", recorded.format));

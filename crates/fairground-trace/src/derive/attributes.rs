@@ -8,6 +8,7 @@ use fairground_sim::spec::Source;
 use fairground_sim::workload::validate::{
     PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, QUOTA_NS_MIN,
 };
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 use super::objects::Objects;
@@ -137,7 +138,11 @@ pub struct ThreadWords {
     #[serde(default = "any", skip_serializing_if = "is_any")]
     pub comm: String,
     /// Thread ids; without them, all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "some",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub tids: Vec<u32>,
     /// `normal`, `batch` or `idle`.
     #[serde(default)]
@@ -190,6 +195,15 @@ fn is_yes(said: &bool) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_no(said: &bool) -> bool {
     !*said
+}
+
+/// None at all would be taken for no word about them, which means all.
+fn some<'de, D: serde::Deserializer<'de>>(list: D) -> Result<Vec<u32>, D::Error> {
+    let tids = Vec::deserialize(list)?;
+    match tids.is_empty() {
+        true => Err(D::Error::custom("no thread id; expected at least one")),
+        false => Ok(tids),
+    }
 }
 
 fn any() -> String {

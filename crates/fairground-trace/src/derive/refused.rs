@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use fairground::policy::Features;
+use fairground_sim::machine_file::MAX_CPUS;
 use fairground_sim::spec::{Error, Source};
+use fairground_sim::workload::duration::DURATION_NS_MAX;
+use fairground_sim::workload::nearest::with_nearest;
 use fairground_sim::workload::size::parse_bytes;
-use fairground_sim::workload::validate::burst_refused;
+use fairground_sim::workload::validate::{SHARES, burst_refused};
 use toml::de::{DeTable, DeValue};
 
-use super::attributes::{Attributes, Group, ThreadWords, US_MAX};
+use super::attributes::{Attributes, Group, RunWords, ThreadWords, US_MAX};
 use crate::groups::Groups;
 use crate::recording::CPU_MAX;
 
@@ -32,6 +35,8 @@ enum Of {
     Group(usize),
     /// The n-th entry about threads.
     Thread(usize),
+    /// What a simulated run says about itself.
+    Run,
 }
 
 /// A key and what is wrong with it.
@@ -52,15 +57,17 @@ impl Refused {
             Of::File => return value(file.get_ref(), self.key).map(|v| v.span()),
             Of::Group(n) => ("cgroup", n),
             Of::Thread(n) => ("thread", n),
+            Of::Run => {
+                let run = value(file.get_ref(), "run")?;
+                return keys_of(run).and_then(|keys| Some(value(keys, self.key)?.span()));
+            }
         };
         let DeValue::Array(tables) = value(file.get_ref(), tables)?.get_ref() else {
             return None;
         };
         let table = tables.get(n)?;
-        let DeValue::Table(keys) = table.get_ref() else {
-            return Some(table.span());
-        };
-        Some(value(keys, self.key).map_or(table.span(), |v| v.span()))
+        let found = keys_of(table).and_then(|keys| value(keys, self.key));
+        Some(found.map_or(table.span(), |v| v.span()))
     }
 }
 
@@ -68,6 +75,13 @@ fn value<'a, 'b>(table: &'a DeTable<'b>, key: &str) -> Option<&'a toml::Spanned<
     let mut entries = table.iter();
     let found = entries.find(|(name, _)| name.get_ref() == key)?;
     Some(found.1)
+}
+
+fn keys_of<'a, 'b>(table: &'a toml::Spanned<DeValue<'b>>) -> Option<&'a DeTable<'b>> {
+    match table.get_ref() {
+        DeValue::Table(keys) => Some(keys),
+        _ => None,
+    }
 }
 
 impl Attributes {
@@ -78,6 +92,7 @@ impl Attributes {
     pub fn read(source: &Source) -> Result<Self, Error> {
         let read: Self = toml::from_str(source.text()).map_err(|e| {
             let message = e.message().lines().collect::<Vec<_>>().join("; ");
+            let message = with_nearest(&message);
             source.error(e.span().unwrap_or(0..0), message)
         })?;
         match read.check() {
@@ -101,6 +116,12 @@ impl Attributes {
             };
             words.check().map_err(at)?;
         }
+        self.check_tids()?;
+        if let Some(run) = &self.run {
+            let (of, at) = (Of::Run, |(key, message)| (key, format!("run: {message}")));
+            let refused = |(key, message)| Refused { of, key, message };
+            run.check().map_err(at).map_err(refused)?;
+        }
         let mut paths = BTreeSet::new();
         for (n, group) in self.cgroups.iter().enumerate() {
             let at = |(key, message): Wrong| Refused {
@@ -115,6 +136,23 @@ impl Attributes {
                     key: "path",
                     message: format!("cgroup `{}` is declared twice", group.path),
                 });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether each thread is in one entry, or in several that tell it apart by its name: of those
+    /// that fit, the first counts.
+    fn check_tids(&self) -> Result<(), Refused> {
+        const ANY: &str = "*";
+        let mut seen = BTreeSet::new();
+        for (n, words) in self.threads.iter().enumerate() {
+            let comm = words.comm.as_str();
+            let again = |tid: &&u32| seen.contains(&(**tid, ANY)) || !seen.insert((**tid, comm));
+            if let Some(tid) = words.tids.iter().find(again) {
+                let (of, key) = (Of::Thread(n), "tids");
+                let message = format!("tid {tid} is named before; expected each once");
+                return Err(Refused { of, key, message });
             }
         }
         Ok(())
@@ -173,6 +211,28 @@ pub(super) fn no_group(path: &str, known: &[&str]) -> String {
     format!("no cgroup `{path}`; there are {}{more}", all.join(", "))
 }
 
+impl RunWords {
+    /// Whether a run can have been so.
+    fn check(&self) -> Result<(), Wrong> {
+        if !(1..=MAX_CPUS as u32).contains(&self.cpus) {
+            let message = format!("cpus {}: expected 1 to {MAX_CPUS}", self.cpus);
+            return Err(("cpus", message));
+        }
+        let times = [
+            ("warmup_ns", Some(self.warmup_ns), DURATION_NS_MAX),
+            ("settle_ns", Some(self.settle_ns), self.warmup_ns),
+            // The warm-up, and what is measured.
+            ("ends_ns", self.ends_ns, 2 * DURATION_NS_MAX),
+        ];
+        for (key, ns, most) in times {
+            if let Some(ns) = ns.filter(|ns| *ns > most) {
+                return Err((key, format!("{key} {ns}: expected at most {most}")));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl ThreadWords {
     fn check(&self) -> Result<(), Wrong> {
         if let Some(cpu) = self.cpus.iter().flatten().find(|cpu| **cpu > CPU_MAX) {
@@ -218,6 +278,11 @@ impl Group {
         if let Some(weight) = self.weight.filter(|w| !(1..=10_000).contains(w)) {
             let message = format!("cpu.weight {weight}: expected 1 to 10000");
             return wrong("cpu.weight", message);
+        }
+        if let Some(shares) = self.shares.filter(|shares| !SHARES.contains(shares)) {
+            let (least, most) = (SHARES.start(), SHARES.end());
+            let message = format!("cpu.shares {shares}: expected {least} to {most}");
+            return wrong("cpu.shares", message);
         }
         if let Some(nice) = self.nice.filter(|nice| !(-20..=19).contains(nice)) {
             return wrong("nice", format!("nice {nice}: expected -20 to 19"));
@@ -265,6 +330,7 @@ mod tests {
         let group = |key: &str, value: &str| format!("hz = 250\n{a}\"{key}\" = {value}\n");
         let thread =
             |key: &str, value: &str| format!("{a}[[thread]]\ncomm = \"x\"\n{key} = {value}\n");
+        let run = |words: &str| format!("[run]\nseed = 1\nmachine = \"x\"\n{words}\n");
         for (text, said) in [
             (
                 root.into(),
@@ -300,6 +366,40 @@ mod tests {
                 "[[thread]]\ncom = 1\n".into(),
                 "a.toml:2: unknown field `com`",
             ),
+            (
+                group("cpu.shares", "0"),
+                "a.toml:4: cgroup `/a`: cpu.shares 0: expected 2 to 262144",
+            ),
+            (
+                thread("tids", "[]"),
+                "a.toml:5: no thread id; expected at least one",
+            ),
+            (
+                thread("tids", "[4, 5]") + "[[thread]]\ntids = [5]\n",
+                "",
+            ),
+            (
+                thread("tids", "[4, 5]") + "[[thread]]\ncomm = \"x\"\ntids = [5]\n",
+                "a.toml:8: tid 5 is named before; expected each once",
+            ),
+            (
+                "[[thread]]\ntids = [5]\n[[thread]]\ncomm = \"x\"\ntids = [4, 5]\n".into(),
+                "a.toml:5: tid 5 is named before",
+            ),
+            (thread("tids", "[4, 4]"), "a.toml:5: tid 4 is named before"),
+            (
+                run("cpus = 99999"),
+                "a.toml:4: run: cpus 99999: expected 1 to 512",
+            ),
+            (
+                run("cpus = 8\nwarmup_ns = 18446744073709551615"),
+                "a.toml:5: run: warmup_ns 18446744073709551615: expected at most 1",
+            ),
+            (
+                run("cpus = 8\nwarmup_ns = 5\nsettle_ns = 6"),
+                "a.toml:6: run: settle_ns 6: expected at most 5",
+            ),
+            (run("cpus = 8\nends_ns = 2000000000000000"), ""),
             (thread("cgroup", "\"/a\""), ""),
             (thread("working_set_bytes", "1125899906842624"), ""),
         ] {

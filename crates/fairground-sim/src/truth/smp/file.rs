@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use crate::truth::TruthError;
+use crate::truth::read_case::placed;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,13 +147,8 @@ fn json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 fn json_with_line<T: DeserializeOwned>(text: &str) -> Result<T, (usize, String)> {
     let mut json = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|e| {
-        let path = e.path().to_string();
-        let inner = e.into_inner();
-        let what = match path.as_str() {
-            "." => inner.to_string(),
-            path => format!("{path}: {inner}"),
-        };
-        (inner.line().max(1), what)
+        let line = e.inner().line();
+        (line.max(1), placed(e))
     })?;
     json.end().map_err(|e| (e.line().max(1), e.to_string()))?;
     Ok(value)
