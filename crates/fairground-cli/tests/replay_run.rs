@@ -79,7 +79,12 @@ fn what_a_run_says_of_itself_is_refused_with_its_place() {
     let name = format!("{set}#: ilb_kick = \"always\"\n#: ilb_kik = \"0\"\n");
     changed("name", set, &name, &["line 15: unknown decision `ilb_kik`"]);
     let few = "expected 1 to 512";
-    changed("cpus", "cpus = 8", "cpus = 99999", &["run: cpus 99999: ", few]);
+    changed(
+        "cpus",
+        "cpus = 8",
+        "cpus = 99999",
+        &["run: cpus 99999: ", few],
+    );
     let machine = "\"xeon-8cpu-2013\"";
     let no_machine = ["line 5: the trace is of a run on `m`", "--recorded-on"];
     changed("machine", machine, "\"m\"", &no_machine);

@@ -244,7 +244,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         ilb_cas_ns: sim.host.ilb_cas.map(|ps| ps / NS),
         open_requests: open_requests(sim),
         watched: None,
-        stuck: sim.stuck_at_end().map(|stuck| stuck.waiting),
+        stuck: sim.stuck_at_end(),
         trace: counters.trace.clone().unwrap_or_default(),
     }
 }

@@ -124,6 +124,26 @@ steps = [{ barrier = "both" }]
     assert!(!text.contains("defect"), "{text}");
 }
 
+/// Time beyond what the machine can count is no time.
+#[test]
+fn a_run_of_years_is_ended_and_told() {
+    let sleeps = "steps = [{ loop = 1000000, steps = [{ sleep = \"1000000s\" }] }]\n";
+    let text = format!("duration = \"exit\"\n[[task]]\nname = \"a\"\n{sleeps}");
+    let error = scenario(&text).expect_err("too long");
+    let told = error.to_string();
+    assert!(
+        told.starts_with("the run was not at its end after "),
+        "{told}"
+    );
+    assert!(
+        told.contains(" s of simulated time, the most on "),
+        "{told}"
+    );
+    // As long as a scenario may say.
+    let text = text.replace("exit", "1000000s");
+    scenario(&text).expect("an end");
+}
+
 #[test]
 fn a_run_that_is_too_long_says_how_far_it_came() {
     let text = r#"

@@ -251,7 +251,11 @@ fn bad_files_are_refused_with_line_and_expectation() {
         ),
         ("level = 2", "level = 4", "1, 2, 3"),
         ("conf = \"vendor\"", "conf = \"rumour\"", "rumour"),
-        ("[atomics]", "[atomix]", "did you mean `atomics`? | a machine"),
+        (
+            "[atomics]",
+            "[atomix]",
+            "did you mean `atomics`? | a machine",
+        ),
         (
             "smt = { v = 8.1",
             "smt = { v = 1e8",
@@ -321,7 +325,11 @@ fn parts_whose_product_wraps_do_not_fit() {
     assert_eq!(bad.message, "cpus = 4 does not fit");
     let product = 976_604_708u128 * 11_242_729 * 21_841;
     assert_eq!(product as u64, 4, "it wraps");
-    assert!(bad.expected.ends_with(&format!("= {product}")), "{}", bad.expected);
+    assert!(
+        bad.expected.ends_with(&format!("= {product}")),
+        "{}",
+        bad.expected
+    );
 }
 
 /// Their figures are found by their names.
@@ -333,8 +341,14 @@ fn idle_states_have_names_of_their_own() {
     };
     for (name, expected) in [
         ("", "name is empty | a name of its own, without dots"),
-        ("C\\u0007", "name has control characters | a name of its own"),
-        ("C1.5", "idle state `C1.5` | a name of its own, without dots"),
+        (
+            "C\\u0007",
+            "name has control characters | a name of its own",
+        ),
+        (
+            "C1.5",
+            "idle state `C1.5` | a name of its own, without dots",
+        ),
     ] {
         let (line, message) = first(name);
         assert!(message.contains(expected), "{message}");

@@ -422,13 +422,21 @@ fn programs_that_name_things() {
 #[test]
 fn steps_that_mean_nothing_to_a_real_time_task_are_refused() {
     let of = |policy: &str, step: &str| {
-        steps(&format!("[{{ loop = 2, steps = [{step}, {{ run = \"1us\" }}] }}]"))
-            .replace("steps = [{ loop", &format!("{policy}\nsteps = [{{ loop"))
+        steps(&format!(
+            "[{{ loop = 2, steps = [{step}, {{ run = \"1us\" }}] }}]"
+        ))
+        .replace("steps = [{ loop", &format!("{policy}\nsteps = [{{ loop"))
     };
     let fifo = "policy = \"fifo\"\npriority = 5";
     assert_errors(&[
-        (of(fifo, "{ nice = 5 }"), "a real-time task has no nice; expected other steps"),
-        (of(fifo, "{ slice = \"1ms\" }"), "a real-time task has no slice"),
+        (
+            of(fifo, "{ nice = 5 }"),
+            "a real-time task has no nice; expected other steps",
+        ),
+        (
+            of(fifo, "{ slice = \"1ms\" }"),
+            "a real-time task has no slice",
+        ),
     ]);
     for (policy, step) in [(fifo, "{ affinity = \"0\" }"), ("nice = 1", "{ nice = 5 }")] {
         Scenario::parse("s.toml", &of(policy, step)).unwrap();
@@ -484,7 +492,10 @@ fn rt_app() {
             task("\"run\": 1, \"lock\": \"\""),
             "expected the name of a mutex, found an empty one",
         ),
-        (task("\"run\": 1") + " /* x", "s.json:2: a comment without an end"),
+        (
+            task("\"run\": 1") + " /* x",
+            "s.json:2: a comment without an end",
+        ),
         (task("\"run\": /* 1"), "s.json:2: a comment without an end"),
         (deadline, "unknown policy 'SCHED_DEADLINE'"),
         (task("\"run\": 1, \"cpus\": [64]"), "no CPU of the machine"),

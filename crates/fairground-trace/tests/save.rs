@@ -83,7 +83,10 @@ fn a_saved_run_keeps_who_holds_cpu_dma_latency() {
         told: true,
         ..Exact::default()
     };
-    for (words, polls) in [("cyclictest -D 5ms", true), ("cyclictest -D 5ms --laptop", false)] {
+    for (words, polls) in [
+        ("cyclictest -D 5ms", true),
+        ("cyclictest -D 5ms --laptop", false),
+    ] {
         let (recording, ..) = traced(words, &told);
         assert_eq!(saved(&recording).1.no_idle_states, polls, "{words}");
     }

@@ -83,8 +83,8 @@ fn said(path: &Path, recording: &Recording) -> Result<(Attributes, Words), Failu
 
 fn read_attributes(file: &Path) -> Result<(Source, Attributes), Failure> {
     let name = file.display().to_string();
-    let text = limited::read_text(file, BYTES_MAX)
-        .map_err(|e| Failure::new(format!("{name}: {e}")))?;
+    let text =
+        limited::read_text(file, BYTES_MAX).map_err(|e| Failure::new(format!("{name}: {e}")))?;
     let source = Source::new(&name, &text);
     let read = Attributes::read(&source)?;
     Ok((source, read))

@@ -80,7 +80,7 @@ impl Sim<'_> {
     /// Runs all events before `at_ns`.
     ///
     /// # Errors
-    /// [`Stuck`] when nothing can happen any more but tasks still wait.
+    /// [`Stuck`], as of any run.
     pub fn run_to(&mut self, at_ns: u64) -> Result<(), Stuck> {
         while !self.ended && self.queue.next_at().is_some_and(|at| at < at_ns * NS) {
             self.one_event()?;

@@ -35,6 +35,7 @@
 //! | `turns` | an emulator that runs one CPU after the other |
 //! | `control` | exact times for runs beside a recording |
 //! | `stuck` | who waits for what when nothing can happen any more |
+//! | `time_limit` | how long a run may be |
 
 mod chan;
 mod chan_lines;
@@ -73,6 +74,7 @@ mod syscall;
 pub(crate) mod task;
 #[cfg(test)]
 pub(crate) mod testing;
+mod time_limit;
 mod tmp_page;
 pub mod todo;
 mod turns;
@@ -168,6 +170,8 @@ pub struct Sim<'a> {
     /// Nothing counts before, and whether that is over.
     warmup: Ps,
     warm: bool,
+    /// See [`Sim::next_milestone`].
+    milestone: Ps,
     /// Counters of the groups that are reported (`cpu_stat`) at the end of the warm-up; empty
     /// without one.
     pub(crate) warm_stats: Vec<(u32, fairground::shared::CpuStat)>,
@@ -193,7 +197,7 @@ impl<'a> Sim<'a> {
     /// Runs until the workload's end; the time of that end.
     ///
     /// # Errors
-    /// [`Stuck`] when nothing can happen any more but tasks still wait.
+    /// [`Stuck`] when nothing can happen any more but tasks still wait, or the run is too long.
     pub fn run(&mut self) -> Result<Ps, Stuck> {
         while !self.ended {
             self.one_event()?;
@@ -205,7 +209,7 @@ impl<'a> Sim<'a> {
     /// Like [`Sim::run`], for at most `events` events; `None` if that is not enough.
     ///
     /// # Errors
-    /// [`Stuck`] when nothing can happen any more but tasks still wait.
+    /// [`Stuck`] when nothing can happen any more but tasks still wait, or the run is too long.
     pub fn run_within(&mut self, events: u64) -> Result<Option<Ps>, Stuck> {
         while !self.ended {
             if self.events >= events {
@@ -228,6 +232,9 @@ impl<'a> Sim<'a> {
     }
 
     /// Processes one event.
+    ///
+    /// # Errors
+    /// As [`Sim::run`].
     #[inline]
     pub(crate) fn one_event(&mut self) -> Result<(), Stuck> {
         let Some((at, due)) = self.queue.pop() else {
@@ -236,8 +243,8 @@ impl<'a> Sim<'a> {
         debug_assert!(at >= self.now, "time does not run back");
         self.now = at;
         self.events += 1;
-        if !self.warm && at >= self.warmup {
-            self.end_warmup();
+        if at >= self.milestone {
+            self.pass_milestone(at)?;
         }
         self.handle(at, due);
         if self.host.seen.as_ref().is_some_and(|seen| !seen.is_empty()) {
@@ -376,7 +383,6 @@ impl<'a> Sim<'a> {
     }
 
     /// What was charged so far does not count.
-    #[cold]
     fn end_warmup(&mut self) {
         self.warm = true;
         // However short the part of the warm-up at its own pace was.

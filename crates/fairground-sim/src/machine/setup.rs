@@ -24,7 +24,7 @@ use super::queue::Queue;
 use super::spin::CpuLocks;
 use super::sync::Sync;
 use super::turns::Turns;
-use super::{Setup, Sim};
+use super::{Setup, Sim, time_limit};
 use crate::cache::{NS, Ps};
 use crate::host::{BOOT_NS, Jiffies, Mms, SimHost};
 use crate::machine_file::{self, Distance};
@@ -50,6 +50,18 @@ pub enum SetupError {
         machine: String,
         /// Its last CPU.
         last: usize,
+    },
+    /// It would end too late.
+    #[error(
+        "the run would take {ends_s} s of simulated time; expected at most {most_s} s on {cpus} CPUs"
+    )]
+    TooLong {
+        /// When it would end, s.
+        ends_s: u64,
+        /// How long it may be, s.
+        most_s: u64,
+        /// CPUs of the machine.
+        cpus: usize,
     },
 }
 
@@ -111,6 +123,7 @@ impl<'a> Sim<'a> {
         let topology = Topology::build(&topology_seen(machine, &setup.features))?;
         let sys = System::new(setup.features.clone(), topology);
         let cpus = machine.topology.nr_cpus();
+        time_limit::check(workload.duration, cpus)?;
         let mut start_rng = generator(setup.seed, Purpose::Start);
         let tick = sys.features.tick_ns() * NS;
         let mut sim = Self {
@@ -152,6 +165,7 @@ impl<'a> Sim<'a> {
             living: 0,
             next_mm: first_free_mm(workload),
             warm: workload.warmup_ns == 0,
+            milestone: 0,
             warm_stats: Vec::new(),
             has_real_time: workload.has_real_time(),
             rt_spread: 0,
@@ -170,6 +184,7 @@ impl<'a> Sim<'a> {
         sim.make_channels();
         sim.first_events();
         sim.host.clear_counters();
+        sim.milestone = sim.next_milestone();
         Ok(sim)
     }
 

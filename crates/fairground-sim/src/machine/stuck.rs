@@ -1,6 +1,5 @@
-//! Nothing can happen any more, but tasks still wait: who waits for what.
-
-use std::fmt;
+//! A run that cannot go on: mostly nothing can happen any more, but tasks still wait. Who waits for
+//! what.
 
 use super::Sim;
 use super::task::{Life, Wait};
@@ -9,40 +8,58 @@ use crate::workload::program::Labels;
 
 /// A run that cannot go on.
 #[derive(Debug, thiserror::Error)]
-pub struct Stuck {
-    /// When nothing more became due, ns.
-    pub at_ns: u64,
-    /// One sentence for each kind of waiting task, with how many there are.
-    pub waiting: Vec<String>,
+pub enum Stuck {
+    /// Nothing can happen any more.
+    #[error("{}", deadlock(*at_ns, waiting))]
+    Deadlock {
+        /// When nothing more became due, ns.
+        at_ns: u64,
+        /// One sentence for each kind of waiting task, with how many there are.
+        waiting: Vec<String>,
+    },
+    /// Time ends here.
+    #[error(
+        "the run was not at its end after {most_s} s of simulated time, the most on {cpus} CPUs"
+    )]
+    TooLong {
+        /// How long it may be, s.
+        most_s: u64,
+        /// CPUs of the machine.
+        cpus: usize,
+    },
 }
 
-impl fmt::Display for Stuck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ms = self.at_ns as f64 / 1e6;
-        write!(
-            f,
-            "deadlock: after {ms:.3} ms nothing can happen any more, but"
-        )?;
-        for line in &self.waiting {
-            write!(f, "\n  {line}")?;
-        }
-        Ok(())
+fn deadlock(at_ns: u64, waiting: &[String]) -> String {
+    let ms = at_ns as f64 / 1e6;
+    let mut text = format!("deadlock: after {ms:.3} ms nothing can happen any more, but");
+    for line in waiting {
+        text += "\n  ";
+        text += line;
     }
+    text
 }
 
 impl Sim<'_> {
     /// At an end that was set by time: all living tasks wait for something that only one of them
     /// could do.
-    pub(crate) fn stuck_at_end(&self) -> Option<Stuck> {
+    pub(crate) fn stuck_at_end(&self) -> Option<Vec<String>> {
         let mut living = self.tasks.iter().filter(|t| t.life != Life::Exited);
         let waits = |t: &super::task::SimTask| {
             t.life == Life::Blocked && !matches!(t.wait, Wait::None | Wait::Time | Wait::Migration)
         };
         let first = living.next()?;
-        (waits(first) && living.all(waits)).then(|| self.stuck())
+        (waits(first) && living.all(waits)).then(|| self.who_waits())
     }
 
     pub(super) fn stuck(&self) -> Stuck {
+        Stuck::Deadlock {
+            at_ns: self.now / NS,
+            waiting: self.who_waits(),
+        }
+    }
+
+    /// One sentence for each kind of waiting task.
+    fn who_waits(&self) -> Vec<String> {
         let mut counts: Vec<([String; 2], u32)> = Vec::new();
         for task in self.tasks.iter().filter(|t| t.life != Life::Exited) {
             let name = &self.workload.templates[task.template as usize].name;
@@ -63,10 +80,7 @@ impl Sim<'_> {
         if more > 0 {
             waiting.push(format!("and {more} more kinds of waiting tasks"));
         }
-        Stuck {
-            at_ns: self.now / NS,
-            waiting,
-        }
+        waiting
     }
 
     fn wait_words(&self, wait: Wait) -> String {

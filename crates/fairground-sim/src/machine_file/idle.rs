@@ -138,7 +138,10 @@ fn name<'a>(
     if name.contains('.') {
         return Err(t.bad(at, format!("idle state `{name}`"), EXPECTED));
     }
-    if before.iter().any(|kind| kind.name.eq_ignore_ascii_case(name)) {
+    if before
+        .iter()
+        .any(|kind| kind.name.eq_ignore_ascii_case(name))
+    {
         return Err(t.bad(at, format!("a second idle state `{name}`"), EXPECTED));
     }
     Ok(name)

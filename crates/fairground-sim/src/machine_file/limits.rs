@@ -81,7 +81,11 @@ mod tests {
             let machine = Machine::builtin(id).unwrap();
             for (path, figure) in machine.figures() {
                 let most = figure.hi.unwrap_or(figure.v).max(figure.v);
-                assert_eq!(refused(path, &figure.unit, 10.0 * most), None, "{id}: {path}");
+                assert_eq!(
+                    refused(path, &figure.unit, 10.0 * most),
+                    None,
+                    "{id}: {path}"
+                );
             }
         }
     }

@@ -80,7 +80,10 @@ pub(super) fn machine(path: &str, text: &str) -> Result<Machine, MachineError> {
     Ok(Machine {
         id: raw.machine.id.into_inner(),
         name: raw.machine.name.into_inner(),
-        uarch: raw.machine.uarch.map_or_else(String::new, Spanned::into_inner),
+        uarch: raw
+            .machine
+            .uarch
+            .map_or_else(String::new, Spanned::into_inner),
         arch: raw.machine.arch.into_inner(),
         topology,
         caches,

@@ -172,6 +172,14 @@ impl Dur {
         }
     }
 
+    /// No draw is longer.
+    pub fn longest(self) -> Ns {
+        match self {
+            Self::Const(ns) | Self::Uniform { hi: ns, .. } => ns,
+            Self::Exp { .. } | Self::Normal { .. } | Self::LogNormal { .. } => DURATION_NS_MAX,
+        }
+    }
+
     /// Draws a value; `bits` gives uniformly distributed words from the task's own generator.
     /// A constant takes none. Uses a portable libm, so every platform draws the same.
     pub fn draw(self, mut bits: impl FnMut() -> u64) -> Ns {

@@ -48,7 +48,10 @@ mod tests {
     #[test]
     fn the_nearest_of_the_names_that_serde_lists() {
         let told = with_nearest("unknown field `atomix`, expected one of `schema`, `atomics`");
-        assert!(told.ends_with("`atomics`; did you mean `atomics`?"), "{told}");
+        assert!(
+            told.ends_with("`atomics`; did you mean `atomics`?"),
+            "{told}"
+        );
         for same in [
             "unknown field `q`, expected `tids` or `comm`",
             "missing field `tids`",

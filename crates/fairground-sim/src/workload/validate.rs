@@ -15,6 +15,10 @@ pub const PERIOD_NS_MAX: u64 = 1_000_000_000;
 pub const PERIOD_EXPECTED: &str = "expected a period from 1ms to 1s";
 /// The same of a quota.
 pub const QUOTA_EXPECTED: &str = "expected a quota of at least 1ms";
+/// Latest time and longest wait of a program: what is later than any run (a recording's end that
+/// never comes, `1 << 50`) has room below. Picoseconds of it, from the end of the longest run on,
+/// still fit 64 bits.
+pub const TIME_NS_MAX: u64 = 1 << 51;
 /// Range of `cpu.shares`.
 pub const SHARES: core::ops::RangeInclusive<u64> = 2..=262_144;
 
@@ -62,6 +66,7 @@ impl Workload {
         if self.initial.is_empty() {
             return Err("there is no task to start".into());
         }
+        check_time("warm-up", self.warmup_ns)?;
         if self.masks.iter().any(|m| m.is_empty() || !m.is_sorted()) {
             return Err("a CPU mask is empty or not sorted".into());
         }
@@ -91,6 +96,8 @@ impl Workload {
 
     fn check_template(&self, template: &TaskTemplate) -> Result<(), String> {
         self.index("program", template.program, self.programs.len())?;
+        check_time("start", template.start_ns)?;
+        check_time("timer slack", template.timer_slack_ns.unwrap_or(0))?;
         self.index("cgroup", template.cgroup.unwrap_or(0), self.cgroups.len())?;
         if let Some(mask) = template.affinity {
             self.index("mask", mask, self.masks.len())?;
@@ -100,6 +107,8 @@ impl Workload {
 
     fn check_op(&self, op: Op) -> Result<(), String> {
         match op {
+            Op::Run(d) | Op::Sleep(d) | Op::SleepTicks(d) => check_time("duration", d.longest()),
+            Op::SleepUntil(ns) | Op::StartAt(ns) => check_time("time", ns),
             Op::Write { chan, .. } | Op::Read { chan, .. } | Op::Poll { chan } => {
                 self.index("channel", chan, self.chans.len())
             }
@@ -141,6 +150,7 @@ impl Workload {
                 self.index("service", service, self.services.len())
             }
             Op::Period(d) | Op::Pace(d) if d.is_zero() => Err("a period of 0".into()),
+            Op::Period(d) | Op::Pace(d) => check_time("period", d.longest()),
             _ => Ok(()),
         }
     }
@@ -149,6 +159,7 @@ impl Workload {
         if !self.events.is_sorted_by_key(|e| e.at_ns) {
             return Err("events are not in order of time".into());
         }
+        check_time("event", self.events.last().map_or(0, |e| e.at_ns))?;
         for event in &self.events {
             self.index("cgroup", event.cgroup, self.cgroups.len())?;
             match event.write {
@@ -176,6 +187,16 @@ impl Workload {
         } else {
             Err(format!("{what} {k} of {len} does not exist"))
         }
+    }
+}
+
+fn check_time(what: &str, ns: u64) -> Result<(), String> {
+    if ns <= TIME_NS_MAX {
+        Ok(())
+    } else {
+        Err(format!(
+            "a {what} of {ns} ns; expected at most {TIME_NS_MAX}"
+        ))
     }
 }
 

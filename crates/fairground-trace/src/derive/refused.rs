@@ -10,12 +10,15 @@ use fairground_sim::spec::{Error, Source};
 use fairground_sim::workload::duration::DURATION_NS_MAX;
 use fairground_sim::workload::nearest::with_nearest;
 use fairground_sim::workload::size::parse_bytes;
-use fairground_sim::workload::validate::{SHARES, burst_refused};
+use fairground_sim::workload::validate::{SHARES, TIME_NS_MAX, burst_refused};
 use toml::de::{DeTable, DeValue};
 
 use super::attributes::{Attributes, Group, RunWords, ThreadWords, US_MAX};
 use crate::groups::Groups;
 use crate::recording::CPU_MAX;
+
+/// Most memory that a thread goes through, bytes in a microsecond: `schbench -F` may be so large.
+const FOOTPRINT_MAX: u32 = 1 << 30;
 
 /// An attribute that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,6 +226,11 @@ impl RunWords {
             ("settle_ns", Some(self.settle_ns), self.warmup_ns),
             // The warm-up, and what is measured.
             ("ends_ns", self.ends_ns, 2 * DURATION_NS_MAX),
+            (
+                "at_ns",
+                self.writes.iter().map(|w| w.at_ns).max(),
+                TIME_NS_MAX,
+            ),
         ];
         for (key, ns, most) in times {
             if let Some(ns) = ns.filter(|ns| *ns > most) {
@@ -244,6 +252,10 @@ impl ThreadWords {
         if let Some(us) = self.slice_us.filter(|us| *us > US_MAX) {
             let message = format!("slice_us {us}: expected at most {US_MAX}");
             return Err(("slice_us", message));
+        }
+        if let Some(n) = self.footprint_bytes_per_us.filter(|n| *n > FOOTPRINT_MAX) {
+            let message = format!("footprint_bytes_per_us {n}: expected at most {FOOTPRINT_MAX}");
+            return Err(("footprint_bytes_per_us", message));
         }
         // As scenarios read it.
         let bytes = self.working_set_bytes.map(|n| parse_bytes(&n.to_string()));
@@ -374,10 +386,7 @@ mod tests {
                 thread("tids", "[]"),
                 "a.toml:5: no thread id; expected at least one",
             ),
-            (
-                thread("tids", "[4, 5]") + "[[thread]]\ntids = [5]\n",
-                "",
-            ),
+            (thread("tids", "[4, 5]") + "[[thread]]\ntids = [5]\n", ""),
             (
                 thread("tids", "[4, 5]") + "[[thread]]\ncomm = \"x\"\ntids = [5]\n",
                 "a.toml:8: tid 5 is named before; expected each once",

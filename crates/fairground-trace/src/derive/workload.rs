@@ -172,6 +172,14 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
             SPAN_MAX_NS / 1_000_000_000
         ));
     }
+    if lead > SPAN_MAX_NS {
+        return Err(format!(
+            "the run's trace begins {} s after its start, expected at most {}: a clock in it is \
+             damaged",
+            lead / 1_000_000_000,
+            SPAN_MAX_NS / 1_000_000_000
+        ));
+    }
     workload.duration = until(&from, lead);
     workload.sems = vec![0; n];
     if let Some(run) = &from.attributes.run {
