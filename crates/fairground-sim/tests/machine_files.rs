@@ -256,32 +256,6 @@ fn bad_files_are_refused_with_line_and_expectation() {
             "[atomix]",
             "did you mean `atomics`? | a machine",
         ),
-        (
-            "smt = { v = 8.1",
-            "smt = { v = 1e8",
-            "transfer.smt is 100000000 | a value from 0 to 1e4 ns",
-        ),
-        (
-            "smt = { v = 8.1",
-            "smt = { v = [8.1, 9.0]",
-            "transfer.smt is a list of 2 numbers | one number",
-        ),
-        (
-            "local = { v = 109.0",
-            "local = { v = []",
-            "memory.local is a list of 0 numbers | one number",
-        ),
-        (
-            "v = [95.4, 106.3, 111.9, 123.2]",
-            "v = []",
-            "memory.snc4_local is a list of 0 numbers | a number, or some",
-        ),
-        ("id = \"spr-8480-2s\"", "id = \" \"", "id is empty"),
-        (
-            "id = \"spr-8480-2s\"",
-            "id = \"a\\u001b[31m\"",
-            "id has control characters",
-        ),
     ];
     for (from, to, expected) in cases {
         let (line, message) = complaint(from, to);
@@ -330,6 +304,42 @@ fn parts_whose_product_wraps_do_not_fit() {
         "{}",
         bad.expected
     );
+}
+
+#[test]
+fn figures_and_names_that_no_machine_has_are_refused() {
+    for (from, to, expected) in [
+        (
+            "smt = { v = 8.1",
+            "smt = { v = 1e8",
+            "transfer.smt is 100000000 | a value from 0 to 1e4 ns",
+        ),
+        (
+            "smt = { v = 8.1",
+            "smt = { v = [8.1, 9.0]",
+            "transfer.smt is a list of 2 numbers | one number",
+        ),
+        (
+            "local = { v = 109.0",
+            "local = { v = []",
+            "memory.local is a list of 0 numbers | one number",
+        ),
+        (
+            "v = [95.4, 106.3, 111.9, 123.2]",
+            "v = []",
+            "memory.snc4_local is a list of 0 numbers | a number, or some",
+        ),
+        ("id = \"spr-8480-2s\"", "id = \" \"", "id is empty"),
+        (
+            "id = \"spr-8480-2s\"",
+            "id = \"a\\u001b[31m\"",
+            "id has control characters",
+        ),
+    ] {
+        let (line, message) = complaint(from, to);
+        assert!(message.contains(expected), "{from} -> {to}: {message}");
+        assert_eq!(line, line_of(from));
+    }
 }
 
 /// Their figures are found by their names.

@@ -72,20 +72,25 @@ pub fn scenario(
             let path = &w.cgroups[group as usize].path;
             let _ = writeln!(text, "cgroup = {}", quoted(path));
         }
-        match (template.process, template.thread) {
-            (KERNEL_PROCESS, _) => text += "process = \"kernel\"\n",
-            (1, _) => text += "process = \"recorded\"\n",
-            (number, true) => drop(writeln!(text, "process = \"recorded {number}\"")),
-            (_, false) => {}
-        }
+        process(template, &mut text);
         text += "steps = [\n";
         let ops = &w.programs[template.program as usize].ops;
-        let of_class = |op: &Op| template.real_time.is_none() || !is_of_fair(*op);
-        let ops: Vec<Op> = ops.iter().copied().filter(of_class).collect();
+        let of_class = |op: &&Op| template.real_time.is_none() || !is_of_fair(**op);
+        let ops: Vec<Op> = ops.iter().filter(of_class).copied().collect();
         steps(&ops, w, &names, &mut text);
         text += "]\n";
     }
     text
+}
+
+/// Whose address space a task has.
+fn process(template: &TaskTemplate, text: &mut String) {
+    match (template.process, template.thread) {
+        (KERNEL_PROCESS, _) => text.push_str("process = \"kernel\"\n"),
+        (1, _) => text.push_str("process = \"recorded\"\n"),
+        (number, true) => drop(writeln!(text, "process = \"recorded {number}\"")),
+        (_, false) => {}
+    }
 }
 
 /// Each as a comment, in lines that fit a terminal.

@@ -53,7 +53,8 @@ pub enum SetupError {
     },
     /// It would end too late.
     #[error(
-        "the run would take {ends_s} s of simulated time; expected at most {most_s} s on {cpus} CPUs"
+        "the run would take {ends_s} s of simulated time; expected at most {most_s} s on {cpus} \
+         CPUs"
     )]
     TooLong {
         /// When it would end, s.
@@ -117,13 +118,11 @@ impl<'a> Sim<'a> {
     /// When the workload does not fit the machine.
     pub fn new(setup: &Setup<'a>) -> Result<Self, SetupError> {
         let (machine, workload) = (setup.machine, setup.workload);
-        workload.validate().map_err(SetupError::Workload)?;
-        check_masks(machine, workload)?;
+        check(machine, workload)?;
         let host = new_host(setup);
         let topology = Topology::build(&topology_seen(machine, &setup.features))?;
         let sys = System::new(setup.features.clone(), topology);
         let cpus = machine.topology.nr_cpus();
-        time_limit::check(workload.duration, cpus)?;
         let mut start_rng = generator(setup.seed, Purpose::Start);
         let tick = sys.features.tick_ns() * NS;
         let mut sim = Self {
@@ -301,6 +300,13 @@ impl<'a> Sim<'a> {
             self.queue.push(ns * NS, Due::End);
         }
     }
+}
+
+/// Whether the workload fits the machine.
+fn check(machine: &machine_file::Machine, workload: &Workload) -> Result<(), SetupError> {
+    workload.validate().map_err(SetupError::Workload)?;
+    check_masks(machine, workload)?;
+    time_limit::check(workload.duration, machine.topology.nr_cpus())
 }
 
 fn check_masks(machine: &machine_file::Machine, workload: &Workload) -> Result<(), SetupError> {

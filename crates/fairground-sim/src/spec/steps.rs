@@ -50,9 +50,6 @@ pub const VERBS: &[(&str, &[&str])] = &[
     ("reply", &["bytes"]),
 ];
 
-/// What only fair tasks have: as a step of another it would do nothing.
-const OF_FAIR: [&str; 2] = ["nice", "slice"];
-
 /// Most operations of one program.
 const OPS_MAX: usize = 1_000_000;
 
@@ -78,10 +75,11 @@ pub struct Lower<'a> {
     pub tasks: &'a BTreeMap<String, u32>,
     /// The workload that grows.
     pub w: &'a mut Workload,
+    /// The task is of the real-time class, by its own policy.
+    pub real_time: bool,
     ops: Vec<Op>,
     held: BTreeSet<Held>,
     depth: usize,
-    real_time: bool,
 }
 
 impl<'a> Lower<'a> {
@@ -107,12 +105,6 @@ impl<'a> Lower<'a> {
             depth: 0,
             real_time: false,
         }
-    }
-
-    /// Ready for the program of a task whose policy says whether it is of the real-time class.
-    #[must_use]
-    pub fn of_real_time(self, real_time: bool) -> Self {
-        Self { real_time, ..self }
     }
 
     /// The operations of `node`, a list of steps.
@@ -163,10 +155,8 @@ impl<'a> Lower<'a> {
         }
         let fields = Fields::open(self.source, node, &format!("the step '{verb}'"), &known)?;
         let value = fields.need(verb, "a step")?;
-        if self.real_time && OF_FAIR.contains(&verb) {
-            let message = format!(
-                "a real-time task has no {verb}; expected other steps: its priority is what counts"
-            );
+        if self.real_time && matches!(verb, "nice" | "slice") {
+            let message = format!("a real-time task has no {verb}; expected other steps");
             return Err(self.source.error(node.span.clone(), message));
         }
         match verb {

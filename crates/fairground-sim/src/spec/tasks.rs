@@ -105,10 +105,11 @@ impl Tasks<'_> {
     ) -> Result<(), Error> {
         let source = self.source;
         let steps = fields.need("steps", "a task")?;
-        let lower = Lower::new(source, self.cpus, self.names, self.groups, forked, self.w);
         let class = fields.get("policy").map(|n| policy(source, n));
-        let real_time = matches!(class.transpose()?, Some(Class::RealTime { .. }));
-        let ops = lower.of_real_time(real_time).program(steps)?;
+        let class = class.transpose()?;
+        let mut lower = Lower::new(source, self.cpus, self.names, self.groups, forked, self.w);
+        lower.real_time = matches!(class, Some(Class::RealTime { .. }));
+        let ops = lower.program(steps)?;
         self.w.programs.push(Program {
             name: name.to_owned(),
             ops,

@@ -165,20 +165,13 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
     };
     let mut workload = Workload::new("replay", Vec::new());
     let span = from.logs.span.1 - from.logs.span.0;
-    if span > SPAN_MAX_NS {
-        return Err(format!(
-            "the recording spans {} s, expected at most {}: a clock in it is damaged",
-            span / 1_000_000_000,
-            SPAN_MAX_NS / 1_000_000_000
-        ));
-    }
-    if lead > SPAN_MAX_NS {
-        return Err(format!(
-            "the run's trace begins {} s after its start, expected at most {}: a clock in it is \
-             damaged",
-            lead / 1_000_000_000,
-            SPAN_MAX_NS / 1_000_000_000
-        ));
+    for (what, ns) in [("spans", span), ("begins after", lead)] {
+        if ns > SPAN_MAX_NS {
+            let [found, most] = [ns, SPAN_MAX_NS].map(|ns| ns / 1_000_000_000);
+            return Err(format!(
+                "the recording {what} {found} s, expected at most {most}: a clock in it is damaged"
+            ));
+        }
     }
     workload.duration = until(&from, lead);
     workload.sems = vec![0; n];
