@@ -242,7 +242,8 @@ fn idle(dir: &Path) -> Result<Vec<Idle>, CalibrateError> {
             text.parse().map_err(|_| bad(&path, text, "microseconds"))
         };
         states.push(Idle {
-            name,
+            // In a machine file a dot is where the name of one of its figures begins.
+            name: name.replace('.', "-"),
             exit_us: f64::from(number("latency")?),
             residency_us: number("residency")?,
         });

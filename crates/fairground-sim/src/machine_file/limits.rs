@@ -6,10 +6,9 @@
 const LINE_NS_MAX: f64 = 1e4;
 /// What an interrupt, a system call or a switch is charged, ns: a tenth of the shortest tick.
 const CHARGED_NS_MAX: f64 = 1e5;
-/// Such operations. What else `[kernel_ops]` has is for checks, or how often a hypervisor has the
-/// CPU and for how long.
-const CHARGED: [&str; 11] = [
-    "clone_thread",
+/// Such operations. What else `[kernel_ops]` has is for checks, a new thread, or how often a
+/// hypervisor has the CPU and for how long.
+const CHARGED: [&str; 10] = [
     "idle_loop_exit",
     "ipi_send_cpu",
     "ipi_to_handler",
