@@ -29,6 +29,11 @@ pub fn scenario(
     let first = starts.clone().min().unwrap_or(0);
     // What is before the recording is no part of it, and does not count.
     let warmup_ns = derived.lead_ns.max(w.warmup_ns).saturating_sub(first);
+    let polls = if w.no_idle_states {
+        "cpu_dma_latency = 0\n"
+    } else {
+        ""
+    };
     let mut text = format!(
         "# Derived from a recording: {}\n# One semaphore for each thread that another one wakes: \
          the waker posts it, the thread waits for it.\n{}name = \"replay\"\nmachine = {}\n\
@@ -37,22 +42,9 @@ pub fn scenario(
         comments(notes),
         quoted(machine),
         quoted(profile),
-        match w.no_idle_states {
-            true => "cpu_dma_latency = 0\n",
-            false => "",
-        },
+        polls,
     );
-    let mut used: Vec<u32> = Vec::new();
-    for op in w.programs.iter().flat_map(|p| &p.ops) {
-        if let Op::SemWait(s) | Op::SemPost(s) = op {
-            used.push(*s);
-        }
-    }
-    used.sort_unstable();
-    used.dedup();
-    let sems: Vec<String> = used.iter().map(|s| format!("s{s} = 0")).collect();
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "semaphores = {{ {} }}", sems.join(", "));
+    semaphores(w, &mut text);
     groups(w, &mut text);
     events(w, first, &mut text);
     for (index, template) in w.templates.iter().enumerate() {
@@ -81,6 +73,21 @@ pub fn scenario(
         text += "]\n";
     }
     text
+}
+
+/// Those that are used.
+fn semaphores(w: &Workload, text: &mut String) {
+    let mut used: Vec<u32> = Vec::new();
+    for op in w.programs.iter().flat_map(|p| &p.ops) {
+        if let Op::SemWait(s) | Op::SemPost(s) = op {
+            used.push(*s);
+        }
+    }
+    used.sort_unstable();
+    used.dedup();
+    let sems: Vec<String> = used.iter().map(|s| format!("s{s} = 0")).collect();
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "semaphores = {{ {} }}", sems.join(", "));
 }
 
 /// Whose address space a task has.

@@ -165,14 +165,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
     };
     let mut workload = Workload::new("replay", Vec::new());
     let span = from.logs.span.1 - from.logs.span.0;
-    for (what, ns) in [("spans", span), ("begins after", lead)] {
-        if ns > SPAN_MAX_NS {
-            let [found, most] = [ns, SPAN_MAX_NS].map(|ns| ns / 1_000_000_000);
-            return Err(format!(
-                "the recording {what} {found} s, expected at most {most}: a clock in it is damaged"
-            ));
-        }
-    }
+    fit_clock(span, lead)?;
     workload.duration = until(&from, lead);
     workload.sems = vec![0; n];
     if let Some(run) = &from.attributes.run {
@@ -226,6 +219,19 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
     b.out.fit(from.cpus);
     b.out.workload.validate()?;
     Ok(b.out)
+}
+
+/// Whether the simulated clock has numbers for a recording that spans so long, from so late on.
+fn fit_clock(span_ns: u64, lead_ns: u64) -> Result<(), String> {
+    for (what, ns) in [("spans", span_ns), ("begins after", lead_ns)] {
+        if ns > SPAN_MAX_NS {
+            let [found, most] = [ns, SPAN_MAX_NS].map(|ns| ns / 1_000_000_000);
+            return Err(format!(
+                "the recording {what} {found} s, expected at most {most}: a clock in it is damaged"
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl ThreadWords {
