@@ -143,13 +143,10 @@ fn simulate(
         .into_iter()
         .filter(|n| done[*n].is_none())
         .collect();
-    let each = runner::cpu_time(&done, &first) / first.len().max(1) as f64;
     if !args.no_progress {
-        let minutes = each * rest.len() as f64 / 60.0;
-        let count = rest.len();
-        crate::stderr(&format!(
-            "{count} simulations more: {minutes:.0} minutes of CPU time, less what is kept\n"
-        ));
+        let ran = first.iter().filter(|n| done[**n].is_some()).count();
+        let cpu_s = runner::cpu_time(&done, &first);
+        crate::stderr(&to_come(rest.len(), ran, cpu_s));
     }
     let more = runner::run_all(jobs, &rest, &keep, args)?;
     for (slot, new) in done.iter_mut().zip(more) {
@@ -158,6 +155,16 @@ fn simulate(
         }
     }
     Ok(done)
+}
+
+/// How much is to be done, and how long it takes by what `ran` simulations took. `--within` may
+/// have let none of them begin: then nothing says how long one takes.
+fn to_come(count: usize, ran: usize, cpu_s: f64) -> String {
+    if ran == 0 {
+        return format!("{count} simulations more\n");
+    }
+    let minutes = cpu_s / ran as f64 * count as f64 / 60.0;
+    format!("{count} simulations more: {minutes:.0} minutes of CPU time, less what is kept\n")
 }
 
 fn verdicts_of(case: &Case, done: &[Option<Done>]) -> Result<Vec<Verdict>, Failure> {
@@ -285,6 +292,13 @@ mod tests {
         let new = with_table(&page, "new\n").expect("a place");
         assert_eq!(new, format!("above\n{BEGIN}new\n{END}below\n"));
         assert_eq!(with_table("no place", "new\n"), None);
+    }
+
+    #[test]
+    fn how_long_it_takes_is_said_where_it_is_known() {
+        assert_eq!(to_come(90, 0, -0.0), "90 simulations more\n");
+        let told = to_come(90, 3, 6.0);
+        assert!(told.starts_with("90 simulations more: 3 minutes"), "{told}");
     }
 
     #[test]
