@@ -49,17 +49,6 @@ pub fn time(text: &str) -> Result<u64, String> {
     Ok(ns.round() as u64)
 }
 
-/// Reads a length of time, ns, which has its unit: a bare number might be of any.
-///
-/// # Errors
-/// What was expected.
-pub fn length(text: &str) -> Result<u64, String> {
-    match text.trim().ends_with(|c: char| c.is_ascii_alphabetic()) || text.trim() == "0" {
-        true => time(text),
-        false => Err("expected a time with its unit, e.g. 20ms or 1500us".into()),
-    }
-}
-
 /// Reads how long to measure, ns: as [`parse_length_ns`], and more than 0.
 ///
 /// # Errors

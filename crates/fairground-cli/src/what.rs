@@ -5,7 +5,7 @@ use fairground_sim::spec::Length;
 use fairground_sim::truth::sched_features::decision_of;
 use fairground_sim::workload::duration::parse_length_ns;
 
-use crate::asked::{length, measured};
+use crate::asked::measured;
 use crate::failure::Failure;
 
 /// What is simulated: everything here can change the result.
@@ -44,12 +44,12 @@ pub struct What {
     pub warmup: Option<u64>,
     /// Let load balancing settle during the warm-up, except in its last TIME, e.g. 10ms
     /// (docs/settled-start.md)
-    #[arg(long, value_name = "TIME", value_parser = length)]
+    #[arg(long, value_name = "TIME", value_parser = parse_length_ns)]
     pub settled: Option<u64>,
     /// Waiting for quota makes a task slow if from a wake-up to its next sleep it then takes longer
     /// than TIME, e.g. 20ms [default: a tenth longer than 99 % of those take that touch no period
     /// with waiting]
-    #[arg(long, value_name = "TIME", value_parser = length)]
+    #[arg(long, value_name = "TIME", value_parser = parse_length_ns)]
     pub slow: Option<u64>,
     /// Run with the seeds 1 to N [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
@@ -157,6 +157,42 @@ pub fn setting(text: &str) -> Result<Setting, String> {
             };
             let forms = "expected DECISION=VALUE, e.g. ilb_kick=always, or /GROUP/FILE=VALUE";
             Err(format!("{forms}{help}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        what: What,
+    }
+
+    #[test]
+    fn all_lengths_of_time_are_read_alike() {
+        for (text, ns) in [
+            ("20ms", 20_000_000),
+            ("1m", 60_000_000_000),
+            ("1.5h", 5_400_000_000_000),
+            ("1d", 86_400_000_000_000),
+        ] {
+            let options = ["--duration", "--warmup", "--settled", "--slow"];
+            let words = options.iter().flat_map(|option| [*option, text]);
+            let line = Line::try_parse_from(std::iter::once("run").chain(words));
+            let what = line.map(|line| line.what).expect(text);
+            let all = [what.duration, what.warmup, what.settled, what.slow];
+            assert_eq!(all, [Some(ns); 4], "{text}");
+        }
+        for bad in ["20", "1y", "fast", "-1s"] {
+            for option in ["--warmup", "--settled", "--slow"] {
+                let line = Line::try_parse_from(["run", &format!("{option}={bad}")]);
+                assert!(line.is_err(), "{option} {bad}");
+            }
         }
     }
 }

@@ -72,7 +72,7 @@ fn values_that_do_not_fit_are_told_what_does() {
         run(&["--profile", "v6.12"]),
         &["unknown profile `v6.12`", "did you mean `linux-6.12-lts`?"],
     );
-    fails(run(&["--slow", "20"]), &["a time with its unit"]);
+    fails(run(&["--slow", "20"]), &["'20' has no unit"]);
     fails(
         run(&["--set", "NO_RUN_TO_PARITY"]),
         &["that feature is run_to_parity=off here"],
