@@ -10,6 +10,7 @@ use fairground_sim::machine_file::Machine;
 use fairground_sim::truth::costs::{CORE_CYCLES, Operation, core_cycles, nanoseconds};
 
 use crate::failure::Failure;
+use crate::inputs::Inputs;
 use crate::output;
 use crate::progress::bar;
 
@@ -45,7 +46,11 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     if args.id.trim().is_empty() {
         return Err(Failure::new("--id is empty; expected a short name"));
     }
-    let place = output::Place::new(&args.output)?;
+    let mut inputs = Inputs::default();
+    if let Some(base) = &args.base {
+        inputs.add_machine(base);
+    }
+    let place = output::Place::new("--output", &args.output, &inputs)?;
     let base = base(args)?;
     let template = "{bar:30} {pos}/{len} {msg} ({elapsed})";
     let bar = bar(1, template, args.quiet || args.no_progress);
@@ -65,7 +70,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     let (text, _) = file(&found, args, &base)?;
     place.write(&text)?;
     if !args.quiet {
-        let summary = summary(&found, args);
+        let summary = summary(&found, args, place.is_stdout());
         if place.is_stdout() {
             crate::stderr(&summary);
         } else {
@@ -172,7 +177,7 @@ fn base(args: &CalibrateArgs) -> Result<Base, Failure> {
     })
 }
 
-fn summary(found: &Calibration, args: &CalibrateArgs) -> String {
+fn summary(found: &Calibration, args: &CalibrateArgs, on_stdout: bool) -> String {
     let shape = &found.shape;
     let mut text = format!(
         "{}: {} CPUs = {} x {} x {} x {} (packages, dies, cores, threads), {} NUMA nodes\n\n",
@@ -220,7 +225,7 @@ fn summary(found: &Calibration, args: &CalibrateArgs) -> String {
     if found.hz > 0 {
         let _ = writeln!(text, "\nThe tick of this kernel: --set hz={}", found.hz);
     }
-    if args.output != std::path::Path::new("-") {
+    if !on_stdout {
         let path = args.output.display();
         let _ = writeln!(
             text,

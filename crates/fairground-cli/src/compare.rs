@@ -8,7 +8,8 @@ use fairground_report::{Compare, FailOn, compare_text, csv_of_compare};
 
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::output::{self, Output};
+use crate::inputs::Inputs;
+use crate::output::Output;
 use crate::pair::Pair;
 use crate::plan::titles;
 use crate::report;
@@ -33,10 +34,10 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
             "name one with --config; `fairground list configs` shows all",
         ));
     }
-    output::leaves(&args.how, &args.files)?;
     if let [base, patch] = &args.files[..] {
         let result = saved::compare(args, base, patch)?;
-        return written(&Output::new(&args.how)?, &conditions, &result, "", &[]);
+        let output = Output::new(&args.how, &Inputs::new(&args.files))?;
+        return written(&output, &conditions, &result, "", &[]);
     }
     if signs::several(args) {
         return signs::compare(args, &conditions, command_line);
@@ -56,7 +57,7 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
             .map_err(Failure::new)?;
     }
     // Before the minutes, not after them.
-    let output = Output::new(&args.how)?;
+    let output = Output::new(&args.how, &pair.plan.inputs)?;
     let (result, samples) = simulated(args, &pair, command_line)?;
     let title = titles(&args.what)?;
     written(&output, &conditions, &result, &title, &samples)

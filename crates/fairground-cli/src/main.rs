@@ -19,6 +19,7 @@ mod group_files;
 mod group_settings;
 mod how;
 mod huge_pages;
+mod inputs;
 mod limit_events;
 mod list;
 mod machine_id;

@@ -8,6 +8,7 @@ use fairground_report::html::PageError;
 
 use crate::failure::Failure;
 use crate::how::{Color, How};
+use crate::inputs::Inputs;
 
 /// The places that the user asked for.
 pub struct Output<'a> {
@@ -29,14 +30,18 @@ enum Target {
 }
 
 impl<'a> Output<'a> {
-    /// Checks the places before anything is simulated.
+    /// Checks the places before anything is simulated from `inputs`.
     ///
     /// # Errors
-    /// A place that cannot be written, or standard output twice.
-    pub fn new(how: &'a How) -> Result<Self, Failure> {
-        let json = how.json.as_deref().map(Target::new).transpose()?;
-        let csv = how.csv.as_deref().map(Target::new).transpose()?;
-        let report = how.report.as_deref().map(Target::new).transpose()?;
+    /// A place that cannot be written or is read, or standard output twice.
+    pub fn new(how: &'a How, inputs: &Inputs) -> Result<Self, Failure> {
+        let target = |option: &str, path: &Option<PathBuf>| {
+            let path = path.as_deref();
+            path.map(|p| Target::asked(option, p, inputs)).transpose()
+        };
+        let json = target("--json", &how.json)?;
+        let csv = target("--csv", &how.csv)?;
+        let report = target("--report", &how.report)?;
         no_two(&[
             ("--json", json.as_ref()),
             ("--csv", csv.as_ref()),
@@ -136,11 +141,19 @@ fn clash(a: &str, first: Option<&Target>, b: &str, second: Option<&Target>) -> R
 pub struct Place(Target);
 
 impl Place {
-    /// Checks the place before anything is simulated.
+    /// Checks the place that `option` names before anything is simulated from `inputs`.
+    ///
+    /// # Errors
+    /// It cannot be written, or is read.
+    pub fn new(option: &str, path: &Path, inputs: &Inputs) -> Result<Self, Failure> {
+        Target::asked(option, path, inputs).map(Self)
+    }
+
+    /// A file that is read and written again, or is the program's own.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn new(path: &Path) -> Result<Self, Failure> {
+    pub fn own(path: &Path) -> Result<Self, Failure> {
         Target::new(path).map(Self)
     }
 
@@ -190,40 +203,6 @@ fn no_two(named: &[(&str, Option<&Target>)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// None of the outputs is a file that is read for them.
-///
-/// # Errors
-/// One is.
-pub fn leaves(how: &How, inputs: &[PathBuf]) -> Result<(), Failure> {
-    let outputs = [
-        ("--json", how.json.as_deref()),
-        ("--csv", how.csv.as_deref()),
-        ("--report", how.report.as_deref()),
-    ];
-    leaves_all(&outputs, inputs)
-}
-
-/// The same of outputs by their options.
-///
-/// # Errors
-/// One is.
-pub fn leaves_all(outputs: &[(&str, Option<&Path>)], inputs: &[PathBuf]) -> Result<(), Failure> {
-    for (option, output) in outputs {
-        let Some(place) = output.and_then(|path| path.canonicalize().ok()) else {
-            continue;
-        };
-        let read = |input: &&PathBuf| input.canonicalize().is_ok_and(|input| input == place);
-        if let Some(input) = inputs.iter().find(read) {
-            let message = format!(
-                "{option} would replace `{}`, which is read",
-                input.display()
-            );
-            return Err(Failure::with_help(message, "give another file"));
-        }
-    }
-    Ok(())
-}
-
 /// Writes to standard output. A reader who has seen enough (`| head`) is no error.
 ///
 /// # Errors
@@ -247,6 +226,14 @@ pub fn colour(when: Color, stream: &impl IsTerminal) -> bool {
 }
 
 impl Target {
+    fn asked(option: &str, path: &Path, inputs: &Inputs) -> Result<Self, Failure> {
+        let target = Self::new(path)?;
+        if let Self::File { .. } = target {
+            inputs.spare(option, path)?;
+        }
+        Ok(target)
+    }
+
     fn new(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);

@@ -14,6 +14,7 @@ use fairground_sim::workload::{Env, Error as WorkloadError, Known, Workload};
 
 use crate::failure::Failure;
 use crate::group_files::{self, GroupFile};
+use crate::inputs::Inputs;
 use crate::limit_events;
 use crate::machine_id::machine_id;
 use crate::profile_names::{profile_help, profile_named};
@@ -38,6 +39,8 @@ pub struct Plan {
     pub seeds: Vec<u64>,
     /// What decides the results beside the names of all this, as far as it is given.
     pub conditions: BTreeMap<String, String>,
+    /// The files that all this is from.
+    pub inputs: Inputs,
     hz: Option<u32>,
     slow_ns: Option<u64>,
 }
@@ -86,7 +89,8 @@ impl Plan {
         if scenario.is_none() {
             length_refused(length, argv)?;
         }
-        let whole = machine(what, scenario)?;
+        let mut inputs = Inputs::new(file);
+        let whole = machine(what, scenario, &mut inputs)?;
         let whole_id = machine_id(&whole);
         let whole = idle_up_to(whole, what)?;
         let machine = match what.cpus()? {
@@ -127,6 +131,7 @@ impl Plan {
             profile: profile(what, scenario)?,
             seeds,
             conditions: conditions(what, scenario),
+            inputs,
             hz: scenario.and_then(|s| s.hz),
             slow_ns: what.slow,
         })
@@ -296,22 +301,34 @@ pub fn no_machine() -> Failure {
 }
 
 /// The machine with all of its CPUs.
-fn machine(what: &What, scenario: Option<&Scenario>) -> Result<Machine, Failure> {
+fn machine(
+    what: &What,
+    scenario: Option<&Scenario>,
+    inputs: &mut Inputs,
+) -> Result<Machine, Failure> {
     let named = scenario.and_then(|s| s.machine.as_ref().map(|m| (s, m)));
     match (what.machine()?, named) {
-        (Some(arg), _) => Ok(Machine::from_path_or_id(arg)?),
-        (None, Some((scenario, named))) => machine_of(scenario, named),
+        (Some(arg), _) => {
+            inputs.add_machine(arg);
+            Ok(Machine::from_path_or_id(arg)?)
+        }
+        (None, Some((scenario, named))) => machine_of(scenario, named, inputs),
         (None, None) => Err(no_machine()),
     }
 }
 
 /// A scenario's machine: built in, or a file whose path begins at the scenario.
-fn machine_of(scenario: &Scenario, named: &spec::Named) -> Result<Machine, Failure> {
+fn machine_of(
+    scenario: &Scenario,
+    named: &spec::Named,
+    inputs: &mut Inputs,
+) -> Result<Machine, Failure> {
     let beside = Path::new(scenario.source.name())
         .parent()
         .map(|dir| dir.join(&named.name))
         .filter(|path| path.is_file());
     let arg = beside.map_or(named.name.clone(), |p| p.to_string_lossy().into_owned());
+    inputs.add_machine(&arg);
     Machine::from_path_or_id(&arg).map_err(|error| match error {
         fairground_sim::machine_file::MachineError::Bad(_) => error.into(),
         other => {

@@ -10,7 +10,7 @@ use crate::explain::{self, Asking};
 use crate::failure::Failure;
 use crate::glue;
 use crate::group_settings::side_by_side;
-use crate::output::{self, Output, stdout};
+use crate::output::{Output, stdout};
 use crate::plan::{Plan, Side, patches};
 use crate::report;
 use crate::simulate::{Keep, simulate};
@@ -21,7 +21,6 @@ use crate::traced::Traced;
 /// # Errors
 /// Anything that keeps it from running or writing.
 pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
-    output::leaves(&args.how, args.scenario.as_slice())?;
     let plan = Plan::new(&args.what, args.scenario.as_deref(), &args.workload)?;
     let patches = patches(&args.what.patch)?;
     let mut case = plan.case(plan.profile, &patches, Side::Patch, &args.what.set)?;
@@ -46,8 +45,9 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
         };
         return stdout(&explain::answer(&asking, asked)?);
     }
-    let output = Output::new(&args.how)?;
-    let trace = args.trace.as_deref().map(Traced::new).transpose()?;
+    let output = Output::new(&args.how, &plan.inputs)?;
+    let traced = |path| Traced::new("--trace", path, &plan.inputs);
+    let trace = args.trace.as_deref().map(traced).transpose()?;
     if let Some(trace) = &trace {
         output.refuse_same("--trace", trace.place())?;
     }

@@ -14,6 +14,7 @@ use crate::configs::{self, Shape};
 use crate::failure::Failure;
 use crate::glue::VERSION;
 use crate::how::How;
+use crate::inputs::Inputs;
 use crate::output::Output;
 use crate::pair::Pair;
 use crate::plan::no_machine;
@@ -81,7 +82,7 @@ pub fn compare(
     };
     check(args, conditions, &found)?;
     // Before the minutes, not after them.
-    let output = Output::new(&args.how)?;
+    let output = Output::new(&args.how, &inputs(&tried))?;
     let jobs: Vec<_> = found.iter().flat_map(|pair| pair.jobs()).collect();
     let quick = How {
         report: None,
@@ -123,6 +124,19 @@ pub fn compare(
         crate::stderr(&format!("note: {note}\n"));
     }
     Ok(reasons)
+}
+
+/// What is read, also for a place that cannot be run.
+fn inputs(tried: &[Tried]) -> Inputs {
+    let mut all = Inputs::default();
+    for (spot, pair) in tried {
+        match (pair, &spot.machine) {
+            (Ok(pair), _) => all.add(&pair.plan.inputs),
+            (Err(_), Some(machine)) => all.add_machine(machine),
+            (Err(_), None) => {}
+        }
+    }
+    all
 }
 
 /// Conditions and metrics that the places must have.

@@ -15,6 +15,7 @@ use fairground_trace::replay::{Place as ReplayPlace, Replay, Run};
 use fairground_trace::simulated::{self, FIRST_TID};
 
 use crate::failure::Failure;
+use crate::inputs::Inputs;
 use crate::output::Place;
 use crate::simulate::Job;
 
@@ -50,11 +51,11 @@ enum What {
 }
 
 impl Traced {
-    /// Checks the place before anything is simulated.
+    /// Checks the place that `option` names before anything is simulated from `inputs`.
     ///
     /// # Errors
-    /// An unknown end of the file's name, or a place that cannot be written.
-    pub fn new(path: &Path) -> Result<Self, Failure> {
+    /// An unknown end of the file's name, or a place that cannot be written or is read.
+    pub fn new(option: &str, path: &Path, inputs: &Inputs) -> Result<Self, Failure> {
         let end = path.extension().and_then(|e| e.to_str());
         let what = match (end, Format::of(path)) {
             (_, Some(format)) => What::Trace(format),
@@ -69,7 +70,7 @@ impl Traced {
                 return Err(Failure::with_help(message, help));
             }
         };
-        let place = Place::new(path)?;
+        let place = Place::new(option, path, inputs)?;
         Ok(Self { place, what })
     }
 
@@ -77,8 +78,8 @@ impl Traced {
     ///
     /// # Errors
     /// As [`Traced::new`], and files that it does not have.
-    pub fn of_recording(path: &Path) -> Result<Self, Failure> {
-        let traced = Self::new(path)?;
+    pub fn of_recording(option: &str, path: &Path, inputs: &Inputs) -> Result<Self, Failure> {
+        let traced = Self::new(option, path, inputs)?;
         if matches!(traced.what, What::Trace(_)) {
             return Ok(traced);
         }

@@ -293,5 +293,5 @@ fn insert(page: &Path, table: &str) -> Result<(), Failure> {
         )));
     };
     let new = format!("{}{table}{}", &text[..begin], &text[end..]);
-    output::Place::new(page)?.write(&new)
+    output::Place::own(page)?.write(&new)
 }

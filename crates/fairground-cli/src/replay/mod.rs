@@ -30,6 +30,7 @@ use crate::asked::Asked;
 use crate::explain::{self, Asking};
 use crate::failure::Failure;
 use crate::group_files::{self, GroupFile, Write, max_text};
+use crate::inputs::Inputs;
 use crate::limit_events;
 use crate::output::{self, Place as Target};
 use crate::replay::about::{About, Asked as AskedFor};
@@ -54,8 +55,7 @@ pub fn replay(args: &ReplayArgs, command_line: &[String]) -> Result<(), Failure>
     let Some(path) = &args.trace else {
         return Err(Failure::new("no trace"));
     };
-    leaves_inputs(args, path)?;
-    let outputs = Outputs::new(args)?;
+    let outputs = Outputs::new(args, &inputs(args, path))?;
     let (mut recording, known, words) = known::read(args, path)?;
     let (decisions, files) = split(&args.what.set);
     let with = changed(&known, &files)?;
@@ -190,22 +190,13 @@ fn fits(args: &ReplayArgs, known: &Attributes, machine: &Machine) -> Result<(), 
     })
 }
 
-/// No output is a file that is read.
-fn leaves_inputs(args: &ReplayArgs, trace: &Path) -> Result<(), Failure> {
-    let named = [&args.recorded_on].into_iter().flatten();
-    let named = named.chain(&args.what.machine).map(PathBuf::from);
-    let inputs: Vec<PathBuf> = named
-        .chain([trace.to_path_buf()])
-        .chain(args.attributes.clone())
-        .collect();
-    let outputs = [
-        ("--save", args.save.as_deref()),
-        ("--export", args.export.as_deref()),
-        ("--export-recording", args.export_recording.as_deref()),
-        ("--json", args.json.as_deref()),
-        ("--report", args.report.as_deref()),
-    ];
-    output::leaves_all(&outputs, &inputs)
+/// What is read.
+fn inputs(args: &ReplayArgs, trace: &Path) -> Inputs {
+    let mut inputs = Inputs::new(args.attributes.iter().map(PathBuf::as_path).chain([trace]));
+    for machine in args.recorded_on.iter().chain(&args.what.machine) {
+        inputs.add_machine(machine);
+    }
+    inputs
 }
 
 /// Options that would change nothing.
@@ -267,29 +258,33 @@ struct Outputs {
 
 impl Outputs {
     /// Checks the places before anything is simulated.
-    fn new(args: &ReplayArgs) -> Result<Self, Failure> {
-        let target = |path: &Option<PathBuf>| path.as_deref().map(Target::new).transpose();
-        let export = args.export.as_deref().map(Traced::new).transpose()?;
+    fn new(args: &ReplayArgs, inputs: &Inputs) -> Result<Self, Failure> {
+        let target = |option: &str, path: &Option<PathBuf>| {
+            let path = path.as_deref();
+            path.map(|p| Target::new(option, p, inputs)).transpose()
+        };
+        let export = args.export.as_deref();
+        let export = export.map(|path| Traced::new("--export", path, inputs));
+        let export = export.transpose()?;
         if args.at.is_some() && export.as_ref().is_some_and(|e| !e.is_instant()) {
             let help = "tracepoints and stacks are of the whole replay";
             let message = "--at goes with --export FILE.schedstat or FILE.debug";
             return Err(Failure::with_help(message, help));
         }
+        let option = "--export-recording";
         let recording = args.export_recording.as_deref();
+        let recording = recording.map(|path| Traced::of_recording(option, path, inputs));
         let outputs = Self {
-            save: target(&args.save)?,
+            save: target("--save", &args.save)?,
             export,
-            export_recording: recording.map(Traced::of_recording).transpose()?,
-            json: target(&args.json)?,
-            report: target(&args.report)?,
+            export_recording: recording.transpose()?,
+            json: target("--json", &args.json)?,
+            report: target("--report", &args.report)?,
         };
         output::all_differ(&[
             ("--save", outputs.save.as_ref()),
             ("--export", outputs.export.as_ref().map(Traced::place)),
-            (
-                "--export-recording",
-                outputs.export_recording.as_ref().map(Traced::place),
-            ),
+            (option, outputs.export_recording.as_ref().map(Traced::place)),
             ("--json", outputs.json.as_ref()),
             ("--report", outputs.report.as_ref()),
         ])?;

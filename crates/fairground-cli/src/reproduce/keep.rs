@@ -78,7 +78,7 @@ impl Keep {
         };
         let text = serde_json::to_string(&file)
             .map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
-        Place::new(&path)?.write(&(text + "\n"))
+        Place::own(&path)?.write(&(text + "\n"))
     }
 
     fn place(&self, job: &Job) -> Option<(PathBuf, String)> {

@@ -31,6 +31,7 @@ use fairground_sim::glob::fits;
 use fairground_sim::workload::duration;
 
 use crate::failure::Failure;
+use crate::inputs::Inputs;
 use crate::output;
 use experiment::{Experiment, RowSpec, RunSpec};
 
@@ -167,13 +168,21 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         let message = format!("no run is called `{}`", args.only);
         return Err(Failure::with_help(message, format!("there are {names}")));
     }
-    let place = |path: &Option<PathBuf>| path.as_deref().map(output::Place::new).transpose();
-    let (json, report) = (place(&args.json)?, place(&args.report)?);
+    let inputs = Inputs::new(&args.saved);
+    let place = |option: &str, path: &Option<PathBuf>| {
+        let path = path.as_deref();
+        path.map(|p| output::Place::new(option, p, &inputs))
+            .transpose()
+    };
+    let (json, report) = (
+        place("--json", &args.json)?,
+        place("--report", &args.report)?,
+    );
     if args.sensitivity {
         return sensitivity::sensitivity(&experiments, args);
     }
     let markdown = args.markdown.as_deref();
-    let markdown = markdown.map(|dir| page::Places::new(dir, &experiments));
+    let markdown = markdown.map(|dir| page::Places::new(dir, &experiments, &inputs));
     let markdown = markdown.transpose()?;
     let mut places = vec![("--json", json.as_ref()), ("--report", report.as_ref())];
     let pages = markdown.iter().flat_map(page::Places::all);

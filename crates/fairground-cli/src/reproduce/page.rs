@@ -12,6 +12,7 @@ use super::experiment::Experiment;
 use super::reasons::{grouped, why};
 use super::{Reproduced, WHOLE, headlines, plot, runs_missing, telling_line, verdict};
 use crate::failure::Failure;
+use crate::inputs::Inputs;
 use crate::output::Place;
 use crate::wrap::wrap;
 
@@ -56,10 +57,11 @@ impl Places {
     ///
     /// # Errors
     /// One that cannot be written.
-    pub fn new(dir: &Path, experiments: &[Experiment]) -> Result<Self, Failure> {
-        let plot = |e: &Experiment| Place::new(&dir.join(plot_name(e)));
+    pub fn new(dir: &Path, experiments: &[Experiment], inputs: &Inputs) -> Result<Self, Failure> {
+        let place = |name: &str| Place::new("--markdown", &dir.join(name), inputs);
+        let plot = |e: &Experiment| place(&plot_name(e));
         Ok(Self {
-            page: Place::new(&dir.join("reproduction.md"))?,
+            page: place("reproduction.md")?,
             plots: experiments.iter().map(plot).collect::<Result<_, _>>()?,
         })
     }

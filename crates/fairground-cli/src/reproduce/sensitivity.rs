@@ -101,8 +101,7 @@ pub fn sensitivity(experiments: &[Experiment], args: &ReproduceArgs) -> Result<(
     let text = table(&verdicts);
     if let (Some(path), Some(old)) = (&page, &old) {
         let new = with_table(old, &text).ok_or_else(|| no_place(path))?;
-        std::fs::write(path, new)
-            .map_err(|e| Failure::new(format!("cannot write `{}`: {e}", path.display())))?;
+        output::Place::own(path)?.write(&new)?;
     }
     output::stdout(&text)
 }

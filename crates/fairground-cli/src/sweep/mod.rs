@@ -16,8 +16,9 @@ use crate::glue;
 use crate::group_files::{self, GroupFile, Write};
 use crate::group_settings::{full_reserve, refuse_twice, side_by_side, with_counted};
 use crate::how::How;
+use crate::inputs::Inputs;
 use crate::machine_id::machine_id;
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::plan::{Case, Plan, Side, patches, set};
 use crate::simulate::{Job, Keep, simulate};
 use crate::sweep::args::{Over, SweepArgs};
@@ -41,7 +42,6 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
         .map(|text| Target::parse(text).map_err(Failure::new));
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
     let how = args.how();
-    output::leaves(&how, args.scenario.as_slice())?;
     let mut points = Points::new(args)?;
     let axes = points.axes(&args.over)?;
     let mut tried = points.tried(&axes)?;
@@ -69,7 +69,7 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
     for target in &targets {
         target.check(&catalogue).map_err(Failure::new)?;
     }
-    let output = Output::new(&how)?;
+    let output = Output::new(&how, &points.inputs())?;
     let jobs = tried.iter().filter_map(|trial| {
         let case = trial.case.as_ref().ok()?;
         Some(case.job(&points.plans[trial.plan].1.machine))
@@ -147,6 +147,15 @@ impl<'a> Points<'a> {
         let plan = Plan::new(&what, args.scenario.as_deref(), &args.workload)?;
         self.plans.push((values, plan));
         Ok(self.plans.len() - 1)
+    }
+
+    /// What is read for all of them.
+    fn inputs(&self) -> Inputs {
+        let mut all = Inputs::default();
+        for (_, plan) in &self.plans {
+            all.add(&plan.inputs);
+        }
+        all
     }
 
     /// What is swept, with full names and sizes; all values checked.

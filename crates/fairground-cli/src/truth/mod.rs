@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use crate::failure::Failure;
 use crate::glue;
+use crate::inputs::Inputs;
 use crate::machine_id::machine_id;
 use crate::output;
 use crate::progress::counted;
@@ -51,7 +52,9 @@ struct Done {
 /// A file that is not in the format, with its place; a case that cannot be run. With other cases
 /// they have been told, and the rows of the others are written.
 pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
-    let place = args.json.as_deref().map(output::Place::new).transpose()?;
+    let inputs = inputs(args);
+    let place = |path| output::Place::new("--json", path, &inputs);
+    let place = args.json.as_deref().map(place).transpose()?;
     if let Some(done) = smp::other_format(args, place.as_ref()) {
         return done;
     }
@@ -100,6 +103,19 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
         tell(args, place.as_ref(), &cases, &refused, &foot)?;
     }
     refused.end()
+}
+
+/// What is read. Beside recorded cases there may be other files, such as an earlier `--json`.
+fn inputs(args: &TruthArgs) -> Inputs {
+    let dir = &args.dir;
+    let mut inputs = match truth::smp::is_recording(dir) {
+        true => Inputs::new([dir]),
+        false => Inputs::new(["cases", "costs.json"].map(|part| dir.join(part))),
+    };
+    if let Some(machine) = &args.machine {
+        inputs.add_machine(machine);
+    }
+    inputs
 }
 
 /// What was simulated, and how to get the same again.
