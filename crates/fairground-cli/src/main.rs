@@ -43,6 +43,7 @@ mod truth;
 mod usual;
 mod watched;
 mod what;
+mod whole_file;
 mod wrap;
 
 use std::io::Write;

@@ -9,6 +9,7 @@ use fairground_report::html::PageError;
 use crate::failure::Failure;
 use crate::how::{Color, How};
 use crate::inputs::Inputs;
+use crate::whole_file;
 
 /// The places that the user asked for.
 pub struct Output<'a> {
@@ -21,10 +22,7 @@ pub struct Output<'a> {
 enum Target {
     Stdout,
     /// A regular file, made in one step.
-    File {
-        path: PathBuf,
-        temporary: PathBuf,
-    },
+    File(PathBuf),
     /// A pipe or device: there is nothing to replace.
     Special(PathBuf),
 }
@@ -125,14 +123,9 @@ fn clash(a: &str, first: Option<&Target>, b: &str, second: Option<&Target>) -> R
         (Some(Target::Stdout), Some(Target::Stdout)) => Err(Failure::new(format!(
             "{a} and {b} cannot both go to standard output"
         ))),
-        (Some(Target::File { path, .. }), Some(Target::File { path: other, .. }))
-            if path == other =>
-        {
-            Err(Failure::new(format!(
-                "{a} and {b} both name `{}`",
-                path.display()
-            )))
-        }
+        (Some(Target::File(path)), Some(Target::File(other))) if path == other => Err(
+            Failure::new(format!("{a} and {b} both name `{}`", path.display())),
+        ),
         _ => Ok(()),
     }
 }
@@ -228,7 +221,7 @@ pub fn colour(when: Color, stream: &impl IsTerminal) -> bool {
 impl Target {
     fn asked(option: &str, path: &Path, inputs: &Inputs) -> Result<Self, Failure> {
         let target = Self::new(path)?;
-        if let Self::File { .. } = target {
+        if let Self::File(_) = target {
             inputs.spare(option, path)?;
         }
         Ok(target)
@@ -252,16 +245,12 @@ impl Target {
         if path.exists() && !path.is_file() {
             return Ok(Self::Special(path));
         }
-        let name = path.file_name().ok_or_else(|| fail(&"it has no name"))?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(hidden);
+        if path.file_name().is_none() {
+            return Err(fail(&"it has no name"));
+        }
         // Better now than after minutes of simulating.
-        std::fs::write(&temporary, b"")
-            .and_then(|()| std::fs::remove_file(&temporary))
-            .map_err(|e| fail(&e))?;
-        Ok(Self::File { path, temporary })
+        whole_file::check(&path).map_err(|e| fail(&e))?;
+        Ok(Self::File(path))
     }
 
     fn write(&self, text: &[u8]) -> Result<(), Failure> {
@@ -287,19 +276,10 @@ impl Target {
             }
             Self::Special(path) => {
                 let file = std::fs::OpenOptions::new().write(true).open(path);
-                file.and_then(|file| fill(file, body))
+                file.and_then(|file| whole_file::fill(file, body))
                     .map_err(|e| fail(path, e))
             }
-            Self::File { path, temporary } => {
-                let file = std::fs::File::create(temporary);
-                let done = file.and_then(|file| fill(file, body));
-                done.and_then(|()| std::fs::rename(temporary, path))
-                    .map_err(|e| {
-                        // The first error is the one to tell.
-                        let _ = std::fs::remove_file(temporary);
-                        fail(path, e)
-                    })
-            }
+            Self::File(path) => whole_file::write(path, body).map_err(|e| fail(path, e)),
         }
     }
 }
@@ -323,13 +303,4 @@ fn in_full(path: &Path) -> PathBuf {
         (Ok(directory), Some(name)) => directory.join(name),
         _ => path.into(),
     }
-}
-
-fn fill(
-    file: std::fs::File,
-    body: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> std::io::Result<()> {
-    let mut out = std::io::BufWriter::new(file);
-    body(&mut out)?;
-    out.flush()
 }
