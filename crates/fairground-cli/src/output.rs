@@ -19,6 +19,10 @@ pub struct Output<'a> {
     report: Option<Target>,
 }
 
+/// Names of standard output. Behind the longer ones may be a file, which must not be replaced: what
+/// else is written there would be lost.
+const STDOUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
 enum Target {
     Stdout,
     /// A regular file, made in one step.
@@ -228,7 +232,7 @@ impl Target {
     }
 
     fn new(path: &Path) -> Result<Self, Failure> {
-        if path == Path::new("-") {
+        if STDOUT.iter().any(|name| path == Path::new(name)) {
             return Ok(Self::Stdout);
         }
         let fail = |e: &dyn std::fmt::Display| {

@@ -1,10 +1,33 @@
-//! Files that results go to, and what they replace.
+//! Where results go: standard output under any of its names, and files that replace others.
 
 mod common;
 
-use common::{SHORT, fails, json, place, succeeds, words};
+use common::{SHORT, SMALL, fails, json, place, succeeds, words};
 
 const RUN: &[&str] = &["run", "--machine", "xeon-8cpu-2013", "--seed", "1"];
+
+/// The table goes where it goes with `-`, and is not lost.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_has_several_names() {
+    let dir = place("outputs-stdout");
+    for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        json(&succeeds(words(&[RUN, &["--json", name], SHORT])));
+        let (both, file) = (dir.join("both.txt"), dir.join("out.txt"));
+        let out = std::fs::File::create(&file).expect("a file");
+        let err = std::fs::File::create(&both).expect("a file");
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("fairground"));
+        command.args(words(&[RUN, &["--json", name], SHORT]));
+        let done = command.stdout(out).stderr(err).status().expect("it starts");
+        assert!(done.success(), "{name}");
+        json(&std::fs::read_to_string(&file).expect("the file is there"));
+        let table = std::fs::read_to_string(&both).expect("the other one, too");
+        assert!(table.contains("hackbench.time_s"), "{name}: {table}");
+    }
+    let two = ["--csv", "/dev/stdout", "--json", "-"];
+    let told = "--json and --csv cannot both go to standard output";
+    fails(words(&[&["run"], SMALL, &two, SHORT]), &[told]);
+}
 
 /// The longest name that a file can have is none of a hidden file with more before and behind it.
 #[test]
