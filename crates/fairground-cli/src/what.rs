@@ -140,12 +140,22 @@ pub struct Setting {
     pub value: String,
 }
 
+/// Splits `NAME=VALUE`. The name of a group may have a `=`, but nothing that is written to its
+/// files.
+pub fn name_and_value(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once('=')?;
+    match name.contains('/') {
+        true => text.rsplit_once('='),
+        false => Some((name, value)),
+    }
+}
+
 /// Reads `NAME=VALUE`.
 ///
 /// # Errors
 /// What was expected.
 pub fn setting(text: &str) -> Result<Setting, String> {
-    match text.split_once('=') {
+    match name_and_value(text) {
         Some((name, value)) if !name.trim().is_empty() => Ok(Setting {
             name: name.trim().into(),
             value: value.trim().into(),
@@ -171,6 +181,20 @@ mod tests {
     struct Line {
         #[command(flatten)]
         what: What,
+    }
+
+    #[test]
+    fn a_group_may_have_an_equals_sign_in_its_name() {
+        for (text, name, value) in [
+            ("hz=250", "hz", "250"),
+            ("/web/cpu.max=1ms/10ms", "/web/cpu.max", "1ms/10ms"),
+            ("/a=b/cpu.max=1ms/10ms", "/a=b/cpu.max", "1ms/10ms"),
+            ("/a/b=c/cpu.weight=20", "/a/b=c/cpu.weight", "20"),
+            ("machine=dir/a=b.toml,c", "machine", "dir/a=b.toml,c"),
+        ] {
+            assert_eq!(name_and_value(text), Some((name, value)));
+        }
+        assert_eq!(name_and_value("/a/cpu.max"), None);
     }
 
     #[test]

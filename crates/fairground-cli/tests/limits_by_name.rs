@@ -88,3 +88,30 @@ fn what_there_is_none_of_is_null() {
         assert!(group["work"]["throttle"][key].is_null(), "{group}");
     }
 }
+
+/// A cgroup may be called so.
+#[test]
+fn a_name_with_an_equals_sign_is_that_of_a_group() {
+    let scenario = r#"
+machine = "spr-guest-2cpu"
+duration = "20ms"
+[[cgroup]]
+path = "/a=b"
+[[task]]
+name = "hog"
+cgroup = "/a=b"
+steps = ["hog"]
+"#;
+    let path = file("equals-sign", "s.toml", scenario);
+    let run = ["run", &path, "--seed", "1", "--json", "-", "-q"];
+    let result = json(&succeeds(words(&[
+        &run,
+        &["--set", "/a=b/cpu.max=1ms/10ms"],
+    ])));
+    let settings = &result["variants"][0]["settings"];
+    assert_eq!(settings["/a=b/cpu.max"], "1000 10000", "{settings}");
+    let over = ["--over", "/a=b/cpu.max=1ms/10ms,2ms/10ms"];
+    let sweep = ["sweep", &path, "--seed", "1", "--json", "-", "-q"];
+    let result = json(&succeeds(words(&[&sweep, &over])));
+    assert_eq!(result["over"][0]["name"], "/a=b/cpu.max");
+}

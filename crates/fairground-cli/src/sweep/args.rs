@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::how::{Color, How};
-use crate::what::What;
+use crate::what::{What, name_and_value};
 
 /// `fairground sweep`.
 #[derive(Debug, Args)]
@@ -90,7 +90,7 @@ impl SweepArgs {
 /// `NAME=V1,V2`.
 fn over(text: &str) -> Result<Over, String> {
     const EXPECTED: &str = "expected NAME=V1,V2,.., e.g. cpu.max=20ms/100ms,40ms/100ms";
-    let (name, values) = text.split_once('=').ok_or(EXPECTED)?;
+    let (name, values) = name_and_value(text).ok_or(EXPECTED)?;
     let between = if values.contains(';') { ';' } else { ',' };
     let values: Vec<String> = values
         .split(between)
