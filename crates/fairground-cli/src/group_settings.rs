@@ -6,10 +6,8 @@ use fairground_report::{Axis, Note, Sweep};
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::Cgroup;
 
-use crate::failure::Failure;
-use crate::group_files::{GroupFile, Write, cpu_weight, max_text, paths, ranges};
+use crate::group_files::{GroupFile, cpu_weight, max_text, paths, ranges};
 use crate::plan::Case;
-use crate::what::Setting;
 
 /// Most groups of one setting that are told one by one.
 const EACH_MAX: usize = 16;
@@ -55,39 +53,6 @@ pub fn full_reserve(sweep: &mut Sweep, workload: &Workload) {
         )
     });
     sweep.notes.extend(note.map(Note::Said));
-}
-
-/// Refuses values that say the same of a file of groups, if `name` is one: `50ms`, `50ms/100ms` and
-/// `50000` are one limit.
-///
-/// # Errors
-/// Two that are, or one that cannot be read.
-pub fn refuse_twice(name: &str, values: &[String], workload: &Workload) -> Result<(), Failure> {
-    let mut known: Vec<(&String, Vec<Write>)> = Vec::new();
-    for value in values.iter().filter(|_| name.contains('/')) {
-        let file = GroupFile::read(&Setting {
-            name: name.into(),
-            value: value.clone(),
-        })?;
-        let written = |group: usize| match file.write {
-            Write::Max {
-                quota_ns,
-                period_ns,
-            } => Write::Max {
-                quota_ns,
-                period_ns: period_ns.or(Some(workload.cgroups[group].period_ns)),
-            },
-            ref other => other.clone(),
-        };
-        let groups = file.find(&paths(workload))?;
-        let writes: Vec<Write> = groups.into_iter().map(written).collect();
-        if let Some((first, _)) = known.iter().find(|(_, others)| *others == writes) {
-            let message = format!("`{first}` and `{value}` of `--over {name}` are the same");
-            return Err(Failure::with_help(message, "leave one of them out"));
-        }
-        known.push((value, writes));
-    }
-    Ok(())
 }
 
 /// These groups, and before those of a group with a count the path that means all of them.
@@ -164,6 +129,7 @@ mod tests {
 
     use super::*;
     use crate::group_files::write;
+    use crate::what::Setting;
 
     fn file(text: &str) -> GroupFile {
         let (name, value) = text.split_once('=').expect("a setting");
@@ -221,24 +187,6 @@ mod tests {
                 format!("/g.1/cpu.max: {max}; {max}"),
             ]
         );
-    }
-
-    #[test]
-    fn values_that_write_the_same_are_refused() {
-        let refused = |name: &str, values: &[&str]| {
-            let values: Vec<String> = values.iter().map(|v| (*v).into()).collect();
-            let refused = refuse_twice(name, &values, &groups(2)).err();
-            refused.map_or(String::new(), |e| e.text(false))
-        };
-        let said = refused("/g/cpu.max", &["20ms", "50ms", "50ms/100ms"]);
-        assert!(
-            said.contains("`50ms` and `50ms/100ms` of `--over /g/cpu.max`"),
-            "{said}"
-        );
-        assert!(refused("/g.0/cpu.max", &["50000", "50ms"]).contains("are the same"));
-        assert!(refused("/g.0/cpu.max", &["max", "max/100ms"]).contains("are the same"));
-        assert_eq!(refused("/g.0/cpu.max", &["50ms", "50ms/50ms", "max"]), "");
-        assert!(refused("/g/cpu.max.burst", &["1ms", "1000"]).contains("are the same"));
     }
 
     #[test]

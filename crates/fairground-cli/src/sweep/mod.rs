@@ -1,6 +1,7 @@
 //! `fairground sweep`: a product of settings, each point over the seeds.
 
 pub mod args;
+mod twice;
 
 use fairground::policy::Features;
 use fairground_report::{
@@ -14,7 +15,7 @@ use crate::decided;
 use crate::failure::Failure;
 use crate::glue;
 use crate::group_files::{self, GroupFile, Write};
-use crate::group_settings::{full_reserve, refuse_twice, side_by_side, with_counted};
+use crate::group_settings::{full_reserve, side_by_side, with_counted};
 use crate::how::How;
 use crate::inputs::Inputs;
 use crate::machine_id::machine_id;
@@ -177,7 +178,7 @@ impl<'a> Points<'a> {
                 let what = format!("`--over {name}` and `{option}` say different things");
                 return Err(Failure::with_help(what, "leave one of them out"));
             }
-            refuse_twice(&name, values, workload)?;
+            twice::refuse(&name, values, workload)?;
             let sizes = sizes(&name, values, workload)?;
             axes.push(Axis {
                 name,
