@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use fairground_report::html::{Samples, compare_page};
-use fairground_report::{Compare, FailOn, compare_text, csv_of_compare};
+use fairground_report::{Catalogue, Compare, FailOn, compare_text, csv_of_compare};
 
 use crate::args::CompareArgs;
 use crate::failure::Failure;
@@ -36,6 +36,9 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
     }
     if let [base, patch] = &args.files[..] {
         let result = saved::compare(args, base, patch)?;
+        let catalogue = Catalogue::new(result.metric_info.iter().cloned());
+        let runs = result.variants.iter().map(|v| v.runs.len()).min();
+        check(&conditions, &catalogue, runs.unwrap_or(0))?;
         let output = Output::new(&args.how, &Inputs::new(&args.files))?;
         return written(&output, &conditions, &result, "", &[]);
     }
@@ -50,17 +53,18 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
     }
     let file = args.files.first().map(PathBuf::as_path);
     let pair = Pair::new(args, &args.what, file, &args.workload)?;
-    let catalogue = pair.catalogue();
-    for condition in &conditions {
-        condition
-            .check(&catalogue, pair.plan.seeds.len())
-            .map_err(Failure::new)?;
-    }
+    check(&conditions, &pair.catalogue(), pair.plan.seeds.len())?;
     // Before the minutes, not after them.
     let output = Output::new(&args.how, &pair.plan.inputs)?;
     let (result, samples) = simulated(args, &pair, command_line)?;
     let title = titles(&args.what)?;
     written(&output, &conditions, &result, &title, &samples)
+}
+
+/// What can never be decided, whatever comes of the runs: nothing is simulated or written for it.
+fn check(conditions: &[FailOn], catalogue: &Catalogue, runs: usize) -> Result<(), Failure> {
+    let mut conditions = conditions.iter();
+    conditions.try_for_each(|c| c.check(catalogue, runs).map_err(Failure::new))
 }
 
 /// Writes the result, and gives the reasons why `--fail-on` wants a failure.

@@ -6,7 +6,7 @@ mod schema;
 
 use std::path::Path;
 
-use common::{SHORT, SMALL, fairground, file, json, place, succeeds, words};
+use common::{SHORT, SMALL, fails, fairground, file, json, place, succeeds, words};
 use serde_json::Value;
 
 const PATCH: &[&str] = &["--patch", "tg-load-avg-ratelimit"];
@@ -172,6 +172,17 @@ fn saved_results_compare_as_simulated_ones_do() {
     let itself = json(&succeeds(["compare", &again, &again, "--json", "-"]));
     assert_eq!(itself["comparison"], taken["comparison"]);
     assert_eq!(itself["notes"], taken["notes"]);
+    // What no result can decide is said before anything is written.
+    let (out, csv) = (at("out.json"), at("out.csv"));
+    for (condition, told) in [
+        ("foo>1", "unknown metric `foo`"),
+        ("wakeups:worse", "neither better nor worse"),
+    ] {
+        let outputs = ["--fail-on", condition, "--json", &out, "--csv", &csv];
+        fails(words(&[&["compare", &base, &patch], &outputs]), &[told]);
+    }
+    let files = std::fs::read_dir(&dir).expect("the directory").count();
+    assert_eq!(files, 3);
 }
 
 /// More transactions in the same time: totals are judged per transaction, in one command as of two
