@@ -268,7 +268,8 @@ fn pair(
 }
 
 /// What conditions say nothing about: places that were not run, but for workloads that are known
-/// to lack the metric, and those workloads.
+/// to lack the metric, and those workloads. With `--quiet` also other places that were not run:
+/// there are no tables below which they would be named.
 fn left_undecided(args: &CompareArgs, conditions: &[FailOn], tried: &[Tried]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let known = |words: &[String]| {
@@ -279,12 +280,15 @@ fn left_undecided(args: &CompareArgs, conditions: &[FailOn], tried: &[Tried]) ->
         known(words).is_some_and(|catalogue| !condition.is_about(catalogue.rows()))
     };
     for (spot, pair) in tried {
+        let Err(refused) = pair else { continue };
         let is_about = |condition: &FailOn| !lacks(condition, &spot.workload);
-        if let (Err(refused), true) = (pair, conditions.iter().any(is_about)) {
-            let (name, why) = (refused.name(spot), &refused.why);
+        let (name, why) = (refused.name(spot), &refused.why);
+        if conditions.iter().any(is_about) {
             notes.push(format!(
                 "--fail-on does not know of {name}, which was not run: {why}"
             ));
+        } else if args.how.quiet {
+            notes.push(format!("not run: {name}: {why}"));
         }
     }
     for (condition, text) in conditions.iter().zip(&args.fail_on) {

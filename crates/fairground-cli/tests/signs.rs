@@ -4,7 +4,7 @@ mod common;
 #[path = "../../fairground-report/tests/schema/mod.rs"]
 mod schema;
 
-use common::{SHORT, fails, file, json, place, succeeds, words};
+use common::{SHORT, fails, fairground, file, json, place, succeeds, words};
 
 const TWO: &[&str] = &[
     "compare",
@@ -78,6 +78,13 @@ fn a_machine_that_is_too_small_is_left_out_and_named() {
     let text = succeeds(words(&[&line, SHORT]));
     assert!(text.contains("not run   xeon-8cpu-2013, 16 CPUs"), "{text}");
     assert!(text.contains("same on 1 of 1: spr-8480-2s"), "{text}");
+    // With --quiet there is no table below which it is named.
+    let told = "note: not run: xeon-8cpu-2013, 16 CPUs: expected a multiple of 2, at most 8\n";
+    for (more, told) in [(&["-q"][..], told), (&["--no-progress"], "")] {
+        let output = fairground(words(&[&line, more, SHORT]));
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), told);
+    }
     let alone = ["--machine", "xeon-8cpu-2013,xeon-8cpu-2013"];
     fails(
         words(&[&["compare"], &alone, &line[5..], SHORT]),
