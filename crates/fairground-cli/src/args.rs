@@ -138,7 +138,8 @@ pub struct RunArgs {
     /// Instead of results: why this task (name or thread id) runs where and when it does, e.g.
     /// hackbench@1.5ms; of the first seed
     #[arg(long, value_name = "TASK@TIME", value_parser = Asked::parse,
-          conflicts_with_all = ["trace", "json", "csv", "report"])]
+          conflicts_with_all = ["trace", "json", "csv", "report", "lines", "functions", "slow",
+                                "quiet"])]
     pub explain: Option<Asked>,
     /// The benchmark's command line, as people type it
     #[arg(last = true, value_name = "WORKLOAD")]

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+/// Cache lines and functions that are shown where nobody says how many.
+pub const SHOWN: usize = 20;
+
 /// How it is computed and shown: nothing here can change the result.
 #[derive(Clone, Debug, Args)]
 pub struct How {
@@ -19,12 +22,12 @@ pub struct How {
     /// Write a page that opens in a browser without a network: tables, plots, timeline
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Most cache lines to show
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub lines: usize,
-    /// Most functions to show
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub functions: usize,
+    /// Most cache lines to show [default: 20]
+    #[arg(long, value_name = "N")]
+    pub lines: Option<usize>,
+    /// Most functions to show [default: 20]
+    #[arg(long, value_name = "N")]
+    pub functions: Option<usize>,
     /// When to colour
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: Color,

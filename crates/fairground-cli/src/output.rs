@@ -7,7 +7,7 @@ use fairground_report::Style;
 use fairground_report::html::PageError;
 
 use crate::failure::Failure;
-use crate::how::{Color, How};
+use crate::how::{Color, How, SHOWN};
 use crate::inputs::Inputs;
 use crate::whole_file;
 
@@ -85,8 +85,8 @@ impl<'a> Output<'a> {
     ) -> Result<(), Failure> {
         let style = |colour| Style {
             colour,
-            lines: self.how.lines,
-            functions: self.how.functions,
+            lines: self.how.lines.unwrap_or(SHOWN),
+            functions: self.how.functions.unwrap_or(SHOWN),
         };
         if let Some(target) = &self.json {
             let body = json().map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;

@@ -60,6 +60,16 @@ pub fn compare(
     conditions: &[FailOn],
     command_line: &[String],
 ) -> Result<Vec<String>, Failure> {
+    let of_one = [
+        ("--lines", args.how.lines),
+        ("--functions", args.how.functions),
+    ];
+    if let Some((option, _)) = of_one.iter().find(|(_, given)| given.is_some()) {
+        return Err(Failure::with_help(
+            format!("{option} is about a table of one place, but several were asked for"),
+            "leave it out, or compare in one place: --json has a command for each",
+        ));
+    }
     let file = args.files.first().map(std::path::PathBuf::as_path);
     let mut tried = Vec::new();
     let (spots, heading) = spots(args)?;

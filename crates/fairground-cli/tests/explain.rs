@@ -236,4 +236,15 @@ fn questions_that_make_no_sense_are_refused() {
         &["no task `hackbensh`", "did you mean `hackbench`?"],
     );
     fails(ask("hackbench@1parsec"), &["`parsec` is no unit of time"]);
+    let one = ["run", "--explain", "hackbench@1ms"];
+    for more in [&["--lines", "5"], &["--functions", "5"], &["--slow", "1ms"]] {
+        fails(
+            words(&[&one, more, SMALL, SHORT]),
+            &["cannot be used with", more[0]],
+        );
+    }
+    fails(
+        words(&[&one, &["-q"], SMALL, SHORT]),
+        &["cannot be used with"],
+    );
 }

@@ -164,6 +164,10 @@ fn bad_places_are_refused() {
     ];
     let patch = ["--patch", "ilb-skip-redundant"];
     fails(words(&[&one, &patch, SHORT]), &["--metric"]);
+    for option in ["--lines", "--functions"] {
+        let told = [option, "table of one place"];
+        fails(words(&[TWO, &[option, "5"], SHORT]), &told);
+    }
     let run = ["run", "--machine", "xeon-8cpu-2013", "--cpus", "4,8"];
     fails(words(&[&run, SHORT]), &["--cpus", "expected one"]);
 }
