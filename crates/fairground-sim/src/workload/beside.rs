@@ -1,4 +1,5 @@
 //! Two workloads on one machine: one that is measured, and another beside it.
+use super::bench::SESSION;
 use super::labels::Labels;
 use super::metric::{From, MetricDef};
 use super::op::{Op, When};
@@ -34,7 +35,8 @@ struct Behind {
 impl Workload {
     /// This workload with `other` beside it, from the start: the run lasts as long as this one, and
     /// its words are this one's. What `other` reports has [`BESIDE`] before its name, with a number
-    /// from the second one on. Groups whose path is taken get the next free number.
+    /// from the second one on. Groups whose path is taken get the next free number: a limit or
+    /// weight that one of the two has would else hold for the other, too.
     ///
     /// # Errors
     /// A sentence if both have mutexes, but at other distances from each other.
@@ -59,7 +61,8 @@ impl Workload {
         self.argv.push(BESIDE.into());
         self.argv.extend(other.argv.iter().cloned());
         self.no_idle_states |= other.no_idle_states;
-        self.groups(&other, by);
+        let renamed = self.groups(&other, by);
+        self.notes.extend(renamed_note(&label, &renamed));
         self.things(&other, by);
         for mut program in other.programs {
             program.ops.iter_mut().for_each(|op| *op = by.op(*op));
@@ -102,9 +105,11 @@ impl Workload {
         Ok(self)
     }
 
-    fn groups(&mut self, other: &Self, by: Behind) {
+    /// Takes the other's groups; those below the root whose path is taken, with their new one.
+    fn groups(&mut self, other: &Self, by: Behind) -> Vec<(String, String)> {
         let mut taken: BTreeSet<String> = self.cgroups.iter().map(|g| g.path.clone()).collect();
         let mut renamed: BTreeMap<String, String> = BTreeMap::new();
+        let mut taken_over = Vec::new();
         for group in &other.cgroups[1..] {
             let mut group = group.clone();
             let above = &other.cgroups[group.parent as usize].path;
@@ -114,6 +119,9 @@ impl Workload {
             };
             let free = next_free(&path, &taken);
             taken.insert(free.clone());
+            if free != path {
+                taken_over.push((path, free.clone()));
+            }
             renamed.insert(std::mem::replace(&mut group.path, free.clone()), free);
             group.parent = by.cgroup(group.parent);
             group.cpuset = group.cpuset.map(|mask| mask + by.mask);
@@ -123,6 +131,7 @@ impl Workload {
         self.watched.extend(watched);
         let compared = other.compared.iter().map(|g| by.cgroup(*g));
         self.compared.extend(compared);
+        taken_over
     }
 
     fn things(&mut self, other: &Self, by: Behind) {
@@ -157,6 +166,27 @@ impl Workload {
             own.extend(other.iter().map(|(i, name)| (i + by, name.clone())));
         }
     }
+}
+
+/// Says which groups have another path than was asked for: sessions have numbers anyway.
+fn renamed_note(label: &str, renamed: &[(String, String)]) -> Option<String> {
+    const FEW: usize = 4;
+    let named: Vec<_> = renamed.iter().filter(|(old, _)| old != SESSION).collect();
+    let few = named.iter().take(FEW);
+    let few: Vec<String> = few
+        .map(|(old, new)| format!("`{old}` is `{new}`"))
+        .collect();
+    let more = match named.len().saturating_sub(FEW) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!named.is_empty()).then(|| {
+        format!(
+            "{label}: each workload has groups of its own, also of the same path: its {}{more} \
+             here",
+            few.join(", ")
+        )
+    })
 }
 
 /// `path`, or the same with the number at the end of its first part that makes it new:
@@ -376,6 +406,24 @@ mod tests {
             ["beside", "beside2", "beside3"].map(cpu),
             [of(2), of(4), of(6)]
         );
+    }
+
+    /// Who names one group for both has two, and is told.
+    #[test]
+    fn a_group_whose_path_is_taken_is_renamed_and_told() {
+        let of_a = || of("hogs --cgroup /a --cpu-max 2ms/10ms");
+        let both = of_a().beside(of_a()).unwrap();
+        let paths: Vec<&str> = both.cgroups.iter().map(|g| g.path.as_str()).collect();
+        assert_eq!(paths, ["/", "/a", "/a-2"]);
+        let told: Vec<_> = both.notes.iter().filter(|n| n.contains("/a")).collect();
+        let note = "beside: each workload has groups of its own, also of the same path: its `/a` \
+                    is `/a-2` here";
+        assert_eq!(told, [note]);
+        for other in ["hogs", "hogs --cgroup /b"] {
+            let both = of("hogs").beside(of(other)).unwrap();
+            let told = both.notes.iter().any(|n| n.contains("same path"));
+            assert!(!told, "{other}: {:?}", both.notes);
+        }
     }
 
     /// The first ends the run, although the other never does.

@@ -10,6 +10,9 @@ use crate::workload::validate::{PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, 
 /// Most tasks of one workload, and most cgroups.
 pub const TASKS_MAX: u64 = 1_000_000;
 
+/// The group that stands for a session, where nobody names one.
+pub const SESSION: &str = "/autogroup-1";
+
 /// Where the tasks of a benchmark live.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Groups {
@@ -43,7 +46,7 @@ impl Groups {
         let base = match (&self.cgroup, self.tree) {
             (Some(path), _) => path.as_str(),
             (None, Some(_)) => "/",
-            (None, None) => "/autogroup-1",
+            (None, None) => SESSION,
         };
         let mut leaves = vec![add_path(workload, base)];
         let (depth, width) = self.tree.unwrap_or((0, 1));

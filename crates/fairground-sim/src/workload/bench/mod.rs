@@ -23,6 +23,7 @@ mod sysbench_oltp;
 
 use super::{nearest::nearest, program::Workload};
 use clap::{Parser, error::ContextKind, error::ContextValue, error::ErrorKind};
+pub(super) use common::SESSION;
 
 /// What a workload has to know of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
