@@ -113,6 +113,9 @@ fn the_list_has_what_each_stands_for_on_a_machine() {
     };
     let text = on(&[]);
     assert!(text.starts_with("on spr-8480-2s, 128 CPUs\n"));
+    // Which counts these are: a test alone has more.
+    let told = "one alone (SUITE/NAME/TEST) takes up to 5\n";
+    assert!(text.contains(told) && !on(&["--whole"]).contains(told));
     assert!(text.contains("netperf -H 127.0.0.1 -t UDP_RR -l 5ms --pairs 32\n"));
     assert!(text.contains("2 of 3; --whole has all"));
     assert!(text.lines().all(|line| line.len() < 100));

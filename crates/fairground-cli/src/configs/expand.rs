@@ -7,7 +7,7 @@ use super::{Loops, Named, Test};
 /// takes about a minute for them.
 const WORKLOADS: usize = 8;
 /// Counts of a test by default.
-const COUNTS: std::ops::RangeInclusive<usize> = 2..=5;
+pub(super) const COUNTS: std::ops::RangeInclusive<usize> = 2..=5;
 /// Senders of a group, and its receivers.
 const FDS: u32 = 20;
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json as object};
 
-use super::expand::{Expanded, of_test};
+use super::expand::{COUNTS, Expanded, of_test};
 use super::series::Shape;
 use super::{Config, Named, Test};
 use crate::wrap::wrap;
@@ -27,7 +27,12 @@ pub fn text(configs: &[Config], shown: Option<Shown>) -> String {
     let mut text = String::new();
     if let Some(shown) = shown {
         let cpus = shown.shape.cpus;
-        text += &format!("on {}, {cpus} CPUs\n\n", shown.machine);
+        text += &format!("on {}, {cpus} CPUs\n", shown.machine);
+        if !shown.whole {
+            let alone = format!("one alone (SUITE/NAME/TEST) takes up to {}", COUNTS.end());
+            text += &format!("the counts of a test are those beside the others; {alone}\n");
+        }
+        text += "\n";
     }
     for config in configs {
         text += &format!("{}  {}\n", config.name, config.file);
