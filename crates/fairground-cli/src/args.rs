@@ -166,8 +166,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "PROFILE")]
     pub base_profile: Option<String>,
     /// End with exit code 1 if METRIC>N% or METRIC<N% (the change), METRIC:worse or METRIC:better
-    /// (the verdict), METRIC>N or METRIC<N (what patch has, e.g. 'web.latency_us.p99>20ms')
-    /// [repeatable]
+    /// (the verdict), METRIC>N or METRIC<N (what patch has, e.g. 'web.latency_us.p99>20ms'; also
+    /// >= and <=) [repeatable]
     #[arg(long, value_name = "CONDITION")]
     pub fail_on: Vec<String>,
     /// Instead of a workload: all those that a configuration of MMTests or a job of LKP stands for
@@ -179,7 +179,9 @@ pub struct CompareArgs {
     #[arg(long)]
     pub whole: bool,
     /// With several machines, numbers of CPUs or workloads: what the verdicts are about, a metric
-    /// of `list metrics` [repeatable; default: the workload's own throughput or time]
+    /// of `list metrics` [repeatable; default: of a service its median, 99th percentile and rate;
+    /// else the workload's own throughput; else its first metric with a better direction; else
+    /// wakeup_latency_us.p99]
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<String>,
     #[command(flatten)]

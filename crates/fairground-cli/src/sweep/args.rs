@@ -29,8 +29,8 @@ pub struct SweepArgs {
     /// throughput, periods throttled, CPUs busy]
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<String>,
-    /// Which is the smallest point with METRIC<N or METRIC>N, e.g. 'web.latency_us.p99<20ms'
-    /// [repeatable: all of them]
+    /// Which is the smallest point with METRIC<N or METRIC>N (also <= and >=), e.g.
+    /// 'web.latency_us.p99<20ms' [repeatable: all of them]
     #[arg(long, value_name = "TARGET")]
     pub target: Vec<String>,
     #[command(flatten)]
