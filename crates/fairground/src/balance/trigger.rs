@@ -11,7 +11,7 @@ use crate::cx::Cx;
 use crate::host::{Host, Kick, KickWork};
 use crate::place::{Access, Fields, Func, cfs_rq as cf, rq as frq};
 use crate::rq::{Rq, Rqs};
-use crate::shared::{Relaxed, nohz_kick};
+use crate::shared::nohz_kick;
 use crate::value::{CfsId, Cpu};
 
 /// What the trigger does next.
@@ -203,7 +203,6 @@ fn kick_ilb<H: Host>(cx: &mut Cx<H>, step: Step) -> Option<Step> {
                 sys.nohz.end_next_balance(next);
             }
             let ilb = find_new_ilb(cx)?;
-            sys.nohz.kicks.fetch_add(1, Relaxed);
             Some(Step::Reach { flags, ilb })
         }
         Step::Reach { flags, ilb } => {
@@ -218,7 +217,7 @@ fn kick_ilb<H: Host>(cx: &mut Cx<H>, step: Step) -> Option<Step> {
         Step::Look { flags, ilb } => {
             let words = &sys.cpu[ilb.idx()];
             if words.nohz_flags() & flags == flags {
-                sys.nohz.redundant_kicks.fetch_add(1, Relaxed);
+                sys.nohz.count_kick(true);
                 return None;
             }
             words.reach_nohz_flags(ilb, Access::CasLoad, cx.host);
@@ -237,9 +236,7 @@ fn kick_ilb<H: Host>(cx: &mut Cx<H>, step: Step) -> Option<Step> {
                 return Some(Step::Swap { flags, ilb });
             }
             words.or_nohz_flags(flags);
-            if seen & flags == flags {
-                sys.nohz.redundant_kicks.fetch_add(1, Relaxed);
-            }
+            sys.nohz.count_kick(seen & flags == flags);
             if seen & nohz_kick::MASK == 0 {
                 cx.host.kick(ilb, Kick::Run(KickWork::IdleBalance));
             }
@@ -269,6 +266,7 @@ mod tests {
     use crate::place::{Kind, Object};
     use crate::policy::{Features, IlbKick, IlbPick};
     use crate::sched::run_kick;
+    use crate::shared::Relaxed;
     use crate::testing::{Bench, TestHost};
     use crate::topology::{CpuPlace, Machine, Topology};
 
@@ -357,6 +355,7 @@ mod tests {
             bench.on(0, |cx, _| step = kick_ilb(cx, step.take().unwrap()));
         }
         bench.on(2, |cx, _| kick(cx, nohz_kick::STATS));
+        assert_eq!(bench.sys.nohz.kicks.load(Relaxed), 1, "one is over");
         bench.host.touches.clear();
         while let Some(now) = step {
             bench.on(0, |cx, _| step = kick_ilb(cx, now));
@@ -365,6 +364,7 @@ mod tests {
         assert_eq!(count(&bench, Access::CasLoad), 0);
         assert_eq!(bench.host.kicks.len(), 1, "the other one owns the IPI");
         assert_eq!(bench.sys.cpu[1].nohz_flags(), FLAGS);
+        assert_eq!(bench.sys.nohz.kicks.load(Relaxed), 2);
         assert_eq!(bench.sys.nohz.redundant_kicks.load(Relaxed), 0);
     }
 

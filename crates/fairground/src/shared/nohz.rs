@@ -45,7 +45,7 @@ pub struct Nohz {
     /// From when until when somebody was last, in the host's time ([`Host::moment`]): where calls
     /// begin in order of time but each runs to its end, one that begins meanwhile comes after it.
     balance_ran: [AtomicU64; 2],
-    /// Kicks that found an idle CPU, since the start: for reports.
+    /// Kicks that found an idle CPU and are over, since the start: for reports.
     pub kicks: AtomicU64,
     /// Those of them whose bits were all set already: for reports.
     pub redundant_kicks: AtomicU64,
@@ -73,6 +73,14 @@ impl Nohz {
     pub fn clear_counters(&self) {
         self.kicks.store(0, Relaxed);
         self.redundant_kicks.store(0, Relaxed);
+    }
+
+    /// A kick is over, which has changed something or not. Both are counted at one time, so that
+    /// what begins before the counters are cleared is in both or in none.
+    pub(crate) fn count_kick(&self, redundant: bool) {
+        self.kicks.fetch_add(1, Relaxed);
+        self.redundant_kicks
+            .fetch_add(u64::from(redundant), Relaxed);
     }
 
     /// Reaches for the mask of the idle CPUs.
