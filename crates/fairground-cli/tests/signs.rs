@@ -79,8 +79,8 @@ fn a_machine_that_is_too_small_is_left_out_and_named() {
     assert!(text.contains("not run   xeon-8cpu-2013, 16 CPUs"), "{text}");
     assert!(text.contains("same on 1 of 1: spr-8480-2s"), "{text}");
     // With --quiet there is no table below which it is named.
-    let told = "note: not run: xeon-8cpu-2013, 16 CPUs, hackbench --pipe -g 1 -f 2 -l 5: expected a \
-                multiple of 2, at most 8\n";
+    let told = "note: not run: xeon-8cpu-2013, 16 CPUs, hackbench --pipe -g 1 -f 2 -l 5: \
+                expected a multiple of 2, at most 8\n";
     for (more, told) in [(&["-q"][..], told), (&["--no-progress"], "")] {
         let output = fairground(words(&[&line, more, SHORT]));
         assert_eq!(output.status.code(), Some(0));
