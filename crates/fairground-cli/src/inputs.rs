@@ -18,7 +18,8 @@ impl Inputs {
 
     /// Of the machine of this name, too.
     pub fn add_machine(&mut self, name: &str) {
-        self.0.extend(machine_file(name).map(PathBuf::from));
+        self.0
+            .extend(Machine::file_of(name).map(|(path, _)| path.into()));
     }
 
     /// All that `other` has, too.
@@ -46,34 +47,5 @@ impl Inputs {
             replaced.display()
         );
         Err(Failure::with_help(message, "give another file"))
-    }
-}
-
-/// The file that is read for a machine of this name, as `Machine::from_path_or_id` takes it apart;
-/// none for one that is built in.
-pub fn machine_file(name: &str) -> Option<&str> {
-    if Machine::builtin_ids().any(|id| id == name) {
-        return None;
-    }
-    match name.rsplit_once('@') {
-        Some((path, _)) if path.ends_with(".xml") => Some(path),
-        _ => Some(name),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_machine_is_read_from_its_file_if_it_has_one() {
-        for (name, file) in [
-            ("spr-8480-2s", None),
-            ("m.toml", Some("m.toml")),
-            ("a.xml@spr-8480-2s", Some("a.xml")),
-            ("me@home.toml", Some("me@home.toml")),
-        ] {
-            assert_eq!(machine_file(name), file, "{name}");
-        }
     }
 }

@@ -548,3 +548,15 @@ fn deep_states_flush_the_caches_of_a_core() {
     assert_eq!(says("C6", "false"), [""; 0]);
     assert_eq!(says("C1E", "true"), ["C1E", "C6"]);
 }
+
+#[test]
+fn a_machine_is_read_from_its_file_if_it_has_one() {
+    for (arg, file) in [
+        ("spr-8480-2s", None),
+        ("m.toml", Some(("m.toml", None))),
+        ("a.xml@spr-8480-2s", Some(("a.xml", Some("spr-8480-2s")))),
+        ("me@home.toml", Some(("me@home.toml", None))),
+    ] {
+        assert_eq!(Machine::file_of(arg), file, "{arg}");
+    }
+}

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use fairground::policy::Features;
+use fairground_sim::machine_file::Machine;
 use fairground_sim::workload::Workload;
 
 use super::{OF_MACHINES, cpus_of, setting};
 use crate::failure::Failure;
 use crate::group_files::{GroupFile, Write, paths};
-use crate::inputs::machine_file;
 use crate::plan::set;
 
 /// Refuses two values that mean the same: `50ms`, `50ms/100ms` and `50000` are one limit, `3ms` and
@@ -80,7 +80,7 @@ fn writes(name: &str, value: &str, workload: &Workload) -> Result<Vec<Write>, Fa
 
 /// A machine's name, of a file the one in full.
 fn machine(name: &str) -> String {
-    let Some(file) = machine_file(name) else {
+    let Some((file, _)) = Machine::file_of(name) else {
         return name.into();
     };
     match Path::new(file).canonicalize() {

@@ -124,7 +124,7 @@ pub(super) fn states(
     Ok(kinds)
 }
 
-/// That of a state, which is part of the path of its figures, and by which `--idle-up-to` knows it
+/// That of a state, which is part of the path of its figures, and by which `--max-idle` knows it
 /// in letters of either case.
 fn name<'a>(
     state: &'a RawIdle,

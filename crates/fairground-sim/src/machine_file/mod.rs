@@ -14,11 +14,11 @@ mod known;
 mod limits;
 mod parse;
 mod raw;
+mod source;
 mod topology;
 
 use std::collections::BTreeMap;
 
-use crate::limited;
 use crate::workload::nearest::nearest;
 
 pub use error::{BadFile, MachineError};
@@ -143,46 +143,13 @@ impl Machine {
     pub fn builtin(id: &str) -> Result<Self, MachineError> {
         match BUILTIN.iter().find(|(known, _)| *known == id) {
             Some((_, text)) => Self::from_toml(&format!("{id}.toml"), text),
-            None => Err(unknown(id)),
+            None => Err(source::unknown(id)),
         }
     }
 
     /// Ids of the machines that are compiled in, in alphabetical order.
     pub fn builtin_ids() -> impl Iterator<Item = &'static str> {
         BUILTIN.iter().map(|(id, _)| *id)
-    }
-
-    /// Reads a built-in id, the path of a machine file (`.toml`), or the path of `lstopo --of xml`
-    /// output (`.xml`, or `FILE.xml@ID` to take the latencies from a built-in machine).
-    ///
-    /// # Errors
-    /// Any [`MachineError`].
-    pub fn from_path_or_id(arg: &str) -> Result<Self, MachineError> {
-        if BUILTIN.iter().any(|(id, _)| *id == arg) {
-            return Self::builtin(arg);
-        }
-        let (path, base) = match arg.rsplit_once('@') {
-            Some((path, base)) if path.ends_with(".xml") => (path, Some(Self::builtin(base)?)),
-            _ => (arg, None),
-        };
-        let looks_like_path = path.contains(['/', '.']) || std::path::Path::new(path).exists();
-        if !looks_like_path {
-            return Err(unknown(arg));
-        }
-        let text = read_limited(path)?;
-        let machine = if path.ends_with(".xml") || text.trim_start().starts_with('<') {
-            hwloc::from_xml(path, &text, base.as_ref())?
-        } else {
-            Self::from_toml(path, &text)?
-        };
-        // Here, where the file has a name: a run would only say which CPUs.
-        match fairground::topology::Topology::build(&crate::machine::topology_of(&machine)) {
-            Ok(_) => Ok(machine),
-            Err(source) => {
-                let path = path.into();
-                Err(MachineError::Places { path, source })
-            }
-        }
     }
 
     /// Parses the text of a machine file; `path` is used in messages only.
@@ -192,7 +159,7 @@ impl Machine {
     /// [`MachineError::TooLarge`].
     pub fn from_toml(path: &str, text: &str) -> Result<Self, MachineError> {
         if text.len() as u64 > MAX_FILE_BYTES {
-            return Err(too_large(path));
+            return Err(source::too_large(path));
         }
         if text.trim().is_empty() {
             return Err(MachineError::Empty { path: path.into() });
@@ -501,36 +468,6 @@ impl Machine {
             message,
             expected: expected.into(),
         }
-    }
-}
-
-fn read_limited(path: &str) -> Result<String, MachineError> {
-    let io = |source| MachineError::Io {
-        path: path.into(),
-        source,
-    };
-    let text = limited::read_text(path.as_ref(), MAX_FILE_BYTES).map_err(|e| match e.kind() {
-        std::io::ErrorKind::FileTooLarge => too_large(path),
-        _ => io(e),
-    })?;
-    if text.trim().is_empty() {
-        return Err(MachineError::Empty { path: path.into() });
-    }
-    Ok(text)
-}
-
-fn too_large(path: &str) -> MachineError {
-    MachineError::TooLarge {
-        path: path.into(),
-        limit: MAX_FILE_BYTES,
-    }
-}
-
-fn unknown(name: &str) -> MachineError {
-    MachineError::UnknownId {
-        name: name.into(),
-        nearest: nearest(name, Machine::builtin_ids()).map(str::to_owned),
-        known: Machine::builtin_ids().collect::<Vec<_>>().join(", "),
     }
 }
 
