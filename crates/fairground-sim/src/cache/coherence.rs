@@ -63,19 +63,26 @@ impl Entry<'_> {
                 };
                 self.transact(r, supplier, MissClass::Upgrade)
             }
+            Own::Miss(class) if r.access == Access::Load => self.fetch(r, class),
             Own::Miss(class) => {
                 let mut supplier = self.supplier(r);
-                if r.access != Access::Load && !self.s.exclusive {
+                if !self.s.exclusive {
                     let far = self.farthest(r.core).max(supplier.distance);
                     supplier.latency = supplier.latency.max(self.p.transfer[far as usize]);
                     supplier.distance = far;
                 }
-                let here = !supplier.transfer && !supplier.llc_miss;
-                match r.access == Access::Load && here {
-                    true => self.load_from_l3(r, supplier, class),
-                    false => self.transact(r, supplier, class),
-                }
+                self.transact(r, supplier, class)
             }
+        }
+    }
+
+    /// A load of a line of which nobody is noted, and that the core does not have.
+    #[inline(always)]
+    pub fn fetch(&mut self, r: Req, class: MissClass) -> Cost {
+        let supplier = self.supplier(r);
+        match supplier.transfer || supplier.llc_miss {
+            true => self.transact(r, supplier, class),
+            false => self.load_from_l3(r, supplier, class),
         }
     }
 

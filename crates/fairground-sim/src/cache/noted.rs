@@ -3,7 +3,6 @@
 //! change is written there when another core takes the noted one's place.
 
 use super::block::SHARES;
-use super::coherence::Own;
 use super::entry::Entry;
 use super::kinds::Place;
 use super::shared::NONE;
@@ -89,7 +88,7 @@ impl Cache {
             return self.slow(r).done_at;
         }
         let mut entry = self.entry(line);
-        let cost = entry.load(r);
+        let cost = entry.load_here(r);
         self.classes[cost.class as usize] += 1;
         cost.done_at
     }
@@ -107,8 +106,14 @@ impl Cache {
 
 impl Entry<'_> {
     /// A load.
-    #[inline]
-    pub fn load(&mut self, mut r: Req) -> Cost {
+    #[inline(never)]
+    pub fn load(&mut self, r: Req) -> Cost {
+        self.load_here(r)
+    }
+
+    /// [`Entry::load`], for whom it is worth the code: of what scans load, half comes by here.
+    #[inline(always)]
+    fn load_here(&mut self, mut r: Req) -> Cost {
         let noted = usize::from(self.top.holder() & !SHARES) == r.core;
         if self.s.crowd.is_one() {
             r.now = self.see_crowd(r.core, r.access, r.now);
@@ -138,10 +143,10 @@ impl Entry<'_> {
         self.load_miss(r, MissClass::Capacity)
     }
 
-    #[inline]
+    #[inline(always)]
     fn load_miss(&mut self, r: Req, class: MissClass) -> Cost {
         self.s.stats.reads = self.s.stats.reads.wrapping_add(1);
-        self.coherent_from(r, Own::Miss(class))
+        self.fetch(r, class)
     }
 
     /// A load, by the core that is noted, that is not near the top of its stack. What is noted is

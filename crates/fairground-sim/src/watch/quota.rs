@@ -118,6 +118,8 @@ pub(super) struct Ledger {
     held_on: Vec<Vec<u32>>,
     /// Whose tasks were kept off by whom.
     kept_off: kept_off::Ledger,
+    /// Lists of who waits for quota on a CPU, seen so far.
+    lists: u64,
     from: Ps,
 }
 
@@ -146,6 +148,8 @@ struct TaskState {
     waits: Vec<Waits>,
     /// It has slept before.
     sleeps: bool,
+    /// The last of [`Ledger::lists`] that it was in.
+    listed: u64,
 }
 
 /// Waits of one stretch for the quota of one group.
@@ -199,6 +203,7 @@ impl Ledger {
             tasks: Vec::new(),
             held_on: Vec::new(),
             kept_off: kept_off::Ledger::new(from),
+            lists: 0,
             from,
         }
     }
@@ -212,9 +217,8 @@ impl Ledger {
 
     /// Throttling has made a CPU do something.
     pub fn worked(&mut self, done: &Worked) {
-        let (number, from) = (done.work.tg.0, self.from);
-        // In order of their numbers.
-        let Ok(group) = self.groups.binary_search_by_key(&number, |g| g.number) else {
+        let from = self.from;
+        let Some(group) = self.place_of(done.work.tg.0) else {
             return;
         };
         let group = &mut self.groups[group];
@@ -303,6 +307,11 @@ impl Ledger {
         (groups.map(end).collect(), kept_off)
     }
 
+    /// Which of `groups`, which are in order, has this number.
+    fn place_of(&self, number: u32) -> Option<usize> {
+        self.groups.binary_search_by_key(&number, |g| g.number).ok()
+    }
+
     fn task(&mut self, task: u32) -> &mut TaskState {
         let task = task as usize;
         if self.tasks.len() <= task {
@@ -313,9 +322,14 @@ impl Ledger {
 
     /// Of the tasks that wait on `cpu` these wait for quota from now on.
     fn hold_all(&mut self, at: Ps, cpu: u32, held: &[(u32, u32)]) {
+        self.lists += 1;
+        let list = self.lists;
+        for (task, _) in held {
+            self.task(*task).listed = list;
+        }
         let before = self.held_on.get(cpu as usize).cloned().unwrap_or_default();
         for task in before {
-            if held.iter().all(|(t, _)| *t != task) {
+            if self.task(task).listed != list {
                 self.release(at, task);
             }
         }
@@ -329,7 +343,7 @@ impl Ledger {
 
     /// A task that waits on `cpu` does so for the quota of `by` from now on, or for none.
     fn hold(&mut self, at: Ps, task: u32, cpu: u32, by: Option<u32>) {
-        let by = by.and_then(|by| self.groups.iter().position(|g| g.number == by));
+        let by = by.and_then(|by| self.place_of(by));
         if let (Some((_, on, of)), Some(by)) = (self.task(task).held, by)
             && (on, of) == (cpu, by)
         {
