@@ -111,7 +111,7 @@ impl Entry<'_> {
         self.load_here(r)
     }
 
-    /// [`Entry::load`], for whom it is worth the code: of what scans load, half comes by here.
+    /// [`Entry::load`], for whom it is worth the code ([`Cache::load_rare`]).
     #[inline(always)]
     fn load_here(&mut self, mut r: Req) -> Cost {
         let noted = usize::from(self.top.holder() & !SHARES) == r.core;

@@ -210,8 +210,8 @@ impl Ledger {
 
     /// `cpu.max` of `group` was written.
     pub fn write(&mut self, at: Ps, group: u32, timer: PeriodTimer) {
-        if let Some(group) = self.groups.iter_mut().find(|g| g.number == group) {
-            group.rows.write(at, timer);
+        if let Some(group) = self.place_of(group) {
+            self.groups[group].rows.write(at, timer);
         }
     }
 
