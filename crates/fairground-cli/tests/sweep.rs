@@ -4,7 +4,7 @@ mod common;
 #[path = "../../fairground-report/tests/schema/mod.rs"]
 mod schema;
 
-use common::{SMALL, fails, file, json, place, succeeds, words};
+use common::{SMALL, fails, fairground, file, json, place, succeeds, words};
 use serde_json::Value;
 
 /// One task that computes 30 ms of every 100 ms, late if its group has less.
@@ -122,6 +122,18 @@ fn a_sweep_is_the_same_as_its_points_and_has_all_forms() {
     assert_eq!(plots, metrics.len());
     // Two lines of three points in each, without those of which nothing is known.
     assert_eq!(page.matches("<circle").count(), dots(points, metrics));
+}
+
+#[test]
+fn without_a_table_standard_error_says_what_the_kernel_refuses() {
+    let path = file("sweep-quiet", "s.toml", SCENARIO);
+    let burst = ["--over", "cpu.max.burst=0,20ms", "--csv", "-", "--quiet"];
+    let output = fairground(words(&[&["sweep", &path], LIMITS, &burst]));
+    assert_eq!(output.status.code(), Some(0));
+    let told = String::from_utf8(output.stderr).expect("UTF-8");
+    let note = "note: not run: /web/cpu.max=10ms/100ms /web/cpu.max.burst=20ms: the kernel refuses";
+    assert!(told.starts_with(note), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
 }
 
 #[test]

@@ -100,7 +100,21 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
         &|| csv_of_sweep(&result),
         &|style| sweep_text(&result, style),
         &|style| sweep_page(&result, style),
-    )
+    )?;
+    if args.quiet {
+        tell_refused(&result);
+    }
+    Ok(())
+}
+
+/// There is no table that would say which points the kernel refuses, and why.
+fn tell_refused(result: &Sweep) {
+    for point in &result.points {
+        if let Some(why) = &point.refused {
+            let name = &point.variant.name;
+            crate::stderr(&format!("note: not run: {name}: {why}\n"));
+        }
+    }
 }
 
 /// A point.
