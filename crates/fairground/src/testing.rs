@@ -111,14 +111,14 @@ impl Bench {
         Self::with(topology, features)
     }
 
-    /// `nodes` nodes with a cache of two CPUs each, 1 ms after the beginning of time.
-    pub fn nodes(nodes: u32, features: Features) -> Self {
-        let cpus = (0..2 * nodes).map(|core| CpuPlace {
+    /// `nodes` nodes with a cache of `each` CPUs, 1 ms after the beginning of time.
+    pub fn nodes(nodes: u32, each: u32, features: Features) -> Self {
+        let cpus = (0..nodes * each).map(|core| CpuPlace {
             core,
             cluster: core,
-            llc: core / 2,
-            package: core / 2,
-            node: core / 2,
+            llc: core / each,
+            package: core / each,
+            node: core / each,
             capacity: 1024,
         });
         let topology = Topology::build(&Machine {

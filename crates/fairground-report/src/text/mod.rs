@@ -68,19 +68,12 @@ pub fn compare_text(result: &Compare, style: Style) -> String {
         .filter(|row| !is_left_out(variants, &row.metric))
         .cloned()
         .collect();
-    let parts = [
+    let mut parts = vec![
         head::head_of_both(result) + &head::variants_text(variants),
         comparison_text(&shown, style),
-        groups_text(variants),
-        quota_text(variants, &run_why),
-        throttled_by_text(variants),
-        work_text(variants),
-        idle_text(variants, &run_why) + &idle_states_text(variants),
-        lines_text(variants, style.lines),
-        functions_text(variants, style.functions),
-        words_text(variants),
-        foot(&result.redo, &Note::sentences(&result.notes)) + &legend(&shown),
     ];
+    parts.extend(explained(variants, style));
+    parts.push(foot(&result.redo, &Note::sentences(&result.notes)) + &legend(&shown));
     join(&parts)
 }
 
@@ -104,12 +97,21 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
     );
     let set = |change: &String| labelled("set", change);
     let changes: String = result.changes.iter().map(set).collect();
-    let parts = [
+    let mut parts = vec![
         about + &head::variants_text(variants) + &changes,
         variants
             .iter()
             .map(|v| metrics_text(v, &result.metric_info))
             .collect(),
+    ];
+    parts.extend(explained(variants, style));
+    parts.push(foot(&result.redo, &Note::sentences(&result.notes)));
+    join(&parts)
+}
+
+/// What stands between the metrics and the foot: where the numbers come from.
+fn explained(variants: &[Variant], style: Style) -> [String; 8] {
+    [
         groups_text(variants),
         quota_text(variants, &run_why),
         throttled_by_text(variants),
@@ -118,9 +120,7 @@ pub fn run_text(result: &RunResult, style: Style) -> String {
         lines_text(variants, style.lines),
         functions_text(variants, style.functions),
         words_text(variants),
-        foot(&result.redo, &Note::sentences(&result.notes)),
-    ];
-    join(&parts)
+    ]
 }
 
 fn join(parts: &[String]) -> String {

@@ -167,7 +167,7 @@ mod tests {
     fn two_nodes(serialize: LbSerialize) -> Bench {
         let mut features = Features::default();
         features.load_balance.serialize = serialize;
-        let mut bench = Bench::nodes(2, features);
+        let mut bench = Bench::nodes(2, 2, features);
         bench.host.now = 10_000_000_000;
         for cpu in 0..4 {
             bench.on(cpu, |_, _| ());

@@ -130,22 +130,8 @@ mod tests {
     fn the_phases_of_balancing_are_those_of_a_machine_that_runs() {
         use crate::policy::Features;
         use crate::testing::Bench;
-        use crate::topology::{CpuPlace, Machine, Topology};
         use alloc::vec::Vec;
-        let cpus = (0..8).map(|core| CpuPlace {
-            core,
-            cluster: core,
-            node: core / 4,
-            llc: core / 4,
-            capacity: 1024,
-            ..CpuPlace::default()
-        });
-        let topology = Topology::build(&Machine {
-            cpus: cpus.collect(),
-            ..Machine::default()
-        })
-        .expect("a machine");
-        let mut bench = Bench::with(topology, Features::default());
+        let mut bench = Bench::nodes(2, 4, Features::default());
         let mut asked = Vec::new();
         start_intervals(&bench.sys, 1000, &mut bench.host, |interval| {
             asked.push(interval);
@@ -174,21 +160,7 @@ mod tests {
     fn what_is_made_due_is_due_for_busy_cpus_too() {
         use crate::policy::Features;
         use crate::testing::Bench;
-        use crate::topology::{CpuPlace, Machine, Topology};
-        let cpus = (0..4).map(|core| CpuPlace {
-            core,
-            cluster: core,
-            node: core / 2,
-            llc: core / 2,
-            capacity: 1024,
-            ..CpuPlace::default()
-        });
-        let topology = Topology::build(&Machine {
-            cpus: cpus.collect(),
-            ..Machine::default()
-        })
-        .expect("a machine");
-        let mut bench = Bench::with(topology, Features::default());
+        let mut bench = Bench::nodes(2, 2, Features::default());
         start_intervals(&bench.sys, 1000, &mut bench.host, |_| 0);
         let due = |bench: &mut Bench| {
             let (sys, cpus) = (&bench.sys, bench.sys.cpus());

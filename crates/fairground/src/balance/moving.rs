@@ -286,23 +286,11 @@ mod tests {
     use crate::sched;
     use crate::task::{Placed, Prev, WakeKind};
     use crate::testing::Bench;
-    use crate::topology::{CpuPlace, Machine, Topology};
     use crate::value::CpuMask;
 
     /// Four CPUs with one cache; CPU 0 runs the first of `allowed.len()` hogs.
     fn bench(features: Features, allowed: &[CpuMask]) -> Bench {
-        let cpus = (0..4).map(|core| CpuPlace {
-            core,
-            cluster: core,
-            capacity: 1024,
-            ..CpuPlace::default()
-        });
-        let topology = Topology::build(&Machine {
-            cpus: cpus.collect(),
-            ..Machine::default()
-        })
-        .expect("a machine");
-        let mut bench = Bench::with(topology, features);
+        let mut bench = Bench::nodes(1, 4, features);
         for mask in allowed {
             fork(&mut bench, TgId::ROOT, mask);
         }

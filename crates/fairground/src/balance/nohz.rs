@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn a_cpu_that_was_asked_to_switch_balances_only_by_the_newer_rule() {
         for (rule, kicks) in [(IlbCsd::ChecksResched, 0), (IlbCsd::IdleOnly, 1)] {
-            let mut bench = Bench::nodes(1, Features::default());
+            let mut bench = Bench::nodes(1, 2, Features::default());
             bench.sys.features.ilb_csd = rule;
             bench.on(0, |_, rq| rq.need_resched = true);
             bench.sys.cpu[0].or_nohz_flags(nohz_kick::BALANCE);
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_kick_that_comes_twice_does_its_work_once() {
-        let mut bench = Bench::nodes(1, Features::default());
+        let mut bench = Bench::nodes(1, 2, Features::default());
         bench.on(0, |_, _| ());
         bench.sys.cpu[0].or_nohz_flags(nohz_kick::STATS);
         for promised in [0, nohz_kick::NEWILB] {

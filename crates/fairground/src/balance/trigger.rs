@@ -268,24 +268,12 @@ mod tests {
     use crate::sched::run_kick;
     use crate::shared::Relaxed;
     use crate::testing::{Bench, TestHost};
-    use crate::topology::{CpuPlace, Machine, Topology};
 
     const FLAGS: u32 = nohz_kick::STATS | nohz_kick::BALANCE;
 
     /// Four CPUs with one cache; 1 and 3 are in tickless idle, 0 is busy.
     fn bench(features: Features) -> Bench {
-        let cpus = (0..4).map(|core| CpuPlace {
-            core,
-            cluster: core,
-            capacity: 1024,
-            ..CpuPlace::default()
-        });
-        let topology = Topology::build(&Machine {
-            cpus: cpus.collect(),
-            ..Machine::default()
-        })
-        .expect("a machine");
-        let mut bench = Bench::with(topology, features);
+        let mut bench = Bench::nodes(1, 4, features);
         for cpu in 0..4 {
             bench.on(cpu, |_, _| ());
         }

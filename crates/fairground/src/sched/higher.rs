@@ -284,7 +284,6 @@ mod tests {
     use crate::policy::Features;
     use crate::sched;
     use crate::testing::Bench;
-    use crate::topology::{CpuPlace, Machine, Topology};
     use crate::value::TgId;
 
     const MS: u64 = 1_000_000;
@@ -304,20 +303,6 @@ mod tests {
 
     fn from_higher(bench: &mut Bench, prev: Prev) -> Switch {
         bench.call(0, |cx, rqs| switch_from_higher(cx, rqs, prev))
-    }
-
-    /// Two CPUs with a domain.
-    fn pair() -> Bench {
-        let cpus = (0..2).map(|core| CpuPlace {
-            core,
-            cluster: core,
-            ..CpuPlace::default()
-        });
-        let topology = Topology::build(&Machine {
-            cpus: cpus.collect(),
-            ..Machine::default()
-        });
-        Bench::with(topology.expect("a machine"), Features::default())
     }
 
     /// A fair task that becomes a real-time one where it runs, and later a fair one again.
@@ -393,7 +378,7 @@ mod tests {
 
     #[test]
     fn what_real_time_tasks_use_is_taken_off_the_capacity_and_comes_back() {
-        let mut bench = pair();
+        let mut bench = Bench::nodes(1, 2, Features::default());
         let id = real_time(&mut bench);
         let _ = to_higher(&mut bench, Prev::Runnable, id);
         for _ in 0..32 {
@@ -429,7 +414,7 @@ mod tests {
 
     #[test]
     fn the_stopper_hands_back_to_whom_it_interrupts() {
-        let mut bench = pair();
+        let mut bench = Bench::nodes(1, 2, Features::default());
         bench.start(0, TgId::ROOT);
         let id = real_time(&mut bench);
         let _ = to_higher(&mut bench, Prev::Runnable, id);
