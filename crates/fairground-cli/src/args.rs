@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::asked::{Asked, time};
-use crate::how::How;
+use crate::how::{How, Most};
 use crate::what::{Setting, What, setting};
 
 /// The Linux fair scheduler on machines you do not own: what a change or a setting does, and why
@@ -128,6 +128,8 @@ pub struct RunArgs {
     pub what: What,
     #[command(flatten)]
     pub how: How,
+    #[command(flatten)]
+    pub most: Most,
     /// Write the first seed's tracepoints: .pftrace (Perfetto), .txt (perf script), .jsonl, .csv;
     /// .folded (time by stack); .schedstat, .debug (the kernel's files at one moment)
     #[arg(long, value_name = "FILE")]
@@ -186,6 +188,8 @@ pub struct CompareArgs {
     pub metric: Vec<String>,
     #[command(flatten)]
     pub how: How,
+    #[command(flatten)]
+    pub most: Most,
     /// The benchmark's command line, as people type it; several with `--` between them
     #[arg(last = true, value_name = "WORKLOAD")]
     pub workload: Vec<String>,

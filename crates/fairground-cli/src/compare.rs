@@ -39,7 +39,7 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
         let catalogue = Catalogue::new(result.metric_info.iter().cloned());
         let runs = result.variants.iter().map(|v| v.runs.len()).min();
         check(&conditions, &catalogue, runs.unwrap_or(0))?;
-        let output = Output::new(&args.how, &Inputs::new(&args.files))?;
+        let output = Output::new(&args.how, args.most, &Inputs::new(&args.files))?;
         return written(&output, &conditions, &result, "", &[]);
     }
     if signs::several(args) {
@@ -55,7 +55,7 @@ pub fn compare(args: &CompareArgs, command_line: &[String]) -> Result<Vec<String
     let pair = Pair::new(args, &args.what, file, &args.workload)?;
     check(&conditions, &pair.catalogue(), pair.plan.seeds.len())?;
     // Before the minutes, not after them.
-    let output = Output::new(&args.how, &pair.plan.inputs)?;
+    let output = Output::new(&args.how, args.most, &pair.plan.inputs)?;
     let (result, samples) = simulated(args, &pair, command_line)?;
     let title = titles(&args.what)?;
     written(&output, &conditions, &result, &title, &samples)

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use fairground_report::Style;
 
 /// Cache lines and functions that are shown where nobody says how many.
-pub const SHOWN: usize = 20;
+const SHOWN: usize = 20;
 
 /// How it is computed and shown: nothing here can change the result.
 #[derive(Clone, Debug, Args)]
@@ -19,15 +20,9 @@ pub struct How {
     /// Write the metrics of each run as CSV; `-` as for --json
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write a page that opens in a browser without a network: tables, plots, timeline
+    /// Write a page that opens in a browser without a network: tables and plots
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Most cache lines to show [default: 20]
-    #[arg(long, value_name = "N")]
-    pub lines: Option<usize>,
-    /// Most functions to show [default: 20]
-    #[arg(long, value_name = "N")]
-    pub functions: Option<usize>,
     /// When to colour
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
@@ -37,6 +32,28 @@ pub struct How {
     /// No progress
     #[arg(long)]
     pub no_progress: bool,
+}
+
+/// How long the tables are that say where the time goes.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Most {
+    /// Most cache lines to show [default: 20]
+    #[arg(long, value_name = "N")]
+    pub lines: Option<usize>,
+    /// Most functions to show [default: 20]
+    #[arg(long, value_name = "N")]
+    pub functions: Option<usize>,
+}
+
+impl Most {
+    /// The style of a result.
+    pub fn style(self, colour: bool) -> Style {
+        Style {
+            colour,
+            lines: self.lines.unwrap_or(SHOWN),
+            functions: self.functions.unwrap_or(SHOWN),
+        }
+    }
 }
 
 /// When to colour.

@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     let color = match &cli.command {
         Command::Run(args) => args.how.color,
         Command::Compare(args) => args.how.color,
-        Command::Sweep(args) => args.color,
+        Command::Sweep(args) => args.how.color,
         _ => Color::Auto,
     };
     match dispatch(&cli.command, &command_line) {

@@ -7,13 +7,14 @@ use fairground_report::Style;
 use fairground_report::html::PageError;
 
 use crate::failure::Failure;
-use crate::how::{Color, How, SHOWN};
+use crate::how::{Color, How, Most};
 use crate::inputs::Inputs;
 use crate::whole_file;
 
 /// The places that the user asked for.
 pub struct Output<'a> {
     how: &'a How,
+    most: Most,
     json: Option<Target>,
     csv: Option<Target>,
     report: Option<Target>,
@@ -36,7 +37,7 @@ impl<'a> Output<'a> {
     ///
     /// # Errors
     /// A place that cannot be written or is read, or standard output twice.
-    pub fn new(how: &'a How, inputs: &Inputs) -> Result<Self, Failure> {
+    pub fn new(how: &'a How, most: Most, inputs: &Inputs) -> Result<Self, Failure> {
         let target = |option: &str, path: &Option<PathBuf>| {
             let path = path.as_deref();
             path.map(|p| Target::asked(option, p, inputs)).transpose()
@@ -51,6 +52,7 @@ impl<'a> Output<'a> {
         ])?;
         Ok(Self {
             how,
+            most,
             json,
             csv,
             report,
@@ -83,11 +85,6 @@ impl<'a> Output<'a> {
         text: &dyn Fn(Style) -> String,
         page: &dyn Fn(Style) -> Result<String, PageError>,
     ) -> Result<(), Failure> {
-        let style = |colour| Style {
-            colour,
-            lines: self.how.lines.unwrap_or(SHOWN),
-            functions: self.how.functions.unwrap_or(SHOWN),
-        };
         if let Some(target) = &self.json {
             let body = json().map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
             target.write((body + "\n").as_bytes())?;
@@ -96,7 +93,7 @@ impl<'a> Output<'a> {
             target.write(csv().as_bytes())?;
         }
         if let Some(target) = &self.report {
-            let page = page(style(false)).map_err(Failure::new)?;
+            let page = page(self.most.style(false)).map_err(Failure::new)?;
             target.write(page.as_bytes())?;
         }
         if self.how.quiet {
@@ -110,7 +107,7 @@ impl<'a> Output<'a> {
         } else {
             colour(self.how.color, &std::io::stdout())
         };
-        let body = text(style(colour));
+        let body = text(self.most.style(colour));
         if taken {
             // Standard error that is gone is nobody's loss.
             let _ = std::io::stderr().write_all(body.as_bytes());

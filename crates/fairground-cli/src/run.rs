@@ -45,7 +45,7 @@ pub fn run(args: &RunArgs, command_line: &[String]) -> Result<(), Failure> {
         };
         return stdout(&explain::answer(&asking, asked)?);
     }
-    let output = Output::new(&args.how, &plan.inputs)?;
+    let output = Output::new(&args.how, args.most, &plan.inputs)?;
     let traced = |path| Traced::new("--trace", path, &plan.inputs);
     let trace = args.trace.as_deref().map(traced).transpose()?;
     if let Some(trace) = &trace {

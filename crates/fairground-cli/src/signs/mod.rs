@@ -67,7 +67,7 @@ pub fn compare(
     };
     check(args, conditions, &found)?;
     // Before the minutes, not after them.
-    let output = Output::new(&args.how, &inputs(&tried))?;
+    let output = Output::new(&args.how, args.most, &inputs(&tried))?;
     let jobs: Vec<_> = found.iter().flat_map(|pair| pair.jobs()).collect();
     let quick = How {
         report: None,
@@ -127,8 +127,8 @@ fn inputs(tried: &[Tried]) -> Inputs {
 /// Conditions and metrics that the places must have, and options that are about no such tables.
 fn check(args: &CompareArgs, conditions: &[FailOn], pairs: &[&Pair]) -> Result<(), Failure> {
     let of_one = [
-        ("--lines", args.how.lines),
-        ("--functions", args.how.functions),
+        ("--lines", args.most.lines),
+        ("--functions", args.most.functions),
     ];
     if let Some((option, _)) = of_one.iter().find(|(_, given)| given.is_some()) {
         return Err(Failure::with_help(

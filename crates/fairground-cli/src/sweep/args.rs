@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::how::{Color, How};
+use crate::how::How;
 use crate::what::{What, name_and_value};
 
 /// `fairground sweep`.
@@ -35,27 +35,8 @@ pub struct SweepArgs {
     pub target: Vec<String>,
     #[command(flatten)]
     pub what: What,
-    /// Threads [default: one per CPU of this computer]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub jobs: Option<u16>,
-    /// Write the result as JSON (schemas/); `-` is standard output, then tables go to stderr
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Write the metrics of each run as CSV; `-` as for --json
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-    /// Write a page that opens in a browser without a network: table and a plot for each metric
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// When to colour
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub color: Color,
-    /// No tables and no progress
-    #[arg(short, long)]
-    pub quiet: bool,
-    /// No progress
-    #[arg(long)]
-    pub no_progress: bool,
+    #[command(flatten)]
+    pub how: How,
     /// The benchmark's command line, as people type it
     #[arg(last = true, value_name = "WORKLOAD")]
     pub workload: Vec<String>,
@@ -68,23 +49,6 @@ pub struct Over {
     pub name: String,
     /// In the order in which they are run.
     pub values: Vec<String>,
-}
-
-impl SweepArgs {
-    /// The same in the words of other commands.
-    pub fn how(&self) -> How {
-        How {
-            jobs: self.jobs,
-            json: self.json.clone(),
-            csv: self.csv.clone(),
-            report: self.report.clone(),
-            lines: None,
-            functions: None,
-            color: self.color,
-            quiet: self.quiet,
-            no_progress: self.no_progress,
-        }
-    }
 }
 
 /// `NAME=V1,V2`.

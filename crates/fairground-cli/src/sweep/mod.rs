@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::glue;
 use crate::group_files::{self, GroupFile, Write};
 use crate::group_settings::{full_reserve, side_by_side, with_counted};
-use crate::how::How;
+use crate::how::{How, Most};
 use crate::inputs::Inputs;
 use crate::machine_id::machine_id;
 use crate::output::Output;
@@ -42,7 +42,6 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
         .iter()
         .map(|text| Target::parse(text).map_err(Failure::new));
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
-    let how = args.how();
     let mut points = Points::new(args)?;
     let axes = points.axes(&args.over)?;
     let mut tried = points.tried(&axes)?;
@@ -70,7 +69,7 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
     for target in &targets {
         target.check(&catalogue).map_err(Failure::new)?;
     }
-    let output = Output::new(&how, &points.inputs())?;
+    let output = Output::new(&args.how, Most::default(), &points.inputs())?;
     let jobs = tried.iter().filter_map(|trial| {
         let case = trial.case.as_ref().ok()?;
         Some(case.job(&points.plans[trial.plan].1.machine))
@@ -78,7 +77,7 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
     let jobs: Vec<Job<'_>> = jobs.collect();
     let quick = How {
         report: None,
-        ..args.how()
+        ..args.how.clone()
     };
     let mut done = simulate(&jobs, &plan.seeds, &quick, Keep::Metrics)?;
     usual::share(&mut done.outcomes);
@@ -101,7 +100,7 @@ pub fn sweep(args: &SweepArgs, command_line: &[String]) -> Result<(), Failure> {
         &|style| sweep_text(&result, style),
         &|style| sweep_page(&result, style),
     )?;
-    if args.quiet {
+    if args.how.quiet {
         tell_refused(&result);
     }
     Ok(())
