@@ -437,7 +437,7 @@ fn sensitivity_says_which_verdicts_stay() {
     let place = common::place("reproduce-sensitivity-table");
     let page = place.join("calibration.md");
     let (begin, end) = (
-        "<!-- made by `fairground reproduce --all --sensitivity --markdown docs` -->\n",
+        "<!-- made by `fairground reproduce --sensitivity --markdown docs` -->\n",
         "<!-- end -->\n",
     );
     std::fs::write(&page, format!("above\n{begin}old\n{end}below\n")).expect("a page");

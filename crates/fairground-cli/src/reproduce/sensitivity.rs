@@ -231,7 +231,7 @@ fn said(
 }
 
 const PAGE: &str = "calibration.md";
-const BEGIN: &str = "<!-- made by `fairground reproduce --all --sensitivity --markdown docs` -->\n";
+const BEGIN: &str = "<!-- made by `fairground reproduce --sensitivity --markdown docs` -->\n";
 const END: &str = "<!-- end -->\n";
 
 /// The page, if it has a place for the table: asked before the runs, which take long.
