@@ -20,7 +20,8 @@ pub struct How {
     /// Write the metrics of each run as CSV; `-` as for --json
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write a page that opens in a browser without a network: tables and plots
+    /// Write a page that opens in a browser without a network: tables and plots; of a run or a
+    /// comparison a timeline too
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// When to colour

@@ -32,6 +32,7 @@ pub struct Job {
 }
 
 /// Numbers of a run's jobs: base and patch by seed, from 1 on.
+#[derive(PartialEq)]
 pub struct Sides {
     /// Without the change.
     pub base: Vec<usize>,

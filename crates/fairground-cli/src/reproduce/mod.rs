@@ -33,7 +33,7 @@ use fairground_sim::workload::duration;
 use crate::failure::Failure;
 use crate::inputs::Inputs;
 use crate::output;
-use experiment::{Experiment, RowSpec, RunSpec};
+use experiment::{Experiment, HeadlineSpec, RowSpec, RunSpec};
 
 /// How long `--all` starts simulations, so that it ends within half an hour.
 const WHOLE: Duration = Duration::from_secs(1500);
@@ -343,13 +343,17 @@ fn counts(row: &Row) -> Option<String> {
     ))
 }
 
+/// The headlines of the runs that were asked for, each with the number of its run.
+fn asked(experiment: &Experiment) -> impl Iterator<Item = (usize, &HeadlineSpec)> {
+    experiment.headline.iter().filter_map(|headline| {
+        let mut runs = experiment.runs.iter();
+        Some((runs.position(|run| run.name == headline.run)?, headline))
+    })
+}
+
 /// The headlines of the runs that were asked for, with their rows if those were simulated.
 fn headlines(change: &Reproduced) -> Vec<(Headline, Option<&Row>)> {
-    let asked = change.experiment.headline.iter().filter_map(|h| {
-        let asked = change.experiment.runs.iter().any(|run| run.name == h.run);
-        if !asked {
-            return None;
-        }
+    let with_row = |(_, h): (usize, &HeadlineSpec)| {
         let rows = change.rows.iter().find(|(run, _)| run.name == h.run);
         let rows = rows.map_or(&[][..], |(_, rows)| rows);
         let fits = |r: &&Row| h.metric == "*" || r.metric == h.metric;
@@ -357,9 +361,9 @@ fn headlines(change: &Reproduced) -> Vec<(Headline, Option<&Row>)> {
         let mut rows = rows.iter().filter(fits);
         let first = rows.clone().next();
         let broken = rows.find(|row| !h.headline().holds(row));
-        Some((h.headline(), broken.or(first)))
-    });
-    asked.collect()
+        (h.headline(), broken.or(first))
+    };
+    asked(&change.experiment).map(with_row).collect()
 }
 
 /// Runs that were asked for and have no rows, as the time was over or no file had them.

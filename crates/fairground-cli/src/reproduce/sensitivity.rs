@@ -2,17 +2,19 @@
 //!
 //! A figure of a machine file that nobody measured is set to the ends of its range (`lo`, `hi`;
 //! half and twice where the file gives none), so are the factors on what is assumed elsewhere
-//! ([`varied`]). One thing at a time, all else as it is. With `--keep` it goes on when stopped.
+//! ([`varied`]). One thing at a time, all else as it is. What cannot change a run (HZ 1000 where
+//! it has that, the knee while its slope is 0) is not counted there. With `--keep` it goes on when
+//! stopped.
 
 use std::path::Path;
 
-use fairground_report::reproduce::{Row, number};
+use fairground_report::reproduce::number;
 
 use super::experiment::Experiment;
 use super::jobs::{Jobs, Sides};
 use super::keep::{Done, Keep};
 use super::varied::{self, Varied};
-use super::{ReproduceArgs, headlines, model, runner, verdict};
+use super::{ReproduceArgs, asked, headlines, model, runner, verdict};
 use crate::failure::Failure;
 use crate::glue::VERSION;
 use crate::output;
@@ -167,55 +169,58 @@ fn to_come(count: usize, ran: usize, cpu_s: f64) -> String {
 }
 
 fn verdicts_of(case: &Case, done: &[Option<Done>]) -> Result<Vec<Verdict>, Failure> {
-    let mut verdicts: Vec<Verdict> = Vec::new();
-    for (varied, plan) in &case.plans {
-        let said = said(&case.experiment, plan, done)?;
-        let Some(varied) = varied else {
-            verdicts = said
-                .into_iter()
-                .filter_map(|(row, said)| Some((row, said?)))
-                .map(|(row, usual)| Verdict {
-                    change: case.experiment.change.clone(),
-                    row,
-                    usual,
-                    others: Vec::new(),
-                    open: 0,
-                })
-                .collect();
-            continue;
-        };
-        for (row, said) in said {
-            let Some(verdict) = verdicts.iter_mut().find(|v| v.row == row) else {
+    let mut plans = case.plans.iter();
+    let Some((_, plain)) = plans.next() else {
+        return Ok(Vec::new());
+    };
+    let usual = said(&case.experiment, plain, done)?.into_iter();
+    let mut verdicts: Vec<Option<Verdict>> = usual
+        .map(|(_, row, said)| {
+            Some(Verdict {
+                change: case.experiment.change.clone(),
+                row,
+                usual: said?,
+                others: Vec::new(),
+                open: 0,
+            })
+        })
+        .collect();
+    for (varied, plan) in plans {
+        let name = varied.as_ref().map_or_else(String::new, Varied::name);
+        let all = said(&case.experiment, plan, done)?;
+        for ((run, _, said), verdict) in all.into_iter().zip(&mut verdicts) {
+            let changes = plan[run] != plain[run];
+            let Some(verdict) = verdict.as_mut().filter(|_| changes) else {
                 continue;
             };
             match said {
-                Some(said) => verdict.others.push((varied.name(), said)),
+                Some(said) => verdict.others.push((name.clone(), said)),
                 None => verdict.open += 1,
             }
         }
     }
-    Ok(verdicts)
+    Ok(verdicts.into_iter().flatten().collect())
 }
 
-/// The headlines, then the rows that are counted: what is said of each.
+/// Number of its run, its name, and what is said of it.
+type Of = (usize, String, Option<Said>);
+
+/// The headlines, then the rows that are counted: as many and in the same order for every plan.
 fn said(
     experiment: &Experiment,
     plan: &[Sides],
     done: &[Option<Done>],
-) -> Result<Vec<(String, Option<Said>)>, Failure> {
+) -> Result<Vec<Of>, Failure> {
     let reproduced = runner::gather(experiment.clone(), plan, done, false)?;
-    let of_headline = |(headline, row): (fairground_report::reproduce::Headline, Option<&Row>)| {
+    let mut all = Vec::new();
+    for ((run, _), (headline, row)) in asked(experiment).zip(headlines(&reproduced)) {
         let said = row.map(|row| Said {
             verdict: verdict(&headline, Some(row)).1.to_lowercase(),
             value: headline.value(row),
         });
-        (format!("headline: {}", headline.text), said)
-    };
-    let mut all: Vec<_> = headlines(&reproduced)
-        .into_iter()
-        .map(of_headline)
-        .collect();
-    for run in &experiment.runs {
+        all.push((run, format!("headline: {}", headline.text), said));
+    }
+    for (number, run) in experiment.runs.iter().enumerate() {
         let rows = reproduced.rows.iter().find(|(r, _)| r.name == run.name);
         for (at, spec) in run.rows.iter().enumerate() {
             let said = rows.map(|(_, rows)| Said {
@@ -223,7 +228,8 @@ fn said(
                 value: rows[at].simulated.change_pct,
             });
             if spec.evidence.is_none() {
-                all.push((format!("{} {}, change in %", run.name, spec.metric), said));
+                let name = format!("{} {}, change in %", run.name, spec.metric);
+                all.push((number, name, said));
             }
         }
     }

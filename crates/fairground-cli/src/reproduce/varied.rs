@@ -30,8 +30,11 @@ pub enum End {
     High,
 }
 
-/// The figure of the machine file that is the knee.
+/// Outstanding requests of a line from which on its service takes longer.
 const KNEE: &str = "atomics.ingress_limit";
+
+/// By how much longer. While it is 0 there is no knee, wherever it would begin.
+const KNEE_SLOPE: &str = "atomics.ingress_slope";
 
 impl Varied {
     /// As the table names it.
@@ -45,31 +48,39 @@ impl Varied {
         }
     }
 
-    /// The machine with it. One without this figure is not concerned.
+    /// The machine with it. One that it cannot change stays equal, its hash too, so nothing is
+    /// simulated once more and nothing is counted as varied.
     ///
     /// # Errors
     /// A value that the machine refuses.
     pub fn apply(&self, machine: &Machine, features: &mut Features) -> Result<Machine, Failure> {
-        let (path, end) = match self {
-            Self::Figure(path, end) => (path.as_str(), *end),
-            Self::NoKnee if machine.figure(KNEE).is_some() => {
-                return machine.with_figure(KNEE, 0.0).map_err(Failure::new);
-            }
-            Self::NoKnee => return Ok(machine.clone()),
+        let (path, value) = match self {
+            Self::Scaled(_, scale) => return Ok(machine.with_cost_scale(*scale)),
             Self::Hz(hz) => {
                 crate::plan::set(features, "hz", &hz.to_string())?;
                 return Ok(machine.clone());
             }
-            Self::Scaled(_, scale) => return Ok(machine.with_cost_scale(*scale)),
+            Self::NoKnee => (KNEE, Some(0.0)),
+            Self::Figure(path, end) => (path.as_str(), end.of(machine, path)),
         };
-        let Some(figure) = machine.figure(path) else {
-            return Ok(machine.clone());
-        };
-        let value = match end {
-            End::Low => figure.lo.unwrap_or(figure.v / 2.0),
-            End::High => figure.hi.unwrap_or(figure.v * 2.0),
-        };
-        machine.with_figure(path, value).map_err(Failure::new)
+        let varies = path != KNEE || machine.figure(KNEE_SLOPE).is_some_and(|f| f.v > 0.0);
+        match (machine.figure(path), value) {
+            (Some(figure), Some(value)) if varies && value != figure.v => {
+                machine.with_figure(path, value).map_err(Failure::new)
+            }
+            _ => Ok(machine.clone()),
+        }
+    }
+}
+
+impl End {
+    /// The figure there: half or twice as much where its file gives no range.
+    fn of(self, machine: &Machine, path: &str) -> Option<f64> {
+        let figure = machine.figure(path)?;
+        Some(match self {
+            Self::Low => figure.lo.unwrap_or(figure.v / 2.0),
+            Self::High => figure.hi.unwrap_or(figure.v * 2.0),
+        })
     }
 }
 
@@ -148,10 +159,8 @@ pub fn all(experiment: &Experiment) -> Result<Vec<Varied>, Failure> {
     let mut paths = BTreeSet::new();
     for run in &experiment.runs {
         let machine = Machine::from_path_or_id(&run.machine).map_err(Failure::new)?;
-        let numbers = machine
-            .assumed()
-            .into_iter()
-            .filter(|(_, f)| f.v.is_finite() && f.v > 0.0);
+        let numbers = machine.assumed().into_iter();
+        let numbers = numbers.filter(|(_, f)| f.v.is_finite());
         paths.extend(numbers.map(|(path, _)| path.to_string()));
     }
     let mut all: Vec<Varied> = SCALED
@@ -161,4 +170,30 @@ pub fn all(experiment: &Experiment) -> Result<Vec<Varied>, Failure> {
     let both = |path: &String| [End::Low, End::High].map(|end| Varied::Figure(path.clone(), end));
     all.extend(paths.iter().flat_map(both));
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(varied: &Varied, machine: &Machine) -> Machine {
+        let mut features = Features::default();
+        varied.apply(machine, &mut features).ok().expect("a machine")
+    }
+
+    #[test]
+    fn a_knee_without_a_slope_is_nothing_to_vary_but_its_slope_is() {
+        let machine = Machine::from_path_or_id("spr-8480-2s").expect("a machine");
+        let slope = |end| Varied::Figure(KNEE_SLOPE.into(), end);
+        let limit = Varied::Figure(KNEE.into(), End::High);
+        for varied in [Varied::NoKnee, slope(End::Low), limit.clone()] {
+            let same = applied(&varied, &machine);
+            assert_eq!(same.hash(), machine.hash(), "{varied:?}");
+        }
+        let steep = applied(&slope(End::High), &machine);
+        assert_eq!(steep.figure(KNEE_SLOPE).map(|f| f.v), Some(1.0));
+        for varied in [Varied::NoKnee, limit] {
+            assert_ne!(applied(&varied, &steep).hash(), steep.hash(), "{varied:?}");
+        }
+    }
 }
