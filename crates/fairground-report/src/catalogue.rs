@@ -77,13 +77,22 @@ pub struct UnknownMetric {
     pub nearest: Option<String>,
 }
 
-/// `WORKLOAD.METRIC` may be of another workload than the one that runs.
+/// `WORKLOAD.METRIC` may be of another workload than the one that runs, and others are only there
+/// where a group has a limit.
 fn hint(name: &str, nearest: &Option<String>) -> String {
+    let limited = LIMITED.iter().any(|m| m.name == name);
     match nearest {
+        _ if limited => ": no group has a limit here".into(),
         Some(near) => format!("; did you mean `{near}`?"),
         None if name.contains('.') => ": what runs here does not measure it".into(),
         None => String::new(),
     }
+}
+
+/// Whether a dotted name begins with the parts of another.
+fn is_below(name: &str, above: &str) -> bool {
+    let rest = name.strip_prefix(above);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Metrics in the order in which tables show them: the workload's own, then [`ALWAYS`].
@@ -110,10 +119,15 @@ impl Catalogue {
         &self.rows
     }
 
-    /// The first name with this last part: `web.latency_us.p99` for `p99`.
-    fn ends_with(&self, part: &str) -> Option<String> {
+    /// The first name that has the same parts at its ends: `web.latency_us.p99` for `p99` and for
+    /// `web.p99`.
+    fn with_ends_of(&self, asked: &str) -> Option<String> {
         let names = self.rows.iter().map(|row| &row.name);
-        let mut names = names.filter(|name| name.rsplit('.').next() == Some(part));
+        let (first, last) = asked.rsplit_once('.').unwrap_or(("", asked));
+        let mut names = names.filter(|name| match name.rsplit_once('.') {
+            Some((begin, end)) => end == last && (first.is_empty() || is_below(begin, first)),
+            None => *name == last,
+        });
         names.next().cloned()
     }
 
@@ -127,8 +141,9 @@ impl Catalogue {
             .find(|row| row.name == name)
             .ok_or_else(|| UnknownMetric {
                 name: name.into(),
-                nearest: nearest(name, self.rows.iter().map(|row| row.name.as_str()))
-                    .or_else(|| self.ends_with(name)),
+                nearest: self
+                    .with_ends_of(name)
+                    .or_else(|| nearest(name, self.rows.iter().map(|row| row.name.as_str()))),
             })
     }
 }
@@ -442,6 +457,15 @@ mod tests {
         assert_eq!(error.nearest.as_deref(), Some("wakeup_latency_us.p99"));
         let error = Catalogue::new([]).get("p98").unwrap_err();
         assert_eq!(error.nearest, None);
+        let web = |name: &str| MetricInfo {
+            name: name.into(),
+            ..hackbench()
+        };
+        let both = Catalogue::new(["web.per_s", "web.latency_us.p99"].map(web));
+        let error = both.get("web.p99").unwrap_err();
+        assert_eq!(error.nearest.as_deref(), Some("web.latency_us.p99"));
+        let error = both.get("throttled_pct").unwrap_err().to_string();
+        assert!(error.ends_with(": no group has a limit here"), "{error}");
     }
 
     #[test]

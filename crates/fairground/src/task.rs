@@ -117,7 +117,7 @@ pub struct TaskBody {
     pub cpus_allowed: CpuMask,
     /// Of those the one to go to if its own is none of them: chosen by whoever changed them last
     /// (`dest_cpu`).
-    pub(crate) dest_cpu: Option<Cpu>,
+    pub dest_cpu: Option<Cpu>,
     /// Throttled at the return to user space: kept off the queue, in its queue's limbo list.
     pub throttled: bool,
     /// A throttle check is due at the next return to user space.

@@ -328,13 +328,11 @@ impl Sim<'_> {
     pub(super) fn allow(&mut self, id: TaskId, allowed: CpuMask) {
         let cpu = Cpu(self.host.cpu);
         let parked = |sys, task| sched::set_affinity_parked(sys, cpu, task, allowed);
+        if self.real_time(id).is_some() {
+            return self.allow_real_time(id, allowed);
+        }
         let done = if let Some(task) = &mut self.host.parked[id.idx()] {
-            let done = parked(&self.sys, task);
-            if self.real_time(id).is_some() {
-                // One that runs goes when it next wakes up.
-                self.real_time_must_go(id);
-            }
-            done
+            parked(&self.sys, task)
         } else if self.sys.task[id.idx()].on_rq() != OnRq::No {
             let moved = self.engine(|cx, rqs| sched::set_affinity(cx, rqs, id, allowed));
             moved != Moved::NoCpu

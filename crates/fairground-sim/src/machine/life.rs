@@ -31,8 +31,9 @@ impl Sim<'_> {
         self.host.begin(cpu, 0);
         let id = self.create(template, None);
         let at = u64::from(id.0) * self.host.op_price(self.clone_op(template));
-        self.tasks[id.idx()].born_ns += at / NS;
-        self.tasks[id.idx()].grid_ns += at / NS;
+        // Its `start_ns` is a time of the run, however many are made before it.
+        let starts_ns = self.tasks[id.idx()].born_ns.max(at / NS);
+        self.start_at(id.idx(), starts_ns);
         self.set_wait(cpu, id, at, at);
     }
 

@@ -15,6 +15,7 @@
 //! | `irq`, `hrtimer`, `ipi` | interrupts and the tick; timers; messages from other CPUs |
 //! | `idle`, `menu` | idle states and the tick that stops; the governor that chooses |
 //! | `real_time` | tasks of the real-time class, which the engine only hears of |
+//! | `rt_attributes` | where such a task may run, and its group |
 //! | `exec`, `syscall` | one operation of a program; its way into the kernel and back |
 //! | `user` | what programs do in user space: work, shared words, the clock |
 //! | `working_set` | memory that a program comes back to after it was off its CPU |
@@ -59,6 +60,7 @@ mod pipe_mutex;
 mod pipe_waiters;
 pub mod queue;
 mod real_time;
+mod rt_attributes;
 mod settle;
 mod setup;
 mod siblings;

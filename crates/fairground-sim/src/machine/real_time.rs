@@ -20,18 +20,17 @@
 use std::collections::BTreeMap;
 
 use fairground::event::{Event, Migration};
-use fairground::host::StopWork;
 use fairground::place::Func;
 use fairground::sched::{self, HigherComes, ToRunning};
 use fairground::task::Prev;
 use fairground::value::{Cpu, CpuMask, TaskId};
 
 use super::Sim;
-use super::task::{Life, Stage, Wait};
+use super::task::Life;
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
-use crate::workload::program::{Op, RealTime};
+use crate::workload::program::RealTime;
 
 /// How long a `SCHED_RR` task runs before another of its priority does (`RR_TIMESLICE`).
 pub(super) const TURN_NS: u64 = 100_000_000;
@@ -111,7 +110,7 @@ impl Sim<'_> {
     }
 
     /// The real-time task that runs on `cpu`.
-    fn runs_real_time(&self, cpu: u32) -> Option<(TaskId, RealTime)> {
+    pub(super) fn runs_real_time(&self, cpu: u32) -> Option<(TaskId, RealTime)> {
         let id = self.cpus[cpu as usize].curr?;
         self.real_time(id).map(|rt| (id, rt))
     }
@@ -123,7 +122,7 @@ impl Sim<'_> {
         runs.max(waits)
     }
 
-    fn allowed_of(&self, id: TaskId) -> CpuMask {
+    pub(super) fn allowed_of(&self, id: TaskId) -> CpuMask {
         let parked = self.host.parked[id.idx()].as_ref();
         parked.map_or_else(CpuMask::empty, |task| task.body.cpus_allowed)
     }
@@ -240,7 +239,9 @@ impl Sim<'_> {
         if let Some((id, rt)) = ran {
             self.charge_real_time(cpu, id);
             let last = std::mem::take(&mut self.cpus[c].rt.goes_last);
-            match (prev == Prev::Runnable, last) {
+            // One that may not be here any more does not wait here.
+            let stays = prev == Prev::Runnable && self.allowed_of(id).has(Cpu(cpu));
+            match (stays, last) {
                 (true, false) => self.cpus[c].rt.push_front(rt.priority, id),
                 (true, true) => self.cpus[c].rt.push_back(rt.priority, id),
                 (false, _) => {}
@@ -293,7 +294,7 @@ impl Sim<'_> {
             let pushable = self.cpus[cpu as usize].rt.waiting().find(movable);
             let to = pushable.and_then(|id| Some((id, self.find_lowest_rq(id, cpu)?)));
             match to {
-                Some((id, to)) if to != cpu => self.move_real_time(id, cpu, to),
+                Some((id, to)) if to != cpu => self.move_real_time(id, cpu, to, Migration::Balance),
                 _ => return,
             }
         }
@@ -314,15 +315,15 @@ impl Sim<'_> {
             }
         }
         if let Some((_, from, id)) = best {
-            self.move_real_time(id, from, cpu);
+            self.move_real_time(id, from, cpu, Migration::Balance);
         }
     }
 
     /// A task that waits on `from` goes to `to`.
-    fn move_real_time(&mut self, id: TaskId, from: u32, to: u32) {
+    pub(super) fn move_real_time(&mut self, id: TaskId, from: u32, to: u32, why: Migration) {
         self.cpus[from as usize].rt.remove(id);
         self.engine(|cx, rqs| sched::dequeue_higher(cx, rqs, Cpu(from)));
-        self.tell_move(id, from, to, Migration::Balance);
+        self.tell_move(id, from, to, why);
         self.enqueue_real_time(id, to, HigherComes::Moved);
     }
 
@@ -369,41 +370,8 @@ impl Sim<'_> {
         self.cpus[cpu as usize].rt.goes_last = true;
     }
 
-    /// A real-time task changes how it is scheduled: where it may run and in which group, of which
-    /// it would only be a part in another class. Nice value, slice and policy stay as they are
-    /// (programs do not change the class).
-    pub(super) fn set_real_time_attribute(&mut self, cpu: u32, id: TaskId, op: Op) {
-        match op {
-            Op::SetAffinity(mask) => self.tasks[id.idx()].affinity = Some(mask),
-            Op::SetCgroup(group) => {
-                self.host.op(KernelOp::CgroupAttach);
-                // What it has run so far is of the group that it leaves.
-                self.charge_real_time(cpu, id);
-                let tg = self.groups[group as usize];
-                self.sys.open_group(tg);
-                self.tasks[id.idx()].cgroup = group;
-                if let Some(task) = &mut self.host.parked[id.idx()] {
-                    task.body.tg = tg;
-                }
-            }
-            _ => {}
-        }
-        let allowed = self.allowed(id);
-        if let Some(task) = &mut self.host.parked[id.idx()] {
-            let set = sched::set_affinity_parked(&self.sys, Cpu(cpu), task, allowed);
-            debug_assert!(set, "a mask has a CPU of the machine");
-        }
-        if !self.real_time_must_go(id) {
-            return self.advance(id);
-        }
-        // As the stopper would: it sleeps until it is on another CPU.
-        self.cpus[cpu as usize].stops.push_back(StopWork::Migrate);
-        self.cpus[cpu as usize].moving = Some(id);
-        self.block(cpu, id, Wait::Migration, Stage::Granted);
-    }
-
     /// What the running task has used since it was last charged.
-    fn charge_real_time(&mut self, cpu: u32, id: TaskId) {
+    pub(super) fn charge_real_time(&mut self, cpu: u32, id: TaskId) {
         let (at, rt) = (self.host.at, &mut self.cpus[cpu as usize].rt);
         let ns = at.saturating_sub(rt.since) / NS;
         rt.since += ns * NS;
@@ -422,24 +390,6 @@ impl Sim<'_> {
         on.map_or(0, |cpu| {
             at.saturating_sub(self.cpus[cpu as usize].rt.since) / NS
         })
-    }
-
-    /// A task may not be on its CPU any more: if it waits it goes to one that it may use. One that
-    /// runs has to go by itself, and true says so.
-    pub(super) fn real_time_must_go(&mut self, id: TaskId) -> bool {
-        let (cpu, allowed) = (self.task_cpu(id).0, self.allowed_of(id));
-        if allowed.has(Cpu(cpu)) {
-            return false;
-        }
-        let waits = self.cpus[cpu as usize].rt.waiting().any(|task| task == id);
-        if waits
-            && let Some(to) = self
-                .find_lowest_rq(id, cpu)
-                .or(allowed.first().map(|c| c.0))
-        {
-            self.move_real_time(id, cpu, to);
-        }
-        self.tasks[id.idx()].on_cpu.is_some()
     }
 }
 

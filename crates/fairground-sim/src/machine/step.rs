@@ -145,8 +145,11 @@ impl Sim<'_> {
             .spend(Place::SwitchTo, 2 * self.host.prices.switch);
         let switch = self.engine(|cx, rqs| sched::run_stopper(cx, rqs, work));
         self.switched(cpu, switch.prev, switch.next);
-        let moving = (work == StopWork::Migrate).then(|| self.cpus[cpu as usize].moving.take());
-        if let Some(task) = moving.flatten() {
+        if work != StopWork::Migrate {
+            return;
+        }
+        self.stop_real_time(cpu);
+        if let Some(task) = self.cpus[cpu as usize].moving.take() {
             self.cpus[cpu as usize].todo.push_back(Todo::Wake {
                 task,
                 kind: WakeKind::Wake,

@@ -79,7 +79,7 @@ pub enum Stage {
 pub struct SimTask {
     /// Computing left of the current `Run`; `Ps::MAX` for a hog.
     pub run_left: Ps,
-    /// Start of its time, ns: creation + `start_ns`.
+    /// Start of its time, ns: `start_ns`, of a child from its fork on, but not before it is made.
     pub born_ns: u64,
     /// Its program.
     pub program: u32,

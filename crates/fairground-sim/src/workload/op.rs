@@ -41,15 +41,15 @@ pub enum Op {
     /// wheel do: they expire in the softirq after a tick.
     SleepTicks(Dur),
     /// Blocks until the next point of a grid of this period (> 0): one period after the point
-    /// before. The task has one grid, which begins at its start (creation + `start_ns`). A task
-    /// that arrives after its point goes on at once and the grid moves: the next point is one
-    /// period after the arrival.
+    /// before. The task has one grid, which begins at its start (`start_ns`). A task that arrives
+    /// after its point goes on at once and the grid moves: the next point is one period after
+    /// the arrival.
     Period(Dur),
     /// The same, but the grid stays where it is: a task that is late goes on at once until it has
     /// caught up. So the points do not depend on the machine.
     Pace(Dur),
-    /// Blocks until this long after the task's start (creation + `start_ns`); a time that is over
-    /// returns at once.
+    /// Blocks until this long after the task's start (`start_ns`); a time that is over returns at
+    /// once.
     SleepUntil(Ns),
     /// Blocks until this time of the run, which is the task's start from now on: its grid and
     /// `SleepUntil` count from there. A time that is over returns at once.

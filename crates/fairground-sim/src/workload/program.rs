@@ -129,7 +129,8 @@ pub struct TaskTemplate {
     pub affinity: Option<u32>,
     /// Cgroup. `None`: that of its parent, the root for an initial task.
     pub cgroup: Option<u32>,
-    /// Sleeps this long after its creation before its first operation.
+    /// Sleeps before its first operation: one of the start until this time of the run, a child for
+    /// this long after its fork.
     pub start_ns: Ns,
     /// Address space. Tasks with the same number share one, and a switch between them keeps the
     /// page tables. A template with `thread == false` that is forked again makes a new one each

@@ -12,6 +12,7 @@
 
 use super::domains::{sched_balance_domains, update_blocked};
 use super::env::IdleType;
+use super::interval::msecs_to_jiffies;
 use crate::cx::Cx;
 use crate::host::{Host, Kick, KickWork};
 use crate::place::{Access, Func, rq as frq};
@@ -217,7 +218,8 @@ pub(crate) fn balance_next<H: Host, R: Rqs + ?Sized>(
     let found = &mut round.found;
     found.next_balance = found.next_balance.map(|next| next.min(farthest));
     if stats {
-        found.next_blocked = Some(round.began + ms_to_jiffies(cx, LOAD_AVG_PERIOD_MS));
+        let period = msecs_to_jiffies(LOAD_AVG_PERIOD_MS, sys.features.hz);
+        found.next_blocked = Some(round.began + period);
     }
     Next::Done(round.found)
 }
@@ -293,11 +295,6 @@ fn update_nohz_stats<H: Host, R: Rqs + ?Sized>(cx: &mut Cx<H>, rqs: &mut R, cpu:
 /// The core exports it, so a profile has it apart from its callers.
 pub(super) fn read_idle_cpu<H: Host>(cx: &mut Cx<H>, cpu: Cpu) -> bool {
     cx.span(Func::IdleCpu, |cx| cx.idle_cpu(cpu))
-}
-
-/// Jiffies that last at least `ms`.
-pub(super) fn ms_to_jiffies<H: Host>(cx: &Cx<H>, ms: u64) -> u64 {
-    (ms * u64::from(cx.sys.features.hz)).div_ceil(1000)
 }
 
 #[cfg(test)]

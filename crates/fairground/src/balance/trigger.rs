@@ -48,7 +48,7 @@ pub enum Step {
         /// Who is asked.
         ilb: Cpu,
     },
-    /// It has the flags of `ilb` to itself, and sets its own, if they are still those `seen`.
+    /// It has the line of the flags of `ilb`, and sets its own, if they are still those `seen`.
     Ask {
         /// `NOHZ_*` bits.
         flags: u32,
@@ -230,12 +230,10 @@ fn kick_ilb<H: Host>(cx: &mut Cx<H>, step: Step) -> Option<Step> {
             Some(Step::Ask { flags, ilb, seen })
         }
         Step::Ask { flags, ilb, seen } => {
-            let words = &sys.cpu[ilb.idx()];
-            if words.nohz_flags() != seen {
+            if !sys.cpu[ilb.idx()].swap_nohz_flags(seen, flags) {
                 // What a failed swap brings is what the next one expects.
                 return Some(Step::Swap { flags, ilb });
             }
-            words.or_nohz_flags(flags);
             sys.nohz.count_kick(seen & flags == flags);
             if seen & nohz_kick::MASK == 0 {
                 cx.host.kick(ilb, Kick::Run(KickWork::IdleBalance));

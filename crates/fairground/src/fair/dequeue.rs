@@ -1,9 +1,10 @@
 //! A task leaves, at every level.
 
 use super::buddy::{Buddy, se_is_idle, set_buddy};
+use super::counts::Counts;
 use super::entity::{cfs_rq_min_slice, dequeue_entity};
 use super::hrtick::hrtick_update;
-use super::task::{Counts, block_task, stops_at_throttled, touch_task, update_levels_above};
+use super::task::{block_task, stops_at_throttled, touch_task, update_levels_above};
 use super::throttle;
 use super::util_est::{util_est_dequeue, util_est_update};
 use crate::cx::Cx;
@@ -67,7 +68,7 @@ pub(crate) fn dequeue_entities<H: Host>(
     }
     // At each level, whether or not the task's entity was the last one there.
     let leave = |counts: &mut Counts, rq: &mut Rq, cfs: CfsId| {
-        counts.sub_from(rq, cfs);
+        counts.leave(rq, cfs);
         if throttles && rq.cfs[cfs.idx()].throttled_hierarchy() {
             throttle::record_throttle_clock(rq, cfs);
         }

@@ -1,5 +1,8 @@
 //! Groups on one CPU: their queue, their weight, their share.
 
+use core::sync::atomic::Ordering::SeqCst;
+use core::sync::atomic::fence;
+
 use super::cfs_rules;
 use super::entity::reweight_entity;
 use super::load::{attach_task_cfs_rq, detach_task_cfs_rq, update_load_avg};
@@ -270,6 +273,8 @@ fn make_cfs<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, tg: TgId, parent: CfsId) {
     se.avg.period_contrib = above.period_contrib;
     let group = &cx.sys.tg[tg.idx()];
     let words = group.cpu(rq.cpu).clone();
+    // Before the group's `idle` is read: see `on_its_queues`.
+    fence(SeqCst);
     words.publish_load(0, 0);
     let cfs = rq.add_cfs(tg, words, parent, se);
     rq.cfs[cfs.idx()].idle = group.idle.load(Relaxed);

@@ -9,6 +9,7 @@ pub mod blocked;
 mod buddy;
 pub mod cfs_rules;
 mod change;
+mod counts;
 pub(crate) mod curr;
 mod dequeue;
 pub mod entity;

@@ -6,6 +6,7 @@ pub use super::dequeue::dequeue_task_fair;
 pub(crate) use super::dequeue::dequeue_entities;
 
 use super::buddy::se_is_idle;
+use super::counts::Counts;
 use super::entity::{
     cfs_rq_min_slice, enqueue_entity, put_prev_entity, requeue_delayed_entity, set_next_entity,
     update_curr_inlined,
@@ -76,50 +77,17 @@ fn enqueue_levels<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, task: SeId, flags: Enque
         enqueue_entity(cx, rq, cfs, id, flags);
         slice = Some(cfs_rq_min_slice(rq, cfs));
         cx.touch_mixed(rq.cfs_object(cfs), fq::IDLE, fq::NR_QUEUED);
-        counts.add_to(rq, cfs);
+        counts.join(rq, cfs);
         if stops_at_throttled(cx, rq, cfs) {
             return;
         }
         flags = Enqueue::WAKEUP;
         at = rq.se[id.idx()].parent;
     }
-    if !update_levels_above(cx, rq, at, slice, counts, Counts::add_to) {
+    if !update_levels_above(cx, rq, at, slice, counts, Counts::join) {
         return;
     }
     add_nr_running(cx, rq, 1);
-}
-
-/// What one task is in the counts of the queues above it.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Counts {
-    pub queued: u32,
-    pub runnable: u32,
-    pub idle: u32,
-}
-
-impl Counts {
-    #[inline]
-    pub fn add_to(&mut self, rq: &mut Rq, cfs: CfsId) {
-        let q = &mut rq.cfs[cfs.idx()];
-        q.h_nr_queued += self.queued;
-        q.h_nr_runnable += self.runnable;
-        q.h_nr_idle += self.idle;
-        // From above, all in an idle group is idle.
-        if q.idle {
-            self.idle = 1;
-        }
-    }
-
-    #[inline]
-    pub fn sub_from(&mut self, rq: &mut Rq, cfs: CfsId) {
-        let q = &mut rq.cfs[cfs.idx()];
-        q.h_nr_queued -= self.queued;
-        q.h_nr_runnable -= self.runnable;
-        q.h_nr_idle -= self.idle;
-        if q.idle {
-            self.idle = self.queued;
-        }
-    }
 }
 
 /// Whether the walk ends at `cfs`, because it was taken off its parent as a whole (up to 6.17).

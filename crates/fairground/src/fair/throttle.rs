@@ -15,6 +15,7 @@ pub use super::limbo::{
 pub use super::runtime::{account_cfs_rq_runtime, check_cfs_rq_runtime, return_cfs_rq_runtime};
 pub use super::throttle_clock::{cfs_rq_clock_pelt, queue_emptied, record_throttle_clock};
 
+use super::counts::Counts;
 use super::resched::resched_curr;
 use super::task::add_nr_running;
 use super::throttle_walk::{Walked, tg_throttle_down, tg_unthrottle_up};
@@ -25,7 +26,7 @@ use crate::host::Host;
 use crate::place::{Access, Func, cfs_rq as f};
 use crate::policy::ThrottledClock;
 use crate::rq::Rq;
-use crate::value::{CfsId, Cpu, SeId, TgId};
+use crate::value::{CfsId, Cpu, TgId};
 
 /// A queue that was empty has got its first entity (call with `nr_queued == 1`, before
 /// `list_add_leaf_cfs_rq`): throttles it if there is no runtime, and lets its load-tracking clock
@@ -201,50 +202,10 @@ fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<Walked
     Some(walked)
 }
 
-/// Tasks that come or go with a whole queue.
-#[derive(Clone, Copy)]
-struct Count {
-    queued: u32,
-    runnable: u32,
-    idle: u32,
-}
-
-impl Count {
-    fn of(rq: &Rq, cfs: CfsId) -> Self {
-        let queue = &rq.cfs[cfs.idx()];
-        Self {
-            queued: queue.h_nr_queued,
-            runnable: queue.h_nr_runnable,
-            idle: queue.h_nr_idle,
-        }
-    }
-
-    /// As the queue above counts them: below an idle group all are idle.
-    fn seen_through(self, rq: &Rq, se: SeId) -> Self {
-        let idle_group = rq.se[se.idx()].my_q.is_some_and(|q| rq.cfs[q.idx()].idle);
-        let idle = if idle_group { self.queued } else { self.idle };
-        Self { idle, ..self }
-    }
-
-    fn leave(self, rq: &mut Rq, cfs: CfsId) {
-        let queue = &mut rq.cfs[cfs.idx()];
-        queue.h_nr_queued -= self.queued;
-        queue.h_nr_runnable -= self.runnable;
-        queue.h_nr_idle -= self.idle;
-    }
-
-    fn join(self, rq: &mut Rq, cfs: CfsId) {
-        let queue = &mut rq.cfs[cfs.idx()];
-        queue.h_nr_queued += self.queued;
-        queue.h_nr_runnable += self.runnable;
-        queue.h_nr_idle += self.idle;
-    }
-}
-
 /// The group entity of a throttled queue leaves its parent, and so on up to the first parent that
 /// has something else. Above, only counts change.
 fn leave_parents<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let mut count = Count::of(rq, cfs);
+    let mut counts = Counts::of(rq, cfs).from_above(rq, cfs);
     let mut se = rq.cfs[cfs.idx()].se;
     let mut leaving = true;
     while let Some(at) = se {
@@ -268,18 +229,17 @@ fn leave_parents<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
             load::update_load_avg(cx, rq, above, at, UpdateLoad::NONE);
             load::se_update_runnable(rq, at);
         }
-        count = count.seen_through(rq, at);
-        count.leave(rq, above);
+        counts.leave(rq, above);
         cx.touch(rq.cfs_object(above), f::NR_QUEUED, Access::Update);
         leaving &= rq.cfs[above.idx()].load.weight == 0;
         se = rq.se[at.idx()].parent;
     }
-    rq.nr_running -= count.queued;
+    rq.nr_running -= counts.queued;
 }
 
 /// The reverse: joins all parents, or those up to one that is throttled itself.
 fn join_parents<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let mut count = Count::of(rq, cfs);
+    let mut counts = Counts::of(rq, cfs).from_above(rq, cfs);
     let mut se = rq.cfs[cfs.idx()].se;
     let mut joining = true;
     while let Some(at) = se {
@@ -295,13 +255,12 @@ fn join_parents<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
             load::update_load_avg(cx, rq, above, at, UpdateLoad::TG);
             load::se_update_runnable(rq, at);
         }
-        count = count.seen_through(rq, at);
-        count.join(rq, above);
+        counts.join(rq, above);
         cx.touch(rq.cfs_object(above), f::NR_QUEUED, Access::Update);
         if rq.cfs[above.idx()].throttled {
             return;
         }
         se = rq.se[at.idx()].parent;
     }
-    add_nr_running(cx, rq, count.queued);
+    add_nr_running(cx, rq, counts.queued);
 }

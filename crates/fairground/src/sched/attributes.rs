@@ -1,5 +1,8 @@
 //! System calls and control files that change how tasks and groups are scheduled.
 
+use core::sync::atomic::Ordering::SeqCst;
+use core::sync::atomic::fence;
+
 use super::resched_if;
 use crate::balance::stopper::wake_stopper;
 use crate::cx::Cx;
@@ -341,6 +344,8 @@ fn on_its_queues<H: Host, R: Rqs + ?Sized>(
     tg: TgId,
     mut f: impl FnMut(&mut Cx<H>, &mut Rq),
 ) {
+    // What was stored in the group comes first: who makes a queue that is not seen here sees it.
+    fence(SeqCst);
     for cpu in cx.sys.cpus().iter() {
         if cx.sys.tg[tg.idx()].words(cpu).is_none() {
             continue;

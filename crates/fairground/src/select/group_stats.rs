@@ -9,6 +9,7 @@ use crate::cx::Cx;
 use crate::fair::h_load::peek_task_h_load;
 use crate::host::Host;
 use crate::math::fits_capacity;
+use crate::math::pelt::util_est_value;
 use crate::place::{Access, Kind, Object, cfs_rq, rq, sg};
 use crate::shared::Relaxed;
 use crate::topology::{GroupType, SchedDomain, SchedGroup};
@@ -154,8 +155,7 @@ fn util_without<H: Host>(cx: &Cx<H>, cpu: Cpu, wakee: &Wakee) -> u64 {
     if wakee.contributes_to(cpu) {
         util = util.saturating_sub(wakee.avg.util_avg);
         if wakee.on_rq {
-            let own = wakee.avg.util_est & !crate::math::pelt::UTIL_AVG_UNCHANGED;
-            estimate = estimate.saturating_sub(u64::from(own));
+            estimate = estimate.saturating_sub(util_est_value(wakee.avg.util_est));
         }
     }
     let capacity = cx.sys.topology.places[cpu.idx()].capacity;

@@ -33,7 +33,7 @@ use crate::cx::Cx;
 use crate::fair::h_load::Unlocked;
 use crate::fair::load::sync_entity_load_avg;
 use crate::host::Host;
-use crate::math::pelt::SchedAvg;
+use crate::math::pelt::{SchedAvg, task_util_est};
 use crate::place::{Access, Func, Kind, Object, sd as f, task as task_f};
 use crate::shared::Relaxed;
 use crate::task::{SchedEntity, Task, TaskBody, WakeKind};
@@ -257,7 +257,6 @@ impl<'a> Wakee<'a> {
 
     /// Utilisation it is expected to need.
     fn util_est(&self) -> u64 {
-        let estimate = self.avg.util_est & !crate::math::pelt::UTIL_AVG_UNCHANGED;
-        self.avg.util_avg.max(u64::from(estimate))
+        task_util_est(&self.avg)
     }
 }

@@ -4,7 +4,8 @@
 //! reports are not words of the kernel and touch nothing.
 
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use core::sync::atomic::Ordering::SeqCst;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, fence};
 
 use super::{CpuShared, Relaxed};
 use crate::host::Host;
@@ -102,6 +103,8 @@ impl Nohz {
         if idle {
             word.fetch_or(bit, Relaxed);
             self.nr_cpus.fetch_add(1, Relaxed);
+            // Before `has_blocked`: see `end_clear`.
+            fence(SeqCst);
         } else {
             word.fetch_and(!bit, Relaxed);
             self.nr_cpus.fetch_sub(1, Relaxed);
@@ -187,7 +190,8 @@ impl Nohz {
         touch(f::HAS_BLOCKED, Access::Rmw, host);
     }
 
-    /// The second half: others see them.
+    /// The second half: others see them, before the mask of idle CPUs is read. So who misses a CPU
+    /// that comes into the mask does not take back what that CPU says after it.
     #[inline]
     pub(crate) fn end_clear(&self, has_blocked: bool, needs_update: bool) {
         if has_blocked {
@@ -196,6 +200,7 @@ impl Nohz {
         if needs_update {
             self.needs_update.store(false, Relaxed);
         }
+        fence(SeqCst);
     }
 
     /// When the blocked load should next be decayed, jiffies.
@@ -313,6 +318,17 @@ impl CpuShared {
     #[inline]
     pub(crate) fn or_nohz_flags(&self, bits: u32) -> u32 {
         self.nohz_flags.fetch_or(bits, Relaxed)
+    }
+
+    /// Sets `bits` of the flags, which have been reached, if they are still as they were `seen`:
+    /// who sets the first bit of [`MASK`](nohz_kick::MASK) owns the kick, so this and the clearing
+    /// of the kicked CPU must not pass each other.
+    #[inline]
+    #[must_use]
+    pub(crate) fn swap_nohz_flags(&self, seen: u32, bits: u32) -> bool {
+        self.nohz_flags
+            .compare_exchange(seen, seen | bits, Relaxed, Relaxed)
+            .is_ok()
     }
 
     /// Clears `bits` of the flags, which have been reached; the flags before.

@@ -9,6 +9,7 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use super::Relaxed;
@@ -218,13 +219,14 @@ impl TgCpu {
         self.throttled_pelt_idle.load(Relaxed)
     }
 
-    /// Leaves the averages of a sleeping task for the owner to subtract. Any CPU may write.
+    /// Leaves the averages of a sleeping task for the owner to subtract. Any CPU may write; the
+    /// number comes last, so who sees it sees the averages.
     pub fn add_removed<H: Host + ?Sized>(&self, queue: Object, task: Removed, host: &mut H) {
         host.touch(queue, q::REMOVED, Access::Rmw);
         self.removed_load.fetch_add(task.load, Relaxed);
         self.removed_util.fetch_add(task.util, Relaxed);
         self.removed_runnable.fetch_add(task.runnable, Relaxed);
-        self.removed_nr.fetch_add(1, Relaxed);
+        self.removed_nr.fetch_add(1, Release);
     }
 
     /// What was left since the last look. That the owner looks it reports itself, with what else
@@ -239,7 +241,8 @@ impl TgCpu {
             return None;
         }
         host.touch(queue, q::REMOVED, Access::Rmw);
-        self.removed_nr.store(0, Relaxed);
+        // First, so what comes meanwhile is counted again, if also taken now.
+        self.removed_nr.swap(0, Acquire);
         Some(Removed {
             load: self.removed_load.swap(0, Relaxed),
             util: self.removed_util.swap(0, Relaxed),
