@@ -101,11 +101,7 @@ impl Shared {
         shared
     }
 
-    fn on<T>(
-        &self,
-        cpu: u32,
-        f: impl FnOnce(&mut Cx<'_, OfCpu<'_>>, &mut Queues<'_>) -> T,
-    ) -> T {
+    fn on<T>(&self, cpu: u32, f: impl FnOnce(&mut Cx<'_, OfCpu<'_>>, &mut Queues<'_>) -> T) -> T {
         let (mut host, mut moving) = (OfCpu(self), Vec::new());
         let mut cx = Cx::new(&self.sys, &mut host, Cpu(cpu), &mut moving);
         let all = &self.rqs;

@@ -178,7 +178,10 @@ mod tests {
 
     fn applied(varied: &Varied, machine: &Machine) -> Machine {
         let mut features = Features::default();
-        varied.apply(machine, &mut features).ok().expect("a machine")
+        varied
+            .apply(machine, &mut features)
+            .ok()
+            .expect("a machine")
     }
 
     #[test]

@@ -56,7 +56,12 @@ impl Sim<'_> {
             return;
         }
         if self.must_leave(cpu) == Some(id) {
-            self.kick(this.0, Cpu(cpu), Kick::Stop(StopWork::Migrate), self.host.at);
+            self.kick(
+                this.0,
+                Cpu(cpu),
+                Kick::Stop(StopWork::Migrate),
+                self.host.at,
+            );
         } else if self.cpus[cpu as usize].rt.waiting().any(|task| task == id) {
             let to = self.chosen_for(id);
             self.move_real_time(id, cpu, to, Migration::Affinity);
@@ -120,7 +125,10 @@ mod tests {
                 // One wake-up a turn, by its timer, and two moves.
                 let (wakeups, moves) = counted(how, preempt);
                 assert!(moves >= 30, "{preempt}, {how}: {moves} moves");
-                assert!(moves.abs_diff(2 * wakeups) <= 2, "{preempt}, {how}: {wakeups}, {moves}");
+                assert!(
+                    moves.abs_diff(2 * wakeups) <= 2,
+                    "{preempt}, {how}: {wakeups}, {moves}"
+                );
             }
         }
         // There it sleeps until the stopper has looked, twice a turn.

@@ -14,6 +14,7 @@ mod perf;
 mod perf_args;
 mod perf_futex;
 mod perf_mem;
+mod prefix;
 mod schbench;
 mod sleepers;
 mod sysbench;
@@ -52,14 +53,24 @@ pub struct Known {
 }
 
 impl Known {
-    /// The one that a command line begins with.
+    /// The one that a command line begins with, behind `taskset` and the like.
     #[must_use]
     pub fn of(argv: &[String]) -> Option<&'static Self> {
+        let (_, argv) = prefix::split(argv).ok()?;
         let given = |known: &&Self| {
             let words = known.name.split(' ');
-            words.clone().count() <= argv.len() && words.zip(argv).all(|(word, arg)| word == arg)
+            words.clone().count() <= argv.len() && words.zip(&argv).all(|(word, arg)| word == arg)
         };
         Workload::known().iter().find(given)
+    }
+
+    /// Name of the tasks of a server that somebody else has started.
+    fn server(&self) -> &'static str {
+        match self.name {
+            "netperf" => "netserver",
+            "sysbench oltp_read_only" => "postgres",
+            _ => "",
+        }
     }
 }
 
@@ -272,6 +283,7 @@ impl Workload {
     /// asked for.
     pub fn from_argv<S: AsRef<str>>(argv: &[S], env: &Env) -> Result<Self, Error> {
         let argv: Vec<String> = argv.iter().map(|a| a.as_ref().to_owned()).collect();
+        let (prefix, argv) = prefix::split(&argv)?;
         let (argv, notes) = in_order(argv)?;
         let is_it = |k: &&Known| {
             let words = k.name.split(' ').count();
@@ -283,6 +295,7 @@ impl Workload {
         let known = KNOWN.iter().find(is_it).ok_or_else(|| unknown(&argv))?;
         let mut workload = (known.parse)(&argv, *env)?;
         workload.notes.splice(0..0, notes);
+        prefix.apply(&mut workload, known.server(), env.cpus)?;
         debug_assert_eq!(workload.validate(), Ok(()));
         Ok(workload)
     }

@@ -1,0 +1,311 @@
+//! `taskset`, `nice` and `chrt` in front of a benchmark, as in a shell: where its tasks may run, and
+//! how they are scheduled.
+//!
+//! Source: the manual pages of util-linux 2.41 (taskset, chrt) and of coreutils 9 (nice).
+
+use clap::Parser;
+
+use super::common::length;
+use super::{Error, bad, options};
+use crate::spec::cpu_list;
+use crate::workload::program::{Ns, Policy, RealTime, TaskTemplate, Workload};
+
+/// What stands in front, from the outermost on.
+#[derive(Debug, Default)]
+pub(super) struct Prefix {
+    words: Vec<String>,
+    settings: Vec<Setting>,
+}
+
+/// What one of the tools sets; programs inherit it.
+#[derive(Debug)]
+enum Setting {
+    Cpus(Vec<u32>),
+    /// Added to what the program has.
+    Nice(i32),
+    Class(Class),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Class {
+    Fair(Policy, Option<Ns>),
+    RealTime(RealTime),
+}
+
+/// taskset: runs a benchmark on some CPUs.
+#[derive(Parser)]
+struct Taskset {
+    /// The CPUs are a list like 0-3,8, not a mask in hexadecimal
+    #[arg(short, long)]
+    cpu_list: bool,
+    /// Mask or list of CPUs
+    cpus: String,
+    /// The benchmark
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    command: Vec<String>,
+}
+
+/// nice: runs a benchmark with another nice value.
+#[derive(Parser)]
+struct Nice {
+    /// Added to the nice value
+    #[arg(short = 'n', long, default_value_t = 10, allow_negative_numbers = true)]
+    adjustment: i32,
+    /// The benchmark
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    command: Vec<String>,
+}
+
+/// chrt: runs a benchmark with another policy.
+#[derive(Parser)]
+struct Chrt {
+    /// SCHED_BATCH
+    #[arg(short, long, group = "policy")]
+    batch: bool,
+    /// SCHED_FIFO
+    #[arg(short, long, group = "policy")]
+    fifo: bool,
+    /// SCHED_IDLE
+    #[arg(short, long, group = "policy")]
+    idle: bool,
+    /// SCHED_OTHER
+    #[arg(short, long, group = "policy")]
+    other: bool,
+    /// SCHED_RR, the default
+    #[arg(short, long, group = "policy")]
+    rr: bool,
+    /// Slice of a fair task (SCHED_OTHER, SCHED_BATCH)
+    #[arg(short = 'T', long, value_name = "NS")]
+    sched_runtime: Option<String>,
+    /// 1 to 99 with SCHED_FIFO and SCHED_RR, else 0
+    priority: u8,
+    /// The benchmark
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    command: Vec<String>,
+}
+
+/// The benchmark's own words of a command line, without those of a prefix.
+///
+/// # Errors
+/// [`Error::Options`] of the tool in front; [`Error::Help`].
+pub(super) fn split(argv: &[String]) -> Result<(Prefix, Vec<String>), Error> {
+    let (mut prefix, mut rest) = (Prefix::default(), argv.to_vec());
+    loop {
+        let (setting, command) = match rest.first().map(String::as_str) {
+            Some("taskset") => taskset(&rest)?,
+            Some("nice") => nice(&rest)?,
+            Some("chrt") => chrt(&rest)?,
+            _ => return Ok((prefix, rest)),
+        };
+        let own = rest.len() - command.len();
+        prefix.words.extend(rest.drain(..own));
+        prefix.settings.push(setting);
+    }
+}
+
+fn taskset(argv: &[String]) -> Result<(Setting, Vec<String>), Error> {
+    let args: Taskset = options("taskset", argv)?;
+    let cpus = match args.cpu_list {
+        true => cpu_list(&args.cpus).map_err(|e| bad("taskset", e))?,
+        false => mask(&args.cpus)?,
+    };
+    Ok((Setting::Cpus(cpus), args.command))
+}
+
+/// CPUs of a mask in hexadecimal, in groups of eight digits as the kernel writes it or in one.
+fn mask(text: &str) -> Result<Vec<u32>, Error> {
+    let digits = text.strip_prefix("0x").unwrap_or(text).replace(',', "");
+    let nibbles: Option<Vec<u32>> = digits.chars().map(|c| c.to_digit(16)).collect();
+    let bits = |(place, nibble): (u32, u32)| {
+        let set = move |bit: &u32| nibble >> bit & 1 == 1;
+        (0..4).filter(set).map(move |bit| 4 * place + bit)
+    };
+    let of = |nibbles: Vec<u32>| {
+        (0..)
+            .zip(nibbles.into_iter().rev())
+            .flat_map(bits)
+            .collect()
+    };
+    let cpus: Vec<u32> = nibbles.map(of).unwrap_or_default();
+    if cpus.is_empty() {
+        let expected = "expected a mask in hexadecimal like f0, or with -c a list like 4-7";
+        return Err(bad(
+            "taskset",
+            format!("'{text}' is no set of CPUs; {expected}"),
+        ));
+    }
+    Ok(cpus)
+}
+
+fn nice(argv: &[String]) -> Result<(Setting, Vec<String>), Error> {
+    let args: Nice = options("nice", argv)?;
+    Ok((Setting::Nice(args.adjustment), args.command))
+}
+
+fn chrt(argv: &[String]) -> Result<(Setting, Vec<String>), Error> {
+    let args: Chrt = options("chrt", argv)?;
+    let fair = match (args.batch, args.idle, args.other) {
+        (true, ..) => Some(Policy::Batch),
+        (_, true, _) => Some(Policy::Idle),
+        (.., true) => Some(Policy::Normal),
+        _ => None,
+    };
+    let (least, most) = if fair.is_some() { (0, 0) } else { (1, 99) };
+    if !(least..=most).contains(&args.priority) {
+        let message = match fair {
+            Some(_) => "of this policy the priority is 0".into(),
+            None => format!("priority {}; expected 1 to 99", args.priority),
+        };
+        return Err(bad("chrt", message));
+    }
+    let slice = args.sched_runtime.as_deref().map(nanoseconds).transpose()?;
+    let class = match (fair, slice) {
+        (Some(policy), slice) => Class::Fair(policy, slice),
+        (None, Some(_)) => return Err(bad("chrt", "-T is for SCHED_OTHER and SCHED_BATCH")),
+        (None, None) => Class::RealTime(RealTime {
+            priority: args.priority,
+            takes_turns: !args.fifo,
+        }),
+    };
+    Ok((Setting::Class(class), args.command))
+}
+
+/// Nanoseconds as the tool takes them, or a time with a unit.
+fn nanoseconds(text: &str) -> Result<Ns, Error> {
+    let bare = text.parse::<Ns>().ok();
+    bare.map_or_else(|| length(text).map_err(|e| bad("chrt", e)), Ok)
+}
+
+impl Prefix {
+    /// Gives it to the tasks of a benchmark whose server, if it has one, was started elsewhere.
+    ///
+    /// # Errors
+    /// No CPU of the machine, which has `cpus`.
+    pub(super) fn apply(self, w: &mut Workload, server: &str, cpus: u32) -> Result<(), Error> {
+        w.argv.splice(0..0, self.words);
+        for setting in self.settings {
+            let mask = match &setting {
+                Setting::Cpus(list) => Some(add_mask(w, list, cpus)?),
+                _ => None,
+            };
+            let tasks = w.templates.iter_mut().filter(|t| t.name != server);
+            tasks.for_each(|task| setting.give(task, mask));
+        }
+        Ok(())
+    }
+}
+
+fn add_mask(w: &mut Workload, list: &[u32], cpus: u32) -> Result<u32, Error> {
+    let set: Vec<u32> = list.iter().copied().filter(|&cpu| cpu < cpus).collect();
+    if set.is_empty() {
+        let last = cpus.saturating_sub(1);
+        let message = format!("no CPU of the machine, which has CPUs 0-{last}");
+        return Err(bad("taskset", message));
+    }
+    w.masks.push(set);
+    Ok(w.masks.len() as u32 - 1)
+}
+
+impl Setting {
+    /// What the benchmark has set itself, later and inside, stays.
+    fn give(&self, task: &mut TaskTemplate, mask: Option<u32>) {
+        match *self {
+            Self::Cpus(_) => task.affinity = task.affinity.or(mask),
+            Self::Nice(by) => task.nice = (i32::from(task.nice) + by).clamp(-20, 19) as i8,
+            Self::Class(_) if task.real_time.is_some() || task.policy != Policy::Normal => {}
+            Self::Class(Class::RealTime(rt)) => {
+                task.real_time = Some(rt);
+                (task.slice_ns, task.timer_slack_ns) = (None, None);
+            }
+            Self::Class(Class::Fair(policy, slice)) => {
+                task.policy = policy;
+                task.slice_ns = task.slice_ns.or(slice);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Env;
+
+    fn made(line: &str) -> Result<Workload, String> {
+        let argv: Vec<&str> = line.split(' ').collect();
+        Workload::from_argv(&argv, &Env { cpus: 8 }).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_stands_in_front_is_given_to_all_tasks() {
+        let line = "taskset -c 0-1,6 nice -n -5 chrt -b -T 3000000 0 hackbench -g 1 -f 2";
+        let w = made(line).unwrap();
+        assert_eq!(w.argv.join(" "), line);
+        for task in &w.templates {
+            let mask = task.affinity.map(|mask| w.masks[mask as usize].clone());
+            assert_eq!(mask, Some(vec![0, 1, 6]), "{}", task.name);
+            let (policy, slice) = (task.policy, task.slice_ns);
+            assert_eq!(
+                (task.nice, policy, slice),
+                (-5, Policy::Batch, Some(3_000_000))
+            );
+        }
+        let turns = made("chrt 7 hogs --tasks 1").unwrap().templates[0].real_time;
+        let rt = turns.unwrap();
+        assert_eq!(
+            (rt.priority, rt.takes_turns),
+            (7, true),
+            "SCHED_RR if nothing is said"
+        );
+    }
+
+    #[test]
+    fn a_mask_is_hexadecimal_and_has_a_cpu_of_the_machine() {
+        let cpus = |text: &str| made(&format!("taskset {text} hogs")).map(|w| w.masks);
+        assert_eq!(cpus("0xf0"), Ok(vec![vec![4, 5, 6, 7]]));
+        assert_eq!(cpus("1,00000081"), Ok(vec![vec![0, 7]]));
+        for (text, why) in [
+            ("0", "'0' is no set of CPUs"),
+            ("x", "'x' is no set of CPUs"),
+            ("100", "no CPU of the machine, which has CPUs 0-7"),
+            ("-c 9", "no CPU of the machine"),
+            ("-c 3-", "'3-' is no range of CPUs"),
+        ] {
+            let error = cpus(text).unwrap_err();
+            assert!(
+                error.starts_with("taskset: ") && error.contains(why),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_benchmark_sets_itself_and_its_server_stay() {
+        let w = made("nice taskset 1 cyclictest -t 2 -p 80").unwrap();
+        assert!(
+            w.templates
+                .iter()
+                .any(|t| t.real_time.is_some_and(|rt| rt.priority == 80))
+        );
+        let w = made("taskset 1 netperf -t UDP_RR --pairs 2").unwrap();
+        let free = w.templates.iter().filter(|t| t.affinity.is_none());
+        assert!(free.map(|t| &*t.name).eq(["netserver", "netserver"]));
+    }
+
+    #[test]
+    fn mistakes_are_those_of_the_tool_in_front() {
+        for (line, why) in [
+            ("chrt -f 0 hogs", "chrt: priority 0; expected 1 to 99"),
+            ("chrt -i 3 hogs", "chrt: of this policy the priority is 0"),
+            (
+                "chrt -f -T 1ms 3 hogs",
+                "chrt: -T is for SCHED_OTHER and SCHED_BATCH",
+            ),
+            ("taskset", "taskset: "),
+            ("nice -n 3", "nice: "),
+            ("nice -n 3 hgos", "unknown workload 'hgos'"),
+        ] {
+            let error = made(line).unwrap_err();
+            assert!(error.starts_with(why), "{line}: {error}");
+        }
+    }
+}
