@@ -1,5 +1,5 @@
-//! `taskset`, `nice` and `chrt` in front of a benchmark, as in a shell: where its tasks may run, and
-//! how they are scheduled.
+//! `taskset`, `nice` and `chrt` in front of a benchmark, as in a shell: where its tasks may run,
+//! and how they are scheduled.
 //!
 //! Source: the manual pages of util-linux 2.41 (taskset, chrt) and of coreutils 9 (nice).
 
