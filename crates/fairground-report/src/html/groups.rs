@@ -1,7 +1,7 @@
 //! The tables of groups with a limit, and of those with a weight of their own.
 
-use super::names::{name_heads, names};
-use super::table::{Cell, Column, Row, Table};
+use super::names::{name_heads, rows_of};
+use super::table::{Cell, Column, Table};
 use crate::groups::{GroupMeans, listed, means, weighed};
 use crate::number::number;
 use crate::result::Variant;
@@ -39,17 +39,12 @@ fn table(
 ) -> Table {
     let mut rows = Vec::new();
     for &path in paths {
-        for (side, variant) in variants.iter().enumerate() {
-            let found = means(variant, path);
-            let name = found.as_ref().map_or(path.unwrap_or("others"), |g| &g.name);
-            let mut row = names(name, side, variant, variants.len());
+        let found = variants.iter().find_map(|variant| means(variant, path));
+        let name = found.as_ref().map_or(path.unwrap_or("others"), |g| &g.name);
+        rows.extend(rows_of(name, variants, |variant| {
             let unknown = || vec![dash(); heads.len()];
-            row.extend(found.as_ref().map_or_else(unknown, cells));
-            rows.push(Row {
-                cells: row,
-                joined: side + 1 < variants.len(),
-            });
-        }
+            Some(means(variant, path).as_ref().map_or_else(unknown, cells))
+        }));
     }
     let mut columns = name_heads(variants.len(), "group");
     columns.extend(heads);

@@ -1,7 +1,7 @@
 //! The table of what throttling made CPUs do.
 
-use super::names::{name_heads, names};
-use super::table::{Cell, Column, Row, Table};
+use super::names::{name_heads, rows_of};
+use super::table::{Cell, Column, Table};
 use crate::groups::listed;
 use crate::number::{few, number};
 use crate::result::Variant;
@@ -11,18 +11,11 @@ use crate::text::WorkMeans;
 pub fn of(variants: &[Variant]) -> Table {
     let mut rows = Vec::new();
     for path in listed(variants).into_iter().flatten() {
-        for (side, variant) in variants.iter().enumerate() {
+        rows.extend(rows_of(path, variants, |variant| {
             let means = WorkMeans::of(variant, path);
-            let Some(means) = means.filter(|m| m.throttled + m.unthrottled > 0.0) else {
-                continue;
-            };
-            let mut cells = names(path, side, variant, variants.len());
-            cells.extend(numbers(&means));
-            rows.push(Row {
-                cells,
-                joined: side + 1 < variants.len(),
-            });
-        }
+            let means = means.filter(|m| m.throttled + m.unthrottled > 0.0)?;
+            Some(numbers(&means))
+        }));
     }
     let mut columns = name_heads(variants.len(), "group");
     columns.extend(heads());

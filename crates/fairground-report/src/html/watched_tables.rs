@@ -1,6 +1,6 @@
 //! Tables of what runs were watched for.
 
-use super::names::{name_heads, names};
+use super::names::{name_heads, rows_of};
 use super::table::{Cell, Column, Row, Table};
 use crate::groups::listed;
 use crate::number::{few, number};
@@ -23,12 +23,9 @@ pub fn of(variants: &[Variant]) -> Vec<Table> {
 fn quota(variants: &[Variant]) -> Table {
     let mut rows = Vec::new();
     for path in listed(variants).into_iter().flatten() {
-        for (side, variant) in variants.iter().enumerate() {
-            let Some(means) = QuotaMeans::of(variant, path) else {
-                continue;
-            };
-            let mut cells = names(path, side, variant, variants.len());
-            cells.extend([
+        rows.extend(rows_of(path, variants, |variant| {
+            let means = QuotaMeans::of(variant, path)?;
+            Some(vec![
                 whole(means.stretches),
                 whole(means.delayed),
                 ms_or_none(means.delay_ms.map(|d| d[0])),
@@ -38,12 +35,8 @@ fn quota(variants: &[Variant]) -> Table {
                 whole(means.periods),
                 whole_or_unknown(means.harmless()),
                 whole_or_unknown(means.slow),
-            ]);
-            rows.push(Row {
-                cells,
-                joined: side + 1 < variants.len(),
-            });
-        }
+            ])
+        }));
     }
     let mut columns = name_heads(variants.len(), "group");
     columns.extend([
@@ -73,22 +66,15 @@ fn quota(variants: &[Variant]) -> Table {
 fn throttled_by(variants: &[Variant]) -> Table {
     let mut rows = Vec::new();
     for (group, by) in pairs(variants) {
-        for (side, variant) in variants.iter().enumerate() {
-            let Some((waited_ms, share)) = mean(variant, group, by) else {
-                continue;
-            };
-            let mut cells = names(group, side, variant, variants.len());
+        rows.extend(rows_of(group, variants, |variant| {
+            let (waited_ms, share) = mean(variant, group, by)?;
             let percent = share.map_or("-".into(), |share| format!("{share:.1} %"));
-            cells.extend([
+            Some(vec![
                 Cell::text(if group == by { "its own" } else { by }).class("name"),
                 ms(waited_ms),
                 Cell::number(share, percent),
-            ]);
-            rows.push(Row {
-                cells,
-                joined: side + 1 < variants.len(),
-            });
-        }
+            ])
+        }));
     }
     let mut columns = name_heads(variants.len(), "group");
     columns.extend([
