@@ -9,10 +9,10 @@ use fairground_report::{
 };
 use fairground_sim::machine_file::Machine;
 use fairground_sim::outcome::{IdleUse, Outcome};
-use fairground_sim::workload::{self, Workload};
+use fairground_sim::workload::{self, Cgroup, Workload};
 use fairground_trace::simulated::FIRST_TID;
 
-use crate::group_files::{cpu_weight, max_text};
+use crate::group_files::max_text;
 use crate::limit_events;
 use crate::machine_id::machine_id;
 use crate::plan::{Case, Plan};
@@ -274,7 +274,11 @@ fn group(g: fairground_sim::cpu_stat::GroupStat) -> GroupStat {
         weights: Vec::new(),
         burst: g.burst_ns / 1000,
         bursts: Vec::new(),
-        weight: cpu_weight(g.shares),
+        weight: Cgroup::nearest_weight(g.shares),
+        shares: match Cgroup::weight_of_shares(g.shares) {
+            Some(_) => None,
+            None => Some(g.shares),
+        },
         idle: g.idle,
         stat: CpuStat {
             nr_periods: g.stat.nr_periods,

@@ -393,9 +393,9 @@ fn refused(group: &Cgroup, weighs: bool) -> Option<String> {
         .then(|| format!("the kernel refuses a weight of `{path}` while its cpu.idle is 1"))
 }
 
-/// `cpu.weight` of so many `cpu.shares`: 100 of 1024, rounded.
-pub fn cpu_weight(shares: u64) -> u64 {
-    (shares * 100 + 512) / 1024
+/// A weight as it is shown: the `cpu.weight`, or shares that no `cpu.weight` stands for.
+pub fn weight_text(shares: u64) -> String {
+    Cgroup::weight_of_shares(shares).map_or(format!("{shares} shares"), |w| w.to_string())
 }
 
 /// `cpu.max` as the kernel shows it.
@@ -469,6 +469,28 @@ mod tests {
             "-1",
         ] {
             assert!(read("/web/cpu.max", text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_weight_that_no_file_of_v2_can_hold_is_shown_as_shares() {
+        let shown = [2, 10, 15, 512, 1000, 1024, 102_400, 262_144].map(weight_text);
+        let expected = [
+            "2 shares",
+            "1",
+            "15 shares",
+            "50",
+            "1000 shares",
+            "100",
+            "10000",
+            "262144 shares",
+        ];
+        assert_eq!(shown, expected);
+        for weight in 1..=10_000 {
+            assert_eq!(
+                weight_text(Cgroup::shares_of_weight(weight)),
+                weight.to_string()
+            );
         }
     }
 

@@ -6,7 +6,7 @@ use fairground_report::{Axis, Note, Sweep};
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::Cgroup;
 
-use crate::group_files::{GroupFile, cpu_weight, max_text, paths, ranges};
+use crate::group_files::{GroupFile, max_text, paths, ranges, weight_text};
 use crate::plan::Case;
 
 /// Most groups of one setting that are told one by one.
@@ -114,7 +114,7 @@ fn value(workload: &Workload, group: &Cgroup, file: &str) -> String {
     match file {
         "cpu.max" => max_text(group.quota_ns, group.period_ns),
         "cpu.max.burst" => (group.burst_ns / 1000).to_string(),
-        "cpu.weight" => cpu_weight(group.shares).to_string(),
+        "cpu.weight" => weight_text(group.shares),
         "cpu.idle" => u8::from(group.idle).to_string(),
         _ => match group.cpuset.and_then(|m| workload.masks.get(m as usize)) {
             Some(mask) => ranges(mask),

@@ -7,7 +7,7 @@ use fairground_report::{BurstFrom, LimitFrom, Run, WeightFrom, time_text};
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::{Cgroup, CgroupWrite, Event};
 
-use crate::group_files::{GroupFile, cpu_weight, max_text, paths};
+use crate::group_files::{GroupFile, max_text, paths, weight_text};
 
 /// Most writes of a scenario that notes are about.
 const NOTES_MAX: usize = 4;
@@ -40,7 +40,7 @@ fn weights(workload: &Workload) -> BTreeMap<&str, Vec<WeightFrom>> {
         .collect();
     let text = |(shares, idle): (u64, bool)| match idle {
         true => "idle".to_string(),
-        false => cpu_weight(shares).to_string(),
+        false => weight_text(shares),
     };
     for event in &workload.events {
         let group = event.cgroup as usize;
@@ -198,7 +198,7 @@ fn written(write: CgroupWrite) -> (&'static str, String) {
             period_ns,
         } => ("cpu.max", max_text(quota_ns, period_ns)),
         CgroupWrite::Burst(ns) => ("cpu.max.burst", (ns / 1000).to_string()),
-        CgroupWrite::Shares(shares) => ("cpu.weight", cpu_weight(shares).to_string()),
+        CgroupWrite::Shares(shares) => ("cpu.weight", weight_text(shares)),
         CgroupWrite::Idle(idle) => ("cpu.idle", u8::from(idle).to_string()),
     }
 }

@@ -49,7 +49,7 @@ fn setting(variant: &Variant, name: &str) -> String {
     let value = |group: &GroupStat| match file {
         "cpu.max" => Some(group.max.clone()),
         "cpu.max.burst" => Some(group.burst.to_string()),
-        "cpu.weight" => Some(group.weight.to_string()),
+        "cpu.weight" => Some(group.own_weight_text()),
         _ => None,
     };
     let found = run

@@ -32,6 +32,12 @@ impl GroupStat {
         course(first.burst.to_string(), later.iter().map(from), from(last))
     }
 
+    /// `cpu.weight`, or shares that none stands for.
+    pub(crate) fn own_weight_text(&self) -> String {
+        let shares = self.shares.map(|shares| format!("{shares} shares"));
+        shares.unwrap_or_else(|| self.weight.to_string())
+    }
+
     /// The same of `cpu.weight`.
     fn weight_text(&self) -> String {
         if let [first, later @ .., last] = &self.weights[..] {
@@ -40,7 +46,7 @@ impl GroupStat {
         }
         match self.idle {
             true => "idle".into(),
-            false => self.weight.to_string(),
+            false => self.own_weight_text(),
         }
     }
 }

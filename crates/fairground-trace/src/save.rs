@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fairground_sim::exact::Start;
 use fairground_sim::workload::program::{
-    CgroupWrite, Dur, KERNEL_PROCESS, Op, Policy, TaskTemplate, Workload,
+    Cgroup, CgroupWrite, Dur, KERNEL_PROCESS, Op, Policy, TaskTemplate, Workload,
 };
 
 use crate::derive::Derived;
@@ -162,7 +162,7 @@ fn groups(w: &Workload, text: &mut String) {
         let _ = write!(text, "\n[[cgroup]]\npath = {}\n", quoted(&group.path));
         // An idle group has none: the kernel refuses it, and so does a scenario.
         if !group.idle {
-            let _ = writeln!(text, "\"cpu.weight\" = {}", weight(group.shares));
+            let _ = writeln!(text, "{}", weight(group.shares));
         }
         if let Some(quota) = group.quota_ns {
             let max = max(Some(quota), group.period_ns);
@@ -178,8 +178,12 @@ fn groups(w: &Workload, text: &mut String) {
     }
 }
 
-fn weight(shares: u64) -> u64 {
-    ((shares * 100 + 512) / 1024).clamp(1, 10_000)
+/// As `cpu.weight`, if one stands for just these shares.
+fn weight(shares: u64) -> String {
+    match Cgroup::weight_of_shares(shares) {
+        Some(weight) => format!("\"cpu.weight\" = {weight}"),
+        None => format!("\"cpu.shares\" = {shares}"),
+    }
 }
 
 fn max(quota_ns: Option<u64>, period_ns: u64) -> String {
@@ -199,7 +203,7 @@ fn events(w: &Workload, first: u64, text: &mut String) {
                 period_ns,
             } => format!("\"cpu.max\" = {}", max(quota_ns, period_ns)),
             CgroupWrite::Burst(ns) => format!("\"cpu.max.burst\" = {}", ns / 1000),
-            CgroupWrite::Shares(shares) => format!("\"cpu.weight\" = {}", weight(shares)),
+            CgroupWrite::Shares(shares) => weight(shares),
             CgroupWrite::Idle(idle) => format!("\"cpu.idle\" = {idle}"),
         };
         let _ = write!(

@@ -76,6 +76,23 @@ fn a_saved_run_does_the_work_that_was_exported() {
     }
 }
 
+/// Those that no `cpu.weight` stands for, too.
+#[test]
+fn a_saved_scenario_has_the_weights_of_the_recording() {
+    let (recording, ..) = traced("hogs -t 2 -d 10ms", &Exact::default());
+    let all = [2, 3, 15, 512, 1000, 3121, 262_144];
+    let groups = all.map(|n| format!("[[cgroup]]\npath = \"/g{n}\"\n\"cpu.shares\" = {n}\n"));
+    let known = Attributes::parse(&groups.concat()).unwrap();
+    let replay = Replay::to_save(&recording, &known, &home()).unwrap();
+    let derived = replay.derived(&known).unwrap();
+    let text = save::scenario(&derived, "test", &[], "test-8", "linux-6.18", 1000);
+    let scenario = Scenario::parse("saved.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let workload = scenario.workload(&Env { cpus: 8 }).unwrap();
+    let shares: Vec<u64> = workload.cgroups[1..].iter().map(|g| g.shares).collect();
+    assert_eq!(shares, all);
+    assert!(text.contains("\"cpu.weight\" = 50\n"), "{text}");
+}
+
 /// Idle CPUs poll in the scenario, too.
 #[test]
 fn a_saved_run_keeps_who_holds_cpu_dma_latency() {

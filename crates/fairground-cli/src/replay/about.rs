@@ -14,7 +14,7 @@ use fairground_trace::replay::Place;
 use crate::decided::{self, SLOW_IN_VAIN, Uses};
 use crate::failure::Failure;
 use crate::glue;
-use crate::group_files::{GroupFile, cpu_weight, max_text};
+use crate::group_files::{GroupFile, max_text, weight_text};
 use crate::machine_id::machine_id;
 use crate::plan::patches;
 use crate::plan::titles;
@@ -252,7 +252,7 @@ fn value(group: &Group, file: &str) -> Result<String, Failure> {
         "cpu.idle" => u8::from(group.idle).to_string(),
         _ => match (group.weight, group.shares, group.nice) {
             (Some(weight), _, _) => weight.to_string(),
-            (None, Some(shares), _) => cpu_weight(shares).to_string(),
+            (None, Some(shares), _) => weight_text(shares),
             (None, None, Some(nice)) => format!("that of nice {nice}"),
             (None, None, None) => "100".into(),
         },

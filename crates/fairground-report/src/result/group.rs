@@ -46,6 +46,14 @@ pub struct GroupStat {
     /// 1 to 10000.
     #[serde(rename = "cpu.weight")]
     pub weight: u64,
+    /// Where the weight is one of cgroup v1 or of an autogroup that no `cpu.weight` stands for:
+    /// what it is; `cpu.weight` is the nearest then.
+    #[serde(
+        rename = "cpu.shares",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub shares: Option<u64>,
     /// All weights that it had in the measured time, with the times, if there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<WeightFrom>,
@@ -92,7 +100,7 @@ pub struct BurstFrom {
 pub struct WeightFrom {
     /// Since the start of the run, warm-up included.
     pub from_ns: u64,
-    /// `cpu.weight`, or `idle` where `cpu.idle` was 1.
+    /// `cpu.weight`, or `2 shares` where none stands for it, or `idle` where `cpu.idle` was 1.
     pub weight: String,
 }
 

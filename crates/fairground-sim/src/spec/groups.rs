@@ -1,13 +1,11 @@
 //! The cgroup tree of a scenario: paths and parents resolved, attributes checked as the kernel
 //! checks them (`Documentation/admin-guide/cgroup-v2.rst` and `scheduler/sched-bwc.rst`).
 use super::error::{Error, Source};
+use super::group_values::{burst, check_burst, cpu_max, weight};
 use super::names::mask;
-use super::node::{Fields, Node, Value, unknown_name};
+use super::node::{Fields, Node, unknown_name};
 use super::scenario::Length;
-use crate::workload::cpu_counts::{limit_hint, quota_hint, weight_hint};
-use crate::workload::duration::parse_ns;
 use crate::workload::program::{Cgroup, CgroupWrite, Event, Ns, Until, Workload};
-use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN};
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +15,7 @@ pub const CGROUP_KEYS: &[&str] = &[
     "parent",
     "count",
     "cpu.weight",
+    "cpu.shares",
     "cpu.max",
     "cpu.max.burst",
     "cpu.idle",
@@ -27,6 +26,7 @@ pub const EVENT_KEYS: &[&str] = &[
     "at",
     "cgroup",
     "cpu.weight",
+    "cpu.shares",
     "cpu.max",
     "cpu.max.burst",
     "cpu.idle",
@@ -207,8 +207,9 @@ fn attributes(
     group: &mut Cgroup,
 ) -> Result<(), Error> {
     let source = fields.source;
-    if let Some(node) = fields.get("cpu.weight") {
-        group.shares = weight(source, node)?;
+    let written = weight(fields)?;
+    if let Some((_, shares)) = written {
+        group.shares = shares;
     }
     if let Some(node) = fields.get("cpu.max") {
         (group.quota_ns, group.period_ns) = cpu_max(source, node, group.period_ns)?;
@@ -220,90 +221,13 @@ fn attributes(
     if let Some(node) = fields.get("cpu.idle") {
         group.idle = node.bool(source)?;
     }
-    if let (true, Some(node)) = (group.idle, fields.get("cpu.weight")) {
+    if let (true, Some((node, _))) = (group.idle, written) {
         return Err(source.error(node.span.clone(), WEIGHT_REFUSED));
     }
     if let Some(node) = fields.get("cpuset.cpus") {
         group.cpuset = Some(mask(source, node, cpus, w)?);
     }
     Ok(())
-}
-
-fn weight(source: &Source, node: &Node) -> Result<u64, Error> {
-    let weight = node.int(source, 1..=10_000);
-    let weight = weight.map_err(|e| e.help(weight_hint(node.raw(source))))?;
-    Ok(Cgroup::shares_of_weight(weight as u64))
-}
-
-/// Microseconds, as the file holds, or a time with its unit.
-fn burst(source: &Source, node: &Node) -> Result<Ns, Error> {
-    match node.value {
-        Value::Str(_) => node.ns(source),
-        _ => Ok(node.int(source, 0..=1_000_000_000)? as Ns * 1000),
-    }
-}
-
-fn check_burst(source: &Source, node: &Node, burst: Ns, quota: Option<Ns>) -> Result<(), Error> {
-    match quota {
-        Some(quota) if burst > quota => {
-            let (burst, quota) = (burst / 1000, quota / 1000);
-            let message = format!("the burst of {burst} us is above the quota of {quota} us");
-            Err(source.error(node.span.clone(), message))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Reads `cpu.max`: "QUOTA PERIOD" in microseconds, "QUOTA/PERIOD" with units, or "max"; without a
-/// period it stays.
-fn cpu_max(source: &Source, node: &Node, period_ns: Ns) -> Result<(Option<Ns>, Ns), Error> {
-    const EXPECTED: &str = "\"QUOTA PERIOD\" in microseconds, like \"20000 100000\", \
-                            \"QUOTA/PERIOD\" with units, like \"20ms/100ms\", or \"max\"";
-    let fail = |message: String| source.error(node.span.clone(), message);
-    let text = node.str(source, EXPECTED);
-    // Not a text: perhaps a number of CPUs.
-    let text = text.map_err(|e| e.help(limit_hint(node.raw(source))))?;
-    let words: Vec<&str> = match text.contains('/') {
-        true => text.split('/').map(str::trim).collect(),
-        false => text.split_whitespace().collect(),
-    };
-    let (quota, period) = match *words.as_slice() {
-        [quota] => (quota, None),
-        [quota, period] => (quota, Some(period)),
-        _ => return Err(fail(format!("'{text}' is no cpu.max; expected {EXPECTED}"))),
-    };
-    let us = |word: &str| {
-        let number = match word.parse::<u64>() {
-            Ok(n) => Some(n).filter(|n| *n <= 1 << 40).map(|n| n * 1000),
-            // The kernel's file has whole microseconds.
-            Err(_) => parse_ns(word).ok().filter(|ns| ns % 1000 == 0),
-        };
-        number.ok_or_else(|| {
-            let message = format!("'{word}' is no time; expected {EXPECTED}");
-            fail(message).help(limit_hint(word))
-        })
-    };
-    let period = period.map_or(Ok(period_ns), us)?;
-    if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&period) {
-        let message = format!(
-            "a period of {} us; expected 1000 to 1000000 (1 s)",
-            period / 1000
-        );
-        return Err(fail(message));
-    }
-    let quota_ns = if quota == "max" {
-        None
-    } else {
-        Some(us(quota)?)
-    };
-    match quota_ns {
-        Some(ns) if ns < QUOTA_NS_MIN => {
-            let us = ns / 1000;
-            let message = format!("a quota of {us} us; expected at least 1000 (1 ms)");
-            Err(fail(message).help(quota_hint(quota, words.len() > 1)))
-        }
-        _ => Ok((quota_ns, period)),
-    }
 }
 
 /// Reads all `[[event]]` into `w`, in order of time.
@@ -418,12 +342,12 @@ fn weight_and_idle(
         *idle = false;
         write(CgroupWrite::Idle(false));
     }
-    if let Some(node) = fields.get("cpu.weight") {
+    if let Some((node, shares)) = weight(fields)? {
         // With `cpu.idle` the weight would be taken first and then mean nothing.
         if *idle || now == Some(true) {
             return Err(source.error(node.span.clone(), WEIGHT_REFUSED));
         }
-        write(CgroupWrite::Shares(weight(source, node)?));
+        write(CgroupWrite::Shares(shares));
     }
     if now == Some(true) {
         *idle = true;

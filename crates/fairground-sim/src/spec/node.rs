@@ -295,12 +295,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Files of the older interface, and what says the same now.
-const V1_FILES: [(&str, &str); 4] = [
-    (
-        "cpu.shares",
-        "'cpu.weight': 100 weighs as much as 1024 shares (for requests of Kubernetes see \
-         docs/cpu-limits.md)",
-    ),
+const V1_FILES: [(&str, &str); 3] = [
     ("cpu.cfs_quota_us", "'cpu.max': \"QUOTA PERIOD\""),
     ("cpu.cfs_period_us", "'cpu.max': \"QUOTA PERIOD\""),
     ("cpu.cfs_burst_us", "'cpu.max.burst'"),

@@ -78,6 +78,9 @@ pub(super) struct Cgroup {
     /// 1 to 10000; 100 by default.
     #[schemars(rename = "cpu.weight", range(min = 1, max = 10000))]
     weight: Option<u32>,
+    /// The weight in the units of cgroup v1, instead of `cpu.weight`: 1024 of it are 100.
+    #[schemars(rename = "cpu.shares", range(min = 2, max = 262144))]
+    shares: Option<u32>,
     /// "QUOTA PERIOD" in microseconds, "QUOTA/PERIOD" with units ("20ms/100ms"), or "max".
     #[schemars(rename = "cpu.max")]
     max: Option<String>,
@@ -157,6 +160,8 @@ pub(super) struct Event {
     cgroup: String,
     #[schemars(rename = "cpu.weight", range(min = 1, max = 10000))]
     weight: Option<u32>,
+    #[schemars(rename = "cpu.shares", range(min = 2, max = 262144))]
+    shares: Option<u32>,
     #[schemars(rename = "cpu.max")]
     max: Option<String>,
     #[schemars(rename = "cpu.max.burst")]

@@ -300,6 +300,18 @@ impl Cgroup {
     pub fn shares_of_weight(weight: u64) -> u64 {
         shares_from_cgroup(weight).max(MIN_SHARES)
     }
+
+    /// The `cpu.weight` that stands for just these `cpu.shares`, if one does: those of cgroup v1
+    /// and of autogroups mostly have none.
+    pub fn weight_of_shares(shares: u64) -> Option<u64> {
+        let nearest = Self::nearest_weight(shares);
+        (Self::shares_of_weight(nearest) == shares).then_some(nearest)
+    }
+
+    /// The `cpu.weight` that is nearest to so many `cpu.shares`: 100 of 1024, rounded.
+    pub fn nearest_weight(shares: u64) -> u64 {
+        (shares.saturating_mul(100).saturating_add(512) / 1024).clamp(1, 10_000)
+    }
 }
 
 /// The process of kernel threads: they have no address space of their own, and a CPU that switches
