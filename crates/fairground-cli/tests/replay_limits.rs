@@ -330,3 +330,35 @@ fn mistakes_in_attributes_have_file_line_and_excerpt() {
         fails(all, &[told, &place, last]);
     }
 }
+
+/// Two shares are less than the least `cpu.weight`.
+#[test]
+fn weights_that_no_cpu_weight_stands_for_are_shown_as_shares() {
+    let trace = halved("replay_shares");
+    let with = |weight: &str| {
+        let text = format!(
+            "hz = 250\n[[cgroup]]\npath = \"/a\"\n{weight}\n\
+             [[thread]]\ncomm = \"app\"\ncgroup = \"/a\"\ncpus = [0]\n"
+        );
+        file("replay_shares", "attributes.toml", text)
+    };
+    let shares = with("\"cpu.shares\" = 2");
+    let known = ["replay", &trace, "--attributes", &shares, "--seed", "1"];
+    let text = succeeds(known);
+    assert!(text.contains("2 shares"), "{text}");
+    let result = json(&succeeds(words(&[&known, &["--json", "-"]])));
+    let group = &result["costs"][0]["groups"][0];
+    assert_eq!(
+        (&group["cpu.weight"], &group["cpu.shares"]),
+        (&1.into(), &2.into())
+    );
+    // What is written is not that of the nice value of an autogroup any more.
+    let nice = with("nice = 19");
+    let set = ["--set", "/a/cpu.weight=400", "--seed", "1"];
+    let text = succeeds(words(&[&["replay", &trace, "--attributes", &nice], &set]));
+    assert!(
+        text.contains("15 shares") && text.contains(" 400 "),
+        "{text}"
+    );
+    assert!(text.contains("that of nice 19"), "{text}");
+}

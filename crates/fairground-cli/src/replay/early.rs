@@ -3,6 +3,7 @@
 
 use fairground_report::{EarlyWork, Variant};
 use fairground_trace::derive::Attributes;
+use fairground_trace::derive::attributes::Group;
 use fairground_trace::replay::{Early, Run};
 
 /// Of more of what a group computes, per cent, it is told: a choice, that of `judged`.
@@ -63,16 +64,14 @@ fn work(runs: &[Run], of: fn(&Run) -> &Vec<Early>) -> Vec<EarlyWork> {
 /// Groups that the tables have and that can have waited for what the what-if gives them: those that
 /// were throttled and, if it changes a weight, all.
 fn groups<'a>(home: &'a Variant, known: [&Attributes; 2]) -> Vec<&'a str> {
-    let [before, after] = known.map(weights);
+    let [before, after] = known.map(|known| {
+        let weight = |g: &Group| (g.weight, g.shares, g.nice, g.idle);
+        known.cgroups.iter().map(weight).collect::<Vec<_>>()
+    });
     match before == after {
         true => throttled(home),
         false => home.runs.iter().flat_map(paths).collect(),
     }
-}
-
-fn weights(known: &Attributes) -> Vec<(Option<u64>, Option<u64>, bool)> {
-    let groups = known.cgroups.iter();
-    groups.map(|g| (g.weight, g.shares, g.idle)).collect()
 }
 
 fn paths(run: &fairground_report::Run) -> impl Iterator<Item = &str> {

@@ -374,7 +374,7 @@ fn changed(known: &Attributes, files: &[&Setting]) -> Result<Attributes, Failure
                 Write::Burst(ns) => group.burst_us = Some(ns / 1000),
                 Write::Weight(weight) => {
                     group.weight = Some(weight);
-                    group.shares = None;
+                    (group.shares, group.nice) = (None, None);
                 }
                 Write::Idle(idle) => group.idle = idle,
                 Write::Cpus(_) => {

@@ -287,6 +287,7 @@ impl Group {
             let message = format!("cpuset.cpus: expected CPUs up to {CPU_MAX}");
             return wrong("cpuset.cpus", message);
         }
+        self.one_weight()?;
         if let Some(weight) = self.weight.filter(|w| !(1..=10_000).contains(w)) {
             let message = format!("cpu.weight {weight}: expected 1 to 10000");
             return wrong("cpu.weight", message);
@@ -308,6 +309,23 @@ impl Group {
         match quota_ns.filter(|ns| burst_ns > *ns) {
             Some(quota_ns) => wrong("cpu.max.burst", burst_refused(burst_ns, quota_ns)),
             None => Ok(()),
+        }
+    }
+
+    /// Whether its weight is said in one way at most: only one of several would count.
+    fn one_weight(&self) -> Result<(), Wrong> {
+        let said = [
+            ("cpu.weight", self.weight.is_some()),
+            ("cpu.shares", self.shares.is_some()),
+            ("nice", self.nice.is_some()),
+        ];
+        let said: Vec<&str> = said.iter().filter(|s| s.1).map(|s| s.0).collect();
+        match *said.as_slice() {
+            [] | [_] => Ok(()),
+            [first, second, ..] => Err((
+                second,
+                format!("{first} and {second} are both its weight; expected one of them"),
+            )),
         }
     }
 
@@ -387,6 +405,29 @@ mod tests {
             (thread("working_set_bytes", "1125899906842624"), ""),
         ] {
             is_told(&text, said);
+        }
+    }
+
+    #[test]
+    fn a_weight_is_said_in_one_way() {
+        let of = |words: &str| format!("[[cgroup]]\npath = \"/a\"\n{words}\n");
+        let weight = "\"cpu.weight\" = 100";
+        for (words, said) in [
+            (
+                format!("{weight}\n\"cpu.shares\" = 2"),
+                "a.toml:4: cgroup `/a`: cpu.weight and cpu.shares are both its weight; expected",
+            ),
+            (
+                format!("nice = 5\n{weight}"),
+                "a.toml:3: cgroup `/a`: cpu.weight and nice are both its weight",
+            ),
+            (
+                "nice = 5\n\"cpu.shares\" = 1024".into(),
+                "a.toml:3: cgroup `/a`: cpu.shares and nice are both its weight",
+            ),
+            ("nice = 5".into(), ""),
+        ] {
+            is_told(&of(&words), said);
         }
     }
 
