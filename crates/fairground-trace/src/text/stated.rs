@@ -1,12 +1,13 @@
 //! What recorders say about the machine around the events: how many CPUs it has, of which the last
 //! may have been idle all the time, and the release of its kernel.
 
+use super::SAID;
 use super::line::number;
 use crate::recording::Recording;
 
 /// Takes it from a line: `#           entries-in-buffer/entries-written: 9/9   #P:12` (ftrace),
 /// `cpus=12` (trace-cmd), `# nrcpus online : 12` and `# os release : 6.18.3` (`perf script
-/// --header`).
+/// --header`), `#: cpus = 12` ([`crate::export`], of a simulated run).
 pub fn see(text: &[u8], recording: &mut Recording) {
     let cpus = |text: &[u8]| number(text.trim_ascii_start()).map(|(n, _)| n);
     let online = value(text, b"# nrcpus online").and_then(cpus);
@@ -16,7 +17,12 @@ pub fn see(text: &[u8], recording: &mut Recording) {
         let at = at + memchr::memmem::find(&text[at..], b"#P:")?;
         cpus(&text[at + 3..])
     };
-    if let Some(cpus) = online.or(in_heading).or_else(in_table) {
+    let ours = || {
+        let said = text.strip_prefix(SAID.as_bytes())?;
+        let value = said.strip_prefix(b"cpus")?.trim_ascii_start();
+        value.strip_prefix(b"=").and_then(cpus)
+    };
+    if let Some(cpus) = online.or(in_heading).or_else(in_table).or_else(ours) {
         recording.states_cpus(cpus);
     }
     if let Some(release) = value(text, b"# os release") {
@@ -40,6 +46,8 @@ mod tests {
             ("cpus=12", 12),
             ("# nrcpus online : 12", 12),
             ("# entries-in-buffer/entries-written: 18/18   #P:12", 12),
+            ("#: cpus = 12", 12),
+            ("#: cpus = [12, 13]", 3),
             ("# nrcpus avail : 16", 3),
             ("cpus=2", 3),
             ("cpus=99999999999", 3),
