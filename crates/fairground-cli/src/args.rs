@@ -82,6 +82,9 @@ impl Cli {
                          exported its own seed only]",
                     )
                 })
+                // They are refused, with what to do instead.
+                .mut_arg("duration", |duration| duration.hide(true))
+                .mut_arg("warmup", |warmup| warmup.hide(true))
                 .mut_arg("settled", |settled| settled.hide(true))
                 .mut_arg("beside", |beside| beside.hide(true))
                 .mut_arg("seed", |seed| seed.help("Replay with this seed only"))

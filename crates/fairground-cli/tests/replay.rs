@@ -178,7 +178,11 @@ fn recordings_of_almost_nothing_are_replayed_or_refused_in_one_sentence() {
     let nowhere = file("replay_too_far", "far.txt", far(511));
     fails(
         ["replay", &nowhere],
-        &["no built-in machine has CPU 511", "--recorded-on"],
+        &["far.txt: no built-in machine has CPU 511", "--recorded-on"],
+    );
+    fails(
+        ["replay", &here, "--recorded-on", "xeon-8cpu-2013"],
+        &["far.txt: the trace has events of CPU 191, xeon-8cpu-2013 has 8 CPUs"],
     );
     let two = trace("sleeper.v6.dat.xz");
     let output = common::fairground(["replay", &two, &two]);

@@ -34,6 +34,10 @@ pub fn home(
     words: &Words,
 ) -> Result<Place, Failure> {
     let run = known.run.as_ref();
+    let of_trace = |failure: Failure| match &args.trace {
+        Some(path) => failure.at(&path.display().to_string()),
+        None => failure,
+    };
     let machine = match (&args.recorded_on, run) {
         (Some(arg), Some(run)) => {
             let named = Machine::from_path_or_id(arg)?;
@@ -44,7 +48,7 @@ pub fn home(
         }
         (Some(arg), None) => Machine::from_path_or_id(arg)?,
         (None, Some(run)) => simulated_on(run).map_err(|e| words.wrong("run", "machine", e))?,
-        (None, None) => guess(recording.cpus as usize, || too_many(recording))?,
+        (None, None) => guess(recording.cpus as usize, || too_many(recording)).map_err(of_trace)?,
     };
     let cpus = machine.topology.nr_cpus();
     // The file may state more than were recorded.
@@ -54,10 +58,8 @@ pub fn home(
         let highest = needed - 1;
         let has = number_of(cpus as u64, "CPU", "CPUs");
         let message = format!("the trace has events of CPU {highest}, {id} has {has}");
-        return Err(Failure::with_help(
-            message,
-            "name another with --recorded-on",
-        ));
+        let help = "name another with --recorded-on";
+        return Err(of_trace(Failure::with_help(message, help)));
     }
     let profile = recorded_profile(args, recording);
     let mut features = Features::of_profile(profile_named(profile)?);
