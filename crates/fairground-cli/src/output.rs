@@ -235,6 +235,11 @@ impl Target {
         let fail = |e: &dyn std::fmt::Display| {
             Failure::new(format!("cannot write `{}`: {e}", path.display()))
         };
+        if path.as_os_str().as_encoded_bytes().ends_with(b"/") && !path.exists() {
+            return Err(fail(
+                &"a name that ends with `/` is one of a directory; expected a file",
+            ));
+        }
         // Through a link, so that the link stays and its file is replaced; and one name for a file,
         // however it is spelt, also if it is new.
         let path = path

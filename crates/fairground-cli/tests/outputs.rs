@@ -62,3 +62,14 @@ fn who_may_read_a_file_stays_when_it_is_replaced() {
         std::fs::remove_file(&path).expect("the next one is new");
     }
 }
+
+#[test]
+fn a_name_that_ends_as_one_of_a_directory_is_refused() {
+    let dir = place("outputs-slash");
+    let new = format!("{}/new/", dir.to_str().expect("UTF-8"));
+    for option in ["--json", "--csv", "--report"] {
+        let told = ["cannot write", "ends with `/` is one of a directory"];
+        fails(words(&[RUN, &[option, &new], SHORT]), &told);
+    }
+    assert!(!dir.join("new").exists());
+}
