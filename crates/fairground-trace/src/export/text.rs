@@ -1,12 +1,14 @@
 //! The layout of `perf script --ns`, which `perf sched` scripts and this crate read. Where the
-//! process of a thread is known it stands before the thread, as with `perf script -F +pid`.
+//! process of a thread is known it stands before the thread, as with `perf script -F +pid`. Where
+//! it is known whether an interrupt did what is told, ftrace's flags stand behind the CPU, as far
+//! as they say that: perf does not show it, and who woke a thread would be lost.
 
 use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
 use super::shown::Shown;
-use crate::event::{Event, Kind, Told};
+use crate::event::{Context, Event, Kind, Told};
 use crate::recording::Recording;
 use crate::text::SAID;
 
@@ -20,6 +22,8 @@ pub fn write(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
     let shown = Shown::new(recording);
     let mut lines = Line {
         bytes: Vec::with_capacity(2 * BUFFER),
+        // Of a simulated run it shows by calls.
+        flags: recording.said.is_empty(),
         ..Line::default()
     };
     let events = recording.events.iter();
@@ -37,6 +41,8 @@ pub fn write(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
 #[derive(Default)]
 struct Line {
     bytes: Vec<u8>,
+    /// Whether contexts are told.
+    flags: bool,
     /// Of each thread, as it was told last.
     prio: FxHashMap<u32, i16>,
 }
@@ -59,6 +65,11 @@ impl Line {
         self.text(" [");
         self.number(event.cpu.into(), 3, b'0');
         self.text("] ");
+        match event.context {
+            Context::Interrupt if self.flags => self.text("..h.. "),
+            Context::Task if self.flags => self.text("..... "),
+            _ => {}
+        }
         self.number(event.at_ns / 1_000_000_000, 5, b' ');
         self.text(".");
         self.number(event.at_ns % 1_000_000_000, 9, b'0');
@@ -242,7 +253,8 @@ fn system(kind: Kind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Context, State};
+    use crate::event::State;
+    use crate::open;
 
     #[test]
     fn lines_are_those_of_perf_script() {
@@ -280,5 +292,47 @@ mod tests {
              swapper     0 [012]     2.000000450:   sched:sched_wakeup_new: \
              comm=a pid=7 prio=120 target_cpu=002\n"
         );
+    }
+
+    /// What an interrupt did is that in what is read again, too.
+    #[test]
+    fn what_an_interrupt_did_is_told() {
+        let contexts = [Context::Interrupt, Context::Task, Context::Unknown];
+        let mut r = Recording::new("test");
+        for tid in [7, 8] {
+            r.names.see(tid, b"a");
+        }
+        for (at_ns, context) in (1_000..).zip(contexts) {
+            let kind = Kind::Switch {
+                prev: 8,
+                prev_prio: 120,
+                state: State::Blocked(b'S'),
+                next: 7,
+                next_prio: 120,
+            };
+            assert!(r.push(Event {
+                at_ns,
+                cpu: 0,
+                tid: 8,
+                context,
+                kind,
+            }));
+        }
+        let again = |r: &Recording| {
+            let mut out = Vec::new();
+            write(r, &mut out).unwrap();
+            let read = open::read(&*out, &mut |_| {}).unwrap();
+            let found: Vec<Context> = read.events.iter().map(|e| e.context).collect();
+            (String::from_utf8(out).unwrap(), found)
+        };
+        let (text, found) = again(&r);
+        assert_eq!(found, contexts, "{text}");
+        assert!(
+            text.contains(" a     8 [000] ..h..     0.000001000: "),
+            "{text}"
+        );
+        // Of a simulated run as before: there calls say it.
+        r.said = "hz = 1000\n".into();
+        assert!(!again(&r).0.contains(".."));
     }
 }
