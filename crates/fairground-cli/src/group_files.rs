@@ -5,12 +5,10 @@ use fairground_report::nearest;
 use fairground_sim::spec::cpu_list;
 use fairground_sim::truth::asks_for;
 use fairground_sim::workload::Workload;
-use fairground_sim::workload::cpu_counts::{limit_hint, quota_hint, weight_hint};
-use fairground_sim::workload::duration::parse_ns;
+use fairground_sim::workload::cpu_counts::weight_hint;
+use fairground_sim::workload::limit_words::{cpu_max, time};
 use fairground_sim::workload::program::{Cgroup, CgroupWrite, Ns};
-use fairground_sim::workload::validate::{
-    PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, QUOTA_NS_MIN, burst_refused,
-};
+use fairground_sim::workload::validate::burst_refused;
 
 use crate::failure::Failure;
 use crate::what::Setting;
@@ -207,7 +205,10 @@ impl Write {
     /// What was expected.
     pub fn read(file: &str, value: &str) -> Result<Self, String> {
         match file {
-            "cpu.max" => cpu_max(value),
+            "cpu.max" => cpu_max(value).map(|(quota_ns, period_ns)| Self::Max {
+                quota_ns,
+                period_ns,
+            }),
             "cpu.max.burst" => match time(value)? {
                 ns if ns > BURST_NS_MAX => Err("expected at most 1000s".into()),
                 ns => Ok(Self::Burst(ns)),
@@ -225,65 +226,6 @@ impl Write {
             },
             _ => cpu_list(value).map(Self::Cpus),
         }
-    }
-}
-
-/// Thirteen days: what is more is a mistake, and the sums of a group would not hold it.
-const QUOTA_NS_MAX: Ns = 1 << 50;
-
-/// `QUOTA PERIOD` or `QUOTA/PERIOD`, in microseconds or with units; `max`.
-fn cpu_max(text: &str) -> Result<Write, String> {
-    const EXPECTED: &str =
-        "expected QUOTA PERIOD in microseconds, QUOTA/PERIOD with units like 20ms/100ms, or max";
-    let words: Vec<&str> = match text.contains('/') {
-        true => text.split('/').map(str::trim).collect(),
-        false => text.split_whitespace().collect(),
-    };
-    let (quota, period) = match *words.as_slice() {
-        _ if words.contains(&"") => return Err(EXPECTED.into()),
-        [quota] => (quota, None),
-        [quota, period] => (quota, Some(period)),
-        _ => return Err(EXPECTED.into()),
-    };
-    let of = |word: &str| match parse_ns(word).is_err() && word.parse::<u64>().is_err() {
-        true => Err(limit_hint(word).unwrap_or_else(|| EXPECTED.to_string())),
-        false => time(word),
-    };
-    let quota_ns = if quota == "max" {
-        None
-    } else {
-        Some(of(quota)?)
-    };
-    let period_ns = period.map(of).transpose()?;
-    if quota_ns.is_some_and(|ns| ns < QUOTA_NS_MIN) {
-        let hint = quota_hint(quota, period.is_some());
-        return Err(hint.unwrap_or_else(|| QUOTA_EXPECTED.into()));
-    }
-    if quota_ns.is_some_and(|ns| ns > QUOTA_NS_MAX) {
-        return Err(format!(
-            "a quota of {quota}: more than any machine has; `max` is no limit"
-        ));
-    }
-    if period_ns.is_some_and(|ns| !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&ns)) {
-        return Err(PERIOD_EXPECTED.into());
-    }
-    Ok(Write::Max {
-        quota_ns,
-        period_ns,
-    })
-}
-
-/// Microseconds, or a time with a unit; whole microseconds, as the files have them.
-fn time(text: &str) -> Result<Ns, String> {
-    let ns = match text.parse::<u64>() {
-        Ok(us) if us <= 1 << 40 => us * 1000,
-        Ok(us) => return Err(format!("{us} us is too long")),
-        Err(_) => parse_ns(text)?,
-    };
-    if ns % 1000 == 0 {
-        Ok(ns)
-    } else {
-        Err("expected whole microseconds".into())
     }
 }
 

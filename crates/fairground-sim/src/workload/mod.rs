@@ -10,6 +10,7 @@ pub mod duration;
 pub mod halves;
 pub mod inet;
 pub mod labels;
+pub mod limit_words;
 pub mod marks;
 pub mod metric;
 pub mod nearest;

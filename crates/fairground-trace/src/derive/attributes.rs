@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use fairground_sim::glob::fits;
 use fairground_sim::spec::Source;
-use fairground_sim::workload::validate::{
-    PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, QUOTA_NS_MIN,
-};
+use fairground_sim::workload::limit_words;
+use fairground_sim::workload::program::PERIOD_NS_DEFAULT;
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 use super::objects::Objects;
+use super::spelled;
 use crate::event::Names;
 use crate::groups::Groups;
 
@@ -109,24 +109,24 @@ pub struct Group {
     /// Absolute path.
     pub path: String,
     /// `cpu.weight`, 1 to 10000.
-    #[serde(rename = "cpu.weight")]
+    #[serde(rename = "cpu.weight", default, deserialize_with = "spelled::weight")]
     pub weight: Option<u64>,
     /// cgroup v1 `cpu.shares`, instead of `cpu.weight`.
     #[serde(rename = "cpu.shares")]
     pub shares: Option<u64>,
     /// Of an autogroup: the nice value whose weight it has, instead of either.
     pub nice: Option<i8>,
-    /// `cpu.max`: quota and period in microseconds, or `max`.
-    #[serde(rename = "cpu.max")]
+    /// `cpu.max`: quota and period in microseconds or with units, or `max`.
+    #[serde(rename = "cpu.max", default, deserialize_with = "spelled::max")]
     pub max: Option<String>,
     /// `cpu.max.burst`, microseconds.
-    #[serde(rename = "cpu.max.burst")]
+    #[serde(rename = "cpu.max.burst", default, deserialize_with = "spelled::burst")]
     pub burst_us: Option<u64>,
     /// `cpu.idle`.
-    #[serde(default, rename = "cpu.idle")]
+    #[serde(default, rename = "cpu.idle", deserialize_with = "spelled::idle")]
     pub idle: bool,
     /// `cpuset.cpus`, which its threads' own CPUs cannot go beyond.
-    #[serde(rename = "cpuset.cpus")]
+    #[serde(rename = "cpuset.cpus", default, deserialize_with = "spelled::cpus")]
     pub cpus: Option<Vec<u32>>,
 }
 
@@ -150,6 +150,7 @@ pub struct ThreadWords {
     /// Own slice, microseconds; 0 is none.
     pub slice_us: Option<u64>,
     /// CPUs that it may use.
+    #[serde(default, deserialize_with = "spelled::cpus")]
     pub cpus: Option<Vec<u32>>,
     /// Path of its group.
     pub cgroup: Option<String>,
@@ -373,41 +374,24 @@ impl Group {
     /// # Errors
     /// What is wrong with the words.
     pub fn limit(&self) -> Result<(Option<u64>, u64), String> {
-        self.max.as_deref().map_or(Ok((None, 100_000_000)), limit)
+        self.max
+            .as_deref()
+            .map_or(Ok((None, PERIOD_NS_DEFAULT)), limit)
     }
 }
 
-/// Reads `cpu.max`: `QUOTA [PERIOD]` in microseconds, or `max`.
+/// Reads `cpu.max`: quota and period, ns.
 ///
 /// # Errors
 /// What was expected.
 pub fn limit(text: &str) -> Result<(Option<u64>, u64), String> {
-    let bad = || format!("cpu.max `{text}`: expected `QUOTA PERIOD` in microseconds, or `max`");
-    let mut words = text.split_whitespace();
-    let us = |w: &str| {
-        w.parse::<u64>()
-            .ok()
-            .filter(|us| (1..=1 << 40).contains(us))
+    let told = |e: String| match e.starts_with('`') {
+        // It has the words in it.
+        true => format!("cpu.max: {e}"),
+        false => format!("cpu.max `{text}`: {e}"),
     };
-    let quota = match words.next().ok_or_else(bad)? {
-        "max" => None,
-        word => Some(us(word).ok_or_else(bad)? * 1000),
-    };
-    let period = match words.next() {
-        None => 100_000,
-        Some(word) => us(word).ok_or_else(bad)?,
-    };
-    if words.next().is_some() {
-        return Err(bad());
-    }
-    let refused = |expected: &str| Err(format!("cpu.max `{text}`: {expected}"));
-    if quota.is_some_and(|ns| ns < QUOTA_NS_MIN) {
-        return refused(QUOTA_EXPECTED);
-    }
-    match period * 1000 {
-        ns if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&ns) => refused(PERIOD_EXPECTED),
-        ns => Ok((quota, ns)),
-    }
+    let read = limit_words::cpu_max(text).map_err(told);
+    read.map(|(quota_ns, period_ns)| (quota_ns, period_ns.unwrap_or(PERIOD_NS_DEFAULT)))
 }
 
 #[cfg(test)]
@@ -424,7 +408,7 @@ mod tests {
             of("5 10000"),
             "cpu.max `5 10000`: expected a quota of at least 1ms"
         );
-        assert!(of("5000 10000 1").contains("expected `QUOTA PERIOD`"));
+        assert!(of("5000 10000 1").contains("expected QUOTA PERIOD"));
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub mod process;
 mod program;
 pub mod refused;
 mod run;
+mod spelled;
 mod step;
 pub mod tails;
 pub mod tick;

@@ -1,0 +1,71 @@
+//! `cpu.max` and `cpu.max.burst` in words: as the kernel's files hold them, and with units. Read so
+//! from the command line and from attributes of recordings; scenarios read the same words, with
+//! their own messages (`spec/groups.rs`).
+
+use super::cpu_counts::{limit_hint, quota_hint};
+use super::duration::parse_ns;
+use super::program::Ns;
+use super::validate::{PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, QUOTA_NS_MIN};
+
+/// Thirteen days: what is more is a mistake, and the sums of a group would not hold it.
+const QUOTA_NS_MAX: Ns = 1 << 50;
+
+/// Reads `cpu.max`: quota (`None`: max) and period (`None`: it stays) of `QUOTA PERIOD` or
+/// `QUOTA/PERIOD`, in microseconds or with units; `max`.
+///
+/// # Errors
+/// What was expected; of a number of CPUs (`500m`), how it is written.
+pub fn cpu_max(text: &str) -> Result<(Option<Ns>, Option<Ns>), String> {
+    const EXPECTED: &str =
+        "expected QUOTA PERIOD in microseconds, QUOTA/PERIOD with units like 20ms/100ms, or max";
+    let words: Vec<&str> = match text.contains('/') {
+        true => text.split('/').map(str::trim).collect(),
+        false => text.split_whitespace().collect(),
+    };
+    let (quota, period) = match *words.as_slice() {
+        _ if words.contains(&"") => return Err(EXPECTED.into()),
+        [quota] => (quota, None),
+        [quota, period] => (quota, Some(period)),
+        _ => return Err(EXPECTED.into()),
+    };
+    let of = |word: &str| match parse_ns(word).is_err() && word.parse::<u64>().is_err() {
+        true => Err(limit_hint(word).unwrap_or_else(|| EXPECTED.to_string())),
+        false => time(word),
+    };
+    let quota_ns = if quota == "max" {
+        None
+    } else {
+        Some(of(quota)?)
+    };
+    let period_ns = period.map(of).transpose()?;
+    if quota_ns.is_some_and(|ns| ns < QUOTA_NS_MIN) {
+        let hint = quota_hint(quota, period.is_some());
+        return Err(hint.unwrap_or_else(|| QUOTA_EXPECTED.into()));
+    }
+    if quota_ns.is_some_and(|ns| ns > QUOTA_NS_MAX) {
+        return Err(format!(
+            "a quota of {quota}: more than any machine has; `max` is no limit"
+        ));
+    }
+    if period_ns.is_some_and(|ns| !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&ns)) {
+        return Err(PERIOD_EXPECTED.into());
+    }
+    Ok((quota_ns, period_ns))
+}
+
+/// Reads microseconds, or a time with a unit; whole microseconds, as the files have them.
+///
+/// # Errors
+/// What was expected.
+pub fn time(text: &str) -> Result<Ns, String> {
+    let ns = match text.parse::<u64>() {
+        Ok(us) if us <= 1 << 40 => us * 1000,
+        Ok(us) => return Err(format!("{us} us is too long")),
+        Err(_) => parse_ns(text)?,
+    };
+    if ns % 1000 == 0 {
+        Ok(ns)
+    } else {
+        Err("expected whole microseconds".into())
+    }
+}
