@@ -109,9 +109,13 @@ pub fn real_time(rt: RealTime, t: &mut String) {
         t,
         "\nwhy here: a real-time task stays on its CPU, if it may be there, whatever fair task \
          runs\n  there, unless it would wait for one of at least its priority; then it goes where \
-         the least\n  urgent task runs\n\nwhy now: {policy}, priority {priority}: fair tasks give way to \
-         it at once; where they wait they have\n  50 ms of each second. Of its class the highest priority runs, and \
-         of one priority the first in the row"
+         the least\n  urgent task runs"
+    );
+    let _ = writeln!(
+        t,
+        "\nwhy now: {policy}, priority {priority}: fair tasks give way to it at once; where they \
+         wait they have\n  50 ms of each second. Of its class the highest priority runs, and of \
+         one priority the first in the row"
     );
 }
 
