@@ -12,8 +12,8 @@ pub fn of(variants: &[Variant]) -> Table {
     let means: Vec<_> = variants.iter().flat_map(idle_means).collect();
     let mut states: Vec<&str> = Vec::new();
     for mean in &means {
-        if !states.contains(&&*mean.name) {
-            states.push(&mean.name);
+        if !states.contains(&mean.name) {
+            states.push(mean.name);
         }
     }
     let of_state = |state: &&str| {

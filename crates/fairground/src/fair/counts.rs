@@ -40,7 +40,7 @@ impl Counts {
 
     /// As the levels above `cfs` count them: in an idle group all are idle.
     #[inline]
-    pub fn from_above(self, rq: &Rq, cfs: CfsId) -> Self {
+    pub fn seen_above(self, rq: &Rq, cfs: CfsId) -> Self {
         let all = rq.cfs[cfs.idx()].idle;
         let idle = if all { self.queued } else { self.idle };
         Self { idle, ..self }
@@ -50,13 +50,13 @@ impl Counts {
     #[inline]
     pub fn join(&mut self, rq: &mut Rq, cfs: CfsId) {
         self.add_to(rq, cfs);
-        *self = self.from_above(rq, cfs);
+        *self = self.seen_above(rq, cfs);
     }
 
     /// They leave `cfs`; what is left to take from the level above.
     #[inline]
     pub fn leave(&mut self, rq: &mut Rq, cfs: CfsId) {
         self.sub_from(rq, cfs);
-        *self = self.from_above(rq, cfs);
+        *self = self.seen_above(rq, cfs);
     }
 }

@@ -205,7 +205,7 @@ fn unthrottle<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) -> Option<Walked
 /// The group entity of a throttled queue leaves its parent, and so on up to the first parent that
 /// has something else. Above, only counts change.
 fn leave_parents<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let mut counts = Counts::of(rq, cfs).from_above(rq, cfs);
+    let mut counts = Counts::of(rq, cfs).seen_above(rq, cfs);
     let mut se = rq.cfs[cfs.idx()].se;
     let mut leaving = true;
     while let Some(at) = se {
@@ -239,7 +239,7 @@ fn leave_parents<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
 
 /// The reverse: joins all parents, or those up to one that is throttled itself.
 fn join_parents<H: Host>(cx: &mut Cx<H>, rq: &mut Rq, cfs: CfsId) {
-    let mut counts = Counts::of(rq, cfs).from_above(rq, cfs);
+    let mut counts = Counts::of(rq, cfs).seen_above(rq, cfs);
     let mut se = rq.cfs[cfs.idx()].se;
     let mut joining = true;
     while let Some(at) = se {

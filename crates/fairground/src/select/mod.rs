@@ -257,6 +257,6 @@ impl<'a> Wakee<'a> {
 
     /// Utilisation it is expected to need.
     fn util_est(&self) -> u64 {
-        task_util_est(&self.avg)
+        task_util_est(self.avg)
     }
 }
