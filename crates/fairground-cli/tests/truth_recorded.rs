@@ -3,7 +3,10 @@
 
 mod common;
 
-use common::{json, succeeds};
+use std::path::Path;
+
+use common::{json, place, succeeds};
+use serde_json::Value;
 
 #[test]
 fn the_table_says_what_was_simulated_and_how_to_get_it_again() {
@@ -54,4 +57,33 @@ fn a_case_from_the_recorder_runs() {
             _ => assert_eq!(reason, None),
         }
     }
+}
+
+#[test]
+fn a_number_that_no_run_has_is_not_zero() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded/cases/own-mix");
+    let dir = place("truth-unrecorded");
+    let to = dir.join("cases/own-mix");
+    std::fs::create_dir_all(&to).expect("a directory");
+    std::fs::copy(own.join("case.json"), to.join("case.json")).expect("a copy");
+    let text = std::fs::read_to_string(own.join("result.json")).expect("a result");
+    let mut result: Value = serde_json::from_str(&text).expect("JSON");
+    for run in result["runs"].as_array_mut().expect("runs") {
+        let hog = run["tasks"]["hog"].as_object_mut().expect("a task");
+        hog.remove("migrations").expect("a number");
+    }
+    std::fs::write(to.join("result.json"), result.to_string()).expect("a file");
+    let words = ["truth", dir.to_str().expect("UTF-8"), "--seeds", "1"];
+    let rows = json(&succeeds(words.into_iter().chain(["--json", "-"])));
+    let rows = rows.as_array().expect("rows");
+    let row = rows.iter().find(|r| r["metric"] == "tasks.hog.migrations");
+    let row = row.expect("a row");
+    let none = json(r#"{"mean": null, "sd": null, "n": 0}"#);
+    assert_eq!((&row["recorded"], &row["verdict"]), (&none, &"skipped".into()));
+    assert_eq!(row["reason"], "no recorded run has it");
+    let table = succeeds(words);
+    let line = table.lines().find(|l| l.contains(" tasks.hog.migrations "));
+    let words: Vec<&str> = line.expect("a line").split_whitespace().collect();
+    assert_eq!((words[0], words[3]), ("skipped", "-"));
+    assert!(!table.contains("-0 ±") && !table.contains("NaN"), "{table}");
 }

@@ -8,6 +8,9 @@ use fairground_sim::truth::recorded::Run;
 use fairground_sim::truth::simulate::{Bench, MACHINE};
 use fairground_sim::truth::{Case, Truth, Verdict, check};
 
+/// What is measured is all there.
+const TOLD: &str = "measured";
+
 /// A case of 400 ms on two CPUs; `more` are further keys.
 fn text(tasks: &str, more: &str) -> String {
     let comma = if more.is_empty() { "" } else { "," };
@@ -35,21 +38,22 @@ fn check_sums(tasks: &str, more: &str) -> Vec<Run> {
     let runs = runs(tasks, more).unwrap_or_else(|e| panic!("{e}\n{tasks}\n{more}"));
     for run in &runs {
         for (number, cpu) in &run.cpus {
-            let sum = cpu.idle_us + cpu.workload_us + cpu.other_us;
+            let sum =
+                cpu.idle_us.expect(TOLD) + cpu.workload_us.expect(TOLD) + cpu.other_us.expect(TOLD);
             assert!((sum - run.window_us).abs() < 1.0, "CPU {number}: {cpu:?}");
         }
-        let of_cpus: f64 = run.cpus.values().map(|c| c.workload_us).sum();
-        let of_tasks: f64 = run.tasks.values().map(|t| t.cpu_us).sum();
+        let of_cpus: f64 = run.cpus.values().map(|c| c.workload_us.expect(TOLD)).sum();
+        let of_tasks: f64 = run.tasks.values().map(|t| t.cpu_us.expect(TOLD)).sum();
         assert!((of_cpus - of_tasks).abs() < 1.0, "{of_cpus} {of_tasks}");
         for (name, task) in &run.tasks {
-            let by_cpu: f64 = task.cpu_us_by_cpu.values().sum();
-            assert!((by_cpu - task.cpu_us).abs() < 1.0, "{name}");
-            let d = task.wakeup_latency_us;
+            let by_cpu: f64 = task.cpu_us_by_cpu.as_ref().expect(TOLD).values().sum();
+            assert!((by_cpu - task.cpu_us.expect(TOLD)).abs() < 1.0, "{name}");
+            let d = task.wakeup_latency_us.expect(TOLD);
             assert!(
                 d.mean.is_none_or(|m| m >= 0.0 && m <= run.window_us),
                 "{name}: {d:?}"
             );
-            assert!(d.n <= task.wakeups + 1, "{name}: {d:?}");
+            assert!(d.n <= task.wakeups.expect(TOLD) + 1, "{name}: {d:?}");
         }
         for (path, group) in &run.groups {
             let stat = |key: &str| group.cpu_stat.get(key).copied().unwrap_or(0.0);
@@ -111,8 +115,12 @@ fn every_step_together() {
         assert_eq!(run.tasks["a"].iterations, Some(15));
         assert_eq!(run.tasks["b"].iterations, Some(10));
         assert_eq!(run.tasks["c"].iterations, Some(10));
-        assert!(run.tasks["b"].cpu_us > 100_000.0);
-        assert!(run.tasks["kids"].cpu_us > 2000.0, "{:?}", run.tasks["kids"]);
+        assert!(run.tasks["b"].cpu_us.expect(TOLD) > 100_000.0);
+        assert!(
+            run.tasks["kids"].cpu_us.expect(TOLD) > 2000.0,
+            "{:?}",
+            run.tasks["kids"]
+        );
     }
 }
 
@@ -155,7 +163,7 @@ fn many_tasks_of_all_priorities_in_deep_groups() {
     let more = format!(r#""cgroups": [{}]"#, groups.join(", "));
     for run in check_sums(&tasks.join(", "), &more) {
         for cpu in run.cpus.values() {
-            assert!(cpu.idle_us < 1000.0, "hogs wait: {cpu:?}");
+            assert!(cpu.idle_us.expect(TOLD) < 1000.0, "hogs wait: {cpu:?}");
         }
     }
 }
@@ -173,7 +181,7 @@ fn what_waits_for_ever_ends_with_the_window() {
     let empty = task("e", "", "");
     for one in [&reader, &waiter, &alone, &nothing, &empty] {
         for run in check_sums(one, r#""barriers": {"0": 2}"#) {
-            let ran: f64 = run.tasks.values().map(|t| t.cpu_us).sum();
+            let ran: f64 = run.tasks.values().map(|t| t.cpu_us.expect(TOLD)).sum();
             assert!(ran < 100.0, "{one}: {ran}");
         }
     }
@@ -200,13 +208,16 @@ fn quotas_that_hardly_let_anything_run() {
         {"path": "/i", "shares": "idle (weight 3)"}],
         "sampler": {"cpu": 1, "every_us": 20000, "what": "debug"}"#;
     for run in check_sums(&tasks.join(", "), groups) {
-        let limited: f64 = ["a", "b", "c"].iter().map(|t| run.tasks[*t].cpu_us).sum();
+        let limited: f64 = ["a", "b", "c"]
+            .iter()
+            .map(|t| run.tasks[*t].cpu_us.expect(TOLD))
+            .sum();
         // Four periods and the overrun of each, up to a tick on each CPU.
         assert!(limited < 5.0 * 1000.0 + 5.0 * 8000.0, "{limited}");
         assert!(
-            run.tasks["d"].cpu_us > 300_000.0,
+            run.tasks["d"].cpu_us.expect(TOLD) > 300_000.0,
             "{}",
-            run.tasks["d"].cpu_us
+            run.tasks["d"].cpu_us.expect(TOLD)
         );
         assert!(run.groups["/p"].cpu_stat["nr_throttled"] >= 2.0);
     }
@@ -223,7 +234,12 @@ fn threads_that_make_threads() {
     );
     for run in check_sums(&maker, "") {
         assert_eq!(run.tasks["m"].iterations, Some(300));
-        let made: u64 = run.tasks["kids"].wakeup_new_target_cpu.values().sum();
+        let made: u64 = run.tasks["kids"]
+            .wakeup_new_target_cpu
+            .as_ref()
+            .expect(TOLD)
+            .values()
+            .sum();
         assert_eq!(made, 601);
     }
 }
@@ -237,7 +253,7 @@ fn a_new_thread_has_what_its_creator_has_then() {
         {"set_affinity": [0]}]}"#,
     );
     for run in check_sums(&maker, "") {
-        let by_cpu = &run.tasks["kids"].cpu_us_by_cpu;
+        let by_cpu = run.tasks["kids"].cpu_us_by_cpu.as_ref().expect(TOLD);
         assert_eq!(by_cpu.len(), 2, "{by_cpu:?}");
         assert!(by_cpu.values().all(|us| *us > 3000.0), "{by_cpu:?}");
     }
@@ -250,9 +266,18 @@ fn a_task_that_sends_itself_away_sleeps_until_the_stopper_has_moved_it() {
     let flips = task("a", "", &format!(r#"{{"loop": -1, "body": [{body}]}}"#));
     for run in check_sums(&flips, "") {
         let a = &run.tasks["a"];
-        assert!((35..=40).contains(&a.migrations), "{a:?}");
-        assert!(a.switches_voluntary.abs_diff(a.migrations) <= 1, "{a:?}");
-        assert!(a.wakeups.abs_diff(a.migrations) <= 1, "{a:?}");
+        assert!((35..=40).contains(&a.migrations.expect(TOLD)), "{a:?}");
+        assert!(
+            a.switches_voluntary
+                .expect(TOLD)
+                .abs_diff(a.migrations.expect(TOLD))
+                <= 1,
+            "{a:?}"
+        );
+        assert!(
+            a.wakeups.expect(TOLD).abs_diff(a.migrations.expect(TOLD)) <= 1,
+            "{a:?}"
+        );
     }
     let text = text(&flips, "").replace(r#""hz": 250"#, r#""hz": 250, "preemption": "voluntary""#);
     let case = Case::parse(&text).expect("a case");
@@ -261,7 +286,9 @@ fn a_task_that_sends_itself_away_sleeps_until_the_stopper_has_moved_it() {
     let run = bench.run(1).expect("a run");
     let a = &run.tasks["a"];
     assert!(
-        a.switches_voluntary == 0 && a.wakeups <= 1 && a.migrations >= 35,
+        a.switches_voluntary.expect(TOLD) == 0
+            && a.wakeups.expect(TOLD) <= 1
+            && a.migrations.expect(TOLD) >= 35,
         "{a:?}"
     );
 }
@@ -389,7 +416,11 @@ fn loops_that_take_no_time_spin() {
         let spins = format!(r#"{{"loop": {turns}, "body": [{body}]}}"#);
         for run in check_sums(&task("s", on_one, &spins), "") {
             let s = &run.tasks["s"];
-            assert!(s.cpu_us > 390_000.0, "{body}: {}", s.cpu_us);
+            assert!(
+                s.cpu_us.expect(TOLD) > 390_000.0,
+                "{body}: {}",
+                s.cpu_us.expect(TOLD)
+            );
             let n = s.iterations.unwrap_or(0) as f64;
             let turn_ns = guest().kernel_op_ns("sched_clock").expect("a figure");
             let turns = 400e6 / turn_ns;
@@ -398,7 +429,7 @@ fn loops_that_take_no_time_spin() {
     }
     let later = r#"{"loop": -1, "body": [{"until_us": 300000}]}"#;
     for run in check_sums(&task("s", on_one, later), "") {
-        let us = run.tasks["s"].cpu_us;
+        let us = run.tasks["s"].cpu_us.expect(TOLD);
         assert!((90_000.0..101_000.0).contains(&us), "{us}");
     }
     let ends = r#"{"loop": 5, "body": [{"loop": 2000000, "body": [{"run_us": 0}]},
@@ -406,7 +437,11 @@ fn loops_that_take_no_time_spin() {
     for run in check_sums(&task("s", on_one, ends), "") {
         let s = &run.tasks["s"];
         assert_eq!(s.iterations, Some(10_000_005));
-        assert!((155_000.0..160_000.0).contains(&s.cpu_us), "{}", s.cpu_us);
+        assert!(
+            (155_000.0..160_000.0).contains(&s.cpu_us.expect(TOLD)),
+            "{}",
+            s.cpu_us.expect(TOLD)
+        );
     }
 }
 
@@ -433,7 +468,7 @@ fn a_window_may_be_shorter_than_a_tick() {
     let bench = Bench::new(&case, &Others::default(), machine, &[0.0]).expect("a bench");
     let run = bench.run(1).expect("a run");
     assert_eq!(run.window_us, 700.0);
-    let us = run.tasks["a"].cpu_us;
+    let us = run.tasks["a"].cpu_us.expect(TOLD);
     assert!((500.0..=700.0).contains(&us), "{us}");
 }
 
@@ -451,12 +486,12 @@ fn created_threads_count_in_the_group_of_their_creator() {
     ];
     let groups = r#""cgroups": [{"path": "/a"}, {"path": "/b"}, {"path": "/b/c"}]"#;
     for run in check_sums(&tasks.join(", "), groups) {
-        let us = |path: &str| run.groups[path].cpu_us;
+        let us = |path: &str| run.groups[path].cpu_us.expect(TOLD);
         // One of a; one of b below, and one of m, which was in /b when it made it.
         assert!((20_000.0..21_500.0).contains(&us("/a")), "{}", us("/a"));
         assert!((20_000.0..21_500.0).contains(&us("/b/c")), "{}", us("/b/c"));
         assert!((40_000.0..43_000.0).contains(&us("/b")), "{}", us("/b"));
-        let sum: f64 = run.tasks.values().map(|t| t.cpu_us).sum();
+        let sum: f64 = run.tasks.values().map(|t| t.cpu_us.expect(TOLD)).sum();
         assert!((us("(all)") - sum).abs() < 1.0, "{} {sum}", us("(all)"));
     }
 }

@@ -12,7 +12,10 @@ pub fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
         "verdict", "case", "metric", "recorded", "simulated", "tolerance", "unit", "why"
     );
     for row in rows {
-        let sample = |s: Sample| format!("{} ± {}", number(s.mean), number(s.sd));
+        let sample = |s: Sample| match s.n {
+            0 => "-".to_string(),
+            _ => format!("{} ± {}", number(s.mean), number(s.sd)),
+        };
         let why = reasons::of(row);
         let why = match row.verdict {
             Verdict::Miss => why.map_or(reasons::NOT_EXPLAINED, |r| &r.id),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::case::Case;
+use super::compare::NOT_IN_MOST;
 use super::recorded::Recorded;
 use super::row::{Row, Sample};
 use super::tolerance::{Tolerance, rule_for};
@@ -34,6 +35,7 @@ pub fn check(
         Err(why) => Err(why),
     };
     let values = untraced(&recorded.own_untraced_runs);
+    let printed_by = recorded.own_untraced_runs.as_array().map_or(0, Vec::len);
     let rows = samples(&values, &recorded.own_untraced_summary);
     let rows = rows.into_iter().map(|(name, sample)| {
         let metric = format!("own.{name}");
@@ -45,6 +47,10 @@ pub fn check(
         let reason = match (&tolerance, &runs) {
             (Tolerance::Skipped(reason), _) => Some((*reason).to_string()),
             (_, Err(why)) => Some((*why).clone()),
+            _ if values.get(&name).is_some_and(|v| 2 * v.len() < printed_by) => {
+                Some(NOT_IN_MOST.to_string())
+            }
+            (_, Ok(_)) if sample.n == 0 => Some("the summary has no mean".to_string()),
             (_, Ok(_)) if simulated.is_empty() => Some("the model does not print it".to_string()),
             _ => None,
         };
@@ -93,12 +99,13 @@ type Numbers = BTreeMap<String, f64>;
 fn samples(runs: &BTreeMap<String, Vec<f64>>, summary: &Value) -> BTreeMap<String, Sample> {
     let mut all: BTreeMap<String, Sample> = BTreeMap::new();
     for (name, of) in summary.as_object().into_iter().flatten() {
-        let field = |key: &str| of.get(key).and_then(Value::as_f64).unwrap_or(0.0);
-        let sample = Sample {
-            mean: field("mean"),
-            sd: field("stdev"),
-            n: field("n") as usize,
-        };
+        let field = |key: &str| of.get(key).and_then(Value::as_f64);
+        let sample = field("mean").map_or(Sample::NONE, |mean| Sample {
+            mean,
+            sd: field("stdev").unwrap_or(0.0),
+            // A mean is that of a run at least.
+            n: field("n").map_or(1, |n| n as usize).max(1),
+        });
         all.insert(name.clone(), sample);
     }
     for (name, values) in runs {

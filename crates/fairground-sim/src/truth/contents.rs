@@ -36,7 +36,7 @@ pub(super) fn check(run: &Run, case: &Case, edges: &[f64]) -> Result<(), String>
             ("workload_us", on.workload_us),
             ("other_us", on.other_us),
         ];
-        not_negative(times).map_err(|e| format!("cpus.{cpu}.{e}"))?;
+        not_negative(told(times)).map_err(|e| format!("cpus.{cpu}.{e}"))?;
     }
     for (name, us) in &run.other_tasks_us {
         not_negative([(name.as_str(), *us)]).map_err(|e| format!("other_tasks_us.{e}"))?;
@@ -70,7 +70,7 @@ fn of_case(run: &Run, case: &Case) -> Result<(), String> {
             ("cpu_share_of_workload", group.cpu_share_of_workload),
         ];
         let stat = group.cpu_stat.iter().map(|(key, v)| (key.as_str(), *v));
-        not_negative(times.into_iter().chain(stat)).map_err(|e| format!("groups.{path}.{e}"))?;
+        not_negative(told(times).chain(stat)).map_err(|e| format!("groups.{path}.{e}"))?;
     }
     let phases = case.phase_starts_us.len();
     for (phase, shares) in &run.phases {
@@ -102,25 +102,21 @@ fn creates_threads(case: &Case) -> bool {
 }
 
 fn of_task(task: &TaskRun, cpus: u32, edges: &[f64]) -> Result<(), String> {
-    let woken = &task.wakeup_target_cpu;
+    let woken = [&task.wakeup_target_cpu, &task.wakeup_new_target_cpu].map(Option::as_ref);
     for (key, numbers) in [
-        ("cpu_us_by_cpu", numbers(&task.cpu_us_by_cpu)),
-        ("wakeup_target_cpu", numbers(woken)),
-        (
-            "wakeup_new_target_cpu",
-            numbers(&task.wakeup_new_target_cpu),
-        ),
+        ("cpu_us_by_cpu", task.cpu_us_by_cpu.as_ref().map(numbers)),
+        ("wakeup_target_cpu", woken[0].map(numbers)),
+        ("wakeup_new_target_cpu", woken[1].map(numbers)),
     ] {
-        for cpu in numbers {
+        for cpu in numbers.into_iter().flatten() {
             at_cpu(cpu, cpus).map_err(|e| format!("{key}: {e}"))?;
         }
     }
-    not_negative([
+    not_negative(told([
         ("cpu_us", task.cpu_us),
         ("cpu_share_of_workload", task.cpu_share_of_workload),
-    ])?;
-    let by_cpu = task.cpu_us_by_cpu.iter();
-    for (cpu, us) in by_cpu {
+    ]))?;
+    for (cpu, us) in task.cpu_us_by_cpu.iter().flatten() {
         not_negative([(cpu.to_string().as_str(), *us)])
             .map_err(|e| format!("cpu_us_by_cpu.{e}"))?;
     }
@@ -129,9 +125,10 @@ fn of_task(task: &TaskRun, cpus: u32, edges: &[f64]) -> Result<(), String> {
         ("on_cpu_us", &task.on_cpu_us),
         ("preempted_wait_us", &task.preempted_wait_us),
     ] {
-        not_negative(parts(dist)).map_err(|e| format!("{key}.{e}"))?;
+        let parts = dist.iter().flat_map(parts);
+        not_negative(parts).map_err(|e| format!("{key}.{e}"))?;
     }
-    let (bins, expected) = (task.on_cpu_hist.len(), edges.len());
+    let (bins, expected) = (task.on_cpu_hist.as_ref().map_or(0, Vec::len), edges.len());
     if bins != 0 && bins != expected {
         return Err(format!(
             "on_cpu_hist: {bins} bins, expected {expected} as hist_edges_us"
@@ -152,6 +149,13 @@ fn parts(dist: &Dist) -> impl Iterator<Item = (&'static str, f64)> {
         ("p99", dist.p99),
         ("max", dist.max),
     ];
+    told(all)
+}
+
+/// Those that were recorded.
+fn told<'a, const N: usize>(
+    all: [(&'a str, Option<f64>); N],
+) -> impl Iterator<Item = (&'a str, f64)> {
     all.into_iter().filter_map(|(name, v)| Some((name, v?)))
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use fairground::event::Event;
 use fairground::value::TaskId;
 
-use super::recorded::{CpuRun, Dist, Run, TaskRun};
+use super::recorded::{CpuRun, Dist, GroupRun, Run, TaskRun};
 use crate::host::TraceLine;
 
 /// What a trace does not say.
@@ -35,11 +35,26 @@ pub struct Context<'a> {
 
 #[derive(Default)]
 struct Tally {
-    run: TaskRun,
+    cpu_us: f64,
+    cpu_us_by_cpu: BTreeMap<u32, f64>,
+    switches_voluntary: u64,
+    switches_involuntary: u64,
+    migrations: u64,
+    wakeups: u64,
+    wakeup_target_cpu: BTreeMap<u32, u64>,
+    wakeup_new_target_cpu: BTreeMap<u32, u64>,
     latency: Vec<f64>,
     stretches: Vec<f64>,
     waits: Vec<f64>,
     preempted_at: Option<u64>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct CpuTally {
+    switches: u64,
+    idle_us: f64,
+    workload_us: f64,
+    other_us: f64,
 }
 
 struct Analysis<'a> {
@@ -47,7 +62,7 @@ struct Analysis<'a> {
     tally: BTreeMap<&'a str, Tally>,
     /// Time by the group in which the tasks start, us.
     of_groups: BTreeMap<&'a str, f64>,
-    cpus: BTreeMap<u32, CpuRun>,
+    cpus: BTreeMap<u32, CpuTally>,
     /// Running task and since when, by CPU.
     running: Vec<(Option<TaskId>, u64)>,
     /// CPUs on which the stopper runs: what comes next is no switch from the idle task.
@@ -70,7 +85,7 @@ pub fn measure(trace: &[TraceLine], cx: &Context<'_>) -> Run {
             .map(|path| (path.as_str(), 0.0))
             .collect(),
         cpus: (0..cx.cpus as u32)
-            .map(|c| (c, CpuRun::default()))
+            .map(|c| (c, CpuTally::default()))
             .collect(),
         running: vec![(None, 0); cx.cpus],
         stopped: vec![false; cx.cpus],
@@ -112,8 +127,8 @@ impl<'a> Analysis<'a> {
             None => &mut self.cpus.entry(number).or_default().idle_us,
             Some(task) => match self.of(task) {
                 Some(tally) => {
-                    tally.run.cpu_us += us;
-                    *tally.run.cpu_us_by_cpu.entry(number).or_default() += us;
+                    tally.cpu_us += us;
+                    *tally.cpu_us_by_cpu.entry(number).or_default() += us;
                     &mut self.cpus.entry(number).or_default().workload_us
                 }
                 None => &mut self.cpus.entry(number).or_default().other_us,
@@ -145,10 +160,10 @@ impl<'a> Analysis<'a> {
                 let Some(tally) = self.of(task).filter(|_| inside) else {
                     return;
                 };
-                tally.run.wakeups += 1;
+                tally.wakeups += 1;
                 let by_cpu = match event {
-                    Event::Wakeup { .. } => &mut tally.run.wakeup_target_cpu,
-                    _ => &mut tally.run.wakeup_new_target_cpu,
+                    Event::Wakeup { .. } => &mut tally.wakeup_target_cpu,
+                    _ => &mut tally.wakeup_new_target_cpu,
                 };
                 *by_cpu.entry(cpu.0).or_default() += 1;
             }
@@ -159,7 +174,7 @@ impl<'a> Analysis<'a> {
                     self.stopped[from.idx()] = true;
                 }
                 if let Some(tally) = self.of(task).filter(|_| inside) {
-                    tally.run.migrations += 1;
+                    tally.migrations += 1;
                 }
             }
             Event::Waking { .. }
@@ -203,9 +218,9 @@ impl<'a> Analysis<'a> {
         if let Some(tally) = prev.and_then(|p| self.of(p)) {
             if inside {
                 if prev_runnable {
-                    tally.run.switches_involuntary += 1;
+                    tally.switches_involuntary += 1;
                 } else {
-                    tally.run.switches_voluntary += 1;
+                    tally.switches_voluntary += 1;
                 }
                 if since >= t0 && whole {
                     tally.stretches.push(us(at.saturating_sub(since)));
@@ -234,30 +249,66 @@ impl<'a> Analysis<'a> {
 
     fn finish(self) -> Run {
         let cx = self.cx;
-        let total: f64 = self.tally.values().map(|t| t.run.cpu_us).sum();
+        let total: f64 = self.tally.values().map(|t| t.cpu_us).sum();
         let share = |us: f64| if total > 0.0 { us / total } else { 0.0 };
         let mut run = Run {
             window_us: us(cx.window.1 - cx.window.0),
-            cpus: self.cpus,
+            cpus: self.cpus.into_iter().map(|(c, t)| (c, t.run())).collect(),
             ..Run::default()
         };
         for (name, tally) in self.tally {
-            let mut task = tally.run;
-            task.cpu_share_of_workload = share(task.cpu_us);
-            task.on_cpu_hist = histogram(&tally.stretches, cx.edges_us);
-            task.wakeup_latency_us = Dist::of(tally.latency);
-            task.on_cpu_us = Dist::of(tally.stretches);
-            task.preempted_wait_us = Dist::of(tally.waits);
+            let share = share(tally.cpu_us);
+            let task = tally.run(share, cx.edges_us);
             run.tasks.insert(name.to_string(), task);
         }
+        let mut groups: BTreeMap<String, f64> = BTreeMap::new();
         for (path, us) in self.of_groups {
             for path in above(path) {
-                let group = run.groups.entry(path).or_default();
-                group.cpu_us += us;
-                group.cpu_share_of_workload = share(group.cpu_us);
+                *groups.entry(path).or_default() += us;
             }
         }
+        let of_group = |us| GroupRun {
+            cpu_us: Some(us),
+            cpu_share_of_workload: Some(share(us)),
+            ..GroupRun::default()
+        };
+        run.groups = (groups.into_iter())
+            .map(|(path, us)| (path, of_group(us)))
+            .collect();
         run
+    }
+}
+
+impl Tally {
+    fn run(self, share: f64, edges_us: &[f64]) -> TaskRun {
+        TaskRun {
+            cpu_us: Some(self.cpu_us),
+            cpu_share_of_workload: Some(share),
+            cpu_us_by_cpu: Some(self.cpu_us_by_cpu),
+            switches_voluntary: Some(self.switches_voluntary),
+            switches_involuntary: Some(self.switches_involuntary),
+            migrations: Some(self.migrations),
+            wakeups: Some(self.wakeups),
+            wakeup_target_cpu: Some(self.wakeup_target_cpu),
+            wakeup_new_target_cpu: Some(self.wakeup_new_target_cpu),
+            on_cpu_hist: Some(histogram(&self.stretches, edges_us)),
+            wakeup_latency_us: Some(Dist::of(self.latency)),
+            on_cpu_us: Some(Dist::of(self.stretches)),
+            preempted_wait_us: Some(Dist::of(self.waits)),
+            iterations: None,
+            kernel: BTreeMap::new(),
+        }
+    }
+}
+
+impl CpuTally {
+    fn run(self) -> CpuRun {
+        CpuRun {
+            switches: Some(self.switches),
+            idle_us: Some(self.idle_us),
+            workload_us: Some(self.workload_us),
+            other_us: Some(self.other_us),
+        }
     }
 }
 
@@ -296,6 +347,14 @@ mod tests {
     use super::*;
     use fairground::value::Cpu;
 
+    fn size(of: Option<Dist>) -> Option<u64> {
+        of.map(|d| d.n)
+    }
+
+    fn median(of: Option<Dist>) -> Option<f64> {
+        of.and_then(|d| d.p50)
+    }
+
     #[test]
     fn a_wait_after_a_preemption_and_a_latency_are_told_apart() {
         let (a, b) = (TaskId(0), TaskId(1));
@@ -330,14 +389,14 @@ mod tests {
         let (a, b) = (&run.tasks["a"], &run.tasks["b"]);
         // The first stretch began before the window: its time counts, its length does not.
         assert_eq!(
-            (a.cpu_us, a.on_cpu_us.n, a.switches_involuntary),
-            (7.0, 0, 1)
+            (a.cpu_us, size(a.on_cpu_us), a.switches_involuntary),
+            (Some(7.0), Some(0), Some(1))
         );
-        assert_eq!(a.preempted_wait_us.p50, Some(2.0));
-        assert_eq!(b.wakeup_latency_us.p50, Some(3.0));
-        assert_eq!(b.on_cpu_hist, [0, 1]);
-        assert_eq!(run.groups["/g"].cpu_us, 7.0);
-        assert_eq!(run.groups["(all)"].cpu_us, 7.0);
+        assert_eq!(median(a.preempted_wait_us), Some(2.0));
+        assert_eq!(median(b.wakeup_latency_us), Some(3.0));
+        assert_eq!(b.on_cpu_hist.as_deref(), Some(&[0, 1][..]));
+        assert_eq!(run.groups["/g"].cpu_us, Some(7.0));
+        assert_eq!(run.groups["(all)"].cpu_us, Some(7.0));
     }
 
     #[test]
@@ -377,10 +436,12 @@ mod tests {
             };
             let run = measure(&trace, &cx);
             let (a, cpu) = (run.tasks["a"].clone(), run.cpus[&0]);
-            let (n, length) = (a.wakeup_latency_us.n, a.on_cpu_us.p50);
-            (n, length, [cpu.switches as f64, cpu.idle_us, cpu.other_us])
+            let (n, length) = (size(a.wakeup_latency_us), median(a.on_cpu_us));
+            (n, length, cpu.switches, [cpu.idle_us, cpu.other_us])
         };
-        assert_eq!(seen_by(None), (1, Some(2.0), [4.0, 6.0, 1.0]));
-        assert_eq!(seen_by(Some(0)), (0, Some(5.0), [2.0, 2.0, 0.0]));
+        let [seen, unseen] = [None, Some(0)].map(seen_by);
+        let us = |idle, other| [Some(idle), Some(other)];
+        assert_eq!(seen, (Some(1), Some(2.0), Some(4), us(6.0, 1.0)));
+        assert_eq!(unseen, (Some(0), Some(5.0), Some(2), us(2.0, 0.0)));
     }
 }

@@ -315,7 +315,7 @@ impl Ready<'_> {
 fn refused_write(case: &str, event: usize, why: &str) -> Row {
     let reason = format!("{why}; the recorder goes on, and so does the simulated one");
     let metric = format!("events[{event}]");
-    Row::skipped(case, &metric, "write", Sample::of(&[]), reason)
+    Row::skipped(case, &metric, "write", Sample::NONE, reason)
 }
 
 /// Where others ran as often as recorded, the sum of their switches and those of the tasks, which

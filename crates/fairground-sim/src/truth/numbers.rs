@@ -76,6 +76,11 @@ impl<'a> Scope<'a> {
             }
         }
         for (class, mut values) in classes {
+            let members = self.alike.values().filter(|c| *c == class).count();
+            if values.len() < members && of_each_task(metric) {
+                // Without one of them it is not known which rank the others have.
+                continue;
+            }
             values.sort_by(|a, b| b.total_cmp(a));
             for (rank, value) in values.into_iter().enumerate() {
                 insert(out, format!("{under}.{class}[{rank}]"), metric, value);
@@ -98,9 +103,9 @@ impl<'a> Scope<'a> {
     fn groups(&self, run: &Run, out: &mut Numbers) {
         for (path, group) in &run.groups {
             let place = format!("groups.{path}");
-            insert(out, place.clone(), "group.cpu_us", group.cpu_us);
             let share = group.cpu_share_of_workload;
-            insert(out, place.clone(), "group.cpu_share_of_workload", share);
+            insert_told(out, &place, "group.cpu_us", group.cpu_us);
+            insert_told(out, &place, "group.cpu_share_of_workload", share);
             let limited = self.has_quota(path);
             for (name, value) in group.cpu_stat.iter().filter(|_| limited) {
                 insert(out, place.clone(), &format!("cpu_stat.{name}"), *value);
@@ -119,9 +124,17 @@ impl<'a> Scope<'a> {
         let tasks = &self.case.tasks;
         // A task that is bound to one of them tells CPUs apart.
         let free = tasks.iter().any(spans) && !tasks.iter().any(pins);
+        if free
+            && cpus
+                .iter()
+                .any(|(_, run)| run.is_some_and(|r| r.switches.is_none()))
+        {
+            // Which rank they have is not known.
+            return;
+        }
         if free {
             // Which of two alike CPUs it is was decided before the case.
-            cpus.sort_by_key(|(_, run)| std::cmp::Reverse(run.map_or(0, |r| r.switches)));
+            cpus.sort_by_key(|(_, run)| std::cmp::Reverse(run.and_then(|r| r.switches)));
         }
         for (rank, (cpu, run)) in cpus.into_iter().enumerate() {
             let Some(run) = run else { continue };
@@ -130,9 +143,10 @@ impl<'a> Scope<'a> {
             } else {
                 format!("cpus.{cpu}")
             };
-            insert(out, place.clone(), "cpus.switches", run.switches as f64);
-            insert(out, place.clone(), "cpus.workload_us", run.workload_us);
-            insert(out, place, "cpus.idle_us", run.idle_us);
+            let switches = run.switches.map(|n| n as f64);
+            insert_told(out, &place, "cpus.switches", switches);
+            insert_told(out, &place, "cpus.workload_us", run.workload_us);
+            insert_told(out, &place, "cpus.idle_us", run.idle_us);
         }
     }
 
@@ -189,10 +203,31 @@ const BY_CPU: [&str; 3] = [
     "wakeup_new_target_cpu",
 ];
 
-/// Whether a number is one of those by CPU.
+/// Whether a number is one of those by CPU. Their name alone, without a CPU, says that they were
+/// recorded ([`by_cpu`]).
 pub(super) fn is_by_cpu(metric: &str) -> bool {
-    let name = metric.split_once('.').map_or(metric, |(name, _)| name);
-    BY_CPU.contains(&name)
+    let name = metric.split_once('.').map(|(name, _)| name);
+    name.is_some_and(|name| BY_CPU.contains(&name))
+}
+
+/// The key that says whether the numbers by CPU of this one's task were recorded.
+pub(super) fn by_cpu_known(key: &Key) -> Key {
+    let name = key.metric.split('.').next().unwrap_or_default();
+    Key {
+        path: key.path.clone(),
+        metric: name.to_string(),
+    }
+}
+
+/// Whether a key is one of those.
+pub(super) fn says_known(key: &Key) -> bool {
+    BY_CPU.contains(&key.metric.as_str())
+}
+
+/// Whether each of several tasks has a number of this kind, if it was recorded: on some CPUs a task
+/// may never have been, and an empty distribution has no percentiles.
+fn of_each_task(metric: &str) -> bool {
+    !metric.contains('.') || metric.ends_with("_us.n")
 }
 
 pub(super) fn place(key: &Key) -> String {
@@ -210,39 +245,51 @@ fn insert(out: &mut Numbers, path: String, metric: &str, value: f64) {
     out.insert(Key { path, metric }, value);
 }
 
+/// Inserts what was recorded.
+fn insert_told(out: &mut Numbers, path: &str, metric: &str, value: Option<f64>) {
+    if let Some(value) = value {
+        insert(out, path.to_string(), metric, value);
+    }
+}
+
 fn task_numbers(task: &TaskRun, spans_cpus: bool) -> Vec<(String, f64)> {
-    let mut out: Vec<(String, f64)> = vec![
-        ("cpu_us".into(), task.cpu_us),
-        ("cpu_share_of_workload".into(), task.cpu_share_of_workload),
-        ("switches_voluntary".into(), task.switches_voluntary as f64),
-        (
-            "switches_involuntary".into(),
-            task.switches_involuntary as f64,
-        ),
-        ("migrations".into(), task.migrations as f64),
-        ("wakeups".into(), task.wakeups as f64),
+    let count = |n: Option<u64>| n.map(|n| n as f64);
+    let plain = [
+        ("cpu_us", task.cpu_us),
+        ("cpu_share_of_workload", task.cpu_share_of_workload),
+        ("switches_voluntary", count(task.switches_voluntary)),
+        ("switches_involuntary", count(task.switches_involuntary)),
+        ("migrations", count(task.migrations)),
+        ("wakeups", count(task.wakeups)),
+        ("iterations", count(task.iterations)),
     ];
-    if let Some(turns) = task.iterations {
-        out.push(("iterations".into(), turns as f64));
-    }
+    let told = plain.into_iter().filter_map(|(name, v)| Some((name, v?)));
+    let mut out: Vec<(String, f64)> = told.map(|(name, v)| (name.to_string(), v)).collect();
     let counts = |map: &BTreeMap<u32, u64>| map.iter().map(|(cpu, n)| (*cpu, *n as f64)).collect();
-    let times = &task.cpu_us_by_cpu;
+    let times = task.cpu_us_by_cpu.clone();
     let (woken, born) = (&task.wakeup_target_cpu, &task.wakeup_new_target_cpu);
-    for (name, map) in BY_CPU
-        .into_iter()
-        .zip([times.clone(), counts(woken), counts(born)])
-    {
-        by_cpu(&mut out, name, &map, spans_cpus);
+    let maps = [times, woken.as_ref().map(counts), born.as_ref().map(counts)];
+    for (name, map) in BY_CPU.into_iter().zip(maps) {
+        if let Some(map) = map {
+            by_cpu(&mut out, name, &map, spans_cpus);
+        }
     }
-    distribution(&mut out, "wakeup_latency_us", &task.wakeup_latency_us);
-    distribution(&mut out, "on_cpu_us", &task.on_cpu_us);
-    distribution(&mut out, "preempted_wait_us", &task.preempted_wait_us);
+    for (name, dist) in [
+        ("wakeup_latency_us", &task.wakeup_latency_us),
+        ("on_cpu_us", &task.on_cpu_us),
+        ("preempted_wait_us", &task.preempted_wait_us),
+    ] {
+        if let Some(dist) = dist {
+            distribution(&mut out, name, dist);
+        }
+    }
     out
 }
 
 /// Numbers by CPU. Where alike CPUs are free to be chosen, the larger one comes first: which of
-/// them it is was decided by what ran before the case.
+/// them it is was decided by what ran before the case. The name alone says that there are some.
 fn by_cpu(out: &mut Vec<(String, f64)>, name: &str, map: &BTreeMap<u32, f64>, spans_cpus: bool) {
+    out.push((name.to_string(), 0.0));
     if spans_cpus {
         let mut values: Vec<f64> = map.values().copied().collect();
         values.resize(values.len().max(2), 0.0);

@@ -35,33 +35,38 @@ impl Others {
             return Self::default();
         };
         let share = run.cpus.iter();
-        let share = share.map(|(cpu, on)| (*cpu, on.other_us / run.window_us));
+        let share = share.filter_map(|(cpu, on)| Some((*cpu, on.other_us? / run.window_us)));
         // On CPUs that are never idle a switch is from a task of the case or from another.
         let used = case.cpus_used();
         let cpus = || used.iter().filter_map(|cpu| run.cpus.get(cpu));
-        let busy = cpus().all(|cpu| cpu.idle_us <= IDLE_AT_START * run.window_us);
-        let all = cpus().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.switches));
-        let own = run
-            .tasks
-            .values()
-            .flat_map(away)
-            .fold(0, u64::saturating_add);
-        let took: f64 = cpus().map(|cpu| cpu.other_us).sum();
+        let idle = IDLE_AT_START * run.window_us;
+        let busy = cpus().all(|cpu| cpu.idle_us.is_some_and(|us| us <= idle));
+        let all = sum(cpus().map(|cpu| cpu.switches));
+        let own = sum(run.tasks.values().flat_map(away));
+        let took: Option<f64> = cpus().map(|cpu| cpu.other_us).sum();
         let sampled = case.sampler.is_some_and(|s| used.contains(&s.cpu));
         let unseen = recorded.runs.iter().any(|run| run.unrecorded_switches > 0);
-        let known = busy && !sampled && all > own && took > 0.0;
+        let known = all.zip(own).zip(took).filter(|((all, own), took)| {
+            // All must be told: a sum without a part of it is another number.
+            busy && !sampled && all > own && *took > 0.0
+        });
+        let stretch = |((all, own), took): ((u64, u64), f64)| took / (all - own) as f64;
         Self {
             share: share.collect(),
             blind: unseen.then_some(BLIND),
-            stretch_us: known
-                .then(|| (took / (all - own) as f64).clamp(STRETCH_US.0, STRETCH_US.1)),
+            stretch_us: known.map(|k| stretch(k).clamp(STRETCH_US.0, STRETCH_US.1)),
         }
     }
 }
 
 /// Switches away from a task, by kind.
-fn away(task: &TaskRun) -> [u64; 2] {
+fn away(task: &TaskRun) -> [Option<u64>; 2] {
     [task.switches_voluntary, task.switches_involuntary]
+}
+
+/// The sum, if all of it was recorded.
+fn sum(mut counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    counts.try_fold(0_u64, |sum, n| Some(sum.saturating_add(n?)))
 }
 
 #[cfg(test)]
@@ -69,13 +74,19 @@ mod tests {
     use super::*;
 
     fn of(switches: u64, idle_us: f64) -> Option<f64> {
+        let cpu = format!(r#""switches": {switches}, "idle_us": {idle_us}, "other_us": 120"#);
+        of_run(&cpu, AWAY)
+    }
+
+    const AWAY: &str = r#""switches_voluntary": 0, "switches_involuntary": 6"#;
+
+    fn of_run(cpu: &str, task: &str) -> Option<f64> {
         let case = r#"{"format": "kernel-truth/1", "name": "n", "kind": "k", "what": "w",
             "machine": {"cpus": 2}, "duration_us": 1000000, "tasks": [{"name": "a",
             "affinity": [1], "program": [{"hog": true}]}]}"#;
         let result = format!(
             r#"{{"format": "kernel-truth/1", "case": "n", "hist_edges_us": [], "runs": [{{
-            "window_us": 1000000, "cpus": {{"1": {{"switches": {switches}, "idle_us": {idle_us},
-            "other_us": 120}}}}, "tasks": {{"a": {{"switches_involuntary": 6}}}}}}]}}"#
+            "window_us": 1000000, "cpus": {{"1": {{{cpu}}}}}, "tasks": {{"a": {{{task}}}}}}}]}}"#
         );
         let case = Case::parse(case).expect("a case");
         let recorded = Recorded::parse(&result).expect("a result");
@@ -88,5 +99,19 @@ mod tests {
         assert_eq!(of(16, 20_000.0), None, "some are of the idle task");
         assert_eq!(of(6, 0.0), None);
         assert_eq!(of(u64::MAX / 2, 0.0), Some(0.5));
+    }
+
+    #[test]
+    fn without_one_of_the_numbers_it_is_not_known() {
+        let cpu = r#""switches": 16, "idle_us": 20, "other_us": 120"#;
+        assert_eq!(of_run(cpu, AWAY), Some(12.0));
+        assert_eq!(of_run(cpu, r#""switches_involuntary": 6"#), None);
+        for part in [
+            r#""switches": 16, "#,
+            r#""idle_us": 20, "#,
+            r#", "other_us": 120"#,
+        ] {
+            assert_eq!(of_run(&cpu.replace(part, ""), AWAY), None, "{part}");
+        }
     }
 }

@@ -84,49 +84,49 @@ pub struct Run {
     pub threads: Value,
 }
 
-/// One task in one run.
+/// One task in one run. What is not there was not recorded; an empty map is nothing on any CPU.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRun {
     /// Time on a CPU, us.
     #[serde(default)]
-    pub cpu_us: f64,
+    pub cpu_us: Option<f64>,
     /// Part of the time of all tasks of the case.
     #[serde(default)]
-    pub cpu_share_of_workload: f64,
+    pub cpu_share_of_workload: Option<f64>,
     /// Time by CPU, us.
     #[serde(default)]
-    pub cpu_us_by_cpu: BTreeMap<u32, f64>,
+    pub cpu_us_by_cpu: Option<BTreeMap<u32, f64>>,
     /// Switches away while asleep.
     #[serde(default)]
-    pub switches_voluntary: u64,
+    pub switches_voluntary: Option<u64>,
     /// Switches away while runnable.
     #[serde(default)]
-    pub switches_involuntary: u64,
+    pub switches_involuntary: Option<u64>,
     /// Moves.
     #[serde(default)]
-    pub migrations: u64,
+    pub migrations: Option<u64>,
     /// Wake-ups, first ones included.
     #[serde(default)]
-    pub wakeups: u64,
+    pub wakeups: Option<u64>,
     /// Wake-ups by CPU.
     #[serde(default)]
-    pub wakeup_target_cpu: BTreeMap<u32, u64>,
+    pub wakeup_target_cpu: Option<BTreeMap<u32, u64>>,
     /// First wake-ups by CPU.
     #[serde(default)]
-    pub wakeup_new_target_cpu: BTreeMap<u32, u64>,
+    pub wakeup_new_target_cpu: Option<BTreeMap<u32, u64>>,
     /// From the wake-up to the CPU, us.
     #[serde(default)]
-    pub wakeup_latency_us: Dist,
+    pub wakeup_latency_us: Option<Dist>,
     /// Stretches on a CPU, us.
     #[serde(default)]
-    pub on_cpu_us: Dist,
+    pub on_cpu_us: Option<Dist>,
     /// The same as a histogram.
     #[serde(default)]
-    pub on_cpu_hist: Vec<u64>,
+    pub on_cpu_hist: Option<Vec<u64>>,
     /// From a switch away while runnable back to the CPU, us.
     #[serde(default)]
-    pub preempted_wait_us: Dist,
+    pub preempted_wait_us: Option<Dist>,
     /// Turns of loops.
     #[serde(default)]
     pub iterations: Option<u64>,
@@ -158,37 +158,37 @@ pub struct Dist {
     pub max: Option<f64>,
 }
 
-/// One group in one run.
+/// One group in one run. What is not there was not recorded.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupRun {
     /// Time of the tasks that start in it or below, us.
     #[serde(default)]
-    pub cpu_us: f64,
+    pub cpu_us: Option<f64>,
     /// Part of the time of all tasks of the case.
     #[serde(default)]
-    pub cpu_share_of_workload: f64,
+    pub cpu_share_of_workload: Option<f64>,
     /// `cpu.stat` from 3 ms before the window to its end.
     #[serde(default)]
     pub cpu_stat: BTreeMap<String, f64>,
 }
 
-/// One CPU in one run.
+/// One CPU in one run. What is not there was not recorded.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuRun {
     /// Switches.
     #[serde(default)]
-    pub switches: u64,
+    pub switches: Option<u64>,
     /// Idle time, us.
     #[serde(default)]
-    pub idle_us: f64,
+    pub idle_us: Option<f64>,
     /// Time of the case's tasks, us.
     #[serde(default)]
-    pub workload_us: f64,
+    pub workload_us: Option<f64>,
     /// Time of other tasks, us.
     #[serde(default)]
-    pub other_us: f64,
+    pub other_us: Option<f64>,
 }
 
 impl Recorded {

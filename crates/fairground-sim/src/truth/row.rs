@@ -7,20 +7,30 @@ use super::tolerance::Tolerance;
 /// A sample of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// Mean.
+    /// Mean; of no run it is no number, `null` in JSON.
     pub mean: f64,
-    /// Standard deviation (n-1), 0 for one run.
+    /// Standard deviation (n-1), 0 for one run; of no run as the mean.
     pub sd: f64,
     /// Number of runs.
     pub n: usize,
 }
 
 impl Sample {
+    /// Of nothing.
+    pub const NONE: Self = Self {
+        mean: f64::NAN,
+        sd: f64::NAN,
+        n: 0,
+    };
+
     /// Of some values.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let n = values.len();
-        let mean = values.iter().sum::<f64>() / n.max(1) as f64;
+        if n == 0 {
+            return Self::NONE;
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
         let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
         let sd = if n > 1 {
             (squares / (n - 1) as f64).sqrt()
@@ -195,6 +205,12 @@ pub fn in_spread(recorded: &[f64], sample: Sample, simulated: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_has_no_mean() {
+        let none = serde_json::to_string(&Sample::of(&[])).expect("JSON");
+        assert_eq!(none, r#"{"mean":null,"sd":null,"n":0}"#);
+    }
 
     #[test]
     fn spread_is_three_deviations_or_the_range() {

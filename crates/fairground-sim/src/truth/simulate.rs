@@ -188,7 +188,7 @@ impl Bench {
             let t0 = self.prepared.t0_ns;
             cx.window = (t0 + from_us * 1000, t0 + to_us * 1000);
             let tasks = measure(trace, &cx).tasks.into_iter();
-            let shares = tasks.map(|(name, task)| (name, task.cpu_share_of_workload));
+            let shares = tasks.filter_map(|(name, task)| Some((name, task.cpu_share_of_workload?)));
             run.phases.insert(phase as u32, shares.collect());
         }
         for (name, turns) in &self.prepared.turns {

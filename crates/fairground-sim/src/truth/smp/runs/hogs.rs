@@ -239,7 +239,7 @@ impl<'a> Bench<'a> {
                 Some(ms) => row(case, "all_busy_ms", &[ms], &ours),
                 None => {
                     let why = "the trace ends before all CPUs have a task";
-                    skipped(case, "all_busy_ms", &[0.0], why)
+                    skipped(case, "all_busy_ms", &[], why)
                 }
             });
         }
