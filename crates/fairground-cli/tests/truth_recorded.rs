@@ -79,7 +79,10 @@ fn a_number_that_no_run_has_is_not_zero() {
     let row = rows.iter().find(|r| r["metric"] == "tasks.hog.migrations");
     let row = row.expect("a row");
     let none = json(r#"{"mean": null, "sd": null, "n": 0}"#);
-    assert_eq!((&row["recorded"], &row["verdict"]), (&none, &"skipped".into()));
+    assert_eq!(
+        (&row["recorded"], &row["verdict"]),
+        (&none, &"skipped".into())
+    );
     assert_eq!(row["reason"], "no recorded run has it");
     let table = succeeds(words);
     let line = table.lines().find(|l| l.contains(" tasks.hog.migrations "));

@@ -84,15 +84,22 @@ pub(super) struct Cgroup {
     /// "QUOTA PERIOD" in microseconds, "QUOTA/PERIOD" with units ("20ms/100ms"), or "max".
     #[schemars(rename = "cpu.max")]
     max: Option<String>,
-    /// Microseconds of quota that may be saved up.
+    /// Quota that may be saved up: microseconds as a number, or a time with a unit as text.
     #[schemars(rename = "cpu.max.burst")]
-    burst: Option<u64>,
+    burst: Option<Burst>,
     /// Scheduled as SCHED_IDLE.
     #[schemars(rename = "cpu.idle")]
     idle: Option<BoolOrBit>,
     /// CPUs like "0-3,8".
     #[schemars(rename = "cpuset.cpus")]
     cpus: Option<Cpus>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Burst {
+    Us(#[schemars(range(min = 0, max = 1_000_000_000))] u64),
+    Time(String),
 }
 
 #[derive(JsonSchema)]
@@ -120,7 +127,7 @@ pub(super) struct Task {
     count: Option<u32>,
     /// Not started at the beginning, only by `fork` steps. How it is scheduled is as the task that
     /// forks, where it does not say.
-    template: Option<bool>,
+    template: Option<BoolOrBit>,
     /// -20 to 19.
     #[schemars(range(min = -20, max = 19))]
     nice: Option<i8>,
@@ -165,7 +172,7 @@ pub(super) struct Event {
     #[schemars(rename = "cpu.max")]
     max: Option<String>,
     #[schemars(rename = "cpu.max.burst")]
-    burst: Option<u64>,
+    burst: Option<Burst>,
     #[schemars(rename = "cpu.idle")]
     idle: Option<BoolOrBit>,
 }
@@ -203,7 +210,7 @@ pub(super) struct Verbs {
     /// 0.5".
     run: Option<String>,
     /// Computes until the end.
-    hog: Option<bool>,
+    hog: Option<BoolOrBit>,
     /// Sleeps: a duration or distribution.
     sleep: Option<String>,
     /// Sleeps until the next of a series of points in time, this long after the one before: a
@@ -247,15 +254,15 @@ pub(super) struct Verbs {
     barrier: Option<String>,
     /// sched_yield.
     #[schemars(rename = "yield")]
-    yields: Option<bool>,
+    yields: Option<BoolOrBit>,
     /// Starts a task from a template.
     fork: Option<String>,
     /// Waits until all forked tasks have exited.
-    join: Option<bool>,
+    join: Option<BoolOrBit>,
     /// Replaces its image.
-    exec: Option<bool>,
+    exec: Option<BoolOrBit>,
     /// Ends the task.
-    exit: Option<bool>,
+    exit: Option<BoolOrBit>,
     /// Changes the nice value.
     nice: Option<i8>,
     /// Changes the CPUs.
