@@ -133,8 +133,7 @@ pub struct Group {
 }
 
 /// Weight of a group.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug)]
 pub enum Shares {
     /// In units of `cpu.shares`.
     Number(u64),
@@ -143,8 +142,7 @@ pub enum Shares {
 }
 
 /// True or false, or 1 or 0.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Copy, Debug)]
 pub enum Flag {
     /// As JSON has it.
     Bool(bool),
@@ -337,8 +335,7 @@ pub struct Write {
 }
 
 /// What is written to a file.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug)]
 pub enum Value {
     /// A number.
     Number(i64),
@@ -439,7 +436,7 @@ mod tests {
     fn with_program(steps: &str) -> String {
         format!(
             r#"{{"format":"kernel-truth/1","name":"n","kind":"k","what":"w",
-"machine":{{"cpus":2}},"duration_us":4000,
+"machine":{{"cpus":2}},"duration_us":4000,"barriers":{{"0":1}},
 "tasks":[{{"name":"t","program":[{steps}]}}]}}"#
         )
     }

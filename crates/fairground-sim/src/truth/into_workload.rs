@@ -89,11 +89,6 @@ pub fn prepare(case: &Case, others: &Others, machine: &Machine) -> Result<Prepar
     if case.tasks.is_empty() {
         return Err("no tasks".into());
     }
-    let sampled = case.sampler.map(|s| s.cpu);
-    let mut used = case.cpus_used().into_iter().chain(sampled);
-    if let Some(cpu) = used.find(|c| *c >= case.machine.cpus) {
-        return Err(format!("CPU {cpu}: the machine has {}", case.machine.cpus));
-    }
     b.main(&creations);
     let mut starts_ns = vec![0];
     b.sampler(&mut starts_ns);
@@ -128,8 +123,7 @@ impl Builder<'_> {
             match &group.shares {
                 None => {}
                 Some(Shares::Number(n)) => to.shares = shares(*n),
-                Some(Shares::Idle(words)) if words.starts_with("idle") => to.idle = true,
-                Some(Shares::Idle(words)) => return Err(at(format!("shares '{words}'"))),
+                Some(Shares::Idle(_)) => to.idle = true,
             }
             to.idle |= group.idle.is_some_and(Flag::is_set);
             to.quota_ns = quota(group.quota_us.unwrap_or(-1));

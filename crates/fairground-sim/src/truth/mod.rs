@@ -3,6 +3,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `case` | `case.json`: the workload |
+//! | `either` | its values that may be of one kind or another |
 //! | `recorded` | `result.json`: what was measured |
 //! | `contents` | what of a `result.json` its case cannot have |
 //! | `into_workload` | from a case to a workload, with its start times |
@@ -34,6 +35,7 @@ pub mod compare;
 mod contents;
 mod control_files;
 pub mod costs;
+mod either;
 mod fits;
 pub mod inputs;
 pub mod into_workload;
