@@ -1,5 +1,5 @@
-//! The published schema of scenario files takes what the reader takes: an editor that checks against
-//! it must not mark a file that runs.
+//! The published schema of scenario files takes what the reader takes: an editor that checks
+//! against it must not mark a file that runs.
 
 #[path = "../../fairground-report/tests/schema/mod.rs"]
 mod schema;

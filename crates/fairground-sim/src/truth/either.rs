@@ -1,5 +1,5 @@
-//! Values of a `case.json` that may be of one kind or another, so that a refusal says what was found
-//! and what all of them are.
+//! Values of a `case.json` that may be of one kind or another, so that a refusal says what was
+//! found and what all of them are.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};

@@ -184,115 +184,122 @@ mod tests {
 "cgroups":[{"path":"/a","quota_us":-1,"idle":1}],
 "tasks":[{"name":"t","affinity":[1],"program":[{"loop":2,"body":[{"set_affinity":[1]}]}]}]}"#;
 
+    /// What of the case is replaced by what, and the message.
+    const WRONG: &[(&str, &str, &str)] = &[
+        (":4000", ":0", "duration_us: 0, expected at least 1"),
+        (
+            ":-1",
+            ":-5",
+            "cgroups[0].quota_us: -5, expected -1 for none or at least 1000",
+        ),
+        (
+            ":-1",
+            ":0",
+            "cgroups[0].quota_us: 0, expected -1 for none or at least 1000",
+        ),
+        (
+            ":-1",
+            ":999",
+            "cgroups[0].quota_us: 999, expected -1 for none or at least 1000",
+        ),
+        (
+            "\"idle\":1",
+            "\"idle\":2",
+            "cgroups[0].idle: 2, expected 0 or 1",
+        ),
+        (":10,", ":0,", "sampler.every_us: 0, expected at least 1"),
+        (
+            "\"cpus\":2",
+            "\"cpus\":0",
+            "machine.cpus: 0, expected at least 1",
+        ),
+        (
+            "nity\":[1],",
+            "nity\":[],",
+            "tasks[0].affinity: no CPU, expected at least one (task 't')",
+        ),
+        (
+            "nity\":[1]}",
+            "nity\":[]}",
+            "tasks[0].program[0].body[0].set_affinity: no CPU, expected at least one \
+ (task 't')",
+        ),
+        (
+            "nity\":[1],",
+            "nity\":[0,2],",
+            "tasks[0].affinity: CPU 2, expected 0 to 1, as machine.cpus is 2 (task 't')",
+        ),
+        (
+            "nity\":[1]}",
+            "nity\":[3]}",
+            "tasks[0].program[0].body[0].set_affinity: CPU 3, expected 0 to 1, as machine.cpus \
+                 is 2 (task 't')",
+        ),
+        (
+            "\"cpu\":0",
+            "\"cpu\":2",
+            "sampler.cpu: CPU 2, expected 0 to 1, as machine.cpus is 2",
+        ),
+        (
+            "\"loop\":2",
+            "\"loop\":-2",
+            "tasks[0].program[0].loop: -2, expected -1 for until the end, or a number of turns \
+                 (task 't')",
+        ),
+        (
+            "\"cgroups\"",
+            "\"barriers\":{\"0\":2,\"7\":0},\"cgroups\"",
+            "barriers.7: 0, expected at least 1 thread",
+        ),
+        (
+            "\"program\"",
+            "\"nice\":20,\"program\"",
+            "tasks[0].nice: 20, expected -20 to 19 (task 't')",
+        ),
+        (
+            "\"program\"",
+            "\"cgroup\":\"/b\",\"program\"",
+            "tasks[0].cgroup: no group '/b', expected '/' or one of cgroups (task 't')",
+        ),
+        (
+            "\"/a\"",
+            "\"//a\"",
+            "cgroups[0].path: '//a', expected one like /a/b",
+        ),
+        (
+            "\"/a\"",
+            "\"/..\"",
+            "cgroups[0].path: '/..', expected one like /a/b",
+        ),
+    ];
+
+    /// A step in place of the innermost, and what the message says of it.
+    const WRONG_STEPS: &[(&str, &str)] = &[
+        ("{\"run_us\":-1}", "run_us: -1, expected at least 0"),
+        ("{\"set_nice\":-21}", "set_nice: -21, expected -20 to 19"),
+        (
+            "{\"spawn\":{\"sleep_us\":0,\"run_us\":-0.5}}",
+            "spawn.run_us: -0.5, expected at least 0",
+        ),
+        (
+            "{\"barrier\":4}",
+            "barrier: 4, expected one of those in 'barriers'",
+        ),
+        (
+            "{\"set_cgroup\":\"/a/b\"}",
+            "set_cgroup: no group '/a/b', expected '/' or one of cgroups",
+        ),
+    ];
+
     #[test]
     fn numbers_that_make_no_sense_are_refused_with_their_place() {
         assert!(Case::parse(CASE).is_ok());
-        for (from, to, error) in [
-            (":4000", ":0", "duration_us: 0, expected at least 1"),
-            (
-                ":-1",
-                ":-5",
-                "cgroups[0].quota_us: -5, expected -1 for none or at least 1000",
-            ),
-            (
-                ":-1",
-                ":0",
-                "cgroups[0].quota_us: 0, expected -1 for none or at least 1000",
-            ),
-            (
-                ":-1",
-                ":999",
-                "cgroups[0].quota_us: 999, expected -1 for none or at least 1000",
-            ),
-            (
-                "\"idle\":1",
-                "\"idle\":2",
-                "cgroups[0].idle: 2, expected 0 or 1",
-            ),
-            (":10,", ":0,", "sampler.every_us: 0, expected at least 1"),
-            (
-                "\"cpus\":2",
-                "\"cpus\":0",
-                "machine.cpus: 0, expected at least 1",
-            ),
-            (
-                "nity\":[1],",
-                "nity\":[],",
-                "tasks[0].affinity: no CPU, expected at least one (task 't')",
-            ),
-            (
-                "nity\":[1]}",
-                "nity\":[]}",
-                "tasks[0].program[0].body[0].set_affinity: no CPU, expected at least one (task 't')",
-            ),
-            (
-                "nity\":[1],",
-                "nity\":[0,2],",
-                "tasks[0].affinity: CPU 2, expected 0 to 1, as machine.cpus is 2 (task 't')",
-            ),
-            (
-                "nity\":[1]}",
-                "nity\":[3]}",
-                "tasks[0].program[0].body[0].set_affinity: CPU 3, expected 0 to 1, as machine.cpus \
-                 is 2 (task 't')",
-            ),
-            (
-                "\"cpu\":0",
-                "\"cpu\":2",
-                "sampler.cpu: CPU 2, expected 0 to 1, as machine.cpus is 2",
-            ),
-            (
-                "\"loop\":2",
-                "\"loop\":-2",
-                "tasks[0].program[0].loop: -2, expected -1 for until the end, or a number of turns \
-                 (task 't')",
-            ),
-            (
-                "\"cgroups\"",
-                "\"barriers\":{\"0\":2,\"7\":0},\"cgroups\"",
-                "barriers.7: 0, expected at least 1 thread",
-            ),
-            (
-                "\"program\"",
-                "\"nice\":20,\"program\"",
-                "tasks[0].nice: 20, expected -20 to 19 (task 't')",
-            ),
-            (
-                "\"program\"",
-                "\"cgroup\":\"/b\",\"program\"",
-                "tasks[0].cgroup: no group '/b', expected '/' or one of cgroups (task 't')",
-            ),
-            (
-                "\"/a\"",
-                "\"//a\"",
-                "cgroups[0].path: '//a', expected one like /a/b",
-            ),
-            (
-                "\"/a\"",
-                "\"/..\"",
-                "cgroups[0].path: '/..', expected one like /a/b",
-            ),
-        ] {
+        for (from, to, error) in WRONG {
             let text = CASE.replacen(from, to, 1);
             assert_ne!(text, CASE, "{to}");
-            assert_eq!(Case::parse(&text).expect_err(to), error);
+            assert_eq!(Case::parse(&text).expect_err(to), *error);
         }
-        for (step, error) in [
-            ("{\"run_us\":-1}", "run_us: -1, expected at least 0"),
-            ("{\"set_nice\":-21}", "set_nice: -21, expected -20 to 19"),
-            (
-                "{\"spawn\":{\"sleep_us\":0,\"run_us\":-0.5}}",
-                "spawn.run_us: -0.5, expected at least 0",
-            ),
-            (
-                "{\"barrier\":4}",
-                "barrier: 4, expected one of those in 'barriers'",
-            ),
-            (
-                "{\"set_cgroup\":\"/a/b\"}",
-                "set_cgroup: no group '/a/b', expected '/' or one of cgroups",
-            ),
-        ] {
+        for (step, error) in WRONG_STEPS {
             let found = Case::parse(&CASE.replace("{\"set_affinity\":[1]}", step));
             let error = format!("tasks[0].program[0].body[0].{error} (task 't')");
             assert_eq!(found.expect_err(step), error);
